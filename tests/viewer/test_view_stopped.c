@@ -153,7 +153,7 @@ static void test_the_target_alone_is_stopped(void **state)
 		its = view_context_of_target(context);
 		if (target->lane_count > 0)
 			assert_int_equal(view__timeline_load(target, &its, true, &err), ST_OK);
-		view__picture_forget(target);
+		view__picture_reset(target);
 		atomic_store(&context->cancel, true);
 		stops += target->lane_count > 0 &&
 			 view__timeline_load(target, &its, true, &err) == ST_INTERRUPTED;

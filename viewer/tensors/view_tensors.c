@@ -233,7 +233,7 @@ static void tensors_read_text(const struct view_grid *grid, const char *column, 
 }
 
 /* The step, the time and what else the row under the page's cursor has. */
-static void tensors_place_of_row(const struct view_tensors *screen, struct view_place *out)
+static void tensors_row_place(const struct view_tensors *screen, struct view_place *out)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
 	const struct view_tensor_capture *capture = view__values_capture(screen);
@@ -279,7 +279,7 @@ static bool tensors_place(const void *state, const struct view_context *context,
 	tensors_read_number(&screen->list, "stage", &out->stage);
 	tensors_read_number(&screen->list, "rank", &out->rank);
 	if (screen->opened)
-		tensors_place_of_row(screen, out);
+		tensors_row_place(screen, out);
 	return true;
 }
 
@@ -421,7 +421,7 @@ const char *view__statistic(const struct view_tensors *screen)
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Two areas of the body: the list, and the page under a heading. */
-static void tensors_areas(struct view_tensors *screen, const struct view_context *context)
+static void tensors_layout(struct view_tensors *screen, const struct view_context *context)
 {
 	const struct view_rect whole = {0, 0, context->body.width, context->body.height};
 	const int64_t rows = min(screen->list.count, 1000);
@@ -588,7 +588,7 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 		return tensors_begin(screen, context, err);
 	}
 	tensors_list_differ(screen, context);
-	tensors_areas(screen, context);
+	tensors_layout(screen, context);
 	if (!screen->opened)
 		view_grid_layout(&screen->list, context->body.width, screen->table.height);
 	status = tensors_choose(screen, context, err);
@@ -612,7 +612,7 @@ static enum view_answer tensors_choose_statistic(struct view_tensors *screen,
 	return VIEW_LOAD;
 }
 
-static enum view_answer tensors_turn_page(struct view_tensors *screen, int by)
+static enum view_answer tensors_change_page(struct view_tensors *screen, int by)
 {
 	screen->page =
 		(screen->page + (unsigned)(by + VIEW_TENSOR_PAGE_COUNT)) % VIEW_TENSOR_PAGE_COUNT;
@@ -641,8 +641,8 @@ static enum view_answer tensors_page_request(struct view_tensors *screen, enum v
 }
 
 /* Back to tensors of all kinds, where some are not listed. */
-static enum view_answer tensors_list_leave(struct view_tensors *screen,
-					   struct view_context *context)
+static enum view_answer tensors_list_all_kinds(struct view_tensors *screen,
+					       struct view_context *context)
 {
 	struct err err;
 
@@ -664,12 +664,12 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 	if (answer == VIEW_DRAW)
 		return VIEW_LOAD;
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
-		return tensors_list_leave(screen, context);
+		return tensors_list_all_kinds(screen, context);
 	return answer;
 }
 
-static enum view_answer tensors_turn_scale(struct view_tensors *screen,
-					   struct view_context *context)
+static enum view_answer tensors_change_scale(struct view_tensors *screen,
+					     struct view_context *context)
 {
 	struct view_tensor_values *v = &screen->values;
 	const bool curve = screen->page == VIEW_TENSOR_CURVE && screen->list.count > 0;
@@ -693,7 +693,7 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return tensors_turn_page(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return tensors_change_page(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
 	case VIEW_ENTER_REQUEST:
 		if (screen->opened)
 			return VIEW_JOIN;
@@ -702,7 +702,7 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
 	case VIEW_UNIT_REQUEST:
-		return tensors_turn_scale(screen, context);
+		return tensors_change_scale(screen, context);
 	case VIEW_SELECT_REQUEST:
 		return replica_next(screen, context);
 	default:

@@ -58,8 +58,8 @@ static enum status tensors_curve_lines(struct view_tensors *screen, struct view_
 /* ---- the axis -------------------------------------------------------------------------------- */
 
 /* Are all of @replica's rows known by it, and in its order? */
-static bool tensors_rises(const struct report_tensor_rows *rows, int64_t replica,
-			  enum view_tensor_axis by)
+static bool tensors_is_ascending(const struct report_tensor_rows *rows, int64_t replica,
+				 enum view_tensor_axis by)
 {
 	int64_t last = IPS_NULL;
 
@@ -75,13 +75,13 @@ static bool tensors_rises(const struct report_tensor_rows *rows, int64_t replica
 	return true;
 }
 
-static bool tensors_all_rise(const struct view_tensors *screen, enum view_tensor_axis by)
+static bool tensors_all_ascend(const struct view_tensors *screen, enum view_tensor_axis by)
 {
 	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
 		const struct view_tensor_curve *curve = &screen->curve[side];
 
 		for (int i = 0; i < curve->line_count; i++)
-			if (!tensors_rises(&curve->rows, curve->lines[i].replica, by))
+			if (!tensors_is_ascending(&curve->rows, curve->lines[i].replica, by))
 				return false;
 	}
 	return true;
@@ -90,7 +90,7 @@ static bool tensors_all_rise(const struct view_tensors *screen, enum view_tensor
 static enum view_tensor_axis tensors_choose_axis(const struct view_tensors *screen)
 {
 	for (int by = VIEW_BY_STEP; by < VIEW_BY_ROW; by++)
-		if (tensors_all_rise(screen, (enum view_tensor_axis)by))
+		if (tensors_all_ascend(screen, (enum view_tensor_axis)by))
 			return (enum view_tensor_axis)by;
 	return VIEW_BY_ROW;
 }
@@ -103,12 +103,12 @@ static int tensors_order_rows(const struct report_tensor_row *a, const struct re
 	return order != 0 ? order : SORTED_BY(a, b, replica, row_id);
 }
 
-static int tensors_by_step(const void *a, const void *b)
+static int tensors_compare_steps(const void *a, const void *b)
 {
 	return tensors_order_rows(a, b, VIEW_BY_STEP);
 }
 
-static int tensors_by_update(const void *a, const void *b)
+static int tensors_compare_updates(const void *a, const void *b)
 {
 	return tensors_order_rows(a, b, VIEW_BY_UPDATE);
 }
@@ -118,7 +118,7 @@ static void tensors_curve_arrange(struct view_tensor_curve *curve, enum view_ten
 {
 	if (curve->line_count > 1 && by != VIEW_BY_ROW)
 		qsort(curve->rows.row, (size_t)curve->rows.count, sizeof(*curve->rows.row),
-		      by == VIEW_BY_STEP ? tensors_by_step : tensors_by_update);
+		      by == VIEW_BY_STEP ? tensors_compare_steps : tensors_compare_updates);
 }
 
 static enum status tensors_curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
@@ -206,7 +206,7 @@ static int curve_side(const struct view_tensors *screen)
 
 /* The cursor to the row of the step, or else of the weight update, that is wanted, or to the one
  * before it. */
-static void curve_go(struct view_tensors *screen)
+static void curve_move_cursor(struct view_tensors *screen)
 {
 	const struct report_tensor_rows *rows = &screen->curve[curve_side(screen)].rows;
 
@@ -237,7 +237,7 @@ enum status view__curve_load(struct view_tensors *screen, struct view_context *c
 			screen->curve[side].rows.count = screen->curve[side].line_count = 0;
 		return status;
 	}
-	curve_go(screen);
+	curve_move_cursor(screen);
 	count = screen->curve[curve_side(screen)].rows.count;
 	if (screen->cursor < 0 || screen->cursor >= count || context->follow)
 		screen->cursor = count - 1;
@@ -264,7 +264,7 @@ static int tensors_curve_find(const struct view_tensor_curve *curve, double at)
 }
 
 /* Of several rows at one moment the first belongs to the first, the second to the second. */
-static const struct report_tensor_row *curve_partner(const struct view_tensors *screen)
+static const struct report_tensor_row *curve_find_partner(const struct view_tensors *screen)
 {
 	const struct view_tensor_curve *source = &screen->curve[0], *target = &screen->curve[1];
 	const struct report_tensor_row *row = view__curve_row(screen);
@@ -345,7 +345,7 @@ enum view_answer view__curve_request(struct view_tensors *screen, enum view_requ
 
 /* ---- what the cursor is on ------------------------------------------------------------------- */
 
-static int tensors_draw_moment(const struct view_tensors *screen, struct view_pane *pane)
+static int tensors_draw_position(const struct view_tensors *screen, struct view_pane *pane)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
 	const double at = screen->curve[curve_side(screen)].at[screen->cursor];
@@ -402,14 +402,14 @@ int view__curve_readout(const struct view_tensors *screen, const struct view_con
 			struct view_pane *pane)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
-	const struct report_tensor_row *partner = curve_partner(screen);
+	const struct report_tensor_row *partner = curve_find_partner(screen);
 	const bool wide = pane->rect.width >= NAMES_FROM, target = curve_side(screen) == 1;
 	char value[FMT_SIZE];
 	int x;
 
 	if (!screen->opened || !row || context->whole)
 		return 1;
-	x = tensors_draw_moment(screen, pane);
+	x = tensors_draw_position(screen, pane);
 	if (!context->target || wide)
 		x += view_textf(pane, x, 0, VIEW_BOLD, "%s ", view__statistic(screen));
 	if (!context->target) {

@@ -34,7 +34,7 @@ struct bins {
 
 /* Counts are gathered for as many columns as there are moments, two becoming one when there are too
  * many. */
-struct gathering {
+struct histogram_builder {
 	struct view_tensors *screen;
 	struct prof_db *db;
 	struct bins *bins;
@@ -49,9 +49,9 @@ struct gathering {
 	int64_t *step, *update;
 };
 
-/* ---- gathering ------------------------------------------------------------------------------- */
+/* ---- histogram_builder ------------------------------------------------------------------------------- */
 
-static void tensors_gather_halve(struct gathering *g)
+static void tensors_merge_columns(struct histogram_builder *g)
 {
 	for (int c = 0; c < COLUMNS_MOST / 2; c++) {
 		g->step[c] = g->step[2 * c];
@@ -65,7 +65,7 @@ static void tensors_gather_halve(struct gathering *g)
 }
 
 /* The column of a histogram: that of another replica's at the same moment, or a new one. */
-static void tensors_find_column(struct gathering *g, struct moment *moment)
+static void tensors_find_column(struct histogram_builder *g, struct moment *moment)
 {
 	for (int64_t i = g->moments - 1; i >= 0 && i >= g->moments - RECENT; i--) {
 		const struct moment *a = &g->last[i % RECENT];
@@ -78,7 +78,7 @@ static void tensors_find_column(struct gathering *g, struct moment *moment)
 		}
 	}
 	if (g->moments == COLUMNS_MOST * g->share)
-		tensors_gather_halve(g);
+		tensors_merge_columns(g);
 	g->column = g->moments / g->share;
 	if (g->moments % g->share == 0) {
 		g->step[g->column] = moment->step;
@@ -87,7 +87,7 @@ static void tensors_find_column(struct gathering *g, struct moment *moment)
 	g->last[g->moments++ % RECENT] = *moment;
 }
 
-static void tensors_gather_row(struct gathering *g, const struct prof_query *query)
+static void tensors_collect_row(struct histogram_builder *g, const struct prof_query *query)
 {
 	struct view_tensor_histograms *side = &g->screen->histogram.side[g->side];
 	const int64_t context = prof_column_int(query, 0), bin = prof_column_int(query, 1);
@@ -118,9 +118,9 @@ static void tensors_gather_row(struct gathering *g, const struct prof_query *que
 	g->count[g->column * BINS + b] += (double)prof_column_int(query, 4);
 }
 
-static enum status tensors_gather_range(void *user, int64_t from, int64_t to, struct err *err)
+static enum status tensors_collect_range(void *user, int64_t from, int64_t to, struct err *err)
 {
-	struct gathering *g = user;
+	struct histogram_builder *g = user;
 	struct prof_query *query;
 	enum status status = view__tensors_rows(
 		&query, g->screen, g->side, g->db,
@@ -134,14 +134,14 @@ static enum status tensors_gather_range(void *user, int64_t from, int64_t to, st
 	if (status != ST_OK)
 		return status;
 	while (prof_query_next(query, &status, err))
-		tensors_gather_row(g, query);
+		tensors_collect_row(g, query);
 	prof_query_close(query);
 	g->screen->histogram.side[g->side].looked += to - from;
 	return status;
 }
 
-static enum status tensors_gather_side(struct gathering *g, struct view_context *context,
-				       struct err *err)
+static enum status tensors_collect_side(struct histogram_builder *g, struct view_context *context,
+					struct err *err)
 {
 	struct view_tensor_histograms *side = &g->screen->histogram.side[g->side];
 	struct arena *arena = &g->screen->page_arena;
@@ -158,7 +158,7 @@ static enum status tensors_gather_side(struct gathering *g, struct view_context 
 	status = view__last_row(g->db, "SELECT max(row_id) FROM tensor_histogram_rows", &side->all,
 				err);
 	return status == ST_OK ? report_ranges(side->all, VIEW_TENSORS_HISTOGRAMS, 2048,
-					       tensors_gather_range, g, err)
+					       tensors_collect_range, g, err)
 			       : status;
 }
 
@@ -187,8 +187,9 @@ static enum status tensors_picture_bins(struct view_tensor_histogram *h, const s
 	return ST_OK;
 }
 
-static enum status tensors_picture_side(struct view_tensor_histogram *h, const struct gathering *g,
-					struct arena *arena, struct err *err)
+static enum status tensors_picture_side(struct view_tensor_histogram *h,
+					const struct histogram_builder *g, struct arena *arena,
+					struct err *err)
 {
 	struct view_tensor_histograms *side = &h->side[g->side];
 	const size_t cells = (size_t)h->bins * (size_t)h->columns;
@@ -232,8 +233,8 @@ static void tensors_picture_differ(struct view_tensor_histogram *h)
 	}
 }
 
-static enum status tensors_gather_pictures(struct gathering *g, struct view_tensors *screen,
-					   struct err *err)
+static enum status tensors_build_pictures(struct histogram_builder *g, struct view_tensors *screen,
+					  struct err *err)
 {
 	struct view_tensor_histogram *h = &screen->histogram;
 	enum status status = tensors_picture_bins(h, g[0].bins, &screen->page_arena, err);
@@ -241,7 +242,7 @@ static enum status tensors_gather_pictures(struct gathering *g, struct view_tens
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
 		/* A column is as many moments in both. */
 		while (g[side].moments > 0 && g[side].share < g[!side].share)
-			tensors_gather_halve(&g[side]);
+			tensors_merge_columns(&g[side]);
 		h->side[side].columns =
 			(int)((g[side].moments + g[side].share - 1) / g[side].share);
 		h->columns = max(h->columns, h->side[side].columns);
@@ -255,7 +256,7 @@ enum status view__histogram_load(struct view_tensors *screen, struct view_contex
 				 struct err *err)
 {
 	struct bins *bins;
-	struct gathering *g;
+	struct histogram_builder *g;
 	enum status status = ST_OK;
 
 	screen->histogram = (struct view_tensor_histogram){0};
@@ -271,10 +272,10 @@ enum status view__histogram_load(struct view_tensors *screen, struct view_contex
 		g[side].bins = bins;
 		g[side].side = side;
 		g[side].share = 1;
-		status = tensors_gather_side(&g[side], context, err);
+		status = tensors_collect_side(&g[side], context, err);
 	}
 	if (status == ST_OK)
-		status = tensors_gather_pictures(g, screen, err);
+		status = tensors_build_pictures(g, screen, err);
 	if (status != ST_OK)
 		screen->histogram = (struct view_tensor_histogram){0};
 	else if (context->target && context->differ)
@@ -401,8 +402,8 @@ static void tensors_side_text(const struct view_tensor_histograms *side, char *o
 			 100.0 * (double)side->looked / (double)side->all);
 }
 
-static const char *tensors_no_histogram(const struct view_tensors *screen,
-					const struct view_tensor_histograms *side)
+static const char *tensors_missing_histogram(const struct view_tensors *screen,
+					     const struct view_tensor_histograms *side)
 {
 	if (side->looked < side->all)
 		return "None of its histograms is among the rows looked at.";
@@ -427,7 +428,7 @@ static void tensors_draw_title(const struct view_tensors *screen,
 	if (h->columns > 0)
 		tensors_side_text(h, text, sizeof(text));
 	else
-		snprintf(text, sizeof(text), "%s", tensors_no_histogram(screen, h));
+		snprintf(text, sizeof(text), "%s", tensors_missing_histogram(screen, h));
 	view_text_cut(pane, x + 1, 0, pane->rect.width - x - 2, VIEW_DIM, text);
 }
 
@@ -474,7 +475,7 @@ void view__histogram_draw(const struct view_tensors *screen, const struct view_c
 
 	if (h->columns == 0 || h->bins == 0) {
 		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      tensors_no_histogram(screen, &h->side[0]));
+			      tensors_missing_histogram(screen, &h->side[0]));
 		return;
 	}
 	if (context->target && context->differ && !h->differs) {

@@ -302,7 +302,7 @@ void view__sequence_choose(struct view_tensors *screen, const struct view_contex
 enum status view__sequence_load(struct view_tensors *screen, struct view_context *context,
 				struct err *err);
 /* What was in the page's arena. */
-void view__sequence_forget(struct view_tensor_sequence *sequence);
+void view__sequence_reset(struct view_tensor_sequence *sequence);
 bool view__sequence_has_page(const struct view_tensor_values *values);
 void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pane, int y);
 /* Rows of the page below what the values are of. */

@@ -137,8 +137,8 @@ static int tensors_spark_order(const void *a, const void *b)
 	return SORTED_BY(one, two, tensor_id, rank);
 }
 
-static struct view_spark *tensors_spark_of(const struct spark_index *index,
-					   const struct report_tensor_row *row)
+static struct view_spark *tensors_find_spark(const struct spark_index *index,
+					     const struct report_tensor_row *row)
 {
 	const struct view_spark wanted = {.tensor_id = row->tensor_id, .rank = row->rank};
 	const struct view_spark *key = &wanted;
@@ -203,7 +203,7 @@ static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *
 		memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
 		for (int i = 0; i < screen->sampled.count; i++) {
 			const struct report_tensor_row *row = &screen->sampled.row[i];
-			struct view_spark *spark = tensors_spark_of(&index, row);
+			struct view_spark *spark = tensors_find_spark(&index, row);
 			int64_t *count;
 
 			if (!spark || !view__replica_shows(screen, row->replica))

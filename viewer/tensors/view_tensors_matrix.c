@@ -18,7 +18,7 @@
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-static double tensors_of_float16(const unsigned char *data)
+static double tensors_read_float16(const unsigned char *data)
 {
 	const unsigned bits = data[0] | (unsigned)data[1] << 8, exponent = bits >> 10 & 31;
 	const double mantissa = bits & 1023, sign = bits >> 15 ? -1 : 1;
@@ -29,7 +29,7 @@ static double tensors_of_float16(const unsigned char *data)
 			     : sign * ldexp(1024 + mantissa, (int)exponent - 25);
 }
 
-static double tensors_of_float32(const unsigned char *data)
+static double tensors_read_float32(const unsigned char *data)
 {
 	float value;
 
@@ -37,7 +37,7 @@ static double tensors_of_float32(const unsigned char *data)
 	return (double)value;
 }
 
-static double tensors_of_float64(const unsigned char *data)
+static double tensors_read_float64(const unsigned char *data)
 {
 	double value;
 
@@ -45,7 +45,7 @@ static double tensors_of_float64(const unsigned char *data)
 	return value;
 }
 
-static double tensors_of_int32(const unsigned char *data)
+static double tensors_read_int32(const unsigned char *data)
 {
 	int32_t value;
 
@@ -53,7 +53,7 @@ static double tensors_of_int32(const unsigned char *data)
 	return value;
 }
 
-static double tensors_of_int64(const unsigned char *data)
+static double tensors_read_int64(const unsigned char *data)
 {
 	int64_t value;
 
@@ -61,7 +61,7 @@ static double tensors_of_int64(const unsigned char *data)
 	return (double)value;
 }
 
-static double tensors_of_uint8(const unsigned char *data)
+static double tensors_read_uint8(const unsigned char *data)
 {
 	return data[0];
 }
@@ -75,10 +75,10 @@ struct value_type {
 static const struct value_type *tensors_value_type(const char *name)
 {
 	static const struct value_type types[] = {
-		{"float16", 2, tensors_of_float16}, {"float32", 4, tensors_of_float32},
-		{"float64", 8, tensors_of_float64}, {"int32", 4, tensors_of_int32},
-		{"int64", 8, tensors_of_int64},     {"uint8", 1, tensors_of_uint8},
-		{"bool", 1, tensors_of_uint8}};
+		{"float16", 2, tensors_read_float16}, {"float32", 4, tensors_read_float32},
+		{"float64", 8, tensors_read_float64}, {"int32", 4, tensors_read_int32},
+		{"int64", 8, tensors_read_int64},     {"uint8", 1, tensors_read_uint8},
+		{"bool", 1, tensors_read_uint8}};
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (strcmp(types[i].name, name) == 0)
@@ -113,7 +113,7 @@ static void tensors_window_copy(const struct window *w, int64_t from, int64_t co
 		}
 }
 
-static bool tensors_window_wants(const struct window *w, int64_t from, int64_t to)
+static bool tensors_window_overlaps(const struct window *w, int64_t from, int64_t to)
 {
 	const int64_t row = from > w->base ? (from - w->base) / w->pitch : 0;
 
@@ -177,7 +177,7 @@ static enum status tensors_window_read(const struct window *w, const struct read
 	enum status status = tensors_window_piece(w, reading, 0, &each, err);
 
 	for (int64_t piece = 1; status == ST_OK && each > 0 && piece * each < end; piece++) {
-		if (!tensors_window_wants(w, piece * each, (piece + 1) * each))
+		if (!tensors_window_overlaps(w, piece * each, (piece + 1) * each))
 			continue;
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
@@ -200,7 +200,7 @@ static bool tensors_shape_fits(const struct view_tensor_matrix *matrix)
 	return matrix->rows > 0 && matrix->columns > 0;
 }
 
-static int64_t tensors_within(int64_t at, int64_t most)
+static int64_t tensors_clamp_offset(int64_t at, int64_t most)
 {
 	return at > most ? max(most, 0) : at < 0 ? 0 : at;
 }
@@ -232,8 +232,8 @@ static void tensors_values_window(struct view_tensors *screen)
 		columns = (screen->body.width - VIEW_MATRIX_INDEX) / parts / VIEW_MATRIX_CELL;
 		rows = min(v->rows, max(rows, 1));
 		columns = min(v->columns, max(columns, 1));
-		v->row = tensors_within(v->row, v->rows - rows);
-		v->column = tensors_within(v->column, v->columns - columns);
+		v->row = tensors_clamp_offset(v->row, v->rows - rows);
+		v->column = tensors_clamp_offset(v->column, v->columns - columns);
 	}
 	v->shown_rows = (int)rows;
 	v->shown_columns = (int)columns;
@@ -546,7 +546,7 @@ static void tensors_draw_slice(const struct view_tensors *screen, struct view_pa
 		view_text(pane, x + 2, 0, VIEW_WARN, "only its beginning is in the picture");
 }
 
-static const char *tensors_why_none(const struct view_tensors *screen)
+static const char *tensors_missing_text(const struct view_tensors *screen)
 {
 	const struct view_tensor_captures *both = &screen->values.both;
 
@@ -562,7 +562,8 @@ void view__values_draw(const struct view_tensors *screen, struct view_pane *pane
 	int y = 1;
 
 	if (!view__values_capture(screen)) {
-		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, tensors_why_none(screen));
+		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+			      tensors_missing_text(screen));
 		return;
 	}
 	tensors_draw_slice(screen, pane);

@@ -136,7 +136,7 @@ static enum status load_rows(struct view_tensors *screen, struct prof_db *db, st
 	return status;
 }
 
-void view__sequence_forget(struct view_tensor_sequence *s)
+void view__sequence_reset(struct view_tensor_sequence *s)
 {
 	s->of_rows = s->of_columns = NULL;
 	s->headed = false;

@@ -349,7 +349,7 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 	const struct view_tensor_matrix *first;
 	enum status status;
 
-	view__sequence_forget(&values->sequence);
+	view__sequence_reset(&values->sequence);
 	status = captures_load(screen, context, err);
 	values->rows = values->columns = 0;
 	for (int i = 0; i < VIEW_TENSOR_SHARES; i++) {

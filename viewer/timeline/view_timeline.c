@@ -1,9 +1,9 @@
 /*
- * The screen Timeline: its state, its load, its status line, its rows for CSV and JSON with the
- * statement that gives them, and its row of functions.
+ * The screen Timeline: its state, its load, its status line, its rows for CSV and JSON with their
+ * statement, and its row of functions.
  *
- * Ids of spans rise in order of start on each track, so a window is a range of ids: looked up with
- * each picture (a bisection per lane), it makes the statement quick on a file of any size.
+ * Ids of spans increase with the start on each track, so a window is a range of ids. Each load
+ * finds it (one bisection per lane), so that the statement is quick on a file of any size.
  *
  * Threading: one thread. Ownership: view_timeline_state.h says which arena holds what.
  */
@@ -18,8 +18,8 @@
 #include "viewer/draw/view_table.h"
 
 #define TABLE_LIMIT 100000
-#define TABLE_ROWS  4  /* of the comparison's table, with its head */
-#define TABLE_FROM  20 /* rows of a body that has it; else a line */
+#define TABLE_ROWS  4  /* of the comparison's table, header included */
+#define TABLE_FROM  20 /* least rows of a body with the table; otherwise one line */
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
 
@@ -31,7 +31,7 @@ static struct view_timeline *view_timeline_new(void)
 
 	if (!tl)
 		return NULL;
-	/* Without a first piece they cannot fail. */
+	/* With size 0 these allocate nothing, so they cannot fail. */
 	(void)arena_init(&tl->tracks.arena, 0);
 	(void)arena_init(&tl->sites.arena, 0);
 	(void)arena_init(&tl->picture, 0);
@@ -61,9 +61,9 @@ static void view_timeline_free(struct view_timeline *tl)
 	arena_fini(&tl->bubbles.arena);
 	arena_fini(&tl->overview.arena);
 	arena_fini(&tl->device.arena);
-	view__bars_forget(tl);
+	view__bars_free(tl);
 	view__filter_free(tl);
-	view__hidden_forget(tl);
+	view__hidden_free(tl);
 	view_grid_fini(&tl->sums.grid);
 	mem_free(tl->kept.lanes);
 	mem_free(tl->device.traces);
@@ -99,7 +99,7 @@ static enum status view_timeline_open(void **state, struct view_context *context
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Which rows the windows show: from the picture where it has all of a lane's spans. */
+/* Find the span ids that the windows show: from the bars if these are all spans of a lane. */
 static void view_load_rows(struct view_timeline *tl)
 {
 	for (int c = 0; c < 2; c++)
@@ -135,7 +135,7 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	struct view_clock *clock;
 
 	view__begin(tl, context);
-	view__picture_forget(tl);
+	view__picture_reset(tl);
 	if (news || tl->relane)
 		view__lanes_load(tl);
 	if (tl->status != ST_OK) {
@@ -166,8 +166,8 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	return view__end(tl, err);
 }
 
-/* Where the two timelines, the table and the details are. */
-static void view_place_halves(struct view_timeline *tl, const struct view_context *context)
+/* Lay out the two timelines, the table and the details. */
+static void view_layout_halves(struct view_timeline *tl, const struct view_context *context)
 {
 	const int width = context->body.width, height = context->body.height;
 	const int head = height >= TABLE_FROM ? TABLE_ROWS : height >= 4 ? 1 : 0;
@@ -184,22 +184,22 @@ static void view_place_halves(struct view_timeline *tl, const struct view_contex
 	tl->target->beside.foot = (struct view_rect){0, head + rest, 0, 0};
 }
 
-/* The source, then the target at the same place. @its: the target's, which stays until sums by name
- * have been read. */
+/* Load the source, then the target aligned with it. @its: the target's context, which must outlive
+ * the load of sums by name. */
 static enum status view_load_both(struct view_timeline *tl, struct view_context *context,
 				  struct view_context *its, bool news, struct err *err)
 {
 	struct view_timeline *target = tl->target;
 	enum status status;
 
-	view_place_halves(tl, context);
-	view__follow(tl);
+	view_layout_halves(tl, context);
+	view__copy_choices(tl);
 	target->filter.stale |= news;
 	status = view__timeline_load(tl, context, news, err);
 	if (status != ST_OK || tl->lane_count == 0)
 		return status;
 	view__begin(target, its);
-	view__picture_forget(target);
+	view__picture_reset(target);
 	if (news || target->relane || !target->started)
 		view__lanes_load(target);
 	if (target->status != ST_OK || target->lane_count == 0)
@@ -228,7 +228,7 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 		view__sums_load(tl, news);
 		status = view__end(tl, err);
 	}
-	/* The first windows are chosen from all there is, not from what was read before a stop. */
+	/* After a cancelled first load, choose the first windows again from complete data. */
 	if (first && view_cancelled(context)) {
 		tl->started = false;
 		if (tl->target)
@@ -248,7 +248,7 @@ static bool view_timeline_search(void *state, struct view_context *context, cons
 
 /* ---- the status line ------------------------------------------------------------------------- */
 
-/* The window and the cursor, in the unit that is shown; or what matters more. */
+/* Show the window and the cursor in the chosen unit, or something more important. */
 static void view_timeline_status(const void *state, const struct view_context *context, char *out,
 				 size_t size)
 {
@@ -353,8 +353,8 @@ static const struct report_column view_span_columns[] = {
 	{"report", REPORT_TEXT}, /* comparing: "source", "target" */
 };
 
-/* The spans of a clock that overlap its window, as far as ids show: nothing else is read. @more: a
- * further column. false: there are none. */
+/* Append the query of a clock's spans that overlap its window, limited by span ids so that nothing
+ * else is read. @more: a further column. false: there are none. */
 static bool view_clock_query(const struct view_timeline *tl, int c, const char *more,
 			     struct str *out)
 {
@@ -375,7 +375,7 @@ static bool view_clock_query(const struct view_timeline *tl, int c, const char *
 	return true;
 }
 
-/* The spans of one report's window. */
+/* Add the spans of one report's windows. */
 static enum status view_add_rows(const struct view_timeline *tl, struct prof_db *db,
 				 const char *more, int columns, struct view_rows *rows,
 				 struct err *err)
@@ -420,8 +420,8 @@ static enum status view_timeline_table(void *state, struct view_context *context
 	return status;
 }
 
-/* The statements of one report, of its own file. Where there are two a comment says which; of a
- * file that is closed for a moment, what it was opened as. */
+/* Append the statements of one report. With two reports a comment names the file: its database, or
+ * while that is closed the path it was opened with. */
 static void view_report_query(const struct view_timeline *tl, const char *name,
 			      const struct view_source *source, struct str *out)
 {

@@ -1,20 +1,20 @@
 /*
  * The bubble of the pipeline runs in the window, and its causes.
  *
- * Of few runs the bubble is that of their own rows of the view bubbles, of many the sums of
- * bubble_sums. Of several runs idle time and its causes are those of all runs together (sums over
- * sums, so that causes add up to the bubble and a run counts for as long as it took); theory is the
- * mean of runs. Rows are read an execution at a time and retained until the next news, so that
- * panning within one asks nothing.
+ * For few runs in the window the bubble comes from their own rows of the view bubbles, for many
+ * from bubble_sums. For several runs, idle time and its causes are totals over all runs (sums over
+ * sums, so that causes add up to the bubble and each run is weighted by its duration); theory is
+ * the mean of the runs. Rows are read by execution and retained until the next news, so that
+ * panning within one execution reads nothing.
  *
  * Each gap between two works of a lane has the cause that docs/cost-model.md (Bubbles) defines, so
  * that the gaps of a run add up to its row of the view bubbles. Only the window is read, however
- * long its runs are: a piece of it knows what works there, and on each lane what came before and
- * what comes after, which decides what an idle time in it is for. A window of many works is read
- * piece by piece, so that memory is bounded; one of more spans than MOST_SPLIT is not split.
+ * long its runs are: a piece holds the works in it, and on each lane the work before and the one
+ * after, which decide the cause of an idle time. A window with many works is read piece by piece,
+ * so that memory is bounded; one with more than MOST_SPLIT spans is not split.
  *
- * Threading: one thread. Ownership: rows live in an arena of their own; cells are the picture's; a
- * piece's works are freed after it.
+ * Threading: one thread. Ownership: rows have an arena of their own; cells are in the picture's
+ * arena; a piece's works are freed after it.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -27,16 +27,16 @@
 #include "common/sat.h"
 #include "common/sorted.h"
 
-#define MOST_ROWS  8192   /* of bubbles that are retained */
-#define MOST_RUNS  64     /* that are few */
-#define MOST_TRIES 64     /* spans that are no work, before the one that is */
-#define MOST_SPLIT 150000 /* spans of the window: some tenths of a second */
+#define MOST_ROWS  8192   /* retained rows of bubbles */
+#define MOST_RUNS  64     /* most runs that count as few */
+#define MOST_TRIES 64     /* spans skipped, at most, in search of a work */
+#define MOST_SPLIT 150000 /* spans of the window; these take some tenths of a second */
 #define PIECE_ROWS 8192
 
 const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", "imbalance",
 						    "communication"};
 
-/* ---- of the whole run ------------------------------------------------------------------------ */
+/* ---- the whole run --------------------------------------------------------------------------- */
 
 #define MEANS                                                                                      \
 	"SELECT sum(runs), 1.0 * sum(total_ns - total_busy_ns) / sum(total_ns), "                  \
@@ -48,7 +48,7 @@ const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", 
 	"sum(total_makespan_ns) / sum(runs)\n"                                                     \
 	"FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
 
-/* The means of training, where the run has any. */
+/* Restrict to training if the run has any. */
 #define MODE " AND mode = (SELECT max(mode) FROM bubble_sums)"
 
 static void view_read_means(struct view_timeline *tl)
@@ -74,7 +74,7 @@ static void view_read_means(struct view_timeline *tl)
 	}
 }
 
-/* Note that the clock, and @lane where it is not NULL, works on @stage. */
+/* Record that the clock, and @lane if it is not NULL, works on @stage. */
 static void view_add_stage(struct view_timeline *tl, int clock, int64_t stage,
 			   struct view_lane *lane)
 {
@@ -84,7 +84,7 @@ static void view_add_stage(struct view_timeline *tl, int clock, int64_t stage,
 		lane->stages |= UINT64_C(1) << stage;
 }
 
-/* How many stages there are, and which IPU works on which. */
+/* Read the number of stages, and the stages of each IPU. */
 static void view_read_stages(struct view_timeline *tl)
 {
 	static const char sql[] = "SELECT clock = 'device', rank, ipu, stage FROM stage_sums "
@@ -118,10 +118,10 @@ void view__bubbles_read(struct view_timeline *tl)
 	view_read_means(tl);
 }
 
-/* ---- of the window --------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
-/* Spans of the clock's pipeline lanes in the window, about; *@exact: the picture has each work of
- * the lanes in sight. */
+/* Estimate the number of spans of the clock's pipeline lanes in the window; *@exact: the picture
+ * has every work of the visible lanes. */
 static int64_t view_count_spans(const struct view_timeline *tl, int clock, bool *exact)
 {
 	int64_t spans = 0, lanes = 0, all = 0;
@@ -150,7 +150,7 @@ static const struct prof_track *view_run_track(const struct view_timeline *tl,
 	return tl->lanes[run->group].track;
 }
 
-/* The rows of the executions of the runs in the window, where these are few and of one process. */
+/* Read the rows for the executions of the window's runs, if these are few and of one rank. */
 static void view_read_rows(struct view_timeline *tl)
 {
 	struct view_bubbles *bubbles = &tl->bubbles;
@@ -179,7 +179,7 @@ static void view_read_rows(struct view_timeline *tl)
 					   &bubbles->rows, &bubbles->count, &more, &tl->err);
 }
 
-/* The row of bubbles that is the run's; NULL: not known. */
+/* Find the run's row of bubbles; NULL: unknown. */
 static const struct prof_bubble *view_row_of_run(const struct view_timeline *tl,
 						 const struct view_pipeline_run *run)
 {
@@ -197,8 +197,8 @@ static const struct prof_bubble *view_row_of_run(const struct view_timeline *tl,
 	return NULL;
 }
 
-/* Is there training on the clock in the window? Then its bubble is that of the training alone. */
-static bool view_trains(const struct view_timeline *tl, int clock)
+/* Is there training on the clock in the window? Then the bubble is that of training only. */
+static bool view_has_training(const struct view_timeline *tl, int clock)
 {
 	for (int i = 0; i < tl->run_count; i++)
 		if (view_run_track(tl, &tl->runs[i])->clock == clock &&
@@ -214,10 +214,10 @@ static bool view_run_counts(const struct view_timeline *tl, const struct view_pi
 	       (run->weight_update != IPS_NULL) == trains;
 }
 
-/* Add up the rows of the clock's runs; runs 0: none of them has one (they have not ended yet). */
+/* Add up the rows of the clock's runs; runs 0: none has a row (they have not ended yet). */
 static struct view_bubble view_sum_runs(const struct view_timeline *tl, int clock)
 {
-	const bool trains = view_trains(tl, clock);
+	const bool trains = view_has_training(tl, clock);
 	struct view_bubble out = {.update = IPS_NULL};
 	double total = 0;
 
@@ -250,7 +250,7 @@ static struct view_bubble view_sum_runs(const struct view_timeline *tl, int cloc
 	return out;
 }
 
-/* ---- works of a piece of time ---------------------------------------------------------------- */
+/* ---- the works of a piece -------------------------------------------------------------------- */
 
 /* One work of a lane within a pipeline run (group, execution, weight update). */
 struct view_work {
@@ -259,24 +259,24 @@ struct view_work {
 	char phase;
 };
 
-/* A piece of the window, and what works in it on all IPUs of a clock: the works that overlap it,
- * and of each lane the one before and the one after. */
+/* A piece of the window with the works of all IPUs of a clock: those that overlap it, and on each
+ * lane the one before and the one after. */
 struct view_work_piece {
 	struct view_timeline *tl;
-	int clock, level;          /* the level that bars are read at; -1: spans */
-	struct arena bars;         /* until the next lane */
+	int clock, level;          /* level: for reading bars; -1: spans */
+	struct arena bars;         /* reset for each lane */
 	struct view_window window; /* of the piece */
 	int64_t group;
-	struct view_work *works; /* owned; by run, lane and start */
+	struct view_work *works; /* owned; sorted by run, lane and start */
 	size_t count, capacity;
-	/* The run of the piece that is being split. */
-	const struct view_work *run_works; /* by lane, then start */
+	/* The run being split. */
+	const struct view_work *run_works; /* sorted by lane, then start */
 	size_t run_count;
-	struct view_pipeline_run *run; /* of the picture; NULL: it has no such run */
-	const struct view_work **made; /* owned; by phase, stage, micro-batch */
-	struct view_window *cover;     /* owned; when any of its IPUs works */
+	struct view_pipeline_run *run; /* of the picture; NULL: the picture does not have it */
+	const struct view_work **made; /* owned; sorted by phase, stage, micro-batch */
+	struct view_window *cover;     /* owned; times when any of its IPUs works */
 	size_t cover_count;
-	int64_t first, last; /* in the piece, or beyond it */
+	int64_t first, last; /* of the cover; may lie outside the piece */
 };
 
 static void view_add_work(struct view_work_piece *piece, const struct view_work *work)
@@ -291,7 +291,7 @@ static void view_add_work(struct view_work_piece *piece, const struct view_work 
 	piece->works[piece->count++] = *work;
 }
 
-/* The works of lane @index that overlap @window. */
+/* Add the works of lane @index that overlap @window. */
 static void view_read_works(struct view_work_piece *piece, int index, struct view_window window)
 {
 	struct view_timeline *tl = piece->tl;
@@ -306,7 +306,7 @@ static void view_read_works(struct view_work_piece *piece, int index, struct vie
 		tl->status = prof_timeline_bars_at(
 			tl->db, lane->track->track_id, levels[i], window.from, window.to,
 			tl->clock[piece->clock].extent.to, &piece->bars, &bars, &count, &tl->err);
-		/* Among coarser bars of work there may be buckets. */
+		/* Bars at a coarser level may contain buckets of work: then read spans. */
 		spans = tl->status == ST_OK;
 		for (int b = 0; b < count && spans; b++)
 			spans = bars[b].depth != lane->work_depth || bars[b].span_id != IPS_NULL;
@@ -323,9 +323,9 @@ static void view_read_works(struct view_work_piece *piece, int index, struct vie
 	}
 }
 
-/* The work of lane @index before @window, or after it; false: none near by. */
-static bool view_neighbour(struct view_work_piece *piece, int index, struct view_window window,
-			   bool forward, struct view_work *out)
+/* Find the work of lane @index before @window, or after it; false: none within MOST_TRIES spans. */
+static bool view_find_neighbour(struct view_work_piece *piece, int index, struct view_window window,
+				bool forward, struct view_work *out)
 {
 	const struct view_lane *lane = &piece->tl->lanes[index];
 	int64_t time = forward ? window.to - 1 : window.from;
@@ -334,7 +334,7 @@ static bool view_neighbour(struct view_work_piece *piece, int index, struct view
 		struct prof_span span;
 		int64_t end;
 
-		/* The next span, or the one at the lane's depth of work that holds it. */
+		/* The next span, or the one at work_depth that contains it. */
 		if (!view__next_span(piece->tl, lane->track, time, forward, &piece->bars, &span) ||
 		    (span.depth > lane->work_depth &&
 		     !view__span_at(piece->tl, lane->track, span.start_ns, lane->work_depth,
@@ -349,7 +349,7 @@ static bool view_neighbour(struct view_work_piece *piece, int index, struct view
 				span.phase};
 			return true;
 		}
-		/* Spans inside a span that is no work are no work either. */
+		/* Spans inside a span that is not work are not work either. */
 		if (forward)
 			time = span.depth == lane->work_depth && end > time + 1
 				       ? end - 1
@@ -366,8 +366,8 @@ static bool view_same_run(const struct view_work *a, const struct view_work *b)
 	       a->weight_update == b->weight_update;
 }
 
-/* The lane's works, and *@waits: until when its last idle time in the window lasts, if that is
- * within a run. */
+/* Read the lane's works. *@waits: extended to the end of its last idle time in the window if that
+ * is within a run. */
 static void view_read_lane(struct view_work_piece *piece, int index, int64_t *waits)
 {
 	const struct view_window window = piece->window;
@@ -377,9 +377,9 @@ static void view_read_lane(struct view_work_piece *piece, int index, int64_t *wa
 	view_read_works(piece, index, window);
 	if (piece->tl->status != ST_OK)
 		return;
-	if (view_neighbour(piece, index, window, false, &before) && before.to <= window.from)
+	if (view_find_neighbour(piece, index, window, false, &before) && before.to <= window.from)
 		view_add_work(piece, &before);
-	if (!view_neighbour(piece, index, window, true, &after))
+	if (!view_find_neighbour(piece, index, window, true, &after))
 		return;
 	for (size_t i = first; i < piece->count; i++)
 		if (view_same_run(&piece->works[i], &after))
@@ -387,14 +387,14 @@ static void view_read_lane(struct view_work_piece *piece, int index, int64_t *wa
 	view_add_work(piece, &after);
 }
 
-static int view_by_run(const void *left, const void *right)
+static int view_compare_run(const void *left, const void *right)
 {
 	const struct view_work *a = left, *b = right;
 
 	return SORTED_BY(a, b, group, execution, weight_update, lane, from, to);
 }
 
-/* The works of piece->window, in place of those of the piece before; each once. */
+/* Replace piece->works by those of piece->window, without duplicates. */
 static void view_read_piece(struct view_work_piece *piece)
 {
 	struct view_timeline *tl = piece->tl;
@@ -402,7 +402,7 @@ static void view_read_piece(struct view_work_piece *piece)
 	size_t used = 0;
 
 	piece->count = 0;
-	/* Twice on the host: a lane that waits beyond the window waits for works beyond it. */
+	/* Two passes on the host: a lane that waits beyond the window waits for works beyond it. */
 	for (int pass = 0; pass < 2; pass++) {
 		const struct view_window beyond = {piece->window.to, waits};
 
@@ -422,9 +422,9 @@ static void view_read_piece(struct view_work_piece *piece)
 	}
 	if (piece->count == 0)
 		return;
-	qsort(piece->works, piece->count, sizeof(*piece->works), view_by_run);
+	qsort(piece->works, piece->count, sizeof(*piece->works), view_compare_run);
 	for (size_t i = 1; i < piece->count; i++)
-		if (view_by_run(&piece->works[i], &piece->works[used]) != 0 ||
+		if (view_compare_run(&piece->works[i], &piece->works[used]) != 0 ||
 		    piece->works[i].microbatch != piece->works[used].microbatch)
 			piece->works[++used] = piece->works[i];
 	piece->count = used + 1;
@@ -432,7 +432,7 @@ static void view_read_piece(struct view_work_piece *piece)
 
 /* ---- causes ---------------------------------------------------------------------------------- */
 
-/* Add idle time of a lane, as far as it is in the piece, to the sums and to the lane's cells. */
+/* Add the part of a lane's idle time that is in the piece to the sums and to the lane's cells. */
 static void view_add_gap(const struct view_work_piece *piece, int64_t index, int64_t from,
 			 int64_t to, enum view_cause cause)
 {
@@ -459,7 +459,7 @@ static void view_add_gap(const struct view_work_piece *piece, int64_t index, int
 			max(from, view_window_time(window, tl->width, x));
 }
 
-static int view_by_key(const void *left, const void *right)
+static int view_compare_key(const void *left, const void *right)
 {
 	const struct view_work *a = *(const struct view_work *const *)left;
 	const struct view_work *b = *(const struct view_work *const *)right;
@@ -467,9 +467,9 @@ static int view_by_key(const void *left, const void *right)
 	return SORTED_BY(a, b, phase, stage, microbatch);
 }
 
-/* When the input of @work was made; INT64_MAX where it comes from no other IPU, IPS_NULL: before
- * what the piece knows. */
-static int64_t view_made(const struct view_work_piece *piece, const struct view_work *work)
+/* Return when the input of @work was ready; INT64_MAX: it comes from no other IPU; IPS_NULL: before
+ * the works of the piece. */
+static int64_t view_input_ready(const struct view_work_piece *piece, const struct view_work *work)
 {
 	const int64_t stages = piece->tl->bubbles.stages[piece->clock];
 	const bool turn = work->phase == IPS_BACKWARD && work->stage == stages - 1;
@@ -484,18 +484,19 @@ static int64_t view_made(const struct view_work_piece *piece, const struct view_
 
 	if (work->phase != IPS_FORWARD && work->phase != IPS_BACKWARD)
 		return INT64_MAX;
-	found = bsearch(&wanted, piece->made, piece->run_count, sizeof(*piece->made), view_by_key);
+	found = bsearch(&wanted, piece->made, piece->run_count, sizeof(*piece->made),
+			view_compare_key);
 	if (found)
 		return (*found)->lane == work->lane ? INT64_MAX : (*found)->to;
-	/* The input is then of no other IPU: the lane works on that stage itself, or there is none. */
+	/* No other IPU makes it: the lane works on that stage as well, or no such stage exists. */
 	if (key.stage < 0 || key.stage >= stages ||
 	    (key.stage < 64 && piece->tl->lanes[work->lane].stages & UINT64_C(1) << key.stage))
 		return INT64_MAX;
 	return IPS_NULL;
 }
 
-/* The idle time from @from until @next: on the host imbalance until the input is made, then
- * communication; on the device communication while no IPU works, else imbalance. */
+/* Split the idle time from @from until @next. Host: imbalance until the input is ready, then
+ * communication. Device: communication while no IPU works, else imbalance. */
 static void view_split_wait(const struct view_work_piece *piece, const struct view_work *next,
 			    int64_t from)
 {
@@ -503,7 +504,7 @@ static void view_split_wait(const struct view_work_piece *piece, const struct vi
 	size_t low;
 
 	if (piece->clock == IPS_HOST) {
-		const int64_t made = min(max(view_made(piece, next), from), to);
+		const int64_t made = min(max(view_input_ready(piece, next), from), to);
 
 		view_add_gap(piece, next->lane, from, made, VIEW_CAUSE_IMBALANCE);
 		view_add_gap(piece, next->lane, made, to, VIEW_CAUSE_COMMUNICATION);
@@ -521,8 +522,8 @@ static void view_split_wait(const struct view_work_piece *piece, const struct vi
 	view_add_gap(piece, next->lane, from, to, VIEW_CAUSE_COMMUNICATION);
 }
 
-/* One lane of the run: its @count works by start. An IPU that does nothing is in ramp-up, unless it
- * has gone on to a later run: then this one is over for it. */
+/* Split one lane of the run: its @count works, sorted by start. An IPU without works is in ramp-up,
+ * or in ramp-down if it already works on a later run. */
 static void view_split_lane(const struct view_work_piece *piece, int64_t lane,
 			    const struct view_work *works, size_t count)
 {
@@ -549,14 +550,14 @@ static void view_split_lane(const struct view_work_piece *piece, int64_t lane,
 	view_add_gap(piece, lane, at, piece->last, VIEW_CAUSE_RAMP_DOWN);
 }
 
-static int view_by_time(const void *left, const void *right)
+static int view_compare_time(const void *left, const void *right)
 {
 	const struct view_window *a = left, *b = right;
 
 	return SORTED_BY(a, b, from);
 }
 
-/* Find when any IPU of the run works, as disjoint windows, and sort its works by key. */
+/* Collect when any IPU of the run works, as disjoint windows, and sort the works by key. */
 static void view_index_run(struct view_work_piece *piece)
 {
 	struct view_window *cover = piece->cover;
@@ -566,8 +567,8 @@ static void view_index_run(struct view_work_piece *piece)
 		cover[i] = (struct view_window){piece->run_works[i].from, piece->run_works[i].to};
 		piece->made[i] = &piece->run_works[i];
 	}
-	qsort(piece->made, piece->run_count, sizeof(*piece->made), view_by_key);
-	qsort(cover, piece->run_count, sizeof(*cover), view_by_time);
+	qsort(piece->made, piece->run_count, sizeof(*piece->made), view_compare_key);
+	qsort(cover, piece->run_count, sizeof(*cover), view_compare_time);
 	for (size_t i = 1; i < piece->run_count; i++) {
 		if (cover[i].from > cover[used].to)
 			cover[++used] = cover[i];
@@ -604,12 +605,12 @@ static void view_split_run(struct view_work_piece *piece)
 	}
 	if (!piece->run)
 		return;
-	/* The visible lanes alone may have shown less of the run. */
+	/* The visible lanes may have shown only a part of the run. */
 	piece->run->from = min(piece->first, piece->run->from);
 	piece->run->to = max(piece->last, piece->run->to);
 }
 
-/* Split the runs of the piece, one after another. */
+/* Split the runs of the piece. */
 static void view_split_piece(struct view_work_piece *piece)
 {
 	piece->cover = mem_calloc(piece->count + 1, sizeof(*piece->cover));
@@ -654,7 +655,7 @@ static void view_split_clock(struct view_timeline *tl, int clock)
 	arena_fini(&piece.bars);
 }
 
-/* Mark cells of which half or more is idle with the cause that most of that has. */
+/* Mark cells that are idle for at least half of their time with their main cause. */
 static void view_mark_causes(struct view_timeline *tl, struct view_lane *lane)
 {
 	const struct view_window window = tl->clock[lane->track->clock].window;
@@ -724,7 +725,7 @@ void view__bubble_load(struct view_timeline *tl)
 void view__bubble_query(const struct view_timeline *tl, int clock, struct str *out)
 {
 	const struct view_bubble *bubble = &tl->bubbles.shown[clock];
-	const bool trains = view_trains(tl, clock);
+	const bool trains = view_has_training(tl, clock);
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
 	if (bubble->runs < 1)

@@ -1,19 +1,18 @@
 /*
- * The timeline's two clocks: their units and axes, where one shows what the other does, what of the
- * device's time was traced, and the window that the timeline opens with.
+ * The timeline's two clocks: units and axes, the mapping from one to the other, the untraced ranges
+ * of device time, and the first window.
  *
- * Executions tell roughly which device time belongs to a host time. A window that shows a part of
- * one is brought to the same weight update on both: found by bisection, since a lane's updates come
- * in order of time within an execution.
+ * Executions give an approximate mapping between host and device time. A window that shows a part
+ * of an execution is aligned to the same weight update on both clocks, found by bisection, since a
+ * lane's updates are in order of time within an execution.
  *
- * Lanes of IPUs have spans of the executions that were traced
- * (autoReport.executionProfileProgramRunCount) and none of the others, which is not idle time. A
- * stretch that was not traced lasts from the start of the first such execution to the end of the
- * last one before the next that was. Executions are read once for each news, in order of time;
- * stretches are retained, not executions.
+ * Lanes of IPUs have spans only of the executions that were traced
+ * (autoReport.executionProfileProgramRunCount); the rest is not idle time. An untraced range
+ * extends from the start of its first execution to the end of the last one before the next traced
+ * one. Executions are read once after news, in order of time; only ranges are retained.
  *
- * Threading: one thread. Ownership: stretches are the timeline's; links live in the arena of
- * tracks; spans' texts are the picture's.
+ * Threading: one thread. Ownership: the timeline owns the ranges; links are in the arena of tracks;
+ * texts of spans in the picture's arena.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -26,14 +25,14 @@
 #include "common/sat.h"
 #include "common/sorted.h"
 
-#define MOST_LINKS  2000  /* points between the clocks */
-#define MOST_DARK   65536 /* stretches that are retained; what is beyond counts as idle */
-#define TAIL_PART   100 /* less of the run than this part after its last span is not worth a word */
+#define MOST_LINKS  2000  /* points that link the clocks */
+#define MOST_DARK   65536 /* retained untraced ranges; time beyond them counts as idle */
+#define TAIL_PART   100   /* a tail below 1/100 of the run after the last span is ignored */
 #define FOR_EVER    (INT64_MAX / 4)
-#define EDGE_TRIES  16   /* spans of other depths on the way to an edge */
-#define FINE        256  /* of a window: how exactly an update's beginning is looked for */
+#define EDGE_TRIES  16   /* spans of other depths skipped, at most, in search of an edge */
+#define FINE        256  /* an update's start is found to 1/256 of the window */
 #define PERIODS     1.35 /* pipeline runs in the first window */
-#define BUSY_LEAST  0.15 /* of the device's lane, to be read in it */
+#define BUSY_LEAST  0.15 /* least busy share of a device lane for the device to lead */
 #define TICKS_APART 14
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -43,13 +42,13 @@ static bool view_in_cycles(const struct view_timeline *tl, int clock)
 	return clock == IPS_DEVICE && tl->choice.cycles && tl->facts.hertz > 0;
 }
 
-/* @ns of @clock in the unit that is shown. */
-static int64_t view_in_unit(const struct view_timeline *tl, int clock, int64_t ns)
+/* Convert @ns of @clock to the chosen unit. */
+static int64_t view_to_unit(const struct view_timeline *tl, int clock, int64_t ns)
 {
 	return view_in_cycles(tl, clock) ? llround((double)ns * tl->facts.hertz / 1e9) : ns;
 }
 
-/* A time that is @at in the unit that is shown. */
+/* Format the time @at, which is in the chosen unit. */
 static const char *view_unit_text(const struct view_timeline *tl, int clock,
 				  char out[VIEW_UNIT_SIZE], int64_t at, int64_t step)
 {
@@ -60,7 +59,7 @@ static const char *view_unit_text(const struct view_timeline *tl, int clock,
 const char *view__time_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
 			    int64_t ns, int64_t step)
 {
-	return view_unit_text(tl, clock, out, view_in_unit(tl, clock, ns), step);
+	return view_unit_text(tl, clock, out, view_to_unit(tl, clock, ns), step);
 }
 
 const char *view__length_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
@@ -70,7 +69,7 @@ const char *view__length_text(const struct view_timeline *tl, int clock, char ou
 
 	if (!view_in_cycles(tl, clock))
 		return fmt_ns(out, ns);
-	snprintf(out, VIEW_UNIT_SIZE, "%s cycles", fmt_count(number, view_in_unit(tl, clock, ns)));
+	snprintf(out, VIEW_UNIT_SIZE, "%s cycles", fmt_count(number, view_to_unit(tl, clock, ns)));
 	return out;
 }
 
@@ -83,7 +82,8 @@ int view__cursor_column(const struct view_timeline *tl, int clock)
 		       : -1;
 }
 
-/* A mark moves the tick's label by a column, or replaces it: half a number would be wrong. */
+/* Draw a tick's label. A mark moves it by a column or suppresses it, since a cut number would be
+ * wrong. */
 static void view_draw_tick(const struct view_timeline *tl, struct view_pane *pane, int y, int x,
 			   const int marks[2], const char *text)
 {
@@ -101,8 +101,8 @@ static void view_draw_tick(const struct view_timeline *tl, struct view_pane *pan
 void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane)
 {
 	const struct view_window window = tl->clock[clock].window;
-	const struct view_window unit = {view_in_unit(tl, clock, window.from),
-					 view_in_unit(tl, clock, window.to)};
+	const struct view_window unit = {view_to_unit(tl, clock, window.from),
+					 view_to_unit(tl, clock, window.to)};
 	const int y = tl->clock[clock].axis_y;
 	char text[VIEW_UNIT_SIZE];
 	const int widest = view_text_width(
@@ -136,8 +136,8 @@ void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane
 
 /* ---- from clock to clock --------------------------------------------------------------------- */
 
-/* Executions, which both clocks know: points where they meet, in ns and cycles. Of one rank alone:
- * each rank's device begins at 0. */
+/* Read the links from executions, which both clocks record, in ns and cycles. Of one rank only,
+ * since each rank's device starts at 0. */
 static void view_read_links(struct view_timeline *tl)
 {
 	static const char sql[] =
@@ -193,7 +193,7 @@ static void view_load_links(struct view_timeline *tl, int64_t rank)
 		links->count = 2;
 		return;
 	}
-	/* The clock's rate is unknown: the last execution then ends where the lanes end. */
+	/* If the clock rate is unknown, assume that the last execution ends when the lanes end. */
 	if (tl->facts.hertz <= 0)
 		links->ns_per_cycle =
 			(double)device.to / (double)links->points[links->count - 1].device_ns;
@@ -202,7 +202,7 @@ static void view_load_links(struct view_timeline *tl, int64_t rank)
 			sat_real((double)links->points[i].device_ns * links->ns_per_cycle);
 }
 
-/* The first pipeline lane of @clock, of the rank whose clocks are linked where it has one. */
+/* The first pipeline lane of @clock, preferably of the rank whose clocks are linked; -1: none. */
 static int view_pipeline_lane(const struct view_timeline *tl, int clock)
 {
 	int first = -1;
@@ -218,7 +218,8 @@ static int view_pipeline_lane(const struct view_timeline *tl, int clock)
 	return first;
 }
 
-/* The next span of @lane after @time: its start and weight update. false: none with an update. */
+/* Get start and weight update of @lane's next span after @time. false: none, or it has no
+ * update. */
 static bool view_update_after(struct view_timeline *tl, int lane, int64_t time, int64_t *start,
 			      int64_t *update)
 {
@@ -231,7 +232,7 @@ static bool view_update_after(struct view_timeline *tl, int lane, int64_t time, 
 	return span.weight_update != IPS_NULL;
 }
 
-/* When @update begins on @lane, to @fine ns, looked for in @within. */
+/* Find the start of @update on @lane within @within, to @fine ns, by bisection. */
 static bool view_find_update(struct view_timeline *tl, int lane, struct view_window within,
 			     int64_t update, int64_t fine, int64_t *out)
 {
@@ -257,13 +258,13 @@ static bool view_find_update(struct view_timeline *tl, int lane, struct view_win
 	return found;
 }
 
-/* Shift @to, which is the other clock's, so that both show the same weight update. */
+/* Shift @to, the other clock's window, so that both clocks show the same weight update. */
 static void view_link_update(struct view_timeline *tl, int lead, struct view_window from,
 			     struct view_window *to)
 {
 	const int mine = view_pipeline_lane(tl, lead), its = view_pipeline_lane(tl, !lead);
 	const int64_t length = from.to - from.from, middle = from.from + length / 2;
-	struct view_window piece[2]; /* between the two links around it, on both clocks */
+	struct view_window piece[2]; /* between the two adjacent links, on both clocks */
 	int64_t start, update, begin[2], shift;
 	int i = 0;
 
@@ -315,7 +316,7 @@ void view__link_windows(struct view_timeline *tl)
 		view_link_windows(tl);
 }
 
-/* ---- what was traced ------------------------------------------------------------------------- */
+/* ---- untraced ranges ------------------------------------------------------------------------- */
 
 static bool view_is_ipu_of(const struct prof_track *track, int64_t rank)
 {
@@ -323,8 +324,8 @@ static bool view_is_ipu_of(const struct prof_track *track, int64_t rank)
 	       track->first_ns <= track->last_ns && track->rank == rank;
 }
 
-/* From the first span of any IPU of the rank to the last. */
-static struct view_window view_recorded(const struct view_timeline *tl, int64_t rank)
+/* The range from the first to the last span of the rank's IPUs. */
+static struct view_window view_recorded_range(const struct view_timeline *tl, int64_t rank)
 {
 	struct view_window all = {INT64_MAX, INT64_MIN};
 
@@ -339,8 +340,8 @@ static struct view_window view_recorded(const struct view_timeline *tl, int64_t 
 	return all;
 }
 
-/* Does a lane of the rank have spans there all the same? Then that time was traced. */
-static bool view_is_lit(struct view_timeline *tl, const struct view_dark *dark)
+/* Does a lane of the rank have spans in the range? Then it was traced after all. */
+static bool view_has_spans_in(struct view_timeline *tl, const struct view_dark *dark)
 {
 	for (int i = 0; i < tl->tracks.count; i++) {
 		const struct prof_track *track = &tl->tracks.all[i];
@@ -354,7 +355,7 @@ static bool view_is_lit(struct view_timeline *tl, const struct view_dark *dark)
 	return false;
 }
 
-/* The next execution in order of time: begin a stretch, lengthen it, or end it. */
+/* Process the next execution in order of time: start a range, extend it, or end it. */
 static void view_add_execution(struct view_timeline *tl, const struct prof_query *query, bool *open)
 {
 	struct view_untraced *dark = &tl->dark;
@@ -402,27 +403,27 @@ static void view_load_untraced(struct view_timeline *tl)
 	while (prof_query_next(query, &tl->status, &tl->err))
 		view_add_execution(tl, query, &open);
 	prof_query_close(query);
-	/* A rank whose lanes have spans in its first stretch has no such stretches. */
+	/* If a rank's lanes have spans in its first range, drop the rank's ranges. */
 	for (size_t i = 0; i < dark->count && tl->status == ST_OK; i++) {
 		if (i == 0 || dark->all[i].rank != dark->all[i - 1].rank)
-			lit = view_is_lit(tl, &dark->all[i]);
+			lit = view_has_spans_in(tl, &dark->all[i]);
 		if (!lit)
 			dark->all[used++] = dark->all[i];
 	}
 	dark->count = used;
-	/* Where a rank's last execution was not traced, nothing after it was. */
+	/* If a rank's last execution was not traced, nothing after it was. */
 	for (size_t i = 0; i < dark->count; i++) {
 		struct view_dark *at = &dark->all[i];
 
 		if ((i + 1 == dark->count || at[1].rank != at->rank) &&
-		    view_recorded(tl, at->rank).to <= at->at.from)
+		    view_recorded_range(tl, at->rank).to <= at->at.from)
 			at->at.to = FOR_EVER;
 	}
 }
 
-/* The first stretch of the rank that ends after @time; NULL: none. */
-static const struct view_dark *view_dark_after(const struct view_timeline *tl, int64_t rank,
-					       int64_t time)
+/* The first range of the rank that ends after @time; NULL: none. */
+static const struct view_dark *view_untraced_after(const struct view_timeline *tl, int64_t rank,
+						   int64_t time)
 {
 	const struct view_dark *dark = tl->dark.all;
 	size_t at;
@@ -432,8 +433,8 @@ static const struct view_dark *view_dark_after(const struct view_timeline *tl, i
 	return at < tl->dark.count && dark[at].rank == rank ? &dark[at] : NULL;
 }
 
-bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
-		     struct view_dark *out)
+bool view__next_untraced(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
+			 struct view_dark *out)
 {
 	const struct view_window extent = tl->clock[IPS_DEVICE].extent;
 	const int64_t rank = lane->track->rank;
@@ -441,21 +442,21 @@ bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lan
 
 	if (!lane->pipeline || lane->track->clock != IPS_DEVICE)
 		return false;
-	dark = view_dark_after(tl, rank, time);
+	dark = view_untraced_after(tl, rank, time);
 	if (dark) {
 		*out = *dark;
 		return true;
 	}
-	/* No execution covers that time: the device has run on after the last span. */
-	*out = (struct view_dark){rank, {view_recorded(tl, rank).to, extent.to}, IPS_NULL, 0};
-	return !view_dark_after(tl, rank, out->at.from) && out->at.to > time &&
+	/* No execution covers that time: the device ran on after the last span. */
+	*out = (struct view_dark){rank, {view_recorded_range(tl, rank).to, extent.to}, IPS_NULL, 0};
+	return !view_untraced_after(tl, rank, out->at.from) && out->at.to > time &&
 	       out->at.to - out->at.from > (extent.to - extent.from) / TAIL_PART;
 }
 
 int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *lane,
 			struct view_window window)
 {
-	const struct view_window all = view_recorded(tl, lane->track->rank);
+	const struct view_window all = view_recorded_range(tl, lane->track->rank);
 	struct view_dark dark;
 	int64_t ns;
 
@@ -465,22 +466,23 @@ int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *
 	}
 	ns = window.to - window.from;
 	for (int64_t at = window.from;
-	     ns > 0 && view__next_dark(tl, lane, at, &dark) && dark.at.from < window.to;
+	     ns > 0 && view__next_untraced(tl, lane, at, &dark) && dark.at.from < window.to;
 	     at = dark.at.to)
 		ns -= min(dark.at.to, window.to) - max(dark.at.from, window.from);
 	return max(ns, 0);
 }
 
-void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lane,
-		     struct view_window window, struct view_lane_cell *columns)
+void view__mark_untraced(const struct view_timeline *tl, const struct view_lane *lane,
+			 struct view_window window, struct view_lane_cell *columns)
 {
 	struct view_dark dark;
 
 	for (int64_t at = window.from;
-	     view__next_dark(tl, lane, at, &dark) && dark.at.from < window.to; at = dark.at.to) {
+	     view__next_untraced(tl, lane, at, &dark) && dark.at.from < window.to;
+	     at = dark.at.to) {
 		int64_t x = view_window_column(window, tl->width, dark.at.from);
 
-		/* A cell belongs to the stretch that has its middle. */
+		/* A cell is untraced if its middle is. */
 		for (x = max(0, x); x < tl->width; x++) {
 			const int64_t left = view_window_time(window, tl->width, x);
 			const int64_t middle =
@@ -493,17 +495,17 @@ void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lan
 	}
 }
 
-/* ---- idle time around a time ----------------------------------------------------------------- */
+/* ---- idle time at a given time --------------------------------------------------------------- */
 
 /*
- * Where the next work after @time begins, or the last one before it ends; without any, the clock's
- * extent. false: too many spans of other depths on the way, *@edge is how far it is idle at least.
+ * Find when the next work after @time starts, or the last one before it ends; without any, return
+ * the clock's extent. false: too many spans of other depths; it is idle at least up to *@edge.
  */
 static bool view_find_edge(struct view_timeline *tl, int64_t time, bool forward, int64_t *edge)
 {
 	const struct view_lane *lane = view__lane(tl);
 	const struct view_window extent = view__clock(tl)->extent;
-	int64_t from = forward ? time : time + 1; /* what begins at @time lies before it */
+	int64_t from = forward ? time : time + 1; /* a span that starts at @time is before it */
 
 	*edge = time;
 	for (int i = 0; i < EDGE_TRIES; i++) {
@@ -548,15 +550,16 @@ bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
 	out->ended = view_find_edge(tl, time, true, &at->to);
 	if (at->from > time || at->to <= time)
 		return false;
-	/* Time that was not traced is no idle time: the gap is all of the one or of the other. */
-	out->dark = view__next_dark(tl, lane, time, &dark) && dark.at.from <= time;
+	/* Untraced time is not idle time: the gap is entirely one or the other. */
+	out->dark = view__next_untraced(tl, lane, time, &dark) && dark.at.from <= time;
 	if (out->dark) {
 		at->from = max(dark.at.from, at->from);
 		at->to = min(dark.at.to, at->to);
 		return true;
 	}
 	for (int64_t next = at->from;
-	     view__next_dark(tl, lane, next, &dark) && dark.at.from < at->to; next = dark.at.to) {
+	     view__next_untraced(tl, lane, next, &dark) && dark.at.from < at->to;
+	     next = dark.at.to) {
 		if (dark.at.to <= time)
 			at->from = dark.at.to;
 		else
@@ -573,7 +576,7 @@ static void view_load_clocks(struct view_timeline *tl)
 
 	if (tl->status != ST_OK)
 		return;
-	/* Extents are those of all tracks, shown or not; a clock is present where it has lanes. */
+	/* Extents are of all tracks, shown or not; a clock is present if it has shown lanes. */
 	tl->clock[IPS_HOST].present = tl->clock[IPS_DEVICE].present = false;
 	for (int i = 0; i < tl->lane_count; i++)
 		tl->clock[tl->lanes[i].track->clock].present = true;
@@ -601,9 +604,10 @@ static void view_load_clocks(struct view_timeline *tl)
 
 /* ---- the first window ------------------------------------------------------------------------ */
 
-/* The second execution of @rank that trains, on the host and where there is one on the device; else
- * the first. @period: of a weight update. */
-static bool view_steady(struct prof_db *db, int64_t rank, struct view_window *host, int64_t *period)
+/* Find the second training execution of @rank, preferring traced ones, or else the first. @host:
+ * its time; @period: ns per weight update. */
+static bool view_find_steady(struct prof_db *db, int64_t rank, struct view_window *host,
+			     int64_t *period)
 {
 	static const char sql[] =
 		"SELECT start_ns, dur_ns, updates FROM executions WHERE rank = :rank AND mode = "
@@ -625,7 +629,7 @@ static bool view_steady(struct prof_db *db, int64_t rank, struct view_window *ho
 	return some && *period > VIEW_WINDOW_LEAST;
 }
 
-/* How much of @window the lane is at work, 0 to 1. */
+/* The busy share of the lane in @window, 0 to 1. */
 static double view_busy_part(struct view_timeline *tl, int lane, struct view_window window)
 {
 	const struct prof_track *track = tl->lanes[lane].track;
@@ -642,15 +646,15 @@ static double view_busy_part(struct view_timeline *tl, int lane, struct view_win
 	return busy / (double)(window.to - window.from);
 }
 
-/* The second pipeline run of that execution; false: nothing is steady. */
-static bool view_first_runs(struct view_timeline *tl)
+/* Show the second pipeline run of that execution; false: there is no steady state. */
+static bool view_show_steady_run(struct view_timeline *tl)
 {
 	const int device = view_pipeline_lane(tl, IPS_DEVICE);
 	const int lane = view_pipeline_lane(tl, IPS_HOST);
 	int64_t period = 0, first, start, next, length, update;
 	struct view_window within = {0}, *window = &tl->clock[IPS_HOST].window;
 
-	if (lane < 0 || !view_steady(tl->db, tl->lanes[lane].track->rank, &within, &period) ||
+	if (lane < 0 || !view_find_steady(tl->db, tl->lanes[lane].track->rank, &within, &period) ||
 	    !view_update_after(tl, lane, within.from - 1, &first, &update) ||
 	    !view_find_update(tl, lane, within, ++update, period / FINE, &start) ||
 	    !view_find_update(tl, lane, within, update + 1, period / FINE, &next) ||
@@ -663,7 +667,7 @@ static bool view_first_runs(struct view_timeline *tl)
 	*window = view_window_clamp(*window, tl->clock[IPS_HOST].extent);
 	view_link_windows(tl);
 	tl->cursor.ns = start;
-	/* The device leads where its bars are wide enough to be read. */
+	/* The device leads if its bars are wide enough to read. */
 	window = &tl->clock[IPS_DEVICE].window;
 	if (device >= 0 && view_busy_part(tl, device, *window) >= BUSY_LEAST) {
 		tl->cursor.lane = device;
@@ -681,7 +685,7 @@ static void view_first_window(struct view_timeline *tl)
 
 	for (int c = 0; c < 2; c++)
 		tl->clock[c].window = tl->clock[c].extent;
-	/* The cursor begins on the first IPU. */
+	/* Start on the first IPU. */
 	tl->cursor.lane = 0;
 	for (int i = tl->lane_count - 1; i >= 0; i--)
 		if (tl->lanes[i].pipeline)
@@ -697,16 +701,16 @@ static void view_first_window(struct view_timeline *tl)
 	}
 	tl->cursor.ns = clock->window.from;
 	tl->started = true;
-	/* On a screen, a pipeline run that can be read; the whole is a key away. */
-	if (!context->ranged && !context->whole && !context->follow && view_first_runs(tl))
+	/* On a screen show a readable pipeline run; a key shows the whole. */
+	if (!context->ranged && !context->whole && !context->follow && view_show_steady_run(tl))
 		tl->cursor.track_id = view__lane(tl)->track->track_id;
 }
 
 /* ---- after news ------------------------------------------------------------------------------ */
 
-/* A lane for the cursor whose own is not shown: of the same clock if there is one, of an IPU if
- * there is one. */
-static void view_choose_lane(struct view_timeline *tl)
+/* Choose a lane for the cursor if its own is not shown: preferably of the same clock, then of an
+ * IPU. */
+static void view_select_fallback_lane(struct view_timeline *tl)
 {
 	int best_score = -1;
 	struct view_clock *clock;
@@ -747,8 +751,8 @@ void view__lanes_load(struct view_timeline *tl)
 	if (first && tl->lane_count > 0)
 		view_first_window(tl);
 	if (tl->cursor.lane < 0)
-		view_choose_lane(tl);
-	/* A window of the whole run stays one; a run that is followed is shown at its end. */
+		view_select_fallback_lane(tl);
+	/* A window of the whole run stays one; when following, show the end. */
 	for (int c = 0; c < 2 && !first; c++) {
 		struct view_clock *clock = &tl->clock[c];
 		const int64_t length = clock->window.to - clock->window.from;

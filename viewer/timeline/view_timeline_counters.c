@@ -1,10 +1,10 @@
 /*
- * Counters under the timeline's lanes: a strip each, on the axis of the track's clock.
+ * Counters under the timeline's lanes: one strip each, on the axis of the track's clock.
  *
- * A load reads a few buckets or samples per column and strip, whatever the file holds. Between two
- * samples a counter has the value of the first; before the first there is nothing.
+ * A load reads a few buckets or samples per column and strip, however large the file is. Between
+ * two samples a counter has the value of the first; before the first sample nothing is drawn.
  *
- * Threading: one thread. Ownership: series are the tracks' arena's, strips the picture's.
+ * Threading: one thread. Ownership: series are in the tracks' arena, strips in the picture's.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -18,13 +18,13 @@
 #include "common/sat.h"
 
 #define MOST_SERIES 256
-#define TALL_FROM   20 /* rows of lanes that have strips of two rows */
-#define MOST_ROWS   4  /* of a strip, where lanes leave room */
-#define PART        3  /* of the lanes' rows that are given to strips: one of so many */
+#define TALL_FROM   20 /* least lane rows for strips of two rows */
+#define MOST_ROWS   4  /* of a strip, if lanes leave rows free */
+#define PART        3  /* strips get at most 1/3 of the lanes' rows */
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
-/* Each key shows the next counters, after the last ones none. */
+/* Each key press shows the next counters; after the last ones it hides them. */
 bool view__counters_request(struct view_timeline *tl, enum view_request request)
 {
 	struct view_counters *all = &tl->counters;
@@ -40,7 +40,7 @@ bool view__counters_request(struct view_timeline *tl, enum view_request request)
 	return true;
 }
 
-void view__place_strips(struct view_timeline *tl)
+void view__layout_strips(struct view_timeline *tl)
 {
 	struct view_counters *all = &tl->counters;
 	struct view_rect *columns[] = {&tl->areas.labels, &tl->areas.lanes, &tl->areas.idle};
@@ -66,7 +66,7 @@ void view__place_strips(struct view_timeline *tl)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The last sample until @time; NaN: none. */
+/* Return the last sample up to @time; NaN: none. */
 static double view_read_sample(struct view_timeline *tl, const struct prof_counter *counter,
 			       int64_t time)
 {
@@ -89,7 +89,7 @@ static void view_load_strip(struct view_timeline *tl, struct view_strip *strip)
 	double held = view_read_sample(tl, counter, window.from - 1);
 
 	strip->points = view__alloc(tl, &tl->picture, (size_t)count, sizeof(*strip->points));
-	/* The time of its clock that is in the cursor's column. */
+	/* Map the cursor's column to the counter's clock. */
 	if (counter->clock != view__lead(tl))
 		at = sat_add(window.from,
 			     sat_real((double)(at - lead.from) / (double)(lead.to - lead.from) *
@@ -113,7 +113,7 @@ static void view_load_strip(struct view_timeline *tl, struct view_strip *strip)
 	}
 	if (!view_chart_range(strip->points, count, &strip->low, &strip->high))
 		strip->low = strip->high + 1;
-	/* Where there is but one value the scale is around it. */
+	/* flat: all values are one value, which the scale surrounds. */
 	strip->flat = true;
 	for (int i = 0; i < count; i++)
 		strip->flat &= strip->points[i].least != strip->low;
@@ -128,7 +128,7 @@ void view__strips_load(struct view_timeline *tl)
 
 	if (tl->status != ST_OK)
 		return;
-	/* Where the lanes leave room, strips move up to them and become higher. */
+	/* If the lanes leave rows free, move the strips up to them and make them higher. */
 	for (int i = 0; i < tl->lane_count; i++)
 		if (tl->lanes[i].rows > 0)
 			used = max(used, tl->lanes[i].y + view__lane_height(&tl->lanes[i]));
@@ -179,9 +179,9 @@ void view__strips_match(struct view_timeline *tl)
 		}
 }
 
-/* ---- showing --------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
-/* A counter's value in the unit that the counter's name ends in. */
+/* Format a counter's value in the unit that its name ends in. */
 static const char *view_counter_text(const char *name, double value, char out[FMT_SIZE])
 {
 	const size_t length = strlen(name);
@@ -199,7 +199,7 @@ static const char *view_counter_text(const char *name, double value, char out[FM
 	return fmt_real(out, value);
 }
 
-/* Where two counters have one name, the name of its track stands before it. */
+/* Return the counter's name, prefixed with its track if another counter has the same name. */
 static const char *view_strip_name(const struct view_counters *all, int i, char *out, size_t size)
 {
 	const struct prof_counter *counter = all->strips[i].counter;
@@ -212,7 +212,7 @@ static const char *view_strip_name(const struct view_counters *all, int i, char 
 	return counter->name;
 }
 
-/* A curve needs Braille dots. In ASCII cells are filled from below instead. */
+/* Draw a curve of Braille dots; in ASCII fill the cells from below instead. */
 static void view_draw_strip(const struct view_strip *strip, struct view_pane *plot)
 {
 	const int height = plot->rect.height, count = 2 * plot->rect.width;

@@ -1,17 +1,18 @@
 /*
  * The timeline's details: the span or the idle time under the cursor in words, or sums by name.
  *
- * Arrows are looked up by index. A recording that has none, since it goes on or was not given any,
- * is asked where it has few arrows. What belongs to an operation is asked of tables of a model's
- * size, once for each operation in a row; keys lead there (o).
+ * Arrows are looked up by index. A recording without that index, because it is still running or was
+ * made without it, is queried only if it has few arrows. What belongs to an operation comes from
+ * tables of the model's size, and is queried again only if the operation changes; the key o leads
+ * there.
  *
- * Sums by name are how often and how long what ran on the cursor's lane in the window, or between x
- * and the cursor. A range of up to MOST_SPANS spans is summed exactly; of a longer one buckets are,
- * each under the site with most of its time, and the heading says so. Nothing is read again while
- * lane and range stay. Of each span what lies in the range counts.
+ * Sums by name list count and duration of what ran on the cursor's lane in the window, or between x
+ * and the cursor. A range of up to MOST_SPANS spans is summed exactly; for a longer one buckets are
+ * summed, each under the site with most of its time, and the heading says so. Nothing is read again
+ * while lane and range are unchanged. Of each span only the part in the range counts.
  *
- * Threading: one thread. Ownership: texts live in the details' arena until the next load; sums'
- * rows are the grid's, which is the timeline's.
+ * Threading: one thread. Ownership: texts are in the details' arena until the next load; the rows
+ * of sums belong to the grid, which belongs to the timeline.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -25,11 +26,11 @@
 #include "common/minmax.h"
 #include "viewer/draw/view_table.h"
 
-#define INSIDE_COLUMNS 256   /* that a span's children are read for */
-#define MOST_FLOWS     2     /* that are named */
-#define MOST_PARENTS   8     /* that are named */
-#define SUM_COLUMNS    2000  /* that a range's buckets are read for */
-#define MOST_SPANS     10000 /* that are summed one by one */
+#define INSIDE_COLUMNS 256   /* resolution for reading a span's children */
+#define MOST_FLOWS     2     /* named arrows */
+#define MOST_PARENTS   8     /* named enclosing spans */
+#define SUM_COLUMNS    2000  /* resolution for reading a range's buckets */
+#define MOST_SPANS     10000 /* summed one by one */
 #define FIELD_WIDTH    38
 #define NAME_WIDTH     15
 
@@ -47,7 +48,7 @@ static void view_add_int_field(struct view_timeline *tl, const char *name, int64
 		view_add_field(tl, name, arena_printf(&tl->under.arena, "%lld", (long long)value));
 }
 
-/* A time in the exact ns and as people read it, after @before. */
+/* Add a time as readable text and in exact ns, after @before. */
 static void view_add_ns(struct view_timeline *tl, const char *name, int64_t ns, const char *before)
 {
 	char text[FMT_SIZE], exact[FMT_SIZE + 8] = "", count[FMT_SIZE];
@@ -74,9 +75,9 @@ static void view_add_phase(struct view_timeline *tl, char phase)
 			view_add_field(tl, "phase", phases[i].text);
 }
 
-/* Add what other screens know of @operation, or else of @name: its layer, its program, how many
- * tensors its layer sends. */
-static void view_add_belongs(struct view_timeline *tl, const char *operation, const char *name)
+/* Add what the report has on @operation, or else on @name: layer, program, number of tensors of the
+ * layer. */
+static void view_add_operation(struct view_timeline *tl, const char *operation, const char *name)
 {
 	static const char sql[] =
 		"WITH l AS (SELECT coalesce((SELECT layer FROM operations WHERE operation = :name "
@@ -111,7 +112,7 @@ static void view_add_belongs(struct view_timeline *tl, const char *operation, co
 
 /* ---- a span ---------------------------------------------------------------------------------- */
 
-/* Add the span's time that no span in it takes: counted, or estimated from buckets. */
+/* Add the span's time outside of its children: exact, or estimated from buckets. */
 static void view_add_self(struct view_timeline *tl)
 {
 	const struct prof_span *span = &tl->under.span;
@@ -139,7 +140,7 @@ static void view_add_self(struct view_timeline *tl)
 				    fmt_ns(ns, self), (double)self / (double)span->dur_ns * 100));
 }
 
-/* Add where the span's arrows come from (@in) or go to. */
+/* Add the spans that the span's arrows come from (@in) or lead to. */
 static void view_add_flows(struct view_timeline *tl, bool in)
 {
 	static const char has_arrows[] =
@@ -192,7 +193,7 @@ static void view_add_span(struct view_timeline *tl)
 	view_add_int_field(tl, "step", span->step);
 	view_add_int_field(tl, "weight update", span->weight_update);
 	view_add_field(tl, "arguments", span->arguments);
-	view_add_belongs(tl, span->operation, span->name);
+	view_add_operation(tl, span->operation, span->name);
 	view_add_flows(tl, true);
 	view_add_flows(tl, false);
 	view_add_int_field(tl, "execution", span->execution);
@@ -206,8 +207,8 @@ static void view_add_span(struct view_timeline *tl)
 	view_add_int_field(tl, "span", span->span_id);
 }
 
-/* "worker 0 > Engine::run > update": the names around the span, outermost first. */
-static void view_find_path(struct view_timeline *tl)
+/* Compose "worker 0 > Engine::run > update": the enclosing spans, outermost first. */
+static void view_compose_path(struct view_timeline *tl)
 {
 	char *path = tl->under.path;
 	const char *names[MOST_PARENTS];
@@ -230,7 +231,8 @@ static void view_add_gap_fields(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
 	const struct view_gap *gap = &tl->under.gap;
-	const bool bsp = tl->choice.way == VIEW_BSP; /* whose steps are not what the lane lacks */
+	const bool bsp =
+		tl->choice.way == VIEW_BSP; /* the lane shows steps, the gap is between stages */
 	const struct view_pipeline_run *runs = tl->runs;
 	int *run = &tl->under.gap_run;
 
@@ -257,7 +259,7 @@ static void view_add_gap_fields(struct view_timeline *tl)
 	}
 }
 
-/* Device lanes may hold the first executions only: say so where another one would be. */
+/* Device lanes may contain the first executions only: explain an execution without lanes. */
 static void view_add_untraced(struct view_timeline *tl)
 {
 	static const char sql[] =
@@ -287,7 +289,7 @@ static void view_add_untraced(struct view_timeline *tl)
 	prof_query_close(query);
 }
 
-/* ---- what is under the cursor ---------------------------------------------------------------- */
+/* ---- the selection under the cursor ---------------------------------------------------------- */
 
 /* The fields of a step of the device (VIEW_BSP). */
 static void view_add_step_fields(struct view_timeline *tl)
@@ -298,7 +300,7 @@ static void view_add_step_fields(struct view_timeline *tl)
 	char number[FMT_SIZE];
 
 	view_add_field(tl, "type", step->type);
-	view_add_belongs(tl, step->operation, NULL);
+	view_add_operation(tl, step->operation, NULL);
 	view_add_field(tl, "cycles", arena_strdup(arena, fmt_count(number, step->cycles)));
 	view_add_ns(tl, "duration", at->to_ns - at->from_ns, "");
 	view_add_int_field(tl, "active tiles", step->active_tiles);
@@ -320,7 +322,7 @@ static void view_add_step_fields(struct view_timeline *tl)
 	snprintf(tl->under.path, sizeof(tl->under.path), "%s", view__lane(tl)->track->name);
 }
 
-/* A span that was jumped to stays selected while the cursor is in it. */
+/* Is the span of a jump still selected? It is while the cursor is in it. */
 static bool view_is_pinned(struct view_timeline *tl)
 {
 	struct prof_span *span = &tl->under.span;
@@ -334,7 +336,7 @@ static bool view_is_pinned(struct view_timeline *tl)
 
 void view__detail_load(struct view_timeline *tl)
 {
-	/* Why the bubble counts it as idle: transfers and syncs within a run, too. */
+	/* Why the bubble counts the time as idle. Transfers and syncs within a run count, too. */
 	static const char *const why[VIEW_CAUSES] = {
 		"", "ramp-up: before its first work", "ramp-down: after its last work",
 		"imbalance: waits for others", "communication: its input is on the way"};
@@ -349,7 +351,7 @@ void view__detail_load(struct view_timeline *tl)
 	under->path[0] = under->hint[0] = '\0';
 	under->selected = IPS_NULL;
 	if (view_is_pinned(tl)) {
-		/* Of the steps it is what has been jumped to. */
+		/* A span that was jumped to takes precedence over the step. */
 		tl->device.at_cursor.step = NULL;
 		under->selected = tl->cursor.pinned;
 	} else if (tl->device.at_cursor.step) {
@@ -376,7 +378,7 @@ void view__detail_load(struct view_timeline *tl)
 	if (under->selected != IPS_NULL) {
 		if (!under->in_gap)
 			view_add_span(tl);
-		view_find_path(tl);
+		view_compose_path(tl);
 	}
 }
 
@@ -385,7 +387,7 @@ void view__detail_load(struct view_timeline *tl)
 struct view_name_sum {
 	const char *name;
 	int64_t count, total_ns, longest_ns;
-	bool rough; /* of buckets: the longest is not known */
+	bool rough; /* summed from buckets: the longest is unknown */
 };
 
 enum {
@@ -423,7 +425,8 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 	return true;
 }
 
-/* The bars of the range: spans where they are few. Buckets first: they say how many there are. */
+/* Read the bars of the range. Buckets come first and give the number of spans; few spans are then
+ * read themselves. */
 static int view_read_range(struct view_timeline *tl, struct arena *arena, struct prof_bar **bars)
 {
 	const struct view_window range = tl->sums.range;
@@ -465,7 +468,7 @@ static void view_add_to_sum(struct view_timeline *tl, struct view_name_sum *sum,
 	sum->total_ns += max(ns, 0);
 }
 
-static int view_by_name(const void *a, const void *b)
+static int view_compare_name(const void *a, const void *b)
 {
 	const struct view_name_sum *first = a, *second = b;
 
@@ -474,12 +477,12 @@ static int view_by_name(const void *a, const void *b)
 	return strcmp(first->name, second->name);
 }
 
-/* Sites of one name become one; returns how many there are. */
-static int64_t view_join_names(struct view_name_sum *sums, size_t count)
+/* Merge sums of the same name; return the number of names. */
+static int64_t view_merge_names(struct view_name_sum *sums, size_t count)
 {
 	int64_t names = 0;
 
-	qsort(sums, count, sizeof(*sums), view_by_name);
+	qsort(sums, count, sizeof(*sums), view_compare_name);
 	for (size_t i = 0; i < count && sums[i].name; i++) {
 		struct view_name_sum *last = names > 0 ? &sums[names - 1] : NULL;
 
@@ -495,8 +498,8 @@ static int64_t view_join_names(struct view_name_sum *sums, size_t count)
 	return names;
 }
 
-/* Of an IPU, in percent of the range: as PopVision's proportions, with what is between runs. Tile
- * balances are means over the time of compute. */
+/* Per IPU, in percent of the range: as PopVision's proportions, plus the time between runs. Tile
+ * balances are means over compute time. */
 static const struct view_grid_column view_cycles_shown[] = {
 	{"ipu", "IPU", 0, 0, 20, false},
 	{"compute_share", "compute", 0, 0, 19, true},
@@ -554,12 +557,12 @@ static void view_sum_cycles(struct view_timeline *tl, struct report_table *out)
 	str_free(&sql);
 }
 
-/* The sums of one report, as a table; on failure it is empty. */
+/* Sum one report by name into a table; on failure it is empty. */
 static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 {
 	const double range = (double)(tl->sums.range.to - tl->sums.range.from);
 	struct prof_bar *bars = NULL;
-	struct view_name_sum *sums; /* site by site, the last for spans without one */
+	struct view_name_sum *sums; /* by site; the last one for spans without a site */
 	struct arena arena;
 	int64_t names;
 	int count;
@@ -576,12 +579,12 @@ static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 
 		if (bars[i].span_id == IPS_NULL)
 			tl->sums.bucket_ns = max(bars[i].dur_ns, tl->sums.bucket_ns);
-		if (view__left_out(tl, &bars[i]))
+		if (view__is_filtered_out(tl, &bars[i]))
 			continue;
 		sum->name = site && site->name ? site->name : "?";
 		view_add_to_sum(tl, sum, &bars[i]);
 	}
-	names = sums ? view_join_names(sums, tl->sites.count + 1) : 0;
+	names = sums ? view_merge_names(sums, tl->sites.count + 1) : 0;
 	if (tl->status == ST_OK)
 		tl->status = view_table_new(out, "timeline_sums", view_sum_columns,
 					    ARRAY_LEN(view_sum_columns), names, &tl->err);
@@ -605,8 +608,8 @@ static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 	arena_fini(&arena);
 }
 
-/* Set what is summed; true: it is the same as before. Two runs have no common x. */
-static bool view_set_range(struct view_timeline *tl)
+/* Set lane and range of the sums; true: unchanged. The mark x applies to a single report only. */
+static bool view_update_sums_range(struct view_timeline *tl)
 {
 	const int c = view__lead(tl);
 	const int64_t track = view__lane(tl)->track->track_id;
@@ -640,9 +643,9 @@ void view__sums_load(struct view_timeline *tl, bool news)
 		tl->sums.known = false;
 		return;
 	}
-	same &= view_set_range(tl);
+	same &= view_update_sums_range(tl);
 	if (target)
-		same &= view_set_range(target);
+		same &= view_update_sums_range(target);
 	if (!same) {
 		tl->sums.known = false;
 		tl->sums.grid.differ = tl->sums.differ = context->target && context->differ;
@@ -716,7 +719,7 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* Draw a line with @title in it, and with @rest where there is room. */
+/* Draw a line with @title in it, and @rest if it fits. */
 static void view_draw_detail_title(struct view_pane *pane, const char *title, const char *rest,
 				   enum view_style style)
 {
@@ -763,8 +766,8 @@ static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pan
 		view_grid_draw(&sums->grid, &body, false);
 }
 
-/* The title of the details: what is under the cursor. */
-static void view_name_under(const struct view_timeline *tl, char *out, size_t size)
+/* Compose the title of the details: the selection under the cursor. */
+static void view_detail_name(const struct view_timeline *tl, char *out, size_t size)
 {
 	const struct view_under *under = &tl->under;
 	const struct prof_span *span = &under->span;
@@ -801,11 +804,11 @@ void view__draw_details(const struct view_timeline *tl, struct view_pane *pane)
 		view_draw_sums(tl, pane);
 		return;
 	}
-	view_name_under(tl, title, sizeof(title));
+	view_detail_name(tl, title, sizeof(title));
 	view_draw_detail_title(pane, title, under->path, VIEW_DIM);
 	for (int i = 0; i < under->count && i < rows * columns; i++) {
 		const int x = i / rows * width + 1, y = 1 + i % rows;
-		/* The last column has the rest of the row. */
+		/* The last column extends to the end of the row. */
 		const bool last = i + rows >= under->count || i / rows + 1 >= columns;
 
 		view_text_cut(pane, x, y, NAME_WIDTH - 1, VIEW_DIM, under->fields[i].name);

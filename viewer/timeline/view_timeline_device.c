@@ -1,16 +1,16 @@
 /*
  * The device's steps as bulk synchronous phases: per IPU compute, exchange, sync, host copies and
- * idle time between runs, with the tiles that work.
+ * idle time between runs, with the active tiles.
  *
- * A step is a template's, at the time of a run. Only the runs of the window are read; where a run
- * is narrower than a few cells its template's sums are added instead of its steps, and where there
- * are more runs than cells can show, a sample of them.
+ * A step belongs to a template and takes place at the time of a run. Only the runs of the window
+ * are read; for a run narrower than a few cells all steps are added to one cell, and if there are
+ * more runs than cells can show, a sample is read.
  *
- * A column's colour is what most of its time goes to, its height the share of tiles at work (or the
- * tile balance), and under it stands a letter, or a name where it is wide.
+ * A column's colour is the kind with most of its time, its height the share of active tiles (or the
+ * tile balance), and below it is a letter, or a name if the step is wide.
  *
- * Threading: one thread. Ownership: templates live in an arena of their own, for good; cells in
- * that of the picture.
+ * Threading: one thread. Ownership: templates have an arena of their own and are kept; cells are in
+ * the picture's arena.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -24,8 +24,8 @@
 #include "common/sorted.h"
 
 #define MOST_RUNS   1024
-#define NARROW      6   /* cells of a run that is added as a whole */
-#define MOST_TRACES 256 /* templates that are retained */
+#define NARROW      6   /* a run of fewer cells is added to one cell */
+#define MOST_TRACES 256 /* retained templates */
 
 static const struct {
 	const char *name, *brief;
@@ -55,7 +55,7 @@ static enum view_kind view_kind_of_step(const struct prof_step *step)
 
 /* ---- templates ------------------------------------------------------------------------------- */
 
-/* The template, read once; NULL: it cannot be read. Its address may change with the next one. */
+/* Return the template, reading it once; NULL: not readable. The next call may move it. */
 static const struct view_trace *view_read_trace(struct view_timeline *tl, int64_t id)
 {
 	struct view_device *device = &tl->device;
@@ -76,7 +76,7 @@ static const struct view_trace *view_read_trace(struct view_timeline *tl, int64_
 	return &device->traces[device->count - 1];
 }
 
-/* The first of the IPU's steps that ends after @cycle of the run; trace.count: none. */
+/* The first of the IPU's steps that ends after @cycle of the run; trace->count: none. */
 static int view_first_step(const struct prof_trace *trace, int64_t ipu, int64_t cycle)
 {
 	const struct prof_step *steps = trace->steps;
@@ -115,7 +115,7 @@ static void view_add_cycles(struct view_bsp *cell, const struct view_trace *trac
 	}
 }
 
-/* Add one step that begins at cycle @start to the cells that it is in. */
+/* Add one step that starts at cycle @start to the cells that it overlaps. */
 static void view_add_step(const struct view_sheet *sheet, const struct view_trace *trace,
 			  const struct prof_step *step, int64_t start)
 {
@@ -131,8 +131,8 @@ static void view_add_step(const struct view_sheet *sheet, const struct view_trac
 	}
 }
 
-/* Add what @run does on the lane's IPU. All steps of one that is narrow go into the cell that has
- * its middle. */
+/* Add the steps of @run on the lane's IPU. If the run is narrow, all go into the cell of its
+ * middle. */
 static void view_add_device_run(const struct view_sheet *sheet, const struct view_trace *trace,
 				const struct prof_run *run)
 {
@@ -160,8 +160,8 @@ static void view_add_device_run(const struct view_sheet *sheet, const struct vie
 		sheet->lane->bsp[x].step = NULL;
 }
 
-/* What no step has is idle, of the lane too, unless it was not traced or the runs are a sample:
- * then only their mixture is known. */
+/* Add the time outside of steps as idle, in cells and lane, unless it was not traced. If the runs
+ * are a sample only the shares of kinds are known. */
 static void view_add_idle(const struct view_sheet *sheet, bool sampled)
 {
 	struct view_timeline *tl = sheet->tl;
@@ -206,7 +206,7 @@ static void view_load_steps(struct view_timeline *tl, struct view_lane *lane,
 	for (int i = 0; i < count; i++) {
 		const struct view_trace *trace = view_read_trace(tl, runs[i].trace_id);
 
-		/* A run of another replica has no steps of this IPU's number. */
+		/* A run of another replica has no steps with this IPU's number. */
 		if (trace && runs[i].rank == lane->track->rank &&
 		    runs[i].start_cycle + trace->trace.cycles > window.from)
 			view_add_device_run(&sheet, trace, &runs[i]);
@@ -278,7 +278,7 @@ bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t
 	return longest > 0;
 }
 
-/* Are most columns mixtures of steps? Then one kind's colour would say nothing of the others. */
+/* Are most columns mixtures of steps? Then one kind's colour would hide the others. */
 static bool view_is_mixed(const struct view_timeline *tl)
 {
 	int mixed = 0, all = 0;
@@ -313,7 +313,7 @@ void view__device_load(struct view_timeline *tl)
 	tl->status =
 		prof_timeline_runs(tl->db, first->track->rank, window.from, window.to, MOST_RUNS,
 				   &tl->picture, &runs, &count, &tl->device.stride, &tl->err);
-	/* The file has no runs of templates: there is nothing to show, which is no failure. */
+	/* ST_INVALID: the file has no runs of templates. Show nothing; this is no failure. */
 	if (tl->status == ST_INVALID) {
 		tl->status = ST_OK;
 		return;
@@ -338,7 +338,7 @@ static enum view_kind view_cell_kind(const struct view_bsp *cell)
 	return (enum view_kind)best;
 }
 
-/* The share of tiles at work, or the tile balance. Steps without a number count for all tiles. */
+/* The share of active tiles, or the tile balance. Steps without a number count as all tiles. */
 static double view_cell_height(const struct view_timeline *tl, const struct view_bsp *cell)
 {
 	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
@@ -351,8 +351,8 @@ static double view_cell_height(const struct view_timeline *tl, const struct view
 	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
 }
 
-/* The kinds of a column one above the other, compute at the foot, each as high as its share: a row
- * has the kind that its middle is in. */
+/* Stack the kinds of a column by share, compute at the bottom. A row shows the kind at its
+ * middle. */
 static void view_draw_shares(const struct view_lane *lane, struct view_pane *pane, int x, int rows,
 			     bool cursor)
 {
@@ -394,7 +394,7 @@ static void view_draw_cell(const struct view_timeline *tl, const struct view_lan
 	}
 }
 
-/* "MatMul/Dense_256" of a step that is wide, else its kind's letter. */
+/* Draw "MatMul/Dense_256" under a wide step, else the letter of its kind. */
 static void view_draw_step_names(const struct view_timeline *tl, const struct view_lane *lane,
 				 struct view_pane *pane, int y, int cursor_x)
 {
@@ -441,7 +441,7 @@ void view__draw_device(const struct view_timeline *tl, const struct view_lane *l
 	view_draw_step_names(tl, lane, pane, lane->y + height - 1, cursor_x);
 }
 
-/* "C compute 16.4 %  X exchange 2.0 % ...  height: active tiles". */
+/* Draw "C compute 16.4 %  X exchange 2.0 % ...  height: active tiles". */
 void view__draw_device_key(const struct view_timeline *tl, struct view_pane *pane, int x)
 {
 	const bool wide = pane->rect.width - x >= 100;

@@ -1,10 +1,10 @@
 /*
- * Drawing the timeline from its columns, and what is around them: the line above, labels, idle
- * times and the overview.
+ * Drawing the timeline from its columns, and what surrounds them: the heading, labels, idle times
+ * and the overview.
  *
- * A span wide enough to be one is a bar with its label (phase letter and micro-batch, or name);
- * many in one cell are a column whose height is their share of the time. The bubble is shaded with
- * a character. No query, no allocation, no change.
+ * A span at least one cell wide is a bar with its label (phase letter and micro-batch, or name);
+ * several spans in one cell are a column whose height is their share of the time. The bubble is
+ * shaded with a character. No query, no allocation, no change of state.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -17,7 +17,7 @@
 #include "common/minmax.h"
 
 #define FILTER_WIDTH 16
-#define WAYS_FROM    120 /* columns that show the names of all ways */
+#define WAYS_FROM    120 /* least width to show the names of all ways */
 
 /* ---- styles ---------------------------------------------------------------------------------- */
 
@@ -88,12 +88,12 @@ struct view_bar_row {
 	struct view_pane *pane;
 	int number;   /* of the row in its lane */
 	int y, thick; /* screen rows */
-	int label_y;  /* where labels are */
+	int label_y;  /* row of the labels */
 	int cursor_x; /* -1: on another clock */
 	int64_t column_ns;
 };
 
-/* Does the cell's bar fill whole cells? Others are shown by their share of the cell. */
+/* Is the cell's bar at least one cell wide? Others are drawn by their share of the cell. */
 static bool view_is_wide(const struct view_bar_row *row, int x)
 {
 	const struct view_lane_cell *column = &row->columns[x];
@@ -102,15 +102,15 @@ static bool view_is_wide(const struct view_bar_row *row, int x)
 	return bar && bar->span_id != IPS_NULL && bar->dur_ns >= row->column_ns;
 }
 
-/* Does the bar take half of the cell or more? */
+/* Does a wide bar take at least half of the cell? */
 static bool view_is_solid(const struct view_bar_row *row, int x)
 {
 	return view_is_wide(row, x) && row->columns[x].busy_ns * 2 >= row->column_ns;
 }
 
-/* What to write into a bar: "F0", "F0 stage 0 forward", a name. */
-static void view_label(const struct view_bar_row *row, const struct prof_bar *bar, int width,
-		       char *out, size_t size)
+/* Compose the label of a bar: "F0", "F0 stage 0 forward", a name. */
+static void view_bar_label(const struct view_bar_row *row, const struct prof_bar *bar, int width,
+			   char *out, size_t size)
 {
 	const struct view_site *site = view__site(row->tl, bar->site_id);
 	const char *name = site && site->name ? site->name : "";
@@ -125,7 +125,7 @@ static void view_label(const struct view_bar_row *row, const struct prof_bar *ba
 	if (!phase || bar->depth != row->lane->work_depth) {
 		const char *last = strrchr(name, '/');
 
-		/* Of "Stage0/Infeed" the end says more than the beginning. */
+		/* The end of "Stage0/Infeed" says more than the beginning. */
 		snprintf(out, size, "%s",
 			 last && last[1] && view_text_width(name) > width ? last + 1 : name);
 		return;
@@ -142,7 +142,7 @@ static void view_label(const struct view_bar_row *row, const struct prof_bar *ba
 		snprintf(out, size, "%s", head);
 }
 
-/* Draw cells that the filter leaves out. */
+/* Draw cells that the filter excludes. */
 static void view_draw_left_out(const struct view_bar_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
@@ -174,7 +174,7 @@ static void view_draw_span(const struct view_bar_row *row, int from, int to)
 		else
 			view_fill(row->pane, from, y, width, style);
 	}
-	view_label(row, bar, width, label, sizeof(label));
+	view_bar_label(row, bar, width, label, sizeof(label));
 	used = view_text_label(row->pane, from, row->label_y, width, style, label);
 	if (plain && used < width && used > 3)
 		view_put(row->pane, from + used, row->label_y, style, ' ');
@@ -187,7 +187,7 @@ static void view_draw_span(const struct view_bar_row *row, int from, int to)
 		view_glyphs(row->pane, to - 1, row->label_y, style, VIEW_GLYPH_ARROW, 1);
 }
 
-/* Draw a cell of many spans, or of one that is much shorter than the cell. */
+/* Draw a cell of several spans, or of one much shorter than the cell. */
 static void view_draw_share(const struct view_bar_row *row, int x)
 {
 	const struct view_lane_cell *column = &row->columns[x];
@@ -206,7 +206,7 @@ static void view_draw_share(const struct view_bar_row *row, int x)
 	}
 }
 
-/* A cell without work: of a bubble, by its cause where that is wanted; or not traced. */
+/* Draw a cell without work: of a bubble, by its cause if that is chosen; or not traced. */
 static void view_draw_gap(const struct view_bar_row *row, int x)
 {
 	const struct view_lane_cell *cell = &row->columns[x];
@@ -225,7 +225,8 @@ static void view_draw_gap(const struct view_bar_row *row, int x)
 	}
 }
 
-/* The same bar; in a flame, also the next one where the name's part and all above it are. */
+/* Is it the same bar? In a flame also an adjacent bar whose name has the same parts up to this
+ * row. */
 static bool view_is_same_bar(const struct view_bar_row *row, int x, int next)
 {
 	const struct view_lane *lane = row->lane;
@@ -251,7 +252,8 @@ static bool view_is_same_bar(const struct view_bar_row *row, int x, int next)
 	return length > 0 && strncmp(from->name, to->name, length) == 0;
 }
 
-/* A cell has a cause where half of it or more is idle: that goes before the work in the rest. */
+/* Draw one row. The cause of a cell, which is idle for at least half, takes precedence over
+ * work. */
 static void view_draw_row(const struct view_bar_row *row)
 {
 	const int width = row->tl->width;
@@ -275,7 +277,7 @@ static void view_draw_row(const struct view_bar_row *row)
 	}
 }
 
-/* "not traced" over what was not, where there is room for the words. */
+/* Write "not traced" over untraced ranges that are wide enough. */
 static void view_draw_untraced(const struct view_timeline *tl, const struct view_lane *lane,
 			       struct view_pane *pane)
 {
@@ -285,7 +287,8 @@ static void view_draw_untraced(const struct view_timeline *tl, const struct view
 	struct view_dark dark;
 
 	for (int64_t at = window.from;
-	     view__next_dark(tl, lane, at, &dark) && dark.at.from < window.to; at = dark.at.to) {
+	     view__next_untraced(tl, lane, at, &dark) && dark.at.from < window.to;
+	     at = dark.at.to) {
 		const int64_t left = view_window_column(window, tl->width, dark.at.from);
 		const int64_t from = left < 0 ? 0 : left + 1;
 		const int64_t to = min(view_window_column(window, tl->width, dark.at.to - 1),
@@ -326,13 +329,13 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 
 /* ---- beside the lanes ------------------------------------------------------------------------ */
 
-/* Where the name of a lane stands, and its idle time: in the middle of @row. */
+/* The screen row of a lane's name and idle time: the middle of @row. */
 static int view_middle_y(const struct view_lane *lane, int row)
 {
 	return view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2;
 }
 
-/* The last part of a lane's path, or all of it where another lane is called the same. */
+/* Return the last part of a lane's path, or all of it if another lane has the same last part. */
 const char *view__lane_name(const struct view_timeline *tl, int lane)
 {
 	const struct prof_track *mine = tl->lanes[lane].track;
@@ -347,7 +350,8 @@ const char *view__lane_name(const struct view_timeline *tl, int lane)
 	return mine->name;
 }
 
-/* The names of clocks and lanes, the cursor's lane marked, and arrows where lanes lie beyond. */
+/* Draw the names of clocks and lanes, mark the cursor's lane, and draw arrows if lanes are
+ * outside. */
 static void view_draw_labels(const struct view_timeline *tl, struct view_pane *pane)
 {
 	const enum view_style style = tl->mark == 'S' ? VIEW_SOURCE
@@ -409,8 +413,8 @@ static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pan
 	}
 }
 
-/* The whole run on one row; brackets hold the window. Before it stands "whole run", or where the
- * line above has no room, the bubble, which would stand there. */
+/* Draw the whole run on one row; brackets enclose the window. The label is "whole run", or if the
+ * heading is not shown, the bubble. */
 static void view_draw_whole_run(const struct view_timeline *tl, struct view_pane *pane)
 {
 	const struct view_overview *all = &tl->overview;
@@ -444,10 +448,11 @@ static void view_draw_whole_run(const struct view_timeline *tl, struct view_pane
 	view_put(pane, left + (to > from ? to : from + 1), 0, VIEW_KEY, ']');
 }
 
-/* ---- the line above -------------------------------------------------------------------------- */
+/* ---- the heading ----------------------------------------------------------------------------- */
 
-/* "bubble 55.1 % (theory 39.4 %): ramp-up 4.3, ..., update 51"; each cause after its fill where the
- * bubble is split. Theory, which the Summary has too, makes room for the causes. */
+/* Draw "bubble 55.1 % (theory 39.4 %): ramp-up 4.3, ..., update 51"; each cause after its fill
+ * if the bubble is split. Theory, which the Summary shows as well, is dropped first if space is
+ * short. */
 static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *pane, int x)
 {
 	const struct view_bubble *bubble = &tl->bubbles.shown[view__lead(tl)];
@@ -477,7 +482,7 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		x += fills;
 		x += view_text(pane, x, 0, VIEW_NORMAL, causes[i]);
 	}
-	/* The runs that the numbers are of, where there is room. */
+	/* The runs that the numbers are of, if it fits. */
 	text[0] = '\0';
 	if (bubble->mean)
 		snprintf(text, sizeof(text), "all %s runs", fmt_count(number, bubble->runs));
@@ -489,10 +494,7 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		view_text_right(pane, 0, 0, pane->rect.width - 1, VIEW_DIM, text);
 }
 
-/*
- * The colours of the picture, each with its name: phases that have a bar in it (of the device's
- * lanes where there are some: the host's have the same phases), then idle time.
- */
+/* Draw the legend: the phases that have a bar on the leading clock, then kinds of idle time. */
 static void view_draw_legend(const struct view_timeline *tl, struct view_pane *pane)
 {
 	bool phase[ARRAY_LEN(view_phases)] = {false}, bubble = false, dark = false, out = false;
@@ -534,7 +536,7 @@ static void view_draw_legend(const struct view_timeline *tl, struct view_pane *p
 			    {"not traced", VIEW_DIM, VIEW_GLYPH_UNTRACED},
 			    {"left out", VIEW_DIM, VIEW_GLYPH_LEFT_OUT}};
 
-		/* The line above has the bubble's causes, where it is split. */
+		/* The first line shows the bubble's causes if it is split. */
 		if (i == 0 ? !bubble || tl->choice.by_cause : i == 1 ? !dark : !out)
 			continue;
 		view_glyphs(pane, x, 1, rest[i].style, rest[i].glyph, 2);
@@ -543,8 +545,8 @@ static void view_draw_legend(const struct view_timeline *tl, struct view_pane *p
 	}
 }
 
-/* The ways to look at lanes, the present one marked; the present one alone where there is little
- * room. Then what keys have chosen, and the bubble or the kinds of steps. */
+/* Draw the ways to show lanes with the current one marked, or only that if space is short; then the
+ * choices made by keys, and the bubble or the kinds of steps. */
 static void view_draw_head(const struct view_timeline *tl, struct view_pane *pane)
 {
 	const struct view_chosen *choice = &tl->choice;
@@ -575,9 +577,9 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 		view_draw_bubble(tl, pane, x);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole body -------------------------------------------------------------------------- */
 
-/* Draw one report: its lanes and what is around them. */
+/* Draw one report: its lanes and what surrounds them. */
 static void view_draw_report(const struct view_timeline *tl, struct view_pane *pane)
 {
 	struct view_pane lanes = view__sub(pane, tl->areas.lanes);

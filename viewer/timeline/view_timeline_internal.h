@@ -1,7 +1,7 @@
 /*
- * The timeline's modules: what the screen's load, draw, keys and rows are made of.
+ * The timeline's modules: the parts of the screen's load, draw, requests and rows.
  *
- * What loads reads from tl->db, and leaves a failure in tl->status and tl->err.
+ * The load functions read from tl->db and report a failure in tl->status and tl->err.
  */
 #ifndef VIEW_TIMELINE_INTERNAL_H
 #define VIEW_TIMELINE_INTERNAL_H
@@ -13,39 +13,40 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 				struct err *err);
 
 /* view_timeline_lanes.c */
-/* The tracks of new data, or of another choice of lanes, as lanes. */
+/* Build the lanes from the tracks, after news or another choice of lanes. */
 void view__make_lanes(struct view_timeline *tl);
 bool view__lanes_request(struct view_timeline *tl, enum view_request request);
 bool view__lanes_have_ipu(const struct view_timeline *tl);
 void view__timeline_filter(void *state, const char *text);
 void view__filter_free(struct view_timeline *tl);
-/* The statement's condition, of a new filter or after news; how many spans the picture shows. */
+/* Build the SQL condition of a new filter or after news; count the spans in the picture. */
 void view__filter_load(struct view_timeline *tl, bool news);
-bool view__filter_status(const struct view_timeline *tl, char *out, size_t size); /* false: none */
+bool view__filter_status(const struct view_timeline *tl, char *out,
+			 size_t size); /* false: no filter */
 
 /* view_timeline_clocks.c */
-/* After news, or another choice of lanes: lanes, clocks, and the cursor among them. */
+/* Load lanes, clocks and the cursor's lane, after news or another choice of lanes. */
 void view__lanes_load(struct view_timeline *tl);
-/* The window of the clock that does not lead shows the same. */
+/* Set the window of the clock that does not lead to the same executions. */
 void view__link_windows(struct view_timeline *tl);
 void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane);
 
 /* view_timeline_picture.c */
-/* Nothing is left that leads into the picture's arena, or to bars. */
-void view__picture_forget(struct view_timeline *tl);
+/* Clear every pointer into the picture's arena, or to bars, and reset the arena. */
+void view__picture_reset(struct view_timeline *tl);
 void view__layout(struct view_timeline *tl);
 void view__picture_load(struct view_timeline *tl);
 
 /* view_timeline_bubble.c */
 extern const char *const view__cause_names[VIEW_CAUSES];
-/* What holds for the whole run, after news. */
+/* Read the figures of the whole run, after news. */
 void view__bubbles_read(struct view_timeline *tl);
 void view__bubble_load(struct view_timeline *tl);
 void view__bubble_query(const struct view_timeline *tl, int clock, struct str *out);
 
 /* view_timeline_device.c */
 void view__device_load(struct view_timeline *tl);
-/* When the step that takes most of @ns on the cursor's lane is at work; false: there is none. */
+/* Find the longest step within @ns on the cursor's lane; *@time: its middle. false: no step. */
 bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t *time);
 void view__device_query(const struct view_timeline *tl, struct str *out);
 void view__draw_device(const struct view_timeline *tl, const struct view_lane *lane,
@@ -54,17 +55,17 @@ void view__draw_device_key(const struct view_timeline *tl, struct view_pane *pan
 
 /* view_timeline_counters.c */
 bool view__counters_request(struct view_timeline *tl, enum view_request request);
-/* Take their room from the foot of the lanes'. */
-void view__place_strips(struct view_timeline *tl);
+/* Cut the strips' area from the bottom of the lanes' areas. */
+void view__layout_strips(struct view_timeline *tl);
 void view__strips_load(struct view_timeline *tl);
-/* The same scale for the same counter in both reports. */
+/* Give the same counter the same scale in both reports. */
 void view__strips_match(struct view_timeline *tl);
 void view__draw_strips(const struct view_timeline *tl, struct view_pane *pane);
 void view__strips_query(const struct view_timeline *tl, struct str *out);
 
 /* view_timeline_detail.c */
 void view__detail_load(struct view_timeline *tl);
-/* Of both reports, after their pictures. */
+/* Load the sums of both reports, after their pictures. */
 void view__sums_load(struct view_timeline *tl, bool news);
 void view__sums_query(const struct view_timeline *tl, struct str *out);
 void view__draw_details(const struct view_timeline *tl, struct view_pane *pane);
@@ -81,9 +82,9 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);
 enum status view__timeline_go(void *state, struct view_context *context,
 			      const struct view_place *place, struct err *err);
-/* What keys have chosen holds for both reports. */
-void view__follow(struct view_timeline *tl);
-/* The target's lane, window and cursor, from the source's. */
+/* Copy the choices made by keys to the target. */
+void view__copy_choices(struct view_timeline *tl);
+/* Derive the target's lane, window and cursor from the source's. */
 void view__align(struct view_timeline *tl);
 void view__draw_comparison(const struct view_timeline *tl, struct view_pane *pane);
 

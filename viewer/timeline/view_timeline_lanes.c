@@ -1,19 +1,20 @@
 /*
- * The timeline's lanes: which there are, which are shown, and the call sites of their spans.
+ * The timeline's lanes: the list of lanes, which of them are shown, and the call sites of their
+ * spans.
  *
- * Keys choose a way to look at lanes, an IPU or a replica, and lanes that are hidden. The list of
- * hidden lanes has names that are unique in a rank: so they stay hidden over news, and in both of
- * two reports. Never are all lanes hidden: the last one that is shown stays, and where a report has
- * no others, all of its lanes are shown.
+ * Keys choose a way to show lanes, an IPU or a replica, and lanes to hide. The list of hidden lanes
+ * holds names that are unique in a rank, so lanes stay hidden after news, and in both of two
+ * reports. At least one lane is always shown: the last shown lane cannot be hidden, and if the list
+ * would hide all lanes of a report, none is hidden.
  *
- * A filter chooses spans by name and category. Both are a call site's, so the filter is matched
- * once with each site and with no span. What it leaves out stays where it is, as a thin line under
- * what it lets through, and idle time is that of all spans. A bucket of many spans goes by the site
- * with most of its time.
+ * A filter selects spans by name and category. Both belong to a call site, so the filter is matched
+ * once per site, not per span. Excluded spans keep their position as a thin line below the selected
+ * ones, and idle time is computed from all spans. A bucket of several spans counts as the site with
+ * most of its time.
  *
- * Threading: one thread. Ownership: lanes live in the arena of tracks, until the next news; call
- * sites have an arena for good; the names of hidden lanes are the list's, which is the source's
- * where there are two reports.
+ * Threading: one thread. Ownership: lanes are in the arena of tracks, until the next news; call
+ * sites have an arena that is kept; the list owns the names of hidden lanes, and with two reports
+ * the source owns the list.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -27,15 +28,15 @@
 #include "common/sorted.h"
 #include "common/str.h"
 
-#define MOST_SITES 200 /* that a statement names */
+#define MOST_SITES 200 /* named in a statement */
 
 const char *const view__way_names[VIEW_WAYS] = {"Gantt", "Flame", "Flat", "BSP"};
 
 /* ---- call sites ------------------------------------------------------------------------------ */
 
-/* Does the filter leave out what has this name and category? */
-static bool view_leaves_out(const struct view_span_filter *filter, const char *category,
-			    const char *name)
+/* Does the filter exclude spans of this name and category? */
+static bool view_filter_excludes(const struct view_span_filter *filter, const char *category,
+				 const char *name)
 {
 	const char *const texts[] = {name, category};
 	bool matches = false;
@@ -47,7 +48,7 @@ static bool view_leaves_out(const struct view_span_filter *filter, const char *c
 	return matches == (filter->text[0] == '!');
 }
 
-/* Where @site_id is in the order of the sites, or would be. */
+/* The index of @site_id in the sorted sites, or where it would be inserted. */
 static size_t view_site_index(const struct view_timeline *tl, int64_t site_id)
 {
 	size_t low;
@@ -64,7 +65,8 @@ const struct view_site *view__site(const struct view_timeline *tl, int64_t site_
 									    : NULL;
 }
 
-/* Buckets have no phase of their own; the name of their site shows it where it is one of ours. */
+/* Derive the phase from the site's name, for buckets, which have no phase; 0: not one of our
+ * names. */
 static char view_phase_of_name(const char *category, const char *name)
 {
 	static const struct {
@@ -104,7 +106,7 @@ void view__read_site(struct view_timeline *tl, const struct prof_bar *bar)
 		return;
 	}
 	site.phase = bar->phase ? bar->phase : view_phase_of_name(site.category, site.name);
-	site.left_out = view_leaves_out(&tl->filter, site.category, site.name);
+	site.left_out = view_filter_excludes(&tl->filter, site.category, site.name);
 	memmove(&sites->all[at + 1], &sites->all[at], (sites->count - at) * sizeof(*sites->all));
 	sites->all[at] = site;
 	sites->count++;
@@ -117,7 +119,7 @@ char view__phase(const struct view_timeline *tl, const struct prof_bar *bar)
 	return site ? site->phase : bar->phase;
 }
 
-bool view__left_out(const struct view_timeline *tl, const struct prof_bar *bar)
+bool view__is_filtered_out(const struct view_timeline *tl, const struct prof_bar *bar)
 {
 	const struct view_site *site = tl->filter.active ? view__site(tl, bar->site_id) : NULL;
 
@@ -155,15 +157,15 @@ void view__timeline_filter(void *state, const char *text)
 				 sizeof(filter->trouble));
 	}
 	for (size_t i = 0; i < tl->sites.count; i++)
-		tl->sites.all[i].left_out =
-			view_leaves_out(filter, tl->sites.all[i].category, tl->sites.all[i].name);
+		tl->sites.all[i].left_out = view_filter_excludes(filter, tl->sites.all[i].category,
+								 tl->sites.all[i].name);
 	tl->overview.track_id = IPS_NULL;
 	tl->sums.known = false;
 	if (tl->target)
 		view__timeline_filter(tl->target, text);
 }
 
-/* The filter as a condition in SQL: the names that it lets through. */
+/* Build the filter's condition in SQL: the names that it selects. */
 static void view_read_condition(struct view_timeline *tl)
 {
 	static const char sql[] =
@@ -180,7 +182,7 @@ static void view_read_condition(struct view_timeline *tl)
 		const char *category = prof_column_text(query, 0);
 		const char *name = prof_column_text(query, 1);
 
-		if (!category || !name || view_leaves_out(filter, category, name))
+		if (!category || !name || view_filter_excludes(filter, category, name))
 			continue;
 		str_add(&filter->condition,
 			filter->sites++ ? ", (" : "(category, name) IN (VALUES (");
@@ -211,7 +213,7 @@ void view__filter_load(struct view_timeline *tl, bool news)
 			const struct prof_bar *bar = &lane->bars[b];
 
 			filter->all += bar->count;
-			filter->passed += view__left_out(tl, bar) ? 0 : bar->count;
+			filter->passed += view__is_filtered_out(tl, bar) ? 0 : bar->count;
 			filter->rough |= bar->span_id == IPS_NULL && bar->count > 1;
 		}
 	}
@@ -265,7 +267,7 @@ static bool view_has_spans(const struct prof_track *track)
 	return track->depth > 0 && track->first_ns <= track->last_ns;
 }
 
-/* How many of the tracks are hidden; none where that would be all. */
+/* Count the hidden tracks. If all would be hidden, hide none. */
 static void view_count_hidden(struct view_timeline *tl)
 {
 	int shown = 0;
@@ -285,7 +287,7 @@ static void view_count_hidden(struct view_timeline *tl)
 	tl->hiding.lanes = 0;
 }
 
-void view__hidden_forget(struct view_timeline *tl)
+void view__hidden_free(struct view_timeline *tl)
 {
 	struct view_hidden *own = &tl->hiding.own;
 
@@ -295,7 +297,7 @@ void view__hidden_forget(struct view_timeline *tl)
 	*own = (struct view_hidden){0};
 }
 
-/* Add a lane to the list. A lane without a name stays shown, as does one without memory for it. */
+/* Add a lane to the list. If it has no name or memory is short, it stays shown. */
 static void view_hide(struct view_timeline *tl, const struct prof_track *track)
 {
 	struct view_hidden *list = tl->hiding.list;
@@ -309,7 +311,7 @@ static void view_hide(struct view_timeline *tl, const struct prof_track *track)
 		list->lanes[list->count++] = (struct view_hidden_lane){track->rank, name};
 }
 
-/* Hide all lanes of @tl that are shown except @stays. */
+/* Hide all shown lanes of @tl except @stays. */
 static void view_hide_others(struct view_timeline *tl, const struct prof_track *stays)
 {
 	for (int i = 0; i < tl->lane_count; i++) {
@@ -321,7 +323,7 @@ static void view_hide_others(struct view_timeline *tl, const struct prof_track *
 	}
 }
 
-/* Hide the cursor's lane. The cursor goes to the next one of its clock, or the one before. */
+/* Hide the cursor's lane. Move the cursor to the next lane of its clock, or to the previous one. */
 static void view_hide_lane(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -349,7 +351,7 @@ static void view_change_hidden(struct view_timeline *tl, enum view_request reque
 		view_message(tl->context,
 			     tl->hiding.list->count ? "all lanes are shown" : "no lane is hidden",
 			     NULL);
-		view__hidden_forget(tl);
+		view__hidden_free(tl);
 	} else if (tl->lane_count == 1) {
 		view_message(tl->context, "the only lane that is shown stays", NULL);
 	} else if (request == VIEW_COLLAPSE_REQUEST) {
@@ -388,7 +390,7 @@ void view__lanes_query(const struct view_timeline *tl, struct str *out)
 	}
 }
 
-/* ---- which lanes are shown ------------------------------------------------------------------- */
+/* ---- selection of lanes ---------------------------------------------------------------------- */
 
 int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu)
 {
@@ -421,7 +423,7 @@ static bool view_shows_any(const struct view_timeline *tl)
 	return false;
 }
 
-/* The least IPU above @after that has a track; IPS_NULL: none. */
+/* The lowest IPU above @after that has a track; IPS_NULL: none. */
 static int64_t view_next_ipu(const struct view_timeline *tl, int64_t after)
 {
 	int64_t next = IPS_NULL;
@@ -446,7 +448,7 @@ void view__only_text(const struct view_timeline *tl, char *out, size_t size)
 		snprintf(out, size, "all IPUs");
 }
 
-/* IPU after IPU, then replica after replica where there are several, then all. */
+/* Select the next IPU, then the next replica if there are several, then all. */
 static void view_select_next(struct view_timeline *tl)
 {
 	struct view_chosen *choice = &tl->choice;
@@ -528,7 +530,7 @@ int view__same_lane(const struct view_timeline *tl, const struct prof_track *tra
 	return -1;
 }
 
-/* Lanes are of one group where clock, process, replica and parent are the same. */
+/* Lanes belong to one group if clock, rank, replica and parent are the same. */
 int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane)
 {
 	for (int i = 0; i < tl->all_lanes; i++) {
@@ -587,14 +589,14 @@ bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Facts of a lane that stay when the tracks are read afresh. */
+/* Facts of a lane that are kept when the tracks are read again. */
 struct view_known_lane {
 	int64_t track_id;
 	int work_depth;
 	bool work_known;
 };
 
-/* A positive number of the run's facts below @most; 0: it has none. */
+/* Read a positive number below @most from the run's meta data; 0: missing or out of range. */
 static double view_read_fact(struct prof_db *db, const char *key, double most)
 {
 	char text[64];
@@ -606,7 +608,7 @@ static double view_read_fact(struct prof_db *db, const char *key, double most)
 		       : 0;
 }
 
-/* Lanes are the tracks with spans, those that are shown first. */
+/* Make a lane of each track with spans, the shown ones first. */
 static void view_make_lanes(struct view_timeline *tl, const struct view_known_lane *known,
 			    int known_count)
 {
@@ -631,7 +633,7 @@ static void view_make_lanes(struct view_timeline *tl, const struct view_known_la
 		}
 }
 
-/* Where stages are on a lane: looked for in a short window around a span in its middle. */
+/* Find the depth of stages on a lane, from the bars of a span in the middle of its time. */
 static void view_find_work_depth(struct view_timeline *tl, struct view_lane *lane)
 {
 	const struct prof_track *track = lane->track;
@@ -653,7 +655,8 @@ static void view_find_work_depth(struct view_timeline *tl, struct view_lane *lan
 					&tl->picture, &bars, &count, &tl->err);
 	for (int i = 0; i < count && tl->status == ST_OK; i++) {
 		view__read_site(tl, &bars[i]);
-		/* A stage without work has a phase of no length, inside of a sync. */
+		/* Skip bars without busy time: a stage without work has a phase of length 0, inside
+		 * a sync. */
 		if (bars[i].busy_ns > 0 && view__phase(tl, &bars[i]) && !lane->work_known) {
 			lane->work_known = true;
 			lane->work_depth = bars[i].depth;
@@ -664,7 +667,7 @@ static void view_find_work_depth(struct view_timeline *tl, struct view_lane *lan
 void view__make_lanes(struct view_timeline *tl)
 {
 	const int known_count = tl->all_lanes;
-	/* In the picture's arena, since the arena of tracks is about to be emptied. */
+	/* In the picture's arena, since the arena of tracks is reset below. */
 	struct view_known_lane *known =
 		view__alloc(tl, &tl->picture, (size_t)known_count + 1, sizeof(*known));
 
@@ -675,7 +678,7 @@ void view__make_lanes(struct view_timeline *tl)
 			(struct view_known_lane){tl->lanes[i].track->track_id,
 						 tl->lanes[i].work_depth, tl->lanes[i].work_known};
 	arena_reset(&tl->tracks.arena);
-	view__bars_forget(tl);
+	view__bars_free(tl);
 	tl->lane_count = tl->all_lanes = tl->tracks.count = tl->links.count = 0;
 	tl->counters.known = false;
 	tl->links.points = NULL;
@@ -686,7 +689,7 @@ void view__make_lanes(struct view_timeline *tl)
 	tl->facts.ipus = (int64_t)view_read_fact(tl->db, "ipus", 1e6);
 	tl->status = prof_timeline_tracks(tl->db, &tl->tracks.arena, &tl->tracks.all,
 					  &tl->tracks.count, &tl->err);
-	/* A clock is used as an index, and a file may hold any number. */
+	/* The clock is used as an index, and a file may contain any number. */
 	for (int i = 0; i < tl->tracks.count; i++)
 		tl->tracks.all[i].clock = tl->tracks.all[i].clock == IPS_DEVICE;
 	view_count_hidden(tl);

@@ -1,13 +1,13 @@
 /*
- * The timeline's requests: what a key does to the window, the cursor and the lane; jumps to spans,
- * idle times, children, parents and names.
+ * The timeline's requests: moving the window, the cursor and the lane; jumps to spans, idle times,
+ * children, parents and names.
  *
- * Only jumps read; the load that follows a request reads the rest. Each jump asks a bounded number
- * of bounded questions; what is further away is reported to be not there, with what to do. The
- * edges of an idle time are looked up, not read off the picture, whose buckets and window are wider
- * or narrower than what they show: one search each way.
+ * Only jumps read; the load after a request reads the rest. Each jump runs a bounded number of
+ * bounded queries; if the target is further away, the message says so and what to do. The edges of
+ * an idle time are looked up with one search each way, not taken from the picture, whose buckets
+ * and window do not have exact edges.
  *
- * Threading: one thread. Ownership: bars are the picture's arena's.
+ * Threading: one thread. Ownership: bars are in the picture's arena.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -24,11 +24,11 @@
 #define SCAN_COLUMNS  256
 #define CHILD_LEVELS  12
 #define MOST_WINDOWS  32
-#define MOST_UNTRACED 1024    /* stretches in a window */
+#define MOST_UNTRACED 1024    /* untraced ranges in a window */
 #define MOST_SEARCH   4000000 /* spans that one search reads */
 #define IDLE_COLUMNS  1024
 #define MOST_SCANS    12
-#define MOST_PROBES   40 /* scans and edges */
+#define MOST_PROBES   40 /* scans and edge searches */
 #define MOST_GUESSES  256
 
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id)
@@ -50,7 +50,7 @@ static bool view_read_span(struct view_timeline *tl, int64_t id, struct prof_spa
 	       prof_timeline_span(tl->db, id, &tl->under.arena, out, NULL) == ST_OK;
 }
 
-/* The bars of the cursor's lane from @from to @to; false: they cannot be read. */
+/* Read the bars of the cursor's lane in @window; false: failed. */
 static bool view_read_part(struct view_timeline *tl, struct view_window window, int columns,
 			   struct prof_bar **bars, int *count)
 {
@@ -61,22 +61,22 @@ static bool view_read_part(struct view_timeline *tl, struct view_window window, 
 
 /* ---- the longest idle time ------------------------------------------------------------------- */
 
-/* Where a long idle time may be, and how long at most. */
+/* A range that may contain a long idle time, and an upper bound of its length. */
 struct view_guess {
 	struct view_window at;
 	int64_t most;
-	bool bucket; /* within or around these spans; else between spans */
+	bool bucket; /* the range is of buckets, to be scanned; else it is between bars */
 };
 
 struct view_worst {
-	struct view_window window, gap; /* gap: the longest in it so far; all of it */
-	int64_t length;                 /* of it in the window; 0: none yet */
+	struct view_window window, gap; /* gap: the longest found so far, not clipped */
+	int64_t length;                 /* of the gap within the window; 0: none found yet */
 	struct view_guess guesses[MOST_GUESSES];
 	int count, scans;
-	int64_t forgotten; /* the most of those that there was no room for */
+	int64_t forgotten; /* greatest bound of the guesses dropped for lack of space */
 };
 
-static int64_t view_clipped(struct view_window gap, struct view_window window)
+static int64_t view_clipped_length(struct view_window gap, struct view_window window)
 {
 	return max(min(gap.to, window.to) - max(gap.from, window.from), 0);
 }
@@ -103,13 +103,14 @@ static void view_add_guess(struct view_worst *worst, struct view_guess guess)
 	worst->forgotten = max(guess.most, worst->forgotten);
 }
 
-/* Guess at the traced parts between busy times. @slack: idle time that the neighbours may add. */
+/* Add guesses for the traced parts between busy times. @slack: idle time that the neighbours may
+ * add. */
 static void view_guess_between(const struct view_timeline *tl, struct view_worst *worst,
 			       int64_t from, int64_t to, int64_t slack)
 {
 	struct view_dark dark;
 
-	while (from < to && view__next_dark(tl, &tl->lanes[tl->cursor.lane], from, &dark) &&
+	while (from < to && view__next_untraced(tl, &tl->lanes[tl->cursor.lane], from, &dark) &&
 	       dark.at.from < to) {
 		view_add_guess(worst, (struct view_guess){{from, dark.at.from},
 							  dark.at.from - from + slack,
@@ -119,8 +120,9 @@ static void view_guess_between(const struct view_timeline *tl, struct view_worst
 	view_add_guess(worst, (struct view_guess){{from, to}, to - from + slack, false});
 }
 
-/* What the lane's bars in @window leave room for; @slack: what is idle beyond its edges at most. A
- * bucket's idle time may go on in the next one, so the emptier of two has at least half of it. */
+/* Add guesses from the lane's bars in @window; @slack: upper bound of the idle time beyond its
+ * edges. A bucket's idle time may continue in the next one, so the emptier of two has at least half
+ * of it. */
 static bool view_scan_idle(struct view_timeline *tl, struct view_worst *worst,
 			   struct view_window window, int64_t slack)
 {
@@ -139,8 +141,9 @@ static bool view_scan_idle(struct view_timeline *tl, struct view_worst *worst,
 		if (bars[i].depth != view__lane(tl)->work_depth || bars[i].busy_ns <= 0)
 			continue;
 		view_guess_between(tl, worst, covered, min(bar.from, window.to), before + idle);
-		/* A scan of a bucket as long as the window would find nothing new. */
-		if (bucket && view_clipped(bar, window) < view_clipped(window, window))
+		/* Scanning a bucket as long as the window would find nothing new. */
+		if (bucket &&
+		    view_clipped_length(bar, window) < view_clipped_length(window, window))
 			view_add_guess(worst, (struct view_guess){{max(bar.from, window.from),
 								   min(bar.to, window.to)},
 								  2 * idle,
@@ -152,8 +155,8 @@ static bool view_scan_idle(struct view_timeline *tl, struct view_worst *worst,
 	return true;
 }
 
-/* Remove the guess that promises most; false: none promises more than is known. */
-static bool view_best_guess(struct view_worst *worst, struct view_guess *out)
+/* Remove the guess with the greatest bound; false: no bound exceeds the length found. */
+static bool view_pop_guess(struct view_worst *worst, struct view_guess *out)
 {
 	int best = 0;
 
@@ -167,9 +170,9 @@ static bool view_best_guess(struct view_worst *worst, struct view_guess *out)
 	return true;
 }
 
-/* Find out whether the guess holds: by a scan of a bucket, or by the edges of an idle time. */
-static void view_probe(struct view_timeline *tl, struct view_worst *worst,
-		       const struct view_guess *guess)
+/* Check the guess: scan a bucket, or look up the edges of the idle time. */
+static void view_check_guess(struct view_timeline *tl, struct view_worst *worst,
+			     const struct view_guess *guess)
 {
 	struct view_gap gap;
 
@@ -181,9 +184,9 @@ static void view_probe(struct view_timeline *tl, struct view_worst *worst,
 		return;
 	}
 	if (!view__gap_at(tl, guess->at.from + (guess->at.to - guess->at.from) / 2, &gap) ||
-	    gap.dark || view_clipped(gap.at, worst->window) <= worst->length)
+	    gap.dark || view_clipped_length(gap.at, worst->window) <= worst->length)
 		return;
-	worst->length = view_clipped(gap.at, worst->window);
+	worst->length = view_clipped_length(gap.at, worst->window);
 	worst->gap = gap.at;
 }
 
@@ -197,10 +200,10 @@ static void view_jump_worst(struct view_timeline *tl)
 	char length[VIEW_UNIT_SIZE];
 	bool all = view_scan_idle(tl, &worst, window, 0), more;
 
-	for (int i = 0; (more = view_best_guess(&worst, &guess)) && i < MOST_PROBES; i++) {
+	for (int i = 0; (more = view_pop_guess(&worst, &guess)) && i < MOST_PROBES; i++) {
 		if (view_cancelled(context))
 			break;
-		view_probe(tl, &worst, &guess);
+		view_check_guess(tl, &worst, &guess);
 	}
 	all = all && !more && worst.forgotten <= worst.length;
 	if (worst.length == 0) {
@@ -226,8 +229,8 @@ static int view_compare_windows(const void *a, const void *b)
 	return SORTED_BY(left, right, from);
 }
 
-/* The windows of the lane in @window that no idle time is in: what was not traced, and work. By
- * time in the direction: backward, times are negated. Returns how many; -1 on failure. */
+/* Collect the windows of the lane in @window that are untraced or busy, sorted by time in the
+ * direction: backward, times are negated. Return their count; -1: failed. */
 static int view_read_busy(struct view_timeline *tl, struct view_window window, bool forward,
 			  struct view_window **out)
 {
@@ -243,7 +246,7 @@ static int view_read_busy(struct view_timeline *tl, struct view_window window, b
 	if (!busy)
 		return -1;
 	for (int64_t at = window.from;
-	     used < MOST_UNTRACED && view__next_dark(tl, lane, at, &dark) &&
+	     used < MOST_UNTRACED && view__next_untraced(tl, lane, at, &dark) &&
 	     dark.at.from < window.to;
 	     at = dark.at.to)
 		busy[used++] = dark.at;
@@ -262,10 +265,11 @@ static void view_jump_gap(struct view_timeline *tl, bool forward)
 {
 	struct view_clock *clock = view__clock(tl);
 	const int64_t length = clock->window.to - clock->window.from;
-	const int64_t least = length / max(tl->width, 1) + 1; /* that shows */
+	const int64_t least =
+		length / max(tl->width, 1) + 1; /* shortest visible gap */
 	int64_t at = tl->cursor.ns;
 	int64_t covered = forward ? at : -at; /* busy or read up to here, in the direction */
-	bool started = !tl->under.in_gap;     /* the cursor's own gap has been left */
+	bool started = !tl->under.in_gap;     /* past the gap under the cursor */
 
 	for (int i = 0; i < MOST_WINDOWS; i++) {
 		const struct view_window window = {forward ? at : at - length,
@@ -294,7 +298,7 @@ static void view_jump_gap(struct view_timeline *tl, bool forward)
 			started = true;
 			covered = busy[b].to;
 		}
-		/* What was not traced may be longer than many windows. */
+		/* An untraced range may be longer than many windows. */
 		at = forward ? max(covered, at + length) : min(-covered, at - length);
 		if (at > clock->extent.to || at < clock->extent.from)
 			break;
@@ -314,15 +318,16 @@ static bool view_go_span(struct view_timeline *tl, const struct prof_span *span)
 	if (lane < 0)
 		return false;
 	view__go(tl, lane, span->depth, span->start_ns, span->span_id);
-	/* Its first step begins within a cycle of that. */
+	/* The span's first step starts within a cycle of the span. */
 	if (tl->choice.way == VIEW_BSP && span->dur_ns > 1)
 		tl->cursor.ns += min((int64_t)tl->links.ns_per_cycle + 1, span->dur_ns / 2);
 	return true;
 }
 
 /*
- * The next span of the lane at the cursor's depth. Forward, what lies inside the present one is
- * skipped by starting at its end; in a parent that begins on the way it is looked for.
+ * Jump to the next span of the lane at the cursor's depth. Forward, start at the end of the current
+ * span to skip what is inside it; a span found at another depth is tried as parent of the wanted
+ * one.
  */
 static void view_jump_span(struct view_timeline *tl, bool forward)
 {
@@ -355,8 +360,8 @@ static void view_jump_span(struct view_timeline *tl, bool forward)
 	view_message(tl->context, "no span of this depth near by", NULL);
 }
 
-/* The child with most time in the window; where there are only buckets, the window of the fullest
- * is for the next level. */
+/* Jump to the longest child. While there are only buckets, continue in the window of the fullest
+ * one. */
 static void view_jump_child(struct view_timeline *tl)
 {
 	const struct prof_span *parent = &tl->under.span;
@@ -400,7 +405,7 @@ static void view_jump_child(struct view_timeline *tl)
 	view_message(tl->context, "no span inside this one", NULL);
 }
 
-/* The spans of its lane that have the text; more than a second's worth are not counted. */
+/* Count the lane's spans that match the text, unless there are more than MOST_SEARCH to read. */
 static void view_count_hits(struct view_timeline *tl, const struct prof_span *span,
 			    const char *text)
 {
@@ -410,13 +415,13 @@ static void view_count_hits(struct view_timeline *tl, const struct prof_span *sp
 				 NULL);
 }
 
-/* Search the lane of the cursor, then any of its clock, from the cursor on and then around;
- * then on the other clock. All of it reads MOST_SEARCH spans at most. */
+/* Search the cursor's lane, then any lane of its clock, from the cursor on and then from the other
+ * end; then the other clock. Reads MOST_SEARCH spans at most. */
 bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 {
 	const struct prof_track *track = view__lane(tl)->track;
 	const int64_t edge = forward ? INT64_MIN / 2 : INT64_MAX / 2;
-	/* Backward from a selected span is from where that begins, which the cursor is behind. */
+	/* Backward, search from the start of the selected span: the cursor is behind it. */
 	const int64_t here =
 		!forward && tl->cursor.pinned != IPS_NULL && tl->under.selected == tl->cursor.pinned
 			? tl->under.span.start_ns
@@ -457,7 +462,7 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 	return false;
 }
 
-/* From a step to the span that it is a part of, which is then selected. */
+/* Select the span that contains the step under the cursor. */
 static void view_jump_out_of_step(struct view_timeline *tl)
 {
 	const struct view_step *at = &tl->device.at_cursor;
@@ -470,7 +475,7 @@ static void view_jump_out_of_step(struct view_timeline *tl)
 		view_message(tl->context, "no span around this step", NULL);
 }
 
-/* The longest step of the selected span, or else of the window. */
+/* Jump to the longest step of the selected span, or else of the window. */
 static void view_jump_longest_step(struct view_timeline *tl)
 {
 	const struct prof_span *span = &tl->under.span;
@@ -488,7 +493,7 @@ static void view_jump_longest_step(struct view_timeline *tl)
 		view_message(tl->context, "the longest step of the window", NULL);
 }
 
-static bool view_make_jump(struct view_timeline *tl, enum view_request request)
+static bool view_handle_jump(struct view_timeline *tl, enum view_request request)
 {
 	struct prof_span span;
 
@@ -542,7 +547,7 @@ static void view_pan(struct view_timeline *tl, int numerator, int denominator)
 
 	clock->window = view_window_pan(clock->window, numerator, denominator, clock->extent);
 	shift = clock->window.from - before;
-	/* At the end of the run the window stays and the cursor goes on. */
+	/* At the end of the run the window stays and only the cursor moves. */
 	if (shift == 0)
 		shift = (int64_t)((double)(clock->window.to - clock->window.from) * numerator /
 				  denominator / 2);
@@ -550,7 +555,7 @@ static void view_pan(struct view_timeline *tl, int numerator, int denominator)
 	view_clamp_cursor(tl);
 }
 
-/* From lane to lane by way of the rows of each. On another clock the cursor keeps its column. */
+/* Step by one row, or to the next lane. On another clock the cursor keeps its column. */
 static void view_step_lane(struct view_timeline *tl, int by)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -596,14 +601,14 @@ static void view_zoom_span(struct view_timeline *tl)
 		view_message(tl->context, "no span under the cursor", NULL);
 		return;
 	}
-	/* With a little of what is around it. */
+	/* Add an eighth on both sides. */
 	to.from -= (to.to - to.from) / 8;
 	to.to += (to.to - to.from) / 8;
 	to.to = max(to.to, to.from + VIEW_WINDOW_LEAST);
 	clock->window = view_window_clamp(to, clock->extent);
 }
 
-static bool view_make_move(struct view_timeline *tl, enum view_request request)
+static bool view_handle_move(struct view_timeline *tl, enum view_request request)
 {
 	struct view_clock *clock = view__clock(tl);
 	const struct view_window extent = clock->extent;
@@ -682,7 +687,7 @@ static bool view_make_move(struct view_timeline *tl, enum view_request request)
 	}
 }
 
-/* A step that leads nowhere says why. */
+/* Handle a movement; if nothing changed, report why. */
 static bool view_move(struct view_timeline *tl, enum view_request request)
 {
 	static const struct {
@@ -700,7 +705,7 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 				 *after = &view__clock(tl)->window;
 	const int64_t cursor = tl->cursor.ns;
 
-	if (!view_make_move(tl, request))
+	if (!view_handle_move(tl, request))
 		return false;
 	if (tl->cursor.ns != cursor || after->from != before.from || after->to != before.to)
 		return true;
@@ -710,10 +715,10 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 	return true;
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- what to show ---------------------------------------------------------------------------- */
 
-/* The bubble as a whole, by its causes, or sums by name. Of steps, tiles at work, balances, or what
- * each IPU's cycles are spent on. */
+/* Choose the next breakdown: the bubble as a whole, by cause, or sums by name. In VIEW_BSP: active
+ * tiles, balances, or the cycles of each IPU by kind. */
 static void view_next_breakdown(struct view_timeline *tl)
 {
 	struct view_chosen *choice = &tl->choice;
@@ -772,7 +777,7 @@ static bool view_change_choice(struct view_timeline *tl, enum view_request reque
 	return false;
 }
 
-/* The timeline's own requests; the rest are the session's. */
+/* Is it one of the timeline's own requests? The session handles the others. */
 static bool view_is_movement(enum view_request request)
 {
 	static const char *const own[] = {"Moving", "Timeline", "Zooming", "Looking closer"};
@@ -805,12 +810,12 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 		view_message(context, "the run is being closed: a moment", NULL);
 		return VIEW_DRAW;
 	}
-	return view_make_jump(tl, request) ? VIEW_LOAD : VIEW_UNHANDLED;
+	return view_handle_jump(tl, request) ? VIEW_LOAD : VIEW_UNHANDLED;
 }
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
 
-/* The depth of the row of @lane that has @y, of the lanes' area. */
+/* The depth of the row of @lane at @y of the lanes' area. */
 static int view_depth_at(const struct view_lane *lane, int y)
 {
 	int row = 0;
@@ -820,7 +825,7 @@ static int view_depth_at(const struct view_lane *lane, int y)
 	return lane->first_depth + row;
 }
 
-/* On the line of the whole run, the window moves there. */
+/* Move the window to the clicked time of the whole run. */
 static enum view_answer view_click_overview(struct view_timeline *tl, int x)
 {
 	struct view_clock *clock = view__clock(tl);
@@ -834,8 +839,8 @@ static enum view_answer view_click_overview(struct view_timeline *tl, int x)
 	return VIEW_LOAD;
 }
 
-/* The cursor goes to the lane, the row and the time of the cell. Where the button was pressed at
- * another cell of the same clock, lengths are counted from there. */
+/* Move the cursor to the lane, the row and the time of the cell. After a drag from another cell of
+ * the same clock, measure lengths from there. */
 enum view_answer view__timeline_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_timeline *tl = state;

@@ -1,17 +1,17 @@
 /*
- * The timeline's picture: areas and lanes' places, bars as columns of cells, pipeline runs, the
- * overview.
+ * The timeline's picture: areas and positions of lanes, bars as columns of cells, pipeline runs,
+ * the overview.
  *
  * A load costs a few bounded queries per visible lane, whatever the size of the file. Bars become
  * columns here, so that drawing reads cells only.
  *
- * Bars are retained from one picture to the next: who pans, or moves the cursor, waits only for
- * what is new. Bars of one level are the same whatever window they are read for, and the bars of a
- * window are those of its parts. So as long as the level stays, what is retained is cut to the new
- * window, and what it lacks is read to the left and to the right.
+ * Bars are retained from one load to the next, so that panning or moving the cursor reads only what
+ * is new. Bars of one level are the same for every window, and the bars of a window are those of
+ * its parts. So while the level is unchanged, the retained bars are cut to the new window, and the
+ * missing parts to the left and to the right are read.
  *
- * Threading: one thread. Ownership: retained bars are the timeline's, until the next picture or
- * news; all else lives in the arena of the picture, until the next.
+ * Threading: one thread. Ownership: the timeline owns retained bars, until the next load or news;
+ * all else is in the picture's arena, until the next load.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -24,15 +24,15 @@
 
 #define MOST_PARTS   4  /* of a name */
 #define MOST_FLAME   24 /* rows of a lane */
-#define LABEL_LEAST  13 /* "device (sim)" */
-#define MOST_BSP     24 /* rows of a lane's picture of tiles */
-#define HEADING_FROM 12 /* rows of a body that has one */
-#define LEGEND_FROM  20 /* rows of a body whose heading has a legend */
-#define FEW_SPANS    64 /* of a bucket that are read at once */
+#define LABEL_LEAST  13 /* fits "device (sim)" */
+#define MOST_BSP     24 /* rows of a lane in VIEW_BSP */
+#define HEADING_FROM 12 /* least rows of a body with a heading */
+#define LEGEND_FROM  20 /* least rows of a body with a legend */
+#define FEW_SPANS    64 /* a cut bucket of so few is read as spans */
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-/* Cut @above rows off the top of the lanes and of what is beside them, @below off the foot. */
+/* Cut @above rows off the top of the lanes and their side columns, and @below off the bottom. */
 static void view_shrink_lanes(struct view_timeline_layout *areas, int above, int below)
 {
 	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
@@ -67,7 +67,7 @@ void view__layout(struct view_timeline *tl)
 		body = tl->beside.half;
 	tl->heading =
 		(struct view_rect){0, 0, body.width, !tl->mark && body.height >= HEADING_FROM};
-	/* The line above has that of a device's steps. */
+	/* In VIEW_BSP the first line of the heading is the legend. */
 	tl->heading.height += !tl->mark && body.height >= LEGEND_FROM && tl->choice.way != VIEW_BSP;
 	body.y += tl->heading.height;
 	body.height -= tl->heading.height;
@@ -83,12 +83,12 @@ void view__layout(struct view_timeline *tl)
 	if (tl->mark)
 		tl->areas.details = tl->beside.foot;
 	if (tl->mark == 'T') {
-		/* Below another timeline the row is better spent on lanes. */
+		/* The lower timeline uses the overview's row for lanes. */
 		view_shrink_lanes(&tl->areas, -tl->areas.overview.height, 0);
 		tl->areas.overview.height = 0;
 	}
 	tl->width = tl->areas.lanes.width;
-	view__place_strips(tl);
+	view__layout_strips(tl);
 	rows = view_lane_rows(tl);
 	tl->clock[IPS_HOST].axis_y = tl->clock[IPS_DEVICE].axis_y = -1;
 	if (rows < 1 || tl->lane_count == 0)
@@ -103,16 +103,16 @@ void view__layout(struct view_timeline *tl)
 		tl->lanes[i].rows = 1;
 }
 
-/* ---- bars that are retained ------------------------------------------------------------------ */
+/* ---- retained bars --------------------------------------------------------------------------- */
 
-/* As in prof_timeline_bars(): a bar without length is where it starts. */
+/* As in prof_timeline_bars(): a bar without length counts at its start. */
 static bool view_overlaps(const struct prof_bar *bar, struct view_window window)
 {
 	return bar->start_ns < window.to &&
 	       (bar->start_ns >= window.from || bar->start_ns + bar->dur_ns > window.from);
 }
 
-/* Merge the @count bars at @more into those of @kept that are in @window; bars of both are one. */
+/* Merge the @count bars at @more into @kept, restricted to @window; equal bars become one. */
 static void view_merge_bars(struct view_timeline *tl, struct view_bars *kept,
 			    struct view_window window, const struct prof_bar *more, int count)
 {
@@ -139,8 +139,8 @@ static void view_merge_bars(struct view_timeline *tl, struct view_bars *kept,
 	kept->count = used;
 }
 
-/* Read @from .. @to of the track, which leaves @kept with the bars of the clock's window as far as
- * they are known; an empty part reads nothing. */
+/* Read the bars from @from to @to into @kept and restrict it to the clock's window; an empty range
+ * reads nothing. */
 static void view_read_bars(struct view_timeline *tl, struct view_bars *kept,
 			   const struct view_clock *clock, int64_t from, int64_t to)
 {
@@ -187,7 +187,7 @@ static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
 			view_read_bars(tl, kept, clock, kept->window.to, window.to);
 	}
 	if (tl->status != ST_OK) {
-		/* What is half read is as good as nothing. */
+		/* Drop partially read bars. */
 		mem_free(kept->bars);
 		kept->bars = NULL;
 		return;
@@ -214,7 +214,7 @@ int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *l
 	return row < 0 ? 0 : row >= lane->rows ? lane->rows - 1 : row;
 }
 
-/* The last of MOST_PARTS parts has all of the rest. */
+/* The last of MOST_PARTS parts contains the rest of the name. */
 void view__name_part(const char *name, int part, char *out, size_t size)
 {
 	const char *end;
@@ -233,7 +233,7 @@ void view__name_part(const char *name, int part, char *out, size_t size)
 	out[length] = '\0';
 }
 
-/* Parts of the bar's name: as many rows of a flame. */
+/* The number of parts of the bar's name, which is its rows in a flame. */
 static int view_bar_parts(const struct view_timeline *tl, const struct prof_bar *bar)
 {
 	const struct view_site *site = view__site(tl, bar->site_id);
@@ -244,9 +244,9 @@ static int view_bar_parts(const struct view_timeline *tl, const struct prof_bar 
 	return min(parts, MOST_PARTS);
 }
 
-/* Each bar below the names of the one around it. Bars come by depth, then start. Returns the rows
- * that are wanted. */
-static int view_place_flame(struct view_timeline *tl, struct view_lane *lane)
+/* Assign each bar a row below the name parts of the bar around it. Bars are sorted by depth, then
+ * start. Return the number of rows wanted. */
+static int view_assign_flame_rows(struct view_timeline *tl, struct view_lane *lane)
 {
 	int above = 0, first = 0, rows = 1;
 
@@ -270,10 +270,10 @@ static int view_place_flame(struct view_timeline *tl, struct view_lane *lane)
 	return min(rows, MOST_FLAME);
 }
 
-/* One row more for each main lane's row of work, or each of its other rows; returns what is left
- * of @spare. Main lanes are those of IPUs, where there are any. */
-static int view_thicken(struct view_timeline *tl, int first, int count, int spare, int most,
-			bool work)
+/* Make the main lanes' work rows, or their other rows, thicker, one screen row at a time, up to
+ * @most; return the rest of @spare. Main lanes are those of IPUs; in VIEW_FLAT all. */
+static int view_grow_rows(struct view_timeline *tl, int first, int count, int spare, int most,
+			  bool work)
 {
 	for (bool grown = true; grown;) {
 		int wanted = 0;
@@ -303,10 +303,10 @@ static int view_thicken(struct view_timeline *tl, int first, int count, int spar
 	return spare;
 }
 
-/* Rows of the visible lanes: depths first, then thicker bars where there is room. */
-static void view_fit_rows(struct view_timeline *tl, int first, int count, int rows)
+/* Assign rows to the visible lanes: one per depth first, then thicker ones if rows are left. */
+static void view_assign_rows(struct view_timeline *tl, int first, int count, int rows)
 {
-	/* Rows of work and other rows become thicker by turns, up to so many screen rows. */
+	/* Work rows and other rows become thicker in turns, up to `most` screen rows. */
 	static const struct {
 		int most;
 		bool work;
@@ -320,7 +320,7 @@ static void view_fit_rows(struct view_timeline *tl, int first, int count, int ro
 		struct view_lane *lane = &tl->lanes[first + i];
 
 		lane->bar_row = NULL;
-		wanted[i] = way == VIEW_FLAME   ? view_place_flame(tl, lane)
+		wanted[i] = way == VIEW_FLAME   ? view_assign_flame_rows(tl, lane)
 			    : way == VIEW_GANTT ? min(lane->track->depth, VIEW_MOST_DEPTH)
 						: 1;
 	}
@@ -342,18 +342,18 @@ static void view_fit_rows(struct view_timeline *tl, int first, int count, int ro
 			lane->work_row = -1;
 		spare -= heights[i];
 	}
-	/* Steps of the device are in rows of work only. */
+	/* In VIEW_BSP lanes have work rows only. */
 	if (way == VIEW_BSP)
-		view_thicken(tl, first, count, spare, MOST_BSP, true);
+		view_grow_rows(tl, first, count, spare, MOST_BSP, true);
 	for (size_t i = 0; way != VIEW_BSP && i < ARRAY_LEN(turns) && spare > 0; i++) {
-		spare = view_thicken(tl, first, count, spare, turns[i].most, turns[i].work);
+		spare = view_grow_rows(tl, first, count, spare, turns[i].most, turns[i].work);
 		if (i == 0)
 			spare -= count - 1; /* a blank row between lanes */
 	}
 }
 
-/* Where lanes are, from @first on: an axis above each clock's, a blank between where it fits. */
-static void view_place_rows(struct view_timeline *tl, int first, int count, int rows)
+/* Position the lanes from @first on: an axis above each clock's, a blank row between if all fit. */
+static void view_position_lanes(struct view_timeline *tl, int first, int count, int rows)
 {
 	int used = 0, y = 0, clock = -1;
 	bool spaced;
@@ -376,8 +376,8 @@ static void view_place_rows(struct view_timeline *tl, int first, int count, int 
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Add @bar, number @index, to the @width columns at @columns. What is @left_out shows only where
- * nothing else is. */
+/* Add @bar, which has index @index, to the @width columns. A bar that is @left_out shows only in
+ * cells without others. */
 static void view_fill_columns(struct view_lane_cell *columns, int width, struct view_window window,
 			      const struct prof_bar *bar, int32_t index, bool left_out)
 {
@@ -408,9 +408,9 @@ static void view_fill_columns(struct view_lane_cell *columns, int width, struct 
 }
 
 /*
- * The time of work within @at, of the @count @bars of @level that overlap it. A bucket does not say
- * on which side of a cut its time lies: one that an end of @at cuts is read again at a finer level,
- * and as spans where it has few.
+ * Return the time of work within @at from the @count bars of @level that overlap it. A bucket does
+ * not say on which side of a cut its time lies: a bucket that an end of @at cuts is read again at a
+ * finer level, or as spans if it has few.
  */
 static double view_busy_ns(struct view_timeline *tl, const struct view_lane *lane,
 			   const struct prof_bar *bars, int count, int level, struct view_window at)
@@ -459,7 +459,7 @@ static double view_busy_ns(struct view_timeline *tl, const struct view_lane *lan
 	return busy;
 }
 
-/* Idle part of the traced time: executions that were not traced are not idle. */
+/* The idle share of the traced time; untraced time is not idle. */
 static double view_idle_part(struct view_timeline *tl, const struct view_lane *lane,
 			     struct view_window window)
 {
@@ -479,9 +479,9 @@ static void view_clear_columns(struct view_lane_cell *columns, size_t count)
 		columns[i] = (struct view_lane_cell){.bar = -1};
 }
 
-/* Does a cell of a depth cover that of the depths above? */
-static bool view_covers(const struct view_lane_cell *cell, const struct view_lane_cell *above,
-			int64_t column_ns)
+/* Does a cell of a depth hide that of the depths above? */
+static bool view_cell_hides(const struct view_lane_cell *cell, const struct view_lane_cell *above,
+			    int64_t column_ns)
 {
 	if (cell->bar < 0 || above->bar < 0)
 		return cell->bar >= 0;
@@ -490,7 +490,8 @@ static bool view_covers(const struct view_lane_cell *cell, const struct view_lan
 	return cell->busy_ns * 4 >= column_ns;
 }
 
-/* The innermost of each cell: a depth covers the one above where it has a quarter of the cell. */
+/* Fill each cell with the innermost bar: a depth hides the one above if it has a quarter of the
+ * cell. */
 static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 			   struct view_window window)
 {
@@ -504,10 +505,11 @@ static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 		view_clear_columns(depth, (size_t)tl->width);
 		for (; i < lane->bar_count && lane->bars[i].depth == of; i++)
 			view_fill_columns(depth, tl->width, window, &lane->bars[i], i,
-					  view__left_out(tl, &lane->bars[i]));
+					  view__is_filtered_out(tl, &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
-			if (view_covers(&depth[x], &lane->columns[x], column_ns))
-				lane->columns[x] = depth[x]; /* dark or not: it has a bar */
+			if (view_cell_hides(&depth[x], &lane->columns[x], column_ns))
+				lane->columns[x] =
+					depth[x]; /* it has a bar, dark or not */
 	}
 }
 
@@ -522,7 +524,7 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 	view_clear_columns(lane->columns, cells);
 	lane->idle = view_idle_part(tl, lane, window);
 	for (size_t r = 0; r < (size_t)lane->rows; r++)
-		view__mark_dark(tl, lane, window, &lane->columns[r * width]);
+		view__mark_untraced(tl, lane, window, &lane->columns[r * width]);
 	if (tl->choice.way == VIEW_FLAT) {
 		view_fill_flat(tl, lane, window);
 		return;
@@ -531,7 +533,7 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 		const struct prof_bar *bar = &lane->bars[i];
 		const int row = lane->bar_row ? lane->bar_row[i] : bar->depth - lane->first_depth;
 		const int parts = lane->bar_row ? view_bar_parts(tl, bar) : 1;
-		const bool left_out = view__left_out(tl, bar);
+		const bool left_out = view__is_filtered_out(tl, bar);
 
 		for (int r = row; r >= 0 && r < row + parts && r < lane->rows; r++)
 			view_fill_columns(&lane->columns[(size_t)r * width], tl->width, window, bar,
@@ -568,7 +570,7 @@ static void view_load_lanes(struct view_timeline *tl)
 		if (tl->status != ST_OK)
 			return;
 	}
-	/* What the picture does not show is not retained. */
+	/* Free the bars of lanes that are no longer visible. */
 	for (size_t i = 0; i < tl->kept.count; i++) {
 		if (!tl->kept.lanes[i].used) {
 			mem_free(tl->kept.lanes[i].bars);
@@ -580,11 +582,11 @@ static void view_load_lanes(struct view_timeline *tl)
 	tl->kept.count = used;
 	if (shown == 0)
 		return;
-	view_fit_rows(tl, first, shown, rows);
+	view_assign_rows(tl, first, shown, rows);
 	for (int i = first; i < first + shown && tl->status == ST_OK; i++)
 		view_fill_lane(tl, &tl->lanes[i]);
 	if (tl->status == ST_OK)
-		view_place_rows(tl, first, shown, rows);
+		view_position_lanes(tl, first, shown, rows);
 }
 
 /* ---- pipeline runs --------------------------------------------------------------------------- */
@@ -593,7 +595,7 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 {
 	const int64_t end = bar->start_ns + bar->dur_ns;
 
-	/* The newest first: bars come in order of time. */
+	/* Search from the newest: bars are in order of time. */
 	for (int i = tl->run_count - 1; i >= 0; i--) {
 		struct view_pipeline_run *run = &tl->runs[i];
 
@@ -608,7 +610,7 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 		bar->execution, bar->weight_update, group, bar->start_ns, end, {0}};
 }
 
-/* Which runs the window shows, and their cells in the rows of work. */
+/* Collect the runs in the window, and mark their cells in the work rows. */
 static void view_load_runs(struct view_timeline *tl)
 {
 	size_t most = 1;
@@ -647,9 +649,9 @@ static void view_load_runs(struct view_timeline *tl)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole picture ----------------------------------------------------------------------- */
 
-void view__picture_forget(struct view_timeline *tl)
+void view__picture_reset(struct view_timeline *tl)
 {
 	arena_reset(&tl->picture);
 	tl->runs = NULL;
@@ -669,7 +671,7 @@ void view__picture_forget(struct view_timeline *tl)
 	}
 }
 
-/* The cursor's lane over the whole run; read again when there are news, or for another lane. */
+/* Load the cursor's lane over the whole run; again after news, or for another lane. */
 static void view_load_overview(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -694,9 +696,9 @@ static void view_load_overview(struct view_timeline *tl)
 		view__read_site(tl, &all->bars[i]);
 		if (all->bars[i].depth == lane->work_depth)
 			view_fill_columns(all->columns, tl->width, extent, &all->bars[i], i,
-					  view__left_out(tl, &all->bars[i]));
+					  view__is_filtered_out(tl, &all->bars[i]));
 	}
-	view__mark_dark(tl, lane, extent, all->columns);
+	view__mark_untraced(tl, lane, extent, all->columns);
 	if (tl->status != ST_OK)
 		return;
 	all->track_id = lane->track->track_id;

@@ -1,19 +1,19 @@
 /*
  * From the timeline to other screens and back, and to the same place of another report.
  *
- * The beginning of a step or weight update is found without indexes, so in a run that is still
- * recorded too: an execution by its first step, then a bisection over one lane's spans, whose
- * weight updates (or steps, where nothing is updated) come in order of time within an execution.
+ * The start of a step or weight update is found without indexes, so also in a run that is still
+ * recording: its execution by the first step, then by bisection over one lane's spans, whose weight
+ * updates (or steps, if nothing is updated) are in order of time within an execution.
  *
- * Of two reports the target is a timeline of its own that follows the source's window, cursor and
- * choices; keys move the source. The target's window begins as far from the same beginning as the
- * source's and is as long, so that what is longer looks longer. In training that is the beginning
- * of a weight update, which has the same number in both. An evaluation or a prediction updates
- * nothing: there it is the beginning of a step, so many steps into the nth execution of that mode.
- * A target that has not come so far is shown at its last.
+ * With two reports the target has a timeline that follows the source's window, cursor and choices;
+ * keys move the source. The target's window starts at the same distance from a common start as the
+ * source's and has the same length, so that durations can be compared by eye. In training the
+ * common start is that of a weight update, which has the same number in both. An evaluation or a
+ * prediction has no updates: there it is the start of a step, at the same offset in the nth
+ * execution of that mode. A target that has not got so far is shown at its last one.
  *
- * Threading: one thread. Ownership: the source's timeline owns the target's; spans' texts are the
- * picture's.
+ * Threading: one thread. Ownership: the source's timeline owns the target's; texts of spans are in
+ * the picture's arena.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -26,10 +26,10 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 
-#define MOST_WORKS 512 /* spans read from the beginning of an update on */
-#define TABLE_ROWS 4   /* of the comparison's table, with its head */
+#define MOST_WORKS 512 /* spans read from the start of an update on */
+#define TABLE_ROWS 4   /* of the comparison's table, header included */
 
-/* ---- where the cursor is --------------------------------------------------------------------- */
+/* ---- the place under the cursor -------------------------------------------------------------- */
 
 bool view__timeline_place(const void *state, const struct view_context *context,
 			  struct view_place *out)
@@ -115,10 +115,10 @@ bool view__timeline_offers(const struct view_place *place, char *out, size_t siz
 	return true;
 }
 
-/* ---- where a step or weight update begins ---------------------------------------------------- */
+/* ---- the start of a step or weight update ---------------------------------------------------- */
 
-/* The lane of @clock that fits best; -1: none. */
-static int view_lane_for(const struct view_timeline *tl, int clock, const struct view_place *place)
+/* The lane of @clock that matches @place best; -1: none. */
+static int view_find_lane(const struct view_timeline *tl, int clock, const struct view_place *place)
 {
 	const int64_t each = tl->facts.replicas > 0 ? tl->facts.ipus / tl->facts.replicas : 0;
 	int best = -1, best_score = -1;
@@ -135,7 +135,7 @@ static int view_lane_for(const struct view_timeline *tl, int clock, const struct
 			return i;
 		if (place->ipu != IPS_NULL)
 			score += track->ipu == place->ipu ? 16 : 0;
-		else if (place->stage != IPS_NULL) /* a first guess: a stage an IPU */
+		else if (place->stage != IPS_NULL) /* a first guess: one stage per IPU */
 			score += track->ipu - max(replica, 0) * each == place->stage ? 4 : 0;
 		if (place->replica != IPS_NULL && track->ipu != IPS_NULL)
 			score += replica == place->replica ? 8 : 0;
@@ -147,7 +147,7 @@ static int view_lane_for(const struct view_timeline *tl, int clock, const struct
 	return best;
 }
 
-/* The execution of the place, as a window of @clock. false: unknown, or not on that clock. */
+/* Find the execution of the place as a window of @clock. false: unknown, or not on that clock. */
 static bool view_find_execution(struct view_timeline *tl, int clock, const struct view_place *place,
 				struct view_window *out, int64_t *accumulation)
 {
@@ -180,7 +180,7 @@ static bool view_find_execution(struct view_timeline *tl, int clock, const struc
 		out->from = prof_column_int(query, clock ? 2 : 0);
 		out->to = prof_column_int(query, clock ? 3 : 1);
 		*accumulation = updates > 0 ? prof_column_int(query, 4) / updates : 0;
-		/* Still running: up to now. */
+		/* Still running: its end so far. */
 		if (out->to == IPS_NULL)
 			out->to = clock ? IPS_NULL : tl->clock[IPS_HOST].extent.to;
 		row = out->from != IPS_NULL && out->to != IPS_NULL;
@@ -193,12 +193,12 @@ static bool view_find_execution(struct view_timeline *tl, int clock, const struc
 	return row;
 }
 
-/* What is looked for on a track. */
+/* A search for work on a track. */
 struct view_work_seek {
 	struct view_timeline *tl;
 	const struct prof_track *track;
-	bool by_step; /* nothing is updated */
-	bool any;     /* what has an update or a step will do */
+	bool by_step; /* by step, since nothing is updated */
+	bool any;     /* accept any span with an update or a step */
 	int64_t wanted;
 };
 
@@ -207,7 +207,7 @@ static int64_t view_key_of(const struct view_work_seek *seek, const struct prof_
 	return seek->by_step ? span->step : span->weight_update;
 }
 
-/* The next span of work after @time; false: none near by. */
+/* Find the next span of work after @time; false: none among MOST_WORKS spans. */
 static bool view_next_work(const struct view_work_seek *seek, int64_t time, struct prof_span *out)
 {
 	struct view_timeline *tl = seek->tl;
@@ -222,7 +222,7 @@ static bool view_next_work(const struct view_work_seek *seek, int64_t time, stru
 	return false;
 }
 
-/* The last time of @within before the work that is wanted begins. */
+/* The last time in @within before the wanted work starts, by bisection. */
 static int64_t view_seek_start(const struct view_work_seek *seek, struct view_window within)
 {
 	int64_t low = within.from - 1, high = within.to;
@@ -240,13 +240,13 @@ static int64_t view_seek_start(const struct view_work_seek *seek, struct view_wi
 	return low;
 }
 
-/* When the work of @place's weight update, or of its step and execution, begins on the first IPU of
- * @clock; false: unknown. */
+/* Find when the work of @place's weight update, or of its step and execution, starts on the lane of
+ * @clock that matches best; false: unknown. */
 static bool view_place_start(struct view_timeline *tl, int clock, const struct view_place *place,
 			     int64_t *start)
 {
 	const bool by_step = place->weight_update == IPS_NULL;
-	const int lane = view_lane_for(tl, clock, place);
+	const int lane = view_find_lane(tl, clock, place);
 	struct view_work_seek seek = {.tl = tl,
 				      .by_step = by_step,
 				      .wanted = by_step ? place->step : place->weight_update};
@@ -286,7 +286,7 @@ static bool view_go_to_span(struct view_timeline *tl, int64_t id)
 	if (lane < 0)
 		return false;
 	if (span.dur_ns != IPS_NULL && span.dur_ns > 0) {
-		/* The window holds it with something around it, unless it does so by now. */
+		/* Show the whole span and its surroundings, unless the window already does. */
 		struct view_clock *clock = &tl->clock[tl->lanes[lane].track->clock];
 		const int64_t from = span.start_ns, to = from + span.dur_ns;
 		const int64_t around = max(span.dur_ns * 2, VIEW_WINDOW_LEAST);
@@ -303,7 +303,7 @@ static bool view_go_to_span(struct view_timeline *tl, int64_t id)
 static void view_go_to_time(struct view_timeline *tl, const struct view_place *place)
 {
 	const int clock = strcmp(place->clock, "device") == 0;
-	const int lane = view_lane_for(tl, clock, place);
+	const int lane = view_find_lane(tl, clock, place);
 
 	if (lane < 0)
 		return;
@@ -317,8 +317,8 @@ static void view_go_to_time(struct view_timeline *tl, const struct view_place *p
 	view__go(tl, lane, tl->lanes[lane].work_depth, place->time_ns, IPS_NULL);
 }
 
-/* How much of what the place says the span is; -1: another update or step. */
-static int view_match(const struct prof_span *span, const struct view_place *place)
+/* Score how well the span matches the place; -1: another update or step. */
+static int view_match_score(const struct prof_span *span, const struct view_place *place)
 {
 	int score = span->phase ? 1 : 0;
 
@@ -339,7 +339,7 @@ static int view_match(const struct prof_span *span, const struct view_place *pla
 
 static bool view_go_to_step(struct view_timeline *tl, int clock, const struct view_place *place)
 {
-	const int lane = view_lane_for(tl, clock, place);
+	const int lane = view_find_lane(tl, clock, place);
 	struct view_window within = {0, 0};
 	int64_t accumulation = 0, best = IPS_NULL, time;
 	struct view_work_seek seek = {.tl = tl};
@@ -356,7 +356,7 @@ static bool view_go_to_step(struct view_timeline *tl, int clock, const struct vi
 							       : place->step / accumulation;
 	if (seek.wanted == IPS_NULL)
 		return false;
-	/* The best match among the spans from there on. */
+	/* Find the best match among the spans from there on. */
 	time = view_seek_start(&seek, within);
 	for (int i = 0; i < MOST_WORKS; i++) {
 		struct prof_span span;
@@ -364,10 +364,10 @@ static bool view_go_to_step(struct view_timeline *tl, int clock, const struct vi
 
 		if (!view_next_work(&seek, time, &span))
 			break;
-		/* A pipeline works at several steps at once: a few beyond are read. */
+		/* A pipeline works on several steps at once, so read some steps beyond. */
 		if (view_key_of(&seek, &span) > seek.wanted + (seek.by_step ? 64 : 0))
 			break;
-		score = view_match(&span, place);
+		score = view_match_score(&span, place);
 		if (score > best_score) {
 			best = span.span_id;
 			best_score = score;
@@ -377,7 +377,7 @@ static bool view_go_to_step(struct view_timeline *tl, int clock, const struct vi
 	return best != IPS_NULL && view_go_to_span(tl, best);
 }
 
-/* Go to the work of @place's weight update or step, on the device if that has it. */
+/* Go to the work of @place's weight update or step, preferably on the device. */
 static bool view_go_to_work(struct view_timeline *tl, const struct view_place *place)
 {
 	if (place->step == IPS_NULL && place->weight_update == IPS_NULL)
@@ -386,7 +386,7 @@ static bool view_go_to_work(struct view_timeline *tl, const struct view_place *p
 	       view_go_to_step(tl, IPS_HOST, place);
 }
 
-void view__follow(struct view_timeline *tl)
+void view__copy_choices(struct view_timeline *tl)
 {
 	struct view_timeline *target = tl->target;
 
@@ -398,8 +398,8 @@ void view__follow(struct view_timeline *tl)
 	target->counters.first = tl->counters.first;
 }
 
-/* Go to what only the target has. The source's window begins with the update of the target's work,
- * and holds as much of it as lies before the work; the target's follows (view__align()). */
+/* Go to a place that only the target has. The source's window starts with the weight update of the
+ * target's work and is long enough for that work; the target's window follows (view__align()). */
 static void view_go_to_target(struct view_timeline *tl, const struct view_place *place)
 {
 	struct view_timeline *target = tl->target;
@@ -409,7 +409,7 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 	int lane, c;
 
 	view__begin(target, &its);
-	view__follow(tl);
+	view__copy_choices(tl);
 	if (target->relane)
 		view__lanes_load(target);
 	tl->status = target->status;
@@ -445,12 +445,12 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 	view_message(tl->context, "only T has it, and there the cursor is: S is beside it", NULL);
 }
 
-/* Show hidden lanes again; false: none is hidden. */
+/* Show hidden lanes again; false: there are none. */
 static bool view_show_hidden(struct view_timeline *tl)
 {
 	if (tl->hiding.lanes == 0)
 		return false;
-	view__hidden_forget(tl);
+	view__hidden_free(tl);
 	if (tl->target)
 		tl->target->relane = true;
 	view__lanes_load(tl);
@@ -493,7 +493,7 @@ enum status view__timeline_go(void *state, struct view_context *context,
 	view__begin(tl, context);
 	if (!tl->db || tl->lane_count == 0)
 		return err_set(err, ST_NOTFOUND, "no spans recorded");
-	/* Lanes that a choice of keys does not show may be the ones. */
+	/* The current choice may exclude the lane of the place: reset it. */
 	if (choice->only_ipu != IPS_NULL || choice->only_replica != IPS_NULL ||
 	    choice->way == VIEW_BSP) {
 		choice->only_ipu = choice->only_replica = IPS_NULL;
@@ -505,11 +505,11 @@ enum status view__timeline_go(void *state, struct view_context *context,
 	return view__end(tl, err);
 }
 
-/* ---- the same steps of two reports ----------------------------------------------------------- */
+/* ---- alignment of two reports ---------------------------------------------------------------- */
 
 /* An execution of a mode. */
 struct view_nth {
-	int64_t rank, execution, first_step, steps, nth; /* nth: of its mode's, from 1 */
+	int64_t rank, execution, first_step, steps, nth; /* nth: within its mode, from 1 */
 };
 
 #define EXECUTION                                                                                  \
@@ -519,7 +519,7 @@ struct view_nth {
 
 static const char view_execution_sql[] =
 	EXECUTION "WHERE execution = :number AND rank = :rank AND mode = :mode";
-/* The nth, or the last that there is. */
+/* The nth execution, or the last one if there are fewer. */
 static const char view_nth_sql[] =
 	EXECUTION "WHERE rank = :rank AND mode = :mode AND execution <= (SELECT "
 		  "max(execution) FROM (SELECT execution FROM executions WHERE rank = :rank AND "
@@ -546,7 +546,7 @@ static bool view_read_nth(struct prof_db *db, const char *sql, int64_t rank, con
 	return row && out->first_step != IPS_NULL && out->steps > 0;
 }
 
-/* Align at the beginning of step @offset of @of, or of its last. */
+/* Align at the start of step @offset of execution @of, or of its last step. */
 static bool view_align_at(struct view_timeline *tl, int clock, const struct view_nth *of,
 			  int64_t offset)
 {
@@ -606,7 +606,7 @@ static bool view_align_step(struct view_timeline *tl, int clock, int64_t rank,
 
 static bool view_align_update(struct view_timeline *tl, int clock, int64_t update)
 {
-	/* The last weight update that has begun. */
+	/* The last weight update that has started. */
 	static const char sql[] =
 		"SELECT max(first_step / (steps / updates) + updates - 1) FROM "
 		"executions WHERE mode = 'train' AND updates > 0 AND steps >= updates";
@@ -632,8 +632,8 @@ static bool view_align_update(struct view_timeline *tl, int clock, int64_t updat
 	return true;
 }
 
-/* Of an update that has begun before the window the rest alone may be left in it: then it is the
- * next one, if that begins in the first half. */
+/* Choose the update to align at. If @update started before the window and the next one starts in
+ * the window's first half, take the next one. */
 static int64_t view_update_shown(struct view_timeline *tl, int clock, int64_t update)
 {
 	const struct view_window window = tl->clock[clock].window;
@@ -646,7 +646,7 @@ static int64_t view_update_shown(struct view_timeline *tl, int clock, int64_t up
 		       : update;
 }
 
-/* Align by the first work in the window, on the first IPU that is shown. */
+/* Align at the first work in the window, on the first IPU shown. */
 static bool view_align_window(struct view_timeline *tl, int clock)
 {
 	const struct view_lane *lane = view_first_pipeline(tl, clock);
@@ -703,7 +703,7 @@ void view__align(struct view_timeline *tl)
 
 #define FIGURES 7
 
-/* Column @column of the table; NaN: unknown. */
+/* The figure of column @column; NaN: unknown. */
 static double view_figure(const struct view_bubble *bubble, int column)
 {
 	const double figures[FIGURES] = {
@@ -733,8 +733,8 @@ static void view_figure_text(double value, int column, bool sign, char *out, siz
 			 fabs(value) < 0.05 ? 0 : value);
 }
 
-/* Source, Target, Diff of the runs in the windows: makespan, and the bubble in % of IPUs x it. In a
- * low body a line. */
+/* Draw Source, Target and Diff for the runs in the windows: makespan, and the bubble in % of IPUs x
+ * makespan. In a low body draw one line. */
 void view__draw_comparison(const struct view_timeline *tl, struct view_pane *whole)
 {
 	static const char *const titles[FIGURES] = {"makespan",  "bubble %",  "theory", "ramp-up",
