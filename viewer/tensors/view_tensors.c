@@ -1,7 +1,7 @@
 /*
- * The screen Tensors: which there are, how they went over the run, and one of them closely.
+ * The screen Tensors: the list, the statistics over the run, and one tensor in detail.
  *
- * Threading: the session's. Ownership: view_tensors_internal.h.
+ * Threading: that of the session. Ownership: view_tensors_internal.h.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -126,7 +126,7 @@ static struct view_pane tensors_sub(struct view_pane *pane, struct view_rect rec
 	return view_pane_at(pane->canvas, rect);
 }
 
-/* All pages where there is room; else the one that is shown. */
+/* Draw the names of all pages if they fit, else of the shown one. */
 static void tensors_draw_heading(const struct view_tensors *screen, struct view_pane *pane)
 {
 	static const char *const titles[] = {VIEW_TENSOR_PAGES(PAGE_TITLE)};
@@ -148,7 +148,7 @@ static void tensors_draw_heading(const struct view_tensors *screen, struct view_
 	}
 	if (x + 8 >= width)
 		return;
-	/* "all replicas" is said by the status line, too: it leaves its room to the key. */
+	/* The status line shows "all replicas" as well: drop it here if the key needs the space. */
 	if (screen->replica < 0 &&
 	    x + view_text_width(screen->key) + view_text_width(replica) + 3 > width)
 		replica[0] = '\0';
@@ -232,7 +232,7 @@ static void tensors_read_text(const struct view_grid *grid, const char *column, 
 		view_place_text(out, cell->text);
 }
 
-/* The step, the time and what else the row under the page's cursor has. */
+/* Fill step, time and other fields from the row under the page's cursor. */
 static void tensors_row_place(const struct view_tensors *screen, struct view_place *out)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
@@ -283,7 +283,7 @@ static bool tensors_place(const void *state, const struct view_context *context,
 	return true;
 }
 
-/* The tensors of a stage, some of which are of @place's queue. */
+/* Does @place mean a stage with captured tensors, but none in particular? */
 static bool tensors_is_of_stage(const struct view_place *place)
 {
 	return place->queue[0] && !place->key[0] && !place->layer[0] && place->stage != IPS_NULL;
@@ -292,7 +292,7 @@ static bool tensors_is_of_stage(const struct view_place *place)
 static bool tensors_offers(const struct view_place *place, char *out, size_t size)
 {
 	const bool stage = tensors_is_of_stage(place);
-	/* A metric that a rule is about is called by a key, too. */
+	/* A metric in a health rule has a key, too. */
 	const bool key = place->key[0] && (place->queue[0] || !place->metric[0]);
 	char what[VIEW_PLACE_NAME + 32];
 
@@ -314,7 +314,7 @@ static bool tensors_offers(const struct view_place *place, char *out, size_t siz
 	return true;
 }
 
-/* The row of the list of @key, and of @queue where it has such a one. */
+/* Move to the list's row of the key, preferably with the queue of @place. */
 static bool tensors_go_key(struct view_tensors *screen, const struct view_place *place)
 {
 	struct view_grid *list = &screen->list;
@@ -337,7 +337,7 @@ static bool tensors_go_key(struct view_tensors *screen, const struct view_place 
 	return true;
 }
 
-/* How well the list's row fits the work of a stage; -1: not at all. */
+/* Score how well the list's row matches the work of a stage; -1: not at all. */
 static int tensors_stage_score(const struct view_grid *list, const struct view_place *place)
 {
 	const struct report_cell *stage = view_grid_cell(list, "stage");
@@ -351,7 +351,8 @@ static int tensors_stage_score(const struct view_grid *list, const struct view_p
 	       (kind && kind->text && (strcmp(kind->text, "activation") == 0) == forward);
 }
 
-/* The row of a tensor of @place's stage: one that has rows, of the kind that the phase makes. */
+/* Move to a tensor of @place's stage, preferably one with rows, of the kind that the phase
+ * makes. */
 static bool tensors_go_stage(struct view_tensors *screen, const struct view_place *place)
 {
 	struct view_grid *list = &screen->list;
@@ -420,7 +421,7 @@ const char *view__statistic(const struct view_tensors *screen)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Two areas of the body: the list, and the page under a heading. */
+/* Lay out the body: the list, and the page below a heading. */
 static void tensors_layout(struct view_tensors *screen, const struct view_context *context)
 {
 	const struct view_rect whole = {0, 0, context->body.width, context->body.height};
@@ -439,7 +440,7 @@ static void tensors_layout(struct view_tensors *screen, const struct view_contex
 	screen->body = areas.body;
 }
 
-/* The tensor under the list's cursor is the chosen one now. */
+/* Choose the tensor under the list's cursor. */
 static enum status tensors_choose(struct view_tensors *screen, struct view_context *context,
 				  struct err *err)
 {
@@ -465,7 +466,7 @@ static enum status tensors_choose(struct view_tensors *screen, struct view_conte
 						    key->text, &screen->id[side], err);
 	}
 	if (memcmp(before, screen->id, sizeof(before)) != 0) {
-		/* For another tensor the page begins anew. */
+		/* Reset the page for another tensor. */
 		screen->values.at = -1;
 		screen->values.wanted = IPS_NULL;
 		screen->values.row = screen->values.column = 0;
@@ -494,7 +495,7 @@ static enum status tensors_load_page(struct view_tensors *screen, struct view_co
 	return status;
 }
 
-/* With D only tensors that differ are listed; the one whose page is open stays. */
+/* With D list only tensors that differ, unless a page is open. */
 static void tensors_list_differ(struct view_tensors *screen, const struct view_context *context)
 {
 	const bool differ = context->target && context->differ && !screen->opened;
@@ -619,7 +620,7 @@ static enum view_answer tensors_change_page(struct view_tensors *screen, int by)
 	return VIEW_LOAD;
 }
 
-/* What the open page does with it. */
+/* Handle a request of the open page. */
 static enum view_answer tensors_page_request(struct view_tensors *screen, enum view_request request)
 {
 	if (request == VIEW_BACK_REQUEST) {
@@ -640,7 +641,7 @@ static enum view_answer tensors_page_request(struct view_tensors *screen, enum v
 	}
 }
 
-/* Back to tensors of all kinds, where some are not listed. */
+/* List tensors of all kinds again. */
 static enum view_answer tensors_list_all_kinds(struct view_tensors *screen,
 					       struct view_context *context)
 {
@@ -653,7 +654,7 @@ static enum view_answer tensors_list_all_kinds(struct view_tensors *screen,
 	return VIEW_LOAD;
 }
 
-/* In an open page rows up and down are other tensors, where the page has none. */
+/* Handle a movement in the list. In an open page without rows it chooses another tensor. */
 static enum view_answer tensors_list_request(struct view_tensors *screen,
 					     struct view_context *context,
 					     enum view_request request)
@@ -862,7 +863,7 @@ static const char *tensors_word(const void *state, const struct view_context *co
 		return "";
 	switch (request) {
 	case VIEW_ENTER_REQUEST:
-		return screen->opened ? "" : NULL; /* it does what o does */
+		return screen->opened ? "" : NULL; /* opened: the same as o */
 	case VIEW_BREAKDOWN_REQUEST:
 		return values ? view__values_next(&screen->values) : screen->opened ? "" : "kind";
 	case VIEW_SELECT_REQUEST:

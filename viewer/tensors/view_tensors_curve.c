@@ -1,8 +1,8 @@
 /*
- * A statistic of one tensor over the run: its rows in both reports, a cursor in them, and drawing
- * it.
+ * A statistic of one tensor over the run: its rows in both reports, a cursor on them, and drawing.
  *
- * Threading: the session's; drawing is the terminal's. Ownership: the arena of the curves.
+ * Threading: that of the session; drawing on the terminal's thread. Ownership: the arena of the
+ * curves.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -19,7 +19,7 @@ static int64_t tensors_row_at(const struct report_tensor_row *row, enum view_ten
 	return by == VIEW_BY_STEP ? row->step : row->weight_update;
 }
 
-/* ---- the rows of the replica that is shown, or of all, a line each --------------------------- */
+/* ---- the rows of the shown replicas, one line each ------------------------------------------- */
 
 static void tensors_curve_filter(struct view_tensors *screen, struct view_tensor_curve *curve)
 {
@@ -31,7 +31,7 @@ static void tensors_curve_filter(struct view_tensors *screen, struct view_tensor
 	curve->rows.count = kept;
 }
 
-/* A line for each replica that has rows; they are filled when the axis is known. */
+/* Make a line for each replica with rows; they are filled when the axis is known. */
 static enum status tensors_curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
 				       struct err *err)
 {
@@ -57,7 +57,7 @@ static enum status tensors_curve_lines(struct view_tensors *screen, struct view_
 
 /* ---- the axis -------------------------------------------------------------------------------- */
 
-/* Are all of @replica's rows known by it, and in its order? */
+/* Do all of @replica's rows have it, in ascending order? */
 static bool tensors_is_ascending(const struct report_tensor_rows *rows, int64_t replica,
 				 enum view_tensor_axis by)
 {
@@ -113,7 +113,7 @@ static int tensors_compare_updates(const void *a, const void *b)
 	return tensors_order_rows(a, b, VIEW_BY_UPDATE);
 }
 
-/* Replicas hand their rows over in turn, a step's not one after another: put them so. */
+/* Sort the rows by the axis: the replicas' rows of one step are not adjacent in the file. */
 static void tensors_curve_arrange(struct view_tensor_curve *curve, enum view_tensor_axis by)
 {
 	if (curve->line_count > 1 && by != VIEW_BY_ROW)
@@ -198,14 +198,13 @@ static enum status tensors_curves_fill(struct view_tensors *screen, struct err *
 	return status;
 }
 
-/* The report whose rows the cursor is in: the Source, where that has some. */
+/* The report whose rows the cursor is in: the Source if it has rows. */
 static int curve_side(const struct view_tensors *screen)
 {
 	return screen->curve[0].rows.count == 0 && screen->curve[1].rows.count > 0;
 }
 
-/* The cursor to the row of the step, or else of the weight update, that is wanted, or to the one
- * before it. */
+/* Move the cursor to the last row at or before the wanted step, or else weight update. */
 static void curve_move_cursor(struct view_tensors *screen)
 {
 	const struct report_tensor_rows *rows = &screen->curve[curve_side(screen)].rows;
@@ -254,7 +253,7 @@ const struct report_tensor_row *view__curve_row(const struct view_tensors *scree
 								   : NULL;
 }
 
-/* The first row at @at or later. */
+/* The first row at or after @at. */
 static int tensors_curve_find(const struct view_tensor_curve *curve, double at)
 {
 	int low;
@@ -263,7 +262,7 @@ static int tensors_curve_find(const struct view_tensor_curve *curve, double at)
 	return low;
 }
 
-/* Of several rows at one moment the first belongs to the first, the second to the second. */
+/* Find the Target's row for the cursor's. If several rows have the same x, pair them in order. */
 static const struct report_tensor_row *curve_find_partner(const struct view_tensors *screen)
 {
 	const struct view_tensor_curve *source = &screen->curve[0], *target = &screen->curve[1];
@@ -292,7 +291,7 @@ static int curve_column(const struct view_tensors *screen, int64_t row, int widt
 	return (int)(view_axis_part(&screen->x, curve->at[row]) * (width - 1));
 }
 
-/* To the next row that is drawn in another column, or the one with another step. */
+/* Move to the next row that is drawn in another column, or that has another x. */
 static void tensors_cursor_move(struct view_tensors *screen, int by, int columns)
 {
 	const int width = screen->body.width > 14 ? screen->body.width - 10 : 4;
@@ -341,9 +340,9 @@ enum view_answer view__curve_request(struct view_tensors *screen, enum view_requ
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-#define NAMES_FROM 76 /* columns that have room for "Source", not "S" */
+#define NAMES_FROM 76 /* least width for "Source" instead of "S" */
 
-/* ---- what the cursor is on ------------------------------------------------------------------- */
+/* ---- the row under the cursor ---------------------------------------------------------------- */
 
 static int tensors_draw_position(const struct view_tensors *screen, struct view_pane *pane)
 {
@@ -351,7 +350,7 @@ static int tensors_draw_position(const struct view_tensors *screen, struct view_
 	const double at = screen->curve[curve_side(screen)].at[screen->cursor];
 	int x = view_textf(pane, 1, 0, VIEW_BOLD, "%s %.0f", screen->x.title, at);
 
-	/* Where rows of several are shown: of whom this one is. */
+	/* If several replicas are shown, name the row's. */
 	if (screen->replica < 0 && screen->replicas > 1)
 		x += view_textf(pane, 1 + x, 0, VIEW_BOLD, ", replica %lld",
 				(long long)row->replica);
@@ -368,7 +367,7 @@ static int tensors_draw_bad_count(const struct report_tensor_row *row, int x,
 	return view_textf(pane, x, 0, VIEW_BAD, ", %s NaN or Inf", fmt_count(bad, row->n_bad));
 }
 
-/* "+0.012 (3.1 %)": the share is of the larger of the two, as in tables. */
+/* Draw "+0.012 (3.1 %)": the share is of the larger value, as in tables. */
 static int tensors_draw_diff(double source, double target, int x, struct view_pane *pane, bool wide)
 {
 	const double diff = target - source, larger = fmax(fabs(source), fabs(target));
@@ -435,7 +434,7 @@ static enum view_style tensors_line_style(const struct view_tensors *screen,
 	return (enum view_style)(VIEW_SERIES_1 + line % VIEW_SERIES);
 }
 
-/* The reports where there are two, or else the replicas where there are several. */
+/* Draw the names of two reports, or else of several replicas. */
 static int tensors_draw_names(const struct view_tensors *screen, const struct view_context *context,
 			      int x, struct view_pane *pane)
 {

@@ -1,8 +1,8 @@
 /*
- * The histograms of one tensor over the run, of one report or of two, as heat maps: time from left
- * to right, values upwards.
+ * The histograms of one tensor over the run, of one report or two, as heat maps: time from left to
+ * right, values upwards.
  *
- * Threading: the session's; drawing is the terminal's. Ownership: the arena of the page.
+ * Threading: that of the session; drawing on the terminal's thread. Ownership: the page's arena.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -18,13 +18,13 @@
 #define BIN_GREATEST 257
 #define BINS         (BIN_GREATEST - BIN_LEAST + 1)
 #define COLUMNS_MOST 512
-#define RECENT       64 /* moments among which another replica's histogram is looked for */
+#define RECENT       64 /* moments searched for another replica's histogram */
 
-/* When a histogram was recorded, and of which replica the first one is. */
+/* When a histogram was recorded, and the replica of the first one of that time. */
 struct moment {
 	int64_t step, update, microbatch, replica;
 	char mode[12];
-	int64_t number; /* of the moments */
+	int64_t number; /* of the moment */
 };
 
 struct bins {
@@ -32,24 +32,24 @@ struct bins {
 	bool there[BINS];
 };
 
-/* Counts are gathered for as many columns as there are moments, two becoming one when there are too
- * many. */
+/* Counts are collected in one column per moment; when there are too many columns, pairs are
+ * merged. */
 struct histogram_builder {
 	struct view_tensors *screen;
 	struct prof_db *db;
 	struct bins *bins;
 	int side;
 	int64_t context;            /* of the last row */
-	int64_t column;             /* that it went to */
-	bool wanted;                /* of a replica that is shown */
-	int64_t moments;            /* so far */
-	int64_t share;              /* moments of a column */
-	struct moment last[RECENT]; /* by their numbers */
+	int64_t column;             /* of the last row */
+	bool wanted;                /* its replica is shown */
+	int64_t moments;            /* number so far */
+	int64_t share;              /* moments per column */
+	struct moment last[RECENT]; /* ring, indexed by moment number */
 	double *count;              /* COLUMNS_MOST x BINS */
 	int64_t *step, *update;
 };
 
-/* ---- histogram_builder ------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 static void tensors_merge_columns(struct histogram_builder *g)
 {
@@ -64,7 +64,7 @@ static void tensors_merge_columns(struct histogram_builder *g)
 	g->share *= 2;
 }
 
-/* The column of a histogram: that of another replica's at the same moment, or a new one. */
+/* Find the column of a histogram: that of another replica at the same time, or a new one. */
 static void tensors_find_column(struct histogram_builder *g, struct moment *moment)
 {
 	for (int64_t i = g->moments - 1; i >= 0 && i >= g->moments - RECENT; i--) {
@@ -164,7 +164,7 @@ static enum status tensors_collect_side(struct histogram_builder *g, struct view
 
 /* ---- the pictures ---------------------------------------------------------------------------- */
 
-/* The bins that occur in either, the greatest values first. */
+/* Collect the bins that occur in either report, the greatest values first. */
 static enum status tensors_picture_bins(struct view_tensor_histogram *h, const struct bins *bins,
 					struct arena *arena, struct err *err)
 {
@@ -214,7 +214,7 @@ static enum status tensors_picture_side(struct view_tensor_histogram *h,
 	return ST_OK;
 }
 
-/* With D: counts that are equal at the same place in both are left out. */
+/* With D: clear counts that are equal at the same step in both. */
 static void tensors_picture_differ(struct view_tensor_histogram *h)
 {
 	struct view_tensor_histograms *source = &h->side[0], *target = &h->side[1];
@@ -240,7 +240,7 @@ static enum status tensors_build_pictures(struct histogram_builder *g, struct vi
 	enum status status = tensors_picture_bins(h, g[0].bins, &screen->page_arena, err);
 
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
-		/* A column is as many moments in both. */
+		/* Use the same number of moments per column in both. */
 		while (g[side].moments > 0 && g[side].share < g[!side].share)
 			tensors_merge_columns(&g[side]);
 		h->side[side].columns =
@@ -283,7 +283,7 @@ enum status view__histogram_load(struct view_tensors *screen, struct view_contex
 	return status;
 }
 
-/* The column of the moment under the curve's cursor; -1: none. */
+/* The column of the row under the curve's cursor; -1: none. */
 static int histogram_column(const struct view_tensors *screen, int side)
 {
 	const struct view_tensor_histograms *h = &screen->histogram.side[side];
@@ -337,7 +337,7 @@ static void tensors_draw_label(const struct view_tensor_histogram *h, int at,
 			text);
 }
 
-/* A label wherever another bin begins and the label above has left room. */
+/* Draw a label where another bin starts, unless the label above is adjacent. */
 static void tensors_draw_labels(const struct view_tensor_histogram *h, const struct view_pane *map,
 				struct view_pane *pane)
 {
@@ -381,7 +381,7 @@ static void tensors_draw_map(const struct view_tensors *screen, const struct vie
 		view_chart_marker(&map, view_heat_place(&map, h->columns, h->bins, column, 0).x);
 }
 
-/* ---- what they are of ------------------------------------------------------------------------ */
+/* ---- titles ---------------------------------------------------------------------------------- */
 
 /* "steps 0 to 39, 40 histograms" */
 static void tensors_side_text(const struct view_tensor_histograms *side, char *out, size_t size)
@@ -420,7 +420,7 @@ static void tensors_draw_title(const struct view_tensors *screen,
 	int x = 1 +
 		view_text(pane, 1, 0, side ? VIEW_TARGET : VIEW_SOURCE, side ? "Target" : "Source");
 
-	/* The run's name, where it leaves room for what is said of it. */
+	/* The run's name, if the rest still fits. */
 	if (pane->rect.width >= 60)
 		x += 1 +
 		     view_text_cut(pane, x + 1, 0, pane->rect.width / 3, VIEW_BOLD, report->name);
@@ -442,7 +442,7 @@ static void tensors_draw_map_legend(const struct view_tensors *screen,
 
 	if (!context->target)
 		tensors_side_text(&screen->histogram.side[0], text, sizeof(text));
-	/* Of two reports the titles say the rest: where there is no room, the shades go first. */
+	/* With two reports the titles have the rest: if space is short, keep the shades only. */
 	if (!context->target || width > 48)
 		used = view_text_cut(pane, LABEL_WIDTH, 0, width, VIEW_DIM, text) + 2;
 	if (used < width)

@@ -1,5 +1,5 @@
 /*
- * The list of tensors: sums of the chosen statistic, and a sparkline of sampled rows each.
+ * The list of tensors: sums of the chosen statistic, and a sparkline of sampled rows for each.
  *
  * Threading: the session's worker; drawing on the terminal's thread.
  */
@@ -15,7 +15,7 @@
 #include "common/sorted.h"
 #include "common/str.h"
 
-/* A title says which statistic a column is of. */
+/* The titles name the statistic of the column. */
 #define LIST_COLUMNS(name)                                                                         \
 	static const struct view_grid_column list_##name[] = {                                     \
 		{"key", NULL, 0, 24, 100, false},                                                  \
@@ -65,7 +65,7 @@ static const struct list_statistic *tensors_list_statistic(const struct view_ten
 	return &list_statistics[0];
 }
 
-/* Tensors that are watched without rows have no sums. */
+/* LEFT JOIN: tensors whose health is watched without recording rows have no sums. */
 void view__tensors_list_sql(const struct view_tensors *screen, bool compared, struct str *out)
 {
 	const char *name = view__statistic(screen);
@@ -84,13 +84,13 @@ void view__tensors_list_sql(const struct view_tensors *screen, bool compared, st
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-/* Gradients are what is looked for most. Longer names than 47 bytes are no kind. */
+/* Gradients come first, as the most used kind. Names longer than 47 bytes are excluded. */
 static const char tensors_list_kinds_sql[] =
 	"SELECT kind FROM tensors WHERE length(CAST(kind AS BLOB)) BETWEEN 1 AND 47\n"
 	"GROUP BY kind ORDER BY kind <> 'gradient', kind";
 _Static_assert(VIEW_TENSORS_KIND == 48, "the query says 47");
 
-/* The kind after the one that is shown, "" after the last. */
+/* Find the kind after the shown one; "" after the last. */
 static enum status tensors_list_next_kind(const struct view_tensors *screen, struct prof_db *db,
 					  char out[VIEW_TENSORS_KIND], struct err *err)
 {
@@ -148,7 +148,7 @@ static struct view_spark *tensors_find_spark(const struct spark_index *index,
 	return found ? *found : NULL;
 }
 
-/* Add the row @at of its replica: the replicas of one moment share a point. */
+/* Add row @at of its replica. The replicas' rows of one moment share a point. */
 static void tensors_spark_add(struct view_spark *spark, int64_t at,
 			      const struct report_tensor_row *row)
 {
@@ -162,13 +162,13 @@ static void tensors_spark_add(struct view_spark *spark, int64_t at,
 	point->bad |= row->n_bad > 0;
 	if (!isfinite(row->value))
 		return;
-	/* Of the rows that share a point the last one is its value. */
+	/* The value of a point is that of its last row. */
 	point->value = row->value;
 	point->least = fmin(point->least, row->value);
 	point->greatest = fmax(point->greatest, row->value);
 }
 
-/* Rows so far of each spark's replicas. */
+/* Number of rows so far, per spark and replica. */
 struct spark_rows {
 	int64_t *of;
 	size_t replicas;
@@ -198,7 +198,7 @@ static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *
 	for (size_t i = 0; i < index.count; i++)
 		index.by[i] = &screen->sparks[i];
 	qsort(index.by, index.count, sizeof(struct view_spark *), tensors_spark_order);
-	/* First the rows of the replica that has most, then the points. */
+	/* First pass: count the rows of the replica with most rows. Second pass: add the points. */
 	for (int pass = 0; pass < 2; pass++) {
 		memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
 		for (int i = 0; i < screen->sampled.count; i++) {
@@ -266,11 +266,10 @@ enum status view__tensors_list(struct view_tensors *screen, struct view_context 
 	if (sql.failed)
 		status = err_nomem(err);
 	else
-		status = view_grid_query(
-			&screen->list, context, "tensors", str_peek(&sql),
-			/* Runs may have tensors of the same keys in other queues. */
-			context->target ? "key" : "queue,key,rank", statistic->columns,
-			statistic->count, 0, err);
+		status = view_grid_query(&screen->list, context, "tensors", str_peek(&sql),
+					 /* Two runs may have the same keys in other queues. */
+					 context->target ? "key" : "queue,key,rank",
+					 statistic->columns, statistic->count, 0, err);
 	str_free(&sql);
 	if (status != ST_OK)
 		return status;
@@ -350,7 +349,7 @@ static bool tensors_same_cell(const struct report_cell *a, const struct report_c
 	return strcmp(a->text, b->text) == 0;
 }
 
-/* Is row @row of @all the one in row @listed of the list? */
+/* Is row @row of @all the same tensor as row @listed of the list? */
 static bool tensors_is_listed(const struct report_table *all, int64_t row,
 			      const struct report_table *list, int64_t listed)
 {
@@ -363,7 +362,7 @@ static bool tensors_is_listed(const struct report_table *all, int64_t row,
 	return true;
 }
 
-/* The rows of @all in the order and filter of the list. */
+/* Bring the rows of @all into the order and filter of the list. */
 static enum status tensors_list_order(const struct view_grid *list, struct report_table *all,
 				      struct err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * A capture's slice: reading its numbers piece by piece, their difference to another's, and drawing
- * them as numbers under their indexes or as a heat map.
+ * A slice of a capture: reading its values chunk by chunk, the difference of two slices, and
+ * drawing them as numbers under their indexes or as a heat map.
  *
- * Threading: the session's; drawing is the terminal's. Ownership: the screen's.
+ * Threading: that of the session; drawing on the terminal's thread. Ownership: the screen's.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -88,7 +88,7 @@ static const struct value_type *tensors_value_type(const char *name)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The elements of the slice: @base + row * pitch + column. */
+/* The elements of the slice are at @base + row * pitch + column. */
 struct window {
 	int64_t base, pitch, rows, columns;
 	double *out; /* rows x stride */
@@ -96,7 +96,7 @@ struct window {
 	const struct value_type *type;
 };
 
-/* @data has the elements @from .. @from + @count - 1: copy those of the window. */
+/* Copy the window's elements from @data, which has the elements @from to @from + @count - 1. */
 static void tensors_window_copy(const struct window *w, int64_t from, int64_t count,
 				const unsigned char *data)
 {
@@ -126,13 +126,14 @@ static bool tensors_window_overlaps(const struct window *w, int64_t from, int64_
 	return false;
 }
 
-/* The capture that is read: of whom, and its first piece. */
+/* The capture being read: its tensor, and the row of its first piece. */
 struct reading {
 	struct prof_db *db;
 	int64_t tensor_id, row_id, context_id;
 };
 
-/* A piece of the capture by its number: their row ids rise, other tensors' may lie between. */
+/* Read a piece of the capture by its number. Row ids of pieces rise, with other tensors'
+ * between. */
 static enum status tensors_window_piece(const struct window *w, const struct reading *reading,
 					int64_t piece, int64_t *each, struct err *err)
 {
@@ -188,7 +189,7 @@ static enum status tensors_window_read(const struct window *w, const struct read
 
 /* ---- the slice ------------------------------------------------------------------------------- */
 
-/* Is the number of the shape's elements within what a capture can have? */
+/* Is the shape valid, and the number of elements within the limit of a capture? */
 static bool tensors_shape_fits(const struct view_tensor_matrix *matrix)
 {
 	int64_t all = 1;
@@ -205,7 +206,7 @@ static int64_t tensors_clamp_offset(int64_t at, int64_t most)
 	return at > most ? max(most, 0) : at < 0 ? 0 : at;
 }
 
-/* Rows above the numbers: what it is of, what is missing, names, indexes. */
+/* Rows above the numbers: the title, a note, names, indexes. */
 static int tensors_rows_above(const struct view_tensor_values *values)
 {
 	const bool names = view__values_parts(values) > 1;
@@ -213,7 +214,7 @@ static int tensors_rows_above(const struct view_tensor_values *values)
 	return 1 + (values->note[0] != '\0') + names + !values->picture;
 }
 
-/* The part of the slice that is read: what the screen has room for, or for a picture all of it up
+/* Choose the part of the slice to read: as much as fits the screen, or for a picture all of it up
  * to VIEW_TENSORS_SLICE values. */
 static void tensors_values_window(struct view_tensors *screen)
 {
@@ -309,7 +310,7 @@ static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, 
 		v->equals[i] = nan ? isnan(source[i]) && isnan(target[i])
 				   : !(source[i] < target[i] || source[i] > target[i]);
 		v->differs |= !v->equals[i];
-		/* Infinity on both sides is no difference. */
+		/* Equal infinities differ by 0. */
 		diff->numbers[i] = v->equals[i] && !isnan(source[i]) ? 0 : target[i] - source[i];
 	}
 	diff->rows = v->rows;
@@ -370,7 +371,7 @@ static const char *const tensors_part_names[] = {"Source", "Target", "Diff"};
 
 static const enum view_style tensors_part_styles[] = {VIEW_SOURCE, VIEW_TARGET, VIEW_BOLD};
 
-/* The matrix that stands at place @at of those that are shown. */
+/* The index of the @at-th shown matrix. */
 static int tensors_part_at(const struct view_tensor_values *v, int at)
 {
 	return v->part[VIEW_OF_SOURCE].ndim > 0 ? at : VIEW_OF_TARGET;
@@ -442,7 +443,7 @@ static void tensors_draw_numbers(const struct view_tensor_values *v, int y, stru
 
 /* ---- as pictures ----------------------------------------------------------------------------- */
 
-/* The map has holes for NaN and infinities: they are marked. With D, what is equal stays a hole. */
+/* Mark NaN and infinities, which are holes in the map. With D equal cells stay holes. */
 static void tensors_draw_marks(const struct view_tensor_values *v,
 			       const struct view_tensor_matrix *matrix, struct view_pane *map)
 {
@@ -517,7 +518,7 @@ static void tensors_draw_pictures(const struct view_tensor_values *v, int y, str
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* "step 30: float32 (3, 4, 5)  [0, :, :]" */
+/* Draw "step 30: float32 (3, 4, 5)  [0, :, :]". */
 static void tensors_draw_slice(const struct view_tensors *screen, struct view_pane *pane)
 {
 	const struct view_tensor_values *v = &screen->values;

@@ -1,9 +1,8 @@
 /*
- * What is known of sequences: tokens beside a map of attention, a text by the losses of its tokens,
- * and the norms of an Embedding's rows.
+ * Sequences: tokens beside a map of attention, a text coloured by the losses of its tokens, and the
+ * norms of an Embedding's rows. Not used for two reports.
  *
- * Of two reports nothing of it is shown. Threading: the session's; drawing is the terminal's.
- * Ownership: the page's arena.
+ * Threading: that of the session; drawing on the terminal's thread. Ownership: the page's arena.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -18,9 +17,9 @@
 #include "viewer/draw/view_table.h"
 
 #define LABEL    6  /* columns of a token beside a map */
-#define NUMBERED 10 /* of a token with its loss */
+#define NUMBERED 10 /* columns of a token with its loss */
 #define BARS     4  /* rows of the curve by position */
-#define COLUMN   26 /* of a list of norms */
+#define COLUMN   26 /* width of a list of norms */
 
 void view__sequence_choose(struct view_tensors *screen, const struct view_context *context)
 {
@@ -31,14 +30,14 @@ void view__sequence_choose(struct view_tensors *screen, const struct view_contex
 	struct prof_query *query;
 	enum status status;
 
-	/* What was chosen for the tensor before, as it is a sequence, is not for others. */
+	/* A choice made because the last tensor was a sequence does not apply to another one. */
 	v->picture = v->picture && s->kind == VIEW_SEQUENCE_NONE;
 	*s = (struct view_tensor_sequence){0};
 	v->paged = false;
 	v->sample = v->token = 0;
 	if (screen->id[side] == IPS_NULL)
 		return;
-	/* A file of before has no such column: nothing is known then. */
+	/* A file of an earlier version has no such column: nothing is known then. */
 	status = prof_query_open(&query, view__tensors_db(context, side),
 				 "SELECT dims, kind FROM tensor_rows WHERE tensor_id = :id", &err);
 	prof_query_int(query, ":id", screen->id[side]);
@@ -57,7 +56,7 @@ void view__sequence_choose(struct view_tensors *screen, const struct view_contex
 			s->kind = VIEW_SEQUENCE_ROWS;
 	}
 	prof_query_close(query);
-	/* Of two reports there are numbers beside each other, and no page. */
+	/* With two reports the numbers are shown side by side, without a page. */
 	if (screen->id[!side] != IPS_NULL && view__sequence_has_page(v))
 		s->kind = VIEW_SEQUENCE_NONE;
 	v->paged = view__sequence_has_page(v);
@@ -73,7 +72,8 @@ bool view__sequence_has_page(const struct view_tensor_values *values)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Each row of the picture in shares of its greatest: of a causal map the first has but one key. */
+/* Scale each row of the picture to its greatest value: a causal map's first row has only one
+ * key. */
 static void scale_rows(struct view_tensor_values *v, const struct view_tensor_matrix *matrix)
 {
 	for (int r = 0; r < v->shown_rows && matrix->cell; r++) {
@@ -87,7 +87,7 @@ static void scale_rows(struct view_tensor_values *v, const struct view_tensor_ma
 	view__matrix_scale(v);
 }
 
-/* The whole slice is in the cells of a picture. */
+/* Compute the figures of an attention head, if the picture's cells contain the whole slice. */
 static enum status load_head(struct view_tensors *screen, const struct view_tensor_matrix *matrix,
 			     struct err *err)
 {
@@ -185,7 +185,7 @@ enum status view__sequence_load(struct view_tensors *screen, struct view_context
 	}
 	if (status == ST_OK)
 		status = report_kept_read(&s->kept, arena, db, &at, err);
-	/* Too much, or a part is missing: its numbers can be looked at all the same. */
+	/* Too large, or a part is missing: its numbers can still be shown. */
 	if (status == ST_NOTFOUND || status == ST_LIMIT || status == ST_FORMAT) {
 		str_copy(s->note, sizeof(s->note), err->text);
 		return ST_OK;
@@ -254,7 +254,7 @@ struct view_rect view__sequence_sides(const struct view_tensor_values *values,
 			continue;
 		last = at.x;
 		report_token_text(&s->tokens, (double)s->of_columns[c], text);
-		/* Of "\\n" a backslash alone would be another token. */
+		/* Cut to a backslash, "\\n" would look like another token. */
 		if (text[0] == '\\' && text[1] && at.width < view_text_width(text))
 			str_copy(text, sizeof(text), "·");
 		view_text_cut(pane, area.x - pane->rect.x + at.x, area.y - pane->rect.y - 1,
@@ -265,8 +265,8 @@ struct view_rect view__sequence_sides(const struct view_tensor_values *values,
 
 /* ---- a text by its losses -------------------------------------------------------------------- */
 
-/* On the colour of its loss; without colours beside the number. Returns the row behind. */
-/* *@end: the first token that has no room. */
+/* Draw the tokens, each on the colour of its loss; without colours with the number beside it.
+ * Return the row below. *@end: the first token that does not fit. */
 static int draw_text(const struct view_tensor_values *v, struct view_pane *pane, int y, int bottom,
 		     int64_t *end)
 {
@@ -316,7 +316,7 @@ static int draw_text(const struct view_tensor_values *v, struct view_pane *pane,
 	return y + 1;
 }
 
-/* A bar for each position, or for a share of them: the mean over samples. */
+/* Draw the mean loss over samples: one bar per position, or per range of positions. */
 static void draw_positions(const struct view_tensor_values *v, struct view_pane *pane, int y)
 {
 	const struct view_tensor_sequence *s = &v->sequence;
@@ -358,7 +358,7 @@ static void draw_row(const struct view_tensor_sequence *s, const struct report_r
 	view_text_cut(pane, x, y, COLUMN - 1, VIEW_NORMAL, line);
 }
 
-/* Three lists beside each other, as long as there is room. */
+/* Draw three lists side by side, as long as they fit. */
 static void draw_norms(const struct view_tensor_sequence *s, struct view_pane *pane, int y)
 {
 	const int64_t count = s->kept.shape[0];
@@ -398,7 +398,7 @@ void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pa
 
 		const int behind = draw_text(v, pane, y, bars, &end);
 
-		/* The text goes before the curve where there is no room for both. */
+		/* If there is no space for both, the text takes precedence over the curve. */
 		if (behind <= bars)
 			draw_positions(v, pane, min(behind + 1, bars));
 		else

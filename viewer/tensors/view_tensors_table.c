@@ -1,8 +1,8 @@
 /*
- * The screen Tensors as rows: the pages that are tables, what CSV and JSON hold, and the statements
- * behind them. Of two reports the same statement goes to both.
+ * The screen Tensors as rows: the pages that are tables, the tables for CSV and JSON, and the
+ * statements behind them. With two reports the same statement is run on both.
  *
- * Threading: the session's. Ownership: the grid's, or the caller's table.
+ * Threading: that of the session. Ownership: the grid's, or the caller's table.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- pages that are tables ------------------------------------------------------------------- */
 
-#define RANGE 50000 /* rows of all tensors looked at */
+#define RANGE 50000 /* row ids of all tensors per query */
 
 static const struct view_grid_column tensors_rules_columns[] = {
 	{.name = "row", .importance = 0},
@@ -87,7 +87,7 @@ static enum view_style tensors_grids_style(const struct report_table *table, int
 	return strcmp(name, "rule") == 0 ? VIEW_WARN : VIEW_NORMAL;
 }
 
-/* Another tensor or page: from where the curve's cursor is, or from the beginning. */
+/* For another tensor or page, start at the curve's cursor, or at the first row. */
 static void tensors_grids_begin(struct view_tensors *screen)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
@@ -138,7 +138,7 @@ enum status view__grids_load(struct view_tensors *screen, struct view_context *c
 	return status;
 }
 
-/* The row id in the last row as it came; 0: none. */
+/* The row id of the table's last row, before sorting; 0: none. */
 static int64_t tensors_last_row(const struct view_grid *grid)
 {
 	const struct report_table *table = &grid->table;
@@ -176,7 +176,7 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-#define CELLS_MOST 100000 /* of a picture, which may have millions */
+#define CELLS_MOST 100000 /* of a picture, which may have millions of values */
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
@@ -203,7 +203,7 @@ static const struct report_column tensors_bin_columns[] = {
 	[BIN_DIFF] = {"count_diff", REPORT_COUNT},
 };
 
-/* IPS_NULL: the report has no such column. */
+/* The count of a bin; IPS_NULL: the report has no such column. */
 static int64_t tensors_bin_count(const struct view_tensor_histogram *h, int side, int column,
 				 int bin)
 {
@@ -282,7 +282,7 @@ static const struct report_column tensors_cell_columns[] = {
 	[CELL_DIFF] = {"value_diff", REPORT_REAL},
 };
 
-/* "0, 2": of the axes above rows and columns; "" where there are none. */
+/* "0, 2": the indexes in the leading axes; "" if there are none. */
 static void tensors_cell_slice(const struct view_tensor_values *v, struct str *out)
 {
 	const int ndim = v->part[VIEW_OF_SOURCE].ndim > 0 ? v->part[VIEW_OF_SOURCE].ndim
@@ -339,7 +339,7 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 	return status;
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- the shown page -------------------------------------------------------------------------- */
 
 enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
 				struct err *err)
@@ -415,7 +415,7 @@ static void tensors_query_number(struct str *out, const char *column, int64_t nu
 		str_addf(out, " AND %s = %lld", column, (long long)number);
 }
 
-/* The pieces of the capture that is shown, and which captures there are. */
+/* Append the pieces of the shown capture, and the list of captures. */
 static void tensors_query_values(const struct view_tensors *screen, const char *queue,
 				 struct str *out)
 {

@@ -1,8 +1,8 @@
 /*
- * The values of a capture: which values were kept when, in both reports; which capture and which
- * slice of it is shown; and moving in it.
+ * The values of a tensor: the captures of both reports, the choice of a capture and a slice, and
+ * moving in it.
  *
- * Threading: the session's. Ownership: the screen's.
+ * Threading: that of the session. Ownership: the screen's.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -38,7 +38,7 @@ static enum status tensors_capture_add(struct view_tensor_captures *captures,
 	return ST_OK;
 }
 
-/* A capture's first piece stands for it: the data is not read. */
+/* Collect captures by their first pieces. The data is not read. */
 static enum status tensors_find_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	const struct finding *finding = user;
@@ -88,9 +88,9 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 	return status;
 }
 
-/* ---- of both --------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Activations have a step, gradients a weight update. */
+/* Are they of the same time? Activations have a step, gradients a weight update. */
 static bool tensors_same_moment(const struct view_tensor_capture *a,
 				const struct view_tensor_capture *b)
 {
@@ -113,7 +113,7 @@ static enum status tensors_pair_others(struct view_tensor_captures *both,
 	return status;
 }
 
-/* All captures in order: a capture of the Source takes its partner of the Target along. */
+/* Merge the captures of both in order; those of the Source get their partners in the Target. */
 static enum status tensors_pair_up(struct view_tensor_values *values, int *partner, bool *taken,
 				   struct err *err)
 {
@@ -123,7 +123,8 @@ static enum status tensors_pair_up(struct view_tensor_values *values, int *partn
 
 	for (int i = 0; i < source->count; i++) {
 		partner[i] = -1;
-		/* Two runs mostly have the same order: the partner is near the last one. */
+		/* Two runs mostly have the same order, so start the search after the last
+		 * partner. */
 		for (int k = 0; k < target->count && partner[i] < 0; k++) {
 			const int at = (near + k) % target->count;
 
@@ -153,7 +154,7 @@ static enum status tensors_pair_up(struct view_tensor_values *values, int *partn
 	return status;
 }
 
-/* What was kept when, in both reports. */
+/* Load the list of captures of both reports. */
 static enum status captures_load(struct view_tensors *screen, struct view_context *context,
 				 struct err *err)
 {
@@ -205,8 +206,8 @@ const struct view_tensor_capture *view__values_capture(const struct view_tensors
 
 /* ---- its shape ------------------------------------------------------------------------------- */
 
-/* Read "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond VIEW_TENSORS_NDIM are not
- * shown. */
+/* Parse a shape like "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond VIEW_TENSORS_NDIM
+ * are ignored. */
 static enum status tensors_shape_load(struct view_tensors *screen, struct view_context *context,
 				      int side, struct err *err)
 {
@@ -248,7 +249,7 @@ static enum status tensors_shape_load(struct view_tensors *screen, struct view_c
 	return status;
 }
 
-/* The matrix whose axes are moved along: the Source's, if it has the capture. */
+/* The matrix whose axes movements refer to: the Source's, if it has the capture. */
 static const struct view_tensor_matrix *
 tensors_first_matrix(const struct view_tensor_values *values)
 {
@@ -256,7 +257,7 @@ tensors_first_matrix(const struct view_tensor_values *values)
 								   : VIEW_OF_TARGET];
 }
 
-/* The rows and columns of the slice; 0 for a matrix of other axes that does not have it. */
+/* Compute rows and columns of the slice; 0 if the matrix has other axes or no such slice. */
 static void tensors_slice_size(struct view_tensor_values *values, struct view_tensor_matrix *matrix)
 {
 	const int ndim = matrix->ndim;
@@ -318,7 +319,7 @@ bool view__values_has(const struct view_tensor_values *values,
 	return values->row + row < matrix->rows && values->column + column < matrix->columns;
 }
 
-/* Choose the capture at or before the step that the cursor is on, or the newest. */
+/* Choose the last capture at or before the step under the cursor, or the newest. */
 static void tensors_values_choose(struct view_tensors *screen, const struct view_context *context)
 {
 	struct view_tensor_values *values = &screen->values;
@@ -392,7 +393,7 @@ static bool tensors_values_move(int64_t *at, int64_t by, int64_t count, int show
 	return *at != before;
 }
 
-/* The next slice, or the one before: of the axes above the last two, the last one turns first. */
+/* Move to the next or previous slice: the last of the leading axes changes fastest. */
 static bool tensors_slice_move(struct view_tensor_values *values, int by)
 {
 	const struct view_tensor_matrix *first = tensors_first_matrix(values);
@@ -406,7 +407,7 @@ static bool tensors_slice_move(struct view_tensor_values *values, int by)
 	return false;
 }
 
-/* Rows go on in the next slice. */
+/* Move by rows, continuing in the next slice. */
 static void tensors_rows_move(struct view_tensor_values *v, int64_t by)
 {
 	int64_t before[VIEW_TENSORS_NDIM];

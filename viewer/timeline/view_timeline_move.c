@@ -265,8 +265,7 @@ static void view_jump_gap(struct view_timeline *tl, bool forward)
 {
 	struct view_clock *clock = view__clock(tl);
 	const int64_t length = clock->window.to - clock->window.from;
-	const int64_t least =
-		length / max(tl->width, 1) + 1; /* shortest visible gap */
+	const int64_t least = length / max(tl->width, 1) + 1; /* shortest visible gap */
 	int64_t at = tl->cursor.ns;
 	int64_t covered = forward ? at : -at; /* busy or read up to here, in the direction */
 	bool started = !tl->under.in_gap;     /* past the gap under the cursor */

@@ -508,8 +508,7 @@ static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 					  view__is_filtered_out(tl, &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
 			if (view_cell_hides(&depth[x], &lane->columns[x], column_ns))
-				lane->columns[x] =
-					depth[x]; /* it has a bar, dark or not */
+				lane->columns[x] = depth[x]; /* it has a bar, dark or not */
 	}
 }
 
