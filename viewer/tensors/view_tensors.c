@@ -100,7 +100,7 @@ void view__tensors_where(const struct view_tensors *screen, const char *key, con
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-#define PAGE_ROWS               24 /* on paper, of curve and histograms */
+#define PAGE_ROWS               24 /* in text output, of curve and histograms */
 #define PAGE_TITLE(page, title) [VIEW_TENSOR_##page] = title,
 
 struct view_rect view__tensors_share(struct view_rect area, int count, int at)
@@ -508,7 +508,7 @@ static void tensors_list_differ(struct view_tensors *screen, const struct view_c
 		view_grid_go(&screen->list, screen->table.height, "key", screen->key, 0);
 }
 
-/* Is there what the command line asks for? The page would show something else. */
+/* Fail if the tensor lacks what the command line requests: the page would show something else. */
 static enum status tensors_check_opening(const struct view_tensors *screen,
 					 const struct view_opening *opening, struct err *err)
 {
@@ -541,7 +541,7 @@ static enum status tensors_check_opening(const struct view_tensors *screen,
 	return ST_OK;
 }
 
-/* The page of the tensor that the command line names. */
+/* Open the page of the tensor that the command line names. */
 static enum status tensors_begin(struct view_tensors *screen, struct view_context *context,
 				 struct err *err)
 {
@@ -555,7 +555,7 @@ static enum status tensors_begin(struct view_tensors *screen, struct view_contex
 			       "that are",
 			       opening->key);
 	screen->opened = true;
-	tensors_areas(screen, context);
+	tensors_layout(screen, context);
 	status = tensors_choose(screen, context, err);
 	v->wanted = opening->step;
 	v->first[0] = v->sample = opening->sample;

@@ -178,7 +178,7 @@ struct view_tensor_values {
 
 struct view_tensors {
 	int statistic;
-	bool begun; /* with the tensor of the command line */
+	bool begun; /* the tensor of the command line has been opened */
 	bool opened;
 	enum view_tensor_page page;
 	struct view_grid list;
@@ -304,9 +304,9 @@ enum status view__sequence_load(struct view_tensors *screen, struct view_context
 void view__sequence_reset(struct view_tensor_sequence *sequence);
 bool view__sequence_has_page(const struct view_tensor_values *values);
 void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pane, int y);
-/* Rows of the page below what the values are of. */
+/* Rows of the page below its title. */
 int64_t view__sequence_height(const struct view_tensor_sequence *sequence, int width);
-/* The rows of a text or of norms. */
+/* Return the rows of a text or of norms. */
 enum status view__sequence_table(const struct view_tensor_values *values, struct report_table *out,
 				 struct err *err);
 /* "sample 0, head 1: entropy 2.55 ..." */
@@ -333,7 +333,7 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 enum view_answer view__values_request(struct view_tensors *screen, enum view_request request);
 /* What the key b changes the values to: "picture"; "": there are none. */
 const char *view__values_next(const struct view_tensor_values *values);
-/* Rows that show all of the capture in @width columns. */
+/* Number of rows that show all of the capture in @width columns. */
 int view__values_height(const struct view_tensor_values *values, int width);
 void view__values_status(const struct view_tensors *screen, char *out, size_t size);
 /* The chosen capture; NULL: none. */

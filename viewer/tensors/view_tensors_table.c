@@ -362,7 +362,7 @@ enum status view__tensors_table(void *state, struct view_context *context, struc
 	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES && v->paged)
 		status = view__sequence_table(v, out, err);
 	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES) {
-		/* A file has the whole slice, as a picture has. */
+		/* A file contains the whole slice, as a picture does. */
 		if (context->whole && !v->picture && view__values_capture(screen)) {
 			v->picture = true;
 			status = view__matrix_load(screen, context, err);

@@ -15,9 +15,9 @@
 #include "common/str.h"
 
 #define TEXT_MOVE     16  /* tokens */
-#define PICTURE_ROWS  100 /* on paper; of more they share cells */
-#define ROUND_PICTURE 3   /* a head's numbers, tokens, the legend */
-#define ABOVE_VALUES  4   /* what they are of, a note, names, indexes */
+#define PICTURE_ROWS  100 /* in text output; with more rows cells are shared */
+#define ROUND_PICTURE 3   /* figures of a head, tokens, the legend */
+#define ABOVE_VALUES  4   /* title, note, names, indexes */
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
@@ -327,7 +327,7 @@ static void tensors_values_choose(struct view_tensors *screen, const struct view
 
 	if (values->wanted == IPS_NULL && row && values->at < 0)
 		values->wanted = row->step != IPS_NULL ? row->step : row->weight_update;
-	/* Steps of an evaluation come after those of a training and begin anew. */
+	/* Steps of an evaluation follow those of a training and restart at 0. */
 	for (int exact = 1; exact >= 0 && values->wanted != IPS_NULL; exact--)
 		for (int i = values->both.count - 1; i >= 0 && values->at < 0; i--) {
 			const struct view_tensor_capture *capture = &values->both.list[i];
