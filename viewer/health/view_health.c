@@ -1,7 +1,7 @@
 /*
- * The screen Health: which rules were broken, how often, where and when; where bad numbers began.
+ * The screen Health: the broken rules, how often, where and when; and where bad numbers began.
  *
- * Threading: the session's. Ownership: view_health_internal.h.
+ * Threading: that of the session. Ownership: view_health_internal.h.
  */
 #include "viewer/health/view_health_internal.h"
 
@@ -19,7 +19,7 @@
 #define HEAD_MOST 3 /* rows for where bad numbers began */
 #define WHY_MOST  3
 
-/* Rows for the longest explanation of a rule, so that nothing moves with the cursor. */
+/* Rows for the longest explanation of a rule, so that the layout is the same for every cursor. */
 static int health_why_rows(const struct view_health *screen, int width)
 {
 	const struct report_table *table = &screen->grid.table;
@@ -43,7 +43,7 @@ static int health_why_rows(const struct view_health *screen, int width)
 	return most;
 }
 
-/* Under the grid: why there is a rule, the strips, an axis. */
+/* Below the grid: the explanation of a rule, the strips, an axis. */
 void view__health_layout(struct view_health *screen, const struct view_context *context)
 {
 	const int height = context->body.height;
@@ -65,7 +65,7 @@ static void health_draw_origin(const struct view_health *screen, struct view_pan
 				 VIEW_BAD, screen->origin);
 		return;
 	}
-	/* Who watched nothing has found nothing. */
+	/* Without rules nothing was watched, so nothing can be said. */
 	if (screen->way != VIEW_HEALTH_RULES || screen->grid.table.row_count > 0)
 		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
 			      "No NaN and no Inf was found in what is watched.");
@@ -226,7 +226,7 @@ static enum view_answer health_show_part(struct view_health *screen)
 	return VIEW_LOAD;
 }
 
-/* Another page of hits where the cursor leaves this one; true: it did. */
+/* Change the page of hits if the cursor leaves it; true: changed. */
 static bool health_turn_page(struct view_health *screen, enum view_request request)
 {
 	struct view_grid *grid = &screen->grid;
@@ -274,7 +274,7 @@ static enum view_answer health_open_rule(struct view_health *screen, struct view
 			 "this rule has not been broken");
 		return VIEW_DRAW;
 	}
-	/* Rules are named by letters and underscores: a regular expression as it is. */
+	/* Names of rules are letters and underscores, so they are valid regular expressions. */
 	str_copy(name, sizeof(name), rule->text);
 	view__health_way(screen, VIEW_HEALTH_HITS);
 	if (view__health_page_at(screen, context, target, first, NULL) != ST_OK)
@@ -389,7 +389,7 @@ static bool health_has_number(const struct report_cell *cell)
 	return cell && cell->type == PROF_INT;
 }
 
-/* Of two reports only the target has what the row is about. */
+/* With two reports: does only the target have the row? */
 static bool health_is_the_targets(const struct view_health *screen)
 {
 	const char *when = screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns";
@@ -398,7 +398,7 @@ static bool health_is_the_targets(const struct view_health *screen)
 	       !health_has_number(view_grid_cell(&screen->grid, when));
 }
 
-/* The target's where the source has none: what is the same in both stands once. */
+/* The target's cell if the source's is NULL; columns equal in both exist only once. */
 static const struct report_cell *health_either_cell(const struct view_grid *grid,
 						    const char *column)
 {
@@ -509,7 +509,7 @@ static enum status health_go(void *state, struct view_context *context,
 		      : err_set(err, ST_NOTFOUND, "no rule has been broken in %s", place->layer);
 }
 
-/* The same on the contract's views. */
+/* The same statement on the contract's views. */
 static void health_query(const void *state, const struct view_context *context, struct str *out)
 {
 	const struct view_health *screen = state;

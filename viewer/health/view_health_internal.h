@@ -1,8 +1,8 @@
 /*
  * The state of the screen Health, shared by the files that load it and draw it.
  *
- * Hits may be many: a page of them is read by row id, and what is said of all comes from the sums
- * or from every so many-th hit.
+ * There may be many hits: one page of them is read by row id; totals come from the sums, or from a
+ * sample of every n-th hit.
  */
 #ifndef VIEW_HEALTH_INTERNAL_H
 #define VIEW_HEALTH_INTERNAL_H
@@ -68,15 +68,15 @@ struct view_health {
 };
 
 /* view_health.c */
-/* How many rows there are above the grid and under it, in a body of @context's size. */
+/* Compute the number of rows above and below the grid, for a body of @context's size. */
 void view__health_layout(struct view_health *screen, const struct view_context *context);
 
 /* view_health_load.c */
 enum status view__health_load(void *state, struct view_context *context, bool news,
 			      struct err *err);
-/* Another way to look: a grid of its own. */
+/* Switch to another way, with a new grid. */
 void view__health_way(struct view_health *screen, enum view_health_way way);
-/* The page that holds the first hit at @time_ns or later, in the source or the @target. */
+/* Choose the page with the first hit at or after @time_ns, in the source or the @target. */
 enum status view__health_page_at(struct view_health *screen, const struct view_context *context,
 				 bool target, int64_t time_ns, struct err *err);
 const char *view__health_title(const struct view_health *screen, enum view_health_way way);

@@ -16,7 +16,7 @@
 #include "common/str.h"
 #include "reports/summary/report_summary.h"
 
-/* What the view `health` shows, of rows that are chosen by their ids. */
+/* The columns of the view `health`, for rows selected by id. */
 #define HITS_FROM                                                                                  \
 	"health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "                      \
 	"LEFT JOIN contexts c ON c.context_id = h.context_id"
@@ -186,7 +186,7 @@ static enum status health_query_rules(struct prof_db *db, const char *sql, int64
 	return status;
 }
 
-/* Every so many-th hit, beginning with the first. */
+/* Every n-th hit, starting with the first. */
 #define SAMPLED                                                                                    \
 	"WITH sample(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM sample WHERE i + 1 < %d) "
 
@@ -213,7 +213,7 @@ static enum status health_strip_fill(struct view_health_strip *strip, struct pro
 	return status;
 }
 
-/* The run's end as far as hits and executions tell it. */
+/* Load the strip up to the end of the run, as far as hits and executions show it. */
 static enum status health_strip_load(struct view_health_strip *strip, struct prof_db *db,
 				     struct err *err)
 {
@@ -382,7 +382,7 @@ static enum status health_grid_load(struct view_health *screen, struct view_cont
 		return status;
 	if (!screen->ranked[screen->way] && !view_grid_sort(&screen->grid, way->sort, false))
 		return err_set(err, ST_INTERRUPTED, "stopped");
-	/* The trail ends where it began to be bad: that first. */
+	/* The trail ends with the first bad tensor: show that end. */
 	if (!screen->ranked[screen->way] && screen->way == VIEW_HEALTH_ORIGIN)
 		view_grid_request(&screen->grid, context->body.height, VIEW_END_REQUEST);
 	screen->ranked[screen->way] = true;
@@ -423,7 +423,7 @@ static bool health_is_before(struct prof_db *db, int64_t row, int64_t time_ns, e
 	return *status == ST_OK && at < time_ns;
 }
 
-/* Hits are in the order they were found; where ranks were merged, nearly. */
+/* Hits are in order of time; with merged ranks approximately. */
 enum status view__health_page_at(struct view_health *screen, const struct view_context *context,
 				 bool target, int64_t time_ns, struct err *err)
 {

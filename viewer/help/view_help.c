@@ -1,9 +1,9 @@
 /*
- * The screen Help: what the screen that it was asked on shows, its words, and its keys, made from
- * the key table; for a file, of all screens. Definitions are those of docs/schema.md and
+ * The screen Help: what the screen shows that it was opened on, its terms, and its keys, made from
+ * the key table; in text output, of all screens. Definitions are those of docs/schema.md and
  * docs/cost-model.md.
  *
- * Threading: the session's. Ownership: the blocks own their texts.
+ * Threading: that of the session. Ownership: the blocks own their texts.
  */
 #include "viewer/help/view_help.h"
 
@@ -346,7 +346,7 @@ const struct view_help_told *view_help_told(enum view_screen screen)
 	return &help_texts[screen];
 }
 
-/* What the key of @request does on @screen. */
+/* Return what the key of @request does on @screen. */
 static const char *view_help_key_text(enum view_screen screen, enum view_request request)
 {
 	const struct view_help_key *key = help_texts[screen].keys;
@@ -410,7 +410,7 @@ static void view_help_begin(struct view_help *help, const char *title, const cha
 	view_blocks_begin(&help->blocks, text ? text : "", KEYS_WIDTH);
 }
 
-/* What @screen shows, and its words. */
+/* Add what @screen shows, and its terms. */
 static void view_help_screen(struct view_help *help, enum view_screen screen)
 {
 	const struct view_help_told *told = view_help_told(screen);
@@ -423,7 +423,7 @@ static void view_help_screen(struct view_help *help, enum view_screen screen)
 		view_help_fact(help, word->word, word->text);
 }
 
-/* The screens, by the keys that show them. */
+/* Add the screens and their keys. */
 static void view_help_screens(struct view_help *help)
 {
 	char name[VIEW_KEY_NAME_SIZE + 32], key[VIEW_KEY_NAME_SIZE];
@@ -436,7 +436,7 @@ static void view_help_screens(struct view_help *help)
 	}
 }
 
-/* Keys that do something on the screens @where, in the table's groups; @screen: whose meanings. */
+/* Add the keys that apply to the screens @where, grouped as in the table, with @screen's texts. */
 static void view_help_keys(struct view_help *help, unsigned where, enum view_screen screen)
 {
 	const char *group = "";

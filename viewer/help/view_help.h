@@ -1,13 +1,13 @@
 /*
- * What the Help tells of each screen: what it shows, what its words mean, and what keys do there
- * that the key table can only say in general.
+ * The texts of Help for each screen: what it shows, its terms, and what keys do there if the key
+ * table is too general.
  */
 #ifndef VIEW_HELP_H
 #define VIEW_HELP_H
 
 #include "viewer/view_screen.h"
 
-/* The ends of both lists are lines without a text. */
+/* Both lists end with an entry without a text. */
 struct view_help_word {
 	const char *word, *text;
 };
@@ -24,7 +24,7 @@ struct view_help_told {
 	const struct view_help_key *keys;
 };
 
-/* A row per screen; the Help's own has no words. */
+/* One row per screen; Help's own has no terms. */
 const struct view_help_told *view_help_told(enum view_screen screen);
 
 #endif /* VIEW_HELP_H */

@@ -1,8 +1,7 @@
 /*
- * The screen Insights: what the run is worth changing for, as a list, and what the selected one
- * says.
+ * The screen Insights: what to change in the run, as a list, and the text of the selected one.
  *
- * Threading: the session's. Ownership: view_insights_internal.h.
+ * Threading: that of the session. Ownership: view_insights_internal.h.
  */
 #include "viewer/insights/view_insights_internal.h"
 
@@ -57,7 +56,7 @@ struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 	return out;
 }
 
-/* ---- what an insight says -------------------------------------------------------------------- */
+/* ---- the text of an insight ------------------------------------------------------------------ */
 
 #define LINE_MOST  100 /* longer ones are hard to read */
 #define NAME_WIDTH 14
@@ -66,7 +65,7 @@ static const enum view_style insights_severity_styles[] = {[REPORT_INSIGHT_PROBL
 							   [REPORT_INSIGHT_ADVICE] = VIEW_WARN,
 							   [REPORT_INSIGHT_NOTE] = VIEW_NORMAL};
 
-/* A pair of bars: now and then, to the scale of the greater one. */
+/* Add a pair of bars, recorded and predicted, scaled to the greater one. */
 static void insights_describe_pair(struct view_blocks *blocks, const char *name,
 				   const double pair[2], enum report_quantity quantity)
 {
@@ -131,7 +130,7 @@ static void insights_describe_numbers(struct view_blocks *blocks,
 	}
 }
 
-/* The query in lines of its own making: its indents are for a wider page. */
+/* Fold the query to @width: its own line breaks are for a wider page. */
 static void insights_describe_query(struct view_blocks *blocks, const char *sql, int width)
 {
 	struct str text = {0};
@@ -234,7 +233,7 @@ static void insights_describe_all(struct view_insights *screen, int width)
 	}
 }
 
-/* A report without insights: what was looked for. */
+/* For a report without insights: list the rules that were checked. */
 static void insights_describe_looked(struct view_blocks *blocks, int width)
 {
 	struct str ids = {0};
@@ -260,8 +259,7 @@ static void insights_describe_not_looked(struct view_insights *screen, int width
 		}
 }
 
-/* What the selected insight says (@whole: what all of them say), in lines of
- * at most @width columns. */
+/* Describe the selected insight (@whole: all of them) in lines of at most @width columns. */
 static enum status insights_describe(struct view_insights *screen, int width, int height,
 				     bool whole, struct err *err)
 {
@@ -281,7 +279,7 @@ static enum status insights_describe(struct view_insights *screen, int width, in
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* What is told is of the selected one, so a move of the cursor comes here, too. */
+/* Every move of the cursor loads as well, since the text is of the selected insight. */
 static enum status insights_load(void *state, struct view_context *context, bool news,
 				 struct err *err)
 {
@@ -307,9 +305,8 @@ static enum status insights_load(void *state, struct view_context *context, bool
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/*
- * "advice" as "Advice", or as "A" where there is no room: the letter carries what the colour does.
- */
+/* Capitalize severities: "Advice", or "A" if space is short; the letter is enough without
+ * colour. */
 static void insights_draw_severities(const struct view_insights *screen, bool whole,
 				     struct view_pane *pane)
 {
@@ -362,7 +359,7 @@ static void insights_draw(const void *state, const struct view_context *context,
 		view_blocks_draw(&screen->told, &told);
 }
 
-/* Severities by colour. */
+/* Colour the severities. */
 static enum view_style insights_insight_style(const struct report_table *table, int64_t row,
 					      int column)
 {
@@ -393,7 +390,7 @@ static void insights_say_choice(struct view_context *context, const struct view_
 	snprintf(context->message, sizeof(context->message), "%s%s", what[screen->severity], about);
 }
 
-/* Choices that let nothing through are stepped over. */
+/* Skip choices without any match. */
 static enum view_answer insights_choose_severity(struct view_insights *screen,
 						 struct view_context *context)
 {
@@ -423,7 +420,7 @@ static enum view_answer insights_show(struct view_insights *screen, int by)
 	return VIEW_LOAD;
 }
 
-/* What is told alone: Up and Down scroll it, Left and Right go from one insight to the next. */
+/* With the text alone, Up and Down scroll it, Left and Right change the insight. */
 static enum view_answer insights_told_request(struct view_insights *screen,
 					      enum view_request request)
 {
@@ -451,7 +448,7 @@ static enum view_answer insights_list_request(struct view_insights *screen,
 	return answer == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
 }
 
-/* Choices of the list, where it is not shown. */
+/* Is it a choice of the list while the list is hidden? */
 static bool insights_is_unseen(const struct view_insights *screen, enum view_request request)
 {
 	static const enum view_request of_list[] = {VIEW_BREAKDOWN_REQUEST, VIEW_SELECT_REQUEST,
@@ -559,7 +556,7 @@ static int insights_height(const void *state, const struct view_context *context
 	const int rows = (int)screen->grid.count + 1;
 
 	(void)context;
-	/* Above one another the list has at most half of it. */
+	/* If stacked, the list has at most half of the height. */
 	return screen->areas.beside || rows < screen->told.height ? rows + 1 + screen->told.height
 								  : 2 * rows + 1;
 }
@@ -596,7 +593,7 @@ static bool insights_place(const void *state, const struct view_context *context
 	return true;
 }
 
-/* What an insight can be about. One that comes from here leads elsewhere. */
+/* Insights are about these. A place from this screen is not offered here again. */
 static bool insights_offers(const struct view_place *place, char *out, size_t size)
 {
 	if (place->view[0])
@@ -616,7 +613,7 @@ static bool insights_offers(const struct view_place *place, char *out, size_t si
 	return true;
 }
 
-/* How much of @insight is @place: 0: nothing. */
+/* Score how well @insight matches @place; 0: not at all. */
 static int insights_insight_match(const struct report_insight *insight,
 				  const struct view_place *place)
 {
@@ -707,7 +704,7 @@ static void insights_close(void *state)
 	mem_free(screen);
 }
 
-/* Are some about one IPU, and others not? */
+/* Are the insights about different IPUs, or some about none? */
 static bool insights_parts_by_ipu(const struct view_insights *screen)
 {
 	struct view_place first, place;

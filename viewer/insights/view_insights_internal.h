@@ -1,8 +1,8 @@
 /*
- * The state of the screen Insights, shared by the files that find them, list them and tell them.
+ * The state of the screen Insights, shared by the files that find, list and describe them.
  *
- * Invariant after a load: the grid's rows are of the insights found, as far as the choices let them
- * through; the details tell the one under the cursor.
+ * Invariant after a load: the grid's rows are the insights found that match the choices; the text
+ * describes the one under the cursor.
  */
 #ifndef VIEW_INSIGHTS_INTERNAL_H
 #define VIEW_INSIGHTS_INTERNAL_H
@@ -22,7 +22,7 @@ enum view_insights_show {
 
 #define VIEW_ALL_SEVERITIES REPORT_INSIGHT_SEVERITIES
 
-/* The screen within its body; what has no room, or is not wanted, is empty. */
+/* The areas within the body; one that does not fit, or is not wanted, is empty. */
 struct view_insights_layout {
 	struct view_rect list, rule, told;
 	bool beside; /* `rule` is a column */
@@ -48,16 +48,16 @@ struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 /* view_insights_list.c */
 enum status view__insights_find(struct view_insights *screen, struct view_context *context,
 				struct err *err);
-/* The list, of what the choices let through. */
+/* List the insights that match the choices. */
 enum status view__insights_list(struct view_insights *screen, struct view_context *context,
 				struct err *err);
-/* What the cursor is on, in both reports. */
+/* Select the insight under the cursor, in both reports. */
 void view__insights_select(struct view_insights *screen);
-/* Do the choices let any through? */
+/* Does any insight match the choices? */
 bool view__insights_any(const struct view_insights *screen);
 /* The IPU after @ipu that an insight is about; IPS_NULL after the last. */
 int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);
-/* Where @insight points. */
+/* Get the place that @insight is about. */
 void view__insight_place(const struct report_insight *insight, struct view_place *out);
 
 #endif /* VIEW_INSIGHTS_INTERNAL_H */

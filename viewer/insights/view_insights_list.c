@@ -70,7 +70,7 @@ void view__insight_place(const struct report_insight *insight, struct view_place
 			 insight->subject);
 		view_place_keys(out, subject);
 	}
-	/* A metric is called by its name there. */
+	/* The keys of the view metrics have a metric's name as `name`. */
 	if (insight->view && strcmp(insight->view, "metrics") == 0 && insight->keys &&
 	    strstr(insight->keys, "name="))
 		view_place_text(out->metric, strstr(insight->keys, "name=") + strlen("name="));
@@ -78,7 +78,7 @@ void view__insight_place(const struct report_insight *insight, struct view_place
 	view_place_text(out->keys, insight->keys);
 }
 
-/* IPS_NULL: of none */
+/* The IPU of the insight; IPS_NULL: none. */
 static int64_t insight_ipu(const struct report_insight *insight)
 {
 	struct view_place place;
@@ -159,7 +159,7 @@ static int insights_row_severity(const struct report_table *rows, int64_t row)
 	return REPORT_INSIGHT_SEVERITIES;
 }
 
-/* Problems first also where they are new: rows of the Target alone come last from the joining. */
+/* Sort by severity: the comparison puts rows of the Target alone last. */
 static enum status insights_list_order(struct report_table *rows, struct err *err)
 {
 	const size_t width = (size_t)rows->column_count;

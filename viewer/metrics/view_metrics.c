@@ -1,8 +1,8 @@
 /*
- * The screen Metrics: loss, accuracy and what else was measured, a line each, and the curves of the
- * one under the cursor over steps, epochs or time.
+ * The screen Metrics: one line for each metric, and the curves of the one under the cursor over
+ * steps, epochs or time.
  *
- * Threading: the session's. Ownership: view_metrics_internal.h.
+ * Threading: that of the session. Ownership: view_metrics_internal.h.
  */
 #include "viewer/metrics/view_metrics_internal.h"
 
@@ -67,7 +67,7 @@ static bool metrics_offers(const struct view_place *place, char *out, size_t siz
 	return true;
 }
 
-/* How well row @row fits @place; 0: not at all. */
+/* Score how well row @row matches @place; 0: not at all. */
 static int metrics_fits(const struct view_metrics *screen, const struct view_place *place,
 			int64_t row)
 {
@@ -220,7 +220,7 @@ static enum status metrics_rows(struct report_table *out, const struct view_metr
 			status = view_table_text(out, i, VIEW_METRICS_PER,
 						 item->per_step ? "step" : "epoch", err);
 		view_table_int(out, i, VIEW_METRICS_RANK, item->rank);
-		/* NaN was measured, where an unknown number would be NULL. */
+		/* REAL with NaN: the metric was NaN. NULL would mean unknown. */
 		out->cells[i * out->column_count + 4] =
 			(struct report_cell){.type = PROF_REAL, .real = item->last};
 		view_table_real(out, i, 5, item->least);
@@ -338,7 +338,7 @@ static enum status metrics_load(void *state, struct view_context *context, bool 
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Another metric has another x: its whole curve, and the newest. */
+/* Another metric has another x axis: show its whole curve and its newest point. */
 static enum view_answer metrics_select(struct view_metrics *screen, int64_t before)
 {
 	if (screen->grid.at != before && screen->x != VIEW_METRICS_TIME) {

@@ -1,8 +1,7 @@
 /*
- * The curves of one metric: which points the window holds, over what, the cursor among them, and
- * drawing them under the list.
+ * The curves of one metric: the points in the window, the x axis, the cursor, and drawing.
  *
- * Threading: the session's; drawing is the terminal's. Ownership: the curve's arena.
+ * Threading: that of the session; drawing on the terminal's thread. Ownership: the curve's arena.
  */
 #include "viewer/metrics/view_metrics_internal.h"
 
@@ -59,8 +58,8 @@ static double metrics_x_of(const struct view_metric_point *point, enum view_metr
 	return numbers[x] == IPS_NULL ? (double)NAN : (double)numbers[x];
 }
 
-/* Does every point have such a number, and none a lesser one than the one before? Of epochs, each
- * a greater one: a curve of steps over epochs would be made of upright lines. */
+/* Does every point have this x, in ascending order? Epochs must increase strictly: a curve of steps
+ * over epochs would consist of vertical lines. */
 static bool metrics_has_x(const struct view_metric *metric, enum view_metrics_x x)
 {
 	double before = -INFINITY;
@@ -134,8 +133,8 @@ static void metrics_finish_window(struct view_metrics *screen, bool follow)
 	}
 }
 
-/* The window of a metric of which only some points are known: read again, from the last known row
- * before it to the first after it. */
+/* Read the window of a sampled metric in full, from the last known row before it to the first after
+ * it. */
 static enum status metrics_read_detail(struct view_metrics *screen, struct view_context *context,
 				       int side, struct view_metric **metric, struct err *err)
 {
@@ -172,7 +171,7 @@ static enum status metrics_read_detail(struct view_metrics *screen, struct view_
 	return status;
 }
 
-/* Means of the last points, those that are numbers. */
+/* Compute moving means of the finite values. */
 static double *metrics_smooth(struct view_metrics *screen, const struct view_metric *metric,
 			      size_t first, size_t count)
 {
@@ -270,7 +269,7 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 	for (int side = 0; side < sides && status == ST_OK; side++) {
 		if (!metrics[side])
 			continue;
-		/* The number of a point is not known where some are left out. */
+		/* A sampled metric does not know the index of its points. */
 		if (screen->lists[side].sampled && screen->zoomed &&
 		    screen->x != VIEW_METRICS_ORDER)
 			status = metrics_read_detail(screen, context, side, &metrics[side], err);
@@ -284,7 +283,7 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 
 /* ---- the cursor ------------------------------------------------------------------------------ */
 
-/* The place in @curve of what is nearest to @x, the last of NaN; -1: it is empty. */
+/* The index of the point nearest to @x, for NaN the last; -1: the curve is empty. */
 static int64_t metrics_nearest(const struct view_metrics_curve *curve, double x)
 {
 	int64_t low;
@@ -308,8 +307,8 @@ static const struct view_metrics_curve *metrics_main(const struct view_metrics *
 	return target->at[target->count - 1] > source->at[source->count - 1] ? target : source;
 }
 
-/* Where the cursor is: at a point of the report that goes on longer, of two that end together of
- * the Source; false: there are none. */
+/* Get the cursor's x: at a point of the report whose curve ends later, or of the Source if both end
+ * together; false: no points. */
 static bool metrics_moment(const struct view_metrics *screen, double *x)
 {
 	const struct view_metrics_curve *curve = metrics_main(screen);
@@ -355,12 +354,12 @@ void view__metrics_move(struct view_metrics *screen, int by)
 
 	if (from < 0)
 		return;
-	/* Past what stands at the same place. */
+	/* Skip points with the same x. */
 	while (to > 0 && to < curve->count - 1 && curve->at[to] == curve->at[from])
 		to += sign;
 	to = to < 0 ? 0 : to >= curve->count ? curve->count - 1 : to;
 	screen->cursor = curve->at[to];
-	/* At the end it stays there while the run goes on. */
+	/* At the end the cursor follows the run. */
 	if (to == curve->count - 1 && curve->at[to] >= screen->greatest_x)
 		screen->cursor = NAN;
 }
@@ -446,7 +445,7 @@ static void metrics_value_text(const struct view_metrics *screen, int side, doub
 	}
 }
 
-/* Those that there are: of one report, or of two. Returns how many. */
+/* Collect the values under the cursor, of one report or two. Return their number. */
 static int metrics_values(const struct view_metrics *screen, double moment,
 			  struct view_metrics_value out[VIEW_METRICS_SIDES])
 {
@@ -498,7 +497,7 @@ static int metrics_values_width(const struct view_metrics *screen, double moment
 
 /* ---- the trend ------------------------------------------------------------------------------- */
 
-/* Which way the metric goes at its end, at the right edge; nothing where there is no room. */
+/* Draw the trend of the metric at the right edge, if it fits. */
 static void metrics_draw_trend(const struct view_metrics *screen, struct view_pane *pane, int x)
 {
 	static const char *const names[VIEW_METRICS_SIDES] = {"Source ", "Target "};
@@ -529,7 +528,7 @@ static void metrics_draw_trend(const struct view_metrics *screen, struct view_pa
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
-/* What the curve is of: as much of it as fits into @room. */
+/* Describe the curve, as completely as fits into @room. */
 static void metrics_what(const struct view_metrics *screen, int room, char *out, size_t size)
 {
 	const char *metric = metrics_cell(&screen->grid, "metric");
@@ -674,7 +673,7 @@ static void metrics_draw_curve(const struct view_metrics *screen, int side, stru
 
 	if (curve->count == 0)
 		return;
-	/* What is smoothed stays behind, faintly, where faint can be seen. */
+	/* Draw the unsmoothed curve dimmed behind, if the terminal can. */
 	if (curve->smooth && !plot->canvas->plain && !plot->canvas->ascii) {
 		series.style = VIEW_DIM;
 		view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
@@ -683,7 +682,7 @@ static void metrics_draw_curve(const struct view_metrics *screen, int side, stru
 	if (curve->smooth)
 		series.values = curve->smooth;
 	view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
-	/* A mark where a number was none. */
+	/* Mark NaN and infinities. */
 	for (int64_t i = 0; i < curve->count && curve->bad > 0; i++) {
 		const double part = view_axis_part(&screen->axis_x, curve->at[i]);
 		const int x = (int)(part * (plot->rect.width - 1) + 0.5);

@@ -85,8 +85,8 @@ struct view_metrics {
 enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
 				 struct err *err);
 struct view_metric *view__metrics_at(const struct view_metrics *screen, int side, int64_t row);
-/* A report's point of that moment; NULL: it has none. Of host times, which are never the same, and
- * where not all points are known, the nearest one; @x: of that point. */
+/* A report's point at the cursor; NULL: it has none. For host times, which never coincide, and if
+ * points are sampled: the nearest one; @x: its position. */
 const struct view_metric_point *view__metrics_point(const struct view_metrics *screen, int side,
 						    double *x);
 int view__metrics_mean(const struct view_metrics *screen); /* points; 1: none */
@@ -95,7 +95,7 @@ double view__metrics_column(const struct view_metrics *screen);
 void view__metrics_move(struct view_metrics *screen, int by); /* points */
 enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_request request);
 struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large);
-/* The list has @used columns: what it leaves of its own is the pictures'. */
+/* The list uses @used columns: give the rest of its width to the sparklines. */
 void view__metrics_fill(struct view_metrics_areas *areas, int used);
 void view__metrics_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane);

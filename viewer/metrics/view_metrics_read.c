@@ -1,5 +1,5 @@
 /*
- * Reading metrics: sums, stretches of rows, ends of epochs; and the trend of a metric.
+ * Reading metrics: sums, ranges of rows, ends of epochs; and the trend of a metric.
  *
  * Threading: the caller's. Ownership: the caller's arena.
  */
@@ -83,7 +83,7 @@ static const char metrics_sql_rows[] =
 	"m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
 	"WHERE m.row_id BETWEEN :from AND :to ORDER BY m.row_id";
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static const char *metrics_retain(struct view_metrics_list *list, const char *text, bool *failed)
 {
@@ -232,7 +232,7 @@ static bool metrics_is_before(struct prof_db *db, int64_t id, int64_t time_ns, e
 	return before;
 }
 
-/* The first row of @from .. @to that is not before @time_ns; rows are in order of time. */
+/* The first row from @from to @to at or after @time_ns; rows are in order of time. */
 static enum status metrics_find_time(struct prof_db *db, int64_t from, int64_t to, int64_t time_ns,
 				     int64_t *out, struct err *err)
 {
@@ -307,7 +307,7 @@ static int metrics_row_order(const void *a, const void *b)
 	return SORTED_BY(one, two, row);
 }
 
-/* Stretches may overlap. */
+/* Sort the points and remove duplicates: ranges may overlap. */
 static void metrics_finish_points(struct view_metric *item)
 {
 	size_t kept = 0;

@@ -1,9 +1,9 @@
 /*
  * Metrics of a recording: what there is, and the points of their curves.
  *
- * Metrics of all kinds share one table in the order of time. A short table is read whole; of a long
- * one small stretches are read, evenly spread, and the rows about the ends of epochs, where what is
- * of a whole epoch stands: what is read does not grow with the run.
+ * Metrics of all kinds share one table in order of time. A short table is read whole; of a long one
+ * short ranges of rows are read, evenly spread, and the rows around the ends of epochs, which have
+ * the values of a whole epoch: the number of rows read does not grow with the run.
  */
 #ifndef VIEW_METRICS_READ_H
 #define VIEW_METRICS_READ_H
@@ -34,7 +34,7 @@ struct view_metrics_list {
 	struct arena arena;
 };
 
-/* What there is, by mode and name, without points. On failure the list is empty. */
+/* Read the list, by mode and name, without points. On failure it is empty. */
 enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err);
 /* The points of rows @from .. @to. */
 enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
@@ -47,8 +47,8 @@ struct view_metric *view_metrics_find(const struct view_metrics_list *list, int6
 				      const char *mode, const char *name, bool per_step);
 
 /*
- * Which way a metric goes at its end: the mean of the last quarter of its values beside that of the
- * quarter before. What is less than twice the standard error of their difference is level.
+ * The trend of a metric: the mean of the last quarter of its values compared with that of the
+ * quarter before. A difference below twice its standard error is level.
  */
 
 enum view_trend_way {

@@ -1,11 +1,11 @@
 /*
- * The screen What if: the recorded training beside what is predicted of every schedule, split and
- * target, as `ipu-report what-if` has it; Enter shows the flags that train a row.
+ * The screen What if: the recorded training beside predictions for every schedule, split and
+ * target, as in `ipu-report what-if`; Enter shows the flags that train a row.
  *
- * A load plans all rows, on the session's worker, and stops between two of them where it must.
+ * A load plans all rows on the session's worker and can be cancelled between two rows.
  *
- * Threading: the session's. Ownership: the screen owns the recording's plan and the rows; the
- * grid's texts are its own.
+ * Threading: that of the session. Ownership: the screen owns the recording's plan and the rows; the
+ * grid owns its texts.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct view_whatif {
 	int table_height;
 };
 
-/* "speedup" says it all, so it comes first of the figures. */
+/* "speedup" is the most important figure, so it comes first. */
 static const struct view_grid_column whatif_shown[] = {
 	{.name = "change", .least = 25, .importance = 20},
 	{.name = "speedup", .importance = 19},
@@ -77,7 +77,8 @@ static void whatif_close(void *state)
 	mem_free(screen);
 }
 
-/* All rows anew: the run file is the same, but of a run that goes on the figures may be others. */
+/* Predict all rows again: the run file is the same, but the figures of a recording run may
+ * change. */
 static enum status whatif_read(struct view_whatif *screen, struct view_context *context,
 			       struct err *err)
 {
@@ -92,7 +93,7 @@ static enum status whatif_read(struct view_whatif *screen, struct view_context *
 	screen->count = 0;
 	if (status != ST_OK && err)
 		*err = screen->trouble;
-	/* What cannot be predicted is no failure of the screen. */
+	/* A run that cannot be predicted is no failure of the screen. */
 	if (status != ST_OK)
 		return status == ST_NOMEM || status == ST_INTERRUPTED ? status : ST_OK;
 	screen->trouble = (struct err){0};
@@ -124,7 +125,7 @@ static enum status whatif_load(void *state, struct view_context *context, bool n
 	return status;
 }
 
-/* The row under the cursor, as it was predicted; NULL: there is none. */
+/* The row under the cursor; NULL: none. */
 static const struct report_whatif_row *whatif_row(const struct view_whatif *screen)
 {
 	const struct view_grid *grid = &screen->grid;
