@@ -107,7 +107,8 @@ enum status report_insights_table(struct report_table *out, const struct report_
 	  "is most of it")                                                                         \
 	X(HOST_WAITS, "host_waits", 0.5, "of a worker's time in executions, waiting")              \
 	X(HOST_DATA, "host_data", 0.15, "of a worker's time, loading and sending data")            \
-	X(SLOW_RANK, "slow_rank", 0.1, "of all ranks' time, waiting for one of them")              \
+	X(SLOW_RANK, "slow_rank", 0.1,                                                             \
+	  "of all ranks' time, waiting for one of them longer than for the others")                \
 	X(BUCKET_BYTES, "bucket_bytes", 65536,                                                     \
 	  "bytes of an exchange between ranks: less is mostly the cost of beginning one")          \
 	X(EXPOSED, "exposed", 0.1, "of the ranks' time in exchanges")                              \

@@ -20,22 +20,30 @@ static enum status has_calls(struct insight_facts *facts, bool *has, struct err 
 	return status;
 }
 
-/* The rank with the longest total wait of the others, and that wait as a share of the time of all
- * ranks between their first and last exchange. */
+/* The rank that the others wait for most, beside the mean wait for each of the others: ranks of
+ * one speed enter last in turn, and none of them is slow. Shares are of the time that all ranks
+ * have between their first exchange and their last. */
 static const char sql_slow_rank[] = REPORT_EXCHANGES
-	"SELECT last_rank, sum(waited_ns) AS waited_ns, 1.0 * sum(waited_ns) / nullif((\n"
-	"         SELECT sum(length_ns) FROM (\n"
-	"           SELECT max(start_ns + dur_ns) - min(start_ns) AS length_ns\n"
-	"           FROM exchange GROUP BY track)), 0) AS waited_share\n"
-	"FROM exchange WHERE meets AND last_rank <> rank\n"
-	"GROUP BY last_rank ORDER BY waited_ns DESC LIMIT 1";
+	", lasts AS (\n"
+	"  SELECT last_rank, sum(waited_ns) AS waited_ns FROM exchange\n"
+	"  WHERE meets AND last_rank <> rank GROUP BY last_rank),\n"
+	"lengths AS (\n"
+	"  SELECT rank, max(start_ns + dur_ns) - min(start_ns) AS length_ns\n"
+	"  FROM exchange GROUP BY track)\n"
+	"SELECT last_rank, waited_ns,\n"
+	"       1.0 * waited_ns / nullif((SELECT sum(length_ns) FROM lengths), 0) AS "
+	"waited_share,\n"
+	"       1.0 * ((SELECT sum(waited_ns) FROM lasts) - waited_ns)\n"
+	"         / ((SELECT count(DISTINCT rank) FROM lengths) - 1)\n"
+	"         / nullif((SELECT sum(length_ns) FROM lengths), 0) AS mean_share\n"
+	"FROM lasts ORDER BY waited_ns DESC, last_rank LIMIT 1";
 
 enum status report__insight_slow_rank(struct insight_facts *facts, struct err *err)
 {
 	struct report_table table = {0};
 	struct report_insight *insight;
-	char waited[FMT_SIZE], part[FMT_SIZE];
-	double share, ns;
+	char waited[FMT_SIZE], part[FMT_SIZE], mean[FMT_SIZE];
+	double share, mean_share, ns;
 	int64_t rank;
 	bool has;
 	enum status status = has_calls(facts, &has, err);
@@ -47,8 +55,10 @@ enum status report__insight_slow_rank(struct insight_facts *facts, struct err *e
 	rank = table.row_count ? report__insight_int(&table, 0, 0) : IPS_NULL;
 	ns = table.row_count ? report__insight_real(&table, 0, 1) : NAN;
 	share = table.row_count ? report__insight_real(&table, 0, 2) : NAN;
+	mean_share = table.row_count ? report__insight_real(&table, 0, 3) : NAN;
 	report_table_free(&table);
-	if (rank == IPS_NULL || !(share >= report_insight_limit(REPORT_LIMIT_SLOW_RANK)))
+	if (rank == IPS_NULL ||
+	    !(share - mean_share >= report_insight_limit(REPORT_LIMIT_SLOW_RANK)))
 		return ST_OK;
 	insight = report__insight_add(facts, "slow_rank", REPORT_INSIGHT_ADVICE);
 	if (!insight)
@@ -62,10 +72,12 @@ enum status report__insight_slow_rank(struct insight_facts *facts, struct err *e
 	insight->sentence = report__insight_text(
 		facts,
 		"The other ranks wait for rank %" PRId64 ": %s in all, %s of the time of all ranks "
-		"between their first exchange and their last.",
-		rank, fmt_ns(waited, (int64_t)ns), fmt_percent(part, share));
+		"between their first exchange and their last (%s for each of the others).",
+		rank, fmt_ns(waited, (int64_t)ns), fmt_percent(part, share),
+		fmt_percent(mean, mean_share));
 	report__insight_number(insight, "waited_ns", ns, REPORT_NS);
 	report__insight_number(insight, "waited_share", share, REPORT_FRACTION);
+	report__insight_number(insight, "mean_share", mean_share, REPORT_FRACTION);
 	insight->remedy = "Less work or more processors for that rank; `ipu-report REPORT "
 			  "communication --by straggler` says who waited, `--by rank` how the "
 			  "ranks are loaded.";
@@ -74,13 +86,15 @@ enum status report__insight_slow_rank(struct insight_facts *facts, struct err *e
 
 /* Exchanges of weight updates by stage and bucket. */
 static const char sql_small[] = REPORT_EXCHANGES
-	"SELECT avg(size) AS size_bytes, avg(transfer_ns) AS mean_ns,\n"
-	"       count(DISTINCT coalesce(stage, -1) || ' ' || coalesce(bucket, -1)) AS buckets,\n"
+	"SELECT avg(size) AS size_bytes,\n"
+	"       avg(transfer_ns) FILTER (WHERE size IS NOT NULL) AS mean_ns,\n"
+	"       count(DISTINCT CASE WHEN size IS NOT NULL\n"
+	"             THEN coalesce(stage, -1) || ' ' || coalesce(bucket, -1) END) AS buckets,\n"
 	"       1.0 * sum(exposed_ns) / nullif((\n"
 	"         SELECT sum(length_ns) FROM (\n"
 	"           SELECT max(start_ns + dur_ns) - min(start_ns) AS length_ns\n"
 	"           FROM exchange GROUP BY track)), 0) AS exposed_share\n"
-	"FROM exchange WHERE size IS NOT NULL AND weight_update IS NOT NULL";
+	"FROM exchange WHERE weight_update IS NOT NULL";
 
 enum status report__insight_small_buckets(struct insight_facts *facts, struct err *err)
 {
@@ -120,7 +134,7 @@ enum status report__insight_small_buckets(struct insight_facts *facts, struct er
 	report__insight_number(insight, "mean_ns", ns, REPORT_NS);
 	report__insight_number(insight, "buckets", buckets, REPORT_COUNT);
 	report__insight_number(insight, "exposed_share", share, REPORT_FRACTION);
-	insight->remedy = "Fewer and greater exchanges: a greater "
+	insight->remedy = "Fewer and larger exchanges: a larger `distribution.bucket_bytes` or "
 			  "`gradient_accumulation.steps_per_replica`, or fewer stages.";
 	return ST_OK;
 }

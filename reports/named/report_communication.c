@@ -82,6 +82,6 @@ const struct report_named report_named_communication = {
 	 {"update", update_sql,
 	  "rank,weight_update,number,calls,bytes,exposed_ns,hidden_ns,waited_ns,last_calls",
 	  "execution,weight_update,number,rank"}},
-	"No calls of MPI: one process trained alone, or none of its calls was recorded "
-	"(libipuscope-mpi records those of any program).",
+	"No calls of MPI were recorded (libipuscope-mpi records those of any program), or, with "
+	"--by straggler, not those of all ranks: `ipu-report merge` joins the recordings of ranks.",
 };

@@ -18,10 +18,11 @@
 	"SELECT EXISTS (SELECT 1 FROM sites s JOIN strings g "                                     \
 	"ON g.string_id = s.category_id WHERE g.value = 'mpi')"
 
-/* Begins a query: the table `exchange` has a row for each call of a rank. One operation of several
- * ranks is one of the same weight update, or else of the same number. last_rank: who came last of
- * those that met in it (of calls that nobody leaves before all have come); waited_ns: as long the
- * call waited for that rank; transfer_ns: the operation's length since that rank had come. */
+/* The begin of a query. The table `exchange` has a row for each call of a rank. Calls of several
+ * ranks are one operation if they have the same weight update and the same number within it.
+ * meets: no rank leaves the operation before all have entered it, and all its ranks are recorded;
+ * last_rank: the rank that entered such an operation last; waited_ns: how long this call waited
+ * for it; transfer_ns: the operation's length after that rank had entered. */
 #define REPORT_EXCHANGES                                                                           \
 	"WITH spoken AS (\n"                                                                       \
 	"  SELECT s.span_id, s.rank, s.track, s.name, s.mode, s.epoch, s.execution,\n"             \
@@ -55,17 +56,20 @@
 	"  FROM named),\n"                                                                         \
 	"met AS (\n"                                                                               \
 	"  SELECT *, max(begun_ns) OVER w AS last_ns,\n"                                           \
-	"         first_value(rank) OVER (w ORDER BY begun_ns DESC, rank) AS last_rank\n"          \
+	"         first_value(rank) OVER (w ORDER BY begun_ns DESC, rank) AS last_rank,\n"         \
+	"         apart = 0 AND count(*) OVER w = coalesce(ranks, count(*) OVER w) AS meets\n"     \
 	"  FROM numbered\n"                                                                        \
 	"  WINDOW w AS (PARTITION BY name, stage, bucket, communicator, mode, execution,\n"        \
 	"                            weight_update, number, apart)),\n"                            \
 	"exchange AS (\n"                                                                          \
 	"  SELECT span_id, rank, track, name, mode, epoch, execution, weight_update, stage,\n"     \
 	"         bucket, communicator, number, start_ns, dur_ns, bytes, size, ranks, bus,\n"      \
-	"         dur_ns AS exposed_ns, hidden_ns, apart = 0 AS meets,\n"                          \
-	"         CASE apart WHEN 0 THEN last_rank END AS last_rank,\n"                            \
-	"         max(0, min(dur_ns, last_ns - start_ns)) AS waited_ns,\n"                         \
-	"         took_ns - min(took_ns, last_ns - begun_ns) AS transfer_ns\n"                     \
+	"         dur_ns AS exposed_ns, hidden_ns, meets,\n"                                       \
+	"         CASE WHEN meets THEN last_rank END AS last_rank,\n"                              \
+	"         CASE WHEN meets THEN max(0, min(dur_ns, last_ns - start_ns)) END\n"              \
+	"           AS waited_ns,\n"                                                               \
+	"         took_ns - CASE WHEN meets THEN min(took_ns, last_ns - begun_ns)\n"               \
+	"           ELSE 0 END AS transfer_ns\n"                                                   \
 	"  FROM met)\n"
 
 extern const struct report_named report_named_communication;

@@ -176,7 +176,7 @@ grep 'a rank has a share of the optimizer state alone' out >/dev/null || fail "a
 
 # ipu-run says the launcher's line, and what it runs trains to the same bytes.
 front() { "$bin/ipu-run" --mpi "$launcher" "$@"; }
-[ "$(front -n 4 --num-replicas 8 --host a,b --dry-run run.json --data.path "it's" 2>&1 | sed 's|[^ ]*/ipu-train|ipu-train|; s|ipu-run: [^ ]*||')" = \
+[ "$(front -n 4 --num-replicas 8 --host a,b --dry-run run.json --data.path "it's" 2>&1 | sed "s|'[^']*/ipu-train'|ipu-train|; s|[^ ]*/ipu-train|ipu-train|; s|ipu-run: [^ ]*||")" = \
 	" -n 4 $([ "$launcher" = openmpi ] && echo --host || echo -hosts) a:2,b:2 ipu-train run.json --data.path 'it'\\''s' --distribution.replicas 8 --distribution.instances mpi" ] ||
 	fail "ipu-run --dry-run: $(front -n 4 --num-replicas 8 --host a,b --dry-run run.json --data.path "it's" 2>&1)"
 global=
