@@ -338,7 +338,7 @@ static enum status run_entry(const struct report_entry *entry, struct report_req
 
 int report_command(int argc, char **argv)
 {
-	const struct report_verb *verb = report_verb_take(&argc, &argv);
+	const struct report_verb *verb = report_verb_parse(&argc, &argv);
 	const struct report_entry *entry;
 	struct report_request request;
 	struct command_line line;

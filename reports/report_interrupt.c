@@ -34,7 +34,7 @@ static void on_signal(int number)
 	}
 }
 
-void report_interrupt_catch(void)
+void report_interrupt_install(void)
 {
 	/* Without SA_RESTART, so that a blocking read from a pipe returns. */
 	const struct sigaction action = {.sa_handler = on_signal};
@@ -48,7 +48,7 @@ void report_interrupt_catch(void)
 			sigaction(signals[i], &action, NULL);
 }
 
-bool report_interrupt_asked(void)
+bool report_interrupted(void)
 {
 	return asked != 0;
 }

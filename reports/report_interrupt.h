@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /* Install the handler for SIGINT, SIGTERM and SIGHUP. */
-void report_interrupt_catch(void);
+void report_interrupt_install(void);
 /* Return true once a signal has arrived. */
-bool report_interrupt_asked(void);
+bool report_interrupted(void);
 
 #endif /* REPORT_INTERRUPT_H */

@@ -180,7 +180,7 @@ static bool merge_on_progress(void *user, size_t source, const char *what)
 			source < progress->count ? source + 1 : progress->count, progress->count,
 			what);
 	}
-	return !report_interrupt_asked();
+	return !report_interrupted();
 }
 
 /* ---- summary --------------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static enum status merge_write(struct merge_line *line, struct err *err)
 	struct fs_writer writer;
 	enum status status;
 
-	report_interrupt_catch(); /* before a temporary file exists that an interrupt would leave */
+	report_interrupt_install(); /* before a temporary file exists that an interrupt would leave */
 	status = fs_writer_open(&writer, line->file, err);
 	if (status != ST_OK)
 		return status;

@@ -35,7 +35,7 @@ static const struct report_verb *verb_find(const char *name)
 	return NULL;
 }
 
-const struct report_verb *report_verb_take(int *argc, char ***argv)
+const struct report_verb *report_verb_parse(int *argc, char ***argv)
 {
 	const struct report_verb *verb;
 	char **words = *argv;

@@ -23,7 +23,7 @@ const struct report_verb *report_verbs(int *count);
 /* Find the verb on the command line, or return NULL. Afterwards @argv starts with the verb and
  * *@argc counts from it; a REPORT written before the verb is moved behind it. If the verb reads one
  * report and several are given, only the newest remains. */
-const struct report_verb *report_verb_take(int *argc, char ***argv);
+const struct report_verb *report_verb_parse(int *argc, char ***argv);
 
 /* Options of verbs that print tables. @line needs the fields width and color. */
 #define REPORT_OPTION_WIDTH(line)                                                                  \

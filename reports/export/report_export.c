@@ -114,7 +114,7 @@ enum status report_export_tick(const struct report_export_request *request, int6
 
 	if (!progress)
 		return ST_OK;
-	if (report_interrupt_asked())
+	if (report_interrupted())
 		return err_set(err, ST_INTERRUPTED, "interrupted: nothing was written");
 	if (!progress->shown || clock_ns() < progress->next_ns)
 		return ST_OK;
@@ -137,8 +137,9 @@ static void end_progress(const struct report_progress *progress)
 		fputs("\r\033[K", stderr);
 }
 
-enum status report_export_tell(const struct report_export_request *request, const char *path,
-			       const char *what, const char *notes, struct err *err)
+enum status report_export_print_result(const struct report_export_request *request,
+				       const char *path, const char *what, const char *notes,
+				       struct err *err)
 {
 	if (request->progress)
 		end_progress(request->progress);
@@ -369,7 +370,7 @@ static enum status write_export(const struct export_line *line, const struct rep
 	request.db = report_public_db(report);
 	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
 	request.unfinished = report__unfinished(request.db, unfinished);
-	report_interrupt_catch(); /* before a temporary file exists that an interrupt would leave */
+	report_interrupt_install(); /* before a temporary file exists that an interrupt would leave */
 	begin_progress(&progress);
 	status = format->run(&request, file, err);
 	end_progress(&progress);

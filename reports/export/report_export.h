@@ -91,7 +91,8 @@ enum status report_export_tick(const struct report_export_request *request, int6
 			       int64_t total, struct err *err);
 
 /* Report the result: "PATH: WHAT", then the lines of @notes. */
-enum status report_export_tell(const struct report_export_request *request, const char *path,
-			       const char *what, const char *notes, struct err *err);
+enum status report_export_print_result(const struct report_export_request *request,
+				       const char *path, const char *what, const char *notes,
+				       struct err *err);
 
 #endif /* REPORT_EXPORT_H */

@@ -187,7 +187,8 @@ static enum status write_instant(struct chrome_export *chrome, const struct prof
 	enum status status = ST_OK;
 
 	if (track)
-		status = report_walk_has(&chrome->walk, time_ns, time_ns, context_id, &has, err);
+		status = report_walk_selects_row(&chrome->walk, time_ns, time_ns, context_id, &has,
+						 err);
 	if (status != ST_OK || !has)
 		return status;
 	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
@@ -266,7 +267,7 @@ static enum status write_counter(struct chrome_export *chrome, const struct prof
 	bool comma = true;
 	enum status status;
 
-	if (!track || !report_walk_point(&chrome->walk, track->clock, time_ns))
+	if (!track || !report_walk_selects_point(&chrome->walk, track->clock, time_ns))
 		return ST_OK;
 	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
 	if (status != ST_OK)
@@ -346,8 +347,8 @@ static enum status flow_end_selected(struct chrome_export *chrome, const struct 
 		return ST_OK;
 	if (dur_ns == IPS_NULL)
 		dur_ns = 0;
-	return report_walk_has(&chrome->walk, start_ns, start_ns + dur_ns,
-			       prof_column_int(query, column + 3), has, err);
+	return report_walk_selects_row(&chrome->walk, start_ns, start_ns + dur_ns,
+				       prof_column_int(query, column + 3), has, err);
 }
 
 static enum status write_flow(struct chrome_export *chrome, const struct prof_query *query,
@@ -622,7 +623,7 @@ static void name_process(struct chrome_export *chrome, int at)
 	struct str args = {0}, index = {0};
 
 	for (int i = 0; i < at; i++)
-		if (report_walk_wants(walk, &walk->tracks[i]) &&
+		if (report_walk_selects_track(walk, &walk->tracks[i]) &&
 		    chrome_pid(walk->tracks[i].rank, walk->tracks[i].clock) == pid)
 			return;
 	if (track->rank > 0)
@@ -639,7 +640,7 @@ static void name_tracks(struct chrome_export *chrome)
 	const struct report_walk *walk = &chrome->walk;
 
 	for (int i = 0; i < walk->track_count; i++) {
-		if (!report_walk_wants(walk, &walk->tracks[i]))
+		if (!report_walk_selects_track(walk, &walk->tracks[i]))
 			continue;
 		name_process(chrome, i);
 		name_track(chrome, &walk->tracks[i], 0);
@@ -744,7 +745,7 @@ static enum status enter_span(void *user, const struct prof_track *track,
 }
 
 static enum status leave_span(void *user, const struct prof_track *track,
-			      const struct report_walk_around *span, int number, struct err *err)
+			      const struct report_walk_enclosing *span, int number, struct err *err)
 {
 	struct span_lane *lane = user;
 	enum status status =
@@ -758,15 +759,15 @@ static enum status write_spans(struct chrome_export *chrome, struct err *err)
 {
 	struct report_walk *walk = &chrome->walk;
 	struct span_lane lane = {.chrome = chrome};
-	const struct report_walk_taker taker = {enter_span, leave_span, &lane};
+	const struct report_walk_callbacks callbacks = {enter_span, leave_span, &lane};
 	enum status status = ST_OK;
 
 	for (int i = 0; i < walk->track_count && status == ST_OK; i++) {
-		if (!report_walk_wants(walk, &walk->tracks[i]))
+		if (!report_walk_selects_track(walk, &walk->tracks[i]))
 			continue;
 		lane.lane = -1;
 		lane.named = 1;
-		status = report_walk_spans(walk, &walk->tracks[i], &taker, err);
+		status = report_walk_spans(walk, &walk->tracks[i], &callbacks, err);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(lane.heads); i++)
 		str_free(&lane.heads[i]);
@@ -846,8 +847,8 @@ static enum status report_result(const struct chrome_export *chrome, const char 
 	if (what.failed || notes.failed)
 		status = err_nomem(err);
 	else
-		status = report_walk_tell(&chrome->walk, path, str_peek(&what), str_peek(&notes),
-					  err);
+		status = report_walk_print_result(&chrome->walk, path, str_peek(&what),
+						  str_peek(&notes), err);
 	str_free(&what);
 	str_free(&notes);
 	return status;

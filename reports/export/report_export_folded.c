@@ -121,16 +121,16 @@ static void write_node(struct folded *folded, size_t at)
 
 static enum status write_all(struct folded *folded, struct err *err)
 {
-	const struct report_walk_taker taker = {enter_span, NULL, folded};
+	const struct report_walk_callbacks callbacks = {enter_span, NULL, folded};
 	struct report_walk *walk = &folded->walk;
 	enum status status = ST_OK;
 
 	for (int i = 0; i < walk->track_count && status == ST_OK; i++) {
-		if (!report_walk_wants(walk, &walk->tracks[i]))
+		if (!report_walk_selects_track(walk, &walk->tracks[i]))
 			continue;
 		status = get_node(folded, NONE, walk->tracks[i].track, &folded->track, err);
 		if (status == ST_OK)
-			status = report_walk_spans(walk, &walk->tracks[i], &taker, err);
+			status = report_walk_spans(walk, &walk->tracks[i], &callbacks, err);
 	}
 	for (size_t i = 0; i < folded->count && status == ST_OK; i++)
 		write_node(folded, i);
@@ -146,8 +146,9 @@ static enum status report_result(const struct folded *folded, const char *path, 
 	str_addf(&what, "%s stack%s of %s span%s", fmt_count(lines, folded->lines),
 		 folded->lines == 1 ? "" : "s", fmt_count(spans, folded->walk.counts.spans),
 		 folded->walk.counts.spans == 1 ? "" : "s");
-	status = what.failed ? err_nomem(err)
-			     : report_walk_tell(&folded->walk, path, str_peek(&what), "", err);
+	status = what.failed
+			 ? err_nomem(err)
+			 : report_walk_print_result(&folded->walk, path, str_peek(&what), "", err);
 	str_free(&what);
 	return status;
 }

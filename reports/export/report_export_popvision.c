@@ -69,7 +69,7 @@ static enum status write_all(struct ips_report *report, const struct report_expo
 	if (status == ST_INTERRUPTED)
 		err_set(err, status, "interrupted: %s has %s", path, str_peek(&what));
 	else if (status == ST_OK)
-		status = report_export_tell(request, path, str_peek(&what), notes, err);
+		status = report_export_print_result(request, path, str_peek(&what), notes, err);
 	str_free(&what);
 	return status;
 }

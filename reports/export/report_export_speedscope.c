@@ -87,7 +87,7 @@ static enum status enter_span(void *user, const struct prof_track *track,
 }
 
 static enum status leave_span(void *user, const struct prof_track *track,
-			      const struct report_walk_around *span, int lane, struct err *err)
+			      const struct report_walk_enclosing *span, int lane, struct err *err)
 {
 	struct scope *scope = user;
 
@@ -100,7 +100,7 @@ static enum status leave_span(void *user, const struct prof_track *track,
 
 static enum status write_track(struct scope *scope, const struct prof_track *track, struct err *err)
 {
-	const struct report_walk_taker taker = {enter_span, leave_span, scope};
+	const struct report_walk_callbacks callbacks = {enter_span, leave_span, scope};
 	struct report_walk_counts counts;
 	enum status status = ST_OK;
 
@@ -108,7 +108,7 @@ static enum status write_track(struct scope *scope, const struct prof_track *tra
 	for (scope->lane = 0; scope->lane <= scope->last_lane && status == ST_OK; scope->lane++) {
 		scope->events = 0;
 		counts = scope->walk.counts;
-		status = report_walk_spans(&scope->walk, track, &taker, err);
+		status = report_walk_spans(&scope->walk, track, &callbacks, err);
 		/* Only the first pass counts. */
 		if (scope->lane > 0)
 			scope->walk.counts = counts;
@@ -159,7 +159,7 @@ static enum status write_all(struct scope *scope, struct err *err)
 	write_frames(scope);
 	report_sink_text(&scope->sink, ",\"profiles\":[");
 	for (int i = 0; i < scope->walk.track_count && status == ST_OK; i++)
-		if (report_walk_wants(&scope->walk, &scope->walk.tracks[i]))
+		if (report_walk_selects_track(&scope->walk, &scope->walk.tracks[i]))
 			status = write_track(scope, &scope->walk.tracks[i], err);
 	report_sink_text(&scope->sink, "\n]}\n");
 	return status;
@@ -174,8 +174,9 @@ static enum status report_result(const struct scope *scope, const char *path, st
 	str_addf(&what, "%s span%s on %s track%s, %s", fmt_count(spans, scope->spans),
 		 scope->spans == 1 ? "" : "s", fmt_count(profiles, scope->profiles),
 		 scope->profiles == 1 ? "" : "s", fmt_bytes(bytes, scope->sink.bytes));
-	status = what.failed ? err_nomem(err)
-			     : report_walk_tell(&scope->walk, path, str_peek(&what), "", err);
+	status = what.failed
+			 ? err_nomem(err)
+			 : report_walk_print_result(&scope->walk, path, str_peek(&what), "", err);
 	str_free(&what);
 	return status;
 }

@@ -155,8 +155,9 @@ static enum status report_result(const struct torch_csv *csv, const char *path, 
 		 (long long)csv->lines, csv->lines == 1 ? "" : "s",
 		 csv->training ? "weight update" : "execution", (long long)csv->number,
 		 clock_name(csv->clock));
-	status = what.failed ? err_nomem(err)
-			     : report_export_tell(csv->request, path, str_peek(&what), "", err);
+	status = what.failed
+			 ? err_nomem(err)
+			 : report_export_print_result(csv->request, path, str_peek(&what), "", err);
 	str_free(&what);
 	return status;
 }

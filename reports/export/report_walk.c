@@ -126,7 +126,7 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 void report_walk_close(struct report_walk *walk)
 {
 	for (int i = 0; i < REPORT_WALK_LANES; i++)
-		mem_free(walk->lanes[i].around);
+		mem_free(walk->lanes[i].enclosing);
 	prof_query_close(walk->arguments);
 	report_pieces_fini(&walk->executions);
 	str_free(&walk->text);
@@ -136,7 +136,7 @@ void report_walk_close(struct report_walk *walk)
 
 /* ---- selection ------------------------------------------------------------------------------- */
 
-bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track)
+bool report_walk_selects_track(const struct report_walk *walk, const struct prof_track *track)
 {
 	return walk->request->clock < 0 || walk->request->clock == track->clock;
 }
@@ -148,11 +148,11 @@ const struct prof_track *report_walk_track(const struct report_walk *walk, int64
 	SORTED_FIRST(low, 0, (size_t)walk->track_count, walk->by_id[low]->track_id < track_id);
 	if (low == (size_t)walk->track_count || walk->by_id[low]->track_id != track_id)
 		return NULL;
-	return report_walk_wants(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;
+	return report_walk_selects_track(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;
 }
 
-enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
-			    int64_t context_id, bool *has, struct err *err)
+enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
+				    int64_t context_id, bool *has, struct err *err)
 {
 	const struct report_export_request *request = walk->request;
 	struct report_piece piece;
@@ -169,7 +169,7 @@ enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t t
 	return status;
 }
 
-bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_ns)
+bool report_walk_selects_point(const struct report_walk *walk, int clock, int64_t time_ns)
 {
 	const int64_t *execution = walk->execution_ns[clock != IPS_HOST];
 
@@ -188,9 +188,10 @@ static enum status push_span(struct report_walk_lane *lane, const struct report_
 	/* Nothing nests in a span of length 0. */
 	if (span->dur_ns == 0)
 		return ST_OK;
-	if (mem_grow(&lane->around, &lane->capacity, lane->count + 1, sizeof(*lane->around)) != 0)
+	if (mem_grow(&lane->enclosing, &lane->capacity, lane->count + 1,
+		     sizeof(*lane->enclosing)) != 0)
 		return err_nomem(err);
-	lane->around[lane->count++] = (struct report_walk_around){
+	lane->enclosing[lane->count++] = (struct report_walk_enclosing){
 		span->site_id, span->start_ns + span->dur_ns, span->open};
 	return ST_OK;
 }
@@ -201,11 +202,12 @@ static enum status leave_spans(struct report_walk *walk, int number, int64_t ns,
 	struct report_walk_lane *lane = &walk->lanes[number];
 	enum status status = ST_OK;
 
-	while (status == ST_OK && lane->count > 0 && lane->around[lane->count - 1].end_ns <= ns) {
+	while (status == ST_OK && lane->count > 0 &&
+	       lane->enclosing[lane->count - 1].end_ns <= ns) {
 		lane->count--;
-		if (walk->taker->leave)
-			status = walk->taker->leave(walk->taker->user, walk->track,
-						    &lane->around[lane->count], number, err);
+		if (walk->callbacks->leave)
+			status = walk->callbacks->leave(walk->callbacks->user, walk->track,
+							&lane->enclosing[lane->count], number, err);
 	}
 	return status;
 }
@@ -214,11 +216,11 @@ static enum status leave_spans(struct report_walk *walk, int number, int64_t ns,
  * to that end and mark it as unfinished, too. */
 static bool fits_lane(const struct report_walk_lane *lane, struct report_walk_span *span)
 {
-	const struct report_walk_around *top;
+	const struct report_walk_enclosing *top;
 
 	if (lane->count == 0)
 		return true;
-	top = &lane->around[lane->count - 1];
+	top = &lane->enclosing[lane->count - 1];
 	if (span->start_ns + span->dur_ns <= top->end_ns)
 		return true;
 	if (!top->open)
@@ -377,8 +379,8 @@ static enum status handle_span(struct report_walk *walk, struct report_walk_span
 	bool has;
 
 	clamp_span(walk, span);
-	status = report_walk_has(walk, span->start_ns, span->start_ns + span->dur_ns,
-				 span->context_id, &has, err);
+	status = report_walk_selects_row(walk, span->start_ns, span->start_ns + span->dur_ns,
+					 span->context_id, &has, err);
 	if (status != ST_OK || !has)
 		return status;
 	status = assign_lane(walk, span, err);
@@ -388,8 +390,9 @@ static enum status handle_span(struct report_walk *walk, struct report_walk_span
 		status = collect_arguments(walk, span, err);
 	walk->counts.spans++;
 	walk->counts.open += span->open;
-	return status == ST_OK ? walk->taker->enter(walk->taker->user, walk->track, span, err)
-			       : status;
+	return status == ST_OK
+		       ? walk->callbacks->enter(walk->callbacks->user, walk->track, span, err)
+		       : status;
 }
 
 static enum status read_range(struct report_walk *walk, const struct range *range, struct err *err)
@@ -453,7 +456,7 @@ static enum status next_range(const struct report_walk *walk, struct range *rang
 }
 
 enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
-			      const struct report_walk_taker *taker, struct err *err)
+			      const struct report_walk_callbacks *callbacks, struct err *err)
 {
 	struct range range = {-INT64_MAX, -INT64_MAX, -INT64_MAX};
 	int64_t arguments;
@@ -462,7 +465,7 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 	bool found = true;
 
 	walk->track = track;
-	walk->taker = taker;
+	walk->callbacks = callbacks;
 	walk->has_arguments = arguments != IPS_NULL;
 	for (int i = 0; i < REPORT_WALK_LANES; i++) {
 		walk->lanes[i].count = 0;
@@ -507,8 +510,8 @@ static enum status count_unlisted(const struct report_walk *walk, int64_t *out, 
 	return status;
 }
 
-enum status report_walk_tell(const struct report_walk *walk, const char *path, const char *what,
-			     const char *notes, struct err *err)
+enum status report_walk_print_result(const struct report_walk *walk, const char *path,
+				     const char *what, const char *notes, struct err *err)
 {
 	struct str all = {0};
 	int64_t unlisted;
@@ -524,8 +527,8 @@ enum status report_walk_tell(const struct report_walk *walk, const char *path, c
 	str_add(&all, notes);
 	if (status == ST_OK)
 		status = all.failed ? err_nomem(err)
-				    : report_export_tell(walk->request, path, what, str_peek(&all),
-							 err);
+				    : report_export_print_result(walk->request, path, what,
+								 str_peek(&all), err);
 	str_free(&all);
 	return status;
 }

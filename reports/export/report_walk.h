@@ -38,13 +38,13 @@ struct report_walk_span {
 };
 
 /* An enclosing span. */
-struct report_walk_around {
+struct report_walk_enclosing {
 	int64_t site_id, end_ns;
 	bool open;
 };
 
 struct report_walk_lane {
-	struct report_walk_around *around; /* outermost first */
+	struct report_walk_enclosing *enclosing; /* outermost first */
 	size_t count, capacity;
 	int64_t last_ns; /* the latest start */
 };
@@ -62,7 +62,7 @@ struct report_walk {
 	struct report_pieces executions;
 	/* State of the current track. */
 	const struct prof_track *track;
-	const struct report_walk_taker *taker;
+	const struct report_walk_callbacks *callbacks;
 	struct report_walk_lane lanes[REPORT_WALK_LANES];
 	bool has_arguments;
 	struct prof_query *arguments; /* of the current range; NULL: none left */
@@ -79,36 +79,36 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 void report_walk_close(struct report_walk *walk); /* accepts a zeroed one */
 
 /* Return true if the request selects the track. */
-bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track);
+bool report_walk_selects_track(const struct report_walk *walk, const struct prof_track *track);
 
 /* Look up a track. NULL: unknown, or not selected. */
 const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id);
 
 /* Return in *@has whether the request selects a row by its time and context. */
-enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
-			    int64_t context_id, bool *has, struct err *err);
+enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
+				    int64_t context_id, bool *has, struct err *err);
 
 /* Return true if the request selects a point in time without a context. With --execution: if it
  * lies within the execution. */
-bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_ns);
+bool report_walk_selects_point(const struct report_walk *walk, int clock, int64_t time_ns);
 
 /* Callbacks for the spans of a track, parents before children. */
-struct report_walk_taker {
+struct report_walk_callbacks {
 	enum status (*enter)(void *user, const struct prof_track *track,
 			     const struct report_walk_span *span, struct err *err);
 	/* A span of nonzero length ended: after its children, before the next span on @lane. May be
 	 * NULL. */
 	enum status (*leave)(void *user, const struct prof_track *track,
-			     const struct report_walk_around *span, int lane, struct err *err);
+			     const struct report_walk_enclosing *span, int lane, struct err *err);
 	void *user;
 };
 
 enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
-			      const struct report_walk_taker *taker, struct err *err);
+			      const struct report_walk_callbacks *callbacks, struct err *err);
 
-/* Like report_export_tell(), with notes on irregularities of the walk before @notes. */
-enum status report_walk_tell(const struct report_walk *walk, const char *path, const char *what,
-			     const char *notes, struct err *err);
+/* Like report_export_print_result(), with notes on irregularities of the walk before @notes. */
+enum status report_walk_print_result(const struct report_walk *walk, const char *path,
+				     const char *what, const char *notes, struct err *err);
 
 /* Add a line "COUNT WHAT" if @count is not 0. */
 void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many);

@@ -146,5 +146,5 @@ enum status report_export_html(const struct report_export_request *request, cons
 	if (status != ST_OK)
 		return status;
 	snprintf(what, sizeof(what), "a page of %s", fmt_bytes(bytes, sink.bytes));
-	return report_export_tell(request, path, what, "", err);
+	return report_export_print_result(request, path, what, "", err);
 }

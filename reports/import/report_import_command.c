@@ -135,7 +135,7 @@ static enum status on_progress(void *user, int permille, uint64_t events)
 {
 	struct progress *progress = user;
 
-	if (report_interrupt_asked())
+	if (report_interrupted())
 		return ST_INTERRUPTED;
 	if (!progress->shown || clock_ns() < progress->next_ns)
 		return ST_OK;
@@ -280,7 +280,7 @@ int report_import_command(int argc, char **argv)
 	params.force = line.force;
 	params.command = "ipu-report import";
 	progress.shown = progress.shown && !line.quiet;
-	report_interrupt_catch();
+	report_interrupt_install();
 	status = report_import(&params, &counts, &err);
 	end_progress(&progress);
 	if (status == ST_INTERRUPTED)

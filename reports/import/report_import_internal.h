@@ -154,8 +154,8 @@ void report__import_tracks_fini(struct import *import);
 /* Order and name the tracks of all used threads; open the first lane of each. */
 enum status report__import_tracks_open(struct import *import, struct err *err);
 /* Add a lane to @thread for overlapping spans; NULL with ST_OK: too many tracks. */
-enum status report__import_track_more(struct import *import, struct import_thread *thread,
-				      struct import_lane **out, struct err *err);
+enum status report__import_lane_add(struct import *import, struct import_thread *thread,
+				    struct import_lane **out, struct err *err);
 
 /* report_import_record.c: record everything in `main` */
 enum status report__import_record(struct import *import, struct err *err);

@@ -128,7 +128,7 @@ enum status report__import_pair(struct import *import, struct err *err)
 
 	if (import->pairs_put == 0)
 		return ST_OK;
-	status = report__import_sorter_turn(import->pairs, err);
+	status = report__import_sorter_read(import->pairs, err);
 	while (status == ST_OK) {
 		status = report__import_sorter_next(import->pairs, &record, err);
 		if (status != ST_OK || !record)
@@ -267,7 +267,7 @@ static enum status find_lane(struct import *import, struct import_thread *thread
 		}
 	}
 	import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] += record->async == 0;
-	return report__import_track_more(import, thread, out, err);
+	return report__import_lane_add(import, thread, out, err);
 }
 
 /* ---- keys and arguments ---------------------------------------------------------------------- */
@@ -628,7 +628,7 @@ static void count_open_flows(struct import *import)
 enum status report__import_record(struct import *import, struct err *err)
 {
 	const struct import_record *record;
-	enum status status = report__import_sorter_turn(import->main, err);
+	enum status status = report__import_sorter_read(import->main, err);
 
 	while (status == ST_OK) {
 		status = report__import_sorter_next(import->main, &record, err);

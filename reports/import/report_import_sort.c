@@ -400,7 +400,7 @@ static enum status begin_merge(struct import_sorter *sorter, struct err *err)
 	return ST_OK;
 }
 
-enum status report__import_sorter_turn(struct import_sorter *sorter, struct err *err)
+enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err)
 {
 	enum status status = ST_OK;
 

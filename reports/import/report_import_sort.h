@@ -67,7 +67,7 @@ enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes
 				      struct import_record **out, struct err *err);
 
 /* End putting, start reading. */
-enum status report__import_sorter_turn(struct import_sorter *sorter, struct err *err);
+enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err);
 /* Return the next record, valid until the next call; *@out NULL: no more. */
 enum status report__import_sorter_next(struct import_sorter *sorter,
 				       const struct import_record **out, struct err *err);

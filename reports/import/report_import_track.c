@@ -210,8 +210,8 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 	return ST_OK;
 }
 
-enum status report__import_track_more(struct import *import, struct import_thread *thread,
-				      struct import_lane **out, struct err *err)
+enum status report__import_lane_add(struct import *import, struct import_thread *thread,
+				    struct import_lane **out, struct err *err)
 {
 	enum status status = ST_OK;
 	char *base, *name = NULL;

@@ -231,9 +231,9 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 
 enum status report__insight_whatif(struct insight_facts *facts, struct err *err)
 {
-	if (facts->whatif_asked)
+	if (facts->whatif_opened)
 		return ST_OK;
-	facts->whatif_asked = true;
+	facts->whatif_opened = true;
 	/* A run that cannot be planned again is no error. */
 	if (report_whatif_open(&facts->whatif, facts->db, REPORT_WHATIF_DEVICE, NULL) == ST_NOMEM)
 		return err_nomem(err);

@@ -73,7 +73,7 @@ struct insight_facts {
 	struct insight_options options;
 	int has;                      /* available enum insight_needs */
 	struct report_whatif *whatif; /* NULL: unavailable, or not opened yet */
-	bool whatif_asked;
+	bool whatif_opened;
 
 	struct insight_stage *stage[2]; /* [0] host, [1] device */
 	int stage_count[2];

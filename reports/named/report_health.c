@@ -141,7 +141,7 @@ static const char *copy_text(struct arena *arena, const char *text, bool *failed
 }
 
 /* Return false if out of memory. */
-static bool fill_hit(struct report_cell *row, const struct health_judgement *j,
+static bool fill_hit(struct report_cell *row, const struct health_evaluation *j,
 		     const struct health_found *found, struct arena *arena)
 {
 	static const char *const modes[] = {
@@ -180,13 +180,13 @@ static bool fill_hit(struct report_cell *row, const struct health_judgement *j,
 enum status report_health_hits(struct report_table *out, struct prof_db *db,
 			       const struct outfeed_health_rules *rules, struct err *err)
 {
-	struct health_judgement j = {.db = db, .rules = rules};
+	struct health_evaluation j = {.db = db, .rules = rules};
 	enum status status;
 
 	*out = (struct report_table){0};
 	if (arena_init(&j.arena, 0))
 		return err_nomem(err);
-	status = report__health_judge(&j, err);
+	status = report__health_evaluate(&j, err);
 	if (status == ST_OK)
 		status = table_init(out, "health", hit_columns, ARRAY_LEN(hit_columns),
 				    (int64_t)j.hit_count, err);

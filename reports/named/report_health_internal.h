@@ -17,7 +17,7 @@ struct health_tensor {
 
 /* The state machine of one process. */
 struct health_process {
-	struct health_judgement *judgement;
+	struct health_evaluation *evaluation;
 	int64_t rank;
 	struct outfeed_health *health;
 };
@@ -28,7 +28,7 @@ struct health_found {
 	int64_t order; /* breaks ties of equal times */
 };
 
-struct health_judgement {
+struct health_evaluation {
 	struct prof_db *db;
 	const struct outfeed_health_rules *rules;
 	struct arena arena;
@@ -44,7 +44,7 @@ struct health_judgement {
 
 /* Evaluate the rules on all rows of @judgement->db and collect the hits, ordered by time. Call
  * report__health_fini() afterwards, also on failure. */
-enum status report__health_judge(struct health_judgement *judgement, struct err *err);
-void report__health_fini(struct health_judgement *judgement);
+enum status report__health_evaluate(struct health_evaluation *evaluation, struct err *err);
+void report__health_fini(struct health_evaluation *evaluation);
 
 #endif /* REPORT_HEALTH_INTERNAL_H */

@@ -52,7 +52,7 @@ const char *const *report_tensor_columns(int *count)
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-enum status report_ranges(int64_t last, int64_t most, int64_t least, report_range_take take,
+enum status report_ranges(int64_t last, int64_t most, int64_t least, report_range_fn take,
 			  void *user, struct err *err)
 {
 	int64_t ranges = least > 0 ? most / least : RANGES_MOST, each;

@@ -46,8 +46,8 @@ enum status report_tensor_find(struct prof_db *db, const char *queue, const char
  * to @most rows are one range; otherwise their number is chosen so that each has at least @least
  * rows.
  */
-typedef enum status (*report_range_take)(void *user, int64_t from, int64_t to, struct err *err);
-enum status report_ranges(int64_t last, int64_t most, int64_t least, report_range_take take,
+typedef enum status (*report_range_fn)(void *user, int64_t from, int64_t to, struct err *err);
+enum status report_ranges(int64_t last, int64_t most, int64_t least, report_range_fn take,
 			  void *user, struct err *err);
 
 #endif /* REPORT_TENSORS_H */

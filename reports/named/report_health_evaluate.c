@@ -13,7 +13,7 @@
 
 /* ---- hits ------------------------------------------------------------------------------------ */
 
-static const char *copy_text(struct health_judgement *j, const char *text)
+static const char *copy_text(struct health_evaluation *j, const char *text)
 {
 	char *copy = !text ? NULL : arena_strdup(&j->arena, text);
 
@@ -21,7 +21,7 @@ static const char *copy_text(struct health_judgement *j, const char *text)
 	return copy;
 }
 
-static void add_hit(struct health_judgement *j, int64_t rank, const struct outfeed_hit *hit)
+static void add_hit(struct health_evaluation *j, int64_t rank, const struct outfeed_hit *hit)
 {
 	struct health_found *found;
 
@@ -40,7 +40,7 @@ static void on_hit(void *user, const struct outfeed_hit *hit)
 {
 	const struct health_process *process = user;
 
-	add_hit(process->judgement, process->rank, hit);
+	add_hit(process->evaluation, process->rank, hit);
 }
 
 static int compare_hits(const void *a, const void *b)
@@ -52,7 +52,7 @@ static int compare_hits(const void *a, const void *b)
 
 /* ---- processes and tensors ------------------------------------------------------------------- */
 
-static enum status get_process(struct health_judgement *j, int64_t rank,
+static enum status get_process(struct health_evaluation *j, int64_t rank,
 			       struct health_process **out, struct err *err)
 {
 	struct outfeed_health_params params = {.rules = j->rules, .hit = on_hit};
@@ -72,7 +72,7 @@ static enum status get_process(struct health_judgement *j, int64_t rank,
 	process = arena_alloc(&j->arena, 1, sizeof(*process));
 	if (!process)
 		return err_nomem(err);
-	*process = (struct health_process){.judgement = j, .rank = rank};
+	*process = (struct health_process){.evaluation = j, .rank = rank};
 	params.user = process;
 	status = outfeed_health_new(&process->health, &params, err);
 	if (status != ST_OK)
@@ -123,7 +123,7 @@ static int shape_axes(const char *shape, int64_t *last)
 }
 
 /* Read shape and activity, which are stored with the tensor, not in its rows. */
-static enum status read_tensor_details(struct health_judgement *j,
+static enum status read_tensor_details(struct health_evaluation *j,
 				       const struct health_tensor *tensor,
 				       struct outfeed_health_about_tensor *about, struct err *err)
 {
@@ -148,7 +148,7 @@ static enum status read_tensor_details(struct health_judgement *j,
 	return status;
 }
 
-static enum status add_tensor(struct health_judgement *j, const struct health_tensor *wanted,
+static enum status add_tensor(struct health_evaluation *j, const struct health_tensor *wanted,
 			      const char *kind, struct err *err)
 {
 	struct outfeed_health_about_tensor about = {
@@ -185,7 +185,7 @@ static enum status add_tensor(struct health_judgement *j, const struct health_te
 	return status;
 }
 
-static enum status get_tensor(struct health_judgement *j, const struct health_tensor *wanted,
+static enum status get_tensor(struct health_evaluation *j, const struct health_tensor *wanted,
 			      const char *kind, struct outfeed_health_tensor **out, struct err *err)
 {
 	enum status status = ST_OK;
@@ -316,7 +316,7 @@ static struct outfeed_health_row read_row(const struct prof_query *query)
 	return row;
 }
 
-static enum status evaluate_row(struct health_judgement *j, const struct prof_query *query,
+static enum status evaluate_row(struct health_evaluation *j, const struct prof_query *query,
 				struct err *err)
 {
 	const struct health_tensor wanted = {
@@ -336,7 +336,7 @@ static enum status evaluate_row(struct health_judgement *j, const struct prof_qu
 	return status;
 }
 
-static enum status evaluate_step(struct health_judgement *j, const struct prof_query *query,
+static enum status evaluate_step(struct health_evaluation *j, const struct prof_query *query,
 				 struct err *err)
 {
 	const struct ips_keys keys = read_keys(query);
@@ -350,7 +350,7 @@ static enum status evaluate_step(struct health_judgement *j, const struct prof_q
 }
 
 /* Columns after the keys: the loss, whether there was a validation, and its loss. */
-static enum status evaluate_epoch(struct health_judgement *j, const struct prof_query *query,
+static enum status evaluate_epoch(struct health_evaluation *j, const struct prof_query *query,
 				  struct err *err)
 {
 	const struct ips_keys keys = read_keys(query);
@@ -366,7 +366,7 @@ static enum status evaluate_epoch(struct health_judgement *j, const struct prof_
 }
 
 /* Copy hits of class imbalance: classes are not recorded, so they cannot be evaluated. */
-static enum status copy_class_hits(struct health_judgement *j, const struct prof_query *query,
+static enum status copy_class_hits(struct health_evaluation *j, const struct prof_query *query,
 				   struct err *err)
 {
 	const struct outfeed_health_rule *rule = &j->rules->rule[OUTFEED_HEALTH_class_imbalance];
@@ -387,7 +387,7 @@ static enum status copy_class_hits(struct health_judgement *j, const struct prof
 
 static const struct {
 	const char *sql;
-	enum status (*judge)(struct health_judgement *j, const struct prof_query *query,
+	enum status (*judge)(struct health_evaluation *j, const struct prof_query *query,
 			     struct err *err);
 } passes[] = {
 	{STATS_SQL, evaluate_row},
@@ -406,7 +406,7 @@ static const struct {
 	{"SELECT " KEYS "value, key FROM health WHERE rule = 'class_imbalance'", copy_class_hits},
 };
 
-static enum status run_pass(struct health_judgement *j, size_t pass, struct err *err)
+static enum status run_pass(struct health_evaluation *j, size_t pass, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, j->db, passes[pass].sql, err);
@@ -420,7 +420,7 @@ static enum status run_pass(struct health_judgement *j, size_t pass, struct err 
 	return status;
 }
 
-enum status report__health_judge(struct health_judgement *j, struct err *err)
+enum status report__health_evaluate(struct health_evaluation *j, struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -435,7 +435,7 @@ enum status report__health_judge(struct health_judgement *j, struct err *err)
 	return status;
 }
 
-void report__health_fini(struct health_judgement *j)
+void report__health_fini(struct health_evaluation *j)
 {
 	for (size_t i = 0; i < j->process_count; i++)
 		outfeed_health_free(j->processes[i]->health);
