@@ -1,5 +1,5 @@
 /*
- * Axes: their ends, round numbers on them, and whether they are linear or logarithmic.
+ * Axes: their ends, their ticks, and the choice between linear and logarithmic.
  *
  * Threading: none. Ownership: none.
  */
@@ -42,7 +42,7 @@ bool view_axis_finish(struct view_axis *axis)
 	return true;
 }
 
-/* Decades from 0 on both sides; the linear range counts as one. */
+/* Signed decades from 0; the linear range counts as one. */
 static double view_decades(const struct view_axis *axis, double value)
 {
 	const double size = fabs(value);
@@ -74,19 +74,19 @@ double view_axis_part(const struct view_axis *axis, double value)
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
 
-static bool view_is_whole(enum report_quantity quantity)
+static bool view_is_integral(enum report_quantity quantity)
 {
 	return quantity == REPORT_NUMBER || quantity == REPORT_COUNT || quantity == REPORT_NS ||
 	       quantity == REPORT_BYTES || quantity == REPORT_CYCLES;
 }
 
-/* The least round number that is not below @step. */
+/* The least round number that is at least @step. */
 static double view_round_step(double step, enum report_quantity quantity)
 {
 	static const double factors[] = {1, 2, 5, 10};
 	double power;
 
-	if (view_is_whole(quantity) && step < 1)
+	if (view_is_integral(quantity) && step < 1)
 		return 1;
 	if (quantity == REPORT_BYTES)
 		return exp2(ceil(log2(step)));
@@ -97,7 +97,7 @@ static double view_round_step(double step, enum report_quantity quantity)
 	return 10 * power;
 }
 
-static int view_powers(const struct view_axis *axis, int most, double *out)
+static int view_power_ticks(const struct view_axis *axis, int most, double *out)
 {
 	const double first = ceil(log10(axis->low) - 1e-9), last = floor(log10(axis->high) + 1e-9);
 	const double by = fmax(1, ceil((last - first + 1) / most));
@@ -108,8 +108,8 @@ static int view_powers(const struct view_axis *axis, int most, double *out)
 	return count;
 }
 
-/* The same on both sides of 0, which is one of them where it is on the axis. */
-static int view_powers_both(const struct view_axis *axis, int most, double *out)
+/* Powers of ten on both sides of 0; 0 itself is a tick if it is on the axis. */
+static int view_signed_power_ticks(const struct view_axis *axis, int most, double *out)
 {
 	const double least = log10(axis->linear) - 1;
 	const double first = ceil(view_decades(axis, axis->low) - 1e-9);
@@ -124,8 +124,9 @@ static int view_powers_both(const struct view_axis *axis, int most, double *out)
 	return count;
 }
 
-/* 1, 2 and 5 of each power: of what spans less than a hundred; 0: there are more than @most. */
-static int view_parts_of_powers(const struct view_axis *axis, int most, double *out)
+/* 1, 2 and 5 times each power of ten, for ranges below a factor of 100. Return 0 if they are more
+ * than @most. */
+static int view_subpower_ticks(const struct view_axis *axis, int most, double *out)
 {
 	static const double factors[] = {1, 2, 5};
 	int count = 0;
@@ -143,17 +144,17 @@ static int view_parts_of_powers(const struct view_axis *axis, int most, double *
 	return count;
 }
 
-/* 0: it is not logarithmic, or has too few such numbers. */
+/* Return 0 if the axis is linear or has fewer than two such ticks. */
 static int view_log_ticks(const struct view_axis *axis, int most, double *out)
 {
 	int count = 0;
 
 	if (axis->logarithmic && axis->linear > 0)
-		count = view_powers_both(axis, most, out);
+		count = view_signed_power_ticks(axis, most, out);
 	else if (axis->logarithmic && axis->low > 0)
-		count = view_powers(axis, most, out);
+		count = view_power_ticks(axis, most, out);
 	if (count < 2 && axis->logarithmic && axis->low > 0)
-		count = view_parts_of_powers(axis, most, out);
+		count = view_subpower_ticks(axis, most, out);
 	return count < 2 ? 0 : count;
 }
 
@@ -186,7 +187,7 @@ int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* 12.5 M: counts that are too long for the room beside an axis. */
+/* "12.5 M": shorten counts that are too long for the columns beside an axis. */
 static const char *view_short_count(double value, char out[FMT_SIZE])
 {
 	static const char units[] = {'M', 'G', 'T', 'P'};
@@ -207,7 +208,7 @@ static const char *view_short_count(double value, char out[FMT_SIZE])
 #define DIGITS_MOST  15
 #define TICKS_LIKELY 10
 
-/* Digits that tell the ticks apart: numbers that differ late have more. */
+/* Significant digits needed to distinguish the ticks. */
 static int view_tick_digits(const struct view_axis *axis)
 {
 	const double size = fmax(fabs(axis->low), fabs(axis->high));
@@ -244,9 +245,9 @@ const char *view_axis_text(const struct view_axis *axis, double value, char out[
 
 /* ---- linear or logarithmic ------------------------------------------------------------------- */
 
-#define WIDE      6   /* decades */
-#define WIDE_BOTH 3   /* the same from the geometric mean */
-#define DEVIATION 1.5 /* standard deviations below that mean: what is less is linear */
+#define WIDE      6   /* decades between least and greatest */
+#define WIDE_BOTH 3   /* decades between geometric mean and greatest */
+#define DEVIATION 1.5 /* standard deviations below the mean logarithm: smaller values are linear */
 #define ROWS      8
 
 void view_spread_include(struct view_spread *spread, const double *values, int64_t count)
@@ -269,29 +270,29 @@ void view_spread_include(struct view_spread *spread, const double *values, int64
 	}
 }
 
-static double view_mean(const struct view_spread *spread)
+static double view_log_mean(const struct view_spread *spread)
 {
 	return spread->sum / (double)spread->count;
 }
 
-/* Would a linear axis show little but the greatest? Numbers on one side of 0: they span more than 6
- * decades. On both sides, where some are always near to 0: the greatest is 3 decades above their
- * geometric mean. */
+/* Return true if a linear axis would show little but the greatest values. Values on one side of 0
+ * are wide if they span more than 6 decades. Values on both sides always include some near 0, so
+ * they are wide if the greatest is more than 3 decades above the geometric mean. */
 static bool view_spread_is_wide(const struct view_spread *spread)
 {
 	if (spread->count == 0)
 		return false;
 	if (spread->above && spread->below)
-		return log10(spread->greatest) - view_mean(spread) > WIDE_BOTH;
+		return log10(spread->greatest) - view_log_mean(spread) > WIDE_BOTH;
 	return log10(spread->greatest) - log10(spread->least) > WIDE;
 }
 
-/* The power of ten up to which an axis is linear: of the least number. On one side of 0 there are
- * but zeros below it, which so have a row of their own in a plot of ROWS and more. On both sides
- * what is far below most numbers makes no decades of its own. */
-static double view_linear(const struct view_spread *spread)
+/* The power of ten up to which the axis is linear, from the least magnitude. On one side of 0
+ * only zeros lie below it; the range is chosen so that they get a row of their own in a plot of
+ * ROWS rows or more. On both sides, values far below most others add no decades. */
+static double view_linear_limit(const struct view_spread *spread)
 {
-	const double least = floor(log10(spread->least)), mean = view_mean(spread);
+	const double least = floor(log10(spread->least)), mean = view_log_mean(spread);
 	const double variance = spread->squares / (double)spread->count - mean * mean;
 
 	if (!spread->above || !spread->below)
@@ -309,7 +310,7 @@ void view_axis_scale(struct view_axis *axis, const struct view_spread *spread,
 		(scale == VIEW_SCALE_BY_SPREAD ? wide : scale == VIEW_SCALE_LOGARITHMIC);
 	if (!axis->logarithmic)
 		return;
-	axis->linear = spread->zero || spread->below ? view_linear(spread) : 0;
+	axis->linear = spread->zero || spread->below ? view_linear_limit(spread) : 0;
 	axis->title = "log";
 }
 

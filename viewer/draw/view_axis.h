@@ -1,7 +1,7 @@
 /*
- * Axes: from numbers to a part of a length, round numbers to mark, and how they are written.
+ * Axes: map values to fractions of a length, choose round tick values, and format them.
  *
- * Used by charts for x and y and by heat maps for the colour. Pure functions.
+ * Charts use them for x and y, heat maps for the colour scale. Pure functions.
  */
 #ifndef VIEW_AXIS_H
 #define VIEW_AXIS_H
@@ -16,81 +16,82 @@
 
 struct view_axis {
 	double low, high;
-	bool logarithmic; /* numbers of 0 and less stand at the low end, but where there is: */
-	double linear;    /* a power of ten: on both sides of 0 logarithmic, linear up to that */
+	bool logarithmic; /* values <= 0 map to the low end, unless linear > 0: */
+	double linear; /* a power of ten; logarithmic on both sides of 0, linear within +-linear */
 	enum report_quantity quantity;
 	const char *title; /* "step"; NULL: none */
 };
 
-/* To find the ends: begin, include all numbers (those that are finite count), finish:
- * equal ends are moved apart. False: there was none; the axis goes from 0 to 1. */
+/* Find the ends: begin, include all values (non-finite ones are ignored), finish. Equal ends are
+ * moved apart. view_axis_finish() returns false if there was no value; the axis then spans 0 to 1
+ * (logarithmic: 1 to 10). */
 void view_axis_begin(struct view_axis *axis);
 void view_axis_include(struct view_axis *axis, const double *values, int64_t count);
 bool view_axis_finish(struct view_axis *axis);
 
-/* Where @value is: 0 .. 1; beyond the ends it is at the end; NaN stays. */
+/* Position of @value as a fraction 0 .. 1, clamped to the ends. NaN stays NaN. */
 double view_axis_part(const struct view_axis *axis, double value);
 
-/* At most @most (2 .. VIEW_AXIS_TICKS) round numbers from low to high, rising; bytes are round in
- * units of 1,024. Returns how many: 0 where none lies between. */
+/* Write at most @most (2 .. VIEW_AXIS_TICKS) round values between low and high, ascending. Bytes
+ * are round in units of 1,024. Return their number: 0 if there is none in the range. */
 int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS_TICKS]);
 
 const char *view_axis_text(const struct view_axis *axis, double value, char out[FMT_SIZE]);
 
 /*
- * Linear or logarithmic: what an axis is made, by what is chosen or by how far its numbers spread.
+ * Choose between a linear and a logarithmic axis, by the user's choice or by the spread of values.
  *
- * A logarithmic axis of numbers above 0 alone is just that. Where there are others it is
- * logarithmic on both sides of 0, and linear between them, so that all numbers have a place.
+ * If all values are positive, a logarithmic axis is plain. Otherwise it is logarithmic on both
+ * sides of 0 and linear in between, so that every value has a position.
  *
  * Pure functions.
  */
 
 #define VIEW_SCALE_TEXT 64
 
-/* The magnitudes of numbers; zeroed: of none. */
+/* Statistics of absolute values; zero-initialised: no values. */
 struct view_spread {
-	double least, greatest; /* without 0 */
+	double least, greatest; /* nonzero values only */
 	double sum, squares;    /* of their decimal logarithms */
 	int64_t count;
-	bool above, zero, below; /* are there numbers above 0, ...? */
+	bool above, zero, below; /* values > 0, == 0, < 0 exist */
 };
 
-/* What is chosen. */
+/* The user's choice. */
 enum view_scale {
 	VIEW_SCALE_BY_SPREAD,
 	VIEW_SCALE_LINEAR,
 	VIEW_SCALE_LOGARITHMIC
 };
 
-/* Numbers that are finite count. */
+/* Non-finite values are ignored. */
 void view_spread_include(struct view_spread *spread, const double *values, int64_t count);
 
-/* Make an axis that has taken its numbers what is chosen; before it is settled. What is logarithmic
- * has the title "log". */
+/* Make the axis linear or logarithmic as @scale and @spread require. Call this after
+ * view_axis_include() and before view_axis_finish(). A logarithmic axis gets the title "log". */
 void view_axis_scale(struct view_axis *axis, const struct view_spread *spread,
 		     enum view_scale scale);
 
-/* Choose the other one than @axis is: nothing where the spread says so anyway. Returns what to tell
- * the user. */
+/* Switch @scale to the opposite of what @axis is; use VIEW_SCALE_BY_SPREAD if the spread leads to
+ * that anyway. Return the message for the user. */
 const char *view_scale_turn(enum view_scale *scale, const struct view_axis *axis,
 			    const struct view_spread *spread);
 
-/* ", log axis", ", log axis, linear up to 0.001"; of a linear axis "". */
+/* ", log axis" or ", log axis, linear up to 0.001"; "" for a linear axis. */
 const char *view_scale_text(const struct view_axis *axis, char out[VIEW_SCALE_TEXT]);
 
 /*
- * Sharing out many things among few cells, and few among many.
+ * Distribute items over cells, whichever are more.
  */
 
-/* @count * @at / @cells, of any count. */
+/* @count * @at / @cells without overflow. */
 static inline int64_t view_share_begin(int64_t count, int cells, int at)
 {
 	return count / cells * at + count % cells * at / cells;
 }
 
-/* The things @from .. @to - 1 of @count that fall on cell @at of @cells: at least one, and each on
- * one cell at least. */
+/* The items @from .. @to - 1 of @count that belong to cell @at of @cells. Every cell has at least
+ * one item and every item at least one cell. */
 static inline void view_share(int64_t count, int cells, int at, int64_t *from, int64_t *to)
 {
 	*from = view_share_begin(count, cells, at);
@@ -99,10 +100,10 @@ static inline void view_share(int64_t count, int cells, int at, int64_t *from, i
 		*to = *from + 1;
 }
 
-/* The first cell of @cells that thing @index of @count falls on. */
+/* The first of @cells cells that item @index of @count belongs to. */
 static inline int view_share_cell(int64_t count, int cells, int64_t index)
 {
-	/* The least cell whose share ends beyond the thing; of very many, about that. */
+	/* The least cell whose share ends beyond the item; approximate for very large counts. */
 	if (count > INT64_MAX / cells)
 		return (int)(index / (count / cells + 1));
 	return count >= cells ? (int)(((index + 1) * cells - 1) / count)

@@ -1,7 +1,7 @@
 /*
  * Blocks of lines.
  *
- * Threading: one thread. Ownership: texts are the arena's, arrays of lines the blocks' own.
+ * Threading: one thread. Ownership: the arena owns texts, each block its array of lines.
  */
 #include "viewer/draw/view_blocks.h"
 
@@ -19,11 +19,11 @@
 #define NAME_LEAST  16
 #define TWO_FROM    98
 #define LINE_SIZE   512
-#define VALUE_LEFT  25 /* columns kept for a bar's value */
-#define NOTE_UNTIL  98 /* columns of a line with a note: farther off it belongs to nothing */
-#define FOLD_INDENT 4  /* of what goes on from the line above */
+#define VALUE_LEFT  25 /* columns reserved for a bar's value */
+#define NOTE_UNTIL  98 /* most columns of a line with a note: beyond, it seems unrelated */
+#define FOLD_INDENT 4  /* of continuation lines */
 #define FOLD_LEAST  8
-#define NOTE_FROM   36 /* columns of value and note; in fewer the note is left out */
+#define NOTE_FROM   36 /* columns of value and note; with fewer the note is omitted */
 
 void view_blocks_clear(struct view_blocks *blocks)
 {
@@ -44,7 +44,7 @@ void view_blocks_fini(struct view_blocks *blocks)
 	memset(blocks, 0, sizeof(*blocks));
 }
 
-/* Of a narrow block two fifths are left to values, whatever its names would like. */
+/* Names get at most three fifths of a narrow block; the rest is for values. */
 static int blocks_name_width(const struct view_block *block)
 {
 	return min(block->name_width, max(block->place.width * 3 / 5, NAME_LEAST));
@@ -141,7 +141,7 @@ void view_blocks_link(struct view_blocks *blocks, int link)
 		block->lines[block->count - 1].link = link;
 }
 
-/* The line @at, counted through all blocks, and the row of the page that it is in; NULL: none. */
+/* Find line @at, counted through all blocks, and its row on the page. NULL: none. */
 static const struct view_line *view_blocks_line(const struct view_blocks *blocks, int at, int *row)
 {
 	for (int b = 0; b < blocks->count && at >= 0; b++) {
@@ -167,7 +167,7 @@ int view_blocks_linked(const struct view_blocks *blocks)
 
 bool view_blocks_click(struct view_blocks *blocks, int x, int y)
 {
-	int before = 0; /* lines of the blocks before */
+	int before = 0; /* lines of the previous blocks */
 
 	for (int b = 0; b < blocks->count; b++) {
 		const struct view_block *block = &blocks->block[b];
@@ -185,29 +185,29 @@ bool view_blocks_click(struct view_blocks *blocks, int x, int y)
 	return false;
 }
 
-/* Blocks above the columns: none where there is one column anyway. */
-static int view_heads(const struct view_blocks *blocks, int two_from, int width)
+/* Number of blocks above the columns: 0 if there is only one column. */
+static int view_head_count(const struct view_blocks *blocks, int two_from, int width)
 {
 	return width < two_from ? 0 : blocks->heads < blocks->count ? blocks->heads : blocks->count;
 }
 
-static int view_two_from(const struct view_blocks *blocks)
+static int view_two_column_width(const struct view_blocks *blocks)
 {
 	return blocks->two_from ? blocks->two_from : TWO_FROM;
 }
 
 int view_blocks_line_width(const struct view_blocks *blocks, bool head, int width)
 {
-	static const int many[] = {1, 1, 1}; /* as many as there may be columns */
+	static const int many[] = {1, 1, 1}; /* one block for each possible column */
 	struct view_rect places[ARRAY_LEN(many)];
 
 	if (head)
 		return width - 3;
-	view_blocks_layout(width - 2, view_two_from(blocks), many, ARRAY_LEN(many), places);
+	view_blocks_layout(width - 2, view_two_column_width(blocks), many, ARRAY_LEN(many), places);
 	return places[0].width - 1;
 }
 
-/* The value of @line in as many lines of @block as its column needs. */
+/* Wrap @line into as many lines of @block as its column needs. */
 static bool view_fold_line(struct view_blocks *blocks, struct view_block *block,
 			   struct view_line line)
 {
@@ -236,7 +236,7 @@ static bool view_fold_line(struct view_blocks *blocks, struct view_block *block,
 	}
 }
 
-/* Are there more lines now? */
+/* Wrap the lines of @block. Return true if it has more lines now. */
 static bool view_fold_block(struct view_blocks *blocks, struct view_block *block)
 {
 	struct view_block folded = *block;
@@ -265,10 +265,10 @@ static bool view_fold(struct view_blocks *blocks)
 	return more;
 }
 
-static void view_place_blocks(struct view_blocks *blocks, int width)
+static void view_position_blocks(struct view_blocks *blocks, int width)
 {
-	const int two_from = view_two_from(blocks);
-	const int heads = view_heads(blocks, two_from, width - 2);
+	const int two_from = view_two_column_width(blocks);
+	const int heads = view_head_count(blocks, two_from, width - 2);
 	const int ends[] = {blocks->later > heads ? min(blocks->later, blocks->count) : heads,
 			    blocks->count};
 	int heights[VIEW_BLOCKS_MOST], top = 0, first = heads;
@@ -300,11 +300,10 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 {
 	if (blocks->failed)
 		return err_nomem(err);
-	/*
-	 * What is folded may leave other columns, which may be narrower; lines only become shorter.
-	 */
+	/* Wrapping may change the columns and make them narrower. This ends: lines only get
+	 * shorter. */
 	do
-		view_place_blocks(blocks, width);
+		view_position_blocks(blocks, width);
 	while (view_fold(blocks));
 	if (blocks->failed)
 		return err_nomem(err);
@@ -399,7 +398,7 @@ static void view_blocks_show(struct view_blocks *blocks, int height)
 		view_blocks_scroll(blocks, height, row - height / 2);
 }
 
-/* To the next line with a link; where there is none, a row on. */
+/* Move to the next line with a link; if there is none, scroll by one row. */
 static void view_blocks_step(struct view_blocks *blocks, int height, int by)
 {
 	const struct view_line *line;

@@ -1,5 +1,5 @@
 /*
- * Cells in memory, and the only way text gets into them.
+ * Cells in memory, and the only functions that write text into them.
  *
  * Threading: one thread per canvas. Ownership: the canvas owns its cells.
  */
@@ -248,7 +248,7 @@ int view_text_width(const char *text)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* A wide character in cells that show it, or '?' twice where there is ASCII only. */
+/* Draw a wide character if both cells are inside the pane; in ASCII, two '?'. */
 static void view_put_wide(struct view_pane *pane, int x, int y, enum view_style style,
 			  uint32_t character)
 {
@@ -263,8 +263,8 @@ static void view_put_wide(struct view_pane *pane, int x, int y, enum view_style 
 		*right = (struct view_cell){.character = 0, .style = (uint16_t)style};
 }
 
-static int text_put(struct view_pane *pane, int x, int y, int width, bool cut,
-		    enum view_style style, const char *text)
+static int view_draw_text(struct view_pane *pane, int x, int y, int width, bool cut,
+			  enum view_style style, const char *text)
 {
 	const int room = cut ? width - 1 : width;
 	uint32_t character;
@@ -290,13 +290,15 @@ static int text_put(struct view_pane *pane, int x, int y, int width, bool cut,
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		  const char *text)
 {
-	return text_put(pane, x, y, width, width > 1 && view_text_width(text) > width, style, text);
+	return view_draw_text(pane, x, y, width, width > 1 && view_text_width(text) > width, style,
+			      text);
 }
 
 int view_text_label(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		    const char *text)
 {
-	return text_put(pane, x, y, width, width > 4 && view_text_width(text) > width, style, text);
+	return view_draw_text(pane, x, y, width, width > 4 && view_text_width(text) > width, style,
+			      text);
 }
 
 const char *view_text_tail(const char *text, int width)
@@ -356,7 +358,7 @@ int view_text_folded(struct view_pane *pane, struct view_rect area, enum view_st
 		const size_t length = view_text_fold(text, width);
 		const bool last = rows + 1 == area.height;
 
-		/* What is left over in the last row ends in an ellipsis. */
+		/* Give the last row all remaining text, so that it ends in an ellipsis. */
 		str_copy(line, last || length + 1 > sizeof(line) ? sizeof(line) : length + 1, text);
 		if (pane)
 			view_text_cut(pane, area.x, area.y + rows, width, style, line);

@@ -1,11 +1,11 @@
 /*
- * Off-screen cells that screens draw into: one file flushes them to the terminal, another prints
+ * Off-screen cells that screens draw into. One file flushes them to the terminal, another prints
  * them as text.
  *
- * A cell is a character and a style; styles are roles ("title", "forward"), and only the terminal
- * knows colours. Text is sanitised here: control characters, bad UTF-8 and characters that take no
- * room become '?' or nothing, so no name in a database can reach the terminal as a command. Drawing
- * never allocates and never leaves its pane. Not thread safe.
+ * A cell is a character and a style. A style is a role ("title", "forward"); only the terminal
+ * backend knows colours. Text is sanitised here: control characters and invalid UTF-8 become '?',
+ * zero-width characters are dropped, so no name in a database can reach the terminal as an escape
+ * sequence. Drawing never allocates and never writes outside its pane. Not thread safe.
  */
 #ifndef VIEW_CANVAS_H
 #define VIEW_CANVAS_H
@@ -17,7 +17,7 @@
 #include "common/err.h"
 #include "viewer/draw/view_style.h"
 
-/* X(name, with Unicode, in ASCII). */
+/* X(name, Unicode character, ASCII character). */
 #define VIEW_GLYPH_MAP(X)                                                                          \
 	X(HORIZONTAL, 0x2500, '-')                                                                 \
 	X(VERTICAL, 0x2502, '|')                                                                   \
@@ -85,31 +85,32 @@ struct view_cell {
 
 struct view_canvas {
 	int width, height;
-	bool ascii;  /* no character beyond 126 */
-	bool plain;  /* styles will be lost: text, so that fills must carry the meaning */
-	int colours; /* what the styles will have: 256, 16, 8, or 0 where they have none */
+	bool ascii;  /* use no character above 126 */
+	bool plain;  /* text output: styles are lost, so fill characters must carry the meaning */
+	int colours; /* of the terminal: 256, 16, 8, or 0 for none */
 	struct view_cell *cells;
 	size_t capacity; /* cells */
 };
 
-/* Do glyphs have to tell what colours tell elsewhere? */
+/* Return true if characters must distinguish what colours normally distinguish. */
 static inline bool view_colourless(const struct view_canvas *canvas)
 {
 	return canvas->plain || canvas->colours < 8;
 }
 
-/* The part of a canvas that one drawer may touch; coordinates below are relative to it. */
+/* The part of a canvas that one drawing function may write. Coordinates are relative to it. */
 struct view_pane {
 	struct view_canvas *canvas;
 	struct view_rect rect;
 };
 
-/* Make the canvas (zeroed at first) @width x @height and clear it. On failure it is unchanged. */
+/* Resize the canvas (zeroed before first use) to @width x @height and clear it. On failure it is
+ * unchanged. */
 enum status view_canvas_resize(struct view_canvas *canvas, int width, int height, struct err *err);
 void view_canvas_clear(struct view_canvas *canvas);
 void view_canvas_fini(struct view_canvas *canvas); /* accepts a zeroed canvas */
 
-/* The text of rows @from .. @to - 1, blanks at their ends cut. */
+/* Write the text of rows @from .. @to - 1 without trailing blanks. */
 enum status view_canvas_print(const struct view_canvas *canvas, int from, int to, FILE *out,
 			      struct err *err);
 
@@ -120,64 +121,67 @@ struct view_pane view_pane_sub(const struct view_pane *pane, struct view_rect re
 
 void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint32_t character);
 void view_restyle(struct view_pane *pane, int x, int y, enum view_style style);
-/* What fills areas and draws curves of @style, where colours do not. */
+/* The character for areas and curves of @style if there are no colours. */
 uint32_t view_fill_char(const struct view_canvas *canvas, enum view_style style);
 void view_glyphs(struct view_pane *pane, int x, int y, enum view_style style, enum view_glyph glyph,
 		 int count);
 uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph);
 void view_fill(struct view_pane *pane, int x, int y, int count, enum view_style style);
 
-/* Draw @text (UTF-8, NULL draws nothing) in at most @width columns; what does not fit ends in an
- * ellipsis. Returns the columns used. */
+/* Draw @text (UTF-8; NULL draws nothing) in at most @width columns. Text that does not fit ends in
+ * an ellipsis. Return the columns used. */
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		  const char *text);
-/* The same in a bar, where the beginning alone says more in four columns and less. */
+/* The same for a label in a bar: in four columns or fewer, cut without an ellipsis. */
 int view_text_label(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		    const char *text);
 int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text);
-/* The same, but what does not fit loses its middle: two thirds of the columns are for the end. */
+/* The same, but cut text that does not fit in its middle: two thirds of the columns show its
+ * end. */
 int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		     const char *text);
-/* The last part of @text that takes at most @width columns. */
+/* Return the longest suffix of @text that fits in @width columns. */
 const char *view_text_tail(const char *text, int width);
-/* Bytes of @text, up to its end or a new line, that fill at most @width columns: whole words where
- * one fits at all. */
+/* Return the bytes of @text, up to its end or a newline, that fit in @width columns. Break between
+ * words unless the first word alone is too long. */
 size_t view_text_fold(const char *text, int width);
-/* @text in the rows of @area; only where it has more of it is it cut. Returns the rows used; @pane
- * NULL: draws nothing. */
+/* Wrap @text into the rows of @area; cut it only if it needs more rows. Return the rows used. @pane
+ * may be NULL: draw nothing. */
 int view_text_folded(struct view_pane *pane, struct view_rect area, enum view_style style,
 		     const char *text);
-/* A screen with nothing on it: what there is none of, and why, or what would record it; @elsewhere,
- * where not NULL, is why in a recording that is not ipu-train's. Three rows. */
+/* Draw the message of an empty screen: @what is missing, and @why or what would record it. If not
+ * NULL, @elsewhere replaces @why (for recordings not made by ipu-train). Three rows. */
 #define VIEW_NOTHING_ROWS 3
 void view_nothing(struct view_pane *pane, const char *what, const char *why, const char *elsewhere);
 int view_textf(struct view_pane *pane, int x, int y, enum view_style style, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-/* The last @width columns, right-aligned in them. */
+/* Draw @text right-aligned in the @width columns from @x on. */
 void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		     const char *text);
 int view_text_width(const char *text); /* columns that view_text() would use */
 
 uint32_t view_char_at(const struct view_pane *pane, int x, int y); /* ' ' outside */
 
-/* A cell filled to @fraction (0 .. 1) from below; 0 is a blank, anything above shows. */
+/* The character of a cell filled from below to @fraction (0 .. 1). 0 is blank; any positive
+ * fraction is visible. */
 uint32_t view_level_char(const struct view_canvas *canvas, double fraction);
 
-int view_encode(uint32_t character, char out[5]); /* bytes of UTF-8; 0-terminated */
+/* Encode @character as 0-terminated UTF-8. Return its bytes. */
+int view_encode(uint32_t character, char out[5]);
 
 /*
- * A canvas as a picture: SVG with the theme's colours, for documents and tickets.
+ * A canvas as an SVG picture with the theme's colours, for documents and tickets.
  *
- * Cells are a grid of VIEW_SVG_CELL_WIDTH x VIEW_SVG_CELL_HEIGHT; blocks and braille are drawn as
- * shapes, so that they meet whatever the font; texts are text, escaped, and stretched to the grid.
- * The same canvas makes the same bytes.
+ * Cells form a grid of VIEW_SVG_CELL_WIDTH x VIEW_SVG_CELL_HEIGHT. Block and braille characters are
+ * drawn as shapes, so they join seamlessly in any font. Text stays text, escaped and stretched to
+ * the grid. The same canvas produces the same bytes.
  */
 
 #define VIEW_SVG_CELL_WIDTH  8  /* px */
 #define VIEW_SVG_CELL_HEIGHT 16 /* px */
 
-/* Rows @from .. @to - 1 of @canvas; @title (UTF-8, NULL: none) is its accessible name. ST_IO: the
- * output was refused. */
+/* Write rows @from .. @to - 1 of @canvas. @title (UTF-8, NULL: none) is the accessible name. Return
+ * ST_IO if writing fails. */
 enum status view_svg_write(const struct view_canvas *canvas, int from, int to,
 			   enum view_theme theme, const char *title, FILE *out, struct err *err);
 

@@ -1,5 +1,5 @@
 /*
- * Charts in character cells: axes, curves, and what is filled.
+ * Charts in character cells: axes, curves, and filled areas.
  *
  * Threading: one thread per canvas. Ownership: none.
  */
@@ -13,24 +13,14 @@
 
 /* ---- axes around a plot ---------------------------------------------------------------------- */
 
-#define ROWS_EACH 3  /* rows of the plot that a number of the scale gets */
-#define TWO_ROWS  9  /* charts as high as that have numbers under the axis, not in it */
-#define TITLE     9  /* columns of a title below the scale that it is widened for */
-#define NUMBER    20 /* columns of a number at the most: "-1.23456789012e-100" */
-
-static int view_less(int a, int b)
-{
-	return min(a, b);
-}
-
-static int view_most(int a, int b)
-{
-	return max(a, b);
-}
+#define ROWS_EACH 3  /* rows of the plot per number of the scale */
+#define TWO_ROWS  9  /* least height of a chart with numbers below the axis line, not in it */
+#define TITLE     9  /* columns to which the scale is widened at most for the x axis's title */
+#define NUMBER    20 /* most columns of a number: "-1.23456789012e-100" */
 
 static int view_scale_ticks(const struct view_axis *y, int rows, double out[VIEW_AXIS_TICKS])
 {
-	return rows < 2 ? 0 : view_axis_ticks(y, view_most(rows / ROWS_EACH + 1, 2), out);
+	return rows < 2 ? 0 : view_axis_ticks(y, max(rows / ROWS_EACH + 1, 2), out);
 }
 
 int view_chart_scale_width(const struct view_axis *y, int height)
@@ -45,9 +35,9 @@ int view_chart_scale_width(const struct view_axis *y, int height)
 		count = 2;
 	}
 	for (int i = 0; i < count; i++)
-		width = view_most(width, view_text_width(view_axis_text(y, ticks[i], text)));
-	width = view_less(width, NUMBER);
-	return y->title ? view_most(width, view_text_width(y->title)) : width;
+		width = max(width, view_text_width(view_axis_text(y, ticks[i], text)));
+	width = min(width, NUMBER);
+	return y->title ? max(width, view_text_width(y->title)) : width;
 }
 
 struct view_chart_layout view_chart_areas(int width, int height, int scale, bool axis)
@@ -57,7 +47,7 @@ struct view_chart_layout view_chart_areas(int width, int height, int scale, bool
 
 	if (axis)
 		rows = height >= TWO_ROWS ? 2 : height >= 3 ? 1 : 0;
-	/* Two columns more: a gap and the line. */
+	/* Two more columns: a gap and the line. */
 	scale = scale > 0 && width >= 3 * (scale + 2) ? scale + 2 : 0;
 	out.plot = (struct view_rect){scale, 0, width - scale, height - rows};
 	if (scale)
@@ -79,7 +69,7 @@ static void view_scale_number(struct view_pane *pane, const struct view_axis *y,
 	view_glyphs(pane, line, row, VIEW_DIM, VIEW_GLYPH_TEE, 1);
 }
 
-/* In the first row from the top that has no number. */
+/* Draw the title in the topmost row that has no number. */
 static void view_scale_title(struct view_pane *pane, const char *title)
 {
 	const int line = pane->rect.width - 1;
@@ -108,7 +98,7 @@ static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
 		view_scale_number(pane, y, ticks[i],
 				  (int)lrint((1 - view_axis_part(y, ticks[i])) * (rows * 4 - 1)) /
 					  4);
-	/* One round number tells no scale. */
+	/* A single round number does not define a scale: show both ends. */
 	if (count < 2) {
 		view_scale_number(pane, y, y->low, rows - 1);
 		view_scale_number(pane, y, y->high, 0);
@@ -124,24 +114,23 @@ static int view_axis_number_width(const struct view_axis *x)
 	char text[FMT_SIZE];
 	const int low = view_text_width(view_axis_text(x, x->low, text));
 
-	return view_most(low, view_text_width(view_axis_text(x, x->high, text)));
+	return max(low, view_text_width(view_axis_text(x, x->high, text)));
 }
 
-/* @pane: the axis's rows, @left columns of it before the plot. */
+/* @pane holds the axis's rows; the plot begins at column @left. */
 static void view_draw_ticks(struct view_pane *pane, const struct view_axis *x, int left)
 {
 	const int columns = pane->rect.width - left, row = pane->rect.height - 1;
 	const int each = view_axis_number_width(x) + 4;
 	double ticks[VIEW_AXIS_TICKS];
-	const int count = view_axis_ticks(x, view_most(columns / each, 2), ticks);
+	const int count = view_axis_ticks(x, max(columns / each, 2), ticks);
 	int used = left;
 
 	for (int i = 0; i < count; i++) {
 		const int at = left + (int)lrint(view_axis_part(x, ticks[i]) * (columns - 1));
 		char text[FMT_SIZE];
 		const int width = view_text_width(view_axis_text(x, ticks[i], text));
-		const int from =
-			view_most(left, view_less(at - width / 2, pane->rect.width - width));
+		const int from = max(left, min(at - width / 2, pane->rect.width - width));
 
 		if (row > 0)
 			view_glyphs(pane, at, 0, VIEW_DIM, VIEW_GLYPH_TICK, 1);
@@ -157,21 +146,19 @@ static void view_draw_ticks(struct view_pane *pane, const struct view_axis *x, i
 	}
 }
 
-/*
- * As many of the last words of @title as @width holds, one at least: "update" of "weight update".
- */
-static const char *view_title_within(const char *title, int width)
+/* The most last words of @title that fit in @width, at least one: "update" of "weight update". */
+static const char *view_title_suffix(const char *title, int width)
 {
 	while (view_text_width(title) > width && strchr(title, ' '))
 		title = strchr(title, ' ') + 1;
 	return title;
 }
 
-/* Columns that the scale is to have for the title; 0: there is no room for more than it has. */
+/* Columns to which the scale is widened for the title; 0 if the pane is too narrow. */
 static int view_title_width(const struct view_pane *pane, const char *title)
 {
-	const int width = view_text_width(view_title_within(title, 0));
-	const int columns = view_less(width, TITLE);
+	const int width = view_text_width(view_title_suffix(title, 0));
+	const int columns = min(width, TITLE);
 
 	return view_chart_areas(pane->rect.width, pane->rect.height, columns, true).scale.width > 0
 		       ? columns
@@ -186,7 +173,7 @@ static void chart_draw_axis(struct view_pane *pane, const struct view_axis *x, i
 	view_draw_ticks(pane, x, left);
 	if (x->title && left > 2)
 		view_text_right(pane, 0, pane->rect.height - 1, left - 2, VIEW_DIM,
-				view_title_within(x->title, left - 2));
+				view_title_suffix(x->title, left - 2));
 }
 
 struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis *x,
@@ -199,7 +186,7 @@ struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis 
 	if (y)
 		columns = scale > 0 ? scale : view_chart_scale_width(y, pane->rect.height);
 	if (y && x && x->title && scale <= 0)
-		columns = view_most(columns, view_title_width(pane, x->title));
+		columns = max(columns, view_title_width(pane, x->title));
 	areas = view_chart_areas(pane->rect.width, pane->rect.height, columns, x != NULL);
 	if (areas.scale.height > 0) {
 		part = view_pane_sub(pane, areas.scale);
@@ -216,7 +203,7 @@ struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis 
 
 #define BRAILLE 0x2800u
 
-/* The bit of a dot by row and column of its cell, as Unicode orders them. */
+/* The bit of each dot by row and column of its cell, in Unicode's order. */
 static const uint8_t view_dots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
 bool view_chart_range(const struct view_chart_point *points, int count, double *low, double *high)
@@ -258,7 +245,7 @@ void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view
 	for (int at = 0; at < width && count > 0; at++) {
 		double sum = 0, level;
 		int64_t from, to;
-		int taken = 0;
+		int finite = 0;
 		bool bad = false;
 
 		view_share(count, width, at, &from, &to);
@@ -266,14 +253,14 @@ void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view
 			bad = bad || points[i].bad;
 			if (isfinite(points[i].value)) {
 				sum += points[i].value;
-				taken++;
+				finite++;
 			}
 		}
-		if (taken == 0) {
+		if (finite == 0) {
 			view_put(pane, x + at, y, bad ? VIEW_BAD : VIEW_DIM, bad ? '!' : ' ');
 			continue;
 		}
-		level = high > low ? (sum / taken - low) / (high - low) : 0.4;
+		level = high > low ? (sum / finite - low) / (high - low) : 0.4;
 		view_put(pane, x + at, y, bad ? VIEW_BAD : style,
 			 view_level_char(pane->canvas, fmax(level, 0.01)));
 	}
@@ -281,13 +268,13 @@ void view_chart_spark(struct view_pane *pane, int x, int y, int width, enum view
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Points come from left to right; those of one column of dots are drawn together. */
+/* Points arrive from left to right. Those that share a column of dots are drawn together. */
 struct view_pen {
 	struct view_pane *pane;
 	enum view_style style;
-	uint32_t mark;                /* for whole cells; 0: dots */
-	int x, first, last, low, top; /* the column at hand; x -1: none. Rows of dots */
-	int last_x, last_y;           /* where the column before ended; x -1: a hole */
+	uint32_t mark;                /* for whole cells; 0: braille dots */
+	int x, first, last, low, top; /* the pending column; x -1: none. Rows of dots */
+	int last_x, last_y;           /* end of the previous column; x -1: a gap */
 };
 
 static struct view_pen view_pen_begin(struct view_pane *pane, enum view_style style)
@@ -301,7 +288,7 @@ static struct view_pen view_pen_begin(struct view_pane *pane, enum view_style st
 		.pane = pane, .style = style, .mark = dots ? 0 : fill, .x = -1, .last_x = -1};
 }
 
-static void view_dot(const struct view_pen *pen, int x, int y)
+static void view_draw_dot(const struct view_pen *pen, int x, int y)
 {
 	const int column = x / 2, row = y / 4;
 	uint32_t character;
@@ -316,13 +303,13 @@ static void view_dot(const struct view_pen *pen, int x, int y)
 	view_put(pen->pane, column, row, pen->style, character | view_dots[y % 4][x % 2]);
 }
 
-static void view_column(const struct view_pen *pen, int x, int from, int to)
+static void view_draw_dot_column(const struct view_pen *pen, int x, int from, int to)
 {
 	for (int y = min(from, to); y <= max(to, from); y++)
-		view_dot(pen, x, y);
+		view_draw_dot(pen, x, y);
 }
 
-/* Draw the column at hand and the way to it. */
+/* Draw the pending column and the line that leads to it. */
 static void view_pen_flush(struct view_pen *pen)
 {
 	int before = pen->last_y;
@@ -333,10 +320,10 @@ static void view_pen_flush(struct view_pen *pen)
 		const int y = pen->last_y + (int)((int64_t)(pen->first - pen->last_y) *
 						  (x - pen->last_x) / (pen->x - pen->last_x));
 
-		view_column(pen, x, before, y);
+		view_draw_dot_column(pen, x, before, y);
 		before = y;
 	}
-	view_column(pen, pen->x, pen->low, pen->top);
+	view_draw_dot_column(pen, pen->x, pen->low, pen->top);
 	pen->last_x = pen->x;
 	pen->last_y = pen->last;
 	pen->x = -1;
@@ -348,7 +335,7 @@ static void view_pen_lift(struct view_pen *pen)
 	pen->last_x = -1;
 }
 
-/* @low, @top: the rows between which the point stretches. */
+/* @low, @top: rows between which the point extends. */
 static void view_pen_point(struct view_pen *pen, int x, int y, int low, int top)
 {
 	if (x != pen->x) {
@@ -363,20 +350,20 @@ static void view_pen_point(struct view_pen *pen, int x, int y, int low, int top)
 	pen->top = min(y, pen->top);
 }
 
-static int view_height(const struct view_axis *axis, double value, int dots)
+static int view_dot_row(const struct view_axis *axis, double value, int dots)
 {
 	return (int)lrint((1 - view_axis_part(axis, value)) * (dots - 1));
 }
 
-/* The column of dots of point @index, evenly from end to end. */
-static int view_even(int64_t count, int dots, int64_t index)
+/* The column of dots of point @index if the points are evenly spaced from end to end. */
+static int view_even_dot(int64_t count, int dots, int64_t index)
 {
 	return count <= 1 ? 0 : (int)(index * (dots - 1) / (count - 1));
 }
 
 int view_chart_column(int width, int64_t count, int64_t index)
 {
-	return view_even(count, width * 2, index) / 2;
+	return view_even_dot(count, width * 2, index) / 2;
 }
 
 void view_chart_line(struct view_pane *plot, const struct view_series *series,
@@ -400,10 +387,10 @@ void view_chart_line(struct view_pane *plot, const struct view_series *series,
 			view_pen_lift(&pen);
 			continue;
 		}
-		row = view_height(y, value, height);
+		row = view_dot_row(y, value, height);
 		view_pen_point(&pen,
 			       series->at && x ? (int)lrint(part * (width - 1))
-					       : view_even(series->count, width, i),
+					       : view_even_dot(series->count, width, i),
 			       row, row, row);
 	}
 	view_pen_lift(&pen);
@@ -427,15 +414,15 @@ void view_chart_curve(struct view_pane *pane, enum view_style style,
 			view_pen_lift(&pen);
 			continue;
 		}
-		row = view_height(&axis, point->value, height);
-		view_pen_point(&pen, view_even(count, width, i), row,
-			       range ? view_height(&axis, point->least, height) : row,
-			       range ? view_height(&axis, point->greatest, height) : row);
+		row = view_dot_row(&axis, point->value, height);
+		view_pen_point(&pen, view_even_dot(count, width, i), row,
+			       range ? view_dot_row(&axis, point->least, height) : row,
+			       range ? view_dot_row(&axis, point->greatest, height) : row);
 	}
 	view_pen_lift(&pen);
 	for (int i = 0; i < count; i++)
 		if (points[i].bad)
-			view_put(pane, view_even(count, width, i) / 2, 0, VIEW_BAD, '!');
+			view_put(pane, view_even_dot(count, width, i) / 2, 0, VIEW_BAD, '!');
 }
 
 void view_chart_marker(struct view_pane *plot, int x)
@@ -446,11 +433,11 @@ void view_chart_marker(struct view_pane *plot, int x)
 	view_glyphs(plot, x, 0, VIEW_SELECT_MARK, VIEW_GLYPH_CURSOR, 1);
 }
 
-/* ---- stacked areas, histograms, lying bars --------------------------------------------------- */
+/* ---- stacked areas, histograms, horizontal bars ---------------------------------------------- */
 
 #define EIGHTHS     8
-#define LEFT_BLOCKS 0x2590u /* less n eighths */
-#define GAP_FROM    3       /* cells of a histogram's bar from which on a gap is left */
+#define LEFT_BLOCKS 0x2590u /* minus n: n eighths from the left */
+#define GAP_FROM    3       /* least cells of a histogram's bar with a gap after it */
 
 static double view_above_zero(double value)
 {
@@ -464,7 +451,7 @@ static bool view_solid(const struct view_canvas *canvas)
 
 /* ---- stacked areas --------------------------------------------------------------------------- */
 
-static double view_total(const struct view_series *series, int count, int64_t index)
+static double view_stack_total(const struct view_series *series, int count, int64_t index)
 {
 	double total = 0;
 
@@ -473,13 +460,14 @@ static double view_total(const struct view_series *series, int count, int64_t in
 	return total;
 }
 
-/* What series has of the eighths @from .. @to of a column: -1 is the blank above. */
+/* The eighths of a cell that one series covers; series -1 is the blank above all. */
 struct view_piece {
 	int series, eighths;
 };
 
-/* The lowest piece of a cell and the greatest one above it; @tops: eighths where series end. */
-static void view_pieces(const int *tops, int count, int from, struct view_piece out[2])
+/* Find the lowest piece of a cell and the greatest one above it. @tops: eighths where series
+ * end. */
+static void view_cell_pieces(const int *tops, int count, int from, struct view_piece out[2])
 {
 	int at = from, series = 0;
 
@@ -521,7 +509,7 @@ static void view_stack_cell(struct view_pane *plot, int x, int y, const struct v
 		view_put(plot, x, y, low, view_level_char(canvas, part - 1e-9));
 		return;
 	}
-	/* The foot of something is never hidden by the blank above it. */
+	/* The blank above never hides the bottom of a stack. */
 	if (most->series < 0)
 		most = piece;
 	up = piece[1].series >= 0 ? series[piece[1].series].style : low;
@@ -553,14 +541,14 @@ static void view_stack_column(struct view_pane *plot, int x, const struct view_s
 						   sum += view_above_zero(series[i].values[index]));
 
 		tops[i] = isnan(part) ? 0 : (int)lrint(part * rows * EIGHTHS);
-		/* The least there is shows at the foot. */
+		/* The lowest series is visible even if it rounds to nothing. */
 		if (sum > y->low && before == 0 && tops[i] == 0)
 			tops[i] = 1;
 	}
 	for (int row = 0; row < rows; row++) {
 		struct view_piece piece[2];
 
-		view_pieces(tops, count, row * EIGHTHS, piece);
+		view_cell_pieces(tops, count, row * EIGHTHS, piece);
 		view_stack_cell(plot, x, rows - 1 - row, series, piece);
 	}
 }
@@ -577,7 +565,8 @@ void view_chart_stack(struct view_pane *plot, const struct view_series *series, 
 		view_share(points, plot->rect.width, x, &from, &to);
 		best = from;
 		for (int64_t i = from + 1; i < to; i++)
-			if (view_total(series, count, i) > view_total(series, count, best))
+			if (view_stack_total(series, count, i) >
+			    view_stack_total(series, count, best))
 				best = i;
 		view_stack_column(plot, x, series, count, best, y);
 	}
@@ -585,7 +574,7 @@ void view_chart_stack(struct view_pane *plot, const struct view_series *series, 
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-static void view_upright(struct view_pane *plot, int x, enum view_style style, double part)
+static void view_draw_upright_bar(struct view_pane *plot, int x, enum view_style style, double part)
 {
 	const int rows = plot->rect.height;
 	const double full = part * rows;
@@ -609,22 +598,22 @@ void view_chart_columns(struct view_pane *plot, enum view_style style, const dou
 		view_share(count, width, x, &from, &to);
 		view_share(count, width, x + 1, &next, &end);
 		if (width / count >= GAP_FROM && next != from)
-			continue; /* the last cell of a bar that is wide */
+			continue; /* the gap: last cell of a wide bar */
 		for (int64_t i = from; i < to; i++)
 			if (isfinite(values[i]))
 				greatest = fmax(greatest, values[i]);
 		if (!isnan(greatest))
-			view_upright(plot, x, style, view_axis_part(y, greatest));
+			view_draw_upright_bar(plot, x, style, view_axis_part(y, greatest));
 	}
 }
 
-/* ---- lying bars ------------------------------------------------------------------------------ */
+/* ---- horizontal bars ------------------------------------------------------------------------- */
 
 int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		   double part)
 {
 	const bool ascii = pane->canvas->ascii;
-	const int each = ascii ? 1 : EIGHTHS; /* steps of a cell */
+	const int each = ascii ? 1 : EIGHTHS; /* steps per cell */
 	int steps, cells;
 
 	if (!(part > 0) || width < 1)

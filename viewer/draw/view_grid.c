@@ -1,8 +1,8 @@
 /*
- * A table that is looked at: its rows, their filter, the cursor, the keys.
+ * An interactive table: its rows, their filter, the cursor, the keys.
  *
- * Threading: the screen's. Ownership: the grid owns its table and, in an arena, all arrays that
- * have an entry per row or column.
+ * Threading: the screen's. Ownership: the grid owns its table and, in an arena, all arrays with one
+ * entry per row or column.
  */
 #include "viewer/draw/view_grid_internal.h"
 
@@ -25,7 +25,7 @@ void view_grid_fini(struct view_grid *grid)
 	memset(grid, 0, sizeof(*grid));
 }
 
-static enum status grid_make(struct view_grid *grid, struct err *err)
+static enum status grid_alloc(struct view_grid *grid, struct err *err)
 {
 	const size_t rows = (size_t)grid->table.row_count + 1;
 	const size_t columns = (size_t)grid->table.column_count + 1;
@@ -48,7 +48,7 @@ static enum status grid_make(struct view_grid *grid, struct err *err)
 	return err_nomem(err);
 }
 
-static bool grid_same(const struct report_cell *a, const struct report_cell *b)
+static bool grid_cells_equal(const struct report_cell *a, const struct report_cell *b)
 {
 	if (a->type != b->type)
 		return false;
@@ -64,8 +64,8 @@ static bool grid_same(const struct report_cell *a, const struct report_cell *b)
 	}
 }
 
-/* The row of @grid whose keys are those of @old's cursor; by number if there is none. */
-static int64_t grid_find(const struct view_grid *old, const struct view_grid *grid)
+/* The row of @grid with the same keys as @old's cursor, or the cursor's number if there is none. */
+static int64_t grid_find_cursor(const struct view_grid *old, const struct view_grid *grid)
 {
 	int from[GRID_KEYS], to[GRID_KEYS], keys = 0;
 
@@ -82,8 +82,9 @@ static int64_t grid_find(const struct view_grid *old, const struct view_grid *gr
 	for (int64_t i = 0; i < grid->count; i++) {
 		int same = 0;
 
-		while (same < keys && grid_same(view__grid_at(old, old->order[old->at], from[same]),
-						view__grid_at(grid, grid->order[i], to[same])))
+		while (same < keys &&
+		       grid_cells_equal(view__grid_at(old, old->order[old->at], from[same]),
+					view__grid_at(grid, grid->order[i], to[same])))
 			same++;
 		if (same == keys)
 			return i;
@@ -93,7 +94,7 @@ static int64_t grid_find(const struct view_grid *old, const struct view_grid *gr
 	return old->at;
 }
 
-/* The order and the hidden columns of @old, by name. */
+/* Carry over the order and the hidden columns of @old, by name. */
 static void grid_retain_columns(const struct view_grid *old, struct view_grid *grid)
 {
 	grid->sort = -1;
@@ -109,7 +110,7 @@ static void grid_retain_columns(const struct view_grid *old, struct view_grid *g
 	}
 }
 
-/* false: @trouble says why. */
+/* Compile the filter. On failure return false with the reason in @trouble. */
 static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t size)
 {
 	const int error =
@@ -120,10 +121,9 @@ static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t
 	return error == 0;
 }
 
-#define GRID_TRIES 256 /* rows between two looks: each is all of its cells against an expression */
+#define GRID_TRIES 256 /* rows between two cancellation checks: matching a row's cells is slow */
 
-/* A cell of the row, as it is shown, for which @matches returns true of @with; false: there is
- * none. */
+/* Return true if @matches(text, @with) is true for any shown cell of the row. */
 static bool grid_row_matches(const struct view_grid *grid, int64_t row,
 			     bool (*matches)(const char *text, const void *with), const void *with)
 {
@@ -136,14 +136,14 @@ static bool grid_row_matches(const struct view_grid *grid, int64_t row,
 	return false;
 }
 
-static bool grid_fits_expression(const char *text, const void *expression)
+static bool grid_matches_expression(const char *text, const void *expression)
 {
 	return regexec(expression, text, 0, NULL, 0) == 0;
 }
 
-/* `passes` from the filter; all rows if it cannot be used. false: stopped, and they are what they
- * were. */
-static bool grid_pass(struct view_grid *grid)
+/* Compute `passes` from the filter; an invalid filter passes all rows. Return false if cancelled;
+ * `passes` is then unchanged. */
+static bool grid_apply_filter(struct view_grid *grid)
 {
 	const bool no = grid->filter[0] == '!';
 	bool *tried = grid->tried, filtered = grid->filter[no] != '\0';
@@ -155,8 +155,8 @@ static bool grid_pass(struct view_grid *grid)
 		   grid_compile(&expression, grid->filter, grid->trouble, sizeof(grid->trouble));
 	for (; row < grid->table.row_count; row++) {
 		tried[row] = (!grid->differ || view__grid_differs(grid, row)) &&
-			     (!filtered ||
-			      grid_row_matches(grid, row, grid_fits_expression, &expression) != no);
+			     (!filtered || grid_row_matches(grid, row, grid_matches_expression,
+							    &expression) != no);
 		if (row % GRID_TRIES == 0 && view__grid_stopped(grid->context))
 			break;
 	}
@@ -182,7 +182,7 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 	memset(table, 0, sizeof(*table));
 	next.count = 0;
 	next.place_count = next.lineup_count = 0;
-	status = grid_make(&next, err);
+	status = grid_alloc(&next, err);
 	if (status != ST_OK) {
 		report_table_free(&next.table);
 		return status;
@@ -191,10 +191,10 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 	next.column_count = column_count;
 	view__grid_traits(&next, keys);
 	grid_retain_columns(grid, &next);
-	stopped = !view__grid_sort(&next) || !grid_pass(&next);
+	stopped = !view__grid_sort(&next) || !grid_apply_filter(&next);
 	if (!stopped) {
 		view__grid_reorder(&next);
-		next.at = grid_find(grid, &next);
+		next.at = grid_find_cursor(grid, &next);
 		next.scroll = next.at - (grid->at - grid->scroll);
 		stopped = view__grid_stopped(context);
 	}
@@ -218,9 +218,9 @@ const struct report_cell *view_grid_cell(const struct view_grid *grid, const cha
 						 : NULL;
 }
 
-/* The place of the row in the order; -1: it is not shown. */
-static int64_t grid_row_of(const struct view_grid *grid, int column, const char *text,
-			   int64_t number)
+/* The index of the matching row in the shown order; -1: not shown. */
+static int64_t grid_find_row(const struct view_grid *grid, int column, const char *text,
+			     int64_t number)
 {
 	for (int64_t i = 0; i < grid->count; i++) {
 		const struct report_cell *cell = view__grid_at(grid, grid->order[i], column);
@@ -232,8 +232,8 @@ static int64_t grid_row_of(const struct view_grid *grid, int column, const char 
 	return -1;
 }
 
-/* In the status line, once. */
-static void grid_say(struct view_grid *grid, const char *text)
+/* Show @text in the status line once. */
+static void grid_set_message(struct view_grid *grid, const char *text)
 {
 	if (grid->context)
 		str_copy(grid->context->message, sizeof(grid->context->message), text);
@@ -253,16 +253,16 @@ void view_grid_filter(struct view_grid *grid, const char *text)
 	memcpy(grid->filter, filter, sizeof(filter));
 	if (!grid->traits)
 		return;
-	if (grid_pass(grid)) {
+	if (grid_apply_filter(grid)) {
 		view__grid_reorder(grid);
 		return;
 	}
 	memcpy(grid->filter, before, sizeof(before));
-	grid_say(grid, "stopped: the rows are those of before");
+	grid_set_message(grid, "stopped: the rows are those of before");
 }
 
-/* The cursor goes to the row @at, or the nearest there is. */
-static void grid_move(struct view_grid *grid, int height, int64_t at)
+/* Move the cursor to row @at or the nearest existing one. */
+static void grid_move_cursor(struct view_grid *grid, int height, int64_t at)
 {
 	if (!grid->traits)
 		return;
@@ -274,24 +274,24 @@ bool view_grid_go(struct view_grid *grid, int height, const char *column, const 
 		  int64_t number)
 {
 	const int at = view_table_column(&grid->table, column);
-	int64_t row = at >= 0 ? grid_row_of(grid, at, text, number) : -1;
+	int64_t row = at >= 0 ? grid_find_row(grid, at, text, number) : -1;
 	char filter[sizeof(grid->filter)];
 
 	if (row < 0 && at >= 0 && grid->filter[0]) {
 		memcpy(filter, grid->filter, sizeof(filter));
 		view_grid_filter(grid, "");
-		row = grid_row_of(grid, at, text, number);
+		row = grid_find_row(grid, at, text, number);
 		if (row < 0)
 			view_grid_filter(grid, filter);
 	}
 	if (row < 0)
 		return false;
-	grid_move(grid, height, row);
+	grid_move_cursor(grid, height, row);
 	return true;
 }
 
-/* @text becomes the table's own; NULL stays NULL. */
-static enum status grid_own(struct report_table *table, const char **text, struct err *err)
+/* Copy *@text into the table's arena; NULL stays NULL. */
+static enum status grid_copy_text(struct report_table *table, const char **text, struct err *err)
 {
 	if (!*text)
 		return ST_OK;
@@ -308,18 +308,18 @@ enum status view_grid_table(const struct view_grid *grid, struct report_table *o
 	if (status != ST_OK)
 		return status;
 	out->note = grid->table.note;
-	status = grid_own(out, &out->name, err);
+	status = grid_copy_text(out, &out->name, err);
 	if (status == ST_OK)
-		status = grid_own(out, &out->note, err);
+		status = grid_copy_text(out, &out->note, err);
 	for (int i = 0; status == ST_OK && i < columns; i++)
-		status = grid_own(out, &out->columns[i].name, err);
+		status = grid_copy_text(out, &out->columns[i].name, err);
 	for (int64_t i = 0; status == ST_OK && i < grid->count * columns; i++) {
 		if (i % VIEW_GRID_SLICE == 0 && view__grid_stopped(grid->context)) {
 			status = err_set(err, ST_INTERRUPTED, "stopped");
 			break;
 		}
 		out->cells[i] = *view__grid_at(grid, grid->order[i / columns], (int)(i % columns));
-		status = grid_own(out, &out->cells[i].text, err);
+		status = grid_copy_text(out, &out->cells[i].text, err);
 	}
 	if (status != ST_OK)
 		report_table_free(out);
@@ -333,7 +333,7 @@ static bool grid_contains(const char *text, const void *word)
 	return strcasestr(text, word) != NULL;
 }
 
-/* All rows are looked at: which are before the one that is found says which of the hits it is. */
+/* Visit all rows, not only up to the next hit: the message needs the hit's number and the total. */
 bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
 		      const char *text, bool forward)
 {
@@ -356,20 +356,20 @@ bool view_grid_search(struct view_grid *grid, struct view_context *context, int 
 		return false;
 	context->hit = found >= 0 ? hit : forward ? 1 : hits;
 	context->hits = hits;
-	grid_move(grid, height, found >= 0 ? found : forward ? first : last);
+	grid_move_cursor(grid, height, found >= 0 ? found : forward ? first : last);
 	return true;
 }
 
 /* ---- choosing columns ------------------------------------------------------------------------ */
 
 enum grid_choice {
-	GRID_ALL,   /* those of no importance, too */
-	GRID_FEWER, /* without the one that orders the rows */
-	GRID_USUAL  /* those of some importance */
+	GRID_ALL,   /* include columns of importance 0 */
+	GRID_FEWER, /* hide the one that orders the rows */
+	GRID_USUAL  /* columns of importance above 0 */
 };
 
-/* Columns that are not shown even on the widest screen; a group counts as one. */
-static int grid_left_out(const struct view_grid *grid)
+/* Number of columns that are not shown on any width; a group counts as one. */
+static int grid_count_unselected(const struct view_grid *grid)
 {
 	int count = 0;
 
@@ -378,8 +378,8 @@ static int grid_left_out(const struct view_grid *grid)
 	return count;
 }
 
-/* Columns for which there is no room: to the left and to the right. */
-static int grid_off_screen(const struct view_grid *grid)
+/* Number of columns that do not fit, to the left and to the right. */
+static int grid_count_off_screen(const struct view_grid *grid)
 {
 	int count = grid->lineup_count;
 
@@ -399,8 +399,8 @@ static bool grid_hides_some(const struct view_grid *grid)
 	return false;
 }
 
-/* The first of the group that orders the rows, where it can be hidden; -1. */
-static int grid_to_hide(const struct view_grid *grid)
+/* The first column of the group that orders the rows, if it can be hidden; otherwise -1. */
+static int grid_hideable_group(const struct view_grid *grid)
 {
 	const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
 
@@ -408,8 +408,8 @@ static int grid_to_hide(const struct view_grid *grid)
 											  : -1;
 }
 
-static void grid_say_choice(struct view_grid *grid, enum grid_choice choice, int hidden,
-			    bool changed)
+static void grid_report_choice(struct view_grid *grid, enum grid_choice choice, int hidden,
+			       bool changed)
 {
 	char text[VIEW_MESSAGE_SIZE];
 
@@ -418,23 +418,24 @@ static void grid_say_choice(struct view_grid *grid, enum grid_choice choice, int
 			 view__grid_title(grid, hidden));
 	else if (choice == GRID_USUAL && changed)
 		snprintf(text, sizeof(text), "the usual columns again");
-	else if (grid_off_screen(grid) > 0)
+	else if (grid_count_off_screen(grid) > 0)
 		snprintf(text, sizeof(text), "all columns are shown: %s",
 			 grid->still ? "> goes through them" : "l and h go sideways");
 	else
 		snprintf(text, sizeof(text), "all columns are shown; %s",
 			 choice == GRID_ALL ? "| again: fewer" : "> orders by one, and | hides it");
-	grid_say(grid, text);
+	grid_set_message(grid, text);
 }
 
-/* More columns, fewer, or the usual ones; says which. */
-static void grid_columns(struct view_grid *grid, int height)
+/* Show more columns, fewer, or the usual ones, and report which. */
+static void grid_toggle_columns(struct view_grid *grid, int height)
 {
-	const enum grid_choice choice = !grid_hides_some(grid) && grid_left_out(grid) > 0 ? GRID_ALL
-					: grid_to_hide(grid) >= 0 ? GRID_FEWER
-								  : GRID_USUAL;
+	const enum grid_choice choice = !grid_hides_some(grid) && grid_count_unselected(grid) > 0
+						? GRID_ALL
+					: grid_hideable_group(grid) >= 0 ? GRID_FEWER
+									 : GRID_USUAL;
 	const bool every = grid->every, changed = every || grid_hides_some(grid);
-	const int hidden = choice == GRID_FEWER ? grid_to_hide(grid) : -1;
+	const int hidden = choice == GRID_FEWER ? grid_hideable_group(grid) : -1;
 
 	for (int i = 0; i < grid->table.column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
@@ -443,18 +444,18 @@ static void grid_columns(struct view_grid *grid, int height)
 		trait->hidden = i == hidden || (choice == GRID_FEWER && trait->hidden);
 	}
 	grid->every = choice == GRID_ALL || (choice == GRID_FEWER && every);
-	/* A filter matches the cells that are shown: it is applied again. */
-	if (grid->filter[0] && !grid_pass(grid)) {
+	/* A filter matches shown cells only, so apply it again. */
+	if (grid->filter[0] && !grid_apply_filter(grid)) {
 		for (int i = 0; i < grid->table.column_count; i++)
 			grid->traits[i].hidden = grid->traits[i].before;
 		grid->every = every;
-		grid_say(grid, "stopped: the columns are those of before");
+		grid_set_message(grid, "stopped: the columns are those of before");
 		return;
 	}
 	view__grid_reorder(grid);
 	grid->column = 0;
 	view_grid_layout(grid, grid->width, height);
-	grid_say_choice(grid, choice, hidden, changed);
+	grid_report_choice(grid, choice, hidden, changed);
 }
 
 /* ---- the status line ------------------------------------------------------------------------- */
@@ -473,11 +474,11 @@ static void grid_status_order(const struct view_grid *grid, char *out, size_t si
 		snprintf(out, size, ", reversed");
 }
 
-/* "+3 columns: l, +12: |": how many more there are, and the keys that show them. */
+/* "+3 columns: l, +12: |": how many more columns exist, and the keys that show them. */
 static void grid_status_columns(const struct view_grid *grid, char *out, size_t size)
 {
-	const int off = grid_off_screen(grid), out_of_all = grid_left_out(grid);
-	/* Where the screen has other use for these: an order by a column brings it into view. */
+	const int off = grid_count_off_screen(grid), out_of_all = grid_count_unselected(grid);
+	/* If the screen uses Left and Right itself, sorting by a column brings it into view. */
 	const char *keys = grid->still ? ">" : !grid->before ? "l" : grid->after ? "h l" : "h";
 	char sideways[40] = "", more[40] = "";
 
@@ -519,7 +520,7 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 	if (grid->count > 0)
 		snprintf(row, sizeof(row), "row %s of %s", fmt_count(at, grid->at + 1),
 			 fmt_count(count, grid->count));
-	/* The order last: where it is cut off, the headings show it. */
+	/* The order comes last: if it is cut off, the headings still show it. */
 	snprintf(out, size, "%s%s%s%s%s%s", row, all, grid->filter[0] ? ", filter " : "",
 		 grid->filter, grid->count > 0 ? columns : "", order);
 }
@@ -559,7 +560,7 @@ static bool grid_order_by(struct view_grid *grid, int column, bool reverse)
 	}
 	grid->sort = column_before;
 	grid->reverse = reverse_before;
-	grid_say(grid, "stopped: the order is the one of before");
+	grid_set_message(grid, "stopped: the order is the one of before");
 	return false;
 }
 
@@ -587,22 +588,22 @@ static bool grid_on_screen(const struct view_grid *grid, int column)
 	return false;
 }
 
-/* By another order the first row is what is looked for; the column is brought into view. */
+/* Sort, move to the first row (the user wants the extremes), and scroll the column into view. */
 static void grid_sort_to(struct view_grid *grid, int height, int column, bool reverse)
 {
 	if (!grid_order_by(grid, column, reverse))
 		return;
-	grid_move(grid, height, 0);
+	grid_move_cursor(grid, height, 0);
 	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
 		if ((grid->lineup[i] == column || grid->lineup[i] == grid->traits[column].group) &&
 		    !grid_on_screen(grid, column)) {
 			grid->column = i;
-			grid_move(grid, height, 0);
+			grid_move_cursor(grid, height, 0);
 			return;
 		}
 }
 
-/* -1 stands between the last column and the first. */
+/* Sort by the next column. -1 (original order) comes between the last column and the first. */
 static void grid_sort_step(struct view_grid *grid, int height, int by)
 {
 	const int columns = grid->table.column_count;
@@ -623,34 +624,34 @@ static void grid_sort_step(struct view_grid *grid, int height, int by)
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
 {
 	const int64_t page = height > 3 ? height - 2 : 1;
-	const bool rows = grid->traits != NULL; /* without rows the keys are the grid's, too */
+	const bool rows = grid->traits != NULL; /* without rows the grid still consumes its keys */
 
 	switch (request) {
 	case VIEW_UP_REQUEST:
-		grid_move(grid, height, grid->at - 1);
+		grid_move_cursor(grid, height, grid->at - 1);
 		return VIEW_DRAW;
 	case VIEW_DOWN_REQUEST:
-		grid_move(grid, height, grid->at + 1);
+		grid_move_cursor(grid, height, grid->at + 1);
 		return VIEW_DRAW;
 	case VIEW_PAGE_UP_REQUEST:
-		grid_move(grid, height, grid->at - page);
+		grid_move_cursor(grid, height, grid->at - page);
 		return VIEW_DRAW;
 	case VIEW_PAGE_DOWN_REQUEST:
-		grid_move(grid, height, grid->at + page);
+		grid_move_cursor(grid, height, grid->at + page);
 		return VIEW_DRAW;
 	case VIEW_HOME_REQUEST:
-		grid_move(grid, height, 0);
+		grid_move_cursor(grid, height, 0);
 		return VIEW_DRAW;
 	case VIEW_END_REQUEST:
-		grid_move(grid, height, grid->count - 1);
+		grid_move_cursor(grid, height, grid->count - 1);
 		return VIEW_DRAW;
 	case VIEW_LEFT_REQUEST:
 		grid->column -= rows && grid->column > 0;
-		grid_move(grid, height, grid->at);
+		grid_move_cursor(grid, height, grid->at);
 		return VIEW_DRAW;
 	case VIEW_RIGHT_REQUEST:
 		grid->column += rows && grid->after;
-		grid_move(grid, height, grid->at);
+		grid_move_cursor(grid, height, grid->at);
 		return VIEW_DRAW;
 	case VIEW_SORT_NEXT_REQUEST:
 		if (rows)
@@ -666,7 +667,7 @@ enum view_answer view_grid_request(struct view_grid *grid, int height, enum view
 		return VIEW_DRAW;
 	case VIEW_COLUMNS_REQUEST:
 		if (rows)
-			grid_columns(grid, height);
+			grid_toggle_columns(grid, height);
 		return VIEW_DRAW;
 	case VIEW_BACK_REQUEST:
 		if (!rows || (!grid->filter[0] && !grid->trouble[0]))
@@ -686,7 +687,7 @@ enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int 
 	if (y > 0) {
 		if (grid->scroll + y - 1 >= grid->count)
 			return VIEW_UNHANDLED;
-		grid_move(grid, height, grid->scroll + y - 1);
+		grid_move_cursor(grid, height, grid->scroll + y - 1);
 		return VIEW_DRAW;
 	}
 	for (int i = 0; i < grid->place_count; i++) {

@@ -1,15 +1,15 @@
 /*
- * A table that is looked at: scrolled, sorted, filtered, searched; columns chosen by what fits.
+ * An interactive table: scrolled, sorted, filtered and searched; columns are chosen by what fits.
  *
- * The rows are a report's table (reports/table/report_table.h), which the grid owns; the same rows
- * are what the screen writes as CSV and JSON. Comparing, two tables become one by
- * view_grid_compare() and each number three columns: its name, `target`, `diff`; rows that only one
- * report has are marked - (only the source) and + (only the target) at their beginning.
+ * The rows are a report's table (reports/table/report_table.h), which the grid owns. Screens
+ * write the same rows as CSV and JSON. In a comparison view_grid_compare() joins two tables, and
+ * each number becomes three columns: its name, `target`, `diff`. Rows that only one report has
+ * begin with a mark: - (only the source) or + (only the target).
  *
- * Work that is cancelled (view_cancelled) stops within some thousand rows: the order, the filter
- * and the columns are then as they were, and the context's message says so.
+ * Cancelled work (view_cancelled) stops within a few thousand rows. Order, filter and columns
+ * then remain unchanged, and the context's message says so.
  *
- * Threading: none of its own: set and request where screens load, draw where they draw. Drawing
+ * Threading: none. Set and request run where screens load, draw where they draw. Drawing
  * allocates nothing.
  */
 #ifndef VIEW_GRID_H
@@ -19,20 +19,20 @@
 #include "reports/table/report_table.h"
 #include "viewer/view_screen.h"
 
-/* How a column is shown. Columns without an entry follow from their name and quantity; of an entry
- * `x` follow those of `x_target` and `x_diff`, too. */
+/* How a column is shown. Without an entry, defaults follow from the column's name and quantity. The
+ * entry of `x` also applies to `x_target` and `x_diff`. */
 struct view_grid_column {
 	const char *name;  /* the table's column */
 	const char *title; /* NULL: the name */
-	int width;      /* cells; 0: as wide as its contents need, texts at most 40 and more where
-			 * there is room left */
-	int least;      /* a text may be cut down to this; 0: 12 */
-	int importance; /* the least important column is left out first; 0: it is shown only if
-			 * chosen (|); columns without an entry: 1 */
-	bool bar;       /* a bar of the value's share of the column's greatest stands behind */
+	int width;      /* cells; 0: as wide as the contents need, texts at most 40 unless columns
+			 * remain unused */
+	int least;      /* a text may be cut down to this width; 0: 12 */
+	int importance; /* the least important column is dropped first; 0: shown only if the user
+			 * asks for all (|); columns without an entry: 1 */
+	bool bar;       /* draw a bar after the value: its share of the column's greatest */
 };
 
-/* The style of a cell, unless the cursor is on its row. */
+/* Return the style of a cell. Not called for the cursor's row. */
 typedef enum view_style (*view_grid_style)(const struct report_table *table, int64_t row,
 					   int column);
 
@@ -41,119 +41,122 @@ struct view_grid_key;
 
 struct view_grid {
 	struct report_table table;
-	const struct view_grid_column *columns; /* constant data; NULL: all as they are */
+	const struct view_grid_column *columns; /* constant data; NULL: defaults for all */
 	int column_count;
-	view_grid_style style; /* NULL: as usual; set once, before the first rows */
+	view_grid_style style; /* NULL: default styles; set once, before the first rows */
 	const char *null_text; /* of a cell without value; NULL: "-"; set before the rows */
 	int64_t *order;        /* rows as shown */
-	int64_t count;         /* of those; what the filter lets through */
+	int64_t count;         /* of `order`: rows that pass the filter */
 	int64_t at, scroll;
-	int column; /* columns scrolled sideways, without those that stay */
-	int sort;   /* the table's column; -1: as the rows came */
+	int column; /* columns scrolled sideways, without the fixed ones */
+	int sort;   /* the table's column; -1: original order */
 	bool reverse;
-	bool every;       /* columns of importance 0, too */
-	bool still;       /* Left and Right are the screen's own; set by the screen */
-	char filter[128]; /* a regular expression; "!" before it: what does not match; "": all */
-	char trouble[96]; /* why the filter cannot be used; "" */
-	bool compared;    /* the rows are two reports'; set by view_grid_set() */
-	bool differ;      /* only rows that differ; set by the screen */
-	/* Made by the layout for a width. */
+	bool every;       /* show columns of importance 0, too */
+	bool still;       /* the screen itself handles Left and Right; set by the screen */
+	char filter[128]; /* a regular expression; after "!": rows that do not match; "": all */
+	char trouble[96]; /* why the filter is invalid; "" */
+	bool compared;    /* the rows come from two reports; set by view_grid_set() */
+	bool differ;      /* show only rows that differ; set by the screen */
+	/* Computed by the layout for a width. */
 	struct view_grid_place {
 		int column, x, width;
 	} * places;
 	int place_count, width;
-	bool before, after;           /* there are more columns to the left, to the right */
-	struct view_context *context; /* says whether to go on, and takes messages; or NULL */
-	/* All of these are in the arena, as large as the rows need it, until the next ones. */
+	bool before, after;           /* more columns exist to the left, to the right */
+	struct view_context *context; /* for cancelling and messages; or NULL */
+	/* The arrays below are in the arena, sized for the current rows. */
 	struct view_grid_trait *traits;
-	struct view_grid_key *keys, *spare; /* while rows are sorted */
-	int64_t *sequence;                  /* all rows, in their order */
-	bool *passes, *tried; /* what the filter lets through; the same while another is tried */
-	int *lineup;          /* columns that scroll, in the order of the screen */
+	struct view_grid_key *keys, *spare; /* while sorting */
+	int64_t *sequence;                  /* all rows, in sort order */
+	bool *passes,
+		*tried; /* per row: passes the filter; the same while another filter is tried */
+	int *lineup;    /* scrolling columns, in screen order */
 	int lineup_count;
 	struct arena arena;
 };
 
 void view_grid_fini(struct view_grid *grid); /* accepts a zeroed grid */
 
-/* Make @table the grid's (it is emptied; a failure leaves the grid as it was); @context
- * (NULL: nobody stops anything) stays known until the next rows. ST_INTERRUPTED: stopped. Cursor,
- * order, filter and columns of the rows before stay as far as the new ones have them: the cursor by
- * the values of @keys ("ipu,tile"), NULL: by number. Of the first columns those that are keys, and
- * the very first, stay where the others are scrolled sideways. @columns: constant data. */
+/* Move @table into the grid: *@table is emptied, and on failure the grid is unchanged. The grid
+ * keeps @context (NULL: not cancellable) until the next call. ST_INTERRUPTED: cancelled. Cursor,
+ * order, filter and hidden columns carry over if the new rows allow it; the cursor is matched by
+ * the values of @keys ("ipu,tile"; NULL: by row number). The first column, and leading key
+ * columns after it, do not scroll sideways. @columns: constant data. */
 enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 			  struct report_table *table, const struct view_grid_column *columns,
 			  int column_count, const char *keys, struct err *err);
 
 #define VIEW_GRID_VERDICT "verdict"
-/* Join @source and @target by the columns @keys into @out, in the order of the source and then of
- * what only the target has; equal keys pair up in order. Keys are as they are; each number has
- * `name`, `name_target`, `name_diff`; texts and identifiers `name`, and where they differ anywhere
- * `name_target`. The last column, `verdict`, says what each row comes to: "only source" and "only
- * target" without a partner, "faster" and "slower" by the first time that differs, else "changed",
- * "same" (below what is printed) or "equal". A missing row's cells are NULL. Numbers that both
- * have: diff = target - source. Takes neither. ST_INTERRUPTED: @context (or NULL) says that nobody
- * waits. */
+/* Join @source and @target by the columns @keys into @out. Rows are in the source's order, then
+ * come those that only the target has; rows with equal keys pair up in order. Keys stay single
+ * columns; each number becomes `name`, `name_target`, `name_diff`; texts and identifiers become
+ * `name`, and `name_target` if they differ in any row. The last column, `verdict`, classifies
+ * each row: "only source" or "only target" without a partner; "faster" or "slower" by the first
+ * duration that differs; otherwise "changed", "same" (the difference is below the printed
+ * precision) or "equal". A missing row's cells are NULL. If both numbers exist, diff = target -
+ * source. @source and @target are not consumed. ST_INTERRUPTED: @context (may be NULL) was
+ * cancelled. */
 enum status view_grid_compare(struct report_table *out, const struct view_context *context,
 			      const struct report_table *source, const struct report_table *target,
 			      const char *keys, struct err *err);
 
-/* The table behind both databases (or the one): the query's rows, compared where @context has a
- * target. */
+/* Set the grid to the rows of @sql, compared with those of the target if @context has one. */
 enum status view_grid_query(struct view_grid *grid, struct view_context *context, const char *name,
 			    const char *sql, const char *keys,
 			    const struct view_grid_column *columns, int column_count, int64_t limit,
 			    struct err *err);
 
-/* Order by the column @name ("": as the rows came): numbers greatest first, identifiers least
- * first, texts from a to z; @reverse the other way round. NULL and NaN are always last. For a
- * screen's first order: call it after the first view_grid_set(). Stopped: false, as it was. */
+/* Sort by column @name ("": original order): numbers descending, identifiers ascending, texts
+ * from a to z; @reverse inverts this. NULL and NaN are always last. For a screen's initial order:
+ * call it after the first view_grid_set(). Return false if cancelled; the order is then
+ * unchanged. */
 bool view_grid_sort(struct view_grid *grid, const char *name, bool reverse);
 
-/* The same where no other order was chosen; the cursor stays on its row. */
+/* The same, but only if no order has been chosen; the cursor stays on its row. */
 void view_grid_sort_first(struct view_grid *grid, const char *name);
 
 /*
- * Heights below are the pane's, the row of headings included.
+ * Heights below are the pane's, including the heading row.
  */
 
-/* Place the columns and scroll to the cursor: in a load, after view_grid_set() and whenever the
- * size has changed. Widths follow from the rows on the screen and a sample of the others. */
+/* Position the columns and scroll to the cursor. Call it while loading, after view_grid_set() and
+ * after each change of size. Widths follow from the rows on the screen and a sample of the
+ * others. */
 void view_grid_layout(struct view_grid *grid, int width, int height);
-/* The cells of the width that are in use, up to the end of the last column. */
+/* Cells in use, up to the end of the last column. */
 int view_grid_used(const struct view_grid *grid);
-/* Headings in the first row, rows below, a scroll mark at the right where there are more. Not
- * @active: without a cursor. */
+/* Draw headings in the first row, rows below, and a scroll mark at the right if not all rows fit.
+ * If not @active, draw no cursor. */
 void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active);
-/* Are cells of the rows cut, or columns off the screen? */
+/* Return true if cells are cut or columns are off the screen. */
 bool view_grid_is_cut(const struct view_grid *grid);
-/* Of the cursor's row: the cells that are cut or off the screen, whole and with their titles, from
- * line to line as far as there are any; false: none is cut. */
+/* Draw the complete cells of the cursor's row that are cut or off the screen, with their titles,
+ * wrapped into the rows of @pane. Return false if no cell is cut. */
 bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane);
-/* The same below a line that says which row it is. */
+/* The same below a line that names the row. */
 void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane);
-/* Moves, sorts, reverses, hides columns; Back takes the filter away. VIEW_DRAW where it did, and
- * the layout is up to date; what it does not know: VIEW_UNHANDLED. */
+/* Move, sort, reverse, or hide columns; Back removes the filter. Return VIEW_DRAW if handled (the
+ * layout is then up to date), otherwise VIEW_UNHANDLED. */
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request);
-/* Goes to the next row of which a cell as shown contains @text, case aside, and around the end. */
+/* Move to the next row with a shown cell that contains @text, ignoring case, wrapping around. */
 bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
 		      const char *text, bool forward);
 void view_grid_filter(struct view_grid *grid, const char *text);
-/* What keys of tables do, for the line at the foot: "" where there is too little to be ordered or
- * filtered; NULL: what they always do. */
+/* Label of a table key for the bottom line: "" if there are too few rows to sort or filter; NULL:
+ * the default. */
 const char *view_grid_word(const struct view_grid *grid, enum view_request request);
-/* "row 3 of 120, filter conv, +2 columns: l, by cycles"; what is wrong with a filter, alone. */
+/* "row 3 of 120, filter conv, +2 columns: l, by cycles", or only the error of an invalid filter. */
 void view_grid_status(const struct view_grid *grid, char *out, size_t size);
-/* A row: becomes the cursor's. A heading: the order, and the other way round. */
+/* A click on a row moves the cursor; on a heading it sorts, and a second time reverses. */
 enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y);
-/* The cell at the cursor's row; NULL: no row, or no such column. */
+/* The cell of @column in the cursor's row; NULL: no row, or no such column. */
 const struct report_cell *view_grid_cell(const struct view_grid *grid, const char *column);
-/* The first row whose @column holds @text (NULL: @number) becomes the cursor's; a filter that hides
- * it is taken away. false: none. */
+/* Move the cursor to the first row whose @column holds @text (NULL: @number). A filter that hides
+ * that row is removed. Return false if there is no such row. */
 bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
 		  int64_t number);
-/* What is shown, in its order and filter, with all columns, for CSV and JSON. ST_INTERRUPTED:
- * stopped. */
+/* Copy the shown rows in their order, with all columns, for CSV and JSON. ST_INTERRUPTED:
+ * cancelled. */
 enum status view_grid_table(const struct view_grid *grid, struct report_table *out,
 			    struct err *err);
 

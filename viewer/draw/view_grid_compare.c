@@ -1,9 +1,9 @@
 /*
- * Two tables become one: rows joined by their keys, each number with its target and difference.
+ * Join two tables by their keys; each number gets its target and difference.
  *
- * A hash of the keys leads from a row of the source to those of the target. A row that has found
- * its partner is taken out of its chain, so that many equal keys cost no more than few. The first
- * failure stays in `status`, and the steps after it do nothing.
+ * A hash of the keys leads from a row of the source to those of the target. A matched target row is
+ * removed from its chain, so many equal keys cost no more than few. The first failure is kept in
+ * `status`, and later steps then do nothing.
  *
  * Threading: the screen's. Ownership: the joined table owns copies; scratch lives in an arena.
  */
@@ -22,13 +22,13 @@
 #define JOIN_NONE (-1)
 
 enum join_shape {
-	JOIN_KEY,    /* one column, from either */
+	JOIN_KEY,    /* one column, from either table */
 	JOIN_NUMBER, /* name, name_target, name_diff */
-	JOIN_TEXT    /* name, and where they differ name_target */
+	JOIN_TEXT    /* name, and name_target if any row differs */
 };
 
 struct join_column {
-	int source, target; /* columns; JOIN_NONE: it has none */
+	int source, target; /* columns; JOIN_NONE: missing */
 	enum join_shape shape;
 	bool twice; /* a text that differs somewhere */
 };
@@ -38,15 +38,15 @@ struct join {
 	int keys[2][JOIN_KEYS], key_count;
 	struct join_column *columns;
 	int column_count;
-	int64_t *partner; /* of each row of the source; JOIN_NONE */
-	bool *taken;      /* rows of the target that have one */
+	int64_t *partner; /* per row of the source; JOIN_NONE */
+	bool *taken;      /* rows of the target that have a partner */
 	int64_t *heads, *next;
 	uint64_t mask;
-	int64_t alone; /* rows that only the target has */
+	int64_t alone; /* number of rows that only the target has */
 	const struct view_context *context;
 	struct arena arena;
 	struct report_table *out;
-	enum status status; /* of the first step that failed; ST_OK: none has */
+	enum status status; /* of the first step that failed; ST_OK: none */
 	struct err *err;
 };
 
@@ -58,7 +58,7 @@ static const struct report_cell *join_cell(const struct report_table *table, int
 	return row < 0 || column < 0 ? &none : &table->cells[row * table->column_count + column];
 }
 
-/* Does the work stop at @row, since a step has failed or nobody waits for it? */
+/* Return true if a step has failed or, checked at some rows only, the work was cancelled. */
 static bool join_stopped(struct join *join, int64_t row)
 {
 	if (join->status == ST_OK && row % VIEW_GRID_SLICE == 0 &&
@@ -69,7 +69,7 @@ static bool join_stopped(struct join *join, int64_t row)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static uint64_t join_mix(uint64_t hash, const void *bytes, size_t length)
+static uint64_t join_hash_bytes(uint64_t hash, const void *bytes, size_t length)
 {
 	const unsigned char *byte = bytes;
 
@@ -88,16 +88,16 @@ static uint64_t join_hash(const struct join *join, int side, int64_t row)
 		const double number = view__cell_number(cell) + 0.0;
 
 		if (cell->type == PROF_TEXT)
-			hash = join_mix(hash, cell->text, strlen(cell->text) + 1);
+			hash = join_hash_bytes(hash, cell->text, strlen(cell->text) + 1);
 		else if (!isnan(number))
-			hash = join_mix(hash, &number, sizeof(number));
+			hash = join_hash_bytes(hash, &number, sizeof(number));
 		else
-			hash = join_mix(hash, "", 1);
+			hash = join_hash_bytes(hash, "", 1);
 	}
 	return hash;
 }
 
-static bool join_equal(const struct report_cell *a, const struct report_cell *b)
+static bool join_cells_equal(const struct report_cell *a, const struct report_cell *b)
 {
 	const double x = view__cell_number(a), y = view__cell_number(b);
 
@@ -108,17 +108,17 @@ static bool join_equal(const struct report_cell *a, const struct report_cell *b)
 	return (isnan(x) && isnan(y)) || (x <= y && x >= y);
 }
 
-static bool join_same_keys(const struct join *join, int64_t source, int64_t target)
+static bool join_keys_equal(const struct join *join, int64_t source, int64_t target)
 {
 	for (int i = 0; i < join->key_count; i++)
-		if (!join_equal(join_cell(join->source, source, join->keys[0][i]),
-				join_cell(join->target, target, join->keys[1][i])))
+		if (!join_cells_equal(join_cell(join->source, source, join->keys[0][i]),
+				      join_cell(join->target, target, join->keys[1][i])))
 			return false;
 	return true;
 }
 
-/* Pair each row of the source with the first row of the target that has its keys and no partner. */
-static void join_pair_up(struct join *join)
+/* Pair each source row with the first target row that has equal keys and no partner yet. */
+static void join_pair_rows(struct join *join)
 {
 	for (uint64_t i = 0; i <= join->mask; i++)
 		join->heads[i] = JOIN_NONE;
@@ -133,7 +133,7 @@ static void join_pair_up(struct join *join)
 	for (int64_t row = 0; row < join->source->row_count && !join_stopped(join, row); row++) {
 		int64_t *link = &join->heads[join_hash(join, 0, row) & join->mask];
 
-		while (*link != JOIN_NONE && !join_same_keys(join, row, *link))
+		while (*link != JOIN_NONE && !join_keys_equal(join, row, *link))
 			link = &join->next[*link];
 		join->partner[row] = *link;
 		if (*link == JOIN_NONE) {
@@ -151,7 +151,7 @@ static enum report_quantity join_quantity(const struct join *join, const struct 
 {
 	enum report_quantity quantity = REPORT_TEXT;
 
-	/* A column without any value does not know that it is a number. */
+	/* A column without any value has type TEXT even if it is a number in the other table. */
 	if (column->source >= 0)
 		quantity = join->source->columns[column->source].quantity;
 	if (quantity == REPORT_TEXT && column->target >= 0)
@@ -169,14 +169,14 @@ static bool join_differs(struct join *join, const struct join_column *column)
 {
 	for (int64_t row = 0; row < join->source->row_count && !join_stopped(join, row); row++)
 		if (join->partner[row] != JOIN_NONE &&
-		    !join_equal(join_cell(join->source, row, column->source),
-				join_cell(join->target, join->partner[row], column->target)))
+		    !join_cells_equal(join_cell(join->source, row, column->source),
+				      join_cell(join->target, join->partner[row], column->target)))
 			return true;
 	return false;
 }
 
-/* The columns of the source; then those that only the target has. */
-static void join_columns(struct join *join, const char *keys)
+/* List the source's columns, then those that only the target has, and find the keys. */
+static void join_list_columns(struct join *join, const char *keys)
 {
 	const struct report_table *source = join->source, *target = join->target;
 
@@ -212,8 +212,8 @@ static int join_width(const struct join_column *column)
 
 /* ---- the joined table ------------------------------------------------------------------------ */
 
-static void join_name(struct join *join, int *at, const char *name, const char *suffix,
-		      enum report_quantity quantity)
+static void join_add_name(struct join *join, int *at, const char *name, const char *suffix,
+			  enum report_quantity quantity)
 {
 	struct report_column *column = &join->out->columns[(*at)++];
 
@@ -223,7 +223,8 @@ static void join_name(struct join *join, int *at, const char *name, const char *
 		join->status = err_nomem(join->err);
 }
 
-static void join_copy(struct join *join, struct report_cell *to, const struct report_cell *from)
+static void join_copy_cell(struct join *join, struct report_cell *to,
+			   const struct report_cell *from)
 {
 	*to = *from;
 	if (from->type != PROF_TEXT)
@@ -252,7 +253,7 @@ static struct report_cell join_diff(const struct report_cell *a, const struct re
 	return cell;
 }
 
-/* Numbers that each recording gives out anew, and places in its order, say nothing. */
+/* Ids and positions are assigned anew by each recording, so their differences mean nothing. */
 static bool join_is_id(const struct join *join, const struct join_column *column)
 {
 	const char *name = join_column_name(join, column);
@@ -262,7 +263,7 @@ static bool join_is_id(const struct join *join, const struct join_column *column
 	       (length > 3 && strcmp(name + length - 3, "_id") == 0);
 }
 
-/* Is the column how long something takes, and not when it was? */
+/* Return true if the column is a duration rather than a point in time. */
 static bool join_is_duration(const struct join *join, const struct join_column *column)
 {
 	static const char *const moments[] = {"time", "start", "end", "first", "last", "at_"};
@@ -277,7 +278,7 @@ static bool join_is_duration(const struct join *join, const struct join_column *
 	return true;
 }
 
-/* What the row comes to: by its first duration that differs, else whether anything does. */
+/* Classify a row: by its first duration that differs, otherwise by whether anything differs. */
 static const char *join_verdict(const struct join *join, int64_t source, int64_t target)
 {
 	const char *whole = "equal";
@@ -295,7 +296,7 @@ static const char *join_verdict(const struct join *join, int64_t source, int64_t
 		    (column->shape == JOIN_TEXT && !column->twice))
 			continue;
 		if (column->shape == JOIN_TEXT || a->type == PROF_NULL || b->type == PROF_NULL)
-			verdict = join_equal(a, b) ? "equal" : "changed";
+			verdict = join_cells_equal(a, b) ? "equal" : "changed";
 		else
 			verdict =
 				report_verdict(view__cell_number(a), view__cell_number(b),
@@ -309,7 +310,7 @@ static const char *join_verdict(const struct join *join, int64_t source, int64_t
 	return whole;
 }
 
-static void join_row(struct join *join, int64_t at, int64_t source, int64_t target)
+static void join_write_row(struct join *join, int64_t at, int64_t source, int64_t target)
 {
 	struct report_table *out = join->out;
 	struct report_cell *cell = &out->cells[at * out->column_count];
@@ -320,9 +321,9 @@ static void join_row(struct join *join, int64_t at, int64_t source, int64_t targ
 		const struct report_cell *b = join_cell(join->target, target, column->target);
 		const int width = join_width(column);
 
-		join_copy(join, cell, width == 1 && source < 0 ? b : a);
+		join_copy_cell(join, cell, width == 1 && source < 0 ? b : a);
 		if (width > 1)
-			join_copy(join, cell + 1, b);
+			join_copy_cell(join, cell + 1, b);
 		if (width > 2)
 			cell[2] = join_diff(a, b, join_quantity(join, column));
 		cell += width;
@@ -332,8 +333,8 @@ static void join_row(struct join *join, int64_t at, int64_t source, int64_t targ
 					       join_verdict(join, source, target), join->err);
 }
 
-/* The joined table with its columns; the cells are NULL. */
-static void join_table(struct join *join)
+/* Make the joined table with its columns; the cells are NULL. */
+static void join_make_table(struct join *join)
 {
 	static const char *const suffixes[] = {"", "_target", "_diff"};
 	const struct report_table *source = join->source, *target = join->target;
@@ -357,12 +358,12 @@ static void join_table(struct join *join)
 		const char *name = join_column_name(join, column);
 
 		for (int part = 0; part < join_width(column); part++)
-			join_name(join, &at, name, suffixes[part], join_quantity(join, column));
+			join_add_name(join, &at, name, suffixes[part], join_quantity(join, column));
 	}
-	join_name(join, &at, VIEW_GRID_VERDICT, "", REPORT_TEXT);
+	join_add_name(join, &at, VIEW_GRID_VERDICT, "", REPORT_TEXT);
 }
 
-static void join_scratch(struct join *join)
+static void join_alloc(struct join *join)
 {
 	const size_t columns =
 		(size_t)join->source->column_count + (size_t)join->target->column_count;
@@ -393,21 +394,21 @@ enum status view_grid_compare(struct report_table *out, const struct view_contex
 	int64_t at = 0;
 
 	memset(out, 0, sizeof(*out));
-	join_scratch(&join);
+	join_alloc(&join);
 	if (join.status == ST_OK) {
-		join_columns(&join, keys);
-		join_pair_up(&join);
+		join_list_columns(&join, keys);
+		join_pair_rows(&join);
 	}
 	for (int i = 0; join.status == ST_OK && i < join.column_count; i++)
 		join.columns[i].twice =
 			join.columns[i].shape == JOIN_TEXT && join_differs(&join, &join.columns[i]);
 	if (!join_stopped(&join, 0))
-		join_table(&join);
+		join_make_table(&join);
 	for (int64_t row = 0; join.status == ST_OK && row < source->row_count; row++)
-		join_row(&join, at++, row, join.partner[row]);
+		join_write_row(&join, at++, row, join.partner[row]);
 	for (int64_t row = 0; join.status == ST_OK && row < target->row_count; row++)
 		if (!join.taken[row])
-			join_row(&join, at++, JOIN_NONE, row);
+			join_write_row(&join, at++, JOIN_NONE, row);
 	arena_fini(&join.arena);
 	if (join.status != ST_OK)
 		report_table_free(out);

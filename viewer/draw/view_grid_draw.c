@@ -1,14 +1,14 @@
 /*
- * A table as a picture: what columns and cells say, which columns there is room for, and drawing.
+ * Layout and drawing of a grid: texts of columns and cells, which columns fit, and the picture.
  *
- * The first column, and keys next to it, stay. The others stand in a line-up that Left and Right
- * scroll: those that fit, chosen by importance, in the order of the table, then those that do not.
- * A column is at least as wide as it needs to be of use; what is left over goes to those that want
- * more (a long text, a bar, a percentage). Comparing, a number goes with its target and diff; where
- * the line-up has no room for the three, each stands for itself, and the others are scrolled to.
+ * The first column, and keys next to it, are fixed. The others form a line-up that Left and Right
+ * scroll: first those that fit, chosen by importance, in the table's order, then the rest. A
+ * column gets at least its least useful width; remaining cells go to columns that want more (a
+ * long text, a bar, a percentage). In a comparison a number stays with its target and diff; if
+ * the three do not fit, each scrolls separately.
  *
- * Threading: the screen's; drawing is the terminal's and loads nothing. Ownership: the grid's
- * arrays.
+ * Threading: layout runs on the screen's thread; drawing runs on the terminal's and loads
+ * nothing. Ownership: the grid's arrays.
  */
 #include "viewer/draw/view_grid_internal.h"
 
@@ -24,7 +24,7 @@
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_chart.h"
 
-#define GRID_SAMPLE 1000 /* rows that are measured whether they are on the screen or not */
+#define GRID_SAMPLE 1000 /* rows measured for widths, whether on the screen or not */
 
 bool view__grid_listed(const char *list, const char *name)
 {
@@ -40,10 +40,10 @@ bool view__grid_listed(const char *list, const char *name)
 	return false;
 }
 
-/* ---- what is known of columns ---------------------------------------------------------------- */
+/* ---- facts about columns --------------------------------------------------------------------- */
 
-/* Is the column @at called like the column @first with @suffix behind? */
-static bool grid_sibling(const struct report_table *table, int first, int at, const char *suffix)
+/* Return true if the name of column @at is the name of column @first plus @suffix. */
+static bool grid_has_suffix(const struct report_table *table, int first, int at, const char *suffix)
 {
 	const char *name = table->columns[first].name;
 	const size_t length = strlen(name);
@@ -52,16 +52,16 @@ static bool grid_sibling(const struct report_table *table, int first, int at, co
 	       strcmp(table->columns[at].name + length, suffix) == 0;
 }
 
-/* The column of a comparison that says what rows come to; -1: these are not compared. */
-static int grid_verdicts(const struct report_table *table)
+/* The verdict column of a comparison; -1: not a comparison. */
+static int grid_verdict_column(const struct report_table *table)
 {
 	const int last = table->column_count - 1;
 
 	return last >= 0 && strcmp(table->columns[last].name, VIEW_GRID_VERDICT) == 0 ? last : -1;
 }
 
-/* Columns one after another: a number, its target and their difference. */
-static void grid_groups(struct view_grid *grid)
+/* Group adjacent columns: a number, its target and their difference. */
+static void grid_group_columns(struct view_grid *grid)
 {
 	const struct report_table *table = &grid->table;
 
@@ -69,8 +69,8 @@ static void grid_groups(struct view_grid *grid)
 		struct view_grid_trait *trait = &grid->traits[i];
 
 		*trait = (struct view_grid_trait){.group = i, .size = 1};
-		if (grid_sibling(table, i, i + 1, "_target"))
-			trait->size = grid_sibling(table, i, i + 2, "_diff") ? 3 : 2;
+		if (grid_has_suffix(table, i, i + 1, "_target"))
+			trait->size = grid_has_suffix(table, i, i + 2, "_diff") ? 3 : 2;
 		for (int part = 1; part < trait->size; part++)
 			grid->traits[i + part] = (struct view_grid_trait){
 				.group = i,
@@ -88,7 +88,7 @@ double view__cell_number(const struct report_cell *cell)
 					 : NAN;
 }
 
-/* "+1,234 (12.50 %)": the share is of the larger of the two. */
+/* "+1,234 (12.50 %)": the share of the larger value. */
 static const char *grid_diff_text(const struct view_grid *grid, int64_t row, int column,
 				  bool percent, char out[VIEW_GRID_TEXT])
 {
@@ -143,8 +143,8 @@ static void grid_measure_row(struct view_grid *grid, int64_t row)
 	}
 }
 
-/* The greatest magnitude of a group's numbers, which share their scale. */
-static void grid_greatest(struct view_grid *grid, int column)
+/* Find the greatest magnitude of a group's numbers, which share one scale. */
+static void grid_measure_greatest(struct view_grid *grid, int column)
 {
 	struct view_grid_trait *trait = &grid->traits[column];
 
@@ -163,8 +163,8 @@ void view__grid_traits(struct view_grid *grid, const char *keys)
 	const struct report_table *table = &grid->table;
 	const int64_t step = table->row_count / GRID_SAMPLE + 1;
 
-	grid->compared = grid_verdicts(table) >= 0;
-	grid_groups(grid);
+	grid->compared = grid_verdict_column(table) >= 0;
+	grid_group_columns(grid);
 	for (int i = 0; i < table->column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
 		const enum report_quantity quantity = table->columns[i].quantity;
@@ -175,7 +175,7 @@ void view__grid_traits(struct view_grid *grid, const char *keys)
 		trait->key = view__grid_listed(keys, table->columns[i].name);
 		trait->number = quantity != REPORT_TEXT && quantity != REPORT_BOOL;
 		if (trait->role == VIEW_GRID_PLAIN && trait->column && trait->column->bar)
-			grid_greatest(grid, i);
+			grid_measure_greatest(grid, i);
 	}
 	for (int64_t row = 0; row < table->row_count; row += step)
 		grid_measure_row(grid, row);
@@ -200,15 +200,15 @@ const char *view__grid_title(const struct view_grid *grid, int column)
 						     : grid->table.columns[column].name;
 }
 
-/* What stands over it in @width cells. The first of a group says what all of it is of, and that it
- * is the source's: "bytes Source", or "bytes S" where there is no room for that. */
-static const char *grid_head(const struct view_grid *grid, int column, int width,
-			     char out[VIEW_GRID_TEXT])
+/* The heading of a column in @width cells. The first of a group names the group and marks itself as
+ * the source: "bytes Source", or "bytes S" if that is too long. */
+static const char *grid_heading_text(const struct view_grid *grid, int column, int width,
+				     char out[VIEW_GRID_TEXT])
 {
 	const struct view_grid_trait *trait = &grid->traits[column];
 	const char *title = view__grid_title(grid, column);
 
-	/* It may stand where nothing else says what of. */
+	/* A separated column needs the group's name, as its first column may be off the screen. */
 	if (trait->alone && trait->role != VIEW_GRID_PLAIN) {
 		snprintf(out, VIEW_GRID_TEXT, "%.200s %s", view__grid_title(grid, trait->group),
 			 title);
@@ -240,10 +240,10 @@ static bool grid_pair_differs(const struct report_cell *a, const struct report_c
 	return isnan(x) || isnan(y) || x < y || x > y;
 }
 
-/* '-': only the source has the row, '+': only the target; '\0': both. */
-static char grid_only(const struct view_grid *grid, int64_t row)
+/* Return '-' if only the source has the row, '+' if only the target has it, '\0' for both. */
+static char grid_only_mark(const struct view_grid *grid, int64_t row)
 {
-	const int column = grid_verdicts(&grid->table);
+	const int column = grid_verdict_column(&grid->table);
 	const struct report_cell *cell = column < 0 ? NULL : view__grid_at(grid, row, column);
 
 	if (!cell || cell->type != PROF_TEXT)
@@ -257,11 +257,11 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row)
 {
 	const int last = grid->table.column_count - 1;
 
-	if (grid_only(grid, row))
+	if (grid_only_mark(grid, row))
 		return true;
 	for (int i = 0; i < last; i++) {
 		const struct view_grid_trait *trait = &grid->traits[i];
-		/* Numbers that lead to other screens are given out anew by each recording. */
+		/* Ids that link to other screens are assigned anew by each recording. */
 		const bool is_link = trait->column && trait->column->importance == 0 &&
 				     grid->table.columns[i].quantity == REPORT_NUMBER;
 
@@ -274,19 +274,19 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row)
 
 #define GRID_TEXT_MOST  40
 #define GRID_TEXT_LEAST 12
-#define GRID_HEAD_LEAST 10 /* a heading is not cut shorter than that */
-#define GRID_HEAD_MORE  2  /* of a group: " S" */
-#define GRID_BAR_LEAST  6  /* with the blank before it */
+#define GRID_HEAD_LEAST 10 /* headings are not cut shorter */
+#define GRID_HEAD_MORE  2  /* for a group: " S" */
+#define GRID_BAR_LEAST  6  /* including the blank before it */
 #define GRID_BAR_MOST   13
-#define GRID_BAR_FROM   60 /* narrower screens do without unless there is room left */
-#define GRID_STAY_LEAST 8  /* a text that stays is cut down to that where nothing else has room */
+#define GRID_BAR_FROM   60 /* on narrower screens bars get only remaining cells */
+#define GRID_STAY_LEAST 8  /* width to which a fixed text is cut to make room for another column */
 #define GRID_EDGES      2  /* marks at the left and at the right */
 
 /* ---- widths ---------------------------------------------------------------------------------- */
 
-/* @head: of its heading, short and long. Percentages say more than a long heading does. */
-static void grid_number_width(const struct view_grid *grid, struct view_grid_trait *trait,
-			      const int head[2])
+/* @head: widths of the short and the long heading. Percentages have priority over long headings. */
+static void grid_compute_number_width(const struct view_grid *grid, struct view_grid_trait *trait,
+				      const int head[2])
 {
 	const bool bar = trait->column && trait->column->bar && trait->role == VIEW_GRID_PLAIN;
 	const int most = GRID_HEAD_LEAST + (trait->size > 1 ? GRID_HEAD_MORE : 0);
@@ -296,7 +296,7 @@ static void grid_number_width(const struct view_grid *grid, struct view_grid_tra
 	trait->wanted = max(number, head[0]);
 	if (trait->role == VIEW_GRID_DIFF)
 		trait->wanted = max(trait->wanted, trait->percents);
-	/* A table is about its columns with bars: their differences get percentages, too. */
+	/* Columns with bars are a table's main content: reserve room for their percentages, too. */
 	if (trait->role == VIEW_GRID_DIFF && trait->column && trait->column->bar &&
 	    grid->width >= GRID_BAR_FROM)
 		trait->base = trait->wanted;
@@ -309,7 +309,7 @@ static void grid_number_width(const struct view_grid *grid, struct view_grid_tra
 	trait->most = bar ? trait->wanted : max(trait->wanted, head[1]);
 }
 
-static void grid_widths(struct view_grid *grid)
+static void grid_compute_widths(struct view_grid *grid)
 {
 	for (int i = 0; i < grid->table.column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
@@ -317,11 +317,12 @@ static void grid_widths(struct view_grid *grid)
 		int head[2];
 
 		for (int k = 0; k < 2; k++)
-			head[k] = view_text_width(grid_head(grid, i, k * VIEW_GRID_TEXT, text)) +
+			head[k] = view_text_width(
+					  grid_heading_text(grid, i, k * VIEW_GRID_TEXT, text)) +
 				  (grid->sort == i);
 		trait->stays = trait->fits = trait->alone = false;
 		if (trait->number) {
-			grid_number_width(grid, trait, head);
+			grid_compute_number_width(grid, trait, head);
 		} else {
 			trait->most = max(trait->cells, head[1]);
 			trait->wanted = min(trait->most, GRID_TEXT_MOST);
@@ -334,18 +335,18 @@ static void grid_widths(struct view_grid *grid)
 	}
 }
 
-/* Columns of the table that stand or go together with @column. */
-static int grid_together(const struct view_grid *grid, int column)
+/* Number of columns that scroll together with @column. */
+static int grid_group_size(const struct view_grid *grid, int column)
 {
 	return grid->traits[column].alone ? 1 : grid->traits[column].size;
 }
 
-/* The columns that begin at @column, with a blank after each. */
+/* Width of the columns that scroll together with @column, with a blank after each. */
 static int grid_group_width(const struct view_grid *grid, int column)
 {
 	int width = 0;
 
-	for (int i = column; i < column + grid_together(grid, column); i++)
+	for (int i = column; i < column + grid_group_size(grid, column); i++)
 		width += grid->traits[i].base + 1;
 	return width;
 }
@@ -360,8 +361,9 @@ static bool grid_scrolls(const struct view_grid *grid, int column)
 	       view__grid_chosen(grid, column);
 }
 
-/* The first column, and keys that follow while they leave half of the screen. Returns the width. */
-static int grid_stay(struct view_grid *grid, int room)
+/* Fix the first column and following keys while they leave half of the screen. Return their
+ * width. */
+static int grid_fix_columns(struct view_grid *grid, int room)
 {
 	int used = 0;
 
@@ -380,7 +382,7 @@ static int grid_stay(struct view_grid *grid, int room)
 	return used;
 }
 
-/* Comparing, what the rows are ordered by comes before all else. */
+/* In a comparison the group that orders the rows is the most important one. */
 static int grid_importance(const struct view_grid *grid, int column)
 {
 	const struct view_grid_trait *trait = &grid->traits[column];
@@ -390,7 +392,7 @@ static int grid_importance(const struct view_grid *grid, int column)
 	return trait->column ? trait->column->importance : 1;
 }
 
-/* The most important of those that are not in yet; -1: none. */
+/* The most important column that is not chosen yet; -1: none. */
 static int grid_next_fit(const struct view_grid *grid)
 {
 	int best = -1, importance = 0;
@@ -408,7 +410,7 @@ static int grid_next_fit(const struct view_grid *grid)
 	return best;
 }
 
-/* The widest text among those that stay; -1: none can be cut. */
+/* The widest text among the fixed columns; -1: none can be cut. */
 static int grid_widest(const struct view_grid *grid)
 {
 	int widest = -1;
@@ -424,8 +426,8 @@ static int grid_widest(const struct view_grid *grid)
 	return widest;
 }
 
-/* A table of names alone says nothing: the texts that stay are cut until @group has room. If that
- * is not enough, Diff is left out, then Target. Returns the columns gained. */
+/* Cut fixed texts until @group fits, as a table of names alone is useless. If that is not enough,
+ * do without its Diff, then without its Target. Return the columns gained. */
 static int grid_make_room(struct view_grid *grid, int group, int room)
 {
 	int slack = 0, size = grid->traits[group].size;
@@ -442,15 +444,15 @@ static int grid_make_room(struct view_grid *grid, int group, int room)
 	return need;
 }
 
-/* Choose what fits by importance. The most important group is shown in any case; the other columns
- * of a group that was parted come right after its first. */
-static void grid_choose(struct view_grid *grid, int room)
+/* Choose the columns that fit, by importance. The most important group is always shown; the other
+ * columns of a separated group follow right after its first. */
+static void grid_choose_fitting(struct view_grid *grid, int room)
 {
 	int next = grid_next_fit(grid), group = -1;
 
 	if (next >= 0 && grid_group_width(grid, next) > room)
 		room += grid_make_room(grid, next, room);
-	/* A group that is wider than the room is parted: each of its columns stands for itself. */
+	/* Separate a group that is wider than the room: each of its columns scrolls alone. */
 	for (int i = 0; i < grid->table.column_count; i++) {
 		const int size = grid->traits[i].size;
 
@@ -468,7 +470,7 @@ static void grid_choose(struct view_grid *grid, int room)
 	}
 }
 
-/* The first of the line-up from which all the rest fits. */
+/* The first index of the line-up from which all the rest fits. */
 static int grid_last_start(const struct view_grid *grid, int room)
 {
 	int start = grid->lineup_count;
@@ -482,13 +484,13 @@ static int grid_last_start(const struct view_grid *grid, int room)
 	return start == grid->lineup_count && start > 0 ? start - 1 : start;
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
-/* A group's columns, as far as they fit; only the first may be cut. Returns false where something
- * was left out. */
-static bool grid_place_group(struct view_grid *grid, int column, int *room)
+/* Add the columns of a group that fit; only the first may be cut. Return false if any is left
+ * out. */
+static bool grid_position_group(struct view_grid *grid, int column, int *room)
 {
-	for (int i = column; i < column + grid_together(grid, column); i++) {
+	for (int i = column; i < column + grid_group_size(grid, column); i++) {
 		const int width = min(grid->traits[i].base, *room - 1);
 
 		if (width < 1 || (i > column && width < grid->traits[i].base))
@@ -500,16 +502,16 @@ static bool grid_place_group(struct view_grid *grid, int column, int *room)
 	return true;
 }
 
-static void grid_place_lineup(struct view_grid *grid, int *room)
+static void grid_position_lineup(struct view_grid *grid, int *room)
 {
 	bool first = true;
 
 	grid->after = false;
 	for (int i = grid->column; i < grid->lineup_count; i++) {
-		/* One is there in any case, cut; or nothing would move. */
+		/* Always show one column, cut if necessary; otherwise scrolling would get stuck. */
 		if (!first && grid_group_width(grid, grid->lineup[i]) > *room)
 			grid->after = true;
-		if (grid->after || !grid_place_group(grid, grid->lineup[i], room)) {
+		if (grid->after || !grid_position_group(grid, grid->lineup[i], room)) {
 			grid->after = true;
 			return;
 		}
@@ -519,7 +521,7 @@ static void grid_place_lineup(struct view_grid *grid, int *room)
 
 void view_grid_layout(struct view_grid *grid, int width, int height)
 {
-	/* Each column has a blank after it; that of the last one is needed beside a scroll mark. */
+	/* Each column has a blank after it; the last one's is needed only beside a scroll mark. */
 	int room = width - GRID_EDGES + (grid->count < height), x = 1;
 
 	grid->width = width;
@@ -527,11 +529,11 @@ void view_grid_layout(struct view_grid *grid, int width, int height)
 	if (!grid->traits)
 		return;
 	view__grid_scroll(grid, height);
-	/* the rows on the screen */
+	/* Measure the rows on the screen. */
 	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + height - 1; i++)
 		grid_measure_row(grid, grid->order[i]);
-	grid_widths(grid);
-	grid_choose(grid, room - grid_stay(grid, room));
+	grid_compute_widths(grid);
+	grid_choose_fitting(grid, room - grid_fix_columns(grid, room));
 	grid->lineup_count = 0;
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < grid->table.column_count; i++)
@@ -539,12 +541,12 @@ void view_grid_layout(struct view_grid *grid, int width, int height)
 				grid->lineup[grid->lineup_count++] = i;
 	for (int i = 0; i < grid->table.column_count; i++)
 		if (grid->traits[i].stays)
-			grid_place_group(grid, i, &room);
+			grid_position_group(grid, i, &room);
 	grid->column = min(grid->column, grid_last_start(grid, room));
 	grid->column = max(grid->column, 0);
 	grid->before = grid->column > 0;
-	grid_place_lineup(grid, &room);
-	/* What is left over goes to those that want more, the first ones first. */
+	grid_position_lineup(grid, &room);
+	/* Distribute remaining cells to columns that want more, from left to right. */
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < grid->place_count; i++) {
 			struct view_grid_place *place = &grid->places[i];
@@ -575,19 +577,19 @@ int view_grid_used(const struct view_grid *grid)
 
 /* ---- headings -------------------------------------------------------------------------------- */
 
-static void grid_heading(const struct view_grid *grid, const struct view_grid_place *place,
-			 struct view_pane *pane)
+static void grid_draw_heading(const struct view_grid *grid, const struct view_grid_place *place,
+			      struct view_pane *pane)
 {
 	const struct view_grid_trait *trait = &grid->traits[place->column];
 	const bool sorted = grid->sort == place->column;
 	const enum view_style style = sorted ? VIEW_KEY : VIEW_DIM;
 	const int room = trait->bar_from > 0 ? trait->bar_from : place->width;
 	char head[VIEW_GRID_TEXT];
-	const char *title = grid_head(grid, place->column, room - sorted, head);
+	const char *title = grid_heading_text(grid, place->column, room - sorted, head);
 	int width = place->width - sorted, used = view_text_width(title);
 	int x = place->x;
 
-	/* Over the number, not over its bar. */
+	/* Align with the number, not with its bar. */
 	if (trait->bar_from > 0 && trait->bar_from - sorted >= used)
 		width = trait->bar_from - sorted;
 	if (width < 0)
@@ -602,11 +604,11 @@ static void grid_heading(const struct view_grid *grid, const struct view_grid_pl
 			    1);
 }
 
-static void grid_headings(const struct view_grid *grid, struct view_pane *pane)
+static void grid_draw_headings(const struct view_grid *grid, struct view_pane *pane)
 {
 	view_fill(pane, 0, 0, pane->rect.width, VIEW_BOLD);
 	for (int i = 0; i < grid->place_count; i++)
-		grid_heading(grid, &grid->places[i], pane);
+		grid_draw_heading(grid, &grid->places[i], pane);
 	if (grid->before)
 		view_put(pane, 0, 0, VIEW_KEY, '<');
 	if (grid->after)
@@ -644,8 +646,8 @@ static enum view_style grid_cell_style(const struct view_grid *grid, int64_t row
 	return grid->style ? grid->style(&grid->table, row, column) : VIEW_NORMAL;
 }
 
-static void grid_cell(const struct view_grid *grid, const struct view_grid_place *place,
-		      int64_t row, int y, bool selected, struct view_pane *pane)
+static void grid_draw_cell(const struct view_grid *grid, const struct view_grid_place *place,
+			   int64_t row, int y, bool selected, struct view_pane *pane)
 {
 	const struct view_grid_trait *trait = &grid->traits[place->column];
 	const enum view_style style =
@@ -656,7 +658,7 @@ static void grid_cell(const struct view_grid *grid, const struct view_grid_place
 	const char *text = view__grid_text(grid, row, place->column, percent, out);
 
 	if (!trait->number) {
-		/* Names end in what tells them apart, sentences do not. */
+		/* Identifiers differ at their ends, so keep these; sentences are cut at the end. */
 		(text && strchr(text, ' ') ? view_text_cut : view_text_middle)(
 			pane, place->x, y, place->width, style, text);
 		return;
@@ -670,11 +672,11 @@ static void grid_cell(const struct view_grid *grid, const struct view_grid_place
 				       trait->greatest);
 }
 
-static void grid_row(const struct view_grid *grid, int64_t at, int y, bool selected,
-		     struct view_pane *pane)
+static void grid_draw_row(const struct view_grid *grid, int64_t at, int y, bool selected,
+			  struct view_pane *pane)
 {
 	const int64_t row = grid->order[at];
-	const char only = grid_only(grid, row);
+	const char only = grid_only_mark(grid, row);
 
 	if (selected) {
 		view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
@@ -683,18 +685,18 @@ static void grid_row(const struct view_grid *grid, int64_t at, int y, bool selec
 		view_put(pane, 0, y, VIEW_WARN, (uint32_t)only);
 	}
 	for (int i = 0; i < grid->place_count; i++)
-		grid_cell(grid, &grid->places[i], row, y, selected, pane);
+		grid_draw_cell(grid, &grid->places[i], row, y, selected, pane);
 }
 
-/* Which part of the rows is shown. */
-static void grid_scroll_mark(const struct view_grid *grid, struct view_pane *pane)
+/* Draw the scroll bar: which part of the rows is visible. */
+static void grid_draw_scroll_mark(const struct view_grid *grid, struct view_pane *pane)
 {
 	const int rows = pane->rect.height - 1, x = pane->rect.width - 1;
 	const double part = (double)rows / (double)grid->count;
 	int from = (int)((double)grid->scroll * part);
 	const int size = part * rows < 1 ? 1 : (int)(part * rows);
 
-	/* At the very end only where there is nothing more. */
+	/* Reach the bottom only if the last row is visible. */
 	if (grid->scroll + rows >= grid->count)
 		from = rows - size;
 	for (int y = 0; y < rows; y++)
@@ -709,7 +711,7 @@ void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool a
 
 	if (!grid->traits)
 		return;
-	grid_headings(grid, pane);
+	grid_draw_headings(grid, pane);
 	if (grid->count == 0 && rows > 0) {
 		view_text(pane, 1, 1, VIEW_DIM,
 			  grid->table.row_count == 0 ? "There are no rows."
@@ -718,23 +720,23 @@ void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool a
 		return;
 	}
 	for (int i = 0; i < rows && grid->scroll + i < grid->count; i++)
-		grid_row(grid, grid->scroll + i, i + 1, active && grid->scroll + i == grid->at,
-			 pane);
+		grid_draw_row(grid, grid->scroll + i, i + 1, active && grid->scroll + i == grid->at,
+			      pane);
 	if (grid->count > rows && rows > 0)
-		grid_scroll_mark(grid, pane);
+		grid_draw_scroll_mark(grid, pane);
 }
 
-/* ---- the row of the cursor, whole ------------------------------------------------------------ */
+/* ---- the cursor's row without cuts ----------------------------------------------------------- */
 
-#define ROW_CELL 2048 /* bytes of a cell that are looked at */
+#define ROW_CELL 2048 /* most bytes of a cell that are shown */
 
-/* Where the next cell of the row begins. */
+/* Position of the row's next cell. */
 struct row_pen {
 	struct view_pane *pane;
 	int x, y;
 };
 
-static const struct view_grid_place *row_place(const struct view_grid *grid, int column)
+static const struct view_grid_place *row_find_position(const struct view_grid *grid, int column)
 {
 	for (int i = 0; i < grid->place_count; i++)
 		if (grid->places[i].column == column)
@@ -746,7 +748,7 @@ bool view_grid_is_cut(const struct view_grid *grid)
 {
 	for (int i = 0; grid->traits && i < grid->table.column_count; i++) {
 		const struct view_grid_trait *trait = &grid->traits[i];
-		const struct view_grid_place *place = row_place(grid, i);
+		const struct view_grid_place *place = row_find_position(grid, i);
 
 		if (view__grid_chosen(grid, i) && (!place || place->width < trait->cells))
 			return true;
@@ -754,8 +756,8 @@ bool view_grid_is_cut(const struct view_grid *grid)
 	return false;
 }
 
-/* Bytes of @text that take at most @columns of the terminal. */
-static size_t row_fitting(const char *text, int columns)
+/* Bytes of @text that fit in @columns of the terminal. */
+static size_t row_fitting_bytes(const char *text, int columns)
 {
 	size_t at = 0;
 
@@ -774,13 +776,13 @@ static size_t row_fitting(const char *text, int columns)
 	return at;
 }
 
-/* From line to line, as far as there are any. */
+/* Write @text, wrapped at the pane's edge, until its rows are used up. */
 static void row_write(struct row_pen *pen, enum view_style style, const char *text)
 {
 	char line[ROW_CELL];
 
 	while (*text && pen->y < pen->pane->rect.height) {
-		const size_t size = row_fitting(text, pen->pane->rect.width - pen->x);
+		const size_t size = row_fitting_bytes(text, pen->pane->rect.width - pen->x);
 
 		snprintf(line, sizeof(line), "%.*s", (int)size, text);
 		pen->x += view_text(pen->pane, pen->x, pen->y, style, line);
@@ -792,8 +794,8 @@ static void row_write(struct row_pen *pen, enum view_style style, const char *te
 	}
 }
 
-/* A cell that does not fit beside those before begins a line. */
-static void row_cell(struct row_pen *pen, const char *title, const char *text)
+/* Write a cell; begin a new line if it does not fit after the previous one. */
+static void row_write_cell(struct row_pen *pen, const char *title, const char *text)
 {
 	char cell[ROW_CELL];
 	const int width = view_text_width(title) + 1;
@@ -820,11 +822,12 @@ bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 	if (!grid->traits || grid->at >= grid->count)
 		return false;
 	for (int i = 0; i < grid->table.column_count; i++) {
-		const struct view_grid_place *place = row_place(grid, i);
+		const struct view_grid_place *place = row_find_position(grid, i);
 		const char *text = view__grid_text(grid, grid->order[grid->at], i, false, out);
 
 		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))
-			row_cell(&pen, grid_head(grid, i, VIEW_GRID_TEXT, head), text);
+			row_write_cell(&pen, grid_heading_text(grid, i, VIEW_GRID_TEXT, head),
+				       text);
 	}
 	return pen.x > 1;
 }

@@ -1,8 +1,8 @@
 /*
- * What the files of the grid share: facts about columns, and the steps from rows to a picture.
+ * Shared by the grid's files: facts about columns, and the steps from rows to a layout.
  *
- * Rows become an order (sort), of which a filter lets some through; columns become groups (a number
- * with its target and diff), groups a line-up, and that places for a width.
+ * Rows: sort into a sequence, then filter. Columns: form groups (a number with its target and
+ * diff), order the groups in a line-up, then assign positions for a width.
  */
 #ifndef VIEW_GRID_INTERNAL_H
 #define VIEW_GRID_INTERNAL_H
@@ -10,10 +10,10 @@
 #include "viewer/draw/view_grid.h"
 
 #define VIEW_GRID_TEXT  256  /* bytes of a cell as shown */
-#define VIEW_GRID_SLICE 4096 /* rows between two checks whether the work was cancelled */
+#define VIEW_GRID_SLICE 4096 /* rows between two checks for cancellation */
 
 enum view_grid_role {
-	VIEW_GRID_PLAIN, /* a column of its own, or the first of a group */
+	VIEW_GRID_PLAIN, /* an ungrouped column, or the first of a group */
 	VIEW_GRID_TARGET,
 	VIEW_GRID_DIFF
 };
@@ -21,29 +21,29 @@ enum view_grid_role {
 struct view_grid_trait {
 	const struct view_grid_column *column; /* NULL: it has no entry */
 	enum view_grid_role role;
-	int group;        /* the first column of its group; its own number where it is that */
+	int group;        /* the first column of its group (possibly itself) */
 	int size;         /* columns of the group that begins here */
 	bool key;         /* one of the keys */
-	bool stays;       /* is not scrolled sideways */
-	bool hidden;      /* by the user; counts for the first of a group */
-	bool before;      /* the same, while another choice is tried */
-	bool number;      /* stands at the right of its column */
+	bool stays;       /* does not scroll sideways */
+	bool hidden;      /* by the user; valid for the first of a group */
+	bool before;      /* the previous `hidden`, while another choice is tried */
+	bool number;      /* right-aligned */
 	int cells;        /* the widest content seen, without bar and percent */
 	int percents;     /* the same with percent (of a diff) */
 	double greatest;  /* magnitude, of a column with bars */
-	int bar_from;     /* width of the number before a bar; 0: it has none */
-	int base, wanted; /* widths: the least of use, and as wide as pays */
-	int most;         /* a text: as wide as its contents */
+	int bar_from;     /* width of the number before a bar; 0: no bar */
+	int base, wanted; /* widths: the least useful one, and the preferred one */
+	int most;         /* of a text: the full width of its contents */
 	bool fits;        /* the layout has room for its group at the base width */
-	bool alone;       /* the screen is too narrow for its group: it stands for itself */
+	bool alone;       /* the screen is too narrow for its group: it scrolls separately */
 };
 
 struct view_grid_key {
-	uint64_t key; /* in the order of the values, as far as it goes */
+	uint64_t key; /* orders like the values; ties need further comparison */
 	int64_t row;
 };
 
-/* Was the work cancelled? NULL: it cannot be. */
+/* Return true if the work was cancelled. @context NULL: it cannot be. */
 static inline bool view__grid_stopped(const struct view_context *context)
 {
 	return context && view_cancelled(context);
@@ -57,28 +57,28 @@ static inline const struct report_cell *view__grid_at(const struct view_grid *gr
 	return &grid->table.cells[row * grid->table.column_count + column];
 }
 
-/* Is @name one of "a,b,c"? */
+/* Return true if @name is an element of @list ("a,b,c"). */
 bool view__grid_listed(const char *list, const char *name);
-bool view__grid_chosen(const struct view_grid *grid, int column); /* hidden by nobody */
+bool view__grid_chosen(const struct view_grid *grid, int column); /* not hidden */
 const char *view__grid_title(const struct view_grid *grid, int column);
-/* The cell as it is shown. @percent: a diff with its share of the larger one. Returns @out, or the
- * cell's text. */
+/* The cell as shown. @percent: a diff includes its share of the larger value. Return @out, or the
+ * cell's own text. */
 const char *view__grid_text(const struct view_grid *grid, int64_t row, int column, bool percent,
 			    char out[VIEW_GRID_TEXT]);
-/* NaN: no number. */
+/* The cell's number; NaN: none. */
 double view__cell_number(const struct report_cell *cell);
-/* Does the row of a comparison have a difference? */
+/* Return true if the row of a comparison has any difference. */
 bool view__grid_differs(const struct view_grid *grid, int64_t row);
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Fill the grid's traits, which are cleared, with all that does not depend on the size. */
+/* Fill the grid's zeroed traits with everything that does not depend on the size. */
 void view__grid_traits(struct view_grid *grid, const char *keys);
-/* `sequence`: all rows in their order. false: stopped, and the sequence is what it was. */
+/* Compute `sequence`, all rows in sort order. Return false if cancelled; it is then unchanged. */
 bool view__grid_sort(struct view_grid *grid);
-/* Is the greatest first, ordered by @column? */
+/* Return true if sorting by @column puts the greatest value first. */
 bool view__grid_descends(const struct view_grid *grid, int column);
-void view__grid_reorder(struct view_grid *grid); /* order, count; the cursor stays on its row */
-void view__grid_scroll(struct view_grid *grid, int height); /* the cursor into view */
+void view__grid_reorder(struct view_grid *grid); /* update order and count; keep the cursor's row */
+void view__grid_scroll(struct view_grid *grid, int height); /* until the cursor is visible */
 
 #endif /* VIEW_GRID_INTERNAL_H */

@@ -1,8 +1,8 @@
 /*
- * The order of a grid's rows: a stable merge sort of numbers that stand for the cells.
+ * The order of a grid's rows: a stable merge sort of integer keys that represent the cells.
  *
- * A cell's key is its number, or eight bytes of its text. Rows whose eight bytes are equal are
- * sorted again by the next eight, so that a million texts are sorted without comparing whole texts.
+ * A cell's key is its number, or eight bytes of its text. Rows with equal eight bytes are sorted
+ * again by the next eight, so a million texts are sorted without comparing whole texts.
  *
  * Threading: the screen's. Ownership: the grid's arrays.
  */
@@ -14,17 +14,17 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 
-#define GRID_LEVELS 32 /* of eight bytes; longer texts than that are compared as they are */
+#define GRID_LEVELS 32 /* of eight bytes; beyond, whole texts are compared */
 #define GRID_FEW    12 /* rows that are sorted by insertion */
 
 struct grid_sorter {
 	const struct view_grid *grid;
 	bool descending;
-	bool cells;   /* equal keys do not mean equal cells: the cells are compared */
-	bool stopped; /* the work was cancelled; the keys stay as they are */
+	bool cells;   /* equal keys do not imply equal cells: compare the cells */
+	bool stopped; /* the work was cancelled; keys are left unsorted */
 };
 
-/* Rows that are equal up to the key's bytes. */
+/* Rows whose key bytes so far are equal. */
 struct grid_run {
 	int64_t at, end;
 };
@@ -58,9 +58,9 @@ static int grid_compare_cells(const struct report_cell *a, const struct report_c
 	return SORTED_ORDER(x, y);
 }
 
-/* Does @a stand after @b? */
-static bool grid_after(const struct grid_sorter *sorter, const struct view_grid_key *a,
-		       const struct view_grid_key *b)
+/* Return true if @a sorts after @b. */
+static bool grid_sorts_after(const struct grid_sorter *sorter, const struct view_grid_key *a,
+			     const struct view_grid_key *b)
 {
 	const struct view_grid *grid = sorter->grid;
 	int order = SORTED_BY(a, b, key);
@@ -71,7 +71,7 @@ static bool grid_after(const struct grid_sorter *sorter, const struct view_grid_
 	return sorter->descending ? order < 0 : order > 0;
 }
 
-/* Called every few thousand rows, so that cancelling takes less than a millisecond. */
+/* Check for cancellation; called every few thousand rows, less than a millisecond apart. */
 static bool grid_stopped(struct grid_sorter *sorter)
 {
 	sorter->stopped = sorter->stopped || view__grid_stopped(sorter->grid->context);
@@ -88,16 +88,16 @@ static void grid_merge(struct grid_sorter *sorter, const struct view_grid_key *f
 		const int64_t until = min(end, i + VIEW_GRID_SLICE);
 
 		for (; i < until; i++) {
-			const bool is_left =
-				left < middle &&
-				(right >= end || !grid_after(sorter, &from[left], &from[right]));
+			const bool is_left = left < middle &&
+					     (right >= end ||
+					      !grid_sorts_after(sorter, &from[left], &from[right]));
 
 			to[i] = from[is_left ? left++ : right++];
 		}
 	}
 }
 
-/* Runs of a few rows are sorted by insertion, then merged, from `keys` to `spare` and back. */
+/* Sort short runs by insertion, then merge them from `keys` to `spare` and back. */
 static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *keys,
 			    struct view_grid_key *spare, int64_t count)
 {
@@ -108,7 +108,7 @@ static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *ke
 			const struct view_grid_key key = keys[k];
 			int64_t at = k;
 
-			for (; at > i && grid_after(sorter, &keys[at - 1], &key); at--)
+			for (; at > i && grid_sorts_after(sorter, &keys[at - 1], &key); at--)
 				keys[at] = keys[at - 1];
 			keys[at] = key;
 		}
@@ -120,7 +120,8 @@ static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *ke
 			const int64_t middle = min(i + run, count);
 			const int64_t end = min(i + 2 * run, count);
 
-			if (middle < end && grid_after(sorter, &from[middle - 1], &from[middle]))
+			if (middle < end &&
+			    grid_sorts_after(sorter, &from[middle - 1], &from[middle]))
 				grid_merge(sorter, from, to, i, middle, end);
 			else
 				memcpy(&to[i], &from[i], (size_t)(end - i) * sizeof(*to));
@@ -133,10 +134,10 @@ static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *ke
 		memcpy(keys, from, (size_t)count * sizeof(*keys));
 }
 
-/* Sort a run by eight bytes of its texts from @offset on, case aside; if they are the @last bytes
- * that are made a key, by the whole texts. */
-static struct grid_run grid_text_run(struct grid_sorter *sorter, int64_t begin, int64_t end,
-				     size_t offset, bool last)
+/* Sort a run by eight bytes of its texts from @offset on, ignoring case. If @last, no further level
+ * follows: break ties by comparing the whole texts. */
+static struct grid_run grid_sort_text_run(struct grid_sorter *sorter, int64_t begin, int64_t end,
+					  size_t offset, bool last)
 {
 	const struct view_grid *grid = sorter->grid;
 
@@ -155,9 +156,10 @@ static struct grid_run grid_text_run(struct grid_sorter *sorter, int64_t begin, 
 	return (struct grid_run){begin, end};
 }
 
-/* The next rows of @run with equal keys and texts that go on; false: there are none. */
-static bool grid_equal_run(const struct view_grid_key *keys, struct grid_run *run,
-			   struct grid_run *out)
+/* Find the next rows of @run with equal keys whose texts continue. Return false if there are
+ * none. */
+static bool grid_next_equal_run(const struct view_grid_key *keys, struct grid_run *run,
+				struct grid_run *out)
 {
 	while (run->at < run->end) {
 		const int64_t begin = run->at;
@@ -176,7 +178,7 @@ static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
 	const struct view_grid *grid = sorter->grid;
 	const char *first =
 		count > 0 ? view__grid_at(grid, grid->keys[0].row, grid->sort)->text : "";
-	size_t prefix = strlen(first); /* what all texts begin with tells none apart */
+	size_t prefix = strlen(first); /* skip the common prefix of all texts */
 	struct grid_run runs[GRID_LEVELS], next;
 	int level = 0;
 
@@ -188,19 +190,22 @@ static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
 			same++;
 		prefix = same;
 	}
-	runs[0] = grid_text_run(sorter, 0, count, prefix, false);
+	runs[0] = grid_sort_text_run(sorter, 0, count, prefix, false);
 	while (level >= 0 && !grid_stopped(sorter)) {
-		if (level + 1 == GRID_LEVELS || !grid_equal_run(grid->keys, &runs[level], &next)) {
+		if (level + 1 == GRID_LEVELS ||
+		    !grid_next_equal_run(grid->keys, &runs[level], &next)) {
 			level--;
 			continue;
 		}
 		level++;
-		runs[level] = grid_text_run(sorter, next.at, next.end, prefix + 8 * (size_t)level,
-					    level + 1 == GRID_LEVELS);
+		runs[level] =
+			grid_sort_text_run(sorter, next.at, next.end, prefix + 8 * (size_t)level,
+					   level + 1 == GRID_LEVELS);
 	}
 }
 
-/* Keys of the rows that have a value, then the rows without one. Returns how many have one. */
+/* Put rows with a value first, with their keys, then rows without. Return the number of the
+ * former. */
 static int64_t grid_fill_keys(struct view_grid *grid, bool *only_texts)
 {
 	const int64_t rows = grid->table.row_count;
@@ -216,16 +221,16 @@ static int64_t grid_fill_keys(struct view_grid *grid, bool *only_texts)
 			continue;
 		grid->keys[count] = (struct view_grid_key){0, row};
 		if (cell->type == PROF_TEXT) {
-			texts = true; /* the key is made when texts are sorted */
+			texts = true; /* grid_sort_text_run() makes the key */
 		} else {
-			/* The bits of a double as a number in the order of the doubles. */
+			/* Map the bits of a double to an integer with the same order. */
 			memcpy(&bits, &value, sizeof(bits));
 			grid->keys[count].key = bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 			numbers = true;
 		}
 		count++;
 	}
-	/* Keys of texts and keys of numbers cannot be compared: all cells are. */
+	/* Text keys and number keys are not comparable: compare all cells instead. */
 	for (int64_t i = 0; texts && numbers && i < count; i++)
 		grid->keys[i].key = 0;
 	*only_texts = texts && !numbers;

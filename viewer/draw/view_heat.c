@@ -1,6 +1,5 @@
 /*
- * Heat maps in character cells, and maps of differences: less than 0 to one side, more to the
- * other.
+ * Heat maps in character cells, and signed maps of differences.
  *
  * Threading: one thread per canvas. Ownership: none.
  */
@@ -23,10 +22,10 @@ static const char view_ramp[] = " .:-=+*#%@";
 
 #define HEAT_STEPS 4
 
-/* By how much, from little to much. */
+/* Shades by magnitude, ascending. */
 static const uint32_t heat_signed_shades[HEAT_STEPS] = {0x2591, 0x2592, 0x2593, 0x2588};
 
-/* Shades of a terminal with 8 or 16 colours, from little to much. */
+/* Shades of a terminal with 8 or 16 colours, ascending. */
 static const struct {
 	enum view_style style;
 	uint32_t character;
@@ -39,7 +38,7 @@ bool view_heat_halves(const struct view_canvas *canvas)
 	return !view_colourless(canvas) && canvas->colours >= 256 && !canvas->ascii;
 }
 
-/* 0 for 0 only: whatever is above it shows. */
+/* Level 0 is for 0 only, so any positive part is visible. */
 static int view_level(double part, int steps)
 {
 	if (!(part > 0))
@@ -47,7 +46,7 @@ static int view_level(double part, int steps)
 	return part >= 1 ? steps - 1 : 1 + (int)(part * (steps - 1));
 }
 
-static void view_halves(struct view_pane *pane, int x, int y, double top, double bottom)
+static void view_draw_halves(struct view_pane *pane, int x, int y, double top, double bottom)
 {
 	const int upper = view_level(top, VIEW_HEAT_STEPS);
 	const int lower = view_level(bottom, VIEW_HEAT_STEPS);
@@ -63,7 +62,7 @@ static void view_halves(struct view_pane *pane, int x, int y, double top, double
 }
 
 /* One value for the whole cell. */
-static void view_whole(struct view_pane *pane, int x, int y, double part)
+static void view_draw_whole(struct view_pane *pane, int x, int y, double part)
 {
 	const struct view_canvas *canvas = pane->canvas;
 	const int letter = view_level(part, (int)sizeof(view_ramp) - 1);
@@ -71,7 +70,7 @@ static void view_whole(struct view_pane *pane, int x, int y, double part)
 	const int wide = view_level(part, VIEW_HEAT_STEPS);
 
 	if (canvas->ascii && !view_colourless(canvas) && canvas->colours >= 256)
-		/* Unseen in its own colour, but there for whoever copies the screen. */
+		/* Invisible in its own colour, but present if the user copies the screen. */
 		view_put(pane, x, y,
 			 (enum view_style)(VIEW_HEAT_PAIR + wide * (VIEW_HEAT_STEPS + 1)),
 			 (uint32_t)view_ramp[letter]);
@@ -91,9 +90,9 @@ void view_heat(struct view_pane *pane, int x, int y, double top, double bottom)
 	if (isnan(top) && isnan(bottom))
 		view_put(pane, x, y, VIEW_NORMAL, ' ');
 	else if (view_heat_halves(pane->canvas))
-		view_halves(pane, x, y, top, bottom);
+		view_draw_halves(pane, x, y, top, bottom);
 	else
-		view_whole(pane, x, y, fmax(top, bottom)); /* the number, where one is NaN */
+		view_draw_whole(pane, x, y, fmax(top, bottom)); /* ignores one NaN */
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -179,15 +178,15 @@ int view_heat_legend(struct view_pane *pane, int x, int y, int width, const stru
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-static const char view_less[HEAT_STEPS] = {'-', '-', '=', '='};
+static const char view_less_chars[HEAT_STEPS] = {'-', '-', '=', '='};
 
-static const char view_more[HEAT_STEPS] = {'+', '+', '#', '#'};
+static const char view_more_chars[HEAT_STEPS] = {'+', '+', '#', '#'};
 
-/* The samples of a legend. */
+/* Signed fractions that a legend shows. */
 static const double view_samples[] = {-1, -0.6, -0.2, 0, 0.2, 0.6, 1};
 
-/* @part -1 .. 1; 0 for what is the same, NaN where nothing is. */
-static void view_signed(struct view_pane *pane, int x, int y, double part)
+/* @part is -1 .. 1; 0: no difference, NaN: no value. */
+static void view_draw_signed(struct view_pane *pane, int x, int y, double part)
 {
 	const struct view_canvas *canvas = pane->canvas;
 	const bool letters = canvas->ascii || view_colourless(canvas);
@@ -203,7 +202,7 @@ static void view_signed(struct view_pane *pane, int x, int y, double part)
 		view_put(pane, x, y, VIEW_DIM, '.');
 	else if (letters)
 		view_put(pane, x, y, style,
-			 (uint32_t)(part < 0 ? view_less[step] : view_more[step]));
+			 (uint32_t)(part < 0 ? view_less_chars[step] : view_more_chars[step]));
 	else
 		view_put(pane, x, y, style, heat_signed_shades[step]);
 }
@@ -238,8 +237,8 @@ void view_heat_signed_map(struct view_pane *pane, const double *values, int colu
 			view_share(rows, halves, 2 * y, &down[0], &down[1]);
 			view_share(rows, halves, 2 * y + 1, &lower[0], &lower[1]);
 			down[1] = max(lower[1], down[1]);
-			view_signed(pane, x, y,
-				    view_farthest(values, columns, across, down) / most);
+			view_draw_signed(pane, x, y,
+					 view_farthest(values, columns, across, down) / most);
 		}
 }
 
@@ -255,7 +254,7 @@ int view_heat_signed_legend(struct view_pane *pane, int x, int y, int width, dou
 		return 0;
 	view_textf(pane, x, y, VIEW_DIM, "-%s", text);
 	for (int i = 0; i < samples; i++)
-		view_signed(pane, x + number + 1 + i, y, view_samples[i]);
+		view_draw_signed(pane, x + number + 1 + i, y, view_samples[i]);
 	view_textf(pane, x + number + samples + 2, y, VIEW_DIM, "+%s", text);
 	return 2 * number + samples + 2;
 }

@@ -19,11 +19,11 @@ static const struct view_style_info {
 #undef VIEW_STYLE_ROW
 };
 _Static_assert(ARRAY_LEN(view_styles) == VIEW_STYLES, "style table out of step");
-/* Terminals with 256 colours may have no more pairs than that, and the first is fixed. */
+/* Terminals with 256 colours may support only 256 pairs, and the first one is fixed. */
 _Static_assert(VIEW_STYLES_ALL < 256, "more styles than pairs of colours");
 _Static_assert(VIEW_STYLES < 64, "more roles than a terminal with 8 colours has pairs");
 
-/* From little to much: away from the ground. */
+/* From low to high: increasing contrast with the background. */
 static const short view_heat_ramp[][VIEW_HEAT_STEPS] = {
 	[VIEW_DARK] = {17, 18, 54, 90, 126, 162, 197, 203, 209, 215, 221, 228},
 	[VIEW_LIGHT] = {254, 223, 216, 209, 203, 197, 161, 125, 89, 53, 17, 16},

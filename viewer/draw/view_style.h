@@ -1,11 +1,11 @@
 /*
- * Styles: what a cell means, and the colours that say so on a terminal or in a picture.
+ * Styles: the role of a cell, and its colours on a terminal or in a picture.
  *
- * A style is a role ("title", "forward"). Its colours depend on the theme (a dark or a light
- * ground) and on how many the terminal has; without colours attributes are left, and in plain text
- * nothing, so whatever is told by colour has a glyph of its own as well (view_fill_char() of
- * view_canvas.h). Beside the roles there are styles of two colours each: the halves of a heat map's
- * cell, and the border between two stacked series. Constant data and pure functions.
+ * A style is a role ("title", "forward"). Its colours depend on the theme (dark or light
+ * background) and on the number of colours of the terminal. Without colours only attributes remain,
+ * and plain text has not even those, so every distinction made by colour also has its own glyph
+ * (view_fill_char() of view_canvas.h). Further styles combine two colours: the two halves of a heat
+ * map cell, and the border between two stacked series. Constant data and pure functions.
  */
 #ifndef VIEW_STYLE_H
 #define VIEW_STYLE_H
@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(name, dark ground with 256 colours, light ground with 256 colours, dark with 16, light with 16
- * or 8, dark with 8: text and ground each, -1 is the terminal's own; attributes with colours,
- * attributes without). Attributes: B bold, R reverse, U underline, D dim. */
+/* X(name, dark background with 256 colours, light with 256 colours, dark with 16, light with 16 or
+ * 8, dark with 8, attributes with colours, attributes without). Colours are pairs of text and
+ * background; -1 is the terminal's default. Attributes: B bold, R reverse, U underline, D dim. */
 #define VIEW_STYLE_MAP(X)                                                                          \
 	X(NORMAL, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, "", "")                                  \
 	X(DIM, 244, -1, 241, -1, -1, -1, -1, -1, -1, -1, "", "")                                   \
@@ -75,8 +75,8 @@ enum view_style {
 	VIEW_STYLE_MAP(VIEW_STYLE_ENUM)
 #undef VIEW_STYLE_ENUM
 	VIEW_STYLES,
-	/* Only where there are 256 colours: the upper half's shade on the lower's, a half's shade
-	 * on the terminal's own ground, and one series on another. */
+	/* With 256 colours only: the upper half's shade on the lower half's, one half's shade on
+	 * the default background, and one series on another. */
 	VIEW_HEAT_PAIR = VIEW_STYLES,
 	VIEW_HEAT_HALF = VIEW_HEAT_PAIR + VIEW_HEAT_STEPS * VIEW_HEAT_STEPS,
 	VIEW_SERIES_PAIR = VIEW_HEAT_HALF + VIEW_HEAT_STEPS,
@@ -89,11 +89,11 @@ enum view_theme {
 };
 
 struct view_paint {
-	short text, ground;     /* of the palette; -1: the terminal's own */
-	const char *attributes; /* letters as above */
+	short text, ground;     /* palette indices; -1: the terminal's default */
+	const char *attributes; /* letters as in VIEW_STYLE_MAP */
 };
 
-/* @colours: 256, 16, 8 or 0. Styles of two colours: as with 256. */
+/* @colours: 256, 16, 8 or 0. Two-colour styles always get the 256-colour paint. */
 struct view_paint view_style_paint(unsigned style, enum view_theme theme, int colours);
 
 static inline enum view_style view_series_style(int series)
@@ -101,7 +101,8 @@ static inline enum view_style view_series_style(int series)
 	return (enum view_style)(VIEW_SERIES_1 + (unsigned)series % VIEW_SERIES);
 }
 
-/* 0xRRGGBB of the 256 colours as xterm has them; -1: the theme's own @text or ground. */
+/* Return 0xRRGGBB of xterm's 256 colours; for -1, the theme's default @text or background
+ * colour. */
 uint32_t view_palette(int colour, enum view_theme theme, bool text);
 
 #endif /* VIEW_STYLE_H */

@@ -1,7 +1,7 @@
 /*
  * A canvas as SVG.
  *
- * Row by row: grounds, then shapes, then texts, neighbours of one style together.
+ * Written row by row: backgrounds, then shapes, then texts; equal neighbours are merged.
  *
  * Threading: one thread per canvas. Ownership: none.
  */
@@ -17,7 +17,7 @@
 #define CH       VIEW_SVG_CELL_HEIGHT
 #define BASELINE 12 /* px from the top of a cell */
 #define MARGIN   8  /* px around the grid */
-#define MIDDLE_X 3  /* px where the lines of box characters meet */
+#define MIDDLE_X 3  /* px where the lines of box-drawing characters meet */
 #define MIDDLE_Y 7
 #define BRAILLE  0x2800u
 
@@ -29,9 +29,9 @@ struct view_svg {
 	FILE *out;
 };
 
-/* Part of a cell in px of 8 x 16: what a block character fills. */
+/* The part of a cell of 8 x 16 px that a block character fills. */
 struct view_shape {
-	int x, y, width, height, percent; /* how much of the ground it covers */
+	int x, y, width, height, percent; /* percent: opacity */
 };
 
 static bool view_block_shape(uint32_t character, struct view_shape *out)
@@ -52,7 +52,7 @@ static bool view_block_shape(uint32_t character, struct view_shape *out)
 	return true;
 }
 
-/* The arms of box characters, which meet from cell to cell. */
+/* The arms of box-drawing characters, which reach the cell's edges. */
 enum {
 	ARM_LEFT = 1,
 	ARM_RIGHT = 2,
@@ -93,7 +93,7 @@ static bool view_is_braille(uint32_t character)
 	return character >= BRAILLE && character <= BRAILLE + 0xff;
 }
 
-/* Of the cell at @x, as #rrggbb. Reversed cells swap. */
+/* The text or background colour of the cell at @x as 0xRRGGBB; swapped if reversed. */
 static uint32_t view_cell_colour(const struct view_svg *svg, int x, bool text)
 {
 	const struct view_paint paint = view_style_paint(svg->row[x].style, svg->theme, 256);
@@ -104,8 +104,8 @@ static uint32_t view_cell_colour(const struct view_svg *svg, int x, bool text)
 	return view_palette(paint.ground, svg->theme, false);
 }
 
-static void view_rectangle(const struct view_svg *svg, int x, const struct view_shape *shape,
-			   uint32_t colour)
+static void view_write_rectangle(const struct view_svg *svg, int x, const struct view_shape *shape,
+				 uint32_t colour)
 {
 	fprintf(svg->out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#%06x\"",
 		x * CW + shape->x, svg->top + shape->y, shape->width, shape->height, colour);
@@ -114,7 +114,7 @@ static void view_rectangle(const struct view_svg *svg, int x, const struct view_
 	fputs("/>\n", svg->out);
 }
 
-static void view_grounds(const struct view_svg *svg)
+static void view_write_backgrounds(const struct view_svg *svg)
 {
 	const uint32_t plain = view_palette(-1, svg->theme, false);
 
@@ -125,13 +125,14 @@ static void view_grounds(const struct view_svg *svg)
 			if (view_cell_colour(svg, end, false) != colour)
 				break;
 		if (colour != plain)
-			view_rectangle(svg, x, &(struct view_shape){0, 0, (end - x) * CW, CH, 100},
-				       colour);
+			view_write_rectangle(svg, x,
+					     &(struct view_shape){0, 0, (end - x) * CW, CH, 100},
+					     colour);
 	}
 }
 
-/* Dots of the cells @from .. @to - 1 as one path. */
-static void view_dots(const struct view_svg *svg, int from, int to)
+/* Write the dots of cells @from .. @to - 1 as one path. */
+static void view_write_dots(const struct view_svg *svg, int from, int to)
 {
 	static const uint8_t bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
@@ -144,8 +145,8 @@ static void view_dots(const struct view_svg *svg, int from, int to)
 	fprintf(svg->out, "\" fill=\"#%06x\"/>\n", view_cell_colour(svg, from, true));
 }
 
-/* Cells @from .. @to - 1 of one box character. */
-static void view_lines(const struct view_svg *svg, int from, int to, unsigned arms, int thick)
+/* Write cells @from .. @to - 1, all of the same box-drawing character. */
+static void view_write_box(const struct view_svg *svg, int from, int to, unsigned arms, int thick)
 {
 	const uint32_t colour = view_cell_colour(svg, from, true);
 	const int left = arms & ARM_LEFT ? 0 : MIDDLE_X, top = arms & ARM_UP ? 0 : MIDDLE_Y;
@@ -153,22 +154,23 @@ static void view_lines(const struct view_svg *svg, int from, int to, unsigned ar
 	const int below = arms & ARM_DOWN ? CH : MIDDLE_Y + thick;
 
 	if (arms & (ARM_LEFT | ARM_RIGHT))
-		view_rectangle(svg, from,
-			       &(struct view_shape){left, MIDDLE_Y,
-						    (to - from - 1) * CW + right - left, thick,
-						    100},
-			       colour);
+		view_write_rectangle(svg, from,
+				     &(struct view_shape){left, MIDDLE_Y,
+							  (to - from - 1) * CW + right - left,
+							  thick, 100},
+				     colour);
 	for (int x = from; x < to && arms & (ARM_UP | ARM_DOWN); x++)
-		view_rectangle(svg, x, &(struct view_shape){MIDDLE_X, top, thick, below - top, 100},
-			       colour);
+		view_write_rectangle(svg, x,
+				     &(struct view_shape){MIDDLE_X, top, thick, below - top, 100},
+				     colour);
 }
 
-static bool view_same(const struct view_cell *a, const struct view_cell *b)
+static bool view_cells_equal(const struct view_cell *a, const struct view_cell *b)
 {
 	return a->character == b->character && a->style == b->style;
 }
 
-static void view_shapes(const struct view_svg *svg)
+static void view_write_shapes(const struct view_svg *svg)
 {
 	const struct view_cell *row = svg->row;
 	const int width = svg->canvas->width;
@@ -181,27 +183,28 @@ static void view_shapes(const struct view_svg *svg)
 		end = x + 1;
 		if (arms) {
 			while (end < width && arms & ARM_LEFT && arms & ARM_RIGHT &&
-			       view_same(&row[end], &row[x]))
+			       view_cells_equal(&row[end], &row[x]))
 				end++;
-			view_lines(svg, x, end, arms, thick);
+			view_write_box(svg, x, end, arms, thick);
 		} else if (view_is_braille(row[x].character)) {
 			while (end < width && row[end].style == row[x].style &&
 			       view_is_braille(row[end].character))
 				end++;
-			view_dots(svg, x, end);
+			view_write_dots(svg, x, end);
 		} else if (view_block_shape(row[x].character, &shape)) {
-			/* Only blocks as wide as their cell meet their neighbours. */
-			while (end < width && shape.width == CW && view_same(&row[end], &row[x]))
+			/* Only blocks as wide as their cell join their neighbours. */
+			while (end < width && shape.width == CW &&
+			       view_cells_equal(&row[end], &row[x]))
 				end++;
 			shape.width += (end - 1 - x) * CW;
-			view_rectangle(svg, x, &shape, view_cell_colour(svg, x, true));
+			view_write_rectangle(svg, x, &shape, view_cell_colour(svg, x, true));
 		}
 	}
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void view_escape(FILE *out, uint32_t character)
+static void view_write_escaped(FILE *out, uint32_t character)
 {
 	char bytes[5];
 
@@ -227,7 +230,7 @@ static bool view_is_text(const struct view_svg *svg, int x)
 	       !view_block_shape(character, &shape);
 }
 
-/* The end of the words that begin at @x: of one style, single blanks between them. */
+/* The end of the words that begin at @x: one style, separated by single blanks. */
 static int view_words_end(const struct view_svg *svg, int x)
 {
 	const struct view_cell *row = svg->row;
@@ -246,7 +249,7 @@ static int view_words_end(const struct view_svg *svg, int x)
 	return end;
 }
 
-static void view_texts(const struct view_svg *svg)
+static void view_write_texts(const struct view_svg *svg)
 {
 	for (int x = 0, end; x < svg->canvas->width; x = end) {
 		const char *attributes =
@@ -260,20 +263,20 @@ static void view_texts(const struct view_svg *svg)
 			x * CW, svg->top + BASELINE, (end - x) * CW, view_cell_colour(svg, x, true),
 			strchr(attributes, 'B') ? " font-weight=\"bold\"" : "");
 		for (int at = x; at < end; at++)
-			view_escape(svg->out, svg->row[at].character);
+			view_write_escaped(svg->out, svg->row[at].character);
 		fputs("</text>\n", svg->out);
 	}
 }
 
-/* Text of a database: what cannot be in XML is dropped. */
-static void view_title(FILE *out, const char *title)
+/* The title comes from a database: characters that XML does not allow are dropped. */
+static void view_write_title(FILE *out, const char *title)
 {
 	uint32_t character;
 	int columns, bytes;
 
 	fputs("<title>", out);
 	while (title && (bytes = utf8_decode(title, &character, &columns)) > 0) {
-		view_escape(out, character);
+		view_write_escaped(out, character);
 		title += bytes;
 	}
 	fputs("</title>\n", out);
@@ -293,15 +296,15 @@ enum status view_svg_write(const struct view_canvas *canvas, int from, int to,
 		"shape-rendering=\"crispEdges\" "
 		"role=\"img\">\n",
 		width, height, -MARGIN, -MARGIN, width, height);
-	view_title(out, title);
+	view_write_title(out, title);
 	fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#%06x\"/>\n",
 		-MARGIN, -MARGIN, width, height, view_palette(-1, theme, false));
 	for (int y = from; y < to; y++) {
 		svg.row = &canvas->cells[(size_t)y * (size_t)canvas->width];
 		svg.top = (y - from) * CH;
-		view_grounds(&svg);
-		view_shapes(&svg);
-		view_texts(&svg);
+		view_write_backgrounds(&svg);
+		view_write_shapes(&svg);
+		view_write_texts(&svg);
 	}
 	fputs("</svg>\n", out);
 	if (ferror(out))

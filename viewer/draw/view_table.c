@@ -1,7 +1,7 @@
 /*
- * Filling a report's table.
+ * Fill a report's table.
  *
- * Threading: one thread per table. Ownership: all in the table's arena.
+ * Threading: one thread per table. Ownership: the table's arena owns all.
  */
 #include "viewer/draw/view_table.h"
 

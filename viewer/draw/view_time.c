@@ -1,8 +1,8 @@
 /*
- * Windows of time.
+ * Time windows.
  *
- * Threading: pure functions. Ownership: none. Products are taken in long double or 128 bits: a run
- * of days in ns times a width does not fit 64.
+ * Threading: pure functions. Ownership: none. Products use 128 bits or double: a run of days in ns
+ * times a width overflows 64 bits.
  */
 #include "viewer/draw/view_time.h"
 
@@ -86,7 +86,7 @@ int64_t view_window_time(struct view_window window, int columns, int64_t column)
 	__extension__ __int128 at = window.to;
 
 	at = (at - window.from) * column;
-	/* Rounded up: the first ns that view_window_column() puts there. */
+	/* Round up: the first ns that view_window_column() maps to the column. */
 	return window.from + (int64_t)((at + columns - 1) / columns);
 }
 

@@ -1,9 +1,8 @@
 /*
- * Windows of time: zooming, panning, ticks, and the way from one clock to the other. Pure
- * functions.
+ * Time windows: zoom, pan, ticks, and conversion between two clocks. Pure functions.
  *
- * Times are ns, int64_t; a window is never shorter than VIEW_WINDOW_LEAST and never leaves its
- * extent by more than it is longer.
+ * Times are ns in int64_t. A window is never shorter than VIEW_WINDOW_LEAST and leaves its extent
+ * at most by its excess length.
  */
 #ifndef VIEW_TIME_H
 #define VIEW_TIME_H
@@ -16,10 +15,10 @@ struct view_window {
 	int64_t from, to; /* ns; to > from */
 };
 
-/* Keep length, shift into @extent; a window longer than the extent becomes the extent. */
+/* Keep the length and shift the window into @extent; a longer window becomes the extent. */
 struct view_window view_window_clamp(struct view_window window, struct view_window extent);
 
-/* Length times @numerator / @denominator, @about staying where it is. */
+/* Multiply the length by @numerator / @denominator; @about keeps its relative position. */
 struct view_window view_window_zoom(struct view_window window, int64_t about, int numerator,
 				    int denominator, struct view_window extent);
 
@@ -27,33 +26,31 @@ struct view_window view_window_zoom(struct view_window window, int64_t about, in
 struct view_window view_window_pan(struct view_window window, int numerator, int denominator,
 				   struct view_window extent);
 
-/* Shift as little as needed to hold @time, not nearer to an edge than an eighth. */
+/* Shift as little as needed for @time to be inside, at least an eighth away from both edges. */
 struct view_window view_window_show(struct view_window window, int64_t time,
 				    struct view_window extent);
 
-/* The column of @time in @columns (may be negative or beyond), and the first ns of a column. */
+/* The column of @time (may be negative or >= @columns), and the first ns of a column. */
 int64_t view_window_column(struct view_window window, int columns, int64_t time);
 int64_t view_window_time(struct view_window window, int columns, int64_t column);
 
-/*
- * Distance of ticks: 1, 2 or 5 times a power of ten, so that @columns have at least @apart between.
- */
+/* Distance of ticks: 1, 2 or 5 times a power of ten, with at least @apart columns between ticks. */
 int64_t view_tick_step(struct view_window window, int columns, int apart);
 
-/* @time with as many decimals as @step needs, in the unit that fits @window: "1.2403 s". */
+/* @time with the decimals that @step needs, in the unit that fits @window: "1.2403 s". */
 #define VIEW_TICK_SIZE 40
 const char *view_tick_text(char out[VIEW_TICK_SIZE], int64_t time, int64_t step,
 			   struct view_window window);
 
 /*
- * The same moment on two clocks: points in order, straight lines between them, the ends' slopes
- * beyond. Without two points there is no way across.
+ * A point in time on two clocks. Between links, times are interpolated linearly; beyond the ends,
+ * the nearest slope continues. At least two links are needed.
  */
 struct view_link {
 	int64_t host_ns, device_ns;
 };
 
-/* @to_device: from host to device. @links has @count >= 2, both clocks increasing. */
+/* @to_device: convert from host to device. @links has @count >= 2, increasing on both clocks. */
 int64_t view_link_map(const struct view_link *links, int count, int64_t time, int to_device);
 
 #endif /* VIEW_TIME_H */
