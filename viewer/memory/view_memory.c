@@ -1,5 +1,5 @@
 /*
- * The screen Memory: which tile is the fullest, how full, and with what.
+ * The Memory screen: which tile is the fullest, how full, and what occupies it.
  *
  * Threading: the session's. Ownership: view_memory_internal.h.
  */
@@ -115,23 +115,23 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 /* ---- the screen ------------------------------------------------------------------------------ */
 
 #define HEADING_ROWS  2
-#define WIDE          110 /* from there on details stand beside the picture */
+#define WIDE          110 /* least width with details beside the picture */
 #define DETAILS_LEAST 46
-#define DETAILS_TWO   72  /* comparing: two tiles and their difference */
-#define DETAILS_FOUR  122 /* comparing: the same twice */
+#define DETAILS_TWO   72  /* comparison: two tiles and their difference */
+#define DETAILS_FOUR  122 /* comparison: the same twice */
 #define DETAILS_MOST  96
 #define PICTURE_LEAST 66 /* a floor plan and a little */
 #define ROWS_LEAST    4
 #define WHOLE_PICTURE 17
 
-static struct view_rect memory_moved(struct view_rect rect, int down)
+static struct view_rect memory_shift_down(struct view_rect rect, int down)
 {
 	rect.y += down;
 	return rect;
 }
 
-/* Columns that the picture keeps beside the details; two plans comparing. */
-static int memory_picture_least(const struct view_memory *screen)
+/* Least columns of the picture beside the details; a comparison needs room for two plans. */
+static int memory_min_picture_width(const struct view_memory *screen)
 {
 	const bool plans = screen->view == VIEW_MEMORY_CHIP && !screen->differ;
 
@@ -140,11 +140,12 @@ static int memory_picture_least(const struct view_memory *screen)
 
 static int memory_details_columns(const struct view_memory *screen, int width)
 {
-	const int left = width - 1 - memory_picture_least(screen);
+	const int left = width - 1 - memory_min_picture_width(screen);
 	int columns = width * 2 / 5;
 
 	columns = max(DETAILS_LEAST, columns);
-	/* A single plan, or a histogram, gains nothing from more columns: the details get them. */
+	/* A single plan or a histogram gains nothing from more columns: give them to the
+	 * details. */
 	if ((screen->view == VIEW_MEMORY_CHIP || screen->view == VIEW_MEMORY_HISTOGRAM) &&
 	    left < columns + PICTURE_LEAST && columns < left)
 		columns = left;
@@ -173,25 +174,25 @@ static void memory_layout(struct view_memory *screen, const struct view_context 
 		upper = max(14, upper);
 	if (width >= WIDE && !context->whole) {
 		const struct view_sides sides =
-			view_split_sides(rest, columns, memory_picture_least(screen));
+			view_split_sides(rest, columns, memory_min_picture_width(screen));
 
-		areas->picture = memory_moved(sides.left, heading);
-		areas->details = memory_moved(sides.right, heading);
+		areas->picture = memory_shift_down(sides.left, heading);
+		areas->details = memory_shift_down(sides.right, heading);
 		if (areas->details.width > 0)
 			return;
 	}
 	split = view_split_rows(rest, upper, ROWS_LEAST);
-	areas->picture = memory_moved(split.upper, heading);
-	areas->rule = memory_moved(split.heading, heading);
-	areas->details = memory_moved(split.lower, heading);
-	/* If only one of them has room, it is the one that keys go to. */
+	areas->picture = memory_shift_down(split.upper, heading);
+	areas->rule = memory_shift_down(split.heading, heading);
+	areas->details = memory_shift_down(split.lower, heading);
+	/* If only one of them fits, show the one that has the focus. */
 	if (areas->details.height == 0 && screen->details.active) {
 		areas->details = areas->picture;
 		areas->picture.height = 0;
 	}
 }
 
-/* The details get the columns of the screen that the table does not need. */
+/* Give the details the columns that the table does not need. */
 static void memory_widen_details(struct view_memory *screen)
 {
 	const struct view_grid *grid = view__memory_shown_grid(screen);
@@ -209,9 +210,9 @@ static void memory_widen_details(struct view_memory *screen)
 	areas->details.width += spare;
 }
 
-/* The IPU or tile that was selected may be missing from what was read; the cursor then goes to the
- * fullest tile, where it also begins. */
-static void memory_check_cursor(struct view_memory *screen)
+/* If the selected IPU or tile does not exist in the new data, move the cursor to the fullest tile,
+ * which is also its initial position. */
+static void memory_validate_cursor(struct view_memory *screen)
 {
 	const struct view_memory_side *side = &screen->side[0];
 	int64_t fullest = 0;
@@ -230,7 +231,7 @@ static void memory_check_cursor(struct view_memory *screen)
 	view__memory_set_cursor(screen, fullest);
 }
 
-static void memory_jump(struct view_memory *screen)
+static void memory_move_to_greatest(struct view_memory *screen)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 	int64_t at = -1, most = 0;
@@ -263,10 +264,10 @@ static enum status memory_load(void *state, struct view_context *context, bool n
 		return status;
 	screen->differ = context->differ;
 	memory_layout(screen, context);
-	memory_check_cursor(screen);
+	memory_validate_cursor(screen);
 	view__memory_series(screen);
 	if (screen->jump)
-		memory_jump(screen);
+		memory_move_to_greatest(screen);
 	status = view__memory_picture(screen, err);
 	if (status == ST_OK)
 		status = view__memory_load_grid(screen, context, err);
@@ -296,7 +297,7 @@ static void memory_status_window(const struct view_memory *screen, char *out, si
 					   last));
 }
 
-/* The whole name of the details' line under the cursor, which the line itself may have cut. */
+/* The full name of the details' line under the cursor, as the line itself may be cut. */
 static const char *memory_status_line(const struct view_memory *screen)
 {
 	const struct view_memory_details *details = &screen->details;
@@ -309,11 +310,11 @@ static const char *memory_status_line(const struct view_memory *screen)
 	return line->group >= 0 || line->kind == VIEW_MEMORY_NOTE ? line->name : NULL;
 }
 
-/* Parts of the status that are left out, one after the other, until the rest fits the line. */
+/* Forms of the status text, from the longest to the shortest; the first that fits is used. */
 enum view_status_form {
 	STATUS_ALL,
-	STATUS_NO_WAY_BACK, /* without how to leave what is looked at */
-	STATUS_NO_TILE,     /* a table's row says which */
+	STATUS_NO_WAY_BACK, /* without the key that unselects the subject */
+	STATUS_NO_TILE,     /* the table's row names the tile */
 	STATUS_ROWS
 };
 
@@ -349,7 +350,7 @@ static void memory_status(const void *state, const struct view_context *context,
 	const struct view_grid *grid = screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
 				       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
 									  : NULL;
-	/* Where the filter cannot be used, the status says why and nothing else. */
+	/* If the filter is invalid, the status is only its error. */
 	int form = grid && grid->trouble[0] ? STATUS_ROWS : STATUS_ALL;
 	char rows[VIEW_MESSAGE_SIZE] = "";
 
@@ -403,7 +404,7 @@ static enum status memory_open(void **state, struct view_context *context, struc
 	screen->ipu = IPS_NULL;
 	screen->subject.variable_id = IPS_NULL;
 	screen->details.open =
-		VIEW_MEMORY_ALL_GROUPS & ~(1u << VIEW_MEMORY_REGION_GROUP); /* seldom asked for */
+		VIEW_MEMORY_ALL_GROUPS & ~(1u << VIEW_MEMORY_REGION_GROUP); /* rarely needed */
 	*state = screen;
 	return ST_OK;
 }
@@ -427,7 +428,7 @@ static void memory_close(void *state)
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-/* The next variable whose name contains the text, or the one before. */
+/* The next or previous variable whose name contains the text, wrapping around. */
 static const char memory_sql_after[] = "SELECT variable_id, variable, ipu FROM variables "
 				       "WHERE instr(lower(variable), lower(:text)) > 0 "
 				       "ORDER BY variable_id <= :id, variable_id LIMIT 1";
@@ -439,7 +440,7 @@ static const char memory_sql_before[] = "SELECT variable_id, variable, ipu FROM 
 static const char memory_sql_hits[] = "SELECT sum(variable_id <= :id), count(*) FROM variables "
 				      "WHERE instr(lower(variable), lower(:text)) > 0";
 
-static void memory_set_subject(struct view_memory *screen, int64_t variable_id, const char *name)
+static void memory_select_subject(struct view_memory *screen, int64_t variable_id, const char *name)
 {
 	screen->subject.variable_id = variable_id;
 	view_place_text(screen->subject.name, name);
@@ -455,7 +456,7 @@ static void memory_show_ipu(struct view_memory *screen, int64_t ipu)
 	screen->grid_stale = true;
 }
 
-/* The variable that @sql finds becomes the subject. *@found: there is one. */
+/* Make the variable that @sql finds the subject. *@found: there is one. */
 static enum status memory_find_variable(struct view_memory *screen, struct prof_db *db,
 					const char *sql, const char *text, int64_t id, bool *found,
 					struct err *err)
@@ -473,7 +474,7 @@ static enum status memory_find_variable(struct view_memory *screen, struct prof_
 	if (status == ST_OK && *found) {
 		const char *name = prof_column_text(query, 1);
 
-		memory_set_subject(screen, prof_column_int(query, 0), name ? name : "?");
+		memory_select_subject(screen, prof_column_int(query, 0), name ? name : "?");
 		memory_show_ipu(screen, prof_column_int(query, 2));
 		screen->jump = true;
 	}
@@ -481,8 +482,8 @@ static enum status memory_find_variable(struct view_memory *screen, struct prof_
 	return status;
 }
 
-/* "37", "tile 37", "1,37": @ipu is IPS_NULL where none is said. false: it is a name. */
-static bool memory_numbers(const char *text, int64_t *ipu, int64_t *tile)
+/* Parse "37", "tile 37" or "1,37". @ipu is IPS_NULL if not given. Return false for a name. */
+static bool memory_parse_tile(const char *text, int64_t *ipu, int64_t *tile)
 {
 	char first[32];
 	const char *comma;
@@ -505,7 +506,7 @@ static bool memory_numbers(const char *text, int64_t *ipu, int64_t *tile)
 	return true;
 }
 
-/* Without an IPU: this one's, and where the cursor is there already the next one's. */
+/* Without an IPU, search the cursor's IPU; if the cursor is on that tile already, the next IPU. */
 static bool memory_search_tile(struct view_memory *screen, int64_t ipu, int64_t tile, bool forward)
 {
 	int at = view__memory_ipu_at(screen, ipu == IPS_NULL ? screen->at_ipu : ipu);
@@ -524,7 +525,7 @@ static bool memory_search_tile(struct view_memory *screen, int64_t ipu, int64_t 
 	return true;
 }
 
-/* Which of the variables of that name it is that was found. */
+/* Set the number of the found variable and the total number of matches. */
 static void memory_count_hits(const struct view_memory *screen, struct view_context *context,
 			      const char *text)
 {
@@ -549,7 +550,7 @@ static bool memory_search(void *state, struct view_context *context, const char 
 
 	if (screen->ipus == 0)
 		return false;
-	if (memory_numbers(text, &ipu, &tile))
+	if (memory_parse_tile(text, &ipu, &tile))
 		return memory_search_tile(screen, ipu, tile, forward);
 	if (memory_find_variable(
 		    screen, context->source->db, forward ? memory_sql_after : memory_sql_before,
@@ -560,8 +561,8 @@ static bool memory_search(void *state, struct view_context *context, const char 
 	return found;
 }
 
-static bool memory_place(const void *state, const struct view_context *context,
-			 struct view_place *out)
+static bool memory_current_place(const void *state, const struct view_context *context,
+				 struct view_place *out)
 {
 	const struct view_memory *screen = state;
 	const struct view_memory_details *details = &screen->details;
@@ -575,7 +576,7 @@ static bool memory_place(const void *state, const struct view_context *context,
 	out->ipu = screen->at_ipu;
 	out->tile = screen->at_tile;
 	if (line && line->kind == VIEW_MEMORY_VARIABLE) {
-		/* Other screens show the Source: a variable of the Target alone leads nowhere. */
+		/* Other screens show the Source, so a variable of only the Target is no link. */
 		if (line->side == 0)
 			out->variable_id = line->variable_id;
 		view_place_text(out->layer, line->layer);
@@ -659,7 +660,7 @@ static enum status memory_go(void *state, struct view_context *context,
 
 	if (screen->ipus == 0)
 		return err_set(err, ST_NOTFOUND, "no memory of tiles was recorded");
-	memory_set_subject(screen, IPS_NULL, "");
+	memory_select_subject(screen, IPS_NULL, "");
 	view__memory_choose(screen, -1);
 	if (place->variable_id != IPS_NULL) {
 		status = memory_find_variable(screen, context->source->db, memory_sql_by_id, NULL,
@@ -667,7 +668,7 @@ static enum status memory_go(void *state, struct view_context *context,
 	} else if (place->layer[0]) {
 		status = memory_has_layer(context->source->db, place->layer, &found, err);
 		if (found) {
-			memory_set_subject(screen, IPS_NULL, place->layer);
+			memory_select_subject(screen, IPS_NULL, place->layer);
 			memory_show_ipu(screen, IPS_NULL);
 			screen->jump = true;
 		}
@@ -694,8 +695,9 @@ static void memory_query_subject(const struct view_memory *screen, struct str *o
 	str_add(out, "\nGROUP BY t.ipu, t.tile ORDER BY t.ipu, t.tile");
 }
 
-/* What the chosen series are rows of. */
-static void memory_add_choice(const struct view_memory *screen, struct str *out, const char *before)
+/* Add the SQL condition of the selected series. */
+static void memory_add_condition(const struct view_memory *screen, struct str *out,
+				 const char *before)
 {
 	const char *name = view__memory_what(screen);
 
@@ -727,12 +729,12 @@ static void memory_query_memory(const struct view_memory *screen, struct str *ou
 	str_add(out, "FROM tile_memory");
 	if (screen->ipu != IPS_NULL)
 		str_addf(out, " WHERE ipu = %" PRId64, screen->ipu);
-	memory_add_choice(screen, out, screen->ipu != IPS_NULL ? " AND " : " WHERE ");
+	memory_add_condition(screen, out, screen->ipu != IPS_NULL ? " AND " : " WHERE ");
 	str_addf(out, "\nGROUP BY ipu, tile%s%s ORDER BY ipu, tile", part ? ", " : "",
 		 part ? part : "");
 }
 
-/* The tiles of the details, as pairs of an IPU and a tile. */
+/* Add the details' tiles as pairs of an IPU and a tile. */
 static void memory_add_tiles(const struct view_memory *screen, struct str *out)
 {
 	const struct view_memory_details *details = &screen->details;
@@ -745,7 +747,7 @@ static void memory_add_tiles(const struct view_memory *screen, struct str *out)
 	str_add(out, ")");
 }
 
-/* Of each tile and, where there are several, of each by its number. */
+/* Query the details' tiles; if there are several, grouped by tile. */
 static void memory_query_tiles(const struct view_memory *screen, struct str *out)
 {
 	const bool several = screen->details.together_count > 1;
@@ -823,7 +825,7 @@ static const char *memory_word(const void *state, const struct view_context *con
 		       : line && line->kind == VIEW_MEMORY_GROUP    ? "open"
 		       : line && line->kind == VIEW_MEMORY_VARIABLE ? "its tiles"
 								    : "";
-	case VIEW_BREAKDOWN_REQUEST: /* pictures of one number look the same */
+	case VIEW_BREAKDOWN_REQUEST: /* has no visible effect on pictures of one number */
 		return screen->chosen < 0 && !screen->subject.name[0] &&
 				       (chip || screen->view == VIEW_MEMORY_HISTOGRAM ||
 					screen->sides > 1)
@@ -864,7 +866,7 @@ const struct view_screen_ops view_memory_ops = {
 	.status = memory_status,
 	.height = memory_height,
 	.table = view__memory_table,
-	.place = memory_place,
+	.place = memory_current_place,
 	.offers = memory_offers,
 	.go = memory_go,
 	.query = memory_query,

@@ -1,8 +1,8 @@
 /*
- * What tiles hold, as lines that open: exact bytes by liveness, category and region, and their
- * largest variables; a column for each tile and for all. Comparing, one for each report.
+ * Details of tiles as foldable lines: exact bytes by liveness, category and region, and the largest
+ * variables. Columns: each selected tile and all tiles; in a comparison per report.
  *
- * Threading: the session's; drawing is the terminal's. Ownership: the arena of the details.
+ * Threading: the session's; drawing is the terminal's. Ownership: the details' arena.
  */
 #include "viewer/memory/view_memory_internal.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Comparing, of each report. */
+/* Add a column for @index; in a comparison one per report. */
 static void memory_add_column(struct view_memory *screen, int64_t index)
 {
 	struct view_memory_details *details = &screen->details;
@@ -39,12 +39,12 @@ static void memory_add_column(struct view_memory *screen, int64_t index)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static bool memory_open_group(const struct view_memory *screen, int group)
+static bool memory_is_open(const struct view_memory *screen, int group)
 {
 	return screen->details.open & (1u << group);
 }
 
-/* A line more, its values IPS_NULL; NULL: there are as many as can be. */
+/* Append a line whose values are IPS_NULL. Return NULL if the limit is reached. */
 static struct view_memory_line *memory_add_line(struct view_memory *screen,
 						enum view_memory_line_kind kind, int group,
 						const char *name)
@@ -63,47 +63,47 @@ static struct view_memory_line *memory_add_line(struct view_memory *screen,
 	return line;
 }
 
-typedef int64_t (*view_of_tile)(const struct view_memory *screen, int side, const int64_t *bytes,
-				int64_t index);
+typedef int64_t (*view_tile_value)(const struct view_memory *screen, int side, const int64_t *bytes,
+				   int64_t index);
 
-static int64_t memory_held(const struct view_memory *screen, int side, const int64_t *bytes,
-			   int64_t index)
+static int64_t memory_value_held(const struct view_memory *screen, int side, const int64_t *bytes,
+				 int64_t index)
 {
 	(void)screen, (void)side;
 	return bytes ? bytes[index] : 0;
 }
 
-static int64_t memory_free(const struct view_memory *screen, int side, const int64_t *bytes,
-			   int64_t index)
+static int64_t memory_value_free(const struct view_memory *screen, int side, const int64_t *bytes,
+				 int64_t index)
 {
 	(void)bytes;
 	return sat_sub(screen->side[side].capacity[index], screen->side[side].total[index]);
 }
 
-static int64_t memory_excess(const struct view_memory *screen, int side, const int64_t *bytes,
-			     int64_t index)
+static int64_t memory_value_excess(const struct view_memory *screen, int side, const int64_t *bytes,
+				   int64_t index)
 {
 	(void)bytes;
 	return view__memory_excess(&screen->side[side], index);
 }
 
-static int64_t memory_saved(const struct view_memory *screen, int side, const int64_t *bytes,
-			    int64_t index)
+static int64_t memory_value_saved(const struct view_memory *screen, int side, const int64_t *bytes,
+				  int64_t index)
 {
 	(void)bytes;
 	return view__memory_saved(screen, side, index);
 }
 
-/* The sum over all tiles that are shown; a tile that a report lacks counts as 0. */
-static int64_t memory_sum_all(const struct view_memory *screen, int side, view_of_tile of,
+/* Sum over all shown tiles; a tile that the report lacks counts as 0. */
+static int64_t memory_sum_all(const struct view_memory *screen, int side, view_tile_value of,
 			      const int64_t *bytes)
 {
 	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
 	int64_t sum = 0;
 
-	if (of == memory_saved)
+	if (of == memory_value_saved)
 		return view__memory_saved_of_all(screen, side);
-	if (of == memory_held)
+	if (of == memory_value_held)
 		for (int64_t i = first; bytes && i < end; i++)
 			sum = sat_add(sum, bytes[i]);
 	else
@@ -112,9 +112,9 @@ static int64_t memory_sum_all(const struct view_memory *screen, int side, view_o
 	return sum;
 }
 
-/* The sum over the tiles of a column; IPS_NULL: the report has none of them. */
+/* Sum over the tiles of a column; IPS_NULL: the report has none of them. */
 static int64_t memory_details_sum(const struct view_memory *screen,
-				  const struct view_memory_tile *column, view_of_tile of,
+				  const struct view_memory_tile *column, view_tile_value of,
 				  const int64_t *bytes)
 {
 	const struct view_memory_details *details = &screen->details;
@@ -132,7 +132,7 @@ static int64_t memory_details_sum(const struct view_memory *screen,
 	return sum;
 }
 
-/* Comparing: do Source and Target of a column differ? */
+/* Return true if Source and Target of any column differ. */
 static bool memory_differs(const struct view_memory *screen, const struct view_memory_line *line)
 {
 	for (int c = 0; c + 1 < screen->details.column_count; c += 2)
@@ -142,15 +142,15 @@ static bool memory_differs(const struct view_memory *screen, const struct view_m
 	return false;
 }
 
-/* Add a line of what @of gives for the arrays @source and @target, unless that is nothing; with D,
- * unless both reports have the same. */
+/* Add a line of the values of @of for the arrays @source and @target. Omit it if all values are 0
+ * (except for memory_value_free) and, with D, if both reports are equal. */
 static void memory_add_sums(struct view_memory *screen, const struct view_context *context,
-			    int group, const char *name, view_of_tile of, const int64_t *source,
+			    int group, const char *name, view_tile_value of, const int64_t *source,
 			    const int64_t *target)
 {
 	const int64_t *const arrays[] = {source, target};
 	struct view_memory_line *line = memory_add_line(screen, VIEW_MEMORY_VALUE, group, name);
-	bool some = of == memory_free;
+	bool some = of == memory_value_free;
 
 	if (!line)
 		return;
@@ -158,8 +158,8 @@ static void memory_add_sums(struct view_memory *screen, const struct view_contex
 		const struct view_memory_tile *column = &screen->details.columns[c];
 
 		line->value[c] = memory_details_sum(screen, column, of, arrays[column->side]);
-		/* Tiles that fit have nothing to shrink by, even if others do not fit. */
-		if (of != memory_excess || column->index != VIEW_MEMORY_ALL)
+		/* Tiles that fit need not shrink, even if others do not fit. */
+		if (of != memory_value_excess || column->index != VIEW_MEMORY_ALL)
 			some = some || line->value[c] > 0;
 	}
 	if (!some || (context->differ && screen->sides > 1 && !memory_differs(screen, line)))
@@ -170,7 +170,7 @@ static void memory_add_values(struct view_memory *screen, const struct view_cont
 			      int group, const char *name, const int64_t *source,
 			      const int64_t *target)
 {
-	memory_add_sums(screen, context, group, name, memory_held, source, target);
+	memory_add_sums(screen, context, group, name, memory_value_held, source, target);
 }
 
 static int memory_largest_first(const void *left, const void *right)
@@ -185,8 +185,8 @@ static int memory_largest_first(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* Sort the lines from @from on by the first tile's bytes; comparing, by those of the report where
- * it has more. */
+/* Sort the lines from @from on by the first tile's bytes; in a comparison, by the greater of both
+ * reports. */
 static void memory_sort_lines(struct view_memory *screen, int from)
 {
 	struct view_memory_details *details = &screen->details;
@@ -228,14 +228,14 @@ static void memory_add_liveness(struct view_memory *screen, const struct view_co
 	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
 
 	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_LIVENESS_GROUP, "By liveness");
-	if (!memory_open_group(screen, VIEW_MEMORY_LIVENESS_GROUP))
+	if (!memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP))
 		return;
 	memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "always live", s->always,
 			  t->always);
 	memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
 			  s->not_always, t->not_always);
 	memory_add_sums(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "saved by overlap",
-			memory_saved, NULL, NULL);
+			memory_value_saved, NULL, NULL);
 }
 
 static void memory_add_groups(struct view_memory *screen, const struct view_context *context)
@@ -247,20 +247,20 @@ static void memory_add_groups(struct view_memory *screen, const struct view_cont
 	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_CATEGORY_GROUP, "By category");
 	from = screen->details.count;
 	for (int c = 0; c < screen->categories; c++)
-		if (memory_open_group(screen, VIEW_MEMORY_CATEGORY_GROUP))
+		if (memory_is_open(screen, VIEW_MEMORY_CATEGORY_GROUP))
 			memory_add_values(screen, context, VIEW_MEMORY_CATEGORY_GROUP,
 					  screen->category[c], s->category[c], t->category[c]);
 	memory_sort_lines(screen, from);
 	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_REGION_GROUP, "By region");
 	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
-		if (memory_open_group(screen, VIEW_MEMORY_REGION_GROUP))
+		if (memory_is_open(screen, VIEW_MEMORY_REGION_GROUP))
 			memory_add_values(screen, context, VIEW_MEMORY_REGION_GROUP,
 					  view__memory_regions[r], s->region[r], t->region[r]);
 }
 
 #define HITS_MOST (VIEW_MEMORY_NAMES / VIEW_MEMORY_SIDES)
 
-/* Bytes of a variable on a tile of view_memory_details.together. */
+/* Bytes of a variable on tile number @tile of view_memory_details.together. */
 struct view_hit {
 	int64_t variable_id, bytes;
 	int tile;
@@ -285,7 +285,7 @@ static int memory_more_bytes(const void *a, const void *b)
 	return x->bytes != y->bytes ? SORTED_BY(y, x, bytes) : SORTED_BY(x, y, variable_id);
 }
 
-static void memory_cut_hits(struct view_hits *hits)
+static void memory_truncate_hits(struct view_hits *hits)
 {
 	if (hits->count <= HITS_MOST)
 		return;
@@ -293,7 +293,7 @@ static void memory_cut_hits(struct view_hits *hits)
 	hits->count = HITS_MOST;
 }
 
-/* Find what the details' tiles hold in a report, sorted by variable. */
+/* Find the variables on the details' tiles in a report, sorted by variable. */
 static enum status memory_find_hits(struct view_memory *screen, struct view_context *context,
 				    int side, struct view_hits *hits, struct err *err)
 {
@@ -308,12 +308,12 @@ static enum status memory_find_hits(struct view_memory *screen, struct view_cont
 		status = view__memory_rows(screen, context, side, index, err);
 		while (status == ST_OK && (run = view__memory_next_run(screen, side, index, run))) {
 			if (hits->count == 2 * HITS_MOST)
-				memory_cut_hits(hits);
+				memory_truncate_hits(hits);
 			hits->hit[hits->count++] =
 				(struct view_hit){run->variable_id, run->bytes, t};
 		}
 	}
-	memory_cut_hits(hits);
+	memory_truncate_hits(hits);
 	qsort(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]), memory_by_variable);
 	return status;
 }
@@ -322,7 +322,7 @@ static enum status memory_find_hits(struct view_memory *screen, struct view_cont
 	"SELECT variable_id, variable, kind, layer, bytes, always_live FROM variables "            \
 	"WHERE variable_id IN ("
 
-/* The line of the variable @name; a new one where there is none yet. NULL: no room or memory. */
+/* Find or add the line of variable @name. NULL: line limit reached, or out of memory. */
 static struct view_memory_line *memory_variable_line(struct view_memory *screen, const char *name)
 {
 	struct view_memory_details *details = &screen->details;
@@ -343,8 +343,8 @@ static void memory_add_bytes(struct view_memory_line *line, int column, int64_t 
 		sat_add(line->value[column] == IPS_NULL ? 0 : line->value[column], bytes);
 }
 
-/* Add the bytes of a variable to the columns of its tiles and of all selected tiles; @bytes, those
- * of all tiles, to the last column. */
+/* Add the bytes of a variable to the columns of its tiles and of all selected tiles, and @bytes,
+ * its bytes on all tiles, to the last column. */
 static void memory_add_hits(struct view_memory *screen, struct view_memory_line *line, int side,
 			    const struct view_hits *hits, int64_t variable_id, int64_t bytes)
 {
@@ -432,8 +432,8 @@ static void memory_retain_largest(struct view_memory *screen, const struct view_
 							      : "none is on this tile");
 }
 
-static enum status memory_variables(struct view_memory *screen, struct view_context *context,
-				    struct err *err)
+static enum status memory_load_variables(struct view_memory *screen, struct view_context *context,
+					 struct err *err)
 {
 	struct view_memory_details *details = &screen->details;
 	struct view_hits *hits;
@@ -470,8 +470,8 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	if (context->whole)
 		details->open = VIEW_MEMORY_ALL_GROUPS;
 	details->count = details->variables_at = 0;
-	/* The cursor's tile, then the selected ones. Comparing, a tile takes three columns: the sum
-	 * of several comes first, so that it is seen at any width. */
+	/* The cursor's tile, then the selected ones. In a comparison a tile takes three columns, so
+	 * the sum of several tiles comes first to be visible at any width. */
 	details->together_count = 0;
 	details->together[details->together_count++] = cursor;
 	for (int i = 0; i < screen->marks; i++) {
@@ -490,21 +490,22 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	details->lines = arena_alloc(&details->arena, LINES_MOST, sizeof(*details->lines));
 	if (!details->lines)
 		return err_nomem(err);
-	if (memory_open_group(screen, VIEW_MEMORY_LIVENESS_GROUP))
+	if (memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP))
 		status = view__memory_apart(screen, context, err);
 	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps",
 			  screen->side[0].total, screen->side[1].total);
 	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit",
-			memory_excess, NULL, NULL);
+			memory_value_excess, NULL, NULL);
 	memory_add_groups(screen, context);
 	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Capacity",
 			  screen->side[0].capacity, screen->side[1].capacity);
-	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", memory_free, NULL, NULL);
+	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", memory_value_free, NULL,
+			NULL);
 	if (!context->differ || screen->sides == 1) {
 		struct view_memory_line *line = memory_add_line(
 			screen, VIEW_MEMORY_VALUE, VIEW_MEMORY_NO_GROUP, "Place in physical order");
 
-		/* The tile's number in physical order (t). */
+		/* The tile's rank in physical order (t). */
 		for (int c = 0; line && c < details->column_count; c++)
 			if (details->columns[c].index >= 0)
 				line->value[c] = report_floor_position(
@@ -512,10 +513,10 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	}
 	memory_add_notes(screen);
 	if (status == ST_OK)
-		status = memory_variables(screen, context, err);
+		status = memory_load_variables(screen, context, err);
 	if (status != ST_OK)
 		details->count = 0;
-	/* Columns are as wide as their longest number and a title need. */
+	/* A column is as wide as its longest number and its title. */
 	for (int c = 0; c < details->column_count; c++) {
 		details->width[c] = VALUE_LEAST;
 		for (int i = 0; i < details->count; i++) {
@@ -535,21 +536,21 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 
 #define NAME_LEAST  16
 #define NAME_GOOD   30
-#define NAME_CUT    12 /* rather than not to see both reports */
+#define NAME_CUT    12 /* shorter names are better than hiding one of two reports */
 #define DIFF_WIDTH  20 /* "+12,345 (+1.23 %)" */
 #define MORE_LEAST  10 /* of a variable's kind and layer */
 #define SPLIT_LEAST 38 /* of each half */
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* What goes into a pane: columns 0 .. shown - 1 of the details; after each pair its difference. */
+/* Layout of a pane: columns 0 .. shown - 1 of the details, and after each pair its difference. */
 struct view_cells {
-	int name, value; /* cells of the name, and of each number */
+	int name, value; /* cells of the name and of each number */
 	int shown;
 	bool diff;
 };
 
-/* Of the first @count columns. */
+/* Width of the widest of the first @count columns. */
 static int memory_value_width(const struct view_memory_details *details, int count)
 {
 	int width = 0;
@@ -559,14 +560,14 @@ static int memory_value_width(const struct view_memory_details *details, int cou
 	return width;
 }
 
-static struct view_cells memory_cells_of(const struct view_memory *screen, int width)
+static struct view_cells memory_layout_cells(const struct view_memory *screen, int width)
 {
 	const int count = screen->details.column_count, room = width - 2;
 	const int value = memory_value_width(&screen->details, count);
 	const int pair = 2 * value + DIFF_WIDTH;
 	struct view_cells cells = {.diff = screen->sides > 1 && room - NAME_LEAST >= pair};
 
-	/* As many as leave room for the names; the first pair is shown in any case. */
+	/* Show the columns that leave room for the names, but at least the first pair. */
 	if (cells.diff)
 		cells.shown = 2 * ((room - NAME_GOOD) / pair);
 	else if (value > 0)
@@ -694,7 +695,7 @@ static void memory_draw_line(const struct view_memory *screen, struct view_pane 
 		return;
 	}
 	used = cells->name + 2 - x - 1;
-	/* Of variables of one layer the ends tell them apart. */
+	/* Variables of one layer differ at the ends of their names. */
 	used = (line->kind == VIEW_MEMORY_VARIABLE ? view_text_middle : view_text_cut)(
 		pane, x, y, used, style, view__memory_brief(line->name, used, brief));
 	x += used + 2;
@@ -704,13 +705,13 @@ static void memory_draw_line(const struct view_memory *screen, struct view_pane 
 	memory_draw_numbers(pane, line, y, cells, style);
 }
 
-/* Lines @from .. @to - 1, scrolled so that the cursor's is among them. */
+/* Draw lines @from .. @to - 1, scrolled so that the cursor's line is visible. */
 static void memory_draw_lines(const struct view_memory *screen, const struct view_context *context,
 			      struct view_pane *pane, int from, int to, const char *title)
 {
 	const struct view_memory_details *details = &screen->details;
-	/* The last column is for the mark that there is more. */
-	const struct view_cells cells = memory_cells_of(screen, pane->rect.width - 1);
+	/* The last column is reserved for the "more" mark. */
+	const struct view_cells cells = memory_layout_cells(screen, pane->rect.width - 1);
 	const int rows = pane->rect.height - 1;
 	const bool cursor = details->active || screen->view == VIEW_MEMORY_CURVE;
 	int first = from;

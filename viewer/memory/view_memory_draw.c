@@ -1,7 +1,7 @@
 /*
- * Drawing the screen Memory: the heading, the curve and the histogram.
+ * Draw the Memory screen: the heading, the curve and the histogram.
  *
- * Threading: the terminal's; the heading's lines are made by loads. Ownership: none.
+ * Threading: the terminal's, but loads format the heading's lines. Ownership: none.
  */
 #include "viewer/memory/view_memory_internal.h"
 
@@ -44,7 +44,7 @@ const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_
 	return name;
 }
 
-/* @more, if @line is not wider than @width then. */
+/* Append @more unless @line then gets wider than @width. */
 static bool memory_add_fitting(struct str *line, int width, const char *more)
 {
 	if (view_text_width(str_peek(line)) + view_text_width(more) > width)
@@ -53,11 +53,11 @@ static bool memory_add_fitting(struct str *line, int width, const char *more)
 	return true;
 }
 
-/* The categories that the tile has most of, the greatest first. Returns their number. */
-static int memory_greatest(const struct view_memory *screen, int64_t index,
-			   int out[HEADING_CATEGORIES])
+/* Find the largest categories of the tile, in descending order. Return their number. */
+static int memory_largest_categories(const struct view_memory *screen, int64_t index,
+				     int out[HEADING_CATEGORIES])
 {
-	bool said[VIEW_MEMORY_CATEGORIES] = {false};
+	bool used_already[VIEW_MEMORY_CATEGORIES] = {false};
 	int count = 0;
 
 	for (; count < HEADING_CATEGORIES; count++) {
@@ -67,26 +67,26 @@ static int memory_greatest(const struct view_memory *screen, int64_t index,
 		for (int c = 0; c < screen->categories; c++) {
 			const int64_t *bytes = screen->side[0].category[c];
 
-			if (bytes && !said[c] && bytes[index] > most) {
+			if (bytes && !used_already[c] && bytes[index] > most) {
 				most = bytes[index];
 				at = c;
 			}
 		}
 		if (at < 0)
 			break;
-		said[at] = true;
+		used_already[at] = true;
 		out[count] = at;
 	}
 	return count;
 }
 
-/* The first pass measures: where the long names do not fit, the second writes short ones. */
-static void memory_add_greatest(const struct view_memory *screen, int64_t index, int width,
-				struct str *line)
+/* The first pass measures; if the long names do not fit, the second pass writes abbreviations. */
+static void memory_add_largest(const struct view_memory *screen, int64_t index, int width,
+			       struct str *line)
 {
 	char name[VIEW_PLACE_NAME], bytes[FMT_SIZE], text[VIEW_PLACE_NAME + FMT_SIZE + 8];
 	int categories[HEADING_CATEGORIES], room = width;
-	const int count = memory_greatest(screen, index, categories);
+	const int count = memory_largest_categories(screen, index, categories);
 
 	for (int pass = 0; pass < 2; pass++) {
 		int used = view_text_width(str_peek(line));
@@ -121,7 +121,8 @@ static void memory_add_fullest(const struct view_memory *screen, int side, struc
 		 fmt_count(bytes, total), fmt_percent(part, view__memory_share(total, capacity)));
 }
 
-/* "does not fit: 2 tiles are out of memory, by up to 8.05 kB"; else "does not fit, by 8.05 kB" */
+/* "does not fit: 2 tiles are out of memory, by up to 8.05 kB", or short "does not fit, by 8.05
+ * kB" */
 static void memory_add_verdict(const struct view_memory *screen, int side, int width,
 			       struct str *line)
 {
@@ -162,7 +163,7 @@ static void memory_add_use(const struct view_memory *screen, int side, int width
 	memory_add_fitting(line, width, text);
 }
 
-/* One report: the fullest tile, then the sum; two: a line of each. */
+/* One report: its fullest tile, then the sum. Two reports: one line each. */
 void view__memory_heading(struct view_memory *screen)
 {
 	static const char *const names[] = {"Source", "Target"};
@@ -176,7 +177,7 @@ void view__memory_heading(struct view_memory *screen)
 		str_add(&lines[0], "Fullest ");
 		memory_add_fullest(screen, 0, &lines[0]);
 		if (screen->sums[0].fullest >= 0)
-			memory_add_greatest(screen, screen->sums[0].fullest, width, &lines[0]);
+			memory_add_largest(screen, screen->sums[0].fullest, width, &lines[0]);
 		if (screen->ipu != IPS_NULL)
 			str_addf(&lines[1], "IPU %" PRId64 ", simulated: ", screen->ipu);
 		else
@@ -203,15 +204,15 @@ void view__memory_heading(struct view_memory *screen)
 #define RANGE_WIDTH 22 /* of a bin: "12.5 kB - 13 kB" */
 #define COUNT_WIDTH 8
 #define LEGEND_MOST 3 /* rows */
-#define LEGEND_PART 4 /* at least so many rows of the picture to each */
+#define LEGEND_PART 4 /* least rows of the picture per row of the legend */
 
 static const enum view_style memory_sides[VIEW_MEMORY_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
 
 /* ---- the curve ------------------------------------------------------------------------------- */
 
-/* A name with the glyph that its area has without colours; returns where the next one goes. */
-static int memory_legend(struct view_pane *pane, int x, int y, enum view_style style,
-			 const char *name)
+/* Draw a name and its area's colourless glyph. Return the column of the next entry. */
+static int memory_draw_legend_entry(struct view_pane *pane, int x, int y, enum view_style style,
+				    const char *name)
 {
 	const int room = pane->rect.width - x - 3;
 
@@ -229,7 +230,7 @@ static int64_t memory_tile_capacity(const struct view_memory *screen)
 }
 
 enum view_part_form {
-	PART_SUMS, /* the name and the bytes of all tiles shown */
+	PART_SUMS, /* the name and the bytes of all shown tiles */
 	PART_NAME,
 	PART_BRIEF
 };
@@ -251,8 +252,8 @@ static void memory_part_text(const struct view_memory *screen, int part, enum vi
 		str_copy(out, size, form == PART_BRIEF ? view__memory_brief(name, 0, brief) : name);
 }
 
-/* Names and their glyphs from line to line, at most @rows; @pane NULL: only how many rows all of
- * them need. */
+/* Draw names and their glyphs, wrapped into at most @rows rows. @pane NULL: draw nothing. Return
+ * the rows needed. */
 static int memory_draw_parts(const struct view_memory *screen, struct view_pane *pane, int width,
 			     enum view_part_form form, int rows)
 {
@@ -267,13 +268,13 @@ static int memory_draw_parts(const struct view_memory *screen, struct view_pane 
 			y++;
 		}
 		if (pane)
-			memory_legend(pane, x, y, view_series_style(i), text);
+			memory_draw_legend_entry(pane, x, y, view_series_style(i), text);
 		x += view_text_width(text) + 4;
 	}
 	return y + 1;
 }
 
-/* The longest form in which all parts fit in one line; the shortest if none does. */
+/* The longest form in which all parts fit in one line, otherwise the shortest. */
 static enum view_part_form memory_parts_form(const struct view_memory *screen, int width)
 {
 	enum view_part_form form = PART_SUMS;
@@ -307,7 +308,7 @@ static void memory_draw_legend(const struct view_memory *screen, const struct vi
 		return;
 	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++)
-		x = memory_legend(pane, x, 0, memory_sides[s], names[s]);
+		x = memory_draw_legend_entry(pane, x, 0, memory_sides[s], names[s]);
 	if (span > screen->curve.count && screen->curve.count > 0)
 		snprintf(text, sizeof(text), "%s: the fullest of %" PRId64 " tiles a column",
 			 view__memory_what(screen),
@@ -346,7 +347,7 @@ static void memory_draw_areas(const struct view_memory *screen, struct view_pane
 	}
 }
 
-/* The line of what a tile has, where the scale goes so far. */
+/* Draw the line of the tile's capacity if the scale extends to it. */
 static void memory_draw_limit(const struct view_memory *screen, struct view_pane *plot)
 {
 	const int64_t capacity = memory_tile_capacity(screen);
@@ -364,7 +365,7 @@ static void memory_draw_limit(const struct view_memory *screen, struct view_pane
 		view_text_right(plot, 0, y, plot->rect.width - 1, VIEW_WARN, text);
 }
 
-/* Tiles under the curve: where IPUs begin, or the numbers at both ends. */
+/* Label the tiles below the curve: the beginnings of IPUs and the last tile. */
 static void memory_draw_tiles(const struct view_memory *screen, struct view_pane *pane, int y)
 {
 	const int left = VIEW_MEMORY_SCALE - 1, width = screen->curve.count;
@@ -422,7 +423,7 @@ static void memory_draw_curve(const struct view_memory *screen, const struct vie
 
 /* ---- the histogram --------------------------------------------------------------------------- */
 
-static int64_t memory_most_tiles(const struct view_memory *screen)
+static int64_t memory_max_bin_tiles(const struct view_memory *screen)
 {
 	int64_t most = 1;
 
@@ -442,7 +443,7 @@ static void memory_draw_bin(const struct view_memory *screen, const struct view_
 	const int64_t from = screen->bin_base + at * screen->bin_bytes;
 	const int width = pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 4;
 	char text[2 * FMT_SIZE + 8], low[FMT_SIZE], high[FMT_SIZE];
-	const double part = (double)bin->tiles[side] / (double)memory_most_tiles(screen);
+	const double part = (double)bin->tiles[side] / (double)memory_max_bin_tiles(screen);
 	const int cells = (int)(part * width + 0.5);
 	const enum view_style style = screen->sides > 1 ? memory_sides[side] : VIEW_CURVE;
 
@@ -457,7 +458,7 @@ static void memory_draw_bin(const struct view_memory *screen, const struct view_
 			fmt_count(low, bin->tiles[side]));
 	if (screen->sides > 1)
 		view_put(pane, RANGE_WIDTH + COUNT_WIDTH + 1, y, VIEW_DIM, side == 0 ? 'S' : 'T');
-	/* More than none is one cell at least. */
+	/* Any positive count is at least one cell. */
 	for (int i = 0; i < cells || (i == 0 && part > 0); i++)
 		view_put(pane, RANGE_WIDTH + COUNT_WIDTH + 3 + i, y, style,
 			 view_fill_char(pane->canvas, style));
@@ -479,7 +480,7 @@ static void memory_draw_histogram(const struct view_memory *screen,
 			memory_draw_bin(screen, context, pane, i, s);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 static void memory_draw_table(const struct view_memory *screen, const struct view_context *context,
 			      struct view_pane *pane)

@@ -1,9 +1,9 @@
 /*
- * The state of the screen Memory, shared by the files that load, move, draw and join it.
+ * State of the Memory screen, shared by the files that load, move, draw and query it.
  *
- * A tile is known by its index: IPU by IPU, each with as many tiles as the one with the most. A
- * position is where a tile comes in the order that is shown. Arrays by index hold bytes; they are
- * read once (view_memory_data.c), all else is made of them at load.
+ * A tile's index counts IPU by IPU; each IPU gets as many indexes as the one with the most tiles
+ * has. A position is the tile's rank in the order that is shown. Arrays by index hold bytes. They
+ * are read once (view_memory_read.c); everything else is computed from them at load.
  *
  * Invariant after a load: tile indexes are in range, or there are no tiles at all.
  */
@@ -18,15 +18,15 @@
 #include "viewer/view_screen.h"
 
 #define VIEW_MEMORY_SIDES      2         /* source, target */
-#define VIEW_MEMORY_TILES      (1 << 18) /* of all IPUs; further IPUs are left out, and said so */
-#define VIEW_MEMORY_CATEGORIES 32        /* what more there is goes to the last, "others" */
+#define VIEW_MEMORY_TILES      (1 << 18) /* of all IPUs; further IPUs are omitted with a note */
+#define VIEW_MEMORY_CATEGORIES 32        /* any more are added to the last, "others" */
 #define VIEW_MEMORY_REGIONS    3
-#define VIEW_MEMORY_STACK      VIEW_SERIES /* areas above each other; the last may be the rest */
-#define VIEW_MEMORY_MARKS      6           /* tiles selected beside the cursor's */
-#define VIEW_MEMORY_COLUMNS    18 /* of the details: cursor, marks, sums; comparing, of each side */
-#define VIEW_MEMORY_LARGEST    40 /* variables of a tile */
-#define VIEW_MEMORY_NAMES      2048      /* of variables that are gone through for these, at most */
-#define VIEW_MEMORY_RUNS_MOST  (1 << 20) /* rows of variables held of a report */
+#define VIEW_MEMORY_STACK      VIEW_SERIES /* stacked areas; the last may be the rest */
+#define VIEW_MEMORY_MARKS      6           /* tiles selected besides the cursor's */
+#define VIEW_MEMORY_COLUMNS    18 /* of the details: cursor, marks, sums; in a comparison per side */
+#define VIEW_MEMORY_LARGEST    40        /* variables of a tile */
+#define VIEW_MEMORY_NAMES      2048      /* most variables examined to find these */
+#define VIEW_MEMORY_RUNS_MOST  (1 << 20) /* rows of variables kept in memory per report */
 #define VIEW_MEMORY_ROWS       20000 /* of the table on the screen: the fullest; files have all */
 #define VIEW_MEMORY_BINS       64
 #define VIEW_MEMORY_SCALE      9 /* columns left of the curve */
@@ -36,7 +36,7 @@ enum view_memory_view {
 	VIEW_MEMORY_CHIP,
 	VIEW_MEMORY_HISTOGRAM,
 	VIEW_MEMORY_TABLE,
-	VIEW_MEMORY_IPUS, /* where there are several */
+	VIEW_MEMORY_IPUS, /* only with several IPUs */
 	VIEW_MEMORY_VIEWS
 };
 
@@ -54,7 +54,7 @@ enum view_memory_region {
 	VIEW_MEMORY_OVERFLOWED
 };
 
-/* Bytes on the tile @index, and on each of @more tiles after it. */
+/* @bytes on tile @index and on each of the @more tiles after it. */
 struct view_memory_run {
 	int64_t bytes, variable_id;
 	int32_t index;
@@ -67,40 +67,40 @@ struct view_memory_rows {
 	struct view_memory_run *runs;
 	size_t count, capacity;
 	int64_t from, to;
-	bool begun, many; /* read from before; more than are held, and not all IPUs' at once */
+	bool begun, many; /* was read before; exceeds the limit, so not all IPUs are read at once */
 };
 
-/* Of one report. Arrays by index; NULL: it has no memory of tiles. */
+/* One report. Arrays by index; NULL: the report has no tile memory. */
 struct view_memory_side {
 	int64_t *total, *capacity, *always, *not_always;
 	int64_t *region[VIEW_MEMORY_REGIONS];
 	int64_t *category[VIEW_MEMORY_CATEGORIES];
-	int64_t *subject;    /* of the variable or layer looked at; NULL: none is */
-	int64_t ranks;       /* of a merged report; else 1 */
+	int64_t *subject;    /* of the selected variable or layer; NULL: none */
+	int64_t ranks;       /* of a merged report; otherwise 1 */
 	int64_t first_other; /* the first IPU of another rank's model; IPS_NULL: none */
-	int64_t *apart;      /* by IPU: what variables that are not always live have together */
+	int64_t *apart;      /* by IPU: sum of the sizes of variables that are not always live */
 	struct view_memory_rows rows;
 };
 
-/* What one number per tile is about. */
+/* A quantity with one number per tile. */
 struct view_memory_series {
 	const char *name;
 	const int64_t *bytes[VIEW_MEMORY_SIDES];
-	int64_t sum; /* over the tiles shown, both sides */
+	int64_t sum; /* over the shown tiles, both sides */
 };
 
-/* The tiles shown, summed up. */
+/* Totals over the shown tiles. */
 struct view_memory_sums {
-	int64_t bytes, capacity, tiles; /* tiles: those that hold something */
-	int64_t over, excess; /* tiles that hold more than they have; at most by so much */
+	int64_t bytes, capacity, tiles; /* tiles: those with more than 0 bytes */
+	int64_t over, excess; /* number of tiles out of memory; greatest excess in bytes */
 	int64_t fullest;      /* index; -1: no tile */
-	int64_t least;        /* bytes of the emptiest tile that holds something */
-	int64_t greatest;     /* bytes of what is shown on the tile that has most of it */
+	int64_t least;        /* bytes of the emptiest nonempty tile */
+	int64_t greatest;     /* greatest value of the shown quantity on a tile */
 };
 
-/* A variable or a layer whose tiles are looked at. */
+/* The selected variable or layer whose tiles are shown. */
 struct view_memory_subject {
-	int64_t variable_id; /* IPS_NULL: a layer's, or nothing */
+	int64_t variable_id; /* IPS_NULL: a layer, or nothing selected */
 	char name[VIEW_PLACE_NAME];
 };
 
@@ -113,12 +113,12 @@ enum view_memory_line_kind {
 
 struct view_memory_line {
 	enum view_memory_line_kind kind;
-	int depth, group;        /* of enum view_memory_group; what it opens, or lies in */
+	int depth, group;        /* enum view_memory_group: the one it opens or belongs to */
 	const char *name, *more; /* more: kind and layer of a variable */
 	int64_t value[VIEW_MEMORY_COLUMNS]; /* IPS_NULL: not recorded */
-	int64_t most;                       /* what lines are sorted by */
+	int64_t most;                       /* sort key */
 	int64_t variable_id;
-	int side; /* whose number that is */
+	int side; /* report of variable_id */
 	const char *layer;
 };
 
@@ -133,39 +133,39 @@ enum view_memory_group {
 
 #define VIEW_MEMORY_ALL_GROUPS ((1u << VIEW_MEMORY_GROUPS) - 1)
 
-/* A column of the details: a tile of a report, or a sum. Comparing, they are in pairs. */
+/* A column of the details: a tile of a report, or a sum. In a comparison columns come in pairs. */
 struct view_memory_tile {
-	int64_t index; /* or one of: */
+	int64_t index; /* or one of the constants below */
 	int side;
 };
 
-#define VIEW_MEMORY_ALL      (-1) /* all tiles that are shown */
-#define VIEW_MEMORY_TOGETHER (-2) /* the selected ones and the cursor's */
+#define VIEW_MEMORY_ALL      (-1) /* all shown tiles */
+#define VIEW_MEMORY_TOGETHER (-2) /* the selected tiles and the cursor's */
 
 struct view_memory_details {
 	struct arena arena;
 	struct view_memory_tile columns[VIEW_MEMORY_COLUMNS];
 	int column_count;
-	int width[VIEW_MEMORY_COLUMNS]; /* cells that its numbers and a gap before them need */
-	int64_t together[VIEW_MEMORY_MARKS + 1]; /* the tiles that are VIEW_MEMORY_TOGETHER */
+	int width[VIEW_MEMORY_COLUMNS]; /* cells of the longest number and a gap before it */
+	int64_t together[VIEW_MEMORY_MARKS + 1]; /* the tiles of VIEW_MEMORY_TOGETHER */
 	int together_count;
-	/* What of them variables that are not always live have together. */
+	/* Of these tiles: sum of the sizes of variables that are not always live. */
 	int64_t apart[VIEW_MEMORY_SIDES][VIEW_MEMORY_MARKS + 1];
 	struct view_memory_line *lines;
-	int count, variables_at; /* lines from there on are the variables */
-	int at;                  /* the line under the cursor */
-	unsigned open;           /* bits of groups */
-	bool active;             /* moves go to the lines, not to the picture */
+	int count, variables_at; /* variables_at: the first line of the variables */
+	int at;                  /* the cursor's line */
+	unsigned open;           /* bit set of open groups */
+	bool active;             /* moves affect the lines, not the picture */
 };
 
-/* The curve: a number for each column, which is that of its fullest tile. Arrays of `count`. */
+/* The curve: each column shows the number of its fullest tile. Arrays of `count`. */
 struct view_memory_curve {
-	int64_t from, span; /* the window that it was made for */
+	int64_t from, span; /* the window for which it was computed */
 	int count;
 	double *bytes[VIEW_MEMORY_SIDES];
-	double *part[VIEW_MEMORY_STACK]; /* what the fullest tile holds of each area */
-	int parts;                       /* of them; the breakdown may have changed since */
-	int64_t *index;                  /* that tile */
+	double *part[VIEW_MEMORY_STACK]; /* bytes of each area on the fullest tile */
+	int parts;                       /* number of areas; the breakdown may have changed since */
+	int64_t *index;                  /* the fullest tile */
 };
 
 struct view_memory_bin {
@@ -174,51 +174,52 @@ struct view_memory_bin {
 };
 
 /*
- * The floor plans of the IPUs on one page, in the picture's coordinates. Comparing, an IPU has one
- * of the difference; where it is wide two, of Source and Target; where it is wider yet all three.
+ * The floor plans of the IPUs on one page, in the picture's coordinates. In a comparison each IPU
+ * has a plan of the difference; on wide screens instead Source and Target; on wider ones all three.
  */
 struct view_memory_floor {
-	int columns, rows;        /* tiles of a plan */
-	int width, height;        /* its cells */
-	int title;                /* rows above it */
-	int each;                 /* plans of an IPU */
-	int across, first, count; /* plans in a row; the first of all plans, and how many */
-	double *values;           /* of all plans, one after another; NaN: no such tile */
-	double low, high;         /* of the colours */
-	double most;              /* of the differences, from 0 */
+	int columns, rows; /* tiles of a plan */
+	int width, height; /* cells of a plan */
+	int title;         /* rows above a plan */
+	int each;          /* plans per IPU */
+	int across, first,
+		count;    /* plans per row; index of the page's first plan, and their number */
+	double *values;   /* of the page's plans, one after another; NaN: no such tile */
+	double low, high; /* range of the colours */
+	double most;      /* greatest absolute difference */
 };
 
-#define VIEW_MEMORY_PLANS_TWO 130 /* columns that two plans beside each other need */
+#define VIEW_MEMORY_PLANS_TWO 130 /* columns for two plans side by side */
 
 struct view_memory_areas {
 	struct view_rect heading, picture, rule, details;
 };
 
 struct view_memory {
-	/* The reports' tiles; arrays and names in data_arena, the subject's in its own. */
+	/* The reports' tiles. data_arena owns arrays and names, subject_arena the subject's. */
 	struct arena data_arena, subject_arena, picture_arena;
 	struct view_memory_side side[VIEW_MEMORY_SIDES];
 	int sides, ipus;
 	int64_t *ipu_ids;
 	int64_t tiles;    /* of each IPU */
-	int64_t all_ipus; /* recorded; more than ipus: some are left out */
-	size_t runs_most; /* rows of variables held of a report */
+	int64_t all_ipus; /* recorded; if greater than ipus, some are omitted */
+	size_t runs_most; /* rows of variables kept in memory per report */
 	const char *category[VIEW_MEMORY_CATEGORIES];
 	int categories;
 	struct view_memory_subject subject;
-	bool jump; /* at the next load the cursor goes to the tile with most of what is shown */
+	bool jump; /* at the next load, move the cursor to the tile with the greatest shown value */
 	bool subject_stale;
 
-	/* What is shown. */
+	/* The user's choices. */
 	enum view_memory_view view;
 	enum view_memory_breakdown breakdown;
-	char part[VIEW_PLACE_NAME]; /* of the breakdown, by name; "": all of it */
-	int chosen;              /* the series that is; -1: all; view__memory_choose() sets both */
-	int64_t ipu;             /* its id; IPS_NULL: all */
-	bool physical;           /* order */
-	bool capacity;           /* the curve's scale goes up to the tile's memory */
+	char part[VIEW_PLACE_NAME]; /* selected part of the breakdown, by name; "": all */
+	int chosen;              /* index of its series; -1: all; view__memory_choose() sets both */
+	int64_t ipu;             /* id of the shown IPU; IPS_NULL: all */
+	bool physical;           /* physical order */
+	bool capacity;           /* the curve's scale extends to the tile's memory */
 	bool placed;             /* the cursor has been set */
-	bool differ;             /* comparing, floor plans show the difference alone */
+	bool differ;             /* in a comparison, floor plans show only the difference */
 	int64_t at_ipu, at_tile; /* the cursor */
 	int64_t from, span;      /* positions in the curve's window; span 0: all */
 	struct {
@@ -226,7 +227,7 @@ struct view_memory {
 	} mark[VIEW_MEMORY_MARKS];
 	int marks;
 
-	/* Made at load for the size of the body. */
+	/* Computed at load for the size of the body. */
 	struct view_memory_areas areas;
 	struct view_memory_series series[VIEW_MEMORY_CATEGORIES];
 	int series_count, stack_count;
@@ -235,8 +236,8 @@ struct view_memory {
 	struct view_memory_floor floor;
 	struct view_memory_bin bins[VIEW_MEMORY_BINS];
 	int bin_count, bin_at;
-	int64_t bin_base, bin_bytes;        /* where the first begins; width of each */
-	char fullest[2][VIEW_MESSAGE_SIZE]; /* the heading */
+	int64_t bin_base, bin_bytes;        /* start of the first bin; width of each */
+	char fullest[2][VIEW_MESSAGE_SIZE]; /* lines of the heading */
 	bool fits;
 	struct view_memory_details details;
 	struct view_grid grid; /* of tiles */
@@ -245,25 +246,25 @@ struct view_memory {
 	char filter[128];
 };
 
-/* A table of one report; @rows: which ones, as its maker needs it. */
+/* Build the table of one report; @rows: which rows, in the builder's own form. */
 typedef enum status (*view_memory_build)(const struct view_memory *screen, int side,
 					 const void *rows, struct report_table *out,
 					 struct err *err);
 
 /* view_memory.c */
-/* Tiles by IPU, number, index and position. Pure. */
-int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu); /* -1: none such */
+/* Conversions between IPU, tile number, index and position. Pure. */
+int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu); /* -1: no such IPU */
 int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_t tile); /* or -1 */
 int64_t view__memory_ipu_of(const struct view_memory *screen, int64_t index);
 int64_t view__memory_tile_of(const struct view_memory *screen, int64_t index);
-int64_t view__memory_shown(const struct view_memory *screen); /* tiles */
-int64_t view__memory_first(const struct view_memory *screen); /* the least index shown */
+int64_t view__memory_shown(const struct view_memory *screen); /* number of shown tiles */
+int64_t view__memory_first(const struct view_memory *screen); /* least shown index */
 int64_t view__memory_at(const struct view_memory *screen, int64_t position); /* index */
 int64_t view__memory_position(const struct view_memory *screen, int64_t index);
 int64_t view__memory_cursor(const struct view_memory *screen); /* index */
 void view__memory_set_cursor(struct view_memory *screen, int64_t index);
-void view__memory_window(struct view_memory *screen); /* clamps from and span */
-/* "37", or where there are several IPUs "1,37". */
+void view__memory_window(struct view_memory *screen); /* clamp from and span */
+/* "37", or with several IPUs "1,37". */
 const char *view__memory_name(const struct view_memory *screen, int64_t index, char out[FMT_SIZE]);
 
 /* view_memory_details.c */
@@ -274,8 +275,8 @@ void view__memory_draw_details(const struct view_memory *screen, const struct vi
 
 /* view_memory_draw.c */
 void view__memory_heading(struct view_memory *screen);
-/* The name of a category, or of a variable called after one; abbreviated where it takes more than
- * @width columns. */
+/* The name of a category, or of a variable named after one; abbreviated if it is wider than @width
+ * columns. */
 const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
 void view__memory_draw(const void *state, const struct view_context *context,
 		       struct view_pane *pane);
@@ -286,41 +287,41 @@ enum view_answer view__memory_request(void *state, struct view_context *context,
 enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y);
 
 /* view_memory_picture.c */
-/* Which numbers are shown, and the pictures made of them. */
+/* Select the shown numbers, and compute the pictures from them. */
 void view__memory_series(struct view_memory *screen);
-/* Series @at is shown, and stays so whatever its place among others; -1: all are. */
+/* Show series @at; it remains selected by name when the order of series changes. -1: all. */
 void view__memory_choose(struct view_memory *screen, int at);
-/* Bytes of all memory that the tile has no room for; 0: it fits. */
+/* Bytes by which the tile's total exceeds its capacity; 0: it fits. */
 int64_t view__memory_excess(const struct view_memory_side *side, int64_t index);
 double view__memory_share(int64_t bytes, int64_t of); /* NaN: of nothing */
-/* What is shown of a tile; comparing, of that report. */
+/* The shown number of a tile in report @side. */
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index);
 /* "all memory", "vertexCode", "variable Dense_128/kernel:0". */
 const char *view__memory_what(const struct view_memory *screen);
 enum status view__memory_picture(struct view_memory *screen, struct err *err);
 int view__memory_column_of(const struct view_memory *screen, int64_t position); /* or -1 */
-int64_t view__memory_top(const struct view_memory *screen); /* of the curve's scale, at least 1 */
+int64_t view__memory_top(const struct view_memory *screen); /* top of the curve's scale, >= 1 */
 /* The tile drawn at @x, @y of the picture; -1: none. */
 int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y);
 void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *pane);
 
 /* view_memory_read.c */
-/* What the databases hold. */
+/* Read tiles and the subject from the databases. */
 enum status view__memory_read(struct view_memory *screen, struct view_context *context,
 			      struct err *err);
 enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
 				 struct err *err);
 extern const char *const view__memory_regions[VIEW_MEMORY_REGIONS];
-/* Have the runs of variables on tile @index at hand; then go through them, from
- * NULL on. */
+/* Load the runs of variables on tile @index; then iterate over them with view__memory_next_run(),
+ * starting with @run NULL. */
 enum status view__memory_rows(struct view_memory *screen, struct view_context *context, int side,
 			      int64_t index, struct err *err);
 const struct view_memory_run *view__memory_next_run(const struct view_memory *screen, int side,
 						    int64_t index,
 						    const struct view_memory_run *run);
 void view__memory_rows_fini(struct view_memory_rows *rows);
-/* Makes details->apart of the tiles selected. */
+/* Compute details->apart of the selected tiles. */
 enum status view__memory_apart(struct view_memory *screen, struct view_context *context,
 			       struct err *err);
 int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t index);
@@ -329,9 +330,9 @@ int64_t view__memory_saved_of_all(const struct view_memory *screen, int side);
 /* view_memory_table.c */
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err);
-/* The table that is shown; NULL: a picture is. */
+/* The grid that is shown; NULL: a picture is shown. */
 struct view_grid *view__memory_shown_grid(struct view_memory *screen);
-/* The rows of what is shown, as the last load made them or, where keys came faster, now. */
+/* Fill and lay out the shown grid: during a load, or now if keys arrive before the load. */
 enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
 				   struct err *err);
 void view__memory_query_ipus(struct str *out);

@@ -1,5 +1,5 @@
 /*
- * What keys and the mouse do on the screen Memory.
+ * Keys and mouse of the Memory screen.
  *
  * Threading: the session's. Ownership: none.
  */
@@ -13,7 +13,7 @@
 #include "reports/named/report_floor.h"
 
 #define SPAN_LEAST 8 /* tiles in the curve's window */
-#define PAGE_PARTS 4 /* a window is moved by all but one of so many parts */
+#define PAGE_PARTS 4 /* paging moves the window by all but one of these parts of its span */
 
 static int64_t memory_clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -41,7 +41,8 @@ static void memory_set_position(struct view_memory *screen, int64_t position)
 		screen->from = position - screen->span + 1;
 }
 
-/* Move by columns of the curve. A column shows its fullest tile: the cursor goes there. */
+/* Move by columns of the curve. A column shows its fullest tile, so move the cursor to that
+ * tile. */
 static void memory_move_column(struct view_memory *screen, int by)
 {
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
@@ -52,7 +53,7 @@ static void memory_move_column(struct view_memory *screen, int by)
 		memory_set_position(screen, position + by);
 		return;
 	}
-	/* Zoomed since the curve was made: its columns are others now. */
+	/* The window was zoomed after the curve was computed, so the columns do not match. */
 	if (screen->curve.from != screen->from || screen->curve.span != screen->span) {
 		memory_set_position(screen, position + by * (span / screen->curve.count));
 		return;
@@ -76,7 +77,7 @@ static void memory_move_bin(struct view_memory *screen, int by)
 	view__memory_set_cursor(screen, screen->bins[at].fullest);
 }
 
-/* To the next tile of the same bin. */
+/* Move to the next tile of the same bin. */
 static void memory_move_in_bin(struct view_memory *screen, int by)
 {
 	const int64_t shown = view__memory_shown(screen);
@@ -125,7 +126,7 @@ static void memory_move_chip(struct view_memory *screen, enum view_request reque
 					     moves[i].ipus * screen->tiles;
 			const int64_t index = view__memory_cursor(screen) + step;
 
-			/* In the floor plan: columns across, rows down, and IPUs. */
+			/* Moves on the floor plan: columns across, rows down, and whole IPUs. */
 			if (index >= first && index < first + shown)
 				view__memory_set_cursor(screen, index);
 		}
@@ -194,7 +195,7 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 
 /* ---- zooming --------------------------------------------------------------------------------- */
 
-static void memory_say(struct view_context *context, const char *text)
+static void memory_set_message(struct view_context *context, const char *text)
 {
 	str_copy(context->message, sizeof(context->message), text);
 }
@@ -207,24 +208,25 @@ static enum view_answer memory_zoom(struct view_memory *screen, struct view_cont
 	int64_t next = request == VIEW_ZOOM_IN_REQUEST ? span / 2 : span * 2;
 
 	if (request == VIEW_ZOOM_ALL_REQUEST) {
-		/* All tiles are shown already: the scale then goes up to the capacity of a tile. */
+		/* If all tiles are shown already, toggle the scale up to the tile's capacity. */
 		if (screen->span == 0 || screen->view != VIEW_MEMORY_CURVE)
 			screen->capacity = !screen->capacity;
 		screen->span = 0;
 		return VIEW_LOAD;
 	}
 	if (screen->view != VIEW_MEMORY_CURVE) {
-		memory_say(context, "the curve zooms: v goes there");
+		memory_set_message(context, "the curve zooms: v goes there");
 		return VIEW_DRAW;
 	}
 	next = max(SPAN_LEAST, next);
 	next = min(shown, next);
 	if (next == span) {
-		memory_say(context, request == VIEW_ZOOM_IN_REQUEST ? "this is as close as it gets"
-								    : "all tiles are shown");
+		memory_set_message(context, request == VIEW_ZOOM_IN_REQUEST
+						    ? "this is as close as it gets"
+						    : "all tiles are shown");
 		return VIEW_DRAW;
 	}
-	/* The cursor stays where it is in the window. */
+	/* The cursor keeps its relative position in the window. */
 	screen->from = at - (at - screen->from) * next / span;
 	screen->span = next < shown ? next : 0;
 	return VIEW_LOAD;
@@ -238,14 +240,14 @@ static bool memory_inside(const struct view_rect *rect, int x, int y)
 	       y < rect->y + rect->height;
 }
 
-/* The cursor goes to the fullest tile of the table's IPU. A screen that shows one IPU then shows
+/* Move the cursor to the fullest tile of the selected row's IPU. If the screen shows one IPU, show
  * that one. */
 static void memory_go_to_ipu_row(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->ipu_grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->ipu_grid, "fullest_tile");
 
-	if (tile && tile->type != PROF_INT) /* the Target's alone */
+	if (tile && tile->type != PROF_INT) /* a row that only the Target has */
 		tile = view_grid_cell(&screen->ipu_grid, "fullest_tile_target");
 	if (!ipu || !tile)
 		return;
@@ -257,7 +259,7 @@ static void memory_go_to_ipu_row(struct view_memory *screen)
 	screen->grid_stale = true;
 }
 
-/* The cursor goes to the tile of the table's row. */
+/* Move the cursor to the tile of the selected row. */
 static void memory_go_to_row(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->grid, "ipu");
@@ -304,9 +306,9 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 	return VIEW_LOAD;
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
-static void memory_forget_subject(struct view_memory *screen)
+static void memory_clear_subject(struct view_memory *screen)
 {
 	screen->subject = (struct view_memory_subject){.variable_id = IPS_NULL, .name = ""};
 	screen->subject_stale = screen->grid_stale = true;
@@ -323,36 +325,37 @@ static enum view_answer memory_change_view(struct view_memory *screen, struct vi
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_break_down(struct view_memory *screen, struct view_context *context,
-					  enum view_request request)
+static enum view_answer memory_next_breakdown(struct view_memory *screen,
+					      struct view_context *context,
+					      enum view_request request)
 {
 	(void)request;
 	if (screen->subject.name[0])
-		memory_forget_subject(screen);
+		memory_clear_subject(screen);
 	else
 		screen->breakdown = (enum view_memory_breakdown)(((int)screen->breakdown + 1) %
 								 VIEW_MEMORY_BREAKDOWNS);
 	if (screen->sides > 1 && screen->breakdown != VIEW_MEMORY_WHOLE)
-		memory_say(context, "comparing, one part at a time is shown: s, S");
+		memory_set_message(context, "comparing, one part at a time is shown: s, S");
 	view__memory_choose(screen, -1);
 	screen->grid_stale = true;
 	return VIEW_LOAD;
 }
 
-/* One part of the breakdown after the other, then all of them. */
-static enum view_answer memory_choose(struct view_memory *screen, struct view_context *context,
-				      enum view_request request)
+/* Select the next part of the breakdown; after the last, all of them. */
+static enum view_answer memory_next_part(struct view_memory *screen, struct view_context *context,
+					 enum view_request request)
 {
 	const int by = request == VIEW_STATISTIC_REQUEST ? 1 : -1;
 
 	(void)context;
 	if (screen->subject.name[0])
-		memory_forget_subject(screen);
+		memory_clear_subject(screen);
 	if (screen->breakdown == VIEW_MEMORY_WHOLE) {
 		screen->breakdown = VIEW_MEMORY_BY_CATEGORY;
 		view__memory_series(screen);
 	}
-	/* -1 (all) is one of them. */
+	/* -1 (all) takes part in the cycle. */
 	view__memory_choose(screen, (screen->chosen + 1 + by + screen->series_count + 1) %
 						    (screen->series_count + 1) -
 					    1);
@@ -367,13 +370,13 @@ static enum view_answer memory_change_ipu(struct view_memory *screen, struct vie
 
 	(void)request;
 	if (screen->ipus == 1) {
-		memory_say(context, "there is one IPU");
+		memory_set_message(context, "there is one IPU");
 		return VIEW_DRAW;
 	}
 	screen->ipu = at + 1 < screen->ipus ? screen->ipu_ids[at + 1] : IPS_NULL;
 	screen->span = 0;
 	screen->grid_stale = true;
-	/* The same tile of that IPU. */
+	/* Keep the tile number on the new IPU. */
 	if (screen->ipu != IPS_NULL)
 		screen->at_ipu = screen->ipu;
 	return VIEW_LOAD;
@@ -384,19 +387,20 @@ static enum view_answer memory_change_order(struct view_memory *screen,
 {
 	(void)request;
 	if (screen->view == VIEW_MEMORY_CHIP) {
-		memory_say(context, "the floor plan is the physical order: v shows the curve");
+		memory_set_message(context,
+				   "the floor plan is the physical order: v shows the curve");
 		return VIEW_DRAW;
 	}
 	screen->physical = !screen->physical;
 	screen->grid_stale = true;
-	memory_say(context, screen->physical
-				    ? "physical order: down the 16 columns of the floor plan"
-				    : "software order: by tile number");
+	memory_set_message(
+		context, screen->physical ? "physical order: down the 16 columns of the floor plan"
+					  : "software order: by tile number");
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_mark(struct view_memory *screen, struct view_context *context,
-				    enum view_request request)
+static enum view_answer memory_toggle_mark(struct view_memory *screen, struct view_context *context,
+					   enum view_request request)
 {
 	(void)request;
 	for (int i = 0; i < screen->marks; i++) {
@@ -408,7 +412,8 @@ static enum view_answer memory_mark(struct view_memory *screen, struct view_cont
 		return VIEW_LOAD;
 	}
 	if (screen->marks == VIEW_MEMORY_MARKS) {
-		memory_say(context, "as many tiles as can be are selected: Esc lets go of them");
+		memory_set_message(context,
+				   "as many tiles as can be are selected: Esc lets go of them");
 		return VIEW_DRAW;
 	}
 	screen->mark[screen->marks].ipu = screen->at_ipu;
@@ -416,8 +421,9 @@ static enum view_answer memory_mark(struct view_memory *screen, struct view_cont
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_fullest(struct view_memory *screen, struct view_context *context,
-				       enum view_request request)
+static enum view_answer memory_go_to_fullest(struct view_memory *screen,
+					     struct view_context *context,
+					     enum view_request request)
 {
 	(void)context;
 	(void)request;
@@ -428,15 +434,17 @@ static enum view_answer memory_fullest(struct view_memory *screen, struct view_c
 
 /* ---- details --------------------------------------------------------------------------------- */
 
-static enum view_answer memory_expand(struct view_memory *screen, struct view_context *context,
-				      enum view_request request)
+static enum view_answer memory_open_or_close(struct view_memory *screen,
+					     struct view_context *context,
+					     enum view_request request)
 {
 	struct view_memory_details *details = &screen->details;
 	const int group = details->at < details->count ? details->lines[details->at].group : -1;
 	const unsigned bit = group >= 0 ? 1u << group : 0;
 
 	if (bit == 0 && (request == VIEW_EXPAND_REQUEST || request == VIEW_COLLAPSE_REQUEST))
-		memory_say(context, "Enter, then j and k, go to what opens: By category ...");
+		memory_set_message(context,
+				   "Enter, then j and k, go to what opens: By category ...");
 	if (request == VIEW_EXPAND_REQUEST)
 		details->open |= bit;
 	else if (request == VIEW_COLLAPSE_REQUEST)
@@ -450,7 +458,7 @@ static enum view_answer memory_expand(struct view_memory *screen, struct view_co
 	return VIEW_LOAD;
 }
 
-/* Into the details; there, opens a group or shows where a variable lies. */
+/* Enter the details; inside, open a group or show the tiles of a variable. */
 static enum view_answer memory_enter(struct view_memory *screen, struct view_context *context,
 				     enum view_request request)
 {
@@ -461,20 +469,21 @@ static enum view_answer memory_enter(struct view_memory *screen, struct view_con
 	(void)request;
 	if (!details->active) {
 		details->active = true;
-		memory_say(context, "in the details: Enter opens, on a variable shows its tiles");
+		memory_set_message(context,
+				   "in the details: Enter opens, on a variable shows its tiles");
 		return VIEW_LOAD;
 	}
 	if (line && line->kind == VIEW_MEMORY_GROUP) {
 		details->open ^= 1u << line->group;
 	} else if (line && line->kind == VIEW_MEMORY_VARIABLE) {
-		memory_forget_subject(screen);
+		memory_clear_subject(screen);
 		screen->subject.variable_id = line->variable_id;
 		str_copy(screen->subject.name, sizeof(screen->subject.name), line->name);
 	}
 	return VIEW_LOAD;
 }
 
-/* Leave what was entered last. */
+/* Undo the most specific selection. */
 static enum view_answer memory_back(struct view_memory *screen, struct view_context *context,
 				    enum view_request request)
 {
@@ -483,7 +492,7 @@ static enum view_answer memory_back(struct view_memory *screen, struct view_cont
 	if (screen->details.active) {
 		screen->details.active = false;
 	} else if (screen->subject.name[0]) {
-		memory_forget_subject(screen);
+		memory_clear_subject(screen);
 	} else if (screen->chosen >= 0) {
 		view__memory_choose(screen, -1);
 		screen->grid_stale = true;
@@ -497,17 +506,18 @@ static enum view_answer memory_back(struct view_memory *screen, struct view_cont
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-static enum view_answer memory_in_table(struct view_memory *screen, struct view_context *context,
-					enum view_request request)
+static enum view_answer memory_request_table(struct view_memory *screen,
+					     struct view_context *context,
+					     enum view_request request)
 {
 	struct view_grid *grid = view__memory_shown_grid(screen);
 	enum view_answer answer;
 
-	/* Keys came faster than loads: the table that they are for is loaded now. */
+	/* If keys arrived before the load, load the grid now. */
 	if ((screen->grid_stale || grid->table.column_count == 0) && !screen->subject_stale) {
 		view__memory_series(screen);
 		if (view__memory_load_grid(screen, context, NULL) != ST_OK)
-			return VIEW_LOAD; /* which says why */
+			return VIEW_LOAD; /* the load reports the error */
 	}
 	answer = view_grid_request(grid, screen->areas.picture.height, request);
 	if (answer != VIEW_UNHANDLED)
@@ -515,17 +525,18 @@ static enum view_answer memory_in_table(struct view_memory *screen, struct view_
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
 
-/* Orders and columns are for tables: one is shown, as for a filter. */
-static enum view_answer memory_to_table(struct view_memory *screen, struct view_context *context,
-					enum view_request request)
+/* Sorting and choosing columns need a table, so switch to one (as filtering does). */
+static enum view_answer memory_switch_to_table(struct view_memory *screen,
+					       struct view_context *context,
+					       enum view_request request)
 {
 	screen->details.active = false;
 	if (!view__memory_shown_grid(screen))
 		screen->view = VIEW_MEMORY_TABLE;
-	return memory_in_table(screen, context, request);
+	return memory_request_table(screen, context, request);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 typedef enum view_answer (*view_memory_answer)(struct view_memory *screen,
 					       struct view_context *context,
@@ -546,24 +557,24 @@ static const view_memory_answer memory_answers[VIEW_REQUESTS] = {
 	[VIEW_BACK_REQUEST] = memory_back,
 	[VIEW_VIEW_REQUEST] = memory_change_view,
 	[VIEW_VIEW_BACK_REQUEST] = memory_change_view,
-	[VIEW_BREAKDOWN_REQUEST] = memory_break_down,
-	[VIEW_STATISTIC_REQUEST] = memory_choose,
-	[VIEW_STATISTIC_BACK_REQUEST] = memory_choose,
+	[VIEW_BREAKDOWN_REQUEST] = memory_next_breakdown,
+	[VIEW_STATISTIC_REQUEST] = memory_next_part,
+	[VIEW_STATISTIC_BACK_REQUEST] = memory_next_part,
 	[VIEW_SELECT_REQUEST] = memory_change_ipu,
 	[VIEW_UNIT_REQUEST] = memory_change_order,
-	[VIEW_MARK_ROW_REQUEST] = memory_mark,
-	[VIEW_LONGEST_GAP_REQUEST] = memory_fullest,
-	[VIEW_EXPAND_REQUEST] = memory_expand,
-	[VIEW_COLLAPSE_REQUEST] = memory_expand,
-	[VIEW_EXPAND_ALL_REQUEST] = memory_expand,
-	[VIEW_COLLAPSE_ALL_REQUEST] = memory_expand,
+	[VIEW_MARK_ROW_REQUEST] = memory_toggle_mark,
+	[VIEW_LONGEST_GAP_REQUEST] = memory_go_to_fullest,
+	[VIEW_EXPAND_REQUEST] = memory_open_or_close,
+	[VIEW_COLLAPSE_REQUEST] = memory_open_or_close,
+	[VIEW_EXPAND_ALL_REQUEST] = memory_open_or_close,
+	[VIEW_COLLAPSE_ALL_REQUEST] = memory_open_or_close,
 	[VIEW_ZOOM_IN_REQUEST] = memory_zoom,
 	[VIEW_ZOOM_OUT_REQUEST] = memory_zoom,
 	[VIEW_ZOOM_ALL_REQUEST] = memory_zoom,
-	[VIEW_SORT_NEXT_REQUEST] = memory_to_table,
-	[VIEW_SORT_BACK_REQUEST] = memory_to_table,
-	[VIEW_REVERSE_REQUEST] = memory_to_table,
-	[VIEW_COLUMNS_REQUEST] = memory_to_table,
+	[VIEW_SORT_NEXT_REQUEST] = memory_switch_to_table,
+	[VIEW_SORT_BACK_REQUEST] = memory_switch_to_table,
+	[VIEW_REVERSE_REQUEST] = memory_switch_to_table,
+	[VIEW_COLUMNS_REQUEST] = memory_switch_to_table,
 };
 
 enum view_answer view__memory_request(void *state, struct view_context *context,
@@ -577,11 +588,11 @@ enum view_answer view__memory_request(void *state, struct view_context *context,
 	if (screen->ipus == 0) {
 		if (request == VIEW_BACK_REQUEST)
 			return VIEW_UNHANDLED;
-		memory_say(context, "no memory of tiles was recorded");
+		memory_set_message(context, "no memory of tiles was recorded");
 		return VIEW_DRAW;
 	}
 	if (view__memory_shown_grid(screen) && !screen->details.active) {
-		answer = memory_in_table(screen, context, request);
+		answer = memory_request_table(screen, context, request);
 		if (answer != VIEW_UNHANDLED)
 			return answer;
 	}

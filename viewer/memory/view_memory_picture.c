@@ -1,6 +1,6 @@
 /*
- * Which numbers of a tile are shown, their sums, and what pictures are made from: the columns of
- * the curve, the bins of the histogram, the floor plans of the IPUs.
+ * Select the shown numbers of tiles, sum them, and compute the pictures: columns of the curve, bins
+ * of the histogram, floor plans of the IPUs.
  *
  * Threading: the session's. Ownership: the screen's picture arena.
  */
@@ -39,7 +39,7 @@ static void memory_add_series(struct view_memory *screen, const char *name, cons
 	const int64_t sum =
 		sat_add(memory_sum_tiles(screen, source), memory_sum_tiles(screen, target));
 
-	/* The chosen series stays, even if an IPU has none of it. */
+	/* Keep the selected series even if the shown IPU has none of it. */
 	if ((sum > 0 || strcmp(name, screen->part) == 0) &&
 	    screen->series_count < VIEW_MEMORY_CATEGORIES)
 		screen->series[screen->series_count++] =
@@ -111,8 +111,7 @@ const char *view__memory_what(const struct view_memory *screen)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Bytes beyond the tile's capacity; if there are none, the bytes that were recorded as
- * overflowed. */
+/* Bytes beyond the tile's capacity; if there are none, the bytes recorded as overflowed. */
 int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
 {
 	const int64_t more = sat_sub(side->total[index], side->capacity[index]);
@@ -166,8 +165,9 @@ int64_t view__memory_top(const struct view_memory *screen)
 
 /* ---- the curve's columns --------------------------------------------------------------------- */
 
-/* Positions of column @column of the curve: @from .. @to - 1, at least one. */
-static void memory_column(const struct view_memory *screen, int column, int64_t *from, int64_t *to)
+/* The positions @from .. @to - 1 that column @column of the curve covers, at least one. */
+static void memory_column_positions(const struct view_memory *screen, int column, int64_t *from,
+				    int64_t *to)
 {
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
 
@@ -186,7 +186,7 @@ int view__memory_column_of(const struct view_memory *screen, int64_t position)
 		       : view_share_cell(span, screen->curve.count, at);
 }
 
-static double *memory_numbers_of(struct view_memory *screen, int count)
+static double *memory_alloc_numbers(struct view_memory *screen, int count)
 {
 	return arena_alloc(&screen->picture_arena, (size_t)count, sizeof(double));
 }
@@ -202,10 +202,10 @@ static enum status memory_make_curve(struct view_memory *screen, int columns, st
 	if (!curve->index)
 		return err_nomem(err);
 	for (int s = 0; s < screen->sides; s++)
-		if (!(curve->bytes[s] = memory_numbers_of(screen, columns)))
+		if (!(curve->bytes[s] = memory_alloc_numbers(screen, columns)))
 			return err_nomem(err);
 	for (int i = 0; i < screen->stack_count; i++)
-		if (!(curve->part[i] = memory_numbers_of(screen, columns)))
+		if (!(curve->part[i] = memory_alloc_numbers(screen, columns)))
 			return err_nomem(err);
 	curve->parts = screen->stack_count;
 	curve->count = columns;
@@ -217,7 +217,7 @@ static void memory_fill_column(struct view_memory *screen, int x)
 	struct view_memory_curve *curve = &screen->curve;
 	int64_t from, to, most = -1;
 
-	memory_column(screen, x, &from, &to);
+	memory_column_positions(screen, x, &from, &to);
 	for (; from < to; from++) {
 		const int64_t index = view__memory_at(screen, from);
 
@@ -241,7 +241,7 @@ static void memory_fill_column(struct view_memory *screen, int x)
 
 /* ---- the histogram's bins -------------------------------------------------------------------- */
 
-/* The least of 1, 2, 3, 4, 6, 8, 12 ... that is @least or more. */
+/* The least of 1, 2, 3, 4, 6, 8, 12 ... that is at least @least. */
 static int64_t memory_round_up(int64_t least)
 {
 	int64_t power = 1;
@@ -307,16 +307,16 @@ static void memory_make_bins(struct view_memory *screen, int rows)
 
 /* ---- floor plans: values --------------------------------------------------------------------- */
 
-#define SCALE_MOST 6 /* cells that a tile may be wide */
+#define SCALE_MOST 6 /* most cells across a tile */
 #define GAP        2 /* columns between two plans */
 
-/* Find the largest scale at which all @plans fit; if none does, the page with the plan @at at the
- * least scale. The plans of one IPU stand beside each other. */
+/* Find the largest scale at which all @plans fit; if none does, use the least scale and the page
+ * with plan @at. Plans of one IPU stay side by side. */
 static void memory_fit_plans(struct view_memory *screen, int plans, int at)
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_memory_floor *floor = &screen->floor;
-	const int high = area->height - 1; /* the legend's row is below */
+	const int high = area->height - 1; /* without the legend's row */
 	const int fit = (area->width + GAP) / (floor->columns + GAP);
 	int down = 1, scale = SCALE_MOST;
 
@@ -348,14 +348,14 @@ static int64_t memory_floor_base(const struct view_memory *screen, int plan)
 	return view__memory_first(screen) + (floor->first + plan) / floor->each * screen->tiles;
 }
 
-/* What a plan shows. */
+/* The content of a plan. */
 enum view_layer {
 	LAYER_SOURCE,
 	LAYER_TARGET,
 	LAYER_DIFFERENCE
 };
 
-static enum view_layer memory_floor_layer_of(const struct view_memory *screen, int plan)
+static enum view_layer memory_floor_layer(const struct view_memory *screen, int plan)
 {
 	const struct view_memory_floor *floor = &screen->floor;
 
@@ -383,9 +383,9 @@ static double memory_floor_shade(const struct view_memory *screen, enum view_lay
 				: (double)NAN;
 }
 
-/* The colours go from the least to the greatest value of both reports, so that small differences
- * show; on demand (0) from nothing to the capacity of a tile. */
-static void memory_floor_colours(struct view_memory *screen)
+/* Colours range from the least to the greatest value of both reports, so that small differences are
+ * visible. If the user asks for it (0), they range from 0 to the capacity of a tile. */
+static void memory_find_floor_range(struct view_memory *screen)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 	struct view_memory_floor *floor = &screen->floor;
@@ -409,7 +409,7 @@ static void memory_floor_colours(struct view_memory *screen)
 		floor->high = (double)view__memory_top(screen);
 }
 
-static enum status memory_floor(struct view_memory *screen, struct err *err)
+static enum status memory_make_floor(struct view_memory *screen, struct err *err)
 {
 	struct view_memory_floor *floor = &screen->floor;
 	const int plans = (int)(view__memory_shown(screen) / screen->tiles);
@@ -420,7 +420,7 @@ static enum status memory_floor(struct view_memory *screen, struct err *err)
 	floor->columns = REPORT_FLOOR_ACROSS;
 	floor->rows = (int)report_floor_rows(screen->tiles);
 	memory_fit_plans(screen, plans, (int)(at / screen->tiles));
-	memory_floor_colours(screen);
+	memory_find_floor_range(screen);
 	each = (size_t)floor->columns * (size_t)floor->rows;
 	floor->values = arena_alloc(&screen->picture_arena, each * (size_t)floor->count + 1,
 				    sizeof(*floor->values));
@@ -433,7 +433,7 @@ static enum status memory_floor(struct view_memory *screen, struct err *err)
 			floor->values[(size_t)plan * each + i] =
 				(int64_t)i < screen->tiles
 					? memory_floor_shade(
-						  screen, memory_floor_layer_of(screen, plan),
+						  screen, memory_floor_layer(screen, plan),
 						  memory_floor_base(screen, plan) + (int64_t)i)
 					: (double)NAN;
 	return ST_OK;
@@ -453,14 +453,14 @@ enum status view__memory_picture(struct view_memory *screen, struct err *err)
 		memory_fill_column(screen, x);
 	memory_make_bins(screen, (area->height - 1) / screen->sides);
 	if (status == ST_OK && screen->view == VIEW_MEMORY_CHIP)
-		status = memory_floor(screen, err);
+		status = memory_make_floor(screen, err);
 	return status;
 }
 
-/* ---- floor plans: places --------------------------------------------------------------------- */
+/* ---- floor plans: positions ------------------------------------------------------------------ */
 
-/* A plan of the page, in the picture's coordinates; its title is above. */
-static struct view_rect memory_plan(const struct view_memory *screen, int plan)
+/* The rectangle of a plan, in the picture's coordinates; its title is above. */
+static struct view_rect memory_plan_rect(const struct view_memory *screen, int plan)
 {
 	const struct view_memory_floor *floor = &screen->floor;
 
@@ -473,7 +473,7 @@ static struct view_rect memory_plan(const struct view_memory *screen, int plan)
 int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
 {
 	for (int plan = 0; plan < screen->floor.count; plan++) {
-		const struct view_rect rect = memory_plan(screen, plan);
+		const struct view_rect rect = memory_plan_rect(screen, plan);
 		const struct view_pane pane = {.rect = rect};
 		int column, row;
 		int64_t tile;
@@ -490,8 +490,8 @@ int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void memory_floor_point_at(const struct view_memory *screen, struct view_pane *plan,
-				  int64_t tile, enum view_style style, uint32_t character)
+static void memory_floor_mark_tile(const struct view_memory *screen, struct view_pane *plan,
+				   int64_t tile, enum view_style style, uint32_t character)
 {
 	const struct view_rect place = view_heat_place(
 		plan, screen->floor.columns, screen->floor.rows, (int)(tile % REPORT_FLOOR_ACROSS),
@@ -502,15 +502,15 @@ static void memory_floor_point_at(const struct view_memory *screen, struct view_
 			view_put(plan, place.x + x, place.y + y, style, character);
 }
 
-/* Tiles that hold more than they have: in red, and with a glyph. */
-static void memory_floor_draw_over(const struct view_memory *screen, struct view_pane *plan,
-				   int side, int64_t base)
+/* Mark tiles that are out of memory in red and with a glyph. */
+static void memory_floor_mark_excess(const struct view_memory *screen, struct view_pane *plan,
+				     int side, int64_t base)
 {
 	if (screen->sums[side].over == 0)
 		return;
 	for (int64_t i = base; i < base + screen->tiles; i++)
 		if (view__memory_excess(&screen->side[side], i) > 0)
-			memory_floor_point_at(screen, plan, i - base, VIEW_BAD, '!');
+			memory_floor_mark_tile(screen, plan, i - base, VIEW_BAD, '!');
 }
 
 static void memory_floor_draw_plan(const struct view_memory *screen,
@@ -520,20 +520,20 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 	const struct view_memory_floor *floor = &screen->floor;
 	const double *values =
 		floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows);
-	struct view_pane map = view_pane_sub(pane, memory_plan(screen, plan));
-	const enum view_layer layer = memory_floor_layer_of(screen, plan);
+	struct view_pane map = view_pane_sub(pane, memory_plan_rect(screen, plan));
+	const enum view_layer layer = memory_floor_layer(screen, plan);
 	const int64_t base = memory_floor_base(screen, plan);
 	const int64_t cursor = view__memory_cursor(screen);
 
 	if (floor->title) {
 		static const char *const names[] = {", Source", ", Target", ", Target less Source"};
-		const struct view_rect rect = memory_plan(screen, plan);
+		const struct view_rect rect = memory_plan_rect(screen, plan);
 		char title[128];
 
 		/* "IPU 1, Target: a row has 16 islands of 4 tiles" */
 		snprintf(title, sizeof(title), "IPU %" PRId64 "%s%s",
 			 view__memory_ipu_of(screen, memory_floor_base(screen, plan)),
-			 screen->sides > 1 ? names[memory_floor_layer_of(screen, plan)] : "",
+			 screen->sides > 1 ? names[memory_floor_layer(screen, plan)] : "",
 			 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
 		view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
 	}
@@ -541,21 +541,21 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 		view_heat_signed_map(&map, values, floor->columns, floor->rows, floor->most);
 	} else {
 		view_heat_map(&map, values, floor->columns, floor->rows, scale);
-		memory_floor_draw_over(screen, &map, (int)layer, base);
+		memory_floor_mark_excess(screen, &map, (int)layer, base);
 	}
 	for (int i = 0; i < screen->marks; i++) {
 		const int64_t index =
 			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
 
 		if (index >= base && index < base + screen->tiles)
-			memory_floor_point_at(screen, &map, index - base, VIEW_SELECTED,
-					      (uint32_t)('1' + i));
+			memory_floor_mark_tile(screen, &map, index - base, VIEW_SELECTED,
+					       (uint32_t)('1' + i));
 	}
 	if (cursor >= base && cursor < base + screen->tiles && !context->whole)
-		memory_floor_point_at(screen, &map, cursor - base, VIEW_CURSOR, 'X');
+		memory_floor_mark_tile(screen, &map, cursor - base, VIEW_CURSOR, 'X');
 }
 
-/* What the shades mean; returns where there is room for more. */
+/* Draw the legends of the shades. Return the first free column. */
 static int memory_floor_draw_scales(const struct view_memory *screen, struct view_pane *pane,
 				    const struct view_axis *scale, int y)
 {

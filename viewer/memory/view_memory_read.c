@@ -1,6 +1,6 @@
 /*
- * Reading the memory of tiles: rows that stand for neighbouring tiles, added into arrays by tile;
- * and the variables' rows, which stay in memory so that another tile costs no query.
+ * Read the memory of tiles. Rows that cover neighbouring tiles are added into arrays by tile. Rows
+ * of variables are kept in memory, so that moving to another tile needs no query.
  *
  * Threading: the session's. Ownership: the screen's arenas.
  */
@@ -17,8 +17,8 @@
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
 #define IPUS_MOST   4096
-#define TILE_MOST   65536 /* numbers beyond are damage */
-#define CHECK_EVERY 4096  /* rows between two checks whether the work was cancelled */
+#define TILE_MOST   65536 /* greater numbers mean a damaged file */
+#define CHECK_EVERY 4096  /* rows between two checks for cancellation */
 #define OTHERS      "others"
 #define REGION_TEXT 32
 
@@ -50,10 +50,11 @@ static const char memory_sql_layer[] =
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /*
- * From the first columns of a row: ipu, tile, more tiles, bytes; false: of no tile that is shown.
+ * Read a run from the first columns of a row: ipu, tile, more tiles, bytes. Return false if the
+ * tile is out of range or the run is empty.
  */
-static bool memory_run(const struct view_memory *screen, const struct prof_query *query,
-		       struct view_memory_run *run)
+static bool memory_read_run(const struct view_memory *screen, const struct prof_query *query,
+			    struct view_memory_run *run)
 {
 	const int64_t tile = prof_column_int(query, 1), more = prof_column_int(query, 2);
 	const int64_t index = view__memory_index(screen, prof_column_int(query, 0), tile);
@@ -88,9 +89,9 @@ static int64_t *memory_tile_array(struct view_memory *screen, struct arena *aren
 	return array;
 }
 
-/* Its array for @side; NULL: no memory. */
-static int64_t *memory_category(struct view_memory *screen, struct view_memory_side *side,
-				const char *name, struct err *err)
+/* Find or add the category's array of @side; NULL: out of memory. */
+static int64_t *memory_category_array(struct view_memory *screen, struct view_memory_side *side,
+				      const char *name, struct err *err)
 {
 	int at = 0;
 
@@ -130,9 +131,9 @@ static enum status memory_add_row(struct view_memory *screen, struct view_memory
 	struct view_memory_run run;
 	int64_t *category;
 
-	if (!memory_run(screen, query, &run))
+	if (!memory_read_run(screen, query, &run))
 		return ST_OK;
-	category = memory_category(screen, side, name, err);
+	category = memory_category_array(screen, side, name, err);
 	if (!category)
 		return ST_NOMEM;
 	memory_add_run(category, &run);
@@ -145,9 +146,9 @@ static enum status memory_add_row(struct view_memory *screen, struct view_memory
 	return ST_OK;
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- extent ---------------------------------------------------------------------------------- */
 
-/* The IPUs of a report, in order, and the most tiles that one has. */
+/* Read the IPUs of a report, in order, and the greatest number of tiles of an IPU. */
 static enum status memory_read_extent(struct view_memory *screen, struct prof_db *db,
 				      struct err *err)
 {
@@ -172,8 +173,8 @@ static enum status memory_read_extent(struct view_memory *screen, struct prof_db
 	return status;
 }
 
-static enum status memory_make_arrays(struct view_memory *screen, struct view_memory_side *side,
-				      struct err *err)
+static enum status memory_alloc_arrays(struct view_memory *screen, struct view_memory_side *side,
+				       struct err *err)
 {
 	int64_t **const arrays[] = {&side->total,
 				    &side->capacity,
@@ -196,7 +197,7 @@ static enum status memory_read_side(struct view_memory *screen, struct view_cont
 				    struct err *err)
 {
 	struct prof_query *query = NULL;
-	enum status status = memory_make_arrays(screen, side, err);
+	enum status status = memory_alloc_arrays(screen, side, err);
 	int64_t rows = 0;
 	bool row;
 
@@ -237,7 +238,7 @@ static void memory_read_ranks(struct view_memory_side *side, struct prof_db *db)
 	}
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- tiles and subject ----------------------------------------------------------------------- */
 
 void view__memory_rows_fini(struct view_memory_rows *rows)
 {
@@ -245,12 +246,13 @@ void view__memory_rows_fini(struct view_memory_rows *rows)
 	*rows = (struct view_memory_rows){0};
 }
 
-/* total(): a damaged file's sum may not fit an integer, which is an error to SQLite. */
+/* total() instead of sum(): SQLite reports integer overflow as an error, which damaged files
+ * cause. */
 static const char memory_sql_apart[] =
 	"SELECT ipu, total(bytes) FROM variables WHERE always_live = 0 "
 	"AND ipu IS NOT NULL GROUP BY ipu";
 
-/* What variables that are never live at the same time save. */
+/* Read, by IPU, the bytes that not-always-live variables would need without overlap. */
 static enum status memory_read_apart(struct view_memory *screen, struct view_memory_side *side,
 				     struct prof_db *db, struct err *err)
 {
@@ -327,7 +329,7 @@ static enum status memory_read_subject(struct view_memory *screen, struct view_c
 			status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
-		if (memory_run(screen, query, &run))
+		if (memory_read_run(screen, query, &run))
 			memory_add_run(array, &run);
 	}
 	prof_query_close(query);
@@ -367,7 +369,7 @@ static const char memory_sql_rows[] =
 	" FROM variable_tile_rows WHERE ipu BETWEEN :ipu AND :last_ipu AND tile <= :last_tile "
 	"AND tile + coalesce(more_tiles, 0) >= :tile";
 
-/* How much around a tile is read; the next one where there is too much of it. */
+/* The range around a tile that is read; if it has too many rows, the next smaller one is used. */
 enum view_reach {
 	REACH_ALL,
 	REACH_IPU,
@@ -382,7 +384,7 @@ static int memory_by_index(const void *a, const void *b)
 	return SORTED_BY(x, y, index);
 }
 
-/* Read the runs within @reach of the tile @index. *@whole: they are all there. */
+/* Read the runs within @reach of tile @index. *@whole: none was cut off by the limit. */
 static enum status memory_read_reach(const struct view_memory *screen, struct view_context *context,
 				     struct view_memory_rows *rows, struct prof_db *db,
 				     enum view_reach reach, int64_t index, bool *whole,
@@ -405,7 +407,8 @@ static enum status memory_read_reach(const struct view_memory *screen, struct vi
 	prof_query_int(query, ":tile", reach == REACH_TILE ? index % screen->tiles : 0);
 	prof_query_int(query, ":last_tile", (to - 1) % screen->tiles);
 	rows->count = 0;
-	/* Memory that is not filled costs nothing; growing would leave as much again behind. */
+	/* Allocate the limit at once: untouched pages cost nothing, but growing leaves freed
+	 * blocks. */
 	if (reach == REACH_ALL &&
 	    mem_grow(&rows->runs, &rows->capacity, screen->runs_most, sizeof(*rows->runs)) != 0)
 		status = err_nomem(err);
@@ -416,7 +419,7 @@ static enum status memory_read_reach(const struct view_memory *screen, struct vi
 			status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
-		if (!memory_run(screen, query, &run))
+		if (!memory_read_run(screen, query, &run))
 			continue;
 		run.variable_id = prof_column_int(query, 4);
 		run.passing = prof_column_int(query, 5) == 1;
@@ -449,7 +452,7 @@ enum status view__memory_rows(struct view_memory *screen, struct view_context *c
 		rows->many = rows->many || (status == ST_OK && !whole);
 	}
 	rows->begun = status == ST_OK;
-	/* A recording has its rows IPU by IPU; those of other programs may not. */
+	/* ipuscope writes rows IPU by IPU; other programs may not. */
 	for (size_t i = 1; i < rows->count && ordered; i++)
 		ordered = rows->runs[i].index / screen->tiles >=
 			  rows->runs[i - 1].index / screen->tiles;
@@ -466,7 +469,7 @@ const struct view_memory_run *view__memory_next_run(const struct view_memory *sc
 	const int64_t base = index / screen->tiles * screen->tiles;
 	size_t at;
 
-	/* The first of its IPU: none reaches over from another one. */
+	/* Begin with the first run of the IPU: runs do not extend across IPUs. */
 	if (run)
 		at = (size_t)(run - rows->runs) + 1;
 	else
@@ -478,7 +481,7 @@ const struct view_memory_run *view__memory_next_run(const struct view_memory *sc
 	return NULL;
 }
 
-/* ---- what overlapping saves ------------------------------------------------------------------ */
+/* ---- savings by overlap ---------------------------------------------------------------------- */
 
 enum status view__memory_apart(struct view_memory *screen, struct view_context *context,
 			       struct err *err)
@@ -502,7 +505,7 @@ enum status view__memory_apart(struct view_memory *screen, struct view_context *
 	return status;
 }
 
-static int64_t memory_above(int64_t apart, int64_t needed)
+static int64_t memory_positive_difference(int64_t apart, int64_t needed)
 {
 	const int64_t saved = sat_sub(apart, needed);
 
@@ -515,8 +518,8 @@ int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t i
 
 	for (int t = 0; t < details->together_count; t++)
 		if (details->together[t] == index)
-			return memory_above(details->apart[side][t],
-					    screen->side[side].not_always[index]);
+			return memory_positive_difference(details->apart[side][t],
+							  screen->side[side].not_always[index]);
 	return 0;
 }
 
@@ -531,5 +534,5 @@ int64_t view__memory_saved_of_all(const struct view_memory *screen, int side)
 		if (i % screen->tiles == 0)
 			apart = sat_add(apart, from->apart[i / screen->tiles]);
 	}
-	return memory_above(apart, needed);
+	return memory_positive_difference(apart, needed);
 }

@@ -1,5 +1,5 @@
 /*
- * The tiles as a table, and the IPUs as one.
+ * The table of tiles and the table of IPUs.
  *
  * Threading: the session's. Ownership: the grids own their rows.
  */
@@ -34,7 +34,7 @@ enum {
 	TABLE_COLUMNS
 };
 
-/* As `ipu-report memory --by tile` names them. */
+/* Named as in `ipu-report memory --by tile`. */
 static const struct report_column memory_table_columns[TABLE_COLUMNS] = {
 	[TABLE_IPU] = {"ipu", REPORT_NUMBER},
 	[TABLE_TILE] = {"tile", REPORT_NUMBER},
@@ -62,8 +62,8 @@ static const struct view_grid_column memory_table_shown[] = {
 	{"capacity", NULL, 0, 0, 4, false},
 };
 
-/* What is chosen, or the categories, after the columns that are always there. */
-static int memory_more_columns(const struct view_memory *screen)
+/* Number of columns after the fixed ones: the selected quantity, or the categories. */
+static int memory_extra_columns(const struct view_memory *screen)
 {
 	if (screen->subject.name[0] || screen->chosen >= 0)
 		return 1;
@@ -74,7 +74,7 @@ static void memory_table_fill_row(const struct view_memory *screen, struct repor
 				  int64_t row, int side, int64_t index)
 {
 	const struct view_memory_side *from = &screen->side[side];
-	const int64_t capacity = from->capacity[index], more = memory_more_columns(screen);
+	const int64_t capacity = from->capacity[index], more = memory_extra_columns(screen);
 
 	view_table_int(table, row, TABLE_IPU, view__memory_ipu_of(screen, index));
 	view_table_int(table, row, TABLE_TILE, view__memory_tile_of(screen, index));
@@ -113,13 +113,14 @@ static int memory_descending(const void *a, const void *b)
 	return SORTED_ORDER(y, x);
 }
 
-/* Which tiles are rows: those with more than `least` bytes, and so many that have just that. */
+/* The tiles that become rows: those with more than `least` bytes, and the first `ties` tiles with
+ * exactly `least` bytes. */
 struct view_choice {
 	bool all;
 	int64_t least, ties;
 };
 
-/* The ROWS_MOST fullest tiles. */
+/* Choose the VIEW_MEMORY_ROWS fullest tiles. */
 static enum status memory_choose_rows(const struct view_memory *screen, struct view_choice *out,
 				      struct err *err)
 {
@@ -142,7 +143,8 @@ static enum status memory_choose_rows(const struct view_memory *screen, struct v
 	return ST_OK;
 }
 
-/* Is the tile a row? Asked in the order of positions, about each. */
+/* Return true if the tile is a row. Must be called once for each tile, in the order of
+ * positions. */
 static bool memory_is_row(const struct view_memory *screen, struct view_choice *choice, int side,
 			  int64_t index)
 {
@@ -166,7 +168,7 @@ static enum status memory_table_build(const struct view_memory *screen, int side
 	for (int64_t p = 0; p < shown; p++)
 		rows += memory_is_row(screen, &left, side, view__memory_at(screen, p));
 	memcpy(columns, memory_table_columns, sizeof(memory_table_columns));
-	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + memory_more_columns(screen),
+	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + memory_extra_columns(screen),
 				rows, err);
 	if (status != ST_OK)
 		return status;
@@ -196,11 +198,11 @@ static enum status memory_table_build(const struct view_memory *screen, int side
 
 /* ---- both tables ----------------------------------------------------------------------------- */
 
-/* The Source's table, or both reports' as one. */
-static enum status memory_tables(const struct view_memory *screen,
-				 const struct view_context *context, view_memory_build build,
-				 const void *rows, const char *keys, struct report_table *out,
-				 struct err *err)
+/* Build the Source's table, or join both reports' tables. */
+static enum status memory_build_tables(const struct view_memory *screen,
+				       const struct view_context *context, view_memory_build build,
+				       const void *rows, const char *keys, struct report_table *out,
+				       struct err *err)
 {
 	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
 	enum status status = build(screen, 0, rows, &tables[0], err);
@@ -217,7 +219,7 @@ static enum status memory_tables(const struct view_memory *screen,
 	return status;
 }
 
-/* @table becomes the grid's; at first in the order of @sort. */
+/* Move @table into the grid; sort the first one by @sort. */
 static enum status memory_set_grid(struct view_grid *grid, struct view_context *context,
 				   struct report_table *table,
 				   const struct view_grid_column *columns, int count,
@@ -235,8 +237,8 @@ static enum status memory_set_grid(struct view_grid *grid, struct view_context *
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-static enum status memory_grid(struct view_memory *screen, struct view_context *context,
-			       struct err *err)
+static enum status memory_load_tile_grid(struct view_memory *screen, struct view_context *context,
+					 struct err *err)
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->grid;
@@ -247,8 +249,8 @@ static enum status memory_grid(struct view_memory *screen, struct view_context *
 	if (screen->grid_stale || grid->differ != context->differ) {
 		status = memory_choose_rows(screen, &choice, err);
 		if (status == ST_OK)
-			status = memory_tables(screen, context, memory_table_build, &choice,
-					       MEMORY_TABLE_KEYS, &table, err);
+			status = memory_build_tables(screen, context, memory_table_build, &choice,
+						     MEMORY_TABLE_KEYS, &table, err);
 		if (status == ST_OK)
 			status = memory_set_grid(grid, context, &table, memory_table_shown,
 						 (int)ARRAY_LEN(memory_table_shown),
@@ -317,7 +319,7 @@ enum {
 	IPUS_COLUMNS
 };
 
-/* A column of `ipu-report memory` has its name there. */
+/* Named as in `ipu-report memory`. */
 static const struct report_column memory_ipus_columns[IPUS_COLUMNS] = {
 	[IPUS_IPU] = {"ipu", REPORT_NUMBER},
 	[IPUS_BYTES] = {"bytes", REPORT_BYTES},
@@ -340,8 +342,8 @@ struct view_ipu_sums {
 	int64_t bytes, capacity, always, not_always, tiles, over, excess, least, fullest;
 };
 
-static void memory_sum_up(const struct view_memory *screen, int side, int at,
-			  struct view_ipu_sums *sums)
+static void memory_sum_ipu(const struct view_memory *screen, int side, int at,
+			   struct view_ipu_sums *sums)
 {
 	const struct view_memory_side *from = &screen->side[side];
 
@@ -388,7 +390,7 @@ static void memory_ipus_fill_row(const struct view_memory *screen, struct report
 	view_table_int(table, row, IPUS_CAPACITY, sums->capacity);
 }
 
-/* A row for each IPU that the report says something of. */
+/* Build a row for each IPU with memory in the report. */
 static enum status memory_ipus_build(const struct view_memory *screen, int side, const void *none,
 				     struct report_table *out, struct err *err)
 {
@@ -398,32 +400,33 @@ static enum status memory_ipus_build(const struct view_memory *screen, int side,
 
 	(void)none;
 	for (int i = 0; i < screen->ipus; i++) {
-		memory_sum_up(screen, side, i, &sums);
+		memory_sum_ipu(screen, side, i, &sums);
 		rows += sums.tiles > 0;
 	}
 	status = view_table_new(out, "ipus", memory_ipus_columns, IPUS_COLUMNS, rows, err);
 	rows = 0;
 	for (int i = 0; i < screen->ipus && status == ST_OK; i++) {
-		memory_sum_up(screen, side, i, &sums);
+		memory_sum_ipu(screen, side, i, &sums);
 		if (sums.tiles > 0)
 			memory_ipus_fill_row(screen, out, rows++, side, screen->ipu_ids[i], &sums);
 	}
 	return status;
 }
 
-static enum status memory_ipus(const struct view_memory *screen, struct report_table *out,
-			       struct err *err)
+static enum status memory_build_ipus(const struct view_memory *screen, struct report_table *out,
+				     struct err *err)
 {
-	return memory_tables(screen, NULL, memory_ipus_build, NULL, MEMORY_IPUS_KEYS, out, err);
+	return memory_build_tables(screen, NULL, memory_ipus_build, NULL, MEMORY_IPUS_KEYS, out,
+				   err);
 }
 
-static enum status memory_ipu_grid(struct view_memory *screen, struct view_context *context,
-				   struct err *err)
+static enum status memory_load_ipu_grid(struct view_memory *screen, struct view_context *context,
+					struct err *err)
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->ipu_grid;
 	struct report_table table = {0};
-	enum status status = memory_ipus(screen, &table, err);
+	enum status status = memory_build_ipus(screen, &table, err);
 
 	if (status == ST_OK)
 		status = memory_set_grid(grid, context, &table, memory_ipus_shown,
@@ -443,8 +446,9 @@ enum status view__memory_load_grid(struct view_memory *screen, struct view_conte
 				   struct err *err)
 {
 	if (screen->view == VIEW_MEMORY_TABLE)
-		return memory_grid(screen, context, err);
-	return screen->view == VIEW_MEMORY_IPUS ? memory_ipu_grid(screen, context, err) : ST_OK;
+		return memory_load_tile_grid(screen, context, err);
+	return screen->view == VIEW_MEMORY_IPUS ? memory_load_ipu_grid(screen, context, err)
+						: ST_OK;
 }
 
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
@@ -454,12 +458,12 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	struct view_memory *screen = state;
 
 	if (screen->view == VIEW_MEMORY_IPUS)
-		return memory_ipus(screen, out, err);
+		return memory_build_ipus(screen, out, err);
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
 	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
-	return memory_tables(screen, context, memory_table_build, &all, MEMORY_TABLE_KEYS, out,
-			     err);
+	return memory_build_tables(screen, context, memory_table_build, &all, MEMORY_TABLE_KEYS,
+				   out, err);
 }
 
 void view__memory_query_ipus(struct str *out)
