@@ -1,5 +1,5 @@
 /*
- * The screen Programs: what the compiled program does, as a tree, and what each part takes.
+ * The Programs screen: the compiled program as a tree, with the cost of each part.
  *
  * Threading: the session's. Ownership: view_programs_internal.h.
  */
@@ -48,7 +48,7 @@ static enum status programs_load_facts(struct view_programs *screen, struct view
 	return status;
 }
 
-/* Both reports' programs, as one tree. */
+/* Read both reports' programs into one tree. */
 static enum status programs_load_tree(struct view_programs *screen, struct view_context *context,
 				      struct err *err)
 {
@@ -87,9 +87,9 @@ static enum status programs_load_tree(struct view_programs *screen, struct view_
 	return ST_OK;
 }
 
-/* Cycles of the chosen IPU, and the order of siblings, which may depend on them. */
-static enum status programs_cycles(struct view_programs *screen, struct view_context *context,
-				   struct err *err)
+/* Read the cycles of the selected IPU, and order siblings, which may depend on them. */
+static enum status programs_load_cycles(struct view_programs *screen, struct view_context *context,
+					struct err *err)
 {
 	struct view_tree *tree = &screen->tree;
 	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
@@ -110,7 +110,7 @@ static enum status programs_cycles(struct view_programs *screen, struct view_con
 	return view__tree_link(tree, screen->order, screen->reverse && !screen->flat, err);
 }
 
-/* The programs of a run are written once, before it starts. */
+/* Return true if the programs must be read. A run writes them once, before it starts. */
 static bool programs_changed(const struct view_programs *screen, struct view_context *context)
 {
 	int64_t count = 0;
@@ -123,7 +123,7 @@ static bool programs_changed(const struct view_programs *screen, struct view_con
 	return count != screen->tree.sources && !screen->tree.cut;
 }
 
-/* Programs (where they are others than before), facts and cycles. */
+/* Read facts and cycles, and programs if they changed. */
 static enum status programs_read(struct view_programs *screen, struct view_context *context,
 				 struct err *err)
 {
@@ -133,17 +133,17 @@ static enum status programs_read(struct view_programs *screen, struct view_conte
 		status = programs_load_tree(screen, context, err);
 	if (status == ST_OK)
 		status = programs_load_facts(screen, context, err);
-	return status == ST_OK ? programs_cycles(screen, context, err) : status;
+	return status == ST_OK ? programs_load_cycles(screen, context, err) : status;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void programs_say(struct view_context *context, const char *text)
+static void programs_set_message(struct view_context *context, const char *text)
 {
 	str_copy(context->message, sizeof(context->message), text);
 }
 
-static void programs_move(struct view_programs *screen, int at)
+static void programs_move_to(struct view_programs *screen, int at)
 {
 	screen->at = at;
 	view__programs_scroll(screen);
@@ -151,34 +151,34 @@ static void programs_move(struct view_programs *screen, int at)
 		screen->selected = screen->rows[screen->at];
 }
 
-/* NULL: no rows */
+/* The cursor's program; NULL: no rows. */
 static struct view_program *programs_cursor(struct view_programs *screen)
 {
 	return screen->at < screen->count ? &screen->tree.nodes[screen->rows[screen->at]] : NULL;
 }
 
-static bool programs_moves(struct view_programs *screen, enum view_request request)
+static bool programs_handle_move(struct view_programs *screen, enum view_request request)
 {
 	const int page = screen->table.height > 3 ? screen->table.height - 2 : 1;
 
 	switch (request) {
 	case VIEW_UP_REQUEST:
-		programs_move(screen, screen->at - 1);
+		programs_move_to(screen, screen->at - 1);
 		return true;
 	case VIEW_DOWN_REQUEST:
-		programs_move(screen, screen->at + 1);
+		programs_move_to(screen, screen->at + 1);
 		return true;
 	case VIEW_PAGE_UP_REQUEST:
-		programs_move(screen, screen->at - page);
+		programs_move_to(screen, screen->at - page);
 		return true;
 	case VIEW_PAGE_DOWN_REQUEST:
-		programs_move(screen, screen->at + page);
+		programs_move_to(screen, screen->at + page);
 		return true;
 	case VIEW_HOME_REQUEST:
-		programs_move(screen, 0);
+		programs_move_to(screen, 0);
 		return true;
 	case VIEW_END_REQUEST:
-		programs_move(screen, screen->count - 1);
+		programs_move_to(screen, screen->count - 1);
 		return true;
 	default:
 		return false;
@@ -192,7 +192,7 @@ static void programs_to_parent(struct view_programs *screen, struct view_context
 	if (node && node->parent >= 0)
 		view__programs_show(screen, node->parent, context->differ);
 	else
-		programs_say(context, "nothing is above this program");
+		programs_set_message(context, "nothing is above this program");
 }
 
 static void programs_open_all(struct view_programs *screen, bool open)
@@ -202,16 +202,16 @@ static void programs_open_all(struct view_programs *screen, bool open)
 
 	for (int i = 0; i < tree->count; i++)
 		tree->nodes[i].open = open;
-	/* What the cursor was on is hidden: the root of it is not. */
+	/* Closing hides the cursor's program, so move the cursor to its root. */
 	while (!open && node && node->parent >= 0)
 		node = &tree->nodes[node->parent];
 	if (node)
 		screen->selected = node - tree->nodes;
 }
 
-/* Left closes, then goes up; Right opens, then goes in. */
-static void programs_sideways(struct view_programs *screen, struct view_context *context,
-			      bool right)
+/* Left closes, then moves to the parent; Right opens, then moves to the first child. */
+static void programs_left_or_right(struct view_programs *screen, struct view_context *context,
+				   bool right)
 {
 	struct view_program *node = programs_cursor(screen);
 
@@ -220,14 +220,14 @@ static void programs_sideways(struct view_programs *screen, struct view_context 
 	if (node->first != VIEW_NO_PROGRAM && node->open != right)
 		node->open = right;
 	else if (right && node->first != VIEW_NO_PROGRAM)
-		programs_move(screen, screen->at + 1);
+		programs_move_to(screen, screen->at + 1);
 	else if (!right)
 		programs_to_parent(screen, context);
 }
 
-/* What is asked of the tree, where a list is shown. */
-static bool programs_asks_for_tree(const struct view_programs *screen, struct view_context *context,
-				   enum view_request request)
+/* Report requests that apply only to the tree while the list is shown. */
+static bool programs_reject_in_list(const struct view_programs *screen,
+				    struct view_context *context, enum view_request request)
 {
 	static const enum view_request of_tree[] = {
 		VIEW_EXPAND_REQUEST,       VIEW_COLLAPSE_REQUEST, VIEW_EXPAND_ALL_REQUEST,
@@ -236,7 +236,7 @@ static bool programs_asks_for_tree(const struct view_programs *screen, struct vi
 
 	for (size_t i = 0; screen->flat && i < ARRAY_LEN(of_tree); i++)
 		if (request == of_tree[i]) {
-			programs_say(
+			programs_set_message(
 				context,
 				"what works is a list: v shows the tree, Enter this one in it");
 			return true;
@@ -244,15 +244,15 @@ static bool programs_asks_for_tree(const struct view_programs *screen, struct vi
 	return false;
 }
 
-static bool programs_opens(struct view_programs *screen, struct view_context *context,
-			   enum view_request request)
+static bool programs_handle_open(struct view_programs *screen, struct view_context *context,
+				 enum view_request request)
 {
 	struct view_program *node = programs_cursor(screen);
 
 	switch (request) {
 	case VIEW_ENTER_REQUEST:
 		if (node && screen->flat) {
-			/* Where it stands in the tree. */
+			/* Show it in the tree. */
 			screen->flat = false;
 			view__programs_show(screen, screen->rows[screen->at], context->differ);
 		} else if (node) {
@@ -270,7 +270,7 @@ static bool programs_opens(struct view_programs *screen, struct view_context *co
 		return true;
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
-		programs_sideways(screen, context, request == VIEW_RIGHT_REQUEST);
+		programs_left_or_right(screen, context, request == VIEW_RIGHT_REQUEST);
 		return true;
 	case VIEW_PARENT_REQUEST:
 		programs_to_parent(screen, context);
@@ -290,13 +290,14 @@ static void programs_change_order(struct view_programs *screen, struct view_cont
 	};
 
 	if (screen->flat) {
-		programs_say(context, "what works is shown by its cycles: v shows the tree");
+		programs_set_message(context,
+				     "what works is shown by its cycles: v shows the tree");
 		return;
 	}
 	screen->order = (enum view_program_order)(((int)screen->order + by + VIEW_PROGRAM_ORDERS) %
 						  VIEW_PROGRAM_ORDERS);
 	screen->reverse = false;
-	programs_say(context, names[screen->order]);
+	programs_set_message(context, names[screen->order]);
 }
 
 static void programs_change_columns(struct view_programs *screen, struct view_context *context)
@@ -310,20 +311,21 @@ static void programs_change_columns(struct view_programs *screen, struct view_co
 
 	screen->columns =
 		(enum view_program_columns)(((int)screen->columns + 1) % VIEW_PROGRAM_COLUMN_SETS);
-	programs_say(context, names[screen->columns][context->target != NULL]);
+	programs_set_message(context, names[screen->columns][context->target != NULL]);
 }
 
-/* After a change of the order or of what is counted. */
-static enum view_answer programs_relink(struct view_programs *screen, struct view_context *context)
+/* Recompute cycles and order after a change of either. */
+static enum view_answer programs_reload_cycles(struct view_programs *screen,
+					       struct view_context *context)
 {
 	struct err err = {0};
 
-	if (programs_cycles(screen, context, &err) != ST_OK)
-		programs_say(context, err.text);
+	if (programs_load_cycles(screen, context, &err) != ST_OK)
+		programs_set_message(context, err.text);
 	return VIEW_LOAD;
 }
 
-static enum view_answer programs_leave(struct view_programs *screen)
+static enum view_answer programs_clear_filter(struct view_programs *screen)
 {
 	if (!screen->filter[0] && !screen->trouble[0])
 		return VIEW_UNHANDLED;
@@ -336,39 +338,39 @@ static enum view_answer programs_request(void *state, struct view_context *conte
 {
 	struct view_programs *screen = state;
 
-	if (programs_asks_for_tree(screen, context, request))
+	if (programs_reject_in_list(screen, context, request))
 		return VIEW_DRAW;
-	if (programs_moves(screen, request) || programs_opens(screen, context, request))
+	if (programs_handle_move(screen, request) || programs_handle_open(screen, context, request))
 		return VIEW_LOAD;
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
 		screen->flat = !screen->flat;
 		screen->reverse = false;
-		return programs_relink(screen, context);
+		return programs_reload_cycles(screen, context);
 	case VIEW_BREAKDOWN_REQUEST:
 		screen->by_type = !screen->by_type;
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
 		screen->ipu = screen->ipu < screen->last_ipu ? screen->ipu + 1 : -1;
 		if (screen->ipu < 0)
-			programs_say(context, "cycles of all IPUs");
+			programs_set_message(context, "cycles of all IPUs");
 		else
 			snprintf(context->message, sizeof(context->message),
 				 "cycles of IPU %lld alone", (long long)screen->ipu);
-		return programs_relink(screen, context);
+		return programs_reload_cycles(screen, context);
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_SORT_BACK_REQUEST:
 		programs_change_order(screen, context, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1);
-		return programs_relink(screen, context);
+		return programs_reload_cycles(screen, context);
 	case VIEW_REVERSE_REQUEST:
 		screen->reverse = !screen->reverse;
-		return programs_relink(screen, context);
+		return programs_reload_cycles(screen, context);
 	case VIEW_COLUMNS_REQUEST:
 		programs_change_columns(screen, context);
 		return VIEW_DRAW;
 	case VIEW_BACK_REQUEST:
-		return programs_leave(screen);
+		return programs_clear_filter(screen);
 	default:
 		return VIEW_UNHANDLED;
 	}
@@ -419,7 +421,7 @@ static enum status programs_table_row(const struct view_program *node, struct re
 	return status;
 }
 
-/* All programs that the filter lets through, open or not. */
+/* Write all programs that pass the filter, open or not. */
 static enum status programs_table(void *state, struct view_context *context,
 				  struct report_table *out, struct err *err)
 {
@@ -444,7 +446,7 @@ static enum status programs_table(void *state, struct view_context *context,
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-#define DETAILS_FROM 17 /* rows of body: the tree alone below */
+#define DETAILS_FROM 17 /* least rows of the body with details below the tree */
 #define LOWER_LEAST  5
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -474,7 +476,7 @@ static enum status programs_load(void *state, struct view_context *context, bool
 		status = programs_read(screen, context, err);
 	if (status != ST_OK)
 		return status;
-	/* On paper nothing can be opened. */
+	/* Printed output cannot be opened, so open everything. */
 	for (int i = 0; context->whole && i < screen->tree.count; i++)
 		screen->tree.nodes[i].open = true;
 	view__programs_rows(screen, context->differ);
@@ -510,17 +512,17 @@ static enum view_answer programs_click(void *state, struct view_context *context
 	(void)x;
 	if (y < 1 || y >= screen->table.height || row >= screen->count)
 		return VIEW_UNHANDLED;
-	/* Once more on the same row opens it. */
+	/* A click on the cursor's row opens or closes it. */
 	if (row == screen->at && !screen->flat) {
 		struct view_program *node = programs_cursor(screen);
 
 		node->open = !node->open && node->first != VIEW_NO_PROGRAM;
 	}
-	programs_move(screen, row);
+	programs_move_to(screen, row);
 	return VIEW_LOAD;
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- the status line ------------------------------------------------------------------------- */
 
 static void programs_status(const void *state, const struct view_context *context, char *out,
 			    size_t size)
@@ -552,15 +554,15 @@ static int programs_height(const void *state, const struct view_context *context
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static bool programs_place(const void *state, const struct view_context *context,
-			   struct view_place *out)
+static bool programs_current_place(const void *state, const struct view_context *context,
+				   struct view_place *out)
 {
 	const struct view_programs *screen = state;
 	const struct view_program *node = view__programs_at(screen);
 
 	(void)context;
 	view_place_clear(out);
-	/* What only the target has is nowhere in the source. */
+	/* Places refer to the source, so a program of only the target has none. */
 	if (!node || node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
 		return false;
 	out->program_id = node->id[VIEW_SOURCE_SIDE];
@@ -678,7 +680,7 @@ const struct view_screen_ops view_programs_ops = {
 	.status = programs_status,
 	.height = programs_height,
 	.table = programs_table,
-	.place = programs_place,
+	.place = programs_current_place,
 	.offers = programs_offers,
 	.go = programs_go,
 	.query = programs_query,

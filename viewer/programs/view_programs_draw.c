@@ -1,7 +1,7 @@
 /*
- * Drawing the screen Programs: the tree with its cycles, and more of the program under the cursor.
+ * Draw the Programs screen: the tree with its cycles, and details of the program under the cursor.
  *
- * Threading: the terminal's; what is said of one program is made by loads. Ownership: none.
+ * Threading: the terminal's, but loads compute the details. Ownership: none.
  */
 #include "viewer/programs/view_programs_internal.h"
 
@@ -33,8 +33,8 @@ static const char programs_live_sql[] =
 	"\tl.program_step BETWEEN v.first_program_step AND v.last_program_step\n"
 	"ORDER BY v.bytes DESC LIMIT 12";
 
-static enum status programs_detail_open(struct prof_query **query, struct prof_db *db,
-					const char *sql, int64_t program, struct err *err)
+static enum status programs_open_query(struct prof_query **query, struct prof_db *db,
+				       const char *sql, int64_t program, struct err *err)
 {
 	enum status status = prof_query_open(query, db, sql, err);
 
@@ -42,10 +42,10 @@ static enum status programs_detail_open(struct prof_query **query, struct prof_d
 	return status;
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
-/* What cycles and times are counted in: "a weight update", where nothing is trained another run. */
-static const char *programs_cycles_of(const struct view_programs *screen)
+/* The unit of cycles and times: "a weight update", or "an execution" if nothing was trained. */
+static const char *programs_cycles_unit(const struct view_programs *screen)
 {
 	const struct view_program_ranks *of = screen->ranks;
 	const struct view_program_ranks *ranks = &of[of[1].all > of[0].all];
@@ -68,18 +68,18 @@ static void programs_describe_cycles(struct view_programs *screen, const struct 
 
 	if (node->cycles[side] == 0) {
 		view_blocks_fact(blocks, "cycles", VIEW_DIM, "none in %s",
-				 programs_cycles_of(screen));
+				 programs_cycles_unit(screen));
 		return;
 	}
 	if (node->own[side] > 0)
 		view_blocks_fact(blocks, "itself", VIEW_NORMAL,
 				 "%s cycles, run %s times in %s (simulated)",
 				 fmt_count(own, node->own[side]),
-				 fmt_count(count, node->times[side]), programs_cycles_of(screen));
+				 fmt_count(count, node->times[side]), programs_cycles_unit(screen));
 	if (node->first != VIEW_NO_PROGRAM)
 		view_blocks_fact(blocks, "all of it", VIEW_NORMAL, "%s cycles in %s (simulated)",
-				 fmt_count(all, node->cycles[side]), programs_cycles_of(screen));
-	/* Ranks may have done more updates than others. */
+				 fmt_count(all, node->cycles[side]), programs_cycles_unit(screen));
+	/* Ranks may differ in their number of updates, so a merged file has no such product. */
 	if (screen->ranks[side].all < 2 && screen->updates[side] > 0 && seconds < 9e8)
 		view_blocks_fact(blocks, "the run", VIEW_NORMAL,
 				 "%s simulated in %s weight update%s",
@@ -88,7 +88,7 @@ static void programs_describe_cycles(struct view_programs *screen, const struct 
 				 screen->updates[side] == 1 ? "" : "s");
 }
 
-/* Names alike are told apart by what they are in, the outermost first. */
+/* Show the ancestors, outermost first, to distinguish programs of the same name. */
 static void programs_describe_inside(struct view_programs *screen, const struct view_program *node)
 {
 	const struct view_program *nodes = screen->tree.nodes;
@@ -106,7 +106,7 @@ static void programs_describe_inside(struct view_programs *screen, const struct 
 	str_free(&path);
 }
 
-/* What is the same in both reports. */
+/* Show the facts that both reports have in common. */
 static void programs_describe_program(struct view_programs *screen, const struct view_program *node,
 				      bool compared)
 {
@@ -141,7 +141,7 @@ static enum status programs_describe_sets(struct view_programs *screen, struct p
 					  int64_t program, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = programs_detail_open(&query, db, programs_set_sql, program, err);
+	enum status status = programs_open_query(&query, db, programs_set_sql, program, err);
 
 	if (status != ST_OK)
 		return status;
@@ -166,7 +166,7 @@ static enum status programs_describe_live(struct view_programs *screen, struct p
 					  int64_t program, const char *title, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = programs_detail_open(&query, db, programs_live_sql, program, err);
+	enum status status = programs_open_query(&query, db, programs_live_sql, program, err);
 	bool any = false;
 
 	while (prof_query_next(query, &status, err)) {
@@ -185,22 +185,22 @@ static enum status programs_describe_live(struct view_programs *screen, struct p
 	return status;
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- sums by type ---------------------------------------------------------------------------- */
 
 struct detail_type {
 	const char *type;
 	int64_t programs, cycles[VIEW_SIDES];
 };
 
-static void programs_type_add(struct detail_type *types, int *count,
-			      const struct view_program *node)
+static void programs_add_to_type(struct detail_type *types, int *count,
+				 const struct view_program *node)
 {
 	int i = 0;
 
 	while (i < *count && strcmp(types[i].type, node->type) != 0)
 		i++;
 	if (i == *count) {
-		/* More types than there are: the last one takes the rest. */
+		/* If there are too many types, the last one collects the rest. */
 		if (*count == TYPES_MOST)
 			i--;
 		else
@@ -211,9 +211,9 @@ static void programs_type_add(struct detail_type *types, int *count,
 		types[i].cycles[side] += node->own[side];
 }
 
-/* Programs in one stand behind it in the walk. */
-static int programs_types_of(const struct view_programs *screen, int program,
-			     struct detail_type *types)
+/* Sum @program and its descendants, which directly follow it in the walk, by type. */
+static int programs_sum_types(const struct view_programs *screen, int program,
+			      struct detail_type *types)
 {
 	const struct view_tree *tree = &screen->tree;
 	int at = 0, count = 0;
@@ -221,7 +221,7 @@ static int programs_types_of(const struct view_programs *screen, int program,
 	while (at < tree->walk_count && tree->walk[at] != program)
 		at++;
 	for (int i = at; i < tree->walk_count && i <= at + tree->nodes[program].inside; i++)
-		programs_type_add(types, &count, &tree->nodes[tree->walk[i]]);
+		programs_add_to_type(types, &count, &tree->nodes[tree->walk[i]]);
 	for (int i = 1; i < count; i++)
 		for (int j = i; j > 0 && types[j].cycles[0] > types[j - 1].cycles[0]; j--) {
 			const struct detail_type swap = types[j];
@@ -236,7 +236,7 @@ static void programs_describe_types(struct view_programs *screen, const struct v
 				    bool compared)
 {
 	struct detail_type types[TYPES_MOST];
-	const int count = programs_types_of(screen, screen->rows[screen->at], types);
+	const int count = programs_sum_types(screen, screen->rows[screen->at], types);
 	char cycles[FMT_SIZE], other[FMT_SIZE];
 
 	view_blocks_begin(&screen->details, "By type, with all in it (simulated)", 16);
@@ -258,9 +258,9 @@ static void programs_describe_types(struct view_programs *screen, const struct v
 	}
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the details ----------------------------------------------------------------------------- */
 
-/* What each report says of it: compared, under its name. */
+/* Show the facts of one report; in a comparison, below its name. */
 static enum status programs_describe_side(struct view_programs *screen,
 					  const struct view_program *node, struct prof_db *db,
 					  int side, const char *title, const char *live,
@@ -318,7 +318,7 @@ enum status view__programs_detail(struct view_programs *screen, struct view_cont
 	return programs_describe_sides(screen, node, context, err);
 }
 
-static void programs_spell(struct str *out, const char *sql, int64_t program)
+static void programs_substitute_id(struct str *out, const char *sql, int64_t program)
 {
 	const char *at;
 
@@ -336,25 +336,25 @@ void view__programs_detail_sql(const struct view_programs *screen, struct str *o
 
 	if (!node || screen->by_type)
 		return;
-	programs_spell(out, programs_set_sql, node->id[node->id[0] == IPS_NULL]);
-	programs_spell(out, programs_live_sql, node->id[node->id[0] == IPS_NULL]);
+	programs_substitute_id(out, programs_set_sql, node->id[node->id[0] == IPS_NULL]);
+	programs_substitute_id(out, programs_live_sql, node->id[node->id[0] == IPS_NULL]);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 #define NUMBER_WIDTH 11 /* of cycles */
 #define NUMBER_LEAST 7  /* "Source" and the mark of the order */
-#define NARROW       60 /* columns: numbers take what they need */
+#define NARROW       60 /* on narrower screens numbers are as wide as they need */
 #define DIFF_WIDTH   21 /* with percent */
 #define TIMES_WIDTH  7
 #define SHARE_WIDTH  8
 #define BAR_WIDTH    12
 #define NAME_LEAST   20
-#define NAME_NARROW  12 /* comparing on a narrow screen */
-#define NAME_MOST    96 /* before the bar gets what is left */
-#define NAME_GOOD    40 /* what is less than cycles leaves that much to names */
+#define NAME_NARROW  12 /* in a comparison on a narrow screen */
+#define NAME_MOST    96 /* remaining columns then go to the bar */
+#define NAME_GOOD    40 /* columns of names before columns other than cycles are added */
 
-/* Colours and letters by type; the colours are PopVision's. */
+/* Letters and colours by type; the colours are PopVision's. */
 static const struct {
 	const char *type;
 	char letter;
@@ -387,7 +387,7 @@ static void programs_draw_mark(struct view_pane *pane, int x, int y, const char 
 	view_put(pane, x, y, selected ? VIEW_CURSOR : style, (uint32_t)letter);
 }
 
-static struct view_pane programs_draw_sub(const struct view_pane *pane, struct view_rect rect)
+static struct view_pane programs_sub_pane(const struct view_pane *pane, struct view_rect rect)
 {
 	rect.x += pane->rect.x;
 	rect.y += pane->rect.y;
@@ -396,7 +396,7 @@ static struct view_pane programs_draw_sub(const struct view_pane *pane, struct v
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Columns stand at the right of the pane; 0: there is no room. */
+/* Widths of the right-aligned columns; 0: not shown. */
 struct draw_columns {
 	int name, times, cycles, target, diff, share, bar;
 };
@@ -410,8 +410,8 @@ static bool programs_reserve(int *room, int *column, int width, int name)
 	return true;
 }
 
-/* Cycles of all roots: what shares are of. */
-static double programs_draw_whole(const struct view_programs *screen, int side)
+/* Cycles of all roots: the base of shares. */
+static double programs_total_cycles(const struct view_programs *screen, int side)
 {
 	const struct view_tree *tree = &screen->tree;
 	double whole = 0;
@@ -421,15 +421,15 @@ static double programs_draw_whole(const struct view_programs *screen, int side)
 	return whole;
 }
 
-/* Nothing has more digits than the sum of all. */
-static int programs_draw_number_width(const struct view_programs *screen, int width)
+/* The width of numbers: the sum of all has the most digits. */
+static int programs_number_width(const struct view_programs *screen, int width)
 {
 	int wide = NUMBER_LEAST;
 	char text[FMT_SIZE];
 
 	for (int side = 0; side < VIEW_SIDES && width < NARROW; side++) {
 		const int digits =
-			(int)strlen(fmt_count(text, (int64_t)programs_draw_whole(screen, side))) +
+			(int)strlen(fmt_count(text, (int64_t)programs_total_cycles(screen, side))) +
 			1;
 
 		wide = max(digits, wide);
@@ -437,11 +437,11 @@ static int programs_draw_number_width(const struct view_programs *screen, int wi
 	return width < NARROW && wide < NUMBER_WIDTH ? wide : NUMBER_WIDTH;
 }
 
-/* Source, Target and Diff as far as there is room; where less is asked for, Diff alone. */
-static void programs_draw_compared(const struct view_programs *screen, struct draw_columns *columns,
-				   int *room)
+/* Reserve Source, Target and Diff if they fit; with fewer columns selected, only Diff. */
+static void programs_reserve_compared(const struct view_programs *screen,
+				      struct draw_columns *columns, int *room)
 {
-	const int number = programs_draw_number_width(screen, *room);
+	const int number = programs_number_width(screen, *room);
 	const int name = *room < NARROW ? NAME_NARROW : NAME_LEAST;
 	bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
 
@@ -453,14 +453,14 @@ static void programs_draw_compared(const struct view_programs *screen, struct dr
 				 *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number, name);
 }
 
-static struct draw_columns programs_draw_layout(const struct view_programs *screen, int width,
-						bool compared)
+static struct draw_columns programs_layout_columns(const struct view_programs *screen, int width,
+						   bool compared)
 {
 	struct draw_columns columns = {0};
-	int room = width - 3; /* marks at both edges, a blank before the right one */
+	int room = width - 3; /* marks at both edges and a blank before the right one */
 
 	if (compared && screen->columns != VIEW_PROGRAM_NAMES)
-		programs_draw_compared(screen, &columns, &room);
+		programs_reserve_compared(screen, &columns, &room);
 	else if (screen->columns != VIEW_PROGRAM_NAMES &&
 		 programs_reserve(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
 		 screen->columns == VIEW_PROGRAM_ALL_COLUMNS) {
@@ -468,7 +468,7 @@ static struct draw_columns programs_draw_layout(const struct view_programs *scre
 		programs_reserve(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
 		programs_reserve(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
 	}
-	/* Numbers stay near to the names: a wide screen widens the bar. */
+	/* Keep numbers near the names: a wide screen widens the bar. */
 	if (columns.bar > 0 && room > NAME_MOST) {
 		columns.bar += room - NAME_MOST;
 		room = NAME_MOST;
@@ -477,7 +477,7 @@ static struct draw_columns programs_draw_layout(const struct view_programs *scre
 	return columns;
 }
 
-static const char *programs_draw_cycles(const struct view_programs *screen,
+static const char *programs_cycles_text(const struct view_programs *screen,
 					const struct view_program *node, int side,
 					char out[FMT_SIZE])
 {
@@ -528,12 +528,12 @@ static void programs_draw_numbers(const struct view_programs *screen,
 	}
 	if (columns->cycles > 0) {
 		view_text_right(pane, x, y, columns->cycles, style,
-				programs_draw_cycles(screen, node, VIEW_SOURCE_SIDE, text));
+				programs_cycles_text(screen, node, VIEW_SOURCE_SIDE, text));
 		x += columns->cycles + 1;
 	}
 	if (columns->target > 0) {
 		view_text_right(pane, x, y, columns->target, style,
-				programs_draw_cycles(screen, node, VIEW_TARGET_SIDE, text));
+				programs_cycles_text(screen, node, VIEW_TARGET_SIDE, text));
 		x += columns->target + 1;
 	}
 	if (columns->diff > 0)
@@ -565,7 +565,7 @@ static void programs_draw_headings(const struct view_programs *screen,
 	int x = 1 + columns->name + 1;
 
 	snprintf(title, sizeof(title), "program (simulated cycles of %s%s)",
-		 programs_cycles_of(screen), compared ? "; - Source, + Target only" : "");
+		 programs_cycles_unit(screen), compared ? "; - Source, + Target only" : "");
 	view_fill(pane, 0, 0, pane->rect.width, VIEW_BOLD);
 	view_text_cut(pane, 1, 0, columns->name, VIEW_DIM,
 		      screen->flat ? "what works (simulated cycles)" : title);
@@ -596,7 +596,7 @@ static void programs_draw_name(const struct view_programs *screen,
 	int x = 1 + 2 * (depth < deepest ? depth : deepest > 0 ? deepest : 0);
 	char text[512], times[FMT_SIZE];
 
-	/* Deeper than there is room to show by blanks. */
+	/* Too deep to indent: show the depth as a number. */
 	if (depth > deepest)
 		x += view_textf(pane, x, y, selected ? VIEW_CURSOR : VIEW_DIM, "%d:", depth);
 	if (node->first != VIEW_NO_PROGRAM && !screen->flat)
@@ -651,8 +651,8 @@ static void programs_draw_tree(const struct view_programs *screen,
 {
 	const bool compared = context->target != NULL;
 	const struct draw_columns columns =
-		programs_draw_layout(screen, pane->rect.width, compared);
-	const double whole = programs_draw_whole(screen, VIEW_SOURCE_SIDE);
+		programs_layout_columns(screen, pane->rect.width, compared);
+	const double whole = programs_total_cycles(screen, VIEW_SOURCE_SIDE);
 	const int rows = pane->rect.height - 1;
 
 	programs_draw_headings(screen, &columns, compared, pane);
@@ -683,9 +683,9 @@ void view__programs_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane)
 {
 	const struct view_programs *screen = state;
-	struct view_pane table = programs_draw_sub(pane, screen->table);
-	struct view_pane line = programs_draw_sub(pane, screen->line);
-	struct view_pane lower = programs_draw_sub(pane, screen->lower);
+	struct view_pane table = programs_sub_pane(pane, screen->table);
+	struct view_pane line = programs_sub_pane(pane, screen->line);
+	struct view_pane lower = programs_sub_pane(pane, screen->lower);
 
 	if (screen->tree.count == 0) {
 		view_nothing(pane, "No programs have been recorded:",

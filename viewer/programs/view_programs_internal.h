@@ -1,14 +1,13 @@
 /*
- * The state of the screen Programs: a tree of programs in arrays, and the rows of it that are
- * shown.
+ * State of the Programs screen: a tree of programs in arrays, and the rows that are shown.
  *
- * Programs know their parent, first child and next sibling by number, so that trees of any depth
- * are walked without recursion. Of two reports there is one tree: programs that are at the same
- * place of both (the same types and names above them, the n-th so called of its siblings) are one.
+ * Programs refer to their parent, first child and next sibling by index, so trees of any depth
+ * are walked without recursion. Two reports share one tree: programs at the same place in both
+ * (same types and names of all ancestors, and the same rank among equal siblings) are one node.
  *
- * Cycles are the simulator's, of one run of the traced program (a weight update): a program's own,
- * and those of all that is in it. Programs that are called count where they stand, not where they
- * are called from.
+ * Cycles are simulated and belong to one run of the traced program (a weight update): a program's
+ * own cycles, and those including all descendants. Called programs count at their definition, not
+ * at their call.
  */
 #ifndef VIEW_PROGRAMS_INTERNAL_H
 #define VIEW_PROGRAMS_INTERNAL_H
@@ -19,7 +18,7 @@
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 
-#define VIEW_PROGRAMS_MOST 300000 /* of a report; more are left out, and the status says so */
+#define VIEW_PROGRAMS_MOST 300000 /* per report; the status reports if more are omitted */
 #define VIEW_NO_PROGRAM    (-1)
 
 enum view_side {
@@ -30,25 +29,25 @@ enum view_side {
 
 struct view_program {
 	int64_t id[VIEW_SIDES];     /* IPS_NULL: that report does not have it */
-	int64_t own[VIEW_SIDES];    /* cycles */
-	int64_t cycles[VIEW_SIDES]; /* with all that is in it */
+	int64_t own[VIEW_SIDES];    /* cycles without descendants */
+	int64_t cycles[VIEW_SIDES]; /* including all descendants */
 	int64_t times[VIEW_SIDES];  /* its own steps in one run */
 	int64_t position, repeat, call;
 	const char *type, *name, *operation; /* never NULL */
-	uint64_t path;                       /* what is above it, and what it is */
+	uint64_t path;                       /* hash of its ancestors and itself */
 	int parent, first, next, depth;
-	int inside;   /* programs in it, at any depth */
-	bool reached; /* from a root: not so where parents go round in circles */
+	int inside;   /* number of descendants */
+	bool reached; /* from a root; false if its parents form a cycle */
 	bool open, matches, shown;
 };
 
 struct view_tree {
-	struct view_program *nodes; /* those of the source by id, then those of the target alone */
+	struct view_program *nodes; /* the source's by id, then those that only the target has */
 	size_t capacity;
 	int count, sources;
-	int *walk; /* those that can be reached, parents first, in order */
+	int *walk; /* reachable programs in preorder */
 	int walk_count, first;
-	bool cut; /* there are more than VIEW_PROGRAMS_MOST */
+	bool cut; /* more than VIEW_PROGRAMS_MOST exist */
 	struct arena arena;
 };
 
@@ -66,25 +65,25 @@ enum view_program_columns {
 	VIEW_PROGRAM_COLUMN_SETS
 };
 
-/* Of a merged file: how many ranks, and of how many runs are counted; else 1. */
+/* A merged file: number of ranks, and number of ranks whose runs are counted; otherwise 1. */
 struct view_program_ranks {
 	int64_t all, seen;
 };
 
 struct view_programs {
 	struct view_tree tree;
-	int *rows; /* programs as shown */
+	int *rows; /* indexes of the shown programs */
 	int count, at, scroll;
-	int64_t selected; /* the cursor's program, over loads: its place in the tree */
-	bool flat;        /* what works, the longest first, instead of the tree */
-	bool by_type;     /* the details are sums by type */
+	int64_t selected; /* index of the cursor's program in the tree; kept over loads */
+	bool flat;        /* show a list of leaves, longest first, instead of the tree */
+	bool by_type;     /* the details show sums by type */
 	enum view_program_order order;
 	bool reverse;
 	enum view_program_columns columns;
-	int64_t ipu, last_ipu; /* whose cycles; -1: all */
+	int64_t ipu, last_ipu; /* IPU whose cycles are shown; -1: all */
 	char filter[128], trouble[96];
 	double clock_hz[VIEW_SIDES]; /* NaN: unknown */
-	int64_t updates[VIEW_SIDES]; /* of the run so far; 0: unknown */
+	int64_t updates[VIEW_SIDES]; /* weight updates of the run so far; 0: unknown */
 	struct view_program_ranks ranks[VIEW_SIDES];
 	bool loaded;
 	struct view_blocks details;
@@ -101,26 +100,27 @@ void view__programs_draw(const void *state, const struct view_context *context,
 /* view_programs_tree.c */
 enum status view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
 			    struct err *err);
-/* Parents, children, the walk and paths, once all programs are there. @order of siblings. */
+/* Compute children, the walk and paths. @order of siblings. Call it after all programs are read. */
 enum status view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
 			    struct err *err);
 enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
 			      const struct view_program_ranks *ranks, int64_t ipu, struct err *err);
-void view__tree_sums(struct view_tree *tree); /* own cycles to those with all in it */
+void view__tree_sums(struct view_tree *tree); /* compute cycles from own cycles */
 int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id);
 void view__tree_fini(struct view_tree *tree);
-/* The statement behind cycles, of all ranks together; @ipu -1: all. */
+/* The SQL statement of the cycles, of all ranks together; @ipu -1: all. */
 void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ranks, int64_t ipu);
 enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err);
 extern const char view__tree_sql[];
-/* @target's programs into @tree, the source's; both linked. @tree has to be linked again. */
+/* Merge @target's programs into the source's @tree. Both must be linked; @tree must be linked again
+ * afterwards. */
 enum status view__tree_join(struct view_tree *tree, const struct view_tree *target,
 			    struct err *err);
-/* The rows from the tree, the filter, and what is open; the cursor stays on its program. */
+/* Compute the rows from the tree, the filter and the open programs; keep the cursor's program. */
 void view__programs_rows(struct view_programs *screen, bool differ);
 void view__programs_scroll(struct view_programs *screen);
 const struct view_program *view__programs_at(const struct view_programs *screen);
-/* Open what is above @program, and make it the cursor's. */
+/* Open the ancestors of @program and move the cursor to it. */
 void view__programs_show(struct view_programs *screen, int program, bool differ);
 bool view__programs_search(struct view_programs *screen, struct view_context *context,
 			   const char *text, bool forward);

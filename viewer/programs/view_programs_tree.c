@@ -1,6 +1,6 @@
 /*
- * The tree of programs: read into arrays, joined with another report's, and the rows of it that are
- * open, let through by the filter, and in order.
+ * The tree of programs: read into arrays, joined with another report's tree, and reduced to the
+ * ordered rows that are open and pass the filter.
  *
  * Threading: the session's. Ownership: the tree's arena.
  */
@@ -16,8 +16,8 @@
 #include "common/sorted.h"
 #include "common/str.h"
 
-#define TRACE_STEPS_MOST 2000000 /* rows of traces that are looked at */
-#define TRACE_RUNS_MOST  100000  /* and of their runs; programs_ranks_sql has it, too */
+#define TRACE_STEPS_MOST 2000000 /* most rows of traces that are read */
+#define TRACE_RUNS_MOST  100000  /* most rows of runs; also literal in programs_ranks_sql */
 
 const char view__tree_sql[] =
 	"SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target\n"
@@ -33,16 +33,16 @@ void view__tree_fini(struct view_tree *tree)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Types and names repeat, mostly those of the row before. */
-static const char *programs_tree_text(struct view_tree *tree, const char *text, const char *before)
+/* Copy @text, or reuse @before if it is equal: types and names often repeat. */
+static const char *programs_copy_text(struct view_tree *tree, const char *text, const char *before)
 {
 	if (!text || !text[0])
 		return "";
 	return before && strcmp(text, before) == 0 ? before : arena_strdup(&tree->arena, text);
 }
 
-static enum status programs_tree_row(struct view_tree *tree, const struct prof_query *query,
-				     struct err *err)
+static enum status programs_add_row(struct view_tree *tree, const struct prof_query *query,
+				    struct err *err)
 {
 	const struct view_program *last = tree->count > 0 ? &tree->nodes[tree->count - 1] : NULL;
 	struct view_program node = {.id = {prof_column_int(query, 0), IPS_NULL},
@@ -50,10 +50,10 @@ static enum status programs_tree_row(struct view_tree *tree, const struct prof_q
 				    .repeat = prof_column_int(query, 6),
 				    .call = prof_column_int(query, 7)};
 
-	node.type = programs_tree_text(tree, prof_column_text(query, 3), last ? last->type : NULL);
+	node.type = programs_copy_text(tree, prof_column_text(query, 3), last ? last->type : NULL);
 	node.operation =
-		programs_tree_text(tree, prof_column_text(query, 5), last ? last->operation : NULL);
-	node.name = programs_tree_text(tree, prof_column_text(query, 4), node.operation);
+		programs_copy_text(tree, prof_column_text(query, 5), last ? last->operation : NULL);
+	node.name = programs_copy_text(tree, prof_column_text(query, 4), node.operation);
 	if (!node.type || !node.name || !node.operation ||
 	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
 		return err_nomem(err);
@@ -61,13 +61,13 @@ static enum status programs_tree_row(struct view_tree *tree, const struct prof_q
 	return ST_OK;
 }
 
-/* Programs of a side are in the order of their numbers. */
+/* Find a program by id. The source's programs are sorted by id. */
 int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id)
 {
 	int low;
 
 	if (side == VIEW_TARGET_SIDE) {
-		/* Those that both have are anywhere. */
+		/* The target's ids are in no order: programs of both reports have the source's. */
 		for (int i = 0; i < tree->count; i++)
 			if (tree->nodes[i].id[side] == id)
 				return i;
@@ -77,8 +77,8 @@ int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t i
 	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
 }
 
-/* The parent's number stands in `path` until all programs are there. */
-static void programs_tree_parents(struct view_tree *tree)
+/* Resolve parents. view__tree_read() stores the parent's id in `path` until all are read. */
+static void programs_resolve_parents(struct view_tree *tree)
 {
 	for (int i = 0; i < tree->count; i++) {
 		const int64_t parent = (int64_t)tree->nodes[i].path;
@@ -106,7 +106,7 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 			break;
 		}
 		status = view_cancelled(context) ? err_set(err, ST_INTERRUPTED, "stopped")
-						 : programs_tree_row(out, query, err);
+						 : programs_add_row(out, query, err);
 		if (status != ST_OK)
 			break;
 		out->nodes[out->count - 1].path = (uint64_t)prof_column_int(query, 1);
@@ -114,7 +114,7 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 	prof_query_close(query);
 	out->sources = out->count;
 	if (status == ST_OK)
-		programs_tree_parents(out);
+		programs_resolve_parents(out);
 	else
 		view__tree_fini(out);
 	return status;
@@ -128,7 +128,7 @@ struct tree_sorter {
 	bool reverse;
 };
 
-static int programs_tree_compare(const void *a, const void *b, void *user)
+static int programs_compare_siblings(const void *a, const void *b, void *user)
 {
 	const struct tree_sorter *sorter = user;
 	const int i = *(const int *)a, j = *(const int *)b;
@@ -152,15 +152,15 @@ static int programs_tree_compare(const void *a, const void *b, void *user)
 	return sorter->reverse ? -order : order;
 }
 
-static uint64_t programs_tree_mix(uint64_t hash, const char *text)
+static uint64_t programs_hash_text(uint64_t hash, const char *text)
 {
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
 	return (hash ^ hash >> 31) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Parents before children, siblings in order; depth and path follow. */
-static void programs_tree_walk(struct view_tree *tree)
+/* Compute the preorder walk, and each program's depth, path and number of descendants. */
+static void programs_compute_walk(struct view_tree *tree)
 {
 	int at = tree->first;
 
@@ -173,8 +173,8 @@ static void programs_tree_walk(struct view_tree *tree)
 		node->depth = parent ? parent->depth + 1 : 0;
 		node->inside = 0;
 		node->reached = true;
-		node->path = programs_tree_mix(
-			programs_tree_mix(parent ? parent->path : 1, node->type), node->name);
+		node->path = programs_hash_text(
+			programs_hash_text(parent ? parent->path : 1, node->type), node->name);
 		tree->walk[tree->walk_count++] = at;
 		if (node->first != VIEW_NO_PROGRAM) {
 			at = node->first;
@@ -208,8 +208,9 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 		tree->nodes[i].first = tree->nodes[i].next = VIEW_NO_PROGRAM;
 	}
 	if (tree->count > 1)
-		qsort_r(walk, (size_t)tree->count, sizeof(*walk), programs_tree_compare, &sorter);
-	/* From the last one, so that each comes before those after it. */
+		qsort_r(walk, (size_t)tree->count, sizeof(*walk), programs_compare_siblings,
+			&sorter);
+	/* Link from last to first, so that each program is put before its successors. */
 	for (int i = tree->count - 1; i >= 0; i--) {
 		struct view_program *node = &tree->nodes[walk[i]];
 		int *first = node->parent < 0 ? &tree->first : &tree->nodes[node->parent].first;
@@ -217,15 +218,15 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 		node->next = *first;
 		*first = walk[i];
 	}
-	programs_tree_walk(tree);
+	programs_compute_walk(tree);
 	return ST_OK;
 }
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
-/* The runs of the first weight update, or where nothing was trained of the first execution, by one
- * replica: a schedule may have its ramps and each round between them as runs of their own. Each
- * trace once, with how often it ran. */
+/* The runs of the first weight update by one replica; if nothing was trained, of the first
+ * execution. A schedule may run its ramps and the rounds between them as separate runs, so each
+ * trace is counted once, with the number of its runs. */
 static const char programs_first_sql[] =
 	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id = ifnull(\n"
 	"\t(SELECT row_id FROM device_run_rows WHERE mode = 'train' AND row_id <= %d ORDER BY "
@@ -233,7 +234,7 @@ static const char programs_first_sql[] =
 	"1),\n"
 	"\t(SELECT min(row_id) FROM device_run_rows))),\n";
 
-/* The same of each rank of a merged file. */
+/* The same for each rank of a merged file. */
 static const char programs_firsts_sql[] =
 	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id IN (\n"
 	"\tSELECT ifnull(min(row_id) FILTER (WHERE mode = 'train'), min(row_id))\n"
@@ -278,9 +279,10 @@ void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ran
 	str_add(out, "\nGROUP BY d.program_id");
 }
 
-/* Where each program of @side stands: by its number. The caller's (free). */
-static int *programs_tree_index(const struct view_tree *tree, enum view_side side, int64_t *least,
-				int64_t *most)
+/* Make an array from the ids of @side to indexes of programs. The caller frees it. Return NULL if
+ * ids are unsuitable or memory is short. */
+static int *programs_index_by_id(const struct view_tree *tree, enum view_side side, int64_t *least,
+				 int64_t *most)
 {
 	int *index = NULL;
 
@@ -294,7 +296,7 @@ static int *programs_tree_index(const struct view_tree *tree, enum view_side sid
 		*least = id < *least ? id : *least;
 		*most = id > *most ? id : *most;
 	}
-	/* Numbers are dense but in files that were made to be odd. */
+	/* Ids are dense, except in files crafted otherwise. */
 	if (*least > *most || *least < 0 || *most >= (int64_t)VIEW_PROGRAMS_MOST * 16)
 		return NULL;
 	index = mem_alloc(((size_t)*most + 1) * sizeof(*index));
@@ -317,7 +319,7 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 
 	for (int i = 0; i < tree->count; i++)
 		tree->nodes[i].own[side] = tree->nodes[i].times[side] = 0;
-	index = programs_tree_index(tree, side, &least, &most);
+	index = programs_index_by_id(tree, side, &least, &most);
 	view__tree_cycles_sql(&sql, ranks, ipu);
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
 	str_free(&sql);
@@ -354,10 +356,10 @@ void view__tree_sums(struct view_tree *tree)
 	}
 }
 
-/* ---- two trees become one -------------------------------------------------------------------- */
+/* ---- joining two trees ----------------------------------------------------------------------- */
 
-/* How many of @key were there before this one; -1: no memory. */
-static int programs_join_count(struct map *seen, uint64_t key)
+/* Return how often @key occurred before; -1: out of memory. */
+static int programs_count_key(struct map *seen, uint64_t key)
 {
 	size_t times;
 
@@ -368,7 +370,7 @@ static int programs_join_count(struct map *seen, uint64_t key)
 	return map_add(seen, key, times) == 0 ? (int)times : -1;
 }
 
-/* Paths of @tree with the number among equal siblings, in @paths. */
+/* Compute in @paths a hash of each program's path that includes its rank among equal siblings. */
 static enum status programs_join_paths(const struct view_tree *tree, uint64_t *paths,
 				       struct err *err)
 {
@@ -379,7 +381,7 @@ static enum status programs_join_paths(const struct view_tree *tree, uint64_t *p
 		const struct view_program *node = &tree->nodes[tree->walk[i]];
 		const uint64_t above = node->parent < 0 ? 7 : paths[node->parent];
 		const uint64_t key = (above ^ node->path) * UINT64_C(0x9e3779b97f4a7c15) + 1;
-		const int count = programs_join_count(&seen, key);
+		const int count = programs_count_key(&seen, key);
 
 		if (count < 0)
 			status = err_nomem(err);
@@ -390,8 +392,8 @@ static enum status programs_join_paths(const struct view_tree *tree, uint64_t *p
 	return status;
 }
 
-static enum status programs_join_copy(struct view_tree *tree, const struct view_program *from,
-				      int parent, struct err *err)
+static enum status programs_copy_target(struct view_tree *tree, const struct view_program *from,
+					int parent, struct err *err)
 {
 	struct view_program node = *from;
 
@@ -408,7 +410,7 @@ static enum status programs_join_copy(struct view_tree *tree, const struct view_
 	return ST_OK;
 }
 
-/* @partners: of each program of the target its place in the tree. */
+/* @partners: for each program of the target, its index in the tree. */
 static enum status programs_join_nodes(struct view_tree *tree, const struct view_tree *target,
 				       const struct map *map, const uint64_t *paths, int *partners,
 				       struct err *err)
@@ -428,9 +430,9 @@ static enum status programs_join_nodes(struct view_tree *tree, const struct view
 			continue;
 		}
 		partners[at] = tree->count;
-		if (programs_join_copy(tree, node,
-				       node->parent < 0 ? node->parent : partners[node->parent],
-				       err) != ST_OK)
+		if (programs_copy_target(tree, node,
+					 node->parent < 0 ? node->parent : partners[node->parent],
+					 err) != ST_OK)
 			return ST_NOMEM;
 	}
 	return ST_OK;
@@ -495,7 +497,7 @@ void view__programs_scroll(struct view_programs *screen)
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-/* "Type name operation": what is looked at. */
+/* "Type (name) operation": the text that filters and searches match. */
 #define PROGRAM_TEXT 512
 static const char *programs_program_text(const struct view_program *program, char out[PROGRAM_TEXT])
 {
@@ -526,8 +528,8 @@ void view__programs_filter(struct view_programs *screen, const char *text)
 	memcpy(screen->filter, filter, sizeof(filter));
 }
 
-/* Programs that match, and everything above them. */
-static void programs_match(struct view_programs *screen, bool differ)
+/* Mark programs that match the filter, and show them with all their ancestors. */
+static void programs_apply_filter(struct view_programs *screen, bool differ)
 {
 	struct view_tree *tree = &screen->tree;
 	const bool no = screen->filter[0] == '!';
@@ -547,7 +549,7 @@ static void programs_match(struct view_programs *screen, bool differ)
 					       NULL, 0) == 0) != no);
 		node->shown = node->matches;
 	}
-	/* Children stand behind their parents. */
+	/* Ancestors precede their descendants in the walk, so propagate from its end. */
 	for (int i = tree->walk_count - 1; i >= 0; i--) {
 		const struct view_program *node = &tree->nodes[tree->walk[i]];
 
@@ -560,7 +562,7 @@ static void programs_match(struct view_programs *screen, bool differ)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The program after @at on the screen, inside it where it is open. */
+/* The next program of the tree after @at; its first child if @inside. */
 static int programs_next_row(const struct view_tree *tree, int at, bool inside)
 {
 	const struct view_program *node = &tree->nodes[at];
@@ -572,7 +574,7 @@ static int programs_next_row(const struct view_tree *tree, int at, bool inside)
 	return at == VIEW_NO_PROGRAM ? at : tree->nodes[at].next;
 }
 
-static void programs_rows_of_tree(struct view_programs *screen, bool some)
+static void programs_list_tree_rows(struct view_programs *screen, bool some)
 {
 	const struct view_tree *tree = &screen->tree;
 
@@ -581,7 +583,7 @@ static void programs_rows_of_tree(struct view_programs *screen, bool some)
 
 		if (node->shown)
 			screen->rows[screen->count++] = at;
-		/* A filter opens all that leads to what it found. */
+		/* A filter opens everything that leads to a match. */
 		at = programs_next_row(tree, at, node->shown && (node->open || some));
 	}
 }
@@ -597,7 +599,7 @@ static int programs_compare_cycles(const void *a, const void *b, void *user)
 	return one != two ? SORTED_ORDER(two, one) : SORTED_ORDER(*(const int *)a, *(const int *)b);
 }
 
-static void programs_rows_that_work(struct view_programs *screen)
+static void programs_list_leaf_rows(struct view_programs *screen)
 {
 	struct view_tree *tree = &screen->tree;
 
@@ -624,12 +626,12 @@ void view__programs_rows(struct view_programs *screen, bool differ)
 
 	if (!screen->rows)
 		return;
-	programs_match(screen, differ);
+	programs_apply_filter(screen, differ);
 	screen->count = 0;
 	if (screen->flat)
-		programs_rows_that_work(screen);
+		programs_list_leaf_rows(screen);
 	else
-		programs_rows_of_tree(screen, differ || screen->filter[screen->filter[0] == '!']);
+		programs_list_tree_rows(screen, differ || screen->filter[screen->filter[0] == '!']);
 	for (int i = 0; i < screen->count; i++)
 		if (screen->rows[i] == selected)
 			screen->at = i;
@@ -649,7 +651,7 @@ void view__programs_show(struct view_programs *screen, int program, bool differ)
 
 /* ---- searching ------------------------------------------------------------------------------- */
 
-/* In all of the tree, open or not; in the flat list among its rows. */
+/* Search the whole tree, open or not, or the rows of the flat list. */
 bool view__programs_search(struct view_programs *screen, struct view_context *context,
 			   const char *text, bool forward)
 {
@@ -664,7 +666,7 @@ bool view__programs_search(struct view_programs *screen, struct view_context *co
 	for (int i = 0; i < count; i++) {
 		const struct view_program *node = &screen->tree.nodes[list[i]];
 
-		/* What a filter hides is not found. */
+		/* Skip programs that the filter hides. */
 		if (!node->shown || !strcasestr(programs_program_text(node, program), text))
 			continue;
 		context->hits++;

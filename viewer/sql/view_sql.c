@@ -1,5 +1,5 @@
 /*
- * The screen SQL: a statement, what it finds, and the views there are.
+ * The SQL screen: a statement, its result, and the list of views.
  *
  * Threading: the session's. Ownership: view_sql_internal.h.
  */
@@ -33,8 +33,8 @@ static bool sql_typing(const void *state)
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-/* What all offers have in common beyond the word that stands there. */
-static size_t sql_common(const struct view_sql_offers *offers)
+/* Length of the common prefix of all completions, ignoring case. */
+static size_t sql_common_prefix(const struct view_sql_offers *offers)
 {
 	size_t common = strlen(offers->items[0]);
 
@@ -95,7 +95,7 @@ static enum view_answer sql_complete(struct view_sql *screen, struct view_contex
 					: "Tab completes the word before the cursor");
 		return VIEW_DRAW;
 	}
-	common = sql_common(offers);
+	common = sql_common_prefix(offers);
 	if (offers->count == 1 || common > offers->length)
 		sql_insert_offer(screen, offers->items[0], common);
 	if (offers->count == 1)
@@ -125,7 +125,7 @@ static enum view_answer sql_recall(struct view_sql *screen, struct view_context 
 	return VIEW_LOAD;
 }
 
-/* The next older statement that holds what stood there when the seeking began. */
+/* Recall the next older statement that contains the text at the start of the search. */
 static enum view_answer sql_seek(struct view_sql *screen, struct view_context *context)
 {
 	int at = screen->recall;
@@ -149,7 +149,7 @@ static enum view_answer sql_seek(struct view_sql *screen, struct view_context *c
 
 /* ---- Enter ----------------------------------------------------------------------------------- */
 
-/* Enter on an empty last line runs, too: who does not know of the semicolon presses it twice. */
+/* Enter on an empty last line also runs it, for users who do not know that a semicolon does. */
 static bool sql_is_ended(const struct view_edit *edit)
 {
 	const size_t length = strlen(edit->text);
@@ -158,7 +158,7 @@ static bool sql_is_ended(const struct view_edit *edit)
 	       (edit->at == length && length > 0 && edit->text[length - 1] == '\n');
 }
 
-/* What is wrong in words, with what was probably meant, and where. */
+/* Locate the error and add the most similar known name to its text. */
 static void sql_explain(struct view_sql *screen, const struct view_sql_answer *answer)
 {
 	char word[128], meant[128];
@@ -178,13 +178,13 @@ static void sql_explain(struct view_sql *screen, const struct view_sql_answer *a
 	err_set(&screen->trouble, screen->trouble.status, "%s; did you mean %s?", word, meant);
 }
 
-static enum status sql_show(struct view_sql *screen, struct view_context *context,
-			    struct view_sql_answer *answer, struct err *err)
+static enum status sql_set_result(struct view_sql *screen, struct view_context *context,
+				  struct view_sql_answer *answer, struct err *err)
 {
 	const bool again = screen->ran && strcmp(screen->statement, screen->edit.text) == 0;
 	enum status status;
 
-	/* Rows of another statement have another order. */
+	/* Another statement starts with a new grid: order and filter do not apply. */
 	if (!again)
 		view_grid_fini(&screen->result);
 	if (!again)
@@ -203,7 +203,7 @@ static enum status sql_show(struct view_sql *screen, struct view_context *contex
 	return ST_OK;
 }
 
-static void sql_ask(struct view_sql *screen, struct view_context *context)
+static void sql_run_edited(struct view_sql *screen, struct view_context *context)
 {
 	struct view_sql_answer answer;
 	enum status status;
@@ -212,7 +212,7 @@ static void sql_ask(struct view_sql *screen, struct view_context *context)
 	screen->wrong_at = -1;
 	status = view_sql_run(&answer, context, screen->edit.text, &screen->trouble);
 	if (status == ST_OK)
-		status = sql_show(screen, context, &answer, &screen->trouble);
+		status = sql_set_result(screen, context, &answer, &screen->trouble);
 	else if (status == ST_INTERRUPTED)
 		err_set(&screen->trouble, status, "%s: Enter runs it again", view_stopped(context));
 	else
@@ -222,9 +222,9 @@ static void sql_ask(struct view_sql *screen, struct view_context *context)
 		screen->focus = VIEW_SQL_RESULT;
 }
 
-/* Nobody asked for the file: what is wrong with it is said once. */
-static void sql_describe(struct view_sql *screen, struct view_context *context,
-			 const struct err *err)
+/* Report once that the history is not saved; the user did not ask for the file. */
+static void sql_report_history_error(struct view_sql *screen, struct view_context *context,
+				     const struct err *err)
 {
 	if (err->status != ST_OK && !screen->told)
 		view_message(context, "the history is not kept: ", err->text);
@@ -237,15 +237,15 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 	size_t length = strlen(edit->text);
 	struct err err = {0};
 
-	/* Lines that were only for ending it. */
+	/* Remove empty lines that only served to run the statement. */
 	while (length > 0 && strchr(" \t\n", edit->text[length - 1]))
 		edit->text[--length] = '\0';
 	if (edit->at > length)
 		edit->at = length;
-	sql_ask(screen, context);
+	sql_run_edited(screen, context);
 	if (screen->trouble.status == ST_OK && !context->whole)
 		err.status = view_sql_history_add(&screen->history, edit->text, &err);
-	sql_describe(screen, context, &err);
+	sql_report_history_error(screen, context, &err);
 	screen->recall = screen->history.count;
 }
 
@@ -268,9 +268,9 @@ static enum view_answer sql_enter(struct view_sql *screen, struct view_context *
 	return VIEW_LOAD;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- typing: all keys ------------------------------------------------------------------------ */
 
-static void sql_changed(struct view_sql *screen)
+static void sql_clear_error(struct view_sql *screen)
 {
 	screen->trouble.status = ST_OK;
 	screen->wrong_at = -1;
@@ -294,11 +294,11 @@ static enum view_answer sql_type(void *state, struct view_context *context, uint
 		return VIEW_LOAD;
 	}
 	if (view_edit_key(&screen->edit, key)) {
-		sql_changed(screen);
+		sql_clear_error(screen);
 		return VIEW_LOAD;
 	}
 	if (key == VIEW_KEY_UP || key == VIEW_KEY_DOWN) {
-		sql_changed(screen);
+		sql_clear_error(screen);
 		return sql_recall(screen, context, key == VIEW_KEY_UP ? -1 : 1);
 	}
 	return VIEW_UNHANDLED;
@@ -306,7 +306,7 @@ static enum view_answer sql_type(void *state, struct view_context *context, uint
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-/* Columns of the contract that mean a field of another name. */
+/* Columns of the contract that correspond to a place's field of another name. */
 static const struct {
 	const char *column, *field;
 } view_aliases[] = {
@@ -327,7 +327,8 @@ static void sql_read_cell(struct view_place *place, const struct view_place_fiel
 		*view_place_number(place, field) = cell->integer;
 }
 
-static bool sql_place(const void *state, const struct view_context *context, struct view_place *out)
+static bool sql_current_place(const void *state, const struct view_context *context,
+			      struct view_place *out)
 {
 	const struct view_sql *screen = state;
 	const struct view_place_field *fields;
@@ -378,7 +379,7 @@ static enum status sql_go(void *state, struct view_context *context, const struc
 		status = err_set(err, ST_NOTFOUND, "no rows are known of this");
 	if (status != ST_OK)
 		return status;
-	/* Coming back to what is still there asks nothing again. */
+	/* Do not run again a statement whose result is still shown. */
 	if (screen->ran && strcmp(screen->statement, sql) == 0)
 		return ST_OK;
 	view_edit_set(&screen->edit, sql);
@@ -409,7 +410,7 @@ static void sql_query(const void *state, const struct view_context *context, str
 static const struct view_grid_column sql_views_columns[] = {
 	{.name = "view", .importance = 3},
 	{.name = "row", .title = "a row is", .importance = 2},
-	{.name = "columns", .importance = 0}, /* they stand under the views */
+	{.name = "columns", .importance = 0}, /* shown below the views */
 };
 
 static enum status sql_open(void **state, struct view_context *context, struct err *err)
@@ -438,14 +439,14 @@ static void sql_close(void *state)
 	mem_free(screen);
 }
 
-/* ---- the parts ------------------------------------------------------------------------------- */
+/* ---- parts of the screen --------------------------------------------------------------------- */
 
 bool view__sql_shows_result(const struct view_sql *screen)
 {
 	return screen->ran && (screen->areas.side.width > 0 || screen->focus != VIEW_SQL_VIEWS);
 }
 
-static struct view_rect sql_rect(const struct view_sql *screen, const struct view_grid *grid)
+static struct view_rect sql_grid_rect(const struct view_sql *screen, const struct view_grid *grid)
 {
 	const struct view_sql_areas *areas = &screen->areas;
 
@@ -453,8 +454,8 @@ static struct view_rect sql_rect(const struct view_sql *screen, const struct vie
 									      : areas->main;
 }
 
-/* The grid that takes keys; NULL: none has rows. */
-static struct view_grid *sql_grid(struct view_sql *screen)
+/* The grid that handles keys. */
+static struct view_grid *sql_active_grid(struct view_sql *screen)
 {
 	return !screen->ran || screen->focus == VIEW_SQL_VIEWS ? &screen->views : &screen->result;
 }
@@ -514,12 +515,12 @@ static void sql_layout(struct view_sql *screen, const struct view_context *conte
 	screen->areas = view__sql_areas(body, view__sql_prompt_rows(screen, body.width),
 					screen->ran && !context->whole);
 	if (screen->areas.side.width == 0 && view__sql_shows_result(screen)) {
-		/* No view is under a cursor: the rows have its place. */
+		/* No view is under a cursor, so the rows use its area, too. */
 		screen->areas.main.height += screen->areas.columns.height;
 		screen->areas.columns.height = 0;
 	}
 	if (screen->ran) {
-		rect = sql_rect(screen, &screen->result);
+		rect = sql_grid_rect(screen, &screen->result);
 		view_grid_layout(&screen->result, rect.width, rect.height);
 	}
 	if (view__sql_shows_result(screen) && !context->whole &&
@@ -528,12 +529,12 @@ static void sql_layout(struct view_sql *screen, const struct view_context *conte
 		view_grid_layout(&screen->result, screen->areas.main.width,
 				 screen->areas.main.height);
 	}
-	rect = sql_rect(screen, &screen->views);
+	rect = sql_grid_rect(screen, &screen->views);
 	view_grid_layout(&screen->views, rect.width, rect.height);
 }
 
-/* What is wrong, and where: for who does not see the statement. */
-static enum status sql_refuse(const struct view_sql *screen, struct err *err)
+/* Report the error with line and column, because the output does not show the statement. */
+static enum status sql_report_error(const struct view_sql *screen, struct err *err)
 {
 	size_t begin;
 	int line, column = 1;
@@ -547,15 +548,16 @@ static enum status sql_refuse(const struct view_sql *screen, struct err *err)
 		       line + 1, column);
 }
 
-/* The first load: the views, the history, and the statement to begin with. */
-static enum status sql_begin(struct view_sql *screen, struct view_context *context, struct err *err)
+/* The first load: the views, the history, and the initial statement. */
+static enum status sql_first_load(struct view_sql *screen, struct view_context *context,
+				  struct err *err)
 {
 	enum status status = sql_load_views(screen, context, err);
 	struct err own = {0};
 
 	if (status == ST_OK && !context->whole)
 		own.status = view_sql_history_read(&screen->history, &own);
-	sql_describe(screen, context, &own);
+	sql_report_history_error(screen, context, &own);
 	screen->recall = screen->history.count;
 	if (status != ST_OK || !context->query)
 		return status;
@@ -563,13 +565,14 @@ static enum status sql_begin(struct view_sql *screen, struct view_context *conte
 	view__sql_run(screen, context);
 	if (screen->trouble.status == ST_OK)
 		screen->focus = VIEW_SQL_RESULT;
-	return context->whole && screen->trouble.status != ST_OK ? sql_refuse(screen, err) : ST_OK;
+	return context->whole && screen->trouble.status != ST_OK ? sql_report_error(screen, err)
+								 : ST_OK;
 }
 
 static enum status sql_load(void *state, struct view_context *context, bool news, struct err *err)
 {
 	struct view_sql *screen = state;
-	const enum status status = screen->has_views ? ST_OK : sql_begin(screen, context, err);
+	const enum status status = screen->has_views ? ST_OK : sql_first_load(screen, context, err);
 	const bool others = screen->runs != context->runs;
 
 	if (status != ST_OK)
@@ -577,18 +580,18 @@ static enum status sql_load(void *state, struct view_context *context, bool news
 	screen->runs = context->runs;
 	if (screen->ran &&
 	    (others || screen->result.differ != (context->target && context->differ)))
-		sql_ask(screen, context);
+		sql_run_edited(screen, context);
 	else if (news && screen->ran && context->follow && screen->took_ns < QUICK_NS &&
 		 strcmp(screen->statement, screen->edit.text) == 0)
-		sql_ask(screen, context);
+		sql_run_edited(screen, context);
 	sql_layout(screen, context);
 	return ST_OK;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* The view under the cursor into the statement; into an empty one, all of its rows. */
-static void sql_insert(struct view_sql *screen)
+/* Insert the name of the view under the cursor; into an empty statement, a query of its rows. */
+static void sql_insert_view(struct view_sql *screen)
 {
 	const struct report_cell *cell = view_grid_cell(&screen->views, "view");
 	char text[256];
@@ -606,35 +609,35 @@ static enum view_answer sql_request(void *state, struct view_context *context,
 				    enum view_request request)
 {
 	struct view_sql *screen = state;
-	struct view_grid *grid = sql_grid(screen);
+	struct view_grid *grid = sql_active_grid(screen);
 	enum view_answer answer = VIEW_LOAD;
 
 	if (request == VIEW_ENTER_REQUEST && screen->focus == VIEW_SQL_VIEWS)
-		sql_insert(screen);
+		sql_insert_view(screen);
 	else if (request == VIEW_ENTER_REQUEST)
 		screen->focus = VIEW_SQL_EDIT;
 	else if (request == VIEW_VIEW_REQUEST || request == VIEW_VIEW_BACK_REQUEST)
 		screen->focus = screen->focus == VIEW_SQL_VIEWS && screen->ran ? VIEW_SQL_RESULT
 									       : VIEW_SQL_VIEWS;
 	else if (request == VIEW_RELOAD_REQUEST && screen->ran)
-		sql_ask(screen, context);
+		sql_run_edited(screen, context);
 	else
-		answer = view_grid_request(grid, sql_rect(screen, grid).height, request);
+		answer = view_grid_request(grid, sql_grid_rect(screen, grid).height, request);
 	return answer;
 }
 
 static bool sql_search(void *state, struct view_context *context, const char *text, bool forward)
 {
 	struct view_sql *screen = state;
-	struct view_grid *grid = sql_grid(screen);
+	struct view_grid *grid = sql_active_grid(screen);
 
 	(void)context;
-	return view_grid_search(grid, context, sql_rect(screen, grid).height, text, forward);
+	return view_grid_search(grid, context, sql_grid_rect(screen, grid).height, text, forward);
 }
 
 static void sql_filter(void *state, const char *text)
 {
-	view_grid_filter(sql_grid(state), text);
+	view_grid_filter(sql_active_grid(state), text);
 }
 
 static int sql_height(const void *state, const struct view_context *context)
@@ -681,8 +684,8 @@ static enum view_answer sql_click(void *state, struct view_context *context, int
 		screen->focus = VIEW_SQL_RESULT;
 	else if (!screen->ran)
 		screen->focus = VIEW_SQL_VIEWS;
-	grid = sql_grid(screen);
-	rect = sql_rect(screen, grid);
+	grid = sql_active_grid(screen);
+	rect = sql_grid_rect(screen, grid);
 	if (!sql_is_within(rect, x, y))
 		return VIEW_DRAW;
 	return view_grid_click(grid, rect.height, x - rect.x, y - rect.y);
@@ -702,7 +705,7 @@ static const char *sql_word(const void *state, const struct view_context *contex
 	case VIEW_QUERY_REQUEST:
 		return screen->ran ? NULL : "";
 	default:
-		return view_grid_word(sql_grid((struct view_sql *)screen), request);
+		return view_grid_word(sql_active_grid((struct view_sql *)screen), request);
 	}
 }
 
@@ -724,7 +727,7 @@ const struct view_screen_ops view_sql_ops = {
 	.status = view__sql_status,
 	.height = sql_height,
 	.table = sql_table,
-	.place = sql_place,
+	.place = sql_current_place,
 	.offers = sql_offers,
 	.go = sql_go,
 	.query = sql_query,

@@ -1,5 +1,5 @@
 /*
- * Drawing the screen SQL, and where its parts are.
+ * Layout and drawing of the SQL screen.
  *
  * Threading: the terminal's. Ownership: none.
  */
@@ -18,15 +18,15 @@
 
 #define SIDE         44 /* columns of the views beside the result */
 #define RESULT_LEAST 76
-#define COLUMNS_ROWS 3 /* of the names of a view's columns */
+#define COLUMNS_ROWS 3 /* rows for the column names of a view */
 #define COLUMNS_SIDE 6
 #define VIEWS_LEAST  4 /* rows of the views above them */
 #define MAIN_LEAST   3
-#define ROW_LINES    4 /* of a row's cells, with the line above them */
-#define RESULT_ROWS  6 /* of the result above those, with the headings */
+#define ROW_LINES    4 /* rows for the cells of the cursor's row, with the line above them */
+#define RESULT_ROWS  6 /* least rows of the result above those, including headings */
 
-/* Rows at the foot of @area; an area too low keeps all. */
-static struct view_rect sql_cut_foot(struct view_rect *area, int rows, int least)
+/* Cut @rows rows from the bottom of @area; if it is too low, cut none. */
+static struct view_rect sql_cut_bottom(struct view_rect *area, int rows, int least)
 {
 	struct view_rect foot = *area;
 
@@ -53,19 +53,19 @@ struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wi
 	if (wide && sides.right.width > 0) {
 		areas.main = sides.left;
 		areas.side = sides.right;
-		areas.columns = sql_cut_foot(&areas.side, COLUMNS_SIDE, VIEWS_LEAST);
+		areas.columns = sql_cut_bottom(&areas.side, COLUMNS_SIDE, VIEWS_LEAST);
 	} else {
-		areas.columns = sql_cut_foot(&areas.main, COLUMNS_ROWS, VIEWS_LEAST);
+		areas.columns = sql_cut_bottom(&areas.main, COLUMNS_ROWS, VIEWS_LEAST);
 	}
 	return areas;
 }
 
 void view__sql_areas_row(struct view_sql_areas *areas)
 {
-	areas->row = sql_cut_foot(&areas->main, ROW_LINES, RESULT_ROWS);
+	areas->row = sql_cut_bottom(&areas->main, ROW_LINES, RESULT_ROWS);
 }
 
-/* Lines of the text, a caret, and two of what is wrong. */
+/* The statement's lines, a caret if the position is known, and one row for the error. */
 int view__sql_prompt_rows(const struct view_sql *screen, int width)
 {
 	const int lines = view_edit_lines(&screen->edit);
@@ -78,7 +78,7 @@ int view__sql_prompt_rows(const struct view_sql *screen, int width)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static struct view_pane sql_sub(const struct view_pane *pane, struct view_rect rect)
+static struct view_pane sql_sub_pane(const struct view_pane *pane, struct view_rect rect)
 {
 	rect.x += pane->rect.x;
 	rect.y += pane->rect.y;
@@ -96,9 +96,9 @@ static int sql_columns(const char *text, size_t length)
 	return view_text_width(copy);
 }
 
-/* Bytes to leave out at the beginning of a line, so that its first @upto bytes end within @width
+/* Bytes to skip at the beginning of a line so that its first @upto bytes end within @width
  * columns. */
-static size_t sql_skip(const char *text, size_t upto, int width)
+static size_t sql_skipped_bytes(const char *text, size_t upto, int width)
 {
 	size_t skip = 0;
 
@@ -110,7 +110,7 @@ static size_t sql_skip(const char *text, size_t upto, int width)
 	return skip;
 }
 
-/* Words of SQL's own stand out. */
+/* Draw text with highlighted SQL keywords. */
 static void sql_draw_words(struct view_pane *pane, int x, int y, const char *text, size_t length)
 {
 	char word[VIEW_PLACE_SQL];
@@ -131,22 +131,21 @@ static void sql_draw_words(struct view_pane *pane, int x, int y, const char *tex
 	}
 }
 
-/*
- * Line @line in row @y; the cursor's with the cursor. Returns the bytes left out at its beginning.
- */
+/* Draw line @line in row @y, with the cursor if it is on that line. Return the bytes skipped at its
+ * beginning. */
 static size_t sql_draw_line(const struct view_sql *screen, const struct view_context *context,
 			    struct view_pane *pane, int line, int y)
 {
 	const struct view_edit *edit = &screen->edit;
 	struct view_rect room = {VIEW_SQL_MARGIN, y, pane->rect.width - VIEW_SQL_MARGIN, 1};
-	struct view_pane text_pane = sql_sub(pane, room);
+	struct view_pane text_pane = sql_sub_pane(pane, room);
 	size_t length, begin, skip = 0;
 	const char *text = view_edit_peek(edit, line, &length);
 	const bool here = view_edit_line(edit, edit->at, &begin) == line;
 
 	view_text(pane, 0, y, VIEW_TITLE, line == 0 ? "sql>" : "  ->");
 	if (here)
-		skip = sql_skip(text, edit->at - begin, room.width);
+		skip = sql_skipped_bytes(text, edit->at - begin, room.width);
 	sql_draw_words(&text_pane, 0, 0, text + skip, length - skip);
 	if (here && screen->focus == VIEW_SQL_EDIT && !context->whole)
 		view_restyle(&text_pane, sql_columns(text + skip, edit->at - begin - skip), 0,
@@ -168,7 +167,7 @@ static void sql_draw_caret(const struct view_sql *screen, struct view_pane *pane
 		view_glyphs(pane, x + VIEW_SQL_MARGIN, y, VIEW_BAD, VIEW_GLYPH_UP, 1);
 }
 
-/* Lines about the cursor where not all fit, the caret under its line, what is wrong at the foot. */
+/* Draw the lines around the cursor, the caret below the wrong line, and the error at the bottom. */
 static void sql_draw_prompt(const struct view_sql *screen, const struct view_context *context,
 			    struct view_pane *pane)
 {
@@ -199,7 +198,7 @@ static void sql_draw_prompt(const struct view_sql *screen, const struct view_con
 			      screen->trouble.text);
 }
 
-/* ---- what was found, and the views ----------------------------------------------------------- */
+/* ---- the result and the views ---------------------------------------------------------------- */
 
 static void sql_heading_text(const struct view_sql *screen, char *out, size_t size)
 {
@@ -228,7 +227,7 @@ static void sql_draw_heading(const struct view_sql *screen, struct view_pane *pa
 		view_text(pane, screen->areas.side.x + 1, 0, VIEW_DIM, " Views: what a row is ");
 }
 
-/* Columns of the view under the cursor, as many as there is room for. */
+/* Draw the columns of the view under the cursor that fit. */
 static void sql_draw_columns(const struct view_sql *screen, struct view_pane *pane)
 {
 	const struct report_cell *cell = view_grid_cell(&screen->views, "view");
@@ -257,23 +256,23 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	const struct view_sql *screen = state;
 	const struct view_sql_areas *areas = &screen->areas;
 	const bool result = view__sql_shows_result(screen);
-	struct view_pane part = sql_sub(pane, areas->prompt);
+	struct view_pane part = sql_sub_pane(pane, areas->prompt);
 
 	sql_draw_prompt(screen, context, &part);
-	part = sql_sub(pane, areas->heading);
+	part = sql_sub_pane(pane, areas->heading);
 	sql_draw_heading(screen, &part);
-	part = sql_sub(pane, areas->main);
+	part = sql_sub_pane(pane, areas->main);
 	view_grid_draw(result ? &screen->result : &screen->views, &part,
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);
-	part = sql_sub(pane, areas->row);
+	part = sql_sub_pane(pane, areas->row);
 	view_grid_draw_whole(&screen->result, &part);
 	if (result && areas->side.width > 0) {
-		part = sql_sub(pane, areas->side);
+		part = sql_sub_pane(pane, areas->side);
 		view_grid_draw(&screen->views, &part, screen->focus == VIEW_SQL_VIEWS);
 	}
 	if (areas->side.width > 0 || !result) {
-		part = sql_sub(pane, areas->columns);
+		part = sql_sub_pane(pane, areas->columns);
 		sql_draw_columns(screen, &part);
 	}
 }

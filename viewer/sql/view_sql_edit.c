@@ -1,6 +1,6 @@
 /*
- * A statement being typed: characters, words, lines; and the history of statements. A line of the
- * history's file is a statement, its own ends of lines being "\n" and its backslashes "\\".
+ * Editing a statement by characters, words and lines; and the history of statements. Each line of
+ * the history file is a statement, with newlines written as "\n" and backslashes as "\\".
  *
  * Threading: none. Ownership: the history owns its statements.
  */
@@ -41,29 +41,29 @@ bool view_edit_insert(struct view_edit *edit, const char *text)
 	return view_edit_replace(edit, 0, text);
 }
 
-/* ---- where things begin ---------------------------------------------------------------------- */
+/* ---- boundaries ------------------------------------------------------------------------------ */
 
-static bool sql_is_inside(char c)
+static bool sql_is_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static size_t sql_before(const struct view_edit *edit)
+static size_t sql_previous_char(const struct view_edit *edit)
 {
 	size_t at = edit->at;
 
-	while (at > 0 && sql_is_inside(edit->text[--at]))
+	while (at > 0 && sql_is_continuation(edit->text[--at]))
 		;
 	return at;
 }
 
-static size_t sql_after(const struct view_edit *edit)
+static size_t sql_next_char(const struct view_edit *edit)
 {
 	size_t at = edit->at;
 
 	if (edit->text[at])
 		at++;
-	while (sql_is_inside(edit->text[at]))
+	while (sql_is_continuation(edit->text[at]))
 		at++;
 	return at;
 }
@@ -125,12 +125,12 @@ static bool sql_erase(struct view_edit *edit, size_t from, size_t to)
 
 static bool sql_erase_before(struct view_edit *edit)
 {
-	return sql_erase(edit, sql_before(edit), edit->at);
+	return sql_erase(edit, sql_previous_char(edit), edit->at);
 }
 
 static bool sql_erase_after(struct view_edit *edit)
 {
-	return sql_erase(edit, edit->at, sql_after(edit));
+	return sql_erase(edit, edit->at, sql_next_char(edit));
 }
 
 static bool sql_erase_word(struct view_edit *edit)
@@ -153,13 +153,13 @@ static bool sql_erase_line_end(struct view_edit *edit)
 
 static bool sql_go_left(struct view_edit *edit)
 {
-	edit->at = sql_before(edit);
+	edit->at = sql_previous_char(edit);
 	return true;
 }
 
 static bool sql_go_right(struct view_edit *edit)
 {
-	edit->at = sql_after(edit);
+	edit->at = sql_next_char(edit);
 	return true;
 }
 
@@ -175,16 +175,16 @@ static bool sql_go_line_end(struct view_edit *edit)
 	return true;
 }
 
-/* To the same number of characters in the line that begins at @to. */
+/* Move to the same character column of the line that begins at @to. */
 static bool sql_go_line(struct view_edit *edit, size_t begin, size_t to)
 {
 	size_t characters = 0;
 
 	for (size_t i = begin; i < edit->at; i++)
-		characters += !sql_is_inside(edit->text[i]);
+		characters += !sql_is_continuation(edit->text[i]);
 	edit->at = to;
 	for (; characters > 0 && edit->text[edit->at] && edit->text[edit->at] != '\n'; characters--)
-		edit->at = sql_after(edit);
+		edit->at = sql_next_char(edit);
 	return true;
 }
 
@@ -268,7 +268,7 @@ static void sql_history_put(struct view_sql_history *history, const char *text)
 	history->items[history->count++] = copy;
 }
 
-/* In place. */
+/* Unescape in place. */
 static void sql_unescape(char *line)
 {
 	char *out = line;
@@ -296,7 +296,7 @@ static void sql_escape(struct str *out, const char *text)
 	str_add(out, "\n");
 }
 
-static void sql_history_lines(struct view_sql_history *history, char *text)
+static void sql_history_parse(struct view_sql_history *history, char *text)
 {
 	char *rest;
 
@@ -321,7 +321,7 @@ enum status view_sql_history_read(struct view_sql_history *history, struct err *
 	status = view_own_read(path, FILE_MOST, &text, &length, err);
 	if (status != ST_OK)
 		return status == ST_NOTFOUND ? ST_OK : status;
-	sql_history_lines(history, text);
+	sql_history_parse(history, text);
 	mem_free(text);
 	return ST_OK;
 }
@@ -351,7 +351,7 @@ enum status view_sql_history_add(struct view_sql_history *history, const char *t
 	enum status status = view_sql_history_read(history, err);
 
 	sql_history_put(history, text);
-	/* What cannot be read is not written over. */
+	/* Do not overwrite a file that cannot be read. */
 	if (status == ST_OK)
 		status = sql_history_write(history, err);
 	view_own_unlock(lock);

@@ -1,5 +1,5 @@
 /*
- * Statements to tables; and the names they are made of, read from the schema once, then looked up.
+ * Run statements into tables; and the names for statements, read from the schema once.
  *
  * Threading: the session's worker. Ownership: the caller's table; names in their arena.
  */
@@ -21,7 +21,7 @@
 #define COLUMNS_MOST 128 /* of a view */
 #define NAMES_MOST   1024
 
-static const char *const sql_names_words[] = {
+static const char *const sql_keywords[] = {
 	"SELECT",    "FROM",   "WHERE",  "GROUP BY", "ORDER BY", "LIMIT",   "HAVING",  "DISTINCT",
 	"JOIN",      "LEFT",   "ON",     "USING",    "AS",       "AND",     "OR",      "NOT",
 	"NULL",      "IS",     "IN",     "LIKE",     "GLOB",     "BETWEEN", "CASE",    "WHEN",
@@ -107,14 +107,14 @@ const struct view_sql_view *view_sql_names_find(const struct view_sql_names *nam
 	return NULL;
 }
 
-/* ---- the words of a statement ---------------------------------------------------------------- */
+/* ---- words of a statement -------------------------------------------------------------------- */
 
 static bool sql_is_name(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-static bool sql_names_it(const char *sql, const char *name)
+static bool sql_mentions(const char *sql, const char *name)
 {
 	const size_t length = strlen(name);
 
@@ -132,16 +132,16 @@ static bool sql_names_it(const char *sql, const char *name)
 
 bool view_sql_is_word(const char *text, size_t length)
 {
-	for (size_t i = 0; i < ARRAY_LEN(sql_names_words); i++)
-		if (strlen(sql_names_words[i]) == length &&
-		    strncasecmp(sql_names_words[i], text, length) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(sql_keywords); i++)
+		if (strlen(sql_keywords[i]) == length &&
+		    strncasecmp(sql_keywords[i], text, length) == 0)
 			return true;
 	return false;
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-static void sql_offer(struct view_sql_offers *out, const char *word, const char *name)
+static void sql_add_offer(struct view_sql_offers *out, const char *word, const char *name)
 {
 	if (out->count == VIEW_SQL_OFFERS || strncasecmp(word, name, out->length) != 0)
 		return;
@@ -151,17 +151,17 @@ static void sql_offer(struct view_sql_offers *out, const char *word, const char 
 	out->items[out->count++] = name;
 }
 
-/* @named: columns of the views that @sql names; else those of all others. */
-static void sql_offer_columns(const struct view_sql_names *names, const char *sql, bool named,
-			      const char *word, struct view_sql_offers *out)
+/* Offer the columns of the views that @sql names (@named), or those of all other views. */
+static void sql_add_column_offers(const struct view_sql_names *names, const char *sql, bool named,
+				  const char *word, struct view_sql_offers *out)
 {
 	for (int i = 0; i < names->count; i++) {
 		const struct view_sql_view *view = &names->views[i];
 
-		if (sql_names_it(sql, view->name) != named)
+		if (sql_mentions(sql, view->name) != named)
 			continue;
 		for (int c = 0; c < view->column_count; c++)
-			sql_offer(out, word, view->columns[c]);
+			sql_add_offer(out, word, view->columns[c]);
 	}
 }
 
@@ -179,17 +179,17 @@ void view_sql_complete(const struct view_sql_names *names, const char *sql, size
 		return;
 	memcpy(word, sql + at - out->length, out->length);
 	word[out->length] = '\0';
-	sql_offer_columns(names, sql, true, word, out);
+	sql_add_column_offers(names, sql, true, word, out);
 	for (int i = 0; i < names->count && !column; i++)
-		sql_offer(out, word, names->views[i].name);
-	for (size_t i = 0; i < ARRAY_LEN(sql_names_words) && !column; i++)
-		sql_offer(out, word, sql_names_words[i]);
+		sql_add_offer(out, word, names->views[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(sql_keywords) && !column; i++)
+		sql_add_offer(out, word, sql_keywords[i]);
 	for (size_t i = 0; i < ARRAY_LEN(sql_functions) && !column; i++)
-		sql_offer(out, word, sql_functions[i]);
-	sql_offer_columns(names, sql, false, word, out);
+		sql_add_offer(out, word, sql_functions[i]);
+	sql_add_column_offers(names, sql, false, word, out);
 }
 
-/* ---- what was meant -------------------------------------------------------------------------- */
+/* ---- suggestions after errors ---------------------------------------------------------------- */
 
 enum view_named {
 	VIEW_NAMED_COLUMN,
@@ -197,9 +197,9 @@ enum view_named {
 	VIEW_NAMED_FUNCTION
 };
 
-/* Names of that kind; columns of the views that @sql names, where it names any. */
-static size_t sql_gather(const struct view_sql_names *names, const char *sql, enum view_named kind,
-			 const char *out[NAMES_MOST])
+/* Collect names of that kind; columns only of the views that @sql names, if it names any. */
+static size_t sql_collect_names(const struct view_sql_names *names, const char *sql,
+				enum view_named kind, const char *out[NAMES_MOST])
 {
 	size_t count = 0;
 	bool named = false;
@@ -209,13 +209,13 @@ static size_t sql_gather(const struct view_sql_names *names, const char *sql, en
 		return ARRAY_LEN(sql_functions);
 	}
 	for (int i = 0; i < names->count; i++)
-		named = named || sql_names_it(sql, names->views[i].name);
+		named = named || sql_mentions(sql, names->views[i].name);
 	for (int i = 0; i < names->count; i++) {
 		const struct view_sql_view *view = &names->views[i];
 
 		if (kind == VIEW_NAMED_VIEW && count < NAMES_MOST)
 			out[count++] = view->name;
-		if (kind != VIEW_NAMED_COLUMN || (named && !sql_names_it(sql, view->name)))
+		if (kind != VIEW_NAMED_COLUMN || (named && !sql_mentions(sql, view->name)))
 			continue;
 		for (int c = 0; c < view->column_count && count < NAMES_MOST; c++)
 			out[count++] = view->columns[c];
@@ -243,7 +243,7 @@ const char *view_sql_nearest(const struct view_sql_names *names, const char *sql
 			at = strrchr(at, '.') + 1;
 		str_copy(word, 128, at);
 		return str_nearest(word, candidates,
-				   sql_gather(names, sql, unknown[i].kind, candidates));
+				   sql_collect_names(names, sql, unknown[i].kind, candidates));
 	}
 	return NULL;
 }
@@ -255,8 +255,8 @@ static bool sql_cancelled(void *user)
 	return view_cancelled(user);
 }
 
-/* SELECT a.x, b.x: the second becomes x_2. */
-static enum status sql_distinguish(struct report_table *table, struct err *err)
+/* Make column names unique: of SELECT a.x, b.x the second becomes x_2. */
+static enum status sql_make_names_unique(struct report_table *table, struct err *err)
 {
 	for (int i = table->column_count - 1; i > 0; i--) {
 		int same = 1;
@@ -275,9 +275,9 @@ static enum status sql_distinguish(struct report_table *table, struct err *err)
 	return ST_OK;
 }
 
-static enum status sql_run_ask(struct view_sql_answer *out, struct report_table *table,
-			       struct view_context *context, const struct view_source *source,
-			       const char *sql, struct err *err)
+static enum status sql_run_on_report(struct view_sql_answer *out, struct report_table *table,
+				     struct view_context *context, const struct view_source *source,
+				     const char *sql, struct err *err)
 {
 	const struct prof_guard_params params = {sql_cancelled, context, 0};
 	struct prof_db *db;
@@ -297,12 +297,12 @@ static enum status sql_run_ask(struct view_sql_answer *out, struct report_table 
 		out->offset = prof_db_error_offset(db);
 	prof_db_close(db);
 	out->more = out->more || more;
-	return status == ST_OK ? sql_distinguish(table, err) : status;
+	return status == ST_OK ? sql_make_names_unique(table, err) : status;
 }
 
 /* ---- two reports ----------------------------------------------------------------------------- */
 
-/* Does a column say which row it is, not how much? */
+/* Return true if a column identifies rows rather than measuring something. */
 static bool sql_is_key(const struct report_column *column)
 {
 	return (column->quantity == REPORT_TEXT || column->quantity == REPORT_NUMBER ||
@@ -310,7 +310,7 @@ static bool sql_is_key(const struct report_column *column)
 	       !strchr(column->name, ',');
 }
 
-/* The first columns, as far as they are keys of both. */
+/* The leading columns that are keys in both tables. */
 static void sql_join_keys(char out[512], const struct report_table *source,
 			  const struct report_table *target)
 {
@@ -328,7 +328,7 @@ static void sql_join_keys(char out[512], const struct report_table *source,
 	}
 }
 
-/* A column `row` before the others. */
+/* Insert a column `row` with the row number before the others. */
 static enum status sql_number_rows(struct report_table *table, struct err *err)
 {
 	const size_t columns = (size_t)table->column_count, rows = (size_t)table->row_count;
@@ -382,9 +382,9 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 
 	memset(out, 0, sizeof(*out));
 	out->offset = -1;
-	status = sql_run_ask(out, &source, context, context->source, sql, err);
+	status = sql_run_on_report(out, &source, context, context->source, sql, err);
 	if (status == ST_OK && context->target) {
-		status = sql_run_ask(out, &target, context, context->target, sql, err);
+		status = sql_run_on_report(out, &target, context, context->target, sql, err);
 		if (status == ST_OK)
 			status = sql_join(out, context, &source, &target, err);
 		report_table_free(&source);
@@ -396,9 +396,9 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 	return status;
 }
 
-/* ---- rows that a place names ----------------------------------------------------------------- */
+/* ---- rows of a place ------------------------------------------------------------------------- */
 
-/* A value of @column: texts as such, also where they look like numbers. */
+/* Add a condition on @column. Values of text fields are quoted even if they look like numbers. */
 static void sql_add_condition(struct str *out, const char *column, const char *value, size_t length)
 {
 	const struct view_place_field *field = view_place_field(column);
@@ -420,8 +420,8 @@ static bool sql_is_column(const char *text, size_t length)
 	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
-/* The "=" of a pair that begins at @at: nothing but a column's name before it. NULL: none. */
-static const char *sql_pair(const char *at)
+/* The "=" of a pair that begins at @at, if only a column name precedes it; otherwise NULL. */
+static const char *sql_pair_equals(const char *at)
 {
 	const char *equals = at + strcspn(at, "= ");
 
@@ -434,13 +434,13 @@ static void sql_add_conditions(struct str *out, const char *keys)
 	char column[64];
 
 	for (const char *at = keys + strspn(keys, " "); *at;) {
-		const char *equals = sql_pair(at), *end;
+		const char *equals = sql_pair_equals(at), *end;
 
 		if (!equals)
 			return;
-		/* A value ends where the next pair begins: it may have blanks. */
+		/* A value may contain blanks, so it ends where the next pair begins. */
 		for (end = equals + 1; *end; end++)
-			if (*end == ' ' && sql_pair(end + strspn(end, " ")))
+			if (*end == ' ' && sql_pair_equals(end + strspn(end, " ")))
 				break;
 		snprintf(column, sizeof(column), "%.*s", (int)(equals - at), at);
 		str_add(out, word);
@@ -450,7 +450,7 @@ static void sql_add_conditions(struct str *out, const char *keys)
 	}
 }
 
-static const char *sql_known(const char *view)
+static const char *sql_known_view(const char *view)
 {
 	size_t count;
 	const char *const *names = prof_view_names(&count);
@@ -464,7 +464,7 @@ static const char *sql_known(const char *view)
 enum status view_sql_rows_of(char out[VIEW_PLACE_SQL], const char *view, const char *keys,
 			     struct err *err)
 {
-	const char *known = sql_known(view);
+	const char *known = sql_known_view(view);
 	struct str text = {0};
 	enum status status = ST_OK;
 
