@@ -1,5 +1,5 @@
 /*
- * The screen Liveness: bytes in use over the steps of the program, and what is live at one of them.
+ * The Liveness screen: bytes in use over the program's steps, and the variables live at one step.
  *
  * Threading: the session's. Ownership: view_liveness_internal.h.
  */
@@ -15,14 +15,14 @@
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-#define BESIDE_FROM  150 /* columns of body: the table stands beside the chart */
+#define BESIDE_FROM  150 /* least columns of the body with the table beside the chart */
 #define CHART_LEAST  3
-#define LEGEND_FROM  6 /* rows of the chart's part */
+#define LEGEND_FROM  6 /* least rows of the chart's area with a legend, ... */
 #define LIFE_FROM    5
 #define STRIP_FROM   8
-#define HEADING_FROM 8 /* rows of body */
+#define HEADING_FROM 8 /* least rows of the body with a heading */
 
-static struct view_rect liveness_read_row(struct view_rect *rest, int rows)
+static struct view_rect liveness_cut_rows(struct view_rect *rest, int rows)
 {
 	struct view_rect out = *rest;
 
@@ -32,15 +32,15 @@ static struct view_rect liveness_read_row(struct view_rect *rest, int rows)
 	return out;
 }
 
-/* The chart with what belongs to it, from its top to its foot. */
+/* Split the chart's area, from top to bottom. */
 static void liveness_chart_area(struct view_liveness_layout *out, struct view_rect part, bool life)
 {
 	const int height = part.height;
 
 	if (height >= LEGEND_FROM)
-		out->legend = liveness_read_row(&part, 1);
+		out->legend = liveness_cut_rows(&part, 1);
 	if (height >= STRIP_FROM)
-		out->overview = liveness_read_row(&part, 1);
+		out->overview = liveness_cut_rows(&part, 1);
 	out->chart = part;
 	if (life && height >= LIFE_FROM) {
 		out->chart.height--;
@@ -56,7 +56,7 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 	if (!table) {
 		if (body.height >= HEADING_FROM)
-			out.heading = liveness_read_row(&rest, 1);
+			out.heading = liveness_cut_rows(&rest, 1);
 		liveness_chart_area(&out, rest, false);
 		return out;
 	}
@@ -65,7 +65,7 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 		out.table = sides.right;
 		if (body.height >= HEADING_FROM)
-			out.heading = liveness_read_row(&out.table, 1);
+			out.heading = liveness_cut_rows(&out.table, 1);
 		liveness_chart_area(&out, sides.left, true);
 		return out;
 	}
@@ -74,14 +74,14 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 		liveness_chart_area(&out, rest, false);
 		return out;
 	}
-	liveness_chart_area(&out, liveness_read_row(&rest, rows), true);
+	liveness_chart_area(&out, liveness_cut_rows(&rest, rows), true);
 	if (body.height >= HEADING_FROM)
-		out.heading = liveness_read_row(&rest, 1);
+		out.heading = liveness_cut_rows(&rest, 1);
 	out.table = rest;
 	return out;
 }
 
-/* ---- where everything is --------------------------------------------------------------------- */
+/* ---- cursor and window ----------------------------------------------------------------------- */
 
 static struct view_window liveness_extent(const struct view_liveness *live)
 {
@@ -103,7 +103,7 @@ static struct view_window liveness_extent(const struct view_liveness *live)
 	return extent;
 }
 
-static void live_to(struct view_liveness *live, int64_t step)
+static void liveness_move_to(struct view_liveness *live, int64_t step)
 {
 	if (step >= live->extent.to)
 		step = live->extent.to - 1;
@@ -112,8 +112,8 @@ static void live_to(struct view_liveness *live, int64_t step)
 		live->window = view_window_show(live->window, live->cursor, live->extent);
 }
 
-/* The extent of what is shown; cursor and window into it. */
-static void live_clamp(struct view_liveness *live)
+/* Update the extent to what is shown, and clamp cursor and window to it. */
+static void liveness_clamp(struct view_liveness *live)
 {
 	const struct view_window extent = liveness_extent(live);
 	const bool whole =
@@ -121,7 +121,7 @@ static void live_clamp(struct view_liveness *live)
 
 	live->window = whole ? extent : view_window_clamp(live->window, extent);
 	live->extent = extent;
-	live_to(live, live->cursor);
+	liveness_move_to(live, live->cursor);
 }
 
 static int64_t liveness_bytes_at(const struct view_liveness *live,
@@ -130,8 +130,8 @@ static int64_t liveness_bytes_at(const struct view_liveness *live,
 	return step->rest + (live->always_live ? step->always : 0);
 }
 
-/* The step with the most bytes of what is shown; false: there is none. */
-static bool live_peak(const struct view_liveness *live, int64_t *step)
+/* Find the step with the most shown bytes. Return false if there is none. */
+static bool liveness_find_peak(const struct view_liveness *live, int64_t *step)
 {
 	const struct view_live_step *best = NULL;
 
@@ -151,8 +151,8 @@ static bool live_peak(const struct view_liveness *live, int64_t *step)
 	return best != NULL;
 }
 
-/* The step of @from .. @to - 1 with the most bytes, of what is shown. */
-static int64_t liveness_highest(const struct view_liveness *live, int64_t from, int64_t to)
+/* The step of @from .. @to - 1 with the most shown bytes. */
+static int64_t liveness_highest_step(const struct view_liveness *live, int64_t from, int64_t to)
 {
 	int64_t best = from, most = -1;
 
@@ -173,22 +173,22 @@ static int64_t liveness_highest(const struct view_liveness *live, int64_t from, 
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* A step, or where a column is several, to the highest of the next column. */
+/* Move by one step; if a column covers several steps, to the highest step of the next column. */
 static void liveness_step(struct view_liveness *live, int by)
 {
 	const int point = view__live_point_of(live, live->cursor) + by;
 	int64_t from, to;
 
 	if (live->points == 0 || live->window.to - live->window.from <= live->points) {
-		live_to(live, live->cursor + by);
+		liveness_move_to(live, live->cursor + by);
 		return;
 	}
 	if (point < 0 || point >= live->points) {
-		live_to(live, by < 0 ? live->window.from - 1 : live->window.to);
+		liveness_move_to(live, by < 0 ? live->window.from - 1 : live->window.to);
 		return;
 	}
 	view__live_point(live, point, &from, &to);
-	live_to(live, liveness_highest(live, from, to));
+	liveness_move_to(live, liveness_highest_step(live, from, to));
 }
 
 static void liveness_page(struct view_liveness *live, int by)
@@ -197,12 +197,12 @@ static void liveness_page(struct view_liveness *live, int by)
 
 	live->window = view_window_pan(live->window, by, 1, live->extent);
 	if (live->window.from == before)
-		live_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
+		liveness_move_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
 	else
-		live_to(live, live->cursor + live->window.from - before);
+		liveness_move_to(live, live->cursor + live->window.from - before);
 }
 
-static void liveness_mark(struct view_liveness *live, struct view_context *context)
+static void liveness_toggle_mark(struct view_liveness *live, struct view_context *context)
 {
 	live->listed = false;
 	for (int i = 0; i < live->mark_count; i++)
@@ -235,10 +235,10 @@ static void liveness_next_ipu(struct view_liveness *live, struct view_context *c
 		snprintf(context->message, sizeof(context->message), "IPU %lld",
 			 (long long)live->ipus[live->ipu]);
 	live->listed = false;
-	live_clamp(live);
+	liveness_clamp(live);
 }
 
-static void liveness_group(struct view_liveness *live, struct view_context *context)
+static void liveness_next_group(struct view_liveness *live, struct view_context *context)
 {
 	static const char *const what[VIEW_LIVE_GROUPS] = {"variables of both kinds",
 							   "variables that are not always live",
@@ -249,7 +249,7 @@ static void liveness_group(struct view_liveness *live, struct view_context *cont
 	snprintf(context->message, sizeof(context->message), "%s", what[live->group]);
 }
 
-static void liveness_show(struct view_liveness *live, int by)
+static void liveness_change_show(struct view_liveness *live, int by)
 {
 	live->show =
 		(enum view_live_show)(((int)live->show + by + VIEW_LIVE_SHOWS) % VIEW_LIVE_SHOWS);
@@ -267,8 +267,9 @@ static void liveness_zoom(struct view_liveness *live, struct view_context *conte
 			 closer ? "this is as close as it gets" : "all program steps are shown");
 }
 
-static enum view_answer liveness_picture(struct view_liveness *live, struct view_context *context,
-					 enum view_request request)
+static enum view_answer liveness_handle_picture(struct view_liveness *live,
+						struct view_context *context,
+						enum view_request request)
 {
 	int64_t step;
 
@@ -286,15 +287,15 @@ static enum view_answer liveness_picture(struct view_liveness *live, struct view
 			 live->always_live ? "with" : "without");
 		return VIEW_LOAD;
 	case VIEW_LONGEST_GAP_REQUEST:
-		if (live_peak(live, &step))
-			live_to(live, step);
+		if (liveness_find_peak(live, &step))
+			liveness_move_to(live, step);
 		return VIEW_LOAD;
 	default:
 		return VIEW_UNHANDLED;
 	}
 }
 
-static enum view_answer liveness_move(struct view_liveness *live, enum view_request request)
+static enum view_answer liveness_handle_move(struct view_liveness *live, enum view_request request)
 {
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
@@ -306,33 +307,34 @@ static enum view_answer liveness_move(struct view_liveness *live, enum view_requ
 		liveness_page(live, request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1);
 		return VIEW_LOAD;
 	case VIEW_HOME_REQUEST:
-		live_to(live, live->extent.from);
+		liveness_move_to(live, live->extent.from);
 		return VIEW_LOAD;
 	case VIEW_END_REQUEST:
-		live_to(live, live->extent.to - 1);
+		liveness_move_to(live, live->extent.to - 1);
 		return VIEW_LOAD;
 	default:
 		return VIEW_UNHANDLED;
 	}
 }
 
-/* What the choices of what is shown do. */
-static enum view_answer liveness_choose(struct view_liveness *live, struct view_context *context,
-					enum view_request request)
+/* Handle requests that change what is shown. */
+static enum view_answer liveness_handle_choice(struct view_liveness *live,
+					       struct view_context *context,
+					       enum view_request request)
 {
 	switch (request) {
 	case VIEW_MARK_ROW_REQUEST:
-		liveness_mark(live, context);
+		liveness_toggle_mark(live, context);
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
 		liveness_next_ipu(live, context);
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
-		liveness_group(live, context);
+		liveness_next_group(live, context);
 		return VIEW_LOAD;
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		liveness_show(live, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		liveness_change_show(live, request == VIEW_VIEW_REQUEST ? 1 : -1);
 		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		return VIEW_JOIN;
@@ -341,16 +343,16 @@ static enum view_answer liveness_choose(struct view_liveness *live, struct view_
 	}
 }
 
-static enum view_answer live_request(void *state, struct view_context *context,
-				     enum view_request request)
+static enum view_answer liveness_request(void *state, struct view_context *context,
+					 enum view_request request)
 {
 	struct view_liveness *live = state;
-	enum view_answer answer = liveness_choose(live, context, request);
+	enum view_answer answer = liveness_handle_choice(live, context, request);
 
 	if (answer == VIEW_UNHANDLED)
-		answer = liveness_move(live, request);
+		answer = liveness_handle_move(live, request);
 	if (answer == VIEW_UNHANDLED)
-		answer = liveness_picture(live, context, request);
+		answer = liveness_handle_picture(live, context, request);
 	if (answer == VIEW_UNHANDLED)
 		answer = view_grid_request(&live->grid, live->areas.table.height, request);
 	return answer;
@@ -358,7 +360,7 @@ static enum view_answer live_request(void *state, struct view_context *context,
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-/* The program of the step, where it is one IPU's. */
+/* The program of the step on @ipu, or on the shown IPU. */
 static int64_t liveness_program(const struct view_liveness *live, int64_t ipu)
 {
 	const struct view_live_curve *curve =
@@ -368,8 +370,8 @@ static int64_t liveness_program(const struct view_liveness *live, int64_t ipu)
 	return at ? at->program_id : live->facts[0].program_id;
 }
 
-static bool live_place(const void *state, const struct view_context *context,
-		       struct view_place *out)
+static bool liveness_current_place(const void *state, const struct view_context *context,
+				   struct view_place *out)
 {
 	const struct view_liveness *live = state;
 	const struct report_cell *cell;
@@ -397,7 +399,7 @@ static bool live_place(const void *state, const struct view_context *context,
 	return true;
 }
 
-static bool live_offers(const struct view_place *place, char *out, size_t size)
+static bool liveness_offers(const struct view_place *place, char *out, size_t size)
 {
 	if (place->variable_id != IPS_NULL)
 		snprintf(out, size, "when the variable %lld is live",
@@ -414,7 +416,7 @@ static bool live_offers(const struct view_place *place, char *out, size_t size)
 	return true;
 }
 
-/* ---- going there ----------------------------------------------------------------------------- */
+/* ---- going to a place ------------------------------------------------------------------------ */
 
 static void liveness_show_ipu(struct view_liveness *live, int64_t ipu)
 {
@@ -423,15 +425,15 @@ static void liveness_show_ipu(struct view_liveness *live, int64_t ipu)
 			live->ipu = (int)i;
 }
 
-/* The first row of a statement on what @place says: IPU, and steps from and to. */
+/* The first row of a statement about a place: IPU, first and last step. */
 struct view_live_found {
 	bool found;
 	int64_t ipu, from, to; /* IPS_NULL: always live */
 };
 
-static enum status liveness_find(struct prof_db *db, const char *sql,
-				 const struct view_place *place, struct view_live_found *out,
-				 struct err *err)
+static enum status liveness_find_steps(struct prof_db *db, const char *sql,
+				       const struct view_place *place, struct view_live_found *out,
+				       struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -455,11 +457,11 @@ static enum status liveness_go_variable(struct view_liveness *live, struct prof_
 					const struct view_place *place, struct err *err)
 {
 	struct view_live_found found;
-	enum status status =
-		liveness_find(db,
-			      "SELECT ipu, first_program_step, last_program_step FROM variables "
-			      "WHERE variable_id = :variable_id",
-			      place, &found, err);
+	enum status status = liveness_find_steps(
+		db,
+		"SELECT ipu, first_program_step, last_program_step FROM variables "
+		"WHERE variable_id = :variable_id",
+		place, &found, err);
 	int64_t step = place->program_step != IPS_NULL ? place->program_step : live->cursor;
 
 	if (status != ST_OK)
@@ -473,12 +475,12 @@ static enum status liveness_go_variable(struct view_liveness *live, struct prof_
 	live->show = VIEW_LIVE_VARIABLES;
 	live->group = VIEW_LIVE_BOTH;
 	live->wanted = place->variable_id;
-	live_clamp(live);
-	live_to(live, step);
+	liveness_clamp(live);
+	liveness_move_to(live, step);
 	return ST_OK;
 }
 
-/* Of several steps the one with the most bytes. */
+/* Go to the program's step with the most bytes. */
 static enum status liveness_go_program(struct view_liveness *live, struct prof_db *db,
 				       const struct view_place *place, struct err *err)
 {
@@ -492,24 +494,24 @@ static enum status liveness_go_program(struct view_liveness *live, struct prof_d
 	const char *sql = place->program_id != IPS_NULL ? by_program : by_operation;
 	struct view_live_found found = {0};
 	struct view_place operation = *place;
-	enum status status = liveness_find(db, sql, place, &found, err);
+	enum status status = liveness_find_steps(db, sql, place, &found, err);
 
-	/* A program that is no step may be of an operation that has some. */
+	/* A program without steps may belong to an operation that has some. */
 	operation.program_id = IPS_NULL;
 	if (status == ST_OK && !found.found && sql == by_program && place->operation[0])
-		status = liveness_find(db, by_operation, &operation, &found, err);
+		status = liveness_find_steps(db, by_operation, &operation, &found, err);
 	if (status != ST_OK)
 		return status;
 	if (!found.found)
 		return err_set(err, ST_NOTFOUND, "no program step is of that program");
 	liveness_show_ipu(live, found.ipu);
-	live_clamp(live);
-	live_to(live, found.from);
+	liveness_clamp(live);
+	liveness_move_to(live, found.from);
 	return ST_OK;
 }
 
-static enum status live_go(void *state, struct view_context *context,
-			   const struct view_place *place, struct err *err)
+static enum status liveness_go(void *state, struct view_context *context,
+			       const struct view_place *place, struct err *err)
 {
 	struct view_liveness *live = state;
 
@@ -521,20 +523,20 @@ static enum status live_go(void *state, struct view_context *context,
 	if (place->program_step == IPS_NULL)
 		return liveness_go_program(live, context->source->db, place, err);
 	liveness_show_ipu(live, place->ipu);
-	live_clamp(live);
+	liveness_clamp(live);
 	if (place->program_step < live->extent.from || place->program_step >= live->extent.to)
 		return err_set(err, ST_NOTFOUND, "there is no program step %lld",
 			       (long long)place->program_step);
-	live_to(live, place->program_step);
+	liveness_move_to(live, place->program_step);
 	return ST_OK;
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-#define CHART_ROWS 20 /* of text in a file, with all that belongs to the chart */
+#define CHART_ROWS 20 /* rows of the whole chart's area in a text file */
 
-/* The first look: the IPU with the highest peak, at that step. */
-static void liveness_begin(struct view_liveness *live)
+/* Initial position: the IPU with the highest peak, at that step. */
+static void liveness_set_initial_position(struct view_liveness *live)
 {
 	int64_t best = -1;
 
@@ -551,9 +553,9 @@ static void liveness_begin(struct view_liveness *live)
 			live->ipu = (int)i;
 		}
 	}
-	live_clamp(live);
+	liveness_clamp(live);
 	live->window = live->extent;
-	live_peak(live, &live->cursor);
+	liveness_find_peak(live, &live->cursor);
 }
 
 static enum status liveness_load(void *state, struct view_context *context, bool news,
@@ -569,8 +571,8 @@ static enum status liveness_load(void *state, struct view_context *context, bool
 	}
 	if (status != ST_OK)
 		return status;
-	liveness_begin(live);
-	live_clamp(live);
+	liveness_set_initial_position(live);
+	liveness_clamp(live);
 	live->listed = live->listed && live->cursor == live->listed_at;
 	live->areas = view_liveness_areas(body, live->show != VIEW_LIVE_CHART);
 	status = view__live_picture(live, context, err);
@@ -609,11 +611,11 @@ static enum view_answer liveness_click(void *state, struct view_context *context
 	    live->points == 0)
 		return VIEW_UNHANDLED;
 	view__live_point(live, (int)((int64_t)(x - plot) * live->points / live->plot), &from, &to);
-	live_to(live, from);
+	liveness_move_to(live, from);
 	return VIEW_LOAD;
 }
 
-/* @brief: the step and the rows. */
+/* @brief: only the step and the rows. */
 static void liveness_status_text(const struct view_liveness *live, bool brief, const char *grid,
 				 char *out, size_t size)
 {
@@ -648,7 +650,7 @@ static void liveness_status(const void *state, const struct view_context *contex
 	liveness_status_text(live, false, grid, out, size);
 	if (view_text_width(out) > width)
 		liveness_status_text(live, true, grid, out, size);
-	/* Of a filter that cannot be used all is of no interest but why. */
+	/* If the filter is invalid, the status is only its error. */
 	if (live->grid.trouble[0] && grid[0])
 		snprintf(out, size, "%s", grid);
 	else if (grid[0] && live->areas.heading.height > 0 && view_text_width(out) > width)
@@ -665,7 +667,7 @@ static int liveness_height(const void *state, const struct view_context *context
 		return 3;
 	if (live->show == VIEW_LIVE_CHART || live->areas.table.y == 0)
 		return max(CHART_ROWS, rows);
-	/* The table has half of it. */
+	/* The table gets half of the rows. */
 	return 2 * max(rows, CHART_ROWS);
 }
 
@@ -734,16 +736,16 @@ const struct view_screen_ops view_liveness_ops = {
 	.close = liveness_close,
 	.load = liveness_load,
 	.draw = view__live_draw,
-	.request = live_request,
+	.request = liveness_request,
 	.search = liveness_search,
 	.filter = liveness_filter,
 	.word = liveness_word,
 	.status = liveness_status,
 	.height = liveness_height,
 	.table = view__live_table,
-	.place = live_place,
-	.offers = live_offers,
-	.go = live_go,
+	.place = liveness_current_place,
+	.offers = liveness_offers,
+	.go = liveness_go,
 	.query = view__live_query,
 	.click = liveness_click,
 };

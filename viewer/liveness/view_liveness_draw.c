@@ -1,6 +1,6 @@
 /*
- * The chart of live bytes: a point for each program step of the window, or for each column where
- * these are more; the overview; the facts of the step under the cursor; and drawing all.
+ * The chart of live bytes: one point per program step of the window, or per column if there are
+ * more steps; the overview; the facts of the step under the cursor; and the drawing of everything.
  *
  * Threading: the session's; drawing is the terminal's. Ownership: the screen's arenas.
  */
@@ -16,9 +16,10 @@
 #include "common/str.h"
 #include "viewer/draw/view_axis.h"
 
-#define BAND_LEAST 3   /* rows of an IPU's chart, axis aside */
-#define LIMIT_FROM 0.5 /* of the limit: where the peak is below, the line would flatten the curve */
-#define HEADROOM   1.02
+#define BAND_LEAST 3 /* rows of an IPU's chart, without axis */
+#define LIMIT_FROM                                                                                 \
+	0.5 /* least peak relative to the limit: below, the line would flatten the curve */
+#define HEADROOM 1.02
 
 void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to)
 {
@@ -40,14 +41,14 @@ int view__live_point_of(const struct view_liveness *live, int64_t step)
 /* ---- the bands ------------------------------------------------------------------------------- */
 
 /* The highest step of @from .. @to - 1; NULL: the program has none there. */
-static const struct view_live_step *liveness_best(const struct view_live_curve *curve, int64_t from,
-						  int64_t to)
+static const struct view_live_step *liveness_highest_in(const struct view_live_curve *curve,
+							int64_t from, int64_t to)
 {
 	const struct view_live_step *best = view__live_at(curve, from), *at = best;
 	const struct view_live_step *end = curve->steps + curve->count;
 
 	if (!at) {
-		/* Before its first step there is nothing. */
+		/* @from may be before the first step. */
 		at = curve->steps;
 		if (at->step >= to || from > curve->steps[curve->count - 1].step)
 			return NULL;
@@ -59,8 +60,8 @@ static const struct view_live_step *liveness_best(const struct view_live_curve *
 	return best;
 }
 
-static enum status liveness_points(struct view_liveness *live, struct view_live_band *band,
-				   int report, struct err *err)
+static enum status liveness_fill_points(struct view_liveness *live, struct view_live_band *band,
+					int report, struct err *err)
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[report], band->ipu);
 	const size_t count = (size_t)live->points;
@@ -79,7 +80,7 @@ static enum status liveness_points(struct view_liveness *live, struct view_live_
 		int64_t from, to;
 
 		view__live_point(live, p, &from, &to);
-		best = liveness_best(curve, from, to);
+		best = liveness_highest_in(curve, from, to);
 		band->always[report][p] = best ? (double)best->always : (double)NAN;
 		band->rest[report][p] = best ? (double)best->rest : (double)NAN;
 		band->total[report][p] =
@@ -89,9 +90,10 @@ static enum status liveness_points(struct view_liveness *live, struct view_live_
 	return ST_OK;
 }
 
-/* A line between points would slope where bytes jump. */
-static enum status liveness_line(struct view_liveness *live, struct view_live_band *band,
-				 struct err *err)
+/* Make the Target's line with steps; connecting the points directly would slope where bytes
+ * jump. */
+static enum status liveness_make_target_line(struct view_liveness *live,
+					     struct view_live_band *band, struct err *err)
 {
 	const int count = 2 * live->plot;
 
@@ -105,7 +107,7 @@ static enum status liveness_line(struct view_liveness *live, struct view_live_ba
 	return ST_OK;
 }
 
-static void liveness_limit(const struct view_liveness *live, struct view_live_band *band)
+static void liveness_set_limit(const struct view_liveness *live, struct view_live_band *band)
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[0], band->ipu);
 
@@ -117,8 +119,8 @@ static void liveness_limit(const struct view_liveness *live, struct view_live_ba
 		band->y.high = band->limit * HEADROOM;
 }
 
-/* From 0 to the highest of the whole program, so that another window is to the same scale. */
-static void liveness_scale(const struct view_liveness *live, struct view_live_band *band)
+/* Scale from 0 to the peak of the whole program, so that all windows have the same scale. */
+static void liveness_set_scale(const struct view_liveness *live, struct view_live_band *band)
 {
 	const double zero = 0;
 	const bool with = live->always_live;
@@ -135,7 +137,7 @@ static void liveness_scale(const struct view_liveness *live, struct view_live_ba
 	}
 	view_axis_finish(&band->y);
 	band->y.low = 0;
-	liveness_limit(live, band);
+	liveness_set_limit(live, band);
 }
 
 static enum status liveness_make_bands(struct view_liveness *live, struct err *err)
@@ -160,7 +162,7 @@ static enum status liveness_make_bands(struct view_liveness *live, struct err *e
 		band->ipu = live->ipus[live->ipu == VIEW_LIVE_ALL ? b : live->ipu];
 		band->rect = (struct view_rect){0, y, live->areas.chart.width, end - y};
 		y = end;
-		liveness_scale(live, band);
+		liveness_set_scale(live, band);
 		scale = view_chart_scale_width(&band->y, band->rect.height);
 		live->scale = max(scale, live->scale);
 	}
@@ -178,17 +180,17 @@ static enum status liveness_fill_bands(struct view_liveness *live, struct err *e
 	live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
 	for (int b = 0; b < live->band_count && status == ST_OK; b++) {
 		for (int r = 0; r < 2 && status == ST_OK; r++)
-			status = liveness_points(live, &live->bands[b], r, err);
+			status = liveness_fill_points(live, &live->bands[b], r, err);
 		if (status == ST_OK)
-			status = liveness_line(live, &live->bands[b], err);
+			status = liveness_make_target_line(live, &live->bands[b], err);
 	}
 	return status;
 }
 
 /* ---- the overview ---------------------------------------------------------------------------- */
 
-/* The highest of what is shown, over the whole program. */
-static enum status liveness_overview(struct view_liveness *live, struct err *err)
+/* Compute the highest bytes of the shown IPUs over the whole program. */
+static enum status liveness_make_overview(struct view_liveness *live, struct err *err)
 {
 	const int64_t steps = live->extent.to - live->extent.from;
 	const int count = live->areas.overview.height > 0 ? live->plot : 0;
@@ -206,8 +208,8 @@ static enum status liveness_overview(struct view_liveness *live, struct err *err
 			const struct view_live_curve *curve = &live->report[0].curves[i];
 			const struct view_live_step *best =
 				view__live_shown(live, curve->ipu)
-					? liveness_best(curve, live->extent.from + from,
-							live->extent.from + to)
+					? liveness_highest_in(curve, live->extent.from + from,
+							      live->extent.from + to)
 					: NULL;
 
 			if (best)
@@ -221,7 +223,7 @@ static enum status liveness_overview(struct view_liveness *live, struct err *err
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static void liveness_fact(struct view_liveness *live, int report)
+static void liveness_set_facts(struct view_liveness *live, int report)
 {
 	const struct view_live_curve *curve =
 		live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
@@ -235,8 +237,8 @@ static void liveness_fact(struct view_liveness *live, int report)
 			(struct view_live_facts){true, at->program_id, at->always, at->rest};
 }
 
-static enum status liveness_picture_live_program(struct view_liveness *live, struct prof_db *db,
-						 struct err *err)
+static enum status liveness_read_program_name(struct view_liveness *live, struct prof_db *db,
+					      struct err *err)
 {
 	struct prof_query *query;
 	enum status status;
@@ -266,14 +268,14 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 	if (status == ST_OK)
 		status = liveness_fill_bands(live, err);
 	if (status == ST_OK)
-		status = liveness_overview(live, err);
+		status = liveness_make_overview(live, err);
 	if (status != ST_OK) {
 		live->band_count = live->points = 0;
 		return status;
 	}
 	for (int r = 0; r < 2; r++)
-		liveness_fact(live, r);
-	return liveness_picture_live_program(live, context->source->db, err);
+		liveness_set_facts(live, r);
+	return liveness_read_program_name(live, context->source->db, err);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -281,22 +283,22 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 #define STYLE_ALWAYS  VIEW_SERIES_1
 #define STYLE_REST    VIEW_SERIES_2
 #define LABEL_FROM    70   /* columns */
-#define HEADING_WHOLE 110  /* columns from which a heading has no short forms */
-#define PROGRAM_LEAST 20   /* less of a name tells nothing */
-#define STEP_END      0.01 /* a step's tick is where it begins; the last has a width, too */
+#define HEADING_WHOLE 110  /* least columns of a heading without abbreviations */
+#define PROGRAM_LEAST 20   /* shorter names are useless */
+#define STEP_END      0.01 /* ticks are at the begin of steps, and the last step has a width */
 
-static const char *liveness_bytes(int64_t bytes, char out[FMT_SIZE])
+static const char *liveness_bytes_text(int64_t bytes, char out[FMT_SIZE])
 {
 	return fmt_bytes(out, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-/* Columns left of the chart itself, in all that stands over and under it. */
+/* Columns left of the plot; the parts above and below align with it. */
 static int liveness_left(const struct view_liveness *live)
 {
 	return live->areas.chart.width - live->plot;
 }
 
-/* The first cell of the plot that @step is drawn in. */
+/* The first column of the plot that shows @step; -1: outside. */
 static int liveness_cell(const struct view_liveness *live, int64_t step)
 {
 	const int point = view__live_point_of(live, step);
@@ -306,7 +308,7 @@ static int liveness_cell(const struct view_liveness *live, int64_t step)
 
 /* ---- above the chart ------------------------------------------------------------------------- */
 
-/* Both reports' peaks; @brief: of each what is needed to tell them. */
+/* Format both reports' peaks; @brief abbreviates Source and Target. */
 static void liveness_peaks_text(const struct view_liveness *live, bool brief, char *out,
 				size_t size)
 {
@@ -320,7 +322,7 @@ static void liveness_peaks_text(const struct view_liveness *live, bool brief, ch
 		str_copy(text[r], sizeof(text[r]), "-");
 		if (peak)
 			snprintf(text[r], sizeof(text[r]), "%s at %lld",
-				 liveness_bytes(peak->always + peak->rest, bytes),
+				 liveness_bytes_text(peak->always + peak->rest, bytes),
 				 (long long)peak->step);
 	}
 	snprintf(out, size, "peak %s %s, %s %s", brief ? "S" : "Source", text[0],
@@ -339,13 +341,13 @@ static void liveness_peak_text(const struct view_liveness *live, bool brief, cha
 	if (!peak)
 		return;
 	all = peak->always + peak->rest;
-	snprintf(out, size, "peak %s at program step %lld", liveness_bytes(all, bytes),
+	snprintf(out, size, "peak %s at program step %lld", liveness_bytes_text(all, bytes),
 		 (long long)peak->step);
 	if (!brief && curve->capacity > 0)
 		snprintf(out, size, "peak %s at program step %lld, %s of %s", bytes,
 			 (long long)peak->step,
 			 fmt_percent(part, (double)all / (double)curve->capacity),
-			 liveness_bytes(curve->capacity, limit));
+			 liveness_bytes_text(curve->capacity, limit));
 }
 
 static void liveness_draw_peak(const struct view_liveness *live, struct view_pane *pane, int from)
@@ -386,7 +388,7 @@ static void liveness_draw_legend(const struct view_liveness *live, struct view_p
 	liveness_draw_peak(live, pane, x);
 }
 
-/* The whole program on one row; brackets hold the window. */
+/* Draw the whole program on one row; brackets enclose the window. */
 static void liveness_draw_overview(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int64_t steps = live->extent.to - live->extent.from;
@@ -441,7 +443,7 @@ static void liveness_draw_series(const struct view_liveness *live,
 		liveness_draw_limit(band, plot);
 }
 
-/* Selected steps and the cursor's, by marks at the top of the chart and a line down to the area. */
+/* Mark selected steps at the top of the chart, and the cursor's with a vertical line. */
 static void liveness_draw_marks(const struct view_liveness *live, struct view_pane *plot)
 {
 	int x;
@@ -478,7 +480,7 @@ static void liveness_draw_band(const struct view_liveness *live, int at, bool wh
 
 /* ---- below the chart ------------------------------------------------------------------------- */
 
-/* From when to when the variable under the cursor lives; what of it is in the window. */
+/* Draw the lifetime of the variable under the cursor, as far as it is in the window. */
 static void liveness_draw_life(const struct view_liveness *live, struct view_pane *pane)
 {
 	const struct report_cell *first = view_grid_cell(&live->grid, "first_program_step");
@@ -512,17 +514,18 @@ static void liveness_compared_text(const struct view_liveness *live, char *out, 
 
 	if (!live->facts[0].known || !live->facts[1].known || most == 0)
 		snprintf(out, size, " Source %s, Target %s ",
-			 live->facts[0].known ? liveness_bytes(source, a) : "-",
-			 live->facts[1].known ? liveness_bytes(target, b) : "-");
+			 live->facts[0].known ? liveness_bytes_text(source, a) : "-",
+			 live->facts[1].known ? liveness_bytes_text(target, b) : "-");
 	else
-		snprintf(out, size, " Source %s, Target %s, Diff %s%s (%s) ",
-			 liveness_bytes(source, a), liveness_bytes(target, b),
-			 target < source ? "-" : "+",
-			 liveness_bytes(target < source ? source - target : target - source, c),
-			 fmt_percent(part, fabs((double)(target - source)) / (double)most));
+		snprintf(
+			out, size, " Source %s, Target %s, Diff %s%s (%s) ",
+			liveness_bytes_text(source, a), liveness_bytes_text(target, b),
+			target < source ? "-" : "+",
+			liveness_bytes_text(target < source ? source - target : target - source, c),
+			fmt_percent(part, fabs((double)(target - source)) / (double)most));
 }
 
-/* @brief: without the sum, which the last line but one has, too. */
+/* @brief: without the sum, which the table's total has, too. */
 static void liveness_facts_text(const struct view_liveness *live, bool brief, char *out,
 				size_t size)
 {
@@ -535,22 +538,22 @@ static void liveness_facts_text(const struct view_liveness *live, bool brief, ch
 		snprintf(out, size, " nothing ");
 	else
 		snprintf(out, size, " %s%s%s always live + %s not ",
-			 brief ? "" : liveness_bytes(facts->always + facts->rest, all),
-			 brief ? "" : " = ", liveness_bytes(facts->always, always),
-			 liveness_bytes(facts->rest, rest));
+			 brief ? "" : liveness_bytes_text(facts->always + facts->rest, all),
+			 brief ? "" : " = ", liveness_bytes_text(facts->always, always),
+			 liveness_bytes_text(facts->rest, rest));
 }
 
-static const char *liveness_at_step(const struct view_liveness *live, int report, int64_t ipu,
-				    char out[FMT_SIZE])
+static const char *liveness_step_bytes_text(const struct view_liveness *live, int report,
+					    int64_t ipu, char out[FMT_SIZE])
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[report], ipu);
 	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
 
-	return at ? liveness_bytes(at->always + at->rest, out) : "-";
+	return at ? liveness_bytes_text(at->always + at->rest, out) : "-";
 }
 
-/* Each IPU numbers the steps of its own program: what they hold at one number is not held at one
- * time, so there is no sum. Whole numbers of as many IPUs as there is room for. */
+/* Each IPU numbers the steps of its own program, so bytes at equal numbers are not live at the same
+ * time, and there is no sum. Show only complete numbers, of the IPUs that fit. */
 static void liveness_draw_each(const struct view_liveness *live, struct view_pane *pane, int x)
 {
 	char text[3 * FMT_SIZE], source[FMT_SIZE], target[FMT_SIZE];
@@ -561,8 +564,8 @@ static void liveness_draw_each(const struct view_liveness *live, struct view_pan
 
 		snprintf(text, sizeof(text),
 			 live->compared ? "%s IPU %lld S %s T %s" : "%s IPU %lld %s", b ? "," : ":",
-			 (long long)ipu, liveness_at_step(live, 0, ipu, source),
-			 liveness_at_step(live, 1, ipu, target));
+			 (long long)ipu, liveness_step_bytes_text(live, 0, ipu, source),
+			 liveness_step_bytes_text(live, 1, ipu, target));
 		if (x + view_text_width(text) + 2 > pane->rect.width)
 			break;
 		x += view_text(pane, x, 0, VIEW_NORMAL, text);
@@ -577,7 +580,7 @@ static void liveness_draw_heading(const struct view_liveness *live, struct view_
 	int x = 2;
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
-	/* Its program's name needs the room where there is little. */
+	/* On narrow screens the program's name needs the room. */
 	snprintf(text, sizeof(text), width < HEADING_WHOLE ? " at %lld " : " program step %lld ",
 		 (long long)live->cursor);
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_BOLD, text);
@@ -594,7 +597,7 @@ static void liveness_draw_heading(const struct view_liveness *live, struct view_
 		view_text_middle(pane, x + 1, 0, width - x - 2, VIEW_DIM, program);
 }
 
-/* Where rows end before the pane does, the cursor's stands there whole. */
+/* If rows remain below the table, show the cut cells of the cursor's row there. */
 static void liveness_draw_table(const struct view_liveness *live,
 				const struct view_context *context, struct view_pane *pane)
 {

@@ -1,12 +1,12 @@
 /*
- * The state of the screen Liveness, shared by the files that read it, move in it and draw it.
+ * State of the Liveness screen, shared by the files that read, navigate and draw it.
  *
- * The live bytes of every program step are read once, when the recording has changed, and are then
- * looked up: a step of another window costs no query. The variables below the chart are asked for
- * by step.
+ * The live bytes of all program steps are read once, when the recording has changed, and then
+ * looked up, so showing another window costs no query. The variables below the chart are queried
+ * for each step.
  *
- * Invariant after a load: bands, overview, the facts of the step and the grid are those of the
- * cursor, the window and the body's size.
+ * Invariant after a load: bands, overview, facts of the step and the grid match the cursor, the
+ * window and the body's size.
  */
 #ifndef VIEW_LIVENESS_INTERNAL_H
 #define VIEW_LIVENESS_INTERNAL_H
@@ -18,10 +18,10 @@
 #include "viewer/draw/view_time.h"
 #include "viewer/view_screen.h"
 
-#define VIEW_LIVE_STEPS 500000 /* read of a report; what is beyond is said to be missing */
+#define VIEW_LIVE_STEPS 500000 /* most steps read per report; the status reports any more */
 #define VIEW_LIVE_ROWS  5000   /* of the table */
-#define VIEW_LIVE_MARKS 4      /* steps selected beside the cursor's */
-#define VIEW_LIVE_ALL   (-1)   /* no IPU of its own */
+#define VIEW_LIVE_MARKS 4      /* steps selected besides the cursor's */
+#define VIEW_LIVE_ALL   (-1)   /* all IPUs instead of an index */
 
 struct view_live_step {
 	int64_t ipu, step, program_id, always, rest; /* bytes */
@@ -32,7 +32,7 @@ struct view_live_curve {
 	int64_t ipu;
 	const struct view_live_step *steps;
 	size_t count;
-	size_t peak[2];   /* the first step with the most bytes: of the not always live, of all */
+	size_t peak[2];   /* first step with the most bytes: [0] not always live, [1] all */
 	int64_t capacity; /* bytes of its tiles; IPS_NULL: not recorded */
 };
 
@@ -41,8 +41,8 @@ struct view_live_report {
 	size_t count, capacity;
 	struct view_live_curve *curves; /* by IPU */
 	size_t curve_count, curve_capacity;
-	int64_t rows, variables; /* in the database when it was read */
-	bool cut;                /* there are more steps */
+	int64_t rows, variables; /* counts in the database when it was read */
+	bool cut;                /* more steps exist */
 };
 
 enum view_live_show {
@@ -59,68 +59,68 @@ enum view_live_group {
 	VIEW_LIVE_GROUPS
 };
 
-/* The screen within its body; what has no room, or is not wanted, is empty. */
+/* Areas within the body; those that do not fit or are not wanted are empty. */
 struct view_liveness_layout {
-	struct view_rect legend;   /* what the colours mean, and the peak */
+	struct view_rect legend;   /* the colours and the peak */
 	struct view_rect overview; /* the whole program */
-	struct view_rect chart;    /* of all bands, axes included */
-	struct view_rect life;     /* of the variable under the cursor */
-	struct view_rect heading;  /* the step */
+	struct view_rect chart;    /* all bands, including axes */
+	struct view_rect life;     /* lifetime of the variable under the cursor */
+	struct view_rect heading;  /* facts of the step */
 	struct view_rect table;
 };
 
-/* An IPU's part of the chart. Points are the window's steps, or columns of several. */
+/* The chart of one IPU. A point is a step of the window, or a column of several steps. */
 struct view_live_band {
 	int64_t ipu;
-	struct view_rect rect;                  /* in the chart */
+	struct view_rect rect;                  /* relative to the chart */
 	double *always[2], *rest[2], *total[2]; /* by report; NULL: it has no such IPU */
-	double *line;                           /* the Target's total, two to a column: in steps */
+	double *line;                           /* the Target's total, two values per column */
 	struct view_axis y;
-	double limit; /* bytes of the IPU's tiles; NaN: unknown, or far above */
+	double limit; /* bytes of the IPU's tiles; NaN: unknown, or far above the peak */
 };
 
-/* What is live at a step on the IPU that is shown. Several have steps of their own: not known. */
+/* Live bytes at a step of the shown IPU. Unknown with several IPUs, as each has its own steps. */
 struct view_live_facts {
 	bool known;
 	int64_t program_id, always, rest;
 };
 
-#define VIEW_LIVE_COLUMNS 11 /* of the table, but for those of selected steps */
+#define VIEW_LIVE_COLUMNS 11 /* of the table, without those of selected steps */
 
 struct view_liveness {
 	struct view_live_report report[2]; /* Source and Target */
-	int64_t *ipus;                     /* of both, rising */
+	int64_t *ipus;                     /* of both reports, ascending */
 	size_t ipu_count, ipu_capacity;
-	int ipu; /* shown, of `ipus`, or VIEW_LIVE_ALL */
+	int ipu; /* the shown one: index into `ipus`, or VIEW_LIVE_ALL */
 	bool compared, begun;
-	bool always_live; /* in the chart */
+	bool always_live; /* the chart includes always live bytes */
 	enum view_live_show show;
 	enum view_live_group group;
 
-	struct view_window window, extent; /* program steps; `to` is the first beyond */
+	struct view_window window, extent; /* program steps; `to` is exclusive */
 	int64_t cursor;
 	int64_t marks[VIEW_LIVE_MARKS];
 	int mark_count;
-	int64_t wanted; /* the variable to be selected at the next load; IPS_NULL */
+	int64_t wanted; /* the variable to select at the next load; IPS_NULL */
 
 	struct view_liveness_layout areas;
-	struct arena arena; /* of the picture: until the next load */
+	struct arena arena; /* of the picture, until the next load */
 	struct view_live_band *bands;
 	int band_count;
-	int scale;                         /* columns of the chart's numbers */
-	int plot;                          /* columns of the chart itself */
+	int scale;                         /* columns of the y axis's numbers */
+	int plot;                          /* columns of the plot */
 	int points;                        /* of a band */
-	struct view_chart_point *overview; /* a column each */
+	struct view_chart_point *overview; /* one per column */
 	int overview_count;
 	struct view_live_facts facts[2];
-	char program[VIEW_PLACE_NAME]; /* of the step; "" */
+	char program[VIEW_PLACE_NAME]; /* name of the step's program; "" */
 
 	struct view_grid grid;
-	/* How the grid's columns look; a selected step's has its number in name and title. */
+	/* Columns of the grid; name and title of a selected step's column contain its number. */
 	struct view_grid_column columns[VIEW_LIVE_COLUMNS + VIEW_LIVE_MARKS];
 	char names[VIEW_LIVE_MARKS][32], titles[VIEW_LIVE_MARKS + 1][32];
 	struct str sql; /* of the table; "": none */
-	bool listed;    /* the grid's rows are of the choices, and of the step: */
+	bool listed;    /* the grid's rows match the choices and this step: */
 	int64_t listed_at;
 };
 
@@ -130,7 +130,7 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 /* view_liveness_draw.c */
 enum status view__live_picture(struct view_liveness *live, struct view_context *context,
 			       struct err *err);
-/* Steps @from .. @to - 1 of a point. */
+/* The steps @from .. @to - 1 of a point. */
 void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to);
 int view__live_point_of(const struct view_liveness *live, int64_t step); /* -1: outside */
 void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane);
@@ -139,11 +139,11 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 enum status view__live_read(struct view_liveness *live, struct view_context *context,
 			    struct err *err);
 void view__live_report_fini(struct view_live_report *report);
-/* NULL: the report has none of that IPU. */
+/* The curve of @ipu; NULL: the report has none. */
 const struct view_live_curve *view__live_curve(const struct view_live_report *report, int64_t ipu);
-/* The step that holds at @step; NULL: the program is over, or has not begun. */
+/* The last step up to @step; NULL: before the first or after the last one. */
 const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step);
-/* Is the IPU @ipu shown? */
+/* Return true if IPU @ipu is shown. */
 bool view__live_shown(const struct view_liveness *live, int64_t ipu);
 enum status view__live_list(struct view_liveness *live, struct view_context *context,
 			    struct err *err);

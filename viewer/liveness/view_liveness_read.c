@@ -1,6 +1,6 @@
 /*
- * Reading the live bytes of all program steps, looking them up, and the table of what is live at
- * the step under the cursor and at the selected ones.
+ * Read the live bytes of all program steps, look them up, and list the variables that are live at
+ * the step under the cursor and at the selected steps.
  *
  * Threading: the session's. Ownership: the screen's arenas and grid.
  */
@@ -36,8 +36,8 @@ void view__live_report_fini(struct view_live_report *report)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status liveness_counts(struct prof_db *db, int64_t *rows, int64_t *variables,
-				   struct err *err)
+static enum status liveness_read_counts(struct prof_db *db, int64_t *rows, int64_t *variables,
+					struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, liveness_sql_counts, err);
@@ -51,14 +51,14 @@ static enum status liveness_counts(struct prof_db *db, int64_t *rows, int64_t *v
 	return status;
 }
 
-/* Bytes and steps of which sums and the one after are numbers, too, whatever the file holds. */
-static int64_t liveness_sane(int64_t value)
+/* Clamp bytes and steps of damaged files, so that sums and step + 1 do not overflow. */
+static int64_t liveness_clamp_value(int64_t value)
 {
 	return value < 0 ? 0 : value > INT64_MAX / 4 ? INT64_MAX / 4 : value;
 }
 
-static enum status liveness_steps(struct view_live_report *report, struct prof_db *db,
-				  struct err *err)
+static enum status liveness_read_steps(struct view_live_report *report, struct prof_db *db,
+				       struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, liveness_sql_steps, err);
@@ -78,9 +78,9 @@ static enum status liveness_steps(struct view_live_report *report, struct prof_d
 			break;
 		}
 		report->steps[report->count++] = (struct view_live_step){
-			prof_column_int(query, 0), liveness_sane(prof_column_int(query, 1)),
-			prof_column_int(query, 2), liveness_sane(prof_column_int(query, 3)),
-			liveness_sane(prof_column_int(query, 4))};
+			prof_column_int(query, 0), liveness_clamp_value(prof_column_int(query, 1)),
+			prof_column_int(query, 2), liveness_clamp_value(prof_column_int(query, 3)),
+			liveness_clamp_value(prof_column_int(query, 4))};
 	}
 	prof_query_close(query);
 	return status;
@@ -93,8 +93,8 @@ static int liveness_by_step(const void *a, const void *b)
 	return SORTED_BY(x, y, ipu, step);
 }
 
-/* They are written in that order. */
-static void liveness_sort(struct view_live_report *report)
+/* Sort the steps, if they are not: ipuscope writes them in order. */
+static void liveness_sort_steps(struct view_live_report *report)
 {
 	for (size_t i = 1; i < report->count; i++)
 		if (liveness_by_step(&report->steps[i - 1], &report->steps[i]) > 0) {
@@ -104,8 +104,8 @@ static void liveness_sort(struct view_live_report *report)
 		}
 }
 
-/* Its last step, just added. */
-static void liveness_peaks(struct view_live_curve *curve)
+/* Update the peaks with the last step of the curve. */
+static void liveness_update_peaks(struct view_live_curve *curve)
 {
 	const struct view_live_step *steps = curve->steps, *last = &steps[curve->count - 1];
 
@@ -115,7 +115,7 @@ static void liveness_peaks(struct view_live_curve *curve)
 		curve->peak[1] = curve->count - 1;
 }
 
-static enum status liveness_curves(struct view_live_report *report, struct err *err)
+static enum status liveness_make_curves(struct view_live_report *report, struct err *err)
 {
 	struct view_live_curve *curve = NULL;
 
@@ -134,13 +134,13 @@ static enum status liveness_curves(struct view_live_report *report, struct err *
 				.ipu = step->ipu, .steps = step, .capacity = IPS_NULL};
 		}
 		curve->count++;
-		liveness_peaks(curve);
+		liveness_update_peaks(curve);
 	}
 	return ST_OK;
 }
 
-static enum status liveness_capacity(struct view_live_report *report, struct prof_db *db,
-				     struct err *err)
+static enum status liveness_read_capacity(struct view_live_report *report, struct prof_db *db,
+					  struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, liveness_sql_capacity, err);
@@ -153,11 +153,11 @@ static enum status liveness_capacity(struct view_live_report *report, struct pro
 	return status;
 }
 
-static enum status liveness_report(struct view_live_report *report, struct prof_db *db,
-				   bool *changed, struct err *err)
+static enum status liveness_read_report(struct view_live_report *report, struct prof_db *db,
+					bool *changed, struct err *err)
 {
 	int64_t rows, variables;
-	enum status status = liveness_counts(db, &rows, &variables, err);
+	enum status status = liveness_read_counts(db, &rows, &variables, err);
 
 	/* A plan is written at once and never changed. */
 	if (status != ST_OK || (rows == report->rows && variables == report->variables))
@@ -165,13 +165,13 @@ static enum status liveness_report(struct view_live_report *report, struct prof_
 	*changed = true;
 	report->rows = 0;
 	report->curve_count = 0;
-	status = liveness_steps(report, db, err);
+	status = liveness_read_steps(report, db, err);
 	if (status != ST_OK)
 		return status;
-	liveness_sort(report);
-	status = liveness_curves(report, err);
+	liveness_sort_steps(report);
+	status = liveness_make_curves(report, err);
 	if (status == ST_OK)
-		status = liveness_capacity(report, db, err);
+		status = liveness_read_capacity(report, db, err);
 	if (status == ST_OK) {
 		report->rows = rows;
 		report->variables = variables;
@@ -179,7 +179,7 @@ static enum status liveness_report(struct view_live_report *report, struct prof_
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- both reports ---------------------------------------------------------------------------- */
 
 static int liveness_by_number(const void *a, const void *b)
 {
@@ -239,15 +239,15 @@ enum status view__live_read(struct view_liveness *live, struct view_context *con
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "stopped");
 		if (dbs[r])
-			status = liveness_report(&live->report[r], dbs[r], &changed, err);
+			status = liveness_read_report(&live->report[r], dbs[r], &changed, err);
 	}
 	if (status == ST_OK && changed)
 		live->listed = false;
-	/* Also after a failure: the list names no curve that is gone. */
+	/* On failure keep the list of IPUs; their curves may be gone. */
 	return status == ST_OK ? liveness_read_ipus(live, err) : status;
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step)
 {
@@ -303,7 +303,7 @@ static const struct view_grid_column liveness_layer_columns[] = {
 _Static_assert(ARRAY_LEN(liveness_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 _Static_assert(ARRAY_LEN(liveness_layer_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 
-/* Names begin alike and end unlike (Dense_256/MatMul/GradW/temporary), so they come first. */
+/* Least width of names, which differ at their ends (Dense_256/MatMul/GradW/temporary). */
 static int liveness_name_least(int width)
 {
 	const int part = width * 3 / 10;
@@ -311,9 +311,10 @@ static int liveness_name_least(int width)
 	return part < NAME_LEAST ? NAME_LEAST : part > NAME_MOST ? NAME_MOST : part;
 }
 
-/* Beside selected steps the cursor's is one of several, and called by its number, too. */
-static int liveness_looks(struct view_liveness *live, const struct view_grid_column *columns,
-			  size_t count)
+/* Fill in the grid's columns. With selected steps, the cursor's column is titled by its step,
+ * too. */
+static int liveness_fill_columns(struct view_liveness *live, const struct view_grid_column *columns,
+				 size_t count)
 {
 	memcpy(live->columns, columns, count * sizeof(*columns));
 	for (size_t i = 0; i < count && live->mark_count > 0; i++)
@@ -341,7 +342,7 @@ static void liveness_add_at(struct str *sql, int64_t step)
 		 (long long)step);
 }
 
-/* Bytes at @step, NULL where it is not live then. */
+/* Add an expression for the bytes at @step, NULL if the variable is not live then. */
 static void liveness_add_bytes(struct str *sql, const char *begin, int64_t step, const char *end)
 {
 	str_addf(sql, "%sCASE WHEN ", begin);
@@ -349,7 +350,7 @@ static void liveness_add_bytes(struct str *sql, const char *begin, int64_t step,
 	str_addf(sql, " THEN bytes END%s", end);
 }
 
-/* The cursor's step and the selected ones, as columns of a sum or of a row. */
+/* Add columns for the cursor's step and the selected steps, summed or not. */
 static void liveness_add_columns(const struct view_liveness *live, struct str *sql, bool sum)
 {
 	const char *begin = sum ? ", sum(" : ", ", *end = sum ? ")" : "";
@@ -401,7 +402,7 @@ static void liveness_add_names(const struct view_liveness *live, struct str *sql
 		str_addf(sql, ", step_%lld_bytes", (long long)live->marks[i]);
 }
 
-/* The sum over all first, then the largest. */
+/* The total comes first, then the largest variables. */
 static void liveness_add_variables(const struct view_liveness *live, struct str *sql)
 {
 	str_addf(sql, "SELECT %svariable, kind, ", live->ipu == VIEW_LIVE_ALL ? "ipu, " : "");
@@ -450,8 +451,8 @@ static void liveness_add_layers(const struct view_liveness *live, struct str *sq
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static enum status liveness_rows(struct view_liveness *live, struct view_context *context,
-				 struct err *err)
+static enum status liveness_query_rows(struct view_liveness *live, struct view_context *context,
+				       struct err *err)
 {
 	const bool layers = live->show == VIEW_LIVE_LAYERS, all = live->ipu == VIEW_LIVE_ALL;
 	struct str sql = {0};
@@ -470,14 +471,14 @@ static enum status liveness_rows(struct view_liveness *live, struct view_context
 		status = view_grid_query(&live->grid, context, "liveness_layers",
 					 str_peek(&live->sql), all ? "ipu,layer" : "layer",
 					 live->columns,
-					 liveness_looks(live, liveness_layer_columns,
-							ARRAY_LEN(liveness_layer_columns)),
+					 liveness_fill_columns(live, liveness_layer_columns,
+							       ARRAY_LEN(liveness_layer_columns)),
 					 VIEW_LIVE_ROWS, err);
 	else
 		status = view_grid_query(
 			&live->grid, context, "liveness_variables", str_peek(&live->sql),
 			all ? "ipu,variable" : "variable", live->columns,
-			liveness_looks(live, liveness_columns, ARRAY_LEN(liveness_columns)),
+			liveness_fill_columns(live, liveness_columns, ARRAY_LEN(liveness_columns)),
 			VIEW_LIVE_ROWS, err);
 	live->listed = status == ST_OK;
 	live->listed_at = live->cursor;
@@ -492,7 +493,7 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 	if (live->ipu_count == 0 || live->show == VIEW_LIVE_CHART)
 		return ST_OK;
 	if (!live->listed && context->source->db)
-		status = liveness_rows(live, context, err);
+		status = liveness_query_rows(live, context, err);
 	if (status != ST_OK)
 		return status;
 	live->columns[VIEW_LIVE_NAME].least = liveness_name_least(live->areas.table.width);
@@ -504,7 +505,7 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 	return ST_OK;
 }
 
-/* ---- for others ------------------------------------------------------------------------------ */
+/* ---- statements and tables for output -------------------------------------------------------- */
 
 static void liveness_add_window(const struct view_liveness *live, struct str *sql)
 {
@@ -531,7 +532,7 @@ void view__live_query(const void *state, const struct view_context *context, str
 		str_addf(out, "%s;\n", str_peek(&live->sql));
 }
 
-/* The steps of the window: what the chart alone shows. */
+/* Table of the window's steps, which the chart shows. */
 static enum status liveness_steps_table(const struct view_liveness *live,
 					const struct view_context *context,
 					struct report_table *out, struct err *err)

@@ -1,5 +1,5 @@
 /*
- * The screen Operations: what the compiled program's operations cost by the cost model, by
+ * The Operations screen: costs of the compiled program's operations by the cost model, by
  * operation, layer, kind, or stage and phase.
  *
  * Threading: the session's. Ownership: view_operations_internal.h.
@@ -16,9 +16,8 @@
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-/* All of what a row of sums needs has to be visited once; operations are a model's, some
- * thousands. */
-const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS] = {
+/* Sums read each operation once; a model has only some thousands. */
+const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS] = {
 	[VIEW_BY_OPERATION] = {"operation", "operation", "operation",
 			       "operation, owner AS layer, kind, phase, stage", NULL},
 	[VIEW_BY_LAYER] = {"layer", "layer", "layer", "owner AS layer, min(stage) AS stage",
@@ -58,10 +57,10 @@ const struct view_grid_column view__operations_columns[] = {
 };
 const int view__operations_column_count = (int)ARRAY_LEN(view__operations_columns);
 
-/* Columns of every row: of an operation, and of several. */
+/* Columns of every row: the expressions for one operation, and for a sum of several. */
 static const struct {
 	const char *name, *one, *sum;
-	const char *ns; /* called so where it is a time; NULL: it is none */
+	const char *ns; /* the column's name as a time; NULL: it is no time */
 } measures[] = {
 	{"update_cycles", "update_cycles", "sum(update_cycles)", "update_ns"},
 	{"update_compute", "update_compute", "sum(update_compute)", "compute_ns"},
@@ -89,17 +88,17 @@ void view__operations_where(const struct view_operations *screen, struct str *ou
 		str_addf(out, " %s %s", screen->stage >= 0 ? "AND" : "WHERE", screen->inside);
 }
 
-/* Without @share: of two reports each row would differ in it. */
-static void operations_sql(struct view_operations *screen, bool share)
+/* Make the statement of the rows. Comparisons omit @share: every row would differ in it. */
+static void operations_make_sql(struct view_operations *screen, bool share)
 {
-	const struct view_operations_look *look = &view__operations_looks[screen->way];
+	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
 	struct str *sql = &screen->sql;
 
 	str_clear(sql);
-	str_addf(sql, "SELECT %s", look->columns);
-	str_add(sql, look->group ? ", count(*) AS operations" : ", times");
+	str_addf(sql, "SELECT %s", grouping->columns);
+	str_add(sql, grouping->group ? ", count(*) AS operations" : ", times");
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
-		const char *value = look->group ? measures[i].sum : measures[i].one;
+		const char *value = grouping->group ? measures[i].sum : measures[i].one;
 
 		if (screen->ns && measures[i].ns)
 			str_addf(sql,
@@ -117,14 +116,14 @@ static void operations_sql(struct view_operations *screen, bool share)
 	}
 	str_add(sql, "\nFROM " REPORT_OPERATIONS);
 	view__operations_where(screen, sql);
-	if (look->group)
-		str_addf(sql, "\nGROUP BY %s\nORDER BY sum(update_cycles) DESC", look->group);
+	if (grouping->group)
+		str_addf(sql, "\nGROUP BY %s\nORDER BY sum(update_cycles) DESC", grouping->group);
 	else
 		str_add(sql, "\nORDER BY update_cycles DESC, operation");
 }
 
-static enum status operations_totals(struct view_operations *screen, struct prof_db *db,
-				     struct view_operations_totals *out, struct err *err)
+static enum status operations_read_totals(struct view_operations *screen, struct prof_db *db,
+					  struct view_operations_totals *out, struct err *err)
 {
 	double *const sums[] = {&out->cycles, &out->compute, &out->exchange,
 				&out->sync,   &out->flops,   &out->code_bytes};
@@ -165,17 +164,18 @@ static void operations_condition_text(const struct view_operations *screen, cons
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size)
 {
-	const struct view_operations_look *look = &view__operations_looks[screen->way];
+	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
 	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
 	const struct report_cell *text;
 
 	if (screen->grid.count == 0)
 		return false;
 	if (screen->way != VIEW_BY_STAGE) {
-		text = view_grid_cell(&screen->grid, look->column);
-		operations_condition_text(screen, look->column,
-					  look->group ? look->group : look->column, out);
-		snprintf(name, size, "%s %s", look->column,
+		text = view_grid_cell(&screen->grid, grouping->column);
+		operations_condition_text(screen, grouping->column,
+					  grouping->group ? grouping->group : grouping->column,
+					  out);
+		snprintf(name, size, "%s %s", grouping->column,
 			 text && text->type == PROF_TEXT ? text->text : "-");
 		return true;
 	}
@@ -194,12 +194,12 @@ bool view__operations_condition(const struct view_operations *screen, struct str
 /* ---- the screen ------------------------------------------------------------------------------ */
 
 #define ROWS_MOST    100000
-#define DETAILS_FROM 17 /* rows of body: the table alone below */
+#define DETAILS_FROM 17 /* least rows of the body with details below the table */
 #define LOWER_LEAST  5
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* A number of meta's that is above 0; else NaN. */
+/* A positive number of meta; otherwise NaN. */
 static double operations_load_fact(struct prof_db *db, const char *key)
 {
 	char text[64];
@@ -230,31 +230,32 @@ static enum status operations_load_facts(struct view_operations *screen,
 static enum status operations_load_rows(struct view_operations *screen,
 					struct view_context *context, struct err *err)
 {
-	const struct view_operations_look *look = &view__operations_looks[screen->way];
+	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
 	enum status status = operations_load_facts(screen, context, err);
 
 	if (status != ST_OK)
 		return status;
-	operations_sql(screen, !context->target);
+	operations_make_sql(screen, !context->target);
 	if (screen->sql.failed)
 		return err_nomem(err);
-	status = operations_totals(screen, context->source->db, &screen->totals[0], err);
+	status = operations_read_totals(screen, context->source->db, &screen->totals[0], err);
 	if (status == ST_OK && context->target)
-		status = operations_totals(screen, context->target->db, &screen->totals[1], err);
+		status = operations_read_totals(screen, context->target->db, &screen->totals[1],
+						err);
 	if (status == ST_OK && view_cancelled(context))
 		return err_set(err, ST_INTERRUPTED, "stopped");
 	if (status != ST_OK)
 		return status;
-	status = view_grid_query(&screen->grid, context, "operations", screen->sql.text, look->keys,
-				 view__operations_columns, view__operations_column_count, ROWS_MOST,
-				 err);
-	/* So they came; the heading says it, and what only the target has takes its place. */
+	status = view_grid_query(&screen->grid, context, "operations", screen->sql.text,
+				 grouping->keys, view__operations_columns,
+				 view__operations_column_count, ROWS_MOST, err);
+	/* Marks the order in the heading, and sorts in the rows that only the target has. */
 	if (status == ST_OK)
 		view_grid_sort_first(&screen->grid, screen->ns ? "update_ns" : "update_cycles");
 	return status;
 }
 
-/* Where everything is; relative to the body. */
+/* Compute all areas, relative to the body. */
 static void operations_layout(struct view_operations *screen, const struct view_context *context)
 {
 	struct view_rect rest = {0, 1, context->body.width, context->body.height - 1};
@@ -307,13 +308,13 @@ static enum status operations_load(void *state, struct view_context *context, bo
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void operations_say(struct view_context *context, const char *text)
+static void operations_set_message(struct view_context *context, const char *text)
 {
 	str_copy(context->message, sizeof(context->message), text);
 }
 
-/* The rows become others: ask again, from the first one. */
-static enum view_answer operations_ask_again(struct view_operations *screen)
+/* Query the rows again after the statement has changed. */
+static enum view_answer operations_query_again(struct view_operations *screen)
 {
 	str_clear(&screen->sql);
 	screen->details.scroll = 0;
@@ -325,19 +326,20 @@ static enum view_answer operations_change_way(struct view_operations *screen, in
 	screen->way = (enum view_operations_way)(((int)screen->way + by + VIEW_OPERATIONS_WAYS) %
 						 VIEW_OPERATIONS_WAYS);
 	screen->grid.at = 0;
-	return operations_ask_again(screen);
+	return operations_query_again(screen);
 }
 
 static enum view_answer operations_change_unit(struct view_operations *screen,
 					       struct view_context *context)
 {
 	if (isnan(screen->clock_hz)) {
-		operations_say(context, "the recording does not know the clock: cycles only");
+		operations_set_message(context,
+				       "the recording does not know the clock: cycles only");
 		return VIEW_DRAW;
 	}
 	screen->ns = !screen->ns;
-	operations_say(context, screen->ns ? "simulated times" : "simulated cycles");
-	return operations_ask_again(screen);
+	operations_set_message(context, screen->ns ? "simulated times" : "simulated cycles");
+	return operations_query_again(screen);
 }
 
 static enum view_answer operations_change_stage(struct view_operations *screen,
@@ -345,11 +347,11 @@ static enum view_answer operations_change_stage(struct view_operations *screen,
 {
 	screen->stage = screen->stage < screen->last ? screen->stage + 1 : -1;
 	if (screen->stage < 0)
-		operations_say(context, "all stages");
+		operations_set_message(context, "all stages");
 	else
 		snprintf(context->message, sizeof(context->message), "only stage %lld of %lld",
 			 (long long)screen->stage, (long long)screen->last + 1);
-	return operations_ask_again(screen);
+	return operations_query_again(screen);
 }
 
 static enum view_answer operations_change_parts(struct view_operations *screen,
@@ -363,17 +365,17 @@ static enum view_answer operations_change_parts(struct view_operations *screen,
 
 	screen->parts =
 		(enum view_operations_parts)(((int)screen->parts + 1) % VIEW_OPERATIONS_PARTS);
-	operations_say(context, names[screen->parts]);
+	operations_set_message(context, names[screen->parts]);
 	return VIEW_LOAD;
 }
 
-/* Have the details more lines than room? */
+/* Return true if not all lines of the details are visible. */
 static bool operations_is_cut(const struct view_operations *screen)
 {
 	return screen->details.height > screen->lower.height;
 }
 
-/* The operations behind a sum; of an operation its details. */
+/* List the operations of a sum; enlarge or shrink the details of an operation. */
 static enum view_answer operations_enter(struct view_operations *screen)
 {
 	struct str condition = {0};
@@ -390,10 +392,10 @@ static enum view_answer operations_enter(struct view_operations *screen)
 		screen->grid.at = 0;
 	}
 	str_free(&condition);
-	return operations_ask_again(screen);
+	return operations_query_again(screen);
 }
 
-static enum view_answer operations_leave(struct view_operations *screen)
+static enum view_answer operations_close_or_clear(struct view_operations *screen)
 {
 	if (screen->closer) {
 		screen->closer = false;
@@ -402,10 +404,10 @@ static enum view_answer operations_leave(struct view_operations *screen)
 	if (!screen->inside[0])
 		return VIEW_UNHANDLED;
 	screen->inside[0] = screen->inside_name[0] = '\0';
-	return operations_ask_again(screen);
+	return operations_query_again(screen);
 }
 
-/* Is there nothing but the details? */
+/* Return true if the details use the whole screen. */
 static bool operations_only_details(const struct view_operations *screen)
 {
 	return screen->table.height == 0;
@@ -438,7 +440,7 @@ static enum view_answer operations_request(void *state, struct view_context *con
 	if (answer == VIEW_UNHANDLED)
 		answer = view_grid_request(&screen->grid, screen->table.height, request);
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
-		return operations_leave(screen);
+		return operations_close_or_clear(screen);
 	return answer == VIEW_UNHANDLED ? answer : VIEW_LOAD;
 }
 
@@ -505,7 +507,7 @@ static enum status operations_table(void *state, struct view_context *context,
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void operations_read_text(const struct view_grid *grid, const char *column,
+static void operations_cell_text(const struct view_grid *grid, const char *column,
 				 char out[VIEW_PLACE_NAME])
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
@@ -513,8 +515,8 @@ static void operations_read_text(const struct view_grid *grid, const char *colum
 	view_place_text(out, cell && cell->type == PROF_TEXT ? cell->text : NULL);
 }
 
-static bool operations_place(const void *state, const struct view_context *context,
-			     struct view_place *out)
+static bool operations_current_place(const void *state, const struct view_context *context,
+				     struct view_place *out)
 {
 	const struct view_operations *screen = state;
 	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
@@ -523,11 +525,11 @@ static bool operations_place(const void *state, const struct view_context *conte
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
-	operations_read_text(&screen->grid, "operation", out->operation);
-	operations_read_text(&screen->grid, "layer", out->layer);
-	if (out->layer[0] == '(') /* not in a layer */
+	operations_cell_text(&screen->grid, "operation", out->operation);
+	operations_cell_text(&screen->grid, "layer", out->layer);
+	if (out->layer[0] == '(') /* belongs to no layer */
 		out->layer[0] = '\0';
-	operations_read_text(&screen->grid, "phase", out->phase);
+	operations_cell_text(&screen->grid, "phase", out->phase);
 	if (stage && stage->type == PROF_INT)
 		out->stage = stage->integer;
 	return true;
@@ -547,7 +549,7 @@ static bool operations_offers(const struct view_place *place, char *out, size_t 
 	return true;
 }
 
-/* The operations of a stage, the first one of the phase that is known. */
+/* Show the operations of a stage, and move to the first one of the place's phase. */
 static enum status operations_go_stage(struct view_operations *screen, struct view_context *context,
 				       const struct view_place *place, struct err *err)
 {
@@ -671,7 +673,7 @@ const struct view_screen_ops view_operations_ops = {
 	.status = operations_status,
 	.height = operations_height,
 	.table = operations_table,
-	.place = operations_place,
+	.place = operations_current_place,
 	.offers = operations_offers,
 	.go = operations_go,
 	.query = operations_query,

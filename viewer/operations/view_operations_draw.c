@@ -1,10 +1,9 @@
 /*
- * Drawing the screen Operations: totals, the table with its bars beside it, and more of the row
- * under the cursor: of an operation its plan, compute sets, programs and what its layer keeps; of a
- * sum its greatest operations.
+ * Draw the Operations screen: totals, the table with its bars, and details of the row under the
+ * cursor: of an operation its plan, compute sets, programs and the variables of its layer; of a sum
+ * its largest operations.
  *
- * Threading: the terminal's; what is said of one row is made by loads. Ownership: the screen's
- * arena.
+ * Threading: the terminal's, but loads compute the details. Ownership: the screen's arena.
  */
 #include "viewer/operations/view_operations_internal.h"
 
@@ -23,20 +22,20 @@
 #define DETAIL_ROWS 40
 #define NAME_WIDTH  12
 
-/* What is told of one database. */
+/* Details from one database. */
 struct detail {
 	struct view_blocks *blocks;
 	struct prof_db *db;
 	const char *operation, *layer; /* NULL: unknown */
 	const char *report;            /* "", "Source", "Target" */
-	int64_t root;                  /* what the compute set before is part of; IPS_NULL: none */
+	int64_t root; /* root program of the previous compute set; IPS_NULL: none */
 };
 
 typedef void (*detail_row)(struct detail *detail, const struct prof_query *query);
 
-/* Each row of @sql, whose :operation and :layer are bound, to @take. */
-static enum status operations_detail_each(struct detail *detail, const char *sql, detail_row take,
-					  struct err *err)
+/* Bind :operation and :layer of @sql, and pass each row to @add_row. */
+static enum status operations_add_rows(struct detail *detail, const char *sql, detail_row add_row,
+				       struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, detail->db, sql, err);
@@ -46,7 +45,7 @@ static enum status operations_detail_each(struct detail *detail, const char *sql
 	if (strstr(sql, ":layer"))
 		prof_query_text(query, ":layer", detail->layer);
 	while (prof_query_next(query, &status, err))
-		take(detail, query);
+		add_row(detail, query);
 	prof_query_close(query);
 	return status;
 }
@@ -147,8 +146,8 @@ static void operations_tensors_row(struct detail *detail, const struct prof_quer
 			 operations_detail_text(query, 0), operations_detail_text(query, 1));
 }
 
-/* Evaluation has the sets of its forward part once more: each stands under the program it is part
- * of. Ways up end also where parents go round in circles. */
+/* Evaluation repeats the compute sets of the forward pass, so list each below its root program.
+ * UNION ends the recursion if parents form a cycle. */
 static const char operations_sets_sql[] =
 	"WITH RECURSIVE longest AS (SELECT compute_set, tiles, vertices, max_cycles, mean_cycles, "
 	"program_id FROM compute_sets WHERE operation = :operation "
@@ -162,7 +161,7 @@ static const char operations_sets_sql[] =
 	"FROM longest LEFT JOIN roots USING (program_id) "
 	"ORDER BY roots.root, max_cycles DESC, program_id";
 
-/* The numbers first: names are long, and end in what tells them apart. */
+/* Numbers come first, because names are long and differ at their ends. */
 static void operations_sets_row(struct detail *detail, const struct prof_query *query)
 {
 	const char *name = operations_detail_text(query, 0);
@@ -185,7 +184,7 @@ static void operations_sets_row(struct detail *detail, const struct prof_query *
 		100 * prof_column_real(query, 4) / (double)prof_column_int(query, 3), name);
 }
 
-static void operations_greatest_row(struct detail *detail, const struct prof_query *query)
+static void operations_largest_row(struct detail *detail, const struct prof_query *query)
 {
 	char cycles[FMT_SIZE], share[FMT_SIZE];
 
@@ -208,7 +207,7 @@ static enum status operations_detail_operation(struct detail *detail, struct err
 {
 	static const struct {
 		const char *title, *sql;
-		detail_row take;
+		detail_row add_row;
 	} parts[] = {{"How it runs", operations_plan_sql, operations_plan_row},
 		     {NULL, operations_programs_sql, operations_programs_row},
 		     {NULL, operations_layer_sql, operations_layer_row},
@@ -222,7 +221,7 @@ static enum status operations_detail_operation(struct detail *detail, struct err
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(parts); i++) {
 		if (parts[i].title)
 			operations_detail_begin(detail, parts[i].title);
-		status = operations_detail_each(detail, parts[i].sql, parts[i].take, err);
+		status = operations_add_rows(detail, parts[i].sql, parts[i].add_row, err);
 	}
 	return status;
 }
@@ -232,21 +231,21 @@ static enum status operations_detail_group(struct detail *detail, const char *sq
 	enum status status;
 
 	operations_detail_begin(detail, "The longest operations: Enter shows all of them");
-	status = operations_detail_each(detail, sql, operations_greatest_row, err);
+	status = operations_add_rows(detail, sql, operations_largest_row, err);
 	if (status != ST_OK || !detail->layer)
 		return status;
 	operations_detail_begin(detail, "What it keeps");
-	status = operations_detail_each(detail, operations_layer_sql, operations_layer_row, err);
+	status = operations_add_rows(detail, operations_layer_sql, operations_layer_row, err);
 	if (status == ST_OK)
-		status = operations_detail_each(detail, operations_variables_sql,
-						operations_variables_row, err);
-	return status == ST_OK ? operations_detail_each(detail, operations_tensors_sql,
-							operations_tensors_row, err)
+		status = operations_add_rows(detail, operations_variables_sql,
+					     operations_variables_row, err);
+	return status == ST_OK ? operations_add_rows(detail, operations_tensors_sql,
+						     operations_tensors_row, err)
 			       : status;
 }
 
-/* The statements, for people: parameters become what they stand for. */
-static void operations_detail_expand(struct str *out, const char *sql, const struct detail *detail)
+/* Write the statement with its parameters replaced by their values. */
+static void operations_add_statement(struct str *out, const char *sql, const struct detail *detail)
 {
 	while (*sql) {
 		const char *value = NULL;
@@ -277,8 +276,8 @@ static const char *operations_detail_cell(const struct view_operations *screen, 
 	return cell && cell->type == PROF_TEXT ? cell->text : NULL;
 }
 
-/* The greatest of the operations that the row sums up. */
-static void operations_detail_greatest_sql(const struct view_operations *screen, struct str *sql)
+/* Make the statement for the largest operations of the selected sum. */
+static void operations_largest_sql(const struct view_operations *screen, struct str *sql)
 {
 	char name[128];
 
@@ -304,10 +303,10 @@ static enum status operations_detail_report(struct view_operations *screen, stru
 		if (!detail->operation)
 			return ST_OK;
 		for (size_t i = 0; i < ARRAY_LEN(all); i++)
-			operations_detail_expand(&screen->more, all[i], detail);
+			operations_add_statement(&screen->more, all[i], detail);
 		return operations_detail_operation(detail, err);
 	}
-	operations_detail_greatest_sql(screen, &sql);
+	operations_largest_sql(screen, &sql);
 	str_addf(&screen->more, "%s;\n", str_peek(&sql));
 	status = sql.failed ? err_nomem(err) : operations_detail_group(detail, sql.text, err);
 	str_free(&sql);
@@ -342,7 +341,7 @@ enum status view__operations_detail(struct view_operations *screen, struct view_
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* What a row's cycles are made of. */
+/* The parts of a row's cycles. */
 static const struct {
 	const char *title, *cycles, *ns;
 	enum view_style style;
@@ -352,7 +351,7 @@ static const struct {
 	{"sync", "update_sync", "sync_ns", VIEW_SERIES_3},
 };
 
-static struct view_pane operations_draw_sub(const struct view_pane *pane, struct view_rect rect)
+static struct view_pane operations_sub_pane(const struct view_pane *pane, struct view_rect rect)
 {
 	rect.x += pane->rect.x;
 	rect.y += pane->rect.y;
@@ -361,8 +360,8 @@ static struct view_pane operations_draw_sub(const struct view_pane *pane, struct
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 
-/* Cycles, or what they take where times are shown. */
-static const char *operations_draw_amount(const struct view_operations *screen, double cycles,
+/* Cycles, or their time if the screen shows times. */
+static const char *operations_amount_text(const struct view_operations *screen, double cycles,
 					  char out[FMT_SIZE])
 {
 	char text[FMT_SIZE];
@@ -375,8 +374,8 @@ static const char *operations_draw_amount(const struct view_operations *screen, 
 	return out;
 }
 
-/* A figure is there whole, or not at all. Returns the columns it took. */
-static int operations_draw_where_it_fits(struct view_pane *pane, int x, const char *text)
+/* Draw @text only if it fits completely. Return the columns used. */
+static int operations_draw_if_fits(struct view_pane *pane, int x, const char *text)
 {
 	return x + view_text_width(text) < pane->rect.width ? view_text(pane, x, 0, VIEW_DIM, text)
 							    : 0;
@@ -391,9 +390,9 @@ static void operations_draw_totals(const struct view_operations *screen,
 
 	x += view_text(pane, x, 0, VIEW_WARN, "simulated");
 	x += view_textf(pane, x, 0, VIEW_DIM,
-			", by %s: ", view__operations_looks[screen->way].name);
+			", by %s: ", view__operations_groupings[screen->way].name);
 	x += view_textf(pane, x, 0, VIEW_BOLD, "%s",
-			operations_draw_amount(screen, totals->cycles, amount));
+			operations_amount_text(screen, totals->cycles, amount));
 	x += view_text(pane, x, 0, VIEW_DIM,
 		       screen->alone ? ", each executed once" : " a weight update");
 	if (context->target) {
@@ -401,7 +400,7 @@ static void operations_draw_totals(const struct view_operations *screen,
 		const double more = target - totals->cycles;
 
 		view_textf(pane, x, 0, VIEW_NORMAL, ", target %s (%s%s)",
-			   operations_draw_amount(screen, target, other), more < 0 ? "-" : "+",
+			   operations_amount_text(screen, target, other), more < 0 ? "-" : "+",
 			   fmt_percent(bytes, fabs(more) / fmax(target, totals->cycles)));
 		return;
 	}
@@ -414,20 +413,20 @@ static void operations_draw_totals(const struct view_operations *screen,
 		snprintf(part, sizeof(part), ": compute %.0f %%, sync %.0f %%",
 			 100 * totals->compute / totals->cycles,
 			 100 * totals->sync / totals->cycles);
-	x += operations_draw_where_it_fits(pane, x, part);
+	x += operations_draw_if_fits(pane, x, part);
 	snprintf(part, sizeof(part), ", %s while they run (%s of the peak)",
 		 fmt_flops(other, totals->flops / totals->cycles * screen->clock_hz),
 		 fmt_percent(bytes, totals->flops / totals->cycles / screen->peak_cycle));
 	if (isfinite(totals->flops * screen->clock_hz) && screen->peak_cycle > 0)
-		x += operations_draw_where_it_fits(pane, x, part);
+		x += operations_draw_if_fits(pane, x, part);
 	snprintf(part, sizeof(part), ", %s FLOP",
 		 isnan(totals->flops) ? "-" : fmt_count(other, sat_real(totals->flops)));
-	x += operations_draw_where_it_fits(pane, x, part);
+	x += operations_draw_if_fits(pane, x, part);
 	snprintf(part, sizeof(part), ", %s of code",
 		 isnan(totals->code_bytes)
 			 ? "-"
 			 : fmt_bytes(bytes, (uint64_t)sat_real(fmax(totals->code_bytes, 0))));
-	operations_draw_where_it_fits(pane, x, part);
+	operations_draw_if_fits(pane, x, part);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */
@@ -435,10 +434,10 @@ static void operations_draw_totals(const struct view_operations *screen,
 struct draw_bars {
 	const struct view_operations *screen;
 	int columns[ARRAY_LEN(parts)];
-	double greatest; /* of all rows, and of both reports */
+	double greatest; /* over all rows and both reports */
 };
 
-static double operations_draw_part(const struct draw_bars *bars, int64_t row, int part)
+static double operations_part_cycles(const struct draw_bars *bars, int64_t row, int part)
 {
 	const struct report_table *table = &bars->screen->grid.table;
 	const struct report_cell *cell;
@@ -449,16 +448,16 @@ static double operations_draw_part(const struct draw_bars *bars, int64_t row, in
 	return cell->type == PROF_INT && cell->integer > 0 ? (double)cell->integer : 0;
 }
 
-static double operations_draw_whole(const struct draw_bars *bars, int64_t row)
+static double operations_row_cycles(const struct draw_bars *bars, int64_t row)
 {
 	double whole = 0;
 
 	for (int part = 0; part < (int)ARRAY_LEN(parts); part++)
-		whole += operations_draw_part(bars, row, part);
+		whole += operations_part_cycles(bars, row, part);
 	return whole;
 }
 
-static void operations_draw_columns(struct draw_bars *bars, const char *suffix)
+static void operations_find_columns(struct draw_bars *bars, const char *suffix)
 {
 	char name[64];
 
@@ -468,14 +467,14 @@ static void operations_draw_columns(struct draw_bars *bars, const char *suffix)
 		bars->columns[part] = view_table_column(&bars->screen->grid.table, name);
 	}
 	for (int64_t row = 0; row < bars->screen->grid.table.row_count; row++)
-		bars->greatest = fmax(bars->greatest, operations_draw_whole(bars, row));
+		bars->greatest = fmax(bars->greatest, operations_row_cycles(bars, row));
 }
 
-/* Ends are rounded, not lengths, so that the bar is as long as its whole. */
+/* Round the ends of parts, not their lengths, so that the whole bar has the right length. */
 static void operations_draw_bar(const struct draw_bars *bars, int64_t row, int y,
 				struct view_pane *pane)
 {
-	const double whole = operations_draw_whole(bars, row);
+	const double whole = operations_row_cycles(bars, row);
 	const double scale = bars->screen->parts == VIEW_PARTS_EVEN ? whole : bars->greatest;
 	double sum = 0;
 	int x = 0;
@@ -483,7 +482,7 @@ static void operations_draw_bar(const struct draw_bars *bars, int64_t row, int y
 	for (int part = 0; part < (int)ARRAY_LEN(parts) && scale > 0; part++) {
 		int end;
 
-		sum += operations_draw_part(bars, row, part);
+		sum += operations_part_cycles(bars, row, part);
 		end = (int)lround(sum / scale * pane->rect.width);
 		for (; x < end; x++)
 			view_put(pane, x, y, parts[part].style,
@@ -510,7 +509,7 @@ static void operations_draw_bars_of(struct draw_bars *bars, const char *suffix, 
 {
 	const struct view_grid *grid = &bars->screen->grid;
 
-	operations_draw_columns(bars, suffix);
+	operations_find_columns(bars, suffix);
 	operations_draw_legend(&pane, report);
 	for (int i = 0; i + 1 < pane.rect.height && grid->scroll + i < grid->count; i++)
 		operations_draw_bar(bars, grid->order[grid->scroll + i], i + 1, &pane);
@@ -526,23 +525,23 @@ static void operations_draw_breakdown(const struct view_operations *screen,
 	if (screen->bars.width < 1)
 		return;
 	if (!context->target) {
-		operations_draw_bars_of(&bars, "", "", operations_draw_sub(pane, left));
+		operations_draw_bars_of(&bars, "", "", operations_sub_pane(pane, left));
 		return;
 	}
 	left.width = (left.width - 1) / 2;
 	right.x += left.width + 1;
 	right.width -= left.width + 1;
-	/* Both on the same scale. */
-	operations_draw_columns(&bars, "_target");
-	operations_draw_bars_of(&bars, "", "Source ", operations_draw_sub(pane, left));
-	operations_draw_bars_of(&bars, "_target", "Target ", operations_draw_sub(pane, right));
+	/* Include the target before drawing, so that both have the same scale. */
+	operations_find_columns(&bars, "_target");
+	operations_draw_bars_of(&bars, "", "Source ", operations_sub_pane(pane, left));
+	operations_draw_bars_of(&bars, "_target", "Target ", operations_sub_pane(pane, right));
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 static void operations_draw_line(const struct view_operations *screen, struct view_pane *pane)
 {
-	const char *column = view__operations_looks[screen->way].column;
+	const char *column = view__operations_groupings[screen->way].column;
 	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
 	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
 	const struct report_cell *phase = view_grid_cell(&screen->grid, "phase");
@@ -563,10 +562,10 @@ void view__operations_draw(const void *state, const struct view_context *context
 			   struct view_pane *pane)
 {
 	const struct view_operations *screen = state;
-	struct view_pane heading = operations_draw_sub(pane, screen->heading);
-	struct view_pane table = operations_draw_sub(pane, screen->table);
-	struct view_pane line = operations_draw_sub(pane, screen->line);
-	struct view_pane lower = operations_draw_sub(pane, screen->lower);
+	struct view_pane heading = operations_sub_pane(pane, screen->heading);
+	struct view_pane table = operations_sub_pane(pane, screen->table);
+	struct view_pane line = operations_sub_pane(pane, screen->line);
+	struct view_pane lower = operations_sub_pane(pane, screen->lower);
 
 	if (screen->grid.table.row_count == 0 && !screen->inside[0] && screen->stage < 0) {
 		view_nothing(pane, "No operations have been recorded:",

@@ -1,10 +1,9 @@
 /*
- * The state of the screen Operations, shared by the files that ask, that tell more of one row, and
- * that draw.
+ * State of the Operations screen, shared by the files that query, describe a row, and draw.
  *
- * The rows are operations as often as a weight update executes them
+ * Rows are operations multiplied by their executions in a weight update
  * (reports/named/report_operations.h), or their sums by layer, kind, or stage and phase. All times
- * are the cost model's: simulated, not measured.
+ * come from the cost model: simulated, not measured.
  */
 #ifndef VIEW_OPERATIONS_INTERNAL_H
 #define VIEW_OPERATIONS_INTERNAL_H
@@ -16,7 +15,7 @@
 enum view_operations_way {
 	VIEW_BY_OPERATION,
 	VIEW_BY_LAYER,
-	VIEW_BY_PART, /* layers, the optimizer and the accumulation of gradients beside them */
+	VIEW_BY_PART, /* layers; the optimizer and gradient accumulation separately */
 	VIEW_BY_KIND,
 	VIEW_BY_STAGE,
 	VIEW_OPERATIONS_WAYS
@@ -24,12 +23,12 @@ enum view_operations_way {
 
 enum view_operations_parts {
 	VIEW_NO_PARTS,
-	VIEW_PARTS_SCALED, /* bars as long as the row's cycles are */
-	VIEW_PARTS_EVEN,   /* all of the same length: shares */
+	VIEW_PARTS_SCALED, /* bars proportional to the row's cycles */
+	VIEW_PARTS_EVEN,   /* bars of equal length: shares */
 	VIEW_OPERATIONS_PARTS
 };
 
-/* Sums of what the rows are taken from; NaN: unknown. */
+/* Sums over the operations behind the rows; NaN: unknown. */
 struct view_operations_totals {
 	int64_t operations;
 	double cycles, compute, exchange, sync, flops, code_bytes;
@@ -39,36 +38,37 @@ struct view_operations {
 	struct view_grid grid;
 	enum view_operations_way way;
 	enum view_operations_parts parts;
-	bool ns;             /* times instead of cycles */
-	bool closer;         /* Enter: the details are all there is, or as many as have room */
-	int64_t stage, last; /* -1: all stages; the last stage there is */
-	int64_t alone;       /* micro-batches are unknown: each operation is executed once */
-	char inside[512];    /* a condition that rows must meet, ""; with its name for people */
-	char inside_name[128];
-	double clock_hz;   /* NaN: unknown, as below */
-	double peak_cycle; /* FLOP that one IPU can do in a cycle */
-	struct str sql;    /* behind the rows */
-	struct str more;   /* behind the details */
+	bool ns;               /* times instead of cycles */
+	bool closer;           /* Enter enlarged the details as far as they need or fit */
+	int64_t stage, last;   /* selected stage, -1: all; the last existing stage */
+	int64_t alone;         /* micro-batches are unknown: count each operation once */
+	char inside[512];      /* SQL condition on the rows, or "" */
+	char inside_name[128]; /* its description for the user */
+	double clock_hz;       /* NaN: unknown, as below */
+	double peak_cycle;     /* peak FLOP of one IPU in a cycle */
+	struct str sql;        /* the statement of the rows */
+	struct str more;       /* the statements of the details */
 	struct view_operations_totals totals[2];
 	struct view_blocks details;
 	/* Relative to the body; empty: not shown. */
 	struct view_rect heading, table, bars, line, lower;
 };
 
-struct view_operations_look {
-	const char *name;    /* "operation", for people */
-	const char *column;  /* of the grid, which names a row */
+struct view_operations_grouping {
+	const char *name;    /* "operation", for the user */
+	const char *column;  /* the grid's column that names a row */
 	const char *keys;    /* of the grid */
-	const char *columns; /* those that make a row */
-	const char *group;   /* what is summed; NULL: nothing is */
+	const char *columns; /* SQL of the columns that identify a row */
+	const char *group;   /* SQL of GROUP BY; NULL: no sums */
 };
 
 /* view_operations.c */
-extern const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS];
+extern const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS];
 extern const struct view_grid_column view__operations_columns[];
 extern const int view__operations_column_count;
 void view__operations_where(const struct view_operations *screen, struct str *out);
-/* The condition that the grid's row is made of; false: there is no row. */
+/* Add the SQL condition that selects the operations of the grid's row. Return false if there is no
+ * row. */
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size);
 

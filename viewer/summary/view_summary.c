@@ -1,6 +1,6 @@
 /*
- * The screen Summary: the numbers of report_summary, as blocks; of a run that is recording, how far
- * it is; and beside another report, what differs.
+ * The Summary screen: the numbers of report_summary as blocks; the progress of a recording run; and
+ * the differences from another report.
  *
  * Threading: the session's. Ownership: view_summary_internal.h.
  */
@@ -22,7 +22,7 @@
 #define NAME_MOST               28
 #define VIEW_WHEN_SIZE          48
 
-/* The last pipeline runs of the device, or of the host where none is of the device. */
+/* The last pipeline runs on the device clock, or on the host clock if there is none. */
 static const char summary_bubble_sql[] =
 	"SELECT clock, count(*), 1 - 1.0 * sum(busy_ns) / sum(busy_ns + ramp_up_ns + ramp_down_ns "
 	"+ "
@@ -31,7 +31,7 @@ static const char summary_bubble_sql[] =
 	"clock "
 	"ORDER BY clock DESC LIMIT 1";
 
-/* Of the last rows each tensor's last one. */
+/* Each tensor's latest row among the last 64 rows. */
 static const char summary_latest_sql[] =
 	"SELECT i.key, c.step, c.weight_update, s.n_nan + s.n_pos_inf + s.n_neg_inf, s.mean, "
 	"s.std, max(s.row_id) "
@@ -45,7 +45,7 @@ static const char summary_loss_sql[] =
 	"name = 'loss' AND mode = 'train' "
 	"ORDER BY last_time_ns DESC LIMIT 1";
 
-/* The end of the last execution, on the device. */
+/* The end of the last execution in device cycles. */
 static const char summary_device_sql[] =
 	"SELECT start_cycle + cycles FROM execution_rows ORDER BY row_id DESC LIMIT 1";
 
@@ -87,36 +87,36 @@ static void summary_read_loss(struct view_now *now, const struct prof_query *que
 
 static const struct {
 	const char *sql;
-	void (*take)(struct view_now *now, const struct prof_query *query);
+	void (*read_row)(struct view_now *now, const struct prof_query *query);
 } view_now_queries[] = {{summary_bubble_sql, summary_read_bubble},
 			{summary_latest_sql, summary_read_latest},
 			{summary_loss_sql, summary_read_loss},
 			{summary_device_sql, summary_read_device}};
 
-/* What the trainer that writes @path says of itself. */
-static void summary_now_progress(struct view_now *now, const char *path)
+/* Read the progress that the trainer writing @path announces. */
+static void summary_read_announcement(struct view_now *now, const char *path)
 {
 	struct prof_announcements runs;
 
 	if (prof_announcements_read(&runs, false, NULL, NULL) != ST_OK)
 		return;
-	for (int i = 0; i < runs.count && !now->told; i++) {
+	for (int i = 0; i < runs.count && !now->announced; i++) {
 		char database[FS_PATH_SIZE];
 
 		if (!runs.items[i].report[0] ||
 		    !fs_path(database, "%s/profile.db", runs.items[i].report))
 			continue;
 		if (fs_is_same(path, runs.items[i].report) || fs_is_same(path, database)) {
-			now->told = true;
+			now->announced = true;
 			now->progress = runs.items[i].progress;
 		}
 	}
 	prof_announcements_free(&runs);
 }
 
-/* Read how far the run is, and its block. */
-static enum status summary_now(struct view_summary *screen, struct view_context *context,
-			       struct err *err)
+/* Read the progress of a recording run. */
+static enum status summary_load_progress(struct view_summary *screen, struct view_context *context,
+					 struct err *err)
 {
 	struct view_now *now = &screen->now;
 	enum status status = ST_OK;
@@ -126,13 +126,13 @@ static enum status summary_now(struct view_summary *screen, struct view_context 
 	now->live = context->source->state == VIEW_RECORDING;
 	if (!now->live)
 		return ST_OK;
-	summary_now_progress(now, context->source->path);
+	summary_read_announcement(now, context->source->path);
 	for (size_t i = 0; i < sizeof(view_now_queries) / sizeof(view_now_queries[0]); i++) {
 		struct prof_query *query;
 
 		status = prof_query_open(&query, context->source->db, view_now_queries[i].sql, err);
 		while (prof_query_next(query, &status, err))
-			view_now_queries[i].take(now, query);
+			view_now_queries[i].read_row(now, query);
 		prof_query_close(query);
 		if (status != ST_OK)
 			return status;
@@ -142,16 +142,16 @@ static enum status summary_now(struct view_summary *screen, struct view_context 
 
 /* ---- the block ------------------------------------------------------------------------------- */
 
-static void summary_live_progress(struct view_summary *screen)
+static void summary_add_progress(struct view_summary *screen)
 {
 	const struct report_progress *progress = &screen->now.progress;
 	const struct report_reached *reached = &screen->summary.reached;
 	struct view_blocks *blocks = &screen->blocks;
 
-	if (!screen->now.told && reached->known)
+	if (!screen->now.announced && reached->known)
 		view_blocks_fact(blocks, "reached", VIEW_BOLD, "epoch %lld, step %lld",
 				 (long long)reached->epoch, (long long)reached->step);
-	if (!screen->now.told)
+	if (!screen->now.announced)
 		return;
 	if (progress->epochs > 0)
 		view_blocks_bar(blocks, report_run_state_text(progress->state), VIEW_GOOD,
@@ -164,8 +164,8 @@ static void summary_live_progress(struct view_summary *screen)
 			NAN, "%lld of %lld", (long long)progress->step, (long long)progress->steps);
 }
 
-/* How far training is by its recording, and until when. */
-static void summary_live_left(struct view_summary *screen)
+/* Show the progress of training according to the recording, and the time left. */
+static void summary_add_time_left(struct view_summary *screen)
 {
 	const struct view_glance *glance = &screen->glance;
 	const int64_t left_ns = view__summary_left_ns(glance);
@@ -173,7 +173,7 @@ static void summary_live_left(struct view_summary *screen)
 
 	if (left_ns < 0)
 		return;
-	if (!screen->now.told)
+	if (!screen->now.announced)
 		view_blocks_bar(&screen->blocks, "training", VIEW_GOOD,
 				(double)glance->steps / (double)glance->steps_of, NAN,
 				"%s of %s steps", fmt_count(done, glance->steps),
@@ -184,8 +184,8 @@ static void summary_live_left(struct view_summary *screen)
 			 fmt_ns(left, left_ns));
 }
 
-/* "step 12: ", "update 3: ", or nothing. */
-static const char *summary_when(char out[VIEW_WHEN_SIZE], int64_t step, int64_t weight_update)
+/* "step 12: ", "update 3: ", or "". */
+static const char *summary_step_text(char out[VIEW_WHEN_SIZE], int64_t step, int64_t weight_update)
 {
 	out[0] = '\0';
 	if (step != IPS_NULL)
@@ -195,8 +195,8 @@ static const char *summary_when(char out[VIEW_WHEN_SIZE], int64_t step, int64_t 
 	return out;
 }
 
-/* Up to when what is seen was written, by the clocks' names (`?` has what they are). */
-static void summary_live_clocks(struct view_summary *screen)
+/* Show the time up to which data is written, on both clocks (`?` explains them). */
+static void summary_add_clocks(struct view_summary *screen)
 {
 	const int64_t cycles = screen->now.device_cycles;
 	const bool device = cycles > 0 && screen->machine.clock_hz > 0;
@@ -211,7 +211,7 @@ static void summary_live_clocks(struct view_summary *screen)
 			 device ? ", device (sim) " : "", device ? simulated : "");
 }
 
-static void summary_live_loss(struct view_summary *screen)
+static void summary_add_latest_loss(struct view_summary *screen)
 {
 	const struct view_now *now = &screen->now;
 	char text[FMT_SIZE], when[VIEW_WHEN_SIZE] = "";
@@ -226,14 +226,14 @@ static void summary_live_loss(struct view_summary *screen)
 			 when);
 }
 
-static void summary_live_tensor(struct view_summary *screen, const struct view_latest *latest)
+static void summary_add_latest_tensor(struct view_summary *screen, const struct view_latest *latest)
 {
 	char mean[FMT_SIZE], std[FMT_SIZE], when[VIEW_WHEN_SIZE];
 	struct view_place *place;
 
 	view_blocks_fact(&screen->blocks, latest->key, latest->bad > 0 ? VIEW_BAD : VIEW_NORMAL,
 			 "%smean %s, std %s%s",
-			 summary_when(when, latest->step, latest->weight_update),
+			 summary_step_text(when, latest->step, latest->weight_update),
 			 fmt_real(mean, latest->mean), fmt_real(std, latest->std),
 			 latest->bad > 0 ? ", NaN or Inf" : "");
 	place = view__summary_link(screen, VIEW_SCREENS);
@@ -244,8 +244,8 @@ static void summary_live_tensor(struct view_summary *screen, const struct view_l
 	place->weight_update = latest->weight_update;
 }
 
-/* Columns of names: keys of tensors are long. */
-static int summary_live_width(const struct view_now *now)
+/* Columns of names; tensor keys are long. */
+static int summary_name_columns(const struct view_now *now)
 {
 	int width = SUMMARY_LIVE_NAME_WIDTH;
 
@@ -265,26 +265,26 @@ void view__summary_live(struct view_summary *screen)
 
 	if (!now->live)
 		return;
-	view_blocks_begin(blocks, "Now", summary_live_width(now));
-	summary_live_progress(screen);
-	summary_live_left(screen);
+	view_blocks_begin(blocks, "Now", summary_name_columns(now));
+	summary_add_progress(screen);
+	summary_add_time_left(screen);
 	if (screen->summary.weight_updates > 0)
 		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight update%s",
 				 fmt_count(done, screen->summary.weight_updates),
 				 screen->summary.weight_updates == 1 ? "" : "s");
-	summary_live_clocks(screen);
+	summary_add_clocks(screen);
 	if (now->runs > 0)
 		view_blocks_bar(blocks, "latest bubble", VIEW_BUBBLE, now->idle_fraction,
 				now->theory_idle_fraction, "%.1f%% %s, %lld runs",
 				now->idle_fraction * 100, now->clock, (long long)now->runs);
-	summary_live_loss(screen);
+	summary_add_latest_loss(screen);
 	for (int i = 0; i < now->latest_count; i++)
-		summary_live_tensor(screen, &now->latest[i]);
+		summary_add_latest_tensor(screen, &now->latest[i]);
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-#define LARGE_BYTES (64 << 20) /* what is not in memory takes a tenth of a second */
+#define LARGE_BYTES (64 << 20) /* reading this from disk takes a tenth of a second */
 
 static enum status summary_open(void **state, struct view_context *context, struct err *err)
 {
@@ -327,7 +327,7 @@ static enum status summary_load(void *state, struct view_context *context, bool 
 			return status;
 		report_summary_free(&screen->summary);
 		screen->summary = fresh;
-		status = summary_now(screen, context, err);
+		status = summary_load_progress(screen, context, err);
 		if (status == ST_OK)
 			status = view__summary_check(screen, context, err);
 		if (status != ST_OK)
@@ -355,8 +355,8 @@ static void summary_draw(const void *state, const struct view_context *context,
 		view_blocks_draw(&screen->blocks, pane);
 }
 
-static bool summary_place(const void *state, const struct view_context *context,
-			  struct view_place *out)
+static bool summary_current_place(const void *state, const struct view_context *context,
+				  struct view_place *out)
 {
 	const struct view_summary *screen = state;
 	const int link = view_blocks_linked(&screen->blocks);
@@ -369,8 +369,9 @@ static bool summary_place(const void *state, const struct view_context *context,
 	return link != 0;
 }
 
-/* Where Enter goes to; VIEW_SCREENS: it asks. */
-static int summary_leads(const struct view_summary *screen, const struct view_context *context)
+/* The screen that Enter opens; VIEW_SCREENS: ask the user. */
+static int summary_linked_screen(const struct view_summary *screen,
+				 const struct view_context *context)
 {
 	const int link = view_blocks_linked(&screen->blocks);
 
@@ -396,8 +397,8 @@ static enum view_answer summary_request(void *state, struct view_context *contex
 						 request)
 				       : view_blocks_request(&screen->blocks, context->body.height,
 							     request);
-	if (summary_place(screen, context, &place)) {
-		context->leads = summary_leads(screen, context);
+	if (summary_current_place(screen, context, &place)) {
+		context->leads = summary_linked_screen(screen, context);
 		return request == VIEW_JOIN_REQUEST || context->leads == VIEW_SCREENS ? VIEW_JOIN
 										      : VIEW_LEAD;
 	}
@@ -408,7 +409,7 @@ static enum view_answer summary_request(void *state, struct view_context *contex
 	return VIEW_DRAW;
 }
 
-/* A line that leads on is gone to; comparing, a row is selected. */
+/* A click follows a line's link; in a comparison it selects a row. */
 static enum view_answer summary_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_summary *screen = state;
@@ -458,7 +459,7 @@ static int summary_height(const void *state, const struct view_context *context)
 			       : screen->blocks.height;
 }
 
-/* What the screen says, a line per row. */
+/* Write the blocks, one row per line. */
 static enum status summary_table(void *state, struct view_context *context,
 				 struct report_table *out, struct err *err)
 {
@@ -505,7 +506,7 @@ static const char *summary_word(const void *state, const struct view_context *co
 {
 	const struct view_summary *screen = state;
 	struct view_place place;
-	const bool here = summary_place(screen, context, &place);
+	const bool here = summary_current_place(screen, context, &place);
 
 	if (request == VIEW_ENTER_REQUEST && !here)
 		return "";
@@ -533,6 +534,6 @@ const struct view_screen_ops view_summary_ops = {
 	.status = summary_status,
 	.height = summary_height,
 	.table = summary_table,
-	.place = summary_place,
+	.place = summary_current_place,
 	.query = summary_query,
 };

@@ -1,6 +1,6 @@
 /*
- * The Summary's blocks, from the numbers of report_summary: the run, the simulated machine, the
- * program that was compiled for it, the files of the report, and the settings of the run.
+ * The Summary's blocks from report_summary: the run, the simulated machine, its compiled program,
+ * the files of the report, and the settings of the run.
  *
  * Threading: the session's. Ownership: the blocks own their texts.
  */
@@ -19,10 +19,10 @@
 /* ---- machine, program, files, settings ------------------------------------------------------- */
 
 #define SUMMARY_MACHINE_NAME_WIDTH 16
-#define RUN_WIDTH                  44 /* of "model.config.layers[3].config.final_outfeed" */
+#define RUN_WIDTH                  44 /* "model.config.layers[3].config.final_outfeed" */
 #define RUN_SETTINGS               400
 
-/* Where rows have numbers, the last one's is their count: rows never go. */
+/* Rows are never deleted, so max(row_id) is their count where row_id exists. */
 static const char summary_machine_sql[] =
 	"SELECT max(tile + coalesce(more_tiles, 0)) + 1, max(capacity), "
 	"(SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz'), "
@@ -31,7 +31,7 @@ static const char summary_machine_sql[] =
 	"compute_set_rows), (SELECT count(*) FROM variable_rows), "
 	"EXISTS (SELECT 1 FROM device_step_rows) FROM tile_memory_rows";
 
-/* The run file as the trainer took it, a setting each. */
+/* The run file as the trainer read it, one row per setting. */
 static const char summary_run_sql[] =
 	"SELECT replace(substr(j.fullkey, 3), '\"', '') AS key, CASE WHEN j.type IN ('true', "
 	"'false') "
@@ -98,7 +98,7 @@ static void summary_add_memory(struct view_blocks *blocks, const struct view_mac
 				 fmt_bytes(ipu, (uint64_t)glance->memory_capacity));
 }
 
-/* A line of the block begun last, or several where @value is long; nothing of none. */
+/* Add a line to the last block, wrapped if @value is long. Add nothing if @value is empty. */
 static void summary_add_fact(struct view_summary *screen, const char *name, int name_width,
 			     const char *value)
 {
@@ -110,7 +110,7 @@ static void summary_add_fact(struct view_summary *screen, const char *name, int 
 				 value);
 }
 
-static void summary_block_machine(struct view_summary *screen)
+static void summary_add_machine_block(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	const struct {
@@ -121,7 +121,7 @@ static void summary_block_machine(struct view_summary *screen)
 		     {"stages", summary->stages}};
 	struct view_blocks *blocks = &screen->blocks;
 
-	/* A recording of something else was not made on one. */
+	/* Recordings of other programs have no simulated machine. */
 	if (!summary->target && summary->ipus <= 0 && screen->machine.tiles <= 0)
 		return;
 	view_blocks_begin(
@@ -136,7 +136,7 @@ static void summary_block_machine(struct view_summary *screen)
 	if (screen->machine.clock_hz > 0)
 		view_blocks_fact(blocks, "clock", VIEW_NORMAL, "%.0f MHz",
 				 screen->machine.clock_hz / 1e6);
-	if (screen->glance.looked)
+	if (screen->glance.checked)
 		view_blocks_fact(blocks, "instrumentation", VIEW_NORMAL, "%s",
 				 screen->machine.traced
 					 ? "by tile: steps of the device are recorded"
@@ -146,7 +146,8 @@ static void summary_block_machine(struct view_summary *screen)
 				 "oversubscribed: more workers than processors");
 }
 
-static void summary_block_program(struct view_blocks *blocks, const struct view_machine *machine)
+static void summary_add_program_block(struct view_blocks *blocks,
+				      const struct view_machine *machine)
 {
 	if (machine->programs <= 0 && machine->operations <= 0)
 		return;
@@ -158,8 +159,8 @@ static void summary_block_program(struct view_blocks *blocks, const struct view_
 	summary_add_number(blocks, "variables", machine->variables);
 }
 
-/* What a report directory is made of, and which of that is there. */
-static void summary_block_files(struct view_blocks *blocks, const char *folder)
+/* List the files of a report directory, and mark those that are missing. */
+static void summary_add_files_block(struct view_blocks *blocks, const char *folder)
 {
 	static const char *const names[] = {"profile.db",     "graph.json", "execution.json",
 					    "framework.json", "app.json",   "debug.cbor"};
@@ -177,7 +178,7 @@ static void summary_block_files(struct view_blocks *blocks, const char *folder)
 			view_blocks_fact(blocks, names[i], VIEW_DIM, "not there");
 }
 
-/* What the clocks of the recording are taken from: nothing to read. */
+/* Return true for options that only calibrate the recording's clocks. */
 static bool summary_is_internal(const char *option)
 {
 	static const char *const names[] = {"process_start", "ticks_per_second"};
@@ -188,7 +189,7 @@ static bool summary_is_internal(const char *option)
 	return false;
 }
 
-static void summary_block_settings(struct view_summary *screen)
+static void summary_add_settings_block(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	const struct report_table *run = &screen->run;
@@ -214,7 +215,7 @@ static void summary_block_settings(struct view_summary *screen)
 #define SUMMARY_BLOCKS_NAME_WIDTH 16
 #define RULE_WIDTH                22 /* of "saturated_activation" */
 
-/* ---- places that the cursor stops at --------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads)
 {
@@ -264,7 +265,7 @@ static void summary_add_count(struct view_blocks *blocks, const char *name, int6
 		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", fmt_count(text, value));
 }
 
-/* @bad: it is known, and no number. */
+/* @bad: the value is known to be NaN or infinite. */
 static void summary_add_loss(struct view_blocks *blocks, const char *name, double value, bool bad)
 {
 	char text[FMT_SIZE];
@@ -275,7 +276,7 @@ static void summary_add_loss(struct view_blocks *blocks, const char *name, doubl
 		view_blocks_fact(blocks, name, VIEW_BOLD, "%s", fmt_real(text, value));
 }
 
-static void summary_block_run(struct view_summary *screen, enum view_state state)
+static void summary_add_run_block(struct view_summary *screen, enum view_state state)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
@@ -318,7 +319,7 @@ static void summary_block_run(struct view_summary *screen, enum view_state state
 	summary_add_count(blocks, "weight updates", summary->weight_updates);
 }
 
-static void summary_block_training(struct view_summary *screen)
+static void summary_add_training_block(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
@@ -357,8 +358,8 @@ static void summary_add_share(struct view_blocks *blocks, const char *name, doub
 				fmt_percent(text, value), fmt_percent(ideal, theory));
 }
 
-static void summary_block_bubble(struct view_blocks *blocks,
-				 const struct report_bubble_mean *bubble, const char *title)
+static void summary_add_bubble_block(struct view_blocks *blocks,
+				     const struct report_bubble_mean *bubble, const char *title)
 {
 	char text[FMT_SIZE];
 
@@ -377,7 +378,7 @@ static void summary_block_bubble(struct view_blocks *blocks,
 			  bubble->theory_bubble_over_ideal);
 }
 
-/* The greatest sum of a phase on a clock, as the full bar. */
+/* The greatest phase sum on a clock, which makes a full bar. */
 static double summary_greatest_phase(const struct report_summary *summary, int clock)
 {
 	double greatest = 1;
@@ -407,7 +408,7 @@ int64_t view__summary_slowest(const struct report_summary *summary, int clock)
 	return summary->stages > 1 ? slowest : -1;
 }
 
-static void summary_block_stages(struct view_summary *screen, int clock)
+static void summary_add_stages_block(struct view_summary *screen, int clock)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
@@ -451,7 +452,7 @@ static void summary_block_stages(struct view_summary *screen, int clock)
 	}
 }
 
-static void summary_add_bad(struct view_summary *screen)
+static void summary_add_bad_number(struct view_summary *screen)
 {
 	const struct report_bad *bad = &screen->summary.bad;
 	const bool stepped = bad->step != IPS_NULL;
@@ -478,7 +479,7 @@ static void summary_add_bad(struct view_summary *screen)
 	view_place_text(place->clock, "host");
 }
 
-static void summary_add_broken(struct view_summary *screen, const struct report_broken *broken)
+static void summary_add_broken_rule(struct view_summary *screen, const struct report_broken *broken)
 {
 	const bool stepped = broken->step != IPS_NULL;
 	char text[FMT_SIZE];
@@ -500,7 +501,7 @@ static void summary_add_broken(struct view_summary *screen, const struct report_
 	view_place_text(place->clock, "host");
 }
 
-static void summary_block_health(struct view_summary *screen)
+static void summary_add_health_block(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 
@@ -510,12 +511,13 @@ static void summary_block_health(struct view_summary *screen)
 	if (summary->broken_count == 0)
 		view_blocks_fact(&screen->blocks, "rules", VIEW_GOOD, "%lld in force, none broken",
 				 (long long)summary->rules);
-	summary_add_bad(screen);
+	summary_add_bad_number(screen);
 	for (int i = 0; i < summary->broken_count; i++)
-		summary_add_broken(screen, &summary->broken[i]);
+		summary_add_broken_rule(screen, &summary->broken[i]);
 }
 
-static void summary_block_recorded(struct view_blocks *blocks, const struct report_summary *summary)
+static void summary_add_recorded_block(struct view_blocks *blocks,
+				       const struct report_summary *summary)
 {
 	char text[FMT_SIZE];
 
@@ -550,18 +552,19 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 	blocks->heads = 1 + screen->now.live;
 	view__summary_live(screen);
 	view__summary_glance(screen);
-	summary_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
-	summary_block_stages(screen, 1);
-	summary_block_training(screen);
-	summary_block_health(screen);
-	summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
-	summary_block_stages(screen, 0);
-	/* Results first, whatever the number of columns: what the run was is below them. */
+	summary_add_bubble_block(blocks, &summary->bubble[1],
+				 "Pipeline bubble: device (simulated)");
+	summary_add_stages_block(screen, 1);
+	summary_add_training_block(screen);
+	summary_add_health_block(screen);
+	summary_add_bubble_block(blocks, &summary->bubble[0], "Pipeline bubble: host");
+	summary_add_stages_block(screen, 0);
+	/* Results come first for any number of columns; facts of the run follow below them. */
 	blocks->later = blocks->count;
-	summary_block_run(screen, source->state);
-	summary_block_recorded(blocks, summary);
-	summary_block_machine(screen);
-	summary_block_program(&screen->blocks, &screen->machine);
-	summary_block_files(&screen->blocks, source->path);
-	summary_block_settings(screen);
+	summary_add_run_block(screen, source->state);
+	summary_add_recorded_block(blocks, summary);
+	summary_add_machine_block(screen);
+	summary_add_program_block(&screen->blocks, &screen->machine);
+	summary_add_files_block(&screen->blocks, source->path);
+	summary_add_settings_block(screen);
 }

@@ -1,6 +1,6 @@
 /*
- * The Summary of two runs: what `ipu-report diff` compares, as a table; where their numbers part
- * first; and the places and screens that its rows lead to.
+ * The Summary of two runs: the rows of `ipu-report diff` as a table; where their numbers diverge
+ * first; and the places and screens to which its rows link.
  *
  * Threading: the session's. Ownership: the grid owns its rows.
  */
@@ -20,8 +20,8 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Words of a key that say where it is, and the place's field; one that is counted has its number
- * behind it. */
+/* Words of a key that give a location, and the corresponding fields of a place. A counted word is
+ * followed by its number. */
 static const struct {
 	const char *word, *field;
 	bool counted;
@@ -34,9 +34,9 @@ static const struct {
 };
 
 /*
- * Take one of the words from the beginning of @key. Returns what is behind it; NULL: it has none.
+ * Read one of these words at the beginning of @key. Return the rest, or NULL if there is none.
  */
-static const char *summary_read_word(struct view_place *place, const char *key)
+static const char *summary_parse_word(struct view_place *place, const char *key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(view_words); i++) {
 		const struct view_place_field *field = view_place_field(view_words[i].field);
@@ -56,33 +56,33 @@ static const char *summary_read_word(struct view_place *place, const char *key)
 	return NULL;
 }
 
-/* All such words; returns what is left. */
-static const char *summary_read_words(struct view_place *place, const char *key)
+/* Read all such words; return the rest. */
+static const char *summary_parse_words(struct view_place *place, const char *key)
 {
-	for (const char *rest = key; rest && *rest; rest = summary_read_word(place, key))
+	for (const char *rest = key; rest && *rest; rest = summary_parse_word(place, key))
 		key = rest;
 	return key;
 }
 
 /* "device train stage 0 B replica 0", "IPU 0 controlCode nonInterleaved" */
-static void summary_read_where(struct view_place *place, const char *key)
+static void summary_parse_location(struct view_place *place, const char *key)
 {
-	(void)summary_read_words(place, key);
+	(void)summary_parse_words(place, key);
 }
 
 /* "train epoch 1 loss" */
-static void summary_read_metric(struct view_place *place, const char *key)
+static void summary_parse_metric(struct view_place *place, const char *key)
 {
-	view_place_text(place->metric, summary_read_words(place, key));
+	view_place_text(place->metric, summary_parse_words(place, key));
 }
 
-static void summary_read_layer(struct view_place *place, const char *key)
+static void summary_parse_layer(struct view_place *place, const char *key)
 {
 	view_place_text(place->layer, key);
 }
 
 /* "Dense_128/MatMul F" */
-static void summary_read_operation(struct view_place *place, const char *key)
+static void summary_parse_operation(struct view_place *place, const char *key)
 {
 	const char *blank = strrchr(key, ' ');
 
@@ -94,7 +94,7 @@ static void summary_read_operation(struct view_place *place, const char *key)
 }
 
 /* "exploding Dense_128_acts" */
-static void summary_read_rule(struct view_place *place, const char *key)
+static void summary_parse_rule(struct view_place *place, const char *key)
 {
 	view_place_text(place->rule, key);
 	place->rule[strcspn(place->rule, " ")] = '\0';
@@ -102,7 +102,7 @@ static void summary_read_rule(struct view_place *place, const char *key)
 }
 
 /* "Dense_128_acts (multi_activations_outfeed_queue)" */
-static void summary_read_tensor(struct view_place *place, const char *key)
+static void summary_parse_tensor(struct view_place *place, const char *key)
 {
 	const char *queue = strstr(key, " (");
 
@@ -119,38 +119,39 @@ static void summary_read_tensor(struct view_place *place, const char *key)
 static const struct view_section {
 	const char *section, *key; /* NULL: any */
 	enum view_screen leads;
-	const char *view; /* the rows are of, or NULL */
-	void (*take)(struct view_place *place, const char *key);
+	const char *view; /* the view of these rows, or NULL */
+	void (*parse_key)(struct view_place *place, const char *key);
 } view_sections[] = {
-	{"totals", "host step", VIEW_TIMELINE, "stage_sums", summary_read_where},
-	{"totals", "device step", VIEW_TIMELINE, "stage_sums", summary_read_where},
-	{"totals", "fullest IPU", VIEW_MEMORY, NULL, summary_read_where},
-	{"totals", "fullest tile", VIEW_MEMORY, NULL, summary_read_where},
-	{"totals", "code", VIEW_OPERATIONS, NULL, summary_read_where},
-	{"totals", "model", VIEW_OPERATIONS, NULL, summary_read_where},
-	{"bubbles", NULL, VIEW_TIMELINE, "bubble_sums", summary_read_where},
-	{"stages", NULL, VIEW_TIMELINE, "stage_sums", summary_read_where},
-	{"time_split", NULL, VIEW_TIMELINE, "time_split", summary_read_where},
-	{"layers", NULL, VIEW_OPERATIONS, NULL, summary_read_layer},
-	{"operations", NULL, VIEW_OPERATIONS, NULL, summary_read_operation},
-	{"memory", NULL, VIEW_MEMORY, NULL, summary_read_where},
-	{"liveness", NULL, VIEW_LIVENESS, NULL, summary_read_where},
-	{"metrics", NULL, VIEW_METRICS, NULL, summary_read_metric},
-	{"health", NULL, VIEW_HEALTH, NULL, summary_read_rule},
-	{"tensors", NULL, VIEW_TENSORS, NULL, summary_read_tensor},
+	{"totals", "host step", VIEW_TIMELINE, "stage_sums", summary_parse_location},
+	{"totals", "device step", VIEW_TIMELINE, "stage_sums", summary_parse_location},
+	{"totals", "fullest IPU", VIEW_MEMORY, NULL, summary_parse_location},
+	{"totals", "fullest tile", VIEW_MEMORY, NULL, summary_parse_location},
+	{"totals", "code", VIEW_OPERATIONS, NULL, summary_parse_location},
+	{"totals", "model", VIEW_OPERATIONS, NULL, summary_parse_location},
+	{"bubbles", NULL, VIEW_TIMELINE, "bubble_sums", summary_parse_location},
+	{"stages", NULL, VIEW_TIMELINE, "stage_sums", summary_parse_location},
+	{"time_split", NULL, VIEW_TIMELINE, "time_split", summary_parse_location},
+	{"layers", NULL, VIEW_OPERATIONS, NULL, summary_parse_layer},
+	{"operations", NULL, VIEW_OPERATIONS, NULL, summary_parse_operation},
+	{"memory", NULL, VIEW_MEMORY, NULL, summary_parse_location},
+	{"liveness", NULL, VIEW_LIVENESS, NULL, summary_parse_location},
+	{"metrics", NULL, VIEW_METRICS, NULL, summary_parse_metric},
+	{"health", NULL, VIEW_HEALTH, NULL, summary_parse_rule},
+	{"tensors", NULL, VIEW_TENSORS, NULL, summary_parse_tensor},
 };
 
-static const char *summary_text_of(const struct view_grid *grid, const char *column)
+static const char *summary_cell_text(const struct view_grid *grid, const char *column)
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
 
 	return cell && cell->type == PROF_TEXT && cell->text ? cell->text : "";
 }
 
-/* Of the row under the cursor; NULL: it leads nowhere. */
-static const struct view_section *summary_section_of(const struct view_grid *grid)
+/* The section of the row under the cursor; NULL: the row has no link. */
+static const struct view_section *summary_current_section(const struct view_grid *grid)
 {
-	const char *section = summary_text_of(grid, "section"), *key = summary_text_of(grid, "key");
+	const char *section = summary_cell_text(grid, "section"),
+		   *key = summary_cell_text(grid, "key");
 
 	for (size_t i = 0; i < ARRAY_LEN(view_sections); i++)
 		if (strcmp(view_sections[i].section, section) == 0 &&
@@ -161,29 +162,29 @@ static const struct view_section *summary_section_of(const struct view_grid *gri
 
 bool view__compare_place(const struct view_summary *screen, struct view_place *out)
 {
-	const struct view_section *section = summary_section_of(&screen->grid);
+	const struct view_section *section = summary_current_section(&screen->grid);
 
 	if (!section)
 		return false;
-	section->take(out, summary_text_of(&screen->grid, "key"));
+	section->parse_key(out, summary_cell_text(&screen->grid, "key"));
 	view_place_text(out->view, section->view);
 	return true;
 }
 
 enum view_screen view__compare_leads(const struct view_summary *screen)
 {
-	const struct view_section *section = summary_section_of(&screen->grid);
+	const struct view_section *section = summary_current_section(&screen->grid);
 
 	return section ? section->leads : VIEW_SCREENS;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define ROWS_READ INT64_C(2000000) /* of both runs: 2 to 4 s */
+#define ROWS_READ INT64_C(2000000) /* of both runs; takes 2 to 4 s */
 #define CELL_SIZE 128
 
-#define WHOLE_ROWS 3  /* of the cursor's row, with the line above it */
-#define WHOLE_FROM 16 /* rows of body: the table alone below */
+#define WHOLE_ROWS 3  /* for the cursor's row, with the line above it */
+#define WHOLE_FROM 16 /* least rows of the body for that */
 
 static const char summary_quick_sections[] =
 	"settings,totals,bubbles,stages,time_split,layers,operations,"
@@ -224,7 +225,7 @@ static const struct report_column summary_columns[COLUMNS] = {
 	[COLUMN_MEASURED] = {"measured", REPORT_BOOL},
 };
 
-/* Texts and numbers are in the same columns: those have room for "-15,050,624", names are cut. */
+/* Texts and numbers share columns, which fit "-15,050,624"; names are cut. */
 static const struct view_grid_column summary_shown[] = {
 	{"section", NULL, 0, 6, 5, false},
 	{"what", NULL, 0, 24, 9, false},
@@ -254,7 +255,7 @@ static const char *summary_value_text(const struct report_diff_value *value,
 	return report_cell_text(&cell, quantity, out, CELL_SIZE);
 }
 
-/* The difference with its sign: what went up says so without colour. NULL: texts have none. */
+/* The difference with its sign, so that its direction shows without colour. NULL for texts. */
 static const char *summary_diff_text(const struct report_diff_row *row, char out[CELL_SIZE])
 {
 	const double amount = report_diff_amount(row);
@@ -271,7 +272,7 @@ static const char *summary_diff_text(const struct report_diff_row *row, char out
 	return out;
 }
 
-/* "mean_ns" for people: values say their unit themselves. */
+/* "mean_ns" becomes "mean": values include their unit. */
 static void summary_row_name(const char *name, char out[CELL_SIZE])
 {
 	size_t length;
@@ -284,7 +285,8 @@ static void summary_row_name(const char *name, char out[CELL_SIZE])
 		*at = ' ';
 }
 
-/* Key and name in one, of a setting the key alone; where there is one replica only, without it. */
+/* Key and name in one text; of a setting only the key; without " replica 0" if it is the only
+ * one. */
 static const char *summary_row_what(const struct report_diff_row *row, bool replicas, char *out,
 				    size_t size)
 {
@@ -310,7 +312,7 @@ static bool summary_has_replicas(const struct report_diff *diff)
 	return false;
 }
 
-static enum status summary_row_fill(struct report_table *table, int64_t at,
+static enum status summary_fill_row(struct report_table *table, int64_t at,
 				    const struct report_diff_row *row, bool replicas,
 				    struct err *err)
 {
@@ -339,7 +341,7 @@ static enum status summary_row_fill(struct report_table *table, int64_t at,
 	return status;
 }
 
-/* ---- their order ----------------------------------------------------------------------------- */
+/* ---- order of rows --------------------------------------------------------------------------- */
 
 struct view_ranked {
 	const struct report_diff_row *row;
@@ -349,9 +351,9 @@ struct view_ranked {
 };
 
 /*
- * Settings that are the same say least, and what a merge has noted is no setting: they come last.
+ * Rank of the least informative rows, which come last: equal settings, then notes of a merge.
  */
-static int summary_row_is_last(const struct report_diff_row *row)
+static int summary_last_rank(const struct report_diff_row *row)
 {
 	if (strcmp(row->section, "settings") != 0)
 		return 0;
@@ -360,8 +362,8 @@ static int summary_row_is_last(const struct report_diff_row *row)
 	return report_diff_same(row);
 }
 
-/* In each section what has changed most comes first, and times of the host, which are never the
- * same twice, after what is simulated. */
+/* In each section the largest change comes first; simulated values come before host times, which
+ * differ in every run. */
 static int summary_by_rank(const void *a, const void *b)
 {
 	const struct view_ranked *one = a, *two = b;
@@ -372,8 +374,8 @@ static int summary_by_rank(const void *a, const void *b)
 	return order != 0 ? order : SORTED_BY(one, two, at);
 }
 
-/* The rows that are shown, in their order; with @differ by their change. Returns how many. */
-static size_t summary_rows_rank(struct view_ranked *out, const struct report_diff *diff,
+/* List the shown rows in order; with @differ, only changed ones, by change. Return their number. */
+static size_t summary_rank_rows(struct view_ranked *out, const struct report_diff *diff,
 				bool differ)
 {
 	int section = 0;
@@ -387,7 +389,7 @@ static size_t summary_rows_rank(struct view_ranked *out, const struct report_dif
 		if (differ && report_diff_same(row))
 			continue;
 		out[count] = (struct view_ranked){
-			.row = row, .last = summary_row_is_last(row), .section = section, .at = i};
+			.row = row, .last = summary_last_rank(row), .section = section, .at = i};
 		if (differ) {
 			out[count].measured = row->measured;
 			out[count].change = isnan(fraction) ? (double)INFINITY : fraction;
@@ -398,7 +400,7 @@ static size_t summary_rows_rank(struct view_ranked *out, const struct report_dif
 	return count;
 }
 
-static enum status summary_rows_fill(struct report_table *out, const struct report_diff *diff,
+static enum status summary_fill_rows(struct report_table *out, const struct report_diff *diff,
 				     bool differ, struct err *err)
 {
 	const bool replicas = summary_has_replicas(diff);
@@ -407,19 +409,19 @@ static enum status summary_rows_fill(struct report_table *out, const struct repo
 	size_t count = 0;
 
 	if (status == ST_OK) {
-		count = summary_rows_rank(ranked, diff, differ);
+		count = summary_rank_rows(ranked, diff, differ);
 		status = view_table_new(out, "compare", summary_columns, COLUMNS, (int64_t)count,
 					err);
 	}
 	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = summary_row_fill(out, (int64_t)i, ranked[i].row, replicas, err);
+		status = summary_fill_row(out, (int64_t)i, ranked[i].row, replicas, err);
 	mem_free(ranked);
 	return status;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static int64_t summary_rows_of(struct prof_db *db)
+static int64_t summary_count_rows(struct prof_db *db)
 {
 	static const char sql[] = "SELECT ifnull((SELECT max(row_id) FROM tensor_stat_rows), 0) + "
 				  "ifnull((SELECT max(row_id) FROM metric_rows), 0)";
@@ -441,7 +443,7 @@ static enum status summary_compare_read(struct view_summary *screen, struct view
 	struct report_diff fresh = {0};
 	enum status status;
 
-	screen->all_compared = summary_rows_of(source) + summary_rows_of(target) <= ROWS_READ;
+	screen->all_compared = summary_count_rows(source) + summary_count_rows(target) <= ROWS_READ;
 	status = report_diff_get(
 		&fresh, source, target,
 		screen->all_compared ? summary_all_sections : summary_quick_sections, err);
@@ -460,7 +462,7 @@ int view__compare_height(const struct view_summary *screen, int height)
 	return height > VIEW_COMPARE_HEAD ? height - VIEW_COMPARE_HEAD : height;
 }
 
-/* Where cells are cut, the cursor's row is whole at the foot. */
+/* If cells are cut, reserve rows at the bottom for the complete cursor's row. */
 static void summary_compare_layout(struct view_summary *screen, const struct view_context *context)
 {
 	const int width = context->body.width, height = context->body.height;
@@ -482,7 +484,7 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 	if (news)
 		status = summary_compare_read(screen, context, err);
 	if (news && status == ST_OK)
-		status = summary_rows_fill(&table, &screen->diff, context->differ, err);
+		status = summary_fill_rows(&table, &screen->diff, context->differ, err);
 	if (news && status == ST_OK)
 		status = view_grid_set(&screen->grid, context, &table, summary_shown,
 				       ARRAY_LEN(summary_shown), "section,what", err);
@@ -501,7 +503,7 @@ void view__compare_fini(struct view_summary *screen)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* ", step 4", or nothing where it is not known. */
+/* Draw ", step 4", or nothing if the value is unknown. */
 static int summary_draw_number(struct view_pane *pane, int x, int y, const char *name,
 			       int64_t value)
 {
@@ -509,7 +511,8 @@ static int summary_draw_number(struct view_pane *pane, int x, int y, const char 
 				 : view_textf(pane, x, y, VIEW_WARN, ", %s %" PRId64, name, value);
 }
 
-static void summary_draw_parting(const struct report_diff_part *part, struct view_pane *pane, int y)
+static void summary_draw_divergence(const struct report_diff_part *part, struct view_pane *pane,
+				    int y)
 {
 	char source[FMT_SIZE], target[FMT_SIZE];
 	int x = 1;
@@ -522,14 +525,15 @@ static void summary_draw_parting(const struct report_diff_part *part, struct vie
 		   fmt_real(source, part->source), fmt_real(target, part->target));
 }
 
-/* Where the numbers of the two part first, or why that is not known. */
-static void summary_draw_part(const struct view_summary *screen, struct view_pane *pane, int y)
+/* Draw where the numbers of the two runs diverge first, or why that is unknown. */
+static void summary_draw_first_difference(const struct view_summary *screen, struct view_pane *pane,
+					  int y)
 {
 	if (!screen->all_compared)
 		view_text(pane, 1, y, VIEW_DIM,
 			  "tensors by step are too many to be read at once: ipu-report diff does");
 	else if (screen->diff.part.known)
-		summary_draw_parting(&screen->diff.part, pane, y);
+		summary_draw_divergence(&screen->diff.part, pane, y);
 	else if (screen->diff.compared > 0)
 		view_textf(pane, 1, y, VIEW_GOOD,
 			   "%" PRId64 " rows of tensors and metrics: no number differs",
@@ -550,7 +554,7 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 		x += view_text(pane, 1 + x, 0, VIEW_DIM, "  Target ");
 		view_text(pane, 1 + x, 0, VIEW_BOLD, context->target->name);
 		view_text(pane, 1, 1, VIEW_BOLD, report_diff_glance(&screen->diff, glance));
-		summary_draw_part(screen, pane, 2);
+		summary_draw_first_difference(screen, pane, 2);
 		rect.y += VIEW_COMPARE_HEAD;
 		rect.height -= VIEW_COMPARE_HEAD;
 	}

@@ -1,11 +1,11 @@
 /*
- * The run at a glance: how it went, how fast, whether it is sound, what is worst, and the screen
- * that shows each.
+ * The run at a glance: state, loss, speed, health, bubble, memory, the worst insight; each line
+ * links to the screen that shows more.
  *
- * What is looked for (insights, the trend of the loss) is so once when the run is over, and now and
- * then while it records: it costs some ten milliseconds.
+ * Insights and the loss trend cost some ten milliseconds, so they are read once after the run is
+ * over, and only occasionally while it records.
  *
- * Threading: the session's worker. Ownership: texts are the blocks' arena's, or literals.
+ * Threading: the session's worker. Ownership: texts belong to the blocks' arena or are literals.
  */
 #include "viewer/summary/view_summary_internal.h"
 
@@ -24,25 +24,25 @@
 #include "viewer/insights/view_insights_internal.h"
 
 #define SUMMARY_GLANCE_NAME_WIDTH 9
-#define NOTE_FROM                 60 /* columns of a line with the screen's name */
+#define NOTE_FROM                 60 /* least columns of a line with the screen's name */
 #define NOTE_COLUMNS              14 /* of that name */
 #define LINE_MOST                 98 /* longer ones are hard to read */
-#define LOOK_NS                   (10 * UINT64_C(1000000000)) /* from one look at a recording run to the next */
+#define CHECK_NS                  (10 * UINT64_C(1000000000)) /* between two checks while recording */
 
-/* What training took, on both clocks, and how much of it there is to do. */
+/* Cost of training on both clocks, its steps done, and its planned steps. */
 static const char summary_speed_sql[] =
 	"SELECT sum(steps), sum(total_ns), sum(total_cycles), "
 	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epochs') * "
 	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'steps_per_epoch'), "
 	"min(first_start_ns), max(last_end_ns) FROM execution_sums WHERE mode = 'train'";
 
-/* Of the fullest tile. */
+/* The fullest tile, and the totals over all tiles. */
 static const char summary_memory_sql[] =
 	"SELECT max(used), ipu, tile, sum(bytes), sum(capacity), count(*) FROM (SELECT 1.0 * "
 	"sum(bytes) / max(capacity) AS used, ipu, tile, sum(bytes) AS bytes, max(capacity) AS "
 	"capacity FROM tile_memory GROUP BY ipu, tile)";
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status summary_check_insights(struct view_glance *glance, struct prof_db *db,
 					  struct err *err)
@@ -64,7 +64,7 @@ static enum status summary_check_insights(struct view_glance *glance, struct pro
 		str_copy(glance->worst, sizeof(glance->worst), insight->sentence);
 		glance->worst_severity = insight->severity;
 		view__insight_place(insight, &glance->worst_place);
-		/* Rows lead to SQL; this one is to lead to the insight. */
+		/* Without these fields Enter opens the insight instead of its rows in SQL. */
 		glance->worst_place.view[0] = glance->worst_place.sql[0] = '\0';
 	}
 	report_insights_free(&found);
@@ -138,11 +138,13 @@ enum status view__summary_check(struct view_summary *screen, struct view_context
 	const uint64_t now_ns = clock_ns();
 	enum status status = summary_check_speed(glance, context->source->db, err);
 
-	if (status != ST_OK || (glance->looked && glance->state == state &&
-				(state != VIEW_RECORDING || now_ns - glance->looked_ns < LOOK_NS)))
+	if (status != ST_OK ||
+	    (glance->checked && glance->state == state &&
+	     (state != VIEW_RECORDING || now_ns - glance->checked_ns < CHECK_NS)))
 		return status;
 	glance->state = state;
-	/* Of a large file that is not in memory it would keep the first picture waiting. */
+	/* For a large file, postpone the checks, so that the first picture need not wait for
+	 * them. */
 	if (!glance->begun && !context->whole &&
 	    screen->summary.database_bytes > screen->large_bytes) {
 		glance->begun = context->more = true;
@@ -159,8 +161,8 @@ enum status view__summary_check(struct view_summary *screen, struct view_context
 		status = view__summary_machine(screen, context->source->db, err);
 	if (status != ST_OK)
 		return status;
-	glance->looked = true;
-	glance->looked_ns = now_ns;
+	glance->checked = true;
+	glance->checked_ns = now_ns;
 	return ST_OK;
 }
 
@@ -174,10 +176,10 @@ int64_t view__summary_left_ns(const struct view_glance *glance)
 
 /* ---- the block ------------------------------------------------------------------------------- */
 
-/* A line, or several where the text is long; @more: the screen that shows more, VIEW_SCREENS: none
- * does. Returns the place there that Enter goes to, of which nothing is known yet, or NULL. */
+/* Add a line, wrapped if the text is long. @more: the screen that shows more; VIEW_SCREENS: none.
+ * Return its link's cleared place, or NULL. */
 static struct view_place *__attribute__((format(printf, 5, 6)))
-summary_glance_say(struct view_summary *screen, const char *name, enum view_style style,
+summary_add_glance(struct view_summary *screen, const char *name, enum view_style style,
 		   enum view_screen more, const char *format, ...)
 {
 	struct view_blocks *blocks = &screen->blocks;
@@ -213,7 +215,7 @@ static void summary_glance_run(struct view_summary *screen)
 
 	if (screen->now.live || summary->steps <= 0)
 		return;
-	summary_glance_say(
+	summary_add_glance(
 		screen, "run",
 		state == VIEW_COMPLETE ? VIEW_GOOD
 		: state == VIEW_KILLED ? VIEW_BAD
@@ -236,7 +238,7 @@ static void summary_glance_loss(struct view_summary *screen)
 	const double first = screen->glance.trend.first;
 	const struct report_summary *summary = &screen->summary;
 	const enum view_trend_way way = screen->glance.trend.way;
-	/* What falls at the end may have exploded before. */
+	/* A loss that falls at the end may have exploded before. */
 	const bool risen = way != VIEW_TREND_UNKNOWN && screen->glance.trend.risen;
 	char loss[FMT_SIZE], accuracy[FMT_SIZE], from[FMT_SIZE], since[FMT_SIZE + 32] = "";
 	struct view_place *place;
@@ -245,7 +247,7 @@ static void summary_glance_loss(struct view_summary *screen)
 		return;
 	if (risen)
 		snprintf(since, sizeof(since), ", risen from %s at first", fmt_real(from, first));
-	place = summary_glance_say(
+	place = summary_add_glance(
 		screen, "loss", summary->loss_nan || risen ? VIEW_BAD : ways[way].style,
 		VIEW_METRICS, "%s%s%s%s", summary->loss_nan ? "nan" : fmt_real(loss, summary->loss),
 		risen ? since : ways[way].text, isnan(summary->accuracy) ? "" : "; accuracy ",
@@ -256,8 +258,8 @@ static void summary_glance_loss(struct view_summary *screen)
 	view_place_text(place->mode, "train");
 }
 
-/* Three digits: "64.2 k". */
-static const char *summary_rate(char out[FMT_SIZE], double rate)
+/* Format with three digits: "64.2 k". */
+static const char *summary_rate_text(char out[FMT_SIZE], double rate)
 {
 	if (rate >= 1e6)
 		snprintf(out, FMT_SIZE, "%.3g M", rate / 1e6);
@@ -281,30 +283,31 @@ static void summary_glance_speed(struct view_summary *screen)
 	    summary->ranks > 1)
 		return;
 	simulated = glance->cycles > 0 && screen->machine.clock_hz > 0;
-	summary_rate(host, samples * 1e9 / (double)glance->host_ns);
-	summary_rate(device,
-		     simulated ? samples * screen->machine.clock_hz / (double)glance->cycles : 0);
-	summary_glance_say(screen, "speed", VIEW_BOLD, VIEW_TIMELINE,
+	summary_rate_text(host, samples * 1e9 / (double)glance->host_ns);
+	summary_rate_text(device,
+			  simulated ? samples * screen->machine.clock_hz / (double)glance->cycles
+				    : 0);
+	summary_add_glance(screen, "speed", VIEW_BOLD, VIEW_TIMELINE,
 			   "%s samples/s on the host%s%s%s", host, simulated ? ", " : "",
 			   simulated ? device : "", simulated ? " on simulated IPUs" : "");
 	fmt_ns(host, glance->host_ns / glance->steps);
 	if (simulated)
 		fmt_ns(device, (int64_t)((double)glance->cycles * 1e9 / screen->machine.clock_hz /
 					 (double)glance->steps));
-	summary_glance_say(screen, "step", VIEW_BOLD, VIEW_SCREENS, "%s on the host%s%s%s", host,
+	summary_add_glance(screen, "step", VIEW_BOLD, VIEW_SCREENS, "%s on the host%s%s%s", host,
 			   simulated ? ", " : "", simulated ? device : "",
 			   simulated ? " on simulated IPUs" : "");
 }
 
-/* The peak is of all IPUs that are attached, of the numbers that the products have. Leads nowhere:
- * the bubble and the slowest stage, below, stay as many keys away. */
+/* The peak covers all attached IPUs and the number format of the products. No link: this keeps the
+ * bubble and the slowest stage below at the same number of key presses. */
 static void summary_glance_arithmetic(struct view_summary *screen)
 {
 	const struct report_arithmetic *arithmetic = &screen->summary.arithmetic;
 	char done[FMT_SIZE], peak[FMT_SIZE], share[FMT_SIZE];
 
 	if (arithmetic->flops_s > 0 && arithmetic->peak_flops_s > 0)
-		summary_glance_say(
+		summary_add_glance(
 			screen, "training", VIEW_NORMAL, VIEW_SCREENS,
 			"%s simulated, %s of the peak %s", fmt_flops(done, arithmetic->flops_s),
 			fmt_percent(share, arithmetic->flops_s / arithmetic->peak_flops_s),
@@ -318,24 +321,24 @@ static void summary_glance_health(struct view_summary *screen)
 	char hits[FMT_SIZE];
 
 	if (summary->bad.known)
-		place = summary_glance_say(screen, "health", VIEW_BAD, VIEW_HEALTH,
+		place = summary_add_glance(screen, "health", VIEW_BAD, VIEW_HEALTH,
 					   "NaN or Inf, first in %s",
 					   summary->bad.key ? summary->bad.key : "?");
 	else if (summary->broken_count > 0)
-		place = summary_glance_say(screen, "health", VIEW_WARN, VIEW_HEALTH,
+		place = summary_add_glance(screen, "health", VIEW_WARN, VIEW_HEALTH,
 					   "%d rule%s broken, %s hit%s in all",
 					   summary->broken_count,
 					   summary->broken_count == 1 ? "" : "s",
 					   fmt_count(hits, summary->health_hits),
 					   summary->health_hits == 1 ? "" : "s");
 	else if (summary->rules > 0)
-		summary_glance_say(screen, "health", VIEW_GOOD, VIEW_HEALTH,
+		summary_add_glance(screen, "health", VIEW_GOOD, VIEW_HEALTH,
 				   "sound: no rule broken, no NaN, no Inf");
 	if (place && summary->broken_count > 0)
 		view_place_text(place->rule, summary->broken[0].rule);
 }
 
-/* The greatest of the four causes. */
+/* The greatest of the four causes of idleness. */
 static const char *summary_main_cause(const struct report_bubble_mean *bubble)
 {
 	const struct {
@@ -362,12 +365,12 @@ static void summary_glance_bubble(struct view_summary *screen)
 
 	if (!bubble->known || isnan(bubble->idle_fraction))
 		return;
-	place = summary_glance_say(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
+	place = summary_add_glance(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
 				   "%s (theory %s) on %s, mostly %s",
 				   fmt_percent(idle, bubble->idle_fraction),
 				   fmt_percent(theory, bubble->theory_idle_fraction),
 				   clock ? "IPUs" : "workers", summary_main_cause(bubble));
-	/* To the run of the pipeline that stood idle most. */
+	/* Link to the pipeline run that was idle most. */
 	if (place) {
 		view_place_text(place->view, "bubble_sums");
 		view_place_text(place->clock, clock ? "device" : "host");
@@ -387,7 +390,7 @@ static void summary_glance_slowest(struct view_summary *screen)
 	if (!stage || stage->count <= 0)
 		return;
 	work = sat_add(stage->forward_ns[clock], stage->backward_ns[clock]);
-	place = summary_glance_say(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
+	place = summary_add_glance(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
 				   "stage %lld on IPU %lld, %s a micro-batch",
 				   (long long)stage->stage, (long long)stage->ipu,
 				   fmt_ns(each, work / stage->count));
@@ -404,7 +407,7 @@ static void summary_glance_memory(struct view_summary *screen)
 
 	if (isnan(screen->glance.memory))
 		return;
-	place = summary_glance_say(screen, "memory",
+	place = summary_add_glance(screen, "memory",
 				   screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL, VIEW_MEMORY,
 				   "the fullest tile uses %s of what it has",
 				   fmt_percent(text, screen->glance.memory));
@@ -421,16 +424,16 @@ static void summary_glance_advice(struct view_summary *screen)
 	const bool problem = glance->worst_severity == REPORT_INSIGHT_PROBLEM;
 	struct view_place *place;
 
-	if (!glance->looked) {
-		summary_glance_say(screen, "advice", VIEW_DIM, VIEW_INSIGHTS, "a moment ...");
+	if (!glance->checked) {
+		summary_add_glance(screen, "advice", VIEW_DIM, VIEW_INSIGHTS, "a moment ...");
 		return;
 	}
 	if (!glance->worst[0]) {
-		summary_glance_say(screen, "advice", VIEW_GOOD, VIEW_INSIGHTS,
+		summary_add_glance(screen, "advice", VIEW_GOOD, VIEW_INSIGHTS,
 				   "nothing was found that is worth a change");
 		return;
 	}
-	place = summary_glance_say(screen, problem ? "problem" : "advice",
+	place = summary_add_glance(screen, problem ? "problem" : "advice",
 				   problem ? VIEW_BAD : VIEW_WARN, VIEW_INSIGHTS, "%s",
 				   glance->worst);
 	if (place)

@@ -1,5 +1,5 @@
 /*
- * The state of the screen Summary, shared by the files that load and fill it.
+ * State of the Summary screen, shared by the files that load and fill it.
  */
 #ifndef VIEW_SUMMARY_INTERNAL_H
 #define VIEW_SUMMARY_INTERNAL_H
@@ -15,16 +15,16 @@
 #include "viewer/metrics/view_metrics_read.h"
 
 #define VIEW_SUMMARY_LINKS 64
-#define VIEW_LATEST        6 /* tensors whose last statistics are shown */
+#define VIEW_LATEST        6 /* tensors whose latest statistics are shown */
 #define VIEW_LATEST_NAME   96
 #define VIEW_WORST_SIZE    512
 
-/* A run that is recording: how far it is. */
+/* Progress of a recording run. */
 struct view_now {
 	bool live;
-	bool told; /* by its announcement */
+	bool announced; /* progress comes from the run's announcement */
 	struct report_progress progress;
-	int64_t runs; /* the last pipeline runs that the bubble below is of */
+	int64_t runs; /* number of latest pipeline runs behind the bubble below */
 	const char *clock;
 	double idle_fraction, theory_idle_fraction;
 	struct view_latest {
@@ -34,35 +34,35 @@ struct view_now {
 		double mean, std;
 	} latest[VIEW_LATEST];
 	int latest_count;
-	double loss; /* the last that is known; NaN: none */
+	double loss; /* the latest one; NaN: none */
 	int64_t loss_step, loss_epoch;
-	int64_t device_cycles; /* at the end of the last execution; not positive: no device */
+	int64_t device_cycles; /* at the end of the last execution; <= 0: no device */
 };
 
-/* What is said of the run at a glance, and of insights what they find. */
+/* The run at a glance, with the main result of the insights. */
 struct view_glance {
-	bool begun; /* a picture without what is looked for has been there, where that takes long */
-	bool looked; /* for insights and the trend */
+	bool begun;   /* of a large file, a first picture without the checks has been shown */
+	bool checked; /* insights, trend, memory and machine have been read */
 	enum view_state state;
-	uint64_t looked_ns;
+	uint64_t checked_ns;
 	int problems, advice;
-	char worst[VIEW_WORST_SIZE]; /* the first problem or advice; "": there is none */
+	char worst[VIEW_WORST_SIZE]; /* the first problem or advice; "": none */
 	enum report_insight_severity worst_severity;
 	struct view_place worst_place;
-	double memory; /* of the fullest tile, as a share of what it has; NaN: unknown */
+	double memory; /* used share of the fullest tile; NaN: unknown */
 	int64_t memory_ipu, memory_tile;
-	int64_t memory_bytes, memory_capacity, memory_tiles; /* of all; not positive: unknown */
+	int64_t memory_bytes, memory_capacity, memory_tiles; /* of all tiles; <= 0: unknown */
 	struct view_trend trend;
-	/* Of training: what is done, what it took, and steps in all (not positive: unknown). */
+	/* Training: steps done, their cost, and the planned steps (<= 0: unknown). */
 	int64_t steps, host_ns, cycles, steps_of, trained_ns;
 };
 
-/* The simulated machine and the program that was compiled for it; not positive: unknown. */
+/* The simulated machine and its compiled program; values <= 0: unknown. */
 struct view_machine {
-	int64_t tiles, tile_bytes; /* of an IPU, of a tile */
+	int64_t tiles, tile_bytes; /* per IPU, per tile */
 	int64_t programs, operations, compute_sets, vertices, variables;
 	double clock_hz;
-	bool traced; /* steps of the device are recorded, tile by tile */
+	bool traced; /* the device's steps are recorded by tile */
 };
 
 struct view_summary {
@@ -72,21 +72,21 @@ struct view_summary {
 	struct view_glance glance;
 	struct view_machine machine;
 	struct report_table run; /* settings of the run file: key, value */
-	int width;               /* that the lines are for */
+	int width;               /* for which the lines are wrapped */
 	bool started;            /* has been loaded */
-	int64_t large_bytes;     /* of a database: the first picture does not wait for the glance */
+	int64_t large_bytes;     /* databases above this size show a first picture without checks */
 	struct view_place links[VIEW_SUMMARY_LINKS];
-	int leads[VIEW_SUMMARY_LINKS]; /* enum view_screen; VIEW_SCREENS: to any of them */
+	int leads[VIEW_SUMMARY_LINKS]; /* enum view_screen; VIEW_SCREENS: the user chooses */
 	int link_count;
 
-	/* Beside another report. */
+	/* Comparison with another report. */
 	struct report_diff diff;
 	struct view_grid grid;
-	bool all_compared; /* tensors by step, too */
-	int whole_rows;    /* below the table: what it cuts of the cursor's row */
+	bool all_compared; /* including tensors by step */
+	int whole_rows;    /* rows below the table for the cut cells of the cursor's row */
 };
 
-/* Two reports. */
+/* Comparison of two reports. */
 #define VIEW_COMPARE_HEAD 3 /* rows above the table */
 
 /* view_summary.c */
@@ -94,12 +94,12 @@ void view__summary_live(struct view_summary *screen);
 
 /* view_summary_blocks.c */
 void view__summary_fill(struct view_summary *screen, const struct view_source *source);
-/* The line added last leads to this place, on the screen @leads (VIEW_SCREENS: one of those that
- * know it); NULL: there are enough. */
+/* Link the line added last to a place, which the caller fills in, on the screen @leads
+ * (VIEW_SCREENS: one of those that know the place). Return NULL if there are too many links. */
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads);
-/* The stage with most time on a clock; -1: there is no other to be slower than. */
+/* The stage with the most time on a clock; -1 with fewer than two stages. */
 int64_t view__summary_slowest(const struct report_summary *summary, int clock);
-/* Read what the run was made of, and its blocks. */
+/* Read the facts of the machine, the program and the run file. */
 enum status view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err);
 
 /* view_summary_compare.c */
@@ -108,19 +108,19 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 void view__compare_fini(struct view_summary *screen);
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane);
-/* Of the table in a body of @height. */
+/* Height of the table in a body of @height. */
 int view__compare_height(const struct view_summary *screen, int height);
-/* What the row under the cursor is about (@out is clear), and the screen
- * that shows it; false and VIEW_SCREENS: it leads nowhere. */
+/* Write the place of the row under the cursor to @out (cleared by the caller), or return the screen
+ * that shows it. false and VIEW_SCREENS: the row has no link. */
 bool view__compare_place(const struct view_summary *screen, struct view_place *out);
 enum view_screen view__compare_leads(const struct view_summary *screen);
 
 /* view_summary_glance.c */
-/* Find out what is worth saying, and its block. */
+/* Read what the glance shows. Repeated only occasionally while the run records. */
 enum status view__summary_check(struct view_summary *screen, struct view_context *context,
 				struct err *err);
 void view__summary_glance(struct view_summary *screen);
-/* Until training ends, at its pace so far; -1: unknown. */
+/* Time until training ends, at its pace so far; -1: unknown. */
 int64_t view__summary_left_ns(const struct view_glance *glance);
 
 #endif /* VIEW_SUMMARY_INTERNAL_H */
