@@ -73,7 +73,7 @@ bool prof_index_build(sqlite3 *db, int64_t budget_ms, int (*stop)(void *user), v
 
 		if (rows < LEAST_ROWS)
 			continue;
-		if (rows * NS_PER_ROW > left ||
+		if (rows > left / NS_PER_ROW ||
 		    sqlite3_exec(db, indexes[i].create, NULL, NULL, NULL) != SQLITE_OK)
 			all = false;
 	}

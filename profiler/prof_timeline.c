@@ -15,6 +15,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "common/sorted.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_timeline_internal.h"
@@ -601,7 +602,8 @@ static enum status find_covering(struct prof_db *db, int64_t track_id, int64_t t
 		if (status != ST_OK || !found)
 			break;
 		if (row.bar.depth <= depth &&
-		    (time_ns - row.bar.start_ns < row.bar.dur_ns || time_ns == row.bar.start_ns)) {
+		    (sat_sub(time_ns, row.bar.start_ns) < row.bar.dur_ns ||
+		     time_ns == row.bar.start_ns)) {
 			*out = span_id;
 			break;
 		}
@@ -637,6 +639,9 @@ struct search {
 };
 
 /* Find the call sites whose names contain @text; *@any is false if there are none. */
+/* Writers number sites from 0 on; a greater id is a damaged file's. */
+#define MOST_SITES (1 << 24)
+
 static enum status match_sites(struct prof_db *db, const char *text, struct search *search,
 			       bool *any, struct err *err)
 {
@@ -645,11 +650,13 @@ static enum status match_sites(struct prof_db *db, const char *text, struct sear
 	enum status status = prof_query_open(
 		&query, db,
 		"SELECT s.site_id FROM sites s JOIN strings n ON n.string_id = s.name_id "
-		"WHERE instr(lower(n.value), lower(:text)) > 0 ORDER BY s.site_id",
+		"WHERE instr(lower(n.value), lower(:text)) > 0 "
+		"AND s.site_id BETWEEN 0 AND :most ORDER BY s.site_id",
 		err);
 
 	*any = false;
 	prof_query_text(query, ":text", text);
+	prof_query_int(query, ":most", MOST_SITES);
 	while (prof_query_next(query, &status, err)) {
 		const size_t id = (size_t)prof_column_int(query, 0);
 

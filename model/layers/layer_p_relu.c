@@ -25,7 +25,7 @@ static int shared_axes(const struct model_layer *layer, const struct json_at *co
 			return 0;
 		seen |= 1u << axis;
 	}
-	if (seen != (2u << count) - 2u)
+	if (count > layer->input.ndim || seen != (2u << count) - 2u)
 		model_config_unsupported(
 			&here, err,
 			"not supported: shared axes must be the first ones, as [1] "

@@ -10,6 +10,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "ipu/plan/ipu_composite.h"
 #include "model/plan/plan_operation.h"
@@ -238,8 +239,9 @@ static enum status set_fields(struct kind_request *request, struct err *err)
 				return err_set(err, ST_INVALID, "--field: too large");
 			conv->out[i] = conv->in[i] * conv->stride[i];
 			if (request->geometry.valid)
-				conv->out[i] += (conv->kernel[i] - 1) * conv->dilation[i] + 1 -
-						conv->stride[i];
+				conv->out[i] += max((conv->kernel[i] - 1) * conv->dilation[i] + 1 -
+							    conv->stride[i],
+						    (int64_t)0);
 		} else if (window) {
 			status = plan_set_field(&request->geometry, i, err);
 		} else {

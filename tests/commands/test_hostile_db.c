@@ -194,6 +194,8 @@ static void test_absurd_rows_are_survived(void **state)
 		"UPDATE OR REPLACE span_levels SET bucket = 9223372036854775807 - bucket, busy_ns "
 		"= -1",
 		"UPDATE span_levels SET depth = depth + 1000000",
+		"UPDATE sites SET site_id = -1 - site_id",
+		"UPDATE sites SET site_id = 9223372036854775807 - site_id",
 		"UPDATE track_rows SET name = cast(x'ff1b5b324aff' AS TEXT)",
 		"UPDATE strings SET value = cast(x'1b5d30073b07c3' AS TEXT)",
 		"UPDATE tensor_stat_rows SET mean = 9e999, std = -9e999, n = -1",

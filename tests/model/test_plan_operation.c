@@ -216,14 +216,19 @@ static void test_kinds_do_what_their_shapes_say(void **state)
 		 "--json",
 		 2.0 * 10 * 32},
 	};
+	cJSON *json;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		cJSON *json = plan_json(cases[i].words);
-
+		json = plan_json(cases[i].words);
 		assert_close(plan_number(json, "flops"), cases[i].flops, 0.5);
 		cJSON_Delete(json);
 	}
+	/* A kernel smaller than its stride: the larger image is field times stride, as in Keras. */
+	json = plan_json("op conv2dtranspose --in-channels 8 --out-channels 16 --field 8 --kernel "
+			 "1 --stride 4 --padding valid --json");
+	assert_close(plan_number(json, "result_bytes"), 32 * 32 * 16 * 4, 0.5);
+	cJSON_Delete(json);
 }
 
 static void test_kinds_as_csv(void **state)

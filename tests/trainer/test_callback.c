@@ -161,6 +161,7 @@ static void test_early_stopping_waits_for_its_patience(void **state)
 	assert_int_equal(
 		stopped_at(STOP("'monitor': 'loss', 'patience': 3, 'baseline': 3.5"), losses, 8),
 		3);
+	assert_int_equal(stopped_at(STOP("'monitor': 'loss', 'baseline': 3.5"), losses, 8), 2);
 	assert_int_equal(stopped_at(STOP("'monitor': 'loss', 'start_from_epoch': 4"), losses, 8),
 			 6);
 	assert_int_equal(stopped_at(STOP("'monitor': 'loss', 'patience': 2"), bad, 5), 4);
@@ -206,7 +207,8 @@ static void test_the_csv_has_a_line_per_epoch(void **state)
 	size_t length;
 
 	(void)state;
-	unlink(path);
+	/* A file to append to that is still empty gets the heading. */
+	fclose(fopen(path, "w"));
 	for (int run = 0; run < 2; run++) {
 		sample_open(&s, "[{'class_name': 'CSVLogger', 'config': {'filename': "
 				"'test_callback.csv', 'separator': ';', 'append': true}}]");

@@ -401,6 +401,9 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{LAYER("Masking", ", 'mask_value': 'x'"), "config.mask_value", ST_INVALID},
 		{LAYER("PReLU", ", 'shared_axes': [2]"), "must be the first ones", ST_UNSUPPORTED},
 		{LAYER("PReLU", ", 'shared_axes': [3]"), "config.shared_axes[0]", ST_INVALID},
+		{LAYER("PReLU", ", 'shared_axes': [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+				"1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"),
+		 "must be the first ones", ST_UNSUPPORTED},
 		{LAYER("ZeroPadding1D", ", 'padding': [1, 2, 3]"), "config.padding", ST_INVALID},
 	};
 

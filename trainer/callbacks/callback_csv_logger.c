@@ -56,9 +56,11 @@ static enum status csv_begin(struct callback *callback, const struct callback_ho
 {
 	struct csv_logger *csv = callback->state;
 
-	csv->headed = csv->append && fs_exists(csv->path);
 	csv->file = fopen(csv->path, csv->append || host->resumed ? "a" : "w");
-	return csv->file ? ST_OK : csv_fail(csv, err);
+	if (!csv->file || fseek(csv->file, 0, SEEK_END) != 0)
+		return csv_fail(csv, err);
+	csv->headed = csv->append && ftell(csv->file) > 0;
+	return ST_OK;
 }
 
 static void csv_value(FILE *file, double value)

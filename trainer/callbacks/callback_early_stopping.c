@@ -114,7 +114,8 @@ static enum status stopping_epoch(struct callback *callback, const struct callba
 		if (isnan(s->baseline) || stopping_improves(s, *value, s->baseline))
 			s->waited = 0;
 	}
-	if (s->waited < s->patience || !s->waited)
+	/* As in Keras, the first epoch never ends the training. */
+	if (s->waited < s->patience || !s->waited || epoch < 2)
 		return ST_OK;
 	s->stopped_epoch = epoch;
 	host->stop(host->user);
