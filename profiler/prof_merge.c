@@ -17,6 +17,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
@@ -220,7 +221,7 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 static int64_t clock_ahead(struct prof_db *db)
 {
 	const int64_t ahead = meta_int(db, "clock_offset_ns", 0);
-	const int64_t bound = meta_int(db, "clock_bound_ns", 0);
+	const int64_t bound = max(meta_int(db, "clock_bound_ns", 0), INT64_C(0));
 
 	return ahead < -bound || ahead > bound ? ahead : 0;
 }
@@ -241,7 +242,7 @@ static void read_source(struct merge *m, struct merge_file *file, struct prof_me
 	file->recorded = meta_rank(db, "rank", 0);
 	last = meta_rank(db, "last_rank", file->recorded);
 	source->ranks = last < file->recorded ? 1 : (size_t)(last - file->recorded) + 1;
-	file->epoch_ns = meta_int(db, "start_epoch_ns", 0) - clock_ahead(db);
+	file->epoch_ns = sat_sub(meta_int(db, "start_epoch_ns", 0), clock_ahead(db));
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
 	file->path = mem_strdup(prof_db_path(db));
 	source->part = source->ranks > 1 ? 1 : max(meta_int(db, "part", 1), INT64_C(1));

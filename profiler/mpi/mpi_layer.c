@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <ipuscope/mpi.h>
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@
 static struct ips_recording *recording;
 static _Thread_local struct ips_track *thread_track;
 static bool naming; /* all ranks record */
-static int world_rank, made, name_key = MPI_KEYVAL_INVALID;
+static int world_rank, name_key = MPI_KEYVAL_INVALID;
+static atomic_int communicators; /* that this rank has named */
 
 struct ips_recording *ips_mpi_recording(void)
 {
@@ -39,22 +41,30 @@ struct ips_recording *ips_mpi_recording(void)
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
-static int forget_name(MPI_Comm comm, int key, void *name, void *unused)
+static int free_name(MPI_Comm comm, int key, void *name, void *unused)
 {
 	(void)comm, (void)key, (void)unused;
 	free(name);
 	return MPI_SUCCESS;
 }
 
-/* All its ranks give a new communicator one name: that of its first rank, and a number there. */
+static bool is_inter(MPI_Comm comm)
+{
+	int inter = 0;
+
+	return recording && PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter;
+}
+
+/* Name a new communicator by its first rank and a number of that rank, the same on all its ranks.
+ * Collective over @comm. */
 static void name_communicator(MPI_Comm comm)
 {
-	int between = 0, id[2] = {world_rank, 0};
+	int id[2] = {world_rank, 0};
 	char *name;
 
-	if (!naming || comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
+	if (!naming || comm == MPI_COMM_NULL || is_inter(comm))
 		return;
-	id[1] = ++made;
+	id[1] = atomic_fetch_add(&communicators, 1) + 1;
 	name = malloc(LAYER_NAME);
 	if (PMPI_Bcast(id, 2, MPI_INT, 0, comm) != MPI_SUCCESS || !name) {
 		free(name);
@@ -65,7 +75,7 @@ static void name_communicator(MPI_Comm comm)
 		free(name);
 }
 
-/* NULL: MPI_COMM_WORLD, or one that nobody has seen being made. */
+/* Return NULL for MPI_COMM_WORLD, or if the layer did not see @comm being created. */
 static const char *name_of(MPI_Comm comm)
 {
 	char *name = NULL;
@@ -86,13 +96,13 @@ static struct ips_track *track(void)
 	return thread_track;
 }
 
-static void say(const char *what, int64_t value)
+static void add_arg(const char *what, int64_t value)
 {
 	if (value != IPS_NULL)
 		ips_span_arg_int(thread_track, what, value);
 }
 
-/* What a call moves; IPS_NULL: not known, not said. */
+/* The data that a call moves; IPS_NULL: unknown, not recorded. */
 struct moved {
 	MPI_Comm comm;
 	int64_t bytes, size, peer;
@@ -114,14 +124,14 @@ static void begin_moving(struct ips_site *site, struct moved moved)
 	PMPI_Comm_size(moved.comm, &ranks);
 	name = name_of(moved.comm);
 	ips_span_begin(track(), site);
-	say("bytes", moved.bytes);
-	say("ranks", ranks);
-	say("peer", moved.peer < 0 ? IPS_NULL : moved.peer); /* MPI_ANY_SOURCE, MPI_PROC_NULL */
+	add_arg("bytes", moved.bytes);
+	add_arg("ranks", ranks);
+	add_arg("peer", moved.peer < 0 ? IPS_NULL : moved.peer); /* MPI_ANY_SOURCE, MPI_PROC_NULL */
 	if (name)
 		ips_span_arg_text(thread_track, "communicator", name);
-	/* Ranks cannot be told to have met in a communicator that has no name. */
+	/* Without a name, the calls of several ranks cannot be matched as one operation. */
 	if (ranks > 1 && (name || moved.comm == MPI_COMM_WORLD))
-		say("size", moved.size);
+		add_arg("size", moved.size);
 }
 
 static void end(void)
@@ -170,19 +180,27 @@ static int rank_in(MPI_Comm comm)
 	return rank;
 }
 
+/* Number of ranks that @comm exchanges with: of an intercommunicator those of the remote group. */
 static int ranks_of(MPI_Comm comm)
 {
 	int ranks = 0;
 
-	if (recording)
+	if (recording && is_inter(comm))
+		PMPI_Comm_remote_size(comm, &ranks);
+	else if (recording)
 		PMPI_Comm_size(comm, &ranks);
 	return ranks;
 }
 
-/* Of all ranks, or of those other than this one. */
+static int others_in(MPI_Comm comm)
+{
+	return ranks_of(comm) - (is_inter(comm) ? 0 : 1);
+}
+
+/* Sum @counts over all ranks that @comm exchanges with; with @others without this rank. */
 static int64_t sum_of(const int *counts, MPI_Comm comm, bool others)
 {
-	const int mine = rank_in(comm), ranks = ranks_of(comm);
+	const int ranks = ranks_of(comm), mine = is_inter(comm) ? -1 : rank_in(comm);
 	int64_t sum = 0;
 
 	for (int r = 0; r < ranks; r++)
@@ -303,8 +321,8 @@ PAIR(Reduce_scatter, Ireduce_scatter,
 
 PAIR(Reduce_scatter_block, Ireduce_scatter_block,
      (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
-     bytes_of(count, type) * (ranks_of(comm) - 1), bytes_of(count, type) * ranks_of(comm), IPS_NULL,
-     in, out, count, type, op, comm)
+     bytes_of(count, type) * others_in(comm), bytes_of(count, type) * ranks_of(comm), IPS_NULL, in,
+     out, count, type, op, comm)
 
 /* Scans and those below without a size have no bandwidth by nccl-tests' definitions. */
 PAIR(Scan, Iscan,
@@ -325,14 +343,16 @@ PAIR(Allgather, Iallgather,
 PAIR(Allgatherv, Iallgatherv,
      (const void *in, int count, MPI_Datatype type, void *out, const int counts[], const int at[],
       MPI_Datatype out_type, MPI_Comm comm),
-     comm, bytes_of(sum_of(counts, comm, false) - sum_of(counts, comm, true), out_type),
+     comm,
+     is_inter(comm) ? bytes_of(count, type)
+		    : bytes_of(sum_of(counts, comm, false) - sum_of(counts, comm, true), out_type),
      bytes_of(sum_of(counts, comm, false), out_type), IPS_NULL, in, count, type, out, counts, at,
      out_type, comm)
 
 PAIR(Alltoall, Ialltoall,
      (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
       MPI_Comm comm),
-     comm, bytes_of(out_count, out_type) * (ranks_of(comm) - 1),
+     comm, bytes_of(out_count, out_type) * others_in(comm),
      bytes_of(out_count, out_type) * ranks_of(comm), IPS_NULL, in, count, type, out, out_count,
      out_type, comm)
 
@@ -361,8 +381,8 @@ PAIR(Gatherv, Igatherv,
 PAIR(Scatter, Iscatter,
      (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
       int root, MPI_Comm comm),
-     comm, rank_in(comm) == root ? bytes_of(count, type) * (ranks_of(comm) - 1) : 0, IPS_NULL, root,
-     in, count, type, out, out_count, out_type, root, comm)
+     comm, rank_in(comm) == root ? bytes_of(count, type) * others_in(comm) : 0, IPS_NULL, root, in,
+     count, type, out, out_count, out_type, root, comm)
 
 PAIR(Scatterv, Iscatterv,
      (const void *in, const int counts[], const int at[], MPI_Datatype type, void *out,
@@ -501,7 +521,7 @@ static void start(void)
 	open_report();
 	records = recording != NULL;
 	PMPI_Allreduce(&records, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	naming = all && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_name, &name_key,
+	naming = all && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_name, &name_key,
 						NULL) == MPI_SUCCESS;
 	measure_clock("clock_offset_ns", "clock_bound_ns");
 }

@@ -1,12 +1,29 @@
 /*
  * A program that calls MPI, for mpi_layer.sh: every rank but 0 sends 1,000 bytes to rank 0; then
  * five times an all-reduce and a broadcast of 4,000 bytes and, in two halves, a barrier begun and
- * one waited for. It has spans of its own beside them.
+ * one waited for. Rank 0 and the others exchange 40 bytes a rank through an intercommunicator. It has
+ * spans of its own beside them.
  */
 #include <ipuscope/mpi.h>
 #include <mpi.h>
 
 #pragma weak ips_mpi_recording
+
+/* Counts are as many as the remote group has ranks; those behind them must not be read. */
+static void exchange_between(int rank)
+{
+	static const int of_first[] = {10, 10, 10}, of_others[] = {10, 777, 777, 777};
+	static const int at[] = {0, 10, 20};
+	static float mine[10], all[30];
+	MPI_Comm side, between;
+
+	PMPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &side);
+	MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 0, &between);
+	MPI_Allgatherv(mine, 10, MPI_FLOAT, all, rank == 0 ? of_first : of_others, at, MPI_FLOAT,
+		       between);
+	MPI_Comm_free(&between);
+	PMPI_Comm_free(&side);
+}
 
 int main(int argc, char **argv)
 {
@@ -42,6 +59,8 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	MPI_Comm_free(&half);
+	if (ranks == 4)
+		exchange_between(rank);
 	MPI_Finalize();
 	return 0;
 }

@@ -612,6 +612,11 @@ static void test_absurd_rows_end_in_a_file_or_a_reason(void **state)
 		"UPDATE meta_facts SET value = '9223372036854775807' WHERE key IN "
 		"('start_epoch_ns', 'rank')",
 		"INSERT INTO meta_facts VALUES ('last_rank', '999999999999')",
+		"INSERT INTO meta_facts VALUES ('clock_offset_ns', '9223372036854775807'), "
+		"('clock_bound_ns', '-9223372036854775808')",
+		"UPDATE meta_facts SET value = '9223372036854775807' WHERE key = "
+		"'start_epoch_ns'; INSERT INTO meta_facts VALUES ('clock_offset_ns', "
+		"'-9223372036854775807')",
 		"UPDATE meta_facts SET value = '-9223372036854775808' WHERE key = 'rank'; INSERT "
 		"INTO meta_facts VALUES ('last_rank', '9223372036854775807')",
 		"UPDATE execution_rows SET start_ns = -9223372036854775807",
