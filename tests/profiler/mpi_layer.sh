@@ -51,7 +51,7 @@ checked() {
 		grep -E 'Allreduce|arrier' >said
 	[ "$(sort -u said | tr '\n' ' ')" = "MPI_Allreduce,20,5 MPI_Barrier,10,5 MPI_Ibarrier,10,0 " ] || fail "$how, $implementation: $(cat said)"
 	"$bin/ipu-report" all.db communication --by bucket --where "ranks = 4" --sort name --csv --columns name,algbw_gb_s,busbw_gb_s | tr -d '\r' |
-		awk -F, 'NR > 1 && $2 > 0 { printf "%s %.6f ", $1, $3 / $2 }' >said
+		LC_ALL=C awk -F, 'NR > 1 && $2 > 0 { printf "%s %.6f ", $1, $3 / $2 }' >said
 	[ "$(cat said)" = "MPI_Allreduce 1.500000 MPI_Bcast 1.000000 " ] || fail "$how, $implementation: bandwidths: $(cat said)"
 	rm -rf report all.db
 }
