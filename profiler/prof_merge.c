@@ -217,12 +217,18 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 	return rank < 0 || rank > RANK_MOST ? missing : rank;
 }
 
-/* Return the offset of its wall clock from rank 0's; 0 if it is within the measured bound. */
+/* Return the offset of its wall clock from rank 0's by the measurement with the smaller bound, at
+ * the start or the end; 0 if the offset is within the bound. */
 static int64_t clock_ahead(struct prof_db *db)
 {
-	const int64_t ahead = meta_int(db, "clock_offset_ns", 0);
-	const int64_t bound = max(meta_int(db, "clock_bound_ns", 0), INT64_C(0));
+	int64_t ahead = meta_int(db, "clock_offset_ns", 0);
+	int64_t bound = max(meta_int(db, "clock_bound_ns", 0), INT64_C(0));
+	const int64_t end_bound = meta_int(db, "clock_bound_end_ns", INT64_MAX);
 
+	if (end_bound >= 0 && end_bound < bound) {
+		ahead = meta_int(db, "clock_offset_end_ns", 0);
+		bound = end_bound;
+	}
 	return ahead < -bound || ahead > bound ? ahead : 0;
 }
 

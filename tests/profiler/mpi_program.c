@@ -1,8 +1,8 @@
 /*
  * A program that calls MPI, for mpi_layer.sh: every rank but 0 sends 1,000 bytes to rank 0; then
  * five times an all-reduce and a broadcast of 4,000 bytes and, in two halves, a barrier begun and
- * one waited for. Rank 0 and the others exchange 40 bytes a rank through an intercommunicator. It has
- * spans of its own beside them.
+ * one waited for. At the end rank 0 and the others exchange 40 bytes a rank through an
+ * intercommunicator. Own spans stand beside the calls.
  */
 #include <ipuscope/mpi.h>
 #include <mpi.h>
