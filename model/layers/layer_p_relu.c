@@ -7,7 +7,7 @@
 
 extern const struct layer_ops layer_p_relu;
 
-/* Number of shared axes: shared_axes, numbered from 1, must be the first ones. */
+/* Number of shared axes: shared_axes, numbered from 1, must be the first ones. 0 after an error. */
 static int shared_axes(const struct model_layer *layer, const struct json_at *config,
 		       struct err *err)
 {
@@ -25,12 +25,11 @@ static int shared_axes(const struct model_layer *layer, const struct json_at *co
 			return 0;
 		seen |= 1u << axis;
 	}
-	if (count > layer->input.ndim || seen != (2u << count) - 2u)
-		model_config_unsupported(
-			&here, err,
-			"not supported: shared axes must be the first ones, as [1] "
-			"or [1, 2]");
-	return count;
+	if (count <= layer->input.ndim && seen == (2u << count) - 2u)
+		return count;
+	model_config_unsupported(
+		&here, err, "not supported: shared axes must be the first ones, as [1] or [1, 2]");
+	return 0;
 }
 
 static enum status p_relu_read(struct model *model, struct model_layer *layer,
