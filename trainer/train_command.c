@@ -157,15 +157,39 @@ static enum status join_command(struct request *request, int argc, char **argv, 
 	return ST_OK;
 }
 
-/* --generate TEXT is short for a key of the run file. */
-static void add_prompt(struct request *request, char *word)
+/* --generate TEXT is short for a key of the run file. Return whether @next was used as the text. */
+static bool add_prompt(struct request *request, char *word, char *next)
 {
 	static char key[] = "--generate.prompt";
 	char *value = strchr(word, '=');
+	const bool separate = !value && next && next[0] != '-';
 
 	request->words[request->count++] = key;
-	if (value)
-		request->words[request->count++] = value + 1;
+	if (value || separate)
+		request->words[request->count++] = value ? value + 1 : next;
+	return separate;
+}
+
+/* Return the field of the switch @word; NULL if it is none, and with an error if it has a value. */
+static bool *find_switch(struct request *request, const char *word, struct err *err)
+{
+	const struct {
+		const char *name, *letter;
+		bool *field;
+	} switches[] = {
+		{"--list", NULL, &request->list},       {"--print-run", NULL, &request->print_run},
+		{"--quiet", "-q", &request->quiet},     {"--help", "-h", &request->help},
+		{"--summary", NULL, &request->summary},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
+		if (strcmp(word, switches[i].name) == 0 ||
+		    (switches[i].letter && strcmp(word, switches[i].letter) == 0))
+			return switches[i].field;
+		if (is_option(word, switches[i].name))
+			err_set(err, ST_INVALID, "%s takes no value", switches[i].name);
+	}
+	return NULL;
 }
 
 /* Parse the command's own options; pass all other words to the run file. */
@@ -177,18 +201,14 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 	if (!request->words)
 		return err_nomem(err);
 	for (int i = 1; i < argc; i++) {
-		if (is_option(argv[i], "--list"))
-			request->list = true;
-		else if (is_option(argv[i], "--print-run"))
-			request->print_run = true;
-		else if (is_option(argv[i], "--quiet") || strcmp(argv[i], "-q") == 0)
-			request->quiet = true;
-		else if (is_option(argv[i], "--help") || strcmp(argv[i], "-h") == 0)
-			request->help = true;
-		else if (is_option(argv[i], "--summary"))
-			request->summary = true;
+		bool *on = find_switch(request, argv[i], err);
+
+		if (err->status != ST_OK)
+			return err->status;
+		if (on)
+			*on = true;
 		else if (is_option(argv[i], "--generate"))
-			add_prompt(request, argv[i]);
+			i += add_prompt(request, argv[i], argv[i + 1]);
 		else if (!request->run_path && argv[i][0] != '-')
 			request->run_path = argv[i];
 		else

@@ -71,7 +71,7 @@ static size_t slice_at(const struct train_session *session, const struct train_s
 
 	if (!session->sharded)
 		return ranks_cut(session->ranks, range->count, rank);
-	at = train_shard_at(session, stage, first_replica(session, rank));
+	at = train_shard_offset(session, stage, first_replica(session, rank));
 	return min(max(at, range->first), range->first + range->count) - range->first;
 }
 

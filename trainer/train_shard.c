@@ -88,8 +88,8 @@ enum status train_shard_new(const struct train_session *session, struct train_re
 	return status;
 }
 
-size_t train_shard_at(const struct train_session *session, const struct train_stage *stage,
-		      int replica)
+size_t train_shard_offset(const struct train_session *session, const struct train_stage *stage,
+			  int replica)
 {
 	const size_t at = share_begin(session, stage, replica);
 	size_t begin = 0;
@@ -110,8 +110,8 @@ void train_shard_publish(const struct train_session *session, const struct train
 		       of->own[i].count * sizeof(float));
 }
 
-void train_shard_take(const struct train_session *session, const struct train_replica *replica,
-		      int stage)
+void train_shard_fetch(const struct train_session *session, const struct train_replica *replica,
+		       int stage)
 {
 	const struct train_stage *of = &replica->stage[stage];
 

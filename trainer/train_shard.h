@@ -7,8 +7,8 @@
  * bytes as without sharding. A rank has the shares of its replicas, which form one range of the
  * stage.
  *
- * Threading: the workers of a stage call train_shard_publish() and train_shard_take(), each for its
- * replica, with a barrier in between; the main thread calls the other functions.
+ * Threading: the workers of a stage call train_shard_publish() and train_shard_fetch(), each for
+ * its replica, with a barrier in between; the main thread calls the other functions.
  */
 #ifndef TRAIN_SHARD_H
 #define TRAIN_SHARD_H
@@ -25,15 +25,15 @@ enum status train_shard_new(const struct train_session *session, struct train_re
 			    struct err *err);
 
 /* Return the offset among @stage's weights of those that the replicas from @replica on update. */
-size_t train_shard_at(const struct train_session *session, const struct train_stage *stage,
-		      int replica);
+size_t train_shard_offset(const struct train_session *session, const struct train_stage *stage,
+			  int replica);
 
 /* Copy the replica's updated share of the weights to session->reduced. */
 void train_shard_publish(const struct train_session *session, const struct train_replica *replica,
 			 int stage);
 
 /* Copy all trainable weights of the stage from session->reduced. */
-void train_shard_take(const struct train_session *session, const struct train_replica *replica,
-		      int stage);
+void train_shard_fetch(const struct train_session *session, const struct train_replica *replica,
+		       int stage);
 
 #endif /* TRAIN_SHARD_H */

@@ -581,7 +581,7 @@ static void exchange_shares(struct work *work)
 				   session->recording ? work->worker->track : NULL);
 	count_exchange(work->worker, begin);
 	wait_for_replicas(work);
-	train_shard_take(session, replica, work->number);
+	train_shard_fetch(session, replica, work->number);
 }
 
 static void outfeed_update(struct work *work)

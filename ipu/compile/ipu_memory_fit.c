@@ -8,17 +8,27 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
 #define OFFENDERS 3
+
+/* Return how full the fullest tile is, relative to its limit: I/O tiles have another one. */
+static double worst_share(const struct ipu_memory *memory, int ipu)
+{
+	const struct ipu_memory_ipu *of = &memory->ipus[ipu];
+
+	return (double)of->worst_bytes /
+	       (double)max(ipu_memory_tile_limit(memory, of->worst_tile), INT64_C(1));
+}
 
 static int worst_ipu(const struct ipu_memory *memory)
 {
 	int worst = 0;
 
 	for (int i = 1; i < memory->ipu_count; i++)
-		if (memory->ipus[i].worst_bytes > memory->ipus[worst].worst_bytes)
+		if (worst_share(memory, i) > worst_share(memory, worst))
 			worst = i;
 	return worst;
 }
@@ -133,17 +143,12 @@ static const struct {
 	{"a quarter of the batch", change_nothing, 4, 1, false},
 };
 
-static int64_t fullest_tile_bytes(const struct ipu_memory *memory)
-{
-	return memory->ipus[worst_ipu(memory)].worst_bytes;
-}
-
 /* List remedies that save at least 1 % and what the fullest tile would need with them. */
 static enum status describe_remedies(struct str *text, const struct ipu_memory *memory,
 				     const struct ipu_executable *executable,
 				     const struct ipu_target *target, struct err *err)
 {
-	const int64_t needed = fullest_tile_bytes(memory);
+	const double needed = worst_share(memory, worst_ipu(memory));
 	bool any = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
@@ -161,9 +166,9 @@ static enum status describe_remedies(struct str *text, const struct ipu_memory *
 				       remedies[i].batch_divisor, err);
 		if (status != ST_OK)
 			return status;
-		if (fullest_tile_bytes(changed) < needed - needed / 100) {
+		if (worst_share(changed, worst_ipu(changed)) < 0.99 * needed) {
 			str_addf(text, "%s %s %s%s", any ? "," : "; would need:", remedies[i].name,
-				 fmt_count(bytes, fullest_tile_bytes(changed)),
+				 fmt_count(bytes, changed->ipus[worst_ipu(changed)].worst_bytes),
 				 ipu_memory_fits(changed) ? " (fits)" : "");
 			any = true;
 		}

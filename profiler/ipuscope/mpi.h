@@ -1,8 +1,8 @@
 /*
- * ipuscope/mpi.h: the report in which libipuscope-mpi records this rank's calls of MPI, for spans
- * of the program's own beside them.
+ * ipuscope/mpi.h gives a program the recording into which libipuscope-mpi writes this rank's MPI
+ * calls, so that the program can add spans.
  *
- * The layer is linked before the MPI library, or preloaded (LD_PRELOAD); one for each
+ * Link the layer before the MPI library, or preload it (LD_PRELOAD). There is one per
  * implementation: libipuscope-mpi-openmpi.so, libipuscope-mpi-mpich.so. It records from MPI_Init to
  * MPI_Finalize, into DIRECTORY/rankN.db, where IPUSCOPE_MPI_REPORT names the directory (default:
  * mpi_report__TIME__PID of rank 0). `ipu-report merge DIRECTORY/rank*.db -o job.db` joins them.
@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-/* NULL before MPI_Init and from MPI_Finalize on, and where the layer is not there: a program that
- * is to run without it declares this function weak and asks whether it is NULL. */
+/* Return the recording; NULL before MPI_Init and from MPI_Finalize on. A program that must also run
+ * without the layer declares this function weak and checks that its address is not NULL. */
 IPS_API struct ips_recording *ips_mpi_recording(void);
 
 #ifdef __cplusplus

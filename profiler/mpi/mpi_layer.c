@@ -1,14 +1,15 @@
 /*
- * libipuscope-mpi: what a program calls of MPI, as spans, by MPI's profiling interface: each MPI_X
- * here records and calls PMPI_X. Compiled once for each implementation, as their binary interfaces
- * differ.
+ * libipuscope-mpi records a program's MPI calls as spans through MPI's profiling interface: each
+ * MPI_X here records a span and calls PMPI_X. It is compiled once per implementation, because their
+ * binary interfaces differ.
  *
- * A span has what the report `communication` reads (reports/named/report_communication.h): `bytes`
- * that the rank hands over, `ranks`, `peer` (in MPI_COMM_WORLD's or the communicator's numbers),
- * `communicator` where it is not MPI_COMM_WORLD, and `size` where the call ends with the operation.
+ * A span has the arguments that the report `communication` reads
+ * (reports/named/report_communication.h): `bytes` that the rank sends, `ranks`, `peer` (a rank of
+ * the communicator), `communicator` if it is not MPI_COMM_WORLD, and `size` if the call returns
+ * when the operation has ended.
  *
- * Threading: a track for each thread that calls MPI. Ownership: the recording is the layer's, from
- * MPI_Init to MPI_Finalize; a communicator's name is an attribute of it, freed with it.
+ * Threading: one track per thread that calls MPI. Ownership: the layer owns the recording from
+ * MPI_Init to MPI_Finalize; a communicator's name is its attribute and is freed with it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +31,7 @@
 
 static struct ips_recording *recording;
 static _Thread_local struct ips_track *thread_track;
-static bool naming; /* all ranks record */
+static bool naming; /* all ranks record, so communicators get names */
 static int world_rank, name_key = MPI_KEYVAL_INVALID;
 static atomic_int communicators; /* that this rank has named */
 
@@ -197,6 +198,13 @@ static int others_in(MPI_Comm comm)
 	return ranks_of(comm) - (is_inter(comm) ? 0 : 1);
 }
 
+/* Return whether this rank is the root: of an intercommunicator the root passes MPI_ROOT, and other
+ * ranks pass the number of a rank of the remote group. */
+static bool is_root(MPI_Comm comm, int root)
+{
+	return is_inter(comm) ? root == MPI_ROOT : rank_in(comm) == root;
+}
+
 /* Sum @counts over all ranks that @comm exchanges with; with @others without this rank. */
 static int64_t sum_of(const int *counts, MPI_Comm comm, bool others)
 {
@@ -285,9 +293,9 @@ IPS_API int MPI_Waitsome(int count, MPI_Request requests[], int *done, int which
 	SPAN(MPI_Waitsome, count, requests, done, which, statuses);
 }
 
-/* ---- collectives: each blocking, and begun to be waited for later ---------------------------- */
+/* ---- collectives: blocking and nonblocking --------------------------------------------------- */
 
-/* Both of a kind: the one that ends with the operation, the one that begins it. */
+/* The blocking call @name and the nonblocking call @later. */
 #define PAIR(name, later, parameters, comm, bytes, size, peer, ...)                                \
 	IPS_API int MPI_##name(UNPACK parameters)                                                  \
 	{                                                                                          \
@@ -302,12 +310,12 @@ IPS_API int MPI_Waitsome(int count, MPI_Request requests[], int *done, int which
 PAIR(Barrier, Ibarrier, (MPI_Comm comm), comm, 0, 0, IPS_NULL, comm)
 
 PAIR(Bcast, Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm), comm,
-     rank_in(comm) == root ? bytes_of(count, type) : 0, bytes_of(count, type), root, data, count,
+     is_root(comm, root) ? bytes_of(count, type) : 0, bytes_of(count, type), root, data, count,
      type, root, comm)
 
 PAIR(Reduce, Ireduce,
      (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
-     comm, rank_in(comm) == root ? 0 : bytes_of(count, type), bytes_of(count, type), root, in, out,
+     comm, is_root(comm, root) ? 0 : bytes_of(count, type), bytes_of(count, type), root, in, out,
      count, type, op, root, comm)
 
 PAIR(Allreduce, Iallreduce,
@@ -324,7 +332,7 @@ PAIR(Reduce_scatter_block, Ireduce_scatter_block,
      bytes_of(count, type) * others_in(comm), bytes_of(count, type) * ranks_of(comm), IPS_NULL, in,
      out, count, type, op, comm)
 
-/* Scans and those below without a size have no bandwidth by nccl-tests' definitions. */
+/* nccl-tests define no bandwidth for scans and for the calls below without a size. */
 PAIR(Scan, Iscan,
      (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
      bytes_of(count, type), IPS_NULL, IPS_NULL, in, out, count, type, op, comm)
@@ -333,7 +341,7 @@ PAIR(Exscan, Iexscan,
      (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
      bytes_of(count, type), IPS_NULL, IPS_NULL, in, out, count, type, op, comm)
 
-/* With MPI_IN_PLACE the sender's count and type say nothing; a gather's parts are alike. */
+/* MPI_IN_PLACE makes the send count and type insignificant; all parts of a gather are equal. */
 PAIR(Allgather, Iallgather,
      (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
       MPI_Comm comm),
@@ -369,28 +377,28 @@ PAIR(Alltoallv, Ialltoallv,
 PAIR(Gather, Igather,
      (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
       int root, MPI_Comm comm),
-     comm, rank_in(comm) == root ? 0 : bytes_of(count, type), IPS_NULL, root, in, count, type, out,
+     comm, is_root(comm, root) ? 0 : bytes_of(count, type), IPS_NULL, root, in, count, type, out,
      out_count, out_type, root, comm)
 
 PAIR(Gatherv, Igatherv,
      (const void *in, int count, MPI_Datatype type, void *out, const int counts[], const int at[],
       MPI_Datatype out_type, int root, MPI_Comm comm),
-     comm, rank_in(comm) == root ? 0 : bytes_of(count, type), IPS_NULL, root, in, count, type, out,
+     comm, is_root(comm, root) ? 0 : bytes_of(count, type), IPS_NULL, root, in, count, type, out,
      counts, at, out_type, root, comm)
 
 PAIR(Scatter, Iscatter,
      (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
       int root, MPI_Comm comm),
-     comm, rank_in(comm) == root ? bytes_of(count, type) * others_in(comm) : 0, IPS_NULL, root, in,
+     comm, is_root(comm, root) ? bytes_of(count, type) * others_in(comm) : 0, IPS_NULL, root, in,
      count, type, out, out_count, out_type, root, comm)
 
 PAIR(Scatterv, Iscatterv,
      (const void *in, const int counts[], const int at[], MPI_Datatype type, void *out,
       int out_count, MPI_Datatype out_type, int root, MPI_Comm comm),
-     comm, rank_in(comm) == root ? bytes_of(sum_of(counts, comm, true), type) : 0, IPS_NULL, root,
-     in, counts, at, type, out, out_count, out_type, root, comm)
+     comm, is_root(comm, root) ? bytes_of(sum_of(counts, comm, true), type) : 0, IPS_NULL, root, in,
+     counts, at, type, out, out_count, out_type, root, comm)
 
-/* ---- making communicators -------------------------------------------------------------------- */
+/* ---- creating communicators ------------------------------------------------------------------ */
 
 #define MAKER(name, parameters, ...)                                                               \
 	IPS_API int MPI_##name(UNPACK parameters, MPI_Comm *out)                                   \
@@ -416,7 +424,7 @@ MAKER(Cart_create,
       dimensions, lengths, periods, reorder)
 MAKER(Cart_sub, (MPI_Comm comm, const int remain[]), comm, remain)
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- MPI_Init to MPI_Finalize ---------------------------------------------------------------- */
 
 static int64_t wall_ns(void)
 {
@@ -426,7 +434,8 @@ static int64_t wall_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Rank 0 names the directory, as the others' clocks may differ; each makes it where it runs. */
+/* Rank 0 names the directory, because clocks may differ; each rank creates it on its own
+ * machine. */
 static bool report_path(char *out, size_t size)
 {
 	char directory[LAYER_PATH] = "";
@@ -462,9 +471,10 @@ static bool report_path(char *out, size_t size)
 }
 
 /*
- * How far this rank's wall clock is ahead of rank 0's. Nobody leaves a barrier before the last has
- * come: each rank's end is after rank 0's beginning, and rank 0's end after each beginning. What
- * all rounds leave open is the bound.
+ * Measure how far this rank's wall clock is ahead of rank 0's. No rank leaves a barrier before the
+ * last one has entered it, so each rank leaves after rank 0 has entered, and rank 0 leaves after
+ * each rank has entered. Every round narrows the interval of the offset; half of what remains is
+ * the bound.
  */
 static void measure_clock(const char *offset_fact, const char *bound_fact)
 {
@@ -513,7 +523,7 @@ static void open_report(void)
 	ips_meta_set(recording, "mpi_ranks", message);
 }
 
-/* Whoever cannot record does with the others what all ranks have to do together. */
+/* A rank that cannot record still takes part in the collective calls. */
 static void start(void)
 {
 	int records, all = 0;

@@ -240,6 +240,7 @@ static void html_report(struct report_html *page, const char *name, int64_t limi
 	const struct report_choice choice = {0};
 	const struct report_named *named = NULL;
 	struct report_table table;
+	bool more;
 
 	for (int i = 0; (named = report_named_at(i)) && strcmp(named->entry.name, name) != 0;)
 		i++;
@@ -250,10 +251,12 @@ static void html_report(struct report_html *page, const char *name, int64_t limi
 							  .sql = named->groupings[0].sql,
 							  .columns = named->groupings[0].columns,
 							  .sort = named->groupings[0].sort},
-						  &choice, page->db, true, limit, page->err)))
+						  &choice, page->db, true, limit + 1, page->err)))
 		return;
+	more = table.row_count > limit;
+	table.row_count = min(table.row_count, limit);
 	html_table(page, &table);
-	if (table.row_count == limit)
+	if (more)
 		html_note(page, "The first %lld rows; ipu-report REPORT %s has them all.",
 			  (long long)limit, name);
 	report_table_free(&table);

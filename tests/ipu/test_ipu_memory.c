@@ -589,11 +589,21 @@ static void test_out_of_memory_names_what_is_large_and_what_helps(void **state)
 							 .stages = 2,
 							 .layers_per_stage = 4,
 							 .layout = {.batch = 80000}};
+	/* The tiles of IPU 1 need more bytes, but within their limit; IPU 0's I/O tiles do not fit. */
+	const struct memory_sample_params io = {.kind = IPU_GROUPED,
+						.stages = 2,
+						.layers_per_stage = 2,
+						.units = {256, 256, 3000, 3000},
+						.layout = {.accumulation = 1,
+							   .batch = 4096,
+							   .io_tiles = 32,
+							   .io_memory_proportion = 0.05}};
 
 	(void)state;
 	check_text(&weights, (const char *const[]){"IPU 0 is out of memory on 1472 of 1472 tiles",
 						   "of 638,976 bytes at ", "largest there: ",
 						   "what is on IPU 0 takes at least ", NULL});
+	check_text(&io, (const char *const[]){"IPU 0 is out of memory on 32 of 1472 tiles", NULL});
 	check_text(&activations,
 		   (const char *const[]){"IPU 0 is out of memory on", "recomputation ",
 					 "half the batch ", "a quarter of the batch ", NULL});

@@ -27,10 +27,10 @@ checked() {
 	done
 	"$bin/ipu-report" merge report/rank*.db -o all.db >/dev/null
 	asked all.db "SELECT rank, name, count(*) FROM spans WHERE category = 'mpi' AND rank < 2 GROUP BY 1, 2" \
-		"0:MPI_Allgatherv:1 0:MPI_Allreduce:5 0:MPI_Barrier:5 0:MPI_Bcast:5 0:MPI_Comm_split:1 0:MPI_Ibarrier:5 0:MPI_Recv:3 0:MPI_Wait:5 1:MPI_Allgatherv:1 1:MPI_Allreduce:5 1:MPI_Barrier:5 1:MPI_Bcast:5 1:MPI_Comm_split:1 1:MPI_Ibarrier:5 1:MPI_Send:1 1:MPI_Wait:5"
+		"0:MPI_Allgatherv:1 0:MPI_Allreduce:5 0:MPI_Barrier:5 0:MPI_Bcast:5 0:MPI_Comm_split:1 0:MPI_Ibarrier:5 0:MPI_Recv:3 0:MPI_Scatterv:1 0:MPI_Wait:5 1:MPI_Allgatherv:1 1:MPI_Allreduce:5 1:MPI_Barrier:5 1:MPI_Bcast:5 1:MPI_Comm_split:1 1:MPI_Ibarrier:5 1:MPI_Scatterv:1 1:MPI_Send:1 1:MPI_Wait:5"
 	asked all.db "SELECT s.name, a.name, a.value, count(*) FROM spans s JOIN span_args a USING (span_id)
-		WHERE s.name IN ('MPI_Allgatherv', 'MPI_Allreduce', 'MPI_Send') GROUP BY 1, 2, 3" \
-		"MPI_Allgatherv:bytes:40:4 MPI_Allgatherv:ranks:1:1 MPI_Allgatherv:ranks:3:3 MPI_Allreduce:bytes:4000:20 MPI_Allreduce:ranks:4:20 MPI_Allreduce:size:4000:20 MPI_Send:bytes:1000:3 MPI_Send:peer:0:3 MPI_Send:ranks:4:3"
+		WHERE s.name IN ('MPI_Allgatherv', 'MPI_Allreduce', 'MPI_Scatterv', 'MPI_Send') AND a.name <> 'peer' OR s.name = 'MPI_Send' GROUP BY 1, 2, 3" \
+		"MPI_Allgatherv:bytes:40:4 MPI_Allgatherv:ranks:1:1 MPI_Allgatherv:ranks:3:3 MPI_Allreduce:bytes:4000:20 MPI_Allreduce:ranks:4:20 MPI_Allreduce:size:4000:20 MPI_Scatterv:bytes:0:3 MPI_Scatterv:bytes:120:1 MPI_Scatterv:ranks:1:1 MPI_Scatterv:ranks:3:3 MPI_Send:bytes:1000:3 MPI_Send:peer:0:3 MPI_Send:ranks:4:3"
 	asked all.db "SELECT rank, count(*) FROM spans WHERE name = 'own work' GROUP BY 1" "0:5 1:5 2:5 3:5"
 	# The ranks have one clock here: what the layer has measured does not say otherwise. An offset that is beyond its bound moves a rank.
 	for rank in 0 1 2 3; do

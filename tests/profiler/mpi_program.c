@@ -14,13 +14,16 @@ static void exchange_between(int rank)
 {
 	static const int of_first[] = {10, 10, 10}, of_others[] = {10, 777, 777, 777};
 	static const int at[] = {0, 10, 20};
-	static float mine[10], all[30];
+	static float mine[30], all[30];
 	MPI_Comm side, between;
 
 	PMPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &side);
 	MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 0, &between);
 	MPI_Allgatherv(mine, 10, MPI_FLOAT, all, rank == 0 ? of_first : of_others, at, MPI_FLOAT,
 		       between);
+	/* Only the root's counts are significant; a receiver's root is a rank of the other group. */
+	MPI_Scatterv(mine, rank == 0 ? of_first : NULL, at, MPI_FLOAT, all, 10, MPI_FLOAT,
+		     rank == 0 ? MPI_ROOT : 0, between);
 	MPI_Comm_free(&between);
 	PMPI_Comm_free(&side);
 }

@@ -31,8 +31,8 @@ if command -v bible >/dev/null; then
 fi
 # A text that goes on from its first letter goes on from its first two, too.
 goes() {
-	"$bin/ipu-train" "$gpt" --data.path text.txt -q --ipu null --pipeline null --weights.load cpu.npz --fit null --evaluate null \
-		--generate "$1" --generate.length "$2" || fail "no text behind $1"
+	"$bin/ipu-train" --generate "$1" "$gpt" --data.path text.txt -q --ipu null --pipeline null --weights.load cpu.npz --fit null --evaluate null \
+		--generate.length "$2" || fail "no text behind $1"
 }
 goes I 12 >first
 goes "$(head -c 2 first)" 11 >second

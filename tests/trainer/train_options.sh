@@ -58,6 +58,10 @@ for clock in host device; do
 	[ "$pairs" = "0-1,1-0,2-1" ] || fail "clock $clock: stages on IPUs are $pairs"
 done
 
+# A switch with a value is refused.
+said=$("$bin/ipu-train" inspect-tensors --quiet=false 2>&1) && fail "--quiet=false: exit code 0"
+[ "$said" = "ipu-train: --quiet takes no value" ] || fail "--quiet=false: $said"
+
 # And it can fail: sums of half precision are others.
 train 24 --quiet "${common[@]}" --weights.save "$work/weights" --gradient_accumulation.dtype float16
 ! cmp -s "$work/reference" "$work/weights" || fail "float16 sums gave the same weights"

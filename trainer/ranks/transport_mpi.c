@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 static MPI_Comm *communicators;
 static int communicator_count;
@@ -108,8 +112,26 @@ static bool mpi_done(struct ranks_request *out)
 	return done;
 }
 
+/* Wait, for at most two seconds, until the launcher has read this process's messages: after an
+ * abort mpiexec of MPICH does not read what is still in the pipe. */
+static void wait_for_reader(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct stat messages;
+	int unread = 0;
+
+	if (fstat(STDERR_FILENO, &messages) != 0 || !S_ISFIFO(messages.st_mode))
+		return;
+	for (int i = 0; i < 2000; i++) {
+		if (ioctl(STDERR_FILENO, FIONREAD, &unread) != 0 || unread == 0)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static void mpi_abort(int code)
 {
+	wait_for_reader();
 	MPI_Abort(MPI_COMM_WORLD, code);
 }
 
