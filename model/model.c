@@ -517,6 +517,18 @@ bool model_layer_again(const struct model *model, const struct model_layer *laye
 	return layer->param_count > 0 && model->params[layer->first_param].layer != layer->position;
 }
 
+bool model_layer_again_in_row(const struct model *model, const struct model_layer *layer)
+{
+	if (!model_layer_again(model, layer))
+		return false;
+	for (int i = 0; i < layer->position; i++)
+		if (model->layers[i].row == layer->row &&
+		    model->layers[i].first_param == layer->first_param &&
+		    model->layers[i].param_count)
+			return true;
+	return false;
+}
+
 int64_t model_layer_params(const struct model *model, int layer)
 {
 	const struct model_layer *at = &model->layers[layer];

@@ -202,10 +202,13 @@ bool model_input_is_rows(const struct model *model);
  * only one. */
 bool model_layer_looks_up(const struct model *model, int layer, const struct model_part **part);
 
-/* A layer that is called several times becomes several layers NAME, NAME_1 and so on, in one
- * stage and with shared parameters, which belong to the first. Whether @layer is one of the
- * later calls. */
+/* A layer that is called several times, or listed in several models, becomes several layers NAME,
+ * NAME_1 and so on, in one stage and with shared parameters, which belong to the first. Whether
+ * @layer is one of the later calls. */
 bool model_layer_again(const struct model *model, const struct model_layer *layer);
+/* Whether an earlier layer of the same row has the parameters of @layer. Keras counts and saves the
+ * weights of a layer that is listed in two models with both, but once in each. */
+bool model_layer_again_in_row(const struct model *model, const struct model_layer *layer);
 
 int64_t model_layer_params(const struct model *model, int layer); /* 0 for a repeated call */
 int64_t model_layer_flops(const struct model *model, int layer, int64_t batch); /* forward */

@@ -255,16 +255,28 @@ struct model_layer *model__new_layer(struct model_reader *reader)
 	return &model->layers[count];
 }
 
+/* Whether the outermost model lists the same object under the same name. */
+static bool is_listed_outside(const struct model_scope *scope, const struct model_entry *entry)
+{
+	const int *found;
+
+	while (scope->outer)
+		scope = scope->outer;
+	found = model__names_find(&scope->names, entry->name);
+	return entry->object && found && scope->entries[*found].object &&
+	       !strcmp(scope->entries[*found].object, entry->object);
+}
+
 /* Set a name that is unique in the whole model. The outermost model's layer names have been
  * reserved already, so nested layers are the ones that get a prefix. */
 static void read_layer_name(struct model_reader *reader, const struct model_scope *scope,
 			    const struct model_entry *entry, struct model_layer *layer,
 			    const struct json_at *at)
 {
-	const bool nested = scope->outer;
+	const bool nested = scope->outer && !is_listed_outside(scope, entry);
 	const char *full = entry->name;
 
-	for (; full && model__names_find(&reader->taken, full) && scope->outer;
+	for (; full && nested && model__names_find(&reader->taken, full) && scope->outer;
 	     scope = scope->outer)
 		full = arena_printf(reader->arena, "%s/%s", scope->name, full);
 	layer->name = full;
@@ -294,7 +306,13 @@ static int find_first_call(struct model_reader *reader, const struct model_entry
 	const int next = reader->model->layer_count;
 	const int first = reader->again ? reader->notes[next - reader->again].first : next;
 
-	if (first < next && reader->model->layers[first].ops != entry->ops)
+	if (first < next && reader->model->layers[first].ops != entry->ops && entry->object)
+		json_fail(
+			at, reader->err,
+			"\"%s\" has the shared_object_id of \"%s\", a %s: one layer has one class",
+			entry->name, reader->model->layers[first].name,
+			model_layer_class(&reader->model->layers[first]));
+	else if (first < next && reader->model->layers[first].ops != entry->ops)
 		model_config_unsupported(
 			at, reader->err,
 			"the model is called again with an input of another shape, "
@@ -531,6 +549,12 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 	mask = connect_masks(reader, layer, inputs, at);
 	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
+	if (first < layer->position && !err_stuck(reader->err) &&
+	    layer->param_count != model->layers[first].param_count)
+		json_fail(at, reader->err,
+			  "\"%s\" has the shared_object_id of \"%s\", but other weights: one layer "
+			  "has one config",
+			  entry->name, model->layers[first].name);
 	add_note(reader, layer->position, first,
 		 mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
 	call->source = layer->position;

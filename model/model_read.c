@@ -271,23 +271,23 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 		err_nomem(reader->err);
 }
 
-/* Reject a repeated shared_object_id: in Keras such layers are one object with shared weights. */
+/* Read the entry's shared_object_id. Entries with the same one are one object in Keras, with one set
+ * of weights. Keras 3, which also writes "module", uses addresses: one namespace in a file. */
 static void read_shared(struct model_reader *reader, const struct model_scope *scope,
-			const struct json_at *at)
+			struct model_entry *entry, const struct json_at *at)
 {
+	const bool keras3 = cJSON_GetObjectItemCaseSensitive(entry->node, "module");
 	struct json_at here;
-	const char *key;
 	int64_t id;
 
-	if (!model_option_at(at, "shared_object_id", &here, reader->err) ||
+	if (entry->kind == MODEL_ENTRY_INPUT ||
+	    !model_option_at(at, "shared_object_id", &here, reader->err) ||
 	    json_int(&here, INT64_MIN, INT64_MAX, &id, reader->err) != ST_OK)
 		return;
-	key = arena_printf(&reader->scratch, "%d/%lld", scope->sharing, (long long)id);
-	if (key && model__names_find(&reader->shared, key))
-		model_config_unsupported(
-			&here, reader->err,
-			"the layer stands in the model before: shared weights are not supported");
-	else if (!key || model__names_add(&reader->shared, key, 0))
+	entry->object = arena_printf(&reader->scratch, "%d/%lld", keras3 ? -1 : scope->sharing,
+				     (long long)id);
+	if (!entry->object || (!model__names_find(&reader->shared, entry->object) &&
+			       model__names_add(&reader->shared, entry->object, -1)))
 		err_nomem(reader->err);
 }
 
@@ -326,7 +326,7 @@ static void read_entry_list(struct model_reader *reader, struct model_scope *sco
 		scope->entries[i].node = node;
 		scope->entries[i].first_layer = -1;
 		read_kind(&scope->entries[i], &at, err);
-		read_shared(reader, scope, &at);
+		read_shared(reader, scope, &scope->entries[i], &at);
 		if (!err_stuck(err))
 			read_entry_name(reader, scope, &unnamed, i);
 		read_entry_home(reader, scope, &classes, &scope->entries[i]);
@@ -650,7 +650,7 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
-	int again;
+	int again, *first;
 
 	if (!scope->functional && cJSON_IsArray(config->node)) /* the form before Keras 2.2.3 */
 		scope->layers = *config;
@@ -683,10 +683,13 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 			break;
 		if (!scope->outer)
 			read_row_inputs(reader, scope, call);
-		if (entry->first_layer < 0)
-			entry->first_layer = reader->model->layer_count;
+		first = entry->object ? model__names_find(&reader->shared, entry->object)
+				      : &entry->first_layer;
+		if (*first < 0)
+			*first = reader->model->layer_count;
 		else
-			reader->again = reader->model->layer_count - entry->first_layer;
+			reader->again = reader->model->layer_count - *first;
+		entry->first_layer = *first;
 		read_call(reader, scope, call, &at);
 		reader->again = again;
 	}

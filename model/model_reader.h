@@ -81,6 +81,7 @@ struct model_entry {
 	const struct layer_ops *ops; /* of a layer */
 	int first_call, call_count;  /* range in the scope's `calls` */
 	int64_t most_number;         /* the greatest call number that references to it use */
+	const char *object;          /* its shared_object_id, unique in the file; NULL: none */
 	int first_layer;             /* the first layer of its first call; -1: not read yet */
 	bool hands_state;            /* another entry reads its states */
 	int row;
@@ -127,15 +128,16 @@ struct model_reader {
 	const struct model_shape *data; /* may be NULL */
 	bool ends; /* read only the names of the outputs: see model_new_outputs() */
 	bool input_known;
-	struct model_names taken, shared; /* layers' names; shared_object_ids */
-	int entries;                      /* so far, in all scopes; a repeated call counts as one */
-	int sharings;                     /* namespaces of shared_object_ids so far */
-	struct model_reference *list;     /* inputs of the call being read */
+	struct model_names taken;  /* layers' names */
+	struct model_names shared; /* objects to the first layer of the first call; -1: not read */
+	int entries;               /* so far, in all scopes; a repeated call counts as one */
+	int sharings;              /* namespaces of shared_object_ids so far */
+	struct model_reference *list; /* inputs of the call being read */
 	size_t list_capacity;
 	int list_count;
 	struct model_note *notes; /* by layer */
 	size_t note_capacity;
-	/* While a repeated call of an entry is read: the distance, in layers, from each layer to
+	/* While a repeated call of an entry or object is read: the distance, in layers, from each layer to
 	 * its counterpart of the first call. 0: the entry is read for the first time. */
 	int again;
 	struct err *err;

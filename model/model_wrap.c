@@ -182,6 +182,7 @@ static bool is_step_by_step(const char *class_name)
 static bool add_distributed(const struct wrapped *w, cJSON *layers, const char *name,
 			    const char *input)
 {
+	static const char *const object[] = {"shared_object_id", "module"};
 	const char *const from[] = {input, NULL};
 	cJSON *config = inner_config(w, w->inside);
 
@@ -195,7 +196,16 @@ static bool add_distributed(const struct wrapped *w, cJSON *layers, const char *
 			name, w->class_name);
 		return true;
 	}
-	return config && add_layer(layers, w->class_name, config, name, from);
+	if (!config || !add_layer(layers, w->class_name, config, name, from))
+		return false;
+	/* Keras wraps the layer itself, which another model may list, too. */
+	for (size_t i = 0; i < ARRAY_LEN(object); i++) {
+		const cJSON *item = cJSON_GetObjectItemCaseSensitive(w->layer.node, object[i]);
+
+		if (item && !put(layers->child->prev, object[i], cJSON_Duplicate(item, true)))
+			return false;
+	}
+	return true;
 }
 
 /* ---- Bidirectional --------------------------------------------------------------------------- */

@@ -493,12 +493,15 @@ static int64_t row_params(const struct model *model, int row, bool trainable_alo
 {
 	int64_t count = 0;
 
-	for (int i = 0; i < model->param_count; i++) {
-		const struct model_param *param = &model->params[i];
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
 
-		if ((row < 0 || model->layers[param->layer].row == row) &&
-		    (param->trainable || !trainable_alone))
-			count += (int64_t)param->count;
+		if (row < 0 ? model_layer_again(model, layer)
+			    : layer->row != row || model_layer_again_in_row(model, layer))
+			continue;
+		for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++)
+			if (model->params[p].trainable || !trainable_alone)
+				count += (int64_t)model->params[p].count;
 	}
 	return count;
 }

@@ -73,6 +73,12 @@ static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 		"x") ", "                                                                          \
 		     "\"shared_object_id\": 3}], " ENDS("x", "a") "}}"
 
+/* Before layers that are one object, the object 1 of the model. */
+#define WIDE "{\"class_name\": \"Dense\", \"config\": {\"units\": 28}}"
+#define OBJECT(class_name, config)                                                                 \
+	"{\"class_name\": \"" class_name "\", \"config\": {" config "}, "                          \
+	"\"shared_object_id\": 1}"
+
 #define POLICY                                                                                     \
 	"{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": "         \
 	"\"float32\"}, \"registered_name\": null}"
@@ -643,10 +649,22 @@ static const struct support_refusal refusals[] = {
 	 ST_INVALID, "config: unknown option \"input_layers\""},
 	{"{\"layers\": [{\"class_name\": \"Add\", \"config\": {}}]}", ST_INVALID,
 	 "layers[0]: \"add\" (Add) takes at least 2 inputs: that needs a functional model"},
-	{"{\"layers\": [{\"class_name\": \"Dense\", \"config\": {\"units\": 2}, "
-	 "\"shared_object_id\": 1}, {\"class_name\": \"Dense\", \"config\": {\"units\": 2}, "
-	 "\"shared_object_id\": 1}]}",
-	 ST_UNSUPPORTED, "layers[1].shared_object_id: |shared weights are not supported"},
+	{"{\"layers\": [" OBJECT("Dense", "\"units\": 2") ", " OBJECT("ReLU",
+								      "\"max_value\": 6") "]}",
+	 ST_INVALID,
+	 "layers[1]: \"re_lu\" has the shared_object_id of \"dense\", a Dense: one layer has one "
+	 "class"},
+	{"{\"layers\": [" WIDE ", " OBJECT("Dense", "\"units\": 28") ", " OBJECT(
+		 "Dense", "\"units\": 28, \"use_bias\": false") "]}",
+	 ST_INVALID,
+	 "layers[2]: \"dense_2\" has the shared_object_id of \"dense_1\", but other weights"},
+	{"{\"layers\": [" WIDE
+	 ", " OBJECT("Dense", "\"units\": 28, \"use_bias\": false") ", " OBJECT(
+		 "Dense", "\"units\": 28") "]}",
+	 ST_INVALID,
+	 "layers[2]: \"dense_2\" has the shared_object_id of \"dense_1\", but other weights"},
+	{"{\"layers\": [" OBJECT("Dense", "\"units\": 2") ", " OBJECT("Dense", "\"units\": 3") "]}",
+	 ST_INVALID, " is another call of \"dense\", for whose kernel"},
 	{"{\"layers\": [" SEQUENTIAL("s", "3") "]}", ST_INVALID,
 	 "layers[0].config.layers[0]: must be an object"},
 	{"{\"layers\": [" UNNAMED ", {\"class_name\": \"Sequential\", \"config\": {\"layers\": "

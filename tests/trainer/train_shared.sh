@@ -75,19 +75,24 @@ weights half.npz --compile.dtype_policy mixed_float16
 weights pipe.npz --compile.dtype_policy mixed_float16 "${two[@]}" --pipeline '{"stages": "auto"}' --host.threads 1
 same half.npz pipe.npz
 
-# Saved and loaded as Keras has it: the layers of a nested model find theirs.
-for file in m.keras m.h5 m.weights.h5; do
-	save=save_model
-	[ $file != m.weights.h5 ] || save=save
-	"$bin/ipu-train" "$run" --data.path pairs.npz --fit null --callbacks null --weights.load cpu.npz --weights.$save $file --predict.output first.npz >out 2>&1 || {
-		grep -q libhdf5 out || fail "$file: $(cat out)"
-		continue
-	}
-	model=()
-	[ $file = m.weights.h5 ] || model=(--model $file)
-	"$bin/ipu-train" "$run" --data.path pairs.npz --fit null --callbacks null "${model[@]}" --weights.load $file --predict.output second.npz >out 2>&1 || fail "$file: $(cat out)"
-	same first.npz second.npz
-done
+# Saved and loaded as Keras has it: the layers of a nested model find theirs. kept MODEL INPUTS WEIGHTS
+kept() {
+	local file save model from=("$run" --model "$1" --data.inputs "$2" --data.path pairs.npz --fit null --callbacks null)
+	for file in m.keras m.h5 m.weights.h5; do
+		save=save_model
+		[ $file != m.weights.h5 ] || save=save
+		"$bin/ipu-train" "${from[@]}" --weights.load "$3" --weights.$save $file --predict.output first.npz >out 2>&1 || {
+			grep -q libhdf5 out || fail "$file: $(cat out)"
+			continue
+		}
+		model=()
+		[ $file = m.weights.h5 ] || model=(--model $file)
+		"$bin/ipu-train" "${from[@]}" "${model[@]}" --weights.load $file --predict.output second.npz >out 2>&1 || fail "$file: $(cat out)"
+		same first.npz second.npz
+	done
+}
+python3 -c 'import json, sys; json.dump(json.load(open(sys.argv[1]))["model"], open(sys.argv[2], "w"))' $run siamese.json
+kept siamese.json '["left", "right"]' cpu.npz
 
 # A layer called eight times, as Keras 2 and as Keras 3 write it; a model called twice in one called twice in one called twice.
 python3 - <<'PYTHON' || fail 'no models'
@@ -120,15 +125,40 @@ def write(name, layers, last):
 
 for name, form in ("eight.json", call), ("three.json", call3):
     write(name, [dense("d", 6, "tanh", [form("x", 0)] + [form("d", k) for k in range(7)])], ("d", 7))
+
+# The layer d listed in three models, one of which (a) is listed in two; and, in Keras 3, in two models of a Sequential.
+d = lambda calls: dense("d", 6, "tanh", calls) | {"shared_object_id": 7}
+a = functional("a", [d([call("x", 0), call("d", 0)])], ["d", 1, 0]) | {"shared_object_id": 8}
+c = functional("c", [a | {"inbound_nodes": [call("x", 0)]}, d([call("a", 1)])], ["d", 0, 0])
+b = {"class_name": "Sequential", "name": "b", "config": {"name": "b", "layers": [d([])]}}
+del b["config"]["layers"][0]["inbound_nodes"]
+inner = [a | {"inbound_nodes": [call("x", 0)]}, b | {"inbound_nodes": [call("a", 1)]}, c | {"inbound_nodes": [call("b", 1)]}]
+write("spread.json", [*inner, d([call("c", 1), call("d", 0)])], ("d", 1))
+half = d([call("x", 0)] + [call("d", k) for k in range(3)]) | {"shared_object_id": 140234567890128, "module": "keras.layers"}
+halves = [functional(name, [half], ["d", 3, 0]) for name in "mn"] + [dense("out", 3, "softmax", [])]
+del halves[2]["inbound_nodes"]
+with open("spread3.json", "w") as file:
+    json.dump({"class_name": "Sequential", "config": {"name": "s", "layers": halves}}, file)
+
 layer, last = dense("d", 6, "tanh", [call("x", 0)]), ("d", 0)
 for name in "abc":
     layer, last = functional(name, [layer], [*last, 0]) | {"inbound_nodes": [call("x", 0), call(name, 1)]}, (name, 2)
 write("nested.json", [layer], last)
 PYTHON
-for name in eight three nested; do
+for name in eight three nested spread3 spread; do
 	weights $name.npz --model $name.json --data.inputs null
 	same eight.npz $name.npz
 done
+# Keras counts a layer of several models with each of them, and once in all.
+for row in 'a (Functional)' 'b (Sequential)' 'c (Functional)' 'd (Dense)'; do
+	grep -q "^$row .* 42 " out || fail "the summary: $(cat out)"
+done
+grep -q '^Total params: 63$' out || fail "the summary: $(cat out)"
+for schedule in Grouped 1f1b; do
+	weights pipe.npz --model spread.json --data.inputs null "${two[@]}" --pipeline '{"stages": "auto", "schedule": "'$schedule'"}' --host.threads 1
+	same eight.npz pipe.npz
+done
+kept spread.json null eight.npz
 # The names of the calls do not matter, their number does.
 sed 's/, \[\["d", 6, 0, {}\]\]//; s/"d", 7, 0/"d", 6, 0/' eight.json >seven.json
 weights seven.npz --model seven.json --data.inputs null

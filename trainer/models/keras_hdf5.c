@@ -366,12 +366,15 @@ static int params_of(const struct model *model, int row, int layer, int *out)
 	int count = 0;
 
 	for (int pass = 0; pass < 2; pass++)
-		for (int p = 0; p < model->param_count; p++) {
-			const int owner = model->params[p].layer;
+		for (int i = 0; i < model->layer_count; i++) {
+			const struct model_layer *at = &model->layers[i];
 
-			if ((layer >= 0 ? owner == layer : model->layers[owner].row == row) &&
-			    model->params[p].trainable == (pass == 0))
-				out[count++] = p;
+			if (layer >= 0 ? i != layer
+				       : at->row != row || model_layer_again_in_row(model, at))
+				continue;
+			for (int p = at->first_param; p < at->first_param + at->param_count; p++)
+				if (model->params[p].trainable == (pass == 0))
+					out[count++] = p;
 		}
 	return count;
 }
@@ -503,6 +506,35 @@ static void match_all(struct keras_source *s, const struct model *model, enum ke
 			s->groups[g].params = NULL;
 }
 
+/* Name the matched arrays by their parameters. Keras 2 saves a layer of two models in both groups;
+ * its first arrays are used. */
+static void name_arrays(struct keras_source *s, const struct model *model)
+{
+	bool *named = arena_alloc(&s->arena, (size_t)model->param_count + 1, sizeof(*named));
+	int kept = 0;
+
+	if (!named) {
+		err_nomem(s->err);
+		return;
+	}
+	for (int g = 0; g < s->group_count; g++)
+		for (int i = 0; i < s->groups[g].count; i++) {
+			const int from = s->groups[g].first + i;
+			const int p = s->groups[g].params ? s->groups[g].params[i] : -1;
+
+			if (p >= 0 && named[p])
+				continue;
+			s->arrays[kept] = s->arrays[from];
+			s->paths[kept] = s->paths[from];
+			if (p >= 0) {
+				s->arrays[kept].name = model->params[p].name;
+				named[p] = true;
+			}
+			kept++;
+		}
+	s->count = kept;
+}
+
 /* ---- an open source -------------------------------------------------------------------------- */
 
 static enum status source_read(const void *file, int index, float *out, size_t count,
@@ -536,15 +568,13 @@ enum status keras_hdf5_open(struct weights_source *out, const struct model *mode
 		layout = collect_all(s, name);
 		if (!err_stuck(err))
 			match_all(s, model, layout, by_name);
+		if (!err_stuck(err))
+			name_arrays(s, model);
 	}
 	if (err_stuck(err)) {
 		source_free(s);
 		return err->status;
 	}
-	for (int g = 0; g < s->group_count; g++)
-		for (int i = 0; s->groups[g].params && i < s->groups[g].count; i++)
-			s->arrays[s->groups[g].first + i].name =
-				model->params[s->groups[g].params[i]].name;
 	*out = (struct weights_source){.arrays = s->arrays,
 				       .count = s->count,
 				       .file = s,
@@ -714,6 +744,8 @@ static void write_numbered(struct keras_writer *w)
 		const int count = params_of(model, -1, i, params);
 		const char *group = arena_printf(&w->arena, "/%s/vars", layer->home);
 
+		if (model_layer_again(model, layer))
+			continue;
 		if (group)
 			hdf5_put_group(w->file, group, w->err);
 		else
