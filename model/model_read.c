@@ -271,8 +271,8 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 		err_nomem(reader->err);
 }
 
-/* Read the entry's shared_object_id. Entries with the same one are one object in Keras, with one set
- * of weights. Keras 3, which also writes "module", uses addresses: one namespace in a file. */
+/* Read the entry's shared_object_id. Entries with the same one are one object in Keras, with one
+ * set of weights. Keras 3, which also writes "module", uses addresses: one namespace in a file. */
 static void read_shared(struct model_reader *reader, const struct model_scope *scope,
 			struct model_entry *entry, const struct json_at *at)
 {
