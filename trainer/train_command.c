@@ -275,6 +275,7 @@ static bool standard_request(int argc, char **argv)
 static enum status run_request(struct train_job *job, const struct request *request,
 			       struct err *err)
 {
+	const bool trains = !request->help && !request->print_run && !request->summary;
 	char path[FS_PATH_SIZE];
 	enum status status;
 
@@ -283,7 +284,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 		train_supported_write(stdout);
 		return status;
 	}
-	if (!request->help && !request->print_run && !request->summary) {
+	if (trains) {
 		status = train_job_join(job, err);
 		if (status != ST_OK)
 			return status;
@@ -291,6 +292,8 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	status = run_example_find(path, request->run_path, err);
 	if (status == ST_OK)
 		status = train_job_load(job, path, request->count, request->words, err);
+	if (status == ST_OK && trains)
+		status = train_job_check_launched(job, err);
 	status = train_ranks_agree(job->ranks, status, &job->others, err);
 	if (status != ST_OK)
 		return status;

@@ -15,7 +15,6 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "popvision/popvision.h"
-#include "profiler/prof_merge.h"
 #include "trainer/models/keras_file.h"
 #include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
@@ -23,6 +22,7 @@
 #include "trainer/train_generate.h"
 #include "trainer/train_plan.h"
 #include "trainer/train_ranks.h"
+#include "trainer/train_ranks_report.h"
 #include "trainer/train_health.h"
 #include "trainer/train_session.h"
 #include "trainer/train_screen.h"
@@ -64,6 +64,19 @@ enum status train_job_join(struct train_job *job, struct err *err)
 	return status;
 }
 
+enum status train_job_check_launched(const struct train_job *job, struct err *err)
+{
+	const struct run_file *run = job->plan.run;
+
+	if (run->distribution.instances != RUN_INSTANCES_MPI || ranks_launched())
+		return ST_OK;
+	return err_set(
+		err, ST_INVALID,
+		"%s: distribution.instances: is \"mpi\", but no launcher has started the run: use "
+		"`ipu-run --num-instances 2 %s` or mpirun, or set it to null",
+		run->path, run->path);
+}
+
 /* Continue on all ranks, or fail on all of them. */
 static enum status agree(struct train_job *job, enum status status, struct err *err)
 {
@@ -100,20 +113,6 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 			"BackupAndRestore and fit.resume: a rank has a share of the optimizer "
 			"state alone: set pipeline.replicated_optimizer_state_sharding to false");
 	return ST_OK;
-}
-
-/* Reject a run for several processes if no launcher started this one. */
-static enum status check_launched(const struct train_job *job, struct err *err)
-{
-	const struct run_file *run = job->plan.run;
-
-	if (run->distribution.instances != RUN_INSTANCES_MPI || ranks_launched())
-		return ST_OK;
-	return err_set(
-		err, ST_INVALID,
-		"%s: distribution.instances: is \"mpi\", but no launcher has started the run: use "
-		"`ipu-run --num-instances 2 %s` or mpirun, or set it to null",
-		run->path, run->path);
 }
 
 /* Check that all ranks have the same run, data and version. */
@@ -188,11 +187,19 @@ static enum status open_data(struct train_job *job, struct err *err)
 	return dataset_open(&job->train_set, &job->test_set, &params, err);
 }
 
+/* All ranks use rank 0's options: launchers do not hand the environment on to other machines. */
 static enum status read_options(struct train_job *job, struct err *err)
 {
-	enum status status =
-		train_options_parse(&job->options, getenv("POPLAR_ENGINE_OPTIONS"), err);
+	const char *own = ranks_rank(job->ranks) == 0 ? getenv("POPLAR_ENGINE_OPTIONS") : NULL;
+	char *text = own ? mem_strdup(own) : NULL;
+	size_t length = text ? strlen(text) + 1 : 0;
+	enum status status = agree(job, own && !text ? err_nomem(err) : ST_OK, err);
 
+	if (status == ST_OK)
+		status = train_ranks_share_bytes(job->ranks, &text, &length, err);
+	if (status == ST_OK)
+		status = train_options_parse(&job->options, text, err);
+	mem_free(text);
 	if (status == ST_OK && job->options.notes)
 		str_add(&job->notices, job->options.notes);
 	return status;
@@ -562,9 +569,6 @@ static enum status compile(struct train_job *job, struct err *err)
 	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
 	enum status status;
 
-	status = check_launched(job, err);
-	if (status != ST_OK)
-		return status;
 	print_compile(job, 0);
 	status = open_report(job, err);
 	if (status != ST_OK)
@@ -724,37 +728,6 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	return status;
 }
 
-/* Merge the reports of all ranks, which are inside rank 0's directory, into @out. */
-static enum status merge_ranks(const char *out, const struct train_job *job, struct err *err)
-{
-	const size_t count = (size_t)ranks_count(job->ranks);
-	const struct prof_merge_params params = {.command = job->command};
-	struct prof_merge_source *sources = mem_calloc(count, sizeof(*sources));
-	char(*paths)[FS_PATH_SIZE] = mem_calloc(count, sizeof(*paths));
-	enum status status = sources && paths ? ST_OK : err_nomem(err);
-	struct fs_writer writer;
-
-	for (size_t r = 0; r < count && status == ST_OK; r++) {
-		if (!(r == 0 ? fs_path(paths[r], "%s/profile.db", job->directory)
-			     : fs_path(paths[r], "%s/rank%zu/profile.db", job->directory, r)))
-			status = err_set(err, ST_INVALID, "%s: the path is too long",
-					 job->directory);
-		sources[r].path = paths[r];
-	}
-	if (status == ST_OK)
-		status = fs_writer_open(&writer, out, err);
-	if (status == ST_OK) {
-		status = prof_merge(writer.temporary, sources, count, &params, err);
-		if (status == ST_OK)
-			status = fs_writer_close(&writer, err);
-		else
-			fs_writer_drop(&writer);
-	}
-	mem_free(sources);
-	mem_free(paths);
-	return status;
-}
-
 /* Called after all ranks have closed their reports; rank 0 merges them. */
 static void join_reports(struct train_job *job, enum status status)
 {
@@ -763,16 +736,15 @@ static void join_reports(struct train_job *job, enum status status)
 	bool others;
 
 	status = train_ranks_agree(job->ranks, status, &others, &err);
-	if (status != ST_OK || !job->ranks || ranks_rank(job->ranks) > 0 || !job->options.any)
+	if (status != ST_OK || !job->ranks || !job->options.any)
 		return;
-	status = fs_path(out, "%s/ranks.db", job->directory)
-			 ? merge_ranks(out, job, &err)
-			 : err_set(&err, ST_INVALID, "%s: the path is too long", job->directory);
+	status = train_ranks_report(job->ranks, job->directory, job->command, out, &err);
+	if (ranks_rank(job->ranks) > 0)
+		return;
 	if (status != ST_OK)
 		fprintf(stderr,
 			"ipu-train: the reports of %d ranks are not joined: %s (`ipu-report merge` "
-			"joins what "
-			"lies on one machine)\n",
+			"joins what lies on one machine)\n",
 			ranks_count(job->ranks), err.text);
 	else if (job->screen.out)
 		fprintf(job->screen.out, "All %d ranks: %s (`ipu-view %s`)\n",

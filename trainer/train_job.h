@@ -47,6 +47,9 @@ void train_job_free(struct train_job *job);
  * prints and writes files other than reports. Call before train_job_load(). */
 enum status train_job_join(struct train_job *job, struct err *err);
 
+/* Reject a loaded run for several processes if no launcher started this one. */
+enum status train_job_check_launched(const struct train_job *job, struct err *err);
+
 /* The outfeeds' checks of a run file. */
 extern const struct run_checks train_run_checks;
 

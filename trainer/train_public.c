@@ -72,6 +72,8 @@ static enum status open_job(struct ips_trainer *trainer, const char *run_path, i
 		copy[i] = words[i];
 	status = train_job_load(&trainer->job, run_path, count, copy, err);
 	mem_free(copy);
+	if (status == ST_OK)
+		status = train_job_check_launched(&trainer->job, err);
 	return status == ST_OK ? train_job_prepare(&trainer->job, err) : status;
 }
 

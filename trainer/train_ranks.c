@@ -754,6 +754,8 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 	out.base = mine == 0 ? (void *)out.words : data;
 	in.base = mine == 0 ? data : (void *)in.words;
 	for (int r = 1; r < count && status == ST_OK; r++) {
+		if (lengths[r] == 0)
+			continue;
 		send_words(ranks, r, (int)((lengths[r] + 3) / 4), &out, &in);
 		if (mine == 0)
 			take(user, data, (size_t)lengths[r]);

@@ -83,7 +83,7 @@ enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others
 enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *length,
 				    struct err *err);
 
-/* Pass the bytes of each other rank, in order, to rank 0's @take. */
+/* Pass the bytes of each other rank that has any, in order, to rank 0's @take. */
 enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t length,
 				void (*take)(void *user, const void *bytes, size_t length),
 				void *user, struct err *err);

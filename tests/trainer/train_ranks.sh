@@ -198,9 +198,15 @@ refused 'num-instances: 3 do not divide among 2 hosts: give a multiple of 2' fro
 refused 'host: "a:1,b:2": each host gets the same number' front -n 3 --host a:1,b:2 run.json
 refused 'host: "a,,b" has a host without a name' front -n 3 --host a,,b run.json
 refused 'a run file is missing' front -n 2
+bare() { env PATH=/nowhere "$bin/ipu-run" --mpi "$launcher" "$@" 2>&1; }
+[ "$(bare -n 2 --dry-run run.json | sed 's|[^ ]*/ipu-train|ipu-train|')" = "ipu-run: $([ "$launcher" = openmpi ] && echo mpirun || echo mpiexec) -n 2 ipu-train run.json --distribution.instances mpi" ] ||
+	fail "ipu-run --dry-run without a launcher: $(bare -n 2 --dry-run run.json)"
 refused 'in PATH: install ' env PATH=/nowhere "$bin/ipu-run" run.json
 refused '5 replicas do not divide among 2 ranks: start a number of ranks that divides them' front -n 2 --mpi-global-args="$global" normal.json
 refused 'distribution.instances: is "mpi", but no launcher has started the run: use `ipu-run' "$bin/ipu-train" normal.json --distribution.instances mpi
+# At once: the data are not looked for before.
+refused 'but no launcher has started the run' "$bin/ipu-train" normal.json --distribution.instances mpi --data.path /nowhere
+"$bin/ipu-train" --summary normal.json --distribution.instances mpi >out || fail "--summary of a run for MPI: $(cat out)"
 
 # What is wrong is said by one of them.
 ! ranks "$launcher" 3 normal.json --compile.loss nosuch >out 2>&1 || fail "a loss that there is not: exit code 0"
@@ -286,18 +292,43 @@ if ! "$bin/ipu-train" "${images[@]}" 2>&1 | grep 'needs libpng' >/dev/null; then
 	[ "$(grep -c 'ipu-train: rank 1: .*set/train/b/7.png: is a damaged PNG' out)" = 1 ] && [ "$(grep -c 'ipu-train:' out)" = 1 ] || fail "a damaged image: $(cat out)"
 fi
 
-# Ctrl-C reaches all ranks; one of them reports it.
-rm -rf lost
-POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work"'/lost"}' ranks "$launcher" 2 normal.json \
-	--fit.epochs 100000 --callbacks null --fit.validation null >out 2>&1 &
+# A rank in another folder writes its report where rank 0 cannot see it, as on another machine. Rank 0 has the options of all. What it is
+# sent is the same file, of several pieces, and in the report of all of them.
+apart=(normal.json --fit.epochs 1 --callbacks null --fit.validation null --evaluate null --predict null --outfeed '{"capture": [{"tier": "full"}]}')
+sed -i "s|\"predictions.npz\"|\"$work/predictions.npz\"|" normal.json
+for launcher in "${launchers[@]}"; do
+	rm -rf here there
+	mkdir here there
+	cp normal.json here
+	cp normal.json there
+	launch "$launcher" -n 1 -wdir "$work/here" env POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' "$bin/ipu-train" "${apart[@]}" : \
+		-n 2 -wdir "$work/there" "$bin/ipu-train" "${apart[@]}" >out 2>&1 || fail "$launcher, two folders: $(cat out)"
+	for rank in 1 2; do
+		[ "$(stat -c %s there/tf_report__*/rank$rank/profile.db)" -gt 2500000 ] || fail "$launcher, two folders: a report of few pieces"
+		cmp there/tf_report__*/rank$rank/profile.db here/tf_report__*/rank$rank/profile.db || fail "$launcher, two folders: $(cat out)"
+	done
+	[ "$(sqlite3 here/tf_report__*/ranks.db "SELECT group_concat(rank || ':' || replicas, ' ') FROM
+		(SELECT rank, count(DISTINCT replica) AS replicas FROM stage_timings WHERE clock = 'host' GROUP BY rank)")" = "0:1 1:2 2:2" ] || fail "$launcher, two folders: $(cat out)"
+done
+launcher=${launchers[0]}
+
+# Ctrl-C reaches all ranks; one of them reports it, and why a report could not be fetched.
+rm -rf here there lost
+mkdir here there
+one=(env 'POPLAR_ENGINE_OPTIONS={"autoReport.all":"true","autoReport.directory":"lost"}' "$bin/ipu-train" "$work/normal.json" --fit.epochs 100000 --callbacks null --fit.validation null)
+launch "$launcher" -n 1 -wdir "$work/here" "${one[@]}" : -n 1 -wdir "$work/there" "${one[@]}" >out 2>&1 &
 launched=$!
+ln -s here/lost lost
 until_ executed_by profile.db
+ln -sfn there/lost lost
 until_ executed_by rank1/profile.db
-for database in lost/tf_report__*/profile.db lost/tf_report__*/rank1/profile.db; do
+: >"$(echo here/lost/tf_report__*)/rank1"
+for database in here/lost/tf_report__*/profile.db there/lost/tf_report__*/rank1/profile.db; do
 	kill -INT "$(sqlite3 -readonly "$database" "SELECT value FROM meta WHERE key = 'pid'")"
 done
 ! wait $launched || fail "interrupted: exit code 0"
 [ "$(grep -c 'ipu-train: interrupted in epoch' out)" = 1 ] || fail "interrupted: $(cat out)"
+[ "$(grep -c 'ipu-train: the reports of 2 ranks are not joined: .*lost/tf_report__.*/rank1: ' out)" = 1 ] || fail "a report that cannot be fetched: $(cat out)"
 
 # A program without the launcher's plugin says what to install.
 mkdir -p elsewhere/bin

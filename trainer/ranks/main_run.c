@@ -26,10 +26,10 @@ struct line {
 
 /* In the order of --mpi's choices. */
 static const struct launcher {
-	const char *programs[3]; /* the first one found in PATH is used */
+	const char *programs[3]; /* the first one found in PATH is used; the last one is generic */
 	const char *hosts, *package;
 } launchers[] = {
-	{{"mpirun.openmpi", "mpirun", NULL}, "--host", "openmpi-bin"},
+	{{"mpirun.openmpi", "mpiexec.openmpi", "mpirun"}, "--host", "openmpi-bin"},
 	{{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, "-hosts", "mpich"},
 };
 
@@ -136,12 +136,20 @@ static bool in_path(const char *program)
 	return false;
 }
 
-static const char *find_launcher(const struct launcher *launcher)
+/* With --dry-run the line may be for another machine, so no launcher needs to be in PATH. */
+static enum status find_launcher(const char **program, const struct line *line, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(launcher->programs); i++)
-		if (launcher->programs[i] && in_path(launcher->programs[i]))
-			return launcher->programs[i];
-	return NULL;
+	const struct launcher *launcher = &launchers[line->mpi];
+
+	for (size_t i = 0; i < ARRAY_LEN(launcher->programs); i++) {
+		*program = launcher->programs[i];
+		if (in_path(*program))
+			return ST_OK;
+	}
+	return line->dry ? ST_OK
+			 : err_set(err, ST_UNSUPPORTED,
+				   "%s is not in PATH: install %s, or choose another --mpi",
+				   launcher->programs[0], launcher->package);
 }
 
 /* Format "a:2,b:2": the number of instances of each host. */
@@ -277,14 +285,8 @@ int main(int argc, char **argv)
 	if (status == ST_OK && !fs_beside_program(trainer, "ipu-train"))
 		status = err_set(&err, ST_FAILED,
 				 "ipu-train is not in ipu-run's folder: install it again");
-	if (status == ST_OK) {
-		program = find_launcher(&launchers[line.mpi]);
-		if (!program)
-			status = err_set(&err, ST_UNSUPPORTED,
-					 "%s is not in PATH: install %s, or choose another --mpi",
-					 launchers[line.mpi].programs[0],
-					 launchers[line.mpi].package);
-	}
+	if (status == ST_OK)
+		status = find_launcher(&program, &line, &err);
 	if (status == ST_OK)
 		status = run(&line, program, trainer, rest, count, &err);
 	return status == ST_OK ? 0 : cli_fail(&COMMAND, &err);

@@ -1,0 +1,248 @@
+/*
+ * Finds the databases that rank 0 cannot see, fetches them in pieces, and merges all.
+ *
+ * Threading: the main thread of each rank.
+ */
+#include "trainer/train_ranks_report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "profiler/prof_merge.h"
+#include "trainer/train_ranks.h"
+
+#define PIECE_BYTES (1 << 20) /* of a database, in memory at a time */
+
+/* What a file has on every machine that sees it. Devices have other numbers on each. */
+struct file_identity {
+	int64_t bytes, inode, changed_ns;
+};
+
+static enum status identify(const char *path, struct file_identity *out, struct err *err)
+{
+	struct stat file;
+
+	if (stat(path, &file) != 0)
+		return err_set(err, ST_FAILED, "%s: %s", path, strerror(errno));
+	out->bytes = (int64_t)file.st_size;
+	out->inode = (int64_t)file.st_ino;
+	out->changed_ns = (int64_t)file.st_mtim.tv_sec * 1000000000 + file.st_mtim.tv_nsec;
+	return ST_OK;
+}
+
+/* Format the path of @rank's database below rank 0's @directory; 0: of the one in @directory. */
+static enum status database_path(char out[FS_PATH_SIZE], const char *directory, int rank,
+				 struct err *err)
+{
+	const bool fits = rank == 0 ? fs_path(out, "%s/profile.db", directory)
+				    : fs_path(out, "%s/rank%d/profile.db", directory, rank);
+
+	return fits ? ST_OK : err_set(err, ST_INVALID, "%s: the path is too long", directory);
+}
+
+/* ---- what rank 0 does not see ---------------------------------------------------------------- */
+
+struct survey {
+	const char *directory; /* rank 0's */
+	int rank;              /* whose identity is next */
+	int64_t *bytes;        /* by rank: of the database if rank 0 does not see it, otherwise 0 */
+};
+
+static void look_for(void *user, const void *bytes, size_t length)
+{
+	struct survey *survey = user;
+	const int rank = survey->rank++;
+	struct file_identity theirs, here = {0};
+	char path[FS_PATH_SIZE];
+	struct err ignored;
+
+	memcpy(&theirs, bytes, min(length, sizeof(theirs)));
+	if (database_path(path, survey->directory, rank, &ignored) != ST_OK ||
+	    identify(path, &here, &ignored) != ST_OK || here.bytes != theirs.bytes ||
+	    here.inode != theirs.inode || here.changed_ns != theirs.changed_ns)
+		survey->bytes[rank] = theirs.bytes;
+}
+
+/* Set @bytes on all ranks. @path: of this rank's database. */
+static enum status find_unseen(struct ranks *ranks, const char *directory, const char *path,
+			       int64_t *bytes, struct err *err)
+{
+	struct survey survey = {.directory = directory, .rank = 1, .bytes = bytes};
+	struct file_identity mine = {0};
+	enum status status;
+	bool others;
+
+	status = train_ranks_agree(ranks, identify(path, &mine, err), &others, err);
+	if (status == ST_OK)
+		status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err);
+	if (status == ST_OK)
+		ranks_broadcast(ranks, 0, bytes, (size_t)ranks_count(ranks) * sizeof(*bytes));
+	return status;
+}
+
+/* ---- fetching -------------------------------------------------------------------------------- */
+
+/* A database on its way from one rank to rank 0. */
+struct transfer {
+	char path[FS_PATH_SIZE]; /* where this rank reads or writes it */
+	FILE *file;              /* on the rank that sends it */
+	struct fs_writer writer; /* on rank 0 */
+	char piece[PIECE_BYTES];
+	enum status status; /* of writing */
+	struct err *err;
+};
+
+static enum status begin_writing(struct transfer *transfer, const char *directory, int rank,
+				 struct err *err)
+{
+	enum status status = database_path(transfer->path, directory, rank, err);
+	char folder[FS_PATH_SIZE];
+
+	if (status != ST_OK)
+		return status;
+	fs_path(folder, "%.*s", (int)(strrchr(transfer->path, '/') - transfer->path),
+		transfer->path);
+	status = fs_make_dirs(folder, err);
+	return status == ST_OK ? fs_writer_open(&transfer->writer, transfer->path, err) : status;
+}
+
+static enum status begin_reading(struct transfer *transfer, const char *directory, struct err *err)
+{
+	enum status status = database_path(transfer->path, directory, 0, err);
+
+	if (status != ST_OK)
+		return status;
+	transfer->file = fopen(transfer->path, "re");
+	return transfer->file ? ST_OK
+			      : err_set(err, ST_FAILED, "%s: %s", transfer->path, strerror(errno));
+}
+
+static enum status read_piece(struct transfer *transfer, size_t length, struct err *err)
+{
+	if (fread(transfer->piece, 1, length, transfer->file) == length)
+		return ST_OK;
+	return err_set(err, ST_FAILED, "%s: %s", transfer->path,
+		       ferror(transfer->file) ? strerror(errno)
+					      : "became shorter while it was sent");
+}
+
+static void write_piece(void *user, const void *bytes, size_t length)
+{
+	struct transfer *transfer = user;
+
+	transfer->status = fs_writer_put(&transfer->writer, bytes, length, transfer->err);
+}
+
+/* Each piece is sent after all have agreed that the one before was read and written. */
+static enum status send_pieces(struct ranks *ranks, int rank, int64_t bytes,
+			       struct transfer *transfer, enum status status, struct err *err)
+{
+	const bool sends = ranks_rank(ranks) == rank;
+	bool others;
+
+	transfer->err = err;
+	for (int64_t left = bytes; left > 0; left -= min(left, (int64_t)PIECE_BYTES)) {
+		const size_t length = (size_t)min(left, (int64_t)PIECE_BYTES);
+
+		if (status == ST_OK && sends)
+			status = read_piece(transfer, length, err);
+		status = train_ranks_agree(ranks, status, &others, err);
+		if (status == ST_OK)
+			status = train_ranks_collect(ranks, transfer->piece, sends ? length : 0,
+						     write_piece, transfer, err);
+		if (status != ST_OK)
+			return status;
+		status = transfer->status;
+	}
+	return status;
+}
+
+/* Copy @rank's database to rank 0. */
+static enum status fetch(struct ranks *ranks, int rank, const char *directory, int64_t bytes,
+			 struct transfer *transfer, struct err *err)
+{
+	const bool writes = ranks_rank(ranks) == 0;
+	enum status status = ST_OK;
+	bool others;
+
+	transfer->file = NULL;
+	transfer->writer.fd = -1;
+	transfer->status = ST_OK;
+	if (writes)
+		status = begin_writing(transfer, directory, rank, err);
+	else if (ranks_rank(ranks) == rank)
+		status = begin_reading(transfer, directory, err);
+	status = send_pieces(ranks, rank, bytes, transfer, status, err);
+	if (writes && status == ST_OK)
+		status = fs_writer_close(&transfer->writer, err);
+	else if (writes)
+		fs_writer_drop(&transfer->writer);
+	if (transfer->file)
+		fclose(transfer->file);
+	return train_ranks_agree(ranks, status, &others, err);
+}
+
+static enum status fetch_unseen(struct ranks *ranks, const char *directory, struct err *err)
+{
+	const int count = ranks_count(ranks);
+	int64_t *bytes = mem_calloc((size_t)count, sizeof(*bytes));
+	struct transfer *transfer = mem_alloc(sizeof(*transfer));
+	char path[FS_PATH_SIZE];
+	enum status status;
+	bool others;
+
+	status = !bytes || !transfer ? err_nomem(err) : database_path(path, directory, 0, err);
+	status = train_ranks_agree(ranks, status, &others, err);
+	if (status == ST_OK)
+		status = find_unseen(ranks, directory, path, bytes, err);
+	for (int r = 1; r < count && status == ST_OK; r++)
+		if (bytes[r] > 0)
+			status = fetch(ranks, r, directory, bytes[r], transfer, err);
+	mem_free(bytes);
+	mem_free(transfer);
+	return status;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+static enum status merge(size_t count, const char *directory, const char *command, const char *out,
+			 struct err *err)
+{
+	const struct prof_merge_params params = {.command = command};
+	struct prof_merge_source *sources = mem_calloc(count, sizeof(*sources));
+	char(*paths)[FS_PATH_SIZE] = mem_calloc(count, sizeof(*paths));
+	enum status status = sources && paths ? ST_OK : err_nomem(err);
+	struct fs_writer writer;
+
+	for (size_t r = 0; r < count && status == ST_OK; r++) {
+		status = database_path(paths[r], directory, (int)r, err);
+		sources[r].path = paths[r];
+	}
+	if (status == ST_OK)
+		status = fs_writer_open(&writer, out, err);
+	if (status == ST_OK) {
+		status = prof_merge(writer.temporary, sources, count, &params, err);
+		if (status == ST_OK)
+			status = fs_writer_close(&writer, err);
+		else
+			fs_writer_drop(&writer);
+	}
+	mem_free(sources);
+	mem_free(paths);
+	return status;
+}
+
+enum status train_ranks_report(struct ranks *ranks, const char *directory, const char *command,
+			       char out[FS_PATH_SIZE], struct err *err)
+{
+	enum status status = fetch_unseen(ranks, directory, err);
+
+	if (status != ST_OK || ranks_rank(ranks) > 0)
+		return status;
+	if (!fs_path(out, "%s/ranks.db", directory))
+		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
+	return merge((size_t)ranks_count(ranks), directory, command, out, err);
+}
