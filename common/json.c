@@ -353,6 +353,29 @@ bool json_item(const struct json_at *at, int index, struct json_at *out)
 	return true;
 }
 
+bool json_next(const struct json_at *at, struct json_at *item)
+{
+	const bool array = cJSON_IsArray(at->node);
+	const cJSON *node = NULL;
+	int index = -1;
+
+	if (item->node)
+		node = item->node->next;
+	else if (array || cJSON_IsObject(at->node))
+		node = at->node->child;
+	if (!node)
+		return false;
+
+	if (array)
+		index = item->node ? item->index + 1 : 0;
+	*item = (struct json_at){.file = at->file,
+				 .up = at,
+				 .node = node,
+				 .key = array ? NULL : node->string,
+				 .index = index};
+	return true;
+}
+
 int json_count(const struct json_at *at)
 {
 	if (!cJSON_IsArray(at->node) && !cJSON_IsObject(at->node))

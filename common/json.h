@@ -36,6 +36,8 @@ enum status json_load(cJSON **out, const char *path, struct err *err);
 struct json_at json_root(const char *file, const cJSON *node);
 bool json_child(const struct json_at *at, const char *key, struct json_at *out); /* false: absent */
 bool json_item(const struct json_at *at, int index, struct json_at *out);
+/* Advance @item, at first zeroed, to the next item of @at: json_item() counts from the first. */
+bool json_next(const struct json_at *at, struct json_at *item);
 int json_count(const struct json_at *at); /* items of an array or object, else 0 */
 bool json_is_null(const struct json_at *at);
 

@@ -228,9 +228,9 @@ enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct
 {
 	struct outfeed_health_rules read = *rules;
 	enum status status = json_object(at, err);
-	struct json_at rule;
+	struct json_at rule = {0};
 
-	for (int i = 0; status == ST_OK && json_item(at, i, &rule); i++)
+	while (status == ST_OK && json_next(at, &rule))
 		status = read_health_rule(&read, &rule, err);
 	if (status == ST_OK)
 		*rules = read;

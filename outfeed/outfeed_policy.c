@@ -190,11 +190,11 @@ static enum status read_texts(const struct json_at *at, struct outfeed_rule *out
 			      struct err *err)
 {
 	enum status status = ST_OK;
-	struct json_at item;
+	struct json_at item = {0};
 
 	if (!cJSON_IsArray(at->node))
 		return read(at, out, err);
-	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++)
+	while (status == ST_OK && json_next(at, &item))
 		status = read(&item, out, err);
 	return status;
 }
@@ -259,7 +259,7 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 {
 	const int count = cJSON_IsArray(at->node) ? json_count(at) : 1;
 	enum status status = ST_OK;
-	struct json_at item;
+	struct json_at item = {0};
 
 	out->rules = mem_calloc((size_t)count + 1, sizeof(*out->rules));
 	if (!out->rules)
@@ -274,7 +274,7 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 		status = json_fail(at, err,
 				   "must be a tier such as \"stats\", or a list of rules such as "
 				   "[{\"kind\": \"gradient\", \"tier\": \"full\"}]");
-	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++)
+	while (status == ST_OK && json_next(at, &item))
 		status = read_capture_rule(&item, &out->rules[out->count++], err);
 	return status;
 }

@@ -161,38 +161,30 @@ int64_t layer_rows(const struct model_layer *layer, int64_t batch)
 
 /* ---- axes and channels ----------------------------------------------------------------------- */
 
-/* Check that the axis at @at is the last of the layer's input: -1 or its number (the batch is
- * 0). */
-static void layer_last_axis(const struct model_layer *layer, const struct json_at *at,
-			    int64_t least, int64_t greatest, struct err *err)
-{
-	int64_t axis;
-
-	if (json_int(at, least, greatest, &axis, err) == ST_OK && axis != -1 &&
-	    axis != layer->input.ndim)
-		model_config_unsupported(at, err,
-					 "not supported: it must be the last axis (-1 or %d) here",
-					 layer->input.ndim);
-}
-
 enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err)
 {
 	struct json_at here, item;
+	int64_t axis;
 
-	if (!model_option_at(config, "axis", &here, err))
+	if (!model_option_given(config, "axis", &here, err))
 		return err->status;
 	item = here;
 	if (cJSON_IsArray(here.node) && (json_count(&here) != 1 || !json_item(&here, 0, &item)))
-		return model_config_unsupported(&here, err, "not supported: it must be one axis");
-	layer_last_axis(layer, &item, INT32_MIN, INT32_MAX, err);
+		return model_config_unsupported(
+			&here, err, "not supported: it must be the last axis alone here");
+	if (json_int(&item, INT64_MIN, INT64_MAX, &axis, err) == ST_OK && axis != -1 &&
+	    axis != layer->input.ndim)
+		model_config_unsupported(&item, err,
+					 "not supported: it must be the last axis (-1 or %d) here",
+					 layer->input.ndim);
 	return err->status;
 }
 
 enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
 				   int64_t channels, bool *here, struct err *err)
 {
-	struct json_at at, item;
+	struct json_at at, item = {0};
 	double value;
 	int count;
 
@@ -203,40 +195,23 @@ enum status layer__channel_numbers(const struct json_at *config, const char *key
 	if (count != 1 && count != channels)
 		return json_fail(&at, err, "must be a number or a list of %lld, one per channel",
 				 (long long)channels);
-	for (int64_t i = 0; i < channels; i++) {
-		if (i >= count) {
-			out[i] = out[0];
-			continue;
-		}
-		item = at;
+	for (int i = 0; i < count; i++) {
 		if (cJSON_IsArray(at.node))
-			json_item(&at, (int)i, &item);
+			json_next(&at, &item);
+		else
+			item = at;
 		if (json_real(&item, &value, err) != ST_OK)
 			return err->status;
 		if (!isfinite((float)value))
 			return json_fail(&item, err, "must be a finite number");
 		out[i] = (float)value;
 	}
+	for (int64_t i = count; i < channels; i++)
+		out[i] = out[0];
 	return ST_OK;
 }
 
 /* ---- normalising layers ---------------------------------------------------------------------- */
-
-/* Keras counts the batch as axis 0, and accepts a list of one axis. */
-static void layer_norm_axis(const struct json_at *config, const struct model_layer *layer,
-			    struct err *err)
-{
-	struct json_at list, here;
-
-	if (!model_option_given(config, "axis", &list, err))
-		return;
-	here = list;
-	if (cJSON_IsArray(list.node) && (json_count(&list) != 1 || !json_item(&list, 0, &here)))
-		model_config_unsupported(&list, err,
-					 "not supported: it must be the last axis alone here");
-	else
-		layer_last_axis(layer, &here, INT64_MIN, INT64_MAX, err);
-}
 
 static void layer_norm_flag(const struct json_at *config, const char *key, bool *out,
 			    struct err *err)
@@ -266,7 +241,7 @@ enum status layer__read_norm(struct model *model, struct model_layer *layer,
 		return json_fail(config, err, "%s needs an input of at least one dimension",
 				 layer->ops->class_name);
 	layer->output = layer->input;
-	layer_norm_axis(config, layer, err);
+	layer__check_last_axis(layer, config, err);
 	out->epsilon = 1e-3;
 	if (model_option_given(config, "epsilon", &here, err) &&
 	    json_real(&here, &out->epsilon, err) == ST_OK && !(out->epsilon >= 0.0))

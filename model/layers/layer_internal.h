@@ -59,7 +59,7 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 	}
 
 /* Check that "axis" (a number or a list of one; the batch is 0) names the last axis: -1 or its
- * number. Absent or null passes. */
+ * number. Absent passes. */
 enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err);
 

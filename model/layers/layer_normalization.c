@@ -31,10 +31,13 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 		{.name = "count", .initializer = "Zeros", .fixed = true},
 	};
 	struct layer_normalization *c;
-	bool mean_here, variance_here;
+	bool mean_here, variance_here, one;
+	struct json_at axis;
 
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
-	if (layer__check_last_axis(layer, config, err) != ST_OK)
+	/* null: one mean and one variance for all channels. */
+	one = model_option_given(config, "axis", &axis, err) && json_is_null(&axis);
+	if (!one && layer__check_last_axis(layer, config, err) != ST_OK)
 		return err->status;
 	c = layer->config;
 	c->mean = model__alloc(model, (size_t)channels, sizeof(float));
@@ -47,6 +50,9 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 		return err->status;
 	if (mean_here != variance_here)
 		return json_fail(config, err, "\"mean\" and \"variance\" must be given together");
+	if (!mean_here && one)
+		return model_config_unsupported(
+			&axis, err, "not supported without \"mean\" and \"variance\" here");
 	if (!mean_here) {
 		c->mean = c->variance = NULL;
 		for (size_t i = 0; i < ARRAY_LEN(params); i++)

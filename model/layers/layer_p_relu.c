@@ -11,14 +11,14 @@ extern const struct layer_ops layer_p_relu;
 static int shared_axes(const struct model_layer *layer, const struct json_at *config,
 		       struct err *err)
 {
-	struct json_at here, item;
+	struct json_at here, item = {0};
 	unsigned seen = 0;
 	int count;
 
 	if (!model_option_at(config, "shared_axes", &here, err) || json_array(&here, err) != ST_OK)
 		return 0;
 	count = json_count(&here);
-	for (int i = 0; json_item(&here, i, &item); i++) {
+	while (json_next(&here, &item)) {
 		int64_t axis;
 
 		if (json_int(&item, 1, layer->input.ndim, &axis, err) != ST_OK)

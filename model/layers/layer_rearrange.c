@@ -108,19 +108,19 @@ static enum status permute_read(struct model *model, struct model_layer *layer,
 	static const struct model_option own[] = {{"dims", MODEL_ANY}};
 	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	struct layer_rearrange before;
-	struct json_at here, item;
+	struct json_at here, item = {0};
 	unsigned seen = 0;
 
 	if (!r || !model_option_need(config, "dims", &here, err) || json_array(&here, err) != ST_OK)
 		return err->status;
 	before = *r;
-	for (int d = 0; !err_stuck(err) && json_item(&here, d, &item); d++) {
+	while (!err_stuck(err) && json_next(&here, &item)) {
 		int64_t from;
 
 		if (json_int(&item, 1, r->ndim, &from, err) != ST_OK)
 			return err->status;
-		if (d < r->ndim)
-			r->dim[d] = before.dim[from - 1];
+		if (item.index < r->ndim)
+			r->dim[item.index] = before.dim[from - 1];
 		seen |= 1u << from;
 	}
 	if (json_count(&here) != r->ndim || seen != (2u << r->ndim) - 2u)

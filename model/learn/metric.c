@@ -508,7 +508,7 @@ enum status metric_list_add(struct metric_list *list, const struct json_at *at, 
 {
 	const bool array = at && cJSON_IsArray(at->node);
 	const int count = array ? json_count(at) : at && !json_is_null(at);
-	struct json_at here;
+	struct json_at here = {0};
 	struct err own;
 
 	err = err_start(err, &own);
@@ -518,9 +518,10 @@ enum status metric_list_add(struct metric_list *list, const struct json_at *at, 
 		struct metric *metric = &list->items[list->count];
 		struct metric_list before = *list;
 
-		here = *at;
 		if (array)
-			json_item(at, n, &here);
+			json_next(at, &here);
+		else
+			here = *at;
 		if (metric_get(metric, &here, &model->outputs[output], kind, err) == ST_OK)
 			metric_list_append(list, metric, model, output, err);
 		metric->weighted = weighted;

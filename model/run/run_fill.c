@@ -227,13 +227,10 @@ static void run_fill_list_of_texts(const struct run_value *fill)
 {
 	struct run_texts texts = {.given = !json_is_null(fill->at)};
 	const char **items = texts.given ? run_items(fill, sizeof(*items)) : NULL;
-	const cJSON *node = fill->at->node->child;
+	struct json_at item = {0};
 
 	texts.items = items;
-	for (; items && node && !err_stuck(fill->err); node = node->next) {
-		const struct json_at item = {
-			.file = fill->at->file, .up = fill->at, .node = node, .index = texts.count};
-
+	while (items && !err_stuck(fill->err) && json_next(fill->at, &item)) {
 		if (json_text(&item, &items[texts.count], fill->err) == ST_OK)
 			run_choose(fill, &item, items[texts.count]);
 		texts.count++;
@@ -278,11 +275,11 @@ static void run_fill_ints(const struct run_value *fill)
 {
 	struct run_ints ints = {.given = !json_is_null(fill->at)};
 	int *items = ints.given ? run_items(fill, sizeof(*items)) : NULL;
-	struct json_at item;
+	struct json_at item = {0};
 	int64_t value = 0;
 
 	ints.items = items;
-	while (items && !err_stuck(fill->err) && json_item(fill->at, ints.count, &item)) {
+	while (items && !err_stuck(fill->err) && json_next(fill->at, &item)) {
 		json_int(&item, fill->key->least, fill->key->greatest, &value, fill->err);
 		items[ints.count++] = (int)value;
 	}
@@ -410,10 +407,10 @@ static void run_fill_plans(const struct run_value *fill)
 {
 	struct run_poplars poplars = {.given = !json_is_null(fill->at)};
 	struct run_poplar *items = poplars.given ? run_items(fill, sizeof(*items)) : NULL;
-	struct json_at item;
+	struct json_at item = {0};
 
 	poplars.items = items;
-	while (items && !err_stuck(fill->err) && json_item(fill->at, poplars.count, &item))
+	while (items && !err_stuck(fill->err) && json_next(fill->at, &item))
 		items[poplars.count++] = run_read_poplar(fill, &item);
 	run_store(fill, &poplars, sizeof(poplars));
 }

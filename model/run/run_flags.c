@@ -127,9 +127,9 @@ static enum status run_check_patch(const struct json_at *at, const struct run_ke
 				   struct err *err)
 {
 	enum status status = ST_OK;
-	struct json_at below;
+	struct json_at below = {0};
 
-	for (int i = 0; json_item(at, i, &below) && status == ST_OK; i++) {
+	while (status == ST_OK && json_next(at, &below)) {
 		char path[RUN_WORD_SIZE];
 		const struct run_key *key;
 
@@ -204,13 +204,13 @@ static enum status run_check_choices(const struct json_at *at, const struct json
 				     struct err *err)
 {
 	enum status status = json_object(choices, err);
-	struct json_at choice;
+	struct json_at choice = {0};
 
 	if (status == ST_OK && json_count(at) != 1)
 		return json_fail(at, err, "\"" RUN_CHOICE "\" must stand alone");
 	if (status == ST_OK && !json_count(choices))
 		return json_fail(choices, err, "has no value to choose");
-	for (int i = 0; status == ST_OK && json_item(choices, i, &choice); i++) {
+	while (status == ST_OK && json_next(choices, &choice)) {
 		status = json_object(&choice, err);
 		if (status == ST_OK)
 			status = run_check_patch(&choice, NULL, err);
@@ -237,13 +237,13 @@ static enum status run_check_flag(const struct run_words *in, const struct json_
 
 enum status run__flags_check(const struct run_words *in, struct err *err)
 {
-	struct json_at root = json_root(in->file, in->json), flags, flag;
+	struct json_at root = json_root(in->file, in->json), flags, flag = {0};
 	enum status status = ST_OK;
 
 	if (!json_child(&root, "flags", &flags) || json_is_null(&flags))
 		return ST_OK;
 	status = json_object(&flags, err);
-	for (int i = 0; status == ST_OK && json_item(&flags, i, &flag); i++)
+	while (status == ST_OK && json_next(&flags, &flag))
 		status = run_check_flag(in, &flag, err);
 	return status;
 }

@@ -97,11 +97,11 @@ static bool value_of_output(const struct json_at *at, const struct model *model,
 
 static void check_metric(const struct json_at *at, struct err *err)
 {
-	struct json_at item;
+	struct json_at item = {0};
 
 	if (!cJSON_IsArray(at->node) && !json_is_null(at))
 		metric_check_name(at, err);
-	for (int m = 0; cJSON_IsArray(at->node) && !err_stuck(err) && json_item(at, m, &item); m++)
+	while (cJSON_IsArray(at->node) && !err_stuck(err) && json_next(at, &item))
 		if (!cJSON_IsArray(item.node) && !json_is_null(&item))
 			metric_check_name(&item, err);
 }

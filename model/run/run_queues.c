@@ -54,9 +54,9 @@ static enum status assign_layer_key(const struct planning *p, const struct json_
 static enum status read_list(const struct planning *p, const struct json_at *at)
 {
 	enum status status = ST_OK;
-	struct json_at item;
+	struct json_at item = {0};
 
-	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++) {
+	while (status == ST_OK && json_next(at, &item)) {
 		const char *name;
 
 		status = json_text(&item, &name, p->err);

@@ -165,7 +165,7 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 static enum status read_names(struct report_tokens *out, struct arena *arena,
 			      const struct json_at *root, struct err *err)
 {
-	struct json_at names, item;
+	struct json_at names, item = {0};
 	const char *text;
 	enum status status = ST_OK;
 
@@ -178,7 +178,7 @@ static enum status read_names(struct report_tokens *out, struct arena *arena,
 	out->names = arena_alloc(arena, (size_t)json_count(&names) + 1, sizeof(*out->names));
 	if (!out->names)
 		return err_nomem(err);
-	for (int i = 0; status == ST_OK && json_item(&names, i, &item); i++) {
+	while (status == ST_OK && json_next(&names, &item)) {
 		status = json_text(&item, &text, err);
 		if (status != ST_OK)
 			break;

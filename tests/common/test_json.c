@@ -258,6 +258,32 @@ static void test_paths_lead_to_the_value(void **state)
 	cJSON_Delete(node);
 }
 
+static void test_items_one_after_the_other(void **state)
+{
+	static const char *const lists[] = {"[4, 5, 6]", "{\"a\": 4, \"b\": 5, \"c\": 6}", "[]",
+					    "{}", "\"text\""};
+	static const int counts[] = {3, 3, 0, 0, 0};
+
+	(void)state;
+	for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+		cJSON *node = parse(lists[l]);
+		const struct json_at root = json_root("t.json", node);
+		struct json_at item = {0}, same;
+		int count = 0;
+
+		for (; json_next(&root, &item); count++) {
+			assert_true(json_item(&root, count, &same));
+			assert_ptr_equal(item.node, same.node);
+			assert_ptr_equal(item.up, &root);
+			assert_ptr_equal(item.key, same.key);
+			assert_string_equal(item.file, "t.json");
+			assert_int_equal(item.index, same.index);
+		}
+		assert_int_equal(count, counts[l]);
+		cJSON_Delete(node);
+	}
+}
+
 static void test_what_is_absent_is_told(void **state)
 {
 	cJSON *node = parse("{\"a\": [1], \"t\": \"x\"}");
@@ -463,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_truncation_at_every_byte_is_an_error),
 		cmocka_unit_test(test_damage_at_every_byte_does_no_harm),
 		cmocka_unit_test(test_paths_lead_to_the_value),
+		cmocka_unit_test(test_items_one_after_the_other),
 		cmocka_unit_test(test_what_is_absent_is_told),
 		cmocka_unit_test(test_failures_name_file_path_and_suggestion),
 		cmocka_unit_test(test_only_known_keys_pass),

@@ -534,6 +534,14 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{LAYER_NORM("'axis': [1, 2, 3]"), "config.axis: not supported", ST_UNSUPPORTED},
 		{LAYER_NORM("'rms_scaling': true"), "config.rms_scaling", ST_UNSUPPORTED},
 		{LAYER_NORM("'momentum': 0.9"), "momentum", ST_INVALID},
+		{"[{'class_name': 'Softmax', 'config': {'name': 's', 'axis': null}}]",
+		 "config.axis", ST_INVALID},
+		{"[{'class_name': 'Normalization', 'config': {'name': 'n', 'axis': null}}]",
+		 "config.axis: not supported without \"mean\" and \"variance\"", ST_UNSUPPORTED},
+		{"[{'class_name': 'Normalization', 'config': {'name': 'n', 'axis': null, 'mean': "
+		 "1, "
+		 "'variance': -1}}]",
+		 "\"variance\" must not be negative", ST_INVALID},
 	};
 
 	(void)state;

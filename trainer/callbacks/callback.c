@@ -79,12 +79,12 @@ static void callback_read(struct callbacks *out, const struct json_at *at, struc
 
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err)
 {
-	struct json_at item;
+	struct json_at item = {0};
 	struct err own;
 
 	err = err_start(err, &own);
 	*out = (struct callbacks){.silent = out->silent};
-	for (int i = 0; list && !err_stuck(err) && json_item(list, i, &item); i++)
+	while (list && !err_stuck(err) && json_next(list, &item))
 		callback_read(out, &item, err);
 	if (err_stuck(err))
 		callbacks_fini(out);

@@ -189,7 +189,7 @@ static void scheduler_read(struct callback *callback, const struct json_at *conf
 	static const struct model_option options[] = {
 		{"schedule", MODEL_ANY}, {"verbose", MODEL_ANY}, {"name", MODEL_ANY}};
 	struct scheduler *s = mem_calloc(1, sizeof(*s));
-	struct json_at table, row;
+	struct json_at table, row = {0};
 	int64_t verbose = 0;
 
 	callback->state = s;
@@ -207,7 +207,7 @@ static void scheduler_read(struct callback *callback, const struct json_at *conf
 		err_nomem(err);
 		return;
 	}
-	while (!err_stuck(err) && json_item(&table, s->count, &row))
+	while (!err_stuck(err) && json_next(&table, &row))
 		scheduler_read_row(s, &row, err);
 }
 
