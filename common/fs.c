@@ -242,14 +242,15 @@ enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *d
 
 enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *err)
 {
-	int fd = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+	int fd = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0), number;
 
 	*out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (*out)
 		return ST_OK;
+	number = errno; /* before close() changes it */
 	if (fd >= 0)
 		close(fd);
-	return fs_fail(err, errno, "write", writer->path);
+	return fs_fail(err, number, "write", writer->path);
 }
 
 /* Return 0 or an errno. link(), unlike rename(), never replaces a file created meanwhile. */

@@ -196,6 +196,9 @@ static void receive(struct figures *out, int fd, pid_t child, int seconds)
 	*out = (struct figures){.host_ns = NAN};
 	if (polled == 0)
 		snprintf(out->reason, sizeof(out->reason), "took more than %d s", seconds);
+	else if (WIFEXITED(state))
+		snprintf(out->reason, sizeof(out->reason), "the process ended with status %d",
+			 WEXITSTATUS(state));
 	else
 		snprintf(out->reason, sizeof(out->reason), "the process ended by signal %d%s",
 			 WTERMSIG(state), WTERMSIG(state) == SIGKILL ? " (out of memory?)" : "");

@@ -116,7 +116,8 @@ void ips_trainer_close(struct ips_trainer *trainer)
 
 int ips_trainer_add_callback(struct ips_trainer *trainer, const struct ips_callback *callback)
 {
-	if (!trainer || !callback)
+	/* Callbacks may be running, on the polling thread too. */
+	if (!trainer || !callback || trainer->ran)
 		return (int)ST_INVALID;
 	return (int)callbacks_add(&trainer->job.callbacks, callback, trainer, NULL);
 }

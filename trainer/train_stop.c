@@ -15,10 +15,15 @@
 
 void train_signal_init(struct train_signal *signal, bool may_spin)
 {
+	pthread_condattr_t monotonic;
+
 	atomic_init(&signal->value, 0);
 	atomic_init(&signal->waiters, 0);
 	pthread_mutex_init(&signal->lock, NULL);
-	pthread_cond_init(&signal->raised, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&signal->raised, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	signal->spins = may_spin ? LOOKS : 0;
 }
 
@@ -75,7 +80,7 @@ bool train_signal_wait_ms(struct train_signal *signal, int64_t value, int ms)
 	int failed = 0;
 	bool reached;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += (long)(ms % 1000) * 1000000;
 	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;

@@ -194,7 +194,8 @@ enum status plan_run_data(struct run_data *out, const struct run_file *run, stru
 		int64_t steps;
 	} rows[] = {
 		{"fit.steps_per_epoch", run->fit.wanted, run->fit.steps_per_epoch},
-		{"evaluate.steps", run->evaluate.wanted, run->evaluate.steps},
+		{"evaluate.steps", run->evaluate.wanted || (run->fit.wanted && run->fit.validation),
+		 run->evaluate.steps},
 		{"predict.steps", run->predict.wanted, run->predict.steps},
 	};
 	struct model *model = NULL;

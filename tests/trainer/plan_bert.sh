@@ -61,6 +61,8 @@ awk -v said="${quarter//,/}" -v is="$(needs "$examples/bert.json" --data.batch_s
 # --- data are made up for ipu-plan alone, and as many as there are steps
 "$bin/ipu-plan" model "$examples/bert-small.json" --fit '{}' >out 2>&1 && fail 'nobody knows how many items there are'
 grep -q 'data.path: is missing, so .*: fit.steps_per_epoch says how many batches' out || fail "$(cat out)"
+"$bin/ipu-plan" model "$examples/bert-small.json" --evaluate null --fit.validation true >out 2>&1 && fail 'validated on nothing'
+grep -q 'data.path: is missing, so .*: evaluate.steps says how many batches' out || fail "$(cat out)"
 "$bin/ipu-train" "$examples/bert-small.json" >out 2>&1 && fail 'trained on nothing'
 grep -q 'data set "npz": which file? Give it with --data.path FILE.npz' out || fail "$(cat out)"
 

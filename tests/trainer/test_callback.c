@@ -292,8 +292,9 @@ static void test_an_outfeed_callback_names_its_queue(void **state)
 
 static void test_file_names_take_the_epoch_and_logs(void **state)
 {
-	static const struct ips_log items[] = {{"loss", 0.123456}, {"val_loss", 12.5}};
-	static const struct ips_logs logs = {items, 2};
+	static const struct ips_log items[] = {
+		{"loss", 0.123456}, {"val_loss", 12.5}, {"lost", -(double)NAN}, {"huge", 1e20}};
+	static const struct ips_logs logs = {items, ARRAY_LEN(items)};
 	static const struct {
 		const char *pattern, *name;
 	} rows[] = {
@@ -301,6 +302,9 @@ static void test_file_names_take_the_epoch_and_logs(void **state)
 		{"w.{epoch:02d}-{val_loss:.2f}.npz", "w.07-12.50.npz"},
 		{"{epoch}{loss:.3e}", "71.235e-01"},
 		{"{epoch:4d}|{loss}", "   7|0.123456"},
+		{"{epoch:06}{epoch:.1f}", "0000077.0"},
+		{"{val_loss:08.3f}{val_loss:5d}{val_loss:04d}", "0012.500   120012"},
+		{"{lost:d}{lost:.2f}{huge:d}", "nannan100000000000000000000"},
 	};
 	char name[64];
 	struct err err = {0};
@@ -314,7 +318,8 @@ static void test_file_names_take_the_epoch_and_logs(void **state)
 	}
 	assert_int_equal(callback_name("{acc:.2f}", 7, &logs, name, sizeof(name), &err),
 			 ST_INVALID);
-	assert_contains(err.text, "there is no {acc} among the logs (epoch, loss, val_loss)");
+	assert_contains(err.text,
+			"there is no {acc} among the logs (epoch, loss, val_loss, lost, huge)");
 	assert_int_equal(callback_name("{loss:40f}{loss:40f}", 7, &logs, name, sizeof(name), &err),
 			 ST_INVALID);
 	assert_contains(err.text, "too long");

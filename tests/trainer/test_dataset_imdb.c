@@ -77,7 +77,13 @@ static void test_what_is_no_list_of_numbers_is_refused(void **state)
 		{BYTES("](](G\1\2\3\4\5\6\7\10ee."),
 		 "more than lists of whole numbers (opcode 0x47)"},
 		{BYTES("](]q\16h\16h\16e."), "more than lists of whole numbers (opcode 0x68)"},
-		{BYTES("](](X\xff\xff\xff\xff"), "is truncated within its lists"},
+		{BYTES("](](K\1\x88K\2ee."), "more than lists of whole numbers (opcode 0x88)"},
+		{BYTES("](](K\1Nee."), "more than lists of whole numbers (opcode 0x4e)"},
+		{BYTES("](](K\1X\1\0\0\0aee."), "more than lists of whole numbers (opcode 0x58)"},
+		{BYTES("](](K\1K\2\x86"
+		       "ee."),
+		 "more than lists of whole numbers (opcode 0x86)"},
+		{BYTES("X\xff\xff\xff\xff"), "is truncated within its lists"},
 		{BYTES("cos\nsystem"), "is truncated within its lists"},
 	};
 

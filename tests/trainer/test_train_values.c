@@ -488,6 +488,37 @@ static void test_a_dequeue_says_why_there_is_nothing(void **state)
 	assert_contains(message, "there is no outfeed queue \"optimizer\" in this run");
 }
 
+/* A callback that adds itself again. */
+struct adding {
+	struct ips_callback callback;
+	int calls, refused;
+};
+
+static void add_again(void *user, struct ips_trainer *trainer, int64_t epoch,
+		      const struct ips_logs *logs)
+{
+	struct adding *adding = user;
+
+	(void)epoch;
+	(void)logs;
+	adding->calls++;
+	adding->refused += ips_trainer_add_callback(trainer, &adding->callback) != 0;
+}
+
+static void test_a_running_trainer_takes_no_more_callbacks(void **state)
+{
+	struct adding adding = {.callback = {.size = sizeof(adding.callback),
+					     .user = &adding,
+					     .epoch_end = add_again}};
+	struct ips_train_result result = {0};
+
+	(void)state;
+	run(open_run("--fit.epochs 2"), &adding.callback, &result);
+	assert_int_equal(result.epochs, 2);
+	assert_int_equal(adding.calls, 2);
+	assert_int_equal(adding.refused, 2);
+}
+
 static void test_what_must_not_be_null_is_told(void **state)
 {
 	struct ips_trainer *trainer = (struct ips_trainer *)&trainer;
@@ -558,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_how_the_program_rounds_changes_nothing),
 		cmocka_unit_test(test_an_older_program_has_no_such_member),
 		cmocka_unit_test(test_a_dequeue_says_why_there_is_nothing),
+		cmocka_unit_test(test_a_running_trainer_takes_no_more_callbacks),
 		cmocka_unit_test(test_what_must_not_be_null_is_told),
 		cmocka_unit_test(test_values_beyond_all_memory_are_refused),
 		cmocka_unit_test(test_an_interrupt_ends_workers_that_wait),

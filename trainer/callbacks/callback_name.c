@@ -4,6 +4,7 @@
 #include "trainer/callbacks/callback_name.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,26 +84,23 @@ enum status callback_name_check(const char *pattern, struct err *err)
 	return ST_OK;
 }
 
-static int format_whole(const struct field *field, long long value, char *out, size_t size)
+/* "d" cuts off the fraction; nan and inf have no whole part and stay what they are. */
+static int format_value(const struct field *field, double value, char *out, size_t size)
 {
-	if (field->zero)
-		return snprintf(out, size, "%0*lld", field->width, value);
-	return snprintf(out, size, "%*lld", field->width, value);
-}
+	const int precision = field->precision < 0 ? 6 : field->precision, width = field->width;
+	const bool zero = field->zero;
 
-static int format_real(const struct field *field, double value, char *out, size_t size)
-{
-	int precision = field->precision < 0 ? 6 : field->precision;
+	value = isnan(value) ? (double)NAN : value; /* "-nan" is "nan" */
 
 	switch (field->conversion) {
 	case 'f':
-		return snprintf(out, size, "%*.*f", field->width, precision, value);
+		return snprintf(out, size, zero ? "%0*.*f" : "%*.*f", width, precision, value);
 	case 'e':
-		return snprintf(out, size, "%*.*e", field->width, precision, value);
+		return snprintf(out, size, zero ? "%0*.*e" : "%*.*e", width, precision, value);
 	case 'd':
-		return format_whole(field, (long long)value, out, size);
+		return snprintf(out, size, zero ? "%0*.0f" : "%*.0f", width, trunc(value) + 0.0);
 	default:
-		return snprintf(out, size, "%*.*g", field->width, precision, value);
+		return snprintf(out, size, zero ? "%0*.*g" : "%*.*g", width, precision, value);
 	}
 }
 
@@ -127,7 +125,8 @@ enum status callback_name(const char *pattern, int64_t epoch, const struct ips_l
 	for (const char *c = pattern; *c;) {
 		struct field field;
 		const double *value;
-		int put = 1;
+		double number;
+		int put;
 
 		if (used + 1 >= size)
 			return err_set(err, ST_INVALID, "the file's name is too long");
@@ -139,12 +138,14 @@ enum status callback_name(const char *pattern, int64_t epoch, const struct ips_l
 		if (!c)
 			return err_set(err, ST_INVALID, "\"%s\" has a field that is none", pattern);
 		value = callback_log(logs, field.name);
-		if (!strcmp(field.name, "epoch"))
-			put = format_whole(&field, epoch, out + used, size - used);
-		else if (value)
-			put = format_real(&field, *value, out + used, size - used);
-		else
+		if (!strcmp(field.name, "epoch")) {
+			field.conversion = field.conversion ? field.conversion : 'd';
+			number = (double)epoch;
+			value = &number;
+		}
+		if (!value)
 			return report_unknown_field(&field, logs, err);
+		put = format_value(&field, *value, out + used, size - used);
 		if (put < 0 || (size_t)put >= size - used)
 			return err_set(err, ST_INVALID, "the file's name is too long");
 		used += (size_t)put;

@@ -110,11 +110,17 @@ static void reject_opcode(struct pickle *pickle, uint8_t opcode)
 
 static void read_pickle(struct pickle *pickle)
 {
+	/* Whole numbers, lists, marks, memos, frames, and the end of the array's state. A text or
+	 * True would be another item of a list, which nothing below counts. */
+	static const char list_opcodes[] = "KMJ]a(eqr\x94\x95tb.";
+
 	while (!err_stuck(pickle->err)) {
 		const uint8_t opcode = next_byte(pickle);
 
 		if (err_stuck(pickle->err))
 			return;
+		if (pickle->listed && !memchr(list_opcodes, opcode, sizeof(list_opcodes) - 1))
+			reject_opcode(pickle, opcode);
 		switch (opcode) {
 		case '.':
 			return;
@@ -156,11 +162,9 @@ static void read_pickle(struct pickle *pickle)
 			break;
 		case 'h': /* push an object from the memo */
 		case 'j':
-			if (pickle->listed)
-				reject_opcode(pickle, opcode);
 			skip_bytes(pickle, opcode == 'h' ? 1 : 4);
 			break;
-		default: /* marks, tuples, ends of lists, calls, constants */
+		default: /* marks, tuples, ends of lists, calls, constants, \x94: a memo */
 			if (!memchr("(e)t\x85\x86\x87"
 				    "aRbN\x88\x89\x94\x93",
 				    opcode, 15))

@@ -121,7 +121,7 @@ IPS_API int ips_trainer_open(struct ips_trainer **out, const char *run_path, int
 			     char *const words[], char *message, size_t message_size);
 IPS_API void ips_trainer_close(struct ips_trainer *trainer); /* accepts NULL */
 
-/* @callback is copied. Call before ips_trainer_run(). */
+/* @callback is copied. Call before ips_trainer_run(): later the call fails. */
 IPS_API int ips_trainer_add_callback(struct ips_trainer *trainer,
 				     const struct ips_callback *callback);
 

@@ -86,7 +86,8 @@ static struct gemm_memory gemm_memory(float *memory)
 	struct gemm_memory m = {.panel = memory};
 
 	m.rows = m.panel + GEMM_DEPTH * CONV_PANEL_MOST;
-	m.transposed = m.rows + GEMM_ROWS * (GEMM_DEPTH + GEMM_SPREAD);
+	/* GEMM_ROWS rows of GEMM_DEPTH floats, or, with a transposed A, the other way around. */
+	m.transposed = m.rows + GEMM_DEPTH * (GEMM_ROWS + GEMM_SPREAD);
 	m.bias = m.transposed + GEMM_ROWS * GEMM_TRANSPOSED;
 	assert(m.bias + CONV_PANEL_MOST <= memory + KERNEL_GEMM_LANE);
 	return m;

@@ -33,11 +33,17 @@ static const char *hdf5_path(const char *path)
 	return *path ? path : "/";
 }
 
+static enum status hdf5_failed(const struct hdf5 *file, const char *path, enum status status,
+			       const char *what, struct err *err)
+{
+	return err_set(err, status, "%s: %.512s: %s", file->name, hdf5_path(path), what);
+}
+
 /* Report that the object at @path of the file is invalid. */
 static enum status hdf5_read_failed(const struct hdf5 *file, const char *path, const char *what,
 				    struct err *err)
 {
-	return err_set(err, ST_FORMAT, "%s: %.512s: %s", file->name, hdf5_path(path), what);
+	return hdf5_failed(file, path, ST_FORMAT, what, err);
 }
 
 static herr_t hdf5_refuse_link(const char *parent, const char *group, const char *child,
@@ -191,20 +197,16 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path
 	a->size = H5Tget_size(a->type);
 	a->count = H5Sget_simple_extent_npoints(a->space);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" is larger than the limit", key);
-	if (!hdf5_attribute_fits(a)) {
-		hdf5_read_failed(file, path, text, err);
-		err->status = ST_LIMIT;
-		return ST_LIMIT;
-	}
+	if (!hdf5_attribute_fits(a))
+		return hdf5_failed(file, path, ST_LIMIT, text, err);
 	a->block = mem_calloc((size_t)a->count + 1, a->size);
 	if (!a->block)
 		return err_nomem(err);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" cannot be read: it is damaged", key);
 	if (H5Aread(a->id, a->type, a->block) < 0) {
 		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
-		hdf5_read_failed(file, path, text, err);
-		err->status = ST_FAILED; /* the library failed, not a check of ours */
-		return ST_FAILED;
+		/* The library failed, not a check of ours. */
+		return hdf5_failed(file, path, ST_FAILED, text, err);
 	}
 	return ST_OK;
 }
