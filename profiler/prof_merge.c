@@ -251,7 +251,7 @@ static void read_source(struct merge *m, struct merge_file *file, struct prof_me
 	file->epoch_ns = sat_sub(meta_int(db, "start_epoch_ns", 0), clock_ahead(db));
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
 	file->path = mem_strdup(prof_db_path(db));
-	source->part = source->ranks > 1 ? 1 : max(meta_int(db, "part", 1), INT64_C(1));
+	source->part = max(meta_int(db, "part", 1), INT64_C(1));
 	file->after_step = meta_int(db, "continues_after_step", 0);
 	if (!realpath(prof_db_path(db), file->folder) || !strrchr(file->folder, '/'))
 		file->folder[0] = '\0';
@@ -680,7 +680,8 @@ static void copy_meta(struct merge *m)
 	}
 }
 
-/* Find which source continues which training: the folders of their reports identify them. If all
+/* Find which source continues which training: the folders of their reports identify them; a merged
+ * report of ranks is in the folder of the first one. If all
  * are of the same part (ranks of one run), write the metadata of a part, from the first source. */
 static void write_parts(struct merge *m)
 {
@@ -693,7 +694,6 @@ static void write_parts(struct merge *m)
 		same = same && one->part > 1 && one->part == m->sources[0].part;
 		for (size_t j = 0; j < m->count && one->after_rank < 0; j++)
 			if (j != i && m->files[i].continues[0] != '\0' &&
-			    m->sources[j].ranks == 1 &&
 			    !strcmp(m->files[i].continues, m->files[j].folder))
 				one->after_rank = m->sources[j].rank;
 		if (one->after_rank >= 0)
@@ -708,7 +708,8 @@ static void write_parts(struct merge *m)
 	if (!same)
 		return;
 	set_meta_int(m, "part", m->sources[0].part);
-	set_meta(m, "continues", m->files[0].continues);
+	if (m->files[0].continues[0] != '\0')
+		set_meta(m, "continues", m->files[0].continues);
 	set_meta_int(m, "continues_after_step", m->files[0].after_step);
 }
 

@@ -230,7 +230,8 @@ static void merge_print_notes(const struct prof_merge_source *source, FILE *out)
 	else if (source->part > 1)
 		fprintf(out,
 			"          part %" PRId64
-			" of a training; the part before is not among these\n",
+			" of a training; no report among these is in the folder of the part "
+			"before\n",
 			source->part);
 	if (!source->has_clock)
 		fputs("          does not say when it started: placed at the start\n", out);

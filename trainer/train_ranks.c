@@ -18,8 +18,7 @@
 #include "trainer/train_session.h"
 #include "trainer/train_shard.h"
 
-#define CLOCK_ROUNDS 16
-#define ADDED        4096 /* counts per gather */
+#define ADDED 4096 /* counts per gather */
 
 /* A range of a stage's gradients that is exchanged separately. */
 struct train_bucket {
@@ -628,26 +627,24 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 
 enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err)
 {
-	int64_t low = INT64_MIN, high = INT64_MAX;
+	struct clock_offset offset = CLOCK_OFFSET_UNKNOWN;
 
 	*out = (struct train_clock){0, 0};
-	for (int round = 0; ranks && round < CLOCK_ROUNDS; round++) {
-		const int64_t begin = clock_epoch_ns();
-		uint64_t *begins = gather_words(ranks, (uint64_t)begin);
-		const int64_t end = clock_epoch_ns();
-		uint64_t *ends = begins ? gather_words(ranks, (uint64_t)end) : NULL;
+	for (int meeting = 0; ranks && meeting < CLOCK_MEETINGS; meeting++) {
+		int64_t own[2] = {clock_epoch_ns()}, first[2];
+		uint64_t *begins = gather_words(ranks, 0);
 
-		if (ends) {
-			low = max(low, begin - (int64_t)ends[0]);
-			high = min(high, end - (int64_t)begins[0]);
-		}
 		mem_free(begins);
-		mem_free(ends);
-		if (!ends)
+		if (!begins)
 			return err_nomem(err);
+		own[1] = clock_epoch_ns();
+		memcpy(first, own, sizeof(first));
+		ranks_broadcast(ranks, 0, first, sizeof(first));
+		clock_offset_meet(&offset, own, first);
 	}
 	if (ranks_rank(ranks) > 0)
-		*out = (struct train_clock){low + (high - low) / 2, (high - low + 1) / 2};
+		*out = (struct train_clock){clock_offset_ns(&offset),
+					    clock_offset_bound_ns(&offset)};
 	return ST_OK;
 }
 

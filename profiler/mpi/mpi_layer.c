@@ -8,13 +8,15 @@
  * the communicator), `communicator` if it is not MPI_COMM_WORLD, and `size` if the call returns
  * when the operation has ended.
  *
- * Threading: one track per thread that calls MPI. Ownership: the layer owns the recording from
- * MPI_Init to MPI_Finalize; a communicator's name is its attribute and is freed with it.
+ * Threading: each thread that calls MPI has a track; a thread that ends leaves it to a later one.
+ * Ownership: the layer owns the recording from MPI_Init to MPI_Finalize; a communicator's name is
+ * its attribute and is freed with it.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <ipuscope/mpi.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,13 +26,30 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+
 #define LAYER_PATH 1024
 #define LAYER_NAME 48
 
-#define CLOCK_ROUNDS 16
+/* A track, used by one thread at a time. */
+struct lane {
+	struct ips_track *track;
+	int open; /* spans */
+	struct lane *next;
+};
+
+/* The name of a communicator, the same on all its ranks. */
+struct name {
+	char text[LAYER_NAME]; /* "3" of rank 0: the third one of which it was the first rank */
+	int rank;              /* -1: MPI_COMM_WORLD or a copy of it */
+	atomic_int copies;
+};
 
 static struct ips_recording *recording;
-static _Thread_local struct ips_track *thread_track;
+static pthread_key_t lane_key; /* returns a thread's lane when the thread ends */
+static pthread_mutex_t lanes_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lane *idle_lanes;
+static _Thread_local struct lane *lane;
 static bool naming; /* all ranks record, so communicators get names */
 static int world_rank, name_key = MPI_KEYVAL_INVALID;
 static atomic_int communicators; /* that this rank has named */
@@ -56,30 +75,60 @@ static bool is_inter(MPI_Comm comm)
 	return recording && PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter;
 }
 
-/* Name a new communicator by its first rank and a number of that rank, the same on all its ranks.
- * Collective over @comm. */
-static void name_communicator(MPI_Comm comm)
+static void set_name(MPI_Comm comm, int number, int rank)
 {
-	int id[2] = {world_rank, 0};
-	char *name;
+	struct name *name = calloc(1, sizeof(*name));
 
-	if (!naming || comm == MPI_COMM_NULL || is_inter(comm))
+	if (!name)
 		return;
-	id[1] = atomic_fetch_add(&communicators, 1) + 1;
-	name = malloc(LAYER_NAME);
-	if (PMPI_Bcast(id, 2, MPI_INT, 0, comm) != MPI_SUCCESS || !name) {
-		free(name);
-		return;
-	}
-	snprintf(name, LAYER_NAME, "%d of rank %d", id[1], id[0]);
+	snprintf(name->text, sizeof(name->text), rank < 0 ? "world" : "%d", number);
+	name->rank = rank;
 	if (PMPI_Comm_set_attr(comm, name_key, name) != MPI_SUCCESS)
 		free(name);
 }
 
-/* Return NULL for MPI_COMM_WORLD, or if the layer did not see @comm being created. */
-static const char *name_of(MPI_Comm comm)
+/* Name a new communicator by its first rank and a number of that rank. Collective over @comm. */
+static void name_communicator(MPI_Comm comm)
 {
-	char *name = NULL;
+	int id[2] = {world_rank, 0};
+
+	if (!naming || comm == MPI_COMM_NULL || is_inter(comm))
+		return;
+	id[1] = atomic_fetch_add(&communicators, 1) + 1;
+	if (PMPI_Bcast(id, 2, MPI_INT, 0, comm) == MPI_SUCCESS)
+		set_name(comm, id[1], id[0]);
+}
+
+/*
+ * Called by MPI when a communicator is duplicated: name the copy by its number among all copies of
+ * the original, which its ranks make in the same order. So a duplication that has not ended yet
+ * (MPI_Comm_idup) needs no communication. A name that does not fit is left out.
+ */
+static int copy_name(MPI_Comm comm, int key, void *unused, void *original, void *out, int *copied)
+{
+	struct name *of = original, *name = calloc(1, sizeof(*name));
+	int length;
+
+	(void)comm, (void)key, (void)unused;
+	*copied = 0;
+	if (!name)
+		return MPI_SUCCESS;
+	length = snprintf(name->text, sizeof(name->text), "%s.%d", of->text,
+			  atomic_fetch_add(&of->copies, 1) + 1);
+	if (length < 0 || (size_t)length >= sizeof(name->text)) {
+		free(name);
+		return MPI_SUCCESS;
+	}
+	name->rank = of->rank;
+	*(void **)out = name;
+	*copied = 1;
+	return MPI_SUCCESS;
+}
+
+/* Return NULL for MPI_COMM_WORLD, or if the layer did not see @comm being created. */
+static const struct name *name_of(MPI_Comm comm)
+{
+	struct name *name = NULL;
 	int found = 0;
 
 	if (!naming || comm == MPI_COMM_WORLD ||
@@ -90,17 +139,56 @@ static const char *name_of(MPI_Comm comm)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
+/* Called when a thread that has called MPI ends. One that was cancelled has left spans open. */
+static void return_lane(void *of_thread)
+{
+	struct lane *returned = of_thread;
+
+	for (; recording && returned->open > 0; returned->open--)
+		ips_span_end(returned->track);
+	pthread_mutex_lock(&lanes_lock);
+	returned->next = idle_lanes;
+	idle_lanes = returned;
+	pthread_mutex_unlock(&lanes_lock);
+}
+
+static struct lane *new_lane(void)
+{
+	struct lane *new = calloc(1, sizeof(*new));
+
+	if (new)
+		new->track = ips_track_open(recording, "MPI", NULL);
+	return new;
+}
+
+/* Return this thread's track: that of a thread that has ended, or else a new one. */
 static struct ips_track *track(void)
 {
-	if (!thread_track)
-		thread_track = ips_track_open(recording, "MPI", NULL);
-	return thread_track;
+	if (lane)
+		return lane->track;
+	pthread_mutex_lock(&lanes_lock);
+	lane = idle_lanes;
+	if (lane)
+		idle_lanes = lane->next;
+	pthread_mutex_unlock(&lanes_lock);
+	if (!lane)
+		lane = new_lane();
+	if (lane)
+		pthread_setspecific(lane_key, lane);
+	return lane ? lane->track : NULL;
+}
+
+static void begin_span(struct ips_site *site)
+{
+	ips_span_begin(track(), site);
+	if (lane)
+		lane->open++;
 }
 
 static void add_arg(const char *what, int64_t value)
 {
 	if (value != IPS_NULL)
-		ips_span_arg_int(thread_track, what, value);
+		ips_span_arg_int(track(), what, value);
 }
 
 /* The data that a call moves; IPS_NULL: unknown, not recorded. */
@@ -112,24 +200,28 @@ struct moved {
 static void begin(struct ips_site *site)
 {
 	if (recording)
-		ips_span_begin(track(), site);
+		begin_span(site);
 }
 
 static void begin_moving(struct ips_site *site, struct moved moved)
 {
-	const char *name;
+	const struct name *name;
+	char text[LAYER_NAME + 32];
 	int ranks = 0;
 
 	if (!recording)
 		return;
 	PMPI_Comm_size(moved.comm, &ranks);
 	name = name_of(moved.comm);
-	ips_span_begin(track(), site);
+	begin_span(site);
 	add_arg("bytes", moved.bytes);
 	add_arg("ranks", ranks);
 	add_arg("peer", moved.peer < 0 ? IPS_NULL : moved.peer); /* MPI_ANY_SOURCE, MPI_PROC_NULL */
-	if (name)
-		ips_span_arg_text(thread_track, "communicator", name);
+	if (name) {
+		snprintf(text, sizeof(text), name->rank < 0 ? "%s" : "%s of rank %d", name->text,
+			 name->rank);
+		ips_span_arg_text(track(), "communicator", text);
+	}
 	/* Without a name, the calls of several ranks cannot be matched as one operation. */
 	if (ranks > 1 && (name || moved.comm == MPI_COMM_WORLD))
 		add_arg("size", moved.size);
@@ -137,8 +229,10 @@ static void begin_moving(struct ips_site *site, struct moved moved)
 
 static void end(void)
 {
-	if (recording)
-		ips_span_end(thread_track);
+	if (!recording || !lane)
+		return;
+	ips_span_end(lane->track);
+	lane->open--;
 }
 
 #define SPAN(name, ...)                                                                            \
@@ -414,25 +508,43 @@ PAIR(Scatterv, Iscatterv,
 		return code;                                                                       \
 	}
 
-MAKER(Comm_dup, (MPI_Comm comm), comm)
 MAKER(Comm_split, (MPI_Comm comm, int colour, int key), comm, colour, key)
 MAKER(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info), comm, type, key, info)
 MAKER(Comm_create, (MPI_Comm comm, MPI_Group group), comm, group)
 MAKER(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag), comm, group, tag)
+MAKER(Intercomm_merge, (MPI_Comm comm, int high), comm, high)
 MAKER(Cart_create,
       (MPI_Comm comm, int dimensions, const int lengths[], const int periods[], int reorder), comm,
       dimensions, lengths, periods, reorder)
 MAKER(Cart_sub, (MPI_Comm comm, const int remain[]), comm, remain)
+MAKER(Graph_create, (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder),
+      comm, nodes, index, edges, reorder)
+MAKER(Dist_graph_create,
+      (MPI_Comm comm, int count, const int sources[], const int degrees[], const int targets[],
+       const int weights[], MPI_Info info, int reorder),
+      comm, count, sources, degrees, targets, weights, info, reorder)
+MAKER(Dist_graph_create_adjacent,
+      (MPI_Comm comm, int in, const int sources[], const int in_weights[], int out_degree,
+       const int targets[], const int out_weights[], MPI_Info info, int reorder),
+      comm, in, sources, in_weights, out_degree, targets, out_weights, info, reorder)
+
+/* copy_name() names what these make. */
+IPS_API int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
+{
+	SPAN(MPI_Comm_dup, comm, out);
+}
+
+IPS_API int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *out)
+{
+	SPAN(MPI_Comm_dup_with_info, comm, info, out);
+}
+
+IPS_API int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *out, MPI_Request *request)
+{
+	SPAN(MPI_Comm_idup, comm, out, request);
+}
 
 /* ---- MPI_Init to MPI_Finalize ---------------------------------------------------------------- */
-
-static int64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* Rank 0 names the directory, because clocks may differ; each rank creates it on its own
  * machine. */
@@ -470,31 +582,27 @@ static bool report_path(char *out, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-/*
- * Measure how far this rank's wall clock is ahead of rank 0's. No rank leaves a barrier before the
- * last one has entered it, so each rank leaves after rank 0 has entered, and rank 0 leaves after
- * each rank has entered. Every round narrows the interval of the offset; half of what remains is
- * the bound.
- */
+/* Measure how far this rank's wall clock is ahead of rank 0's: they meet at barriers. */
 static void measure_clock(const char *offset_fact, const char *bound_fact)
 {
-	int64_t low = INT64_MIN, high = INT64_MAX;
+	struct clock_offset offset = CLOCK_OFFSET_UNKNOWN;
 	char number[32];
 
-	for (int round = 0; round < CLOCK_ROUNDS; round++) {
-		int64_t at[2], first[2];
+	for (int meeting = 0; meeting < CLOCK_MEETINGS; meeting++) {
+		int64_t own[2], first[2];
 
-		at[0] = wall_ns();
+		own[0] = clock_epoch_ns();
 		PMPI_Barrier(MPI_COMM_WORLD);
-		at[1] = wall_ns();
-		memcpy(first, at, sizeof(first));
+		own[1] = clock_epoch_ns();
+		memcpy(first, own, sizeof(first));
 		PMPI_Bcast(first, 2, MPI_INT64_T, 0, MPI_COMM_WORLD);
-		low = at[0] - first[1] > low ? at[0] - first[1] : low;
-		high = at[1] - first[0] < high ? at[1] - first[0] : high;
+		clock_offset_meet(&offset, own, first);
 	}
-	snprintf(number, sizeof(number), "%" PRId64, world_rank == 0 ? 0 : low + (high - low) / 2);
+	snprintf(number, sizeof(number), "%" PRId64,
+		 world_rank == 0 ? 0 : clock_offset_ns(&offset));
 	ips_meta_set(recording, offset_fact, number);
-	snprintf(number, sizeof(number), "%" PRId64, world_rank == 0 ? 0 : (high - low + 1) / 2);
+	snprintf(number, sizeof(number), "%" PRId64,
+		 world_rank == 0 ? 0 : clock_offset_bound_ns(&offset));
 	ips_meta_set(recording, bound_fact, number);
 }
 
@@ -508,6 +616,11 @@ static void open_report(void)
 	PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (!report_path(path, sizeof(path)))
 		return;
+	if (pthread_key_create(&lane_key, return_lane) != 0) {
+		fprintf(stderr, "libipuscope-mpi: rank %d: no thread key: nothing is recorded\n",
+			world_rank);
+		return;
+	}
 	ips_recording_params_defaults(&params);
 	params.rank = world_rank;
 	if (ips_recording_open(&recording, path, &params, message, sizeof(message)) != 0) {
@@ -531,8 +644,10 @@ static void start(void)
 	open_report();
 	records = recording != NULL;
 	PMPI_Allreduce(&records, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	naming = all && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_name, &name_key,
-						NULL) == MPI_SUCCESS;
+	naming = all &&
+		 PMPI_Comm_create_keyval(copy_name, free_name, &name_key, NULL) == MPI_SUCCESS;
+	if (naming)
+		set_name(MPI_COMM_WORLD, 0, -1);
 	measure_clock("clock_offset_ns", "clock_bound_ns");
 }
 
@@ -567,7 +682,6 @@ IPS_API int MPI_Finalize(void)
 
 	measure_clock("clock_offset_end_ns", "clock_bound_end_ns");
 	recording = NULL;
-	thread_track = NULL;
 	if (ips_recording_close(closing, message, sizeof(message)) != 0)
 		fprintf(stderr, "libipuscope-mpi: rank %d: the report is incomplete: %s\n",
 			world_rank, message);

@@ -22,6 +22,7 @@
 
 #define WIDTH_DEFAULT 80
 #define LABEL         "  %-10s "
+#define LABEL_WIDTH   13
 
 struct print {
 	const struct report_summary *summary;
@@ -181,6 +182,29 @@ static void print_header(struct print *print)
 	print_missing(print);
 }
 
+/* Return the length up to and including the next comma. */
+static size_t clause_length(const char *text)
+{
+	const size_t length = strcspn(text, ",");
+
+	return length + (text[length] == ',');
+}
+
+/* Print as many clauses on a line as fit. */
+static void print_parts(struct print *print, const char *parts)
+{
+	const size_t room = (size_t)max(print->width - LABEL_WIDTH, 1);
+
+	for (const char *name = "parts"; *parts; name = "") {
+		size_t length = clause_length(parts), next;
+
+		while ((next = clause_length(parts + length)) > 0 && length + next <= room)
+			length += next;
+		print_line(print, LABEL "%.*s", name, (int)length, parts);
+		parts += length + strspn(parts + length, " ");
+	}
+}
+
 static void print_training(struct print *print)
 {
 	const struct report_summary *s = print->summary;
@@ -208,7 +232,7 @@ static void print_training(struct print *print)
 		print_line(print, LABEL "%s", "continues",
 			   shorten_path(print, s->continues, 13, path));
 	if (s->parts)
-		print_line(print, LABEL "%s", "parts", s->parts);
+		print_parts(print, s->parts);
 	if (s->ranks != IPS_NULL)
 		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
 			   format_count_of(a, s->ranks, "rank"));

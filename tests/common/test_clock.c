@@ -48,6 +48,30 @@ static void test_wall_clock_is_in_this_century(void **state)
 	assert_true(clock_epoch_ns() > INT64_C(1600000000) * 1000000000);
 }
 
+/* Times of a common clock, which the own one is 1,000 ahead of. */
+static void meet(struct clock_offset *offset, int64_t own_from, int64_t own_to, int64_t other_from,
+		 int64_t other_to)
+{
+	clock_offset_meet(offset, (int64_t[]){own_from + 1000, own_to + 1000},
+			  (int64_t[]){other_from, other_to});
+}
+
+static void test_offset_is_within_its_bound(void **state)
+{
+	struct clock_offset offset = CLOCK_OFFSET_UNKNOWN;
+
+	(void)state;
+	meet(&offset, 0, 100, 80, 90); /* the other one comes late */
+	assert_int_equal(clock_offset_ns(&offset), 965);
+	assert_int_equal(clock_offset_bound_ns(&offset), 55);
+	meet(&offset, 280, 300, 200, 310); /* now this one does */
+	assert_int_equal(clock_offset_ns(&offset), 995);
+	assert_int_equal(clock_offset_bound_ns(&offset), 25);
+	meet(&offset, 400, 500, 400, 500); /* which says nothing new */
+	assert_int_equal(clock_offset_ns(&offset), 995);
+	assert_int_equal(clock_offset_bound_ns(&offset), 25);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -55,6 +79,7 @@ int main(void)
 		cmocka_unit_test(test_monotonic_clock_counts_a_sleep_in_ns),
 		cmocka_unit_test(test_thread_clock_counts_work),
 		cmocka_unit_test(test_wall_clock_is_in_this_century),
+		cmocka_unit_test(test_offset_is_within_its_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

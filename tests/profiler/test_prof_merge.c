@@ -4,10 +4,12 @@
  */
 #include "support/prof_testing.h"
 
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -553,6 +555,47 @@ static void test_a_merged_file_is_merged_again(void **state)
 		3);
 }
 
+/* Write the merged report of two ranks, @folder/both.db; @continues: the part before, or NULL. */
+static void write_ranks(const char *folder, const char *continues,
+			char both[SUPPORT_PATH_SIZE + 16])
+{
+	char paths[2][SUPPORT_PATH_SIZE + 16], sql[SUPPORT_PATH_SIZE + 200];
+	struct prof_merge_source sources[] = {{.path = paths[0]}, {.path = paths[1]}};
+
+	for (int64_t r = 0; r < 2; r++) {
+		snprintf(paths[r], sizeof(paths[r]), "%s/%d.db", folder, (int)r);
+		write_job(paths[r], r);
+		snprintf(sql, sizeof(sql),
+			 "INSERT INTO meta_facts VALUES ('part', 2), ('continues_after_step', 50), "
+			 "('continues', '%s')",
+			 continues ? continues : "");
+		if (continues)
+			prof_change(paths[r], sql);
+	}
+	snprintf(both, SUPPORT_PATH_SIZE + 16, "%s/both.db", folder);
+	merge(both, sources, 2, PROF_MERGE_ALIGN_WALL);
+}
+
+static void test_merged_ranks_go_on_after_merged_ranks(void **state)
+{
+	struct place *place = *state;
+	char real[PATH_MAX], next[SUPPORT_PATH_SIZE + 8];
+	char first[SUPPORT_PATH_SIZE + 16], second[SUPPORT_PATH_SIZE + 16];
+	struct prof_merge_source sources[] = {{.path = first}, {.path = second}};
+
+	assert_non_null(realpath(place->folder, real));
+	snprintf(next, sizeof(next), "%s/next", place->folder);
+	assert_int_equal(mkdir(next, 0700), 0);
+	write_ranks(place->folder, NULL, first);
+	write_ranks(next, real, second);
+	assert_answer(second, "SELECT value FROM meta WHERE key = 'part'", "2\n");
+	merge(place->out, sources, 2, PROF_MERGE_ALIGN_WALL);
+	assert_int_equal(sources[1].part, 2);
+	assert_int_equal(sources[1].after_rank, 0);
+	assert_answer(place->out, "SELECT value FROM meta WHERE key = 'parts'",
+		      "rank 2 goes on after rank 0\n");
+}
+
 static void test_models_that_differ_are_all_kept(void **state)
 {
 	struct place *place = *state;
@@ -759,6 +802,7 @@ int main(void)
 		CASE(test_killed_and_empty_sources_are_merged),
 		CASE(test_a_live_source_gives_what_it_has_committed),
 		CASE(test_a_merged_file_is_merged_again),
+		CASE(test_merged_ranks_go_on_after_merged_ranks),
 		CASE(test_models_that_differ_are_all_kept),
 		CASE(test_views_in_the_place_of_tables_are_refused),
 		CASE(test_absurd_rows_end_in_a_file_or_a_reason),

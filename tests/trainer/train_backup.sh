@@ -155,6 +155,10 @@ cmp -s hits parts || fail "the rules of a resumed run find something else: $(dif
 "$bin/ipu-report" merge hits-one/tf_report__* hits-two/tf_report__* -o parts.db >out || fail "the parts are not merged"
 grep -q '^ *part 2 of a training: goes on after rank 0$' out || fail "merge does not say which part is which: $(cat out)"
 "$bin/ipu-report" parts.db | grep '^ *parts  *rank 1 goes on after rank 0$' >/dev/null || fail "the summary does not say which part is which"
+sqlite3 parts.db "UPDATE meta_facts SET value = 'rank 1 goes on after rank 0, rank 2 goes on after rank 1, rank 3 goes on after rank 2, rank 4 goes on after rank 3' WHERE key = 'parts'"
+"$bin/ipu-report" parts.db | sed -n '/^  parts /,/^  merged /p' | sed '$d' >said
+[ "$(cat said)" = "  parts      rank 1 goes on after rank 0, rank 2 goes on after rank 1,
+             rank 3 goes on after rank 2, rank 4 goes on after rank 3" ] || fail "the summary does not say all of many parts: $(cat said)"
 for rule in class_imbalance exploding loss_not_decreasing overfit unchanged_tensor update_ratio vanishing; do
 	grep -q "^$rule|" hits || fail "$rule was never broken, so nothing was compared"
 done
