@@ -267,7 +267,7 @@ static enum status write_counter(struct chrome_export *chrome, const struct prof
 	bool comma = true;
 	enum status status;
 
-	if (!track || !report_walk_selects_point(&chrome->walk, track->clock, time_ns))
+	if (!track || !report_walk_selects_point(&chrome->walk, track, time_ns))
 		return ST_OK;
 	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
 	if (status != ST_OK)

@@ -57,30 +57,53 @@ static enum status find_ends(struct report_walk *walk, struct err *err)
 	return status;
 }
 
-/* Find the time range of the selected execution. */
+/* A range without an end is of an execution that was running when the recording ended. */
+static enum status add_execution(struct report_walk *walk, const struct prof_query *query,
+				 struct err *err)
+{
+	struct report_walk_execution *execution;
+
+	if (mem_grow(&walk->ranks, &walk->rank_capacity, walk->rank_count + 1,
+		     sizeof(*walk->ranks)) != 0)
+		return err_nomem(err);
+	execution = &walk->ranks[walk->rank_count++];
+	*execution = (struct report_walk_execution){.rank = prof_column_int(query, 0)};
+	for (int clock = 0; clock < 2; clock++) {
+		const int64_t from = prof_column_int(query, 1 + 2 * clock);
+		const int64_t to = prof_column_int(query, 2 + 2 * clock);
+
+		if (from == IPS_NULL)
+			continue;
+		execution->from_ns[clock] = from;
+		execution->to_ns[clock] = to == IPS_NULL ? INT64_MAX : to;
+	}
+	return ST_OK;
+}
+
+/* Find the time ranges of the selected execution: in a merged file each rank has one. */
 static enum status find_execution(struct report_walk *walk, struct err *err)
 {
 	const int64_t execution = walk->request->execution;
 	struct prof_query *query;
 	enum status status;
-	bool row;
 
 	if (execution == IPS_NULL)
 		return ST_OK;
-	status = prof_query_open(&query, walk->db,
-				 "SELECT start_ns, start_ns + dur_ns FROM executions "
-				 "WHERE execution = :execution",
-				 err);
+	status = prof_query_open(
+		&query, walk->db,
+		"SELECT rank, start_ns, start_ns + dur_ns, "
+		"CAST(round(start_cycle * 1e9 / hz) AS INTEGER), "
+		"CAST(round((start_cycle + cycles) * 1e9 / hz) AS INTEGER) FROM executions, "
+		"(SELECT (SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz') AS hz) "
+		"WHERE execution = :execution",
+		err);
 	if (status != ST_OK)
 		return status;
 	prof_query_int(query, ":execution", execution);
-	row = prof_query_next(query, &status, err);
-	if (row) {
-		walk->execution_ns[IPS_HOST][0] = prof_column_int(query, 0);
-		walk->execution_ns[IPS_HOST][1] = prof_column_int(query, 1);
-	}
+	while (prof_query_next(query, &status, err))
+		status = add_execution(walk, query, err);
 	prof_query_close(query);
-	if (status == ST_OK && !row)
+	if (status == ST_OK && walk->rank_count == 0)
 		status = err_set(err, ST_NOTFOUND,
 				 "--execution %lld: %s has none of this number (`ipu-report "
 				 "%s executions` lists them)",
@@ -129,6 +152,7 @@ void report_walk_close(struct report_walk *walk)
 		mem_free(walk->lanes[i].enclosing);
 	prof_query_close(walk->arguments);
 	report_pieces_fini(&walk->executions);
+	mem_free(walk->ranks);
 	str_free(&walk->text);
 	arena_fini(&walk->arena);
 	*walk = (struct report_walk){0};
@@ -169,14 +193,19 @@ enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, i
 	return status;
 }
 
-bool report_walk_selects_point(const struct report_walk *walk, int clock, int64_t time_ns)
+bool report_walk_selects_point(const struct report_walk *walk, const struct prof_track *track,
+			       int64_t time_ns)
 {
-	const int64_t *execution = walk->execution_ns[clock != IPS_HOST];
+	const int clock = track->clock != IPS_HOST;
 
 	if (time_ns < walk->request->from_ns || time_ns >= walk->request->to_ns)
 		return false;
-	return walk->request->execution == IPS_NULL ||
-	       (time_ns >= execution[0] && time_ns < execution[1]);
+	for (size_t i = 0; i < walk->rank_count; i++)
+		if (walk->ranks[i].rank == track->rank &&
+		    time_ns >= walk->ranks[i].from_ns[clock] &&
+		    time_ns < walk->ranks[i].to_ns[clock])
+			return true;
+	return walk->request->execution == IPS_NULL;
 }
 
 /* ---- nesting --------------------------------------------------------------------------------- */

@@ -56,9 +56,12 @@ struct report_walk {
 	struct prof_track *tracks;
 	const struct prof_track **by_id; /* tracks ordered by track_id */
 	int track_count;
-	int64_t last_span;          /* greatest id when the walk began */
-	int64_t end_ns[2];          /* end of the recording, on each clock */
-	int64_t execution_ns[2][2]; /* range of the selected execution, on each clock */
+	int64_t last_span; /* greatest id when the walk began */
+	int64_t end_ns[2]; /* end of the recording, on each clock */
+	struct report_walk_execution {
+		int64_t rank, from_ns[2], to_ns[2]; /* on each clock; an empty range: unknown */
+	} * ranks;                                  /* the selected execution of each rank */
+	size_t rank_count, rank_capacity;
 	struct report_pieces executions;
 	/* State of the current track. */
 	const struct prof_track *track;
@@ -89,8 +92,9 @@ enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, i
 				    int64_t context_id, bool *has, struct err *err);
 
 /* Return true if the request selects a point in time without a context. With --execution: if it
- * lies within the execution. */
-bool report_walk_selects_point(const struct report_walk *walk, int clock, int64_t time_ns);
+ * lies within the execution of the track's rank. */
+bool report_walk_selects_point(const struct report_walk *walk, const struct prof_track *track,
+			       int64_t time_ns);
 
 /* Callbacks for the spans of a track, parents before children. */
 struct report_walk_callbacks {

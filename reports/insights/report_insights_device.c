@@ -34,18 +34,22 @@ static void set_ipu(struct insight_facts *facts, struct report_insight *insight,
 
 /* ---- between executions ---------------------------------------------------------------------- */
 
-/* The first executions in sequence: the time from start to start is the cycles plus the host's
- * part. */
+/* The first executions in sequence, of one rank, since the devices of all ranks work at the same
+ * time: the time from start to start is the cycles plus the host's part. */
 static const char sql_gaps[] =
+	"WITH one AS (SELECT min(rank) AS rank FROM execution_sums),\n"
+	"     first AS (SELECT mode, start_cycle, cycles, steps FROM executions\n"
+	"               WHERE rank = (SELECT rank FROM one) LIMIT 1000)\n"
 	"SELECT count(*) AS executions, max(start_cycle) AS last_start_cycle,\n"
 	"       min(start_cycle) AS first_start_cycle, sum(cycles) AS cycles,\n"
-	"       cycles AS last_cycles, sum(steps) FILTER (WHERE mode = 'train')\n"
+	"       (SELECT cycles FROM first WHERE cycles IS NOT NULL\n"
+	"        ORDER BY start_cycle DESC LIMIT 1) AS last_cycles,\n"
+	"       sum(steps) FILTER (WHERE mode = 'train')\n"
 	"         / nullif(count(*) FILTER (WHERE mode = 'train'), 0) AS steps,\n"
 	"       (SELECT 1.0 * sum(executions) / count(DISTINCT epoch) FROM execution_sums\n"
-	"        WHERE mode = 'train') AS executions_an_epoch,\n"
+	"        WHERE mode = 'train' AND rank = (SELECT rank FROM one)) AS executions_an_epoch,\n"
 	"       (SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz') AS clock_hz\n"
-	"FROM (SELECT mode, start_cycle, cycles, steps FROM executions LIMIT 1000)\n"
-	"WHERE cycles IS NOT NULL";
+	"FROM first WHERE cycles IS NOT NULL";
 
 struct gaps {
 	double executions, gap, cycles, steps, an_epoch, hz; /* gap, cycles: mean per execution */

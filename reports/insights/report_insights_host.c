@@ -176,12 +176,17 @@ enum status report__insight_oversubscribed(struct insight_facts *facts, struct e
 	return ST_OK;
 }
 
-/* Rows are written as executions end, so the first training execution is among the first rows. */
+/* Of one rank. Rows are written as executions end, so the first training execution is among the
+ * first rows. */
 static const char sql_first[] =
-	"SELECT (SELECT dur_ns FROM (SELECT mode, execution, dur_ns FROM executions LIMIT 1000)\n"
-	"        WHERE mode = 'train' ORDER BY execution LIMIT 1) AS first_ns,\n"
-	"       sum(executions) AS executions, sum(total_ns) AS total_ns\n"
-	"FROM execution_sums WHERE mode = 'train'";
+	"WITH one AS (SELECT min(rank) AS rank FROM execution_sums WHERE mode = 'train'),\n"
+	"     first AS (SELECT execution, dur_ns FROM\n"
+	"                 (SELECT mode, execution, dur_ns FROM executions\n"
+	"                  WHERE rank = (SELECT rank FROM one) LIMIT 1000)\n"
+	"               WHERE mode = 'train' ORDER BY execution LIMIT 1)\n"
+	"SELECT (SELECT dur_ns FROM first) AS first_ns, sum(executions) AS executions,\n"
+	"       sum(total_ns) AS total_ns, (SELECT execution FROM first) AS first_execution\n"
+	"FROM execution_sums WHERE mode = 'train' AND rank = (SELECT rank FROM one)";
 
 enum status report__insight_first_execution(struct insight_facts *facts, struct err *err)
 {
@@ -190,12 +195,14 @@ enum status report__insight_first_execution(struct insight_facts *facts, struct 
 	enum status status = report_table_query(&table, facts->db, "insights", sql_first, 0, err);
 	char first_text[FMT_SIZE], rest_text[FMT_SIZE];
 	double first, count, rest;
+	int64_t execution;
 
 	if (status != ST_OK)
 		return status;
 	first = report__insight_real(&table, 0, 0);
 	count = report__insight_real(&table, 0, 1);
 	rest = (report__insight_real(&table, 0, 2) - first) / (count - 1);
+	execution = report__insight_int(&table, 0, 3);
 	report_table_free(&table);
 	if (!(count > 2) || !(rest > 0) ||
 	    first / rest - 1 < report_insight_limit(REPORT_LIMIT_FIRST_EXECUTION))
@@ -204,8 +211,8 @@ enum status report__insight_first_execution(struct insight_facts *facts, struct 
 	if (!insight)
 		return err_nomem(err);
 	insight->subject_kind = "execution";
-	insight->subject = "0";
-	insight->keys = "mode=train execution=0";
+	insight->subject = report__insight_text(facts, "%" PRId64, execution);
+	insight->keys = report__insight_text(facts, "mode=train execution=%" PRId64, execution);
 	insight->sentence = report__insight_text(
 		facts,
 		"On the host the first execution took %s, the others %s on average: it is a "
@@ -213,7 +220,10 @@ enum status report__insight_first_execution(struct insight_facts *facts, struct 
 		fmt_ns(first_text, (int64_t)first), fmt_ns(rest_text, (int64_t)rest));
 	report__insight_number(insight, "first_ns", first, REPORT_NS);
 	report__insight_number(insight, "mean_ns", rest, REPORT_NS);
-	insight->remedy = "Leave it out where host times are compared: `--where 'execution > 0'`.";
+	insight->remedy = report__insight_text(
+		facts,
+		"Leave it out where host times are compared: `--where 'execution > %" PRId64 "'`.",
+		execution);
 	return ST_OK;
 }
 

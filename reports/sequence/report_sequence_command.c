@@ -457,9 +457,11 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 	at.step = s->line->step;
 	at.replica = s->line->replica;
 	while (status == ST_OK) {
-		for (int64_t i = 0; kept.shape[kept.ndim - 1] == length && i < kept.count; i++)
+		const bool fits = kept.ndim == 2 && kept.shape[1] == length;
+
+		for (int64_t i = 0; fits && i < kept.count; i++)
 			sums[i % length] += (double)kept.values[i];
-		count += kept.shape[kept.ndim - 1] == length ? kept.count / length : 0;
+		count += fits ? kept.count / length : 0;
 		at.below = kept.row_id;
 		arena_reset(&arena);
 		status = report_kept_read(&kept, &arena, s->db, &at, &none);

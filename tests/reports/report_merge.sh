@@ -47,6 +47,18 @@ for report in stages bubbles time-split runs; do
 	"$bin/ipu-report" both.db $report >/dev/null || fail "$report"
 done
 
+# --- one execution of both ranks ----------------------------------------------------------------------
+# Each rank's samples that lie in its own execution, which the ranks began at different times.
+cp both.db sampled.db
+sampled="counters c JOIN tracks t USING (track)"
+for rank in 0 1; do
+	sqlite3 sampled.db "UPDATE execution_rows SET dur_ns = 1, start_ns = (SELECT max(time_ns) FROM $sampled WHERE t.rank = $rank)
+		WHERE rank = $rank AND execution = 1"
+done
+"$bin/ipu-report" sampled.db export chrome --execution 1 -o part.json >/dev/null || fail "export of an execution"
+samples=$(grep -o '"ph":"C"' part.json | wc -l)
+[ "$samples" -eq 2 ] || fail "$samples samples of execution 1, not one of each rank"
+
 # --- a killed one, and again -------------------------------------------------------------------------
 merge both.db "$a" -o three.db --align none >said || fail "merge of a merged file"
 grep -q 'merged before: ranks 0 to 1' said || fail "said: $(cat said)"

@@ -383,6 +383,12 @@ CHANGE(empty, plan->trained = false)
 
 #define STATE "UPDATE meta_facts SET value = 'recording' WHERE key = 'state';"
 #define DEAD  "UPDATE meta_facts SET value = '999999999' WHERE key = 'pid';"
+/* A merged run: rank 1 executed at the same time. */
+#define RANK_1                                                                                     \
+	"INSERT INTO execution_rows SELECT NULL, 1, mode, epoch, execution, first_step, steps, "   \
+	"updates, start_ns, dur_ns, start_cycle, cycles, traced FROM execution_rows;"              \
+	"INSERT INTO execution_sum_rows SELECT NULL, 1, mode, epoch, executions, steps, updates, " \
+	"traced, untraced, first_start_ns, last_end_ns, total_ns, cycles FROM execution_sum_rows;"
 
 static const struct {
 	const char *id, *subject, *number;
@@ -417,6 +423,12 @@ static const struct {
 	{"operation", "a/op0", "share", 0.5, one_operation, NULL},
 	{"tile_balance", NULL, "active_tile_balance", 0.25, unbalanced, NULL},
 	{"engine_run", NULL, "host_share", 0.5, gaps, NULL},
+	{"engine_run", NULL, "host_share", 0.5, gaps, RANK_1},
+	/* The cycles of the last execution are not in the time from start to start. */
+	{"engine_run", NULL, "host_share", 0.625, gaps,
+	 "UPDATE execution_rows SET cycles = 500000 WHERE execution = 0"},
+	{"engine_run", NULL, "host_share", 0.5, gaps,
+	 "UPDATE execution_rows SET cycles = 500000 WHERE execution = 2"},
 	{"host_waits", "1", "waiting_share", 0.7, host_idle, NULL},
 	{"host_data", "1", "host_io_share", 0.2, host_data, NULL},
 	{"host_data", "1", "host_io_share", 0.2, host_data,
@@ -426,6 +438,10 @@ static const struct {
 	{"busy_machine", NULL, "cpu_share", 0.5, half_a_core, NULL},
 	{"oversubscribed", NULL, NULL, 0, many_workers, NULL},
 	{"first_execution", "0", "first_ns", 3e8, slow_start, NULL},
+	{"first_execution", "0", "mean_ns", 1e8, slow_start, RANK_1},
+	/* An evaluation came before the training. */
+	{"first_execution", "4", "first_ns", 3e8, slow_start,
+	 "UPDATE execution_rows SET execution = execution + 4"},
 	{"no_trace", NULL, NULL, 0, untraced, NULL},
 	{"host_only", NULL, NULL, 0, no_device, NULL},
 	{"hot_span", "inner", "track_share", 8.0 / 9, foreign, NULL},
