@@ -124,6 +124,20 @@ enum status report_find_check_output(const char *path, const char *file, struct 
 	return ST_OK;
 }
 
+enum status report_find_check_log(const char *file, struct err *err)
+{
+	static const char *const endings[] = {"-wal", "-journal"};
+	char log[FS_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(log, "%s%s", file, endings[i]) && fs_exists(log))
+			return err_set(err, ST_INVALID,
+				       "%s: belongs to a recording that is not finished "
+				       "(`ipu-report %s repair` first, or another FILE)",
+				       log, file);
+	return ST_OK;
+}
+
 enum status report_find_check(const char *path, const char *command, struct err *err)
 {
 	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];

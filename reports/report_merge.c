@@ -111,7 +111,6 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 
 static enum status merge_check_file(const struct merge_line *line, struct err *err)
 {
-	char log[FS_PATH_SIZE];
 	struct stat info;
 	enum status status = ST_OK;
 
@@ -136,13 +135,7 @@ static enum status merge_check_file(const struct merge_line *line, struct err *e
 			return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
 				       line->file);
 	}
-	/* SQLite would replay a leftover -wal file into the new database. */
-	if (fs_path(log, "%s-wal", line->file) && fs_exists(log))
-		return err_set(err, ST_INVALID,
-			       "%s: belongs to a recording that is not finished (`ipu-report %s "
-			       "repair` first, or another FILE)",
-			       log, line->file);
-	return ST_OK;
+	return report_find_check_log(line->file, err);
 }
 
 static enum status merge_check(const struct merge_line *line, struct err *err)

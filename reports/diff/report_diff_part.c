@@ -15,6 +15,7 @@
 
 #include "common/mem.h"
 #include "common/sorted.h"
+#include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
 
 /* ---- pairing rows ---------------------------------------------------------------------------- */
@@ -80,7 +81,7 @@ struct walk {
 	bool row[2];
 	int64_t best[3]; /* sort keys of the stored part: BY_EXECUTION to BY_UPDATE */
 	double order;    /* its order at that point, see walk_order() */
-	size_t bytes;    /* of a capture: equal bytes in its chunks so far */
+	int64_t equal;   /* of a capture: equal elements in its chunks so far */
 	struct err *err;
 };
 
@@ -197,17 +198,20 @@ struct tensor_sum {
 struct tensor_sums {
 	struct tensor_sum *at;
 	size_t count, capacity;
+	struct str key; /* of the current row */
 };
 
 static struct tensor_sum *get_tensor_sum(struct tensor_sums *sums, struct walk *walk)
 {
-	const char *key = arena_printf(&walk->diff->arena, "%s (%s)",
-				       prof_column_text(walk->query[0], BY_KEY),
-				       prof_column_text(walk->query[0], BY_QUEUE));
+	const char *key;
 
-	for (size_t i = 0; key && i < sums->count; i++)
-		if (!strcmp(sums->at[i].key, key))
+	str_clear(&sums->key);
+	str_addf(&sums->key, "%s (%s)", prof_column_text(walk->query[0], BY_KEY),
+		 prof_column_text(walk->query[0], BY_QUEUE));
+	for (size_t i = 0; !sums->key.failed && i < sums->count; i++)
+		if (!strcmp(sums->at[i].key, str_peek(&sums->key)))
 			return &sums->at[i];
+	key = sums->key.failed ? NULL : arena_strdup(&walk->diff->arena, str_peek(&sums->key));
 	if (!key || mem_grow(&sums->at, &sums->capacity, sums->count + 1, sizeof(*sums->at)))
 		return NULL;
 	sums->at[sums->count] = (struct tensor_sum){.key = key};
@@ -279,29 +283,42 @@ static double capture_value(const unsigned char *data, size_t at, size_t width)
 	return (double)value;
 }
 
+/* Chunks have a fixed size in bytes, so those of different types after the first do not hold the
+ * same elements: do not compare them. */
 static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
 {
-	const char *dtype = prof_column_text(walk->query[0], VALUES);
-	const size_t width = dtype && !strcmp(dtype, "float16") ? sizeof(uint16_t) : sizeof(float);
 	const int64_t chunk = prof_column_int(walk->query[0], BY_CHUNK);
 	const unsigned char *data[2];
-	size_t size[2], at = 0;
+	double values[2] = {0, 0};
+	size_t width[2], count[2], at = 0;
+	bool equal = true;
 
 	(void)sums;
-	for (int side = 0; side < 2; side++)
-		data[side] = prof_column_blob(walk->query[side], VALUES + 1, &size[side]);
+	for (int side = 0; side < 2; side++) {
+		const char *dtype = prof_column_text(walk->query[side], VALUES);
+
+		width[side] = dtype && !strcmp(dtype, "float16") ? sizeof(uint16_t) : sizeof(float);
+		data[side] = prof_column_blob(walk->query[side], VALUES + 1, &count[side]);
+		count[side] = data[side] ? count[side] / width[side] : 0;
+	}
+	if (width[0] != width[1] && chunk != 0)
+		return ST_OK;
 	walk->diff->compared++;
-	walk->bytes = chunk == 0 ? 0 : walk->bytes;
-	if (data[0] && data[1])
-		while (at + width <= size[0] && at + width <= size[1] &&
-		       !memcmp(data[0] + at, data[1] + at, width))
-			at += width;
-	walk->bytes += at;
-	if (!data[0] || !data[1] || at + width > size[0] || at + width > size[1])
+	walk->equal = chunk == 0 ? 0 : walk->equal;
+	while (equal && at < count[0] && at < count[1]) {
+		equal = width[0] == width[1] &&
+			!memcmp(data[0] + at * width[0], data[1] + at * width[0], width[0]);
+		for (int side = 0; !equal && side < 2; side++)
+			values[side] = capture_value(data[side], at * width[side], width[side]);
+		if (width[0] != width[1])
+			equal = values[0] == values[1] || (isnan(values[0]) && isnan(values[1]));
+		at += equal;
+	}
+	walk->equal += (int64_t)at;
+	if (equal)
 		return ST_OK;
 	walk->diff->parted++;
-	return store_part(walk, -1, (int64_t)(walk->bytes / width),
-			  capture_value(data[0], at, width), capture_value(data[1], at, width));
+	return store_part(walk, -1, walk->equal, values[0], values[1]);
 }
 
 /* ---- iteration ------------------------------------------------------------------------------- */
@@ -405,5 +422,6 @@ enum status report__diff_part(struct report_diff *diff, struct prof_db *source,
 	if (status == ST_OK)
 		status = add_tensor_rows(diff, &sums, err);
 	mem_free(sums.at);
+	str_free(&sums.key);
 	return status;
 }

@@ -15,6 +15,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "reports/import/report_import_internal.h"
+#include "reports/report_find.h"
 
 #define COMMIT_MS     500u
 #define KEPT_BELOW_NS ((int64_t)60 * 1000000000) /* traces that begin earlier keep their times */
@@ -228,16 +229,15 @@ static enum status write_database(struct import *import, const char *path, struc
 	return status == ST_OK ? check_written(import, &told, err) : status;
 }
 
-/* Remove SQLite's side files of @path, and with @itself the database. */
-static void remove_files(const char *path, bool itself)
+/* Remove the database @path and SQLite's side files of it. */
+static void remove_files(const char *path)
 {
 	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
 	char name[FS_PATH_SIZE];
 
-	for (size_t i = 0; i < ARRAY_LEN(endings) - !itself; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
 		if (fs_path(name, "%s%s", path, endings[i]))
 			unlink(name);
-	}
 }
 
 static enum status fail_exists(const char *output, struct err *err)
@@ -248,9 +248,10 @@ static enum status fail_exists(const char *output, struct err *err)
 static enum status move_to_output(const char *temporary, const char *output, bool force,
 				  struct err *err)
 {
-	/* SQLite would replay the replaced file's -wal into the new one. */
-	if (force)
-		remove_files(output, false);
+	enum status status = report_find_check_log(output, err);
+
+	if (status != ST_OK)
+		return status;
 	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, output, force ? 0 : RENAME_NOREPLACE) == 0)
 		return ST_OK;
 	if (errno == EEXIST)
@@ -263,6 +264,8 @@ static enum status move_to_output(const char *temporary, const char *output, boo
 /* Check the output before any work is done. */
 static enum status check_output(const struct report_import_params *params, struct err *err)
 {
+	enum status status;
+
 	if (fs_is_dir(params->output))
 		return err_set(err, ST_INVALID, "%s: is a folder; name a file in it",
 			       params->output);
@@ -271,7 +274,8 @@ static enum status check_output(const struct report_import_params *params, struc
 			       params->output);
 	if (!params->force && fs_exists(params->output))
 		return fail_exists(params->output, err);
-	return fs_check_write(params->output, err);
+	status = report_find_check_log(params->output, err);
+	return status == ST_OK ? fs_check_write(params->output, err) : status;
 }
 
 enum status report_import(const struct report_import_params *params,
@@ -306,7 +310,7 @@ enum status report_import(const struct report_import_params *params,
 		if (status == ST_OK)
 			status = move_to_output(temporary, params->output, params->force, &why);
 		if (status != ST_OK)
-			remove_files(temporary, true);
+			remove_files(temporary);
 	}
 	import_fini(import);
 	mem_free(import);

@@ -238,6 +238,13 @@ done
 before=$(stat -c %Y.%s kineto.db)
 refused 2 'kineto.db: is there already (--force replaces it)' "$golden/trace_kineto.json" -o kineto.db
 [ "$(stat -c %Y.%s kineto.db)" = "$before" ] || fail "kineto.db was touched"
+# A log without its checkpoint: the last rows of a killed recording.
+for log in wal journal; do
+	echo rows >kineto.db-$log
+	refused 2 "kineto.db-$log: belongs to a recording that is not finished" "$golden/trace_kineto.json" -o kineto.db --force
+	[ "$(cat kineto.db-$log)$(stat -c %Y.%s kineto.db)" = "rows$before" ] || fail "kineto.db-$log or kineto.db was touched"
+	rm kineto.db-$log
+done
 refused 2 'no trace given' 
 refused 2 'one word too many: "b"' a b
 refused 2 'none.json: cannot open: No such file' none.json

@@ -299,6 +299,29 @@ static void test_each_row_has_a_verdict(void **state)
 	assert_string_equal(report_verdict(100, 100.2, REPORT_NS, REPORT_DIFF_LOWER), "same");
 }
 
+/* The captured values are 0 and 1. */
+static void test_captures_of_different_types_compare_by_value(void **state)
+{
+	struct report_diff diff;
+
+	(void)state;
+	change(1, "UPDATE capture_rows SET dtype = 'float16', data = x'0000003c'");
+	assert_int_equal(compare(&diff, "tensors", NULL), ST_OK);
+	assert_false(diff.part.known);
+	report_diff_free(&diff);
+	change(1, "UPDATE capture_rows SET data = x'00000040'");
+	for (int source = 0; source < 2; source++) {
+		if (source == 1)
+			change(0, "UPDATE capture_rows SET dtype = 'float16', data = x'0000003c'");
+		assert_int_equal(compare(&diff, "tensors", NULL), ST_OK);
+		assert_true(diff.part.known);
+		assert_string_equal(diff.part.what, "capture");
+		assert_int_equal(diff.part.element, 1);
+		assert_true(diff.part.source == 1 && diff.part.target == 2);
+		report_diff_free(&diff);
+	}
+}
+
 static atomic_bool enough;
 
 static void *interrupt(void *db)
@@ -368,6 +391,7 @@ int main(void)
 		EACH(test_no_memory_is_reported),
 		EACH(test_rows_without_a_key_pair_too),
 		EACH(test_keys_of_several_rows_pair_in_their_order),
+		EACH(test_captures_of_different_types_compare_by_value),
 		EACH(test_the_line_at_the_top),
 		EACH(test_each_row_has_a_verdict),
 	};
