@@ -25,7 +25,7 @@
 #define LETTER_WIDTH 7.5
 
 struct work {
-	int64_t update, step, microbatch, replica, ipu, stage, start_ns, dur_ns;
+	int64_t rank, update, step, microbatch, replica, ipu, stage, start_ns, dur_ns;
 	bool device;
 	char phase;
 };
@@ -41,7 +41,7 @@ struct works {
 static const char sql_works[] =
 	"SELECT s.clock, c.weight_update, c.step, c.microbatch, c.replica, c.ipu, c.stage, "
 	"c.phase, "
-	"s.start_ns, s.dur_ns FROM stage_timing_rows s "
+	"s.start_ns, s.dur_ns, c.rank FROM stage_timing_rows s "
 	"JOIN contexts c ON c.context_id = s.context_id "
 	"WHERE s.row_id <= :rows AND c.mode = 'train' AND c.weight_update IS NOT NULL "
 	"AND c.phase IS NOT NULL ORDER BY s.row_id";
@@ -60,6 +60,7 @@ static enum status add_work(struct works *works, const struct prof_query *query,
 		.phase = phase && strchr("FBWRU", *phase) && *phase ? *phase : '?',
 		.start_ns = prof_column_int(query, 8),
 		.dur_ns = prof_column_int(query, 9),
+		.rank = prof_column_int(query, 10),
 	};
 	const int64_t most = INT64_MAX / 4; /* bound for damaged files */
 
@@ -87,7 +88,23 @@ static int compare_works(const void *a, const void *b)
 {
 	const struct work *x = a, *y = b;
 
-	return SORTED_BY(x, y, device, update, start_ns, ipu, stage, phase);
+	const int order = SORTED_BY(x, y, rank);
+
+	return order != 0 ? order : SORTED_BY(x, y, device, update, start_ns, ipu, stage, phase);
+}
+
+/* Drop the work of all ranks but the first; @all is sorted. Ranks have IPUs and weight updates of
+ * the same numbers. Write ", rank NUMBER" to @which, or "" if there is only one. */
+static void select_rank(struct works *all, char *which, size_t size)
+{
+	size_t count = 0;
+
+	which[0] = '\0';
+	while (count < all->count && all->at[count].rank == all->at[0].rank)
+		count++;
+	if (count < all->count)
+		snprintf(which, size, ", rank %" PRId64, all->at[0].rank);
+	all->count = count;
 }
 
 /* The work on one clock in the updates @first to @last; borrows from @all, which is sorted. */
@@ -272,8 +289,8 @@ static void draw_gantt(struct gantt *gantt, const char *title)
 	html_add(page, "</svg></figure>\n");
 }
 
-static void draw_clock(struct report_html *page, const struct works *all, bool device,
-		       int64_t first, int64_t last)
+static void draw_clock(struct report_html *page, const struct works *all, const char *which,
+		       bool device, int64_t first, int64_t last)
 {
 	struct gantt gantt = {.page = page, .works = select_range(all, device, first, last)};
 	const char *clock = device ? "Device (simulated)" : "Host (measured)";
@@ -284,10 +301,10 @@ static void draw_clock(struct report_html *page, const struct works *all, bool d
 	if (gantt.works.count > 4 * WORKS_MAX)
 		gantt.works.count = 4 * WORKS_MAX;
 	if (first == last)
-		snprintf(title, sizeof(title), "%s, weight update %" PRId64, clock, first);
+		snprintf(title, sizeof(title), "%s%s, weight update %" PRId64, clock, which, first);
 	else
-		snprintf(title, sizeof(title), "%s, weight updates %" PRId64 " to %" PRId64, clock,
-			 first, last);
+		snprintf(title, sizeof(title), "%s%s, weight updates %" PRId64 " to %" PRId64,
+			 clock, which, first, last);
 	draw_gantt(&gantt, title);
 }
 
@@ -309,19 +326,21 @@ void html_pipeline(struct report_html *page)
 {
 	struct works works = {0};
 	int64_t first, last;
+	char which[32];
 
 	if (!html_check(page, read_works(&works, page->db, page->err)))
 		goto out;
 	if (works.count > 0)
 		qsort(works.at, works.count, sizeof(*works.at), compare_works);
+	select_rank(&works, which, sizeof(which));
 	if (!choose_updates(&works, true, &first, &last) &&
 	    !choose_updates(&works, false, &first, &last)) {
 		html_note(page, "No weight update of a pipeline was recorded.");
 		goto out;
 	}
 	draw_legend(page);
-	draw_clock(page, &works, true, first, last);
-	draw_clock(page, &works, false, first, last);
+	draw_clock(page, &works, which, true, first, last);
+	draw_clock(page, &works, which, false, first, last);
 	html_bubble(page);
 out:
 	mem_free(works.at);

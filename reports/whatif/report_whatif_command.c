@@ -4,6 +4,7 @@
  * Threading: none. Ownership: the database is open while inputs are read. Prints to standard
  * output.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,12 @@ const struct cli_command report_whatif_cli = {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
+/* A negative number is no option. */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
+}
+
 /* Collect a key or flag of the run file and the words after it: only the run file knows how many
  * arguments it has. */
 static void collect_words(struct whatif_line *line, int argc, char **argv, int from,
@@ -127,7 +134,7 @@ static void collect_words(struct whatif_line *line, int argc, char **argv, int f
 	struct report_whatif_change *change = &line->change;
 
 	change->words[change->count++] = argv[from++];
-	while (from < argc && argv[from][0] != '-')
+	while (from < argc && !is_option(argv[from]))
 		change->words[change->count++] = argv[from++];
 	walk->at = from;
 }

@@ -278,6 +278,18 @@ static enum status build_adjusted(struct plan_run *plan, const struct report_wha
 	return ST_OK;
 }
 
+/* Append the word in single quotes, of which the shell accepts none inside. */
+static void add_quoted(struct str *text, const char *word)
+{
+	str_add(text, "'");
+	for (; *word; word++)
+		if (*word == '\'')
+			str_add(text, "'\\''");
+		else
+			str_add_bytes(text, word, 1);
+	str_add(text, "'");
+}
+
 /* Write the words as shell arguments, except the health option, which does not affect a plan. */
 static void write_flags(char flags[REPORT_WHATIF_FLAGS_SIZE], const struct words *words)
 {
@@ -293,7 +305,11 @@ static void write_flags(char flags[REPORT_WHATIF_FLAGS_SIZE], const struct words
 			i++;
 			continue;
 		}
-		str_addf(&text, plain ? "%s%s" : "%s'%s'", text.length > 0 ? " " : "", word);
+		str_add(&text, text.length > 0 ? " " : "");
+		if (plain)
+			str_add(&text, word);
+		else
+			add_quoted(&text, word);
 	}
 	flags[0] = '\0';
 	if (!text.failed && text.length < REPORT_WHATIF_FLAGS_SIZE)

@@ -47,6 +47,15 @@ for report in stages bubbles time-split runs; do
 	"$bin/ipu-report" both.db $report >/dev/null || fail "$report"
 done
 
+# --- a page ------------------------------------------------------------------------------------------
+# The chart of the pipeline is of one rank: both have IPUs and weight updates of the same numbers.
+"$bin/ipu-report" both.db export html -o both.html >/dev/null && "$bin/ipu-report" "$a" export html -o a.html >/dev/null || fail "export html"
+for clock in simulated measured; do
+	grep -q "($clock), rank 0, weight update" both.html || fail "both.html does not say whose pipeline it draws ($clock)"
+done
+grep -q "(simulated), weight update" a.html || fail "a.html does not draw its pipeline"
+[ "$(grep -c '<g class="w"' both.html)" = "$(grep -c '<g class="w"' a.html)" ] || fail "both.html draws the work of both ranks"
+
 # --- one execution of both ranks ----------------------------------------------------------------------
 # Each rank's samples that lie in its own execution, which the ranks began at different times.
 cp both.db sampled.db

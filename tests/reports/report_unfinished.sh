@@ -136,6 +136,7 @@ expect 0 "${lacks[full]}" what-if full
 expect 0 "${lacks[killed]}" what-if killed
 expect 0 "${lacks[repaired]}" what-if repaired
 expect 2 'no run of ipu-train' what-if empty.db
+expect 2 'fit.seed: must be from 0 to 9007199254740992, not -1' what-if full --fit.seed -1
 for report in full killed repaired; do
 	expect 0 "target  $report  *${lacks[$report]}" diff whole $report
 	expect 0 "source  $report  *${lacks[$report]}" diff $report whole

@@ -247,6 +247,19 @@ static void steps_suit_the_change_unless_they_are_given(void **state)
 	report_whatif_close(whatif);
 }
 
+static void flags_are_words_of_the_shell(void **state)
+{
+	static char *words[] = {(char *)(uintptr_t) "--description",
+				(char *)(uintptr_t) "it's $HOME"};
+	const struct report_whatif_change change = {.count = 2, .words = words};
+	struct report_whatif *whatif = recorded(RUN(LAYERS, TWO));
+	const struct report_whatif_prediction out = predicted(whatif, &change);
+
+	(void)state;
+	assert_contains(out.flags, "--description 'it'\\''s $HOME'");
+	report_whatif_close(whatif);
+}
+
 static void memory_that_does_not_do_is_said(void **state)
 {
 	static char *words[] = {(char *)(uintptr_t) "--ipu.tiles_per_ipu", (char *)(uintptr_t) "1"};
@@ -397,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_recording_of_another_model_is_told),
 		cmocka_unit_test(options_are_names_of_keys),
 		cmocka_unit_test(steps_suit_the_change_unless_they_are_given),
+		cmocka_unit_test(flags_are_words_of_the_shell),
 		cmocka_unit_test(memory_that_does_not_do_is_said),
 		cmocka_unit_test(every_schedule_is_planned),
 		cmocka_unit_test(a_change_that_is_not_legal_says_what_is),
