@@ -676,11 +676,14 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 
 /* ---- saved state ----------------------------------------------------------------------------- */
 
+/* Names of states must differ: a snapshot refuses longer ones. */
+#define STATE_NAME 4096
+
 static void replica_state(const struct outfeed_tensor *tensor, struct outfeed_replica *replica,
 			  outfeed_state_visit visit, void *user)
 {
 	int64_t counts[] = {replica->stretch, replica->skipped, replica->has_before};
-	char name[512];
+	char name[STATE_NAME];
 
 	snprintf(name, sizeof(name), "%d %s/%s", (int)tensor->kind, tensor->queue, tensor->key);
 	outfeed_health_tensor_state(replica->health, name, visit, user);

@@ -271,6 +271,8 @@ enum status prof__writer_text(struct prof_writer *writer, const char *text, int6
 enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
 enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 bool needed, int64_t *id);
+/* Insert a row of the view overhead. */
+enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost);
 /* Insert one row with the cost of recording since the last such row; @dropped is the total. */
 enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
 /* Stop writing permanently; writer->err has the reason. */

@@ -185,6 +185,8 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	struct err err = {ST_OK, ""};
 
 	*out = NULL;
+	if (message && size > 0)
+		message[0] = 0;
 	pthread_once(&fork_once, watch_forks);
 	if (!path || path[0] == 0) {
 		err_set(&err, ST_INVALID, "a recording needs a path");
@@ -350,8 +352,8 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 
 	if (!recording || !tensor || prof__is_child(recording))
 		return IPS_NULL;
-	text = mem_printf("%s%s%c%s", !tensor->queue ? "" : "q",
-			  !tensor->queue ? "" : tensor->queue, '\n',
+	text = mem_printf("%s%s\n%s%s", !tensor->queue ? "" : "q",
+			  !tensor->queue ? "" : tensor->queue, !tensor->key ? "" : "k",
 			  !tensor->key ? "" : tensor->key);
 	if (!text)
 		return IPS_NULL;

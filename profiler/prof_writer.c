@@ -341,13 +341,30 @@ static int64_t record_ns(struct ips_recording *recording, uint64_t events, uint6
 	return (int64_t)((calls + (double)spent) / (double)threads) + waited;
 }
 
+enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost)
+{
+	struct prof_cell *cells;
+	enum status status = prof_insert_row(&writer->overhead, &cells, &writer->err);
+
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], writer->rank);
+	prof_cell_int(&cells[1], cost->time_ns);
+	prof_cell_int(&cells[2], cost->events);
+	prof_cell_int(&cells[3], cost->rows);
+	prof_cell_int(&cells[4], cost->bytes);
+	prof_cell_int(&cells[5], cost->dropped);
+	prof_cell_int(&cells[6], cost->record_ns);
+	prof_cell_int(&cells[7], cost->write_ns);
+	return prof__sums_add(writer, PROF_SUM_OVERHEAD, cost);
+}
+
 enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped)
 {
 	struct prof_writer *writer = &recording->writer;
 	const uint64_t events = writer->events - writer->events_told;
 	const uint64_t rows = writer->rows_total - writer->rows_told;
 	struct prof_sum_overhead cost;
-	struct prof_cell *cells;
 	enum status status;
 	int pages = 0, peak = 0;
 
@@ -361,23 +378,15 @@ enum status prof__writer_overhead(struct ips_recording *recording, uint64_t drop
 		.record_ns = record_ns(recording, events, rows),
 		.write_ns = (int64_t)writer->write_ns,
 	};
-	status = prof_insert_row(&writer->overhead, &cells, &writer->err);
+	status = prof__writer_cost(writer, &cost);
 	if (status != ST_OK)
 		return status;
-	prof_cell_int(&cells[0], writer->rank);
-	prof_cell_int(&cells[1], cost.time_ns);
-	prof_cell_int(&cells[2], cost.events);
-	prof_cell_int(&cells[3], cost.rows);
-	prof_cell_int(&cells[4], cost.bytes);
-	prof_cell_int(&cells[5], cost.dropped);
-	prof_cell_int(&cells[6], cost.record_ns);
-	prof_cell_int(&cells[7], cost.write_ns);
 	writer->events_told = writer->events;
 	writer->keys_told = writer->keys;
 	writer->rows_told = writer->rows_total;
 	writer->pages_told = (uint64_t)pages;
 	writer->write_ns = 0;
-	return prof__sums_add(writer, PROF_SUM_OVERHEAD, &cost);
+	return ST_OK;
 }
 
 static enum status flush_dictionaries(struct prof_writer *writer)

@@ -348,6 +348,19 @@ static uint64_t lost_flows(const struct prof_writer *writer)
 	return min(writer->forgotten, min(writer->one_sided[0], writer->one_sided[1]));
 }
 
+static enum status commit_cost(struct prof_writer *writer)
+{
+	enum status status = prof_insert_flush(&writer->overhead, &writer->err);
+
+	if (status == ST_OK)
+		status = prof__sums_flush(writer);
+	if (status == ST_OK)
+		status = prof_sql_execute(writer->commit, &writer->err, "commit");
+	if (status == ST_OK)
+		writer->in_transaction = false;
+	return status;
+}
+
 /* Write the cost of the last commit and the number of lost flows. */
 static enum status write_last_overhead(struct ips_recording *recording)
 {
@@ -360,39 +373,23 @@ static enum status write_last_overhead(struct ips_recording *recording)
 	status = prof__writer_begin(writer);
 	if (status == ST_OK)
 		status = prof__writer_overhead(recording, writer->told.dropped + lost);
-	if (status == ST_OK)
-		status = prof_insert_flush(&writer->overhead, &writer->err);
-	if (status == ST_OK)
-		status = prof__sums_flush(writer);
-	if (status == ST_OK)
-		status = prof_sql_execute(writer->commit, &writer->err, "commit");
-	if (status == ST_OK)
-		writer->in_transaction = false;
-	return status;
+	return status == ST_OK ? commit_cost(writer) : status;
 }
 
 /* The program waits for the finish: write its duration since @begun as the last overhead row. */
 static enum status write_end(struct ips_recording *recording, uint64_t begun)
 {
 	struct prof_writer *writer = &recording->writer;
-	const int64_t waited = __atomic_exchange_n(&recording->waited_ns, 0, __ATOMIC_RELAXED) +
-			       (int64_t)(clock_ns() - begun);
-	const int64_t now = prof_clock_now(&writer->clock);
-	char sql[512];
+	const struct prof_sum_overhead cost = {
+		.time_ns = prof_clock_now(&writer->clock),
+		.record_ns = __atomic_exchange_n(&recording->waited_ns, 0, __ATOMIC_RELAXED) +
+			     (int64_t)(clock_ns() - begun),
+	};
+	enum status status = prof__writer_begin(writer);
 
-	sqlite3_snprintf(sizeof(sql), sql,
-			 "BEGIN; INSERT INTO overhead_rows (rank, time_ns, events, rows, bytes, "
-			 "dropped, record_ns_estimate, write_ns) VALUES (%lld, %lld, 0, 0, 0, 0, "
-			 "%lld, 0); UPDATE overhead_sum_rows SET commits = commits + 1, "
-			 "time_ns = %lld, record_ns_estimate = record_ns_estimate + %lld "
-			 "WHERE rank = %lld; COMMIT",
-			 (long long)writer->rank, (long long)now, (long long)waited, (long long)now,
-			 (long long)waited, (long long)writer->rank);
-	writer->in_transaction = true;
-	if (prof_sql_run(writer->db, sql, &writer->err) != ST_OK)
-		return writer->err.status;
-	writer->in_transaction = false;
-	return ST_OK;
+	if (status == ST_OK)
+		status = prof__writer_cost(writer, &cost);
+	return status == ST_OK ? commit_cost(writer) : status;
 }
 
 enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)

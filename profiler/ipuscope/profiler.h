@@ -125,7 +125,8 @@ struct ips_recording_params {
 IPS_API void ips_recording_params_defaults(struct ips_recording_params *params);
 
 /* Create the database @path, which must not exist. @params may be NULL (defaults). On failure *@out
- * is NULL, no file is left, and @message (of @size bytes; may be NULL) has the reason. */
+ * is NULL, no file is left, and @message (of @size bytes; may be NULL) has the reason; otherwise
+ * @message is "". */
 IPS_API int ips_recording_open(struct ips_recording **out, const char *path,
 			       const struct ips_recording_params *params, char *message,
 			       size_t size);

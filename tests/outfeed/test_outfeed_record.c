@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/mem.h"
+#include "common/str.h"
 #include "outfeed/outfeed_stats.h"
 
 static struct recorder r[1]; /* each test opens it */
@@ -468,6 +470,46 @@ static void test_without_a_recording_rules_are_asked_all_the_same(void **state)
 			"[HEALTH] rule=nonfinite key=t layer=layer epoch=1 step=3 replica=0");
 }
 
+struct names {
+	int count;
+	char name[8][2048];
+};
+
+static bool add_name(void *user, const char *name, void *data, size_t bytes)
+{
+	struct names *names = user;
+
+	(void)data;
+	(void)bytes;
+	assert_true(names->count < (int)ARRAY_LEN(names->name));
+	for (int i = 0; i < names->count; i++)
+		assert_string_not_equal(names->name[i], name);
+	str_copy(names->name[names->count++], sizeof(names->name[0]), name);
+	return true;
+}
+
+/* A path of layers within layers, of which the ends differ. */
+static void test_states_of_long_keys_have_different_names(void **state)
+{
+	static struct names names;
+	struct outfeed_health_rules rules;
+	const struct recorder_params params = {
+		.capture = "[{\"tier\": \"last 3\"}]", .rules = &rules, .unrecorded = true};
+	char key[600];
+
+	(void)state;
+	recorder_rule(&rules, OUTFEED_HEALTH_nonfinite, 0, 1);
+	recorder_open(r, &params);
+	memset(key, 'k', sizeof(key));
+	key[sizeof(key) - 1] = '\0';
+	for (int i = 0; i < 2; i++) {
+		key[sizeof(key) - 2] = (char)('0' + i);
+		recorder_tensor(r, key, OUTFEED_GRADIENT, four, 1);
+	}
+	outfeed_state(r->outfeed, 0, add_name, &names);
+	assert_true(names.count >= 4);
+}
+
 /* Open a recorder with two tensors, the @n-th allocation failing. */
 static enum status open_failing(struct ips_recording *recording, long n, bool *failed)
 {
@@ -662,6 +704,7 @@ int main(void)
 		TEST(test_halves_have_the_inactive_neurons_of_their_floats),
 		TEST(test_changes_are_since_the_last_look),
 		TEST(test_without_a_recording_rules_are_asked_all_the_same),
+		TEST(test_states_of_long_keys_have_different_names),
 		TEST(test_no_failed_allocation_leaves_anything),
 		TEST(test_a_step_allocates_nothing),
 		TEST(test_a_failure_is_told_where_a_tier_was_lowered_first),

@@ -133,6 +133,10 @@ static void test_an_existing_file_is_left_alone(void **state)
 	assert_int_not_equal(
 		ips_recording_open(&recording, "/nowhere/at/all.db", NULL, why, sizeof(why)), 0);
 	assert_contains(why, "/nowhere/at/all.db");
+	unlink(place->path);
+	assert_int_equal(ips_recording_open(&recording, place->path, NULL, why, sizeof(why)), 0);
+	assert_string_equal(why, "");
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 }
 
 static int record_as_nobody(const struct prof_place *place)

@@ -338,15 +338,19 @@ static void test_tensors_have_one_id_each_and_rows_join_them(void **state)
 	const float data[] = {1.0f, 2.0f};
 	const struct ips_capture capture = {IPS_KEYS_NULL, first, "float32", "(2,)",
 					    sizeof(data),  0,     data};
+	const struct ips_tensor unnamed = {.kind = "unnamed"}, empty = {.key = "", .kind = "empty"};
+	const int64_t third = ips_tensor_add(recording, &unnamed);
 
 	assert_int_equal(ips_tensor_add(recording, &a), first);
 	assert_int_not_equal(first, second);
+	assert_int_not_equal(ips_tensor_add(recording, &empty), third);
 	assert_int_equal(ips_append_capture(recording, &capture), 0);
 	prof_stop(recording);
 	assert_answer(place->path, "SELECT * FROM tensors",
 		      "q|Dense/kernel:0|weight|Dense|1|(2, "
 		      "3)|float32|relu|inputs, outputs\n"
-		      "-|Dense/kernel:0|-|-|-|-|-|-|-\n");
+		      "-|Dense/kernel:0|-|-|-|-|-|-|-\n"
+		      "-|-|unnamed|-|0|-|-|-|-\n-||empty|-|0|-|-|-|-\n");
 	assert_answer(place->path, "SELECT queue, layer, bytes, hex(data) FROM captures",
 		      "q|Dense|8|0000803F00000040\n");
 }
