@@ -34,8 +34,8 @@ enum status report_find_check(const char *path, const char *command, struct err 
  * would destroy the report that is being read. */
 enum status report_find_check_output(const char *path, const char *file, struct err *err);
 
-/* Return ST_INVALID if SQLite would replay a log beside @file into the database that replaces it: the
- * log belongs to a recording that was killed, or that is still written. */
+/* Return ST_INVALID if SQLite would replay a log beside @file into the database that replaces it:
+ * the log belongs to a recording that was killed, or that is still written. */
 enum status report_find_check_log(const char *file, struct err *err);
 
 #endif /* REPORT_FIND_H */
