@@ -52,6 +52,9 @@ struct ipu_node {
 	struct ipu_plan_options options;
 	const int *reads, *writes; /* tensors; one in both lists is updated in place */
 	int read_count, write_count;
+	/* Part of an operation that is called as a function: those with the same plan on an IPU
+	 * share their code, as all convolutions and products do. */
+	bool function;
 	/* In phase F: skipped in evaluation and prediction; skipped in prediction. */
 	bool training_only, measure_only;
 };

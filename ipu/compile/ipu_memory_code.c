@@ -105,6 +105,7 @@ struct code {
 	struct memory_build *build;
 	int ipu;
 	int64_t *bytes[IPU_MEMORY_CATEGORIES]; /* by tile; differences until sum_runs() */
+	bool *written; /* by node, the first with its function: its control code is there */
 	struct vertex_types types;
 };
 
@@ -332,20 +333,26 @@ static void add_instructions(struct code *code, int64_t instructions, bool compu
 }
 
 /* Add the control code of one executable: evaluation and prediction beside training are separate
- * executables, which are loaded in its place. */
+ * executables, which are loaded in its place. The first use of a function, also by recomputation,
+ * adds its code, each other one a call. */
 static void add_control(struct code *code, const struct ipu_code *from)
 {
+	const struct memory_build *build = code->build;
 	int called = -1;
 
 	for (int i = 0; i < from->step_count; i++) {
 		const struct ipu_step *step = &from->steps[i];
+		const int node = step->node;
+		const int next = i + 1 < from->step_count ? from->steps[i + 1].node : -1;
 
-		if (step->node < 0 || code->build->same[step->node] == step->node)
+		if (node < 0 || !code->written[build->same[node]])
 			add_instructions(code, control_instructions(step->type),
 					 step->type == IPU_ON_TILE_EXECUTE);
-		else if (step->node != called)
+		else if (node != called)
 			add_instructions(code, control_instructions(IPU_CALL), false);
-		called = step->node;
+		called = node;
+		if (node >= 0 && node != next && memory__is_function(&build->graph->nodes[node]))
+			code->written[build->same[node]] = true;
 	}
 }
 
@@ -443,9 +450,17 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 		if (!code.bytes[c])
 			return err_nomem(build->err);
 	}
-	for (int n = 0; n < graph->node_count && status == ST_OK; n++)
-		if (memory__device(build, graph->nodes[n].op.stage) == ipu && build->same[n] == n)
+	code.written = arena_alloc(arena, (size_t)graph->node_count + 1, sizeof(*code.written));
+	if (!code.written)
+		return err_nomem(build->err);
+	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
+		if (memory__device(build, graph->nodes[n].op.stage) != ipu || build->same[n] != n)
+			continue;
+		status = add_node(&code, n);
+		/* Recomputation repeats whatever is not a function. */
+		if (status == ST_OK && build->replayed[n] && !memory__is_function(&graph->nodes[n]))
 			status = add_node(&code, n);
+	}
 	for (int s = 0; s < graph->layout.stages; s++)
 		for (int p = 0; p < IPU_FUNCTION_EVALUATE && memory__device(build, s) == ipu; p++)
 			add_control(&code, &build->executable->code[s][p]);

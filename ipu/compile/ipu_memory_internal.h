@@ -88,9 +88,10 @@ enum status memory__add_temporaries(struct memory_build *build);
 enum status memory__add_code(struct memory_build *build);
 enum status memory__add_liveness(struct memory_build *build);
 
-/* Identical convolutions and matrix products are one function that is called, as TensorFlow for IPU
- * caches them: code and mapping exist once. */
+/* Identical convolutions, matrix products and normalisations are one function that is called, as
+ * TensorFlow for IPU caches them: code and mapping exist once. */
 enum status memory__add_functions(struct memory_build *build);
+bool memory__is_function(const struct ipu_node *node);
 /* The tile of an operation's first vertex. */
 int64_t memory__node_start(const struct memory_build *build, int node);
 

@@ -75,6 +75,11 @@ static int compare_planned(const void *a, const void *b)
 	return SORTED_BY(x, y, plan, ipu, node);
 }
 
+bool memory__is_function(const struct ipu_node *node)
+{
+	return node->function || is_planned(&node->op);
+}
+
 enum status memory__add_functions(struct memory_build *build)
 {
 	const struct ipu_graph *graph = build->graph;
@@ -88,7 +93,7 @@ enum status memory__add_functions(struct memory_build *build)
 		return err_nomem(build->err);
 	for (int n = 0; n < graph->node_count; n++) {
 		build->same[n] = n;
-		if (is_planned(&graph->nodes[n].op))
+		if (memory__is_function(&graph->nodes[n]))
 			planned[count++] = (struct planned){
 				(uintptr_t)build->executable->plans[n],
 				memory__device(build, graph->nodes[n].op.stage), n};

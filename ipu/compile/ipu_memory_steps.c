@@ -233,6 +233,48 @@ static struct memory_use make_use(const struct memory_build *build, int node, in
 				   .writer = written ? node : -1};
 }
 
+/* Return whether @tensor can be overwritten with the result of @node, its last user. */
+static bool is_overwritten(const struct memory_build *build, int node, int tensor,
+			   const int *last_user)
+{
+	const struct ipu_tensor *from = &build->graph->tensors[tensor];
+	const struct ipu_node *of = &build->graph->nodes[node];
+	const struct ipu_tensor *to = &build->graph->tensors[of->writes[0]];
+	const enum ipu_tensor_kind kind = from->kind;
+
+	return last_user[tensor] == node && to->stage == from->stage &&
+	       !build->stashed[from->stage][tensor] &&
+	       (kind == IPU_TENSOR_ACTIVATION || kind == IPU_TENSOR_TEMPORARY ||
+		kind == IPU_TENSOR_GRADIENT) &&
+	       ipu_tensor_bytes(from) == ipu_tensor_bytes(to) && from->dtype == to->dtype;
+}
+
+/* A map runs in place on an operand that nothing reads after it: its result is counted from the
+ * compute set on, and the operand until that. */
+static void run_in_place(const struct memory_build *build, int node, struct memory_use *uses,
+			 int count, const int *last_user)
+{
+	const struct ipu_node *of = &build->graph->nodes[node];
+	struct memory_use *operand = NULL, *result = NULL;
+
+	if (of->op.kind != IPU_OP_ELEMENTWISE || memory__is_function(of) || of->write_count != 1 ||
+	    of->op.elements.times[IPU_FN_RANDOM] > 0)
+		return;
+	for (int i = 0; i < count; i++) {
+		if (!operand && !uses[i].written &&
+		    is_overwritten(build, node, uses[i].tensor, last_user))
+			operand = &uses[i];
+		if (uses[i].written && !uses[i].read)
+			result = &uses[i];
+	}
+	if (!operand || !result)
+		return;
+	operand->last = max(operand->first, operand->last - 1);
+	operand->again_last = max(operand->again_first, operand->again_last - 1);
+	result->first = result->last;
+	result->again_first = result->again_last;
+}
+
 static int compare_uses(const void *a, const void *b)
 {
 	const struct memory_use *x = a, *y = b;
@@ -270,9 +312,19 @@ static int merge_uses(struct memory_use *uses, int count)
 enum status memory__add_uses(struct memory_build *build)
 {
 	const struct ipu_graph *graph = build->graph;
+	int *last_user = arena_alloc(&build->memory->arena, (size_t)graph->tensor_count + 1,
+				     sizeof(*last_user));
 	size_t most = 0;
 	int count = 0;
 
+	if (!last_user)
+		return err_nomem(build->err);
+	for (int n = 0; n < graph->node_count; n++) {
+		for (int i = 0; i < graph->nodes[n].read_count; i++)
+			last_user[graph->nodes[n].reads[i]] = n;
+		for (int i = 0; i < graph->nodes[n].write_count; i++)
+			last_user[graph->nodes[n].writes[i]] = n;
+	}
 	for (int n = 0; n < graph->node_count; n++)
 		most += (size_t)graph->nodes[n].read_count + (size_t)graph->nodes[n].write_count;
 	build->uses = arena_alloc(&build->memory->arena, most + 1, sizeof(*build->uses));
@@ -280,6 +332,7 @@ enum status memory__add_uses(struct memory_build *build)
 		return err_nomem(build->err);
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
+		const int begin = count;
 
 		if (build->when[n].first < 0)
 			continue;
@@ -288,6 +341,7 @@ enum status memory__add_uses(struct memory_build *build)
 		for (int i = 0; i < node->write_count; i++)
 			if (!list_contains(node->reads, node->read_count, node->writes[i]))
 				build->uses[count++] = make_use(build, n, node->writes[i]);
+		run_in_place(build, n, &build->uses[begin], count - begin, last_user);
 	}
 	qsort(build->uses, (size_t)count, sizeof(*build->uses), compare_uses);
 	build->use_count = merge_uses(build->uses, count);

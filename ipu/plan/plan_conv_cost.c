@@ -12,7 +12,8 @@
 #include "common/minmax.h"
 
 #define REDUCE_STAGES  3
-#define TILES_ON_A_BUS 2 /* neighbours that receive the same stream get twice the rate */
+#define SLIC_BUFFER    200 /* bytes, beside the outputs of a group */
+#define TILES_ON_A_BUS 2   /* neighbours that receive the same stream get twice the rate */
 
 static double ceil_div(double value, double by)
 {
@@ -75,11 +76,26 @@ bool ipu__conv_part_loops(enum conv_part part)
 /* Data on a tile while the vertex runs. */
 struct tile_data {
 	double in, weights, outputs; /* in, weights: bytes; outputs: elements */
+	double buffer;               /* bytes that the vertex needs beside its partials */
 };
 
-static void compute_tile_data(const struct conv_form *form, const struct conv_way *way,
-			      const struct conv_cut *cut, const struct ipu_vertex_share *tile,
-			      double inputs, struct tile_data *out)
+/* A SLIC vertex has a second buffer for the outputs of a group, a vertical MAC one for each worker
+ * (ConvVertices.cpp). */
+static double buffer_bytes(const struct ipu_target *target, const struct conv_form *form,
+			   const struct conv_way *way, const struct ipu_vertex_share *tile)
+{
+	const double group =
+		tile->positions * way->out_group * way->conv_group * bytes_of(form->partials);
+
+	if (way->method == IPU_METHOD_SLIC)
+		return SLIC_BUFFER + group;
+	return way->method == IPU_METHOD_VERTICAL_MAC ? (double)target->workers * group : 0;
+}
+
+static void compute_tile_data(const struct ipu_target *target, const struct conv_form *form,
+			      const struct conv_way *way, const struct conv_cut *cut,
+			      const struct ipu_vertex_share *tile, double inputs,
+			      struct tile_data *out)
 {
 	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel);
 	double columns = tile->taps_inner * (way->method == IPU_METHOD_SLIC ? IPU_SLIC_TAPS : 1);
@@ -90,17 +106,19 @@ static void compute_tile_data(const struct conv_form *form, const struct conv_wa
 	out->in = inputs * in * bytes_of(form->dtype);
 	out->weights = rows * columns * in * channels * bytes_of(form->dtype);
 	out->outputs = tile->positions * channels * groups;
+	out->buffer = buffer_bytes(target, form, way, tile);
 }
 
-double ipu__conv_least_memory(const struct conv_form *form, const struct conv_way *way,
-			      const struct conv_cut *cut, double positions, double inputs)
+double ipu__conv_least_memory(const struct ipu_target *target, const struct conv_form *form,
+			      const struct conv_way *way, const struct conv_cut *cut,
+			      double positions, double inputs)
 {
 	struct ipu_vertex_share tile;
 	struct tile_data tile_data;
 
 	vertex_share(form, way, cut, &tile);
 	tile.positions = positions;
-	compute_tile_data(form, way, cut, &tile, inputs, &tile_data);
+	compute_tile_data(target, form, way, cut, &tile, inputs, &tile_data);
 	return tile_data.in + tile_data.weights + tile_data.outputs * bytes_of(form->partials);
 }
 
@@ -258,13 +276,15 @@ static void add_serial_parts(const struct ipu_target *target, const struct conv_
 }
 
 /* Peak bytes of a tile, with @partials and @result in addition to the operands. Data that changes
- * layout exists in the old and the new layout, then in the new one while the vertex reads its own
- * copy; during a reduction the tile's own partials and the received ones exist at once. */
+ * layout exists in the old and the new layout, then in the new one while the vertex's own copy
+ * arrives; it is gone when the vertex runs and writes partials. During a reduction the tile's own
+ * partials and the received ones exist at once. */
 static double peak_bytes(const struct conv_cut *cut, const struct tile_data *tile_data,
 			 const struct rearranged *rearranged, double depth, double partials,
 			 double result)
 {
-	const double vertex = rearranged->before + tile_data->in + tile_data->weights + partials;
+	const double vertex = tile_data->in + tile_data->weights +
+			      fmax(rearranged->before, partials + tile_data->buffer);
 	const double sums = depth > 1 ? 2 * partials : partials + result;
 	const double most =
 		fmax(fmax(2 * rearranged->before, vertex), fmax(sums, 2 * rearranged->after));
@@ -331,7 +351,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	vertex_share(form, way, cut, &tile);
 	tile.positions = field->positions;
 	tile.worker = field->worker;
-	compute_tile_data(form, way, cut, &tile, field->inputs, &tile_data);
+	compute_tile_data(target, form, way, cut, &tile, field->inputs, &tile_data);
 	cost->tiles = field->parts * depth * (double)(cut->out * cut->groups);
 	cost->balance = field->balance * balance_of(form, way, cut, &tile);
 	rearrange_operands(target, form, way, cut, cost, &rearranged);

@@ -180,7 +180,8 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 		for (int i = 0; i < 2; i++) {
 			if (!(which >> i & 1))
 				continue;
-			skip = skip || base.kernel[i] == 1;
+			/* More taps than inputs: poplibs does not try it. */
+			skip = skip || base.kernel[i] == 1 || base.kernel[i] > base.in_field[i];
 			expand(&form, i);
 		}
 		if (skip)

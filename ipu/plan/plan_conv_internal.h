@@ -110,8 +110,9 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv_form *form,
 			      const struct conv_way *way, const struct conv_cut *cut,
 			      double positions, double worker);
-double ipu__conv_least_memory(const struct conv_form *form, const struct conv_way *way,
-			      const struct conv_cut *cut, double positions, double inputs);
+double ipu__conv_least_memory(const struct ipu_target *target, const struct conv_form *form,
+			      const struct conv_way *way, const struct conv_cut *cut,
+			      double positions, double inputs);
 
 struct conv_choice {
 	struct conv_form form;

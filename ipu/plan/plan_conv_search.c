@@ -108,7 +108,7 @@ static void add_amp_ways(const struct ipu_target *target, const struct conv_form
 	add_amp_way(target, form, units, 1, 1, ways);
 	if (amp->in_group > amp->units)
 		add_amp_way(target, form, units, (double)(amp->in_group / amp->units), 1, ways);
-	if (amp->units >= 8)
+	if (amp->units > 8)
 		add_amp_way(target, form, units / 2, 1, 1, ways);
 	for (double height = 2; height <= 4; height *= 2)
 		if (!form->flat && form->kernel[0] > 1 &&
@@ -332,7 +332,9 @@ static bool is_better(const struct search *search, const struct conv_cost *cost)
 	if (search->best->cost.tiles <= 0 || fits != search->fits)
 		return fits || search->best->cost.tiles <= 0;
 	if (fits)
-		return cost->cycles < search->best->cost.cycles;
+		return cost->cycles < search->best->cost.cycles ||
+		       (!(cost->cycles > search->best->cost.cycles) &&
+			cost->memory < search->best->cost.memory);
 	return cost->memory < search->best->cost.memory ||
 	       (!(cost->memory > search->best->cost.memory) &&
 		cost->cycles < search->best->cost.cycles);
@@ -369,9 +371,9 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 					   field->least_positions,
 					   field->least_worker) >= search->best->cost.cycles)
 			return;
-		if (tried &&
-		    ipu__conv_least_memory(search->form, search->way, cut, field->least_positions,
-					   field->least_inputs) > search->limit)
+		if (tried && ipu__conv_least_memory(search->target, search->form, search->way, cut,
+						    field->least_positions,
+						    field->least_inputs) > search->limit)
 			return;
 		try_field(search, cut, field);
 		tried = true;
@@ -444,7 +446,8 @@ static bool can_fit(const struct search *search, int64_t serial_in, int64_t seri
 
 	for (int i = 0; i < 3; i++)
 		positions *= ceil((double)form->position[i] / (double)tiles);
-	return ipu__conv_least_memory(form, search->way, &finest, positions, 1) <= search->limit;
+	return ipu__conv_least_memory(search->target, form, search->way, &finest, positions, 1) <=
+	       search->limit;
 }
 
 /* Return whether the vector pipe, with all lanes on all tiles, could be faster than the best. */

@@ -99,6 +99,7 @@ struct layer_ops {
 	bool sequence;     /* input is (steps, channels), processed as an image one pixel high */
 	bool pass_through; /* output is the input: no buffer, no gradient work */
 	bool looks_up;     /* inputs are row numbers: never rounded or cast */
+	bool function;     /* on the device: layers that are alike share their code */
 	/* What a backward pass reads. */
 	bool reads_inputs; /* the values of inputs[] */
 	bool reads_output; /* the values of output (also if a ReLU is fused) */

@@ -190,5 +190,6 @@ const struct layer_ops layer_batch_normalization = {
 	.read = norm_read,
 	.flops = norm_flops,
 	.lower = norm_lower,
+	.function = true,
 	.reads_inputs = true,
 };

@@ -139,7 +139,7 @@ static void rows_lower(struct layer_lowering *lowering)
 /* What both layers share. */
 #define ROWS_OPS(row, name, how)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = rows_flops,        \
-	.lower = rows_lower, .reads_inputs = true, .masks = LAYER_MASKS_PASS
+	.lower = rows_lower, .function = true, .reads_inputs = true, .masks = LAYER_MASKS_PASS
 
 const struct layer_ops layer_layer_normalization = {
 	ROWS_OPS(layer_normalization, "LayerNormalization", rows_read),

@@ -1,5 +1,6 @@
 /*
- * ZeroPadding2D and ZeroPadding1D: zeros around images, and around sequences.
+ * ZeroPadding2D and ZeroPadding1D: zeros around images, and around sequences. On the device the
+ * output is a view of the input and a constant (popops::pad), which the layer after it reads.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
@@ -50,31 +51,15 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 	return err->status;
 }
 
-static void padding_lower(struct layer_lowering *lowering)
-{
-	const struct model_layer *layer = lowering->layer;
-	const bool forward = lowering->phase == IPU_PHASE_F;
-	const int64_t count =
-		lowering->batch * model_shape_count(forward ? &layer->output : &layer->input);
-	const struct layer_op op = layer__copy(count, layer_last_dim(&layer->output),
-					       forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
-					       forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
-
-	if (forward || layer__wants_any(lowering))
-		layer__lower(lowering, forward ? "Pad" : "Pad/Grad", &op);
-}
-
 const struct layer_ops layer_zero_padding2d = {
 	.class_name = "ZeroPadding2D",
 	.kind = LAYER_KIND_zero_padding2d,
 	.read = padding_read,
-	.lower = padding_lower,
 };
 
 const struct layer_ops layer_zero_padding1d = {
 	.class_name = "ZeroPadding1D",
 	.kind = LAYER_KIND_zero_padding1d,
 	.read = padding_read,
-	.lower = padding_lower,
 	.sequence = true,
 };

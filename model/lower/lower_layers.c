@@ -341,6 +341,8 @@ static int lower_op(struct lowering *lowering, int position, const struct layer_
 	    list_params(lowering, position, op) != 0 ||
 	    add_node(lowering, &placed, reads, op->training_only) != 0)
 		return -1;
+	lowering->nodes[lowering->node_count - 1].function =
+		lowering->from->model->layers[position].ops->function;
 	while (++i < layer->count)
 		later |= layer->ops[i].writes;
 	return cast_gradients(lowering, position, op->writes, later);

@@ -400,7 +400,7 @@ static enum status measure(struct measured *measured, int stages, struct err *er
 	if (status != ST_OK)
 		return status;
 	for (int i = 0; i < measured->model->layer_count; i++)
-		measured->units[i].computes = !measured->model->layers[i].ops->pass_through;
+		measured->units[i].computes = measured->model->layers[i].ops->lower != NULL;
 	sum_cycles(measured);
 	sum_host(measured, stages);
 	sum_variables(measured);

@@ -326,6 +326,65 @@ static void test_a_tensor_lives_from_its_first_write_to_its_last_read(void **sta
 	memory_sample_free(&sample);
 }
 
+/* A map's result lies where an operand did that nothing reads after it. */
+static void test_a_map_overwrites_what_it_reads_last(void **state)
+{
+	const struct memory_sample_params params = {.kind = IPU_SEQUENTIAL,
+						    .stages = 1,
+						    .layers_per_stage = 3,
+						    .skip_to = 2,
+						    .sum_apart = true,
+						    .forward_only = true};
+	struct memory_sample sample;
+	struct ipu_memory *memory = memory_sample_memory(&sample, &params);
+	int first, last;
+
+	(void)state;
+	steps_of(memory, 0, "d2/Add", &first, &last);
+	assert_true(first < last);
+	assert_int_equal(memory_sample_variable(memory, "d2/out")->last_step, last - 1);
+	assert_int_equal(memory_sample_variable(memory, "d2/sum")->first_step, last);
+	/* One operand alone is overwritten. */
+	assert_lives(memory, "d0/out", "d0/MatMul", "d2/Add");
+	ipu_memory_free(memory);
+	memory_sample_free(&sample);
+}
+
+static int64_t bytes_of(const struct ipu_memory *memory, enum ipu_memory_category category)
+{
+	int64_t bytes = 0;
+
+	for (int v = 0; v < memory->variable_count; v++)
+		if (memory->variables[v].category == category)
+			bytes += memory->variables[v].bytes;
+	return bytes;
+}
+
+/* What is called as a function, as a normalisation is, has its code once. */
+static void test_functions_that_are_alike_share_their_code(void **state)
+{
+	const enum ipu_memory_category codes[] = {IPU_MEMORY_CONTROL_CODE,
+						  IPU_MEMORY_VERTEX_INSTANCE_STATE};
+	const struct memory_sample_params params = {.kind = IPU_SEQUENTIAL,
+						    .stages = 1,
+						    .layers_per_stage = 3,
+						    .dropout = {true, true, true},
+						    .layout = {.accumulation = 1}};
+	struct memory_sample sample;
+	struct ipu_memory *apart = memory_sample_memory(&sample, &params), *shared;
+	struct ipu_node *nodes = (struct ipu_node *)(uintptr_t)sample.graph.nodes;
+
+	(void)state;
+	for (int n = 0; n < sample.graph.node_count; n++)
+		nodes[n].function = strstr(nodes[n].op.name, "DropoutGrad") != NULL;
+	assert_int_equal(ipu_memory_new(&shared, sample.executable, &sample.target, NULL), ST_OK);
+	for (size_t c = 0; c < ARRAY_LEN(codes); c++)
+		assert_true(bytes_of(shared, codes[c]) < bytes_of(apart, codes[c]));
+	ipu_memory_free(shared);
+	ipu_memory_free(apart);
+	memory_sample_free(&sample);
+}
+
 static void assert_fifo(const struct ipu_memory *memory, const char *name, int64_t depth)
 {
 	const struct ipu_variable *fifo = memory_sample_variable(memory, name);
@@ -676,6 +735,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elements_are_dealt_in_grains_around_the_tiles),
 		cmocka_unit_test(test_a_tensor_lives_from_its_first_write_to_its_last_read),
+		cmocka_unit_test(test_a_map_overwrites_what_it_reads_last),
+		cmocka_unit_test(test_functions_that_are_alike_share_their_code),
 		cmocka_unit_test(test_a_fifo_holds_its_depth_of_activations),
 		cmocka_unit_test(test_a_fifo_is_as_deep_as_each_schedule_needs),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_cannot_be_made_again),

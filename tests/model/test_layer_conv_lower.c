@@ -76,15 +76,13 @@ static void test_separable_convolutions_are_two(void **state)
 	      forward, backward, first);
 }
 
-static void test_padding_is_a_copy(void **state)
+/* popops::pad makes a view: nothing is copied, the next layer reads zeros where they are. */
+static void test_padding_is_a_view(void **state)
 {
-	static const char *const forward[] = {"zero_padding2d/Pad copy 6272/4: x -> y", NULL};
-	static const char *const backward[] = {"zero_padding2d/Pad/Grad copy 3200/4: dy -> dx",
-					       NULL};
-	static const char *const first[] = {NULL};
+	static const char *const none[] = {NULL};
 
 	(void)state;
-	check("[{'class_name': 'ZeroPadding2D', 'config': {}}]", forward, backward, first);
+	check("[{'class_name': 'ZeroPadding2D', 'config': {}}]", none, none, none);
 }
 
 static void test_convolutions_become_device_operations(void **state)
@@ -177,7 +175,7 @@ int main(void)
 		cmocka_unit_test(test_convolutions_become_device_operations),
 		cmocka_unit_test(test_depthwise_convolutions_have_a_group_for_each_channel),
 		cmocka_unit_test(test_separable_convolutions_are_two),
-		cmocka_unit_test(test_padding_is_a_copy),
+		cmocka_unit_test(test_padding_is_a_view),
 		cmocka_unit_test(test_a_kept_activation_and_a_dilation),
 		cmocka_unit_test(test_a_frozen_convolution_has_the_gradient_of_its_input_alone),
 		cmocka_unit_test(test_mixed_float16_computes_in_half),

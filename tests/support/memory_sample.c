@@ -122,20 +122,24 @@ static void add_forward(struct maker *maker, int l)
 	const struct ipu_op matmul = {.kind = IPU_OP_MATMUL,
 				      .matmul = {batch, units(maker, l - 1), units(maker, l)}};
 	const struct ipu_op drop = elements(batch * units(maker, l), IPU_FN_RANDOM);
-	const struct ipu_op add = elements(batch * units(maker, l), IPU_FN_ADD);
+	struct ipu_op add = elements(batch * units(maker, l), IPU_FN_ADD);
 	const struct ipu_op rows = {.kind = IPU_OP_ROWS, .rows = {.rows = batch, .columns = 10}};
+	int last = maker->out[l];
 
 	node(maker, &matmul, l, 'F', "MatMul", LIST(in, maker->weight[l]), LIST(maker->out[l]));
 	if (maker->params->dropout[l])
 		node(maker, &drop, l, 'F', "Dropout", LIST(maker->out[l]),
 		     LIST(maker->out[l], maker->mask[l]));
-	if (maker->params->skip_to > 0 && maker->params->skip_to == l)
+	if (maker->params->skip_to > 0 && maker->params->skip_to == l) {
+		add.elements.operands += maker->params->sum_apart;
+		if (maker->params->sum_apart)
+			last = tensor(maker, IPU_TENSOR_ACTIVATION, l, "sum", batch,
+				      units(maker, l));
 		node(maker, &add, l, 'F', "Add",
-		     LIST(maker->out[l], maker->out[maker->params->skip_from]),
-		     LIST(maker->out[l]));
+		     LIST(maker->out[l], maker->out[maker->params->skip_from]), LIST(last));
+	}
 	if (l == maker->layers - 1)
-		node(maker, &rows, l, 'F', "Loss", LIST(maker->out[l], maker->labels),
-		     LIST(maker->result));
+		node(maker, &rows, l, 'F', "Loss", LIST(last, maker->labels), LIST(maker->result));
 }
 
 static void add_backward(struct maker *maker, int l)

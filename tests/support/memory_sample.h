@@ -18,6 +18,7 @@ struct memory_sample_params {
 	bool dropout[MEMORY_SAMPLE_LAYERS];
 	int skip_from,
 		skip_to; /* layers: the output of one is added to that of the other; 0: none */
+	bool sum_apart;  /* the sum, of the last layer, is a tensor of its own */
 	int64_t tiles;   /* of the target; 0: all */
 	bool forward_only;
 	struct ipu_layout

@@ -103,6 +103,16 @@ grep -q '^  "stages": 4,' plan.json && cmp -s plan.json said.json || wrong "1f1b
 	--pipeline '{"stages": "auto"}' --json >plan.json
 grep -q '^  "stages": 2,' plan.json && grep -q '^  "memory_fits": true' plan.json || wrong "NASNetMobile on two IPUs: $(head -30 plan.json)"
 
+# Graphcore trained ResNet50 with micro-batches of 20 on one IPU, in seven stages that recompute
+# (examples, configs.yml, resnet50_mlperf_pod16_bs20): it has to fit.
+"$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-chapter-resnet50.json" --compile.dtype_policy mixed_float16 --data.batch_size 20 --infeed.dtype uint8 \
+	--compile.optimizer '{"class_name": "SGD", "config": {"momentum": 0.9}}' --fit.steps_per_epoch 6 --compile.steps_per_execution 6 --ipu.auto_select_ipus 1 \
+	--gradient_accumulation '{"steps_per_replica": 6, "dtype": "float16"}' --ipu.allow_recompute true --data.limit 120 \
+	--ipu.convolutions '{"availableMemoryProportion": 0.15, "partialsType": "half"}' --ipu.matmuls '{"availableMemoryProportion": 0.15, "partialsType": "half"}' \
+	--pipeline '{"schedule": "Sequential", "device_mapping": [0, 0, 0, 0, 0, 0, 0], "stages": {"conv2_block2_1_conv": 1, "conv3_block1_1_conv": 2,
+		"conv3_block2_1_conv": 3, "conv3_block4_1_conv": 4, "conv4_block2_1_conv": 5, "conv4_block5_1_conv": 6}}' --json >plan.json
+grep -q '^  "stages": 7,' plan.json && grep -q '^  "memory_fits": true' plan.json || wrong "ResNet50, micro-batch 20: $(grep memory plan.json)"
+
 # Refusals are one line that says what to do.
 for words in "$examples/keras-mnist.json" "nowhere.json" "huge.json --ipu.targit ipu2" ""; do
 	# shellcheck disable=SC2086
