@@ -58,6 +58,7 @@ struct layer_lowering {
 	bool training;       /* in training: the forward pass drops, and updates statistics */
 	bool keeps;          /* a backward pass of this layer follows and reads what is retained */
 	bool takes_logits;   /* the loss reads the input of this layer's activation */
+	bool folded;         /* a normalisation whose factors the layer before has in its weights */
 	const bool *wanted;  /* phase B, by input: its gradient is needed; NULL: none */
 	struct arena *arena; /* for operation names: "LAYER/..." */
 	struct layer_op ops[LAYER_OPS];

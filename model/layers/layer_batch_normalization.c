@@ -85,6 +85,13 @@ static int64_t norm_values(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->input);
 }
 
+int layer_batch_norm_bias(const struct model_layer *layer)
+{
+	const struct layer_batch_norm *own = layer->config;
+
+	return own->norm.scale;
+}
+
 bool layer_batch_norm_learns(const struct model_layer *layer)
 {
 	return layer->trainable && !layer->inference;
@@ -160,6 +167,21 @@ static void norm_lower_forward(struct layer_lowering *lowering)
 	layer__lower(lowering, NORM_NAME, &each);
 }
 
+/* The factors are in the weights of the convolution before; a sum is left if that has no bias. */
+static void norm_lower_folded(struct layer_lowering *lowering)
+{
+	const struct model_layer *from = &lowering->model->layers[lowering->layer->inputs[0]];
+	const struct layer_op add = layer__map(
+		&(struct ipu_elements){.count = layer__lower_count(lowering),
+				       .operands = 1,
+				       .broadcast = layer_last_dim(&lowering->layer->input),
+				       .times = {[IPU_FN_ADD] = 1}},
+		LAYER_INPUT | LAYER_PARAM(layer_batch_norm_bias(lowering->layer)), LAYER_OUTPUT);
+
+	if (!from->use_bias)
+		layer__lower(lowering, "BiasAdd", &add);
+}
+
 /* dx = gamma inverse (dy - mean(dy) - whitened x mean(dy whitened x)). */
 static void norm_lower(struct layer_lowering *lowering)
 {
@@ -167,6 +189,10 @@ static void norm_lower(struct layer_lowering *lowering)
 	struct layer_op each =
 		layer__norm_map(lowering, 1, LAYER_GRAD_OUTPUT | LAYER_KEPT, LAYER_GRAD_INPUT);
 
+	if (lowering->folded) {
+		norm_lower_folded(lowering);
+		return;
+	}
 	if (lowering->phase == IPU_PHASE_F) {
 		norm_lower_forward(lowering);
 		return;

@@ -221,6 +221,8 @@ struct layer_batch_norm {
 };
 /* Whether training uses the batch's statistics and updates the moving ones. */
 bool layer_batch_norm_learns(const struct model_layer *layer);
+/* Number of the parameter that is a bias once factors are folded: beta, else the moving mean. */
+int layer_batch_norm_bias(const struct model_layer *layer);
 
 /* Parameter numbers of Normalization, if the config states no mean and variance. */
 enum {

@@ -25,6 +25,7 @@ struct lower_layer {
 	bool shared;    /* `gradient` is shared */
 	bool needs;     /* needs a gradient of its output: it or a layer before it is trained */
 	bool outputs;   /* the model's output depends on it */
+	bool folded;    /* its factors are in the weights of the layer before */
 	int edges;      /* gradients of its output so far */
 	int edges_most; /* consumers that contribute one */
 	struct lower_edge *edge;

@@ -2,6 +2,7 @@
  * Lowering: the tensors. Threads: none.
  */
 #include "common/mem.h"
+#include "model/layers/layer_config.h"
 #include "model/lower/lower_internal.h"
 
 int lower__tensor(struct lowering *lowering, const struct ipu_tensor *tensor)
@@ -177,6 +178,49 @@ static void mark_needs(struct lowering *lowering)
 	}
 }
 
+/* ---- what an inference folds ----------------------------------------------------------------- */
+
+/* Return whether a layer's result is linear in its weights, by output channel. */
+static bool scales_channels(const struct model_layer *layer)
+{
+	const enum layer_kind kind = layer->ops->kind;
+
+	return layer->activation == MODEL_LINEAR &&
+	       (kind == LAYER_KIND_conv1d || kind == LAYER_KIND_conv2d ||
+		kind == LAYER_KIND_depthwise_conv1d || kind == LAYER_KIND_depthwise_conv2d ||
+		kind == LAYER_KIND_separable_conv1d || kind == LAYER_KIND_separable_conv2d);
+}
+
+/* Return whether the factors of a BatchNormalization are in the weights of the convolution before
+ * it: in a run that trains nothing, where they are constants, as in a model that was exported. */
+static bool is_folded(const struct lowering *lowering, int position)
+{
+	const struct model *model = lowering->from->model;
+	const struct model_layer *layer = &model->layers[position], *from;
+	const int at = layer->inputs[0];
+	int readers = 0;
+
+	if (lowering->from->run->fit.wanted || at == MODEL_INPUT || layer->mask ||
+	    layer->ops->kind != LAYER_KIND_batch_normalization)
+		return false;
+	from = &model->layers[at];
+	for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++)
+		if (model->params[p].l1 > 0.0f || model->params[p].l2 > 0.0f)
+			return false; /* a penalty reads it */
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *other = &model->layers[i];
+
+		for (int k = 0; k < other->input_count; k++)
+			readers += other->inputs[k] == at;
+		if (other->param_count > 0 &&
+		    ((i != at && other->first_param == from->first_param) ||
+		     (i != position && other->first_param == layer->first_param)))
+			return false; /* another call has the same weights */
+	}
+	return readers == 1 && scales_channels(from) &&
+	       lowering->from->layout->stage[at] == lowering->from->layout->stage[position];
+}
+
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 static int param_tensor(struct lowering *lowering, const struct model_param *param,
@@ -238,6 +282,18 @@ static int add_trainable(struct lowering *lowering, const struct model_param *pa
 	return add_slots(lowering, param, of);
 }
 
+/* Return whether a parameter is in the weights of the layer before; a bias is left if that has
+ * none. */
+static bool is_folded_param(const struct lowering *lowering, int p)
+{
+	const struct model *model = lowering->from->model;
+	const struct model_layer *layer = &model->layers[model->params[p].layer];
+
+	return lowering->layers[layer->position].folded &&
+	       (model->layers[layer->inputs[0]].use_bias ||
+		p != layer->first_param + layer_batch_norm_bias(layer));
+}
+
 static int add_param(struct lowering *lowering, int p)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
@@ -249,6 +305,10 @@ static int add_param(struct lowering *lowering, int p)
 				   .half_gradient = -1,
 				   .sum = -1,
 				   .first_slot = -1};
+	if (is_folded_param(lowering, p)) {
+		of->weight = -1;
+		return 0;
+	}
 	of->weight = param_tensor(lowering, param,
 				  param->trainable ? IPU_TENSOR_WEIGHT : IPU_TENSOR_STATE,
 				  IPU_FLOAT32, "", "");
@@ -272,8 +332,10 @@ int lower__tensors(struct lowering *lowering)
 		return -1;
 	mark_needs(lowering);
 	failed = add_input(lowering) || add_labels(lowering);
-	for (int i = 0; i < model->layer_count && !failed; i++)
+	for (int i = 0; i < model->layer_count && !failed; i++) {
 		failed = add_layer(lowering, i);
+		lowering->layers[i].folded = is_folded(lowering, i);
+	}
 	for (int p = 0; p < model->param_count && !failed; p++)
 		failed = add_param(lowering, p);
 	return failed ? -1 : 0;

@@ -118,6 +118,42 @@ static void test_evaluation_does_without_what_is_trainings(void **state)
 	lowered_close(&lowered);
 }
 
+/* Where nothing is trained, a normalisation's factors are in the weights before it. */
+static void test_an_inference_has_normalisations_in_the_convolutions(void **state)
+{
+	static const char text[] =
+		"{'model': {'class_name': 'Sequential', 'config': {'name': 'm', 'layers': ["
+		"{'class_name': 'Conv2D', 'config': {'name': 'a', 'filters': 4, 'kernel_size': 1}},"
+		"{'class_name': 'BatchNormalization', 'config': {'name': 'na'}},"
+		"{'class_name': 'Conv2D', 'config': {'name': 'b', 'filters': 4, 'kernel_size': 1, "
+		"'use_bias': false}},"
+		"{'class_name': 'BatchNormalization', 'config': {'name': 'nb'}},"
+		"{'class_name': 'Conv2D', 'config': {'name': 'c', 'filters': 4, 'kernel_size': 1, "
+		"'activation': 'relu'}},"
+		"{'class_name': 'BatchNormalization', 'config': {'name': 'nc'}}]}}, "
+		"'compile': {'loss': 'mse'}, 'data': {'name': 'mnist', 'batch_size': 4}%s}";
+	static const struct model_shape image = {3, {6, 6, 1}};
+	struct lowered lowered;
+	char run[2048];
+
+	(void)state;
+	snprintf(run, sizeof(run), text, ", 'fit': null, 'predict': {}");
+	lowered_open_text(&lowered, run, &image);
+	lowered_check_graph(&lowered);
+	lowered_check_node(&lowered.graph, "b/Conv2D: a/output b/kernel -> b/output");
+	assert_int_equal(lowered_nodes(&lowered.graph, "na/"), 0);
+	lowered_check_node(&lowered.graph, "nb/BiasAdd: b/output nb/beta -> nb/output");
+	assert_int_equal(lowered_nodes(&lowered.graph, "nb/"), 1);
+	lowered_check_node(&lowered.graph, "c/Conv2D: nb/output c/kernel -> c/output");
+	assert_int_equal(lowered_nodes(&lowered.graph, "nc/"), 2);
+	lowered_close(&lowered);
+
+	snprintf(run, sizeof(run), text, ", 'predict': {}");
+	lowered_open_text(&lowered, run, &image);
+	assert_true(lowered_nodes(&lowered.graph, "na/") > 0);
+	lowered_close(&lowered);
+}
+
 static void test_mixed_float16_casts_variables_and_their_gradients(void **state)
 {
 	static const char pipeline[] =
@@ -265,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gradients_of_an_output_that_several_read_are_added),
 		cmocka_unit_test(test_evaluation_does_without_what_is_trainings),
+		cmocka_unit_test(test_an_inference_has_normalisations_in_the_convolutions),
 		cmocka_unit_test(test_mixed_float16_casts_variables_and_their_gradients),
 		cmocka_unit_test(test_what_is_fed_out_is_a_result),
 		cmocka_unit_test(test_penalties_are_of_every_micro_batch),
