@@ -438,16 +438,6 @@ static enum status read_backup(struct train_backup *backup, size_t length,
 	return status == ST_OK ? read_session(backup, screen, err) : status;
 }
 
-/* Agree on the status: all ranks resume from the same backup, or none does. */
-static enum status agree(struct train_backup *backup, enum status status, struct err *err)
-{
-	bool others;
-
-	status = train_ranks_agree(backup->session->ranks, status, &others, err);
-	backup->session->together = backup->session->together || status != ST_OK;
-	return status;
-}
-
 enum status train_backup_open(struct train_backup *out, struct train_session *session,
 			      const struct callbacks *callbacks, float *first,
 			      struct train_screen *screen, struct err *err)
@@ -465,8 +455,12 @@ enum status train_backup_open(struct train_backup *out, struct train_session *se
 	status = describe_run(&out->identity, session, callbacks, err);
 	if (status == ST_OK && ranks_rank(session->ranks) == 0)
 		status = find_backup(out, &length, err);
-	status = agree(out, status, err);
-	return status == ST_OK ? agree(out, read_backup(out, length, screen, err), err) : status;
+	/* All ranks resume from the same backup, or none does. */
+	status = train_ranks_fail_together(session, status, err);
+	if (status == ST_OK)
+		status = train_ranks_fail_together(session, read_backup(out, length, screen, err),
+						   err);
+	return status;
 }
 
 enum status train_backup_restore(struct train_backup *backup, struct train_phase *phase,

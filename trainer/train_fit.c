@@ -205,6 +205,7 @@ static enum status begin_fit(struct fit *fit, struct err *err)
 	train_phase_begin(fit->phase);
 	if (status == ST_OK)
 		status = train_backup_restore(&fit->backup, fit->phase, &fit->host, err);
+	status = train_ranks_fail_together(fit->session, status, err);
 	if (status == ST_OK && fit->backup.stop)
 		host_stop(fit);
 	fit->done = fit->backup.steps / fit->session->layout->steps_per_execution;

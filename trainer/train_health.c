@@ -75,17 +75,14 @@ void train_health_hit(void *user, const struct outfeed_hit *hit)
 enum status train_health_check(struct train_session *session, struct err *err)
 {
 	enum status status = ST_OK;
-	bool others;
 
 	if (session->health.stop == 0)
 		return ST_OK;
 	if (train_stop_asked(&session->stop_early))
 		status = err_set(err, ST_FAILED, "health.stop: %s", session->health.why);
-	status = train_ranks_agree(session->ranks, status, &others, err);
-	if (status != ST_OK) {
+	status = train_ranks_fail_together(session, status, err);
+	if (status != ST_OK)
 		train_stop_ask(&session->stop_early);
-		session->together = true;
-	}
 	return status;
 }
 

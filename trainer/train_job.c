@@ -287,7 +287,7 @@ static void discard_report(struct train_job *job)
 	static const char *const files[] = {"profile.db",     "profile.db-wal", "profile.db-shm",
 					    "framework.json", "app.json",       "graph.json",
 					    "execution.json", "debug.cbor"};
-	char path[FS_PATH_SIZE];
+	char path[FS_PATH_SIZE], *slash;
 
 	if (job->directory[0] == '\0')
 		return;
@@ -297,6 +297,12 @@ static void discard_report(struct train_job *job)
 		if (fs_path(path, "%s/%s", job->directory, files[i]))
 			unlink(path);
 	rmdir(job->directory);
+	/* The other ranks' directories are inside rank 0's: the last rank can remove that one. */
+	slash = strrchr(job->directory, '/');
+	if (ranks_rank(job->ranks) > 0 && slash) {
+		*slash = '\0';
+		rmdir(job->directory);
+	}
 }
 
 /* Print the lines about the device that the tutorials' logs have, marked as simulated. */
@@ -779,6 +785,8 @@ enum status train_job_run(struct train_job *job, struct err *err)
 
 	if (status == ST_OK)
 		status = load_weights(job, err);
+	if (job->session)
+		status = train_ranks_fail_together(job->session, status, err);
 	if (status == ST_OK)
 		status = train(job, err);
 	train_screen_leave(&job->screen);

@@ -625,6 +625,16 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 	return failed < 0 ? status : share_failure(ranks, failed, status, err);
 }
 
+enum status train_ranks_fail_together(struct train_session *session, enum status status,
+				      struct err *err)
+{
+	bool others;
+
+	status = train_ranks_agree(session->ranks, status, &others, err);
+	session->together = session->together || status != ST_OK;
+	return status;
+}
+
 enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err)
 {
 	struct clock_offset offset = CLOCK_OFFSET_UNKNOWN;
@@ -686,7 +696,9 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	if (!ranks)
 		return ST_OK;
 	lengths = gather_words(ranks, *bytes ? *length + 1 : 0);
-	said = lengths ? lengths[0] : 1;
+	if (!lengths)
+		return err_nomem(err);
+	said = lengths[0];
 	mem_free(lengths);
 	if (said == 0)
 		return ST_OK;

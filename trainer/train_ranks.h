@@ -71,6 +71,10 @@ enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, stru
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
 			      struct err *err);
 
+/* Agree as train_ranks_agree(), and note in the session that all ranks know of a failure. */
+enum status train_ranks_fail_together(struct train_session *session, enum status status,
+				      struct err *err);
+
 /* Replace each of @counts by its sum over the ranks. */
 enum status train_ranks_add(struct ranks *ranks, int64_t *counts, size_t count, struct err *err);
 

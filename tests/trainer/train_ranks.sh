@@ -204,6 +204,11 @@ bare() { env PATH=/nowhere "$bin/ipu-run" --mpi "$launcher" "$@" 2>&1; }
 refused 'in PATH: install ' env PATH=/nowhere "$bin/ipu-run" run.json
 refused '5 replicas do not divide among 2 ranks: start a number of ranks that divides them' front -n 2 --mpi-global-args="$global" normal.json
 refused 'distribution.instances: is "mpi", but no launcher has started the run: use `ipu-run' "$bin/ipu-train" normal.json --distribution.instances mpi
+# What fails on rank 0 alone before the first step ends all ranks, is said once, and leaves no report.
+POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' refused 'CSVLogger: /nowhere/' ranks "$launcher" 2 normal.json \
+	--callbacks '[{"class_name": "CSVLogger", "config": {"filename": "/nowhere/log.csv"}}]'
+[ "$(grep -c CSVLogger out)" = 1 ] || fail "not said once: $(cat out)"
+[ -z "$(ls -d tf_report__* 2>/dev/null || true)" ] || fail "left behind: $(find tf_report__*)"
 # At once: the data are not looked for before.
 refused 'but no launcher has started the run' "$bin/ipu-train" normal.json --distribution.instances mpi --data.path /nowhere
 "$bin/ipu-train" --summary normal.json --distribution.instances mpi >out || fail "--summary of a run for MPI: $(cat out)"
