@@ -207,6 +207,43 @@ static void test_adam_first_steps_are_of_the_learning_rate(void **state)
 	assert_close((double)weights[2], -0.001, 1e-6);
 }
 
+/* Its momentum no longer changes after some 900 updates, but the product of all goes on. */
+static void test_nadam_weighs_by_all_momenta_so_far(void **state)
+{
+	static const int64_t updates[] = {0, 1, 500, 1021, 1022, 1023, 1024, 1025, 5000};
+	const double beta_1 = (double)0.999f, beta_2 = (double)0.9f, m = 0.25, v = 0.5, g = -0.75;
+	struct optimizer_range range = {0, 1, .param = 0};
+	struct optimizer optimizer;
+
+	(void)state;
+	assert_int_equal(read_optimizer(&optimizer,
+					OBJECT("Nadam", "\"learning_rate\": 1, \"beta_1\": 0.999, "
+							"\"beta_2\": 0.9"),
+					NULL),
+			 ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(updates); i++) {
+		const double t = (double)updates[i] + 1.0;
+		const double now = beta_1 * (1.0 - 0.5 * pow(0.96, t));
+		const double next = beta_1 * (1.0 - 0.5 * pow(0.96, t + 1.0));
+		const double mean = beta_1 * m + (1.0 - beta_1) * g;
+		const double square =
+			(beta_2 * v + (1.0 - beta_2) * g * g) / (1.0 - pow(beta_2, t));
+		float weight = 0.0f, slots[] = {(float)m, (float)v};
+		const float gradient = (float)g;
+		double product = 1.0;
+
+		for (double k = 1.0; k <= t; k++)
+			product *= beta_1 * (1.0 - 0.5 * pow(0.96, k));
+		optimizer_run(&optimizer, NULL, &range, 1, &weight, &gradient, slots, 1, updates[i],
+			      0.0);
+		assert_close((double)weight,
+			     -(next * mean / (1.0 - product * next) +
+			       (1.0 - now) * g / (1.0 - product)) /
+				     sqrt(square),
+			     1e-5);
+	}
+}
+
 static void test_bad_numbers_go_through(void **state)
 {
 	(void)state;
@@ -564,6 +601,7 @@ int main(void)
 		cmocka_unit_test(test_updates_are_those_of_tensorflow),
 		cmocka_unit_test(test_slots_are_named_as_in_keras),
 		cmocka_unit_test(test_adam_first_steps_are_of_the_learning_rate),
+		cmocka_unit_test(test_nadam_weighs_by_all_momenta_so_far),
 		cmocka_unit_test(test_bad_numbers_go_through),
 		cmocka_unit_test(test_ranges_cover_what_learns_and_nothing_else),
 		cmocka_unit_test(test_ranges_without_memory_are_undone),

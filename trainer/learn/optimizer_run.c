@@ -1,5 +1,5 @@
 /*
- * Running optimizers and regularizers. No state: the caller owns the slots. Slices of a parameter
+ * Running optimizers and regularizers. No state but a constant table: the caller owns the slots. Slices of a parameter
  * depend on its length only.
  */
 #include "trainer/learn/optimizer_run.h"
@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 
 #include "common/elementary.h"
 #include "common/mem.h"
@@ -15,6 +16,7 @@
 #include "trainer/kernels/kernel_regularizer.h"
 #include "trainer/kernels/kernel_work.h"
 
+#define NADAM_WARM        1024  /* updates after which Nadam's momentum no longer changes */
 #define OPTIMIZER_BLOCK   1024  /* weights updated at a time: they stay in the cache */
 #define REGULARIZER_SLICE 65536 /* floats */
 #define REGULARIZER_SUMS  64    /* slices per pool job, whose sums are stored */
@@ -114,27 +116,43 @@ static void adam_apply(const struct optimizer_piece *piece)
 		    o->amsgrad ? piece->slots[2] : NULL, &p, piece->count);
 }
 
-/* u_t of Nadam. */
-static double nadam_momentum(const struct optimizer *o, double t)
+/* 1 - 0.96^t / 2, by t: from NADAM_WARM on it is 1. */
+static double nadam_warm[NADAM_WARM];
+
+static void nadam_warm_init(void)
 {
-	return (double)(float)o->beta_1 * (1.0 - 0.5 * elementary_pow(0.96, t));
+	for (int t = 0; t < NADAM_WARM; t++)
+		nadam_warm[t] = 1.0 - 0.5 * elementary_pow(0.96, (double)t);
+}
+
+/* u_t of Nadam. */
+static double nadam_momentum(const struct optimizer *o, int64_t t)
+{
+	return (double)(float)o->beta_1 * (t < NADAM_WARM ? nadam_warm[t] : 1.0);
 }
 
 /* Stop at 1e-20: such a product is negligible beside 1, so further factors do not matter. */
 static void nadam_prepare(struct optimizer_pass *pass)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const int64_t now = pass->update + 1, warm = min(now, NADAM_WARM - 1);
+
+	pthread_once(&once, nadam_warm_init);
 	means_prepare(pass);
 	pass->product = 1.0;
-	for (int64_t t = 1; t <= pass->update + 1 && pass->product > 1e-20; t++)
-		pass->product *= nadam_momentum(pass->optimizer, (double)t);
+	for (int64_t t = 1; t <= warm && pass->product > 1e-20; t++)
+		pass->product *= nadam_momentum(pass->optimizer, t);
+	if (now > warm && pass->product > 1e-20)
+		pass->product *=
+			elementary_pow(nadam_momentum(pass->optimizer, now), (double)(now - warm));
 }
 
 static void nadam_apply(const struct optimizer_piece *piece)
 {
 	const struct optimizer_pass *pass = piece->pass;
 	const struct optimizer *o = pass->optimizer;
-	const double t = (double)pass->update + 1.0;
-	const double now = nadam_momentum(o, t), next = nadam_momentum(o, t + 1.0);
+	const int64_t t = pass->update + 1;
+	const double now = nadam_momentum(o, t), next = nadam_momentum(o, t + 1);
 	const struct kernel_moment_step p = {
 		.from_mean = (float)(next / (1.0 - pass->product * next)),
 		.from_gradient = (float)((1.0 - now) / (1.0 - pass->product)),
