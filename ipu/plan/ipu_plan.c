@@ -33,7 +33,6 @@ struct plan_entry {
 struct ipu_planner {
 	struct ipu_target target;
 	struct plan_entry *bucket[PLAN_BUCKETS];
-	int64_t planned, cached;
 };
 
 static const ipu_plan_fn plan_kinds[] = {
@@ -337,7 +336,6 @@ static enum status add_plans(struct ipu_planner *planner, const struct ipu_op *o
 		entry->key = key;
 		entry->plan = plans[i];
 		*at = entry;
-		planner->planned++;
 	}
 	return ST_OK;
 }
@@ -359,17 +357,9 @@ enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *o
 	ipu_plan_options_defaults(&defaults);
 	options = options ? options : &defaults;
 	make_key(op, options, &key);
-	if (*find_entry(planner, &key))
-		planner->cached++;
-	else
+	if (!*find_entry(planner, &key))
 		status = add_plans(planner, op, options, err);
 	if (status == ST_OK)
 		*out = &(*find_entry(planner, &key))->plan;
 	return status;
-}
-
-void ipu_planner_counts(const struct ipu_planner *planner, int64_t *planned, int64_t *cached)
-{
-	*planned = planner->planned;
-	*cached = planner->cached;
 }

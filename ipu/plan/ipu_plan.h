@@ -94,7 +94,5 @@ void ipu_planner_free(struct ipu_planner *planner); /* accepts NULL */
 enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *op,
 			     const struct ipu_plan_options *options, const struct ipu_plan **out,
 			     struct err *err);
-/* Numbers of operations planned and of cache hits. */
-void ipu_planner_counts(const struct ipu_planner *planner, int64_t *planned, int64_t *cached);
 
 #endif /* IPU_PLAN_H */

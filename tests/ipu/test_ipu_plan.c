@@ -88,7 +88,6 @@ static void test_the_same_operation_is_planned_once(void **state)
 	struct ipu_plan_options options;
 	const struct ipu_plan *first, *again, *other;
 	struct ipu_op op = samples[0];
-	int64_t planned, cached;
 
 	assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &first, NULL), ST_OK);
 	op.name = "Conv_2/Convolve";
@@ -97,8 +96,6 @@ static void test_the_same_operation_is_planned_once(void **state)
 	op.phase = 'B';
 	assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &again, NULL), ST_OK);
 	assert_ptr_equal(first, again);
-	ipu_planner_counts(bench->planner, &planned, &cached);
-	assert_true(planned == 1 && cached == 1);
 
 	op.conv.pass = IPU_BACKWARD_DATA;
 	assert_int_equal(ipu_planner_plan(bench->planner, &op, NULL, &other, NULL), ST_OK);
@@ -108,8 +105,6 @@ static void test_the_same_operation_is_planned_once(void **state)
 	assert_int_equal(ipu_planner_plan(bench->planner, &samples[0], &options, &other, NULL),
 			 ST_OK);
 	assert_ptr_not_equal(first, other);
-	ipu_planner_counts(bench->planner, &planned, &cached);
-	assert_true(planned == 3 && cached == 1);
 }
 
 static void test_what_cannot_be_planned_is_refused(void **state)
