@@ -18,6 +18,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/kernels/kernel_gemm.h"
+#include "trainer/kernels/kernel_openblas.h"
 
 #define PAIRS    9
 #define LEAST_NS 500000 /* of a sample: short products are repeated */
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
 	bool child = argc > 1 && !strcmp(argv[1], "--openblas");
 	const char *body = use_body(argc > 2 - !child ? argv[2 - !child] : NULL);
 
-	if (argc > 2 + child || !body || !kernel_gemm_has_openblas()) {
+	if (argc > 2 + child || !body || kernel_openblas_open(1, NULL) != ST_OK) {
 		fprintf(stderr, "usage: bench_gemm [avx512|avx2|portable] (needs OpenBLAS)\n");
 		return 2;
 	}

@@ -19,6 +19,7 @@
 #include "model/learn/loss.h"
 #include "model/learn/optimizer.h"
 #include "trainer/kernels/kernel_gemm.h"
+#include "trainer/kernels/kernel_openblas.h"
 #include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
@@ -220,7 +221,7 @@ static void sample(struct net *net, unsigned t, struct samples *out, int round)
 		all_products(net, net->pools[t], false);
 	out->ours[round] = since(begin);
 	begin = clock_ns();
-	for (int i = 0; kernel_gemm_has_openblas() && i < STEPS; i++)
+	for (int i = 0; kernel_openblas_open(1, NULL) == ST_OK && i < STEPS; i++)
 		all_products(net, NULL, true);
 	out->openblas[round] = since(begin);
 }
@@ -247,7 +248,7 @@ static void report(unsigned threads, struct samples *s, int rounds)
 	       step, update);
 	printf("           products alone                 %7.1f us   step / it %.2f\n", ours,
 	       step / ours);
-	if (kernel_gemm_has_openblas())
+	if (kernel_openblas_open(1, NULL) == ST_OK)
 		printf("           by OpenBLAS, on one thread     %7.1f us   step / it %.2f\n",
 		       openblas, step / openblas);
 }

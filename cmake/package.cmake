@@ -54,7 +54,7 @@ file per run: to look at in a terminal viewer, as reports, or with sqlite3.
 This package has the commands ipu-train, ipu-run, ipu-view, ipu-report, ipu-plan and
 ipu-monitor, examples, documents, and scripts that fetch data sets.")
 set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_RECOMMENDS "curl | wget")
-set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_SUGGESTS sqlite3)
+set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_SUGGESTS "sqlite3, libopenblas0")
 
 set(dev_depends "")
 foreach(library IN LISTS IPUSCOPE_LIBRARIES)

@@ -9,7 +9,9 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/layers/layer.h"
+#include "trainer/kernels/kernel_openblas.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"
@@ -160,9 +162,14 @@ static enum status new_pool(struct train_session *session, struct err *err)
 	unsigned threads =
 		session->run->host.threads > 0 ? (unsigned)session->run->host.threads : processors;
 	const unsigned workers = (unsigned)session->worker_count;
+	enum status status = ST_OK;
 
 	session->oversubscribed = workers > processors || threads > processors;
-	return pool_new(&session->pool, threads > workers ? threads - workers : 0, err);
+	if (session->run->host.products == RUN_PRODUCTS_OPENBLAS)
+		status = kernel_openblas_open((int)max(threads, workers), err);
+	return status == ST_OK
+		       ? pool_new(&session->pool, threads > workers ? threads - workers : 0, err)
+		       : status;
 }
 
 static enum status new_barriers(struct train_session *session, struct err *err)

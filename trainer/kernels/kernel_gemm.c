@@ -18,13 +18,9 @@
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_openblas.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
-
-#ifdef IPUSCOPE_OPENBLAS
-#include <cblas.h>
-#include <pthread.h>
-#endif
 
 #define GEMM_DEPTH      512 /* of a block: B's panel is 64 KB with AVX-512, 32 KB with AVX2 */
 #define GEMM_ROWS       448 /* maximum per slice */
@@ -455,52 +451,6 @@ static void gemm_few(const struct gemm_plan *p, const struct gemm_range *r, floa
 	(p->b_transposed ? conv__body()->few_transposed : conv__body()->few)(&few);
 }
 
-/* ---- OpenBLAS -------------------------------------------------------------------------------- */
-
-#ifdef IPUSCOPE_OPENBLAS
-
-bool kernel_gemm_has_openblas(void)
-{
-	return true;
-}
-
-/* Disable OpenBLAS's own threads, once: our pool runs the slices. Any number of our threads may
- * call OpenBLAS concurrently. */
-static void openblas_one_thread(void)
-{
-	openblas_set_num_threads(1);
-}
-
-static void openblas_run(const struct kernel_gemm *g, const struct gemm_range *r)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const float *a = g->a + (g->transpose_a ? r->row : r->row * g->lda);
-	const float *b = g->b + (g->transpose_b ? r->column * g->ldb : r->column);
-	float *c = g->c + r->row * g->ldc + r->column;
-
-	pthread_once(&once, openblas_one_thread);
-	cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans,
-		    g->transpose_b ? CblasTrans : CblasNoTrans, (int)r->rows, (int)r->columns,
-		    (int)g->k, 1.0f, a, (int)g->lda, b, (int)g->ldb, 0.0f, c, (int)g->ldc);
-	gemm_finish_rows(&g->finish, r, c, g->ldc);
-}
-
-#else
-
-bool kernel_gemm_has_openblas(void)
-{
-	return false;
-}
-
-static void openblas_run(const struct kernel_gemm *g, const struct gemm_range *r)
-{
-	(void)g;
-	(void)r;
-	assert(!"built without OpenBLAS");
-}
-
-#endif
-
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, int64_t slice,
@@ -512,7 +462,8 @@ static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, i
 
 	assert(!(g->finish.bias || g->finish.relu) || !(g->transpose_a || g->transpose_b));
 	if (g->openblas) {
-		openblas_run(g, &r);
+		kernel_openblas_multiply(g, r.row, r.rows, r.column, r.columns);
+		gemm_finish_rows(&g->finish, &r, c, g->ldc);
 	} else if (p->transposed) {
 		gemm_range_run(p, &r, NULL, &memory, memory.transposed, GEMM_TRANSPOSED);
 		conv__body()->transpose(memory.transposed, GEMM_TRANSPOSED, r.rows, r.columns,

@@ -23,7 +23,7 @@ struct kernel_gemm {
 	float *c;
 	int64_t lda, ldb, ldc;            /* floats from row to row as stored */
 	struct kernel_conv_finish finish; /* only if nothing is transposed */
-	bool openblas;                    /* only if kernel_gemm_has_openblas() */
+	bool openblas;                    /* only after kernel_openblas_open() */
 };
 
 /* Bytes of scratch for any product, aligned to 64 bytes. */
@@ -39,8 +39,5 @@ void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
 unsigned kernel_gemm_slices(const struct kernel_gemm *gemm);
 uint64_t kernel_gemm_work(const struct kernel_gemm *gemm); /* as in kernel_work.h */
 void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory);
-
-/* Whether this program was built with OpenBLAS. */
-bool kernel_gemm_has_openblas(void);
 
 #endif /* KERNEL_GEMM_H */

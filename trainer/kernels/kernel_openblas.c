@@ -1,0 +1,144 @@
+/*
+ * Loading OpenBLAS and calling its matrix product.
+ *
+ * State: the library, once per process; it is never unloaded. Source: cblas.h of OpenBLAS 0.3.
+ */
+#include "trainer/kernels/kernel_openblas.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "common/mem.h"
+
+#define OPENBLAS_FILE    "libopenblas.so.0"
+#define OPENBLAS_THREADS "OPENBLAS_NUM_THREADS"
+
+/* Bytes of a buffer: BUFFER_SIZE and a page of OpenBLAS 0.3 on x86-64; less on other machines. */
+#define OPENBLAS_BUFFER (((size_t)128 << 20) + ((size_t)1 << 16))
+
+/* Values of cblas.h. */
+#define CBLAS_ROW_MAJOR 101
+#define CBLAS_NO_TRANS  111
+#define CBLAS_TRANS     112
+
+static struct {
+	void *library;
+	int threads; /* whose buffers are allocated */
+	void (*set_num_threads)(int threads);
+	/* Not in cblas.h; NULL if a build hides them. */
+	void *(*memory_alloc)(int unused);
+	void (*memory_free)(void *buffer);
+	void (*sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+		      const float *a, int lda, const float *b, int ldb, float beta, float *c,
+		      int ldc);
+} openblas;
+
+/* OpenBLAS retries for ever if it gets no buffer, so check that there is room for one. */
+static enum status check_buffer(int threads, struct err *err)
+{
+	void *room = mmap(NULL, OPENBLAS_BUFFER, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (room == MAP_FAILED)
+		return err_set(err, ST_NOMEM,
+			       "host.products: out of memory: OpenBLAS needs 128 MB of address "
+			       "space for each of %d threads: give fewer host.threads, or leave "
+			       "host.products out",
+			       threads);
+	munmap(room, OPENBLAS_BUFFER);
+	return ST_OK;
+}
+
+static enum status load(int threads, struct err *err)
+{
+	const char *given = getenv(OPENBLAS_THREADS);
+	char *before = given ? mem_strdup(given) : NULL;
+
+	if (given && !before)
+		return err_nomem(err);
+	if (check_buffer(threads, err) != ST_OK) {
+		mem_free(before);
+		return ST_NOMEM;
+	}
+	/* Our pool runs the slices. The library reads the variable when it is loaded. */
+	setenv(OPENBLAS_THREADS, "1", 1);
+	openblas.library = dlopen(OPENBLAS_FILE, RTLD_NOW | RTLD_LOCAL);
+	if (before)
+		setenv(OPENBLAS_THREADS, before, 1);
+	else
+		unsetenv(OPENBLAS_THREADS);
+	mem_free(before);
+	if (!openblas.library)
+		return err_set(err, ST_UNSUPPORTED,
+			       "host.products: cannot load OpenBLAS (%s): install it (Debian: "
+			       "libopenblas0), or leave host.products out",
+			       dlerror());
+	*(void **)&openblas.set_num_threads = dlsym(openblas.library, "openblas_set_num_threads");
+	*(void **)&openblas.memory_alloc = dlsym(openblas.library, "blas_memory_alloc");
+	*(void **)&openblas.memory_free = dlsym(openblas.library, "blas_memory_free");
+	*(void **)&openblas.sgemm = dlsym(openblas.library, "cblas_sgemm");
+	if (openblas.sgemm && openblas.set_num_threads) {
+		/* The program may have loaded the library with more. */
+		openblas.set_num_threads(1);
+		return ST_OK;
+	}
+	dlclose(openblas.library);
+	openblas.library = NULL;
+	return err_set(err, ST_UNSUPPORTED,
+		       "host.products: %s has no cblas_sgemm: install OpenBLAS (Debian: "
+		       "libopenblas0), or leave host.products out",
+		       OPENBLAS_FILE);
+}
+
+/* The library reuses a buffer that was freed, so allocate all before freeing them. */
+static enum status allocate_buffers(int threads, struct err *err)
+{
+	void **buffers = mem_calloc((size_t)threads, sizeof(*buffers));
+	enum status status = ST_OK;
+	int count = 0;
+
+	if (!buffers)
+		return err_nomem(err);
+	for (; count < threads; count++) {
+		status = check_buffer(threads, err);
+		if (status != ST_OK)
+			break;
+		buffers[count] = openblas.memory_alloc(0);
+		if (!buffers[count]) {
+			status = err_set(err, ST_LIMIT,
+					 "host.threads: OpenBLAS has buffers for %d threads, not "
+					 "for %d",
+					 count, threads);
+			break;
+		}
+	}
+	while (count > 0)
+		openblas.memory_free(buffers[--count]);
+	mem_free(buffers);
+	return status;
+}
+
+enum status kernel_openblas_open(int threads, struct err *err)
+{
+	enum status status = openblas.library ? ST_OK : load(threads, err);
+
+	if (status == ST_OK && threads > openblas.threads && openblas.memory_alloc &&
+	    openblas.memory_free)
+		status = allocate_buffers(threads, err);
+	if (status == ST_OK && threads > openblas.threads)
+		openblas.threads = threads;
+	return status;
+}
+
+void kernel_openblas_multiply(const struct kernel_gemm *gemm, int64_t row, int64_t rows,
+			      int64_t column, int64_t columns)
+{
+	assert(openblas.sgemm);
+	openblas.sgemm(CBLAS_ROW_MAJOR, gemm->transpose_a ? CBLAS_TRANS : CBLAS_NO_TRANS,
+		       gemm->transpose_b ? CBLAS_TRANS : CBLAS_NO_TRANS, (int)rows, (int)columns,
+		       (int)gemm->k, 1.0f, gemm->a + (gemm->transpose_a ? row : row * gemm->lda),
+		       (int)gemm->lda, gemm->b + (gemm->transpose_b ? column * gemm->ldb : column),
+		       (int)gemm->ldb, 0.0f, gemm->c + row * gemm->ldc + column, (int)gemm->ldc);
+}
