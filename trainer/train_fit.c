@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/npz_writer.h"
 #include "trainer/train_backup.h"
@@ -441,6 +442,7 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 			     session->run->data.batch_size;
 	const struct model_output *last =
 		&session->model->outputs[session->model->output_count - 1];
+	char bytes[FMT_SIZE];
 	size_t count;
 
 	*out = (struct predictions){
@@ -451,8 +453,8 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 		return err_nomem(err);
 	out->values = mem_calloc(count, sizeof(*out->values));
 	if (!out->values)
-		return err_set(err, ST_NOMEM, "out of memory: %.1f GB for the predictions",
-			       (double)count * 4e-9);
+		return err_set(err, ST_NOMEM, "out of memory: %s for the predictions",
+			       fmt_bytes(bytes, count * sizeof(float)));
 	return ST_OK;
 }
 

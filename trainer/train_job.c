@@ -270,7 +270,7 @@ static enum status open_report(struct train_job *job, struct err *err)
 	params.rank = ranks_rank(job->ranks);
 	failed = ips_recording_open(&job->recording, path, &params, message, sizeof(message));
 	if (failed != 0)
-		return err_set(err, ST_INVALID, "%s", message);
+		return err_set(err, (enum status)failed, "%s", message);
 	if (job->ranks) {
 		ips_meta_set(job->recording, "mpi", ranks_transport_name(job->ranks));
 		snprintf(number, sizeof(number), "%" PRId64, job->clock.offset_ns);

@@ -148,9 +148,12 @@ static enum status start_threads(struct train_session *session, struct err *err)
 {
 	for (int i = 0; i < session->worker_count; i++) {
 		struct train_worker *worker = &session->worker[i];
+		int failed;
 
-		if (pthread_create(&worker->thread, NULL, train_worker_main, worker) != 0)
-			return err_set(err, ST_FAILED, "worker %d: cannot start a thread", i);
+		failed = pthread_create(&worker->thread, NULL, train_worker_main, worker);
+		if (failed != 0)
+			return err_set(err, ST_FAILED, "worker %d: cannot start a thread: %s", i,
+				       strerror(failed));
 		worker->started = true;
 	}
 	return ST_OK;

@@ -26,6 +26,9 @@ endforeach()
 # What failed with OpenBLAS's kernels of other processors when products were its own.
 ipuscope_add_script(NAME train_outfeed_replicas LABELS golden processor)
 
+# Under address space that ends: not with the sanitizers.
+ipuscope_add_script(NAME train_address_space LABELS golden release)
+
 # The digests that everyone's weights have, with each instruction set.
 ipuscope_add_script(NAME train_digest LABELS golden release)
 foreach(level IN ITEMS 0 1)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "trainer/models/stage_internal.h"
 
@@ -89,10 +90,12 @@ int64_t stage_memory(const struct stage_params *params)
 static enum status stage_no_memory(const struct stage_params *p, enum status status, size_t floats,
 				   struct err *err)
 {
+	char bytes[FMT_SIZE];
+
 	return err_set(err, status,
-		       "out of memory: %.1f GB for a stage's activations (micro-batch of %lld, %d "
+		       "out of memory: %s for a stage's activations (micro-batch of %lld, %d "
 		       "slots)",
-		       (double)floats * 4e-9, (long long)p->batch, p->slots);
+		       fmt_bytes(bytes, floats * sizeof(float)), (long long)p->batch, p->slots);
 }
 
 /* Systems overcommit memory, and kill the program that touches more than exists. */
