@@ -1,6 +1,6 @@
 /*
- * Running optimizers and regularizers. No state but a constant table: the caller owns the slots. Slices of a parameter
- * depend on its length only.
+ * Running optimizers and regularizers. No state but a table of constants: the caller owns the
+ * slots. Slices of a parameter depend on its length only.
  */
 #include "trainer/learn/optimizer_run.h"
 
