@@ -106,10 +106,19 @@ static void product(struct workload *workload, int64_t m, int64_t k, int64_t n,
 static double cycles_of(const struct workload *workload, const struct ipu_target *target)
 {
 	double cycles = 0;
+	bool joint = false;
 
-	for (int i = 0; i < workload->op_count; i++)
-		cycles += (double)fidelity_plan(target, &workload->ops[i], workload->partials)
-				  ->cycles;
+	for (int i = 0; i < workload->op_count; i++) {
+		struct ipu_op op = workload->ops[i];
+		const struct ipu_plan *plan;
+
+		/* In a joint plan a weight's gradient lies as the weight, which it is added to. */
+		if (joint && op.kind == IPU_OP_ELEMENTWISE)
+			op.elements.operands = 1;
+		plan = fidelity_plan(target, &op, workload->partials);
+		joint = plan->joint;
+		cycles += (double)plan->cycles;
+	}
 	return cycles;
 }
 

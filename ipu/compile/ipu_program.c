@@ -368,10 +368,40 @@ static struct ipu_op replica_op(const struct ipu_graph *graph, int node)
 	return op;
 }
 
+/* Mark a joint plan's gradients of weights: they lie as their weights do. */
+static void mark_aligned(const struct ipu_graph *graph, const struct ipu_plan *plan, int node,
+			 bool *aligned)
+{
+	const struct ipu_node *of = &graph->nodes[node];
+
+	for (int i = 0; i < of->write_count && plan->joint; i++)
+		aligned[of->writes[i]] =
+			graph->tensors[of->writes[i]].kind == IPU_TENSOR_WEIGHT_GRADIENT;
+}
+
+/* Return whether a map's operands lie alike: a weight, what lies as it, and such a gradient. */
+static bool is_aligned(const struct ipu_graph *graph, int node, const bool *aligned)
+{
+	const struct ipu_node *of = &graph->nodes[node];
+	bool found = false;
+
+	for (int i = 0; i < of->read_count; i++) {
+		const enum ipu_tensor_kind kind = graph->tensors[of->reads[i]].kind;
+
+		if (kind != IPU_TENSOR_WEIGHT && kind != IPU_TENSOR_ACCUMULATOR &&
+		    kind != IPU_TENSOR_OPTIMIZER_STATE && !aligned[of->reads[i]])
+			return false;
+		found |= aligned[of->reads[i]];
+	}
+	return found && of->op.kind == IPU_OP_ELEMENTWISE;
+}
+
 static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 {
 	struct ipu_executable *executable = lowering->executable;
 	const struct ipu_graph *graph = executable->graph;
+	bool *aligned = arena_alloc(&executable->arena, (size_t)graph->tensor_count + 1,
+				    sizeof(*aligned)); /* by tensor */
 	enum status status = ST_OK;
 
 	executable->plans = arena_alloc(&executable->arena, (size_t)graph->node_count + 1,
@@ -379,13 +409,17 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 	executable->code = arena_alloc(&executable->arena, (size_t)graph->layout.stages,
 				       sizeof(*executable->code));
 	lowering->reduced = mem_calloc((size_t)graph->tensor_count + 1, sizeof(*lowering->reduced));
-	if (!executable->plans || !executable->code || !lowering->reduced)
+	if (!executable->plans || !executable->code || !lowering->reduced || !aligned)
 		return err_nomem(err);
 	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
-		const struct ipu_op op = replica_op(graph, n);
+		struct ipu_op op = replica_op(graph, n);
 
+		if (is_aligned(graph, n, aligned))
+			op.elements.operands = 1;
 		status = ipu_planner_plan(lowering->planner, &op, &graph->nodes[n].options,
 					  &executable->plans[n], err);
+		if (status == ST_OK)
+			mark_aligned(graph, executable->plans[n], n, aligned);
 	}
 	return status;
 }

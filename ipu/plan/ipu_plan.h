@@ -65,6 +65,7 @@ struct ipu_plan {
 	enum ipu_method method;
 	/* Number of parts of each dimension; serial splits run one after the other. */
 	int64_t split_batch, split_field, split_in, split_out, split_kernel, serial_splits;
+	bool joint;              /* of a layer's product: planned with its other passes */
 	int64_t temporary_bytes; /* on the fullest tile while it runs: copies of operands, partials
 				  */
 	int64_t code_bytes;      /* estimated code of its vertices and exchanges on a tile */

@@ -195,9 +195,13 @@ void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
 {
 	struct conv_choice choices[IPU_PASSES];
 
-	ipu__conv_joint(target, op, options, memory_limit(target, options), ops, choices);
-	for (int p = 0; p < IPU_PASSES; p++)
+	const bool joint =
+		ipu__conv_joint(target, op, options, memory_limit(target, options), ops, choices);
+
+	for (int p = 0; p < IPU_PASSES; p++) {
+		plans[p].joint = joint;
 		fill_plan(&choices[p], &plans[p]);
+	}
 }
 
 void ipu__plan_conv(const struct ipu_target *target, const struct ipu_op *op,

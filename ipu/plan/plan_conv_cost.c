@@ -342,7 +342,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 		    const struct conv_field *field, struct conv_cost *cost)
 {
 	double depth = depth_of(cut), bytes = bytes_of(form->dtype), in, weights, outputs;
-	double bus = cut->out % TILES_ON_A_BUS == 0 ? TILES_ON_A_BUS : 1;
+	double bus = cut->out % TILES_ON_A_BUS == 0 && !form->apart ? TILES_ON_A_BUS : 1;
 	struct ipu_vertex_share tile;
 	struct rearranged rearranged;
 	struct tile_data tile_data;

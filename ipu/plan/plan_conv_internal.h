@@ -25,6 +25,7 @@ struct conv_form {
 	bool move_in, move_weights, move_out;   /* operands that change layout */
 	int64_t in_atom, weight_atom, out_atom; /* bytes that stay contiguous in that */
 	bool regroup; /* a convolution reads the result: in the AMP's groups of channels */
+	bool apart;   /* on tiles in another pass's order: neighbours listen to no common stream */
 	double inputs, weights, outputs; /* elements of all operands and of the result */
 	double fill_elements;            /* outputs that no position computes: zeros */
 	enum ipu_dtype dtype, partials;
@@ -127,8 +128,9 @@ struct conv_choice {
 void ipu__conv_search(const struct ipu_target *target, const struct conv_form *forms, int count,
 		      double limit, struct conv_choice *best);
 
-/* Plan the products of all passes of a trained layer jointly; @op is one of them. */
-void ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
+/* Plan the products of all passes of a trained layer, jointly if that is faster (return whether it
+ * is); @op is one of them. */
+bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, double limit,
 		     struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES]);
 

@@ -174,13 +174,14 @@ static void try_hmac(struct joint *joint)
 	}
 }
 
-void ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
+bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, double limit,
 		     struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES])
 {
 	const struct layer layer = layer_of(op, options);
 	struct joint joint = {.target = target, .limit = limit, .choices = choices};
 	bool fits = true;
+	double alone;
 
 	for (int p = 0; p < IPU_PASSES; p++) {
 		struct conv_form forms[CONV_FORMS];
@@ -194,9 +195,12 @@ void ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
 		joint.forms[p] = forms[0];
 		joint.forms[p].move_in = p == IPU_BACKWARD_WEIGHTS;
 		joint.forms[p].move_out = false;
+		joint.forms[p].apart = p != IPU_FORWARD;
 	}
 	if (!fits)
 		joint.best = INFINITY;
+	alone = joint.best;
 	try_amp(&joint);
 	try_hmac(&joint);
+	return joint.best < alone;
 }

@@ -385,6 +385,53 @@ static void test_functions_that_are_alike_share_their_code(void **state)
 	memory_sample_free(&sample);
 }
 
+/* What all updates of the sample's weights exchange, its products @trained. */
+static int64_t bytes_of_updates(struct memory_sample *sample, bool trained)
+{
+	struct ipu_node *nodes = (struct ipu_node *)(uintptr_t)sample->graph.nodes;
+	struct ipu_executable *executable;
+	int64_t bytes = 0;
+
+	for (int n = 0; n < sample->graph.node_count; n++) {
+		struct ipu_op *op = &nodes[n].op;
+
+		op->trained = trained && op->kind == IPU_OP_MATMUL;
+		op->pass = strstr(op->name, "WeightGrad")   ? IPU_BACKWARD_WEIGHTS
+			   : strstr(op->name, "MatMulGrad") ? IPU_BACKWARD_DATA
+							    : IPU_FORWARD;
+		if (strstr(op->name, "SGD"))
+			op->elements.operands = 3;
+	}
+	assert_int_equal(ipu_executable_new(&executable, &sample->graph, sample->planner,
+					    &sample->target, NULL),
+			 ST_OK);
+	for (int n = 0; n < sample->graph.node_count; n++)
+		if (strstr(nodes[n].op.name, "SGD"))
+			bytes += executable->plans[n]->bytes_exchanged;
+	ipu_executable_free(executable);
+	return bytes;
+}
+
+/* Products planned together leave a weight's gradient where the weight is. */
+static void test_a_joint_plans_gradient_lies_as_its_weight(void **state)
+{
+	const struct memory_sample_params params = {.kind = IPU_SEQUENTIAL,
+						    .stages = 1,
+						    .layers_per_stage = 2,
+						    .units = {1000, 1000},
+						    .layout = {.batch = 16, .accumulation = 1}};
+	struct memory_sample sample;
+	int64_t apart, joint;
+
+	(void)state;
+	memory_sample_make(&sample, &params);
+	apart = bytes_of_updates(&sample, false);
+	joint = bytes_of_updates(&sample, true);
+	assert_int_equal(apart, (256 + 1000) * 1000 * 4);
+	assert_int_equal(joint, 256 * 1000 * 4);
+	memory_sample_free(&sample);
+}
+
 static void assert_fifo(const struct ipu_memory *memory, const char *name, int64_t depth)
 {
 	const struct ipu_variable *fifo = memory_sample_variable(memory, name);
@@ -737,6 +784,7 @@ int main(void)
 		cmocka_unit_test(test_a_tensor_lives_from_its_first_write_to_its_last_read),
 		cmocka_unit_test(test_a_map_overwrites_what_it_reads_last),
 		cmocka_unit_test(test_functions_that_are_alike_share_their_code),
+		cmocka_unit_test(test_a_joint_plans_gradient_lies_as_its_weight),
 		cmocka_unit_test(test_a_fifo_holds_its_depth_of_activations),
 		cmocka_unit_test(test_a_fifo_is_as_deep_as_each_schedule_needs),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_cannot_be_made_again),
