@@ -98,8 +98,4 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
  */
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded);
 
-/* Cost per replica of summing @bytes over @replicas of @replica_ipus each, including syncs. */
-struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
-					     int64_t replica_ipus, int64_t bytes);
-
 #endif /* IPU_PROGRAM_H */

@@ -179,38 +179,6 @@ static struct rings make_rings(const struct ipu_target *target, int64_t replicas
 	return rings;
 }
 
-struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
-					     int64_t replica_ipus, int64_t bytes)
-{
-	const int64_t phase = (int64_t)ceil(target->phase_cycles);
-	struct ipu_function_cost cost = {0};
-
-	if (replicas < 2 || bytes == 0)
-		return cost;
-	for (int gather = 0; gather < 2; gather++) {
-		const struct rings rings =
-			make_rings(target, replicas, replica_ipus, bytes, gather);
-		const struct ring *ring[] = {&rings.inner, &rings.outer};
-
-		for (int i = 0; i < 2; i++) {
-			const int64_t rounds = ring[i]->rounds, share = ring[i]->share;
-			const int64_t add =
-				(int64_t)ceil(local_cycles(target, IPU_ON_TILE_EXECUTE, share));
-			const int64_t slice =
-				(int64_t)ceil(local_cycles(target, IPU_DO_EXCHANGE, share));
-			const int adds = gather ? 1 : ring[i]->meets;
-
-			if (rounds == 0)
-				continue;
-			cost.sync += (3 + adds + 3 * rounds) * phase + rounds * ring[i]->sync;
-			cost.exchange += (1 + rounds) * slice + rounds * ring[i]->cycles;
-			cost.cycles += (adds + rounds) * add;
-		}
-	}
-	cost.cycles += cost.sync + cost.exchange;
-	return cost;
-}
-
 /* A phase on the replica's own tiles; @bytes 0: it computes the index of the next share. */
 static void add_local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
 			    int64_t bytes, int64_t repeats, const char *name)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "ipu/compile/ipu_program.h"
+#include "ipu/compile/ipu_program_internal.h"
 #include "ipu/ipu_timeline.h"
 #include "ipu/plan/ipu_plan.h"
 #include "ipu/plan/plan_vertex.h"
@@ -221,13 +221,32 @@ static void check_sync(struct words *words)
 static void check_all_reduce(struct words *words)
 {
 	const struct ipu_target target = target_of(words);
-	const int64_t replicas = whole(words), own = whole(words);
-	const struct ipu_function_cost cost =
-		ipu_all_reduce_cost(&target, replicas, own, whole(words));
+	const int64_t replicas = whole(words), own = whole(words), bytes = whole(words);
+	const struct ipu_graph graph = {
+		.layout = {.replicas = (int)replicas, .replica_ipus = (int)own}};
+	struct ipu_executable executable = {.graph = &graph};
+	struct ipu_lowering lowering = {.executable = &executable, .target = &target};
+	int64_t sync = 0, exchange = 0, cycles = 0;
 
-	assert_int_equal(cost.sync, whole(words));
-	assert_int_equal(cost.exchange, whole(words));
-	assert_int_equal(cost.cycles, whole(words));
+	assert_int_equal(arena_init(&executable.arena, 0), 0);
+	ipu__collective_lower(&lowering, ipu__sequence_add(&lowering, -1, "U"), IPU_ALL_REDUCE,
+			      bytes, "CrossReplicaSum");
+	assert_false(lowering.failed);
+	for (size_t s = 0; s < lowering.step_count; s++) {
+		const struct ipu_step *step = &lowering.steps[s];
+		const int64_t all = step->cycles * step->repeats;
+
+		sync += step->type == IPU_SYNC ? all : 0;
+		exchange += step->type == IPU_DO_EXCHANGE || step->type == IPU_GLOBAL_EXCHANGE ? all
+											       : 0;
+		cycles += all;
+	}
+	assert_int_equal(sync, whole(words));
+	assert_int_equal(exchange, whole(words));
+	assert_int_equal(cycles, whole(words));
+	mem_free(lowering.programs);
+	mem_free(lowering.steps);
+	arena_fini(&executable.arena);
 }
 
 static const struct {
