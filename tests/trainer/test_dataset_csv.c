@@ -94,6 +94,11 @@ static void test_targets_are_classes_values_or_words(void **state)
 	assert_int_equal(train.classes, 0);
 	assert_true(train.values[1] == -3.0f);
 	close_both();
+	/* Of both parts: a fraction among the tests is not cut off to a class. */
+	assert_int_equal(parse("a,b\n1,5\n2,3\n", "a,b\n1,1.5\n2,-4\n", NULL), ST_OK);
+	assert_true(train.classes == 0 && train.values[0] == 5.0f && train.values[1] == 3.0f);
+	assert_true(test.values[0] == 1.5f && test.values[1] == -4.0f);
+	close_both();
 	assert_int_equal(
 		parse("a,b\n1,\"x, \"\"y\"\"\"\n2,cat\n3,\"x, \"\"y\"\"\"\n", "a,b\n7,cat\n", NULL),
 		ST_OK);
@@ -212,6 +217,9 @@ static void test_what_is_wrong_is_named(void **state)
 		{"alpha,b\n1,2\n", NULL, &no_target, "data.target: there is no column \"gamma\""},
 		{"a,b\n1,cat\n", "a,b\n1,dog\n", NULL, "two.csv: \"dog\" is no class"},
 		{"a,b\n1,2\n", "a,b\n1,dog\n", NULL, "two.csv: the target \"dog\" is no number"},
+		{"a,b\n1,2\n", "a,b\n1,1e300\n", NULL,
+		 "two.csv: the target \"1e300\" is no number"},
+		{"a,b\n1,1e39\n", NULL, NULL, "one.csv: the target \"1e39\" is no number"},
 		{"a,b\n1,2\n", "a,c,b\n1,2,3\n", NULL, "two.csv: has 2 columns of inputs"},
 		{"a,b\n1,2\n", "a,c\n1,2\n", NULL,
 		 "two.csv: unlike one.csv: there is no column \"b\""},

@@ -444,12 +444,13 @@ enum csv_target {
 	CSV_WORDS
 };
 
-static enum csv_target target_kind(const struct csv *csv)
+/* The kind of @csv's targets, which without them is @kind. */
+static enum csv_target target_kind(const struct csv *csv, enum csv_target kind)
 {
 	const char *text = csv->targets.text;
-	enum csv_target kind = CSV_CLASSES;
 
-	for (size_t r = 0; r < csv->rows; r++, text += strlen(text) + 1) {
+	for (size_t r = 0; csv->target != CSV_NONE && r < csv->rows;
+	     r++, text += strlen(text) + 1) {
 		double value;
 
 		if (!str_to_double(text, &value))
@@ -489,8 +490,6 @@ static void store_target(struct csv *csv, enum csv_target kind, const char *text
 			 const struct dataset_about *about, uint8_t *out, size_t row)
 {
 	double value = 0.0;
-	int64_t class;
-	float real;
 
 	if (kind == CSV_WORDS) {
 		const char *const *found = bsearch(&text, about->names, (size_t)about->classes,
@@ -503,17 +502,20 @@ static void store_target(struct csv *csv, enum csv_target kind, const char *text
 			return;
 		}
 		value = (double)(found - about->names);
-	} else if (!str_to_double(text, &value)) {
+	} else if (!str_to_double(text, &value) || !isfinite((float)value)) {
 		err_set(csv->err, ST_FORMAT,
 			"%s: the target \"%.80s\" is no number, as in training", csv->name, text);
 		return;
 	}
-	class = (int64_t)value;
-	real = (float)value;
-	if (kind == CSV_VALUES)
+	if (kind == CSV_VALUES) {
+		const float real = (float)value;
+
 		memcpy(out + row * sizeof(real), &real, sizeof(real));
-	else
+	} else {
+		const int64_t class = (int64_t)value;
+
 		memcpy(out + row * sizeof(class), &class, sizeof(class));
+	}
 }
 
 /* Move the column of weights to @out. */
@@ -600,7 +602,10 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 	read_parts(csv, params, parts, err);
 	labelled = csv[0].rows > 0 ? &csv[0] : &csv[1];
 	if (!err_stuck(err) && labelled->target != CSV_NONE) {
-		kind = target_kind(labelled);
+		kind = target_kind(labelled, CSV_CLASSES);
+		/* A value in the other part makes all of them values. */
+		if (kind == CSV_CLASSES && target_kind(&csv[1], kind) == CSV_VALUES)
+			kind = CSV_VALUES;
 		if (kind == CSV_WORDS) {
 			words = find_words(labelled, &about.classes);
 			about.names = words;
