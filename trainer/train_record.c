@@ -357,6 +357,16 @@ static int make_sites(struct train_session *session)
 	return sites->node && sites->move && sites->program ? 0 : -1;
 }
 
+/* The recording's own failure, such as a full disk, is the reason; without one it is memory. */
+static enum status record_failed(const struct train_session *session, const char *what,
+				 struct err *err)
+{
+	const int failed = ips_recording_flush(session->recording);
+
+	return err_set(err, ST_FAILED, "recording %s failed: %s", what,
+		       ips_status_text(failed != 0 ? failed : (int)ST_NOMEM));
+}
+
 enum status train_record_start(struct train_session *session, struct err *err)
 {
 	if (!session->recording)
@@ -365,7 +375,7 @@ enum status train_record_start(struct train_session *session, struct err *err)
 	    record_operations(session) != 0 || record_executable(session) != 0 ||
 	    make_sites(session) != 0 || train__append_memory(session) != ST_OK ||
 	    open_tracks(session) != 0)
-		return err_set(err, ST_FAILED, "recording the model failed");
+		return record_failed(session, "the model", err);
 	return ST_OK;
 }
 
@@ -380,7 +390,7 @@ enum status train_record_data(struct train_session *session, enum ips_mode mode,
 	session->data_track[mode] =
 		open_track(session, IPS_HOST, names[mode], names[mode], IPS_NULL);
 	if (!session->data_track[mode] || set_fact(session, "decoding", "as needed") != 0)
-		return err_set(err, ST_FAILED, "recording the data failed");
+		return record_failed(session, "the data", err);
 	return ST_OK;
 }
 
