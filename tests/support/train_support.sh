@@ -34,6 +34,18 @@ until_() {
 	fail "never came true: $*"
 }
 
+# find_launchers: sets $launchers to the implementations of MPI that are built in and installed, of openmpi and mpich. Without any the
+# test ends as skipped. Tests run them as the superuser, too, and with more ranks than processors.
+find_launchers() {
+	local plugins
+	plugins=$(ls -d "$bin"/../lib*/ipuscope "$bin"/../lib/*/ipuscope 2>/dev/null | head -n 1 || true)
+	launchers=()
+	[ ! -e "$plugins/ranks-openmpi.so" ] || ! command -v mpirun.openmpi >/dev/null || launchers+=(openmpi)
+	[ ! -e "$plugins/ranks-mpich.so" ] || ! command -v mpiexec.mpich >/dev/null || launchers+=(mpich)
+	[ ${#launchers[@]} -gt 0 ] || { echo "skipped: neither Open MPI nor MPICH is installed"; exit 77; }
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+}
+
 # A short run: steps of an epoch, then more arguments. The accumulation suits 1 to 3 stages on any schedule.
 train() {
 	local steps=$1

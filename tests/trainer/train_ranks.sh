@@ -4,14 +4,7 @@
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 cd "$work"
-plugins=$(ls -d "$bin"/../lib*/ipuscope "$bin"/../lib/*/ipuscope 2>/dev/null | head -n 1 || true)
-launchers=()
-[ ! -e "$plugins/ranks-openmpi.so" ] || ! command -v mpirun.openmpi >/dev/null || launchers+=(openmpi)
-[ ! -e "$plugins/ranks-mpich.so" ] || ! command -v mpiexec.mpich >/dev/null || launchers+=(mpich)
-[ ${#launchers[@]} -gt 0 ] || { echo "skipped: neither Open MPI nor MPICH is installed"; exit 77; }
-
-# As the superuser and with more ranks than processors, as tests run.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+find_launchers
 ranks() { # LAUNCHER COUNT ARGUMENT...
 	local launcher=$1 count=$2
 	shift 2

@@ -13,7 +13,7 @@ ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_S
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
 foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
-		train_partition train_regularized train_gpt train_sequences device_conservation train_health train_learns train_ranks)
+		train_partition train_regularized train_gpt train_sequences device_conservation train_health train_learns train_hosts train_ranks)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS
@@ -47,6 +47,11 @@ ipuscope_add_script(NAME train_seeds LABELS golden release)
 foreach(test IN ITEMS plan_bert plan_model plan_scale fidelity)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
+
+# A network with a delay, for train_hosts.sh.
+add_executable(tun_delay support/tun_delay.c)
+target_link_libraries(tun_delay PRIVATE ipuscope_options)
+set_target_properties(tun_delay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
 # Looks at every captured value, for train_health.sh.
 add_executable(capture_scan support/capture_scan.c)

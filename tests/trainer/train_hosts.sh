@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Ranks on hosts that are really apart train to the bytes of one process and leave one report: network namespaces, with a network of some
+# bandwidth (tbf) and delay (netem, or tun_delay where the kernel has none) between them, names of their own, and a file system of
+# their own where they record. A host that the network loses ends the run.
+# Without arguments one of the networks, with --all each of them, which prints a table: see docs/distributed.md. Skipped where namespaces
+# may not be made, and without Open MPI.
+delayer=$PWD/tun_delay
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+cd "$work"
+find_launchers
+[[ " ${launchers[*]} " = *' openmpi '* ]] || { echo "skipped: Open MPI is not installed"; exit 77; }
+prefix=ips$$
+delaying=
+hosts_down() {
+	local space process
+	[ -z "$delaying" ] || { kill "$delaying" && wait "$delaying" || true; }
+	delaying=
+	for space in $(ip netns list | sed -n "s/^\($prefix-[a-z0-9]*\).*/\1/p"); do
+		for process in $(ip netns pids "$space"); do kill -KILL "$process" 2>/dev/null || true; done
+		ip netns del "$space"
+	done
+}
+if ! type ip tc unshare >why 2>&1 || ! ip netns add $prefix-switch 2>why || ! ip -n $prefix-switch link add name trial type veth peer name other 2>>why; then
+	hosts_down 2>/dev/null || true
+	echo "skipped: no network namespaces may be made here: $(cat why 2>/dev/null)"
+	exit 77
+fi
+trap 'hosts_down; rm -rf "$work"' EXIT
+has_netem=
+! tc -n $prefix-switch qdisc add dev trial root netem delay 1ms 2>/dev/null || has_netem=yes
+hosts_down
+
+# hosts_up COUNT RATE DELAY_US: namespaces, each with the device `wire`. What is delayed has netem or a forwarder in the place of a switch.
+hosts_up() {
+	local i spaces=()
+	limit() { tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst 1mb latency 50ms; }
+	ip netns add $prefix-switch
+	ip -n $prefix-switch link add name switch type bridge
+	ip -n $prefix-switch link set switch up
+	for ((i = 1; i <= $1; i++)); do
+		spaces+=("$prefix-$i")
+		ip netns add "$prefix-$i"
+		ip -n "$prefix-$i" link set lo up
+	done
+	if [ "$3" -gt 0 ] && [ -z "$has_netem" ]; then
+		rm -f delaying
+		"$delayer" "$3" "${spaces[@]}" >delaying &
+		delaying=$!
+		until_ test -s delaying
+	fi
+	for ((i = 1; i <= $1; i++)); do
+		if [ -z "$delaying" ]; then
+			ip -n $prefix-switch link add name "port$i" type veth peer name wire netns "$prefix-$i"
+			ip -n $prefix-switch link set "port$i" master switch up
+			[ "$3" -gt 0 ] && tc -n $prefix-switch qdisc add dev "port$i" root netem delay "$3us" limit 100000 || limit $prefix-switch "port$i" "$2"
+		fi
+		ip -n "$prefix-$i" addr add "10.77.0.$i/24" dev wire
+		ip -n "$prefix-$i" link set wire up
+		limit "$prefix-$i" wire "$2"
+	done
+}
+
+cat_in() { ip netns exec "$1" cat "$2"; }
+
+# What launchers run in the place of ssh: HOST COMMAND... The options of a report are rank 0's.
+mkdir reports
+cat >agent <<AGENT
+#!/usr/bin/env bash
+host=\${1##*.}
+shift
+unset POPLAR_ENGINE_OPTIONS
+exec ip netns exec $prefix-\$host unshare --uts --mount bash -c 'hostname "host\$1" && mount -t tmpfs none "\$2" && shift 2 && exec bash -c "\$*"' host "\$host" "$work/reports" "\$@"
+AGENT
+chmod +x agent
+
+# apart COUNT ARGUMENT...: a rank on each host, started from the first.
+apart() {
+	local count=$1 list=10.77.0.1 i
+	shift
+	for ((i = 2; i <= count; i++)); do list+=,10.77.0.$i; done
+	timeout -k 5 120 ip netns exec $prefix-1 unshare --uts bash -c 'hostname host1 && exec "$@"' host mpirun.openmpi --mca plm_rsh_agent "$work/agent" \
+		--mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self --mca btl_tcp_if_include wire --mca oob_tcp_if_include wire --bind-to none --host "$list" \
+		-n "$count" -wdir "$work/reports" "$bin/ipu-train" "$work/apart.json" "$@"
+}
+
+cat >apart.json <<'JSON'
+{"model": {"class_name": "Sequential", "config": {"name": "apart", "layers": [
+	{"class_name": "Flatten", "config": {"batch_input_shape": [null, 28, 28]}},
+	{"class_name": "Dense", "config": {"units": 512, "activation": "relu"}},
+	{"class_name": "Dense", "config": {"units": 512, "activation": "relu"}},
+	{"class_name": "Dense", "config": {"units": 10, "activation": "softmax"}}]}},
+ "compile": {"optimizer": "sgd", "loss": "sparse_categorical_crossentropy", "steps_per_execution": 8},
+ "data": {"name": "mnist", "batch_size": 32}, "distribution": {"replicas": 4}, "host": {"threads": 1},
+ "gradient_accumulation": {"steps_per_replica": 2}, "fit": {"epochs": 2, "steps_per_epoch": 16}, "evaluate": null}
+JSON
+# For the table as many updates as make a mean.
+long=()
+[ -z "$sweeps_all" ] || long=(--fit.steps_per_epoch 320)
+weights() { grep -o 'XXH3 [0-9a-f]*' "$1"; }
+"$bin/ipu-train" apart.json "${long[@]}" >alone || fail "one process: exit code $?"
+
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
+one() { # COUNT RATE DELAY_US
+	local all
+	hosts_up "$1" "$2" "$3"
+	apart "$1" "${long[@]}" >out 2>&1 || fail "$*: $(cat out)"
+	[ "$(weights out)" = "$(weights alone)" ] || fail "$*: other weights: $(cat out)"
+	all=$(echo reports/tf_report__*/ranks.db)
+	# The exchange went through the network.
+	[ "$(cat_in $prefix-1 /sys/class/net/wire/statistics/tx_bytes)" -gt "$(sqlite3 "$all" "SELECT sum(a.value) FROM spans s JOIN span_args a USING (span_id)
+		WHERE category = 'mpi' AND s.rank = 0 AND a.name = 'bytes'")" ] || fail "$*: the network carried less than the ranks exchanged"
+	[ "$(sqlite3 "$all" "SELECT count(DISTINCT rank) FROM executions")" = "$1" ] || fail "$*: not all ranks in the report: $(cat out)"
+	# The ranks have one clock: what they measure over the network says nothing else.
+	[ "$(sqlite3 "$all" "SELECT min(o.value * o.value <= b.value * b.value) FROM meta o JOIN meta b ON b.key = replace(o.key, 'offset', 'bound')
+		WHERE o.key GLOB '*.clock_offset_ns'")" = 1 ] || fail "$*: clocks: $(sqlite3 "$all" "SELECT * FROM meta WHERE key GLOB '*clock_*'")"
+	[ -z "$sweeps_all" ] || sqlite3 -separator ' ' "$all" "SELECT printf('%5d %8s %8.1f %10.2f %10.2f %10.2f %9.3f', $1, '$2', $3 / 1000.0,
+		(SELECT 1e-6 * sum(dur_ns) / sum(updates) FROM executions WHERE rank = 0 AND epoch = 2),
+		1e-6 * sum(dur_ns) / updates / $1, 1e-6 * sum(hidden) / updates / $1,
+		(SELECT value / 1e6 FROM meta WHERE key = 'merge.1.clock_bound_ns'))
+		FROM (SELECT dur_ns, (SELECT value FROM span_args a WHERE a.span_id = s.span_id AND a.name = 'hidden_ns') AS hidden,
+			(SELECT 1.0 * sum(updates) FROM executions WHERE rank = 0 AND epoch = 2) AS updates FROM spans s WHERE category = 'mpi' AND epoch = 2)"
+	rm -rf reports/tf_report__*
+	hosts_down
+}
+
+# A host that is cut off is missed by the others, and its rank misses them: both end. The launcher may wait for its own part on that host
+# until the kernel gives the connection up, so it is killed with the hosts.
+lost() {
+	local started
+	executed() { [ "$(sqlite3 -readonly reports/tf_report__*/profile.db "SELECT count(*) > 2 FROM executions" 2>/dev/null)" = 1 ]; }
+	ranks_ended() {
+		local process
+		for process in $(ip netns pids $prefix-1) $(ip netns pids $prefix-2); do
+			[ "$(cat "/proc/$process/comm" 2>/dev/null)" != ipu-train ] || grep '^State:.*Z' "/proc/$process/status" >/dev/null 2>&1 || return 1
+		done
+	}
+	hosts_up 2 1gbit 0
+	apart 2 --fit.epochs 100000 --distribution.timeout_s 2 >out 2>&1 &
+	started=$!
+	until_ executed
+	! ranks_ended || fail "the ranks are not in the namespaces"
+	ip -n $prefix-2 link set wire down
+	until_ ranks_ended
+	hosts_down
+	! wait $started 2>/dev/null || fail "a host was lost: exit code 0"
+	grep -E 'rank [01] has sent no sign of life for 2 s \(distribution.timeout_s\): rank [01] ends the run on all ranks' out >/dev/null || fail "a host was lost: $(cat out)"
+	"$bin/ipu-report" reports/tf_report__*/profile.db repair >out || fail "a host was lost: $(cat out)"
+	rm -rf reports/tf_report__*
+}
+
+sweep "2 1gbit 0" "2 10gbit 0" "4 1gbit 0" "4 10gbit 0" "2 1gbit 100" "2 1gbit 5000" "4 1gbit 5000"
+[ -z "$sweeps_all" ] || echo "hosts     rate delay/ms  update/ms  waited/ms  hidden/ms  clock/ms"
+for network in "${swept[@]}"; do
+	read -ra words <<<"$network"
+	one "${words[@]}"
+done
+lost
+echo "hosts apart: $(mpirun.openmpi --version | head -n 1)"
