@@ -97,6 +97,15 @@ const char *fmt_percent(char out[FMT_SIZE], double fraction)
 	return out;
 }
 
+const char *fmt_share(char out[FMT_SIZE], double fraction)
+{
+	if (isfinite(fraction))
+		snprintf(out, FMT_SIZE, "%.0f %%", fraction * 100);
+	else
+		snprintf(out, FMT_SIZE, "-");
+	return out;
+}
+
 const char *fmt_flops(char out[FMT_SIZE], double per_s)
 {
 	static const char *const units[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",

@@ -19,38 +19,47 @@
 #define DATABASE    "/profile.db"
 #define NEWER(a, b) SORTED_BY((b), (a), when_ns)
 
-/* Return the database of the report directory or database @path and its modification time; false:
- * @path is neither. */
-static bool runs_database(const char *path, char database[FS_PATH_SIZE], int64_t *ns)
+/* Read when the file was written, and which it is, whatever its name. */
+static bool runs_stat(const char *database, struct view_run *run)
 {
-	const size_t length = strlen(path);
 	struct stat info;
 
-	if (fs_is_dir(path) ? !fs_path(database, "%s" DATABASE, path)
-			    : length < 3 || strcmp(path + length - 3, ".db") != 0 ||
-				      !fs_path(database, "%s", path))
-		return false;
 	if (stat(database, &info) || !S_ISREG(info.st_mode))
 		return false;
-	*ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+	run->when_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+	run->device = info.st_dev;
+	run->inode = info.st_ino;
 	return true;
 }
 
-/* Is @database listed already, under another name: a link, or a folder reached by two paths? */
-static bool runs_has(const struct view_runs *runs, const char *database)
+/* Find the database of the report directory or database @path; false: @path is neither. */
+static bool runs_database(const char *path, struct view_run *run)
 {
-	char listed[FS_PATH_SIZE];
-	int64_t ns;
+	char database[FS_PATH_SIZE];
+	const size_t length = strlen(path);
 
+	if (fs_is_dir(path))
+		return fs_path(database, "%s" DATABASE, path) && runs_stat(database, run);
+	return length >= 3 && strcmp(path + length - 3, ".db") == 0 && runs_stat(path, run);
+}
+
+static bool runs_are_same(const struct view_run *one, const struct view_run *two)
+{
+	return one->device == two->device && one->inode == two->inode;
+}
+
+/* Is @run listed already, under another name: a link, or a folder reached by two paths? */
+static bool runs_has(const struct view_runs *runs, const struct view_run *run)
+{
 	for (size_t i = 0; i < runs->count; i++)
-		if (runs_database(runs->items[i].path, listed, &ns) && fs_is_same(listed, database))
+		if (runs_are_same(&runs->items[i], run))
 			return true;
 	return false;
 }
 
 /* Add the reports in @folder except @open; paths begin with @folder unless that is ".". */
-static enum status runs_scan_folder(struct view_runs *runs, const char *folder, const char *open,
-				    struct err *err)
+static enum status runs_scan_folder(struct view_runs *runs, const char *folder,
+				    const struct view_run *open, struct err *err)
 {
 	const bool here = strcmp(folder, ".") == 0;
 	struct fs_list list;
@@ -61,12 +70,11 @@ static enum status runs_scan_folder(struct view_runs *runs, const char *folder, 
 	if (status != ST_OK && status != ST_NOMEM)
 		return ST_OK;
 	for (size_t i = 0; i < list.count && status == ST_OK; i++) {
-		char path[FS_PATH_SIZE], database[FS_PATH_SIZE];
+		char path[FS_PATH_SIZE];
 		struct view_run run = {0};
 
 		if (!fs_path(path, "%s%s%s", here ? "" : folder, here ? "" : "/", list.names[i]) ||
-		    !runs_database(path, database, &run.when_ns) || fs_is_same(database, open) ||
-		    runs_has(runs, database))
+		    !runs_database(path, &run) || runs_are_same(&run, open) || runs_has(runs, &run))
 			continue;
 		run.path = arena_strdup(&runs->arena, path);
 		if (!run.path ||
@@ -143,19 +151,19 @@ static bool runs_folder(const char *path, char out[FS_PATH_SIZE])
 enum status view_runs_read(struct view_runs *out, const struct view_context *context,
 			   struct err *err)
 {
-	char folder[FS_PATH_SIZE], open[FS_PATH_SIZE];
-	int64_t ns;
+	char folder[FS_PATH_SIZE];
+	struct view_run open = {0};
 	enum status status;
 
 	view_runs_free(out);
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
-	if (!runs_database(context->source->path, open, &ns))
-		str_copy(open, sizeof(open), context->source->path);
-	status = runs_scan_folder(out, ".", open, err);
+	if (!runs_database(context->source->path, &open))
+		(void)runs_stat(context->source->path, &open);
+	status = runs_scan_folder(out, ".", &open, err);
 	if (status == ST_OK && runs_folder(context->source->path, folder) &&
 	    !fs_is_same(folder, "."))
-		status = runs_scan_folder(out, folder, open, err);
+		status = runs_scan_folder(out, folder, &open, err);
 	if (status == ST_OK && out->count > 0) {
 		qsort(out->items, out->count, sizeof(*out->items), runs_by_age);
 		out->count = out->count < RUNS_MOST ? out->count : RUNS_MOST;

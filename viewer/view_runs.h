@@ -12,8 +12,9 @@
 
 struct view_run {
 	const char *path;
-	const char *text; /* start time, state, name, model */
-	int64_t when_ns;  /* since 1970 */
+	const char *text;       /* start time, state, name, model */
+	int64_t when_ns;        /* since 1970 */
+	uint64_t device, inode; /* of the database */
 };
 
 /* Start with {0}. */

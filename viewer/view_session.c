@@ -500,7 +500,7 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	/* Load the next part only after the last one has been drawn. */
 	if (session->news[screen] && session->source.db && !session->undrawn &&
 	    (session->context.more ||
-	     now_ns - session->loaded_ns[screen] >= view_between_loads(session, screen)))
+	     now_ns >= session->loaded_ns[screen] + view_between_loads(session, screen)))
 		session->stale = true;
 	return draw || session->stale;
 }

@@ -52,7 +52,7 @@ static void session_prompt_mark(struct view_session *session)
 	if (ops->offers)
 		ops->offers(&place, text, sizeof(text));
 	session->prompt = VIEW_MARK_PROMPT;
-	snprintf(session->input, sizeof(session->input), "%.*s", VIEW_MARK_NAME - 1, text);
+	str_copy(session->input, min(sizeof(session->input), (size_t)VIEW_MARK_NAME), text);
 	session->proposed = text[0] != '\0';
 }
 
@@ -142,10 +142,12 @@ static void session_marks_forget(struct view_session *session, int at)
 
 	if (view_marks_remove(&session->marks, at, &err) != ST_OK)
 		view__notify(session, "not forgotten: ", err.text);
-	if (session->marks.count > 0)
-		session_marks_list(session);
-	else
+	if (session->marks.count == 0) {
 		view_popup_close(&session->popup);
+		return;
+	}
+	session_marks_list(session);
+	session->popup.at = min(at, session->popup.count - 1);
 }
 
 /* ---- from screen to screen ------------------------------------------------------------------- */

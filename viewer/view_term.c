@@ -463,8 +463,9 @@ static uint32_t view_read_escape(void)
 	char text[SEQUENCE_SIZE] = "";
 	wint_t code = 0;
 	size_t length = 0;
+	int kind = ERR;
 
-	while (length + 1 < sizeof(text) && get_wch(&code) == OK && code < 0x7f) {
+	while (length + 1 < sizeof(text) && (kind = get_wch(&code)) == OK && code < 0x7f) {
 		if (length == 0 && code != '[' && code != 'O') {
 			unget_wch((wchar_t)code);
 			return VIEW_KEY_ESCAPE;
@@ -474,6 +475,11 @@ static uint32_t view_read_escape(void)
 		if (length > 1 && code >= '@' && code <= '~' && !(length == 2 && code == '['))
 			return view_escape_key(text);
 	}
+	/* What is no part of a sequence is the next key. */
+	if (kind == KEY_CODE_YES)
+		ungetch((int)code);
+	else if (kind == OK && code >= 0x7f)
+		unget_wch((wchar_t)code);
 	if (length == 1)
 		unget_wch((wchar_t)text[0]);
 	return length <= 1 ? VIEW_KEY_ESCAPE : VIEW_KEY_NONE;

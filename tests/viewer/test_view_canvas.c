@@ -56,6 +56,26 @@ static void test_characters_take_their_columns(void **state)
 		     "?-?\n");
 }
 
+static void test_folded_lines_fit_in_columns(void **state)
+{
+	static const char wide[] = "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87";
+
+	(void)state;
+	assert_int_equal(view_text_fold("one two three", 8), 7);
+	assert_int_equal(view_text_fold("one two three", 7), 7);
+	assert_int_equal(view_text_fold("onetwothree", 8), 8);
+	assert_int_equal(view_text_fold(wide, 8), 12);
+	assert_int_equal(view_text_fold(wide, 7), 9);
+	assert_int_equal(view_text_fold(wide, 4), 6);
+	/* A combining mark takes no column. */
+	assert_int_equal(view_text_fold("e\xcc\x81"
+					"ab",
+					2),
+			 4);
+	/* Every line has something, or folding would not end. */
+	assert_int_equal(view_text_fold(wide, 1), 3);
+}
+
 static void test_cut_text_ends_in_an_ellipsis(void **state)
 {
 	(void)state;
@@ -203,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hostile_text_becomes_harmless),
 		cmocka_unit_test(test_characters_take_their_columns),
+		cmocka_unit_test(test_folded_lines_fit_in_columns),
 		cmocka_unit_test(test_cut_text_ends_in_an_ellipsis),
 		cmocka_unit_test(test_nothing_leaves_its_pane),
 		cmocka_unit_test(test_random_bytes_decode_to_printable_columns),

@@ -10,6 +10,7 @@
 
 #include "support/support.h"
 #include "support/view_fixture.h"
+#include "support/view_rig.h"
 #include "viewer/view_marks.h"
 
 struct fixture {
@@ -288,6 +289,43 @@ static void test_what_is_no_file_of_bookmarks_is_spared(void **state)
 	view_marks_free(&marks);
 }
 
+/* A name that would be cut within a character; the list's cursor stays where one was forgotten. */
+static void test_the_list_is_kept_as_one_uses_it(void **state)
+{
+	struct fixture *f = *state;
+	struct ips_operation operation = {.layer = "layer", .kind = "matmul", .phase = "F"};
+	struct ips_recording *recording;
+	struct view_rig rig = {0};
+	char path[SUPPORT_PATH_SIZE + 16], name[128] = "";
+
+	snprintf(path, sizeof(path), "%s/long.db", f->folder);
+	for (int i = 0; i < 60; i++)
+		strcat(name, "\xc3\xa9");
+	operation.operation = name;
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	assert_int_equal(ips_append_operation(recording, &operation), 0);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+	view_rig_open(&rig, path, NULL, 132, 40);
+	view_rig_press(&rig, "6m");
+	assert_int_equal(strlen(rig.session.input), strlen("the operation ") + 80);
+	view_rig_press(&rig, "\r");
+	for (int i = 0; i < 3; i++) {
+		view_rig_press(&rig, "m");
+		snprintf(rig.session.input, sizeof(rig.session.input), "%d", i);
+		view_rig_press(&rig, "\r");
+	}
+	assert_int_equal(rig.session.marks.count, 4);
+	view_rig_press(&rig, "'jjd");
+	assert_int_equal(rig.session.marks.count, 3);
+	assert_int_equal(rig.session.popup.at, 2);
+	view_rig_press(&rig, "d");
+	assert_int_equal(rig.session.popup.at, 1);
+	view_rig_press(&rig, "d");
+	assert_string_equal(rig.session.marks.items[0].name + strlen("the operation "),
+			    name + strlen(name) - 80);
+	view_rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +340,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_full_disk_loses_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_file_of_bookmarks_is_spared, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_list_is_kept_as_one_uses_it, setup,
 						teardown),
 	};
 

@@ -466,6 +466,22 @@ static void test_histogram_counts_every_tile(void **state)
 			       number));
 }
 
+/* A cursor on what the new report has not falls back to the fullest tile of the chosen IPU. */
+static void test_the_cursor_falls_back_within_its_ipu(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_memory *screen = rig->session.state[VIEW_MEMORY];
+
+	view_rig_press(rig, "ii");
+	assert_int_equal(screen->ipu, 1);
+	screen->placed = false;
+	view_rig_press(rig, "r");
+	assert_int_equal(screen->at_ipu, 1);
+	assert_int_equal(screen->at_tile,
+			 view_rig_sql_int(rig, "SELECT tile FROM " TILES
+					       " WHERE ipu = 1 ORDER BY bytes DESC, tile LIMIT 1"));
+}
+
 static void test_tables_hold_what_the_query_says(void **state)
 {
 	struct view_rig *rig = *state;
@@ -855,6 +871,7 @@ int main(void)
 		ONE(test_places_lead_here),
 		ONE(test_the_query_behind_the_screen_runs),
 		ONE(test_histogram_counts_every_tile),
+		ONE(test_the_cursor_falls_back_within_its_ipu),
 		ONE(test_tables_hold_what_the_query_says),
 		TWO(test_two_reports_are_compared),
 		ONE(test_every_view_can_be_drawn_at_any_size),

@@ -355,6 +355,7 @@ static void test_circles_of_parents_are_left_out(void **state)
 	assert_int_equal(ips_recording_open(&r, path, &params, NULL, 0), 0);
 	ips_append_program(r, &(struct ips_program){0, IPS_NULL, 0, "Sequence", "root", NULL,
 						    IPS_NULL, IPS_NULL});
+	ips_append_compute_set(r, &(struct ips_compute_set){"idle", NULL, 0, 1, 1, 0, 0});
 	ips_append_program(r, &(struct ips_program){1, 2, 0, "Sequence", "a", NULL, IPS_NULL, 99});
 	ips_append_program(r, &(struct ips_program){2, 1, 0, "Sequence", "b", NULL, IPS_NULL, 0});
 	ips_append_program(r, &(struct ips_program){3, 3, 0, "Odd", "own parent", NULL, -5, 3});
@@ -364,6 +365,7 @@ static void test_circles_of_parents_are_left_out(void **state)
 	view_rig_press(&odd, "5E");
 	assert_shows(&odd, "s Sequence (root)");
 	assert_shows(&odd, "? Odd (own parent)");
+	assert_shows(&odd, " -: idle");
 	view_place_clear(&place);
 	place.program_id = 2;
 	assert_int_equal(

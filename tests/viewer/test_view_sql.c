@@ -470,6 +470,27 @@ static void test_two_reports_are_joined_by_what_names_a_row(void **state)
 	assert_close(table->cells[2].real, 1.5 * 24, 1e-12);
 }
 
+/* What is being edited is nobody's statement yet. */
+static void test_only_the_statement_of_the_result_runs_again(void **state)
+{
+	static const char *const again[] = {"D", "D", "r"};
+	struct view_rig *rig = *state;
+
+	view_rig_close(rig);
+	view_rig_open(rig, rig->path, rig->path, 132, 40);
+	view_rig_press(rig, ":");
+	ask(rig, "SELECT 1 AS run;");
+	view_rig_press(rig, ":");
+	view_edit_set(&screen_of(rig)->edit, "SELECT 2 AS edited");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	for (size_t i = 0; i < ARRAY_LEN(again); i++) {
+		view_rig_press(rig, again[i]);
+		assert_string_equal(screen_of(rig)->statement, "SELECT 1 AS run;");
+		assert_string_equal(screen_of(rig)->edit.text, "SELECT 2 AS edited");
+		assert_string_equal(screen_of(rig)->result.table.columns[1].name, "run");
+	}
+}
+
 static void test_what_is_cancelled_is_a_message(void **state)
 {
 	struct view_rig *rig = *state;
@@ -562,6 +583,7 @@ int main(void)
 		TEST(test_rows_lead_to_the_screens),
 		TEST(test_names_that_are_there_twice_are_told_apart),
 		TEST(test_two_reports_are_joined_by_what_names_a_row),
+		TEST(test_only_the_statement_of_the_result_runs_again),
 		TEST(test_what_is_cancelled_is_a_message),
 		TEST(test_any_size_holds_it),
 		TEST(test_no_memory_is_said),

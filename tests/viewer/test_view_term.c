@@ -248,6 +248,22 @@ static void test_a_job_goes_on_through_other_sizes(void **state)
 	close(t->fd);
 }
 
+static void test_the_key_after_esc_counts(void **state)
+{
+	struct terminal *t = *state;
+
+	start(t, 80, 24);
+	see(t, "Pipeline bubble");
+	type_keys(t, "/what");
+	see(t, "what");
+	type_keys(t, "\033\033OP"); /* Esc, F1 */
+	see(t, "The screen Summary");
+	type_keys(t, "\003");
+	assert_int_equal(end(t, true), 0);
+	assert_given_back(t);
+	close(t->fd);
+}
+
 /* Nobody reads what it draws: as over a line that is cut. */
 static void test_a_stalled_terminal_costs_nothing_and_can_be_left(void **state)
 {
@@ -318,6 +334,7 @@ int main(void)
 		TEST(test_every_signal_that_ends_it_gives_the_terminal_back),
 		TEST(test_a_closed_terminal_ends_it_though_a_job_runs),
 		TEST(test_a_job_goes_on_through_other_sizes),
+		TEST(test_the_key_after_esc_counts),
 		TEST(test_a_stalled_terminal_costs_nothing_and_can_be_left),
 		TEST(test_a_terminal_of_no_known_type_is_one_line),
 		TEST(test_absurd_sizes_are_survived),

@@ -3,6 +3,7 @@
  * by step, what was not traced, causes of any number of works; against what SQL says.
  */
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -392,6 +393,29 @@ static void test_arrows_lead_to_a_span_and_away(void **state)
 	assert_true(in >= 6 && out >= 6);
 }
 
+/* Beyond the ranges that are retained the last one does not grow over what was traced. */
+static void test_very_many_untraced_ranges_stay_apart(void **state)
+{
+	static const char sql[] =
+		"WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "
+		"INSERT INTO execution_rows (rank, mode, execution, start_cycle, cycles, traced) "
+		"SELECT 0, 'evaluate', 100 + i, 100000000 + 100 * i, 100, i % 3 = 2 FROM n";
+	const struct view_timeline *tl;
+	struct view_rig *rig;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(parts, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	rig = open_rig(parts, NULL);
+	*state = rig;
+	tl = timeline_of(rig);
+	assert_true(tl->dark.count > 60000);
+	for (size_t i = 0; i < tl->dark.count; i++)
+		if (tl->dark.all[i].first >= 100)
+			assert_int_equal(tl->dark.all[i].first + 1, tl->dark.all[i].last);
+}
+
 #define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, view_rig_teardown)
 
 int main(void)
@@ -407,6 +431,8 @@ int main(void)
 		WITH(test_evaluations_stand_beside_each_other_step_by_step, setup_pair),
 		WITH(test_an_evaluation_that_the_target_has_not_is_beside_its_last, setup_pair),
 		WITH(test_both_files_have_statements_of_their_own, setup_pair),
+		cmocka_unit_test_teardown(test_very_many_untraced_ranges_stay_apart,
+					  view_rig_teardown),
 	};
 	char folder[SUPPORT_PATH_SIZE];
 	int failed;

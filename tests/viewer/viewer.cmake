@@ -52,12 +52,13 @@ foreach(module IN ITEMS
 		timeline_idle
 		timeline_names
 		timeline_ranks
-		timeline_runs
 		write)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c LIBS view_rig LABELS unit viewer)
 endforeach()
 ipuscope_add_test(NAME test_view_busy SOURCES test_view_busy.c LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
-ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS viewer view_fixture LABELS unit viewer)
+ipuscope_add_test(NAME test_view_timeline_runs SOURCES test_view_timeline_runs.c LIBS view_rig PkgConfig::SQLITE
+	LABELS unit viewer)
+ipuscope_add_test(NAME test_view_marks SOURCES test_view_marks.c LIBS view_rig LABELS unit viewer)
 foreach(module IN ITEMS operations summary)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c support/prof_testing.c
 		LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)

@@ -332,17 +332,16 @@ size_t view_text_fold(const char *text, int width)
 	int columns = 0;
 
 	while (text[length] && text[length] != '\n') {
-		size_t bytes = str_utf8(text + length);
+		uint32_t character;
+		int wide;
+		const int bytes = utf8_decode(text + length, &character, &wide);
 
-		bytes = bytes ? bytes : 1;
-		if (columns == width && text[length] != ' ')
-			return word ? word : length;
-		if (columns == width)
-			return length;
+		if (length > 0 && columns + wide > width)
+			return text[length] != ' ' && word ? word : length;
 		if (text[length] == ' ' && length > 0 && text[length - 1] != ' ')
 			word = length;
-		length += bytes;
-		columns++;
+		length += (size_t)bytes;
+		columns += wide;
 	}
 	return length;
 }

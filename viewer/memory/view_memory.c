@@ -215,7 +215,7 @@ static void memory_widen_details(struct view_memory *screen)
 static void memory_validate_cursor(struct view_memory *screen)
 {
 	const struct view_memory_side *side = &screen->side[0];
-	int64_t fullest = 0;
+	int64_t fullest;
 
 	if (screen->ipu != IPS_NULL && view__memory_ipu_at(screen, screen->ipu) < 0)
 		screen->ipu = IPS_NULL;
@@ -225,9 +225,10 @@ static void memory_validate_cursor(struct view_memory *screen)
 		view__memory_set_cursor(screen, view__memory_cursor(screen));
 		return;
 	}
+	fullest = view__memory_first(screen);
 	for (int64_t i = 0; i < view__memory_shown(screen); i++)
-		if (side->total[i] > side->total[fullest])
-			fullest = i;
+		if (side->total[view__memory_first(screen) + i] > side->total[fullest])
+			fullest = view__memory_first(screen) + i;
 	view__memory_set_cursor(screen, fullest);
 }
 

@@ -167,7 +167,7 @@ static void operations_sets_row(struct detail *detail, const struct prof_query *
 	const char *name = operations_detail_text(query, 0);
 	const size_t prefix = strlen(detail->operation);
 	const int64_t root = prof_column_int(query, 5);
-	char tiles[FMT_SIZE], vertices[FMT_SIZE], most[FMT_SIZE];
+	char tiles[FMT_SIZE], vertices[FMT_SIZE], most[FMT_SIZE], balance[FMT_SIZE];
 
 	if (root != detail->root)
 		view_blocks_text(detail->blocks, VIEW_DIM, "in %s (#%lld)",
@@ -176,12 +176,12 @@ static void operations_sets_row(struct detail *detail, const struct prof_query *
 	if (strncmp(name, detail->operation, prefix) == 0 && name[prefix] == '/')
 		name += prefix + 1;
 	view_blocks_text(
-		detail->blocks, VIEW_NORMAL, "%7s cycles %5s %s %6s %s %3.0f %%  %s",
+		detail->blocks, VIEW_NORMAL, "%7s cycles %5s %s %6s %s %5s  %s",
 		operations_detail_count(query, 3, most), operations_detail_count(query, 1, tiles),
 		prof_column_int(query, 1) == 1 ? "tile " : "tiles",
 		operations_detail_count(query, 2, vertices),
 		prof_column_int(query, 2) == 1 ? "vertex  " : "vertices",
-		100 * prof_column_real(query, 4) / (double)prof_column_int(query, 3), name);
+		fmt_share(balance, prof_column_real(query, 4) / prof_column_real(query, 3)), name);
 }
 
 static void operations_largest_row(struct detail *detail, const struct prof_query *query)

@@ -146,17 +146,18 @@ static enum status programs_describe_sets(struct view_programs *screen, struct p
 	if (status != ST_OK)
 		return status;
 	while (prof_query_next(query, &status, err)) {
-		char vertices[FMT_SIZE], tiles[FMT_SIZE], cycles[FMT_SIZE];
+		char vertices[FMT_SIZE], tiles[FMT_SIZE], cycles[FMT_SIZE], balance[FMT_SIZE];
 		const char *name = prof_column_text(query, 0);
 
-		view_blocks_fact(&screen->details, "compute set", VIEW_NORMAL,
-				 "%s vertices on %s tiles, %s cycles at most, balance of these "
-				 "tiles %.0f %%: %s",
-				 fmt_count(vertices, prof_column_int(query, 1)),
-				 fmt_count(tiles, prof_column_int(query, 2)),
-				 fmt_count(cycles, prof_column_int(query, 3)),
-				 100 * prof_column_real(query, 4) / prof_column_real(query, 3),
-				 name ? name : "-");
+		view_blocks_fact(
+			&screen->details, "compute set", VIEW_NORMAL,
+			"%s vertices on %s tiles, %s cycles at most, balance of these "
+			"tiles %s: %s",
+			fmt_count(vertices, prof_column_int(query, 1)),
+			fmt_count(tiles, prof_column_int(query, 2)),
+			fmt_count(cycles, prof_column_int(query, 3)),
+			fmt_share(balance, prof_column_real(query, 4) / prof_column_real(query, 3)),
+			name ? name : "-");
 	}
 	prof_query_close(query);
 	return status;

@@ -159,17 +159,17 @@ static bool sql_is_ended(const struct view_edit *edit)
 }
 
 /* Locate the error and add the most similar known name to its text. */
-static void sql_explain(struct view_sql *screen, const struct view_sql_answer *answer)
+static void sql_explain(struct view_sql *screen, const char *sql,
+			const struct view_sql_answer *answer)
 {
 	char word[128], meant[128];
-	const char *nearest =
-		view_sql_nearest(&screen->names, screen->edit.text, screen->trouble.text, word);
-	const char *found = word[0] ? strstr(screen->edit.text, word) : NULL;
+	const char *nearest = view_sql_nearest(&screen->names, sql, screen->trouble.text, word);
+	const char *found = word[0] ? strstr(sql, word) : NULL;
 
 	screen->wrong_at = answer->offset;
 	if (screen->wrong_at < 0 && found)
-		screen->wrong_at = (int)(found - screen->edit.text);
-	if (screen->wrong_at > (int)strlen(screen->edit.text))
+		screen->wrong_at = (int)(found - sql);
+	if (screen->wrong_at > (int)strlen(sql) || strcmp(sql, screen->edit.text) != 0)
 		screen->wrong_at = -1;
 	if (!nearest)
 		return;
@@ -179,9 +179,9 @@ static void sql_explain(struct view_sql *screen, const struct view_sql_answer *a
 }
 
 static enum status sql_set_result(struct view_sql *screen, struct view_context *context,
-				  struct view_sql_answer *answer, struct err *err)
+				  const char *sql, struct view_sql_answer *answer, struct err *err)
 {
-	const bool again = screen->ran && strcmp(screen->statement, screen->edit.text) == 0;
+	const bool again = screen->ran && strcmp(screen->statement, sql) == 0;
 	enum status status;
 
 	/* Another statement starts with a new grid: order and filter do not apply. */
@@ -199,27 +199,36 @@ static enum status sql_set_result(struct view_sql *screen, struct view_context *
 	screen->ran = true;
 	screen->more = answer->more;
 	screen->took_ns = answer->took_ns;
-	str_copy(screen->statement, sizeof(screen->statement), screen->edit.text);
+	str_copy(screen->statement, sizeof(screen->statement), sql);
 	return ST_OK;
 }
 
-static void sql_run_edited(struct view_sql *screen, struct view_context *context)
+static void sql_run(struct view_sql *screen, struct view_context *context, const char *sql)
 {
 	struct view_sql_answer answer;
 	enum status status;
 
 	screen->trouble.status = ST_OK;
 	screen->wrong_at = -1;
-	status = view_sql_run(&answer, context, screen->edit.text, &screen->trouble);
+	status = view_sql_run(&answer, context, sql, &screen->trouble);
 	if (status == ST_OK)
-		status = sql_set_result(screen, context, &answer, &screen->trouble);
+		status = sql_set_result(screen, context, sql, &answer, &screen->trouble);
 	else if (status == ST_INTERRUPTED)
 		err_set(&screen->trouble, status, "%s: Enter runs it again", view_stopped(context));
 	else
-		sql_explain(screen, &answer);
+		sql_explain(screen, sql, &answer);
 	screen->trouble.status = status;
 	if (screen->focus == VIEW_SQL_VIEWS && screen->ran)
 		screen->focus = VIEW_SQL_RESULT;
+}
+
+/* Run the statement of the result, not what has been typed since. */
+static void sql_run_again(struct view_sql *screen, struct view_context *context)
+{
+	char sql[VIEW_PLACE_SQL];
+
+	str_copy(sql, sizeof(sql), screen->statement);
+	sql_run(screen, context, sql);
 }
 
 /* Report once that the history is not saved; the user did not ask for the file. */
@@ -242,7 +251,7 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 		edit->text[--length] = '\0';
 	if (edit->at > length)
 		edit->at = length;
-	sql_run_edited(screen, context);
+	sql_run(screen, context, edit->text);
 	if (screen->trouble.status == ST_OK && !context->whole)
 		err.status = view_sql_history_add(&screen->history, edit->text, &err);
 	sql_report_history_error(screen, context, &err);
@@ -580,10 +589,10 @@ static enum status sql_load(void *state, struct view_context *context, bool news
 	screen->runs = context->runs;
 	if (screen->ran &&
 	    (others || screen->result.differ != (context->target && context->differ)))
-		sql_run_edited(screen, context);
+		sql_run_again(screen, context);
 	else if (news && screen->ran && context->follow && screen->took_ns < QUICK_NS &&
 		 strcmp(screen->statement, screen->edit.text) == 0)
-		sql_run_edited(screen, context);
+		sql_run_again(screen, context);
 	sql_layout(screen, context);
 	return ST_OK;
 }
@@ -620,7 +629,7 @@ static enum view_answer sql_request(void *state, struct view_context *context,
 		screen->focus = screen->focus == VIEW_SQL_VIEWS && screen->ran ? VIEW_SQL_RESULT
 									       : VIEW_SQL_VIEWS;
 	else if (request == VIEW_RELOAD_REQUEST && screen->ran)
-		sql_run_edited(screen, context);
+		sql_run_again(screen, context);
 	else
 		answer = view_grid_request(grid, sql_grid_rect(screen, grid).height, request);
 	return answer;

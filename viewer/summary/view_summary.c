@@ -486,6 +486,8 @@ static enum status summary_table(void *state, struct view_context *context,
 			if (status == ST_OK)
 				status = view_table_text(out, row, 2, line->value, err);
 		}
+	if (status != ST_OK)
+		report_table_free(out);
 	return status;
 }
 

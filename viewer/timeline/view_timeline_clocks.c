@@ -377,8 +377,9 @@ static void view_add_execution(struct view_timeline *tl, const struct prof_query
 		last->last = execution;
 		return;
 	}
-	*open = true;
-	if (dark->count == MOST_DARK)
+	/* Ranges beyond the most are lost; they do not extend the last one. */
+	*open = dark->count < MOST_DARK;
+	if (!*open)
 		return;
 	if (mem_grow(&dark->all, &dark->capacity, dark->count + 1, sizeof(*dark->all)))
 		tl->status = err_nomem(&tl->err);

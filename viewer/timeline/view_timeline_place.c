@@ -403,7 +403,7 @@ void view__copy_choices(struct view_timeline *tl)
 static void view_go_to_target(struct view_timeline *tl, const struct view_place *place)
 {
 	struct view_timeline *target = tl->target;
-	struct view_context its = {.source = tl->context->target, .body = tl->context->body};
+	struct view_context its = view_context_of_target(tl->context);
 	struct prof_span span;
 	int64_t mine, begin;
 	int lane, c;
