@@ -21,9 +21,16 @@ hosts_down() {
 		ip netns del "$space"
 	done
 }
-if ! type ip tc unshare >why 2>&1 || ! ip netns add $prefix-switch 2>why || ! ip -n $prefix-switch link add name trial type veth peer name other 2>>why; then
+# What a host needs: namespaces, a bridge, limits of bandwidth, a name and a file system of its own.
+may_be_made() {
+	type ip tc unshare >/dev/null && ip netns add $prefix-switch && ip -n $prefix-switch link add name switch type bridge &&
+		ip -n $prefix-switch link add name trial type veth peer name other &&
+		tc -n $prefix-switch qdisc add dev other root tbf rate 1gbit burst 1mb latency 50ms &&
+		ip netns exec $prefix-switch unshare --uts --mount bash -c "hostname trial && mount -t tmpfs none '$work'"
+}
+if ! may_be_made >why 2>&1; then
 	hosts_down 2>/dev/null || true
-	echo "skipped: no network namespaces may be made here: $(cat why 2>/dev/null)"
+	echo "skipped: no hosts apart may be made here: $(cat why)"
 	exit 77
 fi
 trap 'hosts_down; rm -rf "$work"' EXIT
@@ -79,7 +86,7 @@ apart() {
 	local count=$1 list=10.77.0.1 i
 	shift
 	for ((i = 2; i <= count; i++)); do list+=,10.77.0.$i; done
-	timeout -k 5 120 ip netns exec $prefix-1 unshare --uts bash -c 'hostname host1 && exec "$@"' host mpirun.openmpi --mca plm_rsh_agent "$work/agent" \
+	timeout -k 5 900 ip netns exec $prefix-1 unshare --uts bash -c 'hostname host1 && exec "$@"' host mpirun.openmpi --mca plm_rsh_agent "$work/agent" \
 		--mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self --mca btl_tcp_if_include wire --mca oob_tcp_if_include wire --bind-to none --host "$list" \
 		-n "$count" -wdir "$work/reports" "$bin/ipu-train" "$work/apart.json" "$@"
 }
