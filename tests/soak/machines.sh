@@ -204,7 +204,7 @@ tests_of_debian() {
 	sources "$system/root/ipuscope"
 	inside "$system" bash -euc 'cd /root/ipuscope
 		script/bootstrap test
-		gcc --version | head -1; sqlite3 --version; dpkg-query -W libopenblas-dev libncurses-dev
+		gcc --version | head -1; sqlite3 --version; dpkg-query -W libopenblas0 libncurses-dev
 		for compiler in gcc clang; do
 			command -v $compiler >/dev/null || continue
 			cmake -S . -B build/$compiler -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=$compiler -DIPUSCOPE_WERROR=ON >/dev/null
