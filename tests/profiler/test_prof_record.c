@@ -232,8 +232,10 @@ static void test_memory_of_the_process_is_sampled(void **state)
 	assert_answer(place->path,
 		      "SELECT count(*) BETWEEN 1 AND 999 FROM counters WHERE track = 'worker'",
 		      "1\n");
+	/* The kernel adds up pages by processor in batches, and freed memory may be given back
+	 * meanwhile: allow for 8 MiB. */
 	assert_answer(place->path,
-		      "SELECT (SELECT value FROM counters WHERE track = 'other') >= 67108864 + "
+		      "SELECT (SELECT value FROM counters WHERE track = 'other') >= 58720256 + "
 		      "min(value) "
 		      "FROM counters WHERE track = 'worker'",
 		      "1\n");
