@@ -148,7 +148,8 @@ static struct cli_command view_cli = {
 	.about =
 		"Shows the report directory or database REPORT. Screens on the simulated device: "
 		"Insights, Memory, Liveness, Programs, Operations, and the Timeline, which has the "
-		"host as well. Screens on the training: Summary, Tensors, Metrics, Health; and SQL "
+		"host as well. Screens on the training: Summary, Tensors, Metrics, Health, "
+		"Communication (of ranks); and SQL "
 		"for any query.\n\n"
 		"Without REPORT: the newest tf_report__* of the working directory. With TARGET, "
 		"the "

@@ -58,15 +58,17 @@ enum {
 	VIEW_ON_SQL = 1 << 10,
 	VIEW_ON_HELP = 1 << 11,
 	VIEW_ON_WHATIF = 1 << 12,
-	VIEW_ON_ALL = (1 << 13) - 1,
-	VIEW_ON_COMPARED = 1 << 13, /* the Summary of two reports, which is a table */
+	VIEW_ON_COMMUNICATION = 1 << 13,
+	VIEW_ON_ALL = (1 << 14) - 1,
+	VIEW_ON_COMPARED = 1 << 14, /* the Summary of two reports, which is a table */
 	VIEW_ON_DATA = VIEW_ON_ALL & ~VIEW_ON_HELP,
 	/* Screens that are tables, or have one. */
 	VIEW_ON_TABLES = VIEW_ON_INSIGHTS | VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_PROGRAMS |
 			 VIEW_ON_OPERATIONS | VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_HEALTH |
-			 VIEW_ON_SQL | VIEW_ON_WHATIF | VIEW_ON_COMPARED,
+			 VIEW_ON_SQL | VIEW_ON_WHATIF | VIEW_ON_COMMUNICATION | VIEW_ON_COMPARED,
 	/* Screens with a picture of the chip, the run or a curve that Left and Right move in. */
-	VIEW_ON_PICTURES = VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE | VIEW_ON_METRICS
+	VIEW_ON_PICTURES = VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE | VIEW_ON_METRICS |
+			   VIEW_ON_COMMUNICATION
 };
 
 /* X(request, screens, group, key, key, key, in the bar ("" : not there), what it does) */
@@ -97,7 +99,8 @@ enum {
 	X(SELECT,                                                                                  \
 	  VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_HEALTH | VIEW_ON_SQL |      \
 			   VIEW_ON_WHATIF),                                                        \
-	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
+	  "Looking closer", 'i', 0, 0, "IPU",                                                      \
+	  "The next IPU or replica, and all of them; the next rank")                               \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
 	  0, 0, "", "Select this tile or step beside others; measure time")                        \
 	X(UNIT,                                                                                    \
@@ -115,10 +118,12 @@ enum {
 	  0, 0, "", "Expand everything; the timeline: all lanes again")                            \
 	X(COLLAPSE_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer",    \
 	  'C', 0, 0, "", "Collapse everything; the timeline: only this lane")                      \
-	X(STATISTIC, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY, "Looking closer", 's', 0, \
-	  0, "statistic", "The next statistic, metric or category of memory")                      \
-	X(STATISTIC_BACK, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY, "Looking closer",    \
-	  'S', 0, 0, "", "The one before")                                                         \
+	X(STATISTIC, VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY | VIEW_ON_COMMUNICATION,   \
+	  "Looking closer", 's', 0, 0, "statistic",                                                \
+	  "Another statistic, metric, category of memory, quantity")                               \
+	X(STATISTIC_BACK,                                                                          \
+	  VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_MEMORY | VIEW_ON_COMMUNICATION,              \
+	  "Looking closer", 'S', 0, 0, "", "The one before")                                       \
 	X(ZOOM_IN, VIEW_ON_PICTURES, "Zooming", '+', '=', 0, "zoom", "Zoom in about the cursor")   \
 	X(ZOOM_OUT, VIEW_ON_PICTURES, "Zooming", '-', '_', 0, "", "Zoom out about the cursor")     \
 	X(ZOOM_ALL, VIEW_ON_PICTURES, "Zooming", '0', 0, 0, "all", "Show all of it")               \
@@ -136,8 +141,9 @@ enum {
 	X(NEXT_GAP, VIEW_ON_TIMELINE, "Timeline", '}', 0, 0, "gap",                                \
 	  "The next idle time of the lane that shows at this zoom")                                \
 	X(PREVIOUS_GAP, VIEW_ON_TIMELINE, "Timeline", '{', 0, 0, "", "The idle time before")       \
-	X(LONGEST_GAP, VIEW_ON_TIMELINE | VIEW_ON_MEMORY | VIEW_ON_LIVENESS, "Timeline", 'w', 0,   \
-	  0, "worst", "The longest idle time; the fullest tile; the peak")                         \
+	X(LONGEST_GAP,                                                                             \
+	  VIEW_ON_TIMELINE | VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_COMMUNICATION,            \
+	  "Timeline", 'w', 0, 0, "worst", "The longest idle time or wait; fullest tile; the peak") \
 	X(LONGEST_CHILD, VIEW_ON_TIMELINE, "Timeline", 'L', 0, 0, "longest child",                 \
 	  "The longest span inside the selected one")                                              \
 	X(PARENT, VIEW_ON_TIMELINE | VIEW_ON_PROGRAMS, "Timeline", 'u', 0, 0, "",                  \
@@ -200,7 +206,7 @@ enum view_request {
 
 /* The text of the help and the manual on the screens' own keys (VIEW_SCREEN_MAP), in this group. */
 #define VIEW_SCREENS_GROUP    "Screens"
-#define VIEW_SCREEN_KEYS      "1 to 9, H, P, :"
+#define VIEW_SCREEN_KEYS      "1 to 9, H, X, P, :"
 #define VIEW_SCREEN_KEYS_HELP "The screen whose name stands behind it in the first line"
 
 #define VIEW_KEYS_EACH 3

@@ -106,6 +106,10 @@ struct view_screen_ops {
 	const char *brief; /* the title if space is short, up to 4 letters */
 	uint32_t key;      /* that shows it */
 	unsigned where;    /* VIEW_ON_... */
+	/* A query: has the report anything for the screen? If not, the title, Tab and lists of
+	 * places leave the screen out; its key shows why it is empty. Fast: it is asked again with
+	 * all news. NULL: always. */
+	const char *has;
 	uint64_t least_ns; /* between two loads for news */
 
 	/* Set *@state to the screen's state; on failure NULL. Reads nothing from the report. */
@@ -174,6 +178,7 @@ struct view_screen_ops {
 	X(TENSORS, tensors)                                                                        \
 	X(METRICS, metrics)                                                                        \
 	X(HEALTH, health)                                                                          \
+	X(RANKS, communication)                                                                    \
 	X(WHATIF, whatif)                                                                          \
 	X(SQL, sql)                                                                                \
 	X(HELP_SCREEN, help)

@@ -36,6 +36,34 @@ unsigned view_screen_where(enum view_screen screen, const struct view_context *c
 	return view_screens[screen]->where | (table ? VIEW_ON_COMPARED : 0);
 }
 
+enum status view__look_for_screens(struct view_session *session, struct err *err)
+{
+	const struct view_source *shown[] = {&session->source, session->context.target};
+	enum status status = ST_OK;
+
+	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
+		bool has = !view_screens[i]->has;
+
+		for (size_t r = 0; r < ARRAY_LEN(shown) && !has && status == ST_OK; r++) {
+			int64_t any = 0;
+
+			/* A file that is closed for its writer: as before. */
+			if (shown[r] && !shown[r]->db)
+				any = !session->absent[i];
+			else if (shown[r])
+				status = prof_db_number(shown[r]->db, view_screens[i]->has, &any,
+							err);
+			/* A damaged file has nothing to show. */
+			if (status != ST_NOMEM)
+				status = ST_OK;
+			has = any != 0;
+		}
+		if (status == ST_OK)
+			session->absent[i] = !has;
+	}
+	return status;
+}
+
 void view_message(struct view_context *context, const char *text, const char *rest)
 {
 	static const char dots[] = "...";
@@ -370,6 +398,8 @@ enum status view_session_open(struct view_session *session, const char *path, co
 		status = view_screen((enum view_screen)i)
 				 ->open(&session->state[i], &session->context, err);
 	}
+	if (status == ST_OK)
+		status = view__look_for_screens(session, err);
 	if (status != ST_OK)
 		view_session_close(session);
 	return status;
@@ -455,6 +485,8 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 	view_report_end(session, state);
 	for (int i = 0; news && i < VIEW_SCREENS; i++)
 		session->news[i] = true;
+	if (news)
+		(void)view__look_for_screens(session, NULL);
 	return (news && !session->paused) || state != session->source.state;
 }
 

@@ -52,6 +52,7 @@ struct view_session {
 	void *state[VIEW_SCREENS];
 	bool fresh[VIEW_SCREENS];         /* has been loaded at least once */
 	bool news[VIEW_SCREENS];          /* the database has changed since its last load */
+	bool absent[VIEW_SCREENS];        /* the shown runs have nothing for it (ops->has) */
 	uint64_t loaded_ns[VIEW_SCREENS]; /* clock_ns() of the last load */
 	uint64_t load_ns[VIEW_SCREENS];   /* duration of the last load */
 	enum view_screen screen, before;  /* shown; the screen to return to from Help */

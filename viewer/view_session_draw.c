@@ -217,7 +217,9 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	int width = 1;
 
 	for (int i = 0; i < VIEW_SCREENS; i++)
-		width += view_text_width(view_tab(session, i, names, text));
+		width += view__listed(session, i)
+				 ? view_text_width(view_tab(session, i, names, text))
+				 : 0;
 	return width;
 }
 
@@ -239,6 +241,8 @@ static int view_draw_tabs(struct view_session *session, struct view_pane *pane,
 		const bool here = i == (int)session->screen;
 		const int from = x;
 
+		if (!view__listed(session, i))
+			continue;
 		x += view_text(pane, x, 0, here ? VIEW_BAR_ACTIVE : VIEW_BAR,
 			       view_tab(session, i, names, text));
 		view_add_hit(session, pane->rect.y, from, x, view_screen((enum view_screen)i)->key);

@@ -26,6 +26,14 @@ void view__finish_job(struct view_session *session, uint64_t wait_ns);
 void view__cancel(struct view_session *session);
 /* Is a database closed, so that its writer can finish the file? */
 bool view__db_closed(const struct view_session *session);
+/* Ask the shown runs which screens they have something for. No job may be running. On failure
+ * (ST_NOMEM) the screens not yet asked for are as before. */
+enum status view__look_for_screens(struct view_session *session, struct err *err);
+/* Is the screen listed? The shown one is, whatever the runs have. */
+static inline bool view__listed(const struct view_session *session, int screen)
+{
+	return !session->absent[screen] || screen == (int)session->screen;
+}
 void view__load(struct view_session *session);
 void view__request(struct view_session *session, enum view_request request); /* to the screen */
 

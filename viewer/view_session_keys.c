@@ -196,7 +196,7 @@ static void view_join_add(struct view_session *session, int screen)
 	const struct view_screen_ops *ops = view_screen((enum view_screen)screen);
 	char text[VIEW_PLACE_NAME] = "";
 
-	if (screen != (int)session->screen && ops->offers && ops->go &&
+	if (screen != (int)session->screen && !session->absent[screen] && ops->offers && ops->go &&
 	    ops->offers(&session->joined, text, sizeof(text)))
 		view_popup_add(&session->popup, screen, ops->title, text);
 }
@@ -476,8 +476,12 @@ static void view_prompt_key(struct view_session *session, uint32_t key)
 
 static void view_step_screen(struct view_session *session, int by)
 {
-	view_session_show(session, (enum view_screen)(((int)session->screen + by + VIEW_SCREENS) %
-						      VIEW_SCREENS));
+	int screen = (int)session->screen;
+
+	do {
+		screen = (screen + by + VIEW_SCREENS) % VIEW_SCREENS;
+	} while (!view__listed(session, screen));
+	view_session_show(session, (enum view_screen)screen);
 }
 
 static void view_leave(struct view_session *session, bool may_quit)

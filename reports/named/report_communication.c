@@ -56,11 +56,12 @@ static const char straggler_sql[] = REPORT_EXCHANGES
 	"         AS waited_share, max(waited_ns) AS longest_ns\n"
 	"FROM exchange WHERE meets GROUP BY rank, last_rank";
 
-/* Calls that belong to no weight update go by their number. */
+/* Calls that belong to no weight update go by their number. With a bare min(), SQLite takes span_id
+ * from the row of the minimum: the first call. */
 static const char update_sql[] = REPORT_EXCHANGES
 	"SELECT rank, mode, epoch, execution, weight_update,\n"
 	"       CASE WHEN weight_update IS NULL THEN number END AS number,\n"
-	"       min(start_ns) AS start_ns, count(*) AS calls, sum(bytes) AS bytes,\n"
+	"       min(start_ns) AS start_ns, span_id, count(*) AS calls, sum(bytes) AS bytes,\n"
 	"       sum(dur_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, " HIDDEN ",\n"
 	"       sum(waited_ns) AS waited_ns, sum(transfer_ns) AS transfer_ns,\n"
 	"       sum(meets AND last_rank = rank) AS last_calls\n"

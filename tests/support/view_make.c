@@ -16,6 +16,7 @@
 #include "support/view_fixture_memory.h"
 #include "support/view_fixture_metrics.h"
 #include "support/view_fixture_model.h"
+#include "support/view_fixture_ranks.h"
 #include "support/view_fixture_tensors.h"
 
 static bool make_memory(const char *path)
@@ -48,6 +49,20 @@ static bool make_model(const char *path)
 	return view_fixture_model_write(path, false);
 }
 
+static bool make_ranks(const char *path)
+{
+	const struct view_fixture_ranks params = {.ranks = 4, .updates = 60, .buckets = 2};
+
+	return view_fixture_ranks_write(path, &params);
+}
+
+static bool make_ranks64(const char *path)
+{
+	const struct view_fixture_ranks params = {.ranks = 64, .updates = 200, .buckets = 4};
+
+	return view_fixture_ranks_write(path, &params);
+}
+
 static bool make_tensors(const char *path)
 {
 	const struct view_fixture_tensors params = {.steps = 60, .hits = 30, .scale = 1};
@@ -62,6 +77,7 @@ static const struct {
 	{"counters", make_counters}, {"device", view_fixture_device_write},
 	{"liveness", make_liveness}, {"memory", make_memory},
 	{"metrics", make_metrics},   {"model", make_model},
+	{"ranks", make_ranks},       {"ranks64", make_ranks64},
 	{"tensors", make_tensors},
 };
 

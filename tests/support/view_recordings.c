@@ -17,6 +17,7 @@
 #include "support/view_fixture_memory.h"
 #include "support/view_fixture_metrics.h"
 #include "support/view_fixture_model.h"
+#include "support/view_fixture_ranks.h"
 #include "support/view_fixture_tensors.h"
 
 static void make_sample(const char *path)
@@ -98,6 +99,13 @@ static void make_foreign(const char *path)
 	assert_int_equal(report_import(&params, &counts, NULL), ST_OK);
 }
 
+static void make_ranks(const char *path)
+{
+	const struct view_fixture_ranks params = {.ranks = 3, .updates = 40, .buckets = 1};
+
+	assert_true(view_fixture_ranks_write(path, &params));
+}
+
 static void make_tensors(const char *path)
 {
 	const struct view_fixture_tensors params = {.steps = 30, .hits = 12, .scale = 1};
@@ -106,9 +114,9 @@ static void make_tensors(const char *path)
 }
 
 static void (*const recordings[])(const char *) = {
-	make_sample, make_killed,      make_empty,  make_foreign,  make_timeline,
-	make_model,  make_other_model, make_memory, make_liveness, make_metrics,
-	make_device, make_programs,    make_tensors};
+	make_sample, make_killed,      make_empty,   make_foreign,  make_timeline,
+	make_model,  make_other_model, make_memory,  make_liveness, make_metrics,
+	make_device, make_programs,    make_tensors, make_ranks};
 const size_t view_recordings_count = ARRAY_LEN(recordings);
 
 const char *view_recording(const char *folder, size_t which)

@@ -27,7 +27,7 @@ static int setup(void **state)
 /* Every screen shows what one opened on @path and @target shows. */
 static void assert_looks_as_opened(struct view_rig *rig, const char *path, const char *target)
 {
-	static const char keys[] = "123456789HP:";
+	static const char keys[] = "123456789HXP:";
 	struct view_rig opened = {.folder = ""};
 
 	view_rig_open(&opened, path, target, 132, 43);

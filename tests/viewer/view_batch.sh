@@ -69,7 +69,7 @@ touch -d '1 hour' "$work/several/tf_report__2/profile.db"
 TERM=dumb "$view" "$db" | grep 'Pipeline bubble' >/dev/null || fail "no summary on a dumb terminal"
 
 # A file from another machine is a view of the same.
-screens="summary insights memory liveness programs operations timeline tensors metrics health whatif sql"
+screens="summary insights memory liveness programs operations timeline tensors metrics health communication whatif sql"
 for name in $screens; do
 	"$view" "$db" --view $name --csv >"$work/$name.csv" || fail "$name --csv"
 	"$view" "$db" --view $name --json >"$work/$name.json" || fail "$name --json"
@@ -183,6 +183,16 @@ for format in text csv json svg; do
 	"$view" "$db" --view timeline --$format >&- 2>"$work/err"
 	lost $? "--$format to nowhere" "Bad file"
 done
+
+# Communication has the rows of the report, by rank and, of the map alone, by weight update.
+"$make" "$work/ranks.db" ranks || exit 1
+for format in csv json; do
+	"$view" "$work/ranks.db" --view communication --$format | sed 's/ipu-view/ipu-report/' >"$work/out"
+	"$IPUSCOPE_BIN_DIR/ipu-report" "$work/ranks.db" communication --by rank --$format >"$work/wanted"
+	diff "$work/wanted" "$work/out" >/dev/null && [ -s "$work/out" ] || fail "communication --$format: $(cat "$work/out")"
+done
+same "$("$view" "$work/ranks.db" --view communication --text --width 120 | grep -c '^  rank [0-3] ')" 4 "rows of the map"
+same "$("$view" "$db" --view communication --text | sed -n 2p)" '  No calls of MPI were recorded.' "no calls"
 
 "$view" --man >"$work/out"
 grep -q '^.SH "KEYS"' "$work/out" || fail "the manual lacks the keys"

@@ -162,7 +162,7 @@ hints() {
 }
 
 recorded cpu --ipu null --pipeline null
-screens=(1 2 3 4 5 6 7 8 9 H P ':<Esc>' '?')
+screens=(1 2 3 4 5 6 7 8 9 H X P ':<Esc>' '?')
 reports=(two)
 hints "${screens[@]}" 1j 2v 2vv 3v 3vv 3vvv '3<Enter>' '3<Enter>j' 4v 4vv 5E 5v 6v 6b '6<Enter>' 7v 7vv 7vvv 7b 7bb 8v 8vv 8vvv '8<Enter>' '8<Enter>vv' '8<Enter>vvvv' '9<Enter>' Hv HV Pj ':<Esc>v'
 reports=(one)
@@ -171,6 +171,9 @@ reports=(cpu)
 hints 1 2 3 4 5 6 8 9 H P
 reports=(two four)
 hints "${screens[@]}" 3v 3vvv 4v 6v 7vv 8vv 9v
+"${IPUSCOPE_VIEW_MAKE:-$(dirname "$play")/view_make}" ranks.db ranks || fail "the recording of ranks is not written"
+reports=(ranks.db)
+hints X Xj Xs Xv Xvv Xvvb Xb Xbbb
 for word in idle bubble waiting 'no run'; do
 	"$play" 200x60 '7?' two >shown.txt && "$play" 200x60 '1?' two >>shown.txt
 	grep -qE "^[ |]*$word  +" <(sed 's/[^ -~]/ /g' shown.txt) || fail "the help does not say what $word is"

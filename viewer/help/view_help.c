@@ -88,6 +88,31 @@ static const struct view_help_word whatif_words[] = {
 static const struct view_help_key whatif_keys[] = {
 	{VIEW_ENTER_REQUEST, "The flags of ipu-train that make it so, to be copied"}, {0}};
 
+static const struct view_help_word communication_words[] = {
+	{"rank", "a process of the training, or of a program, that MPI has started"},
+	{"exposed", "how long calls of MPI kept the rank from its own work"},
+	{"hidden", "how long the exchange went on behind the backward pass; share hidden: of that "
+		   "and exposed"},
+	{"waited", "of exposed, until the last rank came to the same operation"},
+	{"came last", "how often the others had to wait for this rank"},
+	{"bucket", "gradients that are exchanged together, the last layers' first"},
+	{"own time, imbalance", "the time outside of calls; over the mean of all ranks, less 1"},
+	{"algbw, busbw", "bytes of the operation over its time; the same as a ring's links see it"},
+	{0}};
+
+static const struct view_help_key communication_keys[] = {
+	{VIEW_ENTER_REQUEST, "Go to the rank's calls of that weight update on the Timeline ..."},
+	{VIEW_LEFT_REQUEST, "A weight update earlier"},
+	{VIEW_RIGHT_REQUEST, "A weight update later"},
+	{VIEW_UP_REQUEST, "The row above; the map alone: the rank above"},
+	{VIEW_DOWN_REQUEST, "The row below; the map alone: the rank below"},
+	{VIEW_STATISTIC_REQUEST, "The map: exposed, share hidden, waited, bytes, came last"},
+	{VIEW_VIEW_REQUEST, "Map and table, the map alone, the table alone"},
+	{VIEW_BREAKDOWN_REQUEST, "The table by rank, straggler, update, call, bucket"},
+	{VIEW_SELECT_REQUEST, "The next rank"},
+	{VIEW_LONGEST_GAP_REQUEST, "Where the map has most; of the share hidden, least"},
+	{0}};
+
 static const struct view_help_word memory_words[] = {
 	{"tile", "a core of an IPU with 624 kB of memory of its own; 0,986 is tile 986 of IPU 0"},
 	{"all tiles", "summed over the tiles of all IPUs"},
@@ -333,6 +358,10 @@ static const struct view_help_told help_texts[VIEW_SCREENS] = {
 			 "Rules that watch the training. Bad numbers are NaN and Inf. Below, when "
 			 "rules were broken.",
 			 health_words, health_keys},
+	[VIEW_RANKS] = {"what ranks exchange, who waits for whom, what is hidden",
+			"Calls of MPI: a map of ranks by weight updates, in shades of what "
+			"was waited for, hidden or sent, and the same as a table. Measured.",
+			communication_words, communication_keys},
 	[VIEW_SQL] = {"anything else: queries on the recording",
 		      "The report is a SQLite database. Type a statement with a ; at its end, and "
 		      "Enter; Tab completes names, Up brings back earlier statements, Esc leaves "

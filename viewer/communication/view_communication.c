@@ -1,0 +1,498 @@
+/*
+ * The screen Communication: what ranks exchange through MPI. A map of ranks by weight updates in
+ * shades of what was waited for, hidden or sent, and the report `communication` as a table.
+ *
+ * The cursor is a rank and a weight update. Rows of the table that are of one rank, or of one
+ * update, move it.
+ *
+ * Threading: the session's. Ownership: view_communication_internal.h.
+ */
+#include "viewer/communication/view_communication_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "reports/named/report_communication.h"
+
+#define LEAST_ROWS 8 /* of a body with both map and table */
+
+/* ---- areas ----------------------------------------------------------------------------------- */
+
+static struct view_comm_layout comm_areas(const struct view_communication *screen,
+					  struct view_rect body)
+{
+	struct view_comm_layout out = {.heading = {0, 0, body.width, min(body.height, 1)}};
+	const enum view_comm_show show = body.height < LEAST_ROWS && screen->show == VIEW_COMM_BOTH
+						 ? VIEW_COMM_TABLE
+						 : screen->show;
+	const int rows = body.height - 1;
+	const int list = (int)min(screen->grid.count, (int64_t)INT32_MAX / 2) + 1;
+	int y = 1;
+
+	if (show != VIEW_COMM_TABLE) {
+		const int share =
+			show == VIEW_COMM_MAP ? rows - 1 : max((rows - 1) / 2, rows - 1 - list);
+
+		out.map = (struct view_rect){0, y, body.width, view__comm_map_rows(screen, share)};
+		out.legend = (struct view_rect){0, y + out.map.height, body.width, 1};
+		y += out.map.height + 1;
+	}
+	if (show != VIEW_COMM_MAP)
+		out.table = (struct view_rect){0, y, body.width, max(body.height - y, 0)};
+	return out;
+}
+
+/* ---- the cursor ------------------------------------------------------------------------------ */
+
+static void comm_move_to(struct view_communication *screen, int64_t row, int64_t column)
+{
+	screen->row = (int)max(0, min(row, (int64_t)screen->rank_count - 1));
+	screen->column = (int)max(0, min(column, (int64_t)screen->columns - 1));
+	if (screen->column < screen->window.from || screen->column >= screen->window.to)
+		screen->window = view_window_show(screen->window, screen->column, screen->extent);
+}
+
+static int64_t comm_number_of(const struct view_communication *screen, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
+
+	return cell && cell->type == PROF_INT ? cell->integer : IPS_NULL;
+}
+
+/* Move the cursor to what the table's row is about. */
+static void comm_follow_table(struct view_communication *screen)
+{
+	const struct report_cell *mode = view_grid_cell(&screen->grid, "mode");
+	const struct view_comm_cell like = {
+		.weight_update = comm_number_of(screen, "weight_update"),
+		.number = comm_number_of(screen, "number"),
+		.execution = comm_number_of(screen, "execution"),
+		.mode = mode && mode->type == PROF_TEXT ? mode->text : NULL};
+	const int row = view__comm_row_of(screen, comm_number_of(screen, "rank"));
+	int column = -1;
+
+	if (like.weight_update != IPS_NULL || like.number != IPS_NULL)
+		column = view__comm_column_of(screen, &like);
+	comm_move_to(screen, row >= 0 ? row : screen->row, column >= 0 ? column : screen->column);
+}
+
+/* Move the table to the first row of the cursor's rank, unless it is on one, or has none. */
+static void comm_lead_table(struct view_communication *screen)
+{
+	if (screen->count > 0 && view_grid_cell(&screen->grid, "rank") &&
+	    comm_number_of(screen, "rank") != screen->ranks[screen->row])
+		(void)view_grid_go(&screen->grid, screen->areas.table.height, "rank", NULL,
+				   screen->ranks[screen->row]);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void comm_go_rank(struct view_communication *screen, int row)
+{
+	comm_move_to(screen, row, screen->column);
+	comm_lead_table(screen);
+}
+
+/* Weight updates in a column of the map. */
+static int64_t comm_stride(const struct view_communication *screen)
+{
+	return max((screen->window.to - screen->window.from) / max(screen->across, 1), (int64_t)1);
+}
+
+static enum view_answer comm_zoom(struct view_communication *screen, struct view_context *context,
+				  bool closer)
+{
+	const struct view_window before = screen->window;
+
+	screen->window = view_window_zoom(before, screen->column, closer ? 1 : 2, closer ? 2 : 1,
+					  screen->extent);
+	if (before.from == screen->window.from && before.to == screen->window.to)
+		view_message(context, closer ? "this is as close as it gets" : "all of it is shown",
+			     NULL);
+	return VIEW_LOAD;
+}
+
+/* Handle requests that move in the map. */
+static enum view_answer comm_move(struct view_communication *screen, struct view_context *context,
+				  enum view_request request)
+{
+	const int64_t column = screen->column;
+	int row = screen->row, worst;
+
+	/* The table alone has the keys of a table. */
+	if (screen->show == VIEW_COMM_TABLE &&
+	    (request == VIEW_LEFT_REQUEST || request == VIEW_RIGHT_REQUEST ||
+	     request == VIEW_HOME_REQUEST || request == VIEW_END_REQUEST))
+		return VIEW_UNHANDLED;
+	switch (request) {
+	case VIEW_LEFT_REQUEST:
+	case VIEW_RIGHT_REQUEST:
+		comm_move_to(screen, row,
+			     column +
+				     (request == VIEW_LEFT_REQUEST ? -1 : 1) * comm_stride(screen));
+		return VIEW_LOAD;
+	case VIEW_UP_REQUEST:
+	case VIEW_DOWN_REQUEST:
+		if (screen->show != VIEW_COMM_MAP)
+			return VIEW_UNHANDLED;
+		comm_go_rank(screen, row + (request == VIEW_UP_REQUEST ? -1 : 1));
+		return VIEW_LOAD;
+	case VIEW_HOME_REQUEST:
+	case VIEW_END_REQUEST:
+		comm_move_to(screen, row, request == VIEW_HOME_REQUEST ? 0 : screen->columns);
+		return VIEW_LOAD;
+	case VIEW_PAGE_LEFT_REQUEST:
+	case VIEW_PAGE_RIGHT_REQUEST: {
+		const int by = request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1;
+
+		comm_move_to(screen, row, column + by * (screen->window.to - screen->window.from));
+		return VIEW_LOAD;
+	}
+	case VIEW_ZOOM_IN_REQUEST:
+	case VIEW_ZOOM_OUT_REQUEST:
+		return comm_zoom(screen, context, request == VIEW_ZOOM_IN_REQUEST);
+	case VIEW_ZOOM_ALL_REQUEST:
+		screen->window = screen->extent;
+		return VIEW_LOAD;
+	case VIEW_LONGEST_GAP_REQUEST:
+		if (view__comm_worst(screen, &row, &worst)) {
+			comm_move_to(screen, row, worst);
+			comm_lead_table(screen);
+		}
+		return VIEW_LOAD;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+/* Handle requests that change what is shown. */
+static enum view_answer comm_choose(struct view_communication *screen, struct view_context *context,
+				    enum view_request request)
+{
+	static const char *const shows[VIEW_COMM_SHOWS] = {"map and table", "the map", "the table"};
+	const bool back =
+		request == VIEW_VIEW_BACK_REQUEST || request == VIEW_STATISTIC_BACK_REQUEST;
+
+	switch (request) {
+	case VIEW_STATISTIC_REQUEST:
+	case VIEW_STATISTIC_BACK_REQUEST:
+		screen->quantity = (screen->quantity + (back ? VIEW_COMM_QUANTITIES - 1 : 1)) %
+				   VIEW_COMM_QUANTITIES;
+		view_message(context, "the map: ", view__comm_quantities[screen->quantity].name);
+		return VIEW_LOAD;
+	case VIEW_VIEW_REQUEST:
+	case VIEW_VIEW_BACK_REQUEST:
+		screen->show = (screen->show + (back ? VIEW_COMM_SHOWS - 1 : 1)) % VIEW_COMM_SHOWS;
+		view_message(context, shows[screen->show], NULL);
+		return VIEW_LOAD;
+	case VIEW_BREAKDOWN_REQUEST:
+		screen->by = (screen->by + 1) % REPORT_GROUPINGS;
+		view_message(context, "by ", report_named_communication.groupings[screen->by].by);
+		return VIEW_LOAD;
+	case VIEW_SELECT_REQUEST:
+		comm_go_rank(screen, (screen->row + 1) % max(screen->rank_count, 1));
+		return VIEW_LOAD;
+	case VIEW_ENTER_REQUEST:
+		return VIEW_JOIN;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+static enum view_answer comm_request(void *state, struct view_context *context,
+				     enum view_request request)
+{
+	struct view_communication *screen = state;
+	const int64_t before = screen->grid.at;
+	enum view_answer answer = comm_choose(screen, context, request);
+
+	if (answer == VIEW_UNHANDLED)
+		answer = comm_move(screen, context, request);
+	if (answer == VIEW_UNHANDLED) {
+		answer = view_grid_request(&screen->grid, screen->areas.table.height, request);
+		if (screen->grid.at != before) {
+			comm_follow_table(screen);
+			answer = VIEW_LOAD;
+		}
+	}
+	return answer;
+}
+
+static enum view_answer comm_click(void *state, struct view_context *context, int x, int y)
+{
+	struct view_communication *screen = state;
+	const struct view_rect table = screen->areas.table;
+	int row, column;
+
+	(void)context;
+	if (screen->count == 0)
+		return VIEW_UNHANDLED;
+	if (view__comm_find(screen, x, y, &row, &column)) {
+		comm_move_to(screen, row, column);
+		comm_lead_table(screen);
+		return VIEW_LOAD;
+	}
+	if (y < table.y || y >= table.y + table.height)
+		return VIEW_UNHANDLED;
+	(void)view_grid_click(&screen->grid, table.height, x - table.x, y - table.y);
+	comm_follow_table(screen);
+	return VIEW_LOAD;
+}
+
+static bool comm_search(void *state, struct view_context *context, const char *text, bool forward)
+{
+	struct view_communication *screen = state;
+
+	return view_grid_search(&screen->grid, context, screen->areas.table.height, text, forward);
+}
+
+static void comm_filter(void *state, const char *text)
+{
+	view_grid_filter(&((struct view_communication *)state)->grid, text);
+}
+
+/* ---- other screens --------------------------------------------------------------------------- */
+
+static bool comm_place(const void *state, const struct view_context *context,
+		       struct view_place *out)
+{
+	const struct view_communication *screen = state;
+	const struct view_comm_cell *cell = view__comm_cell(screen, screen->row, screen->column);
+
+	(void)context;
+	view_place_clear(out);
+	if (screen->count == 0)
+		return false;
+	out->rank = screen->ranks[screen->row];
+	view_place_text(out->clock, "host");
+	if (cell) {
+		out->span_id = cell->span_id;
+		out->time_ns = cell->start_ns;
+	} else {
+		cell = &screen->cells[screen->first[screen->column]];
+	}
+	out->execution = cell->execution;
+	out->epoch = cell->epoch;
+	out->weight_update = cell->weight_update;
+	view_place_text(out->mode, cell->mode);
+	return true;
+}
+
+static bool comm_offers(const struct view_place *place, char *out, size_t size)
+{
+	char rank[32] = "ranks";
+
+	if (place->weight_update == IPS_NULL)
+		return false;
+	if (place->rank != IPS_NULL)
+		snprintf(rank, sizeof(rank), "rank %lld", (long long)place->rank);
+	snprintf(out, size, "what %s waited for in weight update %lld", rank,
+		 (long long)place->weight_update);
+	return true;
+}
+
+static enum status comm_go(void *state, struct view_context *context,
+			   const struct view_place *place, struct err *err)
+{
+	struct view_communication *screen = state;
+	const struct view_comm_cell like = {.weight_update = place->weight_update,
+					    .number = IPS_NULL,
+					    .execution = place->execution,
+					    .mode = place->mode[0] ? place->mode : NULL};
+	const int row = view__comm_row_of(screen, place->rank);
+	const int column =
+		place->weight_update == IPS_NULL ? -1 : view__comm_column_of(screen, &like);
+
+	(void)context;
+	if (column < 0)
+		return err_set(err, ST_NOTFOUND, "no rank exchanged anything then");
+	comm_move_to(screen, row >= 0 ? row : screen->row, column);
+	comm_lead_table(screen);
+	return ST_OK;
+}
+
+static void comm_query(const void *state, const struct view_context *context, struct str *out)
+{
+	const struct view_communication *screen = state;
+
+	(void)context;
+	str_addf(out, "%s;\n", report_named_communication.groupings[screen->by].sql);
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
+
+static enum status comm_open(void **state, struct view_context *context, struct err *err)
+{
+	struct view_communication *screen = mem_calloc(1, sizeof(*screen));
+
+	(void)context;
+	*state = screen;
+	if (!screen)
+		return err_nomem(err);
+	(void)arena_init(&screen->arena, 0);
+	(void)arena_init(&screen->picture_arena, 0);
+	screen->listed = -1;
+	while (strcmp(report_named_communication.groupings[screen->by].by, "rank") != 0)
+		screen->by++;
+	return ST_OK;
+}
+
+static void comm_close(void *state)
+{
+	struct view_communication *screen = state;
+
+	if (!screen)
+		return;
+	view_grid_fini(&screen->grid);
+	arena_fini(&screen->arena);
+	arena_fini(&screen->picture_arena);
+	mem_free(screen->cells);
+	mem_free(screen);
+}
+
+/* Keep the window and the cursor within what was read. */
+static void comm_fit(struct view_communication *screen)
+{
+	const struct view_window extent = {0, max(screen->columns, 1)};
+	const bool all = screen->window.from == screen->extent.from &&
+			 screen->window.to == screen->extent.to;
+
+	screen->window = all ? extent : view_window_clamp(screen->window, extent);
+	screen->extent = extent;
+	if (!screen->begun && screen->count > 0)
+		screen->begun = view__comm_worst(screen, &screen->row, &screen->column);
+	comm_move_to(screen, screen->row, screen->column);
+}
+
+static enum status comm_load(void *state, struct view_context *context, bool news, struct err *err)
+{
+	struct view_communication *screen = state;
+	const bool first = !screen->begun;
+	enum status status = news ? view__comm_read(screen, context, err) : ST_OK;
+
+	if (status != ST_OK)
+		return status;
+	comm_fit(screen);
+	if (screen->count == 0)
+		return ST_OK;
+	status = view__comm_list(screen, context, err);
+	screen->areas = comm_areas(
+		screen, (struct view_rect){0, 0, context->body.width, context->body.height});
+	if (status == ST_OK)
+		status = view__comm_picture(screen, context, err);
+	if (status != ST_OK)
+		return status;
+	view_grid_layout(&screen->grid, screen->areas.table.width, screen->areas.table.height);
+	if (first)
+		comm_lead_table(screen);
+	return ST_OK;
+}
+
+static const char *comm_word(const void *state, const struct view_context *context,
+			     enum view_request request)
+{
+	const struct view_communication *screen = state;
+	const bool map = screen->show != VIEW_COMM_TABLE;
+
+	(void)context;
+	if (screen->count == 0)
+		return "";
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return NULL;
+	case VIEW_SELECT_REQUEST:
+		return screen->rank_count > 1 ? "rank" : "";
+	case VIEW_BREAKDOWN_REQUEST:
+		return screen->show == VIEW_COMM_MAP ? "" : "rows by";
+	case VIEW_STATISTIC_REQUEST:
+		return map ? "quantity" : "";
+	case VIEW_ZOOM_IN_REQUEST:
+	case VIEW_ZOOM_ALL_REQUEST:
+		return map && screen->columns > VIEW_WINDOW_LEAST ? NULL : "";
+	case VIEW_LONGEST_GAP_REQUEST:
+		return map ? NULL : "";
+	case VIEW_SORT_NEXT_REQUEST:
+	case VIEW_REVERSE_REQUEST:
+		return screen->show == VIEW_COMM_MAP ? "" : view_grid_word(&screen->grid, request);
+	default:
+		return NULL;
+	}
+}
+
+static void comm_status(const void *state, const struct view_context *context, char *out,
+			size_t size)
+{
+	const struct view_communication *screen = state;
+	char name[VIEW_COMM_NAME], rows[VIEW_MESSAGE_SIZE] = "";
+
+	if (screen->count == 0) {
+		snprintf(out, size, "no calls of MPI recorded");
+		return;
+	}
+	if (screen->show != VIEW_COMM_MAP)
+		view_grid_status(&screen->grid, rows, sizeof(rows));
+	if (screen->grid.trouble[0] && rows[0]) {
+		snprintf(out, size, "%s", rows);
+		return;
+	}
+	snprintf(out, size, "%srank %lld, %s%s%s%s%s%s",
+		 context->target ? "map of the source; " : "",
+		 (long long)screen->ranks[screen->row],
+		 view__comm_column_name(screen, screen->column, name),
+		 screen->cut ? ", the first cells alone" : "", rows[0] ? "; by " : "",
+		 rows[0] ? report_named_communication.groupings[screen->by].by : "",
+		 rows[0] ? ": " : "", rows);
+}
+
+static int comm_height(const void *state, const struct view_context *context)
+{
+	const struct view_communication *screen = state;
+
+	(void)context;
+	if (screen->count == 0)
+		return VIEW_NOTHING_ROWS;
+	/* The map at its tallest, with a heading, a legend and the table. */
+	return view__comm_map_rows(screen, 3 * screen->rank_count) + (int)screen->grid.count + 3;
+}
+
+/* The rows of the table; of the map alone those that it shows. */
+static enum status comm_table(void *state, struct view_context *context, struct report_table *out,
+			      struct err *err)
+{
+	const struct view_communication *screen = state;
+	const struct report_grouping *last =
+		&report_named_communication.groupings[REPORT_GROUPINGS - 1];
+
+	if (screen->show == VIEW_COMM_MAP && context->source->db)
+		return report_table_query(out, context->source->db, "communication", last->sql,
+					  VIEW_COMM_ROWS, err);
+	return view_grid_table(&screen->grid, out, err);
+}
+
+const struct view_screen_ops view_communication_ops = {
+	.name = "communication",
+	.title = "Communication",
+	.brief = "Com",
+	.key = 'X',
+	.where = VIEW_ON_COMMUNICATION,
+	.has = REPORT_HAS_CALLS,
+	.least_ns = 5 * UINT64_C(1000000000),
+	.open = comm_open,
+	.close = comm_close,
+	.load = comm_load,
+	.draw = view__comm_draw,
+	.request = comm_request,
+	.search = comm_search,
+	.filter = comm_filter,
+	.word = comm_word,
+	.status = comm_status,
+	.height = comm_height,
+	.table = comm_table,
+	.place = comm_place,
+	.offers = comm_offers,
+	.go = comm_go,
+	.query = comm_query,
+	.click = comm_click,
+};
