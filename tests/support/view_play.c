@@ -146,9 +146,6 @@ static bool hints_acts(const struct hints *hints, const struct view_session *ses
 	bool acts = false;
 
 	if (cells && hints_open(hints, &other)) {
-		/* Not where it leads to already. */
-		if (request == VIEW_ZOOM_ALL_REQUEST)
-			hints_press(&other, '+');
 		for (int i = 0; i < 2 && !acts; i++) {
 			if (request == VIEW_LONGEST_GAP_REQUEST) {
 				hints_press(&other, VIEW_KEY_ESCAPE);

@@ -165,6 +165,8 @@ recorded cpu --ipu null --pipeline null
 screens=(1 2 3 4 5 6 7 8 9 H X P ':<Esc>' '?')
 reports=(two)
 hints "${screens[@]}" 1j 2v 2vv 3v 3vv 3vvv '3<Enter>' '3<Enter>j' 4v 4vv 5E 5v 6v 6b '6<Enter>' 7v 7vv 7vvv 7b 7bb 8v 8vv 8vvv '8<Enter>' '8<Enter>vv' '8<Enter>vvvv' '9<Enter>' Hv HV Pj ':<Esc>v'
+# As far as it goes: nothing that leads no further is offered.
+hints 70 70++ '7++++++++++++++++++++++++++++++++++' 3+ 3+00 3v0 '4++++++++++++' 4+0 '9<Enter>++++++++++++' 9+0
 reports=(one)
 hints "${screens[@]}" 3v 3vv 3vvv 4v 7vv
 reports=(cpu)

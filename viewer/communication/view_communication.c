@@ -409,8 +409,13 @@ static const char *comm_word(const void *state, const struct view_context *conte
 	case VIEW_STATISTIC_REQUEST:
 		return map ? "quantity" : "";
 	case VIEW_ZOOM_IN_REQUEST:
+		return map && screen->window.to - screen->window.from > VIEW_WINDOW_LEAST ? NULL
+											  : "";
 	case VIEW_ZOOM_ALL_REQUEST:
-		return map && screen->columns > VIEW_WINDOW_LEAST ? NULL : "";
+		return map && (screen->window.from != screen->extent.from ||
+			       screen->window.to != screen->extent.to)
+			       ? NULL
+			       : "";
 	case VIEW_LONGEST_GAP_REQUEST:
 		return map ? NULL : "";
 	case VIEW_SORT_NEXT_REQUEST:

@@ -704,27 +704,10 @@ static void insights_close(void *state)
 	mem_free(screen);
 }
 
-/* Are the insights about different IPUs, or some about none? */
-static bool insights_parts_by_ipu(const struct view_insights *screen)
-{
-	struct view_place first, place;
-	bool known = false, parts = false;
-
-	for (int r = 0; r < 2; r++)
-		for (int i = 0; i < screen->found[r].count; i++, known = true) {
-			view__insight_place(&screen->found[r].items[i], &place);
-			if (!known)
-				first = place;
-			parts |= place.ipu != first.ipu;
-		}
-	return parts;
-}
-
 static const char *insights_word(const void *state, const struct view_context *context,
 				 enum view_request request)
 {
 	const struct view_insights *screen = state;
-	const bool all = screen->severity == VIEW_ALL_SEVERITIES && screen->ipu == IPS_NULL;
 
 	(void)context;
 	if (insights_is_unseen(screen, request) || screen->grid.table.row_count == 0)
@@ -733,9 +716,9 @@ static const char *insights_word(const void *state, const struct view_context *c
 	case VIEW_ENTER_REQUEST:
 		return "go there";
 	case VIEW_BREAKDOWN_REQUEST:
-		return all && screen->grid.table.row_count == 1 ? "" : "kind";
+		return view__insights_part(screen, false) ? "kind" : "";
 	case VIEW_SELECT_REQUEST:
-		return insights_parts_by_ipu(screen) ? NULL : "";
+		return view__insights_part(screen, true) ? NULL : "";
 	default:
 		return view_grid_word(&screen->grid, request);
 	}

@@ -55,6 +55,8 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 void view__insights_select(struct view_insights *screen);
 /* Does any insight match the choices? */
 bool view__insights_any(const struct view_insights *screen);
+/* Do those that match the other choice differ in severity, or @by_ipu in their IPU? */
+bool view__insights_part(const struct view_insights *screen, bool by_ipu);
 /* The IPU after @ipu that an insight is about; IPS_NULL after the last. */
 int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);
 /* Get the place that @insight is about. */

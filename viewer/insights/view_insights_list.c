@@ -109,6 +109,29 @@ static bool insights_insight_passes(const struct view_insights *screen,
 	return screen->ipu == IPS_NULL || screen->ipu == insight_ipu(insight);
 }
 
+bool view__insights_part(const struct view_insights *screen, bool by_ipu)
+{
+	int64_t first = 0;
+	bool known = false;
+
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++) {
+			const struct report_insight *insight = &screen->found[r].items[i];
+			const int64_t ipu = insight_ipu(insight), severity = insight->severity;
+			const int64_t value = by_ipu ? ipu : severity;
+
+			if (by_ipu ? screen->severity != VIEW_ALL_SEVERITIES &&
+					     (int64_t)screen->severity != severity
+				   : screen->ipu != IPS_NULL && screen->ipu != ipu)
+				continue;
+			if (known && value != first)
+				return true;
+			first = value;
+			known = true;
+		}
+	return false;
+}
+
 bool view__insights_any(const struct view_insights *screen)
 {
 	for (int r = 0; r < 2; r++)

@@ -116,8 +116,7 @@ static void liveness_move_to(struct view_liveness *live, int64_t step)
 static void liveness_clamp(struct view_liveness *live)
 {
 	const struct view_window extent = liveness_extent(live);
-	const bool whole =
-		live->window.from == live->extent.from && live->window.to == live->extent.to;
+	const bool whole = view__live_shows_all(live);
 
 	live->window = whole ? extent : view_window_clamp(live->window, extent);
 	live->extent = extent;
@@ -720,6 +719,10 @@ static const char *liveness_word(const void *state, const struct view_context *c
 		return live->show == VIEW_LIVE_CHART ? "" : view_grid_word(&live->grid, request);
 	case VIEW_LONGEST_GAP_REQUEST:
 		return "peak";
+	case VIEW_ZOOM_IN_REQUEST:
+		return live->window.to - live->window.from > VIEW_WINDOW_LEAST ? NULL : "";
+	case VIEW_ZOOM_ALL_REQUEST:
+		return view__live_shows_all(live) ? "" : NULL;
 	default:
 		return NULL;
 	}

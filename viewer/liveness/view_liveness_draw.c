@@ -398,8 +398,7 @@ static void liveness_draw_overview(const struct view_liveness *live, struct view
 	view_text(pane, 1, 0, VIEW_DIM, left > 10 ? "all steps" : "all");
 	view_chart_spark(pane, left, 0, live->overview_count, STYLE_REST, live->overview,
 			 live->overview_count);
-	if ((live->window.from == live->extent.from && live->window.to == live->extent.to) ||
-	    live->overview_count < 2)
+	if (view__live_shows_all(live) || live->overview_count < 2)
 		return;
 	from = view_share_cell(steps, live->overview_count, live->window.from - live->extent.from);
 	to = view_share_cell(steps, live->overview_count, live->window.to - 1 - live->extent.from);

@@ -151,4 +151,10 @@ void view__live_query(const void *state, const struct view_context *context, str
 enum status view__live_table(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err);
 
+/* The window is the whole program. */
+static inline bool view__live_shows_all(const struct view_liveness *live)
+{
+	return live->window.from == live->extent.from && live->window.to == live->extent.to;
+}
+
 #endif /* VIEW_LIVENESS_INTERNAL_H */

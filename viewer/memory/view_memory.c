@@ -839,9 +839,12 @@ static const char *memory_word(const void *state, const struct view_context *con
 	case VIEW_STATISTIC_REQUEST:
 		return "part";
 	case VIEW_ZOOM_IN_REQUEST:
-		return curve ? NULL : "";
-	case VIEW_ZOOM_ALL_REQUEST:
-		return curve || chip ? NULL : "";
+		return curve && (screen->span == 0 || screen->span > VIEW_MEMORY_SPAN_LEAST) ? NULL
+											     : "";
+	case VIEW_ZOOM_ALL_REQUEST: /* of all tiles it turns the scale */
+		return curve && screen->span > 0               ? NULL
+		       : curve || (chip && screen->sides == 1) ? "scale"
+							       : "";
 	case VIEW_LONGEST_GAP_REQUEST:
 		return "fullest";
 	default:

@@ -29,6 +29,7 @@
 #define VIEW_MEMORY_RUNS_MOST  (1 << 20) /* rows of variables kept in memory per report */
 #define VIEW_MEMORY_ROWS       20000 /* of the table on the screen: the fullest; files have all */
 #define VIEW_MEMORY_BINS       64
+#define VIEW_MEMORY_SPAN_LEAST 8 /* tiles in the curve's window */
 #define VIEW_MEMORY_SCALE      9 /* columns left of the curve */
 
 enum view_memory_view {

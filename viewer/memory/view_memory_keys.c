@@ -12,7 +12,6 @@
 #include "common/str.h"
 #include "reports/named/report_floor.h"
 
-#define SPAN_LEAST 8 /* tiles in the curve's window */
 #define PAGE_PARTS 4 /* paging moves the window by all but one of these parts of its span */
 
 static int64_t memory_clamp(int64_t value, int64_t low, int64_t high)
@@ -218,7 +217,7 @@ static enum view_answer memory_zoom(struct view_memory *screen, struct view_cont
 		memory_set_message(context, "the curve zooms: v goes there");
 		return VIEW_DRAW;
 	}
-	next = max(SPAN_LEAST, next);
+	next = max(VIEW_MEMORY_SPAN_LEAST, next);
 	next = min(shown, next);
 	if (next == span) {
 		memory_set_message(context, request == VIEW_ZOOM_IN_REQUEST

@@ -518,9 +518,13 @@ static const char *metrics_word(const void *state, const struct view_context *co
 	case VIEW_VIEW_REQUEST:
 		return ways > 1 ? NULL : "";
 	case VIEW_BREAKDOWN_REQUEST:
-		return "smooth";
+		return screen->curves[0].count > 1 || screen->curves[1].count > 1 ? "smooth" : "";
 	case VIEW_STATISTIC_REQUEST:
 		return screen->grid.count > 1 ? "metric" : "";
+	case VIEW_ZOOM_IN_REQUEST:
+		return view__metrics_closest(screen) < screen->to - screen->from ? NULL : "";
+	case VIEW_ZOOM_ALL_REQUEST:
+		return screen->zoomed ? NULL : "";
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_REVERSE_REQUEST:
 		return screen->large ? "" : view_grid_word(&screen->grid, request);

@@ -366,6 +366,11 @@ void view__metrics_move(struct view_metrics *screen, int by)
 
 /* ---- zooming --------------------------------------------------------------------------------- */
 
+double view__metrics_closest(const struct view_metrics *screen)
+{
+	return fmax((screen->greatest_x - screen->least_x) * ZOOM_LEAST, 1);
+}
+
 enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_request request)
 {
 	const double width = screen->to - screen->from;
@@ -379,7 +384,7 @@ enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_reque
 	}
 	part = part < 0 ? 0 : part > 1 ? 1 : part;
 	if (request == VIEW_ZOOM_IN_REQUEST)
-		wanted = fmax(width / 2, fmax(all * ZOOM_LEAST, 1));
+		wanted = fmax(width / 2, view__metrics_closest(screen));
 	else if (request == VIEW_ZOOM_OUT_REQUEST)
 		wanted = fmin(width * 2, all);
 	if (request == VIEW_PAGE_LEFT_REQUEST)

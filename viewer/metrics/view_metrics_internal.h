@@ -92,7 +92,8 @@ const struct view_metric_point *view__metrics_point(const struct view_metrics *s
 int view__metrics_mean(const struct view_metrics *screen); /* points; 1: none */
 /* How far the cursor moves by a column. */
 double view__metrics_column(const struct view_metrics *screen);
-void view__metrics_move(struct view_metrics *screen, int by); /* points */
+void view__metrics_move(struct view_metrics *screen, int by);    /* points */
+double view__metrics_closest(const struct view_metrics *screen); /* the shortest window */
 enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_request request);
 struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large);
 /* The list uses @used columns: give the rest of its width to the sparklines. */

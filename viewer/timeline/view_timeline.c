@@ -457,13 +457,30 @@ static const char *timeline_word(const void *state, const struct view_context *c
 				 enum view_request request)
 {
 	const struct view_timeline *tl = state;
+	const struct view_clock *clock;
+	struct view_window span;
 
 	(void)context;
-	if (tl->lane_count == 0 || (request == VIEW_SELECT_REQUEST && !view__lanes_have_ipu(tl)))
+	if (tl->lane_count == 0)
 		return "";
-	if (request == VIEW_ENTER_REQUEST)
+	clock = &tl->clock[view__lead(tl)];
+	switch (request) {
+	case VIEW_SELECT_REQUEST:
+		return view__lanes_have_ipu(tl) ? NULL : "";
+	case VIEW_ENTER_REQUEST:
 		return tl->under.wanted && tl->areas.details.height == 0 ? "" : "details";
-	return NULL;
+	case VIEW_ZOOM_IN_REQUEST:
+		return clock->window.to - clock->window.from > VIEW_WINDOW_LEAST ? NULL : "";
+	case VIEW_ZOOM_ALL_REQUEST:
+		return view__shows_all(clock) ? "" : NULL;
+	case VIEW_ZOOM_SPAN_REQUEST:
+		return view__span_window(tl, &span) && (span.from != clock->window.from ||
+							span.to != clock->window.to)
+			       ? NULL
+			       : "";
+	default:
+		return NULL;
+	}
 }
 
 const struct view_screen_ops view_timeline_ops = {

@@ -71,6 +71,8 @@ void view__sums_query(const struct view_timeline *tl, struct str *out);
 void view__draw_details(const struct view_timeline *tl, struct view_pane *pane);
 
 /* view_timeline_move.c */
+/* The window that fits the span, step or idle time under the cursor; false: there is none. */
+bool view__span_window(const struct view_timeline *tl, struct view_window *out);
 enum view_answer view__timeline_request(void *state, struct view_context *context,
 					enum view_request request);
 

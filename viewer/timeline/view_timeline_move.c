@@ -583,10 +583,10 @@ static void view_step_lane(struct view_timeline *tl, int by)
 						    (double)(to->window.to - to->window.from));
 }
 
-static void view_zoom_span(struct view_timeline *tl)
+bool view__span_window(const struct view_timeline *tl, struct view_window *out)
 {
 	const struct prof_span *span = &tl->under.span;
-	struct view_clock *clock = view__clock(tl);
+	const struct view_clock *clock = &tl->clock[view__lead(tl)];
 	struct view_window to;
 
 	if (tl->device.at_cursor.step) {
@@ -597,14 +597,14 @@ static void view_zoom_span(struct view_timeline *tl)
 		to.from = span->start_ns;
 		to.to = span->dur_ns == IPS_NULL ? clock->extent.to : to.from + span->dur_ns;
 	} else {
-		view_message(tl->context, "no span under the cursor", NULL);
-		return;
+		return false;
 	}
 	/* Add an eighth on both sides. */
 	to.from -= (to.to - to.from) / 8;
 	to.to += (to.to - to.from) / 8;
 	to.to = max(to.to, to.from + VIEW_WINDOW_LEAST);
-	clock->window = view_window_clamp(to, clock->extent);
+	*out = view_window_clamp(to, clock->extent);
+	return true;
 }
 
 static bool view_handle_move(struct view_timeline *tl, enum view_request request)
@@ -661,7 +661,8 @@ static bool view_handle_move(struct view_timeline *tl, enum view_request request
 		clock->window = extent;
 		return true;
 	case VIEW_ZOOM_SPAN_REQUEST:
-		view_zoom_span(tl);
+		if (!view__span_window(tl, &clock->window))
+			view_message(tl->context, "no span under the cursor", NULL);
 		return true;
 	case VIEW_CENTRE_REQUEST:
 		clock->window =
