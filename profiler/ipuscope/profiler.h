@@ -369,43 +369,39 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, MODE, mode, "keys; `epoch` is NULL outside training")                                 \
 	X(t, INT, epoch, "keys; `epoch` is NULL outside training")                                 \
 	X(t, INT, execution, "keys; `epoch` is NULL outside training")                             \
-	X(t, INT, first_step, "the first step in it")                                              \
-	X(t, INT, steps, "steps in it, per replica")                                               \
-	X(t, INT, updates, "weight updates in it; 0 outside training")                             \
+	X(t, INT, first_step, "its first step")                                                    \
+	X(t, INT, steps, "number of steps per replica")                                            \
+	X(t, INT, updates, "number of weight updates; 0 outside training")                         \
 	X(t, INT, start_ns, "host time")                                                           \
 	X(t, INT, dur_ns, "host time")                                                             \
 	X(t, INT, start_cycle, "simulated device time; NULL without a device")                     \
 	X(t, INT, cycles, "simulated device time; NULL without a device")                          \
-	X(t, INT, traced,                                                                          \
-	  "1 where its device steps were recorded "                                                \
-	  "(`executionProfileProgramRunCount`)")
+	X(t, INT, traced, "1 if its device steps were recorded (`executionProfileProgramRunCount`)")
 
 #define IPS_COLUMNS_layer(X, t)                                                                    \
 	X(t, TEXT, layer, "its name")                                                              \
 	X(t, CLASS, class_name, "`Dense`, `Flatten`, ...")                                         \
-	X(t, INT, position, "its place in the model, from 0")                                      \
-	X(t, INT, stage, "the pipeline stage it is on; NULL without a pipeline")                   \
+	X(t, INT, position, "its index in the model, from 0")                                      \
+	X(t, INT, stage, "its pipeline stage; NULL without a pipeline")                            \
 	X(t, TEXT, output_shape, "of one micro-batch")                                             \
-	X(t, INT, params, "numbers of parameters; 0 of a layer's further calls")                   \
-	X(t, INT, trainable_params, "numbers of parameters; 0 of a layer's further calls")         \
+	X(t, INT, params, "number of parameters; 0 for further calls of a layer")                  \
+	X(t, INT, trainable_params, "number of parameters; 0 for further calls of a layer")        \
 	X(t, INT, flops, "floating point operations of one forward of a micro-batch")
 
 /* IPS_FACTS_operation: the columns of an operation except its name. */
 #define IPS_FACTS_operation(X, t)                                                                  \
-	X(t, TEXT, layer, "the layer it came from; NULL: none")                                    \
+	X(t, TEXT, layer, "its layer; NULL: none")                                                 \
 	X(t, TEXT, kind, "`matmul`, `elementwise`, ...")                                           \
 	X(t, TEXT, phase, "keys")                                                                  \
 	X(t, INT, stage, "keys")                                                                   \
 	X(t, INT, flops, "floating point operations")                                              \
-	X(t, INT, cycles, "simulated cycles in all")                                               \
-	X(t, INT, compute_cycles, "their parts; NULL where the cost model does not know")          \
-	X(t, INT, exchange_cycles, "their parts; NULL where the cost model does not know")         \
-	X(t, INT, sync_cycles, "their parts; NULL where the cost model does not know")             \
+	X(t, INT, cycles, "total simulated cycles")                                                \
+	X(t, INT, compute_cycles, "its parts; NULL: unknown to the cost model")                    \
+	X(t, INT, exchange_cycles, "its parts; NULL: unknown to the cost model")                   \
+	X(t, INT, sync_cycles, "its parts; NULL: unknown to the cost model")                       \
 	X(t, INT, bytes_exchanged, "between tiles; NULL: unknown")                                 \
-	X(t, INT, tiles_used, "tiles that work; NULL: unknown")                                    \
-	X(t, REAL, tile_balance,                                                                   \
-	  "mean over greatest cycles of the tiles, 0 .. 1; NULL: "                                 \
-	  "unknown")                                                                               \
+	X(t, INT, tiles_used, "tiles with work; NULL: unknown")                                    \
+	X(t, REAL, tile_balance, "mean over maximum cycles of the tiles, 0 .. 1; NULL: unknown")   \
 	X(t, INT, code_bytes, "of its vertices and control code; NULL: unknown")
 
 #define IPS_COLUMNS_operation(X, t)                                                                \
@@ -420,30 +416,30 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, split_in, "parts along each dimension")                                          \
 	X(t, INT, split_out, "parts along each dimension")                                         \
 	X(t, INT, split_kernel, "parts along each dimension")                                      \
-	X(t, INT, serial_splits, "parts done one after the other")                                 \
+	X(t, INT, serial_splits, "parts executed one after the other")                             \
 	X(t, INT, temporary_bytes, "memory in use only while it runs")                             \
 	X(t, INT, cycles, "of the plan")
 
 #define IPS_COLUMNS_program(X, t)                                                                  \
 	X(t, ID, program_id, "its number")                                                         \
 	X(t, INT, parent_id,                                                                       \
-	  "the node above; NULL: a stage's function, or a control program "                        \
-	  "(`Engine::run`, `train`, ...)")                                                         \
-	X(t, INT, position, "its place among its siblings, from 0")                                \
+	  "the node above; NULL: a stage's function, or a control program (`Engine::run`, "        \
+	  "`train`, ...)")                                                                         \
+	X(t, INT, position, "its index among its siblings, from 0")                                \
 	X(t, TEXT, type,                                                                           \
 	  "Poplar's kind: `Sequence`, `Repeat`, `OnTileExecute`, `DoExchange`, "                   \
 	  "`StreamCopyBegin`, ...; `Unknown` is a switch")                                         \
 	X(t, TEXT, name, "its name; NULL: none")                                                   \
-	X(t, TEXT, operation, "the operation it belongs to; NULL: none")                           \
+	X(t, TEXT, operation, "its operation; NULL: none")                                         \
 	X(t, INT, repeat_count, "of a `Repeat`; else NULL")                                        \
 	X(t, INT, call_target, "the program_id that a `Call` calls; else NULL")
 
 #define IPS_COLUMNS_compute_set(X, t)                                                              \
 	X(t, TEXT, compute_set, "its name")                                                        \
-	X(t, TEXT, operation, "the operation it belongs to")                                       \
+	X(t, TEXT, operation, "its operation")                                                     \
 	X(t, INT, program_id, "the program that executes it")                                      \
-	X(t, INT, vertices, "how many vertices, on how many tiles")                                \
-	X(t, INT, tiles, "how many vertices, on how many tiles")                                   \
+	X(t, INT, vertices, "number of vertices, and of their tiles")                              \
+	X(t, INT, tiles, "number of vertices, and of their tiles")                                 \
 	X(t, INT, max_cycles, "over its tiles")                                                    \
 	X(t, REAL, mean_cycles, "over its tiles")
 
@@ -457,31 +453,29 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 #define IPS_COLUMNS_device_trace(X, t)                                                             \
 	X(t, ID, trace_id, "the caller's, unique in the recording")                                \
 	X(t, REAL, clock_hz, "of the cycles below; NaN: their ns are unknown")                     \
-	X(t, TEXT, name, "of the program, for people")
+	X(t, TEXT, name, "of the program, for display")
 
 #define IPS_COLUMNS_device_step(X, t)                                                              \
 	X(t, NEEDED, trace_id, "of the trace")                                                     \
 	X(t, INT, trace_step, "from 0, on its IPU")                                                \
-	X(t, INT, ipu, "from the run's first_ipu")                                                 \
+	X(t, INT, ipu, "relative to the run's first_ipu")                                          \
 	X(t, INT, stage, "when and where")                                                         \
 	X(t, TEXT, phase, "\"F\", \"B\", \"W\", \"R\", \"U\"")                                     \
-	X(t, INT, microbatch, "from the run's first_microbatch, and its step from first_step")     \
+	X(t, INT, microbatch, "relative to the run's first_microbatch, its step to first_step")    \
 	X(t, INT, program_id, "the program it executes")                                           \
 	X(t, NAME, type, "of the program")                                                         \
 	X(t, NAME, name, "of the program")                                                         \
 	X(t, NAME, operation, "of the program; NULL: none")                                        \
-	X(t, INT, start_cycle, "from the run's start_cycle")                                       \
+	X(t, INT, start_cycle, "relative to the run's start_cycle")                                \
 	X(t, INT, cycles, "simulated")                                                             \
 	X(t, INT, cycles_overlapped,                                                               \
-	  "those beside the programs (streams through I/O tiles); "                                \
-	  "NULL: no infeed or outfeed")                                                            \
-	X(t, INT, active_tiles, "tiles that did something; NULL: unknown")                         \
+	  "cycles that overlap with programs (streams through I/O tiles); NULL: no infeed or "     \
+	  "outfeed")                                                                               \
+	X(t, INT, active_tiles, "tiles with work; NULL: unknown")                                  \
 	X(t, REAL, tile_balance,                                                                   \
-	  "mean over greatest cycles, of all and of the active tiles; "                            \
-	  "NULL: unknown")                                                                         \
+	  "mean over maximum cycles, of all and of the active tiles; NULL: unknown")               \
 	X(t, REAL, active_tile_balance,                                                            \
-	  "mean over greatest cycles, of all and of the active "                                   \
-	  "tiles; NULL: unknown")                                                                  \
+	  "mean over maximum cycles, of all and of the active tiles; NULL: unknown")               \
 	X(t, INT, bytes_in, "exchanged by this IPU; NULL: unknown")                                \
 	X(t, INT, bytes_out, "exchanged by this IPU; NULL: unknown")
 
@@ -492,12 +486,12 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, MODE, mode, "when and where")                                                         \
 	X(t, INT, epoch, "when and where")                                                         \
 	X(t, INT, execution, "when and where")                                                     \
-	X(t, INT, weight_update, "NULL: updates nothing; then its steps have no micro-batch")      \
+	X(t, INT, weight_update, "NULL: no update, and its steps have no micro-batch")             \
 	X(t, INT, first_step, "of the trace's micro-batch 0")                                      \
 	X(t, INT, replica, "when and where")                                                       \
-	X(t, INT, first_ipu, "that the IPUs of the trace count from")                              \
-	X(t, INT, start_cycle, "that the cycles of the trace count from")                          \
-	X(t, INT, first_microbatch, "of the weight update: the trace's micro-batch 0")
+	X(t, INT, first_ipu, "IPU 0 of the trace")                                                 \
+	X(t, INT, start_cycle, "cycle 0 of the trace")                                             \
+	X(t, INT, first_microbatch, "micro-batch 0 of the trace, within the weight update")
 
 #define IPS_COLUMNS_stage_timing(X, t)                                                             \
 	X(t, CONTEXT, keys, "when and where")                                                      \
@@ -510,49 +504,45 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, KEYS, keys, "when and where")                                                         \
 	X(t, NEEDED, clock, "an enum ips_clock")                                                   \
 	X(t, TEXT, schedule,                                                                       \
-	  "a name of `ipu-plan schedule --all`: `Grouped`, `Interleaved`, "                        \
-	  "`Sequential`, `1f1b` ...")                                                              \
+	  "a name of `ipu-plan schedule --all`: `Grouped`, `Interleaved`, `Sequential`, `1f1b` "   \
+	  "...")                                                                                   \
 	X(t, INT, stages, "of the pipeline run")                                                   \
 	X(t, INT, microbatches, "of the pipeline run")                                             \
 	X(t, INT, makespan_ns, "from the first start to the last end of F and B")                  \
-	X(t, INT, busy_ns, "of F, B and, where the device recomputes, R, summed over the IPUs")    \
+	X(t, INT, busy_ns, "of F, B and, if the device recomputes, R, summed over the IPUs")       \
 	X(t, REAL, idle_fraction, "1 - busy / (IPUs x makespan)")                                  \
 	X(t, REAL, bubble_rate, "1 - busy per stage / the longest span of one stage")              \
 	X(t, REAL, bubble_over_ideal, "idle time / ideal compute time; can exceed 1")              \
 	X(t, REAL, theory_idle_fraction,                                                           \
-	  "the same for this schedule with these stage times "                                     \
-	  "and free communication")                                                                \
+	  "the same for this schedule with these stage times and free communication")              \
 	X(t, REAL, theory_bubble_rate,                                                             \
-	  "the same for this schedule with these stage times and "                                 \
-	  "free communication")                                                                    \
+	  "the same for this schedule with these stage times and free communication")              \
 	X(t, REAL, theory_bubble_over_ideal,                                                       \
-	  "the same for this schedule with these stage "                                           \
-	  "times and free communication")                                                          \
-	X(t, INT, ramp_up_ns, "idle before an IPU's first work, summed over IPUs")                 \
-	X(t, INT, ramp_down_ns, "idle after its last work")                                        \
-	X(t, INT, imbalance_ns, "the rest of the idle time between")                               \
+	  "the same for this schedule with these stage times and free communication")              \
+	X(t, INT, ramp_up_ns, "idle time before an IPU's first work item, summed over IPUs")       \
+	X(t, INT, ramp_down_ns, "idle time after its last work item")                              \
+	X(t, INT, imbalance_ns, "the rest of the idle time in between")                            \
 	X(t, INT, communication_ns,                                                                \
-	  "idle between, while the input was on its way (on the "                                  \
-	  "device: while no IPU works)")                                                           \
+	  "idle time in between while the input was in transfer (on the device: while no IPU "     \
+	  "works)")                                                                                \
 	X(t, INT, oversubscribed,                                                                  \
-	  "1 where there were more workers than cores: host times "                                \
-	  "include waiting for a core")
+	  "1 if there were more workers than cores: host times include waiting for a core")
 
 #define IPS_COLUMNS_variable(X, t)                                                                 \
 	X(t, ID, variable_id, "its number and name")                                               \
 	X(t, TEXT, variable, "its number and name")                                                \
-	X(t, TEXT, layer, "it belongs to; NULL: none")                                             \
+	X(t, TEXT, layer, "its layer; NULL: none")                                                 \
 	X(t, TEXT, kind,                                                                           \
-	  "`input`, `labels`, `activation`, `kept`, `temporary`, `gradient`, "                     \
-	  "`weight`, `state`, `weight_gradient`, `accumulator`, `optimizer_state`, `result`, "     \
-	  "`fifo`, `io_buffer`, or a category of `tile_memory`")                                   \
-	X(t, TEXT, shape, "what it is; shape and dtype of the tensor, NULL: of none")              \
-	X(t, TEXT, dtype, "what it is; shape and dtype of the tensor, NULL: of none")              \
-	X(t, INT, bytes, "what it is; shape and dtype of the tensor, NULL: of none")               \
-	X(t, INT, ipu, "where it lies")                                                            \
-	X(t, INT, always_live, "1: it lives through the whole program")                            \
-	X(t, INT, first_program_step, "the program steps it lives through; NULL: always live")     \
-	X(t, INT, last_program_step, "the program steps it lives through; NULL: always live")
+	  "`input`, `labels`, `activation`, `kept`, `temporary`, `gradient`, `weight`, `state`, "  \
+	  "`weight_gradient`, `accumulator`, `optimizer_state`, `result`, `fifo`, `io_buffer`, "   \
+	  "or a category of `tile_memory`")                                                        \
+	X(t, TEXT, shape, "of the tensor; shape and dtype NULL: not a tensor")                     \
+	X(t, TEXT, dtype, "of the tensor; shape and dtype NULL: not a tensor")                     \
+	X(t, INT, bytes, "of the tensor; shape and dtype NULL: not a tensor")                      \
+	X(t, INT, ipu, "its IPU")                                                                  \
+	X(t, INT, always_live, "1: it lives during the whole program")                             \
+	X(t, INT, first_program_step, "the program steps of its lifetime; NULL: always live")      \
+	X(t, INT, last_program_step, "the program steps of its lifetime; NULL: always live")
 
 /* The bytes of a variable on a tile, and on each of @more_tiles tiles after it, up to tile 2047.
  * The view has a row for each tile. */
@@ -560,20 +550,19 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, variable_id, "the variable")                                                     \
 	X(t, INT, ipu, "where")                                                                    \
 	X(t, INT, tile, "where")                                                                   \
-	X(t, INT, bytes, "how much")                                                               \
-	X(t, INT, more_tiles, "tiles after it with as many bytes each; 0 or NULL: it alone")
+	X(t, INT, bytes, "bytes of it on the tile")                                                \
+	X(t, INT, more_tiles, "number of following tiles with the same bytes; 0 or NULL: none")
 
 /* The same for a category of memory. */
 #define IPS_COLUMNS_tile_memory(X, t)                                                              \
 	X(t, INT, ipu, "where")                                                                    \
 	X(t, INT, tile, "where")                                                                   \
-	X(t, NAME, category, "what for: `variables`, `stack`, ...")                                \
+	X(t, NAME, category, "its use: `variables`, `stack`, ...")                                 \
 	X(t, NAME, region,                                                                         \
-	  "`interleaved`, `nonInterleaved` or `overflowed`: more than the "                        \
-	  "tile has")                                                                              \
+	  "`interleaved`, `nonInterleaved` or `overflowed`: beyond the tile's memory")             \
 	X(t, INT, bytes, "in use")                                                                 \
 	X(t, INT, capacity, "of the tile")                                                         \
-	X(t, INT, more_tiles, "tiles after it with the same; 0 or NULL: it alone")
+	X(t, INT, more_tiles, "number of following tiles with the same values; 0 or NULL: none")
 
 #define IPS_COLUMNS_liveness(X, t)                                                                 \
 	X(t, INT, ipu, "when and where")                                                           \
@@ -587,12 +576,12 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
 	X(t, INT, time_ns, "when, host clock")                                                     \
 	X(t, INT, n, "elements")                                                                   \
-	X(t, INT, n_nan, "of them, not finite")                                                    \
-	X(t, INT, n_pos_inf, "of them, not finite")                                                \
-	X(t, INT, n_neg_inf, "of them, not finite")                                                \
-	X(t, INT, n_zero, "of them, zero, negative, positive; infinities have a sign")             \
-	X(t, INT, n_neg, "of them, zero, negative, positive; infinities have a sign")              \
-	X(t, INT, n_pos, "of them, zero, negative, positive; infinities have a sign")              \
+	X(t, INT, n_nan, "number of NaN, +Inf, -Inf")                                              \
+	X(t, INT, n_pos_inf, "number of NaN, +Inf, -Inf")                                          \
+	X(t, INT, n_neg_inf, "number of NaN, +Inf, -Inf")                                          \
+	X(t, INT, n_zero, "number of zero, negative, positive elements; infinities have a sign")   \
+	X(t, INT, n_neg, "number of zero, negative, positive elements; infinities have a sign")    \
+	X(t, INT, n_pos, "number of zero, negative, positive elements; infinities have a sign")    \
 	X(t, REAL, min, "of the finite values")                                                    \
 	X(t, REAL, max, "of the finite values")                                                    \
 	X(t, REAL, mean, "of the finite values")                                                   \
@@ -603,16 +592,15 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, REAL, abs_max, "of the finite values")                                                \
 	X(t, REAL, inactive, "of an activation: the fraction of its neurons that are inactive")    \
 	X(t, REAL, update_ratio,                                                                   \
-	  "of what an update changes: mean |change| / mean |value "                                \
-	  "before|")                                                                               \
+	  "of variables that an update changes: mean |change| / mean |previous value|")            \
 	X(t, INT, n_changed, "elements that the update changed")
 
 #define IPS_COLUMNS_tensor_histogram(X, t)                                                         \
 	X(t, KEYS, keys, "when and where")                                                         \
 	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
 	X(t, INT, bin, "by binary exponent and sign (docs/schema.md)")                             \
-	X(t, REAL, low, "its borders")                                                             \
-	X(t, REAL, high, "its borders")                                                            \
+	X(t, REAL, low, "its bounds")                                                              \
+	X(t, REAL, high, "its bounds")                                                             \
 	X(t, INT, count, "elements in it")
 
 #define IPS_COLUMNS_tensor_epoch(X, t)                                                             \
@@ -635,7 +623,7 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
 	X(t, TEXT, dtype, "of the whole tensor")                                                   \
 	X(t, TEXT, shape, "of the whole tensor")                                                   \
-	X(t, INT, bytes, "of data; copied")                                                        \
+	X(t, INT, bytes, "size of data, which is copied")                                          \
 	X(t, INT, chunk, "its number, from 0")                                                     \
 	X(t, BLOB, data, "the bytes, little-endian (`ipu-report` shows their number)")
 
@@ -651,14 +639,10 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 
 #define IPS_COLUMNS_health_rule(X, t)                                                              \
 	X(t, TEXT, rule, "its name")                                                               \
-	X(t, REAL, threshold,                                                                      \
-	  "what is allowed, and how often in a row it may be passed "                              \
-	  "before that is a hit")                                                                  \
-	X(t, INT, patience,                                                                        \
-	  "what is allowed, and how often in a row it may be passed before "                       \
-	  "that is a hit")                                                                         \
-	X(t, INT, enabled, "1: it was in force")                                                   \
-	X(t, TEXT, why, "what it is for, or why it was off")                                       \
+	X(t, REAL, threshold, "the limit, and the number of consecutive violations before a hit")  \
+	X(t, INT, patience, "the limit, and the number of consecutive violations before a hit")    \
+	X(t, INT, enabled, "1: it was active")                                                     \
+	X(t, TEXT, why, "its purpose, or why it was off")                                          \
 	X(t, TEXT, parameters, "its other parameters, a JSON object; NULL: it has none")
 
 #define IPS_COLUMNS_health(X, t)                                                                   \
@@ -667,9 +651,9 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, tensor_id, "from ips_tensor_add()")                                              \
 	X(t, TEXT, layer, "NULL: the tensor's")                                                    \
 	X(t, INT, time_ns, "when, host clock")                                                     \
-	X(t, REAL, value, "what was seen, what was allowed")                                       \
-	X(t, REAL, threshold, "what was seen, what was allowed")                                   \
-	X(t, TEXT, key, "of what is no tensor (\"loss\"); NULL: the tensor's")
+	X(t, REAL, value, "the observed value, the limit")                                         \
+	X(t, REAL, threshold, "the observed value, the limit")                                     \
+	X(t, TEXT, key, "of a value that is not a tensor (\"loss\"); NULL: the tensor's")
 
 #define IPS_COLUMNS_first_nonfinite(X, t)                                                          \
 	X(t, KEYS, keys, "when and where")                                                         \
@@ -686,9 +670,9 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, ipu, "keys")                                                                     \
 	X(t, INT, compute_ns, "computing")                                                         \
 	X(t, INT, exchange_ns, "moving data between IPUs or workers")                              \
-	X(t, INT, sync_ns, "waiting for all to arrive")                                            \
+	X(t, INT, sync_ns, "waiting for a synchronisation")                                        \
 	X(t, INT, host_io_ns, "input and output")                                                  \
-	X(t, INT, idle_ns, "nothing to do")
+	X(t, INT, idle_ns, "no work")
 
 /* The tier of a tensor from a time on: the first when it is registered (keys and time NULL),
  * another one whenever it changes. */
@@ -696,10 +680,10 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, KEYS, keys, "when and where")                                                         \
 	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
 	X(t, TEXT, tier, "`off`, `health`, `counts`, `stats`, `histogram`, `last` or `full`")      \
-	X(t, INT, every, "steps, or weight updates where it belongs to one")                       \
-	X(t, INT, keep, "of \"last\": how many; else NULL")                                        \
-	X(t, INT, time_ns, "from when; NULL: from the start")                                      \
-	X(t, TEXT, why, "the rule of the run file, or what lowered it")
+	X(t, INT, every, "interval in steps, or in weight updates if the tensor belongs to one")   \
+	X(t, INT, keep, "for `last`: number of values; else NULL")                                 \
+	X(t, INT, time_ns, "valid from; NULL: from the start")                                     \
+	X(t, TEXT, why, "the rule of the run file, or the reason for lowering it")
 
 /* A tensor that led to the first non-finite number, as it was then; unknown values are IPS_NULL or
  * NaN. */
