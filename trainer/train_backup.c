@@ -35,6 +35,7 @@ static void add_copy(cJSON *to, const char *key, const cJSON *from)
 static void add_data(cJSON *to, const struct train_session *session)
 {
 	const struct run_file *run = session->run;
+	const struct run_texts *one_hot = &run->data.one_hot;
 	const double size[] = {(double)run->data.resize[0], (double)run->data.resize[1]};
 	char digest[17];
 
@@ -45,7 +46,11 @@ static void add_data(cJSON *to, const struct train_session *session)
 	cJSON_AddNumberToObject(to, "batch_size", (double)run->data.batch_size);
 	cJSON_AddNumberToObject(to, "shuffle", (double)run->data.shuffle);
 	cJSON_AddItemToObject(to, "resize", cJSON_CreateDoubleArray(size, 2));
-	cJSON_AddBoolToObject(to, "one_hot", run->data.one_hot);
+	if (one_hot->count)
+		cJSON_AddItemToObject(to, "one_hot",
+				      cJSON_CreateStringArray(one_hot->items, one_hot->count));
+	else
+		cJSON_AddBoolToObject(to, "one_hot", one_hot->given);
 	cJSON_AddBoolToObject(to, "drop_remainder", run->data.drop_remainder);
 	cJSON_AddBoolToObject(to, "pad_remainder", run->data.pad_remainder);
 }

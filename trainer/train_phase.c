@@ -319,6 +319,7 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
 		.depth = feed_depth(session, set),
 		.positions = loss_positions(session->model),
+		.weigh_parts = run->fit.class_weight,
 		.threads = (unsigned)run->host.threads,
 		.user = phase,
 	};
@@ -328,9 +329,10 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		status = train_record_data(phase->session, phase->mode, err);
 		params.decoding = record_decoding;
 	}
-	if (status == ST_OK && train)
-		status = run_class_weights(&phase->class_weights, &params.class_count, run, err);
-	params.class_weights = phase->class_weights;
+	if (status == ST_OK && train && run->fit.class_weight) {
+		status = run_class_weights(&phase->class_weights, run, err);
+		params.class_weights = &phase->class_weights;
+	}
 	return status == ST_OK ? dataset_feed_new(&phase->feed, &params, err) : status;
 }
 
@@ -416,7 +418,7 @@ void train_phase_free(struct train_phase *phase)
 	if (!phase)
 		return;
 	dataset_feed_free(phase->feed);
-	mem_free(phase->class_weights);
+	run_class_weights_free(&phase->class_weights);
 	mem_free(phase->losses);
 	mem_free(phase->penalties);
 	mem_free(phase->sums);

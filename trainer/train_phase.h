@@ -19,7 +19,7 @@ struct train_phase {
 	int64_t steps_per_execution;
 	struct train_measure *measure;
 	struct dataset_feed *feed;
-	float *class_weights; /* fit.class_weight; NULL: none */
+	struct class_weights class_weights; /* fit.class_weight */
 	/* Results of an execution, laid out as struct train_execution describes. */
 	double *losses, *penalties;
 	double *sums;

@@ -39,11 +39,12 @@ _Static_assert((int)RUN_TOKENS_CHARACTERS == (int)DATASET_CHARACTERS &&
 
 struct dataset_params train_data_params(const struct run_file *run)
 {
+	const struct run_texts *one_hot = &run->data.one_hot;
 	struct dataset_params params = {
 		.name = run->data.name,
 		.path = run->data.path,
 		.limit = run->data.limit,
-		.one_hot = run->data.one_hot,
+		.one_hot = one_hot->given && !one_hot->count,
 		.coarse = run->data.label_mode == RUN_LABELS_COARSE,
 		.pictures = run->infeed.dtype == RUN_UINT8,
 		.table = {.columns = run->data.columns.items,
@@ -67,9 +68,14 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};
 
+	for (int i = 0; i < params.output_count && i < TARGET_PARTS; i++)
+		for (int k = 0; k < one_hot->count; k++)
+			params.one_hot_parts[i] = params.one_hot_parts[i] ||
+						  !strcmp(params.outputs[i], one_hot->items[k]);
 	/* One-hot vectors cannot represent a number that is no class. */
-	for (int i = 0; !run->data.one_hot && i <= params.output_count && i < TARGET_PARTS; i++)
-		params.ignored[i].any = run_ignored(run, i, &params.ignored[i].number);
+	for (int i = 0; !params.one_hot && i <= params.output_count && i < TARGET_PARTS; i++)
+		if (!params.one_hot_parts[i])
+			params.ignored[i].any = run_ignored(run, i, &params.ignored[i].number);
 	return params;
 }
 

@@ -31,6 +31,14 @@ struct target_kind {
 	int64_t ignored;
 };
 
+/* Keras's class_weight for each part of several outputs, or for the first of a single one. */
+struct class_weights {
+	struct class_weight {
+		float *items;  /* by class; NULL: every class has weight 1 */
+		int64_t count; /* of classes */
+	} parts[TARGET_PARTS];
+};
+
 static inline int64_t targets_per_item(const struct target_kind *kind)
 {
 	return kind->width > 0 ? kind->width : 1;

@@ -46,6 +46,7 @@ const char *run_key_type(const struct run_key *key)
 		[RUN_KEY_TEXT] = "text",
 		[RUN_KEY_CHOICE] = "text",
 		[RUN_KEY_TEXTS] = "text or list of texts",
+		[RUN_KEY_NAMED] = "true, false or list of texts",
 		[RUN_KEY_FILTERS] = "list of texts",
 		[RUN_KEY_STEPS] = "whole number or text",
 		[RUN_KEY_SHUFFLE] = "true, false or whole number",
@@ -800,44 +801,4 @@ enum status run_optimizer(struct optimizer *out, const struct run_file *run, str
 	return optimizer_get(
 		out, run__value_find(&root, "compile", "optimizer", &within, &at) ? &at : NULL,
 		err);
-}
-
-enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,
-			      struct err *err)
-{
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at, here;
-	struct err own;
-
-	err = err_start(err, &own);
-	*out = NULL;
-	*count = 0;
-	if (!run__value_find(&root, "fit", "class_weight", &within, &at))
-		return ST_OK;
-	if (!cJSON_IsObject(at.node) || !json_count(&at))
-		return json_fail(&at, err,
-				 "must be an object of weights by class: {\"0\": 1.0, "
-				 "\"1\": 2.5}");
-	*out = mem_calloc((size_t)json_count(&at), sizeof(**out));
-	if (!*out)
-		return err_nomem(err);
-	for (; !err_stuck(err) && *count < json_count(&at); ++*count) {
-		char key[24];
-		double weight = 0.0;
-
-		snprintf(key, sizeof(key), "%lld", (long long)*count);
-		if (!json_child(&at, key, &here))
-			json_fail(&at, err,
-				  "must have the classes from 0 to %d, one less than their number; "
-				  "\"%s\" is missing",
-				  json_count(&at) - 1, key);
-		else if (json_real(&here, &weight, err) == ST_OK && !(fabs(weight) <= 3e38))
-			json_fail(&here, err, "must be a number that float32 has");
-		(*out)[*count] = (float)weight;
-	}
-	if (err_stuck(err)) {
-		mem_free(*out);
-		*out = NULL;
-	}
-	return err->status;
 }

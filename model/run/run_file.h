@@ -164,16 +164,18 @@ struct run_file {
 	} compile;
 
 	struct {
-		const char *name;    /* "mnist" */
-		const char *path;    /* NULL: searched for */
-		int64_t batch_size;  /* default 32 */
-		int64_t shuffle;     /* 0: no; -1: the whole set; otherwise the buffer's size */
-		int64_t limit;       /* 0: no limit */
-		bool repeat;         /* default true: restart when the set ends within fit */
-		int64_t resize[2];   /* height, width; 0: images keep their size */
-		bool one_hot;        /* default false: class numbers stay numbers */
-		bool drop_remainder; /* default true: drop an incomplete last batch */
-		bool pad_remainder;  /* default false: do not pad the incomplete batch */
+		const char *name;   /* "mnist" */
+		const char *path;   /* NULL: searched for */
+		int64_t batch_size; /* default 32 */
+		int64_t shuffle;    /* 0: no; -1: the whole set; otherwise the buffer's size */
+		int64_t limit;      /* 0: no limit */
+		bool repeat;        /* default true: restart when the set ends within fit */
+		int64_t resize[2];  /* height, width; 0: images keep their size */
+		/* Not given (default): class numbers stay numbers. Given: they become vectors, those
+		 * of the outputs named, or all if none is. */
+		struct run_texts one_hot;
+		bool drop_remainder;        /* default true: drop an incomplete last batch */
+		bool pad_remainder;         /* default false: do not pad the incomplete batch */
 		struct run_texts columns;   /* inputs of a table; not given: all but the target */
 		struct run_texts inputs;    /* of an .npz: the model's inputs; not given: one */
 		struct run_texts outputs;   /* and its outputs that have targets: likewise */
@@ -326,6 +328,7 @@ enum run_key_kind {
 	RUN_KEY_TEXT,
 	RUN_KEY_CHOICE, /* a text, stored as its index among the choices */
 	RUN_KEY_TEXTS,
+	RUN_KEY_NAMED,   /* true, false or a list of names: given without items means true */
 	RUN_KEY_FILTERS, /* texts; only ["none"], in any case: no filter */
 	RUN_KEY_STEPS,   /* an integer, or "epoch" */
 	RUN_KEY_SHUFFLE, /* true, false or a number of items */
@@ -436,8 +439,9 @@ enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
 int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
 			const struct model *model, bool training);
 
-/* Read fit.class_weight: the caller frees *@out [count] (mem_free()); NULL: not given. */
-enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,
+/* Read fit.class_weight, in the order of data.outputs. The caller frees it. */
+enum status run_class_weights(struct class_weights *out, const struct run_file *run,
 			      struct err *err);
+void run_class_weights_free(struct class_weights *weights);
 
 #endif /* RUN_FILE_H */

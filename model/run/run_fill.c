@@ -257,6 +257,18 @@ static void run_fill_texts(const struct run_value *fill)
 	run_store(fill, &texts, sizeof(texts));
 }
 
+static void run_fill_named(const struct run_value *fill)
+{
+	const struct run_texts texts = {.given = cJSON_IsTrue(fill->at->node)};
+
+	if (cJSON_IsBool(fill->at->node))
+		run_store(fill, &texts, sizeof(texts));
+	else if (cJSON_IsArray(fill->at->node) && !json_count(fill->at))
+		json_fail(fill->at, fill->err, "must be true, false or names");
+	else
+		run_fill_texts(fill);
+}
+
 /* The tutorial's rule: a single "none" switches the filter off. */
 static void run_fill_filters(const struct run_value *fill)
 {
@@ -456,7 +468,7 @@ enum status run__fill(const struct run_value *fill)
 		[RUN_KEY_MAYBE] = run_fill_maybe,     [RUN_KEY_INTS] = run_fill_ints,
 		[RUN_KEY_PLAN] = run_fill_plan,       [RUN_KEY_PLANS] = run_fill_plans,
 		[RUN_KEY_CAPTURE] = run_fill_capture, [RUN_KEY_BYTES] = run_fill_bytes,
-		[RUN_KEY_LISTS] = run_fill_lists,
+		[RUN_KEY_LISTS] = run_fill_lists,     [RUN_KEY_NAMED] = run_fill_named,
 	};
 
 	_Static_assert(ARRAY_LEN(fills) == RUN_KEY_KINDS, "key kinds out of step");

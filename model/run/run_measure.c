@@ -6,6 +6,7 @@
  */
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -51,6 +52,14 @@ static int find_output(const struct model *model, const char *name)
 	return -1;
 }
 
+static int find_text(const struct run_texts *texts, const char *text)
+{
+	for (int i = 0; i < texts->count; i++)
+		if (!strcmp(texts->items[i], text))
+			return i;
+	return -1;
+}
+
 /* Write the outputs' names: "class", "box". */
 static const char *output_names(const struct model *model, char *out, size_t size)
 {
@@ -70,9 +79,9 @@ static enum status check_by_output(const struct json_at *at, const struct model 
 	char names[256];
 
 	if (is_by_position(at, metrics) && json_count(at) != model->output_count)
-		return json_fail(at, err, "has %d entries, but the model has %d output%s: %s",
-				 json_count(at), model->output_count,
-				 model->output_count == 1 ? "" : "s",
+		return json_fail(at, err, "has %d %s, but the model has %d output%s: %s",
+				 json_count(at), json_count(at) == 1 ? "entry" : "entries",
+				 model->output_count, model->output_count == 1 ? "" : "s",
 				 output_names(model, names, sizeof(names)));
 	for (const cJSON *node = at->node->child; is_by_name(at) && node && status == ST_OK;
 	     node = node->next)
@@ -91,6 +100,115 @@ static bool value_of_output(const struct json_at *at, const struct model *model,
 	if (is_by_position(at, metrics))
 		return json_item(at, o, out) && !json_is_null(out);
 	return true;
+}
+
+/* ---- weights of classes ---------------------------------------------------------------------- */
+
+static void read_class_weight(struct class_weight *out, const struct json_at *at, struct err *err)
+{
+	struct json_at here;
+
+	if (!cJSON_IsObject(at->node) || !json_count(at)) {
+		json_fail(at, err,
+			  "must be an object of weights by class: {\"0\": 1.0, \"1\": 2.5}");
+		return;
+	}
+	out->items = mem_calloc((size_t)json_count(at), sizeof(*out->items));
+	if (!out->items)
+		err_nomem(err);
+	for (; !err_stuck(err) && out->count < json_count(at); out->count++) {
+		char key[24];
+		double weight = 0.0;
+
+		snprintf(key, sizeof(key), "%lld", (long long)out->count);
+		if (!json_child(at, key, &here))
+			json_fail(at, err,
+				  "must have the classes from 0 to %d, one less than their number; "
+				  "\"%s\" is missing",
+				  json_count(at) - 1, key);
+		else if (json_real(&here, &weight, err) == ST_OK && !(fabs(weight) <= 3e38))
+			json_fail(&here, err, "must be a number that float32 has");
+		out->items[out->count] = (float)weight;
+	}
+}
+
+/* Whether @at is an object of weights by class, not by output. */
+static bool is_by_class(const struct json_at *at)
+{
+	for (const cJSON *item = at->node->child; item; item = item->next)
+		if (!cJSON_IsNumber(item))
+			return false;
+	return cJSON_IsObject(at->node);
+}
+
+/* Read the weights of a model of several outputs as Keras did before TensorFlow 2.2; later versions
+ * refuse them. */
+static void read_class_weights(struct class_weights *out, const struct json_at *at,
+			       const struct model *model, const struct run_texts *named,
+			       struct err *err)
+{
+	struct json_at here;
+
+	if (is_by_class(at))
+		json_fail(at, err,
+			  "is of one output, and the model has %d: give such an object by output, "
+			  "{\"%s\": {\"0\": 1.0, \"1\": 2.5}}",
+			  model->output_count, model->outputs[0].name);
+	else if (!is_by_name(at) && !is_by_position(at, false))
+		json_fail(at, err, "must be an object or a list of weights by output");
+	else
+		check_by_output(at, model, false, err);
+	for (int o = 0; o < model->output_count && !err_stuck(err); o++) {
+		const int i = find_text(named, model->outputs[o].name);
+
+		if (!value_of_output(at, model, o, false, &here))
+			continue;
+		if (i < 0 || i >= TARGET_PARTS)
+			json_fail(&here, err,
+				  "the output \"%s\" has no targets: data.outputs does not name it",
+				  model->outputs[o].name);
+		else
+			read_class_weight(&out->parts[i], &here, err);
+	}
+}
+
+static enum status read_outputs(struct model **out, const struct run_file *run, struct err *err)
+{
+	struct json_at root, at;
+
+	*out = NULL;
+	return run_model_at(&root, &at, run, err) == ST_OK ? model_new_outputs(out, &at, err)
+							   : err->status;
+}
+
+enum status run_class_weights(struct class_weights *out, const struct run_file *run,
+			      struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at;
+	struct model *model;
+	struct err own;
+
+	err = err_start(err, &own);
+	*out = (struct class_weights){0};
+	if (!run__value_find(&root, "fit", "class_weight", &within, &at) ||
+	    read_outputs(&model, run, err) != ST_OK)
+		return err->status;
+	if (model->output_count > 1)
+		read_class_weights(out, &at, model, &run->data.outputs, err);
+	else
+		read_class_weight(&out->parts[0], &at, err);
+	model_free(model);
+	if (err_stuck(err))
+		run_class_weights_free(out);
+	return err->status;
+}
+
+void run_class_weights_free(struct class_weights *weights)
+{
+	for (int i = 0; i < TARGET_PARTS; i++)
+		mem_free(weights->parts[i].items);
+	*weights = (struct class_weights){0};
 }
 
 /* ---- checks without a model ------------------------------------------------------------------ */
@@ -135,15 +253,6 @@ static void check_each(const struct json_at *at, bool metrics,
 	}
 }
 
-static enum status read_outputs(struct model **out, const struct run_file *run, struct err *err)
-{
-	struct json_at root, at;
-
-	*out = NULL;
-	return run_model_at(&root, &at, run, err) == ST_OK ? model_new_outputs(out, &at, err)
-							   : err->status;
-}
-
 /* Check data.outputs before the data are opened, which have an array for each. */
 static void check_outputs(const struct run_file *run, struct err *err)
 {
@@ -162,6 +271,11 @@ static void check_outputs(const struct run_file *run, struct err *err)
 			for (int k = 0; k < i && !err_stuck(err); k++)
 				if (!strcmp(named->items[i], named->items[k]))
 					json_fail(&at, err, "names \"%s\" twice", named->items[i]);
+		run__value_find(&root, "data", "one_hot", &within, &at);
+		for (int i = 0; i < run->data.one_hot.count && !err_stuck(err); i++)
+			if (find_text(named, run->data.one_hot.items[i]) < 0)
+				json_unknown(&at, "output", run->data.one_hot.items[i],
+					     named->items, (size_t)named->count, err);
 		if (!named->count && (run->fit.wanted || run->evaluate.wanted))
 			err_set(err, ST_INVALID,
 				"%s: data.outputs: is missing: it names the outputs that have "
@@ -169,6 +283,10 @@ static void check_outputs(const struct run_file *run, struct err *err)
 				run->path, model->output_count,
 				output_names(model, names, sizeof(names)));
 	}
+	if (!err_stuck(err) && model && model->output_count <= 1 && run->data.one_hot.count)
+		err_set(err, ST_INVALID,
+			"%s: data.one_hot: names outputs, but the model has one: give true",
+			run->path);
 	model_free(model);
 }
 
@@ -186,9 +304,8 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 	};
 	const struct json_at root = json_root(run->path, run->json);
 	struct optimizer optimizer;
+	struct class_weights weights;
 	struct json_at within, at;
-	float *weights;
-	int64_t classes;
 	struct err own;
 
 	err = err_start(err, &own);
@@ -199,8 +316,8 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 		if (run__value_find(&root, rows[i].section, rows[i].key, &within, &at))
 			check_each(&at, rows[i].metrics,
 				   rows[i].metrics ? check_metric : check_loss, err);
-	if (!err_stuck(err) && run_class_weights(&weights, &classes, run, err) == ST_OK)
-		mem_free(weights);
+	if (!err_stuck(err) && run_class_weights(&weights, run, err) == ST_OK)
+		run_class_weights_free(&weights);
 	return err->status;
 }
 
@@ -350,6 +467,15 @@ enum status run_targets(struct target_kind *out, const struct run_file *run, con
 	return ST_OK;
 }
 
+static bool has_class_weight(const struct run_file *run, const struct model *model, int o)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at, here;
+
+	return run__value_find(&root, "fit", "class_weight", &within, &at) &&
+	       value_of_output(&at, model, o, false, &here);
+}
+
 /* Assign the parts of @kind to the outputs that data.outputs names. */
 static enum status assign_targets(struct loss_list *losses, const struct run_file *run,
 				  const struct model *model, const struct target_kind *kind,
@@ -369,7 +495,7 @@ static enum status assign_targets(struct loss_list *losses, const struct run_fil
 		part->targets.ignores = run_ignored(run, 0, &part->targets.ignored);
 		return ST_OK;
 	}
-	losses->weights = kind->weights;
+	losses->weights = run->fit.class_weight ? kind->part_count : kind->weights;
 	for (int i = 0; i < kind->part_count && i < run->data.outputs.count; i++) {
 		const int o = named_output(run, model, i, err);
 
@@ -378,10 +504,18 @@ static enum status assign_targets(struct loss_list *losses, const struct run_fil
 		part = &losses->items[o];
 		part->targets = (struct target_kind){.classes = kind->parts[i].classes,
 						     .width = kind->parts[i].width,
-						     .weights = kind->weights > 0};
+						     .weights = losses->weights > 0};
 		part->targets.ignores = run_ignored(run, i, &part->targets.ignored);
 		part->first = first;
-		part->weight_at = kind->weights > 1 ? i : 0;
+		part->weight_at = losses->weights > 1 ? i : 0;
+		if (has_class_weight(run, model, o) &&
+		    loss_rows_of(&model->outputs[o]).positions > 1)
+			return err_set(
+				err, ST_INVALID,
+				"%s: fit.class_weight: the output \"%s\" has %lld positions an "
+				"item, and class weights are of one class an item",
+				run->path, model->outputs[o].name,
+				(long long)loss_rows_of(&model->outputs[o]).positions);
 		first += targets_per_item(&part->targets);
 	}
 	return ST_OK;
@@ -467,11 +601,6 @@ enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
 
 	*metrics = (struct metric_list){0};
 	status = read_losses(losses, &root, section, model, &within, &at, err);
-	if (status == ST_OK && losses->count > 1 && run->fit.class_weight)
-		status = err_set(err, ST_INVALID,
-				 "%s: fit.class_weight: is for models of one output, and this one "
-				 "has %d",
-				 run->path, losses->count);
 	if (status == ST_OK)
 		status = assign_targets(losses, run, model, kind, err);
 	if (status == ST_OK)
@@ -494,6 +623,6 @@ int64_t run_row_weights(const struct run_file *run, const struct target_kind *ki
 			const struct model *model, bool training)
 {
 	if (training && run->fit.class_weight)
-		return loss_positions(model);
+		return kind->part_count ? kind->part_count : loss_positions(model);
 	return kind->weights == 0 && run->data.pad_remainder ? 1 : kind->weights;
 }

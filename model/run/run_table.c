@@ -225,11 +225,12 @@ static const struct run_key run_keys[] = {
 	 .help = "[height, width]: images are scaled to that, as tf.image.resize does it (of the "
 		 "set images rounded to bytes); null: they stay as they are."},
 	{.path = "data.one_hot",
-	 .kind = RUN_KEY_BOOL,
+	 .kind = RUN_KEY_NAMED,
 	 .fallback = "false",
 	 AT(data.one_hot),
 	 .help = "Class numbers become vectors with a 1 at that place, for "
-		 "categorical_crossentropy."},
+		 "categorical_crossentropy. Of several outputs: true for all that have class "
+		 "numbers, or the names of those meant."},
 	{.path = "data.drop_remainder",
 	 .kind = RUN_KEY_BOOL,
 	 .fallback = "true",
@@ -305,8 +306,8 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(fit.class_weight),
 	 .help = "What targets of each class weigh in the loss, an object with every class: "
-		 "{\"0\": 1.0, \"1\": 2.5}; times sample_weight, where the data has it; null: 1 "
-		 "each."},
+		 "{\"0\": 1.0, \"1\": 2.5}; times sample_weight, where the data has it. Of several "
+		 "outputs such an object by output's name, or a list by position. null: 1 each."},
 	{.path = "fit.resume",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",

@@ -66,7 +66,7 @@ static void test_defaults_hold_where_keys_are_absent_or_null(void **state)
 	assert_int_equal(run->data.limit, 0);
 	assert_true(run->data.repeat);
 	assert_int_equal(run->data.resize[0], 0);
-	assert_false(run->data.one_hot);
+	assert_false(run->data.one_hot.given);
 	assert_true(run->data.drop_remainder);
 	assert_int_equal(run->data.prefetch, -1);
 	assert_int_equal(run->fit.epochs, 1);
@@ -131,7 +131,7 @@ static void test_images_have_a_size(void **state)
 			 ST_OK);
 	assert_int_equal(run->data.resize[0], 224);
 	assert_int_equal(run->data.resize[1], 112);
-	assert_true(run->data.one_hot);
+	assert_true(run->data.one_hot.given);
 	assert_int_equal(run->data.prefetch, 0);
 	run_file_free(run);
 }

@@ -41,8 +41,8 @@ static void read_compile(struct lowered *lowered)
 	struct json_at at;
 	struct err err = {0};
 
-	from->targets = lowered->run->data.one_hot ? (struct target_kind){.width = width}
-						   : (struct target_kind){.classes = width};
+	from->targets = lowered->run->data.one_hot.given ? (struct target_kind){.width = width}
+							 : (struct target_kind){.classes = width};
 	must(optimizer_get(&lowered->optimizer,
 			   compile_value(lowered, "optimizer", &at) ? &at : NULL, &err),
 	     &err, "optimizer");

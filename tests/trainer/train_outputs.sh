@@ -70,6 +70,31 @@ grep -v _place counts | cat arrays - | make_npz one.npz
 sed 's/_train /_train_kind /; s/_test /_test_kind /; p; s/_kind /_place /' <(grep -v _place counts) | cat arrays - | make_npz two.npz
 wanted=$(digest --data.path one.npz)
 same --data.path two.npz
+# Weights of classes, by name or position, are those of each item (a class's weight times the item's); vectors are the numbers' classes.
+awk '{ $1 = $1 } $1 ~ /^y_.*_kind$/ { sub(/^y_/, "sample_weight_", $1); $2 = "f4"; for (i = 4; i <= NF; i++) $i = $i == 0 ? 0.5 : $i == 1 ? 2 : 1; print
+	sub(/_kind$/, "_place", $1); for (i = 4; i <= NF; i++) $i = 1; print }' arrays >classes
+cat arrays classes | make_npz classes.npz
+wanted=$(digest --data.path classes.npz)
+[ "$wanted" != "$(digest)" ] || fail 'weights of classes change nothing'
+by_class='{"kind": {"0": 0.5, "1": 2, "2": 1}}'
+same --fit.class_weight "$by_class"
+same --fit.class_weight '[{"0": 0.5, "1": 2, "2": 1}, null]' --data.outputs '["place", "kind"]' --host.threads 1
+sed -n '/^sample_weight_[a-z]* /p' counts | awk '
+	NR == FNR { for (i = 4; i <= NF; i++) { weight[$1, i] = $i } next }
+	{ part = $1; sub(/_kind$|_place$/, "", part); for (i = 4; i <= NF; i++) $i *= weight[part, i]; print }' - classes | cat arrays - | make_npz products.npz
+losses() { tr -s '\r\n ' ' ' <out | grep -oE '[a-z_]*loss: [0-9.]+' | grep "$@"; }
+wanted=$(digest --data.path products.npz --fit.validation true)
+trained=$(losses -v val_) validated=$(losses val_)
+same --data.path one.npz --fit.class_weight "$by_class" --fit.validation true
+[ "$(losses -v val_)" = "$trained" ] || fail "the losses are $(losses -v val_), not $trained"
+# A validation has the weights of items, but not of classes.
+[ "$(losses val_)" != "$validated" ] || fail "class weights count in a validation: $validated"
+# Class numbers become the vectors that an archive may have as well.
+awk '$1 ~ /^y_.*_kind$/ { $2 = "f4"; $3 = $3 ",3"; for (i = 4; i <= NF; i++) $i = ($i == 0) " " ($i == 1) " " ($i == 2) } { print }' arrays | make_npz vectors.npz
+categorical=(--compile.loss '{"kind": "categorical_crossentropy", "place": "mse"}' --fit.class_weight "$by_class" --fit.validation true)
+wanted=$(digest --data.path vectors.npz "${categorical[@]}")
+same --data.one_hot true "${categorical[@]}"
+same --data.one_hot kind "${categorical[@]}" --data.outputs '["place", "kind"]' --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": {"second": 1}, "schedule": "1f1b"}'
 # Two replicas are the same on two machines of threads.
 two=(--ipu '{"auto_select_ipus": 2}')
 wanted=$(digest "${two[@]}")
@@ -204,6 +229,8 @@ unignored "compile.metrics.tags: $none" --compile.metrics '{"tags": "sparse_cate
 unignored "compile.metrics.tags[1]: $none" --compile.metrics '{"tags": ["accuracy", "perplexity"]}'
 unignored "(layer \"parts\") does not fit the loss sparse_categorical_crossentropy: with 6 class numbers below 256" --compile.loss '[null, "sparse_categorical_crossentropy"]' --compile.metrics null
 
+unignored 'fit.class_weight: the output "tags" has 6 positions an item, and class weights are of one class an item' --fit.class_weight '{"tags": {"0": 1}}'
+
 # An output without a loss gets no gradient, and needs no targets.
 run --compile.loss.place null --compile.loss_weights null --compile.metrics '[["accuracy"], null]' --data.outputs kind
 [ "$(head -n 1 log.csv)" = 'epoch,loss,kind_loss,kind_accuracy' ] || fail "names without a place: $(head -n 1 log.csv)"
@@ -280,10 +307,19 @@ refuse 'compile.loss_weights: has 3 entries, but the model has 2 outputs: "kind"
 refuse 'compile.metrics: unknown output "kin"' --compile.metrics '{"kin": "accuracy"}'
 refuse 'compile.metrics.place[0]: the name "place_loss" is taken' --compile.metrics '{"place": [{"class_name": "MeanSquaredError", "config": {"name": "loss"}}]}'
 refuse 'compile.loss: no output has a loss' --compile.loss '[null, null]'
-refuse 'fit.class_weight: is for models of one output, and this one has 2' --fit.class_weight '{"0": 1, "1": 1, "2": 2}'
+refuse 'fit.class_weight: is of one output, and the model has 2: give such an object by output, {"kind": {"0": 1.0, "1": 2.5}}' --fit.class_weight '{"0": 1, "1": 1, "2": 2}'
+refuse 'fit.class_weight: has 1 entry, but the model has 2 outputs' --fit.class_weight '[{"0": 1}]'
+refuse 'fit.class_weight: unknown output "kin"' --fit.class_weight '{"kin": {"0": 1}}'
+refuse 'fit.class_weight.kind: must have the classes from 0 to 1' --fit.class_weight '{"kind": {"0": 1, "2": 1}}'
+refuse 'plain.npz (npz): fit.class_weight: it has no weight for item' --fit.class_weight '{"kind": {"0": 1}}'
+refuse 'fit.class_weight.place: the output "place" has no targets: data.outputs does not name it' --fit.class_weight '{"place": {"0": 1}}' \
+	--compile.loss.place null --compile.metrics null --data.outputs kind
+refuse 'data.one_hot: unknown output "place" (one of: kind)' --data.one_hot place --compile.loss.place null --compile.metrics null --data.outputs kind
+refuse 'data.one_hot: the targets of "place" are values, not class numbers' --data.one_hot place
+refuse 'data.one_hot: must be true, false or names' --data.one_hot '[]'
 grep _place counts | cat arrays - | make_npz half.npz
 refuse 'half.npz: there is no array "sample_weight_train_kind": give one of each output that data.outputs names, or sample_weight_train for those without' --data.path half.npz
-refuse 'data.one_hot: is for models of one output' --data.one_hot true
+refuse 'compile.loss.kind: output "kind": the loss sparse_categorical_crossentropy needs class numbers' --data.one_hot true
 refuse 'compile.loss: output "place": the loss sparse_categorical_crossentropy needs class numbers' --compile.loss sparse_categorical_crossentropy --compile.metrics null
 refuse 'data.outputs: names arrays of data.name npz, and this is mnist' --data.name mnist --data.path null
 echo ok

@@ -590,17 +590,11 @@ static enum status dataset_split(struct dataset *train, struct dataset *test, do
 	return ST_OK;
 }
 
-static enum status dataset_finish(struct dataset *train, struct dataset *test,
-				  const struct dataset_params *params, struct err *err)
+static enum status set_one_hot(struct dataset *train, struct dataset *test,
+			       const struct dataset_params *params, struct err *err)
 {
 	const struct dataset *any = train->count ? train : test;
 
-	if (train->count && test->count) {
-		enum status status = dataset_check_parts(train, test, err);
-
-		if (status != ST_OK)
-			return status;
-	}
 	if (params->one_hot && !any->classes && !any->unlabelled)
 		return err_set(err, ST_INVALID,
 			       "%s: data.one_hot: the targets are values, not class numbers",
@@ -611,15 +605,61 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 			       "numbers are made of an item's %lld",
 			       any->source, train->classes, ONE_HOT_MOST,
 			       (long long)max(train->width, 1));
+	train->one_hot = test->one_hot = params->one_hot;
+	return ST_OK;
+}
+
+static enum status set_one_hot_parts(struct dataset *train, struct dataset *test,
+				     const struct dataset_params *params, struct err *err)
+{
+	const struct dataset *any = train->count ? train : test;
+	int64_t left = ONE_HOT_MOST;
+
+	for (int i = 0; i < any->part_count; i++) {
+		const struct target_part *part = &any->parts[i];
+
+		if (params->one_hot_parts[i] && !part->classes && !any->unlabelled)
+			return err_set(
+				err, ST_INVALID,
+				"%s: data.one_hot: the targets of \"%s\" are values, not class "
+				"numbers",
+				any->source, params->outputs[i]);
+		if (!part->classes || !(params->one_hot || params->one_hot_parts[i]))
+			continue;
+		if (part->classes > left / max(part->width, 1))
+			return err_set(
+				err, ST_LIMIT,
+				"%s: data.one_hot: vectors of %d classes of \"%s\" are too long: "
+				"at most %d numbers are made of an item",
+				any->source, part->classes, params->outputs[i], ONE_HOT_MOST);
+		left -= part->classes * max(part->width, 1);
+		train->one_hot_parts[i] = test->one_hot_parts[i] = true;
+	}
+	return ST_OK;
+}
+
+static enum status dataset_finish(struct dataset *train, struct dataset *test,
+				  const struct dataset_params *params, struct err *err)
+{
+	const struct dataset *any = train->count ? train : test;
+	enum status status;
+
+	if (train->count && test->count) {
+		status = dataset_check_parts(train, test, err);
+		if (status != ST_OK)
+			return status;
+	}
+	status = any->part_count ? set_one_hot_parts(train, test, params, err)
+				 : set_one_hot(train, test, params, err);
+	if (status != ST_OK)
+		return status;
 	if (params->pictures && !is_bytes(any))
 		return err_set(err, ST_INVALID,
 			       "%s: infeed.dtype: uint8 is for pictures stored as bytes, and these "
 			       "are float values: take float16 or float32",
 			       any->source);
-	train->one_hot = test->one_hot = params->one_hot;
 	if (params->resize.height) {
-		enum status status = dataset_resize(train, test, params, err);
-
+		status = dataset_resize(train, test, params, err);
 		if (status != ST_OK)
 			return status;
 	}
@@ -735,10 +775,6 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 		return err_set(err, ST_LIMIT,
 			       "data.outputs: %d outputs are beyond the limit: at most %d",
 			       params->output_count, TARGET_PARTS);
-	if (params->output_count && params->one_hot)
-		return err_set(err, ST_INVALID,
-			       "data.one_hot: is for models of one output: without it, "
-			       "sparse_categorical_crossentropy takes class numbers");
 	status = dataset_open_any(train, test, &known, params, err);
 	if (status != ST_OK)
 		return status;

@@ -43,8 +43,9 @@ struct dataset {
 	int64_t width; /* of `values` */
 	/* With several outputs: which columns of `values` belong to which output. */
 	struct target_part parts[TARGET_PARTS];
-	int part_count; /* 0: the model has one output */
-	bool one_hot;   /* batches contain class numbers as one-hot vectors */
+	int part_count;                   /* 0: the model has one output */
+	bool one_hot;                     /* batches contain class numbers as one-hot vectors */
+	bool one_hot_parts[TARGET_PARTS]; /* likewise, those of a part */
 
 	bool unlabelled; /* neither labels nor values: the items can only be predicted */
 
@@ -104,8 +105,9 @@ struct dataset_params {
 	const char *path; /* NULL: try $IPUSCOPE_DATA/NAME, then Keras's folder below
 			     ~/.keras/datasets, then the synthetic default */
 	int64_t limit;    /* items of either part; 0: all */
-	bool one_hot;     /* encode class numbers as one-hot vectors */
-	bool coarse;      /* of cifar100: labels of the 20 groups of classes */
+	bool one_hot;     /* encode class numbers as one-hot vectors, of several outputs all */
+	bool one_hot_parts[TARGET_PARTS]; /* encode those of this one of @outputs */
+	bool coarse;                      /* of cifar100: labels of the 20 groups of classes */
 	/* Scale images to this size while gathering batches, as tf.image.resize does (bilinear,
 	 * without antialiasing); height 0: keep their size. */
 	struct {

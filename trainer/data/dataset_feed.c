@@ -140,6 +140,15 @@ struct target_kind dataset_targets(const struct dataset *dataset)
 				    .weights = dataset->weight_width,
 				    .part_count = dataset->part_count};
 	memcpy(kind.parts, dataset->parts, sizeof(kind.parts));
+	for (int i = 0; i < kind.part_count; i++) {
+		const int64_t numbers = max(kind.parts[i].width, 1);
+
+		if (!dataset->one_hot_parts[i])
+			continue;
+		kind.parts[i].classes = 0;
+		kind.parts[i].width = numbers * dataset->parts[i].classes;
+		kind.width += kind.parts[i].width - numbers;
+	}
 	return kind;
 }
 
@@ -206,6 +215,24 @@ static size_t class_at(const struct dataset *dataset, size_t item, size_t place)
 	return (size_t)dataset->values[item * (size_t)dataset->width + place];
 }
 
+/* Copy the values of an item, with class numbers as vectors where the batch has those. */
+static void gather_parts(const struct dataset *dataset, const float *from, float *to)
+{
+	for (int i = 0; i < dataset->part_count; i++) {
+		const size_t numbers = (size_t)max(dataset->parts[i].width, 1);
+		const size_t length =
+			dataset->one_hot_parts[i] ? (size_t)dataset->parts[i].classes : 0;
+
+		memset(to, 0, numbers * length * sizeof(*to));
+		for (size_t n = 0; n < numbers && length; n++)
+			to[n * length + (size_t)from[n]] = 1.0f;
+		if (!length)
+			memcpy(to, from, numbers * sizeof(*to));
+		to += numbers * max(length, 1);
+		from += numbers;
+	}
+}
+
 void dataset_gather_targets(const struct dataset *dataset, const uint32_t *items, int64_t count,
 			    int32_t *classes, float *values)
 {
@@ -223,6 +250,9 @@ void dataset_gather_targets(const struct dataset *dataset, const uint32_t *items
 			memset(to, 0, width * sizeof(*to));
 			for (size_t place = 0; place * length < width; place++)
 				to[place * length + class_at(dataset, items[i], place)] = 1.0f;
+		} else if (dataset->part_count) {
+			gather_parts(dataset, dataset->values + items[i] * (size_t)dataset->width,
+				     to);
 		} else {
 			memcpy(to, dataset->values + items[i] * width, width * sizeof(*to));
 		}
@@ -315,18 +345,15 @@ static int64_t feed_copy_items(struct dataset_feed *feed, int replica, int64_t s
 	return count;
 }
 
-/* Return the class of a row as Keras determines it: the number, or the index of a vector's
+/* Return the class of targets as Keras determines it: the number, or the index of a vector's
  * maximum. */
-static int64_t row_class(const struct targets *targets, int64_t row)
+static int64_t class_of(const float *values, int64_t width)
 {
-	const float *values = targets->values + row * targets->width;
 	int64_t at = 0;
 
-	if (targets->classes)
-		return targets->classes[row];
-	if (targets->width == 1)
+	if (width <= 1)
 		return values[0] >= 0.0f && values[0] < (float)INT32_MAX ? (int64_t)values[0] : -1;
-	for (int64_t j = 1; j < targets->width; j++)
+	for (int64_t j = 1; j < width; j++)
 		at = values[j] > values[at] ? j : at;
 	return at;
 }
@@ -418,7 +445,34 @@ static int64_t item_weights(const struct dataset_feed *feed)
 {
 	const struct dataset *set = feed->params.set;
 
-	return set->part_count > 0 ? max(set->weight_width, 1) : feed->params.positions;
+	if (set->part_count > 0)
+		return feed->params.weigh_parts ? set->part_count : max(set->weight_width, 1);
+	return feed->params.positions;
+}
+
+/* Return the class weights that hold for weight @row of a batch, and the class in @class; NULL:
+ * none. */
+static const struct class_weight *find_class(const struct dataset_feed *feed,
+					     const struct feed_targets *from, int64_t row,
+					     int64_t *class)
+{
+	const struct class_weight *of = feed->params.class_weights->parts;
+	const struct target_part *parts = feed->kind.parts;
+	const int count = feed->params.set->part_count;
+	const int64_t width = feed->kind.width / feed->params.positions;
+	const float *values;
+
+	if (count) {
+		values = from->values + row / count * feed->kind.width;
+		for (int i = 0; i < row % count; i++)
+			values += max(parts[i].width, 1);
+		of += row % count;
+		*class = class_of(values, parts[row % count].width);
+	} else {
+		*class = from->classes ? from->classes[row]
+				       : class_of(from->values + row * width, width);
+	}
+	return of->items ? of : NULL;
 }
 
 static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t *items,
@@ -427,7 +481,8 @@ static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t 
 	const struct dataset *set = feed->params.set;
 	const int64_t positions = item_weights(feed), width = set->weight_width;
 	const size_t rest = feed->params.pad ? (size_t)(feed->params.batch - count) : 0;
-	const struct targets rows = target_rows(feed, to);
+	const struct class_weight *by;
+	int64_t class;
 
 	dataset_gather_targets(set, items, count, to->classes, to->values);
 	if (rest > 0 && to->classes)
@@ -442,8 +497,9 @@ static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t 
 		const int64_t at = width > 1 ? r % positions : 0;
 
 		to->weights[r] = set->weights ? set->weights[items[r / positions] * width + at] : 1;
-		if (feed->params.class_weights)
-			to->weights[r] *= feed->params.class_weights[row_class(&rows, r)];
+		by = feed->params.class_weights ? find_class(feed, to, r, &class) : NULL;
+		if (by)
+			to->weights[r] *= by->items[class];
 	}
 }
 
@@ -451,14 +507,14 @@ static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t 
 static enum status check_classes(const struct dataset_feed *feed, struct err *err)
 {
 	const struct feed_targets *to = &feed->takers[0].targets;
-	const struct targets rows = target_rows(feed, to);
+	const struct class_weight *by;
+	int64_t class;
 
 	for (uint32_t item = 0; item < feed->params.set->count; item++) {
 		dataset_gather_targets(feed->params.set, &item, 1, to->classes, to->values);
-		for (int64_t r = 0; r < feed->params.positions; r++) {
-			const int64_t class = row_class(&rows, r);
-
-			if (class < 0 || class >= feed->params.class_count)
+		for (int64_t r = 0; r < item_weights(feed); r++) {
+			by = find_class(feed, to, r, &class);
+			if (by && (class < 0 || class >= by->count))
 				return err_set(err, ST_INVALID,
 					       "%s: fit.class_weight: it has no weight for item "
 					       "%u, whose class is %lld: give the classes from 0 "
@@ -718,6 +774,7 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 
 	assert(params->replicas > 0 && params->depth >= 0 && params->first_step >= 0);
 	assert(!params->class_weights || !params->no_targets);
+	assert(!params->class_weights || !params->set->part_count || params->weigh_parts);
 	*out = NULL;
 	if (!feed)
 		return err_nomem(err);

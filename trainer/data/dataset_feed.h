@@ -34,8 +34,9 @@ struct dataset_feed_params {
 			       up */
 	int depth;          /* steps prepared ahead; 0: no thread, the consumer gathers */
 	int64_t positions;  /* rows of an item in the loss (loss.h); 0: 1 */
-	const float *class_weights; /* [class_count], borrowed; NULL: none */
-	int64_t class_count;
+	const struct class_weights *class_weights; /* borrowed; NULL: none */
+	/* With several outputs, deliver a weight for each, even if the set has one for all. */
+	bool weigh_parts;
 	unsigned threads; /* that decode; 0: one per processor */
 	/* Called by the feed's thread when the decoding of a batch of @items begins and when it
 	 * ends; may be NULL. */
