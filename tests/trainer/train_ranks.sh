@@ -192,7 +192,7 @@ refused 'host: "a:1,b:2": each host gets the same number' front -n 3 --host a:1,
 refused 'host: "a,,b" has a host without a name' front -n 3 --host a,,b run.json
 refused 'a run file is missing' front -n 2
 bare() { env PATH=/nowhere "$bin/ipu-run" --mpi "$launcher" "$@" 2>&1; }
-[ "$(bare -n 2 --dry-run run.json | sed 's|[^ ]*/ipu-train|ipu-train|')" = "ipu-run: $([ "$launcher" = openmpi ] && echo mpirun || echo mpiexec) -n 2 ipu-train run.json --distribution.instances mpi" ] ||
+[ "$(bare -n 2 --dry-run run.json | sed "s|'[^']*/ipu-train'|ipu-train|; s|[^ ]*/ipu-train|ipu-train|")" = "ipu-run: $([ "$launcher" = openmpi ] && echo mpirun || echo mpiexec) -n 2 ipu-train run.json --distribution.instances mpi" ] ||
 	fail "ipu-run --dry-run without a launcher: $(bare -n 2 --dry-run run.json)"
 refused 'in PATH: install ' env PATH=/nowhere "$bin/ipu-run" run.json
 refused '5 replicas do not divide among 2 ranks: start a number of ranks that divides them' front -n 2 --mpi-global-args="$global" normal.json
