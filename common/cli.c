@@ -259,6 +259,29 @@ enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more
 	return cli_parse_short(walk, text, out, err);
 }
 
+enum status cli_parse(const struct cli_command *command, int argc, char **argv, cli_read_fn read,
+		      void *line, const struct cli_words *words, struct err *err)
+{
+	struct cli_argument argument;
+	enum status status;
+	struct cli_walk walk;
+	bool more;
+
+	cli_begin(&walk, command, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (argument.option)
+			status = read ? read(line, &argument, err) : cli_set(&argument, line, err);
+		else if (words->most > 0 && *words->count < words->most)
+			words->list[(*words->count)++] = argument.value;
+		else
+			status = err_set(err, ST_INVALID, "one word too many: \"%s\" (%s)",
+					 argument.value, words->enough);
+		if (status != ST_OK)
+			break;
+	}
+	return status;
+}
+
 /* ---- help ------------------------------------------------------------------------------------ */
 
 /* Columns of @text: its characters in @length bytes of UTF-8. */

@@ -109,6 +109,20 @@ void cli_begin(struct cli_walk *walk, const struct cli_command *command, int arg
 	       bool open);
 enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err);
 
+/* Words of a command line that are no options. */
+struct cli_words {
+	const char **list; /* pointers into argv */
+	int most;
+	int *count;         /* increased by the words that were stored */
+	const char *enough; /* "REPORT and KEY are enough", for the error of a further word */
+};
+
+typedef enum status (*cli_read_fn)(void *line, const struct cli_argument *option, struct err *err);
+
+/* Parse all arguments: call @read with @line for each option (NULL: cli_set()), and store words. */
+enum status cli_parse(const struct cli_command *command, int argc, char **argv, cli_read_fn read,
+		      void *line, const struct cli_words *words, struct err *err);
+
 /*
  * Set LC_CTYPE from the user's locale, and no other category: numbers keep the decimal point and
  * messages stay English, as in files. Upper and lower case map as in C (in Turkish, the capital of

@@ -216,9 +216,9 @@ static enum status add_where(struct report_choice *choice, const char *condition
 	return ST_OK;
 }
 
-static enum status set_option(struct command_line *line, const struct cli_argument *argument,
-			      struct err *err)
+static enum status set_option(void *user, const struct cli_argument *argument, struct err *err)
 {
+	struct command_line *line = user;
 	const ptrdiff_t at = argument->option - command_options;
 
 	line->given[at] = true;
@@ -229,28 +229,12 @@ static enum status set_option(struct command_line *line, const struct cli_argume
 
 static enum status parse_command(struct command_line *line, int argc, char **argv, struct err *err)
 {
-	struct cli_argument argument;
-	struct cli_walk walk;
+	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
+					"REPORT and NAME are enough"};
 	enum status status;
-	bool more;
 
 	*line = (struct command_line){.limit = REPORT_LIMIT_DEFAULT, .width = -1};
-	cli_begin(&walk, &command_report, argc, argv, false);
-	for (;;) {
-		status = cli_next(&walk, &argument, &more, err);
-		if (status != ST_OK || !more)
-			break;
-		if (argument.option)
-			status = set_option(line, &argument, err);
-		else if (line->word_count < (int)ARRAY_LEN(line->words))
-			line->words[line->word_count++] = argument.value;
-		else
-			status = err_set(err, ST_INVALID,
-					 "one word too many: \"%s\" (REPORT and NAME are enough)",
-					 argument.value);
-		if (status != ST_OK)
-			return status;
-	}
+	status = cli_parse(&command_report, argc, argv, set_option, line, &words, err);
 	if (status == ST_OK && line->csv && line->json)
 		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
 	return status;

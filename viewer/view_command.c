@@ -264,9 +264,10 @@ static enum status view_check_tensor(struct view_arguments *out, struct err *err
 
 static enum status view_parse(struct view_arguments *out, int argc, char **argv, struct err *err)
 {
-	struct cli_walk walk;
-	struct cli_argument argument;
-	bool more = true;
+	const char *reports[2] = {NULL, NULL};
+	int count = 0;
+	const struct cli_words words = {reports, ARRAY_LEN(reports), &count,
+					"two reports are enough"};
 
 	*out = (struct view_arguments){.view = VIEW_UNSAID,
 				       .format = VIEW_UNSAID,
@@ -276,19 +277,9 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 				       .tensor = {.page = VIEW_UNSAID, .step = IPS_NULL},
 				       .from_ns = INT64_MIN / 4,
 				       .to_ns = INT64_MAX / 4};
-	cli_begin(&walk, &view_cli, argc, argv, false);
-	while (cli_next(&walk, &argument, &more, err) == ST_OK && more) {
-		if (argument.option)
-			cli_set(&argument, out, err);
-		else if (out->target)
-			err_set(err, ST_INVALID, "%s: two reports at most", argument.value);
-		else if (out->path)
-			out->target = argument.value;
-		else
-			out->path = argument.value;
-		if (err->status != ST_OK)
-			break;
-	}
+	cli_parse(&view_cli, argc, argv, NULL, out, &words, err);
+	out->path = reports[0];
+	out->target = reports[1];
 	if (err->status == ST_OK && out->statement)
 		view_read_query(out->statement, out, err);
 	if (err->status == ST_OK && out->from)

@@ -258,29 +258,6 @@ int plan_command(int argc, char **argv, const struct plan_trainer *trainer)
 	return cli_fail(&COMMAND, &err);
 }
 
-enum status plan_read_options(const struct cli_command *command, int argc, char **argv,
-			      plan_read_fn read, void *request, struct err *err)
-{
-	struct cli_argument argument;
-	struct cli_walk walk;
-	bool more;
-
-	cli_begin(&walk, command, argc, argv, false);
-	for (;;) {
-		enum status status = cli_next(&walk, &argument, &more, err);
-
-		if (status != ST_OK || !more)
-			return status;
-		if (!argument.option)
-			return err_set(err, ST_INVALID,
-				       "a word too many: \"%s\" (all is said by options)",
-				       argument.value);
-		status = read(request, &argument, err);
-		if (status != ST_OK)
-			return status;
-	}
-}
-
 enum status plan_read_words(const struct cli_command *command, int argc, char **argv,
 			    struct plan_words *words, void *request, struct err *err)
 {

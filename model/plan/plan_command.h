@@ -48,11 +48,8 @@ extern const struct plan_subcommand plan_model;
 extern const struct plan_subcommand plan_scale;
 extern const struct plan_subcommand plan_schedule;
 
-/* Parse @argv of a subcommand that has only options; calls @read for each. */
-typedef enum status (*plan_read_fn)(void *request, const struct cli_argument *argument,
-				    struct err *err);
-enum status plan_read_options(const struct cli_command *command, int argc, char **argv,
-			      plan_read_fn read, void *request, struct err *err);
+/* The words of a subcommand that has only options. */
+#define PLAN_NO_WORDS ((struct cli_words){.enough = "every value has an option"})
 
 /* A run file with its flags and overrides. `words` has room for PLAN_WORDS_MORE that the subcommand
  * may append. */

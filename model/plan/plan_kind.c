@@ -167,39 +167,26 @@ static enum status check_keys(const struct kind_request *request, struct err *er
 	return status;
 }
 
+static enum status read_kind_option(void *user, const struct cli_argument *argument,
+				    struct err *err)
+{
+	struct kind_request *request = user;
+	const int row = (int)(argument->option - kind_options);
+
+	request->given |= BIT(row);
+	return row < CONV_OPTIONS ? plan_read_geometry(&request->geometry, row, argument, err)
+				  : cli_set(argument, request, err);
+}
+
 static enum status read_kind(struct kind_request *request, int argc, char **argv, struct err *err)
 {
-	struct cli_argument argument;
 	const char *word = NULL;
-	struct cli_walk walk;
-	bool more;
+	int count = 0;
+	const struct cli_words words = {&word, 1, &count, "keys give all but the kind"};
+	enum status status =
+		cli_parse(&plan_kind.command, argc, argv, read_kind_option, request, &words, err);
 
-	cli_begin(&walk, &plan_kind.command, argc, argv, false);
-	for (;;) {
-		enum status status = cli_next(&walk, &argument, &more, err);
-		int row;
-
-		if (status == ST_OK && !more)
-			status = find_kind(word, &request->of.kind, err);
-		if (status != ST_OK || !more)
-			return status;
-		if (!argument.option) {
-			if (word)
-				return err_set(err, ST_INVALID,
-					       "a word too many: \"%s\" (all but the kind is said "
-					       "by keys)",
-					       argument.value);
-			word = argument.value;
-			continue;
-		}
-		row = (int)(argument.option - kind_options);
-		request->given |= BIT(row);
-		status = row < CONV_OPTIONS
-				 ? plan_read_geometry(&request->geometry, row, &argument, err)
-				 : cli_set(&argument, request, err);
-		if (status != ST_OK)
-			return status;
-	}
+	return status == ST_OK ? find_kind(word, &request->of.kind, err) : status;
 }
 
 /* Set the geometry of a Conv1D: a field of one column. */

@@ -313,36 +313,25 @@ struct product_request {
 	int sizes;
 };
 
+static enum status read_product_option(void *request, const struct cli_argument *argument,
+				       struct err *err)
+{
+	return read_machine(request, (int)(argument->option - product_options), argument, err);
+}
+
 static enum status read_product(struct product_request *request, int argc, char **argv,
 				struct err *err)
 {
 	static const char *const names[MATMUL_SIZES] = {"M", "K", "N"};
-	struct cli_argument argument;
-	struct cli_walk walk;
-	bool more;
+	const char *sizes[MATMUL_SIZES];
+	const struct cli_words words = {sizes, MATMUL_SIZES, &request->sizes,
+					"M K N are three sizes"};
+	enum status status = cli_parse(&plan_product.command, argc, argv, read_product_option,
+				       request, &words, err);
 
-	cli_begin(&walk, &plan_product.command, argc, argv, false);
-	for (;;) {
-		enum status status = cli_next(&walk, &argument, &more, err);
-
-		if (status != ST_OK || !more)
-			return status;
-		if (argument.option) {
-			status = read_machine(&request->machine,
-					      (int)(argument.option - product_options), &argument,
-					      err);
-		} else if (request->sizes < MATMUL_SIZES) {
-			status = cli_number(names[request->sizes], argument.value, 1, SIZE_MOST,
-					    &request->size[request->sizes], err);
-			request->sizes++;
-		} else {
-			status = err_set(err, ST_INVALID,
-					 "a word too many: \"%s\" (M K N are three sizes)",
-					 argument.value);
-		}
-		if (status != ST_OK)
-			return status;
-	}
+	for (int i = 0; i < request->sizes && status == ST_OK; i++)
+		status = cli_number(names[i], sizes[i], 1, SIZE_MOST, &request->size[i], err);
+	return status;
 }
 
 static enum status run_product(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
@@ -537,7 +526,8 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 	int count = 0;
 
 	(void)trainer;
-	status = plan_read_options(&plan_convolution.command, argc, argv, read_conv, &request, err);
+	status = cli_parse(&plan_convolution.command, argc, argv, read_conv, &request,
+			   &PLAN_NO_WORDS, err);
 	if (status == ST_OK)
 		status = check_request(&request, err);
 	if (status != ST_OK)

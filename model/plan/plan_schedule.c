@@ -598,8 +598,8 @@ static enum status schedule_run(int argc, char **argv, const struct plan_trainer
 {
 	struct request request = {.schedule = NULL};
 	struct plan_schedule_style style;
-	enum status status =
-		plan_read_options(&plan_schedule.command, argc, argv, read_option, &request, err);
+	enum status status = cli_parse(&plan_schedule.command, argc, argv, read_option, &request,
+				       &PLAN_NO_WORDS, err);
 
 	(void)trainer;
 	if (status == ST_OK)

@@ -478,9 +478,9 @@ static enum status parse_gate(const char *text, double *out, struct err *err)
 	return ST_OK;
 }
 
-static enum status set_option(struct diff_line *line, const struct cli_argument *argument,
-			      struct err *err)
+static enum status set_option(void *user, const struct cli_argument *argument, struct err *err)
 {
+	struct diff_line *line = user;
 	struct diff_print *how = &line->how;
 
 	switch (argument->option - diff_options) {
@@ -501,25 +501,12 @@ static enum status set_option(struct diff_line *line, const struct cli_argument 
 
 static enum status parse_line(struct diff_line *line, int argc, char **argv, struct err *err)
 {
-	struct cli_argument argument;
-	struct cli_walk walk;
+	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
+					"two runs are enough"};
 	enum status status;
-	bool more;
 
 	*line = (struct diff_line){.width = -1, .how = {.gate = -1, .limit = LIMIT_DEFAULT}};
-	cli_begin(&walk, &report_diff_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
-		if (argument.option)
-			status = set_option(line, &argument, err);
-		else if (line->word_count < (int)ARRAY_LEN(line->words))
-			line->words[line->word_count++] = argument.value;
-		else
-			status = err_set(err, ST_INVALID,
-					 "one word too many: \"%s\" (two runs are enough)",
-					 argument.value);
-		if (status != ST_OK)
-			return status;
-	}
+	status = cli_parse(&report_diff_cli, argc, argv, set_option, line, &words, err);
 	if (status == ST_OK && line->word_count < 2)
 		return err_set(err, ST_INVALID,
 			       "two runs are needed: ipu-report diff A B (%s given)",

@@ -283,9 +283,9 @@ static const int export_bits[] = {
 };
 _Static_assert(ARRAY_LEN(export_bits) == ARRAY_LEN(export_options), "bits out of step");
 
-static enum status set_option(struct export_line *line, const struct cli_argument *argument,
-			      struct err *err)
+static enum status set_option(void *user, const struct cli_argument *argument, struct err *err)
 {
+	struct export_line *line = user;
 	const int bit = export_bits[argument->option - export_options];
 
 	if (bit >= 0)
@@ -295,28 +295,15 @@ static enum status set_option(struct export_line *line, const struct cli_argumen
 
 static enum status parse_line(struct export_line *line, int argc, char **argv, struct err *err)
 {
-	struct cli_argument argument;
-	struct cli_walk walk;
+	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
+					"REPORT and FORMAT are enough"};
 	enum status status;
-	bool more;
 
 	*line = (struct export_line){.from_ns = IPS_NULL,
 				     .to_ns = INT64_MAX,
 				     .execution = IPS_NULL,
 				     .weight_update = IPS_NULL};
-	cli_begin(&walk, &report_export_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
-		if (argument.option)
-			status = set_option(line, &argument, err);
-		else if (line->word_count < (int)ARRAY_LEN(line->words))
-			line->words[line->word_count++] = argument.value;
-		else
-			status = err_set(err, ST_INVALID,
-					 "one word too many: \"%s\" (REPORT and FORMAT are enough)",
-					 argument.value);
-		if (status != ST_OK)
-			return status;
-	}
+	status = cli_parse(&report_export_cli, argc, argv, set_option, line, &words, err);
 	if (status == ST_OK && line->from_ns >= line->to_ns)
 		status = err_set(err, ST_INVALID, "--from %lld: is not before --to %lld",
 				 (long long)line->from_ns, (long long)line->to_ns);

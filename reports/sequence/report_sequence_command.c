@@ -141,27 +141,13 @@ const struct cli_command report_embeddings_cli = {
 static enum status parse(struct sequence_line *line, const struct cli_command *command, int argc,
 			 char **argv, struct err *err)
 {
-	struct cli_argument argument;
-	struct cli_walk walk;
+	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
+					"REPORT and KEY are enough"};
 	enum status status;
-	bool more;
 
 	*line = (struct sequence_line){
 		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .width = -1};
-	cli_begin(&walk, command, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
-		if (argument.option)
-			status = cli_set(&argument, line, err);
-		else if (line->word_count == (int)ARRAY_LEN(line->words))
-			status = err_set(err, ST_INVALID,
-					 "one word too many: \"%s\" (REPORT and KEY "
-					 "are enough)",
-					 argument.value);
-		else
-			line->words[line->word_count++] = argument.value;
-		if (status != ST_OK)
-			return status;
-	}
+	status = cli_parse(command, argc, argv, NULL, line, &words, err);
 	/* A single word is the report if such a file exists, otherwise the key. */
 	if (line->word_count == 1 && !fs_exists(line->words[0])) {
 		line->words[1] = line->words[0];

@@ -224,7 +224,7 @@ static void test_wrong_requests_are_one_line_and_exit_code_2(void **state)
 		{"schedule --timeline --schedule 1f1b --microbatches 8 --forward 1 --backward 1 "
 		 "--stages 2",
 		 "--timeline goes with --json"},
-		{"schedule word", "a word too many"},
+		{"schedule word", "one word too many"},
 		{"schedule --jsn", "did you mean --json?"},
 	};
 

@@ -154,7 +154,7 @@ refuse 2 "not a time" --from soon "$db"
 refuse 2 "before" --from 2 --to 1 "$db"
 refuse 2 "--from 5 s: the timeline ends at 4.08 ms" --from 5s --to 6s --view timeline --csv "$db"
 refuse 2 "--to -1 ns: the timeline begins at 0 ns" --to -1 --view timeline --text "$db"
-refuse 2 "two reports at most" "$db" "$db" "$db"
+refuse 2 'one word too many' "$db" "$db" "$db"
 refuse 2 "No such file" "$db" "$work/none"
 refuse 2 "use --text" "$db" --view help --csv
 (cd / && refuse 2 "no report in this directory")
