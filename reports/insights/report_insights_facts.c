@@ -203,28 +203,32 @@ static enum status read_options(struct insight_facts *facts, const struct report
 	return ST_OK;
 }
 
+enum status report__insight_read(struct insight_facts *facts, const struct insight_query *queries,
+				 size_t count, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		struct report_table table = {0};
+
+		status = report_table_query(&table, facts->db, "insights", queries[i].sql, 0, err);
+		if (status == ST_OK && queries[i].read(facts, &table) != ST_OK)
+			status = err_nomem(err);
+		report_table_free(&table);
+	}
+	return status;
+}
+
 static enum status read_parts(struct insight_facts *facts, struct err *err)
 {
-	static const struct {
-		const char *sql;
-		enum status (*read)(struct insight_facts *facts, const struct report_table *table);
-	} parts[] = {
+	static const struct insight_query parts[] = {
 		{sql_options, read_options},
 		{report__insight_sql_stages, read_stages},
 		{report__insight_sql_time, read_times},
 		{report__insight_sql_trace, read_trace},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
-		struct report_table table = {0};
-
-		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
-		if (status == ST_OK && parts[i].read(facts, &table) != ST_OK)
-			status = err_nomem(err);
-		report_table_free(&table);
-	}
-	return status;
+	return report__insight_read(facts, parts, ARRAY_LEN(parts), err);
 }
 
 /* ---- all facts ------------------------------------------------------------------------------- */

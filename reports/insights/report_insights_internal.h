@@ -95,6 +95,14 @@ enum status report__insight_memory(struct insight_facts *facts, struct err *err)
  * pipelines and insights that need it call this. */
 enum status report__insight_whatif(struct insight_facts *facts, struct err *err);
 
+/* Run each query and pass its rows to read(), which fails only if out of memory. */
+struct insight_query {
+	const char *sql;
+	enum status (*read)(struct insight_facts *facts, const struct report_table *table);
+};
+enum status report__insight_read(struct insight_facts *facts, const struct insight_query *queries,
+				 size_t count, struct err *err);
+
 /* Queries whose text is also shown to the user. */
 extern const char report__insight_sql_time[], report__insight_sql_trace[],
 	report__insight_sql_stages[], report__insight_sql_bubbles[];

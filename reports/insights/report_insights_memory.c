@@ -119,21 +119,10 @@ static enum status read_fifos(struct insight_facts *facts, const struct report_t
 
 enum status report__insight_memory(struct insight_facts *facts, struct err *err)
 {
-	static const struct {
-		const char *sql;
-		enum status (*read)(struct insight_facts *facts, const struct report_table *table);
-	} parts[] = {{sql_tiles, read_tiles}, {sql_peak, read_peak}, {sql_fifos, read_fifos}};
-	enum status status = ST_OK;
+	static const struct insight_query parts[] = {
+		{sql_tiles, read_tiles}, {sql_peak, read_peak}, {sql_fifos, read_fifos}};
 
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
-		struct report_table table = {0};
-
-		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
-		if (status == ST_OK && parts[i].read(facts, &table) != ST_OK)
-			status = err_nomem(err);
-		report_table_free(&table);
-	}
-	return status;
+	return report__insight_read(facts, parts, ARRAY_LEN(parts), err);
 }
 
 /* ---- insights -------------------------------------------------------------------------------- */
