@@ -28,12 +28,6 @@
 #define ZIP_CRC_AT    14   /* offset in a local header */
 #define ZIP_ENTRY_CRC 16   /* offset in a directory entry */
 
-static const char *const npz_descr[NPZ_TYPES] = {
-	[NPZ_FLOAT32] = "<f4",
-	[NPZ_FLOAT16] = "<f2",
-	[NPZ_INT64] = "<i8",
-};
-
 static void npz_u16(struct str *out, uint32_t value)
 {
 	const char bytes[] = {(char)(value & 255), (char)(value >> 8 & 255)};
@@ -79,7 +73,7 @@ static size_t npz_header(const struct npz_member *member, char out[NPZ_HEADER])
 
 	used += (size_t)snprintf(out + used, NPZ_HEADER - used,
 				 "{'descr': '%s', 'fortran_order': False, 'shape': (",
-				 npz_descr[member->type]);
+				 dtype_npy(member->type));
 	for (int i = 0; i < member->ndim; i++)
 		used += (size_t)snprintf(out + used, NPZ_HEADER - used, "%s%lld", i ? ", " : "",
 					 (long long)member->dim[i]);

@@ -10,22 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/dtype.h"
 #include "common/fs.h"
 #include "common/str.h"
 
 #define NPZ_WRITER_DIMS 10
 #define NPZ_NAME_SIZE   4096 /* bytes of an array's name, including the final 0 */
 
-enum npz_type {
-	NPZ_FLOAT32,
-	NPZ_FLOAT16,
-	NPZ_INT64,
-	NPZ_TYPES
-};
-
 struct npz_member {
 	const char *name; /* without ".npy"; UTF-8 */
-	enum npz_type type;
+	enum dtype type;
 	int ndim; /* 0 .. NPZ_WRITER_DIMS */
 	int64_t dim[NPZ_WRITER_DIMS];
 };
@@ -46,7 +40,7 @@ struct npz_writer {
 /* After a failure there is nothing to close. */
 enum status npz_writer_open(struct npz_writer *writer, const char *path, struct err *err);
 
-/* Write the @count floats of @member (NPZ_FLOAT32), in C order. */
+/* Write the @count floats of @member (DTYPE_FLOAT32), in C order. */
 enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *member,
 			   const float *values, size_t count);
 

@@ -311,7 +311,7 @@ static void abs_max_piece(void *user, const float *values, size_t at, size_t cou
 
 static void measure_values(struct job *job)
 {
-	const enum outfeed_dtype dtype = job->tensor->dtype;
+	const enum dtype dtype = job->tensor->dtype;
 	struct outfeed_measure *measure = &job->measure;
 
 	measure->abs_max = 0;

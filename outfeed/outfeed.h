@@ -68,7 +68,7 @@ struct outfeed_tensor_params {
 	int stage;            /* -1: none */
 	const int64_t *shape; /* of one recorded value; ndim 0 .. OUTFEED_NDIM_MAX */
 	int ndim;
-	enum outfeed_dtype dtype;
+	enum dtype dtype;
 	enum outfeed_activity activity; /* of activations */
 	enum outfeed_asked asked;       /* OUTFEED_SENT: it is registered at any tier */
 	const char *dims; /* names of its dimensions, "batch, tokens, features"; NULL: unknown */
@@ -105,7 +105,7 @@ struct outfeed_source {
 	size_t count;
 };
 
-/* Record one value of @count elements, float or (OUTFEED_FLOAT16) uint16_t. @row, if not NULL, gets
+/* Record one value of @count elements, float or (DTYPE_FLOAT16) uint16_t. @row, if not NULL, gets
  * the whole statistics, at any tier, also if the tensor is not due. For a NULL tensor, do nothing
  * (and leave @row). The values need not exist after the call.
  *
@@ -137,10 +137,10 @@ void outfeed_flush(struct outfeed *outfeed);
 
 /* Return the database bytes of one recorded value at @choice, as the budget charges them; also used
  * for forecasts. */
-double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum outfeed_dtype dtype);
+double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum dtype dtype);
 /* Return the memory in bytes that a tensor occupies while it is recorded: rings, the values before
  * an update. */
 double outfeed_memory(const struct outfeed_choice *choice, enum outfeed_kind kind, size_t count,
-		      enum outfeed_dtype dtype, int replicas);
+		      enum dtype dtype, int replicas);
 
 #endif /* OUTFEED_H */

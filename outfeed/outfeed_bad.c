@@ -74,7 +74,7 @@ static void add_causes(struct outfeed_candidate *out, struct outfeed *outfeed,
 			continue;
 		cause->role = kind == OUTFEED_WEIGHT || kind == OUTFEED_OPTIMIZER_STATE ? "weight"
 											: "input";
-		outfeed_stats_read(&cause->stats, OUTFEED_FLOAT32, source->values, source->count,
+		outfeed_stats_read(&cause->stats, DTYPE_FLOAT32, source->values, source->count,
 				   outfeed->params.pool);
 		out->cause_count++;
 	}

@@ -66,18 +66,11 @@ static bool shape_parse(struct captures_shape *out, const char *text)
 bool captures__shape(struct captures_shape *out, const char *dtype, const char *shape)
 {
 	bool empty = false;
-	int dtypes = 0;
 
-	*out = (struct captures_shape){0};
-	if (!dtype || !shape)
+	*out = (struct captures_shape){.dtype = dtype_find(dtype)};
+	if (out->dtype == DTYPES || !shape || !shape_parse(out, shape))
 		return false;
-	while (dtypes < OUTFEED_DTYPES &&
-	       strcmp(dtype, outfeed_dtype_text((enum outfeed_dtype)dtypes)) != 0)
-		dtypes++;
-	if (dtypes == OUTFEED_DTYPES || !shape_parse(out, shape))
-		return false;
-	out->dtype = (enum outfeed_dtype)dtypes;
-	out->bytes = outfeed_dtype_bytes(out->dtype);
+	out->bytes = dtype_bytes(out->dtype);
 	for (int i = 0; i < out->ndim; i++)
 		empty |= out->dim[i] == 0;
 	for (int i = 0; i < out->ndim && !empty; i++)

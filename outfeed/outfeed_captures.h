@@ -33,7 +33,7 @@ struct outfeed_array {
 	/* The key; "queue/key" if two queues have it; see above. Unique, valid UTF-8 without
 	 * control characters, never an absolute path or one with "..". */
 	const char *name;
-	enum outfeed_dtype dtype;
+	enum dtype dtype;
 	int64_t shape[OUTFEED_NDIM_MAX + 2]; /* of the stacked array */
 	int ndim;
 	int replicas;       /* length of the axis of replicas; 1: no such axis */

@@ -10,7 +10,7 @@
 
 /* Common properties of the captures of one array. */
 struct captures_shape {
-	enum outfeed_dtype dtype;
+	enum dtype dtype;
 	int ndim;
 	int64_t dim[OUTFEED_NDIM_MAX];
 	int64_t bytes; /* of one capture */

@@ -64,7 +64,7 @@ static void name_shape(struct str *name, const struct captures_array *array,
 	for (int i = 0; i < shape->ndim; i++)
 		str_addf(name, "%s%lld", i > 0 ? "x" : "", (long long)shape->dim[i]);
 	if (shape->dtype != main->dtype)
-		str_addf(name, "@%s", outfeed_dtype_text(shape->dtype));
+		str_addf(name, "@%s", dtype_name(shape->dtype));
 }
 
 static int compare_keys(const void *a, const void *b)

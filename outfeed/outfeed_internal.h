@@ -76,7 +76,7 @@ struct outfeed_tensor {
 	size_t index;              /* in outfeed.tensors */
 	char *queue, *key, *layer; /* layer NULL: none */
 	enum outfeed_kind kind;
-	enum outfeed_dtype dtype;
+	enum dtype dtype;
 	enum outfeed_activity activity;
 	int stage; /* -1: none */
 	int64_t shape[OUTFEED_NDIM_MAX];

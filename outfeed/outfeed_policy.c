@@ -32,15 +32,6 @@ static const char *const kind_texts[] = {
 };
 _Static_assert(ARRAY_LEN(kind_texts) == OUTFEED_KINDS, "table out of step");
 
-static const struct {
-	const char *text;
-	int bytes;
-} dtypes[] = {
-	[OUTFEED_FLOAT32] = {"float32", 4},
-	[OUTFEED_FLOAT16] = {"float16", 2},
-};
-_Static_assert(ARRAY_LEN(dtypes) == OUTFEED_DTYPES, "table out of step");
-
 static const char *const activity_texts[] = {
 	[OUTFEED_NO_ACTIVITY] = NULL,
 	[OUTFEED_RELU] = "relu",
@@ -67,16 +58,6 @@ const char *outfeed_tier_text(enum outfeed_tier tier)
 const char *outfeed_kind_text(enum outfeed_kind kind)
 {
 	return kind_texts[kind];
-}
-
-const char *outfeed_dtype_text(enum outfeed_dtype dtype)
-{
-	return dtypes[dtype].text;
-}
-
-int outfeed_dtype_bytes(enum outfeed_dtype dtype)
-{
-	return dtypes[dtype].bytes;
 }
 
 const char *outfeed_activity_text(enum outfeed_activity activity)

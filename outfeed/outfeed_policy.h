@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/dtype.h"
 #include "common/json.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -36,12 +37,6 @@ enum outfeed_kind {
 	OUTFEED_KINDS
 };
 
-enum outfeed_dtype {
-	OUTFEED_FLOAT32,
-	OUTFEED_FLOAT16, /* IEEE binary16 */
-	OUTFEED_DTYPES
-};
-
 /* Defines when a neuron of an activation is active: see outfeed_stats.h. */
 enum outfeed_activity {
 	OUTFEED_NO_ACTIVITY,
@@ -51,10 +46,8 @@ enum outfeed_activity {
 	OUTFEED_ACTIVITIES
 };
 
-const char *outfeed_tier_text(enum outfeed_tier tier);    /* "last" for OUTFEED_LAST_N */
-const char *outfeed_kind_text(enum outfeed_kind kind);    /* as in the tables */
-const char *outfeed_dtype_text(enum outfeed_dtype dtype); /* "float32" */
-int outfeed_dtype_bytes(enum outfeed_dtype dtype);
+const char *outfeed_tier_text(enum outfeed_tier tier);             /* "last" for OUTFEED_LAST_N */
+const char *outfeed_kind_text(enum outfeed_kind kind);             /* as in the tables */
 const char *outfeed_activity_text(enum outfeed_activity activity); /* NULL for no activity */
 bool outfeed_activity_of(enum outfeed_activity *out, const char *text);
 bool outfeed_kind_of(enum outfeed_kind *out, const char *text); /* false: unknown */

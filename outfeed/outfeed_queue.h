@@ -72,7 +72,7 @@ enum status outfeed_retain(struct outfeed_queue *queue, int64_t enqueues, bool w
 struct outfeed_value {
 	const char *queue, *key, *layer; /* layer NULL: none */
 	enum outfeed_kind kind;
-	enum outfeed_dtype dtype;
+	enum dtype dtype;
 	const int64_t *shape;
 	int ndim;
 	struct ips_keys keys;
@@ -98,7 +98,7 @@ void outfeed_restart(struct outfeed_queue *queue);
 struct outfeed_array {
 	const char *key, *layer;
 	enum outfeed_kind kind;
-	enum outfeed_dtype dtype;
+	enum dtype dtype;
 	int64_t shape[OUTFEED_NDIM_MAX + 2];
 	int ndim;
 	const void *values;

@@ -92,7 +92,7 @@ enum status outfeed__enqueue(struct outfeed_sent *sent, const struct outfeed_mom
 	if (queue->retained.room == 0)
 		return ST_OK;
 	return retain_value(sent, &moment->keys, replica, values,
-			    count * (size_t)outfeed_dtype_bytes(sent->tensor->dtype), err);
+			    count * (size_t)dtype_bytes(sent->tensor->dtype), err);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -111,7 +111,7 @@ enum status outfeed_retain(struct outfeed_queue *queue, int64_t enqueues, bool w
 	for (size_t i = 0; i < queue->count; i++) {
 		struct outfeed_sent *sent = queue->sent[i];
 
-		sent->size = sent->tensor->count * (size_t)outfeed_dtype_bytes(sent->tensor->dtype);
+		sent->size = sent->tensor->count * (size_t)dtype_bytes(sent->tensor->dtype);
 		if (!outfeed__sends(sent))
 			continue;
 		sent->values = mem_aligned(places, sent->size);

@@ -122,7 +122,7 @@ static int expected_bins(size_t count)
 	return count == 0 ? 0 : 2 * (exponent - 1) + (mantissa >= M_SQRT1_2) + 4;
 }
 
-double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum outfeed_dtype dtype)
+double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum dtype dtype)
 {
 	switch (choice->tier) {
 	case OUTFEED_COUNTS:
@@ -133,14 +133,14 @@ double outfeed_bytes(const struct outfeed_choice *choice, size_t count, enum out
 	case OUTFEED_HISTOGRAM:
 		return STATS_ROW + BIN_ROW * expected_bins(count);
 	case OUTFEED_FULL:
-		return STATS_ROW + CAPTURE_ROW + PAGES * (double)count * outfeed_dtype_bytes(dtype);
+		return STATS_ROW + CAPTURE_ROW + PAGES * (double)count * dtype_bytes(dtype);
 	default:
 		return 0;
 	}
 }
 
 double outfeed_memory(const struct outfeed_choice *choice, enum outfeed_kind kind, size_t count,
-		      enum outfeed_dtype dtype, int replicas)
+		      enum dtype dtype, int replicas)
 {
 	const double frame = sizeof(struct outfeed_frame) +
 			     (choice->tier >= OUTFEED_COUNTS ? sizeof(struct outfeed_stats) : 0);
@@ -150,7 +150,7 @@ double outfeed_memory(const struct outfeed_choice *choice, enum outfeed_kind kin
 		return 0;
 	if (choice->tier == OUTFEED_LAST_N)
 		bytes += (double)choice->last * ((double)sizeof(struct outfeed_entry) +
-						 (double)count * outfeed_dtype_bytes(dtype));
+						 (double)count * dtype_bytes(dtype));
 	if (choice->tier >= OUTFEED_STATS &&
 	    (kind == OUTFEED_WEIGHT || kind == OUTFEED_OPTIMIZER_STATE))
 		bytes += (double)count * sizeof(float);
@@ -282,7 +282,7 @@ int64_t outfeed__append_tensor(struct outfeed *outfeed, const struct outfeed_ten
 		.layer = params->layer,
 		.stage = params->stage < 0 ? IPS_NULL : params->stage,
 		.shape = outfeed__shape_text(shape, params->shape, params->ndim),
-		.dtype = outfeed_dtype_text(params->dtype),
+		.dtype = dtype_name(params->dtype),
 		.activity = outfeed_activity_text(params->activity),
 		.dims = params->dims};
 
@@ -377,12 +377,11 @@ int outfeed__append_histogram(const struct outfeed_tensor *tensor,
 int outfeed__append_capture(const struct outfeed_tensor *tensor, const struct ips_keys *keys,
 			    const void *values, size_t count)
 {
-	const size_t bytes = count * (size_t)outfeed_dtype_bytes(tensor->dtype);
+	const size_t bytes = count * (size_t)dtype_bytes(tensor->dtype);
 	int64_t shape[OUTFEED_NDIM_MAX];
 	char text[OUTFEED_SHAPE_TEXT];
-	struct ips_capture row = {.keys = *keys,
-				  .tensor_id = tensor->tensor_id,
-				  .dtype = outfeed_dtype_text(tensor->dtype)};
+	struct ips_capture row = {
+		.keys = *keys, .tensor_id = tensor->tensor_id, .dtype = dtype_name(tensor->dtype)};
 	int ndim = tensor->ndim, status;
 	size_t at = 0;
 
@@ -412,7 +411,7 @@ int outfeed__append_capture(const struct outfeed_tensor *tensor, const struct ip
 
 static size_t value_bytes(const struct outfeed_tensor *tensor)
 {
-	return tensor->count * (size_t)outfeed_dtype_bytes(tensor->dtype);
+	return tensor->count * (size_t)dtype_bytes(tensor->dtype);
 }
 
 enum status outfeed__ring_new(struct outfeed_ring *ring, const struct outfeed_tensor *tensor,
@@ -437,7 +436,7 @@ void outfeed__ring_push(const struct outfeed_tensor *tensor, struct outfeed_ring
 		return;
 	if (count > 0)
 		memcpy(ring->values + (size_t)ring->next * value_bytes(tensor), values,
-		       count * (size_t)outfeed_dtype_bytes(tensor->dtype));
+		       count * (size_t)dtype_bytes(tensor->dtype));
 	ring->entries[ring->next] = (struct outfeed_entry){
 		.keys = moment->keys, .time_ns = moment->time_ns, .count = count};
 	ring->next = (ring->next + 1) % ring->size;

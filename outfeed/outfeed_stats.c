@@ -18,20 +18,30 @@
 
 #define PIECE 4096
 
-void outfeed_pieces(enum outfeed_dtype dtype, const void *values, size_t count, outfeed_piece piece,
+/* Convert @count values from @at on. */
+static void read_floats(float *out, enum dtype dtype, const void *values, size_t at, size_t count)
+{
+	const char *from = (const char *)values + at * (size_t)dtype_bytes(dtype);
+
+	if (dtype == DTYPE_FLOAT16)
+		outfeed_scan_widen(out, (const void *)from, count);
+	else
+		dtype_to_float(dtype, out, from, count);
+}
+
+void outfeed_pieces(enum dtype dtype, const void *values, size_t count, outfeed_piece piece,
 		    void *user)
 {
-	const uint16_t *halves = values;
 	float wide[PIECE];
 
-	if (dtype == OUTFEED_FLOAT32) {
+	if (dtype == DTYPE_FLOAT32) {
 		piece(user, values, 0, count);
 		return;
 	}
 	for (size_t at = 0; at < count; at += PIECE) {
 		size_t size = min(count - at, PIECE);
 
-		outfeed_scan_widen(wide, halves + at, size);
+		read_floats(wide, dtype, values, at, size);
 		piece(user, wide, at, size);
 	}
 }
@@ -140,10 +150,9 @@ static void mixed_block(struct outfeed_stats *stats, const float *values, size_t
 	stats->n_pos += counts.pos_inf;
 }
 
-/* The values of a tensor: one of the two pointers is NULL. */
 struct source {
-	const float *values;
-	const uint16_t *halves;
+	enum dtype dtype;
+	const void *values;
 	size_t count; /* of all */
 };
 
@@ -151,11 +160,9 @@ struct source {
 static struct ahead prefetch_after(const struct source *source, size_t at)
 {
 	bool last = source->count - at <= BLOCK;
-	size_t next = last ? at : at + BLOCK;
+	const size_t next = last ? at : at + BLOCK, bytes = (size_t)dtype_bytes(source->dtype);
 
-	if (source->halves)
-		return (struct ahead){source->halves + next, last ? 0 : ROW * sizeof(uint16_t)};
-	return (struct ahead){source->values + next, last ? 0 : ROW * sizeof(float)};
+	return (struct ahead){(const char *)source->values + next * bytes, last ? 0 : ROW * bytes};
 }
 
 static void add_block(struct outfeed_stats *stats, const float *values, size_t count,
@@ -172,6 +179,7 @@ static void add_block(struct outfeed_stats *stats, const float *values, size_t c
 static void slice_row(struct outfeed_stats *row, const struct source *source, size_t at,
 		      size_t count)
 {
+	const float *values = source->values;
 	float wide[BLOCK];
 
 	outfeed_stats_init(row);
@@ -179,11 +187,11 @@ static void slice_row(struct outfeed_stats *row, const struct source *source, si
 		size_t size = min(end - at, BLOCK);
 		struct ahead ahead = prefetch_after(source, at);
 
-		if (!source->halves) {
-			add_block(row, source->values + at, size, &ahead);
+		if (source->dtype == DTYPE_FLOAT32) {
+			add_block(row, values + at, size, &ahead);
 			continue;
 		}
-		outfeed_kernel_get()->widen(wide, source->halves + at, size);
+		read_floats(wide, source->dtype, source->values, at, size);
 		add_block(row, wide, size, &ahead);
 	}
 }
@@ -202,12 +210,7 @@ static void add_slices(struct outfeed_stats *stats, const struct source *source)
 
 void outfeed_stats_add(struct outfeed_stats *stats, const float *values, size_t count)
 {
-	add_slices(stats, &(struct source){.values = values, .count = count});
-}
-
-void outfeed_stats_add_half(struct outfeed_stats *stats, const uint16_t *halves, size_t count)
-{
-	add_slices(stats, &(struct source){.halves = halves, .count = count});
+	add_slices(stats, &(struct source){DTYPE_FLOAT32, values, count});
 }
 
 /* Slices that are passed to the pool together. */
@@ -228,7 +231,7 @@ static void run_slice(void *context, unsigned slice)
 void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, size_t count,
 			    struct pool *pool)
 {
-	struct round round = {.source = {.values = values, .count = count}};
+	struct round round = {.source = {DTYPE_FLOAT32, values, count}};
 
 	for (; round.at < count; round.at += ROUND * SLICE) {
 		size_t left = count - round.at;
@@ -305,14 +308,14 @@ double outfeed_stats_l2(const struct outfeed_stats *stats)
 	return sqrt(stats->l2_squared);
 }
 
-void outfeed_stats_read(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
+void outfeed_stats_read(struct outfeed_stats *out, enum dtype dtype, const void *values,
 			size_t count, struct pool *pool)
 {
 	outfeed_stats_init(out);
-	if (dtype == OUTFEED_FLOAT32)
+	if (dtype == DTYPE_FLOAT32)
 		outfeed_stats_add_pool(out, values, count, pool);
 	else
-		outfeed_stats_add_half(out, values, count);
+		add_slices(out, &(struct source){dtype, values, count});
 }
 
 /* ---- scans ----------------------------------------------------------------------------------- */

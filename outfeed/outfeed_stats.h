@@ -21,9 +21,9 @@
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* Call @piece with the values as floats, piece by piece, in order. Floats are passed in one piece;
- * halves are converted. @at: the index of the piece's first value. */
+ * other types are converted. @at: the index of the piece's first value. */
 typedef void (*outfeed_piece)(void *user, const float *values, size_t at, size_t count);
-void outfeed_pieces(enum outfeed_dtype dtype, const void *values, size_t count, outfeed_piece piece,
+void outfeed_pieces(enum dtype dtype, const void *values, size_t count, outfeed_piece piece,
 		    void *user);
 
 /* ---- the statistics row ---------------------------------------------------------------------- */
@@ -40,9 +40,6 @@ struct outfeed_stats {
 void outfeed_stats_init(struct outfeed_stats *stats); /* empty: counts 0, values NaN */
 void outfeed_stats_add(struct outfeed_stats *stats, const float *values, size_t count);
 
-/* The same for IEEE binary16: the same bytes as for the halves converted to floats. */
-void outfeed_stats_add_half(struct outfeed_stats *stats, const uint16_t *halves, size_t count);
-
 /* The same on the threads of @pool (NULL: none); the same bytes as outfeed_stats_add() for any
  * number of threads. Slices have 131,072 values; fewer are not worth a pool. Never allocates. */
 void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, size_t count,
@@ -55,8 +52,9 @@ int64_t outfeed_stats_finite(const struct outfeed_stats *stats);
 double outfeed_stats_std(const struct outfeed_stats *stats); /* NaN if there are no finite values */
 double outfeed_stats_l2(const struct outfeed_stats *stats);
 
-/* Compute the whole row of a value of either type; @pool (NULL: none) is used for floats. */
-void outfeed_stats_read(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
+/* Compute the whole row of a value of any type, as of its values converted to floats
+ * (dtype_to_float()); @pool (NULL: none) is used for floats. */
+void outfeed_stats_read(struct outfeed_stats *out, enum dtype dtype, const void *values,
 			size_t count, struct pool *pool);
 
 /* Set the columns n .. abs_max of a row, common to `tensor_stats` and `nonfinite_trail`, from

@@ -27,8 +27,8 @@ _Static_assert((int)IPS_OUTFEED_ACTIVATION == OUTFEED_ACTIVATION &&
 		       (int)IPS_OUTFEED_WEIGHT == OUTFEED_WEIGHT &&
 		       (int)IPS_OUTFEED_OPTIMIZER_STATE == OUTFEED_OPTIMIZER_STATE,
 	       "kinds of the header");
-_Static_assert((int)IPS_OUTFEED_FLOAT32 == OUTFEED_FLOAT32 &&
-		       (int)IPS_OUTFEED_FLOAT16 == OUTFEED_FLOAT16,
+_Static_assert((int)IPS_OUTFEED_FLOAT32 == DTYPE_FLOAT32 && (int)IPS_OUTFEED_BOOL == DTYPE_BOOL &&
+		       DTYPES == 10,
 	       "dtypes of the header");
 _Static_assert((int)IPS_OUTFEED_NO_ACTIVITY == OUTFEED_NO_ACTIVITY &&
 		       (int)IPS_OUTFEED_RELU == OUTFEED_RELU &&
@@ -287,7 +287,7 @@ static enum status check_tensor(const struct ips_outfeed *outfeed,
 {
 	if (!params->key || params->key[0] == '\0')
 		return err_set(err, ST_INVALID, "tensor: it has no key");
-	if ((unsigned)params->kind >= OUTFEED_KINDS || (unsigned)params->dtype >= OUTFEED_DTYPES ||
+	if ((unsigned)params->kind >= OUTFEED_KINDS || (unsigned)params->dtype >= DTYPES ||
 	    (unsigned)params->activity >= OUTFEED_ACTIVITIES)
 		return err_set(
 			err, ST_INVALID, "tensor \"%s\": kind %d, dtype %d, activity %d: unknown",
@@ -318,7 +318,7 @@ static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_te
 		.stage = own->stage == IPS_NULL ? -1 : (int)own->stage,
 		.shape = own->shape,
 		.ndim = own->ndim,
-		.dtype = (enum outfeed_dtype)own->dtype,
+		.dtype = (enum dtype)own->dtype,
 		.activity = (enum outfeed_activity)own->activity,
 		.asked = OUTFEED_SENT, /* registered tensors are always sent */
 	};
@@ -695,10 +695,10 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 	struct outfeed_stats stats;
 	uint64_t mode;
 
-	if ((unsigned)dtype >= OUTFEED_DTYPES || !out || (!values && count > 0))
+	if ((unsigned)dtype >= DTYPES || !out || (!values && count > 0))
 		return ST_INVALID;
 	mode = float_mode_begin();
-	outfeed_stats_read(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
+	outfeed_stats_read(&stats, (enum dtype)dtype, values, count, NULL);
 	*out = (struct ips_tensor_stats){
 		.keys = IPS_KEYS_NULL, .tensor_id = IPS_NULL, .time_ns = IPS_NULL};
 	fill_stats_row(out, &stats);

@@ -581,7 +581,7 @@ enum status train_record_confusion(struct train_session *session, enum ips_mode 
 		return ST_NOMEM;
 	for (size_t i = 0; i < count; i++)
 		values[i] = (float)counts[i];
-	outfeed_stats_read(&seen, OUTFEED_FLOAT32, values, count, NULL);
+	outfeed_stats_read(&seen, DTYPE_FLOAT32, values, count, NULL);
 	OUTFEED_FILL_COLUMNS(&stats, &seen, true);
 	snprintf(shape, sizeof(shape), "(%lld, %lld)", (long long)metric->classes,
 		 (long long)metric->classes);

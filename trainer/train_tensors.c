@@ -565,7 +565,7 @@ void train_tensors_forecast(struct train_tensors_forecast *out, const struct tra
 		const struct outfeed_choice *choice = &tensor->choice;
 		const enum outfeed_kind kind = tensor->params.kind;
 		const double values = ceil(values_of(session, kind) / (double)choice->every);
-		const double bytes = outfeed_bytes(choice, tensor->count, OUTFEED_FLOAT32);
+		const double bytes = outfeed_bytes(choice, tensor->count, DTYPE_FLOAT32);
 
 		if ((tensor->queue >= 0 && !tensor->sent) || choice->tier == OUTFEED_OFF)
 			continue;
@@ -573,11 +573,9 @@ void train_tensors_forecast(struct train_tensors_forecast *out, const struct tra
 		out->bytes += TENSOR_ROWS + replicas * values * bytes;
 		/* The values in a ring are written at the end. */
 		if (choice->tier == OUTFEED_LAST_N)
-			out->bytes +=
-				replicas * fmin(values, (double)choice->last) *
-				(outfeed_bytes(&full, tensor->count, OUTFEED_FLOAT32) - bytes);
-		out->memory +=
-			outfeed_memory(choice, kind, tensor->count, OUTFEED_FLOAT32, replicas);
+			out->bytes += replicas * fmin(values, (double)choice->last) *
+				      (outfeed_bytes(&full, tensor->count, DTYPE_FLOAT32) - bytes);
+		out->memory += outfeed_memory(choice, kind, tensor->count, DTYPE_FLOAT32, replicas);
 	}
 }
 

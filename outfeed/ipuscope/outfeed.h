@@ -131,9 +131,20 @@ enum ips_outfeed_kind {
 	IPS_OUTFEED_OPTIMIZER_STATE = 3
 };
 
+/* Captured values keep their type. Statistics, histograms and rules are those of the values
+ * rounded to float; a finite number beyond the range of float counts as the float of that sign that
+ * is nearest to it and neither 0 nor infinite. */
 enum ips_outfeed_dtype {
 	IPS_OUTFEED_FLOAT32 = 0,
-	IPS_OUTFEED_FLOAT16 = 1 /* IEEE binary16, as uint16_t */
+	IPS_OUTFEED_FLOAT16 = 1,  /* IEEE binary16, as uint16_t */
+	IPS_OUTFEED_BFLOAT16 = 2, /* the upper 16 bits of a float, as uint16_t */
+	IPS_OUTFEED_FLOAT64 = 3,
+	IPS_OUTFEED_INT8 = 4,
+	IPS_OUTFEED_UINT8 = 5,
+	IPS_OUTFEED_INT16 = 6,
+	IPS_OUTFEED_INT32 = 7,
+	IPS_OUTFEED_INT64 = 8,
+	IPS_OUTFEED_BOOL = 9 /* a byte; 0 is false */
 };
 
 /* The activation function: defines which neurons are dead or saturated. */

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/dtype.h"
 #include "common/mem.h"
 #include "common/sorted.h"
 #include "common/str.h"
@@ -259,30 +260,6 @@ static enum status compare_values(struct walk *walk, struct tensor_sums *sums)
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
-/* Convert IEEE 754 binary16. */
-static double half_value(uint16_t bits)
-{
-	const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-	const double value = exponent == 31  ? (fraction ? NAN : INFINITY)
-			     : exponent == 0 ? ldexp(fraction, -24)
-					     : ldexp(1024 + fraction, exponent - 25);
-
-	return bits & 0x8000 ? -value : value;
-}
-
-static double capture_value(const unsigned char *data, size_t at, size_t width)
-{
-	float value;
-	uint16_t half;
-
-	if (width == sizeof(half)) {
-		memcpy(&half, data + at, sizeof(half));
-		return half_value(half);
-	}
-	memcpy(&value, data + at, sizeof(value));
-	return (double)value;
-}
-
 /* Chunks have a fixed size in bytes, so those of different types after the first do not hold the
  * same elements: do not compare them. */
 static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
@@ -291,13 +268,15 @@ static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
 	const unsigned char *data[2];
 	double values[2] = {0, 0};
 	size_t width[2], count[2], at = 0;
+	enum dtype dtype[2];
 	bool equal = true;
 
 	(void)sums;
 	for (int side = 0; side < 2; side++) {
-		const char *dtype = prof_column_text(walk->query[side], VALUES);
-
-		width[side] = dtype && !strcmp(dtype, "float16") ? sizeof(uint16_t) : sizeof(float);
+		dtype[side] = dtype_find(prof_column_text(walk->query[side], VALUES));
+		if (dtype[side] == DTYPES)
+			return ST_OK;
+		width[side] = (size_t)dtype_bytes(dtype[side]);
 		data[side] = prof_column_blob(walk->query[side], VALUES + 1, &count[side]);
 		count[side] = data[side] ? count[side] / width[side] : 0;
 	}
@@ -306,11 +285,11 @@ static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
 	walk->diff->compared++;
 	walk->equal = chunk == 0 ? 0 : walk->equal;
 	while (equal && at < count[0] && at < count[1]) {
-		equal = width[0] == width[1] &&
+		equal = dtype[0] == dtype[1] &&
 			!memcmp(data[0] + at * width[0], data[1] + at * width[0], width[0]);
 		for (int side = 0; !equal && side < 2; side++)
-			values[side] = capture_value(data[side], at * width[side], width[side]);
-		if (width[0] != width[1])
+			values[side] = dtype_read(dtype[side], data[side] + at * width[side]);
+		if (dtype[0] != dtype[1])
 			equal = values[0] == values[1] || (isnan(values[0]) && isnan(values[1]));
 		at += equal;
 	}

@@ -44,13 +44,8 @@ static enum status npz_write_data(void *user, const void *data, size_t bytes, st
 
 static enum status npz_write_values(struct npz_export *export, int index, struct err *err)
 {
-	static const enum npz_type types[OUTFEED_DTYPES] = {
-		[OUTFEED_FLOAT32] = NPZ_FLOAT32,
-		[OUTFEED_FLOAT16] = NPZ_FLOAT16,
-	};
 	const struct outfeed_array *array = outfeed_captures_at(export->captures, index);
-	struct npz_member member = {
-		.name = array->name, .type = types[array->dtype], .ndim = array->ndim};
+	struct npz_member member = {.name = array->name, .type = array->dtype, .ndim = array->ndim};
 	enum status status;
 
 	memcpy(member.dim, array->shape, (size_t)array->ndim * sizeof(member.dim[0]));
@@ -100,7 +95,7 @@ static enum status npz_write_steps(struct npz_export *export, int index, struct 
 {
 	const struct outfeed_array *array = outfeed_captures_at(export->captures, index);
 	const int64_t count = array->shape[0];
-	struct npz_member member = {.type = NPZ_INT64, .ndim = 1, .dim = {count}};
+	struct npz_member member = {.type = DTYPE_INT64, .ndim = 1, .dim = {count}};
 	enum status status;
 	char *name;
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/dtype.h"
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -59,10 +60,10 @@ static bool read_shape(struct report_kept *out, const char *text)
 	return true;
 }
 
-static enum status read_pieces(struct report_kept *out, struct prof_db *db, int64_t tensor_id,
-			       int64_t context_id, struct err *err)
+static enum status read_pieces(struct report_kept *out, struct prof_db *db, enum dtype dtype,
+			       int64_t tensor_id, int64_t context_id, struct err *err)
 {
-	const size_t wanted = (size_t)out->count * sizeof(*out->values);
+	const size_t wanted = (size_t)out->count, width = (size_t)dtype_bytes(dtype);
 	struct prof_query *query;
 	size_t had = 0;
 	int64_t next = 0;
@@ -79,10 +80,10 @@ static enum status read_pieces(struct report_kept *out, struct prof_db *db, int6
 		size_t size;
 		const void *data = prof_column_blob(query, 1, &size);
 
-		if (prof_column_int(query, 0) != next++ || size > wanted - had)
+		if (prof_column_int(query, 0) != next++ || size / width > wanted - had)
 			break;
-		memcpy((char *)out->values + had, data, size);
-		had += size;
+		dtype_to_float(dtype, out->values + had, data, size / width);
+		had += size / width;
 	}
 	prof_query_close(query);
 	if (status == ST_OK && had < wanted)
@@ -109,7 +110,8 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 {
 	struct prof_query *query;
 	int64_t tensor_id = IPS_NULL, context_id = IPS_NULL;
-	const char *dtype, *shape, *dims;
+	const char *shape, *dims;
+	enum dtype dtype = DTYPES;
 	enum status status = prof_query_open(&query, db, kept_sql, err);
 	bool fits = true;
 
@@ -130,7 +132,7 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 		out->row_id = prof_column_int(query, 0);
 		tensor_id = prof_column_int(query, 1);
 		context_id = prof_column_int(query, 2);
-		dtype = prof_column_text(query, 3);
+		dtype = dtype_find(prof_column_text(query, 3));
 		shape = prof_column_text(query, 4);
 		dims = prof_column_text(query, 6);
 		out->key = arena_strdup(arena, prof_column_text(query, 5));
@@ -140,8 +142,7 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 		out->replica = prof_column_int(query, 8);
 		out->rank = prof_column_int(query, 9);
 		out->by_update = prof_column_int(query, 10) != 0;
-		fits = dtype && strcmp(dtype, "float32") == 0 &&
-		       read_shape(out, shape ? shape : "");
+		fits = dtype != DTYPES && read_shape(out, shape ? shape : "");
 		if (fits)
 			out->values = arena_alloc(arena, (size_t)out->count, sizeof(*out->values));
 		if (!out->key || !out->shape_text || (dims && !out->dims) || (fits && !out->values))
@@ -154,10 +155,10 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 		return not_found(at, err);
 	if (!fits)
 		return err_set(err, ST_LIMIT,
-			       "%s: values of another type than float32, or more than "
-			       "%lld of them, are not read here",
+			       "%s: values of an unknown type, or more than %lld of them, "
+			       "are not read here",
 			       out->key, (long long)REPORT_KEPT_MOST);
-	return read_pieces(out, db, tensor_id, context_id, err);
+	return read_pieces(out, db, dtype, tensor_id, context_id, err);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */

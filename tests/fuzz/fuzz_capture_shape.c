@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 0)
 		memcpy(text, data, size);
 	if (captures__shape(&shape, text, text + strlen(text) + 1)) {
-		bytes = outfeed_dtype_bytes(shape.dtype);
+		bytes = dtype_bytes(shape.dtype);
 		for (int i = 0; i < shape.ndim; i++)
 			bytes *= (double)shape.dim[i];
 		if (shape.bytes < 0 || (double)shape.bytes > bytes * 1.0001 ||

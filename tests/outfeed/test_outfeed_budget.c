@@ -99,7 +99,7 @@ static void test_forecasts_are_near_real_databases(void **state)
 		const int64_t some = recorded_size(cases[i].capture, 20, cases[i].steps, false);
 		const double bytes = (double)(some - none) / (20.0 * cases[i].steps);
 
-		ratio = outfeed_bytes(&choice, COUNT, OUTFEED_FLOAT32) / bytes;
+		ratio = outfeed_bytes(&choice, COUNT, DTYPE_FLOAT32) / bytes;
 		print_message("%s: %.1f bytes, forecast / real = %.3f\n",
 			      outfeed_tier_text(cases[i].tier), bytes, ratio);
 		assert_true(ratio > 0.7 && ratio < 1.3);
@@ -113,16 +113,16 @@ static void test_cheap_tiers_take_nothing(void **state)
 
 	(void)state;
 	recorder_open(r, NULL);
-	assert_true(outfeed_bytes(&off, 1000, OUTFEED_FLOAT32) == 0);
-	assert_true(outfeed_bytes(&health, 1000, OUTFEED_FLOAT32) == 0);
-	assert_true(outfeed_memory(&off, OUTFEED_WEIGHT, 1000, OUTFEED_FLOAT32, 2) == 0);
+	assert_true(outfeed_bytes(&off, 1000, DTYPE_FLOAT32) == 0);
+	assert_true(outfeed_bytes(&health, 1000, DTYPE_FLOAT32) == 0);
+	assert_true(outfeed_memory(&off, OUTFEED_WEIGHT, 1000, DTYPE_FLOAT32, 2) == 0);
 }
 
 static void test_memory_is_that_of_rings_and_of_values_before(void **state)
 {
 	const struct outfeed_choice last = {OUTFEED_LAST_N, 1, 20}, stats = {OUTFEED_STATS, 1, 0};
-	const double ring = outfeed_memory(&last, OUTFEED_GRADIENT, 10000, OUTFEED_FLOAT16, 3);
-	const double before = outfeed_memory(&stats, OUTFEED_WEIGHT, 10000, OUTFEED_FLOAT32, 3);
+	const double ring = outfeed_memory(&last, OUTFEED_GRADIENT, 10000, DTYPE_FLOAT16, 3);
+	const double before = outfeed_memory(&stats, OUTFEED_WEIGHT, 10000, DTYPE_FLOAT32, 3);
 
 	(void)state;
 	recorder_open(r, NULL);
@@ -200,7 +200,7 @@ static void test_a_histogram_is_paid_once(void **state)
 		HISTOGRAMS = 100
 	};
 	const struct outfeed_choice choice = {OUTFEED_HISTOGRAM, 1, 0};
-	const double each = outfeed_bytes(&choice, COUNT, OUTFEED_FLOAT32);
+	const double each = outfeed_bytes(&choice, COUNT, DTYPE_FLOAT32);
 	/* What a histogram may spend is 0.9 of it; forecasts are good to a third. */
 	const struct recorder_params params = {.capture = "[{\"tier\": \"histogram\"}]",
 					       .budget = (int64_t)(HISTOGRAMS * each / 0.9 * 1.35)};

@@ -246,7 +246,7 @@ static void test_each_shape_is_an_array_and_the_commonest_has_the_name(void **st
 	assert_string_equal(outfeed_captures_at(f->captures, 2)->name, "dense@scalar");
 	check_shape(outfeed_captures_at(f->captures, 2), "(1)");
 	assert_string_equal(outfeed_captures_at(f->captures, 3)->name, "dense@2x3@float16");
-	assert_int_equal(outfeed_captures_at(f->captures, 3)->dtype, OUTFEED_FLOAT16);
+	assert_int_equal(outfeed_captures_at(f->captures, 3)->dtype, DTYPE_FLOAT16);
 	assert_int_equal(outfeed_captures_at(f->captures, 3)->bytes, 12);
 	for (int i = 0; i < 4; i++)
 		read_all(f, i);

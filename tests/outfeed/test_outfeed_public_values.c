@@ -39,7 +39,8 @@ static void test_statistics_need_no_recording(void **state)
 	assert_true(row.n_pos_inf == 1 && row.min == -2 && row.max == 1);
 	assert_int_equal(ips_outfeed_stats(&row, NULL, 0, IPS_OUTFEED_FLOAT32), 0);
 	assert_true(row.n == 0 && isnan(row.mean));
-	assert_int_equal(ips_outfeed_stats(&row, values, 1, (enum ips_outfeed_dtype)7), ST_INVALID);
+	assert_int_equal(ips_outfeed_stats(&row, values, 1, (enum ips_outfeed_dtype)10),
+			 ST_INVALID);
 }
 
 /* A program of -Ofast takes denormals for zeros; they count as what they are. */
@@ -83,6 +84,83 @@ static void test_halves_have_the_row_of_the_floats_they_are(void **state)
 	assert_int_equal(ips_outfeed_stats(&of_halves, halves, 30000, IPS_OUTFEED_FLOAT16), 0);
 	assert_int_equal(ips_outfeed_stats(&of_floats, wide, 30000, IPS_OUTFEED_FLOAT32), 0);
 	assert_memory_equal(&of_halves, &of_floats, sizeof(of_halves));
+}
+
+/* Expected values were worked out by hand. */
+static void test_each_type_has_the_row_of_its_values(void **state)
+{
+	static const uint16_t bfloats[] = {0x3f80, 0xc040, 0x7f80, 0xff80, 0x7fc1}; /* 1 -3 inf */
+	static const double doubles[] = {1e300, -1e-300, 0, INFINITY, 2.5};
+	static const int8_t bytes[] = {-128, 127, 0, 1, 0};
+	static const uint8_t images[] = {0, 255, 3, 2, 0};
+	static const int16_t shorts[] = {-32768, 32767, 0, 1, 0};
+	static const int32_t ints[] = {INT32_MIN, 0, 5, 3, 0};
+	static const int64_t longs[] = {INT64_MIN, 1, 0, 0, 7};
+	static const uint8_t bools[] = {0, 1, 2, 0, 1};
+	static const struct {
+		enum ips_outfeed_dtype dtype;
+		const void *values;
+		int64_t nan, pos_inf, neg_inf, zero, neg;
+		double min, max, l1;
+	} rows[] = {
+		{IPS_OUTFEED_BFLOAT16, bfloats, 1, 1, 1, 0, 2, -3, 1, 4},
+		{IPS_OUTFEED_FLOAT64, doubles, 0, 1, 0, 1, 1, -0x1p-149, 0x1.fffffep127,
+		 0x1.fffffep127},
+		{IPS_OUTFEED_INT8, bytes, 0, 0, 0, 2, 1, -128, 127, 256},
+		{IPS_OUTFEED_UINT8, images, 0, 0, 0, 2, 0, 0, 255, 260},
+		{IPS_OUTFEED_INT16, shorts, 0, 0, 0, 2, 1, -32768, 32767, 65536},
+		{IPS_OUTFEED_INT32, ints, 0, 0, 0, 2, 1, -0x1p31, 5, 0x1p31 + 8},
+		{IPS_OUTFEED_INT64, longs, 0, 0, 0, 2, 1, -0x1p63, 7, 0x1p63},
+		{IPS_OUTFEED_BOOL, bools, 0, 0, 0, 2, 0, 0, 1, 3},
+	};
+	struct ips_tensor_stats row;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(ips_outfeed_stats(&row, rows[i].values, 5, rows[i].dtype), 0);
+		assert_int_equal(row.n, 5);
+		assert_int_equal(row.n_nan, rows[i].nan);
+		assert_int_equal(row.n_pos_inf, rows[i].pos_inf);
+		assert_int_equal(row.n_neg_inf, rows[i].neg_inf);
+		assert_int_equal(row.n_zero, rows[i].zero);
+		assert_int_equal(row.n_neg, rows[i].neg);
+		assert_true(row.min == rows[i].min && row.max == rows[i].max);
+		assert_close(row.l1, rows[i].l1, 1e-7);
+	}
+}
+
+static void test_captured_values_keep_their_type(void **state)
+{
+	static const int64_t values[] = {INT64_MAX, -5, 7}, shape[] = {3};
+	struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults("tokens");
+	struct ips_outfeed_params own = ips_outfeed_defaults();
+	const struct ips_captures_array *array;
+	struct ips_outfeed_tensor *tensor;
+	struct ips_recording *recording;
+	struct ips_captures *captures;
+	struct ips_outfeed *outfeed;
+	struct prof_place place;
+	int64_t back[3];
+
+	(void)state;
+	prof_place_make(&place);
+	own.capture = "full";
+	params.dtype = IPS_OUTFEED_INT64;
+	params.shape = shape;
+	params.ndim = 1;
+	recording = prof_start(&place, NULL);
+	outfeed = public_open(recording, &own);
+	assert_int_equal(ips_outfeed_tensor(outfeed, &tensor, &params, NULL, 0), 0);
+	assert_int_equal(ips_outfeed_record(tensor, NULL, values, 3), 0);
+	public_close(outfeed);
+	prof_stop(recording);
+	assert_int_equal(ips_captures_open(&captures, place.path, NULL, 0), 0);
+	array = ips_captures_at(captures, 0);
+	assert_true(array && array->dtype == IPS_OUTFEED_INT64 && array->bytes == 24);
+	assert_int_equal(ips_captures_read(captures, 0, 0, 1, back, NULL, 0), 0);
+	assert_memory_equal(back, values, sizeof(values));
+	ips_captures_close(captures);
+	prof_place_remove(&place);
 }
 
 static void test_merged_statistics_are_those_of_both(void **state)
@@ -373,6 +451,8 @@ int main(void)
 		cmocka_unit_test(test_statistics_need_no_recording),
 		cmocka_unit_test(test_denormals_count_whatever_the_program_makes_of_them),
 		cmocka_unit_test(test_halves_have_the_row_of_the_floats_they_are),
+		cmocka_unit_test(test_each_type_has_the_row_of_its_values),
+		cmocka_unit_test(test_captured_values_keep_their_type),
 		cmocka_unit_test(test_merged_statistics_are_those_of_both),
 		cmocka_unit_test(test_kept_values_are_read_back),
 		cmocka_unit_test(test_a_flush_writes_what_is_kept_in_memory),

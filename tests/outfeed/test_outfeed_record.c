@@ -291,22 +291,22 @@ static void test_halves_are_kept_as_they_are_and_have_the_rows_of_their_floats(v
 		 .key = "full",
 		 .shape = seven,
 		 .ndim = 1,
-		 .dtype = OUTFEED_FLOAT16},
+		 .dtype = DTYPE_FLOAT16},
 		{.queue = "watch",
 		 .key = "counts",
 		 .shape = seven,
 		 .ndim = 1,
-		 .dtype = OUTFEED_FLOAT16},
+		 .dtype = DTYPE_FLOAT16},
 		{.queue = "watch",
 		 .key = "histogram",
 		 .shape = seven,
 		 .ndim = 1,
-		 .dtype = OUTFEED_FLOAT16},
+		 .dtype = DTYPE_FLOAT16},
 		{.queue = "watch",
 		 .key = "stats",
 		 .shape = many,
 		 .ndim = 1,
-		 .dtype = OUTFEED_FLOAT16},
+		 .dtype = DTYPE_FLOAT16},
 	};
 	uint16_t *great = malloc(10000 * sizeof(*great));
 
@@ -400,7 +400,7 @@ static void test_halves_have_the_inactive_neurons_of_their_floats(void **state)
 						     .kind = OUTFEED_ACTIVATION,
 						     .shape = shape,
 						     .ndim = 2,
-						     .dtype = OUTFEED_FLOAT16,
+						     .dtype = DTYPE_FLOAT16,
 						     .activity = OUTFEED_RELU};
 	uint16_t *halves = calloc(9000, sizeof(*halves));
 
@@ -599,7 +599,7 @@ static void test_a_step_allocates_nothing(void **state)
 		p.key = (const char[]){(char)('0' + i), 'w', 0};
 		p.kind = OUTFEED_WEIGHT;
 		p.activity = OUTFEED_NO_ACTIVITY;
-		p.dtype = OUTFEED_FLOAT16;
+		p.dtype = DTYPE_FLOAT16;
 		t[i][1] = recorder_add(r, &p);
 	}
 	for (int step = 0; step < 4; step++) {

@@ -62,10 +62,10 @@ static void test_an_activity_has_a_name_or_is_none(void **state)
 static void test_a_dtype_has_a_name_and_a_size(void **state)
 {
 	(void)state;
-	assert_string_equal(outfeed_dtype_text(OUTFEED_FLOAT32), "float32");
-	assert_string_equal(outfeed_dtype_text(OUTFEED_FLOAT16), "float16");
-	assert_int_equal(outfeed_dtype_bytes(OUTFEED_FLOAT32), 4);
-	assert_int_equal(outfeed_dtype_bytes(OUTFEED_FLOAT16), 2);
+	assert_string_equal(dtype_name(DTYPE_FLOAT32), "float32");
+	assert_string_equal(dtype_name(DTYPE_FLOAT16), "float16");
+	assert_int_equal(dtype_bytes(DTYPE_FLOAT32), 4);
+	assert_int_equal(dtype_bytes(DTYPE_FLOAT16), 2);
 }
 
 int main(void)

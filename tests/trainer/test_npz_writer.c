@@ -46,7 +46,7 @@ static int teardown(void **state)
 }
 
 static const struct npz_member member = {
-	.name = "Dense/kernel:0", .type = NPZ_FLOAT32, .ndim = 2, .dim = {100, 100}};
+	.name = "Dense/kernel:0", .type = DTYPE_FLOAT32, .ndim = 2, .dim = {100, 100}};
 
 static void write_whole(const struct fixture *f, const char *path)
 {
@@ -126,7 +126,7 @@ static void test_more_members_than_zip_holds_make_it_zip64(void **state)
 {
 	const struct fixture *f = *state;
 	const int members = 70000;
-	struct npz_member one = {.type = NPZ_FLOAT32};
+	struct npz_member one = {.type = DTYPE_FLOAT32};
 	enum status status;
 	struct npz_writer writer;
 	struct stat info;

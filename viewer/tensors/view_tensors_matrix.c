@@ -10,81 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/dtype.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "viewer/draw/view_heat.h"
 
 #define PIECES_MOST 4096
-
-/* ---- one value ------------------------------------------------------------------------------- */
-
-static double tensors_read_float16(const unsigned char *data)
-{
-	const unsigned bits = data[0] | (unsigned)data[1] << 8, exponent = bits >> 10 & 31;
-	const double mantissa = bits & 1023, sign = bits >> 15 ? -1 : 1;
-
-	if (exponent == 31)
-		return mantissa > 0 ? (double)NAN : sign * (double)INFINITY;
-	return exponent == 0 ? sign * ldexp(mantissa, -24)
-			     : sign * ldexp(1024 + mantissa, (int)exponent - 25);
-}
-
-static double tensors_read_float32(const unsigned char *data)
-{
-	float value;
-
-	memcpy(&value, data, sizeof(value));
-	return (double)value;
-}
-
-static double tensors_read_float64(const unsigned char *data)
-{
-	double value;
-
-	memcpy(&value, data, sizeof(value));
-	return value;
-}
-
-static double tensors_read_int32(const unsigned char *data)
-{
-	int32_t value;
-
-	memcpy(&value, data, sizeof(value));
-	return value;
-}
-
-static double tensors_read_int64(const unsigned char *data)
-{
-	int64_t value;
-
-	memcpy(&value, data, sizeof(value));
-	return (double)value;
-}
-
-static double tensors_read_uint8(const unsigned char *data)
-{
-	return data[0];
-}
-
-struct value_type {
-	const char *name;
-	int64_t size; /* bytes */
-	double (*read)(const unsigned char *data);
-};
-
-static const struct value_type *tensors_value_type(const char *name)
-{
-	static const struct value_type types[] = {
-		{"float16", 2, tensors_read_float16}, {"float32", 4, tensors_read_float32},
-		{"float64", 8, tensors_read_float64}, {"int32", 4, tensors_read_int32},
-		{"int64", 8, tensors_read_int64},     {"uint8", 1, tensors_read_uint8},
-		{"bool", 1, tensors_read_uint8}};
-
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		if (strcmp(types[i].name, name) == 0)
-			return &types[i];
-	return NULL;
-}
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -93,7 +24,7 @@ struct window {
 	int64_t base, pitch, rows, columns;
 	double *out; /* rows x stride */
 	int64_t stride;
-	const struct value_type *type;
+	enum dtype type;
 };
 
 /* Copy the window's elements from @data, which has the elements @from to @from + @count - 1. */
@@ -109,7 +40,7 @@ static void tensors_window_copy(const struct window *w, int64_t from, int64_t co
 
 			if (at >= 0 && at < count)
 				w->out[row * w->stride + c] =
-					w->type->read(data + at * w->type->size);
+					dtype_read(w->type, data + at * dtype_bytes(w->type));
 		}
 }
 
@@ -160,7 +91,7 @@ static enum status tensors_window_piece(const struct window *w, const struct rea
 	status = prof_query_step(query, &row, err);
 	data = status == ST_OK && row ? prof_column_blob(query, 0, &size) : NULL;
 	if (data) {
-		const int64_t count = (int64_t)size / w->type->size;
+		const int64_t count = (int64_t)size / dtype_bytes(w->type);
 
 		if (piece == 0)
 			*each = count;
@@ -266,14 +197,14 @@ static enum status tensors_part_read(struct view_tensors *screen, struct view_co
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 	const struct reading reading = {view__tensors_db(context, side), screen->id[side],
 					capture->row_id[side], capture->context_id[side]};
-	struct window w = {.type = tensors_value_type(matrix->dtype),
+	struct window w = {.type = dtype_find(matrix->dtype),
 			   .pitch = matrix->columns,
 			   .stride = v->shown_columns,
 			   .rows = min(v->shown_rows, matrix->rows - v->row),
 			   .columns = min(v->shown_columns, matrix->columns - v->column)};
 	enum status status;
 
-	if (matrix->ndim == 0 || !w.type || !tensors_shape_fits(matrix))
+	if (matrix->ndim == 0 || w.type == DTYPES || !tensors_shape_fits(matrix))
 		return ST_OK;
 	status = tensors_part_cells(v, matrix, err);
 	if (status != ST_OK)
