@@ -321,17 +321,29 @@ static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t 
 		*in_ns = to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, to_ns + to_dur_ns);
 }
 
-static void write_flow_end(struct chrome_export *chrome, const struct prof_track *track, char phase,
-			   int64_t time_ns, int64_t id, const struct report_piece *name)
+/* Write the side whose span's columns begin at @column. The arguments name that span exactly: at
+ * @time_ns one within it may be open. */
+static void write_flow_end(struct chrome_export *chrome, const struct prof_query *query, int column,
+			   char phase, int64_t time_ns, const struct report_piece *name)
 {
+	const struct prof_track *track =
+		report_walk_track(&chrome->walk, prof_column_int(query, column));
+	const int64_t dur_ns = prof_column_int(query, column + 2);
 	bool comma = true;
 
 	begin_event(chrome, phase, chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
 	write_piece(chrome, name, &comma);
 	report_sink_text(&chrome->sink, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
-	report_sink_int(&chrome->sink, id);
+	report_sink_int(&chrome->sink, prof_column_int(query, 0));
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
+	if (dur_ns != IPS_NULL) {
+		report_sink_text(&chrome->sink, ",\"args\":{\"span_start_ns\":");
+		report_sink_int(&chrome->sink, prof_column_int(query, column + 1));
+		report_sink_text(&chrome->sink, ",\"span_dur_ns\":");
+		report_sink_int(&chrome->sink, dur_ns);
+		report_sink_text(&chrome->sink, "}");
+	}
 	report_sink_text(&chrome->sink, "}");
 }
 
@@ -354,7 +366,6 @@ static enum status flow_end_selected(struct chrome_export *chrome, const struct 
 static enum status write_flow(struct chrome_export *chrome, const struct prof_query *query,
 			      struct err *err)
 {
-	const int64_t id = prof_column_int(query, 0);
 	struct report_piece name;
 	int64_t out_ns, in_ns;
 	bool from, to;
@@ -371,10 +382,8 @@ static enum status write_flow(struct chrome_export *chrome, const struct prof_qu
 	if (!from || !to)
 		return ST_OK;
 	flow_times(query, &out_ns, &in_ns);
-	write_flow_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 2)), 's',
-		       out_ns, id, &name);
-	write_flow_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 6)), 'f',
-		       in_ns, id, &name);
+	write_flow_end(chrome, query, 2, 's', out_ns, &name);
+	write_flow_end(chrome, query, 6, 'f', in_ns, &name);
 	chrome->counts[CHROME_FLOWS]++;
 	return chrome->sink.status;
 }

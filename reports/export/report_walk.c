@@ -318,7 +318,8 @@ static enum status open_arguments(struct report_walk *walk, int64_t first, int64
 	return next_argument(walk, err);
 }
 
-/* Return true for the keys of a span; an argument of that name is prefixed with "arg.". */
+/* Return true for the keys of a span; an argument of that name is prefixed with "arg.", as is one
+ * that has the prefix already: a reader removes it once. */
 static bool is_key(const char *name)
 {
 	static const char *const keys[] = {"mode",  "epoch",      "execution", "weight_update",
@@ -328,7 +329,7 @@ static bool is_key(const char *name)
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (strcmp(keys[i], name) == 0)
 			return true;
-	return false;
+	return strncmp(name, "arg.", 4) == 0;
 }
 
 /* Append the cursor's argument as a member. */

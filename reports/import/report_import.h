@@ -61,7 +61,8 @@
 	X(FIELDS, "fields of events without a place (cname, sf, ...)")                             \
 	X(OTHER_NAMES, "spans beyond 262144 different names, called \"(more names)\"")             \
 	X(KEYS, "top-level values of the file without a place, or too long")                       \
-	X(BAD_TEXT, "names that were not UTF-8, mended")
+	X(BAD_TEXT, "names that were not UTF-8, mended")                                           \
+	X(CUT_NAMES, "different names cut after 4096 bytes")
 
 enum report_import_use {
 #define REPORT_IMPORT_ENUM(name, words) REPORT_IMPORT_##name,

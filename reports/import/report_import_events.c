@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -62,14 +63,15 @@ static const struct {
 	{"thread_sort_index", THREAD_SORT, IMPORT_NAME_SORT_INDEX},
 };
 
-/* Traces exported by ipuscope have the track beside the displayed name, unless the track was split
- * into lanes, and the clock. */
+/* Traces exported by ipuscope have the track and its parent beside the displayed name, unless the
+ * track was split into lanes, and the clock. */
 static enum status name_thread(struct import_thread *thread, const struct import_event *event,
 			       const struct import_arg *name, struct err *err)
 {
 	const struct import_arg *track = find_arg(event, IMPORT_NAME_TRACK);
 	const struct import_arg *ipu = find_arg(event, IMPORT_NAME_IPU);
 	const struct import_arg *clock = find_arg(event, IMPORT_NAME_CLOCK);
+	const struct import_arg *parent = find_arg(event, IMPORT_NAME_PARENT);
 	enum status status;
 
 	if (ipu && ipu->type == IMPORT_ARG_INT)
@@ -80,6 +82,8 @@ static enum status name_thread(struct import_thread *thread, const struct import
 	if (!track || find_arg(event, IMPORT_NAME_LANE))
 		return set_text(&thread->name, name, err);
 	status = set_text(&thread->shown, name, err);
+	if (status == ST_OK && parent)
+		status = set_text(&thread->parent, parent, err);
 	return status == ST_OK ? set_text(&thread->name, track, err) : status;
 }
 
@@ -585,6 +589,21 @@ static enum status read_counter(struct import *import, struct import_event *even
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
+/* In traces exported by ipuscope, a side of a flow has the time and the duration of its span. */
+static void read_span_of_flow(const struct import_event *event, char phase,
+			      struct import_record *record)
+{
+	const struct import_arg *start = find_arg(event, IMPORT_NAME_SPAN_START_NS);
+	const struct import_arg *dur = find_arg(event, IMPORT_NAME_SPAN_DUR_NS);
+
+	if (!start || !dur || start->type != IMPORT_ARG_INT || dur->type != IMPORT_ARG_INT ||
+	    llabs(start->value.i) >= IMPORT_TIME_MOST || dur->value.i < 0 || phase == 't')
+		return;
+	record->kind = phase == 's' ? IMPORT_RECORD_SPAN_FLOW_OUT : IMPORT_RECORD_SPAN_FLOW_IN;
+	record->time_ns = start->value.i;
+	record->dur_ns = dur->value.i;
+}
+
 static enum status read_flow(struct import *import, struct import_event *event, struct err *err)
 {
 	const struct import_token *bind = &event->fields[IMPORT_FIELD_BP];
@@ -601,6 +620,7 @@ static enum status read_flow(struct import *import, struct import_event *event, 
 		report__import_left_at(import, REPORT_IMPORT_LEFT_NO_ID, event->offset);
 		return ST_OK;
 	}
+	read_span_of_flow(event, phase, &record);
 	record.value = hash_token(record.value, &event->fields[IMPORT_FIELD_NAME]) | 1;
 	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
 	if (record.thread == IMPORT_NO_ID)

@@ -57,6 +57,7 @@ struct import_thread {
 	uint32_t process;
 	char *name;           /* NULL: not given */
 	char *shown;          /* display name in traces exported by ipuscope; NULL: its name */
+	char *parent;         /* track to show it under, in traces exported by ipuscope */
 	int64_t ipu;          /* in traces exported by ipuscope; else IPS_NULL */
 	enum ips_clock clock; /* in traces exported by ipuscope; else IPS_HOST */
 	const char *what;     /* tid or category as written in the trace */

@@ -97,13 +97,14 @@ static uint32_t intern(struct import *import, struct import_intern *table, void 
 static size_t unescape_at(struct import *import, const struct import_token *token, size_t at,
 			  size_t size)
 {
-	bool mended = false;
+	bool mended = false, cut = false;
 	size_t length = 0;
 
 	import->text[at] = 0;
 	if (token->kind != IMPORT_ABSENT)
-		length = report__import_unescape(token, import->text + at, size, &mended, NULL);
+		length = report__import_unescape(token, import->text + at, size, &mended, &cut);
 	import->counts->notes[REPORT_IMPORT_NOTE_BAD_TEXT] += mended;
+	import->counts->notes[REPORT_IMPORT_NOTE_CUT_NAMES] += cut;
 	return at + length + 1;
 }
 
@@ -261,6 +262,7 @@ void report__import_tables_fini(struct import *import)
 	for (size_t i = 0; i < import->threads.table.count; i++) {
 		mem_free(import->threads.items[i].name);
 		mem_free(import->threads.items[i].shown);
+		mem_free(import->threads.items[i].parent);
 	}
 	for (size_t i = 0; i < import->processes.table.count; i++) {
 		mem_free(import->processes.items[i].name);

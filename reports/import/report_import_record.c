@@ -360,11 +360,17 @@ static void record_args(struct import *import, struct ips_track *track,
 {
 	const struct import_arg *arg;
 	struct ips_keys keys = IPS_KEYS_NULL;
+	const char *name;
 
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
-		if (arg->name >= IMPORT_NAME_KEYS || !parse_key(arg, &keys))
-			record_arg(track, import->scan.names.clean[arg->name], arg);
+		if (arg->name < IMPORT_NAME_KEYS && parse_key(arg, &keys))
+			continue;
+		name = import->scan.names.clean[arg->name];
+		/* The export puts "arg." before the name of a key. */
+		if (import->own && strncmp(name, "arg.", 4) == 0)
+			name += 4;
+		record_arg(track, name, arg);
 	}
 	if (record->unfinished)
 		ips_span_arg_int(track, import->scan.names.clean[IMPORT_NAME_UNFINISHED], 1);
@@ -570,6 +576,39 @@ static enum status flow_end(struct import *import, const struct import_record *r
 	return ST_OK;
 }
 
+/* A side that names its span, which was recorded just before. Its flow may end before it starts: of
+ * a span that began earlier than the one that it comes from. */
+static enum status flow_of_span(struct import *import, const struct import_record *record,
+				struct err *err)
+{
+	struct import_lane *lane =
+		find_open_lane(&import->threads.items[record->thread], record->time_ns);
+	const int64_t time_ns = record->time_ns - import->counts->base_ns;
+	uint64_t link;
+	bool lost;
+
+	(void)err;
+	if (!lane) {
+		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+		return ST_OK;
+	}
+	link = link_end(import, record->value);
+	if (link != 0)
+		import->counts->flows++;
+	else
+		link = link_begin(import, record->value, true, &lost);
+	if (link == 0) {
+		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
+	import_used(import, REPORT_IMPORT_FLOW);
+	if (record->kind == IMPORT_RECORD_SPAN_FLOW_OUT)
+		ips_flow_out_at(lane->track, site_at(import, record->site), link, time_ns);
+	else
+		ips_flow_in_at(lane->track, site_at(import, record->site), link, time_ns);
+	return ST_OK;
+}
+
 static enum status flow_next(struct import *import, const struct import_record *record,
 			     struct err *err)
 {
@@ -596,10 +635,11 @@ static enum status flow_next(struct import *import, const struct import_record *
 static enum status (*const record_functions[])(struct import *import,
 					       const struct import_record *record,
 					       struct err *err) = {
-	[IMPORT_RECORD_FLOW_NEXT] = flow_next,    [IMPORT_RECORD_SPAN] = record_span,
-	[IMPORT_RECORD_INSTANT] = record_instant, [IMPORT_RECORD_SAMPLE] = record_sample,
-	[IMPORT_RECORD_FLOW_START] = flow_start,  [IMPORT_RECORD_FLOW_STEP] = flow_end,
-	[IMPORT_RECORD_FLOW_END] = flow_end,
+	[IMPORT_RECORD_FLOW_NEXT] = flow_next,       [IMPORT_RECORD_SPAN] = record_span,
+	[IMPORT_RECORD_INSTANT] = record_instant,    [IMPORT_RECORD_SAMPLE] = record_sample,
+	[IMPORT_RECORD_FLOW_START] = flow_start,     [IMPORT_RECORD_FLOW_STEP] = flow_end,
+	[IMPORT_RECORD_FLOW_END] = flow_end,         [IMPORT_RECORD_SPAN_FLOW_OUT] = flow_of_span,
+	[IMPORT_RECORD_SPAN_FLOW_IN] = flow_of_span,
 };
 
 static enum status check_progress(struct import *import, struct err *err)

@@ -371,19 +371,23 @@ static bool parse_args(struct import_reader *reader, struct import_names *names,
 	return !reader->more && !reader->why;
 }
 
-/* Append event fields that are stored as arguments of the span. */
+/* Append event fields that are stored as arguments of the span. The arguments of a counter are its
+ * series, and the thread's time at an end is not that of the begin. */
 static void add_fields(struct import_event *event)
 {
-	static const struct {
-		enum import_field field;
-		enum import_name name;
-	} kept[] = {{IMPORT_FIELD_TTS, IMPORT_NAME_TTS}, {IMPORT_FIELD_TDUR, IMPORT_NAME_TDUR}};
+	const struct import_token *ph = &event->fields[IMPORT_FIELD_PH];
+	const struct import_token *tts = &event->fields[IMPORT_FIELD_TTS];
+	const struct import_token *tdur = &event->fields[IMPORT_FIELD_TDUR];
+	const char phase = ph->kind == IMPORT_TEXT && ph->length == 1 ? *ph->at : 0;
+	const bool ends = phase == 'E' || phase == 'e' || phase == 'F';
 
-	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-		if (event->fields[kept[i].field].kind != IMPORT_ABSENT)
-			report__import_args_put(&event->args, kept[i].name,
-						&event->fields[kept[i].field]);
-	}
+	if (phase == 'C')
+		return;
+	if (tts->kind != IMPORT_ABSENT)
+		report__import_args_put(&event->args, ends ? IMPORT_NAME_TTS_END : IMPORT_NAME_TTS,
+					tts);
+	if (tdur->kind != IMPORT_ABSENT)
+		report__import_args_put(&event->args, IMPORT_NAME_TDUR, tdur);
 }
 
 bool report__import_event(struct import_reader *reader, struct import_names *names,

@@ -147,13 +147,17 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 	X(VALUE, "value")                                                                          \
 	X(ID, "id")                                                                                \
 	X(TTS, "tts")                                                                              \
+	X(TTS_END, "tts_end")                                                                      \
 	X(TDUR, "tdur")                                                                            \
 	X(ARGS, "args")                                                                            \
 	X(UNFINISHED, "unfinished")                                                                \
 	X(VALUE_NONFINITE, "value_nonfinite")                                                      \
 	X(TRACK, "track")                                                                          \
 	X(LANE, "lane")                                                                            \
-	X(CLOCK, "clock")
+	X(CLOCK, "clock")                                                                          \
+	X(PARENT, "parent")                                                                        \
+	X(SPAN_START_NS, "span_start_ns")                                                          \
+	X(SPAN_DUR_NS, "span_dur_ns")
 
 enum import_name {
 #define IMPORT_NAME_ENUM(name, text) IMPORT_NAME_##name,

@@ -72,13 +72,28 @@ struct import_sorter {
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
+static bool is_span_flow(const struct import_record *record)
+{
+	return record->kind == IMPORT_RECORD_SPAN_FLOW_OUT ||
+	       record->kind == IMPORT_RECORD_SPAN_FLOW_IN;
+}
+
+static int rank_of(const struct import_record *record)
+{
+	return is_span_flow(record) ? IMPORT_RECORD_SPAN : record->kind;
+}
+
 int report__import_by_time(const struct import_record *a, const struct import_record *b)
 {
-	int order = SORTED_BY(a, b, time_ns, kind);
+	int order = SORTED_BY(a, b, time_ns);
 
+	if (order == 0)
+		order = SORTED_ORDER(rank_of(a), rank_of(b));
 	/* The longest first, so that enclosing spans precede; -1 (no end) is the longest. */
 	if (order == 0)
 		order = SORTED_ORDER((uint64_t)b->dur_ns, (uint64_t)a->dur_ns);
+	if (order == 0)
+		order = SORTED_ORDER(is_span_flow(a), is_span_flow(b));
 	return order != 0 ? order : SORTED_BY(a, b, number);
 }
 

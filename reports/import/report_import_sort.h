@@ -19,7 +19,7 @@
  * @bytes. */
 struct import_record {
 	int64_t time_ns;
-	int64_t dur_ns;  /* of a span; -1: until the end of the enclosing span */
+	int64_t dur_ns; /* of a span; -1: until the end of the enclosing span. Of a flow's side: of its span */
 	uint64_t value;  /* a sample's bits, or the hash of a flow's, pair's or asynchronous id */
 	uint64_t number; /* position of the event in the file */
 	uint32_t thread; /* index */
@@ -38,6 +38,10 @@ _Static_assert(sizeof(struct import_record) == 48, "records are packed by hand")
 enum import_record_kind {
 	IMPORT_RECORD_FLOW_NEXT, /* ends at the next span */
 	IMPORT_RECORD_SPAN,
+	/* sides of flows that name the span they belong to; sorted behind it, by its time and
+	 * duration, before the spans within it */
+	IMPORT_RECORD_SPAN_FLOW_OUT,
+	IMPORT_RECORD_SPAN_FLOW_IN,
 	IMPORT_RECORD_INSTANT,
 	IMPORT_RECORD_SAMPLE,
 	IMPORT_RECORD_FLOW_START,

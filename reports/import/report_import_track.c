@@ -186,7 +186,7 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 {
 	const struct ips_track_params params = {
 		.name = !parent ? thread->shown : NULL,
-		.parent = parent,
+		.parent = !parent ? thread->parent : parent,
 		.ipu = thread->ipu,
 		.clock = thread->clock,
 		.ring_slots = import->ring_slots,

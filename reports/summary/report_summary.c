@@ -377,9 +377,13 @@ static enum status read_recording(struct report_summary *out, const struct prof_
 	return ST_OK;
 }
 
-/* For an imported trace: its duration, not the duration of the import. */
-static const char sql_trace[] = "SELECT max(CAST(value AS INTEGER)) FROM meta WHERE key = "
-				"'trace_duration_ns' OR key GLOB 'merge.*.trace_duration_ns'";
+/* For an imported trace: its duration and its events, not those of the import. */
+static const char sql_trace[] =
+	"SELECT max(CAST(value AS INTEGER)) FILTER (WHERE key GLOB '*trace_duration_ns'), "
+	"sum(CAST(value AS INTEGER)) FILTER (WHERE key GLOB '*trace_events') FROM meta WHERE key "
+	"IN "
+	"('trace_duration_ns', 'trace_events') OR key GLOB 'merge.*.trace_duration_ns' OR "
+	"key GLOB 'merge.*.trace_events'";
 
 static enum status read_trace(struct report_summary *out, const struct prof_query *query,
 			      struct err *err)
@@ -387,6 +391,8 @@ static enum status read_trace(struct report_summary *out, const struct prof_quer
 	(void)err;
 	if (prof_column_int(query, 0) != IPS_NULL)
 		out->duration_ns = prof_column_int(query, 0);
+	if (prof_column_int(query, 1) != IPS_NULL)
+		out->events = prof_column_int(query, 1);
 	out->record_ns = out->write_ns = IPS_NULL;
 	out->overhead_fraction = NAN;
 	return ST_OK;

@@ -172,7 +172,7 @@ ask viztracer "SELECT depth, count(*), min(dur_ns), max(dur_ns) FROM spans WHERE
 
 # ---- what is said of all of them -------------------------------------------------------------------
 # Every report and screen: nothing that is true of runs of ipu-train alone, no advice in its flags.
-ours='ended before its first|was finished|had no pipeline|no simulated device|`--|autoReport|outfeed\.|compile\.'
+ours='mpirun|ended before its first|was finished|had no pipeline|no simulated device|`--|autoReport|outfeed\.|compile\.'
 for name in torch perfetto; do
 	"$bin/ipu-report" $name.db list --csv | grep -Ev '^(report|repair|meta),|,verb,' | cut -d, -f1 >reports
 	[ "$(wc -l <reports)" -gt 20 ] || fail "ipu-report list: $(cat reports)"
@@ -180,7 +180,7 @@ for name in torch perfetto; do
 		"$bin/ipu-report" $name.db $report >out 2>&1 || fail "$name: ipu-report $report: $(cat out)"
 		! grep -E "$ours" out || fail "$name: ipu-report $report says what is not so"
 	done
-	for view in summary insights memory liveness programs operations timeline tensors metrics health; do
+	for view in summary insights memory liveness programs operations timeline tensors metrics health whatif communication; do
 		"$bin/ipu-view" $name.db --view $view --text >out 2>&1 || fail "$name: ipu-view --view $view: $(cat out)"
 		! grep -E "$ours" out || fail "$name: ipu-view --view $view says what is not so"
 	done
@@ -195,6 +195,8 @@ first, last = sqlite3.connect("'$name'.db").execute("""SELECT min(start), max(st
 print(last - first)')
 	got=$("$bin/ipu-report" $name.db summary --csv | tr -d '\r' | sed -n 's/^run,duration_ns,,,//p')
 	[ "$got" = "$wanted" ] || fail "$name: duration $got instead of $wanted"
+	got=$("$bin/ipu-report" $name.db summary --csv | tr -d '\r' | sed -n 's/^recording,events,,,//p')
+	[ "$got" = "$(cat $name.json.count)" ] || fail "$name: $got events instead of $(cat $name.json.count)"
 	! "$bin/ipu-report" $name.db | grep 'own cost' || fail "$name: the import's cost is shown"
 	"$bin/ipu-report" $name.db insights --json >out && ! grep -q lost_events out || fail "$name: nothing was lost: $(cat out)"
 done

@@ -73,6 +73,7 @@ ask phases.db "SELECT s.name, a.name, a.value, typeof(a.value) FROM span_args a 
 	ORDER BY s.name, a.name" \
 'forward|bytes|42|integer
 forward|loss|0.5|real
+forward|tts_end|77|integer
 load|nan|NaN|text
 load|none||null
 load|shape|[1,2,{"a":"b"}]|text
@@ -233,6 +234,8 @@ for bytes in 4096 4097; do
 	import long.json long.db --force
 	ask long.db "SELECT length(name), length(category) FROM spans" "4096|4096"
 done
+said '2  different names cut after 4096 bytes'
+
 
 # ---- refusals --------------------------------------------------------------------------------------
 before=$(stat -c %Y.%s kineto.db)

@@ -218,10 +218,12 @@ void view__comm_draw(const void *state, const struct view_context *context, stru
 	struct view_pane table;
 
 	if (screen->count == 0) {
-		view_nothing(pane, "No calls of MPI were recorded.",
+		view_nothing(pane,
+			     context->source->none ? "No calls of MPI were recorded:"
+						   : "No calls of MPI were recorded.",
 			     "`mpirun -n 2 ipu-train RUN` records them, libipuscope-mpi those of "
 			     "others.",
-			     NULL);
+			     context->source->none);
 		return;
 	}
 	if (screen->areas.heading.height > 0 && !context->whole)

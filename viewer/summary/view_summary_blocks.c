@@ -294,8 +294,9 @@ static void summary_add_run_block(struct view_summary *screen, enum view_state s
 	if (report_summary_started(summary->start_epoch_ns, text))
 		view_blocks_fact(blocks, "started", VIEW_NORMAL, "%s (local)", text);
 	if (summary->duration_ns > 0)
-		view_blocks_fact(blocks, "duration", VIEW_NORMAL, "%s (host)",
-				 fmt_ns(text, summary->duration_ns));
+		view_blocks_fact(
+			blocks, "duration", VIEW_NORMAL, "%s%s", fmt_ns(text, summary->duration_ns),
+			summary->origin == PROF_FROM_TRACE ? ", an imported trace" : " (host)");
 	if (summary->part > 1) {
 		view_blocks_fact(blocks, "part", VIEW_NORMAL, "%s, goes on after step %s",
 				 fmt_count(text, summary->part),

@@ -181,6 +181,11 @@ static void whatif_draw(const void *state, const struct view_context *context,
 	struct view_pane table;
 	char update[FMT_SIZE];
 
+	if (context->source->none) {
+		view_nothing(pane, "No run file to plan again has been recorded:", NULL,
+			     context->source->none);
+		return;
+	}
 	if (screen->trouble.status != ST_OK || screen->count == 0) {
 		view_text_folded(pane,
 				 (struct view_rect){1, 1, pane->rect.width - 2,
@@ -254,8 +259,11 @@ static void whatif_status(const void *state, const struct view_context *context,
 
 static int whatif_height(const void *state, const struct view_context *context)
 {
+	const struct view_whatif *screen = state;
+
+	/* The text of an error is folded: at most so many lines of 40 columns. */
 	(void)context;
-	return ((const struct view_whatif *)state)->count + 3;
+	return screen->count > 0 ? screen->count + 3 : (int)(sizeof(screen->trouble.text) / 40) + 2;
 }
 
 static enum status whatif_table(void *state, struct view_context *context, struct report_table *out,
