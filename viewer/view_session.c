@@ -103,6 +103,7 @@ struct view_job *view__job(struct view_session *session, enum view_job_kind kind
 	job->context = &session->context;
 	/* A failed load may have left half of the data: then read all of it. */
 	job->news = session->news[session->screen] || !session->fresh[session->screen];
+	job->fresh = session->fresh[session->screen];
 	session->job_screen = session->screen;
 	/* While the terminal is too small, screens keep the body of their minimum size. */
 	if (!session->frame.too_small)
@@ -218,6 +219,8 @@ static void session_finish_job(struct view_session *session)
 	const struct view_job job = session->job;
 
 	session->job.kind = VIEW_NO_JOB;
+	if (view_job_moves(&job))
+		session->offering[session->job_screen] = job.offering;
 	switch (job.kind) {
 	case VIEW_LOAD_JOB:
 		view_finish_load(session, &job);

@@ -88,8 +88,10 @@ struct view_session {
 	int queued;
 	bool typing; /* the job handles a key that was typed as text */
 
-	enum view_screen drawn;          /* the screen whose body was drawn last */
-	bool undrawn;                    /* loaded data has not been drawn yet */
+	enum view_screen drawn; /* the screen whose body was drawn last */
+	bool undrawn;           /* loaded data has not been drawn yet */
+	unsigned offering
+		[VIEW_SCREENS]; /* bits of screens that know more of what its cursor is on */
 	struct view_hit hits[VIEW_HITS]; /* of the last drawing */
 	int hit_count;
 	int pressed_x, pressed_y;         /* the last click in a body */

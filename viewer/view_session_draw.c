@@ -391,16 +391,26 @@ static bool view_key_is_pinned(enum view_request request)
 	return false;
 }
 
+/* Does another listed screen know more of what is under the cursor? */
+static bool view_leads_on(const struct view_session *session)
+{
+	const unsigned offering = session->offering[session->screen] & ~(1u << session->screen);
+
+	for (int i = 0; i < VIEW_SCREENS && session->fresh[session->screen]; i++)
+		if ((offering & 1u << i) && !session->absent[i])
+			return true;
+	return false;
+}
+
 /* What the key does now, in a word or two; "": nothing. */
 static const char *view_key_word(const struct view_session *session, enum view_request request)
 {
 	const struct view_request_info *info = view_request_info(request);
 	const struct view_screen_ops *ops = view__ops(session);
 	const char *word = NULL;
-	struct view_place place;
 
 	if (!(info->screens & view_screen_where(session->screen, &session->context)) ||
-	    (request == VIEW_JOIN_REQUEST && !view__current_place(session, &place)))
+	    (request == VIEW_JOIN_REQUEST && !view_leads_on(session)))
 		return "";
 	/* Keys of other screens and of the help apply even if this screen has nothing to show. */
 	if (ops->word && session->fresh[session->screen] &&

@@ -94,6 +94,36 @@ static void view_job_join(struct view_job *job)
 	/* The target's ids mean something else in the source; names are the same. */
 	if (target)
 		place->program_id = place->program_step = place->variable_id = IPS_NULL;
+	for (int i = 0; i < VIEW_SCREENS && job->err.status == ST_OK; i++) {
+		const struct view_screen_ops *ops = view_screen((enum view_screen)i);
+		char text[VIEW_PLACE_NAME];
+
+		if (ops->offers && ops->go && ops->offers(place, text, sizeof(text)))
+			job->offering |= 1u << i;
+	}
+}
+
+/* Find the screens that know more of what is under the cursor now, for the key line: drawing must
+ * not read the report. If that fails, or the run still records, they may all know more. */
+static void view_job_offering(struct view_job *job)
+{
+	const struct err err = job->err;
+	const bool loaded = job->fresh || job->kind == VIEW_LOAD_JOB || job->due;
+
+	if (!job->ops->place || !loaded || err.status != ST_OK)
+		return;
+	view_place_clear(&job->place);
+	if (!job->ops->place(job->state, job->context, &job->place))
+		return;
+	/* Each reading of a database that is being written holds its log: only the load reads it. */
+	if (job->context->source->state != VIEW_RECORDING)
+		view_job_join(job);
+	if (job->context->source->state == VIEW_RECORDING || job->err.status != ST_OK)
+		job->offering = ~0u;
+	job->err = err;
+	/* The user cancelled the load, whose message says so. */
+	if (view_cancelled(job->context) && (job->kind == VIEW_LOAD_JOB || job->due))
+		err_set(&job->err, ST_INTERRUPTED, "stopped");
 }
 
 static void view_job_write(struct view_job *job)
@@ -119,6 +149,8 @@ void view_job_run(void *user)
 
 	job->err.status = ST_OK;
 	runs[job->kind](job);
+	if (view_job_moves(job))
+		view_job_offering(job);
 	job->took_ns = clock_ns() - start;
 }
 

@@ -36,7 +36,7 @@ struct view_job {
 	struct view_context *context;
 
 	bool news;  /* load; go: the screen has never been loaded */
-	bool fresh; /* go: the screen has been loaded */
+	bool fresh; /* the screen has been loaded */
 	bool due;   /* request: load first, since it uses the result of earlier keys */
 	bool forward;
 	bool lead; /* join: go to the screen context->leads instead of listing places */
@@ -51,9 +51,16 @@ struct view_job {
 	enum view_answer answer;
 	bool found;
 	struct report_table table;
-	struct err err; /* ST_OK: success */
+	unsigned offering; /* bits of screens that can show more of what is under the cursor */
+	struct err err;    /* ST_OK: success */
 	uint64_t took_ns;
 };
+
+/* May the job change what is under the cursor? If so it finds `offering`. */
+static inline bool view_job_moves(const struct view_job *job)
+{
+	return job->kind >= VIEW_LOAD_JOB && job->kind <= VIEW_GO_JOB;
+}
 
 /* @user: a struct view_job. */
 void view_job_run(void *user);

@@ -174,6 +174,9 @@ hints 1 2 3 4 5 6 8 9 H P
 reports=(two four)
 hints "${screens[@]}" 3v 3vvv 4v 6v 7vv 8vv 9v
 "${IPUSCOPE_VIEW_MAKE:-$(dirname "$play")/view_make}" ranks.db ranks || fail "the recording of ranks is not written"
+"$bin/foreign" foreign.db >out || fail "another program's recording: $(cat out)"
+reports=(foreign.db)
+hints 1 2 7 7j 7v 7vv
 reports=(ranks.db)
 hints X Xj Xs Xv Xvv Xvvb Xb Xbbb
 for word in idle bubble waiting 'no run'; do
