@@ -13,7 +13,7 @@ foreach(library IN LISTS IPUSCOPE_LIBRARIES)
 		LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${library}${number}
 		NAMELINK_COMPONENT libipuscope-dev)
 endforeach()
-install(FILES profiler/ipuscope/profiler.h profiler/ipuscope/mpi.h outfeed/ipuscope/outfeed.h popvision/ipuscope/report.h trainer/ipuscope/trainer.h
+install(FILES profiler/ipuscope/profiler.h profiler/ipuscope/profiler.hpp profiler/ipuscope/mpi.h outfeed/ipuscope/outfeed.h popvision/ipuscope/report.h trainer/ipuscope/trainer.h
 	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT libipuscope-dev)
 install(EXPORT ipuscopeTargets NAMESPACE ipuscope::
 	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT libipuscope-dev)

@@ -1,24 +1,22 @@
-/* The same from C++: a span for a scope. */
-#include <ipuscope/profiler.h>
-#include <cstdio>
+/* A program of somebody else in C++: recordings, spans and keys end with their scope. */
+#include <ipuscope/profiler.hpp>
+#include <iostream>
 
 int main(int argc, char **argv)
-{
-	ips_recording *recording;
-	char why[256];
-	IPS_SITE(load, "data", "load batch");
-	IPS_SITE(parse, "data", "parse");
+try {
+	ipuscope::recording run(argc > 1 ? argv[1] : "foreign.db");
 
-	if (ips_recording_open(&recording, argc > 1 ? argv[1] : "foreign.db", nullptr, why,
-			       sizeof(why)) != 0)
-		return std::fprintf(stderr, "foreign: %s\n", why), 1;
-	ips_track *track = ips_track_open(recording, "worker 0", nullptr);
 	for (int batch = 0; batch < 100; batch++) {
-		ipuscope::span outer(track, &load);
-		ips_span_arg_int(track, "batch", batch);
-		ipuscope::span inner(track, &parse);
+		ips_keys now = IPS_KEYS_NULL;
+		now.step = batch;
+		const ipuscope::keys keys(run, now);
+		ipuscope::span load(run, "load batch", "data");
+		load.arg("batch", batch);
+		IPUSCOPE_SPAN(run, "data", "parse");
 	}
-	if (ips_recording_close(recording, why, sizeof(why)) != 0)
-		return std::fprintf(stderr, "foreign: %s\n", why), 1;
+	run.close();
 	return 0;
+} catch (const ipuscope::error &failed) {
+	std::cerr << "foreign: " << failed.what() << "\n";
+	return 1;
 }

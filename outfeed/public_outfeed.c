@@ -462,17 +462,31 @@ static enum status check_value(const struct ips_outfeed_tensor *tensor, const st
 	return ST_OK;
 }
 
+/* Return @keys, or for NULL those that the calling thread has set for the recording. */
+static struct ips_keys keys_given(const struct ips_outfeed *outfeed, const struct ips_keys *keys)
+{
+	struct ips_keys own;
+
+	if (keys)
+		return *keys;
+	ips_thread_keys(!outfeed ? NULL : outfeed->recording, &own);
+	return own;
+}
+
 int ips_outfeed_due(const struct ips_outfeed_tensor *tensor, const struct ips_keys *keys)
 {
-	const struct ips_keys none = IPS_KEYS_NULL;
+	struct ips_keys own;
 
-	return tensor && outfeed_due(tensor->tensor, keys ? keys : &none);
+	if (!tensor)
+		return 0;
+	own = keys_given(tensor->outfeed, keys);
+	return outfeed_due(tensor->tensor, &own);
 }
 
 int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
 		       const void *values, size_t count)
 {
-	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
+	struct outfeed_moment moment = {0};
 	struct err err = {ST_OK, ""};
 	struct call call;
 	enum status status;
@@ -480,8 +494,7 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 
 	if (!tensor)
 		return 0;
-	if (keys)
-		moment.keys = *keys;
+	moment.keys = keys_given(tensor->outfeed, keys);
 	if (moment.keys.replica == IPS_NULL)
 		moment.keys.replica = 0;
 	status = check_value(tensor, &moment.keys, values, count, &err);
@@ -501,13 +514,12 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-/* Return @keys with a mode. */
-static struct ips_keys keys_with_mode(const struct ips_keys *keys)
+/* The same with a mode. */
+static struct ips_keys keys_with_mode(const struct ips_outfeed *outfeed,
+				      const struct ips_keys *keys)
 {
-	struct ips_keys own = IPS_KEYS_NULL;
+	struct ips_keys own = keys_given(outfeed, keys);
 
-	if (keys)
-		own = *keys;
 	if (own.mode == IPS_MODE_NULL)
 		own.mode = IPS_TRAIN;
 	return own;
@@ -526,7 +538,7 @@ static enum status append_metric(struct ips_outfeed *outfeed, const struct ips_m
 
 int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss)
 {
-	const struct ips_keys own = keys_with_mode(keys);
+	const struct ips_keys own = keys_with_mode(outfeed, keys);
 	struct ips_metric row = {.mode = own.mode,
 				 .epoch = own.epoch,
 				 .execution = own.execution,
@@ -551,7 +563,7 @@ int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, d
 int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss,
 		      const double *val_loss)
 {
-	const struct ips_keys own = keys_with_mode(keys);
+	const struct ips_keys own = keys_with_mode(outfeed, keys);
 	struct ips_metric row = {.mode = own.mode,
 				 .epoch = own.epoch,
 				 .execution = IPS_NULL,
@@ -602,7 +614,7 @@ static enum status check_classes(const int64_t *seen, const int64_t *wrong, int 
 int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys,
 			const int64_t *seen, const int64_t *wrong, int classes)
 {
-	const struct ips_keys own = keys_with_mode(keys);
+	const struct ips_keys own = keys_with_mode(outfeed, keys);
 	int64_t samples = 0, least = INT64_MAX, most = 0;
 	double misprediction = (double)NAN;
 	struct err err = {ST_OK, ""};

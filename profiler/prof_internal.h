@@ -4,8 +4,9 @@
  *
  * Threads: a lane's `ring` and the producer's members belong to its producing thread, the
  * writer's members and everything in struct prof_writer to the writer's thread, except as noted.
- * ips_recording.lock guards the list of lanes, the tensors' ids, the flush tickets, the turns and
- * the first failure. No other lock is acquired while it is held.
+ * ips_recording.lock guards the list of lanes and whose they are, the tensors' ids, the flush
+ * tickets, the turns, the first failure and its callback. No other lock is acquired while it is
+ * held.
  */
 #ifndef PROF_INTERNAL_H
 #define PROF_INTERNAL_H
@@ -117,12 +118,15 @@ struct prof_sample {
 		size_t count, capacity;                                                            \
 	}
 
+struct prof_thread; /* prof_thread.c */
+
 struct prof_lane {
 	struct ips_track ring; /* first: the public pointer points to it */
 	struct ips_recording *recording;
 	struct prof_lane *next;
 	int64_t track_id, ipu, pid, tid;
-	bool waits; /* blocks while the ring is full */
+	bool waits;                 /* blocks while the ring is full */
+	struct prof_thread *thread; /* of ips_thread_track(), held; NULL: the track is nobody's */
 	enum ips_clock clock;
 	char *track, *name, *parent;
 
@@ -199,6 +203,7 @@ struct ips_recording {
 	struct ips_recording_params params;
 	char *command, *path;
 	unsigned generation; /* of the process; differs in a forked child */
+	uint64_t serial;     /* number of the recording in the process, from 1 */
 	struct prof_writer writer;
 	struct prof_queue queue;
 	/* Not yet reported, ns (atomic): time the whole run waited, and time its threads spent in
@@ -216,6 +221,8 @@ struct ips_recording {
 	int64_t lane_count;
 	uint64_t flush_wanted, flush_done;
 	struct err failure;
+	void (*failed_call)(void *user, int status, const char *message); /* may be NULL */
+	void *failed_user;
 	struct prof_texts tensors;
 	struct prof_turn turns[PROF_TURNS]; /* a ring */
 	uint64_t turns_set, turns_taken;
@@ -231,6 +238,9 @@ void prof__track_drop(struct ips_track *track);
 void prof__lane_free(struct prof_lane *lane);
 bool prof__is_child(const struct ips_recording *recording); /* a forked child: must not touch it */
 void prof__wake(void *recording);                           /* never blocks */
+
+/* prof_thread.c */
+void prof__thread_release(struct prof_thread *thread); /* accepts NULL */
 
 /* prof_track.c: the order of draining if recording is all the program does (params.alone) */
 /* On the producer's thread: queue what @lane has published as the next turn. Blocks if the turns

@@ -20,6 +20,7 @@
 #define MOST_SLOTS  (1u << 26)
 
 static unsigned generation; /* number of forks that led to this process */
+static uint64_t recordings; /* opened in this process */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void count_fork(void)
@@ -149,6 +150,7 @@ static enum status recording_new(struct ips_recording **out, const char *path,
 		recording->command = mem_strdup(recording->params.command);
 	recording->params.command = recording->command;
 	recording->generation = __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	recording->serial = __atomic_add_fetch(&recordings, 1, __ATOMIC_RELAXED);
 	if (!recording->path || (params && params->command && !recording->command) ||
 	    init_threading(recording, err) != ST_OK) {
 		recording_free(recording);
@@ -248,6 +250,23 @@ int ips_recording_status(struct ips_recording *recording, char *message, size_t 
 	err = recording->failure;
 	pthread_mutex_unlock(&recording->lock);
 	return err.status == ST_OK ? 0 : report_error(&err, message, size);
+}
+
+void ips_recording_on_failure(struct ips_recording *recording,
+			      void (*failed)(void *user, int status, const char *message),
+			      void *user)
+{
+	struct err err;
+
+	if (!recording || prof__is_child(recording))
+		return;
+	pthread_mutex_lock(&recording->lock);
+	recording->failed_call = failed;
+	recording->failed_user = user;
+	err = recording->failure;
+	pthread_mutex_unlock(&recording->lock);
+	if (failed && err.status != ST_OK)
+		failed(user, (int)err.status, err.text);
 }
 
 int ips_recording_flush(struct ips_recording *recording)
@@ -378,6 +397,7 @@ void prof__lane_free(struct prof_lane *lane)
 	if (lane->ring.slots)
 		prof__lane_discard(lane);
 	prof__lane_free_texts(lane);
+	prof__thread_release(lane->thread);
 	mem_free(lane->ring.slots);
 	mem_free(lane->track);
 	mem_free(lane->name);

@@ -528,6 +528,9 @@ static void record_failure(struct prof_writer *writer)
 void prof__writer_fail(struct ips_recording *recording, enum status status)
 {
 	struct prof_writer *writer = &recording->writer;
+	void (*failed)(void *user, int status, const char *message) = NULL;
+	struct err err;
+	void *user;
 
 	if (writer->in_transaction)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
@@ -539,12 +542,17 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 	if (recording->failure.status == ST_OK) {
 		recording->failure = writer->err;
 		err_prefix(&recording->failure, "%s", recording->path);
+		failed = recording->failed_call;
 	}
+	user = recording->failed_user;
+	err = recording->failure;
 	/* A thread that sees the failure must find the queue stopped. */
 	prof_queue_stop(&recording->queue, status);
 	__atomic_store_n(&recording->failed, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&recording->flushed);
 	pthread_mutex_unlock(&recording->lock);
+	if (failed)
+		failed(user, (int)err.status, err.text);
 }
 
 static void discard_all(struct ips_recording *recording)

@@ -201,9 +201,9 @@ IPS_API int ips_outfeed_due(const struct ips_outfeed_tensor *tensor, const struc
 
 /* Record one value: @values, @count elements of the tensor's dtype, which are read during the call.
  * @count is that of the shape, or less by whole rows of its first axis (a last, short batch). @keys
- * may be NULL; `every` counts keys->step, or keys->weight_update if that is unknown. Record weights
- * and optimizer states after each update: the difference to the previous value is the effect of the
- * update. */
+ * may be NULL, in all functions: those of ips_thread_set_keys(). `every` counts keys->step, or
+ * keys->weight_update if that is unknown. Record weights and optimizer states after each update:
+ * the difference to the previous value is the effect of the update. */
 IPS_API int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
 			       const void *values, size_t count);
 
@@ -296,6 +296,13 @@ IPS_API int ips_captures_keys(struct ips_captures *captures, int index, struct i
 
 #ifdef __cplusplus
 }
+
+/* Names for C++, where a function hides the struct of its name unless `struct` precedes it. */
+namespace ipuscope
+{
+typedef struct ips_outfeed outfeed;
+typedef struct ips_outfeed_tensor outfeed_tensor;
+} // namespace ipuscope
 #endif
 
 #endif /* IPUSCOPE_OUTFEED_H */

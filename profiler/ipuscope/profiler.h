@@ -1,9 +1,9 @@
 /*
  * ipuscope/profiler.h: record what a program does, and when, into one SQLite file.
  *
- * For any C11 or C++11 program (GCC or Clang). Link with `pkg-config --libs ipuscope` or CMake's
- * ipuscope::profiler. The file can be read while it is written, after a crash, and when complete:
- * with ipu-view, ipu-report and sqlite3.
+ * For any C11 or C++11 program (GCC or Clang); ipuscope/profiler.hpp adds classes for C++. Link
+ * with `pkg-config --libs ipuscope` or CMake's ipuscope::profiler. The file can be read while it is
+ * written, after a crash, and when complete: with ipu-view, ipu-report and sqlite3.
  *
  *	#include <ipuscope/profiler.h>
  *
@@ -140,6 +140,13 @@ IPS_API int ips_recording_close(struct ips_recording *recording, char *message, 
 /* Return 0, or the status of the failure that ended writing, with its text in @message. */
 IPS_API int ips_recording_status(struct ips_recording *recording, char *message, size_t size);
 
+/* Call @failed (NULL: nobody) once, as soon as writing fails, with the status and the message of
+ * ips_recording_status(): on the writer's thread, or within this call if it has failed already.
+ * It must not call this library. */
+IPS_API void ips_recording_on_failure(struct ips_recording *recording,
+				      void (*failed)(void *user, int status, const char *message),
+				      void *user);
+
 /* Wait until everything recorded before the call is committed. Blocks. */
 IPS_API int ips_recording_flush(struct ips_recording *recording);
 
@@ -226,6 +233,23 @@ enum ips_event {
 IPS_API struct ips_track *ips_track_open(struct ips_recording *recording, const char *track,
 					 const struct ips_track_params *params);
 
+/*
+ * Return the calling thread's own host track of that name, opened at its first call: for code that
+ * does not know which thread runs it. @name NULL: the name that the system has for the thread. A
+ * track whose thread has ended goes to the next thread that asks for one of its name, and ends the
+ * spans that are open on it. Later calls cost a comparison of names. Valid until the recording is
+ * closed, for this thread alone. NULL if @recording is NULL or memory is short.
+ */
+IPS_API struct ips_track *ips_thread_track(struct ips_recording *recording, const char *name);
+
+/* Set the keys of everything that the calling thread records from now on without keys of its own:
+ * on its tracks of ips_thread_track(), and as tensors and losses (ipuscope/outfeed.h) whose keys
+ * are NULL. @keys NULL: no keys. A thread has such keys for one recording at a time. */
+IPS_API void ips_thread_set_keys(struct ips_recording *recording, const struct ips_keys *keys);
+
+/* Return in @out what the calling thread has set last for @recording, or no keys. */
+IPS_API void ips_thread_keys(const struct ips_recording *recording, struct ips_keys *out);
+
 /* Make room for @slots more slots; 0: the event was dropped and counted. For the inline
  * functions. */
 IPS_API int ips_track_make_room(struct ips_track *track, uint64_t slots);
@@ -286,6 +310,10 @@ static inline void ips_span_end(struct ips_track *track)
 	track->head++;
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
+
+/* The same two as functions of the library, for languages that cannot use inline ones. */
+IPS_API void ips_track_begin(struct ips_track *track, struct ips_site *site);
+IPS_API void ips_track_end(struct ips_track *track);
 
 /* Set the keys of everything recorded on this track until the next call. NULL: no keys. */
 IPS_API void ips_track_set_keys(struct ips_track *track, const struct ips_keys *keys);
@@ -800,29 +828,7 @@ IPS_TABLE_MAP(IPS_APPEND_ONE)
 IPS_API int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor *tensor);
 
 #ifdef __cplusplus
-}
-
-/* C++: a span for a scope. */
-namespace ipuscope
-{
-class span
-{
-      public:
-	span(ips_track *lane, ips_site *site) : track(lane)
-	{
-		ips_span_begin(track, site);
-	}
-	~span()
-	{
-		ips_span_end(track);
-	}
-	span(const span &) = delete;
-	span &operator=(const span &) = delete;
-
-      private:
-	ips_track *track;
-};
-} // namespace ipuscope
+} /* ipuscope/profiler.hpp has what C++ adds */
 #else
 /* C: a span until the end of the enclosing block. */
 static inline void ips_scope_leave(struct ips_track **track)

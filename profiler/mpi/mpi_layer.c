@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <ipuscope/mpi.h>
 #include <mpi.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,13 +30,6 @@
 #define LAYER_PATH 1024
 #define LAYER_NAME 48
 
-/* A track, used by one thread at a time. */
-struct lane {
-	struct ips_track *track;
-	int open; /* spans */
-	struct lane *next;
-};
-
 /* The name of a communicator, the same on all its ranks. */
 struct name {
 	char text[LAYER_NAME]; /* "3" of rank 0: the third one of which it was the first rank */
@@ -46,10 +38,6 @@ struct name {
 };
 
 static struct ips_recording *recording;
-static pthread_key_t lane_key; /* returns a thread's lane when the thread ends */
-static pthread_mutex_t lanes_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct lane *idle_lanes;
-static _Thread_local struct lane *lane;
 static bool naming; /* all ranks record, so communicators get names */
 static int world_rank, name_key = MPI_KEYVAL_INVALID;
 static atomic_int communicators; /* that this rank has named */
@@ -139,50 +127,9 @@ static const struct name *name_of(MPI_Comm comm)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Called when a thread that has called MPI ends. One that was cancelled has left spans open. */
-static void return_lane(void *of_thread)
-{
-	struct lane *returned = of_thread;
-
-	for (; recording && returned->open > 0; returned->open--)
-		ips_span_end(returned->track);
-	pthread_mutex_lock(&lanes_lock);
-	returned->next = idle_lanes;
-	idle_lanes = returned;
-	pthread_mutex_unlock(&lanes_lock);
-}
-
-static struct lane *new_lane(void)
-{
-	struct lane *new = calloc(1, sizeof(*new));
-
-	if (new)
-		new->track = ips_track_open(recording, "MPI", NULL);
-	return new;
-}
-
-/* Return this thread's track: that of a thread that has ended, or else a new one. */
 static struct ips_track *track(void)
 {
-	if (lane)
-		return lane->track;
-	pthread_mutex_lock(&lanes_lock);
-	lane = idle_lanes;
-	if (lane)
-		idle_lanes = lane->next;
-	pthread_mutex_unlock(&lanes_lock);
-	if (!lane)
-		lane = new_lane();
-	if (lane)
-		pthread_setspecific(lane_key, lane);
-	return lane ? lane->track : NULL;
-}
-
-static void begin_span(struct ips_site *site)
-{
-	ips_span_begin(track(), site);
-	if (lane)
-		lane->open++;
+	return ips_thread_track(recording, "MPI");
 }
 
 static void add_arg(const char *what, int64_t value)
@@ -199,8 +146,7 @@ struct moved {
 
 static void begin(struct ips_site *site)
 {
-	if (recording)
-		begin_span(site);
+	ips_span_begin(track(), site);
 }
 
 static void begin_moving(struct ips_site *site, struct moved moved)
@@ -213,7 +159,7 @@ static void begin_moving(struct ips_site *site, struct moved moved)
 		return;
 	PMPI_Comm_size(moved.comm, &ranks);
 	name = name_of(moved.comm);
-	begin_span(site);
+	ips_span_begin(track(), site);
 	add_arg("bytes", moved.bytes);
 	add_arg("ranks", ranks);
 	add_arg("peer", moved.peer < 0 ? IPS_NULL : moved.peer); /* MPI_ANY_SOURCE, MPI_PROC_NULL */
@@ -229,10 +175,7 @@ static void begin_moving(struct ips_site *site, struct moved moved)
 
 static void end(void)
 {
-	if (!recording || !lane)
-		return;
-	ips_span_end(lane->track);
-	lane->open--;
+	ips_span_end(track());
 }
 
 #define SPAN(name, ...)                                                                            \
@@ -616,11 +559,6 @@ static void open_report(void)
 	PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (!report_path(path, sizeof(path)))
 		return;
-	if (pthread_key_create(&lane_key, return_lane) != 0) {
-		fprintf(stderr, "libipuscope-mpi: rank %d: no thread key: nothing is recorded\n",
-			world_rank);
-		return;
-	}
 	ips_recording_params_defaults(&params);
 	params.rank = world_rank;
 	if (ips_recording_open(&recording, path, &params, message, sizeof(message)) != 0) {

@@ -74,6 +74,41 @@ static void test_a_run_has_the_rows_of_a_trainer(void **state)
 	prof_place_remove(&place);
 }
 
+static void test_keys_of_the_thread_hold_where_none_are_given(void **state)
+{
+	const float values[] = {1, 2, 3, 4, 5, 6};
+	struct ips_keys keys = public_step(5);
+	struct ips_outfeed_params params = ips_outfeed_defaults();
+	struct ips_outfeed_tensor *acts;
+	struct prof_place place;
+	struct ips_recording *recording;
+	struct ips_outfeed *outfeed;
+
+	(void)state;
+	prof_place_make(&place);
+	recording = prof_start(&place, NULL);
+	params.capture = "[{\"tensors\": \"*\", \"tier\": \"stats\", \"every\": 5}]";
+	outfeed = public_open(recording, &params);
+	acts = public_add(outfeed, "acts", IPS_OUTFEED_ACTIVATION, 2, 3);
+	ips_thread_set_keys(recording, &keys);
+	assert_true(ips_outfeed_due(acts, NULL));
+	assert_int_equal(ips_outfeed_record(acts, NULL, values, 6), 0);
+	assert_int_equal(ips_outfeed_loss(outfeed, NULL, 0.5), 0);
+	keys.step = 6;
+	ips_thread_set_keys(recording, &keys);
+	assert_false(ips_outfeed_due(acts, NULL));
+	keys.step = 10;
+	assert_int_equal(ips_outfeed_record(acts, &keys, values, 6), 0); /* its own keys */
+	ips_thread_set_keys(recording, NULL);
+	public_close(outfeed);
+	prof_stop(recording);
+	assert_answer(place.path, "SELECT mode, epoch, step FROM tensor_stats",
+		      "train|1|5\ntrain|1|10\n");
+	assert_answer(place.path, "SELECT mode, epoch, step, value FROM metrics",
+		      "train|1|5|0.5\n");
+	prof_place_remove(&place);
+}
+
 static void test_nothing_is_done_without_an_outfeed(void **state)
 {
 	const struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults("x");
@@ -462,6 +497,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run_has_the_rows_of_a_trainer),
+		cmocka_unit_test(test_keys_of_the_thread_hold_where_none_are_given),
 		cmocka_unit_test(test_nothing_is_done_without_an_outfeed),
 		cmocka_unit_test(test_what_must_not_be_null_is_told),
 		cmocka_unit_test(test_nothing_is_written_without_a_recording),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example at the top of every public header compiles, in C and in C++: a line of a comment that a tab follows is a
-# line of it.
+# The example at the top of every public header compiles: of a C header in C and C++, of a C++ header as C++11 and
+# C++17. A line of a comment that a tab follows is a line of it.
 set -uo pipefail
 source=${IPUSCOPE_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 work=$(mktemp -d)
@@ -10,15 +10,18 @@ for tool in cc c++; do
 	command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
 
-headers=("$source"/*/ipuscope/*.h)
+headers=("$source"/*/ipuscope/*.h "$source"/*/ipuscope/*.hpp)
 includes=()
 for header in "${headers[@]}"; do
 	includes+=("-I${header%/ipuscope/*}")
 done
 
+strict=(-Wall -Wextra -Wpedantic -Werror "${includes[@]}" -fsyntax-only)
 compiles() {
-	cc -x c -std=c11 -Wall -Wextra -Wpedantic -Werror "${includes[@]}" -fsyntax-only "$1" &&
-		c++ -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror "${includes[@]}" -fsyntax-only "$1"
+	case $1 in
+	*.c) cc -x c -std=c11 "${strict[@]}" "$1" && c++ -x c++ -std=c++11 "${strict[@]}" "$1" ;;
+	*) c++ -x c++ -std=c++11 "${strict[@]}" "$1" && c++ -x c++ -std=c++17 "${strict[@]}" "$1" ;;
+	esac
 }
 
 failed=0
@@ -30,12 +33,15 @@ wrong() {
 [ -f "${headers[0]}" ] || wrong "there is no public header under $source"
 for header in "${headers[@]}"; do
 	name=${header##*/}
-	example=$work/${name%.h}.c
+	case $name in
+	*.hpp) example=$work/${name%.hpp}.cpp break='s/"run.db")/"run.db", 1, 2)/' ;;
+	*) example=$work/${name%.h}.c break='s/message, sizeof(message))/message)/' ;;
+	esac
 	sed -n '/^ \*\//q; s/^ \*\t//p; s/^ \*$//p' "$header" >"$example"
 	grep -q "^#include <ipuscope/$name>" "$example" || wrong "$header has no example of its own"
 	compiles "$example" || wrong "the example of $header does not compile"
 	# A test that nothing fails tests nothing.
-	sed 's/message, sizeof(message))/message)/' "$example" >"$work/broken.c"
-	if compiles "$work/broken.c" 2>/dev/null; then wrong "the example of $header compiles with an argument less"; fi
+	sed "$break" "$example" >"$work/broken.${example##*.}"
+	if compiles "$work/broken.${example##*.}" 2>/dev/null; then wrong "the example of $header compiles with arguments of another number"; fi
 done
 exit $failed

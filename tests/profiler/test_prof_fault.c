@@ -32,9 +32,24 @@ static int in_child(int (*body)(const struct prof_place *), const struct prof_pl
 	return WEXITSTATUS(status);
 }
 
+struct told {
+	int times, status; /* atomic */
+	char message[256];
+};
+
+static void hear_failure(void *user, int status, const char *message)
+{
+	struct told *told = user;
+
+	snprintf(told->message, sizeof(told->message), "%s", message);
+	told->status = status;
+	__atomic_add_fetch(&told->times, 1, __ATOMIC_RELEASE);
+}
+
 static int fill_disk(const struct prof_place *place)
 {
 	const struct rlimit limit = {4 << 20, 4 << 20};
+	struct told told = {0}, late = {0};
 	struct ips_recording *recording;
 	struct ips_track *track;
 	char why[256];
@@ -46,6 +61,7 @@ static int fill_disk(const struct prof_place *place)
 	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) != 0)
 		return 2;
 	track = ips_track_open(recording, "worker", NULL);
+	ips_recording_on_failure(recording, hear_failure, &told);
 	for (int64_t i = 0; i < 2000000 && status == 0; i++) {
 		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "m", 1.0};
 
@@ -67,8 +83,13 @@ static int fill_disk(const struct prof_place *place)
 	ips_span_at(track, &a, INT64_MAX / 2, 1);
 	if (ips_recording_flush(recording) != status)
 		return 4;
+	ips_recording_on_failure(recording, hear_failure, &late);
+	if (late.times != 1 || late.status != status || strcmp(late.message, why) != 0)
+		return 8;
 	if (ips_recording_close(recording, why, sizeof(why)) != status || strlen(why) < 10)
 		return 5;
+	if (told.times != 1 || told.status != status || strcmp(told.message, late.message) != 0)
+		return 9;
 	return status == 21 ? 0 : 6;
 }
 
