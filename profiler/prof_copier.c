@@ -1,45 +1,52 @@
 /*
- * The log copier. See prof_copier.h. `busy` passes the connection between the threads: 0 = the
- * writer may read `copied`, 1 = the thread is copying.
+ * The log copier. See prof_copier.h. The writer alone knows `busy`: it sets it before it posts
+ * `wake`, and clears it when it has taken `done`.
  */
 #include "profiler/prof_copier.h"
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
 
 #include "common/mem.h"
 
 #define START_PAGES 1024 /* 16 MiB: start copying */
-#define MANY_PAGES  8192 /* 128 MiB: the copier does not keep up */
-#define FEW_PAGES   256  /* 4 MiB: few enough for the writer to copy on its own thread */
+#define MANY_PAGES  8192 /* 128 MiB: wait until the log can restart */
+#define MORE_PAGES  2048 /* 32 MiB: how much it grows before the next attempt if a reader stays */
+#define READER_MS   50   /* no reader of ours holds the log longer */
 
 struct prof_copier {
 	sqlite3 *db;
 	pthread_t thread;
-	sem_t wake;
-	int busy, stop; /* atomic */
-	int copied;     /* pages of the log in the database, as of the last copy */
+	sem_t wake, done;
+	bool busy;
+	int stop;    /* atomic */
+	int pages;   /* in the log after the last commit */
+	int restart; /* at so many, the writer waits */
 };
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		continue;
+}
+
+/* Copy what no reader holds back; on a failure the writer gets the same error. */
+static void copy(sqlite3 *db)
+{
+	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
 
 static void *copier_main(void *user)
 {
 	struct prof_copier *copier = user;
 
 	for (;;) {
-		int pages = 0, copied = 0;
-
-		while (sem_wait(&copier->wake) != 0)
-			continue;
+		wait_for(&copier->wake);
 		if (__atomic_load_n(&copier->stop, __ATOMIC_ACQUIRE) != 0)
 			return NULL;
-		/*
-		 * Frames that a reader holds back are copied next time; on a failure the writer
-		 * gets the same error.
-		 */
-		if (sqlite3_wal_checkpoint_v2(copier->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
-					      &copied) == SQLITE_OK)
-			copier->copied = copied;
-		__atomic_store_n(&copier->busy, 0, __ATOMIC_RELEASE);
+		copy(copier->db);
+		sem_post(&copier->done);
 	}
 }
 
@@ -49,7 +56,9 @@ struct prof_copier *prof_copier_new(const char *path)
 
 	if (!copier)
 		return NULL;
+	copier->restart = MANY_PAGES;
 	sem_init(&copier->wake, 0, 0);
+	sem_init(&copier->done, 0, 0);
 	if (sqlite3_open_v2(path, &copier->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ==
 		    SQLITE_OK &&
 	    sqlite3_exec(copier->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL) == SQLITE_OK &&
@@ -57,6 +66,7 @@ struct prof_copier *prof_copier_new(const char *path)
 		return copier;
 	sqlite3_close(copier->db);
 	sem_destroy(&copier->wake);
+	sem_destroy(&copier->done);
 	mem_free(copier);
 	return NULL;
 }
@@ -70,30 +80,43 @@ void prof_copier_free(struct prof_copier *copier)
 	pthread_join(copier->thread, NULL);
 	sqlite3_close(copier->db);
 	sem_destroy(&copier->wake);
+	sem_destroy(&copier->done);
 	mem_free(copier);
 }
 
-static void copy_here(sqlite3 *db)
+/*
+ * Copy all that is left, and wait until no reader uses the log: the next transaction restarts it.
+ * Readers that begin meanwhile find everything in the database and do not use the log.
+ */
+static void empty_log(struct prof_copier *copier, sqlite3 *db)
 {
-	int pages, copied;
-
-	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+	if (copier->busy)
+		wait_for(&copier->done);
+	copier->busy = false;
+	sqlite3_busy_timeout(db, READER_MS);
+	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+	sqlite3_busy_timeout(db, PROF_BUSY_MS);
 }
 
 void prof_copier_run(struct prof_copier *copier, sqlite3 *db, int pages)
 {
-	if (pages < START_PAGES)
-		return;
 	if (!copier) {
-		copy_here(db);
+		if (pages >= START_PAGES)
+			copy(db);
 		return;
 	}
-	if (__atomic_load_n(&copier->busy, __ATOMIC_ACQUIRE) != 0)
-		return;
-	if (pages > MANY_PAGES && pages >= copier->copied && pages - copier->copied <= FEW_PAGES) {
-		copy_here(db);
+	if (pages < copier->pages)
+		copier->restart = MANY_PAGES;
+	copier->pages = pages;
+	if (pages >= copier->restart) {
+		empty_log(copier, db);
+		copier->restart = pages + MORE_PAGES;
 		return;
 	}
-	__atomic_store_n(&copier->busy, 1, __ATOMIC_RELEASE);
-	sem_post(&copier->wake);
+	if (copier->busy && sem_trywait(&copier->done) == 0)
+		copier->busy = false;
+	if (!copier->busy && pages >= START_PAGES) {
+		copier->busy = true;
+		sem_post(&copier->wake);
+	}
 }

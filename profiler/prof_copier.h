@@ -2,15 +2,18 @@
  * Checkpoints the write-ahead log into the database beside the writer, on a thread and a
  * connection of its own, so that the writer does not wait for the disk while rings fill.
  *
- * The writer calls all functions; the thread runs one passive checkpoint at a time. A checkpoint
- * that ends before the next commit leaves no frames behind, and the log restarts; the second one
- * in a row is short enough for that. If the log grows nevertheless, the writer copies the rest on
- * its own thread.
+ * The writer calls all functions; the thread runs one passive checkpoint at a time. SQLite restarts
+ * the log when a transaction begins while all frames are in the database and no reader uses them.
+ * A writer that pauses between transactions gets that from the thread alone. One that does not
+ * begins the next transaction before the copy ends: when the log is large, it copies the rest
+ * itself, and waits for readers whose transactions are as short as ours.
  */
 #ifndef PROF_COPIER_H
 #define PROF_COPIER_H
 
 #include <sqlite3.h>
+
+#define PROF_BUSY_MS 1000 /* how long the writer's connection waits for a lock */
 
 struct prof_copier; /* opaque */
 

@@ -73,7 +73,7 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 
 	if (code != SQLITE_OK)
 		return prof_sql_error(writer->db, code, err, "open");
-	sqlite3_busy_timeout(writer->db, 1000);
+	sqlite3_busy_timeout(writer->db, PROF_BUSY_MS);
 	status = prof_sql_run(writer->db,
 			      "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
 			      "PRAGMA temp_store=MEMORY; PRAGMA locking_mode=NORMAL",

@@ -1,4 +1,4 @@
-foreach(name IN ITEMS rows record thread model timeline steps kill fault db sums alone page)
+foreach(name IN ITEMS rows record thread model timeline steps kill fault copier db sums alone page)
 	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c support/prof_testing.c
 		LIBS profiler common PkgConfig::SQLITE LABELS unit)
 endforeach()
