@@ -4,6 +4,7 @@
 #include "support/prof_testing.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "profiler/prof_copier.h"
 
