@@ -22,6 +22,7 @@
 #include "trainer/models/model_weights.h"
 #include "trainer/train_health.h"
 #include "trainer/train_ranks.h"
+#include "trainer/train_shard.h"
 
 #define BACKUP_FILE "latest.backup"
 
@@ -229,13 +230,11 @@ static void sync_states(const struct train_session *session, const struct train_
 	}
 }
 
-/* Replicas have the weights of the first one, @first, except for moving statistics, and the same
- * optimizer state, so only the first one's is saved. */
+/* Replicas have the weights of the first one, @first, except for moving statistics. */
 static void sync_replica(struct train_session *session, struct train_replica *replica,
 			 const float *first, struct snapshot *snapshot)
 {
 	const struct model *model = session->model;
-	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
 	const bool reads = snapshot_reads(snapshot);
 	bool own = replica->number == 0 ||
 		   memcmp(replica->weights, first, model->weights * sizeof(float)) != 0;
@@ -247,12 +246,34 @@ static void sync_replica(struct train_session *session, struct train_replica *re
 		snprintf(name, sizeof(name), "replica 0");
 	if (own || reads)
 		model_weights_keep(model, replica->weights, name, snapshot);
-	for (size_t s = 0; (reads || replica->number == 0) && s < slots; s++) {
-		snprintf(name, sizeof(name), "slot %zu", s);
-		model_weights_keep(model, replica->slots + s * model->weights, name, snapshot);
-	}
 	if (reads)
 		train_replica_round(session, replica);
+}
+
+/* The optimizer's variables, which are the same for all replicas: rank 0 saves those of the first
+ * one. If they are sharded, all ranks gather the shares in session->reduced. */
+static void sync_slots(struct train_session *session, struct snapshot *snapshot)
+{
+	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
+	const size_t weights = session->model->weights;
+	const bool reads = snapshot_reads(snapshot), sharded = session->sharded;
+	char name[64];
+
+	for (size_t s = 0; s < slots; s++) {
+		float *whole = sharded ? session->reduced : session->replica[0].slots + s * weights;
+
+		if (sharded && !reads)
+			train_shard_gather_slot(session, s);
+		snprintf(name, sizeof(name), "slot %zu", s);
+		if (reads || ranks_rank(session->ranks) == 0)
+			model_weights_keep(session->model, whole, name, snapshot);
+		for (int r = 0; reads && r < session->replicas; r++)
+			if (sharded)
+				train_shard_fetch_slot(session, &session->replica[r], s);
+			else if (r > 0)
+				memcpy(session->replica[r].slots + s * weights, whole,
+				       weights * sizeof(*whole));
+	}
 }
 
 /* This process's replicas, and the state of their health rules. */
@@ -263,6 +284,7 @@ static void sync_replicas(struct train_backup *backup, struct snapshot *snapshot
 
 	for (int r = 0; r < session->replicas; r++)
 		sync_replica(session, &session->replica[r], first, snapshot);
+	sync_slots(session, snapshot);
 	for (int r = 0; r < session->replicas; r++)
 		sync_states(session, &session->replica[r], snapshot);
 	for (int r = 0; r < session->replicas; r++)

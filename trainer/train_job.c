@@ -26,7 +26,6 @@
 #include "trainer/train_health.h"
 #include "trainer/train_session.h"
 #include "trainer/train_screen.h"
-#include "trainer/train_shard.h"
 #include "trainer/train_tensors.h"
 #include "trainer/train_values.h"
 
@@ -106,12 +105,6 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 			"%s: distribution.instances: %d replicas do not divide among %d ranks: "
 			"start a number of ranks that divides them, or set it to null",
 			plan->run->path, plan->layout->replicas, count);
-	if ((callbacks_backup(&job->callbacks) || plan->run->fit.resume) &&
-	    train_shard_wanted(job->ranks, plan->run, &plan->optimizer))
-		return err_set(
-			err, ST_UNSUPPORTED,
-			"BackupAndRestore and fit.resume: a rank has a share of the optimizer "
-			"state alone: set pipeline.replicated_optimizer_state_sharding to false");
 	return ST_OK;
 }
 

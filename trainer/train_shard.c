@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "trainer/train_ranks.h"
 
 static size_t trainable_floats(const struct train_stage *stage)
 {
@@ -118,4 +119,37 @@ void train_shard_fetch(const struct train_session *session, const struct train_r
 	for (size_t i = 0; i < of->range_count; i++)
 		memcpy(replica->weights + of->ranges[i].first,
 		       session->reduced + of->ranges[i].first, of->ranges[i].count * sizeof(float));
+}
+
+void train_shard_gather_slot(struct train_session *session, size_t slot)
+{
+	memset(session->reduced, 0, session->model->weights * sizeof(*session->reduced));
+	for (int r = 0; r < session->replicas; r++) {
+		const struct train_replica *replica = &session->replica[r];
+		const float *values = replica->slots + slot * replica->slot_stride;
+
+		for (int s = 0; s < session->layout->stages; s++)
+			for (size_t i = 0; i < replica->stage[s].own_count; i++) {
+				const struct optimizer_range *own = &replica->stage[s].own[i];
+
+				memcpy(session->reduced + own->first, values + own->kept,
+				       own->count * sizeof(*values));
+			}
+	}
+	for (int s = 0; s < session->layout->stages; s++)
+		train_ranks_gather(session, s, NULL);
+}
+
+void train_shard_fetch_slot(const struct train_session *session,
+			    const struct train_replica *replica, size_t slot)
+{
+	float *values = replica->slots + slot * replica->slot_stride;
+
+	for (int s = 0; s < session->layout->stages; s++)
+		for (size_t i = 0; i < replica->stage[s].own_count; i++) {
+			const struct optimizer_range *own = &replica->stage[s].own[i];
+
+			memcpy(values + own->kept, session->reduced + own->first,
+			       own->count * sizeof(*values));
+		}
 }

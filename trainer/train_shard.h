@@ -36,4 +36,12 @@ void train_shard_publish(const struct train_session *session, const struct train
 void train_shard_fetch(const struct train_session *session, const struct train_replica *replica,
 		       int stage);
 
+/* Between executions, called by all ranks: gather the shares of the optimizer's variable @slot of
+ * all replicas in session->reduced, by weight. */
+void train_shard_gather_slot(struct train_session *session, size_t slot);
+
+/* Copy the replica's share of the optimizer's variable @slot from session->reduced. */
+void train_shard_fetch_slot(const struct train_session *session,
+			    const struct train_replica *replica, size_t slot);
+
 #endif /* TRAIN_SHARD_H */
