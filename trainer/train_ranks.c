@@ -93,15 +93,22 @@ static void layout_pieces(const struct train_exchange *e, struct train_bucket *b
 						      first_replica(session, r),
 						      first_replica(session, r + 1));
 
-		bucket->out.words[r] = (int)((size_t)e->own_count * (to - from));
-		bucket->out.at[r] = (int)((size_t)e->own_count * from);
 		bucket->mean.words[r] = (int)(to - from);
 		bucket->mean.at[r] = (int)from;
-		bucket->in.words[r] = (int)((size_t)count * slice);
+		bucket->out.at[r] = (int)((size_t)e->own_count * from);
 		bucket->in.at[r] = (int)in;
-		for (int b = 0; b < count; b++, in += slice) {
+		/* A rank sums its own branches where they are. */
+		if (r != mine) {
+			bucket->out.words[r] = (int)((size_t)e->own_count * (to - from));
+			bucket->in.words[r] = (int)((size_t)count * slice);
+			in += (size_t)count * slice;
+		}
+		for (int b = 0; b < count; b++) {
+			float *values = r == mine ? (float *)bucket->out.base + bucket->out.at[r]
+						  : bucket->received + bucket->in.at[r];
+
 			bucket->all[bucket->all_count] = branches[b];
-			bucket->all[bucket->all_count++].values = bucket->received + in;
+			bucket->all[bucket->all_count++].values = values + (size_t)b * slice;
 		}
 	}
 }
@@ -167,7 +174,7 @@ static enum status bucket_new(struct train_exchange *e, struct train_bucket *buc
 			       "exchanged at once: set it to less",
 			       range->count, session->layout->replicas);
 	bucket->all = mem_calloc((size_t)all, sizeof(*bucket->all));
-	bucket->received = mem_aligned((size_t)all * slice + 1, sizeof(float));
+	bucket->received = mem_aligned((size_t)(all - e->own_count) * slice + 1, sizeof(float));
 	if (!bucket->all || !bucket->received ||
 	    ranks_pieces_new(&bucket->out, session->ranks,
 			     e->send + (size_t)e->own_count * range->first, err) != ST_OK ||
@@ -346,16 +353,11 @@ static void begin_span(const struct train_session *session, struct ips_track *tr
 	ips_span_arg_int(track, "ranks", ranks_count(session->ranks));
 }
 
-static void end_span(const struct train_session *session, struct ips_track *track,
-		     const struct ranks_pieces *pieces)
+static void end_span(struct ips_track *track, size_t words)
 {
-	int64_t words = 0;
-
 	if (!track)
 		return;
-	for (int r = 0; r < ranks_count(session->ranks); r++)
-		words += pieces->words[r];
-	ips_span_arg_int(track, "size", words * (int64_t)sizeof(float));
+	ips_span_arg_int(track, "size", (int64_t)(words * sizeof(float)));
 	ips_span_end(track);
 }
 
@@ -388,7 +390,7 @@ void train_ranks_wait(struct train_session *session, int stage, struct ips_track
 		begin_span(session, track, e->exchange, &bucket->out, false);
 		times = ranks_reduce_summed(session->ranks, bucket->reduction);
 		record_operation(track, b, times->begun_ns, times->exchanged_ns, waits, begun);
-		end_span(session, track, &bucket->out);
+		end_span(track, (size_t)e->own_count * bucket->range.count);
 		if (session->sharded && !optimizer_needs_whole_norm(&session->optimizer)) {
 			ranks_reduce_wait(session->ranks, bucket->reduction);
 			continue;
@@ -397,7 +399,7 @@ void train_ranks_wait(struct train_session *session, int stage, struct ips_track
 		begin_span(session, track, e->gather, &bucket->mean, true);
 		ranks_reduce_wait(session->ranks, bucket->reduction);
 		record_operation(track, b, times->summed_ns, times->ended_ns, waits, begun);
-		end_span(session, track, &bucket->mean);
+		end_span(track, bucket->range.count);
 	}
 }
 
@@ -407,7 +409,7 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 
 	begin_span(session, track, e->gather, &e->weights, true);
 	ranks_gather(session->ranks, e->line.channel + 1, &e->weights);
-	end_span(session, track, &e->weights);
+	end_span(track, session->replica[0].stage[stage].weight_count);
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 
 #define RANKS_NAME       64
 #define RANKS_EAGER_NS   50000       /* an operation is polled without sleeping for this long */
+#define RANKS_AWAITED_NS 500000      /* likewise, while a thread waits for one */
 #define RANKS_REST_NS    20000       /* sleep between two polls of a longer operation */
 #define RANKS_GIVE_UP_NS 30000000000 /* how long an interrupted run waits for other ranks */
 #define RANKS_BEATS      8           /* heartbeats within the timeout */
@@ -91,6 +93,7 @@ struct ranks {
 	pthread_mutex_t lock;
 	pthread_cond_t posted, ended;
 	struct ranks_operation *queue, **last; /* posted, not yet begun */
+	atomic_int waiting;                    /* threads that wait for an operation */
 	bool ready, failed;                    /* the transport has started, or failed to */
 };
 
@@ -332,6 +335,12 @@ static void check_interrupt(struct ranks *ranks, uint64_t *since)
 	ranks->transport->abort(1);
 }
 
+/* While a thread waits, this one has nothing better to do with its core than to poll. */
+static uint64_t eager_ns(struct ranks *ranks)
+{
+	return atomic_load(&ranks->waiting) > 0 ? RANKS_AWAITED_NS : RANKS_EAGER_NS;
+}
+
 static void *ranks_main(void *argument)
 {
 	struct ranks *ranks = argument;
@@ -362,7 +371,7 @@ static void *ranks_main(void *argument)
 		}
 		if (poll_active(ranks, &active)) {
 			progress = clock_ns();
-		} else if (active && clock_ns() - progress < RANKS_EAGER_NS) {
+		} else if (active && clock_ns() - progress < eager_ns(ranks)) {
 			sched_yield();
 		} else if (active) {
 			nanosleep(&(struct timespec){.tv_nsec = RANKS_REST_NS}, NULL);
@@ -388,8 +397,10 @@ static void enqueue(struct ranks *ranks, struct ranks_operation *o)
 static void wait_for(struct ranks *ranks, const struct ranks_operation *o)
 {
 	pthread_mutex_lock(&ranks->lock);
+	atomic_fetch_add(&ranks->waiting, 1);
 	while (!o->done)
 		pthread_cond_wait(&ranks->ended, &ranks->lock);
+	atomic_fetch_sub(&ranks->waiting, 1);
 	pthread_mutex_unlock(&ranks->lock);
 }
 
@@ -516,8 +527,10 @@ const struct ranks_times *ranks_reduce_summed(struct ranks *ranks,
 					      struct ranks_reduction *reduction)
 {
 	pthread_mutex_lock(&ranks->lock);
+	atomic_fetch_add(&ranks->waiting, 1);
 	while (!reduction->times.summed_ns)
 		pthread_cond_wait(&ranks->ended, &ranks->lock);
+	atomic_fetch_sub(&ranks->waiting, 1);
 	pthread_mutex_unlock(&ranks->lock);
 	return &reduction->times;
 }
