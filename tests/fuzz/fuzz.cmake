@@ -2,9 +2,10 @@
 # Each target twice: as a module of tests_fuzz, which replays its corpus in every run, and, where asked for, with
 # libFuzzer.
 ipuscope_test_program(tests_fuzz ${CMAKE_CURRENT_LIST_DIR}/regression_driver.c)
+set_target_properties(tests_fuzz PROPERTIES EXCLUDE_FROM_ALL ${IPUSCOPE_TESTS_ONCE})
 function(ipuscope_add_fuzz name)
 	set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
-	add_library(${name} OBJECT ${folder}/${name}.c)
+	add_library(${name} OBJECT EXCLUDE_FROM_ALL ${folder}/${name}.c)
 	target_link_libraries(${name} PRIVATE ${ARGN} ipuscope_options)
 	target_compile_definitions(${name} PRIVATE LLVMFuzzerTestOneInput=main_${name})
 	target_link_libraries(tests_fuzz PRIVATE ${name} ${ARGN})

@@ -4,7 +4,7 @@ add_library(view_fixture STATIC ${fixtures})
 target_link_libraries(view_fixture PUBLIC profiler ipu test_support m)
 
 # Sessions on recordings, for tests of screens.
-add_library(view_rig STATIC support/view_rig.c)
+add_library(view_rig STATIC EXCLUDE_FROM_ALL support/view_rig.c)
 target_link_libraries(view_rig PUBLIC viewer view_fixture)
 
 add_executable(view_make support/view_make.c)
@@ -73,9 +73,9 @@ endforeach()
 
 # Every recording there is, for what is tried on all.
 ipuscope_test_source(support/report_sample.c view_rig)
-add_library(view_recordings STATIC support/view_recordings.c ${object})
+add_library(view_recordings STATIC EXCLUDE_FROM_ALL support/view_recordings.c ${object})
 target_link_libraries(view_recordings PUBLIC view_rig reports)
-add_library(view_stop STATIC support/view_stop.c)
+add_library(view_stop STATIC EXCLUDE_FROM_ALL support/view_stop.c)
 target_link_libraries(view_stop PUBLIC test_support PkgConfig::SQLITE)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
 ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)

@@ -6,18 +6,27 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "common/cpu.h"
 #include "common/mem.h"
 #include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/kernels/kernel_work.h"
 
-static const struct conv_body *const conv_bodies[] = {
+static bool always(void)
+{
+	return true;
+}
+
+static const struct {
+	const struct conv_body *body;
+	bool (*runs)(void); /* whether this processor can run the body */
+} conv_bodies[] = {
 #if defined(__x86_64__)
-	&conv__avx512,
-	&conv__avx2,
+	{&conv__avx512, cpu_has_avx512},
+	{&conv__avx2, cpu_has_avx2},
 #endif
-	&conv__portable,
+	{&conv__portable, always},
 };
 
 static _Atomic(const struct conv_body *) conv_selected;
@@ -29,23 +38,23 @@ const struct conv_body *conv__body(void)
 
 	if (body)
 		return body;
-	while (!conv_bodies[i]->runs())
+	while (!conv_bodies[i].runs())
 		i++;
-	atomic_store_explicit(&conv_selected, conv_bodies[i], memory_order_relaxed);
-	return conv_bodies[i];
+	atomic_store_explicit(&conv_selected, conv_bodies[i].body, memory_order_relaxed);
+	return conv_bodies[i].body;
 }
 
 const char *kernel_conv_body(int index)
 {
-	return index >= 0 && (size_t)index < ARRAY_LEN(conv_bodies) ? conv_bodies[index]->name
+	return index >= 0 && (size_t)index < ARRAY_LEN(conv_bodies) ? conv_bodies[index].body->name
 								    : NULL;
 }
 
 bool kernel_conv_use(int index)
 {
-	if (!kernel_conv_body(index) || !conv_bodies[index]->runs())
+	if (!kernel_conv_body(index) || !conv_bodies[index].runs())
 		return false;
-	atomic_store_explicit(&conv_selected, conv_bodies[index], memory_order_relaxed);
+	atomic_store_explicit(&conv_selected, conv_bodies[index].body, memory_order_relaxed);
 	return true;
 }
 

@@ -2,7 +2,6 @@
  * The convolution's tiles with AVX2 and FMA: 6 pixels by 16 filters. 12 of the 16 registers hold
  * sums.
  */
-#include "common/cpu.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 
 #if defined(__x86_64__)
@@ -119,14 +118,8 @@ VECTOR void vec_transpose(VEC r[LANES])
 #include "trainer/kernels/kernel_conv_winograd_tile.h"
 #include "trainer/kernels/kernel_depthwise_tile.h"
 
-static bool avx2_runs(void)
-{
-	return cpu_has_avx2();
-}
-
 const struct conv_body conv__avx2 = {
 	.name = "avx2",
-	.runs = avx2_runs,
 	.rows = ROWS,
 	.lanes = LANES,
 	.panel = PANEL,

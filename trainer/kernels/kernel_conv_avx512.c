@@ -1,7 +1,6 @@
 /*
  * The convolution's tiles with AVX-512: 14 pixels by 32 filters. 28 of the 32 registers hold sums.
  */
-#include "common/cpu.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 
 #if defined(__x86_64__)
@@ -123,14 +122,8 @@ VECTOR void vec_transpose(VEC r[LANES])
 #include "trainer/kernels/kernel_conv_winograd_tile.h"
 #include "trainer/kernels/kernel_depthwise_tile.h"
 
-static bool avx512_runs(void)
-{
-	return cpu_has_avx512();
-}
-
 const struct conv_body conv__avx512 = {
 	.name = "avx512",
-	.runs = avx512_runs,
 	.rows = ROWS,
 	.lanes = LANES,
 	.panel = PANEL,

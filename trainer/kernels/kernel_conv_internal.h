@@ -118,9 +118,8 @@ typedef void (*conv_sum_function)(const struct conv_sum_tile *tile);
 
 struct conv_body {
 	const char *name;
-	bool (*runs)(void); /* whether this processor can run the body */
-	int rows;           /* maximum pixels of a tile */
-	int lanes, panel;   /* filters of a vector, of a panel (two vectors) */
+	int rows;         /* maximum pixels of a tile */
+	int lanes, panel; /* filters of a vector, of a panel (two vectors) */
 	/* [vectors - 1][rows - 1] */
 	conv_tile_function tile[2][CONV_ROWS_MOST];
 	conv_sum_function sum[2][CONV_ROWS_MOST];

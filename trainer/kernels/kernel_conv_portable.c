@@ -112,14 +112,8 @@ VECTOR void vec_transpose(VEC r[LANES])
 #include "trainer/kernels/kernel_conv_winograd_tile.h"
 #include "trainer/kernels/kernel_depthwise_tile.h"
 
-static bool portable_runs(void)
-{
-	return true;
-}
-
 const struct conv_body conv__portable = {
 	.name = "portable",
-	.runs = portable_runs,
 	.rows = ROWS,
 	.lanes = LANES,
 	.panel = PANEL,
