@@ -31,6 +31,7 @@
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
 #define PROF_TEXT_SLOTS 2u
+#define PROF_ROW_SLOTS  5u /* at most: of the struct of a row about a span */
 #define PROF_KIND_BITS  8u
 
 _Static_assert(sizeof(struct ips_slot) == 32, "the ring's slots are 32 bytes");
@@ -93,6 +94,13 @@ struct prof_arg {
 	char text[PROF_ARG_TEXT + 1];
 };
 
+/* A row about a span. */
+struct prof_about {
+	struct prof_ref span;
+	unsigned table;
+	_Alignas(8) unsigned char row[PROF_ROW_SLOTS * sizeof(struct ips_slot)];
+};
+
 struct prof_flow {
 	struct prof_ref span;
 	struct ips_site *site;
@@ -150,6 +158,7 @@ struct prof_lane {
 	PROF_LIST(struct prof_long_span) longs;
 	PROF_LIST(struct prof_arg) args;
 	PROF_LIST(struct prof_flow) flows;
+	PROF_LIST(struct prof_about) abouts;
 	PROF_LIST(struct prof_instant) instants;
 	PROF_LIST(struct prof_sample) samples;
 	struct prof_levels levels; /* spans that ended before their zone was written */
@@ -190,6 +199,11 @@ struct prof_writer {
 	struct prof_copier *copier; /* may be NULL */
 	struct err err;
 };
+
+static inline uint64_t prof_row_slots(unsigned table)
+{
+	return (prof_row_types[table].size + sizeof(struct ips_slot) - 1) / sizeof(struct ips_slot);
+}
 
 #define PROF_TURNS 64u /* most turns pending at one time */
 
@@ -281,6 +295,11 @@ enum status prof__writer_text(struct prof_writer *writer, const char *text, int6
 enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
 enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 bool needed, int64_t *id);
+/* Insert a row of @table, a public struct; @span_id is the value of a column SPAN. It is buffered
+ * until the flush: until then its texts must stay valid. */
+enum status prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
+			     int64_t span_id);
+enum status prof__writer_flush_rows(struct prof_writer *writer);
 /* Insert a row of the view overhead. */
 enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost);
 /* Insert one row with the cost of recording since the last such row; @dropped is the total. */

@@ -298,6 +298,24 @@ static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 	return ST_OK;
 }
 
+static enum status on_row(struct prof_writer *writer, struct prof_lane *lane,
+			  const struct ips_slot *slot)
+{
+	struct prof_about *about;
+
+	if (lane->target.value == 0 && !lane->target.here) {
+		writer->dropped_here++;
+		return ST_OK;
+	}
+	if (!PUSH(lane->abouts))
+		return err_nomem(&writer->err);
+	about = &lane->abouts.items[lane->abouts.count - 1];
+	about->span = lane->target;
+	about->table = (unsigned)(slot->kind >> PROF_KIND_BITS);
+	memcpy(about->row, slot + 1, prof_row_types[about->table].size);
+	return ST_OK;
+}
+
 static const struct {
 	enum status (*run)(struct prof_writer *writer, struct prof_lane *lane,
 			   const struct ips_slot *slot);
@@ -307,9 +325,9 @@ static const struct {
 	[IPS_EVENT_INSTANT] = {on_instant, true},   [IPS_EVENT_COUNTER] = {on_counter, true},
 	[IPS_EVENT_KEYS] = {on_keys, false},        [IPS_EVENT_AT] = {on_at, true},
 	[IPS_EVENT_ARGUMENT] = {on_argument, true}, [IPS_EVENT_FLOW_OUT] = {on_flow, true},
-	[IPS_EVENT_FLOW_IN] = {on_flow, true},
+	[IPS_EVENT_FLOW_IN] = {on_flow, true},      [IPS_EVENT_ROW] = {on_row, true},
 };
-_Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_FLOW_IN + 1, "event table out of step");
+_Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_ROW + 1, "event table out of step");
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
@@ -321,6 +339,8 @@ static uint64_t slot_count(const struct ips_slot *slot)
 		return 1 + PROF_KEYS_SLOTS;
 	if (event == IPS_EVENT_ARGUMENT && slot->kind >> PROF_KIND_BITS == PROF_ARG_TEXT_TYPE)
 		return 1 + PROF_TEXT_SLOTS;
+	if (event == IPS_EVENT_ROW)
+		return 1 + prof_row_slots((unsigned)(slot->kind >> PROF_KIND_BITS));
 	return 1;
 }
 
@@ -328,9 +348,9 @@ static bool is_full(const struct prof_lane *lane)
 {
 	return lane->spans.count >= PROF_LANE_ROWS || lane->instants.count >= PROF_LANE_ROWS ||
 	       lane->samples.count >= PROF_LANE_ROWS || lane->args.count >= PROF_LANE_ROWS ||
-	       lane->flows.count >= PROF_LANE_ROWS || lane->ends.count >= PROF_LANE_ROWS ||
-	       lane->longs.count >= PROF_LANE_ROWS || lane->levels.count >= PROF_LANE_ROWS ||
-	       lane->counters.count >= PROF_LANE_ROWS;
+	       lane->flows.count >= PROF_LANE_ROWS || lane->abouts.count >= PROF_LANE_ROWS ||
+	       lane->ends.count >= PROF_LANE_ROWS || lane->longs.count >= PROF_LANE_ROWS ||
+	       lane->levels.count >= PROF_LANE_ROWS || lane->counters.count >= PROF_LANE_ROWS;
 }
 
 /* Decode one event; *@slots is its number of slots. An event of several slots is copied to a
@@ -338,7 +358,7 @@ static bool is_full(const struct prof_lane *lane)
 static enum status decode(struct prof_writer *writer, struct prof_lane *lane, uint64_t *slots)
 {
 	const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
-	struct ips_slot joined[1 + PROF_KEYS_SLOTS];
+	struct ips_slot joined[1 + PROF_ROW_SLOTS];
 	unsigned event = slot->kind & 0xff;
 
 	*slots = slot_count(slot);
@@ -670,7 +690,7 @@ bool prof__lane_waits(const struct prof_lane *lane)
 {
 	return !lane->known || lane->spans.count > 0 || lane->ends.count > 0 ||
 	       lane->longs.count > 0 || lane->args.count > 0 || lane->flows.count > 0 ||
-	       lane->instants.count > 0 || lane->samples.count > 0 ||
+	       lane->abouts.count > 0 || lane->instants.count > 0 || lane->samples.count > 0 ||
 	       lane->dropped_told != __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 }
 
@@ -682,6 +702,7 @@ static void clear_lane(struct prof_lane *lane)
 	lane->longs.count = 0;
 	lane->args.count = 0;
 	lane->flows.count = 0;
+	lane->abouts.count = 0;
 	lane->instants.count = 0;
 	lane->samples.count = 0;
 }
@@ -706,6 +727,11 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	for (size_t i = 0; i < lane->flows.count && ok(writer); i++)
 		flush_flow(writer, &lane->flows.items[i],
 			   prof_span_id(lane->flows.items[i].span, base));
+	for (size_t i = 0; i < lane->abouts.count && ok(writer); i++)
+		prof__writer_row(writer, lane->abouts.items[i].table, lane->abouts.items[i].row,
+				 prof_span_id(lane->abouts.items[i].span, base));
+	if (ok(writer) && lane->abouts.count > 0)
+		prof__writer_flush_rows(writer);
 	flush_instants(writer, lane);
 	flush_samples(writer, lane);
 	prof_levels_flush(&lane->late);

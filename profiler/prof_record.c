@@ -337,6 +337,8 @@ int ips_append(struct ips_recording *recording, enum ips_table table, const void
 	if ((unsigned)table >= IPS_TABLES || !rows)
 		return ST_INVALID;
 	type = &prof_row_types[table];
+	if (type->columns[0].kind == PROF_COLUMN_SPAN)
+		return ST_INVALID;
 	for (size_t i = 0; i < count; i++) {
 		if (!has_needed_values(type, (const unsigned char *)rows + i * type->size))
 			return ST_INVALID;
@@ -408,6 +410,7 @@ void prof__lane_free(struct prof_lane *lane)
 	mem_free(lane->longs.items);
 	mem_free(lane->args.items);
 	mem_free(lane->flows.items);
+	mem_free(lane->abouts.items);
 	mem_free(lane->instants.items);
 	mem_free(lane->samples.items);
 	prof_levels_fini(&lane->levels);

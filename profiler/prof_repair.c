@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
+#include "profiler/prof_launch.h"
 #include "profiler/prof_sql.h"
 
 #define INDEX_MS ((int64_t)30 * 60 * 1000)
@@ -22,6 +23,8 @@ static enum status finish(sqlite3 *db, bool complete, struct err *err)
 
 	sqlite3_busy_timeout(db, 1000);
 	status = prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY", err);
+	if (status == ST_OK && !complete)
+		status = prof_launch_link(db, err);
 	if (status != ST_OK)
 		return status;
 	all = prof_index_build(db, INDEX_MS, NULL, NULL);

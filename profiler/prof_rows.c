@@ -22,6 +22,7 @@
 #define COLUMN_KEYS(t, name, about)    PLAIN(t, KEYS, "context_id", name, about)
 #define COLUMN_CONTEXT(t, name, about) PLAIN(t, CONTEXT, "context_id", name, about)
 #define COLUMN_RANK(t, name, about)    {"rank", about, PROF_COLUMN_RANK, 0, 0},
+#define COLUMN_SPAN(t, name, about)    {#name, about, PROF_COLUMN_SPAN, 0, 0},
 #define COLUMN_BLOB(t, name, about)                                                                \
 	{#name, about, PROF_COLUMN_BLOB, offsetof(struct t, name), offsetof(struct t, bytes)},
 #define COLUMN(t, kind, name, about) COLUMN_##kind(t, name, about)
@@ -80,6 +81,13 @@ const struct prof_row_type prof_row_types[PROF_TABLES] = {
 	[IPS_TABLE_tensor_tier] = ROW_TYPE(tensor_tier, ips_tensor_tier, "tensor_tier_rows", NULL),
 	[IPS_TABLE_nonfinite_trail] =
 		ROW_TYPE(nonfinite_trail, ips_nonfinite_trail, "nonfinite_trail_rows", NULL),
+	[IPS_TABLE_device] = ROW_TYPE(device, ips_device, "device_rows", "devices"),
+	[IPS_TABLE_kernel] = ROW_TYPE(kernel, ips_kernel, "kernel_rows", NULL),
+	[IPS_TABLE_copy] = ROW_TYPE(copy, ips_copy, "copy_rows", NULL),
+	[IPS_TABLE_call] = ROW_TYPE(call, ips_call, "call_rows", NULL),
+	[IPS_TABLE_range] = ROW_TYPE(range, ips_range, "range_rows", NULL),
+	[IPS_TABLE_memory_event] =
+		ROW_TYPE(memory_event, ips_memory_event, "memory_event_rows", NULL),
 	[PROF_TABLE_TENSOR] = ROW_TYPE(tensor, prof_tensor_row, "tensor_rows", NULL),
 	[PROF_TABLE_META] = ROW_TYPE(meta, prof_meta_row, "meta_facts", NULL),
 };
@@ -113,6 +121,7 @@ static const char *const definitions[] = {
 	[PROF_COLUMN_KEYS] = "INTEGER",
 	[PROF_COLUMN_CONTEXT] = "INTEGER NOT NULL",
 	[PROF_COLUMN_RANK] = "INTEGER NOT NULL",
+	[PROF_COLUMN_SPAN] = "INTEGER PRIMARY KEY",
 	[PROF_COLUMN_BLOB] = "BLOB",
 };
 
@@ -121,7 +130,7 @@ static void add_table(struct str *sql, const struct prof_row_type *type)
 	const char *before = "";
 
 	str_addf(sql, "CREATE TABLE %s (\n", type->table);
-	if (type->columns[0].kind != PROF_COLUMN_ID) {
+	if (type->columns[0].kind != PROF_COLUMN_ID && type->columns[0].kind != PROF_COLUMN_SPAN) {
 		str_add(sql, "\trow_id INTEGER PRIMARY KEY");
 		before = ",\n";
 	}

@@ -32,6 +32,7 @@ enum prof_column_kind {
 	PROF_COLUMN_KEYS,    /* struct ips_keys, stored as context_id; NULL if all are unknown */
 	PROF_COLUMN_CONTEXT, /* the same, but context_id may not be NULL */
 	PROF_COLUMN_RANK,    /* the recording's */
+	PROF_COLUMN_SPAN,    /* the span of ips_span_row(), the table's primary key */
 	PROF_COLUMN_BLOB     /* its size is the int64_t field at `size_offset` */
 };
 

@@ -384,3 +384,22 @@ void ips_span_arg_long_text(struct ips_track *track, const char *static_name, co
 	track->head++;
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
+
+void ips_span_row(struct ips_track *track, enum ips_table table, const void *row)
+{
+	struct ips_slot *slot;
+	uint64_t slots;
+
+	if (!track || (unsigned)table >= IPS_TABLES || !row ||
+	    prof_row_types[table].columns[0].kind != PROF_COLUMN_SPAN)
+		return;
+	slots = prof_row_slots(table);
+	if (!prof__track_has_room(track, 1 + slots))
+		return;
+	slot = slot_after(track, 0);
+	slot->site = NULL;
+	slot->kind = IPS_EVENT_ROW | (uint64_t)table << PROF_KIND_BITS;
+	slot->ticks = 0;
+	put_bytes(track, row, prof_row_types[table].size);
+	publish(track, 1 + slots);
+}

@@ -207,7 +207,7 @@ static enum status prepare_rows(struct prof_writer *writer, unsigned table)
 }
 
 static enum status fill_cell(struct prof_writer *writer, const struct prof_column *column,
-			     const unsigned char *row, struct prof_cell *cell)
+			     const unsigned char *row, int64_t span_id, struct prof_cell *cell)
 {
 	const unsigned char *field = row + column->offset;
 	enum status status = ST_OK;
@@ -250,6 +250,9 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 	case PROF_COLUMN_RANK:
 		prof_cell_int(cell, writer->rank);
 		break;
+	case PROF_COLUMN_SPAN:
+		prof_cell_int(cell, span_id);
+		break;
 	case PROF_COLUMN_BLOB:
 		memcpy(&cell->value.p, field, sizeof(cell->value.p));
 		memcpy(&cell->size, row + column->size_offset, sizeof(cell->size));
@@ -259,7 +262,8 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 	return status;
 }
 
-static enum status write_row(struct prof_writer *writer, unsigned table, const unsigned char *row)
+enum status prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
+			     int64_t span_id)
 {
 	const struct prof_row_type *type = &prof_row_types[table];
 	enum status status = ST_OK;
@@ -272,14 +276,14 @@ static enum status write_row(struct prof_writer *writer, unsigned table, const u
 	if (status == ST_OK)
 		status = prof_insert_row(&writer->rows[table], &cells, &writer->err);
 	for (size_t i = 0; i < type->count && status == ST_OK; i++)
-		status = fill_cell(writer, &type->columns[i], row, &cells[i]);
+		status = fill_cell(writer, &type->columns[i], row, span_id, &cells[i]);
 	if (status == ST_OK)
 		status = prof__sums_row(writer, table, row);
 	writer->rows_total++;
 	return status;
 }
 
-static enum status flush_rows(struct prof_writer *writer)
+enum status prof__writer_flush_rows(struct prof_writer *writer)
 {
 	enum status status = ST_OK;
 
@@ -296,11 +300,12 @@ static enum status write_chunk(struct prof_writer *writer, const struct prof_chu
 		struct prof_record record;
 
 		memcpy(&record, chunk->data + at, sizeof(record));
-		status = write_row(writer, record.table, chunk->data + at + sizeof(record));
+		status = prof__writer_row(writer, record.table, chunk->data + at + sizeof(record),
+					  IPS_NULL);
 		at += record.size;
 	}
 	/* The chunk owns the texts of the buffered rows. */
-	return status == ST_OK ? flush_rows(writer) : status;
+	return status == ST_OK ? prof__writer_flush_rows(writer) : status;
 }
 
 /* ---- commits --------------------------------------------------------------------------------- */
@@ -494,7 +499,7 @@ static enum status commit(struct ips_recording *recording)
 	if (status == ST_OK)
 		status = flush_lanes(recording, &dropped);
 	if (status == ST_OK)
-		status = flush_rows(writer);
+		status = prof__writer_flush_rows(writer);
 	if (status == ST_OK)
 		status = prof__writer_overhead(recording, dropped);
 	if (status == ST_OK)

@@ -16,6 +16,7 @@
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
+#include "profiler/prof_launch.h"
 #include "profiler/prof_nudge.h"
 #include "profiler/prof_process.h"
 
@@ -409,6 +410,8 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 	if (status == ST_OK)
 		status = set_meta_int(writer, "ticks_per_second",
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
+	if (status == ST_OK)
+		status = prof_launch_link(writer->db, &writer->err);
 	if (status == ST_OK) {
 		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
 		if (budget_ms > recording->params.finish_ms)

@@ -64,6 +64,10 @@ CREATE TABLE counter_rows (
 	row_id INTEGER PRIMARY KEY,
 	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, time_ns INTEGER NOT NULL, value REAL);
 
+-- What a call launched: kernels and copies by their span. Filled at the end of a recording, from the equal
+-- launch_key of call_rows and of kernel_rows and copy_rows (prof_launch.c).
+CREATE TABLE launch_rows (span_id INTEGER PRIMARY KEY, launch_span_id INTEGER NOT NULL);
+
 -- The zone map: with each commit a row per kind and track that got rows. kind: 0 spans, 1 instants,
 -- 2 counters. All rows first_row .. last_row of that kind are of that track; spans in order of start,
 -- first_ns and last_ns being the first and the last start. finest: of spans, the finest of their levels
@@ -432,3 +436,71 @@ CREATE VIEW tensor_sums AS
 	LEFT JOIN contexts b ON b.context_id = f.context_id
 	LEFT JOIN tensor_stat_rows l ON l.row_id = s.last_row
 	LEFT JOIN contexts c ON c.context_id = l.context_id;
+
+-- Accelerators: rows about spans, whose times are those of the spans.
+CREATE VIEW kernels AS
+	SELECT k.span_id, l.launch_span_id, t.rank, d.value AS device, k.context, k.stream, c.step,
+		n.value AS name, q.value AS kind, r.start_ns, r.dur_ns, k.grid_x, k.grid_y, k.grid_z, k.block_x,
+		k.block_y, k.block_z, k.registers, k.shared_bytes, k.occupancy, k.graph, k.graph_node
+	FROM kernel_rows k
+	LEFT JOIN span_rows r ON r.span_id = k.span_id
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings n ON n.string_id = s.name_id
+	LEFT JOIN strings d ON d.string_id = k.device_id
+	LEFT JOIN strings q ON q.string_id = k.kind_id
+	LEFT JOIN contexts c ON c.context_id = r.context_id
+	LEFT JOIN launch_rows l ON l.span_id = k.span_id;
+
+CREATE VIEW launches AS
+	SELECT l.launch_span_id, l.span_id, t.rank, t.track, n.value AS call, r.start_ns, r.dur_ns,
+		d.value AS device, coalesce(k.stream, p.stream) AS stream, m.value AS name,
+		e.start_ns AS device_start_ns, e.dur_ns AS device_dur_ns,
+		max(0, e.start_ns - r.start_ns - r.dur_ns) AS delay_ns
+	FROM launch_rows l
+	LEFT JOIN span_rows r ON r.span_id = l.launch_span_id
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings n ON n.string_id = s.name_id
+	LEFT JOIN span_rows e ON e.span_id = l.span_id
+	LEFT JOIN sites f ON f.site_id = e.site_id
+	LEFT JOIN strings m ON m.string_id = f.name_id
+	LEFT JOIN kernel_rows k ON k.span_id = l.span_id
+	LEFT JOIN copy_rows p ON p.span_id = l.span_id
+	LEFT JOIN strings d ON d.string_id = coalesce(k.device_id, p.device_id);
+
+CREATE VIEW copies AS
+	SELECT p.span_id, l.launch_span_id, t.rank, d.value AS device, p.context, p.stream, c.step,
+		n.value AS name, q.value AS kind, r.start_ns, r.dur_ns, p.bytes, a.value AS source,
+		b.value AS target, o.value AS to_device
+	FROM copy_rows p
+	LEFT JOIN span_rows r ON r.span_id = p.span_id
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings n ON n.string_id = s.name_id
+	LEFT JOIN strings d ON d.string_id = p.device_id
+	LEFT JOIN strings q ON q.string_id = p.kind_id
+	LEFT JOIN strings a ON a.string_id = p.source_id
+	LEFT JOIN strings b ON b.string_id = p.target_id
+	LEFT JOIN strings o ON o.string_id = p.to_device_id
+	LEFT JOIN contexts c ON c.context_id = r.context_id
+	LEFT JOIN launch_rows l ON l.span_id = p.span_id;
+
+CREATE VIEW ranges AS
+	SELECT g.span_id, q.value AS kind, d.value AS domain, n.value AS name, t.rank, t.track, c.step,
+		r.start_ns, r.dur_ns
+	FROM range_rows g
+	LEFT JOIN span_rows r ON r.span_id = g.span_id
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings n ON n.string_id = s.name_id
+	LEFT JOIN strings q ON q.string_id = g.kind_id
+	LEFT JOIN strings d ON d.string_id = g.domain_id
+	LEFT JOIN contexts c ON c.context_id = r.context_id;
+
+CREATE VIEW memory_events AS
+	SELECT m.rank, d.value AS device, m.time_ns, q.value AS kind, m.bytes, m.address, m.total_bytes,
+		m.reserved_bytes
+	FROM memory_event_rows m
+	LEFT JOIN strings d ON d.string_id = m.device_id
+	LEFT JOIN strings q ON q.string_id = m.kind_id;

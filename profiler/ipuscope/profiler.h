@@ -225,7 +225,8 @@ enum ips_event {
 	IPS_EVENT_AT,   /* a span with given times */
 	IPS_EVENT_ARGUMENT,
 	IPS_EVENT_FLOW_OUT,
-	IPS_EVENT_FLOW_IN
+	IPS_EVENT_FLOW_IN,
+	IPS_EVENT_ROW /* followed by slots that hold the row's struct */
 };
 
 /* Open a track, owned by the recording. @track is made unique in the run (by appending "(2)" and so
@@ -389,6 +390,7 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
  *	KEYS     struct ips_keys; NULL if all are unknown
  *	CONTEXT  struct ips_keys, needed
  *	RANK     no member: the recording's rank
+ *	SPAN     no member: the span that the row is about; see ips_span_row()
  *	BLOB     const void *; its size is the column `bytes`
  */
 
@@ -737,6 +739,73 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, REAL, abs_min_nonzero, "as in `tensor_stats`; NULL: not known")                       \
 	X(t, REAL, abs_max, "as in `tensor_stats`; NULL: not known")
 
+/* A device that other rows name: a GPU, a TPU. */
+#define IPS_COLUMNS_device(X, t)                                                                   \
+	X(t, RANK, rank, "keys")                                                                   \
+	X(t, TEXT, device, "its name in tracks and rows: `GPU 0`")                                 \
+	X(t, INT, number, "its number in the program that recorded it")                            \
+	X(t, TEXT, model, "`NVIDIA H100 80GB HBM3`, ...; NULL: unknown")                           \
+	X(t, TEXT, architecture, "`9.0`, `gfx942`, ...")                                           \
+	X(t, INT, memory_bytes, "size of its memory")                                              \
+	X(t, INT, units, "number of multiprocessors or compute units")                             \
+	X(t, INT, clock_hz, "its clock rate")                                                      \
+	X(t, INT, memory_bytes_per_s, "bandwidth of its memory")
+
+/* A span that is a kernel. */
+#define IPS_COLUMNS_kernel(X, t)                                                                   \
+	X(t, SPAN, span_id, "the kernel")                                                          \
+	X(t, NAME, device, "where it ran")                                                         \
+	X(t, INT, context, "of the driver")                                                        \
+	X(t, INT, stream, "stream or queue")                                                       \
+	X(t, NAME, kind, "`compute`, `communication`, `memory`, `graph`")                          \
+	X(t, INT, launch_key, "equal to that of the call that launched it")                        \
+	X(t, INT, grid_x, "blocks")                                                                \
+	X(t, INT, grid_y, "blocks")                                                                \
+	X(t, INT, grid_z, "blocks")                                                                \
+	X(t, INT, block_x, "threads of a block")                                                   \
+	X(t, INT, block_y, "threads of a block")                                                   \
+	X(t, INT, block_z, "threads of a block")                                                   \
+	X(t, INT, registers, "of a thread")                                                        \
+	X(t, INT, shared_bytes, "of a block")                                                      \
+	X(t, REAL, occupancy, "estimated, 0 .. 1")                                                 \
+	X(t, INT, graph, "the graph it is a node of")                                              \
+	X(t, INT, graph_node, "the graph it is a node of")
+
+/* A span that is a copy of memory, or fills memory. */
+#define IPS_COLUMNS_copy(X, t)                                                                     \
+	X(t, SPAN, span_id, "the copy")                                                            \
+	X(t, NAME, device, "where it ran")                                                         \
+	X(t, INT, context, "of the driver")                                                        \
+	X(t, INT, stream, "stream or queue")                                                       \
+	X(t, NAME, kind, "`HtoD`, `DtoH`, `DtoD`, `PtoP`, ..., `memset`")                          \
+	X(t, INT, launch_key, "equal to that of the call that launched it")                        \
+	X(t, INT, bytes, "copied or filled")                                                       \
+	X(t, NAME, source, "memory: `pageable`, `pinned`, `device`, ...")                          \
+	X(t, NAME, target, "memory: `pageable`, `pinned`, `device`, ...")                          \
+	X(t, NAME, to_device, "of a copy between devices")
+
+/* A span that is a call which may launch kernels and copies. */
+#define IPS_COLUMNS_call(X, t)                                                                     \
+	X(t, SPAN, span_id, "the call")                                                            \
+	X(t, INT, launch_key, "equal to that of what it launched")
+
+/* A span that the program named: NVTX, ROCTx, record_function. */
+#define IPS_COLUMNS_range(X, t)                                                                    \
+	X(t, SPAN, span_id, "the range")                                                           \
+	X(t, NAME, kind, "`nvtx`, `roctx`, `annotation`, `step`")                                  \
+	X(t, NAME, domain, "of NVTX; NULL: the default")
+
+/* An allocation or a release. */
+#define IPS_COLUMNS_memory_event(X, t)                                                             \
+	X(t, RANK, rank, "keys")                                                                   \
+	X(t, NAME, device, "whose memory; NULL: the host's")                                       \
+	X(t, NEEDED, time_ns, "when")                                                              \
+	X(t, NAME, kind, "`alloc`, `free`, ...")                                                   \
+	X(t, INT, bytes, "allocated; negative: released")                                          \
+	X(t, INT, address, "of the memory")                                                        \
+	X(t, INT, total_bytes, "allocated afterwards")                                             \
+	X(t, INT, reserved_bytes, "held by the allocator afterwards")
+
 /* The tables of appended rows: X(name, struct). */
 #define IPS_TABLE_MAP(X)                                                                           \
 	X(execution, ips_execution)                                                                \
@@ -764,7 +833,13 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(first_nonfinite, ips_first_nonfinite)                                                    \
 	X(time_split, ips_time_split)                                                              \
 	X(tensor_tier, ips_tensor_tier)                                                            \
-	X(nonfinite_trail, ips_nonfinite_trail)
+	X(nonfinite_trail, ips_nonfinite_trail)                                                    \
+	X(device, ips_device)                                                                      \
+	X(kernel, ips_kernel)                                                                      \
+	X(copy, ips_copy)                                                                          \
+	X(call, ips_call)                                                                          \
+	X(range, ips_range)                                                                        \
+	X(memory_event, ips_memory_event)
 
 /* The structs: struct ips_operation has the members operation, layer and so on. */
 #define IPS_MEMBER_ID(name)      int64_t name;
@@ -778,6 +853,7 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 #define IPS_MEMBER_KEYS(name)    struct ips_keys name;
 #define IPS_MEMBER_CONTEXT(name) struct ips_keys name;
 #define IPS_MEMBER_RANK(name)
+#define IPS_MEMBER_SPAN(name)
 #define IPS_MEMBER_BLOB(name)            const void *name;
 #define IPS_MEMBER(t, kind, name, about) IPS_MEMBER_##kind(name)
 #define IPS_STRUCT(name, type)                                                                     \
@@ -812,6 +888,12 @@ enum ips_table {
  * or device trace replaces an earlier one with the same id. Returns 0 for a NULL recording. */
 IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 		       size_t count);
+
+/* Append a row about the innermost open span of @track (or the last ips_span_at()): of a table
+ * whose first column is a SPAN, which ips_append() refuses. The row is copied, its texts are not:
+ * they must stay valid until the recording is closed. At the close, every kernel and copy is linked
+ * to the call with its launch_key, by a row of `launches` and a flow. */
+IPS_API void ips_span_row(struct ips_track *track, enum ips_table table, const void *row);
 
 /* ips_append_metric(recording, &row) and so on: ips_append() of one row, with its type checked. */
 #define IPS_APPEND_ONE(name, type)                                                                 \

@@ -61,7 +61,13 @@
 	  NULL)                                                                                    \
 	X(overhead_sums, overhead_sums, "what recording cost in all", REPORT_SKIP, NULL)           \
 	X(tensor_sums, tensor_sums, "each tensor's statistics: first, last, range", REPORT_SKIP,   \
-	  NULL)
+	  NULL)                                                                                    \
+	X(devices, device_rows, "GPUs and other accelerators", REPORT_SKIP, NULL)                  \
+	X(kernels, kernel_rows, "what ran on them", REPORT_SKIP, NULL)                             \
+	X(launches, launch_rows, "the calls that started kernels and copies", REPORT_SKIP, NULL)   \
+	X(copies, copy_rows, "copies of memory", REPORT_SKIP, NULL)                                \
+	X(ranges, range_rows, "what the program named: NVTX, record_function", REPORT_SKIP, NULL)  \
+	X(memory_events, memory_event_rows, "allocations and releases", REPORT_SKIP, NULL)
 
 struct report_view {
 	const char *name, *usage;

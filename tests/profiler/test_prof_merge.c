@@ -99,9 +99,9 @@ static bool is_once(const char *view)
 
 static bool is_time(const char *view, const char *column)
 {
-	static const char *const times[] = {"start_ns",    "time_ns",      "first_start_ns",
-					    "last_end_ns", "last_time_ns", "first_ns",
-					    "last_ns"};
+	static const char *const times[] = {"start_ns",    "time_ns",        "first_start_ns",
+					    "last_end_ns", "last_time_ns",   "first_ns",
+					    "last_ns",     "device_start_ns"};
 
 	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
 		if (strcmp(times[i], column) == 0)

@@ -103,6 +103,17 @@ static const struct {
 	 ",first_l2,last_l2,least_l2,greatest_l2"
 	 ",first_inactive,last_inactive,least_inactive,greatest_inactive"
 	 ",first_update_ratio,last_update_ratio,least_update_ratio,greatest_update_ratio"},
+	{"devices", "rank,device,number,model,architecture,memory_bytes,units,clock_hz,"
+		    "memory_bytes_per_s"},
+	{"kernels",
+	 "span_id,launch_span_id,rank,device,context,stream,step,name,kind,start_ns,dur_ns,grid_x,"
+	 "grid_y,grid_z,block_x,block_y,block_z,registers,shared_bytes,occupancy,graph,graph_node"},
+	{"launches", "launch_span_id,span_id,rank,track,call,start_ns,dur_ns,device,stream,name,"
+		     "device_start_ns,device_dur_ns,delay_ns"},
+	{"copies", "span_id,launch_span_id,rank,device,context,stream,step,name,kind,start_ns,"
+		   "dur_ns,bytes,source,target,to_device"},
+	{"ranges", "span_id,kind,domain,name,rank,track,step,start_ns,dur_ns"},
+	{"memory_events", "rank,device,time_ns,kind,bytes,address,total_bytes,reserved_bytes"},
 };
 
 /* Split "a,b,c" into sorted-by-nature names, one a line. */
@@ -161,7 +172,7 @@ static void check_descriptor(const char *path, const struct prof_row_type *type)
 		[PROF_COLUMN_TEXT] = {"TEXT", false},      [PROF_COLUMN_NAME] = {"INTEGER", false},
 		[PROF_COLUMN_MODE] = {"TEXT", false},      [PROF_COLUMN_KEYS] = {"INTEGER", false},
 		[PROF_COLUMN_CONTEXT] = {"INTEGER", true}, [PROF_COLUMN_RANK] = {"INTEGER", true},
-		[PROF_COLUMN_BLOB] = {"BLOB", false},
+		[PROF_COLUMN_SPAN] = {"INTEGER", false},   [PROF_COLUMN_BLOB] = {"BLOB", false},
 	};
 	char sql[256], line[256], expected[4096] = "", *found;
 
@@ -246,13 +257,16 @@ static void test_unknown_fields_of_every_table_become_null(void **state)
 
 		assert_true(prof_row_types[t].size <= sizeof(row));
 		make_unknown(&prof_row_types[t], row);
-		assert_int_equal(ips_append(recording, (enum ips_table)t, row, 1), 0);
+		/* rows about a span: test_rows_about_spans_and_their_launches() */
+		assert_int_equal(ips_append(recording, (enum ips_table)t, row, 1),
+				 prof_row_types[t].columns[0].kind == PROF_COLUMN_SPAN ? 2 : 0);
 	}
 	prof_stop(recording);
 	for (unsigned t = 0; t < IPS_TABLES; t++) {
 		const struct prof_row_type *type = &prof_row_types[t];
 
-		for (size_t i = 0; i < type->count; i++) {
+		for (size_t i = 0; i < type->count && type->columns[0].kind != PROF_COLUMN_SPAN;
+		     i++) {
 			char sql[256];
 			enum prof_column_kind kind = type->columns[i].kind;
 
@@ -287,6 +301,63 @@ static void test_numbers_survive_infinities_too_and_nan_is_null(void **state)
 		"SELECT mode, epoch, execution, step, time_ns, name, value FROM metrics",
 		"train|3|-|7|11|loss|1.5\ntrain|3|-|7|11|loss|Inf\ntrain|3|-|7|11|loss|-Inf\n"
 		"train|3|-|7|11|loss|-\ntrain|3|-|7|11|loss|0.0\ntrain|3|-|7|11|loss|1.0e+308\n");
+}
+
+/* A graph's launch starts three kernels on two streams, recorded before and after the call. */
+static void test_rows_about_spans_and_their_launches(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *host = ips_track_open(recording, "thread", NULL);
+	struct ips_track *lanes[2] = {ips_track_open(recording, "GPU 0 stream 7", NULL),
+				      ips_track_open(recording, "GPU 0 stream 8", NULL)};
+	const struct ips_call calls[] = {{41}, {42}};
+	const struct ips_range range = {"nvtx", "loader"};
+	struct ips_kernel kernel = {"GPU 0", 1, 7, "compute", 42,   4,   1,        1,
+				    256,     1, 1, 32,        1024, 0.5, IPS_NULL, IPS_NULL};
+	const struct ips_copy copy = {"GPU 0", 1, 8, "HtoD", 41, 4096, "pinned", "device", NULL};
+
+	IPS_SITE(named, "nvtx", "load");
+	IPS_SITE(call, "cuda_runtime", "cudaGraphLaunch");
+	IPS_SITE(work, "kernel", "gemm");
+	ips_span_at(lanes[1], &work, 100, 50);
+	ips_span_row(lanes[1], IPS_TABLE_copy, &copy);
+	ips_span_at(host, &named, 0, 400);
+	ips_span_row(host, IPS_TABLE_range, &range);
+	ips_span_at(host, &call, 10, 20);
+	ips_span_row(host, IPS_TABLE_call, &calls[0]);
+	ips_span_at(host, &call, 190, 20);
+	ips_span_row(host, IPS_TABLE_call, &calls[1]);
+	for (int i = 0; i < 3; i++) {
+		ips_span_at(lanes[i % 2], &work, 200 + 100 * i, 50);
+		kernel.stream = 7 + i % 2;
+		ips_span_row(lanes[i % 2], IPS_TABLE_kernel, &kernel);
+	}
+	ips_span_row(host, IPS_TABLE_metric, &kernel); /* not about spans: nothing */
+	ips_span_row(NULL, IPS_TABLE_kernel, &kernel);
+	prof_stop(recording);
+	assert_answer(place->path,
+		      "SELECT device, stream, name, kind, start_ns, dur_ns, block_x, registers, "
+		      "occupancy, graph FROM kernels ORDER BY start_ns",
+		      "GPU 0|7|gemm|compute|200|50|256|32|0.5|-\n"
+		      "GPU 0|8|gemm|compute|300|50|256|32|0.5|-\n"
+		      "GPU 0|7|gemm|compute|400|50|256|32|0.5|-\n");
+	assert_answer(place->path,
+		      "SELECT track, call, start_ns, device, stream, device_start_ns, delay_ns "
+		      "FROM launches ORDER BY device_start_ns",
+		      "thread|cudaGraphLaunch|10|GPU 0|8|100|70\n"
+		      "thread|cudaGraphLaunch|190|GPU 0|7|200|0\n"
+		      "thread|cudaGraphLaunch|190|GPU 0|8|300|90\n"
+		      "thread|cudaGraphLaunch|190|GPU 0|7|400|190\n");
+	assert_answer(place->path, "SELECT kind, bytes, source, target, to_device FROM copies",
+		      "HtoD|4096|pinned|device|-\n");
+	assert_answer(place->path, "SELECT kind, domain, name, track, dur_ns FROM ranges",
+		      "nvtx|loader|load|thread|400\n");
+	assert_answer(place->path,
+		      "SELECT count(*) FROM flows f JOIN launches l ON l.span_id = f.to_span_id "
+		      "AND l.launch_span_id = f.from_span_id WHERE f.name = 'launch'",
+		      "4\n");
+	prof_check_file(place->path);
 }
 
 static void test_a_row_without_what_it_needs_is_refused(void **state)
@@ -477,6 +548,7 @@ int main(void)
 		CASE(test_unknown_fields_of_every_table_become_null),
 		CASE(test_numbers_survive_infinities_too_and_nan_is_null),
 		CASE(test_what_is_not_known_of_new_rows_is_null),
+		CASE(test_rows_about_spans_and_their_launches),
 		CASE(test_a_row_without_what_it_needs_is_refused),
 		CASE(test_keys_reach_the_views),
 		cmocka_unit_test(test_rows_find_room_while_the_writer_has_others),

@@ -97,7 +97,9 @@ static void test_every_query_runs_and_finds_something(void **state)
 		assert_ptr_equal(strchr(sql, ';'), sql + strlen(sql) - 2);
 		if (!rows_of(files[FULL], sql) && !strstr(sql, MAY_BE))
 			fail_msg("nothing found by\n%s", sql);
-		assert_int_equal(rows_of(files[KILLED], sql), rows_of(files[FULL], sql));
+		/* Launches are linked at the end. */
+		if (!strstr(sql, "flows"))
+			assert_int_equal(rows_of(files[KILLED], sql), rows_of(files[FULL], sql));
 		rows_of(files[EMPTY], sql);
 	}
 	assert_true(count >= 25);
