@@ -60,29 +60,6 @@ enum status report__import_progress(struct import *import, int permille, struct 
 		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
 }
 
-/* Progress callback of reading, which counts as half of the work. */
-static enum status on_read_progress(void *user, uint64_t done, struct err *err)
-{
-	struct import *import = user;
-	uint64_t size = import->input.size;
-
-	return report__import_progress(
-		import, size == 0 || done > size ? -1 : (int)(done * 500 / size), err);
-}
-
-static enum status on_other_element(void *user, bool too_large, uint64_t offset, struct err *err)
-{
-	struct import *import = user;
-
-	(void)err;
-	import->counts->events++;
-	import->counts->phases[0]++;
-	report__import_left_at(
-		import, too_large ? REPORT_IMPORT_LEFT_TOO_LARGE : REPORT_IMPORT_LEFT_NOT_OBJECT,
-		offset);
-	return ST_OK;
-}
-
 static enum status import_init(struct import *import, const char *temporary, struct err *err)
 {
 	size_t memory =
@@ -93,7 +70,8 @@ static enum status import_init(struct import *import, const char *temporary, str
 	import->last_ns = IPS_NULL;
 	import->epoch_ns = IPS_NULL;
 	import->text = mem_alloc(IMPORT_SITE_SIZE);
-	if (!import->text || !report__import_flows_init(import))
+	if (!import->text || !report__import_flows_init(import) ||
+	    !report__import_scan_init(&import->scan, &import->input))
 		return err_nomem(err);
 	status = report__import_sorter_new(&import->main, report__import_by_time, temporary, memory,
 					   err);
@@ -121,42 +99,19 @@ static void import_fini(struct import *import)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status read_trace(struct import *import, struct err *err)
+static enum status read_file(struct import *import, struct err *err)
 {
-	const struct import_scan_calls calls = {.event = report__import_on_event,
-						.other = on_other_element,
-						.value = report__import_on_value,
-						.progress = on_read_progress,
-						.user = import};
-	struct import_scan *scan = &import->scan;
-	struct report_import_counts *counts = import->counts;
-	enum status status;
+	const struct import_format *format =
+		report__import_format(import->input.head, import->input.head_bytes);
 
-	status = report__import_scan_init(scan, &import->input, &calls)
-			 ? report__import_scan(scan, err)
-			 : err_nomem(err);
-	counts->bytes = !scan->window ? 0 : report__import_scan_at(scan);
-	counts->broken = scan->broken != NULL;
-	counts->broken_at = scan->broken_at;
-	if (scan->broken)
-		str_copy(counts->why, sizeof(counts->why), scan->broken);
-	if (status != ST_OK)
-		return status;
-	if (scan->broken && counts->events == 0)
-		return err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
-			       (unsigned long long)scan->broken_at, scan->broken);
-	if (counts->events > 0 && counts->phases[0] == counts->events)
-		return err_set(
-			err, ST_FORMAT,
-			"%s: is JSON without an event: no element has a phase (ph), so it is "
-			"no Chrome trace",
-			import->input.name);
-	if (!scan->found)
-		return err_set(err, ST_FORMAT,
-			       "%s: is JSON without traceEvents, so no Chrome trace",
+	if (!format)
+		return err_set(err, ST_FORMAT, "%s: is none of the formats that can be imported",
 			       import->input.name);
-	return ST_OK;
+	import->source = format->source;
+	return format->read(import, err);
 }
+
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* Choose the base time: times on a clock with an old origin are made relative to the first one. */
 static void choose_base(struct import *import)
@@ -211,12 +166,15 @@ static enum status write_database(struct import *import, const char *path, struc
 	params.command = import->params->command;
 	params.commit_ms = COMMIT_MS;
 	params.alone = 1;
+	params.rank = import->rank;
 	params.on_commit = on_commit;
 	params.user = &told;
 	code = ips_recording_open(&import->recording, path, &params, why, sizeof(why));
 	if (code != 0)
 		return err_set(err, (enum status)code, "%s", why);
 	status = report__import_meta_write(import, err);
+	for (size_t i = 0; i < import->device_count && status == ST_OK; i++)
+		status = (enum status)ips_append_device(import->recording, &import->devices[i]);
 	if (status == ST_OK)
 		status = report__import_tracks_open(import, err);
 	if (status == ST_OK)
@@ -301,7 +259,7 @@ enum status report_import(const struct report_import_params *params,
 	if (status == ST_OK)
 		status = import_init(import, temporary, &why);
 	if (status == ST_OK)
-		status = read_trace(import, &why);
+		status = read_file(import, &why);
 	if (status == ST_OK)
 		status = report__import_pair(import, &why);
 	if (status == ST_OK) {

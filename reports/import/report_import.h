@@ -1,7 +1,8 @@
 /*
- * Import a Chrome trace (JSON, optionally gzipped) into a profile.db.
+ * Import what another program recorded into a profile.db. The formats, recognised by their content,
+ * are in report_import_formats.c; report_import_reader.h is their side of it.
  *
- * The calling thread reads the trace once, front to back. A sorter orders the events by time; its
+ * The calling thread reads the file once. A sorter orders the events by time; its
  * runs go to an unnamed file beside the output. The events are then recorded through the profiler's
  * public interface. Memory grows with the number of different names, threads and open spans, which
  * are all limited, but not with the number of events.
@@ -20,7 +21,8 @@
 
 #include "common/err.h"
 
-#define REPORT_IMPORT_WHY 160
+#define REPORT_IMPORT_WHY   160
+#define REPORT_IMPORT_WHATS 32
 
 /* What an event became. X(name, words). */
 #define REPORT_IMPORT_USE_MAP(X)                                                                   \
@@ -30,11 +32,14 @@
 	X(INSTANT, "instants")                                                                     \
 	X(COUNTER, "samples of counters")                                                          \
 	X(FLOW, "sides of flows")                                                                  \
+	X(LAUNCH, "sides of flows of launches, which are linked by their number")                  \
+	X(MEMORY, "allocations and releases")                                                      \
 	X(NAME, "names and order of processes and threads")
 
 /* Why an event was dropped. */
 #define REPORT_IMPORT_LEFT_MAP(X)                                                                  \
 	X(PHASE, "of a phase without a place here")                                                \
+	X(KIND, "of a kind without a place here")                                                  \
 	X(NO_PHASE, "without a phase (ph)")                                                        \
 	X(NOT_OBJECT, "not an object")                                                             \
 	X(NO_TIME, "without a time (ts)")                                                          \
@@ -62,7 +67,8 @@
 	X(OTHER_NAMES, "spans beyond 262144 different names, called \"(more names)\"")             \
 	X(KEYS, "top-level values of the file without a place, or too long")                       \
 	X(BAD_TEXT, "names that were not UTF-8, mended")                                           \
-	X(CUT_NAMES, "different names cut after 4096 bytes")
+	X(CUT_NAMES, "different names cut after 4096 bytes")                                       \
+	X(PRIVATE, "values of the file that may name people or machines, left out")
 
 enum report_import_use {
 #define REPORT_IMPORT_ENUM(name, words) REPORT_IMPORT_##name,
@@ -78,15 +84,20 @@ enum report_import_note {
 };
 
 struct report_import_counts {
-	uint64_t bytes;                        /* of JSON, after decompression */
-	uint64_t events;                       /* the sum of used[] and left[] */
-	uint64_t phases[128];                  /* events by phase; [0]: none or not ASCII */
+	uint64_t bytes;       /* of JSON, after decompression */
+	uint64_t events;      /* the sum of used[] and left[] */
+	uint64_t phases[128]; /* of a Chrome trace: events by phase; [0]: none or not ASCII */
 	uint64_t used[REPORT_IMPORT_USES];     /* by use */
 	uint64_t left[REPORT_IMPORT_LEFTS];    /* by reason */
 	uint64_t left_at[REPORT_IMPORT_LEFTS]; /* byte offset of the first such event, if known */
 	uint64_t left_phases[128];             /* of left[PHASE] */
+	struct report_import_what {
+		char what[48];
+		uint64_t count;
+	} whats[REPORT_IMPORT_WHATS]; /* of left[KIND], the first kinds */
 	uint64_t notes[REPORT_IMPORT_NOTES];
 	uint64_t spans, instants, counters, flows; /* rows written */
+	uint64_t memory_events;
 	uint64_t tracks;
 	int64_t first_ns, last_ns; /* range of times on the trace's clock */
 	int64_t base_ns;           /* subtracted from all times */

@@ -173,6 +173,7 @@ static void print_rows(const struct report_import_counts *counts)
 		{counts->instants, "instants\n"},
 		{counts->counters, "samples of counters\n"},
 		{counts->flows, "flows\n"},
+		{counts->memory_events, "allocations and releases\n"},
 		{counts->tracks, "tracks\n"},
 	};
 
@@ -206,6 +207,11 @@ static void print_left(const struct report_import_counts *counts)
 			if (counts->left_phases[phase] > 0)
 				printf(", %c %" PRIu64, phase < 32 ? '?' : phase,
 				       counts->left_phases[phase]);
+		}
+		for (int w = 0; w < REPORT_IMPORT_WHATS && i == REPORT_IMPORT_LEFT_KIND; w++) {
+			if (counts->whats[w].count > 0)
+				printf(", %s %" PRIu64, counts->whats[w].what,
+				       counts->whats[w].count);
 		}
 		if (counts->left_at[i] > 0)
 			printf(" (the first at byte %" PRIu64 ")", counts->left_at[i]);

@@ -17,7 +17,7 @@
 
 /* ---- events of phase M ----------------------------------------------------------------------- */
 
-static const struct import_arg *find_arg(const struct import_event *event, uint32_t name)
+const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name)
 {
 	const struct import_arg *arg;
 
@@ -68,10 +68,10 @@ static const struct {
 static enum status name_thread(struct import_thread *thread, const struct import_event *event,
 			       const struct import_arg *name, struct err *err)
 {
-	const struct import_arg *track = find_arg(event, IMPORT_NAME_TRACK);
-	const struct import_arg *ipu = find_arg(event, IMPORT_NAME_IPU);
-	const struct import_arg *clock = find_arg(event, IMPORT_NAME_CLOCK);
-	const struct import_arg *parent = find_arg(event, IMPORT_NAME_PARENT);
+	const struct import_arg *track = report__import_find_arg(event, IMPORT_NAME_TRACK);
+	const struct import_arg *ipu = report__import_find_arg(event, IMPORT_NAME_IPU);
+	const struct import_arg *clock = report__import_find_arg(event, IMPORT_NAME_CLOCK);
+	const struct import_arg *parent = report__import_find_arg(event, IMPORT_NAME_PARENT);
 	enum status status;
 
 	if (ipu && ipu->type == IMPORT_ARG_INT)
@@ -79,7 +79,7 @@ static enum status name_thread(struct import_thread *thread, const struct import
 	if (clock && clock->type == IMPORT_ARG_STRING)
 		thread->clock =
 			strcmp(import_arg_text(clock), "device") == 0 ? IPS_DEVICE : IPS_HOST;
-	if (!track || find_arg(event, IMPORT_NAME_LANE))
+	if (!track || report__import_find_arg(event, IMPORT_NAME_LANE))
 		return set_text(&thread->name, name, err);
 	status = set_text(&thread->shown, name, err);
 	if (status == ST_OK && parent)
@@ -109,6 +109,7 @@ static enum status apply_metadata(struct import *import, const struct import_eve
 		return set_text(&import->processes.items[id].labels, arg, err);
 	case PROCESS_SORT:
 		import->processes.items[id].sort = arg->value.i;
+		import->processes.items[id].sorted = true;
 		break;
 	case THREAD_NAME:
 		return name_thread(&import->threads.items[id], event, arg, err);
@@ -119,15 +120,14 @@ static enum status apply_metadata(struct import *import, const struct import_eve
 	return ST_OK;
 }
 
-enum status report__import_metadata(struct import *import, const struct import_event *event,
-				    struct err *err)
+static enum status read_metadata(struct import *import, struct import_event *event, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(metadata); i++) {
 		const struct import_arg *arg;
 
 		if (!report__import_is(&event->fields[IMPORT_FIELD_NAME], metadata[i].name))
 			continue;
-		arg = find_arg(event, metadata[i].arg);
+		arg = report__import_find_arg(event, metadata[i].arg);
 		if (arg &&
 		    (arg->type == IMPORT_ARG_INT ||
 		     (arg->type == IMPORT_ARG_STRING && metadata[i].arg != IMPORT_NAME_SORT_INDEX)))
@@ -139,14 +139,15 @@ enum status report__import_metadata(struct import *import, const struct import_e
 
 /* ---- top-level values ------------------------------------------------------------------------ */
 
-static enum status add_meta(struct import *import, const char *head, const struct import_token *key,
-			    const struct import_token *value, struct err *err)
+enum status report__import_meta_add(struct import *import, const char *head,
+				    const struct import_token *key,
+				    const struct import_token *value, struct err *err)
 {
 	struct import_meta *meta = &import->meta[import->meta_count];
 	char name[256];
 
 	if (import->meta_count == IMPORT_MOST_META || value->length >= IMPORT_TEXT_SIZE) {
-		import_note(import, REPORT_IMPORT_NOTE_KEYS);
+		report__import_note(import, REPORT_IMPORT_NOTE_KEYS);
 		return ST_OK;
 	}
 	report__import_unescape(key, name, sizeof(name), NULL, NULL);
@@ -199,25 +200,30 @@ static enum status add_object_meta(struct import *import, const struct import_to
 			import->own = true;
 		if (report__import_is(&member, "meta") && value.kind == IMPORT_OBJECT)
 			parse_run_start(import, &value);
-		status = add_meta(import, head, &member, &value, err);
+		status = report__import_meta_add(import, head, &member, &value, err);
 	}
 	return status;
 }
 
-enum status report__import_on_value(void *user, const struct import_token *key,
-				    const struct import_token *value, struct err *err)
+static enum status on_value(void *user, const struct import_token *key,
+			    const struct import_token *value, struct err *err)
 {
 	struct import *import = user;
+	enum status status;
+	bool taken;
 
 	if (!value || report__import_is(key, "stackFrames") || report__import_is(key, "samples")) {
-		import_note(import, REPORT_IMPORT_NOTE_KEYS);
+		report__import_note(import, REPORT_IMPORT_NOTE_KEYS);
 		return ST_OK;
 	}
 	if (report__import_is(key, "baseTimeNanoseconds"))
 		parse_epoch(import, value);
+	status = report__import_kineto_value(import, key, value, &taken, err);
+	if (status != ST_OK || taken)
+		return status;
 	if (value->kind == IMPORT_OBJECT)
 		return add_object_meta(import, key, value, err);
-	return add_meta(import, "", key, value, err);
+	return report__import_meta_add(import, "", key, value, err);
 }
 
 /* ---- meta ------------------------------------------------------------------------------------ */
@@ -266,7 +272,7 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 {
 	const struct report_import_counts *counts = import->counts;
 	struct ips_recording *recording = import->recording;
-	int code = ips_meta_set(recording, "source", "chrome trace");
+	int code = ips_meta_set(recording, "source", import->source);
 
 	if (code == 0)
 		code = ips_meta_set(recording, "trace_file", import->input.name);
@@ -302,14 +308,6 @@ void report__import_left_at(struct import *import, enum report_import_left left,
 		import->counts->left_at[left] = offset;
 }
 
-void report__import_extend(struct import *import, int64_t ns, int64_t dur)
-{
-	if (ns < import->first_ns)
-		import->first_ns = ns;
-	if (ns + dur > import->last_ns)
-		import->last_ns = ns + dur;
-}
-
 /* Handle a missing index: out of memory (set in @err), or too many threads, which is counted. */
 static enum status count_no_index(struct import *import, const struct import_event *event,
 				  const struct err *err)
@@ -335,33 +333,11 @@ static bool read_time(struct import *import, const struct import_event *event, i
 	return false;
 }
 
-/* Put a record with the first @args bytes of the event's arguments into the sorter. */
-static enum status put_record(struct import *import, struct import_sorter *sorter,
-			      const struct import_event *event, size_t args,
-			      const struct import_record *record, struct err *err)
-{
-	size_t size = sizeof(*record) + args;
-	struct import_record *out;
-	enum status status = report__import_sorter_put(sorter, size, &out, err);
-
-	if (status != ST_OK)
-		return status;
-	*out = *record;
-	out->bytes = (uint32_t)size;
-	out->number = import->counts->events;
-	memcpy(out + 1, event->args.bytes, args);
-	import->counts->notes[REPORT_IMPORT_NOTE_CUT_ARGS] += event->args.left;
-	import->threads.items[record->thread].used = true;
-	import->records++;
-	return ST_OK;
-}
-
 /* Put a record without arguments. */
-static enum status put_point(struct import *import, const struct import_event *event,
-			     const struct import_record *record, struct err *err)
+static enum status put_point(struct import *import, const struct import_record *record,
+			     struct err *err)
 {
-	report__import_extend(import, record->time_ns, 0);
-	return put_record(import, import->main, event, 0, record, err);
+	return report__import_put(import, import->main, record, NULL, err);
 }
 
 static uint64_t hash_token(uint64_t hash, const struct import_token *token)
@@ -394,6 +370,7 @@ static enum status read_complete(struct import *import, struct import_event *eve
 	struct import_record record = {.kind = IMPORT_RECORD_SPAN};
 	enum import_time time =
 		report__import_time(&event->fields[IMPORT_FIELD_DUR], &record.dur_ns);
+	const struct import_site *site;
 
 	if (!read_time(import, event, &record.time_ns))
 		return ST_OK;
@@ -406,19 +383,23 @@ static enum status read_complete(struct import *import, struct import_event *eve
 		report__import_left_at(import, REPORT_IMPORT_LEFT_NEGATIVE, event->offset);
 		return ST_OK;
 	}
-	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
-	if (record.thread == IMPORT_NO_ID)
-		return count_no_index(import, event, err);
 	record.site = report__import_site(import, event, NULL, err);
 	if (record.site == IMPORT_NO_ID)
+		return count_no_index(import, event, err);
+	site = &import->sites.items[record.site];
+	record.thread =
+		report__import_thread(import, report__import_kineto_kind(site->kineto), event, err);
+	if (record.thread == IMPORT_NO_ID)
 		return count_no_index(import, event, err);
 	import->counts->notes[REPORT_IMPORT_NOTE_NO_DURATION] += time == IMPORT_TIME_NONE;
 	if (event->fields[IMPORT_FIELD_ID].kind != IMPORT_ABSENT)
 		report__import_args_put(&event->args, IMPORT_NAME_ID,
 					&event->fields[IMPORT_FIELD_ID]);
-	report__import_extend(import, record.time_ns, record.dur_ns);
+	if (site->kineto != KINETO_NONE &&
+	    report__import_kineto_span(import, event, record.thread, site, err) != ST_OK)
+		return err->status;
 	import_used(import, REPORT_IMPORT_SPAN);
-	return put_record(import, import->main, event, event->args.used, &record, err);
+	return report__import_put(import, import->main, &record, &event->args, err);
 }
 
 /* Put a begin or an end; halves with the same @pair are matched. An end without a name matches any
@@ -445,9 +426,7 @@ static enum status put_half(struct import *import, struct import_event *event,
 	}
 	if (pair == 0)
 		record.value = import_hash(FAMILY_THREAD, &record.thread, sizeof(record.thread));
-	report__import_extend(import, record.time_ns, 0);
-	import->pairs_put++;
-	return put_record(import, import->pairs, event, event->args.used, &record, err);
+	return report__import_put(import, import->pairs, &record, &event->args, err);
 }
 
 static enum status read_half(struct import *import, struct import_event *event, struct err *err)
@@ -488,15 +467,17 @@ static enum status put_instant(struct import *import, struct import_event *event
 
 	if (!read_time(import, event, &record.time_ns))
 		return ST_OK;
-	record.thread = report__import_thread(import, kind, event, err);
-	if (record.thread == IMPORT_NO_ID)
-		return count_no_index(import, event, err);
 	record.site = report__import_site(import, event, NULL, err);
 	if (record.site == IMPORT_NO_ID)
 		return count_no_index(import, event, err);
-	report__import_extend(import, record.time_ns, 0);
+	if (import->sites.items[record.site].kineto == KINETO_MEMORY &&
+	    report__import_find_arg(event, IMPORT_NAME_BYTES_CHANGED))
+		return report__import_kineto_memory(import, event, record.time_ns, err);
+	record.thread = report__import_thread(import, kind, event, err);
+	if (record.thread == IMPORT_NO_ID)
+		return count_no_index(import, event, err);
 	import_used(import, REPORT_IMPORT_INSTANT);
-	return put_record(import, import->main, event, event->args.used, &record, err);
+	return report__import_put(import, import->main, &record, &event->args, err);
 }
 
 static enum status read_instant(struct import *import, struct import_event *event, struct err *err)
@@ -535,7 +516,7 @@ static enum status put_sample(struct import *import, const struct import_event *
 					  alone ? NULL : import->scan.names.clean[name], err);
 	if (record.site == IMPORT_NO_ID)
 		return err->status;
-	return put_point(import, event, &record, err);
+	return put_point(import, &record, err);
 }
 
 /* Parse a non-finite value of ipuscope's export: JSON has null, and a sibling the word. */
@@ -593,8 +574,8 @@ static enum status read_counter(struct import *import, struct import_event *even
 static void read_span_of_flow(const struct import_event *event, char phase,
 			      struct import_record *record)
 {
-	const struct import_arg *start = find_arg(event, IMPORT_NAME_SPAN_START_NS);
-	const struct import_arg *dur = find_arg(event, IMPORT_NAME_SPAN_DUR_NS);
+	const struct import_arg *start = report__import_find_arg(event, IMPORT_NAME_SPAN_START_NS);
+	const struct import_arg *dur = report__import_find_arg(event, IMPORT_NAME_SPAN_DUR_NS);
 
 	if (!start || !dur || start->type != IMPORT_ARG_INT || dur->type != IMPORT_ARG_INT ||
 	    llabs(start->value.i) >= IMPORT_TIME_MOST || dur->value.i < 0 || phase == 't')
@@ -628,15 +609,10 @@ static enum status read_flow(struct import *import, struct import_event *event, 
 	record.site = report__import_site(import, event, NULL, err);
 	if (record.site == IMPORT_NO_ID)
 		return count_no_index(import, event, err);
-	return put_point(import, event, &record, err);
+	return put_point(import, &record, err);
 }
 
 /* ---- phases ---------------------------------------------------------------------------------- */
-
-static enum status read_metadata(struct import *import, struct import_event *event, struct err *err)
-{
-	return report__import_metadata(import, event, err);
-}
 
 static enum status (*const phases[128])(struct import *import, struct import_event *event,
 					struct err *err) = {
@@ -648,7 +624,7 @@ static enum status (*const phases[128])(struct import *import, struct import_eve
 	['t'] = read_flow,          ['f'] = read_flow,         ['M'] = read_metadata,
 };
 
-enum status report__import_on_event(void *user, const struct import_event *given, struct err *err)
+static enum status on_event(void *user, const struct import_event *given, struct err *err)
 {
 	struct import *import = user;
 	struct import_event *event = &import->scan.event;
@@ -671,4 +647,72 @@ enum status report__import_on_event(void *user, const struct import_event *given
 		return ST_OK;
 	}
 	return phases[phase](import, event, err);
+}
+
+/* Progress callback of reading, which counts as half of the work. */
+static enum status on_read_progress(void *user, uint64_t done, struct err *err)
+{
+	struct import *import = user;
+	uint64_t size = import->input.size;
+
+	return report__import_progress(
+		import, size == 0 || done > size ? -1 : (int)(done * 500 / size), err);
+}
+
+static enum status on_other_element(void *user, bool too_large, uint64_t offset, struct err *err)
+{
+	struct import *import = user;
+
+	(void)err;
+	import->counts->events++;
+	import->counts->phases[0]++;
+	report__import_left_at(
+		import, too_large ? REPORT_IMPORT_LEFT_TOO_LARGE : REPORT_IMPORT_LEFT_NOT_OBJECT,
+		offset);
+	return ST_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+enum status report__import_read_chrome(struct import *import, struct err *err)
+{
+	const struct import_scan_calls calls = {.event = on_event,
+						.other = on_other_element,
+						.value = on_value,
+						.progress = on_read_progress,
+						.user = import};
+	struct import_scan *scan = &import->scan;
+	struct report_import_counts *counts = import->counts;
+	enum status status;
+
+	scan->calls = &calls;
+	status = report__import_scan(scan, err);
+	counts->bytes = report__import_scan_at(scan);
+	counts->broken = scan->broken != NULL;
+	counts->broken_at = scan->broken_at;
+	if (scan->broken)
+		str_copy(counts->why, sizeof(counts->why), scan->broken);
+	if (status != ST_OK)
+		return status;
+	if (scan->broken && counts->events == 0)
+		return err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
+			       (unsigned long long)scan->broken_at, scan->broken);
+	if (counts->events > 0 && counts->phases[0] == counts->events)
+		return err_set(
+			err, ST_FORMAT,
+			"%s: is JSON without an event: no element has a phase (ph), so it is "
+			"no Chrome trace",
+			import->input.name);
+	if (!scan->found)
+		return err_set(err, ST_FORMAT,
+			       "%s: is JSON without traceEvents, so no Chrome trace",
+			       import->input.name);
+	return ST_OK;
+}
+
+bool report__import_is_chrome(const unsigned char *head, size_t size)
+{
+	(void)head;
+	(void)size;
+	return true;
 }

@@ -1,51 +1,64 @@
 /*
  * Shared by the parts of an import: the tables of names, threads and processes, the sorters, the
- * counts. In order of use: report_import_events.c converts events to records,
- * report_import_track.c maps threads to tracks, report_import_record.c pairs begins and ends into
- * spans and records everything.
+ * counts. In order of use: the reader of the format (report_import_reader.h) makes records of
+ * events, report_import_track.c maps threads to tracks, report_import_record.c pairs begins and
+ * ends into spans and records everything.
  *
  * Threading: the caller's thread only (the sorters and the recording have their own).
  */
 #ifndef REPORT_IMPORT_INTERNAL_H
 #define REPORT_IMPORT_INTERNAL_H
 
-#include <ipuscope/profiler.h>
-
 #include "common/str.h"
-#include "reports/import/report_import.h"
-#include "reports/import/report_import_scan.h"
-#include "reports/import/report_import_sort.h"
+#include "reports/import/report_import_reader.h"
 
 #define IMPORT_MOST_SITES  ((size_t)1 << 18)
 #define IMPORT_MOST_TRACKS ((size_t)8192)
 #define IMPORT_MOST_OPEN   4096              /* nested open spans */
 #define IMPORT_MOST_FLOWS  ((size_t)1 << 20) /* open flows */
 #define IMPORT_MOST_META   256
+#define IMPORT_MOST_RANK   (1 << 24)
 #define IMPORT_SORT_BYTES  ((size_t)64 << 20)
 #define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns; a time beyond +- this is invalid */
 
+#define IMPORT_MOST_CALLS   ((size_t)1 << 20) /* recent calls whose step is remembered */
+#define IMPORT_MOST_DEVICES 1024
+
+/* What PyTorch's profiler says by the category of an event. */
+enum import_kineto {
+	KINETO_NONE,
+	KINETO_KERNEL,
+	KINETO_COPY,
+	KINETO_FILL,
+	KINETO_CALL,
+	KINETO_ANNOTATION,
+	KINETO_DEVICE_ANNOTATION,
+	KINETO_PYTHON,
+	KINETO_SYNC,
+	KINETO_MEMORY,
+	KINETO_LAUNCH /* a flow from a call to what it launched */
+};
+
 struct import_site {
 	struct ips_site *site;
-	int64_t step; /* of "ProfilerStep#12": 12, inherited by nested spans */
+	int64_t step; /* of "ProfilerStep#12": 12, of all spans that begin within its time */
+	enum import_kineto kineto;
 };
 
 struct import_process {
 	char *name, *labels; /* NULL: not given */
 	int64_t sort;
-};
-
-enum import_thread_kind {
-	IMPORT_THREAD,  /* of a process */
-	IMPORT_PROCESS, /* events of a process as a whole */
-	IMPORT_GLOBAL,  /* of the whole trace */
-	IMPORT_ASYNC    /* asynchronous spans of a category */
+	bool sorted; /* the file gives its order */
+	/* the last step that began, while recording */
+	int64_t step, step_end_ns;
 };
 
 /* One track; its spans nest. */
 struct import_lane {
 	struct ips_track *track;
 	struct import_open {
-		int64_t start_ns, end_ns, step;
+		int64_t start_ns, end_ns;
+		bool device; /* a kernel or copy: no other one is within it */
 	} * open;
 	size_t count, capacity;
 	uint64_t async; /* the asynchronous id whose spans are on this lane */
@@ -61,6 +74,7 @@ struct import_thread {
 	int64_t ipu;          /* in traces exported by ipuscope; else IPS_NULL */
 	enum ips_clock clock; /* in traces exported by ipuscope; else IPS_HOST */
 	const char *what;     /* tid or category as written in the trace */
+	const char *device;   /* of a stream: "GPU 0" */
 	char *track;          /* unique name of its first lane */
 	int64_t sort;
 	struct import_lane *lanes;
@@ -80,6 +94,11 @@ struct import_thread {
 		type *items;                                                                       \
 		size_t capacity;                                                                   \
 	}
+
+/* A call, by its launch_key: the step of what it launches. */
+struct import_call {
+	int64_t key, step;
+};
 
 struct import {
 	const struct report_import_params *params;
@@ -106,6 +125,14 @@ struct import {
 	size_t tracks;
 	uint32_t ring_slots;
 	uint64_t recorded;
+	const char *source;        /* meta's `source` */
+	int64_t rank;              /* of the process that was recorded */
+	struct import_args args;   /* of the next event of a reader */
+	struct import_intern kept; /* report__import_keep() */
+	struct ips_device devices[IMPORT_MOST_DEVICES];
+	size_t device_count;
+	bool linked;               /* kernels or copies have a launch_key */
+	struct import_call *calls; /* a table of IMPORT_MOST_CALLS, by key; NULL: no call yet */
 };
 
 #define IMPORT_TEXT_SIZE 4097                   /* a name and its 0; longer names are cut */
@@ -115,21 +142,44 @@ static inline void import_used(struct import *import, enum report_import_use use
 {
 	import->counts->used[use]++;
 }
-static inline void import_left(struct import *import, enum report_import_left left)
-{
-	import->counts->left[left]++;
-}
-static inline void import_note(struct import *import, enum report_import_note note)
-{
-	import->counts->notes[note]++;
-}
-/* Like import_left(), and store the byte offset of the first such event. */
+/* Like report__import_left(), and store the byte offset of the first such event. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 
-/* report_import_events.c: callback of the scan; @user is the import */
-enum status report__import_on_event(void *user, const struct import_event *event, struct err *err);
+/* report_import_events.c: Chrome traces. The last of the formats: what is no JSON is refused with
+ * the place of the error. */
+bool report__import_is_chrome(const unsigned char *head, size_t size);
+enum status report__import_read_chrome(struct import *import, struct err *err);
+/* Store a fact as trace@head.@key. */
+enum status report__import_meta_add(struct import *import, const char *head,
+				    const struct import_token *key,
+				    const struct import_token *value, struct err *err);
+
+/* report_import_reader.c */
 /* Extend the range of the trace to include @ns .. @ns + @dur. */
 void report__import_extend(struct import *import, int64_t ns, int64_t dur);
+/* Put a copy of @record with the first @args_used bytes of @args (may be NULL) into @sorter. */
+enum status report__import_put(struct import *import, struct import_sorter *sorter,
+			       const struct import_record *record, const struct import_args *args,
+			       struct err *err);
+/* Append a row to @args. */
+void report__import_args_row(struct import_args *args, enum ips_table table, const void *row,
+			     size_t size);
+
+/* report_import_kineto.c: what PyTorch's profiler says */
+enum import_kineto report__import_kineto(const char *category, const char *name);
+enum import_thread_kind report__import_kineto_kind(enum import_kineto kineto);
+/* Append what is known of a span to its arguments, as a row. */
+enum status report__import_kineto_span(struct import *import, struct import_event *event,
+				       uint32_t thread_id, const struct import_site *site,
+				       struct err *err);
+enum status report__import_kineto_memory(struct import *import, const struct import_event *event,
+					 int64_t ns, struct err *err);
+/* A top-level value; *@taken: it must not be stored. */
+enum status report__import_kineto_value(struct import *import, const struct import_token *key,
+					const struct import_token *value, bool *taken,
+					struct err *err);
+/* The last argument of this name; NULL: there is none. */
+const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name);
 
 /* report_import_names.c: return indices; IMPORT_NO_ID: too many, or out of memory (set in @err) */
 uint32_t report__import_site(struct import *import, const struct import_event *event,
@@ -138,13 +188,14 @@ uint32_t report__import_thread(struct import *import, enum import_thread_kind ki
 			       const struct import_event *event, struct err *err);
 uint32_t report__import_process(struct import *import, const struct import_token *pid,
 				struct err *err);
+/* A row of a thread or stream, not of a process or category. */
+bool report__import_of_thread(enum import_thread_kind kind);
+/* The thread that a row of Python's frames or of waiting belongs to; NULL: it has no row. */
+const struct import_thread *report__import_thread_beside(const struct import *import,
+							 const struct import_thread *thread);
 void report__import_tables_fini(struct import *import);
 
 /* report_import_events.c */
-enum status report__import_metadata(struct import *import, const struct import_event *event,
-				    struct err *err);
-enum status report__import_on_value(void *user, const struct import_token *key,
-				    const struct import_token *value, struct err *err);
 enum status report__import_meta_write(struct import *import, struct err *err);
 
 /* report_import_record.c: pair the halves in `pairs` and put the spans into `main` */

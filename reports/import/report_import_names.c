@@ -36,20 +36,27 @@ static bool add_string(struct import_intern *table, const char *text, size_t len
 	return true;
 }
 
-uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
-			       size_t most, bool *fresh)
+uint32_t report__import_intern_find(const struct import_intern *table, const char *text,
+				    size_t length)
 {
-	const uint64_t hash = import_hash(0, text, length);
 	const struct import_string *strings = table->strings;
 	size_t at;
 
-	MAP_FIND(at, &table->map, hash,
+	MAP_FIND(at, &table->map, import_hash(0, text, length),
 		 strings[at].length == length && memcmp(strings[at].text, text, length) == 0);
-	*fresh = at == MAP_NONE;
+	return at == MAP_NONE ? IMPORT_NO_ID : (uint32_t)at;
+}
+
+uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
+			       size_t most, bool *fresh)
+{
+	const uint32_t at = report__import_intern_find(table, text, length);
+
+	*fresh = at == IMPORT_NO_ID;
 	if (!*fresh)
-		return (uint32_t)at;
+		return at;
 	*fresh = table->count < most;
-	if (!*fresh || !add_string(table, text, length, hash))
+	if (!*fresh || !add_string(table, text, length, import_hash(0, text, length)))
 		return IMPORT_NO_ID;
 	return (uint32_t)table->count - 1;
 }
@@ -146,6 +153,7 @@ static bool create_site(struct import *import, const struct import_event *event,
 	if (text[name] == 0)
 		str_copy(import->text + name, IMPORT_TEXT_SIZE, "(no name)");
 	site->step = parse_step(text + name);
+	site->kineto = report__import_kineto(text, text + name);
 	site->site =
 		ips_site_intern(text, text + name,
 				event->operation.kind == IMPORT_ABSENT ? NULL : text + operation);
@@ -157,14 +165,14 @@ static uint32_t other_site(struct import *import, bool *fresh, struct err *err)
 {
 	uint32_t id;
 
-	import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
+	report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
 	str_clear(&import->scratch);
 	str_add(&import->scratch, KEY_SEPARATOR "more");
 	id = INTERN(import, import->sites, IMPORT_MOST_SITES + 1, fresh, err);
 	if (!*fresh || id == IMPORT_NO_ID)
 		return id;
-	import->sites.items[id] =
-		(struct import_site){ips_site_intern("", "(more names)", NULL), IPS_NULL};
+	import->sites.items[id] = (struct import_site){ips_site_intern("", "(more names)", NULL),
+						       IPS_NULL, KINETO_NONE};
 	return id;
 }
 
@@ -208,6 +216,11 @@ uint32_t report__import_process(struct import *import, const struct import_token
 	return INTERN(import, import->processes, IMPORT_MOST_TRACKS, &fresh, err);
 }
 
+bool report__import_of_thread(enum import_thread_kind kind)
+{
+	return kind <= IMPORT_SYNC;
+}
+
 /* Build the key of an event's track in the scratch text, by kind: pid and tid of a thread, the pid
  * of a process, pid and category of asynchronous spans. */
 static void build_thread_key(struct import *import, enum import_thread_kind kind,
@@ -221,7 +234,7 @@ static void build_thread_key(struct import *import, enum import_thread_kind kind
 	if (kind != IMPORT_GLOBAL)
 		add_token(key, &event->fields[IMPORT_FIELD_PID]);
 	str_add_bytes(key, KEY_SEPARATOR, 1);
-	if (kind == IMPORT_THREAD)
+	if (report__import_of_thread(kind))
 		add_token(key, &event->fields[IMPORT_FIELD_TID]);
 	else if (kind == IMPORT_ASYNC)
 		add_token(key, &event->fields[IMPORT_FIELD_CAT]);
@@ -257,6 +270,24 @@ uint32_t report__import_thread(struct import *import, enum import_thread_kind ki
 	return id;
 }
 
+const struct import_thread *report__import_thread_beside(const struct import *import,
+							 const struct import_thread *thread)
+{
+	const struct import_string *key =
+		&import->threads.table.strings[thread - import->threads.items];
+	const char first = (char)('0' + IMPORT_THREAD);
+	struct str text = {0};
+	size_t at = MAP_NONE;
+
+	str_add_bytes(&text, &first, 1);
+	str_add_bytes(&text, key->text + 1, key->length - 1);
+	if (!text.failed)
+		at = report__import_intern_find(&import->threads.table, str_peek(&text),
+						text.length);
+	str_free(&text);
+	return at == IMPORT_NO_ID ? NULL : &import->threads.items[at];
+}
+
 void report__import_tables_fini(struct import *import)
 {
 	for (size_t i = 0; i < import->threads.table.count; i++) {
@@ -271,6 +302,8 @@ void report__import_tables_fini(struct import *import)
 	report__import_intern_fini(&import->sites.table);
 	report__import_intern_fini(&import->processes.table);
 	report__import_intern_fini(&import->threads.table);
+	report__import_intern_fini(&import->kept);
+	mem_free(import->calls);
 	mem_free(import->sites.items);
 	mem_free(import->processes.items);
 	mem_free(import->threads.items);

@@ -40,7 +40,7 @@ static enum status push(struct import *import, struct pair_stack *stack,
 			const struct import_record *record, struct err *err)
 {
 	if (stack->count == IMPORT_MOST_OPEN) {
-		import_left(import, REPORT_IMPORT_LEFT_TOO_DEEP);
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_DEEP);
 		return ST_OK;
 	}
 	if (mem_grow(&stack->bytes, &stack->capacity, stack->used + record->bytes, 1) != 0 ||
@@ -79,7 +79,7 @@ static enum status pop(struct import *import, struct pair_stack *stack, int64_t 
 	import->records++;
 	import_used(import, REPORT_IMPORT_BEGIN);
 	if (!end)
-		import_note(import, REPORT_IMPORT_NOTE_UNFINISHED);
+		report__import_note(import, REPORT_IMPORT_NOTE_UNFINISHED);
 	return ST_OK;
 }
 
@@ -108,7 +108,7 @@ static enum status end_span(struct import *import, struct pair_stack *stack,
 	       !same_name(import, begin_at(stack, match - 1)->site, end->site))
 		match--;
 	if (match == 0) {
-		import_left(import, REPORT_IMPORT_LEFT_NO_BEGIN);
+		report__import_left(import, REPORT_IMPORT_LEFT_NO_BEGIN);
 		return ST_OK;
 	}
 	while (stack->count > match && status == ST_OK)
@@ -228,12 +228,16 @@ static void close_until(struct import_lane *lane, int64_t ns)
 }
 
 /* Return true if the lane has room for a span until @end_ns. */
-static bool has_room(struct import_lane *lane, const struct import_record *record, int64_t end_ns)
+static bool has_room(struct import_lane *lane, const struct import_record *record, bool device,
+		     int64_t end_ns)
 {
+	const struct import_open *top;
+
 	close_until(lane, record->time_ns);
 	if (lane->count == 0)
 		return true;
-	return record->async == 0 && lane->open[lane->count - 1].end_ns >= end_ns;
+	top = &lane->open[lane->count - 1];
+	return record->async == 0 && top->end_ns >= end_ns && !(device && top->device);
 }
 
 /* The same for a span nested in an asynchronous span. */
@@ -247,8 +251,8 @@ static bool has_inner_room(struct import_lane *lane, const struct import_record 
 
 /* Find a lane for a span; *@out NULL with ST_OK: too many tracks. */
 static enum status find_lane(struct import *import, struct import_thread *thread,
-			     const struct import_record *record, struct import_lane **out,
-			     struct err *err)
+			     const struct import_record *record, bool device,
+			     struct import_lane **out, struct err *err)
 {
 	/* A span without an end ends with the enclosing one. */
 	int64_t end_ns = record->time_ns + max(0, record->dur_ns);
@@ -260,7 +264,7 @@ static enum status find_lane(struct import *import, struct import_thread *thread
 	}
 	for (size_t i = 0; i < thread->lane_count; i++) {
 		*out = &thread->lanes[i];
-		if (has_room(*out, record, end_ns)) {
+		if (has_room(*out, record, device, end_ns)) {
 			import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] +=
 				i > 0 && record->async == 0;
 			return ST_OK;
@@ -322,19 +326,41 @@ static bool parse_key(const struct import_arg *arg, struct ips_keys *keys)
 	return true;
 }
 
-/* Read the keys from the arguments; *@others: number of other arguments. */
-static struct ips_keys read_keys(const struct import_record *record, size_t *others)
+/* What the arguments of a record say. */
+struct record_facts {
+	struct ips_keys keys;
+	size_t others;                /* number of other arguments */
+	const struct import_arg *row; /* of a call, kernel or copy, or NULL */
+};
+
+static int64_t launch_key(const struct import_arg *row)
 {
-	struct ips_keys keys = IPS_KEYS_NULL;
+	switch ((enum ips_table)row->name) {
+	case IPS_TABLE_call:
+		return ((const struct ips_call *)(const void *)(row + 1))->launch_key;
+	case IPS_TABLE_kernel:
+		return ((const struct ips_kernel *)(const void *)(row + 1))->launch_key;
+	case IPS_TABLE_copy:
+		return ((const struct ips_copy *)(const void *)(row + 1))->launch_key;
+	default:
+		return IPS_NULL;
+	}
+}
+
+static struct record_facts read_facts(const struct import_record *record)
+{
+	struct record_facts facts = {.keys = IPS_KEYS_NULL};
 	const struct import_arg *arg;
 
-	*others = 0;
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
-		if (arg->name >= IMPORT_NAME_KEYS || !parse_key(arg, &keys))
-			++*others;
+		if (arg->type == IMPORT_ARG_ROW && arg->name != IPS_TABLE_range)
+			facts.row = arg;
+		if (arg->type == IMPORT_ARG_ROW || arg->name >= IMPORT_NAME_KEYS ||
+		    !parse_key(arg, &facts.keys))
+			facts.others++;
 	}
-	return keys;
+	return facts;
 }
 
 static void record_arg(struct ips_track *track, const char *name, const struct import_arg *arg)
@@ -352,6 +378,9 @@ static void record_arg(struct ips_track *track, const char *name, const struct i
 	case IMPORT_ARG_STRING:
 		ips_span_arg_long_text(track, name, import_arg_text(arg));
 		break;
+	case IMPORT_ARG_ROW:
+		ips_span_row(track, (enum ips_table)arg->name, arg + 1);
+		break;
 	}
 }
 
@@ -364,6 +393,10 @@ static void record_args(struct import *import, struct ips_track *track,
 
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
+		if (arg->type == IMPORT_ARG_ROW) {
+			record_arg(track, NULL, arg);
+			continue;
+		}
 		if (arg->name < IMPORT_NAME_KEYS && parse_key(arg, &keys))
 			continue;
 		name = import->scan.names.clean[arg->name];
@@ -396,22 +429,66 @@ static void end_waiting_flows(struct import *import, struct import_thread *threa
 
 /* Push the span onto its lane; *@dur_ns: its recorded duration. */
 static bool open_span(struct import *import, struct import_lane *lane,
-		      const struct import_record *record, int64_t *step, int64_t *dur_ns)
+		      const struct import_record *record, bool device, int64_t *dur_ns)
 {
 	const struct import_open *top = lane->count == 0 ? NULL : &lane->open[lane->count - 1];
 	int64_t end_ns = record->time_ns + record->dur_ns;
 
 	if (record->dur_ns < 0)
 		end_ns = !top ? import->last_ns : top->end_ns;
-	*step = import->sites.items[record->site].step;
-	if (*step == IPS_NULL && top)
-		*step = top->step;
 	*dur_ns = end_ns - record->time_ns;
 	if (mem_grow(&lane->open, &lane->capacity, lane->count + 1, sizeof(*lane->open)) != 0)
 		return false;
 	if (lane->count == 0)
 		lane->async = record->value;
-	lane->open[lane->count++] = (struct import_open){record->time_ns, end_ns, *step};
+	lane->open[lane->count++] = (struct import_open){record->time_ns, end_ns, device};
+	return true;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Remember the step of a call for what it launches. The keys of a trace grow with time, so recent
+ * ones never share a place. */
+static bool remember_call(struct import *import, int64_t key, int64_t step)
+{
+	if (!import->calls) {
+		import->calls = mem_calloc(IMPORT_MOST_CALLS, sizeof(*import->calls));
+		for (size_t i = 0; i < IMPORT_MOST_CALLS && import->calls; i++)
+			import->calls[i].key = IPS_NULL;
+	}
+	if (import->calls)
+		import->calls[(uint64_t)key & (IMPORT_MOST_CALLS - 1)] =
+			(struct import_call){key, step};
+	return import->calls != NULL;
+}
+
+/* The step of a span: of what a call launched, the call's; else that of its process at the time it
+ * begins, on whichever thread the step is. *@step IPS_NULL: none; false: out of memory. */
+static bool find_step(struct import *import, const struct import_record *record,
+		      const struct record_facts *facts, int64_t dur_ns, int64_t *step)
+{
+	const uint32_t id = import->threads.items[record->thread].process;
+	static struct import_process nobody;
+	struct import_process *process =
+		id == IMPORT_NO_ID ? &nobody : &import->processes.items[id];
+	const int64_t key = !facts->row ? IPS_NULL : launch_key(facts->row);
+	const struct import_call *call =
+		key == IPS_NULL || !import->calls
+			? NULL
+			: &import->calls[(uint64_t)key & (IMPORT_MOST_CALLS - 1)];
+
+	*step = import->sites.items[record->site].step;
+	if (*step != IPS_NULL) {
+		process->step = *step;
+		process->step_end_ns = record->time_ns + dur_ns;
+		return true;
+	}
+	if (record->time_ns < process->step_end_ns)
+		*step = process->step;
+	if (facts->row && facts->row->name == IPS_TABLE_call && key != IPS_NULL)
+		return remember_call(import, key, *step);
+	if (call && call->key == key)
+		*step = call->step;
 	return true;
 }
 
@@ -424,7 +501,7 @@ static enum status count_no_track(struct import *import, const struct import_rec
 	} else {
 		import->counts->used[REPORT_IMPORT_SPAN]--;
 	}
-	import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+	report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 	return ST_OK;
 }
 
@@ -432,25 +509,25 @@ static enum status record_span(struct import *import, const struct import_record
 			       struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
+	struct record_facts facts = read_facts(record);
+	const bool device = facts.row && facts.row->name != IPS_TABLE_call;
 	struct import_lane *lane;
-	enum status status = find_lane(import, thread, record, &lane, err);
-	struct ips_keys keys;
+	enum status status = find_lane(import, thread, record, device, &lane, err);
 	int64_t step, dur_ns;
-	size_t others;
 
 	if (status != ST_OK)
 		return status;
 	if (!lane)
 		return count_no_track(import, record);
-	if (!open_span(import, lane, record, &step, &dur_ns))
+	if (!open_span(import, lane, record, device, &dur_ns) ||
+	    !find_step(import, record, &facts, dur_ns, &step))
 		return err_nomem(err);
-	keys = read_keys(record, &others);
-	if (keys.step == IPS_NULL && step != IPS_NULL)
-		keys.step = step;
-	ips_track_set_keys(lane->track, &keys);
+	if (facts.keys.step == IPS_NULL)
+		facts.keys.step = step;
+	ips_track_set_keys(lane->track, &facts.keys);
 	ips_span_at(lane->track, site_at(import, record->site),
 		    record->time_ns - import->counts->base_ns, dur_ns);
-	if (others > 0 || record->unfinished)
+	if (facts.others > 0 || record->unfinished)
 		record_args(import, lane->track, record);
 	end_waiting_flows(import, thread, lane->track);
 	import->counts->spans++;
@@ -464,12 +541,11 @@ static enum status record_instant(struct import *import, const struct import_rec
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
 	struct ips_track *track = thread->lanes[0].track;
-	size_t others;
-	const struct ips_keys keys = read_keys(record, &others);
+	const struct record_facts facts = read_facts(record);
 
 	(void)err;
-	import->counts->notes[REPORT_IMPORT_NOTE_POINT_ARGS] += others > 0;
-	ips_track_set_keys(track, &keys);
+	import->counts->notes[REPORT_IMPORT_NOTE_POINT_ARGS] += facts.others > 0;
+	ips_track_set_keys(track, &facts.keys);
 	ips_instant_at(track, site_at(import, record->site),
 		       record->time_ns - import->counts->base_ns);
 	import->counts->instants++;
@@ -488,6 +564,19 @@ static enum status record_sample(struct import *import, const struct import_reco
 		       record->time_ns - import->counts->base_ns, value);
 	import->counts->counters++;
 	return ST_OK;
+}
+
+static enum status record_memory(struct import *import, const struct import_record *record,
+				 struct err *err)
+{
+	struct ips_memory_event event;
+	int code;
+
+	memcpy(&event, arg_at(record, sizeof(*record)) + 1, sizeof(event));
+	event.time_ns -= import->counts->base_ns;
+	code = ips_append_memory_event(import->recording, &event);
+	import->counts->memory_events++;
+	return code == 0 ? ST_OK : err_set(err, (enum status)code, "%s", ips_status_text(code));
 }
 
 /* ---- flows ----------------------------------------------------------------------------------- */
@@ -526,16 +615,16 @@ static enum status flow_start(struct import *import, const struct import_record 
 
 	(void)err;
 	if (!lane) {
-		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
 	link = link_begin(import, record->value, true, &lost);
 	if (link == 0) {
-		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return ST_OK;
 	}
 	if (lost) {
-		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_END);
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_END);
 		import->counts->used[REPORT_IMPORT_FLOW]--;
 	}
 	import_used(import, REPORT_IMPORT_FLOW);
@@ -555,12 +644,12 @@ static enum status flow_end(struct import *import, const struct import_record *r
 
 	(void)err;
 	if (!lane) {
-		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
 	link = link_end(import, record->value);
 	if (link == 0) {
-		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
 		return ST_OK;
 	}
 	ips_flow_in_at(lane->track, site_at(import, record->site), link,
@@ -589,7 +678,7 @@ static enum status flow_of_span(struct import *import, const struct import_recor
 
 	(void)err;
 	if (!lane) {
-		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
 	link = link_end(import, record->value);
@@ -598,7 +687,7 @@ static enum status flow_of_span(struct import *import, const struct import_recor
 	else
 		link = link_begin(import, record->value, true, &lost);
 	if (link == 0) {
-		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return ST_OK;
 	}
 	import_used(import, REPORT_IMPORT_FLOW);
@@ -616,11 +705,11 @@ static enum status flow_next(struct import *import, const struct import_record *
 	uint64_t link = link_end(import, record->value);
 
 	if (link == 0) {
-		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
 		return ST_OK;
 	}
 	if (thread->next_count >= IMPORT_MOST_OPEN) {
-		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return ST_OK;
 	}
 	if (mem_grow(&thread->next, &thread->next_capacity, thread->next_count + 1,
@@ -635,12 +724,23 @@ static enum status flow_next(struct import *import, const struct import_record *
 static enum status (*const record_functions[])(struct import *import,
 					       const struct import_record *record,
 					       struct err *err) = {
-	[IMPORT_RECORD_FLOW_NEXT] = flow_next,       [IMPORT_RECORD_SPAN] = record_span,
-	[IMPORT_RECORD_INSTANT] = record_instant,    [IMPORT_RECORD_SAMPLE] = record_sample,
-	[IMPORT_RECORD_FLOW_START] = flow_start,     [IMPORT_RECORD_FLOW_STEP] = flow_end,
-	[IMPORT_RECORD_FLOW_END] = flow_end,         [IMPORT_RECORD_SPAN_FLOW_OUT] = flow_of_span,
-	[IMPORT_RECORD_SPAN_FLOW_IN] = flow_of_span,
+	[IMPORT_RECORD_FLOW_NEXT] = flow_next,        [IMPORT_RECORD_SPAN] = record_span,
+	[IMPORT_RECORD_INSTANT] = record_instant,     [IMPORT_RECORD_SAMPLE] = record_sample,
+	[IMPORT_RECORD_MEMORY] = record_memory,       [IMPORT_RECORD_FLOW_START] = flow_start,
+	[IMPORT_RECORD_FLOW_STEP] = flow_end,         [IMPORT_RECORD_FLOW_END] = flow_end,
+	[IMPORT_RECORD_SPAN_FLOW_OUT] = flow_of_span, [IMPORT_RECORD_SPAN_FLOW_IN] = flow_of_span,
 };
+
+/* Launches are linked by their number, which says more: a graph's launch has one flow that starts
+ * and hundreds that end, or none. */
+static enum status record_flow(struct import *import, const struct import_record *record,
+			       struct err *err)
+{
+	if (!import->linked || import->sites.items[record->site].kineto != KINETO_LAUNCH)
+		return record_functions[record->kind](import, record, err);
+	import_used(import, REPORT_IMPORT_LAUNCH);
+	return ST_OK;
+}
 
 static enum status check_progress(struct import *import, struct err *err)
 {
@@ -674,7 +774,11 @@ enum status report__import_record(struct import *import, struct err *err)
 		status = report__import_sorter_next(import->main, &record, err);
 		if (status != ST_OK || !record)
 			break;
-		status = record_functions[record->kind](import, record, err);
+		if (record->kind >= IMPORT_RECORD_FLOW_START ||
+		    record->kind == IMPORT_RECORD_FLOW_NEXT)
+			status = record_flow(import, record, err);
+		else
+			status = record_functions[record->kind](import, record, err);
 		if (status == ST_OK && ++import->recorded % CHECK_EVERY == 0)
 			status = check_progress(import, err);
 	}

@@ -47,6 +47,7 @@ static enum status open_gzip(struct import_input *input, struct err *err)
 	memcpy(input->gzip->buffer, input->head, input->head_bytes);
 	input->gzip->stream.next_in = input->gzip->buffer;
 	input->gzip->stream.avail_in = (uInt)input->head_bytes;
+	input->head_bytes = 0;
 	if (inflateInit2(&input->gzip->stream, GZIP_FORMAT) != Z_OK) {
 		mem_free(input->gzip);
 		input->gzip = NULL;
@@ -55,23 +56,40 @@ static enum status open_gzip(struct import_input *input, struct err *err)
 	return ST_OK;
 }
 
-/* Detect gzip by the first two bytes. */
+/* Fill the head by @read. */
+static enum status read_head(struct import_input *input, size_t most,
+			     enum status (*read)(struct import_input *input, void *to, size_t size,
+						 size_t *got, struct err *err),
+			     struct err *err)
+{
+	enum status status = ST_OK;
+	size_t got = 1;
+
+	while (input->head_bytes < most && got > 0 && status == ST_OK) {
+		status = read(input, input->head + input->head_bytes, most - input->head_bytes,
+			      &got, err);
+		input->head_bytes += status == ST_OK ? got : 0;
+	}
+	return status;
+}
+
+static enum status read_gzip(struct import_input *input, void *to, size_t size, size_t *got,
+			     struct err *err);
+
+/* Detect gzip by the first two bytes, and read the head of the content. */
 static enum status detect_gzip(struct import_input *input, struct err *err)
 {
-	while (input->head_bytes < sizeof(input->head)) {
-		size_t got = 0;
-		enum status status = read_plain(input, input->head + input->head_bytes,
-						sizeof(input->head) - input->head_bytes, &got, err);
+	enum status status;
 
-		if (status != ST_OK)
-			return status;
-		if (got == 0)
-			break;
-		input->head_bytes += got;
-	}
-	if (input->head_bytes == 2 && input->head[0] == 0x1f && input->head[1] == 0x8b)
-		return open_gzip(input, err);
-	return ST_OK;
+	input->head = mem_alloc(IMPORT_HEAD);
+	if (!input->head)
+		return err_nomem(err);
+	status = read_head(input, IMPORT_HEAD, read_plain, err);
+	if (status != ST_OK || input->head_bytes < 2 || input->head[0] != 0x1f ||
+	    input->head[1] != 0x8b)
+		return status;
+	status = open_gzip(input, err);
+	return status == ST_OK ? read_head(input, IMPORT_HEAD, read_gzip, err) : status;
 }
 
 enum status report__import_input_open(struct import_input *input, const char *path, struct err *err)
@@ -105,7 +123,9 @@ void report__import_input_close(struct import_input *input)
 	if (input->gzip)
 		inflateEnd(&input->gzip->stream);
 	mem_free(input->gzip);
+	mem_free(input->head);
 	input->gzip = NULL;
+	input->head = NULL;
 	if (input->fd >= 0)
 		close(input->fd);
 	input->fd = -1;
@@ -129,7 +149,7 @@ static enum status fill_gzip(struct import_input *input, bool *end, struct err *
 }
 
 /* Decompress. Members may follow one another, as in `cat a.gz b.gz`. */
-static enum status read_gzip(struct import_input *input, char *to, size_t size, size_t *got,
+static enum status read_gzip(struct import_input *input, void *to, size_t size, size_t *got,
 			     struct err *err)
 {
 	struct import_gzip *gzip = input->gzip;
@@ -137,7 +157,7 @@ static enum status read_gzip(struct import_input *input, char *to, size_t size, 
 	enum status status;
 	bool end;
 
-	stream->next_out = (unsigned char *)to;
+	stream->next_out = to;
 	stream->avail_out = (uInt)size;
 	while (stream->avail_out == size && !input->cut) {
 		int code;
@@ -168,14 +188,14 @@ enum status report__import_input_read(struct import_input *input, char *to, size
 
 	if (size > (size_t)1 << 30)
 		size = (size_t)1 << 30;
-	if (input->gzip)
-		return read_gzip(input, to, size, got, err);
 	if (rest > 0) {
 		*got = rest < size ? rest : size;
 		memcpy(to, input->head + input->head_at, *got);
 		input->head_at += *got;
 		return ST_OK;
 	}
+	if (input->gzip)
+		return read_gzip(input, to, size, got, err);
 	return read_plain(input, to, size, got, err);
 }
 
@@ -270,7 +290,7 @@ static bool add_name(struct import_names *names, uint32_t id, const struct impor
 	return names->clean[id] != NULL;
 }
 
-static uint32_t intern_name(struct import_names *names, const struct import_token *token)
+uint32_t report__import_names_add(struct import_names *names, const struct import_token *token)
 {
 	const uint32_t last = names->last;
 	bool fresh;
@@ -303,7 +323,7 @@ bool report__import_names_init(struct import_names *names)
 		const struct import_token token = {
 			.at = known[i], .length = strlen(known[i]), .kind = IMPORT_TEXT};
 
-		if (intern_name(names, &token) != i || names->failed)
+		if (report__import_names_add(names, &token) != i || names->failed)
 			return false;
 	}
 	return true;
@@ -357,7 +377,7 @@ static bool parse_args(struct import_reader *reader, struct import_names *names,
 	}
 	reader->at++;
 	while (report__import_member(reader, &key)) {
-		uint32_t name = intern_name(names, &key);
+		uint32_t name = report__import_names_add(names, &key);
 
 		if (names->failed || !report__import_value(reader, &value))
 			return false;
@@ -424,12 +444,10 @@ bool report__import_event(struct import_reader *reader, struct import_names *nam
 
 /* ---- the scan -------------------------------------------------------------------------------- */
 
-bool report__import_scan_init(struct import_scan *scan, struct import_input *input,
-			      const struct import_scan_calls *calls)
+bool report__import_scan_init(struct import_scan *scan, struct import_input *input)
 {
 	memset(scan, 0, sizeof(*scan));
 	scan->input = input;
-	scan->calls = calls;
 	scan->capacity = IMPORT_WINDOW;
 	scan->window = mem_alloc(IMPORT_WINDOW + IMPORT_PADDING);
 	if (!scan->window || !report__import_names_init(&scan->names))

@@ -20,13 +20,15 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
+#define IMPORT_HEAD 4096 /* bytes of the content by which a format is recognised */
+
 /* A file, a pipe or standard input, decompressed if it is gzip. The path is borrowed. */
 struct import_input {
 	const char *name;
 	int fd;
 	uint64_t size, taken;     /* bytes of the file (0: unknown), and bytes read */
 	struct import_gzip *gzip; /* NULL: plain */
-	unsigned char head[2];    /* first bytes, read to detect gzip */
+	unsigned char *head;      /* first bytes of the content, given out again by reading */
 	size_t head_at, head_bytes;
 	bool cut; /* the compressed data are damaged or truncated: treated as the text's end */
 };
@@ -62,6 +64,10 @@ void report__import_intern_fini(struct import_intern *table); /* accepts a zeroe
 uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
 			       size_t most, bool *fresh);
 
+/* Return the id of a string that was added; else IMPORT_NO_ID. */
+uint32_t report__import_intern_find(const struct import_intern *table, const char *text,
+				    size_t length);
+
 /* A fast hash, not collision-resistant: collisions only cost time. @seed chains several hashes. */
 static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t length)
 {
@@ -93,7 +99,8 @@ enum import_arg_type {
 	IMPORT_ARG_INT,
 	IMPORT_ARG_REAL,
 	IMPORT_ARG_NULL,
-	IMPORT_ARG_STRING /* followed by `i` bytes and a 0, padded to a multiple of 8 */
+	IMPORT_ARG_STRING, /* followed by `i` bytes and a 0, padded to a multiple of 8 */
+	IMPORT_ARG_ROW     /* the same; a row about the span, of the table `name` */
 };
 
 struct import_arg {
@@ -118,7 +125,7 @@ static inline const char *import_arg_text(const struct import_arg *arg)
 
 static inline size_t import_arg_size(const struct import_arg *arg)
 {
-	size_t text = arg->type == IMPORT_ARG_STRING ? (size_t)arg->value.i + 1 : 0;
+	size_t text = arg->type >= IMPORT_ARG_STRING ? (size_t)arg->value.i + 1 : 0;
 
 	return sizeof(*arg) + ((text + 7) & ~(size_t)7);
 }
@@ -157,7 +164,25 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 	X(CLOCK, "clock")                                                                          \
 	X(PARENT, "parent")                                                                        \
 	X(SPAN_START_NS, "span_start_ns")                                                          \
-	X(SPAN_DUR_NS, "span_dur_ns")
+	X(SPAN_DUR_NS, "span_dur_ns")                                                              \
+	X(CORRELATION, "correlation")                                                              \
+	X(DEVICE, "device")                                                                        \
+	X(CONTEXT, "context")                                                                      \
+	X(STREAM, "stream")                                                                        \
+	X(GRID, "grid")                                                                            \
+	X(BLOCK, "block")                                                                          \
+	X(REGISTERS, "registers per thread")                                                       \
+	X(SHARED, "shared memory")                                                                 \
+	X(OCCUPANCY, "est. achieved occupancy %")                                                  \
+	X(GRAPH, "graph id")                                                                       \
+	X(GRAPH_NODE, "graph node id")                                                             \
+	X(BYTES, "bytes")                                                                          \
+	X(BYTES_CHANGED, "Bytes")                                                                  \
+	X(ADDR, "Addr")                                                                            \
+	X(TOTAL_ALLOCATED, "Total Allocated")                                                      \
+	X(TOTAL_RESERVED, "Total Reserved")                                                        \
+	X(DEVICE_TYPE, "Device Type")                                                              \
+	X(DEVICE_ID, "Device Id")
 
 enum import_name {
 #define IMPORT_NAME_ENUM(name, text) IMPORT_NAME_##name,
@@ -177,6 +202,8 @@ struct import_names {
 bool report__import_names_init(
 	struct import_names *names); /* false: out of memory; call fini all the same */
 void report__import_names_fini(struct import_names *names);
+/* Return the id of a name; IMPORT_NO_ID: too many, or out of memory (then `failed`). */
+uint32_t report__import_names_add(struct import_names *names, const struct import_token *token);
 
 enum import_field {
 	IMPORT_FIELD_NAME,
@@ -234,7 +261,7 @@ struct import_scan_calls {
 
 struct import_scan {
 	struct import_input *input;
-	const struct import_scan_calls *calls;
+	const struct import_scan_calls *calls; /* set by the caller after init */
 	struct import_names names;
 	struct import_guess guess;
 	struct import_event event;
@@ -250,8 +277,7 @@ struct import_scan {
 };
 
 /* Return false if out of memory; call fini all the same. */
-bool report__import_scan_init(struct import_scan *scan, struct import_input *input,
-			      const struct import_scan_calls *calls);
+bool report__import_scan_init(struct import_scan *scan, struct import_input *input);
 void report__import_scan_fini(struct import_scan *scan);
 
 /* Scan the whole text. A truncated or malformed text ends the scan with ST_OK and sets `broken`;

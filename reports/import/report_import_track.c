@@ -17,6 +17,8 @@
 #define RING_MOST  16384u
 #define RING_LEAST 128u
 
+#define DEVICE_SORT 5000000 /* as Kineto's, of devices whose order the file does not give */
+
 /* Sort key: numbers in their order, before other texts in order of arrival. */
 static int64_t number_or_last(const char *text)
 {
@@ -30,6 +32,12 @@ static const char *process_pid(const struct import *import, const struct import_
 	return thread->process == IMPORT_NO_ID
 		       ? ""
 		       : import->processes.table.strings[thread->process].text;
+}
+
+/* A thread and what is beside it are in the order of their numbers, before the rest. */
+static int group_of(enum import_thread_kind kind)
+{
+	return report__import_of_thread(kind) ? 0 : (int)kind;
 }
 
 static int compare_tracks(const void *a, const void *b, void *user)
@@ -50,9 +58,13 @@ static int compare_tracks(const void *a, const void *b, void *user)
 		order = SORTED_ORDER(number_or_last(process_pid(import, x)),
 				     number_or_last(process_pid(import, y)));
 	if (order == 0)
-		order = SORTED_BY(x, y, process, sort, kind);
+		order = SORTED_BY(x, y, process, sort);
+	if (order == 0)
+		order = SORTED_ORDER(group_of(x->kind), group_of(y->kind));
 	if (order == 0)
 		order = SORTED_ORDER(number_or_last(x->what), number_or_last(y->what));
+	if (order == 0)
+		order = SORTED_BY(x, y, kind);
 	return order != 0 ? order : SORTED_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
@@ -73,17 +85,36 @@ static void add_process_name(const struct import *import, const struct import_th
 		str_addf(out, "process %s", pid);
 }
 
+/* Its name, without the blanks that Kineto ends it with; without one "@word NUMBER". */
+static void add_name_of(const struct import_thread *thread, const char *word, struct str *out)
+{
+	size_t length = !thread->name ? 0 : strlen(thread->name);
+
+	while (length > 0 && thread->name[length - 1] == ' ')
+		length--;
+	if (length > 0)
+		str_add_bytes(out, thread->name, length);
+	else if (number_or_last(thread->what) == INT64_MAX)
+		str_add(out, thread->what);
+	else
+		str_addf(out, "%s %s", word, thread->what);
+}
+
 static void add_thread_name(const struct import *import, const struct import_thread *thread,
 			    struct str *out)
 {
 	switch (thread->kind) {
+	case IMPORT_PYTHON:
+		add_name_of(thread, "thread", out);
+		str_add(out, " (python)");
+		break;
 	case IMPORT_THREAD:
-		if (thread->name && thread->name[0] != 0)
-			str_add(out, thread->name);
-		else if (number_or_last(thread->what) == INT64_MAX)
-			str_add(out, thread->what);
-		else
-			str_addf(out, "thread %s", thread->what);
+	case IMPORT_SYNC:
+		if (thread->device)
+			str_addf(out, "%s ", thread->device);
+		add_name_of(thread, thread->device ? "stream" : "thread", out);
+		if (thread->kind == IMPORT_SYNC)
+			str_add(out, " (sync)");
 		break;
 	case IMPORT_PROCESS:
 		add_process_name(import, thread, out);
@@ -192,7 +223,8 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 		.ring_slots = import->ring_slots,
 	};
 	int64_t pid = number_or_last(process_pid(import, thread));
-	int64_t tid = thread->kind == IMPORT_THREAD ? number_or_last(thread->what) : INT64_MAX;
+	int64_t tid =
+		report__import_of_thread(thread->kind) ? number_or_last(thread->what) : INT64_MAX;
 	struct import_lane *lane;
 
 	if (mem_grow(&thread->lanes, &thread->lane_capacity, thread->lane_count + 1,
@@ -240,12 +272,39 @@ static void set_ring_slots(struct import *import, size_t tracks)
 		import->ring_slots = RING_LEAST;
 }
 
+/* What the rows of a thread know of each other: the name and the order. Devices come last where the
+ * file does not order processes. */
+static enum status complete_threads(struct import *import, struct err *err)
+{
+	for (size_t i = 0; i < import->threads.table.count; i++) {
+		struct import_thread *thread = &import->threads.items[i];
+		struct import_process *process =
+			thread->process == IMPORT_NO_ID ? NULL
+							: &import->processes.items[thread->process];
+		const struct import_thread *of = NULL;
+
+		if (thread->device && process && !process->sorted)
+			process->sort = DEVICE_SORT;
+		if (thread->kind == IMPORT_PYTHON || thread->kind == IMPORT_SYNC)
+			of = report__import_thread_beside(import, thread);
+		if (!of)
+			continue;
+		thread->sort = of->sort;
+		if (thread->name || !of->name)
+			continue;
+		thread->name = mem_strdup(of->name);
+		if (!thread->name)
+			return err_nomem(err);
+	}
+	return ST_OK;
+}
+
 enum status report__import_tracks_open(struct import *import, struct err *err)
 {
 	size_t all = import->threads.table.count, count = 0;
 	uint32_t *list = mem_calloc(all + 1, sizeof(*list));
 	uint32_t *shared = mem_calloc(all + 1, sizeof(*shared));
-	enum status status = !list || !shared ? err_nomem(err) : ST_OK;
+	enum status status = !list || !shared ? err_nomem(err) : complete_threads(import, err);
 
 	for (size_t i = 0; i < all && status == ST_OK; i++) {
 		if (import->threads.items[i].used)

@@ -57,7 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (scan && fd >= 0 && write(fd, data, size) == (ssize_t)size &&
 	    report__import_input_open(&input, path, NULL) == ST_OK) {
-		if (report__import_scan_init(scan, &input, &calls))
+		const bool ready = report__import_scan_init(scan, &input);
+
+		scan->calls = &calls;
+		if (ready)
 			report__import_scan(scan, NULL);
 		report__import_scan_fini(scan);
 		report__import_input_close(&input);

@@ -124,7 +124,7 @@ thread 4711 (python3)|0|ProfilerStep#12|1000|50000|12
 thread 4711 (python3)|1|aten::relu|7789|5250|12
 thread 4711 (python3)|2|aten::clamp_min|8001|4125|12
 thread 4711 (python3)|3|cudaLaunchKernel|9000|1000|12
-stream 7 |0|void at::native::vectorized_elementwise_kernel<4, at::native::relu>(int)|12001|2016|"
+GPU 0 stream 7|0|void at::native::vectorized_elementwise_kernel<4, at::native::relu>(int)|12001|2016|12"
 ask kineto.db "SELECT a.name, b.name LIKE 'void at%' FROM flows f JOIN spans a ON a.span_id = from_span_id
 	JOIN spans b ON b.span_id = to_span_id" "cudaLaunchKernel|1"
 ask kineto.db "SELECT length(value), value LIKE '%\"quoted\"' FROM span_args WHERE name = 'Call stack'" "103|1"
@@ -133,7 +133,8 @@ ask kineto.db "SELECT value FROM meta WHERE key IN ('trace_base_ns', 'trace.sche
 1
 1720000000123449000"
 ask kineto.db "SELECT track FROM track_rows ORDER BY track_id" "thread 4711 (python3)
-stream 7 
+GPU 0 memory
+GPU 0 stream 7
 PyTorch Profiler
 trace"
 

@@ -309,6 +309,82 @@ static void failing_allocations_are_told(void **state)
 	assert_int_equal(import(f, trace), ST_OK);
 }
 
+#define SPAN(cat, name, ts, dur, pid, tid, args)                                                   \
+	"{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"ts\":" ts ",\"dur\":" dur       \
+	",\"pid\":" pid ",\"tid\":" tid ",\"args\":{" args "}},"
+#define FLOW(ph, ts, pid, tid, id)                                                                 \
+	"{\"ph\":\"" ph "\",\"bp\":\"e\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"ts\":" ts            \
+	",\"pid\":" pid ",\"tid\":" tid ",\"id\":" id "},"
+
+/* What Kineto writes: a graph's launch with one flow's end for each kernel, a step that crosses
+ * Python's frames, the backward pass on a thread of its own, and events of a device. */
+/* clang-format off */
+static const char kineto[] =
+	"{\"deviceProperties\":[{\"id\":1,\"name\":\"H100\",\"totalGlobalMem\":85,\"computeMajor\":9,"
+	"\"computeMinor\":0,\"numSms\":132}],\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3},"
+	"\"host_name\":\"alice-laptop\",\"traceEvents\":["
+	SPAN("python_function", "__enter__", "0", "2", "10", "10", "")
+	SPAN("user_annotation", "ProfilerStep#4", "1", "100", "10", "10", "")
+	SPAN("cpu_op", "aten::mm", "5", "10", "10", "10", "")
+	SPAN("cuda_runtime", "cudaLaunchKernel", "6", "2", "10", "10", "\"correlation\":7")
+	SPAN("cpu_op", "MmBackward0", "40", "10", "10", "11", "")
+	SPAN("cuda_runtime", "cudaGraphLaunch", "41", "2", "10", "11", "\"correlation\":8")
+	SPAN("cuda_runtime", "cudaMemcpyAsync", "101", "1", "10", "10", "\"correlation\":9")
+	FLOW("s", "6", "10", "10", "7") FLOW("f", "20", "1", "7", "7")
+	FLOW("f", "150", "1", "7", "8") FLOW("f", "152", "1", "7", "8")
+	SPAN("kernel", "gemm", "20", "10", "1", "7",
+	     "\"device\":1,\"stream\":7,\"correlation\":7,\"grid\":[4,2,1],\"block\":[128,1,1],"
+	     "\"registers per thread\":32,\"est. achieved occupancy %\":50")
+	SPAN("kernel", "ncclDevKernel_AllReduce", "150", "10", "1", "7",
+	     "\"device\":1,\"stream\":7,\"correlation\":8,\"graph id\":5")
+	SPAN("kernel", "add", "152", "3", "1", "7", "\"device\":1,\"stream\":7,\"correlation\":8")
+	SPAN("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "170", "1", "1", "7",
+	     "\"device\":1,\"stream\":\"7\",\"correlation\":9,\"bytes\":4096")
+	SPAN("cuda_sync", "Stream Sync", "155", "20", "1", "7", "\"stream\":7")
+	"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"ts\":50,\"pid\":10,"
+	"\"tid\":10,\"s\":\"t\",\"args\":{\"Addr\":64,\"Bytes\":-512,\"Total Allocated\":1024,"
+	"\"Total Reserved\":4096,\"Device Type\":1,\"Device Id\":1}}]}";
+/* clang-format on */
+
+static void what_ran_on_a_device_is_known_by_kinetos_categories(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(import(f, kineto), ST_OK);
+	assert_balanced(&f->counts);
+	assert_int_equal(f->counts.used[REPORT_IMPORT_LAUNCH], 4);
+	assert_int_equal(f->counts.used[REPORT_IMPORT_MEMORY], 1);
+	assert_int_equal(f->counts.notes[REPORT_IMPORT_NOTE_PRIVATE], 1);
+	/* Steps by time on all threads of the process, on the device by the launch. */
+	assert_rows(f, "SELECT track, name, step FROM spans ORDER BY start_ns, depth, dur_ns",
+		    "thread 10 (python)|__enter__|-;thread 10|ProfilerStep#4|4;"
+		    "thread 10|aten::mm|4;thread 10|cudaLaunchKernel|4;GPU 1 stream 7|gemm|4;"
+		    "thread 11|MmBackward0|4;thread 11|cudaGraphLaunch|4;"
+		    "thread 10|cudaMemcpyAsync|-;"
+		    "GPU 1 stream 7|ncclDevKernel_AllReduce|4;GPU 1 stream 7 (overlap 1)|add|4;"
+		    "GPU 1 stream 7 (sync)|Stream Sync|-;"
+		    "GPU 1 stream 7|Memcpy HtoD (Pinned -> Device)|-");
+	assert_rows(f,
+		    "SELECT device, stream, name, kind, grid_x, grid_y, block_x, registers, "
+		    "occupancy, graph FROM kernels ORDER BY start_ns",
+		    "GPU 1|7|gemm|compute|4|2|128|32|0.5|-;"
+		    "GPU 1|7|ncclDevKernel_AllReduce|communication|-|-|-|-|-|5;"
+		    "GPU 1|7|add|compute|-|-|-|-|-|-");
+	assert_rows(
+		f, "SELECT call, name, delay_ns FROM launches ORDER BY device_start_ns",
+		"cudaLaunchKernel|gemm|12000;cudaGraphLaunch|ncclDevKernel_AllReduce|107000;"
+		"cudaGraphLaunch|add|109000;cudaMemcpyAsync|Memcpy HtoD (Pinned -> Device)|68000");
+	assert_rows(f, "SELECT kind, bytes, source, target FROM copies", "HtoD|4096|pinned|device");
+	assert_rows(f, "SELECT kind, name FROM ranges", "step|ProfilerStep#4");
+	assert_rows(f, "SELECT rank, device, number, model, architecture, units FROM devices",
+		    "3|GPU 1|1|H100|9.0|132");
+	assert_rows(f, "SELECT * FROM memory_events", "3|GPU 1|50000|free|-512|64|1024|4096");
+	assert_rows(f, "SELECT track, name, value FROM counters ORDER BY name",
+		    "GPU 1 memory|allocated bytes|1024.0;GPU 1 memory|reserved bytes|4096.0");
+	assert_rows(f, "SELECT count(*) FROM meta WHERE value LIKE '%alice%'", "0");
+	assert_rows(f, "SELECT count(*) FROM flows", "4");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -323,6 +399,7 @@ int main(void)
 		TEST(cut_anywhere_the_whole_events_are_kept),
 		TEST(own_keys_are_columns_and_others_arguments),
 		TEST(a_failed_import_leaves_what_was_there),
+		TEST(what_ran_on_a_device_is_known_by_kinetos_categories),
 		TEST(failing_allocations_are_told),
 	};
 

@@ -1,0 +1,18 @@
+/*
+ * The formats that can be imported, the most specific first. See report_import_reader.h.
+ */
+#include "common/mem.h"
+#include "reports/import/report_import_internal.h"
+
+static const struct import_format formats[] = {
+	{"chrome trace", report__import_is_chrome, report__import_read_chrome},
+};
+
+const struct import_format *report__import_format(const unsigned char *head, size_t size)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		if (formats[i].recognise(head, size))
+			return &formats[i];
+	}
+	return NULL;
+}
