@@ -52,6 +52,7 @@ static void test_windows_have_what_follows_each_character(void **state)
 	assert_int_equal(train.classes, 5);
 	assert_numbers(train.floats, "312041");
 	assert_numbers(train.values, "120410");
+	assert_ptr_equal(train.values, train.floats + 1); /* not stored twice */
 	assert_string_equal(train.names[4], "\xc3\xa9");
 	dataset_close(&train);
 }

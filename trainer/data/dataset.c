@@ -192,7 +192,11 @@ static enum status join_targets(struct dataset *out, const struct dataset_about 
 		out->width = 0;
 		return join_classes(out, about, targets, err);
 	}
-	out->classes = about->tokens ? about->classes : whole ? class_bound(about, targets) : 0;
+	if (about->tokens) { /* values: see dataset__join() */
+		out->classes = about->classes;
+		return ST_OK;
+	}
+	out->classes = whole ? class_bound(about, targets) : 0;
 	out->values = memory->targets = join_floats(targets);
 	return out->values ? ST_OK : err_nomem(err);
 }
@@ -257,6 +261,8 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 		status = join_names(out, about, err);
 	if (status == ST_OK)
 		status = join_inputs(out, about, inputs, err);
+	if (status == ST_OK && about->tokens)
+		out->values = out->floats + 1;
 	if (status != ST_OK) {
 		dataset_close(out);
 		return status;

@@ -190,11 +190,13 @@ int dataset__only_part(const struct dataset_params *params);
 
 /* Facts about a part besides its arrays. */
 struct dataset_about {
-	const char *source;       /* copied */
-	const char *inputs;       /* the inputs' name in messages: "images", "x_train" */
-	const char *targets;      /* "labels", "y_train" */
-	int classes;              /* 0: the greatest class number + 1 */
-	bool tokens;              /* targets hold one class number for each position of an item */
+	const char *source;  /* copied */
+	const char *inputs;  /* the inputs' name in messages: "images", "x_train" */
+	const char *targets; /* "labels", "y_train" */
+	int classes;         /* 0: the greatest class number + 1 */
+	/* The targets are the inputs' numbers from the second on, one more than the items hold: one
+	 * class number for each position. Of @targets only the shape is read. */
+	bool tokens;
 	const char *const *names; /* of the classes, copied; may be NULL */
 	struct dataset_ignored ignored;
 	int64_t limit;

@@ -215,18 +215,32 @@ static const char **number_entries(struct vocabulary *vocabulary, int32_t first,
 struct sequence {
 	uint32_t *entries; /* of the vocabulary; UINT32_MAX: not in it */
 	size_t count, room;
+	bool counts_only; /* no entries */
 };
+
+static void report_too_many(struct err *err)
+{
+	err_set(err, ST_LIMIT, "data.path: more than %zu tokens are not read", TEXT_TOKENS_MOST);
+}
 
 static void add_to_sequence(struct sequence *sequence, size_t entry, struct err *err)
 {
 	if (sequence->count == TEXT_TOKENS_MOST)
-		err_set(err, ST_LIMIT, "data.path: more than %zu tokens are not read",
-			TEXT_TOKENS_MOST);
+		report_too_many(err);
+	else if (sequence->counts_only)
+		sequence->count++;
 	else if (mem_grow(&sequence->entries, &sequence->room, sequence->count + 1,
 			  sizeof(*sequence->entries)))
 		err_nomem(err);
 	else
 		sequence->entries[sequence->count++] = (uint32_t)entry;
+}
+
+static bool check_text(const struct dataset_csv *text, struct err *err)
+{
+	if (memchr(text->bytes, '\0', text->length))
+		err_set(err, ST_FORMAT, "%s: is no text: it holds a 0 byte", text->name);
+	return !err_stuck(err);
 }
 
 /* Append the tokens of the 0-terminated @text to @sequence; @counts: add and count tokens. */
@@ -242,8 +256,7 @@ static void read_sequence(struct sequence *sequence, struct vocabulary *vocabula
 				     .err = err};
 	struct text_token token;
 
-	if (memchr(text->bytes, '\0', text->length))
-		err_set(err, ST_FORMAT, "%s: is no text: it holds a 0 byte", text->name);
+	(void)check_text(text, err);
 	while (!err_stuck(err) && read_token(&reader, &token)) {
 		size_t entry;
 
@@ -273,31 +286,47 @@ static const char **name_bytes(char texts[256][2])
 	return names;
 }
 
-/* Fill both arrays of windows: number t of the inputs is number t - 1 of the targets. */
-static void fill_windows(struct dataset_array arrays[2], const struct sequence *sequence,
-			 const struct vocabulary *vocabulary, bool bytes, struct err *err)
+/* The tokens of @text: every byte, or the characters, which are added to @vocabulary. */
+static size_t count_tokens(struct vocabulary *vocabulary, const struct dataset_texts *texts,
+			   const struct dataset_csv *text, struct err *err)
 {
-	const size_t length = (size_t)arrays[0].dim[1], count = (size_t)arrays[0].dim[0] * length;
+	struct sequence sequence = {.counts_only = true};
 
-	for (size_t part = 0; part < 2; part++) {
-		float *numbers = mem_calloc(count, sizeof(*numbers));
-
-		arrays[part].bytes = (uint8_t *)numbers;
-		if (!numbers) {
-			err_nomem(err);
-			return;
-		}
-		for (size_t i = 0; i < count; i++) {
-			const struct text_entry *entry =
-				&vocabulary->entries[sequence->entries[i + part]];
-
-			numbers[i] =
-				bytes ? (float)(unsigned char)vocabulary->texts.text[entry->text]
-				      : (float)entry->number;
-		}
-	}
+	if (texts->tokens != DATASET_BYTES)
+		read_sequence(&sequence, vocabulary, true, texts->tokens, text, err);
+	else if (check_text(text, err))
+		sequence.count = text->length;
+	if (sequence.count > TEXT_TOKENS_MOST)
+		report_too_many(err);
+	return sequence.count;
 }
 
+/* The numbers of the first @count tokens of a text that was counted; NULL: out of memory. */
+static float *number_tokens(size_t count, const struct vocabulary *vocabulary,
+			    const struct dataset_texts *texts, const struct dataset_csv *text,
+			    struct err *err)
+{
+	struct text_reader reader = {.at = text->bytes,
+				     .end = text->bytes + text->length,
+				     .tokens = texts->tokens,
+				     .err = err};
+	float *numbers = mem_resize(NULL, count, sizeof(*numbers));
+	struct text_token token;
+
+	for (size_t i = 0; numbers && i < count && read_token(&reader, &token); i++)
+		numbers[i] = texts->tokens == DATASET_BYTES
+				     ? (float)(unsigned char)*token.text
+				     : (float)vocabulary
+					       ->entries[find_entry(vocabulary, &token,
+								    map_bytes(MAP_SEED, token.text,
+									      token.length))]
+					       .number;
+	if (!numbers)
+		err_nomem(err);
+	return numbers;
+}
+
+/* The numbers are stored once: number t of the inputs is number t - 1 of the targets. */
 enum status dataset__text_parse(struct dataset *out, const struct dataset_texts *texts,
 				int64_t limit, const struct dataset_csv *text, struct err *err)
 {
@@ -308,13 +337,12 @@ enum status dataset__text_parse(struct dataset *out, const struct dataset_texts 
 				      .targets = "windows",
 				      .limit = limit,
 				      .tokens = true};
-	struct dataset_array arrays[2] = {{.type = DATASET_F32, .ndim = 2},
-					  {.type = DATASET_F32, .ndim = 2}};
+	struct dataset_array windows = {.type = DATASET_F32, .ndim = 2};
 	struct vocabulary vocabulary = {0};
-	struct sequence sequence = {0};
 	const char **names = NULL;
 	char byte_texts[256][2];
 	struct err own;
+	size_t count = 0;
 
 	err = err_start(err, &own);
 	if (texts->tokens == DATASET_WORDS)
@@ -323,32 +351,29 @@ enum status dataset__text_parse(struct dataset *out, const struct dataset_texts 
 			"as characters or bytes",
 			text->name);
 	if (!err_stuck(err))
-		read_sequence(&sequence, &vocabulary, true, texts->tokens, text, err);
-	if (!err_stuck(err) && (int64_t)sequence.count <= length)
+		count = count_tokens(&vocabulary, texts, text, err);
+	if (!err_stuck(err) && (int64_t)count <= length)
 		err_set(err, ST_INVALID,
 			"%s: has %zu %s, but a window takes %lld and the one behind it: "
 			"data.sequence_length",
-			text->name, sequence.count, token_names[texts->tokens], (long long)length);
+			text->name, count, token_names[texts->tokens], (long long)length);
 	if (!err_stuck(err)) {
 		names = bytes ? name_bytes(byte_texts)
 			      : number_entries(&vocabulary, 0, INT32_MAX, false);
 		about.names = names;
 		about.classes = bytes ? 256 : (int)vocabulary.count;
-		for (int i = 0; i < 2; i++) {
-			arrays[i].dim[0] = ((int64_t)sequence.count - 1) / length;
-			arrays[i].dim[1] = length;
-		}
+		windows.dim[0] = ((int64_t)count - 1) / length;
+		windows.dim[1] = length;
 		if (!names)
 			err_nomem(err);
 	}
 	if (!err_stuck(err))
-		fill_windows(arrays, &sequence, &vocabulary, bytes, err);
+		windows.bytes = (uint8_t *)number_tokens((size_t)(windows.dim[0] * length) + 1,
+							 &vocabulary, texts, text, err);
 	if (!err_stuck(err))
-		dataset__join(out, &about, &arrays[0], &arrays[1], err);
-	dataset__array_free(&arrays[0]);
-	dataset__array_free(&arrays[1]);
+		dataset__join(out, &about, &windows, &windows, err);
+	dataset__array_free(&windows);
 	mem_free(names);
-	mem_free(sequence.entries);
 	vocabulary_fini(&vocabulary);
 	return err->status;
 }
