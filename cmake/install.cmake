@@ -15,6 +15,8 @@ foreach(library IN LISTS IPUSCOPE_LIBRARIES)
 endforeach()
 install(FILES profiler/ipuscope/profiler.h profiler/ipuscope/profiler.hpp profiler/ipuscope/mpi.h outfeed/ipuscope/outfeed.h popvision/ipuscope/report.h trainer/ipuscope/trainer.h
 	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipuscope COMPONENT libipuscope-dev)
+# Where Debian's Python looks if the prefix is /usr; elsewhere PYTHONPATH names it. It finds the library from there.
+install(FILES python/ipuscope.py DESTINATION lib/python3/dist-packages COMPONENT python3-ipuscope)
 install(EXPORT ipuscopeTargets NAMESPACE ipuscope::
 	DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ipuscope COMPONENT libipuscope-dev)
 
@@ -36,7 +38,7 @@ endforeach()
 # Laid out as the source is, so that the documents' links and the places they name hold. Programs look here for
 # examples and scripts, from their own folder: in the build tree they find the source's.
 set(IPUSCOPE_SHARED ${CMAKE_INSTALL_DATADIR}/ipuscope)
-file(GLOB examples CONFIGURE_DEPENDS examples/*.json examples/*.c examples/*.cpp)
+file(GLOB examples CONFIGURE_DEPENDS examples/*.json examples/*.c examples/*.cpp examples/*.py)
 install(FILES ${examples} DESTINATION ${IPUSCOPE_SHARED}/examples)
 install(FILES README.md CHANGELOG.md DESTINATION ${IPUSCOPE_SHARED})
 install(DIRECTORY docs DESTINATION ${IPUSCOPE_SHARED})

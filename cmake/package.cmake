@@ -84,6 +84,13 @@ ipuscope_package(libipuscope-dev libdevel "recording, inspection, reports and tr
 what a program does, looking at its tensors, walking a report, and training a
 run file with callbacks."
 	DEPENDS ${dev_depends})
+get_target_property(number libipuscope-outfeed SOVERSION)
+ipuscope_package(python3-ipuscope python "recording of what a Python program does, and of its tensors"
+	"A module of Python that records spans and tensors of numpy and PyTorch into a
+file of ipuscope: statistics, health rules, the first number that is none."
+	DEPENDS "libipuscope-outfeed${number} (= ${version})" "python3:any")
+set(CPACK_DEBIAN_PYTHON3-IPUSCOPE_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON3-IPUSCOPE_PACKAGE_ARCHITECTURE all)
 foreach(implementation IN ITEMS openmpi mpich)
 	if(TARGET ranks-${implementation})
 		ipuscope_package(ipuscope-${implementation} science "training on several processes: ${implementation}"

@@ -4,8 +4,8 @@
  *
  * A thread's state is shared by the thread and the lanes that are its, and freed by the last of
  * them: a recording may be closed before a thread ends, and a thread may end before the recording
- * is closed. A lane whose thread has ended goes to the next thread that asks for one of its name, so
- * that a program which starts threads without end has as many lanes as run at one time.
+ * is closed. A lane whose thread has ended goes to the next thread that asks for one of its name,
+ * so that a program which starts threads without end has as many lanes as run at one time.
  *
  * ips_recording.lock guards prof_lane.thread. The keys belong to the thread itself.
  */

@@ -238,9 +238,20 @@ static const char operation_sql[] =
 	"             sum(code_bytes) AS code_bytes\n"                                             \
 	"      FROM " REPORT_OPERATIONS " GROUP BY 1)"
 
+/* Spans that carry an operation, which may be one that no plan has. */
+static const char measured_sql[] =
+	"SELECT m.operation, o.layer, o.kind, coalesce(o.phase, m.phase) AS phase, m.spans,\n"
+	"       m.total_ns, 1.0 * m.total_ns / m.spans AS mean_ns, m.longest_ns,\n"
+	"       1.0 * m.total_ns / nullif(sum(m.total_ns) OVER (), 0) AS share\n"
+	"FROM (SELECT operation, min(phase) AS phase, count(*) AS spans, sum(dur_ns) AS total_ns,\n"
+	"             max(dur_ns) AS longest_ns\n"
+	"      FROM spans WHERE operation IS NOT NULL AND clock = 'host' AND dur_ns IS NOT NULL\n"
+	"      GROUP BY operation) m\n"
+	"LEFT JOIN operations o ON o.operation = m.operation";
+
 static const struct report_named report_named_operations = {
 	REPORT_NAMED("operations", "simulated cycles, FLOP/s beside the peak, code by operation, "
-				   "layer, stage or phase"),
+				   "layer, stage or phase; measured time of spans by operation"),
 	{{"operation", operation_sql,
 	  "operation,phase,stage,cycles,times,update_cycles,update_share,peak_share",
 	  "-update_cycles,operation"},
@@ -254,7 +265,9 @@ static const struct report_named report_named_operations = {
 	  "stage,operations,update_cycles,update_share,compute_share,peak_share,tflops", "stage"},
 	 {"phase", OPERATION_SUMS("phase"),
 	  "phase,operations,update_cycles,update_share,compute_share,peak_share,tflops",
-	  "-update_cycles,phase"}},
+	  "-update_cycles,phase"},
+	 {"measured", measured_sql, "operation,layer,kind,phase,spans,total_ns,mean_ns,share",
+	  "-total_ns,operation"}},
 	"No operations: the run planned none (a recording without a simulated device), or was "
 	"killed before its plan was written.",
 };

@@ -9,7 +9,7 @@
 
 #include "reports/report_registry.h"
 
-#define REPORT_GROUPINGS 5
+#define REPORT_GROUPINGS 6
 
 /* One way to group a report's rows. */
 struct report_grouping {

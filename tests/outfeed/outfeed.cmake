@@ -27,3 +27,5 @@ foreach(name IN ITEMS public public_values)
 		LIBS outfeed_public PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
 ipuscope_add_script(NAME inspect_own LABELS golden outfeed)
+# The Python module, as released: a sanitizer would have to be loaded into Python.
+ipuscope_add_script(NAME python_module LABELS golden outfeed release ARGS ${PROJECT_BINARY_DIR})

@@ -187,7 +187,7 @@ static const struct {
 	{"spans --sort 'name DESC'", "--sort: no column"},
 	{"spans --by stage", "--by: `spans` is a view"},
 	{"operations --by tile",
-	 "has no grouping \"tile\" (one of: operation layer part stage phase)"},
+	 "has no grouping \"tile\" (one of: operation layer part stage phase measured)"},
 	{"summary --where 'a = 1'", "--where is for reports made of rows, not for `summary`"},
 	{"summary --sql", "--sql is for reports made of rows, not for `summary`"},
 	{"list --sort report", "--sort is for reports made of rows, not for `list`"},

@@ -26,7 +26,7 @@ cd "$source"
 rm -f build/package/*.deb
 cmake --workflow --preset package >"$work/log" 2>&1 || { tail -n 50 "$work/log"; exit 1; }
 packages=$(cd build/package && ls ./*.deb | sed 's/_.*//; s,^\./,,' | LC_ALL=C sort | tr '\n' ' ')
-[ "$packages" = "ipuscope libipuscope-dev libipuscope-outfeed0 libipuscope-report0 libipuscope-trainer0 libipuscope0 " ] ||
+[ "$packages" = "ipuscope libipuscope-dev libipuscope-outfeed0 libipuscope-report0 libipuscope-trainer0 libipuscope0 python3-ipuscope " ] ||
 	{ echo "made: $packages"; exit 1; }
 lintian --fail-on error build/package/*.deb
 

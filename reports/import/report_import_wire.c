@@ -1,0 +1,185 @@
+/*
+ * Read a stream of protobuf messages front to back. See report_import_wire.h.
+ */
+#include "reports/import/report_import_wire.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+
+#define WINDOW ((size_t)1 << 20)
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* Read a varint of at most 10 bytes; false: there is none before @end. */
+static bool read_varint(const unsigned char **at, const unsigned char *end, uint64_t *out)
+{
+	uint64_t value = 0;
+	const unsigned char *byte = *at;
+
+	for (unsigned shift = 0; shift < 70 && byte < end; shift += 7) {
+		value |= shift < 64 ? (uint64_t)(*byte & 0x7f) << shift : 0;
+		if ((*byte++ & 0x80) == 0) {
+			*at = byte;
+			*out = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool report__import_wire_next(struct import_wire *wire, struct import_wire_field *out)
+{
+	uint64_t key, length;
+
+	if (wire->at == wire->end || wire->broken)
+		return false;
+	wire->broken = true; /* until the field is read */
+	if (!read_varint(&wire->at, wire->end, &key) || key >> 3 == 0 || key >> 32 != 0)
+		return false;
+	*out = (struct import_wire_field){.number = (uint32_t)(key >> 3),
+					  .type = (enum import_wire_type)(key & 7)};
+	switch (out->type) {
+	case IMPORT_WIRE_VARINT:
+		if (!read_varint(&wire->at, wire->end, &out->value))
+			return false;
+		break;
+	case IMPORT_WIRE_FIXED64:
+	case IMPORT_WIRE_FIXED32:
+		length = out->type == IMPORT_WIRE_FIXED64 ? 8 : 4;
+		if ((uint64_t)(wire->end - wire->at) < length)
+			return false;
+		for (uint64_t i = length; i > 0; i--)
+			out->value = out->value << 8 | wire->at[i - 1];
+		wire->at += length;
+		break;
+	case IMPORT_WIRE_BYTES:
+		if (!read_varint(&wire->at, wire->end, &length) ||
+		    length > (uint64_t)(wire->end - wire->at))
+			return false;
+		out->bytes.at = wire->at;
+		out->bytes.end = wire->at + length;
+		wire->at += length;
+		break;
+	default: /* groups, which none of these formats has */
+		return false;
+	}
+	wire->broken = false;
+	return true;
+}
+
+/* ---- the stream ------------------------------------------------------------------------------ */
+
+void report__import_stream_fini(struct import_stream *stream)
+{
+	mem_free(stream->window);
+	*stream = (struct import_stream){0};
+}
+
+/* Have @size bytes at window[at], unless the file ends before; the window slides and grows. */
+static enum status fill(struct import_stream *stream, size_t size, struct err *err)
+{
+	enum status status = ST_OK;
+	size_t got = 1;
+
+	if (stream->used - stream->at >= size)
+		return ST_OK;
+	memmove(stream->window, stream->window + stream->at, stream->used - stream->at);
+	stream->offset += stream->at;
+	stream->used -= stream->at;
+	stream->at = 0;
+	if (size < WINDOW)
+		size = WINDOW;
+	if (size > stream->capacity) {
+		unsigned char *larger = mem_realloc(stream->window, size);
+
+		if (!larger)
+			return err_nomem(err);
+		stream->window = larger;
+		stream->capacity = size;
+	}
+	while (status == ST_OK && got > 0 && stream->used < stream->capacity) {
+		status = report__import_input_read(stream->input,
+						   (char *)stream->window + stream->used,
+						   stream->capacity - stream->used, &got, err);
+		stream->used += status == ST_OK ? got : 0;
+	}
+	return status;
+}
+
+static enum status skip(struct import_stream *stream, uint64_t length, struct err *err)
+{
+	while (length > 0) {
+		size_t here = stream->used - stream->at;
+		enum status status;
+
+		if (here > length)
+			here = (size_t)length;
+		stream->at += here;
+		length -= here;
+		if (length == 0)
+			break;
+		status = fill(stream, 1, err);
+		if (status != ST_OK)
+			return status;
+		if (stream->used == stream->at) {
+			stream->why = "it ends within a message";
+			break;
+		}
+	}
+	return ST_OK;
+}
+
+enum status report__import_stream_next(struct import_stream *stream, bool *more,
+				       struct import_wire_field *out, struct err *err)
+{
+	enum status status = fill(stream, 20, err); /* a key and a length */
+	struct import_wire wire;
+	uint64_t key, length;
+
+	*more = false;
+	if (status != ST_OK)
+		return status;
+	stream->begun = stream->offset + stream->at;
+	wire = (struct import_wire){stream->window + stream->at, stream->window + stream->used,
+				    false};
+	if (wire.at == wire.end)
+		return ST_OK;
+	if (!read_varint(&wire.at, wire.end, &key) || key >> 3 == 0 || key >> 32 != 0 ||
+	    ((key & 7) != IMPORT_WIRE_VARINT && (key & 7) != IMPORT_WIRE_FIXED64 &&
+	     (key & 7) != IMPORT_WIRE_FIXED32 && (key & 7) != IMPORT_WIRE_BYTES)) {
+		stream->why = "no field of a message";
+		return ST_OK;
+	}
+	if ((key & 7) != IMPORT_WIRE_BYTES) {
+		wire.at = stream->window + stream->at;
+		*more = report__import_wire_next(&wire, out);
+		stream->why = *more ? NULL : "it ends within a message";
+		stream->at = (size_t)(wire.at - stream->window);
+		return ST_OK;
+	}
+	if (!read_varint(&wire.at, wire.end, &length) || length > INT64_MAX) {
+		stream->why = "a length that is none";
+		return ST_OK;
+	}
+	stream->at = (size_t)(wire.at - stream->window);
+	*out = (struct import_wire_field){.number = (uint32_t)(key >> 3),
+					  .type = IMPORT_WIRE_BYTES};
+	if (length > stream->most) {
+		out->value = length; /* too large to be read: skipped */
+		*more = true;
+		return skip(stream, length, err);
+	}
+	status = fill(stream, (size_t)length, err);
+	if (status != ST_OK)
+		return status;
+	if (stream->used - stream->at < length) {
+		stream->why = "it ends within a message";
+		return ST_OK;
+	}
+	out->bytes.at = stream->window + stream->at;
+	out->bytes.end = out->bytes.at + length;
+	stream->at += (size_t)length;
+	*more = true;
+	return ST_OK;
+}
