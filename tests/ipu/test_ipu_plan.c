@@ -173,6 +173,25 @@ static void test_a_lookup_by_hand(void **state)
 	assert_int_equal(plan.temporary_bytes, 3 * 4 + 3 * 8 * 4);
 }
 
+/*
+ * A table of 4096 rows of 4 floats on 64 tiles: 16 groups of 256 lookups, each with 4 parts of 1024 rows. A tile receives 256
+ * indices, and of its part what the 15 other groups have; it makes 256 rows, 64 of them its own entries', receives as
+ * many again and selects 64. A worker's share of 64 is 11, of 192 it is 32.
+ */
+static void test_a_lookup_in_parts_by_hand(void **state)
+{
+	const struct ipu_op op = {.kind = IPU_OP_SLICE, .slice = {false, 4096, 4, 4096, 1}};
+	const struct ipu_plan plan = plan_on(64, &op);
+
+	(void)state;
+	assert_int_equal(plan.split_batch, 16);
+	assert_int_equal(plan.split_field, 4);
+	assert_int_equal(plan.exchange_cycles, (256 * 4 + 1024 * 16 / 16 * 15) / 4 + 256 * 16 / 4);
+	assert_int_equal(plan.compute_cycles,
+			 6 * (30 + 11 * (19 + 2 * 2) + 8 * 32) + 6 * (30 + 11 * (19 + 2 * 2)));
+	assert_int_equal(plan.temporary_bytes, 256 * 4 + 1024 * 16 / 16 * 15 + 256 * 16 + 256 * 16);
+}
+
 /* Tables with tiles of their own take as long as one of them, those of a tile one after another. */
 static void test_tables_are_shared_out_over_tiles(void **state)
 {
@@ -292,6 +311,7 @@ int main(void)
 		TEST(test_what_cannot_be_planned_is_refused),
 		TEST(test_huge_operations_stay_in_range),
 		cmocka_unit_test(test_a_lookup_by_hand),
+		cmocka_unit_test(test_a_lookup_in_parts_by_hand),
 		cmocka_unit_test(test_tables_are_shared_out_over_tiles),
 		cmocka_unit_test(test_more_tiles_never_make_lookups_slower),
 		TEST(test_names_are_there),
