@@ -84,17 +84,21 @@ static enum status fill(struct import_stream *stream, size_t size, struct err *e
 
 	if (stream->used - stream->at >= size)
 		return ST_OK;
-	memmove(stream->window, stream->window + stream->at, stream->used - stream->at);
+	if (stream->at > 0)
+		memmove(stream->window, stream->window + stream->at, stream->used - stream->at);
 	stream->offset += stream->at;
 	stream->used -= stream->at;
 	stream->at = 0;
 	if (size < WINDOW)
 		size = WINDOW;
 	if (size > stream->capacity) {
-		unsigned char *larger = mem_realloc(stream->window, size);
+		unsigned char *larger = mem_alloc(size);
 
 		if (!larger)
 			return err_nomem(err);
+		if (stream->used > 0)
+			memcpy(larger, stream->window, stream->used);
+		mem_free(stream->window);
 		stream->window = larger;
 		stream->capacity = size;
 	}

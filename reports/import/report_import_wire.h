@@ -34,7 +34,8 @@ struct import_wire {
 struct import_wire_field {
 	uint32_t number; /* from 1 */
 	enum import_wire_type type;
-	uint64_t value; /* of varint, fixed64 and fixed32; of bytes that were too large, their number */
+	uint64_t
+		value; /* of varint, fixed64 and fixed32; of bytes that were too large, their number */
 	struct import_wire bytes; /* of bytes; `at` NULL: too large, skipped */
 };
 
