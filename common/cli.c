@@ -11,10 +11,13 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/cli_internal.h"
@@ -22,9 +25,10 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
-#define CLI_WIDTH     80
-#define CLI_COLUMN    26 /* where the help texts of options begin */
-#define CLI_NEAR_LIST 64 /* most names compared for a suggestion */
+#define CLI_WIDTH       80
+#define CLI_COLUMN      26 /* where the help texts of options begin */
+#define CLI_STACK_BYTES (8u << 20)
+#define CLI_NEAR_LIST   64 /* most names compared for a suggestion */
 
 /* The options of every command. */
 static const struct cli_option cli_standards[] = {
@@ -582,7 +586,8 @@ int cli_fail(const struct cli_command *command, const struct err *err)
 	return status_exit_code(err->status);
 }
 
-int cli_finish(const char *name, int code)
+/* Return @code, or 1 after one line if it is 0 and writing to standard output failed. */
+static int cli_finish(const char *name, int code)
 {
 	const bool refused = ferror(stdout) != 0;
 	const int failed = fflush(stdout) != 0 ? errno : 0;
@@ -591,6 +596,77 @@ int cli_finish(const char *name, int code)
 		return code;
 	fprintf(stderr, "%s: write: %s\n", name, failed ? strerror(failed) : "output was lost");
 	return 1;
+}
+
+struct cli_call {
+	int (*command)(int argc, char **argv);
+	int argc, code;
+	char **argv;
+};
+
+static const char *cli_running; /* the command's name, for the handler of SIGBUS */
+
+static void cli_on_bus(int number, siginfo_t *info, void *context)
+{
+	static const char text[] = ": a file became shorter while it was read: another program "
+				   "has overwritten it\n";
+
+	(void)context;
+	if (info->si_code != BUS_ADRERR) {
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	if (write(STDERR_FILENO, cli_running, strlen(cli_running)) >= 0 &&
+	    write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		errno = 0; /* nobody can be told */
+	_exit(1);
+}
+
+static void *cli_call(void *user)
+{
+	struct cli_call *call = user;
+
+	call->code = call->command(call->argc, call->argv);
+	return NULL;
+}
+
+/* Threads get their stack's size from the limit, too, unless it is set. */
+static void cli_call_on_large_stack(struct cli_call *call)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, CLI_STACK_BYTES);
+	pthread_setattr_default_np(&attr);
+	if (pthread_create(&thread, &attr, cli_call, call) != 0) {
+		cli_call(call);
+	} else {
+		/* The command handles signals, and a signal must interrupt its calls. */
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		pthread_join(thread, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_attr_destroy(&attr);
+}
+
+int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, char **argv)
+{
+	struct sigaction bus = {.sa_sigaction = cli_on_bus, .sa_flags = SA_SIGINFO};
+	struct cli_call call = {command, argc, 0, argv};
+	struct rlimit stack;
+
+	cli_running = name;
+	sigaction(SIGBUS, &bus, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < CLI_STACK_BYTES)
+		cli_call_on_large_stack(&call);
+	else
+		cli_call(&call);
+	return cli_finish(name, call.code);
 }
 
 bool cli_colour(FILE *stream, const char *when)

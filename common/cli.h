@@ -145,9 +145,16 @@ void cli_help(const struct cli_command *command, FILE *out);
 /* Print "NAME: text" as one line on stderr; return the exit code for @err. */
 int cli_fail(const struct cli_command *command, const struct err *err);
 
-/* Return the exit code for main(): @code, or 1 after one line on stderr if @code is 0 and writing
- * to standard output failed (a full disk). */
-int cli_finish(const char *name, int code);
+/*
+ * Run @command for main() and return its exit code, or 1 after one line on stderr if it is 0 and
+ * writing to standard output failed (a full disk).
+ *
+ * The command is protected from what ends a process by a signal though it is an error: a write
+ * beyond the limit of file sizes fails; a stack of less than 8 MB is replaced by a larger one; and
+ * a file that another program shortens while it is mapped (SQLite maps the index of a write-ahead
+ * log) ends it with one line and exit code 1.
+ */
+int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, char **argv);
 
 /* Return whether to colour @stream, from NO_COLOR, CLICOLOR_FORCE, TERM=dumb and the terminal.
  * @when is "auto", "always", "never" or NULL. */

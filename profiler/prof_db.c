@@ -94,11 +94,14 @@ static int connect_to(struct prof_db *db, const char *query)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
-	/* The first access to the file, which may need the log's index. */
-	return sqlite3_exec(db->handle,
-			    "PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
-			    "SELECT count(*) FROM sqlite_schema",
-			    NULL, NULL, NULL);
+	/* The file is never mapped: another program may shorten it, and reading beyond the end of a
+	 * mapped file is a signal instead of an error. The SELECT is the first access to the file,
+	 * which may need the log's index. */
+	return sqlite3_exec(
+		db->handle,
+		"PRAGMA mmap_size=0; PRAGMA cache_size=-32768; PRAGMA temp_store=MEMORY;"
+		"SELECT count(*) FROM sqlite_schema",
+		NULL, NULL, NULL);
 }
 
 /* For a file in WAL mode without a log, in a folder where none can be created: it has no writer. */
@@ -186,6 +189,12 @@ static int add_columns(struct prof_db *db)
 	static const struct {
 		const char *missing, *view;
 	} added[] = {
+		{"SELECT count(*) = 0 FROM pragma_table_info('overhead') WHERE name = 'lag_ns'",
+		 "CREATE TEMP VIEW overhead AS SELECT *, NULL AS lag_ns FROM main.overhead"},
+		{"SELECT count(*) = 0 FROM pragma_table_info('overhead_rows') WHERE name = "
+		 "'lag_ns'",
+		 "CREATE TEMP VIEW overhead_rows AS SELECT *, NULL AS lag_ns FROM "
+		 "main.overhead_rows"},
 		{"SELECT count(*) = 0 FROM pragma_table_info('tensors') WHERE name = 'dims'",
 		 "CREATE TEMP VIEW tensors AS SELECT *, NULL AS dims FROM main.tensors"},
 		{"SELECT count(*) = 0 FROM pragma_table_info('tensor_rows') WHERE name = 'dims'",
@@ -288,7 +297,7 @@ const char *prof_db_path(const struct prof_db *db)
 void prof_db_read_through(struct prof_db *db)
 {
 	/* A failure leaves the settings unchanged, which is correct, too. */
-	sqlite3_exec(db->handle, "PRAGMA mmap_size=0", NULL, NULL, NULL);
+	sqlite3_exec(db->handle, "PRAGMA cache_size=-2000", NULL, NULL, NULL);
 	sqlite3_exec(db->handle, "PRAGMA query_only=0; PRAGMA temp_store=FILE", NULL, NULL, NULL);
 	add_columns(db); /* setting temp_store drops temporary views */
 	sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
@@ -435,6 +444,21 @@ static bool is_blank(const char *sql)
 	return !sql || sql[strspn(sql, " \t\r\n;")] == 0;
 }
 
+/* A statement of @query failed with SQLITE_ERROR or SQLITE_AUTH. Our own are correct, and fail if
+ * another program has emptied or overwritten the file. */
+static enum status report_invalid(const struct prof_query *query, struct err *err)
+{
+	char message[ERR_TEXT_SIZE];
+
+	str_copy(message, sizeof(message), sqlite3_errmsg(query->db->handle));
+	if (!query->db->guard &&
+	    pragma_int(query->db, "PRAGMA application_id") != PROF_APPLICATION_ID)
+		return err_set(err, ST_FORMAT,
+			       "%s: another program has overwritten the file while it was read",
+			       query->db->path);
+	return err_set(err, ST_INVALID, "%s", message);
+}
+
 static enum status prepare(struct prof_query *query, const char *sql, struct err *err)
 {
 	sqlite3 *handle = query->db->handle;
@@ -446,7 +470,7 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 	if (code != SQLITE_OK && prof__guard_error(query->db, code, &status, err))
 		return status;
 	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_AUTH)
-		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(handle));
+		return report_invalid(query, err);
 	if (code != SQLITE_OK)
 		return prof_sql_error(handle, code, err, query->db->path);
 	if (!query->statement)
@@ -560,7 +584,7 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 	if (prof__guard_error(query->db, code, &status, err))
 		return status;
 	if ((code & 0xff) == SQLITE_ERROR)
-		return err_set(err, ST_INVALID, "%s", sqlite3_errmsg(query->db->handle));
+		return report_invalid(query, err);
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
 }
 

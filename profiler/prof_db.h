@@ -35,8 +35,8 @@ enum prof_state {
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);
 void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed */
 
-/* Read the file through a small cache instead of mapping it, and sort in a temporary file: for
- * scans of much of the file, whose memory would otherwise grow with the number of pages read. */
+/* Read the file through a small cache, and sort in a temporary file: for scans of much of the file,
+ * which read each page once. */
 void prof_db_read_through(struct prof_db *db);
 const char *prof_db_path(const struct prof_db *db);
 

@@ -6,7 +6,12 @@
 #include "model/plan/plan_command.h"
 #include "trainer/train_plan.h"
 
+static int command(int argc, char **argv)
+{
+	return plan_command(argc, argv, &train_plan);
+}
+
 int main(int argc, char **argv)
 {
-	return cli_finish("ipu-plan", plan_command(argc, argv, &train_plan));
+	return cli_main("ipu-plan", command, argc, argv);
 }

@@ -6,5 +6,5 @@
 
 int main(int argc, char **argv)
 {
-	return cli_finish("ipu-train", train_command(argc, argv));
+	return cli_main("ipu-train", train_command, argc, argv);
 }

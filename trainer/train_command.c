@@ -330,9 +330,8 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 	action.sa_handler = on_flush;
 	sigaction(SIGUSR1, &action, NULL);
-	/* A full disk or a closed pipe is an error to report, not a reason to be killed. */
+	/* A closed pipe is an error to report, not a reason to be killed. */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 }
 
 int train_command(int argc, char **argv)

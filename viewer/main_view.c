@@ -6,5 +6,5 @@
 
 int main(int argc, char **argv)
 {
-	return cli_finish("ipu-view", view_command(argc, argv));
+	return cli_main("ipu-view", view_command, argc, argv);
 }

@@ -447,7 +447,6 @@ int view_command(int argc, char **argv)
 	struct err err = {0};
 	int code = 0;
 
-	signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit then fails with an error */
 	cli_locale();
 	view_keys_manual(&keys);
 	view_cli.details = keys.failed ? NULL : str_peek(&keys);

@@ -93,14 +93,20 @@ static struct {
 	char bytes[BYTES_SIZE]; /* to the terminal */
 	size_t length;
 	bool guarding;
-	bool guarded[ARRAY_LEN(view_crash_signals)];
+	struct sigaction old[ARRAY_LEN(view_crash_signals)];
 } view_crash;
 
-static void view_on_crash(int number)
+static void view_on_crash(int number, siginfo_t *info, void *context)
 {
+	(void)context;
 	if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) >= 0)
 		tcsetattr(STDIN_FILENO, TCSANOW, &view_crash.before);
-	raise(number); /* with the default action: SA_RESETHAND */
+	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
+		if (view_crash_signals[i] == number)
+			sigaction(number, &view_crash.old[i], NULL);
+	/* The instruction that failed runs again, so that the earlier action learns what failed. */
+	if (info->si_code <= 0) /* the signal was sent */
+		raise(number);
 }
 
 /* For a signal handler: restore the terminal without blocking on its output, and exit with
@@ -143,29 +149,24 @@ static void view_crash_bytes(void)
 
 static void view_crash_guard(const struct termios *before)
 {
-	struct sigaction action, old;
+	struct sigaction action;
 
 	view_crash.before = *before;
 	view_crash_bytes();
 	view_crash.guarding = true;
 	memset(&action, 0, sizeof(action));
-	action.sa_handler = view_on_crash;
-	action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
+	action.sa_sigaction = view_on_crash;
+	action.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_NODEFER);
 	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++) {
-		view_crash.guarded[i] = sigaction(view_crash_signals[i], NULL, &old) == 0 &&
-					old.sa_handler == SIG_DFL;
-		if (view_crash.guarded[i])
-			sigaction(view_crash_signals[i], &action, NULL);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
+		sigaction(view_crash_signals[i], &action, &view_crash.old[i]);
 }
 
 static void view_crash_release(void)
 {
 	view_crash.guarding = false;
 	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
-		if (view_crash.guarded[i])
-			signal(view_crash_signals[i], SIG_DFL);
+		sigaction(view_crash_signals[i], &view_crash.old[i], NULL);
 }
 
 /* ---- the terminal ---------------------------------------------------------------------------- */

@@ -6,5 +6,5 @@
 
 int main(int argc, char **argv)
 {
-	return cli_finish("ipu-monitor", report_monitor_command(argc, argv));
+	return cli_main("ipu-monitor", report_monitor_command, argc, argv);
 }

@@ -3,8 +3,13 @@
  */
 #include "common/cli.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -517,6 +522,87 @@ static int play_failing(void)
 	return cli_fail(&command, &err);
 }
 
+/* Read a mapped file that is shortened: a signal without cli_main(). */
+static int read_shortened(int argc, char **argv)
+{
+	FILE *file = tmpfile();
+	const long page = sysconf(_SC_PAGESIZE);
+	volatile char *bytes;
+
+	(void)argc;
+	(void)argv;
+	if (!file || ftruncate(fileno(file), page) != 0)
+		return 3;
+	bytes = mmap(NULL, (size_t)page, PROT_READ, MAP_SHARED, fileno(file), 0);
+	if (bytes == MAP_FAILED || ftruncate(fileno(file), 0) != 0)
+		return 3;
+	return 4 + bytes[0];
+}
+
+/* Use 2 MB of stack, here and in a thread. */
+static int use_stack(int argc, char **argv)
+{
+	volatile char bytes[2 << 20];
+
+	for (size_t i = 0; i < sizeof(bytes); i += 512)
+		bytes[i] = (char)argc;
+	(void)argv;
+	return bytes[512] == argc ? 7 : 8;
+}
+
+static void *use_stack_there(void *user)
+{
+	*(int *)user = use_stack(1, NULL);
+	return NULL;
+}
+
+static int use_stacks(int argc, char **argv)
+{
+	pthread_t thread;
+	int code = 0;
+
+	if (use_stack(argc, argv) != 7 ||
+	    pthread_create(&thread, NULL, use_stack_there, &code) != 0)
+		return 9;
+	pthread_join(thread, NULL);
+	return code;
+}
+
+static void test_a_command_ends_with_a_line_where_a_signal_would_end_it(void **state)
+{
+	const char *const argv[] = {"/proc/self/exe", "test_cli", NULL};
+	struct support_result result;
+
+	(void)state;
+	setenv("IPUSCOPE_TEST_FAIL", "bus", 1);
+	support_run(&result, argv, NULL);
+	assert_string_equal(result.err, "ipu-test: a file became shorter while it was read: "
+					"another program has overwritten it\n");
+	assert_int_equal(result.exit_code, 1);
+	support_result_free(&result);
+	setenv("IPUSCOPE_TEST_FAIL", "stack", 1);
+	support_run(&result, argv, NULL);
+	unsetenv("IPUSCOPE_TEST_FAIL");
+	assert_string_equal(result.err, "");
+	assert_int_equal(result.exit_code, 7);
+	support_result_free(&result);
+}
+
+static int play(const char *which)
+{
+	char *none[] = {"x", NULL};
+	struct rlimit stack;
+
+	if (strcmp(which, "bus") == 0)
+		return cli_main("ipu-test", read_shortened, 1, none);
+	if (strcmp(which, "stack") != 0)
+		return play_failing();
+	getrlimit(RLIMIT_STACK, &stack);
+	stack.rlim_cur = 256 << 10;
+	setrlimit(RLIMIT_STACK, &stack);
+	return cli_main("ipu-test", use_stacks, 1, none);
+}
+
 static void set_or_unset(const char *name, const char *value)
 {
 	if (value)
@@ -677,12 +763,13 @@ int main(void)
 		cmocka_unit_test(test_manual_page_has_its_sections),
 		cmocka_unit_test(test_manual_page_formats_without_warnings),
 		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),
+		cmocka_unit_test(test_a_command_ends_with_a_line_where_a_signal_would_end_it),
 		cmocka_unit_test(test_colour_follows_the_conventions),
 		cmocka_unit_test(test_numbers_keep_to_the_range_of_their_option),
 		cmocka_unit_test(test_values_reach_the_fields_that_options_name),
 	};
 
 	if (getenv("IPUSCOPE_TEST_FAIL"))
-		return play_failing();
+		return play(getenv("IPUSCOPE_TEST_FAIL"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,6 +92,7 @@ foreach(script IN ITEMS
 		view_batch
 		view_matrix
 		view_screens
+		view_shrinks
 		view_tmux)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
 endforeach()

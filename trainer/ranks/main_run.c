@@ -268,7 +268,7 @@ static enum status read_line(struct line *line, int argc, char **argv, char ***r
 					 "(`ipu-train --list` lists examples)");
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct line line = {.instances = 1};
 	char trainer[FS_PATH_SIZE], **rest = NULL;
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 	int count = 0;
 
 	if (argc > 1 && argv[1][0] == '-' && cli_standard(&COMMAND, argc, argv, stdout))
-		return cli_finish("ipu-run", 0);
+		return 0;
 	status = read_line(&line, argc, argv, &rest, &count, &err);
 	if (status == ST_OK)
 		status = check(&line, &err);
@@ -290,4 +290,9 @@ int main(int argc, char **argv)
 	if (status == ST_OK)
 		status = run(&line, program, trainer, rest, count, &err);
 	return status == ST_OK ? 0 : cli_fail(&COMMAND, &err);
+}
+
+int main(int argc, char **argv)
+{
+	return cli_main("ipu-run", run_command, argc, argv);
 }
