@@ -9,12 +9,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +32,7 @@ static enum status fs_fail(struct err *err, int number, const char *what, const 
 
 	if (number == ENOENT || number == ENOTDIR)
 		status = ST_NOTFOUND;
-	else if (number == ENOSPC || number == EDQUOT)
+	else if (number == ENOSPC || number == EDQUOT || number == EFBIG)
 		status = ST_NOSPACE;
 	else if (number == ENOMEM)
 		status = ST_NOMEM;
@@ -140,6 +142,52 @@ static int fs_write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
+/* Return whether @name is "BASE.PID-N.tmp" of a process that has ended, or begins so. */
+static bool fs_is_stale(const char *name, const char *base)
+{
+	const char *at = name + strlen(base);
+	char *end;
+	long pid;
+
+	if (!str_starts_with(name, base) || *at != '.')
+		return false;
+	pid = strtol(at + 1, &end, 10);
+	return pid > 0 && *end == '-' && strstr(end, ".tmp") && kill((pid_t)pid, 0) != 0 &&
+	       errno == ESRCH;
+}
+
+/* A process on another machine may have the id of none here: it holds a lock. */
+static void fs_remove_stale_one(int folder, const char *name)
+{
+	const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(folder, name, 0);
+	close(fd);
+}
+
+/* Remove the temporary files that killed processes left beside @target. */
+static void fs_remove_stale(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	const char *base = slash ? slash + 1 : target;
+	char folder[FS_PATH_SIZE];
+	const struct dirent *entry;
+	DIR *dir;
+
+	if (slash && !fs_path(folder, "%.*s", (int)(base - target), target))
+		return;
+	dir = opendir(slash ? folder : ".");
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		if (fs_is_stale(entry->d_name, base))
+			fs_remove_stale_one(dirfd(dir), entry->d_name);
+	closedir(dir);
+}
+
 /* Create a file beside @target and store its path in @name. Return -1 with errno set on failure. */
 static int fs_open_temporary(char name[FS_PATH_SIZE], const char *target, mode_t mode)
 {
@@ -154,6 +202,8 @@ static int fs_open_temporary(char name[FS_PATH_SIZE], const char *target, mode_t
 		}
 		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	} while (fd < 0 && errno == EEXIST);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
+		errno = 0; /* this file system has no locks */
 	return fd;
 }
 
@@ -184,6 +234,8 @@ enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned
 	}
 	/* A device or pipe cannot be replaced; write to it directly. */
 	writer->replaces = !exists || S_ISREG(info.st_mode);
+	if (writer->replaces)
+		fs_remove_stale(writer->target);
 	if (writer->replaces)
 		writer->fd = fs_open_temporary(writer->temporary, writer->target, mode);
 	else

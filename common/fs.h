@@ -17,7 +17,8 @@
  * caller (mem_free) and is followed by a 0 byte. A missing file is ST_NOTFOUND. */
 enum status fs_read(const char *path, size_t limit, char **out, size_t *length, struct err *err);
 
-/* Write @path atomically: a temporary file beside it, then rename. */
+/* Write @path atomically: a temporary file beside it, PATH.PID-N.tmp, then rename. First remove
+ * such files of processes that were killed. */
 enum status fs_write(const char *path, const void *data, size_t length, struct err *err);
 
 /* Check in advance whether fs_write() to @path can succeed: its folder exists and is writable. An

@@ -15,6 +15,7 @@
 #include <semaphore.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "common/err.h"
 #include "profiler/ipuscope/profiler.h"
@@ -193,8 +194,16 @@ struct prof_writer {
 	/* since the last commit */
 	uint64_t keys, keys_told; /* changes of keys */
 	uint64_t events_told, rows_told, pages_told, write_ns;
-	uint64_t threads;                   /* number that recorded something */
-	uint64_t last_commit_ns, commit_ns; /* when it began, interval to the next */
+	uint64_t threads;   /* number that recorded something */
+	uint64_t commit_ns; /* interval between commits */
+	/* What was recorded before `safe_ns` is in the file, or will be with the next commit what
+	 * was recorded before `round_ns` (CLOCK_MONOTONIC). */
+	uint64_t safe_ns, round_ns;
+	uint64_t committed_ns; /* when the last commit began */
+	uint64_t cost_ns;      /* of the last round that ended with a commit */
+	int64_t lag_ns;        /* of the last commit; IPS_NULL: none yet, or told */
+	dev_t device;          /* of the file, which may be renamed or deleted */
+	ino_t inode;
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
 	struct err err;
@@ -308,6 +317,10 @@ enum status prof__writer_overhead(struct ips_recording *recording, uint64_t drop
 void prof__writer_fail(struct ips_recording *recording, enum status status);
 
 /* prof_writer_open.c */
+/* Create the file @path with the schema and the first metadata. On failure nothing is left. */
+enum status prof__writer_create(struct prof_writer *writer, const char *path,
+				const struct ips_recording_params *params, struct err *err);
+/* Open what prof__writer_create() has created. */
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
 			      const struct ips_recording_params *params, struct err *err);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */

@@ -77,20 +77,6 @@ static void remove_files(const char *path)
 	}
 }
 
-/* Create @path exclusively: from here on we may remove the file. */
-static enum status create_file(const char *path, struct err *err)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-
-	if (fd < 0 && errno == EEXIST)
-		return err_set(err, ST_INVALID, "%s: exists already; choose another name", path);
-	if (fd < 0)
-		return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "create %s: %s", path,
-			       strerror(errno));
-	close(fd);
-	return ST_OK;
-}
-
 static void recording_free(struct ips_recording *recording)
 {
 	struct prof_lane *lane = recording->lanes;
@@ -196,7 +182,7 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	}
 	if (recording_new(&recording, path, params, &err) != ST_OK)
 		return report_error(&err, message, size);
-	if (create_file(path, &err) == ST_OK) {
+	if (prof__writer_create(&recording->writer, path, &recording->params, &err) == ST_OK) {
 		if (recording_start(recording, &err) == ST_OK) {
 			ips_recording_spent(recording, (int64_t)(clock_ns() - begun), 1);
 			*out = recording;

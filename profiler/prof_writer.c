@@ -35,12 +35,27 @@
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
 
+/* Nothing that is written to a file without its name would be found. */
+static enum status check_place(struct prof_writer *writer)
+{
+	struct stat info;
+
+	if (stat(sqlite3_db_filename(writer->db, NULL), &info) == 0 &&
+	    info.st_dev == writer->device && info.st_ino == writer->inode)
+		return ST_OK;
+	return err_set(&writer->err, ST_IO,
+		       "was deleted, renamed or replaced while it was written");
+}
+
 enum status prof__writer_begin(struct prof_writer *writer)
 {
 	enum status status;
 
 	if (writer->in_transaction)
 		return ST_OK;
+	status = check_place(writer);
+	if (status != ST_OK)
+		return status;
 	status = prof_sql_execute(writer->begin, &writer->err, "begin");
 	writer->in_transaction = status == ST_OK;
 	return status;
@@ -361,6 +376,8 @@ enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_
 	prof_cell_int(&cells[5], cost->dropped);
 	prof_cell_int(&cells[6], cost->record_ns);
 	prof_cell_int(&cells[7], cost->write_ns);
+	prof_cell_int(&cells[8], writer->lag_ns);
+	writer->lag_ns = IPS_NULL;
 	return prof__sums_add(writer, PROF_SUM_OVERHEAD, cost);
 }
 
@@ -475,6 +492,8 @@ static void report_commit(struct ips_recording *recording, uint64_t dropped)
 	told->rows = writer->rows_total;
 	told->dropped = dropped;
 	told->bytes = database_bytes(writer);
+	told->lag_ns = writer->lag_ns;
+	told->safe_ns = writer->safe_ns;
 	if (recording->params.on_commit)
 		recording->params.on_commit(recording->params.user, told);
 }
@@ -484,17 +503,20 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return min(a, b);
 }
 
-static enum status commit(struct ips_recording *recording)
+/* Commit what has been drained. @all: everything recorded before the round's begin. */
+static enum status commit(struct ips_recording *recording, bool all)
 {
 	struct prof_writer *writer = &recording->writer;
-	uint64_t dropped, started = clock_ns();
+	uint64_t dropped;
 	enum status status;
 
-	writer->last_commit_ns = started;
+	writer->committed_ns = clock_ns();
 	writer->commit_ns =
 		smaller(writer->commit_ns * 2, (uint64_t)recording->params.commit_ms * 1000000u);
-	if (!has_pending(recording))
+	if (!has_pending(recording)) {
+		writer->safe_ns = all ? writer->round_ns : writer->safe_ns;
 		return ST_OK;
+	}
 	status = prof__writer_begin(writer);
 	if (status == ST_OK)
 		status = flush_lanes(recording, &dropped);
@@ -511,6 +533,13 @@ static enum status commit(struct ips_recording *recording)
 	if (status != ST_OK)
 		return status;
 	writer->in_transaction = false;
+	if (all) {
+		const uint64_t now = clock_ns();
+
+		writer->lag_ns = (int64_t)(now - writer->safe_ns);
+		writer->cost_ns = now - writer->round_ns;
+		writer->safe_ns = writer->round_ns;
+	}
 	report_commit(recording, dropped);
 	prof_copier_run(writer->copier, writer->db, writer->wal_pages);
 	prof_clock_refine(&writer->clock);
@@ -580,10 +609,18 @@ static void discard_all(struct ips_recording *recording)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Return when the next commit begins: at 3/4 of the interval, because draining takes time. */
+/*
+ * Return when the next round that ends with a commit begins. What is recorded from the begin of one
+ * such round on is safe at the end of the next, at most an interval later: so the round's cost is
+ * part of the interval.
+ */
 static uint64_t commit_at(const struct ips_recording *recording)
 {
-	return recording->writer.last_commit_ns + recording->writer.commit_ns / 4 * 3;
+	const struct prof_writer *writer = &recording->writer;
+	const uint64_t room = writer->commit_ns / 10 * 9;
+
+	return writer->safe_ns + min(writer->commit_ns / 4 * 3,
+				     max(room - min(room, writer->cost_ns), writer->commit_ns / 4));
 }
 
 static bool commit_due(const struct ips_recording *recording)
@@ -595,9 +632,14 @@ static bool commit_due(const struct ips_recording *recording)
 	return clock_ns() >= commit_at(recording);
 }
 
-static enum status commit_if_due(struct ips_recording *recording)
+/* A round that takes long commits what it has drained so far. */
+static bool commit_overdue(const struct ips_recording *recording)
 {
-	return commit_due(recording) ? commit(recording) : ST_OK;
+	const struct prof_writer *writer = &recording->writer;
+
+	if (recording->params.alone)
+		return commit_due(recording);
+	return clock_ns() >= max(writer->round_ns, writer->committed_ns) + writer->commit_ns / 2;
 }
 
 static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
@@ -612,8 +654,8 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 			status = write_chunk(&recording->writer, chunk);
 		*work += chunk->used / sizeof(struct ips_slot);
 		prof_queue_release(&recording->queue, chunk);
-		if (status == ST_OK && next)
-			status = commit_if_due(recording);
+		if (status == ST_OK && next && commit_overdue(recording))
+			status = commit(recording, false);
 		chunk = next;
 	}
 	return status;
@@ -621,13 +663,14 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 
 /* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the first
  * non-finite number) matter most if a run is killed. */
-static enum status commit_rows_if_due(struct ips_recording *recording, uint64_t *work)
+static enum status commit_rows_if_overdue(struct ips_recording *recording, uint64_t *work)
 {
-	enum status status = ST_OK;
+	enum status status;
 
-	if (commit_due(recording))
-		status = drain_rows(recording, work);
-	return status == ST_OK ? commit_if_due(recording) : status;
+	if (!commit_overdue(recording))
+		return ST_OK;
+	status = drain_rows(recording, work);
+	return status == ST_OK ? commit(recording, false) : status;
 }
 
 /* Drain one batch of @lane before @end. */
@@ -638,7 +681,7 @@ static enum status drain_batch(struct ips_recording *recording, struct prof_lane
 	enum status status = prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
 
 	*work += lane->tail - before;
-	return status == ST_OK ? commit_rows_if_due(recording, work) : status;
+	return status == ST_OK ? commit_rows_if_overdue(recording, work) : status;
 }
 
 /* Drain what every ring holds now, in batches. *@work counts slots. */
@@ -649,13 +692,10 @@ static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
 
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0 && status == ST_OK;
 	     lane = next_lane(lane, left), left--) {
-		const uint64_t most = lane->tail + lane->ring.mask + 1;
-		uint64_t end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
+		const uint64_t end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 
-		while (lane->tail != end && lane->tail < most && status == ST_OK) {
+		while (lane->tail != end && status == ST_OK)
 			status = drain_batch(recording, lane, end, work);
-			end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
-		}
 	}
 	return status;
 }
@@ -694,16 +734,18 @@ static void finish_flush(struct ips_recording *recording, uint64_t ticket)
 /* Do one round; *@work counts the slots and rows drained. */
 static enum status work_round(struct ips_recording *recording, bool last, uint64_t *work)
 {
-	uint64_t ticket = flush_ticket(recording), started = clock_ns();
+	const uint64_t ticket = flush_ticket(recording), started = clock_ns();
 	const bool wanted = last || ticket != recording->flush_done;
-	enum status status = drain_turns(recording, work);
+	enum status status;
 
+	recording->writer.round_ns = started;
+	status = drain_turns(recording, work);
 	if (status == ST_OK && (wanted || !recording->params.alone))
 		status = drain_lanes(recording, work);
 	if (status == ST_OK)
 		status = drain_rows(recording, work);
 	if (status == ST_OK && (wanted || commit_due(recording)))
-		status = commit(recording);
+		status = commit(recording, wanted || !recording->params.alone);
 	recording->writer.write_ns += clock_ns() - started;
 	if (status == ST_OK && ticket != recording->flush_done)
 		finish_flush(recording, ticket);

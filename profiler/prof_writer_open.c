@@ -4,12 +4,15 @@
  *
  * On the thread that opens and closes the recording, while the writer's threads do not run.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "profiler/prof_copier.h"
@@ -87,13 +90,6 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 	return status;
 }
 
-static enum status make_schema(struct prof_writer *writer, struct err *err)
-{
-	enum status status = prof_sql_run(writer->db, "BEGIN", err);
-
-	return status == ST_OK ? prof_schema_create(writer->db, err) : status;
-}
-
 static enum status prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, struct err *err)
 {
 	int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
@@ -165,8 +161,8 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 PROF_INSERT_COUNTER_LEVEL_TAIL},
 		{&writer->overhead,
 		 "INSERT INTO overhead_rows (rank, time_ns, events, rows, bytes, dropped, "
-		 "record_ns_estimate, write_ns)",
-		 8, NULL},
+		 "record_ns_estimate, write_ns, lag_ns)",
+		 9, NULL},
 	};
 	enum status status = ST_OK;
 
@@ -242,34 +238,87 @@ static void count_forgotten_flow(void *user, int64_t value)
 	writer->forgotten++;
 }
 
+/* Write the database in memory to the new file @path: it appears there as a whole. */
+static enum status install(sqlite3 *db, const char *path, struct err *err)
+{
+	struct fs_writer file;
+	sqlite3_int64 size;
+	unsigned char *bytes;
+	enum status status;
+
+	if (fs_exists(path))
+		return err_set(err, ST_INVALID, "%s: exists already; choose another name", path);
+	bytes = sqlite3_serialize(db, "main", &size, 0);
+	if (!bytes)
+		return err_nomem(err);
+	status = fs_writer_begin(&file, path, FS_NEW, err);
+	file.remade = true;
+	if (status == ST_OK)
+		status = fs_writer_put(&file, bytes, (size_t)size, err);
+	if (status == ST_OK)
+		status = fs_writer_close(&file, err);
+	sqlite3_free(bytes);
+	return status;
+}
+
+enum status prof__writer_create(struct prof_writer *writer, const char *path,
+				const struct ips_recording_params *params, struct err *err)
+{
+	enum status status = ST_OK;
+	int code;
+
+	writer->rank = params->rank;
+	prof_clock_start(&writer->clock);
+	code = sqlite3_open_v2(":memory:", &writer->db,
+			       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			       NULL);
+	if (code != SQLITE_OK)
+		status = prof_sql_error(writer->db, code, err, "open");
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, "PRAGMA page_size=16384; BEGIN", err);
+	if (status == ST_OK)
+		status = prof_schema_create(writer->db, err);
+	prof_clock_calibrate(&writer->clock);
+	if (status == ST_OK)
+		status = write_initial_meta(writer, params->command, err);
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, "COMMIT", err);
+	if (status == ST_OK)
+		status = install(writer->db, path, err);
+	else
+		err_prefix(err, "%s", path);
+	sqlite3_close(writer->db);
+	writer->db = NULL;
+	return status;
+}
+
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
 			      const struct ips_recording_params *params, struct err *err)
 {
 	enum status status;
+	struct stat info;
 
-	writer->rank = params->rank;
 	writer->leave_ns = LEAVE_WAL_NS;
 	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
 	writer->open_flows.forget = count_forgotten_flow;
 	writer->open_flows.user = writer;
 	if (!prof_contexts_init(&writer->recent_contexts))
 		return err_nomem(err);
-	prof_clock_start(&writer->clock);
 	status = open_database(writer, path, params->alone != 0, err);
-	if (status == ST_OK)
-		status = make_schema(writer, err);
 	if (status == ST_OK)
 		status = prepare_statements(writer, err);
 	if (status == ST_OK)
 		status = prepare_inserts(writer, err);
-	prof_clock_calibrate(&writer->clock);
-	if (status == ST_OK)
-		status = write_initial_meta(writer, params->command, err);
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, "COMMIT", err);
+	if (status == ST_OK && stat(sqlite3_db_filename(writer->db, NULL), &info) != 0)
+		status = err_set(err, ST_IO, "%s", strerror(errno));
+	if (status == ST_OK) {
+		writer->device = info.st_dev;
+		writer->inode = info.st_ino;
+	}
 	if (status == ST_OK && !params->alone)
 		writer->copier = prof_copier_new(sqlite3_db_filename(writer->db, NULL));
-	writer->last_commit_ns = clock_ns();
+	writer->safe_ns = writer->round_ns = writer->committed_ns = clock_ns();
+	writer->lag_ns = IPS_NULL;
 	return status;
 }
 

@@ -120,7 +120,7 @@ INSERT INTO tile_numbers
 CREATE TABLE overhead_rows (
 	row_id INTEGER PRIMARY KEY,
 	rank INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER, bytes INTEGER, dropped INTEGER,
-	record_ns_estimate INTEGER, write_ns INTEGER);
+	record_ns_estimate INTEGER, write_ns INTEGER, lag_ns INTEGER);
 
 -- Sums of the rows above, for what reports say of a whole run: with each commit those that changed are
 -- written again, so they are of the same moment as the rows. A row is a group: a rank and the columns
@@ -354,7 +354,7 @@ CREATE VIEW nonfinite_trail AS
 	LEFT JOIN contexts c ON c.context_id = p.context_id;
 
 CREATE VIEW overhead AS
-	SELECT rank, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns FROM overhead_rows;
+	SELECT rank, time_ns, events, rows, bytes, dropped, record_ns_estimate, write_ns, lag_ns FROM overhead_rows;
 
 CREATE VIEW time_split AS
 	SELECT CASE clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, rank, execution, replica, ipu,

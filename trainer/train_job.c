@@ -29,6 +29,8 @@
 #include "trainer/train_tensors.h"
 #include "trainer/train_values.h"
 
+#define LAG_NS 1000000000 /* of a recording: the run tells of it */
+
 void train_job_init(struct train_job *job, FILE *out, bool quiet)
 {
 	memset(job, 0, sizeof(*job));
@@ -244,6 +246,24 @@ static enum status make_directory(struct train_job *job, struct err *err)
 				: fs_make_dirs(job->directory, err);
 }
 
+/* On the recording's thread. Every lag is in the view overhead; the run says the first one that is
+ * far beyond the promised tenth of a second. */
+static void watch_commit(void *user, const struct ips_commit *commit)
+{
+	struct train_job *job = user;
+	char line[256];
+
+	if (job->lagged || commit->lag_ns < LAG_NS)
+		return;
+	job->lagged = true;
+	snprintf(line, sizeof(line),
+		 "ipu-train: the report lags: disk or processor do not keep up, and a kill now "
+		 "would "
+		 "lose %.1f s of the recording, not 0.1 s (`lag_ns` in the view overhead)",
+		 (double)commit->lag_ns / 1e9);
+	train_screen_say(&job->screen, job->screen.log, line);
+}
+
 static enum status open_report(struct train_job *job, struct err *err)
 {
 	struct ips_recording_params params;
@@ -261,6 +281,8 @@ static enum status open_report(struct train_job *job, struct err *err)
 	ips_recording_params_defaults(&params);
 	params.command = job->command;
 	params.rank = ranks_rank(job->ranks);
+	params.on_commit = watch_commit;
+	params.user = job;
 	failed = ips_recording_open(&job->recording, path, &params, message, sizeof(message));
 	if (failed != 0)
 		return err_set(err, (enum status)failed, "%s", message);

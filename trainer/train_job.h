@@ -30,6 +30,7 @@ struct train_job {
 	struct train_clock clock;
 	bool others; /* rank 0 reports the error */
 	struct ips_recording *recording;
+	bool lagged; /* the run has said that the recording lags; the recording's thread */
 	struct train_session *session;
 	struct train_result result;
 	/* How often each health rule was broken. */

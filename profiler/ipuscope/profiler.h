@@ -101,6 +101,11 @@ struct ips_commit {
 	uint64_t spans, instants, counters, rows; /* in the file */
 	uint64_t dropped; /* lost because rings were full, or times contradicted earlier ones */
 	uint64_t bytes;   /* of the database and its write-ahead log */
+	/* Everything recorded before this ips_monotonic_ns() is in the file. */
+	uint64_t safe_ns;
+	/* How long the oldest of what this commit made safe had waited. More than commit_ms: disk or
+	 * processor do not keep up, and as much would be lost with the process. INT64_MIN: unknown. */
+	int64_t lag_ns;
 };
 
 struct ips_recording_params {

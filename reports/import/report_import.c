@@ -251,8 +251,7 @@ enum status report_import(const struct report_import_params *params,
 	import->counts = counts;
 	import->input.fd = -1;
 	status = check_output(params, &why);
-	if (status == ST_OK &&
-	    !fs_path(temporary, "%s.%ld.importing", params->output, (long)getpid()))
+	if (status == ST_OK && !fs_path(temporary, "%s.%ld-0.tmp", params->output, (long)getpid()))
 		status = err_set(&why, ST_INVALID, "%s: the path is too long", params->output);
 	if (status == ST_OK)
 		status = report__import_input_open(&import->input, params->trace, &why);

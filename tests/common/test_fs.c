@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -156,6 +157,31 @@ static void test_a_pipe_is_read_to_its_end(void **state)
 	close(ends[0]);
 }
 
+static void test_what_killed_processes_left_is_removed(void **state)
+{
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], left[FS_PATH_SIZE], other[FS_PATH_SIZE];
+	char mine[FS_PATH_SIZE];
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child); /* the id of no process now */
+	support_tempdir(dir);
+	assert_true(fs_path(path, "%s/x.json", dir));
+	assert_true(fs_path(left, "%s/x.json.%ld-3.tmp", dir, (long)child));
+	assert_true(fs_path(other, "%s/y.json.%ld-3.tmp", dir, (long)child));
+	assert_true(fs_path(mine, "%s/x.json.%ld-999.tmp", dir, (long)getpid()));
+	support_write_file(left, "x", 1);
+	support_write_file(other, "x", 1);
+	support_write_file(mine, "x", 1);
+	assert_int_equal(fs_write(path, "{}", 2, NULL), ST_OK);
+	assert_false(fs_exists(left));
+	assert_true(fs_exists(other));
+	assert_true(fs_exists(mine));
+	support_tempdir_remove(dir);
+}
+
 static void test_failed_write_leaves_the_old_file(void **state)
 {
 	struct fixture *f = *state;
@@ -190,7 +216,7 @@ static void test_a_write_that_breaks_off_leaves_the_old_file(void **state)
 	status = fs_write(path, data, sizeof(data), &err);
 	support_limit_files(-1);
 
-	assert_int_equal(status, ST_IO);
+	assert_int_equal(status, ST_NOSPACE);
 	assert_contains(err.text, "kept: cannot write: File too large");
 	text = support_read_file(path, NULL);
 	assert_string_equal(text, "old");
@@ -422,6 +448,7 @@ int main(void)
 		with_dir(test_a_folder_is_not_a_file),
 		with_dir(test_limit_is_kept),
 		cmocka_unit_test(test_a_pipe_is_read_to_its_end),
+		cmocka_unit_test(test_what_killed_processes_left_is_removed),
 		with_dir(test_failed_write_leaves_the_old_file),
 		with_dir(test_a_write_that_breaks_off_leaves_the_old_file),
 		with_dir(test_what_is_new_takes_no_name_that_is_taken),

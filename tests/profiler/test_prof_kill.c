@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,102 @@ static void check_announced(const char *path, const struct ips_commit *last)
 		0);
 }
 
+/* ---- as fast as the processor goes -------------------------------------------------------------- */
+
+#define LOG_ROWS 4096u
+
+/* What the child has recorded, in memory that outlives it: a ring of rows. */
+struct sent_log {
+	uint64_t rows; /* atomic */
+	struct {
+		uint64_t ns, spans;
+	} row[LOG_ROWS];
+	uint64_t safe_ns; /* of the last commit; atomic */
+};
+
+static void note_commit(void *user, const struct ips_commit *commit)
+{
+	struct sent_log *sent = user;
+
+	__atomic_store_n(&sent->safe_ns, commit->safe_ns, __ATOMIC_RELEASE);
+}
+
+static void record_fast(const char *path, struct sent_log *sent)
+{
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *tracks[3];
+	uint64_t spans = 0;
+	IPS_SITE(fast, "k", "fast");
+
+	ips_recording_params_defaults(&params);
+	params.on_commit = note_commit;
+	params.user = sent;
+	if (ips_recording_open(&recording, path, &params, NULL, 0) != 0)
+		_exit(3);
+	for (size_t i = 0; i < ARRAY_LEN(tracks); i++)
+		tracks[i] = ips_track_open(recording, "fast", NULL);
+	for (uint64_t row = 0;; row++) {
+		for (int i = 0; i < 600; i++) {
+			struct ips_track *track = tracks[i % 3];
+
+			ips_span_begin(track, &fast);
+			ips_span_end(track);
+		}
+		spans += 600;
+		sent->row[row % LOG_ROWS].ns = ips_monotonic_ns();
+		sent->row[row % LOG_ROWS].spans = spans;
+		__atomic_store_n(&sent->rows, row + 1, __ATOMIC_RELEASE);
+		usleep(1000);
+	}
+}
+
+/* Spans that were recorded before @ns; 0: so many rows ago that they are forgotten. */
+static uint64_t sent_before(const struct sent_log *sent, uint64_t ns)
+{
+	for (uint64_t row = sent->rows; row > 0 && row + LOG_ROWS > sent->rows + 1; row--)
+		if (sent->row[(row - 1) % LOG_ROWS].ns <= ns)
+			return sent->row[(row - 1) % LOG_ROWS].spans;
+	return 0;
+}
+
+static void test_what_a_commit_calls_safe_is_in_the_file(void **state)
+{
+	struct sent_log *sent = mmap(NULL, sizeof(*sent), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const unsigned rounds = support_rounds(10);
+	unsigned late = 0;
+	struct rng rng;
+
+	(void)state;
+	assert_ptr_not_equal(sent, MAP_FAILED);
+	rng_init(&rng, seed, 1, 0, 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		struct prof_place place;
+		uint64_t now;
+		pid_t child;
+
+		memset(sent, 0, sizeof(*sent));
+		prof_place_make(&place);
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			record_fast(place.path, sent);
+		while (__atomic_load_n(&sent->safe_ns, __ATOMIC_ACQUIRE) == 0)
+			usleep(1000);
+		usleep(150000 + rng_below(&rng, 200000));
+		now = ips_monotonic_ns();
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		late += now > sent->safe_ns + 100000000;
+		assert_true(prof_ask(place.path, "SELECT count(*) FROM spans") >=
+			    (int64_t)sent_before(sent, sent->safe_ns));
+		prof_place_remove(&place);
+	}
+	print_message("%u of %u kills lost more than 100 ms\n", late, rounds);
+	munmap(sent, sizeof(*sent));
+}
+
 /* Sums are of the same moment as the rows. */
 static void check_sums(const char *path)
 {
@@ -158,10 +255,6 @@ static void one_round(struct rng *rng)
 	prof_place_make(&place);
 	last = run_and_kill(place.path, rng);
 	if (last.number == 0) {
-		/* Killed before the first commit: there may be no database yet, but never a broken
-		 * one. */
-		if (prof_db_open(&db, place.path, &err) == ST_OK)
-			prof_db_close(db);
 		prof_place_remove(&place);
 		return;
 	}
@@ -187,6 +280,51 @@ static void one_round(struct rng *rng)
 	prof_place_remove(&place);
 }
 
+/* Whenever it is killed: there is no file yet, or one that can be read. */
+static void test_a_recording_appears_with_its_schema(void **state)
+{
+	const unsigned rounds = support_rounds(30);
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, seed, 2, 0, 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		struct ips_recording *recording;
+		struct prof_place place;
+		struct prof_db *db;
+		struct err err;
+		int ends[2];
+		pid_t child;
+
+		prof_place_make(&place);
+		assert_int_equal(pipe(ends), 0);
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			announce_to = ends[1];
+			if (write(ends[1], "", 1) != 1)
+				_exit(2);
+			record_for_ever(place.path);
+		}
+		assert_int_equal(read(ends[0], &(char){0}, 1), 1);
+		usleep(rng_below(&rng, 20000));
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		close(ends[0]);
+		close(ends[1]);
+		if (access(place.path, F_OK) == 0) {
+			if (prof_db_open(&db, place.path, &err) != ST_OK)
+				fail_msg("%s", err.text);
+			prof_db_close(db);
+		} else {
+			assert_int_equal(ips_recording_open(&recording, place.path, NULL, NULL, 0),
+					 0);
+			assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+		}
+		prof_place_remove(&place);
+	}
+}
+
 static void test_a_killed_recording_keeps_what_its_commits_announced(void **state)
 {
 	struct rng rng;
@@ -201,6 +339,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_killed_recording_keeps_what_its_commits_announced),
+		cmocka_unit_test(test_a_recording_appears_with_its_schema),
+		cmocka_unit_test(test_what_a_commit_calls_safe_is_in_the_file),
 	};
 
 	if (getenv("IPUSCOPE_TEST_SEED"))

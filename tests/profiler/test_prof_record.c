@@ -716,6 +716,23 @@ struct commit_threads {
 };
 
 /* The first commit takes long without taking processor time, as where no core is idle. */
+static void test_a_recording_that_is_renamed_says_so(void **state)
+{
+	struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "loss", 0.5};
+	const struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	char other[SUPPORT_PATH_SIZE + 32], why[512];
+
+	snprintf(other, sizeof(other), "%s.other", place->path);
+	ips_append_metric(recording, &row);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	assert_int_equal(rename(place->path, other), 0);
+	ips_append_metric(recording, &row);
+	assert_int_not_equal(ips_recording_flush(recording), 0);
+	assert_int_not_equal(ips_recording_close(recording, why, sizeof(why)), 0);
+	assert_contains(why, "was deleted, renamed or replaced while it was written");
+}
+
 static void be_starved_once(void *user, const struct ips_commit *commit)
 {
 	const struct timespec pause = {0, 700000000};
@@ -786,6 +803,7 @@ int main(void)
 		CASE(test_commits_tell_what_is_in_the_file),
 		CASE(test_the_last_overhead_row_tells_what_the_last_commit_cost),
 		CASE(test_rows_do_not_wait_for_full_rings),
+		CASE(test_a_recording_that_is_renamed_says_so),
 		CASE(test_a_starved_writer_hands_over_for_good_and_loses_nothing),
 	};
 

@@ -70,7 +70,7 @@ static const struct {
 	 "position,role,queue,key,kind,layer,stage,phase," KEYS
 	 ",time_ns,n,n_nan,n_pos_inf,n_neg_inf,n_zero,n_neg,n_pos,min,max,mean,std,l1,"
 	 "l2,abs_min_nonzero,abs_max"},
-	{"overhead", "rank,time_ns,events,rows,bytes,dropped,record_ns_estimate,write_ns"},
+	{"overhead", "rank,time_ns,events,rows,bytes,dropped,record_ns_estimate,write_ns,lag_ns"},
 	{"time_split", "clock,rank,execution,replica,ipu,compute_ns,exchange_ns,sync_ns,host_io_ns,"
 		       "idle_ns"},
 	{"stage_sums", "clock,rank,mode,replica,ipu,stage,phase,count,total_ns,mean_ns,least_ns,"

@@ -266,7 +266,7 @@ for text in '[1, "two", null]' '[{"a": 1}, {"b": [2]}]' '{"traceEvents": [{"name
 done
 rm none.json
 refused 2 'is no Chrome trace' "$bin/ipu-report"
-[ -z "$(ls -A | grep -E 'importing|sort\.')" ] || fail "left: $(ls -A)"
+[ -z "$(ls -A | grep -E '[.]tmp|sort\.')" ] || fail "left: $(ls -A)"
 
 # ---- interrupted -----------------------------------------------------------------------------------
 mkfifo pipe
@@ -283,5 +283,5 @@ code=0
 wait $import || code=$?
 [ $code -eq 1 ] || fail "interrupted: exit code $code: $(cat err)"
 grep -q 'interrupted: nothing was written to never.db' err || fail "said: $(cat err)"
-[ -z "$(ls -A | grep -E 'never|importing|sort\.')" ] || fail "left: $(ls -A)"
+[ -z "$(ls -A | grep -E 'never|[.]tmp|sort\.')" ] || fail "left: $(ls -A)"
 echo "import: all as wanted"
