@@ -186,32 +186,38 @@ void ips_track_set_keys(struct ips_track *track, const struct ips_keys *keys)
 	static const struct ips_keys none = IPS_KEYS_NULL;
 	struct prof_lane *lane = lane_of(track);
 
-	if (!track)
+	if (!track || !ips_track_enter(track))
 		return;
 	keys = !keys ? &none : keys;
-	if (same_keys(&lane->keys, keys))
-		return;
-	lane->keys = *keys;
-	lane->keys_wait = true;
-	if (track->skipping != 0 || !reserve_room(track, 0))
-		track->limit = 0;
+	if (!same_keys(&lane->keys, keys)) {
+		lane->keys = *keys;
+		lane->keys_wait = true;
+		if (track->skipping != 0 || !reserve_room(track, 0))
+			track->limit = 0;
+	}
+	ips_track_leave(track);
 }
 
 static void put_event(struct ips_track *track, struct ips_site *site, uint64_t kind, uint64_t value)
 {
-	struct ips_slot *slot = slot_after(track, 0);
+	struct ips_slot *slot;
 
-	slot->site = site;
-	slot->kind = kind;
-	slot->value = value;
-	slot->ticks = ips_ticks();
-	publish(track, 1);
+	if (!track || !site || !ips_track_enter(track))
+		return;
+	if (prof__track_has_room(track, 1)) {
+		slot = slot_after(track, 0);
+		slot->site = site;
+		slot->kind = kind;
+		slot->value = value;
+		slot->ticks = ips_ticks();
+		publish(track, 1);
+	}
+	ips_track_leave(track);
 }
 
 void ips_instant(struct ips_track *track, struct ips_site *site)
 {
-	if (track && site && prof__track_has_room(track, 1))
-		put_event(track, site, IPS_EVENT_INSTANT, 0);
+	put_event(track, site, IPS_EVENT_INSTANT, 0);
 }
 
 void ips_counter(struct ips_track *track, struct ips_site *site, double value)
@@ -219,8 +225,7 @@ void ips_counter(struct ips_track *track, struct ips_site *site, double value)
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	if (track && site && prof__track_has_room(track, 1))
-		put_event(track, site, IPS_EVENT_COUNTER, bits);
+	put_event(track, site, IPS_EVENT_COUNTER, bits);
 }
 
 void ips_memory_sample(struct ips_track *track)
@@ -240,33 +245,43 @@ void ips_memory_sample(struct ips_track *track)
 
 void ips_flow_out(struct ips_track *track, struct ips_site *site, uint64_t id)
 {
-	if (track && site && prof__track_has_room(track, 1))
-		put_event(track, site, IPS_EVENT_FLOW_OUT, id);
+	put_event(track, site, IPS_EVENT_FLOW_OUT, id);
 }
 
 void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id)
 {
-	if (track && site && prof__track_has_room(track, 1))
-		put_event(track, site, IPS_EVENT_FLOW_IN, id);
+	put_event(track, site, IPS_EVENT_FLOW_IN, id);
 }
 
-/* The slot of an argument has its name in the member that holds the call site of other events. */
-static void put_argument(struct ips_track *track, const char *name, uint64_t type, uint64_t bits,
-			 uint64_t more)
+/* The slot of an argument has its name in the member that holds the call site of other events.
+ * @text, if not NULL, of PROF_ARG_TEXT bytes, is put behind it. Return false if it was dropped. */
+static bool put_argument(struct ips_track *track, const char *name, uint64_t type, uint64_t bits,
+			 const char *text)
 {
-	struct ips_slot *slot = slot_after(track, 0);
+	const uint64_t slots = text ? 1 + PROF_TEXT_SLOTS : 1;
+	struct ips_slot *slot;
+	bool room;
 
-	memcpy(&slot->site, &name, sizeof(name));
-	slot->kind = IPS_EVENT_ARGUMENT | type << PROF_KIND_BITS;
-	slot->value = bits;
-	slot->ticks = 0;
-	publish(track, 1 + more);
+	if (!track || !name || !ips_track_enter(track))
+		return false;
+	room = prof__track_has_room(track, slots);
+	if (room) {
+		if (text)
+			put_bytes(track, text, PROF_ARG_TEXT);
+		slot = slot_after(track, 0);
+		memcpy(&slot->site, &name, sizeof(name));
+		slot->kind = IPS_EVENT_ARGUMENT | type << PROF_KIND_BITS;
+		slot->value = bits;
+		slot->ticks = 0;
+		publish(track, slots);
+	}
+	ips_track_leave(track);
+	return room;
 }
 
 void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value)
 {
-	if (track && static_name && prof__track_has_room(track, 1))
-		put_argument(track, static_name, PROF_ARG_INT, (uint64_t)value, 0);
+	put_argument(track, static_name, PROF_ARG_INT, (uint64_t)value, NULL);
 }
 
 void ips_span_arg_real(struct ips_track *track, const char *static_name, double value)
@@ -274,41 +289,17 @@ void ips_span_arg_real(struct ips_track *track, const char *static_name, double 
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	if (track && static_name && prof__track_has_room(track, 1))
-		put_argument(track, static_name, PROF_ARG_REAL, bits, 0);
+	put_argument(track, static_name, PROF_ARG_REAL, bits, NULL);
 }
 
 void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value)
 {
 	char text[PROF_ARG_TEXT + 1] = {0};
 
-	if (!track || !static_name || !prof__track_has_room(track, 1 + PROF_TEXT_SLOTS))
-		return;
 	if (value)
 		str_copy(text, sizeof(text), value);
-	put_bytes(track, text, PROF_ARG_TEXT);
 	/* bits: 0 for a NULL text */
-	put_argument(track, static_name, PROF_ARG_TEXT_TYPE, value != NULL, PROF_TEXT_SLOTS);
-}
-
-void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_ns, int64_t dur_ns)
-{
-	struct ips_slot *slot;
-
-	if (!track || !site)
-		return;
-	if (start_ns < 0 || dur_ns < 0 || dur_ns > INT64_MAX - start_ns) {
-		prof__track_drop(track);
-		return;
-	}
-	if (!prof__track_wait(track, 1))
-		return;
-	slot = slot_after(track, 0);
-	slot->site = site;
-	slot->kind = IPS_EVENT_AT;
-	slot->ticks = (uint64_t)start_ns;
-	slot->value = (uint64_t)dur_ns;
-	publish(track, 1);
+	put_argument(track, static_name, PROF_ARG_TEXT_TYPE, value != NULL, text);
 }
 
 /* ---- events with given times ----------------------------------------------------------------- */
@@ -318,26 +309,31 @@ static void put_at(struct ips_track *track, struct ips_site *site, uint64_t kind
 {
 	struct ips_slot *slot;
 
-	if (!track || !site)
+	if (!track || !site || !ips_track_enter(track))
 		return;
 	if (time_ns < 0) {
 		prof__track_drop(track);
-		return;
+	} else if (prof__track_wait(track, 1)) {
+		slot = slot_after(track, 0);
+		slot->site = site;
+		slot->kind = kind;
+		slot->value = value;
+		slot->ticks = (uint64_t)time_ns;
+		publish(track, 1);
 	}
-	if (!prof__track_wait(track, 1))
-		return;
-	slot = &track->slots[track->head & track->mask];
-	slot->site = site;
-	slot->kind = kind | PROF_AT << PROF_KIND_BITS;
-	slot->value = value;
-	slot->ticks = (uint64_t)time_ns;
-	track->head++;
-	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
+	ips_track_leave(track);
+}
+
+void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_ns, int64_t dur_ns)
+{
+	const bool valid = start_ns >= 0 && dur_ns >= 0 && dur_ns <= INT64_MAX - start_ns;
+
+	put_at(track, site, IPS_EVENT_AT, (uint64_t)dur_ns, valid ? start_ns : -1);
 }
 
 void ips_instant_at(struct ips_track *track, struct ips_site *site, int64_t time_ns)
 {
-	put_at(track, site, IPS_EVENT_INSTANT, 0, time_ns);
+	put_at(track, site, IPS_EVENT_INSTANT | PROF_AT << PROF_KIND_BITS, 0, time_ns);
 }
 
 void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time_ns, double value)
@@ -345,44 +341,35 @@ void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put_at(track, site, IPS_EVENT_COUNTER, bits, time_ns);
+	put_at(track, site, IPS_EVENT_COUNTER | PROF_AT << PROF_KIND_BITS, bits, time_ns);
 }
 
 void ips_flow_out_at(struct ips_track *track, struct ips_site *site, uint64_t id, int64_t time_ns)
 {
-	put_at(track, site, IPS_EVENT_FLOW_OUT, id, time_ns);
+	put_at(track, site, IPS_EVENT_FLOW_OUT | PROF_AT << PROF_KIND_BITS, id, time_ns);
 }
 
 void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id, int64_t time_ns)
 {
-	put_at(track, site, IPS_EVENT_FLOW_IN, id, time_ns);
+	put_at(track, site, IPS_EVENT_FLOW_IN | PROF_AT << PROF_KIND_BITS, id, time_ns);
 }
 
 void ips_span_arg_long_text(struct ips_track *track, const char *static_name, const char *value)
 {
-	struct ips_slot *slot;
 	char *copy;
 
-	if (!track || !static_name)
-		return;
 	if (!value || strlen(value) <= PROF_ARG_TEXT) {
 		ips_span_arg_text(track, static_name, value);
 		return;
 	}
+	if (!track || !static_name)
+		return;
 	copy = mem_strdup(value);
 	if (!copy)
 		prof__track_drop(track);
-	if (!copy || !prof__track_has_room(track, 1)) {
+	else if (!put_argument(track, static_name, PROF_ARG_LONG_TEXT, (uint64_t)(uintptr_t)copy,
+			       NULL))
 		mem_free(copy);
-		return;
-	}
-	slot = &track->slots[track->head & track->mask];
-	memcpy(&slot->site, &static_name, sizeof(static_name));
-	slot->kind = IPS_EVENT_ARGUMENT | PROF_ARG_LONG_TEXT << PROF_KIND_BITS;
-	slot->value = (uint64_t)(uintptr_t)copy;
-	slot->ticks = 0;
-	track->head++;
-	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
 
 void ips_span_row(struct ips_track *track, enum ips_table table, const void *row)
@@ -391,15 +378,16 @@ void ips_span_row(struct ips_track *track, enum ips_table table, const void *row
 	uint64_t slots;
 
 	if (!track || (unsigned)table >= IPS_TABLES || !row ||
-	    prof_row_types[table].columns[0].kind != PROF_COLUMN_SPAN)
+	    prof_row_types[table].columns[0].kind != PROF_COLUMN_SPAN || !ips_track_enter(track))
 		return;
 	slots = prof_row_slots(table);
-	if (!prof__track_has_room(track, 1 + slots))
-		return;
-	slot = slot_after(track, 0);
-	slot->site = NULL;
-	slot->kind = IPS_EVENT_ROW | (uint64_t)table << PROF_KIND_BITS;
-	slot->ticks = 0;
-	put_bytes(track, row, prof_row_types[table].size);
-	publish(track, 1 + slots);
+	if (prof__track_has_room(track, 1 + slots)) {
+		slot = slot_after(track, 0);
+		slot->site = NULL;
+		slot->kind = IPS_EVENT_ROW | (uint64_t)table << PROF_KIND_BITS;
+		slot->ticks = 0;
+		put_bytes(track, row, prof_row_types[table].size);
+		publish(track, 1 + slots);
+	}
+	ips_track_leave(track);
 }

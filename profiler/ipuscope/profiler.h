@@ -29,8 +29,9 @@
  *
  * Threads: a track has one producing thread at a time. Everything else may be called from any
  * thread. Spans, instants and counters never block: when a track's ring is full they are dropped
- * and counted (view `overhead`). Rows (ips_append_*) are never dropped: they block until there is
- * room.
+ * and counted (view `overhead`), and so are those that a signal handler records while it interrupts
+ * a call on the same track. Rows (ips_append_*) are never dropped: they block until there is room,
+ * and a signal handler must not append any.
  *
  * Times are ns from the run's start (ips_recording_open). Host times are recorded as raw
  * processor ticks and converted by the writer.
@@ -216,6 +217,7 @@ struct ips_track {
 	uint64_t limit;    /* head may advance to it without reading `consumed` */
 	uint64_t open;     /* spans begun and not ended: each reserves a slot for its end */
 	uint64_t skipping; /* depth within a dropped span */
+	uint64_t busy;     /* an event is being written: a signal handler's are refused */
 	uint64_t published __attribute__((aligned(64))); /* slots before it are complete */
 	uint64_t dropped;                                /* events lost; read by the writer */
 	uint64_t consumed __attribute__((aligned(64)));  /* slots before it are free again */
@@ -273,17 +275,37 @@ static inline uint64_t ips_ticks(void)
 #endif
 }
 
+/* Return 0, and count the event as dropped, in a signal handler that interrupts a call on
+ * @track. */
+static inline int ips_track_enter(struct ips_track *track)
+{
+	if (__builtin_expect(track->busy != 0, 0)) {
+		__atomic_store_n(&track->dropped, track->dropped + 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	track->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return 1;
+}
+
+static inline void ips_track_leave(struct ips_track *track)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	track->busy = 0;
+}
+
 /* Begin a span on @track. Spans of a track nest. */
 static inline void ips_span_begin(struct ips_track *track, struct ips_site *site)
 {
 	struct ips_slot *slot;
 
-	if (!track)
+	if (!track || !ips_track_enter(track))
 		return;
 	if (__builtin_expect(track->skipping != 0 || track->head + track->open + 2 > track->limit,
 			     0)) {
 		if (!ips_track_make_room(track, 2)) {
 			track->skipping++;
+			ips_track_leave(track);
 			return;
 		}
 	}
@@ -294,6 +316,7 @@ static inline void ips_span_begin(struct ips_track *track, struct ips_site *site
 	track->open++;
 	track->head++;
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
+	ips_track_leave(track);
 }
 
 /* End the innermost span. Its slot was reserved when it began, so an end is never lost. */
@@ -301,7 +324,7 @@ static inline void ips_span_end(struct ips_track *track)
 {
 	struct ips_slot *slot;
 
-	if (!track)
+	if (!track || track->busy != 0)
 		return;
 	if (__builtin_expect(track->skipping != 0, 0)) {
 		track->skipping--;
@@ -309,12 +332,14 @@ static inline void ips_span_end(struct ips_track *track)
 	}
 	if (track->open == 0)
 		return;
+	ips_track_enter(track);
 	slot = &track->slots[track->head & track->mask];
 	slot->ticks = ips_ticks();
 	slot->kind = IPS_EVENT_END;
 	track->open--;
 	track->head++;
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
+	ips_track_leave(track);
 }
 
 /* The same two as functions of the library, for languages that cannot use inline ones. */

@@ -126,7 +126,7 @@ static void check_announced(const char *path, const struct ips_commit *last)
 		0);
 }
 
-/* ---- as fast as the processor goes -------------------------------------------------------------- */
+/* ---- as fast as the processor goes ----------------------------------------------------------- */
 
 #define LOG_ROWS 4096u
 

@@ -5,7 +5,9 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -716,6 +718,55 @@ struct commit_threads {
 };
 
 /* The first commit takes long without taking processor time, as where no core is idle. */
+static struct ips_track *volatile interrupted;
+static volatile sig_atomic_t interruptions;
+
+static void record_in_handler(int number)
+{
+	IPS_SITE(handler, "k", "handler");
+
+	(void)number;
+	interruptions++;
+	ips_span_begin(interrupted, &handler);
+	ips_span_arg_text(interrupted, "text", "a text that takes more than one slot of the ring");
+	ips_instant(interrupted, &handler);
+	ips_span_end(interrupted);
+}
+
+static void test_a_signal_handler_may_record_on_the_track_it_interrupts(void **state)
+{
+	const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	const struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART};
+	struct ips_recording *recording = prof_start(*state, NULL);
+	const char *path = ((const struct prof_place *)*state)->path;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	IPS_SITE(outer, "k", "outer");
+	int64_t dropped;
+
+	interrupted = ips_track_open(recording, "t", NULL);
+	interruptions = 0;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int64_t i = 0; interruptions < 5000; i++) {
+		keys.step = i % 7;
+		ips_track_set_keys(interrupted, &keys);
+		ips_span_begin(interrupted, &outer);
+		ips_span_arg_text(interrupted, "text", "another text that takes several slots");
+		ips_counter(interrupted, &outer, 1.0);
+		ips_span_end(interrupted);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	prof_stop(recording);
+	prof_check_file(path);
+	dropped = prof_ask(path, "SELECT sum(dropped) FROM overhead");
+	assert_true(prof_ask(path, "SELECT count(*) FROM spans WHERE name = 'handler'") + dropped >=
+		    interruptions);
+	assert_int_equal(prof_ask(path, "SELECT count(*) FROM spans WHERE name NOT IN ('handler', "
+					"'outer') OR dur_ns IS NULL"),
+			 0);
+}
+
 static void test_a_recording_that_is_renamed_says_so(void **state)
 {
 	struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "loss", 0.5};
@@ -804,6 +855,7 @@ int main(void)
 		CASE(test_the_last_overhead_row_tells_what_the_last_commit_cost),
 		CASE(test_rows_do_not_wait_for_full_rings),
 		CASE(test_a_recording_that_is_renamed_says_so),
+		CASE(test_a_signal_handler_may_record_on_the_track_it_interrupts),
 		CASE(test_a_starved_writer_hands_over_for_good_and_loses_nothing),
 	};
 
