@@ -80,14 +80,14 @@ int lower__tensors(struct lowering *lowering); /* all that exist before any oper
 
 /* Append @node; lists are copied, and options are set from the run. */
 int lower__node(struct lowering *lowering, const struct ipu_node *node);
-/* Append a cast from one tensor to another. */
+/* Append a cast from one tensor to another; bytes become floats in [0, 1]: a division by 255. */
 int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
 		int stage, int from, int to);
 
 int lower__layer_forward(struct lowering *lowering, int position);
 int lower__layer_backward(struct lowering *lowering, int position);
 
-/* Append the infeed of the batch, rearranged and cast for its readers. */
+/* Append the infeed of the batch, rearranged for its readers. */
 int lower__infeeds(struct lowering *lowering);
 /* Append the update of a mean over all steps with @value; the mean is written to @result. */
 int lower__running_mean(struct lowering *lowering, const char *name, int value, int result);

@@ -39,16 +39,17 @@ static int add_node(struct lowering *lowering, const struct ipu_op *op, size_t r
 int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
 		int stage, int from, int to)
 {
+	const bool bytes = lowering->tensors[from].dtype == IPU_UINT8;
 	const struct ipu_op op = {
 		.kind = IPU_OP_ELEMENTWISE,
 		.name = name,
 		.layer = layer,
 		.phase = phase,
 		.stage = stage,
-		.dtype = IPU_FLOAT32,
+		.dtype = bytes ? lowering->tensors[to].dtype : IPU_FLOAT32,
 		.elements = {.count = ipu_tensor_elements(&lowering->tensors[from]),
 			     .operands = 1,
-			     .times = {[IPU_FN_CAST] = 1}},
+			     .times = {[IPU_FN_CAST] = 1, [IPU_FN_DIVIDE_BY] = bytes}},
 	};
 
 	return lower__node(lowering, &(struct ipu_node){.op = op,

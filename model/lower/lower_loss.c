@@ -219,7 +219,7 @@ static int loss_input(const struct lowering *lowering)
 		return lowering->layers[model->layer_count - 1].output;
 	if (lowering->layers[at].between >= 0)
 		return lowering->layers[at].between;
-	return layer->inputs[0] == MODEL_INPUT ? lowering->input
+	return layer->inputs[0] == MODEL_INPUT ? lowering->layers[at].cast_input[0]
 					       : lowering->layers[layer->inputs[0]].output;
 }
 

@@ -27,44 +27,12 @@ static int lower_infeed(struct lowering *lowering, int tensor, const char *name,
 							      tensor == lowering->weights});
 }
 
-/* Convert bytes to floats in [0, 1], in the type of the layers that read them: a cast and a
- * division by 255. */
-static int lower_bytes(struct lowering *lowering)
-{
-	const struct model *model = lowering->from->model;
-	const int from = lowering->input;
-	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
-			    .name = "infeed/Cast",
-			    .layer = model->layers[0].name,
-			    .phase = IPU_PHASE_F,
-			    .dtype = IPU_FLOAT16,
-			    .elements = {.count = ipu_tensor_elements(&lowering->tensors[from]),
-					 .operands = 1,
-					 .times = {[IPU_FN_CAST] = 1, [IPU_FN_DIVIDE_BY] = 1}}};
-
-	for (int i = 0; i < model->layer_count; i++)
-		for (int k = 0; k < model->layers[i].input_count; k++)
-			if (model->layers[i].inputs[k] == MODEL_INPUT && !model->layers[i].half)
-				op.dtype = IPU_FLOAT32;
-	lowering->input = lower__like(lowering, from, IPU_TENSOR_ACTIVATION, op.dtype, 0, op.name);
-	if (lowering->input < 0)
-		return -1;
-	lowering->tensors[lowering->input].layer = op.layer;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &from,
-							.read_count = 1,
-							.writes = &lowering->input,
-							.write_count = 1});
-}
-
 int lower__infeeds(struct lowering *lowering)
 {
 	const struct model_shape *shape = &lowering->from->model->input;
 	const int64_t atom = shape->ndim > 0 ? shape->dim[shape->ndim - 1] : 1;
 	int failed = lower_infeed(lowering, lowering->input, "infeed/arg0", atom);
 
-	if (!failed && lowering->tensors[lowering->input].dtype == IPU_UINT8)
-		failed = lower_bytes(lowering);
 	if (!failed && lowering->labels >= 0)
 		failed = lower_infeed(lowering, lowering->labels, "infeed/arg1", 1);
 	if (!failed && lowering->weights >= 0)

@@ -66,6 +66,24 @@ timeout 600 "$IPUSCOPE_BIN_DIR/ipu-plan" model huge.json --json >plan.json || wr
 "$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-mnist.json" --use-ipu --pipelining --json >plan.json || wrong "split: ipu-plan fails"
 ! grep -E '"(backward|update)_cycles": 0,' plan.json || wrong "a stage of the split has no backward"
 
+# The picture is streamed to each stage that reads it, as bytes too, and sent by none: what is sent is the convolution's result.
+cat >reads.json <<'JSON'
+{"model": {"class_name": "Functional", "config": {"name": "m", "layers": [
+	{"class_name": "InputLayer", "name": "in", "config": {"batch_input_shape": [null, 28, 28, 1], "dtype": "float32", "name": "in"}, "inbound_nodes": []},
+	{"class_name": "Conv2D", "name": "a", "config": {"name": "a", "filters": 4, "kernel_size": 3, "padding": "same"}, "inbound_nodes": [[["in", 0, 0, {}]]]},
+	{"class_name": "Concatenate", "name": "c", "config": {"name": "c"}, "inbound_nodes": [[["a", 0, 0, {}], ["in", 0, 0, {}]]]},
+	{"class_name": "Flatten", "name": "f", "config": {"name": "f"}, "inbound_nodes": [[["c", 0, 0, {}]]]},
+	{"class_name": "Dense", "name": "d", "config": {"name": "d", "units": 10, "activation": "softmax"}, "inbound_nodes": [[["f", 0, 0, {}]]]}],
+	"input_layers": [["in", 0, 0]], "output_layers": [["d", 0, 0]]}},
+ "compile": {"loss": "sparse_categorical_crossentropy", "steps_per_execution": 8}, "data": {"name": "mnist", "batch_size": 10}, "fit": {"steps_per_epoch": 8},
+ "ipu": {"auto_select_ipus": 2}, "gradient_accumulation": {"steps_per_replica": 4}, "pipeline": {"stages": {"a": 0, "c": 1}}}
+JSON
+for dtype in float32 float16 uint8; do
+	"$IPUSCOPE_BIN_DIR/ipu-plan" model reads.json --infeed.dtype $dtype --json >plan.json || wrong "$dtype pictures: ipu-plan fails"
+	sent=$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' plan.json | head -1)
+	[ "$sent" = $((10 * 28 * 28 * 4 * 4)) ] || wrong "$dtype pictures: the first stage sends $sent bytes"
+done
+
 # One stage has no bubble, and an answer that cannot be written is no success.
 "$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-mnist.json" --ipu '{}' --json >plan.json || wrong "one stage: ipu-plan fails"
 [ "$(key plan.json bubble_rate)" = null ] || wrong "one stage has a bubble_rate"
