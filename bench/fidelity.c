@@ -242,6 +242,7 @@ static void add_all(void)
 	add_best("float32, any size", IPU_FLOAT32, IPU_FLOAT32, 18.9);
 	add_best("float16, any size", IPU_FLOAT16, IPU_FLOAT32, 58.9);
 	add_networks();
+	fidelity_bubbles();
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -5,10 +5,14 @@
 #ifndef FIDELITY_H
 #define FIDELITY_H
 
+#include "ipu/ipu_schedule.h"
 #include "ipu/plan/ipu_plan.h"
 
-#define WORKLOAD_OPS  8
-#define WORKLOAD_NAME 64
+#define WORKLOAD_OPS    8
+#define WORKLOAD_NAME   64
+#define WORKLOAD_COPIES 3
+
+struct bubble_row;
 
 struct workload {
 	const char *table; /* rows of a table stand together; bias, rms and worst are its */
@@ -22,12 +26,18 @@ struct workload {
 	struct ipu_op ops[WORKLOAD_OPS]; /* one after the other */
 	int op_count;
 	double live_bytes; /* of all operands and results, where memory is asked for */
+	double copied_bytes[WORKLOAD_COPIES]; /* of tensors that are copied as they lie; 0: none */
 	enum ipu_dtype partials;
-	const char *run, *words; /* of a network */
+	const char *run, *words;         /* of a network */
+	const struct bubble_row *bubble; /* of a pipeline: with which times, and its schedule */
+	enum ipu_schedule_kind schedule;
 };
 
 /* A copy of @workload becomes the table's last row. */
 void fidelity_add(const struct workload *workload);
+
+/* Adds the published bubble rates of pipeline schedules. */
+void fidelity_bubbles(void);
 
 /* A plan, kept until another target is asked for. Ends the process on errors. */
 const struct ipu_plan *fidelity_plan(const struct ipu_target *target, const struct ipu_op *op,

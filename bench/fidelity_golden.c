@@ -1,8 +1,10 @@
 /*
  * Cycles and memory that Graphcore kept of poplibs' tools on the IPU Model of Mk2. What its tools
  * run beside the product is counted as they do: a convolution and a fully connected layer update
- * their weights and have no bias (tests/CMakeLists.txt: --bias 0), a product is added to C. What
- * is read lives all the time: activations, the output's gradient and weights. One thread.
+ * their weights and have no bias (tests/CMakeLists.txt: --bias 0), a product is added to C. The
+ * forward convolution is a function: its operands are copied to it, and its result from it
+ * (tools/single_conv_layer.cpp). What is read lives all the time: activations, the output's
+ * gradient and weights. One thread.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +14,8 @@
 #include "common/mem.h"
 #include "fidelity.h"
 
-#define LINE_SIZE 512
+#define LINE_SIZE   512
+#define COPY_CYCLES 288 /* a call of a tile's copy, measured on a C600 [O] */
 
 enum column {
 	COLUMN_NAME,
@@ -58,6 +61,7 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 	const int64_t outputs = conv->batch * channels * conv->out[0] * conv->out[1];
 	const int64_t weights = conv->in_channels * channels * conv->kernel[0] * conv->kernel[1];
 	const int64_t inputs = conv->batch * in * conv->in[0] * conv->in[1];
+	const int64_t copied[WORKLOAD_COPIES] = {inputs, weights, outputs};
 
 	for (int pass = 0; pass < IPU_PASSES; pass++) {
 		struct ipu_op *op = next(workload, IPU_OP_CONV, dtype);
@@ -68,6 +72,8 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 	scaled_add(workload, dtype, weights);
 	workload->live_bytes =
 		(double)((2 * (inputs + outputs) + weights) * ipu_dtype_bytes(dtype));
+	for (int i = 0; i < WORKLOAD_COPIES; i++)
+		workload->copied_bytes[i] = (double)(copied[i] * ipu_dtype_bytes(dtype));
 }
 
 static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
@@ -103,11 +109,20 @@ static void product(struct workload *workload, int64_t m, int64_t k, int64_t n,
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+static double copy_cycles(const struct ipu_target *target, double bytes)
+{
+	const double rate = (double)(target->tiles * target->load_bytes_cycle);
+
+	return bytes > 0 ? target->phase_cycles + COPY_CYCLES + ceil(bytes / rate) : 0;
+}
+
 static double cycles_of(const struct workload *workload, const struct ipu_target *target)
 {
 	double cycles = 0;
 	bool joint = false;
 
+	for (int i = 0; i < WORKLOAD_COPIES; i++)
+		cycles += copy_cycles(target, workload->copied_bytes[i]);
 	for (int i = 0; i < workload->op_count; i++) {
 		struct ipu_op op = workload->ops[i];
 		const struct ipu_plan *plan;

@@ -1,5 +1,5 @@
 # Benchmarks of ipu/.
-add_executable(fidelity fidelity.c fidelity_golden.c fidelity_network.c)
+add_executable(fidelity fidelity.c fidelity_bubbles.c fidelity_golden.c fidelity_network.c)
 target_compile_definitions(fidelity PRIVATE IPUSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_link_libraries(fidelity PRIVATE model_plan trainer ipu common m ipuscope_options)
 add_executable(bench_plan bench_plan.c)

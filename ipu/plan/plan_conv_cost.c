@@ -189,11 +189,13 @@ static int64_t atom_bytes(const struct conv_form *form, const struct conv_way *w
 	return max(together, atom);
 }
 
-/* Return whether activations keep their layout: as many groups together as the adjacent layers use
- * channels. */
-static bool keeps_layout(const struct conv_form *form, const struct conv_way *way, double wanted)
+/* Return whether activations keep their layout: as many groups together as the AMP of the adjacent
+ * layers reads channels. */
+static bool keeps_layout(const struct conv_form *form, const struct conv_way *way)
 {
-	return form->regroup && form->in == 1 && form->out == 1 &&
+	const double wanted = form->dtype == IPU_FLOAT16 ? 16 : 8;
+
+	return form->activations && form->in == 1 && form->out == 1 &&
 	       !(fabs(way->conv_group - wanted) > 0) && form->groups % (int64_t)wanted == 0;
 }
 
@@ -214,11 +216,8 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 			       const struct conv_way *way, const struct conv_cut *cut,
 			       struct conv_cost *cost, struct rearranged *rearranged)
 {
-	/* Group size that the AMP of the next convolution reads; other sizes are regrouped on
-	 * their tiles. */
-	const double wanted = form->dtype == IPU_FLOAT16 ? 16 : 8;
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
-	const bool stays = keeps_layout(form, way, wanted);
+	const bool stays = keeps_layout(form, way);
 	const bool fill_in = form->in % (int64_t)way->in_group != 0;
 	const bool fill_out = form->out % (int64_t)way->out_group != 0;
 	const double fill[] = {padding_factor(form->in, way->in_group),
@@ -246,10 +245,6 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 	if (out > 0)
 		cost->part[CONV_POST_COPY] =
 			ipu__rearrange(target, out, atom_bytes(form, way, form->out_atom));
-	else if (form->regroup && fabs(way->out_group * way->conv_group - wanted) > 0)
-		cost->part[CONV_POST_COPY] =
-			ipu__rearrange(target, ceil_div(form->outputs * bytes, cost->tiles),
-				       atom_bytes(form, way, form->out_atom));
 	*rearranged = (struct rearranged){in + weights, out};
 }
 

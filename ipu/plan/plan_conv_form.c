@@ -225,7 +225,7 @@ static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ip
 	base->groups = conv->groups;
 	base->dtype = dtype;
 	base->partials = partials;
-	base->regroup = conv->pass != IPU_BACKWARD_WEIGHTS;
+	base->activations = conv->pass != IPU_BACKWARD_WEIGHTS;
 	base->depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
 }
 

@@ -24,8 +24,8 @@ struct conv_form {
 	bool flat;                 /* no taps left: a matrix product */
 	bool move_in, move_weights, move_out;   /* operands that change layout */
 	int64_t in_atom, weight_atom, out_atom; /* bytes that stay contiguous in that */
-	bool regroup; /* a convolution reads the result: in the AMP's groups of channels */
-	bool apart;   /* on tiles in another pass's order: neighbours listen to no common stream */
+	bool activations; /* of a layer, or their gradient: what is read first and what is made */
+	bool apart; /* on tiles in another pass's order: neighbours listen to no common stream */
 	double inputs, weights, outputs; /* elements of all operands and of the result */
 	double fill_elements;            /* outputs that no position computes: zeros */
 	enum ipu_dtype dtype, partials;
