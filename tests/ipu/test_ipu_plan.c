@@ -174,9 +174,10 @@ static void test_a_lookup_by_hand(void **state)
 }
 
 /*
- * A table of 4096 rows of 4 floats on 64 tiles: 16 groups of 256 lookups, each with 4 parts of 1024 rows. A tile receives 256
- * indices, and of its part what the 15 other groups have; it makes 256 rows, 64 of them its own entries', receives as
- * many again and selects 64. A worker's share of 64 is 11, of 192 it is 32.
+ * A table of 4096 rows of 4 floats on 64 tiles: 16 groups of 256 lookups, each with 4 parts of 1024
+ * rows. A tile receives 256 indices, and of its part what the 15 other groups have; it makes 256
+ * rows, 64 of them its own entries', receives as many again and selects 64. A worker's share of 64
+ * is 11, of 192 it is 32.
  */
 static void test_a_lookup_in_parts_by_hand(void **state)
 {
