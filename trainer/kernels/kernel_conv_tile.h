@@ -294,100 +294,158 @@ static TARGET void conv_sums(const float *b, int64_t depth, int columns, bool ad
 /* ---- few rows -------------------------------------------------------------------------------- */
 
 #define FEW_DEPTH 4 /* rows of B that are processed together */
+#define FEW_ROWS  4 /* rows of C, if B has at most CONV_FEW rows: they share the loads of B */
 
-/* Add the next @depth products to one row's sums. */
-INLINE void few_row(const struct conv_few *f, int64_t row, int64_t k, const int depth)
+/* Add the next @depth products to @count columns (at most LANES) of @rows rows. */
+INLINE void few_vectors(const struct conv_few *f, VEC a[FEW_ROWS][FEW_DEPTH], const float *b,
+			float *c, int64_t count, bool add, const int rows, const int depth)
 {
-	const float *b = f->b + k * f->b_row;
-	float *c = f->c + row * f->c_row;
-	VEC a[FEW_DEPTH];
+	VEC column[FEW_DEPTH];
 
 #pragma GCC unroll 4
 	for (int i = 0; i < depth; i++)
-		a[i] = vec_all(f->a[row * f->a_row + (k + i) * f->a_step]);
-	for (int64_t column = 0; column < f->columns; column += LANES) {
-		int64_t count = f->columns - column;
-		VEC sum = k > 0 ? pack_load(c + column, count) : vec_zero();
+		column[i] = pack_load(b + i * f->b_row, count);
+#pragma GCC unroll 4
+	for (int row = 0; row < rows; row++, c += f->c_row) {
+		VEC sum = add ? pack_load(c, count) : vec_zero();
 
 #pragma GCC unroll 4
 		for (int i = 0; i < depth; i++)
-			sum = vec_fma(a[i], pack_load(b + i * f->b_row + column, count), sum);
+			sum = vec_fma(a[row][i], column[i], sum);
 		if (count >= LANES)
-			vec_store(c + column, sum);
+			vec_store(c, sum);
 		else
-			vec_store_part(c + column, sum, (int)count);
+			vec_store_part(c, sum, (int)count);
 	}
+}
+
+INLINE void few_rows(const struct conv_few *few, int64_t row, int64_t k, const int rows,
+		     const int depth)
+{
+	const struct conv_few f = *few; /* which no store changes */
+	const float *b = f.b + k * f.b_row;
+	float *c = f.c + row * f.c_row;
+	int64_t column = 0;
+	VEC a[FEW_ROWS][FEW_DEPTH];
+
+#pragma GCC unroll 4
+	for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+		for (int i = 0; i < depth; i++)
+			a[r][i] = vec_all(f.a[(row + r) * f.a_row + (k + i) * f.a_step]);
+	for (; column + LANES <= f.columns; column += LANES)
+		few_vectors(&f, a, b + column, c + column, LANES, k > 0, rows, depth);
+	if (column < f.columns)
+		few_vectors(&f, a, b + column, c + column, f.columns - column, k > 0, rows, depth);
+}
+
+/* The last 1 to 3 rows of B. */
+INLINE void few_rest(const struct conv_few *f, int64_t row, int64_t k, const int rows)
+{
+	if (f->depth - k == 1)
+		few_rows(f, row, k, rows, 1);
+	else if (f->depth - k == 2)
+		few_rows(f, row, k, rows, 2);
+	else if (f->depth - k == 3)
+		few_rows(f, row, k, rows, 3);
 }
 
 static TARGET void conv_few(const struct conv_few *f)
 {
-	int64_t k = 0;
+	int64_t k = 0, row = 0;
 
 	for (; k + FEW_DEPTH <= f->depth; k += FEW_DEPTH)
-		for (int64_t row = 0; row < f->rows; row++)
-			few_row(f, row, k, FEW_DEPTH);
-	for (int64_t row = 0; row < f->rows; row++) {
-		if (f->depth - k == 1)
-			few_row(f, row, k, 1);
-		else if (f->depth - k == 2)
-			few_row(f, row, k, 2);
-		else if (f->depth - k == 3)
-			few_row(f, row, k, 3);
+		for (int64_t i = 0; i < f->rows; i++)
+			few_rows(f, i, k, 1, FEW_DEPTH);
+	for (; row + FEW_ROWS <= f->rows; row += FEW_ROWS)
+		few_rest(f, row, k, FEW_ROWS);
+	for (; row < f->rows; row++)
+		few_rest(f, row, k, 1);
+}
+
+/* Add the next LANES products (@depth of them exist) to the sums of LANES columns (@columns of them
+ * exist): their rows of B, from @b on, are transposed in registers. */
+INLINE void few_block(const struct conv_few *f, const float *b, int64_t k, int64_t columns,
+		      int64_t depth, VEC sums[CONV_FEW], const int rows, const bool whole)
+{
+	const float *a = f->a + k * f->a_step;
+	VEC transposed[LANES];
+
+	/* The compiler shall step the pointers: it has no registers for 16 offsets. */
+#pragma GCC unroll 16
+	for (int i = 0; i < LANES; i++, b += f->b_row) {
+		__asm__ volatile("" : "+r"(b));
+		transposed[i] = whole         ? vec_load(b)
+				: i < columns ? pack_load(b, depth)
+					      : vec_zero();
+		__builtin_prefetch(b + 8 * LANES);
+	}
+	vec_transpose(transposed);
+#pragma GCC unroll 16
+	for (int i = 0; i < LANES; i++, a += f->a_step) {
+		if (!whole && i >= depth)
+			break;
+		__asm__ volatile("" : "+r"(a));
+#pragma GCC unroll 3
+		for (int row = 0; row < rows; row++)
+			sums[row] = vec_fma(vec_all(a[row * f->a_row]), transposed[i], sums[row]);
 	}
 }
 
-/* LANES columns (@columns of them exist): their rows of B are transposed in registers. */
-INLINE void few_columns(const struct conv_few *f, const float *b, float *c, int columns,
-			const int rows)
+/* The columns from @column on, up to FEW_BLOCKS blocks. Each sum waits for its product before: the
+ * blocks take turns. */
+#define FEW_BLOCKS 2
+
+INLINE void few_columns(const struct conv_few *f, int64_t column, const int rows)
 {
-	VEC sums[CONV_FEW];
+	const int64_t columns = f->columns - column;
+	VEC sums[FEW_BLOCKS][CONV_FEW];
 
+#pragma GCC unroll 2
+	for (int block = 0; block < FEW_BLOCKS; block++)
 #pragma GCC unroll 3
-	for (int row = 0; row < rows; row++)
-		sums[row] = vec_zero();
+		for (int row = 0; row < rows; row++)
+			sums[block][row] = vec_zero();
 	for (int64_t k = 0; k < f->depth; k += LANES) {
-		int count = (int)min(LANES, f->depth - k);
-		VEC transposed[LANES];
+		const int64_t depth = f->depth - k;
+		const float *b = f->b + column * f->b_row + k;
 
-#pragma GCC unroll 16
-		for (int i = 0; i < LANES; i++) {
-			transposed[i] = i < columns ? pack_load(b + i * f->b_row + k, f->depth - k)
-						    : vec_zero();
-			__builtin_prefetch(b + i * f->b_row + k + 8 * LANES);
-		}
-		vec_transpose(transposed);
-#pragma GCC unroll 16
-		for (int i = 0; i < LANES; i++) {
-			if (i >= count)
-				break;
-#pragma GCC unroll 3
-			for (int row = 0; row < rows; row++)
-				sums[row] =
-					vec_fma(vec_all(f->a[row * f->a_row + (k + i) * f->a_step]),
-						transposed[i], sums[row]);
+		if (depth >= LANES && columns >= FEW_BLOCKS * LANES) {
+#pragma GCC unroll 2
+			for (int block = 0; block < FEW_BLOCKS; block++)
+				few_block(f, b + block * LANES * f->b_row, k, LANES, LANES,
+					  sums[block], rows, true);
+		} else {
+#pragma GCC unroll 2
+			for (int block = 0; block < FEW_BLOCKS; block++)
+				few_block(f, b + block * LANES * f->b_row, k,
+					  columns - block * LANES, depth, sums[block], rows, false);
 		}
 	}
+#pragma GCC unroll 2
+	for (int block = 0; block < FEW_BLOCKS; block++) {
+		int64_t count = columns - block * LANES;
+		float *c = f->c + column + block * LANES;
+
 #pragma GCC unroll 3
-	for (int row = 0; row < rows; row++) {
-		if (columns >= LANES)
-			vec_store(c + row * f->c_row, sums[row]);
-		else
-			vec_store_part(c + row * f->c_row, sums[row], columns);
+		for (int row = 0; row < rows; row++) {
+			if (count >= LANES)
+				vec_store(c + row * f->c_row, sums[block][row]);
+			else if (count > 0)
+				vec_store_part(c + row * f->c_row, sums[block][row], (int)count);
+		}
 	}
 }
 
 static TARGET void conv_few_transposed(const struct conv_few *f)
 {
-	for (int64_t column = 0; column < f->columns; column += LANES) {
-		const float *b = f->b + column * f->b_row;
-		int columns = (int)min(LANES, f->columns - column);
-
+	for (int64_t column = 0; column < f->columns; column += FEW_BLOCKS * LANES) {
 		if (f->rows == 1)
-			few_columns(f, b, f->c + column, columns, 1);
+			few_columns(f, column, 1);
 		else if (f->rows == 2)
-			few_columns(f, b, f->c + column, columns, 2);
+			few_columns(f, column, 2);
 		else
-			few_columns(f, b, f->c + column, columns, 3);
+			few_columns(f, column, 3);
 	}
 }
 
