@@ -144,10 +144,11 @@ struct conv_body {
 	void (*transform_input)(const struct conv_transform *spread);
 	void (*transform_gradient)(const struct conv_transform *spread, float *dy);
 	void (*inverse)(const struct conv_inverse *inverse);
-	/* u[36, depth, panel] from packed b[9, depth, panel], and w[9, depth, ...] from u. */
-	void (*transform_kernel)(const float *b, int64_t depth, float *u);
-	void (*inverse_kernel)(const float *u, int64_t depth, int columns, float *w, int64_t tap,
-			       int64_t ld);
+	/* u[36, depth, panel] from packed b[9, depth, panel], and w[9, depth, ...] from u, whose
+	 * 36 values are @position floats apart. */
+	void (*transform_kernel)(const float *b, int64_t depth, float *u, int64_t position);
+	void (*inverse_kernel)(const float *u, int64_t position, int64_t depth, int columns,
+			       float *w, int64_t tap, int64_t ld);
 };
 
 extern const struct conv_body conv__avx512, conv__avx2, conv__portable;
@@ -293,6 +294,13 @@ struct winograd_tiles {
 	int64_t across, down; /* per image */
 	int64_t rows;         /* over all images */
 };
+
+/* Floats between two of the 36 values of an array of @floats: an odd number of cache lines, so that
+ * the 36 lines that are written together map to different cache sets. */
+static inline int64_t conv__winograd_position(int64_t floats)
+{
+	return (conv__ceil(floats, 16) | 1) * 16;
+}
 
 struct winograd_tiles conv__winograd_tiles(const struct conv_view *view);
 /* Whether a layer uses Winograd: depends on its shape, not on the batch. */

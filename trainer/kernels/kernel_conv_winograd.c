@@ -115,6 +115,7 @@ struct winograd_plan {
 	int64_t depth;              /* channels whose weights are transformed together */
 	int64_t block;              /* tiles that are multiplied together */
 	int64_t pitch, position;    /* of transformed pixels */
+	int64_t product;            /* floats between two of a tile's 36 products */
 	int64_t packed, transform;  /* floats of a panel's weights: packed, and transformed */
 	int64_t pixels, work, lane; /* floats of transformed pixels, of the rest, of a lane */
 	float *memory;
@@ -131,7 +132,6 @@ static struct winograd_plan winograd_plan(const struct conv_gather *g)
 		.tiles = conv__winograd_tiles(&g->view),
 		.pitch = conv__winograd_pitch(g->view.depth),
 	};
-	int64_t products;
 
 	p.slice_rows = max(1, WINOGRAD_TILES / p.tiles.across);
 	p.slice_rows = min(p.tiles.rows, p.slice_rows);
@@ -145,12 +145,12 @@ static struct winograd_plan winograd_plan(const struct conv_gather *g)
 	p.block = p.slice_rows * p.tiles.across;
 	if (p.depth == g->view.depth)
 		p.block = min(p.block, WINOGRAD_BLOCK);
-	p.position = p.slice_rows * p.tiles.across * p.pitch;
+	p.position = conv__winograd_position(p.slice_rows * p.tiles.across * p.pitch);
 	p.pixels = WINOGRAD_POSITIONS * p.position + conv__whole_lines(p.slice_rows);
 	p.packed = 9 * p.depth * p.body->panel;
-	p.transform = WINOGRAD_POSITIONS * p.depth * p.body->panel;
-	products = WINOGRAD_POSITIONS * p.block * p.body->panel;
-	p.work = max(p.packed + p.transform + products + CONV_PANEL_MOST,
+	p.transform = WINOGRAD_POSITIONS * conv__winograd_position(p.depth * p.body->panel);
+	p.product = conv__winograd_position(p.block * p.body->panel);
+	p.work = max(p.packed + p.transform + WINOGRAD_POSITIONS * p.product + CONV_PANEL_MOST,
 		     conv__gather_lines_scratch(g, p.slice_rows * WINOGRAD_SIDE));
 	p.lane = p.pixels + p.work;
 	if (p.row_slices > 1 && p.depth == g->view.depth &&
@@ -244,7 +244,8 @@ static bool winograd_transform_weights(const struct winograd_plan *p,
 	if (!conv__winograd_in_range(
 		    kernel_abs_max(packed, (size_t)(9 * g.view.depth * p->body->panel))))
 		return false;
-	p->body->transform_kernel(packed, g.view.depth, weights);
+	p->body->transform_kernel(packed, g.view.depth, weights,
+				  conv__winograd_position(g.view.depth * p->body->panel));
 	return true;
 }
 
@@ -254,6 +255,7 @@ static void winograd_multiply(const struct winograd_plan *p, const float *pixels
 			      bool add, float *products)
 {
 	int64_t pieces = conv__ceil(tiles, p->body->rows);
+	int64_t position = conv__winograd_position(depth * p->body->panel);
 
 	for (int64_t i = 0; i < WINOGRAD_POSITIONS; i++) {
 		for (int64_t piece = 0; piece < pieces; piece++) {
@@ -261,7 +263,7 @@ static void winograd_multiply(const struct winograd_plan *p, const float *pixels
 			int64_t rows = conv__piece(tiles, pieces, piece + 1) - first;
 			int64_t half = (rows + 1) / 2, panel = p->body->panel;
 			const float *a = pixels + i * p->position + first * p->pitch;
-			float *c = products + (i * p->block + first) * panel;
+			float *c = products + i * p->product + first * panel;
 			struct conv_tile tile = {
 				.a0 = a,
 				.a1 = a + half * p->pitch,
@@ -269,7 +271,7 @@ static void winograd_multiply(const struct winograd_plan *p, const float *pixels
 				.runs_y = 1,
 				.runs_x = 1,
 				.length = depth,
-				.b = weights + i * depth * panel,
+				.b = weights + i * position,
 				.b_step = panel,
 				.c0 = c,
 				.c1 = c + half * panel,
@@ -291,7 +293,7 @@ static void winograd_store_outputs(const struct winograd_plan *p,
 	const struct conv_gather *g = p->gather;
 	const struct conv_view *v = &g->view;
 	struct conv_inverse inverse = {
-		.position = p->block * p->body->panel,
+		.position = p->product,
 		.row = g->out_row,
 		.pixel = g->out_pixel,
 		.columns = (int)range->columns,
@@ -347,7 +349,7 @@ static bool winograd_panel(const struct winograd_plan *p, const struct winograd_
 	int64_t tiles = (range->end - range->row) * p->tiles.across;
 	int64_t panel = range->column / p->body->panel;
 	float *weights = memory + p->packed, *products = weights + p->transform;
-	float *bias = products + WINOGRAD_POSITIONS * p->block * p->body->panel;
+	float *bias = products + WINOGRAD_POSITIONS * p->product;
 
 	if (p->kernel)
 		weights = p->weights + panel * p->transform;

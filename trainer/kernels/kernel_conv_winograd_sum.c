@@ -69,11 +69,11 @@ static struct winograd_sum winograd_sum(const struct kernel_conv *c)
 	p.pitch = conv__winograd_pitch(channels);
 	tiles = min(SUM_TILES, SUM_BLOCK / (WINOGRAD_POSITIONS * p.pitch));
 	p.block = min(p.tiles.rows, max(1, tiles / p.tiles.across));
-	p.position = p.block * p.tiles.across * p.pitch;
-	p.dy_position = p.block * p.tiles.across * p.body->panel;
+	p.position = conv__winograd_position(p.block * p.tiles.across * p.pitch);
+	p.dy_position = conv__winograd_position(p.block * p.tiles.across * p.body->panel);
 	p.pixels = WINOGRAD_POSITIONS * p.position;
 	p.gradients = WINOGRAD_POSITIONS * p.dy_position;
-	p.sums = WINOGRAD_POSITIONS * channels * p.body->panel;
+	p.sums = WINOGRAD_POSITIONS * conv__winograd_position(channels * p.body->panel);
 	p.lane = p.pixels + p.gradients + slice_panels * (p.sums + CONV_PANEL_MOST);
 	return p;
 }
@@ -133,6 +133,7 @@ static void sum_multiply(const struct winograd_sum *p, const struct winograd_sum
 			 bool add, float *sums)
 {
 	int64_t pieces = conv__ceil(range->channels, p->body->rows), panel = p->body->panel;
+	int64_t position = conv__winograd_position(range->channels * panel);
 
 	for (int64_t i = 0; i < WINOGRAD_POSITIONS; i++) {
 		for (int64_t piece = 0; piece < pieces; piece++) {
@@ -146,7 +147,7 @@ static void sum_multiply(const struct winograd_sum *p, const struct winograd_sum
 				.a_pixel = p->pitch,
 				.b = gradients + i * p->dy_position,
 				.b_step = panel,
-				.c = sums + (i * range->channels + first) * panel,
+				.c = sums + i * position + first * panel,
 				.c_row = panel,
 				.columns = (int)(wide ? panel : p->body->lanes),
 				.add = add,
@@ -194,7 +195,9 @@ static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *r
 		int64_t column = panel * p->body->panel, at = panel - range->panel;
 		int64_t columns = min(p->body->panel, c->filters - column);
 
-		p->body->inverse_kernel(sums + at * p->sums, range->channels, (int)columns,
+		p->body->inverse_kernel(sums + at * p->sums,
+					conv__winograd_position(range->channels * p->body->panel),
+					range->channels, (int)columns,
 					range->dkernel + range->channel * c->filters + column,
 					c->channels * c->filters, c->filters);
 		if (range->dbias && !range->channel)

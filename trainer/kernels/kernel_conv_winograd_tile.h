@@ -234,7 +234,7 @@ static TARGET void conv_inverse(const struct conv_inverse *p)
 	}
 }
 
-static TARGET void conv_transform_kernel(const float *b, int64_t depth, float *u)
+static TARGET void conv_transform_kernel(const float *b, int64_t depth, float *u, int64_t position)
 {
 	const int64_t tap = depth * PANEL;
 
@@ -260,13 +260,13 @@ static TARGET void conv_transform_kernel(const float *b, int64_t depth, float *u
 			transform_weights(down[y], row);
 #pragma GCC unroll 6
 			for (int x = 0; x < 6; x++)
-				vec_store(u + (y * 6 + x) * tap + i, row[x]);
+				vec_store(u + (y * 6 + x) * position + i, row[x]);
 		}
 	}
 }
 
-static TARGET void conv_inverse_kernel(const float *u, int64_t depth, int columns, float *w,
-				       int64_t tap, int64_t ld)
+static TARGET void conv_inverse_kernel(const float *u, int64_t position, int64_t depth, int columns,
+				       float *w, int64_t tap, int64_t ld)
 {
 	for (int64_t i = 0; i < depth * PANEL; i += LANES) {
 		int64_t f = i % PANEL, count = columns - f;
@@ -281,7 +281,7 @@ static TARGET void conv_inverse_kernel(const float *u, int64_t depth, int column
 
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
-				m[y] = vec_load(u + (y * 6 + x) * depth * PANEL + i);
+				m[y] = vec_load(u + (y * 6 + x) * position + i);
 			inverse_weights(m, across[x]);
 		}
 #pragma GCC unroll 3
