@@ -2,11 +2,14 @@
  * Matrix products beside OpenBLAS's: the Dense layers of tutorials and applications in their three
  * passes, and squares.
  *
- *	bench_gemm [avx512|avx2|portable]
+ *	bench_gemm [avx512|avx2|portable [NAME]]
  *
- * One thread each. OpenBLAS chooses its kernels once, when it is loaded, by a list of processors
- * that ends with those it was released for: so it is measured in a process of its own for each core
- * type (`bench_gemm --openblas`), and the one that does best beside ours counts.
+ * One thread each; NAME: only shapes whose name contains it. OpenBLAS chooses its kernels once,
+ * when it is loaded, by a list of processors that ends with those it was released for: so it is
+ * measured in a process of its own for each core type (`bench_gemm --openblas`), and the one that
+ * does best beside ours counts. Samples of both take turns, and the lower quartiles of their
+ * processor times are compared, so that other programs disturb neither. (The least time would not
+ * do: on a virtual machine a sample that the host interrupts may be charged too little.)
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +23,10 @@
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_openblas.h"
 
-#define PAIRS    9
-#define LEAST_NS 500000 /* of a sample: short products are repeated */
+#define PAIRS     9
+#define PAIRS_MAX 1000
+#define LEAST_NS  200000   /* of a sample: short products are repeated */
+#define TOTAL_NS  60000000 /* of a shape's samples: short ones have more pairs */
 
 static const struct {
 	const char *name;
@@ -65,7 +70,8 @@ static const struct {
 };
 
 struct result {
-	double us, ratio; /* ours; OpenBLAS's time to it */
+	double us, ratio;      /* ours; OpenBLAS's time to it */
+	const char *core_type; /* whose ratio it is */
 };
 
 static float *floats(size_t count)
@@ -106,16 +112,17 @@ static struct kernel_gemm product(size_t shape, enum pass pass)
 	return gemm;
 }
 
+/* Nanoseconds of processor time. */
 static double sample(const struct kernel_gemm *gemm, const struct kernel_room *room)
 {
-	uint64_t begin = clock_ns(), now = begin;
+	uint64_t begin = clock_thread_cpu_ns(), now = begin;
 	int times = 0;
 
 	for (; now - begin < LEAST_NS; times++) {
 		kernel_gemm(gemm, room);
-		now = clock_ns();
+		now = clock_thread_cpu_ns();
 	}
-	return (double)(now - begin) * 1e-3 / times;
+	return (double)(now - begin) / times;
 }
 
 static int compare(const void *a, const void *b)
@@ -125,94 +132,103 @@ static int compare(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Pairs of samples, ours and OpenBLAS's right after each other: their ratio holds on a machine
- * whose speed changes. */
+static double quartile(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof(*values), compare);
+	return values[count / 4];
+}
+
+/* Samples of ours and of OpenBLAS's take turns: a slow spell of the machine meets both. */
 static struct result measure(size_t shape, enum pass pass, const struct kernel_room *room)
 {
 	struct kernel_gemm ours = product(shape, pass), theirs;
 	float *a = floats((size_t)(ours.m * ours.k)), *b = floats((size_t)(ours.k * ours.n));
-	double ratios[PAIRS];
-	struct result result = {INFINITY, 0.0};
+	static double ns[PAIRS_MAX], peer_ns[PAIRS_MAX];
+	int count = 0;
+	uint64_t begin = clock_thread_cpu_ns();
 
 	ours.a = a;
 	ours.b = b;
 	ours.c = floats((size_t)(ours.m * ours.n));
 	theirs = ours;
 	theirs.openblas = true;
-	for (int i = 0; i < PAIRS; i++) {
-		double us = sample(&ours, room);
-
-		ratios[i] = sample(&theirs, room) / us;
-		result.us = fmin(result.us, us);
+	for (; count < PAIRS || (count < PAIRS_MAX && clock_thread_cpu_ns() - begin < TOTAL_NS);
+	     count++) {
+		ns[count] = sample(&ours, room);
+		peer_ns[count] = sample(&theirs, room);
 	}
-	qsort(ratios, PAIRS, sizeof(ratios[0]), compare);
-	result.ratio = ratios[PAIRS / 2];
 	mem_free(a);
 	mem_free(b);
 	mem_free(ours.c);
-	return result;
+	return (struct result){quartile(ns, count) * 1e-3,
+			       quartile(peer_ns, count) / quartile(ns, count), NULL};
+}
+
+static bool chosen(size_t shape, const char *name)
+{
+	return strstr(shapes[shape].name, name);
 }
 
 /* What a process with one of the core types does. */
-static void measure_all(void)
+static void measure_all(const char *name)
 {
 	struct kernel_room room = {.scratch = floats(kernel_gemm_scratch(1) / sizeof(float))};
 
 	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
-		for (int pass = 0; pass < PASSES; pass++) {
+		for (int pass = 0; chosen(s, name) && pass < PASSES; pass++) {
 			struct result r = measure(s, (enum pass)pass, &room);
 
-			printf("%.9g %.9g\n", r.us, r.ratio);
+			printf("%zu %.9g %.9g\n", s * PASSES + (size_t)pass, r.us, r.ratio);
 		}
 	}
 	mem_free(room.scratch);
 }
 
 /* A core type that this processor cannot run says nothing. */
-static void run_core_type(const char *program, const char *body, const char *core_type,
-			  struct result best[ARRAY_LEN(shapes)][PASSES])
+static void run_core_type(const char *program, const char *body, const char *name,
+			  const char *core_type, struct result best[ARRAY_LEN(shapes) * PASSES])
 {
 	char *command = NULL;
-	struct result r;
+	double us, ratio;
+	size_t i;
 	FILE *pipe;
 
 	if (*core_type)
 		setenv("OPENBLAS_CORETYPE", core_type, 1);
 	else
 		unsetenv("OPENBLAS_CORETYPE");
-	if (asprintf(&command, "'%s' --openblas %s 2>/dev/null", program, body) < 0)
+	if (asprintf(&command, "'%s' --openblas %s '%s' 2>/dev/null", program, body, name) < 0)
 		return;
 	pipe = popen(command, "r");
 	free(command);
-	for (size_t i = 0; pipe && i < ARRAY_LEN(shapes) * PASSES &&
-			   fscanf(pipe, "%lf %lf", &r.us, &r.ratio) == 2;
-	     i++) {
-		struct result *b = &best[i / PASSES][i % PASSES];
-
-		b->us = fmin(b->us, r.us);
-		b->ratio = fmin(b->ratio, r.ratio);
+	while (pipe && fscanf(pipe, "%zu %lf %lf", &i, &us, &ratio) == 3) {
+		best[i].us = fmin(best[i].us, us);
+		if (ratio < best[i].ratio) {
+			best[i].ratio = ratio;
+			best[i].core_type = *core_type ? core_type : "(its choice)";
+		}
 	}
 	if (pipe)
 		pclose(pipe);
 }
 
-static void report(const char *body, struct result best[ARRAY_LEN(shapes)][PASSES])
+static void report(const char *body, const struct result best[ARRAY_LEN(shapes) * PASSES])
 {
 	printf("one thread, ours with %s; the ratio is OpenBLAS's time with its best core type to "
 	       "ours: above 1 ours is faster\n",
 	       body);
-	printf("%-26s %-16s %5s   %5s   %5s %10s %8s %6s\n", "", "", "m", "k", "n", "us", "GFLOP/s",
-	       "ratio");
-	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
-		for (int pass = 0; pass < PASSES; pass++) {
-			struct kernel_gemm g = product(s, (enum pass)pass);
+	printf("%-26s %-16s %5s   %5s   %5s %10s %8s %6s  %s\n", "", "", "m", "k", "n", "us",
+	       "GFLOP/s", "ratio", "core type");
+	for (size_t i = 0; i < ARRAY_LEN(shapes) * PASSES; i++) {
+		struct kernel_gemm g = product(i / PASSES, (enum pass)(i % PASSES));
 
-			printf("%-26s %-16s %5lld x %5lld x %5lld %10.1f %8.1f %6.2f\n",
-			       shapes[s].name, pass_names[pass], (long long)g.m, (long long)g.k,
-			       (long long)g.n, best[s][pass].us,
-			       2e-3 * (double)g.m * (double)g.n * (double)g.k / best[s][pass].us,
-			       best[s][pass].ratio);
-		}
+		if (isinf(best[i].us))
+			continue;
+		printf("%-26s %-16s %5lld x %5lld x %5lld %10.1f %8.1f %6.2f  %s\n",
+		       shapes[i / PASSES].name, pass_names[i % PASSES], (long long)g.m,
+		       (long long)g.k, (long long)g.n, best[i].us,
+		       2e-3 * (double)g.m * (double)g.n * (double)g.k / best[i].us, best[i].ratio,
+		       best[i].core_type);
 	}
 }
 
@@ -226,23 +242,26 @@ static const char *use_body(const char *name)
 
 int main(int argc, char **argv)
 {
-	static struct result best[ARRAY_LEN(shapes)][PASSES];
+	static struct result best[ARRAY_LEN(shapes) * PASSES];
 	bool child = argc > 1 && !strcmp(argv[1], "--openblas");
-	const char *body = use_body(argc > 2 - !child ? argv[2 - !child] : NULL);
+	const char *body = use_body(argc > 1 + child ? argv[1 + child] : NULL);
+	const char *name = argc > 2 + child ? argv[2 + child] : "";
 
-	if (argc > 2 + child || !body || kernel_openblas_open(1, NULL) != ST_OK) {
-		fprintf(stderr, "usage: bench_gemm [avx512|avx2|portable] (needs OpenBLAS)\n");
+	if (argc > 3 + child || strchr(name, '\'') || !body ||
+	    kernel_openblas_open(1, NULL) != ST_OK) {
+		fprintf(stderr,
+			"usage: bench_gemm [avx512|avx2|portable [NAME]] (needs OpenBLAS)\n");
 		return 2;
 	}
 	if (child) {
-		measure_all();
+		measure_all(name);
 		return 0;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(shapes) * PASSES; i++)
-		best[i / PASSES][i % PASSES] = (struct result){INFINITY, INFINITY};
+	for (size_t i = 0; i < ARRAY_LEN(best); i++)
+		best[i] = (struct result){INFINITY, INFINITY, NULL};
 	for (size_t i = 0; i < ARRAY_LEN(core_types); i++)
 		if (!core_types[i].avx512 || !strcmp(body, "avx512"))
-			run_core_type(argv[0], body, core_types[i].name, best);
+			run_core_type(argv[0], body, name, core_types[i].name, best);
 	report(body, best);
 	return 0;
 }

@@ -2,8 +2,8 @@
 """PyTorch's training step of the networks of bench_train: peer.py NETWORK THREADS SECONDS
 
 NETWORK: mlp128, mlp256, convnet or resnet50. A step is zero_grad, forward, loss, backward and
-optimizer on data in memory. Prints the median and the least in ms, each in the faster of PyTorch's two
-layouts, and the process's peak memory in MB. Needs Debian's python3-torch. The C library's allocator is told to keep
+optimizer on data in memory. Prints the median, the least and the lower quartile of processor time in ms, each in the
+faster of PyTorch's two layouts, and the process's peak memory in MB. Needs Debian's python3-torch. The C library's allocator is told to keep
 freed memory: without that each step faults its activations in anew, and PyTorch is slower.
 """
 import os
@@ -81,19 +81,19 @@ def measure(layout):
     optimizer = kind(model.parameters(), lr=0.01)
     samples, end = [], 0
     while len(samples) < 5 or time.perf_counter() < end:
-        begin = time.perf_counter()
+        begin, processor = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
-        samples.append(time.perf_counter() - begin)
+        samples.append((time.perf_counter() - begin, time.process_time() - processor))
         if len(samples) == 2:
             end = time.perf_counter() + seconds
-    samples = sorted(samples[2:])  # the first two warm up
-    return samples[len(samples) // 2] * 1e3, samples[0] * 1e3
+    steps, processor = map(sorted, zip(*samples[2:]))  # the first two warm up
+    return steps[len(steps) // 2] * 1e3, steps[0] * 1e3, processor[len(steps) // 4] * 1e3
 
 
 layouts = [torch.contiguous_format]
 if len(NETWORKS[network][1]) == 3:
     layouts.append(torch.channels_last)
 figures = [measure(layout) for layout in layouts]
-print("%.4f %.4f %.0f" % (*(min(column) for column in zip(*figures)), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+print("%.4f %.4f %.4f %.0f" % (*(min(column) for column in zip(*figures)), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
