@@ -202,13 +202,14 @@ static int add_columns(struct prof_db *db)
 	};
 	int code = SQLITE_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(added) && code == SQLITE_OK; i++)
+	for (size_t i = 0; i < ARRAY_LEN(added) && !db->foreign && code == SQLITE_OK; i++)
 		if (pragma_int(db, added[i].missing))
 			code = sqlite3_exec(db->handle, added[i].view, NULL, NULL, NULL);
 	return code;
 }
 
-enum status prof_db_open(struct prof_db **out, const char *path, struct err *err)
+static enum status open_database(struct prof_db **out, const char *path, bool foreign,
+				 struct err *err)
 {
 	char file[FS_PATH_SIZE];
 	enum status status = resolve(path, file, err);
@@ -231,7 +232,10 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 		if (connect_immutable(db) == SQLITE_OK)
 			code = SQLITE_OK;
 	}
-	status = code == SQLITE_OK ? check_version(db, err) : report_open_failure(db, code, err);
+	status = code == SQLITE_OK ? ST_OK : report_open_failure(db, code, err);
+	if (status == ST_OK && !foreign)
+		status = check_version(db, err);
+	db->foreign = foreign;
 	if (status == ST_OK &&
 	    (add_columns(db) != SQLITE_OK ||
 	     sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK))
@@ -242,6 +246,16 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 	}
 	*out = db;
 	return ST_OK;
+}
+
+enum status prof_db_open(struct prof_db **out, const char *path, struct err *err)
+{
+	return open_database(out, path, false, err);
+}
+
+enum status prof_db_open_foreign(struct prof_db **out, const char *path, struct err *err)
+{
+	return open_database(out, path, true, err);
 }
 
 enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, const char *name,

@@ -33,6 +33,8 @@ enum prof_state {
  * to do.
  */
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err);
+/* Open a database of another program. Guard it (prof_db_guard()) before its schema is used. */
+enum status prof_db_open_foreign(struct prof_db **out, const char *path, struct err *err);
 void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed */
 
 /* Read the file through a small cache, and sort in a temporary file: for scans of much of the file,

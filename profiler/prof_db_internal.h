@@ -18,6 +18,7 @@ struct prof_db {
 	sqlite3 *handle;
 	char *path;
 	uint64_t uses;
+	bool foreign; /* of another program */
 	struct prof_query *cache[PROF_CACHE_SIZE];
 	struct prof_guard *guard; /* NULL: the statements are ours, unguarded */
 };

@@ -28,8 +28,8 @@ static const struct cli_option import_options[] = {
 	{.name = "--output",
 	 .letter = 'o',
 	 .argument = "FILE",
-	 .help = "The database to write; by default the trace's name with .db instead of .json or "
-		 ".json.gz, here.",
+	 .help = "The database to write; by default the trace's name with .db instead of .json, "
+		 ".json.gz, .sqlite or .rpd, here.",
 	 .field = CLI_FIELD(TEXT, struct import_line, output)},
 	{.name = "--force",
 	 .help = "Replace FILE if it is there.",
@@ -43,12 +43,13 @@ static const struct cli_option import_options[] = {
 const struct cli_command report_import_cli = {
 	.name = "ipu-report import",
 	.synopsis = "TRACE [-o FILE]",
-	.summary = "a Chrome trace as a database, for ipu-view, SQL and ipu-report",
+	.summary = "another program's recording as a database, for ipu-view, SQL and ipu-report",
 	.about =
 		"Read a trace in Chrome's JSON format, as the PyTorch profiler, Chrome, Perfetto, "
-		"viztracer and many others write it, and make a database of it that ipu-view, "
-		"ipu-report and sqlite3 read. TRACE may be compressed with gzip; - is standard "
-		"input.\n\n"
+		"viztracer and many others write it, or a database of Nsight Systems (nsys export "
+		"--type sqlite), rocprofv3 (rocpd) or rocmProfileData (RPD), and make a database "
+		"of it that ipu-view, ipu-report and sqlite3 read. The format is recognised by the "
+		"content. TRACE may be compressed with gzip; - is standard input.\n\n"
 		"The trace is read as a stream: memory does not grow with its length. Times are "
 		"kept to the nanosecond. A file that breaks off (its writer was killed) is read as "
 		"far as it goes, and the place is said.\n\n"
@@ -66,6 +67,7 @@ const struct cli_command report_import_cli = {
 		"ipu-report import trace.json\tWrites trace.db.\n"
 		"ipu-report import worker0.1234.pt.trace.json.gz -o run.db\tOf the PyTorch "
 		"profiler.\n"
+		"ipu-report import report1.sqlite\tOf Nsight Systems.\n"
 		"zstd -dc trace.json.zst | ipu-report import - -o trace.db\tFrom a pipe.\n"
 		"ipu-view trace.db --view timeline\tLook at it.\n"
 		"sqlite3 trace.db 'SELECT name, count(*), sum(dur_ns) FROM spans GROUP BY name'\t"
@@ -106,11 +108,12 @@ static enum status parse_line(struct import_line *line, int argc, char **argv, s
 	return status;
 }
 
-/* Derive the output from the trace's name: "../x/trace.json.gz" gives "trace.db". */
+/* Derive the output from the trace's name: "../x/trace.json.gz" gives "trace.db", and "results.db",
+ * which may be here, "results.imported.db". */
 static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 {
-	static const char *const endings[] = {".gz", ".json"};
-	const char *name = strrchr(trace, '/');
+	static const char *const endings[] = {".gz", ".json", ".sqlite", ".rpd", ".db"};
+	const char *name = strrchr(trace, '/'), *dot = strrchr(trace, '.');
 	char stem[FS_PATH_SIZE];
 
 	name = !name ? trace : name + 1;
@@ -121,7 +124,7 @@ static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 		if (length > ending && strcmp(stem + length - ending, endings[i]) == 0)
 			stem[length - ending] = 0;
 	}
-	return fs_path(out, "%s.db", stem);
+	return fs_path(out, dot && strcmp(dot, ".db") == 0 ? "%s.imported.db" : "%s.db", stem);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "reports/import/report_import_internal.h"
 
 static const struct import_format formats[] = {
+	{NULL, report__import_is_sqlite, report__import_read_sqlite},
 	{"chrome trace", report__import_is_chrome, report__import_read_chrome},
 };
 

@@ -149,6 +149,9 @@ void report__import_left_at(struct import *import, enum report_import_left left,
  * the place of the error. */
 bool report__import_is_chrome(const unsigned char *head, size_t size);
 enum status report__import_read_chrome(struct import *import, struct err *err);
+/* report_import_sqlite.c: databases of other profilers */
+bool report__import_is_sqlite(const unsigned char *head, size_t size);
+enum status report__import_read_sqlite(struct import *import, struct err *err);
 /* Store a fact as trace@head.@key. */
 enum status report__import_meta_add(struct import *import, const char *head,
 				    const struct import_token *key,

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/named/report_accelerators.h"
 #include "reports/named/report_communication.h"
 #include "reports/named/report_operations.h"
 #include "reports/table/report_select.h"
@@ -663,6 +664,9 @@ static const struct report_named *const named_table[] = {
 	&report_named_memory,     &report_named_liveness,
 	&report_named_tensors,    &report_named_tensor_epochs,
 	&report_named_health,     &report_named_communication,
+	&report_named_kernels,    &report_named_temporal,
+	&report_named_launch,     &report_named_steps,
+	&report_named_ranges,     &report_named_memory_timeline,
 	&report_named_overhead,
 };
 

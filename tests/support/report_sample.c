@@ -347,20 +347,23 @@ static void sample_metrics(struct ips_recording *r)
 							9000 * US, 1000 * US, 1197000, 133000, 0});
 }
 
-/* A row of each table of accelerators, about the open spans. */
-static void sample_accelerator(struct ips_recording *r, struct ips_track *host,
-			       struct ips_track *stream)
+/* A row of each table of accelerators: the first span of @track launches the second. */
+static void sample_accelerator(struct ips_recording *r, struct ips_track *track, int at)
 {
-	ips_append_device(r, &(struct ips_device){"GPU 0", 0, "Simulated", "9.0", 1 << 30, 132,
-						  1000000000, IPS_NULL});
-	ips_append_memory_event(
-		r, &(struct ips_memory_event){"GPU 0", 500 * US, "alloc", 4096, 64, 4096, 8192});
-	ips_span_row(host, IPS_TABLE_range, &(struct ips_range){"nvtx", NULL});
-	ips_span_row(host, IPS_TABLE_call, &(struct ips_call){7});
-	ips_span_row(stream, IPS_TABLE_kernel,
+	if (at == 0) {
+		ips_append_device(r, &(struct ips_device){"GPU 0", 0, "Simulated", "9.0", 1 << 30,
+							  132, 1000000000, IPS_NULL});
+		ips_append_memory_event(r, &(struct ips_memory_event){"GPU 0", 500 * US, "alloc",
+								      4096, 64, 4096, 8192});
+		ips_span_row(track, IPS_TABLE_range, &(struct ips_range){"nvtx", NULL});
+		ips_span_row(track, IPS_TABLE_call, &(struct ips_call){7});
+		return;
+	}
+	ips_span_row(track, IPS_TABLE_range, &(struct ips_range){"step", NULL});
+	ips_span_row(track, IPS_TABLE_kernel,
 		     &(struct ips_kernel){"GPU 0", 1, 7, "compute", 7, 1, 1, 1, 32, 1, 1, 16, 0,
 					  0.5, IPS_NULL, IPS_NULL});
-	ips_span_row(stream, IPS_TABLE_copy,
+	ips_span_row(track, IPS_TABLE_copy,
 		     &(struct ips_copy){"GPU 0", 1, 7, "HtoD", 7, 4096, NULL, NULL, NULL});
 }
 
@@ -386,7 +389,6 @@ static void sample_spans(struct ips_recording *r)
 	ips_flow_out(host, &sent, 1);
 	ips_span_begin(other, &forward);
 	ips_flow_in(other, &sent, 1);
-	sample_accelerator(r, host, other);
 	ips_span_end(other);
 	ips_span_end(host);
 	ips_span_end(host);
@@ -401,6 +403,7 @@ static void sample_spans(struct ips_recording *r)
 		ips_span_arg_int(exchange, "bytes", 30000);
 		ips_span_arg_int(exchange, "size", 40000);
 		ips_span_arg_int(exchange, "ranks", 4);
+		sample_accelerator(r, exchange, i);
 	}
 }
 

@@ -1,0 +1,764 @@
+/*
+ * Read Nsight Systems' SQLite exports: schemas 2.9 to 3.25, whose names of columns have stayed.
+ * Tables without rows are absent, columns came with versions.
+ *
+ * A launch and what it ran have the same correlationId within a process. Streams are told apart by
+ * process, device, context and stream. What the file says of the machine and its people
+ * (META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV, ProcessStreams, EXPORT_USER ...) is not read.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/import/report_import_sqlite.h"
+
+#define STREAM_SORT 1000000    /* streams are below the threads of their process */
+#define NO_STREAM   4294967295 /* of a wait for a whole context */
+
+/* Numbers of the categories of sites. */
+enum {
+	SITE_API,
+	SITE_OSRT,
+	SITE_LIBRARY,
+	SITE_MPI,
+	SITE_GRAPH,
+	SITE_PROFILER,
+	SITE_KERNEL,
+	SITE_NVTX,
+	SITE_METRIC,
+};
+
+static int64_t pid_of(int64_t global)
+{
+	return (int64_t)((uint64_t)global >> 24 & 0xffffff);
+}
+
+/* ---- tracks ---------------------------------------------------------------------------------- */
+
+/* The name of @global in a table of names; "": none. */
+static enum status name_of(struct import_sqlite *in, const char *sql, int64_t global, char *out,
+			   size_t size, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, in->db, sql, err);
+
+	out[0] = 0;
+	prof_query_int(query, ":global", global);
+	if (prof_query_next(query, &status, err) && prof_column_text(query, 0))
+		str_copy(out, size, prof_column_text(query, 0));
+	prof_query_close(query);
+	return status;
+}
+
+static enum status process_name(struct import_sqlite *in, int64_t pid, char *out, size_t size,
+				struct err *err)
+{
+	out[0] = 0;
+	return !report__sqlite_has(in, "PROCESSES")
+		       ? ST_OK
+		       : name_of(in, "SELECT name FROM main.PROCESSES WHERE pid = :global", pid,
+				 out, size, err);
+}
+
+/* The track @key, made by @track if it is new. */
+static enum status find_track(struct import_sqlite *in, const int64_t key[4],
+			      const struct import_track *track, uint32_t *out, struct err *err)
+{
+	enum status status = report__import_track(in->import, track, out, err);
+
+	return status == ST_OK ? report__sqlite_remember(in, key, *out, err) : status;
+}
+
+/* A thread's row, or with @what another one of its process. */
+static enum status thread_track(struct import_sqlite *in, int64_t global, const char *what,
+				uint32_t *out, struct err *err)
+{
+	const int64_t key[4] = {what ? -3 : -2, global, (int64_t)map_text(MAP_SEED, what), 0};
+	char pid[32], tid[32], name[256] = "", program[256] = "", shown[320];
+	struct import_track track = {.kind = IMPORT_THREAD,
+				     .process = pid,
+				     .thread = what ? what : tid,
+				     .process_sort = IPS_NULL};
+	enum status status = ST_OK;
+
+	*out = report__sqlite_known(in, key);
+	if (*out != IMPORT_NO_ID)
+		return ST_OK;
+	snprintf(pid, sizeof(pid), "%lld", (long long)pid_of(global));
+	snprintf(tid, sizeof(tid), "%lld", (long long)(global & 0xffffff));
+	if (!what && report__sqlite_has(in, "ThreadNames"))
+		status = name_of(in,
+				 "SELECT s.value FROM main.ThreadNames t JOIN main.StringIds s ON "
+				 "s.id = t.nameId WHERE t.globalTid = :global",
+				 global, name, sizeof(name), err);
+	if (status == ST_OK)
+		status = process_name(in, pid_of(global), program, sizeof(program), err);
+	snprintf(shown, sizeof(shown), "thread %s (%s)", tid, name);
+	track.name = name[0] != 0 ? shown : NULL;
+	track.process_name = program[0] != 0 ? program : NULL;
+	return status == ST_OK ? find_track(in, key, &track, out, err) : status;
+}
+
+/* Processes and threads of rows without one: those of the first row that has one. */
+static int64_t known_process(const struct import_sqlite *in, int64_t global)
+{
+	for (size_t i = 0; i < in->count && global == IPS_NULL; i++) {
+		if (in->known[i].key[0] == -2)
+			global = in->known[i].key[1];
+	}
+	return global == IPS_NULL ? 0 : global & ~(int64_t)0xffffff;
+}
+
+/* Where something is on a device. */
+struct place {
+	int64_t global, device, context, stream;
+	const char *name; /* of the device */
+	uint32_t track;
+	uint32_t process; /* index, for launch keys */
+};
+
+static enum status find_place(struct import_sqlite *in, struct place *place,
+			      enum import_thread_kind kind, struct err *err)
+{
+	const bool streams = place->stream != IPS_NULL && place->stream != NO_STREAM;
+	char pid[32], what[96], name[64];
+	struct import_track track = {.kind = kind,
+				     .process = pid,
+				     .thread = what,
+				     .name = streams               ? name
+					     : kind == IMPORT_SYNC ? "context"
+								   : NULL,
+				     .sort = STREAM_SORT,
+				     .process_sort = IPS_NULL};
+	enum status status = ST_OK;
+	int64_t key[4];
+
+	place->global = known_process(in, place->global);
+	place->device = place->device == IPS_NULL ? 0 : place->device;
+	key[0] = (int64_t)kind << 32 | (place->device & 0xffffffff);
+	key[1] = place->global;
+	key[2] = place->context;
+	key[3] = place->stream;
+	place->name = report__import_gpu(in->import, place->device);
+	if (!place->name)
+		return err_nomem(err);
+	place->track = report__sqlite_known(in, key);
+	if (place->track == IMPORT_NO_ID) {
+		snprintf(pid, sizeof(pid), "%lld", (long long)pid_of(place->global));
+		snprintf(what, sizeof(what), "%lld/%lld/%lld", (long long)place->device,
+			 (long long)place->context, (long long)place->stream);
+		snprintf(name, sizeof(name), "stream %lld", (long long)place->stream);
+		track.device = place->name;
+		track.sort += place->device;
+		status = find_track(in, key, &track, &place->track, err);
+	}
+	if (place->track != IMPORT_NO_ID)
+		place->process = in->import->threads.items[place->track].process;
+	return status;
+}
+
+/* Count a row that has no track left, or no start. *@take: it has both. */
+static bool can_take(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start)
+{
+	if (start == IPS_NULL)
+		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_TIME);
+	else if (track == IMPORT_NO_ID || site == IMPORT_NO_ID)
+		report__import_left(in->import, REPORT_IMPORT_LEFT_TOO_MANY);
+	else
+		return true;
+	in->import->args.used = 0;
+	return false;
+}
+
+static int64_t duration(int64_t start, int64_t end)
+{
+	return end == IPS_NULL ? -1 : end < start ? -2 : end - start;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* Tables of calls on threads: start, end, globalTid, and a name. */
+struct call_table {
+	const char *table, *category, *row; /* @row: on a row of their own, or NULL */
+	int site;
+};
+static const struct call_table call_tables[] = {
+	{"CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_api", NULL, SITE_API},
+	{"OSRT_API", "osrt", NULL, SITE_OSRT},
+	{"CUDNN_EVENTS", "cudnn", NULL, SITE_LIBRARY},
+	{"CUBLAS_EVENTS", "cublas", NULL, SITE_LIBRARY},
+	{"OPENACC_DATA_EVENTS", "openacc", NULL, SITE_LIBRARY},
+	{"OPENACC_LAUNCH_EVENTS", "openacc", NULL, SITE_LIBRARY},
+	{"OPENACC_OTHER_EVENTS", "openacc", NULL, SITE_LIBRARY},
+	{"MPI_P2P_EVENTS", "mpi", NULL, SITE_MPI},
+	{"MPI_COLLECTIVES_EVENTS", "mpi", NULL, SITE_MPI},
+	{"MPI_START_WAIT_EVENTS", "mpi", NULL, SITE_MPI},
+	{"MPI_OTHER_EVENTS", "mpi", NULL, SITE_MPI},
+	{"NVSHMEM_EVENTS", "nvshmem", NULL, SITE_LIBRARY},
+	{"VULKAN_API", "vulkan", NULL, SITE_LIBRARY},
+	{"CUDA_GRAPH_EVENTS", "cuda_graph", "CUDA graphs", SITE_GRAPH},
+	{"CUDA_GRAPH_NODE_EVENTS", "cuda_graph", "CUDA graphs", SITE_GRAPH},
+	{"PROFILER_OVERHEAD", "profiler", "profiler overhead", SITE_PROFILER},
+	{"CUPTI_ACTIVITY_KIND_OVERHEAD", "profiler", "CUPTI overhead", SITE_PROFILER},
+};
+
+static enum status call_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			    struct err *err)
+{
+	const struct call_table *table = user;
+	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
+	const int64_t name = prof_column_int(query, 3), text = prof_column_int(query, 4);
+	const int64_t correlation = prof_column_int(query, 5), code = prof_column_int(query, 6);
+	int64_t global = prof_column_int(query, 2);
+	uint32_t track = IMPORT_NO_ID, site = IMPORT_NO_ID, result;
+	enum status status;
+
+	global = global == IPS_NULL ? known_process(in, global) : global;
+	status = thread_track(in, global, table->row, &track, err);
+	if (status == ST_OK)
+		status = report__sqlite_site(in, table->site, table->category,
+					     name == IPS_NULL ? text : name, &site, err);
+	if (status == ST_OK && code != IPS_NULL && code != 0) {
+		status = report__import_arg_name(in->import, "return value", &result, err);
+		report__import_arg_int(in->import, result, code);
+	}
+	if (status != ST_OK || !can_take(in, track, site, start))
+		return status;
+	if (table->site == SITE_API && correlation != IPS_NULL) {
+		const struct ips_call call = {
+			import_launch_key(in->import->threads.items[track].process, correlation)};
+
+		report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
+	}
+	return report__import_span(in->import, track, site, start, duration(start, end), err);
+}
+
+static enum status read_calls(struct import_sqlite *in, struct err *err)
+{
+	static const char *const columns[] = {"start",  "end",           "globalTid",  "nameId",
+					      "textId", "correlationId", "returnValue"};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(call_tables) && status == ST_OK; i++)
+		status = report__sqlite_each(in, call_tables[i].table, columns, ARRAY_LEN(columns),
+					     call_row, (void *)(uintptr_t)&call_tables[i], err);
+	return status;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static int64_t sum_of(int64_t a, int64_t b)
+{
+	return a == IPS_NULL ? b : b == IPS_NULL ? a : (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static enum status kernel_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			      struct err *err)
+{
+	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
+	const int64_t correlation = prof_column_int(query, 6);
+	const int64_t full = prof_column_int(query, 7);
+	struct place place = {.global = prof_column_int(query, 5),
+			      .device = prof_column_int(query, 2),
+			      .context = prof_column_int(query, 3),
+			      .stream = prof_column_int(query, 4)};
+	struct ips_kernel row;
+	enum status status = find_place(in, &place, IMPORT_THREAD, err);
+	uint32_t site = IMPORT_NO_ID;
+
+	(void)user;
+	if (status == ST_OK)
+		status = report__sqlite_site(in, SITE_KERNEL, "kernel",
+					     full == IPS_NULL ? prof_column_int(query, 8) : full,
+					     &site, err);
+	if (status != ST_OK || !can_take(in, place.track, site, start))
+		return status;
+	row = (struct ips_kernel){
+		.device = place.name,
+		.context = place.context,
+		.stream = place.stream,
+		.kind = report__import_kernel_kind(in->import->sites.items[site].site->name),
+		.launch_key = correlation == IPS_NULL
+				      ? IPS_NULL
+				      : import_launch_key(place.process, correlation),
+		.grid_x = prof_column_int(query, 9),
+		.grid_y = prof_column_int(query, 10),
+		.grid_z = prof_column_int(query, 11),
+		.block_x = prof_column_int(query, 12),
+		.block_y = prof_column_int(query, 13),
+		.block_z = prof_column_int(query, 14),
+		.registers = prof_column_int(query, 15),
+		.shared_bytes = sum_of(prof_column_int(query, 16), prof_column_int(query, 17)),
+		.occupancy = (double)NAN,
+		.graph = prof_column_int(query, 18),
+		.graph_node = prof_column_int(query, 19),
+	};
+	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
+	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+}
+
+/* A graph that was launched and recorded as a whole. */
+static enum status graph_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			     struct err *err)
+{
+	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
+	const int64_t correlation = prof_column_int(query, 6);
+	struct place place = {.global = prof_column_int(query, 5),
+			      .device = prof_column_int(query, 2),
+			      .context = prof_column_int(query, 3),
+			      .stream = prof_column_int(query, 4)};
+	enum status status = find_place(in, &place, IMPORT_THREAD, err);
+	uint32_t site = IMPORT_NO_ID;
+	struct ips_kernel row;
+
+	(void)user;
+	if (status == ST_OK)
+		status = report__import_name_site(in->import, "graph", "CUDA graph", &site, err);
+	if (status != ST_OK || !can_take(in, place.track, site, start))
+		return status;
+	row = (struct ips_kernel){
+		place.name,
+		place.context,
+		place.stream,
+		"graph",
+		correlation == IPS_NULL ? IPS_NULL : import_launch_key(place.process, correlation),
+		IPS_NULL,
+		IPS_NULL,
+		IPS_NULL,
+		IPS_NULL,
+		IPS_NULL,
+		IPS_NULL,
+		IPS_NULL,
+		IPS_NULL,
+		(double)NAN,
+		prof_column_int(query, 7),
+		IPS_NULL};
+	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
+	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+}
+
+/* The text of a code; NULL: unknown. */
+static const char *code_text(const char *const *texts, size_t count, int64_t code)
+{
+	return code < 0 || code >= (int64_t)count ? NULL : texts[code];
+}
+
+static const char *memory_kind(int64_t code)
+{
+	static const char *const texts[] = {"pageable", "pinned",        "device",        "array",
+					    "managed",  "device static", "managed static"};
+
+	return code_text(texts, ARRAY_LEN(texts), code);
+}
+
+static enum status copy_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			    struct err *err)
+{
+	static const char *const kinds[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
+					    "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH", "DtoD"};
+	const bool fills = *(const bool *)user;
+	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
+	const int64_t correlation = prof_column_int(query, 6);
+	const char *kind =
+		fills ? "memset" : code_text(kinds, ARRAY_LEN(kinds), prof_column_int(query, 8));
+	const int64_t to = prof_column_int(query, 11);
+	struct place place = {.global = prof_column_int(query, 5),
+			      .device = prof_column_int(query, 2),
+			      .context = prof_column_int(query, 3),
+			      .stream = prof_column_int(query, 4)};
+	enum status status = find_place(in, &place, IMPORT_THREAD, err);
+	uint32_t site = IMPORT_NO_ID;
+	struct ips_copy row;
+	char name[32];
+
+	snprintf(name, sizeof(name), fills ? "Memset" : "Memcpy %s", !kind ? "" : kind);
+	if (status == ST_OK)
+		status = report__import_name_site(in->import, fills ? "memset" : "memcpy", name,
+						  &site, err);
+	if (status != ST_OK || !can_take(in, place.track, site, start))
+		return status;
+	row = (struct ips_copy){
+		.device = place.name,
+		.context = place.context,
+		.stream = place.stream,
+		.kind = kind,
+		.launch_key = correlation == IPS_NULL
+				      ? IPS_NULL
+				      : import_launch_key(place.process, correlation),
+		.bytes = prof_column_int(query, 7),
+		.source = memory_kind(prof_column_int(query, 9)),
+		.target = memory_kind(prof_column_int(query, fills ? 12 : 10)),
+		.to_device = kind && strcmp(kind, "PtoP") == 0 && to != IPS_NULL
+				     ? report__import_gpu(in->import, to)
+				     : NULL,
+	};
+	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
+	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+}
+
+static enum status sync_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			    struct err *err)
+{
+	static const char *const names[] = {NULL, "Event synchronize", "Stream wait event",
+					    "Stream synchronize", "Context synchronize"};
+	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
+	const char *name = code_text(names, ARRAY_LEN(names), prof_column_int(query, 6));
+	struct place place = {.global = prof_column_int(query, 5),
+			      .device = prof_column_int(query, 2),
+			      .context = prof_column_int(query, 3),
+			      .stream = prof_column_int(query, 4)};
+	enum status status = find_place(in, &place, IMPORT_SYNC, err);
+	uint32_t site = IMPORT_NO_ID;
+
+	(void)user;
+	if (status == ST_OK)
+		status = report__import_name_site(in->import, "sync", !name ? "Synchronize" : name,
+						  &site, err);
+	if (status != ST_OK || !can_take(in, place.track, site, start))
+		return status;
+	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+}
+
+static enum status read_device_tables(struct import_sqlite *in, struct err *err)
+{
+#define PLACE "start", "end", "deviceId", "contextId", "streamId", "globalPid"
+	static const char *const kernel[] = {PLACE,
+					     "correlationId",
+					     "demangledName",
+					     "shortName",
+					     "gridX",
+					     "gridY",
+					     "gridZ",
+					     "blockX",
+					     "blockY",
+					     "blockZ",
+					     "registersPerThread",
+					     "staticSharedMemory",
+					     "dynamicSharedMemory",
+					     "graphId",
+					     "graphNodeId"};
+	static const char *const copy[] = {PLACE,     "correlationId", "bytes",       "copyKind",
+					   "srcKind", "dstKind",       "dstDeviceId", "memKind"};
+	static const char *const sync[] = {PLACE, "syncType"};
+	static const char *const graph[] = {PLACE, "correlationId", "graphId"};
+	bool copies = false, fills = true;
+	const struct {
+		const char *table;
+		const char *const *columns;
+		size_t count;
+		enum status (*row)(struct import_sqlite *in, struct prof_query *query, void *user,
+				   struct err *err);
+		void *user;
+	} tables[] = {
+		{"CUPTI_ACTIVITY_KIND_KERNEL", kernel, ARRAY_LEN(kernel), kernel_row, NULL},
+		{"CUPTI_ACTIVITY_KIND_MEMCPY", copy, ARRAY_LEN(copy), copy_row, &copies},
+		{"CUPTI_ACTIVITY_KIND_MEMSET", copy, ARRAY_LEN(copy), copy_row, &fills},
+		{"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", sync, ARRAY_LEN(sync), sync_row, NULL},
+		{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph, ARRAY_LEN(graph), graph_row, NULL},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(tables) && status == ST_OK; i++)
+		status = report__sqlite_each(in, tables[i].table, tables[i].columns,
+					     tables[i].count, tables[i].row, tables[i].user, err);
+	return status;
+}
+
+static enum status read_gpus(struct import_sqlite *in, struct err *err)
+{
+	static const char *const columns[] = {"id",           "cuDevice",     "name",
+					      "totalMemory",  "smCount",      "clockRate",
+					      "computeMajor", "computeMinor", "memoryBandwidth"};
+	struct prof_query *query;
+	enum status status = report__sqlite_select(in, "TARGET_INFO_GPU", columns,
+						   ARRAY_LEN(columns), &query, err);
+
+	while (query && prof_query_next(query, &status, err)) {
+		const int64_t cuda = prof_column_int(query, 1);
+		const int64_t major = prof_column_int(query, 6), minor = prof_column_int(query, 7);
+		struct ips_device device = {
+			.number = cuda == IPS_NULL ? prof_column_int(query, 0) : cuda,
+			.model = report__import_keep(in->import, prof_column_text(query, 2)),
+			.memory_bytes = prof_column_int(query, 3),
+			.units = prof_column_int(query, 4),
+			.clock_hz = prof_column_int(query, 5),
+			.memory_bytes_per_s = prof_column_int(query, 8)};
+		char architecture[48];
+
+		snprintf(architecture, sizeof(architecture), "%lld.%lld", (long long)major,
+			 (long long)minor);
+		if (major != IPS_NULL && minor != IPS_NULL)
+			device.architecture = report__import_keep(in->import, architecture);
+		device.device = report__import_gpu(in->import, device.number);
+		status = !device.device ? err_nomem(err)
+					: report__import_device(in->import, &device, err);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* ---- NVTX ------------------------------------------------------------------------------------ */
+
+enum nvtx {
+	NVTX_CATEGORY = 33,
+	NVTX_MARK = 34,
+	NVTX_THREAD_NAME = 39,
+	NVTX_PUSH_POP = 59,
+	NVTX_START_END = 60,
+	NVTX_TEXT_PUSH_POP = 70,
+	NVTX_TEXT_START_END = 71,
+	NVTX_DOMAIN = 75,
+	NVTX_DOMAIN_END = 76
+};
+
+/* The name of a domain, kept; NULL: the default one. */
+static const char *domain_of(struct import_sqlite *in, int64_t process, int64_t domain)
+{
+	const int64_t key[4] = {-4, process, domain, 0};
+	const uint32_t index = report__sqlite_known(in, key);
+
+	return index == IMPORT_NO_ID ? NULL : in->import->kept.strings[index].text;
+}
+
+static enum status domain_row(struct import_sqlite *in, struct prof_query *query, struct err *err)
+{
+	const int64_t key[4] = {-4, known_process(in, prof_column_int(query, 3)),
+				prof_column_int(query, 6), 0};
+	const char *name = prof_column_text(query, 4);
+	bool fresh;
+	uint32_t index = report__import_intern(&in->import->kept, !name ? "" : name,
+					       !name ? 0 : strlen(name), SIZE_MAX, &fresh);
+
+	import_used(in->import, REPORT_IMPORT_NAME);
+	return index == IMPORT_NO_ID ? err_nomem(err)
+				     : report__sqlite_remember(in, key, index, err);
+}
+
+static enum status nvtx_site(struct import_sqlite *in, struct prof_query *query, uint32_t *site,
+			     struct err *err)
+{
+	const char *text = prof_column_text(query, 4);
+
+	if (text)
+		return report__import_name_site(in->import, "nvtx", text, site, err);
+	return report__sqlite_site(in, SITE_NVTX, "nvtx", prof_column_int(query, 5), site, err);
+}
+
+static enum status nvtx_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			    struct err *err)
+{
+	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
+	const int64_t type = prof_column_int(query, 2), global = prof_column_int(query, 3);
+	const bool spans = type == NVTX_PUSH_POP || type == NVTX_TEXT_PUSH_POP;
+	const bool crosses = type == NVTX_START_END || type == NVTX_TEXT_START_END;
+	struct ips_range range = {"nvtx", NULL};
+	uint32_t track, site;
+	enum status status;
+
+	(void)user;
+	if (type == NVTX_DOMAIN)
+		return domain_row(in, query, err);
+	if (type == NVTX_CATEGORY || type == NVTX_THREAD_NAME || type == NVTX_DOMAIN_END) {
+		import_used(in->import, REPORT_IMPORT_NAME);
+		return ST_OK;
+	}
+	if (!spans && !crosses && type != NVTX_MARK) {
+		report__import_left_what(in->import, "NVTX_EVENTS of other types", 1);
+		return ST_OK;
+	}
+	status = thread_track(in, global == IPS_NULL ? known_process(in, global) : global,
+			      crosses ? "NVTX ranges" : NULL, &track, err);
+	if (status == ST_OK)
+		status = nvtx_site(in, query, &site, err);
+	if (status != ST_OK || !can_take(in, track, site, start))
+		return status;
+	if (type == NVTX_MARK)
+		return report__import_instant(in->import, track, site, start, err);
+	range.domain = domain_of(in, known_process(in, global), prof_column_int(query, 6));
+	report__import_row(in->import, IPS_TABLE_range, &range, sizeof(range));
+	return report__import_span(in->import, track, site, start, duration(start, end), err);
+}
+
+static enum status read_nvtx(struct import_sqlite *in, struct err *err)
+{
+	static const char *const columns[] = {"start", "end",    "eventType", "globalTid",
+					      "text",  "textId", "domainId"};
+
+	return report__sqlite_each(in, "NVTX_EVENTS", columns, ARRAY_LEN(columns), nvtx_row, NULL,
+				   err);
+}
+
+/* ---- counters and memory --------------------------------------------------------------------- */
+
+static enum status metric_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			      struct err *err)
+{
+	const int64_t time = prof_column_int(query, 0), type = prof_column_int(query, 1);
+	const int64_t metric = prof_column_int(query, 2);
+	const double value = prof_column_real(query, 3);
+	const int64_t key[4] = {-5, type, metric, 0};
+	uint32_t site = report__sqlite_known(in, key), track;
+	char name[256] = "", row[48];
+	enum status status;
+
+	(void)user;
+	snprintf(row, sizeof(row), "GPU %d metrics", (int)(type & 0xff));
+	status = thread_track(in, known_process(in, IPS_NULL), row, &track, err);
+	if (status == ST_OK && site == IMPORT_NO_ID) {
+		struct prof_query *names = NULL;
+
+		if (report__sqlite_has(in, "TARGET_INFO_GPU_METRICS"))
+			status =
+				prof_query_open(&names, in->db,
+						"SELECT metricName FROM "
+						"main.TARGET_INFO_GPU_METRICS WHERE typeId = :type "
+						"AND metricId = :metric",
+						err);
+		prof_query_int(names, ":type", type);
+		prof_query_int(names, ":metric", metric);
+		if (names && prof_query_next(names, &status, err) && prof_column_text(names, 0))
+			str_copy(name, sizeof(name), prof_column_text(names, 0));
+		prof_query_close(names);
+		if (name[0] == 0)
+			snprintf(name, sizeof(name), "metric %lld", (long long)metric);
+		if (status == ST_OK)
+			status = report__import_name_site(in->import, "metric", name, &site, err);
+		if (status == ST_OK)
+			status = report__sqlite_remember(in, key, site, err);
+	}
+	if (status != ST_OK || !can_take(in, track, site, time))
+		return status;
+	if (!isfinite(value)) {
+		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
+		return ST_OK;
+	}
+	return report__import_sample(in->import, track, site, time, value, err);
+}
+
+/* Allocated bytes by device, in order of the rows. */
+struct usage {
+	struct {
+		int64_t device, bytes;
+	} of[64];
+	size_t count;
+};
+
+static enum status memory_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			      struct err *err)
+{
+	struct usage *usage = user;
+	const int64_t kind = prof_column_int(query, 6), bytes = prof_column_int(query, 5);
+	struct ips_memory_event event = {.time_ns = prof_column_int(query, 0),
+					 .kind = kind == 1 ? "free" : "alloc",
+					 .bytes = kind == 1 && bytes > 0 ? -bytes : bytes,
+					 .address = prof_column_int(query, 4),
+					 .total_bytes = IPS_NULL,
+					 .reserved_bytes = IPS_NULL};
+	const int64_t device = prof_column_int(query, 2), global = prof_column_int(query, 1);
+	char name[48];
+	uint32_t track;
+	enum status status;
+	size_t i = 0;
+
+	event.device = report__import_gpu(in->import, device == IPS_NULL ? 0 : device);
+	if (!event.device)
+		return err_nomem(err);
+	while (i < usage->count && usage->of[i].device != device)
+		i++;
+	if (i == usage->count && i < ARRAY_LEN(usage->of)) {
+		usage->of[i].device = device;
+		usage->of[i].bytes = 0;
+		usage->count++;
+	}
+	if (i < usage->count && event.bytes != IPS_NULL) {
+		usage->of[i].bytes = sum_of(usage->of[i].bytes, event.bytes);
+		event.total_bytes = usage->of[i].bytes;
+	}
+	snprintf(name, sizeof(name), "%s memory", event.device);
+	status = thread_track(in, known_process(in, global), name, &track, err);
+	if (status != ST_OK || !can_take(in, track, 0, event.time_ns))
+		return status;
+	return report__import_memory(in->import, track, &event, err);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* What the file says of itself, without people and machines. */
+static enum status read_facts(struct import_sqlite *in, struct err *err)
+{
+	static const char *const kept[] = {"EXPORT_PRODUCT_NAME",
+					   "EXPORT_PRODUCT_VERSION",
+					   "EXPORT_SCHEMA_VERSION",
+					   "EXPORT_PLATFORM",
+					   "EXPORT_ARCH",
+					   "EXPORT_PARAM_LAZY",
+					   "EXPORT_PARAM_TIME_NORMALIZE",
+					   "EXPORT_PARAM_TIME_SHIFT"};
+	static const char *const columns[] = {"name", "value"}, *const start[] = {"utcEpochNs"};
+	const char *table = report__sqlite_has(in, "META_DATA_EXPORT") ? "META_DATA_EXPORT"
+								       : "EXPORT_META_DATA";
+	struct prof_query *query;
+	enum status status = report__sqlite_select(in, table, columns, 2, &query, err);
+
+	while (query && prof_query_next(query, &status, err)) {
+		const char *name = prof_column_text(query, 0);
+
+		for (size_t i = 0; name && i < ARRAY_LEN(kept) && status == ST_OK; i++) {
+			if (strcmp(name, kept[i]) == 0)
+				status = report__import_fact(in->import, name,
+							     prof_column_text(query, 1), err);
+		}
+	}
+	prof_query_close(query);
+	if (status == ST_OK)
+		status = report__sqlite_select(in, "TARGET_INFO_SESSION_START_TIME", start, 1,
+					       &query, err);
+	if (query && prof_query_next(query, &status, err))
+		in->import->epoch_ns = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+static bool recognise_nsys(struct import_sqlite *in)
+{
+	return report__sqlite_has(in, "META_DATA_EXPORT") ||
+	       report__sqlite_has(in, "EXPORT_META_DATA");
+}
+
+static enum status read_nsys(struct import_sqlite *in, struct err *err)
+{
+	static const char *const left[] = {
+		"SCHED_EVENTS",     "COMPOSITE_EVENTS",  "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+		"DIAGNOSTIC_EVENT", "GENERIC_EVENTS",    "NET_NIC_METRIC",
+		"ETW_EVENTS",       "IB_SWITCH_METRICS", "PERF_EVENT_SOC_OR_CPU_RAW_EVENT",
+		"DX12_API",         "OPENGL_API",        "UCP_WORKERS"};
+	static const char *const metric[] = {"timestamp", "typeId", "metricId", "value"};
+	static const char *const memory[] = {
+		"start",   "globalPid", "deviceId",           "contextId",
+		"address", "bytes",     "memoryOperationType"};
+	struct usage usage = {.count = 0};
+	enum status status;
+
+	in->strings = "StringIds";
+	in->string_column = "value";
+	status = read_facts(in, err);
+	if (status == ST_OK)
+		status = read_gpus(in, err);
+	if (status == ST_OK)
+		status = read_calls(in, err);
+	if (status == ST_OK)
+		status = read_device_tables(in, err);
+	if (status == ST_OK)
+		status = read_nvtx(in, err);
+	if (status == ST_OK)
+		status = report__sqlite_each(in, "GPU_METRICS", metric, ARRAY_LEN(metric),
+					     metric_row, NULL, err);
+	if (status == ST_OK)
+		status = report__sqlite_each(in, "CUDA_GPU_MEMORY_USAGE_EVENTS", memory,
+					     ARRAY_LEN(memory), memory_row, &usage, err);
+	return status == ST_OK ? report__sqlite_left(in, left, ARRAY_LEN(left), err) : status;
+}
+
+const struct sqlite_format report__sqlite_nsys = {"nsight systems", recognise_nsys, read_nsys};

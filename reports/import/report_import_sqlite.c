@@ -1,0 +1,306 @@
+/*
+ * Databases of other profilers: opening them, and reading tables that may lack columns. See
+ * report_import_sqlite.h.
+ */
+#include "reports/import/report_import_sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+
+#define MEMORY_BYTES (INT64_C(64) << 20)
+#define TELL_ROWS    8192 /* between two reports of the progress */
+#define COPY_BYTES   (1 << 16)
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+bool report__import_is_sqlite(const unsigned char *head, size_t size)
+{
+	static const char magic[16] = "SQLite format 3";
+
+	return size >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+static enum status copy_content(struct import *import, int fd, const char *path, struct err *err)
+{
+	char *buffer = mem_alloc(COPY_BYTES);
+	enum status status = !buffer ? err_nomem(err) : ST_OK;
+	size_t got = 1;
+
+	while (status == ST_OK && got > 0) {
+		status = report__import_input_read(&import->input, buffer, COPY_BYTES, &got, err);
+		for (size_t done = 0; status == ST_OK && done < got;) {
+			ssize_t put = write(fd, buffer + done, got - done);
+
+			if (put < 0 && errno != EINTR)
+				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+						 "%s: cannot write: %s", path, strerror(errno));
+			done += put < 0 ? 0 : (size_t)put;
+		}
+		if (status == ST_OK)
+			status = report__import_progress_read(import, -1, err);
+	}
+	mem_free(buffer);
+	return status;
+}
+
+/* A pipe or a compressed file: copy the database beside the output, where it has no name. */
+static enum status open_copy(struct import_sqlite *in, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+	enum status status;
+	int fd;
+
+	if (!fs_path(path, "%s.XXXXXX", in->import->params->output))
+		return err_set(err, ST_INVALID, "%s: the path is too long",
+			       in->import->params->output);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, ST_IO, "%s: cannot write: %s", path, strerror(errno));
+	status = copy_content(in->import, fd, path, err);
+	close(fd);
+	if (status == ST_OK)
+		status = prof_db_open_foreign(&in->db, path, err);
+	unlink(path);
+	return status;
+}
+
+static enum status open_file(struct import_sqlite *in, struct err *err)
+{
+	const struct import_input *input = &in->import->input;
+	const struct prof_guard_params guard = {.memory_bytes = MEMORY_BYTES};
+	enum status status = input->gzip || input->size == 0
+				     ? open_copy(in, err)
+				     : prof_db_open_foreign(&in->db, input->name, err);
+
+	if (status == ST_OK)
+		prof_db_read_through(in->db);
+	in->import->counts->bytes = input->size;
+	return status == ST_OK ? prof_db_guard(in->db, &guard, err) : status;
+}
+
+enum status report__import_read_sqlite(struct import *import, struct err *err)
+{
+	static const struct sqlite_format *const formats[] = {
+		&report__sqlite_nsys, &report__sqlite_rocpd, &report__sqlite_rpd};
+	struct import_sqlite in = {.import = import};
+	const struct sqlite_format *format = NULL;
+	enum status status = open_file(&in, err);
+
+	for (size_t i = 0; i < ARRAY_LEN(formats) && !format && status == ST_OK; i++) {
+		if (formats[i]->recognise(&in))
+			format = formats[i];
+	}
+	if (status == ST_OK && !format)
+		status = err_set(err, ST_FORMAT,
+				 "%s: is a database, but not of Nsight Systems, rocprofv3 or "
+				 "rocmProfileData",
+				 import->input.name);
+	if (status == ST_OK) {
+		import->source = format->source;
+		status = format->read(&in, err);
+	}
+	prof_db_close(in.db);
+	map_fini(&in.map);
+	mem_free(in.known);
+	return status;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+bool report__sqlite_has(struct import_sqlite *in, const char *table)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, in->db,
+		"SELECT 1 FROM sqlite_schema WHERE name = :name COLLATE NOCASE AND type = 'table'",
+		NULL);
+	bool found;
+
+	prof_query_text(query, ":name", table);
+	found = prof_query_next(query, &status, NULL);
+	prof_query_close(query);
+	return found;
+}
+
+static bool has_column(struct import_sqlite *in, const char *table, const char *column,
+		       enum status *status, struct err *err)
+{
+	struct prof_query *query;
+	bool found;
+
+	*status = prof_query_open(&query, in->db,
+				  "SELECT 1 FROM pragma_table_info(:table) WHERE name = :column "
+				  "COLLATE NOCASE",
+				  err);
+	prof_query_text(query, ":table", table);
+	prof_query_text(query, ":column", column);
+	found = prof_query_next(query, status, err);
+	prof_query_close(query);
+	return found;
+}
+
+enum status report__sqlite_select(struct import_sqlite *in, const char *table,
+				  const char *const *columns, size_t count, struct prof_query **out,
+				  struct err *err)
+{
+	enum status status = ST_OK;
+	struct str sql = {0};
+
+	*out = NULL;
+	if (!report__sqlite_has(in, table))
+		return ST_OK;
+	str_add(&sql, "SELECT");
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		const bool has = has_column(in, table, columns[i], &status, err);
+
+		str_addf(&sql, has ? "%s \"%s\"" : "%s NULL", i == 0 ? "" : ",", columns[i]);
+	}
+	str_addf(&sql, " FROM main.\"%s\" ORDER BY rowid", table);
+	if (sql.failed)
+		status = err_nomem(err);
+	if (status == ST_OK)
+		status = prof_query_open(out, in->db, str_peek(&sql), err);
+	str_free(&sql);
+	return status;
+}
+
+bool report__sqlite_next(struct import_sqlite *in, struct prof_query *query, enum status *status,
+			 struct err *err)
+{
+	if (*status == ST_OK && ++in->rows % TELL_ROWS == 0)
+		*status = report__import_progress_read(in->import, -1, err);
+	if (!prof_query_next(query, status, err))
+		return false;
+	in->import->counts->events++;
+	return true;
+}
+
+enum status report__sqlite_each(struct import_sqlite *in, const char *table,
+				const char *const *columns, size_t count,
+				enum status (*row)(struct import_sqlite *in,
+						   struct prof_query *query, void *user,
+						   struct err *err),
+				void *user, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = report__sqlite_select(in, table, columns, count, &query, err);
+
+	if (!query)
+		return status;
+	while (report__sqlite_next(in, query, &status, err))
+		status = row(in, query, user, err);
+	prof_query_close(query);
+	return status;
+}
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+uint32_t report__sqlite_known(const struct import_sqlite *in, const int64_t key[4])
+{
+	const struct sqlite_known *known = in->known;
+	size_t at;
+
+	MAP_FIND(at, &in->map, map_bytes(MAP_SEED, key, sizeof(known->key)),
+		 memcmp(known[at].key, key, sizeof(known->key)) == 0);
+	return at == MAP_NONE ? IMPORT_NO_ID : known[at].index;
+}
+
+enum status report__sqlite_remember(struct import_sqlite *in, const int64_t key[4], uint32_t index,
+				    struct err *err)
+{
+	struct sqlite_known *known;
+
+	if (mem_grow(&in->known, &in->capacity, in->count + 1, sizeof(*in->known)) != 0)
+		return err_nomem(err);
+	known = &in->known[in->count];
+	memcpy(known->key, key, sizeof(known->key));
+	known->index = index;
+	if (map_add(&in->map, map_bytes(MAP_SEED, key, sizeof(known->key)), in->count) != 0)
+		return err_nomem(err);
+	in->count++;
+	return ST_OK;
+}
+
+enum status report__sqlite_text(struct import_sqlite *in, int64_t id, char *out, size_t size,
+				struct err *err)
+{
+	struct prof_query *query = NULL;
+	struct str sql = {0};
+	enum status status;
+
+	out[0] = 0;
+	str_addf(&sql, "SELECT \"%s\" FROM main.\"%s\" WHERE id = :id", in->string_column,
+		 in->strings);
+	status = sql.failed ? err_nomem(err) : prof_query_open(&query, in->db, str_peek(&sql), err);
+	prof_query_int(query, ":id", id);
+	if (prof_query_next(query, &status, err) && prof_column_text(query, 0))
+		str_copy(out, size, prof_column_text(query, 0));
+	prof_query_close(query);
+	str_free(&sql);
+	return status;
+}
+
+/* "cudaLaunchKernel_v7000": the version is that of the first header that declared it. */
+static void strip_version(char *name)
+{
+	char *at = strrchr(name, '_');
+
+	if (at && at[1] == 'v' && at[2] != 0 && strspn(at + 2, "0123456789") == strlen(at + 2))
+		*at = 0;
+}
+
+enum status report__sqlite_site(struct import_sqlite *in, int number, const char *category,
+				int64_t id, uint32_t *site, struct err *err)
+{
+	const int64_t key[4] = {-1, number, id, 0};
+	enum status status = ST_OK;
+	char *name;
+
+	*site = report__sqlite_known(in, key);
+	if (*site != IMPORT_NO_ID)
+		return ST_OK;
+	name = mem_alloc(SQLITE_NAME_SIZE);
+	if (!name)
+		return err_nomem(err);
+	name[0] = 0;
+	if (id != IPS_NULL)
+		status = report__sqlite_text(in, id, name, SQLITE_NAME_SIZE, err);
+	strip_version(name);
+	if (status == ST_OK)
+		status = report__import_name_site(in->import, category, name, site, err);
+	mem_free(name);
+	return status == ST_OK ? report__sqlite_remember(in, key, *site, err) : status;
+}
+
+enum status report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count,
+				struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		struct prof_query *query = NULL;
+		struct str sql = {0};
+		int64_t rows = 0;
+
+		if (!report__sqlite_has(in, tables[i]))
+			continue;
+		str_addf(&sql, "SELECT count(*) FROM main.\"%s\"", tables[i]);
+		status = sql.failed ? err_nomem(err)
+				    : prof_query_open(&query, in->db, str_peek(&sql), err);
+		if (prof_query_next(query, &status, err))
+			rows = prof_column_int(query, 0);
+		prof_query_close(query);
+		str_free(&sql);
+		in->import->counts->events += (uint64_t)rows;
+		report__import_left_what(in->import, tables[i], (uint64_t)rows);
+	}
+	return status;
+}
