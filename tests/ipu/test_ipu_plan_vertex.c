@@ -3,6 +3,8 @@
  */
 #include "support/support.h"
 
+#include <math.h>
+
 #include "ipu/plan/plan_vertex.h"
 
 static struct ipu_target target_of(const char *name)
@@ -127,6 +129,22 @@ static void test_the_vector_pipe(void **state)
 	/* A worker: 2 positions of 3 kernel rows, one tap each: 19 + 6 x 15. */
 	assert_close(ipu__vertical_mac(&target, IPU_FLOAT32, 4, &share),
 		     100 + 4 + 6 + 32 + 24 + 6 * (19 + 6 * 15) + 10 + 10, 1e-9);
+	/* float16 partials: the copies of 12 outputs are zeroed 4 at once; 5 are summed into the first. */
+	assert_close(ipu__vertical_mac(&target, IPU_FLOAT16, 4, &share),
+		     100 + 4 + 3 + 32 + 24 + 6 * (18 + 6 * 13) + 10 + ceil((7 + 5) * 2 / 4.0),
+		     1e-9);
+	assert_close(ipu__vertical_mac(&target, IPU_FLOAT16, 8, &share),
+		     100 + 4 + 3 + 32 + 24 + 6 * (13 + 6 * 25) + 10 + (7 + 5) * 2 / 8.0, 1e-9);
+	assert_close(ipu__vertical_mac(&target, IPU_FLOAT16, 16, &share),
+		     100 + 4 + 3 + 32 + 24 + 6 * (25 + 12 * 25) + 10 + ceil((7 + 5) * 2 / 16.0),
+		     1e-9);
+	/* A worker's rows of up to three vectors take 6 cycles, one more for each further vector. */
+	assert_close(ipu__outer_product(&target, IPU_FLOAT32, 6, &share), 6 * (25 + 11 + 2 * 6),
+		     1e-9);
+	assert_close(ipu__outer_product(&target, IPU_FLOAT32, 11, &share),
+		     6 * (25 + 11 + 2 * (6 + 3)), 1e-9);
+	assert_close(ipu__outer_product(&target, IPU_FLOAT16, 20, &share),
+		     6 * (25 + 11 + 2 * (6 + 2)), 1e-9);
 	/* 33 + 6 x (20 + (2 (d - 1) + 8) loops); 4 float32 a loop, 8 float16. */
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, 4, 48), 33 + 6 * (20 + 14 * 2), 1e-9);
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT16, 4, 48), 33 + 6 * (20 + 14), 1e-9);
