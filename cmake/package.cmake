@@ -51,8 +51,9 @@ ipuscope_package(ipuscope science "profiler and tensor inspection around a simul
 and records the device timeline, activations and gradients into one SQLite
 file per run: to look at in a terminal viewer, as reports, or with sqlite3.
 .
-This package has the commands ipu-train, ipu-run, ipu-view, ipu-report, ipu-plan and
-ipu-monitor, examples, documents, and scripts that fetch data sets.")
+This package has the commands ipu-train, ipu-run, ipu-view, ipu-report,
+ipu-plan and ipu-monitor, examples, documents, and scripts that fetch data
+sets.")
 set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_RECOMMENDS "curl | wget")
 set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_SUGGESTS "sqlite3, libopenblas0")
 
@@ -94,9 +95,12 @@ set(CPACK_DEBIAN_PYTHON3-IPUSCOPE_PACKAGE_ARCHITECTURE all)
 foreach(implementation IN ITEMS openmpi mpich)
 	if(TARGET ranks-${implementation})
 		ipuscope_package(ipuscope-${implementation} science "training on several processes: ${implementation}"
-			"What ipu-train exchanges gradients with where mpirun or srun has started several
-of it."
+			"What ipu-train exchanges gradients with where mpirun or srun has started
+several of it, and a library that, preloaded, records any program's calls of
+MPI."
 			DEPENDS "ipuscope (= ${version})")
+		string(TOUPPER ipuscope-${implementation} upper)
+		set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
 	endif()
 endforeach()
 include(CPack)

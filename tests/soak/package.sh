@@ -26,7 +26,8 @@ cd "$source"
 rm -f build/package/*.deb
 cmake --workflow --preset package >"$work/log" 2>&1 || { tail -n 50 "$work/log"; exit 1; }
 packages=$(cd build/package && ls ./*.deb | sed 's/_.*//; s,^\./,,' | LC_ALL=C sort | tr '\n' ' ')
-[ "$packages" = "ipuscope libipuscope-dev libipuscope-outfeed0 libipuscope-report0 libipuscope-trainer0 libipuscope0 python3-ipuscope " ] ||
+expected="ipuscope ipuscope-mpich ipuscope-openmpi libipuscope-dev libipuscope-outfeed0 libipuscope-report0 libipuscope-trainer0 libipuscope0 python3-ipuscope"
+[ "$packages" = "$expected " ] ||
 	{ echo "made: $packages"; exit 1; }
 lintian --fail-on error build/package/*.deb
 
@@ -68,6 +69,35 @@ ipu-plan model keras-mnist --use-ipu
 EOF
 inside setpriv --reuid 65534 --regid 65534 --clear-groups sh /user/use >"$work/used" 2>&1 || { cat "$work/used"; exit 1; }
 grep -E 'accuracy|bubble|idle' "$work/used" | head -n 5
+
+echo "== several processes"
+inside sh -c "${install[*]} openmpi-bin mpich /packages/libipuscope0_*.deb /packages/ipuscope-*.deb" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+if inside sh -c 'ldd /usr/lib/*/ipuscope/ranks-*.so /usr/lib/*/libipuscope-mpi-*.so' | grep 'not found'; then exit 1; fi
+cat >"$root/user/share" <<'EOF'
+set -eu
+cd /user
+export HOME=/user
+weights() {
+	"$@" ipu-train keras-mnist --use-ipu --ipu.auto_select_ipus 2 --host.threads 1 --fit.epochs 1 --fit.steps_per_epoch 4 \
+		--compile.steps_per_execution 4 --data.batch_size 8 --evaluate null | grep '^Weights: '
+}
+weights env >one
+weights mpirun.openmpi --oversubscribe -n 2 >openmpi
+weights mpiexec.mpich -n 2 >mpich
+cmp one openmpi
+cmp one mpich
+EOF
+inside setpriv --reuid 65534 --regid 65534 --clear-groups sh /user/share >"$work/shared" 2>&1 || { cat "$work/shared"; exit 1; }
+
+echo "== Python"
+inside sh -c "${install[*]} /packages/libipuscope*0_*.deb /packages/python3-ipuscope_*.deb" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+cat >"$root/user/record.py" <<'EOF'
+import ipuscope
+ipuscope.record("python.db")
+with ipuscope.span("load"):
+    ipuscope.loss(0.5)
+EOF
+inside setpriv --reuid 65534 --regid 65534 --clear-groups sh -c 'cd /user && HOME=/user python3 record.py && ipu-report python.db spans | grep load >/dev/null'
 
 echo "== programs of one's own"
 inside sh -c "${install[*]} gcc libc6-dev pkg-config cmake make /packages/libipuscope*.deb" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
