@@ -272,10 +272,14 @@ static bool standard_request(int argc, char **argv)
 	return done;
 }
 
+static bool trains(const struct request *request)
+{
+	return !request->help && !request->print_run && !request->summary && !request->list;
+}
+
 static enum status run_request(struct train_job *job, const struct request *request,
 			       struct err *err)
 {
-	const bool trains = !request->help && !request->print_run && !request->summary;
 	char path[FS_PATH_SIZE];
 	enum status status;
 
@@ -284,7 +288,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 		train_supported_write(stdout);
 		return status;
 	}
-	if (trains) {
+	if (trains(request)) {
 		status = train_job_join(job, err);
 		if (status != ST_OK)
 			return status;
@@ -292,7 +296,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	status = run_example_find(path, request->run_path, err);
 	if (status == ST_OK)
 		status = train_job_load(job, path, request->count, request->words, err);
-	if (status == ST_OK && trains)
+	if (status == ST_OK && trains(request))
 		status = train_job_check_launched(job, err);
 	status = train_ranks_agree(job->ranks, status, &job->others, err);
 	if (status != ST_OK)
@@ -330,7 +334,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 	action.sa_handler = on_flush;
 	sigaction(SIGUSR1, &action, NULL);
-	/* A closed pipe is an error to report, not a reason to be killed. */
+	/* A closed pipe is an error of a training to report, not a reason to be killed. */
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -352,10 +356,10 @@ int train_command(int argc, char **argv)
 	job.command = request.command;
 	job.screen.log = stderr;
 	job.generated = stdout;
-	if (status == ST_OK) {
+	if (status == ST_OK && trains(&request))
 		catch_signals();
+	if (status == ST_OK)
 		status = run_request(&job, &request, &err);
-	}
 	/* Print before this rank ends, since the launcher may kill all ranks once one has
 	 * failed. */
 	if (status != ST_OK)

@@ -8,6 +8,14 @@ page=$IPUSCOPE_SOURCE_DIR/docs/supported.md
 diff "$IPUSCOPE_SOURCE_DIR/tests/golden/examples.txt" <(sed '/^$/,$d' list) || fail 'the examples do not come first'
 [ "$(awk 'length > 80' list | wc -l)" -eq 0 ] || fail "wider than 80 columns: $(awk 'length > 80' list)"
 
+# A reader of what is only listed may leave, as head does: that is no error to report.
+mkfifo left
+for words in '--list' 'inspect-tensors --help' 'inspect-tensors --print-run'; do
+	# shellcheck disable=SC2086
+	(read -r _ <left && exec "$bin/ipu-train" $words 2>said) | { exec <&- && echo >left; } || true
+	[ ! -s said ] || fail "$words, whose reader left: $(cat said)"
+done
+
 # under HEADING: the names below it, one a line.
 under() {
 	awk -v heading="$1" '/^$/ { on = 0 } on; index($0, heading) == 1 { on = 1 }' list | tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep . | sort
