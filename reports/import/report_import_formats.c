@@ -6,6 +6,7 @@
 
 static const struct import_format formats[] = {
 	{NULL, report__import_is_sqlite, report__import_read_sqlite},
+	{"xplane", report__import_is_xplane, report__import_read_xplane},
 	{"chrome trace", report__import_is_chrome, report__import_read_chrome},
 };
 

@@ -70,6 +70,7 @@ ipuscope_add_script(NAME report_import LABELS golden reports)
 ipuscope_add_script(NAME report_accelerators LABELS golden reports)
 ipuscope_add_script(NAME report_foreign LABELS golden reports)
 ipuscope_add_script(NAME report_round_trip LABELS golden reports)
+ipuscope_add_script(NAME report_protobuf LABELS golden reports)
 foreach(module IN ITEMS import import_json)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)

@@ -1,0 +1,600 @@
+/*
+ * XPlane (*.xplane.pb): what the profilers of JAX, TensorFlow and PyTorch/XLA write.
+ *
+ * A file is one message, XSpace, of planes (a host, a device); a plane has lines (threads,
+ * streams), whose events name their metadata by number. A writer puts the metadata behind the
+ * lines, so a plane is read twice: the content is copied to an unnamed file and mapped from there,
+ * and pages that have been read are given back. Times are of the session, whose wall clock the
+ * plane "Task Environment" has.
+ *
+ * Threading: the calling thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "reports/import/report_import_internal.h"
+#include "reports/import/report_import_wire.h"
+
+#define COPY_BYTES    ((size_t)1 << 20)
+#define GIVE_BACK     ((size_t)16 << 20) /* bytes of pages that are kept */
+#define METADATA_MOST ((size_t)1 << 20)  /* of events or statistics of a plane */
+
+/* A metadata entry of a plane: of events, or of statistics. */
+struct metadata {
+	int64_t id;
+	struct import_wire message; /* of an event's: its XEventMetadata */
+	const char *name;           /* interned; NULL: none */
+	uint32_t index;             /* site of events, argument's name of statistics */
+	bool indexed, has_stats;
+};
+
+struct metadata_table {
+	struct metadata *items;
+	size_t count, capacity;
+	struct map map;
+};
+
+struct xplane {
+	struct import *import;
+	int fd;
+	unsigned char *bytes;
+	size_t size, kept; /* kept: pages before it are given back */
+	struct metadata_table events, stats;
+	int64_t planes;
+	char text[IMPORT_TEXT_SIZE];
+	uint32_t step_name;
+	bool broken;
+};
+
+/* What the statistics of an event say beyond arguments. */
+struct event_facts {
+	int64_t correlation; /* IPS_NULL: none */
+	double allocated;    /* NaN: none */
+};
+
+/* ---- the content ----------------------------------------------------------------------------- */
+
+/* Copy the content to an unnamed file: what is mapped must not be truncated by somebody else. */
+static enum status copy_content(struct xplane *x, struct err *err)
+{
+	struct import_input *input = &x->import->input;
+	char *buffer = mem_alloc(COPY_BYTES), path[FS_PATH_SIZE];
+	enum status status = !buffer ? err_nomem(err) : ST_OK;
+	size_t got = 1;
+
+	if (status == ST_OK && !fs_path(path, "%s.copy.XXXXXX", x->import->params->output))
+		status = err_set(err, ST_INVALID, "%s: the path is too long",
+				 x->import->params->output);
+	if (status == ST_OK) {
+		x->fd = mkostemp(path, O_CLOEXEC);
+		if (x->fd < 0)
+			status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+					 "%s: cannot write: %s", path, strerror(errno));
+		else
+			unlink(path);
+	}
+	while (status == ST_OK && got > 0) {
+		status = report__import_input_read(input, buffer, COPY_BYTES, &got, err);
+		for (size_t done = 0; status == ST_OK && done < got;) {
+			const ssize_t wrote = write(x->fd, buffer + done, got - done);
+
+			if (wrote < 0 && errno == EINTR)
+				continue;
+			if (wrote <= 0)
+				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+						 "%s: cannot write: %s", path, strerror(errno));
+			else
+				done += (size_t)wrote;
+		}
+		x->size += status == ST_OK ? got : 0;
+	}
+	mem_free(buffer);
+	if (status != ST_OK || x->size == 0)
+		return status;
+	x->bytes = mmap(NULL, x->size, PROT_READ, MAP_PRIVATE, x->fd, 0);
+	if (x->bytes == MAP_FAILED) {
+		x->bytes = NULL;
+		return err_set(err, ST_NOMEM, "%s: cannot map: %s", input->name, strerror(errno));
+	}
+	return ST_OK;
+}
+
+/* Give back the pages before @at where they are many; they are read again if they are needed. */
+static enum status pass(struct xplane *x, const unsigned char *at, struct err *err)
+{
+	const size_t here = (size_t)(at - x->bytes);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), until = here / page * page;
+
+	if (here < x->kept)
+		x->kept = until;
+	if (here - x->kept < GIVE_BACK)
+		return ST_OK;
+	madvise(x->bytes + x->kept / page * page, until - x->kept / page * page, MADV_DONTNEED);
+	x->kept = until;
+	return report__import_progress_read(x->import,
+					    (int)(1000.0 * (double)here / (double)x->size), err);
+}
+
+/* Whether @wire was walked to its end; if not, the file is broken there. */
+static bool ends_well(struct xplane *x, const struct import_wire *wire)
+{
+	if (wire->broken && !x->broken) {
+		x->broken = true;
+		report__import_broken(x->import, (uint64_t)(wire->at - x->bytes),
+				      "a message that is malformed");
+	}
+	return !wire->broken;
+}
+
+static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
+{
+	const size_t length = min(import_wire_size(bytes), sizeof(x->text) - 1);
+
+	memcpy(x->text, bytes->at, length);
+	x->text[length] = '\0';
+	return report__import_keep(x->import, x->text);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+static struct metadata *find_metadata(const struct metadata_table *table, int64_t id)
+{
+	size_t at;
+
+	MAP_FIND(at, &table->map, (uint64_t)id, table->items[at].id == id);
+	return at == MAP_NONE ? NULL : &table->items[at];
+}
+
+static void clear_metadata(struct metadata_table *table)
+{
+	table->count = 0;
+	map_clear(&table->map);
+}
+
+/* An entry of a map: {key 1, value 2}, whose message has id 1, name 2 and display name 4. */
+static enum status add_metadata(struct xplane *x, struct metadata_table *table,
+				struct import_wire entry, bool of_events, struct err *err)
+{
+	struct metadata item = {.id = 0};
+	struct import_wire_field field;
+	struct import_wire name = {0}, shown = {0}, walk;
+
+	while (report__import_wire_next(&entry, &field)) {
+		if (field.number == 1 && field.type == IMPORT_WIRE_VARINT)
+			item.id = import_wire_int(&field);
+		else if (field.number == 2 && field.type == IMPORT_WIRE_BYTES)
+			item.message = field.bytes;
+	}
+	walk = item.message;
+	while (item.message.at && report__import_wire_next(&walk, &field)) {
+		if (field.type != IMPORT_WIRE_BYTES)
+			continue;
+		if (field.number == 2)
+			name = field.bytes;
+		else if (field.number == 4 && of_events)
+			shown = field.bytes;
+		item.has_stats = item.has_stats || (of_events && field.number == 5);
+	}
+	if (!ends_well(x, &entry) || !ends_well(x, &walk))
+		return ST_OK;
+	if (shown.at && import_wire_size(&shown) > 0)
+		name = shown;
+	if (table->count == METADATA_MOST || find_metadata(table, item.id))
+		return ST_OK;
+	if (name.at) {
+		item.name = keep_bytes(x, &name);
+		if (!item.name)
+			return err_nomem(err);
+	}
+	if (mem_grow(&table->items, &table->capacity, table->count + 1, sizeof(*table->items)) !=
+		    0 ||
+	    map_add(&table->map, (uint64_t)item.id, table->count) != 0)
+		return err_nomem(err);
+	table->items[table->count++] = item;
+	return ST_OK;
+}
+
+static enum status site_of(struct xplane *x, int64_t id, uint32_t *site, struct err *err)
+{
+	struct metadata *metadata = find_metadata(&x->events, id);
+	char number[40];
+	enum status status = ST_OK;
+
+	if (metadata && metadata->indexed) {
+		*site = metadata->index;
+		return ST_OK;
+	}
+	snprintf(number, sizeof(number), "event %" PRId64, id);
+	status = report__import_name_site(
+		x->import, NULL, metadata && metadata->name ? metadata->name : number, site, err);
+	if (metadata && status == ST_OK) {
+		metadata->index = *site;
+		metadata->indexed = true;
+	}
+	return status;
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static enum status take_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts,
+			     struct err *err)
+{
+	struct import *import = x->import;
+	struct import_wire_field field, value = {.number = 0};
+	struct metadata *name;
+	enum status status = ST_OK;
+	int64_t id = 0;
+
+	while (report__import_wire_next(&stat, &field)) {
+		if (field.number == 1)
+			id = import_wire_int(&field);
+		else
+			value = field;
+	}
+	name = find_metadata(&x->stats, id);
+	if (!ends_well(x, &stat) || !name || !name->name || value.number == 0)
+		return ST_OK;
+	if (!name->indexed) {
+		status = report__import_arg_name(import, name->name, &name->index, err);
+		name->indexed = status == ST_OK;
+	}
+	if (status != ST_OK)
+		return status;
+	if (value.number == 2 && value.type == IMPORT_WIRE_FIXED64) {
+		report__import_arg_real(import, name->index, import_wire_double(&value));
+	} else if ((value.number == 3 || value.number == 4) && value.type == IMPORT_WIRE_VARINT) {
+		report__import_arg_int(import, name->index, import_wire_int(&value));
+		if (strcmp(name->name, "correlation_id") == 0)
+			facts->correlation = import_wire_int(&value);
+		else if (strcmp(name->name, "group_id") == 0)
+			report__import_arg_int(import, x->step_name, import_wire_int(&value));
+		else if (strcmp(name->name, "bytes_allocated") == 0)
+			facts->allocated = (double)import_wire_int(&value);
+	} else if (value.number == 7 && value.type == IMPORT_WIRE_VARINT) {
+		const struct metadata *text = find_metadata(&x->stats, import_wire_int(&value));
+
+		report__import_arg_text(import, name->index, !text ? NULL : text->name);
+	} else if (value.number == 5 && value.type == IMPORT_WIRE_BYTES) {
+		const size_t length = min(import_wire_size(&value.bytes), sizeof(x->text) - 1);
+
+		memcpy(x->text, value.bytes.at, length);
+		x->text[length] = '\0';
+		report__import_arg_text(import, name->index, x->text);
+	}
+	return ST_OK;
+}
+
+/* The statistics of a message in its fields @number. */
+static enum status take_stats(struct xplane *x, struct import_wire message, uint32_t number,
+			      struct event_facts *facts, struct err *err)
+{
+	struct import_wire_field field;
+	enum status status = ST_OK;
+
+	while (status == ST_OK && report__import_wire_next(&message, &field))
+		if (field.number == number && field.type == IMPORT_WIRE_BYTES)
+			status = take_stat(x, field.bytes, facts, err);
+	ends_well(x, &message);
+	return status;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+struct line {
+	uint32_t track;
+	int64_t plane, timestamp_ns;
+	int64_t stream;     /* of a GPU; IPS_NULL: no stream */
+	const char *device; /* interned; NULL: no stream */
+};
+
+/* Link a span on the host to the kernels that it launched, and these to it. */
+static void take_link(struct xplane *x, const struct line *line, int64_t correlation,
+		      const char *name)
+{
+	const int64_t key = import_launch_key(1, correlation);
+
+	if (line->device) {
+		struct ips_kernel kernel = {.device = line->device,
+					    .context = IPS_NULL,
+					    .stream = line->stream,
+					    .kind = report__import_kernel_kind(name),
+					    .launch_key = key,
+					    .grid_x = IPS_NULL,
+					    .grid_y = IPS_NULL,
+					    .grid_z = IPS_NULL,
+					    .block_x = IPS_NULL,
+					    .block_y = IPS_NULL,
+					    .block_z = IPS_NULL,
+					    .registers = IPS_NULL,
+					    .shared_bytes = IPS_NULL,
+					    .occupancy = (double)NAN,
+					    .graph = IPS_NULL,
+					    .graph_node = IPS_NULL};
+
+		report__import_row(x->import, IPS_TABLE_kernel, &kernel, sizeof(kernel));
+	} else {
+		const struct ips_call call = {.launch_key = key};
+
+		report__import_row(x->import, IPS_TABLE_call, &call, sizeof(call));
+	}
+}
+
+static enum status take_event(struct xplane *x, const struct line *line, struct import_wire event,
+			      struct err *err)
+{
+	struct event_facts facts = {IPS_NULL, (double)NAN};
+	struct import *import = x->import;
+	int64_t id = 0, offset_ps = 0, dur_ps = 0, start_ps, end_ps, start_ns;
+	struct import_wire walk = event;
+	struct import_wire_field field;
+	const struct metadata *metadata;
+	bool aggregate = false;
+	uint32_t site;
+	enum status status;
+
+	while (report__import_wire_next(&walk, &field)) {
+		if (field.type != IMPORT_WIRE_VARINT)
+			continue;
+		if (field.number == 1)
+			id = import_wire_int(&field);
+		else if (field.number == 2)
+			offset_ps = import_wire_int(&field);
+		else if (field.number == 3)
+			dur_ps = import_wire_int(&field);
+		else if (field.number == 5)
+			aggregate = true;
+	}
+	if (!ends_well(x, &walk))
+		return ST_OK;
+	import->counts->events++;
+	if (aggregate) {
+		report__import_left_what(import, "sums of events, without a time", 1);
+		return ST_OK;
+	}
+	if (dur_ps < 0) {
+		report__import_left(import, REPORT_IMPORT_LEFT_NEGATIVE);
+		return ST_OK;
+	}
+	if (line->track == IMPORT_NO_ID) {
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
+	if (__builtin_mul_overflow(line->timestamp_ns, 1000, &start_ps) ||
+	    __builtin_add_overflow(start_ps, offset_ps, &start_ps) ||
+	    __builtin_add_overflow(start_ps, dur_ps, &end_ps) || start_ps < 0) {
+		report__import_left(import, REPORT_IMPORT_LEFT_TIME_RANGE);
+		return ST_OK;
+	}
+	status = site_of(x, id, &site, err);
+	metadata = find_metadata(&x->events, id);
+	if (status == ST_OK && metadata && metadata->has_stats)
+		status = take_stats(x, metadata->message, 5, &facts, err);
+	if (status == ST_OK)
+		status = take_stats(x, event, 4, &facts, err);
+	if (status != ST_OK)
+		return status;
+	start_ns = start_ps / 1000;
+	if (dur_ps > 0) {
+		if (facts.correlation > 0)
+			take_link(x, line, facts.correlation,
+				  metadata && metadata->name ? metadata->name : "");
+		return report__import_span(import, line->track, site, start_ns,
+					   end_ps / 1000 - start_ns, err);
+	}
+	if (!isnan(facts.allocated)) {
+		import->args.used = 0;
+		status = report__import_name_site(import, "memory", "bytes_allocated", &site, err);
+		return status == ST_OK ? report__import_sample(import, line->track, site, start_ns,
+							       facts.allocated, err)
+				       : status;
+	}
+	return report__import_instant(import, line->track, site, start_ns, err);
+}
+
+/* "Stream #16(Kernel)" of the plane of a GPU: 16. */
+static int64_t stream_of(const char *name)
+{
+	long long number;
+
+	return name && sscanf(name, "Stream #%lld", &number) == 1 ? number : IPS_NULL;
+}
+
+static enum status read_line(struct xplane *x, const char *plane, int64_t number,
+			     struct import_wire message, struct err *err)
+{
+	struct line line = {IMPORT_NO_ID, number, 0, IPS_NULL, NULL};
+	struct import_track track = {.kind = IMPORT_THREAD, .process_sort = number};
+	struct import_wire walk = message;
+	struct import_wire_field field;
+	const char *name = NULL, *shown = NULL;
+	char process[32], thread[32];
+	int64_t id = 0, sort = 0, gpu;
+	bool any = false;
+	enum status status = ST_OK;
+
+	while (report__import_wire_next(&walk, &field)) {
+		const char **text = field.number == 2 ? &name : field.number == 11 ? &shown : NULL;
+
+		if (field.type == IMPORT_WIRE_BYTES && text) {
+			*text = keep_bytes(x, &field.bytes);
+			if (!*text)
+				return err_nomem(err);
+		} else if (field.number == 4) {
+			any = true;
+		} else if (field.number == 1) {
+			id = import_wire_int(&field);
+		} else if (field.number == 3) {
+			line.timestamp_ns = import_wire_int(&field);
+		} else if (field.number == 10) {
+			sort = import_wire_int(&field);
+		}
+	}
+	if (!any) {
+		ends_well(x, &walk);
+		return ST_OK;
+	}
+	snprintf(process, sizeof(process), "%" PRId64, number);
+	snprintf(thread, sizeof(thread), "%" PRId64, id);
+	name = shown && shown[0] != '\0' ? shown : name;
+	line.stream = strstr(plane, "/device:GPU") ? stream_of(name) : IPS_NULL;
+	if (line.stream != IPS_NULL && sscanf(plane, "/device:GPU:%" SCNd64, &gpu) == 1) {
+		line.device = report__import_gpu(x->import, gpu);
+		if (!line.device)
+			return err_nomem(err);
+	}
+	track.process = process;
+	track.thread = thread;
+	track.name = name && name[0] != '\0' ? name : NULL;
+	track.process_name = plane;
+	track.sort = sort != 0 ? sort : id;
+	track.device = line.device;
+	status = report__import_track(x->import, &track, &line.track, err);
+	walk = message;
+	while (status == ST_OK && !x->broken && report__import_wire_next(&walk, &field)) {
+		if (field.number == 4 && field.type == IMPORT_WIRE_BYTES)
+			status = take_event(x, &line, field.bytes, err);
+		if (status == ST_OK)
+			status = pass(x, walk.at, err);
+	}
+	ends_well(x, &walk);
+	return status;
+}
+
+/* ---- planes ---------------------------------------------------------------------------------- */
+
+/* The wall clock of the session's start, of the plane "Task Environment". */
+static void take_start(struct xplane *x, struct import_wire stat)
+{
+	struct import_wire_field field;
+	const struct metadata *name = NULL;
+	int64_t value = IPS_NULL;
+
+	while (report__import_wire_next(&stat, &field)) {
+		if (field.number == 1)
+			name = find_metadata(&x->stats, import_wire_int(&field));
+		else if (field.number == 3 || field.number == 4)
+			value = import_wire_int(&field);
+	}
+	if (name && name->name && strcmp(name->name, "profile_start_time") == 0 && value > 0)
+		x->import->epoch_ns = value;
+}
+
+static enum status read_plane(struct xplane *x, struct import_wire message, struct err *err)
+{
+	const int64_t number = x->planes++;
+	const char *name = "";
+	struct import_wire walk = message;
+	struct import_wire_field field;
+	enum status status = ST_OK;
+
+	clear_metadata(&x->events);
+	clear_metadata(&x->stats);
+	while (status == ST_OK && report__import_wire_next(&walk, &field)) {
+		if (field.type != IMPORT_WIRE_BYTES)
+			continue;
+		if (field.number == 2) {
+			name = keep_bytes(x, &field.bytes);
+			if (!name)
+				return err_nomem(err);
+		} else if (field.number == 4) {
+			status = add_metadata(x, &x->events, field.bytes, true, err);
+		} else if (field.number == 5) {
+			status = add_metadata(x, &x->stats, field.bytes, false, err);
+		}
+		if (status == ST_OK)
+			status = pass(x, walk.at, err);
+	}
+	ends_well(x, &walk);
+	/* Of a broken plane what comes before the break is read. */
+	message.end = walk.broken ? walk.at : message.end;
+	x->broken = false;
+	while (status == ST_OK && !x->broken && report__import_wire_next(&message, &field)) {
+		if (field.type != IMPORT_WIRE_BYTES)
+			continue;
+		if (field.number == 3)
+			status = read_line(x, name, number, field.bytes, err);
+		else if (field.number == 6 && strcmp(name, "Task Environment") == 0)
+			take_start(x, field.bytes);
+	}
+	x->broken = x->broken || x->import->counts->broken;
+	return status;
+}
+
+enum status report__import_read_xplane(struct import *import, struct err *err)
+{
+	struct xplane x = {.import = import, .fd = -1};
+	struct import_wire space = {0};
+	struct import_wire_field field;
+	enum status status = copy_content(&x, err);
+
+	if (status == ST_OK)
+		status = report__import_arg_name(import, "step", &x.step_name, err);
+	if (x.bytes)
+		space = (struct import_wire){x.bytes, x.bytes + x.size, false};
+	while (status == ST_OK && !x.broken && report__import_wire_next(&space, &field)) {
+		if (field.number == 1 && field.type == IMPORT_WIRE_BYTES)
+			status = read_plane(&x, field.bytes, err);
+		else if (field.number == 4) /* names of hosts */
+			report__import_note(import, REPORT_IMPORT_NOTE_PRIVATE);
+	}
+	ends_well(&x, &space);
+	import->counts->bytes = x.size;
+	if (status == ST_OK && import->input.cut && !import->counts->broken)
+		report__import_broken(import, x.size, "the compressed data are damaged");
+	if (status == ST_OK && import->counts->broken && import->counts->events == 0)
+		status =
+			err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
+				(unsigned long long)import->counts->broken_at, import->counts->why);
+	mem_free(x.events.items);
+	mem_free(x.stats.items);
+	map_fini(&x.events.map);
+	map_fini(&x.stats.map);
+	if (x.bytes)
+		munmap(x.bytes, x.size);
+	if (x.fd >= 0)
+		close(x.fd);
+	return status;
+}
+
+/* The first plane: an id or none, and a name of letters, "/host:CPU", "Task Environment". */
+bool report__import_is_xplane(const unsigned char *head, size_t size)
+{
+	struct import_wire wire = {head, head + size, false};
+	uint64_t length = 0;
+	unsigned shift = 0;
+	bool named = false;
+
+	if (size < 4 || head[0] != 0x0a)
+		return false;
+	for (wire.at++; wire.at < wire.end && shift < 63; shift += 7) {
+		length |= (uint64_t)(*wire.at & 0x7f) << shift;
+		if ((*wire.at++ & 0x80) == 0)
+			break;
+	}
+	if (length < import_wire_size(&wire))
+		wire.end = wire.at + length;
+	if (wire.at < wire.end && *wire.at == 0x08) { /* the id */
+		while (++wire.at < wire.end && (*wire.at & 0x80) != 0)
+			continue;
+		wire.at++;
+	}
+	if (wire.end - wire.at < 3 || wire.at[0] != 0x12 || wire.at[1] == 0 || wire.at[1] > 127)
+		return false;
+	length = min((uint64_t)wire.at[1], (uint64_t)(wire.end - wire.at - 2));
+	for (wire.at += 2; length > 0; length--, wire.at++) {
+		if (*wire.at < ' ' || *wire.at > '~')
+			return false;
+		named = true;
+	}
+	return named;
+}
