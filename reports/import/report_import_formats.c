@@ -7,6 +7,7 @@
 static const struct import_format formats[] = {
 	{NULL, report__import_is_sqlite, report__import_read_sqlite},
 	{"xplane", report__import_is_xplane, report__import_read_xplane},
+	{"perfetto", report__import_is_pftrace, report__import_read_pftrace},
 	{"chrome trace", report__import_is_chrome, report__import_read_chrome},
 };
 

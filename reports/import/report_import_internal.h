@@ -151,6 +151,10 @@ void report__import_left_at(struct import *import, enum report_import_left left,
 bool report__import_is_xplane(const unsigned char *head, size_t size);
 enum status report__import_read_xplane(struct import *import, struct err *err);
 
+/* report_import_pftrace.c */
+bool report__import_is_pftrace(const unsigned char *head, size_t size);
+enum status report__import_read_pftrace(struct import *import, struct err *err);
+
 bool report__import_is_chrome(const unsigned char *head, size_t size);
 enum status report__import_read_chrome(struct import *import, struct err *err);
 /* report_import_sqlite.c: databases of other profilers */

@@ -74,3 +74,195 @@ def xplane(data):
                 rows.append((name, names[signed(last_of(event, 1, 0))], start // 1000,
                              (start + dur) // 1000 - start // 1000 if dur else None))
     return rows, count
+
+
+class Sequence:
+    def __init__(self):
+        self.names, self.whole, self.clock, self.track, self.extra, self.clocks = {}, False, 6, None, [], {}
+        self.thread, self.reference = None, 0
+
+
+def numbers(kind, value, fixed):
+    if kind != 2:
+        return [value]
+    if fixed:
+        return [int.from_bytes(value[i:i + 8], "little") for i in range(0, len(value), 8)]
+    out, at = [], 0
+    while at < len(value):
+        number, at = varint(value, at, len(value))
+        out.append(number)
+    return out
+
+
+class Perfetto:
+    """rows: spans (name, start, dur), of those without an end (name, start, "open"), instants (name, ns, None); samples:
+    (name, ns, value); flows: sides; left: events without a place, by reason."""
+
+    def __init__(self, data):
+        import collections
+        self.rows, self.samples, self.left = collections.Counter(), collections.Counter(), collections.Counter()
+        self.flows, self.sequences, self.clocks, self.counters, self.halves, self.sums = 0, {}, {}, {}, {}, {}
+        self.order = 0
+        self.packets(data)
+        for halves in self.halves.values():
+            stack = []
+            for ns, _, name in sorted(halves, key=lambda half: half[:2]):
+                if name is not None:
+                    stack.append((name, ns))
+                elif stack:
+                    begun = stack.pop()
+                    self.rows[begun[0], begun[1], ns - begun[1]] += 1
+                else:
+                    self.left["end"] += 1
+            for name, ns in stack:
+                self.rows[name, ns, "open"] += 1
+
+    def packets(self, data, depth=0):
+        import zlib
+        for number, kind, packet in fields(data):
+            if number != 1 or kind != 2:
+                continue
+            parts = {}
+            try:
+                for n, k, value in fields(packet):
+                    parts[n] = value
+            except ValueError:
+                self.left["malformed"] += 1
+                continue
+            if 50 in parts and depth == 0:
+                self.packets(zlib.decompress(parts[50]), 1)
+                continue
+            self.packet(parts)
+
+    def ns(self, sequence, clock, ticks):
+        known = (self.clocks if clock < 64 else sequence.clocks).get(clock)
+        if not known:
+            return ticks
+        ticks *= known["multiplier"]
+        if known["incremental"]:
+            ticks = known["last"] = known["last"] + ticks
+        return ticks + known["offset"]
+
+    def packet(self, parts):
+        sequence = self.sequences.setdefault(parts.get(10, 0), Sequence())
+        flags = parts.get(13, 0) | (1 if parts.get(41) else 0)
+        if parts.get(42):
+            sequence.whole = False
+        if flags & 1:
+            sequence.names, sequence.whole, sequence.clock, sequence.track, sequence.extra = {}, True, 6, None, []
+        for n, k, value in fields(parts.get(59, b"")):
+            if n == 58:
+                sequence.clock = value
+            if n == 11:
+                for m, kind, inner in fields(value):
+                    if m == 11:
+                        sequence.track = inner
+                    if m == 31:
+                        sequence.extra += numbers(kind, inner, False)
+        for n, k, value in fields(parts.get(12, b"")):
+            if k == 2:
+                entry = dict((m, v) for m, _, v in fields(value)) if n in (1, 2, 3, 29) else {}
+                sequence.names.setdefault((n, entry.get(1, 0)), text(entry.get(2, b"") or b""))
+        if 6 in parts:
+            self.snapshot(sequence, parts[6])
+        if 44 in parts:
+            thread = dict((n, v) for n, _, v in fields(parts[44]))
+            sequence.thread = signed(thread.get(1, 0)), signed(thread.get(2, 0))
+            sequence.reference = thread.get(6, 0) * 1000
+        if 60 in parts:
+            track = dict((n, v) for n, _, v in fields(parts[60]))
+            counter = dict((n, v) for n, _, v in fields(track[8])) if 8 in track else {}
+            name = track.get(2) or track.get(10) or track.get(13)
+            self.counters[track.get(1, 0)] = (text(name) if name else None, counter.get(4, 1) or 1, counter.get(5, 0))
+        for number in (1, 37, 38, 39, 46, 48, 52, 53, 66, 75, 77, 133):
+            if number in parts:
+                self.left["other"] += 1
+                break
+        if 11 in parts:
+            ns = self.ns(sequence, parts.get(58, sequence.clock or 6), signed(parts.get(8, 0)))
+            if flags & 2 and not sequence.whole:
+                self.left["lost"] += 1
+            else:
+                self.event(sequence, parts[11], ns if 8 in parts else None)
+
+    def snapshot(self, sequence, data):
+        seen, now, first = [], None, None
+        for n, _, value in fields(data):
+            if n != 1:
+                continue
+            clock = dict((m, v) for m, _, v in fields(value))
+            multiplier = clock.get(4, 1) or 1
+            ns = clock.get(2, 0) * multiplier
+            table = self.clocks if clock.get(1, 0) < 64 else sequence.clocks
+            if clock.get(1) == 6:
+                now = ns
+            elif now is None and clock.get(1, 0) in table:
+                now = ns + table[clock.get(1, 0)]["offset"]
+            first = ns if first is None else first
+            seen.append((table, clock.get(1, 0), dict(multiplier=multiplier, incremental=clock.get(3, 0), last=ns)))
+        now = first if now is None else now
+        for table, clock, known in seen:
+            table[clock] = dict(known, offset=now - known["last"])
+
+    def sample(self, track, ns, value):
+        name, multiplier, incremental = self.counters.get(track, (None, 1, 0))
+        value *= multiplier
+        if incremental:
+            value = self.sums[track] = self.sums.get(track, 0) + value
+        self.samples[name or "counter", ns, value] += 1
+
+    def event(self, sequence, data, ns):
+        import struct
+        kind = name = None
+        track, value, extra, extra_tracks, flows, legacy = None, None, [], [], 0, {}
+        for n, wire, v in fields(data):
+            if n == 9:
+                kind = v
+            elif n == 10:
+                name = sequence.names.get((2, v))
+            elif n == 23:
+                name = text(v)
+            elif n == 11:
+                track = v
+            elif n == 12:
+                extra += numbers(wire, v, False)
+            elif n == 31:
+                extra_tracks += numbers(wire, v, False)
+            elif n == 30:
+                value = signed(v)
+            elif n == 44:
+                value = struct.unpack("<d", v.to_bytes(8, "little"))[0]
+            elif n in (47, 48, 36, 42):
+                flows += len(numbers(wire, v, n > 42))
+            elif n == 1:
+                sequence.reference += 1000 * signed(v)
+                ns = self.ns(sequence, 3, sequence.reference)
+            elif n == 16:
+                ns = self.ns(sequence, 3, 1000 * signed(v))
+            elif n == 6:
+                legacy = dict((m, x) for m, _, x in fields(v))
+                if 1 in legacy:
+                    name = sequence.names.get((2, legacy[1]))
+        track = sequence.track if track is None else track
+        for number, where in zip(extra, extra_tracks or sequence.extra):
+            if ns is not None:
+                self.sample(where, ns, signed(number))
+        if kind == 4 and value is not None and ns is not None:
+            self.sample(track or 0, ns, value)
+            return
+        phase = chr(legacy.get(2, 0))
+        kind = kind or {"B": 1, "b": 1, "S": 1, "E": 2, "e": 2, "F": 2, "X": 100, "I": 3, "i": 3, "R": 3, "n": 3,
+                        "T": 3}.get(phase, 0)
+        if ns is None or kind not in (1, 2, 3, 100):
+            self.left["event"] += 1
+            return
+        self.order += 1
+        where = ("id", legacy.get(6, legacy.get(10, legacy.get(11)))) if phase in "beSF" and phase != "\0" else (
+            track, sequence.thread if track is None else None, legacy.get(18), legacy.get(19))
+        if kind == 100:
+            self.rows[name or "", ns, legacy.get(3, 0) * 1000] += 1
+        elif kind == 3:
+            self.rows[name or "", ns, None] += 1
+        else:
+            self.halves.setdefault(where, []).append((ns, self.order, (name or "") if kind == 1 else None))
+        self.flows += flows

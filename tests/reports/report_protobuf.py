@@ -143,3 +143,108 @@ for path in sorted(glob.glob(os.path.join(os.environ.get("IPUSCOPE_TEST_TRACES",
         check_xplane(path)
     real += 1
 print(f"XPlane: {count} events of a made file and those of {real} real ones: as a plain reader has them")
+
+
+# ---- Perfetto -------------------------------------------------------------------------------------------------------
+
+def packet(*pairs):
+    return put(1, message(*pairs))
+
+
+def make_pftrace():
+    out = [packet((6, message((1, message((1, 6), (2, 5000000000))), (1, message((1, 1), (2, 1700000000 * 10 ** 9))))))]
+    for pid in (10, 11):
+        out.append(packet((60, message((1, pid), (3, message((1, pid), (6, f"process {pid}")))))))
+        for tid in (1, 2):
+            out.append(packet((60, message((1, pid * 100 + tid), (5, pid), (4, message((1, pid), (2, tid), (5, f"thread {tid}")))))))
+    out.append(packet((60, message((1, 7), (5, 10), (2, "memory"), (8, message((3, 3), (4, 1024)))))))
+    out.append(packet((60, message((1, 8), (5, 10), (2, "delta"), (8, message((5, 1)))))))
+    for seq, track in enumerate((1001, 1002, 1101, 1102), 1):
+        # A clock of the sequence's own, in us, each timestamp a distance to the last.
+        out.append(packet((10, seq), (13, 1), (6, message((1, message((1, 6), (2, 6000000000))),
+                                                         (1, message((1, 64), (2, 500), (3, 1), (4, 1000)))))))
+        names = [(12, message(*[(2, message((1, i), (2, f"slice {i}"))) for i in range(1, 6)], (1, message((1, 1), (2, "cat"))),
+                              (3, message((1, 1), (2, "size"))), (29, message((1, 1), (2, "wörd")))))]
+        out.append(packet((10, seq), (13, 2), (59, message((58, 64), (11, message((11, track), (31, 8))))), *names))
+        depth, body = 0, []
+        for i in range(200):
+            step = (8, rng.randrange(1, 50))
+            kind = rng.choice((1, 1, 2, 3, 4)) if depth else rng.choice((1, 3, 4))
+            if kind == 1:
+                depth += 1
+                body.append(packet((10, seq), (13, 2), step, (11, message(
+                    (9, 1), (10, 1 + i % 5), (3, 1), (4, message((1, 1), (4, i))), (4, message((10, "word"), (17, 1))),
+                    (4, message((10, "nested"), (11, message((10, "a"), (5, 2.5))), (11, message((10, "b"), (6, "text")))))))))
+            elif kind == 2:
+                depth -= 1
+                body.append(packet((10, seq), (13, 2), step, (11, message((9, 2), (12, i)))))
+            elif kind == 3:
+                body.append(packet((10, seq), (13, 2), step, (11, message((9, 3), (23, "mark"), (22, "other")))))
+            else:
+                body.append(packet((10, seq), (13, 2), step, (11, message((9, 4), (11, 7), (30, i * 3 - 100)))))
+        out += body
+        out.append(packet((10, seq), (42, 1), (13, 2), (8, 1), (11, message((9, 3), (10, 1)))))  # its names are lost
+    for i in range(20):  # flows between threads
+        out += [packet((8, 9000000000 + i * 1000), (11, message((9, 1), (11, 1001), (23, "out"), (47, i + 1)))),
+                packet((8, 9000000400 + i * 1000), (11, message((9, 2), (11, 1001)))),
+                packet((8, 9000000500 + i * 1000), (11, message((9, 1), (11, 1101), (23, "in"), (48, i + 1)))),
+                packet((8, 9000000900 + i * 1000), (11, message((9, 2), (11, 1101))))]
+    import zlib
+    deflated = b"".join(packet((8, 9100000000 + i * 10), (11, message((9, 3), (11, 1001), (23, "deflated")))) for i in range(30))
+    out.append(packet((50, zlib.compress(deflated))))
+    out.append(packet((8, 9), (1, b"\x08\x01")))  # ftrace
+    return b"".join(out)
+
+
+def check_pftrace(path):
+    data = open(path, "rb").read()
+    want = plain.Perfetto(data)
+    done = run(path)
+    assert done.returncode == 0, (path, done.stderr)
+    db = sqlite3.connect("out.db")
+    times = [ns for _, ns, _ in list(want.rows) + list(want.samples)]
+    base = min(times) if times and not 0 <= min(times) < 60 * 10 ** 9 else 0
+    rows = collections.Counter(db.execute("SELECT name, start_ns, dur_ns FROM spans"))
+    rows.update((name, ns, None) for name, ns in db.execute("SELECT name, time_ns FROM instants"))
+    samples = collections.Counter(db.execute("SELECT name, time_ns, value FROM counters"))
+    expected = collections.Counter()
+    for (name, ns, dur), n in want.rows.items():
+        expected[name, ns - base, dur] += n
+    for (name, ns, dur), n in list(expected.items()):
+        if dur == "open":  # to the end of what encloses it
+            found = [row for row in rows if row[:2] == (name, ns) and row[2] is not None and row not in expected]
+            assert found, (path, name, ns)
+            del expected[name, ns, dur]
+            for row in found:
+                expected[row] = rows[row]
+    assert rows == expected, (path, list((expected - rows).items())[:4], list((rows - expected).items())[:4])
+    assert samples == collections.Counter({(name, ns - base, value): n for (name, ns, value), n in want.samples.items()}), path
+    count = want.order + sum(want.samples.values()) + want.flows + sum(want.left.values()) - want.left["end"]
+    assert told(done.stdout.decode()) == count, (path, told(done.stdout.decode()), count, dict(want.left))
+    return count, db
+
+
+trace = make_pftrace()
+open("made.pftrace", "wb").write(trace)
+count, db = check_pftrace("made.pftrace")
+assert db.execute("SELECT count(*) FROM flows").fetchone() == (20,)
+assert db.execute("SELECT DISTINCT value FROM span_args WHERE name = 'word'").fetchall() == [("wörd",)]
+assert db.execute("SELECT DISTINCT name, value FROM span_args WHERE name LIKE 'nested%' ORDER BY name").fetchall() == [
+    ("nested.a", 2.5), ("nested.b", "text")]
+assert db.execute("SELECT count(*) FROM tracks WHERE name LIKE '%thread 2%'").fetchone() == (2,)
+for cut in sorted(rng.sample(range(1, len(trace)), 40)):
+    open("cut.pftrace", "wb").write(trace[:cut])
+    done = run("cut.pftrace")
+    assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), (cut, done)
+for damaged in range(60):
+    bad = bytearray(trace)
+    for _ in range(rng.randrange(1, 5)):
+        bad[rng.randrange(len(bad))] = rng.randrange(256)
+    open("bad.pftrace", "wb").write(bad)
+    done = run("bad.pftrace")
+    assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), (damaged, done)
+real = events = 0
+for path in sorted(glob.glob(os.path.join(os.environ.get("IPUSCOPE_TEST_TRACES", ""), "pftrace", "*.pftrace"))):
+    events += check_pftrace(path)[0]
+    real += 1
+print(f"Perfetto: {count} events of a made file and {events} of {real} real ones: as a plain reader has them")
