@@ -13,6 +13,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "common/utf8.h"
 
 static const struct {
 	enum status status;
@@ -43,23 +44,11 @@ int status_exit_code(enum status status)
 	return status == ST_NOMEM || (int)status >= STATUS_FIRST_WORK ? 1 : 2;
 }
 
-/* Text from files reaches terminals: replace C0 and C1 (UTF-8 encoded) control characters. */
-static void err_clean(char *text)
-{
-	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		if (*p < 0x20 || *p == 0x7f) {
-			*p = '?';
-		} else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) {
-			p[0] = '?';
-			p[1] = '?';
-		}
-	}
-}
-
 static void err_store(struct err *err, const char *text)
 {
 	str_copy(err->text, sizeof(err->text), text);
-	err_clean(err->text);
+	/* Text from files reaches terminals. */
+	err->text[utf8_show(err->text, strlen(err->text), "")] = '\0';
 }
 
 enum status err_set(struct err *err, enum status status, const char *format, ...)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 static void jsonw_bytes(struct jsonw *w, const char *bytes, size_t length)
 {
 	/* The FILE and the struct str both keep an error flag, which jsonw_end() checks. */
@@ -100,6 +102,20 @@ void jsonw_end_array(struct jsonw *w)
 	jsonw_close(w, "]");
 }
 
+/* A character that a reader of the text would not see: "\\u202e". */
+static void jsonw_escape_hidden(struct jsonw *w, uint32_t character)
+{
+	char text[16];
+
+	if (character < 0x10000)
+		snprintf(text, sizeof(text), "\\u%04x", character);
+	else
+		snprintf(text, sizeof(text), "\\u%04x\\u%04x",
+			 0xd800 + ((character - 0x10000) >> 10),
+			 0xdc00 + ((character - 0x10000) & 0x3ff));
+	jsonw_raw(w, text);
+}
+
 static void jsonw_escape(struct jsonw *w, unsigned char c)
 {
 	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -117,6 +133,14 @@ static void jsonw_escape(struct jsonw *w, unsigned char c)
 	jsonw_raw(w, text);
 }
 
+static bool is_hidden(const unsigned char *s, size_t length, uint32_t *character)
+{
+	*character = s[0] & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++)
+		*character = *character << 6 | (s[i] & 0x3fu);
+	return utf8_is_hidden(*character);
+}
+
 static void jsonw_quoted(struct jsonw *w, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -125,19 +149,26 @@ static void jsonw_quoted(struct jsonw *w, const char *text)
 	while (*s) {
 		const unsigned char *start = s;
 		size_t length = 1;
+		uint32_t character = 0;
 
 		/* Write runs of unescaped characters in one piece. */
-		while (*s >= 0x20 && *s != '"' && *s != '\\' &&
-		       (length = str_utf8((const char *)s)) > 0)
+		while (*s >= 0x20 && *s != 0x7f && *s != '"' && *s != '\\' &&
+		       (length = str_utf8((const char *)s)) > 0 &&
+		       (length == 1 || !is_hidden(s, length, &character)))
 			s += length;
 		jsonw_bytes(w, (const char *)start, (size_t)(s - start));
 		if (!*s)
 			break;
-		if (!length)
+		if (!length) {
 			jsonw_raw(w, "\xef\xbf\xbd");
-		else
+			s++;
+		} else if (*s >= 0x80) {
+			jsonw_escape_hidden(w, character);
+			s += length;
+		} else {
 			jsonw_escape(w, *s);
-		s++;
+			s++;
+		}
 	}
 	jsonw_raw(w, "\"");
 }

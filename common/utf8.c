@@ -3,8 +3,7 @@
  */
 #include "common/utf8.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <string.h>
 
 #include "common/mem.h"
 
@@ -17,12 +16,16 @@ static const uint32_t utf8_wide[][2] = {
 	{0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
 };
 static const uint32_t utf8_zero[][2] = {
-	{0x00ad, 0x00ad}, {0x0300, 0x036f}, {0x0483, 0x0489},   {0x0591, 0x05bd},
-	{0x0610, 0x061a}, {0x061c, 0x061c}, {0x064b, 0x065f},   {0x0e31, 0x0e31},
-	{0x0e34, 0x0e3a}, {0x1160, 0x11ff}, {0x1ab0, 0x1aff},   {0x1dc0, 0x1dff},
-	{0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x20d0, 0x20ff},
-	{0x302a, 0x302f}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},   {0xfeff, 0xfeff},
-	{0xfff9, 0xfffb}, {0xe000, 0xf8ff}, {0xe0000, 0xe0fff}, {0xf0000, 0x10ffff}};
+	{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x0610, 0x061a},
+	{0x064b, 0x065f}, {0x0e31, 0x0e31}, {0x0e34, 0x0e3a}, {0x1160, 0x11ff},
+	{0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x20d0, 0x20ff}, {0x302a, 0x302f},
+	{0xe000, 0xf8ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xf0000, 0x10ffff}};
+/* Controls, the soft hyphen, marks of direction, separators of lines, joiners, fillers, tags. */
+static const uint32_t utf8_hidden[][2] = {
+	{0x0000, 0x001f}, {0x007f, 0x009f}, {0x00ad, 0x00ad},   {0x061c, 0x061c}, {0x180e, 0x180e},
+	{0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164}, {0xfeff, 0xfeff},
+	{0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
+};
 
 static bool utf8_in(const uint32_t (*ranges)[2], size_t count, uint32_t character)
 {
@@ -58,6 +61,32 @@ static int utf8_well_formed(const unsigned char *text, uint32_t *out)
 	return length;
 }
 
+bool utf8_is_hidden(uint32_t character)
+{
+	return utf8_in(utf8_hidden, ARRAY_LEN(utf8_hidden), character);
+}
+
+size_t utf8_show(char *text, size_t length, const char *kept)
+{
+	size_t to = 0;
+
+	for (size_t at = 0; at < length;) {
+		uint32_t character;
+		const int found = utf8_well_formed((const unsigned char *)text + at, &character);
+		const size_t bytes = found > 0 ? (size_t)found : 1;
+
+		if (found > 0 && utf8_is_hidden(character) &&
+		    (character == 0 || character > 0x7f || !strchr(kept, (int)character))) {
+			text[to++] = '?';
+		} else {
+			memmove(text + to, text + at, bytes);
+			to += bytes;
+		}
+		at += bytes;
+	}
+	return to;
+}
+
 int utf8_decode(const char *text, uint32_t *character, int *columns)
 {
 	int length;
@@ -74,10 +103,10 @@ int utf8_decode(const char *text, uint32_t *character, int *columns)
 	}
 	if (*character == '\t' || *character == '\n') {
 		*character = ' ';
-	} else if (*character < ' ' || (*character >= 0x7f && *character < 0xa0)) {
-		*character = '?';
-	} else if (*character < utf8_zero[0][0]) {
+	} else if (*character >= ' ' && *character < 0x7f) {
 		; /* nearly all text: needs no table */
+	} else if (utf8_is_hidden(*character)) {
+		*character = '?';
 	} else if (utf8_in(utf8_zero, ARRAY_LEN(utf8_zero), *character)) {
 		*columns = 0;
 	} else if (utf8_in(utf8_wide, ARRAY_LEN(utf8_wide), *character)) {

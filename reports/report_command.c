@@ -21,6 +21,7 @@
 
 enum {
 	OPTION_CSV,
+	OPTION_CSV_SAFE,
 	OPTION_JSON,
 	OPTION_COLUMNS,
 	OPTION_SORT,
@@ -39,7 +40,7 @@ struct command_line {
 	const char *words[2];      /* REPORT, NAME */
 	char newest[FS_PATH_SIZE]; /* default for REPORT */
 	int word_count;
-	bool csv, json;
+	bool csv, csv_safe, json;
 	int64_t limit;
 	int width; /* -1: not given */
 	const char *color;
@@ -52,6 +53,11 @@ static const struct cli_option command_options[] = {
 	[OPTION_CSV] = {.name = "--csv",
 			.help = "Comma separated values (RFC 4180), all rows.",
 			.field = CLI_FIELD(SWITCH, struct command_line, csv)},
+	[OPTION_CSV_SAFE] =
+		{.name = "--csv-safe",
+		 .help = "With --csv: a text that begins with =, +, -, @ or a tab, which "
+			 "a spreadsheet would evaluate, gets a ' before it.",
+		 .field = CLI_FIELD(SWITCH, struct command_line, csv_safe)},
 	[OPTION_JSON] = {.name = "--json",
 			 .help = "A JSON object with tool, version, schema_version, report and "
 				 "rows; all rows.",
@@ -237,6 +243,8 @@ static enum status parse_command(struct command_line *line, int argc, char **arg
 	status = cli_parse(&command_report, argc, argv, set_option, line, &words, err);
 	if (status == ST_OK && line->csv && line->json)
 		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
+	if (status == ST_OK && line->csv_safe && !line->csv)
+		status = err_set(err, ST_INVALID, "--csv-safe goes with --csv");
 	return status;
 }
 
@@ -350,6 +358,7 @@ int report_command(int argc, char **argv)
 							 : REPORT_AS_TEXT,
 					     line.width, line.color),
 	};
+	request.render.csv_safe = line.csv_safe;
 	status = run_entry(entry, &request, &err);
 	return status == ST_OK ? 0 : cli_fail(&command_report, &err);
 }

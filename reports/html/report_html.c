@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 #include "common/str.h"
+#include "common/utf8.h"
 #include "reports/table/report_internal.h"
 
 #define TICK_ROWS 8192
@@ -42,6 +43,16 @@ void html_addf(struct report_html *page, const char *format, ...)
 	html_add(page, text);
 }
 
+/* utf8_decode() draws a hidden character as '?'. */
+static bool is_hidden(const char *text)
+{
+	uint32_t character;
+	int columns;
+
+	utf8_decode(text, &character, &columns);
+	return *text != '?' && character == '?';
+}
+
 void html_text(struct report_html *page, const char *text)
 {
 	static const struct {
@@ -59,7 +70,7 @@ void html_text(struct report_html *page, const char *text)
 				entity = entities[i].entity;
 		if (entity)
 			report_sink_text(page->out, entity);
-		else if (!length || ((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
+		else if (!length || (*text != '\n' && is_hidden(text)))
 			report_sink_text(page->out, "?");
 		else
 			report_sink_add(page->out, text, length);

@@ -18,6 +18,7 @@
 #include "common/fmt.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
 
@@ -32,13 +33,16 @@ static const char *nonfinite_text(double value)
 	return isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
 }
 
-static void csv_text(struct str *line, const char *text)
+/* @safe: a text that begins like a formula begins with ', which spreadsheets take for "a text". */
+static void csv_text(struct str *line, const char *text, bool safe)
 {
+	const char *mark = safe && *text && strchr("=+-@\t\r", *text) ? "'" : "";
+
 	if (*text && !text[strcspn(text, "\",\r\n")]) {
-		str_add(line, text);
+		str_addf(line, "%s%s", mark, text);
 		return;
 	}
-	str_add(line, "\"");
+	str_addf(line, "\"%s", mark);
 	for (const char *quote; (quote = strchr(text, '"')); text = quote + 1) {
 		str_add_bytes(line, text, (size_t)(quote - text) + 1);
 		str_add(line, "\"");
@@ -47,7 +51,7 @@ static void csv_text(struct str *line, const char *text)
 	str_add(line, "\"");
 }
 
-static void csv_cell(struct str *line, const struct report_cell *cell)
+static void csv_cell(struct str *line, const struct report_cell *cell, bool safe)
 {
 	struct jsonw w;
 
@@ -64,7 +68,7 @@ static void csv_cell(struct str *line, const struct report_cell *cell)
 		jsonw_real(&w, cell->real);
 		break;
 	case PROF_TEXT:
-		csv_text(line, cell->text);
+		csv_text(line, cell->text, safe);
 		break;
 	case PROF_NULL:
 	case PROF_BLOB:
@@ -126,23 +130,9 @@ static void csv_begin(struct report_stream *stream, const char *name,
 	for (int i = 0; i < stream->column_count; i++) {
 		if (i)
 			str_add(&stream->lines, ",");
-		csv_text(&stream->lines, stream->columns[i].name);
+		csv_text(&stream->lines, stream->columns[i].name, false);
 	}
 	str_add(&stream->lines, "\r\n");
-}
-
-/* Replace control characters in @line from @from on, as in text tables, so that they cannot control
- * the terminal. Output to a file keeps the recorded bytes. */
-static void csv_replace_controls(struct str *line, size_t from)
-{
-	for (size_t i = from; i < line->length; i++) {
-		unsigned char *at = (unsigned char *)line->text + i;
-
-		if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f)
-			*at = '?';
-		else if (*at == 0xc2 && i + 1 < line->length && at[1] >= 0x80 && at[1] < 0xa0)
-			at[0] = at[1] = '?';
-	}
 }
 
 static void csv_row(struct report_stream *stream, const struct report_cell *cells)
@@ -152,10 +142,12 @@ static void csv_row(struct report_stream *stream, const struct report_cell *cell
 	for (int i = 0; i < stream->column_count; i++) {
 		if (i)
 			str_add(&stream->lines, ",");
-		csv_cell(&stream->lines, &cells[i]);
+		csv_cell(&stream->lines, &cells[i], stream->csv_safe);
 	}
+	/* Hidden characters must not control the terminal; a file keeps the recorded bytes. */
 	if (stream->terminal)
-		csv_replace_controls(&stream->lines, from);
+		stream->lines.length = from + utf8_show(stream->lines.text + from,
+							stream->lines.length - from, "\n\t");
 	str_add(&stream->lines, "\r\n");
 }
 
@@ -241,6 +233,7 @@ void report_stream_begin(struct report_stream *stream, const char *name,
 		.column_count = column_count,
 		.format = params->format,
 		.terminal = params->terminal,
+		.csv_safe = params->csv_safe,
 		.status = params->format == REPORT_AS_TEXT ? ST_INVALID : ST_OK,
 	};
 	if (stream->status != ST_OK)
@@ -456,18 +449,14 @@ enum status report_render(const struct report_table *table,
 
 /* ---- one cell -------------------------------------------------------------------------------- */
 
-/* Recorded text must not control the terminal: control characters (also C1, two bytes in UTF-8)
- * become '?', white space becomes a blank. */
+/* Recorded text must not control the terminal: hidden characters become '?', white space becomes a
+ * blank. */
 static void replace_controls(char *text)
 {
-	for (unsigned char *at = (unsigned char *)text; *at; at++) {
+	for (char *at = text; *at; at++)
 		if (*at == '\n' || *at == '\t' || *at == '\r')
 			*at = ' ';
-		else if (*at < 0x20 || *at == 0x7f)
-			*at = '?';
-		else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-			at[0] = at[1] = '?';
-	}
+	text[utf8_show(text, strlen(text), "")] = '\0';
 }
 
 static void cell_integer(int64_t value, enum report_quantity quantity, char out[FMT_SIZE])

@@ -27,6 +27,7 @@ struct report_render_params {
 	int width;        /* terminal columns of text; 0: unlimited */
 	const char *tool; /* for the envelope: "ipu-report" */
 	bool terminal;    /* CSV: the stream is a terminal, so replace control characters */
+	bool csv_safe;    /* CSV: a text that a spreadsheet would evaluate begins with ' */
 	bool bold;        /* text: print headings in bold */
 };
 
@@ -53,7 +54,8 @@ struct report_stream {
 	int64_t rows;
 	struct str lines; /* buffered output */
 	bool terminal;    /* as in the params */
-	bool hold;        /* buffer everything until report_stream_flush() or the end */
+	bool csv_safe;
+	bool hold; /* buffer everything until report_stream_flush() or the end */
 	enum status status;
 };
 

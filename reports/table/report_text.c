@@ -77,9 +77,7 @@ void report__fold(FILE *out, const char *label, const char *text, int width)
 		char word[2048];
 
 		snprintf(word, sizeof(word), "%.*s", bytes, text);
-		for (char *c = word; *c; c++)
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?';
+		word[utf8_show(word, strlen(word), "")] = '\0';
 		if (width > 0 && at + 1 + report__width(word) > width && at > FOLD_INDENT + 2) {
 			fprintf(out, "\n%*s", FOLD_INDENT + 1, "");
 			at = FOLD_INDENT + 1;

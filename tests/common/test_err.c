@@ -57,7 +57,10 @@ static void test_control_characters_become_question_marks(void **state)
 		{"\x1b[31mred", "?[31mred"},
 		{"tab\there", "tab?here"},
 		{"del\x7f.", "del?."},
-		{"c1 \xc2\x9b 31m", "c1 ?? 31m"},
+		{"c1 \xc2\x9b 31m", "c1 ? 31m"},
+		{"\xe2\x80\xae"
+		 "bidi\xe2\x80\x8bzero\xf3\xa0\x80\xa1",
+		 "?bidi?zero?"},
 		{"\xc3\xa4 \xe2\x82\xac", "\xc3\xa4 \xe2\x82\xac"},
 		{"\xc2", "\xc2"},
 		{"\xc2\xa0", "\xc2\xa0"},

@@ -197,6 +197,24 @@ static void test_bad_utf8_is_replaced(void **state)
 	str_free(&str);
 }
 
+static void test_what_is_hidden_is_escaped(void **state)
+{
+	struct str str = {0};
+	struct jsonw w;
+
+	(void)state;
+	jsonw_init_str(&w, &str, 0);
+	jsonw_text(&w, "a\xc2\x9b"
+		       "b\xe2\x80\xae"
+		       "c\xe2\x80\x8b\xef\xbb\xbf"
+		       "d\xf3\xa0\x80\xa1"
+		       "e\x7f\xc3\xa4");
+	assert_int_equal(jsonw_end(&w, NULL), ST_OK);
+	assert_string_equal(str_peek(&str),
+			    "\"a\\u009bb\\u202ec\\u200b\\ufeffd\\udb40\\udc21e\\u007f\xc3\xa4\"\n");
+	str_free(&str);
+}
+
 static void test_files_get_the_same_bytes(void **state)
 {
 	struct str str = {0};
@@ -265,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_reals_read_back_the_same),
 		cmocka_unit_test(test_integers_are_exact),
 		cmocka_unit_test(test_bad_utf8_is_replaced),
+		cmocka_unit_test(test_what_is_hidden_is_escaped),
 		cmocka_unit_test(test_files_get_the_same_bytes),
 		cmocka_unit_test(test_failed_writes_are_reported_at_the_end),
 		cmocka_unit_test(test_nesting_reaches_the_bound),

@@ -121,7 +121,7 @@ static void test_csv_does_not_steer_a_terminal(void **state)
 	struct report_render_params params = {
 		.format = REPORT_AS_CSV, .tool = "test", .terminal = true};
 	const char *const expected[] = {"name\r\n\"a\x1b[2Jb\tc\n\xc2\x9b\xc3\xa9\"\r\n",
-					"name\r\n\"a?[2Jb\tc\n??\xc3\xa9\"\r\n"};
+					"name\r\n\"a?[2Jb\tc\n?\xc3\xa9\"\r\n"};
 
 	(void)state;
 	for (int terminal = 0; terminal < 2; terminal++) {
@@ -133,6 +133,37 @@ static void test_csv_does_not_steer_a_terminal(void **state)
 		assert_int_equal(report_render(&table, &params, out, NULL), ST_OK);
 		fclose(out);
 		assert_string_equal(text, expected[terminal]);
+		free(text);
+	}
+}
+
+static void test_csv_for_a_spreadsheet_has_no_formulas(void **state)
+{
+	static const char *const texts[] = {"=1+1", "@x", "-\"2\"", "plain", "a=b", ""};
+	static const char *const expected[] = {
+		"n\r\n=1+1\r\n@x\r\n\"-\"\"2\"\"\"\r\nplain\r\na=b\r\n\"\"\r\n",
+		"n\r\n'=1+1\r\n'@x\r\n\"'-\"\"2\"\"\"\r\nplain\r\na=b\r\n\"\"\r\n"};
+	struct report_cell cells[ARRAY_LEN(texts)];
+	struct report_column column = {"n", REPORT_TEXT};
+	const struct report_table table = {.name = "t",
+					   .columns = &column,
+					   .cells = cells,
+					   .column_count = 1,
+					   .row_count = ARRAY_LEN(texts)};
+	struct report_render_params params = {.format = REPORT_AS_CSV, .tool = "test"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		cells[i] = (struct report_cell){.type = PROF_TEXT, .text = texts[i]};
+	for (int safe = 0; safe < 2; safe++) {
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		params.csv_safe = safe == 1;
+		assert_int_equal(report_render(&table, &params, out, NULL), ST_OK);
+		fclose(out);
+		assert_string_equal(text, expected[safe]);
 		free(text);
 	}
 }
@@ -302,12 +333,13 @@ static void test_what_is_the_same_everywhere_moves_to_the_note(void **state)
 static void test_control_characters_do_not_reach_the_terminal(void **state)
 {
 	struct report_cell cell = text("\x1b[31mred\x07 \xc2\x9b"
-				       "2J\ttab\nline");
+				       "2J\ttab\nline \xe2\x80\xae"
+				       "bidi\xe2\x80\x8bzero");
 	char out[64];
 
 	(void)state;
 	assert_string_equal(report_cell_text(&cell, REPORT_TEXT, out, sizeof(out)),
-			    "?[31mred? ??2J tab line");
+			    "?[31mred? ?2J tab line ?bidi?zero");
 }
 
 static void test_bold_headings_only_where_asked(void **state)
@@ -409,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_text_aligns_numbers_right_with_units),
 		cmocka_unit_test(test_csv_quotes_as_rfc_4180_says),
 		cmocka_unit_test(test_csv_does_not_steer_a_terminal),
+		cmocka_unit_test(test_csv_for_a_spreadsheet_has_no_formulas),
 		cmocka_unit_test(test_json_is_an_envelope_that_keeps_every_number),
 		cmocka_unit_test(test_no_rows_are_said_and_valid),
 		cmocka_unit_test(test_a_wide_table_gives_up_empty_columns_then_headings),
