@@ -20,13 +20,19 @@
 #include "profiler/prof_process.h"
 #include "profiler/prof_sql.h"
 
-#define BUSY_MS 500
+#define BUSY_MS        500
+#define STEPS_PER_LOOK 100000
+#define STEPS          INT64_C(300000000) /* some seconds; more for each byte of the file */
+#define STEPS_PER_BYTE 200
+#define ROWS           INT64_C(10000000)
+#define UNLIMITED      "IPUSCOPE_UNLIMITED" /* environment variable */
 
 struct prof_query {
 	struct prof_db *db;
 	sqlite3_stmt *statement;
 	char *sql;
-	bool busy; /* in use by a caller */
+	bool busy;    /* in use by a caller */
+	int64_t rows; /* returned since it was opened */
 	uint64_t used;
 	struct err failure; /* of a bind: reported at the next step */
 };
@@ -114,6 +120,35 @@ static int connect_immutable(struct prof_db *db)
 	if (stat(wal, &info) == 0 && info.st_size > 0)
 		return SQLITE_CANTOPEN;
 	return connect_to(db, "immutable=1");
+}
+
+static int look_at_steps(void *user)
+{
+	struct prof_db *db = user;
+
+	db->steps += STEPS_PER_LOOK;
+	return db->most_steps > 0 && db->steps > db->most_steps;
+}
+
+/* No statement of ours needs more in an honest file. */
+static void set_limits(struct prof_db *db)
+{
+	const char *unlimited = getenv(UNLIMITED);
+	struct stat info;
+
+	if ((unlimited && unlimited[0] != 0) || stat(db->path, &info) != 0)
+		return;
+	db->most_steps = STEPS + STEPS_PER_BYTE * (int64_t)info.st_size;
+	db->most_rows = ROWS + (int64_t)info.st_size;
+	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, look_at_steps, db);
+}
+
+static enum status report_limit(const struct prof_db *db, struct err *err)
+{
+	return err_set(err, ST_LIMIT,
+		       "%s: a query does not end: the file's views or rows are not those of a "
+		       "recording (" UNLIMITED "=1 lifts the limit)",
+		       db->path);
 }
 
 static enum status report_open_failure(struct prof_db *db, int code, struct err *err)
@@ -244,6 +279,7 @@ static enum status open_database(struct prof_db **out, const char *path, bool fo
 		prof_db_close(db);
 		return status;
 	}
+	set_limits(db);
 	*out = db;
 	return ST_OK;
 }
@@ -529,10 +565,12 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 		if (query && !query->busy && strcmp(query->sql, sql) == 0) {
 			query->busy = true;
 			query->failure.status = ST_OK;
+			query->rows = db->steps = 0;
 			*out = query;
 			return ST_OK;
 		}
 	}
+	db->steps = 0;
 	status = query_new(out, db, sql, err);
 	if (status == ST_OK)
 		(*out)->busy = true;
@@ -593,8 +631,16 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 		return err_set(err, query->failure.status, "%s", query->failure.text);
 	code = sqlite3_step(query->statement);
 	*row = code == SQLITE_ROW;
+	if (code == SQLITE_ROW && query->db->most_rows > 0 &&
+	    ++query->rows > query->db->most_rows) {
+		*row = false;
+		return report_limit(query->db, err);
+	}
 	if (code == SQLITE_ROW || code == SQLITE_DONE)
 		return ST_OK;
+	if ((code & 0xff) == SQLITE_INTERRUPT && !query->db->guard && query->db->most_steps > 0 &&
+	    query->db->steps > query->db->most_steps)
+		return report_limit(query->db, err);
 	if (prof__guard_error(query->db, code, &status, err))
 		return status;
 	if ((code & 0xff) == SQLITE_ERROR)

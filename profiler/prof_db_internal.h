@@ -20,7 +20,9 @@ struct prof_db {
 	uint64_t uses;
 	bool foreign; /* of another program */
 	struct prof_query *cache[PROF_CACHE_SIZE];
-	struct prof_guard *guard; /* NULL: the statements are ours, unguarded */
+	struct prof_guard *guard; /* NULL: the statements are ours */
+	/* Limits of one of our statements: a foreign file may have views that never end. */
+	int64_t steps, most_steps, most_rows; /* steps of SQLite's machine; most 0: no limit */
 };
 
 /* If a guarded handle stopped a statement with the SQLite result @code, set *@status and @err and

@@ -351,6 +351,7 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 		return status;
 	}
 	set_limits(db->handle);
+	db->most_rows = 0; /* the user decides how long to wait, and for what */
 	sqlite3_progress_handler(db->handle, STEPS_PER_POLL, is_cancelled, guard);
 	guard->soft_before = sqlite3_soft_heap_limit64(-1);
 	guard->hard_before =

@@ -407,6 +407,34 @@ static void test_only_failed_input_and_output_says_what_the_system_said(void **s
 	}
 }
 
+/* A foreign file may hold any view under a name of ours. */
+static void test_a_view_without_an_end_is_an_error(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	sqlite3 *writer;
+	struct prof_db *db;
+	struct err err;
+	int64_t number;
+
+	prof_stop(recording);
+	assert_int_equal(sqlite3_open(place->path, &writer), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(
+			writer,
+			"DROP VIEW spans; CREATE VIEW spans AS WITH RECURSIVE n(x) AS (SELECT 1 "
+			"UNION ALL SELECT x + 1 FROM n) SELECT x AS span_id FROM n",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(writer);
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM spans", &number, &err), ST_LIMIT);
+	assert_contains(err.text, "a query does not end");
+	/* The next one has a limit of its own. */
+	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
+	prof_db_close(db);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
@@ -420,6 +448,7 @@ int main(void)
 		CASE(test_many_queries_at_once_and_one_after_the_other),
 		CASE(test_versions_change_with_commits),
 		CASE(test_a_long_query_can_be_interrupted),
+		CASE(test_a_view_without_an_end_is_an_error),
 		CASE(test_large_tables_get_their_indexes_where_there_is_time),
 		CASE(test_only_failed_input_and_output_says_what_the_system_said),
 	};
