@@ -328,10 +328,14 @@ static void on_flush(int number)
 static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction before;
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	/* Keep it ignored under nohup(1). */
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 	action.sa_handler = on_flush;
 	sigaction(SIGUSR1, &action, NULL);
 	/* A closed pipe is an error of a training to report, not a reason to be killed. */

@@ -17,6 +17,18 @@ wait $pid || code=$?
 report=$(ls -d tf_report__*)
 [ "$(sqlite3 "$report/profile.db" "SELECT value FROM meta WHERE key = 'state'")" = complete ] || fail "not finished after an interrupt"
 
+# The terminal is closed: the same. A second signal would end the run at once.
+rm -rf "$report"
+env --default-signal=HUP "$bin/ipu-train" "$run" --fit.epochs 1000 --fit.steps_per_epoch 40 --compile.steps_per_execution 40 >out 2>err &
+pid=$!
+until_ recorded executions
+kill -HUP $pid
+code=0
+wait $pid || code=$?
+[ $code -eq 1 ] || fail "exit code $code after SIGHUP: $(tail -3 out) $(cat err)"
+report=$(ls -d tf_report__*)
+[ "$(sqlite3 "$report/profile.db" "SELECT value FROM meta WHERE key = 'state'")" = complete ] || fail "not finished after SIGHUP"
+
 # An execution of hours, on two replicas of two stages: host and device have the same runs, all of them whole.
 rm -rf "$report"
 "$bin/ipu-train" "$run" --fit.epochs 1 --fit.steps_per_epoch 800000 --compile.steps_per_execution 400000 --ipu.auto_select_ipus 4 >out 2>err &
