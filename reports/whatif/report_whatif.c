@@ -34,6 +34,16 @@ static const char *const assumption_texts[] = {
 		"There were more workers than cores: host times include waiting "
 		"for a core.",
 	[REPORT_WHATIF_HOST_HALF] = "Half of a backward on the host is for the weights.",
+	[REPORT_WHATIF_RANKS_ALIKE] =
+		"Every instance has the replicas that one had, and computes as fast as the slowest "
+		"of the recorded ones.",
+	[REPORT_WHATIF_RANKS_NETWORK] =
+		"Every instance has a link of its own; 94 % of a bandwidth are data (TCP over "
+		"Ethernet), a message of more than 64 KiB is announced and answered before it is "
+		"sent.",
+	[REPORT_WHATIF_RANKS_SUMS] =
+		"Gradients of other instances are summed at 5 GB/s: one process "
+		"has nothing to sum.",
 };
 _Static_assert(ARRAY_LEN(assumption_texts) == REPORT_WHATIF_ASSUMPTIONS, "texts out of step");
 _Static_assert(REPORT_WHATIF_ASSUMPTIONS <= 32, "assumptions are bits of 32");
@@ -268,7 +278,8 @@ void report_whatif_close(struct report_whatif *whatif)
 }
 
 static enum status predict(struct report_whatif_prediction *out, const struct report_whatif *whatif,
-			   const struct plan_run *plan, struct err *err)
+			   const struct report_whatif_change *change, const struct plan_run *plan,
+			   struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -280,6 +291,10 @@ static enum status predict(struct report_whatif_prediction *out, const struct re
 		status = err_set(err, ST_INVALID, "without \"ipu\" there is no device to plan for");
 	else
 		report__whatif_figures(out, plan);
+	if (status != ST_OK)
+		return status;
+	if (change->instances)
+		status = report__whatif_ranks_predict(out, whatif, change, err);
 	if (status != ST_OK)
 		return status;
 	set_rates(out);
@@ -299,13 +314,21 @@ enum status report_whatif_predict(struct report_whatif_prediction *out,
 	if (whatif->clock == REPORT_WHATIF_HOST && change->target)
 		return err_set(err, ST_INVALID,
 			       "--target: the host's times do not depend on it (--clock device)");
+	if (change->instances && whatif->ranks.ranks == 0)
+		return err_set(err, ST_INVALID,
+			       "--instances: of the host's clock; simulated IPUs of several "
+			       "replicas: ipu-plan scale");
+	if (change->instances && change->replicas)
+		return err_set(err, ST_INVALID,
+			       "--instances: each has the replicas that it had: --replicas cannot "
+			       "be given too");
 	status = report__whatif_plan(&plan, whatif, change, &suited, out->flags, err);
 	if (status == ST_OK && suited)
 		out->assumptions |= 1u << REPORT_WHATIF_STEPS_SUITED;
 	if (status == ST_OK && plan.layout->steps_per_epoch == 0)
 		status = err_set(err, ST_INVALID, "fit: null trains nothing");
 	if (status == ST_OK)
-		status = predict(out, whatif, &plan, err);
+		status = predict(out, whatif, change, &plan, err);
 	plan_run_fini(&plan);
 	return status;
 }

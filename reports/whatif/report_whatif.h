@@ -38,11 +38,27 @@ enum report_whatif_assumption {
 	REPORT_WHATIF_HOST_WAITS,
 	REPORT_WHATIF_HOST_CORES,
 	REPORT_WHATIF_HOST_HALF,
+	REPORT_WHATIF_RANKS_ALIKE,
+	REPORT_WHATIF_RANKS_NETWORK,
+	REPORT_WHATIF_RANKS_SUMS,
 	REPORT_WHATIF_ASSUMPTIONS
 };
 
 /* Return the text of an assumption, one sentence. */
 const char *report_whatif_assumption(enum report_whatif_assumption assumption);
+
+/* A network with a link for each instance. */
+struct report_whatif_network {
+	bool recorded;      /* the bandwidth is to be fitted */
+	double bits_ns;     /* bandwidth of a link, each way: bits per ns, which are Gbit/s */
+	double latency_ns;  /* of a message, one way */
+	double overhead_ns; /* that a message takes its sender, and its receiver */
+};
+
+/* Parse "25Gbit,20us" or, with the overhead, "25Gbit,20us,1us"; "recorded" instead of a bandwidth
+ * leaves that to report_whatif_fit_network(), and may stand alone. */
+enum status report_whatif_network_parse(struct report_whatif_network *out, const char *text,
+					struct err *err);
 
 /*
  * The changes; zeros and NULLs mean as recorded. Changes can be combined. Each stands for keys of
@@ -57,8 +73,10 @@ struct report_whatif_change {
 	const char *split;  /* "auto"; a stage for each layer, "0,0,1"; or the layers that begin the
 			     * stages after the first, "Dense_128,Dense_10" */
 	int chunks;         /* 1f1b-interleaved: stages per IPU; 0: 2 */
-	int count;          /* of words */
-	char **words;       /* flags and keys of the run file, as for ipu-train */
+	int instances;      /* on the host's clock: ranks, each with the replicas it had */
+	struct report_whatif_network network; /* of the instances */
+	int count;                            /* of words */
+	char **words;                         /* flags and keys of the run file, as for ipu-train */
 };
 
 struct report_whatif_prediction {
@@ -82,7 +100,12 @@ struct report_whatif_prediction {
 	int64_t slowest_ns; /* its F + B */
 	/* Of the fullest IPU and tile; 0 on the host clock. */
 	int64_t memory_ipu_bytes, memory_tile_bytes;
-	bool memory_fits;     /* every tile fits its memory; true if unknown */
+	bool memory_fits; /* every tile fits its memory; true if unknown */
+	/* With instances; else 0. */
+	int instances;
+	int64_t exposed_ns;   /* part of run_ns: waited for other instances */
+	int64_t link_ns;      /* for which an update's messages occupy an instance's link, each way;
+			       * 0 if measured */
 	uint32_t assumptions; /* bits 1u << enum report_whatif_assumption */
 };
 
@@ -95,6 +118,14 @@ struct report_whatif;
 enum status report_whatif_open(struct report_whatif **out, struct prof_db *db,
 			       enum report_whatif_clock clock, struct err *err);
 void report_whatif_close(struct report_whatif *whatif); /* accepts NULL */
+
+/* Read from the same database what the change `instances` needs; on the host's clock. */
+enum status report_whatif_read_ranks(struct report_whatif *whatif, struct prof_db *db,
+				     struct err *err);
+
+/* Set the bandwidth with which the recorded ranks would have waited as long as they did. */
+enum status report_whatif_fit_network(struct report_whatif_network *network,
+				      const struct report_whatif *whatif, struct err *err);
 
 /* The recorded run; its memory figures are planned. */
 const struct report_whatif_prediction *report_whatif_measured(const struct report_whatif *whatif);

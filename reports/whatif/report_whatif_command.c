@@ -19,10 +19,14 @@
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"
 
-#define STAGES_MOST 256 /* limit of pipeline.device_mapping */
+#define STAGES_MOST    256 /* limit of pipeline.device_mapping */
+#define INSTANCES_MOST 65536
+#define DOUBLINGS_MOST 17 /* of one instance */
+_Static_assert(DOUBLINGS_MOST < REPORT_WHATIF_ROWS_MAX, "rows of instances");
 
 struct whatif_line {
-	const char *path, *clock, *columns, *color;
+	const char *path, *clock, *columns, *color, *instances, *network;
+	int64_t first, last; /* instances; 0: not given */
 	struct report_whatif_change change;
 	bool csv, json;
 	int width; /* -1: not given */
@@ -62,10 +66,23 @@ static const struct cli_option whatif_options[] = {
 	 .help = "1f1b-interleaved: stages of each IPU, dealt in turn (default 2); cut by --split "
 		 "auto.",
 	 .field = CLI_RANGE(SIZE, struct whatif_line, change.chunks, 2, 1024)},
+	{.name = "--instances",
+	 .argument = "COUNT",
+	 .help = "So many processes, each with the replicas that one had, on hosts of their own; "
+		 "2..1024: 2, 4, 8 and so on to 1024. Needs --network; on the host's clock.",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, instances)},
+	{.name = "--network",
+	 .argument = "LINK",
+	 .help = "Between instances: bandwidth and latency of a link, 25Gbit,20us; with a third "
+		 "value the time that a message takes its sender, and its receiver (1us). "
+		 "recorded: "
+		 "the bandwidth that explains how long the recorded ranks have waited.",
+	 .field = CLI_FIELD(TEXT, struct whatif_line, network)},
 	{.name = "--clock",
 	 .argument = "NAME",
 	 .choices = "device host",
-	 .help = "Whose times: of the simulated device (default), or of the host.",
+	 .help = "Whose times: of the simulated device (default), or of the host (with "
+		 "--instances).",
 	 .field = CLI_FIELD(TEXT, struct whatif_line, clock)},
 	{.name = "--columns",
 	 .argument = "LIST",
@@ -114,7 +131,9 @@ const struct cli_command report_whatif_cli = {
 		"ipu-report what-if run.db --ipu.target ipu1 --data.batch_size 64\tOther keys of "
 		"the run "
 		"file.\n"
-		"ipu-report what-if run.db --target bow --json\tOn a Bow IPU, for a program.\n",
+		"ipu-report what-if run.db --target bow --json\tOn a Bow IPU, for a program.\n"
+		"ipu-report what-if ranks.db --instances 2..1024 --network 25Gbit,20us\tOn more "
+		"machines.\n",
 	.words = "FILE",
 };
 
@@ -137,6 +156,35 @@ static void collect_words(struct whatif_line *line, int argc, char **argv, int f
 	while (from < argc && !is_option(argv[from]))
 		change->words[change->count++] = argv[from++];
 	walk->at = from;
+}
+
+/* Parse "8" or "2..1024", and the network. */
+static enum status parse_instances(struct whatif_line *line, struct err *err)
+{
+	const char *dots = line->instances ? strstr(line->instances, "..") : NULL;
+	char first[32] = "";
+	enum status status;
+
+	if (!line->instances != !line->network)
+		return err_set(err, ST_INVALID, "--instances and --network belong together");
+	if (!line->instances)
+		return ST_OK;
+	if (line->clock && strcmp(line->clock, "host") != 0)
+		return err_set(err, ST_INVALID,
+			       "--instances: of the host's clock; simulated IPUs of several "
+			       "replicas: ipu-plan scale");
+	line->clock = "host";
+	str_copy(first, sizeof(first), line->instances);
+	if (dots && (size_t)(dots - line->instances) < sizeof(first))
+		first[dots - line->instances] = '\0';
+	status = cli_number("--instances", first, 1, INSTANCES_MOST, &line->first, err);
+	line->last = line->first;
+	if (status == ST_OK && dots)
+		status = cli_number("--instances", dots + 2, line->first, INSTANCES_MOST,
+				    &line->last, err);
+	return status == ST_OK
+		       ? report_whatif_network_parse(&line->change.network, line->network, err)
+		       : status;
 }
 
 static enum status parse(struct whatif_line *line, int argc, char **argv, struct err *err)
@@ -169,7 +217,7 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	}
 	if (status == ST_OK && line->csv && line->json)
 		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
-	return status;
+	return status == ST_OK ? parse_instances(line, err) : status;
 }
 
 /* ---- predictions ----------------------------------------------------------------------------- */
@@ -178,6 +226,7 @@ struct rows {
 	const struct report_whatif *whatif;
 	struct report_whatif_row *row;
 	int count;
+	double fitted;          /* bandwidth of the recorded network, Gbit/s; 0: not asked for */
 	const char *unfinished; /* a sentence on missing data; NULL: none is missing */
 };
 
@@ -185,14 +234,19 @@ struct rows {
 static bool is_unchanged(const struct report_whatif_change *change)
 {
 	return !change->schedule && change->microbatches == 0 && change->replicas == 0 &&
-	       !change->target && change->stages == 0 && !change->split && change->count == 0;
+	       !change->target && change->stages == 0 && !change->split && change->count == 0 &&
+	       change->instances == 0;
 }
 
 static enum status predict_rows(struct rows *rows, const struct whatif_line *line, struct err *err)
 {
-	const bool all = is_unchanged(&line->change);
+	struct report_whatif_change change = line->change;
+	const bool all = is_unchanged(&change) && !line->instances;
 	enum status status = ST_OK;
 
+	if (line->instances && change.network.recorded)
+		status = report_whatif_fit_network(&change.network, rows->whatif, err);
+	rows->fitted = change.network.recorded ? change.network.bits_ns : 0;
 	for (bool more = true; more && status == ST_OK && (all || rows->count < 1);) {
 		status = report_whatif_row_at(&rows->row[rows->count], rows->whatif, rows->count,
 					      &more, err);
@@ -200,8 +254,12 @@ static enum status predict_rows(struct rows *rows, const struct whatif_line *lin
 	}
 	if (all || status != ST_OK)
 		return status;
-	rows->count = 2;
-	return report_whatif_predict(&rows->row[1].prediction, rows->whatif, &line->change, err);
+	do {
+		change.instances = (int)(change.instances ? 2 * change.instances : line->first);
+		status = report_whatif_predict(&rows->row[rows->count++].prediction, rows->whatif,
+					       &change, err);
+	} while (status == ST_OK && change.instances && 2 * change.instances <= line->last);
+	return status;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -226,6 +284,9 @@ static void print_notes(const struct rows *rows, int width)
 			report__fold(stdout, "", rows->row[i].why_not, width);
 	if (rows->unfinished)
 		printf("%s\n", rows->unfinished);
+	if (rows->fitted > 0)
+		printf("The recorded ranks have waited as with links of %.3g Mbit/s.\n",
+		       rows->fitted * 1e3);
 	printf("Assumed:\n");
 	for (int i = 0; i < REPORT_WHATIF_ASSUMPTIONS; i++)
 		if (assumptions & 1u << i)
@@ -242,8 +303,12 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
 										   : REPORT_AS_TEXT,
 								      line->width, line->color);
 	struct report_table table;
-	enum status status = report_whatif_table(
-		&table, rows->row, rows->count, line->columns || text ? line->columns : "all", err);
+	enum status status = report_whatif_table(&table, rows->row, rows->count,
+						 line->columns     ? line->columns
+						 : !text           ? "all"
+						 : line->instances ? REPORT_WHATIF_INSTANCES
+								   : NULL,
+						 err);
 
 	if (status != ST_OK)
 		return status;
@@ -281,6 +346,8 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 		return status;
 	rows->unfinished = report__unfinished(report_public_db(report), unfinished);
 	status = report_whatif_open(out, report_public_db(report), clock, err);
+	if (status == ST_OK && line->instances)
+		status = report_whatif_read_ranks(*out, report_public_db(report), err);
 	ips_report_close(report);
 	return status;
 }

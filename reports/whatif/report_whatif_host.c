@@ -101,15 +101,16 @@ static enum status compare_with_theory(struct report_whatif *whatif, struct err 
 	struct whatif_host *host = &whatif->host;
 	struct report_whatif_prediction *measured = &whatif->measured;
 	struct ipu_bubble ideal;
+	int64_t makespan;
 	bool halved = false;
 	enum status status = compute_theory(&ideal, &whatif->plan, host, &halved, err);
 
 	if (status != ST_OK)
 		return status;
-	host->waits = ideal.makespan_ns > 0 && measured->makespan_ns > 0
-			      ? (double)measured->makespan_ns / (double)ideal.makespan_ns
-			      : 1;
-	host->rest_ns = fmax(0, (double)measured->run_ns - (double)measured->makespan_ns);
+	/* The makespan of a single stage is not recorded: it is what theory says. */
+	makespan = measured->makespan_ns > 0 ? measured->makespan_ns : ideal.makespan_ns;
+	host->waits = ideal.makespan_ns > 0 ? (double)makespan / (double)ideal.makespan_ns : 1;
+	host->rest_ns = fmax(0, (double)measured->run_ns - (double)makespan);
 	measured->update_ns = llround(host->update);
 	for (int s = 0; s < whatif->plan.layout->stages; s++) {
 		const int64_t both = llround(host->forward[s] + host->backward[s]);

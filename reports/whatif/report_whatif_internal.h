@@ -16,6 +16,29 @@ struct whatif_host {
 	bool oversubscribed;
 };
 
+/* A bucket of gradients in the exchange of a weight update. Times are means over updates. */
+struct whatif_bucket {
+	int stage;
+	int64_t bucket;
+	double ready_ns; /* on the last rank, since the end of the update before */
+	double sum_ns;   /* of one branch (common/tree.h) of every rank */
+	double bytes;    /* of the sum */
+	double exchange_bytes;
+	int64_t sums;
+	bool gathers; /* the sum goes to all ranks */
+};
+
+/* The exchange between the recorded ranks. */
+struct whatif_ranks {
+	int ranks;    /* 0: not read */
+	int replicas; /* of each */
+	struct whatif_bucket *buckets;
+	int count;
+	double *shares_bytes; /* by stage: updated weights that are gathered; 0: none */
+	double waits_ns;      /* when the last stage has nothing left but to wait, as ready_ns */
+	double exposed_ns;    /* from then to the end of the exchange */
+};
+
 struct report_whatif {
 	enum report_whatif_clock clock;
 	struct report_whatif_prediction measured;
@@ -24,6 +47,7 @@ struct report_whatif {
 	struct run_data data; /* the data set it was run on */
 	struct plan_run plan; /* of the recorded run */
 	struct whatif_host host;
+	struct whatif_ranks ranks;
 	uint32_t assumptions; /* common to all predictions */
 	struct arena arena;
 };
@@ -48,5 +72,11 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 					const struct report_whatif *whatif,
 					const struct plan_run *plan, struct err *err);
+
+/* Host clock: add the instances of @change to a prediction for the recorded ones. */
+enum status report__whatif_ranks_predict(struct report_whatif_prediction *out,
+					 const struct report_whatif *whatif,
+					 const struct report_whatif_change *change,
+					 struct err *err);
 
 #endif /* REPORT_WHATIF_INTERNAL_H */

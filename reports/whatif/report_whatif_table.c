@@ -38,6 +38,10 @@ enum {
 	COLUMN_FLAGS,
 	COLUMN_WHY_NOT,
 	COLUMN_ASSUMPTIONS,
+	COLUMN_INSTANCES,
+	COLUMN_EXPOSED,
+	COLUMN_LINK,
+	COLUMN_EFFICIENCY,
 	COLUMNS
 };
 
@@ -71,6 +75,10 @@ static const struct {
 	[COLUMN_FLAGS] = {{"flags", REPORT_TEXT}, false},
 	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
 	[COLUMN_ASSUMPTIONS] = {{"assumptions", REPORT_TEXT}, false},
+	[COLUMN_INSTANCES] = {{"instances", REPORT_NUMBER}, false},
+	[COLUMN_EXPOSED] = {{"exposed_ns", REPORT_NS}, false},
+	[COLUMN_LINK] = {{"link_ns", REPORT_NS}, false},
+	[COLUMN_EFFICIENCY] = {{"efficiency", REPORT_FRACTION}, false},
 };
 _Static_assert(ARRAY_LEN(whatif_columns) == COLUMNS, "columns out of step");
 
@@ -106,6 +114,7 @@ static void fill_change(struct report_cell cells[COLUMNS],
 	cells[COLUMN_STAGES] = to_number_cell(from->stages);
 	cells[COLUMN_MICRO_BATCHES] = to_number_cell(from->microbatches);
 	cells[COLUMN_REPLICAS] = to_number_cell(from->replicas);
+	cells[COLUMN_INSTANCES] = to_number_cell(from->instances);
 	cells[COLUMN_TARGET] = to_text_cell(from->target);
 }
 
@@ -128,6 +137,14 @@ static void fill_figures(struct report_cell cells[COLUMNS],
 	cells[COLUMN_SLOWEST_NS] = to_number_cell(from->slowest_ns);
 	cells[COLUMN_MEMORY_IPU] = to_number_cell(from->memory_ipu_bytes);
 	cells[COLUMN_MEMORY_TILE] = to_number_cell(from->memory_tile_bytes);
+	if (from->instances > 0) {
+		cells[COLUMN_EXPOSED] =
+			(struct report_cell){.type = PROF_INT, .integer = from->exposed_ns};
+		cells[COLUMN_LINK] = to_number_cell(from->link_ns);
+		cells[COLUMN_EFFICIENCY] =
+			report_cell_of_real(from->samples_second * measured->instances /
+					    (measured->samples_second * from->instances));
+	}
 	if (from->memory_ipu_bytes > 0)
 		cells[COLUMN_MEMORY_FITS] =
 			(struct report_cell){.type = PROF_INT, .integer = from->memory_fits};

@@ -23,6 +23,11 @@ struct report_whatif_row {
 enum status report_whatif_row_at(struct report_whatif_row *out, const struct report_whatif *whatif,
 				 int at, bool *more, struct err *err);
 
+/* Columns that show instances. */
+#define REPORT_WHATIF_INSTANCES                                                                    \
+	"kind,instances,replicas,weight_update_ns,exposed_ns,samples_second,speedup,"              \
+	"efficiency"
+
 /* @columns: names in order, "a,b,c"; "all"; NULL: the default columns of text. Texts are copied. */
 enum status report_whatif_table(struct report_table *out, const struct report_whatif_row *rows,
 				int count, const char *columns, struct err *err);

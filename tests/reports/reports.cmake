@@ -42,6 +42,7 @@ ipuscope_add_script(NAME report_unfinished LABELS golden reports release)
 ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 ipuscope_add_script(NAME report_whatif LABELS golden reports release)
+ipuscope_add_script(NAME report_whatif_ranks LABELS golden reports release)
 
 # `merge`: of two trainers that ran at once.
 ipuscope_add_script(NAME report_merge LABELS golden reports)

@@ -38,10 +38,11 @@ has_netem=
 ! tc -n $prefix-switch qdisc add dev trial root netem delay 1ms 2>/dev/null || has_netem=yes
 hosts_down
 
-# hosts_up COUNT RATE DELAY_US: namespaces, each with the device `wire`. What is delayed has netem or a forwarder in the place of a switch.
+# hosts_up COUNT RATE DELAY_US [BURST]: namespaces, each with the device `wire`. What is delayed has netem or a forwarder in the place of a
+# switch.
 hosts_up() {
-	local i spaces=()
-	limit() { tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst 1mb latency 50ms; }
+	local i spaces=() burst=${4:-1mb}
+	limit() { tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst "$burst" latency 50ms; }
 	ip netns add $prefix-switch
 	ip -n $prefix-switch link add name switch type bridge
 	ip -n $prefix-switch link set switch up
@@ -163,4 +164,35 @@ for network in "${swept[@]}"; do
 	one "${words[@]}"
 done
 lost
+
+# What-if from one process and from two ranks, by what the network is said to carry and by what the two ranks have found it to, beside runs:
+# milliseconds an update. A replica on each host; the network takes longer than all ranks on these processors. A link saves up
+# nothing while it is idle, so bursts are short.
+foretell() { # RATE DELAY_US COUNT...
+	local rate=$1 delay=$2 count truth from network
+	rm -rf two
+	for count in "${@:3}"; do
+		hosts_up "$count" "$rate" "$delay" 128kb
+		apart "$count" --distribution.replicas "$count" --fit.steps_per_epoch $((16 * count)) >out 2>&1 || fail "foretell $*: $(cat out)"
+		hosts_down
+		[ -d two ] || cp -r reports/tf_report__* two
+		truth=$(sqlite3 reports/tf_report__*/ranks.db "SELECT sum(dur_ns) / sum(updates) FROM executions WHERE mode = 'train'")
+		rm -rf reports/tf_report__*
+		while read -r from network; do
+			"$bin/ipu-report" what-if "$from" --instances "$count" --network "$network" --csv --columns weight_update_ns | tr -d '\r' |
+				awk -v count="$count" -v rate="$rate" -v delay="$delay" -v truth="$truth" -v from="$from" -v network="$network" 'END {
+					printf "%5d %8s %8.1f %10.2f  %-16s %-16s %9.2f %+6.1f %%\n", count, rate, delay / 1000, truth / 1e6, from, network, $1 / 1e6, 100 * ($1 / truth - 1) }'
+		done <<-END
+			one/profile.db $rate,${delay}us
+			two/ranks.db $rate,${delay}us
+			two/ranks.db recorded,${delay}us
+		END
+	done
+}
+if [ -n "$sweeps_all" ]; then
+	mkdir one
+	(cd one && "$bin/ipu-train" ../apart.json --distribution.replicas 1 --fit.steps_per_epoch 16 >out && mv tf_report__*/profile.db .)
+	echo "hosts     rate delay/ms  update/ms  from             --network        told/ms   error"
+	foretell 20Mbit 0 2 4 8
+fi
 echo "hosts apart: $(mpirun.openmpi --version | head -n 1)"

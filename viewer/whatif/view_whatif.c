@@ -57,6 +57,10 @@ static const struct view_grid_column whatif_shown[] = {
 	{.name = "flags"},
 	{.name = "why_not"},
 	{.name = "assumptions"},
+	{.name = "instances"},
+	{.name = "exposed_ns"},
+	{.name = "link_ns"},
+	{.name = "efficiency"},
 };
 
 static enum status whatif_open(void **state, struct view_context *context, struct err *err)
