@@ -135,8 +135,11 @@ static void mpi_abort(int code)
 	MPI_Abort(MPI_COMM_WORLD, code);
 }
 
+/* The barrier lets all ranks finalize at the same time: over UCX's TCP, MPICH waits in MPI_Finalize
+ * for an answer of a rank that has gone on to wait for the launcher, and no longer answers. */
 static void mpi_finish(void)
 {
+	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; i < communicator_count; i++)
 		MPI_Comm_free(&communicators[i]);
 	free(communicators);
