@@ -613,7 +613,7 @@ IPS_API int MPI_Abort(MPI_Comm comm, int code)
 	return PMPI_Abort(comm, code);
 }
 
-IPS_API int MPI_Finalize(void)
+static void finish(void)
 {
 	struct ips_recording *closing = recording;
 	char message[512] = "";
@@ -623,5 +623,170 @@ IPS_API int MPI_Finalize(void)
 	if (ips_recording_close(closing, message, sizeof(message)) != 0)
 		fprintf(stderr, "libipuscope-mpi: rank %d: the report is incomplete: %s\n",
 			world_rank, message);
+}
+
+IPS_API int MPI_Finalize(void)
+{
+	finish();
 	return PMPI_Finalize();
 }
+
+/* ---- Fortran --------------------------------------------------------------------------------- */
+
+/*
+ * MPICH's Fortran calls MPI_X, Open MPI's calls PMPI_X: there the symbols of mpif.h and `use mpi`
+ * (mpi_x_) and those that `use mpi_f08` calls (ompi_x_f) are recorded here. Arguments are
+ * addresses, which pmpi_x_ gets as they are, so that MPI_IN_PLACE and MPI_BOTTOM keep their
+ * meaning.
+ */
+#ifdef OPEN_MPI
+
+extern int mpi_fortran_in_place_;
+
+static int fint(const void *argument)
+{
+	return *(const MPI_Fint *)argument;
+}
+
+static MPI_Comm fcomm(const void *argument)
+{
+	return PMPI_Comm_f2c(*(const MPI_Fint *)argument);
+}
+
+static int64_t fbytes(int64_t count, const void *type)
+{
+	return bytes_of(count, PMPI_Type_f2c(*(const MPI_Fint *)type));
+}
+
+/* @n arguments, a to l. */
+#define P0
+#define P1  P0 void *a,
+#define P2  P1 void *b,
+#define P3  P2 void *c,
+#define P4  P3 void *d,
+#define P5  P4 void *e,
+#define P6  P5 void *f,
+#define P7  P6 void *g,
+#define P8  P7 void *h,
+#define P9  P8 void *i,
+#define P10 P9 void *j,
+#define P11 P10 void *k,
+#define P12 P11 void *l,
+#define PASS0
+#define PASS1  PASS0 a,
+#define PASS2  PASS1 b,
+#define PASS3  PASS2 c,
+#define PASS4  PASS3 d,
+#define PASS5  PASS4 e,
+#define PASS6  PASS5 f,
+#define PASS7  PASS6 g,
+#define PASS8  PASS7 h,
+#define PASS9  PASS8 i,
+#define PASS10 PASS9 j,
+#define PASS11 PASS10 k,
+#define PASS12 PASS11 l,
+
+/* A call of @n arguments before the error code; @before and @after are statements. pmpi_x_ is there
+ * in programs of Fortran only. */
+#define FORTRAN(lower, n, before, after)                                                           \
+	void pmpi_##lower##_(P##n void *error) __attribute__((weak));                              \
+	IPS_API void mpi_##lower##_(P##n void *error);                                             \
+	IPS_API void mpi_##lower##_(P##n void *error)                                              \
+	{                                                                                          \
+		before;                                                                            \
+		pmpi_##lower##_(PASS##n error);                                                    \
+		after;                                                                             \
+	}                                                                                          \
+	IPS_API void ompi_##lower##_f(P##n void *error) __attribute__((alias("mpi_" #lower "_")));
+
+#define FSPAN(lower, name, n)                                                                      \
+	FORTRAN(lower, n, IPS_SITE(site, "mpi", "MPI_" #name); begin(&site), end())
+#define FMOVING(lower, name, n, comm, bytes, size, peer)                                           \
+	FORTRAN(lower, n, IPS_SITE(site, "mpi", "MPI_" #name);                                     \
+		if (recording)                                                                     \
+			begin_moving(&site, (struct moved){fcomm(comm), bytes, size, peer}),       \
+		end())
+/* The blocking call, and the nonblocking one, which has @more arguments: a request. */
+#define FPAIR(lower, name, n, more, comm, bytes, size, peer)                                       \
+	FMOVING(lower, name, n, comm, bytes, size, peer)                                           \
+	FMOVING(i##lower, I##lower, more, comm, bytes, IPS_NULL, peer)
+/* @made: the new communicator. */
+#define FMAKER(lower, name, n, made)                                                               \
+	FORTRAN(lower, n, IPS_SITE(site, "mpi", "MPI_" #name);                                     \
+		begin(&site), if (fint(error) == MPI_SUCCESS) name_communicator(fcomm(made));      \
+		end())
+
+FORTRAN(init, 0, , if (fint(error) == MPI_SUCCESS) start())
+FORTRAN(init_thread, 2, , if (fint(error) == MPI_SUCCESS) start())
+FORTRAN(abort, 2, ips_recording_flush(recording), )
+FORTRAN(finalize, 0, finish(), )
+
+#define FSEND(lower, name)  FMOVING(lower, name, 6, f, fbytes(fint(b), c), IPS_NULL, fint(d))
+#define FISEND(lower, name) FMOVING(lower, name, 7, f, fbytes(fint(b), c), IPS_NULL, fint(d))
+
+FSEND(send, Send)
+FSEND(ssend, Ssend)
+FSEND(bsend, Bsend)
+FSEND(rsend, Rsend)
+FISEND(isend, Isend)
+FISEND(issend, Issend)
+FISEND(ibsend, Ibsend)
+FISEND(irsend, Irsend)
+FMOVING(recv, Recv, 7, f, IPS_NULL, IPS_NULL, fint(d))
+FMOVING(irecv, Irecv, 7, f, IPS_NULL, IPS_NULL, fint(d))
+FMOVING(probe, Probe, 4, c, IPS_NULL, IPS_NULL, fint(a))
+FMOVING(sendrecv, Sendrecv, 12, k, fbytes(fint(b), c), IPS_NULL, fint(d))
+FMOVING(sendrecv_replace, Sendrecv_replace, 9, h, fbytes(fint(b), c), IPS_NULL, fint(d))
+FSPAN(wait, Wait, 2)
+FSPAN(waitall, Waitall, 3)
+FSPAN(waitany, Waitany, 4)
+FSPAN(waitsome, Waitsome, 5)
+
+#define FSUM(counts, comm, others) sum_of(counts, fcomm(comm), others)
+FPAIR(barrier, Barrier, 1, 2, a, 0, 0, IPS_NULL)
+FPAIR(bcast, Bcast, 5, 6, e, is_root(fcomm(e), fint(d)) ? fbytes(fint(b), c) : 0,
+      fbytes(fint(b), c), fint(d))
+FPAIR(reduce, Reduce, 7, 8, g, is_root(fcomm(g), fint(f)) ? 0 : fbytes(fint(c), d),
+      fbytes(fint(c), d), fint(f))
+FPAIR(allreduce, Allreduce, 6, 7, f, fbytes(fint(c), d), fbytes(fint(c), d), IPS_NULL)
+FPAIR(reduce_scatter, Reduce_scatter, 6, 7, f, fbytes(FSUM(c, f, true), d),
+      fbytes(FSUM(c, f, false), d), IPS_NULL)
+FPAIR(reduce_scatter_block, Reduce_scatter_block, 6, 7, f, fbytes(fint(c), d) * others_in(fcomm(f)),
+      fbytes(fint(c), d) * ranks_of(fcomm(f)), IPS_NULL)
+FPAIR(scan, Scan, 6, 7, f, fbytes(fint(c), d), IPS_NULL, IPS_NULL)
+FPAIR(exscan, Exscan, 6, 7, f, fbytes(fint(c), d), IPS_NULL, IPS_NULL)
+FPAIR(allgather, Allgather, 7, 8, g, fbytes(fint(e), f), fbytes(fint(e), f) * ranks_of(fcomm(g)),
+      IPS_NULL)
+FPAIR(allgatherv, Allgatherv, 8, 9, h,
+      is_inter(fcomm(h)) ? fbytes(fint(b), c) : fbytes(FSUM(e, h, false) - FSUM(e, h, true), g),
+      fbytes(FSUM(e, h, false), g), IPS_NULL)
+FPAIR(alltoall, Alltoall, 7, 8, g, fbytes(fint(e), f) * others_in(fcomm(g)),
+      fbytes(fint(e), f) * ranks_of(fcomm(g)), IPS_NULL)
+#define FSENT(others)                                                                              \
+	(a == &mpi_fortran_in_place_ ? fbytes(FSUM(f, i, others), h)                               \
+				     : fbytes(FSUM(b, i, others), d))
+FPAIR(alltoallv, Alltoallv, 9, 10, i, FSENT(true), FSENT(false), IPS_NULL)
+FPAIR(gather, Gather, 8, 9, h, is_root(fcomm(h), fint(g)) ? 0 : fbytes(fint(b), c), IPS_NULL,
+      fint(g))
+FPAIR(gatherv, Gatherv, 9, 10, i, is_root(fcomm(i), fint(h)) ? 0 : fbytes(fint(b), c), IPS_NULL,
+      fint(h))
+FPAIR(scatter, Scatter, 8, 9, h,
+      is_root(fcomm(h), fint(g)) ? fbytes(fint(b), c) * others_in(fcomm(h)) : 0, IPS_NULL, fint(g))
+FPAIR(scatterv, Scatterv, 9, 10, i, is_root(fcomm(i), fint(h)) ? fbytes(FSUM(b, i, true), d) : 0,
+      IPS_NULL, fint(h))
+
+FMAKER(comm_split, Comm_split, 4, d)
+FMAKER(comm_split_type, Comm_split_type, 5, e)
+FMAKER(comm_create, Comm_create, 3, c)
+FMAKER(comm_create_group, Comm_create_group, 4, d)
+FMAKER(intercomm_merge, Intercomm_merge, 3, c)
+FMAKER(cart_create, Cart_create, 6, f)
+FMAKER(cart_sub, Cart_sub, 3, c)
+FMAKER(graph_create, Graph_create, 6, f)
+FMAKER(dist_graph_create, Dist_graph_create, 9, i)
+FMAKER(dist_graph_create_adjacent, Dist_graph_create_adjacent, 10, j)
+FSPAN(comm_dup, Comm_dup, 2)
+FSPAN(comm_dup_with_info, Comm_dup_with_info, 3)
+FSPAN(comm_idup, Comm_idup, 3)
+
+#endif

@@ -82,9 +82,34 @@ for implementation in openmpi mpich; do
 	checked
 	how=linked
 	"${compile[@]}" -o program -Wl,--no-as-needed "$layer" "-Wl,-rpath,$(cd "${layer%/*}" && pwd)" "${found[@]}"
-	"${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
+	LD_BIND_NOW=1 "${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
 	mv mpi_report__* report
 	checked
+	# From Fortran: mpif.h, `use mpi` and, of Open MPI, `use mpi_f08`, whose handles have types; MPI_IN_PLACE is an address of Fortran's own.
+	for module in mpif.h mpi mpi_f08; do
+		how="Fortran, $module"
+		command -v mpif90.$implementation >/dev/null && [ $module-$implementation != mpi_f08-mpich ] || continue
+		case $module in
+		mpif.h) edits=(-e "s/! INCLUDE/include 'mpif.h'/") ;;
+		*) edits=(-e "s/! MODULE/use $module/") ;;
+		esac
+		case $module in
+		mpi_f08) edits+=(-e 's/HANDLE(\([A-Za-z]*\))/type(MPI_\1)/; s/STATE ::/type(MPI_Status) ::/') ;;
+		*) edits+=(-e 's/HANDLE([A-Za-z]*)/integer/; s/STATE ::/integer, dimension(MPI_STATUS_SIZE) ::/') ;;
+		esac
+		sed "${edits[@]}" "$source/tests/profiler/mpi_program.f90" >program.f90
+		mpif90.$implementation -fallow-argument-mismatch -w -o program_f program.f90 || fail "$how, $implementation: does not compile"
+		IPUSCOPE_MPI_REPORT=report "${launch[@]}" env "LD_LIBRARY_PATH=$(cd "${layer%/*}" && pwd)" "LD_PRELOAD=${layer##*/}" ./program_f || fail "$how, $implementation: exit code $?"
+		"$bin/ipu-report" merge report/rank*.db -o all.db >/dev/null
+		asked all.db "SELECT name, count(*) FROM spans WHERE category = 'mpi' GROUP BY 1" \
+			"MPI_Allreduce:24 MPI_Alltoallv:4 MPI_Barrier:4 MPI_Bcast:20 MPI_Comm_dup:4 MPI_Comm_split:4 MPI_Ibarrier:4 MPI_Irecv:3 MPI_Send:3 MPI_Wait:7"
+		asked all.db "SELECT DISTINCT s.name, a.name, a.value FROM spans s JOIN span_args a USING (span_id)
+			WHERE s.name IN ('MPI_Allreduce', 'MPI_Alltoallv', 'MPI_Send') AND a.name <> 'ranks' ORDER BY 1, 2" \
+			"MPI_Allreduce:bytes:4000 MPI_Allreduce:size:4000 MPI_Alltoallv:bytes:2400 MPI_Alltoallv:size:3200 MPI_Send:bytes:1000 MPI_Send:peer:0"
+		asked all.db "SELECT group_concat(rank) FROM (SELECT DISTINCT value, rank FROM spans s JOIN span_args a USING (span_id)
+			WHERE a.name = 'communicator' ORDER BY rank) GROUP BY value ORDER BY 1" "0,2 0,2 1,3 1,3"
+		rm -rf report all.db
+	done
 	tried+=("$implementation")
 done
 [ ${#tried[@]} -gt 0 ] || {
