@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Trainings that are killed at random moments, by `kill -9`, and gone on from, come to the bytes of one that was not: every kind of state, any
 # schedule, threads and ranks in turn.
-# `backups.sh [KILLS [SEED]]`: so many kills of each of seven kinds (default 30); the moments follow from the seed (default 1) and the machine.
+# What was recorded by the ranks of MPI can be finished and read after each kill.
+# `backups.sh [KILLS [SEED [KIND ...]]]`: so many kills of each of eight kinds (default 30); the moments follow from the seed (default 1) and
+# the machine.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 kills=${1:-30}
@@ -39,6 +41,10 @@ JSON
 cat >replicas.json <<JSON
 $(sed 's/"steps_per_execution": 8/"steps_per_execution": 4/; s/"steps_per_replica": 4/"steps_per_replica": 2/; s/"auto_select_ipus": 2/"auto_select_ipus": 4/' augmented.json)
 JSON
+cat >shares.json <<JSON
+{$small, "compile": {${head/8/4}, "optimizer": "Adam"}, $(sed 's/"steps_per_replica": 4/"steps_per_replica": 2/; s/"auto_select_ipus": 2/"auto_select_ipus": 8/' <<<"$base")}
+JSON
+sed -i 's/"pipeline": {/&"replicated_optimizer_state_sharding": true, /' shares.json
 cat >stateful.json <<JSON
 {"model": {"class_name": "Sequential", "config": {"name": "m", "layers": [
 	{"class_name": "Reshape", "config": {"target_shape": [28, 28], "batch_input_shape": [8, 28, 28, 1]}},
@@ -63,7 +69,7 @@ mpirun=$(command -v mpirun.openmpi || true)
 start() {
 	local form launch=() words
 	case $2 in
-	replicas)
+	replicas | shares)
 		form="--host.threads $(($1 % 2 + 1))"
 		[ -z "$mpirun" ] || [ $(($1 % 3)) -eq 0 ] || launch=("$mpirun" --oversubscribe --bind-to none -n $(($1 % 3 + 1)))
 		;;
@@ -71,8 +77,22 @@ start() {
 	*) form=${pipelined[$1 % ${#pipelined[@]}]} ;;
 	esac
 	read -ra words <<<"$form"
+	rm -rf tf_report__*
 	"${launch[@]}" "$bin/ipu-train" "$2.json" "${words[@]}" --callbacks "$(callbacks "${frequencies[$1 % 3]}")" >out 2>err &
 	started=$!
+}
+# What a killed run has left of its report; ranks that the launcher kills may outlive it.
+check_databases() {
+	local database process
+	gone() { [ ! -e "/proc/${1:-none}" ] || grep '^State:.*Z' "/proc/$1/status" >/dev/null 2>&1; }
+	for database in tf_report__*/profile.db tf_report__*/rank*/profile.db; do
+		[ -e "$database" ] || continue
+		process=$(sqlite3 -readonly "$database" "SELECT value FROM meta WHERE key = 'pid'" 2>/dev/null || true)
+		until_ gone "$process"
+		"$bin/ipu-report" "$database" repair >said 2>&1 && "$bin/ipu-report" "$database" summary >said 2>&1 ||
+			fail "$kind, part $number, $database: $(cat said)"
+		read_back=$((read_back + 1))
+	done
 }
 # A launcher whose rank was killed while it joined may wait for it for ever.
 leave() {
@@ -86,8 +106,13 @@ leave() {
 frequencies=(8 '"epoch"' 24)
 digest() { grep -a -o 'Weights: XXH3 [0-9a-f]*' out || true; }
 
-total=0
-for kind in scale weighted whole watched augmented replicas stateful; do
+total=0 read_back=0
+kinds=("${@:3}")
+[ ${#kinds[@]} -gt 0 ] || kinds=(scale weighted whole watched augmented replicas shares stateful)
+for kind in "${kinds[@]}"; do
+	unset POPLAR_ENGINE_OPTIONS
+	reports=0
+	[[ $kind != @(replicas|shares) ]] || { export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' && reports=1; }
 	number=0 killed=0
 	start 0 $kind
 	wait $started || fail "$kind: $(cat err)"
@@ -99,12 +124,18 @@ for kind in scale weighted whole watched augmented replicas stateful; do
 		while :; do
 			number=$((number + 1))
 			start $number $kind
-			sleep "$(printf '0.%03d' $((RANDOM % 900)))"
+			# Ranks take long to join: every other kill is at a moment of the training itself.
+			recorded() { [ -e "$(echo tf_report__*/profile.db)" ] || ! kill -0 $started 2>/dev/null; }
+			[ $reports = 0 ] || [ $((number % 2)) = 0 ] || until_ recorded
+			moment=$((RANDOM % (reports ? 2000 : 900)))
+			sleep "$((moment / 1000)).$(printf %03d $((moment % 1000)))"
 			victim=$started
-			[ $kind != replicas ] || victim=$(pgrep -x ipu-train -P $started | shuf -n 1 || true)
+			[ $reports = 0 ] || [ "$(cat /proc/$started/comm 2>/dev/null)" = ipu-train ] ||
+				victim=$(pgrep -x ipu-train -P $started | shuf -n 1 || true)
 			[ $killed -lt "$kills" ] || victim= # let it come to its end
 			if [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null && leave && ! wait $started 2>/dev/null && [ -z "$(digest)" ]; then
 				killed=$((killed + 1))
+				check_databases
 				continue
 			fi
 			wait $started || [ -n "$(digest)" ] || fail "$kind, part $number: $(cat err)"
@@ -118,4 +149,4 @@ for kind in scale weighted whole watched augmented replicas stateful; do
 	echo "$kind: $killed kills, $number parts: $wanted"
 	total=$((total + killed))
 done
-echo "$total kills"
+echo "$total kills; $read_back databases finished and read"
