@@ -148,14 +148,18 @@ static const struct cli_command command_report = {
 		"Print a report on a recorded run. REPORT is a report directory (tf_report__...) "
 		"or "
 		"a database (profile.db), by default the newest report here, and of several "
-		"(tf_report__*) the newest; NAME is `summary`, which is the default, a view of the "
+		"(tf_report__*) the newest, or another program's recording (PyTorch, Nsight "
+		"Systems, rocprofv3, Perfetto, JAX ...), which is imported into a cache; NAME is "
+		"`summary`, which is the default, a view of the "
 		"database such as `stage_timings`, or `list`, which names them all. A word that is "
 		"a report's and a view's means the report; `view:NAME` is the view.\n\n"
 		"A file is read the same way while it is written, after its writer was killed, and "
 		"when it is complete; reading never changes it. `repair` finishes a file whose "
 		"writer died.\n\n"
-		"VERB is `export` (files for other programs), `import` (a Chrome trace as a "
-		"database), `diff` (two runs side by side), `merge` (the processes of a job in one "
+		"VERB is `export` (files for other programs), `import` (another program's "
+		"recording "
+		"as a database), `diff` (two runs side by side), `merge` (the processes of a job "
+		"in one "
 		"database) or `what-if` (a run under another schedule, split or machine); "
 		"`ipu-report VERB --help` says more.",
 	.options = command_options,
@@ -306,7 +310,7 @@ static enum status resolve_entry(struct command_line *line, const struct report_
 		status = check_entry_options(line, *entry, err);
 	if (status != ST_OK || (*entry)->needs == REPORT_NEEDS_NOTHING)
 		return status;
-	return report_find_check(line->words[0], command_report.name, err);
+	return report_find_resolve(&line->words[0], command_report.name, err);
 }
 
 static enum status run_entry(const struct report_entry *entry, struct report_request *request,

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/ipuscope/profiler.h"
+#include "reports/import/report_import_cache.h"
 
 #define PREFIX "tf_report__"
 
@@ -138,14 +139,16 @@ enum status report_find_check_log(const char *file, struct err *err)
 	return ST_OK;
 }
 
-enum status report_find_check(const char *path, const char *command, struct err *err)
+enum status report_find_resolve(const char **path, const char *command, struct err *err)
 {
 	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];
 
-	if (!fs_is_dir(path) || (fs_path(database, "%s/profile.db", path) && fs_exists(database)))
+	if (!fs_is_dir(*path))
+		return report_import_cached(path, command, err);
+	if (fs_path(database, "%s/profile.db", *path) && fs_exists(database))
 		return ST_OK;
-	if (report_find_newest(path, newest))
+	if (report_find_newest(*path, newest))
 		return err_set(err, ST_INVALID, "%s: holds reports but is none; the newest: %s %s",
-			       path, command, newest);
-	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", path);
+			       *path, command, newest);
+	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", *path);
 }

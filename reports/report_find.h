@@ -26,9 +26,10 @@ enum status report_find_default(const char *command, FILE *notes, char out[FS_PA
  * the newest and log its name to @notes. */
 void report_find_choose(int *argc, char **argv, int most, const char *command, FILE *notes);
 
-/* Check that @path is a database or a report directory. For a folder of reports (which is neither)
- * the error names the newest. */
-enum status report_find_check(const char *path, const char *command, struct err *err);
+/* Check that *@path is a database or a report directory. For a folder of reports (which is neither)
+ * the error names the newest. Another program's recording becomes the path of its imported database
+ * (report_import_cached()). */
+enum status report_find_resolve(const char **path, const char *command, struct err *err);
 
 /* Return ST_INVALID if @file is the database of @path or one of its SQLite side files: replacing it
  * would destroy the report that is being read. */

@@ -14,6 +14,7 @@
 #define SAME_NS 333000000
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+static struct sigaction before[ARRAY_LEN(signals)];
 
 static volatile sig_atomic_t asked;
 static int64_t asked_ns;
@@ -38,14 +39,19 @@ void report_interrupt_install(void)
 {
 	/* Without SA_RESTART, so that a blocking read from a pipe returns. */
 	const struct sigaction action = {.sa_handler = on_signal};
-	struct sigaction before;
 
 	asked = 0;
 	/* Keep SIGHUP ignored under nohup(1). */
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (signals[i] != SIGHUP ||
-		    (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN))
+		if (sigaction(signals[i], NULL, &before[i]) == 0 &&
+		    (signals[i] != SIGHUP || before[i].sa_handler != SIG_IGN))
 			sigaction(signals[i], &action, NULL);
+}
+
+void report_interrupt_remove(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &before[i], NULL);
 }
 
 bool report_interrupted(void)

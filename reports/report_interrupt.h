@@ -13,6 +13,8 @@
 
 /* Install the handler for SIGINT, SIGTERM and SIGHUP. */
 void report_interrupt_install(void);
+/* Undo it: signals do what they did before. */
+void report_interrupt_remove(void);
 /* Return true once a signal has arrived. */
 bool report_interrupted(void);
 

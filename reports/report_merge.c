@@ -145,7 +145,7 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 	if (!line->count)
 		return report_find_suggest(".", "ipu-report merge", "no report given", err);
 	for (size_t i = 0; i < line->count && status == ST_OK; i++)
-		status = report_find_check(line->sources[i].path, "ipu-report merge", err);
+		status = report_find_resolve(&line->sources[i].path, "ipu-report merge", err);
 	if (status == ST_OK && line->count < 2)
 		status = err_set(err, ST_INVALID,
 				 "one report is whole already; give two or "

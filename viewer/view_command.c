@@ -19,6 +19,7 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_timeline.h"
+#include "reports/import/report_import_cache.h"
 #include "reports/report_find.h"
 #include "viewer/view_config.h"
 #include "viewer/view_term.h"
@@ -146,7 +147,9 @@ static struct cli_command view_cli = {
 	.synopsis = "[REPORT [TARGET]] [options]",
 	.summary = "look at a recorded run in the terminal",
 	.about =
-		"Shows the report directory or database REPORT. Screens on the simulated device: "
+		"Shows the report directory or database REPORT, or another program's recording "
+		"(PyTorch, Nsight Systems, rocprofv3, Perfetto, JAX ...), which is imported into "
+		"a cache. Screens on the simulated device: "
 		"Insights, Memory, Liveness, Programs, Operations, and the Timeline, which has the "
 		"host as well. Screens on the training: Summary, Tensors, Metrics, Health, "
 		"Communication (of ranks); and SQL "
@@ -424,7 +427,7 @@ static int view_start(const struct view_arguments *arguments)
 	struct view_session session;
 	char newest[FS_PATH_SIZE];
 	struct err err = {0};
-	const char *path = arguments->path;
+	const char *path = arguments->path, *target = arguments->target;
 	int code;
 
 	if (!path) {
@@ -432,8 +435,10 @@ static int view_start(const struct view_arguments *arguments)
 			return cli_fail(&view_cli, &err);
 		path = newest;
 	}
-	if (view_session_open(&session, path, arguments->target,
-			      view_is_ascii(&arguments->settings), &err) != ST_OK)
+	if (report_import_cached(&path, view_cli.name, &err) != ST_OK ||
+	    (target && report_import_cached(&target, view_cli.name, &err) != ST_OK) ||
+	    view_session_open(&session, path, target, view_is_ascii(&arguments->settings), &err) !=
+		    ST_OK)
 		return cli_fail(&view_cli, &err);
 	code = view_run(&session, arguments);
 	view_session_close(&session);

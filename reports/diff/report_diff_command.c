@@ -567,7 +567,7 @@ static enum status run_diff(struct diff_line *line, struct err *err)
 	line->how.target = line->words[1];
 	line->how.render = report_verb_render(line->how.render.format, line->width, line->color);
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++) {
-		status = report_find_check(line->words[i], "ipu-report diff", err);
+		status = report_find_resolve(&line->words[i], "ipu-report diff", err);
 		if (status == ST_OK)
 			status = report_public_open(&reports[i], line->words[i], err);
 	}

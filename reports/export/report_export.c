@@ -379,7 +379,7 @@ static enum status run_export(struct export_line *line, struct err *err)
 		if (status != ST_OK)
 			return status;
 	}
-	status = report_find_check(line->words[0], "ipu-report export", err);
+	status = report_find_resolve(&line->words[0], "ipu-report export", err);
 	if (status == ST_OK)
 		status = find_format(&format, line->words[1], err);
 	if (status == ST_OK)

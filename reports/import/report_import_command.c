@@ -13,7 +13,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/import/report_import.h"
+#include "reports/import/report_import_internal.h"
 #include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
 
@@ -129,14 +129,15 @@ static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-struct progress {
-	bool shown, any;
-	uint64_t next_ns;
-};
-
-static enum status on_progress(void *user, int permille, uint64_t events)
+void report__import_begin_progress(struct import_progress *progress, bool quiet)
 {
-	struct progress *progress = user;
+	*progress = (struct import_progress){.shown = isatty(STDERR_FILENO) == 1 && !quiet};
+	report_interrupt_install();
+}
+
+enum status report__import_on_progress(void *user, int permille, uint64_t events)
+{
+	struct import_progress *progress = user;
 
 	if (report_interrupted())
 		return ST_INTERRUPTED;
@@ -151,7 +152,7 @@ static enum status on_progress(void *user, int permille, uint64_t events)
 	return ST_OK;
 }
 
-static void end_progress(const struct progress *progress)
+void report__import_end_progress(const struct import_progress *progress)
 {
 	if (progress->any)
 		fprintf(stderr, "\r\033[K");
@@ -265,8 +266,9 @@ static void print_broken(const struct import_line *line, const struct report_imp
 
 int report_import_command(int argc, char **argv)
 {
-	struct progress progress = {.shown = isatty(STDERR_FILENO) == 1};
-	struct report_import_params params = {.progress = on_progress, .user = &progress};
+	struct import_progress progress;
+	struct report_import_params params = {.progress = report__import_on_progress,
+					      .user = &progress};
 	struct report_import_counts counts;
 	uint64_t started = clock_ns();
 	char output[FS_PATH_SIZE];
@@ -288,10 +290,9 @@ int report_import_command(int argc, char **argv)
 	params.output = line.output;
 	params.force = line.force;
 	params.command = "ipu-report import";
-	progress.shown = progress.shown && !line.quiet;
-	report_interrupt_install();
+	report__import_begin_progress(&progress, line.quiet);
 	status = report_import(&params, &counts, &err);
-	end_progress(&progress);
+	report__import_end_progress(&progress);
 	if (status == ST_INTERRUPTED)
 		err_set(&err, status, "interrupted: nothing was written to %s", line.output);
 	if (status != ST_OK)

@@ -231,4 +231,18 @@ void report__import_flows_fini(struct import *import);
 /* Report the progress of the later phases; fails if the user cancelled. */
 enum status report__import_progress(struct import *import, int permille, struct err *err);
 
+/* ---- progress of a command (report_import_command.c) ----------------------------------------- */
+
+struct import_progress {
+	bool shown, any;
+	uint64_t next_ns;
+};
+
+/* Begin to show progress if standard error is a terminal, and to notice Ctrl-C. */
+void report__import_begin_progress(struct import_progress *progress, bool quiet);
+/* For report_import_params; @user: the struct. ST_INTERRUPTED after Ctrl-C. */
+enum status report__import_on_progress(void *user, int permille, uint64_t events);
+/* Remove the line. */
+void report__import_end_progress(const struct import_progress *progress);
+
 #endif /* REPORT_IMPORT_INTERNAL_H */

@@ -610,7 +610,7 @@ static int command(const struct cli_command *cli, int argc, char **argv,
 		path = newest;
 	}
 	if (status == ST_OK)
-		status = report_find_check(path, cli->name, &err);
+		status = report_find_resolve(&path, cli->name, &err);
 	if (status == ST_OK) {
 		s.render = report_verb_render(line.csv    ? REPORT_AS_CSV
 					      : line.json ? REPORT_AS_JSON

@@ -339,7 +339,7 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 		path = newest;
 	}
 	if (status == ST_OK)
-		status = report_find_check(path, report_whatif_cli.name, err);
+		status = report_find_resolve(&path, report_whatif_cli.name, err);
 	if (status == ST_OK)
 		status = report_public_open(&report, path, err);
 	if (status != ST_OK)

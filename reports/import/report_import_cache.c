@@ -1,0 +1,245 @@
+/*
+ * The cache of imports. See report_import_cache.h.
+ *
+ * An import writes its database aside and renames it, so another process finds an entry whole or not
+ * at all, and two that import the same file at once leave one of two equal entries. Removing an entry
+ * that is being read takes nothing from its reader.
+ */
+#include "reports/import/report_import_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/fs.h"
+#include "common/map.h"
+#include "common/mem.h"
+#include "profiler/prof_db.h"
+#include "reports/import/report_import_internal.h"
+#include "reports/report_interrupt.h"
+
+#define CACHE_MB   4096
+#define SHOWN_MOST 80 /* bytes of the file's name in the entry's */
+
+static struct arena paths; /* those returned */
+
+/* ---- recognition ----------------------------------------------------------------------------- */
+
+/* @head is of a database, with the profiler's application id: SQLite stores it at byte 68. */
+static bool is_own(const unsigned char *head, size_t size)
+{
+	const uint32_t mark = PROF_APPLICATION_ID;
+
+	return size >= 72 && head[68] == mark >> 24 && head[69] == (mark >> 16 & 0xff) &&
+	       head[70] == (mark >> 8 & 0xff) && head[71] == (mark & 0xff);
+}
+
+/* Any text may be a damaged Chrome trace to the import; here it must begin as JSON does. */
+static bool begins_as_json(const unsigned char *head, size_t size)
+{
+	size_t at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+	while (at < size && memchr(" \t\r\n", head[at], 4))
+		at++;
+	return at < size && (head[at] == '{' || head[at] == '[');
+}
+
+enum content {
+	CONTENT_OTHER,
+	CONTENT_DATABASE, /* of another program; the import finds out which */
+	CONTENT_TRACE
+};
+
+static enum content recognise(const char *path)
+{
+	enum content content = CONTENT_OTHER;
+	const struct import_format *format;
+	struct import_input input;
+	struct err unused;
+
+	if (report__import_input_open(&input, path, &unused) != ST_OK)
+		return CONTENT_OTHER;
+	format = report__import_format(input.head, input.head_bytes);
+	if (report__import_is_sqlite(input.head, input.head_bytes))
+		content = is_own(input.head, input.head_bytes) ? CONTENT_OTHER : CONTENT_DATABASE;
+	else if (format && (format->recognise != report__import_is_chrome ||
+			    begins_as_json(input.head, input.head_bytes)))
+		content = CONTENT_TRACE;
+	report__import_input_close(&input);
+	return content;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* Others' recordings may be private, and so is the folder. */
+static enum status make_folder(char folder[FS_PATH_SIZE], const char *path, struct err *err)
+{
+	char base[FS_PATH_SIZE];
+	enum status status;
+
+	if (!fs_xdg(base, "XDG_CACHE_HOME", ".cache") || !fs_path(folder, "%s/imports", base))
+		return err_set(err, ST_NOTFOUND,
+			       "%s: no cache for the imported database, since XDG_CACHE_HOME and "
+			       "HOME are not set: `ipu-report import %s` makes one here",
+			       path, path);
+	status = fs_make_dirs(base, err);
+	if (status == ST_OK && mkdir(folder, 0700) != 0 && errno != EEXIST)
+		status = err_set(err, ST_IO, "%s: cannot create: %s", folder, strerror(errno));
+	return status;
+}
+
+static enum status name_entry(char entry[FS_PATH_SIZE], const char *folder, const char *path,
+			      const struct stat *info, struct err *err)
+{
+	char *real = realpath(path, NULL);
+	const char *slash = !real ? NULL : strrchr(real, '/');
+	const int64_t state[] = {info->st_size, info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
+	uint64_t hash;
+	bool fits;
+
+	if (!slash) {
+		free(real);
+		return err_set(err, ST_IO, "%s: %s", path, strerror(errno));
+	}
+	hash = map_bytes(map_text(MAP_SEED, real), state, sizeof(state));
+	fits = fs_path(entry, "%s/%.*s.%016" PRIx64 ".db", folder, SHOWN_MOST, slash + 1, hash);
+	free(real);
+	return fits ? ST_OK : err_set(err, ST_INVALID, "%s: the path is too long", folder);
+}
+
+struct entry {
+	char *name;
+	int64_t bytes, opened_ns;
+};
+
+static int by_time(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	return (a->opened_ns > b->opened_ns) - (a->opened_ns < b->opened_ns);
+}
+
+static int64_t limit_bytes(void)
+{
+	const char *text = getenv("IPUSCOPE_CACHE_MB");
+	char *end;
+	long long value = !text ? 0 : strtoll(text, &end, 10);
+
+	return (value > 0 && value < INT32_MAX && !*end ? value : CACHE_MB) << 20;
+}
+
+/* Remove the least recently opened entries but @entry until the others fit the limit. A failure
+ * leaves the cache larger. */
+static void prune(const char *folder, const char *entry)
+{
+	const int64_t limit = limit_bytes();
+	struct fs_list list;
+	struct entry *entries;
+	struct err unused;
+	size_t count = 0;
+	int64_t bytes = 0;
+
+	if (fs_list(&list, folder, &unused) != ST_OK)
+		return;
+	entries = mem_calloc(list.count + 1, sizeof(*entries));
+	for (size_t i = 0; entries && i < list.count; i++) {
+		char path[FS_PATH_SIZE];
+		struct stat info;
+
+		if (fnmatch("*.db", list.names[i], 0) != 0 ||
+		    !fs_path(path, "%s/%s", folder, list.names[i]) || lstat(path, &info) != 0 ||
+		    !S_ISREG(info.st_mode))
+			continue;
+		bytes += info.st_size;
+		if (strcmp(path, entry) != 0)
+			entries[count++] = (struct entry){
+				list.names[i], info.st_size,
+				(int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec};
+	}
+	if (entries)
+		qsort(entries, count, sizeof(*entries), by_time);
+	for (size_t i = 0; i < count && bytes > limit; i++) {
+		char path[FS_PATH_SIZE];
+
+		if (fs_path(path, "%s/%s", folder, entries[i].name) && unlink(path) == 0)
+			bytes -= entries[i].bytes;
+	}
+	mem_free(entries);
+	fs_list_free(&list);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static enum status import(const char *path, const char *entry, const char *command, struct err *err)
+{
+	struct report_import_counts counts;
+	struct import_progress progress;
+	const struct report_import_params params = {.trace = path,
+						    .output = entry,
+						    .force = true,
+						    .command = command,
+						    .progress = report__import_on_progress,
+						    .user = &progress};
+	uint64_t left = 0;
+	enum status status;
+
+	report__import_begin_progress(&progress, false);
+	status = report_import(&params, &counts, err);
+	report__import_end_progress(&progress);
+	report_interrupt_remove();
+	if (status == ST_INTERRUPTED)
+		return err_set(err, status, "%s: the import was interrupted", path);
+	if (status != ST_OK)
+		return status;
+	for (int i = 0; i < REPORT_IMPORT_LEFTS; i++)
+		left += counts.left[i];
+	if (counts.broken)
+		fprintf(stderr, "%s: %s: byte %" PRIu64 ": %s; everything before it was imported\n",
+			command, path, counts.broken_at, counts.why);
+	if (left > 0 && progress.shown)
+		fprintf(stderr,
+			"%s: %s: %" PRIu64 " of %" PRIu64
+			" events have no place here (`ipu-report import` lists them)\n",
+			command, path, left, counts.events);
+	return ST_OK;
+}
+
+enum status report_import_cached(const char **path, const char *command, struct err *err)
+{
+	char folder[FS_PATH_SIZE], entry[FS_PATH_SIZE];
+	enum content content;
+	const char *kept;
+	enum status status;
+	struct stat info;
+
+	/* Only the content of regular files can be read twice. */
+	if (stat(*path, &info) != 0 || !S_ISREG(info.st_mode))
+		return ST_OK;
+	content = recognise(*path);
+	if (content == CONTENT_OTHER)
+		return ST_OK;
+	status = make_folder(folder, *path, err);
+	if (status == ST_OK)
+		status = name_entry(entry, folder, *path, &info, err);
+	if (status == ST_OK && utimensat(AT_FDCWD, entry, NULL, 0) != 0) {
+		status = import(*path, entry, command, err);
+		if (status == ST_FORMAT && content == CONTENT_DATABASE)
+			return ST_OK;
+		if (status == ST_OK)
+			prune(folder, entry);
+	}
+	if (status != ST_OK)
+		return status;
+	kept = arena_strdup(&paths, entry);
+	if (!kept)
+		return err_nomem(err);
+	*path = kept;
+	return ST_OK;
+}
