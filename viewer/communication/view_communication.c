@@ -189,6 +189,8 @@ static enum view_answer comm_choose(struct view_communication *screen, struct vi
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
 		screen->by = (screen->by + 1) % REPORT_GROUPINGS;
+		if (!report_named_communication.groupings[screen->by].by)
+			screen->by = 0;
 		view_message(context, "by ", report_named_communication.groupings[screen->by].by);
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
@@ -467,12 +469,10 @@ static enum status comm_table(void *state, struct view_context *context, struct 
 			      struct err *err)
 {
 	const struct view_communication *screen = state;
-	const struct report_grouping *last =
-		&report_named_communication.groupings[REPORT_GROUPINGS - 1];
 
 	if (screen->show == VIEW_COMM_MAP && context->source->db)
-		return report_table_query(out, context->source->db, "communication", last->sql,
-					  VIEW_COMM_ROWS, err);
+		return report_table_query(out, context->source->db, "communication",
+					  view__comm_grouping("update")->sql, VIEW_COMM_ROWS, err);
 	return view_grid_table(&screen->grid, out, err);
 }
 

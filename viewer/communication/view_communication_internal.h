@@ -83,6 +83,7 @@ struct view_communication {
 };
 
 /* view_communication_read.c */
+const struct report_grouping *view__comm_grouping(const char *by); /* of the report, which has it */
 enum status view__comm_read(struct view_communication *screen, struct view_context *context,
 			    struct err *err);
 enum status view__comm_list(struct view_communication *screen, struct view_context *context,

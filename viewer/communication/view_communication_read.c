@@ -95,7 +95,7 @@ static enum status comm_read_cell(struct view_communication *screen, struct prof
 	return ST_OK;
 }
 
-static const struct report_grouping *comm_grouping(const char *by)
+const struct report_grouping *view__comm_grouping(const char *by)
 {
 	const struct report_grouping *of = report_named_communication.groupings;
 
@@ -108,7 +108,7 @@ static enum status comm_read_cells(struct view_communication *screen, struct pro
 				   struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, comm_grouping("update")->sql, err);
+	enum status status = prof_query_open(&query, db, view__comm_grouping("update")->sql, err);
 
 	screen->cut = false;
 	while (prof_query_next(query, &status, err)) {
