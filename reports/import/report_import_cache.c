@@ -1,9 +1,9 @@
 /*
  * The cache of imports. See report_import_cache.h.
  *
- * An import writes its database aside and renames it, so another process finds an entry whole or not
- * at all, and two that import the same file at once leave one of two equal entries. Removing an entry
- * that is being read takes nothing from its reader.
+ * An import writes its database aside and renames it, so another process finds an entry whole or
+ * not at all, and two that import the same file at once leave one of two equal entries. An entry
+ * that is removed stays readable for those that have it open.
  */
 #include "reports/import/report_import_cache.h"
 

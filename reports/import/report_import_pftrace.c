@@ -208,7 +208,7 @@ static enum status add_interned(struct pftrace *pf, struct sequence *sequence,
 	return ST_OK;
 }
 
-/* Numbers of a repeated field, one value or many packed in bytes; returns how many there are now. */
+/* Numbers of a repeated field, one value or many packed in bytes; return how many there are. */
 static size_t take_numbers(const struct import_wire_field *field, bool fixed, uint64_t *out,
 			   size_t most, size_t count)
 {
@@ -782,7 +782,7 @@ static enum status put_flows(struct pftrace *pf, const struct pf_event *event, u
 	return status;
 }
 
-/* The track of an event in the old form: of a thread, or of the asynchronous events of a process. */
+/* The track of an event in the old form: of a thread, or of asynchronous events of a process. */
 static enum status legacy_track(struct pftrace *pf, const struct sequence *sequence,
 				const struct pf_event *event, bool async, uint32_t *out,
 				struct err *err)

@@ -1,5 +1,6 @@
 /*
- * A progress handler on every connection.
+ * A look at every statement and row of every connection. The one progress handler that a connection
+ * has is the reader's own.
  *
  * Threading: asked for on one thread, looked at on any. Ownership: none.
  */
@@ -10,28 +11,28 @@
 
 #include <sqlite3.h>
 
-#define STEPS_PER_LOOK 10
-
 static atomic_llong view_stop_looks, view_stop_at;
 static atomic_bool *_Atomic view_stop_cancel;
 
-static int view_stop_look(void *user)
+static int view_stop_look(unsigned event, void *db, void *statement, void *detail)
 {
 	atomic_bool *cancel = atomic_load(&view_stop_cancel);
 
-	(void)user;
+	(void)event;
+	(void)statement;
+	(void)detail;
 	if (atomic_fetch_add(&view_stop_looks, 1) + 1 != atomic_load(&view_stop_at) || !cancel)
 		return 0;
 	atomic_store(cancel, true);
-	return 1;
+	sqlite3_interrupt(db);
+	return 0;
 }
 
 static int view_stop_opened(sqlite3 *db, const char **error, const void *api)
 {
 	(void)error;
 	(void)api;
-	sqlite3_progress_handler(db, STEPS_PER_LOOK, view_stop_look, NULL);
-	return SQLITE_OK;
+	return sqlite3_trace_v2(db, SQLITE_TRACE_STMT | SQLITE_TRACE_ROW, view_stop_look, db);
 }
 
 void view_stop_watch(void)

@@ -1,6 +1,7 @@
 /*
  * Loads and requests of a session that are stopped half way, at a place that is the same each time:
- * after so many looks of SQLite's machine. What is half done then is what is to be looked at.
+ * after so many statements and rows of SQLite's, each of which is a look. The half that is done
+ * then is what is tested.
  */
 #ifndef SUPPORT_VIEW_STOP_H
 #define SUPPORT_VIEW_STOP_H
