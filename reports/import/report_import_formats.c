@@ -8,6 +8,7 @@ static const struct import_format formats[] = {
 	{NULL, report__import_is_sqlite, report__import_read_sqlite},
 	{"xplane", report__import_is_xplane, report__import_read_xplane},
 	{"perfetto", report__import_is_pftrace, report__import_read_pftrace},
+	{"folded stacks", report__import_is_folded, report__import_read_folded},
 	{"chrome trace", report__import_is_chrome, report__import_read_chrome},
 };
 

@@ -145,8 +145,6 @@ static inline void import_used(struct import *import, enum report_import_use use
 /* Like report__import_left(), and store the byte offset of the first such event. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 
-/* report_import_events.c: Chrome traces. The last of the formats: what is no JSON is refused with
- * the place of the error. */
 /* report_import_xplane.c */
 bool report__import_is_xplane(const unsigned char *head, size_t size);
 enum status report__import_read_xplane(struct import *import, struct err *err);
@@ -155,8 +153,15 @@ enum status report__import_read_xplane(struct import *import, struct err *err);
 bool report__import_is_pftrace(const unsigned char *head, size_t size);
 enum status report__import_read_pftrace(struct import *import, struct err *err);
 
+/* report_import_folded.c */
+bool report__import_is_folded(const unsigned char *head, size_t size);
+enum status report__import_read_folded(struct import *import, struct err *err);
+
+/* report_import_events.c: Chrome traces. The last of the formats: what is no JSON is refused with
+ * the place of the error. */
 bool report__import_is_chrome(const unsigned char *head, size_t size);
 enum status report__import_read_chrome(struct import *import, struct err *err);
+
 /* report_import_sqlite.c: databases of other profilers */
 bool report__import_is_sqlite(const unsigned char *head, size_t size);
 enum status report__import_read_sqlite(struct import *import, struct err *err);

@@ -284,4 +284,35 @@ wait $import || code=$?
 [ $code -eq 1 ] || fail "interrupted: exit code $code: $(cat err)"
 grep -q 'interrupted: nothing was written to never.db' err || fail "said: $(cat err)"
 [ -z "$(ls -A | grep -E 'never|[.]tmp|sort\.')" ] || fail "left: $(ls -A)"
+
+# ---- folded stacks -------------------------------------------------------------------------------
+# A span for each frame that adjacent lines share, as long as what is counted in it; exported again, the stacks are the same.
+cat >stacks.txt <<'END'
+main;a;b 5
+main;a;c 7
+main;a 2
+main;operator new [](unsigned long) 1
+main;operator new [](unsigned long) 0
+other;a 3
+other;a 4
+END
+import stacks.txt stacks.db
+ask stacks.db "SELECT name, depth, start_ns, dur_ns FROM spans ORDER BY start_ns, depth" "main|0|0|15
+a|1|0|14
+b|2|0|5
+c|2|5|7
+operator new [](unsigned long)|1|14|1
+other|0|15|7
+a|1|15|7"
+ask stacks.db "SELECT value FROM meta WHERE key = 'trace.unit'" '1 ns is a count of 1'
+"$bin/ipu-report" stacks.db export folded -o stacks.folded >said 2>err || fail "stacks.folded: $(cat err)"
+printf 'stacks;main;a 2\nstacks;main;a;b 5\nstacks;main;a;c 7\nstacks;main;operator new [](unsigned long) 1\nstacks;other;a 7\n' >wanted
+LC_ALL=C sort stacks.folded | cmp -s wanted - || fail "stacks.folded: $(cat stacks.folded)"
+# Of many lines, more than the buffer holds, each count is there; lines without a count are counted and left out.
+awk 'BEGIN { for (i = 0; i < 100000; i++) printf "main;f%d;g%d %d\n", i % 7, i % 11, i }' >many.txt
+(cat many.txt; echo 'no count'; printf '\r\n') >tail.txt
+import tail.txt many.db
+grep -qF 'lines with a count of 0 1, lines without a count 1' said || fail "many.txt: $(cat said)"
+ask many.db "SELECT sum(dur_ns) FROM spans WHERE name GLOB 'g*'" "$(awk '{ sum += $2 } END { printf "%.0f", sum }' many.txt)"
+ask many.db "SELECT dur_ns FROM spans WHERE name = 'main'" "$(awk '{ sum += $2 } END { printf "%.0f", sum }' many.txt)"
 echo "import: all as wanted"
