@@ -69,6 +69,7 @@ ipuscope_add_script(NAME report_popvision LABELS golden reports release)
 # `import`: of traces in golden/ and of what the tests write.
 ipuscope_add_script(NAME report_import LABELS golden reports)
 ipuscope_add_script(NAME report_import_cache LABELS golden reports)
+ipuscope_add_script(NAME report_recordings LABELS golden reports release)
 ipuscope_add_script(NAME report_accelerators LABELS golden reports)
 ipuscope_add_script(NAME report_foreign LABELS golden reports)
 ipuscope_add_script(NAME report_round_trip LABELS golden reports)
