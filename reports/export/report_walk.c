@@ -536,7 +536,8 @@ static enum status count_unlisted(const struct report_walk *walk, int64_t *out, 
 	    request->from_ns != IPS_NULL || request->to_ns != INT64_MAX)
 		return ST_OK;
 	status = prof_db_number(walk->db, "SELECT count(*) FROM span_rows", out, err);
-	*out -= walk->counts.spans + walk->counts.lost;
+	if (status == ST_OK)
+		*out -= walk->counts.spans + walk->counts.lost;
 	return status;
 }
 
