@@ -159,24 +159,6 @@ static enum status find_place(struct import_sqlite *in, struct place *place,
 	return status;
 }
 
-/* Count a row that has no track left, or no start. *@take: it has both. */
-static bool can_take(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start)
-{
-	if (start == IPS_NULL)
-		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_TIME);
-	else if (track == IMPORT_NO_ID || site == IMPORT_NO_ID)
-		report__import_left(in->import, REPORT_IMPORT_LEFT_TOO_MANY);
-	else
-		return true;
-	in->import->args.used = 0;
-	return false;
-}
-
-static int64_t duration(int64_t start, int64_t end)
-{
-	return end == IPS_NULL ? -1 : end < start ? -2 : end - start;
-}
-
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Tables of calls on threads: start, end, globalTid, and a name. */
@@ -224,7 +206,7 @@ static enum status call_row(struct import_sqlite *in, struct prof_query *query, 
 		status = report__import_arg_name(in->import, "return value", &result, err);
 		report__import_arg_int(in->import, result, code);
 	}
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	if (table->site == SITE_API && correlation != IPS_NULL) {
 		const struct ips_call call = {
@@ -232,7 +214,7 @@ static enum status call_row(struct import_sqlite *in, struct prof_query *query, 
 
 		report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
 	}
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status read_calls(struct import_sqlite *in, struct err *err)
@@ -249,6 +231,39 @@ static enum status read_calls(struct import_sqlite *in, struct err *err)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
+/* What every row of a device's activities has, in its first columns. */
+#define ACTIVITY_COLUMNS "start", "end", "deviceId", "contextId", "streamId", "globalPid"
+
+struct activity {
+	int64_t start, end;
+	struct place place;
+};
+
+static enum status read_activity(struct import_sqlite *in, struct prof_query *query,
+				 enum import_thread_kind kind, struct activity *out,
+				 struct err *err)
+{
+	*out = (struct activity){.start = prof_column_int(query, 0),
+				 .end = prof_column_int(query, 1),
+				 .place = {.global = prof_column_int(query, 5),
+					   .device = prof_column_int(query, 2),
+					   .context = prof_column_int(query, 3),
+					   .stream = prof_column_int(query, 4)}};
+	return find_place(in, &out->place, kind, err);
+}
+
+static enum status put_activity(struct import_sqlite *in, const struct activity *activity,
+				uint32_t site, struct err *err)
+{
+	return report__sqlite_span(in, activity->place.track, site, activity->start, activity->end,
+				   err);
+}
+
+static int64_t launch_key(const struct place *place, int64_t correlation)
+{
+	return correlation == IPS_NULL ? IPS_NULL : import_launch_key(place->process, correlation);
+}
+
 static int64_t sum_of(int64_t a, int64_t b)
 {
 	return a == IPS_NULL ? b : b == IPS_NULL ? a : (int64_t)((uint64_t)a + (uint64_t)b);
@@ -257,15 +272,10 @@ static int64_t sum_of(int64_t a, int64_t b)
 static enum status kernel_row(struct import_sqlite *in, struct prof_query *query, void *user,
 			      struct err *err)
 {
-	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
-	const int64_t correlation = prof_column_int(query, 6);
 	const int64_t full = prof_column_int(query, 7);
-	struct place place = {.global = prof_column_int(query, 5),
-			      .device = prof_column_int(query, 2),
-			      .context = prof_column_int(query, 3),
-			      .stream = prof_column_int(query, 4)};
+	struct activity activity;
 	struct ips_kernel row;
-	enum status status = find_place(in, &place, IMPORT_THREAD, err);
+	enum status status = read_activity(in, query, IMPORT_THREAD, &activity, err);
 	uint32_t site = IMPORT_NO_ID;
 
 	(void)user;
@@ -273,16 +283,15 @@ static enum status kernel_row(struct import_sqlite *in, struct prof_query *query
 		status = report__sqlite_site(in, SITE_KERNEL, "kernel",
 					     full == IPS_NULL ? prof_column_int(query, 8) : full,
 					     &site, err);
-	if (status != ST_OK || !can_take(in, place.track, site, start))
+	if (status != ST_OK ||
+	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
 		return status;
 	row = (struct ips_kernel){
-		.device = place.name,
-		.context = place.context,
-		.stream = place.stream,
+		.device = activity.place.name,
+		.context = activity.place.context,
+		.stream = activity.place.stream,
 		.kind = report__import_kernel_kind(in->import->sites.items[site].site->name),
-		.launch_key = correlation == IPS_NULL
-				      ? IPS_NULL
-				      : import_launch_key(place.process, correlation),
+		.launch_key = launch_key(&activity.place, prof_column_int(query, 6)),
 		.grid_x = prof_column_int(query, 9),
 		.grid_y = prof_column_int(query, 10),
 		.grid_z = prof_column_int(query, 11),
@@ -296,47 +305,44 @@ static enum status kernel_row(struct import_sqlite *in, struct prof_query *query
 		.graph_node = prof_column_int(query, 19),
 	};
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+	return put_activity(in, &activity, site, err);
 }
 
 /* A graph that was launched and recorded as a whole. */
 static enum status graph_row(struct import_sqlite *in, struct prof_query *query, void *user,
 			     struct err *err)
 {
-	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
-	const int64_t correlation = prof_column_int(query, 6);
-	struct place place = {.global = prof_column_int(query, 5),
-			      .device = prof_column_int(query, 2),
-			      .context = prof_column_int(query, 3),
-			      .stream = prof_column_int(query, 4)};
-	enum status status = find_place(in, &place, IMPORT_THREAD, err);
+	struct activity activity;
+	enum status status = read_activity(in, query, IMPORT_THREAD, &activity, err);
 	uint32_t site = IMPORT_NO_ID;
 	struct ips_kernel row;
 
 	(void)user;
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "graph", "CUDA graph", &site, err);
-	if (status != ST_OK || !can_take(in, place.track, site, start))
+	if (status != ST_OK ||
+	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
 		return status;
 	row = (struct ips_kernel){
-		place.name,
-		place.context,
-		place.stream,
-		"graph",
-		correlation == IPS_NULL ? IPS_NULL : import_launch_key(place.process, correlation),
-		IPS_NULL,
-		IPS_NULL,
-		IPS_NULL,
-		IPS_NULL,
-		IPS_NULL,
-		IPS_NULL,
-		IPS_NULL,
-		IPS_NULL,
-		(double)NAN,
-		prof_column_int(query, 7),
-		IPS_NULL};
+		.device = activity.place.name,
+		.context = activity.place.context,
+		.stream = activity.place.stream,
+		.kind = "graph",
+		.launch_key = launch_key(&activity.place, prof_column_int(query, 6)),
+		.grid_x = IPS_NULL,
+		.grid_y = IPS_NULL,
+		.grid_z = IPS_NULL,
+		.block_x = IPS_NULL,
+		.block_y = IPS_NULL,
+		.block_z = IPS_NULL,
+		.registers = IPS_NULL,
+		.shared_bytes = IPS_NULL,
+		.occupancy = (double)NAN,
+		.graph = prof_column_int(query, 7),
+		.graph_node = IPS_NULL,
+	};
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+	return put_activity(in, &activity, site, err);
 }
 
 /* The text of a code; NULL: unknown. */
@@ -359,16 +365,11 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 	static const char *const kinds[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
 					    "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH", "DtoD"};
 	const bool fills = *(const bool *)user;
-	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
-	const int64_t correlation = prof_column_int(query, 6);
 	const char *kind =
 		fills ? "memset" : code_text(kinds, ARRAY_LEN(kinds), prof_column_int(query, 8));
 	const int64_t to = prof_column_int(query, 11);
-	struct place place = {.global = prof_column_int(query, 5),
-			      .device = prof_column_int(query, 2),
-			      .context = prof_column_int(query, 3),
-			      .stream = prof_column_int(query, 4)};
-	enum status status = find_place(in, &place, IMPORT_THREAD, err);
+	struct activity activity;
+	enum status status = read_activity(in, query, IMPORT_THREAD, &activity, err);
 	uint32_t site = IMPORT_NO_ID;
 	struct ips_copy row;
 	char name[32];
@@ -377,16 +378,15 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, fills ? "memset" : "memcpy", name,
 						  &site, err);
-	if (status != ST_OK || !can_take(in, place.track, site, start))
+	if (status != ST_OK ||
+	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
 		return status;
 	row = (struct ips_copy){
-		.device = place.name,
-		.context = place.context,
-		.stream = place.stream,
+		.device = activity.place.name,
+		.context = activity.place.context,
+		.stream = activity.place.stream,
 		.kind = kind,
-		.launch_key = correlation == IPS_NULL
-				      ? IPS_NULL
-				      : import_launch_key(place.process, correlation),
+		.launch_key = launch_key(&activity.place, prof_column_int(query, 6)),
 		.bytes = prof_column_int(query, 7),
 		.source = memory_kind(prof_column_int(query, 9)),
 		.target = memory_kind(prof_column_int(query, fills ? 12 : 10)),
@@ -395,7 +395,7 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 				     : NULL,
 	};
 	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
-	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+	return put_activity(in, &activity, site, err);
 }
 
 static enum status sync_row(struct import_sqlite *in, struct prof_query *query, void *user,
@@ -403,28 +403,24 @@ static enum status sync_row(struct import_sqlite *in, struct prof_query *query, 
 {
 	static const char *const names[] = {NULL, "Event synchronize", "Stream wait event",
 					    "Stream synchronize", "Context synchronize"};
-	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
 	const char *name = code_text(names, ARRAY_LEN(names), prof_column_int(query, 6));
-	struct place place = {.global = prof_column_int(query, 5),
-			      .device = prof_column_int(query, 2),
-			      .context = prof_column_int(query, 3),
-			      .stream = prof_column_int(query, 4)};
-	enum status status = find_place(in, &place, IMPORT_SYNC, err);
+	struct activity activity;
+	enum status status = read_activity(in, query, IMPORT_SYNC, &activity, err);
 	uint32_t site = IMPORT_NO_ID;
 
 	(void)user;
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "sync", !name ? "Synchronize" : name,
 						  &site, err);
-	if (status != ST_OK || !can_take(in, place.track, site, start))
+	if (status != ST_OK ||
+	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
 		return status;
-	return report__import_span(in->import, place.track, site, start, duration(start, end), err);
+	return put_activity(in, &activity, site, err);
 }
 
 static enum status read_device_tables(struct import_sqlite *in, struct err *err)
 {
-#define PLACE "start", "end", "deviceId", "contextId", "streamId", "globalPid"
-	static const char *const kernel[] = {PLACE,
+	static const char *const kernel[] = {ACTIVITY_COLUMNS,
 					     "correlationId",
 					     "demangledName",
 					     "shortName",
@@ -439,10 +435,11 @@ static enum status read_device_tables(struct import_sqlite *in, struct err *err)
 					     "dynamicSharedMemory",
 					     "graphId",
 					     "graphNodeId"};
-	static const char *const copy[] = {PLACE,     "correlationId", "bytes",       "copyKind",
-					   "srcKind", "dstKind",       "dstDeviceId", "memKind"};
-	static const char *const sync[] = {PLACE, "syncType"};
-	static const char *const graph[] = {PLACE, "correlationId", "graphId"};
+	static const char *const copy[] = {ACTIVITY_COLUMNS, "correlationId", "bytes",
+					   "copyKind",       "srcKind",       "dstKind",
+					   "dstDeviceId",    "memKind"};
+	static const char *const sync[] = {ACTIVITY_COLUMNS, "syncType"};
+	static const char *const graph[] = {ACTIVITY_COLUMNS, "correlationId", "graphId"};
 	bool copies = false, fills = true;
 	const struct {
 		const char *table;
@@ -572,13 +569,13 @@ static enum status nvtx_row(struct import_sqlite *in, struct prof_query *query, 
 			      crosses ? "NVTX ranges" : NULL, &track, err);
 	if (status == ST_OK)
 		status = nvtx_site(in, query, &site, err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	if (type == NVTX_MARK)
 		return report__import_instant(in->import, track, site, start, err);
 	range.domain = domain_of(in, known_process(in, global), prof_column_int(query, 6));
 	report__import_row(in->import, IPS_TABLE_range, &range, sizeof(range));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status read_nvtx(struct import_sqlite *in, struct err *err)
@@ -628,7 +625,7 @@ static enum status metric_row(struct import_sqlite *in, struct prof_query *query
 		if (status == ST_OK)
 			status = report__sqlite_remember(in, key, site, err);
 	}
-	if (status != ST_OK || !can_take(in, track, site, time))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, time))
 		return status;
 	if (!isfinite(value)) {
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
@@ -678,7 +675,7 @@ static enum status memory_row(struct import_sqlite *in, struct prof_query *query
 	}
 	snprintf(name, sizeof(name), "%s memory", event.device);
 	status = thread_track(in, known_process(in, global), name, &track, err);
-	if (status != ST_OK || !can_take(in, track, 0, event.time_ns))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, 0, event.time_ns))
 		return status;
 	return report__import_memory(in->import, track, &event, err);
 }

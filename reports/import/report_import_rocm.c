@@ -55,22 +55,6 @@ static enum status find_track(struct import_sqlite *in, int64_t pid, int64_t num
 	return status == ST_OK ? report__sqlite_remember(in, key, *out, err) : status;
 }
 
-static bool can_take(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start)
-{
-	if (start == IPS_NULL)
-		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_TIME);
-	else if (track == IMPORT_NO_ID || site == IMPORT_NO_ID)
-		report__import_left(in->import, REPORT_IMPORT_LEFT_TOO_MANY);
-	else
-		return true;
-	return false;
-}
-
-static int64_t duration(int64_t start, int64_t end)
-{
-	return end == IPS_NULL ? -1 : end < start ? -2 : end - start;
-}
-
 /* Run @row for each row of @sql, whose tables are constants of this file and there. */
 static enum status each(struct import_sqlite *in, const char *sql,
 			enum status (*row)(struct import_sqlite *in, struct prof_query *query,
@@ -131,12 +115,12 @@ static enum status rpd_call(struct import_sqlite *in, struct prof_query *query, 
 					     &site, err);
 	if (status == ST_OK)
 		status = report__import_arg_name(in->import, "args", &name, err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	if (text && text[0] != 0)
 		report__import_arg_text(in->import, name, text);
 	report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status rpd_kernel(struct import_sqlite *in, struct prof_query *query, uint32_t track,
@@ -161,7 +145,7 @@ static enum status rpd_kernel(struct import_sqlite *in, struct prof_query *query
 				       .graph_node = IPS_NULL};
 
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status rpd_op(struct import_sqlite *in, struct prof_query *query, struct err *err)
@@ -187,12 +171,12 @@ static enum status rpd_op(struct import_sqlite *in, struct prof_query *query, st
 	if (status == ST_OK)
 		status = report__sqlite_site(in, kernel ? SITE_KERNEL : SITE_COPY,
 					     kernel ? "kernel" : "copy", named, &site, err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	if (kernel)
 		return rpd_kernel(in, query, track, site, device, err);
 	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status rpd_monitor(struct import_sqlite *in, struct prof_query *query, struct err *err)
@@ -209,7 +193,7 @@ static enum status rpd_monitor(struct import_sqlite *in, struct prof_query *quer
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "monitor", !name ? "" : name, &site,
 						  err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	if (type != PROF_INT && type != PROF_REAL) {
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
@@ -319,14 +303,14 @@ static enum status rocpd_region(struct import_sqlite *in, struct prof_query *que
 						  : !category ? ""
 							      : category,
 						  !name ? "" : name, &site, err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	call.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	if (marker)
 		report__import_row(in->import, IPS_TABLE_range, &range, sizeof(range));
 	else if (call.launch_key != IPS_NULL)
 		report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *query, struct err *err)
@@ -359,11 +343,11 @@ static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *que
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "kernel", !name ? "" : name, &site,
 						  err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status rocpd_copy(struct import_sqlite *in, struct prof_query *query, struct err *err)
@@ -390,11 +374,11 @@ static enum status rocpd_copy(struct import_sqlite *in, struct prof_query *query
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "memcpy", !name ? "" : name, &site,
 						  err);
-	if (status != ST_OK || !can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
 		return status;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 7));
 	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
-	return report__import_span(in->import, track, site, start, duration(start, end), err);
+	return report__sqlite_span(in, track, site, start, end, err);
 }
 
 static enum status rocpd_memory(struct import_sqlite *in, struct prof_query *query, struct err *err)
@@ -416,7 +400,7 @@ static enum status rocpd_memory(struct import_sqlite *in, struct prof_query *que
 	enum status status =
 		find_track(in, prof_column_int(query, 0), 0, 0, NULL, "memory", &track, err);
 
-	if (status != ST_OK || !can_take(in, track, 0, event.time_ns))
+	if (status != ST_OK || !report__sqlite_can_take(in, track, 0, event.time_ns))
 		return status;
 	return report__import_memory(in->import, track, &event, err);
 }

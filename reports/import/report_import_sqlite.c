@@ -280,6 +280,30 @@ enum status report__sqlite_site(struct import_sqlite *in, int number, const char
 	return status == ST_OK ? report__sqlite_remember(in, key, *site, err) : status;
 }
 
+bool report__sqlite_can_take(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start)
+{
+	if (start == IPS_NULL)
+		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_TIME);
+	else if (track == IMPORT_NO_ID || site == IMPORT_NO_ID)
+		report__import_left(in->import, REPORT_IMPORT_LEFT_TOO_MANY);
+	else
+		return true;
+	in->import->args.used = 0;
+	return false;
+}
+
+enum status report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32_t site,
+				int64_t start, int64_t end, struct err *err)
+{
+	int64_t dur = -1;
+
+	if (end != IPS_NULL && __builtin_sub_overflow(end, start, &dur))
+		dur = end < start ? -2 : INT64_MAX; /* counted as negative, as out of range */
+	else if (end != IPS_NULL && dur < 0)
+		dur = -2;
+	return report__import_span(in->import, track, site, start, dur, err);
+}
+
 enum status report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count,
 				struct err *err)
 {

@@ -72,6 +72,16 @@ enum status report__sqlite_text(struct import_sqlite *in, int64_t id, char *out,
 enum status report__sqlite_site(struct import_sqlite *in, int number, const char *category,
 				int64_t id, uint32_t *site, struct err *err);
 
+/* Whether a row has a start, and a track and a site (IMPORT_NO_ID: there are too many). Otherwise
+ * count it as left out, and drop its arguments. */
+bool report__sqlite_can_take(struct import_sqlite *in, uint32_t track, uint32_t site,
+			     int64_t start);
+
+/* report__import_span() of a row with a start; @end may be IPS_NULL: to the end of what encloses
+ * it. */
+enum status report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32_t site,
+				int64_t start, int64_t end, struct err *err);
+
 /* Count the rows of tables that have no place here. */
 enum status report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count,
 				struct err *err);

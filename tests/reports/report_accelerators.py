@@ -428,6 +428,10 @@ def hostile():
          "CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER); INSERT INTO OSRT_API VALUES (1, 2, 7, 1);"
          "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS " + endless + "; CREATE VIEW PROCESSES AS SELECT 'x' AS name, 0 AS pid;")
     equal("views in the place of tables", Imported("views.sqlite", "views.db").ask("SELECT count(*) FROM spans"), [(1,)])
+    make("far.sqlite", "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT); CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+         "CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER); INSERT INTO OSRT_API VALUES"
+         "(-9000000000000000000, 9000000000000000000, 7, 1), (9000000000000000000, -9000000000000000000, 7, 1), (5, 6, 7, 1);")
+    equal("durations out of range", Imported("far.sqlite", "far.db").ask("SELECT start_ns, dur_ns FROM spans"), [(5, 1)])
     make("other.sqlite", "CREATE TABLE customers (id INTEGER, name TEXT);")
     whole = open("own.sqlite", "rb").read()
     cases = {"other.sqlite": None, "cut.sqlite": whole[:len(whole) // 2], "zero.sqlite": whole[:100] + bytes(len(whole) - 100),

@@ -46,6 +46,20 @@ def run(path, *more, data=None):
     return subprocess.run([REPORT, "import", path, "-o", "out.db", "--force", *more], input=data, capture_output=True)
 
 
+def damage(whole, name):
+    """Cut anywhere, or with other bytes: refused in a line, or read up to there; never anything else."""
+    cuts = [whole[:cut] for cut in sorted(rng.sample(range(1, len(whole)), ROUNDS))]
+    changed = []
+    for _ in range(ROUNDS):
+        changed.append(bytearray(whole))
+        for _ in range(rng.randrange(1, 5)):
+            changed[-1][rng.randrange(len(whole))] = rng.randrange(256)
+    for content in cuts + changed:
+        open(name, "wb").write(content)
+        done = run(name)
+        assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), done
+
+
 def told(output):
     """(events read, of which became what, left out): the counts that the command prints."""
     read = re.search(r"([\d,]+)  read, of which became", output)
@@ -123,18 +137,7 @@ assert db.execute("SELECT count(*) FROM tracks WHERE name LIKE 'GPU 1 Stream #%'
 with gzip.open("made.xplane.pb.gz", "wb") as zipped:
     zipped.write(space)
 assert check_xplane("made.xplane.pb.gz")[0] == count
-# Cut anywhere: refused in a line, or read up to there; never anything else.
-for cut in sorted(rng.sample(range(1, len(space)), ROUNDS)):
-    open("cut.xplane.pb", "wb").write(space[:cut])
-    done = run("cut.xplane.pb")
-    assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), (cut, done)
-for damaged in range(ROUNDS):
-    bad = bytearray(space)
-    for _ in range(rng.randrange(1, 5)):
-        bad[rng.randrange(len(bad))] = rng.randrange(256)
-    open("bad.xplane.pb", "wb").write(bad)
-    done = run("bad.xplane.pb")
-    assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), (damaged, done)
+damage(space, "bad.xplane.pb")
 
 real = 0
 for path in sorted(glob.glob(os.path.join(os.environ.get("IPUSCOPE_TEST_TRACES", ""), "xplane", "*.pb"))):
@@ -233,17 +236,7 @@ assert db.execute("SELECT DISTINCT value FROM span_args WHERE name = 'word'").fe
 assert db.execute("SELECT DISTINCT name, value FROM span_args WHERE name LIKE 'nested%' ORDER BY name").fetchall() == [
     ("nested.a", 2.5), ("nested.b", "text")]
 assert db.execute("SELECT count(*) FROM tracks WHERE name LIKE '%thread 2%'").fetchone() == (2,)
-for cut in sorted(rng.sample(range(1, len(trace)), ROUNDS)):
-    open("cut.pftrace", "wb").write(trace[:cut])
-    done = run("cut.pftrace")
-    assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), (cut, done)
-for damaged in range(ROUNDS):
-    bad = bytearray(trace)
-    for _ in range(rng.randrange(1, 5)):
-        bad[rng.randrange(len(bad))] = rng.randrange(256)
-    open("bad.pftrace", "wb").write(bad)
-    done = run("bad.pftrace")
-    assert done.returncode in (0, 1, 2) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), (damaged, done)
+damage(trace, "bad.pftrace")
 real = events = 0
 for path in sorted(glob.glob(os.path.join(os.environ.get("IPUSCOPE_TEST_TRACES", ""), "pftrace", "*.pftrace"))):
     events += check_pftrace(path)[0]
