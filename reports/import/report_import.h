@@ -1,6 +1,6 @@
 /*
  * Import what another program recorded into a profile.db. The formats, recognised by their content,
- * are in report_import_formats.c; report_import_reader.h is their side of it.
+ * are in report_import.c; report_import_reader.h is their side of it.
  *
  * The calling thread reads the file once. A sorter orders the events by time; its
  * runs go to an unnamed file beside the output. The events are then recorded through the profiler's

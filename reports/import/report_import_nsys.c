@@ -206,7 +206,7 @@ static enum status call_row(struct import_sqlite *in, struct prof_query *query, 
 		status = report__import_arg_name(in->import, "return value", &result, err);
 		report__import_arg_int(in->import, result, code);
 	}
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	if (table->site == SITE_API && correlation != IPS_NULL) {
 		const struct ips_call call = {
@@ -284,7 +284,7 @@ static enum status kernel_row(struct import_sqlite *in, struct prof_query *query
 					     full == IPS_NULL ? prof_column_int(query, 8) : full,
 					     &site, err);
 	if (status != ST_OK ||
-	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
+	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
 		return status;
 	row = (struct ips_kernel){
 		.device = activity.place.name,
@@ -321,7 +321,7 @@ static enum status graph_row(struct import_sqlite *in, struct prof_query *query,
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "graph", "CUDA graph", &site, err);
 	if (status != ST_OK ||
-	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
+	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
 		return status;
 	row = (struct ips_kernel){
 		.device = activity.place.name,
@@ -379,7 +379,7 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 		status = report__import_name_site(in->import, fills ? "memset" : "memcpy", name,
 						  &site, err);
 	if (status != ST_OK ||
-	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
+	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
 		return status;
 	row = (struct ips_copy){
 		.device = activity.place.name,
@@ -413,7 +413,7 @@ static enum status sync_row(struct import_sqlite *in, struct prof_query *query, 
 		status = report__import_name_site(in->import, "sync", !name ? "Synchronize" : name,
 						  &site, err);
 	if (status != ST_OK ||
-	    !report__sqlite_can_take(in, activity.place.track, site, activity.start))
+	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
 		return status;
 	return put_activity(in, &activity, site, err);
 }
@@ -569,7 +569,7 @@ static enum status nvtx_row(struct import_sqlite *in, struct prof_query *query, 
 			      crosses ? "NVTX ranges" : NULL, &track, err);
 	if (status == ST_OK)
 		status = nvtx_site(in, query, &site, err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	if (type == NVTX_MARK)
 		return report__import_instant(in->import, track, site, start, err);
@@ -625,7 +625,7 @@ static enum status metric_row(struct import_sqlite *in, struct prof_query *query
 		if (status == ST_OK)
 			status = report__sqlite_remember(in, key, site, err);
 	}
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, time))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, time))
 		return status;
 	if (!isfinite(value)) {
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
@@ -675,7 +675,7 @@ static enum status memory_row(struct import_sqlite *in, struct prof_query *query
 	}
 	snprintf(name, sizeof(name), "%s memory", event.device);
 	status = thread_track(in, known_process(in, global), name, &track, err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, 0, event.time_ns))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, 0, event.time_ns))
 		return status;
 	return report__import_memory(in->import, track, &event, err);
 }

@@ -1,7 +1,7 @@
 /*
  * What a reader of a format hands to the import, and the table of formats.
  *
- * A format is a row of report_import_formats.c: it is recognised by the first bytes of the file's
+ * A format is a row of report_import.c: it is recognised by the first bytes of the file's
  * content, and its function reads the whole file once, front to back where it is a stream. The
  * rest is the same for all formats: sorting by time outside memory, lanes for spans that overlap,
  * steps, launches, names of tracks, the database, counts.

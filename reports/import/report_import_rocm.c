@@ -115,7 +115,7 @@ static enum status rpd_call(struct import_sqlite *in, struct prof_query *query, 
 					     &site, err);
 	if (status == ST_OK)
 		status = report__import_arg_name(in->import, "args", &name, err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	if (text && text[0] != 0)
 		report__import_arg_text(in->import, name, text);
@@ -171,7 +171,7 @@ static enum status rpd_op(struct import_sqlite *in, struct prof_query *query, st
 	if (status == ST_OK)
 		status = report__sqlite_site(in, kernel ? SITE_KERNEL : SITE_COPY,
 					     kernel ? "kernel" : "copy", named, &site, err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	if (kernel)
 		return rpd_kernel(in, query, track, site, device, err);
@@ -193,7 +193,7 @@ static enum status rpd_monitor(struct import_sqlite *in, struct prof_query *quer
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "monitor", !name ? "" : name, &site,
 						  err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	if (type != PROF_INT && type != PROF_REAL) {
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
@@ -303,7 +303,7 @@ static enum status rocpd_region(struct import_sqlite *in, struct prof_query *que
 						  : !category ? ""
 							      : category,
 						  !name ? "" : name, &site, err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	call.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	if (marker)
@@ -343,7 +343,7 @@ static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *que
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "kernel", !name ? "" : name, &site,
 						  err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
@@ -374,7 +374,7 @@ static enum status rocpd_copy(struct import_sqlite *in, struct prof_query *query
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "memcpy", !name ? "" : name, &site,
 						  err);
-	if (status != ST_OK || !report__sqlite_can_take(in, track, site, start))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 7));
 	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
@@ -400,7 +400,7 @@ static enum status rocpd_memory(struct import_sqlite *in, struct prof_query *que
 	enum status status =
 		find_track(in, prof_column_int(query, 0), 0, 0, NULL, "memory", &track, err);
 
-	if (status != ST_OK || !report__sqlite_can_take(in, track, 0, event.time_ns))
+	if (status != ST_OK || !report__sqlite_has_place(in, track, 0, event.time_ns))
 		return status;
 	return report__import_memory(in->import, track, &event, err);
 }

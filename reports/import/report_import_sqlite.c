@@ -280,7 +280,8 @@ enum status report__sqlite_site(struct import_sqlite *in, int number, const char
 	return status == ST_OK ? report__sqlite_remember(in, key, *site, err) : status;
 }
 
-bool report__sqlite_can_take(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start)
+bool report__sqlite_has_place(struct import_sqlite *in, uint32_t track, uint32_t site,
+			      int64_t start)
 {
 	if (start == IPS_NULL)
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_TIME);

@@ -176,22 +176,19 @@ const struct report_named report_named_launch = {
 	"        FROM within w JOIN spans s ON s.span_id = w.activity\n"                           \
 	"        WHERE w.span IN (SELECT span_id FROM ranges) GROUP BY w.span)\n"
 
+#define BEFORE_IN_STEP BEFORE("rank, step")
+
 static const char steps_sql[] =
 	"WITH " ACTIVITIES ",\n"
 	"busy AS (SELECT rank, step, count(*) AS kernels, sum(" ADDED ") AS busy_ns\n"
-	"         FROM (SELECT *, " BEFORE(
-		"rank, step") "\n"
-			      "               FROM activity WHERE step IS NOT NULL) GROUP BY rank, "
-			      "step)\n"
-			      "SELECT r.rank, r.step, r.name, r.start_ns, r.dur_ns, b.kernels, "
-			      "b.busy_ns,\n"
-			      "       1.0 * b.busy_ns / nullif(r.dur_ns, 0) AS busy_share,\n"
-			      "       1.0 * r.dur_ns / nullif(avg(r.dur_ns) OVER (PARTITION BY "
-			      "r.rank), 0) - 1\n"
-			      "         AS imbalance\n"
-			      "FROM ranges r LEFT JOIN busy b ON b.rank = r.rank AND b.step = "
-			      "r.step\n"
-			      "WHERE r.kind = 'step'";
+	"         FROM (SELECT *, " BEFORE_IN_STEP "\n"
+	"               FROM activity WHERE step IS NOT NULL) GROUP BY rank, step)\n"
+	"SELECT r.rank, r.step, r.name, r.start_ns, r.dur_ns, b.kernels, b.busy_ns,\n"
+	"       1.0 * b.busy_ns / nullif(r.dur_ns, 0) AS busy_share,\n"
+	"       1.0 * r.dur_ns / nullif(avg(r.dur_ns) OVER (PARTITION BY r.rank), 0) - 1\n"
+	"         AS imbalance\n"
+	"FROM ranges r LEFT JOIN busy b ON b.rank = r.rank AND b.step = r.step\n"
+	"WHERE r.kind = 'step'";
 
 const struct report_named report_named_steps = {
 	REPORT_NAMED("steps", "each step of a training (ProfilerStep): its time, and what its "

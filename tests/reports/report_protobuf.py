@@ -61,7 +61,7 @@ def damage(whole, name):
 
 
 def told(output):
-    """(events read, of which became what, left out): the counts that the command prints."""
+    """The number of events that the command says it has read."""
     read = re.search(r"([\d,]+)  read, of which became", output)
     return int(read.group(1).replace(",", "")) if read else 0
 
@@ -237,6 +237,16 @@ assert db.execute("SELECT DISTINCT name, value FROM span_args WHERE name LIKE 'n
     ("nested.a", 2.5), ("nested.b", "text")]
 assert db.execute("SELECT count(*) FROM tracks WHERE name LIKE '%thread 2%'").fetchone() == (2,)
 damage(trace, "bad.pftrace")
+# Times at the ends of their range: of clocks, of events in microseconds, of durations.
+far = [packet((6, message(*[(1, message((1, clock), (2, ticks))) for clock, ticks in ((6, 5), (1, 2**63 - 1), (3, 2**62), (4, 7))]))),
+       packet((6, message((1, message((1, 3), (2, 2**62 + 5))), (1, message((1, 1), (2, 1)))))),
+       packet((8, 2**63 - 1), (10, 1), (58, 1), (11, message((9, 1), (11, 1), (23, "late"))))]
+far += [packet((10, 1), (44, message((1, 1), (2, 2), (6, 2**62))))]
+far += [packet((10, 1), (11, message((number, us), (6, message((2, ord("X")), (3, dur))), (23, "far"))))
+        for number in (1, 16) for us in (2**62, -2**62, 2**63 - 1, 5) for dur in (2**62, -2**62, -2**63, 3)]
+open("far.pftrace", "wb").write(b"".join(far))
+done = run("far.pftrace")
+assert done.returncode == 0 and not done.stderr and told(done.stdout.decode()) == len(far) - 3, done
 real = events = 0
 for path in sorted(glob.glob(os.path.join(os.environ.get("IPUSCOPE_TEST_TRACES", ""), "pftrace", "*.pftrace"))):
     events += check_pftrace(path)[0]

@@ -1,0 +1,120 @@
+/*
+ * A Perfetto trace while it is read: what report_import_pftrace.c (packets, sequences, clocks) and
+ * report_import_pftrace_event.c (tracks and track events) share.
+ */
+#ifndef REPORT_IMPORT_PFTRACE_H
+#define REPORT_IMPORT_PFTRACE_H
+
+#include "reports/import/report_import_internal.h"
+#include "reports/import/report_import_wire.h"
+
+#define PFTRACE_CLOCKS 128 /* numbers of clocks; from 64 on they are a sequence's own */
+
+/* Fields of InternedData that are read; an entry is {iid 1, text 2}. */
+enum interned_kind {
+	INTERNED_CATEGORY = 1,
+	INTERNED_NAME = 2,
+	INTERNED_ARGUMENT = 3,
+	INTERNED_TEXT = 29
+};
+
+struct interned {
+	uint64_t iid;
+	uint32_t kind;
+	const char *text;
+};
+
+/* ns = ticks * multiplier + offset; of incremental clocks a timestamp is a distance to the last. */
+struct pf_clock {
+	int64_t multiplier, offset_ns, last_ns;
+	bool known, incremental;
+};
+
+struct sequence {
+	uint64_t id;
+	struct interned *names;
+	size_t count, capacity;
+	struct map map;
+	bool whole;     /* nothing that its packets refer to is missing */
+	uint64_t clock; /* default of its packets; 0: boot time */
+	uint64_t track; /* default of its events */
+	bool has_track;
+	uint64_t extra[8]; /* default tracks of extra counter values */
+	size_t extra_count;
+	int64_t reference_us; /* of timestamps in events, on the clock of thread descriptors */
+	int64_t pid, tid;     /* of an old thread descriptor; IPS_NULL: none */
+	struct pf_clock clocks[PFTRACE_CLOCKS - 64];
+};
+
+struct pf_track {
+	uint64_t uuid, parent;
+	int64_t pid, tid; /* IPS_NULL: not known */
+	const char *name;
+	bool described, has_parent, counter, incremental;
+	int64_t multiplier;
+	double sum;           /* of an incremental counter */
+	uint32_t track, site; /* of the import; IMPORT_NO_ID: not declared yet */
+};
+
+struct pf_process {
+	int64_t pid;
+	const char *name;
+};
+
+struct pftrace {
+	struct import *import;
+	struct import_stream stream;
+	struct sequence *sequences;
+	size_t sequence_count, sequence_capacity;
+	struct map sequence_map;
+	struct pf_track *tracks;
+	size_t track_count, track_capacity;
+	struct map track_map;
+	struct pf_process *processes;
+	size_t process_count, process_capacity;
+	struct map process_map, flow_map;
+	struct pf_clock clocks[64];
+	unsigned char *inflated;
+	size_t inflated_capacity;
+	char text[IMPORT_TEXT_SIZE];
+	bool broken;
+};
+
+static inline bool pftrace_is_bytes(const struct import_wire_field *field)
+{
+	return field->type == IMPORT_WIRE_BYTES && field->bytes.at;
+}
+
+/* ---- report_import_pftrace.c ----------------------------------------------------------------- */
+
+/* A copy of the text that lives as long as the import, the same for equal ones. NULL: out of
+ * memory. */
+const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes);
+/* The text of an interned id; NULL: unknown. */
+const char *report__pftrace_interned(const struct sequence *sequence, uint32_t kind, uint64_t iid);
+/* Append the numbers of a repeated field, one value or many packed in bytes (@fixed: 8 bytes each),
+ * to the @count of @out, which has room for @most. Return how many there are. */
+size_t report__pftrace_numbers(const struct import_wire_field *field, bool fixed, uint64_t *out,
+			       size_t most, size_t count);
+/* A timestamp of clock @id in ns of boot time; a clock that no snapshot has counts as it. IPS_NULL:
+ * out of range. */
+int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64_t id,
+			   int64_t ticks);
+
+/* ---- report_import_pftrace_event.c ----------------------------------------------------------- */
+
+enum status report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name,
+					 struct err *err);
+const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid); /* or NULL */
+/* The descriptor of a thread or process into @track. @reference_us: of a thread, may be NULL. */
+enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire message,
+				       bool of_thread, struct pf_track *track,
+				       int64_t *reference_us, struct err *err);
+/* A TrackDescriptor. */
+enum status report__pftrace_track(struct pftrace *pf, struct import_wire message, struct err *err);
+/* A TrackEvent. @ns: of its packet, if @has_time. */
+enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
+				  struct import_wire message, bool has_time, int64_t ns,
+				  struct err *err);
+
+#endif /* REPORT_IMPORT_PFTRACE_H */

@@ -1,0 +1,651 @@
+/*
+ * Perfetto's track events: slices, instants, counters and flows on tracks, and the old form of
+ * Chrome's phases. See report_import_pftrace.h.
+ *
+ * Threading: the calling thread only.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "reports/import/report_import_pftrace.h"
+
+#define TRACKS_MOST ((size_t)1 << 20)
+#define FLOWS_MOST  ((size_t)1 << 20)
+#define DEPTH_MOST  8 /* of a nested argument */
+
+/* ---- tracks ---------------------------------------------------------------------------------- */
+
+static struct pf_track *find_track(struct pftrace *pf, uint64_t uuid)
+{
+	size_t at;
+
+	MAP_FIND(at, &pf->track_map, uuid, pf->tracks[at].uuid == uuid);
+	return at == MAP_NONE ? NULL : &pf->tracks[at];
+}
+
+/* NULL: out of memory, or (err untouched) too many. */
+static enum status get_track(struct pftrace *pf, uint64_t uuid, struct pf_track **out,
+			     struct err *err)
+{
+	*out = find_track(pf, uuid);
+	if (*out || pf->track_count == TRACKS_MOST)
+		return ST_OK;
+	if (mem_grow(&pf->tracks, &pf->track_capacity, pf->track_count + 1, sizeof(*pf->tracks)) !=
+		    0 ||
+	    map_add(&pf->track_map, uuid, pf->track_count) != 0)
+		return err_nomem(err);
+	*out = &pf->tracks[pf->track_count++];
+	**out = (struct pf_track){.uuid = uuid,
+				  .pid = IPS_NULL,
+				  .tid = IPS_NULL,
+				  .multiplier = 1,
+				  .track = IMPORT_NO_ID,
+				  .site = IMPORT_NO_ID};
+	return ST_OK;
+}
+
+enum status report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name,
+					 struct err *err)
+{
+	size_t at;
+
+	if (pid == IPS_NULL || !name || name[0] == '\0')
+		return ST_OK;
+	MAP_FIND(at, &pf->process_map, (uint64_t)pid, pf->processes[at].pid == pid);
+	if (at != MAP_NONE) {
+		pf->processes[at].name = name;
+		return ST_OK;
+	}
+	if (pf->process_count == TRACKS_MOST)
+		return ST_OK;
+	if (mem_grow(&pf->processes, &pf->process_capacity, pf->process_count + 1,
+		     sizeof(*pf->processes)) != 0 ||
+	    map_add(&pf->process_map, (uint64_t)pid, pf->process_count) != 0)
+		return err_nomem(err);
+	pf->processes[pf->process_count++] = (struct pf_process){pid, name};
+	return ST_OK;
+}
+
+const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid)
+{
+	size_t at;
+
+	MAP_FIND(at, &pf->process_map, (uint64_t)pid, pf->processes[at].pid == pid);
+	return at == MAP_NONE ? NULL : pf->processes[at].name;
+}
+
+/* {pid 1, tid 2, name 5} of a thread, {pid 1, name 6} of a process. */
+enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire message,
+				       bool of_thread, struct pf_track *track,
+				       int64_t *reference_us, struct err *err)
+{
+	struct import_wire_field field;
+	const char *name = NULL;
+
+	while (report__import_wire_next(&message, &field)) {
+		if (field.number == 1)
+			track->pid = (int32_t)field.value;
+		else if (field.number == 2 && of_thread)
+			track->tid = import_wire_int(&field);
+		else if (field.number == 6 && of_thread && reference_us)
+			*reference_us = import_wire_int(&field);
+		else if (field.number == (of_thread ? 5u : 6u) && pftrace_is_bytes(&field)) {
+			name = report__pftrace_keep(pf, &field.bytes);
+			if (!name)
+				return err_nomem(err);
+		}
+	}
+	if (!of_thread)
+		return report__pftrace_name_process(pf, track->pid, name, err);
+	track->name = !track->name ? name : track->name;
+	return ST_OK;
+}
+
+/* Declare the track to the import; again where its names have come. */
+static enum status declare(struct pftrace *pf, struct pf_track *track, struct err *err)
+{
+	const struct pf_track *above = track;
+	char process[32], thread[48];
+	struct import_track own = {.kind = IMPORT_THREAD, .process_sort = IPS_NULL};
+	int64_t pid = track->pid;
+
+	for (int i = 0; i < 64 && pid == IPS_NULL && above && above->has_parent; i++) {
+		above = find_track(pf, above->parent);
+		pid = !above ? IPS_NULL : above->pid;
+	}
+	if (pid != IPS_NULL) {
+		snprintf(process, sizeof(process), "%" PRId64, pid);
+		own.process = process;
+		own.process_name = report__pftrace_process_name(pf, pid);
+	}
+	own.name = track->name;
+	own.sort = track->tid != IPS_NULL ? track->tid : 0;
+	if (track->tid != IPS_NULL)
+		snprintf(thread, sizeof(thread), "%" PRId64, track->tid);
+	else
+		snprintf(thread, sizeof(thread), "track %" PRIu64, track->uuid);
+	own.thread = thread;
+	return report__import_track(pf->import, &own, &track->track, err);
+}
+
+enum status report__pftrace_track(struct pftrace *pf, struct import_wire message, struct err *err)
+{
+	struct import_wire_field field, inner;
+	struct pf_track given = {.pid = IPS_NULL, .tid = IPS_NULL, .multiplier = 1};
+	struct pf_track *track;
+	enum status status = ST_OK;
+
+	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+		struct import_wire counter = field.bytes;
+
+		if (field.number == 1) {
+			given.uuid = field.value;
+		} else if (field.number == 5) {
+			given.parent = field.value;
+			given.has_parent = field.value != 0;
+		} else if (!pftrace_is_bytes(&field)) {
+			continue;
+		} else if (field.number == 2 || field.number == 10 || field.number == 13) {
+			given.name = report__pftrace_keep(pf, &field.bytes);
+			status = !given.name ? err_nomem(err) : ST_OK;
+		} else if (field.number == 3 || field.number == 4) {
+			status = report__pftrace_descriptor(pf, field.bytes, field.number == 4,
+							    &given, NULL, err);
+		} else if (field.number == 8) {
+			given.counter = true;
+			while (report__import_wire_next(&counter, &inner)) {
+				if (inner.number == 4 && inner.value > 0)
+					given.multiplier = import_wire_int(&inner);
+				else if (inner.number == 5)
+					given.incremental = inner.value != 0;
+			}
+		}
+	}
+	if (status == ST_OK)
+		status = get_track(pf, given.uuid, &track, err);
+	if (status != ST_OK || !track)
+		return status;
+	given.sum = track->sum;
+	given.track = track->track;
+	given.site = IMPORT_NO_ID;
+	given.described = true;
+	given.name = !given.name ? track->name : given.name;
+	if (!given.name && !given.has_parent && given.tid == IPS_NULL)
+		given.name = report__pftrace_process_name(pf, given.pid);
+	*track = given;
+	return track->track == IMPORT_NO_ID ? ST_OK : declare(pf, track, err);
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+static const char *argument_name(struct pftrace *pf, const struct sequence *sequence,
+				 struct import_wire annotation)
+{
+	struct import_wire_field field;
+	const char *name = NULL;
+
+	while (report__import_wire_next(&annotation, &field)) {
+		if (field.number == 10 && pftrace_is_bytes(&field))
+			name = report__pftrace_keep(pf, &field.bytes);
+		else if (field.number == 1 && field.type == IMPORT_WIRE_VARINT)
+			name = report__pftrace_interned(sequence, INTERNED_ARGUMENT, field.value);
+	}
+	return name;
+}
+
+/* An annotation as the argument @name; the members of a dictionary are NAME.MEMBER, those of an
+ * array NAME[i]. */
+static enum status read_argument(struct pftrace *pf, const struct sequence *sequence,
+				 struct import_wire annotation, const char *name, int depth,
+				 struct err *err)
+{
+	struct import *import = pf->import;
+	struct import_wire_field field;
+	enum status status = ST_OK;
+	char nested[IMPORT_TEXT_SIZE];
+	uint32_t id, items = 0;
+
+	status = report__import_arg_name(import, name, &id, err);
+	while (status == ST_OK && report__import_wire_next(&annotation, &field)) {
+		const char *text;
+
+		switch (field.number) {
+		case 2: /* bool, uint, int, pointer */
+		case 3:
+		case 4:
+		case 7:
+			report__import_arg_int(import, id, import_wire_int(&field));
+			break;
+		case 5:
+			report__import_arg_real(import, id, import_wire_double(&field));
+			break;
+		case 6: /* a text, JSON */
+		case 9:
+			text = !pftrace_is_bytes(&field) ? NULL
+							 : report__pftrace_keep(pf, &field.bytes);
+			report__import_arg_text(import, id, text);
+			break;
+		case 17:
+			report__import_arg_text(
+				import, id,
+				report__pftrace_interned(sequence, INTERNED_TEXT, field.value));
+			break;
+		case 11:
+		case 12:
+			if (!pftrace_is_bytes(&field) || depth == DEPTH_MOST)
+				break;
+			text = field.number == 12 ? NULL : argument_name(pf, sequence, field.bytes);
+			if (text)
+				snprintf(nested, sizeof(nested), "%s.%s", name, text);
+			else
+				snprintf(nested, sizeof(nested), "%s[%u]", name, items++);
+			status = read_argument(pf, sequence, field.bytes, nested, depth + 1, err);
+			break;
+		default:
+			break;
+		}
+	}
+	return status;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+#define FLOWS_OF_EVENT 16
+#define MONOTONIC      3 /* the clock */
+
+/* Fields of TrackEvent, and of its LegacyEvent. */
+enum event_field {
+	EVENT_TIME_DELTA_US = 1,
+	EVENT_CATEGORY_IIDS = 3,
+	EVENT_ARGUMENT = 4,
+	EVENT_LEGACY = 6,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK = 11,
+	EVENT_EXTRA_VALUES = 12,
+	EVENT_TIME_US = 16,
+	EVENT_CATEGORY = 22,
+	EVENT_NAME = 23,
+	EVENT_VALUE = 30,
+	EVENT_EXTRA_TRACKS = 31,
+	EVENT_OLD_FLOWS = 36,
+	EVENT_OLD_ENDS = 42,
+	EVENT_DOUBLE = 44,
+	EVENT_FLOWS = 47,
+	EVENT_ENDS = 48
+};
+
+enum legacy_field {
+	LEGACY_NAME = 1,
+	LEGACY_PHASE = 2,
+	LEGACY_DURATION_US = 3,
+	LEGACY_ID = 6,
+	LEGACY_LOCAL_ID = 10,
+	LEGACY_GLOBAL_ID = 11,
+	LEGACY_PID = 18,
+	LEGACY_TID = 19
+};
+
+/* TrackEvent.Type. */
+enum event_type {
+	TYPE_NONE = 0,
+	TYPE_BEGIN = 1,
+	TYPE_END = 2,
+	TYPE_INSTANT = 3,
+	TYPE_COUNTER = 4,
+	TYPE_SPAN = 100 /* of ours: a slice with its duration, phase X */
+};
+
+struct pf_event {
+	uint64_t type, track;
+	bool has_track, has_value, has_time;
+	const char *name;
+	char category[512];
+	double value;
+	int64_t ns;
+	uint64_t flows[FLOWS_OF_EVENT], ends[FLOWS_OF_EVENT], extra[8], extra_tracks[8];
+	size_t flow_count, end_count, extra_count, extra_track_count;
+	/* the old form */
+	uint64_t phase, id;
+	int64_t dur_us, pid, tid;
+};
+
+static void add_category(struct pf_event *event, const char *text)
+{
+	const size_t used = strlen(event->category);
+
+	if (text)
+		snprintf(event->category + used, sizeof(event->category) - used, "%s%s",
+			 used > 0 ? "," : "", text);
+}
+
+static void read_legacy(const struct sequence *sequence, struct import_wire message,
+			struct pf_event *event)
+{
+	struct import_wire_field field;
+
+	while (report__import_wire_next(&message, &field)) {
+		switch (field.number) {
+		case LEGACY_NAME:
+			event->name =
+				report__pftrace_interned(sequence, INTERNED_NAME, field.value);
+			break;
+		case LEGACY_PHASE:
+			event->phase = field.value;
+			break;
+		case LEGACY_DURATION_US:
+			event->dur_us = import_wire_int(&field);
+			break;
+		case LEGACY_ID:
+		case LEGACY_LOCAL_ID:
+		case LEGACY_GLOBAL_ID:
+			event->id = field.value;
+			break;
+		case LEGACY_PID:
+			event->pid = (int32_t)field.value;
+			break;
+		case LEGACY_TID:
+			event->tid = (int32_t)field.value;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* Microseconds of the old form, on the monotonic clock. */
+static int64_t us_to_ns(struct pftrace *pf, struct sequence *sequence, int64_t us)
+{
+	int64_t ns;
+
+	return __builtin_mul_overflow(us, 1000, &ns)
+		       ? IPS_NULL
+		       : report__pftrace_ns(pf, sequence, MONOTONIC, ns);
+}
+
+static enum status read_event(struct pftrace *pf, struct sequence *sequence,
+			      struct import_wire message, struct pf_event *event, struct err *err)
+{
+	struct import_wire_field field;
+
+	while (report__import_wire_next(&message, &field)) {
+		switch (field.number) {
+		case EVENT_TIME_DELTA_US:
+			if (__builtin_add_overflow(sequence->reference_us, import_wire_int(&field),
+						   &sequence->reference_us))
+				sequence->reference_us = 0;
+			event->ns = us_to_ns(pf, sequence, sequence->reference_us);
+			event->has_time = true;
+			break;
+		case EVENT_TIME_US:
+			event->ns = us_to_ns(pf, sequence, import_wire_int(&field));
+			event->has_time = true;
+			break;
+		case EVENT_CATEGORY_IIDS: {
+			uint64_t iids[16];
+			const size_t count = report__pftrace_numbers(&field, false, iids, 16, 0);
+
+			for (size_t i = 0; i < count; i++)
+				add_category(event, report__pftrace_interned(
+							    sequence, INTERNED_CATEGORY, iids[i]));
+			break;
+		}
+		case EVENT_LEGACY:
+			if (pftrace_is_bytes(&field))
+				read_legacy(sequence, field.bytes, event);
+			break;
+		case EVENT_TYPE:
+			event->type = field.value;
+			break;
+		case EVENT_NAME_IID:
+			event->name =
+				report__pftrace_interned(sequence, INTERNED_NAME, field.value);
+			break;
+		case EVENT_TRACK:
+			event->track = field.value;
+			event->has_track = true;
+			break;
+		case EVENT_EXTRA_VALUES:
+			event->extra_count = report__pftrace_numbers(&field, false, event->extra, 8,
+								     event->extra_count);
+			break;
+		case EVENT_EXTRA_TRACKS:
+			event->extra_track_count = report__pftrace_numbers(
+				&field, false, event->extra_tracks, 8, event->extra_track_count);
+			break;
+		case EVENT_CATEGORY:
+			if (pftrace_is_bytes(&field))
+				add_category(event, report__pftrace_keep(pf, &field.bytes));
+			break;
+		case EVENT_NAME:
+			if (pftrace_is_bytes(&field)) {
+				event->name = report__pftrace_keep(pf, &field.bytes);
+				if (!event->name)
+					return err_nomem(err);
+			}
+			break;
+		case EVENT_VALUE:
+			event->value = (double)import_wire_int(&field);
+			event->has_value = true;
+			break;
+		case EVENT_DOUBLE:
+			event->value = import_wire_double(&field);
+			event->has_value = true;
+			break;
+		case EVENT_OLD_FLOWS:
+		case EVENT_FLOWS:
+			event->flow_count = report__pftrace_numbers(
+				&field, field.number == EVENT_FLOWS, event->flows, FLOWS_OF_EVENT,
+				event->flow_count);
+			break;
+		case EVENT_OLD_ENDS:
+		case EVENT_ENDS:
+			event->end_count = report__pftrace_numbers(
+				&field, field.number == EVENT_ENDS, event->ends, FLOWS_OF_EVENT,
+				event->end_count);
+			break;
+		default:
+			break;
+		}
+	}
+	return ST_OK;
+}
+
+static enum status put_sample(struct pftrace *pf, struct pf_track *track, int64_t ns, double value,
+			      struct err *err)
+{
+	enum status status = ST_OK;
+
+	pf->import->counts->events++;
+	if (!isfinite(value)) {
+		report__import_left(pf->import, REPORT_IMPORT_LEFT_NO_NUMBER);
+		return ST_OK;
+	}
+	value *= (double)track->multiplier;
+	if (track->incremental)
+		value = track->sum += value;
+	if (track->track == IMPORT_NO_ID)
+		status = declare(pf, track, err);
+	if (status == ST_OK && track->site == IMPORT_NO_ID)
+		status = report__import_name_site(
+			pf->import, NULL, track->name ? track->name : "counter", &track->site, err);
+	if (status != ST_OK)
+		return status;
+	if (track->track == IMPORT_NO_ID) {
+		report__import_left(pf->import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
+	return report__import_sample(pf->import, track->track, track->site, ns, value, err);
+}
+
+/* The sides of flows at an event: the first of a number in the file begins it. */
+static enum status put_flows(struct pftrace *pf, const struct pf_event *event, uint32_t track,
+			     struct err *err)
+{
+	enum status status = ST_OK;
+	uint32_t site;
+
+	if (event->flow_count + event->end_count == 0)
+		return ST_OK;
+	status = report__import_name_site(pf->import, NULL, "flow", &site, err);
+	for (size_t i = 0; i < event->flow_count + event->end_count && status == ST_OK; i++) {
+		const bool ends = i >= event->flow_count;
+		const uint64_t id = ends ? event->ends[i - event->flow_count] : event->flows[i];
+		enum import_flow side = ends ? IMPORT_FLOW_END : IMPORT_FLOW_STEP;
+		size_t at;
+
+		MAP_FIND(at, &pf->flow_map, id, true);
+		if (at == MAP_NONE && !ends) {
+			side = IMPORT_FLOW_START;
+			if (pf->flow_map.count < FLOWS_MOST && map_add(&pf->flow_map, id, 0) != 0)
+				return err_nomem(err);
+		}
+		pf->import->counts->events++;
+		status = report__import_flow(pf->import, track, site, event->ns, side, id, err);
+	}
+	return status;
+}
+
+/* The track of an event in the old form: of a thread, or of asynchronous events of a process. */
+static enum status legacy_track(struct pftrace *pf, const struct sequence *sequence,
+				const struct pf_event *event, bool async, uint32_t *out,
+				struct err *err)
+{
+	const int64_t pid = event->pid != IPS_NULL ? event->pid : sequence->pid;
+	const int64_t tid = event->tid != IPS_NULL ? event->tid : sequence->tid;
+	char process[32], thread[32];
+	struct import_track own = {.kind = async ? IMPORT_ASYNC : IMPORT_THREAD,
+				   .process = process,
+				   .thread = async ? event->category : thread,
+				   .process_sort = IPS_NULL};
+
+	snprintf(process, sizeof(process), "%" PRId64, pid == IPS_NULL ? 0 : pid);
+	snprintf(thread, sizeof(thread), "%" PRId64, tid == IPS_NULL ? 0 : tid);
+	own.process_name = report__pftrace_process_name(pf, pid);
+	return report__import_track(pf->import, &own, out, err);
+}
+
+static bool is_phase(uint64_t phase, const char *of)
+{
+	return phase > 0 && phase < 128 && strchr(of, (int)phase);
+}
+
+/* What Chrome's phases are in the new form. */
+static enum event_type type_of_phase(uint64_t phase)
+{
+	if (is_phase(phase, "BbS"))
+		return TYPE_BEGIN;
+	if (is_phase(phase, "EeF"))
+		return TYPE_END;
+	if (is_phase(phase, "IiRnT"))
+		return TYPE_INSTANT;
+	return phase == 'X' ? TYPE_SPAN : TYPE_NONE;
+}
+
+static enum status put_event(struct pftrace *pf, struct sequence *sequence,
+			     struct import_wire message, struct pf_event *event, struct err *err)
+{
+	struct import *import = pf->import;
+	struct import_wire_field field;
+	const bool async = is_phase(event->phase, "benSFT");
+	uint32_t track = IMPORT_NO_ID, site;
+	enum status status = ST_OK;
+	int64_t dur_ns;
+	const uint64_t pair = async ? (event->id << 1 | 1) : 0;
+
+	if (event->type == TYPE_NONE)
+		event->type = type_of_phase(event->phase);
+	if (event->type == TYPE_NONE || event->type == TYPE_COUNTER ||
+	    (event->type > TYPE_COUNTER && event->type != TYPE_SPAN)) {
+		report__import_left(import, REPORT_IMPORT_LEFT_PHASE);
+		return ST_OK;
+	}
+	if (event->has_track && !async && event->pid == IPS_NULL && event->tid == IPS_NULL) {
+		struct pf_track *of_event;
+
+		status = get_track(pf, event->track, &of_event, err);
+		if (status == ST_OK && of_event && of_event->track == IMPORT_NO_ID)
+			status = declare(pf, of_event, err);
+		track = status == ST_OK && of_event ? of_event->track : IMPORT_NO_ID;
+	} else {
+		status = legacy_track(pf, sequence, event, async, &track, err);
+	}
+	if (status != ST_OK)
+		return status;
+	if (track == IMPORT_NO_ID) {
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
+	status = report__import_name_site(import, event->category[0] ? event->category : NULL,
+					  event->name ? event->name : "", &site, err);
+	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+		const char *name;
+
+		if (field.number != EVENT_ARGUMENT || !pftrace_is_bytes(&field))
+			continue;
+		name = argument_name(pf, sequence, field.bytes);
+		if (name)
+			status = read_argument(pf, sequence, field.bytes, name, 0, err);
+	}
+	if (status != ST_OK)
+		return status;
+	if (event->type == TYPE_BEGIN)
+		status = report__import_begin(import, track, site, event->ns, pair, err);
+	else if (event->type == TYPE_END)
+		status = report__import_end(import, track, async ? site : IMPORT_NO_ID, event->ns,
+					    pair, err);
+	else if (event->type == TYPE_SPAN)
+		status = report__import_span(
+			import, track, site, event->ns,
+			__builtin_mul_overflow(event->dur_us, 1000, &dur_ns) ? INT64_MAX : dur_ns,
+			err);
+	else
+		status = report__import_instant(import, track, site, event->ns, err);
+	return status == ST_OK ? put_flows(pf, event, track, err) : status;
+}
+
+enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
+				  struct import_wire message, bool has_time, int64_t ns,
+				  struct err *err)
+{
+	struct import *import = pf->import;
+	struct pf_event event = {.pid = IPS_NULL, .tid = IPS_NULL, .ns = ns, .has_time = has_time};
+	enum status status = read_event(pf, sequence, message, &event, err);
+	struct pf_track *track;
+
+	if (status != ST_OK)
+		return status;
+	if (!event.has_track && sequence->has_track) {
+		event.track = sequence->track;
+		event.has_track = true;
+	}
+	event.has_track = event.has_track || (sequence->tid == IPS_NULL && event.phase == 0);
+	for (size_t i = 0; i < event.extra_count && event.has_time && status == ST_OK; i++) {
+		const uint64_t *tracks =
+			event.extra_track_count > 0 ? event.extra_tracks : sequence->extra;
+
+		if (i >=
+		    (event.extra_track_count > 0 ? event.extra_track_count : sequence->extra_count))
+			break;
+		status = get_track(pf, tracks[i], &track, err);
+		if (status == ST_OK && track)
+			status = put_sample(pf, track, event.ns, (double)(int64_t)event.extra[i],
+					    err);
+	}
+	if (status != ST_OK)
+		return status;
+	if (event.type == TYPE_COUNTER && event.has_value && event.has_time) {
+		status = get_track(pf, event.track, &track, err);
+		return status == ST_OK && track ? put_sample(pf, track, event.ns, event.value, err)
+						: status;
+	}
+	import->counts->events++;
+	if (!event.has_time || event.ns == IPS_NULL) {
+		report__import_left(import, REPORT_IMPORT_LEFT_NO_TIME);
+		return ST_OK;
+	}
+	return put_event(pf, sequence, message, &event, err);
+}
