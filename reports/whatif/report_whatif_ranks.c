@@ -25,7 +25,7 @@
 #define RANKS_MOST   65536
 #define TCP_SHARE    (1448.0 / 1538.0) /* of Ethernet's 1,500-byte frames, their gaps included */
 #define EAGER_BYTES  65536             /* Open MPI announces larger messages first */
-#define SUM_BYTES_NS 5.0               /* where the recording has no sums */
+#define SUM_BYTES_NS 5.0               /* assumed for one process, and said so */
 #define OVERHEAD_NS  1000.0
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static double anchor_of(struct reading *r, const struct row *row)
 	return clock->anchor;
 }
 
-static enum status take_call(struct reading *r, const struct row *row, double anchor,
+static enum status add_call(struct reading *r, const struct row *row, double anchor,
 			     struct err *err)
 {
 	struct whatif_bucket *bucket;
@@ -202,7 +202,7 @@ static enum status take_call(struct reading *r, const struct row *row, double an
 	return ST_OK;
 }
 
-static void take_span(struct reading *r, const struct row *row, double anchor)
+static void add_span(struct reading *r, const struct row *row, double anchor)
 {
 	const struct model *model = r->whatif->plan.model;
 
@@ -218,7 +218,7 @@ static void take_span(struct reading *r, const struct row *row, double anchor)
 			r->ready[i] = max(r->ready[i], row->end - anchor);
 }
 
-static enum status take_row(struct reading *r, const struct row *row, struct err *err)
+static enum status add_row(struct reading *r, const struct row *row, struct err *err)
 {
 	double anchor;
 
@@ -237,8 +237,8 @@ static enum status take_row(struct reading *r, const struct row *row, struct err
 	}
 	anchor = anchor_of(r, row);
 	if (row->kind <= ROW_SHARES)
-		return take_call(r, row, anchor, err);
-	take_span(r, row, anchor);
+		return add_call(r, row, anchor, err);
+	add_span(r, row, anchor);
 	return ST_OK;
 }
 
@@ -259,7 +259,7 @@ static const char calls_sql[] =
 	"s.category = 'mpi' AND s.name IN ('MPI_Ialltoallv', 'MPI_Iallgatherv') "
 	"GROUP BY s.span_id ORDER BY 1, 2, 3, s.start_ns";
 
-/* take_span() uses a layer's latest backward pass: of the last micro-batch and replica. */
+/* add_span() uses a layer's latest backward pass: of the last micro-batch and replica. */
 static const char layers_sql[] =
 	"SELECT s.execution, s.weight_update, s.rank, s.stage, e.start_ns,"
 	" CASE s.category WHEN 'layer' THEN 3 ELSE 4 END, NULL, s.name, s.start_ns,"
@@ -288,7 +288,7 @@ static enum status read_rows(struct reading *r, struct prof_db *db, struct err *
 					.before = prof_column_real(query, 11),
 					.length = prof_column_real(query, 12)};
 
-		status = take_row(r, &row, err);
+		status = add_row(r, &row, err);
 	}
 	prof_query_close(query);
 	end_update(r);
