@@ -40,4 +40,8 @@ const char *report_named_groupings(const struct report_named *named, char *out, 
 /* Return report @at, or NULL past the end. */
 const struct report_named *report_named_at(int at);
 
+/* The reports on GPUs and other accelerators (report_accelerators.c). */
+extern const struct report_named report_named_kernels, report_named_temporal, report_named_launch,
+	report_named_steps, report_named_ranges, report_named_memory_timeline;
+
 #endif /* REPORT_NAMED_H */
