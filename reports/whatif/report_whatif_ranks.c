@@ -171,7 +171,7 @@ static double anchor_of(struct reading *r, const struct row *row)
 }
 
 static enum status add_call(struct reading *r, const struct row *row, double anchor,
-			     struct err *err)
+			    struct err *err)
 {
 	struct whatif_bucket *bucket;
 	const double begun = row->start - row->before;
