@@ -75,7 +75,7 @@ enum status report__sqlite_site(struct import_sqlite *in, int number, const char
 /* Whether a row has a start, and a track and a site (IMPORT_NO_ID: there are too many). Otherwise
  * count it as left out, and drop its arguments. */
 bool report__sqlite_has_place(struct import_sqlite *in, uint32_t track, uint32_t site,
-			     int64_t start);
+			      int64_t start);
 
 /* report__import_span() of a row with a start; @end may be IPS_NULL: to the end of what encloses
  * it. */
