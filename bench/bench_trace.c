@@ -88,8 +88,10 @@ static int scan(const char *path)
 	enum status status = ST_NOMEM;
 
 	if (walk && report__import_input_open(&input, path, NULL) == ST_OK) {
-		if (report__import_scan_init(walk, &input, &calls))
+		if (report__import_scan_init(walk, &input)) {
+			walk->calls = &calls;
 			status = report__import_scan(walk, NULL);
+		}
 		report__import_scan_fini(walk);
 		report__import_input_close(&input);
 	}
