@@ -5,7 +5,6 @@
 #include "model/layers/layer.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,10 +13,6 @@
 #include "model/layers/layer_internal.h"
 
 #define ORTHOGONAL_MOST 2e10 /* limit on the multiplications to create one: 20 s */
-
-#define LAYER_EXTERN(kind, name, compute) extern const struct layer_ops layer_##kind;
-LAYER_MAP(LAYER_EXTERN)
-#undef LAYER_EXTERN
 
 static const struct layer_ops *const layer_table[] = {
 #define LAYER_ROW(kind, name, compute) [LAYER_KIND_##kind] = &layer_##kind,
@@ -159,8 +154,6 @@ int64_t layer_rows(const struct model_layer *layer, int64_t batch)
 	return batch * (model_shape_count(&layer->input) / layer_last_dim(&layer->input));
 }
 
-/* ---- axes and channels ----------------------------------------------------------------------- */
-
 enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err)
 {
@@ -178,85 +171,6 @@ enum status layer__check_last_axis(const struct model_layer *layer, const struct
 		model_config_unsupported(&item, err,
 					 "not supported: it must be the last axis (-1 or %d) here",
 					 layer->input.ndim);
-	return err->status;
-}
-
-enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
-				   int64_t channels, bool *here, struct err *err)
-{
-	struct json_at at, item = {0};
-	double value;
-	int count;
-
-	*here = model_option_at(config, key, &at, err);
-	if (!*here)
-		return err->status;
-	count = cJSON_IsArray(at.node) ? json_count(&at) : 1;
-	if (count != 1 && count != channels)
-		return json_fail(&at, err, "must be a number or a list of %lld, one per channel",
-				 (long long)channels);
-	for (int i = 0; i < count; i++) {
-		if (cJSON_IsArray(at.node))
-			json_next(&at, &item);
-		else
-			item = at;
-		if (json_real(&item, &value, err) != ST_OK)
-			return err->status;
-		if (!isfinite((float)value))
-			return json_fail(&item, err, "must be a finite number");
-		out[i] = (float)value;
-	}
-	for (int64_t i = count; i < channels; i++)
-		out[i] = out[0];
-	return ST_OK;
-}
-
-/* ---- normalising layers ---------------------------------------------------------------------- */
-
-static void layer_norm_flag(const struct json_at *config, const char *key, bool *out,
-			    struct err *err)
-{
-	struct json_at here;
-
-	*out = true;
-	if (model_option_given(config, key, &here, err))
-		json_bool(&here, out, err);
-}
-
-enum status layer__read_norm(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct layer_norm *out, struct err *err)
-{
-	int64_t channels = layer_last_dim(&layer->input);
-	struct layer_param param = {
-		.shape = {.ndim = 1, .dim = {channels}},
-		.fan_in = channels,
-		.fan_out = channels,
-		.no_autocast = true, /* as in Keras */
-	};
-	struct json_at here;
-
-	if (err_stuck(err))
-		return err->status;
-	if (!layer->input.ndim)
-		return json_fail(config, err, "%s needs an input of at least one dimension",
-				 layer->ops->class_name);
-	layer->output = layer->input;
-	layer__check_last_axis(layer, config, err);
-	out->epsilon = 1e-3;
-	if (model_option_given(config, "epsilon", &here, err) &&
-	    json_real(&here, &out->epsilon, err) == ST_OK && !(out->epsilon >= 0.0))
-		json_fail(&here, err, "must be 0 or greater");
-	layer_norm_flag(config, "center", &out->center, err);
-	layer_norm_flag(config, "scale", &out->scale, err);
-
-	param.name = "gamma";
-	param.initializer = "Ones";
-	if (out->scale)
-		layer__add_param(model, layer, config, &param, err);
-	param.name = "beta";
-	param.initializer = "Zeros";
-	if (out->center)
-		layer__add_param(model, layer, config, &param, err);
 	return err->status;
 }
 

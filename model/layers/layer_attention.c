@@ -22,8 +22,6 @@
 #include "ipu/plan/ipu_composite.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_attention, layer_multi_head_attention;
-
 #define HEADS_MOST 4096
 #define WIDTH_MOST 65536
 #define ITEM_MOST  0x1p40 /* values of an item: counts of a batch stay within 64 bits */
@@ -219,28 +217,6 @@ static enum status attention_read(struct model *model, struct model_layer *layer
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-static struct ipu_composite composite_of(const struct model_layer *layer, int64_t batch,
-					 int64_t keys)
-{
-	const struct layer_attention *own = layer->config;
-
-	return (struct ipu_composite){.kind = IPU_COMPOSITE_ATTENTION,
-				      .batch = batch,
-				      .features = layer->input.dim[1],
-				      .length = layer->input.dim[0],
-				      .keys = keys,
-				      .heads = own->heads,
-				      .head = own->key_dim,
-				      .values = own->value_dim};
-}
-
-static int64_t keys_of(const struct model *model, const struct model_layer *layer)
-{
-	const struct layer_attention *own = layer->config;
-
-	return model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
-}
-
 /* Assumes as many keys as queries (self-attention). */
 static int64_t attention_flops(const struct model_layer *layer, int64_t batch)
 {
@@ -422,8 +398,18 @@ static void attention_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
 	const bool forward = lowering->phase == IPU_PHASE_F;
-	struct ipu_composite from =
-		composite_of(layer, lowering->batch, keys_of(lowering->model, layer));
+	const struct layer_attention *own = layer->config;
+	const int key = own->input[LAYER_ATTENTION_KEY];
+	struct ipu_composite from = {
+		.kind = IPU_COMPOSITE_ATTENTION,
+		.batch = lowering->batch,
+		.features = layer->input.dim[1],
+		.length = layer->input.dim[0],
+		.keys = model_input_shape(lowering->model, layer, key)->dim[0],
+		.heads = own->heads,
+		.head = own->key_dim,
+		.values = own->value_dim,
+	};
 	struct ipu_op ops[IPU_COMPOSITE_OPS];
 	unsigned existing = 0;
 

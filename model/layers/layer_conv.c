@@ -1,13 +1,28 @@
 /*
- * Convolutions: their options, sizes and device operations. No state.
+ * Convolutions over images and sequences: Conv, ConvTranspose, DepthwiseConv and SeparableConv in
+ * 2D and 1D. Kernels have Keras's shapes; those of sequences lack the height.
+ *
+ * A dilated kernel has a reach of (kernel - 1) dilation + 1 pixels; for sizes see layer_config.h.
+ * Bias and ReLU, the layer's or that of a following layer, are fused into the store of the sums. No
+ * state.
  */
-#include "model/layers/layer_conv.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "model/layers/layer_internal.h"
+
+/* Keras writes the base class's kernel options even for layers whose kernel has another name. */
+#define CONV_OPTIONS                                                                               \
+	{"kernel_size", MODEL_ANY}, {"strides", MODEL_ANY}, {"padding", MODEL_ANY},                \
+		{"dilation_rate", MODEL_ANY}, {"data_format", MODEL_CHANNELS_LAST},                \
+		{"groups", MODEL_ANY}, {"activation", MODEL_ANY}, {"use_bias", MODEL_ANY},         \
+		LAYER_PARAM_OPTIONS("kernel"), LAYER_PARAM_OPTIONS("bias"),                        \
+	{                                                                                          \
+		"activity_regularizer", MODEL_NULL                                                 \
+	}
 
 #define CONV_SIDE  4096      /* limit on a kernel, a stride, a dilation */
 #define CONV_REACH 65536     /* limit on the reach of a dilated kernel */
 #define CONV_COUNT INT32_MAX /* limit on channels */
-
-/* ---- reading --------------------------------------------------------------------------------- */
 
 static void conv_size(const struct json_at *config, int64_t size, int way, struct layer_conv *w,
 		      struct err *err)
@@ -31,7 +46,10 @@ static void conv_size(const struct json_at *config, int64_t size, int way, struc
 			(long long)reach, names[way], (long long)size);
 }
 
-enum status layer__conv_window(struct model *model, struct model_layer *layer,
+/* Check the options including @own, and read the window, "use_bias" and "activation" of a layer
+ * whose input must be an image or a sequence. layer->config and *@out become the window; its output
+ * sides and padding are left to the caller. */
+static enum status conv_window(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, const struct model_option *own,
 			       size_t count, struct layer_conv **out, struct err *err)
 {
@@ -56,17 +74,19 @@ enum status layer__conv_window(struct model *model, struct model_layer *layer,
 	return layer__read_finish(layer, config, err);
 }
 
-enum status layer__conv_read(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, const struct model_option *own,
-			     size_t count, struct layer_conv **out, struct err *err)
+/* The same, with output sides and padding; the output shape is left to the caller. */
+static enum status conv_begin(struct model *model, struct model_layer *layer,
+			      const struct json_at *config, const struct model_option *own,
+			      size_t count, struct layer_conv **out, struct err *err)
 {
-	layer__conv_window(model, layer, config, own, count, out, err);
+	conv_window(model, layer, config, own, count, out, err);
 	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++)
 		conv_size(config, layer_side(&layer->input, way), way, *out, err);
 	return err->status;
 }
 
-struct model_shape layer__conv_kernel_shape(const struct model_layer *layer, int64_t depth,
+/* (height, width, depth, filters), for sequences (steps, depth, filters). */
+static struct model_shape conv_kernel_shape(const struct model_layer *layer, int64_t depth,
 					    int64_t filters)
 {
 	const struct layer_conv *w = layer->config;
@@ -77,21 +97,8 @@ struct model_shape layer__conv_kernel_shape(const struct model_layer *layer, int
 		.ndim = 4, .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, filters}};
 }
 
-enum status layer__conv_groups(const struct model_layer *layer, const struct json_at *config,
-			       int64_t *out, struct err *err)
-{
-	int64_t channels = layer_last_dim(&layer->input);
-	struct json_at here;
-
-	*out = 1;
-	if (model_option_given(config, "groups", &here, err) &&
-	    json_int(&here, 1, CONV_COUNT, out, err) == ST_OK && channels % *out)
-		json_fail(&here, err, "%lld groups do not divide the input's %lld channels",
-			  (long long)*out, (long long)channels);
-	return err->status;
-}
-
-enum status layer__conv_count(const struct json_at *config, const char *key, int64_t absent,
+/* Read a number of channels, bounded so that tensor sizes do not overflow. @absent 0: required. */
+static enum status conv_count(const struct json_at *config, const char *key, int64_t absent,
 			      int64_t *out, struct err *err)
 {
 	struct json_at here;
@@ -103,7 +110,8 @@ enum status layer__conv_count(const struct json_at *config, const char *key, int
 	return err->status;
 }
 
-enum status layer__conv_multiplier(const struct model_layer *layer, const struct json_at *config,
+/* Read "depth_multiplier"; each channel of the input becomes a group. */
+static enum status conv_multiplier(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err)
 {
 	struct layer_conv *w = layer->config;
@@ -113,7 +121,7 @@ enum status layer__conv_multiplier(const struct model_layer *layer, const struct
 	if (err_stuck(err))
 		return err->status;
 	w->groups = layer_last_dim(&layer->input);
-	layer__conv_count(config, "depth_multiplier", 1, &w->multiplier, err);
+	conv_count(config, "depth_multiplier", 1, &w->multiplier, err);
 	if (model_option_given(config, "groups", &here, err) &&
 	    json_int(&here, 1, CONV_COUNT, &groups, err) == ST_OK && groups != 1)
 		model_config_unsupported(&here, err, "not supported: it must be 1 here");
@@ -124,7 +132,7 @@ enum status layer__conv_multiplier(const struct model_layer *layer, const struct
 	return err->status;
 }
 
-enum status layer__conv_depthwise(struct model *model, struct model_layer *layer,
+static enum status conv_depthwise(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
 	const struct layer_conv *w = layer->config;
@@ -135,13 +143,13 @@ enum status layer__conv_depthwise(struct model *model, struct model_layer *layer
 	if (err_stuck(err))
 		return err->status;
 	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	kernel.shape = layer__conv_kernel_shape(layer, w->groups, w->multiplier);
+	kernel.shape = conv_kernel_shape(layer, w->groups, w->multiplier);
 	kernel.fan_in = taps * w->groups;
 	kernel.fan_out = taps * w->multiplier;
 	return layer__add_param(model, layer, config, &kernel, err);
 }
 
-enum status layer__conv_bias(struct model *model, struct model_layer *layer,
+static enum status conv_bias(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct err *err)
 {
 	int64_t filters = layer_last_dim(&layer->output);
@@ -154,14 +162,13 @@ enum status layer__conv_bias(struct model *model, struct model_layer *layer,
 	return layer->use_bias ? layer__add_param(model, layer, config, &bias, err) : ST_OK;
 }
 
-/* ---- costs ----------------------------------------------------------------------------------- */
-
 int64_t layer_conv_pixels(const struct model_layer *layer, int64_t batch)
 {
 	return batch * layer_side(&layer->output, LAYER_Y) * layer_side(&layer->output, LAYER_X);
 }
 
-int64_t layer__conv_flops(const struct model_layer *layer, int64_t batch, int64_t depth)
+/* FLOPs of sums over @depth values (0: none), the bias and the activation; saturating. */
+static int64_t conv_flops(const struct model_layer *layer, int64_t batch, int64_t depth)
 {
 	int64_t outputs = layer_conv_pixels(layer, batch) * layer_last_dim(&layer->output);
 	int64_t each = 2 * depth + layer->use_bias + layer__activation_work(layer->activation);
@@ -170,7 +177,9 @@ int64_t layer__conv_flops(const struct model_layer *layer, int64_t batch, int64_
 	return __builtin_mul_overflow(outputs, each, &flops) ? INT64_MAX : flops;
 }
 
-void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, int64_t channels,
+/* The convolution from @channels to @filters; if it is transposed, from the output's channels to
+ * the input's. */
+static void conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, int64_t channels,
 		    int64_t filters, struct ipu_op *out)
 {
 	const struct layer_conv *w = lowering->layer->config;
@@ -195,3 +204,363 @@ void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 		conv->dilation[way] = w->dilation[way];
 	}
 }
+
+/* ---- Conv2D and Conv1D ----------------------------------------------------------------------- */
+
+/* y = activation(x * W + b); W is [kernel height, width, channels / groups, filters]. */
+static enum status conv2d_read(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {CONV_OPTIONS, {"filters", MODEL_ANY}};
+	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
+	const int64_t channels = layer_last_dim(&layer->input);
+	int64_t depth, taps;
+	struct layer_conv *w;
+	struct json_at here;
+
+	if (conv_begin(model, layer, config, own, ARRAY_LEN(own), &w, err) != ST_OK)
+		return err->status;
+	conv_count(config, "filters", 0, &layer->units, err);
+	if (model_option_given(config, "groups", &here, err) &&
+	    json_int(&here, 1, CONV_COUNT, &w->groups, err) == ST_OK) {
+		if (channels % w->groups)
+			json_fail(&here, err, "%lld groups do not divide the input's %lld channels",
+				  (long long)w->groups, (long long)channels);
+		else if (layer->units % w->groups)
+			json_fail(&here, err, "%lld groups do not divide the %lld filters",
+				  (long long)w->groups, (long long)layer->units);
+	}
+	depth = channels / w->groups;
+	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
+	layer__set_output(layer, w->out, layer->units);
+	kernel.shape = conv_kernel_shape(layer, depth, layer->units);
+	kernel.fan_in = taps * depth;
+	kernel.fan_out = taps * layer->units;
+	layer__add_param(model, layer, config, &kernel, err);
+	return conv_bias(model, layer, config, err);
+}
+
+static int64_t conv2d_flops(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_conv *w = layer->config;
+	const int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
+
+	return conv_flops(layer, batch, taps * layer_last_dim(&layer->input) / w->groups);
+}
+
+static void conv2d_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			   struct ipu_op *out)
+{
+	const struct model_layer *layer = lowering->layer;
+
+	conv_op(lowering, pass, layer_last_dim(&layer->input), layer->units, out);
+}
+
+static void conv2d_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, lowering->layer->ops->class_name, conv2d_product);
+}
+
+/* ---- DepthwiseConv2D and DepthwiseConv1D ----------------------------------------------------- */
+
+/* Each channel has depth_multiplier separate filters; the kernel is [kernel height, width,
+ * channels, depth_multiplier]. */
+static enum status depthwise_read(struct model *model, struct model_layer *layer,
+				  const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		CONV_OPTIONS,
+		{"depth_multiplier", MODEL_ANY},
+		LAYER_PARAM_OPTIONS("depthwise"),
+	};
+	struct layer_conv *w;
+
+	conv_begin(model, layer, config, own, ARRAY_LEN(own), &w, err);
+	conv_multiplier(layer, config, err);
+	if (conv_depthwise(model, layer, config, err) != ST_OK)
+		return err->status;
+	layer->units = w->groups * w->multiplier;
+	layer__set_output(layer, w->out, layer->units);
+	return conv_bias(model, layer, config, err);
+}
+
+static int64_t depthwise_flops(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_conv *w = layer->config;
+
+	return conv_flops(layer, batch, w->kernel[LAYER_Y] * w->kernel[LAYER_X]);
+}
+
+static void depthwise_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, "depthwise", conv2d_product);
+}
+
+/* ---- Conv2DTranspose and Conv1DTranspose ----------------------------------------------------- */
+
+/*
+ * y = activation(z + b). z is the input gradient of a convolution W from y's shape to x's, for the
+ * output gradient x. W is [kernel height, width, filters, channels].
+ *
+ * Sides are Keras's (deconv_output_length): for n pixels, stride s, a kernel with a reach of r
+ * pixels and an output_padding p, "same" gives n s or, with p, (n - 1) s + r - 2 floor(r / 2) + p;
+ * "valid" gives n s + max(r - s, 0) or (n - 1) s + r + p.
+ */
+static void transposed_side(const struct model_layer *layer, const struct json_at *config, int way,
+			    int64_t more, struct err *err)
+{
+	struct layer_conv *w = layer->config;
+	const int64_t side = layer_side(&layer->input, way), stride = w->stride[way];
+	const int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
+	int64_t *out = &w->out[way];
+
+	if (side > CONV_COUNT / stride - reach) {
+		json_fail(config, err, "an output of %lld x %lld pixels is too large",
+			  (long long)side, (long long)stride);
+		return;
+	}
+	if (more < 0)
+		*out = side * stride + (w->same ? 0 : max(reach - stride, (int64_t)0));
+	else
+		*out = (side - 1) * stride + reach + more - (w->same ? reach / 2 * 2 : 0);
+	/* Fails if the convolution would not give this side back. */
+	if (*out < 1 || layer__windows(*out, reach, stride, w->same, &w->pad[way]) != side)
+		json_fail(config, err,
+			  "no image of %lld pixels has %lld places of this kernel: leave "
+			  "\"output_padding\" out, or choose another below the stride",
+			  (long long)*out, (long long)side);
+}
+
+static enum status transposed_read(struct model *model, struct model_layer *layer,
+				   const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		CONV_OPTIONS, {"filters", MODEL_ANY}, {"output_padding", MODEL_ANY}};
+	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
+	int64_t more[LAYER_WAYS] = {-1, -1}, groups, taps;
+	struct layer_conv *w;
+	struct json_at here;
+
+	if (conv_window(model, layer, config, own, ARRAY_LEN(own), &w, err) != ST_OK)
+		return err->status;
+	w->transposed = true;
+	conv_count(config, "filters", 0, &layer->units, err);
+	if (model_option_given(config, "groups", &here, err) &&
+	    json_int(&here, 1, CONV_COUNT, &groups, err) == ST_OK && groups != 1)
+		model_config_unsupported(&here, err, "not supported: it must be 1 here");
+	if (model_option_at(config, "output_padding", &here, err))
+		layer__window_option(layer, config, "output_padding", 0, CONV_COUNT, 0, more, err);
+	if (layer->ops->sequence)
+		more[LAYER_Y] = -1;
+	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++)
+		if (more[way] >= w->stride[way] &&
+		    model_option_at(config, "output_padding", &here, err))
+			json_fail(&here, err, "must be below the stride, %lld",
+				  (long long)w->stride[way]);
+		else
+			transposed_side(layer, config, way, more[way], err);
+	if (err_stuck(err))
+		return err->status;
+	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
+	layer__set_output(layer, w->out, layer->units);
+	kernel.shape = conv_kernel_shape(layer, layer->units, layer_last_dim(&layer->input));
+	/* Keras counts fans by position in the shape. */
+	kernel.fan_in = taps * layer->units;
+	kernel.fan_out = taps * layer_last_dim(&layer->input);
+	layer__add_param(model, layer, config, &kernel, err);
+	return conv_bias(model, layer, config, err);
+}
+
+static int64_t transposed_flops(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_conv *w = layer->config;
+	const int64_t inputs = batch * model_shape_count(&layer->input);
+	int64_t sums, flops;
+
+	if (__builtin_mul_overflow(2 * w->kernel[LAYER_Y] * w->kernel[LAYER_X] * layer->units,
+				   inputs, &sums) ||
+	    __builtin_add_overflow(sums, conv_flops(layer, batch, 0), &flops))
+		return INT64_MAX;
+	return flops;
+}
+
+/* Each pass is a different pass of the convolution from the output to the input. */
+static void transposed_product(const struct layer_lowering *lowering, enum ipu_pass pass,
+			       struct ipu_op *out)
+{
+	static const enum ipu_pass passes[IPU_PASSES] = {
+		[IPU_FORWARD] = IPU_BACKWARD_DATA,
+		[IPU_BACKWARD_DATA] = IPU_FORWARD,
+		[IPU_BACKWARD_WEIGHTS] = IPU_BACKWARD_WEIGHTS,
+	};
+	const struct model_layer *layer = lowering->layer;
+
+	conv_op(lowering, passes[pass], layer->units, layer_last_dim(&layer->input), out);
+}
+
+static void transposed_lower(struct layer_lowering *lowering)
+{
+	layer__lower_product(lowering, lowering->layer->ops->class_name, transposed_product);
+}
+
+/* ---- SeparableConv2D and SeparableConv1D ----------------------------------------------------- */
+
+/* A depthwise convolution without bias, then a 1 x 1 convolution over its channels with bias and
+ * activation. The intermediate tensor is retained for the backward pass; its gradient is scratch.
+ */
+int64_t layer_separable_between(const struct model_layer *layer)
+{
+	const struct layer_conv *w = layer->config;
+
+	return w->groups * w->multiplier;
+}
+
+static enum status separable_read(struct model *model, struct model_layer *layer,
+				  const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		CONV_OPTIONS,
+		{"filters", MODEL_ANY},
+		{"depth_multiplier", MODEL_ANY},
+		LAYER_PARAM_OPTIONS("depthwise"),
+		LAYER_PARAM_OPTIONS("pointwise"),
+	};
+	struct layer_param kernel = {
+		.name = "pointwise_kernel", .option = "pointwise", .initializer = "GlorotUniform"};
+	struct layer_conv *w;
+
+	conv_begin(model, layer, config, own, ARRAY_LEN(own), &w, err);
+	conv_count(config, "filters", 0, &layer->units, err);
+	conv_multiplier(layer, config, err);
+	if (conv_depthwise(model, layer, config, err) != ST_OK)
+		return err->status;
+	kernel.fan_in = layer_separable_between(layer);
+	kernel.fan_out = layer->units;
+	layer__set_output(layer, w->out, layer->units);
+	kernel.shape =
+		layer->ops->sequence
+			? (struct model_shape){.ndim = 3, .dim = {1, kernel.fan_in, kernel.fan_out}}
+			: (struct model_shape){.ndim = 4,
+					       .dim = {1, 1, kernel.fan_in, kernel.fan_out}};
+	layer__add_param(model, layer, config, &kernel, err);
+	return conv_bias(model, layer, config, err);
+}
+
+static int64_t separable_flops(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_conv *w = layer->config;
+	int64_t between = layer_separable_between(layer), flops, depthwise;
+	int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
+
+	flops = conv_flops(layer, batch, between);
+	if (__builtin_mul_overflow(layer_conv_pixels(layer, batch) * between, 2 * taps,
+				   &depthwise) ||
+	    __builtin_add_overflow(flops, depthwise, &flops))
+		return INT64_MAX;
+	return flops;
+}
+
+static void separable_depthwise_op(const struct layer_lowering *lowering, enum ipu_pass pass,
+				   struct layer_op *out)
+{
+	conv_op(lowering, pass, layer_last_dim(&lowering->layer->input),
+		layer_separable_between(lowering->layer), &out->op);
+}
+
+/* The 1 x 1 convolution. */
+static void separable_pointwise_op(const struct layer_lowering *lowering, enum ipu_pass pass,
+				   struct layer_op *out)
+{
+	struct ipu_conv *conv = &out->op.conv;
+
+	out->op.kind = IPU_OP_CONV;
+	*conv = (struct ipu_conv){
+		.pass = pass,
+		.batch = lowering->batch,
+		.groups = 1,
+		.in_channels = layer_separable_between(lowering->layer),
+		.out_channels = lowering->layer->units,
+	};
+	for (int way = 0; way < LAYER_WAYS; way++) {
+		conv->in[way] = conv->out[way] = layer_side(&lowering->layer->output, way);
+		conv->kernel[way] = conv->stride[way] = conv->dilation[way] = 1;
+	}
+}
+
+/* One retained tensor holds the intermediate values, followed by the sums if the activation's
+ * gradient reads them. */
+static void separable_lower_forward(struct layer_lowering *lowering)
+{
+	const unsigned between = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN_TOO;
+	struct layer_op op = {.reads = LAYER_INPUT | LAYER_PARAM(LAYER_SEPARABLE_DEPTHWISE),
+			      .writes = between};
+
+	op.makes = layer_conv_pixels(lowering->layer, lowering->batch) *
+		   layer_separable_between(lowering->layer);
+	if (layer__lower_sums(lowering) == LAYER_KEPT)
+		op.makes += layer__lower_count(lowering);
+	separable_depthwise_op(lowering, IPU_FORWARD, &op);
+	layer__lower(lowering, "separable_conv2d/depthwise", &op);
+
+	op.reads = between | LAYER_PARAM(LAYER_SEPARABLE_POINTWISE);
+	op.writes = layer__lower_sums(lowering);
+	op.makes = op.writes == LAYER_BETWEEN ? layer__lower_count(lowering) : 0;
+	separable_pointwise_op(lowering, IPU_FORWARD, &op);
+	layer__lower(lowering, "separable_conv2d", &op);
+	layer__lower_bias(lowering, LAYER_SEPARABLE_BIAS);
+	layer__lower_activation(lowering);
+}
+
+static void separable_lower(struct layer_lowering *lowering)
+{
+	struct layer_op op = {.reads = LAYER_KEPT | LAYER_GRAD_OUTPUT,
+			      .writes = LAYER_GRAD_PARAM(LAYER_SEPARABLE_POINTWISE)};
+
+	if (lowering->phase == IPU_PHASE_F) {
+		separable_lower_forward(lowering);
+		return;
+	}
+	layer__lower_activation(lowering);
+	separable_pointwise_op(lowering, IPU_BACKWARD_WEIGHTS, &op);
+	if (lowering->layer->trainable)
+		layer__lower(lowering, "separable_conv2d/GradW", &op);
+	layer__lower_bias_grad(lowering, LAYER_SEPARABLE_BIAS);
+	op.reads = LAYER_GRAD_OUTPUT | LAYER_PARAM(LAYER_SEPARABLE_POINTWISE);
+	op.writes = LAYER_BETWEEN;
+	op.makes = layer_conv_pixels(lowering->layer, lowering->batch) *
+		   layer_separable_between(lowering->layer);
+	separable_pointwise_op(lowering, IPU_BACKWARD_DATA, &op);
+	layer__lower(lowering, "separable_conv2d/GradX", &op);
+
+	op = (struct layer_op){.reads = LAYER_INPUT | LAYER_BETWEEN,
+			       .writes = LAYER_GRAD_PARAM(LAYER_SEPARABLE_DEPTHWISE)};
+	separable_depthwise_op(lowering, IPU_BACKWARD_WEIGHTS, &op);
+	if (lowering->layer->trainable)
+		layer__lower(lowering, "separable_conv2d/depthwise/GradW", &op);
+	op.reads = LAYER_BETWEEN | LAYER_PARAM(LAYER_SEPARABLE_DEPTHWISE);
+	op.writes = LAYER_GRAD_INPUT;
+	separable_depthwise_op(lowering, IPU_BACKWARD_DATA, &op);
+	if (layer__wants_any(lowering))
+		layer__lower(lowering, "separable_conv2d/depthwise/GradX", &op);
+}
+
+/* ---- rows of the table ----------------------------------------------------------------------- */
+
+#define CONV_LAYER(row, name, how, is_sequence)                                                    \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = how##_read,                                  \
+					      .flops = how##_flops,                                \
+					      .lower = how##_lower,                                \
+					      .reads_inputs = true,                                \
+					      .reads_output = true,                                \
+					      .sequence = (is_sequence)}
+
+CONV_LAYER(conv1d, "Conv1D", conv2d, true);
+CONV_LAYER(conv2d, "Conv2D", conv2d, false);
+CONV_LAYER(conv1d_transpose, "Conv1DTranspose", transposed, true);
+CONV_LAYER(conv2d_transpose, "Conv2DTranspose", transposed, false);
+CONV_LAYER(depthwise_conv1d, "DepthwiseConv1D", depthwise, true);
+CONV_LAYER(depthwise_conv2d, "DepthwiseConv2D", depthwise, false);
+CONV_LAYER(separable_conv1d, "SeparableConv1D", separable, true);
+CONV_LAYER(separable_conv2d, "SeparableConv2D", separable, false);

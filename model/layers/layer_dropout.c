@@ -1,19 +1,23 @@
 /*
- * Dropout, SpatialDropout1D and 2D: inverted dropout, as in TensorFlow. In training each
- * decision retains its elements with probability 1 - rate and scales them by 1 / (1 - rate);
- * otherwise the layer does nothing.
+ * Layers that are random in training and do nothing otherwise: Dropout, SpatialDropout1D and 2D,
+ * GaussianNoise, GaussianDropout and AlphaDropout.
  *
- * Decisions are numbered over the micro-batch and use the random numbers of (seed, layer, step,
- * replica), so they do not depend on threads. They are retained, a byte each, for the backward
- * pass.
+ * Random numbers are those of (seed, layer, step, replica), so they do not depend on threads. No
+ * state.
  */
+#include <math.h>
+
 #include "common/mem.h"
 #include "common/rng.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_dropout, layer_spatial_dropout1d, layer_spatial_dropout2d;
+/* ---- Dropout, SpatialDropout1D and 2D -------------------------------------------------------- */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/*
+ * Inverted dropout, as in TensorFlow: each decision retains its elements with probability 1 - rate
+ * and scales them by 1 / (1 - rate). Decisions are numbered over the micro-batch; they are
+ * retained, a byte each, for the backward pass.
+ */
 
 void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
 		      struct err *err)
@@ -40,50 +44,33 @@ void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *e
 		*out = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
 }
 
-/* Whether entry @index of a noise shape is 1 while the input's dimension is not. */
-static enum status dropout_noise_dim(const struct model_layer *layer, const struct json_at *at,
-				     int index, bool *shared, struct err *err)
-{
-	int64_t dim, whole = index ? layer->input.dim[index - 1] : 0;
-	enum status status;
-
-	*shared = false;
-	if (json_is_null(at))
-		return ST_OK;
-	status = json_int(at, 1, INT64_MAX, &dim, err);
-	if (status != ST_OK || dim == whole)
-		return status;
-	if (dim != 1)
-		return json_fail(at, err,
-				 "must be 1, null or the input's dimension (the batch's is null)");
-	*shared = true;
-	return ST_OK;
-}
-
-/* Read "noise_shape", for example [null, 1, 1, 1]: one decision per item. Shared dimensions must be
- * adjacent. */
+/* Read "noise_shape", for example [null, 1, 1, 1]: one decision per item. A dimension is shared
+ * where its entry is 1 and the input's is not; shared dimensions must be adjacent. */
 static enum status dropout_noise_shape(struct layer_dropout *c, const struct model_layer *layer,
 				       const struct json_at *config, struct err *err)
 {
-	int runs = 0, dims = layer->input.ndim + 1;
-	bool before = false, shared;
+	const int dims = layer->input.ndim + 1;
 	struct json_at here, item;
-	enum status status;
+	bool before = false;
+	int runs = 0;
 
-	if (!json_child(config, "noise_shape", &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_array(&here, err);
-	if (status != ST_OK)
-		return status;
+	if (!model_option_at(config, "noise_shape", &here, err) || json_array(&here, err) != ST_OK)
+		return err->status;
 	if (json_count(&here) != dims)
 		return json_fail(&here, err, "must have %d entries, the batch's first", dims);
 	for (int i = 0; json_item(&here, i, &item); i++) {
-		status = dropout_noise_dim(layer, &item, i, &shared, err);
-		if (status != ST_OK)
-			return status;
+		const int64_t whole = i ? layer->input.dim[i - 1] : 0;
+		int64_t dim = whole;
+		bool shared;
+
+		if (!json_is_null(&item) && json_int(&item, 1, INT64_MAX, &dim, err) != ST_OK)
+			return err->status;
+		if (dim != whole && dim != 1)
+			return json_fail(
+				&item, err,
+				"must be 1, null or the input's dimension (the batch's is null)");
 		/* A dimension of 1 counts as shared if its neighbour is. */
-		if (before && !shared && i && layer->input.dim[i - 1] == 1)
-			shared = true;
+		shared = dim != whole || (before && whole == 1);
 		if (shared && !before) {
 			c->shared = i;
 			runs++;
@@ -98,9 +85,8 @@ static enum status dropout_noise_shape(struct layer_dropout *c, const struct mod
 	return ST_OK;
 }
 
-/* NULL: a failure. */
-static struct layer_dropout *dropout_config(struct model *model, struct model_layer *layer,
-					    const struct json_at *config, struct err *err)
+static enum status dropout_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
 		{"rate", MODEL_ANY},
@@ -114,37 +100,19 @@ static struct layer_dropout *dropout_config(struct model *model, struct model_la
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
 	c = layer->config;
 	if (!model_option_need(config, "rate", &here, err))
-		return NULL;
+		return err->status;
 	layer__read_drop(config, "rate", &c->drop, err);
 	layer__read_seed(config, &c->seed, err);
-	return err_stuck(err) ? NULL : c;
-}
+	if (err_stuck(err) || layer->ops == &layer_dropout)
+		return dropout_noise_shape(c, layer, config, err);
 
-static enum status dropout_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
-{
-	struct layer_dropout *c = dropout_config(model, layer, config, err);
-
-	return c ? dropout_noise_shape(c, layer, config, err) : err->status;
-}
-
-/* One decision per channel of an item. */
-static enum status spatial_dropout_read(struct model *model, struct model_layer *layer,
-					const struct json_at *config, struct err *err)
-{
-	struct layer_dropout *c = dropout_config(model, layer, config, err);
-	struct json_at here;
-
-	if (!c)
-		return err->status;
+	/* SpatialDropout: one decision per channel of an item. */
 	if (model_option_at(config, "noise_shape", &here, err))
 		return model_config_unsupported(&here, err, "not supported: it must be null here");
 	c->shared = 1;
 	c->shared_end = layer->input.ndim;
 	return layer__check_images(layer, config, err);
 }
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 struct layer_dropout_sizes layer_dropout_sizes(const struct model_layer *layer, int64_t batch)
 {
@@ -163,8 +131,6 @@ struct layer_dropout_sizes layer_dropout_sizes(const struct model_layer *layer, 
 	}
 	return s;
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t dropout_flops(const struct model_layer *layer, int64_t batch)
 {
@@ -202,20 +168,108 @@ static void dropout_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, forward ? "dropout/Mul" : "dropout/Mul/Grad", &each);
 }
 
-/* What both layers share. */
-#define DROPOUT_OPS(row, name, how)                                                                \
-	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = dropout_flops,     \
-	.lower = dropout_lower, .masks = LAYER_MASKS_PASS
+#define DROPOUT_LAYER(row, name, is_sequence)                                                      \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = dropout_read,                                \
+					      .flops = dropout_flops,                              \
+					      .lower = dropout_lower,                              \
+					      .masks = LAYER_MASKS_PASS,                           \
+					      .sequence = (is_sequence)}
 
-const struct layer_ops layer_dropout = {
-	DROPOUT_OPS(dropout, "Dropout", dropout_read),
-};
+DROPOUT_LAYER(dropout, "Dropout", false);
+DROPOUT_LAYER(spatial_dropout1d, "SpatialDropout1D", true);
+DROPOUT_LAYER(spatial_dropout2d, "SpatialDropout2D", false);
 
-const struct layer_ops layer_spatial_dropout1d = {
-	DROPOUT_OPS(spatial_dropout1d, "SpatialDropout1D", spatial_dropout_read),
-	.sequence = true,
-};
+/* ---- GaussianNoise, GaussianDropout, AlphaDropout -------------------------------------------- */
 
-const struct layer_ops layer_spatial_dropout2d = {
-	DROPOUT_OPS(spatial_dropout2d, "SpatialDropout2D", spatial_dropout_read),
-};
+/*
+ *	GaussianNoise    y = x + stddev n
+ *	GaussianDropout  y = x (1 + sqrt(rate / (1 - rate)) n)
+ *	AlphaDropout     y = a x + b if x is retained, a alpha' + b if it is dropped, with
+ *	                 alpha' = -1.0507 1.6733 of SELU, a = ((1 - rate)(1 + rate alpha'^2))^-1/2
+ *	                 and b = -a alpha' rate: preserves mean and variance (Klambauer et al., 2017)
+ *
+ * n is normal. Each element uses two words of the random numbers.
+ */
+
+#define SELU_LOW (-1.0507009873554805 * 1.6732632423543772)
+
+static enum status noise_read(struct model *model, struct model_layer *layer,
+			      const struct json_at *config, struct err *err)
+{
+	static const struct model_option noise[] = {{"stddev", MODEL_ANY}, {"seed", MODEL_ANY}};
+	static const struct model_option dropout[] = {
+		{"rate", MODEL_ANY}, {"seed", MODEL_ANY}, {"noise_shape", MODEL_NULL}};
+	const bool adds = layer->ops == &layer_gaussian_noise;
+	struct layer_noise *c;
+	struct json_at here;
+	double a;
+
+	layer__begin(model, layer, config, adds ? noise : dropout,
+		     adds ? ARRAY_LEN(noise) : ARRAY_LEN(dropout), sizeof(*c), err);
+	c = layer->config;
+	if (!model_option_need(config, adds ? "stddev" : "rate", &here, err) ||
+	    json_real(&here, &c->rate, err) != ST_OK)
+		return err->status;
+	if (!(c->rate >= 0.0 && c->rate < (adds ? (double)INFINITY : 1.0)))
+		return json_fail(
+			&here, err,
+			adds ? "must be 0 or greater: the standard deviation"
+			     : "must be at least 0 and below 1: the share of what is dropped");
+	c->spread = (float)(adds ? c->rate : sqrt(c->rate / (1.0 - c->rate)));
+	a = 1.0 / sqrt((1.0 - c->rate) * (1.0 + c->rate * SELU_LOW * SELU_LOW));
+	if (layer->ops == &layer_alpha_dropout) {
+		c->keep_factor = (float)a;
+		c->keep_offset = (float)(-a * SELU_LOW * c->rate);
+		c->drop_offset = (float)(a * SELU_LOW - a * SELU_LOW * c->rate);
+		c->threshold = (uint32_t)(c->rate * 0x1p32);
+	}
+	layer__read_seed(config, &c->seed, err);
+	return err->status;
+}
+
+static int64_t noise_flops(const struct model_layer *layer, int64_t batch)
+{
+	return 2 * batch * model_shape_count(&layer->output);
+}
+
+/* poprand's numbers, then a map. The factors of the elements are retained. */
+static void noise_lower(struct layer_lowering *lowering)
+{
+	const struct layer_noise *c = lowering->layer->config;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const bool adds = lowering->layer->ops == &layer_gaussian_noise;
+	const unsigned random = forward && (adds || !lowering->keeps) ? LAYER_BETWEEN : LAYER_KEPT;
+	const int64_t count = layer__lower_count(lowering);
+	struct layer_op numbers = layer__map(
+		&(struct ipu_elements){.count = count, .times = {[IPU_FN_RANDOM] = 1}}, 0, random);
+	struct layer_op each = layer__map(
+		&(struct ipu_elements){.count = count,
+				       .operands = 2,
+				       .times = {[IPU_FN_ADD] = forward && !adds ? 2 : 1}},
+		random | (forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT),
+		forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	/* GaussianNoise passes its gradient on unchanged. */
+	if (!(c->rate > 0.0) || !lowering->training ||
+	    (!forward && (adds || !layer__wants_any(lowering))))
+		return;
+	numbers.makes = count;
+	numbers.training_only = each.training_only = true;
+	if (forward)
+		layer__lower(lowering, "noise/RandomNormal", &numbers);
+	layer__lower(lowering, forward ? "noise/MulAdd" : "noise/Mul/Grad", &each);
+}
+
+#define NOISE_LAYER(row, name)                                                                     \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = noise_read,                                  \
+					      .flops = noise_flops,                                \
+					      .lower = noise_lower,                                \
+					      .masks = LAYER_MASKS_PASS}
+
+NOISE_LAYER(gaussian_noise, "GaussianNoise");
+NOISE_LAYER(gaussian_dropout, "GaussianDropout");
+NOISE_LAYER(alpha_dropout, "AlphaDropout");

@@ -9,10 +9,9 @@
 #include "model/model_config.h"
 #include "model/model_internal.h"
 
-/* Layers that consist of layer->activation only. */
-void layer__set_activation(struct model_layer *layer, enum model_activation activation);
-int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch);
-void layer__activation_lower(struct layer_lowering *lowering);
+#define LAYER_EXTERN(kind, name, compute) extern const struct layer_ops layer_##kind;
+LAYER_MAP(LAYER_EXTERN)
+#undef LAYER_EXTERN
 
 /* Make @part, whose input is one row, the slice of @shape that begins at @first. */
 enum status layer_part(struct model *model, struct model_layer *part,
@@ -63,11 +62,6 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err);
 
-/* Read @key: a number for all channels or a list of @channels. *@here is false if it is absent or
- * null. */
-enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
-				   int64_t channels, bool *here, struct err *err);
-
 /* Read the dropout rate at @key, in [0, 1). If it is absent, *@out does not change. */
 void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
 		      struct err *err);
@@ -105,39 +99,6 @@ typedef void (*layer_product)(const struct layer_lowering *lowering, enum ipu_pa
 void layer__lower_product(struct layer_lowering *lowering, const char *part, layer_product product);
 
 int64_t layer__activation_work(enum model_activation activation); /* operations per element */
-
-/* ---- normalising layers ---------------------------------------------------------------------- */
-
-/* The rows of an option table that layer__read_norm() reads. */
-#define LAYER_NORM_OPTIONS                                                                         \
-	{"axis", MODEL_ANY}, {"epsilon", MODEL_ANY}, {"center", MODEL_ANY}, {"scale", MODEL_ANY},  \
-		LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta")
-
-/* Read them; set the output to the input's shape; add gamma (ones) and beta (zeros). */
-enum status layer__read_norm(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct layer_norm *out, struct err *err);
-
-/*
- * Device operations as in poplibs; each of the @groups of elements has a mean and a variance.
- *
- * Statistics: a sum and a sum of squares, to LAYER_BETWEEN and LAYER_BETWEEN_TOO. Gradients of
- * gamma and beta: the sums of whitened x times dy, and of dy. They are written to the
- * parameters' gradients; if @both are needed and one is not a parameter, its sum goes to
- * LAYER_BETWEEN_TOO (gamma) or LAYER_BETWEEN (beta).
- */
-void layer__lower_statistics(struct layer_lowering *lowering, const char *name, int64_t groups,
-			     bool training_only);
-void layer__lower_norm_sums(struct layer_lowering *lowering, const char *name,
-			    const struct layer_norm *norm, bool both);
-/* A map over all elements with @adds operations each, which reads values per channel. */
-struct layer_op layer__norm_map(const struct layer_lowering *lowering, int adds, unsigned reads,
-				unsigned writes);
-/* The tensors, as bits, of the gradients of gamma and beta or of the sums in their place. */
-unsigned layer__norm_sums(const struct layer_norm *norm);
-unsigned layer__norm_params(const struct layer_norm *norm); /* gamma and beta themselves */
-/* Append @op as NAME/PART. */
-void layer__lower_norm(struct layer_lowering *lowering, const char *name, const char *part,
-		       const struct layer_op *op);
 
 /* ---- windows --------------------------------------------------------------------------------- */
 

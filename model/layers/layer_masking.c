@@ -6,8 +6,6 @@
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_masking;
-
 static enum status masking_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {

@@ -5,14 +5,9 @@
  * Multiply also accepts a gate: one input of shape (1, ..., 1, C) that scales the channels of the
  * other. Sums over a gate's positions run in an order that depends on shapes only.
  */
-#include <assert.h>
-
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "model/layers/layer_internal.h"
-
-extern const struct layer_ops layer_add, layer_average, layer_maximum, layer_minimum,
-	layer_multiply, layer_subtract;
 
 #define MERGE_INPUTS 64
 
@@ -28,12 +23,28 @@ static bool merge_is_gate(const struct model_shape *a, const struct model_shape 
 	return gate;
 }
 
-static enum status merge_check_shapes(const struct model *model, struct model_layer *layer,
-				      const struct json_at *config, struct err *err)
+static enum status merge_read(struct model *model, struct model_layer *layer,
+			      const struct json_at *config, struct err *err)
 {
-	const struct layer_merge *c = layer->config;
+	enum status status =
+		layer__begin(model, layer, config, NULL, 0, sizeof(struct layer_merge), err);
+	struct layer_merge *c = layer->config;
 	char first_text[192], other_text[192];
 
+	if (status != ST_OK)
+		return status;
+	layer->reads_output = false; /* unless a ReLU is fused */
+	c->gate = LAYER_NO_GATE;
+	if (layer->ops == &layer_multiply && layer->input_count == 2) {
+		const struct model_shape *other = model_input_shape(model, layer, 1);
+
+		if (model__same_shape(&layer->input, other))
+			c->gate = LAYER_NO_GATE;
+		else if (merge_is_gate(other, &layer->input))
+			c->gate = 1;
+		else if (merge_is_gate(&layer->input, other))
+			c->gate = 0;
+	}
 	for (int i = 1; i < layer->input_count; i++) {
 		const struct model_shape *shape = model_input_shape(model, layer, i);
 
@@ -53,30 +64,6 @@ static enum status merge_check_shapes(const struct model *model, struct model_la
 	return ST_OK;
 }
 
-static enum status merge_read(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
-{
-	enum status status =
-		layer__begin(model, layer, config, NULL, 0, sizeof(struct layer_merge), err);
-	struct layer_merge *c = layer->config;
-
-	if (status != ST_OK)
-		return status;
-	layer->reads_output = false; /* unless a ReLU is fused */
-	c->gate = LAYER_NO_GATE;
-	if (layer->ops == &layer_multiply && layer->input_count == 2) {
-		const struct model_shape *other = model_input_shape(model, layer, 1);
-
-		if (model__same_shape(&layer->input, other))
-			c->gate = LAYER_NO_GATE;
-		else if (merge_is_gate(other, &layer->input))
-			c->gate = 1;
-		else if (merge_is_gate(&layer->input, other))
-			c->gate = 0;
-	}
-	return merge_check_shapes(model, layer, config, err);
-}
-
 /* ---- costs ----------------------------------------------------------------------------------- */
 
 static int64_t merge_work_per_element(const struct model_layer *layer)
@@ -87,31 +74,6 @@ static int64_t merge_work_per_element(const struct model_layer *layer)
 static int64_t merge_flops(const struct model_layer *layer, int64_t batch)
 {
 	return batch * model_shape_count(&layer->output) * merge_work_per_element(layer);
-}
-
-/* Names of a kind's operations; a gradient without a name is passed on unchanged. */
-struct merge_parts {
-	const struct layer_ops *ops;
-	const char *part, *grad_part;
-};
-
-static const struct merge_parts merge_parts[] = {
-	{&layer_add, "AddV2", NULL},
-	{&layer_average, "TrueDiv", "TrueDiv/Grad"},
-	{&layer_maximum, "Maximum", "Maximum/Grad"},
-	{&layer_minimum, "Minimum", "Minimum/Grad"},
-	{&layer_multiply, "Mul", "Mul/Grad"},
-	{&layer_subtract, "Sub", "Neg"},
-};
-
-static const struct merge_parts *merge_parts_of(const struct model_layer *layer)
-{
-	size_t i = 0;
-
-	while (merge_parts[i].ops != layer->ops)
-		i++;
-	assert(i < ARRAY_LEN(merge_parts));
-	return &merge_parts[i];
 }
 
 static void merge_lower_map(struct layer_lowering *lowering, const char *part, int64_t operands,
@@ -149,90 +111,61 @@ static void merge_lower_gate(struct layer_lowering *lowering, int gate)
 				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT_AT(!gate));
 }
 
-static int64_t merge_wanted(const struct layer_lowering *lowering)
-{
-	int64_t wanted = 0;
-
-	for (int i = 0; i < lowering->layer->input_count; i++)
-		wanted += layer__wants(lowering, i);
-	return wanted;
-}
-
 /* Add passes its gradient on unchanged; Average scales it. */
-static void merge_lower_backward(struct layer_lowering *lowering, const struct merge_parts *kind)
-{
-	const struct model_layer *layer = lowering->layer;
-	const struct layer_merge *c = layer->config;
-	const int64_t wanted = merge_wanted(lowering), inputs = layer->input_count;
-
-	if (!wanted)
-		return;
-	if (c->gate != LAYER_NO_GATE)
-		merge_lower_gate(lowering, c->gate);
-	else if (layer->ops == &layer_average)
-		merge_lower_map(lowering, kind->grad_part, 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
-				LAYER_GRAD_OUTPUT);
-	else if (layer->ops == &layer_subtract && layer__wants(lowering, 1))
-		merge_lower_map(lowering, kind->grad_part, 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
-				LAYER_GRAD_INPUT_AT(1));
-	else if (layer->ops == &layer_maximum || layer->ops == &layer_minimum)
-		merge_lower_map(lowering, kind->grad_part, inputs + 1, IPU_FN_SELECT, inputs,
-				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
-	else if (layer->ops == &layer_multiply)
-		merge_lower_map(lowering, kind->grad_part, inputs + 1, IPU_FN_ADD,
-				wanted * (inputs - 1), LAYER_INPUT | LAYER_GRAD_OUTPUT,
-				LAYER_GRAD_INPUT);
-}
-
 static void merge_lower(struct layer_lowering *lowering)
 {
+	static const char *const parts[LAYER_KINDS] = {
+		[LAYER_KIND_add] = "AddV2",       [LAYER_KIND_average] = "TrueDiv",
+		[LAYER_KIND_maximum] = "Maximum", [LAYER_KIND_minimum] = "Minimum",
+		[LAYER_KIND_multiply] = "Mul",    [LAYER_KIND_subtract] = "Sub",
+	};
 	const struct model_layer *layer = lowering->layer;
 	const struct layer_merge *c = layer->config;
-	const struct merge_parts *kind = merge_parts_of(layer);
+	const int64_t inputs = layer->input_count;
+	int64_t wanted = 0;
 
+	for (int i = 0; i < inputs; i++)
+		wanted += layer__wants(lowering, i);
 	if (lowering->phase == IPU_PHASE_F)
-		merge_lower_map(lowering, kind->part,
-				c->gate == LAYER_NO_GATE ? layer->input_count : 1, IPU_FN_ADD,
+		merge_lower_map(lowering, parts[layer->ops->kind],
+				c->gate == LAYER_NO_GATE ? inputs : 1, IPU_FN_ADD,
 				merge_work_per_element(layer), LAYER_INPUT, LAYER_OUTPUT);
-	else
-		merge_lower_backward(lowering, kind);
+	else if (!wanted)
+		return;
+	else if (c->gate != LAYER_NO_GATE)
+		merge_lower_gate(lowering, c->gate);
+	else if (layer->ops == &layer_average)
+		merge_lower_map(lowering, "TrueDiv/Grad", 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
+				LAYER_GRAD_OUTPUT);
+	else if (layer->ops == &layer_subtract && layer__wants(lowering, 1))
+		merge_lower_map(lowering, "Neg", 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
+				LAYER_GRAD_INPUT_AT(1));
+	else if (layer->ops == &layer_maximum || layer->ops == &layer_minimum)
+		merge_lower_map(lowering,
+				layer->ops == &layer_maximum ? "Maximum/Grad" : "Minimum/Grad",
+				inputs + 1, IPU_FN_SELECT, inputs, LAYER_INPUT | LAYER_GRAD_OUTPUT,
+				LAYER_GRAD_INPUT);
+	else if (layer->ops == &layer_multiply)
+		merge_lower_map(lowering, "Mul/Grad", inputs + 1, IPU_FN_ADD, wanted * (inputs - 1),
+				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 }
 
-/* What all of these layers share; what the backward pass reads differs by row. */
-#define MERGE_OPS(row, inputs)                                                                     \
-	.kind = LAYER_KIND_##row, .read = merge_read, .flops = merge_flops, .lower = merge_lower,  \
-	.least_inputs = 2, .most_inputs = (inputs), .masks = LAYER_MASKS_PASS
+/* An Add reads its output if a ReLU is fused. */
+#define MERGE_LAYER(row, name, inputs, needs_inputs, needs_output)                                 \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = merge_read,                                  \
+					      .flops = merge_flops,                                \
+					      .lower = merge_lower,                                \
+					      .least_inputs = 2,                                   \
+					      .most_inputs = (inputs),                             \
+					      .masks = LAYER_MASKS_PASS,                           \
+					      .reads_inputs = (needs_inputs),                      \
+					      .reads_output = (needs_output)}
 
-const struct layer_ops layer_add = {
-	.class_name = "Add",
-	MERGE_OPS(add, MERGE_INPUTS),
-	.reads_output = true, /* if a ReLU is fused */
-};
-
-const struct layer_ops layer_average = {
-	.class_name = "Average",
-	MERGE_OPS(average, MERGE_INPUTS),
-};
-
-const struct layer_ops layer_maximum = {
-	.class_name = "Maximum",
-	MERGE_OPS(maximum, MERGE_INPUTS),
-	.reads_inputs = true,
-};
-
-const struct layer_ops layer_minimum = {
-	.class_name = "Minimum",
-	MERGE_OPS(minimum, MERGE_INPUTS),
-	.reads_inputs = true,
-};
-
-const struct layer_ops layer_multiply = {
-	.class_name = "Multiply",
-	MERGE_OPS(multiply, MERGE_INPUTS),
-	.reads_inputs = true,
-};
-
-const struct layer_ops layer_subtract = {
-	.class_name = "Subtract",
-	MERGE_OPS(subtract, 2),
-};
+MERGE_LAYER(add, "Add", MERGE_INPUTS, false, true);
+MERGE_LAYER(average, "Average", MERGE_INPUTS, false, false);
+MERGE_LAYER(maximum, "Maximum", MERGE_INPUTS, true, false);
+MERGE_LAYER(minimum, "Minimum", MERGE_INPUTS, true, false);
+MERGE_LAYER(multiply, "Multiply", MERGE_INPUTS, true, false);
+MERGE_LAYER(subtract, "Subtract", 2, false, false);

@@ -1,19 +1,527 @@
 /*
- * Keras's preprocessing layer Normalization: y = (x - mean) / max(sqrt(variance), 1e-7) per
- * channel.
- *
- * Mean and variance are in the config, or they are fixed parameters that come with loaded weights
- * (with count, which only Keras's adapt() would read).
+ * Normalizing layers: BatchNormalization, LayerNormalization, GroupNormalization, and Keras's
+ * preprocessing layers Normalization and Rescaling. No state.
  */
 #include <math.h>
 
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_normalization;
+/* ---- gamma, beta and statistics -------------------------------------------------------------- */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* The rows of an option table that read_norm() reads. */
+#define NORM_OPTIONS                                                                               \
+	{"axis", MODEL_ANY}, {"epsilon", MODEL_ANY}, {"center", MODEL_ANY}, {"scale", MODEL_ANY},  \
+		LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta")
 
+/* Read them; set the output to the input's shape; add gamma (ones) and beta (zeros). */
+static enum status read_norm(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct layer_norm *out, struct err *err)
+{
+	int64_t channels = layer_last_dim(&layer->input);
+	struct layer_param param = {
+		.shape = {.ndim = 1, .dim = {channels}},
+		.fan_in = channels,
+		.fan_out = channels,
+		.no_autocast = true, /* as in Keras */
+	};
+	struct json_at here;
+
+	if (err_stuck(err))
+		return err->status;
+	if (!layer->input.ndim)
+		return json_fail(config, err, "%s needs an input of at least one dimension",
+				 layer->ops->class_name);
+	layer->output = layer->input;
+	layer__check_last_axis(layer, config, err);
+	out->epsilon = 1e-3;
+	if (model_option_given(config, "epsilon", &here, err) &&
+	    json_real(&here, &out->epsilon, err) == ST_OK && !(out->epsilon >= 0.0))
+		json_fail(&here, err, "must be 0 or greater");
+	out->center = out->scale = true;
+	if (model_option_given(config, "center", &here, err))
+		json_bool(&here, &out->center, err);
+	if (model_option_given(config, "scale", &here, err))
+		json_bool(&here, &out->scale, err);
+
+	param.name = "gamma";
+	param.initializer = "Ones";
+	if (out->scale)
+		layer__add_param(model, layer, config, &param, err);
+	param.name = "beta";
+	param.initializer = "Zeros";
+	if (out->center)
+		layer__add_param(model, layer, config, &param, err);
+	return err->status;
+}
+
+/* Append @op as NAME/PART.
+ *
+ * The computations are those of poplibs (popnn's batchNormStatistics, batchNormParamGradients): the
+ * statistics are two reductions, the gradients of gamma and beta another two; everything else is
+ * a map over elements with values per channel broadcast. poplibs runs two reductions in the same
+ * compute sets, but each step of a map in a separate one; so the number of phases is about the
+ * same (docs/cost-model.md). */
+static void lower_below(struct layer_lowering *lowering, const char *name, const char *part,
+			const struct layer_op *op)
+{
+	const char *text = arena_printf(lowering->arena, "%s/%s", name, part);
+
+	if (text)
+		layer__lower(lowering, text, op);
+	else
+		lowering->failed = true;
+}
+
+/* A sum and a sum of squares for each of the @groups, to LAYER_BETWEEN and LAYER_BETWEEN_TOO. */
+static void lower_statistics(struct layer_lowering *lowering, const char *name, int64_t groups,
+			     bool training_only)
+{
+	const int64_t count = layer__lower_count(lowering);
+	struct layer_op sum = layer__reduce(count, groups, LAYER_INPUT, LAYER_BETWEEN);
+	struct layer_op squares = layer__reduce(count, groups, LAYER_INPUT, LAYER_BETWEEN_TOO);
+
+	sum.training_only = squares.training_only = training_only;
+	lower_below(lowering, name, "Mean", &sum);
+	lower_below(lowering, name, "PowerSum", &squares);
+}
+
+/* A map over all elements with @adds operations each, which reads values per channel. */
+static struct layer_op norm_map(const struct layer_lowering *lowering, int adds, unsigned reads,
+				unsigned writes)
+{
+	return layer__map(
+		&(struct ipu_elements){
+			.count = layer__lower_count(lowering),
+			.operands = (reads & LAYER_INPUT) && (reads & LAYER_GRAD_OUTPUT) ? 2 : 1,
+			.broadcast = layer_last_dim(&lowering->layer->input),
+			.times = {[IPU_FN_ADD] = (uint8_t)adds}},
+		reads, writes);
+}
+
+static unsigned norm_params(const struct layer_norm *norm)
+{
+	return (norm->scale ? LAYER_PARAM(0) : 0u) | (norm->center ? LAYER_PARAM(norm->scale) : 0u);
+}
+
+static unsigned norm_gamma_sum(const struct layer_norm *norm)
+{
+	return norm->scale ? LAYER_GRAD_PARAM(0) : (unsigned)LAYER_BETWEEN_TOO;
+}
+
+static unsigned norm_beta_sum(const struct layer_norm *norm)
+{
+	return norm->center ? LAYER_GRAD_PARAM(norm->scale) : (unsigned)LAYER_BETWEEN;
+}
+
+static unsigned norm_sums(const struct layer_norm *norm)
+{
+	return norm_gamma_sum(norm) | norm_beta_sum(norm);
+}
+
+/* Gradients of gamma and beta: the sums of whitened x times dy, and of dy. If @both are needed and
+ * one is not a parameter, its sum goes to LAYER_BETWEEN_TOO (gamma) or LAYER_BETWEEN (beta). */
+static void lower_norm_sums(struct layer_lowering *lowering, const char *name,
+			    const struct layer_norm *norm, bool both)
+{
+	const int64_t count = layer__lower_count(lowering);
+	const int64_t channels = layer_last_dim(&lowering->layer->input);
+	struct layer_op op =
+		norm_map(lowering, 3, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
+
+	if (both || norm->scale) {
+		op.makes = count;
+		lower_below(lowering, name, "GradWhitened", &op);
+		op = layer__reduce(count, channels, LAYER_BETWEEN, norm_gamma_sum(norm));
+		lower_below(lowering, name, "GradGamma", &op);
+	}
+	op = layer__reduce(count, channels, LAYER_GRAD_OUTPUT, norm_beta_sum(norm));
+	if (both || norm->center)
+		lower_below(lowering, name, "GradBeta", &op);
+}
+
+/* ---- BatchNormalization ---------------------------------------------------------------------- */
+
+/*
+ * Over the last axis, as TensorFlow 2.6 computes it. For a sequence with a mask, as in Keras 3, the
+ * moments are of the valid steps, and all steps are normalised by them.
+ *
+ * Training, with the micro-batch's mean and population variance over all other axes:
+ *
+ *	y = gamma (x - mean) / sqrt(variance + epsilon) + beta
+ *	moving = moving momentum + micro-batch's (1 - momentum)
+ *
+ * For inputs of rank 4 and 5 (including the batch), TensorFlow uses its fused kernel: the moving
+ * variance is then updated with the unbiased variance (n / (n - 1)), and epsilon is at least
+ * 1.001e-5. For other ranks it is updated with the population variance. Inference normalises by the
+ * moving statistics; so does training if the layer is not trainable or is called with
+ * training: false.
+ *
+ * The coefficients of the forward pass are retained for the backward pass, so a weight update in
+ * between does no harm. A following ReLU is fused into the normalising pass; its gradient is
+ * recomputed from x, so the output is never read again.
+ */
+#define NORM_FUSED_EPSILON 1.001e-5
+
+static enum status norm_read(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		NORM_OPTIONS,
+		{"momentum", MODEL_ANY},
+		{"moving_mean_initializer", MODEL_ANY},
+		{"moving_variance_initializer", MODEL_ANY},
+		{"synchronized", MODEL_FALSE},
+		{"renorm", MODEL_FALSE},
+		{"renorm_clipping", MODEL_NULL},
+		{"renorm_momentum", MODEL_ANY}, /* used by renorm only */
+		{"virtual_batch_size", MODEL_NULL},
+		{"adjustment", MODEL_NULL},
+		{"fused", MODEL_NULL},
+	};
+	const int64_t channels = layer_last_dim(&layer->input);
+	struct layer_param moving = {.name = "moving_mean",
+				     .initializer = "Zeros",
+				     .shape = {.ndim = 1, .dim = {channels}},
+				     .fan_in = channels,
+				     .fan_out = channels,
+				     .fixed = true};
+	struct layer_batch_norm *c;
+	struct json_at here;
+
+	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
+		return err->status;
+	if (layer->mask && layer->input.ndim != 2)
+		return model_config_unsupported(
+			config, err,
+			"\"%s\": BatchNormalization with a mask is of (steps, channels) alone",
+			layer->name);
+	c = layer->config;
+	c->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
+	read_norm(model, layer, config, &c->norm, err);
+	c->momentum = 0.99;
+	if (model_option_given(config, "momentum", &here, err) &&
+	    json_real(&here, &c->momentum, err) == ST_OK &&
+	    !(c->momentum >= 0.0 && c->momentum <= 1.0))
+		json_fail(&here, err, "must be from 0 to 1");
+	layer__add_param(model, layer, config, &moving, err);
+	moving.name = "moving_variance";
+	moving.initializer = "Ones";
+	layer__add_param(model, layer, config, &moving, err);
+	if (c->fused && c->norm.epsilon < NORM_FUSED_EPSILON)
+		c->norm.epsilon = NORM_FUSED_EPSILON;
+	return err->status;
+}
+
+int layer_batch_norm_bias(const struct model_layer *layer)
+{
+	const struct layer_batch_norm *own = layer->config;
+
+	return own->norm.scale;
+}
+
+bool layer_batch_norm_learns(const struct model_layer *layer)
+{
+	return layer->trainable && !layer->inference;
+}
+
+/* Moments: subtract, add, multiply, add; then subtract, multiply, add. */
+static int64_t norm_flops(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->input) * (layer_batch_norm_learns(layer) ? 7 : 3);
+}
+
+#define NORM_NAME "FusedBatchNormV3"
+
+static bool norm_lower_learns(const struct layer_lowering *lowering)
+{
+	return lowering->training && layer_batch_norm_learns(lowering->layer);
+}
+
+/* Append the computation of the coefficients for x, and of the moving statistics: inverse
+ * deviation (3 steps, root, division), variance from sums (2), each moving statistic (2).
+ * Without training: one factor and one summand from the moving statistics. An evaluation within
+ * training costs the same. */
+static void norm_lower_coefficients(struct layer_lowering *lowering)
+{
+	const struct layer_batch_norm *own = lowering->layer->config;
+	const int mean = own->norm.scale + own->norm.center;
+	const unsigned moving = LAYER_PARAM(mean) | LAYER_PARAM(mean + 1);
+	const bool learns = norm_lower_learns(lowering);
+	const int64_t channels = layer_last_dim(&lowering->layer->input);
+	struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = channels,
+						  .operands = learns ? 4 : 2,
+						  .times = {[IPU_FN_SQRT] = 1,
+							    [IPU_FN_DIVIDE] = 1,
+							    [IPU_FN_ADD] = learns ? 9 : 3}},
+			   moving, lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN);
+
+	op.makes = 2 * channels;
+	op.full = true;
+	if (learns) {
+		op.reads |= LAYER_BETWEEN | LAYER_BETWEEN_TOO;
+		op.writes |= moving;
+	} else {
+		op.reads |= norm_params(&own->norm);
+	}
+	lower_below(lowering, NORM_NAME, "Statistics", &op);
+}
+
+static void norm_lower_forward(struct layer_lowering *lowering)
+{
+	const struct layer_batch_norm *own = lowering->layer->config;
+	const bool learns = norm_lower_learns(lowering);
+	const struct layer_op each =
+		norm_map(lowering, learns ? 4 : 2,
+			 LAYER_INPUT | (lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN) |
+				 (learns ? norm_params(&own->norm) : 0u),
+			 LAYER_OUTPUT);
+	struct layer_op weigh = layer__map(
+		&(struct ipu_elements){.count = layer__lower_count(lowering),
+				       .operands = 1,
+				       .broadcast = layer_rows(lowering->layer, lowering->batch),
+				       .times = {[IPU_FN_ADD] = 1}},
+		LAYER_INPUT, LAYER_BETWEEN);
+
+	weigh.makes = layer__lower_count(lowering);
+	weigh.training_only = true;
+	if (learns && lowering->layer->mask)
+		layer__lower(lowering, NORM_NAME "/Mask/Mul", &weigh);
+	if (learns)
+		lower_statistics(lowering, NORM_NAME, layer_last_dim(&lowering->layer->input),
+				 true);
+	norm_lower_coefficients(lowering);
+	layer__lower(lowering, NORM_NAME, &each);
+}
+
+/* dx = gamma inverse (dy - mean(dy) - whitened x mean(dy whitened x)). */
+static void norm_lower(struct layer_lowering *lowering)
+{
+	const struct layer_batch_norm *own = lowering->layer->config;
+	struct layer_op each =
+		norm_map(lowering, 1, LAYER_GRAD_OUTPUT | LAYER_KEPT, LAYER_GRAD_INPUT);
+
+	/* The factors are in the weights of the convolution before; a sum is left if that has no
+	 * bias. */
+	if (lowering->folded) {
+		each = layer__map(
+			&(struct ipu_elements){.count = layer__lower_count(lowering),
+					       .operands = 1,
+					       .broadcast = layer_last_dim(&lowering->layer->input),
+					       .times = {[IPU_FN_ADD] = 1}},
+			LAYER_INPUT | LAYER_PARAM(layer_batch_norm_bias(lowering->layer)),
+			LAYER_OUTPUT);
+		if (!lowering->model->layers[lowering->layer->inputs[0]].use_bias)
+			layer__lower(lowering, "BiasAdd", &each);
+		return;
+	}
+	if (lowering->phase == IPU_PHASE_F) {
+		norm_lower_forward(lowering);
+		return;
+	}
+	if (lowering->layer->trainable)
+		lower_norm_sums(lowering, NORM_NAME, &own->norm, layer__wants_any(lowering));
+	if (norm_lower_learns(lowering))
+		each = norm_map(lowering, 6,
+				LAYER_INPUT | LAYER_GRAD_OUTPUT | LAYER_KEPT |
+					norm_sums(&own->norm) |
+					(own->norm.scale ? LAYER_PARAM(0) : 0u),
+				LAYER_GRAD_INPUT);
+	if (layer__wants_any(lowering))
+		lower_below(lowering, NORM_NAME, "GradX", &each);
+}
+
+const struct layer_ops layer_batch_normalization = {
+	.class_name = "BatchNormalization",
+	.masks = LAYER_MASKS_USED,
+	.kind = LAYER_KIND_batch_normalization,
+	.read = norm_read,
+	.flops = norm_flops,
+	.lower = norm_lower,
+	.function = true,
+	.reads_inputs = true,
+};
+
+/* ---- LayerNormalization and GroupNormalization ----------------------------------------------- */
+
+/*
+ * Each row along the last axis by its mean and population variance, or each group of an item's
+ * channels likewise; the same in training and inference.
+ * y = gamma (x - mean) / sqrt(variance + epsilon) + beta, gamma and beta by channel.
+ *
+ * Means and inverse deviations are retained for the backward pass. Gradients of gamma and beta
+ * are summed within each slice, then over the slices in their order.
+ */
+static enum status rows_read(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		NORM_OPTIONS,
+		{"rms_scaling", MODEL_FALSE},
+	};
+
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_norm), err);
+	return read_norm(model, layer, config, layer->config, err);
+}
+
+/* "groups": absent: 32; -1: one group per channel. */
+static enum status groups_read(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {NORM_OPTIONS, {"groups", MODEL_ANY}};
+	const int64_t channels = layer_last_dim(&layer->input);
+	struct json_at here;
+	struct layer_norm *norm;
+
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*norm), err);
+	norm = layer->config;
+	if (read_norm(model, layer, config, norm, err) != ST_OK)
+		return err->status;
+	norm->groups = 32;
+	here = *config;
+	if (model_option_given(config, "groups", &here, err))
+		json_int(&here, -1, INT32_MAX, &norm->groups, err);
+	if (norm->groups == -1)
+		norm->groups = channels;
+	if (!err_stuck(err) && (!norm->groups || channels % norm->groups))
+		json_fail(&here, err,
+			  "%lld groups do not divide the input's %lld channels: \"groups\" must "
+			  "be a divisor of them, or -1 for a group of each",
+			  (long long)norm->groups, (long long)channels);
+	return err->status;
+}
+
+/* The same as BatchNormalization: moments, then values. */
+static int64_t rows_flops(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->input) * 7;
+}
+
+static const char *name_of(const struct layer_lowering *lowering)
+{
+	return lowering->layer->ops == &layer_group_normalization ? "GroupNorm" : "LayerNorm";
+}
+
+/* Number of rows or groups of a micro-batch, each of which has a mean. */
+static int64_t rows_of(const struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+
+	return own->groups ? lowering->batch * own->groups
+			   : layer_rows(lowering->layer, lowering->batch);
+}
+
+/* Append mean and inverse deviation of each row, then the normalisation. */
+static void rows_lower_forward(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+	const unsigned kept = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
+	const int64_t rows = rows_of(lowering);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){
+			.count = rows,
+			.operands = 2,
+			.times = {[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
+		LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
+
+	op.makes = 2 * rows;
+	lower_statistics(lowering, name_of(lowering), rows, false);
+	lower_below(lowering, name_of(lowering), "Statistics", &op);
+	op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
+	layer__lower(lowering, name_of(lowering), &op);
+}
+
+/* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
+static void rows_lower_gradient(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+	const unsigned gamma = own->scale ? LAYER_PARAM(0) : 0u;
+	const int64_t rows = rows_of(lowering);
+	const int64_t count = layer__lower_count(lowering);
+	struct layer_op op = norm_map(
+		lowering, 4, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | gamma, LAYER_BETWEEN);
+
+	op.makes = count;
+	lower_below(lowering, name_of(lowering), "GradScaled", &op);
+	op = layer__reduce(2 * count, 2 * rows, LAYER_BETWEEN | LAYER_GRAD_OUTPUT | gamma,
+			   LAYER_BETWEEN_TOO);
+	lower_below(lowering, name_of(lowering), "GradMoments", &op);
+	op = norm_map(lowering, 7,
+		      LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | LAYER_BETWEEN_TOO | gamma,
+		      LAYER_GRAD_INPUT);
+	lower_below(lowering, name_of(lowering), "GradX", &op);
+}
+
+/* As in Keras, all operations are float32, even in a layer that is half. */
+static void rows_lower(struct layer_lowering *lowering)
+{
+	if (lowering->phase == IPU_PHASE_F) {
+		rows_lower_forward(lowering);
+	} else {
+		if (lowering->layer->trainable)
+			lower_norm_sums(lowering, name_of(lowering), lowering->layer->config,
+					false);
+		if (layer__wants_any(lowering))
+			rows_lower_gradient(lowering);
+	}
+	for (int i = 0; i < lowering->count; i++)
+		lowering->ops[i].op.dtype = IPU_FLOAT32;
+}
+
+#define ROWS_LAYER(row, name, how)                                                                 \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = (how),                                       \
+					      .flops = rows_flops,                                 \
+					      .lower = rows_lower,                                 \
+					      .function = true,                                    \
+					      .reads_inputs = true,                                \
+					      .masks = LAYER_MASKS_PASS}
+
+ROWS_LAYER(layer_normalization, "LayerNormalization", rows_read);
+ROWS_LAYER(group_normalization, "GroupNormalization", groups_read);
+
+/* ---- Normalization --------------------------------------------------------------------------- */
+
+/* Read @key: a number for all channels or a list of @channels. *@here is false if it is absent or
+ * null. */
+static enum status channel_numbers(const struct json_at *config, const char *key, float *out,
+				   int64_t channels, bool *here, struct err *err)
+{
+	struct json_at at, item = {0};
+	double value;
+	int count;
+
+	*here = model_option_at(config, key, &at, err);
+	if (!*here)
+		return err->status;
+	count = cJSON_IsArray(at.node) ? json_count(&at) : 1;
+	if (count != 1 && count != channels)
+		return json_fail(&at, err, "must be a number or a list of %lld, one per channel",
+				 (long long)channels);
+	for (int i = 0; i < count; i++) {
+		if (cJSON_IsArray(at.node))
+			json_next(&at, &item);
+		else
+			item = at;
+		if (json_real(&item, &value, err) != ST_OK)
+			return err->status;
+		if (!isfinite((float)value))
+			return json_fail(&item, err, "must be a finite number");
+		out[i] = (float)value;
+	}
+	for (int64_t i = count; i < channels; i++)
+		out[i] = out[0];
+	return ST_OK;
+}
+
+/*
+ * y = (x - mean) / max(sqrt(variance), 1e-7) per channel.
+ *
+ * Mean and variance are in the config, or they are fixed parameters that come with loaded weights
+ * (with count, which only Keras's adapt() would read).
+ */
 static enum status normalization_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
@@ -44,9 +552,9 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 	c->variance = model__alloc(model, (size_t)channels, sizeof(float));
 	if (!c->mean || !c->variance)
 		return err_nomem(err);
-	layer__channel_numbers(config, "mean", c->mean, channels, &mean_here, err);
-	if (layer__channel_numbers(config, "variance", c->variance, channels, &variance_here,
-				   err) != ST_OK)
+	channel_numbers(config, "mean", c->mean, channels, &mean_here, err);
+	if (channel_numbers(config, "variance", c->variance, channels, &variance_here, err) !=
+	    ST_OK)
 		return err->status;
 	if (mean_here != variance_here)
 		return json_fail(config, err, "\"mean\" and \"variance\" must be given together");
@@ -64,8 +572,6 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 			return json_fail(config, err, "\"variance\" must not be negative");
 	return ST_OK;
 }
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 static int64_t normalization_flops(const struct model_layer *layer, int64_t batch)
 {
@@ -108,4 +614,51 @@ const struct layer_ops layer_normalization = {
 	.read = normalization_read,
 	.flops = normalization_flops,
 	.lower = normalization_lower,
+};
+
+/* ---- Rescaling ------------------------------------------------------------------------------- */
+
+/* y = x scale + offset, each a number or one per channel. */
+static enum status rescaling_read(struct model *model, struct model_layer *layer,
+				  const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"scale", MODEL_ANY}, {"offset", MODEL_ANY}};
+	const int64_t channels = layer_last_dim(&layer->input);
+	struct layer_rescaling *c;
+	bool here;
+
+	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
+		return err->status;
+	c = layer->config;
+	c->scale = model__alloc(model, (size_t)channels, sizeof(float));
+	c->offset = model__alloc(model, (size_t)channels, sizeof(float));
+	if (!c->scale || !c->offset)
+		return err_nomem(err);
+	channel_numbers(config, "scale", c->scale, channels, &here, err);
+	if (!here && !err_stuck(err))
+		return json_fail(config, err, "\"scale\" is missing");
+	return channel_numbers(config, "offset", c->offset, channels, &here, err);
+}
+
+static void rescaling_lower(struct layer_lowering *lowering)
+{
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
+						  .operands = 1,
+						  .times = {[IPU_FN_ADD] = forward ? 2 : 1}},
+			   forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+			   forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (forward || layer__wants_any(lowering))
+		layer__lower(lowering, forward ? "MulAdd" : "Mul/Grad", &op);
+}
+
+const struct layer_ops layer_rescaling = {
+	.class_name = "Rescaling",
+	.masks = LAYER_MASKS_PASS,
+	.kind = LAYER_KIND_rescaling,
+	.read = rescaling_read,
+	.flops = normalization_flops,
+	.lower = rescaling_lower,
 };

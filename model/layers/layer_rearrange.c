@@ -1,38 +1,138 @@
 /*
- * Cropping1D and 2D, UpSampling1D, Permute, RepeatVector, and InputLayer of a model that has
- * several inputs: each output value is a copy of an input value. No state.
+ * Layers that move values and compute nothing: Flatten and Reshape; Cropping1D and 2D,
+ * UpSampling1D, Permute, RepeatVector, and InputLayer of a model that has several inputs;
+ * ZeroPadding1D and 2D; Concatenate; Outfeed and MaybeOutfeed. No state.
  */
 #include <string.h>
 
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_cropping1d, layer_cropping2d, layer_input, layer_permute;
-extern const struct layer_ops layer_repeat_vector, layer_up_sampling1d;
+/* ---- Flatten and Reshape --------------------------------------------------------------------- */
+
+static enum status flatten_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"data_format", MODEL_CHANNELS_LAST}};
+
+	(void)model;
+	layer->output = (struct model_shape){.ndim = 1, .dim = {model_shape_count(&layer->input)}};
+	return layer__check(config, own, ARRAY_LEN(own), err);
+}
+
+const struct layer_ops layer_flatten = {
+	.class_name = "Flatten",
+	.kind = LAYER_KIND_flatten,
+	.read = flatten_read,
+	.pass_through = true,
+};
+
+/* Read the dimensions, with 1 for a -1; *@open receives the index of that one, or -1. */
+static enum status reshape_dims(const struct json_at *at, struct model_shape *out, int *open,
+				struct err *err)
+{
+	enum status status = json_array(at, err);
+	struct json_at item;
+
+	*open = -1;
+	if (status != ST_OK)
+		return status;
+	if (json_count(at) > MODEL_DIMS)
+		return json_fail(at, err, "a shape has at most %d dimensions without the batch",
+				 MODEL_DIMS);
+	*out = (struct model_shape){.ndim = json_count(at)};
+	for (int i = 0; json_item(at, i, &item); i++) {
+		status = json_int(&item, -1, INT32_MAX, &out->dim[i], err);
+		if (status != ST_OK)
+			return status;
+		if (out->dim[i] > 0)
+			continue;
+		if (!out->dim[i] || *open >= 0)
+			return json_fail(&item, err,
+					 "dimensions are at least 1; one of them may be -1, for "
+					 "what is left");
+		*open = i;
+		out->dim[i] = 1;
+	}
+	return ST_OK;
+}
+
+static enum status report_mismatch(const struct model_layer *layer, const struct json_at *at,
+				   struct err *err)
+{
+	char text[192];
+
+	model_shape_text(&layer->input, 0, text, sizeof(text));
+	return json_fail(at, err, "%s has %lld values for each item, which do not fill this shape",
+			 text, (long long)model_shape_count(&layer->input));
+}
+
+static enum status reshape_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"target_shape", MODEL_ANY}};
+	int64_t count = model_shape_count(&layer->input), filled = 1;
+	struct json_at here;
+	int open;
+
+	(void)model;
+	layer__check(config, own, ARRAY_LEN(own), err);
+	if (!model_option_need(config, "target_shape", &here, err) ||
+	    reshape_dims(&here, &layer->output, &open, err) != ST_OK)
+		return err->status;
+	for (int i = 0; i < layer->output.ndim; i++)
+		if (__builtin_mul_overflow(filled, layer->output.dim[i], &filled))
+			return report_mismatch(layer, &here, err);
+	if (open >= 0 ? count % filled != 0 : count != filled)
+		return report_mismatch(layer, &here, err);
+	if (open >= 0)
+		layer->output.dim[open] = count / filled;
+	return ST_OK;
+}
+
+const struct layer_ops layer_reshape = {
+	.class_name = "Reshape",
+	.kind = LAYER_KIND_reshape,
+	.read = reshape_read,
+	.pass_through = true,
+};
+
+/* ---- cropping, repeating, permuting ---------------------------------------------------------- */
+
+/* Each output value is a copy of an input value. */
 
 #define SIZE_MOST 65536 /* limit on an upsampling, and on repetitions */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* Make layer->config the identity over the dimensions of @shape. NULL: a failure. */
+static struct layer_rearrange *rearrange_new(struct model *model, struct model_layer *layer,
+					     const struct model_shape *shape, struct err *err)
+{
+	struct layer_rearrange *r;
+	int64_t stride = 1;
 
-/* Set layer->config to the identity. NULL: a failure. */
+	if (err_stuck(err))
+		return NULL;
+	layer->config = r = model__alloc(model, 1, sizeof(*r));
+	if (!r) {
+		err_nomem(err);
+		return NULL;
+	}
+	r->ndim = shape->ndim;
+	for (int d = r->ndim - 1; d >= 0; d--) {
+		r->dim[d] = (struct layer_rearrange_dim){shape->dim[d], stride, 1, 0};
+		stride *= shape->dim[d];
+	}
+	return r;
+}
+
+/* Check the options and begin with the identity. NULL: a failure. */
 static struct layer_rearrange *rearrange_begin(struct model *model, struct model_layer *layer,
 					       const struct json_at *config,
 					       const struct model_option *own, size_t count,
 					       struct err *err)
 {
-	struct layer_rearrange *r;
-	int64_t stride = 1;
-
-	layer__begin(model, layer, config, own, count, sizeof(*r), err);
-	if (err_stuck(err))
-		return NULL;
-	r = layer->config;
-	r->ndim = layer->input.ndim;
-	for (int d = r->ndim - 1; d >= 0; d--) {
-		r->dim[d] = (struct layer_rearrange_dim){layer->input.dim[d], stride, 1, 0};
-		stride *= layer->input.dim[d];
-	}
-	return r;
+	layer__check(config, own, count, err);
+	return rearrange_new(model, layer, &layer->input, err);
 }
 
 /* Set the output's shape from the dimensions. */
@@ -154,18 +254,11 @@ static enum status repeat_vector_read(struct model *model, struct model_layer *l
 enum status layer_part(struct model *model, struct model_layer *part,
 		       const struct model_shape *shape, int64_t first, struct err *err)
 {
-	struct layer_rearrange *r = model__alloc(model, 1, sizeof(*r));
-	int64_t stride = 1;
+	struct layer_rearrange *r = rearrange_new(model, part, shape, err);
 
 	if (!r)
-		return err_nomem(err);
+		return err->status;
 	part->ops = &layer_input;
-	part->config = r;
-	r->ndim = shape->ndim;
-	for (int d = r->ndim - 1; d >= 0; d--) {
-		r->dim[d] = (struct layer_rearrange_dim){shape->dim[d], stride, 1, 0};
-		stride *= shape->dim[d];
-	}
 	r->dim[r->ndim - 1].first = first;
 	return rearrange_end(part, r, err);
 }
@@ -181,8 +274,6 @@ static enum status input_read(struct model *model, struct model_layer *layer,
 		part++;
 	return layer_part(model, layer, &part->shape, part->first, err);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 /* The gradient sums the copies of a value that occurs several times in the output. */
 static void rearrange_lower(struct layer_lowering *lowering)
@@ -209,32 +300,191 @@ static void rearrange_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, part, &op);
 }
 
-/* What all of these layers share. */
-#define REARRANGE_OPS(row, name, how)                                                              \
-	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .lower = rearrange_lower
+#define REARRANGE_LAYER(row, name, how, is_sequence)                                               \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = how##_read,                                  \
+					      .lower = rearrange_lower,                            \
+					      .sequence = (is_sequence)}
 
-const struct layer_ops layer_cropping1d = {
-	REARRANGE_OPS(cropping1d, "Cropping1D", cropping_read),
+REARRANGE_LAYER(cropping1d, "Cropping1D", cropping, true);
+REARRANGE_LAYER(cropping2d, "Cropping2D", cropping, false);
+REARRANGE_LAYER(up_sampling1d, "UpSampling1D", up_sampling, true);
+REARRANGE_LAYER(input, "InputLayer", input, false);
+REARRANGE_LAYER(permute, "Permute", permute, false);
+REARRANGE_LAYER(repeat_vector, "RepeatVector", repeat_vector, false);
+
+/* ---- ZeroPadding2D and ZeroPadding1D --------------------------------------------------------- */
+
+/* On the device the output is a view of the input and a constant (popops::pad), which the layer
+ * after it reads. */
+
+#define PADDING_MOST 65536 /* pixels of zeros on a side */
+
+/* "padding" is a number, [height, width] or [[top, bottom], [left, right]]; for a sequence a number
+ * or [left, right]. */
+static enum status padding_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"padding", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+	};
+	const bool sequence = layer->ops->sequence;
+	int64_t sides[LAYER_WAYS][2] = {{!sequence, !sequence}, {1, 1}};
+	struct json_at here, item;
+
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_pad), err);
+	if (layer__check_images(layer, config, err) != ST_OK)
+		return err->status;
+	if (json_child(config, "padding", &here) && sequence) {
+		layer__pair(&here, 0, PADDING_MOST, sides[LAYER_X], err);
+	} else if (json_child(config, "padding", &here)) {
+		if (cJSON_IsArray(here.node) && json_count(&here) != LAYER_WAYS)
+			return json_fail(&here, err,
+					 "must be a whole number, [height, width] or [[top, "
+					 "bottom], [left, right]]");
+		for (int way = 0; way < LAYER_WAYS; way++) {
+			if (!json_item(&here, way, &item))
+				item = here;
+			layer__pair(&item, 0, PADDING_MOST, sides[way], err);
+		}
+	}
+	*(struct layer_pad *)layer->config = (struct layer_pad){
+		.top = sides[LAYER_Y][0],
+		.bottom = sides[LAYER_Y][1],
+		.left = sides[LAYER_X][0],
+		.right = sides[LAYER_X][1],
+	};
+	for (int way = 0; way < LAYER_WAYS; way++)
+		sides[way][0] += sides[way][1] + layer_side(&layer->input, way);
+	layer__set_output(layer, (const int64_t[]){sides[LAYER_Y][0], sides[LAYER_X][0]},
+			  layer_last_dim(&layer->input));
+	return err->status;
+}
+
+const struct layer_ops layer_zero_padding2d = {
+	.class_name = "ZeroPadding2D",
+	.kind = LAYER_KIND_zero_padding2d,
+	.read = padding_read,
+};
+
+const struct layer_ops layer_zero_padding1d = {
+	.class_name = "ZeroPadding1D",
+	.kind = LAYER_KIND_zero_padding1d,
+	.read = padding_read,
 	.sequence = true,
 };
 
-const struct layer_ops layer_cropping2d = {
-	REARRANGE_OPS(cropping2d, "Cropping2D", cropping_read),
+/* ---- Concatenate ----------------------------------------------------------------------------- */
+
+#define CONCATENATE_INPUTS 1024
+
+static enum status concatenate_read(struct model *model, struct model_layer *layer,
+				    const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"axis", MODEL_ANY}};
+	const int last = layer->input.ndim - 1;
+	char first_text[192], other_text[192];
+
+	layer__check(config, own, ARRAY_LEN(own), err);
+	if (layer__check_last_axis(layer, config, err) != ST_OK)
+		return err->status;
+	if (!layer->input.ndim)
+		return json_fail(config, err, "Concatenate needs inputs of at least one dimension");
+	layer->output = layer->input;
+	for (int i = 1; i < layer->input_count; i++) {
+		const struct model_shape *shape = model_input_shape(model, layer, i);
+		bool fits = shape->ndim == layer->input.ndim;
+
+		for (int d = 0; fits && d < last; d++)
+			fits = shape->dim[d] == layer->input.dim[d];
+		if (fits) {
+			layer->output.dim[last] += shape->dim[last];
+			continue;
+		}
+		model_shape_text(&layer->input, 0, first_text, sizeof(first_text));
+		model_shape_text(shape, 0, other_text, sizeof(other_text));
+		return json_fail(config, err,
+				 "the inputs of Concatenate must agree in all but the last "
+				 "dimension: the first is %s, but input %d is %s",
+				 first_text, i, other_text);
+	}
+	return ST_OK;
+}
+
+/* The atom is the channels of the narrowest input; backward, of those whose gradient is wanted. */
+static void concatenate_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	struct layer_op op = layer__copy(0, layer_last_dim(&layer->output),
+					 forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+					 forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	for (int i = 0; i < layer->input_count; i++) {
+		const struct model_shape *shape = model_input_shape(lowering->model, layer, i);
+
+		if (!forward && !layer__wants(lowering, i))
+			continue;
+		op.op.copy.count += lowering->batch * model_shape_count(shape);
+		if (layer_last_dim(shape) < op.op.copy.atom)
+			op.op.copy.atom = layer_last_dim(shape);
+	}
+	if (op.op.copy.count > 0)
+		layer__lower(lowering, forward ? "ConcatV2" : "Slice", &op);
+}
+
+const struct layer_ops layer_concatenate = {
+	.class_name = "Concatenate",
+	.masks = LAYER_MASKS_PASS,
+	.kind = LAYER_KIND_concatenate,
+	.read = concatenate_read,
+	.lower = concatenate_lower,
+	.least_inputs = 2,
+	.most_inputs = CONCATENATE_INPUTS,
 };
 
-const struct layer_ops layer_up_sampling1d = {
-	REARRANGE_OPS(up_sampling1d, "UpSampling1D", up_sampling_read),
-	.sequence = true,
+/* ---- Outfeed and MaybeOutfeed ---------------------------------------------------------------- */
+
+/* They pass their input on and also send it to the host. "queue" is an option of ours (Keras's
+ * layers get the queue object), "final_outfeed" is MaybeOutfeed's. */
+static enum status outfeed_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"queue", MODEL_ANY},
+						  {"final_outfeed", MODEL_ANY}};
+	const bool maybe = layer->ops == &layer_maybe_outfeed;
+	struct json_at here;
+	const char *text;
+
+	layer->output = layer->input;
+	layer->final_outfeed = maybe;
+	layer__check(config, own, maybe ? 2 : 1, err);
+	if (maybe && model_option_given(config, "final_outfeed", &here, err))
+		json_bool(&here, &layer->final_outfeed, err);
+	if (!model_option_at(config, "queue", &here, err) || json_text(&here, &text, err) != ST_OK)
+		return err->status;
+	if (text[0] == '\0')
+		return json_fail(&here, err, "is no name of a queue; null: chosen for it");
+	layer->outfeed_queue = arena_printf(model__arena(model), "%s", text);
+	return layer->outfeed_queue ? ST_OK : err_nomem(err);
+}
+
+const struct layer_ops layer_outfeed = {
+	.class_name = "Outfeed",
+	.masks = LAYER_MASKS_PASS,
+	.kind = LAYER_KIND_outfeed,
+	.read = outfeed_read,
+	.pass_through = true,
+	.outfeed = MODEL_OUTFEED,
 };
 
-const struct layer_ops layer_input = {
-	REARRANGE_OPS(input, "InputLayer", input_read),
-};
-
-const struct layer_ops layer_permute = {
-	REARRANGE_OPS(permute, "Permute", permute_read),
-};
-
-const struct layer_ops layer_repeat_vector = {
-	REARRANGE_OPS(repeat_vector, "RepeatVector", repeat_vector_read),
+const struct layer_ops layer_maybe_outfeed = {
+	.class_name = "MaybeOutfeed",
+	.masks = LAYER_MASKS_PASS,
+	.kind = LAYER_KIND_maybe_outfeed,
+	.read = outfeed_read,
+	.pass_through = true,
+	.outfeed = MODEL_MAYBE_OUTFEED,
 };

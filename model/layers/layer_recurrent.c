@@ -32,8 +32,6 @@
 #include "ipu/plan/ipu_composite.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_gru, layer_lstm, layer_simple_rnn;
-
 #define UNITS_MOST 65536
 #define ITEM_MOST  0x1p40 /* values of an item: counts of a batch stay within 64 bits */
 
@@ -399,23 +397,6 @@ static void lower_dropouts(struct layer_lowering *lowering)
 		      forward ? 0 : LAYER_BETWEEN_TOO, LAYER_BETWEEN_TOO);
 }
 
-/* At masked steps the previous state is selected, and its gradient passed on. */
-static void lower_mask(struct layer_lowering *lowering)
-{
-	const struct model_layer *layer = lowering->layer;
-	const bool forward = lowering->phase == IPU_PHASE_F;
-	const unsigned state = !forward || !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
-	struct layer_op op =
-		layer__map(&(struct ipu_elements){.count = lowering->batch * layer->units *
-							   (layer->ops == &layer_lstm ? 2 : 1),
-						  .operands = 2,
-						  .times = {[IPU_FN_SELECT] = 1}},
-			   LAYER_INPUT | state, state);
-
-	op.op.repeats = layer->input.dim[0];
-	layer__lower(lowering, forward ? "Rnn/Mask" : "Rnn/Mask/Grad", &op);
-}
-
 static void recurrent_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -434,9 +415,18 @@ static void recurrent_lower(struct layer_lowering *lowering)
 		.reset_before = ((const struct layer_recurrent *)layer->config)->reset_before,
 		.fixed_input = !layer__wants_any(lowering),
 	};
+	/* At masked steps the previous state is selected, and its gradient passed on. */
+	const unsigned state = !forward || !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	struct layer_op mask =
+		layer__map(&(struct ipu_elements){.count = lowering->batch * layer->units *
+							   (layer->ops == &layer_lstm ? 2 : 1),
+						  .operands = 2,
+						  .times = {[IPU_FN_SELECT] = 1}},
+			   LAYER_INPUT | state, state);
 	struct ipu_op ops[IPU_COMPOSITE_OPS];
 	unsigned existing = 0;
 
+	mask.op.repeats = layer->input.dim[0];
 	if (forward)
 		lower_dropouts(lowering);
 	for (int pass = 0; pass < (forward || !layer->trainable ? 1 : 2); pass++) {
@@ -446,7 +436,8 @@ static void recurrent_lower(struct layer_lowering *lowering)
 			lower_role(lowering, &ops[i], &existing);
 			if (layer->mask && (!strcmp(ops[i].name, "Rnn/Cell") ||
 					    !strcmp(ops[i].name, "Rnn/Cell/Grad")))
-				lower_mask(lowering);
+				layer__lower(lowering, forward ? "Rnn/Mask" : "Rnn/Mask/Grad",
+					     &mask);
 		}
 		from.pass = IPU_BACKWARD_WEIGHTS;
 	}
@@ -460,23 +451,18 @@ static void recurrent_lower(struct layer_lowering *lowering)
 		lower_dropouts(lowering);
 }
 
-/* What all of these layers share. */
-#define RECURRENT_OPS(row, name)                                                                   \
-	.class_name = (name), .kind = LAYER_KIND_##row, .read = recurrent_read,                    \
-	.flops = recurrent_flops, .lower = recurrent_lower, .sequence = true,                      \
-	.reads_inputs = true, .masks = LAYER_MASKS_USED, .least_inputs = 1
+#define RECURRENT_LAYER(row, name, inputs)                                                         \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = recurrent_read,                              \
+					      .flops = recurrent_flops,                            \
+					      .lower = recurrent_lower,                            \
+					      .sequence = true,                                    \
+					      .reads_inputs = true,                                \
+					      .masks = LAYER_MASKS_USED,                           \
+					      .least_inputs = 1,                                   \
+					      .most_inputs = (inputs)}
 
-const struct layer_ops layer_simple_rnn = {
-	RECURRENT_OPS(simple_rnn, "SimpleRNN"),
-	.most_inputs = 2,
-};
-
-const struct layer_ops layer_lstm = {
-	RECURRENT_OPS(lstm, "LSTM"),
-	.most_inputs = 3,
-};
-
-const struct layer_ops layer_gru = {
-	RECURRENT_OPS(gru, "GRU"),
-	.most_inputs = 2,
-};
+RECURRENT_LAYER(simple_rnn, "SimpleRNN", 2);
+RECURRENT_LAYER(lstm, "LSTM", 3);
+RECURRENT_LAYER(gru, "GRU", 2);

@@ -13,10 +13,6 @@
 #include "common/minmax.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_center_crop, layer_random_crop, layer_random_flip;
-extern const struct layer_ops layer_random_rotation, layer_random_translation, layer_random_zoom;
-extern const struct layer_ops layer_resizing, layer_up_sampling2d;
-
 #define SIDE_MOST 65536 /* limit on an output side in pixels */
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -515,39 +511,18 @@ static void sampling_lower(struct layer_lowering *lowering)
 		slice_lower(lowering, forward ? "ResizeNearest" : "ResizeNearest/Grad", 0);
 }
 
-/* What all of these layers share. */
-#define SAMPLING_OPS(row, name, how)                                                               \
-	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = sampling_flops,    \
-	.lower = sampling_lower
+#define SAMPLING_LAYER(row, name, how)                                                             \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .read = how##_read,                                  \
+					      .flops = sampling_flops,                             \
+					      .lower = sampling_lower}
 
-const struct layer_ops layer_center_crop = {
-	SAMPLING_OPS(center_crop, "CenterCrop", center_crop_read),
-};
-
-const struct layer_ops layer_random_crop = {
-	SAMPLING_OPS(random_crop, "RandomCrop", random_crop_read),
-};
-
-const struct layer_ops layer_random_flip = {
-	SAMPLING_OPS(random_flip, "RandomFlip", random_flip_read),
-};
-
-const struct layer_ops layer_random_rotation = {
-	SAMPLING_OPS(random_rotation, "RandomRotation", random_affine_read),
-};
-
-const struct layer_ops layer_random_translation = {
-	SAMPLING_OPS(random_translation, "RandomTranslation", random_affine_read),
-};
-
-const struct layer_ops layer_random_zoom = {
-	SAMPLING_OPS(random_zoom, "RandomZoom", random_affine_read),
-};
-
-const struct layer_ops layer_resizing = {
-	SAMPLING_OPS(resizing, "Resizing", resizing_read),
-};
-
-const struct layer_ops layer_up_sampling2d = {
-	SAMPLING_OPS(up_sampling2d, "UpSampling2D", up_sampling_read),
-};
+SAMPLING_LAYER(center_crop, "CenterCrop", center_crop);
+SAMPLING_LAYER(random_crop, "RandomCrop", random_crop);
+SAMPLING_LAYER(random_flip, "RandomFlip", random_flip);
+SAMPLING_LAYER(random_rotation, "RandomRotation", random_affine);
+SAMPLING_LAYER(random_translation, "RandomTranslation", random_affine);
+SAMPLING_LAYER(random_zoom, "RandomZoom", random_affine);
+SAMPLING_LAYER(resizing, "Resizing", resizing);
+SAMPLING_LAYER(up_sampling2d, "UpSampling2D", up_sampling);

@@ -1,10 +1,11 @@
 /*
- * Activations: one table of how each computes, over a whole pass; as a layer or as part of others.
+ * Activations: one table of how each computes, over a whole pass, as a layer or as part of others; and
+ * ReLU, LeakyReLU, ELU and PReLU.
  *
  * Rows are distributed in slices whose borders depend on the shape only. Thread safe.
  */
-#include <string.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_activation.h"
@@ -12,6 +13,12 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
+@@COM compute_activation.c
+/*
+ * Activations: one table of how each computes, over a whole pass; as a layer or as part of others.
+ *
+ * Rows are distributed in slices whose borders depend on the shape only. Thread safe.
+ */
 struct activation_row {
 	/* By element, or by rows of the last axis if a value depends on them; NULL: identity. */
 	void (*each)(const float *x, float *y, size_t count);
@@ -173,8 +180,6 @@ float *compute__activation_sums(const struct layer_pass *pass)
 	return pass->output;
 }
 
-/* ---- activation layers ----------------------------------------------------------------------- */
-
 static int64_t activation_columns(const struct model_layer *layer)
 {
 	return layer_last_dim(&layer->output);
@@ -213,5 +218,150 @@ const struct compute_ops compute_activation = {
 	.forward = activation_forward,
 	.backward = activation_backward,
 	.in_place = true,
+	.grad_in_place = true,
+};
+
+/* ---- ReLU, LeakyReLU, ELU -------------------------------------------------------------------- */
+
+@@COM compute_relu.c
+/*
+ * ReLU with its bound, slope and threshold; LeakyReLU; ELU with its alpha.
+ *
+ * The gradient of a ReLU without slope and threshold is computed from its output, and the preceding
+ * layer may apply such a ReLU. With a slope or a threshold the input is read again.
+ */
+static void relu_forward_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+	const struct layer_relu *c = pass->layer->config;
+	const struct kernel_relu_shape shape = {c->threshold, c->slope, c->most};
+	const float *x = pass->inputs[0] + first;
+	float *y = pass->output + first;
+
+	if (pass->layer->ops->kind == LAYER_KIND_elu)
+		kernel_alpha_elu(x, y, c->alpha, (size_t)count);
+	else if (layer_relu_is_plain(pass->layer))
+		kernel_bounded_relu(x, y, c->most, (size_t)count);
+	else
+		kernel_shaped_relu(x, y, &shape, (size_t)count);
+}
+
+static void relu_backward_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+	const struct layer_relu *c = pass->layer->config;
+	const struct kernel_relu_shape shape = {c->threshold, c->slope, c->most};
+	const float *dy = pass->grad_output + first;
+	float *dx = pass->grad_inputs[0] + first;
+
+	if (pass->layer->ops->kind == LAYER_KIND_elu)
+		kernel_alpha_elu_grad(pass->output + first, dy, dx, c->alpha, (size_t)count);
+	else if (layer_relu_is_plain(pass->layer))
+		kernel_bounded_relu_grad(pass->output + first, dy, dx, c->most, (size_t)count);
+	else
+		kernel_shaped_relu_grad(pass->inputs[0] + first, dy, dx, &shape, (size_t)count);
+}
+
+static void relu_forward(const struct layer_pass *pass)
+{
+	compute__share_output(pass, compute__count(pass), 1, relu_forward_body, pass);
+}
+
+static void relu_backward(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0])
+		compute__share(pass->pool, compute__count(pass), 1, relu_backward_body, pass);
+}
+
+const struct compute_ops compute_relu = {
+	.forward = relu_forward,
+	.backward = relu_backward,
+	.in_place = true,
+	.grad_in_place = true,
+};
+
+/* ---- PReLU ----------------------------------------------------------------------------------- */
+
+@@COM compute_p_relu.c
+/*
+ * PReLU: x if x > 0, else alpha x; the alphas repeat along rows of their number.
+ *
+ * An alpha's sum runs over the rows from first to last, on one thread.
+ */
+static int64_t p_relu_alphas(const struct layer_pass *pass)
+{
+	return model_shape_count(&pass->model->params[pass->layer->first_param].shape);
+}
+
+static int64_t p_relu_rows(const struct layer_pass *pass)
+{
+	return compute__count(pass) / p_relu_alphas(pass);
+}
+
+static void p_relu_forward_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct layer_pass *pass = context;
+	const int64_t count = p_relu_alphas(pass);
+	const float *alpha = compute__weights(pass, 0);
+
+	for (int64_t row = first; row < first + rows; row++) {
+		const float *x = pass->inputs[0] + row * count;
+		float *y = pass->output + row * count;
+
+		for (int64_t i = 0; i < count; i++)
+			y[i] = x[i] > 0.0f ? x[i] : alpha[i] * x[i];
+	}
+}
+
+/* The gradients of alphas @first .. @first + @alphas - 1. */
+static void p_relu_alpha_body(const void *context, int64_t first, int64_t alphas)
+{
+	const struct layer_pass *pass = context;
+	const int64_t count = p_relu_alphas(pass), rows = p_relu_rows(pass);
+	float *sums = compute__gradients(pass, 0);
+
+	for (int64_t i = first; i < first + alphas; i++)
+		sums[i] = 0.0f;
+	for (int64_t row = 0; row < rows; row++) {
+		const float *x = pass->inputs[0] + row * count;
+		const float *dy = pass->grad_output + row * count;
+
+		for (int64_t i = first; i < first + alphas; i++)
+			sums[i] += x[i] > 0.0f ? 0.0f : dy[i] * x[i];
+	}
+}
+
+static void p_relu_backward_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct layer_pass *pass = context;
+	const int64_t count = p_relu_alphas(pass);
+	const float *alpha = compute__weights(pass, 0);
+
+	for (int64_t row = first; row < first + rows; row++) {
+		const float *x = pass->inputs[0] + row * count;
+		const float *dy = pass->grad_output + row * count;
+		float *dx = pass->grad_inputs[0] + row * count;
+
+		for (int64_t i = 0; i < count; i++)
+			dx[i] = x[i] > 0.0f ? dy[i] : dy[i] * alpha[i];
+	}
+}
+
+static void p_relu_forward(const struct layer_pass *pass)
+{
+	compute__share_output(pass, p_relu_rows(pass), p_relu_alphas(pass), p_relu_forward_body, pass);
+}
+
+static void p_relu_backward(const struct layer_pass *pass)
+{
+	if (compute__learns(pass))
+		compute__share(pass->pool, p_relu_alphas(pass), p_relu_rows(pass), p_relu_alpha_body, pass);
+	if (pass->grad_inputs[0])
+		compute__share(pass->pool, p_relu_rows(pass), p_relu_alphas(pass), p_relu_backward_body, pass);
+}
+
+const struct compute_ops compute_p_relu = {
+	.forward = p_relu_forward,
+	.backward = p_relu_backward,
 	.grad_in_place = true,
 };

@@ -1,10 +1,19 @@
 /*
- * Convolutions: their passes, and the activations that follow the sums. No state.
+ * Convolutions: their passes, and the activations that follow the sums. Bias and ReLU, the layer's own
+ * or a following layer's, are applied when sums are stored. No state.
  */
 #include "trainer/layers/compute_conv.h"
 
 #include <math.h>
 
+#include "common/minmax.h"
+#include "trainer/kernels/kernel_depthwise.h"
+#include "trainer/kernels/kernel_vector.h"
+
+@@COM compute_conv.c
+/*
+ * Convolutions: their passes, and the activations that follow the sums. No state.
+ */
 struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t channels,
 					int64_t filters, int64_t batch)
 {
@@ -31,8 +40,6 @@ struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t
 		.groups = w->groups,
 	};
 }
-
-/* ---- activations ----------------------------------------------------------------------------- */
 
 struct kernel_conv_finish compute__conv_finish(const struct layer_pass *pass, int bias)
 {
@@ -72,8 +79,6 @@ struct kernel_conv_relu compute__conv_gradient(const struct layer_pass *pass)
 		.keep = pass->grad_inputs[0],
 	};
 }
-
-/* ---- passes ---------------------------------------------------------------------------------- */
 
 enum {
 	CONV_KERNEL,
@@ -128,3 +133,277 @@ size_t compute__conv_scratch(const struct model *model, const struct model_layer
 	(void)model;
 	return kernels->scratch(&conv, lanes, training);
 }
+
+@@COM compute_conv2d.c
+/*
+ * Conv2D: y = activation(x * W + b); W is [kernel height, width, channels / groups, filters].
+ *
+ * The bias and a ReLU (its own or a following layer's) are applied when sums are stored.
+ */
+static const struct compute_conv_kernels conv2d_kernels = {
+	.forward = kernel_conv_forward,
+	.grad_kernel = kernel_conv_grad_kernel,
+	.grad_input = kernel_conv_grad_input,
+	.scratch = kernel_conv_scratch,
+};
+
+const struct compute_ops compute_conv2d = {
+	.forward = compute__conv_forward,
+	.backward = compute__conv_backward,
+	.kept = compute__activation_kept,
+	.scratch = compute__conv_scratch,
+	.own = &conv2d_kernels,
+	.adds = true,
+	.fuses_relu = true,
+};
+
+@@COM compute_depthwise_conv2d.c
+/*
+ * DepthwiseConv2D: each channel has depth_multiplier filters; the kernel is
+ * [kernel height, width, channels, depth_multiplier].
+ */
+static const struct compute_conv_kernels depthwise_kernels = {
+	.forward = kernel_depthwise_forward,
+	.grad_kernel = kernel_depthwise_grad_kernel,
+	.grad_input = kernel_depthwise_grad_input,
+	.scratch = kernel_depthwise_scratch,
+};
+
+const struct compute_ops compute_depthwise_conv2d = {
+	.forward = compute__conv_forward,
+	.backward = compute__conv_backward,
+	.kept = compute__activation_kept,
+	.scratch = compute__conv_scratch,
+	.own = &depthwise_kernels,
+	.adds = true,
+	.fuses_relu = true,
+};
+
+/* ---- Conv2DTranspose and Conv1DTranspose ----------------------------------------------------- */
+
+@@COM compute_conv2d_transpose.c
+/*
+ * Conv2DTranspose and Conv1DTranspose: the passes of the convolution from the output to the input,
+ * in reverse. Bias and activation follow in separate passes.
+ */
+enum {
+	CONV_KERNEL,
+	CONV_BIAS
+};
+
+static struct kernel_conv transposed_of(const struct model_layer *layer, int64_t batch)
+{
+	return compute__conv_kernel(layer, layer->units, layer_last_dim(&layer->input), batch);
+}
+
+static void bias_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct layer_pass *pass = context;
+	const int64_t filters = pass->layer->units;
+
+	kernel_bias(compute__activation_sums(pass) + first * filters, filters, rows, filters,
+		    compute__weights(pass, CONV_BIAS));
+}
+
+static void transposed_forward(const struct layer_pass *pass)
+{
+	const struct kernel_conv conv = transposed_of(pass->layer, pass->batch);
+	const struct kernel_room room = {pass->pool, pass->scratch};
+	const int64_t pixels = layer_conv_pixels(pass->layer, pass->batch);
+	float *sums = compute__activation_sums(pass);
+
+	kernel_conv_grad_input(&conv, &room, pass->inputs[0], compute__weights(pass, CONV_KERNEL), sums,
+			       false);
+	if (pass->layer->use_bias)
+		compute__share(pass->pool, pixels, pass->layer->units, bias_body, pass);
+	compute__activate(pass, pass->layer->activation, sums, pixels, pass->layer->units);
+}
+
+/* The bias gradients of filters @first .. @first + @filters - 1. */
+static void bias_grad_body(const void *context, int64_t first, int64_t filters)
+{
+	const struct layer_pass *pass = context;
+
+	kernel_column_sums(pass->grad_output + first, pass->layer->units,
+			   layer_conv_pixels(pass->layer, pass->batch), filters,
+			   compute__gradients(pass, CONV_BIAS) + first);
+}
+
+static void transposed_backward(const struct layer_pass *pass)
+{
+	const struct kernel_conv_finish plain = {0};
+	const struct kernel_conv_relu none = {0};
+	const struct kernel_conv conv = transposed_of(pass->layer, pass->batch);
+	const struct kernel_room room = {pass->pool, pass->scratch};
+	const int64_t pixels = layer_conv_pixels(pass->layer, pass->batch);
+
+	if (!pass->skip_activation)
+		compute__activate_grad(pass->pool, pass->layer->activation, pass->kept,
+				       pass->output, pass->grad_output, pixels, pass->layer->units);
+	/* Without a ReLU the kernel does not write to its output gradient, here the inputs. */
+	if (compute__learns(pass))
+		kernel_conv_grad_kernel(&conv, &room, pass->grad_output, (float *)pass->inputs[0],
+					&none, compute__gradients(pass, CONV_KERNEL), NULL);
+	if (compute__learns(pass) && pass->layer->use_bias)
+		compute__share(pass->pool, pass->layer->units, pixels, bias_grad_body, pass);
+	if (pass->grad_inputs[0])
+		kernel_conv_forward(&conv, &room, pass->grad_output, compute__weights(pass, CONV_KERNEL),
+				    &plain, pass->grad_inputs[0]);
+}
+
+/* The forward pass is a gradient of the convolution. */
+static size_t transposed_scratch(const struct model *model, const struct model_layer *layer,
+				 int64_t batch, unsigned lanes, bool training)
+{
+	const struct kernel_conv conv = transposed_of(layer, batch);
+
+	(void)model;
+	(void)training;
+	return kernel_conv_scratch(&conv, lanes, true);
+}
+
+const struct compute_ops compute_conv2d_transpose = {
+	.forward = transposed_forward,
+	.backward = transposed_backward,
+	.kept = compute__activation_kept,
+	.scratch = transposed_scratch,
+};
+
+/* ---- SeparableConv2D and SeparableConv1D ----------------------------------------------------- */
+
+@@COM compute_separable_conv2d.c
+/*
+ * SeparableConv2D: a depthwise convolution without bias, then a 1 x 1 convolution over its
+ * channels with bias and activation.
+ *
+ * The intermediate result between the two is kept for the backward pass; its gradient is scratch.
+ */
+struct separable {
+	struct kernel_conv depthwise, pointwise;
+	struct kernel_room room;
+	float *between, *grad; /* the intermediate result, and its gradient */
+};
+
+static struct separable separable_of(const struct model_layer *layer, int64_t batch)
+{
+	struct separable s = {
+		.depthwise = compute__conv_kernel(layer, layer_last_dim(&layer->input),
+						  layer_separable_between(layer), batch),
+	};
+
+	s.pointwise = (struct kernel_conv){
+		.batch = batch,
+		.height = s.depthwise.out_height,
+		.width = s.depthwise.out_width,
+		.channels = s.depthwise.filters,
+		.out_height = s.depthwise.out_height,
+		.out_width = s.depthwise.out_width,
+		.filters = layer->units,
+		.kernel_height = 1,
+		.kernel_width = 1,
+		.stride_y = 1,
+		.stride_x = 1,
+		.dilation_y = 1,
+		.dilation_x = 1,
+		.groups = 1,
+	};
+	return s;
+}
+
+/* Floats of the intermediate result, in whole cache lines. */
+static size_t separable_floats(const struct model_layer *layer, int64_t batch)
+{
+	return model_align(
+		(size_t)(layer_conv_pixels(layer, batch) * layer_separable_between(layer)));
+}
+
+/* Floats that the activation keeps, stored before the intermediate result. */
+static size_t separable_first(const struct model *model, const struct model_layer *layer,
+			      int64_t batch)
+{
+	return model_align(compute__activation_kept(model, layer, batch) / sizeof(float));
+}
+
+static struct separable separable_pass(const struct layer_pass *pass)
+{
+	struct separable s = separable_of(pass->layer, pass->batch);
+
+	s.between = (float *)pass->kept + separable_first(pass->model, pass->layer, pass->batch);
+	s.grad = pass->scratch;
+	s.room = (struct kernel_room){pass->pool, pass->scratch};
+	return s;
+}
+
+static void separable_forward(const struct layer_pass *pass)
+{
+	const struct kernel_conv_finish plain = {0};
+	struct kernel_conv_finish finish = compute__conv_finish(pass, LAYER_SEPARABLE_BIAS);
+	struct separable s = separable_pass(pass);
+
+	kernel_depthwise_forward(&s.depthwise, &s.room, pass->inputs[0],
+				 compute__weights(pass, LAYER_SEPARABLE_DEPTHWISE), &plain,
+				 s.between);
+	kernel_conv_forward(&s.pointwise, &s.room, s.between,
+			    compute__weights(pass, LAYER_SEPARABLE_POINTWISE), &finish,
+			    compute__activation_sums(pass));
+	compute__conv_activate(pass);
+}
+
+static void separable_backward(const struct layer_pass *pass)
+{
+	const struct kernel_conv_relu none = {0};
+	const struct model_layer *layer = pass->layer;
+	struct kernel_conv_relu relu = compute__conv_gradient(pass);
+	struct separable s = separable_pass(pass);
+
+	s.room.scratch = s.grad + separable_floats(layer, pass->batch);
+	relu.keep = true;
+	if (!compute__learns(pass))
+		kernel_conv_grad_relu(&relu, pass->pool, pass->grad_output,
+				      (size_t)compute__count(pass));
+	else
+		kernel_conv_grad_kernel(
+			&s.pointwise, &s.room, s.between, pass->grad_output, &relu,
+			compute__gradients(pass, LAYER_SEPARABLE_POINTWISE),
+			layer->use_bias ? compute__gradients(pass, LAYER_SEPARABLE_BIAS) : NULL);
+	if (!compute__learns(pass) && !pass->grad_inputs[0])
+		return;
+	kernel_conv_grad_input(&s.pointwise, &s.room, pass->grad_output,
+			       compute__weights(pass, LAYER_SEPARABLE_POINTWISE), s.grad, false);
+	if (compute__learns(pass))
+		kernel_depthwise_grad_kernel(&s.depthwise, &s.room, pass->inputs[0], s.grad, &none,
+					     compute__gradients(pass, LAYER_SEPARABLE_DEPTHWISE),
+					     NULL);
+	if (pass->grad_inputs[0])
+		kernel_depthwise_grad_input(&s.depthwise, &s.room, s.grad,
+					    compute__weights(pass, LAYER_SEPARABLE_DEPTHWISE),
+					    pass->grad_inputs[0], compute__adds(pass, 0));
+}
+
+static size_t separable_kept(const struct model *model, const struct model_layer *layer,
+			     int64_t batch)
+{
+	return (separable_first(model, layer, batch) + separable_floats(layer, batch)) *
+	       sizeof(float);
+}
+
+static size_t separable_scratch(const struct model *model, const struct model_layer *layer,
+				int64_t batch, unsigned lanes, bool training)
+{
+	struct separable s = separable_of(layer, batch);
+	size_t depthwise = kernel_depthwise_scratch(&s.depthwise, lanes, training);
+	size_t pointwise = kernel_conv_scratch(&s.pointwise, lanes, training);
+	size_t grad = training ? separable_floats(layer, batch) * sizeof(float) : 0;
+
+	(void)model;
+	return grad + max(depthwise, pointwise);
+}
+
+const struct compute_ops compute_separable_conv2d = {
+	.forward = separable_forward,
+	.backward = separable_backward,
+	.kept = separable_kept,
+	.scratch = separable_scratch,
+	.adds = true,
+	.fuses_relu = true,
+};

@@ -1,15 +1,26 @@
 /*
+ * LayerNormalization over the last axis, and GroupNormalization, alike in training and inference:
+ * y = gamma (x - mean) inverse + beta, with inverse = 1 / sqrt(variance + epsilon). Means and inverses
+ * are kept for the backward pass.
+ */
+#include <math.h>
+
+#include "common/minmax.h"
+#include "trainer/kernels/kernel_clones.h"
+#include "trainer/kernels/kernel_norm.h"
+#include "trainer/kernels/kernel_work.h"
+#include "trainer/layers/compute_internal.h"
+
+/* ---- LayerNormalization ---------------------------------------------------------------------- */
+
+@@COM compute_layer_normalization.c
+/*
  * LayerNormalization over the last axis: each row by its own mean and population variance, in
  * training and inference alike. y = gamma (x - mean) / sqrt(variance + epsilon) + beta.
  *
  * The rows' means and inverse deviations are kept from forward to backward. Gradients of gamma and
  * beta are summed per slice, and then over the slices in order.
  */
-#include "common/minmax.h"
-#include "trainer/kernels/kernel_norm.h"
-#include "trainer/kernels/kernel_work.h"
-#include "trainer/layers/compute_internal.h"
-
 static struct kernel_norm_cut rows_cut(const struct model_layer *layer, int64_t batch)
 {
 	return kernel_norm_cut(layer_rows(layer, batch), layer_last_dim(&layer->input));
@@ -140,6 +151,220 @@ const struct compute_ops compute_layer_normalization = {
 	.backward = rows_backward,
 	.kept = rows_moments_bytes,
 	.scratch = rows_scratch_bytes,
+	.grad_in_place = true,
+	.adds = true,
+};
+
+/* ---- GroupNormalization ---------------------------------------------------------------------- */
+
+@@COM compute_group_normalization.c
+/*
+ * GroupNormalization: an item's channels in groups, each normalized by the mean and population
+ * variance over all of its positions. y = gamma (x - mean) inverse + beta, with inverse = 1 /
+ * sqrt(variance + epsilon).
+ *
+ * One thread computes an item, so that sums have one order: moments and sums by channel first, as
+ * in batch normalization, then over the channels of a group. The groups' means and inverses are
+ * kept. Gradients of gamma and beta are summed per item, and then over the items in order.
+ */
+struct groups {
+	const struct layer_pass *pass;
+	int64_t rows, channels, groups,
+		each; /* rows: positions of an item; each: channels of a group */
+	float epsilon;
+	const float *gamma, *beta; /* NULL: 1 and 0 */
+	float *moments;            /* [batch, 2, groups]: means, inverses */
+	double *sums;              /* [2, batch, channels], written by slices */
+	float *numbers;            /* [batch, 4, channels], written by slices */
+};
+
+static size_t groups_moments_bytes(const struct model *model, const struct model_layer *layer,
+				   int64_t batch)
+{
+	const struct layer_norm *own = layer->config;
+
+	(void)model;
+	return 2 * model_align((size_t)(batch * own->groups)) * sizeof(float);
+}
+
+/* Sums and coefficients by item and channel, and the moments, which only a training pass keeps. */
+static size_t groups_scratch_bytes(const struct model *model, const struct model_layer *layer,
+				   int64_t batch, unsigned lanes, bool training)
+{
+	const size_t channels = (size_t)(batch * layer_last_dim(&layer->input));
+
+	(void)lanes;
+	(void)training;
+	return 2 * channels * sizeof(double) + model_align(4 * channels) * sizeof(float) +
+	       groups_moments_bytes(model, layer, batch);
+}
+
+static struct groups groups_of(const struct layer_pass *pass)
+{
+	const struct layer_norm *own = pass->layer->config;
+	const int64_t channels = layer_last_dim(&pass->layer->input);
+	double *sums = pass->scratch;
+	float *numbers = (float *)(sums + 2 * pass->batch * channels);
+
+	return (struct groups){
+		.pass = pass,
+		.rows = model_shape_count(&pass->layer->input) / channels,
+		.channels = channels,
+		.groups = own->groups,
+		.each = channels / own->groups,
+		.epsilon = (float)own->epsilon,
+		.gamma = own->scale ? compute__weights(pass, 0) : NULL,
+		.beta = own->center ? compute__weights(pass, own->scale) : NULL,
+		.moments = pass->training
+				   ? pass->kept
+				   : numbers + model_align((size_t)(4 * pass->batch * channels)),
+		.sums = sums,
+		.numbers = numbers,
+	};
+}
+
+/* Derive an item's group means and inverses from its channels' moments. All channels have the same
+ * weight: the variance is the mean of theirs plus the variance of their means. */
+static void groups_moments(const struct groups *g, const double *mean, const double *squares,
+			 float *out)
+{
+	for (int64_t group = 0; group < g->groups; group++) {
+		const double *m = mean + group * g->each, *s = squares + group * g->each;
+		double group_mean = 0.0, variance = 0.0;
+
+		for (int64_t c = 0; c < g->each; c++)
+			group_mean += m[c];
+		group_mean /= (double)g->each;
+		for (int64_t c = 0; c < g->each; c++)
+			variance +=
+				s[c] / (double)g->rows + (m[c] - group_mean) * (m[c] - group_mean);
+		variance /= (double)g->each;
+		out[group] = (float)group_mean;
+		out[g->groups + group] = (float)(1.0 / sqrt(variance + (double)g->epsilon));
+	}
+}
+
+static void groups_forward_body(const void *context, int64_t first, int64_t items)
+{
+	const struct groups *g = context;
+
+	for (int64_t b = first; b < first + items; b++) {
+		const int64_t at = b * g->rows * g->channels;
+		const float *x = g->pass->inputs[0] + at;
+		double *mean = g->sums + b * g->channels;
+		double *squares = mean + g->pass->batch * g->channels;
+		float *means = g->numbers + 4 * b * g->channels;
+		float *scale = means + g->channels, *offset = scale + g->channels;
+		float *moments = g->moments + 2 * b * g->groups;
+		const struct kernel_norm norm = {
+			.channels = g->channels, .mean = means, .scale = scale, .offset = offset};
+
+		kernel_norm_moments(x, g->rows, g->channels, mean, squares);
+		groups_moments(g, mean, squares, moments);
+		for (int64_t c = 0; c < g->channels; c++) {
+			means[c] = moments[c / g->each];
+			scale[c] =
+				moments[g->groups + c / g->each] * (g->gamma ? g->gamma[c] : 1.0f);
+			offset[c] = g->beta ? g->beta[c] : 0.0f;
+		}
+		kernel_norm_apply(&norm, x, g->pass->output + at, g->rows, false);
+	}
+}
+
+static void groups_forward(const struct layer_pass *pass)
+{
+	const struct groups g = groups_of(pass);
+
+	compute__share_output(pass, pass->batch, g.rows * g.channels, groups_forward_body, &g);
+}
+
+/* dx = scale dy - constant - slope (x - mean), with coefficients by channel. */
+KERNEL_CLONES
+static void groups_grad(const float *x, const float *dy, float *dx, int64_t rows, int64_t channels,
+		      const float *restrict mean, const float *restrict scale,
+		      const float *restrict constant, const float *restrict slope, bool add)
+{
+	for (int64_t row = 0; row < rows; row++, x += channels, dy += channels, dx += channels) {
+		KERNEL_INDEPENDENT
+		for (int64_t c = 0; c < channels; c++) {
+			const float d =
+				scale[c] * dy[c] - constant[c] - slope[c] * (x[c] - mean[c]);
+
+			dx[c] = add ? dx[c] + d : d;
+		}
+	}
+}
+
+static void groups_backward_body(const void *context, int64_t first, int64_t items)
+{
+	const struct groups *g = context;
+	const bool add = compute__adds(g->pass, 0);
+
+	for (int64_t b = first; b < first + items; b++) {
+		const int64_t at = b * g->rows * g->channels;
+		const float *x = g->pass->inputs[0] + at, *dy = g->pass->grad_output + at;
+		const float *moments = g->moments + 2 * b * g->groups;
+		double *sums = g->sums + b * g->channels;
+		double *products = sums + g->pass->batch * g->channels;
+		float *mean = g->numbers + 4 * b * g->channels, *scale = mean + g->channels;
+		float *constant = scale + g->channels, *slope = constant + g->channels;
+		/* Without a ReLU scale and offset are copied but not used: any array will do. */
+		const struct kernel_norm norm = {
+			.channels = g->channels, .mean = mean, .scale = mean, .offset = mean};
+
+		for (int64_t c = 0; c < g->channels; c++)
+			mean[c] = moments[c / g->each];
+		kernel_norm_grad_sums(&norm, x, dy, g->rows, sums, products);
+		for (int64_t group = 0; group < g->groups; group++) {
+			const double inverse = (double)moments[g->groups + group];
+			const double count = (double)(g->rows * g->each);
+			double h = 0.0, hn = 0.0;
+
+			for (int64_t c = group * g->each; c < (group + 1) * g->each; c++) {
+				const double gamma = g->gamma ? (double)g->gamma[c] : 1.0;
+
+				h += gamma * sums[c];
+				hn += gamma * products[c] * inverse;
+				products[c] *= inverse; /* the gradient of gamma */
+				scale[c] = (float)(gamma * inverse);
+			}
+			for (int64_t c = group * g->each; c < (group + 1) * g->each; c++) {
+				constant[c] = (float)(inverse * h / count);
+				slope[c] = (float)(inverse * inverse * hn / count);
+			}
+		}
+		if (g->pass->grad_inputs[0])
+			groups_grad(x, dy, g->pass->grad_inputs[0] + at, g->rows, g->channels, mean,
+				  scale, constant, slope, add);
+	}
+}
+
+static void params_gradient(const struct groups *g, double *sums, int param)
+{
+	float *out = compute__gradients(g->pass, param);
+
+	kernel_norm_merge_sums((unsigned)g->pass->batch, g->channels, sums);
+	for (int64_t c = 0; c < g->channels; c++)
+		out[c] = (float)sums[c];
+}
+
+static void groups_backward(const struct layer_pass *pass)
+{
+	const struct layer_norm *own = pass->layer->config;
+	const struct groups g = groups_of(pass);
+
+	compute__share(pass->pool, pass->batch, g.rows * g.channels, groups_backward_body, &g);
+	if (compute__learns(pass) && own->scale)
+		params_gradient(&g, g.sums + pass->batch * g.channels, 0);
+	if (compute__learns(pass) && own->center)
+		params_gradient(&g, g.sums, own->scale);
+}
+
+const struct compute_ops compute_group_normalization = {
+	.forward = groups_forward,
+	.backward = groups_backward,
+	.kept = groups_moments_bytes,
+	.scratch = groups_scratch_bytes,
 	.grad_in_place = true,
 	.adds = true,
 };

@@ -1,14 +1,22 @@
 /*
+ * Layers that move values: Cropping1D and 2D, UpSampling1D, Permute and RepeatVector; ZeroPadding1D and
+ * 2D; Concatenate.
+ */
+#include <string.h>
+
+#include "trainer/kernels/kernel_pad.h"
+#include "trainer/kernels/kernel_vector.h"
+#include "trainer/layers/compute_internal.h"
+
+/* ---- copies of input values ------------------------------------------------------------------ */
+
+@@COM compute_rearrange.c
+/*
  * Cropping1D and 2D, UpSampling1D, Permute and RepeatVector: each output value is a copy of an
  * input value, and its gradient is added to that input's.
  *
  * Slices are ranges of items: one thread sums an input's gradient, in the output's order.
  */
-#include <string.h>
-
-#include "trainer/kernels/kernel_vector.h"
-#include "trainer/layers/compute_internal.h"
-
 /* The input's offset, along dimension @d, for index @at of the output. */
 static int64_t source_of(const struct layer_rearrange_dim *d, int64_t at)
 {
@@ -90,12 +98,12 @@ static void rearrange_items(const struct layer_pass *pass, int64_t first, int64_
 	}
 }
 
-static void forward_body(const void *context, int64_t first, int64_t items)
+static void rearrange_forward_body(const void *context, int64_t first, int64_t items)
 {
 	rearrange_items(context, first, items, true);
 }
 
-static void backward_body(const void *context, int64_t first, int64_t items)
+static void rearrange_backward_body(const void *context, int64_t first, int64_t items)
 {
 	rearrange_items(context, first, items, false);
 }
@@ -103,18 +111,159 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 static void rearrange_forward(const struct layer_pass *pass)
 {
 	compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
-		       forward_body, pass);
+		       rearrange_forward_body, pass);
 }
 
 static void rearrange_backward(const struct layer_pass *pass)
 {
 	if (pass->grad_inputs[0])
 		compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
-			       backward_body, pass);
+			       rearrange_backward_body, pass);
 }
 
 const struct compute_ops compute_rearrange = {
 	.forward = rearrange_forward,
 	.backward = rearrange_backward,
+	.adds = true,
+};
+
+/* ---- ZeroPadding2D and ZeroPadding1D --------------------------------------------------------- */
+
+@@COM compute_zero_padding2d.c
+/*
+ * ZeroPadding2D: zero padding of images.
+ */
+static struct kernel_pad padding_of(const struct layer_pass *pass)
+{
+	const struct layer_pad *pad = pass->layer->config;
+
+	return (struct kernel_pad){
+		.batch = pass->batch,
+		.height = layer_side(&pass->layer->input, LAYER_Y),
+		.width = layer_side(&pass->layer->input, LAYER_X),
+		.channels = layer_last_dim(&pass->layer->input),
+		.top = pad->top,
+		.bottom = pad->bottom,
+		.left = pad->left,
+		.right = pad->right,
+	};
+}
+
+static void padding_forward(const struct layer_pass *pass)
+{
+	const struct kernel_pad pad = padding_of(pass);
+
+	kernel_pad_forward(&pad, pass->pool, pass->inputs[0], pass->output);
+}
+
+static void padding_backward(const struct layer_pass *pass)
+{
+	const struct kernel_pad pad = padding_of(pass);
+
+	if (pass->grad_inputs[0])
+		kernel_pad_grad(&pad, pass->pool, pass->grad_output, pass->grad_inputs[0],
+				compute__adds(pass, 0));
+}
+
+const struct compute_ops compute_zero_padding2d = {
+	.forward = padding_forward,
+	.backward = padding_backward,
+	.adds = true,
+};
+
+/* ---- Concatenate ----------------------------------------------------------------------------- */
+
+@@COM compute_concatenate.c
+/*
+ * Concatenate: the channels of several inputs, in order.
+ */
+/* An input's columns of an output row. The layer that joins a model's outputs has one row per item,
+ * whatever their shapes. */
+static int64_t concatenate_columns(const struct layer_pass *pass, int input)
+{
+	const struct model_shape *output = &pass->layer->output;
+
+	return model_shape_count(model_input_shape(pass->model, pass->layer, input)) /
+	       (model_shape_count(output) / layer_last_dim(output));
+}
+
+/* Copy rows of one input to column @column of the output. */
+static void concatenate_rows(const struct layer_pass *pass, int input, int64_t column,
+			     int64_t first, int64_t rows)
+{
+	int64_t width = layer_last_dim(&pass->layer->output);
+	int64_t columns = concatenate_columns(pass, input);
+	const float *x = pass->inputs[input];
+
+	for (int64_t row = first; row < first + rows; row++)
+		memcpy(pass->output + row * width + column, x + row * columns,
+		       (size_t)columns * sizeof(*x));
+}
+
+static void concatenate_grad_rows(const struct layer_pass *pass, int input, int64_t column,
+				  int64_t first, int64_t rows)
+{
+	int64_t width = layer_last_dim(&pass->layer->output);
+	int64_t columns = concatenate_columns(pass, input);
+	float *dx = pass->grad_inputs[input];
+
+	if (!dx)
+		return;
+	for (int64_t row = first; row < first + rows; row++) {
+		const float *dy = pass->grad_output + row * width + column;
+
+		if (compute__adds(pass, input))
+			kernel_add(dx + row * columns, dy, (size_t)columns);
+		else
+			memcpy(dx + row * columns, dy, (size_t)columns * sizeof(*dx));
+	}
+}
+
+typedef void (*concatenate_work)(const struct layer_pass *pass, int input, int64_t column,
+				 int64_t first, int64_t rows);
+
+static void concatenate_inputs(const struct layer_pass *pass, concatenate_work work, int64_t first,
+			       int64_t rows)
+{
+	int64_t column = 0;
+
+	for (int i = 0; i < pass->layer->input_count; i++) {
+		work(pass, i, column, first, rows);
+		column += concatenate_columns(pass, i);
+	}
+}
+
+static void concatenate_forward_body(const void *context, int64_t first, int64_t rows)
+{
+	concatenate_inputs(context, concatenate_rows, first, rows);
+}
+
+static void concatenate_backward_body(const void *context, int64_t first, int64_t rows)
+{
+	concatenate_inputs(context, concatenate_grad_rows, first, rows);
+}
+
+static int64_t concatenate_count(const struct layer_pass *pass)
+{
+	const struct model_shape *shape = &pass->layer->output;
+
+	return pass->batch * (model_shape_count(shape) / layer_last_dim(shape));
+}
+
+static void concatenate_forward(const struct layer_pass *pass)
+{
+	compute__share_output(pass, concatenate_count(pass), layer_last_dim(&pass->layer->output),
+			      concatenate_forward_body, pass);
+}
+
+static void concatenate_backward(const struct layer_pass *pass)
+{
+	compute__share(pass->pool, concatenate_count(pass), layer_last_dim(&pass->layer->output),
+		       concatenate_backward_body, pass);
+}
+
+const struct compute_ops compute_concatenate = {
+	.forward = concatenate_forward,
+	.backward = concatenate_backward,
 	.adds = true,
 };
