@@ -1,6 +1,6 @@
 /*
- * The table of the layers' compute functions, and what they share: parameters, slices, coefficients per
- * channel.
+ * The table of the layers' compute functions, and what they share: parameters, slices, coefficients
+ * per channel.
  *
  * Thread safe. Slices depend on the shape only.
  */
@@ -68,12 +68,6 @@ bool compute__learns(const struct layer_pass *pass)
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-@@COM compute_elements.c
-/*
- * Shared by element-wise layers: slices, and coefficients per channel.
- *
- * Thread safe. Slices depend on the shape only.
- */
 #define ELEMENTS_HOT  4096 /* floats that stay in the L1 cache */
 #define ELEMENTS_WORK 6    /* cost of an element: reading, computing and writing, in floats */
 

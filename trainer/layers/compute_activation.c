@@ -1,6 +1,6 @@
 /*
- * Activations: one table of how each computes, over a whole pass, as a layer or as part of others; and
- * ReLU, LeakyReLU, ELU and PReLU.
+ * Activations: one table of how each computes, over a whole pass, as a layer or as part of others;
+ * and ReLU, LeakyReLU, ELU and PReLU.
  *
  * Rows are distributed in slices whose borders depend on the shape only. Thread safe.
  */
@@ -13,12 +13,6 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-@@COM compute_activation.c
-/*
- * Activations: one table of how each computes, over a whole pass; as a layer or as part of others.
- *
- * Rows are distributed in slices whose borders depend on the shape only. Thread safe.
- */
 struct activation_row {
 	/* By element, or by rows of the last axis if a value depends on them; NULL: identity. */
 	void (*each)(const float *x, float *y, size_t count);
@@ -180,21 +174,11 @@ float *compute__activation_sums(const struct layer_pass *pass)
 	return pass->output;
 }
 
-static int64_t activation_columns(const struct model_layer *layer)
-{
-	return layer_last_dim(&layer->output);
-}
-
-static int64_t activation_count(const struct model_layer *layer, int64_t batch)
-{
-	return batch * (model_shape_count(&layer->output) / activation_columns(layer));
-}
-
 static void activation_forward(const struct layer_pass *pass)
 {
 	compute__activate(pass, pass->layer->activation, pass->inputs[0],
-			  activation_count(pass->layer, pass->batch),
-			  activation_columns(pass->layer));
+			  layer_rows(pass->layer, pass->batch),
+			  layer_last_dim(&pass->layer->output));
 }
 
 static void activation_backward(const struct layer_pass *pass)
@@ -210,8 +194,8 @@ static void activation_backward(const struct layer_pass *pass)
 	};
 
 	if (work.out)
-		activation_gradient(pass->pool, &work, activation_count(layer, pass->batch),
-				    activation_columns(layer));
+		activation_gradient(pass->pool, &work, layer_rows(layer, pass->batch),
+				    layer_last_dim(&layer->output));
 }
 
 const struct compute_ops compute_activation = {
@@ -223,13 +207,9 @@ const struct compute_ops compute_activation = {
 
 /* ---- ReLU, LeakyReLU, ELU -------------------------------------------------------------------- */
 
-@@COM compute_relu.c
-/*
- * ReLU with its bound, slope and threshold; LeakyReLU; ELU with its alpha.
- *
- * The gradient of a ReLU without slope and threshold is computed from its output, and the preceding
- * layer may apply such a ReLU. With a slope or a threshold the input is read again.
- */
+/* The gradient of a ReLU without slope and threshold is computed from its output, and the preceding
+ * layer may apply such a ReLU. With a slope or a threshold the input is read again. */
+
 static void relu_forward_body(const void *context, int64_t first, int64_t count)
 {
 	const struct layer_pass *pass = context;
@@ -282,12 +262,9 @@ const struct compute_ops compute_relu = {
 
 /* ---- PReLU ----------------------------------------------------------------------------------- */
 
-@@COM compute_p_relu.c
-/*
- * PReLU: x if x > 0, else alpha x; the alphas repeat along rows of their number.
- *
- * An alpha's sum runs over the rows from first to last, on one thread.
- */
+/* x if x > 0, else alpha x; the alphas repeat along rows of their number. An alpha's sum runs over
+ * the rows from first to last, on one thread. */
+
 static int64_t p_relu_alphas(const struct layer_pass *pass)
 {
 	return model_shape_count(&pass->model->params[pass->layer->first_param].shape);
@@ -349,15 +326,18 @@ static void p_relu_backward_body(const void *context, int64_t first, int64_t row
 
 static void p_relu_forward(const struct layer_pass *pass)
 {
-	compute__share_output(pass, p_relu_rows(pass), p_relu_alphas(pass), p_relu_forward_body, pass);
+	compute__share_output(pass, p_relu_rows(pass), p_relu_alphas(pass), p_relu_forward_body,
+			      pass);
 }
 
 static void p_relu_backward(const struct layer_pass *pass)
 {
 	if (compute__learns(pass))
-		compute__share(pass->pool, p_relu_alphas(pass), p_relu_rows(pass), p_relu_alpha_body, pass);
+		compute__share(pass->pool, p_relu_alphas(pass), p_relu_rows(pass),
+			       p_relu_alpha_body, pass);
 	if (pass->grad_inputs[0])
-		compute__share(pass->pool, p_relu_rows(pass), p_relu_alphas(pass), p_relu_backward_body, pass);
+		compute__share(pass->pool, p_relu_rows(pass), p_relu_alphas(pass),
+			       p_relu_backward_body, pass);
 }
 
 const struct compute_ops compute_p_relu = {

@@ -1,21 +1,32 @@
 /*
- * Convolutions: their passes, and the activations that follow the sums. Bias and ReLU, the layer's own
- * or a following layer's, are applied when sums are stored. No state.
+ * Convolutions: their passes, and the activations that follow the sums. Bias and ReLU, the layer's
+ * own or a following layer's, are applied when sums are stored. No state.
  */
-#include "trainer/layers/compute_conv.h"
 
 #include <math.h>
 
 #include "common/minmax.h"
+#include "trainer/kernels/kernel_conv.h"
 #include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/kernels/kernel_vector.h"
+#include "trainer/layers/compute_internal.h"
 
-@@COM compute_conv.c
-/*
- * Convolutions: their passes, and the activations that follow the sums. No state.
- */
-struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t channels,
-					int64_t filters, int64_t batch)
+/* The kernels that compute the sums and their gradients: kernel_conv_forward() and the like. */
+struct conv_kernels {
+	void (*forward)(const struct kernel_conv *conv, const struct kernel_room *room,
+			const float *x, const float *kernel,
+			const struct kernel_conv_finish *finish, float *y);
+	void (*grad_kernel)(const struct kernel_conv *conv, const struct kernel_room *room,
+			    const float *x, float *dy, const struct kernel_conv_relu *relu,
+			    float *dkernel, float *dbias);
+	void (*grad_input)(const struct kernel_conv *conv, const struct kernel_room *room,
+			   const float *dy, const float *kernel, float *dx, bool add);
+	size_t (*scratch)(const struct kernel_conv *conv, unsigned lanes, bool training);
+};
+
+/* The convolution over a batch of the layer's input; a transposed layer's is over its output. */
+static struct kernel_conv conv_kernel(const struct model_layer *layer, int64_t channels,
+				      int64_t filters, int64_t batch)
 {
 	const struct layer_conv *w = layer->config;
 	const struct model_shape *from = w->transposed ? &layer->output : &layer->input;
@@ -41,7 +52,8 @@ struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t
 	};
 }
 
-struct kernel_conv_finish compute__conv_finish(const struct layer_pass *pass, int bias)
+/* The part of the activation that is applied when sums are stored, and below the rest of it. */
+static struct kernel_conv_finish conv_finish(const struct layer_pass *pass, int bias)
 {
 	const enum model_activation activation = pass->layer->activation;
 	const bool relu = activation == MODEL_RELU;
@@ -54,7 +66,7 @@ struct kernel_conv_finish compute__conv_finish(const struct layer_pass *pass, in
 	};
 }
 
-void compute__conv_activate(const struct layer_pass *pass)
+static void conv_activate(const struct layer_pass *pass)
 {
 	enum model_activation activation = pass->layer->activation;
 
@@ -64,7 +76,8 @@ void compute__conv_activate(const struct layer_pass *pass)
 				  layer_last_dim(&pass->layer->output));
 }
 
-struct kernel_conv_relu compute__conv_gradient(const struct layer_pass *pass)
+/* Apply the activation's gradient to pass->grad_output; a ReLU's is left to the kernels. */
+static struct kernel_conv_relu conv_gradient(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
 	bool relu = pass->relu || layer->activation == MODEL_RELU;
@@ -87,27 +100,27 @@ enum {
 
 static struct kernel_conv conv_of(const struct model_layer *layer, int64_t batch)
 {
-	return compute__conv_kernel(layer, layer_last_dim(&layer->input), layer->units, batch);
+	return conv_kernel(layer, layer_last_dim(&layer->input), layer->units, batch);
 }
 
-void compute__conv_forward(const struct layer_pass *pass)
+static void conv_forward(const struct layer_pass *pass)
 {
-	const struct compute_conv_kernels *kernels = compute_of(pass->layer)->own;
+	const struct conv_kernels *kernels = compute_of(pass->layer)->own;
 	struct kernel_conv conv = conv_of(pass->layer, pass->batch);
 	struct kernel_room room = {pass->pool, pass->scratch};
-	struct kernel_conv_finish finish = compute__conv_finish(pass, CONV_BIAS);
+	struct kernel_conv_finish finish = conv_finish(pass, CONV_BIAS);
 
 	kernels->forward(&conv, &room, pass->inputs[0], compute__weights(pass, CONV_KERNEL),
 			 &finish, compute__activation_sums(pass));
-	compute__conv_activate(pass);
+	conv_activate(pass);
 }
 
-void compute__conv_backward(const struct layer_pass *pass)
+static void conv_backward(const struct layer_pass *pass)
 {
-	const struct compute_conv_kernels *kernels = compute_of(pass->layer)->own;
+	const struct conv_kernels *kernels = compute_of(pass->layer)->own;
 	struct kernel_conv conv = conv_of(pass->layer, pass->batch);
 	struct kernel_room room = {pass->pool, pass->scratch};
-	struct kernel_conv_relu relu = compute__conv_gradient(pass);
+	struct kernel_conv_relu relu = conv_gradient(pass);
 	float *bias = compute__learns(pass) && pass->layer->use_bias
 			      ? compute__gradients(pass, CONV_BIAS)
 			      : NULL;
@@ -124,76 +137,49 @@ void compute__conv_backward(const struct layer_pass *pass)
 				    compute__adds(pass, 0));
 }
 
-size_t compute__conv_scratch(const struct model *model, const struct model_layer *layer,
-			     int64_t batch, unsigned lanes, bool training)
+static size_t conv_scratch(const struct model *model, const struct model_layer *layer,
+			   int64_t batch, unsigned lanes, bool training)
 {
-	const struct compute_conv_kernels *kernels = compute_of(layer)->own;
+	const struct conv_kernels *kernels = compute_of(layer)->own;
 	struct kernel_conv conv = conv_of(layer, batch);
 
 	(void)model;
 	return kernels->scratch(&conv, lanes, training);
 }
 
-@@COM compute_conv2d.c
-/*
- * Conv2D: y = activation(x * W + b); W is [kernel height, width, channels / groups, filters].
- *
- * The bias and a ReLU (its own or a following layer's) are applied when sums are stored.
- */
-static const struct compute_conv_kernels conv2d_kernels = {
-	.forward = kernel_conv_forward,
-	.grad_kernel = kernel_conv_grad_kernel,
-	.grad_input = kernel_conv_grad_input,
-	.scratch = kernel_conv_scratch,
-};
+#define CONV_OPS                                                                                   \
+	.forward = conv_forward, .backward = conv_backward, .kept = compute__activation_kept,      \
+	.scratch = conv_scratch, .adds = true, .fuses_relu = true
 
 const struct compute_ops compute_conv2d = {
-	.forward = compute__conv_forward,
-	.backward = compute__conv_backward,
-	.kept = compute__activation_kept,
-	.scratch = compute__conv_scratch,
-	.own = &conv2d_kernels,
-	.adds = true,
-	.fuses_relu = true,
-};
-
-@@COM compute_depthwise_conv2d.c
-/*
- * DepthwiseConv2D: each channel has depth_multiplier filters; the kernel is
- * [kernel height, width, channels, depth_multiplier].
- */
-static const struct compute_conv_kernels depthwise_kernels = {
-	.forward = kernel_depthwise_forward,
-	.grad_kernel = kernel_depthwise_grad_kernel,
-	.grad_input = kernel_depthwise_grad_input,
-	.scratch = kernel_depthwise_scratch,
+	CONV_OPS,
+	.own =
+		&(const struct conv_kernels){
+			kernel_conv_forward,
+			kernel_conv_grad_kernel,
+			kernel_conv_grad_input,
+			kernel_conv_scratch,
+		},
 };
 
 const struct compute_ops compute_depthwise_conv2d = {
-	.forward = compute__conv_forward,
-	.backward = compute__conv_backward,
-	.kept = compute__activation_kept,
-	.scratch = compute__conv_scratch,
-	.own = &depthwise_kernels,
-	.adds = true,
-	.fuses_relu = true,
+	CONV_OPS,
+	.own =
+		&(const struct conv_kernels){
+			kernel_depthwise_forward,
+			kernel_depthwise_grad_kernel,
+			kernel_depthwise_grad_input,
+			kernel_depthwise_scratch,
+		},
 };
 
 /* ---- Conv2DTranspose and Conv1DTranspose ----------------------------------------------------- */
 
-@@COM compute_conv2d_transpose.c
-/*
- * Conv2DTranspose and Conv1DTranspose: the passes of the convolution from the output to the input,
- * in reverse. Bias and activation follow in separate passes.
- */
-enum {
-	CONV_KERNEL,
-	CONV_BIAS
-};
-
+/* The passes of the convolution from the output to the input, in reverse. Bias and activation
+ * follow in separate passes. */
 static struct kernel_conv transposed_of(const struct model_layer *layer, int64_t batch)
 {
-	return compute__conv_kernel(layer, layer->units, layer_last_dim(&layer->input), batch);
+	return conv_kernel(layer, layer->units, layer_last_dim(&layer->input), batch);
 }
 
 static void bias_body(const void *context, int64_t first, int64_t rows)
@@ -212,8 +198,8 @@ static void transposed_forward(const struct layer_pass *pass)
 	const int64_t pixels = layer_conv_pixels(pass->layer, pass->batch);
 	float *sums = compute__activation_sums(pass);
 
-	kernel_conv_grad_input(&conv, &room, pass->inputs[0], compute__weights(pass, CONV_KERNEL), sums,
-			       false);
+	kernel_conv_grad_input(&conv, &room, pass->inputs[0], compute__weights(pass, CONV_KERNEL),
+			       sums, false);
 	if (pass->layer->use_bias)
 		compute__share(pass->pool, pixels, pass->layer->units, bias_body, pass);
 	compute__activate(pass, pass->layer->activation, sums, pixels, pass->layer->units);
@@ -247,8 +233,9 @@ static void transposed_backward(const struct layer_pass *pass)
 	if (compute__learns(pass) && pass->layer->use_bias)
 		compute__share(pass->pool, pass->layer->units, pixels, bias_grad_body, pass);
 	if (pass->grad_inputs[0])
-		kernel_conv_forward(&conv, &room, pass->grad_output, compute__weights(pass, CONV_KERNEL),
-				    &plain, pass->grad_inputs[0]);
+		kernel_conv_forward(&conv, &room, pass->grad_output,
+				    compute__weights(pass, CONV_KERNEL), &plain,
+				    pass->grad_inputs[0]);
 }
 
 /* The forward pass is a gradient of the convolution. */
@@ -271,13 +258,8 @@ const struct compute_ops compute_conv2d_transpose = {
 
 /* ---- SeparableConv2D and SeparableConv1D ----------------------------------------------------- */
 
-@@COM compute_separable_conv2d.c
-/*
- * SeparableConv2D: a depthwise convolution without bias, then a 1 x 1 convolution over its
- * channels with bias and activation.
- *
- * The intermediate result between the two is kept for the backward pass; its gradient is scratch.
- */
+/* A depthwise convolution without bias, then a 1 x 1 convolution over its channels with bias and
+ * activation. The intermediate result is kept for the backward pass; its gradient is scratch. */
 struct separable {
 	struct kernel_conv depthwise, pointwise;
 	struct kernel_room room;
@@ -287,8 +269,8 @@ struct separable {
 static struct separable separable_of(const struct model_layer *layer, int64_t batch)
 {
 	struct separable s = {
-		.depthwise = compute__conv_kernel(layer, layer_last_dim(&layer->input),
-						  layer_separable_between(layer), batch),
+		.depthwise = conv_kernel(layer, layer_last_dim(&layer->input),
+					 layer_separable_between(layer), batch),
 	};
 
 	s.pointwise = (struct kernel_conv){
@@ -337,7 +319,7 @@ static struct separable separable_pass(const struct layer_pass *pass)
 static void separable_forward(const struct layer_pass *pass)
 {
 	const struct kernel_conv_finish plain = {0};
-	struct kernel_conv_finish finish = compute__conv_finish(pass, LAYER_SEPARABLE_BIAS);
+	struct kernel_conv_finish finish = conv_finish(pass, LAYER_SEPARABLE_BIAS);
 	struct separable s = separable_pass(pass);
 
 	kernel_depthwise_forward(&s.depthwise, &s.room, pass->inputs[0],
@@ -346,14 +328,14 @@ static void separable_forward(const struct layer_pass *pass)
 	kernel_conv_forward(&s.pointwise, &s.room, s.between,
 			    compute__weights(pass, LAYER_SEPARABLE_POINTWISE), &finish,
 			    compute__activation_sums(pass));
-	compute__conv_activate(pass);
+	conv_activate(pass);
 }
 
 static void separable_backward(const struct layer_pass *pass)
 {
 	const struct kernel_conv_relu none = {0};
 	const struct model_layer *layer = pass->layer;
-	struct kernel_conv_relu relu = compute__conv_gradient(pass);
+	struct kernel_conv_relu relu = conv_gradient(pass);
 	struct separable s = separable_pass(pass);
 
 	s.room.scratch = s.grad + separable_floats(layer, pass->batch);

@@ -1,6 +1,7 @@
 /*
  * Layers that are random in training and the identity otherwise: Dropout, SpatialDropout1D and 2D;
- * GaussianNoise, GaussianDropout and AlphaDropout. The formulas are in model/layers/layer_dropout.c.
+ * GaussianNoise, GaussianDropout and AlphaDropout. The formulas are in
+ * model/layers/layer_dropout.c.
  *
  * Random numbers are those of (seed, layer, step, replica), so they do not depend on threads.
  */
@@ -11,18 +12,25 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
+static void copy_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+
+	memcpy(pass->grad_inputs[0] + first, pass->grad_output + first,
+	       (size_t)count * sizeof(float));
+}
+
+static void pass_gradient_on(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0] && pass->grad_inputs[0] != pass->grad_output)
+		compute__share(pass->pool, compute__count(pass), 1, copy_body, pass);
+}
+
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
-@@COM compute_dropout.c
-/*
- * Dropout and SpatialDropout2D: inverted, as in TensorFlow. In training a value, or a group of
- * values that share a decision, is kept with probability 1 - rate and scaled by 1 / (1 - rate).
- * Otherwise the layer is the identity.
- *
- * Decisions are numbered over the micro-batch and drawn from the random numbers of (seed, layer,
- * step, replica), so they do not depend on threads. They are kept, one byte each, for the backward
- * pass.
- */
+/* Inverted, as in TensorFlow. Decisions are numbered over the micro-batch; they are kept, one byte
+ * each, for the backward pass. */
+
 _Static_assert(COMPUTE_GRAIN % KERNEL_DROPOUT_GROUP == 0, "slices begin where groups do");
 
 static size_t dropout_kept(const struct model *model, const struct model_layer *layer,
@@ -90,16 +98,6 @@ static void dropout_items_body(const void *context, int64_t first, int64_t items
 	}
 }
 
-/* In the forward pass the rows make up the output. */
-static void dropout_share(const struct layer_pass *pass, bool forward, int64_t rows,
-			  int64_t columns, compute_body body, const struct dropout_work *w)
-{
-	if (forward)
-		compute__share_output(pass, rows, columns, body, w);
-	else
-		compute__share(pass->pool, rows, columns, body, w);
-}
-
 /* The forward pass draws the mask. */
 static void dropout_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
 {
@@ -114,20 +112,23 @@ static void dropout_run(const struct layer_pass *pass, const float *x, float *y,
 		.y = y,
 	};
 	const struct layer_dropout_sizes *s = &w.sizes;
+	compute_body body = dropout_each_body;
+	int64_t rows = s->outer * s->inner, columns = 1;
 
 	if (forward)
 		rng_init(&w.stream, pass->seed, rng_stream(pass->layer->name) ^ c->seed, pass->step,
 			 pass->replica);
-	if (s->shared == 1) {
-		dropout_share(pass, forward, s->outer * s->inner, 1, dropout_each_body, &w);
-		return;
+	if (s->shared > 1) {
+		if (forward)
+			compute__share(pass->pool, rows, 1, dropout_draw_body, &w);
+		body = s->inner == 1 ? dropout_items_body : dropout_rows_body;
+		rows = s->inner == 1 ? s->outer : s->outer * s->shared;
+		columns = s->inner == 1 ? s->shared : s->inner;
 	}
 	if (forward)
-		compute__share(pass->pool, s->outer * s->inner, 1, dropout_draw_body, &w);
-	if (s->inner == 1)
-		dropout_share(pass, forward, s->outer, s->shared, dropout_items_body, &w);
+		compute__share_output(pass, rows, columns, body, &w);
 	else
-		dropout_share(pass, forward, s->outer * s->shared, s->inner, dropout_rows_body, &w);
+		compute__share(pass->pool, rows, columns, body, &w);
 }
 
 static bool dropout_drops(const struct layer_pass *pass)
@@ -145,22 +146,14 @@ static void dropout_forward(const struct layer_pass *pass)
 		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
 }
 
-static void dropout_copy_body(const void *context, int64_t first, int64_t count)
-{
-	const struct layer_pass *pass = context;
-
-	memcpy(pass->grad_inputs[0] + first, pass->grad_output + first,
-	       (size_t)count * sizeof(float));
-}
-
 static void dropout_backward(const struct layer_pass *pass)
 {
 	if (!pass->grad_inputs[0])
 		return;
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->grad_output, pass->grad_inputs[0], false);
-	else if (pass->grad_inputs[0] != pass->grad_output)
-		compute__share(pass->pool, compute__count(pass), 1, dropout_copy_body, pass);
+	else
+		pass_gradient_on(pass);
 }
 
 const struct compute_ops compute_dropout = {
@@ -173,14 +166,9 @@ const struct compute_ops compute_dropout = {
 
 /* ---- noise ----------------------------------------------------------------------------------- */
 
-@@COM compute_noise.c
-/*
- * GaussianNoise, GaussianDropout and AlphaDropout: see model/layers/layer_noise.c for the
- * formulas.
- *
- * An element's random number is keyed by its index i in the micro-batch: the first or second half
- * of the stream's block i / 2. The element's factor is kept for the backward pass.
- */
+/* An element's random number is keyed by its index i in the micro-batch: the first or second half
+ * of the stream's block i / 2. The element's factor is kept for the backward pass. */
+
 #define NOISE_EACH 2 /* elements per block of random numbers */
 
 _Static_assert(COMPUTE_GRAIN % NOISE_EACH == 0, "slices begin where blocks do");
@@ -242,19 +230,17 @@ static void noise_forward(const struct layer_pass *pass)
 static void noise_backward_body(const void *context, int64_t first, int64_t count)
 {
 	const struct layer_pass *pass = context;
-	const float *factors = pass->kept, *dy = pass->grad_output;
-	float *dx = pass->grad_inputs[0];
+	const float *factors = pass->kept;
 
-	if (noise_applies(pass) && pass->layer->ops->kind != LAYER_KIND_gaussian_noise)
-		for (int64_t i = first; i < first + count; i++)
-			dx[i] = dy[i] * factors[i];
-	else if (dx != dy)
-		memcpy(dx + first, dy + first, (size_t)count * sizeof(float));
+	for (int64_t i = first; i < first + count; i++)
+		pass->grad_inputs[0][i] = pass->grad_output[i] * factors[i];
 }
 
 static void noise_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
+	if (!noise_applies(pass) || pass->layer->ops->kind == LAYER_KIND_gaussian_noise)
+		pass_gradient_on(pass);
+	else if (pass->grad_inputs[0])
 		compute__share(pass->pool, compute__count(pass), 1, noise_backward_body, pass);
 }
 

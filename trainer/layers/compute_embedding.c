@@ -7,13 +7,9 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-@@COM compute_embedding.c
-/*
- * Embedding: rows of a table. An index outside the table gives NaN, which health rules detect.
- *
- * Slices of the gradient are columns of the table; one thread sums each of them in the order of the
- * items.
- */
+/* An index outside the table gives NaN, which health rules detect. Slices of the gradient are
+ * columns of the table; one thread sums each of them in the order of the items. */
+
 /* Return the row, or -1 if it does not exist. */
 static int64_t embedding_row(const struct layer_pass *pass, float number)
 {
@@ -79,11 +75,8 @@ const struct compute_ops compute_embedding = {
 	.backward = embedding_backward,
 };
 
-@@COM compute_position_embedding.c
-/*
- * PositionEmbedding: the same rows for every item. The table's gradient is summed over the items in
- * order.
- */
+/* The same rows for every item. The table's gradient is summed over the items in order. */
+
 static void position_body(const void *context, int64_t first, int64_t items)
 {
 	const struct layer_pass *pass = context;
@@ -96,8 +89,8 @@ static void position_body(const void *context, int64_t first, int64_t items)
 
 static void position_forward(const struct layer_pass *pass)
 {
-	compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output), position_body,
-		       pass);
+	compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
+		       position_body, pass);
 }
 
 static void position_backward(const struct layer_pass *pass)

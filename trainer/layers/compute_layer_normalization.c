@@ -1,7 +1,7 @@
 /*
- * LayerNormalization over the last axis, and GroupNormalization, alike in training and inference:
- * y = gamma (x - mean) inverse + beta, with inverse = 1 / sqrt(variance + epsilon). Means and inverses
- * are kept for the backward pass.
+ * LayerNormalization over the last axis, and GroupNormalization, alike in training and inference: y
+ * = gamma (x - mean) inverse + beta, with inverse = 1 / sqrt(variance + epsilon). Means and
+ * inverses are kept for the backward pass.
  */
 #include <math.h>
 
@@ -13,14 +13,9 @@
 
 /* ---- LayerNormalization ---------------------------------------------------------------------- */
 
-@@COM compute_layer_normalization.c
-/*
- * LayerNormalization over the last axis: each row by its own mean and population variance, in
- * training and inference alike. y = gamma (x - mean) / sqrt(variance + epsilon) + beta.
- *
- * The rows' means and inverse deviations are kept from forward to backward. Gradients of gamma and
- * beta are summed per slice, and then over the slices in order.
- */
+/* Each row by its own mean and population variance. Gradients of gamma and beta are summed per
+ * slice, and then over the slices in order. */
+
 static struct kernel_norm_cut rows_cut(const struct model_layer *layer, int64_t batch)
 {
 	return kernel_norm_cut(layer_rows(layer, batch), layer_last_dim(&layer->input));
@@ -118,12 +113,14 @@ static void rows_backward_slice(void *context, unsigned slice)
 			      w->beta_sums ? w->beta_sums + slice * w->channels : NULL);
 }
 
-static void rows_gradient(const struct rows_work *w, double *sums, int param)
+/* Merge the sums of @parts slices or items to the gradient of parameter @param. */
+static void params_gradient(const struct layer_pass *pass, unsigned parts, double *sums, int param)
 {
-	float *out = compute__gradients(w->pass, param);
+	const int64_t channels = layer_last_dim(&pass->layer->input);
+	float *out = compute__gradients(pass, param);
 
-	kernel_norm_merge_sums(w->cut.slices, w->channels, sums);
-	for (int64_t c = 0; c < w->channels; c++)
+	kernel_norm_merge_sums(parts, channels, sums);
+	for (int64_t c = 0; c < channels; c++)
 		out[c] = (float)sums[c];
 }
 
@@ -141,9 +138,9 @@ static void rows_backward(const struct layer_pass *pass)
 	pool_share(pass->pool, kernel_work_floats(5 * work.cut.rows * work.channels),
 		   rows_backward_slice, &work, work.cut.slices);
 	if (work.gamma_sums)
-		rows_gradient(&work, work.gamma_sums, 0);
+		params_gradient(pass, work.cut.slices, work.gamma_sums, 0);
 	if (work.beta_sums)
-		rows_gradient(&work, work.beta_sums, own->scale);
+		params_gradient(pass, work.cut.slices, work.beta_sums, own->scale);
 }
 
 const struct compute_ops compute_layer_normalization = {
@@ -157,16 +154,13 @@ const struct compute_ops compute_layer_normalization = {
 
 /* ---- GroupNormalization ---------------------------------------------------------------------- */
 
-@@COM compute_group_normalization.c
-/*
- * GroupNormalization: an item's channels in groups, each normalized by the mean and population
- * variance over all of its positions. y = gamma (x - mean) inverse + beta, with inverse = 1 /
- * sqrt(variance + epsilon).
+/* An item's channels in groups, each normalized by the mean and population variance over all of its
+ * positions.
  *
  * One thread computes an item, so that sums have one order: moments and sums by channel first, as
- * in batch normalization, then over the channels of a group. The groups' means and inverses are
- * kept. Gradients of gamma and beta are summed per item, and then over the items in order.
- */
+ * in batch normalization, then over the channels of a group. Gradients of gamma and beta are summed
+ * per item, and then over the items in order. */
+
 struct groups {
 	const struct layer_pass *pass;
 	int64_t rows, channels, groups,
@@ -226,7 +220,7 @@ static struct groups groups_of(const struct layer_pass *pass)
 /* Derive an item's group means and inverses from its channels' moments. All channels have the same
  * weight: the variance is the mean of theirs plus the variance of their means. */
 static void groups_moments(const struct groups *g, const double *mean, const double *squares,
-			 float *out)
+			   float *out)
 {
 	for (int64_t group = 0; group < g->groups; group++) {
 		const double *m = mean + group * g->each, *s = squares + group * g->each;
@@ -281,8 +275,8 @@ static void groups_forward(const struct layer_pass *pass)
 /* dx = scale dy - constant - slope (x - mean), with coefficients by channel. */
 KERNEL_CLONES
 static void groups_grad(const float *x, const float *dy, float *dx, int64_t rows, int64_t channels,
-		      const float *restrict mean, const float *restrict scale,
-		      const float *restrict constant, const float *restrict slope, bool add)
+			const float *restrict mean, const float *restrict scale,
+			const float *restrict constant, const float *restrict slope, bool add)
 {
 	for (int64_t row = 0; row < rows; row++, x += channels, dy += channels, dx += channels) {
 		KERNEL_INDEPENDENT
@@ -335,17 +329,8 @@ static void groups_backward_body(const void *context, int64_t first, int64_t ite
 		}
 		if (g->pass->grad_inputs[0])
 			groups_grad(x, dy, g->pass->grad_inputs[0] + at, g->rows, g->channels, mean,
-				  scale, constant, slope, add);
+				    scale, constant, slope, add);
 	}
-}
-
-static void params_gradient(const struct groups *g, double *sums, int param)
-{
-	float *out = compute__gradients(g->pass, param);
-
-	kernel_norm_merge_sums((unsigned)g->pass->batch, g->channels, sums);
-	for (int64_t c = 0; c < g->channels; c++)
-		out[c] = (float)sums[c];
 }
 
 static void groups_backward(const struct layer_pass *pass)
@@ -355,9 +340,9 @@ static void groups_backward(const struct layer_pass *pass)
 
 	compute__share(pass->pool, pass->batch, g.rows * g.channels, groups_backward_body, &g);
 	if (compute__learns(pass) && own->scale)
-		params_gradient(&g, g.sums + pass->batch * g.channels, 0);
+		params_gradient(pass, (unsigned)pass->batch, g.sums + pass->batch * g.channels, 0);
 	if (compute__learns(pass) && own->center)
-		params_gradient(&g, g.sums, own->scale);
+		params_gradient(pass, (unsigned)pass->batch, g.sums, own->scale);
 }
 
 const struct compute_ops compute_group_normalization = {

@@ -5,9 +5,6 @@
  * Multiply also accepts a gate: one input of shape (1, ..., 1, C) that scales the channels of the
  * other. Sums over a gate's positions run in an order that depends on shapes only.
  */
-#include <assert.h>
-
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_merge.h"
@@ -21,7 +18,6 @@ typedef void (*merge_pair)(const float *a, const float *b, float *y, size_t coun
 
 /* A kind: the operation, applied to the inputs from first to last, and its gradient. */
 struct merge_kind {
-	enum layer_kind kind;
 	merge_pair kernel;
 	compute_body backward;
 };
@@ -237,30 +233,20 @@ static void merge_gate_share(const struct merge_gate *g, compute_body body)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static const struct merge_kind merge_kinds[] = {
-	{LAYER_KIND_add, kernel_merge_add, merge_linear_body},
-	{LAYER_KIND_average, kernel_merge_add, merge_linear_body},
-	{LAYER_KIND_maximum, kernel_merge_maximum, merge_choice_body},
-	{LAYER_KIND_minimum, kernel_merge_minimum, merge_choice_body},
-	{LAYER_KIND_multiply, kernel_merge_multiply, merge_multiply_body},
-	{LAYER_KIND_subtract, kernel_merge_subtract, merge_linear_body},
+static const struct merge_kind merge_kinds[LAYER_KINDS] = {
+	[LAYER_KIND_add] = {kernel_merge_add, merge_linear_body},
+	[LAYER_KIND_average] = {kernel_merge_add, merge_linear_body},
+	[LAYER_KIND_maximum] = {kernel_merge_maximum, merge_choice_body},
+	[LAYER_KIND_minimum] = {kernel_merge_minimum, merge_choice_body},
+	[LAYER_KIND_multiply] = {kernel_merge_multiply, merge_multiply_body},
+	[LAYER_KIND_subtract] = {kernel_merge_subtract, merge_linear_body},
 };
-
-static const struct merge_kind *merge_kind(const struct model_layer *layer)
-{
-	size_t i = 0;
-
-	while (merge_kinds[i].kind != layer->ops->kind)
-		i++;
-	assert(i < ARRAY_LEN(merge_kinds));
-	return &merge_kinds[i];
-}
 
 static void merge_forward(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
 	const struct layer_merge *c = layer->config;
-	const struct merge_work work = {pass, merge_kind(layer), layer->input_count};
+	const struct merge_work work = {pass, &merge_kinds[layer->ops->kind], layer->input_count};
 	const struct merge_gate gate = merge_gate(pass);
 
 	if (c->gate == LAYER_NO_GATE) {
@@ -276,7 +262,7 @@ static void merge_backward(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
 	const struct layer_merge *c = layer->config;
-	const struct merge_work work = {pass, merge_kind(layer), layer->input_count};
+	const struct merge_work work = {pass, &merge_kinds[layer->ops->kind], layer->input_count};
 	const struct merge_gate gate = merge_gate(pass);
 
 	if (c->gate != LAYER_NO_GATE)

@@ -1,5 +1,10 @@
 /*
- * Keras's preprocessing layers Rescaling and Normalization: a map with two coefficients per channel.
+ * Keras's preprocessing layers: a map with two coefficients per channel.
+ *
+ * Rescaling: y = x scale + offset, each one number or one per channel. Normalization: y = (x -
+ * mean) / max(sqrt(variance), 1e-7); mean and variance come from the config, or they are
+ * non-trainable parameters (together with count, which only Keras's adapt() reads) that loaded
+ * weights provide.
  */
 #include <math.h>
 
@@ -7,139 +12,109 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-@@COM compute_rescaling.c
-/*
- * Rescaling: y = x scale + offset, each one number or one per channel.
- */
-struct rescaling_work {
-	const float *x, *scale, *offset;
+#define NORMALIZATION_EPSILON 1e-7f /* keras.backend.epsilon() */
+
+struct channel_map {
+	/* Compute @count values, with patterns of coefficients of @period. */
+	void (*kernel)(const float *x, float *y, size_t count, const float *first,
+		       const float *second, size_t period);
+	const float *x, *first, *second;
 	float *y;
 	int64_t channels;
 };
 
-static void rescaling_body(const void *context, int64_t first, int64_t rows)
+static void channels_body(const void *context, int64_t first, int64_t rows)
 {
-	const struct rescaling_work *w = context;
+	const struct channel_map *map = context;
+	const int64_t at = first * map->channels;
 
-	kernel_affine(w->x + first * w->channels, w->y + first * w->channels,
-		      (size_t)(rows * w->channels), w->scale, w->offset,
-		      (size_t)compute__pattern(w->channels));
+	map->kernel(map->x + at, map->y + at, (size_t)(rows * map->channels), map->first,
+		    map->second, (size_t)compute__pattern(map->channels));
 }
 
-static void rescaling_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
+static void channels_run(const struct layer_pass *pass, struct channel_map *map, bool forward)
+{
+	const int64_t rows = layer_rows(pass->layer, pass->batch);
+
+	map->x = forward ? pass->inputs[0] : pass->grad_output;
+	map->y = forward ? pass->output : pass->grad_inputs[0];
+	if (forward)
+		compute__share_output(pass, rows, map->channels, channels_body, map);
+	else
+		compute__share(pass->pool, rows, map->channels, channels_body, map);
+}
+
+static void rescaling_run(const struct layer_pass *pass, bool forward)
 {
 	const struct layer_rescaling *c = pass->layer->config;
-	int64_t channels = layer_last_dim(&pass->layer->output);
+	const int64_t channels = layer_last_dim(&pass->layer->output);
 	float *scale = pass->scratch, *offset = scale + compute__pattern(channels);
-	const struct rescaling_work work = {x, scale, forward ? offset : NULL, y, channels};
-	int64_t rows = pass->batch * (model_shape_count(&pass->layer->output) / channels);
+	struct channel_map map = {.kernel = kernel_affine,
+				  .first = scale,
+				  .second = forward ? offset : NULL,
+				  .channels = channels};
 
 	compute__repeat(scale, c->scale, channels);
 	compute__repeat(offset, c->offset, channels);
-	if (forward)
-		compute__share_output(pass, rows, channels, rescaling_body, &work);
-	else
-		compute__share(pass->pool, rows, channels, rescaling_body, &work);
+	channels_run(pass, &map, forward);
 }
 
 static void rescaling_forward(const struct layer_pass *pass)
 {
-	rescaling_run(pass, pass->inputs[0], pass->output, true);
+	rescaling_run(pass, true);
 }
 
 static void rescaling_backward(const struct layer_pass *pass)
 {
 	if (pass->grad_inputs[0])
-		rescaling_run(pass, pass->grad_output, pass->grad_inputs[0], false);
+		rescaling_run(pass, false);
 }
 
-const struct compute_ops compute_rescaling = {
-	.forward = rescaling_forward,
-	.backward = rescaling_backward,
-	.scratch = compute__pattern_pair,
-	.in_place = true,
-	.grad_in_place = true,
-};
-
-@@COM compute_normalization.c
-/*
- * Keras's preprocessing layer Normalization: y = (x - mean) / max(sqrt(variance), 1e-7) per
- * channel.
- *
- * Mean and variance come from the config, or they are non-trainable parameters (together with
- * count, which only Keras's adapt() reads) that loaded weights provide.
- */
-#define NORMALIZATION_EPSILON 1e-7f /* keras.backend.epsilon() */
-
-static float normalization_deviation(float variance)
-{
-	float deviation = sqrtf(variance);
-
-	return max(NORMALIZATION_EPSILON, deviation);
-}
-
-struct normalization_work {
-	const float *mean, *deviation, *x;
-	float *y;
-	int64_t channels;
-};
-
-static void normalization_body(const void *context, int64_t first, int64_t rows)
-{
-	const struct normalization_work *w = context;
-
-	kernel_standardize(w->x + first * w->channels, w->y + first * w->channels,
-			   (size_t)(rows * w->channels), w->mean, w->deviation,
-			   (size_t)compute__pattern(w->channels));
-}
-
-/* Build the patterns from the config's numbers, or from the current parameters. */
-static void normalization_patterns(const struct layer_pass *pass, struct normalization_work *w)
+/* The patterns are built from the config's numbers, or from the current parameters. */
+static void normalization_run(const struct layer_pass *pass, bool forward)
 {
 	const struct layer_normalization *c = pass->layer->config;
 	const float *mean = c->mean ? c->mean : compute__weights(pass, LAYER_NORMALIZATION_MEAN);
 	const float *variance =
 		c->mean ? c->variance : compute__weights(pass, LAYER_NORMALIZATION_VARIANCE);
-	float *means = pass->scratch, *deviations = means + compute__pattern(w->channels);
+	const int64_t channels = layer_last_dim(&pass->layer->output);
+	float *means = pass->scratch, *deviations = means + compute__pattern(channels);
+	struct channel_map map = {.kernel = kernel_standardize,
+				  .first = forward ? means : NULL,
+				  .second = deviations,
+				  .channels = channels};
 
-	compute__repeat(means, mean, w->channels);
-	for (int64_t i = 0; i < w->channels; i++)
-		deviations[i] = normalization_deviation(variance[i]);
-	compute__repeat(deviations, deviations, w->channels);
-	w->mean = means;
-	w->deviation = deviations;
-}
+	compute__repeat(means, mean, channels);
+	for (int64_t i = 0; i < channels; i++) {
+		const float deviation = sqrtf(variance[i]);
 
-static void normalization_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
-{
-	int64_t channels = layer_last_dim(&pass->layer->output);
-	struct normalization_work work = {.x = x, .y = y, .channels = channels};
-	int64_t rows = pass->batch * (model_shape_count(&pass->layer->output) / channels);
-
-	normalization_patterns(pass, &work);
-	if (forward) {
-		compute__share_output(pass, rows, channels, normalization_body, &work);
-		return;
+		deviations[i] = max(NORMALIZATION_EPSILON, deviation);
 	}
-	work.mean = NULL;
-	compute__share(pass->pool, rows, channels, normalization_body, &work);
+	compute__repeat(deviations, deviations, channels);
+	channels_run(pass, &map, forward);
 }
 
 static void normalization_forward(const struct layer_pass *pass)
 {
-	normalization_run(pass, pass->inputs[0], pass->output, true);
+	normalization_run(pass, true);
 }
 
 static void normalization_backward(const struct layer_pass *pass)
 {
 	if (pass->grad_inputs[0])
-		normalization_run(pass, pass->grad_output, pass->grad_inputs[0], false);
+		normalization_run(pass, false);
 }
 
+#define CHANNELS_OPS .scratch = compute__pattern_pair, .in_place = true, .grad_in_place = true
+
+const struct compute_ops compute_rescaling = {
+	CHANNELS_OPS,
+	.forward = rescaling_forward,
+	.backward = rescaling_backward,
+};
+
 const struct compute_ops compute_normalization = {
+	CHANNELS_OPS,
 	.forward = normalization_forward,
 	.backward = normalization_backward,
-	.scratch = compute__pattern_pair,
-	.in_place = true,
-	.grad_in_place = true,
 };

@@ -1,6 +1,7 @@
 /*
- * Pools over NHWC images: MaxPooling2D and AveragePooling2D over windows, with TensorFlow's paddings;
- * GlobalAveragePooling2D and GlobalMaxPooling2D over whole images. Sequences are images one pixel high.
+ * Pools over NHWC images: MaxPooling2D and AveragePooling2D over windows, with TensorFlow's
+ * paddings; GlobalAveragePooling2D and GlobalMaxPooling2D over whole images. Sequences are images
+ * one pixel high.
  */
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
@@ -9,14 +10,10 @@
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-@@COM compute_pooling2d.c
-/*
- * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings.
- *
- * layer_config.h defines the sizes; a mean is over the cells inside the image. The index of a
- * maximum is kept, usually as a byte, from forward to backward, so that neither input nor output
- * is read again. Slices are ranges of rows.
- */
+/* layer_config.h defines the sizes; a mean is over the cells inside the image. The index of a
+ * maximum is kept, usually as a byte, from forward to backward, so that neither input nor output is
+ * read again. Slices are ranges of rows. */
+
 #define POOLING_GRAIN 16384 /* minimum floats of the input that are worth a slice */
 
 static struct kernel_pool pooling_of(const struct model_layer *layer)
@@ -186,14 +183,10 @@ const struct compute_ops compute_average_pooling2d = {
 
 /* ---- whole images ---------------------------------------------------------------------------- */
 
-@@COM compute_global_pooling2d.c
-/*
- * GlobalAveragePooling2D and GlobalMaxPooling2D: one value per channel, from whole NHWC images.
- *
- * Slices are groups of images, or strips of channels if images are large. The gradient of a maximum
+/* Slices are groups of images, or strips of channels if images are large. The gradient of a maximum
  * is divided evenly among the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D
- * gives it to the first).
- */
+ * gives it to the first). */
+
 #define GLOBAL_GRAIN 16384 /* minimum floats that are worth a slice */
 #define GLOBAL_STRIP 512   /* channels of a strip */
 
@@ -310,21 +303,16 @@ static void masked_grad_part(const struct global_work *w, int64_t x, int64_t y, 
 	}
 }
 
-static bool global_masked(const struct layer_pass *pass)
-{
-	return pass->layer->mask != 0;
-}
-
 static void global_average_forward(const struct layer_pass *pass)
 {
-	global_run(pass, global_masked(pass) ? masked_part : average_part);
+	global_run(pass, pass->layer->mask ? masked_part : average_part);
 }
 
 static void global_average_backward(const struct layer_pass *pass)
 {
 	compute__masks_backward(pass);
 	if (pass->grad_inputs[0])
-		global_run(pass, global_masked(pass) ? masked_grad_part : average_grad_part);
+		global_run(pass, pass->layer->mask ? masked_grad_part : average_grad_part);
 }
 
 static void global_max_forward(const struct layer_pass *pass)

@@ -1,6 +1,6 @@
 /*
- * Layers that move values: Cropping1D and 2D, UpSampling1D, Permute and RepeatVector; ZeroPadding1D and
- * 2D; Concatenate.
+ * Layers that move values: Cropping1D and 2D, UpSampling1D, Permute and RepeatVector; ZeroPadding1D
+ * and 2D; Concatenate.
  */
 #include <string.h>
 
@@ -10,13 +10,9 @@
 
 /* ---- copies of input values ------------------------------------------------------------------ */
 
-@@COM compute_rearrange.c
-/*
- * Cropping1D and 2D, UpSampling1D, Permute and RepeatVector: each output value is a copy of an
- * input value, and its gradient is added to that input's.
- *
- * Slices are ranges of items: one thread sums an input's gradient, in the output's order.
- */
+/* Each output value is a copy of an input value, and its gradient is added to that input's. Slices
+ * are ranges of items: one thread sums an input's gradient, in the output's order. */
+
 /* The input's offset, along dimension @d, for index @at of the output. */
 static int64_t source_of(const struct layer_rearrange_dim *d, int64_t at)
 {
@@ -129,10 +125,6 @@ const struct compute_ops compute_rearrange = {
 
 /* ---- ZeroPadding2D and ZeroPadding1D --------------------------------------------------------- */
 
-@@COM compute_zero_padding2d.c
-/*
- * ZeroPadding2D: zero padding of images.
- */
 static struct kernel_pad padding_of(const struct layer_pass *pass)
 {
 	const struct layer_pad *pad = pass->layer->config;
@@ -173,10 +165,6 @@ const struct compute_ops compute_zero_padding2d = {
 
 /* ---- Concatenate ----------------------------------------------------------------------------- */
 
-@@COM compute_concatenate.c
-/*
- * Concatenate: the channels of several inputs, in order.
- */
 /* An input's columns of an output row. The layer that joins a model's outputs has one row per item,
  * whatever their shapes. */
 static int64_t concatenate_columns(const struct layer_pass *pass, int input)
@@ -187,60 +175,43 @@ static int64_t concatenate_columns(const struct layer_pass *pass, int input)
 	       (model_shape_count(output) / layer_last_dim(output));
 }
 
-/* Copy rows of one input to column @column of the output. */
-static void concatenate_rows(const struct layer_pass *pass, int input, int64_t column,
-			     int64_t first, int64_t rows)
+static void concatenate_forward_body(const void *context, int64_t first, int64_t rows)
 {
-	int64_t width = layer_last_dim(&pass->layer->output);
-	int64_t columns = concatenate_columns(pass, input);
-	const float *x = pass->inputs[input];
-
-	for (int64_t row = first; row < first + rows; row++)
-		memcpy(pass->output + row * width + column, x + row * columns,
-		       (size_t)columns * sizeof(*x));
-}
-
-static void concatenate_grad_rows(const struct layer_pass *pass, int input, int64_t column,
-				  int64_t first, int64_t rows)
-{
-	int64_t width = layer_last_dim(&pass->layer->output);
-	int64_t columns = concatenate_columns(pass, input);
-	float *dx = pass->grad_inputs[input];
-
-	if (!dx)
-		return;
-	for (int64_t row = first; row < first + rows; row++) {
-		const float *dy = pass->grad_output + row * width + column;
-
-		if (compute__adds(pass, input))
-			kernel_add(dx + row * columns, dy, (size_t)columns);
-		else
-			memcpy(dx + row * columns, dy, (size_t)columns * sizeof(*dx));
-	}
-}
-
-typedef void (*concatenate_work)(const struct layer_pass *pass, int input, int64_t column,
-				 int64_t first, int64_t rows);
-
-static void concatenate_inputs(const struct layer_pass *pass, concatenate_work work, int64_t first,
-			       int64_t rows)
-{
+	const struct layer_pass *pass = context;
+	const int64_t width = layer_last_dim(&pass->layer->output);
 	int64_t column = 0;
 
 	for (int i = 0; i < pass->layer->input_count; i++) {
-		work(pass, i, column, first, rows);
-		column += concatenate_columns(pass, i);
-	}
-}
+		const int64_t columns = concatenate_columns(pass, i);
+		const float *x = pass->inputs[i];
 
-static void concatenate_forward_body(const void *context, int64_t first, int64_t rows)
-{
-	concatenate_inputs(context, concatenate_rows, first, rows);
+		for (int64_t row = first; row < first + rows; row++)
+			memcpy(pass->output + row * width + column, x + row * columns,
+			       (size_t)columns * sizeof(*x));
+		column += columns;
+	}
 }
 
 static void concatenate_backward_body(const void *context, int64_t first, int64_t rows)
 {
-	concatenate_inputs(context, concatenate_grad_rows, first, rows);
+	const struct layer_pass *pass = context;
+	const int64_t width = layer_last_dim(&pass->layer->output);
+	int64_t column = 0;
+
+	for (int i = 0; i < pass->layer->input_count; i++) {
+		const int64_t columns = concatenate_columns(pass, i);
+		float *dx = pass->grad_inputs[i];
+
+		for (int64_t row = first; dx && row < first + rows; row++) {
+			const float *dy = pass->grad_output + row * width + column;
+
+			if (compute__adds(pass, i))
+				kernel_add(dx + row * columns, dy, (size_t)columns);
+			else
+				memcpy(dx + row * columns, dy, (size_t)columns * sizeof(*dx));
+		}
+		column += columns;
+	}
 }
 
 static int64_t concatenate_count(const struct layer_pass *pass)
