@@ -15,11 +15,44 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "ipu/ipu_partition_internal.h"
+
+/* A unit's backward pass reads a flow; @before is the previous unit that does, or -1. */
+struct partition_keep {
+	int64_t bytes, fifo;
+	int before;
+};
+
+struct partition_end {
+	int64_t bytes;
+	int made;
+};
+
+/* Tables for the costs of ranges; a border has the number of the unit after it. */
+struct partition_table {
+	const struct ipu_partition_params *params;
+	int64_t *border_bytes;       /* over each border; border 0: from the host */
+	int64_t *border_sent;        /* the part that is sent between IPUs */
+	int64_t *border_cycles;      /* of a link; 0 at both ends */
+	struct partition_keep *keep; /* those of unit u from keep_first[u] on */
+	struct partition_end *end;   /* flows whose last reader is u, from end_first[u] on */
+	int *keep_first, *end_first;
+	int64_t *memory; /* by stage */
+	int64_t *live;   /* by stage: micro-batches whose kept tensors it holds */
+	bool *fifo;      /* by stage: it has one */
+};
+
+/* Sums over the units @first to @end - 1; extended by one unit at a time. */
+struct partition_range {
+	const struct partition_table *table;
+	int first, end;
+	bool computes;
+	struct ipu_unit sum;
+	int64_t kept_bytes, kept_fifo, passing_bytes;
+};
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
-static void fill_borders(struct ipu_partition_table *table)
+static void fill_borders(struct partition_table *table)
 {
 	const struct ipu_partition_params *params = table->params;
 
@@ -44,7 +77,7 @@ static void prefix_sum(int *counts, int units)
 		counts[u] += counts[u - 1];
 }
 
-static void fill_lists(struct ipu_partition_table *table)
+static void fill_lists(struct partition_table *table)
 {
 	const struct ipu_partition_params *params = table->params;
 
@@ -61,11 +94,10 @@ static void fill_lists(struct ipu_partition_table *table)
 		const struct ipu_flow *flow = &params->flows[f];
 
 		table->end[--table->end_first[flow->last]] =
-			(struct ipu_partition_end){flow->bytes, flow->made};
+			(struct partition_end){flow->bytes, flow->made};
 		for (int k = 0; k < flow->kept_count; k++)
-			table->keep[--table->keep_first[flow->kept[k]]] =
-				(struct ipu_partition_keep){flow->bytes, flow->fifo,
-							    k > 0 ? flow->kept[k - 1] : -1};
+			table->keep[--table->keep_first[flow->kept[k]]] = (struct partition_keep){
+				flow->bytes, flow->fifo, k > 0 ? flow->kept[k - 1] : -1};
 	}
 }
 
@@ -86,7 +118,7 @@ static struct ipu_schedule_params schedule_params(const struct ipu_partition_par
 					    .device = in_turn ? params->device : NULL};
 }
 
-static enum status fill_stages(struct ipu_partition_table *table, struct err *err)
+static enum status fill_stages(struct partition_table *table, struct err *err)
 {
 	const struct ipu_partition_params *params = table->params;
 	const struct ipu_schedule_params of = schedule_params(params);
@@ -125,8 +157,23 @@ static void check_flows(const struct ipu_partition_params *params)
 	}
 }
 
-enum status ipu__partition_table_init(struct ipu_partition_table *table,
-				      const struct ipu_partition_params *params, struct err *err)
+static void table_fini(struct partition_table *table)
+{
+	mem_free(table->border_bytes);
+	mem_free(table->border_sent);
+	mem_free(table->border_cycles);
+	mem_free(table->keep);
+	mem_free(table->end);
+	mem_free(table->keep_first);
+	mem_free(table->end_first);
+	mem_free(table->memory);
+	mem_free(table->live);
+	mem_free(table->fifo);
+	memset(table, 0, sizeof(*table));
+}
+
+static enum status table_init(struct partition_table *table,
+			      const struct ipu_partition_params *params, struct err *err)
 {
 	const size_t units = (size_t)params->unit_count, stages = (size_t)params->stages;
 	enum status status;
@@ -136,7 +183,7 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 	check_flows(params);
 	for (int f = 0; f < params->flow_count; f++)
 		keeps += (size_t)params->flows[f].kept_count;
-	*table = (struct ipu_partition_table){
+	*table = (struct partition_table){
 		.params = params,
 		.border_bytes = mem_calloc(units + 1, sizeof(*table->border_bytes)),
 		.border_sent = mem_calloc(units + 1, sizeof(*table->border_sent)),
@@ -152,44 +199,29 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 	if (!table->border_bytes || !table->border_sent || !table->border_cycles || !table->keep ||
 	    !table->end || !table->keep_first || !table->end_first || !table->memory ||
 	    !table->live || !table->fifo) {
-		ipu__partition_table_fini(table);
+		table_fini(table);
 		return err_nomem(err);
 	}
 	fill_borders(table);
 	fill_lists(table);
 	status = fill_stages(table, err);
 	if (status != ST_OK)
-		ipu__partition_table_fini(table);
+		table_fini(table);
 	return status;
-}
-
-void ipu__partition_table_fini(struct ipu_partition_table *table)
-{
-	mem_free(table->border_bytes);
-	mem_free(table->border_sent);
-	mem_free(table->border_cycles);
-	mem_free(table->keep);
-	mem_free(table->end);
-	mem_free(table->keep_first);
-	mem_free(table->end_first);
-	mem_free(table->memory);
-	mem_free(table->live);
-	mem_free(table->fifo);
-	memset(table, 0, sizeof(*table));
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-void ipu__partition_range_begin(struct ipu_partition_range *range,
-				const struct ipu_partition_table *table, int first)
+static void range_begin(struct partition_range *range, const struct partition_table *table,
+			int first)
 {
-	*range = (struct ipu_partition_range){.table = table, .first = first, .end = first};
+	*range = (struct partition_range){.table = table, .first = first, .end = first};
 	range->passing_bytes = table->border_bytes[first];
 }
 
-void ipu__partition_range_extend(struct ipu_partition_range *range)
+static void range_extend(struct partition_range *range)
 {
-	const struct ipu_partition_table *table = range->table;
+	const struct partition_table *table = range->table;
 	const int u = range->end++;
 	const struct ipu_unit *unit = &table->params->units[u];
 
@@ -211,7 +243,7 @@ void ipu__partition_range_extend(struct ipu_partition_range *range)
 
 /* Link cycles of a copy over @border, which precedes stage @stage: pairs of IPUs are connected at
  * half the rate. */
-static int64_t crossing_cycles(const struct ipu_partition_table *table, int stage, int border)
+static int64_t crossing_cycles(const struct partition_table *table, int stage, int border)
 {
 	const int *device = table->params->device;
 	int from, to;
@@ -253,15 +285,15 @@ static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partiti
 	}
 }
 
-static bool is_recomputed(const struct ipu_partition_table *table, int stage)
+static bool is_recomputed(const struct partition_table *table, int stage)
 {
 	return table->params->recompute && stage + 1 < table->params->stages;
 }
 
-static void set_memory(struct ipu_partition_stage *out, const struct ipu_partition_range *range,
+static void set_memory(struct ipu_partition_stage *out, const struct partition_range *range,
 		       int stage)
 {
-	const struct ipu_partition_table *table = range->table;
+	const struct partition_table *table = range->table;
 	const int64_t live = table->live[stage];
 	int64_t kept = range->kept_bytes * live;
 
@@ -271,10 +303,11 @@ static void set_memory(struct ipu_partition_stage *out, const struct ipu_partiti
 	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
 }
 
-void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_partition_range *range,
-			  int stage)
+/* Compute the cost of the range as stage @stage. */
+static void range_as_stage(struct ipu_partition_stage *out, const struct partition_range *range,
+			   int stage)
 {
-	const struct ipu_partition_table *table = range->table;
+	const struct partition_table *table = range->table;
 	const struct ipu_partition_params *params = table->params;
 
 	*out = (struct ipu_partition_stage){
@@ -298,6 +331,8 @@ void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_part
 	set_memory(out, range, stage);
 }
 
+/* ---- search ---------------------------------------------------------------------------------- */
+
 enum aim {
 	AIM_OVERFLOW,
 	AIM_WORK,
@@ -310,7 +345,7 @@ struct value {
 };
 
 struct search {
-	const struct ipu_partition_table *table;
+	const struct partition_table *table;
 	int units, stages;
 	enum aim aim;
 	int64_t most_overflow, most_work; /* bounds per stage */
@@ -346,7 +381,7 @@ static int64_t shared_transfer(const struct ipu_partition_params *params,
 }
 
 /* Value of the range as @stage with the best split of the rest; NEVER if a bound forbids it. */
-static struct value evaluate(const struct search *search, const struct ipu_partition_range *range,
+static struct value evaluate(const struct search *search, const struct partition_range *range,
 			     int stage)
 {
 	struct value value = search->best[cell(search, stage + 1, range->end)];
@@ -354,7 +389,7 @@ static struct value evaluate(const struct search *search, const struct ipu_parti
 
 	if (value.first == NEVER)
 		return value;
-	ipu__partition_stage(&cost, range, stage);
+	range_as_stage(&cost, range, stage);
 	if (cost.overflow_bytes > search->most_overflow || cost.work > search->most_work)
 		return (struct value){NEVER, 0};
 	switch (search->aim) {
@@ -382,11 +417,11 @@ static void search_from(struct search *search, int first)
 {
 	const struct ipu_partition_params *params = search->table->params;
 	const int most = min(first, search->stages - 1);
-	struct ipu_partition_range range;
+	struct partition_range range;
 
-	ipu__partition_range_begin(&range, search->table, first);
+	range_begin(&range, search->table, first);
 	while (range.end < search->units) {
-		ipu__partition_range_extend(&range);
+		range_extend(&range);
 		if (!range.computes || !cut_allowed(params, range.end))
 			continue;
 		for (int s = 0; s <= most; s++) {
@@ -422,13 +457,13 @@ static int64_t last_work(const struct search *search)
 
 	for (int s = 0, at = 0; s < search->stages; s++) {
 		const int end = search->end[cell(search, s, at)];
-		struct ipu_partition_range range;
+		struct partition_range range;
 		struct ipu_partition_stage cost;
 
-		ipu__partition_range_begin(&range, search->table, at);
+		range_begin(&range, search->table, at);
 		while (range.end < end)
-			ipu__partition_range_extend(&range);
-		ipu__partition_stage(&cost, &range, s);
+			range_extend(&range);
+		range_as_stage(&cost, &range, s);
 		work = max(work, cost.work);
 		at = end;
 	}
@@ -492,9 +527,8 @@ static void summarize(struct ipu_partition *partition, const struct ipu_partitio
 	}
 }
 
-static enum status partition_make(struct ipu_partition **out,
-				  const struct ipu_partition_table *table, const int *first,
-				  struct err *err)
+static enum status partition_make(struct ipu_partition **out, const struct partition_table *table,
+				  const int *first, struct err *err)
 {
 	const int stages = table->params->stages;
 	struct ipu_partition *partition = mem_calloc(1, sizeof(*partition));
@@ -508,13 +542,13 @@ static enum status partition_make(struct ipu_partition **out,
 	partition->stages = stages;
 	for (int s = 0; s < stages; s++) {
 		const int end = s + 1 < stages ? first[s + 1] : table->params->unit_count;
-		struct ipu_partition_range range;
+		struct partition_range range;
 
 		assert(end > first[s]);
-		ipu__partition_range_begin(&range, table, first[s]);
+		range_begin(&range, table, first[s]);
 		while (range.end < end)
-			ipu__partition_range_extend(&range);
-		ipu__partition_stage(&partition->stage[s], &range, s);
+			range_extend(&range);
+		range_as_stage(&partition->stage[s], &range, s);
 	}
 	summarize(partition, table->params);
 	*out = partition;
@@ -543,10 +577,10 @@ enum status ipu_partition_new(struct ipu_partition **out, const struct ipu_parti
 			      struct err *err)
 {
 	const size_t stages = (size_t)params->stages, units = (size_t)params->unit_count;
-	struct ipu_partition_table table;
+	struct partition_table table;
 	struct search search = {
 		.table = &table, .units = params->unit_count, .stages = params->stages};
-	enum status status = ipu__partition_table_init(&table, params, err);
+	enum status status = table_init(&table, params, err);
 	int *first;
 
 	*out = NULL;
@@ -564,7 +598,7 @@ enum status ipu_partition_new(struct ipu_partition **out, const struct ipu_parti
 	mem_free(search.best);
 	mem_free(search.end);
 	mem_free(first);
-	ipu__partition_table_fini(&table);
+	table_fini(&table);
 	return status;
 }
 
@@ -572,15 +606,15 @@ enum status ipu_partition_given(struct ipu_partition **out,
 				const struct ipu_partition_params *params, const int *first,
 				struct err *err)
 {
-	struct ipu_partition_table table;
-	enum status status = ipu__partition_table_init(&table, params, err);
+	struct partition_table table;
+	enum status status = table_init(&table, params, err);
 
 	*out = NULL;
 	if (status != ST_OK)
 		return status;
 	assert(first[0] == 0);
 	status = partition_make(out, &table, first, err);
-	ipu__partition_table_fini(&table);
+	table_fini(&table);
 	return status;
 }
 

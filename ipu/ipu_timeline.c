@@ -14,8 +14,45 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sorted.h"
-#include "ipu/ipu_timeline_internal.h"
-#include "ipu/ipu_timeline_links.h"
+
+char ipu_function_phase_char(enum ipu_function_phase function)
+{
+	static const char phases[] = {
+		[IPU_FUNCTION_F] = IPU_PHASE_F,       [IPU_FUNCTION_B] = IPU_PHASE_B,
+		[IPU_FUNCTION_U] = IPU_PHASE_U,       [IPU_FUNCTION_R] = IPU_PHASE_R,
+		[IPU_FUNCTION_PUSH] = '\0',           [IPU_FUNCTION_START] = '\0',
+		[IPU_FUNCTION_W] = IPU_PHASE_W,       [IPU_FUNCTION_EVALUATE] = IPU_PHASE_F,
+		[IPU_FUNCTION_PREDICT] = IPU_PHASE_F,
+	};
+
+	_Static_assert(ARRAY_LEN(phases) == IPU_FUNCTION_PHASES, "phases out of step");
+	assert((unsigned)function < IPU_FUNCTION_PHASES);
+	return phases[function];
+}
+
+int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus)
+{
+	const int hops = 1 + ipus / 4;
+
+	if (ipus <= 1)
+		return (int64_t)target->sync_cycles;
+	return (int64_t)ceil(target->global_sync_cycles +
+			     2 * hops * target->sync_hop_ns * target->clock_hz / 1e9);
+}
+
+/* ---- links between IPUs ---------------------------------------------------------------------- */
+
+/*
+ * The links between the IPUs of a replica: a ladder whose rungs are the pairs.
+ *
+ * IPU 2k and 2k + 1 are a pair with four links between them; two links lead from each to its
+ * neighbour up and two to its neighbour down the ladder. A copy follows its own side to the target
+ * pair, then crosses. Copies on a link share its rate.
+ */
+struct ipu_links {
+	int64_t *load; /* bytes on each directed link in the current step; owned */
+	int pairs;
+};
 
 /* Directed links of each pair: across to the even and odd IPU; up and down on either side. */
 enum {
@@ -25,19 +62,19 @@ enum {
 	LINKS_OF_PAIR = 6
 };
 
-enum status ipu__links_init(struct ipu_links *links, int ipus, struct err *err)
+static enum status links_init(struct ipu_links *links, int ipus, struct err *err)
 {
 	links->pairs = (ipus + 1) / 2;
 	links->load = mem_calloc((size_t)links->pairs * LINKS_OF_PAIR, sizeof(*links->load));
 	return links->load ? ST_OK : err_nomem(err);
 }
 
-void ipu__links_fini(struct ipu_links *links)
+static void links_fini(struct ipu_links *links)
 {
 	mem_free(links->load);
 }
 
-void ipu__links_clear(struct ipu_links *links)
+static void links_clear(struct ipu_links *links)
 {
 	memset(links->load, 0, (size_t)links->pairs * LINKS_OF_PAIR * sizeof(*links->load));
 }
@@ -56,14 +93,16 @@ static int link_next(int *from, int to)
 	return pair * LINKS_OF_PAIR + (pair < to / 2 ? LINK_UP : LINK_DOWN) + side;
 }
 
-void ipu__links_add(struct ipu_links *links, int from, int to, int64_t bytes)
+static void links_add(struct ipu_links *links, int from, int to, int64_t bytes)
 {
 	while (from != to)
 		links->load[link_next(&from, to)] += bytes;
 }
 
-int64_t ipu__links_cycles(const struct ipu_links *links, const struct ipu_target *target, int from,
-			  int to)
+/* Cycles of a copy from @from to @to after all copies of the step were added: its slowest link's.
+ */
+static int64_t links_cycles(const struct ipu_links *links, const struct ipu_target *target,
+			    int from, int to)
 {
 	double seconds = 0;
 
@@ -76,6 +115,80 @@ int64_t ipu__links_cycles(const struct ipu_links *links, const struct ipu_target
 	}
 	return (int64_t)ceil(seconds * target->clock_hz);
 }
+
+/* ---- the clock ------------------------------------------------------------------------------- */
+
+/* Clocks of an IPU, and scratch values of the current step. */
+struct ipu_lane {
+	int64_t at;    /* cycle that its programs have reached */
+	int64_t io_at; /* cycle that its I/O tiles have reached, if any */
+	int first_transfer;
+	int64_t sent, received; /* bytes of the current copy between IPUs */
+};
+
+struct ipu_clock {
+	const struct ipu_timeline_params *params;
+	struct ipu_timeline *timeline;
+	struct ipu_lane *lanes; /* by IPU */
+	int64_t *fed;           /* by stage: end of its last infeed */
+	int64_t *link_bytes;    /* by host link, of the current stream */
+	int *index;             /* by IPU and time step: its first work */
+	int64_t *sent[2];       /* without lockstep: cycle at which the results of F and B of
+				 * [stage, micro-batch] have been sent */
+	bool lockstep;
+	struct ipu_links links;
+	bool overlap; /* I/O tiles: streams overlap with programs */
+	int shift;    /* time steps before the schedule's first: the first infeed's */
+	int64_t met;  /* cycle at which the IPUs synchronized in the current step */
+	int step;     /* the current one */
+};
+
+static void clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatch,
+			enum ipu_function_phase function)
+{
+	const struct ipu_function_cost *cost = &clock->params->stages[stage].function[function];
+	struct ipu_split *split = &clock->timeline->split[ipu];
+	const bool always = function == clock->params->forward || function == IPU_FUNCTION_B ||
+			    function == IPU_FUNCTION_W;
+
+	if (cost->cycles == 0 && !always)
+		return;
+	clock->timeline->events[clock->timeline->count++] =
+		(struct ipu_event){.ipu = ipu,
+				   .stage = stage,
+				   .microbatch = microbatch,
+				   .function = function,
+				   .phase = ipu_function_phase_char(function),
+				   .time_step = clock->step,
+				   .start_cycle = clock->lanes[ipu].at,
+				   .cycles = cost->cycles};
+	split->exchange += cost->exchange;
+	split->sync += cost->sync;
+	split->host_io += cost->host_io;
+	split->compute += cost->cycles - cost->exchange - cost->sync - cost->host_io;
+	clock->lanes[ipu].at += cost->cycles;
+}
+
+/* Append a transfer, to be filled in; one of no cycles is overwritten by the next. */
+static struct ipu_transfer *clock_transfer(struct ipu_clock *clock, enum ipu_transfer_kind kind,
+					   int ipu, int64_t start, int64_t cycles)
+{
+	struct ipu_timeline *timeline = clock->timeline;
+	struct ipu_transfer *transfer = &timeline->transfers[timeline->transfer_count];
+
+	*transfer = (struct ipu_transfer){.kind = kind,
+					  .ipu = ipu,
+					  .time_step = clock->step,
+					  .stage = -1,
+					  .microbatch = -1,
+					  .start_cycle = start,
+					  .cycles = cycles,
+					  .program = -1};
+	timeline->transfer_count += cycles > 0;
+	return transfer;
+}
+
+/* ---- streams from and to the host ------------------------------------------------------------ */
 
 /* Shares of Begin and End in the fixed part of a stream copy: 155, 1513 and 87 cycles (Begin, Mid,
  * End) were measured without load. */
@@ -106,8 +219,9 @@ struct ipu_stream_copy ipu_host_copy(const struct ipu_target *target, double byt
 			 target->host_bytes_second);
 }
 
-const struct ipu_work *ipu__clock_works(const struct ipu_clock *clock, int ipu, int step,
-					int *count)
+/* The works of an IPU in a step of the schedule; none for a step outside of it. */
+static const struct ipu_work *clock_works(const struct ipu_clock *clock, int ipu, int step,
+					  int *count)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
 	const int *index = &clock->index[(size_t)ipu * ((size_t)schedule->time_steps + 1)];
@@ -190,7 +304,7 @@ static void stream_one(struct ipu_clock *clock, enum ipu_transfer_kind kind, int
 		copy.begin_cycles += wait;
 		copy.cycles += wait;
 	}
-	transfer = ipu__clock_transfer(clock, kind, ipu, *at, copy.cycles);
+	transfer = clock_transfer(clock, kind, ipu, *at, copy.cycles);
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
 	transfer->begin_cycles = copy.begin_cycles;
@@ -211,14 +325,16 @@ static int64_t bytes_of_ipu(const struct ipu_clock *clock, enum ipu_transfer_kin
 {
 	int64_t bytes = 0;
 	int count;
-	const struct ipu_work *works = ipu__clock_works(clock, ipu, step, &count);
+	const struct ipu_work *works = clock_works(clock, ipu, step, &count);
 
 	for (int i = 0; i < count; i++)
 		bytes += stream_bytes(clock, &works[i], kind);
 	return bytes;
 }
 
-void ipu__clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
+/* Run the streams of the current time step: with I/O tiles an infeed is one step ahead of its
+ * forward, an outfeed one behind. */
+static void clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 {
 	const int ipus = clock->params->schedule->ipus;
 	const int step = served_step(clock, kind);
@@ -235,7 +351,7 @@ void ipu__clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 		const double all = (double)clock->link_bytes[i / link_ipus(clock)];
 		const double own = (double)bytes_of_ipu(clock, kind, i, step);
 		int count;
-		const struct ipu_work *works = ipu__clock_works(clock, i, step, &count);
+		const struct ipu_work *works = clock_works(clock, i, step, &count);
 
 		for (int w = 0; w < count; w++) {
 			const int64_t bytes = stream_bytes(clock, &works[w], kind);
@@ -249,7 +365,8 @@ void ipu__clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 	}
 }
 
-void ipu__clock_results(struct ipu_clock *clock)
+/* Stream the results of the whole run, after its end. */
+static void clock_results(struct ipu_clock *clock)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
 
@@ -273,76 +390,7 @@ void ipu__clock_results(struct ipu_clock *clock)
 	}
 }
 
-char ipu_function_phase_char(enum ipu_function_phase function)
-{
-	static const char phases[] = {
-		[IPU_FUNCTION_F] = IPU_PHASE_F,       [IPU_FUNCTION_B] = IPU_PHASE_B,
-		[IPU_FUNCTION_U] = IPU_PHASE_U,       [IPU_FUNCTION_R] = IPU_PHASE_R,
-		[IPU_FUNCTION_PUSH] = '\0',           [IPU_FUNCTION_START] = '\0',
-		[IPU_FUNCTION_W] = IPU_PHASE_W,       [IPU_FUNCTION_EVALUATE] = IPU_PHASE_F,
-		[IPU_FUNCTION_PREDICT] = IPU_PHASE_F,
-	};
-
-	_Static_assert(ARRAY_LEN(phases) == IPU_FUNCTION_PHASES, "phases out of step");
-	assert((unsigned)function < IPU_FUNCTION_PHASES);
-	return phases[function];
-}
-
-int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus)
-{
-	const int hops = 1 + ipus / 4;
-
-	if (ipus <= 1)
-		return (int64_t)target->sync_cycles;
-	return (int64_t)ceil(target->global_sync_cycles +
-			     2 * hops * target->sync_hop_ns * target->clock_hz / 1e9);
-}
-
 /* ---- lanes of an IPU ------------------------------------------------------------------------- */
-
-void ipu__clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatch,
-		      enum ipu_function_phase function)
-{
-	const struct ipu_function_cost *cost = &clock->params->stages[stage].function[function];
-	struct ipu_split *split = &clock->timeline->split[ipu];
-	const bool always = function == clock->params->forward || function == IPU_FUNCTION_B ||
-			    function == IPU_FUNCTION_W;
-
-	if (cost->cycles == 0 && !always)
-		return;
-	clock->timeline->events[clock->timeline->count++] =
-		(struct ipu_event){.ipu = ipu,
-				   .stage = stage,
-				   .microbatch = microbatch,
-				   .function = function,
-				   .phase = ipu_function_phase_char(function),
-				   .time_step = clock->step,
-				   .start_cycle = clock->lanes[ipu].at,
-				   .cycles = cost->cycles};
-	split->exchange += cost->exchange;
-	split->sync += cost->sync;
-	split->host_io += cost->host_io;
-	split->compute += cost->cycles - cost->exchange - cost->sync - cost->host_io;
-	clock->lanes[ipu].at += cost->cycles;
-}
-
-struct ipu_transfer *ipu__clock_transfer(struct ipu_clock *clock, enum ipu_transfer_kind kind,
-					 int ipu, int64_t start, int64_t cycles)
-{
-	struct ipu_timeline *timeline = clock->timeline;
-	struct ipu_transfer *transfer = &timeline->transfers[timeline->transfer_count];
-
-	*transfer = (struct ipu_transfer){.kind = kind,
-					  .ipu = ipu,
-					  .time_step = clock->step,
-					  .stage = -1,
-					  .microbatch = -1,
-					  .start_cycle = start,
-					  .cycles = cycles,
-					  .program = -1};
-	timeline->transfer_count += cycles > 0;
-	return transfer;
-}
 
 /* ---- time step ------------------------------------------------------------------------------- */
 
@@ -361,7 +409,7 @@ static void copy_tiles(struct ipu_clock *clock, int ipu, const struct ipu_work *
 	if (work->phase != IPU_PHASE_F || bytes == 0)
 		return;
 	cycles = (int64_t)ceil(target->phase_cycles + (double)bytes / rate);
-	transfer = ipu__clock_transfer(clock, kind, ipu, clock->lanes[ipu].at, cycles);
+	transfer = clock_transfer(clock, kind, ipu, clock->lanes[ipu].at, cycles);
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
 	transfer->bytes_in = transfer->bytes_out = bytes;
@@ -373,8 +421,8 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 {
 	const bool late = clock->params->recompute_late;
 	int count, next_count;
-	const struct ipu_work *works = ipu__clock_works(clock, ipu, step, &count);
-	const struct ipu_work *next = ipu__clock_works(clock, ipu, step + 1, &next_count);
+	const struct ipu_work *works = clock_works(clock, ipu, step, &count);
+	const struct ipu_work *next = clock_works(clock, ipu, step + 1, &next_count);
 
 	for (int i = 0; i < count && clock->overlap; i++)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_IN);
@@ -385,18 +433,17 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 							: IPU_FUNCTION_W;
 
 		if (works[i].phase == IPU_PHASE_B && late)
-			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
-					 IPU_FUNCTION_R);
-		ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch, function);
+			clock_event(clock, ipu, works[i].stage, works[i].microbatch,
+				    IPU_FUNCTION_R);
+		clock_event(clock, ipu, works[i].stage, works[i].microbatch, function);
 	}
 	for (int i = 0; i < count; i++)
 		if (works[i].phase == IPU_PHASE_F)
-			ipu__clock_event(clock, ipu, works[i].stage, works[i].microbatch,
-					 IPU_FUNCTION_PUSH);
+			clock_event(clock, ipu, works[i].stage, works[i].microbatch,
+				    IPU_FUNCTION_PUSH);
 	for (int i = 0; i < next_count && !late; i++)
 		if (next[i].phase == IPU_PHASE_B)
-			ipu__clock_event(clock, ipu, next[i].stage, next[i].microbatch,
-					 IPU_FUNCTION_R);
+			clock_event(clock, ipu, next[i].stage, next[i].microbatch, IPU_FUNCTION_R);
 	for (int i = 0; i < count && clock->overlap; i++)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_OUT);
 }
@@ -436,8 +483,7 @@ static void sync_ipus(struct ipu_clock *clock)
 	for (int i = 0; i < ipus; i++) {
 		struct ipu_lane *lane = &clock->lanes[i];
 
-		ipu__clock_transfer(clock, IPU_TRANSFER_SYNC, i, lane->at,
-				    longest + sync - lane->at);
+		clock_transfer(clock, IPU_TRANSFER_SYNC, i, lane->at, longest + sync - lane->at);
 		clock->timeline->split[i].idle += longest - lane->at;
 		clock->timeline->split[i].sync += sync;
 		lane->at = longest + sync;
@@ -474,12 +520,12 @@ static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *w
 	struct ipu_split *split = &clock->timeline->split[ipu];
 	struct ipu_transfer *transfer;
 
-	ipu__clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, lane->at, start - lane->at);
+	clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, lane->at, start - lane->at);
 	split->idle += start - lane->at;
-	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, start, sync);
+	transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, start, sync);
 	transfer->stage = work->stage;
 	transfer->backward = work->phase == IPU_PHASE_B;
-	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, start + sync, cycles);
+	transfer = clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, start + sync, cycles);
 	transfer->stage = work->stage;
 	transfer->backward = work->phase == IPU_PHASE_B;
 	transfer->bytes_in = lane->received;
@@ -498,17 +544,16 @@ static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work 
 	int64_t bytes, cycles = 0;
 	int to;
 
-	ipu__links_clear(&clock->links);
+	links_clear(&clock->links);
 	for (int i = 0; i < ipus; i++)
 		clock->lanes[i].sent = clock->lanes[i].received = 0;
 	for (int at = 0; next_send(clock, ipu, work, &at, &to, &bytes);) {
-		ipu__links_add(&clock->links, ipu, to, bytes);
+		links_add(&clock->links, ipu, to, bytes);
 		clock->lanes[ipu].sent += bytes;
 		clock->lanes[to].received += bytes;
 	}
 	for (int at = 0; next_send(clock, ipu, work, &at, &to, &bytes);)
-		cycles = max(cycles,
-			     ipu__links_cycles(&clock->links, clock->params->target, ipu, to));
+		cycles = max(cycles, links_cycles(&clock->links, clock->params->target, ipu, to));
 	if (cycles == 0)
 		return start;
 	for (int i = 0; i < ipus; i++)
@@ -532,7 +577,7 @@ static void exchange(struct ipu_clock *clock, int step)
 		for (int s = 0; s < schedule->stages; s++) {
 			int count;
 			const struct ipu_work *works =
-				ipu__clock_works(clock, schedule->device[s], step, &count);
+				clock_works(clock, schedule->device[s], step, &count);
 
 			for (int w = 0; w < count; w++)
 				if (works[w].stage == s && works[w].phase == phases[p])
@@ -541,7 +586,7 @@ static void exchange(struct ipu_clock *clock, int step)
 	for (int i = 0; i < schedule->ipus; i++) {
 		struct ipu_lane *lane = &clock->lanes[i];
 
-		ipu__clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at, end - lane->at);
+		clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at, end - lane->at);
 		clock->timeline->split[i].idle += end - lane->at;
 		lane->at = end;
 	}
@@ -570,7 +615,7 @@ static struct copies plan_copies(struct ipu_clock *clock, int ipu, const struct 
 	const int before = work->stage + (forward ? -1 : 1);
 	struct copies copies = {.there = -1};
 
-	ipu__links_clear(&clock->links);
+	links_clear(&clock->links);
 	/* Wait for the previous stage even if it has nothing to send. */
 	if (takes && work->phase != IPU_PHASE_W && before >= 0 &&
 	    before < params->schedule->stages && params->schedule->device[before] != ipu)
@@ -587,16 +632,15 @@ static struct copies plan_copies(struct ipu_clock *clock, int ipu, const struct 
 			if (work->stage != (takes ? to : from) || other == ipu)
 				continue;
 			if (pass == 0) {
-				ipu__links_add(&clock->links, takes ? other : ipu,
-					       takes ? ipu : other, send->bytes);
+				links_add(&clock->links, takes ? other : ipu, takes ? ipu : other,
+					  send->bytes);
 				copies.bytes += send->bytes;
 				copies.there = max(there, copies.there);
 				continue;
 			}
-			copies.cycles =
-				max(copies.cycles,
-				    ipu__links_cycles(&clock->links, params->target,
-						      takes ? other : ipu, takes ? ipu : other));
+			copies.cycles = max(copies.cycles,
+					    links_cycles(&clock->links, params->target,
+							 takes ? other : ipu, takes ? ipu : other));
 		}
 	}
 	return copies;
@@ -614,11 +658,11 @@ static void receive(struct ipu_clock *clock, int ipu, const struct ipu_work *wor
 
 	if (copies.there < 0)
 		return;
-	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_WAIT, ipu, lane->at, wait + sync);
+	transfer = clock_transfer(clock, IPU_TRANSFER_WAIT, ipu, lane->at, wait + sync);
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
 	lane->at += wait + sync;
-	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_RECEIVE, ipu, lane->at, copies.cycles);
+	transfer = clock_transfer(clock, IPU_TRANSFER_RECEIVE, ipu, lane->at, copies.cycles);
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
 	transfer->bytes_in = copies.bytes;
@@ -633,7 +677,7 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 	const struct copies copies = plan_copies(clock, ipu, work, false);
 	struct ipu_lane *lane = &clock->lanes[ipu];
 	struct ipu_transfer *transfer =
-		ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, lane->at, copies.cycles);
+		clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, lane->at, copies.cycles);
 
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
@@ -648,7 +692,7 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 static void run_alone(struct ipu_clock *clock, int ipu)
 {
 	int count;
-	const struct ipu_work *work = ipu__clock_works(clock, ipu, clock->step, &count);
+	const struct ipu_work *work = clock_works(clock, ipu, clock->step, &count);
 
 	assert(count <= 1);
 	if (count > 0)
@@ -670,9 +714,9 @@ static void run_step(struct ipu_clock *clock)
 		clock->lanes[i].io_at = clock->lanes[i].at;
 		clock->lanes[i].first_transfer = clock->timeline->transfer_count;
 	}
-	ipu__clock_stream(clock, IPU_TRANSFER_INFEED);
+	clock_stream(clock, IPU_TRANSFER_INFEED);
 	if (clock->overlap)
-		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
+		clock_stream(clock, IPU_TRANSFER_OUTFEED);
 	for (int i = 0; i < ipus; i++) {
 		if (clock->lockstep)
 			run_works(clock, i, step);
@@ -686,7 +730,7 @@ static void run_step(struct ipu_clock *clock)
 		exchange(clock, step);
 	}
 	if (!clock->overlap)
-		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
+		clock_stream(clock, IPU_TRANSFER_OUTFEED);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -697,7 +741,7 @@ static void run_function(struct ipu_clock *clock, enum ipu_function_phase functi
 	const struct ipu_schedule *schedule = clock->params->schedule;
 
 	for (int s = 0; s < schedule->stages; s++)
-		ipu__clock_event(clock, schedule->device[s], s, -1, function);
+		clock_event(clock, schedule->device[s], s, -1, function);
 }
 
 static void run_clock(struct ipu_clock *clock)
@@ -712,7 +756,7 @@ static void run_clock(struct ipu_clock *clock)
 		run_step(clock);
 	if (schedule->training)
 		run_function(clock, IPU_FUNCTION_U);
-	ipu__clock_results(clock);
+	clock_results(clock);
 	sync_ipus(clock);
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)
@@ -835,7 +879,7 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 	for (size_t s = 0; s < stages; s++)
 		clock->fed[s] = INT64_MIN / 2;
 	index_works(clock);
-	return ipu__links_init(&clock->links, schedule->ipus, err);
+	return links_init(&clock->links, schedule->ipus, err);
 }
 
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timeline_params *params,
@@ -870,7 +914,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	mem_free(clock.index);
 	mem_free(clock.sent[0]);
 	mem_free(clock.sent[1]);
-	ipu__links_fini(&clock.links);
+	links_fini(&clock.links);
 	return status;
 }
 

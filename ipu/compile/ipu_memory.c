@@ -2,8 +2,8 @@
  * Memory model of an executable: construction, liveness, queries by tile, and the report of an
  * overflow: the fullest tile, its largest variables, and remedies, each evaluated on the model.
  *
- * Liveness is a sweep over the program steps. Bytes live at the same time are summed; fragmentation of
- * an allocator is ignored.
+ * Liveness is a sweep over the program steps. Bytes live at the same time are summed; fragmentation
+ * of an allocator is ignored.
  *
  * Threads: none; a memory is immutable after ipu_memory_new().
  */
@@ -143,134 +143,7 @@ bool ipu_memory_fits(const struct ipu_memory *memory)
 	return true;
 }
 
-/* ---- construction ---------------------------------------------------------------------------- */
-
-enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable)
-{
-	struct ipu_memory *memory = build->memory;
-	const size_t count = (size_t)memory->variable_count;
-	const size_t run_bytes = (size_t)variable->run_count * sizeof(*variable->runs);
-	struct ipu_tile_run *runs;
-
-	if (variable->bytes == 0 || (!variable->always_live && variable->first_step < 0))
-		return ST_OK;
-	if (count >= MEMORY_MOST_VARIABLES)
-		return err_set(build->err, ST_INVALID,
-			       "more than %d variables on the IPUs cannot be placed",
-			       MEMORY_MOST_VARIABLES);
-	runs = arena_alloc(&memory->arena, (size_t)variable->run_count, sizeof(*runs));
-	if (!runs || mem_grow(&memory->variables, &build->variable_capacity, count + 1,
-			      sizeof(*memory->variables)) != 0)
-		return err_nomem(build->err);
-	memcpy(runs, variable->runs, run_bytes);
-	memory->variables[count] = *variable;
-	memory->variables[count].runs = runs;
-	memory->variable_count++;
-	return ST_OK;
-}
-
-static void set_tiles(struct memory_build *build)
-{
-	struct ipu_memory *memory = build->memory;
-	const struct ipu_layout *layout = &build->graph->layout;
-	const struct ipu_target *target = build->target;
-
-	memory->tiles = target->tiles;
-	memory->io_tiles = layout->io_tiles < target->tiles ? layout->io_tiles : target->tiles - 1;
-	memory->bytes_per_tile = target->bytes_per_tile;
-	memory->interleaved_bytes = target->interleaved_bytes;
-	memory->io_bytes_per_tile = target->bytes_per_tile;
-	if (layout->io_memory_proportion > 0 && layout->io_memory_proportion < 1)
-		memory->io_bytes_per_tile =
-			(int64_t)(layout->io_memory_proportion * (double)target->bytes_per_tile);
-	build->compute_tiles = memory->tiles - memory->io_tiles;
-}
-
-static enum ipu_schedule_pace pace_of(const struct memory_build *build)
-{
-	return ipu_schedule_row(build->schedule->kind)->pace;
-}
-
-static enum status set_layout(struct memory_build *build)
-{
-	struct ipu_memory *memory = build->memory;
-	const struct ipu_layout *layout = &build->graph->layout;
-
-	build->schedule = layout->schedule ? layout->schedule : layout->forward;
-	build->training = layout->schedule != NULL;
-	build->streaming =
-		build->schedule && layout->stages > 1 && pace_of(build) != IPU_PACE_ALONE;
-	build->grouped = build->streaming && pace_of(build) == IPU_PACE_BOTH;
-	build->replays_late = !build->streaming ||
-			      layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
-	memory->ipu_count = build->schedule ? build->schedule->ipus : 1;
-	memory->ipus =
-		arena_alloc(&memory->arena, (size_t)memory->ipu_count + 1, sizeof(*memory->ipus));
-	return memory->ipus ? ST_OK : err_nomem(build->err);
-}
-
-static enum status build_all(struct memory_build *build)
-{
-	static enum status (*const parts[])(struct memory_build *) = {
-		set_layout,
-		memory__add_functions,
-		memory__add_stashes,
-		memory__add_steps,
-		memory__add_uses,
-		memory__add_tensors,
-		memory__add_temporaries,
-		memory__add_code,
-		memory__add_liveness,
-	};
-	enum status status = ST_OK;
-
-	set_tiles(build);
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
-		status = parts[i](build);
-	return status;
-}
-
-enum status memory__build(struct ipu_memory **out, const struct ipu_executable *executable,
-			  const struct ipu_graph *graph, const struct ipu_target *target,
-			  int64_t batch_divisor, struct err *err)
-{
-	struct memory_build build = {.executable = executable,
-				     .graph = graph,
-				     .target = target,
-				     .batch_divisor = batch_divisor,
-				     .err = err};
-	enum status status;
-
-	*out = NULL;
-	build.memory = mem_calloc(1, sizeof(*build.memory));
-	if (!build.memory || arena_init(&build.memory->arena, 0) != 0) {
-		mem_free(build.memory);
-		return err_nomem(err);
-	}
-	build.memory->graph = graph;
-	status = build_all(&build);
-	if (status != ST_OK) {
-		ipu_memory_free(build.memory);
-		return status;
-	}
-	*out = build.memory;
-	return ST_OK;
-}
-
-enum status ipu_memory_new(struct ipu_memory **out, const struct ipu_executable *executable,
-			   const struct ipu_target *target, struct err *err)
-{
-	return memory__build(out, executable, executable->graph, target, 1, err);
-}
-
-void ipu_memory_free(struct ipu_memory *memory)
-{
-	if (!memory)
-		return;
-	mem_free(memory->variables);
-	arena_fini(&memory->arena);
-	mem_free(memory);
-}
+/* ---- liveness -------------------------------------------------------------------------------- */
 
 /* Lists of an IPU's variables by their first or last step; -1 ends a list. */
 struct sweep {
@@ -423,7 +296,7 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 	return ST_OK;
 }
 
-enum status memory__add_liveness(struct memory_build *build)
+static enum status add_liveness(struct memory_build *build)
 {
 	enum status status = ST_OK;
 
@@ -431,6 +304,130 @@ enum status memory__add_liveness(struct memory_build *build)
 		status = sweep_ipu(build, i);
 	return status;
 }
+
+/* ---- construction ---------------------------------------------------------------------------- */
+
+enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable)
+{
+	struct ipu_memory *memory = build->memory;
+	const size_t count = (size_t)memory->variable_count;
+	const size_t run_bytes = (size_t)variable->run_count * sizeof(*variable->runs);
+	struct ipu_tile_run *runs;
+
+	if (variable->bytes == 0 || (!variable->always_live && variable->first_step < 0))
+		return ST_OK;
+	if (count >= MEMORY_MOST_VARIABLES)
+		return err_set(build->err, ST_INVALID,
+			       "more than %d variables on the IPUs cannot be placed",
+			       MEMORY_MOST_VARIABLES);
+	runs = arena_alloc(&memory->arena, (size_t)variable->run_count, sizeof(*runs));
+	if (!runs || mem_grow(&memory->variables, &build->variable_capacity, count + 1,
+			      sizeof(*memory->variables)) != 0)
+		return err_nomem(build->err);
+	memcpy(runs, variable->runs, run_bytes);
+	memory->variables[count] = *variable;
+	memory->variables[count].runs = runs;
+	memory->variable_count++;
+	return ST_OK;
+}
+
+static void set_tiles(struct memory_build *build)
+{
+	struct ipu_memory *memory = build->memory;
+	const struct ipu_layout *layout = &build->graph->layout;
+	const struct ipu_target *target = build->target;
+
+	memory->tiles = target->tiles;
+	memory->io_tiles = layout->io_tiles < target->tiles ? layout->io_tiles : target->tiles - 1;
+	memory->bytes_per_tile = target->bytes_per_tile;
+	memory->interleaved_bytes = target->interleaved_bytes;
+	memory->io_bytes_per_tile = target->bytes_per_tile;
+	if (layout->io_memory_proportion > 0 && layout->io_memory_proportion < 1)
+		memory->io_bytes_per_tile =
+			(int64_t)(layout->io_memory_proportion * (double)target->bytes_per_tile);
+	build->compute_tiles = memory->tiles - memory->io_tiles;
+}
+
+static enum status set_layout(struct memory_build *build)
+{
+	struct ipu_memory *memory = build->memory;
+	const struct ipu_layout *layout = &build->graph->layout;
+
+	build->schedule = layout->schedule ? layout->schedule : layout->forward;
+	build->training = layout->schedule != NULL;
+	build->streaming = build->schedule && layout->stages > 1 &&
+			   ipu_schedule_row(build->schedule->kind)->pace != IPU_PACE_ALONE;
+	build->grouped =
+		build->streaming && ipu_schedule_row(build->schedule->kind)->pace == IPU_PACE_BOTH;
+	build->replays_late = !build->streaming ||
+			      layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
+	memory->ipu_count = build->schedule ? build->schedule->ipus : 1;
+	memory->ipus =
+		arena_alloc(&memory->arena, (size_t)memory->ipu_count + 1, sizeof(*memory->ipus));
+	return memory->ipus ? ST_OK : err_nomem(build->err);
+}
+
+static enum status build_all(struct memory_build *build)
+{
+	static enum status (*const parts[])(struct memory_build *) = {
+		set_layout,       memory__add_functions, memory__add_stashes,     memory__add_steps,
+		memory__add_uses, memory__add_tensors,   memory__add_temporaries, memory__add_code,
+		add_liveness,
+	};
+	enum status status = ST_OK;
+
+	set_tiles(build);
+	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
+		status = parts[i](build);
+	return status;
+}
+
+/* Build the whole memory for a batch smaller by @batch_divisor; @graph may differ from the
+ * executable's in its layout, but has the same operations. */
+static enum status memory_build_for(struct ipu_memory **out,
+				    const struct ipu_executable *executable,
+				    const struct ipu_graph *graph, const struct ipu_target *target,
+				    int64_t batch_divisor, struct err *err)
+{
+	struct memory_build build = {.executable = executable,
+				     .graph = graph,
+				     .target = target,
+				     .batch_divisor = batch_divisor,
+				     .err = err};
+	enum status status;
+
+	*out = NULL;
+	build.memory = mem_calloc(1, sizeof(*build.memory));
+	if (!build.memory || arena_init(&build.memory->arena, 0) != 0) {
+		mem_free(build.memory);
+		return err_nomem(err);
+	}
+	build.memory->graph = graph;
+	status = build_all(&build);
+	if (status != ST_OK) {
+		ipu_memory_free(build.memory);
+		return status;
+	}
+	*out = build.memory;
+	return ST_OK;
+}
+
+enum status ipu_memory_new(struct ipu_memory **out, const struct ipu_executable *executable,
+			   const struct ipu_target *target, struct err *err)
+{
+	return memory_build_for(out, executable, executable->graph, target, 1, err);
+}
+
+void ipu_memory_free(struct ipu_memory *memory)
+{
+	if (!memory)
+		return;
+	mem_free(memory->variables);
+	arena_fini(&memory->arena);
+	mem_free(memory);
+}
+
+/* ---- report of an overflow ------------------------------------------------------------------- */
 
 #define OFFENDERS 3
 
@@ -582,8 +579,8 @@ static enum status describe_remedies(struct str *text, const struct ipu_memory *
 		    (remedies[i].remote && target->remote_bytes_second <= 0))
 			continue;
 		remedies[i].change(&graph.layout);
-		status = memory__build(&changed, executable, &graph, target,
-				       remedies[i].batch_divisor, err);
+		status = memory_build_for(&changed, executable, &graph, target,
+					  remedies[i].batch_divisor, err);
 		if (status != ST_OK)
 			return status;
 		if (worst_share(changed, worst_ipu(changed)) < 0.99 * needed) {

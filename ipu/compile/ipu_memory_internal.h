@@ -86,7 +86,6 @@ enum status memory__add_uses(struct memory_build *build);
 enum status memory__add_tensors(struct memory_build *build);
 enum status memory__add_temporaries(struct memory_build *build);
 enum status memory__add_code(struct memory_build *build);
-enum status memory__add_liveness(struct memory_build *build);
 
 /* Identical convolutions, matrix products and normalisations are one function that is called, as
  * TensorFlow for IPU caches them: code and mapping exist once. */
@@ -98,6 +97,9 @@ int64_t memory__node_start(const struct memory_build *build, int node);
 /* Append a variable; copies the runs. */
 enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable);
 
+/* Number of elements of a tensor, scaled by batch_divisor. */
+int64_t memory__elements(const struct memory_build *build, const struct ipu_tensor *tensor);
+
 /* Distribute @elements of @element_bytes each in whole grains over at most @tiles tiles from @start
  * on, modulo @limit; return the number of runs. */
 #define MEMORY_RUNS 4
@@ -105,54 +107,5 @@ struct memory_deal {
 	int64_t elements, element_bytes, grain, tiles, start, limit;
 };
 int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY_RUNS]);
-
-/* Least bytes of a tensor on a tile, as in poputil::mapTensorLinearly. */
-#define MEMORY_TILE_BYTES 128
-
-enum status memory__add_spreads(struct memory_build *build);
-/* Choose the tiles of @ipu for a tensor: those of the plan it belongs to, or the linear mapping,
- * which starts where the previous tensor ended. Sets tiles, start and limit. */
-void memory__map_linearly(struct memory_build *build, struct memory_deal *deal, int tensor,
-			  int ipu);
-/* The same on the I/O tiles; tile numbers are relative to the first of them. */
-void memory__map_on_io_tiles(const struct memory_build *build, struct memory_deal *deal);
-
-/* Uses of a tensor at one place. */
-struct memory_at {
-	struct memory_build *build;
-	int tensor, place, ipu;
-	const struct memory_use *use[MEMORY_PHASES]; /* NULL: none */
-	const char *suffix;                          /* of names: "" at the tensor's own place */
-	bool received, sent;
-	bool crosses; /* from or to another IPU */
-};
-
-/* Description of a variable to add. */
-struct memory_piece {
-	const char *name, *kind;
-	int64_t elements, copies;
-	bool always_live, on_io_tiles, crosses;
-	int first, last;
-};
-
-const struct ipu_tensor *memory__tensor(const struct memory_at *at);
-/* Number of elements of a tensor, scaled by batch_divisor. */
-int64_t memory__elements(const struct memory_build *build, const struct ipu_tensor *tensor);
-/* The tensor's name, the suffix of the place, and @what; NULL: out of memory. */
-const char *memory__name(const struct memory_at *at, const char *what);
-
-enum status memory__add_piece(const struct memory_at *at, const struct memory_piece *piece);
-/* Add @copies of @elements that are always live, as NAME@what. */
-enum status memory__add_always(const struct memory_at *at, const char *what, const char *kind,
-			       int64_t elements, int64_t copies);
-/* Add @elements that are live at least from step @first to @last. */
-enum status memory__add_while(const struct memory_at *at, const char *what, int64_t elements,
-			      int first, int last);
-
-/* Build the whole memory for a batch smaller by @batch_divisor; @graph may differ from the
- * executable's in its layout, but has the same operations. */
-enum status memory__build(struct ipu_memory **out, const struct ipu_executable *executable,
-			  const struct ipu_graph *graph, const struct ipu_target *target,
-			  int64_t batch_divisor, struct err *err);
 
 #endif /* IPU_MEMORY_INTERNAL_H */

@@ -17,6 +17,27 @@
 #include "common/sorted.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
+/* Least bytes of a tensor on a tile, as in poputil::mapTensorLinearly. */
+#define MEMORY_TILE_BYTES 128
+
+/* Uses of a tensor at one place. */
+struct memory_at {
+	struct memory_build *build;
+	int tensor, place, ipu;
+	const struct memory_use *use[MEMORY_PHASES]; /* NULL: none */
+	const char *suffix;                          /* of names: "" at the tensor's own place */
+	bool received, sent;
+	bool crosses; /* from or to another IPU */
+};
+
+/* Description of a variable to add. */
+struct memory_piece {
+	const char *name, *kind;
+	int64_t elements, copies;
+	bool always_live, on_io_tiles, crosses;
+	int first, last;
+};
+
 static bool is_planned(const struct ipu_op *op)
 {
 	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
@@ -158,7 +179,7 @@ static void record_update(struct memory_build *build, int node)
 	}
 }
 
-enum status memory__add_spreads(struct memory_build *build)
+static enum status add_spreads(struct memory_build *build)
 {
 	struct arena *arena = &build->memory->arena;
 	const size_t tensors = (size_t)build->graph->tensor_count + 1;
@@ -193,7 +214,9 @@ static int64_t linear_tiles(const struct memory_deal *deal)
 	return tiles < 1 ? 1 : tiles < deal->limit ? tiles : deal->limit;
 }
 
-void memory__map_linearly(struct memory_build *build, struct memory_deal *deal, int tensor, int ipu)
+/* Choose the tiles of @ipu for a tensor: those of the plan it belongs to, or the linear mapping,
+ * which starts where the previous tensor ended. Sets tiles, start and limit. */
+static void map_linearly(struct memory_build *build, struct memory_deal *deal, int tensor, int ipu)
 {
 	const int like = build->like[tensor], node = build->plan_node[like];
 	struct memory_spread *spread = &build->spread[like];
@@ -214,14 +237,15 @@ void memory__map_linearly(struct memory_build *build, struct memory_deal *deal, 
 	deal->start = spread->start;
 }
 
-void memory__map_on_io_tiles(const struct memory_build *build, struct memory_deal *deal)
+/* The same on the I/O tiles; tile numbers are relative to the first of them. */
+static void map_on_io_tiles(const struct memory_build *build, struct memory_deal *deal)
 {
 	deal->limit = build->memory->io_tiles;
 	deal->tiles = linear_tiles(deal);
 	deal->start = 0;
 }
 
-const struct ipu_tensor *memory__tensor(const struct memory_at *at)
+static const struct ipu_tensor *tensor_of(const struct memory_at *at)
 {
 	return &at->build->graph->tensors[at->tensor];
 }
@@ -245,10 +269,10 @@ static bool too_large(int64_t elements, int64_t element_bytes, int64_t copies)
 	return elements >= MEMORY_MOST_BYTES / element_bytes / copies;
 }
 
-enum status memory__add_piece(const struct memory_at *at, const struct memory_piece *piece)
+static enum status add_piece(const struct memory_at *at, const struct memory_piece *piece)
 {
 	struct memory_build *build = at->build;
-	const struct ipu_tensor *tensor = memory__tensor(at);
+	const struct ipu_tensor *tensor = tensor_of(at);
 	struct memory_deal deal = {.elements = piece->elements,
 				   .element_bytes = ipu_dtype_bytes(tensor->dtype)};
 	struct ipu_tile_run runs[MEMORY_RUNS];
@@ -275,9 +299,9 @@ enum status memory__add_piece(const struct memory_at *at, const struct memory_pi
 	deal.grain = build->target->vector_bytes / deal.element_bytes;
 	deal.grain = max(1, deal.grain);
 	if (piece->on_io_tiles)
-		memory__map_on_io_tiles(build, &deal);
+		map_on_io_tiles(build, &deal);
 	else
-		memory__map_linearly(build, &deal, at->tensor, at->ipu);
+		map_linearly(build, &deal, at->tensor, at->ipu);
 	variable.run_count = memory__deal(&deal, runs);
 	variable.bytes = piece->elements * deal.element_bytes * piece->copies;
 	for (int i = 0; i < variable.run_count; i++) {
@@ -288,36 +312,39 @@ enum status memory__add_piece(const struct memory_at *at, const struct memory_pi
 	return memory__add_variable(build, &variable);
 }
 
-const char *memory__name(const struct memory_at *at, const char *what)
+/* The tensor's name, the suffix of the place, and @what; NULL: out of memory. */
+static const char *variable_name(const struct memory_at *at, const char *what)
 {
-	return arena_printf(&at->build->memory->arena, "%s%s%s", memory__tensor(at)->name,
-			    at->suffix, what);
+	return arena_printf(&at->build->memory->arena, "%s%s%s", tensor_of(at)->name, at->suffix,
+			    what);
 }
 
-enum status memory__add_always(const struct memory_at *at, const char *what, const char *kind,
-			       int64_t elements, int64_t copies)
+/* Add @copies of @elements that are always live, as NAME@what. */
+static enum status add_always(const struct memory_at *at, const char *what, const char *kind,
+			      int64_t elements, int64_t copies)
 {
-	const struct memory_piece piece = {.name = memory__name(at, what),
+	const struct memory_piece piece = {.name = variable_name(at, what),
 					   .kind = kind,
 					   .elements = elements,
 					   .copies = copies,
 					   .always_live = true};
 
-	return memory__add_piece(at, &piece);
+	return add_piece(at, &piece);
 }
 
-enum status memory__add_while(const struct memory_at *at, const char *what, int64_t elements,
-			      int first, int last)
+/* Add @elements that are live at least from step @first to @last. */
+static enum status add_while(const struct memory_at *at, const char *what, int64_t elements,
+			     int first, int last)
 {
-	const struct memory_piece piece = {.name = memory__name(at, what),
-					   .kind = ipu_tensor_kind_name(memory__tensor(at)->kind),
+	const struct memory_piece piece = {.name = variable_name(at, what),
+					   .kind = ipu_tensor_kind_name(tensor_of(at)->kind),
 					   .elements = elements,
 					   .copies = 1,
 					   .crosses = at->crosses && what[0] == '\0',
 					   .first = first,
 					   .last = max(first, last)};
 
-	return memory__add_piece(at, &piece);
+	return add_piece(at, &piece);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -402,7 +429,7 @@ static int resume_step(const struct memory_at *at, int stage)
 
 static int first_use(const struct memory_at *at)
 {
-	const enum ipu_tensor_kind kind = memory__tensor(at)->kind;
+	const enum ipu_tensor_kind kind = tensor_of(at)->kind;
 	int p = 0;
 
 	while (!at->use[p])
@@ -417,7 +444,7 @@ static int first_use(const struct memory_at *at)
 /* The last use in phases @from to @to - 1, or the step after which the tensor has been sent. */
 static int last_use(const struct memory_at *at, int from, int to)
 {
-	const bool leaves = at->sent || memory__tensor(at)->kind == IPU_TENSOR_RESULT;
+	const bool leaves = at->sent || tensor_of(at)->kind == IPU_TENSOR_RESULT;
 	int last = -1;
 
 	for (int p = from; p < to; p++) {
@@ -439,15 +466,15 @@ static int last_use(const struct memory_at *at, int from, int to)
 static enum status add_resumed(const struct memory_at *at, const char *what, const char *next,
 			       int first)
 {
-	const int64_t elements = memory__elements(at->build, memory__tensor(at));
+	const int64_t elements = memory__elements(at->build, tensor_of(at));
 	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
 	const int last = backward ? backward->last : at->use[IPU_FUNCTION_F]->again_last;
 	enum status status;
 
 	if (!backward || first <= last)
-		return memory__add_while(at, what, elements, first, last);
-	status = memory__add_while(at, what, elements, first, departure_step(at, IPU_FUNCTION_B));
-	return status == ST_OK ? memory__add_while(at, next, elements, 0, last) : status;
+		return add_while(at, what, elements, first, last);
+	status = add_while(at, what, elements, first, departure_step(at, IPU_FUNCTION_B));
+	return status == ST_OK ? add_while(at, next, elements, 0, last) : status;
 }
 
 /* Add the tensor in the forward pass, in its FIFO, and after it is popped. */
@@ -455,14 +482,14 @@ static enum status add_stashed(const struct memory_at *at, int depth)
 {
 	const struct memory_build *build = at->build;
 	const struct memory_section *push = &build->sections[at->place][IPU_FUNCTION_PUSH];
-	const int64_t elements = memory__elements(build, memory__tensor(at));
+	const int64_t elements = memory__elements(build, tensor_of(at));
 	const int pushed =
 		push->first < push->end ? push->end - 1 : departure_step(at, IPU_FUNCTION_F);
 	const int used = last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1);
-	enum status status = memory__add_while(at, "", elements, first_use(at), max(pushed, used));
+	enum status status = add_while(at, "", elements, first_use(at), max(pushed, used));
 
 	if (status == ST_OK && !build->graph->layout.offload_activations)
-		status = memory__add_always(at, "/fifo", "fifo", elements, depth);
+		status = add_always(at, "/fifo", "fifo", elements, depth);
 	if (status != ST_OK)
 		return status;
 	return add_resumed(at, "/popped", "/popped/next", resume_step(at, at->place));
@@ -473,8 +500,8 @@ static enum status add_replayed(const struct memory_at *at)
 	const struct memory_use *forward = at->use[IPU_FUNCTION_F];
 	const int stage = at->build->graph->nodes[forward->writer].op.stage;
 	enum status status =
-		memory__add_while(at, "", memory__elements(at->build, memory__tensor(at)),
-				  first_use(at), last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1));
+		add_while(at, "", memory__elements(at->build, tensor_of(at)), first_use(at),
+			  last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1));
 
 	if (status != ST_OK)
 		return status;
@@ -486,9 +513,9 @@ static enum status add_replayed(const struct memory_at *at)
 /* Add its buffer on the I/O tiles, and the sum of results that are sent once per run. */
 static enum status add_host_buffers(const struct memory_at *at)
 {
-	const struct ipu_tensor *tensor = memory__tensor(at);
+	const struct ipu_tensor *tensor = tensor_of(at);
 	const int64_t elements = memory__elements(at->build, tensor);
-	const struct memory_piece piece = {.name = memory__name(at, "/io"),
+	const struct memory_piece piece = {.name = variable_name(at, "/io"),
 					   .kind = "io_buffer",
 					   .elements = elements,
 					   .copies = 1,
@@ -497,10 +524,10 @@ static enum status add_host_buffers(const struct memory_at *at)
 	enum status status = ST_OK;
 
 	if (tensor->kind == IPU_TENSOR_RESULT && at->build->graph->layout.accumulate_outfeed)
-		status = memory__add_always(
-			at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR), elements, 1);
+		status = add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
+				    elements, 1);
 	if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
-		status = memory__add_piece(at, &piece);
+		status = add_piece(at, &piece);
 	return status;
 }
 
@@ -519,13 +546,12 @@ static enum status add_held(const struct memory_at *at)
 	held = ipu_schedule_held(build->schedule, at->place);
 	if (held < 2)
 		return ST_OK;
-	return memory__add_always(at, "/held", "fifo", memory__elements(build, memory__tensor(at)),
-				  held - 1);
+	return add_always(at, "/held", "fifo", memory__elements(build, tensor_of(at)), held - 1);
 }
 
 static enum status add_transient(const struct memory_at *at)
 {
-	const enum ipu_tensor_kind kind = memory__tensor(at)->kind;
+	const enum ipu_tensor_kind kind = tensor_of(at)->kind;
 	const int depth = fifo_depth(at);
 	enum status status = ST_OK;
 
@@ -540,8 +566,8 @@ static enum status add_transient(const struct memory_at *at)
 	status = add_held(at);
 	if (status != ST_OK)
 		return status;
-	return memory__add_while(at, "", memory__elements(at->build, memory__tensor(at)),
-				 first_use(at), last_use(at, 0, MEMORY_PHASES));
+	return add_while(at, "", memory__elements(at->build, tensor_of(at)), first_use(at),
+			 last_use(at, 0, MEMORY_PHASES));
 }
 
 /* ---- always live ----------------------------------------------------------------------------- */
@@ -576,7 +602,7 @@ static void extend_over_transfers(const struct memory_at *at, const struct memor
 static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
 			       int64_t elements)
 {
-	const int stage = memory__tensor(at)->stage;
+	const int stage = tensor_of(at)->stage;
 	const struct memory_section *section = &at->build->sections[stage][phase];
 	const char *what = arena_printf(&at->build->memory->arena, "/transit/%c",
 					ipu_function_phase_char(phase));
@@ -586,12 +612,12 @@ static enum status add_transit(const struct memory_at *at, enum ipu_function_pha
 		return err_nomem(at->build->err);
 	if (section->first == section->end)
 		return ST_OK;
-	if (memory__tensor(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
+	if (tensor_of(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
 		first = at->use[phase]->first;
 		last = at->use[phase]->last;
 		extend_over_transfers(at, section, &first, &last);
 	}
-	return memory__add_while(at, what, elements, first, last);
+	return add_while(at, what, elements, first, last);
 }
 
 /* Add weights, states and accumulators. Of variables in remote memory only those in transit are on
@@ -601,7 +627,7 @@ static enum status add_persistent(const struct memory_at *at)
 	static const enum ipu_function_phase phases[] = {IPU_FUNCTION_F, IPU_FUNCTION_R,
 							 IPU_FUNCTION_B, IPU_FUNCTION_U};
 	const struct ipu_layout *layout = &at->build->graph->layout;
-	const struct ipu_tensor *tensor = memory__tensor(at);
+	const struct ipu_tensor *tensor = tensor_of(at);
 	const bool offloaded = is_offloaded(layout, tensor->kind);
 	const bool sharded = is_sharded(layout, tensor->kind);
 	const int64_t elements = memory__elements(at->build, tensor);
@@ -610,8 +636,8 @@ static enum status add_persistent(const struct memory_at *at)
 	enum status status = ST_OK;
 
 	if (!offloaded)
-		status = memory__add_always(at, sharded ? "/shard" : "",
-					    ipu_tensor_kind_name(tensor->kind), shard, 1);
+		status = add_always(at, sharded ? "/shard" : "", ipu_tensor_kind_name(tensor->kind),
+				    shard, 1);
 	for (size_t i = 0; i < ARRAY_LEN(phases) && status == ST_OK; i++) {
 		const enum ipu_function_phase phase = phases[i];
 		const bool again = phase == IPU_FUNCTION_R;
@@ -651,7 +677,7 @@ static const struct memory_use *first_phase_use(const struct memory_at *at)
 static int source_place(const struct memory_at *at, const struct memory_use *uses, int count)
 {
 	const struct memory_use *first = first_phase_use(at);
-	const struct ipu_tensor *tensor = memory__tensor(at);
+	const struct ipu_tensor *tensor = tensor_of(at);
 	int from = -1;
 
 	if (!first->read_first)
@@ -696,10 +722,10 @@ static enum status add_skip(const struct memory_at *at, int from)
 	if (!at->build->streaming || distance < 2)
 		return ST_OK;
 	maker.ipu = memory__place_device(at->build, from);
-	piece.elements = memory__elements(at->build, memory__tensor(at));
-	piece.name = arena_printf(&at->build->memory->arena, "%s/skip/Stage%d",
-				  memory__tensor(at)->name, at->place);
-	return memory__add_piece(&maker, &piece);
+	piece.elements = memory__elements(at->build, tensor_of(at));
+	piece.name = arena_printf(&at->build->memory->arena, "%s/skip/Stage%d", tensor_of(at)->name,
+				  at->place);
+	return add_piece(&maker, &piece);
 }
 
 static enum status add_at_places(struct memory_at *at, const struct memory_use *uses, int count)
@@ -715,7 +741,7 @@ static enum status add_at_places(struct memory_at *at, const struct memory_use *
 		at->crosses = at->received && memory__place_device(at->build, source) != at->ipu;
 		find_readers(at, uses, count);
 		at->suffix =
-			at->place == memory__place(at->build, memory__tensor(at)->stage)
+			at->place == memory__place(at->build, tensor_of(at)->stage)
 				? ""
 				: arena_printf(&at->build->memory->arena, "/%s%d",
 					       at->build->streaming ? "Stage" : "IPU", at->place);
@@ -747,7 +773,7 @@ static enum status add_tensor(struct memory_build *build, int tensor, const stru
 
 enum status memory__add_tensors(struct memory_build *build)
 {
-	enum status status = memory__add_spreads(build);
+	enum status status = add_spreads(build);
 	int from = 0;
 
 	for (int t = 0; t < build->graph->tensor_count && status == ST_OK; t++) {
