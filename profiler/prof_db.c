@@ -176,17 +176,18 @@ static enum status report_open_failure(struct prof_db *db, int code, struct err 
 	}
 }
 
-static int64_t pragma_int(struct prof_db *db, const char *sql)
+/* Store the number that @sql selects, 0 if none; return SQLite's result. */
+static int pragma_int(struct prof_db *db, const char *sql, int64_t *value)
 {
 	sqlite3_stmt *statement;
-	int64_t value = 0;
+	int code = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
 
-	if (sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL) != SQLITE_OK)
-		return 0;
+	*value = 0;
+	if (code != SQLITE_OK)
+		return code;
 	if (sqlite3_step(statement) == SQLITE_ROW)
-		value = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	return value;
+		*value = sqlite3_column_int64(statement, 0);
+	return sqlite3_finalize(statement);
 }
 
 static enum status report_foreign(const struct prof_db *db, struct err *err)
@@ -203,11 +204,15 @@ static enum status report_foreign(const struct prof_db *db, struct err *err)
 
 static enum status check_version(struct prof_db *db, struct err *err)
 {
-	int64_t version;
+	int64_t application, version;
+	int code = pragma_int(db, "PRAGMA application_id", &application);
 
-	if (pragma_int(db, "PRAGMA application_id") != PROF_APPLICATION_ID)
+	if (code == SQLITE_OK)
+		code = pragma_int(db, "PRAGMA user_version", &version);
+	if (code != SQLITE_OK)
+		return prof_sql_error(db->handle, code, err, db->path);
+	if (application != PROF_APPLICATION_ID)
 		return report_foreign(db, err);
-	version = pragma_int(db, "PRAGMA user_version");
 	if (version != PROF_SCHEMA_VERSION)
 		return err_set(
 			err, ST_VERSION,
@@ -236,10 +241,13 @@ static int add_columns(struct prof_db *db)
 		 "CREATE TEMP VIEW tensor_rows AS SELECT *, NULL AS dims FROM main.tensor_rows"},
 	};
 	int code = SQLITE_OK;
+	int64_t missing;
 
-	for (size_t i = 0; i < ARRAY_LEN(added) && !db->foreign && code == SQLITE_OK; i++)
-		if (pragma_int(db, added[i].missing))
+	for (size_t i = 0; i < ARRAY_LEN(added) && !db->foreign && code == SQLITE_OK; i++) {
+		code = pragma_int(db, added[i].missing, &missing);
+		if (code == SQLITE_OK && missing)
 			code = sqlite3_exec(db->handle, added[i].view, NULL, NULL, NULL);
+	}
 	return code;
 }
 
@@ -353,6 +361,15 @@ void prof_db_read_through(struct prof_db *db)
 	sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
 }
 
+/* A caller without @err takes a failed read for a missing value. Without memory that would be a
+ * wrong answer, so the next query whose caller has @err fails. */
+static enum status keep_failure(struct prof_db *db, enum status status, const struct err *err)
+{
+	if (status == ST_NOMEM && !err)
+		db->out_of_memory = true;
+	return status;
+}
+
 /* ---- metadata -------------------------------------------------------------------------------- */
 
 /* Copy the value in the current row to @out. */
@@ -386,7 +403,7 @@ enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, siz
 		status = row ? copy_meta(query, out, size, err)
 			     : err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
 	prof_query_close(query);
-	return status;
+	return keep_failure(db, status, err);
 }
 
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
@@ -499,10 +516,12 @@ static bool is_blank(const char *sql)
 static enum status report_invalid(const struct prof_query *query, struct err *err)
 {
 	char message[ERR_TEXT_SIZE];
+	int64_t application;
 
 	str_copy(message, sizeof(message), sqlite3_errmsg(query->db->handle));
-	if (!query->db->guard &&
-	    pragma_int(query->db, "PRAGMA application_id") != PROF_APPLICATION_ID)
+	if (!query->db->guard && !query->db->foreign &&
+	    pragma_int(query->db, "PRAGMA application_id", &application) == SQLITE_OK &&
+	    application != PROF_APPLICATION_ID)
 		return err_set(err, ST_FORMAT,
 			       "%s: another program has overwritten the file while it was read",
 			       query->db->path);
@@ -559,6 +578,10 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	*out = NULL;
 	if (!db)
 		return err_set(err, ST_BUSY, "the run is being closed: a moment");
+	if (db->out_of_memory && err) {
+		db->out_of_memory = false;
+		return err_nomem(err);
+	}
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		struct prof_query *query = db->cache[i];
 
@@ -574,7 +597,7 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	status = query_new(out, db, sql, err);
 	if (status == ST_OK)
 		(*out)->busy = true;
-	return status;
+	return keep_failure(db, status, err);
 }
 
 /* Return the parameter's index; 0 without a query, or for an unknown name, which the next step
@@ -621,7 +644,7 @@ void prof_query_text(struct prof_query *query, const char *name, const char *val
 						     SQLITE_TRANSIENT));
 }
 
-enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
+static enum status step(struct prof_query *query, bool *row, struct err *err)
 {
 	enum status status;
 	int code;
@@ -646,6 +669,11 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 	if ((code & 0xff) == SQLITE_ERROR)
 		return report_invalid(query, err);
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
+}
+
+enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
+{
+	return keep_failure(query->db, step(query, row, err), err);
 }
 
 bool prof_query_next(struct prof_query *query, enum status *status, struct err *err)

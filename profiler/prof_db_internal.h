@@ -18,7 +18,8 @@ struct prof_db {
 	sqlite3 *handle;
 	char *path;
 	uint64_t uses;
-	bool foreign; /* of another program */
+	bool foreign;       /* of another program */
+	bool out_of_memory; /* a query failed whose caller could not report it */
 	struct prof_query *cache[PROF_CACHE_SIZE];
 	struct prof_guard *guard; /* NULL: the statements are ours */
 	/* Limits of one of our statements: a foreign file may have views that never end. */
