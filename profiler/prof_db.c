@@ -49,7 +49,7 @@ static const char *const view_names[] = {
 	"time_split",    "stage_sums",      "bubble_sums",     "execution_sums",
 	"metric_sums",   "health_sums",     "overhead_sums",   "tensor_sums",
 	"devices",       "kernels",         "launches",        "copies",
-	"ranges",        "memory_events",
+	"critical_path", "ranges",          "memory_events",
 };
 
 const char *const *prof_view_names(size_t *count)

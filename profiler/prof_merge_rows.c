@@ -139,6 +139,7 @@ static const char *const row_tables[] = {
 	"copy_rows",
 	"call_rows",
 	"launch_rows",
+	"critical_rows",
 	"range_rows",
 	"memory_event_rows",
 	"stage_sum_rows",

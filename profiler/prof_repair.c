@@ -8,6 +8,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "profiler/prof_critical.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_launch.h"
@@ -25,6 +26,8 @@ static enum status finish(sqlite3 *db, bool complete, struct err *err)
 	status = prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY", err);
 	if (status == ST_OK && !complete)
 		status = prof_launch_link(db, err);
+	if (status == ST_OK && !complete)
+		status = prof_critical_find(db, err);
 	if (status != ST_OK)
 		return status;
 	all = prof_index_build(db, INDEX_MS, NULL, NULL);

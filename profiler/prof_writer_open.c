@@ -17,6 +17,7 @@
 #include "common/minmax.h"
 #include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
+#include "profiler/prof_critical.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_launch.h"
@@ -461,6 +462,8 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
 	if (status == ST_OK)
 		status = prof_launch_link(writer->db, &writer->err);
+	if (status == ST_OK)
+		status = prof_critical_find(writer->db, &writer->err);
 	if (status == ST_OK) {
 		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
 		if (budget_ms > recording->params.finish_ms)

@@ -68,6 +68,12 @@ CREATE TABLE counter_rows (
 -- launch_key of call_rows and of kernel_rows and copy_rows (prof_launch.c).
 CREATE TABLE launch_rows (span_id INTEGER PRIMARY KEY, launch_span_id INTEGER NOT NULL);
 
+-- The critical path of each step, found at the end of a recording, too (prof_critical.c): an edge of it is a row.
+CREATE TABLE critical_rows (
+	row_id INTEGER PRIMARY KEY,
+	rank INTEGER NOT NULL, step INTEGER, position INTEGER NOT NULL, span_id INTEGER NOT NULL, kind TEXT NOT NULL,
+	time_ns INTEGER NOT NULL, dur_ns INTEGER NOT NULL);
+
 -- The zone map: with each commit a row per kind and track that got rows. kind: 0 spans, 1 instants,
 -- 2 counters. All rows first_row .. last_row of that kind are of that track; spans in order of start,
 -- first_ns and last_ns being the first and the last start. finest: of spans, the finest of their levels
@@ -485,6 +491,14 @@ CREATE VIEW copies AS
 	LEFT JOIN strings o ON o.string_id = p.to_device_id
 	LEFT JOIN contexts c ON c.context_id = r.context_id
 	LEFT JOIN launch_rows l ON l.span_id = p.span_id;
+
+CREATE VIEW critical_path AS
+	SELECT p.rank, p.step, p.position, p.kind, p.span_id, n.value AS name, t.track, p.time_ns AS start_ns, p.dur_ns
+	FROM critical_rows p
+	LEFT JOIN span_rows r ON r.span_id = p.span_id
+	LEFT JOIN track_rows t ON t.track_id = r.track_id
+	LEFT JOIN sites s ON s.site_id = r.site_id
+	LEFT JOIN strings n ON n.string_id = s.name_id;
 
 CREATE VIEW ranges AS
 	SELECT g.span_id, q.value AS kind, d.value AS domain, n.value AS name, t.rank, t.track, c.step,

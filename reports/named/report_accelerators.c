@@ -1,5 +1,6 @@
 /*
- * Reports on accelerators: kernels, the split of a device's time, launches, steps, ranges, memory.
+ * Reports on accelerators: kernels, the split of a device's time, launches, the critical path,
+ * steps, ranges, memory.
  *
  * The definitions are those of Holistic Trace Analysis (hta/analyzers), so that the figures can be
  * compared: a device's time is from its first kernel's or copy's start to the last one's end, time
@@ -158,6 +159,51 @@ const struct report_named report_named_launch = {
 	  "rank,device,stream"},
 	 {"track", LAUNCHES("rank, track"), "track," LAUNCH_TEXT, "rank,track"}},
 	"No launches: the recording has no calls with what they launched.",
+};
+
+/* ---- the critical path ----------------------------------------------------------------------- */
+
+#define CRITICAL(keys, more)                                                                       \
+	"SELECT " keys ", count(DISTINCT span_id) AS spans, sum(dur_ns) AS total_ns,\n" more       \
+	"       1.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) OVER (), 0) AS share\n"                \
+	"FROM critical_path WHERE dur_ns > 0 GROUP BY " keys
+
+#define OF_KIND(kind)                                                                              \
+	"       total(dur_ns) FILTER (WHERE kind = '" kind "')\n"                                  \
+	"         / nullif(sum(dur_ns), 0) AS " kind "_share"
+
+/* clang-format off */
+static const char critical_step_sql[] =
+	"SELECT rank, step, count(DISTINCT span_id) AS spans, sum(dur_ns) AS path_ns,\n"
+	"       max(start_ns + dur_ns) - min(start_ns) AS length_ns,\n"
+	OF_KIND("host") ",\n"
+	OF_KIND("launch") ",\n"
+	OF_KIND("compute") ",\n"
+	OF_KIND("communication") ",\n"
+	OF_KIND("memory") ",\n"
+	OF_KIND("kernel_delay") "\n"
+	"FROM critical_path GROUP BY rank, step";
+/* clang-format on */
+
+static const char critical_span_sql[] =
+	"SELECT rank, step, position, kind, span_id, name, track, start_ns, dur_ns\n"
+	"FROM critical_path";
+
+const struct report_named report_named_critical_path = {
+	REPORT_NAMED("critical-path",
+		     "what determined how long each step took, through threads, launches, streams "
+		     "and waits: by kind, name, track, step, or each span"),
+	{{"name", CRITICAL("kind, name", "       avg(dur_ns) AS mean_ns,\n"),
+	  "kind,name,spans,total_ns,share", "-total_ns,name"},
+	 {"kind", CRITICAL("kind", ""), "kind,spans,total_ns,share", "-total_ns"},
+	 {"track", CRITICAL("rank, track", ""), "track,spans,total_ns,share", "-total_ns"},
+	 {"step", critical_step_sql,
+	  "rank,step,path_ns,host_share,launch_share,compute_share,communication_share,"
+	  "memory_share",
+	  "rank,step"},
+	 {"span", critical_span_sql, "step,kind,name,start_ns,dur_ns", "rank,step,position"}},
+	"No critical path: the recording has no calls with what they launched, or a step of more "
+	"than 524,288 spans.",
 };
 
 /* ---- steps and ranges ------------------------------------------------------------------------ */

@@ -42,6 +42,7 @@ const struct report_named *report_named_at(int at);
 
 /* The reports on GPUs and other accelerators (report_accelerators.c). */
 extern const struct report_named report_named_kernels, report_named_temporal, report_named_launch,
-	report_named_steps, report_named_ranges, report_named_memory_timeline;
+	report_named_critical_path, report_named_steps, report_named_ranges,
+	report_named_memory_timeline;
 
 #endif /* REPORT_NAMED_H */

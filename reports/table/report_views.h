@@ -66,6 +66,8 @@
 	X(kernels, kernel_rows, "what ran on them", REPORT_SKIP, NULL)                             \
 	X(launches, launch_rows, "the calls that started kernels and copies", REPORT_SKIP, NULL)   \
 	X(copies, copy_rows, "copies of memory", REPORT_SKIP, NULL)                                \
+	X(critical_path, critical_rows, "the edges of each step's critical path", REPORT_SKIP,     \
+	  NULL)                                                                                    \
 	X(ranges, range_rows, "what the program named: NVTX, record_function", REPORT_SKIP, NULL)  \
 	X(memory_events, memory_event_rows, "allocations and releases", REPORT_SKIP, NULL)
 

@@ -112,6 +112,7 @@ static const struct {
 		     "device_start_ns,device_dur_ns,delay_ns"},
 	{"copies", "span_id,launch_span_id,rank,device,context,stream,step,name,kind,start_ns,"
 		   "dur_ns,bytes,source,target,to_device"},
+	{"critical_path", "rank,step,position,kind,span_id,name,track,start_ns,dur_ns"},
 	{"ranges", "span_id,kind,domain,name,rank,track,step,start_ns,dur_ns"},
 	{"memory_events", "rank,device,time_ns,kind,bytes,address,total_bytes,reserved_bytes"},
 };

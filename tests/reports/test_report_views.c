@@ -128,9 +128,10 @@ static void test_every_view_renders_in_all_three_formats(void **state)
 			char *out = view_text(db, views[i].name, REPORT_AS_JSON, 0);
 			cJSON *root = cJSON_Parse(out);
 
-			/* Launches are linked at the end. */
+			/* Launches are linked at the end, and the critical path is found then. */
 			if (file != EMPTY && !rows &&
-			    (file == FULL || strcmp(views[i].name, "launches") != 0))
+			    (file == FULL || (strcmp(views[i].name, "launches") != 0 &&
+					      strcmp(views[i].name, "critical_path") != 0)))
 				fail_msg("the sample has no rows in %s", views[i].name);
 			assert_non_null(root);
 			assert_string_equal(cJSON_GetObjectItem(root, "report")->valuestring,

@@ -355,11 +355,11 @@ static void sample_accelerator(struct ips_recording *r, struct ips_track *track,
 							  132, 1000000000, IPS_NULL});
 		ips_append_memory_event(r, &(struct ips_memory_event){"GPU 0", 500 * US, "alloc",
 								      4096, 64, 4096, 8192});
-		ips_span_row(track, IPS_TABLE_range, &(struct ips_range){"nvtx", NULL});
+		ips_span_row(track, IPS_TABLE_range, &(struct ips_range){"step", NULL});
 		ips_span_row(track, IPS_TABLE_call, &(struct ips_call){7});
 		return;
 	}
-	ips_span_row(track, IPS_TABLE_range, &(struct ips_range){"step", NULL});
+	ips_span_row(track, IPS_TABLE_range, &(struct ips_range){"nvtx", NULL});
 	ips_span_row(track, IPS_TABLE_kernel,
 		     &(struct ips_kernel){"GPU 0", 1, 7, "compute", 7, 1, 1, 1, 32, 1, 1, 16, 0,
 					  0.5, IPS_NULL, IPS_NULL});
