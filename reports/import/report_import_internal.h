@@ -18,7 +18,7 @@
 #define IMPORT_MOST_FLOWS  ((size_t)1 << 20) /* open flows */
 #define IMPORT_MOST_META   256
 #define IMPORT_MOST_RANK   (1 << 24)
-#define IMPORT_SORT_BYTES  ((size_t)64 << 20)
+#define IMPORT_SORT_BYTES  ((size_t)36 << 20) /* of each sorter */
 #define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns; a time beyond +- this is invalid */
 
 #define IMPORT_MOST_CALLS   ((size_t)1 << 20) /* recent calls whose step is remembered */
@@ -131,8 +131,10 @@ struct import {
 	struct import_intern kept; /* report__import_keep() */
 	struct ips_device devices[IMPORT_MOST_DEVICES];
 	size_t device_count;
-	bool linked;               /* kernels or copies have a launch_key */
-	struct import_call *calls; /* a table of IMPORT_MOST_CALLS, by key; NULL: no call yet */
+	bool linked; /* kernels or copies have a launch_key */
+	/* A table by the last bits of the key, which grows where two share a place */
+	struct import_call *calls;
+	size_t call_places; /* 0: no call yet */
 };
 
 #define IMPORT_TEXT_SIZE 4097                   /* a name and its 0; longer names are cut */

@@ -76,6 +76,14 @@ static struct import_token token_of(const char *text)
 				     .kind = !text ? IMPORT_ABSENT : IMPORT_NUMBER};
 }
 
+/* An event without any fields. Its arguments are not touched: they are many pages. */
+static void clear_event(struct import_event *event)
+{
+	memset(event, 0, offsetof(struct import_event, args));
+	event->args.used = 0;
+	event->args.left = 0;
+}
+
 static enum status set_text(char **to, const char *text, struct err *err)
 {
 	char *copy;
@@ -99,11 +107,12 @@ static enum status status_of(uint32_t id, const struct err *err)
 enum status report__import_track(struct import *import, const struct import_track *track,
 				 uint32_t *out, struct err *err)
 {
-	struct import_event event = {.offset = 0};
+	struct import_event event;
 	struct import_process *process;
 	struct import_thread *thread;
 	enum status status;
 
+	clear_event(&event);
 	event.fields[IMPORT_FIELD_PID] = token_of(track->process);
 	event.fields[track->kind == IMPORT_ASYNC ? IMPORT_FIELD_CAT : IMPORT_FIELD_TID] =
 		token_of(track->thread);
@@ -127,8 +136,9 @@ enum status report__import_track(struct import *import, const struct import_trac
 enum status report__import_name_site(struct import *import, const char *category, const char *name,
 				     uint32_t *out, struct err *err)
 {
-	struct import_event event = {.offset = 0};
+	struct import_event event;
 
+	clear_event(&event);
 	event.fields[IMPORT_FIELD_CAT] = token_of(category);
 	event.fields[IMPORT_FIELD_NAME] = token_of(name);
 	*out = report__import_site(import, &event, NULL, err);

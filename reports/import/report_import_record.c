@@ -447,19 +447,45 @@ static bool open_span(struct import *import, struct import_lane *lane,
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+#define CALLS_FIRST ((size_t)4096)
+
+static struct import_call *call_place(const struct import *import, int64_t key)
+{
+	return &import->calls[(uint64_t)key & (import->call_places - 1)];
+}
+
+/* Double the table of calls. What shared no place shares none in the larger one. */
+static bool grow_calls(struct import *import)
+{
+	const size_t before = import->call_places;
+	struct import_call *old = import->calls;
+
+	import->call_places = before == 0 ? CALLS_FIRST : 2 * before;
+	import->calls = mem_alloc(import->call_places * sizeof(*import->calls));
+	for (size_t i = 0; i < import->call_places && import->calls; i++)
+		import->calls[i].key = IPS_NULL;
+	for (size_t i = 0; i < before && import->calls; i++) {
+		if (old[i].key != IPS_NULL)
+			*call_place(import, old[i].key) = old[i];
+	}
+	mem_free(old);
+	if (!import->calls)
+		import->call_places = 0;
+	return import->calls != NULL;
+}
+
 /* Remember the step of a call for what it launches. The keys of a trace grow with time, so recent
- * ones never share a place. */
+ * ones never share a place in the largest table. */
 static bool remember_call(struct import *import, int64_t key, int64_t step)
 {
-	if (!import->calls) {
-		import->calls = mem_calloc(IMPORT_MOST_CALLS, sizeof(*import->calls));
-		for (size_t i = 0; i < IMPORT_MOST_CALLS && import->calls; i++)
-			import->calls[i].key = IPS_NULL;
+	while (import->call_places == 0 ||
+	       (import->call_places < IMPORT_MOST_CALLS &&
+		call_place(import, key)->key != IPS_NULL && call_place(import, key)->key != key)) {
+		if (!grow_calls(import))
+			return false;
 	}
-	if (import->calls)
-		import->calls[(uint64_t)key & (IMPORT_MOST_CALLS - 1)] =
-			(struct import_call){key, step};
-	return import->calls != NULL;
+	*call_place(import, key) = (struct import_call){key, step};
+	return true;
 }
 
 /* The step of a span: of what a call launched, the call's; else that of its process at the time it
@@ -473,9 +499,7 @@ static bool find_step(struct import *import, const struct import_record *record,
 		id == IMPORT_NO_ID ? &nobody : &import->processes.items[id];
 	const int64_t key = !facts->row ? IPS_NULL : launch_key(facts->row);
 	const struct import_call *call =
-		key == IPS_NULL || !import->calls
-			? NULL
-			: &import->calls[(uint64_t)key & (IMPORT_MOST_CALLS - 1)];
+		key == IPS_NULL || !import->calls ? NULL : call_place(import, key);
 
 	*step = import->sites.items[record->site].step;
 	if (*step != IPS_NULL) {

@@ -4,6 +4,13 @@
  * There are two buffers: the caller fills one while the thread sorts and writes the other. `lock`
  * guards `waiting`, `stop` and `failure`. `waiting` is the thread's buffer; the other is the
  * caller's.
+ *
+ * A buffer is sorted by the bytes of its keys, which is stable; records of one key are then sorted
+ * by the whole order. Of records that are equal the one that was put first comes first, whatever
+ * the memory.
+ *
+ * At most MERGED runs are read at one time: where there are more, neighbours are merged into longer
+ * runs first, whose room in the file is given back.
  */
 #include "reports/import/report_import_sort.h"
 
@@ -18,10 +25,12 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
 
 #define RUN_READ  ((size_t)256 << 10) /* bytes of each run in memory while merging */
 #define RUN_WRITE ((size_t)1 << 20)
+#define MERGED    64 /* runs */
 
 _Static_assert(RUN_READ >= 2 * IMPORT_RECORD_LIMIT, "a run's window holds a whole record");
 
@@ -39,6 +48,7 @@ struct sort_buffer {
 
 struct sort_run {
 	off_t at, end; /* unread range in the file */
+	off_t begin;
 	unsigned char *window;
 	size_t from, to; /* unread range in the window */
 };
@@ -49,6 +59,8 @@ struct import_sorter {
 	size_t size; /* bytes of a buffer */
 	struct sort_buffer buffers[2];
 	int current;
+	struct sort_key *spare; /* of the thread that sorts */
+	size_t spare_capacity;
 	/* the file */
 	int fd;
 	off_t file_end;
@@ -68,6 +80,7 @@ struct import_sorter {
 	size_t next_key; /* in the only buffer, if nothing was merged */
 	size_t *heap, heap_count;
 	bool begun;
+	unsigned char *windows; /* of the runs that are merged */
 };
 
 /* ---- orders ---------------------------------------------------------------------------------- */
@@ -107,30 +120,108 @@ static int compare_keys(const void *a, const void *b, void *user)
 	const struct sort_key *x = a, *y = b;
 	const struct import_sorter *sorter = user;
 
-	return x->major != y->major ? SORTED_BY(x, y, major) : sorter->order(x->record, y->record);
+	int order = SORTED_BY(x, y, major);
+
+	if (order == 0)
+		order = sorter->order(x->record, y->record);
+	/* a buffer has its records in the order of their puts */
+	return order != 0 ? order : SORTED_ORDER((uintptr_t)x->record, (uintptr_t)y->record);
 }
 
-static uint64_t leading_key(const struct import_sorter *sorter, const struct import_record *record)
+/* ---- sorting a buffer ------------------------------------------------------------------------ */
+
+static uint64_t key_of_time(const struct import_record *record)
 {
-	if (sorter->order == report__import_by_pair)
-		return record->value;
 	return (uint64_t)record->time_ns ^ (uint64_t)1 << 63;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------ */
+static uint64_t key_of_value(const struct import_record *record)
+{
+	return record->value;
+}
 
-static void sort_buffer(struct import_sorter *sorter, struct sort_buffer *buffer)
+/* Fill the keys, and return whether they are in order already. */
+static bool fill_keys(const struct import_sorter *sorter, struct sort_buffer *buffer,
+		      uint64_t (*key_of)(const struct import_record *record))
 {
 	bool sorted = true;
 
 	for (size_t i = 0; i < buffer->count; i++) {
-		buffer->keys[i].major = leading_key(sorter, buffer->keys[i].record);
+		buffer->keys[i].major = key_of(buffer->keys[i].record);
 		sorted = sorted && (i == 0 || compare_keys(&buffer->keys[i - 1], &buffer->keys[i],
-							   sorter) < 0);
+							   (void *)(uintptr_t)sorter) <= 0);
 	}
-	if (!sorted)
-		qsort_r(buffer->keys, buffer->count, sizeof(*buffer->keys), compare_keys, sorter);
+	return sorted;
 }
+
+/* Sort by the bytes in which the keys differ, the lowest first. */
+static void sort_by_bytes(struct import_sorter *sorter, struct sort_buffer *buffer)
+{
+	uint64_t differs = 0;
+
+	for (size_t i = 1; i < buffer->count; i++)
+		differs |= buffer->keys[i].major ^ buffer->keys[0].major;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		struct sort_key *from = buffer->keys, *to = sorter->spare;
+		size_t at[256] = {0}, sum = 0, capacity = buffer->capacity;
+
+		if ((differs >> shift & 255) == 0)
+			continue;
+		for (size_t i = 0; i < buffer->count; i++)
+			at[from[i].major >> shift & 255]++;
+		for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+			const size_t count = at[i];
+
+			at[i] = sum;
+			sum += count;
+		}
+		for (size_t i = 0; i < buffer->count; i++)
+			to[at[from[i].major >> shift & 255]++] = from[i];
+		buffer->keys = to;
+		buffer->capacity = sorter->spare_capacity;
+		sorter->spare = from;
+		sorter->spare_capacity = capacity;
+	}
+}
+
+/* Sort records of one key by the whole order. */
+static void sort_equal_keys(struct import_sorter *sorter, struct sort_buffer *buffer)
+{
+	struct sort_key *keys = buffer->keys;
+
+	for (size_t i = 0, end; i < buffer->count; i = end) {
+		bool sorted = true;
+
+		for (end = i + 1; end < buffer->count && keys[end].major == keys[i].major; end++)
+			sorted = sorted &&
+				 sorter->order(keys[end - 1].record, keys[end].record) <= 0;
+		if (!sorted)
+			qsort_r(keys + i, end - i, sizeof(*keys), compare_keys, sorter);
+	}
+}
+
+static enum status sort_buffer(struct import_sorter *sorter, struct sort_buffer *buffer,
+			       struct err *err)
+{
+	const bool by_pair = sorter->order == report__import_by_pair;
+
+	if (fill_keys(sorter, buffer, by_pair ? key_of_value : key_of_time))
+		return ST_OK;
+	if (mem_grow(&sorter->spare, &sorter->spare_capacity, buffer->count,
+		     sizeof(*sorter->spare)) != 0)
+		return err_nomem(err);
+	if (by_pair) {
+		/* by time first, which stays the order of equal pairs */
+		fill_keys(sorter, buffer, key_of_time);
+		sort_by_bytes(sorter, buffer);
+		fill_keys(sorter, buffer, key_of_value);
+	}
+	sort_by_bytes(sorter, buffer);
+	sort_equal_keys(sorter, buffer);
+	return ST_OK;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Create the file of runs. It is unlinked at once, so it disappears with the process. */
 static enum status create_file(struct import_sorter *sorter, struct err *err)
@@ -171,6 +262,20 @@ static enum status flush_write(struct import_sorter *sorter, struct err *err)
 	return ST_OK;
 }
 
+static enum status write_record(struct import_sorter *sorter, const struct import_record *record,
+				struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (sorter->write_used + record->bytes > RUN_WRITE)
+		status = flush_write(sorter, err);
+	if (status != ST_OK)
+		return status;
+	memcpy(sorter->write + sorter->write_used, record, record->bytes);
+	sorter->write_used += record->bytes;
+	return ST_OK;
+}
+
 static enum status write_run(struct import_sorter *sorter, struct sort_buffer *buffer,
 			     struct err *err)
 {
@@ -180,19 +285,13 @@ static enum status write_run(struct import_sorter *sorter, struct sort_buffer *b
 	if (status == ST_OK && mem_grow(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
 					sizeof(*sorter->runs)) != 0)
 		status = err_nomem(err);
-	for (size_t i = 0; i < buffer->count && status == ST_OK; i++) {
-		const struct import_record *record = buffer->keys[i].record;
-
-		if (sorter->write_used + record->bytes > RUN_WRITE)
-			status = flush_write(sorter, err);
-		memcpy(sorter->write + sorter->write_used, record, record->bytes);
-		sorter->write_used += record->bytes;
-	}
+	for (size_t i = 0; i < buffer->count && status == ST_OK; i++)
+		status = write_record(sorter, buffer->keys[i].record, err);
 	if (status == ST_OK)
 		status = flush_write(sorter, err);
 	if (status == ST_OK)
 		sorter->runs[sorter->run_count++] =
-			(struct sort_run){.at = at, .end = sorter->file_end};
+			(struct sort_run){.at = at, .end = sorter->file_end, .begin = at};
 	buffer->used = 0;
 	buffer->count = 0;
 	return status;
@@ -211,8 +310,8 @@ static void *sort_main(void *user)
 			continue;
 		}
 		pthread_mutex_unlock(&sorter->lock);
-		sort_buffer(sorter, sorter->waiting);
-		write_run(sorter, sorter->waiting, &err);
+		if (sort_buffer(sorter, sorter->waiting, &err) == ST_OK)
+			write_run(sorter, sorter->waiting, &err);
 		pthread_mutex_lock(&sorter->lock);
 		if (sorter->failure.status == ST_OK)
 			sorter->failure = err;
@@ -236,7 +335,9 @@ enum status report__import_sorter_new(struct import_sorter **out, import_order o
 	sorter->order = order;
 	sorter->beside = beside;
 	sorter->fd = -1;
-	sorter->size = memory / 2 < 2 * IMPORT_RECORD_LIMIT ? 2 * IMPORT_RECORD_LIMIT : memory / 2;
+	/* A record of the least size has a key of a third of it; there are two buffers, and the
+	 * keys of one more. */
+	sorter->size = max(memory / 3, 2 * IMPORT_RECORD_LIMIT);
 	pthread_mutex_init(&sorter->lock, NULL);
 	pthread_cond_init(&sorter->changed, NULL);
 	*out = sorter;
@@ -269,8 +370,8 @@ void report__import_sorter_free(struct import_sorter *sorter)
 	stop_thread(sorter);
 	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
 		free_buffer(&sorter->buffers[i]);
-	for (size_t i = 0; i < sorter->run_count; i++)
-		mem_free(sorter->runs[i].window);
+	mem_free(sorter->spare);
+	mem_free(sorter->windows);
 	if (sorter->fd >= 0)
 		close(sorter->fd);
 	pthread_cond_destroy(&sorter->changed);
@@ -370,9 +471,12 @@ static enum status fill_run(struct import_sorter *sorter, struct sort_run *run, 
 	return ST_OK;
 }
 
+/* Of equal records that of the earlier run comes first. */
 static bool run_before(const struct import_sorter *sorter, size_t a, size_t b)
 {
-	return sorter->order(run_record(&sorter->runs[a]), run_record(&sorter->runs[b])) < 0;
+	const int order = sorter->order(run_record(&sorter->runs[a]), run_record(&sorter->runs[b]));
+
+	return order != 0 ? order < 0 : a < b;
 }
 
 static void sift_down(struct import_sorter *sorter, size_t at)
@@ -394,52 +498,25 @@ static void sift_down(struct import_sorter *sorter, size_t at)
 	}
 }
 
-static enum status begin_merge(struct import_sorter *sorter, struct err *err)
-{
-	sorter->heap = mem_calloc(sorter->run_count, sizeof(*sorter->heap));
-	if (!sorter->heap)
-		return err_nomem(err);
-	for (size_t i = 0; i < sorter->run_count; i++) {
-		enum status status;
-
-		sorter->runs[i].window = mem_alloc(RUN_READ);
-		if (!sorter->runs[i].window)
-			return err_nomem(err);
-		status = fill_run(sorter, &sorter->runs[i], err);
-		if (status != ST_OK)
-			return status;
-		sorter->heap[sorter->heap_count++] = i;
-	}
-	for (size_t i = sorter->heap_count / 2; i-- > 0;)
-		sift_down(sorter, i);
-	return ST_OK;
-}
-
-enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err)
+/* Begin to merge @count runs from @first on, at most MERGED. */
+static enum status begin_merge(struct import_sorter *sorter, size_t first, size_t count,
+			       struct err *err)
 {
 	enum status status = ST_OK;
 
-	if (!sorter->threaded) {
-		sort_buffer(sorter, &sorter->buffers[sorter->current]);
-		return ST_OK;
+	sorter->heap_count = 0;
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		sorter->runs[first + i].window = sorter->windows + i * RUN_READ;
+		status = fill_run(sorter, &sorter->runs[first + i], err);
+		sorter->heap[sorter->heap_count++] = first + i;
 	}
-	if (sorter->buffers[sorter->current].count > 0)
-		status = submit_buffer(sorter, err);
-	stop_thread(sorter);
-	if (status == ST_OK && sorter->failure.status != ST_OK) {
-		status = sorter->failure.status;
-		if (err)
-			*err = sorter->failure;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
-		free_buffer(&sorter->buffers[i]);
-	mem_free(sorter->write);
-	sorter->write = NULL;
-	return status == ST_OK ? begin_merge(sorter, err) : status;
+	for (size_t i = sorter->heap_count / 2; i-- > 0 && status == ST_OK;)
+		sift_down(sorter, i);
+	return status;
 }
 
-/* Advance past the record that the last call returned. */
-static enum status advance_run(struct import_sorter *sorter, struct err *err)
+/* Go on to the record after the first. */
+static enum status advance_merge(struct import_sorter *sorter, struct err *err)
 {
 	struct sort_run *run = &sorter->runs[sorter->heap[0]];
 	enum status status;
@@ -452,6 +529,80 @@ static enum status advance_run(struct import_sorter *sorter, struct err *err)
 		sorter->heap[0] = sorter->heap[--sorter->heap_count];
 	sift_down(sorter, 0);
 	return ST_OK;
+}
+
+/* Merge @count runs from @first on into one that takes their place, and give back their room. */
+static enum status merge_runs(struct import_sorter *sorter, size_t first, size_t count,
+			      struct err *err)
+{
+	struct sort_run merged = {.at = sorter->file_end, .begin = sorter->file_end};
+	enum status status = begin_merge(sorter, first, count, err);
+
+	while (status == ST_OK && sorter->heap_count > 0) {
+		status = write_record(sorter, run_record(&sorter->runs[sorter->heap[0]]), err);
+		if (status == ST_OK)
+			status = advance_merge(sorter, err);
+	}
+	if (status == ST_OK)
+		status = flush_write(sorter, err);
+	if (status != ST_OK)
+		return status;
+	merged.end = sorter->file_end;
+	for (size_t i = first; i < first + count; i++)
+		/* where the file system cannot, the room is taken until the import ends */
+		(void)fallocate(sorter->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				sorter->runs[i].begin, sorter->runs[i].end - sorter->runs[i].begin);
+	sorter->runs[first] = merged;
+	return ST_OK;
+}
+
+/* Leave at most MERGED runs, each of neighbours that are merged. */
+static enum status reduce_runs(struct import_sorter *sorter, struct err *err)
+{
+	enum status status = ST_OK;
+
+	while (sorter->run_count > MERGED && status == ST_OK) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < sorter->run_count && status == ST_OK; i += MERGED) {
+			const size_t count = min(sorter->run_count - i, (size_t)MERGED);
+
+			if (count > 1)
+				status = merge_runs(sorter, i, count, err);
+			sorter->runs[kept++] = sorter->runs[i];
+		}
+		sorter->run_count = kept;
+	}
+	return status;
+}
+
+enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (!sorter->threaded)
+		return sort_buffer(sorter, &sorter->buffers[sorter->current], err);
+	if (sorter->buffers[sorter->current].count > 0)
+		status = submit_buffer(sorter, err);
+	stop_thread(sorter);
+	if (status == ST_OK && sorter->failure.status != ST_OK) {
+		status = sorter->failure.status;
+		if (err)
+			*err = sorter->failure;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
+		free_buffer(&sorter->buffers[i]);
+	mem_free(sorter->spare);
+	sorter->spare = NULL;
+	sorter->heap = mem_calloc(MERGED, sizeof(*sorter->heap));
+	sorter->windows = mem_alloc(min(sorter->run_count, (size_t)MERGED) * RUN_READ);
+	if (status == ST_OK && (!sorter->heap || !sorter->windows))
+		status = err_nomem(err);
+	if (status == ST_OK)
+		status = reduce_runs(sorter, err);
+	mem_free(sorter->write);
+	sorter->write = NULL;
+	return status == ST_OK ? begin_merge(sorter, 0, sorter->run_count, err) : status;
 }
 
 enum status report__import_sorter_next(struct import_sorter *sorter,
@@ -467,7 +618,7 @@ enum status report__import_sorter_next(struct import_sorter *sorter,
 		return ST_OK;
 	}
 	if (sorter->begun && sorter->heap_count > 0)
-		status = advance_run(sorter, err);
+		status = advance_merge(sorter, err);
 	sorter->begun = true;
 	if (status == ST_OK && sorter->heap_count > 0)
 		*out = run_record(&sorter->runs[sorter->heap[0]]);

@@ -2,8 +2,8 @@
  * An external sort of records.
  *
  * Records are put into a buffer. When it is full, the sorter's thread sorts it and writes it to an
- * unnamed file as a run, while the next buffer fills. Reading merges the runs. If all records fit
- * into one buffer, no file is created.
+ * unnamed file as a run, while the next buffer fills. Reading merges the runs, a bounded number at
+ * one time. If all records fit into one buffer, no file is created.
  *
  * Threading: one thread puts and then reads. The sorter owns the records.
  */
@@ -53,7 +53,7 @@ enum import_record_kind {
 	IMPORT_RECORD_STOP
 };
 
-/* Return less than 0 if @a comes first. A total order: the number breaks ties. */
+/* Return less than 0 if @a comes first. Records that are equal come in the order of their puts. */
 typedef int (*import_order)(const struct import_record *a, const struct import_record *b);
 int report__import_by_time(const struct import_record *a, const struct import_record *b);
 /* Groups the halves of a pair (by value), in order of time. */
@@ -61,7 +61,8 @@ int report__import_by_pair(const struct import_record *a, const struct import_re
 
 struct import_sorter; /* opaque */
 
-/* @beside: a path in the folder for the file of runs. @memory: total bytes of both buffers. */
+/* @beside: a path in the folder for the file of runs. @memory: bytes of the buffers and their keys;
+ * merging takes 16 MiB instead. */
 enum status report__import_sorter_new(struct import_sorter **out, import_order order,
 				      const char *beside, size_t memory, struct err *err);
 void report__import_sorter_free(struct import_sorter *sorter); /* accepts NULL */

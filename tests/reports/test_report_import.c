@@ -14,6 +14,7 @@
 #include "common/fs.h"
 #include "common/str.h"
 #include "reports/import/report_import.h"
+#include "reports/import/report_import_sort.h"
 
 struct fixture {
 	char folder[SUPPORT_PATH_SIZE], trace[SUPPORT_PATH_SIZE + 16], db[SUPPORT_PATH_SIZE + 16];
@@ -183,6 +184,48 @@ static void the_result_does_not_depend_on_memory(void **state)
 	assert_rows(f, "SELECT count(*), count(DISTINCT value) FROM span_args WHERE name = 'text'",
 		    "20000|20000");
 	str_free(&trace);
+}
+
+/* Many more runs than are merged at one time, of records of which many are equal in the order. */
+static void more_runs_than_are_merged_at_once_are_sorted(void **state)
+{
+	enum {
+		RECORDS = 800,
+		BYTES = 32768,
+		TIMES = 50
+	};
+	struct fixture *f = *state;
+	const struct import_record *got;
+	struct import_sorter *sorter;
+	int64_t last_time = -1;
+	uint32_t last = 0, count = 0;
+
+	assert_int_equal(report__import_sorter_new(&sorter, report__import_by_time, f->db, 1, NULL),
+			 ST_OK);
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		struct import_record *put;
+
+		assert_int_equal(report__import_sorter_put(sorter, BYTES, &put, NULL), ST_OK);
+		memset(put, (int)i, BYTES);
+		*put = (struct import_record){.time_ns = (int64_t)i * 7919 % TIMES - TIMES / 2,
+					      .kind = IMPORT_RECORD_INSTANT,
+					      .thread = i,
+					      .bytes = BYTES};
+	}
+	assert_int_equal(report__import_sorter_read(sorter, NULL), ST_OK);
+	for (;; count++) {
+		assert_int_equal(report__import_sorter_next(sorter, &got, NULL), ST_OK);
+		if (!got)
+			break;
+		assert_int_equal(got->time_ns, (int64_t)got->thread * 7919 % TIMES - TIMES / 2);
+		assert_int_equal(((const unsigned char *)got)[BYTES - 1], got->thread & 255);
+		assert_true(count == 0 || got->time_ns > last_time ||
+			    (got->time_ns == last_time && got->thread > last));
+		last_time = got->time_ns;
+		last = got->thread;
+	}
+	assert_int_equal(count, RECORDS);
+	report__import_sorter_free(sorter);
 }
 
 static void names_that_are_wrong_do_no_harm(void **state)
@@ -393,6 +436,7 @@ int main(void)
 		TEST(a_named_end_ends_its_begin_and_what_is_within),
 		TEST(what_overlaps_goes_to_a_track_of_its_own),
 		TEST(the_result_does_not_depend_on_memory),
+		TEST(more_runs_than_are_merged_at_once_are_sorted),
 		TEST(names_that_are_wrong_do_no_harm),
 		TEST(an_enormous_event_is_counted),
 		TEST(deep_nesting_is_where_the_file_breaks),
