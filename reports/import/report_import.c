@@ -60,7 +60,9 @@ enum status report__import_progress(struct import *import, int permille, struct 
 		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
 }
 
-static enum status import_init(struct import *import, const char *temporary, struct err *err)
+/* @sorted: halves of spans are sorted before they are paired. */
+static enum status import_init(struct import *import, const char *temporary, bool sorted,
+			       struct err *err)
 {
 	size_t memory =
 		import->params->sort_bytes == 0 ? IMPORT_SORT_BYTES : import->params->sort_bytes;
@@ -71,12 +73,13 @@ static enum status import_init(struct import *import, const char *temporary, str
 	import->epoch_ns = IPS_NULL;
 	import->text = mem_alloc(IMPORT_SITE_SIZE);
 	if (!import->text || !report__import_flows_init(import) ||
-	    !report__import_scan_init(&import->scan, &import->input))
+	    !report__import_scan_init(&import->scan, &import->input) ||
+	    (!sorted && !report__import_pairs_init(import)))
 		return err_nomem(err);
 	status = report__import_sorter_new(&import->main, report__import_by_time, temporary, memory,
 					   err);
-	if (status == ST_OK)
-		status = report__import_sorter_new(&import->pairs, report__import_by_pair,
+	if (status == ST_OK && sorted)
+		status = report__import_sorter_new(&import->halves, report__import_by_pair,
 						   temporary, memory, err);
 	return status;
 }
@@ -84,7 +87,8 @@ static enum status import_init(struct import *import, const char *temporary, str
 static void import_fini(struct import *import)
 {
 	report__import_sorter_free(import->main);
-	report__import_sorter_free(import->pairs);
+	report__import_sorter_free(import->halves);
+	report__import_pairs_fini(import);
 	report__import_flows_fini(import);
 	report__import_tracks_fini(import);
 	report__import_tables_fini(import);
@@ -256,41 +260,61 @@ static enum status check_output(const struct report_import_params *params, struc
 	return status == ST_OK ? fs_check_write(params->output, err) : status;
 }
 
-enum status report_import(const struct report_import_params *params,
-			  struct report_import_counts *counts, struct err *err)
+/* Import the trace, with its halves of spans sorted first or paired as they come. *@again: they
+ * cannot be paired as they come; nothing was done. */
+static enum status run(const struct report_import_params *params, const char *temporary,
+		       bool sorted, struct report_import_counts *counts, bool *again,
+		       struct err *err)
 {
 	struct import *import = mem_calloc(1, sizeof(*import));
-	struct err why = {ST_OK, ""};
-	char temporary[FS_PATH_SIZE];
 	enum status status;
 
+	*again = false;
 	*counts = (struct report_import_counts){0};
 	if (!import)
 		return err_nomem(err);
 	import->params = params;
 	import->counts = counts;
 	import->input.fd = -1;
-	status = check_output(params, &why);
-	if (status == ST_OK && !fs_path(temporary, "%s.%ld-0.tmp", params->output, (long)getpid()))
-		status = err_set(&why, ST_INVALID, "%s: the path is too long", params->output);
+	status = report__import_input_open(&import->input, params->trace, err);
+	sorted = sorted || import->input.size == 0 || strcmp(params->trace, "-") == 0;
+	if (status == ST_OK) /* what cannot be read twice is sorted */
+		status = import_init(import, temporary, sorted, err);
 	if (status == ST_OK)
-		status = report__import_input_open(&import->input, params->trace, &why);
+		status = read_file(import, err);
+	*again = import->unordered;
 	if (status == ST_OK)
-		status = import_init(import, temporary, &why);
-	if (status == ST_OK)
-		status = read_file(import, &why);
-	if (status == ST_OK)
-		status = report__import_pair(import, &why);
+		status = report__import_pair(import, err);
 	if (status == ST_OK) {
 		choose_base(import);
-		status = write_database(import, temporary, &why);
+		status = write_database(import, temporary, err);
 		if (status == ST_OK)
-			status = move_to_output(temporary, params->output, params->force, &why);
+			status = move_to_output(temporary, params->output, params->force, err);
 		if (status != ST_OK)
 			remove_files(temporary);
 	}
 	import_fini(import);
 	mem_free(import);
+	return status;
+}
+
+enum status report_import(const struct report_import_params *params,
+			  struct report_import_counts *counts, struct err *err)
+{
+	struct err why = {ST_OK, ""};
+	char temporary[FS_PATH_SIZE];
+	enum status status = check_output(params, &why);
+	bool again = false;
+
+	*counts = (struct report_import_counts){0};
+	if (status == ST_OK && !fs_path(temporary, "%s.%ld-0.tmp", params->output, (long)getpid()))
+		status = err_set(&why, ST_INVALID, "%s: the path is too long", params->output);
+	if (status == ST_OK)
+		status = run(params, temporary, false, counts, &again, &why);
+	if (again) {
+		why = (struct err){ST_OK, ""};
+		status = run(params, temporary, true, counts, &again, &why);
+	}
 	if (status != ST_OK && err)
 		*err = why;
 	return status;

@@ -337,7 +337,7 @@ static bool read_time(struct import *import, const struct import_event *event, i
 static enum status put_point(struct import *import, const struct import_record *record,
 			     struct err *err)
 {
-	return report__import_put(import, import->main, record, NULL, err);
+	return report__import_put(import, record, NULL, err);
 }
 
 static uint64_t hash_token(uint64_t hash, const struct import_token *token)
@@ -399,7 +399,7 @@ static enum status read_complete(struct import *import, struct import_event *eve
 	    report__import_kineto_span(import, event, record.thread, site, err) != ST_OK)
 		return err->status;
 	import_used(import, REPORT_IMPORT_SPAN);
-	return report__import_put(import, import->main, &record, &event->args, err);
+	return report__import_put(import, &record, &event->args, err);
 }
 
 /* Put a begin or an end; halves with the same @pair are matched. An end without a name matches any
@@ -426,7 +426,7 @@ static enum status put_half(struct import *import, struct import_event *event,
 	}
 	if (pair == 0)
 		record.value = import_hash(FAMILY_THREAD, &record.thread, sizeof(record.thread));
-	return report__import_put(import, import->pairs, &record, &event->args, err);
+	return report__import_put(import, &record, &event->args, err);
 }
 
 static enum status read_half(struct import *import, struct import_event *event, struct err *err)
@@ -477,7 +477,7 @@ static enum status put_instant(struct import *import, struct import_event *event
 	if (record.thread == IMPORT_NO_ID)
 		return count_no_index(import, event, err);
 	import_used(import, REPORT_IMPORT_INSTANT);
-	return report__import_put(import, import->main, &record, &event->args, err);
+	return report__import_put(import, &record, &event->args, err);
 }
 
 static enum status read_instant(struct import *import, struct import_event *event, struct err *err)

@@ -108,8 +108,12 @@ struct import {
 	IMPORT_TABLE(struct import_site) sites;
 	IMPORT_TABLE(struct import_process) processes;
 	IMPORT_TABLE(struct import_thread) threads;
-	struct import_sorter *main, *pairs;
-	uint64_t pairs_put, records;
+	struct import_sorter *main;
+	/* Halves of spans: paired as they come, or (if the other is NULL) sorted first. */
+	struct import_pairs *pairs;
+	struct import_sorter *halves;
+	bool unordered; /* they came in an order in which they cannot be paired: start again */
+	uint64_t records;
 	int64_t first_ns, last_ns; /* range of all times; first > last: no time yet */
 	bool own;                  /* exported by ipuscope: times count from the run's start */
 	int64_t epoch_ns;          /* wall clock time of ts 0; IPS_NULL: unknown */
@@ -175,10 +179,9 @@ enum status report__import_meta_add(struct import *import, const char *head,
 /* report_import_reader.c */
 /* Extend the range of the trace to include @ns .. @ns + @dur. */
 void report__import_extend(struct import *import, int64_t ns, int64_t dur);
-/* Put a copy of @record with the first @args_used bytes of @args (may be NULL) into @sorter. */
-enum status report__import_put(struct import *import, struct import_sorter *sorter,
-			       const struct import_record *record, const struct import_args *args,
-			       struct err *err);
+/* Put a copy of @record, or half of a span, with @args (may be NULL). */
+enum status report__import_put(struct import *import, const struct import_record *record,
+			       const struct import_args *args, struct err *err);
 /* Append a row to @args. */
 void report__import_args_row(struct import_args *args, enum ips_table table, const void *row,
 			     size_t size);
@@ -216,7 +219,13 @@ void report__import_tables_fini(struct import *import);
 /* report_import_events.c */
 enum status report__import_meta_write(struct import *import, struct err *err);
 
-/* report_import_record.c: pair the halves in `pairs` and put the spans into `main` */
+/* report_import_pair.c */
+bool report__import_pairs_init(struct import *import);
+void report__import_pairs_fini(struct import *import);
+/* Pair a half with those that came before. On failure `unordered` may be set. */
+enum status report__import_half(struct import *import, const struct import_record *record,
+				const struct import_args *args, struct err *err);
+/* Pair what is left and put the spans into `main`. */
 enum status report__import_pair(struct import *import, struct err *err);
 
 /* report_import_track.c */

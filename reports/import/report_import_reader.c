@@ -21,9 +21,9 @@ void report__import_extend(struct import *import, int64_t ns, int64_t dur)
 		import->last_ns = ns + dur;
 }
 
-enum status report__import_put(struct import *import, struct import_sorter *sorter,
-			       const struct import_record *record, const struct import_args *args,
-			       struct err *err)
+/* Put a copy of @record with its arguments into @sorter. */
+static enum status put_sorted(struct import_sorter *sorter, const struct import_record *record,
+			      const struct import_args *args, struct err *err)
 {
 	const size_t more = !args ? 0 : args->used;
 	struct import_record *out;
@@ -33,24 +33,38 @@ enum status report__import_put(struct import *import, struct import_sorter *sort
 		return status;
 	*out = *record;
 	out->bytes = (uint32_t)(sizeof(*record) + more);
-	out->number = import->counts->events;
 	if (more > 0)
 		memcpy(out + 1, args->bytes, more);
-	import->counts->notes[REPORT_IMPORT_NOTE_CUT_ARGS] += !args ? 0 : args->left;
-	import->threads.items[record->thread].used = true;
-	if (sorter == import->pairs)
-		import->pairs_put++;
+	return ST_OK;
+}
+
+enum status report__import_put(struct import *import, const struct import_record *given,
+			       const struct import_args *args, struct err *err)
+{
+	const bool half = given->kind >= IMPORT_RECORD_BEGIN;
+	struct import_record record = *given;
+	enum status status;
+
+	record.number = import->counts->events;
+	if (!half)
+		status = put_sorted(import->main, &record, args, err);
+	else if (import->halves)
+		status = put_sorted(import->halves, &record, args, err);
 	else
-		import->records++;
-	report__import_extend(
-		import, record->time_ns,
-		record->kind == IMPORT_RECORD_SPAN && record->dur_ns > 0 ? record->dur_ns : 0);
+		status = report__import_half(import, &record, args, err);
+	if (status != ST_OK)
+		return status;
+	import->counts->notes[REPORT_IMPORT_NOTE_CUT_ARGS] += !args ? 0 : args->left;
+	import->threads.items[record.thread].used = true;
+	import->records += !half;
+	report__import_extend(import, record.time_ns,
+			      record.kind == IMPORT_RECORD_SPAN && record.dur_ns > 0 ? record.dur_ns
+										     : 0);
 	return ST_OK;
 }
 
 /* Put a record of a reader with the arguments collected for it. */
-static enum status put(struct import *import, struct import_sorter *sorter,
-		       const struct import_record *record, struct err *err)
+static enum status put(struct import *import, const struct import_record *record, struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -60,7 +74,7 @@ static enum status put(struct import *import, struct import_sorter *sorter,
 	else if (record->dur_ns < -1)
 		report__import_left(import, REPORT_IMPORT_LEFT_NEGATIVE);
 	else
-		status = report__import_put(import, sorter, record, &import->args, err);
+		status = report__import_put(import, record, &import->args, err);
 	import->args.used = 0;
 	import->args.left = 0;
 	return status;
@@ -308,7 +322,7 @@ enum status report__import_span(struct import *import, uint32_t track, uint32_t 
 					     .unfinished = dur_ns == -1};
 
 	const uint64_t records = import->records;
-	enum status status = put(import, import->main, &record, err);
+	enum status status = put(import, &record, err);
 
 	if (import->records > records) {
 		import_used(import, REPORT_IMPORT_SPAN);
@@ -329,7 +343,7 @@ static enum status put_half(struct import *import, enum import_record_kind kind,
 		.value = import_hash(pair == 0 ? 0 : 1, pair == 0 ? (const void *)&track : &pair,
 				     pair == 0 ? sizeof(track) : sizeof(pair))};
 
-	return put(import, import->pairs, &record, err);
+	return put(import, &record, err);
 }
 
 enum status report__import_begin(struct import *import, uint32_t track, uint32_t site, int64_t ns,
@@ -350,7 +364,7 @@ static enum status put_point(struct import *import, const struct import_record *
 			     enum report_import_use use, struct err *err)
 {
 	const uint64_t records = import->records;
-	enum status status = put(import, import->main, record, err);
+	enum status status = put(import, record, err);
 
 	if (use != IMPORT_NO_USE && import->records > records)
 		import_used(import, use);
