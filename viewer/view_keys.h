@@ -95,7 +95,7 @@ enum {
 	  0, "", "The way before")                                                                 \
 	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL | VIEW_ON_WHATIF),             \
 	  "Looking closer", 'b', 0, 0, "break down",                                               \
-	  "Break down: memory by category, bubble by cause, by name")                              \
+	  "Break down: memory by category, bubble; critical path")                                 \
 	X(SELECT,                                                                                  \
 	  VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_HEALTH | VIEW_ON_SQL |      \
 			   VIEW_ON_WHATIF),                                                        \
@@ -108,8 +108,8 @@ enum {
 		  VIEW_ON_METRICS,                                                                 \
 	  "Looking closer", 't', 0, 0, "",                                                         \
 	  "Cycles or ns; physical order; curves: a logarithmic axis")                              \
-	X(ALWAYS_LIVE, VIEW_ON_LIVENESS, "Looking closer", 'a', 0, 0, "always live",               \
-	  "With or without what is always live")                                                   \
+	X(ALWAYS_LIVE, VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'a', 0, 0,           \
+	  "always live", "Without what is always live; timeline: along an arrow")                  \
 	X(EXPAND, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'e', 0, 0, "expand",        \
 	  "Expand what the cursor is on")                                                          \
 	X(COLLAPSE, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer", 'c',   \

@@ -47,6 +47,7 @@ foreach(module IN ITEMS
 		tensors
 		tensors_two
 		timeline
+		timeline_arrows
 		timeline_counters
 		timeline_device
 		timeline_hide

@@ -167,6 +167,13 @@ uint32_t view_char_at(const struct view_pane *pane, int x, int y)
 	return cell ? cell->character : ' ';
 }
 
+enum view_style view_style_at(const struct view_pane *pane, int x, int y)
+{
+	const struct view_cell *cell = view_cell_at(pane, x, y);
+
+	return cell ? (enum view_style)cell->style : VIEW_NORMAL;
+}
+
 uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph)
 {
 	return view_glyph_table[glyph][canvas->ascii ? 1 : 0];

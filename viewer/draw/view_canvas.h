@@ -161,6 +161,7 @@ void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_
 int view_text_width(const char *text); /* columns that view_text() would use */
 
 uint32_t view_char_at(const struct view_pane *pane, int x, int y); /* ' ' outside */
+enum view_style view_style_at(const struct view_pane *pane, int x, int y);
 
 /* The character of a cell filled from below to @fraction (0 .. 1). 0 is blank; any positive
  * fraction is visible. */

@@ -220,12 +220,14 @@ static const struct view_help_word timeline_words[] = {
 	{"imb., comm.",
 	 "the bubble while another stage takes longer; while the input is on its way"},
 	{"tile balance", "mean of the tiles' work over the most that one has"},
+	{"critical path", "what determined how long a step of a GPU program took"},
 	{0}};
 
 static const struct view_help_key timeline_keys[] = {
 	{VIEW_ENTER_REQUEST, "Details of the span, with and without"},
 	{VIEW_VIEW_REQUEST, "Gantt, flame, flat, BSP (what the tiles do)"},
-	{VIEW_BREAKDOWN_REQUEST, "The bubble by its causes"},
+	{VIEW_BREAKDOWN_REQUEST, "The bubble by its causes; the critical path; sums by name"},
+	{VIEW_ALWAYS_LIVE_REQUEST, "To the other end of an arrow: launch, kernel; and back"},
 	{VIEW_UP_REQUEST, "The lane or depth above"},
 	{VIEW_DOWN_REQUEST, "The lane or depth below"},
 	{VIEW_LEFT_REQUEST, "Earlier"},

@@ -45,6 +45,7 @@ static struct view_timeline *view_timeline_new(void)
 	tl->choice.only_ipu = tl->choice.only_replica = IPS_NULL;
 	tl->beside.at.number = tl->overview.track_id = IPS_NULL;
 	tl->under.gap_run = -1;
+	tl->arrows.from = tl->arrows.to = IPS_NULL;
 	tl->hiding.list = &tl->hiding.own;
 	return tl;
 }
@@ -62,6 +63,7 @@ static void view_timeline_free(struct view_timeline *tl)
 	arena_fini(&tl->overview.arena);
 	arena_fini(&tl->device.arena);
 	view__bars_free(tl);
+	view__path_free(tl);
 	view__filter_free(tl);
 	view__hidden_free(tl);
 	view_grid_fini(&tl->sums.grid);
@@ -155,10 +157,12 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	view__link_windows(tl);
 	view__layout(tl);
 	if (tl->width > 0) {
+		view__path_load(tl);
 		view__picture_load(tl);
 		if (tl->status == ST_OK)
 			view_load_rows(tl);
 		view__detail_load(tl);
+		view__arrows_load(tl);
 	}
 	view__filter_load(tl, news);
 	for (int i = 0; i < tl->lane_count && tl->status != ST_OK; i++)
@@ -371,6 +375,8 @@ static bool view_clock_query(const struct view_timeline *tl, int c, const char *
 		 (long long)window.to, (long long)window.to, (long long)window.from);
 	view__lanes_query(tl, out);
 	view__filter_query(tl, out);
+	if (tl->choice.critical)
+		str_add(out, "\n  AND span_id IN (SELECT span_id FROM critical_path)");
 	str_add(out, "\nORDER BY span_id");
 	return true;
 }
@@ -465,6 +471,8 @@ static const char *timeline_word(const void *state, const struct view_context *c
 		return "";
 	clock = &tl->clock[view__lead(tl)];
 	switch (request) {
+	case VIEW_ALWAYS_LIVE_REQUEST:
+		return tl->arrows.count > 0 ? "arrow" : "";
 	case VIEW_SELECT_REQUEST:
 		return view__lanes_have_ipu(tl) ? NULL : "";
 	case VIEW_ENTER_REQUEST:

@@ -535,13 +535,14 @@ static void view_draw_legend(const struct view_timeline *tl, struct view_pane *p
 		} rest[] = {{"bubble", VIEW_BUBBLE, VIEW_GLYPH_SHADE},
 			    {"not traced", VIEW_DIM, VIEW_GLYPH_UNTRACED},
 			    {"left out", VIEW_DIM, VIEW_GLYPH_LEFT_OUT}};
+		const bool path = i == 2 && tl->choice.critical && !tl->filter.active;
 
 		/* The first line shows the bubble's causes if it is split. */
 		if (i == 0 ? !bubble || tl->choice.by_cause : i == 1 ? !dark : !out)
 			continue;
 		view_glyphs(pane, x, 1, rest[i].style, rest[i].glyph, 2);
 		x += 3;
-		x += view_text(pane, x, 1, VIEW_DIM, rest[i].name) + 2;
+		x += view_text(pane, x, 1, VIEW_DIM, path ? "off the path" : rest[i].name) + 2;
 	}
 }
 
@@ -571,6 +572,8 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 		x += view_text(pane, x, 0, VIEW_WARN, "filter ");
 		x += view_text_cut(pane, x, 0, FILTER_WIDTH, VIEW_WARN, tl->filter.text) + 2;
 	}
+	if (choice->critical && choice->way != VIEW_BSP)
+		x += view_text(pane, x, 0, VIEW_WARN, "critical path") + 2;
 	if (choice->way == VIEW_BSP)
 		view__draw_device_key(tl, pane, x);
 	else
@@ -601,6 +604,8 @@ static void view_draw_report(const struct view_timeline *tl, struct view_pane *p
 	for (int i = 0; i < tl->lane_count; i++)
 		if (tl->lanes[i].rows > 0)
 			view_draw_lane(tl, &tl->lanes[i], &lanes);
+	if (tl->mark != 'T')
+		view__draw_arrows(tl, &lanes);
 	view_draw_head(tl, &head);
 	if (tl->heading.height > 1)
 		view_draw_legend(tl, &head);

@@ -63,6 +63,20 @@ void view__strips_match(struct view_timeline *tl);
 void view__draw_strips(const struct view_timeline *tl, struct view_pane *pane);
 void view__strips_query(const struct view_timeline *tl, struct str *out);
 
+/* view_timeline_arrows.c */
+/* Read the arrows of the selected span, after the details. */
+void view__arrows_load(struct view_timeline *tl);
+void view__draw_arrows(const struct view_timeline *tl, struct view_pane *pane);
+/* Go to the other end of an arrow of the selected span. */
+void view__follow_arrow(struct view_timeline *tl);
+bool view__has_path(struct view_timeline *tl);
+/* Read the critical path, if it is chosen and not known. */
+void view__path_load(struct view_timeline *tl);
+void view__path_free(struct view_timeline *tl);
+/* Is the path chosen, and the bar of that track not on it? */
+bool view__is_off_path(const struct view_timeline *tl, int64_t track_id,
+		       const struct prof_bar *bar);
+
 /* view_timeline_detail.c */
 void view__detail_load(struct view_timeline *tl);
 /* Load the sums of both reports, after their pictures. */
@@ -84,6 +98,8 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);
 enum status view__timeline_go(void *state, struct view_context *context,
 			      const struct view_place *place, struct err *err);
+/* Show hidden lanes again; false: there are none. */
+bool view__show_hidden(struct view_timeline *tl);
 /* Copy the choices made by keys to the target. */
 void view__copy_choices(struct view_timeline *tl);
 /* Derive the target's lane, window and cursor from the source's. */

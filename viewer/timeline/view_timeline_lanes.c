@@ -680,7 +680,7 @@ void view__make_lanes(struct view_timeline *tl)
 	arena_reset(&tl->tracks.arena);
 	view__bars_free(tl);
 	tl->lane_count = tl->all_lanes = tl->tracks.count = tl->links.count = 0;
-	tl->counters.known = false;
+	tl->counters.known = tl->path.known = false;
 	tl->links.points = NULL;
 	tl->under.belongs.of[0] = '\0';
 	tl->overview.track_id = IPS_NULL;

@@ -508,6 +508,9 @@ static bool view_handle_jump(struct view_timeline *tl, enum view_request request
 	case VIEW_LONGEST_GAP_REQUEST:
 		view_jump_worst(tl);
 		return true;
+	case VIEW_ALWAYS_LIVE_REQUEST:
+		view__follow_arrow(tl);
+		return true;
 	case VIEW_LONGEST_CHILD_REQUEST:
 	case VIEW_PARENT_REQUEST:
 		if (tl->device.at_cursor.step && request == VIEW_PARENT_REQUEST)
@@ -717,8 +720,8 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 
 /* ---- what to show ---------------------------------------------------------------------------- */
 
-/* Choose the next breakdown: the bubble as a whole, by cause, or sums by name. In VIEW_BSP: active
- * tiles, balances, or the cycles of each IPU by kind. */
+/* Choose the next breakdown: the bubble as a whole, by cause, the critical path, or sums by name. In
+ * VIEW_BSP: active tiles, balances, or the cycles of each IPU by kind. */
 static void view_next_breakdown(struct view_timeline *tl)
 {
 	struct view_chosen *choice = &tl->choice;
@@ -739,18 +742,22 @@ static void view_next_breakdown(struct view_timeline *tl)
 	}
 	if (choice->by_name) {
 		choice->by_name = false;
-	} else if (choice->by_cause ||
-		   (tl->bubbles.mean[0].runs == 0 && tl->bubbles.mean[1].runs == 0)) {
-		choice->by_cause = false;
-		choice->by_name = tl->under.wanted = true;
-	} else {
+	} else if (!choice->by_cause && !choice->critical &&
+		   (tl->bubbles.mean[0].runs > 0 || tl->bubbles.mean[1].runs > 0)) {
 		choice->by_cause = true;
 		choice->way = VIEW_GANTT;
+	} else if (!choice->critical && view__has_path(tl)) {
+		choice->by_cause = false;
+		choice->critical = true;
+	} else {
+		choice->by_cause = choice->critical = false;
+		choice->by_name = tl->under.wanted = true;
 	}
 	if (!view__sums_lack_room(tl, context, context->message, sizeof(context->message)))
 		view_message(context,
 			     choice->by_name    ? "sums by name, of this lane"
 			     : choice->by_cause ? "the bubble by its causes"
+			     : choice->critical ? "the critical path; other spans are thin lines"
 						: "the bubble as a whole",
 			     NULL);
 }

@@ -376,6 +376,13 @@ static void view_position_lanes(struct view_timeline *tl, int first, int count, 
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
+/* Is the bar a thin line: not of the filter, or not on the critical path? */
+static bool view_is_left_out(const struct view_timeline *tl, const struct view_lane *lane,
+			     const struct prof_bar *bar)
+{
+	return view__is_filtered_out(tl, bar) || view__is_off_path(tl, lane->track->track_id, bar);
+}
+
 /* Add @bar, which has index @index, to the @width columns. A bar that is @left_out shows only in
  * cells without others. */
 static void view_fill_columns(struct view_lane_cell *columns, int width, struct view_window window,
@@ -505,7 +512,7 @@ static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 		view_clear_columns(depth, (size_t)tl->width);
 		for (; i < lane->bar_count && lane->bars[i].depth == of; i++)
 			view_fill_columns(depth, tl->width, window, &lane->bars[i], i,
-					  view__is_filtered_out(tl, &lane->bars[i]));
+					  view_is_left_out(tl, lane, &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
 			if (view_cell_hides(&depth[x], &lane->columns[x], column_ns))
 				lane->columns[x] = depth[x]; /* it has a bar, dark or not */
@@ -532,7 +539,7 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 		const struct prof_bar *bar = &lane->bars[i];
 		const int row = lane->bar_row ? lane->bar_row[i] : bar->depth - lane->first_depth;
 		const int parts = lane->bar_row ? view_bar_parts(tl, bar) : 1;
-		const bool left_out = view__is_filtered_out(tl, bar);
+		const bool left_out = view_is_left_out(tl, lane, bar);
 
 		for (int r = row; r >= 0 && r < row + parts && r < lane->rows; r++)
 			view_fill_columns(&lane->columns[(size_t)r * width], tl->width, window, bar,
@@ -695,7 +702,7 @@ static void view_load_overview(struct view_timeline *tl)
 		view__read_site(tl, &all->bars[i]);
 		if (all->bars[i].depth == lane->work_depth)
 			view_fill_columns(all->columns, tl->width, extent, &all->bars[i], i,
-					  view__is_filtered_out(tl, &all->bars[i]));
+					  view_is_left_out(tl, lane, &all->bars[i]));
 	}
 	view__mark_untraced(tl, lane, extent, all->columns);
 	if (tl->status != ST_OK)

@@ -445,8 +445,7 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 	view_message(tl->context, "only T has it, and there the cursor is: S is beside it", NULL);
 }
 
-/* Show hidden lanes again; false: there are none. */
-static bool view_show_hidden(struct view_timeline *tl)
+bool view__show_hidden(struct view_timeline *tl)
 {
 	if (tl->hiding.lanes == 0)
 		return false;
@@ -465,7 +464,7 @@ static void view_go_to_place(struct view_timeline *tl, const struct view_place *
 	}
 	if (place->span_id != IPS_NULL &&
 	    (view_go_to_span(tl, place->span_id) ||
-	     (view_show_hidden(tl) && view_go_to_span(tl, place->span_id))))
+	     (view__show_hidden(tl) && view_go_to_span(tl, place->span_id))))
 		return;
 	if (tl->status != ST_OK || (place->until_ns == IPS_NULL && view_go_to_work(tl, place)))
 		return;

@@ -245,6 +245,7 @@ struct view_chosen {
 	int64_t only_ipu, only_replica; /* IPS_NULL: all */
 	bool cycles;                    /* device times in cycles */
 	bool by_cause;                  /* the bubble is split */
+	bool critical;                  /* spans off the critical path are thin lines */
 	bool by_name;                   /* the details are sums (struct view_sums) */
 	bool balance; /* heights are tile balances instead of active tiles (VIEW_BSP) */
 };
@@ -361,6 +362,31 @@ struct view_under {
 	int count;
 };
 
+/* An arrow between the selected span and another one. */
+struct view_arrow {
+	struct prof_span other; /* texts are in the arena of struct view_under */
+	bool in;                /* from the other one to the selected one */
+};
+
+struct view_arrows {
+	struct view_arrow *all; /* of the selected span; in the arena of struct view_under */
+	int count;
+	int64_t from, to; /* spans of the arrow that was followed last; IPS_NULL: none */
+};
+
+/* An edge of the critical path, about a span of a track. */
+struct view_edge {
+	int64_t track_id, span_id, from, to;
+};
+
+/* The critical path, if it is chosen. */
+struct view_path {
+	bool known;              /* read since the last news */
+	struct view_edge *edges; /* owned; by track and time */
+	int64_t *ids;            /* owned; of the same spans, sorted */
+	size_t count, capacity;
+};
+
 struct view_timeline {
 	/* Of the current call. The first failure stays in status; later steps do nothing. */
 	struct view_context *context;
@@ -397,6 +423,8 @@ struct view_timeline {
 	struct view_overview overview;
 	struct view_counters counters;
 	struct view_under under;
+	struct view_arrows arrows;
+	struct view_path path;
 	struct view_sums sums;
 
 	/* Comparing: this is the source's timeline; `target` is the other one. */
