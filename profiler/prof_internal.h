@@ -91,9 +91,9 @@ struct prof_long_span {
 struct prof_arg {
 	struct prof_ref span;
 	const char *name;
-	uint64_t type, bits;
-	char text[PROF_ARG_TEXT + 1];
+	uint64_t type, bits; /* of a text: its place in the lane's `texts`; PROF_NO_TEXT: NULL */
 };
+#define PROF_NO_TEXT UINT64_MAX
 
 /* A row about a span. */
 struct prof_about {
@@ -158,6 +158,7 @@ struct prof_lane {
 	PROF_LIST(struct prof_span_end) ends;
 	PROF_LIST(struct prof_long_span) longs;
 	PROF_LIST(struct prof_arg) args;
+	PROF_LIST(char) texts; /* of arguments, each with its 0 */
 	PROF_LIST(struct prof_flow) flows;
 	PROF_LIST(struct prof_about) abouts;
 	PROF_LIST(struct prof_instant) instants;

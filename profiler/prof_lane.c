@@ -244,6 +244,21 @@ static enum status on_keys(struct prof_writer *writer, struct prof_lane *lane,
 	return prof__writer_context(writer, &keys, false, &lane->context);
 }
 
+/* Keep the text of an argument, at most PROF_ARG_TEXT bytes; *@at: its place. */
+static bool keep_text(struct prof_lane *lane, const char *text, uint64_t *at)
+{
+	const size_t length = strnlen(text, PROF_ARG_TEXT);
+
+	if (mem_grow(&lane->texts.items, &lane->texts.capacity, lane->texts.count + length + 1,
+		     1) != 0)
+		return false;
+	*at = lane->texts.count;
+	memcpy(lane->texts.items + lane->texts.count, text, length);
+	lane->texts.items[lane->texts.count + length] = 0;
+	lane->texts.count += length + 1;
+	return true;
+}
+
 static enum status on_argument(struct prof_writer *writer, struct prof_lane *lane,
 			       const struct ips_slot *slot)
 {
@@ -260,8 +275,12 @@ static enum status on_argument(struct prof_writer *writer, struct prof_lane *lan
 	memcpy(&arg->name, &slot->site, sizeof(arg->name));
 	arg->type = slot->kind >> PROF_KIND_BITS;
 	arg->bits = slot->value;
-	if (arg->type == PROF_ARG_TEXT_TYPE)
-		memcpy(arg->text, slot + 1, PROF_ARG_TEXT);
+	if (arg->type != PROF_ARG_TEXT_TYPE)
+		return ST_OK;
+	if (slot->value == 0)
+		arg->bits = PROF_NO_TEXT;
+	else if (!keep_text(lane, (const char *)(slot + 1), &arg->bits))
+		return err_nomem(&writer->err);
 	return ST_OK;
 }
 
@@ -570,7 +589,8 @@ static void flush_longs(struct prof_writer *writer, struct prof_lane *lane, int6
 
 /* ---- arguments and flows --------------------------------------------------------------------- */
 
-static void set_value(struct prof_cell *cell, const struct prof_arg *arg)
+static void set_value(struct prof_cell *cell, const struct prof_lane *lane,
+		      const struct prof_arg *arg)
 {
 	double real;
 
@@ -582,7 +602,8 @@ static void set_value(struct prof_cell *cell, const struct prof_arg *arg)
 	else if (arg->type == PROF_ARG_LONG_TEXT)
 		prof_cell_text(cell, (const char *)(uintptr_t)arg->bits);
 	else
-		prof_cell_text(cell, arg->bits == 0 ? NULL : arg->text);
+		prof_cell_text(cell,
+			       arg->bits == PROF_NO_TEXT ? NULL : lane->texts.items + arg->bits);
 }
 
 static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
@@ -596,7 +617,7 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 		cells = next_row(writer, &writer->args);
 		prof_cell_int(&cells[0], prof_span_id(arg->span, base));
 		prof_cell_int(&cells[1], name);
-		set_value(&cells[2], arg);
+		set_value(&cells[2], lane, arg);
 	}
 	/* The rows point to texts that the lane frees after this flush. */
 	if (ok(writer))
@@ -701,6 +722,7 @@ static void clear_lane(struct prof_lane *lane)
 	lane->ends.count = 0;
 	lane->longs.count = 0;
 	lane->args.count = 0;
+	lane->texts.count = 0;
 	lane->flows.count = 0;
 	lane->abouts.count = 0;
 	lane->instants.count = 0;

@@ -395,6 +395,7 @@ void prof__lane_free(struct prof_lane *lane)
 	mem_free(lane->ends.items);
 	mem_free(lane->longs.items);
 	mem_free(lane->args.items);
+	mem_free(lane->texts.items);
 	mem_free(lane->flows.items);
 	mem_free(lane->abouts.items);
 	mem_free(lane->instants.items);

@@ -300,17 +300,48 @@ static enum status read_deflated(struct pftrace *pf, struct import_wire bytes, s
 	return status;
 }
 
-/* Packets of other kinds, by the field that they have; all others are about the trace itself. */
+/* What is read of a packet. */
+enum packet_part {
+	PART_NONE,
+	PART_EVENT,
+	PART_INTERNED,
+	PART_DEFAULTS,
+	PART_CLOCKS,
+	PART_TRACK,
+	PART_PROCESS_TREE,
+	PART_PROCESS,
+	PART_THREAD,
+	PART_DEFLATED,
+	PARTS
+};
+
+/* By field: the part that it is, or what packets of another kind are, which have no place here;
+ * packets without either are about the trace itself. */
 static const struct {
-	uint32_t number;
+	enum packet_part part;
 	const char *what;
-} others[] = {
-	{1, "ftrace bundles"},     {37, "packages of Android"},
-	{38, "power rails"},       {39, "samples of batteries"},
-	{46, "protocol logs"},     {48, "samples of memory"},
-	{52, "counters of GPUs"},  {53, "render stages of GPUs"},
-	{66, "samples of stacks"}, {75, "heap graphs"},
-	{77, "heap profiles"},     {PACKET_ZSTD, "packets compressed by zstd"},
+} packet_fields[] = {
+	[1] = {PART_NONE, "ftrace bundles"},
+	[PACKET_PROCESS_TREE] = {PART_PROCESS_TREE, NULL},
+	[PACKET_CLOCKS] = {PART_CLOCKS, NULL},
+	[PACKET_EVENT] = {PART_EVENT, NULL},
+	[PACKET_INTERNED] = {PART_INTERNED, NULL},
+	[37] = {PART_NONE, "packages of Android"},
+	[38] = {PART_NONE, "power rails"},
+	[39] = {PART_NONE, "samples of batteries"},
+	[PACKET_PROCESS] = {PART_PROCESS, NULL},
+	[PACKET_THREAD] = {PART_THREAD, NULL},
+	[46] = {PART_NONE, "protocol logs"},
+	[48] = {PART_NONE, "samples of memory"},
+	[PACKET_DEFLATED] = {PART_DEFLATED, NULL},
+	[52] = {PART_NONE, "counters of GPUs"},
+	[53] = {PART_NONE, "render stages of GPUs"},
+	[PACKET_DEFAULTS] = {PART_DEFAULTS, NULL},
+	[PACKET_TRACK] = {PART_TRACK, NULL},
+	[66] = {PART_NONE, "samples of stacks"},
+	[75] = {PART_NONE, "heap graphs"},
+	[77] = {PART_NONE, "heap profiles"},
+	[PACKET_ZSTD] = {PART_NONE, "packets compressed by zstd"},
 };
 
 static enum status name_processes(struct pftrace *pf, struct import_wire tree, struct err *err)
@@ -345,10 +376,7 @@ static enum status name_processes(struct pftrace *pf, struct import_wire tree, s
 static enum status read_packet(struct pftrace *pf, struct import_wire packet, bool compressed,
 			       struct err *err)
 {
-	struct import_wire walk = packet, none = {NULL, NULL, false};
-	struct import_wire event = none, data = none, defaults = none, snapshot = none,
-			   track = none;
-	struct import_wire tree = none, process = none, thread = none, deflated = none;
+	struct import_wire walk = packet, parts[PARTS] = {{NULL, NULL, false}};
 	struct import_wire_field field;
 	struct sequence *sequence;
 	struct pf_track old = {.pid = IPS_NULL, .tid = IPS_NULL};
@@ -359,23 +387,13 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 	enum status status = ST_OK;
 
 	while (report__import_wire_next(&walk, &field)) {
-		struct import_wire *part = field.number == PACKET_EVENT          ? &event
-					   : field.number == PACKET_INTERNED     ? &data
-					   : field.number == PACKET_DEFAULTS     ? &defaults
-					   : field.number == PACKET_CLOCKS       ? &snapshot
-					   : field.number == PACKET_TRACK        ? &track
-					   : field.number == PACKET_PROCESS_TREE ? &tree
-					   : field.number == PACKET_PROCESS      ? &process
-					   : field.number == PACKET_THREAD       ? &thread
-					   : field.number == PACKET_DEFLATED     ? &deflated
-										 : NULL;
-
-		for (size_t i = 0; i < ARRAY_LEN(others); i++)
-			if (others[i].number == field.number)
-				what = others[i].what;
-		if (part && pftrace_is_bytes(&field)) {
-			*part = field.bytes;
-		} else if (field.number == PACKET_TIMESTAMP) {
+		if (field.number < ARRAY_LEN(packet_fields)) {
+			if (packet_fields[field.number].what)
+				what = packet_fields[field.number].what;
+			if (pftrace_is_bytes(&field))
+				parts[packet_fields[field.number].part] = field.bytes;
+		}
+		if (field.number == PACKET_TIMESTAMP) {
 			time = import_wire_int(&field);
 			has_time = true;
 		} else if (field.number == PACKET_CLOCK) {
@@ -396,8 +414,8 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		report__import_left_what(pf->import, "packets that are malformed", 1);
 		return ST_OK;
 	}
-	if (deflated.at && !compressed)
-		return read_deflated(pf, deflated, err);
+	if (parts[PART_DEFLATED].at && !compressed)
+		return read_deflated(pf, parts[PART_DEFLATED], err);
 	sequence = find_sequence(pf, id, err);
 	if (!sequence)
 		return err->status;
@@ -405,29 +423,31 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		sequence->whole = false;
 	if (flags & 1)
 		clear_sequence(sequence);
-	if (defaults.at)
-		read_defaults(sequence, defaults);
-	if (data.at)
-		status = add_interned(pf, sequence, data, err);
-	if (snapshot.at)
-		read_snapshot(pf, sequence, snapshot);
-	if (status == ST_OK && tree.at)
-		status = name_processes(pf, tree, err);
-	if (status == ST_OK && process.at)
-		status = report__pftrace_descriptor(pf, process, false, &old, NULL, err);
-	if (status == ST_OK && thread.at) {
-		status = report__pftrace_descriptor(pf, thread, true, &old, &reference_us, err);
+	if (parts[PART_DEFAULTS].at)
+		read_defaults(sequence, parts[PART_DEFAULTS]);
+	if (parts[PART_INTERNED].at)
+		status = add_interned(pf, sequence, parts[PART_INTERNED], err);
+	if (parts[PART_CLOCKS].at)
+		read_snapshot(pf, sequence, parts[PART_CLOCKS]);
+	if (status == ST_OK && parts[PART_PROCESS_TREE].at)
+		status = name_processes(pf, parts[PART_PROCESS_TREE], err);
+	if (status == ST_OK && parts[PART_PROCESS].at)
+		status =
+			report__pftrace_descriptor(pf, parts[PART_PROCESS], false, &old, NULL, err);
+	if (status == ST_OK && parts[PART_THREAD].at) {
+		status = report__pftrace_descriptor(pf, parts[PART_THREAD], true, &old,
+						    &reference_us, err);
 		sequence->pid = old.pid;
 		sequence->tid = old.tid;
 		sequence->reference_us = reference_us;
 	}
-	if (status == ST_OK && track.at)
-		status = report__pftrace_track(pf, track, err);
+	if (status == ST_OK && parts[PART_TRACK].at)
+		status = report__pftrace_track(pf, parts[PART_TRACK], err);
 	if (status == ST_OK && what) {
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, what, 1);
 	}
-	if (status != ST_OK || !event.at)
+	if (status != ST_OK || !parts[PART_EVENT].at)
 		return status;
 	time = report__pftrace_ns(pf, sequence,
 				  has_clock         ? clock
@@ -439,7 +459,7 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		report__import_left_what(pf->import, "events whose names were lost", 1);
 		return ST_OK;
 	}
-	return report__pftrace_event(pf, sequence, event, has_time, time, err);
+	return report__pftrace_event(pf, sequence, parts[PART_EVENT], has_time, time, err);
 }
 
 enum status report__import_read_pftrace(struct import *import, struct err *err)

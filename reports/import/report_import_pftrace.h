@@ -61,8 +61,16 @@ struct pf_process {
 	const char *name;
 };
 
+#define PFTRACE_RECENT 1024 /* a power of two */
+
 struct pftrace {
 	struct import *import;
+	/* Sites by category and name, and names of arguments, which are kept texts: equal ones have
+	 * one address. */
+	struct pf_recent {
+		const char *category, *name;
+		uint32_t index;
+	} recent[PFTRACE_RECENT];
 	struct import_stream stream;
 	struct sequence *sequences;
 	size_t sequence_count, sequence_capacity;

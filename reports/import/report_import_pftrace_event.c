@@ -179,6 +179,53 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 	return track->track == IMPORT_NO_ID ? ST_OK : declare(pf, track, err);
 }
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static struct pf_recent *recent_of(struct pftrace *pf, const char *category, const char *name)
+{
+	const uint64_t hash = ((uint64_t)(uintptr_t)name * 31 + (uint64_t)(uintptr_t)category) *
+			      UINT64_C(0x9e3779b97f4a7c15);
+
+	return &pf->recent[hash >> 32 & (PFTRACE_RECENT - 1)];
+}
+
+/* The site of a category and a name, which are kept texts or NULL. */
+static enum status get_site(struct pftrace *pf, const char *category, const char *name,
+			    uint32_t *out, struct err *err)
+{
+	struct pf_recent *recent;
+	enum status status;
+
+	name = name ? name : "";
+	recent = recent_of(pf, category, name);
+	if (recent->name == name && recent->category == category) {
+		*out = recent->index;
+		return ST_OK;
+	}
+	status = report__import_name_site(pf->import, category, name, out, err);
+	if (status == ST_OK)
+		*recent = (struct pf_recent){category, name, *out};
+	return status;
+}
+
+/* The index of an argument's name, which is a kept text. */
+static enum status get_argument(struct pftrace *pf, const char *name, uint32_t *out,
+				struct err *err)
+{
+	static const char arguments[] = "arguments";
+	struct pf_recent *recent = recent_of(pf, arguments, name);
+	enum status status;
+
+	if (recent->name == name && recent->category == arguments) {
+		*out = recent->index;
+		return ST_OK;
+	}
+	status = report__import_arg_name(pf->import, name, out, err);
+	if (status == ST_OK)
+		*recent = (struct pf_recent){arguments, name, *out};
+	return status;
+}
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static const char *argument_name(struct pftrace *pf, const struct sequence *sequence,
@@ -196,19 +243,18 @@ static const char *argument_name(struct pftrace *pf, const struct sequence *sequ
 	return name;
 }
 
-/* An annotation as the argument @name; the members of a dictionary are NAME.MEMBER, those of an
- * array NAME[i]. */
+/* An annotation as the argument @name with the index @id; the members of a dictionary are
+ * NAME.MEMBER, those of an array NAME[i]. */
 static enum status read_argument(struct pftrace *pf, const struct sequence *sequence,
-				 struct import_wire annotation, const char *name, int depth,
-				 struct err *err)
+				 struct import_wire annotation, const char *name, uint32_t id,
+				 int depth, struct err *err)
 {
 	struct import *import = pf->import;
 	struct import_wire_field field;
 	enum status status = ST_OK;
 	char nested[IMPORT_TEXT_SIZE];
-	uint32_t id, items = 0;
+	uint32_t inner, items = 0;
 
-	status = report__import_arg_name(import, name, &id, err);
 	while (status == ST_OK && report__import_wire_next(&annotation, &field)) {
 		const char *text;
 
@@ -242,7 +288,11 @@ static enum status read_argument(struct pftrace *pf, const struct sequence *sequ
 				snprintf(nested, sizeof(nested), "%s.%s", name, text);
 			else
 				snprintf(nested, sizeof(nested), "%s[%u]", name, items++);
-			status = read_argument(pf, sequence, field.bytes, nested, depth + 1, err);
+			/* not a kept text: there may be any number */
+			status = report__import_arg_name(import, nested, &inner, err);
+			if (status == ST_OK)
+				status = read_argument(pf, sequence, field.bytes, nested, inner,
+						       depth + 1, err);
 			break;
 		default:
 			break;
@@ -302,8 +352,7 @@ enum event_type {
 struct pf_event {
 	uint64_t type, track;
 	bool has_track, has_value, has_time;
-	const char *name;
-	char category[512];
+	const char *name, *category; /* kept texts; NULL: none */
 	double value;
 	int64_t ns;
 	uint64_t flows[FLOWS_OF_EVENT], ends[FLOWS_OF_EVENT], extra[8], extra_tracks[8];
@@ -313,13 +362,19 @@ struct pf_event {
 	int64_t dur_us, pid, tid;
 };
 
-static void add_category(struct pf_event *event, const char *text)
+static enum status add_category(struct pftrace *pf, struct pf_event *event, const char *text,
+				struct err *err)
 {
-	const size_t used = strlen(event->category);
+	char joined[512];
 
-	if (text)
-		snprintf(event->category + used, sizeof(event->category) - used, "%s%s",
-			 used > 0 ? "," : "", text);
+	if (event->category && text) {
+		snprintf(joined, sizeof(joined), "%s,%s", event->category, text);
+		text = report__import_keep(pf->import, joined);
+		if (!text)
+			return err_nomem(err);
+	}
+	event->category = text ? text : event->category;
+	return ST_OK;
 }
 
 static void read_legacy(const struct sequence *sequence, struct import_wire message,
@@ -370,8 +425,9 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			      struct import_wire message, struct pf_event *event, struct err *err)
 {
 	struct import_wire_field field;
+	enum status status = ST_OK;
 
-	while (report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && report__import_wire_next(&message, &field)) {
 		switch (field.number) {
 		case EVENT_TIME_DELTA_US:
 			if (__builtin_add_overflow(sequence->reference_us, import_wire_int(&field),
@@ -388,9 +444,11 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			uint64_t iids[16];
 			const size_t count = report__pftrace_numbers(&field, false, iids, 16, 0);
 
-			for (size_t i = 0; i < count; i++)
-				add_category(event, report__pftrace_interned(
-							    sequence, INTERNED_CATEGORY, iids[i]));
+			for (size_t i = 0; i < count && status == ST_OK; i++)
+				status = add_category(pf, event,
+						      report__pftrace_interned(
+							      sequence, INTERNED_CATEGORY, iids[i]),
+						      err);
 			break;
 		}
 		case EVENT_LEGACY:
@@ -418,7 +476,8 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			break;
 		case EVENT_CATEGORY:
 			if (pftrace_is_bytes(&field))
-				add_category(event, report__pftrace_keep(pf, &field.bytes));
+				status = add_category(pf, event,
+						      report__pftrace_keep(pf, &field.bytes), err);
 			break;
 		case EVENT_NAME:
 			if (pftrace_is_bytes(&field)) {
@@ -451,7 +510,7 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			break;
 		}
 	}
-	return ST_OK;
+	return status;
 }
 
 static enum status put_sample(struct pftrace *pf, struct pf_track *track, int64_t ns, double value,
@@ -490,7 +549,7 @@ static enum status put_flows(struct pftrace *pf, const struct pf_event *event, u
 
 	if (event->flow_count + event->end_count == 0)
 		return ST_OK;
-	status = report__import_name_site(pf->import, NULL, "flow", &site, err);
+	status = get_site(pf, NULL, "flow", &site, err);
 	for (size_t i = 0; i < event->flow_count + event->end_count && status == ST_OK; i++) {
 		const bool ends = i >= event->flow_count;
 		const uint64_t id = ends ? event->ends[i - event->flow_count] : event->flows[i];
@@ -519,7 +578,9 @@ static enum status legacy_track(struct pftrace *pf, const struct sequence *seque
 	char process[32], thread[32];
 	struct import_track own = {.kind = async ? IMPORT_ASYNC : IMPORT_THREAD,
 				   .process = process,
-				   .thread = async ? event->category : thread,
+				   .thread = !async            ? thread
+					     : event->category ? event->category
+							       : "",
 				   .process_sort = IPS_NULL};
 
 	snprintf(process, sizeof(process), "%" PRId64, pid == IPS_NULL ? 0 : pid);
@@ -579,16 +640,18 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return ST_OK;
 	}
-	status = report__import_name_site(import, event->category[0] ? event->category : NULL,
-					  event->name ? event->name : "", &site, err);
+	status = get_site(pf, event->category, event->name, &site, err);
 	while (status == ST_OK && report__import_wire_next(&message, &field)) {
 		const char *name;
+		uint32_t id;
 
 		if (field.number != EVENT_ARGUMENT || !pftrace_is_bytes(&field))
 			continue;
 		name = argument_name(pf, sequence, field.bytes);
 		if (name)
-			status = read_argument(pf, sequence, field.bytes, name, 0, err);
+			status = get_argument(pf, name, &id, err);
+		if (name && status == ST_OK)
+			status = read_argument(pf, sequence, field.bytes, name, id, 0, err);
 	}
 	if (status != ST_OK)
 		return status;
