@@ -59,13 +59,15 @@ enum {
 	VIEW_ON_HELP = 1 << 11,
 	VIEW_ON_WHATIF = 1 << 12,
 	VIEW_ON_COMMUNICATION = 1 << 13,
-	VIEW_ON_ALL = (1 << 14) - 1,
-	VIEW_ON_COMPARED = 1 << 14, /* the Summary of two reports, which is a table */
+	VIEW_ON_ACCELERATORS = 1 << 14,
+	VIEW_ON_ALL = (1 << 15) - 1,
+	VIEW_ON_COMPARED = 1 << 15, /* the Summary of two reports, which is a table */
 	VIEW_ON_DATA = VIEW_ON_ALL & ~VIEW_ON_HELP,
 	/* Screens that are tables, or have one. */
 	VIEW_ON_TABLES = VIEW_ON_INSIGHTS | VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_PROGRAMS |
 			 VIEW_ON_OPERATIONS | VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_HEALTH |
-			 VIEW_ON_SQL | VIEW_ON_WHATIF | VIEW_ON_COMMUNICATION | VIEW_ON_COMPARED,
+			 VIEW_ON_SQL | VIEW_ON_WHATIF | VIEW_ON_COMMUNICATION |
+			 VIEW_ON_ACCELERATORS | VIEW_ON_COMPARED,
 	/* Screens with a picture of the chip, the run or a curve that Left and Right move in. */
 	VIEW_ON_PICTURES = VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE | VIEW_ON_METRICS |
 			   VIEW_ON_COMMUNICATION
@@ -98,7 +100,7 @@ enum {
 	  "Break down: memory by category, bubble; critical path")                                 \
 	X(SELECT,                                                                                  \
 	  VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_HEALTH | VIEW_ON_SQL |      \
-			   VIEW_ON_WHATIF),                                                        \
+			   VIEW_ON_WHATIF | VIEW_ON_ACCELERATORS),                                 \
 	  "Looking closer", 'i', 0, 0, "IPU",                                                      \
 	  "The next IPU or replica, and all of them; the next rank")                               \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
@@ -206,7 +208,7 @@ enum view_request {
 
 /* The text of the help and the manual on the screens' own keys (VIEW_SCREEN_MAP), in this group. */
 #define VIEW_SCREENS_GROUP    "Screens"
-#define VIEW_SCREEN_KEYS      "1 to 9, H, X, P, :"
+#define VIEW_SCREEN_KEYS      "1 to 9, H, X, A, P, :"
 #define VIEW_SCREEN_KEYS_HELP "The screen whose name stands behind it in the first line"
 
 #define VIEW_KEYS_EACH 3

@@ -179,6 +179,7 @@ struct view_screen_ops {
 	X(METRICS, metrics)                                                                        \
 	X(HEALTH, health)                                                                          \
 	X(RANKS, communication)                                                                    \
+	X(ACCELERATORS, accelerators)                                                              \
 	X(WHATIF, whatif)                                                                          \
 	X(SQL, sql)                                                                                \
 	X(HELP_SCREEN, help)

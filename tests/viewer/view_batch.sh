@@ -69,7 +69,7 @@ touch -d '1 hour' "$work/several/tf_report__2/profile.db"
 TERM=dumb "$view" "$db" | grep 'Pipeline bubble' >/dev/null || fail "no summary on a dumb terminal"
 
 # A file from another machine is a view of the same.
-screens="summary insights memory liveness programs operations timeline tensors metrics health communication whatif sql"
+screens="summary insights memory liveness programs operations timeline tensors metrics health communication accelerators whatif sql"
 for name in $screens; do
 	"$view" "$db" --view $name --csv >"$work/$name.csv" || fail "$name --csv"
 	"$view" "$db" --view $name --json >"$work/$name.json" || fail "$name --json"

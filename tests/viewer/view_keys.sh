@@ -42,7 +42,7 @@ press()
 	[ $((count % every)) = 0 ] && same
 }
 
-for screen in 1:summary 2:insights 3:memory 4:liveness 5:programs 6:operations 7:timeline 8:tensors 9:metrics H:health X:communication P:whatif \
+for screen in 1:summary 2:insights 3:memory 4:liveness 5:programs 6:operations 7:timeline 8:tensors 9:metrics H:health X:communication A:accelerators P:whatif \
 	::sql '?:help'; do
 	"${tmux_[@]}" kill-session -t v 2>/dev/null
 	"${tmux_[@]}" new-session -d -s v -x 80 -y 24 "TERM=xterm-256color exec '$bin/ipu-view' '$work/run.db'"

@@ -32,6 +32,7 @@ foreach(module IN ITEMS chart heat)
 endforeach()
 # On recordings.
 foreach(module IN ITEMS
+		accelerators
 		communication
 		ends
 		health

@@ -88,6 +88,22 @@ static const struct view_help_word whatif_words[] = {
 static const struct view_help_key whatif_keys[] = {
 	{VIEW_ENTER_REQUEST, "The flags of ipu-train that make it so, to be copied"}, {0}};
 
+static const struct view_help_word accelerators_words[] = {
+	{"self", "what a kernel adds to the time in which its device works"},
+	{"overlap", "of communication: the share during which compute kernels ran, too"},
+	{"host late", "idle since the kernel behind it was launched too late"},
+	{"short", "launches of what ran for less time than the call took"},
+	{"critical path", "what determined how long a step took; nothing else shortens it"},
+	{"range", "what the program named: NVTX, ROCTx, record_function"},
+	{"reserved", "what the allocator held, used or not"},
+	{0}};
+
+static const struct view_help_key accelerators_keys[] = {
+	{VIEW_ENTER_REQUEST, "The row's span on the Timeline, or the longest of its name"},
+	{VIEW_VIEW_REQUEST, "The next report: temporal, launch, critical path ..."},
+	{VIEW_BREAKDOWN_REQUEST, "Its rows by another column"},
+	{0}};
+
 static const struct view_help_word communication_words[] = {
 	{"rank", "a process of the training, or of a program, that MPI has started"},
 	{"exposed", "how long calls of MPI kept the rank from its own work"},
@@ -364,6 +380,11 @@ static const struct view_help_told help_texts[VIEW_SCREENS] = {
 			"Calls of MPI: a map of ranks by weight updates, in shades of what "
 			"was waited for, hidden or sent, and the same as a table. Measured.",
 			communication_words, communication_keys},
+	[VIEW_ACCELERATORS] =
+		{"which kernel to fix first, why the GPU is idle",
+		 "Recordings of GPUs: the reports on kernels, a device's time, launches, "
+		 "the critical path, steps, ranges and memory, one at a time. Measured.",
+		 accelerators_words, accelerators_keys},
 	[VIEW_SQL] = {"anything else: queries on the recording",
 		      "The report is a SQLite database. Type a statement with a ; at its end, and "
 		      "Enter; Tab completes names, Up brings back earlier statements, Esc leaves "

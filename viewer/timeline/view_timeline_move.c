@@ -720,8 +720,8 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 
 /* ---- what to show ---------------------------------------------------------------------------- */
 
-/* Choose the next breakdown: the bubble as a whole, by cause, the critical path, or sums by name. In
- * VIEW_BSP: active tiles, balances, or the cycles of each IPU by kind. */
+/* Choose the next breakdown: the bubble as a whole, by cause, the critical path, or sums by name.
+ * In VIEW_BSP: active tiles, balances, or the cycles of each IPU by kind. */
 static void view_next_breakdown(struct view_timeline *tl)
 {
 	struct view_chosen *choice = &tl->choice;
