@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "reports/table/report_render.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
@@ -133,12 +134,53 @@ static void add_time_change(struct str *line, const char *what, const struct rep
 		str_addf(line, "%s %.3g times %s, ", what, times, verdict);
 }
 
-/* Add the change of the step time: of the device if both have it, else of the host, or of a
- * trace. */
+/* Write a kernel's name without its return type, parameters and template arguments. */
+static const char *brief_kernel(const char *key, char *out, size_t size)
+{
+	if (str_starts_with(key, "void "))
+		key += 5;
+	snprintf(out, size, "%.*s", (int)min(strcspn(key, "<("), size - 1), key);
+	return out;
+}
+
+/* Add which kernels only one of the runs has: "flash_fwd replaces 3 kernels". */
+static void add_kernel_change(struct str *line, const struct report_diff *diff)
+{
+	const char *fresh = NULL;
+	int gone = 0, come = 0;
+	char name[48];
+
+	for (size_t i = 0; i < diff->count; i++) {
+		const struct report_diff_row *row = &diff->rows[i];
+
+		if (strcmp(row->section, "kernels") != 0 || row->further)
+			continue;
+		gone += row->in_source && !row->in_target;
+		come += row->in_target && !row->in_source;
+		if (row->in_target && !row->in_source && !fresh)
+			fresh = row->key;
+	}
+	if (come == 1 && gone > 0)
+		str_addf(line, "%s replaces %d kernel%s, ", brief_kernel(fresh, name, sizeof(name)),
+			 gone, gone == 1 ? "" : "s");
+	else if (come > 0 && gone > 0)
+		str_addf(line, "%d kernels replace %d, ", come, gone);
+	else if (come == 1)
+		str_addf(line, "%s is new, ", brief_kernel(fresh, name, sizeof(name)));
+	else if (come > 0 || gone > 0)
+		str_addf(line, "%d kernel%s %s, ", come + gone, come + gone == 1 ? "" : "s",
+			 come > 0           ? "are new"
+			 : come + gone == 1 ? "is gone"
+					    : "are gone");
+}
+
+/* Add the change of the step time: of the device if both have it, else of the host, of the steps
+ * that a GPU program marks, or of a trace. */
 static void add_speed_change(struct str *line, const struct report_diff *diff, bool *device)
 {
 	const struct report_diff_row *step = find_row(diff, "totals", "device step");
 	const struct report_diff_row *host = find_row(diff, "totals", "host step");
+	const struct report_diff_row *marked = find_row(diff, "totals", "marked step");
 	const struct report_diff_row *trace = find_row(diff, "totals", "trace");
 
 	*device = both_known(step);
@@ -146,6 +188,8 @@ static void add_speed_change(struct str *line, const struct report_diff *diff, b
 		add_time_change(line, "device", step);
 	else if (both_known(host))
 		add_time_change(line, "host", host);
+	else if (both_known(marked))
+		add_time_change(line, "step", marked);
 	else if (both_known(trace))
 		add_time_change(line, "trace", trace);
 	if (step && step->source.known != step->target.known)
@@ -202,6 +246,7 @@ const char *report_diff_glance(const struct report_diff *diff, char out[REPORT_G
 		str_addf(&line, "%s: ",
 			 strcmp(schedule->target.text, "none") == 0 ? "no pipeline"
 								    : schedule->target.text);
+	add_kernel_change(&line, diff);
 	add_speed_change(&line, diff, &device);
 	add_bubble_change(&line, diff, device);
 	add_equality(&line, diff);
@@ -270,6 +315,19 @@ static const char sql_sizes[] =
 static const char sql_trace[] = "SELECT 1 AS place, 'trace' AS key, 1 AS measured, 1 AS better, "
 				"CAST(value AS INTEGER) AS duration_ns FROM @meta "
 				"WHERE key = 'trace_duration_ns'";
+/* Of programs on GPUs: the mean of the steps that they mark, kernels, and named ranges. */
+static const char sql_marked[] =
+	"SELECT 1 AS place, 'marked step' AS key, 1 AS measured, 1 AS better, "
+	"avg(dur_ns) AS mean_ns FROM @ranges WHERE kind = 'step' GROUP BY kind";
+static const char sql_kernels[] =
+	"SELECT row_number() OVER (ORDER BY sum(dur_ns) DESC, name) AS place, name AS key, "
+	"1 AS measured, 1 AS better, sum(dur_ns) AS total_ns, count(*) AS count, "
+	"avg(dur_ns) AS mean_ns FROM @kernels GROUP BY name";
+static const char sql_ranges[] =
+	"SELECT row_number() OVER (ORDER BY sum(dur_ns) DESC, key) AS place, key, 1 AS measured, "
+	"1 AS better, avg(dur_ns) AS mean_ns, count(*) AS count FROM (SELECT dur_ns, "
+	"ifnull(domain || ' ', '') || CASE kind WHEN 'step' THEN 'steps' ELSE name END AS key "
+	"FROM @ranges WHERE kind <> 'device') GROUP BY key";
 static const char sql_model[] =
 	"SELECT 1 AS place, 'model' AS key, 0 AS measured, 0 AS better, sum(params) AS params, "
 	"sum(flops) AS flops FROM @layers";
@@ -321,16 +379,18 @@ static const char sql_health[] =
 	"FROM @health GROUP BY rule, key";
 
 static const struct compare_section diff_sections[] = {
-	{"settings", sql_settings}, {"totals", sql_totals},         {"totals", sql_device},
-	{"totals", sql_trace},      {"totals", sql_sizes},          {"totals", sql_model},
-	{"bubbles", sql_bubbles},   {"stages", sql_stages},         {"time_split", sql_split},
-	{"layers", sql_layers},     {"operations", sql_operations}, {"memory", sql_memory},
-	{"liveness", sql_liveness}, {"metrics", sql_metrics},       {"health", sql_health},
+	{"settings", sql_settings}, {"totals", sql_totals},     {"totals", sql_device},
+	{"totals", sql_trace},      {"totals", sql_marked},     {"totals", sql_sizes},
+	{"totals", sql_model},      {"bubbles", sql_bubbles},   {"stages", sql_stages},
+	{"time_split", sql_split},  {"layers", sql_layers},     {"operations", sql_operations},
+	{"memory", sql_memory},     {"liveness", sql_liveness}, {"metrics", sql_metrics},
+	{"health", sql_health},     {"kernels", sql_kernels},   {"ranges", sql_ranges},
 };
 
 static const char *const section_names[] = {
-	"settings", "totals",   "bubbles", "stages", "time_split", "layers", "operations",
-	"memory",   "liveness", "metrics", "health", "tensors",    "spans",
+	"settings", "totals",     "bubbles", "stages",   "time_split",
+	"layers",   "operations", "memory",  "liveness", "metrics",
+	"health",   "kernels",    "ranges",  "tensors",  "spans",
 };
 
 const char *const *report_diff_sections(size_t *count)

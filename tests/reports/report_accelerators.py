@@ -420,6 +420,31 @@ def reports(imported, db):
         equal(db + ": step " + row["step"], int(row["kernels"] or 0), steps[int(row["step"])])
 
 
+def comparison():
+    """Two traces, of which the second has one kernel in the place of three."""
+    def trace(path, kernels, step):
+        events = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % i, "pid": 1, "tid": 1, "ts": i * 1000, "dur": step}
+                  for i in range(3)]
+        for i in range(3):
+            for j, (name, dur) in enumerate(kernels):
+                events += [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": i * 1000 + 100 * j, "dur": dur,
+                            "args": {"stream": 7, "device": 0, "correlation": 10 * i + j + 1}}]
+        json.dump({"traceEvents": events}, open(path, "w"))
+        Imported(path, path + ".db")
+        return path + ".db"
+    gemm = ("void gemm<float, 128>(float*)", 90)
+    before = trace("before.json", [("softmax", 20), ("mask", 10), ("values", 30), gemm], 500)
+    after = trace("after.json", [("void flash_fwd<64>(float const*)", 40), gemm], 440)
+    text = lambda *words: subprocess.run([REPORT, "diff", *words], capture_output=True, text=True, check=True).stdout
+    equal("the line", "flash_fwd replaces 3 kernels, step 12.0 % faster" in text(before, after), True)
+    equal("the line backwards", "3 kernels replace 1, step 13.6 % slower" in text(after, before), True)
+    rows = {(r["section"], r["key"], r["name"]): r for r in csv.DictReader(io.StringIO(text(before, after, "--csv", "--all", "--sections", "kernels,ranges")))
+            if r["section"] in ("kernels", "ranges")}
+    equal("gemm", [rows[("kernels", gemm[0], "total_ns")][c] for c in ("source", "target", "verdict")], ["270000", "270000", "equal"])
+    equal("softmax", rows[("kernels", "softmax", "count")]["verdict"], "only source")
+    equal("steps", [float(rows[("ranges", "steps", "mean_ns")][c]) for c in ("source", "target")], [500000, 440000])
+
+
 # ---- what is damaged --------------------------------------------------------------------------
 
 def hostile():
@@ -453,6 +478,7 @@ def hostile():
 if not SAMPLES:
     own_nsys()
     own_rocpd()
+    comparison()
     hostile()
 for path in sorted(glob.glob(SAMPLES + "/kineto/*.json.gz")):
     kineto(path)
