@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What README.md, docs/reports.md and docs/schema.md show of runs: the runs are trained anew, what is shown is made anew, and
+# What README.md, docs/reports.md, docs/schema.md and docs/from-nsys.md show of runs: the runs are made anew, what is shown is made anew, and
 # all must be as it stands, but for what the host measured. UPDATE_GOLDEN=1 rewrites the documents instead. They mark it so:
 #
 #	<!-- SCREEN SIZE KEYS -->             before an indented block: the screen after KEYS (view_play.c), of the tutorial
@@ -147,4 +147,11 @@ trained schema --ipu.auto_select_ipus 4 --fit.epochs 2 --fit.steps_per_epoch 496
 cp "$IPUSCOPE_SOURCE_DIR/docs/schema.md" "$work/made"
 sh "$IPUSCOPE_SOURCE_DIR/tests/reports/report_schema_results.sh" tf_report__*/profile.db "$work/made"
 compare docs/schema.md mask_results
-echo "three documents show what runs show"
+# Of a recording that is the same everywhere.
+folder nsys
+sqlite3 report1.sqlite <"$IPUSCOPE_SOURCE_DIR/tests/golden/nsys_training.sql" || fail "the export of nsys"
+ipu-report import report1.sqlite >said || fail "import: $(cat said)"
+shown=$PWD/report1.db
+replay <"$IPUSCOPE_SOURCE_DIR/docs/from-nsys.md" >"$work/made"
+compare docs/from-nsys.md cat
+echo "four documents show what runs show"
