@@ -144,12 +144,6 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static bool is_counted(const struct ipu_interval *interval)
-{
-	return interval->phase == IPU_PHASE_F || interval->phase == IPU_PHASE_B ||
-	       interval->phase == IPU_PHASE_W;
-}
-
 static enum status check_interval(const struct ipu_interval *interval, int ipus, int stages,
 				  struct err *err)
 {
@@ -160,27 +154,6 @@ static enum status check_interval(const struct ipu_interval *interval, int ipus,
 			       interval->stage, interval->ipu, (long long)interval->dur_ns, stages,
 			       ipus);
 	return ST_OK;
-}
-
-static void merge_cover(struct measure *m)
-{
-	m->cover = 0;
-	for (int i = 0; i < m->count; i++) {
-		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
-		int64_t end = end_of(&m->by_time[i]);
-
-		if (!last || m->by_time[i].start_ns > end_of(last))
-			m->by_time[m->cover++] = m->by_time[i];
-		else if (end > end_of(last))
-			last->dur_ns = end - last->start_ns;
-	}
-}
-
-static void measure_fini(struct measure *m)
-{
-	mem_free(m->by_ipu);
-	mem_free(m->by_work);
-	mem_free(m->by_time);
 }
 
 static enum status measure_init(struct measure *m, const struct ipu_interval *intervals, int count,
@@ -199,7 +172,8 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 		const struct ipu_interval *work = &intervals[i];
 		enum status status;
 
-		if (!is_counted(work))
+		if (work->phase != IPU_PHASE_F && work->phase != IPU_PHASE_B &&
+		    work->phase != IPU_PHASE_W)
 			continue;
 		status = check_interval(work, m->ipus, m->stages, err);
 		if (status != ST_OK)
@@ -212,7 +186,17 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
 	qsort(m->by_work, (size_t)m->count, size, compare_works);
 	qsort(m->by_time, (size_t)m->count, size, compare_times);
-	merge_cover(m);
+	/* Join the works that touch. */
+	m->cover = 0;
+	for (int i = 0; i < m->count; i++) {
+		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
+		int64_t end = end_of(&m->by_time[i]);
+
+		if (!last || m->by_time[i].start_ns > end_of(last))
+			m->by_time[m->cover++] = m->by_time[i];
+		else if (end > end_of(last))
+			last->dur_ns = end - last->start_ns;
+	}
 	return ST_OK;
 }
 
@@ -273,7 +257,9 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 		}
 		compute_rates(&m, out);
 	}
-	measure_fini(&m);
+	mem_free(m.by_ipu);
+	mem_free(m.by_work);
+	mem_free(m.by_time);
 	return status;
 }
 

@@ -143,20 +143,6 @@ static enum status fill_stages(struct partition_table *table, struct err *err)
 	return ST_OK;
 }
 
-static void check_flows(const struct ipu_partition_params *params)
-{
-	for (int f = 0; f < params->flow_count; f++) {
-		const struct ipu_flow *flow = &params->flows[f];
-
-		assert(flow->bytes >= 0 && flow->made >= -1);
-		assert(flow->last >= flow->made && flow->last >= 0);
-		assert(flow->last < params->unit_count);
-		for (int k = 0; k < flow->kept_count; k++)
-			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
-			       flow->kept[k] <= flow->last);
-	}
-}
-
 static void table_fini(struct partition_table *table)
 {
 	mem_free(table->border_bytes);
@@ -180,7 +166,16 @@ static enum status table_init(struct partition_table *table,
 	size_t keeps = 0;
 
 	assert(params->unit_count > 0 && params->stages > 0);
-	check_flows(params);
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		assert(flow->bytes >= 0 && flow->made >= -1);
+		assert(flow->last >= flow->made && flow->last >= 0);
+		assert(flow->last < params->unit_count);
+		for (int k = 0; k < flow->kept_count; k++)
+			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
+			       flow->kept[k] <= flow->last);
+	}
 	for (int f = 0; f < params->flow_count; f++)
 		keeps += (size_t)params->flows[f].kept_count;
 	*table = (struct partition_table){
@@ -290,25 +285,13 @@ static bool is_recomputed(const struct partition_table *table, int stage)
 	return table->params->recompute && stage + 1 < table->params->stages;
 }
 
-static void set_memory(struct ipu_partition_stage *out, const struct partition_range *range,
-		       int stage)
-{
-	const struct partition_table *table = range->table;
-	const int64_t live = table->live[stage];
-	int64_t kept = range->kept_bytes * live;
-
-	if (is_recomputed(table, stage))
-		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
-	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
-	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
-}
-
 /* Compute the cost of the range as stage @stage. */
 static void range_as_stage(struct ipu_partition_stage *out, const struct partition_range *range,
 			   int stage)
 {
 	const struct partition_table *table = range->table;
 	const struct ipu_partition_params *params = table->params;
+	int64_t live, kept;
 
 	*out = (struct ipu_partition_stage){
 		.first = range->first,
@@ -328,7 +311,12 @@ static void range_as_stage(struct ipu_partition_stage *out, const struct partiti
 	}
 	set_cycles(out, params, crossing_cycles(table, stage, range->first),
 		   crossing_cycles(table, stage + 1, range->end));
-	set_memory(out, range, stage);
+	live = table->live[stage];
+	kept = range->kept_bytes * live;
+	if (is_recomputed(table, stage))
+		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
+	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
+	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
 }
 
 /* ---- search ---------------------------------------------------------------------------------- */
@@ -501,37 +489,12 @@ static bool bound_cycles(struct search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void summarize(struct ipu_partition *partition, const struct ipu_partition_params *params)
-{
-	int64_t shared = 0;
-
-	partition->fullest = -1;
-	/* The first of the copies comes after the sync. */
-	for (int s = 0; s < partition->stages; s++)
-		shared += shared_transfer(params, &partition->stage[s]);
-	if (is_lockstep(params))
-		shared = max(shared, params->sync_cycles);
-	for (int s = 0; s < partition->stages; s++) {
-		struct ipu_partition_stage *stage = &partition->stage[s];
-
-		partition->sent_bytes += stage->sent_bytes;
-		stage->cycles = stage->work + shared;
-		if (stage->cycles > partition->cycles) {
-			partition->cycles = stage->cycles;
-			partition->slowest = s;
-		}
-		if (stage->overflow_bytes > partition->most_overflow) {
-			partition->most_overflow = stage->overflow_bytes;
-			partition->fullest = s;
-		}
-	}
-}
-
 static enum status partition_make(struct ipu_partition **out, const struct partition_table *table,
 				  const int *first, struct err *err)
 {
 	const int stages = table->params->stages;
 	struct ipu_partition *partition = mem_calloc(1, sizeof(*partition));
+	int64_t shared;
 
 	if (partition)
 		partition->stage = mem_calloc((size_t)stages, sizeof(*partition->stage));
@@ -550,7 +513,27 @@ static enum status partition_make(struct ipu_partition **out, const struct parti
 			range_extend(&range);
 		range_as_stage(&partition->stage[s], &range, s);
 	}
-	summarize(partition, table->params);
+	shared = 0;
+	partition->fullest = -1;
+	/* The first of the copies comes after the sync. */
+	for (int s = 0; s < partition->stages; s++)
+		shared += shared_transfer(table->params, &partition->stage[s]);
+	if (is_lockstep(table->params))
+		shared = max(shared, table->params->sync_cycles);
+	for (int s = 0; s < partition->stages; s++) {
+		struct ipu_partition_stage *stage = &partition->stage[s];
+
+		partition->sent_bytes += stage->sent_bytes;
+		stage->cycles = stage->work + shared;
+		if (stage->cycles > partition->cycles) {
+			partition->cycles = stage->cycles;
+			partition->slowest = s;
+		}
+		if (stage->overflow_bytes > partition->most_overflow) {
+			partition->most_overflow = stage->overflow_bytes;
+			partition->fullest = s;
+		}
+	}
 	*out = partition;
 	return ST_OK;
 }

@@ -62,18 +62,6 @@ enum {
 	LINKS_OF_PAIR = 6
 };
 
-static enum status links_init(struct ipu_links *links, int ipus, struct err *err)
-{
-	links->pairs = (ipus + 1) / 2;
-	links->load = mem_calloc((size_t)links->pairs * LINKS_OF_PAIR, sizeof(*links->load));
-	return links->load ? ST_OK : err_nomem(err);
-}
-
-static void links_fini(struct ipu_links *links)
-{
-	mem_free(links->load);
-}
-
 static void links_clear(struct ipu_links *links)
 {
 	memset(links->load, 0, (size_t)links->pairs * LINKS_OF_PAIR * sizeof(*links->load));
@@ -448,27 +436,6 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_OUT);
 }
 
-/* Join the programs and the streams of an IPU; streams not overlapped by programs add time. */
-static void join_lanes(struct ipu_clock *clock, int ipu)
-{
-	struct ipu_lane *lane = &clock->lanes[ipu];
-	struct ipu_timeline *timeline = clock->timeline;
-
-	for (int i = lane->first_transfer; i < timeline->transfer_count; i++) {
-		struct ipu_transfer *transfer = &timeline->transfers[i];
-		int64_t hidden = lane->at - transfer->start_cycle;
-
-		if (transfer->ipu != ipu || (transfer->kind != IPU_TRANSFER_INFEED &&
-					     transfer->kind != IPU_TRANSFER_OUTFEED))
-			continue;
-		hidden = max(0, hidden);
-		transfer->overlapped = min(hidden, transfer->cycles);
-		timeline->split[ipu].host_io += transfer->cycles - transfer->overlapped;
-	}
-	if (lane->io_at > lane->at)
-		lane->at = lane->io_at;
-}
-
 static void sync_ipus(struct ipu_clock *clock)
 {
 	const int ipus = clock->params->schedule->ipus;
@@ -688,20 +655,6 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 		*sent_entry(clock, work->phase, work->stage, work->microbatch) = lane->at;
 }
 
-/* An IPU has at most one work in such a step. Results of earlier steps have been sent. */
-static void run_alone(struct ipu_clock *clock, int ipu)
-{
-	int count;
-	const struct ipu_work *work = clock_works(clock, ipu, clock->step, &count);
-
-	assert(count <= 1);
-	if (count > 0)
-		receive(clock, ipu, work);
-	run_works(clock, ipu, clock->step);
-	if (count > 0)
-		send(clock, ipu, work);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void run_step(struct ipu_clock *clock)
@@ -720,10 +673,40 @@ static void run_step(struct ipu_clock *clock)
 	for (int i = 0; i < ipus; i++) {
 		if (clock->lockstep)
 			run_works(clock, i, step);
-		else
-			run_alone(clock, i);
-		if (clock->overlap)
-			join_lanes(clock, i);
+		else {
+			/* An IPU has at most one work in such a step. Results of earlier steps have
+			 * been sent. */
+			int count;
+			const struct ipu_work *work = clock_works(clock, i, clock->step, &count);
+
+			assert(count <= 1);
+			if (count > 0)
+				receive(clock, i, work);
+			run_works(clock, i, clock->step);
+			if (count > 0)
+				send(clock, i, work);
+		}
+		if (clock->overlap) {
+			/* Join the programs and the streams of an IPU; streams not overlapped by
+			 * programs add time. */
+			struct ipu_lane *lane = &clock->lanes[i];
+			struct ipu_timeline *timeline = clock->timeline;
+
+			for (int t = lane->first_transfer; t < timeline->transfer_count; t++) {
+				struct ipu_transfer *transfer = &timeline->transfers[t];
+				int64_t hidden = lane->at - transfer->start_cycle;
+
+				if (transfer->ipu != i || (transfer->kind != IPU_TRANSFER_INFEED &&
+							   transfer->kind != IPU_TRANSFER_OUTFEED))
+					continue;
+				hidden = max(0, hidden);
+				transfer->overlapped = min(hidden, transfer->cycles);
+				timeline->split[i].host_io +=
+					transfer->cycles - transfer->overlapped;
+			}
+			if (lane->io_at > lane->at)
+				lane->at = lane->io_at;
+		}
 	}
 	if (clock->lockstep) {
 		sync_ipus(clock);
@@ -761,24 +744,6 @@ static void run_clock(struct ipu_clock *clock)
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)
 			timeline->cycles = clock->lanes[i].at;
-}
-
-/* Repeat the run in steady state. A host that prefetches a single batch needs time for the next
- * one: the run's first infeed waits after the last infeed of the previous run. */
-static void repeat_run(struct ipu_clock *clock)
-{
-	const struct ipu_schedule *schedule = clock->params->schedule;
-	struct ipu_timeline *timeline = clock->timeline;
-
-	for (int s = 0; s < schedule->stages; s++)
-		clock->fed[s] -= timeline->cycles;
-	for (int i = 0; i < schedule->ipus; i++) {
-		clock->lanes[i] = (struct ipu_lane){0};
-		timeline->split[i] = (struct ipu_split){0};
-	}
-	timeline->count = timeline->transfer_count = 0;
-	timeline->cycles = 0;
-	run_clock(clock);
 }
 
 static int compare_events(const void *left, const void *right)
@@ -827,24 +792,6 @@ static enum status check_costs(const struct ipu_timeline_params *params, struct 
 	return ST_OK;
 }
 
-/* Index the first work of each step of an IPU. */
-static void index_works(struct ipu_clock *clock)
-{
-	const struct ipu_schedule *schedule = clock->params->schedule;
-
-	for (int i = 0; i < schedule->ipus; i++) {
-		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
-		int work = schedule->first[i];
-
-		for (int step = 0; step <= schedule->time_steps; step++) {
-			while (work < schedule->first[i + 1] &&
-			       schedule->works[work].time_step < step)
-				work++;
-			index[step] = work;
-		}
-	}
-}
-
 static enum status clock_init(struct ipu_clock *clock, struct err *err)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
@@ -878,8 +825,22 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 		return err_nomem(err);
 	for (size_t s = 0; s < stages; s++)
 		clock->fed[s] = INT64_MIN / 2;
-	index_works(clock);
-	return links_init(&clock->links, schedule->ipus, err);
+	/* Index the first work of each step of an IPU. */
+	for (int i = 0; i < schedule->ipus; i++) {
+		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
+		int work = schedule->first[i];
+
+		for (int step = 0; step <= schedule->time_steps; step++) {
+			while (work < schedule->first[i + 1] &&
+			       schedule->works[work].time_step < step)
+				work++;
+			index[step] = work;
+		}
+	}
+	clock->links.pairs = (schedule->ipus + 1) / 2;
+	clock->links.load =
+		mem_calloc((size_t)clock->links.pairs * LINKS_OF_PAIR, sizeof(*clock->links.load));
+	return clock->links.load ? ST_OK : err_nomem(err);
 }
 
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timeline_params *params,
@@ -898,8 +859,23 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	status = clock_init(&clock, err);
 	if (status == ST_OK) {
 		run_clock(&clock);
-		if (params->prefetch_depth == 1)
-			repeat_run(&clock);
+		if (params->prefetch_depth == 1) {
+			/* Repeat the run in steady state. A host that prefetches a single batch
+			 * needs time for the next one: the run's first infeed waits after the last
+			 * infeed of the previous run. */
+			const struct ipu_schedule *schedule = clock.params->schedule;
+			struct ipu_timeline *timeline = clock.timeline;
+
+			for (int s = 0; s < schedule->stages; s++)
+				clock.fed[s] -= timeline->cycles;
+			for (int i = 0; i < schedule->ipus; i++) {
+				clock.lanes[i] = (struct ipu_lane){0};
+				timeline->split[i] = (struct ipu_split){0};
+			}
+			timeline->count = timeline->transfer_count = 0;
+			timeline->cycles = 0;
+			run_clock(&clock);
+		}
 		qsort(clock.timeline->events, (size_t)clock.timeline->count,
 		      sizeof(*clock.timeline->events), compare_events);
 		qsort(clock.timeline->transfers, (size_t)clock.timeline->transfer_count,
@@ -914,7 +890,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	mem_free(clock.index);
 	mem_free(clock.sent[0]);
 	mem_free(clock.sent[1]);
-	links_fini(&clock.links);
+	mem_free(clock.links.load);
 	return status;
 }
 

@@ -61,32 +61,6 @@ static bool same_steps(const struct ipu_schedule *schedule, int a, int b)
 	return true;
 }
 
-/* Find the repetition of time steps that saves most steps. It includes the step after the last
- * repeated one, because that step uses what the recomputation before it produced. */
-static struct ipu_folding find_folding(const struct ipu_schedule *schedule)
-{
-	const int steps = schedule->time_steps, longest = 3 * schedule->stages;
-	struct ipu_folding best = {.lead = steps, .slots = steps};
-	int saved = 0;
-
-	for (int period = 1; period <= longest; period++) {
-		for (int t = 0, run = 0; t + period < steps; t++) {
-			int repeats;
-
-			run = same_steps(schedule, t, t + period) ? run + 1 : 0;
-			repeats = (run + period - 1) / period;
-			if ((repeats - 1) * period <= saved)
-				continue;
-			saved = (repeats - 1) * period;
-			best = (struct ipu_folding){.lead = t + 1 - run,
-						    .period = period,
-						    .repeats = repeats,
-						    .slots = steps - saved};
-		}
-	}
-	return best;
-}
-
 struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
 				    const struct ipu_timeline *timeline)
 {
@@ -95,8 +69,30 @@ struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
 	struct ipu_folding folding = {.period = period,
 				      .microbatches = microbatches_per_period(schedule, period)};
 
-	if (period == 0)
-		return find_folding(schedule);
+	/* Find the repetition of time steps that saves most steps. It includes the step after the
+	 * last repeated one, because that step uses what the recomputation before it produced. */
+	if (period == 0) {
+		const int steps = schedule->time_steps, longest = 3 * schedule->stages;
+		struct ipu_folding best = {.lead = steps, .slots = steps};
+		int saved = 0;
+
+		for (int each = 1; each <= longest; each++) {
+			for (int t = 0, run = 0; t + each < steps; t++) {
+				int repeats;
+
+				run = same_steps(schedule, t, t + each) ? run + 1 : 0;
+				repeats = (run + each - 1) / each;
+				if ((repeats - 1) * each <= saved)
+					continue;
+				saved = (repeats - 1) * each;
+				best = (struct ipu_folding){.lead = t + 1 - run,
+							    .period = each,
+							    .repeats = repeats,
+							    .slots = steps - saved};
+			}
+		}
+		return best;
+	}
 	if (ipu_schedule_row(schedule->kind)->pace == IPU_PACE_ALONE) {
 		folding.repeats = timeline->time_steps / period;
 	} else {
@@ -338,20 +334,6 @@ static void add_run(struct control *control, int parent)
 		  folding->slots);
 }
 
-/* Store in every transfer the index of its program. */
-static void assign_transfer_programs(struct control *control)
-{
-	struct ipu_timeline *timeline = control->mode->timeline;
-
-	for (int i = 0; i < timeline->transfer_count; i++) {
-		const struct item key = transfer_item(control, &timeline->transfers[i]);
-		const struct item *found = bsearch(&key, control->items, (size_t)control->count,
-						   sizeof(*control->items), compare_items);
-
-		timeline->transfers[i].program = found ? found->program : -1;
-	}
-}
-
 /* Return the root program of the mode. */
 static int add_mode(struct control *control, const struct ipu_mode *mode, struct err *err,
 		    enum status *status)
@@ -370,8 +352,19 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 		ipu__sequence_add(lowering,
 				  ipu__repeat_add(lowering, root, mode->runs, "PipelineRuns", -1),
 				  "PipelineRun"));
-	if (!lowering->failed)
-		assign_transfer_programs(control);
+	if (!lowering->failed) {
+		/* Store in every transfer the index of its program. */
+		struct ipu_timeline *timeline = control->mode->timeline;
+
+		for (int i = 0; i < timeline->transfer_count; i++) {
+			const struct item key = transfer_item(control, &timeline->transfers[i]);
+			const struct item *found =
+				bsearch(&key, control->items, (size_t)control->count,
+					sizeof(*control->items), compare_items);
+
+			timeline->transfers[i].program = found ? found->program : -1;
+		}
+	}
 	mem_free(control->items);
 	control->items = NULL;
 	return root;

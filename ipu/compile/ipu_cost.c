@@ -14,22 +14,6 @@ enum cost_mode {
 	COST_MODES
 };
 
-static void stage_costs(const struct ipu_executable *executable, struct ipu_costs *costs)
-{
-	for (int s = 0; s < executable->graph->layout.stages; s++) {
-		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
-			costs->stages[s].function[f] = executable->code[s][f].cost;
-		for (int predicted = 0; predicted < 2; predicted++) {
-			const enum ipu_function_phase f =
-				ipu_forward_function(&executable->graph->layout, (bool)predicted);
-			struct ipu_stage_cost *cost =
-				predicted ? &costs->predicted[s] : &costs->forward[s];
-
-			cost->function[f] = executable->code[s][f].cost;
-		}
-	}
-}
-
 /* Return whether @stage runs the operation in @mode, outside the weight update. */
 static bool runs_in_mode(const struct ipu_node *node, int stage, enum cost_mode mode)
 {
@@ -146,8 +130,20 @@ enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *ex
 	out->forward = arena_alloc(arena, stages, sizeof(*out->forward));
 	out->predicted = arena_alloc(arena, stages, sizeof(*out->predicted));
 	failed = !marked || !sent || !out->stages || !out->forward || !out->predicted;
-	if (!failed)
-		stage_costs(executable, out);
+	if (!failed) {
+		for (int s = 0; s < executable->graph->layout.stages; s++) {
+			for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
+				out->stages[s].function[f] = executable->code[s][f].cost;
+			for (int predicted = 0; predicted < 2; predicted++) {
+				const enum ipu_function_phase f = ipu_forward_function(
+					&executable->graph->layout, (bool)predicted);
+				struct ipu_stage_cost *cost =
+					predicted ? &out->predicted[s] : &out->forward[s];
+
+				cost->function[f] = executable->code[s][f].cost;
+			}
+		}
+	}
 	for (int s = 0; s < graph->layout.stages && !failed; s++)
 		failed = set_stage_bytes(graph, s, out, marked, sent, &sends, &capacity);
 	failed = failed || copy_sends(out, sends, arena);

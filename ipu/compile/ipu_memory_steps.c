@@ -70,23 +70,6 @@ enum status memory__add_stashes(struct memory_build *build)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static bool is_memory_step(const struct ipu_step *step)
-{
-	return step->type != IPU_SYNC && step->type != IPU_SYNC_ANS;
-}
-
-static void record_node_step(struct memory_build *build, int node, enum ipu_function_phase phase,
-			     int at)
-{
-	struct memory_when *when = &build->when[node];
-	const bool again = phase == IPU_FUNCTION_R;
-	int *first = again ? &when->again_first : &when->first;
-	int *last = again ? &when->again_last : &when->last;
-
-	*first = *first < 0 ? at : *first;
-	*last = at;
-}
-
 /* Append the steps of a stage's phase; return the IPU's step count. @steps NULL: only count. */
 static int add_section(struct memory_build *build, int stage, enum ipu_function_phase phase,
 		       struct ipu_memory_step *steps, int count)
@@ -98,12 +81,19 @@ static int add_section(struct memory_build *build, int stage, enum ipu_function_
 	for (int i = 0; i < code->step_count; i++) {
 		const struct ipu_step *step = &code->steps[i];
 
-		if (!is_memory_step(step))
+		if (step->type == IPU_SYNC || step->type == IPU_SYNC_ANS)
 			continue;
 		if (steps) {
 			steps[count] = (struct ipu_memory_step){step->program, step->node, 0};
-			if (step->node >= 0)
-				record_node_step(build, step->node, phase, count);
+			if (step->node >= 0) {
+				struct memory_when *when = &build->when[step->node];
+				const bool again = phase == IPU_FUNCTION_R;
+				int *first = again ? &when->again_first : &when->first;
+				int *last = again ? &when->again_last : &when->last;
+
+				*first = *first < 0 ? count : *first;
+				*last = count;
+			}
 		}
 		count++;
 	}
@@ -154,27 +144,11 @@ static bool same_section(const struct ipu_graph *graph, int a, int b)
 	       ipu_function_of(graph, a) == ipu_function_of(graph, b);
 }
 
-/* An operation without own steps is attributed to the step that follows it. */
-static void resolve_nodes(struct memory_build *build)
-{
-	const struct ipu_graph *graph = build->graph;
-
-	for (int n = graph->node_count - 1; n >= 0; n--) {
-		const struct memory_section *section =
-			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
-		const bool followed = n + 1 < graph->node_count && same_section(graph, n, n + 1);
-
-		if (build->when[n].first >= 0 || section->first >= section->end)
-			continue;
-		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
-		build->when[n].last = build->when[n].first;
-	}
-}
-
 enum status memory__add_steps(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
 	const int nodes = build->graph->node_count;
+	const struct ipu_graph *graph;
 
 	build->when = arena_alloc(&memory->arena, (size_t)nodes + 1, sizeof(*build->when));
 	build->sections = arena_alloc(&memory->arena, (size_t)build->graph->layout.stages,
@@ -194,7 +168,18 @@ enum status memory__add_steps(struct memory_build *build)
 		add_ipu_sections(build, i, steps);
 		ipu->steps = steps;
 	}
-	resolve_nodes(build);
+	/* An operation without own steps is attributed to the step that follows it. */
+	graph = build->graph;
+	for (int n = graph->node_count - 1; n >= 0; n--) {
+		const struct memory_section *section =
+			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
+		const bool followed = n + 1 < graph->node_count && same_section(graph, n, n + 1);
+
+		if (build->when[n].first >= 0 || section->first >= section->end)
+			continue;
+		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
+		build->when[n].last = build->when[n].first;
+	}
 	return ST_OK;
 }
 

@@ -237,36 +237,19 @@ static void map_linearly(struct memory_build *build, struct memory_deal *deal, i
 	deal->start = spread->start;
 }
 
-/* The same on the I/O tiles; tile numbers are relative to the first of them. */
-static void map_on_io_tiles(const struct memory_build *build, struct memory_deal *deal)
-{
-	deal->limit = build->memory->io_tiles;
-	deal->tiles = linear_tiles(deal);
-	deal->start = 0;
-}
-
 static const struct ipu_tensor *tensor_of(const struct memory_at *at)
 {
 	return &at->build->graph->tensors[at->tensor];
-}
-
-static bool grows_with_batch(enum ipu_tensor_kind kind)
-{
-	return !ipu_tensor_is_variable(kind) && kind != IPU_TENSOR_WEIGHT_GRADIENT;
 }
 
 int64_t memory__elements(const struct memory_build *build, const struct ipu_tensor *tensor)
 {
 	const int64_t elements = ipu_tensor_elements(tensor);
 
-	if (build->batch_divisor == 1 || !grows_with_batch(tensor->kind))
+	if (build->batch_divisor == 1 || ipu_tensor_is_variable(tensor->kind) ||
+	    tensor->kind == IPU_TENSOR_WEIGHT_GRADIENT)
 		return elements;
 	return (elements + build->batch_divisor - 1) / build->batch_divisor;
-}
-
-static bool too_large(int64_t elements, int64_t element_bytes, int64_t copies)
-{
-	return elements >= MEMORY_MOST_BYTES / element_bytes / copies;
 }
 
 static enum status add_piece(const struct memory_at *at, const struct memory_piece *piece)
@@ -293,15 +276,20 @@ static enum status add_piece(const struct memory_at *at, const struct memory_pie
 
 	if (!piece->name)
 		return err_nomem(build->err);
-	if (piece->elements < 0 || too_large(piece->elements, deal.element_bytes, piece->copies))
+	if (piece->elements < 0 ||
+	    piece->elements >= MEMORY_MOST_BYTES / deal.element_bytes / piece->copies)
 		return err_set(build->err, ST_INVALID,
 			       "%s has 4 TB or more, which no IPU has memory for", piece->name);
 	deal.grain = build->target->vector_bytes / deal.element_bytes;
 	deal.grain = max(1, deal.grain);
-	if (piece->on_io_tiles)
-		map_on_io_tiles(build, &deal);
-	else
+	if (piece->on_io_tiles) {
+		/* Tile numbers are relative to the first I/O tile. */
+		deal.limit = build->memory->io_tiles;
+		deal.tiles = linear_tiles(&deal);
+		deal.start = 0;
+	} else {
 		map_linearly(build, &deal, at->tensor, at->ipu);
+	}
 	variable.run_count = memory__deal(&deal, runs);
 	variable.bytes = piece->elements * deal.element_bytes * piece->copies;
 	for (int i = 0; i < variable.run_count; i++) {
@@ -368,12 +356,6 @@ static struct memory_section section_of(const struct memory_build *build, int pl
 	return all;
 }
 
-/* The step from which data of another stage is live. */
-static int arrival_step(const struct memory_at *at, enum ipu_function_phase phase)
-{
-	return at->build->grouped ? 0 : section_of(at->build, at->place, phase).first;
-}
-
 /* The last step of the round, or of a phase's time step, before the copies between IPUs. */
 static int departure_step(const struct memory_at *at, enum ipu_function_phase phase)
 {
@@ -435,7 +417,9 @@ static int first_use(const struct memory_at *at)
 	while (!at->use[p])
 		p++;
 	if (at->received)
-		return arrival_step(at, at->use[p]->phase);
+		return at->build->grouped
+			       ? 0
+			       : section_of(at->build, at->place, at->use[p]->phase).first;
 	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS)
 		return section_of(at->build, at->place, at->use[p]->phase).first;
 	return at->use[p]->first;
@@ -572,32 +556,6 @@ static enum status add_transient(const struct memory_at *at)
 
 /* ---- always live ----------------------------------------------------------------------------- */
 
-static bool is_offloaded(const struct ipu_layout *layout, enum ipu_tensor_kind kind)
-{
-	return (kind == IPU_TENSOR_OPTIMIZER_STATE && layout->offload_optimizer_state) ||
-	       (kind == IPU_TENSOR_ACCUMULATOR && layout->offload_accumulators) ||
-	       (kind == IPU_TENSOR_WEIGHT && layout->offload_weights);
-}
-
-static bool is_sharded(const struct ipu_layout *layout, enum ipu_tensor_kind kind)
-{
-	return layout->replicas > 1 &&
-	       ((kind == IPU_TENSOR_OPTIMIZER_STATE && layout->shard_optimizer_state) ||
-		(kind == IPU_TENSOR_WEIGHT && layout->shard_weights));
-}
-
-/* Extend [@first, @last] over the adjacent steps that transfer data for the operation. */
-static void extend_over_transfers(const struct memory_at *at, const struct memory_section *section,
-				  int *first, int *last)
-{
-	const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
-
-	while (*first > section->first && steps[*first - 1].node < 0)
-		--*first;
-	while (*last + 1 < section->end && steps[*last + 1].node < 0)
-		++*last;
-}
-
 /* Weights and optimizer state are on chip for a whole function, accumulators for one addition. */
 static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
 			       int64_t elements)
@@ -613,9 +571,16 @@ static enum status add_transit(const struct memory_at *at, enum ipu_function_pha
 	if (section->first == section->end)
 		return ST_OK;
 	if (tensor_of(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
+		const struct ipu_memory_step *steps;
+
 		first = at->use[phase]->first;
 		last = at->use[phase]->last;
-		extend_over_transfers(at, section, &first, &last);
+		/* Extend over the adjacent steps that transfer data for the operation. */
+		steps = at->build->memory->ipus[at->ipu].steps;
+		while (first > section->first && steps[first - 1].node < 0)
+			--first;
+		while (last + 1 < section->end && steps[last + 1].node < 0)
+			++last;
 	}
 	return add_while(at, what, elements, first, last);
 }
@@ -628,8 +593,14 @@ static enum status add_persistent(const struct memory_at *at)
 							 IPU_FUNCTION_B, IPU_FUNCTION_U};
 	const struct ipu_layout *layout = &at->build->graph->layout;
 	const struct ipu_tensor *tensor = tensor_of(at);
-	const bool offloaded = is_offloaded(layout, tensor->kind);
-	const bool sharded = is_sharded(layout, tensor->kind);
+	const bool offloaded =
+		(tensor->kind == IPU_TENSOR_OPTIMIZER_STATE && layout->offload_optimizer_state) ||
+		(tensor->kind == IPU_TENSOR_ACCUMULATOR && layout->offload_accumulators) ||
+		(tensor->kind == IPU_TENSOR_WEIGHT && layout->offload_weights);
+	const bool sharded =
+		layout->replicas > 1 &&
+		((tensor->kind == IPU_TENSOR_OPTIMIZER_STATE && layout->shard_optimizer_state) ||
+		 (tensor->kind == IPU_TENSOR_WEIGHT && layout->shard_weights));
 	const int64_t elements = memory__elements(at->build, tensor);
 	const int64_t shard =
 		sharded ? (elements + layout->replicas - 1) / layout->replicas : elements;
@@ -697,21 +668,6 @@ static int source_place(const struct memory_at *at, const struct memory_use *use
 	return from;
 }
 
-/* Set whether another place reads what is written here, and whether on another IPU. */
-static void find_readers(struct memory_at *at, const struct memory_use *uses, int count)
-{
-	struct memory_at other = *at;
-
-	at->sent = false;
-	for (int from = 0, to; from < count; from = to) {
-		to = next_place(uses, count, &other, from);
-		if (other.place == at->place || source_place(&other, uses, count) != at->place)
-			continue;
-		at->sent = true;
-		at->crosses |= other.ipu != at->ipu;
-	}
-}
-
 /* A tensor that skips stages waits in a FIFO until its micro-batch reaches the reader. */
 static enum status add_skip(const struct memory_at *at, int from)
 {
@@ -733,13 +689,24 @@ static enum status add_at_places(struct memory_at *at, const struct memory_use *
 	enum status status = ST_OK;
 
 	for (int from = 0, to; from < count && status == ST_OK; from = to) {
+		struct memory_at other;
 		int source;
 
 		to = next_place(uses, count, at, from);
 		source = source_place(at, uses, count);
 		at->received = source >= 0;
 		at->crosses = at->received && memory__place_device(at->build, source) != at->ipu;
-		find_readers(at, uses, count);
+		/* Whether another place reads what is written here, and whether on another IPU. */
+		other = *at;
+		at->sent = false;
+		for (int i = 0, next; i < count; i = next) {
+			next = next_place(uses, count, &other, i);
+			if (other.place == at->place ||
+			    source_place(&other, uses, count) != at->place)
+				continue;
+			at->sent = true;
+			at->crosses |= other.ipu != at->ipu;
+		}
 		at->suffix =
 			at->place == memory__place(at->build, tensor_of(at)->stage)
 				? ""
