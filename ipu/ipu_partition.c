@@ -400,30 +400,6 @@ static bool is_better(struct value a, struct value b)
 	return a.first < b.first || (a.first == b.first && a.then < b.then);
 }
 
-/* Try all stages that may begin at @first. */
-static void search_from(struct search *search, int first)
-{
-	const struct ipu_partition_params *params = search->table->params;
-	const int most = min(first, search->stages - 1);
-	struct partition_range range;
-
-	range_begin(&range, search->table, first);
-	while (range.end < search->units) {
-		range_extend(&range);
-		if (!range.computes || !cut_allowed(params, range.end))
-			continue;
-		for (int s = 0; s <= most; s++) {
-			const struct value value = evaluate(search, &range, s);
-
-			/* Ends are tried in ascending order, so the earliest wins ties. */
-			if (is_better(value, search->best[cell(search, s, first)])) {
-				search->best[cell(search, s, first)] = value;
-				search->end[cell(search, s, first)] = range.end;
-			}
-		}
-	}
-}
-
 static int64_t search_aim(struct search *search, enum aim aim)
 {
 	const size_t count = ((size_t)search->stages + 1) * ((size_t)search->units + 1);
@@ -433,29 +409,30 @@ static int64_t search_aim(struct search *search, enum aim aim)
 		search->best[i] = (struct value){NEVER, 0};
 	search->best[cell(search, search->stages, search->units)] = (struct value){0, 0};
 	for (int i = search->units - 1; i >= 0; i--)
-		if (cut_allowed(search->table->params, i))
-			search_from(search, i);
+		if (cut_allowed(search->table->params, i)) {
+			/* Try all stages that may begin at i. */
+			const struct ipu_partition_params *params = search->table->params;
+			const int most = min(i, search->stages - 1);
+			struct partition_range range;
+
+			range_begin(&range, search->table, i);
+			while (range.end < search->units) {
+				range_extend(&range);
+				if (!range.computes || !cut_allowed(params, range.end))
+					continue;
+				for (int s = 0; s <= most; s++) {
+					const struct value value = evaluate(search, &range, s);
+
+					/* Ends are tried in ascending order, so the earliest wins
+					 * ties. */
+					if (is_better(value, search->best[cell(search, s, i)])) {
+						search->best[cell(search, s, i)] = value;
+						search->end[cell(search, s, i)] = range.end;
+					}
+				}
+			}
+		}
 	return search->best[0].first;
-}
-
-/* The greatest work in the split found last. */
-static int64_t last_work(const struct search *search)
-{
-	int64_t work = 0;
-
-	for (int s = 0, at = 0; s < search->stages; s++) {
-		const int end = search->end[cell(search, s, at)];
-		struct partition_range range;
-		struct ipu_partition_stage cost;
-
-		range_begin(&range, search->table, at);
-		while (range.end < end)
-			range_extend(&range);
-		range_as_stage(&cost, &range, s);
-		work = max(work, cost.work);
-		at = end;
-	}
-	return work;
 }
 
 /* Bound the work by that of the best time step; false: there is no split. */
@@ -476,7 +453,20 @@ static bool bound_cycles(struct search *search)
 
 		if (transfer >= most || least + transfer > best)
 			break;
-		work = last_work(search);
+		/* The greatest work in the split found last. */
+		work = 0;
+		for (int s = 0, at = 0; s < search->stages; s++) {
+			const int end = search->end[cell(search, s, at)];
+			struct partition_range range;
+			struct ipu_partition_stage cost;
+
+			range_begin(&range, search->table, at);
+			while (range.end < end)
+				range_extend(&range);
+			range_as_stage(&cost, &range, s);
+			work = max(work, cost.work);
+			at = end;
+		}
 		if (work + transfer < best || (work + transfer == best && work < best_work)) {
 			best = work + transfer;
 			best_work = work;

@@ -342,19 +342,6 @@ static void schedule_lines(struct ipu_schedule *schedule, const struct ipu_sched
 	schedule->round = programs;
 }
 
-/* Order without backward passes: send as many micro-batches as there are places through one chunk,
- * then through the next. */
-static void order_forwards(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
-{
-	struct ipu__list list = {shape, out, place};
-	const int group = shape->places;
-
-	for (int first = 0; first < shape->microbatches; first += group)
-		for (int c = 0; c < shape->chunks; c++)
-			for (int i = first; i < first + group && i < shape->microbatches; i++)
-				ipu__list_add(&list, IPU_PHASE_F, c, i);
-}
-
 /* Works of a stage in a phase that have a time step so far: their number and their steps. */
 struct progress {
 	int count, *steps;
@@ -425,10 +412,20 @@ static enum status schedule_orders(struct ipu_schedule *schedule,
 	for (int place = 0; place < shape->places; place++) {
 		struct ipu_work *works = &schedule->works[schedule->first[stage_ipu(shape, place)]];
 
-		if (shape->training)
+		if (shape->training) {
 			row->order(shape, place, works);
-		else
-			order_forwards(shape, place, works);
+		} else {
+			/* Order without backward passes: send as many micro-batches as there are
+			 * places through one chunk, then through the next. */
+			struct ipu__list list = {shape, works, place};
+			const int group = shape->places;
+
+			for (int first = 0; first < shape->microbatches; first += group)
+				for (int c = 0; c < shape->chunks; c++)
+					for (int i = first;
+					     i < first + group && i < shape->microbatches; i++)
+						ipu__list_add(&list, IPU_PHASE_F, c, i);
+		}
 	}
 	for (size_t r = 0; all && r < rows; r++)
 		all[r].steps = steps + r * each;

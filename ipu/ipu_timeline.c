@@ -353,31 +353,6 @@ static void clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 	}
 }
 
-/* Stream the results of the whole run, after its end. */
-static void clock_results(struct ipu_clock *clock)
-{
-	const struct ipu_schedule *schedule = clock->params->schedule;
-
-	for (int s = 0; s < schedule->stages; s++) {
-		const struct ipu_work work = {.stage = s, .microbatch = -1};
-		const struct ipu_stage_cost *stage = &clock->params->stages[s];
-		const int64_t bytes = stage->update_bytes +
-				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
-		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
-
-		if (bytes == 0)
-			continue;
-		lane->io_at = lane->at;
-		stream_one(clock, IPU_TRANSFER_OUTFEED, schedule->device[s], &work, bytes,
-			   (double)(bytes * link_replicas(clock)));
-		if (clock->overlap) {
-			clock->timeline->split[schedule->device[s]].host_io +=
-				lane->io_at - lane->at;
-			lane->at = lane->io_at;
-		}
-	}
-}
-
 /* ---- lanes of an IPU ------------------------------------------------------------------------- */
 
 /* ---- time step ------------------------------------------------------------------------------- */
@@ -475,33 +450,6 @@ static bool next_send(const struct ipu_clock *clock, int ipu, const struct ipu_w
 	return false;
 }
 
-/* Add the lane's part in a copy that begins at @start; IPUs that did not take part in the previous
- * copies have waited for them. */
-static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *work, int64_t start,
-		      int64_t cycles)
-{
-	const int ipus = clock->params->schedule->ipus;
-	const bool met = start == clock->met;
-	const int64_t sync = met ? 0 : ipu_sync_cycles(clock->params->target, ipus);
-	struct ipu_lane *lane = &clock->lanes[ipu];
-	struct ipu_split *split = &clock->timeline->split[ipu];
-	struct ipu_transfer *transfer;
-
-	clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, lane->at, start - lane->at);
-	split->idle += start - lane->at;
-	transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, start, sync);
-	transfer->stage = work->stage;
-	transfer->backward = work->phase == IPU_PHASE_B;
-	transfer = clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, start + sync, cycles);
-	transfer->stage = work->stage;
-	transfer->backward = work->phase == IPU_PHASE_B;
-	transfer->bytes_in = lane->received;
-	transfer->bytes_out = lane->sent;
-	split->sync += sync;
-	split->exchange += cycles;
-	lane->at = start + sync + cycles;
-}
-
 /* Run a stage's copies to other IPUs, which are one function: all at once, with no others on the
  * links. Return the cycle at which it ends. */
 static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
@@ -524,8 +472,30 @@ static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work 
 	if (cycles == 0)
 		return start;
 	for (int i = 0; i < ipus; i++)
-		if (clock->lanes[i].sent > 0 || clock->lanes[i].received > 0)
-			join_copy(clock, i, work, start, cycles);
+		if (clock->lanes[i].sent > 0 || clock->lanes[i].received > 0) {
+			/* Add the lane's part in a copy that begins at start; IPUs that did not
+			 * take part in the previous copies have waited for them. */
+			const bool met = start == clock->met;
+			const int64_t sync = met ? 0 : ipu_sync_cycles(clock->params->target, ipus);
+			struct ipu_lane *lane = &clock->lanes[i];
+			struct ipu_split *split = &clock->timeline->split[i];
+			struct ipu_transfer *transfer;
+
+			clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at, start - lane->at);
+			split->idle += start - lane->at;
+			transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, i, start, sync);
+			transfer->stage = work->stage;
+			transfer->backward = work->phase == IPU_PHASE_B;
+			transfer =
+				clock_transfer(clock, IPU_TRANSFER_GLOBAL, i, start + sync, cycles);
+			transfer->stage = work->stage;
+			transfer->backward = work->phase == IPU_PHASE_B;
+			transfer->bytes_in = lane->received;
+			transfer->bytes_out = lane->sent;
+			split->sync += sync;
+			split->exchange += cycles;
+			lane->at = start + sync + cycles;
+		}
 	return clock->lanes[ipu].at;
 }
 
@@ -671,9 +641,9 @@ static void run_step(struct ipu_clock *clock)
 	if (clock->overlap)
 		clock_stream(clock, IPU_TRANSFER_OUTFEED);
 	for (int i = 0; i < ipus; i++) {
-		if (clock->lockstep)
+		if (clock->lockstep) {
 			run_works(clock, i, step);
-		else {
+		} else {
 			/* An IPU has at most one work in such a step. Results of earlier steps have
 			 * been sent. */
 			int count;
@@ -739,7 +709,25 @@ static void run_clock(struct ipu_clock *clock)
 		run_step(clock);
 	if (schedule->training)
 		run_function(clock, IPU_FUNCTION_U);
-	clock_results(clock);
+	/* Stream the results of the whole run, after its end. */
+	for (int s = 0; s < schedule->stages; s++) {
+		const struct ipu_work work = {.stage = s, .microbatch = -1};
+		const struct ipu_stage_cost *stage = &clock->params->stages[s];
+		const int64_t bytes = stage->update_bytes +
+				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
+		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
+
+		if (bytes == 0)
+			continue;
+		lane->io_at = lane->at;
+		stream_one(clock, IPU_TRANSFER_OUTFEED, schedule->device[s], &work, bytes,
+			   (double)(bytes * link_replicas(clock)));
+		if (clock->overlap) {
+			clock->timeline->split[schedule->device[s]].host_io +=
+				lane->io_at - lane->at;
+			lane->at = lane->io_at;
+		}
+	}
 	sync_ipus(clock);
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)

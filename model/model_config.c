@@ -94,12 +94,6 @@ static const cJSON *config_dtype_name(const cJSON *node)
 						"name");
 }
 
-/* The policy's name in a "dtype", which is a text or a policy object. NULL: no name. */
-static const char *config_dtype_text(const cJSON *node)
-{
-	return cJSON_GetStringValue(config_dtype_name(node));
-}
-
 static bool config_float32(const cJSON *node)
 {
 	node = config_dtype_name(node);
@@ -368,7 +362,7 @@ void model__read_activation(const struct json_at *config, const char *key,
 enum model_policy model__read_policy(const struct json_at *config)
 {
 	const cJSON *node = cJSON_GetObjectItemCaseSensitive(config->node, "dtype");
-	const char *name = config_dtype_text(node);
+	const char *name = cJSON_GetStringValue(config_dtype_name(node));
 
 	if (!name)
 		return MODEL_POLICY_OPEN;

@@ -74,17 +74,6 @@ void model__snake(const char *class_name, char *out, size_t size)
 	out[used] = '\0';
 }
 
-static void read_check_name(const struct json_at *at, const char *name, struct err *err)
-{
-	if (!*name)
-		json_fail(at, err, "a name must not be empty");
-	else if (strlen(name) >= MODEL_NAME_SIZE)
-		json_fail(at, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
-	for (const char *c = name; *c && !err_stuck(err); c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			json_fail(at, err, "a name must not hold control characters");
-}
-
 /* Read a name that may be absent or null; *@place receives its position. */
 static void read_name(const struct json_at *at, struct json_at *place, const char **name,
 		      struct err *err)
@@ -94,8 +83,15 @@ static void read_name(const struct json_at *at, struct json_at *place, const cha
 	if (!model_option_at(at, "name", &here, err))
 		return;
 	*place = here;
-	if (json_text(&here, name, err) == ST_OK)
-		read_check_name(&here, *name, err);
+	if (json_text(&here, name, err) == ST_OK) {
+		if (!*(*name))
+			json_fail(&here, err, "a name must not be empty");
+		else if (strlen(*name) >= MODEL_NAME_SIZE)
+			json_fail(&here, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
+		for (const char *c = *name; *c && !err_stuck(err); c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				json_fail(&here, err, "a name must not hold control characters");
+	}
 }
 
 /* ---- an entry's kind and names --------------------------------------------------------------- */
@@ -201,9 +197,11 @@ static const char *read_default_name(struct model_reader *reader, struct model_n
 	} else if (!strcmp(entry->class_name, "Functional")) {
 		snprintf(base, sizeof(base), "model");
 	} else if (entry->kind == MODEL_ENTRY_APPLICATION) { /* "resnet50" */
-		str_copy(base, sizeof(base), entry->class_name);
-		for (char *c = base; *c; c++)
-			*c = (char)tolower((unsigned char)*c);
+		{
+			str_copy(base, sizeof(base), entry->class_name);
+			for (char *c = base; *c; c++)
+				*c = (char)tolower((unsigned char)*c);
+		}
 	} else {
 		model__snake(entry->class_name, base, sizeof(base));
 	}
@@ -535,27 +533,6 @@ static bool read_nested_input(const struct model_entry *entry, bool *open)
 	return false;
 }
 
-/* Set the output shape of each row. This runs last because an InputLayer's shape may come from the
- * first layer. */
-static void read_row_shapes(struct model_reader *reader, const struct model_scope *scope)
-{
-	for (int i = 0; i < scope->count; i++) {
-		const struct model_entry *entry = &scope->entries[i];
-		struct model_row *row;
-		bool open;
-
-		if (entry->row < 0)
-			continue;
-		row = &reader->model->rows[entry->row];
-		row->output = *model__tensor_shape(reader, scope->calls[entry->first_call].source);
-		if (entry->kind != MODEL_ENTRY_APPLICATION && entry->kind != MODEL_ENTRY_MODEL)
-			continue;
-		row->any_batch = read_nested_input(entry, &open);
-		if (open && row->output.ndim == 3)
-			row->output.dim[0] = row->output.dim[1] = 0;
-	}
-}
-
 /* ---- a model's config ------------------------------------------------------------------------ */
 
 /* Connect the entries of a Sequential model: the input of each is the entry before. */
@@ -835,8 +812,27 @@ static void read_model_config(struct model_reader *reader, const struct json_at 
 	read_output_names(reader, &scope);
 	if (!err_stuck(err) && !reader->ends)
 		read_outputs(reader, &scope);
-	if (!err_stuck(err) && !reader->ends)
-		read_row_shapes(reader, &scope);
+	if (!err_stuck(err) && !reader->ends) {
+		/* Set the output shape of each row. This runs last because an InputLayer's shape
+		 * may come from the first layer. */
+		for (int i = 0; i < scope.count; i++) {
+			const struct model_entry *entry = &scope.entries[i];
+			struct model_row *row;
+			bool open;
+
+			if (entry->row < 0)
+				continue;
+			row = &reader->model->rows[entry->row];
+			row->output =
+				*model__tensor_shape(reader, scope.calls[entry->first_call].source);
+			if (entry->kind != MODEL_ENTRY_APPLICATION &&
+			    entry->kind != MODEL_ENTRY_MODEL)
+				continue;
+			row->any_batch = read_nested_input(entry, &open);
+			if (open && row->output.ndim == 3)
+				row->output.dim[0] = row->output.dim[1] = 0;
+		}
+	}
 	model__names_free(&scope.names);
 }
 

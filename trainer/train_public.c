@@ -122,16 +122,6 @@ int ips_trainer_add_callback(struct ips_trainer *trainer, const struct ips_callb
 	return (int)callbacks_add(&trainer->job.callbacks, callback, trainer, NULL);
 }
 
-static struct ips_train_result public_result(const struct train_result *result)
-{
-	return (struct ips_train_result){
-		.epochs = result->epochs,
-		.loss = result->loss,
-		.evaluate_loss = result->evaluate_loss,
-		.interrupted = result->interrupted,
-	};
-}
-
 int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result, char *message,
 		    size_t message_size)
 {
@@ -150,7 +140,12 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 	status = train_job_run(&trainer->job, &err);
 	float_mode_end(mode);
 	if (result)
-		*result = public_result(&trainer->job.result);
+		*result = (struct ips_train_result){
+			.epochs = trainer->job.result.epochs,
+			.loss = trainer->job.result.loss,
+			.evaluate_loss = trainer->job.result.evaluate_loss,
+			.interrupted = trainer->job.result.interrupted,
+		};
 	return public_status(status, &err, message, message_size);
 }
 

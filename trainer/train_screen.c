@@ -32,13 +32,6 @@
 
 /* ---- announcements --------------------------------------------------------------------------- */
 
-/* ipu-monitor may run in another folder: make the path absolute. */
-static void resolve_report(char out[FS_PATH_SIZE], const char *directory)
-{
-	if (directory[0] == '\0' || !realpath(directory, out))
-		out[0] = '\0';
-}
-
 enum status train_announce_open(struct train_announce *announce, const struct run_file *run,
 				const struct run_layout *layout, const char *command,
 				const char *directory, struct err *err)
@@ -56,7 +49,9 @@ enum status train_announce_open(struct train_announce *announce, const struct ru
 	what.clock_mhz = llround(target.clock_hz * 1e-6);
 	str_copy(what.command, sizeof(what.command), !command ? "" : command);
 	str_copy(what.target, sizeof(what.target), target.name);
-	resolve_report(what.report, directory);
+	/* ipu-monitor may run in another folder: make the path absolute. */
+	if (directory[0] == '\0' || !realpath(directory, what.report))
+		what.report[0] = '\0';
 	return prof_announce_open(&announce->out, &what, err);
 }
 
@@ -561,23 +556,6 @@ static const char *input_name(const struct model *model, int position)
 	return model->row_count > 0 ? model->rows[0].name : "input";
 }
 
-static void print_sequential_stages(FILE *out, const struct model *model, const int *stage)
-{
-	static const char *const titles[] = {"Layer (type)", "Pipeline Stage"};
-	const struct table table = {out, 2, 60, {30, 60}};
-
-	print_head(&table, model->name, titles);
-	for (int i = 0; i < model->layer_count; i++) {
-		const struct model_layer *layer = &model->layers[i];
-		char fields[COLUMNS][FIELD] = {""};
-
-		snprintf(fields[0], FIELD, "%s (%s)", layer->name, model_layer_class(layer));
-		snprintf(fields[1], FIELD, "%d", stage[i]);
-		print_row(&table, fields);
-		print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
-	}
-}
-
 /* Print a nested model's name before the first of its layers. */
 static void announce_nested(const struct table *table, const struct model *model, int position)
 {
@@ -620,8 +598,22 @@ void train_summary_stages(FILE *out, const struct model *model, const struct run
 {
 	if (layout->stages < 2)
 		return;
-	if (model->functional)
+	if (model->functional) {
 		print_functional_stages(out, model, layout->stage);
-	else
-		print_sequential_stages(out, model, layout->stage);
+	} else {
+		static const char *const titles[] = {"Layer (type)", "Pipeline Stage"};
+		const struct table table = {out, 2, 60, {30, 60}};
+
+		print_head(&table, model->name, titles);
+		for (int i = 0; i < model->layer_count; i++) {
+			const struct model_layer *layer = &model->layers[i];
+			char fields[COLUMNS][FIELD] = {""};
+
+			snprintf(fields[0], FIELD, "%s (%s)", layer->name,
+				 model_layer_class(layer));
+			snprintf(fields[1], FIELD, "%d", layout->stage[i]);
+			print_row(&table, fields);
+			print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
+		}
+	}
 }

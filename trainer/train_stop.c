@@ -150,24 +150,21 @@ void train_stop_reset(struct train_stop *stop)
 	stop->claimed = 0;
 }
 
-static void decide(struct train_stop *stop, int64_t run, bool may)
-{
-	/* The first run is always completed: an execution has at least one. */
-	if (run > 0 && may && (train_interrupted() || train_stop_asked(stop))) {
-		pthread_mutex_lock(&stop->lock);
-		if (run >= stop->claimed)
-			atomic_store(&stop->runs, run);
-		pthread_mutex_unlock(&stop->lock);
-	}
-	train_signal_set(&stop->decided, atomic_load(&stop->runs) == run ? INT64_MAX : run + 1);
-}
-
 bool train_stop_goes_on(struct train_stop *stop, int64_t run, bool leads, bool may)
 {
-	if (leads)
-		decide(stop, run, may);
-	else
+	if (leads) {
+		/* The first run is always completed: an execution has at least one. */
+		if (run > 0 && may && (train_interrupted() || train_stop_asked(stop))) {
+			pthread_mutex_lock(&stop->lock);
+			if (run >= stop->claimed)
+				atomic_store(&stop->runs, run);
+			pthread_mutex_unlock(&stop->lock);
+		}
+		train_signal_set(&stop->decided,
+				 atomic_load(&stop->runs) == run ? INT64_MAX : run + 1);
+	} else {
 		train_signal_wait(&stop->decided, run + 1);
+	}
 	return run < atomic_load(&stop->runs);
 }
 

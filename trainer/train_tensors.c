@@ -220,16 +220,6 @@ static void add_queues(struct train_session *session)
 	}
 }
 
-/* Return the enqueues of an execution by each replica. */
-static int64_t enqueues_of(const struct train_session *session, const struct run_queue *queue)
-{
-	const struct run_layout *layout = session->layout;
-
-	return queue->gradients && session->run->outfeed.optimizer_mode == RUN_BEFORE_APPLY
-		       ? layout->updates_per_execution
-		       : layout->steps_per_execution;
-}
-
 /* A ring is as deep as the device's. A worker of several stages may have enqueued a micro-batch's
  * gradients of one stage before those of an earlier micro-batch of another stage, so the ring gets
  * room for the micro-batches of a pipeline run. */
@@ -241,7 +231,10 @@ int64_t train_tensors_room(const struct train_session *session, int number)
 			   session->run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE;
 	const int64_t ring =
 		session->run->outfeed.buffer_depth + (ahead ? layout->accumulation : 0);
-	const int64_t all = enqueues_of(session, queue);
+	const int64_t all =
+		queue->gradients && session->run->outfeed.optimizer_mode == RUN_BEFORE_APPLY
+			? layout->updates_per_execution
+			: layout->steps_per_execution;
 
 	if (session->run->outfeed.last)
 		return 1;
@@ -312,23 +305,6 @@ static enum outfeed_tier add_watched(struct train_tensors *tensors,
 									 .number = number,
 									 .slot = slot};
 	return choice.tier;
-}
-
-static void watch_outputs(struct train_session *session)
-{
-	for (int i = 0; i < session->model->layer_count; i++) {
-		const struct model_layer *layer = &session->model->layers[i];
-		enum outfeed_tier tier;
-
-		if (layer->ops->pass_through || layer->output.ndim >= OUTFEED_NDIM_MAX ||
-		    is_output_sent(session, i))
-			continue;
-		tier = add_watched(&session->tensors, &session->tensors.output[i + 1], i, 0,
-				   output_count(session, i));
-		if (tier != OUTFEED_OFF)
-			session->taps[i] |=
-				tier == OUTFEED_HEALTH ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK;
-	}
 }
 
 /* Watch attention scores that rules name. */
@@ -454,7 +430,19 @@ static enum status add_watches(struct train_session *session, struct err *err)
 		return err_nomem(err);
 	for (int i = 0; i < plan->send_count; i++)
 		mark_rules(tensors, plan->sends[i].key, OUTFEED_ACTIVATION, OUTFEED_WATCHED);
-	watch_outputs(session);
+	for (int i = 0; i < session->model->layer_count; i++) {
+		const struct model_layer *layer = &session->model->layers[i];
+		enum outfeed_tier tier;
+
+		if (layer->ops->pass_through || layer->output.ndim >= OUTFEED_NDIM_MAX ||
+		    is_output_sent(session, i))
+			continue;
+		tier = add_watched(&session->tensors, &session->tensors.output[i + 1], i, 0,
+				   output_count(session, i));
+		if (tier != OUTFEED_OFF)
+			session->taps[i] |=
+				tier == OUTFEED_HEALTH ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK;
+	}
 	status = watch_scores(session, err);
 	if (status == ST_OK)
 		status = watch_tokens(session, err);

@@ -250,30 +250,6 @@ static int add_stream(struct ipu_lowering *lowering, int parent, const char *nam
 	return begin;
 }
 
-static void add_transfer(struct ipu_lowering *lowering, int parent, struct item *item)
-{
-	static const char *const names[] = {
-		[IPU_TRANSFER_INFEED] = "Infeed",
-		[IPU_TRANSFER_COPY_IN] = "Infeed/InterTilesetCopy",
-		[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
-		[IPU_TRANSFER_OUTFEED] = "Outfeed",
-		[IPU_TRANSFER_WAIT] = "External",
-		[IPU_TRANSFER_RECEIVE] = "InterIpuCopy/Receive",
-		[IPU_TRANSFER_SYNC] = "External",
-		[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
-		[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",
-	};
-	const enum ipu_program_type type = ipu_transfer_type(item->kind);
-	const char *name = names[item->kind];
-
-	_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS, "transfer names out of step");
-	if (item->stage > 0)
-		name = ipu__name(lowering, "Stage%d/%s", item->stage / 2, name);
-	item->program = type == IPU_STREAM_COPY_MID
-				? add_stream(lowering, parent, name)
-				: ipu__program_add(lowering, parent, type, name, -1);
-}
-
 static void add_items(struct control *control, int parent, int slot)
 {
 	struct ipu_lowering *lowering = &control->lowering;
@@ -286,7 +262,28 @@ static void add_items(struct control *control, int parent, int slot)
 		if (item->slot != slot)
 			continue;
 		if (item->function < 0) {
-			add_transfer(lowering, parent, item);
+			static const char *const names[] = {
+				[IPU_TRANSFER_INFEED] = "Infeed",
+				[IPU_TRANSFER_COPY_IN] = "Infeed/InterTilesetCopy",
+				[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
+				[IPU_TRANSFER_OUTFEED] = "Outfeed",
+				[IPU_TRANSFER_WAIT] = "External",
+				[IPU_TRANSFER_RECEIVE] = "InterIpuCopy/Receive",
+				[IPU_TRANSFER_SYNC] = "External",
+				[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
+				[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",
+			};
+			const enum ipu_program_type type = ipu_transfer_type(item->kind);
+			const char *name = names[item->kind];
+
+			_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS,
+				       "transfer names out of step");
+			if (item->stage > 0)
+				name = ipu__name(lowering, "Stage%d/%s", item->stage / 2, name);
+			item->program =
+				type == IPU_STREAM_COPY_MID
+					? add_stream(lowering, parent, name)
+					: ipu__program_add(lowering, parent, type, name, -1);
 			continue;
 		}
 		target = lowering->executable->code[stage][item->function].program;
@@ -370,21 +367,6 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 	return root;
 }
 
-static void add_engine(struct ipu_lowering *lowering, const struct ipu_mode *modes,
-		       const int *roots, int count)
-{
-	const int root = ipu__sequence_add(lowering, -1, "Engine::run");
-	int choice;
-
-	add_stream(lowering, root, "controlProgram/flag");
-	add_stream(lowering, root, "controlProgram/id");
-	ipu__program_add(lowering, root, IPU_DO_EXCHANGE, "controlProgram/broadcast", -1);
-	choice = ipu__program_add(lowering, root, IPU_SWITCH, "controlProgram/switch", -1);
-	for (int m = 0; m < count; m++)
-		if (modes[m].timeline)
-			add_call(lowering, choice, roots[m], modes[m].name);
-}
-
 /* Start from the executable's current programs. */
 static void resume_lowering(struct ipu_lowering *lowering, struct ipu_executable *executable)
 {
@@ -416,7 +398,18 @@ enum status ipu_control_add(struct ipu_executable *executable, const struct ipu_
 		if (modes[m].timeline)
 			roots[m] = add_mode(&control, &modes[m], err, &status);
 	if (status == ST_OK) {
-		add_engine(&control.lowering, modes, roots, count);
+		const int root = ipu__sequence_add(&control.lowering, -1, "Engine::run");
+		int choice;
+
+		add_stream(&control.lowering, root, "controlProgram/flag");
+		add_stream(&control.lowering, root, "controlProgram/id");
+		ipu__program_add(&control.lowering, root, IPU_DO_EXCHANGE,
+				 "controlProgram/broadcast", -1);
+		choice = ipu__program_add(&control.lowering, root, IPU_SWITCH,
+					  "controlProgram/switch", -1);
+		for (int m = 0; m < count; m++)
+			if (modes[m].timeline)
+				add_call(&control.lowering, choice, roots[m], modes[m].name);
 		status = ipu__programs_store(&control.lowering, err);
 	}
 	mem_free(control.lowering.programs);

@@ -23,20 +23,6 @@ static bool runs_in_mode(const struct ipu_node *node, int stage, enum cost_mode 
 	       (node->op.phase == IPU_PHASE_F && ipu_node_forward(node, mode == COST_PREDICT));
 }
 
-/* Mark each tensor that operations of the stage read. */
-static void mark_reads(const struct ipu_graph *graph, int stage, enum cost_mode mode, bool *marked)
-{
-	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
-	for (int n = 0; n < graph->node_count; n++) {
-		const struct ipu_node *node = &graph->nodes[n];
-
-		if (!runs_in_mode(node, stage, mode))
-			continue;
-		for (int i = 0; i < node->read_count; i++)
-			marked[node->reads[i]] = true;
-	}
-}
-
 static int64_t infeed_bytes(const struct ipu_graph *graph, const bool *marked)
 {
 	int64_t bytes = 0;
@@ -86,7 +72,16 @@ static int set_stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_
 
 	memset(sent, 0, (size_t)graph->layout.stages * sizeof(*sent));
 	for (int mode = COST_MODES - 1; mode >= 0; mode--) {
-		mark_reads(graph, stage, (enum cost_mode)mode, marked);
+		/* Mark each tensor that operations of the stage read. */
+		memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
+		for (int n = 0; n < graph->node_count; n++) {
+			const struct ipu_node *node = &graph->nodes[n];
+
+			if (!runs_in_mode(node, stage, (enum cost_mode)mode))
+				continue;
+			for (int i = 0; i < node->read_count; i++)
+				marked[node->reads[i]] = true;
+		}
 		cost[mode]->infeed_bytes = infeed_bytes(graph, marked);
 		cost[mode]->outfeed_bytes =
 			outfeed_bytes(graph, stage, (enum cost_mode)mode, false);

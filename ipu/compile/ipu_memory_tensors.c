@@ -494,27 +494,6 @@ static enum status add_replayed(const struct memory_at *at)
 						     : resume_step(at, stage));
 }
 
-/* Add its buffer on the I/O tiles, and the sum of results that are sent once per run. */
-static enum status add_host_buffers(const struct memory_at *at)
-{
-	const struct ipu_tensor *tensor = tensor_of(at);
-	const int64_t elements = memory__elements(at->build, tensor);
-	const struct memory_piece piece = {.name = variable_name(at, "/io"),
-					   .kind = "io_buffer",
-					   .elements = elements,
-					   .copies = 1,
-					   .always_live = true,
-					   .on_io_tiles = true};
-	enum status status = ST_OK;
-
-	if (tensor->kind == IPU_TENSOR_RESULT && at->build->graph->layout.accumulate_outfeed)
-		status = add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
-				    elements, 1);
-	if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
-		status = add_piece(at, &piece);
-	return status;
-}
-
 /* Add copies of gradients that wait for W operations, one per micro-batch: all but the one that B
  * made last. */
 static enum status add_held(const struct memory_at *at)
@@ -539,8 +518,26 @@ static enum status add_transient(const struct memory_at *at)
 	const int depth = fifo_depth(at);
 	enum status status = ST_OK;
 
-	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT)
-		status = add_host_buffers(at);
+	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT) {
+		/* Add its buffer on the I/O tiles, and the sum of results that are sent once per
+		 * run. */
+		const struct ipu_tensor *tensor = tensor_of(at);
+		const int64_t elements = memory__elements(at->build, tensor);
+		const struct memory_piece piece = {.name = variable_name(at, "/io"),
+						   .kind = "io_buffer",
+						   .elements = elements,
+						   .copies = 1,
+						   .always_live = true,
+						   .on_io_tiles = true};
+
+		if (tensor->kind == IPU_TENSOR_RESULT &&
+		    at->build->graph->layout.accumulate_outfeed)
+			status =
+				add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
+					   elements, 1);
+		if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
+			status = add_piece(at, &piece);
+	}
 	if (status != ST_OK)
 		return status;
 	if (depth > 0 && at->build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])

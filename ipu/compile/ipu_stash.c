@@ -27,17 +27,13 @@ static void mark_reads_needed(struct stashing *stashing, const struct ipu_node *
 			stashing->needed[node->reads[i]] = true;
 }
 
-static bool is_random(const struct ipu_node *node)
-{
-	return node->op.kind == IPU_OP_ELEMENTWISE && node->op.elements.times[IPU_FN_RANDOM] > 0;
-}
-
 /* Visit the forward operations in reverse: recompute an operation if its result is needed. Results
  * of random operations are cached, so their inputs need not be recomputed. */
 static void mark_replayed(struct stashing *stashing, int n)
 {
 	const struct ipu_node *node = &stashing->graph->nodes[n];
-	const bool drawn = is_random(node);
+	const bool drawn =
+		node->op.kind == IPU_OP_ELEMENTWISE && node->op.elements.times[IPU_FN_RANDOM] > 0;
 	bool wanted = false;
 
 	for (int i = 0; i < node->write_count; i++) {

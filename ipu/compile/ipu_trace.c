@@ -59,37 +59,6 @@ enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)
 	return types[kind];
 }
 
-static int trace_code_step(const struct tracing *tracing, const struct ipu_step *from,
-			   struct ipu_trace_step *step)
-{
-	int failed;
-
-	step->program = from->program;
-	step->node = from->node;
-	step->type = from->type;
-	step->cycles = from->cycles;
-	step->tiles = from->tiles;
-	step->mean_cycles = from->mean_cycles;
-	step->bytes_in = from->bytes_in;
-	step->bytes_out = from->bytes_out;
-	failed = tracing->fn(tracing->user, step);
-	step->start_cycle += step->cycles;
-	return failed;
-}
-
-/* End of the loop that begins with step @first; a step outside loops is one of its own. */
-static int loop_end(const struct tracing *tracing, const struct ipu_code *code, int first)
-{
-	const struct ipu_program *programs = tracing->executable->programs;
-	const int parent = programs[code->steps[first].program].parent;
-	int end = first + 1;
-
-	while (code->steps[first].repeats > 1 && end < code->step_count &&
-	       programs[code->steps[end].program].parent == parent)
-		end++;
-	return end;
-}
-
 /* Report the steps of a function in sequence. */
 static int trace_event(const struct tracing *tracing, const struct ipu_event *event)
 {
@@ -103,10 +72,28 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 	int failed = 0;
 
 	for (int first = 0, end; first < code->step_count && !failed; first = end) {
-		end = loop_end(tracing, code, first);
+		const struct ipu_program *programs = tracing->executable->programs;
+		const int parent = programs[code->steps[first].program].parent;
+
+		/* End of the loop that begins with step first; a step outside loops is one of its
+		 * own. */
+		end = first + 1;
+		while (code->steps[first].repeats > 1 && end < code->step_count &&
+		       programs[code->steps[end].program].parent == parent)
+			end++;
 		for (int64_t r = 0; r < code->steps[first].repeats; r++)
-			for (int i = first; i < end && !failed; i++)
-				failed = trace_code_step(tracing, &code->steps[i], &step);
+			for (int i = first; i < end && !failed; i++) {
+				step.program = code->steps[i].program;
+				step.node = code->steps[i].node;
+				step.type = code->steps[i].type;
+				step.cycles = code->steps[i].cycles;
+				step.tiles = code->steps[i].tiles;
+				step.mean_cycles = code->steps[i].mean_cycles;
+				step.bytes_in = code->steps[i].bytes_in;
+				step.bytes_out = code->steps[i].bytes_out;
+				failed = tracing->fn(tracing->user, &step);
+				step.start_cycle += step.cycles;
+			}
 	}
 	return failed;
 }

@@ -360,18 +360,14 @@ static void conv_elements(const struct ipu_composite *from, double *operands, do
 
 /* ---- fields and channels --------------------------------------------------------------------- */
 
-static int64_t input_elements(const struct ipu_composite *from)
-{
-	return from->batch * from->channels * from->field[0] * from->field[1];
-}
-
 /* Forward: statistics of each item's groups, then one map over all elements. Backward: sums over
  * the groups between two maps; the gradients of beta and gamma are sums by channel. The lowering of
  * GroupNormalization (layer_layer_normalization.c) has the same list: a test compares them. */
 static void groupnorm(struct list *list)
 {
 	const struct ipu_composite *from = list->from;
-	const int64_t count = input_elements(from), groups = from->batch * from->groups;
+	const int64_t count = from->batch * from->channels * from->field[0] * from->field[1],
+		      groups = from->batch * from->groups;
 	const bool forward = from->pass == IPU_FORWARD;
 	struct ipu_elements each = {
 		.count = count, .operands = forward ? 1 : 2, .broadcast = from->channels};

@@ -227,16 +227,6 @@ static void sum_phases(const struct ipu_target *target, struct ipu_plan *plan)
 	plan->tile_balance = busiest > 0 ? work / (busiest * (double)target->tiles) : NAN;
 }
 
-static void init_plan(struct ipu_plan *plan)
-{
-	*plan = (struct ipu_plan){.split_batch = 1,
-				  .split_field = 1,
-				  .split_in = 1,
-				  .split_out = 1,
-				  .split_kernel = 1,
-				  .serial_splits = 1};
-}
-
 static void finish_plan(const struct ipu_target *target, const struct ipu_op *op,
 			struct ipu_plan *plan)
 {
@@ -315,8 +305,14 @@ static enum status add_plans(struct ipu_planner *planner, const struct ipu_op *o
 	struct ipu_op ops[IPU_PASSES] = {*op};
 	struct ipu_plan plans[IPU_PASSES];
 
-	for (int i = 0; i < IPU_PASSES; i++)
-		init_plan(&plans[i]);
+	for (int i = 0; i < IPU_PASSES; i++) {
+		plans[i] = (struct ipu_plan){.split_batch = 1,
+					     .split_field = 1,
+					     .split_in = 1,
+					     .split_out = 1,
+					     .split_kernel = 1,
+					     .serial_splits = 1};
+	}
 	if (layer)
 		ipu__plan_layer(&planner->target, op, options, ops, plans);
 	else

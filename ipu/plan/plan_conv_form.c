@@ -104,15 +104,6 @@ _Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
 
 /* ---- forms of a pass ------------------------------------------------------------------------- */
 
-/* Turn the taps of dimension @i into input channels. */
-static void expand(struct conv_form *form, int i)
-{
-	form->in = ipu__times(form->in, form->kernel[i]);
-	form->in_field[i] = form->position[1 + i];
-	form->kernel[i] = form->stride[i] = form->dilation[i] = form->input_dilation[i] = 1;
-	form->move_in = form->move_weights = true;
-}
-
 /* With one tap, turn the field into a row of positions. */
 static void flatten(struct conv_form *form)
 {
@@ -182,7 +173,12 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 				continue;
 			/* More taps than inputs: poplibs does not try it. */
 			skip = skip || base.kernel[i] == 1 || base.kernel[i] > base.in_field[i];
-			expand(&form, i);
+			/* Turn the taps of dimension i into input channels. */
+			form.in = ipu__times(form.in, form.kernel[i]);
+			form.in_field[i] = form.position[1 + i];
+			form.kernel[i] = form.stride[i] = form.dilation[i] =
+				form.input_dilation[i] = 1;
+			form.move_in = form.move_weights = true;
 		}
 		if (skip)
 			continue;
@@ -229,21 +225,6 @@ static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ip
 	base->depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
 }
 
-static void matmul_form(const struct ipu_matmul *product, struct conv_form *form)
-{
-	*form = (struct conv_form){
-		.groups = 1,
-		.in = product->k,
-		.out = product->m,
-		.position = {product->n, 1, 1},
-		.kernel = {1, 1},
-		.stride = {1, 1},
-		.dilation = {1, 1},
-		.input_dilation = {1, 1},
-		.in_field = {1, 1},
-	};
-}
-
 int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
 		    struct conv_form forms[CONV_FORMS])
 {
@@ -254,7 +235,17 @@ int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *opti
 	int count = 0;
 
 	if (op->kind == IPU_OP_MATMUL) {
-		matmul_form(&op->matmul, &base);
+		base = (struct conv_form){
+			.groups = 1,
+			.in = op->matmul.k,
+			.out = op->matmul.m,
+			.position = {op->matmul.n, 1, 1},
+			.kernel = {1, 1},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.input_dilation = {1, 1},
+			.in_field = {1, 1},
+		};
 		base.dtype = dtype;
 		base.partials = partials;
 		base.move_in = op->pass != IPU_FORWARD;

@@ -137,21 +137,6 @@ static struct conv_way amp_way(enum ipu_amp_mode mode, double units, double in, 
 				 .conv_group = 1};
 }
 
-static void try_amp(struct joint *joint)
-{
-	const struct conv_form *form = &joint->forms[IPU_FORWARD];
-	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
-	const struct ipu_amp *amp = &joint->target->amp[mode];
-
-	for (int64_t units = amp->units; units >= 4 && units >= amp->units / 2; units /= 2) {
-		const struct conv_way way =
-			amp_way(mode, (double)units, (double)amp->in_group, (double)amp->in_group);
-
-		if (amp->in_group % units == 0 && (units == amp->units || amp->in_group == units))
-			try_cuts(joint, &(struct ways){{way, way, way}});
-	}
-}
-
 static void try_hmac(struct joint *joint)
 {
 	const struct conv_form *form = &joint->forms[IPU_FORWARD];
@@ -182,6 +167,9 @@ bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
 	struct joint joint = {.target = target, .limit = limit, .choices = choices};
 	bool fits = true;
 	double alone;
+	const struct conv_form *form;
+	enum ipu_amp_mode mode;
+	const struct ipu_amp *amp;
 
 	for (int p = 0; p < IPU_PASSES; p++) {
 		struct conv_form forms[CONV_FORMS];
@@ -200,7 +188,16 @@ bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
 	if (!fits)
 		joint.best = INFINITY;
 	alone = joint.best;
-	try_amp(&joint);
+	form = &joint.forms[IPU_FORWARD];
+	mode = ipu__conv_amp_mode(form);
+	amp = &joint.target->amp[mode];
+	for (int64_t units = amp->units; units >= 4 && units >= amp->units / 2; units /= 2) {
+		const struct conv_way way =
+			amp_way(mode, (double)units, (double)amp->in_group, (double)amp->in_group);
+
+		if (amp->in_group % units == 0 && (units == amp->units || amp->in_group == units))
+			try_cuts(&joint, &(struct ways){{way, way, way}});
+	}
 	try_hmac(&joint);
 	return joint.best < alone;
 }

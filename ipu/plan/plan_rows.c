@@ -173,29 +173,6 @@ static void add_step(const struct layout *layout, const struct step *step, struc
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static void plan_pieces(const struct ipu_target *target, const struct ipu_op *op, int64_t pieces,
-			struct ipu_plan *plan)
-{
-	const struct rows_work *work = &rows_works[op->rows.work];
-	const struct layout layout = layout_rows(target, op, pieces);
-	const int64_t bytes = ipu_dtype_bytes(op->dtype);
-
-	plan->split_batch = layout.rows.tiles;
-	plan->split_in = pieces;
-	ipu__add_exchange(plan, target, "Rows/ExchangePre", layout.elements.most * bytes,
-			  layout.elements.mean * (double)(layout.elements.tiles * bytes),
-			  layout.elements.tiles);
-	ipu__add_arrange(plan, target, "Rows/OnTileCopyPre", target->vector_bytes,
-			 layout.elements.most * bytes,
-			 layout.elements.mean * (double)(layout.elements.tiles * bytes),
-			 layout.elements.tiles);
-	for (const struct step *step = work->steps;
-	     step < work->steps + STEPS && step->kind != STEP_NONE; step++)
-		add_step(&layout, step, plan);
-	/* The gathered input, and the result of a step for the next. */
-	plan->temporary_bytes *= 2;
-}
-
 /* Neither the candidate pieces nor the stages that sum them depend on the target, and the rest is
  * spread over more tiles if there are more: so more tiles never make it slower. */
 void ipu__plan_rows(const struct ipu_target *target, const struct ipu_op *op,
@@ -210,8 +187,24 @@ void ipu__plan_rows(const struct ipu_target *target, const struct ipu_op *op,
 	for (int64_t pieces = 1; pieces <= MOST_PIECES && pieces <= op->rows.columns; pieces *= 2) {
 		struct ipu_plan tried = empty;
 		int64_t cycles;
+		const struct rows_work *work = &rows_works[op->rows.work];
+		const struct layout layout = layout_rows(target, op, pieces);
+		const int64_t bytes = ipu_dtype_bytes(op->dtype);
 
-		plan_pieces(target, op, pieces, &tried);
+		tried.split_batch = layout.rows.tiles;
+		tried.split_in = pieces;
+		ipu__add_exchange(&tried, target, "Rows/ExchangePre", layout.elements.most * bytes,
+				  layout.elements.mean * (double)(layout.elements.tiles * bytes),
+				  layout.elements.tiles);
+		ipu__add_arrange(&tried, target, "Rows/OnTileCopyPre", target->vector_bytes,
+				 layout.elements.most * bytes,
+				 layout.elements.mean * (double)(layout.elements.tiles * bytes),
+				 layout.elements.tiles);
+		for (const struct step *step = work->steps;
+		     step < work->steps + STEPS && step->kind != STEP_NONE; step++)
+			add_step(&layout, step, &tried);
+		/* The gathered input, and the result of a step for the next. */
+		tried.temporary_bytes *= 2;
 		cycles = ipu__plan_time(target, &tried);
 		if (cycles < least) {
 			least = cycles;

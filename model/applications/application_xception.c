@@ -3,11 +3,6 @@
  */
 #include "model/applications/application_nets.h"
 
-static const char *xception_name(struct application_graph *g, int block, const char *part)
-{
-	return application_name(g, "block%d_%s", block, part);
-}
-
 /* Separable convolution @number of a block, normalised; preceded by ReLU if @before. */
 static int xception_unit(struct application_graph *g, int x, int block, int number, int64_t filters,
 			 bool before)
@@ -31,7 +26,8 @@ static int xception_down(struct application_graph *g, int input, int block, int6
 	residual = application_norm(g, residual, NULL, 0, 0, true);
 	x = xception_unit(g, input, block, 1, first, block > 2);
 	x = xception_unit(g, x, block, 2, filters, true);
-	x = application_pool(g, x, "MaxPooling2D", xception_name(g, block, "pool"), 3, 2, true);
+	x = application_pool(g, x, "MaxPooling2D", application_name(g, "block%d_%s", block, "pool"),
+			     3, 2, true);
 	return application_merge(g, "Add", NULL, (int[]){x, residual}, 2);
 }
 

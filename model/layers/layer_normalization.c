@@ -114,11 +114,6 @@ static unsigned norm_beta_sum(const struct layer_norm *norm)
 	return norm->center ? LAYER_GRAD_PARAM(norm->scale) : (unsigned)LAYER_BETWEEN;
 }
 
-static unsigned norm_sums(const struct layer_norm *norm)
-{
-	return norm_gamma_sum(norm) | norm_beta_sum(norm);
-}
-
 /* Gradients of gamma and beta: the sums of whitened x times dy, and of dy. If @both are needed and
  * one is not a parameter, its sum goes to LAYER_BETWEEN_TOO (gamma) or LAYER_BETWEEN (beta). */
 static void lower_norm_sums(struct layer_lowering *lowering, const char *name,
@@ -325,7 +320,7 @@ static void norm_lower(struct layer_lowering *lowering)
 	if (norm_lower_learns(lowering))
 		each = norm_map(lowering, 6,
 				LAYER_INPUT | LAYER_GRAD_OUTPUT | LAYER_KEPT |
-					norm_sums(&own->norm) |
+					norm_gamma_sum(&own->norm) | norm_beta_sum(&own->norm) |
 					(own->norm.scale ? LAYER_PARAM(0) : 0u),
 				LAYER_GRAD_INPUT);
 	if (layer__wants_any(lowering))
@@ -412,58 +407,53 @@ static int64_t rows_of(const struct layer_lowering *lowering)
 			   : layer_rows(lowering->layer, lowering->batch);
 }
 
-/* Append mean and inverse deviation of each row, then the normalisation. */
-static void rows_lower_forward(struct layer_lowering *lowering)
-{
-	const struct layer_norm *own = lowering->layer->config;
-	const unsigned kept = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
-	const int64_t rows = rows_of(lowering);
-	struct layer_op op = layer__map(
-		&(struct ipu_elements){
-			.count = rows,
-			.operands = 2,
-			.times = {[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
-		LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
-
-	op.makes = 2 * rows;
-	lower_statistics(lowering, name_of(lowering), rows, false);
-	lower_below(lowering, name_of(lowering), "Statistics", &op);
-	op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
-	layer__lower(lowering, name_of(lowering), &op);
-}
-
-/* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
-static void rows_lower_gradient(struct layer_lowering *lowering)
-{
-	const struct layer_norm *own = lowering->layer->config;
-	const unsigned gamma = own->scale ? LAYER_PARAM(0) : 0u;
-	const int64_t rows = rows_of(lowering);
-	const int64_t count = layer__lower_count(lowering);
-	struct layer_op op = norm_map(
-		lowering, 4, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | gamma, LAYER_BETWEEN);
-
-	op.makes = count;
-	lower_below(lowering, name_of(lowering), "GradScaled", &op);
-	op = layer__reduce(2 * count, 2 * rows, LAYER_BETWEEN | LAYER_GRAD_OUTPUT | gamma,
-			   LAYER_BETWEEN_TOO);
-	lower_below(lowering, name_of(lowering), "GradMoments", &op);
-	op = norm_map(lowering, 7,
-		      LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | LAYER_BETWEEN_TOO | gamma,
-		      LAYER_GRAD_INPUT);
-	lower_below(lowering, name_of(lowering), "GradX", &op);
-}
-
 /* As in Keras, all operations are float32, even in a layer that is half. */
 static void rows_lower(struct layer_lowering *lowering)
 {
 	if (lowering->phase == IPU_PHASE_F) {
-		rows_lower_forward(lowering);
+		const struct layer_norm *own = lowering->layer->config;
+		const unsigned kept = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
+		const int64_t rows = rows_of(lowering);
+		struct layer_op op = layer__map(
+			&(struct ipu_elements){
+				.count = rows,
+				.operands = 2,
+				.times =
+					{[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
+			LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
+
+		/* Append mean and inverse deviation of each row, then the normalisation. */
+		op.makes = 2 * rows;
+		lower_statistics(lowering, name_of(lowering), rows, false);
+		lower_below(lowering, name_of(lowering), "Statistics", &op);
+		op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
+		layer__lower(lowering, name_of(lowering), &op);
 	} else {
 		if (lowering->layer->trainable)
 			lower_norm_sums(lowering, name_of(lowering), lowering->layer->config,
 					false);
-		if (layer__wants_any(lowering))
-			rows_lower_gradient(lowering);
+		if (layer__wants_any(lowering)) {
+			/* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
+			const struct layer_norm *own = lowering->layer->config;
+			const unsigned gamma = own->scale ? LAYER_PARAM(0) : 0u;
+			const int64_t rows = rows_of(lowering);
+			const int64_t count = layer__lower_count(lowering);
+			struct layer_op op = norm_map(
+				lowering, 4, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | gamma,
+				LAYER_BETWEEN);
+
+			op.makes = count;
+			lower_below(lowering, name_of(lowering), "GradScaled", &op);
+			op = layer__reduce(2 * count, 2 * rows,
+					   LAYER_BETWEEN | LAYER_GRAD_OUTPUT | gamma,
+					   LAYER_BETWEEN_TOO);
+			lower_below(lowering, name_of(lowering), "GradMoments", &op);
+			op = norm_map(lowering, 7,
+				      LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT |
+					      LAYER_BETWEEN_TOO | gamma,
+				      LAYER_GRAD_INPUT);
+			lower_below(lowering, name_of(lowering), "GradX", &op);
+		}
 	}
 	for (int i = 0; i < lowering->count; i++)
 		lowering->ops[i].op.dtype = IPU_FLOAT32;

@@ -142,28 +142,6 @@ static void set_memory(struct ipu_layout *out, const struct run_file *run)
 	out->accumulate_outfeed = run->pipeline.accumulate_outfeed;
 }
 
-static void set_layout(struct ipu_layout *out, const struct lower_request *from)
-{
-	const struct run_layout *layout = from->layout;
-	const struct run_file *run = from->run;
-
-	*out = (struct ipu_layout){
-		.batch = run->data.batch_size,
-		.replicas = layout->replicas,
-		.replica_ipus = layout->ipus_per_replica,
-		.sum_buffer_bytes = run->ipu.optimizations.cross_replica_sum_buffer,
-		.stages = layout->stages,
-		.accumulation = layout->accumulation,
-		.runs = layout->updates_per_execution,
-		.io_tiles = run->ipu.io_tiles.num_io_tiles,
-		.place_ops_on_io_tiles = run->ipu.io_tiles.place_ops_on_io_tiles,
-		.io_memory_proportion = run->ipu.io_tiles.available_memory_proportion,
-		.prefetch_depth = run->infeed.prefetch_depth,
-		.buffer_depth = run->outfeed.buffer_depth,
-	};
-	set_memory(out, run);
-}
-
 enum status lower_model(struct ipu_graph *graph, const struct lower_request *lowered,
 			struct arena *arena, struct err *err)
 {
@@ -171,6 +149,8 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	struct lowering lowering = {.from = lowered, .arena = arena, .training = training};
 	enum status status = ST_OK;
 	int failed;
+	const struct run_layout *layout = lowered->layout;
+	const struct run_file *run = lowered->run;
 
 	*graph = (struct ipu_graph){0};
 	if (training)
@@ -186,7 +166,21 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 		  ipu_graph_split(lowering.nodes, (int)lowering.node_count, lowering.tensors,
 				  (int)lowering.tensor_count, err) != ST_OK) ||
 		 store_graph(&lowering, graph);
-	set_layout(&graph->layout, lowered);
+	graph->layout = (struct ipu_layout){
+		.batch = run->data.batch_size,
+		.replicas = layout->replicas,
+		.replica_ipus = layout->ipus_per_replica,
+		.sum_buffer_bytes = run->ipu.optimizations.cross_replica_sum_buffer,
+		.stages = layout->stages,
+		.accumulation = layout->accumulation,
+		.runs = layout->updates_per_execution,
+		.io_tiles = run->ipu.io_tiles.num_io_tiles,
+		.place_ops_on_io_tiles = run->ipu.io_tiles.place_ops_on_io_tiles,
+		.io_memory_proportion = run->ipu.io_tiles.available_memory_proportion,
+		.prefetch_depth = run->infeed.prefetch_depth,
+		.buffer_depth = run->outfeed.buffer_depth,
+	};
+	set_memory(&graph->layout, run);
 	mem_free(lowering.tensors);
 	mem_free(lowering.nodes);
 	mem_free(lowering.list);

@@ -115,34 +115,9 @@ static void put_examples(struct str *text, const struct plan_subcommand *sub)
 	str_add(text, sub->command.examples ? sub->command.examples : "");
 }
 
-static void put_word(struct str *text, const struct plan_subcommand *sub)
-{
-	str_addf(text, "%s%s", text->length > 0 ? " " : "", sub->name);
-}
-
 static const struct cli_command *subcommand_at(size_t at)
 {
 	return at < ARRAY_LEN(SUBCOMMANDS) ? &SUBCOMMANDS[at]->command : NULL;
-}
-
-/* ipu-plan as a whole: for --help without the subcommands' options, for man page and completions
- * with them. Texts are in @arena; some are left out if memory runs out. */
-static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
-					struct arena *arena, bool with_options)
-{
-	struct cli_command command = COMMAND;
-	const char *about = join(arena, COMMAND.about, put_about);
-	const char *details = join(arena, COMMAND.details, put_section);
-
-	command.about = about ? about : COMMAND.about;
-	command.details = details ? details : COMMAND.details;
-	command.examples = join(arena, "", put_examples);
-	command.verb = subcommand_at;
-	if (with_options) {
-		command.options = options;
-		command.option_count = all_options(options, arena);
-	}
-	return command;
 }
 
 static bool asks_help(const char *word)
@@ -157,10 +132,24 @@ static bool standard_request(int argc, char **argv)
 	struct cli_command command;
 	struct arena arena;
 	bool done;
+	const char *about;
+	const char *details;
 
 	if (arena_init(&arena, 0) != 0)
 		return false;
-	command = whole_command(options, &arena, argc < 2 || !asks_help(argv[1]));
+	/* ipu-plan as a whole: for --help without the subcommands' options, for man page and
+	 * completions with them. Texts are in arena; some are left out if memory runs out. */
+	about = join(&arena, COMMAND.about, put_about);
+	details = join(&arena, COMMAND.details, put_section);
+	command = COMMAND;
+	command.about = about ? about : COMMAND.about;
+	command.details = details ? details : COMMAND.details;
+	command.examples = join(&arena, "", put_examples);
+	command.verb = subcommand_at;
+	if (argc < 2 || !asks_help(argv[1])) {
+		command.options = options;
+		command.option_count = all_options(options, &arena);
+	}
 	done = cli_standard(&command, argc, argv, stdout);
 	arena_fini(&arena);
 	return done;
@@ -194,7 +183,7 @@ static enum status report_unknown(int argc, char **argv, struct err *err)
 		return status;
 	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++) {
 		names[i] = SUBCOMMANDS[i]->name;
-		put_word(&list, SUBCOMMANDS[i]);
+		str_addf(&list, "%s%s", list.length > 0 ? " " : "", SUBCOMMANDS[i]->name);
 	}
 	nearest = argc > 1 ? str_nearest(argv[1], names, ARRAY_LEN(names)) : NULL;
 	if (argc < 2)

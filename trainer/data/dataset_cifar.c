@@ -106,13 +106,6 @@ struct cifar_file {
 	size_t length;
 };
 
-static void cifar_files_free(struct cifar_file *files, int count)
-{
-	for (int i = 0; i < count; i++)
-		mem_free(files[i].bytes);
-	mem_free(files);
-}
-
 static enum status cifar_join(struct dataset *out, const struct dataset_about *about,
 			      const struct dataset_cifar *kind, const struct cifar_file *files,
 			      int count, struct err *err)
@@ -170,7 +163,9 @@ static enum status cifar_part(struct dataset *out, const struct dataset_about *a
 				 folder, stem, most ? "1" : "", kind->title);
 	if (status == ST_OK)
 		status = cifar_join(out, about, kind, files, count, err);
-	cifar_files_free(files, count);
+	for (int i = 0; i < count; i++)
+		mem_free(files[i].bytes);
+	mem_free(files);
 	return status;
 }
 

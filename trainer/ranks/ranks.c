@@ -133,15 +133,6 @@ static void begin_watch(struct ranks *ranks, int timeout_s)
 				  &watch->receiving);
 }
 
-static void send_beat(struct ranks *ranks, int32_t what)
-{
-	struct ranks_watch *watch = &ranks->watch;
-
-	watch->said = what;
-	watch->sends = true;
-	ranks->transport->send((ranks->rank + 1) % ranks->count, &watch->said, &watch->sending);
-}
-
 /* Receive the previous rank's heartbeats; abort the run if they are overdue. */
 static void receive_beats(struct ranks *ranks, uint64_t now)
 {
@@ -190,8 +181,12 @@ static bool beat(struct ranks *ranks)
 	receive_beats(ranks, now);
 	if (watch->sends && ranks->transport->done(&watch->sending))
 		watch->sends = false;
-	if (!watch->sends && watch->said == RANKS_HERE)
-		send_beat(ranks, watch->leaving ? RANKS_LEAVES : RANKS_HERE);
+	if (!watch->sends && watch->said == RANKS_HERE) {
+		watch->said = watch->leaving ? RANKS_LEAVES : RANKS_HERE;
+		watch->sends = true;
+		ranks->transport->send((ranks->rank + 1) % ranks->count, &watch->said,
+				       &watch->sending);
+	}
 	return watch->said == RANKS_LEAVES && !watch->sends && watch->gone;
 }
 
