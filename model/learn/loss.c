@@ -44,108 +44,37 @@ static const struct model_option focal_options[] = {
 
 static const struct model_option huber_options[] = {{"delta", MODEL_ANY}};
 
+#define OPTIONS(own) .options = own##_options, .option_count = ARRAY_LEN(own##_options)
+
 static const struct loss_ops loss_rows[LOSS_KINDS] = {
-	[LOSS_BINARY_CROSSENTROPY] =
-		{
-			.class_name = "BinaryCrossentropy",
-			.name = "binary_crossentropy",
-			.other_names = {"bce", "BCE"},
-			.takes = MODEL_SIGMOID,
-			.single_values = true,
-			.options = smooth_options,
-			.option_count = ARRAY_LEN(smooth_options),
-		},
-	[LOSS_BINARY_FOCAL_CROSSENTROPY] =
-		{
-			.class_name = "BinaryFocalCrossentropy",
-			.name = "binary_focal_crossentropy",
-			.single_values = true,
-			.options = focal_options,
-			.option_count = ARRAY_LEN(focal_options),
-		},
-	[LOSS_CATEGORICAL_CROSSENTROPY] =
-		{
-			.class_name = "CategoricalCrossentropy",
-			.name = "categorical_crossentropy",
-			.takes = MODEL_SOFTMAX,
-			.options = smooth_options,
-			.option_count = ARRAY_LEN(smooth_options),
-		},
-	[LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] =
-		{
-			.class_name = "CategoricalFocalCrossentropy",
-			.name = "categorical_focal_crossentropy",
-			.options = focal_options,
-			.option_count = ARRAY_LEN(focal_options),
-		},
-	[LOSS_CATEGORICAL_HINGE] =
-		{
-			.class_name = "CategoricalHinge",
-			.name = "categorical_hinge",
-			.error = true,
-		},
-	[LOSS_HINGE] =
-		{
-			.class_name = "Hinge",
-			.name = "hinge",
-			.error = true,
-			.single_values = true,
-		},
-	[LOSS_HUBER] =
-		{
-			.class_name = "Huber",
-			.name = "huber",
-			.error = true,
-			.single_values = true,
-			.options = huber_options,
-			.option_count = ARRAY_LEN(huber_options),
-		},
-	[LOSS_KL_DIVERGENCE] =
-		{
-			.class_name = "KLDivergence",
-			.name = "kl_divergence",
-			.other_names = {"kld", "KLD", "kullback_leibler_divergence"},
-		},
-	[LOSS_LOG_COSH] =
-		{
-			.class_name = "LogCosh",
-			.name = "log_cosh",
-			.other_names = {"logcosh"},
-			.error = true,
-			.single_values = true,
-		},
-	[LOSS_MEAN_ABSOLUTE_ERROR] =
-		{
-			.class_name = "MeanAbsoluteError",
-			.name = "mean_absolute_error",
-			.other_names = {"mae", "MAE"},
-			.error = true,
-			.single_values = true,
-		},
-	[LOSS_MEAN_SQUARED_ERROR] =
-		{
-			.class_name = "MeanSquaredError",
-			.name = "mean_squared_error",
-			.other_names = {"mse", "MSE"},
-			.error = true,
-			.single_values = true,
-		},
-	[LOSS_SQUARED_HINGE] =
-		{
-			.class_name = "SquaredHinge",
-			.name = "squared_hinge",
-			.error = true,
-			.single_values = true,
-		},
-	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] =
-		{
-			.class_name = "SparseCategoricalCrossentropy",
-			.name = "sparse_categorical_crossentropy",
-			.takes = MODEL_SOFTMAX,
-			.classes = true,
-			.options = sparse_options,
-			.option_count = ARRAY_LEN(sparse_options),
-		},
+	[LOSS_BINARY_CROSSENTROPY] = {"BinaryCrossentropy", "binary_crossentropy",
+				      .other_names = {"bce", "BCE"}, .takes = MODEL_SIGMOID,
+				      .single_values = true, OPTIONS(smooth)},
+	[LOSS_BINARY_FOCAL_CROSSENTROPY] = {"BinaryFocalCrossentropy", "binary_focal_crossentropy",
+					    .single_values = true, OPTIONS(focal)},
+	[LOSS_CATEGORICAL_CROSSENTROPY] = {"CategoricalCrossentropy", "categorical_crossentropy",
+					   .takes = MODEL_SOFTMAX, OPTIONS(smooth)},
+	[LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] = {"CategoricalFocalCrossentropy",
+						 "categorical_focal_crossentropy", OPTIONS(focal)},
+	[LOSS_CATEGORICAL_HINGE] = {"CategoricalHinge", "categorical_hinge", .error = true},
+	[LOSS_HINGE] = {"Hinge", "hinge", .error = true, .single_values = true},
+	[LOSS_HUBER] = {"Huber", "huber", .error = true, .single_values = true, OPTIONS(huber)},
+	[LOSS_KL_DIVERGENCE] = {"KLDivergence", "kl_divergence",
+				.other_names = {"kld", "KLD", "kullback_leibler_divergence"}},
+	[LOSS_LOG_COSH] = {"LogCosh", "log_cosh", .other_names = {"logcosh"}, .error = true,
+			   .single_values = true},
+	[LOSS_MEAN_ABSOLUTE_ERROR] = {"MeanAbsoluteError", "mean_absolute_error",
+				      .other_names = {"mae", "MAE"}, .error = true,
+				      .single_values = true},
+	[LOSS_MEAN_SQUARED_ERROR] = {"MeanSquaredError", "mean_squared_error",
+				     .other_names = {"mse", "MSE"}, .error = true,
+				     .single_values = true},
+	[LOSS_SQUARED_HINGE] = {"SquaredHinge", "squared_hinge", .error = true,
+				.single_values = true},
+	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {"SparseCategoricalCrossentropy",
+						  "sparse_categorical_crossentropy",
+						  .takes = MODEL_SOFTMAX, .classes = true,
+						  OPTIONS(sparse)},
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -207,89 +207,28 @@ static const struct optimizer_key loss_scale_keys[] = {
 	{"dynamic_growth_steps", AT(loss_scale_growth), .fallback = 2000.0, .greatest = 1e15},
 };
 
+/* Class and name; keys beyond the common ones; slots and elements; the default rate. */
+#define OPTIMIZER(class_, name_, own, by, on_elements, rate, ...)                                  \
+	{                                                                                          \
+		.class_name = (class_), .name = (name_), .keys = own##_keys,                       \
+		.key_count = ARRAY_LEN(own##_keys), .slots = by##_slots,                           \
+		.elements = on_elements##_elements, .learning_rate = (rate), __VA_ARGS__           \
+	}
+
 static const struct optimizer_ops optimizer_rows[OPTIMIZER_KINDS] = {
-	[OPTIMIZER_ADAGRAD] =
-		{
-			.class_name = "Adagrad",
-			.name = "adagrad",
-			.learning_rate = 0.001,
-			.keys = adagrad_keys,
-			.key_count = ARRAY_LEN(adagrad_keys),
-			.slots = adagrad_slots,
-			.elements = adagrad_elements,
-		},
-	[OPTIMIZER_ADAM] =
-		{
-			.class_name = "Adam",
-			.name = "adam",
-			.learning_rate = 0.001,
-			.keys = adam_keys,
-			.key_count = ARRAY_LEN(adam_keys),
-			.slots = adam_slots,
-			.elements = adam_elements,
-		},
-	[OPTIMIZER_ADAMW] =
-		{
-			.class_name = "AdamW",
-			.name = "adamw",
-			.learning_rate = 0.001,
-			.weight_decay = 0.004,
-			.keys = adam_keys,
-			.key_count = ARRAY_LEN(adam_keys),
-			.slots = adam_slots,
-			.elements = adam_elements,
-		},
+	[OPTIMIZER_ADAGRAD] = OPTIMIZER("Adagrad", "adagrad", adagrad, adagrad, adagrad, 0.001,
+					.other_name = NULL),
+	[OPTIMIZER_ADAM] = OPTIMIZER("Adam", "adam", adam, adam, adam, 0.001, .other_name = NULL),
+	[OPTIMIZER_ADAMW] = OPTIMIZER("AdamW", "adamw", adam, adam, adam, 0.001,
+				      .weight_decay = 0.004, .other_name = NULL),
 	[OPTIMIZER_LAMB] =
-		{
-			.class_name = "Lamb",
-			.name = "lamb",
-			.learning_rate = 0.001,
-			.other_name = "LAMB",
-			.keys = lamb_keys,
-			.key_count = ARRAY_LEN(lamb_keys),
-			.slots = nadam_slots,
-			.elements = lamb_elements,
-		},
-	[OPTIMIZER_LION] =
-		{
-			.class_name = "Lion",
-			.name = "lion",
-			.learning_rate = 0.001,
-			.keys = lion_keys,
-			.key_count = ARRAY_LEN(lion_keys),
-			.slots = lion_slots,
-			.elements = lion_elements,
-		},
+		OPTIMIZER("Lamb", "lamb", lamb, nadam, lamb, 0.001, .other_name = "LAMB"),
+	[OPTIMIZER_LION] = OPTIMIZER("Lion", "lion", lion, lion, lion, 0.001, .other_name = NULL),
 	[OPTIMIZER_NADAM] =
-		{
-			.class_name = "Nadam",
-			.name = "nadam",
-			.learning_rate = 0.001,
-			.keys = nadam_keys,
-			.key_count = ARRAY_LEN(nadam_keys),
-			.slots = nadam_slots,
-			.elements = nadam_elements,
-		},
-	[OPTIMIZER_RMSPROP] =
-		{
-			.class_name = "RMSprop",
-			.name = "rmsprop",
-			.learning_rate = 0.001,
-			.keys = rmsprop_keys,
-			.key_count = ARRAY_LEN(rmsprop_keys),
-			.slots = rmsprop_slots,
-			.elements = rmsprop_elements,
-		},
-	[OPTIMIZER_SGD] =
-		{
-			.class_name = "SGD",
-			.name = "sgd",
-			.learning_rate = 0.01,
-			.keys = sgd_keys,
-			.key_count = ARRAY_LEN(sgd_keys),
-			.slots = sgd_slots,
-			.elements = sgd_elements,
-		},
+		OPTIMIZER("Nadam", "nadam", nadam, nadam, nadam, 0.001, .other_name = NULL),
+	[OPTIMIZER_RMSPROP] = OPTIMIZER("RMSprop", "rmsprop", rmsprop, rmsprop, rmsprop, 0.001,
+					.other_name = NULL),
+	[OPTIMIZER_SGD] = OPTIMIZER("SGD", "sgd", sgd, sgd, sgd, 0.01, .other_name = NULL),
 };
 
 static const struct optimizer_ops *optimizer_ops(const struct optimizer *optimizer)
