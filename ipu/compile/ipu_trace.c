@@ -1,6 +1,8 @@
 /*
- * An event is expanded to the steps of its function; a transfer is a step itself. Threads: any; no
- * state.
+ * The execution trace: an event is expanded to the steps of its function; a transfer is a step itself.
+ *
+ * The steady state of a pipeline run is found by comparing each period of its timeline with the
+ * previous one: what repeats to the cycle is reported once. Threads: any; no state.
  */
 #include "ipu/compile/ipu_trace.h"
 
@@ -9,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "ipu/compile/ipu_control.h"
 
 struct tracing {
 	const struct ipu_executable *executable;
@@ -173,4 +176,187 @@ int ipu_trace(const struct ipu_executable *executable, const struct ipu_timeline
 	const struct ipu_trace_part all = {.end_step = INT_MAX, .repeats = 1};
 
 	return ipu_trace_part(executable, timeline, &all, fn, user);
+}
+
+/* The comparison of time steps @first .. @end - 1. */
+struct periods {
+	const struct ipu_timeline *timeline;
+	int first, end, period;
+	int64_t cycles;   /* between periods */
+	int microbatches; /* between periods */
+	int broken;       /* the last time step that differs from the previous period, or -1 */
+};
+
+static bool next_microbatch(const struct periods *periods, int before, int now)
+{
+	return before < 0 ? now == before : now == before + periods->microbatches;
+}
+
+static bool same_event(const struct periods *periods, const struct ipu_event *before,
+		       const struct ipu_event *now)
+{
+	return now->ipu == before->ipu && now->stage == before->stage &&
+	       now->function == before->function && now->cycles == before->cycles &&
+	       now->time_step == before->time_step + periods->period &&
+	       now->start_cycle == before->start_cycle + periods->cycles &&
+	       next_microbatch(periods, before->microbatch, now->microbatch);
+}
+
+static bool same_transfer(const struct periods *periods, const struct ipu_transfer *before,
+			  const struct ipu_transfer *now)
+{
+	return now->ipu == before->ipu && now->stage == before->stage &&
+	       now->kind == before->kind && now->backward == before->backward &&
+	       now->cycles == before->cycles &&
+	       now->time_step == before->time_step + periods->period &&
+	       now->start_cycle == before->start_cycle + periods->cycles &&
+	       now->overlapped == before->overlapped && now->begin_cycles == before->begin_cycles &&
+	       now->end_cycles == before->end_cycles && now->bytes_in == before->bytes_in &&
+	       now->bytes_out == before->bytes_out && now->program == before->program &&
+	       next_microbatch(periods, before->microbatch, now->microbatch);
+}
+
+static void record_difference(struct periods *periods, int time_step, bool same)
+{
+	if (!same && time_step > periods->broken)
+		periods->broken = time_step;
+}
+
+static bool in_last_period(const struct periods *periods, int time_step)
+{
+	return time_step >= periods->end - periods->period && time_step < periods->end;
+}
+
+/* Return whether a time step has a counterpart one period before, or after. */
+static bool has_before(const struct periods *periods, int time_step)
+{
+	return time_step >= periods->first + periods->period && time_step < periods->end;
+}
+
+static bool has_after(const struct periods *periods, int time_step)
+{
+	return time_step >= periods->first && time_step < periods->end - periods->period;
+}
+
+/* Lists are sorted by IPU, then time step: within an IPU, the counterpart one period before has an
+ * index lower by the number of items in the last period. Compare both ways, so that no period has
+ * more or fewer items than the next. */
+static void compare_ipu_events(struct periods *periods, int first, int end)
+{
+	const struct ipu_event *events = periods->timeline->events;
+	int count = 0;
+
+	for (int i = first; i < end; i++)
+		count += in_last_period(periods, events[i].time_step);
+	for (int i = first; i < end; i++) {
+		const int step = events[i].time_step;
+
+		if (has_before(periods, step))
+			record_difference(
+				periods, step,
+				i - count >= first &&
+					same_event(periods, &events[i - count], &events[i]));
+		if (has_after(periods, step))
+			record_difference(periods, step + periods->period,
+					  i + count < end && same_event(periods, &events[i],
+									&events[i + count]));
+	}
+}
+
+static void compare_ipu_transfers(struct periods *periods, int first, int end)
+{
+	const struct ipu_transfer *transfers = periods->timeline->transfers;
+	int count = 0;
+
+	for (int i = first; i < end; i++)
+		count += in_last_period(periods, transfers[i].time_step);
+	for (int i = first; i < end; i++) {
+		const int step = transfers[i].time_step;
+
+		if (has_before(periods, step))
+			record_difference(periods, step,
+					  i - count >= first &&
+						  same_transfer(periods, &transfers[i - count],
+								&transfers[i]));
+		if (has_after(periods, step))
+			record_difference(periods, step + periods->period,
+					  i + count < end && same_transfer(periods, &transfers[i],
+									   &transfers[i + count]));
+	}
+}
+
+static void compare(struct periods *periods)
+{
+	const struct ipu_timeline *timeline = periods->timeline;
+
+	for (int first = 0, end = 0; first < timeline->count; first = end) {
+		while (end < timeline->count &&
+		       timeline->events[end].ipu == timeline->events[first].ipu)
+			end++;
+		compare_ipu_events(periods, first, end);
+	}
+	for (int first = 0, end = 0; first < timeline->transfer_count; first = end) {
+		while (end < timeline->transfer_count &&
+		       timeline->transfers[end].ipu == timeline->transfers[first].ipu)
+			end++;
+		compare_ipu_transfers(periods, first, end);
+	}
+}
+
+/* The start of time step @step, or of a later one, on the first IPU that has work in it. */
+static int64_t step_cycle(const struct ipu_timeline *timeline, int step)
+{
+	struct ipu_walk walk = {.timeline = timeline};
+
+	while (ipu_walk_next(&walk))
+		if ((walk.event ? walk.event->time_step : walk.transfer->time_step) >= step)
+			return walk.event ? walk.event->start_cycle : walk.transfer->start_cycle;
+	return timeline->cycles;
+}
+
+int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
+		    const struct ipu_schedule *schedule, const struct ipu_timeline *timeline)
+{
+	const struct ipu_folding fold = ipu_control_fold(schedule, timeline);
+	struct periods periods = {.timeline = timeline,
+				  .first = fold.lead,
+				  .end = fold.lead + fold.repeats * fold.period,
+				  .period = fold.period,
+				  .microbatches = fold.microbatches,
+				  .broken = -1};
+	int count = 0, passed = 0, repeats;
+	int64_t start, end;
+
+	parts[0] = (struct ipu_trace_part){.end_step = INT_MAX, .repeats = 1};
+	/* Without lockstep, no two IPUs repeat at the same cycles. */
+	if (fold.repeats < 2 || !ipu_schedule_lockstep(schedule->kind))
+		return 1;
+	end = step_cycle(timeline, periods.end);
+	periods.cycles = end - step_cycle(timeline, periods.end - periods.period);
+	compare(&periods);
+	/* A period that differs from the previous one may be the first of the steady state. */
+	if (periods.broken >= 0)
+		passed = (periods.broken - periods.first) / periods.period;
+	repeats = fold.repeats - passed;
+	if (repeats < 2)
+		return 1;
+	periods.first += passed * periods.period;
+	start = end - repeats * periods.cycles;
+	if (periods.first > 0)
+		parts[count++].end_step = periods.first;
+	parts[count++] = (struct ipu_trace_part){
+		.first_step = periods.first,
+		.end_step = periods.first + periods.period,
+		.repeats = repeats,
+		.start_cycle = start,
+		.cycles = periods.cycles,
+		.microbatches = fold.microbatches,
+	};
+	/* Without training the last period may be the end of the run. */
+	if (end < timeline->cycles)
+		parts[count++] = (struct ipu_trace_part){.first_step = periods.end,
+							 .end_step = INT_MAX,
+							 .repeats = 1,
+							 .start_cycle = end};
+	return count;
 }

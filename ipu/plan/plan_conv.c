@@ -1,11 +1,471 @@
 /*
- * Convolutions and matrix products: the chosen cut as phases. Pure functions: any thread.
+ * Convolutions and matrix products: the forms of a pass, the joint plan of a trained layer's three
+ * products, and the chosen cut as phases. Pure functions: any thread.
+ *
+ * A form expresses the pass as a convolution, with every choice of taps turned into input channels.
+ *
+ * In a joint plan the weights stay on the same tiles in all passes, as poplibs plans fully connected
+ * layers (ConvModel.cpp: addBwdEstimates, addWuEstimates). The layer's batch is split neither over tiles
+ * nor serially; its units and inputs are split the same way in all passes, and the channel groups of one
+ * pass are those of the next.
  */
-#include "ipu/plan/plan_conv_internal.h"
-
+#include <assert.h>
 #include <math.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "ipu/plan/plan_conv_internal.h"
+
+int64_t ipu__times(int64_t a, int64_t b)
+{
+	assert(a >= 1 && b >= 1);
+	return a > CONV_MOST / b ? CONV_MOST : a * b;
+}
+
+static double volume(const struct conv_form *form)
+{
+	return (double)form->position[0] * (double)form->position[1] * (double)form->position[2];
+}
+
+static double taps(const struct conv_form *form)
+{
+	return (double)form->kernel[0] * (double)form->kernel[1];
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static void forward(const struct ipu_conv *conv, struct conv_form *form)
+{
+	*form = (struct conv_form){.in = conv->in_channels,
+				   .out = conv->out_channels,
+				   .position = {conv->batch, conv->out[0], conv->out[1]}};
+	for (int i = 0; i < 2; i++) {
+		form->kernel[i] = conv->kernel[i];
+		form->stride[i] = conv->stride[i];
+		form->dilation[i] = conv->dilation[i];
+		form->input_dilation[i] = 1;
+		form->in_field[i] = conv->in[i];
+	}
+}
+
+/* A convolution of the output's gradient; the kernel is transposed and rotated. With a stride the
+ * gradient has zeros between its positions. With one tap only the strided positions are computed;
+ * the rest is zeros. */
+static void backward_data(const struct ipu_conv *conv, struct conv_form *form)
+{
+	bool one_tap = conv->kernel[0] == 1 && conv->kernel[1] == 1;
+
+	*form = (struct conv_form){.in = conv->out_channels,
+				   .out = conv->in_channels,
+				   .position = {conv->batch, 1, 1},
+				   .move_weights = true};
+	for (int i = 0; i < 2; i++) {
+		form->position[1 + i] = one_tap ? conv->out[i] : conv->in[i];
+		form->kernel[i] = conv->kernel[i];
+		form->stride[i] = 1;
+		form->dilation[i] = conv->dilation[i];
+		form->input_dilation[i] = one_tap ? 1 : conv->stride[i];
+		form->in_field[i] = conv->out[i];
+	}
+	/* If the gradient has one position, as with a kernel as large as its field, each input
+	 * position has its own tap: positions are channels, and the weights a matrix. */
+	for (int i = 0; i < 2; i++) {
+		if (conv->out[i] > 1 || conv->kernel[i] == 1)
+			continue;
+		form->out = ipu__times(form->out, form->position[1 + i]);
+		form->position[1 + i] = 1;
+		form->kernel[i] = form->dilation[i] = form->input_dilation[i] = 1;
+		form->move_out = true;
+	}
+	if (one_tap && (conv->stride[0] > 1 || conv->stride[1] > 1))
+		form->fill_elements = (double)conv->batch * (double)conv->in[0] *
+				      (double)conv->in[1] * (double)conv->in_channels *
+				      (double)conv->groups;
+}
+
+/* Positions are the kernel's taps, their batch the input's channels; the input channels, which are
+ * summed over, are the batch, and the taps the output's field. */
+static void backward_weights(const struct ipu_conv *conv, struct conv_form *form)
+{
+	*form = (struct conv_form){
+		.in = conv->batch,
+		.out = conv->out_channels,
+		.position = {conv->in_channels, conv->kernel[0], conv->kernel[1]},
+		.move_in = true,
+		.move_weights = true,
+		.move_out = true};
+	for (int i = 0; i < 2; i++) {
+		form->kernel[i] = conv->out[i];
+		form->stride[i] = conv->dilation[i];
+		form->dilation[i] = conv->stride[i];
+		form->input_dilation[i] = 1;
+		form->in_field[i] = conv->in[i];
+	}
+}
+
+static void (*const passes[])(const struct ipu_conv *conv, struct conv_form *form) = {
+	[IPU_FORWARD] = forward,
+	[IPU_BACKWARD_DATA] = backward_data,
+	[IPU_BACKWARD_WEIGHTS] = backward_weights,
+};
+_Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
+
+/* ---- forms of a pass ------------------------------------------------------------------------- */
+
+/* With one tap, turn the field into a row of positions. */
+static void flatten(struct conv_form *form)
+{
+	if (form->kernel[0] > 1 || form->kernel[1] > 1 || form->input_dilation[0] > 1 ||
+	    form->input_dilation[1] > 1)
+		return;
+	form->position[0] =
+		ipu__times(form->position[0], ipu__times(form->position[1], form->position[2]));
+	form->position[1] = form->position[2] = 1;
+	form->stride[0] = form->stride[1] = 1;
+	form->in_field[0] = form->in_field[1] = 1;
+	form->flat = true;
+}
+
+static int64_t greatest_common_divisor(int64_t a, int64_t b)
+{
+	while (b > 0) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static double count_inputs(const struct conv_form *form)
+{
+	if (form->flat)
+		return volume(form) * (double)form->in;
+	return (double)form->position[0] * (double)form->in_field[0] * (double)form->in_field[1] *
+	       (double)form->in;
+}
+
+/* Set the sizes of the operands and the atoms of their layout, by the channel groups of the AMP. */
+static void set_layout_sizes(struct conv_form *form)
+{
+	const int64_t in_group = form->dtype == IPU_FLOAT16 ? 16 : 8, out_group = 16;
+	const int64_t bytes = ipu_dtype_bytes(form->dtype);
+	double groups = (double)form->groups;
+
+	form->inputs = count_inputs(form) * groups;
+	form->weights = (double)form->in * (double)form->out * taps(form) * groups;
+	form->outputs = volume(form) * (double)form->out * groups;
+	form->in_atom = greatest_common_divisor(form->in, in_group) * bytes;
+	form->weight_atom = form->in_atom * greatest_common_divisor(form->out, out_group);
+	form->out_atom = greatest_common_divisor(form->out, out_group) * bytes;
+}
+
+static void add(struct conv_form *forms, int *count, struct conv_form form)
+{
+	assert(*count < CONV_FORMS);
+	flatten(&form);
+	set_layout_sizes(&form);
+	forms[(*count)++] = form;
+}
+
+static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct conv_form *forms,
+		      int count)
+{
+
+	for (int which = 0; which < 4; which++) {
+		struct conv_form form = base;
+		bool skip = false;
+
+		for (int i = 0; i < 2; i++) {
+			if (!(which >> i & 1))
+				continue;
+			/* More taps than inputs: poplibs does not try it. */
+			skip = skip || base.kernel[i] == 1 || base.kernel[i] > base.in_field[i];
+			/* Turn the taps of dimension i into input channels. */
+			form.in = ipu__times(form.in, form.kernel[i]);
+			form.in_field[i] = form.position[1 + i];
+			form.kernel[i] = form.stride[i] = form.dilation[i] =
+				form.input_dilation[i] = 1;
+			form.move_in = form.move_weights = true;
+		}
+		if (skip)
+			continue;
+		add(forms, &count, form);
+		if (conv->pass != IPU_BACKWARD_WEIGHTS || !forms[count - 1].flat)
+			continue;
+		/* Exchange the operands: the gradient's channels are the positions, and the weight
+		 * gradient has the layout of the weights. */
+		form = forms[count - 1];
+		form.out = form.position[0];
+		form.position[0] = base.out;
+		form.move_out = false;
+		add(forms, &count, form);
+	}
+	return count;
+}
+
+/* Combine groups of few channels into groups as large as the AMP reads at once. Weights between
+ * channels of different groups are zeros, and all operands change layout. */
+static bool combine_groups(struct ipu_conv *conv, enum ipu_dtype dtype)
+{
+	const int64_t in_group = dtype == IPU_FLOAT16 ? 16 : 8;
+	int64_t together = in_group / conv->in_channels;
+
+	if (together > conv->groups)
+		together = conv->groups;
+	if (together <= 1)
+		return false;
+	conv->groups = ipu__ceil_div(conv->groups, together);
+	conv->in_channels *= together;
+	conv->out_channels = ipu__times(conv->out_channels, together);
+	return true;
+}
+
+/* Initialize @base for the forms of @conv. */
+static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ipu_dtype partials,
+		      struct conv_form *base)
+{
+	passes[conv->pass](conv, base);
+	base->groups = conv->groups;
+	base->dtype = dtype;
+	base->partials = partials;
+	base->activations = conv->pass != IPU_BACKWARD_WEIGHTS;
+	base->depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
+}
+
+int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
+		    struct conv_form forms[CONV_FORMS])
+{
+	const enum ipu_dtype dtype = op->dtype == IPU_FLOAT16 ? IPU_FLOAT16 : IPU_FLOAT32;
+	const enum ipu_dtype partials = dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
+	struct conv_form base;
+	struct ipu_conv conv;
+	int count = 0;
+
+	if (op->kind == IPU_OP_MATMUL) {
+		base = (struct conv_form){
+			.groups = 1,
+			.in = op->matmul.k,
+			.out = op->matmul.m,
+			.position = {op->matmul.n, 1, 1},
+			.kernel = {1, 1},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.input_dilation = {1, 1},
+			.in_field = {1, 1},
+		};
+		base.dtype = dtype;
+		base.partials = partials;
+		base.move_in = op->pass != IPU_FORWARD;
+		base.move_out = op->pass == IPU_BACKWARD_WEIGHTS;
+		add(forms, &count, base);
+		base.out = op->matmul.n;
+		base.position[0] = op->matmul.m;
+		base.move_in = base.move_weights = base.move_out = true;
+		add(forms, &count, base);
+		return count;
+	}
+	conv = op->conv;
+	conv_base(&conv, dtype, partials, &base);
+	count = conv_forms(&conv, base, forms, count);
+	if (!combine_groups(&conv, dtype))
+		return count;
+	conv_base(&conv, dtype, partials, &base);
+	base.move_in = base.move_weights = base.move_out = true;
+	return conv_forms(&conv, base, forms, count);
+}
+
+/* A layer's sizes. */
+struct layer {
+	int64_t batch, inputs, units;
+	enum ipu_dtype dtype, partials;
+};
+
+static struct layer layer_of(const struct ipu_op *op, const struct ipu_plan_options *options)
+{
+	const struct ipu_matmul *product = &op->matmul;
+	const enum ipu_dtype dtype = op->dtype == IPU_FLOAT16 ? IPU_FLOAT16 : IPU_FLOAT32;
+	const enum ipu_dtype partials = dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
+
+	switch (op->pass) {
+	case IPU_FORWARD:
+		return (struct layer){product->m, product->k, product->n, dtype, partials};
+	case IPU_BACKWARD_DATA:
+		return (struct layer){product->m, product->n, product->k, dtype, partials};
+	default:
+		return (struct layer){product->k, product->m, product->n, dtype, partials};
+	}
+}
+
+/* The product of @pass in @op's layer. */
+static struct ipu_op pass_of(const struct ipu_op *op, const struct layer *layer, enum ipu_pass pass)
+{
+	const struct ipu_matmul products[] = {
+		[IPU_FORWARD] = {layer->batch, layer->inputs, layer->units},
+		[IPU_BACKWARD_DATA] = {layer->batch, layer->units, layer->inputs},
+		[IPU_BACKWARD_WEIGHTS] = {layer->inputs, layer->batch, layer->units},
+	};
+	struct ipu_op out = *op;
+
+	out.pass = pass;
+	out.matmul = products[pass];
+	return out;
+}
+
+/* The method of each pass. */
+struct ways {
+	struct conv_way way[IPU_PASSES];
+};
+
+struct joint {
+	const struct ipu_target *target;
+	struct conv_form forms[IPU_PASSES];
+	double limit, best;
+	struct conv_choice *choices; /* by pass; the best so far */
+};
+
+static void try_cut(struct joint *joint, const struct ways *ways, int64_t units, int64_t inputs)
+{
+	const double grain = ways->way[IPU_FORWARD].in_group;
+	const double unit_grains = ceil((double)joint->forms[IPU_FORWARD].position[0] / grain);
+	const double input_grains = ceil((double)joint->forms[IPU_FORWARD].in / grain);
+	const double share[] = {ceil(unit_grains / (double)units) * grain,
+				ceil(input_grains / (double)inputs) * grain};
+	const int64_t fields[] = {units, inputs, units};
+	const double positions[] = {share[0], share[1], share[0]};
+	const struct conv_cut cuts[] = {
+		[IPU_FORWARD] = {1, inputs, 1, 1, 1, 1},
+		[IPU_BACKWARD_DATA] = {1, units, 1, 1, 1, 1},
+		[IPU_BACKWARD_WEIGHTS] = {1, 1, inputs, 1, 1, 1},
+	};
+	struct conv_choice made[IPU_PASSES];
+	double cycles = 0;
+
+	for (int p = 0; p < IPU_PASSES; p++) {
+		struct conv_choice *choice = &made[p];
+
+		choice->form = joint->forms[p];
+		choice->way = ways->way[p];
+		choice->cut = cuts[p];
+		choice->field = (struct conv_field){
+			.split = {(int32_t)fields[p], 1, 1},
+			.parts = (double)fields[p],
+			.positions = positions[p],
+			.inputs = positions[p],
+			.worker = positions[p],
+			.balance = fmin(1, (double)joint->forms[p].position[0] /
+						   ((double)fields[p] * positions[p])),
+		};
+		ipu__conv_cost(joint->target, &choice->form, &choice->way, &choice->cut,
+			       &choice->field, &choice->cost);
+		cycles += choice->cost.cycles;
+		if (choice->cost.memory > joint->limit || cycles >= joint->best)
+			return;
+	}
+	joint->best = cycles;
+	for (int p = 0; p < IPU_PASSES; p++)
+		joint->choices[p] = made[p];
+}
+
+static void try_cuts(struct joint *joint, const struct ways *ways)
+{
+	const int64_t grain = (int64_t)ways->way[IPU_FORWARD].in_group;
+	const int64_t units = ipu__ceil_div(joint->forms[IPU_FORWARD].position[0], grain);
+	const int64_t inputs = ipu__ceil_div(joint->forms[IPU_FORWARD].in, grain);
+	int64_t last_unit = 0;
+
+	for (int64_t u = 1; u <= units && u <= joint->target->tiles; u++) {
+		int64_t last_input = 0;
+
+		if (ipu__ceil_div(units, u) == last_unit)
+			continue;
+		last_unit = ipu__ceil_div(units, u);
+		for (int64_t i = 1; i <= inputs && u * i <= joint->target->tiles; i++) {
+			if (ipu__ceil_div(inputs, i) == last_input)
+				continue;
+			last_input = ipu__ceil_div(inputs, i);
+			try_cut(joint, ways, u, i);
+		}
+	}
+}
+
+static struct conv_way amp_way(enum ipu_amp_mode mode, double units, double in, double out)
+{
+	return (struct conv_way){.method = IPU_METHOD_AMP_1X1,
+				 .amp = {.mode = mode,
+					 .units = units,
+					 .in_group = in,
+					 .passes = out / units,
+					 .height = 1},
+				 .in_group = in,
+				 .out_group = out,
+				 .conv_group = 1};
+}
+
+static void try_hmac(struct joint *joint)
+{
+	const struct conv_form *form = &joint->forms[IPU_FORWARD];
+	const double out = form->partials == IPU_FLOAT16 ? 2 : 1;
+	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
+	const struct ipu_amp *amp = &joint->target->amp[mode];
+	const double units = (double)amp->units;
+
+	for (double parts = 1; parts <= HMAC_PARTS; parts *= 2) {
+		const double in = ceil(ceil((double)form->in / parts) / units) * units;
+		const struct conv_way way = {.method = IPU_METHOD_HORIZONTAL_MAC,
+					     .in_group = in,
+					     .out_group = out,
+					     .conv_group = 1};
+		const struct conv_way update = amp_way(mode, units, (double)amp->in_group, units);
+
+		try_cuts(joint, &(struct ways){{way, way, update}});
+		if (in <= units)
+			break;
+	}
+}
+
+bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct ipu_plan_options *options, double limit,
+		     struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES])
+{
+	const struct layer layer = layer_of(op, options);
+	struct joint joint = {.target = target, .limit = limit, .choices = choices};
+	bool fits = true;
+	double alone;
+	const struct conv_form *form;
+	enum ipu_amp_mode mode;
+	const struct ipu_amp *amp;
+
+	for (int p = 0; p < IPU_PASSES; p++) {
+		struct conv_form forms[CONV_FORMS];
+		int count;
+
+		ops[p] = pass_of(op, &layer, (enum ipu_pass)p);
+		count = ipu__conv_forms(&ops[p], options, forms);
+		ipu__conv_search(target, forms, count, limit, &choices[p]);
+		joint.best += choices[p].cost.cycles;
+		fits = fits && choices[p].cost.memory <= limit;
+		joint.forms[p] = forms[0];
+		joint.forms[p].move_in = p == IPU_BACKWARD_WEIGHTS;
+		joint.forms[p].move_out = false;
+		joint.forms[p].apart = p != IPU_FORWARD;
+	}
+	if (!fits)
+		joint.best = INFINITY;
+	alone = joint.best;
+	form = &joint.forms[IPU_FORWARD];
+	mode = ipu__conv_amp_mode(form);
+	amp = &joint.target->amp[mode];
+	for (int64_t units = amp->units; units >= 4 && units >= amp->units / 2; units /= 2) {
+		const struct conv_way way =
+			amp_way(mode, (double)units, (double)amp->in_group, (double)amp->in_group);
+
+		if (amp->in_group % units == 0 && (units == amp->units || amp->in_group == units))
+			try_cuts(&joint, &(struct ways){{way, way, way}});
+	}
+	try_hmac(&joint);
+	return joint.best < alone;
+}
 
 /* Phases in order of execution, with vertices by data type. */
 static const struct {

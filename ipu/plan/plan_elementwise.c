@@ -1,9 +1,10 @@
 /*
- * Maps over elements. Pure functions: any thread.
+ * Maps over elements, and changes of layout. Pure functions: any thread.
  *
  * Elements are evenly distributed over the tiles. One of several operands comes from a producer
  * with another layout, so it is exchanged (an optimizer's gradient; its state is mapped as the
  * weight). A small broadcast operand (a bias) is sent to every tile as far as the tile needs it.
+ * Of a changed layout, elements are sent to their new tile, then arranged there.
  */
 #include <math.h>
 
@@ -120,4 +121,20 @@ void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op 
 				 spread.most * element, (double)elements->count * (double)element,
 				 spread.tiles);
 	ipu__add_compute(plan, target, "Op", &vertex, op->dtype, &spread);
+}
+
+void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
+		    const struct ipu_plan_options *options, struct ipu_plan *plan)
+{
+	const int64_t element = ipu_dtype_bytes(op->dtype);
+	const struct ipu__spread spread = ipu__spread_over(
+		target, op->copy.count, ipu__lanes(target, op->dtype), target->tiles);
+	const double all = (double)op->copy.count * (double)element;
+
+	(void)options;
+	plan->split_field = spread.tiles;
+	ipu__add_exchange(plan, target, "OnTileCopyPre/ExchangePre", spread.most * element, all,
+			  spread.tiles);
+	ipu__add_arrange(plan, target, "OnTileCopy-0", op->copy.atom * element,
+			 spread.most * element, all, spread.tiles);
 }

@@ -5,6 +5,7 @@
  */
 #include "trainer/callbacks/callback.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -29,6 +30,98 @@ static const struct callback_ops *const callback_rows[] = {
 const char *callback_class_name(int index)
 {
 	return (size_t)index < ARRAY_LEN(callback_rows) ? callback_rows[index]->class_name : NULL;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+#define OPTIONS_MOST 16
+
+/* An option that is absent or null leaves its default; a failure sticks in @err. */
+static void read_option(const struct callback_option *option, const struct json_at *config,
+			void *field, struct err *err)
+{
+	static const char *const modes[] = {"auto", "min", "max"};
+	const char *text = option->text;
+	double real = option->number;
+	struct json_at here;
+	int64_t number;
+	bool given = model_option_at(config, option->key, &here, err);
+
+	switch (option->kind) {
+	case CALLBACK_TEXT:
+		if (given)
+			json_text(&here, &text, err);
+		*(char **)field = text ? mem_strdup(text) : NULL;
+		if (text && !*(char **)field)
+			err_nomem(err);
+		break;
+	case CALLBACK_REAL:
+		if (given)
+			json_real(&here, &real, err);
+		*(double *)field = real;
+		break;
+	case CALLBACK_INT:
+	case CALLBACK_VERBOSE:
+		number = (int64_t)option->number;
+		if (given)
+			json_int(&here, 0, INT32_MAX, &number, err);
+		if (option->kind == CALLBACK_VERBOSE)
+			*(bool *)field = number > 0;
+		else
+			*(int64_t *)field = number;
+		break;
+	case CALLBACK_BOOL:
+		*(bool *)field = option->number > 0;
+		if (given)
+			json_bool(&here, field, err);
+		break;
+	case CALLBACK_MODE:
+		if (!given || json_text(&here, &text, err) != ST_OK)
+			break;
+		for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+			if (!strcmp(modes[i], text)) {
+				*(enum callback_mode *)field = (enum callback_mode)i;
+				return;
+			}
+		json_unknown(&here, "mode", text, modes, ARRAY_LEN(modes), err);
+		break;
+	case CALLBACK_FREQUENCY:
+		if (!given ||
+		    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
+			break;
+		if (cJSON_IsString(here.node))
+			json_fail(&here, err, "must be \"epoch\" or a number of batches");
+		else
+			json_int(&here, 1, INT32_MAX, field, err);
+		break;
+	case CALLBACK_IGNORED:
+	case CALLBACK_FALSE:
+	case CALLBACK_NULL:
+		break;
+	}
+}
+
+static void read_options(struct callback *callback, const struct json_at *config, struct err *err)
+{
+	static const enum model_rule rules[CALLBACK_FREQUENCY + 1] = {
+		[CALLBACK_FALSE] = MODEL_FALSE, [CALLBACK_NULL] = MODEL_NULL};
+	const struct callback_ops *ops = callback->ops;
+	struct model_option known[OPTIONS_MOST];
+
+	callback->state = mem_calloc(1, ops->size + 1);
+	if (!callback->state) {
+		err_nomem(err);
+		return;
+	}
+	assert(ops->option_count <= OPTIONS_MOST);
+	for (int i = 0; i < ops->option_count; i++)
+		known[i] = (struct model_option){ops->options[i].key, rules[ops->options[i].kind]};
+	model_config_check(config, known, (size_t)ops->option_count, NULL, 0, err);
+	for (int i = 0; i < ops->option_count; i++)
+		read_option(&ops->options[i], config,
+			    (char *)callback->state + ops->options[i].offset, err);
+	if (ops->read && !err_stuck(err))
+		ops->read(callback, config, err);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -74,7 +167,7 @@ static void callback_read(struct callbacks *out, const struct json_at *at, struc
 		config.node = &nothing;
 	}
 	if (callback)
-		ops->read(callback, &config, err);
+		read_options(callback, &config, err);
 }
 
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err)
@@ -109,9 +202,17 @@ bool callbacks_move_rate(const struct callbacks *callbacks)
 
 void callbacks_fini(struct callbacks *callbacks)
 {
-	for (int i = 0; i < callbacks->count; i++)
-		if (callbacks->items[i].ops->fini)
-			callbacks->items[i].ops->fini(&callbacks->items[i]);
+	for (int i = 0; i < callbacks->count; i++) {
+		struct callback *one = &callbacks->items[i];
+
+		if (one->ops->fini && one->state)
+			one->ops->fini(one);
+		for (int o = 0; one->state && o < one->ops->option_count; o++)
+			if (one->ops->options[o].kind == CALLBACK_TEXT)
+				mem_free(*(char **)((char *)one->state +
+						    one->ops->options[o].offset));
+		mem_free(one->state);
+	}
 	mem_free(callbacks->items);
 	*callbacks = (struct callbacks){0};
 }
@@ -321,11 +422,6 @@ static void own_keep(struct callback *callback, const struct callback_host *host
 	mem_free(state);
 }
 
-static void own_fini(struct callback *callback)
-{
-	mem_free(callback->state);
-}
-
 static const struct callback_ops callback_own_ops = {
 	.class_name = "Callback",
 	.train_begin = own_train_begin,
@@ -336,7 +432,6 @@ static const struct callback_ops callback_own_ops = {
 	.outfeed = own_outfeed,
 	.any_thread = true,
 	.keep = own_keep,
-	.fini = own_fini,
 };
 
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
@@ -378,66 +473,6 @@ bool callback_smaller_is_better(enum callback_mode mode, const char *monitor)
 		return mode == CALLBACK_MIN;
 	/* Keras's rule: metrics that contain "acc" or end in "auc" should grow. */
 	return !(strstr(monitor, "acc") || (length >= 3 && !strcmp(monitor + length - 3, "auc")));
-}
-
-void callback_read_mode(const struct json_at *config, enum callback_mode *out, struct err *err)
-{
-	static const char *const known[] = {"auto", "min", "max"};
-	struct json_at here;
-	const char *text;
-
-	*out = CALLBACK_AUTO;
-	if (!model_option_at(config, "mode", &here, err) || json_text(&here, &text, err) != ST_OK)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (!strcmp(known[i], text)) {
-			*out = (enum callback_mode)i;
-			return;
-		}
-	json_unknown(&here, "mode", text, known, ARRAY_LEN(known), err);
-}
-
-void callback_read_text(const struct json_at *config, const char *key, char **out, struct err *err)
-{
-	const char *text = NULL;
-
-	model_option_text(config, key, &text, err);
-	if (!text)
-		return;
-	mem_free(*out);
-	*out = mem_strdup(text);
-	if (!*out)
-		err_nomem(err);
-}
-
-void callback_read_real(const struct json_at *config, const char *key, double *out, struct err *err)
-{
-	struct json_at here;
-
-	if (model_option_at(config, key, &here, err))
-		json_real(&here, out, err);
-}
-
-void callback_read_int(const struct json_at *config, const char *key, int64_t least, int64_t *out,
-		       struct err *err)
-{
-	struct json_at here;
-
-	if (model_option_at(config, key, &here, err))
-		json_int(&here, least, INT32_MAX, out, err);
-}
-
-void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err)
-{
-	struct json_at here;
-
-	if (!model_option_at(config, "save_freq", &here, err) ||
-	    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
-		return;
-	if (cJSON_IsString(here.node))
-		json_fail(&here, err, "must be \"epoch\" or a number of batches");
-	else
-		json_int(&here, 1, INT32_MAX, out, err);
 }
 
 void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,

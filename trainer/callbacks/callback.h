@@ -37,11 +37,38 @@ struct callback {
 	void *state; /* private to the class */
 };
 
+enum callback_option_kind {
+	CALLBACK_IGNORED,
+	CALLBACK_FALSE,    /* must be false or null */
+	CALLBACK_NULL,     /* must be null */
+	CALLBACK_TEXT,     /* char *, a copy that is freed with the state */
+	CALLBACK_REAL,     /* double */
+	CALLBACK_INT,      /* int64_t, at least 0 */
+	CALLBACK_BOOL,     /* bool */
+	CALLBACK_VERBOSE,  /* bool: a number above 0 */
+	CALLBACK_MODE,     /* enum callback_mode */
+	CALLBACK_FREQUENCY /* int64_t: a number of batches, or 0 for "epoch" */
+};
+
+/* An option of a config, and where in the state it goes. */
+struct callback_option {
+	const char *key;
+	enum callback_option_kind kind;
+	size_t offset;
+	/* If it is absent or null. */
+	double number;
+	const char *text;
+};
+
 /* Any member may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
 struct callback_ops {
 	const char *class_name;
 	bool writes;     /* writes a file: only the first of several ranks calls it */
 	bool moves_rate; /* changes the learning rate, so an epoch's logs include it */
+	size_t size;     /* of the state, which is zeroed and then gets the options */
+	const struct callback_option *options;
+	int option_count;
+	/* Called when the options have been read. */
 	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
 	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
 				   struct err *err);
@@ -60,7 +87,7 @@ struct callback_ops {
 	/* Write or read the state of the epochs so far; when reading, called after train_begin. */
 	void (*keep)(struct callback *callback, const struct callback_host *host,
 		     struct snapshot *snapshot);
-	void (*fini)(struct callback *callback);
+	void (*fini)(struct callback *callback); /* not for texts, and the state itself */
 };
 
 struct callbacks {
@@ -139,18 +166,6 @@ enum callback_mode {
 	CALLBACK_MAX
 };
 bool callback_smaller_is_better(enum callback_mode mode, const char *monitor);
-void callback_read_mode(const struct json_at *config, enum callback_mode *out, struct err *err);
-
-/* Parse options of a config. If the option is absent or null, or after a failure, which sticks in
- * @err, *out is unchanged. Texts are copied; free them with mem_free(). */
-void callback_read_text(const struct json_at *config, const char *key, char **out, struct err *err);
-void callback_read_real(const struct json_at *config, const char *key, double *out,
-			struct err *err);
-void callback_read_int(const struct json_at *config, const char *key, int64_t least, int64_t *out,
-		       struct err *err);
-
-/* Parse "save_freq": "epoch" (0, the default), or a number of batches. */
-void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
 
 /* Print "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
 void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,

@@ -2,50 +2,37 @@
  * BackupAndRestore: the options of Keras's callback. The training loop makes the backups itself
  * after calling all callbacks, since their state is part of a backup.
  */
-#include <string.h>
+#include <stddef.h>
 
 #include "common/mem.h"
-#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
+
+#define AT(member) .offset = offsetof(struct callback_backup, member)
+
+static const struct callback_option backup_options[] = {
+	{"backup_dir", CALLBACK_TEXT, AT(folder)},
+	{"save_freq", CALLBACK_FREQUENCY, AT(every)},
+	{"delete_checkpoint", CALLBACK_BOOL, AT(deletes), .number = true},
+	{"double_checkpoint", .kind = CALLBACK_FALSE},
+	{"save_before_preemption", .kind = CALLBACK_FALSE},
+	{"name", .kind = CALLBACK_IGNORED},
+};
 
 static void backup_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {{"backup_dir", MODEL_ANY},
-						      {"save_freq", MODEL_ANY},
-						      {"delete_checkpoint", MODEL_ANY},
-						      {"double_checkpoint", MODEL_FALSE},
-						      {"save_before_preemption", MODEL_FALSE},
-						      {"name", MODEL_ANY}};
-	struct callback_backup *backup = mem_calloc(1, sizeof(*backup));
+	const struct callback_backup *backup = callback->state;
 
-	callback->state = backup;
-	if (!backup) {
-		err_nomem(err);
-		return;
-	}
-	backup->deletes = true;
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	callback_read_text(config, "backup_dir", &backup->folder, err);
-	if (!err_stuck(err) && (!backup->folder || !backup->folder[0]))
+	if (!backup->folder || !backup->folder[0])
 		json_fail(config, err, "\"backup_dir\" is missing");
-	callback_read_frequency(config, &backup->every, err);
-	model_option_bool(config, "delete_checkpoint", &backup->deletes, err);
-}
-
-static void backup_fini(struct callback *callback)
-{
-	struct callback_backup *backup = callback->state;
-
-	if (backup)
-		mem_free(backup->folder);
-	mem_free(backup);
 }
 
 const struct callback_ops callback_backup_and_restore = {
 	.class_name = "BackupAndRestore",
 	.writes = true,
+	.size = sizeof(struct callback_backup),
+	.options = backup_options,
+	.option_count = ARRAY_LEN(backup_options),
 	.read = backup_read,
-	.fini = backup_fini,
 };
 
 const struct callback_backup *callbacks_backup(const struct callbacks *callbacks)

@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
-#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
 
 struct csv_logger {
@@ -20,27 +20,19 @@ struct csv_logger {
 	FILE *file;
 };
 
+static const struct callback_option csv_options[] = {
+	{"filename", CALLBACK_TEXT, .offset = offsetof(struct csv_logger, path)},
+	{"separator", CALLBACK_TEXT, .offset = offsetof(struct csv_logger, separator), .text = ","},
+	{"append", CALLBACK_BOOL, .offset = offsetof(struct csv_logger, append)},
+	{"name", .kind = CALLBACK_IGNORED},
+};
+
 static void csv_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {{"filename", MODEL_ANY},
-						      {"separator", MODEL_ANY},
-						      {"append", MODEL_ANY},
-						      {"name", MODEL_ANY}};
-	struct csv_logger *csv = mem_calloc(1, sizeof(*csv));
+	const struct csv_logger *csv = callback->state;
 
-	callback->state = csv;
-	if (csv)
-		csv->separator = mem_strdup(",");
-	if (!csv || !csv->separator) {
-		err_nomem(err);
-		return;
-	}
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	callback_read_text(config, "filename", &csv->path, err);
-	if (!err_stuck(err) && !csv->path)
+	if (!csv->path)
 		json_fail(config, err, "\"filename\" is missing");
-	callback_read_text(config, "separator", &csv->separator, err);
-	model_option_bool(config, "append", &csv->append, err);
 }
 
 static enum status csv_fail(const struct csv_logger *csv, struct err *err)
@@ -132,20 +124,18 @@ static void csv_keep(struct callback *callback, const struct callback_host *host
 
 static void csv_fini(struct callback *callback)
 {
-	struct csv_logger *csv = callback->state;
+	const struct csv_logger *csv = callback->state;
 
-	if (!csv)
-		return;
 	if (csv->file)
 		fclose(csv->file);
-	mem_free(csv->path);
-	mem_free(csv->separator);
-	mem_free(csv);
 }
 
 const struct callback_ops callback_csv_logger = {
 	.class_name = "CSVLogger",
 	.writes = true,
+	.size = sizeof(struct csv_logger),
+	.options = csv_options,
+	.option_count = ARRAY_LEN(csv_options),
 	.read = csv_read,
 	.train_begin = csv_begin,
 	.epoch_end = csv_epoch,

@@ -5,11 +5,11 @@
  * Ownership: EarlyStopping's state owns a copy of the best weights if they are to be restored.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/models/model_weights.h"
 
@@ -24,40 +24,27 @@ struct early_stopping {
 	int64_t best_epoch, stopped_epoch;
 };
 
+#define AT(member) .offset = offsetof(struct early_stopping, member)
+
+static const struct callback_option stopping_options[] = {
+	{"monitor", CALLBACK_TEXT, AT(monitor), .text = "val_loss"},
+	{"min_delta", CALLBACK_REAL, AT(min_delta)},
+	{"baseline", CALLBACK_REAL, AT(baseline), .number = NAN},
+	{"patience", CALLBACK_INT, AT(patience)},
+	{"start_from_epoch", CALLBACK_INT, AT(start_from_epoch)},
+	{"verbose", CALLBACK_VERBOSE, AT(verbose)},
+	{"restore_best_weights", CALLBACK_BOOL, AT(restore)},
+	{"mode", CALLBACK_MODE, AT(mode)},
+	{"name", .kind = CALLBACK_IGNORED},
+};
+
 static void stopping_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"monitor", MODEL_ANY},
-		{"min_delta", MODEL_ANY},
-		{"patience", MODEL_ANY},
-		{"verbose", MODEL_ANY},
-		{"mode", MODEL_ANY},
-		{"baseline", MODEL_ANY},
-		{"name", MODEL_ANY},
-		{"restore_best_weights", MODEL_ANY},
-		{"start_from_epoch", MODEL_ANY},
-	};
-	struct early_stopping *s = mem_calloc(1, sizeof(*s));
-	int64_t verbose = 0;
+	struct early_stopping *s = callback->state;
 
-	callback->state = s;
-	if (s)
-		s->monitor = mem_strdup("val_loss");
-	if (!s || !s->monitor) {
-		err_nomem(err);
-		return;
-	}
-	s->best = s->baseline = NAN;
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	callback_read_text(config, "monitor", &s->monitor, err);
-	callback_read_real(config, "min_delta", &s->min_delta, err);
-	callback_read_real(config, "baseline", &s->baseline, err);
-	callback_read_int(config, "patience", 0, &s->patience, err);
-	callback_read_int(config, "start_from_epoch", 0, &s->start_from_epoch, err);
-	callback_read_int(config, "verbose", 0, &verbose, err);
-	model_option_bool(config, "restore_best_weights", &s->restore, err);
-	callback_read_mode(config, &s->mode, err);
-	s->verbose = verbose > 0;
+	(void)config;
+	(void)err;
+	s->best = NAN;
 	s->min_delta = fabs(s->min_delta);
 }
 
@@ -161,17 +148,16 @@ static void stopping_keep(struct callback *callback, const struct callback_host 
 
 static void stopping_fini(struct callback *callback)
 {
-	struct early_stopping *s = callback->state;
+	const struct early_stopping *s = callback->state;
 
-	if (!s)
-		return;
-	mem_free(s->monitor);
 	mem_free(s->best_weights);
-	mem_free(s);
 }
 
 const struct callback_ops callback_early_stopping = {
 	.class_name = "EarlyStopping",
+	.size = sizeof(struct early_stopping),
+	.options = stopping_options,
+	.option_count = ARRAY_LEN(stopping_options),
 	.read = stopping_read,
 	.train_begin = stopping_begin,
 	.epoch_end = stopping_epoch,
@@ -182,13 +168,7 @@ const struct callback_ops callback_early_stopping = {
 
 /* ---- TerminateOnNaN -------------------------------------------------------------------------- */
 
-static void terminate_read(struct callback *callback, const struct json_at *config, struct err *err)
-{
-	static const struct model_option options[] = {{"name", MODEL_ANY}};
-
-	(void)callback;
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-}
+static const struct callback_option terminate_options[] = {{"name", .kind = CALLBACK_IGNORED}};
 
 static enum status terminate_batch(struct callback *callback, const struct callback_host *host,
 				   enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
@@ -210,6 +190,7 @@ static enum status terminate_batch(struct callback *callback, const struct callb
 
 const struct callback_ops callback_terminate_on_nan = {
 	.class_name = "TerminateOnNaN",
-	.read = terminate_read,
+	.options = terminate_options,
+	.option_count = ARRAY_LEN(terminate_options),
 	.batch_end = terminate_batch,
 };

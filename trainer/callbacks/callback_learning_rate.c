@@ -4,6 +4,7 @@
  * Both need an optimizer with a constant rate; a schedule computes its own.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "common/mem.h"
@@ -47,38 +48,27 @@ struct plateau {
 	int64_t waited, cooling;
 };
 
+#define AT(member) .offset = offsetof(struct plateau, member)
+
+static const struct callback_option plateau_options[] = {
+	{"monitor", CALLBACK_TEXT, AT(monitor), .text = "val_loss"},
+	{"factor", CALLBACK_REAL, AT(factor), .number = 0.1},
+	{"min_delta", CALLBACK_REAL, AT(min_delta), .number = 1e-4},
+	{"min_lr", CALLBACK_REAL, AT(min_lr)},
+	{"patience", CALLBACK_INT, AT(patience), .number = 10},
+	{"cooldown", CALLBACK_INT, AT(cooldown)},
+	{"verbose", CALLBACK_VERBOSE, AT(verbose)},
+	{"mode", CALLBACK_MODE, AT(mode)},
+	{"name", .kind = CALLBACK_IGNORED},
+};
+
+#undef AT
+
 static void plateau_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"monitor", MODEL_ANY},  {"factor", MODEL_ANY}, {"patience", MODEL_ANY},
-		{"verbose", MODEL_ANY},  {"mode", MODEL_ANY},   {"min_delta", MODEL_ANY},
-		{"cooldown", MODEL_ANY}, {"min_lr", MODEL_ANY}, {"name", MODEL_ANY},
-	};
-	struct plateau *p = mem_calloc(1, sizeof(*p));
-	int64_t verbose = 0;
+	struct plateau *p = callback->state;
 
-	callback->state = p;
-	if (p)
-		p->monitor = mem_strdup("val_loss");
-	if (!p || !p->monitor) {
-		err_nomem(err);
-		return;
-	}
-	*p = (struct plateau){.monitor = p->monitor,
-			      .factor = 0.1,
-			      .min_delta = 1e-4,
-			      .patience = 10,
-			      .best = NAN};
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	callback_read_text(config, "monitor", &p->monitor, err);
-	callback_read_real(config, "factor", &p->factor, err);
-	callback_read_real(config, "min_delta", &p->min_delta, err);
-	callback_read_real(config, "min_lr", &p->min_lr, err);
-	callback_read_int(config, "patience", 0, &p->patience, err);
-	callback_read_int(config, "cooldown", 0, &p->cooldown, err);
-	callback_read_int(config, "verbose", 0, &verbose, err);
-	callback_read_mode(config, &p->mode, err);
-	p->verbose = verbose > 0;
+	p->best = NAN;
 	if (!err_stuck(err) && !(p->factor >= 0.0 && p->factor < 1.0))
 		json_fail(config, err, "factor must be at least 0 and below 1, not %g", p->factor);
 	if (!err_stuck(err) && !(p->min_lr >= 0.0))
@@ -135,23 +125,16 @@ static void plateau_keep(struct callback *callback, const struct callback_host *
 	snapshot_integer(snapshot, "cooling", &p->cooling, 0, INT32_MAX);
 }
 
-static void plateau_fini(struct callback *callback)
-{
-	struct plateau *p = callback->state;
-
-	if (p)
-		mem_free(p->monitor);
-	mem_free(p);
-}
-
 const struct callback_ops callback_reduce_lr_on_plateau = {
 	.class_name = "ReduceLROnPlateau",
 	.moves_rate = true,
+	.size = sizeof(struct plateau),
+	.options = plateau_options,
+	.option_count = ARRAY_LEN(plateau_options),
 	.read = plateau_read,
 	.train_begin = rate_begin,
 	.epoch_end = plateau_epoch,
 	.keep = plateau_keep,
-	.fini = plateau_fini,
 };
 
 /* ---- LearningRateScheduler ------------------------------------------------------------------- */
@@ -184,22 +167,17 @@ static void scheduler_read_row(struct scheduler *s, const struct json_at *row, s
 	s->count++;
 }
 
+static const struct callback_option scheduler_options[] = {
+	{"schedule", .kind = CALLBACK_IGNORED}, /* read below */
+	{"verbose", CALLBACK_VERBOSE, .offset = offsetof(struct scheduler, verbose)},
+	{"name", .kind = CALLBACK_IGNORED},
+};
+
 static void scheduler_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"schedule", MODEL_ANY}, {"verbose", MODEL_ANY}, {"name", MODEL_ANY}};
-	struct scheduler *s = mem_calloc(1, sizeof(*s));
+	struct scheduler *s = callback->state;
 	struct json_at table, row = {0};
-	int64_t verbose = 0;
 
-	callback->state = s;
-	if (!s) {
-		err_nomem(err);
-		return;
-	}
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	callback_read_int(config, "verbose", 0, &verbose, err);
-	s->verbose = verbose > 0;
 	if (!model_option_need(config, "schedule", &table, err) || json_array(&table, err) != ST_OK)
 		return;
 	s->rows = mem_calloc((size_t)json_count(&table) + 1, sizeof(*s->rows));
@@ -227,16 +205,17 @@ static enum status scheduler_epoch(struct callback *callback, const struct callb
 
 static void scheduler_fini(struct callback *callback)
 {
-	struct scheduler *s = callback->state;
+	const struct scheduler *s = callback->state;
 
-	if (s)
-		mem_free(s->rows);
-	mem_free(s);
+	mem_free(s->rows);
 }
 
 const struct callback_ops callback_learning_rate_scheduler = {
 	.class_name = "LearningRateScheduler",
 	.moves_rate = true,
+	.size = sizeof(struct scheduler),
+	.options = scheduler_options,
+	.option_count = ARRAY_LEN(scheduler_options),
 	.read = scheduler_read,
 	.train_begin = rate_begin,
 	.epoch_begin = scheduler_epoch,

@@ -5,12 +5,12 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
-#include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/callback_name.h"
 #include "trainer/models/keras_save.h"
@@ -25,55 +25,32 @@ struct checkpoint {
 	double best; /* NaN: none yet */
 };
 
-static void checkpoint_path(struct checkpoint *c, const struct json_at *config, struct err *err)
-{
-	struct json_at here;
-	struct err why;
+#define AT(member) .offset = offsetof(struct checkpoint, member)
 
-	callback_read_text(config, "filepath", &c->path, err);
-	if (err_stuck(err))
-		return;
-	if (!c->path || !json_child(config, "filepath", &here))
-		json_fail(config, err, "\"filepath\" is missing");
-	else if (callback_name_check(c->path, &why) != ST_OK)
-		json_fail(&here, err, "%s", why.text);
-}
+static const struct callback_option checkpoint_options[] = {
+	{"filepath", CALLBACK_TEXT, AT(path)},
+	{"monitor", CALLBACK_TEXT, AT(monitor), .text = "val_loss"},
+	{"verbose", CALLBACK_VERBOSE, AT(verbose)},
+	{"save_best_only", CALLBACK_BOOL, AT(best_only)},
+	{"save_weights_only", .kind = CALLBACK_IGNORED},
+	{"initial_value_threshold", CALLBACK_REAL, AT(best), .number = NAN},
+	{"save_freq", CALLBACK_FREQUENCY, AT(every)},
+	{"mode", CALLBACK_MODE, AT(mode)},
+	{"options", .kind = CALLBACK_NULL},
+	{"name", .kind = CALLBACK_IGNORED},
+};
 
 static void checkpoint_read(struct callback *callback, const struct json_at *config,
 			    struct err *err)
 {
-	static const struct model_option options[] = {
-		{"filepath", MODEL_ANY},
-		{"monitor", MODEL_ANY},
-		{"verbose", MODEL_ANY},
-		{"save_best_only", MODEL_ANY},
-		{"save_weights_only", MODEL_ANY},
-		{"mode", MODEL_ANY},
-		{"save_freq", MODEL_ANY},
-		{"options", MODEL_NULL},
-		{"initial_value_threshold", MODEL_ANY},
-		{"name", MODEL_ANY},
-	};
-	struct checkpoint *c = mem_calloc(1, sizeof(*c));
-	int64_t verbose = 0;
+	const struct checkpoint *c = callback->state;
+	struct json_at here;
+	struct err why;
 
-	callback->state = c;
-	if (c)
-		c->monitor = mem_strdup("val_loss");
-	if (!c || !c->monitor) {
-		err_nomem(err);
-		return;
-	}
-	c->best = NAN;
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	checkpoint_path(c, config, err);
-	callback_read_text(config, "monitor", &c->monitor, err);
-	callback_read_int(config, "verbose", 0, &verbose, err);
-	model_option_bool(config, "save_best_only", &c->best_only, err);
-	callback_read_real(config, "initial_value_threshold", &c->best, err);
-	callback_read_frequency(config, &c->every, err);
-	callback_read_mode(config, &c->mode, err);
-	c->verbose = verbose > 0;
+	if (!c->path || !json_child(config, "filepath", &here))
+		json_fail(config, err, "\"filepath\" is missing");
+	else if (callback_name_check(c->path, &why) != ST_OK)
+		json_fail(&here, err, "%s", why.text);
 }
 
 static bool checkpoint_improves(const struct checkpoint *c, double value)
@@ -188,25 +165,16 @@ static void checkpoint_keep(struct callback *callback, const struct callback_hos
 	snapshot_real(snapshot, "best", &c->best);
 }
 
-static void checkpoint_fini(struct callback *callback)
-{
-	struct checkpoint *c = callback->state;
-
-	if (!c)
-		return;
-	mem_free(c->path);
-	mem_free(c->monitor);
-	mem_free(c);
-}
-
 const struct callback_ops callback_model_checkpoint = {
 	.class_name = "ModelCheckpoint",
 	.writes = true,
+	.size = sizeof(struct checkpoint),
+	.options = checkpoint_options,
+	.option_count = ARRAY_LEN(checkpoint_options),
 	.read = checkpoint_read,
 	.train_begin = checkpoint_begin,
 	.epoch_begin = checkpoint_epoch_begin,
 	.batch_end = checkpoint_batch,
 	.epoch_end = checkpoint_epoch,
 	.keep = checkpoint_keep,
-	.fini = checkpoint_fini,
 };

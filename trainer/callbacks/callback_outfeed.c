@@ -4,6 +4,8 @@
  *
  * Ownership: the state owns its texts.
  */
+#include <stddef.h>
+
 #include "common/mem.h"
 #include "trainer/callbacks/callback.h"
 
@@ -11,20 +13,16 @@ struct outfeed_callback {
 	char *queue, *name;
 };
 
+static const struct callback_option outfeed_options[] = {
+	{"queue", CALLBACK_TEXT, .offset = offsetof(struct outfeed_callback, queue)},
+	{"name", CALLBACK_TEXT, .offset = offsetof(struct outfeed_callback, name)},
+};
+
 static void outfeed_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const char *const keys[] = {"queue", "name"};
-	struct outfeed_callback *state = mem_calloc(1, sizeof(*state));
+	const struct outfeed_callback *state = callback->state;
 
-	callback->state = state;
-	if (!state) {
-		err_nomem(err);
-		return;
-	}
-	json_only_keys(config, keys, ARRAY_LEN(keys), err);
-	callback_read_text(config, "queue", &state->queue, err);
-	callback_read_text(config, "name", &state->name, err);
-	if (!err_stuck(err) && !state->queue)
+	if (!state->queue)
 		json_fail(config, err, "\"queue\" is missing: the name of an outfeed queue");
 }
 
@@ -40,20 +38,11 @@ static enum status outfeed_epoch_end(struct callback *callback, const struct cal
 			     epoch, err);
 }
 
-static void outfeed_fini(struct callback *callback)
-{
-	struct outfeed_callback *state = callback->state;
-
-	if (!state)
-		return;
-	mem_free(state->queue);
-	mem_free(state->name);
-	mem_free(state);
-}
-
 const struct callback_ops callback_outfeed = {
 	.class_name = "OutfeedCallback",
+	.size = sizeof(struct outfeed_callback),
+	.options = outfeed_options,
+	.option_count = ARRAY_LEN(outfeed_options),
 	.read = outfeed_read,
 	.epoch_end = outfeed_epoch_end,
-	.fini = outfeed_fini,
 };
