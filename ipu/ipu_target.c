@@ -54,6 +54,11 @@
 		}                                                                                  \
 	}
 
+#define MK2_CHIP                                                                                   \
+	.architecture = "Mk2", .tiles = 1472, .bytes_per_tile = 624 * 1024,                        \
+	.interleaved_bytes = 416 * 1024, .amp = MK2_AMP, COMMON_TILE, .global_sync_cycles = 600,   \
+	COMMON_SYSTEM
+
 static const struct ipu_target ipu_targets[] = {
 	{
 		.name = "ipu1",
@@ -75,15 +80,8 @@ static const struct ipu_target ipu_targets[] = {
 		.name = "ipu2",
 		.description = "Mk2 GC200",
 		.machine = "IPU-M2000",
-		.architecture = "Mk2",
-		.tiles = 1472,
-		.bytes_per_tile = 624 * 1024,
-		.interleaved_bytes = 416 * 1024,
+		MK2_CHIP,
 		.clock_hz = 1.33e9,
-		.amp = MK2_AMP,
-		COMMON_TILE,
-		.global_sync_cycles = 600,
-		COMMON_SYSTEM,
 		HOST_GATEWAY,
 		POD64,
 		.remote_bytes_second = REMOTE_BYTES_SECOND,
@@ -92,15 +90,8 @@ static const struct ipu_target ipu_targets[] = {
 		.name = "ipu21",
 		.description = "Bow (Mk2 at 1.85 GHz)",
 		.machine = "Bow-2000",
-		.architecture = "Mk2",
-		.tiles = 1472,
-		.bytes_per_tile = 624 * 1024,
-		.interleaved_bytes = 416 * 1024,
+		MK2_CHIP,
 		.clock_hz = 1.85e9,
-		.amp = MK2_AMP,
-		COMMON_TILE,
-		.global_sync_cycles = 600,
-		COMMON_SYSTEM,
 		HOST_GATEWAY,
 		POD64,
 		.remote_bytes_second = REMOTE_BYTES_SECOND,
@@ -109,15 +100,8 @@ static const struct ipu_target ipu_targets[] = {
 		.name = "c600",
 		.description = "C600 card (IPU21)",
 		.machine = "C600 card",
-		.architecture = "Mk2",
-		.tiles = 1472,
-		.bytes_per_tile = 624 * 1024,
-		.interleaved_bytes = 416 * 1024,
+		MK2_CHIP,
 		.clock_hz = 1.49e9,
-		.amp = MK2_AMP,
-		COMMON_TILE,
-		.global_sync_cycles = 600,
-		COMMON_SYSTEM,
 		HOST_PCIE(16, 1),
 		SERVER(8),
 	},

@@ -1,5 +1,6 @@
 /*
- * The execution trace: an event is expanded to the steps of its function; a transfer is a step itself.
+ * The execution trace: an event is expanded to the steps of its function; a transfer is a step
+ * itself.
  *
  * The steady state of a pipeline run is found by comparing each period of its timeline with the
  * previous one: what repeats to the cycle is reported once. Threads: any; no state.

@@ -4,10 +4,10 @@
  *
  * A form expresses the pass as a convolution, with every choice of taps turned into input channels.
  *
- * In a joint plan the weights stay on the same tiles in all passes, as poplibs plans fully connected
- * layers (ConvModel.cpp: addBwdEstimates, addWuEstimates). The layer's batch is split neither over tiles
- * nor serially; its units and inputs are split the same way in all passes, and the channel groups of one
- * pass are those of the next.
+ * In a joint plan the weights stay on the same tiles in all passes, as poplibs plans fully
+ * connected layers (ConvModel.cpp: addBwdEstimates, addWuEstimates). The layer's batch is split
+ * neither over tiles nor serially; its units and inputs are split the same way in all passes, and
+ * the channel groups of one pass are those of the next.
  */
 #include <assert.h>
 #include <math.h>
@@ -233,8 +233,9 @@ static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ip
 	base->depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
 }
 
-int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
-		    struct conv_form forms[CONV_FORMS])
+/* Store the forms of @op, a convolution or a matmul; return their number. */
+static int ipu_conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
+			  struct conv_form forms[CONV_FORMS])
 {
 	const enum ipu_dtype dtype = op->dtype == IPU_FLOAT16 ? IPU_FLOAT16 : IPU_FLOAT32;
 	const enum ipu_dtype partials = dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
@@ -424,9 +425,11 @@ static void try_hmac(struct joint *joint)
 	}
 }
 
-bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
-		     const struct ipu_plan_options *options, double limit,
-		     struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES])
+/* Plan the products of all passes of a trained layer, jointly if that is faster (return whether it
+ * is); @op is one of them. */
+static bool ipu_conv_joint(const struct ipu_target *target, const struct ipu_op *op,
+			   const struct ipu_plan_options *options, double limit,
+			   struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES])
 {
 	const struct layer layer = layer_of(op, options);
 	struct joint joint = {.target = target, .limit = limit, .choices = choices};
@@ -441,7 +444,7 @@ bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
 		int count;
 
 		ops[p] = pass_of(op, &layer, (enum ipu_pass)p);
-		count = ipu__conv_forms(&ops[p], options, forms);
+		count = ipu_conv_forms(&ops[p], options, forms);
 		ipu__conv_search(target, forms, count, limit, &choices[p]);
 		joint.best += choices[p].cost.cycles;
 		fits = fits && choices[p].cost.memory <= limit;
@@ -642,7 +645,7 @@ static void plan_product(const struct ipu_target *target, const struct ipu_op *o
 			 const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
 	struct conv_form forms[CONV_FORMS];
-	int count = ipu__conv_forms(op, options, forms);
+	int count = ipu_conv_forms(op, options, forms);
 	struct conv_choice choice;
 
 	ipu__conv_search(target, forms, count, memory_limit(target, options), &choice);
@@ -656,7 +659,7 @@ void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
 	struct conv_choice choices[IPU_PASSES];
 
 	const bool joint =
-		ipu__conv_joint(target, op, options, memory_limit(target, options), ops, choices);
+		ipu_conv_joint(target, op, options, memory_limit(target, options), ops, choices);
 
 	for (int p = 0; p < IPU_PASSES; p++) {
 		plans[p].joint = joint;

@@ -1,6 +1,6 @@
 /*
  * Interface between the parts of the convolution planner: the forms of a problem
- * (plan_conv_form.c), the cost of a cut (plan_conv_cost.c), the search for the cheapest
+ * (plan_conv.c), the cost of a cut (plan_conv_cost.c), the search for the cheapest
  * (plan_conv_search.c).
  */
 #ifndef PLAN_CONV_INTERNAL_H
@@ -34,10 +34,6 @@ struct conv_form {
 #define CONV_MOST  (INT64_C(1) << 60)
 #define CONV_FORMS 16
 #define HMAC_PARTS 512 /* most groups of input channels of the horizontal MAC */
-
-/* Store the forms of @op, a convolution or a matmul; return their number. */
-int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,
-		    struct conv_form forms[CONV_FORMS]);
 
 int64_t ipu__times(int64_t a, int64_t b); /* positive factors; saturates at CONV_MOST */
 
@@ -127,11 +123,5 @@ struct conv_choice {
  * memory. */
 void ipu__conv_search(const struct ipu_target *target, const struct conv_form *forms, int count,
 		      double limit, struct conv_choice *best);
-
-/* Plan the products of all passes of a trained layer, jointly if that is faster (return whether it
- * is); @op is one of them. */
-bool ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
-		     const struct ipu_plan_options *options, double limit,
-		     struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES]);
 
 #endif /* PLAN_CONV_INTERNAL_H */

@@ -226,7 +226,9 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 	return failed;
 }
 
-int lower__params(struct lowering *lowering, int position, char phase)
+/* Lower the parameters of a layer. Phase F: penalties; B: regularisers' gradients, outfeeds of
+ * gradients, accumulation; U: the update. */
+static int lower_params(struct lowering *lowering, int position, char phase)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 
@@ -260,7 +262,8 @@ static int lower_infeed(struct lowering *lowering, int tensor, const char *name,
 							      tensor == lowering->weights});
 }
 
-int lower__infeeds(struct lowering *lowering)
+/* Append the infeed of the batch, rearranged for its readers. */
+static int lower_infeeds(struct lowering *lowering)
 {
 	const struct model_shape *shape = &lowering->from->model->input;
 	const int64_t atom = shape->ndim > 0 ? shape->dim[shape->ndim - 1] : 1;
@@ -325,7 +328,8 @@ int lower__running_mean(struct lowering *lowering, const char *name, int value, 
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
-int lower__iterations(struct lowering *lowering)
+/* Increment the optimizer's iterations, in phase U of the first stage. */
+static int lower_iterations(struct lowering *lowering)
 {
 	const char *optimizer = optimizer_name(lowering->from->optimizer);
 	const int iterations = lower__tensor(
@@ -403,11 +407,11 @@ int lower__node(struct lowering *lowering, const struct ipu_node *node)
 static int lower_all(struct lowering *lowering)
 {
 	const int layers = lowering->from->model->layer_count;
-	int failed = lower__tensors(lowering) || lower__infeeds(lowering);
+	int failed = lower__tensors(lowering) || lower_infeeds(lowering);
 
 	for (int i = 0; i < layers && !failed; i++)
-		failed = lower__layer_forward(lowering, i) ||
-			 lower__params(lowering, i, IPU_PHASE_F);
+		failed =
+			lower__layer_forward(lowering, i) || lower_params(lowering, i, IPU_PHASE_F);
 	if (!failed)
 		failed = lower__loss_forward(lowering);
 	if (failed || !lowering->training)
@@ -415,10 +419,10 @@ static int lower_all(struct lowering *lowering)
 	failed = lower__loss_backward(lowering);
 	for (int i = layers - 1; i >= 0 && !failed; i--)
 		failed = lower__layer_backward(lowering, i) ||
-			 lower__params(lowering, i, IPU_PHASE_B);
+			 lower_params(lowering, i, IPU_PHASE_B);
 	for (int i = 0; i < layers && !failed; i++)
-		failed = lower__params(lowering, i, IPU_PHASE_U);
-	return failed ? failed : lower__iterations(lowering);
+		failed = lower_params(lowering, i, IPU_PHASE_U);
+	return failed ? failed : lower_iterations(lowering);
 }
 
 /* Whether the schedule runs gradients of weights as separate works. */

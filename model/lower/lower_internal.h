@@ -87,20 +87,12 @@ int lower__cast(struct lowering *lowering, const char *name, const char *layer, 
 int lower__layer_forward(struct lowering *lowering, int position);
 int lower__layer_backward(struct lowering *lowering, int position);
 
-/* Append the infeed of the batch, rearranged for its readers. */
-int lower__infeeds(struct lowering *lowering);
 /* Append the update of a mean over all steps with @value; the mean is written to @result. */
 int lower__running_mean(struct lowering *lowering, const char *name, int value, int result);
-/* Increment the optimizer's iterations, in phase U of the first stage. */
-int lower__iterations(struct lowering *lowering);
 
 int lower__loss_forward(struct lowering *lowering);
 int lower__loss_backward(struct lowering *lowering); /* to the last layer's gradient */
 int lower__outfeed(struct lowering *lowering, int position);
-
-/* Lower the parameters of a layer. Phase F: penalties; B: regularisers' gradients, outfeeds of
- * gradients, accumulation; U: the update. */
-int lower__params(struct lowering *lowering, int position, char phase);
 
 static inline int64_t lower__batch(const struct lowering *lowering)
 {

@@ -151,6 +151,20 @@ struct conv_body {
 			       float *w, int64_t tap, int64_t ld);
 };
 
+/* The row of an instruction set, for the file that has included its tiles. */
+#define CONV_BODY(name_)                                                                           \
+	{                                                                                          \
+		.name = (name_), .rows = ROWS, .lanes = LANES, .panel = PANEL,                     \
+		.tile = {TILE_TABLE(tile_1_), TILE_TABLE(tile_2_)},                                \
+		.sum = {TILE_TABLE(sum_1_), TILE_TABLE(sum_2_)}, .pack = conv_pack,                \
+		.pack_transposed = conv_pack_transposed, .transpose = conv_transpose,              \
+		.pack_relu = conv_pack_relu, .sums = conv_sums, .few = conv_few,                   \
+		.few_transposed = conv_few_transposed, .depth_row = conv_depth_row,                \
+		.depth_sum = conv_depth_sum, .transform_input = conv_transform_input,              \
+		.transform_gradient = conv_transform_gradient, .inverse = conv_inverse,            \
+		.transform_kernel = conv_transform_kernel, .inverse_kernel = conv_inverse_kernel   \
+	}
+
 extern const struct conv_body conv__avx512, conv__avx2, conv__portable;
 const struct conv_body *conv__body(void); /* the one in use */
 

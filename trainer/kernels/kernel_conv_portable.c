@@ -112,25 +112,4 @@ VECTOR void vec_transpose(VEC r[LANES])
 #include "trainer/kernels/kernel_conv_winograd_tile.h"
 #include "trainer/kernels/kernel_depthwise_tile.h"
 
-const struct conv_body conv__portable = {
-	.name = "portable",
-	.rows = ROWS,
-	.lanes = LANES,
-	.panel = PANEL,
-	.tile = {TILE_TABLE(tile_1_), TILE_TABLE(tile_2_)},
-	.sum = {TILE_TABLE(sum_1_), TILE_TABLE(sum_2_)},
-	.pack = conv_pack,
-	.pack_transposed = conv_pack_transposed,
-	.transpose = conv_transpose,
-	.pack_relu = conv_pack_relu,
-	.sums = conv_sums,
-	.few = conv_few,
-	.few_transposed = conv_few_transposed,
-	.depth_row = conv_depth_row,
-	.depth_sum = conv_depth_sum,
-	.transform_input = conv_transform_input,
-	.transform_gradient = conv_transform_gradient,
-	.inverse = conv_inverse,
-	.transform_kernel = conv_transform_kernel,
-	.inverse_kernel = conv_inverse_kernel,
-};
+const struct conv_body conv__portable = CONV_BODY("portable");
