@@ -96,9 +96,10 @@ struct event {
 
 /* Node 2 i is the start of event i, 2 i + 1 its end. */
 struct node {
-	int64_t length;         /* of the longest path to it */
-	uint32_t before, about; /* the node before it, the event that the edge is about */
-	uint8_t kind;
+	int64_t length;      /* of the longest path to it */
+	uint32_t before;     /* the node before it; NONE: the path begins here */
+	unsigned about : 28; /* the event that the edge is about */
+	unsigned kind : 4;
 };
 
 /* A row of a lane "... (sync)". */
@@ -613,9 +614,12 @@ static void link_waits(struct path *p)
 	sqlite3_stmt *records =
 		prepare(p, "SELECT start_ns FROM temp.critical_records WHERE correlation = ?1");
 
-	p->launched = allocate(p, p->launched, p->count, sizeof(*p->launched));
 	p->launched_count = 0;
-	for (size_t i = p->host_count; i < p->count && p->status == ST_OK; i++) {
+	if (p->events_waited)
+		p->launched =
+			allocate(p, p->launched, p->count - p->host_count, sizeof(*p->launched));
+	for (size_t i = p->host_count; i < p->count && p->events_waited && p->status == ST_OK;
+	     i++) {
 		const struct event *event = &p->events[i];
 
 		if (event->other != NONE)
@@ -631,7 +635,7 @@ static void link_waits(struct path *p)
 
 		if (call != NONE)
 			p->events[call].wait_lane = p->lanes[wait->lane].base;
-		if (wait->what == 'e' || wait->what == 'w')
+		if (p->events_waited && (wait->what == 'e' || wait->what == 'w'))
 			link_event(p, arguments, records, wait);
 	}
 	sqlite3_finalize(arguments);
@@ -678,7 +682,7 @@ static void relax(struct path *p, uint32_t to, uint32_t before, int64_t weight, 
 
 	if (node->before != NONE && length <= node->length)
 		return;
-	*node = (struct node){length, before, about, (uint8_t)kind};
+	*node = (struct node){length, before, about & 0xfffffff, kind};
 }
 
 static void host_start(struct path *p, uint32_t at)
@@ -767,7 +771,7 @@ static uint32_t solve(struct path *p)
 			return NONE;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		p->nodes[i] = (struct node){0, NONE, NONE, KIND_HOST};
+		p->nodes[i] = (struct node){0, NONE, 0, KIND_HOST};
 		p->order[i] = i;
 	}
 	for (size_t i = 0; i < p->lane_count; i++)
@@ -822,12 +826,12 @@ static void find_path(struct path *p, const struct window *window)
 	uint32_t last;
 
 	read_window(p, window);
-	if (p->status != ST_OK || p->count == p->host_count) /* nothing was launched */
-		return;
 	if (p->count > PROF_CRITICAL_SPANS || p->wait_count > PROF_CRITICAL_SPANS) {
 		p->left_out = true;
 		return;
 	}
+	if (p->status != ST_OK || p->count == p->host_count) /* nothing was launched */
+		return;
 	link_waits(p);
 	last = p->status == ST_OK ? solve(p) : NONE;
 	if (p->status == ST_OK)
@@ -860,7 +864,7 @@ static void find_all(struct path *p)
 	prof_insert_fini(&p->rows);
 	if (p->left_out)
 		run(p, "INSERT OR REPLACE INTO meta_facts VALUES ('critical_path', "
-		       "'left out where a step has more than 524288 spans')");
+		       "'left out where a step has more than 400000 spans')");
 	for (size_t i = 0; i < p->lane_count; i++)
 		sqlite3_finalize(p->lanes[i].rows);
 	run(p, "DROP TABLE temp.critical_calls; DROP TABLE temp.critical_records");

@@ -10,7 +10,7 @@
 #include "common/err.h"
 
 /* Spans of one step, or of a whole recording without steps, beyond which it gets no path. */
-#define PROF_CRITICAL_SPANS 524288
+#define PROF_CRITICAL_SPANS 400000
 
 /* Fill the table of critical paths in a database whose launches are linked (prof_launch_link()),
  * without open transaction or within one. Does nothing if there are paths already, or no launches.

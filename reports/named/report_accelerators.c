@@ -203,7 +203,7 @@ const struct report_named report_named_critical_path = {
 	  "rank,step"},
 	 {"span", critical_span_sql, "step,kind,name,start_ns,dur_ns", "rank,step,position"}},
 	"No critical path: the recording has no calls with what they launched, or a step of more "
-	"than 524,288 spans.",
+	"than 400,000 spans.",
 };
 
 /* ---- steps and ranges ------------------------------------------------------------------------ */
