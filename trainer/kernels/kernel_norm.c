@@ -1,18 +1,51 @@
 /*
- * Normalization by channel: the sums, as loops that the compiler vectorizes over channels. See the
- * header for the arithmetic.
+ * Normalization by channel and by row, as loops that the compiler vectorizes. See the header for
+ * the arithmetic.
  *
- * If there are few channels, several rows are processed side by side as one wide row. Many channels
- * are summed in strips, whose sums stay in the L1 cache.
+ * By channel: if there are few channels, `tiles` rows are processed side by side as one wide row.
+ * Many channels are summed in strips, whose sums stay in the L1 cache. By row: a row's sums are
+ * LANES partial sums, added in a fixed order: the same bytes with every clone of the loops.
  */
 #include "trainer/kernels/kernel_norm.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
-#include "trainer/kernels/kernel_norm_internal.h"
+#include "trainer/kernels/kernel_watch.h"
+
+#define NORM_WIDE 512 /* maximum columns of a wide row or of a strip */
+
+/* The number of copies of the channels in a wide row. */
+static inline int64_t norm_tiles(int64_t channels)
+{
+	return channels < NORM_WIDE ? NORM_WIDE / channels : 1;
+}
+
+static inline void norm_tile(float *values, int64_t channels, int64_t tiles)
+{
+	for (int64_t t = 1; t < tiles; t++)
+		memcpy(values + t * channels, values, (size_t)channels * sizeof(float));
+}
+
+/*
+ * The gradient @dy that a ReLU passes for its input @y. The bounds express 0 < y < most: low is 0,
+ * high the greatest float below most (or infinity, which passes). Without a ReLU the bounds are
+ * infinities, which exclude nothing.
+ */
+KERNEL_INLINE float norm_gate(float y, float dy, float low, float high)
+{
+	return ((y <= low) | (y > high)) ? 0.0f : dy;
+}
+
+static inline void norm_bounds(const struct kernel_norm *norm, float *low, float *high)
+{
+	*low = norm->relu ? 0.0f : -INFINITY;
+	*high = norm->relu && !isinf(norm->most) ? nextafterf(norm->most, -INFINITY) : INFINITY;
+}
 
 #define NORM_RUN    64    /* rows summed in float; a multiple of NORM_ROWS */
 #define NORM_ROWS   4     /* rows per loop iteration */
@@ -322,5 +355,359 @@ void kernel_norm_merge_moments(const struct kernel_norm_cut *cut, int64_t channe
 
 		norm_mean_offset(cut, channels, count, mean + from, offset);
 		norm_merge_strip(cut, channels, count, mean + from, squares + from, offset);
+	}
+}
+
+/* ---- the passes that write each element ------------------------------------------------------ */
+
+/* Wide rows, and the coefficients of each of their columns: the caller's own arrays if one copy of
+ * the channels is wide enough. */
+struct norm_wide {
+	int64_t rows, columns, rest; /* rest: columns of an incomplete last row */
+	const float *mean, *scale, *offset, *constant, *slope;
+	float low, high, most;
+	float tiled[5][NORM_WIDE];
+};
+
+static const float *norm_repeat(float *tiled, const float *values, int64_t channels, int64_t tiles)
+{
+	if (!values || tiles == 1)
+		return values;
+	memcpy(tiled, values, (size_t)channels * sizeof(float));
+	norm_tile(tiled, channels, tiles);
+	return tiled;
+}
+
+static void norm_wide_init(struct norm_wide *w, const struct kernel_norm *norm,
+			   const float *constant, const float *slope, int64_t rows)
+{
+	int64_t tiles = norm_tiles(norm->channels);
+
+	w->rows = rows / tiles;
+	w->columns = tiles * norm->channels;
+	w->rest = rows % tiles * norm->channels;
+	w->most = norm->most;
+	norm_bounds(norm, &w->low, &w->high);
+	w->mean = norm_repeat(w->tiled[0], norm->mean, norm->channels, tiles);
+	w->scale = norm_repeat(w->tiled[1], norm->scale, norm->channels, tiles);
+	w->offset = norm_repeat(w->tiled[2], norm->offset, norm->channels, tiles);
+	w->constant = norm_repeat(w->tiled[3], constant, norm->channels, tiles);
+	w->slope = norm_repeat(w->tiled[4], slope, norm->channels, tiles);
+}
+
+/* Return the greatest magnitude if @watched, else 0. */
+KERNEL_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, float *y,
+				      int64_t columns, bool relu, bool watched)
+{
+	const float *mean = w->mean, *scale = w->scale, *offset = w->offset;
+	float most = w->most;
+	uint32_t greatest = 0;
+
+	KERNEL_INDEPENDENT
+	for (int64_t j = 0; j < columns; j++) {
+		float sum = (x[j] - mean[j]) * scale[j] + offset[j];
+
+		if (relu) {
+			sum = sum < 0.0f ? 0.0f : sum;
+			sum = sum > most ? most : sum;
+		}
+		y[j] = sum;
+		if (watched)
+			greatest = kernel_greatest(greatest, sum);
+	}
+	return greatest;
+}
+
+KERNEL_INLINE uint32_t norm_apply_all(const struct norm_wide *w, const float *x, float *y,
+				      bool relu, bool watched)
+{
+	uint32_t greatest = 0, row;
+
+	for (int64_t i = 0; i < w->rows; i++, x += w->columns, y += w->columns) {
+		row = norm_apply_row(w, x, y, w->columns, relu, watched);
+		greatest = max(row, greatest);
+	}
+	row = norm_apply_row(w, x, y, w->rest, relu, watched);
+	return max(row, greatest);
+}
+
+#define NORM_APPLY_VARIANT(name, relu, watched)                                                    \
+	KERNEL_CLONES static uint32_t name(const struct norm_wide *w, const float *x, float *y)    \
+	{                                                                                          \
+		return norm_apply_all(w, x, y, relu, watched);                                     \
+	}
+
+NORM_APPLY_VARIANT(norm_apply, false, false)
+NORM_APPLY_VARIANT(norm_apply_relu, true, false)
+NORM_APPLY_VARIANT(norm_apply_watched, false, true)
+NORM_APPLY_VARIANT(norm_apply_relu_watched, true, true)
+
+uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows,
+			   bool watched)
+{
+	struct norm_wide w;
+
+	norm_wide_init(&w, norm, NULL, NULL, rows);
+	if (watched)
+		return (norm->relu ? norm_apply_relu_watched : norm_apply_watched)(&w, x, y);
+	return (norm->relu ? norm_apply_relu : norm_apply)(&w, x, y);
+}
+
+/* What a variant of the gradient computes: a compile-time constant in each variant. */
+enum norm_grad_flags {
+	NORM_RELU = 1,
+	NORM_MOMENTS = 2, /* the moments are the batch's, so they have a gradient too */
+	NORM_ADD = 4,
+	NORM_VARIANTS = 8
+};
+
+KERNEL_INLINE void norm_grad_row(const struct norm_wide *w, const float *x, const float *dy,
+				 float *dx, int64_t columns, int flags)
+{
+	const float *mean = w->mean, *scale = w->scale, *offset = w->offset;
+	const float *constant = w->constant, *slope = w->slope;
+	float low = w->low, high = w->high;
+
+	KERNEL_INDEPENDENT
+	for (int64_t j = 0; j < columns; j++) {
+		float g = dy[j], d;
+
+		if (flags & (NORM_RELU | NORM_MOMENTS))
+			d = x[j] - mean[j];
+		if (flags & NORM_RELU)
+			g = norm_gate(d * scale[j] + offset[j], g, low, high);
+		if (flags & NORM_MOMENTS)
+			g -= constant[j] + slope[j] * d;
+		g *= scale[j];
+		dx[j] = flags & NORM_ADD ? dx[j] + g : g;
+	}
+}
+
+KERNEL_INLINE void norm_grad_all(const struct norm_wide *w, const float *x, const float *dy,
+				 float *dx, int flags)
+{
+	for (int64_t i = 0; i < w->rows; i++) {
+		norm_grad_row(w, x, dy, dx, w->columns, flags);
+		x += w->columns;
+		dy += w->columns;
+		dx += w->columns;
+	}
+	norm_grad_row(w, x, dy, dx, w->rest, flags);
+}
+
+#define NORM_GRAD_VARIANT(flags)                                                                   \
+	KERNEL_CLONES static void norm_grad_##flags(const struct norm_wide *w, const float *x,     \
+						    const float *dy, float *dx)                    \
+	{                                                                                          \
+		norm_grad_all(w, x, dy, dx, flags);                                                \
+	}
+
+NORM_GRAD_VARIANT(0)
+NORM_GRAD_VARIANT(1)
+NORM_GRAD_VARIANT(2)
+NORM_GRAD_VARIANT(3)
+NORM_GRAD_VARIANT(4)
+NORM_GRAD_VARIANT(5)
+NORM_GRAD_VARIANT(6)
+NORM_GRAD_VARIANT(7)
+
+typedef void (*norm_grad_variant)(const struct norm_wide *w, const float *x, const float *dy,
+				  float *dx);
+
+static const norm_grad_variant norm_grad_variants[] = {
+	norm_grad_0, norm_grad_1, norm_grad_2, norm_grad_3,
+	norm_grad_4, norm_grad_5, norm_grad_6, norm_grad_7,
+};
+_Static_assert(ARRAY_LEN(norm_grad_variants) == NORM_VARIANTS, "gradient table out of step");
+
+void kernel_norm_grad(const struct kernel_norm *norm, const float *constant, const float *slope,
+		      const float *x, const float *dy, float *dx, int64_t rows, bool add)
+{
+	int flags =
+		(norm->relu ? NORM_RELU : 0) | (slope ? NORM_MOMENTS : 0) | (add ? NORM_ADD : 0);
+	struct norm_wide w;
+
+	assert(!constant == !slope);
+	norm_wide_init(&w, norm, constant, slope, rows);
+	norm_grad_variants[flags](&w, x, dy, dx);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+#define LANES 64 /* partial sums: several vectors, to hide the latency of additions */
+#define FOLD  8
+
+struct rows_sums {
+	float a[LANES], b[LANES];
+};
+
+KERNEL_CLONES
+static double rows_fold(const float *lanes)
+{
+	float part[FOLD] = {0};
+	double sum = 0.0;
+
+	for (int i = 0; i < LANES; i += FOLD)
+		for (int j = 0; j < FOLD; j++)
+			part[j] += lanes[i + j];
+	for (int j = 0; j < FOLD; j++)
+		sum += (double)part[j];
+	return sum;
+}
+
+KERNEL_CLONES
+static float rows_mean(const float *x, int64_t channels)
+{
+	float sums[LANES] = {0};
+	int64_t j = 0;
+
+	for (; j + LANES <= channels; j += LANES)
+		for (int i = 0; i < LANES; i++)
+			sums[i] += x[j + i];
+	for (int i = 0; j + i < channels; i++)
+		sums[i] += x[j + i];
+	return (float)(rows_fold(sums) / (double)channels);
+}
+
+/* Sums of x - about and (x - about)^2. */
+KERNEL_CLONES
+static void rows_deviations(const float *x, int64_t channels, float about, struct rows_sums *out)
+{
+	struct rows_sums s = {{0}, {0}};
+	int64_t j = 0;
+
+	for (; j + LANES <= channels; j += LANES) {
+		for (int i = 0; i < LANES; i++) {
+			float d = x[j + i] - about;
+
+			s.a[i] += d;
+			s.b[i] += d * d;
+		}
+	}
+	for (int i = 0; j + i < channels; i++) {
+		float d = x[j + i] - about;
+
+		s.a[i] += d;
+		s.b[i] += d * d;
+	}
+	*out = s;
+}
+
+/* @gamma and @beta may be NULL; y = (x - mean) inverse gamma + beta. */
+KERNEL_CLONES
+static void rows_apply(const float *restrict x, float *restrict y, int64_t channels, float mean,
+		       float inverse, const float *restrict gamma, const float *restrict beta)
+{
+	for (int64_t j = 0; j < channels; j++)
+		y[j] = (x[j] - mean) * inverse;
+	for (int64_t j = 0; gamma && j < channels; j++)
+		y[j] *= gamma[j];
+	for (int64_t j = 0; beta && j < channels; j++)
+		y[j] += beta[j];
+}
+
+void kernel_norm_rows(const float *x, float *y, int64_t rows, int64_t channels, float epsilon,
+		      const float *gamma, const float *beta, float *mean, float *inverse)
+{
+	for (int64_t i = 0; i < rows; i++, x += channels, y += channels) {
+		float about = rows_mean(x, channels);
+		struct rows_sums s;
+		double off, variance;
+
+		/* The second pass measures the mean's rounding error and removes it. */
+		rows_deviations(x, channels, about, &s);
+		off = rows_fold(s.a) / (double)channels;
+		variance = rows_fold(s.b) / (double)channels - off * off;
+		variance = variance < 0.0 ? 0.0 : variance;
+		mean[i] = (float)((double)about + off);
+		inverse[i] = (float)(1.0 / sqrt(variance + (double)epsilon));
+		rows_apply(x, y, channels, mean[i], inverse[i], gamma, beta);
+	}
+}
+
+/* ---- the gradient ---------------------------------------------------------------------------- */
+
+struct rows_row {
+	const float *x, *dy, *gamma;
+	float mean, inverse;
+};
+
+KERNEL_INLINE float rows_scaled(const struct rows_row *r, int64_t j)
+{
+	return r->gamma ? r->dy[j] * r->gamma[j] : r->dy[j];
+}
+
+KERNEL_INLINE void rows_grad_lanes(const struct rows_row *r, int64_t from, int lanes,
+				   struct rows_sums *s)
+{
+	KERNEL_INDEPENDENT
+	for (int i = 0; i < lanes; i++) {
+		float h = rows_scaled(r, from + i);
+
+		s->a[i] += h;
+		s->b[i] += h * ((r->x[from + i] - r->mean) * r->inverse);
+	}
+}
+
+/* Sums of h = dy gamma and of h (x - mean) inverse. */
+KERNEL_CLONES
+static void rows_grad_sums(const struct rows_row *r, int64_t channels, struct rows_sums *out)
+{
+	struct rows_sums s = {{0}, {0}};
+	int64_t j = 0;
+
+	for (; j + LANES <= channels; j += LANES)
+		rows_grad_lanes(r, j, LANES, &s);
+	rows_grad_lanes(r, j, (int)(channels - j), &s);
+	*out = s;
+}
+
+KERNEL_CLONES
+static void rows_grad_row(const struct rows_row *r, float *dx, int64_t channels, float constant,
+			  float slope, bool add)
+{
+	const float *x = r->x, *dy = r->dy, *gamma = r->gamma;
+	float mean = r->mean, inverse = r->inverse;
+
+	KERNEL_INDEPENDENT
+	for (int64_t j = 0; j < channels; j++) {
+		float h = gamma ? dy[j] * gamma[j] : dy[j];
+		float g = inverse * (h - constant - slope * ((x[j] - mean) * inverse));
+
+		dx[j] = add ? dx[j] + g : g;
+	}
+}
+
+KERNEL_CLONES
+static void rows_grad_params(const struct rows_row *r, int64_t channels,
+			     double *restrict gamma_sums, double *restrict beta_sums)
+{
+	for (int64_t j = 0; gamma_sums && j < channels; j++)
+		gamma_sums[j] += (double)(r->dy[j] * ((r->x[j] - r->mean) * r->inverse));
+	for (int64_t j = 0; beta_sums && j < channels; j++)
+		beta_sums[j] += (double)r->dy[j];
+}
+
+void kernel_norm_rows_grad(const float *x, const float *dy, float *dx, int64_t rows,
+			   int64_t channels, const float *gamma, const float *mean,
+			   const float *inverse, bool add, double *gamma_sums, double *beta_sums)
+{
+	for (int64_t j = 0; gamma_sums && j < channels; j++)
+		gamma_sums[j] = 0.0;
+	for (int64_t j = 0; beta_sums && j < channels; j++)
+		beta_sums[j] = 0.0;
+
+	for (int64_t i = 0; i < rows; i++) {
+		struct rows_row row = {x + i * channels, dy + i * channels, gamma, mean[i],
+				       inverse[i]};
+		struct rows_sums s;
+
+		rows_grad_params(&row, channels, gamma_sums, beta_sums);
+		if (!dx)
+			continue;
+		rows_grad_sums(&row, channels, &s);
+		rows_grad_row(&row, dx + i * channels, channels,
+			      (float)(rows_fold(s.a) / (double)channels),
+			      (float)(rows_fold(s.b) / (double)channels), add);
 	}
 }
