@@ -99,7 +99,7 @@ struct model_layer {
 	int64_t units; /* Dense */
 	bool use_bias;
 	bool causal_mask;          /* the call's use_causal_mask */
-	bool hands_state;          /* another layer reads this call's states: see layer_states() */
+	bool returns_state;        /* another layer reads this call's states: see layer_states() */
 	bool makes_mask;           /* Masking, and an Embedding with mask_zero */
 	int64_t state;             /* values per item that persist from batch to batch */
 	bool inference;            /* the call has training: false, which fit() does not override */

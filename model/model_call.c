@@ -524,7 +524,7 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 		.row = entry->row,
 		.home = entry->home,
 		.causal_mask = call->causal_mask,
-		.hands_state = entry->hands_state,
+		.returns_state = entry->returns_state,
 		.inference = scope->inference || call->inference,
 		.policy = entry->kind == MODEL_ENTRY_INPUT ? MODEL_POLICY_TEXT
 							   : model__read_policy(&config),
@@ -561,7 +561,7 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 	model->layer_count++;
 	if (layer->makes_mask && !err_stuck(reader->err))
 		add_mask_layer(reader, at);
-	if (entry->hands_state && !err_stuck(reader->err)) {
+	if (entry->returns_state && !err_stuck(reader->err)) {
 		add_state_layers(reader, call->source, layer_states(entry->ops, entry->config),
 				 mask, at);
 		call->source++;

@@ -65,7 +65,7 @@ static struct model_reference call_read_reference(const struct model_scope *scop
 					 "read then",
 					 from->name);
 	from->most_number = max(from->most_number, number);
-	from->hands_state = from->hands_state || other > 0;
+	from->returns_state = from->returns_state || other > 0;
 	return (struct model_reference){entry, number, err_stuck(err) ? 0 : (int)other};
 }
 

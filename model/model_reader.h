@@ -83,7 +83,7 @@ struct model_entry {
 	int64_t most_number;         /* the greatest call number that references to it use */
 	const char *object;          /* its shared_object_id, unique in the file; NULL: none */
 	int first_layer;             /* the first layer of its first call; -1: not read yet */
-	bool hands_state;            /* another entry reads its states */
+	bool returns_state;          /* another entry reads its states */
 	int row;
 };
 

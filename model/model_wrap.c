@@ -340,7 +340,8 @@ enum status model__wrap_build(cJSON **out, const struct json_at *at,
 			    .arena = arena,
 			    .err = err,
 			    .starts = inputs > 1 ? states / 2 : 0,
-			    .states = entry->hands_state ? model__wrap_states(entry, true) / 2 : 0,
+			    .states =
+				    entry->returns_state ? model__wrap_states(entry, true) / 2 : 0,
 			    .unmerged = model__wrap_is_unmerged(entry)};
 	const bool bidirectional = !strcmp(entry->class_name, wrappers[0]);
 	const char *name = entry->name, *input = arena_printf(arena, "%s/input", name);

@@ -283,10 +283,10 @@ void train_health_losses(struct train_phase *phase)
 	if (!rules || phase->mode != IPS_TRAIN)
 		return;
 	keys.execution = execution->execution;
-	for (; phase->judged + together <= done; phase->judged += together) {
-		keys.step = execution->first_step + phase->judged + together - 1;
+	for (; phase->evaluated + together <= done; phase->evaluated += together) {
+		keys.step = execution->first_step + phase->evaluated + together - 1;
 		outfeed_health_loss(rules, &keys, ips_recording_now_ns(session->recording),
-				    mean_loss(phase, phase->judged, together));
+				    mean_loss(phase, phase->evaluated, together));
 	}
 }
 

@@ -451,7 +451,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.outputs = phase->outputs,
 		.measure = phase->measure,
 	};
-	phase->judged = 0;
+	phase->evaluated = 0;
 	phase->gathered = false;
 	train_stop_reset(&session->stop_early);
 	for (int r = 0; r < session->replicas; r++) {

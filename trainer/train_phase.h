@@ -27,11 +27,11 @@ struct train_phase {
 	/* Called when an execution is planned and the workers are still idle; may be NULL. */
 	void (*planned)(void *user);
 	void *user;
-	double *values;  /* buffer for the values of one step */
-	double *step;    /* buffer for the metrics' states of steps with common results */
-	double *addends; /* the loss and states of all replicas, grouped by number */
-	bool gathered;   /* the execution's results of other ranks have arrived */
-	int64_t judged;  /* steps of the execution whose losses the health rules have seen */
+	double *values;    /* buffer for the values of one step */
+	double *step;      /* buffer for the metrics' states of steps with common results */
+	double *addends;   /* the loss and states of all replicas, grouped by number */
+	bool gathered;     /* the execution's results of other ranks have arrived */
+	int64_t evaluated; /* steps of the execution whose losses the health rules have seen */
 	/* Running means and counts as in Keras, since train_phase_begin(), over replicas. */
 	double loss, weight; /* the sum of losses, and of their weights */
 	double *states;      /* of all metrics */

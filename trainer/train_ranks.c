@@ -410,14 +410,15 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 /* Broadcast the error of rank @from to all ranks' @err. @status: this rank's. */
 static enum status share_failure(struct ranks *ranks, int from, enum status status, struct err *err)
 {
-	struct err said = {.status = status};
+	struct err failure = {.status = status};
 	struct ranks_pieces pieces = {0};
 
-	str_copy(said.text, sizeof(said.text), err->text[0] ? err->text : status_text(status));
-	if (ranks_pieces_new(&pieces, ranks, &said, err) == ST_OK) {
-		pieces.words[from] = sizeof(said) / sizeof(int32_t);
+	str_copy(failure.text, sizeof(failure.text),
+		 err->text[0] ? err->text : status_text(status));
+	if (ranks_pieces_new(&pieces, ranks, &failure, err) == ST_OK) {
+		pieces.words[from] = sizeof(failure) / sizeof(int32_t);
 		ranks_gather(ranks, 0, &pieces);
-		err_set(err, said.status, "%s", said.text);
+		err_set(err, failure.status, "%s", failure.text);
 		if (from > 0)
 			err_prefix(err, "rank %d", from);
 	}
@@ -520,13 +521,13 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 	pieces->base = values;
 	ranks_gather(session->ranks, 0, pieces);
 	for (int r = 0; r < ranks; r++) {
-		double *said = values + pieces->at[r] / 2;
+		double *reported = values + pieces->at[r] / 2;
 
-		session->interrupted = session->interrupted || said[SAYS_INTERRUPTED] != 0.0;
-		if (said[SAYS_STATUS] != (double)ST_OK && failed < 0)
+		session->interrupted = session->interrupted || reported[SAYS_INTERRUPTED] != 0.0;
+		if (reported[SAYS_STATUS] != (double)ST_OK && failed < 0)
 			failed = r;
 		if (!phase->outputs && r != mine)
-			copy_rank(phase, r, said + SAYS, true);
+			copy_rank(phase, r, reported + SAYS, true);
 	}
 	mem_free(values);
 	session->together = failed >= 0;
@@ -683,7 +684,7 @@ enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others
 enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *length,
 				    struct err *err)
 {
-	uint64_t *lengths, said;
+	uint64_t *lengths, length_sent;
 	size_t all, even;
 	char last[4] = {0};
 	bool others;
@@ -693,11 +694,11 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	lengths = gather_words(ranks, *bytes ? *length + 1 : 0);
 	if (!lengths)
 		return err_nomem(err);
-	said = lengths[0];
+	length_sent = lengths[0];
 	mem_free(lengths);
-	if (said == 0)
+	if (length_sent == 0)
 		return ST_OK;
-	all = said - 1;
+	all = length_sent - 1;
 	even = all / 4 * 4;
 	if (!*bytes)
 		*bytes = mem_alloc(all + 1);

@@ -56,7 +56,7 @@ struct layer_lowering {
 	int64_t batch;       /* items of a micro-batch */
 	char phase;          /* enum ipu_work_phase: F or B */
 	bool training;       /* in training: the forward pass drops, and updates statistics */
-	bool keeps;          /* a backward pass of this layer follows and reads what is retained */
+	bool retains;        /* a backward pass of this layer follows and reads what is retained */
 	bool takes_logits;   /* the loss reads the input of this layer's activation */
 	bool folded;         /* a normalisation whose factors the layer before has in its weights */
 	const bool *wanted;  /* phase B, by input: its gradient is needed; NULL: none */
@@ -118,7 +118,7 @@ enum status layer_mask(struct model *model, const struct model_layer *maker,
 		       struct model_layer *mask, struct err *err);
 
 /* Number of states that a layer with this config returns beside its output; 0: return_state is not
- * set, or the layer has no states. If layer->hands_state is set, its output is one row of all. */
+ * set, or the layer has no states. If layer->returns_state is set, its output is one row of all. */
 int layer_states(const struct layer_ops *ops, const cJSON *config);
 /* Number of its states, which a call may pass as initial_state; 0: not a recurrent layer. */
 int layer_state_count(const struct layer_ops *ops);

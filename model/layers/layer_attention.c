@@ -328,7 +328,7 @@ static void lower_role(struct layer_lowering *lowering, const struct ipu_op *fro
 		op.reads = (op.reads & ~(unsigned)LAYER_PARAM_0) | LAYER_PARAM(kernel);
 	if (op.writes & LAYER_GRAD_PARAM_0)
 		op.writes = LAYER_GRAD_PARAM(kernel);
-	if (lowering->phase == IPU_PHASE_F && !lowering->keeps) {
+	if (lowering->phase == IPU_PHASE_F && !lowering->retains) {
 		op.reads |= op.reads & LAYER_KEPT ? LAYER_BETWEEN : 0u;
 		op.writes |= op.writes & LAYER_KEPT ? LAYER_BETWEEN : 0u;
 		op.reads &= ~(unsigned)LAYER_KEPT;
@@ -349,9 +349,9 @@ static void lower_biases(struct layer_lowering *lowering, const struct ipu_compo
 	const int64_t count =
 		output ? from->batch * from->length * wide
 		       : from->batch * (from->length * keys + from->keys * (keys + values));
-	const unsigned sums = output            ? (unsigned)LAYER_OUTPUT
-			      : lowering->keeps ? (unsigned)LAYER_KEPT
-						: (unsigned)LAYER_BETWEEN;
+	const unsigned sums = output              ? (unsigned)LAYER_OUTPUT
+			      : lowering->retains ? (unsigned)LAYER_KEPT
+						  : (unsigned)LAYER_BETWEEN;
 	const unsigned grads =
 		output ? LAYER_GRAD_PARAM(7)
 		       : LAYER_GRAD_PARAM(1) | LAYER_GRAD_PARAM(3) | LAYER_GRAD_PARAM(5);
@@ -380,7 +380,7 @@ static void lower_biases(struct layer_lowering *lowering, const struct ipu_compo
 static void lower_masks(struct layer_lowering *lowering, const struct ipu_composite *from)
 {
 	const struct model_layer *layer = lowering->layer;
-	const unsigned state = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
+	const unsigned state = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN;
 	const int64_t scores = from->batch * from->heads * from->length * from->keys;
 	const struct layer_op op =
 		layer__map(&(struct ipu_elements){.count = scores,
@@ -414,7 +414,7 @@ static void attention_lower(struct layer_lowering *lowering)
 	unsigned existing = 0;
 
 	from.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA;
-	from.trained = !forward || lowering->keeps;
+	from.trained = !forward || lowering->retains;
 	for (int pass = 0; pass < (forward ? 1 : 2); pass++) {
 		const int count = ipu_composite_ops(&from, ops);
 

@@ -74,15 +74,15 @@ struct layer_drop {
 /* ---- SimpleRNN, LSTM, GRU -------------------------------------------------------------------- */
 
 struct layer_recurrent {
-	int64_t gates;     /* 1, 4, 3 */
-	bool sequences;    /* the output contains all steps */
-	bool backwards;    /* the first step processed is the input's last */
-	bool reversed;     /* output sequences are in input order, not in processing order */
-	bool reset_before; /* GRU with reset_after false */
-	int starts;        /* inputs that are initial states: h, c; 0: none */
-	bool hands;        /* the output row ends with the final state */
-	bool stateful;     /* a batch begins with the final state of the batch before */
-	bool zeros;        /* masked steps output zeros, not the previous output */
+	int64_t gates;      /* 1, 4, 3 */
+	bool sequences;     /* the output contains all steps */
+	bool backwards;     /* the first step processed is the input's last */
+	bool reversed;      /* output sequences are in input order, not in processing order */
+	bool reset_before;  /* GRU with reset_after false */
+	int initial_states; /* inputs that are initial states: h, c; 0: none */
+	bool returns_state; /* the output row ends with the final state */
+	bool stateful;      /* a batch begins with the final state of the batch before */
+	bool zeros;         /* masked steps output zeros, not the previous output */
 	enum model_activation activation, recurrent_activation;
 	/* Drop an item's features; its state before each step's product. The same at all steps. */
 	struct layer_drop drop, recurrent_drop;

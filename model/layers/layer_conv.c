@@ -491,7 +491,7 @@ static void separable_pointwise_op(const struct layer_lowering *lowering, enum i
  * gradient reads them. */
 static void separable_lower_forward(struct layer_lowering *lowering)
 {
-	const unsigned between = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN_TOO;
+	const unsigned between = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN_TOO;
 	struct layer_op op = {.reads = LAYER_INPUT | LAYER_PARAM(LAYER_SEPARABLE_DEPTHWISE),
 			      .writes = between};
 

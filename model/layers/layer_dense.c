@@ -94,7 +94,7 @@ static void dense_product(const struct layer_lowering *lowering, enum ipu_pass p
 
 	out->kind = IPU_OP_MATMUL;
 	out->pass = pass;
-	out->trained = lowering->phase != IPU_PHASE_F || lowering->keeps;
+	out->trained = lowering->phase != IPU_PHASE_F || lowering->retains;
 	out->matmul = products[pass];
 }
 

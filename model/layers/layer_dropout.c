@@ -146,7 +146,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 	const struct layer_dropout *c = lowering->layer->config;
 	const struct layer_dropout_sizes s = layer_dropout_sizes(lowering->layer, lowering->batch);
 	const bool forward = lowering->phase == IPU_PHASE_F, shared = s.shared > 1;
-	const unsigned decisions = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	const unsigned decisions = forward && !lowering->retains ? LAYER_BETWEEN : LAYER_KEPT;
 	struct layer_op mask = layer__map(
 		&(struct ipu_elements){.count = s.outer * s.inner, .times = {[IPU_FN_RANDOM] = 1}},
 		0, decisions);
@@ -240,7 +240,8 @@ static void noise_lower(struct layer_lowering *lowering)
 	const struct layer_noise *c = lowering->layer->config;
 	const bool forward = lowering->phase == IPU_PHASE_F;
 	const bool adds = lowering->layer->ops == &layer_gaussian_noise;
-	const unsigned random = forward && (adds || !lowering->keeps) ? LAYER_BETWEEN : LAYER_KEPT;
+	const unsigned random =
+		forward && (adds || !lowering->retains) ? LAYER_BETWEEN : LAYER_KEPT;
 	const int64_t count = layer__lower_count(lowering);
 	struct layer_op numbers = layer__map(
 		&(struct ipu_elements){.count = count, .times = {[IPU_FN_RANDOM] = 1}}, 0, random);

@@ -84,7 +84,7 @@ unsigned layer__lower_sums(const struct layer_lowering *lowering)
 
 	if (lowering->takes_logits)
 		return LAYER_BETWEEN;
-	if (lowering->keeps && layer_activation_needs_input(activation))
+	if (lowering->retains && layer_activation_needs_input(activation))
 		return LAYER_KEPT;
 	return LAYER_OUTPUT;
 }

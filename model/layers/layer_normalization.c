@@ -250,7 +250,7 @@ static void norm_lower_coefficients(struct layer_lowering *lowering)
 						  .times = {[IPU_FN_SQRT] = 1,
 							    [IPU_FN_DIVIDE] = 1,
 							    [IPU_FN_ADD] = learns ? 9 : 3}},
-			   moving, lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN);
+			   moving, lowering->retains ? LAYER_KEPT : LAYER_BETWEEN);
 
 	op.makes = 2 * channels;
 	op.full = true;
@@ -269,7 +269,7 @@ static void norm_lower_forward(struct layer_lowering *lowering)
 	const bool learns = norm_lower_learns(lowering);
 	const struct layer_op each =
 		norm_map(lowering, learns ? 4 : 2,
-			 LAYER_INPUT | (lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN) |
+			 LAYER_INPUT | (lowering->retains ? LAYER_KEPT : LAYER_BETWEEN) |
 				 (learns ? norm_params(&own->norm) : 0u),
 			 LAYER_OUTPUT);
 	struct layer_op weigh = layer__map(
@@ -412,7 +412,7 @@ static void rows_lower(struct layer_lowering *lowering)
 {
 	if (lowering->phase == IPU_PHASE_F) {
 		const struct layer_norm *own = lowering->layer->config;
-		const unsigned kept = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
+		const unsigned kept = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN;
 		const int64_t rows = rows_of(lowering);
 		struct layer_op op = layer__map(
 			&(struct ipu_elements){

@@ -127,13 +127,13 @@ static void read_states(struct model *model, struct model_layer *layer,
 	struct layer_recurrent *r = layer->config;
 	const int states = layer_state_count(layer->ops);
 
-	r->hands = layer->hands_state;
-	r->starts = layer_own_inputs(layer) - 1;
-	if (!err_stuck(err) && r->starts != 0 && r->starts != states)
-		json_fail(config, err, "%d initial state%s come%s in: %s has %d", r->starts,
-			  r->starts == 1 ? "" : "s", r->starts == 1 ? "s" : "",
+	r->returns_state = layer->returns_state;
+	r->initial_states = layer_own_inputs(layer) - 1;
+	if (!err_stuck(err) && r->initial_states != 0 && r->initial_states != states)
+		json_fail(config, err, "%d initial state%s come%s in: %s has %d", r->initial_states,
+			  r->initial_states == 1 ? "" : "s", r->initial_states == 1 ? "s" : "",
 			  layer->ops->class_name, states);
-	for (int i = 1; i <= r->starts && !err_stuck(err); i++) {
+	for (int i = 1; i <= r->initial_states && !err_stuck(err); i++) {
 		const struct model_shape *shape = model_input_shape(model, layer, i);
 
 		if (shape->ndim != 1 || shape->dim[0] != layer->units)
@@ -208,7 +208,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
 			     : (struct model_shape){.ndim = 1, .dim = {units}};
 	/* One row, of which other layers slice outputs and states. */
-	if (r->hands)
+	if (r->returns_state)
 		layer->output =
 			(struct model_shape){.ndim = 1,
 					     .dim = {model_shape_count(&layer->output) +
@@ -314,8 +314,8 @@ static int64_t new_elements(const struct layer_lowering *lowering, const struct 
 		if (!strcmp(from->name, "Rnn/Cell/Grad"))
 			return rows * wide;
 		if (!strcmp(from->name, "Rnn/Cell"))
-			return rows * (lowering->keeps ? wide + 2 * layer->units : layer->units) +
-			       lowering->keeps * lowering->batch * layer->state;
+			return rows * (lowering->retains ? wide + 2 * layer->units : layer->units) +
+			       lowering->retains * lowering->batch * layer->state;
 		return from->elements.count;
 	default:
 		return 0;
@@ -333,7 +333,7 @@ static void lower_role(struct layer_lowering *lowering, const struct ipu_op *fro
 		return;
 	if (!layer__wants_any(lowering))
 		op.writes &= ~(unsigned)LAYER_GRAD_INPUT;
-	if (lowering->phase == IPU_PHASE_F && !lowering->keeps) {
+	if (lowering->phase == IPU_PHASE_F && !lowering->retains) {
 		op.reads |= op.reads & LAYER_KEPT ? LAYER_BETWEEN : 0u;
 		op.writes |= op.writes & LAYER_KEPT ? LAYER_BETWEEN : 0u;
 		op.reads &= ~(unsigned)LAYER_KEPT;
@@ -354,7 +354,7 @@ static void lower_dropout(struct layer_lowering *lowering, const struct layer_dr
 			  int64_t each, bool at_once, unsigned reads, unsigned writes)
 {
 	const bool forward = lowering->phase == IPU_PHASE_F;
-	const unsigned decisions = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	const unsigned decisions = forward && !lowering->retains ? LAYER_BETWEEN : LAYER_KEPT;
 	const int64_t count = lowering->batch * each, steps = lowering->layer->input.dim[0];
 	struct layer_op mask =
 		layer__map(&(struct ipu_elements){.count = count, .times = {[IPU_FN_RANDOM] = 1}},
@@ -406,7 +406,7 @@ static void recurrent_lower(struct layer_lowering *lowering)
 			: layer->ops == &layer_gru ? IPU_COMPOSITE_GRU
 						   : IPU_COMPOSITE_RNN,
 		.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA,
-		.trained = !forward || lowering->keeps,
+		.trained = !forward || lowering->retains,
 		.dtype = layer->half ? IPU_FLOAT16 : IPU_FLOAT32,
 		.batch = lowering->batch,
 		.steps = layer->input.dim[0],
@@ -416,7 +416,7 @@ static void recurrent_lower(struct layer_lowering *lowering)
 		.fixed_input = !layer__wants_any(lowering),
 	};
 	/* At masked steps the previous state is selected, and its gradient passed on. */
-	const unsigned state = !forward || !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	const unsigned state = !forward || !lowering->retains ? LAYER_BETWEEN : LAYER_KEPT;
 	struct layer_op mask =
 		layer__map(&(struct ipu_elements){.count = lowering->batch * layer->units *
 							   (layer->ops == &layer_lstm ? 2 : 1),

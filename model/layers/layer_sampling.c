@@ -478,7 +478,7 @@ static void affine_lower(struct layer_lowering *lowering, const struct layer_sam
 static void sampling_lower(struct layer_lowering *lowering)
 {
 	const bool forward = lowering->phase == IPU_PHASE_F;
-	const unsigned drawn = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	const unsigned drawn = forward && !lowering->retains ? LAYER_BETWEEN : LAYER_KEPT;
 	struct layer_sampling s;
 	struct layer_op random;
 	int64_t draws;

@@ -363,7 +363,7 @@ static int layer_ops(struct lowering *lowering, int position, char phase,
 		.phase = phase,
 		.training =
 			lowering->training && !lowering->from->model->layers[position].inference,
-		.keeps = of->needs,
+		.retains = of->needs,
 		.takes_logits = position == lowering->logits_layer,
 		.folded = of->folded,
 		.wanted = phase == IPU_PHASE_B ? of->wanted : NULL,

@@ -187,7 +187,7 @@ void lowered_check(const struct model *model, int layer, int64_t batch, char pha
 		.batch = batch,
 		.phase = phase,
 		.training = true,
-		.keeps = true,
+		.retains = true,
 		.wanted = phase == 'F' || first ? NULL : all,
 	};
 
@@ -219,7 +219,7 @@ void lowered_check_composite(const struct model *model, int layer, int64_t batch
 		.batch = batch,
 		.phase = phase,
 		.training = true,
-		.keeps = true,
+		.retains = true,
 		.wanted = phase == 'F' ? NULL : all,
 	};
 	struct arena arena;

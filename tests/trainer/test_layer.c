@@ -117,7 +117,7 @@ static void test_layers_become_device_operations(void **state)
  * the loss's. */
 static void test_the_last_sums_go_to_a_loss_that_takes_them(void **state)
 {
-	struct layer_lowering lowering = {.batch = 32, .training = true, .keeps = true};
+	struct layer_lowering lowering = {.batch = 32, .training = true, .retains = true};
 	struct math_model m;
 	struct arena arena;
 

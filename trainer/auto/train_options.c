@@ -21,7 +21,7 @@
 #define FIELD(field) .offset = offsetof(struct train_options, field)
 #define NO_FIELD     .offset = TRAIN_OPTION_NO_FIELD
 
-/* Its name, what it does here, kind, Poplar's words for the type, default and help; then its field. */
+/* Name, what it does here, kind, Poplar's words for the type, default, help; then the field. */
 #define OPTION(name_, effect_, kind_, type_, fallback_, help_, ...)                                \
 	{                                                                                          \
 		.name = (name_), .type = (type_), .fallback = (fallback_), .help = (help_),        \

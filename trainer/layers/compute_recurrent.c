@@ -69,7 +69,7 @@ static int64_t state_floats(const struct model_layer *layer)
 
 static bool has_start(const struct layer_recurrent *r)
 {
-	return r->stateful || r->starts > 0;
+	return r->stateful || r->initial_states > 0;
 }
 
 static size_t kept_floats(const struct model_layer *layer, int64_t batch)
@@ -550,7 +550,7 @@ static void output_body(const void *context, int64_t first, int64_t items)
 			else
 				memcpy(y, r->h + (b * r->steps + of) * r->units, bytes);
 		}
-		if (!r->kind.hands)
+		if (!r->kind.returns_state)
 			continue;
 		memcpy(out + output_state(r), r->h + last, bytes);
 		if (r->cell == LAYER_KIND_lstm)
@@ -563,7 +563,7 @@ static void copy_start(const struct recurrent *r)
 {
 	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
 
-	if (r->kind.starts == 0)
+	if (r->kind.initial_states == 0)
 		return;
 	memcpy(r->start_h, r->pass->inputs[1], bytes);
 	if (r->start_c)
@@ -836,7 +836,7 @@ static bool wants_start_grads(const struct recurrent *r)
 {
 	bool any = false;
 
-	for (int k = 1; k <= r->kind.starts; k++)
+	for (int k = 1; k <= r->kind.initial_states; k++)
 		any = any || r->pass->grad_inputs[k];
 	return any;
 }
@@ -854,9 +854,9 @@ static void steps_backward(struct recurrent *r)
 
 		memset(dh, 0, bytes);
 		memset(dc, 0, bytes);
-		if (r->kind.hands)
+		if (r->kind.returns_state)
 			memcpy(dh, dy, bytes);
-		if (r->kind.hands && r->cell == LAYER_KIND_lstm)
+		if (r->kind.returns_state && r->cell == LAYER_KIND_lstm)
 			memcpy(dc, dy + r->units, bytes);
 	}
 	for (r->step = r->steps - 1; r->step >= 0; r->step--) {
@@ -921,9 +921,9 @@ static void recurrent_backward(const struct layer_pass *pass)
 	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);
 	bytes = (size_t)(r.batch * r.units) * sizeof(float);
-	if (r.kind.starts > 0 && r.pass->grad_inputs[1])
+	if (r.kind.initial_states > 0 && r.pass->grad_inputs[1])
 		memcpy(r.pass->grad_inputs[1], r.dh, bytes);
-	if (r.kind.starts > 1 && r.pass->grad_inputs[2])
+	if (r.kind.initial_states > 1 && r.pass->grad_inputs[2])
 		memcpy(r.pass->grad_inputs[2], r.dc, bytes);
 	if (compute__learns(pass))
 		weights_backward(&r);

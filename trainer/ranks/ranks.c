@@ -73,11 +73,11 @@ enum {
  * are local to the thread. */
 struct ranks_watch {
 	uint64_t timeout_ns; /* 0: no heartbeats */
-	uint64_t looked_ns, heard_ns;
-	int32_t said, heard;
+	uint64_t checked_ns, received_ns;
+	int32_t sent, received;
 	struct ranks_request sending, receiving;
-	bool sends;         /* `said` is being sent */
-	bool leaving, gone; /* this rank leaves; the previous one has said that it does */
+	bool sends;         /* `sent` is being sent */
+	bool leaving, gone; /* this rank leaves; the previous one has sent that it does */
 	bool stopped;       /* this process was stopped (SIGSTOP) for a while */
 };
 
@@ -128,8 +128,8 @@ static void begin_watch(struct ranks *ranks, int timeout_s)
 	struct ranks_watch *watch = &ranks->watch;
 
 	watch->timeout_ns = (uint64_t)timeout_s * 1000000000;
-	watch->looked_ns = watch->heard_ns = clock_ns();
-	ranks->transport->receive((ranks->rank + ranks->count - 1) % ranks->count, &watch->heard,
+	watch->checked_ns = watch->received_ns = clock_ns();
+	ranks->transport->receive((ranks->rank + ranks->count - 1) % ranks->count, &watch->received,
 				  &watch->receiving);
 }
 
@@ -140,18 +140,18 @@ static void receive_beats(struct ranks *ranks, uint64_t now)
 	const int before = (ranks->rank + ranks->count - 1) % ranks->count;
 
 	/* A process that was stopped (SIGSTOP) could not receive heartbeats meanwhile. */
-	if (now - watch->looked_ns > watch->timeout_ns / 2) {
-		watch->heard_ns = now;
+	if (now - watch->checked_ns > watch->timeout_ns / 2) {
+		watch->received_ns = now;
 		watch->stopped = true;
 	}
 	while (!watch->gone && ranks->transport->done(&watch->receiving)) {
-		watch->heard_ns = now;
-		watch->gone = watch->heard == RANKS_LEAVES;
+		watch->received_ns = now;
+		watch->gone = watch->received == RANKS_LEAVES;
 		if (!watch->gone)
-			ranks->transport->receive(before, &watch->heard, &watch->receiving);
+			ranks->transport->receive(before, &watch->received, &watch->receiving);
 	}
-	watch->looked_ns = now;
-	if (watch->gone || now - watch->heard_ns < watch->timeout_ns)
+	watch->checked_ns = now;
+	if (watch->gone || now - watch->received_ns < watch->timeout_ns)
 		return;
 	/* If this process was stopped, the others have ended the run and the launcher terminates
 	 * it. */
@@ -176,18 +176,18 @@ static bool beat(struct ranks *ranks)
 
 	if (!watch->timeout_ns)
 		return watch->leaving;
-	if (!watch->leaving && now - watch->looked_ns < beat_ns(ranks))
+	if (!watch->leaving && now - watch->checked_ns < beat_ns(ranks))
 		return false;
 	receive_beats(ranks, now);
 	if (watch->sends && ranks->transport->done(&watch->sending))
 		watch->sends = false;
-	if (!watch->sends && watch->said == RANKS_HERE) {
-		watch->said = watch->leaving ? RANKS_LEAVES : RANKS_HERE;
+	if (!watch->sends && watch->sent == RANKS_HERE) {
+		watch->sent = watch->leaving ? RANKS_LEAVES : RANKS_HERE;
 		watch->sends = true;
-		ranks->transport->send((ranks->rank + 1) % ranks->count, &watch->said,
+		ranks->transport->send((ranks->rank + 1) % ranks->count, &watch->sent,
 				       &watch->sending);
 	}
-	return watch->said == RANKS_LEAVES && !watch->sends && watch->gone;
+	return watch->sent == RANKS_LEAVES && !watch->sends && watch->gone;
 }
 
 /* Begin an operation; return true if it is complete already. */
