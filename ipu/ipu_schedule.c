@@ -371,35 +371,6 @@ static bool is_ready(const struct ipu_schedule *schedule, struct progress *all,
 	return from->count > work->microbatch && from->steps[work->microbatch] < step;
 }
 
-/* Assign time steps: each IPU runs at most one work per step, as soon as its input exists. */
-static void assign_steps(struct ipu_schedule *schedule, struct progress *all, int *next)
-{
-	const int count = schedule->first[schedule->ipus];
-	int placed = 0;
-
-	memcpy(next, schedule->first, (size_t)schedule->ipus * sizeof(*next));
-	for (int step = 0; placed < count; step++) {
-		const int before = placed;
-
-		for (int i = 0; i < schedule->ipus; i++) {
-			struct ipu_work *work = &schedule->works[next[i]];
-			struct progress *own;
-
-			if (next[i] == schedule->first[i + 1] ||
-			    !is_ready(schedule, all, work, step))
-				continue;
-			own = progress_of(all, schedule->stages, work->stage, work->phase);
-			assert(own->count == work->microbatch);
-			own->steps[own->count++] = work->time_step = step;
-			next[i]++;
-			placed++;
-		}
-		assert(placed > before); /* otherwise the order is a deadlock */
-		(void)before;
-		schedule->time_steps = step + 1;
-	}
-}
-
 static enum status schedule_orders(struct ipu_schedule *schedule,
 				   const struct ipu_schedule_row *row,
 				   const struct ipu_schedule_shape *shape, int *next,
@@ -429,8 +400,34 @@ static enum status schedule_orders(struct ipu_schedule *schedule,
 	}
 	for (size_t r = 0; all && r < rows; r++)
 		all[r].steps = steps + r * each;
-	if (all && steps)
-		assign_steps(schedule, all, next);
+	if (all && steps) {
+		/* Assign time steps: each IPU runs at most one work per step, as soon as its input
+		 * exists. */
+		const int count = schedule->first[schedule->ipus];
+		int placed = 0;
+
+		memcpy(next, schedule->first, (size_t)schedule->ipus * sizeof(*next));
+		for (int step = 0; placed < count; step++) {
+			const int before = placed;
+
+			for (int i = 0; i < schedule->ipus; i++) {
+				struct ipu_work *work = &schedule->works[next[i]];
+				struct progress *own;
+
+				if (next[i] == schedule->first[i + 1] ||
+				    !is_ready(schedule, all, work, step))
+					continue;
+				own = progress_of(all, schedule->stages, work->stage, work->phase);
+				assert(own->count == work->microbatch);
+				own->steps[own->count++] = work->time_step = step;
+				next[i]++;
+				placed++;
+			}
+			assert(placed > before); /* otherwise the order is a deadlock */
+			(void)before;
+			schedule->time_steps = step + 1;
+		}
+	}
 	mem_free(all);
 	mem_free(steps);
 	return all && steps ? ST_OK : err_nomem(err);

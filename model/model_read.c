@@ -197,11 +197,9 @@ static const char *read_default_name(struct model_reader *reader, struct model_n
 	} else if (!strcmp(entry->class_name, "Functional")) {
 		snprintf(base, sizeof(base), "model");
 	} else if (entry->kind == MODEL_ENTRY_APPLICATION) { /* "resnet50" */
-		{
-			str_copy(base, sizeof(base), entry->class_name);
-			for (char *c = base; *c; c++)
-				*c = (char)tolower((unsigned char)*c);
-		}
+		str_copy(base, sizeof(base), entry->class_name);
+		for (char *c = base; *c; c++)
+			*c = (char)tolower((unsigned char)*c);
 	} else {
 		model__snake(entry->class_name, base, sizeof(base));
 	}
@@ -756,29 +754,6 @@ static void read_output_names(struct model_reader *reader, const struct model_sc
 	model->output_count = scope->output_count;
 }
 
-/* Set shape, offset and mask of the model's outputs, for losses and metrics. */
-static void read_outputs(struct model_reader *reader, const struct model_scope *scope)
-{
-	struct model *model = reader->model;
-	struct model_output *outputs = model->outputs;
-	int64_t first = 0;
-
-	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
-		const int source = model__output_tensor(scope, i);
-
-		outputs[i].shape = *model__tensor_shape(reader, source);
-		outputs[i].first = first;
-		first += model_shape_count(&outputs[i].shape);
-		outputs[i].mask = model__output_mask(reader, &scope->layers, source);
-		if (scope->output_count > 1 && source == MODEL_INPUT)
-			json_fail(&scope->layers, reader->err,
-				  "the output \"%s\" is the model's input", outputs[i].name);
-	}
-	if (!err_stuck(reader->err) &&
-	    (scope->output_count > 1 || model__output_tensor(scope, 0) != model->layer_count - 1))
-		read_append_join(reader, scope, outputs);
-}
-
 /* ---- the model itself ------------------------------------------------------------------------ */
 
 /* @outer: the object that may hold a name beside the config. */
@@ -810,8 +785,29 @@ static void read_model_config(struct model_reader *reader, const struct json_at 
 	if (!err_stuck(err) && !reader->ends && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
 	read_output_names(reader, &scope);
-	if (!err_stuck(err) && !reader->ends)
-		read_outputs(reader, &scope);
+	if (!err_stuck(err) && !reader->ends) {
+		/* Set shape, offset and mask of the model's outputs, for losses and metrics. */
+		struct model *model = reader->model;
+		struct model_output *outputs = model->outputs;
+		int64_t first = 0;
+
+		for (int i = 0; i < scope.output_count && !err_stuck(reader->err); i++) {
+			const int source = model__output_tensor(&scope, i);
+
+			outputs[i].shape = *model__tensor_shape(reader, source);
+			outputs[i].first = first;
+			first += model_shape_count(&outputs[i].shape);
+			outputs[i].mask = model__output_mask(reader, &scope.layers, source);
+			if (scope.output_count > 1 && source == MODEL_INPUT)
+				json_fail(&scope.layers, reader->err,
+					  "the output \"%s\" is the model's input",
+					  outputs[i].name);
+		}
+		if (!err_stuck(reader->err) &&
+		    (scope.output_count > 1 ||
+		     model__output_tensor(&scope, 0) != model->layer_count - 1))
+			read_append_join(reader, &scope, outputs);
+	}
 	if (!err_stuck(err) && !reader->ends) {
 		/* Set the output shape of each row. This runs last because an InputLayer's shape
 		 * may come from the first layer. */

@@ -102,35 +102,6 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 	return failed;
 }
 
-/* Report Begin, Mid and End; the overlapped cycles are the first ones. */
-static int trace_stream(const struct tracing *tracing, const struct ipu_transfer *transfer,
-			struct ipu_trace_step *step)
-{
-	const int64_t cycles[] = {transfer->begin_cycles,
-				  transfer->cycles - transfer->begin_cycles - transfer->end_cycles,
-				  transfer->end_cycles};
-	int64_t hidden = transfer->overlapped;
-
-	for (int i = 0; i < 3; i++) {
-		const bool mid = i == 1;
-		int failed;
-
-		step->type = (enum ipu_program_type)(IPU_STREAM_COPY_BEGIN + i);
-		step->program = transfer->program < 0 ? -1 : transfer->program + i;
-		step->cycles = cycles[i];
-		step->mean_cycles = (double)cycles[i];
-		step->overlapped = min(hidden, cycles[i]);
-		step->bytes_in = mid ? transfer->bytes_in : 0;
-		step->bytes_out = mid ? transfer->bytes_out : 0;
-		hidden -= step->overlapped;
-		failed = tracing->fn(tracing->user, step);
-		if (failed)
-			return failed;
-		step->start_cycle += cycles[i];
-	}
-	return 0;
-}
-
 static int trace_transfer(const struct tracing *tracing, const struct ipu_transfer *transfer)
 {
 	struct ipu_trace_step step = {.ipu = transfer->ipu,
@@ -147,8 +118,33 @@ static int trace_transfer(const struct tracing *tracing, const struct ipu_transf
 				      .bytes_in = transfer->bytes_in,
 				      .bytes_out = transfer->bytes_out};
 
-	if (step.type == IPU_STREAM_COPY_MID)
-		return trace_stream(tracing, transfer, &step);
+	if (step.type == IPU_STREAM_COPY_MID) {
+		/* Report Begin, Mid and End; the overlapped cycles are the first ones. */
+		const int64_t cycles[] = {transfer->begin_cycles,
+					  transfer->cycles - transfer->begin_cycles -
+						  transfer->end_cycles,
+					  transfer->end_cycles};
+		int64_t hidden = transfer->overlapped;
+
+		for (int i = 0; i < 3; i++) {
+			const bool mid = i == 1;
+			int failed;
+
+			step.type = (enum ipu_program_type)(IPU_STREAM_COPY_BEGIN + i);
+			step.program = transfer->program < 0 ? -1 : transfer->program + i;
+			step.cycles = cycles[i];
+			step.mean_cycles = (double)cycles[i];
+			step.overlapped = min(hidden, cycles[i]);
+			step.bytes_in = mid ? transfer->bytes_in : 0;
+			step.bytes_out = mid ? transfer->bytes_out : 0;
+			hidden -= step.overlapped;
+			failed = tracing->fn(tracing->user, &step);
+			if (failed)
+				return failed;
+			step.start_cycle += cycles[i];
+		}
+		return 0;
+	}
 	return tracing->fn(tracing->user, &step);
 }
 

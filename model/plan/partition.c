@@ -115,31 +115,6 @@ static int unit_of(struct measured *measured, int node)
 	return infeed ? 0 : position_of(measured, of->op.layer);
 }
 
-static void sum_cycles(struct measured *measured)
-{
-	static const struct {
-		enum ipu_function_phase function;
-		size_t member;
-	} sums[] = {{IPU_FUNCTION_F, offsetof(struct ipu_unit, forward)},
-		    {IPU_FUNCTION_B, offsetof(struct ipu_unit, backward)},
-		    {IPU_FUNCTION_U, offsetof(struct ipu_unit, update)}};
-
-	for (size_t f = 0; f < ARRAY_LEN(sums); f++) {
-		const struct ipu_code *code = &measured->executable->code[0][sums[f].function];
-
-		for (int i = 0; i < code->step_count; i++) {
-			const struct ipu_step *step = &code->steps[i];
-			int position;
-
-			if (step->node < 0)
-				continue;
-			position = unit_of(measured, step->node);
-			*(int64_t *)(void *)((char *)&measured->units[position] + sums[f].member) +=
-				step->cycles * step->repeats;
-		}
-	}
-}
-
 /* Set the host cycles: inputs are streamed to the first layer, labels and weights to the last. IPUs
  * that share a link to the host wait for one another; with I/O tiles, batches are streamed in
  * parallel to the programs. */
@@ -363,7 +338,27 @@ static enum status measure(struct measured *measured, int stages, struct err *er
 		return status;
 	for (int i = 0; i < measured->model->layer_count; i++)
 		measured->units[i].computes = measured->model->layers[i].ops->lower != NULL;
-	sum_cycles(measured);
+	static const struct {
+		enum ipu_function_phase function;
+		size_t member;
+	} sums[] = {{IPU_FUNCTION_F, offsetof(struct ipu_unit, forward)},
+		    {IPU_FUNCTION_B, offsetof(struct ipu_unit, backward)},
+		    {IPU_FUNCTION_U, offsetof(struct ipu_unit, update)}};
+
+	for (size_t f = 0; f < ARRAY_LEN(sums); f++) {
+		const struct ipu_code *code = &measured->executable->code[0][sums[f].function];
+
+		for (int i = 0; i < code->step_count; i++) {
+			const struct ipu_step *step = &code->steps[i];
+			int position;
+
+			if (step->node < 0)
+				continue;
+			position = unit_of(measured, step->node);
+			*(int64_t *)(void *)((char *)&measured->units[position] + sums[f].member) +=
+				step->cycles * step->repeats;
+		}
+	}
 	sum_host(measured, stages);
 	for (int t = 0; t < measured->graph.tensor_count; t++) {
 		const struct ipu_tensor *tensor = &measured->graph.tensors[t];

@@ -111,31 +111,6 @@ static void draw_work(struct gantt *g, const struct ipu_pipeline_work *work, int
 		str_add(g->out, g->params->colour ? " " : g->params->unicode ? "─" : "-");
 }
 
-static void draw_row(struct gantt *g, int stage)
-{
-	int from = g->pipeline->first[stage], column = 0;
-	int next = dominant_work(g, 0, stage, &from);
-
-	str_addf(g->out, "stage %-*d", g->name_width - 6, stage);
-	while (column < g->columns) {
-		int work = next, begin = column;
-
-		do {
-			column++;
-			next = column < g->columns ? dominant_work(g, column, stage, &from) : -1;
-		} while (column < g->columns && next == work);
-		if (work >= 0) {
-			draw_work(g, &g->pipeline->works[work], column - begin);
-			continue;
-		}
-		set_colour(g, NULL);
-		for (int i = begin; i < column; i++)
-			str_add(g->out, idle_glyph(g));
-	}
-	set_colour(g, NULL);
-	str_add(g->out, "\n");
-}
-
 /* ---- axis and legend ------------------------------------------------------------------------- */
 
 void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_params *params,
@@ -148,8 +123,30 @@ void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_par
 
 	g.name_width = snprintf(NULL, 0, "stage %d ", pipeline->stages - 1);
 	g.columns = width - g.name_width;
-	for (int s = 0; s < pipeline->stages; s++)
-		draw_row(&g, s);
+	for (int s = 0; s < pipeline->stages; s++) {
+		int from = g.pipeline->first[s], column = 0;
+		int next = dominant_work(&g, 0, s, &from);
+
+		str_addf(g.out, "stage %-*d", g.name_width - 6, s);
+		while (column < g.columns) {
+			int work = next, begin = column;
+
+			do {
+				column++;
+				next = column < g.columns ? dominant_work(&g, column, s, &from)
+							  : -1;
+			} while (column < g.columns && next == work);
+			if (work >= 0) {
+				draw_work(&g, &g.pipeline->works[work], column - begin);
+				continue;
+			}
+			set_colour(&g, NULL);
+			for (int i = begin; i < column; i++)
+				str_add(g.out, idle_glyph(&g));
+		}
+		set_colour(&g, NULL);
+		str_add(g.out, "\n");
+	}
 	length =
 		snprintf(end, sizeof(end), "%.6g ms", (double)g.pipeline->bubble.makespan_ns / 1e6);
 	str_addf(g.out, "%*s0%*s\n", g.name_width, "", g.columns - 1,
