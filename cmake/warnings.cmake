@@ -13,6 +13,10 @@ if(IPUSCOPE_SANITIZE)
 		-fsanitize=${IPUSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
 	target_link_options(ipuscope_options INTERFACE -fsanitize=${IPUSCOPE_SANITIZE})
 endif()
+if(IPUSCOPE_SANITIZE MATCHES address)
+	# Each global has a descriptor with addresses in it: at a fixed place none is relocated when a program starts.
+	target_link_options(ipuscope_options INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+endif()
 
 # ipuscope_room(NAME SOURCES ... LIBS ...): the static library of one folder.
 function(ipuscope_room name)
