@@ -207,6 +207,13 @@ struct prof_writer {
 	ino_t inode;
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
+	/* Times without space on the disk. `full_at` is 0 or when the present one began, `full_dropped`
+	 * and `full_refused` what had been dropped and refused by then. */
+	struct prof_gaps {
+		uint64_t count, ns, events, rows;
+		uint64_t full_at, full_dropped, full_refused, stop_at;
+		bool told; /* in the file */
+	} gaps;
 	struct err err;
 };
 
@@ -239,12 +246,14 @@ struct ips_recording {
 	sem_t wake;
 	int nudged;       /* atomic: a wake-up is pending */
 	int stop, failed; /* atomic */
+	int no_space;     /* atomic: the writer waits for space on the disk */
 	pthread_mutex_t lock;
 	pthread_cond_t flushed;
 	struct prof_lane *lanes, *last_lane;
 	int64_t lane_count;
 	uint64_t flush_wanted, flush_done;
-	struct err failure;
+	struct err failure; /* that ended writing */
+	struct err gap;     /* no space on the disk: now, and at the end if something is missing */
 	void (*failed_call)(void *user, int status, const char *message); /* may be NULL */
 	void *failed_user;
 	struct prof_texts tensors;
@@ -315,6 +324,8 @@ enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_
 /* Insert one row with the cost of recording since the last such row; @dropped is the total. */
 enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
 /* Stop writing permanently; writer->err has the reason. */
+/* Describe what is missing for lack of space. */
+void prof__gaps_text(const struct prof_gaps *gaps, char *out, size_t size);
 void prof__writer_fail(struct ips_recording *recording, enum status status);
 
 /* prof_writer_open.c */

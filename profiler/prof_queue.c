@@ -165,6 +165,10 @@ static enum status put_one(struct prof_queue *queue, unsigned table, const unsig
 	unsigned char *out;
 
 	while (queue->stopped == ST_OK && queue->bytes > 0 && queue->bytes + size > queue->limit) {
+		if (queue->no_space) {
+			queue->refused++;
+			return ST_OK;
+		}
 		wake(user);
 		pthread_cond_wait(&queue->room, &queue->lock);
 	}
@@ -220,6 +224,18 @@ void prof_queue_release(struct prof_queue *queue, struct prof_chunk *chunk)
 	pthread_cond_broadcast(&queue->room);
 	pthread_mutex_unlock(&queue->lock);
 	mem_free(chunk);
+}
+
+uint64_t prof_queue_no_space(struct prof_queue *queue, bool none)
+{
+	uint64_t refused;
+
+	pthread_mutex_lock(&queue->lock);
+	queue->no_space = none;
+	refused = queue->refused;
+	pthread_cond_broadcast(&queue->room);
+	pthread_mutex_unlock(&queue->lock);
+	return refused;
 }
 
 void prof_queue_stop(struct prof_queue *queue, enum status status)

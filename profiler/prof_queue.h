@@ -3,8 +3,9 @@
  *
  * Any number of threads append, one thread takes. Rows are copied together with their texts and
  * blobs, so the caller may free its memory at once; the pointers in a queued struct point into
- * its chunk. If the queue is full, appending blocks; rows are never dropped. States: open; full
- * (appends block); stopped with a status (appends return it at once, blocked ones too). Queued
+ * its chunk. If the queue is full, appending blocks. States: open; full (appends block); full
+ * without space on the disk (appends are refused and counted, blocked ones too); stopped with a
+ * status (appends return it at once, blocked ones too). Queued
  * rows can be taken in every state. Two chunks are preallocated: appending allocates nothing as
  * long as less than one chunk is appended between two takes.
  *
@@ -39,6 +40,8 @@ struct prof_queue {
 	size_t spares, chunk_size;
 	uint64_t bytes, limit; /* queued or being written */
 	enum status stopped;   /* ST_OK: open */
+	bool no_space;         /* on the disk, so nothing is taken */
+	uint64_t refused;      /* rows, since the queue was made */
 };
 
 /* Return ST_OK, or ST_NOMEM with everything released. */
@@ -53,6 +56,9 @@ enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void 
 /* Remove all chunks, oldest first, or return NULL; return each with prof_queue_release(). */
 struct prof_chunk *prof_queue_take(struct prof_queue *queue);
 void prof_queue_release(struct prof_queue *queue, struct prof_chunk *chunk);
+
+/* Nothing is taken until there is space on the disk again. Return the rows refused so far. */
+uint64_t prof_queue_no_space(struct prof_queue *queue, bool none);
 
 void prof_queue_stop(struct prof_queue *queue, enum status status);
 

@@ -200,12 +200,15 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 int ips_recording_close(struct ips_recording *recording, char *message, size_t size)
 {
 	const uint64_t begun = clock_ns();
+	const struct prof_gaps *gaps;
+	char text[ERR_TEXT_SIZE];
 	struct err err;
 
 	if (message && size > 0)
 		message[0] = 0;
 	if (!recording)
 		return 0;
+	gaps = &recording->writer.gaps;
 	if (prof__is_child(recording)) {
 		/* The database belongs to the parent: leave its handle alone. */
 		recording_free(recording);
@@ -219,9 +222,19 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 		prof__writer_finish(recording, begun);
 	prof__writer_close(&recording->writer);
 	err = recording->failure;
+	if (err.status == ST_OK && gaps->events + gaps->rows > 0) {
+		prof__gaps_text(gaps, text, sizeof(text));
+		err_set(&err, ST_NOSPACE, "%s: %s", recording->path, text);
+	}
 	fini_threading(recording);
 	recording_free(recording);
 	return err.status == ST_OK ? 0 : report_error(&err, message, size);
+}
+
+/* The lock is held. */
+static const struct err *present_failure(const struct ips_recording *recording)
+{
+	return recording->failure.status != ST_OK ? &recording->failure : &recording->gap;
 }
 
 int ips_recording_status(struct ips_recording *recording, char *message, size_t size)
@@ -233,7 +246,7 @@ int ips_recording_status(struct ips_recording *recording, char *message, size_t 
 	if (!recording || prof__is_child(recording))
 		return 0;
 	pthread_mutex_lock(&recording->lock);
-	err = recording->failure;
+	err = *present_failure(recording);
 	pthread_mutex_unlock(&recording->lock);
 	return err.status == ST_OK ? 0 : report_error(&err, message, size);
 }
@@ -247,9 +260,9 @@ void ips_recording_on_failure(struct ips_recording *recording,
 	if (!recording || prof__is_child(recording))
 		return;
 	pthread_mutex_lock(&recording->lock);
-	recording->failed_call = failed;
+	err = *present_failure(recording);
+	recording->failed_call = err.status == ST_OK ? failed : NULL;
 	recording->failed_user = user;
-	err = recording->failure;
 	pthread_mutex_unlock(&recording->lock);
 	if (failed && err.status != ST_OK)
 		failed(user, (int)err.status, err.text);
@@ -266,9 +279,10 @@ int ips_recording_flush(struct ips_recording *recording)
 	pthread_mutex_lock(&recording->lock);
 	ticket = ++recording->flush_wanted;
 	sem_post(&recording->wake);
-	while (recording->flush_done < ticket && recording->failure.status == ST_OK)
+	while (recording->flush_done < ticket && recording->failure.status == ST_OK &&
+	       recording->gap.status == ST_OK)
 		pthread_cond_wait(&recording->flushed, &recording->lock);
-	status = (int)recording->failure.status;
+	status = (int)present_failure(recording)->status;
 	pthread_mutex_unlock(&recording->lock);
 	ips_recording_spent(recording, (int64_t)(clock_ns() - begun), 1);
 	return status;

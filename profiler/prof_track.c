@@ -142,8 +142,10 @@ bool prof__track_wait(struct ips_track *track, uint64_t slots)
 		return false;
 	}
 	while (track->head + track->open + slots > track->limit && !reserve_room(track, slots)) {
-		/* A ring that holds only reserved slots would never be drained. */
+		/* A ring that holds only reserved slots would never be drained, and no ring is while
+		 * the disk is full. */
 		if (track->head == __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) ||
+		    __atomic_load_n(&recording->no_space, __ATOMIC_ACQUIRE) != 0 ||
 		    prof__is_child(recording)) {
 			prof__track_drop(track);
 			return false;

@@ -6,7 +6,9 @@
  * there is anything to commit: few large batches disturb the program less than many small ones.
  * The write-ahead log is copied into the database concurrently (prof_copier.h); the writer waits
  * for readers only when it is large, and not for long. The first failure ends writing permanently:
- * everything recorded afterwards is discarded, and waiting threads get the status.
+ * everything recorded afterwards is discarded, and waiting threads get the status. Without space on
+ * the disk the transaction waits (prof_space.h): what rings and queue cannot hold until there is
+ * some is dropped and counted.
  *
  * Strings, call sites and contexts are written once each, before the rows that refer to them.
  * Buffered rows point to texts in their chunk, so a chunk is flushed before it is released.
@@ -18,6 +20,8 @@
  * The writer's thread (one of the two at a time) owns struct prof_writer from prof__writer_main()
  * until it ends; before and after that, the thread that opens and closes the recording does.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,6 +36,7 @@
 #include "profiler/prof_copier.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
+#include "profiler/prof_space.h"
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
 
@@ -325,6 +330,9 @@ static enum status write_chunk(struct prof_writer *writer, const struct prof_chu
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
+#define SPACE_PAUSE_NS  50000000   /* between two trials without space on the disk */
+#define SPACE_STOP_NS   1000000000 /* the longest wait for space at the close */
+#define GAPS_SIZE       160
 #define EVENTS_AT_ONCE  4096u      /* drained between two checks of the time */
 #define KEYS_NS         10.0       /* cost of a change of keys at the call site (estimate) */
 #define ROW_NS          150.0      /* cost of an appended row (estimate, from one profile) */
@@ -503,6 +511,23 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return min(a, b);
 }
 
+void prof__gaps_text(const struct prof_gaps *gaps, char *out, size_t size)
+{
+	snprintf(out, size,
+		 "no space on the disk %" PRIu64 " times, for %.1f s in all: %" PRIu64
+		 " events and %" PRIu64 " rows are missing",
+		 gaps->count, (double)gaps->ns / 1e9, gaps->events, gaps->rows);
+}
+
+static enum status write_gaps(struct prof_writer *writer)
+{
+	char text[GAPS_SIZE];
+
+	prof__gaps_text(&writer->gaps, text, sizeof(text));
+	writer->gaps.told = true;
+	return prof__writer_meta(writer, "gaps", text, &writer->err);
+}
+
 /* Commit what has been drained. @all: everything recorded before the round's begin. */
 static enum status commit(struct ips_recording *recording, bool all)
 {
@@ -526,6 +551,8 @@ static enum status commit(struct ips_recording *recording, bool all)
 		status = prof__writer_overhead(recording, dropped);
 	if (status == ST_OK)
 		status = prof__sums_flush(writer);
+	if (status == ST_OK && writer->gaps.count > 0 && !writer->gaps.told)
+		status = write_gaps(writer);
 	if (status == ST_OK)
 		status = flush_dictionaries(writer);
 	if (status == ST_OK)
@@ -587,6 +614,84 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 	pthread_mutex_unlock(&recording->lock);
 	if (failed)
 		failed(user, (int)err.status, err.text);
+}
+
+/* ---- without space --------------------------------------------------------------------------- */
+
+static uint64_t dropped_by_lanes(struct ips_recording *recording)
+{
+	uint64_t dropped = 0;
+	int64_t left;
+
+	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
+	     lane = next_lane(lane, left), left--)
+		dropped += __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
+	return dropped;
+}
+
+/* Tell everybody: threads that wait for a flush, the program, and those that append rows. */
+static void gap_begin(struct ips_recording *recording, int error)
+{
+	struct prof_gaps *gaps = &recording->writer.gaps;
+	void (*failed)(void *user, int status, const char *message);
+	struct err err = {ST_OK, ""};
+	void *user;
+
+	gaps->count++;
+	gaps->full_at = clock_ns();
+	gaps->full_dropped = dropped_by_lanes(recording);
+	gaps->full_refused = prof_queue_no_space(&recording->queue, true);
+	__atomic_store_n(&recording->no_space, 1, __ATOMIC_RELEASE);
+	err_set(&err, ST_NOSPACE, "%s: %s: what is recorded now may be missing", recording->path,
+		strerror(error));
+	pthread_mutex_lock(&recording->lock);
+	recording->gap = err;
+	failed = recording->failed_call;
+	user = recording->failed_user;
+	recording->failed_call = NULL; /* is called once */
+	pthread_cond_broadcast(&recording->flushed);
+	pthread_mutex_unlock(&recording->lock);
+	if (failed)
+		failed(user, (int)err.status, err.text);
+}
+
+static void gap_end(struct ips_recording *recording)
+{
+	struct prof_gaps *gaps = &recording->writer.gaps;
+
+	gaps->ns += clock_ns() - gaps->full_at;
+	gaps->events += dropped_by_lanes(recording) - gaps->full_dropped;
+	gaps->rows += prof_queue_no_space(&recording->queue, false) - gaps->full_refused;
+	gaps->full_at = 0;
+	__atomic_store_n(&recording->no_space, 0, __ATOMIC_RELEASE);
+	gaps->told = false;
+	pthread_mutex_lock(&recording->lock);
+	recording->gap.status = ST_OK;
+	pthread_mutex_unlock(&recording->lock);
+}
+
+/* For prof_space_wait(), within a write of the writer's transaction. A recording that is being
+ * closed does not wait for long. */
+static bool wait_for_space(void *user, int error)
+{
+	struct ips_recording *recording = user;
+	struct prof_gaps *gaps = &recording->writer.gaps;
+	const struct timespec pause = {0, SPACE_PAUSE_NS};
+	const uint64_t now = clock_ns();
+
+	if (error == 0) {
+		gap_end(recording);
+		return true;
+	}
+	if (gaps->full_at == 0)
+		gap_begin(recording, error);
+	if (__atomic_load_n(&recording->stop, __ATOMIC_ACQUIRE) != 0) {
+		gaps->stop_at = gaps->stop_at == 0 ? now : gaps->stop_at;
+		if (now - gaps->stop_at >= SPACE_STOP_NS)
+			return false;
+	}
+	nanosleep(&pause, NULL);
+	return true;
 }
 
 static void discard_all(struct ips_recording *recording)
@@ -779,6 +884,9 @@ static bool write_rounds(struct ips_recording *recording, bool gives_way)
 {
 	bool last = false;
 
+	/* An importer is told at once, and ends. */
+	if (!recording->params.alone)
+		prof_space_wait(wait_for_space, recording);
 	while (!last) {
 		uint64_t work = 0, started = clock_ns(), cpu = clock_thread_cpu_ns();
 

@@ -23,6 +23,7 @@
 #include "profiler/prof_launch.h"
 #include "profiler/prof_nudge.h"
 #include "profiler/prof_process.h"
+#include "profiler/prof_space.h"
 
 #define FLOWS_KEPT   65536u
 #define INDEX_SHARE  50          /* building indexes takes at most 1/50 of the recording's time */
@@ -73,7 +74,7 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 				 struct err *err)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-	int code = sqlite3_open_v2(path, &writer->db, flags, NULL);
+	int code = sqlite3_open_v2(path, &writer->db, flags, prof_space_vfs());
 	enum status status;
 
 	if (code != SQLITE_OK)

@@ -139,11 +139,13 @@ IPS_API int ips_recording_open(struct ips_recording **out, const char *path,
 
 /* Commit everything recorded, finish the file, free the recording and its tracks. Accepts NULL.
  * No other thread may use the recording any more. Returns 0, or the first failure of the whole
- * recording (such as a full disk): then the file is readable but incomplete. The reason is copied
- * to @message (may be NULL). */
+ * recording: then the file is readable but incomplete. A disk that was full for a while is such a
+ * failure if something is missing. The reason is copied to @message (may be NULL). */
 IPS_API int ips_recording_close(struct ips_recording *recording, char *message, size_t size);
 
-/* Return 0, or the status of the failure that ended writing, with its text in @message. */
+/* Return 0, or the status of the failure that ended writing, with its text in @message. While the
+ * disk is full it is "no space": events and rows wait in memory, what has no room there is counted
+ * and dropped, and writing goes on when there is space again. */
 IPS_API int ips_recording_status(struct ips_recording *recording, char *message, size_t size);
 
 /* Call @failed (NULL: nobody) once, as soon as writing fails, with the status and the message of
@@ -910,7 +912,8 @@ enum ips_table {
 	IPS_TABLES
 };
 
-/* Append @count rows of @table's struct, an array. Blocks while the queue is full. Fails only if
+/* Append @count rows of @table's struct, an array. Blocks while the queue is full, and drops the
+ * rows instead if the disk is full, too (ips_recording_close() reports it). Fails only if
  * writing has failed (the status of ips_recording_status()), memory is short, or a row lacks a
  * field that its table requires (invalid request: then no row is appended). The required fields
  * are: the clock everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics,

@@ -76,6 +76,7 @@ static const struct {
 	{"peak_flops_per_cycle", 0, 0}, /* part of report_arithmetic */
 	{"state", 0, 0},
 	{"failure", 0, 0},
+	{"gaps", 0, 0},
 	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
 };
 

@@ -23,8 +23,11 @@ static enum status read_failure(struct report_summary *out, struct prof_db *db, 
 	return out->failure ? ST_OK : err_nomem(err);
 }
 
-static const char *state_of_complete(struct report_summary *out, bool repaired)
+/* @gaps: what is missing because the disk was full for a while; empty: nothing. */
+static const char *state_of_complete(struct report_summary *out, bool repaired, const char *gaps)
 {
+	if (!repaired && gaps[0] != 0)
+		return arena_printf(&out->arena, "complete with gaps: %s", gaps);
 	if (!repaired)
 		return "complete";
 	if (!out->failure)
@@ -52,7 +55,7 @@ static const char *state_of_incomplete(struct report_summary *out, struct prof_d
 enum status report__summary_state(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	const bool complete = prof_db_state(db) == PROF_COMPLETE;
-	char repaired[64];
+	char repaired[64], gaps[256];
 	enum status status;
 
 	out->path = arena_strdup(&out->arena, prof_db_path(db));
@@ -63,7 +66,8 @@ enum status report__summary_state(struct report_summary *out, struct prof_db *db
 		return status;
 	if (complete) {
 		out->whole = !prof_db_meta(db, "repaired", repaired, sizeof(repaired));
-		out->state = state_of_complete(out, !out->whole);
+		prof_db_meta(db, "gaps", gaps, sizeof(gaps));
+		out->state = state_of_complete(out, !out->whole, gaps);
 	} else {
 		out->state = state_of_incomplete(out, db);
 	}

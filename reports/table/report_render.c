@@ -400,11 +400,15 @@ enum status report_view_stream(const struct report_view *view, struct prof_db *d
 
 const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SIZE])
 {
-	char failure[ERR_TEXT_SIZE], repaired[64];
+	char failure[ERR_TEXT_SIZE], repaired[64], gaps[256];
 
 	if (prof_db_state(db) == PROF_COMPLETE &&
-	    !prof_db_meta(db, "repaired", repaired, sizeof(repaired)))
-		return NULL;
+	    !prof_db_meta(db, "repaired", repaired, sizeof(repaired))) {
+		if (!prof_db_meta(db, "gaps", gaps, sizeof(gaps)))
+			return NULL;
+		snprintf(out, REPORT_UNFINISHED_SIZE, "The recording has gaps: %s.", gaps);
+		return out;
+	}
 	if (prof_db_meta(db, "failure", failure, sizeof(failure))) {
 		snprintf(out, REPORT_UNFINISHED_SIZE,
 			 "Recording failed (%.500s): what came after is missing.", failure);

@@ -62,18 +62,20 @@ static int fill_disk(const struct prof_place *place)
 		return 2;
 	track = ips_track_open(recording, "worker", NULL);
 	ips_recording_on_failure(recording, hear_failure, &told);
-	for (int64_t i = 0; i < 2000000 && status == 0; i++) {
+	for (int64_t i = 0; status == 0; i++) {
 		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "m", 1.0};
 
 		ips_span_begin(track, &a);
 		ips_span_end(track);
-		status = ips_append_metric(recording, &row);
+		if (ips_append_metric(recording, &row) != 0)
+			return 10;
+		status = i % 100 == 0 ? ips_recording_status(recording, why, sizeof(why)) : 0;
 		/* A commit before the disk is full: a writer that is late has more than it can
 		 * take. */
 		if (i == 2000 && ips_recording_flush(recording) != 0)
 			return 7;
 	}
-	if (status == 0 || ips_recording_status(recording, why, sizeof(why)) != status)
+	if (ips_recording_status(recording, why, sizeof(why)) != status)
 		return 3;
 	/* The program goes on. */
 	for (int i = 0; i < 200000; i++) {
@@ -114,6 +116,82 @@ static void test_a_full_disk_ends_recording_and_leaves_a_readable_file(void **st
 	assert_true(prof_ask(place->path, "SELECT count(*) FROM spans") > 1000);
 	assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
 	prof_check_file(place->path);
+}
+
+/* The disk is full for a while, in which more is recorded than memory holds. */
+static int fill_disk_for_a_while(const struct prof_place *place)
+{
+	struct rlimit limit = {4 << 20, RLIM_INFINITY};
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *track;
+	char why[256];
+	int status = 0;
+	IPS_SITE(before, "c", "before");
+	IPS_SITE(within, "c", "within");
+	IPS_SITE(after, "c", "after");
+
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	ips_recording_params_defaults(&params);
+	params.row_queue_bytes = 1 << 16;
+	if (ips_recording_open(&recording, place->path, &params, why, sizeof(why)) != 0)
+		return 2;
+	track = ips_track_open(recording, "worker", NULL);
+	while (status == 0) {
+		ips_span_begin(track, &before);
+		ips_span_end(track);
+		status = ips_recording_status(recording, why, sizeof(why));
+	}
+	if (status != 21 || ips_recording_flush(recording) != 21)
+		return 3;
+	for (int64_t i = 0; i < 1000000; i++) {
+		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "m", 1.0};
+
+		ips_span_begin(track, &within);
+		ips_span_end(track);
+		if (ips_append_metric(recording, &row) != 0)
+			return 4;
+	}
+	limit.rlim_cur = RLIM_INFINITY;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	while (ips_recording_flush(recording) != 0)
+		usleep(10000);
+	if (ips_recording_status(recording, why, sizeof(why)) != 0)
+		return 5;
+	for (int i = 0; i < 100; i++) {
+		ips_span_begin(track, &after);
+		ips_span_end(track);
+	}
+	if (ips_recording_close(recording, why, sizeof(why)) != 21)
+		return 6;
+	return strstr(why, "no space on the disk 1 times") && !strstr(why, " 0 events") &&
+			       !strstr(why, " 0 rows")
+		       ? 0
+		       : 7;
+}
+
+static void test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_db *db;
+	char text[256];
+
+	assert_int_equal(in_child(fill_disk_for_a_while, place), 0);
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	assert_int_equal(prof_db_state(db), PROF_COMPLETE);
+	assert_true(prof_db_meta(db, "gaps", text, sizeof(text)));
+	assert_contains(text, "events and");
+	prof_db_close(db);
+	prof_check_file(place->path);
+	assert_true(prof_ask(place->path, "SELECT count(*) FROM spans WHERE name = 'before'") >
+		    1000);
+	assert_true(prof_ask(place->path, "SELECT count(*) FROM spans WHERE name = 'within'") <
+		    1000000);
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM spans WHERE name = 'after'"),
+			 100);
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM spans WHERE dur_ns IS NULL"),
+			 0);
 }
 
 static int open_tiny(const struct prof_place *place)
@@ -408,6 +486,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_full_disk_ends_recording_and_leaves_a_readable_file),
+		CASE(test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told),
 		CASE(test_a_disk_too_full_to_begin_leaves_nothing_behind),
 		CASE(test_an_existing_file_is_left_alone),
 		CASE(test_a_folder_without_write_permission_is_a_clear_error),
