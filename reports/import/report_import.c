@@ -60,9 +60,8 @@ enum status report__import_progress(struct import *import, int permille, struct 
 		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
 }
 
-/* @sorted: halves of spans are sorted before they are paired. */
-static enum status import_init(struct import *import, const char *temporary, bool sorted,
-			       struct err *err)
+enum status report__import_init(struct import *import, const char *temporary, bool sorted,
+				struct err *err)
 {
 	size_t memory =
 		import->params->sort_bytes == 0 ? IMPORT_SORT_BYTES : import->params->sort_bytes;
@@ -84,7 +83,7 @@ static enum status import_init(struct import *import, const char *temporary, boo
 	return status;
 }
 
-static void import_fini(struct import *import)
+void report__import_fini(struct import *import)
 {
 	report__import_sorter_free(import->main);
 	report__import_sorter_free(import->halves);
@@ -123,7 +122,7 @@ const struct import_format *report__import_format(const unsigned char *head, siz
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status read_file(struct import *import, struct err *err)
+enum status report__import_read(struct import *import, struct err *err)
 {
 	const struct import_format *format =
 		report__import_format(import->input.head, import->input.head_bytes);
@@ -279,9 +278,9 @@ static enum status run(const struct report_import_params *params, const char *te
 	status = report__import_input_open(&import->input, params->trace, err);
 	sorted = sorted || import->input.size == 0 || strcmp(params->trace, "-") == 0;
 	if (status == ST_OK) /* what cannot be read twice is sorted */
-		status = import_init(import, temporary, sorted, err);
+		status = report__import_init(import, temporary, sorted, err);
 	if (status == ST_OK)
-		status = read_file(import, err);
+		status = report__import_read(import, err);
 	*again = import->unordered;
 	if (status == ST_OK)
 		status = report__import_pair(import, err);
@@ -293,7 +292,7 @@ static enum status run(const struct report_import_params *params, const char *te
 		if (status != ST_OK)
 			remove_files(temporary);
 	}
-	import_fini(import);
+	report__import_fini(import);
 	mem_free(import);
 	return status;
 }

@@ -151,6 +151,16 @@ static inline void import_used(struct import *import, enum report_import_use use
 /* Like report__import_left(), and store the byte offset of the first such event. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 
+/* report_import.c */
+/* Prepare @import, whose params, counts and input are set; the sorters' files are named after
+ * @temporary. @sorted: halves of spans are sorted before they are paired. After a failure, too,
+ * report__import_fini() frees all. */
+enum status report__import_init(struct import *import, const char *temporary, bool sorted,
+				struct err *err);
+/* Read the input, in the format that it has, into the tables and sorters. */
+enum status report__import_read(struct import *import, struct err *err);
+void report__import_fini(struct import *import);
+
 /* report_import_xplane.c */
 bool report__import_is_xplane(const unsigned char *head, size_t size);
 enum status report__import_read_xplane(struct import *import, struct err *err);
