@@ -82,6 +82,13 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
 	return S_ISREG(info.st_mode) ? ST_OK : err_set(err, ST_FORMAT, "%s: not a file", path);
 }
 
+/* URI parameters of the three ways to open a file. The second is for a file in WAL mode without a
+ * log, where none can be created: it has no writer. The third is for a log whose index in shared
+ * memory cannot be created: the index is made in this process's memory, and nothing is locked. */
+#define AS_USUAL      "mode=ro"
+#define IMMUTABLE     "immutable=1"
+#define WITHOUT_LOCKS "mode=ro&vfs=unix-none"
+
 /* Open the file with the URI parameters @query. Attaching needs SQLITE_OPEN_URI, too. */
 static int connect_to(struct prof_db *db, const char *query)
 {
@@ -90,6 +97,7 @@ static int connect_to(struct prof_db *db, const char *query)
 	char *uri = prof_sql_uri(db->path, query);
 	int code;
 
+	db->opened_as = query;
 	sqlite3_close(db->handle);
 	db->handle = NULL;
 	code = uri ? sqlite3_open_v2(uri, &db->handle, flags, NULL) : SQLITE_NOMEM;
@@ -100,6 +108,9 @@ static int connect_to(struct prof_db *db, const char *query)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
+	/* SQLite keeps the log's index in its own memory if it may assume to be alone. */
+	if (strcmp(query, WITHOUT_LOCKS) == 0)
+		sqlite3_exec(db->handle, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 	/* The file is never mapped: another program may shorten it, and reading beyond the end of a
 	 * mapped file is a signal instead of an error. The SELECT is the first access to the file,
 	 * which may need the log's index. */
@@ -110,16 +121,22 @@ static int connect_to(struct prof_db *db, const char *query)
 		NULL, NULL, NULL);
 }
 
-/* For a file in WAL mode without a log, in a folder where none can be created: it has no writer. */
-static int connect_immutable(struct prof_db *db)
+/* Whether SQLite's result may be due to a log or index that cannot be created. */
+static bool lacks_index(int code)
+{
+	return (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY ||
+	       code == SQLITE_IOERR_SHMOPEN || code == SQLITE_IOERR_SHMMAP ||
+	       code == SQLITE_IOERR_SHMSIZE || code == SQLITE_IOERR_SHMLOCK;
+}
+
+static int connect_without_index(struct prof_db *db)
 {
 	char wal[FS_PATH_SIZE + 8];
 	struct stat info;
 
 	snprintf(wal, sizeof(wal), "%s-wal", db->path);
-	if (stat(wal, &info) == 0 && info.st_size > 0)
-		return SQLITE_CANTOPEN;
-	return connect_to(db, "immutable=1");
+	return connect_to(db,
+			  stat(wal, &info) == 0 && info.st_size > 0 ? WITHOUT_LOCKS : IMMUTABLE);
 }
 
 static int look_at_steps(void *user)
@@ -270,11 +287,9 @@ static enum status open_database(struct prof_db **out, const char *path, bool fo
 		prof_db_close(db);
 		return err_nomem(err);
 	}
-	code = connect_to(db, "mode=ro");
-	if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) {
-		if (connect_immutable(db) == SQLITE_OK)
-			code = SQLITE_OK;
-	}
+	code = connect_to(db, AS_USUAL);
+	if (lacks_index(code) && connect_without_index(db) == SQLITE_OK)
+		code = SQLITE_OK;
 	status = code == SQLITE_OK ? ST_OK : report_open_failure(db, code, err);
 	if (status == ST_OK && !foreign)
 		status = check_version(db, err);
@@ -305,16 +320,12 @@ enum status prof_db_open_foreign(struct prof_db **out, const char *path, struct 
 enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, const char *name,
 			   struct err *err)
 {
-	bool immutable;
 	int code;
 
 	if (!db || !other)
 		return err_set(err, ST_BUSY, "the run is being closed: a moment");
-	/* Attach it as it was opened: immutable if no log can be created. */
-	immutable = sqlite3_uri_boolean(sqlite3_db_filename(other->handle, "main"), "immutable", 0);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 1);
-	code = prof_sql_attach(db->handle, other->path, immutable ? "immutable=1" : "mode=ro",
-			       name);
+	code = prof_sql_attach(db->handle, other->path, other->opened_as, name);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
 	return code == SQLITE_OK ? ST_OK : prof_sql_error(db->handle, code, err, other->path);
 }
@@ -350,6 +361,14 @@ void prof_db_close(struct prof_db *db)
 const char *prof_db_path(const struct prof_db *db)
 {
 	return db->path;
+}
+
+const char *prof_db_note(const struct prof_db *db)
+{
+	if (strcmp(db->opened_as, WITHOUT_LOCKS) != 0)
+		return NULL;
+	return "without locks, because nothing can be written beside the file: what a writer adds "
+	       "meanwhile is not seen";
 }
 
 void prof_db_read_through(struct prof_db *db)

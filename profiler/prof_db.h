@@ -41,6 +41,8 @@ void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed 
  * which read each page once. */
 void prof_db_read_through(struct prof_db *db);
 const char *prof_db_path(const struct prof_db *db);
+/* Return what a user should know about how the file is read, a literal; NULL: nothing. */
+const char *prof_db_note(const struct prof_db *db);
 
 /*
  * Make the tables of @other's file available to @db's statements, read-only, as the schema @name,

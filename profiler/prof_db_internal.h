@@ -17,6 +17,7 @@ struct prof_guard;
 struct prof_db {
 	sqlite3 *handle;
 	char *path;
+	const char *opened_as; /* URI parameters, a literal */
 	uint64_t uses;
 	bool foreign;       /* of another program */
 	bool out_of_memory; /* a query failed whose caller could not report it */

@@ -81,6 +81,7 @@ struct report_summary {
 	enum prof_origin origin;
 	const char *state;   /* "complete", "recording", "killed: the writer died", ... */
 	const char *failure; /* why the writer gave up (e.g. a full disk); NULL: it did not */
+	const char *note;    /* how the file is read; NULL: as usual */
 	bool whole;          /* the writer completed the file */
 	bool live;           /* the file is being written */
 	struct report_reached reached;

@@ -61,6 +61,7 @@ enum status report__summary_state(struct report_summary *out, struct prof_db *db
 	out->path = arena_strdup(&out->arena, prof_db_path(db));
 	if (!out->path)
 		return err_nomem(err);
+	out->note = prof_db_note(db);
 	status = read_failure(out, db, err);
 	if (status != ST_OK)
 		return status;

@@ -178,6 +178,8 @@ static void print_header(struct print *print)
 	} else {
 		print_line(print, LABEL "%s", "state", s->state);
 	}
+	if (s->note)
+		print_line(print, LABEL "%s", "read", s->note);
 	print_start(print);
 	print_missing(print);
 }

@@ -71,6 +71,8 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 	rows_text(rows, "run", "command", s->command);
 	rows_text(rows, "run", "state", s->state);
 	rows_text(rows, "run", "failure", s->failure);
+	if (s->note)
+		rows_text(rows, "run", "note", s->note);
 	rows_integer(rows, "run", "whole", s->whole);
 	rows_text(rows, "run", "absent", s->absent);
 	rows_integer(rows, "run", "last_commit_ns", s->last_commit_ns);
