@@ -239,7 +239,8 @@ static enum status cli_parse_short(struct cli_walk *walk, const char *text,
 	return cli_parse_value(walk, option, text[2] ? text + 2 : NULL, out, err);
 }
 
-enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err)
+static enum status next_argument(struct cli_walk *walk, struct cli_argument *out, bool *more,
+				 struct err *err)
 {
 	const char *text;
 
@@ -261,6 +262,17 @@ enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more
 	if (text[1] == '-')
 		return cli_parse_long(walk, text, out, err);
 	return cli_parse_short(walk, text, out, err);
+}
+
+enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err)
+{
+	enum status status = next_argument(walk, out, more, err);
+
+	while (status == ST_OK && *more && out->option && out->option->action) {
+		out->option->action();
+		status = next_argument(walk, out, more, err);
+	}
+	return status;
 }
 
 enum status cli_parse(const struct cli_command *command, int argc, char **argv, cli_read_fn read,

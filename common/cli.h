@@ -52,7 +52,9 @@ struct cli_option {
 	char letter;          /* 'c' for -c, or 0 */
 	const char *argument; /* "WHEN", or NULL for a switch */
 	const char *choices;  /* "auto always never": checked and completed; or NULL */
-	const char *help;     /* one or two sentences, including the default */
+	void (*action)(
+		void);    /* called where the option is given, which nobody else sees; or NULL */
+	const char *help; /* one or two sentences, including the default */
 	struct {
 		enum cli_kind kind;
 		size_t offset;

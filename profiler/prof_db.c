@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fmt.h"
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -25,7 +26,11 @@
 #define STEPS          INT64_C(300000000) /* some seconds; more for each byte of the file */
 #define STEPS_PER_BYTE 200
 #define ROWS           INT64_C(10000000)
-#define UNLIMITED      "IPUSCOPE_UNLIMITED" /* environment variable */
+#define BYTES          (INT64_C(1) << 30) /* of SQLite's memory; more for each byte of the file */
+#define BYTES_PER_BYTE 8
+#define VALUE_BYTES    (256 << 20) /* most of one value */
+
+static bool unlimited; /* by the user */
 
 struct prof_query {
 	struct prof_db *db;
@@ -147,14 +152,23 @@ static int look_at_steps(void *user)
 	return db->most_steps > 0 && db->steps > db->most_steps;
 }
 
+void prof_db_unlimited(void)
+{
+	unlimited = true;
+}
+
 /* No statement of ours needs more in an honest file. */
 static void set_limits(struct prof_db *db)
 {
-	const char *unlimited = getenv(UNLIMITED);
 	struct stat info;
 
-	if ((unlimited && unlimited[0] != 0) || stat(db->path, &info) != 0)
+	if (unlimited || stat(db->path, &info) != 0)
 		return;
+	sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
+	/* SQLite has one limit on memory for all connections of the process: the greatest. */
+	db->most_bytes = BYTES + BYTES_PER_BYTE * (int64_t)info.st_size;
+	if (!prof__guarded() && sqlite3_hard_heap_limit64(-1) < db->most_bytes)
+		sqlite3_hard_heap_limit64(db->most_bytes);
 	db->most_steps = STEPS + STEPS_PER_BYTE * (int64_t)info.st_size;
 	db->most_rows = ROWS + (int64_t)info.st_size;
 	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, look_at_steps, db);
@@ -164,8 +178,24 @@ static enum status report_limit(const struct prof_db *db, struct err *err)
 {
 	return err_set(err, ST_LIMIT,
 		       "%s: a query does not end: the file's views or rows are not those of a "
-		       "recording (" UNLIMITED "=1 lifts the limit)",
+		       "recording (--unlimited lifts the limit)",
 		       db->path);
+}
+
+/* Whether SQLite's result is due to the limit on memory: what it holds doubles at times. */
+static bool is_memory_limit(const struct prof_db *db, int code)
+{
+	return (code & 0xff) == SQLITE_NOMEM && !db->guard && db->most_bytes > 0 &&
+	       sqlite3_memory_highwater(0) > db->most_bytes / 4;
+}
+
+static enum status report_memory_limit(const struct prof_db *db, struct err *err)
+{
+	char text[FMT_SIZE];
+
+	return err_set(err, ST_LIMIT,
+		       "%s: a query needs more than %s of memory (--unlimited lifts the limit)",
+		       db->path, fmt_bytes(text, (uint64_t)db->most_bytes));
 }
 
 static enum status report_open_failure(struct prof_db *db, int code, struct err *err)
@@ -294,6 +324,8 @@ static enum status open_database(struct prof_db **out, const char *path, bool fo
 	if (status == ST_OK && !foreign)
 		status = check_version(db, err);
 	db->foreign = foreign;
+	if (status == ST_OK && prof__calls_bound(db) != SQLITE_OK)
+		status = err_nomem(err);
 	if (status == ST_OK &&
 	    (add_columns(db) != SQLITE_OK ||
 	     sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK))
@@ -353,6 +385,7 @@ void prof_db_close(struct prof_db *db)
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++)
 		query_free(db->cache[i]);
 	sqlite3_close(db->handle);
+	prof__calls_free(db);
 	prof__guard_free(db);
 	mem_free(db->path);
 	mem_free(db);
@@ -687,6 +720,8 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 		return status;
 	if ((code & 0xff) == SQLITE_ERROR)
 		return report_invalid(query, err);
+	if (is_memory_limit(query->db, code))
+		return report_memory_limit(query->db, err);
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
 }
 

@@ -40,6 +40,8 @@ void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed 
 /* Read the file through a small cache, and sort in a temporary file: for scans of much of the file,
  * which read each page once. */
 void prof_db_read_through(struct prof_db *db);
+/* Lift the limits on steps, rows and memory of all handles opened from now on. */
+void prof_db_unlimited(void);
 const char *prof_db_path(const struct prof_db *db);
 /* Return what a user should know about how the file is read, a literal; NULL: nothing. */
 const char *prof_db_note(const struct prof_db *db);

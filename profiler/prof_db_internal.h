@@ -22,14 +22,25 @@ struct prof_db {
 	bool foreign;       /* of another program */
 	bool out_of_memory; /* a query failed whose caller could not report it */
 	struct prof_query *cache[PROF_CACHE_SIZE];
+	struct prof_calls *calls;
 	struct prof_guard *guard; /* NULL: the statements are ours */
 	/* Limits of one of our statements: a foreign file may have views that never end. */
 	int64_t steps, most_steps, most_rows; /* steps of SQLite's machine; most 0: no limit */
+	int64_t most_bytes;                   /* of SQLite's memory in this process; 0: no limit */
 };
 
 /* If a guarded handle stopped a statement with the SQLite result @code, set *@status and @err and
  * return true. Otherwise leave both unchanged. */
 bool prof__guard_error(struct prof_db *db, int code, enum status *status, struct err *err);
+/* Whether a guarded handle is open, whose limit on memory applies to the process. */
+bool prof__guarded(void);
+/* Whether the user of a guarded handle has cancelled the statement. */
+bool prof__guard_cancelled(const struct prof_db *db);
 void prof__guard_free(struct prof_db *db); /* accepts a handle without one */
+
+/* prof_calls.c: bound the time of one call of a function. Return SQLite's result; prof__calls_free()
+ * comes after the handle's connection is closed, in any case. */
+int prof__calls_bound(struct prof_db *db);
+void prof__calls_free(struct prof_db *db);
 
 #endif /* PROF_DB_INTERNAL_H */

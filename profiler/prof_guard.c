@@ -19,10 +19,11 @@
 #include "common/str.h"
 #include "profiler/prof_db_internal.h"
 
-#define MEMORY_BYTES   (INT64_C(128) << 20)
-#define STEPS_PER_POLL 1000 /* virtual machine steps of SQLite between two calls of `cancelled` */
-#define DENIED_SIZE    128
-#define PRAGMA_TABLE   "pragma_" /* prefix of a pragma's name as a table-valued function */
+#define MEMORY_BYTES (INT64_C(128) << 20)
+#define STEPS_PER_POLL                                                                             \
+	100 /* of SQLite's machine between two calls of `cancelled`; one may take ms */
+#define DENIED_SIZE  128
+#define PRAGMA_TABLE "pragma_" /* prefix of a pragma's name as a table-valued function */
 
 /* A table or view of the file's schema. */
 struct guard_table {
@@ -224,6 +225,18 @@ static int is_cancelled(void *user)
 	return guard->params.cancelled && guard->params.cancelled(guard->params.user);
 }
 
+bool prof__guard_cancelled(const struct prof_db *db)
+{
+	return db->guard && is_cancelled(db->guard);
+}
+
+static int guards; /* atomic: open guarded handles, whose limit on memory applies */
+
+bool prof__guarded(void)
+{
+	return __atomic_load_n(&guards, __ATOMIC_RELAXED) > 0;
+}
+
 /* ---- the guard ------------------------------------------------------------------------------- */
 
 /* No statement of a user needs more. SQLite cannot be interrupted within one step. */
@@ -356,6 +369,7 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 	guard->soft_before = sqlite3_soft_heap_limit64(-1);
 	guard->hard_before =
 		sqlite3_hard_heap_limit64(sqlite3_memory_used() + guard->params.memory_bytes);
+	__atomic_add_fetch(&guards, 1, __ATOMIC_RELAXED);
 	db->guard = guard;
 	return ST_OK;
 }
@@ -366,6 +380,7 @@ void prof__guard_free(struct prof_db *db)
 		return;
 	sqlite3_hard_heap_limit64(db->guard->hard_before);
 	sqlite3_soft_heap_limit64(db->guard->soft_before);
+	__atomic_sub_fetch(&guards, 1, __ATOMIC_RELAXED);
 	free_guard(db->guard);
 	db->guard = NULL;
 }

@@ -18,6 +18,7 @@
 #include "popvision/public/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
+#include "profiler/prof_db.h"
 
 enum {
 	OPTION_CSV,
@@ -32,6 +33,7 @@ enum {
 	OPTION_WIDTH,
 	OPTION_COLOR,
 	OPTION_REEVALUATE,
+	OPTION_UNLIMITED,
 	OPTIONS
 };
 
@@ -107,6 +109,10 @@ static const struct cli_option command_options[] = {
 				       "differs from the run's own rules; recorded: those alone; "
 				       "default: the defaults.",
 			       .field = CLI_FIELD(TEXT, struct command_line, reevaluate)},
+	[OPTION_UNLIMITED] = {.name = "--unlimited",
+			      .action = prof_db_unlimited,
+			      .help = "Lift the limits that keep a hostile file from taking all "
+				      "time and memory."},
 };
 
 /* Which entries an option applies to. */

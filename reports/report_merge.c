@@ -20,6 +20,7 @@
 #include "reports/report_find.h"
 #include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
+#include "profiler/prof_db.h"
 
 #define PROGRESS_NS UINT64_C(200000000)
 
@@ -56,6 +57,9 @@ static const struct cli_option merge_options[] = {
 		 "for each other on hosts whose clocks differ; none: all start at "
 		 "0.",
 	 .field = CLI_FIELD(CHOICE, struct merge_line, params.align)},
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 /* Choices are numbered in the order of the options' lists. */

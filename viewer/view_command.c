@@ -23,6 +23,7 @@
 #include "reports/report_find.h"
 #include "viewer/view_config.h"
 #include "viewer/view_term.h"
+#include "profiler/prof_db.h"
 
 #define VIEW_SCREEN_WORD(screen, ops) #ops " "
 
@@ -139,6 +140,9 @@ static const struct cli_option view_options[] = {
 	{.name = "--no-follow",
 	 .help = "Do not, whatever the settings say. Default.",
 	 .field = CLI_IS(struct view_arguments, follow, false)},
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 /* Completed with the key table before use. */

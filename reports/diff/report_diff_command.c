@@ -18,6 +18,7 @@
 #include "reports/diff/report_diff.h"
 #include "reports/report_verbs.h"
 #include "reports/table/report_internal.h"
+#include "profiler/prof_db.h"
 
 /* How a comparison is shown, and what the gate accepts. */
 struct diff_print {
@@ -432,6 +433,9 @@ static const struct cli_option diff_options[] = {
 	[OPTION_JSON] = {.name = "--json", .help = "One table as a JSON object."},
 	[OPTION_WIDTH] = REPORT_OPTION_WIDTH(struct diff_line),
 	[OPTION_COLOR] = REPORT_OPTION_COLOR(struct diff_line),
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_diff_cli = {

@@ -22,6 +22,7 @@
 #include "popvision/popvision.h"
 #include "popvision/public/report_public.h"
 #include "reports/report_verbs.h"
+#include "profiler/prof_db.h"
 
 #define BIT(option) (1u << REPORT_EXPORT_##option)
 #define TIMELINE    (BIT(WINDOW) | BIT(EXECUTION) | BIT(CLOCK))
@@ -173,7 +174,8 @@ enum {
 	OPTION_CLOCK,
 	OPTION_WEIGHT_UPDATE,
 	OPTION_KEYS,
-	OPTION_STEPS
+	OPTION_STEPS,
+	OPTION_UNLIMITED
 };
 
 static const struct cli_option export_options[] = {
@@ -220,6 +222,9 @@ static const struct cli_option export_options[] = {
 				  "belongs to a weight update: the update) of each enqueue; -1: "
 				  "unknown.",
 			  .field = CLI_FIELD(SWITCH, struct export_line, steps)},
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 static const char *complete_format(size_t at)
@@ -280,6 +285,7 @@ static const int export_bits[] = {
 	[OPTION_WEIGHT_UPDATE] = REPORT_EXPORT_WEIGHT_UPDATE,
 	[OPTION_KEYS] = REPORT_EXPORT_KEYS,
 	[OPTION_STEPS] = REPORT_EXPORT_STEPS,
+	[OPTION_UNLIMITED] = -1,
 };
 _Static_assert(ARRAY_LEN(export_bits) == ARRAY_LEN(export_options), "bits out of step");
 

@@ -16,6 +16,7 @@
 #include "reports/import/report_import_internal.h"
 #include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
+#include "profiler/prof_db.h"
 
 #define PROGRESS_NS 100000000u /* interval of progress lines */
 
@@ -38,6 +39,9 @@ static const struct cli_option import_options[] = {
 	 .letter = 'q',
 	 .help = "Say nothing but errors.",
 	 .field = CLI_FIELD(SWITCH, struct import_line, quiet)},
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_import_cli = {

@@ -17,6 +17,7 @@
 #include "reports/sequence/report_sequence.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_table.h"
+#include "profiler/prof_db.h"
 
 struct sequence_line {
 	const char *words[2]; /* REPORT, KEY */
@@ -67,6 +68,9 @@ static const struct cli_option attention_options[] = {
 	 .help = "A row for each head (default), or for each score of the map.",
 	 .field = CLI_FIELD(TEXT, struct sequence_line, by)},
 	TABLE_OPTIONS,
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_attention_cli = {
@@ -96,6 +100,9 @@ static const struct cli_option losses_options[] = {
 		 "over all that was kept, or of --step.",
 	 .field = CLI_FIELD(TEXT, struct sequence_line, by)},
 	TABLE_OPTIONS,
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_losses_cli = {
@@ -122,6 +129,9 @@ static const struct cli_option embeddings_options[] = {
 		 "10; text alone).",
 	 .field = CLI_FIELD(SIZE, struct sequence_line, limit)},
 	TABLE_OPTIONS,
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_embeddings_cli = {

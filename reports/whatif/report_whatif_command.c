@@ -18,6 +18,7 @@
 #include "reports/table/report_render.h"
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"
+#include "profiler/prof_db.h"
 
 #define STAGES_MOST    256 /* limit of pipeline.device_mapping */
 #define INSTANCES_MOST 65536
@@ -97,6 +98,9 @@ static const struct cli_option whatif_options[] = {
 	 .field = CLI_FIELD(SWITCH, struct whatif_line, json)},
 	REPORT_OPTION_WIDTH(struct whatif_line),
 	REPORT_OPTION_COLOR(struct whatif_line),
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_whatif_cli = {

@@ -435,10 +435,89 @@ static void test_a_view_without_an_end_is_an_error(void **state)
 	prof_db_close(db);
 }
 
+/* The same of memory: rows that are sorted, each large. */
+static void test_a_view_that_takes_all_memory_is_an_error(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_db *db;
+	struct err err;
+	int64_t number;
+
+	prof_stop(prof_start(place, NULL));
+	prof_change(place->path,
+		    "DROP VIEW spans; CREATE VIEW spans AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
+		    "ALL SELECT x + 1 FROM n LIMIT 2000000) SELECT x AS span_id, zeroblob(1000000) "
+		    "|| x AS name FROM n ORDER BY name || x");
+	sqlite3_memory_highwater(1);
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	(void)prof_db_number(db, "SELECT span_id FROM spans ORDER BY name", &number, &err);
+	assert_contains(err.text, "of memory (--unlimited lifts the limit)");
+	assert_true(sqlite3_memory_highwater(0) < INT64_C(1200) << 20);
+	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
+	prof_db_close(db);
+}
+
+/* SQLite cannot be interrupted within a call. */
+static void test_a_call_that_would_take_hours_is_an_error(void **state)
+{
+	static const char *const hostile[] = {
+		"instr(a, b)", "replace(a, b, 'x')", "trim(c, b)", "ltrim(c, b)",
+		"rtrim(c, b)", "b LIKE a",           "a GLOB b",   "like(b, a, '!')",
+	};
+	static const struct {
+		const char *sql, *answer;
+	} same[] = {
+		{"instr('abcabc', 'ca')", "3"},
+		{"instr(x'010203', x'03')", "3"},
+		{"instr(NULL, 'a') IS NULL", "1"},
+		{"replace('a-b-c', '-', '+')", "a+b+c"},
+		{"trim('xxaxx', 'x')", "a"},
+		{"ltrim('xxaxx', 'x') || rtrim('xxaxx', 'x')", "axxxxa"},
+		{"trim('  a ')", "a"},
+		{"'Abc' LIKE 'a_C'", "1"},
+		{"'a%c' LIKE 'a!%c' ESCAPE '!'", "1"},
+		{"'abc' GLOB 'a[b-d]*'", "1"},
+		{"typeof(instr('a', 'b'))", "integer"},
+		{"nullif(replace('a', 'a', ''), '') IS NULL", "1"},
+	};
+	struct prof_place *place = *state;
+	struct prof_query *query;
+	struct prof_db *db;
+	struct err err;
+	char sql[512];
+	bool row;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
+		snprintf(sql, sizeof(sql),
+			 "SELECT %s FROM (SELECT printf('%%.*c', 4000000, 'a') AS a, "
+			 "printf('%%.*c', 30000, 'a') || 'b' AS b, printf('%%.*c', 4000000, 'c') "
+			 "AS c)",
+			 hostile[i]);
+		assert_int_equal(prof_query_open(&query, db, sql, &err), ST_OK);
+		if (prof_query_step(query, &row, &err) != ST_INVALID)
+			fail_msg("%s: %s", hostile[i], err.text);
+		assert_contains(err.text, "takes too long");
+		prof_query_close(query);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+		snprintf(sql, sizeof(sql), "SELECT %s", same[i].sql);
+		assert_int_equal(prof_query_open(&query, db, sql, &err), ST_OK);
+		if (prof_query_step(query, &row, &err) != ST_OK)
+			fail_msg("%s: %s", same[i].sql, err.text);
+		assert_string_equal(prof_column_text(query, 0), same[i].answer);
+		prof_query_close(query);
+	}
+	prof_db_close(db);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
+		CASE(test_a_view_that_takes_all_memory_is_an_error),
+		CASE(test_a_call_that_would_take_hours_is_an_error),
 		CASE(test_what_is_not_ours_is_refused_in_words),
 		CASE(test_a_database_of_any_name_can_be_attached),
 		CASE(test_a_folder_means_the_database_in_it_and_odd_names_work),
