@@ -95,11 +95,11 @@ struct prof_arg {
 };
 #define PROF_NO_TEXT UINT64_MAX
 
-/* A row about a span. */
+/* A row about a span; its struct is in the lane's `rows`. */
 struct prof_about {
 	struct prof_ref span;
+	size_t at;
 	unsigned table;
-	_Alignas(8) unsigned char row[PROF_ROW_SLOTS * sizeof(struct ips_slot)];
 };
 
 struct prof_flow {
@@ -161,6 +161,7 @@ struct prof_lane {
 	PROF_LIST(char) texts; /* of arguments, each with its 0 */
 	PROF_LIST(struct prof_flow) flows;
 	PROF_LIST(struct prof_about) abouts;
+	PROF_LIST(unsigned char) rows; /* each a multiple of 8 bytes */
 	PROF_LIST(struct prof_instant) instants;
 	PROF_LIST(struct prof_sample) samples;
 	struct prof_levels levels; /* spans that ended before their zone was written */

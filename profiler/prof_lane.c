@@ -320,18 +320,21 @@ static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 static enum status on_row(struct prof_writer *writer, struct prof_lane *lane,
 			  const struct ips_slot *slot)
 {
+	const unsigned table = (unsigned)(slot->kind >> PROF_KIND_BITS);
+	const size_t size = prof_row_types[table].size;
 	struct prof_about *about;
 
 	if (lane->target.value == 0 && !lane->target.here) {
 		writer->dropped_here++;
 		return ST_OK;
 	}
-	if (!PUSH(lane->abouts))
+	if (!PUSH(lane->abouts) ||
+	    mem_grow(&lane->rows.items, &lane->rows.capacity, lane->rows.count + size + 7, 1) != 0)
 		return err_nomem(&writer->err);
 	about = &lane->abouts.items[lane->abouts.count - 1];
-	about->span = lane->target;
-	about->table = (unsigned)(slot->kind >> PROF_KIND_BITS);
-	memcpy(about->row, slot + 1, prof_row_types[about->table].size);
+	*about = (struct prof_about){lane->target, lane->rows.count, table};
+	memcpy(lane->rows.items + lane->rows.count, slot + 1, size);
+	lane->rows.count += (size + 7) & ~(size_t)7;
 	return ST_OK;
 }
 
@@ -725,6 +728,7 @@ static void clear_lane(struct prof_lane *lane)
 	lane->texts.count = 0;
 	lane->flows.count = 0;
 	lane->abouts.count = 0;
+	lane->rows.count = 0;
 	lane->instants.count = 0;
 	lane->samples.count = 0;
 }
@@ -750,7 +754,8 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 		flush_flow(writer, &lane->flows.items[i],
 			   prof_span_id(lane->flows.items[i].span, base));
 	for (size_t i = 0; i < lane->abouts.count && ok(writer); i++)
-		prof__writer_row(writer, lane->abouts.items[i].table, lane->abouts.items[i].row,
+		prof__writer_row(writer, lane->abouts.items[i].table,
+				 lane->rows.items + lane->abouts.items[i].at,
 				 prof_span_id(lane->abouts.items[i].span, base));
 	if (ok(writer) && lane->abouts.count > 0)
 		prof__writer_flush_rows(writer);

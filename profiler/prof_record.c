@@ -412,6 +412,7 @@ void prof__lane_free(struct prof_lane *lane)
 	mem_free(lane->texts.items);
 	mem_free(lane->flows.items);
 	mem_free(lane->abouts.items);
+	mem_free(lane->rows.items);
 	mem_free(lane->instants.items);
 	mem_free(lane->samples.items);
 	prof_levels_fini(&lane->levels);
