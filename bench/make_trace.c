@@ -1,5 +1,6 @@
 /*
- * For bench_import.sh and script/soak: recordings to import, of any size, as their profilers write them.
+ * For bench_import.sh and script/soak: recordings to import, of any size, as their profilers write
+ * them.
  *
  *	make_trace chrome FILE EVENTS    spans in Chrome's JSON (about 125 bytes each)
  *	make_trace perfetto FILE EVENTS  packets of Perfetto's SDK (about 80 bytes for a begin and an end)

@@ -89,7 +89,8 @@ struct prof_long_span {
 };
 
 struct prof_arg {
-	struct prof_ref span;
+	struct prof_ref owner; /* a span, or an instant */
+	bool of_instant;
 	const char *name;
 	uint64_t type, bits; /* of a text: its place in the lane's `texts`; PROF_NO_TEXT: NULL */
 };
@@ -152,7 +153,8 @@ struct prof_lane {
 	int64_t last_ns;       /* start of the last span, or its end */
 	int64_t last_point_ns; /* of the last instant or sample */
 	int64_t context;
-	struct prof_ref target; /* owner of following arguments and flows; id 0: none */
+	struct prof_ref target;  /* owner of following arguments and flows; id 0: none */
+	struct prof_ref instant; /* the last one; id 0: none */
 	PROF_LIST(struct prof_open_span) stack;
 	PROF_LIST(struct prof_span_row) spans;
 	PROF_LIST(struct prof_span_end) ends;
@@ -177,7 +179,8 @@ struct prof_writer {
 	uint64_t leave_ns; /* time the finish waits for readers to close; tests wait longer */
 	/* statements */
 	sqlite3_stmt *begin, *commit, *spans_many, *spans_one, *end_span;
-	struct prof_insert strings, sites, contexts, tracks, args, flows, instants, samples, zones;
+	struct prof_insert strings, sites, contexts, tracks, args, instant_args, flows, instants,
+		samples, zones;
 	struct prof_insert sparse_zones, levels, longs, counter_levels, overhead;
 	struct prof_insert rows[PROF_TABLES]; /* prepared at first use */
 	struct prof_sums sums[PROF_SUM_KINDS];

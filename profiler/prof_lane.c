@@ -211,6 +211,7 @@ static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane
 	instant->time_ns = event_time(writer, lane, slot);
 	instant->context = lane->context;
 	instant->site = site;
+	lane->instant = (struct prof_ref){(int64_t)lane->instants.count - 1, true};
 	return ST_OK;
 }
 
@@ -262,16 +263,19 @@ static bool keep_text(struct prof_lane *lane, const char *text, uint64_t *at)
 static enum status on_argument(struct prof_writer *writer, struct prof_lane *lane,
 			       const struct ips_slot *slot)
 {
+	const bool of_instant = (slot->kind & 0xff) == IPS_EVENT_INSTANT_ARGUMENT;
+	const struct prof_ref owner = of_instant ? lane->instant : lane->target;
 	struct prof_arg *arg;
 
-	if (lane->target.value == 0 && !lane->target.here) {
+	if (owner.value == 0 && !owner.here) {
 		writer->dropped_here++;
 		return ST_OK;
 	}
 	if (!PUSH(lane->args))
 		return err_nomem(&writer->err);
 	arg = &lane->args.items[lane->args.count - 1];
-	arg->span = lane->target;
+	arg->owner = owner;
+	arg->of_instant = of_instant;
 	memcpy(&arg->name, &slot->site, sizeof(arg->name));
 	arg->type = slot->kind >> PROF_KIND_BITS;
 	arg->bits = slot->value;
@@ -343,15 +347,28 @@ static const struct {
 			   const struct ips_slot *slot);
 	bool counts; /* as an event that the program recorded */
 } event_ops[] = {
-	[IPS_EVENT_BEGIN] = {on_begin, true},       [IPS_EVENT_END] = {on_end, true},
-	[IPS_EVENT_INSTANT] = {on_instant, true},   [IPS_EVENT_COUNTER] = {on_counter, true},
-	[IPS_EVENT_KEYS] = {on_keys, false},        [IPS_EVENT_AT] = {on_at, true},
-	[IPS_EVENT_ARGUMENT] = {on_argument, true}, [IPS_EVENT_FLOW_OUT] = {on_flow, true},
-	[IPS_EVENT_FLOW_IN] = {on_flow, true},      [IPS_EVENT_ROW] = {on_row, true},
+	[IPS_EVENT_BEGIN] = {on_begin, true},
+	[IPS_EVENT_END] = {on_end, true},
+	[IPS_EVENT_INSTANT] = {on_instant, true},
+	[IPS_EVENT_COUNTER] = {on_counter, true},
+	[IPS_EVENT_KEYS] = {on_keys, false},
+	[IPS_EVENT_AT] = {on_at, true},
+	[IPS_EVENT_ARGUMENT] = {on_argument, true},
+	[IPS_EVENT_FLOW_OUT] = {on_flow, true},
+	[IPS_EVENT_FLOW_IN] = {on_flow, true},
+	[IPS_EVENT_ROW] = {on_row, true},
+	[IPS_EVENT_INSTANT_ARGUMENT] = {on_argument, true},
 };
-_Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_ROW + 1, "event table out of step");
+_Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_INSTANT_ARGUMENT + 1, "event table out of step");
 
 /* ---- draining -------------------------------------------------------------------------------- */
+
+static bool is_argument(const struct ips_slot *slot)
+{
+	const unsigned event = slot->kind & 0xff;
+
+	return event == IPS_EVENT_ARGUMENT || event == IPS_EVENT_INSTANT_ARGUMENT;
+}
 
 static uint64_t slot_count(const struct ips_slot *slot)
 {
@@ -359,7 +376,7 @@ static uint64_t slot_count(const struct ips_slot *slot)
 
 	if (event == IPS_EVENT_KEYS)
 		return 1 + PROF_KEYS_SLOTS;
-	if (event == IPS_EVENT_ARGUMENT && slot->kind >> PROF_KIND_BITS == PROF_ARG_TEXT_TYPE)
+	if (is_argument(slot) && slot->kind >> PROF_KIND_BITS == PROF_ARG_TEXT_TYPE)
 		return 1 + PROF_TEXT_SLOTS;
 	if (event == IPS_EVENT_ROW)
 		return 1 + prof_row_slots((unsigned)(slot->kind >> PROF_KIND_BITS));
@@ -424,7 +441,7 @@ void prof__lane_discard(struct prof_lane *lane)
 	while (lane->tail != published) {
 		const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
 
-		if (slot->kind == (IPS_EVENT_ARGUMENT | PROF_ARG_LONG_TEXT << PROF_KIND_BITS))
+		if (is_argument(slot) && slot->kind >> PROF_KIND_BITS == PROF_ARG_LONG_TEXT)
 			mem_free((void *)(uintptr_t)slot->value);
 		lane->tail += slot_count(slot);
 	}
@@ -609,7 +626,9 @@ static void set_value(struct prof_cell *cell, const struct prof_lane *lane,
 			       arg->bits == PROF_NO_TEXT ? NULL : lane->texts.items + arg->bits);
 }
 
-static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+/* @first: the id of the lane's first buffered instant. */
+static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base,
+		       int64_t first)
 {
 	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
 		const struct prof_arg *arg = &lane->args.items[i];
@@ -617,14 +636,16 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 		int64_t name = 0;
 
 		prof__writer_text(writer, arg->name, &name);
-		cells = next_row(writer, &writer->args);
-		prof_cell_int(&cells[0], prof_span_id(arg->span, base));
+		cells = next_row(writer, arg->of_instant ? &writer->instant_args : &writer->args);
+		prof_cell_int(&cells[0], prof_span_id(arg->owner, arg->of_instant ? first : base));
 		prof_cell_int(&cells[1], name);
 		set_value(&cells[2], lane, arg);
 	}
 	/* The rows point to texts that the lane frees after this flush. */
 	if (ok(writer))
 		prof_insert_flush(&writer->args, &writer->err);
+	if (ok(writer))
+		prof_insert_flush(&writer->instant_args, &writer->err);
 }
 
 void prof__lane_free_texts(struct prof_lane *lane)
@@ -680,6 +701,7 @@ static void flush_instants(struct prof_writer *writer, struct prof_lane *lane)
 		prof_cell_int(&cells[2], instant->time_ns);
 		prof_cell_int(&cells[3], instant->context == 0 ? IPS_NULL : instant->context);
 	}
+	lane->instant = (struct prof_ref){prof_span_id(lane->instant, first), false};
 	writer->last_row[PROF_ZONE_INSTANTS] += (int64_t)count;
 	insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
 		    lane->instants.items[count - 1].time_ns, first,
@@ -749,7 +771,7 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 		prof_sql_execute(writer->end_span, &writer->err, "end a span");
 	}
 	flush_longs(writer, lane, base);
-	flush_args(writer, lane, base);
+	flush_args(writer, lane, base, writer->last_row[PROF_ZONE_INSTANTS] + 1);
 	for (size_t i = 0; i < lane->flows.count && ok(writer); i++)
 		flush_flow(writer, &lane->flows.items[i],
 			   prof_span_id(lane->flows.items[i].span, base));

@@ -62,9 +62,9 @@ static void bind(sqlite3_stmt *statement, const char *name, int64_t value)
 
 sqlite3_stmt *prof__merge_prepare(struct merge *m, const char *sql)
 {
-	static const char *const bases[MERGE_BASES] = {":context", ":track",    ":span",
-						       ":health",  ":stats",    ":trace",
-						       ":program", ":variable", ":ipu"};
+	static const char *const bases[MERGE_BASES] = {":context",  ":track", ":span",  ":instant",
+						       ":health",   ":stats", ":trace", ":program",
+						       ":variable", ":ipu"};
 	sqlite3_stmt *statement = NULL;
 	int code;
 
@@ -784,6 +784,7 @@ static void find_bases(struct merge *m)
 		{MERGE_CONTEXT, "contexts", "context_id"},
 		{MERGE_TRACK, "track_rows", "track_id"},
 		{MERGE_SPAN, "span_rows", "span_id"},
+		{MERGE_INSTANT, "instant_rows", "row_id"},
 		{MERGE_HEALTH, "health_rows", "row_id"},
 		{MERGE_STATS, "tensor_stat_rows", "row_id"},
 		{MERGE_TRACE, "device_traces", "trace_id"},
@@ -798,7 +799,8 @@ static void find_bases(struct merge *m)
 		/* The first source's ids may have any value. */
 		{"SELECT coalesce(max(span_id) + 1, -(1 << 62)) FROM main.span_rows",
 		 &m->first_span},
-		{"SELECT coalesce(max(row_id), 0) + 1 FROM main.instant_rows", &m->first_instant},
+		{"SELECT coalesce(max(row_id) + 1, -(1 << 62)) FROM main.instant_rows",
+		 &m->first_instant},
 		{"SELECT coalesce(max(row_id), 0) + 1 FROM main.counter_rows", &m->first_counter},
 	};
 

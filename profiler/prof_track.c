@@ -257,8 +257,8 @@ void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id)
 
 /* The slot of an argument has its name in the member that holds the call site of other events.
  * @text, if not NULL, of PROF_ARG_TEXT bytes, is put behind it. Return false if it was dropped. */
-static bool put_argument(struct ips_track *track, const char *name, uint64_t type, uint64_t bits,
-			 const char *text)
+static bool put_argument(struct ips_track *track, uint64_t event, const char *name, uint64_t type,
+			 uint64_t bits, const char *text)
 {
 	const uint64_t slots = text ? 1 + PROF_TEXT_SLOTS : 1;
 	struct ips_slot *slot;
@@ -272,7 +272,7 @@ static bool put_argument(struct ips_track *track, const char *name, uint64_t typ
 			put_bytes(track, text, PROF_ARG_TEXT);
 		slot = slot_after(track, 0);
 		memcpy(&slot->site, &name, sizeof(name));
-		slot->kind = IPS_EVENT_ARGUMENT | type << PROF_KIND_BITS;
+		slot->kind = event | type << PROF_KIND_BITS;
 		slot->value = bits;
 		slot->ticks = 0;
 		publish(track, slots);
@@ -281,27 +281,56 @@ static bool put_argument(struct ips_track *track, const char *name, uint64_t typ
 	return room;
 }
 
-void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value)
-{
-	put_argument(track, static_name, PROF_ARG_INT, (uint64_t)value, NULL);
-}
-
-void ips_span_arg_real(struct ips_track *track, const char *static_name, double value)
+static void put_real(struct ips_track *track, uint64_t event, const char *name, double value)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put_argument(track, static_name, PROF_ARG_REAL, bits, NULL);
+	put_argument(track, event, name, PROF_ARG_REAL, bits, NULL);
 }
 
-void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value)
+static void put_text(struct ips_track *track, uint64_t event, const char *name, const char *value)
 {
 	char text[PROF_ARG_TEXT + 1] = {0};
 
 	if (value)
 		str_copy(text, sizeof(text), value);
 	/* bits: 0 for a NULL text */
-	put_argument(track, static_name, PROF_ARG_TEXT_TYPE, value != NULL, text);
+	put_argument(track, event, name, PROF_ARG_TEXT_TYPE, value != NULL, text);
+}
+
+static void put_long_text(struct ips_track *track, uint64_t event, const char *name,
+			  const char *value)
+{
+	char *copy;
+
+	if (!value || strlen(value) <= PROF_ARG_TEXT) {
+		put_text(track, event, name, value);
+		return;
+	}
+	if (!track || !name)
+		return;
+	copy = mem_strdup(value);
+	if (!copy)
+		prof__track_drop(track);
+	else if (!put_argument(track, event, name, PROF_ARG_LONG_TEXT, (uint64_t)(uintptr_t)copy,
+			       NULL))
+		mem_free(copy);
+}
+
+void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value)
+{
+	put_argument(track, IPS_EVENT_ARGUMENT, static_name, PROF_ARG_INT, (uint64_t)value, NULL);
+}
+
+void ips_span_arg_real(struct ips_track *track, const char *static_name, double value)
+{
+	put_real(track, IPS_EVENT_ARGUMENT, static_name, value);
+}
+
+void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value)
+{
+	put_text(track, IPS_EVENT_ARGUMENT, static_name, value);
 }
 
 /* ---- events with given times ----------------------------------------------------------------- */
@@ -358,20 +387,23 @@ void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id,
 
 void ips_span_arg_long_text(struct ips_track *track, const char *static_name, const char *value)
 {
-	char *copy;
+	put_long_text(track, IPS_EVENT_ARGUMENT, static_name, value);
+}
 
-	if (!value || strlen(value) <= PROF_ARG_TEXT) {
-		ips_span_arg_text(track, static_name, value);
-		return;
-	}
-	if (!track || !static_name)
-		return;
-	copy = mem_strdup(value);
-	if (!copy)
-		prof__track_drop(track);
-	else if (!put_argument(track, static_name, PROF_ARG_LONG_TEXT, (uint64_t)(uintptr_t)copy,
-			       NULL))
-		mem_free(copy);
+void ips_instant_arg_int(struct ips_track *track, const char *static_name, int64_t value)
+{
+	put_argument(track, IPS_EVENT_INSTANT_ARGUMENT, static_name, PROF_ARG_INT, (uint64_t)value,
+		     NULL);
+}
+
+void ips_instant_arg_real(struct ips_track *track, const char *static_name, double value)
+{
+	put_real(track, IPS_EVENT_INSTANT_ARGUMENT, static_name, value);
+}
+
+void ips_instant_arg_text(struct ips_track *track, const char *static_name, const char *value)
+{
+	put_long_text(track, IPS_EVENT_INSTANT_ARGUMENT, static_name, value);
 }
 
 void ips_span_row(struct ips_track *track, enum ips_table table, const void *row)

@@ -149,6 +149,8 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 9, NULL},
 		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
 		 NULL},
+		{&writer->instant_args,
+		 "INSERT OR REPLACE INTO instant_arg_rows (instant_id, name_id, value)", 3, NULL},
 		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
 		 NULL},
 		{&writer->instants,
@@ -328,11 +330,11 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 static void close_database(struct prof_writer *writer)
 {
 	struct prof_insert *const inserts[] = {
-		&writer->strings,  &writer->sites,        &writer->contexts,
-		&writer->tracks,   &writer->args,         &writer->flows,
-		&writer->instants, &writer->samples,      &writer->zones,
-		&writer->levels,   &writer->longs,        &writer->counter_levels,
-		&writer->overhead, &writer->sparse_zones,
+		&writer->strings,        &writer->sites,    &writer->contexts,
+		&writer->tracks,         &writer->args,     &writer->flows,
+		&writer->instant_args,   &writer->instants, &writer->samples,
+		&writer->zones,          &writer->levels,   &writer->longs,
+		&writer->counter_levels, &writer->overhead, &writer->sparse_zones,
 	};
 	sqlite3_stmt **const statements[] = {&writer->begin, &writer->commit, &writer->spans_many,
 					     &writer->spans_one, &writer->end_span};

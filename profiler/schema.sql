@@ -56,6 +56,11 @@ CREATE TABLE instant_rows (
 	row_id INTEGER PRIMARY KEY,
 	track_id INTEGER NOT NULL, site_id INTEGER NOT NULL, time_ns INTEGER NOT NULL, context_id INTEGER);
 
+-- As span_arg_rows, by row_id of instant_rows.
+CREATE TABLE instant_arg_rows (
+	instant_id INTEGER NOT NULL, name_id INTEGER NOT NULL, value,
+	PRIMARY KEY (instant_id, name_id)) WITHOUT ROWID;
+
 CREATE TABLE flow_rows (
 	row_id INTEGER PRIMARY KEY,
 	from_span_id INTEGER NOT NULL, to_span_id INTEGER NOT NULL, name_id INTEGER NOT NULL);
@@ -251,13 +256,18 @@ CREATE VIEW span_args AS
 CREATE VIEW instants AS
 	SELECT CASE t.clock WHEN 0 THEN 'host' ELSE 'device' END AS clock, t.track, g.value AS category,
 		n.value AS name, i.time_ns,
-		t.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica
+		t.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
+		i.row_id AS instant_id
 	FROM instant_rows i
 	LEFT JOIN track_rows t ON t.track_id = i.track_id
 	LEFT JOIN sites s ON s.site_id = i.site_id
 	LEFT JOIN strings g ON g.string_id = s.category_id
 	LEFT JOIN strings n ON n.string_id = s.name_id
 	LEFT JOIN contexts c ON c.context_id = i.context_id;
+
+CREATE VIEW instant_args AS
+	SELECT a.instant_id, n.value AS name, a.value
+	FROM instant_arg_rows a LEFT JOIN strings n ON n.string_id = a.name_id;
 
 CREATE VIEW flows AS
 	SELECT f.from_span_id, f.to_span_id, n.value AS name

@@ -235,7 +235,8 @@ enum ips_event {
 	IPS_EVENT_ARGUMENT,
 	IPS_EVENT_FLOW_OUT,
 	IPS_EVENT_FLOW_IN,
-	IPS_EVENT_ROW /* followed by slots that hold the row's struct */
+	IPS_EVENT_ROW, /* followed by slots that hold the row's struct */
+	IPS_EVENT_INSTANT_ARGUMENT
 };
 
 /* Open a track, owned by the recording. @track is made unique in the run (by appending "(2)" and so
@@ -402,6 +403,12 @@ IPS_API void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint
 /* As ips_span_arg_text(), for text of any length (copied to the heap). */
 IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_name,
 				    const char *value);
+/* Add an argument to the last ips_instant_at() of a track that ips_track_open_foreign() opened.
+ * Text of any length; NULL is stored as NULL. */
+IPS_API void ips_instant_arg_int(struct ips_track *track, const char *static_name, int64_t value);
+IPS_API void ips_instant_arg_real(struct ips_track *track, const char *static_name, double value);
+IPS_API void ips_instant_arg_text(struct ips_track *track, const char *static_name,
+				  const char *value);
 
 /* ---- rows: one typed append per table of the contract ---------------------------------------- */
 

@@ -39,6 +39,7 @@ struct chrome_export {
 	const struct report_export_request *request;
 	struct report_sink sink;
 	struct report_walk walk;
+	bool instant_args; /* there are some */
 	struct report_pieces sites, operations, contexts, names;
 	struct str text; /* scratch */
 	int64_t counter_tracks;
@@ -176,13 +177,38 @@ static enum status write_points(struct chrome_export *chrome, const struct point
 
 /* ---- instants -------------------------------------------------------------------------------- */
 
+/* The arguments of an instant as members of an object; *@out is valid until the next call. */
+static enum status instant_args(struct chrome_export *chrome, int64_t instant_id,
+				struct report_piece *out, struct err *err)
+{
+	struct report_walk *walk = &chrome->walk;
+	struct prof_query *query = NULL;
+	enum status status = ST_OK;
+
+	*out = (struct report_piece){"", 0};
+	if (!chrome->instant_args)
+		return ST_OK;
+	str_clear(&walk->text);
+	status = prof_query_open(&query, walk->db,
+				 "SELECT a.instant_id, n.value, a.value FROM instant_arg_rows a "
+				 "LEFT JOIN strings n ON n.string_id = a.name_id "
+				 "WHERE a.instant_id = :id ORDER BY a.name_id",
+				 err);
+	prof_query_int(query, ":id", instant_id);
+	while (prof_query_next(query, &status, err))
+		report_walk_add_argument(walk, query);
+	prof_query_close(query);
+	*out = (struct report_piece){str_peek(&walk->text), walk->text.length};
+	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
+}
+
 static enum status write_instant(struct chrome_export *chrome, const struct prof_query *query,
 				 struct err *err)
 {
 	const int64_t time_ns = prof_column_int(query, 3), context_id = prof_column_int(query, 4);
 	const struct prof_track *track =
 		report_walk_track(&chrome->walk, prof_column_int(query, 1));
-	struct report_piece site, context;
+	struct report_piece site, context, arguments;
 	bool has = false, comma = false;
 	enum status status = ST_OK;
 
@@ -194,6 +220,8 @@ static enum status write_instant(struct chrome_export *chrome, const struct prof
 	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
 	if (status == ST_OK)
 		status = report_pieces_get(&chrome->contexts, context_id, &context, err);
+	if (status == ST_OK)
+		status = instant_args(chrome, prof_column_int(query, 0), &arguments, err);
 	if (status != ST_OK)
 		return status;
 	begin_event(chrome, 'i', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
@@ -204,6 +232,7 @@ static enum status write_instant(struct chrome_export *chrome, const struct prof
 	report_sink_text(&chrome->sink, ",\"args\":{");
 	comma = false;
 	write_piece(chrome, &context, &comma);
+	write_piece(chrome, &arguments, &comma);
 	report_sink_text(&chrome->sink, "}}");
 	chrome->counts[CHROME_INSTANTS]++;
 	return chrome->sink.status;
@@ -218,8 +247,19 @@ static enum status write_instants(struct chrome_export *chrome, struct err *err)
 		CHROME_INSTANTS,
 		write_instant,
 	};
+	int64_t any = IPS_NULL;
+	/* databases of before have no such table */
+	enum status status = prof_db_number(
+		chrome->walk.db,
+		"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'instant_arg_rows'",
+		&any, err);
 
-	return write_points(chrome, &points, err);
+	if (status == ST_OK && any != IPS_NULL)
+		status = prof_db_number(chrome->walk.db,
+					"SELECT instant_id FROM instant_arg_rows LIMIT 1", &any,
+					err);
+	chrome->instant_args = any != IPS_NULL;
+	return status == ST_OK ? write_points(chrome, &points, err) : status;
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */

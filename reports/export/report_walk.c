@@ -332,17 +332,16 @@ static bool is_key(const char *name)
 	return strncmp(name, "arg.", 4) == 0;
 }
 
-/* Append the cursor's argument as a member. */
-static void append_argument(struct report_walk *walk)
+void report_walk_add_argument(struct report_walk *walk, const struct prof_query *query)
 {
-	const char *name = prof_column_text(walk->arguments, 1);
+	const char *name = prof_column_text(query, 1);
 	char key[256];
 	struct report_cell cell;
 	struct jsonw w;
 	size_t from;
 
 	snprintf(key, sizeof(key), "%s%s", name && is_key(name) ? "arg." : "", !name ? "" : name);
-	report__cell(walk->arguments, 2, &cell);
+	report__cell(query, 2, &cell);
 	if (walk->text.length > 0)
 		str_add(&walk->text, ",");
 	from = walk->text.length;
@@ -364,7 +363,7 @@ static enum status collect_arguments(struct report_walk *walk, struct report_wal
 	str_clear(&walk->text);
 	while (status == ST_OK && walk->argument_span <= span->span_id) {
 		if (walk->argument_span == span->span_id)
-			append_argument(walk);
+			report_walk_add_argument(walk, walk->arguments);
 		status = next_argument(walk, err);
 	}
 	span->arguments = (struct report_piece){str_peek(&walk->text), walk->text.length};

@@ -84,6 +84,10 @@ void report_walk_close(struct report_walk *walk); /* accepts a zeroed one */
 /* Return true if the request selects the track. */
 bool report_walk_selects_track(const struct report_walk *walk, const struct prof_track *track);
 
+/* Append an argument, the name and value in the columns 1 and 2 of @query, to walk->text as a
+ * member of an object; one with the name of a key is called "arg.NAME". */
+void report_walk_add_argument(struct report_walk *walk, const struct prof_query *query);
+
 /* Look up a track. NULL: unknown, or not selected. */
 const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id);
 

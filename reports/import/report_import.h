@@ -61,7 +61,6 @@
 	X(OVERLAP, "spans that overlap others of their thread, on tracks \"... (overlap N)\"")     \
 	X(UNFINISHED, "spans without an end, drawn to the end of what encloses them")              \
 	X(NO_DURATION, "spans (X) without a duration, taken as 0")                                 \
-	X(POINT_ARGS, "instants whose arguments have no place")                                    \
 	X(CUT_ARGS, "argument values cut or left out because they are long")                       \
 	X(FIELDS, "fields of events without a place (cname, sf, ...)")                             \
 	X(OTHER_NAMES, "spans beyond 262144 different names, called \"(more names)\"")             \

@@ -18,7 +18,7 @@
 #define IMPORT_MOST_FLOWS  ((size_t)1 << 20) /* open flows */
 #define IMPORT_MOST_META   256
 #define IMPORT_MOST_RANK   (1 << 24)
-#define IMPORT_SORT_BYTES  ((size_t)36 << 20) /* of each sorter */
+#define IMPORT_SORT_BYTES  ((size_t)30 << 20) /* of each sorter */
 #define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns; a time beyond +- this is invalid */
 
 #define IMPORT_MOST_CALLS   ((size_t)1 << 20) /* recent calls whose step is remembered */

@@ -226,29 +226,42 @@ static struct record_facts read_facts(const struct import_record *record)
 	return facts;
 }
 
-static void record_arg(struct ips_track *track, const char *name, const struct import_arg *arg)
+/* Functions that record an argument: of a span, or of an instant. */
+struct arg_calls {
+	void (*integer)(struct ips_track *track, const char *name, int64_t value);
+	void (*real)(struct ips_track *track, const char *name, double value);
+	void (*text)(struct ips_track *track, const char *name, const char *value);
+};
+static const struct arg_calls span_calls = {ips_span_arg_int, ips_span_arg_real,
+					    ips_span_arg_long_text};
+static const struct arg_calls instant_calls = {ips_instant_arg_int, ips_instant_arg_real,
+					       ips_instant_arg_text};
+
+static void record_arg(struct ips_track *track, const struct arg_calls *calls, const char *name,
+		       const struct import_arg *arg)
 {
 	switch ((enum import_arg_type)arg->type) {
 	case IMPORT_ARG_INT:
-		ips_span_arg_int(track, name, arg->value.i);
+		calls->integer(track, name, arg->value.i);
 		break;
 	case IMPORT_ARG_REAL:
-		ips_span_arg_real(track, name, arg->value.r);
+		calls->real(track, name, arg->value.r);
 		break;
 	case IMPORT_ARG_NULL:
-		ips_span_arg_text(track, name, NULL);
+		calls->text(track, name, NULL);
 		break;
 	case IMPORT_ARG_STRING:
-		ips_span_arg_long_text(track, name, import_arg_text(arg));
+		calls->text(track, name, import_arg_text(arg));
 		break;
-	case IMPORT_ARG_ROW:
-		ips_span_row(track, (enum ips_table)arg->name, arg + 1);
+	case IMPORT_ARG_ROW: /* about a span */
+		if (calls == &span_calls)
+			ips_span_row(track, (enum ips_table)arg->name, arg + 1);
 		break;
 	}
 }
 
 static void record_args(struct import *import, struct ips_track *track,
-			const struct import_record *record)
+			const struct arg_calls *calls, const struct import_record *record)
 {
 	const struct import_arg *arg;
 	struct ips_keys keys = IPS_KEYS_NULL;
@@ -257,7 +270,7 @@ static void record_args(struct import *import, struct ips_track *track,
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
 		if (arg->type == IMPORT_ARG_ROW) {
-			record_arg(track, NULL, arg);
+			record_arg(track, calls, NULL, arg);
 			continue;
 		}
 		if (arg->name < IMPORT_NAME_KEYS && parse_key(arg, &keys))
@@ -266,7 +279,7 @@ static void record_args(struct import *import, struct ips_track *track,
 		/* The export puts "arg." before the name of a key. */
 		if (import->own && strncmp(name, "arg.", 4) == 0)
 			name += 4;
-		record_arg(track, name, arg);
+		record_arg(track, calls, name, arg);
 	}
 	if (record->unfinished)
 		ips_span_arg_int(track, import->scan.names.clean[IMPORT_NAME_UNFINISHED], 1);
@@ -415,7 +428,7 @@ static enum status record_span(struct import *import, const struct import_record
 	ips_span_at(lane->track, site_at(import, record->site),
 		    record->time_ns - import->counts->base_ns, dur_ns);
 	if (facts.others > 0 || record->unfinished)
-		record_args(import, lane->track, record);
+		record_args(import, lane->track, &span_calls, record);
 	end_waiting_flows(import, thread, lane->track);
 	import->counts->spans++;
 	return ST_OK;
@@ -431,10 +444,11 @@ static enum status record_instant(struct import *import, const struct import_rec
 	const struct record_facts facts = read_facts(record);
 
 	(void)err;
-	import->counts->notes[REPORT_IMPORT_NOTE_POINT_ARGS] += facts.others > 0;
 	ips_track_set_keys(track, &facts.keys);
 	ips_instant_at(track, site_at(import, record->site),
 		       record->time_ns - import->counts->base_ns);
+	if (facts.others > 0)
+		record_args(import, track, &instant_calls, record);
 	import->counts->instants++;
 	return ST_OK;
 }

@@ -28,9 +28,9 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 
-#define RUN_READ  ((size_t)256 << 10) /* bytes of each run in memory while merging */
+#define RUN_READ  ((size_t)128 << 10) /* bytes of each run in memory while merging */
 #define RUN_WRITE ((size_t)1 << 20)
-#define MERGED    64 /* runs */
+#define MERGED    128 /* runs */
 
 _Static_assert(RUN_READ >= 2 * IMPORT_RECORD_LIMIT, "a run's window holds a whole record");
 

@@ -33,6 +33,7 @@
 	  " WHERE span_id >= :at ORDER BY span_id", "span_id")                                     \
 	X(span_args, span_arg_rows, "arguments of spans", REPORT_SKIP, NULL)                       \
 	X(instants, instant_rows, "moments", REPORT_SKIP, NULL)                                    \
+	X(instant_args, instant_arg_rows, "arguments of moments", REPORT_SKIP, NULL)               \
 	X(flows, flow_rows, "arrows between spans", REPORT_SKIP, NULL)                             \
 	X(counters, counter_rows, "samples of counters", REPORT_SKIP, NULL)                        \
 	X(variables, variable_rows, "tensors on the device", REPORT_SKIP, NULL)                    \

@@ -121,9 +121,14 @@ static bool has_clock(const char *view)
 	return false;
 }
 
+/* What is added to the ids of a source. */
+struct firsts {
+	int64_t span, instant;
+};
+
 /* The column as the merged file must have it. */
 static void expected_column(struct str *sql, const char *view, const char *column, int64_t rank,
-			    int64_t shift, int64_t first_span)
+			    int64_t shift, const struct firsts *first)
 {
 	if (strcmp(column, "rank") == 0)
 		str_addf(sql, "%lld", (long long)rank);
@@ -131,7 +136,9 @@ static void expected_column(struct str *sql, const char *view, const char *colum
 		 (strcmp(view, "tracks") == 0 && strcmp(column, "name") == 0))
 		str_addf(sql, "'rank %lld/' || %s", (long long)rank, column);
 	else if (strstr(column, "span_id") || strcmp(column, "parent_id") == 0)
-		str_addf(sql, "%s + %lld", column, (long long)first_span);
+		str_addf(sql, "%s + %lld", column, (long long)first->span);
+	else if (strcmp(column, "instant_id") == 0)
+		str_addf(sql, "%s + %lld", column, (long long)first->instant);
 	else if (is_time(view, column))
 		str_addf(sql, has_clock(view) ? "%s + iif(clock = 'host', %lld, 0)" : "%s + %lld",
 			 column, (long long)shift);
@@ -140,7 +147,7 @@ static void expected_column(struct str *sql, const char *view, const char *colum
 }
 
 static void select_expected(struct str *sql, sqlite3 *db, const char *view, const char *schema,
-			    const struct prof_merge_source *source, int64_t first_span)
+			    const struct prof_merge_source *source, const struct firsts *first)
 {
 	sqlite3_stmt *columns;
 	bool any = false;
@@ -157,7 +164,7 @@ static void select_expected(struct str *sql, sqlite3 *db, const char *view, cons
 			str_add(sql, (const char *)sqlite3_column_text(columns, 0));
 		else
 			expected_column(sql, view, (const char *)sqlite3_column_text(columns, 0),
-					source->rank, source->shift_ns, first_span);
+					source->rank, source->shift_ns, first);
 	}
 	sqlite3_finalize(columns);
 	assert_true(any);
@@ -181,12 +188,12 @@ static int64_t ask(sqlite3 *db, const char *sql)
  * All rows of @view in the source that is attached as `src` are in the merged file; their number.
  */
 static int64_t check_view(sqlite3 *db, const char *view, const struct prof_merge_source *source,
-			  int64_t first_span)
+			  const struct firsts *first)
 {
 	struct str expected = {0}, sql = {0};
 	int64_t rows;
 
-	select_expected(&expected, db, view, "src", source, first_span);
+	select_expected(&expected, db, view, "src", source, first);
 	str_addf(&sql, "SELECT count(*) FROM (%s EXCEPT SELECT * FROM main.%s)",
 		 str_peek(&expected), view);
 	rows = ask(db, str_peek(&sql));
@@ -205,7 +212,8 @@ static void check_views(const char *out, const struct prof_merge_source *sources
 {
 	size_t views;
 	const char *const *names = prof_view_names(&views);
-	int64_t totals[64] = {0}, first_span = 0;
+	int64_t totals[64] = {0};
+	struct firsts first = {0, 0};
 	sqlite3 *db;
 
 	assert_true(views <= ARRAY_LEN(totals));
@@ -220,10 +228,11 @@ static void check_views(const char *out, const struct prof_merge_source *sources
 
 			if (strcmp(names[v], "meta") == 0)
 				continue;
-			rows = check_view(db, names[v], &sources[i], first_span);
+			rows = check_view(db, names[v], &sources[i], &first);
 			totals[v] = is_once(names[v]) ? rows : totals[v] + rows;
 		}
-		first_span += ask(db, "SELECT max(span_id) FROM src.span_rows");
+		first.span += ask(db, "SELECT max(span_id) FROM src.span_rows");
+		first.instant += ask(db, "SELECT max(row_id) FROM src.instant_rows");
 		assert_int_equal(sqlite3_exec(db, "DETACH src", NULL, NULL, NULL), SQLITE_OK);
 	}
 	for (size_t v = 0; v < views; v++) {

@@ -45,7 +45,8 @@ static const struct {
 	{"spans", "clock,track,span_id,parent_id,depth,category,name,start_ns,dur_ns," KEYS
 		  ",ipu,stage,phase,operation"},
 	{"span_args", "span_id,name,value"},
-	{"instants", "clock,track,category,name,time_ns," KEYS},
+	{"instants", "clock,track,category,name,time_ns," KEYS ",instant_id"},
+	{"instant_args", "instant_id,name,value"},
 	{"flows", "from_span_id,to_span_id,name"},
 	{"counters", "track,name,time_ns,value"},
 	{"variables", "variable_id,variable,layer,kind,shape,dtype,bytes,ipu,always_live,"

@@ -54,7 +54,8 @@ cat >crossing.json <<'JSON'
 {"ph":"X","name":"within","pid":1,"tid":7,"ts":30,"dur":10},{"ph":"X","name":"beside","pid":1,"tid":6,"ts":50,"dur":80},
 {"ph":"s","name":"d","cat":"f","id":4,"pid":1,"tid":6,"ts":10},{"ph":"f","bp":"e","name":"d","cat":"f","id":4,"pid":1,"tid":6,"ts":20},
 {"ph":"s","name":"e","cat":"f","id":5,"pid":1,"tid":6,"ts":25},{"ph":"f","bp":"e","name":"e","cat":"f","id":5,"pid":1,"tid":7,"ts":45},
-{"ph":"s","name":"g","cat":"f","id":6,"pid":1,"tid":7,"ts":31},{"ph":"f","bp":"e","name":"g","cat":"f","id":6,"pid":1,"tid":1,"ts":33}]
+{"ph":"s","name":"g","cat":"f","id":6,"pid":1,"tid":7,"ts":31},{"ph":"f","bp":"e","name":"g","cat":"f","id":6,"pid":1,"tid":1,"ts":33},
+{"ph":"i","name":"mark","pid":1,"tid":7,"ts":32,"args":{"bytes":7,"text":"t","step":2}},{"ph":"i","name":"bare","pid":1,"tid":7,"ts":33}]
 JSON
 "$bin/ipu-report" import crossing.json -o crossing.db >said || fail "crossing: $(cat said)"
 [ "$(sqlite3 crossing.db "SELECT group_concat(f.name || ' ' || s.name || ' ' || t.name, ', ') FROM (SELECT * FROM flows ORDER BY name) f
@@ -65,6 +66,8 @@ same flows "$ends"
 same tracks "SELECT clock, track, rank, ipu, name, parent FROM @.tracks"
 [ "$(sqlite3 back.db "SELECT parent FROM tracks WHERE track = 'thread 6 (overlap 1)'")" = "thread 6" ] || fail "the parent of a track is lost"
 same arguments "SELECT s.name, a.name, a.value FROM @.span_args a JOIN @.spans s USING (span_id)"
+same "arguments of instants" "SELECT i.name, i.step, a.name, a.value FROM @.instants i JOIN @.instant_args a USING (instant_id)"
+[ "$(sqlite3 back.db "SELECT group_concat(name || value) FROM instant_args")" = "bytes7,textt" ] || fail "arguments of instants"
 [ "$(grep -c '"name":"moment"' trace.json)" -eq 1 ] || fail "a span of no time is not one event"
 
 # ---- what is awkward -----------------------------------------------------------------------------

@@ -228,6 +228,40 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 	report__import_sorter_free(sorter);
 }
 
+static void instants_have_arguments(void **state)
+{
+	struct fixture *f = *state;
+	struct str trace = {0};
+
+	/* more than a lane buffers before it writes */
+	str_add(&trace, "[{\"ph\":\"i\",\"ts\":1,\"name\":\"a\",\"args\":{\"whole\":7,\"real\":1.5,"
+			"\"text\":\"t\",\"none\":null,\"step\":3}}");
+	for (int i = 0; i < 9000; i++)
+		str_addf(&trace, ",{\"ph\":\"i\",\"ts\":%d,\"name\":\"b\",\"args\":{\"n\":%d}}",
+			 9100 - i, i);
+	str_addf(&trace,
+		 ",{\"ph\":\"i\",\"ts\":20000,\"name\":\"c\",\"args\":{\"long\":\"%0100d\"}},"
+		 "{\"ph\":\"i\",\"ts\":20001,\"name\":\"d\"}]",
+		 7);
+	assert_int_equal(import(f, str_peek(&trace)), ST_OK);
+	assert_balanced(&f->counts);
+	assert_rows(
+		f,
+		"SELECT i.name, step, a.name, quote(a.value) FROM instants i JOIN instant_args a "
+		"USING (instant_id) WHERE i.name = 'a' ORDER BY a.name",
+		"a|3|none|NULL;a|3|real|1.5;a|3|text|'t';a|3|whole|7");
+	assert_rows(f,
+		    "SELECT count(*), sum(value = (9100000 - time_ns) / 1000) FROM instants i JOIN "
+		    "instant_args a USING (instant_id) WHERE i.name = 'b'",
+		    "9000|9000");
+	assert_rows(f,
+		    "SELECT i.name, length(value) FROM instants i JOIN instant_args a USING "
+		    "(instant_id) WHERE i.name IN ('c', 'd')",
+		    "c|100");
+	assert_rows(f, "SELECT count(*) FROM span_args", "0");
+	str_free(&trace);
+}
+
 static void names_that_are_wrong_do_no_harm(void **state)
 {
 	struct fixture *f = *state;
@@ -437,6 +471,7 @@ int main(void)
 		TEST(what_overlaps_goes_to_a_track_of_its_own),
 		TEST(the_result_does_not_depend_on_memory),
 		TEST(more_runs_than_are_merged_at_once_are_sorted),
+		TEST(instants_have_arguments),
 		TEST(names_that_are_wrong_do_no_harm),
 		TEST(an_enormous_event_is_counted),
 		TEST(deep_nesting_is_where_the_file_breaks),

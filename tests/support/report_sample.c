@@ -393,6 +393,7 @@ static void sample_spans(struct ips_recording *r)
 	ips_span_end(host);
 	ips_span_end(host);
 	ips_instant(host, &epoch);
+	ips_instant_arg_int(host, "number", 1);
 	ips_counter(host, &queue, 3);
 	ips_span_at(device, &forward, 0, 1353);
 	for (int i = 0; i < 2; i++) {
