@@ -111,7 +111,7 @@ bool view_fixture_gpu_write(const char *path, const void *params)
 					       IPS_NULL, IPS_NULL});
 	for (int i = 0; i < VIEW_GPU_STEPS; i++) {
 		for (int j = 0; j < 4; j++) {
-			const int64_t bytes = (j % 2 ? -1 : 1) * (int64_t)(j + 1) << 20;
+			const int64_t bytes = (j % 2 ? -1 : 1) * ((int64_t)(j + 1) << 20);
 
 			ips_append_memory_event(
 				recording, &(struct ips_memory_event){
