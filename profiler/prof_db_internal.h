@@ -38,8 +38,8 @@ bool prof__guarded(void);
 bool prof__guard_cancelled(const struct prof_db *db);
 void prof__guard_free(struct prof_db *db); /* accepts a handle without one */
 
-/* prof_calls.c: bound the time of one call of a function. Return SQLite's result; prof__calls_free()
- * comes after the handle's connection is closed, in any case. */
+/* prof_calls.c: bound the time of one call of a function. Return SQLite's result. Call
+ * prof__calls_free() after the handle's connection is closed, in any case. */
 int prof__calls_bound(struct prof_db *db);
 void prof__calls_free(struct prof_db *db);
 
