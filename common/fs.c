@@ -21,9 +21,12 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
-#define FS_CHUNK ((size_t)64 << 10) /* first read from a file of unknown size */
+#define FS_CHUNK       ((size_t)64 << 10) /* first read from a file of unknown size */
+#define FS_DEVICE_MOST ((size_t)1 << 20)
+#define FS_PIPE_MOST   ((size_t)1 << 30)
 
 static enum status fs_fail(struct err *err, int number, const char *what, const char *path)
 {
@@ -115,6 +118,11 @@ enum status fs_read(const char *path, size_t limit, char **out, size_t *length, 
 		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %zu bytes", path,
 				 limit);
 	} else {
+		/* A device may have no end; a pipe has one when its writer says so. */
+		if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))
+			limit = min(limit, FS_DEVICE_MOST);
+		else if (!S_ISREG(info.st_mode))
+			limit = min(limit, FS_PIPE_MOST);
 		/* Files in /proc report size 0. */
 		if (S_ISREG(info.st_mode) && info.st_size > 0)
 			expected = (size_t)info.st_size;

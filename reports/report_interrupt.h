@@ -2,9 +2,9 @@
  * Ctrl-C while a verb writes a file: the first signal asks the verb to stop and clean up, a second
  * one ends the program.
  *
- * timeout(1) sends its signal twice at once, to the program and to its process group: signals
- * within a third of a second of the first count as the same one. Call from the main thread; signal
- * handlers belong to the process.
+ * timeout(1) sends its signal twice at once, to the program and to its process group: signals of
+ * one process within a third of a second of the first count as the same one. Call from the main
+ * thread; signal handlers belong to the process.
  */
 #ifndef REPORT_INTERRUPT_H
 #define REPORT_INTERRUPT_H

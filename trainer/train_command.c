@@ -256,6 +256,9 @@ static bool trains(const struct request *request)
 	return !request->help && !request->print_run && !request->summary && !request->list;
 }
 
+/* Before the run begins an interrupt loses nothing: the first one ends the program. */
+static volatile sig_atomic_t training;
+
 static enum status run_request(struct train_job *job, const struct request *request,
 			       struct err *err)
 {
@@ -300,6 +303,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	status = train_job_prepare(job, err);
 	if (status != ST_OK || request->summary)
 		return status;
+	training = 1;
 	return train_job_run(job, err);
 }
 
@@ -309,6 +313,8 @@ static void on_signal(int number)
 {
 	train_interrupt();
 	signal(number, SIG_DFL);
+	if (!training)
+		raise(number);
 }
 
 static void on_flush(int number)
