@@ -13,8 +13,7 @@
 
 struct space_file {
 	sqlite3_file base;
-	/* SQLite's own file, which is larger, follows */
-	_Alignas(16) unsigned char inner[];
+	sqlite3_file inner[]; /* SQLite's own, which is larger, as aligned as SQLite places files */
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -26,7 +25,7 @@ static _Thread_local void *wait_user;
 
 static sqlite3_file *inner_of(sqlite3_file *file)
 {
-	return (sqlite3_file *)(void *)((struct space_file *)(void *)file)->inner;
+	return ((struct space_file *)(void *)file)->inner;
 }
 
 /* Return whether a call that ended with @code found no space and is to be tried again; @waited: it
