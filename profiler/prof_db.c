@@ -458,6 +458,15 @@ static enum status keep_failure(struct prof_db *db, enum status status, const st
 	return status;
 }
 
+bool prof_db_lacked_memory(struct prof_db *db)
+{
+	const bool lacked = db && db->out_of_memory;
+
+	if (lacked)
+		db->out_of_memory = false;
+	return lacked;
+}
+
 /* ---- metadata -------------------------------------------------------------------------------- */
 
 /* Copy the value in the current row to @out. */
@@ -666,10 +675,8 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	*out = NULL;
 	if (!db)
 		return err_set(err, ST_BUSY, "the run is being closed: a moment");
-	if (db->out_of_memory && err) {
-		db->out_of_memory = false;
+	if (err && prof_db_lacked_memory(db))
 		return err_nomem(err);
-	}
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
 		struct prof_query *query = db->cache[i];
 

@@ -40,6 +40,10 @@ void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed 
 /* Read the file through a small cache, and sort in a temporary file: for scans of much of the file,
  * which read each page once. */
 void prof_db_read_through(struct prof_db *db);
+
+/* Return whether a read whose caller passed no @err has failed for lack of memory since the last
+ * call, or since a query with @err was opened, which fails for it. Accepts NULL. */
+bool prof_db_lacked_memory(struct prof_db *db);
 /* Lift the limits on steps, rows and memory of all handles opened from now on. */
 void prof_db_unlimited(void);
 const char *prof_db_path(const struct prof_db *db);

@@ -16,10 +16,22 @@
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
+static bool view_lacked_memory(const struct view_context *context)
+{
+	const bool source = prof_db_lacked_memory(context->source ? context->source->db : NULL);
+	const bool target = prof_db_lacked_memory(context->target ? context->target->db : NULL);
+
+	return source || target;
+}
+
 static void view_job_load(struct view_job *job)
 {
+	/* A read that failed before is no failure of this load. */
+	view_lacked_memory(job->context);
 	job->context->more = false;
 	job->err.status = job->ops->load(job->state, job->context, job->news, &job->err);
+	if (job->err.status == ST_OK && view_lacked_memory(job->context))
+		err_nomem(&job->err);
 	/* A screen may omit data that it failed to read, but not data whose loading the user
 	 * cancelled. */
 	if (job->err.status == ST_OK && view_cancelled(job->context))

@@ -13,6 +13,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
 #include "common/str.h"
 #include "reports/table/report_render.h"
@@ -431,7 +432,7 @@ static int64_t summary_count_rows(struct prof_db *db)
 
 	if (prof_query_open(&query, db, sql, NULL) == ST_OK &&
 	    prof_query_step(query, &row, NULL) == ST_OK && row)
-		rows = prof_column_int(query, 0);
+		rows = min(max(prof_column_int(query, 0), 0), rows);
 	prof_query_close(query);
 	return rows;
 }
