@@ -164,6 +164,27 @@ static bool part_measured(const struct train_measured *measured, int output)
 	return any;
 }
 
+/* Return the weighted loss of output @o. */
+static double measure_part(const struct train_measured *measured, int o)
+{
+	const struct loss_part *part = &measured->losses->items[o];
+	const struct model_output *output = &measured->model->outputs[o];
+	const int64_t count = model_shape_count(&output->shape);
+	const struct measured_rows of = part_rows(measured, part, output);
+	double loss = 0.0;
+
+	if (part->given)
+		loss = measure_loss(&of, &part->loss);
+	measure_metrics(measured, &of, o, loss);
+	if (of.gradient && part->given) {
+		if (part->weight != 1.0f)
+			kernel_scale(of.gradient, part->weight, (size_t)(measured->items * count));
+		scatter_part(measured->gradient + output->first, of.gradient, measured->items,
+			     row_width(measured->model), count);
+	}
+	return loss * (double)part->weight;
+}
+
 double train_measure_run(const struct train_measured *measured)
 {
 	const size_t row = (size_t)row_width(measured->model);
@@ -178,23 +199,7 @@ double train_measure_run(const struct train_measured *measured)
 		memset(measured->gradient, 0,
 		       (size_t)measured->items * row * sizeof(*measured->gradient));
 	for (int o = 0; o < measured->model->output_count; o++)
-		if (part_measured(measured, o)) {
-			const struct loss_part *part = &measured->losses->items[o];
-			const struct model_output *output = &measured->model->outputs[o];
-			const int64_t count = model_shape_count(&output->shape);
-			const struct measured_rows of = part_rows(measured, part, output);
-
-			if (part->given)
-				loss = measure_loss(&of, &part->loss);
-			measure_metrics(measured, &of, o, loss);
-			if (of.gradient && part->given) {
-				if (part->weight != 1.0f)
-					kernel_scale(of.gradient, part->weight,
-						     (size_t)(measured->items * count));
-				scatter_part(measured->gradient + output->first, of.gradient,
-					     measured->items, row_width(measured->model), count);
-			}
-			loss += loss * (double)part->weight;
-		}
+		if (part_measured(measured, o))
+			loss += measure_part(measured, o);
 	return loss;
 }
