@@ -26,7 +26,7 @@ sed -nE 's/^\tX\([a-z0-9_]+, "([A-Za-z0-9]+)",.*/\1/p' "$IPUSCOPE_SOURCE_DIR/mod
 [ -z "$(under Layers: | comm -13 - layers)" ] || fail "layers that are not listed: $(under Layers: | comm -13 - layers)"
 # rows FILE HEADING: the classes in the table of FILE stand below HEADING.
 rows() {
-	sed -nE 's/.*(\.class_name = |\] = \{|\] = OPTIMIZER\()"([A-Z][A-Za-z0-9]+)".*/\2/p' "$IPUSCOPE_SOURCE_DIR/$1" | sort >rows
+	sed -nE 's/.*(\.class_name = |^\t\[[A-Z0-9_]+\] = (\{|OPTIMIZER\())"([A-Z][A-Za-z0-9]*)",.*/\3/p' "$IPUSCOPE_SOURCE_DIR/$1" | sort >rows
 	[ -s rows ] && [ -z "$(under "$2" | comm -13 - rows)" ] || fail "$2 not listed: $(under "$2" | comm -13 - rows)"
 }
 rows model/learn/loss.c Losses:
