@@ -156,6 +156,27 @@ static enum status check_interval(const struct ipu_interval *interval, int ipus,
 	return ST_OK;
 }
 
+static void merge_cover(struct measure *m)
+{
+	m->cover = 0;
+	for (int i = 0; i < m->count; i++) {
+		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
+		int64_t end = end_of(&m->by_time[i]);
+
+		if (!last || m->by_time[i].start_ns > end_of(last))
+			m->by_time[m->cover++] = m->by_time[i];
+		else if (end > end_of(last))
+			last->dur_ns = end - last->start_ns;
+	}
+}
+
+static void measure_fini(struct measure *m)
+{
+	mem_free(m->by_ipu);
+	mem_free(m->by_work);
+	mem_free(m->by_time);
+}
+
 static enum status measure_init(struct measure *m, const struct ipu_interval *intervals, int count,
 				struct err *err)
 {
@@ -186,17 +207,7 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
 	qsort(m->by_work, (size_t)m->count, size, compare_works);
 	qsort(m->by_time, (size_t)m->count, size, compare_times);
-	/* Join the works that touch. */
-	m->cover = 0;
-	for (int i = 0; i < m->count; i++) {
-		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
-		int64_t end = end_of(&m->by_time[i]);
-
-		if (!last || m->by_time[i].start_ns > end_of(last))
-			m->by_time[m->cover++] = m->by_time[i];
-		else if (end > end_of(last))
-			last->dur_ns = end - last->start_ns;
-	}
+	merge_cover(m);
 	return ST_OK;
 }
 
@@ -257,9 +268,7 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 		}
 		compute_rates(&m, out);
 	}
-	mem_free(m.by_ipu);
-	mem_free(m.by_work);
-	mem_free(m.by_time);
+	measure_fini(&m);
 	return status;
 }
 

@@ -143,6 +143,20 @@ static enum status fill_stages(struct partition_table *table, struct err *err)
 	return ST_OK;
 }
 
+static void check_flows(const struct ipu_partition_params *params)
+{
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		assert(flow->bytes >= 0 && flow->made >= -1);
+		assert(flow->last >= flow->made && flow->last >= 0);
+		assert(flow->last < params->unit_count);
+		for (int k = 0; k < flow->kept_count; k++)
+			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
+			       flow->kept[k] <= flow->last);
+	}
+}
+
 static void table_fini(struct partition_table *table)
 {
 	mem_free(table->border_bytes);
@@ -166,16 +180,7 @@ static enum status table_init(struct partition_table *table,
 	size_t keeps = 0;
 
 	assert(params->unit_count > 0 && params->stages > 0);
-	for (int f = 0; f < params->flow_count; f++) {
-		const struct ipu_flow *flow = &params->flows[f];
-
-		assert(flow->bytes >= 0 && flow->made >= -1);
-		assert(flow->last >= flow->made && flow->last >= 0);
-		assert(flow->last < params->unit_count);
-		for (int k = 0; k < flow->kept_count; k++)
-			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
-			       flow->kept[k] <= flow->last);
-	}
+	check_flows(params);
 	for (int f = 0; f < params->flow_count; f++)
 		keeps += (size_t)params->flows[f].kept_count;
 	*table = (struct partition_table){
@@ -285,13 +290,25 @@ static bool is_recomputed(const struct partition_table *table, int stage)
 	return table->params->recompute && stage + 1 < table->params->stages;
 }
 
+static void set_memory(struct ipu_partition_stage *out, const struct partition_range *range,
+		       int stage)
+{
+	const struct partition_table *table = range->table;
+	const int64_t live = table->live[stage];
+	int64_t kept = range->kept_bytes * live;
+
+	if (is_recomputed(table, stage))
+		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
+	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
+	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
+}
+
 /* Compute the cost of the range as stage @stage. */
 static void range_as_stage(struct ipu_partition_stage *out, const struct partition_range *range,
 			   int stage)
 {
 	const struct partition_table *table = range->table;
 	const struct ipu_partition_params *params = table->params;
-	int64_t live, kept;
 
 	*out = (struct ipu_partition_stage){
 		.first = range->first,
@@ -311,12 +328,7 @@ static void range_as_stage(struct ipu_partition_stage *out, const struct partiti
 	}
 	set_cycles(out, params, crossing_cycles(table, stage, range->first),
 		   crossing_cycles(table, stage + 1, range->end));
-	live = table->live[stage];
-	kept = range->kept_bytes * live;
-	if (is_recomputed(table, stage))
-		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
-	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
-	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
+	set_memory(out, range, stage);
 }
 
 /* ---- search ---------------------------------------------------------------------------------- */
@@ -400,6 +412,30 @@ static bool is_better(struct value a, struct value b)
 	return a.first < b.first || (a.first == b.first && a.then < b.then);
 }
 
+/* Try all stages that may begin at @first. */
+static void search_from(struct search *search, int first)
+{
+	const struct ipu_partition_params *params = search->table->params;
+	const int most = min(first, search->stages - 1);
+	struct partition_range range;
+
+	range_begin(&range, search->table, first);
+	while (range.end < search->units) {
+		range_extend(&range);
+		if (!range.computes || !cut_allowed(params, range.end))
+			continue;
+		for (int s = 0; s <= most; s++) {
+			const struct value value = evaluate(search, &range, s);
+
+			/* Ends are tried in ascending order, so the earliest wins ties. */
+			if (is_better(value, search->best[cell(search, s, first)])) {
+				search->best[cell(search, s, first)] = value;
+				search->end[cell(search, s, first)] = range.end;
+			}
+		}
+	}
+}
+
 static int64_t search_aim(struct search *search, enum aim aim)
 {
 	const size_t count = ((size_t)search->stages + 1) * ((size_t)search->units + 1);
@@ -409,30 +445,29 @@ static int64_t search_aim(struct search *search, enum aim aim)
 		search->best[i] = (struct value){NEVER, 0};
 	search->best[cell(search, search->stages, search->units)] = (struct value){0, 0};
 	for (int i = search->units - 1; i >= 0; i--)
-		if (cut_allowed(search->table->params, i)) {
-			/* Try all stages that may begin at i. */
-			const struct ipu_partition_params *params = search->table->params;
-			const int most = min(i, search->stages - 1);
-			struct partition_range range;
-
-			range_begin(&range, search->table, i);
-			while (range.end < search->units) {
-				range_extend(&range);
-				if (!range.computes || !cut_allowed(params, range.end))
-					continue;
-				for (int s = 0; s <= most; s++) {
-					const struct value value = evaluate(search, &range, s);
-
-					/* Ends are tried in ascending order, so the earliest wins
-					 * ties. */
-					if (is_better(value, search->best[cell(search, s, i)])) {
-						search->best[cell(search, s, i)] = value;
-						search->end[cell(search, s, i)] = range.end;
-					}
-				}
-			}
-		}
+		if (cut_allowed(search->table->params, i))
+			search_from(search, i);
 	return search->best[0].first;
+}
+
+/* The greatest work in the split found last. */
+static int64_t last_work(const struct search *search)
+{
+	int64_t work = 0;
+
+	for (int s = 0, at = 0; s < search->stages; s++) {
+		const int end = search->end[cell(search, s, at)];
+		struct partition_range range;
+		struct ipu_partition_stage cost;
+
+		range_begin(&range, search->table, at);
+		while (range.end < end)
+			range_extend(&range);
+		range_as_stage(&cost, &range, s);
+		work = max(work, cost.work);
+		at = end;
+	}
+	return work;
 }
 
 /* Bound the work by that of the best time step; false: there is no split. */
@@ -453,20 +488,7 @@ static bool bound_cycles(struct search *search)
 
 		if (transfer >= most || least + transfer > best)
 			break;
-		/* The greatest work in the split found last. */
-		work = 0;
-		for (int s = 0, at = 0; s < search->stages; s++) {
-			const int end = search->end[cell(search, s, at)];
-			struct partition_range range;
-			struct ipu_partition_stage cost;
-
-			range_begin(&range, search->table, at);
-			while (range.end < end)
-				range_extend(&range);
-			range_as_stage(&cost, &range, s);
-			work = max(work, cost.work);
-			at = end;
-		}
+		work = last_work(search);
 		if (work + transfer < best || (work + transfer == best && work < best_work)) {
 			best = work + transfer;
 			best_work = work;
@@ -479,12 +501,37 @@ static bool bound_cycles(struct search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
+static void summarize(struct ipu_partition *partition, const struct ipu_partition_params *params)
+{
+	int64_t shared = 0;
+
+	partition->fullest = -1;
+	/* The first of the copies comes after the sync. */
+	for (int s = 0; s < partition->stages; s++)
+		shared += shared_transfer(params, &partition->stage[s]);
+	if (is_lockstep(params))
+		shared = max(shared, params->sync_cycles);
+	for (int s = 0; s < partition->stages; s++) {
+		struct ipu_partition_stage *stage = &partition->stage[s];
+
+		partition->sent_bytes += stage->sent_bytes;
+		stage->cycles = stage->work + shared;
+		if (stage->cycles > partition->cycles) {
+			partition->cycles = stage->cycles;
+			partition->slowest = s;
+		}
+		if (stage->overflow_bytes > partition->most_overflow) {
+			partition->most_overflow = stage->overflow_bytes;
+			partition->fullest = s;
+		}
+	}
+}
+
 static enum status partition_make(struct ipu_partition **out, const struct partition_table *table,
 				  const int *first, struct err *err)
 {
 	const int stages = table->params->stages;
 	struct ipu_partition *partition = mem_calloc(1, sizeof(*partition));
-	int64_t shared;
 
 	if (partition)
 		partition->stage = mem_calloc((size_t)stages, sizeof(*partition->stage));
@@ -503,27 +550,7 @@ static enum status partition_make(struct ipu_partition **out, const struct parti
 			range_extend(&range);
 		range_as_stage(&partition->stage[s], &range, s);
 	}
-	shared = 0;
-	partition->fullest = -1;
-	/* The first of the copies comes after the sync. */
-	for (int s = 0; s < partition->stages; s++)
-		shared += shared_transfer(table->params, &partition->stage[s]);
-	if (is_lockstep(table->params))
-		shared = max(shared, table->params->sync_cycles);
-	for (int s = 0; s < partition->stages; s++) {
-		struct ipu_partition_stage *stage = &partition->stage[s];
-
-		partition->sent_bytes += stage->sent_bytes;
-		stage->cycles = stage->work + shared;
-		if (stage->cycles > partition->cycles) {
-			partition->cycles = stage->cycles;
-			partition->slowest = s;
-		}
-		if (stage->overflow_bytes > partition->most_overflow) {
-			partition->most_overflow = stage->overflow_bytes;
-			partition->fullest = s;
-		}
-	}
+	summarize(partition, table->params);
 	*out = partition;
 	return ST_OK;
 }

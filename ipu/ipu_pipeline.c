@@ -98,6 +98,19 @@ static enum status check_chunks(const struct ipu_pipeline_params *params, struct
 	return ST_OK;
 }
 
+/* The shape for the schedule table, in which each chunk is a stage. */
+static struct ipu_schedule_shape shape_of(const struct ipu_pipeline_params *params)
+{
+	const int chunks = params->chunks > 1 ? params->chunks : 1;
+
+	return (struct ipu_schedule_shape){.stages = params->stages * chunks,
+					   .microbatches = params->microbatches,
+					   .places = params->stages,
+					   .chunks = chunks,
+					   .ipus = params->stages,
+					   .training = true};
+}
+
 enum status ipu_pipeline_check(const struct ipu_pipeline_params *params, struct err *err)
 {
 	const struct ipu_schedule_params count = {.kind = params->kind,
@@ -211,6 +224,25 @@ end:
 	return status;
 }
 
+static void measure_peaks(struct ipu_pipeline *pipeline)
+{
+	for (int s = 0; s < pipeline->stages; s++) {
+		int live = 0, held = 0, live_most = 0, held_most = 0;
+
+		for (int i = pipeline->first[s]; i < pipeline->first[s + 1]; i++) {
+			live += pipeline->works[i].phase == IPU_PHASE_F;
+			live_most = max(live, live_most);
+			live -= pipeline->works[i].phase == IPU_PHASE_B;
+			held += pipeline->works[i].phase == IPU_PHASE_B;
+			held_most = max(held, held_most);
+			held -= pipeline->works[i].phase == IPU_PHASE_W;
+		}
+		pipeline->peak_activations[s] = (double)live_most / pipeline->chunks;
+		pipeline->peak_weights[s] =
+			ipu_schedule_row(pipeline->kind)->splits ? held_most : 0;
+	}
+}
+
 enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipeline_params *params,
 			     struct err *err)
 {
@@ -219,20 +251,12 @@ enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipelin
 	struct ipu_pipeline *pipeline;
 	enum ipu_schedule_kind kind = params->kind;
 	enum status status;
-	int chunks;
 
 	*out = NULL;
 	status = ipu_pipeline_check(params, err);
 	if (status != ST_OK)
 		return status;
-	/* The shape for the schedule table, in which each chunk is a stage. */
-	chunks = params->chunks > 1 ? params->chunks : 1;
-	shape = (struct ipu_schedule_shape){.stages = params->stages * chunks,
-					    .microbatches = params->microbatches,
-					    .places = params->stages,
-					    .chunks = chunks,
-					    .ipus = params->stages,
-					    .training = true};
+	shape = shape_of(params);
 	if (params->stages == 1 && ipu_schedule_lockstep(kind))
 		kind = IPU_SEQUENTIAL;
 	pipeline = mem_calloc(1, sizeof(*pipeline));
@@ -250,21 +274,7 @@ enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipelin
 		ipu_pipeline_free(pipeline);
 		return status;
 	}
-	for (int s = 0; s < pipeline->stages; s++) {
-		int live = 0, held = 0, live_most = 0, held_most = 0;
-
-		for (int i = pipeline->first[s]; i < pipeline->first[s + 1]; i++) {
-			live += pipeline->works[i].phase == IPU_PHASE_F;
-			live_most = max(live, live_most);
-			live -= pipeline->works[i].phase == IPU_PHASE_B;
-			held += pipeline->works[i].phase == IPU_PHASE_B;
-			held_most = max(held, held_most);
-			held -= pipeline->works[i].phase == IPU_PHASE_W;
-		}
-		pipeline->peak_activations[s] = (double)live_most / pipeline->chunks;
-		pipeline->peak_weights[s] =
-			ipu_schedule_row(pipeline->kind)->splits ? held_most : 0;
-	}
+	measure_peaks(pipeline);
 	ipu_pipeline_closed_get(params, &pipeline->closed);
 	*out = pipeline;
 	return ST_OK;

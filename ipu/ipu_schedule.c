@@ -342,6 +342,19 @@ static void schedule_lines(struct ipu_schedule *schedule, const struct ipu_sched
 	schedule->round = programs;
 }
 
+/* Order without backward passes: send as many micro-batches as there are places through one chunk,
+ * then through the next. */
+static void order_forwards(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
+{
+	struct ipu__list list = {shape, out, place};
+	const int group = shape->places;
+
+	for (int first = 0; first < shape->microbatches; first += group)
+		for (int c = 0; c < shape->chunks; c++)
+			for (int i = first; i < first + group && i < shape->microbatches; i++)
+				ipu__list_add(&list, IPU_PHASE_F, c, i);
+}
+
 /* Works of a stage in a phase that have a time step so far: their number and their steps. */
 struct progress {
 	int count, *steps;
@@ -371,6 +384,35 @@ static bool is_ready(const struct ipu_schedule *schedule, struct progress *all,
 	return from->count > work->microbatch && from->steps[work->microbatch] < step;
 }
 
+/* Assign time steps: each IPU runs at most one work per step, as soon as its input exists. */
+static void assign_steps(struct ipu_schedule *schedule, struct progress *all, int *next)
+{
+	const int count = schedule->first[schedule->ipus];
+	int placed = 0;
+
+	memcpy(next, schedule->first, (size_t)schedule->ipus * sizeof(*next));
+	for (int step = 0; placed < count; step++) {
+		const int before = placed;
+
+		for (int i = 0; i < schedule->ipus; i++) {
+			struct ipu_work *work = &schedule->works[next[i]];
+			struct progress *own;
+
+			if (next[i] == schedule->first[i + 1] ||
+			    !is_ready(schedule, all, work, step))
+				continue;
+			own = progress_of(all, schedule->stages, work->stage, work->phase);
+			assert(own->count == work->microbatch);
+			own->steps[own->count++] = work->time_step = step;
+			next[i]++;
+			placed++;
+		}
+		assert(placed > before); /* otherwise the order is a deadlock */
+		(void)before;
+		schedule->time_steps = step + 1;
+	}
+}
+
 static enum status schedule_orders(struct ipu_schedule *schedule,
 				   const struct ipu_schedule_row *row,
 				   const struct ipu_schedule_shape *shape, int *next,
@@ -383,51 +425,15 @@ static enum status schedule_orders(struct ipu_schedule *schedule,
 	for (int place = 0; place < shape->places; place++) {
 		struct ipu_work *works = &schedule->works[schedule->first[stage_ipu(shape, place)]];
 
-		if (shape->training) {
+		if (shape->training)
 			row->order(shape, place, works);
-		} else {
-			/* Order without backward passes: send as many micro-batches as there are
-			 * places through one chunk, then through the next. */
-			struct ipu__list list = {shape, works, place};
-			const int group = shape->places;
-
-			for (int first = 0; first < shape->microbatches; first += group)
-				for (int c = 0; c < shape->chunks; c++)
-					for (int i = first;
-					     i < first + group && i < shape->microbatches; i++)
-						ipu__list_add(&list, IPU_PHASE_F, c, i);
-		}
+		else
+			order_forwards(shape, place, works);
 	}
 	for (size_t r = 0; all && r < rows; r++)
 		all[r].steps = steps + r * each;
-	if (all && steps) {
-		/* Assign time steps: each IPU runs at most one work per step, as soon as its input
-		 * exists. */
-		const int count = schedule->first[schedule->ipus];
-		int placed = 0;
-
-		memcpy(next, schedule->first, (size_t)schedule->ipus * sizeof(*next));
-		for (int step = 0; placed < count; step++) {
-			const int before = placed;
-
-			for (int i = 0; i < schedule->ipus; i++) {
-				struct ipu_work *work = &schedule->works[next[i]];
-				struct progress *own;
-
-				if (next[i] == schedule->first[i + 1] ||
-				    !is_ready(schedule, all, work, step))
-					continue;
-				own = progress_of(all, schedule->stages, work->stage, work->phase);
-				assert(own->count == work->microbatch);
-				own->steps[own->count++] = work->time_step = step;
-				next[i]++;
-				placed++;
-			}
-			assert(placed > before); /* otherwise the order is a deadlock */
-			(void)before;
-			schedule->time_steps = step + 1;
-		}
-	}
+	if (all && steps)
+		assign_steps(schedule, all, next);
 	mem_free(all);
 	mem_free(steps);
 	return all && steps ? ST_OK : err_nomem(err);

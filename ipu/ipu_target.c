@@ -110,6 +110,24 @@ static const struct ipu_target ipu_targets[] = {
 static const char *const ipu_names[] = {"ipu1", "ipu2", "ipu21", "c600"};
 _Static_assert(ARRAY_LEN(ipu_names) == ARRAY_LEN(ipu_targets), "target table out of step");
 
+static enum status target_unknown(const char *name, struct err *err)
+{
+	const char *nearest = str_nearest(name, ipu_names, ARRAY_LEN(ipu_names));
+	struct str names = {0};
+	enum status status;
+
+	for (size_t i = 0; i < ARRAY_LEN(ipu_names); i++)
+		str_addf(&names, "%s%s", i > 0 ? ", " : "", ipu_names[i]);
+	if (nearest)
+		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (did you mean \"%s\"?)",
+				 name, nearest);
+	else
+		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (there are %s)", name,
+				 str_peek(&names));
+	str_free(&names);
+	return status;
+}
+
 enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *out, struct err *err)
 {
 	const struct ipu_target *found = NULL;
@@ -119,23 +137,8 @@ enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *o
 		if (strcmp(ipu_targets[i].name, name) == 0)
 			found = &ipu_targets[i];
 	}
-	if (!found) {
-		const char *nearest = str_nearest(name, ipu_names, ARRAY_LEN(ipu_names));
-		struct str names = {0};
-		enum status status;
-
-		for (size_t i = 0; i < ARRAY_LEN(ipu_names); i++)
-			str_addf(&names, "%s%s", i > 0 ? ", " : "", ipu_names[i]);
-		if (nearest)
-			status = err_set(err, ST_NOTFOUND,
-					 "unknown target \"%s\" (did you mean \"%s\"?)", name,
-					 nearest);
-		else
-			status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (there are %s)",
-					 name, str_peek(&names));
-		str_free(&names);
-		return status;
-	}
+	if (!found)
+		return target_unknown(name, err);
 	if (tiles < 0 || tiles > found->tiles)
 		return err_set(err, ST_INVALID,
 			       "%lld tiles per IPU: %s has 1 to %lld (0 for all of them)",

@@ -62,6 +62,18 @@ enum {
 	LINKS_OF_PAIR = 6
 };
 
+static enum status links_init(struct ipu_links *links, int ipus, struct err *err)
+{
+	links->pairs = (ipus + 1) / 2;
+	links->load = mem_calloc((size_t)links->pairs * LINKS_OF_PAIR, sizeof(*links->load));
+	return links->load ? ST_OK : err_nomem(err);
+}
+
+static void links_fini(struct ipu_links *links)
+{
+	mem_free(links->load);
+}
+
 static void links_clear(struct ipu_links *links)
 {
 	memset(links->load, 0, (size_t)links->pairs * LINKS_OF_PAIR * sizeof(*links->load));
@@ -353,6 +365,31 @@ static void clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 	}
 }
 
+/* Stream the results of the whole run, after its end. */
+static void clock_results(struct ipu_clock *clock)
+{
+	const struct ipu_schedule *schedule = clock->params->schedule;
+
+	for (int s = 0; s < schedule->stages; s++) {
+		const struct ipu_work work = {.stage = s, .microbatch = -1};
+		const struct ipu_stage_cost *stage = &clock->params->stages[s];
+		const int64_t bytes = stage->update_bytes +
+				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
+		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
+
+		if (bytes == 0)
+			continue;
+		lane->io_at = lane->at;
+		stream_one(clock, IPU_TRANSFER_OUTFEED, schedule->device[s], &work, bytes,
+			   (double)(bytes * link_replicas(clock)));
+		if (clock->overlap) {
+			clock->timeline->split[schedule->device[s]].host_io +=
+				lane->io_at - lane->at;
+			lane->at = lane->io_at;
+		}
+	}
+}
+
 /* ---- lanes of an IPU ------------------------------------------------------------------------- */
 
 /* ---- time step ------------------------------------------------------------------------------- */
@@ -411,6 +448,27 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_OUT);
 }
 
+/* Join the programs and the streams of an IPU; streams not overlapped by programs add time. */
+static void join_lanes(struct ipu_clock *clock, int ipu)
+{
+	struct ipu_lane *lane = &clock->lanes[ipu];
+	struct ipu_timeline *timeline = clock->timeline;
+
+	for (int i = lane->first_transfer; i < timeline->transfer_count; i++) {
+		struct ipu_transfer *transfer = &timeline->transfers[i];
+		int64_t hidden = lane->at - transfer->start_cycle;
+
+		if (transfer->ipu != ipu || (transfer->kind != IPU_TRANSFER_INFEED &&
+					     transfer->kind != IPU_TRANSFER_OUTFEED))
+			continue;
+		hidden = max(0, hidden);
+		transfer->overlapped = min(hidden, transfer->cycles);
+		timeline->split[ipu].host_io += transfer->cycles - transfer->overlapped;
+	}
+	if (lane->io_at > lane->at)
+		lane->at = lane->io_at;
+}
+
 static void sync_ipus(struct ipu_clock *clock)
 {
 	const int ipus = clock->params->schedule->ipus;
@@ -450,6 +508,33 @@ static bool next_send(const struct ipu_clock *clock, int ipu, const struct ipu_w
 	return false;
 }
 
+/* Add the lane's part in a copy that begins at @start; IPUs that did not take part in the previous
+ * copies have waited for them. */
+static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *work, int64_t start,
+		      int64_t cycles)
+{
+	const int ipus = clock->params->schedule->ipus;
+	const bool met = start == clock->met;
+	const int64_t sync = met ? 0 : ipu_sync_cycles(clock->params->target, ipus);
+	struct ipu_lane *lane = &clock->lanes[ipu];
+	struct ipu_split *split = &clock->timeline->split[ipu];
+	struct ipu_transfer *transfer;
+
+	clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, lane->at, start - lane->at);
+	split->idle += start - lane->at;
+	transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, start, sync);
+	transfer->stage = work->stage;
+	transfer->backward = work->phase == IPU_PHASE_B;
+	transfer = clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, start + sync, cycles);
+	transfer->stage = work->stage;
+	transfer->backward = work->phase == IPU_PHASE_B;
+	transfer->bytes_in = lane->received;
+	transfer->bytes_out = lane->sent;
+	split->sync += sync;
+	split->exchange += cycles;
+	lane->at = start + sync + cycles;
+}
+
 /* Run a stage's copies to other IPUs, which are one function: all at once, with no others on the
  * links. Return the cycle at which it ends. */
 static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
@@ -472,30 +557,8 @@ static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work 
 	if (cycles == 0)
 		return start;
 	for (int i = 0; i < ipus; i++)
-		if (clock->lanes[i].sent > 0 || clock->lanes[i].received > 0) {
-			/* Add the lane's part in a copy that begins at start; IPUs that did not
-			 * take part in the previous copies have waited for them. */
-			const bool met = start == clock->met;
-			const int64_t sync = met ? 0 : ipu_sync_cycles(clock->params->target, ipus);
-			struct ipu_lane *lane = &clock->lanes[i];
-			struct ipu_split *split = &clock->timeline->split[i];
-			struct ipu_transfer *transfer;
-
-			clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at, start - lane->at);
-			split->idle += start - lane->at;
-			transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, i, start, sync);
-			transfer->stage = work->stage;
-			transfer->backward = work->phase == IPU_PHASE_B;
-			transfer =
-				clock_transfer(clock, IPU_TRANSFER_GLOBAL, i, start + sync, cycles);
-			transfer->stage = work->stage;
-			transfer->backward = work->phase == IPU_PHASE_B;
-			transfer->bytes_in = lane->received;
-			transfer->bytes_out = lane->sent;
-			split->sync += sync;
-			split->exchange += cycles;
-			lane->at = start + sync + cycles;
-		}
+		if (clock->lanes[i].sent > 0 || clock->lanes[i].received > 0)
+			join_copy(clock, i, work, start, cycles);
 	return clock->lanes[ipu].at;
 }
 
@@ -625,6 +688,20 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 		*sent_entry(clock, work->phase, work->stage, work->microbatch) = lane->at;
 }
 
+/* An IPU has at most one work in such a step. Results of earlier steps have been sent. */
+static void run_alone(struct ipu_clock *clock, int ipu)
+{
+	int count;
+	const struct ipu_work *work = clock_works(clock, ipu, clock->step, &count);
+
+	assert(count <= 1);
+	if (count > 0)
+		receive(clock, ipu, work);
+	run_works(clock, ipu, clock->step);
+	if (count > 0)
+		send(clock, ipu, work);
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void run_step(struct ipu_clock *clock)
@@ -641,42 +718,12 @@ static void run_step(struct ipu_clock *clock)
 	if (clock->overlap)
 		clock_stream(clock, IPU_TRANSFER_OUTFEED);
 	for (int i = 0; i < ipus; i++) {
-		if (clock->lockstep) {
+		if (clock->lockstep)
 			run_works(clock, i, step);
-		} else {
-			/* An IPU has at most one work in such a step. Results of earlier steps have
-			 * been sent. */
-			int count;
-			const struct ipu_work *work = clock_works(clock, i, clock->step, &count);
-
-			assert(count <= 1);
-			if (count > 0)
-				receive(clock, i, work);
-			run_works(clock, i, clock->step);
-			if (count > 0)
-				send(clock, i, work);
-		}
-		if (clock->overlap) {
-			/* Join the programs and the streams of an IPU; streams not overlapped by
-			 * programs add time. */
-			struct ipu_lane *lane = &clock->lanes[i];
-			struct ipu_timeline *timeline = clock->timeline;
-
-			for (int t = lane->first_transfer; t < timeline->transfer_count; t++) {
-				struct ipu_transfer *transfer = &timeline->transfers[t];
-				int64_t hidden = lane->at - transfer->start_cycle;
-
-				if (transfer->ipu != i || (transfer->kind != IPU_TRANSFER_INFEED &&
-							   transfer->kind != IPU_TRANSFER_OUTFEED))
-					continue;
-				hidden = max(0, hidden);
-				transfer->overlapped = min(hidden, transfer->cycles);
-				timeline->split[i].host_io +=
-					transfer->cycles - transfer->overlapped;
-			}
-			if (lane->io_at > lane->at)
-				lane->at = lane->io_at;
-		}
+		else
+			run_alone(clock, i);
+		if (clock->overlap)
+			join_lanes(clock, i);
 	}
 	if (clock->lockstep) {
 		sync_ipus(clock);
@@ -709,29 +756,29 @@ static void run_clock(struct ipu_clock *clock)
 		run_step(clock);
 	if (schedule->training)
 		run_function(clock, IPU_FUNCTION_U);
-	/* Stream the results of the whole run, after its end. */
-	for (int s = 0; s < schedule->stages; s++) {
-		const struct ipu_work work = {.stage = s, .microbatch = -1};
-		const struct ipu_stage_cost *stage = &clock->params->stages[s];
-		const int64_t bytes = stage->update_bytes +
-				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
-		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
-
-		if (bytes == 0)
-			continue;
-		lane->io_at = lane->at;
-		stream_one(clock, IPU_TRANSFER_OUTFEED, schedule->device[s], &work, bytes,
-			   (double)(bytes * link_replicas(clock)));
-		if (clock->overlap) {
-			clock->timeline->split[schedule->device[s]].host_io +=
-				lane->io_at - lane->at;
-			lane->at = lane->io_at;
-		}
-	}
+	clock_results(clock);
 	sync_ipus(clock);
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)
 			timeline->cycles = clock->lanes[i].at;
+}
+
+/* Repeat the run in steady state. A host that prefetches a single batch needs time for the next
+ * one: the run's first infeed waits after the last infeed of the previous run. */
+static void repeat_run(struct ipu_clock *clock)
+{
+	const struct ipu_schedule *schedule = clock->params->schedule;
+	struct ipu_timeline *timeline = clock->timeline;
+
+	for (int s = 0; s < schedule->stages; s++)
+		clock->fed[s] -= timeline->cycles;
+	for (int i = 0; i < schedule->ipus; i++) {
+		clock->lanes[i] = (struct ipu_lane){0};
+		timeline->split[i] = (struct ipu_split){0};
+	}
+	timeline->count = timeline->transfer_count = 0;
+	timeline->cycles = 0;
+	run_clock(clock);
 }
 
 static int compare_events(const void *left, const void *right)
@@ -780,6 +827,24 @@ static enum status check_costs(const struct ipu_timeline_params *params, struct 
 	return ST_OK;
 }
 
+/* Index the first work of each step of an IPU. */
+static void index_works(struct ipu_clock *clock)
+{
+	const struct ipu_schedule *schedule = clock->params->schedule;
+
+	for (int i = 0; i < schedule->ipus; i++) {
+		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
+		int work = schedule->first[i];
+
+		for (int step = 0; step <= schedule->time_steps; step++) {
+			while (work < schedule->first[i + 1] &&
+			       schedule->works[work].time_step < step)
+				work++;
+			index[step] = work;
+		}
+	}
+}
+
 static enum status clock_init(struct ipu_clock *clock, struct err *err)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
@@ -813,22 +878,8 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 		return err_nomem(err);
 	for (size_t s = 0; s < stages; s++)
 		clock->fed[s] = INT64_MIN / 2;
-	/* Index the first work of each step of an IPU. */
-	for (int i = 0; i < schedule->ipus; i++) {
-		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
-		int work = schedule->first[i];
-
-		for (int step = 0; step <= schedule->time_steps; step++) {
-			while (work < schedule->first[i + 1] &&
-			       schedule->works[work].time_step < step)
-				work++;
-			index[step] = work;
-		}
-	}
-	clock->links.pairs = (schedule->ipus + 1) / 2;
-	clock->links.load =
-		mem_calloc((size_t)clock->links.pairs * LINKS_OF_PAIR, sizeof(*clock->links.load));
-	return clock->links.load ? ST_OK : err_nomem(err);
+	index_works(clock);
+	return links_init(&clock->links, schedule->ipus, err);
 }
 
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timeline_params *params,
@@ -847,23 +898,8 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	status = clock_init(&clock, err);
 	if (status == ST_OK) {
 		run_clock(&clock);
-		if (params->prefetch_depth == 1) {
-			/* Repeat the run in steady state. A host that prefetches a single batch
-			 * needs time for the next one: the run's first infeed waits after the last
-			 * infeed of the previous run. */
-			const struct ipu_schedule *schedule = clock.params->schedule;
-			struct ipu_timeline *timeline = clock.timeline;
-
-			for (int s = 0; s < schedule->stages; s++)
-				clock.fed[s] -= timeline->cycles;
-			for (int i = 0; i < schedule->ipus; i++) {
-				clock.lanes[i] = (struct ipu_lane){0};
-				timeline->split[i] = (struct ipu_split){0};
-			}
-			timeline->count = timeline->transfer_count = 0;
-			timeline->cycles = 0;
-			run_clock(&clock);
-		}
+		if (params->prefetch_depth == 1)
+			repeat_run(&clock);
 		qsort(clock.timeline->events, (size_t)clock.timeline->count,
 		      sizeof(*clock.timeline->events), compare_events);
 		qsort(clock.timeline->transfers, (size_t)clock.timeline->transfer_count,
@@ -878,7 +914,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	mem_free(clock.index);
 	mem_free(clock.sent[0]);
 	mem_free(clock.sent[1]);
-	mem_free(clock.links.load);
+	links_fini(&clock.links);
 	return status;
 }
 

@@ -61,6 +61,32 @@ static bool same_steps(const struct ipu_schedule *schedule, int a, int b)
 	return true;
 }
 
+/* Find the repetition of time steps that saves most steps. It includes the step after the last
+ * repeated one, because that step uses what the recomputation before it produced. */
+static struct ipu_folding find_folding(const struct ipu_schedule *schedule)
+{
+	const int steps = schedule->time_steps, longest = 3 * schedule->stages;
+	struct ipu_folding best = {.lead = steps, .slots = steps};
+	int saved = 0;
+
+	for (int period = 1; period <= longest; period++) {
+		for (int t = 0, run = 0; t + period < steps; t++) {
+			int repeats;
+
+			run = same_steps(schedule, t, t + period) ? run + 1 : 0;
+			repeats = (run + period - 1) / period;
+			if ((repeats - 1) * period <= saved)
+				continue;
+			saved = (repeats - 1) * period;
+			best = (struct ipu_folding){.lead = t + 1 - run,
+						    .period = period,
+						    .repeats = repeats,
+						    .slots = steps - saved};
+		}
+	}
+	return best;
+}
+
 struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
 				    const struct ipu_timeline *timeline)
 {
@@ -69,30 +95,8 @@ struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
 	struct ipu_folding folding = {.period = period,
 				      .microbatches = microbatches_per_period(schedule, period)};
 
-	/* Find the repetition of time steps that saves most steps. It includes the step after the
-	 * last repeated one, because that step uses what the recomputation before it produced. */
-	if (period == 0) {
-		const int steps = schedule->time_steps, longest = 3 * schedule->stages;
-		struct ipu_folding best = {.lead = steps, .slots = steps};
-		int saved = 0;
-
-		for (int each = 1; each <= longest; each++) {
-			for (int t = 0, run = 0; t + each < steps; t++) {
-				int repeats;
-
-				run = same_steps(schedule, t, t + each) ? run + 1 : 0;
-				repeats = (run + each - 1) / each;
-				if ((repeats - 1) * each <= saved)
-					continue;
-				saved = (repeats - 1) * each;
-				best = (struct ipu_folding){.lead = t + 1 - run,
-							    .period = each,
-							    .repeats = repeats,
-							    .slots = steps - saved};
-			}
-		}
-		return best;
-	}
+	if (period == 0)
+		return find_folding(schedule);
 	if (ipu_schedule_row(schedule->kind)->pace == IPU_PACE_ALONE) {
 		folding.repeats = timeline->time_steps / period;
 	} else {
@@ -250,6 +254,30 @@ static int add_stream(struct ipu_lowering *lowering, int parent, const char *nam
 	return begin;
 }
 
+static void add_transfer(struct ipu_lowering *lowering, int parent, struct item *item)
+{
+	static const char *const names[] = {
+		[IPU_TRANSFER_INFEED] = "Infeed",
+		[IPU_TRANSFER_COPY_IN] = "Infeed/InterTilesetCopy",
+		[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
+		[IPU_TRANSFER_OUTFEED] = "Outfeed",
+		[IPU_TRANSFER_WAIT] = "External",
+		[IPU_TRANSFER_RECEIVE] = "InterIpuCopy/Receive",
+		[IPU_TRANSFER_SYNC] = "External",
+		[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
+		[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",
+	};
+	const enum ipu_program_type type = ipu_transfer_type(item->kind);
+	const char *name = names[item->kind];
+
+	_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS, "transfer names out of step");
+	if (item->stage > 0)
+		name = ipu__name(lowering, "Stage%d/%s", item->stage / 2, name);
+	item->program = type == IPU_STREAM_COPY_MID
+				? add_stream(lowering, parent, name)
+				: ipu__program_add(lowering, parent, type, name, -1);
+}
+
 static void add_items(struct control *control, int parent, int slot)
 {
 	struct ipu_lowering *lowering = &control->lowering;
@@ -262,28 +290,7 @@ static void add_items(struct control *control, int parent, int slot)
 		if (item->slot != slot)
 			continue;
 		if (item->function < 0) {
-			static const char *const names[] = {
-				[IPU_TRANSFER_INFEED] = "Infeed",
-				[IPU_TRANSFER_COPY_IN] = "Infeed/InterTilesetCopy",
-				[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
-				[IPU_TRANSFER_OUTFEED] = "Outfeed",
-				[IPU_TRANSFER_WAIT] = "External",
-				[IPU_TRANSFER_RECEIVE] = "InterIpuCopy/Receive",
-				[IPU_TRANSFER_SYNC] = "External",
-				[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
-				[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",
-			};
-			const enum ipu_program_type type = ipu_transfer_type(item->kind);
-			const char *name = names[item->kind];
-
-			_Static_assert(ARRAY_LEN(names) == IPU_TRANSFER_KINDS,
-				       "transfer names out of step");
-			if (item->stage > 0)
-				name = ipu__name(lowering, "Stage%d/%s", item->stage / 2, name);
-			item->program =
-				type == IPU_STREAM_COPY_MID
-					? add_stream(lowering, parent, name)
-					: ipu__program_add(lowering, parent, type, name, -1);
+			add_transfer(lowering, parent, item);
 			continue;
 		}
 		target = lowering->executable->code[stage][item->function].program;
@@ -331,6 +338,20 @@ static void add_run(struct control *control, int parent)
 		  folding->slots);
 }
 
+/* Store in every transfer the index of its program. */
+static void assign_transfer_programs(struct control *control)
+{
+	struct ipu_timeline *timeline = control->mode->timeline;
+
+	for (int i = 0; i < timeline->transfer_count; i++) {
+		const struct item key = transfer_item(control, &timeline->transfers[i]);
+		const struct item *found = bsearch(&key, control->items, (size_t)control->count,
+						   sizeof(*control->items), compare_items);
+
+		timeline->transfers[i].program = found ? found->program : -1;
+	}
+}
+
 /* Return the root program of the mode. */
 static int add_mode(struct control *control, const struct ipu_mode *mode, struct err *err,
 		    enum status *status)
@@ -349,19 +370,8 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 		ipu__sequence_add(lowering,
 				  ipu__repeat_add(lowering, root, mode->runs, "PipelineRuns", -1),
 				  "PipelineRun"));
-	if (!lowering->failed) {
-		/* Store in every transfer the index of its program. */
-		struct ipu_timeline *timeline = control->mode->timeline;
-
-		for (int i = 0; i < timeline->transfer_count; i++) {
-			const struct item key = transfer_item(control, &timeline->transfers[i]);
-			const struct item *found =
-				bsearch(&key, control->items, (size_t)control->count,
-					sizeof(*control->items), compare_items);
-
-			timeline->transfers[i].program = found ? found->program : -1;
-		}
-	}
+	if (!lowering->failed)
+		assign_transfer_programs(control);
 	mem_free(control->items);
 	control->items = NULL;
 	return root;

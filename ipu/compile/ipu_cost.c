@@ -14,6 +14,22 @@ enum cost_mode {
 	COST_MODES
 };
 
+static void stage_costs(const struct ipu_executable *executable, struct ipu_costs *costs)
+{
+	for (int s = 0; s < executable->graph->layout.stages; s++) {
+		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
+			costs->stages[s].function[f] = executable->code[s][f].cost;
+		for (int predicted = 0; predicted < 2; predicted++) {
+			const enum ipu_function_phase f =
+				ipu_forward_function(&executable->graph->layout, (bool)predicted);
+			struct ipu_stage_cost *cost =
+				predicted ? &costs->predicted[s] : &costs->forward[s];
+
+			cost->function[f] = executable->code[s][f].cost;
+		}
+	}
+}
+
 /* Return whether @stage runs the operation in @mode, outside the weight update. */
 static bool runs_in_mode(const struct ipu_node *node, int stage, enum cost_mode mode)
 {
@@ -21,6 +37,20 @@ static bool runs_in_mode(const struct ipu_node *node, int stage, enum cost_mode 
 		return false;
 	return mode == COST_TRAIN ||
 	       (node->op.phase == IPU_PHASE_F && ipu_node_forward(node, mode == COST_PREDICT));
+}
+
+/* Mark each tensor that operations of the stage read. */
+static void mark_reads(const struct ipu_graph *graph, int stage, enum cost_mode mode, bool *marked)
+{
+	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (!runs_in_mode(node, stage, mode))
+			continue;
+		for (int i = 0; i < node->read_count; i++)
+			marked[node->reads[i]] = true;
+	}
 }
 
 static int64_t infeed_bytes(const struct ipu_graph *graph, const bool *marked)
@@ -72,16 +102,7 @@ static int set_stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_
 
 	memset(sent, 0, (size_t)graph->layout.stages * sizeof(*sent));
 	for (int mode = COST_MODES - 1; mode >= 0; mode--) {
-		/* Mark each tensor that operations of the stage read. */
-		memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
-		for (int n = 0; n < graph->node_count; n++) {
-			const struct ipu_node *node = &graph->nodes[n];
-
-			if (!runs_in_mode(node, stage, (enum cost_mode)mode))
-				continue;
-			for (int i = 0; i < node->read_count; i++)
-				marked[node->reads[i]] = true;
-		}
+		mark_reads(graph, stage, (enum cost_mode)mode, marked);
 		cost[mode]->infeed_bytes = infeed_bytes(graph, marked);
 		cost[mode]->outfeed_bytes =
 			outfeed_bytes(graph, stage, (enum cost_mode)mode, false);
@@ -125,20 +146,8 @@ enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *ex
 	out->forward = arena_alloc(arena, stages, sizeof(*out->forward));
 	out->predicted = arena_alloc(arena, stages, sizeof(*out->predicted));
 	failed = !marked || !sent || !out->stages || !out->forward || !out->predicted;
-	if (!failed) {
-		for (int s = 0; s < executable->graph->layout.stages; s++) {
-			for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
-				out->stages[s].function[f] = executable->code[s][f].cost;
-			for (int predicted = 0; predicted < 2; predicted++) {
-				const enum ipu_function_phase f = ipu_forward_function(
-					&executable->graph->layout, (bool)predicted);
-				struct ipu_stage_cost *cost =
-					predicted ? &out->predicted[s] : &out->forward[s];
-
-				cost->function[f] = executable->code[s][f].cost;
-			}
-		}
-	}
+	if (!failed)
+		stage_costs(executable, out);
 	for (int s = 0; s < graph->layout.stages && !failed; s++)
 		failed = set_stage_bytes(graph, s, out, marked, sent, &sends, &capacity);
 	failed = failed || copy_sends(out, sends, arena);

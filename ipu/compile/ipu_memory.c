@@ -147,6 +147,19 @@ struct sweep {
 	struct ipu_memory_step *step; /* by step */
 };
 
+static void add_always(struct ipu_memory_ipu *ipu, const struct ipu_variable *variable)
+{
+	int64_t *category = ipu->category[variable->category];
+
+	ipu->always_live_bytes += variable->bytes;
+	for (int i = 0; i < variable->run_count; i++) {
+		const struct ipu_tile_run *run = &variable->runs[i];
+
+		for (int64_t tile = run->tile; tile < run->tile + run->tiles; tile++)
+			category[tile] += run->bytes;
+	}
+}
+
 static void begin_variable(struct sweep *sweep, const struct ipu_variable *variable, int step)
 {
 	int64_t *most = sweep->ipu->category[IPU_MEMORY_NOT_ALWAYS_LIVE];
@@ -164,6 +177,16 @@ static void begin_variable(struct sweep *sweep, const struct ipu_variable *varia
 	}
 }
 
+static void end_variable(struct sweep *sweep, const struct ipu_variable *variable)
+{
+	for (int i = 0; i < variable->run_count; i++) {
+		const struct ipu_tile_run *run = &variable->runs[i];
+
+		for (int64_t tile = run->tile; tile < run->tile + run->tiles; tile++)
+			sweep->live[tile] -= run->bytes;
+	}
+}
+
 static void link_variables(struct sweep *sweep, int number)
 {
 	const struct ipu_memory *memory = sweep->build->memory;
@@ -176,16 +199,7 @@ static void link_variables(struct sweep *sweep, int number)
 		if (variable->ipu != number)
 			continue;
 		if (variable->always_live) {
-			int64_t *category = sweep->ipu->category[variable->category];
-
-			sweep->ipu->always_live_bytes += variable->bytes;
-			for (int i = 0; i < variable->run_count; i++) {
-				const struct ipu_tile_run *run = &variable->runs[i];
-
-				for (int64_t tile = run->tile; tile < run->tile + run->tiles;
-				     tile++)
-					category[tile] += run->bytes;
-			}
+			add_always(sweep->ipu, variable);
 			continue;
 		}
 		assert(variable->first_step >= 0 && variable->first_step <= variable->last_step &&
@@ -205,13 +219,7 @@ static void sweep_steps(struct sweep *sweep)
 
 	for (int s = 0; s < ipu->step_count; s++) {
 		for (int v = s > 0 ? sweep->ends[s - 1] : -1; v >= 0; v = sweep->next_end[v]) {
-			for (int i = 0; i < variables[v].run_count; i++) {
-				const struct ipu_tile_run *run = &variables[v].runs[i];
-
-				for (int64_t tile = run->tile; tile < run->tile + run->tiles;
-				     tile++)
-					sweep->live[tile] -= run->bytes;
-			}
+			end_variable(sweep, &variables[v]);
 			live -= variables[v].bytes;
 		}
 		for (int v = sweep->begins[s]; v >= 0; v = sweep->next_begin[v]) {
@@ -227,6 +235,25 @@ static void sweep_steps(struct sweep *sweep)
 	ipu->peak_bytes = ipu->always_live_bytes + most;
 }
 
+static void find_worst(const struct ipu_memory *memory, int number)
+{
+	struct ipu_memory_ipu *ipu = &memory->ipus[number];
+	double worst = -1;
+
+	for (int64_t tile = 0; tile < memory->tiles; tile++) {
+		const int64_t bytes = ipu_memory_tile_bytes(memory, number, tile);
+		const int64_t limit = ipu_memory_tile_limit(memory, tile);
+		const double share = (double)bytes / (double)limit;
+
+		ipu->tiles_over += bytes > limit;
+		if (share > worst) {
+			worst = share;
+			ipu->worst_tile = tile;
+			ipu->worst_bytes = bytes;
+		}
+	}
+}
+
 static enum status sweep_ipu(struct memory_build *build, int number)
 {
 	struct ipu_memory *memory = build->memory;
@@ -235,7 +262,6 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 	const size_t tiles = (size_t)memory->tiles, steps = (size_t)ipu->step_count + 1;
 	const size_t variables = (size_t)memory->variable_count + 1;
 	struct sweep sweep = {.build = build, .ipu = ipu};
-	double worst;
 
 	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
 		ipu->category[c] = arena_alloc(arena, tiles, sizeof(*ipu->category[c]));
@@ -258,19 +284,7 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 	ipu->peak_step = -1;
 	link_variables(&sweep, number);
 	sweep_steps(&sweep);
-	worst = -1;
-	for (int64_t tile = 0; tile < memory->tiles; tile++) {
-		const int64_t bytes = ipu_memory_tile_bytes(memory, number, tile);
-		const int64_t limit = ipu_memory_tile_limit(memory, tile);
-		const double share = (double)bytes / (double)limit;
-
-		ipu->tiles_over += bytes > limit;
-		if (share > worst) {
-			worst = share;
-			ipu->worst_tile = tile;
-			ipu->worst_bytes = bytes;
-		}
-	}
+	find_worst(memory, number);
 	return ST_OK;
 }
 
@@ -309,6 +323,23 @@ enum status memory__add_variable(struct memory_build *build, const struct ipu_va
 	return ST_OK;
 }
 
+static void set_tiles(struct memory_build *build)
+{
+	struct ipu_memory *memory = build->memory;
+	const struct ipu_layout *layout = &build->graph->layout;
+	const struct ipu_target *target = build->target;
+
+	memory->tiles = target->tiles;
+	memory->io_tiles = layout->io_tiles < target->tiles ? layout->io_tiles : target->tiles - 1;
+	memory->bytes_per_tile = target->bytes_per_tile;
+	memory->interleaved_bytes = target->interleaved_bytes;
+	memory->io_bytes_per_tile = target->bytes_per_tile;
+	if (layout->io_memory_proportion > 0 && layout->io_memory_proportion < 1)
+		memory->io_bytes_per_tile =
+			(int64_t)(layout->io_memory_proportion * (double)target->bytes_per_tile);
+	build->compute_tiles = memory->tiles - memory->io_tiles;
+}
+
 static enum status set_layout(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
@@ -336,19 +367,8 @@ static enum status build_all(struct memory_build *build)
 		add_liveness,
 	};
 	enum status status = ST_OK;
-	struct ipu_memory *memory = build->memory;
-	const struct ipu_layout *layout = &build->graph->layout;
-	const struct ipu_target *target = build->target;
 
-	memory->tiles = target->tiles;
-	memory->io_tiles = layout->io_tiles < target->tiles ? layout->io_tiles : target->tiles - 1;
-	memory->bytes_per_tile = target->bytes_per_tile;
-	memory->interleaved_bytes = target->interleaved_bytes;
-	memory->io_bytes_per_tile = target->bytes_per_tile;
-	if (layout->io_memory_proportion > 0 && layout->io_memory_proportion < 1)
-		memory->io_bytes_per_tile =
-			(int64_t)(layout->io_memory_proportion * (double)target->bytes_per_tile);
-	build->compute_tiles = memory->tiles - memory->io_tiles;
+	set_tiles(build);
 	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
 		status = parts[i](build);
 	return status;
@@ -566,6 +586,19 @@ static enum status describe_remedies(struct str *text, const struct ipu_memory *
 	return ST_OK;
 }
 
+/* Report the least number of IPUs. Every IPU needs its own stacks; the rest can be divided. */
+static void describe_ipus_needed(struct str *text, const struct ipu_memory *memory, int ipu)
+{
+	const struct ipu_memory_ipu *of = &memory->ipus[ipu];
+	const int64_t limit = ipu_memory_tile_limit(memory, of->worst_tile);
+	const int64_t stack = of->category[IPU_MEMORY_STACK][of->worst_tile];
+
+	if (limit > stack)
+		str_addf(text, "; what is on IPU %d takes at least %lld IPUs", ipu,
+			 (long long)((of->worst_bytes - stack + limit - stack - 1) /
+				     (limit - stack)));
+}
+
 enum status ipu_memory_check(const struct ipu_memory *memory,
 			     const struct ipu_executable *executable,
 			     const struct ipu_target *target, struct err *err)
@@ -573,21 +606,12 @@ enum status ipu_memory_check(const struct ipu_memory *memory,
 	const int ipu = worst_ipu(memory);
 	struct str text = {0};
 	enum status status;
-	const struct ipu_memory_ipu *of;
-	int64_t limit, stack;
 
 	if (ipu_memory_fits(memory))
 		return ST_OK;
 	describe_overflow(&text, memory, ipu);
 	status = describe_remedies(&text, memory, executable, target, err);
-	/* The least number of IPUs: each needs its own stacks; the rest can be divided. */
-	of = &memory->ipus[ipu];
-	limit = ipu_memory_tile_limit(memory, of->worst_tile);
-	stack = of->category[IPU_MEMORY_STACK][of->worst_tile];
-	if (limit > stack)
-		str_addf(&text, "; what is on IPU %d takes at least %lld IPUs", ipu,
-			 (long long)((of->worst_bytes - stack + limit - stack - 1) /
-				     (limit - stack)));
+	describe_ipus_needed(&text, memory, ipu);
 	if (status == ST_OK)
 		status = text.failed ? err_nomem(err)
 				     : err_set(err, ST_FAILED, "%s", str_peek(&text));

@@ -162,6 +162,11 @@ static enum status find_or_add_type(struct code *code, const char *name, int *ou
 	return ST_OK;
 }
 
+static bool is_amp(const struct ipu_plan *plan)
+{
+	return plan->method == IPU_METHOD_AMP_1X1 || plan->method == IPU_METHOD_AMP_NX1;
+}
+
 /* Add the code of a vertex type, once per tile. */
 static enum status add_vertex_code(struct code *code, const char *vertex, int64_t start,
 				   int64_t tiles, int64_t bytes)
@@ -186,9 +191,8 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 {
 	const struct ipu_op *op = &code->build->graph->nodes[node].op;
 	const bool copy = op->kind == IPU_OP_COPY || strstr(phase->part, "Copy");
-	const bool amp = (code->build->executable->plans[node]->method == IPU_METHOD_AMP_1X1 ||
-			  code->build->executable->plans[node]->method == IPU_METHOD_AMP_NX1) &&
-			 strstr(phase->part, "Convolve");
+	const bool amp =
+		is_amp(code->build->executable->plans[node]) && strstr(phase->part, "Convolve");
 	const int64_t vertices = ceil_div(phase->vertices, tiles);
 
 	if (copy) {
@@ -208,6 +212,12 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 			       amp ? VERTEX_CODE_AMP : VERTEX_CODE);
 }
 
+/* Code bytes of an exchange: an entry, and one instruction per message. */
+static int64_t exchange_code(int64_t bytes)
+{
+	return EXCHANGE_ENTRY + EXCHANGE_MESSAGE * ceil_div(bytes, MESSAGE_BYTES);
+}
+
 static enum status add_node(struct code *code, int node)
 {
 	const struct ipu_plan *plan = code->build->executable->plans[node];
@@ -223,9 +233,7 @@ static enum status add_node(struct code *code, int node)
 
 		if (phase->kind == IPU_EXCHANGE)
 			add_bytes(code, IPU_MEMORY_INTERNAL_EXCHANGE_CODE, start, tiles,
-				  EXCHANGE_ENTRY +
-					  EXCHANGE_MESSAGE * ceil_div(ceil_div(phase->bytes, tiles),
-								      MESSAGE_BYTES));
+				  exchange_code(ceil_div(phase->bytes, tiles)));
 		else
 			status = add_compute(code, node, phase, start, tiles);
 	}
@@ -267,6 +275,24 @@ static bool exchanges_with_host(const struct memory_build *build,
 	if (!variable->tensor || !is_host_kind(variable->tensor->kind))
 		return false;
 	return build->memory->io_tiles > 0 ? buffer : !variable->always_live;
+}
+
+static void add_external(struct code *code)
+{
+	const struct ipu_memory *memory = code->build->memory;
+
+	for (int v = 0; v < memory->variable_count; v++) {
+		const struct ipu_variable *variable = &memory->variables[v];
+
+		if (variable->ipu != code->ipu)
+			continue;
+		if (exchanges_with_host(code->build, variable))
+			add_packets(code, variable, IPU_MEMORY_HOST_EXCHANGE_CODE,
+				    IPU_MEMORY_HOST_EXCHANGE_PACKET_HEADER);
+		if (variable->crosses)
+			add_packets(code, variable, IPU_MEMORY_GLOBAL_EXCHANGE_CODE,
+				    IPU_MEMORY_GLOBAL_EXCHANGE_PACKET_HEADER);
+	}
 }
 
 /* ---- control --------------------------------------------------------------------------------- */
@@ -327,6 +353,19 @@ static void add_control(struct code *code, const struct ipu_code *from)
 		called = node;
 		if (node >= 0 && node != next && memory__is_function(&build->graph->nodes[node]))
 			code->written[build->same[node]] = true;
+	}
+}
+
+/* Add switches, loops and calls of the control programs. */
+static void add_flow(struct code *code)
+{
+	const struct ipu_executable *executable = code->build->executable;
+
+	for (int p = 0; p < executable->program_count; p++) {
+		const enum ipu_program_type type = executable->programs[p].type;
+
+		if (type == IPU_SWITCH || type == IPU_REPEAT || type == IPU_CALL)
+			add_instructions(code, control_instructions(type), false);
 	}
 }
 
@@ -425,26 +464,9 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 	for (int s = 0; s < graph->layout.stages; s++)
 		for (int p = 0; p < IPU_FUNCTION_EVALUATE && memory__device(build, s) == ipu; p++)
 			add_control(&code, &build->executable->code[s][p]);
-	/* Add switches, loops and calls of the control programs. */
-	for (int p = 0; p < build->executable->program_count; p++) {
-		const enum ipu_program_type type = build->executable->programs[p].type;
-
-		if (type == IPU_SWITCH || type == IPU_REPEAT || type == IPU_CALL)
-			add_instructions(&code, control_instructions(type), false);
-	}
+	add_flow(&code);
 	add_constant(&code);
-	for (int v = 0; v < build->memory->variable_count; v++) {
-		const struct ipu_variable *variable = &build->memory->variables[v];
-
-		if (variable->ipu != code.ipu)
-			continue;
-		if (exchanges_with_host(build, variable))
-			add_packets(&code, variable, IPU_MEMORY_HOST_EXCHANGE_CODE,
-				    IPU_MEMORY_HOST_EXCHANGE_PACKET_HEADER);
-		if (variable->crosses)
-			add_packets(&code, variable, IPU_MEMORY_GLOBAL_EXCHANGE_CODE,
-				    IPU_MEMORY_GLOBAL_EXCHANGE_PACKET_HEADER);
-	}
+	add_external(&code);
 	return status == ST_OK ? add_categories(&code, runs) : status;
 }
 

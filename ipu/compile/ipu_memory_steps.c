@@ -144,11 +144,27 @@ static bool same_section(const struct ipu_graph *graph, int a, int b)
 	       ipu_function_of(graph, a) == ipu_function_of(graph, b);
 }
 
+/* An operation without own steps is attributed to the step that follows it. */
+static void resolve_nodes(struct memory_build *build)
+{
+	const struct ipu_graph *graph = build->graph;
+
+	for (int n = graph->node_count - 1; n >= 0; n--) {
+		const struct memory_section *section =
+			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
+		const bool followed = n + 1 < graph->node_count && same_section(graph, n, n + 1);
+
+		if (build->when[n].first >= 0 || section->first >= section->end)
+			continue;
+		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
+		build->when[n].last = build->when[n].first;
+	}
+}
+
 enum status memory__add_steps(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
 	const int nodes = build->graph->node_count;
-	const struct ipu_graph *graph;
 
 	build->when = arena_alloc(&memory->arena, (size_t)nodes + 1, sizeof(*build->when));
 	build->sections = arena_alloc(&memory->arena, (size_t)build->graph->layout.stages,
@@ -168,18 +184,7 @@ enum status memory__add_steps(struct memory_build *build)
 		add_ipu_sections(build, i, steps);
 		ipu->steps = steps;
 	}
-	/* An operation without own steps is attributed to the step that follows it. */
-	graph = build->graph;
-	for (int n = graph->node_count - 1; n >= 0; n--) {
-		const struct memory_section *section =
-			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
-		const bool followed = n + 1 < graph->node_count && same_section(graph, n, n + 1);
-
-		if (build->when[n].first >= 0 || section->first >= section->end)
-			continue;
-		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
-		build->when[n].last = build->when[n].first;
-	}
+	resolve_nodes(build);
 	return ST_OK;
 }
 

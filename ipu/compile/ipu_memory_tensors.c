@@ -494,6 +494,27 @@ static enum status add_replayed(const struct memory_at *at)
 						     : resume_step(at, stage));
 }
 
+/* Add its buffer on the I/O tiles, and the sum of results that are sent once per run. */
+static enum status add_host_buffers(const struct memory_at *at)
+{
+	const struct ipu_tensor *tensor = tensor_of(at);
+	const int64_t elements = memory__elements(at->build, tensor);
+	const struct memory_piece piece = {.name = variable_name(at, "/io"),
+					   .kind = "io_buffer",
+					   .elements = elements,
+					   .copies = 1,
+					   .always_live = true,
+					   .on_io_tiles = true};
+	enum status status = ST_OK;
+
+	if (tensor->kind == IPU_TENSOR_RESULT && at->build->graph->layout.accumulate_outfeed)
+		status = add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
+				    elements, 1);
+	if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
+		status = add_piece(at, &piece);
+	return status;
+}
+
 /* Add copies of gradients that wait for W operations, one per micro-batch: all but the one that B
  * made last. */
 static enum status add_held(const struct memory_at *at)
@@ -518,26 +539,8 @@ static enum status add_transient(const struct memory_at *at)
 	const int depth = fifo_depth(at);
 	enum status status = ST_OK;
 
-	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT) {
-		/* Add its buffer on the I/O tiles, and the sum of results that are sent once per
-		 * run. */
-		const struct ipu_tensor *tensor = tensor_of(at);
-		const int64_t elements = memory__elements(at->build, tensor);
-		const struct memory_piece piece = {.name = variable_name(at, "/io"),
-						   .kind = "io_buffer",
-						   .elements = elements,
-						   .copies = 1,
-						   .always_live = true,
-						   .on_io_tiles = true};
-
-		if (tensor->kind == IPU_TENSOR_RESULT &&
-		    at->build->graph->layout.accumulate_outfeed)
-			status =
-				add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
-					   elements, 1);
-		if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
-			status = add_piece(at, &piece);
-	}
+	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT)
+		status = add_host_buffers(at);
 	if (status != ST_OK)
 		return status;
 	if (depth > 0 && at->build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])
@@ -552,6 +555,18 @@ static enum status add_transient(const struct memory_at *at)
 }
 
 /* ---- always live ----------------------------------------------------------------------------- */
+
+/* Extend [@first, @last] over the adjacent steps that transfer data for the operation. */
+static void extend_over_transfers(const struct memory_at *at, const struct memory_section *section,
+				  int *first, int *last)
+{
+	const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
+
+	while (*first > section->first && steps[*first - 1].node < 0)
+		--*first;
+	while (*last + 1 < section->end && steps[*last + 1].node < 0)
+		++*last;
+}
 
 /* Weights and optimizer state are on chip for a whole function, accumulators for one addition. */
 static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
@@ -568,16 +583,9 @@ static enum status add_transit(const struct memory_at *at, enum ipu_function_pha
 	if (section->first == section->end)
 		return ST_OK;
 	if (tensor_of(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
-		const struct ipu_memory_step *steps;
-
 		first = at->use[phase]->first;
 		last = at->use[phase]->last;
-		/* Extend over the adjacent steps that transfer data for the operation. */
-		steps = at->build->memory->ipus[at->ipu].steps;
-		while (first > section->first && steps[first - 1].node < 0)
-			--first;
-		while (last + 1 < section->end && steps[last + 1].node < 0)
-			++last;
+		extend_over_transfers(at, section, &first, &last);
 	}
 	return add_while(at, what, elements, first, last);
 }
@@ -665,6 +673,21 @@ static int source_place(const struct memory_at *at, const struct memory_use *use
 	return from;
 }
 
+/* Set whether another place reads what is written here, and whether on another IPU. */
+static void find_readers(struct memory_at *at, const struct memory_use *uses, int count)
+{
+	struct memory_at other = *at;
+
+	at->sent = false;
+	for (int from = 0, to; from < count; from = to) {
+		to = next_place(uses, count, &other, from);
+		if (other.place == at->place || source_place(&other, uses, count) != at->place)
+			continue;
+		at->sent = true;
+		at->crosses |= other.ipu != at->ipu;
+	}
+}
+
 /* A tensor that skips stages waits in a FIFO until its micro-batch reaches the reader. */
 static enum status add_skip(const struct memory_at *at, int from)
 {
@@ -686,24 +709,13 @@ static enum status add_at_places(struct memory_at *at, const struct memory_use *
 	enum status status = ST_OK;
 
 	for (int from = 0, to; from < count && status == ST_OK; from = to) {
-		struct memory_at other;
 		int source;
 
 		to = next_place(uses, count, at, from);
 		source = source_place(at, uses, count);
 		at->received = source >= 0;
 		at->crosses = at->received && memory__place_device(at->build, source) != at->ipu;
-		/* Whether another place reads what is written here, and whether on another IPU. */
-		other = *at;
-		at->sent = false;
-		for (int i = 0, next; i < count; i = next) {
-			next = next_place(uses, count, &other, i);
-			if (other.place == at->place ||
-			    source_place(&other, uses, count) != at->place)
-				continue;
-			at->sent = true;
-			at->crosses |= other.ipu != at->ipu;
-		}
+		find_readers(at, uses, count);
 		at->suffix =
 			at->place == memory__place(at->build, tensor_of(at)->stage)
 				? ""

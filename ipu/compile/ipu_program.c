@@ -212,6 +212,17 @@ void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct i
 	}
 }
 
+static void lower_node(struct ipu_lowering *lowering, int function, int node)
+{
+	const char *name = lowering->executable->graph->nodes[node].op.name;
+	int sequence;
+
+	ipu__before_node(lowering, function, node);
+	sequence = ipu__program_add(lowering, function, IPU_SEQUENCE, name, node);
+	ipu__plan_lower(lowering, sequence, lowering->executable->plans[node], name, node);
+	ipu__after_node(lowering, function, node);
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static void finish_code(struct ipu_lowering *lowering, struct ipu_code *code)
@@ -238,6 +249,24 @@ static void finish_code(struct ipu_lowering *lowering, struct ipu_code *code)
 		else if (step->type != IPU_ON_TILE_EXECUTE)
 			code->cost.host_io += cycles;
 	}
+}
+
+static void lower_nodes(struct ipu_lowering *lowering, int function, int stage,
+			enum ipu_function_phase phase)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const bool replays = phase == IPU_FUNCTION_R;
+	const bool predicted = phase == IPU_FUNCTION_PREDICT;
+	const bool forward = predicted || phase == IPU_FUNCTION_EVALUATE;
+	const enum ipu_function_phase from = replays || forward ? IPU_FUNCTION_F : phase;
+
+	ipu__before_function(lowering, function, stage, phase);
+	for (int n = 0; n < graph->node_count; n++)
+		if (graph->nodes[n].op.stage == stage && ipu_function_of(graph, n) == from &&
+		    (!replays || lowering->stash.replayed[n]) &&
+		    (!forward || ipu_node_forward(&graph->nodes[n], predicted)))
+			lower_node(lowering, function, n);
+	ipu__after_function(lowering, function, stage, phase);
 }
 
 enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bool predicted)
@@ -303,38 +332,26 @@ static enum status lower_function(struct ipu_lowering *lowering, int stage,
 	if (!has_function(lowering, stage, phase))
 		return ST_OK;
 	code->program = ipu__sequence_add(lowering, -1, "Stage%d/%s", stage, names[phase]);
-	if (phase == IPU_FUNCTION_PUSH) {
+	if (phase == IPU_FUNCTION_PUSH)
 		status = ipu__push_lower(lowering, code->program, stage);
-	} else if (phase == IPU_FUNCTION_START) {
+	else if (phase == IPU_FUNCTION_START)
 		status = ipu__start_lower(lowering, code->program, stage, err);
-	} else {
-		const struct ipu_graph *graph = lowering->executable->graph;
-		const bool replays = phase == IPU_FUNCTION_R;
-		const bool predicted = phase == IPU_FUNCTION_PREDICT;
-		const bool forward = predicted || phase == IPU_FUNCTION_EVALUATE;
-		const enum ipu_function_phase from = replays || forward ? IPU_FUNCTION_F : phase;
-
-		ipu__before_function(lowering, code->program, stage, phase);
-		for (int n = 0; n < graph->node_count; n++)
-			if (graph->nodes[n].op.stage == stage &&
-			    ipu_function_of(graph, n) == from &&
-			    (!replays || lowering->stash.replayed[n]) &&
-			    (!forward || ipu_node_forward(&graph->nodes[n], predicted))) {
-				const char *name = lowering->executable->graph->nodes[n].op.name;
-				int sequence;
-
-				ipu__before_node(lowering, code->program, n);
-				sequence = ipu__program_add(lowering, code->program, IPU_SEQUENCE,
-							    name, n);
-				ipu__plan_lower(lowering, sequence, lowering->executable->plans[n],
-						name, n);
-				ipu__after_node(lowering, code->program, n);
-			}
-		ipu__after_function(lowering, code->program, stage, phase);
-	}
+	else
+		lower_nodes(lowering, code->program, stage, phase);
 	finish_code(lowering, code);
 	drop_empty(lowering, phase, code);
 	return status == ST_OK && lowering->failed ? err_nomem(err) : status;
+}
+
+static enum status lower_stage(struct ipu_lowering *lowering, int stage, struct err *err)
+{
+	enum status status =
+		ipu_stash_init(&lowering->stash, lowering->executable->graph, stage, err);
+
+	for (int f = 0; f < IPU_FUNCTION_PHASES && status == ST_OK; f++)
+		status = lower_function(lowering, stage, (enum ipu_function_phase)f, err);
+	ipu_stash_fini(&lowering->stash);
+	return status;
 }
 
 /* ---- executable ------------------------------------------------------------------------------ */
@@ -349,6 +366,17 @@ static struct ipu_op replica_op(const struct ipu_graph *graph, int node)
 	    (graph->layout.shard_optimizer_state || graph->layout.shard_weights))
 		op.elements.count = (op.elements.count + replicas - 1) / replicas;
 	return op;
+}
+
+/* Mark a joint plan's gradients of weights: they lie as their weights do. */
+static void mark_aligned(const struct ipu_graph *graph, const struct ipu_plan *plan, int node,
+			 bool *aligned)
+{
+	const struct ipu_node *of = &graph->nodes[node];
+
+	for (int i = 0; i < of->write_count && plan->joint; i++)
+		aligned[of->writes[i]] =
+			graph->tensors[of->writes[i]].kind == IPU_TENSOR_WEIGHT_GRADIENT;
 }
 
 /* Return whether a map's operands lie alike: a weight, what lies as it, and such a gradient. */
@@ -390,15 +418,8 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 			op.elements.operands = 1;
 		status = ipu_planner_plan(lowering->planner, &op, &graph->nodes[n].options,
 					  &executable->plans[n], err);
-		if (status == ST_OK) {
-			/* Mark a joint plan's gradients of weights: they lie as their weights do.
-			 */
-			const struct ipu_node *of = &graph->nodes[n];
-
-			for (int i = 0; i < of->write_count && executable->plans[n]->joint; i++)
-				aligned[of->writes[i]] = graph->tensors[of->writes[i]].kind ==
-							 IPU_TENSOR_WEIGHT_GRADIENT;
-		}
+		if (status == ST_OK)
+			mark_aligned(graph, executable->plans[n], n, aligned);
 	}
 	return status;
 }
@@ -438,12 +459,8 @@ enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_gra
 	executable->graph = graph;
 	lowering.executable = executable;
 	status = plan_nodes(&lowering, err);
-	for (int s = 0; s < graph->layout.stages && status == ST_OK; s++) {
-		status = ipu_stash_init(&lowering.stash, lowering.executable->graph, s, err);
-		for (int f = 0; f < IPU_FUNCTION_PHASES && status == ST_OK; f++)
-			status = lower_function(&lowering, s, (enum ipu_function_phase)f, err);
-		ipu_stash_fini(&lowering.stash);
-	}
+	for (int s = 0; s < graph->layout.stages && status == ST_OK; s++)
+		status = lower_stage(&lowering, s, err);
 	if (status == ST_OK)
 		status = ipu__programs_store(&lowering, err);
 	mem_free(lowering.programs);

@@ -445,6 +445,21 @@ static void stream_kind(struct ipu_lowering *lowering, int function, int stage,
 				    stage, ipu_tensor_kind_name(kind)));
 }
 
+static void load_weights(struct ipu_lowering *lowering, int function, int stage)
+{
+	const struct ipu_graph *graph = lowering->executable->graph;
+	const struct ipu_layout *layout = &graph->layout;
+
+	if (layout->offload_weights)
+		stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT, layout->shard_weights,
+			    true);
+	if (layout->shard_weights)
+		ipu__collective_lower(
+			lowering, function, IPU_ALL_GATHER,
+			stage_kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
+			ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights", stage));
+}
+
 static bool reads_tensor(const struct ipu_graph *graph, int stage, char phase, int tensor)
 {
 	for (int n = 0; n < graph->node_count; n++) {
@@ -494,17 +509,8 @@ void ipu__before_function(struct ipu_lowering *lowering, int function, int stage
 		lowering->stash.replays ? IPU_FUNCTION_R : IPU_FUNCTION_B;
 
 	if (phase != IPU_FUNCTION_U) {
-		if (phase != IPU_FUNCTION_W) {
-			if (layout->offload_weights)
-				stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT,
-					    layout->shard_weights, true);
-			if (layout->shard_weights)
-				ipu__collective_lower(
-					lowering, function, IPU_ALL_GATHER,
-					stage_kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
-					ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights",
-						  stage));
-		}
+		if (phase != IPU_FUNCTION_W)
+			load_weights(lowering, function, stage);
 		if (ipu__has_fifo(graph, stage) && (phase == reader || phase == IPU_FUNCTION_W))
 			pop_stash(lowering, function, stage, false,
 				  ipu_graph_splits(graph) ? ipu_function_phase_char(phase) : 0);

@@ -63,6 +63,37 @@ enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)
 	return types[kind];
 }
 
+static int trace_code_step(const struct tracing *tracing, const struct ipu_step *from,
+			   struct ipu_trace_step *step)
+{
+	int failed;
+
+	step->program = from->program;
+	step->node = from->node;
+	step->type = from->type;
+	step->cycles = from->cycles;
+	step->tiles = from->tiles;
+	step->mean_cycles = from->mean_cycles;
+	step->bytes_in = from->bytes_in;
+	step->bytes_out = from->bytes_out;
+	failed = tracing->fn(tracing->user, step);
+	step->start_cycle += step->cycles;
+	return failed;
+}
+
+/* End of the loop that begins with step @first; a step outside loops is one of its own. */
+static int loop_end(const struct tracing *tracing, const struct ipu_code *code, int first)
+{
+	const struct ipu_program *programs = tracing->executable->programs;
+	const int parent = programs[code->steps[first].program].parent;
+	int end = first + 1;
+
+	while (code->steps[first].repeats > 1 && end < code->step_count &&
+	       programs[code->steps[end].program].parent == parent)
+		end++;
+	return end;
+}
+
 /* Report the steps of a function in sequence. */
 static int trace_event(const struct tracing *tracing, const struct ipu_event *event)
 {
@@ -76,30 +107,41 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 	int failed = 0;
 
 	for (int first = 0, end; first < code->step_count && !failed; first = end) {
-		const struct ipu_program *programs = tracing->executable->programs;
-		const int parent = programs[code->steps[first].program].parent;
-
-		/* End of the loop that begins with step first; a step outside loops is one of its
-		 * own. */
-		end = first + 1;
-		while (code->steps[first].repeats > 1 && end < code->step_count &&
-		       programs[code->steps[end].program].parent == parent)
-			end++;
+		end = loop_end(tracing, code, first);
 		for (int64_t r = 0; r < code->steps[first].repeats; r++)
-			for (int i = first; i < end && !failed; i++) {
-				step.program = code->steps[i].program;
-				step.node = code->steps[i].node;
-				step.type = code->steps[i].type;
-				step.cycles = code->steps[i].cycles;
-				step.tiles = code->steps[i].tiles;
-				step.mean_cycles = code->steps[i].mean_cycles;
-				step.bytes_in = code->steps[i].bytes_in;
-				step.bytes_out = code->steps[i].bytes_out;
-				failed = tracing->fn(tracing->user, &step);
-				step.start_cycle += step.cycles;
-			}
+			for (int i = first; i < end && !failed; i++)
+				failed = trace_code_step(tracing, &code->steps[i], &step);
 	}
 	return failed;
+}
+
+/* Report Begin, Mid and End; the overlapped cycles are the first ones. */
+static int trace_stream(const struct tracing *tracing, const struct ipu_transfer *transfer,
+			struct ipu_trace_step *step)
+{
+	const int64_t cycles[] = {transfer->begin_cycles,
+				  transfer->cycles - transfer->begin_cycles - transfer->end_cycles,
+				  transfer->end_cycles};
+	int64_t hidden = transfer->overlapped;
+
+	for (int i = 0; i < 3; i++) {
+		const bool mid = i == 1;
+		int failed;
+
+		step->type = (enum ipu_program_type)(IPU_STREAM_COPY_BEGIN + i);
+		step->program = transfer->program < 0 ? -1 : transfer->program + i;
+		step->cycles = cycles[i];
+		step->mean_cycles = (double)cycles[i];
+		step->overlapped = min(hidden, cycles[i]);
+		step->bytes_in = mid ? transfer->bytes_in : 0;
+		step->bytes_out = mid ? transfer->bytes_out : 0;
+		hidden -= step->overlapped;
+		failed = tracing->fn(tracing->user, step);
+		if (failed)
+			return failed;
+		step->start_cycle += cycles[i];
+	}
+	return 0;
 }
 
 static int trace_transfer(const struct tracing *tracing, const struct ipu_transfer *transfer)
@@ -118,33 +160,8 @@ static int trace_transfer(const struct tracing *tracing, const struct ipu_transf
 				      .bytes_in = transfer->bytes_in,
 				      .bytes_out = transfer->bytes_out};
 
-	if (step.type == IPU_STREAM_COPY_MID) {
-		/* Report Begin, Mid and End; the overlapped cycles are the first ones. */
-		const int64_t cycles[] = {transfer->begin_cycles,
-					  transfer->cycles - transfer->begin_cycles -
-						  transfer->end_cycles,
-					  transfer->end_cycles};
-		int64_t hidden = transfer->overlapped;
-
-		for (int i = 0; i < 3; i++) {
-			const bool mid = i == 1;
-			int failed;
-
-			step.type = (enum ipu_program_type)(IPU_STREAM_COPY_BEGIN + i);
-			step.program = transfer->program < 0 ? -1 : transfer->program + i;
-			step.cycles = cycles[i];
-			step.mean_cycles = (double)cycles[i];
-			step.overlapped = min(hidden, cycles[i]);
-			step.bytes_in = mid ? transfer->bytes_in : 0;
-			step.bytes_out = mid ? transfer->bytes_out : 0;
-			hidden -= step.overlapped;
-			failed = tracing->fn(tracing->user, &step);
-			if (failed)
-				return failed;
-			step.start_cycle += cycles[i];
-		}
-		return 0;
-	}
+	if (step.type == IPU_STREAM_COPY_MID)
+		return trace_stream(tracing, transfer, &step);
 	return tracing->fn(tracing->user, &step);
 }
 

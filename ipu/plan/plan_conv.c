@@ -112,6 +112,15 @@ _Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
 
 /* ---- forms of a pass ------------------------------------------------------------------------- */
 
+/* Turn the taps of dimension @i into input channels. */
+static void expand(struct conv_form *form, int i)
+{
+	form->in = ipu__times(form->in, form->kernel[i]);
+	form->in_field[i] = form->position[1 + i];
+	form->kernel[i] = form->stride[i] = form->dilation[i] = form->input_dilation[i] = 1;
+	form->move_in = form->move_weights = true;
+}
+
 /* With one tap, turn the field into a row of positions. */
 static void flatten(struct conv_form *form)
 {
@@ -181,12 +190,7 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 				continue;
 			/* More taps than inputs: poplibs does not try it. */
 			skip = skip || base.kernel[i] == 1 || base.kernel[i] > base.in_field[i];
-			/* Turn the taps of dimension i into input channels. */
-			form.in = ipu__times(form.in, form.kernel[i]);
-			form.in_field[i] = form.position[1 + i];
-			form.kernel[i] = form.stride[i] = form.dilation[i] =
-				form.input_dilation[i] = 1;
-			form.move_in = form.move_weights = true;
+			expand(&form, i);
 		}
 		if (skip)
 			continue;
@@ -403,6 +407,21 @@ static struct conv_way amp_way(enum ipu_amp_mode mode, double units, double in, 
 				 .conv_group = 1};
 }
 
+static void try_amp(struct joint *joint)
+{
+	const struct conv_form *form = &joint->forms[IPU_FORWARD];
+	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
+	const struct ipu_amp *amp = &joint->target->amp[mode];
+
+	for (int64_t units = amp->units; units >= 4 && units >= amp->units / 2; units /= 2) {
+		const struct conv_way way =
+			amp_way(mode, (double)units, (double)amp->in_group, (double)amp->in_group);
+
+		if (amp->in_group % units == 0 && (units == amp->units || amp->in_group == units))
+			try_cuts(joint, &(struct ways){{way, way, way}});
+	}
+}
+
 static void try_hmac(struct joint *joint)
 {
 	const struct conv_form *form = &joint->forms[IPU_FORWARD];
@@ -435,9 +454,6 @@ static bool ipu_conv_joint(const struct ipu_target *target, const struct ipu_op 
 	struct joint joint = {.target = target, .limit = limit, .choices = choices};
 	bool fits = true;
 	double alone;
-	const struct conv_form *form;
-	enum ipu_amp_mode mode;
-	const struct ipu_amp *amp;
 
 	for (int p = 0; p < IPU_PASSES; p++) {
 		struct conv_form forms[CONV_FORMS];
@@ -456,16 +472,7 @@ static bool ipu_conv_joint(const struct ipu_target *target, const struct ipu_op 
 	if (!fits)
 		joint.best = INFINITY;
 	alone = joint.best;
-	form = &joint.forms[IPU_FORWARD];
-	mode = ipu__conv_amp_mode(form);
-	amp = &joint.target->amp[mode];
-	for (int64_t units = amp->units; units >= 4 && units >= amp->units / 2; units /= 2) {
-		const struct conv_way way =
-			amp_way(mode, (double)units, (double)amp->in_group, (double)amp->in_group);
-
-		if (amp->in_group % units == 0 && (units == amp->units || amp->in_group == units))
-			try_cuts(&joint, &(struct ways){{way, way, way}});
-	}
+	try_amp(&joint);
 	try_hmac(&joint);
 	return joint.best < alone;
 }

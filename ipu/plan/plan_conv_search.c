@@ -380,6 +380,26 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 	}
 }
 
+static void try_channels(struct search *search, struct conv_cut cut)
+{
+	int64_t tiles = search->target->tiles / cut.kernel;
+
+	for (int g = 0; g < search->groups.count; g++) {
+		cut.groups = search->groups.part[g];
+		for (int o = 0; o < search->out.count; o++) {
+			cut.out = search->out.part[o];
+			if (cut.groups * cut.out > tiles)
+				break;
+			for (int i = 0; i < search->in.count; i++) {
+				cut.in = search->in.part[i];
+				if (cut.groups * cut.out * cut.in > tiles)
+					break;
+				try_fields(search, &cut);
+			}
+		}
+	}
+}
+
 /* Number of channel groups of one serial split. */
 static int64_t channel_groups(int64_t channels, double group, int64_t serial)
 {
@@ -403,27 +423,11 @@ static void try_kernels(struct search *search, int64_t serial_in, int64_t serial
 	list_cuts(channel_groups(form->out, search->way->out_group, serial_out), &search->out);
 	list_cuts(form->kernel[0], &rows);
 	for (int r = 0; r < rows.count && rows.part[r] <= search->target->tiles; r++) {
-		int64_t tiles;
-
 		cut.kernel = rows.part[r];
 		if (skip_kernel_cut(r, rows.count))
 			continue;
 		list_fields(search->target, form, search->way, &cut, &search->fields);
-		tiles = search->target->tiles / cut.kernel;
-		for (int g = 0; g < search->groups.count; g++) {
-			cut.groups = search->groups.part[g];
-			for (int o = 0; o < search->out.count; o++) {
-				cut.out = search->out.part[o];
-				if (cut.groups * cut.out > tiles)
-					break;
-				for (int i = 0; i < search->in.count; i++) {
-					cut.in = search->in.part[i];
-					if (cut.groups * cut.out * cut.in > tiles)
-						break;
-					try_fields(search, &cut);
-				}
-			}
-		}
+		try_channels(search, cut);
 	}
 }
 
