@@ -392,6 +392,20 @@ static void call_count(struct model_reader *reader, struct model_scope *scope)
 		err_nomem(err);
 }
 
+/* Store the references of the reader's list as the inputs of @to. */
+static void call_store_inputs(struct model_reader *reader, struct model_call *to)
+{
+	const size_t count = (size_t)reader->list_count;
+
+	to->input_count = reader->list_count;
+	to->from = arena_alloc(&reader->scratch, count, sizeof(*to->from));
+	to->inputs = arena_alloc(&reader->scratch, count, sizeof(*to->inputs));
+	if (to->from && to->inputs)
+		memcpy(to->from, reader->list, count * sizeof(*to->from));
+	else
+		err_nomem(reader->err);
+}
+
 /* Read all calls of entry @number. */
 static void call_read(struct model_reader *reader, struct model_scope *scope, int number)
 {
@@ -424,20 +438,8 @@ static void call_read(struct model_reader *reader, struct model_scope *scope, in
 			json_fail(&here, err,
 				  "must be an array or an object {\"args\", \"kwargs\"}");
 		call_check_count(&call, &nodes);
-		if (!err_stuck(err)) {
-			/* Store the references of the reader's list as the inputs of to. */
-			const size_t count = (size_t)reader->list_count;
-
-			call.to->input_count = reader->list_count;
-			call.to->from =
-				arena_alloc(&reader->scratch, count, sizeof(*call.to->from));
-			call.to->inputs =
-				arena_alloc(&reader->scratch, count, sizeof(*call.to->inputs));
-			if (call.to->from && call.to->inputs)
-				memcpy(call.to->from, reader->list, count * sizeof(*call.to->from));
-			else
-				err_nomem(reader->err);
-		}
+		if (!err_stuck(err))
+			call_store_inputs(reader, call.to);
 	}
 }
 
@@ -547,13 +549,32 @@ static struct model_reference *call_outputs(const struct call *call, struct mode
 	return references;
 }
 
+static void call_check_outputs(const struct call *call, const struct model_scope *scope,
+			       const struct json_at *config)
+{
+	struct json_at at;
+
+	if (err_stuck(call->err) || !json_child(config, "output_layers", &at))
+		return;
+	for (int i = 0; i < scope->output_count && scope->output_count > 1; i++) {
+		const struct model_entry *entry =
+			&scope->entries[scope->calls[scope->outputs[i].call].entry];
+
+		if (entry->kind == MODEL_ENTRY_INPUT)
+			json_fail(&at, call->err, "\"%s\" is an InputLayer", entry->name);
+		for (int k = 0; k < i && !err_stuck(call->err); k++)
+			if (scope->outputs[k].call == scope->outputs[i].call &&
+			    scope->outputs[k].output == scope->outputs[i].output)
+				json_fail(&at, call->err, "names \"%s\" twice", entry->name);
+	}
+}
+
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	const struct call ends = {.reader = reader, .scope = scope, .err = reader->err};
 	struct model_reference *outputs = NULL;
 	struct err *err = reader->err;
-	struct json_at at;
 
 	if (err_stuck(err))
 		return;
@@ -571,19 +592,7 @@ void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 	for (int i = 0; i < scope->output_count && !err_stuck(err); i++)
 		scope->outputs[i] = (struct model_end){call_resolve(reader, scope, &outputs[i]),
 						       outputs[i].output};
-	if (err_stuck(ends.err) || !json_child(config, "output_layers", &at))
-		return;
-	for (int i = 0; i < scope->output_count && scope->output_count > 1; i++) {
-		const struct model_entry *entry =
-			&scope->entries[scope->calls[scope->outputs[i].call].entry];
-
-		if (entry->kind == MODEL_ENTRY_INPUT)
-			json_fail(&at, ends.err, "\"%s\" is an InputLayer", entry->name);
-		for (int k = 0; k < i && !err_stuck(ends.err); k++)
-			if (scope->outputs[k].call == scope->outputs[i].call &&
-			    scope->outputs[k].output == scope->outputs[i].output)
-				json_fail(&at, ends.err, "names \"%s\" twice", entry->name);
-	}
+	call_check_outputs(&ends, scope, config);
 }
 
 /* ---- the order of execution ------------------------------------------------------------------ */

@@ -101,12 +101,42 @@ struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan
 	return init_default(row, fan_in, fan_out);
 }
 
+static void init_unknown(const struct json_at *at, const char *name, struct err *err)
+{
+	struct str known = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
+		str_addf(&known, "%s%s", i ? ", " : "", init_rows[i].class_name);
+	if (known.failed)
+		err_nomem(err);
+	else
+		model_config_unsupported(at, err,
+					 "initializer \"%s\" is not supported (there are %s)", name,
+					 str_peek(&known));
+	str_free(&known);
+}
+
 static void init_real(const struct json_at *config, const char *key, double *out, struct err *err)
 {
 	struct json_at here;
 
 	if (key && model_option_given(config, key, &here, err))
 		json_real(&here, out, err);
+}
+
+static void init_config(const struct init_row *row, const struct json_at *config,
+			struct model_init *init, struct err *err)
+{
+	struct model_option options[4] = {{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32}};
+	size_t count = 2;
+
+	if (row->low)
+		options[count++] = (struct model_option){row->low, MODEL_ANY};
+	if (row->high)
+		options[count++] = (struct model_option){row->high, MODEL_ANY};
+	model_config_check(config, options, count, NULL, 0, err);
+	init_real(config, row->low, &init->low, err);
+	init_real(config, row->high, &init->high, err);
 }
 
 /* VarianceScaling is the only initializer whose fan and distribution are options. "normal" is
@@ -156,17 +186,7 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 		return err->status;
 	row = init_find(name);
 	if (!row) {
-		struct str known = {0};
-
-		for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
-			str_addf(&known, "%s%s", i ? ", " : "", init_rows[i].class_name);
-		if (known.failed)
-			err_nomem(err);
-		else
-			model_config_unsupported(
-				at, err, "initializer \"%s\" is not supported (there are %s)", name,
-				str_peek(&known));
-		str_free(&known);
+		init_unknown(at, name, err);
 		return err->status;
 	}
 
@@ -175,18 +195,8 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 		init_variance_scaling(&config, out, fan_in, fan_out, err);
 		return err->status;
 	}
-	if (config_here) {
-		struct model_option options[4] = {{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32}};
-		size_t count = 2;
-
-		if (row->low)
-			options[count++] = (struct model_option){row->low, MODEL_ANY};
-		if (row->high)
-			options[count++] = (struct model_option){row->high, MODEL_ANY};
-		model_config_check(&config, options, count, NULL, 0, err);
-		init_real(&config, row->low, &out->low, err);
-		init_real(&config, row->high, &out->high, err);
-	}
+	if (config_here)
+		init_config(row, &config, out, err);
 	if (!err_stuck(err) && out->kind != MODEL_INIT_UNIFORM && out->high < 0.0)
 		json_fail(at, err, "stddev must be at least 0");
 	if (!err_stuck(err) && out->kind == MODEL_INIT_UNIFORM && out->high < out->low)

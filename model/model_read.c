@@ -74,6 +74,17 @@ void model__snake(const char *class_name, char *out, size_t size)
 	out[used] = '\0';
 }
 
+static void read_check_name(const struct json_at *at, const char *name, struct err *err)
+{
+	if (!*name)
+		json_fail(at, err, "a name must not be empty");
+	else if (strlen(name) >= MODEL_NAME_SIZE)
+		json_fail(at, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
+	for (const char *c = name; *c && !err_stuck(err); c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			json_fail(at, err, "a name must not hold control characters");
+}
+
 /* Read a name that may be absent or null; *@place receives its position. */
 static void read_name(const struct json_at *at, struct json_at *place, const char **name,
 		      struct err *err)
@@ -83,15 +94,8 @@ static void read_name(const struct json_at *at, struct json_at *place, const cha
 	if (!model_option_at(at, "name", &here, err))
 		return;
 	*place = here;
-	if (json_text(&here, name, err) == ST_OK) {
-		if (!*(*name))
-			json_fail(&here, err, "a name must not be empty");
-		else if (strlen(*name) >= MODEL_NAME_SIZE)
-			json_fail(&here, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
-		for (const char *c = *name; *c && !err_stuck(err); c++)
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				json_fail(&here, err, "a name must not hold control characters");
-	}
+	if (json_text(&here, name, err) == ST_OK)
+		read_check_name(&here, *name, err);
 }
 
 /* ---- an entry's kind and names --------------------------------------------------------------- */
@@ -531,6 +535,27 @@ static bool read_nested_input(const struct model_entry *entry, bool *open)
 	return false;
 }
 
+/* Set the output shape of each row. This runs last because an InputLayer's shape may come from the
+ * first layer. */
+static void read_row_shapes(struct model_reader *reader, const struct model_scope *scope)
+{
+	for (int i = 0; i < scope->count; i++) {
+		const struct model_entry *entry = &scope->entries[i];
+		struct model_row *row;
+		bool open;
+
+		if (entry->row < 0)
+			continue;
+		row = &reader->model->rows[entry->row];
+		row->output = *model__tensor_shape(reader, scope->calls[entry->first_call].source);
+		if (entry->kind != MODEL_ENTRY_APPLICATION && entry->kind != MODEL_ENTRY_MODEL)
+			continue;
+		row->any_batch = read_nested_input(entry, &open);
+		if (open && row->output.ndim == 3)
+			row->output.dim[0] = row->output.dim[1] = 0;
+	}
+}
+
 /* ---- a model's config ------------------------------------------------------------------------ */
 
 /* Connect the entries of a Sequential model: the input of each is the entry before. */
@@ -754,6 +779,29 @@ static void read_output_names(struct model_reader *reader, const struct model_sc
 	model->output_count = scope->output_count;
 }
 
+/* Set shape, offset and mask of the model's outputs, for losses and metrics. */
+static void read_outputs(struct model_reader *reader, const struct model_scope *scope)
+{
+	struct model *model = reader->model;
+	struct model_output *outputs = model->outputs;
+	int64_t first = 0;
+
+	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
+		const int source = model__output_tensor(scope, i);
+
+		outputs[i].shape = *model__tensor_shape(reader, source);
+		outputs[i].first = first;
+		first += model_shape_count(&outputs[i].shape);
+		outputs[i].mask = model__output_mask(reader, &scope->layers, source);
+		if (scope->output_count > 1 && source == MODEL_INPUT)
+			json_fail(&scope->layers, reader->err,
+				  "the output \"%s\" is the model's input", outputs[i].name);
+	}
+	if (!err_stuck(reader->err) &&
+	    (scope->output_count > 1 || model__output_tensor(scope, 0) != model->layer_count - 1))
+		read_append_join(reader, scope, outputs);
+}
+
 /* ---- the model itself ------------------------------------------------------------------------ */
 
 /* @outer: the object that may hold a name beside the config. */
@@ -785,50 +833,10 @@ static void read_model_config(struct model_reader *reader, const struct json_at 
 	if (!err_stuck(err) && !reader->ends && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
 	read_output_names(reader, &scope);
-	if (!err_stuck(err) && !reader->ends) {
-		/* Set shape, offset and mask of the model's outputs, for losses and metrics. */
-		struct model *model = reader->model;
-		struct model_output *outputs = model->outputs;
-		int64_t first = 0;
-
-		for (int i = 0; i < scope.output_count && !err_stuck(reader->err); i++) {
-			const int source = model__output_tensor(&scope, i);
-
-			outputs[i].shape = *model__tensor_shape(reader, source);
-			outputs[i].first = first;
-			first += model_shape_count(&outputs[i].shape);
-			outputs[i].mask = model__output_mask(reader, &scope.layers, source);
-			if (scope.output_count > 1 && source == MODEL_INPUT)
-				json_fail(&scope.layers, reader->err,
-					  "the output \"%s\" is the model's input",
-					  outputs[i].name);
-		}
-		if (!err_stuck(reader->err) &&
-		    (scope.output_count > 1 ||
-		     model__output_tensor(&scope, 0) != model->layer_count - 1))
-			read_append_join(reader, &scope, outputs);
-	}
-	if (!err_stuck(err) && !reader->ends) {
-		/* Set the output shape of each row. This runs last because an InputLayer's shape
-		 * may come from the first layer. */
-		for (int i = 0; i < scope.count; i++) {
-			const struct model_entry *entry = &scope.entries[i];
-			struct model_row *row;
-			bool open;
-
-			if (entry->row < 0)
-				continue;
-			row = &reader->model->rows[entry->row];
-			row->output =
-				*model__tensor_shape(reader, scope.calls[entry->first_call].source);
-			if (entry->kind != MODEL_ENTRY_APPLICATION &&
-			    entry->kind != MODEL_ENTRY_MODEL)
-				continue;
-			row->any_batch = read_nested_input(entry, &open);
-			if (open && row->output.ndim == 3)
-				row->output.dim[0] = row->output.dim[1] = 0;
-		}
-	}
+	if (!err_stuck(err) && !reader->ends)
+		read_outputs(reader, &scope);
+	if (!err_stuck(err) && !reader->ends)
+		read_row_shapes(reader, &scope);
 	model__names_free(&scope.names);
 }
 

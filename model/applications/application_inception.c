@@ -43,6 +43,20 @@ static int inception_mixed(struct application_graph *g, int number, const int *b
 				 count);
 }
 
+/* mixed0 to mixed2: 35 x 35 */
+static int inception_a(struct application_graph *g, int x, int number)
+{
+	int one = inception_unit(g, x, 64, 1, 1), five, three, pool;
+
+	five = inception_unit(g, x, 48, 1, 1);
+	five = inception_unit(g, five, 64, 5, 5);
+	three = inception_unit(g, x, 64, 1, 1);
+	three = inception_unit(g, three, 96, 3, 3);
+	three = inception_unit(g, three, 96, 3, 3);
+	pool = inception_pool(g, x, number ? 64 : 32);
+	return inception_mixed(g, number, (int[]){one, five, three, pool}, 4);
+}
+
 static int inception_to_17(struct application_graph *g, int x)
 {
 	int three = inception_valid(g, x, 384, 3, 2), twice, pool;
@@ -121,18 +135,8 @@ int application_inception(struct application_graph *graph, const struct applicat
 	x = inception_valid(graph, x, 80, 1, 1);
 	x = inception_valid(graph, x, 192, 3, 1);
 	x = inception_max(graph, x);
-	for (int number = 0; number < 3; number++) {
-		/* mixed0 to mixed2: 35 x 35 */
-		int one = inception_unit(graph, x, 64, 1, 1), five, three, pool;
-
-		five = inception_unit(graph, x, 48, 1, 1);
-		five = inception_unit(graph, five, 64, 5, 5);
-		three = inception_unit(graph, x, 64, 1, 1);
-		three = inception_unit(graph, three, 96, 3, 3);
-		three = inception_unit(graph, three, 96, 3, 3);
-		pool = inception_pool(graph, x, number ? 64 : 32);
-		x = inception_mixed(graph, number, (int[]){one, five, three, pool}, 4);
-	}
+	for (int number = 0; number < 3; number++)
+		x = inception_a(graph, x, number);
 	x = inception_to_17(graph, x);
 	for (int number = 4; number < 8; number++)
 		x = inception_b(graph, x, number, filters[number - 4]);

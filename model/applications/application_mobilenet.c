@@ -81,13 +81,8 @@ static int v2_expand(struct application_graph *g, int x, const char *prefix, int
 	return application_relu6(g, x, application_name(g, "%sexpand_relu", prefix));
 }
 
-static int v2_block(struct application_graph *g, int input, int number, int64_t filters,
-		    const struct bottleneck *b, int stride)
+static int v2_depthwise(struct application_graph *g, int x, const char *prefix, int stride)
 {
-	const struct application_conv project = {.filters = filters, .same = true};
-	int64_t channels = application_channels(g, input);
-	const char *prefix = number ? application_name(g, "block_%d_", number) : "expanded_conv_";
-	int x = number ? v2_expand(g, input, prefix, b->expansion * channels) : input;
 	const struct application_conv conv = {.kernel = 3, .stride = stride, .same = stride == 1};
 	struct application_side rows, columns;
 
@@ -97,7 +92,18 @@ static int v2_block(struct application_graph *g, int input, int number, int64_t 
 	}
 	x = application_depthwise(g, x, application_name(g, "%sdepthwise", prefix), &conv);
 	x = v2_norm(g, x, application_name(g, "%sdepthwise_BN", prefix));
-	x = application_relu6(g, x, application_name(g, "%sdepthwise_relu", prefix));
+	return application_relu6(g, x, application_name(g, "%sdepthwise_relu", prefix));
+}
+
+static int v2_block(struct application_graph *g, int input, int number, int64_t filters,
+		    const struct bottleneck *b, int stride)
+{
+	const struct application_conv project = {.filters = filters, .same = true};
+	int64_t channels = application_channels(g, input);
+	const char *prefix = number ? application_name(g, "block_%d_", number) : "expanded_conv_";
+	int x = number ? v2_expand(g, input, prefix, b->expansion * channels) : input;
+
+	x = v2_depthwise(g, x, prefix, stride);
 	x = application_conv(g, x, application_name(g, "%sproject", prefix), &project);
 	x = v2_norm(g, x, application_name(g, "%sproject_BN", prefix));
 	if (stride > 1 || channels != filters)

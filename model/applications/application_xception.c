@@ -26,8 +26,8 @@ static int xception_down(struct application_graph *g, int input, int block, int6
 	residual = application_norm(g, residual, NULL, 0, 0, true);
 	x = xception_unit(g, input, block, 1, first, block > 2);
 	x = xception_unit(g, x, block, 2, filters, true);
-	x = application_pool(g, x, "MaxPooling2D", application_name(g, "block%d_%s", block, "pool"),
-			     3, 2, true);
+	x = application_pool(g, x, "MaxPooling2D", application_name(g, "block%d_pool", block), 3, 2,
+			     true);
 	return application_merge(g, "Add", NULL, (int[]){x, residual}, 2);
 }
 

@@ -101,6 +101,21 @@ static bool layer_param_option(const struct json_at *config, const char *name, c
 	return model_option_at(config, key, out, err);
 }
 
+/* Creating an orthogonal matrix costs the smaller side squared times the greater side. */
+static void layer_check_orthogonal(const struct json_at *config, const struct model_shape *shape,
+				   struct err *err)
+{
+	const double columns = (double)layer_last_dim(shape);
+	const double rows = (double)model_shape_count(shape) / columns;
+
+	if (!err_stuck(err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
+		model_config_limit(
+			config, err,
+			"an orthogonal matrix of %.0f x %.0f would take minutes to make: "
+			"use another initializer, or weights.load",
+			rows, columns);
+}
+
 enum status layer__add_param(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct layer_param *param,
 			     struct err *err)
@@ -117,19 +132,8 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 	if (layer_param_option(config, option, "regularizer", &here, err))
 		model_regularizer_read(&l1, &l2, &here, err);
 	init.columns = layer_last_dim(&param->shape);
-	if (init.kind == MODEL_INIT_ORTHOGONAL) {
-		/* Creating an orthogonal matrix costs the smaller side squared times the greater
-		 * side. */
-		const double columns = (double)layer_last_dim(&param->shape);
-		const double rows = (double)model_shape_count(&param->shape) / columns;
-
-		if (!err_stuck(err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
-			model_config_limit(
-				config, err,
-				"an orthogonal matrix of %.0f x %.0f would take minutes to make: "
-				"use another initializer, or weights.load",
-				rows, columns);
-	}
+	if (init.kind == MODEL_INIT_ORTHOGONAL)
+		layer_check_orthogonal(config, &param->shape, err);
 	if (err_stuck(err) || model__add_param(model, layer, config, param->name, &param->shape,
 					       &init, &added, err) != ST_OK)
 		return err->status;

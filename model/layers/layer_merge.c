@@ -91,6 +91,26 @@ static void merge_lower_map(struct layer_lowering *lowering, const char *part, i
 	layer__lower(lowering, part, &op);
 }
 
+/* The gate's gradient is summed over all positions. */
+static void merge_lower_gate(struct layer_lowering *lowering, int gate)
+{
+	const int64_t count = layer__lower_count(lowering);
+	const int64_t outputs = lowering->batch * layer_last_dim(&lowering->layer->output);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){.count = count, .operands = 2, .times = {[IPU_FN_ADD] = 1}},
+		LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
+
+	if (layer__wants(lowering, gate)) {
+		op.makes = count;
+		layer__lower(lowering, "Mul/Grad/Gate", &op);
+		op = layer__reduce(count, outputs, LAYER_BETWEEN, LAYER_GRAD_INPUT_AT(gate));
+		layer__lower(lowering, "Mul/Grad/Sum", &op);
+	}
+	if (layer__wants(lowering, !gate))
+		merge_lower_map(lowering, "Mul/Grad", 1, IPU_FN_ADD, 1,
+				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT_AT(!gate));
+}
+
 /* Add passes its gradient on unchanged; Average scales it. */
 static void merge_lower(struct layer_lowering *lowering)
 {
@@ -106,47 +126,28 @@ static void merge_lower(struct layer_lowering *lowering)
 
 	for (int i = 0; i < inputs; i++)
 		wanted += layer__wants(lowering, i);
-	if (lowering->phase == IPU_PHASE_F) {
+	if (lowering->phase == IPU_PHASE_F)
 		merge_lower_map(lowering, parts[layer->ops->kind],
 				c->gate == LAYER_NO_GATE ? inputs : 1, IPU_FN_ADD,
 				merge_work_per_element(layer), LAYER_INPUT, LAYER_OUTPUT);
-	} else if (!wanted) {
+	else if (!wanted)
 		return;
-	} else if (c->gate != LAYER_NO_GATE) {
-		/* The gate's gradient is summed over all positions. */
-		const int64_t count = layer__lower_count(lowering);
-		const int64_t outputs = lowering->batch * layer_last_dim(&lowering->layer->output);
-		struct layer_op op = layer__map(&(struct ipu_elements){.count = count,
-								       .operands = 2,
-								       .times = {[IPU_FN_ADD] = 1}},
-						LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
-
-		if (layer__wants(lowering, c->gate)) {
-			op.makes = count;
-			layer__lower(lowering, "Mul/Grad/Gate", &op);
-			op = layer__reduce(count, outputs, LAYER_BETWEEN,
-					   LAYER_GRAD_INPUT_AT(c->gate));
-			layer__lower(lowering, "Mul/Grad/Sum", &op);
-		}
-		if (layer__wants(lowering, !c->gate))
-			merge_lower_map(lowering, "Mul/Grad", 1, IPU_FN_ADD, 1,
-					LAYER_INPUT | LAYER_GRAD_OUTPUT,
-					LAYER_GRAD_INPUT_AT(!c->gate));
-	} else if (layer->ops == &layer_average) {
+	else if (c->gate != LAYER_NO_GATE)
+		merge_lower_gate(lowering, c->gate);
+	else if (layer->ops == &layer_average)
 		merge_lower_map(lowering, "TrueDiv/Grad", 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
 				LAYER_GRAD_OUTPUT);
-	} else if (layer->ops == &layer_subtract && layer__wants(lowering, 1)) {
+	else if (layer->ops == &layer_subtract && layer__wants(lowering, 1))
 		merge_lower_map(lowering, "Neg", 1, IPU_FN_ADD, 1, LAYER_GRAD_OUTPUT,
 				LAYER_GRAD_INPUT_AT(1));
-	} else if (layer->ops == &layer_maximum || layer->ops == &layer_minimum) {
+	else if (layer->ops == &layer_maximum || layer->ops == &layer_minimum)
 		merge_lower_map(lowering,
 				layer->ops == &layer_maximum ? "Maximum/Grad" : "Minimum/Grad",
 				inputs + 1, IPU_FN_SELECT, inputs, LAYER_INPUT | LAYER_GRAD_OUTPUT,
 				LAYER_GRAD_INPUT);
-	} else if (layer->ops == &layer_multiply) {
+	else if (layer->ops == &layer_multiply)
 		merge_lower_map(lowering, "Mul/Grad", inputs + 1, IPU_FN_ADD, wanted * (inputs - 1),
 				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
-	}
 }
 
 /* An Add reads its output if a ReLU is fused. */

@@ -407,53 +407,58 @@ static int64_t rows_of(const struct layer_lowering *lowering)
 			   : layer_rows(lowering->layer, lowering->batch);
 }
 
+/* Append mean and inverse deviation of each row, then the normalisation. */
+static void rows_lower_forward(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+	const unsigned kept = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN;
+	const int64_t rows = rows_of(lowering);
+	struct layer_op op = layer__map(
+		&(struct ipu_elements){
+			.count = rows,
+			.operands = 2,
+			.times = {[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
+		LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
+
+	op.makes = 2 * rows;
+	lower_statistics(lowering, name_of(lowering), rows, false);
+	lower_below(lowering, name_of(lowering), "Statistics", &op);
+	op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
+	layer__lower(lowering, name_of(lowering), &op);
+}
+
+/* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
+static void rows_lower_gradient(struct layer_lowering *lowering)
+{
+	const struct layer_norm *own = lowering->layer->config;
+	const unsigned gamma = own->scale ? LAYER_PARAM(0) : 0u;
+	const int64_t rows = rows_of(lowering);
+	const int64_t count = layer__lower_count(lowering);
+	struct layer_op op = norm_map(
+		lowering, 4, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | gamma, LAYER_BETWEEN);
+
+	op.makes = count;
+	lower_below(lowering, name_of(lowering), "GradScaled", &op);
+	op = layer__reduce(2 * count, 2 * rows, LAYER_BETWEEN | LAYER_GRAD_OUTPUT | gamma,
+			   LAYER_BETWEEN_TOO);
+	lower_below(lowering, name_of(lowering), "GradMoments", &op);
+	op = norm_map(lowering, 7,
+		      LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | LAYER_BETWEEN_TOO | gamma,
+		      LAYER_GRAD_INPUT);
+	lower_below(lowering, name_of(lowering), "GradX", &op);
+}
+
 /* As in Keras, all operations are float32, even in a layer that is half. */
 static void rows_lower(struct layer_lowering *lowering)
 {
 	if (lowering->phase == IPU_PHASE_F) {
-		const struct layer_norm *own = lowering->layer->config;
-		const unsigned kept = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN;
-		const int64_t rows = rows_of(lowering);
-		struct layer_op op = layer__map(
-			&(struct ipu_elements){
-				.count = rows,
-				.operands = 2,
-				.times =
-					{[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
-			LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
-
-		/* Append mean and inverse deviation of each row, then the normalisation. */
-		op.makes = 2 * rows;
-		lower_statistics(lowering, name_of(lowering), rows, false);
-		lower_below(lowering, name_of(lowering), "Statistics", &op);
-		op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
-		layer__lower(lowering, name_of(lowering), &op);
+		rows_lower_forward(lowering);
 	} else {
 		if (lowering->layer->trainable)
 			lower_norm_sums(lowering, name_of(lowering), lowering->layer->config,
 					false);
-		if (layer__wants_any(lowering)) {
-			/* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
-			const struct layer_norm *own = lowering->layer->config;
-			const unsigned gamma = own->scale ? LAYER_PARAM(0) : 0u;
-			const int64_t rows = rows_of(lowering);
-			const int64_t count = layer__lower_count(lowering);
-			struct layer_op op = norm_map(
-				lowering, 4, LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT | gamma,
-				LAYER_BETWEEN);
-
-			op.makes = count;
-			lower_below(lowering, name_of(lowering), "GradScaled", &op);
-			op = layer__reduce(2 * count, 2 * rows,
-					   LAYER_BETWEEN | LAYER_GRAD_OUTPUT | gamma,
-					   LAYER_BETWEEN_TOO);
-			lower_below(lowering, name_of(lowering), "GradMoments", &op);
-			op = norm_map(lowering, 7,
-				      LAYER_INPUT | LAYER_KEPT | LAYER_GRAD_OUTPUT |
-					      LAYER_BETWEEN_TOO | gamma,
-				      LAYER_GRAD_INPUT);
-			lower_below(lowering, name_of(lowering), "GradX", &op);
-		}
+		if (layer__wants_any(lowering))
+			rows_lower_gradient(lowering);
 	}
 	for (int i = 0; i < lowering->count; i++)
 		lowering->ops[i].op.dtype = IPU_FLOAT32;

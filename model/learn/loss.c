@@ -258,6 +258,31 @@ enum status loss_check_ignored(const struct loss *loss, const struct model_outpu
 		       (long long)kind->ignored, loss_name(loss), output->name);
 }
 
+static enum status loss_check_classes(const struct loss *loss, const struct model_output *output,
+				      const struct target_kind *kind, struct err *err)
+{
+	const struct loss_rows rows = loss_rows_of(output);
+	char why[160];
+
+	if (!kind->classes)
+		return err_set(err, ST_INVALID,
+			       "the loss %s needs class numbers, but the data's targets are values "
+			       "(%lld of each item): use categorical_crossentropy, or set "
+			       "data.one_hot to false",
+			       loss_name(loss), (long long)kind->width);
+	if (targets_are_classes(kind, rows.positions) && rows.width >= kind->classes)
+		return loss_check_ignored(loss, output, kind, err);
+	if (targets_per_item(kind) == 1)
+		snprintf(why, sizeof(why), "with %d classes in the data it must be (None, %d)",
+			 kind->classes, kind->classes);
+	else
+		snprintf(why, sizeof(why),
+			 "with %lld class numbers below %d for each item it must have as many "
+			 "positions, of %d classes each",
+			 (long long)targets_per_item(kind), kind->classes, kind->classes);
+	return loss_report_misfit(loss, output, why, err);
+}
+
 enum status loss_check(const struct loss *loss, const struct model_output *output,
 		       const struct target_kind *kind, struct err *err)
 {
@@ -272,28 +297,8 @@ enum status loss_check(const struct loss *loss, const struct model_output *outpu
 			 (long long)kind->weights, (long long)rows.positions);
 		return loss_report_misfit(loss, output, why, err);
 	}
-	if (loss_ops(loss)->classes) {
-		if (!kind->classes)
-			return err_set(err, ST_INVALID,
-				       "the loss %s needs class numbers, but the data's targets "
-				       "are values "
-				       "(%lld of each item): use categorical_crossentropy, or set "
-				       "data.one_hot to false",
-				       loss_name(loss), (long long)kind->width);
-		if (targets_are_classes(kind, rows.positions) && rows.width >= kind->classes)
-			return loss_check_ignored(loss, output, kind, err);
-		if (targets_per_item(kind) == 1)
-			snprintf(why, sizeof(why),
-				 "with %d classes in the data it must be (None, %d)", kind->classes,
-				 kind->classes);
-		else
-			snprintf(why, sizeof(why),
-				 "with %lld class numbers below %d for each item it must have as "
-				 "many "
-				 "positions, of %d classes each",
-				 (long long)targets_per_item(kind), kind->classes, kind->classes);
-		return loss_report_misfit(loss, output, why, err);
-	}
+	if (loss_ops(loss)->classes)
+		return loss_check_classes(loss, output, kind, err);
 	if (targets_are_classes(kind, rows.positions) && !loss_ops(loss)->single_values)
 		return err_set(err, ST_INVALID,
 			       "the loss %s needs values, but the data's targets are class "

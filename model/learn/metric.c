@@ -333,6 +333,24 @@ static enum status metric_get_loss(struct metric *out, const struct json_at *at,
 	return err->status;
 }
 
+/* Resolve "crossentropy" by the shapes, and read it as a loss. */
+static enum status metric_get_crossentropy(struct metric *out, const struct json_at *at,
+					   const char *given, const struct model_output *output,
+					   const struct target_kind *kind, struct err *err)
+{
+	static const char *const names[] = {
+		[METRIC_BINARY] = "binary_crossentropy",
+		[METRIC_CATEGORICAL] = "categorical_crossentropy",
+		[METRIC_SPARSE_CATEGORICAL] = "sparse_categorical_crossentropy",
+	};
+	const cJSON text = {.type = cJSON_String,
+			    .valuestring = (char *)(uintptr_t)names[metric_resolve(output, kind)]};
+	struct json_at here = *at;
+
+	here.node = &text;
+	return metric_get_loss(out, &here, given, output, kind, err);
+}
+
 static bool metric_is_accuracy(const char *name)
 {
 	return is_among(name, metric_accuracy, ARRAY_LEN(metric_accuracy));
@@ -356,6 +374,22 @@ enum status metric_check_name(const struct json_at *at, struct err *err)
 	return metric_unknown(at, name, err);
 }
 
+/* Report the options that F1Score and the MeanIoUs require. */
+static void report_missing_config(const struct metric *metric, const struct json_at *at,
+				  struct err *err)
+{
+	if (metric->kind == METRIC_F1)
+		json_fail(
+			at, err,
+			"F1Score needs its \"average\": {\"class_name\": \"F1Score\", \"config\": "
+			"{\"average\": \"macro\"}}");
+	else if (metric->kind == METRIC_MEAN_IOU || metric->kind == METRIC_ONE_HOT_MEAN_IOU)
+		json_fail(at, err,
+			  "%s needs its \"num_classes\": {\"class_name\": \"OneHotMeanIoU\", "
+			  "\"config\": {\"num_classes\": 10}}",
+			  metric_ops(metric)->class_name);
+}
+
 enum status metric_get(struct metric *out, const struct json_at *at,
 		       const struct model_output *output, const struct target_kind *kind,
 		       struct err *err)
@@ -373,21 +407,8 @@ enum status metric_get(struct metric *out, const struct json_at *at,
 		return err->status;
 	if (loss_known(name))
 		return metric_get_loss(out, at, name, output, kind, err);
-	if (metric_is_crossentropy(name)) {
-		/* Resolve "crossentropy" by the shapes, and read it as a loss. */
-		static const char *const names[] = {
-			[METRIC_BINARY] = "binary_crossentropy",
-			[METRIC_CATEGORICAL] = "categorical_crossentropy",
-			[METRIC_SPARSE_CATEGORICAL] = "sparse_categorical_crossentropy",
-		};
-		const cJSON text = {.type = cJSON_String,
-				    .valuestring =
-					    (char *)(uintptr_t)names[metric_resolve(output, kind)]};
-		struct json_at here = *at;
-
-		here.node = &text;
-		return metric_get_loss(out, &here, name, output, kind, err);
-	}
+	if (metric_is_crossentropy(name))
+		return metric_get_crossentropy(out, at, name, output, kind, err);
 	found = metric_is_accuracy(name) ? (int)metric_resolve(output, kind) : metric_find(name);
 	if (found < 0)
 		return metric_unknown(at, name, err);
@@ -398,22 +419,10 @@ enum status metric_get(struct metric *out, const struct json_at *at,
 		out->threshold = NAN;
 	if (out->kind == METRIC_PERPLEXITY)
 		out->loss = loss_of(LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
-	if (config_here) {
+	if (config_here)
 		metric_config(out, &config, err);
-	} else {
-		/* Report the options that F1Score and the MeanIoUs require. */
-		if (out->kind == METRIC_F1)
-			json_fail(at, err,
-				  "F1Score needs its \"average\": {\"class_name\": \"F1Score\", "
-				  "\"config\": "
-				  "{\"average\": \"macro\"}}");
-		else if (out->kind == METRIC_MEAN_IOU || out->kind == METRIC_ONE_HOT_MEAN_IOU)
-			json_fail(
-				at, err,
-				"%s needs its \"num_classes\": {\"class_name\": \"OneHotMeanIoU\", "
-				"\"config\": {\"num_classes\": 10}}",
-				metric_ops(out)->class_name);
-	}
+	else
+		report_missing_config(out, at, err);
 	if (err_stuck(err) || metric_check(out, at, output, kind, err) != ST_OK)
 		return err->status;
 	if (out->kind == METRIC_PERPLEXITY &&

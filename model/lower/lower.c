@@ -88,6 +88,22 @@ static int lower_penalty(struct lowering *lowering, int p)
 							.measure_only = true});
 }
 
+/* gradient += l1 sign(w) + 2 l2 w */
+static int lower_penalty_gradient(struct lowering *lowering, int p)
+{
+	const struct model_param *param = &lowering->from->model->params[p];
+	const struct lower_param *of = &lowering->params[p];
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
+
+	op.name = param_text(lowering, p, "", "/Regularizer/Grad");
+	op.elements.count = (int64_t)param->count;
+	op.elements.operands = 2;
+	op.elements.times[IPU_FN_SCALED_ADD] = (uint8_t)((param->l1 > 0.0f) + (param->l2 > 0.0f));
+	op.elements.times[IPU_FN_SELECT] = param->l1 > 0.0f;
+	return add_node(lowering, &op, (const int[]){of->gradient, of->weight}, 2, &of->gradient,
+			1);
+}
+
 /* ---- outfeeds of gradients ------------------------------------------------------------------- */
 
 static bool is_fed_out(const struct lowering *lowering, int p, char phase)
@@ -99,6 +115,21 @@ static bool is_fed_out(const struct lowering *lowering, int p, char phase)
 	       lowering->from->run->outfeed.optimizer_mode == mode;
 }
 
+static int lower_gradient_outfeed(struct lowering *lowering, int p, char phase)
+{
+	const struct lower_param *of = &lowering->params[p];
+	const int from =
+		phase == IPU_PHASE_U && of->accumulator >= 0 ? of->accumulator : of->gradient;
+	struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
+	int to;
+
+	op.name = param_text(lowering, p, "", "_grad/outfeed");
+	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
+	op.copy.atom = 1;
+	to = lower__like(lowering, from, IPU_TENSOR_RESULT, IPU_FLOAT32, op.stage, op.name);
+	return to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
+}
+
 /* ---- accumulation and update ----------------------------------------------------------------- */
 
 static bool accumulates_in_half(const struct lowering *lowering, int p)
@@ -106,6 +137,23 @@ static bool accumulates_in_half(const struct lowering *lowering, int p)
 	const int accumulator = lowering->params[p].accumulator;
 
 	return accumulator >= 0 && lowering->tensors[accumulator].dtype == IPU_FLOAT16;
+}
+
+/* sums += gradient; for a running mean, sums n / (n + 1) + gradient / (n + 1). */
+static int lower_accumulation(struct lowering *lowering, int p)
+{
+	const struct lower_param *of = &lowering->params[p];
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
+
+	op.name = param_text(lowering, p, "GradientAccumulation/", "");
+	op.elements.count = ipu_tensor_elements(&lowering->tensors[of->gradient]);
+	op.elements.operands = 2;
+	op.elements.times[IPU_FN_SCALED_ADD] = 1;
+	op.elements.times[IPU_FN_ADD] =
+		lowering->from->run->accumulation.reduction == RUN_RUNNING_MEAN;
+	op.elements.times[IPU_FN_CAST] = accumulates_in_half(lowering, p);
+	return add_node(lowering, &op, (const int[]){of->accumulator, of->gradient}, 2,
+			&of->accumulator, 1);
 }
 
 /* Append the sum of squares of a tensor, for its norm. */
@@ -182,45 +230,12 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 		return regularized && lowering->from->losses ? lower_penalty(lowering, p) : 0;
 	if (of->gradient < 0)
 		return 0;
-	if (phase == IPU_PHASE_B && regularized) {
-		/* gradient += l1 sign(w) + 2 l2 w */
-		struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
-
-		op.name = param_text(lowering, p, "", "/Regularizer/Grad");
-		op.elements.count = (int64_t)param->count;
-		op.elements.operands = 2;
-		op.elements.times[IPU_FN_SCALED_ADD] =
-			(uint8_t)((param->l1 > 0.0f) + (param->l2 > 0.0f));
-		op.elements.times[IPU_FN_SELECT] = param->l1 > 0.0f;
-		failed = add_node(lowering, &op, (const int[]){of->gradient, of->weight}, 2,
-				  &of->gradient, 1);
-	}
-	if (!failed && is_fed_out(lowering, p, phase)) {
-		const int from = phase == IPU_PHASE_U && of->accumulator >= 0 ? of->accumulator
-									      : of->gradient;
-		struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
-		int to;
-
-		op.name = param_text(lowering, p, "", "_grad/outfeed");
-		op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
-		op.copy.atom = 1;
-		to = lower__like(lowering, from, IPU_TENSOR_RESULT, IPU_FLOAT32, op.stage, op.name);
-		failed = to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
-	}
-	if (!failed && phase == IPU_PHASE_B && of->accumulator >= 0) {
-		/* sums += gradient; for a running mean, sums n / (n + 1) + gradient / (n + 1). */
-		struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
-
-		op.name = param_text(lowering, p, "GradientAccumulation/", "");
-		op.elements.count = ipu_tensor_elements(&lowering->tensors[of->gradient]);
-		op.elements.operands = 2;
-		op.elements.times[IPU_FN_SCALED_ADD] = 1;
-		op.elements.times[IPU_FN_ADD] =
-			lowering->from->run->accumulation.reduction == RUN_RUNNING_MEAN;
-		op.elements.times[IPU_FN_CAST] = accumulates_in_half(lowering, p);
-		failed = add_node(lowering, &op, (const int[]){of->accumulator, of->gradient}, 2,
-				  &of->accumulator, 1);
-	}
+	if (phase == IPU_PHASE_B && regularized)
+		failed = lower_penalty_gradient(lowering, p);
+	if (!failed && is_fed_out(lowering, p, phase))
+		failed = lower_gradient_outfeed(lowering, p, phase);
+	if (!failed && phase == IPU_PHASE_B && of->accumulator >= 0)
+		failed = lower_accumulation(lowering, p);
 	if (!failed && phase == IPU_PHASE_U)
 		failed = lower_update(lowering, p);
 	return failed;
@@ -484,6 +499,28 @@ static void set_memory(struct ipu_layout *out, const struct run_file *run)
 	out->accumulate_outfeed = run->pipeline.accumulate_outfeed;
 }
 
+static void set_layout(struct ipu_layout *out, const struct lower_request *from)
+{
+	const struct run_layout *layout = from->layout;
+	const struct run_file *run = from->run;
+
+	*out = (struct ipu_layout){
+		.batch = run->data.batch_size,
+		.replicas = layout->replicas,
+		.replica_ipus = layout->ipus_per_replica,
+		.sum_buffer_bytes = run->ipu.optimizations.cross_replica_sum_buffer,
+		.stages = layout->stages,
+		.accumulation = layout->accumulation,
+		.runs = layout->updates_per_execution,
+		.io_tiles = run->ipu.io_tiles.num_io_tiles,
+		.place_ops_on_io_tiles = run->ipu.io_tiles.place_ops_on_io_tiles,
+		.io_memory_proportion = run->ipu.io_tiles.available_memory_proportion,
+		.prefetch_depth = run->infeed.prefetch_depth,
+		.buffer_depth = run->outfeed.buffer_depth,
+	};
+	set_memory(out, run);
+}
+
 enum status lower_model(struct ipu_graph *graph, const struct lower_request *lowered,
 			struct arena *arena, struct err *err)
 {
@@ -491,8 +528,6 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	struct lowering lowering = {.from = lowered, .arena = arena, .training = training};
 	enum status status = ST_OK;
 	int failed;
-	const struct run_layout *layout = lowered->layout;
-	const struct run_file *run = lowered->run;
 
 	*graph = (struct ipu_graph){0};
 	if (training)
@@ -508,21 +543,7 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 		  ipu_graph_split(lowering.nodes, (int)lowering.node_count, lowering.tensors,
 				  (int)lowering.tensor_count, err) != ST_OK) ||
 		 store_graph(&lowering, graph);
-	graph->layout = (struct ipu_layout){
-		.batch = run->data.batch_size,
-		.replicas = layout->replicas,
-		.replica_ipus = layout->ipus_per_replica,
-		.sum_buffer_bytes = run->ipu.optimizations.cross_replica_sum_buffer,
-		.stages = layout->stages,
-		.accumulation = layout->accumulation,
-		.runs = layout->updates_per_execution,
-		.io_tiles = run->ipu.io_tiles.num_io_tiles,
-		.place_ops_on_io_tiles = run->ipu.io_tiles.place_ops_on_io_tiles,
-		.io_memory_proportion = run->ipu.io_tiles.available_memory_proportion,
-		.prefetch_depth = run->infeed.prefetch_depth,
-		.buffer_depth = run->outfeed.buffer_depth,
-	};
-	set_memory(&graph->layout, run);
+	set_layout(&graph->layout, lowered);
 	mem_free(lowering.tensors);
 	mem_free(lowering.nodes);
 	mem_free(lowering.list);

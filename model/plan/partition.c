@@ -115,6 +115,31 @@ static int unit_of(struct measured *measured, int node)
 	return infeed ? 0 : position_of(measured, of->op.layer);
 }
 
+static void sum_cycles(struct measured *measured)
+{
+	static const struct {
+		enum ipu_function_phase function;
+		size_t member;
+	} sums[] = {{IPU_FUNCTION_F, offsetof(struct ipu_unit, forward)},
+		    {IPU_FUNCTION_B, offsetof(struct ipu_unit, backward)},
+		    {IPU_FUNCTION_U, offsetof(struct ipu_unit, update)}};
+
+	for (size_t f = 0; f < ARRAY_LEN(sums); f++) {
+		const struct ipu_code *code = &measured->executable->code[0][sums[f].function];
+
+		for (int i = 0; i < code->step_count; i++) {
+			const struct ipu_step *step = &code->steps[i];
+			int position;
+
+			if (step->node < 0)
+				continue;
+			position = unit_of(measured, step->node);
+			*(int64_t *)(void *)((char *)&measured->units[position] + sums[f].member) +=
+				step->cycles * step->repeats;
+		}
+	}
+}
+
 /* Set the host cycles: inputs are streamed to the first layer, labels and weights to the last. IPUs
  * that share a link to the host wait for one another; with I/O tiles, batches are streamed in
  * parallel to the programs. */
@@ -156,6 +181,18 @@ static bool stays_on_tiles(const struct run_file *run, enum ipu_tensor_kind kind
 	}
 }
 
+static void sum_variables(struct measured *measured)
+{
+	for (int t = 0; t < measured->graph.tensor_count; t++) {
+		const struct ipu_tensor *tensor = &measured->graph.tensors[t];
+
+		if (ipu_tensor_is_variable(tensor->kind) &&
+		    stays_on_tiles(measured->by->run, tensor->kind))
+			measured->units[position_of(measured, tensor->layer)].variable_bytes +=
+				ipu_tensor_bytes(tensor);
+	}
+}
+
 static bool shares_queue(const struct model_layer *a, const struct model_layer *b)
 {
 	if (model_layer_outfeed(a) != MODEL_MAYBE_OUTFEED ||
@@ -181,6 +218,29 @@ static int last_joined(const struct model *model, int i)
 			return layer->final_outfeed ? i : j;
 	}
 	return last;
+}
+
+/* A queue collects the tensors of MaybeOutfeeds until the final one. Queues belong to a stage,
+ * so all of them must be in one stage, as must all that name the same queue. */
+static void join_outfeeds(struct measured *measured)
+{
+	for (int i = 0; i < measured->model->layer_count; i++) {
+		const int last = last_joined(measured->model, i);
+
+		for (int j = i + 1; j <= last; j++)
+			measured->units[j].joined = true;
+	}
+}
+
+/* Calls of a layer share its parameters, so they must be in one stage. */
+static void join_calls(struct measured *measured)
+{
+	const struct model *model = measured->model;
+
+	for (int i = 0; i < model->layer_count; i++)
+		if (model_layer_again(model, &model->layers[i]))
+			for (int j = i; j > model->params[model->layers[i].first_param].layer; j--)
+				measured->units[j].joined = true;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -255,6 +315,23 @@ static int add_flow(struct measured *measured, const struct readers *readers, in
 	return 0;
 }
 
+static enum status find_flows(struct measured *measured, struct err *err)
+{
+	const struct ipu_graph *graph = &measured->graph;
+	bool *seen =
+		arena_alloc(&measured->arena, (size_t)measured->model->layer_count, sizeof(*seen));
+	struct readers readers;
+	int failed = find_readers(measured, &readers);
+
+	measured->flows = arena_alloc(&measured->arena, (size_t)graph->tensor_count + 1,
+				      sizeof(*measured->flows));
+	failed = failed || !seen || !measured->flows;
+	for (int t = 0; t < graph->tensor_count && !failed; t++)
+		if (is_flow(graph->tensors[t].kind))
+			failed = add_flow(measured, &readers, t, seen);
+	return failed ? err_nomem(err) : ST_OK;
+}
+
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Read losses and metrics: of training, or else of the evaluation; a prediction has none. */
@@ -317,75 +394,45 @@ static enum status lower_whole(struct measured *measured, struct err *err)
 static enum status measure(struct measured *measured, int stages, struct err *err)
 {
 	enum status status = lower_whole(measured, err);
-	const struct model *model;
 
-	if (status == ST_OK) {
-		const struct ipu_graph *graph = &measured->graph;
-		bool *seen = arena_alloc(&measured->arena, (size_t)measured->model->layer_count,
-					 sizeof(*seen));
-		struct readers readers;
-		int failed = find_readers(measured, &readers);
-
-		measured->flows = arena_alloc(&measured->arena, (size_t)graph->tensor_count + 1,
-					      sizeof(*measured->flows));
-		failed = failed || !seen || !measured->flows;
-		for (int t = 0; t < graph->tensor_count && !failed; t++)
-			if (is_flow(graph->tensors[t].kind))
-				failed = add_flow(measured, &readers, t, seen);
-		status = failed ? err_nomem(err) : ST_OK;
-	}
+	if (status == ST_OK)
+		status = find_flows(measured, err);
 	if (status != ST_OK)
 		return status;
 	for (int i = 0; i < measured->model->layer_count; i++)
 		measured->units[i].computes = measured->model->layers[i].ops->lower != NULL;
-	static const struct {
-		enum ipu_function_phase function;
-		size_t member;
-	} sums[] = {{IPU_FUNCTION_F, offsetof(struct ipu_unit, forward)},
-		    {IPU_FUNCTION_B, offsetof(struct ipu_unit, backward)},
-		    {IPU_FUNCTION_U, offsetof(struct ipu_unit, update)}};
-
-	for (size_t f = 0; f < ARRAY_LEN(sums); f++) {
-		const struct ipu_code *code = &measured->executable->code[0][sums[f].function];
-
-		for (int i = 0; i < code->step_count; i++) {
-			const struct ipu_step *step = &code->steps[i];
-			int position;
-
-			if (step->node < 0)
-				continue;
-			position = unit_of(measured, step->node);
-			*(int64_t *)(void *)((char *)&measured->units[position] + sums[f].member) +=
-				step->cycles * step->repeats;
-		}
-	}
+	sum_cycles(measured);
 	sum_host(measured, stages);
-	for (int t = 0; t < measured->graph.tensor_count; t++) {
-		const struct ipu_tensor *tensor = &measured->graph.tensors[t];
-
-		if (ipu_tensor_is_variable(tensor->kind) &&
-		    stays_on_tiles(measured->by->run, tensor->kind))
-			measured->units[position_of(measured, tensor->layer)].variable_bytes +=
-				ipu_tensor_bytes(tensor);
-	}
-	/* A queue collects the tensors of MaybeOutfeeds until the final one. Queues belong to a
-	 * stage, so all of them must be in one stage, as must all that name the same queue. */
-	for (int i = 0; i < measured->model->layer_count; i++) {
-		const int last = last_joined(measured->model, i);
-
-		for (int j = i + 1; j <= last; j++)
-			measured->units[j].joined = true;
-	}
-	/* Calls of a layer share its parameters, so they must be in one stage. */
-	model = measured->model;
-	for (int i = 0; i < model->layer_count; i++)
-		if (model_layer_again(model, &model->layers[i]))
-			for (int j = i; j > model->params[model->layers[i].first_param].layer; j--)
-				measured->units[j].joined = true;
+	sum_variables(measured);
+	join_outfeeds(measured);
+	join_calls(measured);
 	return ST_OK;
 }
 
 /* ---- splits ---------------------------------------------------------------------------------- */
+
+static void set_params(struct ipu_partition_params *params, const struct measured *measured,
+		       int stages, const int *device)
+{
+	const struct run_file *run = measured->by->run;
+	const struct ipu_target *target = &measured->by->target;
+
+	*params = (struct ipu_partition_params){
+		.units = measured->units,
+		.unit_count = measured->model->layer_count,
+		.flows = measured->flows,
+		.flow_count = measured->flow_count,
+		.stages = stages,
+		.schedule = run->pipeline.schedule,
+		.training = run->fit.wanted,
+		.recompute = run_recomputation(run) != RUN_RECOMPUTE_NOTHING,
+		.offload_activations = run->pipeline.offload_activations == RUN_YES,
+		.link_bytes_cycle = target->link_bytes_second / target->clock_hz,
+		.sync_cycles = ipu_sync_cycles(target, stages),
+		.memory_bytes = target->tiles * target->bytes_per_tile,
+		.device = device,
+	};
+}
 
 static enum status create_split(struct partition_split **out, struct ipu_partition *partition,
 				const struct measured *measured,
@@ -433,27 +480,8 @@ static enum status split_new(struct partition_split **out, struct partitioner *p
 	device = arena_alloc(&measured.arena, (size_t)stages, sizeof(*device));
 	status = device ? measure(&measured, stages, err) : err_nomem(err);
 	if (status == ST_OK) {
-		const struct run_file *run;
-		const struct ipu_target *target;
-
 		run_stage_devices(partitioner->run, stages, device);
-		run = measured.by->run;
-		target = &measured.by->target;
-		params = (struct ipu_partition_params){
-			.units = measured.units,
-			.unit_count = measured.model->layer_count,
-			.flows = measured.flows,
-			.flow_count = measured.flow_count,
-			.stages = stages,
-			.schedule = run->pipeline.schedule,
-			.training = run->fit.wanted,
-			.recompute = run_recomputation(run) != RUN_RECOMPUTE_NOTHING,
-			.offload_activations = run->pipeline.offload_activations == RUN_YES,
-			.link_bytes_cycle = target->link_bytes_second / target->clock_hz,
-			.sync_cycles = ipu_sync_cycles(target, stages),
-			.memory_bytes = target->tiles * target->bytes_per_tile,
-			.device = device,
-		};
+		set_params(&params, &measured, stages, device);
 		status = first ? ipu_partition_given(&partition, &params, first, err)
 			       : ipu_partition_new(&partition, &params, err);
 		if (status == ST_INVALID && err)

@@ -147,6 +147,26 @@ static enum status find_kind(const char *word, enum ipu_composite_kind *out, str
 		       word, KIND_NAMES);
 }
 
+static enum status check_keys(const struct kind_request *request, struct err *err)
+{
+	const struct kind *kind = &kinds[request->of.kind];
+	const uint64_t wrong = request->given & ~(BITS_ALL | kind->needs | kind->may);
+	const uint64_t missing = kind->needs & ~request->given;
+	struct str keys = {0}, text = {0};
+	enum status status = ST_OK;
+
+	if (wrong != 0)
+		status = err_set(err, ST_INVALID, "%s: %s has no such key (it has %s)",
+				 list_keys(&text, wrong), kind->name,
+				 list_keys(&keys, kind->needs | kind->may));
+	else if (missing != 0)
+		status = err_set(err, ST_INVALID, "%s needs %s", kind->name,
+				 list_keys(&text, missing));
+	str_free(&keys);
+	str_free(&text);
+	return status;
+}
+
 static enum status read_kind_option(void *user, const struct cli_argument *argument,
 				    struct err *err)
 {
@@ -357,6 +377,21 @@ static void json_pass(struct jsonw *w, const struct plan_request *request,
 	jsonw_end_object(w);
 }
 
+static void csv_pass(const struct kind_pass *pass, FILE *out)
+{
+	for (int i = 0; i < pass->count; i++) {
+		const struct ipu_plan *plan = pass->plans[i];
+
+		fprintf(out,
+			"%s,%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+			",%" PRId64 "\n",
+			pass->name, pass->ops[i].name, ipu_op_kind_name(pass->ops[i].kind),
+			ipu_method_name(plan->method), pass->ops[i].repeats, plan->cycles,
+			plan->flops, plan->tiles_used, plan->bytes_exchanged,
+			plan->temporary_bytes);
+	}
+}
+
 static void text_pass(const struct plan_request *request, const struct ipu_target *target,
 		      const struct plan_question *question, const struct kind_pass *pass, FILE *out)
 {
@@ -422,24 +457,12 @@ static enum status answer_kind(const struct kind_request *request, const struct 
 	if (machine->json && count > 1)
 		jsonw_begin_array(&w);
 	for (int p = 0; p < count; p++) {
-		if (request->csv) {
-			for (int i = 0; i < passes[p].count; i++) {
-				const struct ipu_plan *plan = passes[p].plans[i];
-
-				fprintf(out,
-					"%s,%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-					",%" PRId64 ",%" PRId64 "\n",
-					passes[p].name, passes[p].ops[i].name,
-					ipu_op_kind_name(passes[p].ops[i].kind),
-					ipu_method_name(plan->method), passes[p].ops[i].repeats,
-					plan->cycles, plan->flops, plan->tiles_used,
-					plan->bytes_exchanged, plan->temporary_bytes);
-			}
-		} else if (machine->json) {
+		if (request->csv)
+			csv_pass(&passes[p], out);
+		else if (machine->json)
 			json_pass(&w, machine, target, question, &passes[p]);
-		} else {
+		else
 			text_pass(machine, target, question, &passes[p], out);
-		}
 		if (!request->csv && !machine->json && p + 1 < count)
 			fputc('\n', out);
 	}
@@ -471,22 +494,8 @@ static enum status run_kind(int argc, char **argv, const struct plan_trainer *tr
 
 	(void)trainer;
 	status = read_kind(&request, argc, argv, err);
-	if (status == ST_OK) {
-		const struct kind *kind = &kinds[request.of.kind];
-		const uint64_t wrong = request.given & ~(BITS_ALL | kind->needs | kind->may);
-		const uint64_t missing = kind->needs & ~request.given;
-		struct str keys = {0}, text = {0};
-
-		if (wrong != 0)
-			status = err_set(err, ST_INVALID, "%s: %s has no such key (it has %s)",
-					 list_keys(&text, wrong), kind->name,
-					 list_keys(&keys, kind->needs | kind->may));
-		else if (missing != 0)
-			status = err_set(err, ST_INVALID, "%s needs %s", kind->name,
-					 list_keys(&text, missing));
-		str_free(&keys);
-		str_free(&text);
-	}
+	if (status == ST_OK)
+		status = check_keys(&request, err);
 	if (status == ST_OK && request.csv && request.geometry.machine.json)
 		status = err_set(err, ST_INVALID, "--csv and --json: one of them");
 	if (status == ST_OK)

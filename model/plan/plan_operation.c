@@ -484,6 +484,29 @@ static enum status check_request(struct conv_request *request, struct err *err)
 	return status;
 }
 
+static void describe_shape(const struct ipu_conv *conv, char out[SHAPE_SIZE])
+{
+	snprintf(out, SHAPE_SIZE,
+		 "[%lld, %lld, %lld, %lld] to [%lld, %lld, %lld, %lld], %lld x %lld taps",
+		 (long long)conv->batch, (long long)conv->in[0], (long long)conv->in[1],
+		 (long long)(conv->in_channels * conv->groups), (long long)conv->batch,
+		 (long long)conv->out[0], (long long)conv->out[1],
+		 (long long)(conv->out_channels * conv->groups), (long long)conv->kernel[0],
+		 (long long)conv->kernel[1]);
+}
+
+/* Elements of the three tensors; each pass reads two of them and writes the third. */
+static void conv_elements(const struct ipu_conv *conv, double *inputs, double *weights,
+			  double *outputs)
+{
+	const double items = (double)conv->batch * (double)conv->groups;
+
+	*inputs = items * (double)conv->in_channels * (double)conv->in[0] * (double)conv->in[1];
+	*outputs = items * (double)conv->out_channels * (double)conv->out[0] * (double)conv->out[1];
+	*weights = (double)conv->groups * (double)conv->in_channels * (double)conv->out_channels *
+		   (double)conv->kernel[0] * (double)conv->kernel[1];
+}
+
 static enum status run_conv(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
 			    struct err *err)
 {
@@ -501,7 +524,6 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 	char shape[SHAPE_SIZE];
 	enum status status;
 	int count = 0;
-	double items;
 
 	(void)trainer;
 	status = cli_parse(&plan_convolution.command, argc, argv, read_conv, &request,
@@ -510,24 +532,8 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 		status = check_request(&request, err);
 	if (status != ST_OK)
 		return status;
-	snprintf(shape, SHAPE_SIZE,
-		 "[%lld, %lld, %lld, %lld] to [%lld, %lld, %lld, %lld], %lld x %lld taps",
-		 (long long)request.conv.batch, (long long)request.conv.in[0],
-		 (long long)request.conv.in[1],
-		 (long long)(request.conv.in_channels * request.conv.groups),
-		 (long long)request.conv.batch, (long long)request.conv.out[0],
-		 (long long)request.conv.out[1],
-		 (long long)(request.conv.out_channels * request.conv.groups),
-		 (long long)request.conv.kernel[0], (long long)request.conv.kernel[1]);
-	/* Elements of the three tensors; each pass reads two of them and writes the third. */
-	items = (double)request.conv.batch * (double)request.conv.groups;
-	inputs = items * (double)request.conv.in_channels * (double)request.conv.in[0] *
-		 (double)request.conv.in[1];
-	outputs = items * (double)request.conv.out_channels * (double)request.conv.out[0] *
-		  (double)request.conv.out[1];
-	weights = (double)request.conv.groups * (double)request.conv.in_channels *
-		  (double)request.conv.out_channels * (double)request.conv.kernel[0] *
-		  (double)request.conv.kernel[1];
+	describe_shape(&request.conv, shape);
+	conv_elements(&request.conv, &inputs, &weights, &outputs);
 	for (int p = 0; p < IPU_PASSES; p++) {
 		if (request.pass != IPU_PASSES && request.pass != p)
 			continue;

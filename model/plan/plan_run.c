@@ -64,6 +64,27 @@ static enum status run_timeline(struct plan_device *device, int mode,
 	return ipu_timeline_new(&device->timeline[mode], &params, err);
 }
 
+static enum status run_timelines(struct plan_device *device,
+				 const struct ipu_schedule *const schedules[], struct err *err)
+{
+	struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
+				   [RUN_EVALUATE] = {.name = "evaluate"},
+				   [RUN_PREDICT] = {.name = "predict"}};
+	enum status status = ST_OK;
+
+	for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
+		modes[mode].schedule = schedules[mode];
+		modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
+		if (!schedules[mode])
+			continue;
+		status = run_timeline(device, mode, schedules[mode], err);
+		modes[mode].timeline = device->timeline[mode];
+	}
+	if (status == ST_OK)
+		status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes), err);
+	return status;
+}
+
 struct ipu_planner *plan_device_planner(const struct plan_device *like,
 					const struct ipu_target *target)
 {
@@ -116,23 +137,8 @@ static enum status plan_device_new(struct plan_device **out, const struct lower_
 	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err);
 	if (status == ST_OK)
 		status = compile(device, lowered, schedules, err);
-	if (status == ST_OK) {
-		struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
-					   [RUN_EVALUATE] = {.name = "evaluate"},
-					   [RUN_PREDICT] = {.name = "predict"}};
-
-		for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
-			modes[mode].schedule = schedules[mode];
-			modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
-			if (!schedules[mode])
-				continue;
-			status = run_timeline(device, mode, schedules[mode], err);
-			modes[mode].timeline = device->timeline[mode];
-		}
-		if (status == ST_OK)
-			status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes),
-						 err);
-	}
+	if (status == ST_OK)
+		status = run_timelines(device, schedules, err);
 	if (status == ST_OK)
 		status = ipu_memory_new(&device->memory, device->executable, &device->target, err);
 	if (status != ST_OK) {

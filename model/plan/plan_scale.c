@@ -187,6 +187,23 @@ static void scale_data(const struct scale *scale, struct plan_run *plan, struct 
 	scale_count(&run->predict.steps, 1, scale->own_replicas, replicas);
 }
 
+/* Plan the run as it is to find the number of IPUs per replica. */
+static enum status measure_replica(struct scale *scale, struct err *err)
+{
+	struct plan_run plan = {0};
+	struct run_data data;
+	enum status status = read_run(scale, 0, &plan, &data, err);
+
+	if (status == ST_OK)
+		status = plan_run_build(&plan, &data, false, err);
+	if (status == ST_OK) {
+		scale->ipus_per_replica = plan.layout->ipus_per_replica;
+		scale->own_replicas = plan.layout->replicas;
+	}
+	plan_run_fini(&plan);
+	return status;
+}
+
 static int64_t divide_up(int64_t ipus, int64_t each)
 {
 	return (ipus + each - 1) / each;
@@ -261,6 +278,21 @@ static void point_real(void *out, const char *key, double value)
 	jsonw_key_real(out, key, value);
 }
 
+static enum status print_json(const struct scale *scale, FILE *out, struct err *err)
+{
+	struct jsonw w;
+
+	jsonw_init_file(&w, out, 2);
+	jsonw_begin_array(&w);
+	for (int i = 0; i < scale->count; i++) {
+		jsonw_begin_object(&w);
+		write_point(&scale->points[i], point_whole, point_real, &w);
+		jsonw_end_object(&w);
+	}
+	jsonw_end_array(&w);
+	return jsonw_end(&w, err);
+}
+
 struct csv {
 	FILE *out;
 	bool head, begun;
@@ -290,6 +322,33 @@ static void csv_real(void *out, const char *key, double value)
 		fprintf(csv->out, "%.17g", value);
 }
 
+static void print_csv(const struct scale *scale, FILE *out)
+{
+	for (int i = -1; i < scale->count; i++) {
+		struct csv csv = {.out = out, .head = i < 0};
+
+		write_point(&scale->points[i < 0 ? 0 : i], csv_whole, csv_real, &csv);
+		fputc('\n', out);
+	}
+}
+
+/* Print a line if more than one machine, host or link domain becomes necessary. */
+static void print_boundaries(const struct scale *scale, int at, FILE *out)
+{
+	const struct ipu_target *target = &scale->first.device->target;
+	const struct scale_point *now = &scale->points[at], *before = &scale->points[at - 1];
+
+	if (before->machines == 1 && now->machines > 1)
+		fprintf(out, "  -- more than one %s (%" PRId64 " IPU%s)\n", target->machine,
+			target->ipus_host_link, target->ipus_host_link == 1 ? "" : "s");
+	if (before->hosts == 1 && now->hosts > 1)
+		fprintf(out, "  -- more than one host (%" PRId64 " IPUs each)\n",
+			target->ipus_host);
+	if (before->domains == 1 && now->domains > 1)
+		fprintf(out, "  -- beyond IPU-Links (%" PRId64 " IPUs), through gateways\n",
+			target->ipus_link_domain);
+}
+
 static void print_text(const struct scale *scale, FILE *out)
 {
 	const struct plan_run *first = &scale->first;
@@ -308,26 +367,8 @@ static void print_text(const struct scale *scale, FILE *out)
 		const struct plan_figures *f = &scale->points[i].figures;
 		char batch[FMT_SIZE], items[FMT_SIZE], share[FMT_SIZE], bytes[FMT_SIZE];
 
-		if (i > 0) {
-			/* Print a line if more than one machine, host or link domain becomes
-			 * necessary. */
-			const struct ipu_target *target = &scale->first.device->target;
-			const struct scale_point *now = &scale->points[i],
-						 *before = &scale->points[i - 1];
-
-			if (before->machines == 1 && now->machines > 1)
-				fprintf(out, "  -- more than one %s (%" PRId64 " IPU%s)\n",
-					target->machine, target->ipus_host_link,
-					target->ipus_host_link == 1 ? "" : "s");
-			if (before->hosts == 1 && now->hosts > 1)
-				fprintf(out, "  -- more than one host (%" PRId64 " IPUs each)\n",
-					target->ipus_host);
-			if (before->domains == 1 && now->domains > 1)
-				fprintf(out,
-					"  -- beyond IPU-Links (%" PRId64
-					" IPUs), through gateways\n",
-					target->ipus_link_domain);
-		}
+		if (i > 0)
+			print_boundaries(scale, i, out);
 		fprintf(out,
 			"%6" PRId64 "  %8" PRId64 "  %8" PRId64
 			"  %9s  %12.1f  %12s  %10s  %12.1f  %12.1f",
@@ -362,46 +403,18 @@ static enum status run_scale(int argc, char **argv, const struct plan_trainer *t
 	status = plan_read_words(&plan_scale.command, argc, argv, &scale->words, &request, err);
 	if (status == ST_OK && request.json && request.csv)
 		status = err_set(err, ST_INVALID, "--json and --csv: give one of them");
-	if (status == ST_OK) {
-		/* Plan the run as it is to find the number of IPUs per replica. */
-		struct plan_run plan = {0};
-		struct run_data data;
-
-		status = read_run(scale, 0, &plan, &data, err);
-		if (status == ST_OK)
-			status = plan_run_build(&plan, &data, false, err);
-		if (status == ST_OK) {
-			scale->ipus_per_replica = plan.layout->ipus_per_replica;
-			scale->own_replicas = plan.layout->replicas;
-		}
-		plan_run_fini(&plan);
-	}
+	if (status == ST_OK)
+		status = measure_replica(scale, err);
 	if (status == ST_OK)
 		status = choose_ipus(scale, request.ipus, err);
 	for (int i = 0; i < scale->count && status == ST_OK; i++)
 		status = plan_point(scale, i, err);
-	if (status == ST_OK && request.json) {
-		struct jsonw w;
-
-		jsonw_init_file(&w, out, 2);
-		jsonw_begin_array(&w);
-		for (int i = 0; i < scale->count; i++) {
-			jsonw_begin_object(&w);
-			write_point(&scale->points[i], point_whole, point_real, &w);
-			jsonw_end_object(&w);
-		}
-		jsonw_end_array(&w);
-		status = jsonw_end(&w, err);
-	} else if (status == ST_OK && request.csv) {
-		for (int i = -1; i < scale->count; i++) {
-			struct csv csv = {.out = out, .head = i < 0};
-
-			write_point(&scale->points[i < 0 ? 0 : i], csv_whole, csv_real, &csv);
-			fputc('\n', out);
-		}
-	} else if (status == ST_OK) {
+	if (status == ST_OK && request.json)
+		status = print_json(scale, out, err);
+	else if (status == ST_OK && request.csv)
+		print_csv(scale, out);
+	else if (status == ST_OK)
 		print_text(scale, out);
-	}
 	plan_run_fini(&scale->first);
 	mem_free(scale->words.words);
 	mem_free(scale);

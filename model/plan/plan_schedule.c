@@ -283,6 +283,40 @@ struct plan_schedule_row {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+static void json_timeline(struct jsonw *w, const struct ipu_pipeline *pipeline)
+{
+	jsonw_key(w, "timeline");
+	jsonw_begin_array(w);
+	for (int i = 0; i < pipeline->first[pipeline->stages]; i++) {
+		const struct ipu_pipeline_work *work = &pipeline->works[i];
+		const char phase[2] = {work->phase, '\0'};
+
+		jsonw_begin_object(w);
+		jsonw_key_int(w, "stage", work->stage);
+		jsonw_key_int(w, "chunk", work->chunk);
+		jsonw_key_int(w, "microbatch", work->microbatch);
+		jsonw_key_text(w, "phase", phase);
+		jsonw_key_real(w, "start_ms", (double)work->start_ns / NS_PER_MS);
+		jsonw_key_real(w, "end_ms", (double)work->end_ns / NS_PER_MS);
+		jsonw_end_object(w);
+	}
+	jsonw_end_array(w);
+}
+
+static void json_peaks(struct jsonw *w, const struct ipu_pipeline *pipeline)
+{
+	jsonw_key(w, "peak_activations");
+	jsonw_begin_array(w);
+	for (int s = 0; s < pipeline->stages; s++)
+		jsonw_real(w, pipeline->peak_activations[s]);
+	jsonw_end_array(w);
+	jsonw_key(w, "peak_weight_gradients");
+	jsonw_begin_array(w);
+	for (int s = 0; s < pipeline->stages; s++)
+		jsonw_int(w, pipeline->peak_weights[s]);
+	jsonw_end_array(w);
+}
+
 static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 			  const struct plan_schedule_style *style)
 {
@@ -302,34 +336,17 @@ static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 	jsonw_key_real(w, "closed_form_idle_fraction", closed->idle_fraction);
 	jsonw_key_real(w, "closed_form_bubble_rate", closed->bubble_rate);
 	jsonw_key_real(w, "closed_form_bubble_over_ideal", closed->bubble_over_ideal);
-	jsonw_key(w, "peak_activations");
-	jsonw_begin_array(w);
-	for (int s = 0; s < pipeline->stages; s++)
-		jsonw_real(w, pipeline->peak_activations[s]);
-	jsonw_end_array(w);
-	jsonw_key(w, "peak_weight_gradients");
-	jsonw_begin_array(w);
-	for (int s = 0; s < pipeline->stages; s++)
-		jsonw_int(w, pipeline->peak_weights[s]);
-	jsonw_end_array(w);
-	if (style->timeline) {
-		jsonw_key(w, "timeline");
-		jsonw_begin_array(w);
-		for (int i = 0; i < pipeline->first[pipeline->stages]; i++) {
-			const struct ipu_pipeline_work *work = &pipeline->works[i];
-			const char phase[2] = {work->phase, '\0'};
+	json_peaks(w, pipeline);
+	if (style->timeline)
+		json_timeline(w, pipeline);
+	jsonw_end_object(w);
+}
 
-			jsonw_begin_object(w);
-			jsonw_key_int(w, "stage", work->stage);
-			jsonw_key_int(w, "chunk", work->chunk);
-			jsonw_key_int(w, "microbatch", work->microbatch);
-			jsonw_key_text(w, "phase", phase);
-			jsonw_key_real(w, "start_ms", (double)work->start_ns / NS_PER_MS);
-			jsonw_key_real(w, "end_ms", (double)work->end_ns / NS_PER_MS);
-			jsonw_end_object(w);
-		}
-		jsonw_end_array(w);
-	}
+static void json_refusal(struct jsonw *w, const struct plan_schedule_row *row)
+{
+	jsonw_begin_object(w);
+	jsonw_key_text(w, "schedule", ipu_schedule_name(row->kind));
+	jsonw_key_text(w, "error", row->refusal.text);
 	jsonw_end_object(w);
 }
 
@@ -340,6 +357,24 @@ static enum status print_json(const struct ipu_pipeline *pipeline,
 
 	jsonw_init_file(&w, out, 2);
 	json_pipeline(&w, pipeline, style);
+	return jsonw_end(&w, err);
+}
+
+static enum status print_json_all(const struct plan_schedule_row *rows, int count,
+				  const struct plan_schedule_style *style, FILE *out,
+				  struct err *err)
+{
+	struct jsonw w;
+
+	jsonw_init_file(&w, out, 2);
+	jsonw_begin_array(&w);
+	for (int i = 0; i < count; i++) {
+		if (rows[i].pipeline)
+			json_pipeline(&w, rows[i].pipeline, style);
+		else
+			json_refusal(&w, &rows[i]);
+	}
+	jsonw_end_array(&w);
 	return jsonw_end(&w, err);
 }
 
@@ -361,6 +396,20 @@ static void text_pair(struct str *text, const char *name, double simulated, doub
 
 	str_addf(text, "%-23s%18s%18s\n", name, figure(a, simulated, decimals, unit),
 		 figure(b, closed, decimals, unit));
+}
+
+static void text_figures(struct str *text, const struct ipu_pipeline *pipeline)
+{
+	const struct ipu_bubble *bubble = &pipeline->bubble;
+	const struct ipu_pipeline_closed *closed = &pipeline->closed;
+
+	str_addf(text, "%-23s%18s%18s\n", "", "simulated", "closed form");
+	text_pair(text, "makespan", (double)bubble->makespan_ns / NS_PER_MS,
+		  closed->makespan_ns / NS_PER_MS, 3, " ms");
+	text_pair(text, "idle_fraction", bubble->idle_fraction, closed->idle_fraction, 4, "");
+	text_pair(text, "bubble_rate", bubble->bubble_rate, closed->bubble_rate, 4, "");
+	text_pair(text, "bubble_over_ideal", bubble->bubble_over_ideal, closed->bubble_over_ideal,
+		  4, "");
 }
 
 /* Print a list by stage, wrapped at the width and indented to its first figure. */
@@ -416,8 +465,6 @@ static enum status print_text(const struct ipu_pipeline *pipeline,
 	struct plan_gantt_params gantt = {
 		.width = style->width, .colour = style->colour, .unicode = style->unicode};
 	struct str text = {0};
-	const struct ipu_bubble *bubble = &pipeline->bubble;
-	const struct ipu_pipeline_closed *closed = &pipeline->closed;
 
 	str_addf(&text, "%s, %d stages, %d micro-batches", ipu_schedule_name(pipeline->kind),
 		 pipeline->stages, pipeline->microbatches);
@@ -426,13 +473,7 @@ static enum status print_text(const struct ipu_pipeline *pipeline,
 	str_addf(&text, "\n%s\n\n", ipu_schedule_row(pipeline->kind)->about);
 	plan_gantt(pipeline, &gantt, &text);
 	str_add(&text, "\n");
-	str_addf(&text, "%-23s%18s%18s\n", "", "simulated", "closed form");
-	text_pair(&text, "makespan", (double)bubble->makespan_ns / NS_PER_MS,
-		  closed->makespan_ns / NS_PER_MS, 3, " ms");
-	text_pair(&text, "idle_fraction", bubble->idle_fraction, closed->idle_fraction, 4, "");
-	text_pair(&text, "bubble_rate", bubble->bubble_rate, closed->bubble_rate, 4, "");
-	text_pair(&text, "bubble_over_ideal", bubble->bubble_over_ideal, closed->bubble_over_ideal,
-		  4, "");
+	text_figures(&text, pipeline);
 	str_add(&text, "\nmicro-batches at most at once, by stage\n");
 	text_list(&text, "activations", pipeline, false, style->width);
 	if (ipu_schedule_row(pipeline->kind)->splits)
@@ -462,6 +503,28 @@ static void text_row(struct str *text, const struct ipu_pipeline *pipeline)
 		 figure(figures[3], bubble->bubble_over_ideal, 4, ""),
 		 figure(figures[4], pipeline->closed.bubble_rate, 4, ""),
 		 figure(figures[5], peak_of_stages(pipeline), pipeline->chunks > 1 ? 2 : 0, ""));
+}
+
+static enum status print_text_all(const struct plan_schedule_row *rows, int count,
+				  const struct plan_schedule_style *style, FILE *out,
+				  struct err *err)
+{
+	struct str text = {0};
+
+	str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "schedule", "makespan", "idle", "bubble",
+		 "over", "closed", "activations");
+	str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "", "ms", "fraction", "rate", "ideal",
+		 "rate", "at most");
+	for (int i = 0; i < count; i++)
+		if (rows[i].pipeline)
+			text_row(&text, rows[i].pipeline);
+	for (int i = 0; i < count; i++)
+		if (!rows[i].pipeline)
+			str_addf(&text, "not possible: %s\n", rows[i].refusal.text);
+	for (int i = 0; i < count; i++)
+		if (rows[i].pipeline)
+			text_notes(&text, rows[i].kind, style);
+	return print(&text, out, err);
 }
 
 /* ---- simulation ------------------------------------------------------------------------------ */
@@ -517,45 +580,14 @@ static enum status run_all(const struct request *request, const struct plan_sche
 		status = simulate(request, rows[i].kind, &rows[i].pipeline, &rows[i].refusal);
 		any = any || status == ST_OK;
 	}
-	if (status == ST_NOMEM) {
+	if (status == ST_NOMEM)
 		err_nomem(err);
-	} else if (!any) {
+	else if (!any)
 		status = err_set(err, rows[0].refusal.status, "%s", rows[0].refusal.text);
-	} else if (request->json) {
-		struct jsonw w;
-
-		jsonw_init_file(&w, out, 2);
-		jsonw_begin_array(&w);
-		for (int i = 0; i < IPU_SCHEDULE_KINDS; i++) {
-			if (rows[i].pipeline) {
-				json_pipeline(&w, rows[i].pipeline, style);
-			} else {
-				jsonw_begin_object(&w);
-				jsonw_key_text(&w, "schedule", ipu_schedule_name(rows[i].kind));
-				jsonw_key_text(&w, "error", rows[i].refusal.text);
-				jsonw_end_object(&w);
-			}
-		}
-		jsonw_end_array(&w);
-		status = jsonw_end(&w, err);
-	} else {
-		struct str text = {0};
-
-		str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "schedule", "makespan", "idle",
-			 "bubble", "over", "closed", "activations");
-		str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "", "ms", "fraction", "rate",
-			 "ideal", "rate", "at most");
-		for (int i = 0; i < IPU_SCHEDULE_KINDS; i++)
-			if (rows[i].pipeline)
-				text_row(&text, rows[i].pipeline);
-		for (int i = 0; i < IPU_SCHEDULE_KINDS; i++)
-			if (!rows[i].pipeline)
-				str_addf(&text, "not possible: %s\n", rows[i].refusal.text);
-		for (int i = 0; i < IPU_SCHEDULE_KINDS; i++)
-			if (rows[i].pipeline)
-				text_notes(&text, rows[i].kind, style);
-		status = print(&text, out, err);
-	}
+	else if (request->json)
+		status = print_json_all(rows, IPU_SCHEDULE_KINDS, style, out, err);
+	else
+		status = print_text_all(rows, IPU_SCHEDULE_KINDS, style, out, err);
 	for (int i = 0; i < IPU_SCHEDULE_KINDS; i++)
 		ipu_pipeline_free(rows[i].pipeline);
 	return status;

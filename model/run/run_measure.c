@@ -141,6 +141,37 @@ static bool is_by_class(const struct json_at *at)
 	return cJSON_IsObject(at->node);
 }
 
+/* Read the weights of a model of several outputs as Keras did before TensorFlow 2.2; later versions
+ * refuse them. */
+static void read_class_weights(struct class_weights *out, const struct json_at *at,
+			       const struct model *model, const struct run_texts *named,
+			       struct err *err)
+{
+	struct json_at here;
+
+	if (is_by_class(at))
+		json_fail(at, err,
+			  "is of one output, and the model has %d: give such an object by output, "
+			  "{\"%s\": {\"0\": 1.0, \"1\": 2.5}}",
+			  model->output_count, model->outputs[0].name);
+	else if (!is_by_name(at) && !is_by_position(at, false))
+		json_fail(at, err, "must be an object or a list of weights by output");
+	else
+		check_by_output(at, model, false, err);
+	for (int o = 0; o < model->output_count && !err_stuck(err); o++) {
+		const int i = find_text(named, model->outputs[o].name);
+
+		if (!value_of_output(at, model, o, false, &here))
+			continue;
+		if (i < 0 || i >= TARGET_PARTS)
+			json_fail(&here, err,
+				  "the output \"%s\" has no targets: data.outputs does not name it",
+				  model->outputs[o].name);
+		else
+			read_class_weight(&out->parts[i], &here, err);
+	}
+}
+
 static enum status read_outputs(struct model **out, const struct run_file *run, struct err *err)
 {
 	struct json_at root, at;
@@ -163,37 +194,10 @@ enum status run_class_weights(struct class_weights *out, const struct run_file *
 	if (!run__value_find(&root, "fit", "class_weight", &within, &at) ||
 	    read_outputs(&model, run, err) != ST_OK)
 		return err->status;
-	if (model->output_count > 1) {
-		/* Read the weights of a model of several outputs as Keras did before TensorFlow
-		 * 2.2; later versions refuse them. */
-		struct json_at here;
-
-		if (is_by_class(&at))
-			json_fail(&at, err,
-				  "is of one output, and the model has %d: give such an object by "
-				  "output, "
-				  "{\"%s\": {\"0\": 1.0, \"1\": 2.5}}",
-				  model->output_count, model->outputs[0].name);
-		else if (!is_by_name(&at) && !is_by_position(&at, false))
-			json_fail(&at, err, "must be an object or a list of weights by output");
-		else
-			check_by_output(&at, model, false, err);
-		for (int o = 0; o < model->output_count && !err_stuck(err); o++) {
-			const int i = find_text(&run->data.outputs, model->outputs[o].name);
-
-			if (!value_of_output(&at, model, o, false, &here))
-				continue;
-			if (i < 0 || i >= TARGET_PARTS)
-				json_fail(&here, err,
-					  "the output \"%s\" has no targets: data.outputs does not "
-					  "name it",
-					  model->outputs[o].name);
-			else
-				read_class_weight(&out->parts[i], &here, err);
-		}
-	} else {
+	if (model->output_count > 1)
+		read_class_weights(out, &at, model, &run->data.outputs, err);
+	else
 		read_class_weight(&out->parts[0], &at, err);
-	}
 	model_free(model);
 	if (err_stuck(err))
 		run_class_weights_free(out);
@@ -319,6 +323,17 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
+static enum status read_weight(struct loss_part *part, const struct json_at *at, struct err *err)
+{
+	double weight = 1.0;
+	enum status status = json_real(at, &weight, err);
+
+	if (status == ST_OK && !(fabs(weight) <= 3e38))
+		status = json_fail(at, err, "must be a number that float32 has");
+	part->weight = (float)weight;
+	return status;
+}
+
 static enum status read_weights(struct loss_list *out, const struct json_at *root,
 				const struct model *model, struct err *err)
 {
@@ -329,14 +344,8 @@ static enum status read_weights(struct loss_list *out, const struct json_at *roo
 		return ST_OK;
 	status = check_by_output(&at, model, false, err);
 	for (int o = 0; o < model->output_count && status == ST_OK; o++)
-		if (value_of_output(&at, model, o, false, &here)) {
-			double weight = 1.0;
-
-			status = json_real(&here, &weight, err);
-			if (status == ST_OK && !(fabs(weight) <= 3e38))
-				status = json_fail(&here, err, "must be a number that float32 has");
-			out->items[o].weight = (float)weight;
-		}
+		if (value_of_output(&at, model, o, false, &here))
+			status = read_weight(&out->items[o], &here, err);
 	return status;
 }
 

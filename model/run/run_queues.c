@@ -23,6 +23,18 @@ struct planning {
 
 /* ---- outfeed.layers -------------------------------------------------------------------------- */
 
+static enum status unknown_layer(const struct planning *p, const struct json_at *at,
+				 const char *name)
+{
+	const char **names = arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
+
+	if (!names)
+		return err_nomem(p->err);
+	for (int i = 0; i < p->model->layer_count; i++)
+		names[i] = p->model->layers[i].name;
+	return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count, p->err);
+}
+
 /* Place the layer @name with @key. NULL: the name with "_acts", as in the tutorial. */
 static enum status assign_layer_key(const struct planning *p, const struct json_at *at,
 				    const char *name, const char *key)
@@ -31,21 +43,46 @@ static enum status assign_layer_key(const struct planning *p, const struct json_
 
 	while (layer < p->model->layer_count && strcmp(p->model->layers[layer].name, name) != 0)
 		layer++;
-	if (layer == p->model->layer_count) {
-		const char **names =
-			arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
-
-		if (!names)
-			return err_nomem(p->err);
-		for (int i = 0; i < p->model->layer_count; i++)
-			names[i] = p->model->layers[i].name;
-		return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count,
-				    p->err);
-	}
+	if (layer == p->model->layer_count)
+		return unknown_layer(p, at, name);
 	if (p->placed[layer])
 		return json_fail(at, p->err, "has the layer \"%s\" twice", name);
 	p->placed[layer] = key ? key : arena_printf(p->arena, "%s_acts", name);
 	return p->placed[layer] ? ST_OK : err_nomem(p->err);
+}
+
+static enum status read_list(const struct planning *p, const struct json_at *at)
+{
+	enum status status = ST_OK;
+	struct json_at item = {0};
+
+	while (status == ST_OK && json_next(at, &item)) {
+		const char *name;
+
+		status = json_text(&item, &name, p->err);
+		if (status == ST_OK)
+			status = assign_layer_key(p, &item, name, NULL);
+	}
+	return status;
+}
+
+static enum status read_object(const struct planning *p, const struct json_at *at)
+{
+	enum status status = ST_OK;
+
+	for (const cJSON *node = at->node->child; node && status == ST_OK; node = node->next) {
+		const struct json_at item = {at->file, at, node, node->string, -1};
+		const char *key = NULL;
+
+		if (!json_is_null(&item))
+			status = json_text(&item, &key, p->err);
+		if (status == ST_OK && key && key[0] == '\0')
+			status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
+					   node->string);
+		if (status == ST_OK)
+			status = assign_layer_key(p, &item, node->string, key);
+	}
+	return status;
 }
 
 static enum status read_layers(const struct planning *p)
@@ -58,37 +95,10 @@ static enum status read_layers(const struct planning *p)
 		return ST_OK;
 	if (cJSON_IsString(at.node))
 		return assign_layer_key(p, &at, at.node->valuestring, NULL);
-	if (cJSON_IsArray(at.node)) {
-		enum status status = ST_OK;
-		struct json_at item = {0};
-
-		while (status == ST_OK && json_next(&at, &item)) {
-			const char *name;
-
-			status = json_text(&item, &name, p->err);
-			if (status == ST_OK)
-				status = assign_layer_key(p, &item, name, NULL);
-		}
-		return status;
-	}
-	if (cJSON_IsObject(at.node)) {
-		enum status status = ST_OK;
-
-		for (const cJSON *node = at.node->child; node && status == ST_OK;
-		     node = node->next) {
-			const struct json_at item = {at.file, &at, node, node->string, -1};
-			const char *key = NULL;
-
-			if (!json_is_null(&item))
-				status = json_text(&item, &key, p->err);
-			if (status == ST_OK && key && key[0] == '\0')
-				status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
-						   node->string);
-			if (status == ST_OK)
-				status = assign_layer_key(p, &item, node->string, key);
-		}
-		return status;
-	}
+	if (cJSON_IsArray(at.node))
+		return read_list(p, &at);
+	if (cJSON_IsObject(at.node))
+		return read_object(p, &at);
 	return json_fail(&at, p->err,
 			 "must be a layer, a list of layers, or an object (layer: its key)");
 }
@@ -169,6 +179,15 @@ static const char *queue_name(const struct planning *p, const struct run_send *s
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
+static int find_queue(const struct run_queues *plan, const char *name)
+{
+	int i = 0;
+
+	while (i < plan->queue_count && strcmp(plan->queues[i].name, name) != 0)
+		i++;
+	return i;
+}
+
 /* The key of the first send of queue @number. */
 static const char *first_key_of(const struct run_queues *plan, int number)
 {
@@ -216,14 +235,10 @@ static enum status assign_queue(const struct planning *p, struct run_send *send)
 	struct run_queues *plan = p->plan;
 	const char *name = queue_name(p, send);
 	int number;
-	int i;
 
 	if (!name)
 		return err_nomem(p->err);
-	i = 0;
-	while (i < plan->queue_count && strcmp(plan->queues[i].name, name) != 0)
-		i++;
-	number = i;
+	number = find_queue(plan, name);
 	if (number == plan->queue_count)
 		plan->queues[plan->queue_count++] =
 			(struct run_queue){.name = name,
@@ -289,6 +304,48 @@ static enum status name_callbacks(const struct planning *p)
 	return ST_OK;
 }
 
+/* In a queue that has sends of outfeed.layers, the last send is the final one; in other queues the
+ * layers' configs decide. */
+static void set_final(const struct planning *p)
+{
+	struct run_queues *plan = p->plan;
+
+	for (int q = 0; q < plan->queue_count; q++) {
+		bool placed = false;
+		int last = -1;
+
+		for (int i = 0; i < plan->send_count; i++) {
+			if (plan->sends[i].queue != q)
+				continue;
+			placed |= plan->sends[i].placed;
+			last = i;
+		}
+		for (int i = 0; i < plan->send_count && placed; i++)
+			if (plan->sends[i].queue == q)
+				plan->sends[i].final = i == last;
+	}
+}
+
+/* MaybeOutfeedQueue's rule: a final layer enqueues if anything has passed, its own output or
+ * that of a layer before. */
+static void set_queue_sent(const struct run_queues *plan, int queue)
+{
+	bool any = false, placed = false;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		struct run_send *send = &plan->sends[i];
+
+		if (send->queue != queue)
+			continue;
+		send->sent = !placed && send->passes;
+		any |= send->passes;
+		placed |= any && send->final;
+	}
+	for (int i = 0; i < plan->send_count && !placed; i++)
+		if (plan->sends[i].queue == queue)
+			plan->sends[i].sent = false;
+}
+
 static void set_sent(const struct planning *p)
 {
 	const struct run_texts *filters = &p->run->outfeed.activations;
@@ -300,24 +357,8 @@ static void set_sent(const struct planning *p)
 					   filters->count);
 	}
 	for (int q = 0; q < p->plan->queue_count; q++)
-		if (p->plan->queues[q].wrapped) {
-			/* MaybeOutfeedQueue's rule: a final layer enqueues if anything has passed,
-			 * its own output or that of a layer before. */
-			bool any = false, placed = false;
-
-			for (int i = 0; i < p->plan->send_count; i++) {
-				struct run_send *send = &p->plan->sends[i];
-
-				if (send->queue != q)
-					continue;
-				send->sent = !placed && send->passes;
-				any |= send->passes;
-				placed |= any && send->final;
-			}
-			for (int i = 0; i < p->plan->send_count && !placed; i++)
-				if (p->plan->sends[i].queue == q)
-					p->plan->sends[i].sent = false;
-		}
+		if (p->plan->queues[q].wrapped)
+			set_queue_sent(p->plan, q);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -350,7 +391,6 @@ enum status run_queues_plan(struct run_queues *out, struct arena *arena, const s
 {
 	struct planning p = {out, arena, run, model, layout, err, NULL};
 	enum status status;
-	struct run_queues *plan;
 
 	*out = (struct run_queues){0};
 	status = plan_gradients(&p);
@@ -368,23 +408,7 @@ enum status run_queues_plan(struct run_queues *out, struct arena *arena, const s
 		status = name_callbacks(&p);
 	if (status != ST_OK)
 		return status;
-	/* In a queue that has sends of outfeed.layers, the last send is the final one; in other
-	 * queues the layers' configs decide. */
-	plan = p.plan;
-	for (int q = 0; q < plan->queue_count; q++) {
-		bool placed = false;
-		int last = -1;
-
-		for (int i = 0; i < plan->send_count; i++) {
-			if (plan->sends[i].queue != q)
-				continue;
-			placed |= plan->sends[i].placed;
-			last = i;
-		}
-		for (int i = 0; i < plan->send_count && placed; i++)
-			if (plan->sends[i].queue == q)
-				plan->sends[i].final = i == last;
-	}
+	set_final(&p);
 	set_sent(&p);
 	return ST_OK;
 }

@@ -581,28 +581,12 @@ static enum status run_rule_batches(struct run_rules *rules, const struct run_sp
 	return ST_OK;
 }
 
-static enum status run_rule_steps(struct run_rules *rules, const struct run_span *span,
+/* "epoch" without a number of steps: round @steps down to whole executions. */
+static enum status run_rule_round(struct run_rules *rules, const struct run_span *span,
 				  int64_t *steps)
 {
-	int64_t replicas = rules->layout->replicas, batches = 0;
-	enum status status = run_rule_batches(rules, span, &batches);
-	int64_t rest;
+	int64_t rest = *steps % span->unit;
 
-	if (status != ST_OK)
-		return status;
-	*steps = batches / replicas;
-	if (!*steps)
-		return run_fail(rules, span->steps_key,
-				"%" PRId64 " batches leave none for each of %" PRId64
-				" replicas; %" PRId64 " are the least",
-				batches, replicas, replicas);
-	if (batches % replicas)
-		str_addf(&rules->warnings,
-			 "%s: %" PRId64 " of %" PRId64
-			 " batches are dropped: they do not divide among %" PRId64 " replicas.\n",
-			 span->steps_key, batches % replicas, batches, replicas);
-	/* "epoch" without a number of steps: round steps down to whole executions. */
-	rest = *steps % span->unit;
 	if (span->given || span->wanted != RUN_WHOLE_EPOCH || !rest)
 		return ST_OK;
 	if (rest == *steps)
@@ -617,6 +601,28 @@ static enum status run_rule_steps(struct run_rules *rules, const struct run_span
 		 span->mode, rest, *steps, span->unit, *steps - rest);
 	*steps -= rest;
 	return ST_OK;
+}
+
+static enum status run_rule_steps(struct run_rules *rules, const struct run_span *span,
+				  int64_t *steps)
+{
+	int64_t replicas = rules->layout->replicas, batches = 0;
+	enum status status = run_rule_batches(rules, span, &batches);
+
+	if (status != ST_OK)
+		return status;
+	*steps = batches / replicas;
+	if (!*steps)
+		return run_fail(rules, span->steps_key,
+				"%" PRId64 " batches leave none for each of %" PRId64
+				" replicas; %" PRId64 " are the least",
+				batches, replicas, replicas);
+	if (batches % replicas)
+		str_addf(&rules->warnings,
+			 "%s: %" PRId64 " of %" PRId64
+			 " batches are dropped: they do not divide among %" PRId64 " replicas.\n",
+			 span->steps_key, batches % replicas, batches, replicas);
+	return run_rule_round(rules, span, steps);
 }
 
 /* ---- executions ------------------------------------------------------------------------------ */
@@ -887,6 +893,23 @@ static enum status run_rule_predict(struct run_rules *rules)
 
 /* ---- applying the rules ---------------------------------------------------------------------- */
 
+static enum status run_rules_apply(struct run_rules *rules)
+{
+	static enum status (*const table[])(struct run_rules *) = {
+		run_rule_stages,   run_rule_work,      run_rule_batch,      run_rule_remainder,
+		run_rule_stateful, run_rule_mapping,   run_rule_ipus,       run_rule_io_tiles,
+		run_rule_pipeline, run_rule_recompute, run_rule_offloading, run_rule_plans,
+		run_rule_fit,      run_rule_repeat,    run_rule_evaluate,   run_rule_predict,
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(table) && status == ST_OK; i++)
+		status = table[i](rules);
+	if (status == ST_OK && (rules->warnings.failed || rules->notes.failed))
+		status = err_nomem(rules->err);
+	return status;
+}
+
 enum status run_layout_new(struct run_layout **out, const struct run_file *run, struct model *model,
 			   int64_t train_items, int64_t test_items,
 			   const struct run_splitter *splitter, struct err *err)
@@ -907,23 +930,10 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 		layout->stage = mem_calloc((size_t)model->layer_count, sizeof(*layout->stage));
 	if (layout)
 		layout->device = mem_calloc((size_t)model->layer_count, sizeof(*layout->device));
-	if (!layout || !layout->stage || !layout->device) {
+	if (!layout || !layout->stage || !layout->device)
 		status = err_nomem(err);
-	} else {
-		static enum status (*const table[])(struct run_rules *) = {
-			run_rule_stages,    run_rule_work,       run_rule_batch,
-			run_rule_remainder, run_rule_stateful,   run_rule_mapping,
-			run_rule_ipus,      run_rule_io_tiles,   run_rule_pipeline,
-			run_rule_recompute, run_rule_offloading, run_rule_plans,
-			run_rule_fit,       run_rule_repeat,     run_rule_evaluate,
-			run_rule_predict,
-		};
-
-		for (size_t i = 0; i < ARRAY_LEN(table) && status == ST_OK; i++)
-			status = table[i](&rules);
-		if (status == ST_OK && (rules.warnings.failed || rules.notes.failed))
-			status = err_nomem(rules.err);
-	}
+	else
+		status = run_rules_apply(&rules);
 	if (status != ST_OK) {
 		str_free(&rules.warnings);
 		str_free(&rules.notes);

@@ -141,39 +141,43 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 
 /* ---- "auto" ---------------------------------------------------------------------------------- */
 
+static enum status run_stages_auto(const struct json_at *at, const struct run_file *run,
+				   const struct model *model, const struct run_splitter *splitter,
+				   int *stage, struct err *err)
+{
+	const struct run_ints *mapping = &run->pipeline.device_mapping;
+	int64_t stages = run->ipu.auto_select_ipus;
+
+	if (!run->ipu.wanted)
+		return json_fail(at, err,
+				 "\"auto\" splits the layers over IPUs, but \"ipu\" is null: give "
+				 "ipu.auto_select_ipus, or set pipeline to null too");
+	/* If the schedule deals stages to IPUs in turn, each IPU gets at least two. */
+	if (ipu_schedule_row(run->pipeline.schedule)->sharing == IPU_SHARE_IN_TURN)
+		stages *= 2;
+	if (mapping->given)
+		stages = mapping->count;
+	if (run->pipeline.auto_stages > 0)
+		stages = run->pipeline.auto_stages;
+	if (stages < 2)
+		return json_fail(
+			at, err,
+			"\"auto\" makes a stage for each of ipu.auto_select_ipus, of which "
+			"there is %" PRId64 ": give 2 or more, or set pipeline to null",
+			stages);
+	if (!splitter)
+		return json_fail(at, err,
+				 "\"auto\" needs the simulated IPU; give a list (the stage of each "
+				 "layer) or an object (layer: the stage that starts there)");
+	return splitter->split(splitter->user, model, (int)stages, stage, err);
+}
+
 static enum status run_stages_read(const struct json_at *at, const struct run_file *run,
 				   const struct model *model, const struct run_splitter *splitter,
 				   int *stage, struct err *err)
 {
-	if (run->pipeline.stages_auto) {
-		const struct run_ints *mapping = &run->pipeline.device_mapping;
-		int64_t stages = run->ipu.auto_select_ipus;
-
-		if (!run->ipu.wanted)
-			return json_fail(
-				at, err,
-				"\"auto\" splits the layers over IPUs, but \"ipu\" is null: give "
-				"ipu.auto_select_ipus, or set pipeline to null too");
-		/* If the schedule deals stages to IPUs in turn, each IPU gets at least two. */
-		if (ipu_schedule_row(run->pipeline.schedule)->sharing == IPU_SHARE_IN_TURN)
-			stages *= 2;
-		if (mapping->given)
-			stages = mapping->count;
-		if (run->pipeline.auto_stages > 0)
-			stages = run->pipeline.auto_stages;
-		if (stages < 2)
-			return json_fail(
-				at, err,
-				"\"auto\" makes a stage for each of ipu.auto_select_ipus, of which "
-				"there is %" PRId64 ": give 2 or more, or set pipeline to null",
-				stages);
-		if (!splitter)
-			return json_fail(
-				at, err,
-				"\"auto\" needs the simulated IPU; give a list (the stage of each "
-				"layer) or an object (layer: the stage that starts there)");
-		return splitter->split(splitter->user, model, (int)stages, stage, err);
-	}
+	if (run->pipeline.stages_auto)
+		return run_stages_auto(at, run, model, splitter, stage, err);
 	if (run->pipeline.auto_stages > 0)
 		return err_set(err, ST_INVALID,
 			       "%s: pipeline.auto_stages: is of pipeline.stages \"auto\" alone: "
@@ -248,6 +252,34 @@ static int run_stage_layers(const struct model *model, const int *stage, int num
 	return count;
 }
 
+/* Check that each stage has a layer, and that the last has one that computes: the loss is
+ * computed in the stage of the outputs, and pass-through layers alone produce none. */
+static enum status run_check_stages_filled(const struct json_at *at, const struct model *model,
+					   const int *stage, int stages, struct err *err)
+{
+	struct str missing = {0};
+	enum status status = ST_OK;
+	bool computes = false;
+
+	for (int s = 0; s < stages; s++)
+		if (!run_stage_layers(model, stage, s, &computes))
+			str_addf(&missing, "%s%d", missing.length ? ", " : "", s);
+	if (missing.failed)
+		status = err_nomem(err);
+	else if (missing.length)
+		status = json_fail(at, err,
+				   "no layer is in stage %s: every stage from 0 to %d, the last, "
+				   "needs one",
+				   str_peek(&missing), stages - 1);
+	else if (!computes)
+		status = json_fail(at, err,
+				   "stage %d, the last, has no layer that computes: give it one "
+				   "from stage %d",
+				   stages - 1, stages - 2);
+	str_free(&missing);
+	return status;
+}
+
 enum status run_stages(const struct run_file *run, const struct model *model,
 		       const struct run_splitter *splitter, int *stage, int *stages,
 		       struct err *err)
@@ -274,31 +306,7 @@ enum status run_stages(const struct run_file *run, const struct model *model,
 	status = run_check_stage_dependencies(&at, model, stage, err);
 	if (status == ST_OK)
 		status = run_check_stage_calls(&at, model, stage, err);
-	if (status == ST_OK) {
-		/* Check that each stage has a layer, and that the last has one that computes: the
-		 * loss is computed in the stage of the outputs, and pass-through layers alone
-		 * produce none. */
-		struct str missing = {0};
-		bool computes = false;
-
-		for (int s = 0; s < (*stages); s++)
-			if (!run_stage_layers(model, stage, s, &computes))
-				str_addf(&missing, "%s%d", missing.length ? ", " : "", s);
-		if (missing.failed)
-			status = err_nomem(err);
-		else if (missing.length)
-			status = json_fail(
-				&at, err,
-				"no layer is in stage %s: every stage from 0 to %d, the last, "
-				"needs one",
-				str_peek(&missing), (*stages) - 1);
-		else if (!computes)
-			status = json_fail(
-				&at, err,
-				"stage %d, the last, has no layer that computes: give it one "
-				"from stage %d",
-				(*stages) - 1, (*stages) - 2);
-		str_free(&missing);
-	}
+	if (status == ST_OK)
+		status = run_check_stages_filled(&at, model, stage, *stages, err);
 	return status;
 }
