@@ -192,6 +192,64 @@ static void sync_rate(struct train_session *session, struct snapshot *snapshot)
 			snapshot_path(snapshot), rate);
 }
 
+/* The state of a dynamic LossScaleOptimizer, which is the same for all workers. */
+static void sync_loss_scale(struct train_session *session, struct snapshot *snapshot)
+{
+	struct train_loss_scale *scale = &session->worker[0].loss_scale;
+
+	if (!session->optimizer.loss_scale_dynamic)
+		return;
+	snapshot_real(snapshot, "loss_scale", &scale->scale);
+	snapshot_integer(snapshot, "finite_updates", &scale->finite, 0, session->updates);
+	snapshot_integer(snapshot, "skipped_updates", &scale->skipped, 0, session->updates);
+	if (!err_stuck(snapshot_err(snapshot)) &&
+	    !(scale->scale > 0.0 && scale->scale <= LOSS_SCALE_MOST))
+		err_set(snapshot_err(snapshot), ST_INVALID, "%s: the loss scale is %g",
+			snapshot_path(snapshot), scale->scale);
+	for (int i = 1; i < session->worker_count; i++)
+		session->worker[i].loss_scale = *scale;
+}
+
+/* The state that a replica's stateful layers pass to the next batch. */
+static void sync_states(const struct train_session *session, const struct train_replica *replica,
+			struct snapshot *snapshot)
+{
+	for (int s = 0; s < session->layout->stages; s++) {
+		const struct train_stage *stage = &replica->stage[s];
+
+		for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++) {
+			size_t count;
+			float *state = stage_state(stage->stage, i, &count);
+
+			snapshot_prefix(snapshot, "state %d ", replica->number);
+			if (count > 0)
+				snapshot_field(snapshot, session->model->layers[i].name, state,
+					       count * sizeof(*state));
+			snapshot_prefix(snapshot, "%s", "");
+		}
+	}
+}
+
+/* Replicas have the weights of the first one, @first, except for moving statistics. */
+static void sync_replica(struct train_session *session, struct train_replica *replica,
+			 const float *first, struct snapshot *snapshot)
+{
+	const struct model *model = session->model;
+	const bool reads = snapshot_reads(snapshot);
+	bool own = replica->number == 0 ||
+		   memcmp(replica->weights, first, model->weights * sizeof(float)) != 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "replica %d", replica->number);
+	snapshot_flag(snapshot, name, &own);
+	if (!own)
+		snprintf(name, sizeof(name), "replica 0");
+	if (own || reads)
+		model_weights_keep(model, replica->weights, name, snapshot);
+	if (reads)
+		train_replica_round(session, replica);
+}
+
 /* The optimizer's variables, which are the same for all replicas: rank 0 saves those of the first
  * one. If they are sharded, all ranks gather the shares in session->reduced. */
 static void sync_slots(struct train_session *session, struct snapshot *snapshot)
@@ -224,44 +282,11 @@ static void sync_replicas(struct train_backup *backup, struct snapshot *snapshot
 	struct train_session *session = backup->session;
 	const float *first = backup->first ? backup->first : session->replica[0].weights;
 
-	for (int r = 0; r < session->replicas; r++) {
-		/* Replicas have the weights of the first one except for moving statistics.
-		 */
-		const struct model *model = session->model;
-		const bool reads = snapshot_reads(snapshot);
-		bool own = session->replica[r].number == 0 ||
-			   memcmp(session->replica[r].weights, first,
-				  model->weights * sizeof(float)) != 0;
-		char name[64];
-
-		snprintf(name, sizeof(name), "replica %d", session->replica[r].number);
-		snapshot_flag(snapshot, name, &own);
-		if (!own)
-			snprintf(name, sizeof(name), "replica 0");
-		if (own || reads)
-			model_weights_keep(model, session->replica[r].weights, name, snapshot);
-		if (reads)
-			train_replica_round(session, &session->replica[r]);
-	}
+	for (int r = 0; r < session->replicas; r++)
+		sync_replica(session, &session->replica[r], first, snapshot);
 	sync_slots(session, snapshot);
-	for (int r = 0; r < session->replicas; r++) {
-		/* The state that a replica's stateful layers pass to the next batch. */
-		for (int s = 0; s < session->layout->stages; s++) {
-			const struct train_stage *stage = &session->replica[r].stage[s];
-
-			for (int i = stage->first_layer;
-			     i < stage->first_layer + stage->layer_count; i++) {
-				size_t count;
-				float *state = stage_state(stage->stage, i, &count);
-
-				snapshot_prefix(snapshot, "state %d ", session->replica[r].number);
-				if (count > 0)
-					snapshot_field(snapshot, session->model->layers[i].name,
-						       state, count * sizeof(*state));
-				snapshot_prefix(snapshot, "%s", "");
-			}
-		}
-	}
+	for (int r = 0; r < session->replicas; r++)
+		sync_states(session, &session->replica[r], snapshot);
 	for (int r = 0; r < session->replicas; r++)
 		train_health_keep(session, r, snapshot);
 }
@@ -271,7 +296,6 @@ static void sync_session(struct train_backup *backup, struct snapshot *snapshot)
 {
 	struct train_session *session = backup->session;
 	const int64_t epochs = session->run->fit.epochs, each = session->layout->steps_per_epoch;
-	struct train_loss_scale *scale;
 
 	snapshot_integer(snapshot, "part", &session->part, 1, INT32_MAX);
 	snapshot_integer(snapshot, "epoch", &backup->epoch, 1, epochs + 1);
@@ -281,19 +305,7 @@ static void sync_session(struct train_backup *backup, struct snapshot *snapshot)
 	snapshot_integer(snapshot, "evaluated", &session->steps[IPS_EVALUATE], 0, INT64_MAX / 4);
 	snapshot_integer(snapshot, "updates", &session->updates, 0, epochs * each);
 	sync_rate(session, snapshot);
-	/* The state of a dynamic LossScaleOptimizer, which is the same for all workers. */
-	scale = &session->worker[0].loss_scale;
-	if (!session->optimizer.loss_scale_dynamic)
-		return;
-	snapshot_real(snapshot, "loss_scale", &scale->scale);
-	snapshot_integer(snapshot, "finite_updates", &scale->finite, 0, session->updates);
-	snapshot_integer(snapshot, "skipped_updates", &scale->skipped, 0, session->updates);
-	if (!err_stuck(snapshot_err(snapshot)) &&
-	    !(scale->scale > 0.0 && scale->scale <= LOSS_SCALE_MOST))
-		err_set(snapshot_err(snapshot), ST_INVALID, "%s: the loss scale is %g",
-			snapshot_path(snapshot), scale->scale);
-	for (int i = 1; i < session->worker_count; i++)
-		session->worker[i].loss_scale = *scale;
+	sync_loss_scale(session, snapshot);
 }
 
 static void sync_rest(const struct train_backup *backup, struct train_phase *phase,
@@ -326,21 +338,12 @@ enum status train_backup_check(const struct run_file *run, struct err *err)
 		       run->fit.resume);
 }
 
-static enum status prepare_folder(struct train_backup *backup, struct err *err)
+/* Remove temporary files of processes that were killed while writing. */
+static void remove_leftovers(const char *folder)
 {
-	const char *folder = backup->wanted->folder;
-	enum status status = fs_make_dirs(folder, err);
+	DIR *all = opendir(folder);
 	const struct dirent *entry;
-	DIR *all;
 
-	if (status == ST_OK && !fs_path(backup->target, "%s/" BACKUP_FILE, folder))
-		status = err_set(err, ST_LIMIT, "%s: the path is too long", folder);
-	if (status == ST_OK)
-		status = fs_check_write(backup->target, err);
-	if (status != ST_OK)
-		return err_prefix(err, "BackupAndRestore");
-	/* Remove temporary files of processes that were killed while writing. */
-	all = opendir(folder);
 	while (all && (entry = readdir(all))) {
 		const char *end = strrchr(entry->d_name, '.');
 		long pid;
@@ -353,6 +356,20 @@ static enum status prepare_folder(struct train_backup *backup, struct err *err)
 	}
 	if (all)
 		closedir(all);
+}
+
+static enum status prepare_folder(struct train_backup *backup, struct err *err)
+{
+	const char *folder = backup->wanted->folder;
+	enum status status = fs_make_dirs(folder, err);
+
+	if (status == ST_OK && !fs_path(backup->target, "%s/" BACKUP_FILE, folder))
+		status = err_set(err, ST_LIMIT, "%s: the path is too long", folder);
+	if (status == ST_OK)
+		status = fs_check_write(backup->target, err);
+	if (status != ST_OK)
+		return err_prefix(err, "BackupAndRestore");
+	remove_leftovers(folder);
 	return ST_OK;
 }
 

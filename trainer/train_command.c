@@ -157,6 +157,19 @@ static enum status join_command(struct request *request, int argc, char **argv, 
 	return ST_OK;
 }
 
+/* --generate TEXT is short for a key of the run file. Return whether @next was used as the text. */
+static bool add_prompt(struct request *request, char *word, char *next)
+{
+	static char key[] = "--generate.prompt";
+	char *value = strchr(word, '=');
+	const bool separate = !value && next && next[0] != '-';
+
+	request->words[request->count++] = key;
+	if (value || separate)
+		request->words[request->count++] = value ? value + 1 : next;
+	return separate;
+}
+
 /* Return the field of the switch @word; NULL if it is none, and with an error if it has a value. */
 static bool *find_switch(struct request *request, const char *word, struct err *err)
 {
@@ -192,24 +205,14 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 
 		if (err->status != ST_OK)
 			return err->status;
-		if (on) {
+		if (on)
 			*on = true;
-		} else if (is_option(argv[i], "--generate")) {
-			/* --generate TEXT is short for a key of the run file. Return whether next
-			 * was used as the text. */
-			static char key[] = "--generate.prompt";
-			char *value = strchr(argv[i], '=');
-			const bool separate = !value && argv[i + 1] && argv[i + 1][0] != '-';
-
-			request->words[request->count++] = key;
-			if (value || separate)
-				request->words[request->count++] = value ? value + 1 : argv[i + 1];
-			i += separate;
-		} else if (!request->run_path && argv[i][0] != '-') {
+		else if (is_option(argv[i], "--generate"))
+			i += add_prompt(request, argv[i], argv[i + 1]);
+		else if (!request->run_path && argv[i][0] != '-')
 			request->run_path = argv[i];
-		} else {
+		else
 			request->words[request->count++] = argv[i];
-		}
 	}
 	if (!request->run_path && !request->list)
 		return err_set(err, ST_INVALID,
@@ -229,6 +232,24 @@ static enum status print_run(const struct run_file *run, struct err *err)
 	puts(text);
 	cJSON_free(text);
 	return ST_OK;
+}
+
+static enum status print_help(const struct run_file *run, struct err *err)
+{
+	struct cli_option options[OPTIONS_MOST];
+	struct cli_command command;
+	struct arena arena;
+	enum status status;
+
+	if (arena_init(&arena, 0) != 0)
+		return err_nomem(err);
+	/* First the file's own flags, then the keys that every run file has. */
+	status = run_file_help(run, stdout);
+	command = full_command(options, &arena);
+	putchar('\n');
+	cli_help(&command, stdout);
+	arena_fini(&arena);
+	return status;
 }
 
 /* --help lists only the command's options; man page and completions include the keys, too. */
@@ -283,21 +304,8 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	status = train_ranks_agree(job->ranks, status, &job->others, err);
 	if (status != ST_OK)
 		return status;
-	if (request->help) {
-		struct cli_option options[OPTIONS_MOST];
-		struct cli_command command;
-		struct arena arena;
-
-		if (arena_init(&arena, 0) != 0)
-			return err_nomem(err);
-		/* First the file's own flags, then the keys that every run file has. */
-		status = run_file_help(job->plan.run, stdout);
-		command = full_command(options, &arena);
-		putchar('\n');
-		cli_help(&command, stdout);
-		arena_fini(&arena);
-		return status;
-	}
+	if (request->help)
+		return print_help(job->plan.run, err);
 	if (request->print_run)
 		return print_run(job->plan.run, err);
 	status = train_job_prepare(job, err);
@@ -323,6 +331,23 @@ static void on_flush(int number)
 	train_flush();
 }
 
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction before;
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	/* Keep it ignored under nohup(1). */
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
+	action.sa_handler = on_flush;
+	sigaction(SIGUSR1, &action, NULL);
+	/* A closed pipe is an error of a training to report, not a reason to be killed. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
 int train_command(int argc, char **argv)
 {
 	struct request request = {.quiet = false};
@@ -341,21 +366,8 @@ int train_command(int argc, char **argv)
 	job.command = request.command;
 	job.screen.log = stderr;
 	job.generated = stdout;
-	if (status == ST_OK && trains(&request)) {
-		struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-		struct sigaction before;
-
-		sigemptyset(&action.sa_mask);
-		sigaction(SIGINT, &action, NULL);
-		sigaction(SIGTERM, &action, NULL);
-		/* Keep it ignored under nohup(1). */
-		if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(SIGHUP, &action, NULL);
-		action.sa_handler = on_flush;
-		sigaction(SIGUSR1, &action, NULL);
-		/* A closed pipe is an error of a training to report, not a reason to be killed. */
-		signal(SIGPIPE, SIG_IGN);
-	}
+	if (status == ST_OK && trains(&request))
+		catch_signals();
 	if (status == ST_OK)
 		status = run_request(&job, &request, &err);
 	/* Print before this rank ends, since the launcher may kill all ranks once one has

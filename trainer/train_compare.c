@@ -332,6 +332,28 @@ static void print_row(const struct row *row)
 		printf(" %14.1f %7.0f\n", is->ipu_ns * 1e-3, is->host_ns / is->ipu_ns);
 }
 
+/* Print the sum over all networks, as in the tutorial. */
+static void print_total(const struct comparison *comparison, int steps)
+{
+	double host_ns = 0, ipu_ns = 0;
+	int trained = 0;
+
+	for (int i = 0; i < comparison->count; i++) {
+		const struct figures *is = &comparison->rows[i].is;
+
+		if (is->reason[0])
+			continue;
+		trained++;
+		host_ns += is->host_ns * steps;
+		ipu_ns += is->ipu_ns * steps;
+	}
+	printf("Total: %d of %d trained, an epoch of %d step%s each: %.2f s on this machine",
+	       trained, comparison->count, steps, steps == 1 ? "" : "s", host_ns * 1e-9);
+	if (trained > 0 && !isnan(ipu_ns))
+		printf(", %.4f s on the IPU (simulated)", ipu_ns * 1e-9);
+	putchar('\n');
+}
+
 /* ---- the picture ----------------------------------------------------------------------------- */
 
 #define SVG_LEFT  170
@@ -442,28 +464,8 @@ static void compare(const struct compare_line *line, struct err *err)
 	for (int i = 0; i < comparison.count && !err_stuck(err); i++)
 		if (measure_row(&comparison.rows[i], line, err) == ST_OK)
 			print_row(&comparison.rows[i]);
-	if (!err_stuck(err)) {
-		/* Print the sum over all networks, as in the tutorial. */
-		double host_ns = 0, ipu_ns = 0;
-		int trained = 0;
-
-		for (int i = 0; i < comparison.count; i++) {
-			const struct figures *is = &comparison.rows[i].is;
-
-			if (is->reason[0])
-				continue;
-			trained++;
-			host_ns += is->host_ns * line->steps;
-			ipu_ns += is->ipu_ns * line->steps;
-		}
-		printf("Total: %d of %d trained, an epoch of %d step%s each: %.2f s on this "
-		       "machine",
-		       trained, comparison.count, line->steps, line->steps == 1 ? "" : "s",
-		       host_ns * 1e-9);
-		if (trained > 0 && !isnan(ipu_ns))
-			printf(", %.4f s on the IPU (simulated)", ipu_ns * 1e-9);
-		putchar('\n');
-	}
+	if (!err_stuck(err))
+		print_total(&comparison, line->steps);
 	if (!err_stuck(err) && line->svg)
 		write_picture(&comparison, line->svg, err);
 	mem_free(comparison.rows);

@@ -178,11 +178,40 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 	return status;
 }
 
+static void fit_fini(struct fit *fit)
+{
+	train_phase_free(fit->phase);
+	train_async_free(fit->async);
+	train_backup_close(&fit->backup);
+	mem_free(fit->weights);
+	arena_fini(&fit->arena);
+}
+
 static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)
 {
 	for (int i = 0; i < figures->count; i++)
 		fit->logs[i] = (struct ips_log){figures->names[i], figures->values[i]};
 	return (struct ips_logs){fit->logs, figures->count};
+}
+
+/* Start the callbacks; then restore their state and that of the epoch when resuming. */
+static enum status begin_fit(struct fit *fit, struct err *err)
+{
+	const struct ips_logs names = logs_of(fit, &fit->figures);
+	enum status status;
+
+	fit->host.logs = &names;
+	status = callbacks_train_begin(fit->params->callbacks, &fit->host, err);
+	fit->host.logs = NULL;
+	train_phase_begin(fit->phase);
+	if (status == ST_OK)
+		status = train_backup_restore(&fit->backup, fit->phase, &fit->host, err);
+	status = train_ranks_fail_together(fit->session, status, err);
+	if (status == ST_OK && fit->backup.stop)
+		host_stop(fit);
+	fit->done = fit->backup.steps / fit->session->layout->steps_per_execution;
+	fit->result->epochs = fit->backup.epoch - 1;
+	return status;
 }
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
@@ -286,6 +315,32 @@ static enum status generate(const struct train_fit_params *params, struct err *e
 	return train_generate(params->generated, params->session, err);
 }
 
+/* Collect the figures for callbacks and the screen at the end of an epoch. */
+static void collect_figures(struct fit *fit)
+{
+	const struct train_program *program = fit->session->program;
+	const struct train_figures *train = &program[IPS_TRAIN].measure.figures;
+	const struct train_figures *validation = &program[IPS_EVALUATE].measure.figures;
+
+	for (int i = 0; i < train->count; i++)
+		fit->figures.values[i] = train->values[i];
+	for (int i = 0; i < fit->validated; i++)
+		fit->figures.values[train->count + i] = validation->values[i];
+	if (fit->rated)
+		fit->figures.values[fit->figures.count - 1] = host_rate(fit);
+	fit->result->loss = train->values[0];
+}
+
+/* The figures are training's, then validation's, each beginning with the loss. */
+static enum status evaluate_epoch(struct fit *fit, int64_t epoch, struct err *err)
+{
+	const int count = fit->session->program[IPS_TRAIN].measure.figures.count;
+
+	return train_health_epoch(
+		fit->session, epoch, fit->figures.values[0],
+		fit->session->run->fit.validation ? &fit->figures.values[count] : NULL, err);
+}
+
 static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const struct run_layout *layout = fit->session->layout;
@@ -293,9 +348,6 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	double step_ns, unused;
 	enum status status;
 	uint64_t begun_ns;
-	const struct train_program *program;
-	const struct train_figures *train;
-	const struct train_figures *validation;
 
 	begun_ns = clock_ns();
 	if (fit->done == 0)
@@ -315,29 +367,12 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 			       (double)(layout->steps_per_epoch * layout->replicas);
 	if (status == ST_OK && fit->session->run->fit.validation)
 		status = run_test(fit->session, epoch, NULL, &unused, err);
-	/* Collect the figures for callbacks and the screen at the end of an epoch. */
-	program = fit->session->program;
-	train = &program[IPS_TRAIN].measure.figures;
-	validation = &program[IPS_EVALUATE].measure.figures;
-	for (int i = 0; i < train->count; i++)
-		fit->figures.values[i] = train->values[i];
-	for (int i = 0; i < fit->validated; i++)
-		fit->figures.values[train->count + i] = validation->values[i];
-	if (fit->rated)
-		fit->figures.values[fit->figures.count - 1] = host_rate(fit);
-	fit->result->loss = train->values[0];
+	collect_figures(fit);
 	if (fit->rated)
 		train_record_metric(fit->session, IPS_TRAIN, epoch, IPS_NULL, IPS_NULL,
 				    "learning_rate", host_rate(fit));
-	if (status == ST_OK) {
-		/* The figures are training's, then validation's, each beginning with the loss. */
-		const int count = fit->session->program[IPS_TRAIN].measure.figures.count;
-
-		status = train_health_epoch(
-			fit->session, epoch, fit->figures.values[0],
-			fit->session->run->fit.validation ? &fit->figures.values[count] : NULL,
-			err);
-	}
+	if (status == ST_OK)
+		status = evaluate_epoch(fit, epoch, err);
 	if (status == ST_OK)
 		screen->figures = &fit->figures;
 	train_screen_end(screen, step_ns);
@@ -374,23 +409,8 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 	struct fit fit;
 	enum status status = fit_init(&fit, params, result, err), ended;
 
-	if (status == ST_OK) {
-		/* Start the callbacks; then restore their state and that of the epoch when
-		 * resuming. */
-		const struct ips_logs names = logs_of(&fit, &fit.figures);
-
-		fit.host.logs = &names;
-		status = callbacks_train_begin(fit.params->callbacks, &fit.host, err);
-		fit.host.logs = NULL;
-		train_phase_begin(fit.phase);
-		if (status == ST_OK)
-			status = train_backup_restore(&fit.backup, fit.phase, &fit.host, err);
-		status = train_ranks_fail_together(fit.session, status, err);
-		if (status == ST_OK && fit.backup.stop)
-			host_stop(&fit);
-		fit.done = fit.backup.steps / fit.session->layout->steps_per_execution;
-		fit.result->epochs = fit.backup.epoch - 1;
-	}
+	if (status == ST_OK)
+		status = begin_fit(&fit, err);
 	for (int64_t epoch = fit.backup.epoch;
 	     status == ST_OK && epoch <= params->session->run->fit.epochs &&
 	     !atomic_load(params->stop);
@@ -403,11 +423,7 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 					    status == ST_OK ? err : NULL);
 		status = status == ST_OK ? ended : status;
 	}
-	train_phase_free(fit.phase);
-	train_async_free(fit.async);
-	train_backup_close(&fit.backup);
-	mem_free(fit.weights);
-	arena_fini(&fit.arena);
+	fit_fini(&fit);
 	return status;
 }
 

@@ -82,26 +82,13 @@ enum status train_generate_check(const struct run_file *run, const struct model 
 	return ST_OK;
 }
 
-/* Choose the next token; -1: the outputs are not finite. */
-static int draw(struct generator *generator, const float *outputs)
+/* Compute the weights of tokens relative to the likeliest, whose weight is 1. */
+static void weigh(struct generator *generator, const float *outputs)
 {
 	const int classes = generator->set->classes;
-	int likeliest = 0;
-	double sum = 0.0, at;
-	double power;
-	float most;
+	const double power = generator->temperature > 0.0 ? 1.0 / generator->temperature : 1.0;
+	float most = outputs[0];
 
-	for (int i = 0; i < classes; i++) {
-		if (!isfinite(outputs[i]))
-			return -1;
-		if (outputs[i] > outputs[likeliest])
-			likeliest = i;
-	}
-	if (generator->temperature == 0.0)
-		return likeliest;
-	/* Compute the weights of tokens relative to the likeliest, whose weight is 1. */
-	power = generator->temperature > 0.0 ? 1.0 / generator->temperature : 1.0;
-	most = outputs[0];
 	for (int i = 1; i < classes; i++)
 		most = outputs[i] > most ? outputs[i] : most;
 	for (int i = 0; i < classes; i++) {
@@ -112,6 +99,24 @@ static int draw(struct generator *generator, const float *outputs)
 				? elementary_pow(0x1.5bf0a8b145769p+1, off * power)
 				: elementary_pow((double)outputs[i] / (double)most, power);
 	}
+}
+
+/* Choose the next token; -1: the outputs are not finite. */
+static int draw(struct generator *generator, const float *outputs)
+{
+	const int classes = generator->set->classes;
+	int likeliest = 0;
+	double sum = 0.0, at;
+
+	for (int i = 0; i < classes; i++) {
+		if (!isfinite(outputs[i]))
+			return -1;
+		if (outputs[i] > outputs[likeliest])
+			likeliest = i;
+	}
+	if (generator->temperature == 0.0)
+		return likeliest;
+	weigh(generator, outputs);
 	for (int i = 0; i < classes; i++)
 		sum += generator->weights[i];
 	at = (double)rng_uniform(&generator->rng) * sum;

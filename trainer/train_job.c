@@ -173,6 +173,16 @@ static void print_progress(void *user, int64_t done, int64_t files)
 	train_screen_decoded(&job->screen, done, files);
 }
 
+static enum status open_data(struct train_job *job, struct err *err)
+{
+	struct dataset_params params = train_data_params(job->plan.run);
+
+	params.notice = add_notice;
+	params.progress = print_progress;
+	params.user = job;
+	return dataset_open(&job->train_set, &job->test_set, &params, err);
+}
+
 /* All ranks use rank 0's options: launchers do not hand the environment on to other machines. */
 static enum status read_options(struct train_job *job, struct err *err)
 {
@@ -354,6 +364,29 @@ static enum status print_run(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
+/* Check that files can be read or written before hours of training, not after. */
+static enum status check_files(struct train_job *job, struct err *err)
+{
+	const struct run_file *run = job->plan.run;
+	enum status status = ST_OK;
+
+	if (run->weights.load)
+		status = model_weights_open(&job->weights, run->weights.load, err);
+	if (status == ST_OK && ranks_rank(job->ranks) == 0)
+		status = train_backup_check(run, err);
+	if (status == ST_OK && run->weights.save)
+		status = keras_save_check(run->weights.save, NULL, err);
+	if (status == ST_OK && run->weights.save)
+		status = fs_check_write(run->weights.save, err);
+	if (status == ST_OK && run->weights.save_model)
+		status = keras_save_check(run->weights.save_model, run->model, err);
+	if (status == ST_OK && run->weights.save_model)
+		status = fs_check_write(run->weights.save_model, err);
+	if (status == ST_OK && run->predict.wanted && run->predict.output)
+		status = fs_check_write(run->predict.output, err);
+	return status;
+}
+
 /* Reject a replica that does not exist: its report would be empty. */
 static enum status check_replica(const struct train_job *job, struct err *err)
 {
@@ -427,33 +460,10 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	enum status status = read_options(job, err);
 	struct run_data data;
 
-	if (status == ST_OK) {
-		/* Check that files can be read or written before hours of training, not after. */
-		const struct run_file *run = job->plan.run;
-
-		if (run->weights.load)
-			status = model_weights_open(&job->weights, run->weights.load, err);
-		if (status == ST_OK && ranks_rank(job->ranks) == 0)
-			status = train_backup_check(run, err);
-		if (status == ST_OK && run->weights.save)
-			status = keras_save_check(run->weights.save, NULL, err);
-		if (status == ST_OK && run->weights.save)
-			status = fs_check_write(run->weights.save, err);
-		if (status == ST_OK && run->weights.save_model)
-			status = keras_save_check(run->weights.save_model, run->model, err);
-		if (status == ST_OK && run->weights.save_model)
-			status = fs_check_write(run->weights.save_model, err);
-		if (status == ST_OK && run->predict.wanted && run->predict.output)
-			status = fs_check_write(run->predict.output, err);
-	}
-	if (status == ST_OK) {
-		struct dataset_params params = train_data_params(job->plan.run);
-
-		params.notice = add_notice;
-		params.progress = print_progress;
-		params.user = job;
-		status = dataset_open(&job->train_set, &job->test_set, &params, err);
-	}
+	if (status == ST_OK)
+		status = check_files(job, err);
+	if (status == ST_OK)
+		status = open_data(job, err);
 	data = train_data_of(&job->train_set, &job->test_set);
 	if (status == ST_OK)
 		status = plan_run_build(&job->plan, &data, false, err);

@@ -143,6 +143,19 @@ static void add_step(struct train_phase *phase, int64_t step)
 	add_addends(phase);
 }
 
+static void add_results(struct train_phase *phase)
+{
+	struct train_session *session = phase->session;
+	const struct train_execution *execution = &session->execution;
+
+	for (int64_t i = 0; i < execution->steps; i++) {
+		add_step(phase, i);
+		train_record_metric(session, execution->mode, execution->epoch,
+				    execution->execution, execution->first_step + i, "loss",
+				    train_phase_loss(phase, i));
+	}
+}
+
 /* Add one result for each pipeline run and replica, all with the same weight. */
 static void add_accumulated(struct train_phase *phase)
 {
@@ -193,19 +206,10 @@ static void update_figures(struct train_phase *phase)
 /* Turn the results of the execution that has just ended into rows, means and figures. */
 static void collect_results(struct train_phase *phase)
 {
-	if (phase->mode != IPS_PREDICT && train_phase_together(phase) > 1) {
+	if (phase->mode != IPS_PREDICT && train_phase_together(phase) > 1)
 		add_accumulated(phase);
-	} else if (phase->mode != IPS_PREDICT) {
-		struct train_session *session = phase->session;
-		const struct train_execution *execution = &session->execution;
-
-		for (int64_t i = 0; i < execution->steps; i++) {
-			add_step(phase, i);
-			train_record_metric(session, execution->mode, execution->epoch,
-					    execution->execution, execution->first_step + i, "loss",
-					    train_phase_loss(phase, i));
-		}
-	}
+	else if (phase->mode != IPS_PREDICT)
+		add_results(phase);
 	update_figures(phase);
 }
 
@@ -366,6 +370,22 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	return !phase->outputs ? err_nomem(err) : ST_OK;
 }
 
+/* As on the IPU, where the weights of another program come from the host, which has the first
+ * replica's: while training, each replica has its own moving statistics. */
+static void broadcast_weights(struct train_session *session)
+{
+	const struct train_replica *first = &session->replica[0];
+
+	train_ranks_weights(session, first->weights);
+	if (session->first_replica > 0)
+		train_replica_round(session, &session->replica[0]);
+	for (int r = 1; r < session->replicas; r++) {
+		memcpy(session->replica[r].weights, first->weights,
+		       session->model->weights * sizeof(*first->weights));
+		train_replica_round(session, &session->replica[r]);
+	}
+}
+
 enum status train_phase_new(struct train_phase **out, struct train_session *session,
 			    enum ips_mode mode, struct train_screen *screen, struct err *err)
 {
@@ -387,21 +407,8 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 		train_phase_free(phase);
 		return status;
 	}
-	if (mode != IPS_TRAIN) {
-		/* As on the IPU, where the weights of another program come from the host, which has
-		 * the first replica's: while training, each replica has its own moving statistics.
-		 */
-		const struct train_replica *first = &session->replica[0];
-
-		train_ranks_weights(session, first->weights);
-		if (session->first_replica > 0)
-			train_replica_round(session, &session->replica[0]);
-		for (int r = 1; r < session->replicas; r++) {
-			memcpy(session->replica[r].weights, first->weights,
-			       session->model->weights * sizeof(*first->weights));
-			train_replica_round(session, &session->replica[r]);
-		}
-	}
+	if (mode != IPS_TRAIN)
+		broadcast_weights(session);
 	*out = phase;
 	return ST_OK;
 }
@@ -424,6 +431,26 @@ void train_phase_free(struct train_phase *phase)
 }
 
 /* ---- before an execution --------------------------------------------------------------------- */
+
+static void reset_signals(struct train_session *session)
+{
+	train_stop_reset(&session->stop_early);
+	for (int r = 0; r < session->replicas; r++) {
+		for (int s = 0; s < session->layout->stages; s++) {
+			struct train_stage *stage = &session->replica[r].stage[s];
+
+			atomic_store(&stage->forward_done.value, 0);
+			atomic_store(&stage->forward_taken.value, 0);
+			atomic_store(&stage->backward_done.value, 0);
+		}
+	}
+	for (int r = 0; r < session->replicas; r++) {
+		atomic_store(&session->replica[r].steps_done, 0);
+		session->replica[r].runs_recorded = 0;
+	}
+	for (int i = 0; i < session->worker_count; i++)
+		atomic_store(&session->worker[i].runs_done, 0);
+}
 
 static void plan_execution(struct train_phase *phase, int64_t epoch)
 {
@@ -453,22 +480,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 	};
 	phase->evaluated = 0;
 	phase->gathered = false;
-	train_stop_reset(&session->stop_early);
-	for (int r = 0; r < session->replicas; r++) {
-		for (int s = 0; s < session->layout->stages; s++) {
-			struct train_stage *stage = &session->replica[r].stage[s];
-
-			atomic_store(&stage->forward_done.value, 0);
-			atomic_store(&stage->forward_taken.value, 0);
-			atomic_store(&stage->backward_done.value, 0);
-		}
-	}
-	for (int r = 0; r < session->replicas; r++) {
-		atomic_store(&session->replica[r].steps_done, 0);
-		session->replica[r].runs_recorded = 0;
-	}
-	for (int i = 0; i < session->worker_count; i++)
-		atomic_store(&session->worker[i].runs_done, 0);
+	reset_signals(session);
 }
 
 /* ---- while it runs --------------------------------------------------------------------------- */
@@ -608,6 +620,20 @@ double train_phase_device_step_ns(const struct train_phase *phase)
 	       (double)(execution->steps * session->layout->replicas);
 }
 
+static void advance(struct train_phase *phase)
+{
+	struct train_session *session = phase->session;
+
+	session->executions++;
+	session->steps[phase->mode] += session->execution.steps;
+	if (phase->mode == IPS_TRAIN)
+		session->updates += session->execution.runs;
+	if (session->execution.timeline)
+		session->device_cycle +=
+			session->execution.timeline->cycles * session->execution.runs +
+			session->device->host_cycles;
+}
+
 enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct err *err)
 {
 	struct train_session *session = phase->session;
@@ -638,14 +664,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);
 	collect_results(phase);
-	session->executions++;
-	session->steps[phase->mode] += session->execution.steps;
-	if (phase->mode == IPS_TRAIN)
-		session->updates += session->execution.runs;
-	if (session->execution.timeline)
-		session->device_cycle +=
-			session->execution.timeline->cycles * session->execution.runs +
-			session->device->host_cycles;
+	advance(phase);
 	if (phase->screen)
 		train_screen_executed(phase->screen,
 				      session->execution.steps * session->layout->replicas);

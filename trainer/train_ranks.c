@@ -138,6 +138,20 @@ static void sum_slice(void *user)
 	train_tree_divide(mine, slice, replicas);
 }
 
+/* Return the first layer with weights in the range: its backward pass comes last. */
+static int layer_of(const struct model *model, const struct train_stage *stage,
+		    const struct train_bucket_range *range)
+{
+	const size_t from = stage->first_weight + range->first;
+	int layer = stage->first_layer + stage->layer_count;
+
+	for (int p = 0; p < model->param_count; p++)
+		if (model->params[p].offset < from + range->count &&
+		    model->params[p].offset + model->params[p].count > from)
+			layer = min(layer, model->params[p].layer);
+	return layer;
+}
+
 static enum status bucket_new(struct train_exchange *e, struct train_bucket *bucket,
 			      const struct train_stage *stage, struct err *err)
 {
@@ -216,21 +230,10 @@ static enum status exchange_new(struct train_exchange *e, const struct train_ses
 		const size_t first = weights / count * left + weights % count * left / count;
 		const size_t end =
 			weights / count * (left + 1) + weights % count * (left + 1) / count;
-		size_t from;
-		int layer;
 
 		bucket->session = session;
 		bucket->range = (struct train_bucket_range){.first = first, .count = end - first};
-		/* Return the first layer with weights in the range: its backward pass comes last.
-		 */
-		from = stage->first_weight + bucket->range.first;
-		layer = stage->first_layer + stage->layer_count;
-		for (int p = 0; p < session->model->param_count; p++)
-			if (session->model->params[p].offset < from + bucket->range.count &&
-			    session->model->params[p].offset + session->model->params[p].count >
-				    from)
-				layer = min(layer, session->model->params[p].layer);
-		bucket->range.layer = layer;
+		bucket->range.layer = layer_of(session->model, stage, &bucket->range);
 		status = bucket_new(e, bucket, stage, err);
 	}
 	return status == ST_OK ? weights_new(e, session, stage, err) : status;
@@ -262,20 +265,24 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 	return status;
 }
 
+static void bucket_free(struct train_bucket *bucket)
+{
+	mem_free(bucket->all);
+	mem_free(bucket->received);
+	ranks_pieces_fini(&bucket->out);
+	ranks_pieces_fini(&bucket->in);
+	ranks_pieces_fini(&bucket->mean);
+	ranks_reduction_free(bucket->reduction);
+}
+
 void train_ranks_free(struct train_session *session)
 {
 	mem_free(session->branch);
 	for (int s = 0; session->exchange && s < session->layout->stages; s++) {
 		struct train_exchange *e = &session->exchange[s];
 
-		for (int b = 0; b < e->bucket_count; b++) {
-			mem_free(e->buckets[b].all);
-			mem_free(e->buckets[b].received);
-			ranks_pieces_fini(&e->buckets[b].out);
-			ranks_pieces_fini(&e->buckets[b].in);
-			ranks_pieces_fini(&e->buckets[b].mean);
-			ranks_reduction_free(e->buckets[b].reduction);
-		}
+		for (int b = 0; b < e->bucket_count; b++)
+			bucket_free(&e->buckets[b]);
 		mem_free(e->buckets);
 		mem_free(e->send);
 		ranks_pieces_fini(&e->weights);

@@ -66,6 +66,23 @@ static void look_for(void *user, const void *bytes, size_t length)
 		survey->bytes[rank] = theirs.bytes;
 }
 
+/* Set @bytes on all ranks. @path: of this rank's database. */
+static enum status find_unseen(struct ranks *ranks, const char *directory, const char *path,
+			       int64_t *bytes, struct err *err)
+{
+	struct survey survey = {.directory = directory, .rank = 1, .bytes = bytes};
+	struct file_identity mine = {0};
+	enum status status;
+	bool others;
+
+	status = train_ranks_agree(ranks, identify(path, &mine, err), &others, err);
+	if (status == ST_OK)
+		status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err);
+	if (status == ST_OK)
+		ranks_broadcast(ranks, 0, bytes, (size_t)ranks_count(ranks) * sizeof(*bytes));
+	return status;
+}
+
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 /* A database on its way from one rank to rank 0. */
@@ -179,19 +196,8 @@ static enum status fetch_unseen(struct ranks *ranks, const char *directory, stru
 
 	status = !bytes || !transfer ? err_nomem(err) : database_path(path, directory, 0, err);
 	status = train_ranks_agree(ranks, status, &others, err);
-	if (status == ST_OK) {
-		/* Set bytes on all ranks. path: of this rank's database. */
-		struct survey survey = {.directory = directory, .rank = 1, .bytes = bytes};
-		struct file_identity mine = {0};
-
-		status = train_ranks_agree(ranks, identify(path, &mine, err), &others, err);
-		if (status == ST_OK)
-			status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey,
-						     err);
-		if (status == ST_OK)
-			ranks_broadcast(ranks, 0, bytes,
-					(size_t)ranks_count(ranks) * sizeof(*bytes));
-	}
+	if (status == ST_OK)
+		status = find_unseen(ranks, directory, path, bytes, err);
 	for (int r = 1; r < count && status == ST_OK; r++)
 		if (bytes[r] > 0)
 			status = fetch(ranks, r, directory, bytes[r], transfer, err);

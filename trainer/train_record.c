@@ -43,6 +43,24 @@ static int64_t optimizer_state_bytes(const struct train_session *session)
 	return (int64_t)(floats * sizeof(float)) * optimizer_slots(&session->optimizer);
 }
 
+/* Record the target's properties besides its name: readers have no table of machines. */
+static int record_machine(struct train_session *session, const struct ipu_target *target)
+{
+	int failed = 0;
+
+	failed |= set_fact(session, "target", target->name);
+	failed |= set_fact(session, "cost_model", IPU_COST_MODEL);
+	failed |= set_fact(session, "architecture", target->architecture);
+	failed |= set_number(session, "tiles_per_ipu", target->tiles);
+	failed |= set_number(session, "bytes_per_tile", target->bytes_per_tile);
+	failed |= set_number(session, "clock_hz", (int64_t)target->clock_hz);
+	failed |= set_number(session, "sync_cycles", (int64_t)target->sync_cycles);
+	failed |= set_number(session, "peak_flops_per_cycle",
+			     (int64_t)ipu_target_peak_flops_cycle(
+				     target, model_policy(session->model) == MODEL_POLICY_MIXED));
+	return failed;
+}
+
 /* Record the key of the tensor with token numbers, and for a text the tokens' names. */
 static int record_tokens(struct train_session *session)
 {
@@ -125,24 +143,8 @@ static int record_facts(struct train_session *session)
 			     (int64_t)pool_helpers(session->pool) + session->worker_count);
 	failed |= record_tokens(session);
 	failed |= set_number(session, "oversubscribed", session->oversubscribed);
-	if (session->device) {
-		/* Record the target's properties besides its name: readers have no table of
-		 * machines. */
-		failed |= set_fact(session, "target", session->device->target.name);
-		failed |= set_fact(session, "cost_model", IPU_COST_MODEL);
-		failed |= set_fact(session, "architecture", session->device->target.architecture);
-		failed |= set_number(session, "tiles_per_ipu", session->device->target.tiles);
-		failed |= set_number(session, "bytes_per_tile",
-				     session->device->target.bytes_per_tile);
-		failed |=
-			set_number(session, "clock_hz", (int64_t)session->device->target.clock_hz);
-		failed |= set_number(session, "sync_cycles",
-				     (int64_t)session->device->target.sync_cycles);
-		failed |= set_number(session, "peak_flops_per_cycle",
-				     (int64_t)ipu_target_peak_flops_cycle(
-					     &session->device->target,
-					     model_policy(session->model) == MODEL_POLICY_MIXED));
-	}
+	if (session->device)
+		failed |= record_machine(session, &session->device->target);
 	return failed;
 }
 

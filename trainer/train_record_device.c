@@ -213,6 +213,17 @@ static int64_t part_trace(enum ips_mode mode, int part)
 	return (int64_t)mode * IPU_TRACE_PARTS + part;
 }
 
+/* Append @step after setting the members that belong to the trace. */
+static void append_step(struct trace *trace, struct ips_device_step *step)
+{
+	if (step->ipu != trace->ipu)
+		trace->steps = 0;
+	trace->ipu = step->ipu;
+	step->trace_id = trace->trace_id;
+	step->trace_step = trace->steps++;
+	trace->failed |= ips_append_device_step(trace->session->recording, step);
+}
+
 static double balance(double mean_cycles, int64_t tiles, int64_t cycles, int64_t all_tiles)
 {
 	return cycles > 0 ? mean_cycles * (double)tiles / ((double)cycles * (double)all_tiles)
@@ -255,13 +266,7 @@ static int append_trace_step(void *user, const struct ipu_trace_step *from)
 		step.active_tile_balance =
 			balance(from->mean_cycles, from->tiles, from->cycles, from->tiles);
 	}
-	/* Append step after setting the members that belong to the trace. */
-	if (step.ipu != trace->ipu)
-		trace->steps = 0;
-	trace->ipu = step.ipu;
-	step.trace_id = trace->trace_id;
-	step.trace_step = trace->steps++;
-	trace->failed |= ips_append_device_step(trace->session->recording, &step);
+	append_step(trace, &step);
 	return trace->failed;
 }
 

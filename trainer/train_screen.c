@@ -556,6 +556,23 @@ static const char *input_name(const struct model *model, int position)
 	return model->row_count > 0 ? model->rows[0].name : "input";
 }
 
+static void print_sequential_stages(FILE *out, const struct model *model, const int *stage)
+{
+	static const char *const titles[] = {"Layer (type)", "Pipeline Stage"};
+	const struct table table = {out, 2, 60, {30, 60}};
+
+	print_head(&table, model->name, titles);
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+		char fields[COLUMNS][FIELD] = {""};
+
+		snprintf(fields[0], FIELD, "%s (%s)", layer->name, model_layer_class(layer));
+		snprintf(fields[1], FIELD, "%d", stage[i]);
+		print_row(&table, fields);
+		print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
+	}
+}
+
 /* Print a nested model's name before the first of its layers. */
 static void announce_nested(const struct table *table, const struct model *model, int position)
 {
@@ -598,22 +615,8 @@ void train_summary_stages(FILE *out, const struct model *model, const struct run
 {
 	if (layout->stages < 2)
 		return;
-	if (model->functional) {
+	if (model->functional)
 		print_functional_stages(out, model, layout->stage);
-	} else {
-		static const char *const titles[] = {"Layer (type)", "Pipeline Stage"};
-		const struct table table = {out, 2, 60, {30, 60}};
-
-		print_head(&table, model->name, titles);
-		for (int i = 0; i < model->layer_count; i++) {
-			const struct model_layer *layer = &model->layers[i];
-			char fields[COLUMNS][FIELD] = {""};
-
-			snprintf(fields[0], FIELD, "%s (%s)", layer->name,
-				 model_layer_class(layer));
-			snprintf(fields[1], FIELD, "%d", layout->stage[i]);
-			print_row(&table, fields);
-			print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
-		}
-	}
+	else
+		print_sequential_stages(out, model, layout->stage);
 }

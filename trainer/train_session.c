@@ -129,6 +129,21 @@ static enum status check_memory(const struct train_session *session, struct err 
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
+static void init_workers(struct train_session *session)
+{
+	for (int i = 0; i < session->worker_count; i++) {
+		struct train_worker *worker = &session->worker[i];
+
+		worker->session = session;
+		worker->replica = &session->replica[i / session->workers_per_replica];
+		worker->ipu = i % session->workers_per_replica;
+		worker->loss_scale.scale = optimizer_scales_loss(&session->optimizer)
+						   ? session->optimizer.loss_scale
+						   : 1.0;
+		train_signal_init(&worker->finished, false);
+	}
+}
+
 static enum status start_threads(struct train_session *session, struct err *err)
 {
 	for (int i = 0; i < session->worker_count; i++) {
@@ -226,17 +241,7 @@ static enum status build_session(struct train_session *session, struct err *err)
 		status = train_health_new(session, err);
 	if (status != ST_OK)
 		return status;
-	for (int i = 0; i < session->worker_count; i++) {
-		struct train_worker *worker = &session->worker[i];
-
-		worker->session = session;
-		worker->replica = &session->replica[i / session->workers_per_replica];
-		worker->ipu = i % session->workers_per_replica;
-		worker->loss_scale.scale = optimizer_scales_loss(&session->optimizer)
-						   ? session->optimizer.loss_scale
-						   : 1.0;
-		train_signal_init(&worker->finished, false);
-	}
+	init_workers(session);
 	status = train_record_start(session, err);
 	if (status == ST_OK)
 		status = start_threads(session, err);
@@ -284,10 +289,8 @@ bool train_session_interrupted(const struct train_session *session)
 	return session->ranks ? session->interrupted : train_interrupted();
 }
 
-void train_session_free(struct train_session *session)
+static void stop_workers(struct train_session *session)
 {
-	if (!session)
-		return;
 	atomic_store(&session->stop, true);
 	train_signal_set(&session->go, INT64_MAX);
 	for (int i = 0; session->worker && i < session->worker_count; i++) {
@@ -298,6 +301,13 @@ void train_session_free(struct train_session *session)
 		if (worker->session)
 			train_signal_fini(&worker->finished);
 	}
+}
+
+void train_session_free(struct train_session *session)
+{
+	if (!session)
+		return;
+	stop_workers(session);
 	for (int r = 0; session->replica && r < session->replicas; r++)
 		train_replica_fini(session, &session->replica[r]);
 	for (int i = 0; i < session->barrier_count; i++)

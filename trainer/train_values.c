@@ -73,6 +73,13 @@ void train_values_finish(struct train_session *session, const struct callbacks *
 		train_outfeed_restart(session);
 }
 
+/* Without a thread that dequeues while an execution runs, workers must not wait for room. */
+static void abandon_values(struct train_session *session)
+{
+	if (session->values == TRAIN_VALUES_RUNNING)
+		train_outfeed_abandon(session);
+}
+
 void train_values_begin_epoch(struct train_session *session)
 {
 	if (session->values == TRAIN_VALUES_EPOCH)
@@ -113,6 +120,13 @@ static void call_step(struct train_async *async, int64_t step)
 	}
 }
 
+/* After a failure values are discarded, so that workers do not block on a full queue. */
+static bool async_dequeue(struct train_async *async)
+{
+	return values_dequeue(async->phase->session,
+			      async->err.status == ST_OK ? async->callbacks : NULL, true);
+}
+
 /* Double the wait. Workers may wait for room in a queue, but never for a step's results. */
 static int64_t next_wait(const struct train_async *async, int64_t wait_ns)
 {
@@ -131,9 +145,7 @@ static void *async_main(void *argument)
 		/* Read `ended` first: what workers did before it was set is visible after this. */
 		const bool ended = atomic_load_explicit(&async->ended, memory_order_acquire);
 		const struct timespec pause = {0, wait_ns};
-		bool any =
-			values_dequeue(async->phase->session,
-				       async->err.status == ST_OK ? async->callbacks : NULL, true);
+		bool any = async_dequeue(async);
 
 		if (async->called < train_phase_steps_done(async->phase)) {
 			call_step(async, async->called++);
@@ -160,12 +172,8 @@ static void async_start(void *user)
 	atomic_store(&async->ended, false);
 	failed = pthread_create(&async->thread, NULL, async_main, async);
 	async->started = failed == 0;
-	if (failed != 0) {
-		/* Without a thread that dequeues while an execution runs, workers must not wait for
-		 * room. */
-		if (async->phase->session->values == TRAIN_VALUES_RUNNING)
-			train_outfeed_abandon(async->phase->session);
-	}
+	if (failed != 0)
+		abandon_values(async->phase->session);
 	if (failed != 0 && async->err.status == ST_OK)
 		err_set(&async->err, ST_FAILED, "asynchronous callbacks: cannot start a thread: %s",
 			strerror(failed));

@@ -270,20 +270,24 @@ static void compute_loss(struct work *work, int slot)
 			     stage_output_count(work->stage->stage));
 }
 
+static void copy_prediction(struct work *work, int slot)
+{
+	const struct train_session *session = work->worker->session;
+	const size_t count = stage_output_count(work->stage->stage);
+	const size_t item = count / (size_t)session->run->data.batch_size;
+
+	memcpy(session->execution.outputs + (size_t)result_index(work) * count,
+	       stage_output(work->stage->stage, slot),
+	       (size_t)items_of(work) * item * sizeof(float));
+}
+
 /* Compute the results of the last stage's forward, and publish them to pollers of steps_done. */
 static void compute_results(struct work *work, int slot)
 {
-	if (work->worker->session->execution.mode == IPS_PREDICT) {
-		const struct train_session *session = work->worker->session;
-		const size_t count = stage_output_count(work->stage->stage);
-		const size_t item = count / (size_t)session->run->data.batch_size;
-
-		memcpy(session->execution.outputs + (size_t)result_index(work) * count,
-		       stage_output(work->stage->stage, slot),
-		       (size_t)items_of(work) * item * sizeof(float));
-	} else {
+	if (work->worker->session->execution.mode == IPS_PREDICT)
+		copy_prediction(work, slot);
+	else
 		compute_loss(work, slot);
-	}
 	atomic_store_explicit(&work->worker->replica->steps_done, work->sequence + 1,
 			      memory_order_release);
 }
@@ -481,6 +485,20 @@ static void run_backward(struct work *work)
 	train_signal_set(&work->stage->backward_done, work->sequence + 1);
 }
 
+/* Compute the weight gradients that run_backward() deferred; only the update waits for them. */
+static void run_weights(struct work *work)
+{
+	const int slot = (int)(work->sequence % work->stage->slots);
+
+	begin_work(work, IPS_WEIGHTS, TRAIN_SITE_WEIGHTS);
+	if (is_last(work) && sends_early(work))
+		work->stage->sending = work;
+	stage_backward_weights(work->stage->stage, slot, work->worker->replica->weights,
+			       gradients_of(work));
+	complete_gradients(work);
+	end_work(work);
+}
+
 /* ---- weight update --------------------------------------------------------------------------- */
 
 /* Count the wait as sync, not as compute. */
@@ -506,6 +524,26 @@ static void count_exchange(struct train_worker *worker, int64_t begin)
 static void wait_for_replicas(struct work *work)
 {
 	wait_at(work->worker, &work->worker->session->barrier[work->number]);
+}
+
+/* Compute the mean over replicas; each replica of this process reduces its share of the range. */
+static void reduce_replicas(struct work *work)
+{
+	struct train_session *session = work->worker->session;
+	const size_t replicas = (size_t)session->replicas;
+	const size_t mine = (size_t)(work->worker->replica->number - session->first_replica);
+	const size_t from = work->stage->first_weight + work->stage->weight_count * mine / replicas;
+	const size_t to =
+		work->stage->first_weight + work->stage->weight_count * (mine + 1) / replicas;
+	int64_t begin;
+
+	wait_for_replicas(work);
+	begin = (int64_t)clock_ns();
+	train_tree_sums(session->reduced + from, session->branch, from, to - from,
+			session->layout->replicas);
+	train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
+	count_exchange(work->worker, begin);
+	wait_for_replicas(work);
 }
 
 /* Compute the mean over the replicas of all ranks. */
@@ -566,28 +604,10 @@ static const float *finish_gradients(struct work *work)
 	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
 	if (session->layout->replicas == 1)
 		return replica->accumulated;
-	if (session->exchange) {
+	if (session->exchange)
 		reduce_ranks(work);
-	} else {
-		/* Compute the mean over replicas; each replica of this process reduces its share of
-		 * the range. */
-		const size_t replicas = (size_t)session->replicas;
-		const size_t mine =
-			(size_t)(work->worker->replica->number - session->first_replica);
-		const size_t from =
-			work->stage->first_weight + work->stage->weight_count * mine / replicas;
-		const size_t to = work->stage->first_weight +
-				  work->stage->weight_count * (mine + 1) / replicas;
-		int64_t begin;
-
-		wait_for_replicas(work);
-		begin = (int64_t)clock_ns();
-		train_tree_sums(session->reduced + from, session->branch, from, to - from,
-				session->layout->replicas);
-		train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
-		count_exchange(work->worker, begin);
-		wait_for_replicas(work);
-	}
+	else
+		reduce_replicas(work);
 	return session->reduced;
 }
 
@@ -686,6 +706,23 @@ static void run_updates(struct train_worker *worker, int64_t run)
 
 /* ---- an execution ---------------------------------------------------------------------------- */
 
+/* The weights are the same for all micro-batches of a run, and on all replicas and ranks. */
+static void compute_penalties(struct train_worker *worker, int64_t run)
+{
+	struct train_session *session = worker->session;
+	const int stages = session->layout->stages;
+
+	for (int s = 0; s < stages; s++) {
+		const struct train_stage *stage = &worker->replica->stage[s];
+
+		if (session->execution.schedule->device[s] != worker->ipu)
+			continue;
+		session->execution.penalties[run * stages + s] = regularizer_penalty(
+			stage_pool(stage->stage), session->model, stage->first_layer,
+			stage->layer_count, worker->replica->weights);
+	}
+}
+
 static void run_pipeline(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
@@ -693,21 +730,8 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	const struct ipu_schedule *schedule = execution->schedule;
 	const int64_t works = schedule->first[schedule->ipus];
 
-	if (session->regularized && worker->replica == session->replica) {
-		/* The weights are the same for all micro-batches of a run, and on all replicas and
-		 * ranks. */
-		const int stages = session->layout->stages;
-
-		for (int s = 0; s < stages; s++) {
-			const struct train_stage *stage = &worker->replica->stage[s];
-
-			if (session->execution.schedule->device[s] != worker->ipu)
-				continue;
-			session->execution.penalties[run * stages + s] = regularizer_penalty(
-				stage_pool(stage->stage), session->model, stage->first_layer,
-				stage->layer_count, worker->replica->weights);
-		}
-	}
+	if (session->regularized && worker->replica == session->replica)
+		compute_penalties(worker, run);
 	for (int i = schedule->first[worker->ipu]; i < schedule->first[worker->ipu + 1]; i++) {
 		const struct ipu_work *planned = &schedule->works[i];
 		struct work work = {
@@ -720,23 +744,12 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 			.interval = (size_t)(run * works + i),
 		};
 
-		if (planned->phase == IPU_PHASE_F) {
+		if (planned->phase == IPU_PHASE_F)
 			run_forward(&work);
-		} else if (planned->phase == IPU_PHASE_B) {
+		else if (planned->phase == IPU_PHASE_B)
 			run_backward(&work);
-		} else {
-			/* Compute the weight gradients that run_backward() deferred; only the
-			 * update waits for them. */
-			const int slot = (int)(work.sequence % work.stage->slots);
-
-			begin_work(&work, IPS_WEIGHTS, TRAIN_SITE_WEIGHTS);
-			if (is_last(&work) && sends_early(&work))
-				work.stage->sending = &work;
-			stage_backward_weights(work.stage->stage, slot,
-					       work.worker->replica->weights, gradients_of(&work));
-			complete_gradients(&work);
-			end_work(&work);
-		}
+		else
+			run_weights(&work);
 	}
 	if (execution->mode != IPS_TRAIN)
 		return;

@@ -279,6 +279,20 @@ static int option_find(const char *name)
 	return -1;
 }
 
+static enum status option_unknown(const char *name, struct err *err)
+{
+	const char *names[OPTION_COUNT], *near;
+
+	for (int i = 0; i < OPTION_COUNT; i++)
+		names[i] = option_table[i].name;
+	near = str_nearest(name, names, OPTION_COUNT);
+	if (near)
+		return err_set(err, ST_INVALID,
+			       VARIABLE ": unknown option \"%s\" (did you mean \"%s\"?)", name,
+			       near);
+	return err_set(err, ST_INVALID, VARIABLE ": unknown option \"%s\"", name);
+}
+
 static enum status options_read(const cJSON *root, struct option_value values[OPTION_COUNT],
 				struct err *err)
 {
@@ -291,20 +305,8 @@ static enum status options_read(const cJSON *root, struct option_value values[OP
 		const struct train_option_entry *entry = at < 0 ? NULL : &option_table[at];
 		enum status status;
 
-		if (!entry) {
-			const char *names[OPTION_COUNT], *near;
-
-			for (int i = 0; i < OPTION_COUNT; i++)
-				names[i] = option_table[i].name;
-			near = str_nearest(node->string, names, OPTION_COUNT);
-			if (near)
-				return err_set(err, ST_INVALID,
-					       VARIABLE
-					       ": unknown option \"%s\" (did you mean \"%s\"?)",
-					       node->string, near);
-			return err_set(err, ST_INVALID, VARIABLE ": unknown option \"%s\"",
-				       node->string);
-		}
+		if (!entry)
+			return option_unknown(node->string, err);
 		status = option_read[entry->kind](entry, node, &values[at], err);
 		if (status != ST_OK)
 			return status;
@@ -363,6 +365,20 @@ static enum status options_store(struct train_options *out,
 
 /* ---- normalised text and notes --------------------------------------------------------------- */
 
+static void option_write(struct jsonw *w, const struct train_option_entry *entry,
+			 const struct option_value *value)
+{
+	jsonw_key(w, entry->name);
+	if (entry->kind == TRAIN_OPTION_BOOL)
+		jsonw_bool(w, value->boolean);
+	else if (entry->kind == TRAIN_OPTION_INT)
+		jsonw_int(w, value->integer);
+	else if (value->text)
+		jsonw_text(w, value->text);
+	else
+		jsonw_real(w, value->real);
+}
+
 static enum status options_write(struct train_options *out,
 				 const struct option_value values[OPTION_COUNT], struct err *err)
 {
@@ -372,17 +388,8 @@ static enum status options_write(struct train_options *out,
 	jsonw_init_str(&w, &text, 0);
 	jsonw_begin_object(&w);
 	for (int i = 0; i < OPTION_COUNT; i++)
-		if (values[i].given) {
-			jsonw_key(&w, option_table[i].name);
-			if (option_table[i].kind == TRAIN_OPTION_BOOL)
-				jsonw_bool(&w, values[i].boolean);
-			else if (option_table[i].kind == TRAIN_OPTION_INT)
-				jsonw_int(&w, values[i].integer);
-			else if (values[i].text)
-				jsonw_text(&w, values[i].text);
-			else
-				jsonw_real(&w, values[i].real);
-		}
+		if (values[i].given)
+			option_write(&w, &option_table[i], &values[i]);
 	jsonw_end_object(&w);
 	if (text.failed) {
 		str_free(&text);

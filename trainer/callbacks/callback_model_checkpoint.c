@@ -60,6 +60,16 @@ static bool checkpoint_improves(const struct checkpoint *c, double value)
 	return callback_smaller_is_better(c->mode, c->monitor) ? value < c->best : value > c->best;
 }
 
+static void checkpoint_print(const struct checkpoint *c, const struct callback_host *host,
+			     const char *path)
+{
+	char text[FS_PATH_SIZE + 64];
+
+	snprintf(text, sizeof(text), "Epoch %" PRId64 ": saving model to %s", c->epoch, path);
+	if (c->verbose)
+		host->say(host->user, text);
+}
+
 static enum status checkpoint_save(struct checkpoint *c, const struct callback_host *host,
 				   const struct ips_logs *logs, struct err *err)
 {
@@ -82,14 +92,24 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 		return status;
 	}
 	status = keras_save_weights(host->model, host->weights(host->user), path, err);
-	if (status == ST_OK) {
-		char text[FS_PATH_SIZE + 64];
+	if (status == ST_OK)
+		checkpoint_print(c, host, path);
+	return status;
+}
 
-		snprintf(text, sizeof(text), "Epoch %" PRId64 ": saving model to %s", c->epoch,
-			 path);
-		if (c->verbose)
-			host->say(host->user, text);
-	}
+/* Check that the logs have every field of the name. After a batch they lack validation metrics. */
+static enum status checkpoint_check_name(const struct checkpoint *c, const struct ips_logs *logs,
+					 struct err *err)
+{
+	char path[FS_PATH_SIZE];
+	struct ips_logs some = *logs;
+	enum status status;
+
+	while (c->every && some.count && !strncmp(some.items[some.count - 1].name, "val_", 4))
+		some.count--;
+	status = callback_name(c->path, 1, &some, path, sizeof(path), err);
+	if (status != ST_OK)
+		err_prefix(err, "ModelCheckpoint: %s", c->path);
 	return status;
 }
 
@@ -103,19 +123,8 @@ static enum status checkpoint_begin(struct callback *callback, const struct call
 	const char *field = strchr(c->path, '{');
 	enum status status = keras_save_check(c->path, NULL, err);
 
-	if (status == ST_OK && host->logs) {
-		/* Check that the logs have every field of the name. After a batch they lack
-		 * validation metrics. */
-		char path[FS_PATH_SIZE];
-		struct ips_logs some = *host->logs;
-
-		while (c->every && some.count &&
-		       !strncmp(some.items[some.count - 1].name, "val_", 4))
-			some.count--;
-		status = callback_name(c->path, 1, &some, path, sizeof(path), err);
-		if (status != ST_OK)
-			err_prefix(err, "ModelCheckpoint: %s", c->path);
-	}
+	if (status == ST_OK && host->logs)
+		status = checkpoint_check_name(c, host->logs, err);
 	if (status != ST_OK)
 		return status;
 	return slash && field && field < slash ? ST_OK : fs_check_write(c->path, err);

@@ -194,6 +194,34 @@ static void report_no_counterpart(struct csv *csv, const struct csv *other, cons
 	report_missing_column(csv, who, name);
 }
 
+/* Find the target by the key's name or by that of @train's (NULL: none); default: the last
+ * column. */
+static void choose_target(struct csv *csv, const struct dataset_table *table,
+			  const struct csv *train)
+{
+	if (table->target)
+		csv->target = csv->lacks ? find_column(csv, table->target, 0)
+					 : require_column(csv, "data.target", table->target);
+	else
+		csv->target =
+			train ? find_counterpart(csv, train, train->target) : csv->column_count - 1;
+	if (csv->target == CSV_NONE && !csv->lacks)
+		report_no_counterpart(csv, train, train->columns[train->target].name);
+}
+
+static void choose_weight(struct csv *csv, const struct dataset_table *table,
+			  const struct csv *train)
+{
+	csv->weight = CSV_NONE;
+	if (table->weight)
+		csv->weight = csv->lacks || train
+				      ? find_column(csv, table->weight, 0)
+				      : require_column(csv, "data.weight", table->weight);
+	if (!err_stuck(csv->err) && csv->weight != CSV_NONE && csv->weight == csv->target)
+		err_set(csv->err, ST_INVALID, "%s: data.weight: \"%s\" is the target", csv->name,
+			table->weight);
+}
+
 static void choose_input(struct csv *csv, const char *name)
 {
 	const size_t at = require_column(csv, "data.columns", name);
@@ -232,54 +260,39 @@ static struct csv_column **sort_rest(struct csv *csv, size_t *count)
 	return rest;
 }
 
+/* Match inputs with those of @train by name, and by rank among columns of one name. */
+static void match_inputs(struct csv *csv, struct csv *train)
+{
+	struct csv_column **here, **there;
+	size_t count, there_count;
+
+	here = sort_rest(csv, &count);
+	there = sort_rest(train, &there_count);
+	if (!err_stuck(csv->err) && count != there_count)
+		err_set(csv->err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu", csv->name,
+			count, train->name, there_count);
+	for (size_t i = 0; i < count && !err_stuck(csv->err); i++) {
+		const int names = strcmp(here[i]->name, there[i]->name);
+
+		here[i]->input = there[i]->input;
+		if (names)
+			report_no_counterpart(names < 0 ? train : csv, names < 0 ? csv : train,
+					      names < 0 ? here[i]->name : there[i]->name);
+	}
+	csv->inputs = count;
+	mem_free(here);
+	mem_free(there);
+}
+
 static void choose_columns(struct csv *csv, const struct dataset_table *table, struct csv *train)
 {
-	/* Find the target by the key's name or by that of train's (NULL: none); default: the last
-	 * column. */
-	if (table->target)
-		csv->target = csv->lacks ? find_column(csv, table->target, 0)
-					 : require_column(csv, "data.target", table->target);
-	else
-		csv->target =
-			train ? find_counterpart(csv, train, train->target) : csv->column_count - 1;
-	if (csv->target == CSV_NONE && !csv->lacks)
-		report_no_counterpart(csv, train, train->columns[train->target].name);
-	if (!err_stuck(csv->err)) {
-		csv->weight = CSV_NONE;
-		if (table->weight)
-			csv->weight = csv->lacks || train
-					      ? find_column(csv, table->weight, 0)
-					      : require_column(csv, "data.weight", table->weight);
-		if (!err_stuck(csv->err) && csv->weight != CSV_NONE && csv->weight == csv->target)
-			err_set(csv->err, ST_INVALID, "%s: data.weight: \"%s\" is the target",
-				csv->name, table->weight);
-	}
+	choose_target(csv, table, train);
+	if (!err_stuck(csv->err))
+		choose_weight(csv, table, train);
 	for (int i = 0; i < table->column_count && !err_stuck(csv->err); i++)
 		choose_input(csv, table->columns[i]);
-	if (!table->columns && train && !err_stuck(csv->err)) {
-		/* Match inputs with those of train by name, and by rank among columns of one name.
-		 */
-		struct csv_column **here, **there;
-		size_t count, there_count;
-
-		here = sort_rest(csv, &count);
-		there = sort_rest(train, &there_count);
-		if (!err_stuck(csv->err) && count != there_count)
-			err_set(csv->err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu",
-				csv->name, count, train->name, there_count);
-		for (size_t i = 0; i < count && !err_stuck(csv->err); i++) {
-			const int names = strcmp(here[i]->name, there[i]->name);
-
-			here[i]->input = there[i]->input;
-			if (names)
-				report_no_counterpart(names < 0 ? train : csv,
-						      names < 0 ? csv : train,
-						      names < 0 ? here[i]->name : there[i]->name);
-		}
-		csv->inputs = count;
-		mem_free(here);
-		mem_free(there);
-	}
+	if (!table->columns && train && !err_stuck(csv->err))
+		match_inputs(csv, train);
 	for (size_t i = 0; !table->columns && !train && i < csv->column_count; i++)
 		if (i != csv->target && i != csv->weight)
 			csv->columns[i].input = (int)csv->inputs++;
@@ -505,6 +518,19 @@ static void store_target(struct csv *csv, enum csv_target kind, const char *text
 	}
 }
 
+/* Move the column of weights to @out. */
+static void move_weights(struct dataset *out, struct csv *csv)
+{
+	struct dataset_array weights = {.type = DATASET_F32,
+					.ndim = 1,
+					.dim = {(int64_t)csv->rows},
+					.bytes = (uint8_t *)csv->weights};
+
+	csv->weights = NULL;
+	dataset__weigh(out, csv->columns[csv->weight].name, &weights, csv->err);
+	dataset__array_free(&weights);
+}
+
 static void join_table(struct dataset *out, struct csv *csv, enum csv_target kind,
 		       const struct dataset_about *about)
 {
@@ -530,17 +556,8 @@ static void join_table(struct dataset *out, struct csv *csv, enum csv_target kin
 		dataset__join(out, about, &inputs, &targets, csv->err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
-	if (!err_stuck(csv->err) && labelled && csv->weight != CSV_NONE) {
-		/* Move the column of weights to out. */
-		struct dataset_array weights = {.type = DATASET_F32,
-						.ndim = 1,
-						.dim = {(int64_t)csv->rows},
-						.bytes = (uint8_t *)csv->weights};
-
-		csv->weights = NULL;
-		dataset__weigh(out, csv->columns[csv->weight].name, &weights, csv->err);
-		dataset__array_free(&weights);
-	}
+	if (!err_stuck(csv->err) && labelled && csv->weight != CSV_NONE)
+		move_weights(out, csv);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

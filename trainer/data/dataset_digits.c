@@ -331,6 +331,22 @@ static void digit_draw_line(float cover[SIDE][SIDE], struct digit_point a, struc
 	}
 }
 
+static void digit_draw(const struct digit_path *path, const struct digit_hand *hand,
+		       float cover[SIDE][SIDE])
+{
+	memset(cover, 0, sizeof(float) * SIDE * SIDE);
+	for (int i = 0; i < path->count; i++) {
+		/* The pen's pressure varies along its path. */
+		float radius =
+			hand->radius *
+			(1.0f + hand->swing * digit_sin(hand->wave[0][2] + 0.03f * (float)i));
+
+		if (path->begins[i])
+			continue;
+		digit_draw_line(cover, path->point[i - 1], path->point[i], radius, hand->edge);
+	}
+}
+
 static void digit_ink(struct digit_hand *hand, float cover[SIDE][SIDE],
 		      uint8_t out[DATASET_DIGIT_BYTES])
 {
@@ -362,16 +378,7 @@ static uint8_t digits_draw(int part, uint32_t number, uint8_t out[DATASET_DIGIT_
 	digit_hand_init(&hand);
 	digit_trace(&path, &hand, digit_pick_style(&hand.rng, digit));
 	digit_center(&path, &hand);
-	memset(cover, 0, sizeof(float) * SIDE * SIDE);
-	for (int i = 0; i < path.count; i++) {
-		/* The pen's pressure varies along its path. */
-		float radius = hand.radius *
-			       (1.0f + hand.swing * digit_sin(hand.wave[0][2] + 0.03f * (float)i));
-
-		if (path.begins[i])
-			continue;
-		digit_draw_line(cover, path.point[i - 1], path.point[i], radius, hand.edge);
-	}
+	digit_draw(&path, &hand, cover);
 	digit_ink(&hand, cover, out);
 	return (uint8_t)digit;
 }

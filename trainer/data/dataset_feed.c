@@ -71,6 +71,26 @@ void dataset_order_free(struct dataset_order *order)
 	mem_free(order);
 }
 
+/* tf.data's rule: the buffer is filled in order; each output is drawn from it and replaced by the
+ * next input. */
+static void order_through_buffer(struct dataset_order *order, uint32_t *items, struct rng *rng)
+{
+	uint32_t *buffer = order->buffer;
+	uint32_t held = (uint32_t)order->shuffle, next = held;
+
+	for (uint32_t i = 0; i < held; i++)
+		buffer[i] = i;
+	for (int64_t i = 0; i < order->count; i++) {
+		uint32_t taken = rng_below(rng, held);
+
+		items[i] = buffer[taken];
+		if (next < order->count)
+			buffer[taken] = next++;
+		else
+			buffer[taken] = buffer[--held];
+	}
+}
+
 static const uint32_t *order_pass(struct dataset_order *order, int64_t pass)
 {
 	uint32_t *items = order->items[pass & 1];
@@ -81,22 +101,7 @@ static const uint32_t *order_pass(struct dataset_order *order, int64_t pass)
 	order->pass[pass & 1] = pass;
 	rng_init(&rng, order->seed, rng_stream("data.order"), (uint64_t)pass, 0);
 	if (order->shuffle > 0) {
-		uint32_t *buffer = order->buffer;
-		uint32_t held = (uint32_t)order->shuffle, next = held;
-
-		/* tf.data's rule: the buffer is filled in order; each output is drawn from it and
-		 * replaced by the next input. */
-		for (uint32_t i = 0; i < held; i++)
-			buffer[i] = i;
-		for (int64_t i = 0; i < order->count; i++) {
-			uint32_t taken = rng_below(&rng, held);
-
-			items[i] = buffer[taken];
-			if (next < order->count)
-				buffer[taken] = next++;
-			else
-				buffer[taken] = buffer[--held];
-		}
+		order_through_buffer(order, items, &rng);
 		return items;
 	}
 	for (int64_t i = 0; i < order->count; i++)
@@ -789,10 +794,8 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 	return ST_OK;
 }
 
-void dataset_feed_free(struct dataset_feed *feed)
+static void feed_stop(struct dataset_feed *feed)
 {
-	if (!feed)
-		return;
 	if (feed->started) {
 		pthread_mutex_lock(&feed->lock);
 		feed->stop = true;
@@ -805,6 +808,13 @@ void dataset_feed_free(struct dataset_feed *feed)
 		pthread_cond_destroy(&feed->emptied);
 		pthread_mutex_destroy(&feed->lock);
 	}
+}
+
+void dataset_feed_free(struct dataset_feed *feed)
+{
+	if (!feed)
+		return;
+	feed_stop(feed);
 	for (int i = 0; feed->places && i < feed->params.depth * feed->params.replicas; i++) {
 		mem_free(feed->places[i].inputs);
 		feed_free_targets(&feed->places[i].targets);

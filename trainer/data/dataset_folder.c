@@ -18,6 +18,25 @@
 
 #define FOLDER_FILES_MOST (1 << 24)
 
+static void add_file(struct dataset_files *part, const char *folder, const char *name, int label,
+		     struct err *err)
+{
+	char path[FS_PATH_SIZE];
+	struct dataset_file *file;
+
+	if (part->count == FOLDER_FILES_MOST || !fs_path(path, "%s/%s", folder, name)) {
+		err_set(err, ST_LIMIT, "%s: too many files, or too long a path", folder);
+	} else if (mem_grow(&part->files, &part->room, part->count + 1, sizeof(*part->files))) {
+		err_nomem(err);
+	} else {
+		file = &part->files[part->count];
+		*file = (struct dataset_file){.label = label, .path = mem_strdup(path)};
+		part->count += file->path != NULL;
+		if (!file->path)
+			err_nomem(err);
+	}
+}
+
 static void list_class(struct dataset_files *part, const char *folder, int label,
 		       const struct dataset_wanted *wanted, struct err *err)
 {
@@ -27,26 +46,8 @@ static void list_class(struct dataset_files *part, const char *folder, int label
 	if (fs_list(&names, folder, err) != ST_OK)
 		return;
 	for (size_t i = 0; i < names.count && !err_stuck(err); i++)
-		if (wanted->is(names.names[i])) {
-			char path[FS_PATH_SIZE];
-			struct dataset_file *file;
-
-			if (part->count == FOLDER_FILES_MOST ||
-			    !fs_path(path, "%s/%s", folder, names.names[i])) {
-				err_set(err, ST_LIMIT, "%s: too many files, or too long a path",
-					folder);
-			} else if (mem_grow(&part->files, &part->room, part->count + 1,
-					    sizeof(*part->files))) {
-				err_nomem(err);
-			} else {
-				file = &part->files[part->count];
-				*file = (struct dataset_file){.label = label,
-							      .path = mem_strdup(path)};
-				part->count += file->path != NULL;
-				if (!file->path)
-					err_nomem(err);
-			}
-		}
+		if (wanted->is(names.names[i]))
+			add_file(part, folder, names.names[i], label, err);
 	for (size_t i = first; i < part->count; i++) {
 		part->files[i].at = (int64_t)(i - first);
 		part->files[i].of = (int64_t)(part->count - first);
@@ -61,6 +62,27 @@ static int by_share(const void *left, const void *right)
 	const int64_t x = (2 * a->at + 1) * b->of, y = (2 * b->at + 1) * a->of;
 
 	return x != y ? SORTED_ORDER(x, y) : SORTED_BY(a, b, label);
+}
+
+static void list_part(struct dataset_files *part, const struct fs_list *labels,
+		      const struct dataset_wanted *wanted, struct err *err)
+{
+	if (part->unlabelled)
+		list_class(part, part->folder, -1, wanted, err);
+	for (size_t label = 0; label < labels->count && !part->unlabelled && !err_stuck(err);
+	     label++) {
+		char path[FS_PATH_SIZE];
+
+		if (!fs_path(path, "%s/%s", part->folder, labels->names[label]))
+			err_set(err, ST_LIMIT, "%s: the path is too long", part->folder);
+		else if (fs_is_dir(path))
+			list_class(part, path, (int)label, wanted, err);
+	}
+	if (!err_stuck(err) && part->count == 0)
+		err_set(err, ST_NOTFOUND, "%s: has no files %s%s", part->folder,
+			part->unlabelled ? "" : "LABEL/", wanted->text);
+	if (!err_stuck(err))
+		qsort(part->files, part->count, sizeof(*part->files), by_share);
 }
 
 /* List the subfolders of @folder, by name. */
@@ -79,6 +101,21 @@ static void list_labels(struct fs_list *labels, const char *folder, struct err *
 			mem_free(name);
 	}
 	labels->count = kept;
+}
+
+/* Check that the test part's labels @others are all among @labels. */
+static void check_labels(const struct fs_list *labels, const struct fs_list *others,
+			 const char *folder, struct err *err)
+{
+	for (size_t i = 0; !err_stuck(err) && i < others->count; i++) {
+		size_t at = 0;
+
+		while (at < labels->count && strcmp(labels->names[at], others->names[i]) != 0)
+			at++;
+		if (at == labels->count)
+			err_set(err, ST_FORMAT, "%s/%s: is no label of the training part", folder,
+				others->names[i]);
+	}
 }
 
 /* Set the folders of the parts; "" for a missing one. */
@@ -117,48 +154,16 @@ enum status dataset__folder_list(struct dataset_folder *out, const struct datase
 
 		list_labels(&labels, parts[1].folder, err);
 		parts[1].unlabelled = params->no_test_targets && labels.count == 0;
-		if (!err_stuck(err) && parts[0].folder[0]) {
-			/* The test part's labels are all among the training part's. */
-			for (size_t i = 0; !err_stuck(err) && i < labels.count; i++) {
-				size_t at = 0;
-
-				while (at < out->labels.count &&
-				       strcmp(out->labels.names[at], labels.names[i]) != 0)
-					at++;
-				if (at == out->labels.count)
-					err_set(err, ST_FORMAT,
-						"%s/%s: is no label of the training part",
-						parts[1].folder, labels.names[i]);
-			}
-		}
+		if (!err_stuck(err) && parts[0].folder[0])
+			check_labels(&out->labels, &labels, parts[1].folder, err);
 		if (parts[0].folder[0])
 			fs_list_free(&labels);
 		else
 			out->labels = labels;
 	}
 	for (int i = 0; i < 2 && !err_stuck(err); i++)
-		if (parts[i].folder[0]) {
-			if (parts[i].unlabelled)
-				list_class(&parts[i], parts[i].folder, -1, wanted, err);
-			for (size_t label = 0;
-			     label < out->labels.count && !parts[i].unlabelled && !err_stuck(err);
-			     label++) {
-				char path[FS_PATH_SIZE];
-
-				if (!fs_path(path, "%s/%s", parts[i].folder,
-					     out->labels.names[label]))
-					err_set(err, ST_LIMIT, "%s: the path is too long",
-						parts[i].folder);
-				else if (fs_is_dir(path))
-					list_class(&parts[i], path, (int)label, wanted, err);
-			}
-			if (!err_stuck(err) && parts[i].count == 0)
-				err_set(err, ST_NOTFOUND, "%s: has no files %s%s", parts[i].folder,
-					parts[i].unlabelled ? "" : "LABEL/", wanted->text);
-			if (!err_stuck(err))
-				qsort(parts[i].files, parts[i].count, sizeof(*parts[i].files),
-				      by_share);
-		}
+		if (parts[i].folder[0])
+			list_part(&parts[i], &out->labels, wanted, err);
 	if (err_stuck(err))
 		dataset__folder_free(out);
 	return err->status;

@@ -126,28 +126,12 @@ void dataset__decoder_free(struct dataset_decoder *decoder)
 	mem_free(decoder);
 }
 
-/* Moves the paths of the first @params->limit of @files into the decoder. */
-static struct dataset_decoder *new_decoder(struct dataset_files *files,
-					   const struct dataset_params *params, struct err *err)
+/* Set the size of all items: data.resize, else the first file's. */
+static void find_size(struct dataset_decoder *decoder, const struct dataset_params *params,
+		      struct err *err)
 {
-	struct dataset_decoder *decoder = mem_calloc(1, sizeof(*decoder));
-	const int64_t files_count = (int64_t)files->count;
-	const int64_t count = params->limit > 0 ? min(files_count, params->limit) : files_count;
 	struct image image;
 
-	if (decoder)
-		decoder->paths = mem_calloc((size_t)count, sizeof(*decoder->paths));
-	if (!decoder || !decoder->paths) {
-		mem_free(decoder);
-		err_nomem(err);
-		return NULL;
-	}
-	decoder->count = count;
-	for (int64_t i = 0; i < count; i++) {
-		decoder->paths[i] = files->files[i].path;
-		files->files[i].path = NULL;
-	}
-	/* Set the size of all items: data.resize, else the first file's. */
 	decoder->height = params->resize.height;
 	decoder->width = params->resize.width;
 	decoder->channels = params->images.gray ? 1 : 3;
@@ -163,7 +147,48 @@ static struct dataset_decoder *new_decoder(struct dataset_files *files,
 			"data.resize: images of %lld x %lld pixels are more than the %d that are "
 			"read",
 			(long long)decoder->height, (long long)decoder->width, IMAGE_PIXELS_MOST);
+}
+
+/* Moves the paths of the first @params->limit of @files into the decoder. */
+static struct dataset_decoder *new_decoder(struct dataset_files *files,
+					   const struct dataset_params *params, struct err *err)
+{
+	struct dataset_decoder *decoder = mem_calloc(1, sizeof(*decoder));
+	const int64_t files_count = (int64_t)files->count;
+	const int64_t count = params->limit > 0 ? min(files_count, params->limit) : files_count;
+
+	if (decoder)
+		decoder->paths = mem_calloc((size_t)count, sizeof(*decoder->paths));
+	if (!decoder || !decoder->paths) {
+		mem_free(decoder);
+		err_nomem(err);
+		return NULL;
+	}
+	decoder->count = count;
+	for (int64_t i = 0; i < count; i++) {
+		decoder->paths[i] = files->files[i].path;
+		files->files[i].path = NULL;
+	}
+	find_size(decoder, params, err);
 	return decoder;
+}
+
+/* Digest of the files' names below @folder and their sizes: independent of caching. */
+static uint64_t digest_files(const struct dataset_decoder *decoder, const char *folder)
+{
+	uint64_t digest = 1;
+
+	for (int64_t i = 0; i < decoder->count; i++) {
+		const char *name = decoder->paths[i] + strlen(folder);
+		struct stat file = {0};
+		int64_t size;
+
+		stat(decoder->paths[i], &file);
+		size = file.st_size;
+		digest = XXH3_64bits_withSeed(name, strlen(name), digest);
+		digest = XXH3_64bits_withSeed(&size, sizeof(size), digest);
+	}
+	return digest;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -255,18 +280,7 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 	}
 	if (array.bytes)
 		decode_all(decoder, array.bytes, params, pool, err);
-	/* Digest of the files' names below folder and their sizes: independent of caching. */
-	digest = 1;
-	for (int64_t i = 0; i < decoder->count; i++) {
-		const char *name = decoder->paths[i] + strlen(files->folder);
-		struct stat file = {0};
-		int64_t size;
-
-		stat(decoder->paths[i], &file);
-		size = file.st_size;
-		digest = XXH3_64bits_withSeed(name, strlen(name), digest);
-		digest = XXH3_64bits_withSeed(&size, sizeof(size), digest);
-	}
+	digest = digest_files(decoder, files->folder);
 	if (!err_stuck(err))
 		dataset__folder_join(out, folder, files, "images", 0, &array, err);
 	if (!err_stuck(err)) {

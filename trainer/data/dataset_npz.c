@@ -387,31 +387,36 @@ struct npz_file {
 	const struct dataset_params *params;
 };
 
+static enum status folder_array(struct dataset_array *out, const char *folder, const char *member,
+				struct err *err)
+{
+	struct dataset_stream stream;
+	char path[FS_PATH_SIZE];
+	enum status status;
+	size_t length;
+	char *bytes;
+
+	*out = (struct dataset_array){0};
+	if (!fs_path(path, "%s/%s.npy", folder, member) || !fs_exists(path))
+		return err_set(err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED, folder,
+			       member);
+	status = fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, err);
+	if (status != ST_OK)
+		return status;
+	status = dataset__stream_open(&stream, path, DATASET_STORED, bytes, length, err);
+	if (status == ST_OK) {
+		status = npy_array(&stream, out, err);
+		dataset__stream_close(&stream);
+	}
+	mem_free(bytes);
+	return status;
+}
+
 static enum status npz_array(struct dataset_array *out, const struct npz_file *file,
 			     const char *member, struct err *err)
 {
-	if (!file->bytes) {
-		struct dataset_stream stream;
-		char path[FS_PATH_SIZE];
-		enum status status;
-		size_t length;
-		char *bytes;
-
-		*out = (struct dataset_array){0};
-		if (!fs_path(path, "%s/%s.npy", file->path, member) || !fs_exists(path))
-			return err_set(err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED,
-				       file->path, member);
-		status = fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, err);
-		if (status != ST_OK)
-			return status;
-		status = dataset__stream_open(&stream, path, DATASET_STORED, bytes, length, err);
-		if (status == ST_OK) {
-			status = npy_array(&stream, out, err);
-			dataset__stream_close(&stream);
-		}
-		mem_free(bytes);
-		return status;
-	}
+	if (!file->bytes)
+		return folder_array(out, file->path, member, err);
 	return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
 }
 

@@ -186,6 +186,24 @@ static float picture_between(struct rng *rng, float least, float most)
 	return least + (most - least) * rng_uniform(rng);
 }
 
+/* Choose two colours that differ clearly in at least one plane. */
+static void picture_colours(struct picture *picture, struct rng *rng)
+{
+	float apart;
+
+	do {
+		apart = 0.0f;
+		for (int plane = 0; plane < 3; plane++) {
+			float difference;
+
+			picture->shape[plane] = picture_between(rng, 16.0f, 240.0f);
+			picture->ground[plane] = picture_between(rng, 16.0f, 240.0f);
+			difference = fabsf(picture->shape[plane] - picture->ground[plane]);
+			apart = max(difference, apart);
+		}
+	} while (apart < 64.0f);
+}
+
 static uint8_t picture_draw(int part, uint32_t number, uint8_t *out)
 {
 	uint8_t planes[3][PIXELS];
@@ -193,7 +211,6 @@ static uint8_t picture_draw(int part, uint32_t number, uint8_t *out)
 	struct picture picture;
 	struct rng rng;
 	uint32_t class;
-	float apart;
 
 	rng_init(&rng, PICTURE_SEED, rng_stream("synthetic.pictures"), number, (uint32_t)part);
 	class = rng_below(&rng, (uint32_t)ARRAY_LEN(shape_rows));
@@ -207,18 +224,7 @@ static uint8_t picture_draw(int part, uint32_t number, uint8_t *out)
 	picture.sharpness = radius;
 	picture.light_x = picture_between(&rng, -2.0f, 2.0f);
 	picture.light_y = picture_between(&rng, -2.0f, 2.0f);
-	/* Choose two colours that differ clearly in at least one plane. */
-	do {
-		apart = 0.0f;
-		for (int plane = 0; plane < 3; plane++) {
-			float difference;
-
-			picture.shape[plane] = picture_between(&rng, 16.0f, 240.0f);
-			picture.ground[plane] = picture_between(&rng, 16.0f, 240.0f);
-			difference = fabsf(picture.shape[plane] - picture.ground[plane]);
-			apart = max(difference, apart);
-		}
-	} while (apart < 64.0f);
+	picture_colours(&picture, &rng);
 	picture.noise = rng_u32(&rng);
 
 	shape_rows[class].cover(&picture, cover);

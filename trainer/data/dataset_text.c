@@ -57,44 +57,51 @@ static bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+static bool read_word(struct text_reader *reader, struct text_token *out)
+{
+	static const char punctuation[] = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'";
+
+	str_clear(&reader->word);
+	for (; reader->at < reader->end; reader->at++) {
+		char c = *reader->at;
+
+		if (is_blank(c) && reader->word.length > 0)
+			break;
+		if (is_blank(c) || memchr(punctuation, c, sizeof(punctuation) - 1))
+			continue;
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		str_add_bytes(&reader->word, &c, 1);
+	}
+	if (reader->word.failed)
+		err_nomem(reader->err);
+	*out = (struct text_token){str_peek(&reader->word), reader->word.length};
+	return out->length > 0 && !err_stuck(reader->err);
+}
+
+static void report_no_character(const struct text_reader *reader)
+{
+	int64_t line = 1;
+
+	for (const char *at = reader->begin; at < reader->at; at++)
+		line += *at == '\n';
+	err_set(reader->err, ST_FORMAT,
+		"%s: line %lld: the byte 0x%02x is no character of UTF-8: data.tokens bytes reads "
+		"it as it is",
+		reader->name, (long long)line, (unsigned)(unsigned char)*reader->at);
+}
+
 /* Read the next token; false: the text's end, or an error. */
 static bool read_token(struct text_reader *reader, struct text_token *out)
 {
-	if (reader->tokens == DATASET_WORDS) {
-		static const char punctuation[] = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'";
-
-		str_clear(&reader->word);
-		for (; reader->at < reader->end; reader->at++) {
-			char c = *reader->at;
-
-			if (is_blank(c) && reader->word.length > 0)
-				break;
-			if (is_blank(c) || memchr(punctuation, c, sizeof(punctuation) - 1))
-				continue;
-			if (c >= 'A' && c <= 'Z')
-				c = (char)(c - 'A' + 'a');
-			str_add_bytes(&reader->word, &c, 1);
-		}
-		if (reader->word.failed)
-			err_nomem(reader->err);
-		*out = (struct text_token){str_peek(&reader->word), reader->word.length};
-		return out->length > 0 && !err_stuck(reader->err);
-	}
+	if (reader->tokens == DATASET_WORDS)
+		return read_word(reader, out);
 	if (reader->at == reader->end)
 		return false;
 	*out = (struct text_token){reader->at,
 				   reader->tokens == DATASET_BYTES ? 1 : str_utf8(reader->at)};
-	if (out->length == 0) {
-		int64_t line = 1;
-
-		for (const char *at = reader->begin; at < reader->at; at++)
-			line += *at == '\n';
-		err_set(reader->err, ST_FORMAT,
-			"%s: line %lld: the byte 0x%02x is no character of UTF-8: data.tokens "
-			"bytes reads "
-			"it as it is",
-			reader->name, (long long)line, (unsigned)(unsigned char)*reader->at);
-	}
+	if (out->length == 0)
+		report_no_character(reader);
 	reader->at += out->length;
 	return out->length > 0;
 }
@@ -216,6 +223,19 @@ static void report_too_many(struct err *err)
 	err_set(err, ST_LIMIT, "data.path: more than %zu tokens are not read", TEXT_TOKENS_MOST);
 }
 
+static void add_to_sequence(struct sequence *sequence, size_t entry, struct err *err)
+{
+	if (sequence->count == TEXT_TOKENS_MOST)
+		report_too_many(err);
+	else if (sequence->counts_only)
+		sequence->count++;
+	else if (mem_grow(&sequence->entries, &sequence->room, sequence->count + 1,
+			  sizeof(*sequence->entries)))
+		err_nomem(err);
+	else
+		sequence->entries[sequence->count++] = (uint32_t)entry;
+}
+
 static bool check_text(const struct dataset_csv *text, struct err *err)
 {
 	if (memchr(text->bytes, '\0', text->length))
@@ -245,17 +265,8 @@ static void read_sequence(struct sequence *sequence, struct vocabulary *vocabula
 		else
 			entry = find_entry(vocabulary, &token,
 					   map_bytes(MAP_SEED, token.text, token.length));
-		if (!err_stuck(err)) {
-			if (sequence->count == TEXT_TOKENS_MOST)
-				report_too_many(err);
-			else if (sequence->counts_only)
-				sequence->count++;
-			else if (mem_grow(&sequence->entries, &sequence->room, sequence->count + 1,
-					  sizeof(*sequence->entries)))
-				err_nomem(err);
-			else
-				sequence->entries[sequence->count++] = (uint32_t)entry;
-		}
+		if (!err_stuck(err))
+			add_to_sequence(sequence, entry, err);
 	}
 	str_free(&reader.word);
 }

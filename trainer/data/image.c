@@ -120,6 +120,19 @@ static void png_decode(struct reader *reader, png_structp png, png_infop info)
 	png_read_end(png, NULL);
 }
 
+static void read_png(struct reader *reader)
+{
+	png_structp png =
+		png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, png_leave, png_ignore);
+	png_infop info = png ? png_create_info_struct(png) : NULL;
+
+	if (info)
+		png_decode(reader, png, info);
+	else
+		err_nomem(reader->err);
+	png_destroy_read_struct(&png, &info, NULL);
+}
+
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
 struct jpeg_reader {
@@ -194,6 +207,19 @@ static void jpeg_decode(struct jpeg_reader *from)
 	jpeg_finish_decompress(jpeg);
 }
 
+static void read_jpeg(struct reader *reader)
+{
+	struct jpeg_reader from = {.reader = reader};
+
+	from.jpeg.err = jpeg_std_error(&from.error);
+	from.jpeg.client_data = &from;
+	from.error.error_exit = jpeg_leave;
+	from.error.emit_message = jpeg_message;
+	from.progress.progress_monitor = jpeg_step;
+	jpeg_decode(&from);
+	jpeg_destroy_decompress(&from.jpeg);
+}
+
 /* ---- both formats ---------------------------------------------------------------------------- */
 
 /* Convert three channels to one, in place, or one to three. */
@@ -240,30 +266,13 @@ enum status image_decode(struct image *out, bool gray, const char *name, const v
 
 	reader.err = err = err_start(err, &own);
 	*out = (struct image){0};
-	if (length >= 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) {
-		png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, png_leave,
-							 png_ignore);
-		png_infop info = png ? png_create_info_struct(png) : NULL;
-
-		if (info)
-			png_decode(&reader, png, info);
-		else
-			err_nomem(reader.err);
-		png_destroy_read_struct(&png, &info, NULL);
-	} else if (length >= 3 && !memcmp(bytes, "\xff\xd8\xff", 3)) {
-		struct jpeg_reader from = {.reader = &reader};
-
-		from.jpeg.err = jpeg_std_error(&from.error);
-		from.jpeg.client_data = &from;
-		from.error.error_exit = jpeg_leave;
-		from.error.emit_message = jpeg_message;
-		from.progress.progress_monitor = jpeg_step;
-		jpeg_decode(&from);
-		jpeg_destroy_decompress(&from.jpeg);
-	} else {
+	if (length >= 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8))
+		read_png(&reader);
+	else if (length >= 3 && !memcmp(bytes, "\xff\xd8\xff", 3))
+		read_jpeg(&reader);
+	else
 		err_set(err, ST_FORMAT, "%s: is neither a PNG nor a JPEG, whatever its name says",
 			name);
-	}
 	if (!err_stuck(err))
 		change_channels(out, gray ? 1 : 3, err);
 	if (err_stuck(err)) {

@@ -77,11 +77,20 @@ static size_t score_floats(const struct attention *a)
 	return model_align((size_t)(ATTENTION_BLOCK * a->keys));
 }
 
+static int64_t drop_row(const struct attention *a)
+{
+	return (a->keys + KERNEL_DROPOUT_GROUP - 1) / KERNEL_DROPOUT_GROUP * KERNEL_DROPOUT_GROUP;
+}
+
+static size_t sum_floats(const struct attention *a)
+{
+	return model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
+}
+
 /* Scores, their gradient, a dropout mask, sums for gradients, and the product's scratch. */
 static size_t lane_floats(const struct attention *a)
 {
-	return KERNEL_GEMM_LANE + 3 * score_floats(a) +
-	       model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
+	return KERNEL_GEMM_LANE + 3 * score_floats(a) + sum_floats(a);
 }
 
 static size_t input_floats(const struct model *model, const struct model_layer *layer,
@@ -276,17 +285,12 @@ static bool row_attends(const struct block *b, int64_t row)
 	return false;
 }
 
-/* Compute the softmax of the scores; with causal attention keys after the query get 0. */
-static void block_scores(const struct block *b)
+/* Masked keys get no score. A row without keys to attend to gets equal scores, whose gradient is 0:
+ * see mask_slopes(). */
+static void mask_scores(const struct block *b)
 {
 	const struct attention *a = b->a;
 
-	multiply_keys(b, part_at(b, QUERY, b->first), QUERY, part_at(b, KEY, 0), b->scores);
-	for (int64_t i = 0; i < b->rows && b->a->own.causal; i++)
-		for (int64_t j = b->first + i + 1; j < b->columns; j++)
-			b->scores[i * b->columns + j] = -INFINITY;
-	/* Masked keys get no score. A row without keys to attend to gets equal scores, whose
-	 * gradient is 0: see mask_slopes(). */
 	for (int64_t i = 0; i < b->rows && is_masked(a); i++) {
 		float *scores = b->scores + i * b->columns;
 
@@ -298,6 +302,23 @@ static void block_scores(const struct block *b)
 			if (a->key_mask[b->item * a->keys + j] == 0.0f)
 				scores[j] = -INFINITY;
 	}
+}
+
+static void mask_slopes(const struct block *b)
+{
+	for (int64_t i = 0; i < b->rows && is_masked(b->a); i++)
+		if (!row_attends(b, i))
+			memset(b->slopes + i * b->columns, 0, (size_t)b->columns * sizeof(float));
+}
+
+/* Compute the softmax of the scores; with causal attention keys after the query get 0. */
+static void block_scores(const struct block *b)
+{
+	multiply_keys(b, part_at(b, QUERY, b->first), QUERY, part_at(b, KEY, 0), b->scores);
+	for (int64_t i = 0; i < b->rows && b->a->own.causal; i++)
+		for (int64_t j = b->first + i + 1; j < b->columns; j++)
+			b->scores[i * b->columns + j] = -INFINITY;
+	mask_scores(b);
 	kernel_softmax(b->scores, b->scores, b->rows, b->columns);
 }
 
@@ -310,12 +331,24 @@ static void block_drop(const struct block *b, bool decide, float *x)
 	if (!a->drops)
 		return;
 	for (int64_t i = 0; i < b->rows && decide; i++)
-		kernel_dropout_mask(
-			&a->stream, a->own.drop.threshold,
-			(size_t)((row + i) * ((a->keys + KERNEL_DROPOUT_GROUP - 1) /
-					      KERNEL_DROPOUT_GROUP * KERNEL_DROPOUT_GROUP)),
-			(size_t)b->columns, b->mask + i * b->columns);
+		kernel_dropout_mask(&a->stream, a->own.drop.threshold,
+				    (size_t)((row + i) * drop_row(a)), (size_t)b->columns,
+				    b->mask + i * b->columns);
 	kernel_dropout_apply(x, b->mask, a->own.drop.scale, x, (size_t)(b->rows * b->columns));
+}
+
+static void block_backward(const struct block *b)
+{
+	float *slopes = grad_at(b, CONTEXT, b->first);
+
+	multiply_keys(b, slopes, VALUE, part_at(b, VALUE, 0), b->slopes);
+	block_drop(b, true, b->slopes);
+	kernel_softmax_grad(b->scores, b->slopes, b->slopes, b->rows, b->columns);
+	mask_slopes(b);
+	block_drop(b, false, b->scores);
+	add_scores(b, b->scores, slopes, VALUE);
+	multiply_scores(b, b->slopes, KEY, grad_at(b, QUERY, b->first));
+	add_scores(b, b->slopes, part_at(b, QUERY, b->first), KEY);
 }
 
 /* Copy the scores for the caller. Keys after the block's last query were not computed: 0. */
@@ -358,19 +391,7 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 		b.columns = a->own.causal && !is_masked(a) ? min(a->keys, end) : a->keys;
 		block_scores(&b);
 		if (a->backward) {
-			float *slopes = grad_at(&b, CONTEXT, b.first);
-
-			multiply_keys(&b, slopes, VALUE, part_at(&b, VALUE, 0), b.slopes);
-			block_drop(&b, true, b.slopes);
-			kernel_softmax_grad(b.scores, b.slopes, b.slopes, b.rows, b.columns);
-			for (int64_t i = 0; i < b.rows && is_masked(b.a); i++)
-				if (!row_attends(&b, i))
-					memset(b.slopes + i * b.columns, 0,
-					       (size_t)b.columns * sizeof(float));
-			block_drop(&b, false, b.scores);
-			add_scores(&b, b.scores, slopes, VALUE);
-			multiply_scores(&b, b.slopes, KEY, grad_at(&b, QUERY, b.first));
-			add_scores(&b, b.slopes, part_at(&b, QUERY, b.first), KEY);
+			block_backward(&b);
 			continue;
 		}
 		if (a->pass->scores)

@@ -217,6 +217,27 @@ static struct groups groups_of(const struct layer_pass *pass)
 	};
 }
 
+/* Derive an item's group means and inverses from its channels' moments. All channels have the same
+ * weight: the variance is the mean of theirs plus the variance of their means. */
+static void groups_moments(const struct groups *g, const double *mean, const double *squares,
+			   float *out)
+{
+	for (int64_t group = 0; group < g->groups; group++) {
+		const double *m = mean + group * g->each, *s = squares + group * g->each;
+		double group_mean = 0.0, variance = 0.0;
+
+		for (int64_t c = 0; c < g->each; c++)
+			group_mean += m[c];
+		group_mean /= (double)g->each;
+		for (int64_t c = 0; c < g->each; c++)
+			variance +=
+				s[c] / (double)g->rows + (m[c] - group_mean) * (m[c] - group_mean);
+		variance /= (double)g->each;
+		out[group] = (float)group_mean;
+		out[g->groups + group] = (float)(1.0 / sqrt(variance + (double)g->epsilon));
+	}
+}
+
 static void groups_forward_body(const void *context, int64_t first, int64_t items)
 {
 	const struct groups *g = context;
@@ -233,24 +254,7 @@ static void groups_forward_body(const void *context, int64_t first, int64_t item
 			.channels = g->channels, .mean = means, .scale = scale, .offset = offset};
 
 		kernel_norm_moments(x, g->rows, g->channels, mean, squares);
-		/* Derive an item's group means and inverses from its channels' moments. All
-		 * channels have the same weight: the variance is the mean of theirs plus the
-		 * variance of their means. */
-		for (int64_t group = 0; group < g->groups; group++) {
-			const double *m = mean + group * g->each, *s = squares + group * g->each;
-			double group_mean = 0.0, variance = 0.0;
-
-			for (int64_t c = 0; c < g->each; c++)
-				group_mean += m[c];
-			group_mean /= (double)g->each;
-			for (int64_t c = 0; c < g->each; c++)
-				variance += s[c] / (double)g->rows +
-					    (m[c] - group_mean) * (m[c] - group_mean);
-			variance /= (double)g->each;
-			moments[group] = (float)group_mean;
-			moments[g->groups + group] =
-				(float)(1.0 / sqrt(variance + (double)g->epsilon));
-		}
+		groups_moments(g, mean, squares, moments);
 		for (int64_t c = 0; c < g->channels; c++) {
 			means[c] = moments[c / g->each];
 			scale[c] =

@@ -831,23 +831,11 @@ static void before_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* Whether the gradient of an initial state is wanted. */
-static bool wants_start_grads(const struct recurrent *r)
+/* Initialize dh and dc with the gradients of a returned state, or with zeros. */
+static void begin_grads(const struct recurrent *r)
 {
-	bool any = false;
-
-	for (int k = 1; k <= r->kind.initial_states; k++)
-		any = any || r->pass->grad_inputs[k];
-	return any;
-}
-
-/* Compute the gradients of all sums, from the last step to the first. */
-static void steps_backward(struct recurrent *r)
-{
-	const size_t floats = (size_t)(r->batch * r->units);
 	const size_t bytes = (size_t)r->units * sizeof(float);
 
-	/* Initialize dh and dc with the gradients of a returned state, or with zeros. */
 	for (int64_t b = 0; b < r->batch; b++) {
 		const float *dy = r->pass->grad_output + b * output_each(r) + output_state(r);
 		float *dh = r->dh + b * r->units, *dc = r->dc + b * r->units;
@@ -859,6 +847,34 @@ static void steps_backward(struct recurrent *r)
 		if (r->kind.returns_state && r->cell == LAYER_KIND_lstm)
 			memcpy(dc, dy + r->units, bytes);
 	}
+}
+
+/* Whether the gradient of an initial state is wanted. */
+static bool wants_start_grads(const struct recurrent *r)
+{
+	bool any = false;
+
+	for (int k = 1; k <= r->kind.initial_states; k++)
+		any = any || r->pass->grad_inputs[k];
+	return any;
+}
+
+static void store_start_grads(const struct recurrent *r)
+{
+	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
+
+	if (r->kind.initial_states > 0 && r->pass->grad_inputs[1])
+		memcpy(r->pass->grad_inputs[1], r->dh, bytes);
+	if (r->kind.initial_states > 1 && r->pass->grad_inputs[2])
+		memcpy(r->pass->grad_inputs[2], r->dc, bytes);
+}
+
+/* Compute the gradients of all sums, from the last step to the first. */
+static void steps_backward(struct recurrent *r)
+{
+	const size_t floats = (size_t)(r->batch * r->units);
+
+	begin_grads(r);
 	for (r->step = r->steps - 1; r->step >= 0; r->step--) {
 		compute__share(r->pass->pool, r->batch, 16 * r->wide, step_grad_body, r);
 		if (!h_before(r, 0))
@@ -912,7 +928,6 @@ static void recurrent_backward(const struct layer_pass *pass)
 					  .c = pass->grad_inputs[0],
 					  .ldc = r.features,
 					  .openblas = pass->openblas};
-	size_t bytes;
 
 	compute__masks_backward(pass);
 	if (!compute__learns(pass) && !pass->grad_inputs[0] && !wants_start_grads(&r))
@@ -920,11 +935,7 @@ static void recurrent_backward(const struct layer_pass *pass)
 	drop_input(&r);
 	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);
-	bytes = (size_t)(r.batch * r.units) * sizeof(float);
-	if (r.kind.initial_states > 0 && r.pass->grad_inputs[1])
-		memcpy(r.pass->grad_inputs[1], r.dh, bytes);
-	if (r.kind.initial_states > 1 && r.pass->grad_inputs[2])
-		memcpy(r.pass->grad_inputs[2], r.dc, bytes);
+	store_start_grads(&r);
 	if (compute__learns(pass))
 		weights_backward(&r);
 	if (pass->grad_inputs[0])

@@ -292,6 +292,13 @@ static double auc_pr_step(struct auc_point low, struct auc_point high, double ac
 	return ratio(slope * (low.right - high.right + intercept * elementary_log(part)), actual);
 }
 
+static double auc_roc_step(struct auc_point low, struct auc_point high, double actual,
+			   double not_actual)
+{
+	return (ratio(low.wrong, not_actual) - ratio(high.wrong, not_actual)) *
+	       (ratio(low.right, actual) + ratio(high.right, actual)) / 2.0;
+}
+
 static double auc_result(const struct metric *metric, const double *counts)
 {
 	const int64_t bins = metric->thresholds + 1;
@@ -307,12 +314,8 @@ static double auc_result(const struct metric *metric, const double *counts)
 		low = (struct auc_point){high.right + positives[t + 1],
 					 high.wrong + negatives[t + 1]};
 		if (t < metric->thresholds - 1)
-			area += metric->pr
-					? auc_pr_step(low, high, actual)
-					: ((ratio(low.wrong, not_actual) -
-					    ratio(high.wrong, not_actual)) *
-					   (ratio(low.right, actual) + ratio(high.right, actual)) /
-					   2.0);
+			area += metric->pr ? auc_pr_step(low, high, actual)
+					   : auc_roc_step(low, high, actual, not_actual);
 	}
 	return area;
 }

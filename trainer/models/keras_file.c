@@ -132,6 +132,15 @@ static enum status archive_kind(struct keras_file *file, struct err *err)
 	return ST_OK;
 }
 
+/* Check that the archive has a central directory at its end. */
+static enum status check_archive(const struct keras_file *file, struct err *err)
+{
+	struct dataset_zip zip = {
+		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
+
+	return dataset__zip_open(&zip, err);
+}
+
 /* Read the member @name of a .keras file. */
 static enum status read_member(const struct keras_file *file, const char *name, char **out,
 			       size_t *length, struct err *err)
@@ -276,12 +285,7 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 		return json_parse(out, file->bytes, file->length, file->path, err);
 	}
 	if (file->kind == KERAS_ARRAYS) {
-		struct dataset_zip zip = {.name = file->path,
-					  .bytes = (const uint8_t *)file->bytes,
-					  .length = file->length};
-
-		/* Check that the archive has a central directory at its end. */
-		status = dataset__zip_open(&zip, err);
+		status = check_archive(file, err);
 		if (status != ST_OK)
 			return status;
 		return err_set(err, ST_UNSUPPORTED,

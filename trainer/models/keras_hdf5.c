@@ -231,6 +231,24 @@ static void collect_numbered(struct keras_source *s, const char *path, const cha
 	mem_free(names.items);
 }
 
+/* Refuse an HDF5 file of another program; the first names in it show what it is. */
+static void refuse_contents(struct keras_source *s, const char *name)
+{
+	struct hdf5_texts names = {0};
+	struct str some = {0};
+	struct err own;
+
+	if (hdf5_names(s->file, "", &names, &own) == ST_OK)
+		for (int i = 0; i < names.count && i < 4; i++)
+			str_addf(&some, "%s\"%.64s\"", i ? ", " : "", names.items[i]);
+	err_set(s->err, ST_UNSUPPORTED,
+		"%s: is an HDF5 file but none of Keras's: it has neither layer_names nor layers "
+		"(it has %s%s): save it with model.save() or model.save_weights()",
+		name, names.count ? str_peek(&some) : "nothing", names.count > 4 ? " ..." : "");
+	str_free(&some);
+	mem_free(names.items);
+}
+
 /* Collect all groups and arrays; return the layout. */
 static enum keras_layout collect_all(struct keras_source *s, const char *name)
 {
@@ -243,26 +261,10 @@ static enum keras_layout collect_all(struct keras_source *s, const char *name)
 			return KERAS_LAYOUT_2;
 		}
 	if (hdf5_has_group(s->file, "layers") ||
-	    hdf5_has_group(s->file, "_layer_checkpoint_dependencies")) {
+	    hdf5_has_group(s->file, "_layer_checkpoint_dependencies"))
 		collect_numbered(s, "", "", false, 0);
-	} else {
-		/* Refuse an HDF5 file of another program; the first names in it show what it is. */
-		struct hdf5_texts names = {0};
-		struct str some = {0};
-		struct err own;
-
-		if (hdf5_names(s->file, "", &names, &own) == ST_OK)
-			for (int i = 0; i < names.count && i < 4; i++)
-				str_addf(&some, "%s\"%.64s\"", i ? ", " : "", names.items[i]);
-		err_set(s->err, ST_UNSUPPORTED,
-			"%s: is an HDF5 file but none of Keras's: it has neither layer_names nor "
-			"layers "
-			"(it has %s%s): save it with model.save() or model.save_weights()",
-			name, names.count ? str_peek(&some) : "nothing",
-			names.count > 4 ? " ..." : "");
-		str_free(&some);
-		mem_free(names.items);
-	}
+	else
+		refuse_contents(s, name);
 	return KERAS_LAYOUT_3;
 }
 
@@ -658,6 +660,16 @@ static void write_array(struct keras_writer *w, const char *path, int index)
 		hdf5_put(w->file, path, &shape, w->weights + param->offset, w->err);
 }
 
+/* "lstm/lstm_cell/kernel:0" */
+static const char *write_name(struct keras_writer *w, int index)
+{
+	const struct model_param *param = &w->model->params[index];
+	const struct model_layer *layer = &w->model->layers[param->layer];
+
+	return arena_printf(&w->arena, "%s/%s%s:0", layer->name, find_cell(layer)->name,
+			    param->short_name);
+}
+
 static void write_row(struct keras_writer *w, const char *base, int row, int *params,
 		      const char **names)
 {
@@ -670,12 +682,7 @@ static void write_row(struct keras_writer *w, const char *base, int row, int *pa
 	}
 	hdf5_put_group(w->file, group, w->err);
 	for (int i = 0; i < count && !err_stuck(w->err); i++) {
-		const struct model_param *param = &w->model->params[params[i]];
-		const struct model_layer *layer = &w->model->layers[param->layer];
-
-		/* "lstm/lstm_cell/kernel:0" */
-		names[i] = arena_printf(&w->arena, "%s/%s%s:0", layer->name, find_cell(layer)->name,
-					param->short_name);
+		names[i] = write_name(w, params[i]);
 		if (names[i])
 			write_array(w, arena_printf(&w->arena, "%s/%s", group, names[i]),
 				    params[i]);

@@ -453,6 +453,23 @@ static enum status weights_load_npz(const struct model *model, float *weights,
 	return status;
 }
 
+static enum status weights_load_hdf5(const struct model *model, float *weights,
+				     struct keras_file *file, bool by_name, int *loaded,
+				     struct err *err)
+{
+	struct weights_source source = {0};
+	enum status status = keras_file_try(file, err);
+
+	if (status == ST_OK)
+		status = keras_hdf5_open(&source, model, file->path, file->hdf5, file->hdf5_length,
+					 by_name, err);
+	if (status != ST_OK)
+		return status;
+	status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
+	source.close(source.file);
+	return status;
+}
+
 static bool holds_hdf5(const struct keras_file *file)
 {
 	return file->kind == KERAS_HDF5 || file->kind == KERAS_ARCHIVE;
@@ -463,19 +480,8 @@ enum status model_weights_read(const struct model *model, float *weights, struct
 {
 	if (loaded)
 		*loaded = 0;
-	if (holds_hdf5(file)) {
-		struct weights_source source = {0};
-		enum status status = keras_file_try(file, err);
-
-		if (status == ST_OK)
-			status = keras_hdf5_open(&source, model, file->path, file->hdf5,
-						 file->hdf5_length, by_name, err);
-		if (status != ST_OK)
-			return status;
-		status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
-		source.close(source.file);
-		return status;
-	}
+	if (holds_hdf5(file))
+		return weights_load_hdf5(model, weights, file, by_name, loaded, err);
 	return weights_load_npz(model, weights, file, by_name, loaded, err);
 }
 

@@ -328,6 +328,15 @@ static void run_fill_nan(float *values, size_t count)
 	memset(values, 0xff, count * sizeof(*values));
 }
 
+/* Before a forward pass the shared area holds no values. */
+static void run_poison_begin(const struct run *run)
+{
+	const struct stage_plan *plan = &run->stage->plan;
+
+	if (plan->params.poison)
+		run_fill_nan(run->stage->shared, plan->shared_floats + plan->scratch_floats);
+}
+
 /* In a slot only the input is valid before a forward pass, and nothing after a backward pass. */
 static void run_poison_slot(const struct run *run, size_t from)
 {
@@ -452,7 +461,6 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 		   stage_tap tap, void *user)
 {
 	struct run run;
-	const struct stage_plan *plan = &stage->plan;
 
 	assert(batch > 0 && batch <= stage->plan.params.batch);
 	assert(slot >= 0 && slot < stage->plan.params.slots);
@@ -461,9 +469,7 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	run.tap = tap;
 	run.tap_user = user;
 	memset(stage->watches, 0, (size_t)stage->plan.value_count * sizeof(*stage->watches));
-	/* Before a forward pass the shared area holds no values. */
-	if (plan->params.poison)
-		run_fill_nan(stage->shared, plan->shared_floats + plan->scratch_floats);
+	run_poison_begin(&run);
 	run_poison_slot(&run, model_align(stage->plan.in.floats));
 	for (int i = 0; i < stage->plan.params.layer_count; i++) {
 		const struct stage_layer *at = &stage->plan.layers[i];
@@ -485,15 +491,20 @@ static bool is_of_steps(const struct model_shape *shape, int64_t steps)
 	return shape->ndim > 0 && shape->dim[0] == steps;
 }
 
+static bool is_causal(const struct model_layer *layer)
+{
+	const struct layer_attention *own = layer->config;
+
+	return own->causal && !layer->mask && !layer->key_mask;
+}
+
 /* Whether a step of the layer's output depends on this step and earlier ones only. */
 static bool is_stepwise(const struct model_layer *layer)
 {
-	const struct layer_attention *own = layer->config; /* of the attention layers alone */
-
 	switch (layer->ops->kind) {
 	case LAYER_KIND_attention:
 	case LAYER_KIND_multi_head_attention:
-		return own->causal && !layer->mask && !layer->key_mask;
+		return is_causal(layer);
 	case LAYER_KIND_embedding: /* rows of a table, by index or by position */
 	case LAYER_KIND_position_embedding:
 	case LAYER_KIND_dropout:
@@ -534,6 +545,27 @@ bool stage_by_steps(const struct model *model)
 	return steps > 0;
 }
 
+/* Run one step. Layers other than attention run on a sequence of one step, at its offset. */
+static void run_step(struct run *run, const struct stage_layer *at, int64_t step)
+{
+	struct model_layer one = *at->layer;
+	struct layer_pass *pass = &run->pass;
+	const int64_t steps = one.output.dim[0];
+
+	run_set_pass(run, at);
+	if (one.ops->kind != LAYER_KIND_attention &&
+	    one.ops->kind != LAYER_KIND_multi_head_attention) {
+		one.input.dim[0] = one.output.dim[0] = 1;
+		pass->layer = &one;
+		pass->output += step * (model_shape_count(&at->layer->output) / steps);
+		for (int k = 0; k < one.input_count; k++)
+			run->stage->inputs[k] +=
+				step *
+				((int64_t)run->stage->plan.values[at->links[k].value].each / steps);
+	}
+	run_layer(run, compute_of(at->layer)->forward);
+}
+
 void stage_forward_step(struct stage *stage, int slot, int64_t at, float *weights)
 {
 	struct run run = run_begin(stage, slot, weights);
@@ -545,29 +577,8 @@ void stage_forward_step(struct stage *stage, int slot, int64_t at, float *weight
 		const struct stage_layer *layer = &stage->plan.layers[i];
 
 		/* Position embeddings do not depend on the input. */
-		if (!layer->passes && layer->layer->ops->kind != LAYER_KIND_position_embedding) {
-			/* Run one step. Layers other than attention run on a sequence of one step,
-			 * at its offset. */
-			struct model_layer one = *layer->layer;
-			struct layer_pass *pass = &run.pass;
-			const int64_t steps = one.output.dim[0];
-
-			run_set_pass(&run, layer);
-			if (one.ops->kind != LAYER_KIND_attention &&
-			    one.ops->kind != LAYER_KIND_multi_head_attention) {
-				one.input.dim[0] = one.output.dim[0] = 1;
-				pass->layer = &one;
-				pass->output +=
-					at * (model_shape_count(&layer->layer->output) / steps);
-				for (int k = 0; k < one.input_count; k++)
-					run.stage->inputs[k] +=
-						at * ((int64_t)run.stage->plan
-							      .values[layer->links[k].value]
-							      .each /
-						      steps);
-			}
-			run_layer(&run, compute_of(layer->layer)->forward);
-		}
+		if (!layer->passes && layer->layer->ops->kind != LAYER_KIND_position_embedding)
+			run_step(&run, layer, at);
 	}
 }
 
@@ -593,6 +604,35 @@ static void run_add(const struct run *run, float *sum, const float *part, size_t
 
 	pool_share(run->pass.pool, kernel_work_floats(3 * (int64_t)count), run_add_slice, &s,
 		   (unsigned)((count + RUN_ADD_GRAIN - 1) / RUN_ADD_GRAIN));
+}
+
+/* Set the destinations of the input gradients; false: none is wanted. */
+static bool run_set_gradients(struct run *run, const struct stage_layer *at)
+{
+	bool any = false;
+
+	for (int k = 0; k < at->layer->input_count; k++) {
+		const struct stage_link *link = &at->links[k];
+		float *to = run_pointer(run, link->gradient);
+
+		any = any || to;
+		run->stage->add[k] = to && link->add;
+		run->stage->grad_inputs[k] =
+			to && link->partial != STAGE_NONE ? run_pointer(run, link->partial) : to;
+	}
+	run->pass.grad_output = run_pointer(run, run->stage->plan.values[at->output].gradient);
+	return any;
+}
+
+static void run_add_partials(const struct run *run, const struct stage_layer *at)
+{
+	for (int k = 0; k < at->layer->input_count; k++) {
+		const struct stage_link *link = &at->links[k];
+
+		if (link->partial != STAGE_NONE && run->stage->grad_inputs[k])
+			run_add(run, run_pointer(run, link->gradient), run->stage->grad_inputs[k],
+				run_floats(run, link->value));
+	}
 }
 
 /* Run the backward pass; add a repeated call's parameter gradients to those of later calls. */
@@ -686,20 +726,7 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 			run_clear_gradients(&run, at);
 		if (!at->backward)
 			continue;
-		/* Set the destinations of the input gradients; false: none is wanted. */
-		any = false;
-		for (int k = 0; k < at->layer->input_count; k++) {
-			const struct stage_link *link = &at->links[k];
-			float *to = run_pointer(&run, link->gradient);
-
-			any = any || to;
-			run.stage->add[k] = to && link->add;
-			run.stage->grad_inputs[k] = to && link->partial != STAGE_NONE
-							    ? run_pointer(&run, link->partial)
-							    : to;
-		}
-		run.pass.grad_output =
-			run_pointer(&run, run.stage->plan.values[at->output].gradient);
+		any = run_set_gradients(&run, at);
 		if (at->learns && later)
 			memcpy(run_pointer(&run, at->held), run.pass.grad_output,
 			       run_floats(&run, at->output) * sizeof(float));
@@ -707,13 +734,7 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 			continue;
 		run_set_pass(&run, at);
 		run_layer_backward(&run, at);
-		for (int k = 0; k < at->layer->input_count; k++) {
-			const struct stage_link *link = &at->links[k];
-
-			if (link->partial != STAGE_NONE && run.stage->grad_inputs[k])
-				run_add(&run, run_pointer(&run, link->gradient),
-					run.stage->grad_inputs[k], run_floats(&run, link->value));
-		}
+		run_add_partials(&run, at);
 		run_poison_dead(&run, 2 * count - 1 - i);
 	}
 	if (!later)

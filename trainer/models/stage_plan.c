@@ -174,6 +174,21 @@ static int plan_value(struct stage_plan *plan, int position)
 	return plan->value_count++;
 }
 
+/* Incoming tensors get the first buffers, in the order of the block. */
+static void plan_inputs(struct stage_plan *plan)
+{
+	for (int i = 0; i < plan->in.count; i++) {
+		struct stage_tensor *tensor = &plan->in.tensors[i];
+		struct stage_value *value;
+
+		tensor->value = plan_value(plan, tensor->position);
+		value = &plan->values[tensor->value];
+		value->held = true;
+		value->buffer = plan_buffer(plan, STAGE_SLOT, plan_floats(plan, value->each), 0, 0);
+		plan->buffers[value->buffer].offset = tensor->offset;
+	}
+}
+
 /* The readers of each layer's output, over the whole model. */
 struct plan_uses {
 	int *count, *user; /* by position */
@@ -228,6 +243,20 @@ static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, str
 	plan->layers[relu->position - p->first_layer].passes = true;
 }
 
+static void plan_links(struct stage_plan *plan, struct stage_layer *at, int index)
+{
+	for (int k = 0; k < at->layer->input_count; k++) {
+		int value =
+			plan->value_of[plan_source(plan->params.model, at->layer->inputs[k]) + 1];
+
+		at->links[k] = (struct stage_link){
+			.value = value, .gradient = STAGE_NONE, .partial = STAGE_NONE};
+		plan->values[value].last = index;
+	}
+	if (at->layer->input_count > plan->most_inputs)
+		plan->most_inputs = at->layer->input_count;
+}
+
 /* Determine what each layer reads and makes. false: out of memory. */
 static bool plan_layers(struct stage_plan *plan)
 {
@@ -249,17 +278,7 @@ static bool plan_layers(struct stage_plan *plan)
 		at->links = plan_alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
 		if (!at->links)
 			return false;
-		for (int k = 0; k < at->layer->input_count; k++) {
-			int value = plan->value_of[plan_source(plan->params.model,
-							       at->layer->inputs[k]) +
-						   1];
-
-			at->links[k] = (struct stage_link){
-				.value = value, .gradient = STAGE_NONE, .partial = STAGE_NONE};
-			plan->values[value].last = i;
-		}
-		if (at->layer->input_count > plan->most_inputs)
-			plan->most_inputs = at->layer->input_count;
+		plan_links(plan, at, i);
 		if (at->passes) {
 			at->output = at->links[0].value;
 			plan->value_of[layer->position + 1] = at->output;
@@ -269,6 +288,33 @@ static bool plan_layers(struct stage_plan *plan)
 		plan_fuse(plan, &uses, at);
 	}
 	return true;
+}
+
+static void plan_find_watched(struct stage_plan *plan)
+{
+	for (int i = 0; i < plan->params.layer_count; i++)
+		if (plan_taps_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
+			plan->values[plan->layers[i].output].watched = true;
+}
+
+static void plan_outputs(struct stage_plan *plan)
+{
+	const struct model *model = plan->params.model;
+
+	for (int i = 0; i < plan->out.count; i++) {
+		struct stage_tensor *tensor = &plan->out.tensors[i];
+
+		tensor->value = plan->value_of[tensor->position + 1];
+		plan->values[tensor->value].held = true;
+	}
+	for (int o = 0; o < model->output_count; o++) {
+		plan->masks[o] = STAGE_NONE;
+		if (!model->outputs[o].mask ||
+		    plan->params.first_layer + plan->params.layer_count < model->layer_count)
+			continue;
+		plan->masks[o] = plan->value_of[model->outputs[o].mask + 1];
+		plan->values[plan->masks[o]].held = true;
+	}
 }
 
 /* ---- participation in the backward pass ------------------------------------------------------ */
@@ -304,6 +350,19 @@ static bool plan_find_wanted(struct stage_plan *plan)
 		if (plan->value_of[i] != STAGE_NONE)
 			plan->values[plan->value_of[i]].wanted = p->training && wanted[i];
 	return true;
+}
+
+/* A layer has a backward pass if a gradient reaches it and an input or a parameter wants one. */
+static void plan_backward_passes(struct stage_plan *plan)
+{
+	const struct stage_params *p = &plan->params;
+
+	for (int i = 0; i < p->layer_count; i++) {
+		struct stage_layer *at = &plan->layers[i];
+		if (!at->passes)
+			at->backward = plan->values[at->output].wanted &&
+				       plan->reached[at->layer->position];
+	}
 }
 
 /* The time of layer @index's backward pass. */
@@ -357,6 +416,17 @@ static uint64_t plan_layer_work(const struct stage_plan *plan, const struct stag
 	return pass * (1u + at->learns + wanted) + kernel_work_floats(3 * weights);
 }
 
+static void plan_threads(struct stage_plan *plan)
+{
+	uint64_t work = 0;
+
+	for (int i = 0; i < plan->params.layer_count; i++)
+		if (!plan->layers[i].passes)
+			work += plan_layer_work(plan, &plan->layers[i]);
+	if (plan->params.training && !plan->params.spread && work < PLAN_SHARED_STEP)
+		plan->params.pool = NULL;
+}
+
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 /* Keep the input of the final softmax or sigmoid; that of a layer with a kernel needs a buffer. */
@@ -397,6 +467,25 @@ static void plan_extend(const struct stage_plan *plan, struct stage_buffer *buff
 	if (plan->params.slots > 1 || plan->params.split)
 		buffer->area = STAGE_SLOT;
 	buffer->last = time;
+}
+
+static void plan_output_buffer(struct stage_plan *plan, struct stage_layer *at, int index)
+{
+	struct stage_value *output = &plan->values[at->output];
+	int last = max(output->last, index);
+	struct stage_buffer *buffer;
+
+	if (plan_in_place(plan, at, index))
+		output->buffer = plan->values[at->links[0].value].buffer;
+	else
+		output->buffer = plan_buffer(plan, STAGE_SHARED, plan_floats(plan, output->each),
+					     index, last);
+	buffer = &plan->buffers[output->buffer];
+	buffer->last = last;
+	if (output->held)
+		buffer->area = STAGE_SLOT;
+	else if (output->until != STAGE_NONE)
+		plan_extend(plan, buffer, output->until);
 }
 
 static size_t plan_bytes_floats(size_t bytes)
@@ -447,25 +536,10 @@ static void plan_buffers(struct stage_plan *plan)
 			plan_logits(plan, &plan->layers[i]);
 	for (int i = 0; i < plan->params.layer_count; i++) {
 		struct stage_layer *at = &plan->layers[i];
-		struct stage_value *output;
-		int last;
-		struct stage_buffer *buffer;
 
 		if (at->passes)
 			continue;
-		output = &plan->values[at->output];
-		last = max(output->last, i);
-		if (plan_in_place(plan, at, i))
-			output->buffer = plan->values[at->links[0].value].buffer;
-		else
-			output->buffer = plan_buffer(plan, STAGE_SHARED,
-						     plan_floats(plan, output->each), i, last);
-		buffer = &plan->buffers[output->buffer];
-		buffer->last = last;
-		if (output->held)
-			buffer->area = STAGE_SLOT;
-		else if (output->until != STAGE_NONE)
-			plan_extend(plan, buffer, output->until);
+		plan_output_buffer(plan, at, i);
 		plan_working_memory(plan, at, i);
 		if (at->skip_activation && at->logits == STAGE_NONE)
 			plan->logits = plan->values[at->links[0].value].buffer;
@@ -731,61 +805,21 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 {
 	const struct stage_params *p = &plan->params;
 	enum status status;
-	const struct model *model;
-	uint64_t work;
 
 	if (!plan_find_reached(plan) || !plan_border(plan, p->first_layer, &plan->in) ||
 	    !plan_border(plan, p->first_layer + p->layer_count, &plan->out) || !plan_allocate(plan))
 		return err_nomem(err);
 	plan->logits = STAGE_NONE;
-	/* Incoming tensors get the first buffers, in the order of the block. */
-	for (int i = 0; i < plan->in.count; i++) {
-		struct stage_tensor *tensor = &plan->in.tensors[i];
-		struct stage_value *value;
-
-		tensor->value = plan_value(plan, tensor->position);
-		value = &plan->values[tensor->value];
-		value->held = true;
-		value->buffer = plan_buffer(plan, STAGE_SLOT, plan_floats(plan, value->each), 0, 0);
-		plan->buffers[value->buffer].offset = tensor->offset;
-	}
+	plan_inputs(plan);
 	if (!plan_layers(plan))
 		return err_nomem(err);
-	for (int i = 0; i < plan->params.layer_count; i++)
-		if (plan_taps_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
-			plan->values[plan->layers[i].output].watched = true;
-	model = plan->params.model;
-	for (int i = 0; i < plan->out.count; i++) {
-		struct stage_tensor *tensor = &plan->out.tensors[i];
-
-		tensor->value = plan->value_of[tensor->position + 1];
-		plan->values[tensor->value].held = true;
-	}
-	for (int o = 0; o < model->output_count; o++) {
-		plan->masks[o] = STAGE_NONE;
-		if (!model->outputs[o].mask ||
-		    plan->params.first_layer + plan->params.layer_count < model->layer_count)
-			continue;
-		plan->masks[o] = plan->value_of[model->outputs[o].mask + 1];
-		plan->values[plan->masks[o]].held = true;
-	}
+	plan_find_watched(plan);
+	plan_outputs(plan);
 	if (!plan_find_wanted(plan))
 		return err_nomem(err);
-	/* A layer has a backward pass if a gradient reaches it and an input or a parameter wants
-	 * one. */
-	for (int i = 0; i < p->layer_count; i++) {
-		struct stage_layer *at = &plan->layers[i];
-		if (!at->passes)
-			at->backward = plan->values[at->output].wanted &&
-				       plan->reached[at->layer->position];
-	}
+	plan_backward_passes(plan);
 	plan_last_reads(plan);
-	work = 0;
-	for (int i = 0; i < plan->params.layer_count; i++)
-		if (!plan->layers[i].passes)
-			work += plan_layer_work(plan, &plan->layers[i]);
-	if (plan->params.training && !plan->params.spread && work < PLAN_SHARED_STEP)
-		plan->params.pool = NULL;
+	plan_threads(plan);
 	plan_buffers(plan);
 	plan_backward(plan);
 	status = plan_offsets(plan);

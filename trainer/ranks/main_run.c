@@ -152,6 +152,19 @@ static enum status find_launcher(const char **program, const struct line *line, 
 				   launcher->programs[0], launcher->package);
 }
 
+/* Format "a:2,b:2": the number of instances of each host. */
+static void name_hosts(struct str *out, const struct line *line)
+{
+	const int each = line->instances / count_hosts(line->hosts);
+
+	for (const char *at = line->hosts; *at;) {
+		const size_t length = strcspn(at, ",");
+
+		str_addf(out, "%s%.*s:%d", at == line->hosts ? "" : ",", (int)length, at, each);
+		at += length + (at[length] == ',');
+	}
+}
+
 /* Print the words, quoted for a shell. */
 static void print_line(const char *const *words)
 {
@@ -209,18 +222,8 @@ static enum status run(const struct line *line, const char *program, const char 
 	struct str hosts = {0};
 	enum status status = ST_OK;
 
-	if (line->hosts) {
-		/* Format "a:2,b:2": the number of instances of each host. */
-		const int each = line->instances / count_hosts(line->hosts);
-
-		for (const char *at = line->hosts; *at;) {
-			const size_t length = strcspn(at, ",");
-
-			str_addf(&hosts, "%s%.*s:%d", at == line->hosts ? "" : ",", (int)length, at,
-				 each);
-			at += length + (at[length] == ',');
-		}
-	}
+	if (line->hosts)
+		name_hosts(&hosts, line);
 	snprintf(instances, sizeof(instances), "%d", line->instances);
 	snprintf(replicas, sizeof(replicas), "%d", line->replicas);
 	if (!options || !words || hosts.failed) {
