@@ -252,68 +252,59 @@ static bool has_after(const struct periods *periods, int time_step)
 	return time_step >= periods->first && time_step < periods->end - periods->period;
 }
 
-/* Lists are sorted by IPU, then time step: within an IPU, the counterpart one period before has an
- * index lower by the number of items in the last period. Compare both ways, so that no period has
- * more or fewer items than the next. */
-static void compare_ipu_events(struct periods *periods, int first, int end)
+/* Members of event @i, or of transfer @i if @transfers. */
+static int ipu_at(const struct ipu_timeline *timeline, bool transfers, int i)
 {
-	const struct ipu_event *events = periods->timeline->events;
-	int count = 0;
-
-	for (int i = first; i < end; i++)
-		count += in_last_period(periods, events[i].time_step);
-	for (int i = first; i < end; i++) {
-		const int step = events[i].time_step;
-
-		if (has_before(periods, step))
-			record_difference(
-				periods, step,
-				i - count >= first &&
-					same_event(periods, &events[i - count], &events[i]));
-		if (has_after(periods, step))
-			record_difference(periods, step + periods->period,
-					  i + count < end && same_event(periods, &events[i],
-									&events[i + count]));
-	}
+	return transfers ? timeline->transfers[i].ipu : timeline->events[i].ipu;
 }
 
-static void compare_ipu_transfers(struct periods *periods, int first, int end)
+static int step_at(const struct ipu_timeline *timeline, bool transfers, int i)
 {
-	const struct ipu_transfer *transfers = periods->timeline->transfers;
+	return transfers ? timeline->transfers[i].time_step : timeline->events[i].time_step;
+}
+
+static bool same_at(const struct periods *periods, bool transfers, int before, int now)
+{
+	const struct ipu_timeline *timeline = periods->timeline;
+
+	return transfers ? same_transfer(periods, &timeline->transfers[before],
+					 &timeline->transfers[now])
+			 : same_event(periods, &timeline->events[before], &timeline->events[now]);
+}
+
+/* Both lists are sorted by IPU, then time step: within an IPU, the counterpart one period before
+ * has an index lower by the number of items in the last period. Compare both ways, so that no
+ * period has more or fewer items than the next. */
+static void compare_ipu(struct periods *periods, bool transfers, int first, int end)
+{
 	int count = 0;
 
 	for (int i = first; i < end; i++)
-		count += in_last_period(periods, transfers[i].time_step);
+		count += in_last_period(periods, step_at(periods->timeline, transfers, i));
 	for (int i = first; i < end; i++) {
-		const int step = transfers[i].time_step;
+		const int step = step_at(periods->timeline, transfers, i);
 
 		if (has_before(periods, step))
 			record_difference(periods, step,
 					  i - count >= first &&
-						  same_transfer(periods, &transfers[i - count],
-								&transfers[i]));
+						  same_at(periods, transfers, i - count, i));
 		if (has_after(periods, step))
 			record_difference(periods, step + periods->period,
-					  i + count < end && same_transfer(periods, &transfers[i],
-									   &transfers[i + count]));
+					  i + count < end &&
+						  same_at(periods, transfers, i, i + count));
 	}
 }
 
-static void compare(struct periods *periods)
+static void compare(struct periods *periods, bool transfers)
 {
 	const struct ipu_timeline *timeline = periods->timeline;
+	const int count = transfers ? timeline->transfer_count : timeline->count;
 
-	for (int first = 0, end = 0; first < timeline->count; first = end) {
-		while (end < timeline->count &&
-		       timeline->events[end].ipu == timeline->events[first].ipu)
+	for (int first = 0, end = 0; first < count; first = end) {
+		while (end < count &&
+		       ipu_at(timeline, transfers, end) == ipu_at(timeline, transfers, first))
 			end++;
-		compare_ipu_events(periods, first, end);
-	}
-	for (int first = 0, end = 0; first < timeline->transfer_count; first = end) {
-		while (end < timeline->transfer_count &&
-		       timeline->transfers[end].ipu == timeline->transfers[first].ipu)
-			end++;
-		compare_ipu_transfers(periods, first, end);
+		compare_ipu(periods, transfers, first, end);
 	}
 }
 
@@ -347,7 +338,8 @@ int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
 		return 1;
 	end = step_cycle(timeline, periods.end);
 	periods.cycles = end - step_cycle(timeline, periods.end - periods.period);
-	compare(&periods);
+	compare(&periods, false);
+	compare(&periods, true);
 	/* A period that differs from the previous one may be the first of the steady state. */
 	if (periods.broken >= 0)
 		passed = (periods.broken - periods.first) / periods.period;
