@@ -286,7 +286,7 @@ static void test_an_outfeed_callback_names_its_queue(void **state)
 				     "[{'class_name': 'OutfeedCallback', 'config': {'queu': 'q'}}]",
 				     &err),
 			 ST_INVALID);
-	assert_contains(err.text, "queue");
+	assert_contains(err.text, "unknown option \"queu\" (did you mean \"queue\"?)");
 	assert_false(callbacks_show_outfeeds(&shown.s.callbacks));
 }
 
@@ -390,7 +390,7 @@ static void test_bad_options_are_refused_with_their_place(void **state)
 		 "[0]: unknown callback \"EarlyStop\" (did you mean \"EarlyStopping\"?)"},
 		{"[{'class_name': 'CSVLogger'}]", "\"filename\" is missing"},
 		{"[{'class_name': 'ModelCheckpoint'}]", "\"filepath\" is missing"},
-		{STOP("'monitr': 'loss'"), "did you mean \"monitor\"?"},
+		{STOP("'monitr': 'loss'"), "unknown option \"monitr\" (did you mean \"monitor\"?)"},
 		{STOP("'mode': 'most'"), "config.mode: unknown mode \"most\""},
 		{STOP("'patience': -1"), "config.patience: must be"},
 		{"[{'class_name': 'ModelCheckpoint', 'config': {'filepath': 'a{'}}]",

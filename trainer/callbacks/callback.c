@@ -36,11 +36,25 @@ const char *callback_class_name(int index)
 
 #define OPTIONS_MOST 16
 
+static void read_mode(enum callback_mode *out, const struct json_at *at, struct err *err)
+{
+	static const char *const modes[] = {"auto", "min", "max"};
+	const char *text;
+
+	if (json_text(at, &text, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+		if (!strcmp(modes[i], text)) {
+			*out = (enum callback_mode)i;
+			return;
+		}
+	json_unknown(at, "mode", text, modes, ARRAY_LEN(modes), err);
+}
+
 /* An option that is absent or null leaves its default; a failure sticks in @err. */
 static void read_option(const struct callback_option *option, const struct json_at *config,
 			void *field, struct err *err)
 {
-	static const char *const modes[] = {"auto", "min", "max"};
 	const char *text = option->text;
 	double real = option->number;
 	struct json_at here;
@@ -76,14 +90,8 @@ static void read_option(const struct callback_option *option, const struct json_
 			json_bool(&here, field, err);
 		break;
 	case CALLBACK_MODE:
-		if (!given || json_text(&here, &text, err) != ST_OK)
-			break;
-		for (size_t i = 0; i < ARRAY_LEN(modes); i++)
-			if (!strcmp(modes[i], text)) {
-				*(enum callback_mode *)field = (enum callback_mode)i;
-				return;
-			}
-		json_unknown(&here, "mode", text, modes, ARRAY_LEN(modes), err);
+		if (given)
+			read_mode(field, &here, err);
 		break;
 	case CALLBACK_FREQUENCY:
 		if (!given ||

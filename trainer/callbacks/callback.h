@@ -87,7 +87,7 @@ struct callback_ops {
 	/* Write or read the state of the epochs so far; when reading, called after train_begin. */
 	void (*keep)(struct callback *callback, const struct callback_host *host,
 		     struct snapshot *snapshot);
-	void (*fini)(struct callback *callback); /* not for texts, and the state itself */
+	void (*fini)(struct callback *callback); /* frees what is neither a text nor the state */
 };
 
 struct callbacks {
