@@ -7,7 +7,6 @@
 #include "trainer/train_job.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -489,72 +488,40 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The files beside profile.db that the options ask for. */
-static struct popvision_files wanted_files(const struct train_job *job)
+/* Write the files beside profile.db; if that fails, print a warning and continue. */
+static void write_beside(struct train_job *job,
+			 enum status (*write)(const char *directory,
+					      const struct popvision_files *wanted,
+					      struct err *err))
 {
-	return (struct popvision_files){
+	const struct popvision_files wanted = {
 		.graph = job->options.graph_profile,
 		.execution = job->options.execution_profile,
 		.debug = job->options.debug_info,
 		.replica = job->options.replica_to_profile,
 	};
-}
+	struct err err = {0};
 
-/* A file that could not be written does not end the run. */
-static void warn_of_file(struct train_job *job, const struct err *err)
-{
 	char line[ERR_TEXT_SIZE + 64];
 
-	snprintf(line, sizeof(line), "ipu-train: %s (the run goes on without it)", err->text);
-	train_screen_say(&job->screen, job->screen.log, line);
+	if (write(job->directory, &wanted, &err) != ST_OK) {
+		snprintf(line, sizeof(line), "ipu-train: %s (the run goes on without it)",
+			 err.text);
+		train_screen_say(&job->screen, job->screen.log, line);
+	}
 }
 
-static void *write_compiled(void *context)
+/* Written before the first step, so that a killed run has them. A failure of the recording is
+ * reported when the report is closed. */
+static void write_compiled(struct train_job *job)
 {
-	struct train_job *job = context;
-	const struct popvision_files wanted = wanted_files(job);
-
-	popvision_compiled(job->directory, &wanted, &job->compiled.err);
-	return NULL;
-}
-
-/* Write what is known before the first step, so that a killed run has it, on a thread of its own:
- * the first steps do not wait for it. A failure of the recording is reported when the report is
- * closed. */
-static void begin_compiled(struct train_job *job)
-{
-	sigset_t all, before;
+	uint64_t begun;
 
 	if (!job->recording || ips_recording_flush(job->recording) != 0)
 		return;
-	/* The main thread handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	job->compiled.runs = pthread_create(&job->compiled.thread, NULL, write_compiled, job) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!job->compiled.runs)
-		write_compiled(job);
-}
-
-static void end_compiled(struct train_job *job)
-{
-	const uint64_t begun = clock_ns();
-
-	if (job->compiled.runs)
-		pthread_join(job->compiled.thread, NULL);
-	job->compiled.runs = false;
+	begun = clock_ns();
+	write_beside(job, popvision_compiled);
 	ips_recording_spent(job->recording, (int64_t)(clock_ns() - begun), 1);
-	if (job->compiled.err.status != ST_OK)
-		warn_of_file(job, &job->compiled.err);
-}
-
-static void write_executed(struct train_job *job)
-{
-	const struct popvision_files wanted = wanted_files(job);
-	struct err err = {0};
-
-	if (popvision_executed(job->directory, &wanted, &err) != ST_OK)
-		warn_of_file(job, &err);
 }
 
 /* A model that does not fit is not run; keep the report of its memory if the options allow it. */
@@ -642,7 +609,7 @@ static enum status compile(struct train_job *job, struct err *err)
 		status = train_session_new(&job->session, &params, err);
 	if (status != ST_OK)
 		return status;
-	begin_compiled(job);
+	write_compiled(job);
 	status = check_memory(job, err);
 	if (status != ST_OK)
 		return status;
@@ -772,7 +739,7 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	failed = ips_recording_close(job->recording, message, sizeof(message));
 	job->recording = NULL;
 	if (failed == 0 && !job->out_of_memory)
-		write_executed(job);
+		write_beside(job, popvision_executed);
 	if (failed != 0 && status == ST_OK)
 		status = err_set(err, ST_FAILED, "%s: the report is incomplete: %s", job->directory,
 				 message);
@@ -838,7 +805,6 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train(job, err);
 	train_screen_leave(&job->screen);
-	end_compiled(job);
 	/* A run that executed nothing (a callback refused to begin) leaves no report behind. */
 	begun = job->session && (job->session->executions > 0 || job->session->part > 1);
 	if (begun) {

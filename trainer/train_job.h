@@ -6,8 +6,6 @@
 #ifndef TRAIN_JOB_H
 #define TRAIN_JOB_H
 
-#include <pthread.h>
-
 #include "common/fs.h"
 #include "common/str.h"
 #include "model/plan/plan_run.h"
@@ -32,12 +30,6 @@ struct train_job {
 	struct train_clock clock;
 	bool others; /* rank 0 reports the error */
 	struct ips_recording *recording;
-	/* Writes the files beside profile.db that are known once the model is compiled. */
-	struct {
-		pthread_t thread;
-		bool runs;
-		struct err err;
-	} compiled;
 	bool lagged; /* the run has said that the recording lags; the recording's thread */
 	struct train_session *session;
 	struct train_result result;
