@@ -403,6 +403,8 @@ static enum status average(struct reading *r, struct err *err)
 	ranks->waits_ns = r->total_waits / updates;
 	ranks->exposed_ns =
 		(r->total_done - r->total_waits + r->total_shares / ranks->ranks) / updates;
+	/* On a busy machine the ranks' mean wait may exceed what an update takes on average. */
+	ranks->exposed_ns = fmin(ranks->exposed_ns, (double)r->whatif->measured.run_ns);
 	for (int i = 0; i < ranks->count; i++) {
 		struct whatif_bucket *bucket = &ranks->buckets[i];
 

@@ -15,12 +15,18 @@ POPLAR_ENGINE_OPTIONS=$options "$bin/ipu-train" "$run" "${short[@]}" 2>/dev/null
 mv tf_report__* report
 tried=0
 
+# An import prints how long it took.
+without_times() {
+	sed -i 's/ in [0-9.]* s, / in some s, /' "$1"
+}
+
 # place HASH COMMAND...: the command with that place failing; "HASH-": from there on. Sets $what to nothing if it ended as it may.
 place() {
 	local hash=$1 code=0
 	shift
 	rm -rf tf_report__* out.*
 	timeout -s KILL 100 env FAIL_ALLOC_STACK="$hash" LD_PRELOAD="$library" "$@" >out 2>err || code=$?
+	without_times out
 	sed -i -e '/^ipu-train: the report lags: /d' -e '/(the run goes on without it)$/d' err
 	tried=$((tried + 1))
 	what="allocation $hash of $*: exit code $code, output of $(wc -l <out) lines: $(cat err)"
@@ -40,6 +46,8 @@ sweep_places() {
 	FAIL_ALLOC_LOG=log LD_PRELOAD=$library "$@" >good 2>err || fail "$*: $(cat err)"
 	rm -rf tf_report__* out.*
 	LC_ALL=C "$@" >plain 2>err || fail "$*: $(cat err)"
+	without_times good
+	without_times plain
 	[ "$(wc -l <log)" -gt 20 ] || fail "$*: places that allocate: $(wc -l <log)"
 	places=$(cut -d ' ' -f 1 log | sort | awk -v count="$count" -v seed="$seed" '{ all[NR] = $1 }
 		END { step = count > 0 && NR > count ? NR / count : 1; for (i = 0; int(i * step) < NR; i++) print all[(int(i * step) + seed) % NR + 1] }')

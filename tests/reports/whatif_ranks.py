@@ -123,6 +123,7 @@ def of_one_process(bucket_bytes, parameters):
 if len(sys.argv) > 6:
     waits = of_one_process(int(sys.argv[6]), sys.argv[7])
 (update_ns,) = db.execute("SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions WHERE mode = 'train'").fetchone()
+measured_exposed = min(measured_exposed, update_ns)
 rows = list(csv.DictReader(sys.stdin))
 assert rows[0]["kind"] == "measured" and abs(float(rows[0]["exposed_ns"]) - measured_exposed) < 2, (rows[0]["exposed_ns"], measured_exposed)
 assert len(rows) == len(branches), rows
