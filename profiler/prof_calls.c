@@ -79,6 +79,10 @@ static void run(sqlite3_context *context, int count, sqlite3_value **values)
 		return;
 	}
 	code = prepare(bounded);
+	if (code != SQLITE_OK) {
+		sqlite3_result_error_code(context, code);
+		return;
+	}
 	for (int i = 0; code == SQLITE_OK && i < count; i++)
 		code = sqlite3_bind_value(bounded->statement, i + 1, values[i]);
 	if (code == SQLITE_OK)
