@@ -305,35 +305,6 @@ static enum status check_version(struct prof_db *db, struct err *err)
 	return ST_OK;
 }
 
-/* Later versions have added columns at the end of a table or view. For a file without them, create
- * a temporary view of the same name that has them, NULL. */
-static int add_columns(struct prof_db *db)
-{
-	static const struct {
-		const char *missing, *view;
-	} added[] = {
-		{"SELECT count(*) = 0 FROM pragma_table_info('overhead') WHERE name = 'lag_ns'",
-		 "CREATE TEMP VIEW overhead AS SELECT *, NULL AS lag_ns FROM main.overhead"},
-		{"SELECT count(*) = 0 FROM pragma_table_info('overhead_rows') WHERE name = "
-		 "'lag_ns'",
-		 "CREATE TEMP VIEW overhead_rows AS SELECT *, NULL AS lag_ns FROM "
-		 "main.overhead_rows"},
-		{"SELECT count(*) = 0 FROM pragma_table_info('tensors') WHERE name = 'dims'",
-		 "CREATE TEMP VIEW tensors AS SELECT *, NULL AS dims FROM main.tensors"},
-		{"SELECT count(*) = 0 FROM pragma_table_info('tensor_rows') WHERE name = 'dims'",
-		 "CREATE TEMP VIEW tensor_rows AS SELECT *, NULL AS dims FROM main.tensor_rows"},
-	};
-	int code = SQLITE_OK;
-	int64_t missing;
-
-	for (size_t i = 0; i < ARRAY_LEN(added) && !db->foreign && code == SQLITE_OK; i++) {
-		code = pragma_int(db, added[i].missing, &missing);
-		if (code == SQLITE_OK && missing)
-			code = sqlite3_exec(db->handle, added[i].view, NULL, NULL, NULL);
-	}
-	return code;
-}
-
 static enum status open_database(struct prof_db **out, const char *path, bool foreign,
 				 struct err *err)
 {
@@ -362,10 +333,12 @@ static enum status open_database(struct prof_db **out, const char *path, bool fo
 	db->foreign = foreign;
 	if (status == ST_OK && prof__calls_bound(db) != SQLITE_OK)
 		status = err_nomem(err);
-	if (status == ST_OK &&
-	    (add_columns(db) != SQLITE_OK ||
-	     sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK))
-		status = prof_sql_error(db->handle, SQLITE_ERROR, err, db->path);
+	if (status == ST_OK && !foreign)
+		status = prof__older_find(db, err);
+	if (status == ST_OK)
+		status = prof__older_add_views(db, err);
+	if (status == ST_OK)
+		status = prof_sql_run(db->handle, "PRAGMA query_only=1", err);
 	if (status != ST_OK) {
 		prof_db_close(db);
 		return status;
@@ -423,6 +396,7 @@ void prof_db_close(struct prof_db *db)
 	sqlite3_close(db->handle);
 	prof__calls_free(db);
 	prof__guard_free(db);
+	mem_free(db->older_views);
 	mem_free(db->path);
 	mem_free(db);
 }
@@ -445,7 +419,7 @@ void prof_db_read_through(struct prof_db *db)
 	/* A failure leaves the settings unchanged, which is correct, too. */
 	sqlite3_exec(db->handle, "PRAGMA cache_size=-2000", NULL, NULL, NULL);
 	sqlite3_exec(db->handle, "PRAGMA query_only=0; PRAGMA temp_store=FILE", NULL, NULL, NULL);
-	add_columns(db); /* setting temp_store drops temporary views */
+	prof__older_add_views(db, NULL); /* setting temp_store drops temporary views */
 	sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
 }
 

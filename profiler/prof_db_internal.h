@@ -18,6 +18,7 @@ struct prof_db {
 	sqlite3 *handle;
 	char *path;
 	const char *opened_as; /* URI parameters, a literal */
+	char *older_views;     /* SQL that makes views for what the file lacks; NULL: nothing */
 	uint64_t uses;
 	bool foreign;       /* of another program */
 	bool out_of_memory; /* a query failed whose caller could not report it */
@@ -42,5 +43,10 @@ void prof__guard_free(struct prof_db *db); /* accepts a handle without one */
  * prof__calls_free() after the handle's connection is closed, in any case. */
 int prof__calls_bound(struct prof_db *db);
 void prof__calls_free(struct prof_db *db);
+
+/* prof_older.c: find out what the file of an earlier version lacks; make temporary views for it,
+ * before the handle is restricted to queries. */
+enum status prof__older_find(struct prof_db *db, struct err *err);
+enum status prof__older_add_views(struct prof_db *db, struct err *err);
 
 #endif /* PROF_DB_INTERNAL_H */

@@ -283,8 +283,10 @@ static bool declare_library_tables(sqlite3 *handle)
 static enum status list_tables(struct prof_guard *guard, struct prof_db *db, struct err *err)
 {
 	static const char sql[] =
-		"SELECT name, type = 'table' AND rootpage = 0 FROM sqlite_schema "
-		"WHERE name IS NOT NULL AND type IN ('table', 'view') ORDER BY name COLLATE NOCASE";
+		"SELECT name, max(type = 'table' AND rootpage = 0) FROM "
+		"(SELECT * FROM sqlite_schema UNION ALL SELECT * FROM sqlite_temp_schema) "
+		"WHERE name IS NOT NULL AND type IN ('table', 'view') "
+		"GROUP BY name COLLATE NOCASE ORDER BY name COLLATE NOCASE";
 	size_t room = 0;
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);

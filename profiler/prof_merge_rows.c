@@ -225,11 +225,13 @@ static void add_column(struct copy *copy, const char *table, const char *column,
 	}
 }
 
-/* After a failure the texts may be incomplete; the caller must free them nevertheless. */
+/* The columns of @table that the source has, too: one of an earlier version may lack some, or all.
+ * After a failure the texts may be incomplete; the caller must free them nevertheless. */
 static void copy_make(struct merge *m, struct copy *copy, const char *table)
 {
 	sqlite3_stmt *columns = prof__merge_prepare(
-		m, "SELECT name, \"notnull\" FROM pragma_table_info(?1, 'main')");
+		m, "SELECT name, \"notnull\" FROM pragma_table_info(?1, 'main') WHERE name IN "
+		   "(SELECT name FROM pragma_table_info(?1, 'src'))");
 
 	*copy = (struct copy){0};
 	if (columns)
@@ -255,7 +257,8 @@ static void copy_table(struct merge *m, const char *table)
 	m->what = table;
 	if (sql.failed)
 		err_nomem(&m->err);
-	prof__merge_run(m, str_peek(&sql));
+	if (copy.names.length > 0)
+		prof__merge_run(m, str_peek(&sql));
 	str_free(&sql);
 	copy_free(&copy);
 }

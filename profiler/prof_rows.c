@@ -146,16 +146,21 @@ static void add_table(struct str *sql, const struct prof_row_type *type)
 	str_addf(sql, " FROM %s;\n", type->table);
 }
 
+void prof_schema_text(struct str *sql)
+{
+	for (size_t i = 0; i < PROF_TABLES; i++) {
+		if (i != PROF_TABLE_META) /* a WITHOUT ROWID table: in schema.sql */
+			add_table(sql, &prof_row_types[i]);
+	}
+	str_add(sql, schema_sql);
+}
+
 enum status prof_schema_create(sqlite3 *db, struct err *err)
 {
 	struct str sql = {0};
 	enum status status;
 
-	for (size_t i = 0; i < PROF_TABLES; i++) {
-		if (i != PROF_TABLE_META) /* a WITHOUT ROWID table: in schema.sql */
-			add_table(&sql, &prof_row_types[i]);
-	}
-	str_add(&sql, schema_sql);
+	prof_schema_text(&sql);
 	status = sql.failed ? err_nomem(err) : prof_sql_run(db, str_peek(&sql), err);
 	str_free(&sql);
 	return status;

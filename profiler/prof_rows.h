@@ -13,6 +13,7 @@
 #include "profiler/ipuscope/profiler.h"
 
 struct sqlite3;
+struct str;
 
 /* The tables of the public list, then the library's internal ones. */
 enum {
@@ -65,6 +66,8 @@ extern const struct prof_row_type prof_row_types[PROF_TABLES];
 
 const char *prof_mode_text(int64_t mode); /* NULL where unknown */
 
+/* Append the statements that create the tables and views. */
+void prof_schema_text(struct str *sql);
 /* Create the tables and views in an empty database, within the open transaction. */
 enum status prof_schema_create(struct sqlite3 *db, struct err *err);
 

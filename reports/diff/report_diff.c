@@ -488,30 +488,49 @@ static enum status add_pair(struct report_diff *diff, const char *section,
 	return status;
 }
 
-/* Append @sql with the tables of @schema in place of '@'. */
-static void append_with_schema(struct str *out, const char *sql, const char *schema)
+/* Append @sql with the views of the target in place of '@'; for one that it lacks, as a file of an
+ * earlier version may, the source's without rows. */
+static enum status append_of_target(struct str *out, const char *sql, struct prof_db *target,
+				    struct err *err)
 {
-	for (const char *at; (at = strchr(sql, '@')); sql = at + 1) {
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+	enum status status = ST_OK;
+
+	for (const char *at; status == ST_OK && (at = strchr(sql, '@'));) {
+		const int length = (int)strspn(at + 1, letters);
+		struct prof_query *query;
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", length, at + 1);
+		status = prof_query_open(
+			&query, target, "SELECT 1 FROM main.sqlite_schema WHERE name = :name", err);
+		prof_query_text(query, ":name", name);
 		str_add_bytes(out, sql, (size_t)(at - sql));
-		str_addf(out, "%s.", schema);
+		if (prof_query_next(query, &status, err))
+			str_addf(out, TARGET ".%s", name);
+		else
+			str_addf(out, "(SELECT * FROM %s WHERE 0)", name);
+		prof_query_close(query);
+		sql = at + 1 + length;
 	}
 	str_add(out, sql);
+	return status;
 }
 
 static enum status compare_section(struct report_diff *diff, const struct compare_section *section,
-				   struct prof_db *db, struct err *err)
+				   struct prof_db *source, struct prof_db *target, struct err *err)
 {
 	struct str a = {0}, b = {0}, sql = {0};
 	struct report_table table = {0};
-	enum status status = ST_OK;
+	enum status status = append_of_target(&b, section->sql, target, err);
 
-	append_with_schema(&a, section->sql, "main");
-	append_with_schema(&b, section->sql, TARGET);
+	for (const char *at = section->sql; *at; at++)
+		str_add_bytes(&a, at, *at != '@');
 	str_addf(&sql, sql_align, str_peek(&a), str_peek(&b));
-	if (a.failed || b.failed || sql.failed)
+	if (status == ST_OK && (a.failed || b.failed || sql.failed))
 		status = err_nomem(err);
 	if (status == ST_OK)
-		status = report_table_query(&table, db, section->name, str_peek(&sql), 0, err);
+		status = report_table_query(&table, source, section->name, str_peek(&sql), 0, err);
 	for (int64_t row = 0; status == ST_OK && row < table.row_count; row++) {
 		const struct report_cell *cells = &table.cells[row * table.column_count];
 		const struct report_cell *next = cells + table.column_count;
@@ -603,7 +622,8 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 		status = prof_db_attach(source, target, TARGET, err);
 		for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(diff_sections); i++)
 			if (section_selected(sections, diff_sections[i].name))
-				status = compare_section(out, &diff_sections[i], source, err);
+				status = compare_section(out, &diff_sections[i], source, target,
+							 err);
 		prof_db_detach(source, TARGET);
 	}
 	if (status == ST_OK && section_selected(sections, "tensors"))

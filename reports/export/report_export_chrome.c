@@ -247,17 +247,10 @@ static enum status write_instants(struct chrome_export *chrome, struct err *err)
 		CHROME_INSTANTS,
 		write_instant,
 	};
-	int64_t any = IPS_NULL;
-	/* databases of before have no such table */
+	int64_t any;
 	enum status status = prof_db_number(
-		chrome->walk.db,
-		"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'instant_arg_rows'",
-		&any, err);
+		chrome->walk.db, "SELECT instant_id FROM instant_arg_rows LIMIT 1", &any, err);
 
-	if (status == ST_OK && any != IPS_NULL)
-		status = prof_db_number(chrome->walk.db,
-					"SELECT instant_id FROM instant_arg_rows LIMIT 1", &any,
-					err);
 	chrome->instant_args = any != IPS_NULL;
 	return status == ST_OK ? write_points(chrome, &points, err) : status;
 }

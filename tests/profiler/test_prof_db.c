@@ -457,6 +457,68 @@ static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 	prof_db_close(db);
 }
 
+/* Later versions add tables, views and columns. In a file without them they are empty or NULL, for
+ * our statements and for those of a user; what the file has is kept. */
+static void test_what_an_older_file_lacks_is_empty_or_null(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_db *db;
+	const char *const *names;
+	struct prof_query *query;
+	struct err err;
+	size_t count;
+	int64_t number;
+
+	prof_stop(prof_start(place, NULL));
+	prof_change(
+		place->path,
+		"INSERT INTO tensor_rows (tensor_id, key, dims) VALUES (1, 'w', 'a');"
+		"INSERT INTO overhead_rows (rank, rows, lag_ns) VALUES (0, 7, 8);"
+		"DROP VIEW critical_path; DROP TABLE critical_rows;"
+		"DROP VIEW instant_args; DROP TABLE instant_arg_rows;"
+		"DROP VIEW memory_events; DROP TABLE memory_event_rows;"
+		"DROP VIEW kernels; DROP VIEW tensors; ALTER TABLE tensor_rows DROP COLUMN dims;"
+		"CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, "
+		"activity FROM tensor_rows;"
+		"DROP VIEW overhead; CREATE VIEW overhead AS SELECT rank, time_ns, events, rows, "
+		"bytes, dropped, record_ns_estimate, write_ns FROM overhead_rows");
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	for (int guarded = 0; guarded < 2; guarded++) {
+		names = prof_view_names(&count);
+		for (size_t i = 0; i < count; i++) {
+			char sql[128];
+
+			snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", names[i]);
+			if (prof_db_number(db, sql, &number, &err) != ST_OK)
+				fail_msg("%s: %s", names[i], err.text);
+		}
+		assert_int_equal(
+			prof_query_open(
+				&query, db,
+				"SELECT t.key, t.dims, o.rows, o.lag_ns, r.dims, (SELECT "
+				"count(span_id) FROM critical_rows) FROM tensors t, overhead o, "
+				"tensor_rows r WHERE o.rows = 7",
+				&err),
+			ST_OK);
+		assert_true(prof_query_next(query, &(enum status){ST_OK}, &err));
+		assert_string_equal(prof_column_text(query, 0), "w");
+		assert_int_equal(prof_column_type(query, 1), PROF_NULL);
+		assert_int_equal(prof_column_int(query, 2), 7);
+		assert_int_equal(prof_column_type(query, 3), PROF_NULL);
+		assert_int_equal(prof_column_type(query, 4), PROF_NULL);
+		assert_int_equal(prof_column_int(query, 5), 0);
+		prof_query_close(query);
+		if (!guarded)
+			assert_int_equal(prof_db_guard(db, NULL, &err), ST_OK);
+	}
+	prof_db_close(db);
+	/* Reading through makes them again. */
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	prof_db_read_through(db);
+	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM kernels", &number, &err), ST_OK);
+	prof_db_close(db);
+}
+
 /* SQLite cannot be interrupted within a call. */
 static void test_a_call_that_would_take_hours_is_an_error(void **state)
 {
@@ -528,6 +590,7 @@ int main(void)
 		CASE(test_versions_change_with_commits),
 		CASE(test_a_long_query_can_be_interrupted),
 		CASE(test_a_view_without_an_end_is_an_error),
+		CASE(test_what_an_older_file_lacks_is_empty_or_null),
 		CASE(test_large_tables_get_their_indexes_where_there_is_time),
 		CASE(test_only_failed_input_and_output_says_what_the_system_said),
 	};

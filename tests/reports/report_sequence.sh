@@ -84,12 +84,26 @@ report=decay
 refused '--head 2: attention_1_scores has 2, from 0' attention --head 2
 refused '--sample 2: loss_tokens has 2, from 0' token-losses --sample 2
 
-# A recording made before tensors had names of dimensions is read, merged and compared.
+# A recording made before tensors had names of dimensions, moments arguments, and steps of accelerators a critical path, is
+# read, merged and compared.
 cp decay/profile.db older.db
 sqlite3 older.db "DROP VIEW tensors; ALTER TABLE tensor_rows DROP COLUMN dims;
-	CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows"
-"$bin/ipu-report" older.db tensors --columns key,dims >out || fail "an older recording: tensors"
-"$bin/ipu-report" diff older.db older.db >out || fail "an older recording: diff"
+	CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows;
+	DROP VIEW critical_path; DROP TABLE critical_rows; DROP VIEW instant_args; DROP TABLE instant_arg_rows;
+	DROP VIEW ranges; DROP TABLE range_rows; DROP VIEW kernels; DROP VIEW launches; DROP TABLE kernel_rows"
+names=$("$bin/ipu-report" older.db list --csv | sed '1d; s/,.*//; /^list$/d; /^repair$/d')
+[ "$(wc -l <<<"$names")" -gt 60 ] || fail "an older recording: no list of reports"
+for name in $names 'tensors --columns key,dims'; do
+	"$bin/ipu-report" older.db $name >out 2>&1 || true
+	! grep -q "no such [tc]" out || fail "an older recording: $name: $(cat out)"
+done
+"$bin/ipu-report" older.db export chrome -o older.json >out || fail "an older recording: export"
+for pair in 'older.db older.db' 'older.db decay' 'decay older.db'; do
+	"$bin/ipu-report" diff $pair >out || fail "an older recording: diff $pair"
+done
 "$bin/ipu-report" merge older.db older.db --ranks order -o merged.db >out || fail "an older recording: merge"
 [ "$(sqlite3 merged.db 'SELECT count(*) > 0 AND count(dims) = 0 FROM tensors')" = 1 ] || fail "an older recording: its tensors are lost"
+for screen in accelerators timeline summary sql; do
+	"$bin/ipu-view" older.db --view $screen >out 2>&1 || fail "an older recording: the screen $screen: $(cat out)"
+done
 echo ok

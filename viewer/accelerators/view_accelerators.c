@@ -263,18 +263,6 @@ static void lay_out(struct view_accelerators *screen, const struct view_context 
 	view_grid_layout(&screen->grid, context->body.width, screen->table_height);
 }
 
-/* Files of earlier versions have no critical path. */
-static bool has_rows(const struct view_accelerators *screen, struct prof_db *db)
-{
-	int64_t has = 1;
-
-	return reports[screen->report].named != &report_named_critical_path ||
-	       (prof_db_number(db,
-			       "SELECT count(*) FROM sqlite_master WHERE name = 'critical_path'",
-			       &has, NULL) == ST_OK &&
-		has > 0);
-}
-
 static enum status accelerators_load(void *state, struct view_context *context, bool news,
 				     struct err *err)
 {
@@ -302,12 +290,6 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 			view_grid_fini(&screen->grid);
 		if (other)
 			screen->grid = (struct view_grid){0};
-		if (!has_rows(screen, context->source->db)) {
-			screen->listed_report = report;
-			screen->listed_by = by;
-			lay_out(screen, context);
-			return ST_OK;
-		}
 		status = view_grid_query(&screen->grid, context, reports[report].named->entry.name,
 					 grouping->sql, reports[report].keys[by], columns,
 					 ARRAY_LEN(columns), MOST_ROWS, err);

@@ -215,16 +215,11 @@ static int view_id_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Recordings of earlier versions have no such table. */
 bool view__has_path(struct view_timeline *tl)
 {
-	int64_t has = 0;
+	int64_t has;
 
 	return tl->db &&
-	       prof_db_number(tl->db,
-			      "SELECT count(*) FROM sqlite_master WHERE name = 'critical_rows'",
-			      &has, NULL) == ST_OK &&
-	       has == 1 &&
 	       prof_db_number(tl->db, "SELECT EXISTS (SELECT 1 FROM critical_rows)", &has, NULL) ==
 		       ST_OK &&
 	       has == 1;

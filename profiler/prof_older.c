@@ -1,0 +1,140 @@
+/*
+ * Files of earlier versions. Later versions add tables, views and columns; for those that a file
+ * lacks, temporary views of the same names take their place, in which what is missing is NULL, so
+ * that every query of this version can be prepared. The contract forbids other changes.
+ *
+ * On the thread of the handle. The columns of this version are those of its schema in an empty
+ * database in memory, which takes milliseconds, so it is made only where the file's schema differs.
+ */
+#include "profiler/prof_db_internal.h"
+
+#include <string.h>
+
+#include "common/str.h"
+#include "profiler/prof_rows.h"
+#include "profiler/prof_sql.h"
+
+#define DEFINED                                                                                    \
+	" FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' "   \
+	"ORDER BY rowid"
+
+/* Find out whether the file's tables and views are defined word for word as in @schema, in the same
+ * order. Return SQLite's result. */
+static int is_current(sqlite3 *file, const char *schema, bool *current)
+{
+	sqlite3_stmt *rows;
+	const char *at = schema;
+	int left = 0, code;
+
+	for (const char *next = schema; (next = strstr(next, "CREATE ")); next++)
+		left += str_starts_with(next, "CREATE TABLE ") ||
+			str_starts_with(next, "CREATE VIEW ");
+	code = sqlite3_prepare_v2(file, "SELECT sql" DEFINED, -1, &rows, NULL);
+	if (code != SQLITE_OK)
+		return code;
+	while (at && sqlite3_step(rows) == SQLITE_ROW) {
+		const char *sql = (const char *)sqlite3_column_text(rows, 0);
+
+		at = sql ? strstr(at, sql) : NULL;
+		left--;
+	}
+	*current = at && left == 0;
+	return sqlite3_finalize(rows);
+}
+
+/* The columns of table or view ?1 of this version. */
+static const char columns_sql[] = "SELECT json_group_array(name) FROM pragma_table_info(?1)";
+
+/* The statement that creates the view in place of table or view ?1 of the file, which should have
+ * the columns ?2; no row if it has them. */
+static const char view_sql[] =
+	"SELECT 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT ' || CASE "
+	"WHEN EXISTS (SELECT 1 FROM pragma_table_info(?1, 'main')) "
+	"THEN '*, ' || missing || ' FROM main.' || ?1 ELSE missing || ' WHERE 0' END || ';' "
+	"FROM (SELECT group_concat('NULL AS \"' || value || '\"', ', ') AS missing "
+	"FROM json_each(?2) WHERE value NOT IN (SELECT name FROM pragma_table_info(?1, 'main'))) "
+	"WHERE missing IS NOT NULL";
+
+static int add_view(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, const char *name)
+{
+	int code;
+
+	sqlite3_bind_text(columns, 1, name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(view, 1, name, -1, SQLITE_STATIC);
+	code = sqlite3_step(columns);
+	if (code == SQLITE_ROW) {
+		sqlite3_bind_value(view, 2, sqlite3_column_value(columns, 0));
+		code = sqlite3_step(view);
+	}
+	if (code == SQLITE_ROW)
+		str_add(sql, (const char *)sqlite3_column_text(view, 0));
+	sqlite3_reset(columns);
+	sqlite3_reset(view);
+	/* A view of the file that is wrong is left to the query that reads it. */
+	return code == SQLITE_ROW || code == SQLITE_DONE || code == SQLITE_ERROR ? SQLITE_OK : code;
+}
+
+/* Append the statements for those definitions of @own that are not, word for word, in the file. */
+static int add_views(struct str *sql, sqlite3 *file, sqlite3 *own)
+{
+	static const char same_sql[] =
+		"SELECT 1 FROM main.sqlite_schema WHERE name = ?1 AND sql = ?2";
+	sqlite3_stmt *rows = NULL, *same = NULL, *columns = NULL, *view = NULL;
+	int code = sqlite3_prepare_v2(own, "SELECT name, sql" DEFINED, -1, &rows, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_prepare_v2(own, columns_sql, -1, &columns, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_prepare_v2(file, same_sql, -1, &same, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_prepare_v2(file, view_sql, -1, &view, NULL);
+	while (code == SQLITE_OK && (code = sqlite3_step(rows)) == SQLITE_ROW) {
+		sqlite3_bind_value(same, 1, sqlite3_column_value(rows, 0));
+		sqlite3_bind_value(same, 2, sqlite3_column_value(rows, 1));
+		code = sqlite3_step(same);
+		sqlite3_reset(same);
+		if (code == SQLITE_DONE)
+			code = add_view(sql, columns, view,
+					(const char *)sqlite3_column_text(rows, 0));
+		else if (code == SQLITE_ROW)
+			code = SQLITE_OK;
+	}
+	sqlite3_finalize(rows);
+	sqlite3_finalize(same);
+	sqlite3_finalize(columns);
+	sqlite3_finalize(view);
+	return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+enum status prof__older_find(struct prof_db *db, struct err *err)
+{
+	struct str schema = {0}, sql = {0};
+	sqlite3 *own = NULL;
+	bool current = false;
+	int code;
+
+	prof_schema_text(&schema);
+	code = schema.failed ? SQLITE_NOMEM : is_current(db->handle, str_peek(&schema), &current);
+	if (code == SQLITE_OK && !current) {
+		code = sqlite3_open(":memory:", &own);
+		if (code == SQLITE_OK)
+			code = sqlite3_exec(own, str_peek(&schema), NULL, NULL, NULL);
+		if (code == SQLITE_OK)
+			code = add_views(&sql, db->handle, own);
+		sqlite3_close(own);
+	}
+	str_free(&schema);
+	if (sql.failed)
+		code = SQLITE_NOMEM;
+	if (code != SQLITE_OK)
+		str_free(&sql);
+	if (code == SQLITE_NOMEM)
+		return err_nomem(err);
+	db->older_views = sql.text;
+	return code == SQLITE_OK ? ST_OK : prof_sql_error(db->handle, code, err, db->path);
+}
+
+enum status prof__older_add_views(struct prof_db *db, struct err *err)
+{
+	return db->older_views ? prof_sql_run(db->handle, db->older_views, err) : ST_OK;
+}
