@@ -30,7 +30,8 @@
 #define BYTES_PER_BYTE 8
 #define VALUE_BYTES    (256 << 20) /* most of one value */
 
-static bool unlimited; /* by the user */
+static bool unlimited;      /* by the user */
+static bool limited_memory; /* by the command */
 
 struct prof_query {
 	struct prof_db *db;
@@ -193,6 +194,11 @@ void prof_db_unlimited(void)
 	unlimited = true;
 }
 
+void prof_db_limit_memory(void)
+{
+	limited_memory = true;
+}
+
 /* No statement of ours needs more in an honest file. */
 static void set_limits(struct prof_db *db)
 {
@@ -202,8 +208,9 @@ static void set_limits(struct prof_db *db)
 		return;
 	sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
 	/* SQLite has one limit on memory for all connections of the process: the greatest. */
-	db->most_bytes = BYTES + BYTES_PER_BYTE * (int64_t)info.st_size;
-	if (!prof__guarded() && sqlite3_hard_heap_limit64(-1) < db->most_bytes)
+	if (limited_memory)
+		db->most_bytes = BYTES + BYTES_PER_BYTE * (int64_t)info.st_size;
+	if (limited_memory && !prof__guarded() && sqlite3_hard_heap_limit64(-1) < db->most_bytes)
 		sqlite3_hard_heap_limit64(db->most_bytes);
 	db->most_steps = STEPS + STEPS_PER_BYTE * (int64_t)info.st_size;
 	db->most_rows = ROWS + (int64_t)info.st_size;

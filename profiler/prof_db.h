@@ -44,6 +44,12 @@ void prof_db_read_through(struct prof_db *db);
 /* Return whether a read whose caller passed no @err has failed for lack of memory since the last
  * call, or since a query with @err was opened, which fails for it. Accepts NULL. */
 bool prof_db_lacked_memory(struct prof_db *db);
+/*
+ * Limit SQLite's memory in this process from the next handle on, by the sizes of the files that are
+ * opened. For the start of a command: the limit applies to all connections of the process, also to
+ * those that are not ours, so a library leaves it to the program.
+ */
+void prof_db_limit_memory(void);
 /* Lift the limits on steps, rows and memory of all handles opened from now on. */
 void prof_db_unlimited(void);
 const char *prof_db_path(const struct prof_db *db);

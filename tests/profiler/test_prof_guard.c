@@ -394,5 +394,6 @@ int main(void)
 		TEST(test_no_memory_for_the_guard_leaves_the_handle_as_it_was),
 	};
 
+	prof_db_limit_memory();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
