@@ -49,7 +49,7 @@ function(ipuscope_program name)
 
 	set(pages ${PROJECT_BINARY_DIR}/pages)
 	# Leaks are the tests' to find, which know those of other people's libraries (tests/support/leaks.txt).
-	set(run ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:${name}>)
+	set(run ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${name}>)
 	file(MAKE_DIRECTORY ${pages}/bash ${pages}/zsh)
 	add_custom_command(TARGET ${name} POST_BUILD
 		COMMAND ${run} --man > ${pages}/${name}.1

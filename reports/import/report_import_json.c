@@ -7,7 +7,6 @@
  */
 #include "reports/import/report_import_json.h"
 
-#include <emmintrin.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "common/mem.h"
 
 #if defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 static bool fail(struct import_reader *reader, const char *at, const char *why)

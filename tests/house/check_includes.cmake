@@ -1,9 +1,10 @@
-# Fail where a room includes what it may not, or where two files share a name.
+# Fail where a room includes what it may not, where two files share a name, or where a header of one processor's
+# instructions is included on every processor.
 #
 #	cmake -D ROOT=<source tree> -P check_includes.cmake
 #
 # Rooms include "room/file.h", public headers are <ipuscope/file.h>. Tests and benchmarks look
-# anywhere; only the uniqueness of names concerns them.
+# anywhere; only the uniqueness of names and the processors concern them.
 
 cmake_policy(VERSION 3.25)
 
@@ -142,6 +143,34 @@ foreach(file IN LISTS sources)
 	file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
 	foreach(line IN LISTS lines)
 		check_include(${room} ${file} "${line}")
+	endforeach()
+endforeach()
+
+# --- processors ----------------------------------------------------------------------------------
+
+foreach(file IN LISTS sources)
+	file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*(if|endif|include[ \t]*<.*(intrin|arm_neon)\\.h>)")
+	if(NOT lines MATCHES "include")
+		continue()
+	endif()
+	set(depth 0)
+	set(asked 0) # how deep the condition lies that names a processor
+	foreach(line IN LISTS lines)
+		if(line MATCHES "#[ \t]*include")
+			if(asked EQUAL 0)
+				complain("${file}: ${line} outside of any #if that names a processor")
+			endif()
+		elseif(line MATCHES "#[ \t]*if")
+			math(EXPR depth "${depth} + 1")
+			if(asked EQUAL 0 AND line MATCHES "__(x86_64|i386|aarch64|SSE|AVX|ARM_)")
+				set(asked ${depth})
+			endif()
+		else()
+			if(asked EQUAL depth)
+				set(asked 0)
+			endif()
+			math(EXPR depth "${depth} - 1")
+		endif()
 	endforeach()
 endforeach()
 

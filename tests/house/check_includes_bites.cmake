@@ -33,6 +33,8 @@ function(make_good_tree)
 		"#include \"profiler/prof_ring.h\"\n#include \"ipu/ipu_plan.h\"\n")
 	file(WRITE ${WORK}/examples/record.c "#include <ipuscope/profiler.h>\n#include <stdio.h>\n")
 	file(WRITE ${WORK}/tests/test_x.c "#include \"common/pool_internal.h\"\n")
+	file(WRITE ${WORK}/common/vectors.h
+		"#ifndef COMMON_VECTORS_H\n#if defined(__SSE2__)\n#include <emmintrin.h>\n#endif\n#endif\n")
 endfunction()
 
 function(run_checker result output)
@@ -97,5 +99,10 @@ expect_complaint(trainer/kernels/bad.c "#include \"viewer/view_x.h\"" "trainer m
 # Names.
 expect_complaint(trainer/kernels/mem.h "" "the name is taken by common/mem.h")
 expect_complaint(tests/fit.c "" "the name is taken by trainer/fit.c")
+# Processors: without a condition, behind it, and within one that asks something else.
+set(outside "#include <emmintrin.h> outside of any #if that names a processor")
+expect_complaint(common/bad.c "#include <emmintrin.h>" "${outside}")
+expect_complaint(common/bad.c "#if defined(__SSE2__)\n#endif\n#include <emmintrin.h>" "${outside}")
+expect_complaint(bench/bad.h "#ifndef BAD_H\n#include <emmintrin.h>\n#endif" "${outside}")
 
 file(REMOVE_RECURSE ${WORK})

@@ -280,14 +280,14 @@ static void forward_body(const void *context, int64_t first, int64_t rows)
 	const struct sampling *w = context;
 	const int64_t width = w->out[LAYER_X] * w->channels;
 	const int64_t each = w->in[LAYER_Y] * w->in[LAYER_X] * w->channels;
-	struct sampling_map map;
+	struct sampling_map map = map_of(w, first / w->out[LAYER_Y]);
 
 	for (int64_t row = first; row < first + rows; row++) {
 		const int64_t item = row / w->out[LAYER_Y], at = row % w->out[LAYER_Y];
 		const float *x = w->pass->inputs[0] + item * each;
 		float *y = w->pass->output + row * width;
 
-		if (row == first || !at)
+		if (row > first && !at)
 			map = map_of(w, item);
 		forward_row(w, &map, at, x, y);
 	}
