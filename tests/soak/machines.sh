@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The same on every machine: in each of the surroundings below weights are those of this machine's own run, byte for
-# byte, or all tests pass. Compilers are tried with their warnings as errors.
+# The same on every machine: in each of the surroundings below weights have the digests that are committed, or all tests
+# pass. Compilers are tried with their warnings as errors.
 # `script/soak machines` tries them all, `script/soak machines NAME` those whose name has NAME in it. A surrounding that
 # cannot be had here is said and left out; the end says which were really tried.
 # What is downloaded stays in build/machines: a Debian 13, and the libraries of 64-bit ARM.
@@ -10,9 +10,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 place=$root/build/machines
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$place" "$work/data"
+mkdir -p "$place"
 unset POPLAR_ENGINE_OPTIONS IPUSCOPE_DATA
-export LOCPATH=$place/locale
+export LOCPATH=$place/locale IPUSCOPE_SOURCE_DIR=$root
 
 # What is tried | how | in front of each command, or what else the way needs.
 surroundings=(
@@ -22,8 +22,8 @@ surroundings=(
 	"OPENBLAS_CORETYPE SkylakeX | weights | env OPENBLAS_CORETYPE=SkylakeX"
 	"OPENBLAS_CORETYPE Sandybridge | weights | env OPENBLAS_CORETYPE=Sandybridge"
 	"OPENBLAS_CORETYPE Nehalem | weights | env OPENBLAS_CORETYPE=Nehalem"
-	"x86-64 without AVX (qemu, Nehalem) | weights | emulated qemu-x86_64 -cpu Nehalem"
-	"x86-64 without AVX-512 (qemu, Haswell) | weights | emulated qemu-x86_64 -cpu Haswell"
+	"x86-64 without AVX (qemu, Nehalem) | weights_of_processor | Nehalem"
+	"x86-64 without AVX-512 (qemu, Haswell) | weights_of_processor | Haswell"
 	"64-bit ARM (qemu) | weights_of_arm |"
 	"tests, OPENBLAS_CORETYPE unset | tests | env -u OPENBLAS_CORETYPE"
 	"tests, OPENBLAS_CORETYPE Haswell | tests | env OPENBLAS_CORETYPE=Haswell"
@@ -50,11 +50,6 @@ needs() {
 
 # ---- in front of a command -----------------------------------------------------------------------
 
-emulated() {
-	needs "$1"
-	"$@"
-}
-
 in_language() {
 	local language=$1
 	shift
@@ -78,32 +73,30 @@ beside_busy_loops() {
 
 # ---- weights -------------------------------------------------------------------------------------
 
-# train BIN OUT COMMAND...: the weights of a few steps of an MLP and of a convnet, on made-up data. An emulated processor
-# without FMA takes microseconds for each multiply-add: the convnet's batches are small.
-train() {
-	local bin=$1 out=$2
-	shift 2
-	local short=(--quiet --fit.epochs 1 --evaluate null --weights.save)
-	mkdir -p "$out"
-	"$@" "$bin/ipu-train" "$root/examples/inspect-tensors.json" "${short[@]}" "$out/mlp" --fit.steps_per_epoch 24 \
-		--compile.steps_per_execution 24
-	"$@" "$bin/ipu-train" "$root/examples/keras-mnist.json" "${short[@]}" "$out/convnet" --fit.steps_per_epoch 4 \
-		--compile.steps_per_execution 4 --data.batch_size 5
-}
-
-compare() {
-	local bin=$1
-	shift
-	[ -d "$work/own" ] || train "$root/build/release/bin" "$work/own"
-	rm -rf "$work/there"
-	train "$bin" "$work/there" "$@"
-	for weights in mlp convnet; do
-		cmp "$work/own/$weights" "$work/there/$weights"
-	done
-}
-
+# weights COMMAND...: of all tutorials, with each instruction set that this machine has, and on all schedules.
 weights() {
-	compare "$root/build/release/bin" "$@"
+	(cd "$root/build/release/tests" && IPUSCOPE_BIN_DIR=$root/build/release/bin "$@" bash "$root/tests/trainer/train_digest.sh")
+}
+
+# weights_emulated BUILD EMULATOR ARGUMENT... -- NAME...: of these tutorials, from BUILD's ipu-train in that emulator.
+weights_emulated() {
+	local build=$1 emulator=()
+	shift
+	needs "$1"
+	while [ "$1" != -- ]; do
+		emulator+=("$1")
+		shift
+	done
+	shift
+	mkdir -p "$work/bin"
+	printf '#!/bin/sh\nexec %s "$@"\n' "${emulator[*]@Q} ${build@Q}/bin/ipu-train" >"$work/bin/ipu-train"
+	chmod +x "$work/bin/ipu-train"
+	(cd "$work" && IPUSCOPE_BIN_DIR=$work/bin bash "$root/tests/trainer/train_digest.sh" "$@")
+}
+
+# An emulated processor without FMA takes microseconds for each multiply-add: three tutorials.
+weights_of_processor() {
+	weights_emulated "$root/build/release" qemu-x86_64 -cpu "$1" -- inspect-tensors inspect-tensors-half keras-mnist
 }
 
 # Debian's own packages, unpacked: those of a foreign system need not be installed.
@@ -140,7 +133,9 @@ weights_of_arm() {
 	cmake -S "$root" -B "$place/build-arm" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIPUSCOPE_TESTS=OFF -DIPUSCOPE_BENCH=OFF \
 		-DIPUSCOPE_WERROR=ON -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64.cmake" -DIPUSCOPE_SYSROOT="$place/arm" >/dev/null
 	cmake --build "$place/build-arm"
-	compare "$place/build-arm/bin" qemu-aarch64 -L "$place/arm"
+	local tutorials
+	tutorials=$(sed -n '/-[0-9] /!s/ .*//p' "$root/tests/golden/digests.txt")
+	weights_emulated "$place/build-arm" qemu-aarch64 -L "$place/arm" -- $tutorials
 }
 
 # ---- tests ---------------------------------------------------------------------------------------

@@ -2,10 +2,14 @@
 # The weights of each tutorial's short form have the digest that golden/digests.txt has, with each instruction set of this
 # machine; those of an MLP and of a convnet also on any number of threads and any schedule, for 1 to 4 replicas.
 # UPDATE_GOLDEN=1 rewrites the file: what changes there changes everyone's weights.
+#
+# train_digest.sh NAME...: only these of the tutorials, for a processor that is emulated.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 golden=$IPUSCOPE_SOURCE_DIR/tests/golden/digests.txt
 examples=$IPUSCOPE_SOURCE_DIR/examples
+chosen=()
+[ -n "$sweeps_all" ] || chosen=("$@")
 # Not the real data, wherever it may be.
 export HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work
 cd "$work"
@@ -34,6 +38,7 @@ fi
 same() {
 	local name=$1 program first='' found
 	shift
+	[ ${#chosen[@]} -eq 0 ] || [[ " ${chosen[*]} " == *" $name "* ]] || return 0
 	for program in "${programs[@]}"; do
 		found=$(digest "$program" "$@")
 		[ -n "$found" ] || fail "$name: $program prints no digest"
@@ -64,6 +69,13 @@ same efficientnet keras-chapter-resnet50.json --model '{"application": "Efficien
 	--data.resize '[32, 32]' --data.limit 4 --pipeline null --ipu null
 same nasnet keras-chapter-resnet50.json --model '{"application": "NASNetMobile", "config": {"weights": null}}' \
 	--data.resize '[40, 40]' --data.limit 4 --pipeline '{"stages": "auto"}'
+
+if [ ${#chosen[@]} -gt 0 ]; then
+	[ "$(wc -l <digests.txt)" -eq ${#chosen[@]} ] || fail "not all of ${chosen[*]} are tutorials' names"
+	cat digests.txt
+	grep -vxFf "$golden" digests.txt >other.txt || exit 0
+	fail "other weights than everyone has: $(cat other.txt)"
+fi
 
 # pipelined NAME EXAMPLE ARGUMENT...: every schedule that is no tutorial's own gives the digest of NAME too.
 pipelined() {
