@@ -103,6 +103,25 @@ static void backward_weights(const struct ipu_conv *conv, struct conv_form *form
 	}
 }
 
+/* The same with its operands swapped: the batch is the gradient's channels, the taps are the
+ * input's field. The result lies as the weights do. */
+static void backward_weights_swapped(const struct ipu_conv *conv, struct conv_form *form)
+{
+	*form = (struct conv_form){
+		.in = conv->batch,
+		.out = conv->in_channels,
+		.position = {conv->out_channels, conv->kernel[0], conv->kernel[1]},
+		.move_in = true,
+		.move_weights = true};
+	for (int i = 0; i < 2; i++) {
+		form->kernel[i] = conv->in[i];
+		form->stride[i] = conv->dilation[i];
+		form->dilation[i] = 1;
+		form->input_dilation[i] = conv->stride[i];
+		form->in_field[i] = conv->out[i];
+	}
+}
+
 static void (*const passes[])(const struct ipu_conv *conv, struct conv_form *form) = {
 	[IPU_FORWARD] = forward,
 	[IPU_BACKWARD_DATA] = backward_data,
@@ -112,27 +131,49 @@ _Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
 
 /* ---- forms of a pass ------------------------------------------------------------------------- */
 
-/* Turn the taps of dimension @i into input channels. */
+/* Turn the taps of dimension @i into input channels. If there is one, that only leaves out the
+ * inputs that its stride skips. */
 static void expand(struct conv_form *form, int i)
 {
+	form->move_in = true;
+	form->move_weights = form->move_weights || form->kernel[i] > 1;
 	form->in = ipu__times(form->in, form->kernel[i]);
 	form->in_field[i] = form->position[1 + i];
 	form->kernel[i] = form->stride[i] = form->dilation[i] = form->input_dilation[i] = 1;
-	form->move_in = form->move_weights = true;
 }
 
-/* With one tap, turn the field into a row of positions. */
+/* Return whether poplibs tries to expand dimension @i: that must change something, and it does not
+ * where there are more taps than inputs (ConvPlan.cpp, getExpandDimsCandidates). */
+static bool is_expanded(const struct conv_form *form, int i)
+{
+	return (form->kernel[i] > 1 || form->stride[i] > 1) && form->kernel[i] <= form->in_field[i];
+}
+
+/* Return whether each position of dimension @i reads its own input. */
+static bool is_one_to_one(const struct conv_form *form, int i)
+{
+	return form->kernel[i] == 1 && form->stride[i] == 1 && form->input_dilation[i] == 1 &&
+	       form->in_field[i] == form->position[1 + i];
+}
+
+/* Turn the batch and all dimensions whose positions read their own inputs into one dimension, the
+ * last of these (ConvModel.cpp, calculateFlattenedParams); if that is all there is, into a row. */
 static void flatten(struct conv_form *form)
 {
-	if (form->kernel[0] > 1 || form->kernel[1] > 1 || form->input_dilation[0] > 1 ||
-	    form->input_dilation[1] > 1)
-		return;
-	form->position[0] =
-		ipu__times(form->position[0], ipu__times(form->position[1], form->position[2]));
-	form->position[1] = form->position[2] = 1;
-	form->stride[0] = form->stride[1] = 1;
-	form->in_field[0] = form->in_field[1] = 1;
-	form->flat = true;
+	const bool rows = is_one_to_one(form, 0), columns = is_one_to_one(form, 1);
+	const int last = columns ? 1 : 0;
+	int64_t *batch = &form->position[0];
+
+	if (rows && columns) {
+		*batch = ipu__times(*batch, ipu__times(form->position[1], form->position[2]));
+		form->position[1] = form->position[2] = 1;
+		form->in_field[0] = form->in_field[1] = 1;
+		form->flat = true;
+	} else if (rows || columns) {
+		form->position[1 + last] = ipu__times(form->position[1 + last], *batch);
+		form->in_field[last] = form->position[1 + last];
+		*batch = 1;
+	}
 }
 
 static int64_t greatest_common_divisor(int64_t a, int64_t b)
@@ -177,10 +218,28 @@ static void add(struct conv_form *forms, int *count, struct conv_form form)
 	forms[(*count)++] = form;
 }
 
+/* Add @form and, for the gradient of weights without taps left, the same with its operands
+ * exchanged: what was expanded are then output channels (poplibs' flattening of output channels),
+ * and the result lies as the weights only where nothing was and it did not before. */
+static int add_forms(const struct ipu_conv *conv, struct conv_form form, struct conv_form *forms,
+		     int count)
+{
+	struct conv_form exchanged;
+
+	add(forms, &count, form);
+	if (conv->pass != IPU_BACKWARD_WEIGHTS || !forms[count - 1].flat)
+		return count;
+	exchanged = forms[count - 1];
+	exchanged.out = forms[count - 1].position[0];
+	exchanged.position[0] = forms[count - 1].out;
+	exchanged.move_out = !form.move_out || conv->kernel[0] > 1 || conv->kernel[1] > 1;
+	add(forms, &count, exchanged);
+	return count;
+}
+
 static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct conv_form *forms,
 		      int count)
 {
-
 	for (int which = 0; which < 4; which++) {
 		struct conv_form form = base;
 		bool skip = false;
@@ -188,22 +247,11 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 		for (int i = 0; i < 2; i++) {
 			if (!(which >> i & 1))
 				continue;
-			/* More taps than inputs: poplibs does not try it. */
-			skip = skip || base.kernel[i] == 1 || base.kernel[i] > base.in_field[i];
+			skip = skip || !is_expanded(&base, i);
 			expand(&form, i);
 		}
-		if (skip)
-			continue;
-		add(forms, &count, form);
-		if (conv->pass != IPU_BACKWARD_WEIGHTS || !forms[count - 1].flat)
-			continue;
-		/* Exchange the operands: the gradient's channels are the positions, and the weight
-		 * gradient has the layout of the weights. */
-		form = forms[count - 1];
-		form.out = form.position[0];
-		form.position[0] = base.out;
-		form.move_out = false;
-		add(forms, &count, form);
+		if (!skip)
+			count = add_forms(conv, form, forms, count);
 	}
 	return count;
 }
@@ -225,16 +273,30 @@ static bool combine_groups(struct ipu_conv *conv, enum ipu_dtype dtype)
 	return true;
 }
 
-/* Initialize @base for the forms of @conv. */
-static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ipu_dtype partials,
-		      struct conv_form *base)
+/* Add the forms of one way to express a pass. */
+static int forms_of(const struct ipu_conv *conv,
+		    void (*express)(const struct ipu_conv *conv, struct conv_form *form),
+		    enum ipu_dtype dtype, enum ipu_dtype partials, struct conv_form *forms,
+		    int count)
 {
-	passes[conv->pass](conv, base);
-	base->groups = conv->groups;
-	base->dtype = dtype;
-	base->partials = partials;
-	base->activations = conv->pass != IPU_BACKWARD_WEIGHTS;
-	base->depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
+	struct conv_form base;
+
+	express(conv, &base);
+	base.groups = conv->groups;
+	base.dtype = dtype;
+	base.partials = partials;
+	base.activations = conv->pass != IPU_BACKWARD_WEIGHTS;
+	base.depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
+	return conv_forms(conv, base, forms, count);
+}
+
+static int pass_forms(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ipu_dtype partials,
+		      struct conv_form *forms, int count)
+{
+	count = forms_of(conv, passes[conv->pass], dtype, partials, forms, count);
+	if (conv->pass != IPU_BACKWARD_WEIGHTS)
+		return count;
+	return forms_of(conv, backward_weights_swapped, dtype, partials, forms, count);
 }
 
 /* Store the forms of @op, a convolution or a matmul; return their number. */
@@ -245,7 +307,7 @@ static int ipu_conv_forms(const struct ipu_op *op, const struct ipu_plan_options
 	const enum ipu_dtype partials = dtype == IPU_FLOAT16 ? options->partials : IPU_FLOAT32;
 	struct conv_form base;
 	struct ipu_conv conv;
-	int count = 0;
+	int count = 0, alone;
 
 	if (op->kind == IPU_OP_MATMUL) {
 		base = (struct conv_form){
@@ -271,13 +333,12 @@ static int ipu_conv_forms(const struct ipu_op *op, const struct ipu_plan_options
 		return count;
 	}
 	conv = op->conv;
-	conv_base(&conv, dtype, partials, &base);
-	count = conv_forms(&conv, base, forms, count);
-	if (!combine_groups(&conv, dtype))
-		return count;
-	conv_base(&conv, dtype, partials, &base);
-	base.move_in = base.move_weights = base.move_out = true;
-	return conv_forms(&conv, base, forms, count);
+	alone = count = pass_forms(&conv, dtype, partials, forms, 0);
+	if (combine_groups(&conv, dtype))
+		count = pass_forms(&conv, dtype, partials, forms, count);
+	for (int f = alone; f < count; f++)
+		forms[f].move_in = forms[f].move_weights = forms[f].move_out = true;
+	return count;
 }
 
 /* A layer's sizes. */

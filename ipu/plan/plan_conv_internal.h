@@ -32,7 +32,7 @@ struct conv_form {
 };
 
 #define CONV_MOST  (INT64_C(1) << 60)
-#define CONV_FORMS 16
+#define CONV_FORMS 24
 #define HMAC_PARTS 512 /* most groups of input channels of the horizontal MAC */
 
 int64_t ipu__times(int64_t a, int64_t b); /* positive factors; saturates at CONV_MOST */

@@ -328,6 +328,72 @@ static void test_passes_lay_out_what_they_need(void **state)
 	assert_true(has_phase(&plan, "Cast"));
 }
 
+/* A tap that skips inputs is expanded, which leaves them out; so what it reads is laid out anew. */
+static void test_a_stride_of_one_tap_lays_out_its_input(void **state)
+{
+	struct ipu_plan dense, strided;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 1, 512, 256, 14, 1, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &dense);
+	conv_of(IPU_FORWARD, 1, 512, 256, 14, 1, 2, &op);
+	plan_on("ipu2", 0, &op, NULL, &strided);
+	assert_false(has_phase(&dense, "PreArrange/ExchangePre"));
+	assert_true(has_phase(&strided, "PreArrange/ExchangePre"));
+	assert_int_equal(strided.method, IPU_METHOD_AMP_1X1);
+	assert_true(strided.cycles > dense.cycles);
+}
+
+static struct ipu_op conv_7x1(int64_t batch, int64_t columns)
+{
+	return (struct ipu_op){.kind = IPU_OP_CONV,
+			       .name = "7x1",
+			       .dtype = IPU_FLOAT16,
+			       .conv = {.pass = IPU_FORWARD,
+					.batch = batch,
+					.groups = 1,
+					.in_channels = 192,
+					.out_channels = 192,
+					.in = {17, columns},
+					.out = {17, columns},
+					.kernel = {7, 1},
+					.stride = {1, 1},
+					.dilation = {1, 1}}};
+}
+
+/* Where columns have no taps, those of all items are one dimension. */
+static void test_the_batch_lies_along_columns_without_taps(void **state)
+{
+	const struct ipu_op items = conv_7x1(4, 17), one = conv_7x1(1, 4 * 17);
+	struct ipu_plan batch, row;
+
+	(void)state;
+	plan_on("ipu2", 0, &items, NULL, &batch);
+	plan_on("ipu2", 0, &one, NULL, &row);
+	assert_int_equal(batch.cycles, row.cycles);
+	assert_int_equal(batch.split_field, row.split_field);
+	assert_int_equal(batch.temporary_bytes, row.temporary_bytes);
+}
+
+/* poplibs has a gradient of weights by swapped operands too, which leaves it as the weights lie.
+ * The memory that Graphcore recorded of this one fits 104 positions of [192 x 7] on a tile, not of
+ * [160 x 7]. */
+static void test_a_gradient_of_weights_has_its_operands_swapped(void **state)
+{
+	struct ipu_op op = conv_7x1(4, 17);
+	struct ipu_plan plan;
+
+	(void)state;
+	op.conv.pass = IPU_BACKWARD_WEIGHTS;
+	op.conv.in_channels = 160;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.method, IPU_METHOD_AMP_1X1);
+	assert_int_equal(plan.split_field, (192 * 7 + 103) / 104);
+	assert_int_equal(plan.split_out, 160 / 16);
+	assert_false(has_phase(&plan, "PostArrange/ExchangePre"));
+}
+
 /* A's rows are channels, B's columns positions: then nothing is laid out anew where channels fill
  * groups, but for a layer's gradients the right operand. */
 static void test_products_have_their_operands_free(void **state)
@@ -545,6 +611,9 @@ int main(void)
 		cmocka_unit_test(test_a_layer_is_never_slower_at_once),
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
+		cmocka_unit_test(test_a_stride_of_one_tap_lays_out_its_input),
+		cmocka_unit_test(test_the_batch_lies_along_columns_without_taps),
+		cmocka_unit_test(test_a_gradient_of_weights_has_its_operands_swapped),
 		cmocka_unit_test(test_products_have_their_operands_free),
 		cmocka_unit_test(test_windows_are_brought_together),
 		cmocka_unit_test(test_a_kernel_as_large_as_its_field_is_a_product),
