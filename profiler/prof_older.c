@@ -1,7 +1,8 @@
 /*
  * Files of earlier versions. Later versions add tables, views and columns; for those that a file
- * lacks, temporary views of the same names take their place, in which what is missing is NULL, so
- * that every query of this version can be prepared. The contract forbids other changes.
+ * lacks, temporary views of the same names take their place, so that every query of this version
+ * can be prepared: a view is defined as in this version, and what a table lacks is NULL. The
+ * contract forbids other changes.
  *
  * On the thread of the handle. The columns of this version are those of its schema in an empty
  * database in memory, which takes milliseconds, so it is made only where the file's schema differs.
@@ -14,8 +15,10 @@
 #include "profiler/prof_rows.h"
 #include "profiler/prof_sql.h"
 
+/* The tables and views: name, definition, definition of a view. */
 #define DEFINED                                                                                    \
-	" FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' "   \
+	"SELECT name, sql, iif(type = 'view', sql, NULL) FROM main.sqlite_schema WHERE type IN "   \
+	"('table', 'view') AND name NOT GLOB 'sqlite_*' "                                          \
 	"ORDER BY rowid"
 
 /* Find out whether the file's tables and views are defined word for word as in @schema, in the same
@@ -29,11 +32,11 @@ static int is_current(sqlite3 *file, const char *schema, bool *current)
 	for (const char *next = schema; (next = strstr(next, "CREATE ")); next++)
 		left += str_starts_with(next, "CREATE TABLE ") ||
 			str_starts_with(next, "CREATE VIEW ");
-	code = sqlite3_prepare_v2(file, "SELECT sql" DEFINED, -1, &rows, NULL);
+	code = sqlite3_prepare_v2(file, DEFINED, -1, &rows, NULL);
 	if (code != SQLITE_OK)
 		return code;
 	while (at && sqlite3_step(rows) == SQLITE_ROW) {
-		const char *sql = (const char *)sqlite3_column_text(rows, 0);
+		const char *sql = (const char *)sqlite3_column_text(rows, 1);
 
 		at = sql ? strstr(at, sql) : NULL;
 		left--;
@@ -45,29 +48,40 @@ static int is_current(sqlite3 *file, const char *schema, bool *current)
 /* The columns of table or view ?1 of this version. */
 static const char columns_sql[] = "SELECT json_group_array(name) FROM pragma_table_info(?1)";
 
-/* The statement that creates the view in place of table or view ?1 of the file, which should have
- * the columns ?2; no row if it has them. */
+/* The statement that takes the place of table or view ?1 of the file, which should have the columns
+ * ?2; no row if it has them. ?3: what defines it in this version if it is a view, else NULL. NULL
+ * for a table that views of the file read: it was there. */
 static const char view_sql[] =
-	"SELECT 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT ' || CASE "
+	"SELECT CASE WHEN ?3 IS NOT NULL THEN 'CREATE TEMP' || substr(?3, length('CREATE') + 1) "
 	"WHEN EXISTS (SELECT 1 FROM pragma_table_info(?1, 'main')) "
-	"THEN '*, ' || missing || ' FROM main.' || ?1 ELSE missing || ' WHERE 0' END || ';' "
+	"THEN 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT *, ' || missing || ' FROM main.' || ?1 "
+	"WHEN NOT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE instr(sql, ?1)) "
+	"THEN 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT ' || missing || ' WHERE 0' END || ';' "
 	"FROM (SELECT group_concat('NULL AS \"' || value || '\"', ', ') AS missing "
 	"FROM json_each(?2) WHERE value NOT IN (SELECT name FROM pragma_table_info(?1, 'main'))) "
 	"WHERE missing IS NOT NULL";
 
-static int add_view(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, const char *name)
+/* @row: of DEFINED. */
+static int add_view(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, sqlite3_stmt *row)
 {
 	int code;
 
-	sqlite3_bind_text(columns, 1, name, -1, SQLITE_STATIC);
-	sqlite3_bind_text(view, 1, name, -1, SQLITE_STATIC);
+	sqlite3_bind_value(columns, 1, sqlite3_column_value(row, 0));
+	sqlite3_bind_value(view, 1, sqlite3_column_value(row, 0));
+	sqlite3_bind_value(view, 3, sqlite3_column_value(row, 2));
 	code = sqlite3_step(columns);
 	if (code == SQLITE_ROW) {
 		sqlite3_bind_value(view, 2, sqlite3_column_value(columns, 0));
 		code = sqlite3_step(view);
 	}
-	if (code == SQLITE_ROW)
-		str_add(sql, (const char *)sqlite3_column_text(view, 0));
+	if (code == SQLITE_ROW && sqlite3_column_type(view, 0) != SQLITE_NULL) {
+		const char *text = (const char *)sqlite3_column_text(view, 0);
+
+		if (text)
+			str_add(sql, text);
+		else
+			sql->failed = true;
+	}
 	sqlite3_reset(columns);
 	sqlite3_reset(view);
 	/* A view of the file that is wrong is left to the query that reads it. */
@@ -80,7 +94,7 @@ static int add_views(struct str *sql, sqlite3 *file, sqlite3 *own)
 	static const char same_sql[] =
 		"SELECT 1 FROM main.sqlite_schema WHERE name = ?1 AND sql = ?2";
 	sqlite3_stmt *rows = NULL, *same = NULL, *columns = NULL, *view = NULL;
-	int code = sqlite3_prepare_v2(own, "SELECT name, sql" DEFINED, -1, &rows, NULL);
+	int code = sqlite3_prepare_v2(own, DEFINED, -1, &rows, NULL);
 
 	if (code == SQLITE_OK)
 		code = sqlite3_prepare_v2(own, columns_sql, -1, &columns, NULL);
@@ -94,8 +108,7 @@ static int add_views(struct str *sql, sqlite3 *file, sqlite3 *own)
 		code = sqlite3_step(same);
 		sqlite3_reset(same);
 		if (code == SQLITE_DONE)
-			code = add_view(sql, columns, view,
-					(const char *)sqlite3_column_text(rows, 0));
+			code = add_view(sql, columns, view, rows);
 		else if (code == SQLITE_ROW)
 			code = SQLITE_OK;
 	}

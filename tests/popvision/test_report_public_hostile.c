@@ -331,26 +331,27 @@ static void test_tables_of_nothing_but_null_are_survived(void **state)
 	}
 }
 
-/* The rest is told all the same. */
+/* A view that is missing is that of this version; without a table the rest is told all the same. */
 static void test_what_is_missing_is_an_error_of_its_list_alone(void **state)
 {
 	static const char *const missing[] = {
-		"VIEW programs",     "VIEW operations",     "VIEW layers",
-		"VIEW compute_sets", "VIEW variables",      "VIEW liveness",
-		"VIEW executions",   "VIEW variable_tiles", "TABLE tile_memory_rows",
-		"VIEW device_steps"};
+		"VIEW programs",      "VIEW operations",      "VIEW layers",
+		"VIEW compute_sets",  "VIEW variables",       "VIEW liveness",
+		"VIEW executions",    "VIEW variable_tiles",  "VIEW device_steps",
+		"TABLE program_rows", "TABLE operation_rows", "TABLE variable_rows"};
+	const size_t views = 9;
 	const struct sample *sample = *state;
 	struct ips_report *report;
 	char sql[64], message[1024];
 
 	for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
 		snprintf(sql, sizeof(sql), "DROP %s", missing[i]);
-		assert_int_not_equal(walk_after(sample, sql), 0);
+		assert_int_equal(walk_after(sample, sql) != 0, i >= views);
 		assert_int_equal(ips_report_open(&report, sample->path, NULL, 0), 0);
-		assert_int_equal(ips_report_program_count(report), i == 0 ? -1 : 3);
-		assert_int_equal(ips_report_operation_count(report), i == 1 ? -1 : 2);
-		assert_int_equal(ips_report_variable_count(report), i == 4 ? -1 : 2);
-		if (i < 2) {
+		assert_int_equal(ips_report_program_count(report), i == views ? -1 : 3);
+		assert_int_equal(ips_report_operation_count(report), i == views + 1 ? -1 : 2);
+		assert_int_equal(ips_report_variable_count(report), i == views + 2 ? -1 : 2);
+		if (i == views || i == views + 1) {
 			assert_int_not_equal(ips_report_status(report, message, sizeof(message)),
 					     0);
 			assert_non_null(strstr(message, sample->path));

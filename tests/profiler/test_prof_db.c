@@ -420,15 +420,14 @@ static void test_a_view_without_an_end_is_an_error(void **state)
 	prof_stop(recording);
 	assert_int_equal(sqlite3_open(place->path, &writer), SQLITE_OK);
 	assert_int_equal(
-		sqlite3_exec(
-			writer,
-			"DROP VIEW spans; CREATE VIEW spans AS WITH RECURSIVE n(x) AS (SELECT 1 "
-			"UNION ALL SELECT x + 1 FROM n) SELECT x AS span_id FROM n",
-			NULL, NULL, NULL),
+		sqlite3_exec(writer,
+			     "DROP VIEW meta; CREATE VIEW meta AS WITH RECURSIVE n(x) AS (SELECT 1 "
+			     "UNION ALL SELECT x + 1 FROM n) SELECT x AS key, x AS value FROM n",
+			     NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(writer);
 	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
-	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM spans", &number, &err), ST_LIMIT);
+	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM meta", &number, &err), ST_LIMIT);
 	assert_contains(err.text, "a query does not end");
 	/* The next one has a limit of its own. */
 	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
@@ -445,9 +444,9 @@ static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 
 	prof_stop(prof_start(place, NULL));
 	prof_change(place->path,
-		    "DROP VIEW spans; CREATE VIEW spans AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
-		    "ALL SELECT x + 1 FROM n LIMIT 2000000) SELECT x AS span_id, zeroblob(1000000) "
-		    "|| x AS name FROM n ORDER BY name || x");
+		    "DROP VIEW meta; CREATE VIEW meta AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
+		    "ALL SELECT x + 1 FROM n LIMIT 2000000) SELECT x AS key, zeroblob(1000000) "
+		    "|| x AS value FROM n ORDER BY value || x");
 	/* The limit is one of the process, which a program sets. */
 	assert_int_equal(sqlite3_hard_heap_limit64(-1), 0);
 	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
@@ -456,7 +455,7 @@ static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 	prof_db_limit_memory();
 	sqlite3_memory_highwater(1);
 	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
-	(void)prof_db_number(db, "SELECT span_id FROM spans ORDER BY name", &number, &err);
+	(void)prof_db_number(db, "SELECT key FROM meta ORDER BY value", &number, &err);
 	assert_contains(err.text, "of memory (--unlimited lifts the limit)");
 	assert_true(sqlite3_memory_highwater(0) < INT64_C(1200) << 20);
 	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
@@ -480,6 +479,7 @@ static void test_what_an_older_file_lacks_is_empty_or_null(void **state)
 		place->path,
 		"INSERT INTO tensor_rows (tensor_id, key, dims) VALUES (1, 'w', 'a');"
 		"INSERT INTO overhead_rows (rank, rows, lag_ns) VALUES (0, 7, 8);"
+		"INSERT INTO kernel_rows (span_id) VALUES (1), (2);"
 		"DROP VIEW critical_path; DROP TABLE critical_rows;"
 		"DROP VIEW instant_args; DROP TABLE instant_arg_rows;"
 		"DROP VIEW memory_events; DROP TABLE memory_event_rows;"
@@ -487,7 +487,8 @@ static void test_what_an_older_file_lacks_is_empty_or_null(void **state)
 		"CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, "
 		"activity FROM tensor_rows;"
 		"DROP VIEW overhead; CREATE VIEW overhead AS SELECT rank, time_ns, events, rows, "
-		"bytes, dropped, record_ns_estimate, write_ns FROM overhead_rows");
+		"bytes, dropped, record_ns_estimate, write_ns FROM overhead_rows;"
+		"ALTER TABLE overhead_rows DROP COLUMN lag_ns");
 	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
 	for (int guarded = 0; guarded < 2; guarded++) {
 		names = prof_view_names(&count);
@@ -499,12 +500,12 @@ static void test_what_an_older_file_lacks_is_empty_or_null(void **state)
 				fail_msg("%s: %s", names[i], err.text);
 		}
 		assert_int_equal(
-			prof_query_open(
-				&query, db,
-				"SELECT t.key, t.dims, o.rows, o.lag_ns, r.dims, (SELECT "
-				"count(span_id) FROM critical_rows) FROM tensors t, overhead o, "
-				"tensor_rows r WHERE o.rows = 7",
-				&err),
+			prof_query_open(&query, db,
+					"SELECT t.key, t.dims, o.rows, o.lag_ns, r.dims, (SELECT "
+					"count(span_id) FROM critical_rows), (SELECT count(*) FROM "
+					"kernels) FROM tensors t, overhead o, tensor_rows r WHERE "
+					"o.rows = 7",
+					&err),
 			ST_OK);
 		assert_true(prof_query_next(query, &(enum status){ST_OK}, &err));
 		assert_string_equal(prof_column_text(query, 0), "w");
@@ -513,6 +514,7 @@ static void test_what_an_older_file_lacks_is_empty_or_null(void **state)
 		assert_int_equal(prof_column_type(query, 3), PROF_NULL);
 		assert_int_equal(prof_column_type(query, 4), PROF_NULL);
 		assert_int_equal(prof_column_int(query, 5), 0);
+		assert_int_equal(prof_column_int(query, 6), 2);
 		prof_query_close(query);
 		if (!guarded)
 			assert_int_equal(prof_db_guard(db, NULL, &err), ST_OK);
