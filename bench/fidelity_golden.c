@@ -150,6 +150,7 @@ static double memory_of(const struct workload *workload, const struct ipu_target
 		const struct ipu_plan *plan =
 			fidelity_plan(target, &workload->ops[i], workload->partials);
 
+		bytes += (double)(plan->list_bytes * plan->tiles_used);
 		for (int64_t t = 0; t < plan->tiles_used; t++, at = (at + 1) % target->tiles)
 			most[at] = fmax(most[at], (double)plan->temporary_bytes);
 	}

@@ -14,7 +14,6 @@
 /* Bytes; docs/cost-model.md, "Memory". */
 #define WORKER_STACK        512
 #define VERTEX_CODE         512
-#define VERTEX_CODE_AMP     2048
 #define VERTEX_STATE        16
 #define VERTEX_STATE_AMP    48
 #define VERTEX_LISTS_AMP    24
@@ -191,8 +190,9 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 {
 	const struct ipu_op *op = &code->build->graph->nodes[node].op;
 	const bool copy = op->kind == IPU_OP_COPY || strstr(phase->part, "Copy");
-	const bool amp =
-		is_amp(code->build->executable->plans[node]) && strstr(phase->part, "Convolve");
+	const struct ipu_plan *plan = code->build->executable->plans[node];
+	const bool convolves = strstr(phase->part, "Convolve");
+	const bool amp = is_amp(plan) && convolves;
 	const int64_t vertices = ceil_div(phase->vertices, tiles);
 
 	if (copy) {
@@ -205,11 +205,12 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 	if (amp)
 		add_bytes(code, IPU_MEMORY_VECTOR_LIST_DESCRIPTOR, start, tiles,
 			  vertices * VERTEX_LISTS_AMP);
-	if (amp || op->kind == IPU_OP_POOL)
+	if (convolves || op->kind == IPU_OP_POOL)
 		add_bytes(code, IPU_MEMORY_VERTEX_FIELD_DATA, start, tiles,
-			  vertices * code->build->target->workers * WORKLIST_WORKER);
+			  vertices * (convolves ? plan->list_bytes
+						: code->build->target->workers * WORKLIST_WORKER));
 	return add_vertex_code(code, phase->vertex ? phase->vertex : phase->part, start, tiles,
-			       amp ? VERTEX_CODE_AMP : VERTEX_CODE);
+			       convolves ? ipu_method_code_bytes(plan->method) : VERTEX_CODE);
 }
 
 /* Code bytes of an exchange: an entry, and one instruction per message. */

@@ -64,6 +64,21 @@ const char *ipu_method_name(enum ipu_method method)
 	return names[method];
 }
 
+/* Instructions of 4 bytes. poplibs' assembly has at most 335 for the AMP's 1x1 vertex of two types,
+ * supervisor and worker, and 686 for nx1 (lib/poplin/codelets/asm). */
+int64_t ipu_method_code_bytes(enum ipu_method method)
+{
+	static const int64_t bytes[] = {
+		[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
+		[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
+		[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
+		[IPU_METHOD_SLIC] = 1200,
+	};
+
+	_Static_assert(ARRAY_LEN(bytes) == IPU_METHODS, "code table out of step");
+	return bytes[method];
+}
+
 void ipu_plan_options_defaults(struct ipu_plan_options *options)
 {
 	*options = (struct ipu_plan_options){.available_memory_proportion = 0.6,

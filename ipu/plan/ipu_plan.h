@@ -40,7 +40,8 @@ enum ipu_method {
 	IPU_METHODS
 };
 
-const char *ipu_method_name(enum ipu_method method); /* "AMP", as poplibs calls it */
+const char *ipu_method_name(enum ipu_method method);   /* "AMP", as poplibs calls it */
+int64_t ipu_method_code_bytes(enum ipu_method method); /* of its vertex: an estimate */
 
 enum ipu_phase_kind {
 	IPU_EXCHANGE,
@@ -68,6 +69,7 @@ struct ipu_plan {
 	bool joint;              /* of a layer's product: planned with its other passes */
 	int64_t temporary_bytes; /* on the fullest tile while it runs: copies of operands, partials
 				  */
+	int64_t list_bytes;      /* constants on a tile: lists of work of a product's vertex */
 	int64_t code_bytes;      /* estimated code of its vertices and exchanges on a tile */
 	struct ipu_phase phases[IPU_PHASES];
 	int phase_count;

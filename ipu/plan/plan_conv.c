@@ -641,15 +641,7 @@ static const char *vertex_name(const struct conv_form *form, const struct conv_w
 	}
 }
 
-/* Code bytes on a tile. Vertices: estimated at 4 bytes per instruction. Exchanges: 16 bytes per
- * source tile, 8 per 64 words sent. */
-static const int64_t vertex_code[] = {
-	[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
-	[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
-	[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
-	[IPU_METHOD_SLIC] = 1200,
-};
-_Static_assert(ARRAY_LEN(vertex_code) == IPU_METHODS, "code table out of step");
+/* Code bytes on a tile. Exchanges: 16 bytes per source tile, 8 per 64 words sent. */
 #define CODE_OTHER_VERTEX 400
 #define CODE_SOURCE       16
 #define CODE_SEND         8
@@ -680,9 +672,10 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 	if (cost->part[part] <= 0)
 		return;
 	ipu__plan_add(plan, &phase);
-	plan->code_bytes += computes ? (part == CONV_COMPUTE ? vertex_code[choice->way.method]
-							     : CODE_OTHER_VERTEX)
-				     : ipu__whole(cost->bytes[part] / SEND_BYTES) * CODE_SEND;
+	plan->code_bytes +=
+		computes ? (part == CONV_COMPUTE ? ipu_method_code_bytes(choice->way.method)
+						 : CODE_OTHER_VERTEX)
+			 : ipu__whole(cost->bytes[part] / SEND_BYTES) * CODE_SEND;
 }
 
 static double memory_limit(const struct ipu_target *target, const struct ipu_plan_options *options)
@@ -704,6 +697,7 @@ static void fill_plan(const struct conv_choice *choice, struct ipu_plan *plan)
 	plan->split_kernel = choice->cut.kernel;
 	plan->serial_splits = choice->cut.serial_in * choice->cut.serial_out;
 	plan->temporary_bytes = ipu__whole(choice->cost.temporary);
+	plan->list_bytes = ipu__whole(choice->cost.lists);
 	plan->code_bytes = ipu__whole(choice->cost.sources) * CODE_SOURCE;
 	for (int p = 0; p < CONV_PARTS; p++)
 		fill_phase(choice, (enum conv_part)p, plan);

@@ -12,6 +12,7 @@
 #include "common/minmax.h"
 
 #define REDUCE_STAGES  3
+#define LIST_NUMBER    2   /* bytes of a number in a list of work */
 #define SLIC_BUFFER    200 /* bytes, beside the outputs of a group */
 #define TILES_ON_A_BUS 2   /* neighbours that receive the same stream get twice the rate */
 
@@ -90,6 +91,30 @@ static double buffer_bytes(const struct ipu_target *target, const struct conv_fo
 	if (way->method == IPU_METHOD_SLIC)
 		return SLIC_BUFFER + group;
 	return way->method == IPU_METHOD_VERTICAL_MAC ? (double)target->workers * group : 0;
+}
+
+/* The lists of work that tell each worker its pieces of rows, for each tap three 16-bit numbers a
+ * piece; the vertical MAC's, of four, are of pieces of the kernel's rows, for each position
+ * (ConvVertices.cpp). The 1x1 vertex has one piece for each worker. */
+static double list_bytes(const struct ipu_target *target, const struct conv_form *form,
+			 const struct conv_way *way, const struct conv_field *field,
+			 const struct ipu_vertex_share *tile)
+{
+	const double entry = 3 * LIST_NUMBER, taps = tile->taps_outer * tile->taps_inner;
+	double size[3];
+
+	for (int i = 0; i < 3; i++)
+		size[i] = ceil_div((double)form->position[i], (double)field->split[i]);
+	for (int i = 0; i < 2; i++)
+		size[1 + i] = ceil_div(size[1 + i], (double)form->input_dilation[i]);
+	if (way->method == IPU_METHOD_OUTER_PRODUCT)
+		return 0;
+	if (way->method == IPU_METHOD_VERTICAL_MAC)
+		return tile->taps_outer * 4 * LIST_NUMBER *
+		       ipu__row_pieces(target, tile->positions, tile->taps_inner);
+	if (form->flat)
+		return (double)target->workers * entry;
+	return taps * entry * ipu__row_pieces(target, size[0] * size[1], size[2]);
 }
 
 static void compute_tile_data(const struct ipu_target *target, const struct conv_form *form,
@@ -363,6 +388,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 				    ceil_div(weights, target->exchange_bytes_cycle);
 	cost->sources = (double)cut->out + field->parts;
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
+	cost->lists = list_bytes(target, form, way, field, &tile);
 	add_reduction(target, form, depth, outputs, cost);
 	set_memory(form, cut, &tile_data, &rearranged, depth, cost);
 

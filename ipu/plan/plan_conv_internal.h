@@ -97,6 +97,7 @@ struct conv_cost {
 	double part[CONV_PARTS];  /* cycles */
 	double bytes[CONV_PARTS]; /* exchanges: received by a tile */
 	double sources;           /* tiles from which a tile receives, in all exchanges */
+	double lists;             /* bytes of the vertex's lists of work, constants of the tile */
 };
 
 void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *form,

@@ -118,6 +118,21 @@ static double slowest_worker(const struct ipu_target *target, double rows, doubl
 	return slowest;
 }
 
+double ipu__row_pieces(const struct ipu_target *target, double rows, double columns)
+{
+	const double total = rows * columns;
+	double pieces = rows, last = 0;
+
+	for (int64_t w = 1; w < target->workers; w++) {
+		const double begin = floor(total * (double)w / (double)target->workers);
+
+		if (begin > last && fmod(begin, columns) > 0)
+			pieces++;
+		last = begin;
+	}
+	return pieces;
+}
+
 struct nx1_piece {
 	const struct ipu_target *target;
 	const struct ipu_amp_use *use;

@@ -51,6 +51,10 @@ double ipu__slic_worker(const struct ipu_target *target, enum ipu_dtype partials
 double ipu__slic(const struct ipu_target *target, double groups,
 		 const struct ipu_vertex_share *share);
 
+/* Return the number of pieces of rows that the workers have together, of @rows rows of @columns
+ * positions each: each is an entry of the lists of work that a vertex has for a tap. */
+double ipu__row_pieces(const struct ipu_target *target, double rows, double columns);
+
 /* Multiply-adds of the vector pipe. @in_size and @out_size: channels per group. */
 double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
 			   double out_size, const struct ipu_vertex_share *share);

@@ -394,6 +394,26 @@ static void test_a_gradient_of_weights_has_its_operands_swapped(void **state)
 	assert_false(has_phase(&plan, "PostArrange/ExchangePre"));
 }
 
+/* A vertex has a list of work for each tap and worker, an entry of three 16-bit numbers for each
+ * piece of a row; of one tap an entry for each worker. */
+static void test_vertices_have_lists_of_work(void **state)
+{
+	struct ipu_plan one, taps;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 1, 64, 128, 14, 1, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &one);
+	assert_int_equal(one.method, IPU_METHOD_AMP_1X1);
+	assert_int_equal(one.list_bytes, 6 * 3 * 2);
+	conv_of(IPU_FORWARD, 1, 512, 512, 14, 3, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &taps);
+	assert_int_equal(taps.method, IPU_METHOD_AMP_NX1);
+	assert_int_equal(taps.split_kernel, 1);
+	assert_int_equal(taps.list_bytes % (9 * 3 * 2), 0);
+	assert_true(taps.list_bytes >= 6 * 9 * 3 * 2);
+}
+
 /* A's rows are channels, B's columns positions: then nothing is laid out anew where channels fill
  * groups, but for a layer's gradients the right operand. */
 static void test_products_have_their_operands_free(void **state)
@@ -614,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_a_stride_of_one_tap_lays_out_its_input),
 		cmocka_unit_test(test_the_batch_lies_along_columns_without_taps),
 		cmocka_unit_test(test_a_gradient_of_weights_has_its_operands_swapped),
+		cmocka_unit_test(test_vertices_have_lists_of_work),
 		cmocka_unit_test(test_products_have_their_operands_free),
 		cmocka_unit_test(test_windows_are_brought_together),
 		cmocka_unit_test(test_a_kernel_as_large_as_its_field_is_a_product),

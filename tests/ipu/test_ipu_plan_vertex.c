@@ -155,6 +155,20 @@ static void test_the_vector_pipe(void **state)
 	assert_close(ipu__rearrange(&target, 0, 2), 0, 1e-9);
 }
 
+/* A worker's share begins and ends within rows: five rows of 35 positions are cut five times more,
+ * two of three only where no row begins. */
+static void test_workers_have_pieces_of_rows(void **state)
+{
+	struct ipu_target target;
+
+	(void)state;
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	assert_int_equal((int)ipu__row_pieces(&target, 5, 35), 10);
+	assert_int_equal((int)ipu__row_pieces(&target, 2, 3), 6);
+	assert_int_equal((int)ipu__row_pieces(&target, 1, 3), 3);
+	assert_int_equal((int)ipu__row_pieces(&target, 12, 7), 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +177,7 @@ int main(void)
 		cmocka_unit_test(test_amp_nx1_splits_rows_among_workers),
 		cmocka_unit_test(test_amp_nx1_loops_over_taps),
 		cmocka_unit_test(test_the_vector_pipe),
+		cmocka_unit_test(test_workers_have_pieces_of_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
