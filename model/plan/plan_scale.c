@@ -349,6 +349,15 @@ static void print_boundaries(const struct scale *scale, int at, FILE *out)
 			target->ipus_link_domain);
 }
 
+/* Without a buffer each gradient is summed over the replicas by a program of its own. */
+static bool sums_need_room(const struct scale *scale)
+{
+	const struct plan_figures *last = &scale->points[scale->count - 1].figures;
+
+	return !last->memory_fits && last->replicas > 1 &&
+	       scale->first.run->ipu.optimizations.cross_replica_sum_buffer == 0;
+}
+
 static void print_text(const struct scale *scale, FILE *out)
 {
 	const struct plan_run *first = &scale->first;
@@ -388,6 +397,12 @@ static void print_text(const struct scale *scale, FILE *out)
 		: scale->points[scale->count - 1].figures.waits_for_input
 			? " At the end the device waits for the host's input."
 			: " The host's input is there in time.");
+	if (sums_need_room(scale))
+		fputs("  Each gradient is summed by a program of its own, as TensorFlow for IPU "
+		      "does "
+		      "by default;\n  --ipu.optimizations.maximum_cross_replica_sum_buffer_size "
+		      "20000000 sums them in groups.\n",
+		      out);
 }
 
 static enum status run_scale(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,

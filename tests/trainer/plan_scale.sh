@@ -48,6 +48,13 @@ is "replicas of a pipeline" "$(column auto.csv replicas)" "1 2 4"
 "$plan" scale "${small[@]}" --ipus 3,16,128,4096 >table.txt
 [ "$(grep -c '^  -- ' table.txt)" -eq 3 ] || fail "boundaries: $(cat table.txt)"
 
+# What TensorFlow's default, a program for each sum, leaves no room for is said with the remedy; buffers need none.
+buffer=maximum_cross_replica_sum_buffer_size
+"$plan" scale cifar10-resnet50 --ipus 256 >each.txt
+grep -q 'too much$' each.txt && grep -q -e "--ipu.optimizations.$buffer 20000000" each.txt || fail "sums one by one: $(cat each.txt)"
+"$plan" scale cifar10-resnet50 --ipus 256 --ipu.optimizations.$buffer 20000000 >merged.txt
+! grep -qE "too much|$buffer" merged.txt || fail "merged sums: $(cat merged.txt)"
+
 # refused ARGUMENT... TEXT
 refused() {
 	local text=${*: -1} status=0
