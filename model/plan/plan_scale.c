@@ -401,7 +401,7 @@ static void print_text(const struct scale *scale, FILE *out)
 		fputs("  Each gradient is summed by a program of its own, as TensorFlow for IPU "
 		      "does "
 		      "by default;\n  --ipu.optimizations.maximum_cross_replica_sum_buffer_size "
-		      "20000000 sums them in groups.\n",
+		      "52428800 sums them in groups.\n",
 		      out);
 }
 
