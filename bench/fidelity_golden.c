@@ -139,20 +139,20 @@ static double cycles_of(const struct workload *workload, const struct ipu_target
 
 #define TILES_MOST 1472
 
-/* What lives through all of it, and on each tile the largest temporaries; an operation begins where
- * those before it end. Of variables alone, as tools/bench.py of poplibs adds them up. */
+/* What lives through all of it, and on each tile the largest temporaries; every operation begins on
+ * the first tile, as poplibs has it without enableConvDithering. Of variables alone, as
+ * tools/bench.py of poplibs adds them up. */
 static double memory_of(const struct workload *workload, const struct ipu_target *target)
 {
 	double most[TILES_MOST] = {0}, bytes = workload->live_bytes;
-	int64_t at = 0;
 
 	for (int i = 0; i < workload->op_count; i++) {
 		const struct ipu_plan *plan =
 			fidelity_plan(target, &workload->ops[i], workload->partials);
 
 		bytes += (double)(plan->list_bytes * plan->tiles_used);
-		for (int64_t t = 0; t < plan->tiles_used; t++, at = (at + 1) % target->tiles)
-			most[at] = fmax(most[at], (double)plan->temporary_bytes);
+		for (int64_t t = 0; t < plan->tiles_used; t++)
+			most[t] = fmax(most[t], (double)plan->temporary_bytes);
 	}
 	for (int t = 0; t < TILES_MOST; t++)
 		bytes += most[t];

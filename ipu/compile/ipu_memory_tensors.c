@@ -134,8 +134,11 @@ enum status memory__add_functions(struct memory_build *build)
 
 int64_t memory__node_start(const struct memory_build *build, int node)
 {
-	const char *name = build->graph->nodes[build->same[node]].op.name;
+	const struct ipu_op *op = &build->graph->nodes[build->same[node]].op;
+	const char *name = op->name;
 
+	if (is_planned(op))
+		return 0;
 	/* Scale the hash to the number of tiles: a few tiles more or fewer shift all starts alike,
 	 * so operations that were apart stay apart. */
 	return name ? (int64_t)((XXH3_64bits(name, strlen(name)) >> 32) *

@@ -633,6 +633,39 @@ static void test_io_tiles_take_what_comes_from_the_host(void **state)
 	memory_sample_free(&sample);
 }
 
+/* Without enableConvDithering, which is off by default, poplibs begins every convolution and
+ * product on the first tile. */
+static void test_products_begin_on_the_first_tile(void **state)
+{
+	const struct memory_sample_params params = {.kind = IPU_GROUPED,
+						    .stages = 1,
+						    .layers_per_stage = 12,
+						    .layout = {.accumulation = 1}};
+	struct memory_sample sample;
+	struct ipu_memory *memory = memory_sample_memory(&sample, &params);
+	int products = 0, others = 0;
+
+	(void)state;
+	for (int v = 0; v < memory->variable_count; v++) {
+		const struct ipu_variable *of = &memory->variables[v];
+
+		if (of->node < 0)
+			continue;
+		switch (sample.graph.nodes[of->node].op.kind) {
+		case IPU_OP_CONV:
+		case IPU_OP_MATMUL:
+			assert_int_equal(of->runs[0].tile, 0);
+			products++;
+			break;
+		default:
+			others += of->runs[0].tile > 0;
+		}
+	}
+	assert_true(products > 0 && others > 0);
+	ipu_memory_free(memory);
+	memory_sample_free(&sample);
+}
+
 /* Where an operation begins is a share of the tiles: what lies apart on all of them lies apart on
  * those that I/O leaves, and the fullest tile has as much. */
 static void test_io_tiles_shift_all_alike(void **state)
@@ -792,6 +825,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_offloaded_is_on_the_chip_in_transit_only),
 		cmocka_unit_test(test_a_shard_is_a_replicas_part),
 		cmocka_unit_test(test_io_tiles_take_what_comes_from_the_host),
+		cmocka_unit_test(test_products_begin_on_the_first_tile),
 		cmocka_unit_test(test_io_tiles_shift_all_alike),
 		cmocka_unit_test(test_out_of_memory_names_what_is_large_and_what_helps),
 		cmocka_unit_test(test_a_model_that_fits_is_no_error),
