@@ -174,12 +174,19 @@ struct fields {
 	int count;
 };
 
-/* A tile's input size for @outputs positions and @taps of dimension @i. */
-static double input_size(const struct conv_form *form, int i, double outputs, double taps)
+/* A tile's input size for @outputs positions and @taps of dimension @i. SLIC reads its padding from
+ * memory, and that of the kernel to rows of four taps (ConvModel.cpp,
+ * addTileLevelTransformEstimates); the others skip it. */
+static double input_size(const struct conv_form *form, const struct conv_way *way, int i,
+			 double outputs, double taps)
 {
+	const bool slic = way->method == IPU_METHOD_SLIC;
+	const double read = slic && i == 1 ? ceil(taps / IPU_SLIC_TAPS) * IPU_SLIC_TAPS : taps;
 	double size = (outputs - 1) * (double)form->stride[i] +
-		      (taps - 1) * (double)form->dilation[i] + 1;
+		      (read - 1) * (double)form->dilation[i] + 1;
 
+	if (slic)
+		return size;
 	return fmin(ceil(size / (double)form->input_dilation[i]), (double)form->in_field[i]);
 }
 
@@ -201,7 +208,7 @@ static void make_field(const struct ipu_target *target, const struct conv_form *
 	out->inputs = size[0];
 	for (int i = 0; i < 2; i++)
 		out->inputs *= form->flat ? 1
-					  : input_size(form, i, size[1 + i],
+					  : input_size(form, way, i, size[1 + i],
 						       i == 0 ? ceil((double)form->kernel[0] /
 								     (double)cut->kernel)
 							      : (double)form->kernel[1]);

@@ -447,6 +447,15 @@ static void test_a_kernel_as_large_as_its_field_is_a_product(void **state)
 	assert_true(gradient.compute_cycles < 4 * product.compute_cycles);
 }
 
+/* A tile's share of a phase's bytes. */
+static double received(const struct ipu_plan *plan, const char *part)
+{
+	for (int i = 0; i < plan->phase_count; i++)
+		if (strcmp(plan->phases[i].part, part) == 0)
+			return (double)plan->phases[i].bytes / (double)plan->phases[i].tiles;
+	return 0;
+}
+
 /* SLIC does rows of four taps of groups of one channel, and takes channels as they lie. */
 static void test_depthwise_convolutions_have_slic(void **state)
 {
@@ -468,6 +477,33 @@ static void test_depthwise_convolutions_have_slic(void **state)
 
 /* A strided pass backwards does the same multiply-adds as forwards: not as many more as there are
  * positions between the strides. */
+/* SLIC reads the rows and columns of zeros around a field from memory, so they are sent to it. */
+static void test_slic_reads_its_padding(void **state)
+{
+	struct ipu_op op = {.kind = IPU_OP_CONV,
+			    .name = "depthwise",
+			    .dtype = IPU_FLOAT16,
+			    .conv = {.batch = 4,
+				     .groups = 1024,
+				     .in_channels = 1,
+				     .out_channels = 1,
+				     .in = {8, 8},
+				     .out = {8, 8},
+				     .kernel = {3, 3},
+				     .stride = {1, 1},
+				     .dilation = {1, 1}}};
+	struct ipu_plan plan;
+
+	(void)state;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.method, IPU_METHOD_SLIC);
+	assert_int_equal(plan.split_field, 1);
+	assert_int_equal(plan.split_batch, 4);
+	/* Four channels of 10 rows of 11, less the 8 rows of 8 that are there. */
+	assert_in_range((int)received(&plan, "Convolve/ExchangePre"), 4 * 2 * (10 * 11 - 8 * 8),
+			4 * 2 * (10 * 11 - 8 * 8) + 200);
+}
+
 static void test_a_fractional_stride_skips_its_zeros(void **state)
 {
 	struct ipu_plan forward, backward, dense;
@@ -550,15 +586,6 @@ static void test_huge_convolutions_come_to_an_end(void **state)
 	}
 }
 
-/* A tile's share of a phase's bytes. */
-static double received(const struct ipu_plan *plan, const char *part)
-{
-	for (int i = 0; i < plan->phase_count; i++)
-		if (strcmp(plan->phases[i].part, part) == 0)
-			return (double)plan->phases[i].bytes / (double)plan->phases[i].tiles;
-	return 0;
-}
-
 /* No element is on two tiles: the rows at the edges of windows are sent, though the output's
  * channels are not cut and weights are few. */
 static void test_windows_are_brought_together(void **state)
@@ -639,6 +666,7 @@ int main(void)
 		cmocka_unit_test(test_windows_are_brought_together),
 		cmocka_unit_test(test_a_kernel_as_large_as_its_field_is_a_product),
 		cmocka_unit_test(test_depthwise_convolutions_have_slic),
+		cmocka_unit_test(test_slic_reads_its_padding),
 		cmocka_unit_test(test_a_fractional_stride_skips_its_zeros),
 		cmocka_unit_test(test_depthwise_convolutions_pay_for_the_amp),
 		cmocka_unit_test(test_sixteen_groups_together_lie_as_channels_do),
