@@ -14,7 +14,7 @@ mv tf_report__* whole
 train_full_disk --evaluate null || true
 mv tf_report__* full
 
-"$bin/ipu-train" "$run" --fit.epochs 1000 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 >out 2>&1 &
+"$bin/ipu-train" "$run" --fit.epochs 10000 --fit.steps_per_epoch 40 --compile.steps_per_execution 40 >out 2>&1 &
 pid=$!
 until_ executed 3
 kill -9 $pid

@@ -8,12 +8,14 @@
  * view_play --keys SCREEN: the keys that do something there, one a line, as KEYS has them.
  *
  * view_play --hints WIDTHxHEIGHT KEYS REPORT [TARGET]: press each key that the line at the foot
- * names after KEYS, in a viewer of its own, once and once more; prints those that change nothing,
+ * names after KEYS, each in a copy of the viewer, once and once more; prints those that change nothing,
  * and what is said of them, and ends with 1 if there are any.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cli.h"
 #include "viewer/view_session.h"
@@ -136,37 +138,52 @@ static bool hints_acted(const struct view_session *session, const struct view_se
 	       memcmp(session->canvas.cells, cells, body * sizeof(*cells)) != 0;
 }
 
-/* @session: after the keys. The key at the foot does something in one more of them. */
-static bool hints_acts(const struct hints *hints, const struct view_session *session, uint32_t key)
+/* The key at the foot does something, once or once more, in @session after the keys. */
+static bool hints_acts(const struct hints *hints, struct view_session *session, uint32_t key)
 {
-	static struct view_session other, before;
+	static struct view_session before;
 	const enum view_request request = view_request_of(key);
 	const size_t bytes = (size_t)(hints->width * hints->height) * sizeof(struct view_cell);
 	struct view_cell *cells = malloc(bytes);
 	bool acts = false;
 
-	if (cells && hints_open(hints, &other)) {
-		for (int i = 0; i < 2 && !acts; i++) {
-			if (request == VIEW_LONGEST_GAP_REQUEST) {
-				hints_press(&other, VIEW_KEY_ESCAPE);
-				hints_press(&other, i == 0 ? 'g' : 'G');
-			}
-			memcpy(cells, other.canvas.cells, bytes);
-			before = other;
-			hints_press(&other, key);
-			acts = hints_acted(&other, &before, cells) ||
-			       /* What is looked for need not be there. */
-			       (strcmp(view_request_info(request)->group, "Timeline") == 0 &&
-				other.context.message[0]);
+	for (int i = 0; i < 2 && cells && !acts; i++) {
+		if (request == VIEW_LONGEST_GAP_REQUEST) {
+			hints_press(session, VIEW_KEY_ESCAPE);
+			hints_press(session, i == 0 ? 'g' : 'G');
 		}
-		if (!acts)
-			printf("%dx%d %s: %s %s: %s\n", hints->width, hints->height, hints->keys,
-			       view_key_name(key, (char[VIEW_KEY_NAME_SIZE]){0}),
-			       session->words[request], other.context.message);
-		view_session_close(&other);
+		memcpy(cells, session->canvas.cells, bytes);
+		before = *session;
+		hints_press(session, key);
+		acts = hints_acted(session, &before, cells) ||
+		       /* What is looked for need not be there. */
+		       (strcmp(view_request_info(request)->group, "Timeline") == 0 &&
+			session->context.message[0]);
 	}
+	if (!acts)
+		printf("%dx%d %s: %s %s: %s\n", hints->width, hints->height, hints->keys,
+		       view_key_name(key, (char[VIEW_KEY_NAME_SIZE]){0}), session->words[request],
+		       session->context.message);
 	free(cells);
 	return acts;
+}
+
+/* The same in a process of its own, whose session ends with it: opening a report and loading a screen for
+ * each key takes ten times as long. Both processes only read the report, and the session has no thread. */
+static bool hints_act_apart(const struct hints *hints, struct view_session *session, uint32_t key)
+{
+	pid_t pid;
+	int code = 1;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		const bool acts = hints_acts(hints, session, key);
+
+		fflush(stdout);
+		_exit(!acts);
+	}
+	return pid > 0 && waitpid(pid, &code, 0) == pid && code == 0;
 }
 
 static int press_hints(const struct hints *hints)
@@ -179,7 +196,7 @@ static int press_hints(const struct hints *hints)
 	for (int i = 0; i < session.hit_count && !session.bar; i++)
 		if (session.hits[i].y == session.frame.keys.y) {
 			pressed++;
-			failed += !hints_acts(hints, &session, session.hits[i].key);
+			failed += !hints_act_apart(hints, &session, session.hits[i].key);
 		}
 	view_session_close(&session);
 	return failed > 0 || pressed == 0;
