@@ -32,6 +32,7 @@ static const char *const need_words[INSIGHT_NEEDS] = {
 	"what ipu-report what-if needs",
 	"the tiles' memory",
 	"the spans of another program",
+	"kernels of a GPU",
 };
 
 static const double limits[] = {
@@ -159,7 +160,7 @@ static enum status list_undetected(struct report_insights *out, enum prof_origin
 	if (origin != PROF_FROM_TRAINER)
 		return ST_OK;
 	for (int i = 0; i < INSIGHT_NEEDS; i++)
-		if (missing[i] > 0 && 1 << i != INSIGHT_FOREIGN)
+		if (missing[i] > 0 && !(1 << i & (INSIGHT_FOREIGN | INSIGHT_ACCELERATOR)))
 			str_addf(&text, "%s%s (%d)", text.length ? ", " : "", need_words[i],
 				 missing[i]);
 	if (text.length)

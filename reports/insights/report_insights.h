@@ -58,9 +58,22 @@ struct report_insight {
 	const char *sql;  /* the query behind its numbers */
 };
 
+/* A GPU or other accelerator, in ns of the time from its first kernel or copy to its last. */
+struct report_accelerator {
+	int64_t rank;
+	const char *device; /* "GPU 0" */
+	const char *name;   /* with several ranks "GPU 0 of rank 1" */
+	const char *keys;   /* of its rows */
+	double total, idle, compute, communication, overlap;
+	double copies;                        /* beside which nothing is computed or communicated */
+	double gaps, waits_host, waits_other; /* between what runs on each stream, all streams */
+};
+
 struct report_insights {
 	struct report_insight *items; /* ordered by severity, then by share */
 	int count, capacity;
+	struct report_accelerator *accelerators; /* by rank and device */
+	int accelerator_count;
 	const char *not_looked; /* insights that lack data in this recording, or NULL */
 	struct arena arena;
 };
@@ -115,7 +128,13 @@ enum status report_insights_table(struct report_table *out, const struct report_
 	X(CPU, "cpu", 0.7, "processor time over time: less means waiting for a core")              \
 	X(CPU_TIME, "cpu_time_s", 0.1, "s of stage programs: less says nothing about the machine") \
 	X(RECOMPUTE, "recompute", 0.01, "of an IPU's memory in use that recomputation would free") \
-	X(SPAN, "span", 0.5, "of a track's time in one call site")
+	X(SPAN, "span", 0.5, "of a track's time in one call site")                                 \
+	X(DEVICE_IDLE, "device_idle", 0.3,                                                         \
+	  "of the time from the first to the last kernel of a GPU or other accelerator")           \
+	X(DEVICE_COPIES, "device_copies", 0.1,                                                     \
+	  "of that time in copies beside which nothing is computed")                               \
+	X(HOT, "hot", 0.2, "of the time of all kernels, or of the critical path, in one name")     \
+	X(SHORT, "short_kernels", 0.5, "of launches: what runs is shorter than the call")
 
 enum report_insight_limit {
 #define LIMIT_ID(id, name, value, why) REPORT_LIMIT_##id,

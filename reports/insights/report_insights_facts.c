@@ -264,6 +264,8 @@ static int available_facts(const struct insight_facts *facts)
 		has |= INSIGHT_MEMORY;
 	if (!trained && s->spans > 0)
 		has |= INSIGHT_FOREIGN;
+	if (facts->out->accelerator_count > 0)
+		has |= INSIGHT_ACCELERATOR;
 	return has;
 }
 
@@ -277,6 +279,8 @@ enum status report__insight_facts(struct insight_facts *facts, struct prof_db *d
 		status = read_parts(facts, err);
 	if (status == ST_OK)
 		status = report__insight_memory(facts, err);
+	if (status == ST_OK)
+		status = report__insight_accelerators(facts, err);
 	if (status == ST_OK && facts->summary.stages > 1)
 		status = report__insight_whatif(facts, err);
 	if (status == ST_OK)

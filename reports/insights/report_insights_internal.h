@@ -18,14 +18,15 @@
 /* Requirements of an insight; bits. */
 enum insight_needs {
 	INSIGHT_ANYTHING = 0,
-	INSIGHT_TRAINING = 1 << 0, /* a run of ipu-train */
-	INSIGHT_PIPELINE = 1 << 1, /* more than one stage */
-	INSIGHT_DEVICE = 1 << 2,   /* simulated times */
-	INSIGHT_TRACE = 1 << 3,    /* device steps of a training execution */
-	INSIGHT_WHATIF = 1 << 4,   /* the what-if engine is available */
-	INSIGHT_MEMORY = 1 << 5,   /* memory of tiles */
-	INSIGHT_FOREIGN = 1 << 6,  /* spans of a program other than ipu-train */
-	INSIGHT_NEEDS = 7
+	INSIGHT_TRAINING = 1 << 0,    /* a run of ipu-train */
+	INSIGHT_PIPELINE = 1 << 1,    /* more than one stage */
+	INSIGHT_DEVICE = 1 << 2,      /* simulated times */
+	INSIGHT_TRACE = 1 << 3,       /* device steps of a training execution */
+	INSIGHT_WHATIF = 1 << 4,      /* the what-if engine is available */
+	INSIGHT_MEMORY = 1 << 5,      /* memory of tiles */
+	INSIGHT_FOREIGN = 1 << 6,     /* spans of a program other than ipu-train */
+	INSIGHT_ACCELERATOR = 1 << 7, /* kernels or copies of GPUs or other accelerators */
+	INSIGHT_NEEDS = 8
 };
 
 /* Options of the run file that insights refer to. */
@@ -90,6 +91,7 @@ struct insight_facts {
 enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err);
 void report__insight_facts_free(struct insight_facts *facts);
 enum status report__insight_memory(struct insight_facts *facts, struct err *err);
+enum status report__insight_accelerators(struct insight_facts *facts, struct err *err);
 
 /* Open what-if, once. It plans the run again, which takes most of the time of all insights, so only
  * pipelines and insights that need it call this. */
@@ -164,6 +166,12 @@ typedef enum status (*insight_fn)(struct insight_facts *facts, struct err *err);
 	X(busy_machine, INSIGHT_TRAINING)                                                          \
 	X(tiers_lowered, INSIGHT_ANYTHING)                                                         \
 	X(recording_cost, INSIGHT_ANYTHING)                                                        \
+	X(device_idle, INSIGHT_ACCELERATOR)                                                        \
+	X(device_copies, INSIGHT_ACCELERATOR)                                                      \
+	X(exposed_communication, INSIGHT_ACCELERATOR)                                              \
+	X(short_kernels, INSIGHT_ACCELERATOR)                                                      \
+	X(hot_kernel, INSIGHT_ACCELERATOR)                                                         \
+	X(critical_path, INSIGHT_ACCELERATOR)                                                      \
 	X(hot_span, INSIGHT_FOREIGN)                                                               \
 	X(oversubscribed, INSIGHT_TRAINING)                                                        \
 	X(first_execution, INSIGHT_TRAINING)                                                       \

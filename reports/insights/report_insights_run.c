@@ -433,14 +433,18 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 
 /* ---- other programs -------------------------------------------------------------------------- */
 
-/* The innermost call site that covers most of the track with the most busy time. Level 12 has every
- * span shorter than an hour in a few rows, each naming the call site with the most time in it. */
+/* The innermost call site that covers most of the track with the most busy time, of tracks with
+ * more than one span: the one span of a profiler's own track is the whole recording. Level 12 has
+ * every span shorter than an hour in a few rows, each naming the call site with the most time in
+ * it. */
 static const char sql_hot[] =
 	"SELECT t.name AS track, n.value AS name, l.site_ns, a.busy_ns, l.depth\n"
 	"FROM (SELECT track_id, depth, site_id, sum(site_ns) AS site_ns FROM span_levels\n"
 	"      WHERE level = 12 GROUP BY track_id, depth, site_id) l\n"
 	"JOIN (SELECT track_id, sum(busy_ns) AS busy_ns FROM span_levels\n"
-	"      WHERE level = 12 AND depth = 0 GROUP BY track_id\n"
+	"      WHERE level = 12 AND depth = 0 GROUP BY track_id HAVING sum(count) > 1 OR track_id "
+	"IN\n"
+	"        (SELECT track_id FROM span_levels WHERE level = 12 AND depth = 1)\n"
 	"      ORDER BY 2 DESC, 1 LIMIT 1) a ON a.track_id = l.track_id\n"
 	"JOIN track_rows t ON t.track_id = l.track_id\n"
 	"JOIN sites s ON s.site_id = l.site_id JOIN strings n ON n.string_id = s.name_id\n"
@@ -450,10 +454,13 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 {
 	struct report_table table = {0};
 	struct report_insight *insight = NULL;
-	enum status status = report_table_query(&table, facts->db, "insights", sql_hot, 0, err);
+	enum status status = ST_OK;
 	char time[FMT_SIZE], share[FMT_SIZE];
 	double part = 0;
 
+	/* With kernels, the critical path says more of the host's calls. */
+	if (!(facts->has & INSIGHT_ACCELERATOR))
+		status = report_table_query(&table, facts->db, "insights", sql_hot, 0, err);
 	if (status == ST_OK && table.row_count > 0)
 		part = report__insight_real(&table, 0, 2) / report__insight_real(&table, 0, 3);
 	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) /* same bound as in the query */

@@ -10,6 +10,8 @@
  *
  * Threading: constant data only. Ownership: definitions are literals.
  */
+#include "reports/named/report_accelerators.h"
+
 #include "reports/named/report_named.h"
 
 /* Kernels and copies. A graph that was recorded as a whole computes. */
@@ -101,36 +103,43 @@ const struct report_named report_named_kernels = {
 	"       CAST(copy_ns AS INTEGER) AS copy_ns\n"                                             \
 	"FROM split"
 
-static const char idle_sql[] =
-	"WITH " ACTIVITIES ",\n"
-	"gap AS (\n"
-	"  SELECT a.rank, a.device, a.stream,\n"
-	"         max(0, a.start_ns - a.previous_ns) AS ns,\n"
-	"         CASE WHEN c.start_ns > a.previous_ns THEN 'host'\n"
-	"              WHEN a.start_ns - a.previous_ns < 30 THEN 'kernel'\n"
-	"              WHEN a.previous_ns IS NOT NULL THEN 'other' END AS wait\n"
-	"  FROM (SELECT *, lag(end_ns) OVER (PARTITION BY rank, device, stream\n"
-	"                 ORDER BY start_ns, end_ns, span_id) AS previous_ns\n"
-	"        FROM activity) a\n"
-	"  LEFT JOIN spans c ON c.span_id = a.launch_span_id)\n"
-	"SELECT rank, device, stream, count(*) AS count, sum(ns) AS idle_ns,\n"
-	"       CAST(total(ns) FILTER (WHERE wait = 'host') AS INTEGER) AS host_wait_ns,\n"
-	"       CAST(total(ns) FILTER (WHERE wait = 'kernel') AS INTEGER) AS kernel_wait_ns,\n"
-	"       CAST(total(ns) FILTER (WHERE wait = 'other') AS INTEGER) AS other_wait_ns,\n"
-	"       total(ns) FILTER (WHERE wait = 'host') / nullif(sum(ns), 0) AS host_wait_share,\n"
-	"       total(ns) FILTER (WHERE wait = 'kernel') / nullif(sum(ns), 0)\n"
-	"         AS kernel_wait_share,\n"
-	"       total(ns) FILTER (WHERE wait = 'other') / nullif(sum(ns), 0) AS other_wait_share\n"
-	"FROM gap GROUP BY rank, device, stream";
+const char report_accelerator_split_sql[] = SPLIT("rank, device");
+
+#define IDLE                                                                                       \
+	"WITH " ACTIVITIES ",\n"                                                                   \
+	"gap AS (\n"                                                                               \
+	"  SELECT a.rank, a.device, a.stream,\n"                                                   \
+	"         max(0, a.start_ns - a.previous_ns) AS ns,\n"                                     \
+	"         CASE WHEN c.start_ns > a.previous_ns THEN 'host'\n"                              \
+	"              WHEN a.start_ns - a.previous_ns < 30 THEN 'kernel'\n"                       \
+	"              WHEN a.previous_ns IS NOT NULL THEN 'other' END AS wait\n"                  \
+	"  FROM (SELECT *, lag(end_ns) OVER (PARTITION BY rank, device, stream\n"                  \
+	"                 ORDER BY start_ns, end_ns, span_id) AS previous_ns\n"                    \
+	"        FROM activity) a\n"                                                               \
+	"  LEFT JOIN spans c ON c.span_id = a.launch_span_id)\n"                                   \
+	"SELECT rank, device, stream, count(*) AS count, sum(ns) AS idle_ns,\n"                    \
+	"       CAST(total(ns) FILTER (WHERE wait = 'host') AS INTEGER) AS host_wait_ns,\n"        \
+	"       CAST(total(ns) FILTER (WHERE wait = 'kernel') AS INTEGER) AS kernel_wait_ns,\n"    \
+	"       CAST(total(ns) FILTER (WHERE wait = 'other') AS INTEGER) AS other_wait_ns,\n"      \
+	"       total(ns) FILTER (WHERE wait = 'host') / nullif(sum(ns), 0) AS host_wait_share,\n" \
+	"       total(ns) FILTER (WHERE wait = 'kernel') / nullif(sum(ns), 0)\n"                   \
+	"         AS kernel_wait_share,\n"                                                         \
+	"       total(ns) FILTER (WHERE wait = 'other') / nullif(sum(ns), 0) AS "                  \
+	"other_wait_share\n"                                                                       \
+	"FROM gap GROUP BY rank, device, stream"
+
+const char report_accelerator_gaps_sql[] =
+	"SELECT rank, device, sum(idle_ns) AS idle_ns, sum(host_wait_ns) AS host_wait_ns,\n"
+	"       sum(other_wait_ns) AS other_wait_ns FROM (" IDLE ") GROUP BY rank, device";
 
 #define SPLIT_TEXT "total_ns,idle_share,compute_share,communication_ns,overlap_share,copy_ns"
 
 const struct report_named report_named_temporal = {
 	REPORT_NAMED("temporal", "where a device's time went: compute, communication and its "
 				 "overlap, copies, idle; --by idle: who let it wait"),
-	{{"device", SPLIT("rank, device"), "rank,device," SPLIT_TEXT, "rank,device"},
+	{{"device", report_accelerator_split_sql, "rank,device," SPLIT_TEXT, "rank,device"},
 	 {"step", SPLIT("rank, device, step"), "rank,device,step," SPLIT_TEXT, "rank,device,step"},
-	 {"idle", idle_sql,
+	 {"idle", IDLE,
 	  "rank,device,stream,count,idle_ns,host_wait_share,kernel_wait_share,other_wait_share",
 	  "rank,device,stream"}},
 	NO_KERNELS,

@@ -450,8 +450,10 @@ static const struct {
 
 /* Said of every run that has the data. */
 static const char *const always[] = {"memory_peak"};
-/* Need the traces of a real run: tests/reports/report_insights.sh. */
-static const char *const by_script[] = {"other_schedule", "one_ipu"};
+/* Need the traces of a real run (report_insights.sh) or of a GPU (report_insights_gpu.sh). */
+static const char *const by_script[] = {
+	"other_schedule",        "one_ipu",       "device_idle", "device_copies",
+	"exposed_communication", "short_kernels", "hot_kernel",  "critical_path"};
 
 static bool is_among(const char *id, const char *const *ids, size_t count)
 {

@@ -8,7 +8,7 @@
  * view_play --keys SCREEN: the keys that do something there, one a line, as KEYS has them.
  *
  * view_play --hints WIDTHxHEIGHT KEYS REPORT [TARGET]: press each key that the line at the foot
- * names after KEYS, each in a copy of the viewer, once and once more; prints those that change nothing,
+ * names after KEYS, in a copy of the viewer, once and once more; prints those that change nothing,
  * and what is said of them, and ends with 1 if there are any.
  */
 #include <stdio.h>
@@ -168,8 +168,9 @@ static bool hints_acts(const struct hints *hints, struct view_session *session, 
 	return acts;
 }
 
-/* The same in a process of its own, whose session ends with it: opening a report and loading a screen for
- * each key takes ten times as long. Both processes only read the report, and the session has no thread. */
+/* The same in a process of its own, whose session ends with it: opening a report and loading a
+ * screen for each key takes ten times as long. Both processes only read the report, and the session
+ * has no thread. */
 static bool hints_act_apart(const struct hints *hints, struct view_session *session, uint32_t key)
 {
 	pid_t pid;

@@ -25,7 +25,7 @@
 
 #define SUMMARY_GLANCE_NAME_WIDTH 9
 #define NOTE_FROM                 60 /* least columns of a line with the screen's name */
-#define NOTE_COLUMNS              14 /* of that name */
+#define NOTE_COLUMNS              16 /* of that name, with its key and a gap */
 #define LINE_MOST                 98 /* longer ones are hard to read */
 #define CHECK_NS                  (10 * UINT64_C(1000000000)) /* between two checks while recording */
 
@@ -43,6 +43,21 @@ static const char summary_memory_sql[] =
 	"capacity FROM tile_memory GROUP BY ipu, tile)";
 
 /* ---- reading --------------------------------------------------------------------------------- */
+
+/* The accelerator whose time from its first kernel to its last is longest. */
+static void summary_keep_device(struct view_glance *glance, const struct report_insights *found)
+{
+	const struct report_accelerator *longest = found->accelerators;
+
+	for (int i = 1; i < found->accelerator_count; i++)
+		if (found->accelerators[i].total > longest->total)
+			longest = &found->accelerators[i];
+	glance->devices = found->accelerator_count;
+	if (!longest)
+		return;
+	glance->device = *longest;
+	str_copy(glance->device_name, sizeof(glance->device_name), longest->name);
+}
 
 static enum status summary_check_insights(struct view_glance *glance, struct prof_db *db,
 					  struct err *err)
@@ -67,6 +82,7 @@ static enum status summary_check_insights(struct view_glance *glance, struct pro
 		/* Without these fields Enter opens the insight instead of its rows in SQL. */
 		glance->worst_place.view[0] = glance->worst_place.sql[0] = '\0';
 	}
+	summary_keep_device(glance, &found);
 	report_insights_free(&found);
 	return ST_OK;
 }
@@ -417,6 +433,35 @@ static void summary_glance_memory(struct view_summary *screen)
 	place->tile = screen->glance.memory_tile;
 }
 
+/* GPUs and other accelerators: how one of them spent its time. */
+static void summary_glance_devices(struct view_summary *screen)
+{
+	const struct view_glance *glance = &screen->glance;
+	const struct report_accelerator *device = &glance->device;
+	const struct {
+		const char *name;
+		double ns;
+	} parts[] = {{"idle", device->idle},
+		     {"compute", device->compute},
+		     {"communication alone", device->communication - device->overlap},
+		     {"copies alone", device->copies}};
+	struct str text = {0};
+	char number[FMT_SIZE];
+
+	if (glance->devices <= 0)
+		return;
+	str_add(&text, glance->device_name);
+	if (glance->devices > 1)
+		str_addf(&text, ", one of %s", fmt_count(number, glance->devices));
+	for (size_t i = 0, told = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].ns > 0)
+			str_addf(&text, "%s %s %s", told++ ? "," : ":", parts[i].name,
+				 fmt_percent(number, parts[i].ns / device->total));
+	screen->blocks.failed |= text.failed;
+	summary_add_glance(screen, "device", VIEW_NORMAL, VIEW_ACCELERATORS, "%s", str_peek(&text));
+	str_free(&text);
+}
+
 /* The worst insight. */
 static void summary_glance_advice(struct view_summary *screen)
 {
@@ -455,5 +500,6 @@ void view__summary_glance(struct view_summary *screen)
 	summary_glance_bubble(screen);
 	summary_glance_slowest(screen);
 	summary_glance_memory(screen);
+	summary_glance_devices(screen);
 	summary_glance_advice(screen);
 }

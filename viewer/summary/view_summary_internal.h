@@ -52,6 +52,10 @@ struct view_glance {
 	double memory; /* used share of the fullest tile; NaN: unknown */
 	int64_t memory_ipu, memory_tile;
 	int64_t memory_bytes, memory_capacity, memory_tiles; /* of all tiles; <= 0: unknown */
+	int devices; /* GPUs and other accelerators; 0: none */
+	/* The one with the longest time from its first kernel to its last; of its texts only the name. */
+	struct report_accelerator device;
+	char device_name[128];
 	struct view_trend trend;
 	/* Training: steps done, their cost, and the planned steps (<= 0: unknown). */
 	int64_t steps, host_ns, cycles, steps_of, trained_ns;

@@ -1,0 +1,378 @@
+/*
+ * Insights on GPUs and other accelerators: why they are idle, what they do beside computing, and
+ * which kernel and which span decide how long it takes.
+ *
+ * The times are those of the reports temporal, launch, kernels and critical-path, defined as
+ * Holistic Trace Analysis does. Threading: none. Ownership: texts belong to the insights' arena, or
+ * are literals.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "reports/insights/report_insights_internal.h"
+#include "reports/named/report_accelerators.h"
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+static double accelerator_ns(const struct report_table *table, int64_t row, int column)
+{
+	const double ns = report__insight_real(table, row, column);
+
+	return isnan(ns) ? 0 : ns;
+}
+
+/* With several ranks a device's name says which. */
+static enum status name_accelerators(struct insight_facts *facts)
+{
+	struct report_insights *out = facts->out;
+	bool ranks = false;
+
+	for (int i = 1; i < out->accelerator_count; i++)
+		ranks |= out->accelerators[i].rank != out->accelerators[0].rank;
+	for (int i = 0; i < out->accelerator_count; i++) {
+		struct report_accelerator *a = &out->accelerators[i];
+
+		a->name = a->device;
+		a->keys = report__insight_text(facts, "device=%s", a->device);
+		if (ranks) {
+			a->name = report__insight_text(facts, "%s of rank %" PRId64, a->device,
+						       a->rank);
+			a->keys = report__insight_text(facts, "rank=%" PRId64 " device=%s", a->rank,
+						       a->device);
+		}
+		if (!a->name || !a->keys)
+			return ST_NOMEM;
+	}
+	return ST_OK;
+}
+
+static enum status read_split(struct insight_facts *facts, const struct report_table *table)
+{
+	struct report_insights *out = facts->out;
+
+	out->accelerators =
+		arena_alloc(&out->arena, (size_t)table->row_count + 1, sizeof(*out->accelerators));
+	if (!out->accelerators)
+		return ST_NOMEM;
+	for (int64_t row = 0; row < table->row_count; row++) {
+		const char *device = report__insight_word(table, row, 1);
+		const double busy = accelerator_ns(table, row, 3);
+		struct report_accelerator *a = &out->accelerators[out->accelerator_count];
+
+		*a = (struct report_accelerator){
+			.rank = report__insight_int(table, row, 0),
+			.device = report__insight_text(facts, "%.100s",
+						       device ? device : "the device"),
+			.total = accelerator_ns(table, row, 2),
+			.idle = accelerator_ns(table, row, 4),
+			.compute = accelerator_ns(table, row, 6),
+			.communication = accelerator_ns(table, row, 9),
+			.overlap = accelerator_ns(table, row, 10),
+		};
+		if (!a->device)
+			return ST_NOMEM;
+		a->copies = busy - (a->compute + a->communication - a->overlap);
+		out->accelerator_count++;
+	}
+	return name_accelerators(facts);
+}
+
+static enum status read_gaps(struct insight_facts *facts, const struct report_table *table)
+{
+	for (int64_t row = 0; row < table->row_count; row++) {
+		const int64_t rank = report__insight_int(table, row, 0);
+		const char *device = report__insight_word(table, row, 1);
+
+		for (int i = 0; i < facts->out->accelerator_count && device; i++) {
+			struct report_accelerator *a = &facts->out->accelerators[i];
+
+			if (a->rank != rank || strncmp(a->device, device, 100) != 0)
+				continue;
+			a->gaps = accelerator_ns(table, row, 2);
+			a->waits_host = accelerator_ns(table, row, 3);
+			a->waits_other = accelerator_ns(table, row, 4);
+		}
+	}
+	return ST_OK;
+}
+
+enum status report__insight_accelerators(struct insight_facts *facts, struct err *err)
+{
+	static const char any[] = "SELECT EXISTS (SELECT 1 FROM kernel_rows) OR EXISTS (SELECT 1 "
+				  "FROM copy_rows)";
+	static const struct insight_query parts[] = {{report_accelerator_split_sql, read_split},
+						     {report_accelerator_gaps_sql, read_gaps}};
+	int64_t has = 0;
+	enum status status = prof_db_number(facts->db, any, &has, err);
+
+	if (status != ST_OK || !has)
+		return status;
+	return report__insight_read(facts, parts, ARRAY_LEN(parts), err);
+}
+
+/* ---- insights -------------------------------------------------------------------------------- */
+
+static struct report_insight *add_accelerator(struct insight_facts *facts, const char *id,
+					      enum report_insight_severity severity,
+					      const struct report_accelerator *a)
+{
+	struct report_insight *insight = report__insight_add(facts, id, severity);
+
+	if (!insight)
+		return NULL;
+	insight->view = "kernels";
+	insight->sql = report_accelerator_split_sql;
+	insight->subject_kind = "device";
+	insight->subject = a->name;
+	insight->keys = a->keys;
+	report__insight_number(insight, "total_ns", a->total, REPORT_NS);
+	return insight;
+}
+
+/* The devices that are like the worst one, in words: "", " and 7 more". */
+static const char *and_more(struct insight_facts *facts, int count)
+{
+	return count > 1 ? report__insight_text(facts, " (and %d more)", count - 1) : "";
+}
+
+static double idle_share(const struct report_accelerator *a)
+{
+	return a->idle / a->total;
+}
+
+static double copies_share(const struct report_accelerator *a)
+{
+	return a->copies / a->total;
+}
+
+static double exposed_share(const struct report_accelerator *a)
+{
+	return (a->communication - a->overlap) / a->total;
+}
+
+/* The device with the greatest share, if that is above the limit; *count: how many are above it. */
+static const struct report_accelerator *
+find_worst(const struct insight_facts *facts, double (*share)(const struct report_accelerator *),
+	   enum report_insight_limit limit, int *count)
+{
+	const struct report_accelerator *worst = NULL;
+
+	*count = 0;
+	for (int i = 0; i < facts->out->accelerator_count; i++) {
+		const struct report_accelerator *a = &facts->out->accelerators[i];
+
+		if (!(share(a) > report_insight_limit(limit)))
+			continue;
+		(*count)++;
+		if (!worst || share(a) > share(worst))
+			worst = a;
+	}
+	return worst;
+}
+
+enum status report__insight_device_idle(struct insight_facts *facts, struct err *err)
+{
+	int count;
+	const struct report_accelerator *a =
+		find_worst(facts, idle_share, REPORT_LIMIT_DEVICE_IDLE, &count);
+	struct report_insight *insight;
+	char share[FMT_SIZE], part[FMT_SIZE];
+	bool host;
+
+	if (!a)
+		return ST_OK;
+	insight = add_accelerator(facts, "device_idle", REPORT_INSIGHT_ADVICE, a);
+	if (!insight)
+		return err_nomem(err);
+	host = a->waits_host >= a->waits_other;
+	insight->share = idle_share(a);
+	insight->sentence = report__insight_text(
+		facts,
+		"%s%s is idle for %s of the time from its first kernel to its last; %s of the gaps "
+		"in its streams %s.",
+		a->name, and_more(facts, count), fmt_percent(share, insight->share),
+		fmt_percent(part, (host ? a->waits_host : a->waits_other) / a->gaps),
+		host ? "end with a call that the host had not yet begun"
+		     : "are longer than a switch between kernels, though the host had already "
+		       "called");
+	report__insight_number(insight, "idle_share", insight->share, REPORT_FRACTION);
+	report__insight_number(insight, "host_wait_share", a->waits_host / a->gaps,
+			       REPORT_FRACTION);
+	insight->remedy =
+		host ? "The host is too slow for the device: larger batches, batches made ahead, "
+		       "graphs of launches. `ipu-report REPORT critical-path` names the calls."
+		     : "Kernels wait for events, copies or other streams: `ipu-report REPORT "
+		       "critical-path`; the arrows `a` in the timeline.";
+	return ST_OK;
+}
+
+enum status report__insight_device_copies(struct insight_facts *facts, struct err *err)
+{
+	int count;
+	const struct report_accelerator *a =
+		find_worst(facts, copies_share, REPORT_LIMIT_DEVICE_COPIES, &count);
+	struct report_insight *insight;
+	char share[FMT_SIZE], time[FMT_SIZE];
+
+	if (!a)
+		return ST_OK;
+	insight = add_accelerator(facts, "device_copies", REPORT_INSIGHT_ADVICE, a);
+	if (!insight)
+		return err_nomem(err);
+	insight->view = "copies";
+	insight->share = copies_share(a);
+	insight->sentence = report__insight_text(
+		facts,
+		"%s%s copies for %s, %s of the time from its first kernel to its last, and "
+		"computes nothing meanwhile.",
+		a->name, and_more(facts, count), fmt_ns(time, (int64_t)a->copies),
+		fmt_percent(share, insight->share));
+	report__insight_number(insight, "copies_ns", a->copies, REPORT_NS);
+	report__insight_number(insight, "copies_share", insight->share, REPORT_FRACTION);
+	insight->remedy = "Copy from pinned memory, on a stream of its own, while the batch before "
+			  "is computed; leave on the device what is used again.";
+	return ST_OK;
+}
+
+enum status report__insight_exposed_communication(struct insight_facts *facts, struct err *err)
+{
+	int count;
+	const struct report_accelerator *a =
+		find_worst(facts, exposed_share, REPORT_LIMIT_EXPOSED, &count);
+	struct report_insight *insight;
+	char share[FMT_SIZE], time[FMT_SIZE], hidden[FMT_SIZE];
+
+	if (!a)
+		return ST_OK;
+	insight = add_accelerator(facts, "exposed_communication", REPORT_INSIGHT_ADVICE, a);
+	if (!insight)
+		return err_nomem(err);
+	insight->share = exposed_share(a);
+	insight->sentence = report__insight_text(facts,
+						 "%s%s communicates for %s, and computes during %s "
+						 "of it: the rest is %s of the time "
+						 "from its first kernel to its last.",
+						 a->name, and_more(facts, count),
+						 fmt_ns(time, (int64_t)a->communication),
+						 fmt_percent(hidden, a->overlap / a->communication),
+						 fmt_percent(share, insight->share));
+	report__insight_number(insight, "communication_ns", a->communication, REPORT_NS);
+	report__insight_number(insight, "exposed_share", insight->share, REPORT_FRACTION);
+	insight->remedy = "Begin exchanges while gradients are still computed (smaller buckets), "
+			  "or send less; a rank that comes late makes the others wait: `ipu-report "
+			  "merge` its recording with theirs.";
+	return ST_OK;
+}
+
+static const char sql_short[] =
+	"SELECT count(*) AS launches, avg(device_dur_ns) AS mean_device_ns, avg(dur_ns) AS "
+	"mean_ns,\n"
+	"       1.0 * sum(device_dur_ns < dur_ns) / count(*) AS short_share\n"
+	"FROM launches WHERE device_dur_ns IS NOT NULL AND dur_ns IS NOT NULL";
+
+/* Only of a device that is idle: calls beside a busy one cost nothing. */
+enum status report__insight_short_kernels(struct insight_facts *facts, struct err *err)
+{
+	struct report_table table = {0};
+	struct report_insight *insight;
+	char share[FMT_SIZE], launches[FMT_SIZE], device[FMT_SIZE], call[FMT_SIZE];
+	double part = NAN;
+	int count;
+	enum status status;
+
+	if (!find_worst(facts, idle_share, REPORT_LIMIT_DEVICE_IDLE, &count))
+		return ST_OK;
+	status = report_table_query(&table, facts->db, "insights", sql_short, 0, err);
+	if (status == ST_OK && table.row_count > 0)
+		part = report__insight_real(&table, 0, 3);
+	if (part > report_insight_limit(REPORT_LIMIT_SHORT)) {
+		insight = report__insight_add(facts, "short_kernels", REPORT_INSIGHT_ADVICE);
+		if (insight) {
+			insight->view = "launches";
+			insight->sql = sql_short;
+			insight->sentence = report__insight_text(
+				facts,
+				"%s of %s launches take the host longer than what they launch "
+				"takes the device: %s a call, %s on the device (means).",
+				fmt_percent(share, part),
+				fmt_count(launches, report__insight_int(&table, 0, 0)),
+				fmt_ns(call, (int64_t)report__insight_real(&table, 0, 2)),
+				fmt_ns(device, (int64_t)report__insight_real(&table, 0, 1)));
+			report__insight_number(insight, "short_share", part, REPORT_FRACTION);
+			insight->remedy = "Larger batches, kernels fused by a compiler, or graphs "
+					  "that launch many at once.";
+		} else {
+			status = err_nomem(err);
+		}
+	}
+	report_table_free(&table);
+	return status;
+}
+
+/* A note on the first row of @sql, which has a name, ns and a share, if the share is above the
+ * limit. @before, @after: what the sentence says around the name, the time and the share. */
+static enum status note_hottest(struct insight_facts *facts, const char *id, const char *sql,
+				const char *view, const char *before, const char *after,
+				struct err *err)
+{
+	struct report_table table = {0};
+	struct report_insight *insight = NULL;
+	char time[FMT_SIZE], share[FMT_SIZE];
+	double part = NAN;
+	enum status status = report_table_query(&table, facts->db, "insights", sql, 0, err);
+
+	if (status == ST_OK && table.row_count > 0)
+		part = report__insight_real(&table, 0, 2);
+	if (part > report_insight_limit(REPORT_LIMIT_HOT)) {
+		const char *name = report__insight_word(&table, 0, 0);
+
+		insight = report__insight_add(facts, id, REPORT_INSIGHT_NOTE);
+		if (insight) {
+			insight->view = view;
+			insight->sql = sql;
+			insight->subject_kind = "span";
+			insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
+			insight->keys =
+				report__insight_text(facts, "name=%.200s", name ? name : "");
+			insight->share = part;
+			insight->sentence = report__insight_text(
+				facts, "%s\"%.200s\" takes %s, %s %s.", before, name ? name : "",
+				fmt_ns(time, report__insight_int(&table, 0, 1)),
+				fmt_percent(share, part), after);
+			report__insight_number(insight, "total_ns",
+					       report__insight_real(&table, 0, 1), REPORT_NS);
+			report__insight_number(insight, "share", part, REPORT_FRACTION);
+		} else {
+			status = err_nomem(err);
+		}
+	}
+	report_table_free(&table);
+	return status;
+}
+
+enum status report__insight_hot_kernel(struct insight_facts *facts, struct err *err)
+{
+	static const char sql[] =
+		"SELECT name, sum(dur_ns) AS total_ns,\n"
+		"       1.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) OVER (), 0) AS share,\n"
+		"       count(*) AS count\n"
+		"FROM kernels GROUP BY name ORDER BY 2 DESC, 1 LIMIT 1";
+
+	return note_hottest(facts, "hot_kernel", sql, "kernels", "The kernel ",
+			    "of the time of all kernels", err);
+}
+
+enum status report__insight_critical_path(struct insight_facts *facts, struct err *err)
+{
+	static const char sql[] =
+		"SELECT name, sum(dur_ns) AS total_ns,\n"
+		"       1.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) OVER (), 0) AS share, kind\n"
+		"FROM critical_path WHERE dur_ns > 0 GROUP BY kind, name\n"
+		"ORDER BY 2 DESC, 1 LIMIT 1";
+
+	return note_hottest(facts, "critical_path", sql, "critical_path",
+			    "What determines how long it takes: ", "of the critical path", err);
+}

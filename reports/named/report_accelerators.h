@@ -1,0 +1,18 @@
+/*
+ * Queries on accelerators that insights use, too. Their definitions are Holistic Trace Analysis's,
+ * see report_accelerators.c.
+ */
+#ifndef REPORT_ACCELERATORS_H
+#define REPORT_ACCELERATORS_H
+
+/* A row for each device, of the time from its first kernel's or copy's start to the last one's end:
+ * rank, device, total_ns, busy_ns, idle_ns, idle_share, compute_ns, compute_share, non_compute_ns,
+ * communication_ns, overlap_ns, overlap_share, copy_ns. */
+extern const char report_accelerator_split_sql[];
+
+/* A row for each device, of the gaps in all its streams: rank, device, idle_ns, and the part of it
+ * in gaps that end with a call that began after the gap (host_wait_ns), or are neither that nor a
+ * switch between kernels (other_wait_ns). */
+extern const char report_accelerator_gaps_sql[];
+
+#endif /* REPORT_ACCELERATORS_H */
