@@ -434,13 +434,15 @@ static char *nested(const char *begin, const char *end, int count)
 	return text.text;
 }
 
+/* Parentheses that group add no depth: before SQLite 3.46 its parser's stack bounds them, since
+ * then the length of the text alone. */
 static void test_long_and_deep_conditions_are_refused(void **state)
 {
 	static const struct {
 		const char *begin, *end;
 		int passes, fails;
 	} deep[] = {
-		{"(", ")", 60, 2000},       {"-(", ")", 40, 2000}, {"NOT ", "", 40, 1000},
+		{"(", ")", 60, 5000},       {"-(", ")", 40, 2000}, {"NOT ", "", 40, 1000},
 		{"abs(", ")", 20, 500},     {"", " + 1", 60, 500}, {"", " AND layer = 1", 60, 5000},
 		{"iif(1,", ",2)", 15, 300},
 	};
