@@ -558,7 +558,11 @@ static void test_damaged_rows_are_left_out(void **state)
 		{"DELETE FROM contexts", 1},
 		{"DROP TABLE contexts", -1},
 		{"DROP TABLE capture_rows", -1},
-		{"DROP TABLE capture_rows; CREATE TABLE capture_rows (row_id)", -1},
+		/* What a table lacks is NULL, as in a file of an earlier version. */
+		{"DROP TABLE capture_rows; CREATE TABLE capture_rows (row_id)", 0},
+		{"DROP TABLE capture_rows; CREATE TABLE capture_rows (row_id); "
+		 "INSERT INTO capture_rows VALUES (1)",
+		 0},
 	};
 	struct fixture *f = *state;
 	int64_t id = tensor(f, "q", "k");
