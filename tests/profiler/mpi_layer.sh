@@ -88,7 +88,8 @@ for implementation in openmpi mpich; do
 	# From Fortran: mpif.h, `use mpi` and, of Open MPI, `use mpi_f08`, whose handles have types; MPI_IN_PLACE is an address of Fortran's own.
 	for module in mpif.h mpi mpi_f08; do
 		how="Fortran, $module"
-		command -v mpif90.$implementation >/dev/null && [ $module-$implementation != mpi_f08-mpich ] || continue
+		# Debian 13 installs the wrapper without the compiler that it calls.
+		mpif90.$implementation --version >/dev/null 2>&1 && [ $module-$implementation != mpi_f08-mpich ] || continue
 		case $module in
 		mpif.h) edits=(-e "s/! INCLUDE/include 'mpif.h'/") ;;
 		*) edits=(-e "s/! MODULE/use $module/") ;;
