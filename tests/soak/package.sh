@@ -16,7 +16,7 @@ done
 work=$(mktemp -d)
 root=$work/debian
 at_end() {
-	umount "$root/proc" 2>/dev/null || true
+	umount "$root/proc" "$root/dev/shm" 2>/dev/null || true
 	rm -rf --one-file-system "$work"
 }
 trap at_end EXIT
@@ -34,6 +34,8 @@ lintian --fail-on error build/package/*.deb
 echo "== a fresh Debian ($suite)"
 debootstrap --variant=minbase "$suite" "$root" "${IPUSCOPE_DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$work/log" || { tail "$work/log"; exit 1; }
 mount -t proc proc "$root/proc"
+# Ranks share memory there.
+mount -t tmpfs tmpfs "$root/dev/shm"
 mkdir "$root/packages"
 cp build/package/*.deb "$root/packages"
 inside() {
