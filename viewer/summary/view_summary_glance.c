@@ -25,7 +25,7 @@
 
 #define SUMMARY_GLANCE_NAME_WIDTH 9
 #define NOTE_FROM                 60 /* least columns of a line with the screen's name */
-#define NOTE_COLUMNS              16 /* of that name, with its key and a gap */
+#define NOTE_COLUMNS              14 /* at least, of that name, with its key and a gap */
 #define LINE_MOST                 98 /* longer ones are hard to read */
 #define CHECK_NS                  (10 * UINT64_C(1000000000)) /* between two checks while recording */
 
@@ -203,21 +203,20 @@ summary_add_glance(struct view_summary *screen, const char *name, enum view_styl
 	const int whole = view_blocks_line_width(blocks, true, screen->width);
 	const int width = min(whole, LINE_MOST);
 	const size_t first = block->count;
+	const char *title = more == VIEW_SCREENS ? "" : view_screen(more)->title;
+	const int note = width > NOTE_FROM ? max(NOTE_COLUMNS, (int)strlen(title) + 4) : 0;
 	char text[VIEW_WORST_SIZE];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	view_blocks_fold(blocks, name, style,
-			 width - SUMMARY_GLANCE_NAME_WIDTH - (width > NOTE_FROM ? NOTE_COLUMNS : 0),
-			 text);
+	view_blocks_fold(blocks, name, style, width - SUMMARY_GLANCE_NAME_WIDTH - note, text);
 	if (more == VIEW_SCREENS || block->count == first)
 		return NULL;
 	if (width > NOTE_FROM) {
 		block->lines[first].note =
-			arena_printf(&blocks->arena, "%c %s", (char)view_screen(more)->key,
-				     view_screen(more)->title);
+			arena_printf(&blocks->arena, "%c %s", (char)view_screen(more)->key, title);
 		blocks->failed |= !block->lines[first].note;
 	}
 	return view__summary_link(screen, more);
