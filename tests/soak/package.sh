@@ -41,10 +41,12 @@ cp build/package/*.deb "$root/packages"
 inside() {
 	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
 }
-# All files but apt's and dpkg's own notes, the linker's cache, and what the test brings.
+# All files but apt's and dpkg's own notes, the linker's cache, those of adduser, which packages of MPI's call, what the
+# test brings, and what its user keeps below the temporary folder, as a user without XDG_RUNTIME_DIR does.
 files() {
 	(cd "$root" && find . -xdev -path ./proc -prune -o -path ./packages -prune -o -path ./var/lib/dpkg -prune -o \
-		-path ./var/lib/apt -prune -o -path ./var/cache -prune -o -path ./var/log -prune -o -path ./user -prune -o -print) | LC_ALL=C sort
+		-path ./var/lib/apt -prune -o -path ./var/cache -prune -o -path ./var/log -prune -o -path ./user -prune -o \
+		-path ./etc/gshadow- -o -path ./run/adduser -o -path ./tmp/ipuscope-65534 -prune -o -print) | LC_ALL=C sort
 }
 inside apt-get update -qq
 install=(apt-get install -y -qq --no-install-recommends)
