@@ -115,29 +115,6 @@ enum status report__insight_accelerators(struct insight_facts *facts, struct err
 
 /* ---- insights -------------------------------------------------------------------------------- */
 
-static struct report_insight *add_accelerator(struct insight_facts *facts, const char *id,
-					      enum report_insight_severity severity,
-					      const struct report_accelerator *a)
-{
-	struct report_insight *insight = report__insight_add(facts, id, severity);
-
-	if (!insight)
-		return NULL;
-	insight->view = "kernels";
-	insight->sql = report_accelerator_split_sql;
-	insight->subject_kind = "device";
-	insight->subject = a->name;
-	insight->keys = a->keys;
-	report__insight_number(insight, "total_ns", a->total, REPORT_NS);
-	return insight;
-}
-
-/* The devices that are like the worst one, in words: "", " and 7 more". */
-static const char *and_more(struct insight_facts *facts, int count)
-{
-	return count > 1 ? report__insight_text(facts, " (and %d more)", count - 1) : "";
-}
-
 static double idle_share(const struct report_accelerator *a)
 {
 	return a->idle / a->total;
@@ -173,27 +150,53 @@ find_worst(const struct insight_facts *facts, double (*share)(const struct repor
 	return worst;
 }
 
-enum status report__insight_device_idle(struct insight_facts *facts, struct err *err)
+/* An insight on the device with the greatest share, if that is above the limit; *device NULL: none
+ * is. *who: its name, and how many others are above the limit, "GPU 0 (and 7 more)". */
+static enum status add_worst(struct insight_facts *facts, const char *id,
+			     double (*share)(const struct report_accelerator *),
+			     enum report_insight_limit limit, struct report_insight **insight,
+			     const struct report_accelerator **device, const char **who,
+			     struct err *err)
 {
 	int count;
-	const struct report_accelerator *a =
-		find_worst(facts, idle_share, REPORT_LIMIT_DEVICE_IDLE, &count);
-	struct report_insight *insight;
-	char share[FMT_SIZE], part[FMT_SIZE];
-	bool host;
+	const struct report_accelerator *a = find_worst(facts, share, limit, &count);
 
+	*device = a;
 	if (!a)
 		return ST_OK;
-	insight = add_accelerator(facts, "device_idle", REPORT_INSIGHT_ADVICE, a);
-	if (!insight)
+	*insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE);
+	*who = count == 1 ? a->name
+			  : report__insight_text(facts, "%s (and %d more)", a->name, count - 1);
+	if (!*insight || !*who)
 		return err_nomem(err);
+	(*insight)->view = "kernels";
+	(*insight)->sql = report_accelerator_split_sql;
+	(*insight)->subject_kind = "device";
+	(*insight)->subject = a->name;
+	(*insight)->keys = a->keys;
+	(*insight)->share = share(a);
+	report__insight_number(*insight, "total_ns", a->total, REPORT_NS);
+	return ST_OK;
+}
+
+enum status report__insight_device_idle(struct insight_facts *facts, struct err *err)
+{
+	const struct report_accelerator *a;
+	struct report_insight *insight;
+	const char *who;
+	char share[FMT_SIZE], part[FMT_SIZE];
+	enum status status = add_worst(facts, "device_idle", idle_share, REPORT_LIMIT_DEVICE_IDLE,
+				       &insight, &a, &who, err);
+	bool host;
+
+	if (status != ST_OK || !a)
+		return status;
 	host = a->waits_host >= a->waits_other;
-	insight->share = idle_share(a);
 	insight->sentence = report__insight_text(
 		facts,
-		"%s%s is idle for %s of the time from its first kernel to its last; %s of the gaps "
+		"%s is idle for %s of the time from its first kernel to its last; %s of the gaps "
 		"in its streams %s.",
-		a->name, and_more(facts, count), fmt_percent(share, insight->share),
+		who, fmt_percent(share, insight->share),
 		fmt_percent(part, (host ? a->waits_host : a->waits_other) / a->gaps),
 		host ? "end with a call that the host had not yet begun"
 		     : "are longer than a switch between kernels, though the host had already "
@@ -211,25 +214,21 @@ enum status report__insight_device_idle(struct insight_facts *facts, struct err 
 
 enum status report__insight_device_copies(struct insight_facts *facts, struct err *err)
 {
-	int count;
-	const struct report_accelerator *a =
-		find_worst(facts, copies_share, REPORT_LIMIT_DEVICE_COPIES, &count);
+	const struct report_accelerator *a;
 	struct report_insight *insight;
+	const char *who;
 	char share[FMT_SIZE], time[FMT_SIZE];
+	enum status status = add_worst(facts, "device_copies", copies_share,
+				       REPORT_LIMIT_DEVICE_COPIES, &insight, &a, &who, err);
 
-	if (!a)
-		return ST_OK;
-	insight = add_accelerator(facts, "device_copies", REPORT_INSIGHT_ADVICE, a);
-	if (!insight)
-		return err_nomem(err);
+	if (status != ST_OK || !a)
+		return status;
 	insight->view = "copies";
-	insight->share = copies_share(a);
 	insight->sentence = report__insight_text(
 		facts,
-		"%s%s copies for %s, %s of the time from its first kernel to its last, and "
+		"%s copies for %s, %s of the time from its first kernel to its last, and "
 		"computes nothing meanwhile.",
-		a->name, and_more(facts, count), fmt_ns(time, (int64_t)a->copies),
-		fmt_percent(share, insight->share));
+		who, fmt_ns(time, (int64_t)a->copies), fmt_percent(share, insight->share));
 	report__insight_number(insight, "copies_ns", a->copies, REPORT_NS);
 	report__insight_number(insight, "copies_share", insight->share, REPORT_FRACTION);
 	insight->remedy = "Copy from pinned memory, on a stream of its own, while the batch before "
@@ -239,26 +238,22 @@ enum status report__insight_device_copies(struct insight_facts *facts, struct er
 
 enum status report__insight_exposed_communication(struct insight_facts *facts, struct err *err)
 {
-	int count;
-	const struct report_accelerator *a =
-		find_worst(facts, exposed_share, REPORT_LIMIT_EXPOSED, &count);
+	const struct report_accelerator *a;
 	struct report_insight *insight;
+	const char *who;
 	char share[FMT_SIZE], time[FMT_SIZE], hidden[FMT_SIZE];
+	enum status status = add_worst(facts, "exposed_communication", exposed_share,
+				       REPORT_LIMIT_EXPOSED, &insight, &a, &who, err);
 
-	if (!a)
-		return ST_OK;
-	insight = add_accelerator(facts, "exposed_communication", REPORT_INSIGHT_ADVICE, a);
-	if (!insight)
-		return err_nomem(err);
-	insight->share = exposed_share(a);
-	insight->sentence = report__insight_text(facts,
-						 "%s%s communicates for %s, and computes during %s "
-						 "of it: the rest is %s of the time "
-						 "from its first kernel to its last.",
-						 a->name, and_more(facts, count),
-						 fmt_ns(time, (int64_t)a->communication),
-						 fmt_percent(hidden, a->overlap / a->communication),
-						 fmt_percent(share, insight->share));
+	if (status != ST_OK || !a)
+		return status;
+	insight->sentence = report__insight_text(
+		facts,
+		"%s communicates for %s, and computes during %s of it: the rest is %s of the time "
+		"from its first kernel to its last.",
+		who, fmt_ns(time, (int64_t)a->communication),
+		fmt_percent(hidden, a->overlap / a->communication),
+		fmt_percent(share, insight->share));
 	report__insight_number(insight, "communication_ns", a->communication, REPORT_NS);
 	report__insight_number(insight, "exposed_share", insight->share, REPORT_FRACTION);
 	insight->remedy = "Begin exchanges while gradients are still computed (smaller buckets), "
@@ -279,37 +274,38 @@ enum status report__insight_short_kernels(struct insight_facts *facts, struct er
 	struct report_table table = {0};
 	struct report_insight *insight;
 	char share[FMT_SIZE], launches[FMT_SIZE], device[FMT_SIZE], call[FMT_SIZE];
-	double part = NAN;
-	int count;
+	double part, device_ns, call_ns;
+	int64_t count;
+	int idle;
 	enum status status;
 
-	if (!find_worst(facts, idle_share, REPORT_LIMIT_DEVICE_IDLE, &count))
+	if (!find_worst(facts, idle_share, REPORT_LIMIT_DEVICE_IDLE, &idle))
 		return ST_OK;
 	status = report_table_query(&table, facts->db, "insights", sql_short, 0, err);
-	if (status == ST_OK && table.row_count > 0)
-		part = report__insight_real(&table, 0, 3);
-	if (part > report_insight_limit(REPORT_LIMIT_SHORT)) {
-		insight = report__insight_add(facts, "short_kernels", REPORT_INSIGHT_ADVICE);
-		if (insight) {
-			insight->view = "launches";
-			insight->sql = sql_short;
-			insight->sentence = report__insight_text(
-				facts,
-				"%s of %s launches take the host longer than what they launch "
-				"takes the device: %s a call, %s on the device (means).",
-				fmt_percent(share, part),
-				fmt_count(launches, report__insight_int(&table, 0, 0)),
-				fmt_ns(call, (int64_t)report__insight_real(&table, 0, 2)),
-				fmt_ns(device, (int64_t)report__insight_real(&table, 0, 1)));
-			report__insight_number(insight, "short_share", part, REPORT_FRACTION);
-			insight->remedy = "Larger batches, kernels fused by a compiler, or graphs "
-					  "that launch many at once.";
-		} else {
-			status = err_nomem(err);
-		}
-	}
+	if (status != ST_OK)
+		return status;
+	count = report__insight_int(&table, 0, 0); /* a sum: there is a row */
+	device_ns = report__insight_real(&table, 0, 1);
+	call_ns = report__insight_real(&table, 0, 2);
+	part = report__insight_real(&table, 0, 3);
 	report_table_free(&table);
-	return status;
+	if (!(part > report_insight_limit(REPORT_LIMIT_SHORT)))
+		return ST_OK;
+	insight = report__insight_add(facts, "short_kernels", REPORT_INSIGHT_ADVICE);
+	if (!insight)
+		return err_nomem(err);
+	insight->view = "launches";
+	insight->sql = sql_short;
+	insight->sentence = report__insight_text(
+		facts,
+		"%s of %s launches take the host longer than what they launch takes the device: "
+		"%s a call, %s on the device (means).",
+		fmt_percent(share, part), fmt_count(launches, count),
+		fmt_ns(call, (int64_t)call_ns), fmt_ns(device, (int64_t)device_ns));
+	report__insight_number(insight, "short_share", part, REPORT_FRACTION);
+	insight->remedy = "Larger batches, kernels fused by a compiler, or graphs that launch many "
+			  "at once.";
+	return ST_OK;
 }
 
 /* A note on the first row of @sql, which has a name, ns and a share, if the share is above the
@@ -319,38 +315,36 @@ static enum status note_hottest(struct insight_facts *facts, const char *id, con
 				struct err *err)
 {
 	struct report_table table = {0};
-	struct report_insight *insight = NULL;
+	struct report_insight *insight;
 	char time[FMT_SIZE], share[FMT_SIZE];
+	const char *word, *name = NULL;
 	double part = NAN;
+	int64_t ns = 0;
 	enum status status = report_table_query(&table, facts->db, "insights", sql, 0, err);
 
-	if (status == ST_OK && table.row_count > 0)
+	if (status == ST_OK && table.row_count > 0) {
+		word = report__insight_word(&table, 0, 0);
+		name = report__insight_text(facts, "%.200s", word ? word : "");
+		ns = report__insight_int(&table, 0, 1);
 		part = report__insight_real(&table, 0, 2);
-	if (part > report_insight_limit(REPORT_LIMIT_HOT)) {
-		const char *name = report__insight_word(&table, 0, 0);
-
-		insight = report__insight_add(facts, id, REPORT_INSIGHT_NOTE);
-		if (insight) {
-			insight->view = view;
-			insight->sql = sql;
-			insight->subject_kind = "span";
-			insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
-			insight->keys =
-				report__insight_text(facts, "name=%.200s", name ? name : "");
-			insight->share = part;
-			insight->sentence = report__insight_text(
-				facts, "%s\"%.200s\" takes %s, %s %s.", before, name ? name : "",
-				fmt_ns(time, report__insight_int(&table, 0, 1)),
-				fmt_percent(share, part), after);
-			report__insight_number(insight, "total_ns",
-					       report__insight_real(&table, 0, 1), REPORT_NS);
-			report__insight_number(insight, "share", part, REPORT_FRACTION);
-		} else {
-			status = err_nomem(err);
-		}
 	}
 	report_table_free(&table);
-	return status;
+	if (status != ST_OK || !(part > report_insight_limit(REPORT_LIMIT_HOT)))
+		return status;
+	insight = report__insight_add(facts, id, REPORT_INSIGHT_NOTE);
+	if (!insight || !name)
+		return err_nomem(err);
+	insight->view = view;
+	insight->sql = sql;
+	insight->subject_kind = "span";
+	insight->subject = name;
+	insight->keys = report__insight_text(facts, "name=%s", name);
+	insight->share = part;
+	insight->sentence = report__insight_text(facts, "%s\"%s\" takes %s, %s %s.", before, name,
+						 fmt_ns(time, ns), fmt_percent(share, part), after);
+	report__insight_number(insight, "total_ns", (double)ns, REPORT_NS);
+	report__insight_number(insight, "share", part, REPORT_FRACTION);
+	return ST_OK;
 }
 
 enum status report__insight_hot_kernel(struct insight_facts *facts, struct err *err)

@@ -56,6 +56,7 @@ static void summary_keep_device(struct view_glance *glance, const struct report_
 	if (!longest)
 		return;
 	glance->device = *longest;
+	glance->device.device = glance->device.name = glance->device.keys = NULL;
 	str_copy(glance->device_name, sizeof(glance->device_name), longest->name);
 }
 

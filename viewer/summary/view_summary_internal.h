@@ -53,7 +53,7 @@ struct view_glance {
 	int64_t memory_ipu, memory_tile;
 	int64_t memory_bytes, memory_capacity, memory_tiles; /* of all tiles; <= 0: unknown */
 	int devices; /* GPUs and other accelerators; 0: none */
-	/* The one with the longest time from its first kernel to its last; of its texts only the name. */
+	/* The one with the longest time from its first kernel to its last; its texts are NULL. */
 	struct report_accelerator device;
 	char device_name[128];
 	struct view_trend trend;
