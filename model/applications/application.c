@@ -1,5 +1,5 @@
 /*
- * The table of networks, and what they share: options, pooling, the classifier. No state.
+ * The table of networks, their options and their classifiers. No state.
  */
 #include "model/applications/application.h"
 
@@ -13,48 +13,51 @@
 #define APPLICATION_CLASSES 1000
 #define APPLICATION_MOST    1000000000
 
+#define PREDICTIONS "dense classes activation as predictions"
+
 /* clang-format off */
-#define RESNET(fn, least_side) .body = (fn), .side = 224, .least = (least_side), .pool_has_name = true
-#define EFFICIENT .body = application_efficientnet, .top = application_efficientnet_top, .least = 32, \
-	.pool_has_name = true
+#define AVERAGED .top = "global_mean as avg_pool, " PREDICTIONS
+#define RESNET .side = 224, .least = 32, .pool_has_name = true, AVERAGED
+#define VGG .body = application_vgg, .side = 224, .least = 32, .top = \
+	"flatten as flatten, dense 4096 relu as fc1, dense 4096 relu as fc2, " PREDICTIONS
+#define MOBILENET .side = 224, .least = 32, .takes_alpha = true
+/* Its last layer before the classifier has @units; an alpha up to 1 does not change it. */
+#define MOBILENET_V3(units) MOBILENET, .narrows = true, .top = \
+	"global_mean keepdims, conv " units " same bias as Conv_2, [ | rescale 1 3, ReLU 6, rescale 1/6 0] multiply," \
+	"dropout 0.2, conv classes same bias as Logits, flatten, activation as Predictions"
+#define EFFICIENT(rate) .body = application_efficientnet, .least = 32, .pool_has_name = true, .top = \
+	"global_mean as avg_pool, dropout " rate " as top_dropout, " PREDICTIONS
+#define NASNET .body = application_nasnet, .least = 32, .top = "global_mean, " PREDICTIONS
 static const struct application_row application_rows[] = {
-	{"ResNet50", "resnet50", RESNET(application_resnet, 32), .blocks = {3, 4, 6, 3}},
-	{"ResNet101", "resnet101", RESNET(application_resnet, 32), .blocks = {3, 4, 23, 3}},
-	{"ResNet152", "resnet152", RESNET(application_resnet, 32), .blocks = {3, 8, 36, 3}},
-	{"ResNet50V2", "resnet50v2", RESNET(application_resnet_v2, 32), .blocks = {3, 4, 6, 3}},
-	{"ResNet101V2", "resnet101v2", RESNET(application_resnet_v2, 32), .blocks = {3, 4, 23, 3}},
-	{"ResNet152V2", "resnet152v2", RESNET(application_resnet_v2, 32), .blocks = {3, 8, 36, 3}},
-	{"VGG16", "vgg16", .body = application_vgg, .top = application_vgg_top, .side = 224, .least = 32,
-	 .blocks = {3, 3, 3}},
-	{"VGG19", "vgg19", .body = application_vgg, .top = application_vgg_top, .side = 224, .least = 32,
-	 .blocks = {4, 4, 4}},
-	{"MobileNet", "mobilenet", .body = application_mobilenet, .top = application_mobilenet_top,
-	 .side = 224, .least = 32, .dropout = 1e-3, .takes_alpha = true},
-	{"MobileNetV2", "mobilenetv2", .body = application_mobilenet_v2,
-	 .top = application_mobilenet_v2_top, .side = 224, .least = 32, .takes_alpha = true},
-	{"MobileNetV3Small", "MobilenetV3small", .body = application_mobilenet_v3_small,
-	 .top = application_mobilenet_v3_top, .side = 224, .least = 32, .width = 1024, .dropout = 0.2, .takes_alpha = true,
-	 .narrows = true},
-	{"MobileNetV3Large", "MobilenetV3large", .body = application_mobilenet_v3_large,
-	 .top = application_mobilenet_v3_top, .side = 224, .least = 32, .width = 1280, .dropout = 0.2, .takes_alpha = true,
-	 .narrows = true},
-	{"DenseNet121", "densenet121", RESNET(application_densenet, 32), .blocks = {6, 12, 24, 16}},
-	{"DenseNet169", "densenet169", RESNET(application_densenet, 32), .blocks = {6, 12, 32, 32}},
-	{"DenseNet201", "densenet201", RESNET(application_densenet, 32), .blocks = {6, 12, 48, 32}},
-	{"EfficientNetB0", "efficientnetb0", EFFICIENT, .side = 224, .width = 1.0, .depth = 1.0, .dropout = 0.2},
-	{"EfficientNetB1", "efficientnetb1", EFFICIENT, .side = 240, .width = 1.0, .depth = 1.1, .dropout = 0.2},
-	{"EfficientNetB2", "efficientnetb2", EFFICIENT, .side = 260, .width = 1.1, .depth = 1.2, .dropout = 0.3},
-	{"EfficientNetB3", "efficientnetb3", EFFICIENT, .side = 300, .width = 1.2, .depth = 1.4, .dropout = 0.3},
-	{"EfficientNetB4", "efficientnetb4", EFFICIENT, .side = 380, .width = 1.4, .depth = 1.8, .dropout = 0.4},
-	{"EfficientNetB5", "efficientnetb5", EFFICIENT, .side = 456, .width = 1.6, .depth = 2.2, .dropout = 0.4},
-	{"EfficientNetB6", "efficientnetb6", EFFICIENT, .side = 528, .width = 1.8, .depth = 2.6, .dropout = 0.5},
-	{"EfficientNetB7", "efficientnetb7", EFFICIENT, .side = 600, .width = 2.0, .depth = 3.1, .dropout = 0.5},
-	{"Xception", "xception", .body = application_xception, .side = 299, .least = 71},
-	{"InceptionV3", "inception_v3", .body = application_inception, .side = 299, .least = 75},
-	{"NASNetMobile", "NASNet", .body = application_nasnet, .top = application_nasnet_top, .side = 224, .least = 32,
-	 .blocks = {4, 32, 44, false}},
-	{"NASNetLarge", "NASNet", .body = application_nasnet, .top = application_nasnet_top, .side = 331, .least = 32,
-	 .blocks = {6, 96, 168, true}},
+	{"ResNet50", "resnet50", application_resnet, RESNET, .blocks = {3, 4, 6, 3}},
+	{"ResNet101", "resnet101", application_resnet, RESNET, .blocks = {3, 4, 23, 3}},
+	{"ResNet152", "resnet152", application_resnet, RESNET, .blocks = {3, 8, 36, 3}},
+	{"ResNet50V2", "resnet50v2", application_resnet_v2, RESNET, .blocks = {3, 4, 6, 3}},
+	{"ResNet101V2", "resnet101v2", application_resnet_v2, RESNET, .blocks = {3, 4, 23, 3}},
+	{"ResNet152V2", "resnet152v2", application_resnet_v2, RESNET, .blocks = {3, 8, 36, 3}},
+	{"VGG16", "vgg16", VGG, .blocks = {3, 3, 3}},
+	{"VGG19", "vgg19", VGG, .blocks = {4, 4, 4}},
+	{"MobileNet", "mobilenet", application_mobilenet, MOBILENET, .top =
+	 "global_mean keepdims, dropout 0.001 as dropout, conv classes same bias as conv_preds,"
+	 "reshape classes as reshape_2, activation as predictions"},
+	{"MobileNetV2", "mobilenetv2", application_mobilenet_v2, MOBILENET, .top = "global_mean, " PREDICTIONS},
+	{"MobileNetV3Small", "MobilenetV3small", application_mobilenet_v3_small, MOBILENET_V3("1024")},
+	{"MobileNetV3Large", "MobilenetV3large", application_mobilenet_v3_large, MOBILENET_V3("1280")},
+	{"DenseNet121", "densenet121", application_densenet, RESNET, .blocks = {6, 12, 24, 16}},
+	{"DenseNet169", "densenet169", application_densenet, RESNET, .blocks = {6, 12, 32, 32}},
+	{"DenseNet201", "densenet201", application_densenet, RESNET, .blocks = {6, 12, 48, 32}},
+	{"EfficientNetB0", "efficientnetb0", EFFICIENT("0.2"), .side = 224, .width = 1.0, .depth = 1.0},
+	{"EfficientNetB1", "efficientnetb1", EFFICIENT("0.2"), .side = 240, .width = 1.0, .depth = 1.1},
+	{"EfficientNetB2", "efficientnetb2", EFFICIENT("0.3"), .side = 260, .width = 1.1, .depth = 1.2},
+	{"EfficientNetB3", "efficientnetb3", EFFICIENT("0.3"), .side = 300, .width = 1.2, .depth = 1.4},
+	{"EfficientNetB4", "efficientnetb4", EFFICIENT("0.4"), .side = 380, .width = 1.4, .depth = 1.8},
+	{"EfficientNetB5", "efficientnetb5", EFFICIENT("0.4"), .side = 456, .width = 1.6, .depth = 2.2},
+	{"EfficientNetB6", "efficientnetb6", EFFICIENT("0.5"), .side = 528, .width = 1.8, .depth = 2.6},
+	{"EfficientNetB7", "efficientnetb7", EFFICIENT("0.5"), .side = 600, .width = 2.0, .depth = 3.1},
+	{"Xception", "xception", application_xception, AVERAGED, .side = 299, .least = 71},
+	{"InceptionV3", "inception_v3", application_inception, AVERAGED, .side = 299, .least = 75},
+	{"NASNetMobile", "NASNet", NASNET, .side = 224, .blocks = {4, 32, 44, false}},
+	{"NASNetLarge", "NASNet", NASNET, .side = 331, .blocks = {6, 96, 168, true}},
 };
 /* clang-format on */
 
@@ -197,44 +200,23 @@ static enum status application_read(struct application *out, const struct json_a
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-static int application_classes(struct application_graph *graph, const struct application *a, int x)
-{
-	if (a->row->top)
-		return a->row->top(graph, a->row, x, a->classes, a->activation);
-	x = application_global_pool(graph, x, "GlobalAveragePooling2D", "avg_pool", false);
-	return application_dense(graph, x, "predictions", a->classes, a->activation, NULL);
-}
-
-static int application_pooling(struct application_graph *graph, const struct application *a, int x)
-{
-	const char *pooling = a->pooling;
-	const char *name =
-		a->row->pool_has_name ? application_name(graph, "%s_pool", pooling) : NULL;
-
-	return application_global_pool(graph, x,
-				       strcmp(pooling, "avg") == 0 ? "GlobalAveragePooling2D"
-								   : "GlobalMaxPooling2D",
-				       name, false);
-}
-
 /* MobileNets' names contain alpha and the image's side: "mobilenet_1.00_224". */
-static const char *application_model_name(struct application_graph *graph,
-					  const struct application *a)
+static const char *application_model_name(struct net *net, const struct application *a)
 {
 	if (a->name)
 		return a->name;
 	if (!a->row->takes_alpha || a->row->narrows)
 		return a->row->model_name;
-	return application_name(graph, "%s_%.2f_%lld", a->row->model_name, a->alpha,
-				(long long)a->input.dim[0]);
+	return net_text(net, "%s_%.2f_%lld", a->row->model_name, a->alpha,
+			(long long)a->input.dim[0]);
 }
 
 enum status application_build(cJSON **out, const struct json_at *at,
 			      const struct model_shape *input, int64_t batch, struct err *err)
 {
-	struct application_graph graph;
 	struct application a;
 	enum status status;
+	struct net net;
 	struct err own;
 	int x;
 
@@ -242,15 +224,22 @@ enum status application_build(cJSON **out, const struct json_at *at,
 	*out = NULL;
 	if (application_read(&a, at, input, err) != ST_OK)
 		return err->status;
-	application_graph_init(&graph, a.input.dim[0], a.input.dim[1], a.input.dim[2], batch);
-	x = a.row->body(&graph, a.row, 0, a.alpha);
+	net_init(&net, a.input.dim[0], a.input.dim[1], a.input.dim[2], batch);
+	net.row = a.row;
+	net.alpha = a.alpha;
+	net.classes = a.classes;
+	net.activation = a.activation;
+	x = a.row->body(&net);
 	if (a.include_top)
-		x = application_classes(&graph, &a, x);
+		x = net_add(&net, x, "%s", a.row->top);
 	else if (a.pooling)
-		x = application_pooling(&graph, &a, x);
-	status = application_graph_finish(&graph, application_model_name(&graph, &a), x, out, err);
+		x = net_add(&net, x, "global_%s %s%s%s", strcmp(a.pooling, "avg") ? "max" : "mean",
+			    a.row->pool_has_name ? "as " : "",
+			    a.row->pool_has_name ? a.pooling : "",
+			    a.row->pool_has_name ? "_pool" : "");
+	status = net_finish(&net, application_model_name(&net, &a), x, out, err);
 	if (status != ST_OK && status != ST_NOMEM)
 		err_prefix(err, "%s", a.row->name);
-	application_graph_fini(&graph);
+	net_fini(&net);
 	return status;
 }
