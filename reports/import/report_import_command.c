@@ -53,7 +53,7 @@ const struct cli_command report_import_cli = {
 		"viztracer and many others write it, or a database of Nsight Systems (nsys export "
 		"--type sqlite), rocprofv3 (rocpd) or rocmProfileData (RPD), and make a database "
 		"of it that ipu-view, ipu-report and sqlite3 read. The format is recognised by the "
-		"content. TRACE may be compressed with gzip; - is standard input.\n\n"
+		"content. TRACE may be compressed by gzip or zstd; - is standard input.\n\n"
 		"The trace is read as a stream: memory does not grow with its length. Times are "
 		"kept to the nanosecond. A file that breaks off (its writer was killed) is read as "
 		"far as it goes, and the place is said.\n\n"
@@ -72,7 +72,7 @@ const struct cli_command report_import_cli = {
 		"ipu-report import worker0.1234.pt.trace.json.gz -o run.db\tOf the PyTorch "
 		"profiler.\n"
 		"ipu-report import report1.sqlite\tOf Nsight Systems.\n"
-		"zstd -dc trace.json.zst | ipu-report import - -o trace.db\tFrom a pipe.\n"
+		"xz -dc trace.json.xz | ipu-report import - -o trace.db\tFrom a pipe.\n"
 		"ipu-view trace.db --view timeline\tLook at it.\n"
 		"sqlite3 trace.db 'SELECT name, count(*), sum(dur_ns) FROM spans GROUP BY name'\t"
 		"Ask it.\n",
@@ -116,7 +116,7 @@ static enum status parse_line(struct import_line *line, int argc, char **argv, s
  * which may be here, "results.imported.db". */
 static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 {
-	static const char *const endings[] = {".gz", ".json", ".sqlite", ".rpd", ".db"};
+	static const char *const endings[] = {".gz", ".zst", ".json", ".sqlite", ".rpd", ".db"};
 	const char *name = strrchr(trace, '/'), *dot = strrchr(trace, '.');
 	char stem[FS_PATH_SIZE];
 

@@ -1,6 +1,7 @@
 /*
  * Perfetto's protobuf traces: the packets of a file, with interned names, clocks of their own and
- * deflated packets. The events in them are read by report_import_pftrace_event.c.
+ * compressed packets. Events are read by report_import_pftrace_event.c, what GPUs did by
+ * report_import_pftrace_gpu.c.
  *
  * A file is a sequence of packets, each of a writer's sequence, which has its own interned names,
  * defaults and clocks until it clears them. Packets come in any order of time; names of tracks may
@@ -35,6 +36,8 @@ enum packet_field {
 	PACKET_PROCESS = 43,
 	PACKET_THREAD = 44,
 	PACKET_DEFLATED = 50,
+	PACKET_GPU_SAMPLE = 52,
+	PACKET_GPU_STAGE = 53,
 	PACKET_CLOCK = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK = 60,
@@ -85,45 +88,114 @@ static void clear_sequence(struct sequence *sequence)
 	sequence->whole = true;
 }
 
-const char *report__pftrace_interned(const struct sequence *sequence, uint32_t kind, uint64_t iid)
+const struct interned *report__pftrace_find(const struct sequence *sequence,
+					    enum interned_kind kind, uint64_t iid)
 {
 	size_t at;
 
 	MAP_FIND(at, &sequence->map, iid << 8 | kind,
 		 sequence->names[at].iid == iid && sequence->names[at].kind == kind);
-	return at == MAP_NONE ? NULL : sequence->names[at].text;
+	return at == MAP_NONE ? NULL : &sequence->names[at];
+}
+
+const char *report__pftrace_interned(const struct sequence *sequence, enum interned_kind kind,
+				     uint64_t iid)
+{
+	const struct interned *found = report__pftrace_find(sequence, kind, iid);
+
+	return found ? found->text : NULL;
+}
+
+enum status report__pftrace_intern(struct sequence *sequence, const struct interned *item,
+				   struct err *err)
+{
+	if (!item->text)
+		return err_nomem(err);
+	if (sequence->count == INTERNED_MOST ||
+	    report__pftrace_find(sequence, item->kind, item->iid))
+		return ST_OK;
+	if (mem_grow(&sequence->names, &sequence->capacity, sequence->count + 1, sizeof(*item)) !=
+		    0 ||
+	    map_add(&sequence->map, item->iid << 8 | item->kind, sequence->count) != 0)
+		return err_nomem(err);
+	sequence->names[sequence->count++] = *item;
+	return ST_OK;
+}
+
+#define INTERNED_KERNELS 1000
+
+/* The fields of InternedData that are read: the entries of most are {iid 1, text 2}. */
+static const struct interned_field {
+	uint32_t number;
+	enum interned_kind kind;
+	uint32_t value; /* field of a number, 0: none */
+	enum status (*read)(struct pftrace *pf, struct sequence *sequence, struct import_wire entry,
+			    struct err *err); /* NULL: of the others */
+} interned_fields[] = {
+	{1, INTERNED_CATEGORY, 0, NULL},
+	{2, INTERNED_NAME, 0, NULL},
+	{3, INTERNED_ARGUMENT, 0, NULL},
+	{23, INTERNED_GPU_CONTEXT, 2, NULL},
+	{24, INTERNED_GPU_SPEC, 0, NULL},
+	{29, INTERNED_TEXT, 0, NULL},
+	{47, INTERNED_GPU_COUNTERS, 0, report__pftrace_gpu_counters},
+	{INTERNED_KERNELS, INTERNED_GPU_KERNEL, 0, NULL},
+	{1001, INTERNED_GPU_ARGUMENT, 0, NULL},
+};
+
+static enum status add_entry(struct pftrace *pf, struct sequence *sequence,
+			     const struct interned_field *of, struct import_wire entry,
+			     struct err *err)
+{
+	struct interned item = {.kind = of->kind, .text = "", .number = IPS_NULL};
+	struct import_wire_field field;
+
+	while (report__import_wire_next(&entry, &field)) {
+		if (field.number == 1)
+			item.iid = field.value;
+		else if (field.number == of->value)
+			item.number = (int32_t)field.value;
+		else if (field.number == 2 && pftrace_is_bytes(&field))
+			item.text = report__pftrace_keep(pf, &field.bytes);
+	}
+	return report__pftrace_intern(sequence, &item, err);
+}
+
+static const struct interned_field *find_interned(uint32_t number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(interned_fields); i++) {
+		if (interned_fields[i].number == number)
+			return &interned_fields[i];
+	}
+	return NULL;
 }
 
 static enum status add_interned(struct pftrace *pf, struct sequence *sequence,
 				struct import_wire data, struct err *err)
 {
-	struct import_wire_field field, inner;
+	const struct import_wire whole = data;
+	struct import_wire_field field;
+	enum status status = ST_OK;
+	bool kernels = false;
 
-	while (report__import_wire_next(&data, &field)) {
-		struct interned item = {0, field.number, ""};
-		struct import_wire entry = field.bytes;
+	while (status == ST_OK && report__import_wire_next(&data, &field)) {
+		const struct interned_field *of = find_interned(field.number);
 
-		if (!pftrace_is_bytes(&field) ||
-		    (field.number > INTERNED_ARGUMENT && field.number != INTERNED_TEXT))
+		if (!of || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&entry, &inner)) {
-			if (inner.number == 1)
-				item.iid = inner.value;
-			else if (inner.number == 2 && pftrace_is_bytes(&inner))
-				item.text = report__pftrace_keep(pf, &inner.bytes);
-		}
-		if (!item.text)
-			return err_nomem(err);
-		if (sequence->count == INTERNED_MOST ||
-		    report__pftrace_interned(sequence, item.kind, item.iid))
-			continue;
-		if (mem_grow(&sequence->names, &sequence->capacity, sequence->count + 1,
-			     sizeof(item)) != 0 ||
-		    map_add(&sequence->map, item.iid << 8 | item.kind, sequence->count) != 0)
-			return err_nomem(err);
-		sequence->names[sequence->count++] = item;
+		if (of->kind == INTERNED_GPU_KERNEL)
+			kernels = true;
+		else if (of->read)
+			status = of->read(pf, sequence, field.bytes, err);
+		else
+			status = add_entry(pf, sequence, of, field.bytes, err);
 	}
-	return ST_OK;
+	/* their arguments are named by other entries, which may come behind them */
+	for (data = whole; kernels && status == ST_OK && report__import_wire_next(&data, &field);) {
+		if (field.number == INTERNED_KERNELS && pftrace_is_bytes(&field))
+			status = report__pftrace_gpu_kernel(pf, sequence, field.bytes, err);
+	}
+	return status;
 }
 
 /* Numbers of a repeated field, one value or many packed in bytes; return how many there are. */
@@ -274,10 +346,13 @@ int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64
 static enum status read_packet(struct pftrace *pf, struct import_wire packet, bool compressed,
 			       struct err *err);
 
-/* The packets in deflated bytes. */
-static enum status read_deflated(struct pftrace *pf, struct import_wire bytes, struct err *err)
+/* The packets in compressed bytes. */
+static enum status read_compressed(struct pftrace *pf, struct import_wire bytes, bool zstd,
+				   struct err *err)
 {
-	uLongf size;
+	const size_t packed = import_wire_size(&bytes);
+	size_t size = INFLATED_MOST;
+	bool whole;
 	struct import_wire trace;
 	struct import_wire_field field;
 	enum status status = ST_OK;
@@ -286,10 +361,14 @@ static enum status read_deflated(struct pftrace *pf, struct import_wire bytes, s
 		pf->inflated = mem_alloc(INFLATED_MOST);
 	if (!pf->inflated)
 		return err_nomem(err);
-	size = INFLATED_MOST;
-	if (uncompress(pf->inflated, &size, bytes.at, (uLong)import_wire_size(&bytes)) != Z_OK) {
+	whole = zstd ? report__import_unpack_zstd(bytes.at, packed, pf->inflated, &size)
+		     : uncompress(pf->inflated, &size, bytes.at, packed) == Z_OK;
+	if (!whole) {
 		pf->import->counts->events++;
-		report__import_left_what(pf->import, "compressed packets that are damaged or large",
+		report__import_left_what(pf->import,
+					 zstd ? "packets of Zstandard that are damaged or large, "
+						"or that a build without libzstd cannot read"
+					      : "compressed packets that are damaged or large",
 					 1);
 		return ST_OK;
 	}
@@ -304,6 +383,8 @@ static enum status read_deflated(struct pftrace *pf, struct import_wire bytes, s
 enum packet_part {
 	PART_NONE,
 	PART_EVENT,
+	PART_GPU_STAGE,
+	PART_GPU_SAMPLE,
 	PART_INTERNED,
 	PART_DEFAULTS,
 	PART_CLOCKS,
@@ -312,6 +393,7 @@ enum packet_part {
 	PART_PROCESS,
 	PART_THREAD,
 	PART_DEFLATED,
+	PART_ZSTD,
 	PARTS
 };
 
@@ -334,14 +416,14 @@ static const struct {
 	[46] = {PART_NONE, "protocol logs"},
 	[48] = {PART_NONE, "samples of memory"},
 	[PACKET_DEFLATED] = {PART_DEFLATED, NULL},
-	[52] = {PART_NONE, "counters of GPUs"},
-	[53] = {PART_NONE, "render stages of GPUs"},
+	[PACKET_GPU_SAMPLE] = {PART_GPU_SAMPLE, NULL},
+	[PACKET_GPU_STAGE] = {PART_GPU_STAGE, NULL},
 	[PACKET_DEFAULTS] = {PART_DEFAULTS, NULL},
 	[PACKET_TRACK] = {PART_TRACK, NULL},
 	[66] = {PART_NONE, "samples of stacks"},
 	[75] = {PART_NONE, "heap graphs"},
 	[77] = {PART_NONE, "heap profiles"},
-	[PACKET_ZSTD] = {PART_NONE, "packets compressed by zstd"},
+	[PACKET_ZSTD] = {PART_ZSTD, NULL},
 };
 
 static enum status name_processes(struct pftrace *pf, struct import_wire tree, struct err *err)
@@ -415,7 +497,9 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		return ST_OK;
 	}
 	if (parts[PART_DEFLATED].at && !compressed)
-		return read_deflated(pf, parts[PART_DEFLATED], err);
+		return read_compressed(pf, parts[PART_DEFLATED], false, err);
+	if (parts[PART_ZSTD].at && !compressed)
+		return read_compressed(pf, parts[PART_ZSTD], true, err);
 	sequence = find_sequence(pf, id, err);
 	if (!sequence)
 		return err->status;
@@ -447,7 +531,8 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, what, 1);
 	}
-	if (status != ST_OK || !parts[PART_EVENT].at)
+	if (status != ST_OK ||
+	    (!parts[PART_EVENT].at && !parts[PART_GPU_STAGE].at && !parts[PART_GPU_SAMPLE].at))
 		return status;
 	time = report__pftrace_ns(pf, sequence,
 				  has_clock         ? clock
@@ -459,6 +544,12 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		report__import_left_what(pf->import, "events whose names were lost", 1);
 		return ST_OK;
 	}
+	if (parts[PART_GPU_STAGE].at)
+		return report__pftrace_gpu_stage(pf, sequence, parts[PART_GPU_STAGE], has_time,
+						 time, err);
+	if (parts[PART_GPU_SAMPLE].at)
+		return report__pftrace_gpu_sample(pf, sequence, parts[PART_GPU_SAMPLE], has_time,
+						  time, err);
 	return report__pftrace_event(pf, sequence, parts[PART_EVENT], has_time, time, err);
 }
 
@@ -502,6 +593,10 @@ enum status report__import_read_pftrace(struct import *import, struct err *err)
 		mem_free(pf.sequences[i].names);
 		map_fini(&pf.sequences[i].map);
 	}
+	mem_free(pf.gpu_names.names);
+	map_fini(&pf.gpu_names.map);
+	mem_free(pf.stages);
+	map_fini(&pf.stage_map);
 	mem_free(pf.sequences);
 	mem_free(pf.tracks);
 	mem_free(pf.processes);

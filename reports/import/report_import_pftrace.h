@@ -1,6 +1,7 @@
 /*
- * A Perfetto trace while it is read: what report_import_pftrace.c (packets, sequences, clocks) and
- * report_import_pftrace_event.c (tracks and track events) share.
+ * A Perfetto trace while it is read: what report_import_pftrace.c (packets, sequences, clocks),
+ * report_import_pftrace_event.c (tracks and track events) and report_import_pftrace_gpu.c (render
+ * stages and counters of GPUs) share.
  */
 #ifndef REPORT_IMPORT_PFTRACE_H
 #define REPORT_IMPORT_PFTRACE_H
@@ -10,18 +11,28 @@
 
 #define PFTRACE_CLOCKS 128 /* numbers of clocks; from 64 on they are a sequence's own */
 
-/* Fields of InternedData that are read; an entry is {iid 1, text 2}. */
+/* What the names of a sequence are of. */
 enum interned_kind {
-	INTERNED_CATEGORY = 1,
-	INTERNED_NAME = 2,
-	INTERNED_ARGUMENT = 3,
-	INTERNED_TEXT = 29
+	INTERNED_NONE,
+	INTERNED_CATEGORY,
+	INTERNED_NAME,
+	INTERNED_ARGUMENT,
+	INTERNED_TEXT,
+	INTERNED_GPU_CONTEXT, /* its number is the pid */
+	INTERNED_GPU_SPEC,    /* a queue or a stage */
+	INTERNED_GPU_OLD_QUEUE,
+	INTERNED_GPU_OLD_STAGE,
+	INTERNED_GPU_KERNEL, /* its number: registers of a thread */
+	INTERNED_GPU_ARGUMENT,
+	INTERNED_GPU_COUNTERS, /* a descriptor of counters; its number is the GPU */
+	INTERNED_GPU_COUNTER   /* iid: that of the descriptor << 32 | counter_id */
 };
 
 struct interned {
 	uint64_t iid;
-	uint32_t kind;
+	enum interned_kind kind;
 	const char *text;
+	int64_t number;
 };
 
 /* ns = ticks * multiplier + offset; of incremental clocks a timestamp is a distance to the last. */
@@ -56,6 +67,13 @@ struct pf_track {
 	uint32_t track, site; /* of the import; IMPORT_NO_ID: not declared yet */
 };
 
+/* A render stage, by its event_id. */
+struct pf_stage {
+	uint64_t id, key; /* of its call: the first event_id that the call submitted */
+	int64_t start_ns;
+	uint32_t track; /* IMPORT_NO_ID: not read yet */
+};
+
 struct pf_process {
 	int64_t pid;
 	const char *name;
@@ -82,6 +100,11 @@ struct pftrace {
 	size_t process_count, process_capacity;
 	struct map process_map, flow_map;
 	struct pf_clock clocks[64];
+	struct sequence gpu_names; /* of the trace, not of a sequence */
+	struct pf_stage *stages;
+	size_t stage_count, stage_capacity;
+	struct map stage_map;
+	uint64_t waits; /* arrows between stages */
 	unsigned char *inflated;
 	size_t inflated_capacity;
 	char text[IMPORT_TEXT_SIZE];
@@ -98,8 +121,15 @@ static inline bool pftrace_is_bytes(const struct import_wire_field *field)
 /* A copy of the text that lives as long as the import, the same for equal ones. NULL: out of
  * memory. */
 const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes);
-/* The text of an interned id; NULL: unknown. */
-const char *report__pftrace_interned(const struct sequence *sequence, uint32_t kind, uint64_t iid);
+/* Add a name of the sequence; the first of an id stays. Its text NULL: out of memory. */
+enum status report__pftrace_intern(struct sequence *sequence, const struct interned *item,
+				   struct err *err);
+/* An interned id; NULL: unknown. */
+const struct interned *report__pftrace_find(const struct sequence *sequence,
+					    enum interned_kind kind, uint64_t iid);
+/* Its text; NULL: unknown. */
+const char *report__pftrace_interned(const struct sequence *sequence, enum interned_kind kind,
+				     uint64_t iid);
 /* Append the numbers of a repeated field, one value or many packed in bytes (@fixed: 8 bytes each),
  * to the @count of @out, which has room for @most. Return how many there are. */
 size_t report__pftrace_numbers(const struct import_wire_field *field, bool fixed, uint64_t *out,
@@ -124,5 +154,26 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
 				  struct import_wire message, bool has_time, int64_t ns,
 				  struct err *err);
+
+/* ---- report_import_pftrace_gpu.c ------------------------------------------------------------- */
+
+/* Interned data: an InternedGpuCounterDescriptor, an InternedComputeKernel. */
+enum status report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *sequence,
+					 struct import_wire interned, struct err *err);
+enum status report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequence,
+				       struct import_wire kernel, struct err *err);
+/* A GpuRenderStageEvent and a GpuCounterEvent. @ns: of their packet, if @has_time. */
+enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *sequence,
+				      struct import_wire message, bool has_time, int64_t ns,
+				      struct err *err);
+enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequence,
+				       struct import_wire message, bool has_time, int64_t ns,
+				       struct err *err);
+/* The GpuCorrelation of a track event: what it submitted, as a row of the next span; and what it
+ * waited for, as arrows to the event on @track at @ns. */
+enum status report__pftrace_gpu_call(struct pftrace *pf, struct import_wire correlation,
+				     struct err *err);
+enum status report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire correlation,
+				     uint32_t track, int64_t ns, struct err *err);
 
 #endif /* REPORT_IMPORT_PFTRACE_H */

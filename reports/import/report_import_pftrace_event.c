@@ -325,7 +325,8 @@ enum event_field {
 	EVENT_OLD_ENDS = 42,
 	EVENT_DOUBLE = 44,
 	EVENT_FLOWS = 47,
-	EVENT_ENDS = 48
+	EVENT_ENDS = 48,
+	EVENT_GPU = 3000 /* its GpuCorrelation */
 };
 
 enum legacy_field {
@@ -360,6 +361,7 @@ struct pf_event {
 	/* the old form */
 	uint64_t phase, id;
 	int64_t dur_us, pid, tid;
+	struct import_wire gpu; /* `at` NULL: none */
 };
 
 static enum status add_category(struct pftrace *pf, struct pf_event *event, const char *text,
@@ -505,6 +507,10 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			event->end_count = report__pftrace_numbers(
 				&field, field.number == EVENT_ENDS, event->ends, FLOWS_OF_EVENT,
 				event->end_count);
+			break;
+		case EVENT_GPU:
+			if (pftrace_is_bytes(&field))
+				event->gpu = field.bytes;
 			break;
 		default:
 			break;
@@ -653,6 +659,9 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 		if (name && status == ST_OK)
 			status = read_argument(pf, sequence, field.bytes, name, id, 0, err);
 	}
+	if (status == ST_OK && event->gpu.at &&
+	    (event->type == TYPE_BEGIN || event->type == TYPE_SPAN))
+		status = report__pftrace_gpu_call(pf, event->gpu, err);
 	if (status != ST_OK)
 		return status;
 	if (event->type == TYPE_BEGIN)
@@ -667,6 +676,8 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 			err);
 	else
 		status = report__import_instant(import, track, site, event->ns, err);
+	if (status == ST_OK && event->gpu.at)
+		status = report__pftrace_gpu_wait(pf, event->gpu, track, event->ns, err);
 	return status == ST_OK ? put_flows(pf, event, track, err) : status;
 }
 

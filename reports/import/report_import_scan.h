@@ -1,5 +1,5 @@
 /*
- * Scan a trace front to back: its bytes, its events with their arguments, and its other top-level
+ * Scan a trace front to back: its events with their arguments, and its other top-level
  * values, through a window that slides over the text. An event must fit into the window's maximum
  * size; a larger one is skipped and reported.
  *
@@ -16,31 +16,8 @@
 #include "common/arena.h"
 #include "common/err.h"
 #include "common/map.h"
+#include "reports/import/report_import_input.h"
 #include "reports/import/report_import_json.h"
-
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
-#define IMPORT_HEAD 4096 /* bytes of the content by which a format is recognised */
-
-/* A file, a pipe or standard input, decompressed if it is gzip. The path is borrowed. */
-struct import_input {
-	const char *name;
-	int fd;
-	uint64_t size, taken;     /* bytes of the file (0: unknown), and bytes read */
-	struct import_gzip *gzip; /* NULL: plain */
-	unsigned char *head;      /* first bytes of the content, given out again by reading */
-	size_t head_at, head_bytes;
-	bool cut; /* the compressed data are damaged or truncated: treated as the text's end */
-};
-
-enum status report__import_input_open(struct import_input *input, const char *path,
-				      struct err *err);
-void report__import_input_close(
-	struct import_input *input); /* accepts a zeroed struct with fd -1 */
-
-/* Read up to @size bytes; *@got 0: end of file. */
-enum status report__import_input_read(struct import_input *input, char *to, size_t size,
-				      size_t *got, struct err *err);
 
 /* ---- interned strings ------------------------------------------------------------------------ */
 

@@ -76,7 +76,7 @@ static enum status open_file(struct import_sqlite *in, struct err *err)
 {
 	const struct import_input *input = &in->import->input;
 	const struct prof_guard_params guard = {.memory_bytes = MEMORY_BYTES};
-	enum status status = input->gzip || input->size == 0
+	enum status status = input->packed || input->size == 0
 				     ? open_copy(in, err)
 				     : prof_db_open_foreign(&in->db, input->name, err);
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reports/import/report_import_scan.h"
+#include "reports/import/report_import_input.h"
 
 enum import_wire_type {
 	IMPORT_WIRE_VARINT = 0,

@@ -102,6 +102,7 @@ class Perfetto:
         import collections
         self.rows, self.samples, self.left = collections.Counter(), collections.Counter(), collections.Counter()
         self.flows, self.sequences, self.clocks, self.counters, self.halves, self.sums = 0, {}, {}, {}, {}, {}
+        self.stages, self.gpu_counters = set(), {}
         self.order = 0
         self.packets(data)
         for halves in self.halves.values():
@@ -118,6 +119,7 @@ class Perfetto:
                 self.rows[name, ns, "open"] += 1
 
     def packets(self, data, depth=0):
+        import subprocess
         import zlib
         for number, kind, packet in fields(data):
             if number != 1 or kind != 2:
@@ -131,6 +133,9 @@ class Perfetto:
                 continue
             if 50 in parts and depth == 0:
                 self.packets(zlib.decompress(parts[50]), 1)
+                continue
+            if 133 in parts and depth == 0:
+                self.packets(subprocess.run(["zstd", "-dc"], input=parts[133], capture_output=True).stdout, 1)
                 continue
             self.packet(parts)
 
@@ -161,8 +166,12 @@ class Perfetto:
                         sequence.extra += numbers(kind, inner, False)
         for n, k, value in fields(parts.get(12, b"")):
             if k == 2:
-                entry = dict((m, v) for m, _, v in fields(value)) if n in (1, 2, 3, 29) else {}
-                sequence.names.setdefault((n, entry.get(1, 0)), text(entry.get(2, b"") or b""))
+                entry = dict((m, v) for m, _, v in fields(value)) if n in (1, 2, 3, 24, 29, 47, 1000) else {}
+                if n == 47:
+                    sequence.names[n, entry.get(1, 0)] = self.names_of_counters(entry.get(2, b""))
+                else:
+                    name = (entry.get(3) if n == 1000 else None) or entry.get(2, b"")
+                    sequence.names.setdefault((n, entry.get(1, 0)), text(name or b""))
         if 6 in parts:
             self.snapshot(sequence, parts[6])
         if 44 in parts:
@@ -174,7 +183,7 @@ class Perfetto:
             counter = dict((n, v) for n, _, v in fields(track[8])) if 8 in track else {}
             name = track.get(2) or track.get(10) or track.get(13)
             self.counters[track.get(1, 0)] = (text(name) if name else None, counter.get(4, 1) or 1, counter.get(5, 0))
-        for number in (1, 37, 38, 39, 46, 48, 52, 53, 66, 75, 77, 133):
+        for number in (1, 37, 38, 39, 46, 48, 66, 75, 77):
             if number in parts:
                 self.left["other"] += 1
                 break
@@ -184,6 +193,52 @@ class Perfetto:
                 self.left["lost"] += 1
             else:
                 self.event(sequence, parts[11], ns if 8 in parts else None)
+        if 53 in parts or 52 in parts:
+            ns = self.ns(sequence, parts.get(58, sequence.clock or 6), signed(parts.get(8, 0)))
+            if flags & 2 and not sequence.whole:
+                self.left["lost"] += 1
+            elif 53 in parts:
+                self.stage(sequence, parts[53], ns)
+            else:
+                self.gpu_samples(sequence, parts[52], ns)
+
+    @staticmethod
+    def names_of_counters(descriptor):
+        specs = [dict((n, v) for n, _, v in fields(spec)) for spec in all_of(descriptor, 1)]
+        return {spec.get(1, 0): text(spec.get(2, b"")) for spec in specs}
+
+    def waits(self, ids):
+        """Arrows from stages that were read; their two sides count."""
+        for stage in ids:
+            if stage in self.stages:
+                self.flows += 2
+            else:
+                self.left["wait"] += 1
+
+    def stage(self, sequence, data, ns):
+        event = dict((n, v) for n, _, v in fields(data))
+        if 13 not in event and 3 not in event:
+            return
+        name = (text(event[17]) if 17 in event else None) or sequence.names.get((2, event.get(20))) or sequence.names.get(
+            (1000, event.get(19))) or sequence.names.get((24, event.get(14))) or f"stage {event.get(14)}"
+        self.rows[name, ns, event.get(2, 0)] += 1
+        self.order += 1
+        self.stages.add(event.get(1, 0))
+        self.waits([w for n, kind, v in fields(data) if n == 18 for w in numbers(kind, v, False)])
+
+    def gpu_samples(self, sequence, data, ns):
+        import struct
+        names = sequence.names.get((47, last_of(data, 4, 0))) if all_of(data, 4) else self.gpu_counters
+        for descriptor in all_of(data, 1):
+            for number, name in self.names_of_counters(descriptor).items():
+                self.gpu_counters.setdefault(number, name)
+        for counter in all_of(data, 2):
+            values = dict((n, v) for n, _, v in fields(counter))
+            value = struct.unpack("<d", values[3].to_bytes(8, "little"))[0] if 3 in values else signed(values.get(2, 0))
+            if values.get(1, 0) in (names or {}):
+                self.samples[names[values.get(1, 0)], ns, value] += 1
+            else:
+                self.left["counter"] += 1
 
     def snapshot(self, sequence, data):
         seen, now, first = [], None, None
@@ -266,3 +321,5 @@ class Perfetto:
         else:
             self.halves.setdefault(where, []).append((ns, self.order, (name or "") if kind == 1 else None))
         self.flows += flows
+        for correlation in all_of(data, 3000):
+            self.waits([w for n, wire, v in fields(correlation) if n == 2 for w in numbers(wire, v, False)])

@@ -5,6 +5,7 @@ import gzip
 import os
 import random
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -237,6 +238,64 @@ assert db.execute("SELECT DISTINCT name, value FROM span_args WHERE name LIKE 'n
     ("nested.a", 2.5), ("nested.b", "text")]
 assert db.execute("SELECT count(*) FROM tracks WHERE name LIKE '%thread 2%'").fetchone() == (2,)
 damage(trace, "bad.pftrace")
+
+
+def make_gpu_trace():
+    """Two streams of a GPU and one of another, with launches, waits, and counters, in both forms of descriptors."""
+    names = (12, message(
+        (1000, message((1, 1), (2, "_Z3addPf"), (3, "add(float*)"), (5, message((1, 1), (4, 32))))),
+        (1000, message((1, 2), (2, "ncclAllReduce_f32"))), (1001, message((1, 1), (2, "registers_per_thread"))),
+        (23, message((1, 1), (2, 100), (3, 4))), (24, message((1, 1), (2, "compute 0"), (4, 2))),
+        (24, message((1, 2), (2, "compute 1"), (4, 2))), (24, message((1, 3), (2, "Kernel"))),
+        (47, message((1, 1), (3, 1), (2, message((1, message((1, 7), (2, "SM active")))))))))
+    out = [packet((10, 1), (13, 1), names), packet((10, 2), (13, 1), (12, message((2, message((1, 1), (2, "cuLaunch"))))))]
+    for i in range(40):
+        at = 10**9 + i * 10000
+        size = message((1, 64 + i), (2, 2))
+        args = [(3, message((2, "shared_mem_static"), (4, 1024))), (3, message((2, "shared_mem_dynamic"), (4, i)))]
+        out += [packet((10, 2), (13, 2), (8, at), (11, message((9, 1), (11, 5), (10, 1), (3000, message((1, 2 * i), (1, 2 * i + 1)))))),
+                packet((10, 2), (13, 2), (8, at + 50), (11, message((9, 2), (11, 5)))),
+                packet((10, 1), (13, 2), (8, at + 100), (53, message(
+                    (1, 2 * i), (2, 4000), (5, 1), (13, 1), (14, 3), (19, 1), (11, i % 2), (21, message((1, size), (2, message((1, 128))), *args))))),
+                packet((10, 1), (13, 2), (8, at + 2000), (53, message(
+                    (1, 2 * i + 1), (2, 5000), (5, 1), (13, 2), (14, 3), (18, 2 * i), (18, 10**6), (6, message((1, "key"), (2, "värde"))),
+                    *[(19, 2)] * (i % 2)))),
+                packet((10, 2), (13, 2), (8, at + 8000), (11, message((9, 1), (11, 5), (23, "waited"), (3000, message((2, 2 * i + 1)))))),
+                packet((10, 2), (13, 2), (8, at + 8100), (11, message((9, 2), (11, 5)))),
+                packet((10, 1), (13, 2), (8, at), (52, message((4, 1), (2, message((1, 7), (3, i / 4))), (2, message((1, 8), (2, 1)))))),
+                packet((10, 3), (8, at), (52, message((1, message((1, message((1, 7), (2, "clock"))))), (2, message((1, 7), (2, i))))))]
+    return b"".join(out)
+
+
+gpu = make_gpu_trace()
+open("gpu.pftrace", "wb").write(gpu)
+_, db = check_pftrace("gpu.pftrace")
+assert db.execute("SELECT count(*), count(launch_span_id), sum(kind = 'communication'), min(registers), max(grid_x), min(grid_y), min(block_x), "
+                  "max(shared_bytes) FROM kernels").fetchone() == (80, 80, 20, 32, 103, 2, 128, 1024 + 39)
+assert db.execute("SELECT DISTINCT track FROM spans WHERE name = 'add(float*)' ORDER BY 1").fetchall() == [
+    ("GPU 0 compute 0",), ("GPU 1 compute 0",)]
+assert db.execute("SELECT count(DISTINCT launch_span_id), count(*), min(delay_ns) FROM launches").fetchone() == (40, 80, 50)
+assert db.execute("SELECT name, count(*) FROM flows GROUP BY name").fetchall() == [("launch", 80), ("wait", 80)]
+assert db.execute("SELECT track, name, count(*) FROM counters GROUP BY 1, 2").fetchall() == [
+    ("GPU 0 counters", "clock", 40), ("GPU 1 counters", "SM active", 40)]
+assert db.execute("SELECT DISTINCT value FROM span_args WHERE name = 'key'").fetchall() == [("värde",)]
+damage(gpu, "bad.pftrace")
+
+if shutil.which("zstd"):
+    squeezed = subprocess.run(["zstd", "-c"], input=trace, capture_output=True).stdout
+    open("whole.pftrace.zst", "wb").write(squeezed)
+    zstd = b"libzstd" not in run("whole.pftrace.zst").stderr
+    if not zstd:
+        refused("whole.pftrace.zst", "libzstd-dev", "zstd -dc")
+if shutil.which("zstd") and zstd:
+    rows, samples, read, _ = imported("whole.pftrace.zst")
+    whole = imported("made.pftrace")
+    assert (rows, samples, read) == whole[:3]
+    open("packets.pftrace", "wb").write(packet((8, 1), (10, 9)) + packet((133, squeezed)))
+    check_pftrace("packets.pftrace")
+    assert imported("packets.pftrace")[1] == whole[1]
+    damage(squeezed, "bad.pftrace.zst")
+    damage(packet((133, squeezed)), "bad.pftrace")
 # Times at the ends of their range: of clocks, of events in microseconds, of durations.
 far = [packet((6, message(*[(1, message((1, clock), (2, ticks))) for clock, ticks in ((6, 5), (1, 2**63 - 1), (3, 2**62), (4, 7))]))),
        packet((6, message((1, message((1, 3), (2, 2**62 + 5))), (1, message((1, 1), (2, 1)))))),
