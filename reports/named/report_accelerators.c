@@ -219,12 +219,15 @@ const struct report_named report_named_critical_path = {
 
 /* What a range launched: its calls are within it on the same track, whenever their kernels run. A
  * range on the device has none. */
-#define RANGES                                                                                     \
+#define WITHIN                                                                                     \
 	"WITH RECURSIVE within (activity, span) AS (\n"                                            \
 	"  SELECT span_id, launch_span_id FROM launches\n"                                         \
 	"  UNION ALL\n"                                                                            \
 	"  SELECT w.activity, s.parent_id FROM within w JOIN spans s ON s.span_id = w.span\n"      \
-	"  WHERE s.parent_id IS NOT NULL),\n"                                                      \
+	"  WHERE s.parent_id IS NOT NULL),\n"
+
+#define RANGES                                                                                     \
+	WITHIN                                                                                     \
 	"did AS (SELECT w.span AS span_id, count(*) AS kernels, sum(s.dur_ns) AS device_ns,\n"     \
 	"               min(s.start_ns) AS device_start_ns,\n"                                     \
 	"               max(s.start_ns + s.dur_ns) AS device_end_ns\n"                             \
@@ -245,13 +248,49 @@ static const char steps_sql[] =
 	"FROM ranges r LEFT JOIN busy b ON b.rank = r.rank AND b.step = r.step\n"
 	"WHERE r.kind = 'step'";
 
+/* Ranges whose names differ in the number at their end alone repeat one another. Of nested ones
+ * that are repeated the outermost is the step. */
+static const char steps_range_sql[] = WITHIN ACTIVITIES
+	",\n"
+	"named AS (SELECT *, rtrim(rtrim(name, '0123456789'), ' #:=_-') AS range FROM ranges\n"
+	"          WHERE kind NOT IN ('step', 'device')),\n"
+	"repeated AS (SELECT *, row_number() OVER same AS number, count(*) OVER same AS repeats,\n"
+	"                    avg(dur_ns) OVER same AS mean_ns, sum(dur_ns) OVER same AS range_ns\n"
+	"             FROM named WINDOW same AS\n"
+	"             (PARTITION BY rank, track, domain, range ORDER BY start_ns, span_id\n"
+	"              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),\n"
+	"above (span_id, outer_id) AS (\n"
+	"  SELECT r.span_id, s.parent_id FROM repeated r JOIN spans s USING (span_id)\n"
+	"  WHERE r.repeats > 1 AND s.parent_id IS NOT NULL\n"
+	"  UNION ALL\n"
+	"  SELECT a.span_id, s.parent_id FROM above a JOIN spans s ON s.span_id = a.outer_id\n"
+	"  WHERE s.parent_id IS NOT NULL),\n"
+	"steps AS (SELECT * FROM repeated WHERE repeats > 1 AND span_id NOT IN (\n"
+	"            SELECT a.span_id FROM above a JOIN repeated o ON o.span_id = a.outer_id\n"
+	"            WHERE o.repeats > 1)),\n"
+	"busy AS (SELECT range_id, count(*) AS kernels, sum(" ADDED ") AS busy_ns\n"
+	"         FROM (SELECT w.span AS range_id, a.*, " BEFORE(
+		"w.span") "\n"
+			  "               FROM within w JOIN activity a ON a.span_id = w.activity\n"
+			  "               WHERE w.span IN (SELECT span_id FROM steps)) GROUP BY "
+			  "range_id)\n"
+			  "SELECT r.rank, r.track, r.domain, r.range, r.number, r.repeats, "
+			  "r.range_ns, r.span_id,\n"
+			  "       r.name, r.start_ns, r.dur_ns, b.kernels, b.busy_ns,\n"
+			  "       1.0 * b.busy_ns / nullif(r.dur_ns, 0) AS busy_share,\n"
+			  "       1.0 * r.dur_ns / nullif(r.mean_ns, 0) - 1 AS imbalance\n"
+			  "FROM steps r LEFT JOIN busy b ON b.range_id = r.span_id";
+
 const struct report_named report_named_steps = {
-	REPORT_NAMED("steps", "each step of a training (ProfilerStep): its time, and what its "
-			      "calls ran on devices"),
-	{{NULL, steps_sql, "rank,step,start_ns,dur_ns,kernels,busy_ns,busy_share,imbalance",
-	  "rank,step"}},
-	"No steps: the program did not mark any (ProfilerStep). `ranges --by range` has its "
-	"ranges.",
+	REPORT_NAMED("steps", "each step of a training (ProfilerStep, or --by range: repeated "
+			      "ranges): its time, and what its calls ran on devices"),
+	{{"step", steps_sql, "rank,step,start_ns,dur_ns,kernels,busy_ns,busy_share,imbalance",
+	  "rank,step"},
+	 {"range", steps_range_sql,
+	  "range,number,start_ns,dur_ns,kernels,busy_ns,busy_share,imbalance",
+	  "-range_ns,range,rank,start_ns"}},
+	"No steps: the program marked none (ProfilerStep), or with --by range repeats no range "
+	"(NVTX, ROCTx, record_function).",
 };
 
 static const char ranges_name_sql[] =

@@ -420,6 +420,38 @@ def reports(imported, db):
         equal(db + ": step " + row["step"], int(row["kernels"] or 0), steps[int(row["step"])])
 
 
+def steps_by_range():
+    """An epoch of five iterations with a forward and a backward range each: the iterations are the steps."""
+    thread, process = 0x0100000007000007, 0x0100000007000000
+    sql = """CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'gemm');
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+	globalPid INTEGER, correlationId INTEGER, demangledName INTEGER);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER);
+"""
+    ranges, number = [(0, 9000, "epoch 0")], 0
+    for i in range(5):
+        begin = 1000 + 1000 * i
+        ranges += [(begin, begin + 900 + 10 * i, "iteration %d" % i), (begin + 10, begin + 300, "forward"), (begin + 310, begin + 800, "backward")]
+        for at, late, dur in ((20, 100, 50), (40, 120, 60), (320, 500, 100), (850, 200, 5)):  # the second overlaps the first
+            number += 1
+            sql += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%d, %d, %d, %d, 1);\n" % (begin + at, begin + at + 5, thread, number)
+            sql += "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 1, %d, %d, %d, 2);\n" % (
+                begin + at + late, begin + at + late + dur, 7 + number % 2, process, number)
+    for begin, end, name in ranges:
+        sql += "INSERT INTO NVTX_EVENTS VALUES (%d, %d, 59, '%s', %d);\n" % (begin, end, name, thread)
+    make("steps.sqlite", sql)
+    Imported("steps.sqlite", "steps.db")
+    rows = table("steps.db", "steps", "--by", "range")
+    equal("steps by range", [(r["range"], r["name"], int(r["number"]), int(r["repeats"]), int(r["start_ns"]), int(r["dur_ns"]), int(r["kernels"]),
+                              int(r["busy_ns"])) for r in rows],
+          [("iteration", "iteration %d" % i, i + 1, 5, 1000 + 1000 * i, 900 + 10 * i, 4, 50 + 50 + 100 + 5) for i in range(5)])
+    near("imbalance", rows[4]["imbalance"], 940 / 920 - 1)
+    near("busy share", rows[0]["busy_share"], 205 / 900)
+
+
 def comparison():
     """Two traces, of which the second has one kernel in the place of three."""
     def trace(path, kernels, step):
@@ -478,6 +510,7 @@ def hostile():
 if not SAMPLES:
     own_nsys()
     own_rocpd()
+    steps_by_range()
     comparison()
     hostile()
 for path in sorted(glob.glob(SAMPLES + "/kineto/*.json.gz")):

@@ -68,8 +68,9 @@ static const struct accelerator_report reports[] = {
 	  {"step", LONGEST("span_id", "critical_path", "step = :number")}}},
 	{&report_named_steps,
 	 "steps",
-	 {"rank,step"},
-	 {{"start_ns", LONGEST("span_id", "ranges", "kind = 'step' AND start_ns = :number")}}},
+	 {"rank,step", "span_id"},
+	 {{"span_id", LONGEST("span_id", "ranges", "span_id = :number")},
+	  {"start_ns", LONGEST("span_id", "ranges", "kind = 'step' AND start_ns = :number")}}},
 	{&report_named_ranges,
 	 "ranges",
 	 {"kind,domain,name", "span_id"},
@@ -83,10 +84,12 @@ static const struct accelerator_report reports[] = {
 static const struct view_grid_column columns[] = {
 	{.name = "name", .least = 20, .importance = 20},
 	{.name = "call", .least = 16, .importance = 20},
+	{.name = "range", .least = 16, .importance = 20},
 	{.name = "track", .least = 12, .importance = 20},
 	{.name = "device", .importance = 20},
 	{.name = "stream", .importance = 19},
 	{.name = "step", .importance = 19},
+	{.name = "number", .importance = 19},
 	{.name = "kind", .importance = 12},
 	{.name = "rank", .importance = 2},
 	{.name = "total_ns", .title = "total", .importance = 19},
@@ -139,6 +142,8 @@ static const struct view_grid_column columns[] = {
 	{.name = "span_id"},
 	{.name = "position"},
 	{.name = "domain"},
+	{.name = "repeats"},
+	{.name = "range_ns"},
 	{.name = "address"},
 };
 
