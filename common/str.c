@@ -211,6 +211,25 @@ void str_copy(char *out, size_t size, const char *text)
 	out[length] = '\0';
 }
 
+void str_shorten(char *out, size_t size, const char *text)
+{
+	static const char mark[] = "\u2026";
+	const size_t length = strlen(text);
+	size_t head, tail;
+
+	if (length < size || size < sizeof(mark)) {
+		str_copy(out, size, text);
+		return;
+	}
+	tail = (size - sizeof(mark)) / 3;
+	while (tail > 0 && ((unsigned char)text[length - tail] & 0xc0) == 0x80)
+		tail--;
+	str_copy(out, size - (sizeof(mark) - 1) - tail, text);
+	head = strlen(out);
+	memcpy(out + head, mark, sizeof(mark) - 1);
+	memcpy(out + head + sizeof(mark) - 1, text + length - tail, tail + 1);
+}
+
 static int str_digit(char c)
 {
 	if (c >= '0' && c <= '9')

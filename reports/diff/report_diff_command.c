@@ -382,7 +382,8 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 }
 
 #define LIMIT_DEFAULT 20
-#define NAMED_MAX     3 /* regressions named in the error */
+#define NAMED_MAX     3   /* regressions named in the error */
+#define NAMED_BYTES   120 /* of the name of one, which may be a kernel of thousands */
 
 enum {
 	OPTION_GATE,
@@ -525,6 +526,7 @@ static enum status check_gate(const struct report_diff *diff, const struct diff_
 			      struct err *err)
 {
 	struct str names = {0};
+	char key[NAMED_BYTES];
 	size_t worse = 0;
 
 	for (size_t i = 0; i < diff->count; i++) {
@@ -532,8 +534,9 @@ static enum status check_gate(const struct report_diff *diff, const struct diff_
 
 		if (!exceeds_gate(row, how))
 			continue;
+		str_shorten(key, sizeof(key), row->key);
 		if (worse++ < NAMED_MAX)
-			str_addf(&names, "%s%s %s by %.3g %%", worse > 1 ? ", " : "", row->key,
+			str_addf(&names, "%s%s %s by %.3g %%", worse > 1 ? ", " : "", key,
 				 row->name, fabs(report_diff_fraction(row)) * 100);
 	}
 	if (worse > 0)

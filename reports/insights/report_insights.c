@@ -95,13 +95,19 @@ void report__insight_number(struct report_insight *insight, const char *name, do
 
 const char *report__insight_text(struct insight_facts *facts, const char *format, ...)
 {
-	char text[4096];
-	va_list args;
+	va_list args, again;
+	char *text;
+	int length;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, format, args);
+	text = length < 0 ? NULL : arena_alloc(&facts->out->arena, (size_t)length + 1, 1);
+	if (text)
+		vsnprintf(text, (size_t)length + 1, format, again);
+	va_end(again);
 	va_end(args);
-	return arena_strdup(&facts->out->arena, text);
+	return text;
 }
 
 bool report__insight_predict(struct insight_facts *facts, const struct report_whatif_change *change,

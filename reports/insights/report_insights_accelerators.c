@@ -12,6 +12,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 #include "reports/named/report_accelerators.h"
 
@@ -317,6 +318,7 @@ static enum status note_hottest(struct insight_facts *facts, const char *id, con
 	struct report_table table = {0};
 	struct report_insight *insight;
 	char time[FMT_SIZE], share[FMT_SIZE];
+	char shown[INSIGHT_NAME];
 	const char *word, *name = NULL;
 	double part = NAN;
 	int64_t ns = 0;
@@ -324,7 +326,8 @@ static enum status note_hottest(struct insight_facts *facts, const char *id, con
 
 	if (status == ST_OK && table.row_count > 0) {
 		word = report__insight_word(&table, 0, 0);
-		name = report__insight_text(facts, "%.200s", word ? word : "");
+		name = report__insight_text(facts, "%s", word ? word : "");
+		str_shorten(shown, sizeof(shown), word ? word : "");
 		ns = report__insight_int(&table, 0, 1);
 		part = report__insight_real(&table, 0, 2);
 	}
@@ -340,7 +343,7 @@ static enum status note_hottest(struct insight_facts *facts, const char *id, con
 	insight->subject = name;
 	insight->keys = report__insight_text(facts, "name=%s", name);
 	insight->share = part;
-	insight->sentence = report__insight_text(facts, "%s\"%s\" takes %s, %s %s.", before, name,
+	insight->sentence = report__insight_text(facts, "%s\"%s\" takes %s, %s %s.", before, shown,
 						 fmt_ns(time, ns), fmt_percent(share, part), after);
 	report__insight_number(insight, "total_ns", (double)ns, REPORT_NS);
 	report__insight_number(insight, "share", part, REPORT_FRACTION);

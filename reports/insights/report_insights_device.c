@@ -318,18 +318,19 @@ static void describe_operation(struct insight_facts *facts, struct report_insigh
 	const char *kind = report__insight_word(table, 0, 2);
 	const char *plan = report__insight_word(table, 0, 8);
 	const double balance = report__insight_real(table, 0, 6);
-	char share[FMT_SIZE], even[FMT_SIZE], cycles[FMT_SIZE];
+	char share[FMT_SIZE], even[FMT_SIZE], cycles[FMT_SIZE], shown[INSIGHT_NAME];
 	const bool matrix = kind && (!strcmp(kind, "matmul") || str_starts_with(kind, "conv"));
 
 	insight->subject_kind = "operation";
-	insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
-	insight->keys = report__insight_text(facts, "operation=%.200s", name ? name : "");
+	insight->subject = report__insight_text(facts, "%s", name ? name : "");
+	insight->keys = report__insight_text(facts, "operation=%s", name ? name : "");
+	str_shorten(shown, sizeof(shown), name ? name : "One operation");
 	insight->share = part;
 	insight->sentence = report__insight_text(
 		facts,
-		"%.200s%s%.100s takes %s cycles of a weight update, %s of all operations "
+		"%s%s%.100s takes %s cycles of a weight update, %s of all operations "
 		"(simulated)%s%.100s%s%s%s.",
-		name ? name : "One operation", layer ? " of layer " : "", layer ? layer : "",
+		shown, layer ? " of layer " : "", layer ? layer : "",
 		fmt_count(cycles, report__insight_int(table, 0, 5)), fmt_percent(share, part),
 		plan ? "; planned as " : "", plan ? plan : "",
 		isnan(balance) ? "" : "; its tiles are busy ",

@@ -14,6 +14,7 @@
 
 /* The limit of what-if; a larger number in a file is ignored. */
 #define INSIGHT_MICROBATCHES_MAX (1 << 20)
+#define INSIGHT_NAME             160 /* bytes of a name in a sentence */
 
 /* Requirements of an insight; bits. */
 enum insight_needs {

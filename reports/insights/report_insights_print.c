@@ -13,6 +13,7 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "reports/insights/report_insights.h"
+#include "reports/insights/report_insights_internal.h"
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 #include "reports/table/report_select.h"
@@ -47,11 +48,12 @@ static void print_insight(FILE *out, const struct report_insight *insight, int w
 			  struct str *expected)
 {
 	const struct report_insight_gain *gain = &insight->gain;
-	char head[256];
+	char head[64 + INSIGHT_NAME], subject[INSIGHT_NAME];
 
-	snprintf(head, sizeof(head), "%s%s%s%s%.160s", insight->id, insight->subject ? ": " : "",
+	str_shorten(subject, sizeof(subject), insight->subject ? insight->subject : "");
+	snprintf(head, sizeof(head), "%s%s%s%s%s", insight->id, insight->subject ? ": " : "",
 		 insight->subject ? insight->subject_kind : "", insight->subject ? " " : "",
-		 insight->subject ? insight->subject : "");
+		 subject);
 	fputc('\n', out);
 	report__fold(out, "", head, width);
 	report__fold(out, " ", insight->sentence, width);

@@ -287,7 +287,7 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 {
 	const struct report_bad *bad = &facts->summary.bad;
 	struct report_insight *insight;
-	char element[48] = "";
+	char element[48] = "", key[INSIGHT_NAME];
 
 	if (!bad->known)
 		return ST_OK;
@@ -298,14 +298,15 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 		return ST_NOMEM;
 	insight->view = "nonfinite_trail";
 	insight->subject_kind = "tensor";
-	insight->subject = bad->key ? report__insight_text(facts, "%.200s", bad->key) : NULL;
+	insight->subject = bad->key ? report__insight_text(facts, "%s", bad->key) : NULL;
+	str_shorten(key, sizeof(key), bad->key ? bad->key : "a tensor");
 	insight->share = 1;
 	insight->sentence = report__insight_text(
 		facts,
-		"The first number that is not finite is %.8s in %.200s%s%.100s%s, at %s%s%.4s. All "
+		"The first number that is not finite is %.8s in %s%s%.100s%s, at %s%s%.4s. All "
 		"that is computed from it is worthless.",
-		bad->value ? bad->value : "one", bad->key ? bad->key : "a tensor",
-		bad->layer ? " of layer " : "", bad->layer ? bad->layer : "", element,
+		bad->value ? bad->value : "one", key, bad->layer ? " of layer " : "",
+		bad->layer ? bad->layer : "", element,
 		position_text(facts, bad->epoch, bad->weight_update, bad->step),
 		bad->phase ? ", phase " : "", bad->phase ? bad->phase : "");
 	report__insight_number(insight, "time_ns", (double)bad->time_ns, REPORT_NS);
@@ -455,7 +456,7 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 	struct report_table table = {0};
 	struct report_insight *insight = NULL;
 	enum status status = ST_OK;
-	char time[FMT_SIZE], share[FMT_SIZE];
+	char time[FMT_SIZE], share[FMT_SIZE], shown[2][INSIGHT_NAME];
 	double part = 0;
 
 	/* With kernels, the critical path says more of the host's calls. */
@@ -472,15 +473,17 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 
 		insight->view = "spans";
 		insight->subject_kind = "span";
-		insight->subject = report__insight_text(facts, "%.200s", name ? name : "");
-		insight->keys = report__insight_text(facts, "name=%.200s", name ? name : "");
+		insight->subject = report__insight_text(facts, "%s", name ? name : "");
+		insight->keys = report__insight_text(facts, "name=%s", name ? name : "");
+		str_shorten(shown[0], sizeof(shown[0]), name ? name : "");
+		str_shorten(shown[1], sizeof(shown[1]), track ? track : "");
 		insight->share = min(part, 1);
 		insight->sentence = report__insight_text(
 			facts,
-			"\"%.200s\" takes %s, %s of the time in which track \"%.200s\", which "
+			"\"%s\" takes %s, %s of the time in which track \"%s\", which "
 			"has most, did anything; no span within it has half of that.",
-			name ? name : "", fmt_ns(time, report__insight_int(&table, 0, 2)),
-			fmt_percent(share, insight->share), track ? track : "");
+			shown[0], fmt_ns(time, report__insight_int(&table, 0, 2)),
+			fmt_percent(share, insight->share), shown[1]);
 		report__insight_number(insight, "total_ns", report__insight_real(&table, 0, 2),
 				       REPORT_NS);
 		report__insight_number(insight, "track_share", insight->share, REPORT_FRACTION);

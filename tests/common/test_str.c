@@ -167,6 +167,30 @@ static void test_copy_never_cuts_a_character(void **state)
 	assert_int_equal(out[0], 'k');
 }
 
+static void test_shorten_leaves_both_ends(void **state)
+{
+	static const struct {
+		size_t size;
+		const char *in, *out;
+	} rows[] = {
+		{11, "0123456789", "0123456789"},
+		{10, "0123456789", "0123\u202689"},
+		{9, "0123456789", "0123\u20269"},
+		{5, "0123456789", "0\u2026"},
+		{4, "0123456789", "\u2026"},
+		{3, "0123456789", "01"},
+		{12, "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4", "\u00e4\u00e4\u00e4\u2026\u00e4"},
+		{11, "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4", "\u00e4\u00e4\u2026\u00e4"},
+	};
+	char out[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		str_shorten(out, rows[i].size, rows[i].in);
+		assert_string_equal(out, rows[i].out);
+	}
+}
+
 static void test_starts_with(void **state)
 {
 	(void)state;
@@ -291,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_nearest_suggests_what_was_meant),
 		cmocka_unit_test(test_nearest_leaves_very_long_words_alone),
 		cmocka_unit_test(test_copy_never_cuts_a_character),
+		cmocka_unit_test(test_shorten_leaves_both_ends),
 		cmocka_unit_test(test_starts_with),
 		cmocka_unit_test(test_any_part_is_enough_and_letter_case_counts),
 		cmocka_unit_test(

@@ -86,6 +86,12 @@ only exchanges exposed_communication
 number exchanges exposed_communication 0.3
 told exchanges exposed_communication sentence | grep 'computes during 40.00 % of it' >/dev/null || fail "exchanges: $(told exchanges exposed_communication sentence)"
 
+# A kernel's name may have thousands of letters: the rows are found by all of it, the sentence has its two ends.
+long="gemm_$(printf 'float_%.0s' {1..200})end"
+echo "kernel $long 1000 10 7 980 15" | recorded long
+[ "$(told long hot_kernel keys)" = "name=$long" ] || fail "the long name: $(told long hot_kernel keys)"
+told long hot_kernel sentence | grep '"gemm_float_[a-z_]*…[a-z_]*float_end" takes' >/dev/null || fail "the long name: $(told long hot_kernel sentence)"
+
 # The first screen has the same figures.
 "$bin/ipu-view" exchanges.db --view summary --text --width 120 >screen.txt
 grep -q ' device  *GPU 0: compute 70.00 %, communication alone 30.00 %  *A Accelerators' screen.txt || fail "the screen: $(head -5 screen.txt)"

@@ -370,6 +370,10 @@ static void test_views_are_listed_and_taken(void **state)
 	assert_int_equal(screen_of(rig)->focus, VIEW_SQL_RESULT);
 }
 
+/* As much of a longer name as a place keeps. */
+#define TEN_TYPES "int const*, int const*, int const*, int const*, int const*, "
+#define LONG_NAME TEN_TYPES TEN_TYPES TEN_TYPES TEN_TYPES
+
 static void test_places_become_statements(void **state)
 {
 	static const struct {
@@ -383,6 +387,10 @@ static void test_places_become_statements(void **state)
 		 "SELECT * FROM health WHERE layer = 'Dense 128' AND rule = '5';"},
 		{"device_steps", "ipu=0 type=StreamCopy*",
 		 "SELECT * FROM device_steps WHERE ipu = 0 AND type GLOB 'StreamCopy*';"},
+		{"kernels", "name=add(float*, char*)",
+		 "SELECT * FROM kernels WHERE name = 'add(float*, char*)';"},
+		{"kernels", "stream=7 name=" LONG_NAME,
+		 "SELECT * FROM kernels WHERE stream = 7 AND instr(name, '" LONG_NAME "') = 1;"},
 		{"meta", "", "SELECT * FROM meta;"},
 		{"meta", "1=1; DROP TABLE x", "SELECT * FROM meta WHERE 1 = '1; DROP TABLE x';"},
 	};

@@ -13,6 +13,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "reports/table/report_render.h"
 
 /* ---- areas ----------------------------------------------------------------------------------- */
@@ -150,12 +151,15 @@ static void insights_describe_query(struct view_blocks *blocks, const char *sql,
 static void insights_describe_where(struct view_blocks *blocks,
 				    const struct report_insight *insight, int width)
 {
+	char keys[2 * VIEW_PLACE_NAME];
+
 	if (insight->view || insight->sql)
 		view_blocks_begin(blocks, "Where its rows are: Enter goes there", NAME_WIDTH);
 	if (insight->view)
 		view_blocks_fact(blocks, "view", VIEW_NORMAL, "%s", insight->view);
-	if (insight->keys && insight->keys[0])
-		view_blocks_fold(blocks, "rows", VIEW_NORMAL, width - NAME_WIDTH, insight->keys);
+	str_shorten(keys, sizeof(keys), insight->keys ? insight->keys : "");
+	if (keys[0])
+		view_blocks_fold(blocks, "rows", VIEW_NORMAL, width - NAME_WIDTH, keys);
 	if (insight->sql)
 		insights_describe_query(blocks, insight->sql, width);
 }

@@ -398,14 +398,23 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 
 /* ---- rows of a place ------------------------------------------------------------------------- */
 
-/* Add a condition on @column. Values of text fields are quoted even if they look like numbers. */
-static void sql_add_condition(struct str *out, const char *column, const char *value, size_t length)
+/* Add a condition on @column. Values of text fields are quoted even if they look like numbers. A
+ * pattern ends in "*"; elsewhere it is part of a name, such as a kernel's with its arguments. Of a
+ * value that is @cut only the beginning is known. */
+static void sql_add_condition(struct str *out, const char *column, const char *value, size_t length,
+			      bool cut)
 {
 	const struct view_place_field *field = view_place_field(column);
-	const bool pattern = memchr(value, '*', length) != NULL;
+	const bool pattern = length > 0 && value[length - 1] == '*';
 	char number[64];
 	double real;
 
+	if (cut) {
+		str_addf(out, "instr(%s, ", column);
+		str_add_sql_bytes(out, value, length);
+		str_add(out, ") = 1");
+		return;
+	}
 	str_addf(out, "%s %s ", column, pattern ? "GLOB" : "=");
 	snprintf(number, sizeof(number), "%.*s", length < sizeof(number) ? (int)length : 0, value);
 	if (!pattern && !(field && field->text) && str_to_double(number, &real))
@@ -430,6 +439,8 @@ static const char *sql_pair_equals(const char *at)
 
 static void sql_add_conditions(struct str *out, const char *keys)
 {
+	/* view_place_text() leaves at most this much, and no part of a character */
+	const bool cut = strlen(keys) + 4 >= VIEW_PLACE_NAME;
 	const char *word = " WHERE ";
 	char column[64];
 
@@ -444,7 +455,8 @@ static void sql_add_conditions(struct str *out, const char *keys)
 				break;
 		snprintf(column, sizeof(column), "%.*s", (int)(equals - at), at);
 		str_add(out, word);
-		sql_add_condition(out, column, equals + 1, (size_t)(end - equals - 1));
+		sql_add_condition(out, column, equals + 1, (size_t)(end - equals - 1),
+				  cut && !*end);
 		word = " AND ";
 		at = end + strspn(end, " ");
 	}
