@@ -39,8 +39,8 @@ bool str_has_any(const char *text, const char *const *parts, int count);
 /* Copy @text, truncated to @size - 1 bytes but never within a UTF-8 character. */
 void str_copy(char *out, size_t size, const char *text);
 
-/* The same with "…" in place of the middle of a text that is too long; both ends of a name tell it
- * from others. Needs room for the "…" and its 0. */
+/* The same with "…" in place of the middle of a text that is too long: both ends of a name may
+ * distinguish it. Needs room for the "…" and its 0. */
 void str_shorten(char *out, size_t size, const char *text);
 
 /* Length of the UTF-8 character at @text (1 for a final 0); 0 if it is malformed (overlong,
