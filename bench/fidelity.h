@@ -26,7 +26,10 @@ struct workload {
 	struct ipu_op ops[WORKLOAD_OPS]; /* one after the other */
 	int op_count;
 	double live_bytes; /* of all operands and results, where memory is asked for */
-	double copied_bytes[WORKLOAD_COPIES]; /* of tensors that are copied as they lie; 0: none */
+	double copied_bytes[WORKLOAD_COPIES]; /* of tensors that are copied as they lie: a
+						 function's operands, then its result; 0: none */
+	int copied_ops; /* how many of @ops, the first ones, are calls of that function */
+	bool compiled;  /* is the code of vertices and exchanges compiled, and so counted? */
 	enum ipu_dtype partials;
 	const char *run, *words;         /* of a network */
 	const struct bubble_row *bubble; /* of a pipeline: with which times, and its schedule */

@@ -3,8 +3,10 @@
  * run beside the product is counted as they do: a convolution and a fully connected layer update
  * their weights and have no bias (tests/CMakeLists.txt: --bias 0), a product is added to C. The
  * forward convolution is a function: its operands are copied to it, and its result from it
- * (tools/single_conv_layer.cpp). What is read lives all the time: activations, the output's
- * gradient and weights. One thread.
+ * (tools/single_conv_layer.cpp). The gradient of its input calls that function again where it is
+ * the same convolution. What is read lives all the time: activations, the output's gradient and
+ * weights. The tools of convolutions and of products have code compiled (compileIPUCode), without
+ * which the IPU Model knows no size of it; that of fully connected layers has not. One thread.
  */
 #include <math.h>
 #include <stdio.h>
@@ -54,6 +56,17 @@ static void scaled_add(struct workload *workload, enum ipu_dtype dtype, int64_t 
 		.count = count, .operands = 2, .times = {[IPU_FN_SCALED_ADD] = 1}};
 }
 
+/* Return whether the gradient of the input is the same convolution, of the output's gradient. */
+static bool is_symmetric(const struct ipu_conv *conv)
+{
+	if (conv->in_channels != conv->out_channels)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (conv->stride[i] != 1 || conv->in[i] != conv->out[i])
+			return false;
+	return true;
+}
+
 static void conv_layer(struct workload *workload, const struct ipu_conv *conv, enum ipu_dtype dtype)
 {
 	const int64_t in = conv->groups * conv->in_channels;
@@ -74,6 +87,8 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 		(double)((2 * (inputs + outputs) + weights) * ipu_dtype_bytes(dtype));
 	for (int i = 0; i < WORKLOAD_COPIES; i++)
 		workload->copied_bytes[i] = (double)(copied[i] * ipu_dtype_bytes(dtype));
+	workload->copied_ops = is_symmetric(conv) ? 2 : 1;
+	workload->compiled = true;
 }
 
 static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
@@ -105,6 +120,7 @@ static void product(struct workload *workload, int64_t m, int64_t k, int64_t n,
 	scaled_add(workload, dtype, m * n);
 	workload->ops[workload->op_count - 1].elements.operands = 1; /* C lies as A B */
 	workload->live_bytes = (double)((m * k + k * n + m * n) * ipu_dtype_bytes(dtype));
+	workload->compiled = true;
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -122,7 +138,7 @@ static double cycles_of(const struct workload *workload, const struct ipu_target
 	bool joint = false;
 
 	for (int i = 0; i < WORKLOAD_COPIES; i++)
-		cycles += copy_cycles(target, workload->copied_bytes[i]);
+		cycles += workload->copied_ops * copy_cycles(target, workload->copied_bytes[i]);
 	for (int i = 0; i < workload->op_count; i++) {
 		struct ipu_op op = workload->ops[i];
 		const struct ipu_plan *plan;
@@ -139,20 +155,72 @@ static double cycles_of(const struct workload *workload, const struct ipu_target
 
 #define TILES_MOST 1472
 
-/* What lives through all of it, and on each tile the largest temporaries; every operation begins on
- * the first tile, as poplibs has it without enableConvDithering. Of variables alone, as
- * tools/bench.py of poplibs adds them up. */
+/* Tiles that have the code of vertices, by their names. */
+struct code {
+	const char *vertex[WORKLOAD_OPS * IPU_PHASES];
+	int64_t tiles[WORKLOAD_OPS * IPU_PHASES];
+	int count;
+};
+
+/* Return how many tiles more have the code of a vertex that is on the first @tiles. */
+static int64_t more_tiles(struct code *code, const char *vertex, int64_t tiles)
+{
+	int64_t had;
+	int i = 0;
+
+	while (i < code->count && strcmp(code->vertex[i], vertex) != 0)
+		i++;
+	if (i == code->count) {
+		code->vertex[code->count] = vertex;
+		code->tiles[code->count++] = 0;
+	}
+	had = code->tiles[i];
+	if (tiles <= had)
+		return 0;
+	code->tiles[i] = tiles;
+	return tiles - had;
+}
+
+/* Bytes of vertices and exchanges of @plan, of which @code has some already. */
+static double program_bytes(const struct ipu_plan *plan, bool compiled, struct code *code)
+{
+	double bytes = 0;
+
+	for (int i = 0; i < plan->phase_count; i++) {
+		const struct ipu_phase *phase = &plan->phases[i];
+		int64_t tiles = phase->tiles;
+
+		bytes += (double)(ipu_phase_state_bytes(plan, phase) * tiles);
+		if (!compiled)
+			continue;
+		if (phase->kind == IPU_COMPUTE)
+			tiles = more_tiles(code, phase->vertex, tiles);
+		bytes += (double)(ipu_phase_code_bytes(plan, phase) * tiles);
+	}
+	return bytes + (double)(plan->list_bytes * plan->tiles_used);
+}
+
+/* What lives through all of it, and on each tile the largest temporaries, as tools/bench.py of
+ * poplibs adds them up: variables, lists of work, vertices and, where it is compiled, code; every
+ * operation begins on the first tile, as poplibs has it without enableConvDithering. A function's
+ * copies of its operands live while its vertices run. */
 static double memory_of(const struct workload *workload, const struct ipu_target *target)
 {
+	const double copied =
+		(workload->copied_bytes[0] + workload->copied_bytes[1]) / (double)target->tiles;
 	double most[TILES_MOST] = {0}, bytes = workload->live_bytes;
+	struct code code = {.count = 0};
 
 	for (int i = 0; i < workload->op_count; i++) {
 		const struct ipu_plan *plan =
 			fidelity_plan(target, &workload->ops[i], workload->partials);
+		const double operands = i < workload->copied_ops ? copied : 0;
 
-		bytes += (double)(plan->list_bytes * plan->tiles_used);
-		for (int64_t t = 0; t < plan->tiles_used; t++)
-			most[t] = fmax(most[t], (double)plan->temporary_bytes);
+		bytes += program_bytes(plan, workload->compiled, &code);
+		for (int64_t t = 0; t < target->tiles; t++)
+			most[t] = fmax(most[t], operands + (t < plan->tiles_used
+								    ? (double)plan->temporary_bytes
+								    : 0));
 	}
 	for (int t = 0; t < TILES_MOST; t++)
 		bytes += most[t];

@@ -13,12 +13,7 @@
 
 /* Bytes; docs/cost-model.md, "Memory". */
 #define WORKER_STACK        512
-#define VERTEX_CODE         512
-#define VERTEX_STATE        16
-#define VERTEX_STATE_AMP    48
-#define VERTEX_LISTS_AMP    24
 #define WORKLIST_WORKER     12
-#define COPY_DESCRIPTOR     8
 #define EXCHANGE_ENTRY      32
 #define EXCHANGE_MESSAGE    4
 #define MESSAGE_BYTES       256
@@ -161,11 +156,6 @@ static enum status find_or_add_type(struct code *code, const char *name, int *ou
 	return ST_OK;
 }
 
-static bool is_amp(const struct ipu_plan *plan)
-{
-	return plan->method == IPU_METHOD_AMP_1X1 || plan->method == IPU_METHOD_AMP_NX1;
-}
-
 /* Add the code of a vertex type, once per tile. */
 static enum status add_vertex_code(struct code *code, const char *vertex, int64_t start,
 				   int64_t tiles, int64_t bytes)
@@ -189,34 +179,25 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 			       int64_t start, int64_t tiles)
 {
 	const struct ipu_op *op = &code->build->graph->nodes[node].op;
-	const bool copy = op->kind == IPU_OP_COPY || strstr(phase->part, "Copy");
 	const struct ipu_plan *plan = code->build->executable->plans[node];
 	const bool convolves = strstr(phase->part, "Convolve");
-	const bool amp = is_amp(plan) && convolves;
 	const int64_t vertices = ceil_div(phase->vertices, tiles);
+	const int64_t state = ipu_phase_state_bytes(plan, phase);
+	const int64_t bytes = ipu_phase_code_bytes(plan, phase);
+	const int64_t pointers = convolves ? plan->pointer_bytes : 0;
 
-	if (copy) {
-		add_bytes(code, IPU_MEMORY_COPY_DESCRIPTOR, start, tiles,
-			  vertices * COPY_DESCRIPTOR);
+	if (bytes == 0) { /* a copy, whose code is of Poplar's runtime */
+		add_bytes(code, IPU_MEMORY_COPY_DESCRIPTOR, start, tiles, state);
 		return ST_OK;
 	}
-	add_bytes(code, IPU_MEMORY_VERTEX_INSTANCE_STATE, start, tiles,
-		  vertices * (amp ? VERTEX_STATE_AMP : VERTEX_STATE));
-	if (amp)
-		add_bytes(code, IPU_MEMORY_VECTOR_LIST_DESCRIPTOR, start, tiles,
-			  vertices * VERTEX_LISTS_AMP);
+	add_bytes(code, IPU_MEMORY_VERTEX_INSTANCE_STATE, start, tiles, state - pointers);
+	add_bytes(code, IPU_MEMORY_VECTOR_LIST_DESCRIPTOR, start, tiles, pointers);
 	if (convolves || op->kind == IPU_OP_POOL)
 		add_bytes(code, IPU_MEMORY_VERTEX_FIELD_DATA, start, tiles,
 			  vertices * (convolves ? plan->list_bytes
 						: code->build->target->workers * WORKLIST_WORKER));
 	return add_vertex_code(code, phase->vertex ? phase->vertex : phase->part, start, tiles,
-			       convolves ? ipu_method_code_bytes(plan->method) : VERTEX_CODE);
-}
-
-/* Code bytes of an exchange: an entry, and one instruction per message. */
-static int64_t exchange_code(int64_t bytes)
-{
-	return EXCHANGE_ENTRY + EXCHANGE_MESSAGE * ceil_div(bytes, MESSAGE_BYTES);
+			       bytes);
 }
 
 static enum status add_node(struct code *code, int node)
@@ -234,7 +215,7 @@ static enum status add_node(struct code *code, int node)
 
 		if (phase->kind == IPU_EXCHANGE)
 			add_bytes(code, IPU_MEMORY_INTERNAL_EXCHANGE_CODE, start, tiles,
-				  exchange_code(ceil_div(phase->bytes, tiles)));
+				  ipu_phase_code_bytes(plan, phase));
 		else
 			status = add_compute(code, node, phase, start, tiles);
 	}

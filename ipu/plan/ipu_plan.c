@@ -64,21 +64,6 @@ const char *ipu_method_name(enum ipu_method method)
 	return names[method];
 }
 
-/* Instructions of 4 bytes. poplibs' assembly has at most 335 for the AMP's 1x1 vertex of two types,
- * supervisor and worker, and 686 for nx1 (lib/poplin/codelets/asm). */
-int64_t ipu_method_code_bytes(enum ipu_method method)
-{
-	static const int64_t bytes[] = {
-		[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
-		[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
-		[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
-		[IPU_METHOD_SLIC] = 1200,
-	};
-
-	_Static_assert(ARRAY_LEN(bytes) == IPU_METHODS, "code table out of step");
-	return bytes[method];
-}
-
 void ipu_plan_options_defaults(struct ipu_plan_options *options)
 {
 	*options = (struct ipu_plan_options){.available_memory_proportion = 0.6,
@@ -216,6 +201,76 @@ static enum status check_op(const struct ipu_op *op, const struct op_numbers *nu
 	return ST_OK;
 }
 
+/* ---- code ------------------------------------------------------------------------------------ */
+
+#define COPY_VERTEX     "poplar::OnTileCopy" /* of Poplar's runtime: no code of its own */
+#define VERTEX_CODE     400                  /* bytes, of a vertex that is no product's */
+#define VERTEX_STATE    16
+#define PRODUCT_STATE   48
+#define COPY_DESCRIPTOR 8
+#define EXCHANGE_ENTRY  32
+#define INSTRUCTION     4
+#define MESSAGE_BYTES   256 /* of one send instruction at most */
+
+static bool is_product(const struct ipu_plan *plan, const struct ipu_phase *phase)
+{
+	return plan->method != IPU_METHOD_NONE && strcmp(phase->part, "Convolve") == 0;
+}
+
+/* Instructions of 4 bytes. poplibs' assembly has at most 335 for the AMP's 1x1 vertex of two types,
+ * supervisor and worker, and 686 for nx1 (lib/poplin/codelets/asm). */
+static int64_t method_code_bytes(enum ipu_method method)
+{
+	static const int64_t bytes[] = {
+		[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
+		[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
+		[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
+		[IPU_METHOD_SLIC] = 1200,
+	};
+
+	_Static_assert(ARRAY_LEN(bytes) == IPU_METHODS, "code table out of step");
+	return bytes[method];
+}
+
+/* An exchange has an instruction for each tile that a tile listens to (popops, DynamicSlice.cpp),
+ * and for each message that is sent. */
+int64_t ipu_phase_code_bytes(const struct ipu_plan *plan, const struct ipu_phase *phase)
+{
+	if (phase->kind == IPU_EXCHANGE) {
+		const int64_t tiles = max(phase->tiles, 1);
+		const int64_t messages =
+			ipu__ceil_div(ipu__ceil_div(phase->sent, tiles), MESSAGE_BYTES);
+
+		return EXCHANGE_ENTRY + INSTRUCTION * (messages + phase->sources);
+	}
+	if (is_product(plan, phase))
+		return method_code_bytes(plan->method);
+	return phase->vertex && strcmp(phase->vertex, COPY_VERTEX) == 0 ? 0 : VERTEX_CODE;
+}
+
+int64_t ipu_phase_state_bytes(const struct ipu_plan *plan, const struct ipu_phase *phase)
+{
+	const int64_t vertices = ipu__ceil_div(phase->vertices, max(phase->tiles, 1));
+
+	if (phase->kind == IPU_EXCHANGE)
+		return 0;
+	if (is_product(plan, phase))
+		return PRODUCT_STATE + plan->pointer_bytes;
+	return vertices * (phase->vertex && strcmp(phase->vertex, COPY_VERTEX) == 0
+				   ? COPY_DESCRIPTOR
+				   : VERTEX_STATE);
+}
+
+/* Return whether a phase before @at runs the same vertex, whose code is there then. */
+static bool has_code(const struct ipu_plan *plan, int at)
+{
+	for (int i = 0; i < at; i++)
+		if (plan->phases[at].vertex && plan->phases[i].vertex &&
+		    strcmp(plan->phases[at].vertex, plan->phases[i].vertex) == 0)
+			return true;
+	return false;
+}
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 static void sum_phases(const struct ipu_target *target, struct ipu_plan *plan)
@@ -226,6 +281,8 @@ static void sum_phases(const struct ipu_target *target, struct ipu_plan *plan)
 		const struct ipu_phase *phase = &plan->phases[i];
 		int64_t cycles = phase->cycles * phase->repeats;
 
+		if (!has_code(plan, i))
+			plan->code_bytes += ipu_phase_code_bytes(plan, phase);
 		plan->sync_cycles += ipu__whole(target->phase_cycles) * phase->repeats;
 		plan->bytes_exchanged += phase->bytes * phase->repeats;
 		if (phase->tiles > plan->tiles_used)

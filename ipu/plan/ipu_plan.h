@@ -40,8 +40,7 @@ enum ipu_method {
 	IPU_METHODS
 };
 
-const char *ipu_method_name(enum ipu_method method);   /* "AMP", as poplibs calls it */
-int64_t ipu_method_code_bytes(enum ipu_method method); /* of its vertex: an estimate */
+const char *ipu_method_name(enum ipu_method method); /* "AMP", as poplibs calls it */
 
 enum ipu_phase_kind {
 	IPU_EXCHANGE,
@@ -58,6 +57,8 @@ struct ipu_phase {
 	int64_t vertices;   /* of a compute set */
 	int64_t bytes;      /* exchanged: the total that all tiles receive */
 	int64_t repeats;    /* serial splits: number of consecutive executions */
+	int64_t sources;    /* of an exchange: tiles that a tile listens to; 0: not known */
+	int64_t sent;       /* of an exchange: the total that all tiles send, to one or more */
 };
 
 #define IPU_PHASES 48
@@ -70,6 +71,7 @@ struct ipu_plan {
 	int64_t temporary_bytes; /* on the fullest tile while it runs: copies of operands, partials
 				  */
 	int64_t list_bytes;      /* constants on a tile: lists of work of a product's vertex */
+	int64_t pointer_bytes;   /* on a tile: that vertex's pointers to lists and operands */
 	int64_t code_bytes;      /* estimated code of its vertices and exchanges on a tile */
 	struct ipu_phase phases[IPU_PHASES];
 	int phase_count;
@@ -81,6 +83,12 @@ struct ipu_plan {
 	int64_t tiles_used;  /* most of any phase */
 	double tile_balance; /* compute: mean over all tiles of the target / the busiest tile */
 };
+
+/* Code of @phase of @plan on a tile, in bytes: of its exchange, or of its vertex, which a tile has
+ * once however many phases run it. An estimate. */
+int64_t ipu_phase_code_bytes(const struct ipu_plan *plan, const struct ipu_phase *phase);
+/* State of the phase's vertices on a tile, in bytes, with what a product's vertex points to. */
+int64_t ipu_phase_state_bytes(const struct ipu_plan *plan, const struct ipu_phase *phase);
 
 struct ipu_planner; /* opaque: a target and its cached plans; not thread safe */
 

@@ -641,12 +641,6 @@ static const char *vertex_name(const struct conv_form *form, const struct conv_w
 	}
 }
 
-/* Code bytes on a tile. Exchanges: 16 bytes per source tile, 8 per 64 words sent. */
-#define CODE_OTHER_VERTEX 400
-#define CODE_SOURCE       16
-#define CODE_SEND         8
-#define SEND_BYTES        256
-
 static void fill_phase(const struct conv_choice *choice, enum conv_part part, struct ipu_plan *plan)
 {
 	const struct conv_cost *cost = &choice->cost;
@@ -667,15 +661,12 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 		.vertices = computes ? tiles : 0,
 		.bytes = ipu__whole(floor(cost->bytes[part] * cost->tiles * cost->balance)),
 		.repeats = ipu__conv_part_loops(part) ? plan->serial_splits : 1,
+		.sources = ipu__whole(cost->sources[part]),
+		.sent = ipu__whole(floor(cost->sent[part] * cost->tiles * cost->balance)),
 	};
 
-	if (cost->part[part] <= 0)
-		return;
-	ipu__plan_add(plan, &phase);
-	plan->code_bytes +=
-		computes ? (part == CONV_COMPUTE ? ipu_method_code_bytes(choice->way.method)
-						 : CODE_OTHER_VERTEX)
-			 : ipu__whole(cost->bytes[part] / SEND_BYTES) * CODE_SEND;
+	if (cost->part[part] > 0)
+		ipu__plan_add(plan, &phase);
 }
 
 static double memory_limit(const struct ipu_target *target, const struct ipu_plan_options *options)
@@ -698,7 +689,7 @@ static void fill_plan(const struct conv_choice *choice, struct ipu_plan *plan)
 	plan->serial_splits = choice->cut.serial_in * choice->cut.serial_out;
 	plan->temporary_bytes = ipu__whole(choice->cost.temporary);
 	plan->list_bytes = ipu__whole(choice->cost.lists);
-	plan->code_bytes = ipu__whole(choice->cost.sources) * CODE_SOURCE;
+	plan->pointer_bytes = ipu__whole(choice->cost.pointers);
 	for (int p = 0; p < CONV_PARTS; p++)
 		fill_phase(choice, (enum conv_part)p, plan);
 }

@@ -11,10 +11,14 @@
 #include "common/elementary.h"
 #include "common/minmax.h"
 
-#define REDUCE_STAGES  3
-#define LIST_NUMBER    2   /* bytes of a number in a list of work */
-#define SLIC_BUFFER    200 /* bytes, beside the outputs of a group */
-#define TILES_ON_A_BUS 2   /* neighbours that receive the same stream get twice the rate */
+#define REDUCE_STAGES 3
+#define LIST_NUMBER   2   /* bytes of a number in a list of work */
+#define POINTER       4   /* bytes, of a vertex's field */
+#define SLIC_BUFFER   200 /* bytes, beside the outputs of a group */
+/* Least bytes of an operand on a tile that has any (Convolution.cpp, mapActivationsOrWeights). */
+#define IN_BYTES_A_TILE     128
+#define WEIGHT_BYTES_A_TILE 256
+#define TILES_ON_A_BUS      2 /* neighbours that receive the same stream get twice the rate */
 
 static double ceil_div(double value, double by)
 {
@@ -117,6 +121,25 @@ static double list_bytes(const struct ipu_target *target, const struct conv_form
 	return taps * entry * ipu__row_pieces(target, size[0] * size[1], size[2]);
 }
 
+/* What the vertex points to: each group of input, output and weights (SLIC: weights of each row of
+ * four taps), and each list of work (ConvVertices.cpp; 1x1 has one). */
+static double pointer_bytes(const struct ipu_target *target, const struct conv_form *form,
+			    const struct conv_way *way, const struct ipu_vertex_share *tile)
+{
+	const double taps = tile->taps_outer * tile->taps_inner;
+	const double lists = way->method == IPU_METHOD_OUTER_PRODUCT ? 0
+			     : form->flat                            ? 1
+			     : way->method == IPU_METHOD_VERTICAL_MAC
+				     ? (double)target->workers
+				     : (double)target->workers * taps;
+	const double operands = way->method == IPU_METHOD_SLIC
+					? tile->conv_groups * (2 + taps)
+					: tile->conv_groups * (tile->in_groups + tile->out_groups +
+							       tile->in_groups * tile->out_groups);
+
+	return POINTER * (operands + lists);
+}
+
 static void compute_tile_data(const struct ipu_target *target, const struct conv_form *form,
 			      const struct conv_way *way, const struct conv_cut *cut,
 			      const struct ipu_vertex_share *tile, double inputs,
@@ -197,7 +220,8 @@ static void add_reduction(const struct ipu_target *target, const struct conv_for
 			ceil_div(bytes, target->exchange_bytes_cycle);
 		cost->part[CONV_REDUCE_0 + 2 * s] =
 			ipu__reduce_add(target, form->partials, now, sums);
-		cost->sources += now;
+		cost->sources[CONV_REDUCE_EXCHANGE_0 + 2 * s] = now;
+		cost->sent[CONV_REDUCE_EXCHANGE_0 + 2 * s] = bytes;
 		outputs = sums;
 		depth = ceil_div(depth, now);
 	}
@@ -258,14 +282,14 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 			     ? ceil_div(form->outputs * fill[1] * bytes, cost->tiles)
 			     : 0;
 
-	cost->bytes[CONV_PRE_EXCHANGE] = in + weights;
+	cost->bytes[CONV_PRE_EXCHANGE] = cost->sent[CONV_PRE_EXCHANGE] = in + weights;
 	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
 	cost->part[CONV_PRE_COPY] =
 		ipu__rearrange(target, in, atom_bytes(form, way, form->in_atom));
 	if (weights > 0)
 		cost->part[CONV_PRE_COPY] +=
 			ipu__rearrange(target, weights, atom_bytes(form, way, form->weight_atom));
-	cost->bytes[CONV_POST_EXCHANGE] = out;
+	cost->bytes[CONV_POST_EXCHANGE] = cost->sent[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
 		cost->part[CONV_POST_COPY] =
@@ -386,9 +410,14 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->bytes[CONV_EXCHANGE] = in + weights;
 	cost->part[CONV_EXCHANGE] = ceil_div(in, target->exchange_bytes_cycle * bus) +
 				    ceil_div(weights, target->exchange_bytes_cycle);
-	cost->sources = (double)cut->out + field->parts;
+	cost->sources[CONV_EXCHANGE] =
+		fmin((double)cut->out, ceil_div(tile_data.in, IN_BYTES_A_TILE)) +
+		fmin(field->parts, ceil_div(tile_data.weights, WEIGHT_BYTES_A_TILE));
+	cost->sent[CONV_EXCHANGE] = ceil_div((form->inputs + form->weights) * bytes,
+					     cost->tiles * (double)cut->serial_in);
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
 	cost->lists = list_bytes(target, form, way, field, &tile);
+	cost->pointers = pointer_bytes(target, form, way, &tile);
 	add_reduction(target, form, depth, outputs, cost);
 	set_memory(form, cut, &tile_data, &rearranged, depth, cost);
 

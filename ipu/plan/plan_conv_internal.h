@@ -90,14 +90,16 @@ enum conv_part {
 bool ipu__conv_part_loops(enum conv_part part); /* runs once per serial split */
 
 struct conv_cost {
-	double cycles;            /* total, with target->phase_cycles of each phase */
-	double memory;            /* bytes of a tile, which must not exceed the limit */
-	double temporary;         /* part of these that is not the result */
-	double tiles, balance;    /* with work; mean share / largest */
-	double part[CONV_PARTS];  /* cycles */
-	double bytes[CONV_PARTS]; /* exchanges: received by a tile */
-	double sources;           /* tiles from which a tile receives, in all exchanges */
-	double lists;             /* bytes of the vertex's lists of work, constants of the tile */
+	double cycles;              /* total, with target->phase_cycles of each phase */
+	double memory;              /* bytes of a tile, which must not exceed the limit */
+	double temporary;           /* part of these that is not the result */
+	double tiles, balance;      /* with work; mean share / largest */
+	double part[CONV_PARTS];    /* cycles */
+	double bytes[CONV_PARTS];   /* exchanges: received by a tile */
+	double sources[CONV_PARTS]; /* exchanges: tiles from which a tile receives */
+	double sent[CONV_PARTS];    /* exchanges: bytes that a tile sends, to however many */
+	double lists;               /* bytes of the vertex's lists of work, constants of the tile */
+	double pointers;            /* bytes of its pointers to operands and lists */
 };
 
 void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *form,

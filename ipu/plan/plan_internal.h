@@ -6,7 +6,7 @@
 
 #include "ipu/plan/ipu_plan.h"
 
-/* Planner of one kind: sets method, splits, temporary_bytes, code_bytes and phases of a cleared
+/* Planner of one kind: sets method, splits, temporary_bytes and phases of a cleared
  * plan. Pure; @op is valid. */
 typedef void (*ipu_plan_fn)(const struct ipu_target *target, const struct ipu_op *op,
 			    const struct ipu_plan_options *options, struct ipu_plan *plan);

@@ -231,15 +231,12 @@ static void add_phases(const struct ipu_target *target, const struct ipu_op *op,
 	ipu__add_exchange(plan, target, "Pool/ExchangePre", ipu__whole(cut->received),
 			  cut->received * (double)cut->tiles * balance, cut->tiles);
 	phase.mean_cycles = (double)phase.cycles * balance;
-	if (cut->copied > 0) {
-		plan->code_bytes += IPU_VERTEX_CODE_BYTES;
+	if (cut->copied > 0)
 		ipu__plan_add(plan, &phase);
-	}
 	phase.part = window->part;
 	phase.vertex = window->vertex;
 	phase.cycles = ipu__whole(vertex_cycles(target, window, cut));
 	phase.mean_cycles = (double)phase.cycles * balance;
-	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &phase);
 }
 

@@ -58,7 +58,6 @@ static void add_stage(struct ipu_plan *plan, const struct ipu_target *target, co
 					.vertices = tiles,
 					.repeats = 1};
 
-	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &phase);
 }
 

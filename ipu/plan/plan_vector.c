@@ -12,8 +12,6 @@
 #include "ipu/plan/plan_vertex.h"
 
 /* A send carries at most 64 words; it takes 8 bytes of code with its address. */
-#define SEND_BYTES      256
-#define SEND_CODE_BYTES 8
 
 /* Candidate numbers of tiles: all small ones, then in steps of about a twentieth. They do not
  * depend on the target, so a target with more tiles has all choices of one with fewer. */
@@ -93,7 +91,6 @@ void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, co
 		.vertices = spread->tiles,
 		.repeats = 1};
 
-	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &phase);
 }
 
@@ -108,11 +105,11 @@ void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, c
 		.mean_cycles = fmin(mean, (double)bytes_most) / target->exchange_bytes_cycle,
 		.tiles = tiles,
 		.bytes = ipu__whole(bytes_all),
+		.sent = ipu__whole(bytes_all),
 		.repeats = 1};
 
 	if (bytes_most == 0)
 		return;
-	plan->code_bytes += SEND_CODE_BYTES * ipu__ceil_div(bytes_most, SEND_BYTES);
 	if (bytes_most > plan->temporary_bytes)
 		plan->temporary_bytes = bytes_most;
 	ipu__plan_add(plan, &phase);
@@ -134,7 +131,6 @@ void ipu__add_arrange(struct ipu_plan *plan, const struct ipu_target *target, co
 
 	if (bytes_most == 0)
 		return;
-	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
 	ipu__plan_add(plan, &phase);
 }
 

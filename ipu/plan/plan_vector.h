@@ -12,7 +12,6 @@
 #include "ipu/plan/plan_internal.h"
 
 /* Inner loop, prologue and table of a vertex: an estimate, since no source gives sizes. */
-#define IPU_VERTEX_CODE_BYTES 512
 
 struct ipu__vertex {
 	const char *name;

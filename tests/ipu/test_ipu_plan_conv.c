@@ -414,6 +414,33 @@ static void test_vertices_have_lists_of_work(void **state)
 	assert_true(taps.list_bytes >= 6 * 9 * 3 * 2);
 }
 
+/* A vertex points to each group of its operands and to each of its lists; an exchange has an
+ * instruction of 4 bytes for each tile that is listened to and for each 64 words. */
+static void test_vertices_and_exchanges_take_memory(void **state)
+{
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 1, 64, 128, 14, 1, 1, &op);
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_true(plan.pointer_bytes >= 4 * (3 + 1));
+	for (int i = 0, code = 0; i < plan.phase_count; i++) {
+		const struct ipu_phase *phase = &plan.phases[i];
+		const int64_t each = (phase->sent + phase->tiles - 1) / phase->tiles;
+
+		code += (int)ipu_phase_code_bytes(&plan, phase);
+		if (phase->kind == IPU_EXCHANGE)
+			assert_int_equal(ipu_phase_code_bytes(&plan, phase),
+					 32 + 4 * (phase->sources + (each + 255) / 256));
+		else if (strcmp(phase->part, "Convolve") == 0)
+			assert_int_equal(ipu_phase_state_bytes(&plan, phase),
+					 48 + plan.pointer_bytes);
+		if (i + 1 == plan.phase_count)
+			assert_true(plan.code_bytes <= code && plan.code_bytes > 0);
+	}
+}
+
 /* A's rows are channels, B's columns positions: then nothing is laid out anew where channels fill
  * groups, but for a layer's gradients the right operand. */
 static void test_products_have_their_operands_free(void **state)
@@ -662,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_the_batch_lies_along_columns_without_taps),
 		cmocka_unit_test(test_a_gradient_of_weights_has_its_operands_swapped),
 		cmocka_unit_test(test_vertices_have_lists_of_work),
+		cmocka_unit_test(test_vertices_and_exchanges_take_memory),
 		cmocka_unit_test(test_products_have_their_operands_free),
 		cmocka_unit_test(test_windows_are_brought_together),
 		cmocka_unit_test(test_a_kernel_as_large_as_its_field_is_a_product),
