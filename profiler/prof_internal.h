@@ -178,9 +178,9 @@ struct prof_writer {
 	int64_t rank;
 	uint64_t leave_ns; /* time the finish waits for readers to close; tests wait longer */
 	/* statements */
-	sqlite3_stmt *begin, *commit, *spans_many, *spans_one, *end_span;
-	struct prof_insert strings, sites, contexts, tracks, args, instant_args, flows, instants,
-		samples, zones;
+	sqlite3_stmt *begin, *commit, *end_span;
+	struct prof_insert strings, sites, contexts, tracks, spans, args, instant_args, flows,
+		instants, samples, zones;
 	struct prof_insert sparse_zones, levels, longs, counter_levels, overhead;
 	struct prof_insert rows[PROF_TABLES]; /* prepared at first use */
 	struct prof_sums sums[PROF_SUM_KINDS];

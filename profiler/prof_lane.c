@@ -485,49 +485,28 @@ static void flush_track(struct prof_writer *writer, struct prof_lane *lane)
 	lane->known = ok(writer);
 }
 
-static int bind_or_null(sqlite3_stmt *statement, int index, int64_t value, int64_t null)
-{
-	return value == null ? sqlite3_bind_null(statement, index)
-			     : sqlite3_bind_int64(statement, index, value);
-}
-
-static int bind_span(sqlite3_stmt *statement, int at, const struct prof_lane *lane,
-		     const struct prof_span_row *row, int64_t base, int64_t index)
-{
-	int64_t back = prof_span_back(row, base + index, base);
-	int code;
-
-	code = sqlite3_bind_int64(statement, at + 1, lane->track_id);
-	code |= sqlite3_bind_int64(statement, at + 2, row->site);
-	code |= sqlite3_bind_int64(statement, at + 3, row->start_ns);
-	code |= bind_or_null(statement, at + 4, row->dur_ns, IPS_NULL);
-	code |= bind_or_null(statement, at + 5, row->context, 0);
-	code |= bind_or_null(statement, at + 6, back, 0);
-	code |= sqlite3_bind_int64(statement, at + 7, row->depth);
-	return code;
-}
-
 static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
-	size_t count = lane->spans.count, step;
+	const int64_t count = (int64_t)lane->spans.count;
 
-	for (size_t i = 0; i < count && ok(writer); i += step) {
-		sqlite3_stmt *statement;
-		int code = SQLITE_OK;
+	for (int64_t i = 0; i < count; i++) {
+		const struct prof_span_row *row = &lane->spans.items[i];
+		const int64_t back = prof_span_back(row, base + i, base);
+		struct prof_cell *cells = next_row(writer, &writer->spans);
 
-		step = count - i >= PROF_BATCH ? PROF_BATCH : 1;
-		statement = step == 1 ? writer->spans_one : writer->spans_many;
-		for (size_t j = 0; j < step; j++)
-			code |= bind_span(statement, (int)j * 7, lane, &lane->spans.items[i + j],
-					  base, (int64_t)(i + j));
-		if (code != SQLITE_OK)
-			prof_sql_error(writer->db, SQLITE_NOMEM, &writer->err, "bind");
-		else
-			prof_sql_execute(statement, &writer->err, "insert spans");
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], row->site);
+		prof_cell_int(&cells[2], row->start_ns);
+		prof_cell_int(&cells[3], row->dur_ns);
+		prof_cell_int(&cells[4], row->context == 0 ? IPS_NULL : row->context);
+		prof_cell_int(&cells[5], back == 0 ? IPS_NULL : back);
+		prof_cell_int(&cells[6], row->depth);
 	}
+	if (ok(writer))
+		prof_insert_flush(&writer->spans, &writer->err);
 	/* SQLite assigns the ids; the ids computed for parents and arguments rely on their
 	 * order. */
-	if (ok(writer) && sqlite3_last_insert_rowid(writer->db) != base + (int64_t)count - 1)
+	if (ok(writer) && sqlite3_last_insert_rowid(writer->db) != base + count - 1)
 		err_set(&writer->err, ST_FAILED, "another program has written to the database");
 }
 

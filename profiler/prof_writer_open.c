@@ -99,14 +99,6 @@ static enum status prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, str
 	return code == SQLITE_OK ? ST_OK : prof_sql_error(db, code, err, "prepare");
 }
 
-#define SPAN_VALUES    "(?,?,?,?,?,?,?)"
-#define SPAN_VALUES_4  SPAN_VALUES "," SPAN_VALUES "," SPAN_VALUES "," SPAN_VALUES
-#define SPAN_VALUES_16 SPAN_VALUES_4 "," SPAN_VALUES_4 "," SPAN_VALUES_4 "," SPAN_VALUES_4
-#define SPAN_VALUES_64 SPAN_VALUES_16 "," SPAN_VALUES_16 "," SPAN_VALUES_16 "," SPAN_VALUES_16
-#define SPAN_INSERT                                                                                \
-	"INSERT INTO span_rows (track_id, site_id, start_ns, dur_ns, context_id, parent_back, "    \
-	"depth) VALUES "
-
 static enum status prepare_statements(struct prof_writer *writer, struct err *err)
 {
 	const struct {
@@ -115,8 +107,6 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 	} list[] = {
 		{&writer->begin, "BEGIN IMMEDIATE"},
 		{&writer->commit, "COMMIT"},
-		{&writer->spans_many, SPAN_INSERT SPAN_VALUES_64},
-		{&writer->spans_one, SPAN_INSERT SPAN_VALUES},
 		{&writer->end_span, "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
 	};
 	enum status status = ST_OK;
@@ -147,6 +137,10 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "INSERT INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
 		 "parent)",
 		 9, NULL},
+		{&writer->spans,
+		 "INSERT INTO span_rows (track_id, site_id, start_ns, dur_ns, context_id, "
+		 "parent_back, depth)",
+		 7, NULL},
 		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
 		 NULL},
 		{&writer->instant_args,
@@ -335,9 +329,9 @@ static void close_database(struct prof_writer *writer)
 		&writer->instant_args,   &writer->instants, &writer->samples,
 		&writer->zones,          &writer->levels,   &writer->longs,
 		&writer->counter_levels, &writer->overhead, &writer->sparse_zones,
+		&writer->spans,
 	};
-	sqlite3_stmt **const statements[] = {&writer->begin, &writer->commit, &writer->spans_many,
-					     &writer->spans_one, &writer->end_span};
+	sqlite3_stmt **const statements[] = {&writer->begin, &writer->commit, &writer->end_span};
 
 	for (size_t i = 0; i < ARRAY_LEN(inserts); i++)
 		prof_insert_fini(inserts[i]);
