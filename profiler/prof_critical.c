@@ -128,6 +128,7 @@ struct path {
 	size_t window_count, window_capacity, lane_count, lane_capacity, count, capacity,
 		host_count, blocking_count, launched_count, wait_count, wait_capacity,
 		node_capacity;
+	int64_t abouts;     /* rows about spans: calls, kernels and copies */
 	bool events_waited; /* the recording says for which event a call waited */
 	bool left_out;
 	struct prof_insert rows;
@@ -823,10 +824,14 @@ static void write_path(struct path *p, const struct window *window, uint32_t las
 
 static void find_path(struct path *p, const struct window *window)
 {
+	/* A recording without steps has them all: they need not be read to be counted. */
+	const bool large = p->window_count == 1 && window->start == INT64_MIN &&
+			   p->abouts > PROF_CRITICAL_SPANS;
 	uint32_t last;
 
-	read_window(p, window);
-	if (p->count > PROF_CRITICAL_SPANS || p->wait_count > PROF_CRITICAL_SPANS) {
+	if (!large)
+		read_window(p, window);
+	if (large || p->count > PROF_CRITICAL_SPANS || p->wait_count > PROF_CRITICAL_SPANS) {
 		p->left_out = true;
 		return;
 	}
@@ -842,7 +847,9 @@ static void find_path(struct path *p, const struct window *window)
 
 static const char needed_sql[] =
 	"SELECT EXISTS (SELECT 1 FROM launch_rows) AND NOT EXISTS (SELECT 1 FROM critical_rows), "
-	"EXISTS (SELECT 1 FROM strings WHERE value = 'wait_on_cuda_event_record_corr_id')";
+	"EXISTS (SELECT 1 FROM strings WHERE value = 'wait_on_cuda_event_record_corr_id'), (SELECT "
+	"count(*) FROM call_rows) + (SELECT count(*) FROM kernel_rows) + (SELECT count(*) FROM "
+	"copy_rows)";
 
 static void find_all(struct path *p)
 {
@@ -888,6 +895,7 @@ enum status prof_critical_find(sqlite3 *db, struct err *err)
 	while (next(&path, &needed)) {
 		find = sqlite3_column_int(needed, 0) == 1;
 		path.events_waited = sqlite3_column_int(needed, 1) == 1;
+		path.abouts = sqlite3_column_int64(needed, 2);
 	}
 	if (path.status != ST_OK || !find)
 		return path.status;

@@ -202,6 +202,9 @@ static enum status write_database(struct import *import, const char *path, struc
 		status = report__import_tracks_open(import, err);
 	if (status == ST_OK)
 		status = report__import_record(import, err);
+	/* Its memory is needed for the end of the recording. */
+	report__import_sorter_free(import->main);
+	import->main = NULL;
 	import->counts->tracks = import->tracks;
 	code = ips_recording_close(import->recording, why, sizeof(why));
 	import->recording = NULL;

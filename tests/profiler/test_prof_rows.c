@@ -362,6 +362,34 @@ static void test_rows_about_spans_and_their_launches(void **state)
 	prof_check_file(place->path);
 }
 
+/* Keys whose last bits are equal share a place among the calls that are remembered. */
+static void test_launches_are_found_among_calls_that_share_a_place(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *host = ips_track_open(recording, "thread", NULL);
+	struct ips_track *lane = ips_track_open(recording, "GPU 0 stream 7", NULL);
+	struct ips_kernel kernel = {.device = "GPU 0", .kind = "compute"};
+	struct ips_call call;
+
+	IPS_SITE(named, "cuda_runtime", "cudaLaunchKernel");
+	IPS_SITE(work, "kernel", "gemm");
+	for (int64_t i = 0; i < 20; i++) { /* the second half has the keys of the first, later */
+		call.launch_key = i % 10 << 32;
+		ips_span_at(host, &named, 10 * i, 5);
+		ips_span_row(host, IPS_TABLE_call, &call);
+	}
+	for (int64_t i = 0; i < 11; i++) { /* the last was launched by nobody */
+		kernel.launch_key = i << 32;
+		ips_span_at(lane, &work, 1000 + 10 * i, 5);
+		ips_span_row(lane, IPS_TABLE_kernel, &kernel);
+	}
+	prof_stop(recording);
+	assert_answer(place->path,
+		      "SELECT count(*), sum(device_start_ns - start_ns = 1000) FROM launches",
+		      "10|10\n");
+}
+
 static void test_a_row_without_what_it_needs_is_refused(void **state)
 {
 	struct prof_place *place = *state;
@@ -551,6 +579,7 @@ int main(void)
 		CASE(test_numbers_survive_infinities_too_and_nan_is_null),
 		CASE(test_what_is_not_known_of_new_rows_is_null),
 		CASE(test_rows_about_spans_and_their_launches),
+		CASE(test_launches_are_found_among_calls_that_share_a_place),
 		CASE(test_a_row_without_what_it_needs_is_refused),
 		CASE(test_keys_reach_the_views),
 		cmocka_unit_test(test_rows_find_room_while_the_writer_has_others),
