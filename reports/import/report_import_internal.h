@@ -43,6 +43,7 @@ struct import_site {
 	struct ips_site *site;
 	int64_t step; /* of "ProfilerStep#12": 12, of all spans that begin within its time */
 	enum import_kineto kineto;
+	const char *kernel_kind; /* of a kernel of this name: report__import_kernel_kind() */
 };
 
 struct import_process {

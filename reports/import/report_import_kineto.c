@@ -176,13 +176,14 @@ static const char *device_of(struct import *import, const struct import_event *e
 }
 
 static enum status put_kernel(struct import *import, struct import_event *event,
-			      struct import_thread *thread, const char *name, struct err *err)
+			      struct import_thread *thread, const struct import_site *site,
+			      struct err *err)
 {
 	struct ips_kernel row = {
 		.device = device_of(import, event),
 		.context = int_of(event, IMPORT_NAME_CONTEXT),
 		.stream = int_of(event, IMPORT_NAME_STREAM),
-		.kind = report__import_kernel_kind(name),
+		.kind = site->kernel_kind,
 		.launch_key = launch_key(import, event),
 		.registers = int_of(event, IMPORT_NAME_REGISTERS),
 		.shared_bytes = int_of(event, IMPORT_NAME_SHARED),
@@ -233,7 +234,7 @@ enum status report__import_kineto_span(struct import *import, struct import_even
 
 	switch (site->kineto) {
 	case KINETO_KERNEL:
-		return device ? put_kernel(import, event, thread, name, err) : ST_OK;
+		return device ? put_kernel(import, event, thread, site, err) : ST_OK;
 	case KINETO_COPY:
 	case KINETO_FILL:
 		return device ? put_copy(import, event, thread, name, site->kineto == KINETO_FILL,

@@ -154,6 +154,7 @@ static bool create_site(struct import *import, const struct import_event *event,
 		str_copy(import->text + name, IMPORT_TEXT_SIZE, "(no name)");
 	site->step = parse_step(text + name);
 	site->kineto = report__import_kineto(text, text + name);
+	site->kernel_kind = report__import_kernel_kind(text + name);
 	site->site =
 		ips_site_intern(text, text + name,
 				event->operation.kind == IMPORT_ABSENT ? NULL : text + operation);
@@ -172,7 +173,7 @@ static uint32_t other_site(struct import *import, bool *fresh, struct err *err)
 	if (!*fresh || id == IMPORT_NO_ID)
 		return id;
 	import->sites.items[id] = (struct import_site){ips_site_intern("", "(more names)", NULL),
-						       IPS_NULL, KINETO_NONE};
+						       IPS_NULL, KINETO_NONE, "compute"};
 	return id;
 }
 

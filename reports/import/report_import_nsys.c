@@ -290,7 +290,7 @@ static enum status kernel_row(struct import_sqlite *in, struct prof_query *query
 		.device = activity.place.name,
 		.context = activity.place.context,
 		.stream = activity.place.stream,
-		.kind = report__import_kernel_kind(in->import->sites.items[site].site->name),
+		.kind = in->import->sites.items[site].kernel_kind,
 		.launch_key = launch_key(&activity.place, prof_column_int(query, 6)),
 		.grid_x = prof_column_int(query, 9),
 		.grid_y = prof_column_int(query, 10),

@@ -88,11 +88,6 @@ static const char *copy_kind(const char *name)
 	return NULL;
 }
 
-static const char *site_name(const struct import_sqlite *in, uint32_t site)
-{
-	return in->import->sites.items[site].site->name;
-}
-
 /* ---- RPD ------------------------------------------------------------------------------------- */
 
 /* Launches are linked across processes: ids of calls are of the file. */
@@ -130,7 +125,7 @@ static enum status rpd_kernel(struct import_sqlite *in, struct prof_query *query
 	const struct ips_kernel row = {.device = device,
 				       .context = IPS_NULL,
 				       .stream = prof_column_int(query, 2),
-				       .kind = report__import_kernel_kind(site_name(in, site)),
+				       .kind = in->import->sites.items[site].kernel_kind,
 				       .launch_key = rpd_key(prof_column_int(query, 8)),
 				       .grid_x = prof_column_int(query, 9),
 				       .grid_y = prof_column_int(query, 10),
@@ -322,7 +317,6 @@ static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *que
 	struct ips_kernel row = {.device = device,
 				 .context = IPS_NULL,
 				 .stream = queue,
-				 .kind = report__import_kernel_kind(!name ? "" : name),
 				 .grid_x = prof_column_int(query, 7),
 				 .grid_y = prof_column_int(query, 8),
 				 .grid_z = prof_column_int(query, 9),
@@ -345,6 +339,7 @@ static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *que
 						  err);
 	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
 		return status;
+	row.kind = in->import->sites.items[site].kernel_kind;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
 	return report__sqlite_span(in, track, site, start, end, err);

@@ -298,8 +298,7 @@ struct line {
 };
 
 /* Link a span on the host to the kernels that it launched, and these to it. */
-static void take_link(struct xplane *x, const struct line *line, int64_t correlation,
-		      const char *name)
+static void take_link(struct xplane *x, const struct line *line, int64_t correlation, uint32_t site)
 {
 	const int64_t key = import_launch_key(1, correlation);
 
@@ -307,7 +306,7 @@ static void take_link(struct xplane *x, const struct line *line, int64_t correla
 		struct ips_kernel kernel = {.device = line->device,
 					    .context = IPS_NULL,
 					    .stream = line->stream,
-					    .kind = report__import_kernel_kind(name),
+					    .kind = x->import->sites.items[site].kernel_kind,
 					    .launch_key = key,
 					    .grid_x = IPS_NULL,
 					    .grid_y = IPS_NULL,
@@ -386,8 +385,7 @@ static enum status take_event(struct xplane *x, const struct line *line, struct 
 	start_ns = start_ps / 1000;
 	if (dur_ps > 0) {
 		if (facts.correlation > 0)
-			take_link(x, line, facts.correlation,
-				  metadata && metadata->name ? metadata->name : "");
+			take_link(x, line, facts.correlation, site);
 		return report__import_span(import, line->track, site, start_ns,
 					   end_ps / 1000 - start_ns, err);
 	}
