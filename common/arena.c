@@ -199,13 +199,12 @@ char *arena_strdup(struct arena *arena, const char *text)
 	return copy;
 }
 
-char *arena_printf(struct arena *arena, const char *format, ...)
+char *arena_vprintf(struct arena *arena, const char *format, va_list args)
 {
-	va_list args, again;
+	va_list again;
 	char *text = NULL;
 	int length;
 
-	va_start(args, format);
 	va_copy(again, args);
 	length = vsnprintf(NULL, 0, format, args);
 	if (length >= 0)
@@ -213,6 +212,16 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	if (text)
 		vsnprintf(text, (size_t)length + 1, format, again);
 	va_end(again);
+	return text;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = arena_vprintf(arena, format, args);
 	va_end(args);
 	return text;
 }

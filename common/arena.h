@@ -9,6 +9,7 @@
 #ifndef COMMON_ARENA_H
 #define COMMON_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -29,5 +30,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed; NU
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *arena, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 #endif /* COMMON_ARENA_H */

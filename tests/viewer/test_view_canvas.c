@@ -54,6 +54,8 @@ static void test_characters_take_their_columns(void **state)
 	assert_drawn(true, 20, "\xe4\xb8\xad-\xc3\xa9",
 		     "?"
 		     "?-?\n");
+	/* What was cut says so in ASCII, too. */
+	assert_drawn(true, 20, "a long na\xe2\x80\xa6", "a long na~\n");
 }
 
 static void test_folded_lines_fit_in_columns(void **state)

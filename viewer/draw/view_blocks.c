@@ -18,7 +18,6 @@
 
 #define NAME_LEAST  16
 #define TWO_FROM    98
-#define LINE_SIZE   512
 #define VALUE_LEFT  25 /* columns reserved for a bar's value */
 #define NOTE_UNTIL  98 /* most columns of a line with a note: beyond, it seems unrelated */
 #define FOLD_INDENT 4  /* of continuation lines */
@@ -68,10 +67,8 @@ __attribute__((format(printf, 3, 0))) static void
 view_blocks_add(struct view_blocks *blocks, struct view_line line, const char *format, va_list args)
 {
 	struct view_block *block = &blocks->block[blocks->count - 1];
-	char text[LINE_SIZE];
 
-	vsnprintf(text, sizeof(text), format, args);
-	line.value = arena_strdup(&blocks->arena, text);
+	line.value = arena_vprintf(&blocks->arena, format, args);
 	if (!line.value ||
 	    mem_grow(&block->lines, &block->capacity, block->count + 1, sizeof(*block->lines))) {
 		blocks->failed = true;

@@ -141,6 +141,8 @@ static struct view_cell *view_cell_at(const struct view_pane *pane, int x, int y
 				    (size_t)(pane->rect.x + x)];
 }
 
+#define ELLIPSIS 0x2026 /* texts have it where they were cut before they came here */
+
 void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint32_t character)
 {
 	struct view_cell *cell = view_cell_at(pane, x, y);
@@ -148,7 +150,7 @@ void view_put(struct view_pane *pane, int x, int y, enum view_style style, uint3
 	if (!cell)
 		return;
 	if (character < ' ' || (pane->canvas->ascii && character > 126))
-		character = '?';
+		character = character == ELLIPSIS ? '~' : '?';
 	*cell = (struct view_cell){.character = character, .style = (uint16_t)style};
 }
 

@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
+#include "common/str.h"
 
 /* ---- machine, program, files, settings ------------------------------------------------------- */
 
@@ -98,16 +99,10 @@ static void summary_add_memory(struct view_blocks *blocks, const struct view_mac
 				 fmt_bytes(ipu, (uint64_t)glance->memory_capacity));
 }
 
-/* Add a line to the last block, wrapped if @value is long. Add nothing if @value is empty. */
-static void summary_add_fact(struct view_summary *screen, const char *name, int name_width,
-			     const char *value)
+static void summary_add_text(struct view_blocks *blocks, const char *name, const char *value)
 {
-	struct view_blocks *blocks = &screen->blocks;
-
 	if (value && value[0])
-		view_blocks_fold(blocks, name, VIEW_NORMAL,
-				 view_blocks_line_width(blocks, false, screen->width) - name_width,
-				 value);
+		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", value);
 }
 
 static void summary_add_machine_block(struct view_summary *screen)
@@ -127,9 +122,9 @@ static void summary_add_machine_block(struct view_summary *screen)
 	view_blocks_begin(
 		blocks, summary->ranks > 1 ? "Simulated machine of each rank" : "Simulated machine",
 		SUMMARY_MACHINE_NAME_WIDTH);
-	summary_add_fact(screen, "target", SUMMARY_MACHINE_NAME_WIDTH, summary->target);
-	summary_add_fact(screen, "cost model", SUMMARY_MACHINE_NAME_WIDTH, summary->cost_model);
-	summary_add_fact(screen, "schedule", SUMMARY_MACHINE_NAME_WIDTH, summary->schedule);
+	summary_add_text(blocks, "target", summary->target);
+	summary_add_text(blocks, "cost model", summary->cost_model);
+	summary_add_text(blocks, "schedule", summary->schedule);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		summary_add_number(blocks, parts[i].name, parts[i].count);
 	summary_add_memory(blocks, &screen->machine, &screen->glance);
@@ -189,6 +184,23 @@ static bool summary_is_internal(const char *option)
 	return false;
 }
 
+#define OPTION_BYTES 160
+
+/* Other programs' options may be whole JSON documents: what blanks and newlines separate becomes
+ * one line, and a long value is cut. */
+static void summary_add_option(struct view_blocks *blocks, const struct report_fact *option)
+{
+	char text[OPTION_BYTES], line[OPTION_BYTES];
+	size_t length = 0;
+
+	str_copy(text, sizeof(text), option->value);
+	for (const char *from = text; *from; from += max(strspn(from, " \t\r\n"), (size_t)1))
+		line[length++] = *from == '\t' || *from == '\r' || *from == '\n' ? ' ' : *from;
+	line[length] = '\0';
+	view_blocks_fact(blocks, option->name, VIEW_NORMAL, "%s%s", line,
+			 strlen(text) < strlen(option->value) ? "…" : "");
+}
+
 static void summary_add_settings_block(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
@@ -199,14 +211,13 @@ static void summary_add_settings_block(struct view_summary *screen)
 		view_blocks_begin(blocks, "Options", 2 * SUMMARY_MACHINE_NAME_WIDTH);
 	for (int i = 0; i < summary->option_count; i++)
 		if (!summary_is_internal(summary->options[i].name))
-			view_blocks_fact(blocks, summary->options[i].name, VIEW_NORMAL, "%s",
-					 summary->options[i].value);
+			summary_add_option(blocks, &summary->options[i]);
 	if (run->row_count > 0)
 		view_blocks_begin(blocks, "Run file", RUN_WIDTH);
 	for (int64_t i = 0; i < run->row_count; i++) {
 		const struct report_cell *cells = &run->cells[i * run->column_count];
 
-		summary_add_fact(screen, cells[0].text, RUN_WIDTH, cells[1].text);
+		summary_add_text(blocks, cells[0].text, cells[1].text);
 	}
 }
 
@@ -287,10 +298,10 @@ static void summary_add_run_block(struct view_summary *screen, enum view_state s
 	char text[FMT_SIZE], more[FMT_SIZE];
 
 	view_blocks_begin(blocks, "Run", SUMMARY_BLOCKS_NAME_WIDTH);
-	summary_add_fact(screen, "model", SUMMARY_BLOCKS_NAME_WIDTH, summary->model);
+	summary_add_text(blocks, "model", summary->model);
 	view_blocks_fact(blocks, "state", styles[state], "%s",
 			 summary->state ? summary->state : view_state_text(state));
-	summary_add_fact(screen, "command", SUMMARY_BLOCKS_NAME_WIDTH, summary->command);
+	summary_add_text(blocks, "command", summary->command);
 	if (report_summary_started(summary->start_epoch_ns, text))
 		view_blocks_fact(blocks, "started", VIEW_NORMAL, "%s (local)", text);
 	if (summary->duration_ns > 0)
@@ -301,11 +312,10 @@ static void summary_add_run_block(struct view_summary *screen, enum view_state s
 		view_blocks_fact(blocks, "part", VIEW_NORMAL, "%s, goes on after step %s",
 				 fmt_count(text, summary->part),
 				 fmt_count(more, summary->after_step));
-		summary_add_fact(screen, "continues", SUMMARY_BLOCKS_NAME_WIDTH,
-				 summary->continues);
+		summary_add_text(blocks, "continues", summary->continues);
 	}
 	if (summary->parts)
-		summary_add_fact(screen, "parts", SUMMARY_BLOCKS_NAME_WIDTH, summary->parts);
+		summary_add_text(blocks, "parts", summary->parts);
 	if (summary->ranks > 1)
 		view_blocks_fact(blocks, "ranks", VIEW_NORMAL, "%s, counted and added up together",
 				 fmt_count(text, summary->ranks));
@@ -444,7 +454,7 @@ static void summary_add_stages_block(struct view_summary *screen, int clock)
 		else
 			view_blocks_text(blocks, VIEW_BOLD, "all layers, on this machine");
 		summary_link_stage(screen, stage, clock);
-		summary_add_fact(screen, "  layers", SUMMARY_BLOCKS_NAME_WIDTH, stage->layers);
+		summary_add_text(blocks, "  layers", stage->layers);
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
 			if (phases[p].ns > 0)
 				view_blocks_bar(blocks, phases[p].name, phases[p].style,
@@ -550,6 +560,7 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 
 	view_blocks_clear(blocks);
 	screen->link_count = 0;
+	blocks->folds = true;
 	blocks->heads = 1 + screen->now.live;
 	view__summary_live(screen);
 	view__summary_glance(screen);
