@@ -170,7 +170,10 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 	if (add_run_insight(facts, "nothing", REPORT_INSIGHT_NOTE,
 			    "SELECT count(*) AS executions FROM executions", &insight, err))
 		return ST_NOMEM;
-	insight->sentence = "Nothing was recorded of a run: no span, no execution, no stage.";
+	insight->sentence =
+		s->origin == PROF_FROM_TRACE
+			? "The trace that was imported has no span."
+			: "Nothing was recorded of a run: no span, no execution, no stage.";
 	insight->remedy = "Run `ipu-train` with POPLAR_ENGINE_OPTIONS='{\"autoReport.all\": "
 			  "\"true\"}'.";
 	if (!some && s->origin == PROF_FROM_TRAINER)

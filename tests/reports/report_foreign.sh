@@ -117,12 +117,20 @@ def viztracer(path):
     t.save(path, '{"traceEvents": [', '], "viztracer_metadata": {"version": "0.16"}, "file_info": {"files": {}}}')
 
 
+def counters(path):
+    t = Trace()
+    for i in range(9):
+        t.add(ph="C", name="memory", pid=1, tid=2, ts=BASE + 1000 * i, args={"heap": i})
+    t.save(path, "[\n", "\n]")
+
+
 torch("torch.json")
 torch("slow.json", slow=2)
 torch("gone.json", missing="relu")
 torch("later.json", first=500)
 perfetto("perfetto.json")
 viztracer("viztracer.json")
+counters("counters.json")
 PYTHON
 python3 make.py
 
@@ -140,7 +148,7 @@ take() {
 ask() {
 	[ "$(sqlite3 "$1.db" "$2")" = "$3" ] || fail "$1: $2: $(sqlite3 "$1.db" "$2"), not $3"
 }
-for name in torch slow gone later perfetto viztracer; do
+for name in torch slow gone later perfetto viztracer counters; do
 	take $name
 done
 
@@ -172,8 +180,8 @@ ask viztracer "SELECT depth, count(*), min(dur_ns), max(dur_ns) FROM spans WHERE
 
 # ---- what is said of all of them -------------------------------------------------------------------
 # Every report and screen: nothing that is true of runs of ipu-train alone, no advice in its flags.
-ours='mpirun|ended before its first|was finished|had no pipeline|no simulated device|`--|autoReport|outfeed\.|compile\.'
-for name in torch perfetto; do
+ours='mpirun|ended before its first|was finished|had no pipeline|no simulated device|no execution|`--|autoReport|outfeed\.|compile\.'
+for name in torch perfetto counters; do
 	"$bin/ipu-report" $name.db list --csv | grep -Ev '^(report|repair|meta),|,verb,' | cut -d, -f1 >reports
 	[ "$(wc -l <reports)" -gt 20 ] || fail "ipu-report list: $(cat reports)"
 	for report in $(cat reports); do
@@ -184,6 +192,7 @@ for name in torch perfetto; do
 		"$bin/ipu-view" $name.db --view $view --text >out 2>&1 || fail "$name: ipu-view --view $view: $(cat out)"
 		! grep -E "$ours" out || fail "$name: ipu-view --view $view says what is not so"
 	done
+	"$bin/ipu-report" $name.db export html --force -o page.html >out && ! grep -E "$ours" page.html || fail "$name: the page says what is not so"
 	"$bin/ipu-report" $name.db bubbles | grep '^No bubbles: the trace that was imported has none' >/dev/null || fail "$name: bubbles"
 	"$bin/ipu-view" $name.db --view memory --text | grep '^ *the trace that was imported has none' >/dev/null || fail "$name: memory"
 	# The trace's time, and not that of its import; no cost of recording, which the import had.
