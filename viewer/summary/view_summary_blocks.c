@@ -194,11 +194,13 @@ static void summary_add_option(struct view_blocks *blocks, const struct report_f
 	size_t length = 0;
 
 	str_copy(text, sizeof(text), option->value);
+	if (strcmp(option->name, "host") == 0)
+		text[strcspn(text, " ")] = '\0'; /* the boot's id is for merging, not for people */
 	for (const char *from = text; *from; from += max(strspn(from, " \t\r\n"), (size_t)1))
 		line[length++] = *from == '\t' || *from == '\r' || *from == '\n' ? ' ' : *from;
 	line[length] = '\0';
 	view_blocks_fact(blocks, option->name, VIEW_NORMAL, "%s%s", line,
-			 strlen(text) < strlen(option->value) ? "…" : "");
+			 strlen(option->value) >= sizeof(text) ? "…" : "");
 }
 
 static void summary_add_settings_block(struct view_summary *screen)
