@@ -349,7 +349,7 @@ static const char sql_split[] =
 	"clock || ifnull(' replica ' || replica, '') || ifnull(' IPU ' || ipu, '') AS key, "
 	"clock = 'host' AS measured, 0 AS better, sum(compute_ns) AS compute_ns, "
 	"sum(exchange_ns) AS exchange_ns, sum(sync_ns) AS sync_ns, sum(host_io_ns) AS host_io_ns, "
-	"sum(idle_ns) AS idle_ns FROM @time_split GROUP BY clock, replica, ipu";
+	"sum(idle_ns) AS waiting_ns FROM @time_split GROUP BY clock, replica, ipu";
 static const char sql_layers[] =
 	"SELECT row_number() OVER (ORDER BY position) AS place, layer AS key, 0 AS measured, "
 	"0 AS better, params, flops, stage FROM @layers";
@@ -626,7 +626,8 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 							 err);
 		prof_db_detach(source, TARGET);
 	}
-	if (status == ST_OK && section_selected(sections, "tensors"))
+	out->numbers = section_selected(sections, "tensors");
+	if (status == ST_OK && out->numbers)
 		status = report__diff_part(out, source, target, err);
 	if (status == ST_OK && section_selected(sections, "spans"))
 		status = report__diff_spans(out, source, target, err);

@@ -82,6 +82,7 @@ struct report_diff {
 	/* Numbers of rows of tensors, captures and metrics of steps: in both runs, different, in
 	 * one run only. */
 	int64_t compared, parted, only_source, only_target;
+	bool numbers; /* whether these were looked at: the section tensors is selected */
 	enum prof_state state[2];
 	bool alive[2];          /* whether the run's writer is alive */
 	const char *weights[2]; /* digests of the final weights; NULL: unknown */

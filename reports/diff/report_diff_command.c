@@ -362,7 +362,8 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 	if (report_diff_glance(diff, glance)[0])
 		fprintf(out, "\n%s\n", glance);
 	fprintf(out, "\n");
-	print_part(diff, out);
+	if (diff->numbers)
+		print_part(diff, out);
 	print_weights(diff, out);
 	for (size_t i = 0; status == ST_OK && i < count; i++) {
 		struct text_section section = {.name = names[i]};

@@ -179,6 +179,12 @@ reports=(foreign.db)
 hints 1 2 7 7j 7v 7vv
 reports=(ranks.db)
 hints X Xj Xs Xv Xvv Xvvb Xb Xbbb
+# Two runs: what an IPU has nothing to do in executions is waiting there, too.
+"$bin/ipu-report" diff two four --sections time_split --all >shown.txt
+grep -E '^device IPU 0 +waiting ' shown.txt >/dev/null && ! grep -w idle shown.txt || {
+	echo "FAILED: diff: $(cat shown.txt)" >&2
+	failures=$((failures + 1))
+}
 for word in idle bubble waiting 'no run'; do
 	"$play" 200x60 '7?' two >shown.txt && "$play" 200x60 '1?' two >>shown.txt
 	grep -qE "^[ |]*$word  +" <(sed 's/[^ -~]/ /g' shown.txt) || fail "the help does not say what $word is"
