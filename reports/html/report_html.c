@@ -6,6 +6,7 @@
 #include "reports/html/report_html.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "common/str.h"
 #include "common/utf8.h"
@@ -53,7 +54,8 @@ static bool is_hidden(const char *text)
 	return *text != '?' && character == '?';
 }
 
-void html_text(struct report_html *page, const char *text)
+/* Add the text from @text to @end, escaped. */
+static void add_escaped(struct report_html *page, const char *text, const char *end)
 {
 	static const struct {
 		char character;
@@ -61,13 +63,15 @@ void html_text(struct report_html *page, const char *text)
 	} entities[] = {
 		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
 
-	while (text && *text) {
+	while (text < end) {
 		const size_t length = str_utf8(text);
 		const char *entity = NULL;
 
 		for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++)
 			if (*text == entities[i].character)
 				entity = entities[i].entity;
+		if (text[0] == ' ' && text + 1 < end && text[1] == '%')
+			entity = "&#160;"; /* a number and its unit stay on one line */
 		if (entity)
 			report_sink_text(page->out, entity);
 		else if (!length || (*text != '\n' && is_hidden(text)))
@@ -76,6 +80,26 @@ void html_text(struct report_html *page, const char *text)
 			report_sink_add(page->out, text, length);
 		text += length ? length : 1;
 	}
+}
+
+void html_text(struct report_html *page, const char *text)
+{
+	if (text)
+		add_escaped(page, text, text + strlen(text));
+}
+
+void html_sentence(struct report_html *page, const char *text)
+{
+	const char *from, *to;
+
+	while ((from = strchr(text, '`')) && (to = strchr(from + 1, '`'))) {
+		add_escaped(page, text, from);
+		html_add(page, "<code>");
+		add_escaped(page, from + 1, to);
+		html_add(page, "</code>");
+		text = to + 1;
+	}
+	html_text(page, text);
 }
 
 void html_note(struct report_html *page, const char *format, ...)
@@ -106,11 +130,15 @@ void html_table(struct report_html *page, const struct report_table *table)
 		for (int i = 0; i < table->column_count; i++) {
 			const struct report_cell *cell =
 				&table->cells[row * table->column_count + i];
-			char text[256];
+			const enum report_quantity quantity = table->columns[i].quantity;
+			char text[FMT_SIZE];
 
-			html_add(page, cell->type == PROF_TEXT ? "<td class=\"l\">" : "<td>");
-			html_text(page, report_cell_text(cell, table->columns[i].quantity, text,
-							 sizeof(text)));
+			html_add(page, quantity == REPORT_TEXT ? "<td class=\"l\">" : "<td>");
+			/* Names have any length; here they are wrapped, not cut. */
+			html_text(page,
+				  cell->type == PROF_TEXT
+					  ? cell->text
+					  : report_cell_text(cell, quantity, text, sizeof(text)));
 			html_add(page, "</td>");
 		}
 		html_add(page, "</tr>\n");

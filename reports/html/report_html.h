@@ -35,6 +35,8 @@ void html_addf(struct report_html *page, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Add recorded text: escaped, without control characters except newlines. */
 void html_text(struct report_html *page, const char *text);
+/* The same; what stands between backticks becomes code. */
+void html_sentence(struct report_html *page, const char *text);
 /* Add <p class="note">...</p>. */
 void html_note(struct report_html *page, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -58,15 +60,8 @@ enum {
 	HTML_SERIES_COLOURS = 6
 };
 
-/* Formats a value on an axis. */
-typedef const char *(*html_format_fn)(char out[FMT_SIZE], double value);
-const char *html_format_real(char out[FMT_SIZE], double value);
-const char *html_format_bytes(char out[FMT_SIZE], double value);
-const char *html_format_count(char out[FMT_SIZE], double value);
-const char *html_format_ns(char out[FMT_SIZE], double value);
-
-/* One curve; a non-finite y is a gap. @low and @high, if not NULL: the range of each point, drawn
- * as a band. */
+/* One curve; a non-finite y is a gap, marked at the foot of the chart for the first curve. @low and
+ * @high, if not NULL: the range of each point, drawn as a band. */
 struct html_series {
 	const char *name;
 	const double *x, *y, *low, *high;
@@ -76,17 +71,19 @@ struct html_series {
 
 struct html_chart {
 	const char *title, *x_name;
-	html_format_fn format_x, format_y;
+	const char *note; /* below the chart; NULL: none */
+	enum report_quantity quantity;
 	bool from_zero;
 	const struct html_series *series;
 	int count;
 };
 
+/* A chart whose axis is logarithmic where a linear one would show the greatest values only. Without
+ * any finite value there is no picture: the title and a sentence. */
 void html_chart(struct report_html *page, const struct html_chart *chart);
 
-/* A round step for an axis from @low to @high with about @count ticks; with @bytes in powers of
- * 1024. */
-double html_tick_step(double low, double high, int count, bool bytes);
+/* Label the time axis of a timeline @span_ns long: round times, @width wide from @left on at @y. */
+void html_time_axis(struct report_html *page, int64_t span_ns, int left, int width, int y);
 
 /*
  * A curve of any length in bounded memory. At first a point is one value; when there are too many,
@@ -110,6 +107,8 @@ void html_curve_begin(struct html_curve *curve);
 void html_curve_add(struct html_curve *curve, double x, double y);
 /* Add a value that is the mean of a range from @low to @high. */
 void html_curve_add_range(struct html_curve *curve, double x, double y, double low, double high);
+/* The number of values that are not finite; *@first: x of the first point with one. */
+int64_t html_curve_bad(const struct html_curve *curve, double *first);
 /* Make a series that borrows the curve. @range: also draw the band if points merge several
  * values. */
 void html_curve_series(struct html_curve *curve, const char *name, bool range,

@@ -5,51 +5,35 @@
  */
 #include "reports/html/report_html.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#include "common/mem.h"
+#include "reports/table/report_axis.h"
 
 #define PLOT_LEFT   72.0
 #define PLOT_TOP    12.0
 #define PLOT_RIGHT  (HTML_CHART_WIDTH - 12.0)
 #define PLOT_BOTTOM (HTML_CHART_HEIGHT - 32.0)
-#define TICKS_X     6
-#define TICKS_Y     4
+#define TICKS_X     8
+#define TICKS_Y     5
+#define TICKS_TIME  10
 #define GREATEST    1e300 /* larger values would overflow a difference */
 
-const char *html_format_real(char out[FMT_SIZE], double value)
+void html_time_axis(struct report_html *page, int64_t span_ns, int left, int width, int y)
 {
-	return fmt_real(out, value);
-}
+	const struct report_axis axis = {.high = (double)span_ns, .quantity = REPORT_NS};
+	double ticks[REPORT_AXIS_TICKS];
+	const int count = report_axis_ticks(&axis, TICKS_TIME, ticks);
+	char text[FMT_SIZE];
 
-const char *html_format_bytes(char out[FMT_SIZE], double value)
-{
-	return fmt_bytes(out, value > 0 ? (uint64_t)value : 0);
-}
-
-const char *html_format_count(char out[FMT_SIZE], double value)
-{
-	return fmt_count(out, fabs(value) < 9e18 ? llround(value) : 0);
-}
-
-const char *html_format_ns(char out[FMT_SIZE], double value)
-{
-	return fmt_ns(out, fabs(value) < 9e18 ? llround(value) : 0);
-}
-
-double html_tick_step(double low, double high, int count, bool bytes)
-{
-	const double least = (high - low) / count;
-	double unit = 1, power, round = 1;
-
-	if (!(least > 0) || !isfinite(least))
-		return 1;
-	while (bytes && unit * 1024 <= least)
-		unit *= 1024;
-	power = pow(10, floor(log10(least / unit)));
-	while (power * round < least / unit && round < 10)
-		round = round < 2 ? 2 : round < 5 ? 5 : 10;
-	/* 1,000 kB is not a round number of bytes, 1 MB is. */
-	return bytes && power * round > 999 ? unit * 1024 : unit * power * round;
+	html_add(page, "<g class=\"axis\">");
+	for (int i = 0; i < count; i++)
+		html_addf(page, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>",
+			  left + report_axis_part(&axis, ticks[i]) * width, y,
+			  report_axis_text(&axis, ticks[i], text));
+	html_add(page, "</g>\n");
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */
@@ -108,6 +92,21 @@ void html_curve_add(struct html_curve *curve, double x, double y)
 	html_curve_add_range(curve, x, y, y, y);
 }
 
+int64_t html_curve_bad(const struct html_curve *curve, double *first)
+{
+	int64_t bad = 0;
+
+	*first = NAN;
+	for (size_t i = 0; i < curve->count; i++) {
+		const struct html_point *point = &curve->points[i];
+
+		if (point->held > point->finite && bad == 0)
+			*first = point->x;
+		bad += point->held - point->finite;
+	}
+	return bad;
+}
+
 void html_curve_series(struct html_curve *curve, const char *name, bool range,
 		       struct html_series *out)
 {
@@ -130,122 +129,119 @@ void html_curve_series(struct html_curve *curve, const char *name, bool range,
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-struct range {
-	double low, high;
+struct axes {
+	struct report_axis x, y;
 };
 
-static void extend_range(struct range *range, double value)
+/* Return false if no series has a finite value. */
+static bool measure_chart(const struct html_chart *chart, struct axes *axes)
 {
-	if (!isfinite(value))
-		return;
-	range->low = fmin(range->low, value);
-	range->high = fmax(range->high, value);
-}
+	const double zero = 0;
+	struct report_spread spread = {0};
 
-/* Widen an empty range so that it can be drawn. */
-static void widen_empty_range(struct range *range)
-{
-	if (range->low > range->high)
-		*range = (struct range){0, 1};
-	if (range->low == range->high) {
-		const double half = range->low == 0 ? 1 : fabs(range->low) / 2;
-
-		range->high += half;
-		range->low -= range->low == 0 ? 0 : half;
-	}
-}
-
-static void chart_ranges(const struct html_chart *chart, struct range *x, struct range *y)
-{
-	*x = *y = (struct range){INFINITY, -INFINITY};
+	*axes = (struct axes){.x = {.quantity = REPORT_COUNT}, .y = {.quantity = chart->quantity}};
+	report_axis_begin(&axes->x);
+	report_axis_begin(&axes->y);
 	for (int s = 0; s < chart->count; s++) {
 		const struct html_series *series = &chart->series[s];
+		const double *values[] = {series->y, series->low, series->high};
 
-		for (size_t i = 0; i < series->count; i++) {
-			extend_range(x, series->x[i]);
-			extend_range(y, series->low ? series->low[i] : series->y[i]);
-			extend_range(y, series->high ? series->high[i] : series->y[i]);
+		report_axis_include(&axes->x, series->x, (int64_t)series->count);
+		for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+			if (!values[v])
+				continue;
+			report_axis_include(&axes->y, values[v], (int64_t)series->count);
+			report_spread_include(&spread, values[v], (int64_t)series->count);
 		}
 	}
 	if (chart->from_zero)
-		extend_range(y, 0);
-	widen_empty_range(x);
-	widen_empty_range(y);
+		report_axis_include(&axes->y, &zero, 1);
+	else
+		report_axis_scale(&axes->y, &spread, REPORT_SCALE_BY_SPREAD);
+	return report_axis_finish(&axes->x) && report_axis_finish(&axes->y);
 }
 
-static double position_x(const struct range *range, double value)
+static double position_x(const struct axes *axes, double value)
 {
-	return PLOT_LEFT +
-	       (value - range->low) / (range->high - range->low) * (PLOT_RIGHT - PLOT_LEFT);
+	return PLOT_LEFT + report_axis_part(&axes->x, value) * (PLOT_RIGHT - PLOT_LEFT);
 }
 
-static double position_y(const struct range *range, double value)
+static double position_y(const struct axes *axes, double value)
 {
-	return PLOT_BOTTOM -
-	       (value - range->low) / (range->high - range->low) * (PLOT_BOTTOM - PLOT_TOP);
+	return PLOT_BOTTOM - report_axis_part(&axes->y, value) * (PLOT_BOTTOM - PLOT_TOP);
 }
 
 static void draw_axes(struct report_html *page, const struct html_chart *chart,
-		      const struct range *x, const struct range *y)
+		      const struct axes *axes)
 {
-	const bool bytes = chart->format_y == html_format_bytes;
-	const double step_x = html_tick_step(x->low, x->high, TICKS_X, false);
-	const double step_y = html_tick_step(y->low, y->high, TICKS_Y, bytes);
+	double ticks[REPORT_AXIS_TICKS];
+	int count = report_axis_ticks(&axes->y, TICKS_Y, ticks);
 	char text[FMT_SIZE];
 
-	for (double at = ceil(y->low / step_y), n = 0; at * step_y <= y->high && n <= 3 * TICKS_Y;
-	     at++, n++) {
-		const double value = at * step_y + 0.0; /* turns -0 into 0 */
-		const double down = position_y(y, value);
+	for (int i = 0; i < count; i++) {
+		const double down = position_y(axes, ticks[i]);
 
 		html_addf(page, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", PLOT_LEFT, down,
 			  PLOT_RIGHT);
 		html_addf(page, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-			  PLOT_LEFT - 6, down + 4, chart->format_y(text, value));
+			  PLOT_LEFT - 6, down + 4,
+			  report_axis_text(&axes->y, ticks[i] + 0.0, text)); /* -0 becomes 0 */
 	}
-	for (double at = ceil(x->low / step_x), n = 0; at * step_x <= x->high && n <= 3 * TICKS_X;
-	     at++, n++)
+	count = report_axis_ticks(&axes->x, TICKS_X, ticks);
+	for (int i = 0; i < count; i++)
 		html_addf(page, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-			  position_x(x, at * step_x), PLOT_BOTTOM + 14,
-			  chart->format_x(text, at * step_x + 0.0));
+			  position_x(axes, ticks[i]), PLOT_BOTTOM + 14,
+			  report_axis_text(&axes->x, ticks[i] + 0.0, text));
 	html_addf(page, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">", PLOT_RIGHT, PLOT_BOTTOM + 28);
 	html_text(page, chart->x_name);
 	html_add(page, "</text>\n");
 }
 
+/* Mark where a curve has no number, at the foot of the chart. */
+static void draw_gaps(struct report_html *page, const struct html_series *series,
+		      const struct axes *axes)
+{
+	html_add(page, "<path class=\"gaps\" d=\"");
+	for (size_t i = 0; i < series->count; i++)
+		if (!isfinite(series->y[i]))
+			html_addf(page, "M%.1f %.1fv-6", position_x(axes, series->x[i]),
+				  PLOT_BOTTOM);
+	html_add(page, "\"/>\n");
+}
+
 static void draw_band(struct report_html *page, const struct html_series *series, int colour,
-		      const struct range *x, const struct range *y)
+		      const struct axes *axes)
 {
 	for (size_t i = 0; i < series->count; i++) {
-		const double left = position_x(x, series->x[i]);
+		const double left = position_x(axes, series->x[i]);
 
 		if (isfinite(series->low[i]) && series->high[i] > series->low[i])
 			html_addf(page, "<path class=\"band s%d\" d=\"M%.1f %.1fV%.1f\"/>", colour,
-				  left, position_y(y, series->low[i]),
-				  position_y(y, series->high[i]));
+				  left, position_y(axes, series->low[i]),
+				  position_y(axes, series->high[i]));
 	}
 	html_add(page, "\n");
 }
 
 static void draw_area(struct report_html *page, const struct html_series *series, int colour,
-		      const struct range *x, const struct range *y)
+		      const struct axes *axes)
 {
 	if (series->count == 0)
 		return;
 	html_addf(page, "<path class=\"area s%d\" d=\"M%.1f %.1f", colour,
-		  position_x(x, series->x[0]), position_y(y, 0));
+		  position_x(axes, series->x[0]), position_y(axes, 0));
 	for (size_t i = 0; i < series->count; i++) {
 		const double next = i + 1 < series->count ? series->x[i + 1] : series->x[i] + 1;
 
 		html_addf(page, "V%.1fH%.1f",
-			  position_y(y, isfinite(series->y[i]) ? series->y[i] : 0),
-			  fmin(position_x(x, next), PLOT_RIGHT));
+			  position_y(axes, isfinite(series->y[i]) ? series->y[i] : 0),
+			  fmin(position_x(axes, next), PLOT_RIGHT));
 	}
-	html_addf(page, "V%.1fZ\"/>\n", position_y(y, 0));
+	html_addf(page, "V%.1fZ\"/>\n", position_y(axes, 0));
 }
 
 static void draw_line(struct report_html *page, const struct html_series *series, int colour,
-		      const struct range *x, const struct range *y)
+		      const struct axes *axes)
 {
 	bool pen = false;
 
@@ -254,16 +250,20 @@ static void draw_line(struct report_html *page, const struct html_series *series
 		if (isfinite(series->y[i]))
 			/* "h.1" makes a point between two gaps visible as a dot. */
 			html_addf(page, pen ? "L%.1f %.1f" : "M%.1f %.1fh.1",
-				  position_x(x, series->x[i]), position_y(y, series->y[i]));
+				  position_x(axes, series->x[i]), position_y(axes, series->y[i]));
 		pen = isfinite(series->y[i]);
 	}
 	html_add(page, "\"/>\n");
 }
 
-static void draw_legend(struct report_html *page, const struct html_chart *chart)
+static void draw_caption(struct report_html *page, const struct html_chart *chart,
+			 const struct axes *axes)
 {
+	char scale[REPORT_SCALE_TEXT];
+
 	html_add(page, "<figcaption>");
 	html_text(page, chart->title);
+	html_text(page, report_scale_text(&axes->y, scale));
 	for (int s = 0; chart->count > 1 && s < chart->count; s++) {
 		html_addf(page, " <span class=\"key s%d\">&#9632;</span> ",
 			  s % HTML_SERIES_COLOURS);
@@ -272,28 +272,40 @@ static void draw_legend(struct report_html *page, const struct html_chart *chart
 	html_add(page, "</figcaption>\n");
 }
 
-void html_chart(struct report_html *page, const struct html_chart *chart)
+static void draw_chart(struct report_html *page, const struct html_chart *chart,
+		       const struct axes *axes)
 {
-	struct range x, y;
-
-	chart_ranges(chart, &x, &y);
-	html_add(page, "<figure>");
-	draw_legend(page, chart);
 	html_addf(page, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
 		  HTML_CHART_WIDTH, HTML_CHART_HEIGHT);
 	html_text(page, chart->title);
 	html_add(page, "</title>\n");
-	draw_axes(page, chart, &x, &y);
+	draw_axes(page, chart, axes);
 	for (int s = 0; s < chart->count; s++) {
 		const struct html_series *series = &chart->series[s];
 		const int colour = s % HTML_SERIES_COLOURS;
 
 		if (series->low)
-			draw_band(page, series, colour, &x, &y);
+			draw_band(page, series, colour, axes);
 		if (series->area)
-			draw_area(page, series, colour, &x, &y);
+			draw_area(page, series, colour, axes);
 		else
-			draw_line(page, series, colour, &x, &y);
+			draw_line(page, series, colour, axes);
+		if (s == 0)
+			draw_gaps(page, series, axes);
 	}
-	html_add(page, "</svg></figure>\n");
+	html_add(page, "</svg>");
+}
+
+void html_chart(struct report_html *page, const struct html_chart *chart)
+{
+	struct axes axes;
+	const bool any = measure_chart(chart, &axes);
+
+	html_add(page, "<figure>");
+	draw_caption(page, chart, &axes);
+	if (any)
+		draw_chart(page, chart, &axes);
+	if (chart->note)
+		html_note(page, "%s", chart->note);
+	html_add(page, "</figure>\n");
 }

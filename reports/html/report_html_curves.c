@@ -43,7 +43,8 @@ static const char sql_metrics[] =
 	"SELECT coalesce(mode, '') || ' ' || coalesce(name, ''), step, value FROM metrics "
 	"WHERE step IS NOT NULL ORDER BY name <> 'loss', mode <> 'train', time_ns, step";
 static const char sql_epochs[] =
-	"SELECT mode, epoch, name, value FROM metrics WHERE step IS NULL ORDER BY time_ns, name";
+	"SELECT mode, epoch, name, ifnull(value, 'nan') AS value FROM metrics WHERE step IS NULL "
+	"ORDER BY time_ns, name";
 
 static struct metric_curve *get_metric_curve(struct metric_curves *curves, const char *name)
 {
@@ -79,8 +80,16 @@ static enum status read_metrics(struct metric_curves *curves, struct report_html
 static void draw_metric(struct report_html *page, struct metric_curve *metric)
 {
 	struct html_series series;
-	char title[NAME_SIZE + 40];
+	char title[NAME_SIZE + 40], note[160], count[FMT_SIZE], all[FMT_SIZE], at[FMT_SIZE];
+	double first;
+	const int64_t bad = html_curve_bad(&metric->curve, &first);
+	int64_t values = 0;
 
+	for (size_t i = 0; i < metric->curve.count; i++)
+		values += metric->curve.points[i].held;
+	snprintf(note, sizeof(note), "NaN or infinite: %s of %s values, the first at step %s.",
+		 fmt_count(count, bad), fmt_count(all, values),
+		 fmt_count(at, bad > 0 ? (int64_t)first : 0));
 	html_curve_series(&metric->curve, metric->name, metric->curve.per > 1, &series);
 	snprintf(title, sizeof(title), "%s by step", metric->name);
 	if (metric->curve.per > 1)
@@ -89,8 +98,8 @@ static void draw_metric(struct report_html *page, struct metric_curve *metric)
 			 metric->name, metric->curve.per);
 	html_chart(page, &(struct html_chart){.title = title,
 					      .x_name = "step",
-					      .format_x = html_format_count,
-					      .format_y = html_format_real,
+					      .note = bad > 0 ? note : NULL,
+					      .quantity = REPORT_REAL,
 					      .series = &series,
 					      .count = 1});
 }
@@ -199,18 +208,19 @@ static enum status read_tensors(struct tensor_curves *curves, struct report_html
 static void draw_tensor(struct report_html *page, struct tensor_curve *curve)
 {
 	struct html_series series[2];
+	char note[120];
 
+	snprintf(note, sizeof(note),
+		 "%" PRId64 " rows with NaN or infinity, the first at %" PRId64 ".", curve->bad,
+		 curve->first_bad);
 	html_curve_series(&curve->mean, "mean, and from min to max", true, &series[0]);
 	html_curve_series(&curve->std, "std", false, &series[1]);
 	html_chart(page, &(struct html_chart){.title = curve->title,
 					      .x_name = "step (of gradients: weight update)",
-					      .format_x = html_format_count,
-					      .format_y = html_format_real,
+					      .note = curve->bad > 0 ? note : NULL,
+					      .quantity = REPORT_REAL,
 					      .series = series,
 					      .count = ARRAY_LEN(series)});
-	if (curve->bad > 0)
-		html_note(page, "%" PRId64 " rows with NaN or infinity, the first at %" PRId64 ".",
-			  curve->bad, curve->first_bad);
 }
 
 void html_tensors(struct report_html *page)

@@ -21,11 +21,9 @@
 static void card(struct report_html *page, const char *title, int good, const char *value,
 		 const char *more)
 {
-	html_addf(page, "<div class=\"card%s\"><h3>%s</h3><b>",
-		  good > 0   ? " good"
-		  : good < 0 ? " bad"
-			     : "",
-		  title);
+	html_addf(page, "<div class=\"card%s\"><h3>", good > 0 ? " good" : good < 0 ? " bad" : "");
+	html_text(page, title);
+	html_add(page, "</h3><b>");
 	html_text(page, value);
 	html_add(page, "</b><p>");
 	html_text(page, more ? more : "");
@@ -100,6 +98,22 @@ static void card_pipeline(struct report_html *page)
 	card(page, "Slowest stage", 0, idle, more);
 }
 
+/* The GPU or other accelerator that was at work longest. */
+static void card_device(struct report_html *page)
+{
+	const struct report_accelerator *device = report_insights_device(&page->insights);
+	char idle[FMT_SIZE], compute[FMT_SIZE], value[FMT_SIZE + 8], more[2 * FMT_SIZE + 64];
+	char title[80];
+
+	if (!device)
+		return;
+	snprintf(title, sizeof(title), "Idle: %.64s", device->name);
+	snprintf(value, sizeof(value), "%s", fmt_percent(idle, device->idle / device->total));
+	snprintf(more, sizeof(more), "from its first kernel to its last; compute %s",
+		 fmt_percent(compute, device->compute / device->total));
+	card(page, title, 0, value, more);
+}
+
 static void card_memory(struct report_html *page)
 {
 	static const char sql[] =
@@ -171,6 +185,7 @@ void html_glance(struct report_html *page)
 	card_run(page);
 	card_loss(page);
 	card_pipeline(page);
+	card_device(page);
 	card_memory(page);
 	card_health(page);
 	card_insights(page);
@@ -200,7 +215,9 @@ void html_bubble(struct report_html *page)
 		html_addf(page, "<p class=\"legend\">Bubble of the %s: <b>%s</b> of the time.",
 			  names[clock], fmt_percent(text, bubble->idle_fraction));
 		for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-			html_addf(page, " <span class=\"key %s\">&#9632;</span> %s %s",
+			html_addf(page,
+				  " <span class=\"part\"><span class=\"key %s\">&#9632;</span> %s "
+				  "%s</span>",
 				  parts[i].style, parts[i].name, fmt_percent(text, parts[i].share));
 		html_add(page, "</p>\n<div class=\"bar\">");
 		for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -222,9 +239,11 @@ void html_insights(struct report_html *page)
 		const char *severity = report_insight_severity(insight->severity);
 
 		html_addf(page, "<li class=\"%s\"><b>%s</b> ", severity, severity);
-		html_text(page, insight->sentence);
-		html_add(page, insight->remedy ? "<br><i>Do:</i> " : "");
-		html_text(page, insight->remedy ? insight->remedy : "");
+		html_sentence(page, insight->sentence);
+		if (insight->remedy) {
+			html_add(page, "<br><i>Do:</i> ");
+			html_sentence(page, insight->remedy);
+		}
 		html_add(page, "</li>\n");
 	}
 	html_add(page, "</ul>\n");

@@ -59,8 +59,7 @@ static void draw_liveness(struct report_html *page, struct liveness *live, int64
 	make_peak_series(&live->always, "always live", &series[1]);
 	html_chart(page, &(struct html_chart){.title = title,
 					      .x_name = "program step",
-					      .format_x = html_format_count,
-					      .format_y = html_format_bytes,
+					      .quantity = REPORT_BYTES,
 					      .from_zero = true,
 					      .series = series,
 					      .count = ARRAY_LEN(series)});

@@ -191,22 +191,43 @@ static double gantt_x(const struct gantt *gantt, int64_t ns)
 				    (double)(gantt->until_ns - gantt->from_ns) * CHART_WIDTH;
 }
 
-/* Draw the lane of an IPU as idle; work is drawn over it. */
-static void draw_lane(const struct gantt *gantt, int lane)
+static void draw_name(const struct gantt *gantt, int lane)
 {
-	const int y = lane * LANE_HEIGHT;
-
-	html_addf(gantt->page,
-		  "<rect class=\"idle\" data-s=\"0\" data-d=\"%" PRId64
-		  "\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"><title>idle</title></rect>\n",
-		  gantt->until_ns - gantt->from_ns, CHART_LEFT, y + 2, CHART_WIDTH,
-		  LANE_HEIGHT - 4);
 	html_addf(gantt->page, "<text class=\"end\" x=\"%d\" y=\"%d\">", CHART_LEFT - 6,
-		  y + LANE_HEIGHT / 2 + 4);
+		  lane * LANE_HEIGHT + LANE_HEIGHT / 2 + 4);
 	if (gantt->lanes[lane] == IPS_NULL)
 		html_add(gantt->page, "CPU</text>\n");
 	else
 		html_addf(gantt->page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
+}
+
+/* Colour each lane from the first forward work of a weight update on any IPU until its last
+ * backward work; works are drawn over it, and what stays visible is the update's bubble. */
+static void draw_bubbles(const struct gantt *gantt)
+{
+	const struct works *works = &gantt->works;
+
+	for (size_t i = 0, next; i < works->count; i = next) {
+		int64_t from = INT64_MAX, until = 0;
+
+		for (next = i; next < works->count && works->at[next].update == works->at[i].update;
+		     next++) {
+			const struct work *work = &works->at[next];
+
+			if (!strchr("FBWR", work->phase))
+				continue;
+			from = min(from, work->start_ns);
+			until = max(until, work->start_ns + work->dur_ns);
+		}
+		for (int lane = 0; lane < gantt->lane_count && until > from; lane++)
+			html_addf(gantt->page,
+				  "<rect class=\"bubble\" data-s=\"%" PRId64 "\" data-d=\"%" PRId64
+				  "\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\"><title>"
+				  "bubble</title></rect>\n",
+				  from - gantt->from_ns, until - from, gantt_x(gantt, from),
+				  lane * LANE_HEIGHT + 2,
+				  gantt_x(gantt, until) - gantt_x(gantt, from), LANE_HEIGHT - 4);
+	}
 }
 
 static void write_title(const struct gantt *gantt, const struct work *work)
@@ -255,20 +276,6 @@ static void draw_work(const struct gantt *gantt, const struct work *work)
 		  label);
 }
 
-static void draw_axis(const struct gantt *gantt)
-{
-	const double span = (double)(gantt->until_ns - gantt->from_ns);
-	const double step = html_tick_step(0, span, 8, false);
-	const int y = gantt->lane_count * LANE_HEIGHT + 14;
-	char text[FMT_SIZE];
-
-	html_add(gantt->page, "<g class=\"axis\">");
-	for (double at = 0; at <= span; at += step)
-		html_addf(gantt->page, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>",
-			  CHART_LEFT + at / span * CHART_WIDTH, y, html_format_ns(text, at));
-	html_add(gantt->page, "</g>\n");
-}
-
 static void draw_gantt(struct gantt *gantt, const char *title)
 {
 	struct report_html *page = gantt->page;
@@ -282,10 +289,13 @@ static void draw_gantt(struct gantt *gantt, const char *title)
 		  CHART_LEFT + CHART_WIDTH + 24, gantt->lane_count * LANE_HEIGHT + 22, CHART_LEFT,
 		  CHART_WIDTH, gantt->until_ns - gantt->from_ns);
 	for (int lane = 0; lane < gantt->lane_count; lane++)
-		draw_lane(gantt, lane);
+		draw_name(gantt, lane);
+	if (page->summary.stages > 1)
+		draw_bubbles(gantt);
 	for (size_t i = 0; i < gantt->works.count && page->status == ST_OK; i++)
 		draw_work(gantt, &gantt->works.at[i]);
-	draw_axis(gantt);
+	html_time_axis(page, gantt->until_ns - gantt->from_ns, CHART_LEFT, CHART_WIDTH,
+		       gantt->lane_count * LANE_HEIGHT + 14);
 	html_add(page, "</svg></figure>\n");
 }
 
@@ -308,18 +318,35 @@ static void draw_clock(struct report_html *page, const struct works *all, const 
 	draw_gantt(&gantt, title);
 }
 
-static void draw_legend(struct report_html *page)
+/* Name the phases that @works has. */
+static void draw_legend(struct report_html *page, const struct works *works)
 {
-	html_add(page,
-		 "<p class=\"legend\">"
-		 "<span class=\"key pF\">&#9632;</span> F forward "
-		 "<span class=\"key pB\">&#9632;</span> B backward "
-		 "<span class=\"key pW\">&#9632;</span> W weight part "
-		 "<span class=\"key pR\">&#9632;</span> R recomputation "
-		 "<span class=\"key pU\">&#9632;</span> U weight update "
-		 "<span class=\"key idle\">&#9632;</span> idle; the number is the micro-batch. "
-		 "<span class=\"js\">Wheel or + - zooms, dragging moves, 0 shows all.</span>"
-		 "</p>\n");
+	static const struct {
+		char phase;
+		const char *name;
+	} phases[] = {{'F', "forward"},
+		      {'B', "backward"},
+		      {'W', "weight part"},
+		      {'R', "recomputation"},
+		      {'U', "weight update"}};
+
+	html_add(page, "<p class=\"legend\">");
+	for (size_t p = 0; p < ARRAY_LEN(phases); p++) {
+		bool has = false;
+
+		for (size_t i = 0; i < works->count && !has; i++)
+			has = works->at[i].phase == phases[p].phase;
+		if (has)
+			html_addf(page,
+				  " <span class=\"part\"><span class=\"key p%c\">&#9632;</span> %c "
+				  "%s</span>",
+				  phases[p].phase, phases[p].phase, phases[p].name);
+	}
+	if (page->summary.stages > 1)
+		html_add(page, " <span class=\"part\"><span class=\"key bubble\">&#9632;</span> "
+			       "bubble</span>");
+	html_add(page, ". The number is the micro-batch. <span class=\"js\">Wheel or + - zooms, "
+		       "dragging moves, 0 shows all.</span></p>\n");
 }
 
 void html_pipeline(struct report_html *page)
@@ -338,7 +365,7 @@ void html_pipeline(struct report_html *page)
 		html_note(page, "No weight update of a pipeline was recorded.");
 		goto out;
 	}
-	draw_legend(page);
+	draw_legend(page, &works);
 	draw_clock(page, &works, which, true, first, last);
 	draw_clock(page, &works, which, false, first, last);
 	html_bubble(page);

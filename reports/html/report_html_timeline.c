@@ -32,7 +32,7 @@ struct lane {
 
 struct timeline {
 	struct report_html *page;
-	bool device;
+	bool device, alone; /* alone: the recording has no other clock */
 	struct lane lanes[LANES_MAX];
 	int lane_count, height;
 	int64_t from_ns, until_ns;
@@ -113,15 +113,14 @@ static void draw_span(struct timeline *timeline, const struct prof_query *query)
 static void draw_frame(struct timeline *timeline)
 {
 	struct report_html *page = timeline->page;
-	const double span = (double)(timeline->until_ns - timeline->from_ns);
-	const double step = html_tick_step(0, span, 8, false);
-	char text[FMT_SIZE];
 
 	html_addf(page,
-		  "<figure class=\"gantt\"><figcaption>%s</figcaption>\n<svg viewBox=\"0 0 %d %d\" "
+		  "<figure class=\"gantt\">%s\n<svg viewBox=\"0 0 %d %d\" "
 		  "data-left=\"%d\" data-width=\"%d\" data-span=\"%" PRId64 "\" role=\"img\">\n",
-		  timeline->device ? "Device" : "Host", CHART_LEFT + CHART_WIDTH + 24,
-		  timeline->height + 22, CHART_LEFT, CHART_WIDTH,
+		  timeline->alone    ? ""
+		  : timeline->device ? "<figcaption>Device</figcaption>"
+				     : "<figcaption>Host</figcaption>",
+		  CHART_LEFT + CHART_WIDTH + 24, timeline->height + 22, CHART_LEFT, CHART_WIDTH,
 		  timeline->until_ns - timeline->from_ns);
 	for (int i = 0; i < timeline->lane_count; i++) {
 		const struct lane *lane = &timeline->lanes[i];
@@ -142,12 +141,8 @@ static void draw_frame(struct timeline *timeline)
 		html_addf(page, "</text><path class=\"grid\" d=\"M0 %dH%d\"/>\n",
 			  lane->top - LANE_GAP / 2, CHART_LEFT + CHART_WIDTH);
 	}
-	html_add(page, "<g class=\"axis\">");
-	for (double at = 0; at <= span; at += step)
-		html_addf(page, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>",
-			  CHART_LEFT + at / span * CHART_WIDTH, timeline->height + 14,
-			  html_format_ns(text, at));
-	html_add(page, "</g>\n");
+	html_time_axis(page, timeline->until_ns - timeline->from_ns, CHART_LEFT, CHART_WIDTH,
+		       timeline->height + 14);
 }
 
 static enum status for_each_span(struct timeline *timeline,
@@ -175,13 +170,18 @@ static enum status for_each_span(struct timeline *timeline,
 
 void html_timeline(struct report_html *page)
 {
+	static const char sql_clocks[] = "SELECT count(DISTINCT clock) FROM track_rows";
 	struct timeline *timeline = mem_alloc(sizeof(*timeline));
+	int64_t clocks = 0;
 
 	if (!timeline)
 		html_check(page, err_nomem(page->err));
+	else
+		html_check(page, prof_db_number(page->db, sql_clocks, &clocks, page->err));
 	for (int device = 0; timeline && device < 2 && page->status == ST_OK; device++) {
 		*timeline = (struct timeline){.page = page,
 					      .device = device,
+					      .alone = clocks < 2,
 					      .from_ns = INT64_MAX,
 					      .until_ns = INT64_MIN};
 		if (!html_check(page, for_each_span(timeline, add_to_lane)) ||

@@ -231,6 +231,16 @@ enum status report_insights_get(struct report_insights *out, struct prof_db *db,
 	return ST_OK;
 }
 
+const struct report_accelerator *report_insights_device(const struct report_insights *insights)
+{
+	const struct report_accelerator *longest = insights->accelerators;
+
+	for (int i = 1; i < insights->accelerator_count; i++)
+		if (insights->accelerators[i].total > longest->total)
+			longest = &insights->accelerators[i];
+	return longest;
+}
+
 void report_insights_free(struct report_insights *insights)
 {
 	arena_fini(&insights->arena);

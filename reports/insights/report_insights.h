@@ -79,6 +79,8 @@ struct report_insights {
 };
 
 enum status report_insights_get(struct report_insights *out, struct prof_db *db, struct err *err);
+/* The accelerator whose time from its first kernel to its last is longest; NULL: there is none. */
+const struct report_accelerator *report_insights_device(const struct report_insights *insights);
 void report_insights_free(struct report_insights *insights); /* accepts a zeroed struct */
 
 /* Print as text, at most @width columns (0: 80). */

@@ -62,6 +62,19 @@ for clock in "device", "host":
         AND weight_update BETWEEN ? AND ? ORDER BY start_ns""", (clock, first, last)).fetchall()
     wanted += [(start - rows[0][0], dur) for start, dur in rows]
 assert sorted(page.works) == sorted(wanted), (len(page.works), len(wanted))
+# What is painted as a bubble is from an update's first work until its last, on each IPU, and no time between updates.
+painted = re.findall(r'<rect class="bubble" data-s="(\d+)" data-d="(\d+)"', text)
+bubbles = []
+for clock in "device", "host":
+    rows = db.execute("""SELECT min(start_ns), max(start_ns + dur_ns) FROM stage_timings WHERE mode = 'train' AND clock = ? AND phase <> 'U'
+        AND weight_update BETWEEN ? AND ? GROUP BY weight_update ORDER BY 1""", (clock, first, last)).fetchall()
+    begin = one("SELECT min(start_ns) FROM stage_timings WHERE mode = 'train' AND clock = ? AND weight_update BETWEEN ? AND ?", clock, first, last)
+    bubbles += [(start - begin, end - start) for start, end in rows for ipu in range(2)]
+assert sorted((int(s), int(d)) for s, d in painted) == sorted(bubbles), (painted, bubbles)
+legend = re.search(r'<p class="legend">(.*?)</p>', text).group(1)
+phases = [p for (p,) in db.execute("SELECT DISTINCT phase FROM stage_timings WHERE mode = 'train'")]
+assert sorted(re.findall(r"</span> ([FBWRU]) ", legend)) == sorted(phases) and "bubble" in legend, legend
+assert "`" not in page.text and "<code>--" in text
 assert page.figures.count("gantt") == 2 and page.figures.count("heat") == one("SELECT count(DISTINCT ipu) FROM tile_memory")
 # What one asks first comes first, facts come last, and no table is preformatted text.
 order = re.findall(r'<section id="(\w+)"', text)
@@ -71,6 +84,7 @@ assert "<pre" not in text
 peak, unit = re.search(r"memory of the process on the host, at most</th><td class=\"l\">([\d.]+) ([kMG])B<", text).groups()
 resident = one("SELECT max(value) FROM counters WHERE name = 'resident_bytes'")
 assert abs(float(peak) * 1024 ** " kMG".index(unit) / resident - 1) < 0.01, (peak, unit, resident)
+text = text.replace("&#160;", " ")
 cards = dict(re.findall(r'<div class="card[^"]*"><h3>([^<]*)</h3><b>([^<]*)</b>', text))
 idle = one("SELECT avg(idle_fraction) FROM bubbles WHERE clock = 'device' AND mode = 'train'")
 assert abs(float(cards["Bubble"].rstrip(" %")) - 100 * idle) < 0.006, (cards, idle)
@@ -93,7 +107,7 @@ mkdir cpu
 (cd cpu && POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' train 64 --ipu null --pipeline null --fit.steps_per_epoch 16 >out.txt) ||
 	fail "training without IPUs: $(cat cpu/out.txt)"
 "$bin/ipu-report" cpu/tf_report__* export html -o cpu.html >/dev/null || fail "a run without IPUs"
-! grep -E '>\?</text>|Bubble|id="(memory|liveness|operations)"|\(simulated\)' cpu.html || fail "of what the run has not"
+! grep -E '>\?</text>|[Bb]ubble<|id="(memory|liveness|operations)"|\(simulated\)' cpu.html || fail "of what the run has not"
 grep -q '>CPU</text>' cpu.html || fail "the lane has no name"
 cat >trace.json <<'JSON'
 [{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main"}},
@@ -114,6 +128,27 @@ rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>(.
 assert ["host", "outer &amp; &lt;all&gt;", "1", "60 us"] in [row[:4] for row in rows], rows
 assert ["host", "inner", "2", "40 us"] in [row[:4] for row in rows], rows
 PYTHON
+
+# A GPU's trace: a card for the device, names of any length, and no heading for the one clock there is.
+long=$(printf 'kernel<%0400d>' 0)
+cat >gpu.json <<JSON
+{"traceEvents": [{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":0,"dur":5,"args":{"correlation":1}},
+{"ph":"X","cat":"kernel","name":"$long","pid":0,"tid":7,"ts":10,"dur":10,"args":{"device":0,"stream":7,"correlation":1}},
+{"ph":"X","cat":"kernel","name":"$long","pid":0,"tid":7,"ts":40,"dur":10,"args":{"device":0,"stream":7}}], "deviceProperties": [{"id": 0, "name": "A100"}]}
+JSON
+"$bin/ipu-report" import gpu.json -o gpu.db >/dev/null && "$bin/ipu-report" gpu.db export html -o gpu.html >/dev/null || fail "a GPU's trace"
+grep -F '<h3>Idle: GPU 0</h3><b>50.00&#160;%</b>' gpu.html >/dev/null || fail "no card for the GPU: $(grep 'class="card' gpu.html)"
+sed 's/&gt;/>/g; s/&lt;/</g' gpu.html | grep -F "<td class=\"l\">$long</td>" >/dev/null || fail "a name is cut"
+! grep '<figcaption>Host' gpu.html || fail "the GPU's lanes are called the host's"
+
+# ---- a run whose numbers end as NaN ----------------------------------------------------------------
+mkdir sick
+(cd sick && POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' train 64 --compile.optimizer.config.learning_rate 1e6 >out.txt 2>&1) || true
+"$bin/ipu-report" sick/tf_report__* export html -o sick.html >/dev/null || fail "a run with NaN"
+grep 'train loss by step, log axis' sick.html >/dev/null || fail "the loss lies on zero until it explodes: $(grep 'loss by step' sick.html)"
+grep -E 'NaN or infinite: [0-9]+ of [0-9]+ values, the first at step' sick.html >/dev/null && grep 'class="gaps" d="M' sick.html >/dev/null ||
+	fail "NaN are not marked"
+grep '>nan</td>' sick.html >/dev/null || fail "the table has no nan"
 
 # ---- a killed run, and none ------------------------------------------------------------------------
 cp "$report/profile.db" killed.db

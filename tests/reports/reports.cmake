@@ -1,5 +1,5 @@
 # Tests of reports/. support/report_sample.c records the run that they look at.
-foreach(module IN ITEMS monitor sink table)
+foreach(module IN ITEMS axis monitor sink table)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports LABELS unit reports)
 endforeach()

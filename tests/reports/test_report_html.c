@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/rng.h"
 #include "reports/html/report_html.h"
 
 static char folder[SUPPORT_PATH_SIZE];
@@ -88,27 +87,84 @@ static void test_what_is_not_finite_is_a_gap(void **state)
 		assert_true(isnan(series.y[i]) && isnan(series.low[i]) && isnan(series.high[i]));
 }
 
-static void test_steps_of_an_axis_are_round_and_few(void **state)
+static int count_of(const char *text, const char *part)
 {
-	struct rng rng;
+	int count = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		count++;
+	return count;
+}
+
+/* ---- charts ---------------------------------------------------------------------------------- */
+
+static const char *written(const char *name, void (*write)(struct report_html *page))
+{
+	static char path[SUPPORT_PATH_SIZE + 64];
+	struct report_sink sink;
+	struct err err = {0};
+	struct report_html page = {.out = &sink, .err = &err};
+
+	snprintf(path, sizeof(path), "%s/%s.html", folder, name);
+	assert_int_equal(report_sink_open(&sink, path, &err), ST_OK);
+	write(&page);
+	assert_int_equal(report_sink_close(&sink, ST_OK), ST_OK);
+	return path;
+}
+
+static void write_exploding(struct report_html *page)
+{
+	static const double x[] = {0, 1, 2, 3, 4}, y[] = {0.014, 7e4, 3e16, NAN, NAN};
+	const struct html_series series = {.name = "std", .x = x, .y = y, .count = ARRAY_LEN(x)};
+
+	html_chart(page, &(struct html_chart){.title = "a gradient",
+					      .x_name = "update",
+					      .note = "2 rows with NaN",
+					      .quantity = REPORT_REAL,
+					      .series = &series,
+					      .count = 1});
+}
+
+/* Every value has a height of its own, and what is no number is marked. */
+static void test_an_exploding_curve_does_not_lie_on_zero(void **state)
+{
+	char *text = support_read_file(written("exploding", write_exploding), NULL);
+	const char *line = strstr(text, "class=\"line s0\" d=\"M");
+	float x[3], y[3];
 
 	(void)state;
-	rng_init(&rng, 7, rng_stream("axis"), 0, 0);
-	for (int i = 0; i < 2000; i++) {
-		const double width = pow(10, (double)rng_uniform(&rng) * 40 - 20);
-		const double low = ((double)rng_uniform(&rng) - 0.5) * width * 10;
-		const double step = html_tick_step(low, low + width, 5, i % 2);
-		double unit = step;
+	assert_contains(text, "a gradient, log axis</figcaption>");
+	assert_non_null(line);
+	assert_int_equal(sscanf(line, "class=\"line s0\" d=\"M%f %fh.1L%f %fL%f %f\"", &x[0], &y[0],
+				&x[1], &y[1], &x[2], &y[2]),
+			 6);
+	assert_true(y[0] > y[1] + 30 && y[1] > y[2] + 30);
+	assert_int_equal(count_of(strstr(text, "class=\"gaps\""), "v-6"), 2);
+	assert_contains(text, "2 rows with NaN</p>\n</figure>");
+	free(text);
+}
 
-		assert_true(step > 0 && width / step <= 5.001 && width / step >= 0.49);
-		while (i % 2 && unit >= 1024)
-			unit /= 1024;
-		unit /= pow(10, floor(log10(unit) + 1e-9));
-		assert_true(fabs(unit - 1) < 1e-6 || fabs(unit - 2) < 1e-6 ||
-			    fabs(unit - 5) < 1e-6 || fabs(unit - 10) < 1e-6);
-	}
-	assert_true(html_tick_step(0, 0, 5, false) > 0);
-	assert_true(html_tick_step(0, INFINITY, 5, false) > 0);
+static void write_nothing(struct report_html *page)
+{
+	static const double x[] = {0, 1}, y[] = {NAN, INFINITY};
+	const struct html_series series = {.name = "loss", .x = x, .y = y, .count = ARRAY_LEN(x)};
+
+	html_chart(page, &(struct html_chart){.title = "loss",
+					      .x_name = "step",
+					      .note = "NaN or infinite: 2 of 2 values",
+					      .quantity = REPORT_REAL,
+					      .series = &series,
+					      .count = 1});
+}
+
+static void test_without_a_number_there_is_a_sentence_and_no_picture(void **state)
+{
+	char *text = support_read_file(written("nothing", write_nothing), NULL);
+
+	(void)state;
+	assert_null(strstr(text, "<svg"));
+	assert_contains(text, "NaN or infinite: 2 of 2 values");
+	free(text);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -128,15 +184,6 @@ static char *page_of(const char *database)
 	prof_db_close(request.db);
 	text = support_read_file(path, NULL);
 	return text;
-}
-
-static int count_of(const char *text, const char *part)
-{
-	int count = 0;
-
-	for (; (text = strstr(text, part)); text += strlen(part))
-		count++;
-	return count;
 }
 
 static void assert_whole(const char *text)
@@ -232,7 +279,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_curve_of_any_length_keeps_mean_and_range),
 		cmocka_unit_test(test_what_is_not_finite_is_a_gap),
-		cmocka_unit_test(test_steps_of_an_axis_are_round_and_few),
+		cmocka_unit_test(test_an_exploding_curve_does_not_lie_on_zero),
+		cmocka_unit_test(test_without_a_number_there_is_a_sentence_and_no_picture),
 		cmocka_unit_test(test_a_page_is_whole_and_twice_the_same),
 		cmocka_unit_test(test_files_without_an_end_or_rows_have_pages),
 		cmocka_unit_test(test_texts_of_a_run_stay_texts),

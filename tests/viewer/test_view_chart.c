@@ -8,7 +8,8 @@
 #include "support/support.h"
 #include "support/view_pane.h"
 #include "viewer/draw/view_chart.h"
-#include "viewer/draw/view_axis.h"
+#include "viewer/draw/view_share.h"
+#include "reports/table/report_axis.h"
 
 static const struct view_canvas modes[] = {
 	{.colours = 256},
@@ -24,13 +25,13 @@ static const double wild[] = {NAN, 1e308, -1e308, INFINITY, 0, -INFINITY, 5e-324
 
 static void draw_all(struct view_pane *pane, const double *values, int count)
 {
-	struct view_axis y = {.quantity = REPORT_REAL}, x = {.low = 0, .high = count};
+	struct report_axis y = {.quantity = REPORT_REAL}, x = {.low = 0, .high = count};
 	struct view_series series[3];
 	struct view_pane plot;
 
-	view_axis_begin(&y);
-	view_axis_include(&y, values, count);
-	view_axis_finish(&y);
+	report_axis_begin(&y);
+	report_axis_include(&y, values, count);
+	report_axis_finish(&y);
 	for (int i = 0; i < 3; i++) {
 		series[i] = (struct view_series){.values = values,
 						 .at = i == 1 ? values : NULL,
@@ -69,13 +70,13 @@ static void test_charts_stay_inside_whatever_the_values(void **state)
 /* A title that the scale is too narrow for is one of whole words. */
 static void test_titles_are_whole_words(void **state)
 {
-	const struct view_axis y = {.high = 1, .quantity = REPORT_REAL};
+	const struct report_axis y = {.high = 1, .quantity = REPORT_REAL};
 	const char *const titles[] = {"step", "weight update", "execution"};
 	const char *const shown[] = {"step ", "update ", "execution "};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
-		const struct view_axis x = {.high = 9, .title = titles[i]};
+		const struct report_axis x = {.high = 9, .title = titles[i]};
 		struct view_canvas canvas = modes[0];
 		struct view_pane pane = view_pane_framed(&canvas, 80, 12);
 		char *text;
@@ -122,7 +123,7 @@ static void test_a_spike_among_many_points_is_drawn(void **state)
 		COUNT = 5000
 	};
 	static double values[COUNT];
-	const struct view_axis y = {.low = 0, .high = 1};
+	const struct report_axis y = {.low = 0, .high = 1};
 	const struct view_series series = {.values = values, .count = COUNT, .style = VIEW_CURVE};
 
 	(void)state;
@@ -156,7 +157,7 @@ static void test_a_spike_among_many_points_is_drawn(void **state)
 static void test_two_curves_can_be_told_apart_without_colours(void **state)
 {
 	const double low[] = {0.2, 0.2}, high[] = {0.8, 0.8};
-	const struct view_axis y = {.low = 0, .high = 1};
+	const struct report_axis y = {.low = 0, .high = 1};
 	const struct view_series source = {.values = low, .count = 2, .style = VIEW_SOURCE};
 	const struct view_series target = {.values = high, .count = 2, .style = VIEW_TARGET};
 
@@ -179,7 +180,7 @@ static void test_two_curves_can_be_told_apart_without_colours(void **state)
 static void test_curves_of_two_lengths_share_an_axis(void **state)
 {
 	const double values[] = {1, 1, 1}, first[] = {0, 10, 20}, last[] = {80, 90, 100};
-	const struct view_axis x = {.low = 0, .high = 100}, y = {.low = 0, .high = 1};
+	const struct report_axis x = {.low = 0, .high = 100}, y = {.low = 0, .high = 1};
 	struct view_series series = {
 		.values = values, .at = first, .count = 3, .style = VIEW_SOURCE};
 	struct view_canvas canvas = {.ascii = true};
@@ -209,7 +210,7 @@ static int count_of(const struct view_canvas *canvas, uint32_t character)
 static void test_stacks_give_each_series_its_share(void **state)
 {
 	const double a[] = {2, 2}, b[] = {3, 3}, c[] = {5, 0};
-	const struct view_axis y = {.low = 0, .high = 10};
+	const struct report_axis y = {.low = 0, .high = 10};
 	const struct view_series series[] = {{.values = a, .count = 2, .style = VIEW_SERIES_1},
 					     {.values = b, .count = 2, .style = VIEW_SERIES_2},
 					     {.values = c, .count = 2, .style = VIEW_SERIES_3}};
@@ -231,7 +232,7 @@ static void test_stacks_give_each_series_its_share(void **state)
 static void test_a_cell_shows_two_series_where_colours_allow(void **state)
 {
 	const double a[] = {3}, b[] = {5};
-	const struct view_axis y = {.low = 0, .high = 8};
+	const struct report_axis y = {.low = 0, .high = 8};
 	const struct view_series series[] = {{.values = a, .count = 1, .style = VIEW_SERIES_1},
 					     {.values = b, .count = 1, .style = VIEW_SERIES_4}};
 	struct view_canvas canvas = {.colours = 256};
@@ -306,14 +307,14 @@ static void test_bars_have_eighths_with_and_without_colours(void **state)
 
 static void test_ticks_are_few_and_rise_between_the_ends(void **state)
 {
-	double ticks[VIEW_AXIS_TICKS];
+	double ticks[REPORT_AXIS_TICKS];
 
 	(void)state;
 	srand(7);
 	for (int round = 0; round < 20000; round++) {
 		const int most = 2 + rand() % 20, kind = rand() % 3;
-		struct view_axis axis = {.quantity = (enum report_quantity)(1 + rand() % 7),
-					 .logarithmic = kind == 2};
+		struct report_axis axis = {.quantity = (enum report_quantity)(1 + rand() % 7),
+					   .logarithmic = kind == 2};
 		int count;
 
 		axis.low = ldexp(rand() % 2001 - 1000.0, rand() % 60 - 30);
@@ -322,7 +323,7 @@ static void test_ticks_are_few_and_rise_between_the_ends(void **state)
 			axis.low = fabs(axis.low) + 1e-9;
 		if (!(axis.high > axis.low))
 			continue;
-		count = view_axis_ticks(&axis, most, ticks);
+		count = report_axis_ticks(&axis, most, ticks);
 		assert_in_range(count, 0, most);
 		for (int i = 0; i < count; i++) {
 			const double slack = (axis.high - axis.low) * 1e-6 + fabs(axis.low) * 1e-14;
@@ -333,15 +334,15 @@ static void test_ticks_are_few_and_rise_between_the_ends(void **state)
 	}
 }
 
-static void assert_ticks(struct view_axis axis, int most, const char *expected)
+static void assert_ticks(struct report_axis axis, int most, const char *expected)
 {
-	double ticks[VIEW_AXIS_TICKS];
-	const int count = view_axis_ticks(&axis, most, ticks);
+	double ticks[REPORT_AXIS_TICKS];
+	const int count = report_axis_ticks(&axis, most, ticks);
 	char text[FMT_SIZE], all[512] = "";
 
 	for (int i = 0; i < count; i++) {
 		strcat(all, i ? ", " : "");
-		strcat(all, view_axis_text(&axis, ticks[i], text));
+		strcat(all, report_axis_text(&axis, ticks[i], text));
 	}
 	assert_string_equal(all, expected);
 }
@@ -349,29 +350,29 @@ static void assert_ticks(struct view_axis axis, int most, const char *expected)
 static void test_ticks_are_round(void **state)
 {
 	(void)state;
-	assert_ticks((struct view_axis){.low = 0, .high = 97, .quantity = REPORT_COUNT}, 5,
+	assert_ticks((struct report_axis){.low = 0, .high = 97, .quantity = REPORT_COUNT}, 5,
 		     "0, 20, 40, 60, 80");
-	assert_ticks((struct view_axis){.low = 0, .high = 600000, .quantity = REPORT_BYTES}, 6,
+	assert_ticks((struct report_axis){.low = 0, .high = 600000, .quantity = REPORT_BYTES}, 6,
 		     "0 B, 128 kB, 256 kB, 384 kB, 512 kB");
-	assert_ticks((struct view_axis){.low = 3, .high = 5, .quantity = REPORT_NUMBER}, 9,
+	assert_ticks((struct report_axis){.low = 3, .high = 5, .quantity = REPORT_NUMBER}, 9,
 		     "3, 4, 5");
-	assert_ticks((struct view_axis){.low = -0.1, .high = 0.1, .quantity = REPORT_REAL}, 5,
+	assert_ticks((struct report_axis){.low = -0.1, .high = 0.1, .quantity = REPORT_REAL}, 5,
 		     "-0.1, -0.05, 0, 0.05, 0.1");
-	assert_ticks((struct view_axis){.low = 0, .high = 1, .quantity = REPORT_FRACTION}, 3,
+	assert_ticks((struct report_axis){.low = 0, .high = 1, .quantity = REPORT_FRACTION}, 3,
 		     "0 %, 50 %, 100 %");
-	assert_ticks((struct view_axis){.low = 0, .high = 5e6, .quantity = REPORT_NS}, 4,
+	assert_ticks((struct report_axis){.low = 0, .high = 5e6, .quantity = REPORT_NS}, 4,
 		     "0 ns, 2 ms, 4 ms");
-	assert_ticks((struct view_axis){.low = 0, .high = 4e7, .quantity = REPORT_CYCLES}, 5,
+	assert_ticks((struct report_axis){.low = 0, .high = 4e7, .quantity = REPORT_CYCLES}, 5,
 		     "0, 10 M, 20 M, 30 M, 40 M");
 	assert_ticks(
-		(struct view_axis){
+		(struct report_axis){
 			.low = 1e-3, .high = 1e4, .logarithmic = true, .quantity = REPORT_REAL},
 		4, "0.001, 0.1, 10, 1000");
 }
 
 static void test_parts_of_an_axis_rise(void **state)
 {
-	struct view_axis axis = {.low = 1, .high = 1000, .logarithmic = true};
+	struct report_axis axis = {.low = 1, .high = 1000, .logarithmic = true};
 
 	(void)state;
 	for (int log = 0; log < 2; log++) {
@@ -379,38 +380,38 @@ static void test_parts_of_an_axis_rise(void **state)
 
 		axis.logarithmic = log != 0;
 		for (double value = -10; value < 1100; value += 7) {
-			const double part = view_axis_part(&axis, value);
+			const double part = report_axis_part(&axis, value);
 
 			assert_true(part >= before && part >= 0 && part <= 1);
 			before = part;
 		}
 	}
-	assert_true(fabs(view_axis_part(&axis, 10) - 1.0 / 3) < 1e-12);
-	assert_true(isnan(view_axis_part(&axis, NAN)));
-	assert_true(view_axis_part(&axis, INFINITY) == 1);
-	axis = (struct view_axis){.low = -1e308, .high = 1e308};
-	assert_true(fabs(view_axis_part(&axis, 0) - 0.5) < 1e-12);
+	assert_true(fabs(report_axis_part(&axis, 10) - 1.0 / 3) < 1e-12);
+	assert_true(isnan(report_axis_part(&axis, NAN)));
+	assert_true(report_axis_part(&axis, INFINITY) == 1);
+	axis = (struct report_axis){.low = -1e308, .high = 1e308};
+	assert_true(fabs(report_axis_part(&axis, 0) - 0.5) < 1e-12);
 }
 
 static void test_an_axis_takes_what_is_finite(void **state)
 {
 	const double none[] = {NAN, INFINITY}, one[] = {NAN, 4, INFINITY}, some[] = {-2, 0, 8};
-	struct view_axis axis = {0};
+	struct report_axis axis = {0};
 
 	(void)state;
-	view_axis_begin(&axis);
-	view_axis_include(&axis, none, 2);
-	assert_false(view_axis_finish(&axis));
+	report_axis_begin(&axis);
+	report_axis_include(&axis, none, 2);
+	assert_false(report_axis_finish(&axis));
 	assert_true(axis.low == 0 && axis.high == 1);
-	view_axis_begin(&axis);
-	view_axis_include(&axis, one, 3);
-	assert_true(view_axis_finish(&axis));
+	report_axis_begin(&axis);
+	report_axis_include(&axis, one, 3);
+	assert_true(report_axis_finish(&axis));
 	assert_true(axis.low < 4 && axis.high > 4);
-	view_axis_begin(&axis);
+	report_axis_begin(&axis);
 	axis.logarithmic = true;
-	view_axis_include(&axis, some, 3);
-	view_axis_include(&axis, one, 3);
-	assert_true(view_axis_finish(&axis));
+	report_axis_include(&axis, some, 3);
+	report_axis_include(&axis, one, 3);
+	assert_true(report_axis_finish(&axis));
 	assert_true(axis.low == 4 && axis.high == 8);
 }
 

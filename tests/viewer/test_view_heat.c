@@ -7,7 +7,8 @@
 #include "support/support.h"
 #include "support/view_pane.h"
 #include "viewer/draw/view_heat.h"
-#include "viewer/draw/view_axis.h"
+#include "viewer/draw/view_share.h"
+#include "reports/table/report_axis.h"
 
 #define MOST_WIDTH  300
 #define MOST_HEIGHT 100
@@ -25,7 +26,7 @@ static const struct view_canvas modes[] = {
 };
 #define MODES (sizeof(modes) / sizeof(modes[0]))
 
-static const struct view_axis unit = {.low = 0, .high = 1, .quantity = REPORT_BYTES};
+static const struct report_axis unit = {.low = 0, .high = 1, .quantity = REPORT_BYTES};
 
 static void test_maps_stay_inside_at_every_size(void **state)
 {
@@ -102,7 +103,7 @@ static void test_more_is_never_shown_as_less(void **state)
 static void test_a_peak_among_many_is_seen(void **state)
 {
 	double values[64 * 46] = {0};
-	const struct view_axis scale = {.low = 0, .high = 9};
+	const struct report_axis scale = {.low = 0, .high = 9};
 
 	(void)state;
 	for (size_t mode = 0; mode < MODES; mode++) {

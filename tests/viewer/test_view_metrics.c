@@ -273,7 +273,7 @@ static void test_a_run_that_exploded_leaves_the_other_to_be_seen(void **state)
 {
 	const struct view_fixture_metrics exploded = {3, 100, 1e9, 0};
 	struct view_rig *rig = *state;
-	const struct view_axis *y;
+	const struct report_axis *y;
 
 	open_on(rig, &usual, &exploded);
 	y = &screen_of(rig)->axis_y;

@@ -102,7 +102,7 @@ static void test_the_readout_has_source_target_and_difference(void **state)
 static void test_curves_far_apart_are_on_a_logarithmic_axis(void **state)
 {
 	struct view_rig *rig = *state;
-	const struct view_axis *y = &screen_of(rig)->y;
+	const struct report_axis *y = &screen_of(rig)->y;
 
 	assert_true(y->logarithmic);
 	assert_true(y->low < 5 && y->high > 1e9);

@@ -19,7 +19,6 @@ foreach(module IN ITEMS
 		grid
 		keys
 		layout
-		scale
 		style
 		svg
 		time)

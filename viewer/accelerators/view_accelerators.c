@@ -340,10 +340,10 @@ static void draw_curve(const struct view_accelerators *screen, struct view_pane 
 {
 	const struct view_rect rect = {0, 1, pane->rect.width, screen->curve_height};
 	struct view_pane area = view_pane_sub(pane, rect), plot;
-	struct view_axis x = {.low = (double)screen->curve_from,
-			      .high = (double)screen->curve_to,
-			      .quantity = REPORT_NS};
-	struct view_axis y = {.low = 0, .high = 1, .quantity = REPORT_BYTES};
+	struct report_axis x = {.low = (double)screen->curve_from,
+				.high = (double)screen->curve_to,
+				.quantity = REPORT_NS};
+	struct report_axis y = {.low = 0, .high = 1, .quantity = REPORT_BYTES};
 	double low;
 
 	if (screen->curve_count == 0 ||

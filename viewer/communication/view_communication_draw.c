@@ -13,6 +13,7 @@
 #include "common/fmt.h"
 #include "common/minmax.h"
 #include "viewer/draw/view_heat.h"
+#include "viewer/draw/view_share.h"
 
 #define LABEL_WIDTH 9 /* "rank 123 " */
 #define TALLEST     3 /* rows of the map for one rank */
@@ -103,11 +104,11 @@ bool view__comm_find(const struct view_communication *screen, int x, int y, int 
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static struct view_axis comm_scale(const struct view_communication *screen)
+static struct report_axis comm_scale(const struct view_communication *screen)
 {
 	const double greatest = screen->greatest[screen->quantity];
 
-	return (struct view_axis){
+	return (struct report_axis){
 		.low = 0,
 		.high = screen->quantity == VIEW_COMM_HIDDEN || !(greatest > 0) ? 1 : greatest,
 		.quantity = view__comm_quantities[screen->quantity].quantity};
@@ -148,13 +149,13 @@ static void comm_draw_heading(const struct view_communication *screen, struct vi
 		view_text_cut(pane, x, 0, pane->rect.width - x, VIEW_DIM, ": exchanged nothing");
 	for (int q = 0; cell && q < VIEW_COMM_QUANTITIES && x < pane->rect.width; q++) {
 		const struct view_comm_quantity_info *info = &view__comm_quantities[q];
-		const struct view_axis scale = {.quantity = info->quantity};
+		const struct report_axis scale = {.quantity = info->quantity};
 		char text[2 * FMT_SIZE + 32];
 
 		if (isnan(cell->value[q]))
 			continue;
 		snprintf(text, sizeof(text), "  %s %s", info->name,
-			 view_axis_text(&scale, cell->value[q], value));
+			 report_axis_text(&scale, cell->value[q], value));
 		x += view_text_cut(pane, x, 0, pane->rect.width - x,
 				   q == (int)screen->quantity ? VIEW_BOLD : VIEW_NORMAL, text);
 	}
@@ -163,7 +164,7 @@ static void comm_draw_heading(const struct view_communication *screen, struct vi
 static void comm_draw_map(const struct view_communication *screen,
 			  const struct view_context *context, struct view_pane *pane)
 {
-	const struct view_axis scale = comm_scale(screen);
+	const struct report_axis scale = comm_scale(screen);
 	struct view_pane map = view_pane_sub(pane, screen->areas.map);
 	int last = -1;
 
@@ -196,7 +197,7 @@ static void comm_draw_map(const struct view_communication *screen,
 static void comm_draw_legend(const struct view_communication *screen,
 			     const struct view_context *context, struct view_pane *pane)
 {
-	const struct view_axis scale = comm_scale(screen);
+	const struct report_axis scale = comm_scale(screen);
 	const int y = screen->areas.legend.y, width = pane->rect.width;
 	long long from, to;
 	const char *what = comm_counted(screen, screen->window.from, &from);

@@ -9,7 +9,7 @@
 #define VIEW_COMMUNICATION_INTERNAL_H
 
 #include "common/arena.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/draw/view_time.h"
 #include "viewer/view_screen.h"

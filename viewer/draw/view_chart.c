@@ -4,12 +4,13 @@
  * Threading: one thread per canvas. Ownership: none.
  */
 #include "viewer/draw/view_chart.h"
+#include "viewer/draw/view_share.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/minmax.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 
 /* ---- axes around a plot ---------------------------------------------------------------------- */
 
@@ -18,14 +19,14 @@
 #define TITLE     9  /* columns to which the scale is widened at most for the x axis's title */
 #define NUMBER    20 /* most columns of a number: "-1.23456789012e-100" */
 
-static int view_scale_ticks(const struct view_axis *y, int rows, double out[VIEW_AXIS_TICKS])
+static int view_scale_ticks(const struct report_axis *y, int rows, double out[REPORT_AXIS_TICKS])
 {
-	return rows < 2 ? 0 : view_axis_ticks(y, max(rows / ROWS_EACH + 1, 2), out);
+	return rows < 2 ? 0 : report_axis_ticks(y, max(rows / ROWS_EACH + 1, 2), out);
 }
 
-int view_chart_scale_width(const struct view_axis *y, int height)
+int view_chart_scale_width(const struct report_axis *y, int height)
 {
-	double ticks[VIEW_AXIS_TICKS];
+	double ticks[REPORT_AXIS_TICKS];
 	char text[FMT_SIZE];
 	int count = view_scale_ticks(y, height, ticks), width = 0;
 
@@ -35,7 +36,7 @@ int view_chart_scale_width(const struct view_axis *y, int height)
 		count = 2;
 	}
 	for (int i = 0; i < count; i++)
-		width = max(width, view_text_width(view_axis_text(y, ticks[i], text)));
+		width = max(width, view_text_width(report_axis_text(y, ticks[i], text)));
 	width = min(width, NUMBER);
 	return y->title ? max(width, view_text_width(y->title)) : width;
 }
@@ -59,13 +60,13 @@ struct view_chart_layout view_chart_areas(int width, int height, int scale, bool
 
 /* ---- the scale at the left ------------------------------------------------------------------- */
 
-static void view_scale_number(struct view_pane *pane, const struct view_axis *y, double value,
+static void view_scale_number(struct view_pane *pane, const struct report_axis *y, double value,
 			      int row)
 {
 	const int line = pane->rect.width - 1;
 	char text[FMT_SIZE];
 
-	view_text_right(pane, 0, row, line - 1, VIEW_DIM, view_axis_text(y, value, text));
+	view_text_right(pane, 0, row, line - 1, VIEW_DIM, report_axis_text(y, value, text));
 	view_glyphs(pane, line, row, VIEW_DIM, VIEW_GLYPH_TEE, 1);
 }
 
@@ -86,17 +87,17 @@ static void view_scale_title(struct view_pane *pane, const char *title)
 	}
 }
 
-static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
+static void view_draw_scale(struct view_pane *pane, const struct report_axis *y)
 {
 	const int rows = pane->rect.height;
-	double ticks[VIEW_AXIS_TICKS];
+	double ticks[REPORT_AXIS_TICKS];
 	const int count = view_scale_ticks(y, rows, ticks);
 
 	for (int row = 0; row < rows; row++)
 		view_glyphs(pane, pane->rect.width - 1, row, VIEW_DIM, VIEW_GLYPH_VERTICAL, 1);
 	for (int i = 0; i < count; i++)
 		view_scale_number(pane, y, ticks[i],
-				  (int)lrint((1 - view_axis_part(y, ticks[i])) * (rows * 4 - 1)) /
+				  (int)lrint((1 - report_axis_part(y, ticks[i])) * (rows * 4 - 1)) /
 					  4);
 	/* A single round number does not define a scale: show both ends. */
 	if (count < 2) {
@@ -109,27 +110,27 @@ static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
 
 /* ---- the axis below -------------------------------------------------------------------------- */
 
-static int view_axis_number_width(const struct view_axis *x)
+static int view_axis_number_width(const struct report_axis *x)
 {
 	char text[FMT_SIZE];
-	const int low = view_text_width(view_axis_text(x, x->low, text));
+	const int low = view_text_width(report_axis_text(x, x->low, text));
 
-	return max(low, view_text_width(view_axis_text(x, x->high, text)));
+	return max(low, view_text_width(report_axis_text(x, x->high, text)));
 }
 
 /* @pane holds the axis's rows; the plot begins at column @left. */
-static void view_draw_ticks(struct view_pane *pane, const struct view_axis *x, int left)
+static void view_draw_ticks(struct view_pane *pane, const struct report_axis *x, int left)
 {
 	const int columns = pane->rect.width - left, row = pane->rect.height - 1;
 	const int each = view_axis_number_width(x) + 4;
-	double ticks[VIEW_AXIS_TICKS];
-	const int count = view_axis_ticks(x, max(columns / each, 2), ticks);
+	double ticks[REPORT_AXIS_TICKS];
+	const int count = report_axis_ticks(x, max(columns / each, 2), ticks);
 	int used = left;
 
 	for (int i = 0; i < count; i++) {
-		const int at = left + (int)lrint(view_axis_part(x, ticks[i]) * (columns - 1));
+		const int at = left + (int)lrint(report_axis_part(x, ticks[i]) * (columns - 1));
 		char text[FMT_SIZE];
-		const int width = view_text_width(view_axis_text(x, ticks[i], text));
+		const int width = view_text_width(report_axis_text(x, ticks[i], text));
 		const int from = max(left, min(at - width / 2, pane->rect.width - width));
 
 		if (row > 0)
@@ -165,7 +166,7 @@ static int view_title_width(const struct view_pane *pane, const char *title)
 		       : 0;
 }
 
-static void chart_draw_axis(struct view_pane *pane, const struct view_axis *x, int left)
+static void chart_draw_axis(struct view_pane *pane, const struct report_axis *x, int left)
 {
 	if (left > 0)
 		view_glyphs(pane, left - 1, 0, VIEW_DIM, VIEW_GLYPH_CORNER, 1);
@@ -176,8 +177,8 @@ static void chart_draw_axis(struct view_pane *pane, const struct view_axis *x, i
 				view_title_suffix(x->title, left - 2));
 }
 
-struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis *x,
-				 const struct view_axis *y, int scale)
+struct view_pane view_chart_axes(struct view_pane *pane, const struct report_axis *x,
+				 const struct report_axis *y, int scale)
 {
 	int columns = 0;
 	struct view_chart_layout areas;
@@ -350,9 +351,9 @@ static void view_pen_point(struct view_pen *pen, int x, int y, int low, int top)
 	pen->top = min(y, pen->top);
 }
 
-static int view_dot_row(const struct view_axis *axis, double value, int dots)
+static int view_dot_row(const struct report_axis *axis, double value, int dots)
 {
-	return (int)lrint((1 - view_axis_part(axis, value)) * (dots - 1));
+	return (int)lrint((1 - report_axis_part(axis, value)) * (dots - 1));
 }
 
 /* The column of dots of point @index if the points are evenly spaced from end to end. */
@@ -367,7 +368,7 @@ int view_chart_column(int width, int64_t count, int64_t index)
 }
 
 void view_chart_line(struct view_pane *plot, const struct view_series *series,
-		     const struct view_axis *x, const struct view_axis *y)
+		     const struct report_axis *x, const struct report_axis *y)
 {
 	const int width = plot->rect.width * 2, height = plot->rect.height * 4;
 	struct view_pen pen = view_pen_begin(plot, series->style);
@@ -382,7 +383,7 @@ void view_chart_line(struct view_pane *plot, const struct view_series *series,
 		if (series->at && x)
 			part = series->at[i] < x->low || series->at[i] > x->high
 				       ? NAN
-				       : view_axis_part(x, series->at[i]);
+				       : report_axis_part(x, series->at[i]);
 		if (!isfinite(value) || isnan(part)) {
 			view_pen_lift(&pen);
 			continue;
@@ -399,7 +400,7 @@ void view_chart_line(struct view_pane *plot, const struct view_series *series,
 void view_chart_curve(struct view_pane *pane, enum view_style style,
 		      const struct view_chart_point *points, int count, double low, double high)
 {
-	const struct view_axis axis = {.low = low, .high = high};
+	const struct report_axis axis = {.low = low, .high = high};
 	const int width = pane->rect.width * 2, height = pane->rect.height * 4;
 	struct view_pen pen = view_pen_begin(pane, style);
 
@@ -529,7 +530,7 @@ static void view_stack_cell(struct view_pane *plot, int x, int y, const struct v
 #define STACK_MOST 32
 
 static void view_stack_column(struct view_pane *plot, int x, const struct view_series *series,
-			      int count, int64_t index, const struct view_axis *y)
+			      int count, int64_t index, const struct report_axis *y)
 {
 	const int rows = plot->rect.height;
 	int tops[STACK_MOST];
@@ -537,8 +538,8 @@ static void view_stack_column(struct view_pane *plot, int x, const struct view_s
 
 	for (int i = 0; i < count; i++) {
 		const double before = sum,
-			     part = view_axis_part(y,
-						   sum += view_above_zero(series[i].values[index]));
+			     part = report_axis_part(y, sum +=
+							view_above_zero(series[i].values[index]));
 
 		tops[i] = isnan(part) ? 0 : (int)lrint(part * rows * EIGHTHS);
 		/* The lowest series is visible even if it rounds to nothing. */
@@ -554,7 +555,7 @@ static void view_stack_column(struct view_pane *plot, int x, const struct view_s
 }
 
 void view_chart_stack(struct view_pane *plot, const struct view_series *series, int count,
-		      const struct view_axis *y)
+		      const struct report_axis *y)
 {
 	const int64_t points = count > 0 ? series[0].count : 0;
 
@@ -587,7 +588,7 @@ static void view_draw_upright_bar(struct view_pane *plot, int x, enum view_style
 }
 
 void view_chart_columns(struct view_pane *plot, enum view_style style, const double *values,
-			int64_t count, const struct view_axis *y)
+			int64_t count, const struct report_axis *y)
 {
 	const int width = plot->rect.width;
 
@@ -603,7 +604,7 @@ void view_chart_columns(struct view_pane *plot, enum view_style style, const dou
 			if (isfinite(values[i]))
 				greatest = fmax(greatest, values[i]);
 		if (!isnan(greatest))
-			view_draw_upright_bar(plot, x, style, view_axis_part(y, greatest));
+			view_draw_upright_bar(plot, x, style, report_axis_part(y, greatest));
 	}
 }
 

@@ -11,8 +11,9 @@
 #ifndef VIEW_CHART_H
 #define VIEW_CHART_H
 
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 #include "viewer/draw/view_canvas.h"
+#include "viewer/draw/view_share.h"
 
 struct view_chart_point {
 	double value, least, greatest; /* NaN: draw nothing */
@@ -39,13 +40,13 @@ struct view_chart_layout {
  * empty, but never the plot. */
 struct view_chart_layout view_chart_areas(int width, int height, int scale, bool axis);
 /* Columns that the numbers of @y need in a chart @height high. */
-int view_chart_scale_width(const struct view_axis *y, int height);
+int view_chart_scale_width(const struct report_axis *y, int height);
 
 /* Draw the axes (NULL: omit that one) with round numbers at their ticks, and return the plot. To
  * align charts above each other, pass all of them the same @scale, the greatest of their
  * view_chart_scale_width(). 0: what @y needs. */
-struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis *x,
-				 const struct view_axis *y, int scale);
+struct view_pane view_chart_axes(struct view_pane *pane, const struct report_axis *x,
+				 const struct report_axis *y, int scale);
 
 /* ---- in a plot ------------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@ struct view_series {
 
 /* Draw a line; later lines overwrite earlier ones. @x may be NULL if the series has no `at`. */
 void view_chart_line(struct view_pane *plot, const struct view_series *series,
-		     const struct view_axis *x, const struct view_axis *y);
+		     const struct report_axis *x, const struct report_axis *y);
 
 /* Draw the points over the whole pane, with the range between least and greatest of each. */
 void view_chart_curve(struct view_pane *pane, enum view_style style,
@@ -69,11 +70,11 @@ void view_chart_curve(struct view_pane *pane, enum view_style style,
  * values count as 0. Of the points in one column, draw the one with the greatest sum.
  */
 void view_chart_stack(struct view_pane *plot, const struct view_series *series, int count,
-		      const struct view_axis *y);
+		      const struct report_axis *y);
 
 /* Draw a histogram: bars from the bottom, each the greatest value of its column. */
 void view_chart_columns(struct view_pane *plot, enum view_style style, const double *values,
-			int64_t count, const struct view_axis *y);
+			int64_t count, const struct report_axis *y);
 
 /* The column of a plot in which a line draws value @index of @count. (Stacks and histograms use
  * view_share_cell().) */

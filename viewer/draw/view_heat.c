@@ -4,13 +4,14 @@
  * Threading: one thread per canvas. Ownership: none.
  */
 #include "viewer/draw/view_heat.h"
+#include "viewer/draw/view_share.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 
 #define UPPER_HALF  0x2580u
 #define LOWER_HALF  0x2584u
@@ -109,7 +110,7 @@ static double view_greatest(const double *values, int columns, const int64_t acr
 }
 
 void view_heat_map(struct view_pane *pane, const double *values, int columns, int rows,
-		   const struct view_axis *scale)
+		   const struct report_axis *scale)
 {
 	const int width = pane->rect.width, halves = 2 * pane->rect.height;
 
@@ -123,10 +124,10 @@ void view_heat_map(struct view_pane *pane, const double *values, int columns, in
 			view_share(rows, halves, 2 * y, &upper[0], &upper[1]);
 			view_share(rows, halves, 2 * y + 1, &lower[0], &lower[1]);
 			view_heat(pane, x, y,
-				  view_axis_part(scale,
-						 view_greatest(values, columns, across, upper)),
-				  view_axis_part(scale,
-						 view_greatest(values, columns, across, lower)));
+				  report_axis_part(scale,
+						   view_greatest(values, columns, across, upper)),
+				  report_axis_part(scale,
+						   view_greatest(values, columns, across, lower)));
 		}
 }
 
@@ -158,11 +159,12 @@ bool view_heat_find(const struct view_pane *pane, int columns, int rows, int x, 
 	return true;
 }
 
-int view_heat_legend(struct view_pane *pane, int x, int y, int width, const struct view_axis *scale)
+int view_heat_legend(struct view_pane *pane, int x, int y, int width,
+		     const struct report_axis *scale)
 {
 	char low[FMT_SIZE], high[FMT_SIZE];
-	const int left = view_text_width(view_axis_text(scale, scale->low, low));
-	const int right = view_text_width(view_axis_text(scale, scale->high, high));
+	const int left = view_text_width(report_axis_text(scale, scale->low, low));
+	const int right = view_text_width(report_axis_text(scale, scale->high, high));
 	int shades = width - left - right - 2;
 
 	if (shades < 3)
@@ -245,10 +247,10 @@ void view_heat_signed_map(struct view_pane *pane, const double *values, int colu
 int view_heat_signed_legend(struct view_pane *pane, int x, int y, int width, double most,
 			    enum report_quantity quantity)
 {
-	const struct view_axis scale = {.high = most, .quantity = quantity};
+	const struct report_axis scale = {.high = most, .quantity = quantity};
 	const int samples = (int)ARRAY_LEN(view_samples);
 	char text[FMT_SIZE];
-	const int number = 1 + view_text_width(view_axis_text(&scale, most, text));
+	const int number = 1 + view_text_width(report_axis_text(&scale, most, text));
 
 	if (width < 2 * number + samples + 2)
 		return 0;

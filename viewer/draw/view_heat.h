@@ -8,7 +8,7 @@
 #ifndef VIEW_HEAT_H
 #define VIEW_HEAT_H
 
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 #include "viewer/draw/view_canvas.h"
 
 /* Return true if a cell shows two values separately. Otherwise it shows the greater one. */
@@ -21,7 +21,7 @@ void view_heat(struct view_pane *pane, int x, int y, double top, double bottom);
 /* Draw @values (row-major; NaN: no value) over the whole pane. Each cell shows the greatest of its
  * values; fewer values than cells are enlarged. */
 void view_heat_map(struct view_pane *pane, const double *values, int columns, int rows,
-		   const struct view_axis *scale);
+		   const struct report_axis *scale);
 
 /* The cells in which such a map draws the value at @column, @row. */
 struct view_rect view_heat_place(const struct view_pane *pane, int columns, int rows, int column,
@@ -33,7 +33,7 @@ bool view_heat_find(const struct view_pane *pane, int columns, int rows, int x, 
 /* "0 B ...:::+++ 624 kB": draw the legend of the shades in at most @width cells. Return the cells
  * used, or 0 if it does not fit. */
 int view_heat_legend(struct view_pane *pane, int x, int y, int width,
-		     const struct view_axis *scale);
+		     const struct report_axis *scale);
 
 /* As view_heat_map(), for signed values -@most .. @most. A cell shows the one of its values that is
  * farthest from 0; its sign shows as the character or the colour. */

@@ -5,6 +5,7 @@
  * Threading: the session's; drawing is the terminal's. Ownership: the screen's arenas.
  */
 #include "viewer/liveness/view_liveness_internal.h"
+#include "viewer/draw/view_share.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 
 #define BAND_LEAST 3 /* rows of an IPU's chart, without axis */
 #define LIMIT_FROM                                                                                 \
@@ -125,17 +126,17 @@ static void liveness_set_scale(const struct view_liveness *live, struct view_liv
 	const double zero = 0;
 	const bool with = live->always_live;
 
-	view_axis_begin(&band->y);
+	report_axis_begin(&band->y);
 	band->y.quantity = REPORT_BYTES;
-	view_axis_include(&band->y, &zero, 1);
+	report_axis_include(&band->y, &zero, 1);
 	for (int r = 0; r < 2; r++) {
 		const struct view_live_curve *curve = view__live_curve(&live->report[r], band->ipu);
 		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[with]] : NULL;
 		const double bytes = peak ? (double)(peak->rest + (with ? peak->always : 0)) : 0;
 
-		view_axis_include(&band->y, &bytes, 1);
+		report_axis_include(&band->y, &bytes, 1);
 	}
-	view_axis_finish(&band->y);
+	report_axis_finish(&band->y);
 	band->y.low = 0;
 	liveness_set_limit(live, band);
 }
@@ -411,7 +412,7 @@ static void liveness_draw_overview(const struct view_liveness *live, struct view
 
 static void liveness_draw_limit(const struct view_live_band *band, struct view_pane *plot)
 {
-	const double part = view_axis_part(&band->y, band->limit);
+	const double part = report_axis_part(&band->y, band->limit);
 	const int y = (int)lrint((1 - part) * (plot->rect.height - 1));
 
 	view_glyphs(plot, 0, y, VIEW_BAD, VIEW_GLYPH_HORIZONTAL, plot->rect.width);
@@ -461,10 +462,10 @@ static void liveness_draw_band(const struct view_liveness *live, int at, bool wh
 			       struct view_pane *chart)
 {
 	const struct view_live_band *band = &live->bands[at];
-	const struct view_axis x = {.low = (double)live->window.from,
-				    .high = (double)live->window.to - STEP_END,
-				    .quantity = REPORT_NUMBER,
-				    .title = "program step"};
+	const struct report_axis x = {.low = (double)live->window.from,
+				      .high = (double)live->window.to - STEP_END,
+				      .quantity = REPORT_NUMBER,
+				      .title = "program step"};
 	struct view_pane pane = view_pane_sub(chart, band->rect);
 	struct view_pane plot = view_chart_axes(&pane, at == live->band_count - 1 ? &x : NULL,
 						&band->y, live->scale);

@@ -75,7 +75,7 @@ struct view_live_band {
 	struct view_rect rect;                  /* relative to the chart */
 	double *always[2], *rest[2], *total[2]; /* by report; NULL: it has no such IPU */
 	double *line;                           /* the Target's total, two values per column */
-	struct view_axis y;
+	struct report_axis y;
 	double limit; /* bytes of the IPU's tiles; NaN: unknown, or far above the peak */
 };
 

@@ -324,7 +324,7 @@ static void memory_draw_legend(const struct view_memory *screen, const struct vi
 }
 
 static void memory_draw_areas(const struct view_memory *screen, struct view_pane *plot,
-			      const struct view_axis *y)
+			      const struct report_axis *y)
 {
 	const struct view_memory_curve *curve = &screen->curve;
 	struct view_series series[VIEW_MEMORY_STACK];
@@ -396,7 +396,7 @@ static void memory_draw_tiles(const struct view_memory *screen, struct view_pane
 static void memory_draw_curve(const struct view_memory *screen, const struct view_context *context,
 			      struct view_pane *pane)
 {
-	const struct view_axis y = {
+	const struct report_axis y = {
 		.low = 0, .high = (double)view__memory_top(screen), .quantity = REPORT_BYTES};
 	const int height = pane->rect.height;
 	const int legend = height > 3 ? memory_legend_rows(screen, pane) : 0;

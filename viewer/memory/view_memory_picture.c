@@ -18,8 +18,9 @@
 #include "common/sorted.h"
 #include "common/str.h"
 #include "reports/named/report_floor.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 #include "viewer/draw/view_heat.h"
+#include "viewer/draw/view_share.h"
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
@@ -515,7 +516,7 @@ static void memory_floor_mark_excess(const struct view_memory *screen, struct vi
 
 static void memory_floor_draw_plan(const struct view_memory *screen,
 				   const struct view_context *context, struct view_pane *pane,
-				   int plan, const struct view_axis *scale)
+				   int plan, const struct report_axis *scale)
 {
 	const struct view_memory_floor *floor = &screen->floor;
 	const double *values =
@@ -557,7 +558,7 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 
 /* Draw the legends of the shades. Return the first free column. */
 static int memory_floor_draw_scales(const struct view_memory *screen, struct view_pane *pane,
-				    const struct view_axis *scale, int y)
+				    const struct report_axis *scale, int y)
 {
 	const struct view_memory_floor *floor = &screen->floor;
 	const bool difference = screen->sides > 1 && floor->each != 2;
@@ -577,7 +578,7 @@ void view__memory_draw_floor(const struct view_memory *screen, const struct view
 			     struct view_pane *pane)
 {
 	const struct view_memory_floor *floor = &screen->floor;
-	const struct view_axis scale = {
+	const struct report_axis scale = {
 		.low = floor->low, .high = floor->high, .quantity = REPORT_BYTES};
 	const int64_t ipus = view__memory_shown(screen) / screen->tiles;
 	const bool over = screen->sums[0].over > 0 || screen->sums[1].over > 0;

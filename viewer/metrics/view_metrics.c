@@ -428,7 +428,7 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 		return VIEW_LOAD;
 	case VIEW_UNIT_REQUEST:
 		snprintf(context->message, sizeof(context->message), "%s",
-			 view_scale_turn(&screen->scale, &screen->axis_y, &screen->spread));
+			 report_scale_turn(&screen->scale, &screen->axis_y, &screen->spread));
 		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		screen->large = !screen->large;

@@ -232,24 +232,24 @@ static void metrics_finish_axes(struct view_metrics *screen)
 							    [VIEW_METRICS_TIME] = "time",
 							    [VIEW_METRICS_ORDER] = "value"};
 
-	screen->axis_x = (struct view_axis){
+	screen->axis_x = (struct report_axis){
 		.low = screen->from,
 		.high = screen->to,
 		.quantity = screen->x == VIEW_METRICS_TIME ? REPORT_NS : REPORT_COUNT,
 		.title = titles[screen->x]};
 	if (screen->axis_x.low >= screen->axis_x.high)
 		screen->axis_x.high = screen->axis_x.low + 1;
-	screen->axis_y = (struct view_axis){.quantity = REPORT_REAL};
-	screen->spread = (struct view_spread){0};
-	view_axis_begin(&screen->axis_y);
+	screen->axis_y = (struct report_axis){.quantity = REPORT_REAL};
+	screen->spread = (struct report_spread){0};
+	report_axis_begin(&screen->axis_y);
 	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
 		const struct view_metrics_curve *curve = &screen->curves[side];
 
-		view_axis_include(&screen->axis_y, curve->values, curve->count);
-		view_spread_include(&screen->spread, curve->values, curve->count);
+		report_axis_include(&screen->axis_y, curve->values, curve->count);
+		report_spread_include(&screen->spread, curve->values, curve->count);
 	}
-	view_axis_scale(&screen->axis_y, &screen->spread, screen->scale);
-	(void)view_axis_finish(&screen->axis_y);
+	report_axis_scale(&screen->axis_y, &screen->spread, screen->scale);
+	(void)report_axis_finish(&screen->axis_y);
 }
 
 enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
@@ -446,7 +446,7 @@ static void metrics_value_text(const struct view_metrics *screen, int side, doub
 		const size_t used = strlen(out->text);
 
 		snprintf(out->text + used, sizeof(out->text) - used, " at %s",
-			 view_axis_text(&screen->axis_x, at, text));
+			 report_axis_text(&screen->axis_x, at, text));
 	}
 }
 
@@ -559,7 +559,7 @@ static void metrics_heading(const struct view_metrics *screen, struct view_pane 
 	if (any) {
 		snprintf(moment, sizeof(moment),
 			 "%s%s %s: ", screen->x == VIEW_METRICS_TIME ? "host " : "",
-			 screen->axis_x.title, view_axis_text(&screen->axis_x, at, text));
+			 screen->axis_x.title, report_axis_text(&screen->axis_x, at, text));
 		room -= view_text_width(moment) + metrics_values_width(screen, at);
 	}
 	metrics_what(screen, room, what, sizeof(what));
@@ -689,7 +689,7 @@ static void metrics_draw_curve(const struct view_metrics *screen, int side, stru
 	view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
 	/* Mark NaN and infinities. */
 	for (int64_t i = 0; i < curve->count && curve->bad > 0; i++) {
-		const double part = view_axis_part(&screen->axis_x, curve->at[i]);
+		const double part = report_axis_part(&screen->axis_x, curve->at[i]);
 		const int x = (int)(part * (plot->rect.width - 1) + 0.5);
 
 		if (!isfinite(curve->values[i]))
@@ -720,7 +720,7 @@ static void metrics_draw_chart(const struct view_metrics *screen,
 	if (metrics_moment(screen, &at))
 		view_chart_marker(
 			&plot,
-			(int)(view_axis_part(&screen->axis_x, at) * (plot.rect.width - 1) + 0.5));
+			(int)(report_axis_part(&screen->axis_x, at) * (plot.rect.width - 1) + 0.5));
 }
 
 void view__metrics_draw(const void *state, const struct view_context *context,
@@ -758,7 +758,7 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	const struct view_metrics *screen = state;
 	const struct view_metrics_curve *curve = &screen->curves[VIEW_METRICS_SOURCE];
 	const struct view_metric_point *point;
-	char shown[FMT_SIZE], all[FMT_SIZE], scale[VIEW_SCALE_TEXT];
+	char shown[FMT_SIZE], all[FMT_SIZE], scale[REPORT_SCALE_TEXT];
 	size_t length;
 	double at;
 
@@ -775,7 +775,7 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	if (curve->smooth)
 		snprintf(out + length, size - length, ", means of %d", view__metrics_mean(screen));
 	length = strlen(out);
-	snprintf(out + length, size - length, "%s", view_scale_text(&screen->axis_y, scale));
+	snprintf(out + length, size - length, "%s", report_scale_text(&screen->axis_y, scale));
 	length = strlen(out);
 	if (curve->bad > 0)
 		snprintf(out + length, size - length, ", %s NaN or Inf (!)",

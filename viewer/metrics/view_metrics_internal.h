@@ -9,7 +9,7 @@
 
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 #include "viewer/metrics/view_metrics_read.h"
 
 #define VIEW_METRICS_SPARK 64 /* points of a line's picture */
@@ -72,9 +72,9 @@ struct view_metrics {
 	double least_x, greatest_x;
 	struct arena arena; /* of the curves */
 	struct view_metrics_curve curves[VIEW_METRICS_SIDES];
-	struct view_axis axis_x, axis_y;
-	enum view_scale scale; /* of y, as chosen */
-	struct view_spread spread;
+	struct report_axis axis_x, axis_y;
+	enum report_scale scale; /* of y, as chosen */
+	struct report_spread spread;
 	double cursor;                                         /* x; NaN: the newest */
 	struct view_metrics_spark *sparks[VIEW_METRICS_SIDES]; /* a row each, in the arena below */
 	struct arena spark_arena;

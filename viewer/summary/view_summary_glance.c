@@ -44,14 +44,10 @@ static const char summary_memory_sql[] =
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The accelerator whose time from its first kernel to its last is longest. */
 static void summary_keep_device(struct view_glance *glance, const struct report_insights *found)
 {
-	const struct report_accelerator *longest = found->accelerators;
+	const struct report_accelerator *longest = report_insights_device(found);
 
-	for (int i = 1; i < found->accelerator_count; i++)
-		if (found->accelerators[i].total > longest->total)
-			longest = &found->accelerators[i];
 	glance->devices = found->accelerator_count;
 	if (!longest)
 		return;

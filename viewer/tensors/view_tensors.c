@@ -678,7 +678,7 @@ static enum view_answer tensors_change_scale(struct view_tensors *screen,
 
 	v->by_row ^= map;
 	str_copy(context->message, sizeof(context->message),
-		 curve       ? view_scale_turn(&screen->scale, &screen->y, &screen->spread)
+		 curve       ? report_scale_turn(&screen->scale, &screen->y, &screen->spread)
 		 : !map      ? "for the curve of a statistic (v), and maps of attention"
 		 : v->by_row ? "shades: each row to its own greatest"
 			     : "shades: one scale for all rows");
@@ -752,7 +752,8 @@ static void tensors_status(const void *state, const struct view_context *context
 			   size_t size)
 {
 	const struct view_tensors *screen = state;
-	char grid[160], replica[48], kind[VIEW_TENSORS_KIND + 8] = "", scale[VIEW_SCALE_TEXT] = "";
+	char grid[160], replica[48], kind[VIEW_TENSORS_KIND + 8] = "",
+							      scale[REPORT_SCALE_TEXT] = "";
 
 	(void)context;
 	if (screen->list.table.row_count == 0) {
@@ -770,7 +771,7 @@ static void tensors_status(const void *state, const struct view_context *context
 	if (screen->kind[0])
 		snprintf(kind, sizeof(kind), ", kind %s", screen->kind);
 	if (screen->page == VIEW_TENSOR_CURVE)
-		(void)view_scale_text(&screen->y, scale);
+		(void)report_scale_text(&screen->y, scale);
 	snprintf(out, size, "statistic %s%s%s%s, %s", view__statistic(screen), scale, replica, kind,
 		 grid);
 }

@@ -147,9 +147,9 @@ static enum status tensors_curve_fill(struct view_tensors *screen, struct view_t
 		curve->line_values[line] = curve->values[i];
 		curve->line_at[line] = curve->at[i];
 	}
-	view_axis_include(&screen->x, curve->at, (int64_t)count);
-	view_axis_include(&screen->y, curve->values, (int64_t)count);
-	view_spread_include(&screen->spread, curve->values, (int64_t)count);
+	report_axis_include(&screen->x, curve->at, (int64_t)count);
+	report_axis_include(&screen->y, curve->values, (int64_t)count);
+	report_spread_include(&screen->spread, curve->values, (int64_t)count);
 	return ST_OK;
 }
 
@@ -185,16 +185,16 @@ static enum status tensors_curves_fill(struct view_tensors *screen, struct err *
 	if (status != ST_OK)
 		return status;
 	screen->by = tensors_choose_axis(screen);
-	screen->x = (struct view_axis){.quantity = REPORT_NUMBER, .title = titles[screen->by]};
-	screen->y = (struct view_axis){.quantity = REPORT_REAL};
-	view_axis_begin(&screen->x);
-	screen->spread = (struct view_spread){0};
-	view_axis_begin(&screen->y);
+	screen->x = (struct report_axis){.quantity = REPORT_NUMBER, .title = titles[screen->by]};
+	screen->y = (struct report_axis){.quantity = REPORT_REAL};
+	report_axis_begin(&screen->x);
+	screen->spread = (struct report_spread){0};
+	report_axis_begin(&screen->y);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
 		status = tensors_curve_fill(screen, &screen->curve[side], err);
-	view_axis_finish(&screen->x);
-	view_axis_scale(&screen->y, &screen->spread, screen->scale);
-	screen->known = view_axis_finish(&screen->y);
+	report_axis_finish(&screen->x);
+	report_axis_scale(&screen->y, &screen->spread, screen->scale);
+	screen->known = report_axis_finish(&screen->y);
 	return status;
 }
 
@@ -288,7 +288,7 @@ static int curve_column(const struct view_tensors *screen, int64_t row, int widt
 {
 	const struct view_tensor_curve *curve = &screen->curve[curve_side(screen)];
 
-	return (int)(view_axis_part(&screen->x, curve->at[row]) * (width - 1));
+	return (int)(report_axis_part(&screen->x, curve->at[row]) * (width - 1));
 }
 
 /* Move to the next row that is drawn in another column, or that has another x. */
@@ -482,7 +482,7 @@ static void tensors_draw_bad(const struct view_tensors *screen,
 			     const struct view_tensor_curve *curve, struct view_pane *plot)
 {
 	for (int i = 0; i < curve->rows.count; i++) {
-		const double part = view_axis_part(&screen->x, curve->at[i]);
+		const double part = report_axis_part(&screen->x, curve->at[i]);
 
 		if (curve->rows.row[i].n_bad > 0 || isinf(curve->values[i]))
 			view_put(plot, (int)(part * (plot->rect.width - 1)), plot->rect.height - 1,

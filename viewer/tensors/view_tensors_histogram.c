@@ -356,19 +356,19 @@ static void tensors_draw_labels(const struct view_tensor_histogram *h, const str
 	}
 }
 
-static struct view_axis tensors_colours(const struct view_tensor_histogram *h)
+static struct report_axis tensors_colours(const struct view_tensor_histogram *h)
 {
-	return (struct view_axis){.low = 1,
-				  .high = fmax(h->greatest, 2),
-				  .logarithmic = true,
-				  .quantity = REPORT_COUNT};
+	return (struct report_axis){.low = 1,
+				    .high = fmax(h->greatest, 2),
+				    .logarithmic = true,
+				    .quantity = REPORT_COUNT};
 }
 
 static void tensors_draw_map(const struct view_tensors *screen, const struct view_context *context,
 			     int side, struct view_rect area, struct view_canvas *canvas)
 {
 	const struct view_tensor_histogram *h = &screen->histogram;
-	const struct view_axis scale = tensors_colours(h);
+	const struct report_axis scale = tensors_colours(h);
 	const int column = histogram_column(screen, side);
 	struct view_pane labels = view_pane_at(canvas, area), map;
 
@@ -435,7 +435,7 @@ static void tensors_draw_title(const struct view_tensors *screen,
 static void tensors_draw_map_legend(const struct view_tensors *screen,
 				    const struct view_context *context, struct view_pane *pane)
 {
-	const struct view_axis scale = tensors_colours(&screen->histogram);
+	const struct report_axis scale = tensors_colours(&screen->histogram);
 	const int width = pane->rect.width - LABEL_WIDTH;
 	char text[160] = "elements of a bin";
 	int used = 0;

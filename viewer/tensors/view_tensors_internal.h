@@ -12,7 +12,7 @@
 #include "common/fmt.h"
 #include "reports/named/report_tensors.h"
 #include "reports/sequence/report_sequence.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
@@ -167,7 +167,7 @@ struct view_tensor_values {
 	int64_t sample, token; /* of the text, and its first token on the screen */
 	struct view_tensor_sequence sequence;
 	struct view_tensor_matrix part[VIEW_TENSOR_SHARES];
-	struct view_axis scale, diff_scale;
+	struct report_axis scale, diff_scale;
 	bool *equals;      /* per cell: both reports have the same value */
 	const bool *equal; /* `equals` if only differences are shown; else NULL */
 	size_t equal_capacity;
@@ -201,9 +201,9 @@ struct view_tensors {
 	struct arena curve_arena;
 	struct view_tensor_curve curve[VIEW_TENSORS_SIDES];
 	enum view_tensor_axis by;
-	struct view_axis x, y;
-	enum view_scale scale; /* of y, as chosen */
-	struct view_spread spread;
+	struct report_axis x, y;
+	enum report_scale scale; /* of y, as chosen */
+	struct report_spread spread;
 	bool known;                         /* a row has the statistic */
 	int64_t cursor;                     /* row of curve_side(); -1: none */
 	int64_t wanted_step, wanted_update; /* where the next load goes; IPS_NULL: stay */

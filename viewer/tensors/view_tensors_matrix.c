@@ -251,15 +251,16 @@ static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, 
 	return ST_OK;
 }
 
-static void tensors_scale_over(struct view_axis *scale, const struct view_tensor_values *v,
+static void tensors_scale_over(struct report_axis *scale, const struct view_tensor_values *v,
 			       int from, int to)
 {
-	*scale = (struct view_axis){.quantity = REPORT_REAL};
-	view_axis_begin(scale);
+	*scale = (struct report_axis){.quantity = REPORT_REAL};
+	report_axis_begin(scale);
 	for (int i = from; i <= to; i++)
 		if (v->part[i].cell)
-			view_axis_include(scale, v->part[i].cell, (int64_t)tensors_values_count(v));
-	view_axis_finish(scale);
+			report_axis_include(scale, v->part[i].cell,
+					    (int64_t)tensors_values_count(v));
+	report_axis_finish(scale);
 }
 
 void view__matrix_scale(struct view_tensor_values *values)

@@ -3,20 +3,20 @@
  *
  * Threading: none. Ownership: none.
  */
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "common/mem.h"
 
-void view_axis_begin(struct view_axis *axis)
+void report_axis_begin(struct report_axis *axis)
 {
 	axis->low = INFINITY;
 	axis->high = -INFINITY;
 }
 
-void view_axis_include(struct view_axis *axis, const double *values, int64_t count)
+void report_axis_include(struct report_axis *axis, const double *values, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++) {
 		if (!isfinite(values[i]) || (axis->logarithmic && values[i] <= 0))
@@ -26,7 +26,7 @@ void view_axis_include(struct view_axis *axis, const double *values, int64_t cou
 	}
 }
 
-bool view_axis_finish(struct view_axis *axis)
+bool report_axis_finish(struct report_axis *axis)
 {
 	if (!(axis->low <= axis->high)) {
 		axis->low = axis->logarithmic ? 1 : 0;
@@ -43,7 +43,7 @@ bool view_axis_finish(struct view_axis *axis)
 }
 
 /* Signed decades from 0; the linear range counts as one. */
-static double view_decades(const struct view_axis *axis, double value)
+static double axis_decades(const struct report_axis *axis, double value)
 {
 	const double size = fabs(value);
 
@@ -52,7 +52,7 @@ static double view_decades(const struct view_axis *axis, double value)
 			value);
 }
 
-double view_axis_part(const struct view_axis *axis, double value)
+double report_axis_part(const struct report_axis *axis, double value)
 {
 	double part;
 
@@ -63,8 +63,8 @@ double view_axis_part(const struct view_axis *axis, double value)
 	if (value >= axis->high)
 		return 1;
 	if (axis->logarithmic && axis->linear > 0)
-		part = (view_decades(axis, value) - view_decades(axis, axis->low)) /
-		       (view_decades(axis, axis->high) - view_decades(axis, axis->low));
+		part = (axis_decades(axis, value) - axis_decades(axis, axis->low)) /
+		       (axis_decades(axis, axis->high) - axis_decades(axis, axis->low));
 	else if (axis->logarithmic && axis->low > 0)
 		part = log(value / axis->low) / log(axis->high / axis->low);
 	else
@@ -74,19 +74,19 @@ double view_axis_part(const struct view_axis *axis, double value)
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
 
-static bool view_is_integral(enum report_quantity quantity)
+static bool axis_is_integral(enum report_quantity quantity)
 {
 	return quantity == REPORT_NUMBER || quantity == REPORT_COUNT || quantity == REPORT_NS ||
 	       quantity == REPORT_BYTES || quantity == REPORT_CYCLES;
 }
 
 /* The least round number that is at least @step. */
-static double view_round_step(double step, enum report_quantity quantity)
+static double axis_round_step(double step, enum report_quantity quantity)
 {
 	static const double factors[] = {1, 2, 5, 10};
 	double power;
 
-	if (view_is_integral(quantity) && step < 1)
+	if (axis_is_integral(quantity) && step < 1)
 		return 1;
 	if (quantity == REPORT_BYTES)
 		return exp2(ceil(log2(step)));
@@ -97,7 +97,7 @@ static double view_round_step(double step, enum report_quantity quantity)
 	return 10 * power;
 }
 
-static int view_power_ticks(const struct view_axis *axis, int most, double *out)
+static int axis_power_ticks(const struct report_axis *axis, int most, double *out)
 {
 	const double first = ceil(log10(axis->low) - 1e-9), last = floor(log10(axis->high) + 1e-9);
 	const double by = fmax(1, ceil((last - first + 1) / most));
@@ -109,11 +109,11 @@ static int view_power_ticks(const struct view_axis *axis, int most, double *out)
 }
 
 /* Powers of ten on both sides of 0; 0 itself is a tick if it is on the axis. */
-static int view_signed_power_ticks(const struct view_axis *axis, int most, double *out)
+static int axis_signed_power_ticks(const struct report_axis *axis, int most, double *out)
 {
 	const double least = log10(axis->linear) - 1;
-	const double first = ceil(view_decades(axis, axis->low) - 1e-9);
-	const double last = floor(view_decades(axis, axis->high) + 1e-9);
+	const double first = ceil(axis_decades(axis, axis->low) - 1e-9);
+	const double last = floor(axis_decades(axis, axis->high) + 1e-9);
 	const double by = fmax(1, ceil((last - first + 1) / most));
 	int count = 0;
 
@@ -126,7 +126,7 @@ static int view_signed_power_ticks(const struct view_axis *axis, int most, doubl
 
 /* 1, 2 and 5 times each power of ten, for ranges below a factor of 100. Return 0 if they are more
  * than @most. */
-static int view_subpower_ticks(const struct view_axis *axis, int most, double *out)
+static int axis_subpower_ticks(const struct report_axis *axis, int most, double *out)
 {
 	static const double factors[] = {1, 2, 5};
 	int count = 0;
@@ -145,32 +145,32 @@ static int view_subpower_ticks(const struct view_axis *axis, int most, double *o
 }
 
 /* Return 0 if the axis is linear or has fewer than two such ticks. */
-static int view_log_ticks(const struct view_axis *axis, int most, double *out)
+static int axis_log_ticks(const struct report_axis *axis, int most, double *out)
 {
 	int count = 0;
 
 	if (axis->logarithmic && axis->linear > 0)
-		count = view_signed_power_ticks(axis, most, out);
+		count = axis_signed_power_ticks(axis, most, out);
 	else if (axis->logarithmic && axis->low > 0)
-		count = view_power_ticks(axis, most, out);
+		count = axis_power_ticks(axis, most, out);
 	if (count < 2 && axis->logarithmic && axis->low > 0)
-		count = view_subpower_ticks(axis, most, out);
+		count = axis_subpower_ticks(axis, most, out);
 	return count < 2 ? 0 : count;
 }
 
-int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS_TICKS])
+int report_axis_ticks(const struct report_axis *axis, int most, double out[REPORT_AXIS_TICKS])
 {
 	const double slack = (axis->high / 2 - axis->low / 2) * 1e-9;
 	double step, first;
 	int count = 0;
 
-	most = most < 2 ? 2 : most > VIEW_AXIS_TICKS ? VIEW_AXIS_TICKS : most;
+	most = most < 2 ? 2 : most > REPORT_AXIS_TICKS ? REPORT_AXIS_TICKS : most;
 	if (!(axis->high > axis->low) || !isfinite(axis->low) || !isfinite(axis->high))
 		return 0;
-	count = view_log_ticks(axis, most, out);
+	count = axis_log_ticks(axis, most, out);
 	if (count > 0)
 		return count;
-	step = view_round_step((axis->high / 2 - axis->low / 2) / most * 2, axis->quantity);
+	step = axis_round_step((axis->high / 2 - axis->low / 2) / most * 2, axis->quantity);
 	first = ceil((axis->low - slack) / step);
 	if (!isfinite(step) || !isfinite(first) || step <= 0)
 		return 0;
@@ -188,7 +188,7 @@ int view_axis_ticks(const struct view_axis *axis, int most, double out[VIEW_AXIS
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* "12.5 M": shorten counts that are too long for the columns beside an axis. */
-static const char *view_short_count(double value, char out[FMT_SIZE])
+static const char *axis_short_count(double value, char out[FMT_SIZE])
 {
 	static const char units[] = {'M', 'G', 'T', 'P'};
 	size_t unit = 0;
@@ -209,7 +209,7 @@ static const char *view_short_count(double value, char out[FMT_SIZE])
 #define TICKS_LIKELY 10
 
 /* Significant digits needed to distinguish the ticks. */
-static int view_tick_digits(const struct view_axis *axis)
+static int axis_tick_digits(const struct report_axis *axis)
 {
 	const double size = fmax(fabs(axis->low), fabs(axis->high));
 	const double parts = TICKS_LIKELY * size / (axis->high - axis->low);
@@ -219,7 +219,7 @@ static int view_tick_digits(const struct view_axis *axis)
 	return (int)fmin(fmax(ceil(log10(parts)) + 1, DIGITS_LEAST), DIGITS_MOST);
 }
 
-const char *view_axis_text(const struct view_axis *axis, double value, char out[FMT_SIZE])
+const char *report_axis_text(const struct report_axis *axis, double value, char out[FMT_SIZE])
 {
 	const bool fits = value > -9e18 && value < 9e18;
 
@@ -229,16 +229,16 @@ const char *view_axis_text(const struct view_axis *axis, double value, char out[
 		return out;
 	case REPORT_COUNT:
 	case REPORT_CYCLES:
-		return view_short_count(value, out);
+		return axis_short_count(value, out);
 	case REPORT_NS:
 		return fmt_ns(out, (int64_t)llround(value));
 	case REPORT_BYTES:
 		return fmt_bytes(out, value > 0 ? (uint64_t)llround(value) : 0);
 	case REPORT_FRACTION:
-		snprintf(out, FMT_SIZE, "%.*g %%", view_tick_digits(axis), value * 100);
+		snprintf(out, FMT_SIZE, "%.*g %%", axis_tick_digits(axis), value * 100);
 		return out;
 	default:
-		snprintf(out, FMT_SIZE, "%.*g", view_tick_digits(axis), value);
+		snprintf(out, FMT_SIZE, "%.*g", axis_tick_digits(axis), value);
 		return out;
 	}
 }
@@ -250,7 +250,7 @@ const char *view_axis_text(const struct view_axis *axis, double value, char out[
 #define DEVIATION 1.5 /* standard deviations below the mean logarithm: smaller values are linear */
 #define ROWS      8
 
-void view_spread_include(struct view_spread *spread, const double *values, int64_t count)
+void report_spread_include(struct report_spread *spread, const double *values, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++) {
 		const double size = fabs(values[i]);
@@ -270,7 +270,7 @@ void view_spread_include(struct view_spread *spread, const double *values, int64
 	}
 }
 
-static double view_log_mean(const struct view_spread *spread)
+static double axis_log_mean(const struct report_spread *spread)
 {
 	return spread->sum / (double)spread->count;
 }
@@ -278,21 +278,21 @@ static double view_log_mean(const struct view_spread *spread)
 /* Return true if a linear axis would show little but the greatest values. Values on one side of 0
  * are wide if they span more than 6 decades. Values on both sides always include some near 0, so
  * they are wide if the greatest is more than 3 decades above the geometric mean. */
-static bool view_spread_is_wide(const struct view_spread *spread)
+static bool axis_spread_is_wide(const struct report_spread *spread)
 {
 	if (spread->count == 0)
 		return false;
 	if (spread->above && spread->below)
-		return log10(spread->greatest) - view_log_mean(spread) > WIDE_BOTH;
+		return log10(spread->greatest) - axis_log_mean(spread) > WIDE_BOTH;
 	return log10(spread->greatest) - log10(spread->least) > WIDE;
 }
 
 /* The power of ten up to which the axis is linear, from the least magnitude. On one side of 0
  * only zeros lie below it; the range is chosen so that they get a row of their own in a plot of
  * ROWS rows or more. On both sides, values far below most others add no decades. */
-static double view_linear_limit(const struct view_spread *spread)
+static double axis_linear_limit(const struct report_spread *spread)
 {
-	const double least = floor(log10(spread->least)), mean = view_log_mean(spread);
+	const double least = floor(log10(spread->least)), mean = axis_log_mean(spread);
 	const double variance = spread->squares / (double)spread->count - mean * mean;
 
 	if (!spread->above || !spread->below)
@@ -300,40 +300,40 @@ static double view_linear_limit(const struct view_spread *spread)
 	return pow(10, fmax(least, floor(mean - DEVIATION * sqrt(fmax(variance, 0)))));
 }
 
-void view_axis_scale(struct view_axis *axis, const struct view_spread *spread,
-		     enum view_scale scale)
+void report_axis_scale(struct report_axis *axis, const struct report_spread *spread,
+		       enum report_scale scale)
 {
-	const bool wide = view_spread_is_wide(spread);
+	const bool wide = axis_spread_is_wide(spread);
 
 	axis->logarithmic =
 		spread->count > 0 &&
-		(scale == VIEW_SCALE_BY_SPREAD ? wide : scale == VIEW_SCALE_LOGARITHMIC);
+		(scale == REPORT_SCALE_BY_SPREAD ? wide : scale == REPORT_SCALE_LOGARITHMIC);
 	if (!axis->logarithmic)
 		return;
-	axis->linear = spread->zero || spread->below ? view_linear_limit(spread) : 0;
+	axis->linear = spread->zero || spread->below ? axis_linear_limit(spread) : 0;
 	axis->title = "log";
 }
 
-const char *view_scale_turn(enum view_scale *scale, const struct view_axis *axis,
-			    const struct view_spread *spread)
+const char *report_scale_turn(enum report_scale *scale, const struct report_axis *axis,
+			      const struct report_spread *spread)
 {
 	const bool logarithmic = !axis->logarithmic;
 
 	if (spread->count == 0)
 		return "there is no number but 0: the axis stays linear";
-	if (logarithmic == view_spread_is_wide(spread))
-		*scale = VIEW_SCALE_BY_SPREAD;
+	if (logarithmic == axis_spread_is_wide(spread))
+		*scale = REPORT_SCALE_BY_SPREAD;
 	else
-		*scale = logarithmic ? VIEW_SCALE_LOGARITHMIC : VIEW_SCALE_LINEAR;
+		*scale = logarithmic ? REPORT_SCALE_LOGARITHMIC : REPORT_SCALE_LINEAR;
 	return logarithmic ? "a logarithmic axis" : "a linear axis";
 }
 
-const char *view_scale_text(const struct view_axis *axis, char out[VIEW_SCALE_TEXT])
+const char *report_scale_text(const struct report_axis *axis, char out[REPORT_SCALE_TEXT])
 {
 	out[0] = '\0';
 	if (axis->logarithmic && axis->linear > 0)
-		snprintf(out, VIEW_SCALE_TEXT, ", log axis, linear up to %g", axis->linear);
+		snprintf(out, REPORT_SCALE_TEXT, ", log axis, linear up to %g", axis->linear);
 	else if (axis->logarithmic)
-		snprintf(out, VIEW_SCALE_TEXT, ", log axis");
+		snprintf(out, REPORT_SCALE_TEXT, ", log axis");
 	return out;
 }

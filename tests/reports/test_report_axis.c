@@ -7,41 +7,41 @@
 
 #include "common/mem.h"
 #include "support/support.h"
-#include "viewer/draw/view_axis.h"
+#include "reports/table/report_axis.h"
 
-static struct view_axis axis_of(const double *values, int64_t count, enum view_scale scale)
+static struct report_axis axis_of(const double *values, int64_t count, enum report_scale scale)
 {
-	struct view_axis axis = {.quantity = REPORT_REAL};
-	struct view_spread spread = {0};
+	struct report_axis axis = {.quantity = REPORT_REAL};
+	struct report_spread spread = {0};
 
-	view_axis_begin(&axis);
-	view_axis_include(&axis, values, count);
-	view_spread_include(&spread, values, count);
-	view_axis_scale(&axis, &spread, scale);
-	view_axis_finish(&axis);
+	report_axis_begin(&axis);
+	report_axis_include(&axis, values, count);
+	report_spread_include(&spread, values, count);
+	report_axis_scale(&axis, &spread, scale);
+	report_axis_finish(&axis);
 	return axis;
 }
 
-static void assert_ticks(const struct view_axis *axis, int most, const char *expected)
+static void assert_ticks(const struct report_axis *axis, int most, const char *expected)
 {
-	double ticks[VIEW_AXIS_TICKS];
-	const int count = view_axis_ticks(axis, most, ticks);
+	double ticks[REPORT_AXIS_TICKS];
+	const int count = report_axis_ticks(axis, most, ticks);
 	char text[FMT_SIZE], all[512] = "";
 
 	for (int i = 0; i < count; i++)
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? " " : "",
-			 view_axis_text(axis, ticks[i], text));
+			 report_axis_text(axis, ticks[i], text));
 	assert_string_equal(all, expected);
 }
 
 /* From the least to the greatest each one is higher up, and none is left out. */
-static void assert_all_have_a_place(const struct view_axis *axis, const double *rising,
+static void assert_all_have_a_place(const struct report_axis *axis, const double *rising,
 				    int64_t count)
 {
 	double before = -1;
 
 	for (int64_t i = 0; i < count; i++) {
-		const double part = view_axis_part(axis, rising[i]);
+		const double part = report_axis_part(axis, rising[i]);
 
 		assert_true(part > before && part >= 0 && part <= 1);
 		before = part;
@@ -58,30 +58,30 @@ static void test_numbers_far_apart_are_logarithmic(void **state)
 	static const double about[] = {-2, -1, 1e-9, 0.5, 3}, burst[] = {-2, -1, -1, 0.5, 3e9};
 
 	(void)state;
-	assert_false(AXIS(near, VIEW_SCALE_BY_SPREAD).logarithmic);
-	assert_true(AXIS(far, VIEW_SCALE_BY_SPREAD).logarithmic);
-	assert_string_equal(AXIS(far, VIEW_SCALE_BY_SPREAD).title, "log");
-	assert_false(AXIS(zeros, VIEW_SCALE_BY_SPREAD).logarithmic);
-	assert_true(AXIS(far_and_zero, VIEW_SCALE_BY_SPREAD).logarithmic);
-	assert_false(AXIS(about, VIEW_SCALE_BY_SPREAD).logarithmic);
-	assert_true(AXIS(burst, VIEW_SCALE_BY_SPREAD).logarithmic);
-	assert_false(AXIS(far, VIEW_SCALE_LINEAR).logarithmic);
-	assert_null(AXIS(far, VIEW_SCALE_LINEAR).title);
-	assert_true(AXIS(near, VIEW_SCALE_LOGARITHMIC).logarithmic);
+	assert_false(AXIS(near, REPORT_SCALE_BY_SPREAD).logarithmic);
+	assert_true(AXIS(far, REPORT_SCALE_BY_SPREAD).logarithmic);
+	assert_string_equal(AXIS(far, REPORT_SCALE_BY_SPREAD).title, "log");
+	assert_false(AXIS(zeros, REPORT_SCALE_BY_SPREAD).logarithmic);
+	assert_true(AXIS(far_and_zero, REPORT_SCALE_BY_SPREAD).logarithmic);
+	assert_false(AXIS(about, REPORT_SCALE_BY_SPREAD).logarithmic);
+	assert_true(AXIS(burst, REPORT_SCALE_BY_SPREAD).logarithmic);
+	assert_false(AXIS(far, REPORT_SCALE_LINEAR).logarithmic);
+	assert_null(AXIS(far, REPORT_SCALE_LINEAR).title);
+	assert_true(AXIS(near, REPORT_SCALE_LOGARITHMIC).logarithmic);
 }
 
 static void test_ticks_are_powers_of_ten(void **state)
 {
 	static const double far[] = {0.19, 1.5, 1e9}, near[] = {0.24, 2.4};
 	static const double both[] = {-3000, -0.5, 0, 0.5, 1e5};
-	struct view_axis axis = AXIS(far, VIEW_SCALE_LOGARITHMIC);
+	struct report_axis axis = AXIS(far, REPORT_SCALE_LOGARITHMIC);
 
 	(void)state;
 	assert_ticks(&axis, 4, "1 1000 1e+06 1e+09");
 	assert_all_have_a_place(&axis, far, ARRAY_LEN(far));
-	axis = AXIS(near, VIEW_SCALE_LOGARITHMIC);
+	axis = AXIS(near, REPORT_SCALE_LOGARITHMIC);
 	assert_ticks(&axis, 6, "0.5 1 2");
-	axis = AXIS(both, VIEW_SCALE_LOGARITHMIC);
+	axis = AXIS(both, REPORT_SCALE_LOGARITHMIC);
 	assert_true(axis.linear == 0.1);
 	assert_ticks(&axis, 20, "-1000 -100 -10 -1 -0.1 0 0.1 1 10 100 1000 1e+04 1e+05");
 	assert_ticks(&axis, 5, "-10 0 10 1e+04");
@@ -93,43 +93,43 @@ static void test_zeros_and_negative_numbers_have_a_place(void **state)
 	static const double zeros[] = {0, 0.001, 0.5, 1e9}, below[] = {-1e9, -0.5, -0.002};
 	static const double exploding[] = {0, 0.014, 7e4, 3e16, 1e18};
 	static const double tiny[] = {-1e300, -1e-300, 0, 1e-300, 1e300};
-	struct view_axis axis = AXIS(zeros, VIEW_SCALE_BY_SPREAD);
-	char text[VIEW_SCALE_TEXT];
+	struct report_axis axis = AXIS(zeros, REPORT_SCALE_BY_SPREAD);
+	char text[REPORT_SCALE_TEXT];
 
 	(void)state;
 	assert_all_have_a_place(&axis, zeros, ARRAY_LEN(zeros));
-	assert_string_equal(view_scale_text(&axis, text), ", log axis, linear up to 0.0001");
+	assert_string_equal(report_scale_text(&axis, text), ", log axis, linear up to 0.0001");
 	/* As wide as it may be, nothing but 0 is in the row of 0. */
-	axis = AXIS(exploding, VIEW_SCALE_BY_SPREAD);
+	axis = AXIS(exploding, REPORT_SCALE_BY_SPREAD);
 	assert_all_have_a_place(&axis, exploding, ARRAY_LEN(exploding));
-	assert_true(view_axis_part(&axis, 0) == 0 && view_axis_part(&axis, 0.014) > 1.0 / 8);
-	assert_true(view_axis_part(&axis, 7e4) > 0.3 && view_axis_part(&axis, 3e16) > 0.8);
-	axis = AXIS(below, VIEW_SCALE_BY_SPREAD);
+	assert_true(report_axis_part(&axis, 0) == 0 && report_axis_part(&axis, 0.014) > 1.0 / 8);
+	assert_true(report_axis_part(&axis, 7e4) > 0.3 && report_axis_part(&axis, 3e16) > 0.8);
+	axis = AXIS(below, REPORT_SCALE_BY_SPREAD);
 	assert_all_have_a_place(&axis, below, ARRAY_LEN(below));
-	axis = AXIS(tiny, VIEW_SCALE_BY_SPREAD);
+	axis = AXIS(tiny, REPORT_SCALE_BY_SPREAD);
 	assert_true(axis.linear == 1e-300);
-	assert_true(view_axis_part(&axis, 0) == 0.5);
-	assert_true(view_axis_part(&axis, -1e300) == 0 && view_axis_part(&axis, 1e300) == 1);
-	assert_true(isnan(view_axis_part(&axis, NAN)));
+	assert_true(report_axis_part(&axis, 0) == 0.5);
+	assert_true(report_axis_part(&axis, -1e300) == 0 && report_axis_part(&axis, 1e300) == 1);
+	assert_true(isnan(report_axis_part(&axis, NAN)));
 }
 
 static void test_what_is_no_number_and_nothing_stay_as_they_were(void **state)
 {
 	static const double none[] = {NAN, INFINITY}, zero[] = {0, 0}, one[] = {NAN, 5, -INFINITY};
-	struct view_axis axis = AXIS(none, VIEW_SCALE_LOGARITHMIC);
-	struct view_spread spread = {0};
-	enum view_scale scale = VIEW_SCALE_BY_SPREAD;
-	char text[VIEW_SCALE_TEXT];
+	struct report_axis axis = AXIS(none, REPORT_SCALE_LOGARITHMIC);
+	struct report_spread spread = {0};
+	enum report_scale scale = REPORT_SCALE_BY_SPREAD;
+	char text[REPORT_SCALE_TEXT];
 
 	(void)state;
 	assert_false(axis.logarithmic);
-	assert_string_equal(view_scale_text(&axis, text), "");
+	assert_string_equal(report_scale_text(&axis, text), "");
 	assert_true(axis.low == 0 && axis.high == 1);
-	axis = AXIS(zero, VIEW_SCALE_LOGARITHMIC);
+	axis = AXIS(zero, REPORT_SCALE_LOGARITHMIC);
 	assert_false(axis.logarithmic);
-	assert_contains(view_scale_turn(&scale, &axis, &spread), "stays linear");
-	assert_int_equal(scale, VIEW_SCALE_BY_SPREAD);
-	axis = AXIS(one, VIEW_SCALE_LOGARITHMIC);
+	assert_contains(report_scale_turn(&scale, &axis, &spread), "stays linear");
+	assert_int_equal(scale, REPORT_SCALE_BY_SPREAD);
+	axis = AXIS(one, REPORT_SCALE_LOGARITHMIC);
 	assert_true(axis.logarithmic && axis.low > 0 && axis.low < 5 && axis.high > 5);
 }
 
@@ -143,15 +143,15 @@ static void test_ticks_of_a_narrow_range_are_told_apart(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_LEN(ends); i++) {
-		const struct view_axis axis = {
+		const struct report_axis axis = {
 			.low = ends[i / 2][0], .high = ends[i / 2][1], .quantity = kinds[i % 2]};
 		char text[2][FMT_SIZE] = {"", ""};
-		double ticks[VIEW_AXIS_TICKS];
-		const int count = view_axis_ticks(&axis, 6, ticks);
+		double ticks[REPORT_AXIS_TICKS];
+		const int count = report_axis_ticks(&axis, 6, ticks);
 
 		assert_true(count > 1);
 		for (int t = 0; t < count; t++) {
-			view_axis_text(&axis, ticks[t], text[t % 2]);
+			report_axis_text(&axis, ticks[t], text[t % 2]);
 			assert_string_not_equal(text[0], text[1]);
 		}
 	}
@@ -160,21 +160,21 @@ static void test_ticks_of_a_narrow_range_are_told_apart(void **state)
 static void test_turning_twice_is_as_before(void **state)
 {
 	static const double near[] = {1, 2}, far[] = {1, 1e9};
-	enum view_scale scale = VIEW_SCALE_BY_SPREAD;
+	enum report_scale scale = REPORT_SCALE_BY_SPREAD;
 
 	(void)state;
 	for (int wide = 0; wide < 2; wide++) {
 		const double *values = wide ? far : near;
-		struct view_spread spread = {0};
-		struct view_axis axis = axis_of(values, 2, scale);
+		struct report_spread spread = {0};
+		struct report_axis axis = axis_of(values, 2, scale);
 
-		view_spread_include(&spread, values, 2);
+		report_spread_include(&spread, values, 2);
 		assert_true(axis.logarithmic == (wide == 1));
-		view_scale_turn(&scale, &axis, &spread);
+		report_scale_turn(&scale, &axis, &spread);
 		axis = axis_of(values, 2, scale);
 		assert_true(axis.logarithmic == (wide == 0));
-		view_scale_turn(&scale, &axis, &spread);
-		assert_int_equal(scale, VIEW_SCALE_BY_SPREAD);
+		report_scale_turn(&scale, &axis, &spread);
+		assert_int_equal(scale, REPORT_SCALE_BY_SPREAD);
 	}
 }
 
