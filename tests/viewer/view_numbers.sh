@@ -333,7 +333,7 @@ for width in 100 101 102 103; do
 	grep -qE 'shuffle +true *$' shown.txt || wrong "summary at $width: $(grep shuffle shown.txt)"
 	# Wrapped where it is drawn: no word of a setting is broken while there is room for it.
 	grep -qE 'model.class_name +Sequential *$' shown.txt || wrong "summary at $width: $(grep -A 1 class_name shown.txt)"
-	grep -oE ' loss +sparse_cat[^ ]+' shown.txt | grep -q '…' && wrong "summary at $width: $(grep ' loss ' shown.txt)"
+	grep -oE ' loss +sparse_cat[^ ]+' shown.txt | grep '…' >/dev/null && wrong "summary at $width: $(grep ' loss ' shown.txt)"
 done
 "$bin/ipu-view" two --view operations --text --width 100 >shown.txt
 grep -q 'Grad[^ ]*128/kernel' shown.txt || wrong "operations: $(grep Grad shown.txt)"
