@@ -91,6 +91,27 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 	workload->compiled = true;
 }
 
+/* As many layers of as many rows each: groups of a convolution of one position. */
+static void grouped_layer(struct workload *workload, int64_t groups, int64_t batch, int64_t in,
+			  int64_t out, enum ipu_dtype dtype)
+{
+	for (int pass = 0; pass < IPU_PASSES; pass++)
+		next(workload, IPU_OP_CONV, dtype)->conv =
+			(struct ipu_conv){.pass = (enum ipu_pass)pass,
+					  .batch = batch,
+					  .groups = groups,
+					  .in_channels = in,
+					  .out_channels = out,
+					  .in = {1, 1},
+					  .out = {1, 1},
+					  .kernel = {1, 1},
+					  .stride = {1, 1},
+					  .dilation = {1, 1}};
+	scaled_add(workload, dtype, groups * in * out);
+	workload->live_bytes =
+		(double)(groups * (2 * batch * (in + out) + in * out) * ipu_dtype_bytes(dtype));
+}
+
 static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
 			enum ipu_dtype dtype)
 {
@@ -300,7 +321,7 @@ static bool read_workload(char *fields[COLUMNS], struct workload *workload)
 {
 	const enum ipu_dtype dtype =
 		strcmp(fields[COLUMN_DTYPE], "float16") == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
-	int64_t m, k, n, batch, in, out;
+	int64_t m, k, n, batch, in, out, groups = 1;
 	struct ipu_conv conv;
 
 	if (strncmp(fields[COLUMN_WHAT], "conv ", 5) == 0 && read_conv(fields, &conv)) {
@@ -313,7 +334,13 @@ static bool read_workload(char *fields[COLUMNS], struct workload *workload)
 	    read_numbers(fields[COLUMN_IN], &in, 1) && read_numbers(fields[COLUMN_OUT], &out, 1)) {
 		workload->table =
 			dtype == IPU_FLOAT16 ? "fully connected, large" : "fully connected, small";
-		dense_layer(workload, batch, in, out, dtype);
+		if (*fields[COLUMN_GROUPS] &&
+		    (!read_numbers(fields[COLUMN_GROUPS], &groups, 1) || groups < 1))
+			return false;
+		if (groups > 1)
+			grouped_layer(workload, groups, batch, in, out, dtype);
+		else
+			dense_layer(workload, batch, in, out, dtype);
 		return true;
 	}
 	if (strncmp(fields[COLUMN_WHAT], "\"product ", 9) == 0 &&

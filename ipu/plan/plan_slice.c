@@ -124,11 +124,25 @@ static bool make_cut(const struct ipu_slice *slice, int64_t grain, int64_t entri
 	       groups <= slice->lookups;
 }
 
+/* The next number of parts of @size with a smaller largest part, about a quarter more and at last
+ * @size parts, each the smallest with that largest part; beyond that @size + 1. */
+static int64_t next_parts(int64_t size, int64_t parts)
+{
+	const int64_t largest = ipu__ceil_div(size, parts);
+	int64_t next;
+
+	if (largest == 1)
+		return size + 1;
+	next = max(ipu__ceil_div(size, largest - 1), parts + parts / 4);
+	return ipu__ceil_div(size, ipu__ceil_div(size, min(next, size)));
+}
+
 void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
 	const int64_t grain = ipu__lanes(target, op->dtype);
 	const double limit = (double)target->bytes_per_tile * options->available_memory_proportion;
+	const int64_t grains = ipu__ceil_div(op->slice.columns, grain);
 	const int64_t together = min(max(op->slice.tables, 1), target->tiles);
 	const int64_t tiles = target->tiles / together;
 	struct ipu_plan best = {0};
@@ -136,7 +150,8 @@ void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
 
 	/* The candidates do not depend on the tiles, so more of them never make it slower. */
 	for (int64_t groups = 1; groups <= tiles; groups *= 2) {
-		for (int64_t columns = 1; columns * groups <= tiles; columns *= 2) {
+		for (int64_t columns = 1; columns <= grains && columns * groups <= tiles;
+		     columns = next_parts(grains, columns)) {
 			for (int64_t entries = 1; entries * columns * groups <= tiles;
 			     entries += max(1, entries / 4)) {
 				struct ipu_plan now;

@@ -220,6 +220,29 @@ static void test_tables_are_shared_out_over_tiles(void **state)
 		}
 }
 
+/* 50 vectors of columns are on 50 tiles, not on 32: else these lookups would have no plan within
+ * 0.6 of a tile's memory. */
+static void test_columns_are_cut_into_any_number_of_parts(void **state)
+{
+	struct ipu_op op = {.kind = IPU_OP_SLICE,
+			    .dtype = IPU_FLOAT16,
+			    .slice = {false, 100000, 200, 11520, 1}};
+	struct ipu_target target;
+	struct ipu_planner *planner;
+
+	(void)state;
+	assert_int_equal(ipu_target_get("ipu1", 0, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_new(&planner, &target, NULL), ST_OK);
+	for (int update = 0; update < 2; update++) {
+		const struct ipu_plan *plan;
+
+		op.slice.update = update;
+		assert_int_equal(ipu_planner_plan(planner, &op, NULL, &plan, NULL), ST_OK);
+		assert_true((double)plan->temporary_bytes <= 0.6 * (double)target.bytes_per_tile);
+	}
+	ipu_planner_free(planner);
+}
+
 static void test_more_tiles_never_make_lookups_slower(void **state)
 {
 	static const int64_t tiles[] = {1, 2, 5, 16, 61, 200, 736, 1471, 1472};
@@ -314,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_a_lookup_by_hand),
 		cmocka_unit_test(test_a_lookup_in_parts_by_hand),
 		cmocka_unit_test(test_tables_are_shared_out_over_tiles),
+		cmocka_unit_test(test_columns_are_cut_into_any_number_of_parts),
 		cmocka_unit_test(test_more_tiles_never_make_lookups_slower),
 		TEST(test_names_are_there),
 		TEST(test_lack_of_memory_leaves_nothing_behind),
