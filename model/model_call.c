@@ -125,11 +125,11 @@ static void read_input_config(struct model_reader *reader, const struct json_at 
 			      struct json_at *config)
 {
 	static const struct model_option options[] = {
-		{"name", MODEL_ANY},        {"batch_input_shape", MODEL_ANY},
-		{"batch_shape", MODEL_ANY}, {"dtype", MODEL_INPUT_DTYPE},
-		{"sparse", MODEL_FALSE},    {"ragged", MODEL_FALSE},
-		{"trainable", MODEL_ANY},   {"optional", MODEL_FALSE},
-		{"type_spec", MODEL_NULL},  {"input_tensor", MODEL_NULL},
+		{"name", .rule = MODEL_ANY},        {"batch_input_shape", .rule = MODEL_ANY},
+		{"batch_shape", .rule = MODEL_ANY}, {"dtype", .rule = MODEL_INPUT_DTYPE},
+		{"sparse", .rule = MODEL_FALSE},    {"ragged", .rule = MODEL_FALSE},
+		{"trainable", .rule = MODEL_ANY},   {"optional", .rule = MODEL_FALSE},
+		{"type_spec", .rule = MODEL_NULL},  {"input_tensor", .rule = MODEL_NULL},
 	};
 
 	json_child(at, "config", config);

@@ -139,7 +139,7 @@ static const struct {
 	[MODEL_INPUT_DTYPE] = {config_input_dtype, "\"float32\" or another type of numbers"},
 	[MODEL_CHANNELS_LAST] = {config_channels_last, "\"channels_last\""},
 };
-_Static_assert(ARRAY_LEN(config_rules) == MODEL_RULES, "config rules out of step");
+_Static_assert(ARRAY_LEN(config_rules) == MODEL_BOOL, "config rules out of step");
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
@@ -183,7 +183,7 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 		if (!option)
 			return config_unknown(at, item->string, options, count, more, more_count,
 					      err);
-		if (!config_rules[option->rule].passes(item))
+		if (option->rule < MODEL_BOOL && !config_rules[option->rule].passes(item))
 			return model_config_unsupported(&here, err,
 							"not supported: it must be %s here",
 							config_rules[option->rule].only);
@@ -191,13 +191,100 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 	return ST_OK;
 }
 
+double model_option_number(const struct model_option *option, const struct json_at *here,
+			   struct err *err)
+{
+	double value = option->fallback;
+
+	if (!here || json_real(here, &value, err) != ST_OK || !option->must)
+		return value;
+	if (!(value <= 3e38))
+		json_fail(here, err, "must be at most 3e38, not %g", value);
+	else if (value < option->least || value > option->most)
+		json_fail(here, err, "%s, not %g", option->must, value);
+	return value;
+}
+
+static int config_choice(const struct model_option *option, const struct json_at *here,
+			 struct err *err)
+{
+	const char *text;
+	size_t count = 0;
+
+	if (!here || json_text(here, &text, err) != ST_OK)
+		return (int)option->fallback;
+	for (; option->choices[count]; count++)
+		if (!strcmp(text, option->choices[count]))
+			return (int)count;
+	json_unknown(here, option->key, text, option->choices, count, err);
+	return (int)option->fallback;
+}
+
+/* Store the value at @here in @field; NULL: the fallback. */
+static void config_store(const struct model_option *option, const struct json_at *here, void *field,
+			 struct err *err)
+{
+	const char *text = option->text;
+	bool yes = option->fallback > 0.0;
+	int64_t whole;
+
+	switch (option->rule) {
+	case MODEL_BOOL:
+		if (here)
+			json_bool(here, &yes, err);
+		*(bool *)field = yes;
+		break;
+	case MODEL_INT:
+		whole = (int64_t)option->fallback;
+		if (here)
+			json_int(here, (int64_t)option->least, (int64_t)option->most, &whole, err);
+		*(int64_t *)field = whole;
+		break;
+	case MODEL_REAL:
+		*(double *)field = model_option_number(option, here, err);
+		break;
+	case MODEL_FLOAT:
+		*(float *)field = (float)model_option_number(option, here, err);
+		break;
+	case MODEL_TEXT:
+		if (here)
+			json_text(here, &text, err);
+		*(const char **)field = text;
+		break;
+	case MODEL_CHOICE:
+		*(int *)field = config_choice(option, here, err);
+		break;
+	default:
+		break;
+	}
+}
+
+enum status model_config_read(const struct json_at *config, const struct model_options *options,
+			      void *into, void *second, struct err *err)
+{
+	for (size_t i = 0; i < options->count && !err_stuck(err); i++) {
+		const struct model_option *option = &options->rows[i];
+		struct json_at here;
+		bool given = config && model_option_given(config, option->key, &here, err);
+
+		given = given && (option->strict || !json_is_null(&here));
+		if (option->required && !given)
+			json_fail(config, err, "\"%s\" is missing", option->key);
+		else
+			config_store(option, given ? &here : NULL,
+				     (char *)(option->second ? second : into) + option->offset,
+				     err);
+	}
+	return err->status;
+}
+
 enum status model_config_class(const struct json_at *at, const char **class_name,
 			       struct json_at *here, struct err *err)
 {
 	static const struct model_option options[] = {
-		{"class_name", MODEL_ANY},   {"config", MODEL_ANY},
-		{"module", MODEL_ANY},       {"registered_name", MODEL_ANY},
-		{"build_config", MODEL_ANY}, {"shared_object_id", MODEL_ANY},
+		{"class_name", .rule = MODEL_ANY},   {"config", .rule = MODEL_ANY},
+		{"module", .rule = MODEL_ANY},       {"registered_name", .rule = MODEL_ANY},
+		{"build_config", .rule = MODEL_ANY}, {"shared_object_id", .rule = MODEL_ANY},
 	};
 
 	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);

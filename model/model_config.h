@@ -12,6 +12,7 @@
 #define MODEL_CONFIG_H
 
 #include "common/json.h"
+#include "common/mem.h"
 
 enum model_rule {
 	MODEL_ANY,           /* no effect on the mathematics, or read by the owner of the table */
@@ -23,19 +24,51 @@ enum model_rule {
 	MODEL_DTYPE,         /* the same, or a mixed policy */
 	MODEL_INPUT_DTYPE,   /* "float32" or another numeric type (or null) */
 	MODEL_CHANNELS_LAST, /* "channels_last" (or null) */
-	MODEL_RULES
+	/* The value goes to a field of this type. */
+	MODEL_BOOL,
+	MODEL_INT,   /* int64_t */
+	MODEL_REAL,  /* double */
+	MODEL_FLOAT, /* float; what does not fit is out of bounds */
+	MODEL_TEXT,  /* const char *, of the JSON */
+	MODEL_CHOICE /* an enum: the index of a text among `choices` */
 };
 
+/* A row of a table of options. */
 struct model_option {
 	const char *key;
 	enum model_rule rule;
+	size_t offset;      /* of the field in the object that is read into, */
+	bool second;        /* or in the second one */
+	bool required;      /* otherwise the field becomes `fallback` if the option is absent */
+	bool strict;        /* null is an error; otherwise it counts as absent */
+	double least, most; /* of a number */
+	const char *must;   /* of a real number: what a message says of the bounds; NULL: none */
+	double fallback;
+	const char *text;           /* the fallback of a text */
+	const char *const *choices; /* ended by NULL */
 };
+
+struct model_options {
+	const struct model_option *rows;
+	size_t count;
+};
+#define MODEL_OPTIONS(table)                                                                       \
+	{                                                                                          \
+		(table), ARRAY_LEN(table)                                                          \
+	}
+
+#define MODEL_BELOW_1 0x1.fffffffffffffp-1 /* the greatest number below 1 */
 
 /* Check that each key of @at is in one of the two tables and follows its rule. @more may be
  * NULL. */
 enum status model_config_check(const struct json_at *at, const struct model_option *options,
 			       size_t count, const struct model_option *more, size_t more_count,
 			       struct err *err);
+
+/* Store the options that have a field in the objects @into and @second (NULL: no row needs it).
+ * @config NULL: all are absent. */
+enum status model_config_read(const struct json_at *config, const struct model_options *options,
+			      void *into, void *second, struct err *err);
 
 /* Like json_fail(), with status ST_UNSUPPORTED; model_config_limit() has ST_LIMIT. Neither checks
  * whether @err (may be NULL) already holds a failure. */
@@ -68,6 +101,10 @@ bool model_option_given(const struct json_at *config, const char *key, struct js
 /* Find a required option; fails with "KEY is missing". Returns false on failure. */
 bool model_option_need(const struct json_at *config, const char *key, struct json_at *here,
 		       struct err *err);
+
+/* Read the number at @here within the option's bounds; @here NULL: its fallback. */
+double model_option_number(const struct model_option *option, const struct json_at *here,
+			   struct err *err);
 
 /* Read the value of @key. If it is absent or null, or after a failure, *@out does not change. */
 void model_option_bool(const struct json_at *config, const char *key, bool *out, struct err *err);

@@ -265,7 +265,8 @@ static void call_kwargs(const struct call *call, const struct json_at *at)
 
 static void call_keras3(struct call *call, const struct json_at *at)
 {
-	static const struct model_option options[] = {{"args", MODEL_ANY}, {"kwargs", MODEL_ANY}};
+	static const struct model_option options[] = {{"args", .rule = MODEL_ANY},
+						      {"kwargs", .rule = MODEL_ANY}};
 	struct json_at here;
 
 	call->keras3 = true;

@@ -7,6 +7,7 @@
 #include "model/model_init.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -116,27 +117,26 @@ static void init_unknown(const struct json_at *at, const char *name, struct err 
 	str_free(&known);
 }
 
-static void init_real(const struct json_at *config, const char *key, double *out, struct err *err)
-{
-	struct json_at here;
-
-	if (key && model_option_given(config, key, &here, err))
-		json_real(&here, out, err);
-}
+/* The row of an option; the field already has the default. */
+#define INIT_OPTION(key_, member)                                                                  \
+	{                                                                                          \
+		.key = (key_), .rule = MODEL_REAL, .strict = true, .fallback = init->member,       \
+		.offset = offsetof(struct model_init, member)                                      \
+	}
 
 static void init_config(const struct init_row *row, const struct json_at *config,
 			struct model_init *init, struct err *err)
 {
-	struct model_option options[4] = {{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32}};
-	size_t count = 2;
+	const struct model_option rows[] = {
+		{"seed", .rule = MODEL_NULL},
+		{"dtype", .rule = MODEL_FLOAT32},
+		INIT_OPTION(row->low, low),
+		INIT_OPTION(row->high, high),
+	};
+	const struct model_options options = {rows, 2u + (row->low != NULL) + (row->high != NULL)};
 
-	if (row->low)
-		options[count++] = (struct model_option){row->low, MODEL_ANY};
-	if (row->high)
-		options[count++] = (struct model_option){row->high, MODEL_ANY};
-	model_config_check(config, options, count, NULL, 0, err);
-	init_real(config, row->low, &init->low, err);
-	init_real(config, row->high, &init->high, err);
+	model_config_check(config, options.rows, options.count, NULL, 0, err);
+	model_config_read(config, &options, init, NULL, err);
 }
 
 /* VarianceScaling is the only initializer whose fan and distribution are options. "normal" is
@@ -144,32 +144,32 @@ static void init_config(const struct init_row *row, const struct json_at *config
 static void init_variance_scaling(const struct json_at *config, struct model_init *init,
 				  int64_t fan_in, int64_t fan_out, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"scale", MODEL_ANY}, {"mode", MODEL_ANY},      {"distribution", MODEL_ANY},
-		{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32},
-	};
-	static const char *const modes[] = {"fan_in", "fan_out", "fan_avg"};
+	static const char *const modes[] = {"fan_in", "fan_out", "fan_avg", NULL};
 	static const enum init_fan fans[] = {INIT_FAN_IN, INIT_FAN_OUT, INIT_FAN_AVERAGE};
 	static const char *const distributions[] = {"truncated_normal", "normal",
-						    "untruncated_normal", "uniform"};
+						    "untruncated_normal", "uniform", NULL};
 	static const enum model_init_kind kinds[] = {MODEL_INIT_TRUNCATED, MODEL_INIT_TRUNCATED,
 						     MODEL_INIT_NORMAL, MODEL_INIT_UNIFORM};
-	size_t mode = 0, distribution = 0;
-	double scale = 1.0;
-	struct json_at here;
+	struct scaling {
+		double scale;
+		int mode, distribution;
+	} s;
+	static const struct model_option rows[] = {
+		{"scale", MODEL_REAL, offsetof(struct scaling, scale), .strict = true,
+		 .least = DBL_MIN, .most = 1e30, .must = "must be greater than 0", .fallback = 1.0},
+		{"mode", MODEL_CHOICE, offsetof(struct scaling, mode), .strict = true,
+		 .choices = modes},
+		{"distribution", MODEL_CHOICE, offsetof(struct scaling, distribution),
+		 .strict = true, .choices = distributions},
+		{"seed", .rule = MODEL_NULL},
+		{"dtype", .rule = MODEL_FLOAT32},
+	};
+	static const struct model_options options = MODEL_OPTIONS(rows);
 
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	model_option_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
-	model_option_choice(config, "distribution", distributions, ARRAY_LEN(distributions),
-			    &distribution, err);
-	init_real(config, "scale", &scale, err);
-	if (err_stuck(err))
-		return;
-	if (!(scale > 0.0 && scale < 1e30) && json_child(config, "scale", &here))
-		json_fail(&here, err, "must be greater than 0, not %g", scale);
-	else
-		*init = init_scaled(kinds[distribution],
-				    scale / init_fan(fans[mode], fan_in, fan_out));
+	model_config_check(config, rows, ARRAY_LEN(rows), NULL, 0, err);
+	if (model_config_read(config, &options, &s, NULL, err) == ST_OK)
+		*init = init_scaled(kinds[s.distribution],
+				    s.scale / init_fan(fans[s.mode], fan_in, fan_out));
 }
 
 enum status model_init_read(struct model_init *out, const struct json_at *at, int64_t fan_in,
@@ -231,7 +231,8 @@ static void regularizer_factor(float *out, const struct json_at *config, const c
 
 enum status model_regularizer_read(float *l1, float *l2, const struct json_at *at, struct err *err)
 {
-	static const struct model_option options[] = {{"l1", MODEL_ANY}, {"l2", MODEL_ANY}};
+	static const struct model_option options[] = {{"l1", .rule = MODEL_ANY},
+						      {"l2", .rule = MODEL_ANY}};
 	const char *known[ARRAY_LEN(regularizer_rows)], *name;
 	struct json_at config;
 	bool config_here;

@@ -147,18 +147,18 @@ static void read_class(struct model_entry *entry, const struct json_at *at, stru
 static void read_kind(struct model_entry *entry, const struct json_at *at, struct err *err)
 {
 	static const struct model_option application[] = {
-		{"application", MODEL_ANY},
-		{"config", MODEL_ANY},
-		{"name", MODEL_ANY},
-		{"inbound_nodes", MODEL_ANY},
+		{"application", .rule = MODEL_ANY},
+		{"config", .rule = MODEL_ANY},
+		{"name", .rule = MODEL_ANY},
+		{"inbound_nodes", .rule = MODEL_ANY},
 	};
 	static const struct model_option options[] = {
-		{"class_name", MODEL_ANY},    {"config", MODEL_ANY},
-		{"name", MODEL_ANY},          {"inbound_nodes", MODEL_ANY},
-		{"module", MODEL_ANY},        {"registered_name", MODEL_ANY},
-		{"build_config", MODEL_ANY},  {"shared_object_id", MODEL_ANY},
-		{"keras_version", MODEL_ANY}, {"compile_config", MODEL_ANY},
-		{"backend", MODEL_ANY},
+		{"class_name", .rule = MODEL_ANY},    {"config", .rule = MODEL_ANY},
+		{"name", .rule = MODEL_ANY},          {"inbound_nodes", .rule = MODEL_ANY},
+		{"module", .rule = MODEL_ANY},        {"registered_name", .rule = MODEL_ANY},
+		{"build_config", .rule = MODEL_ANY},  {"shared_object_id", .rule = MODEL_ANY},
+		{"keras_version", .rule = MODEL_ANY}, {"compile_config", .rule = MODEL_ANY},
+		{"backend", .rule = MODEL_ANY},
 	};
 	struct json_at here;
 
@@ -625,14 +625,14 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 			 const struct json_at *config)
 {
 	static const struct model_option options[] = {
-		{"name", MODEL_ANY},
-		{"layers", MODEL_ANY},
-		{"trainable", MODEL_ANY},
-		{"dtype", MODEL_DTYPE},
-		{"build_input_shape", MODEL_ANY},
+		{"name", .rule = MODEL_ANY},
+		{"layers", .rule = MODEL_ANY},
+		{"trainable", .rule = MODEL_ANY},
+		{"dtype", .rule = MODEL_DTYPE},
+		{"build_input_shape", .rule = MODEL_ANY},
 	};
-	static const struct model_option ends[] = {{"input_layers", MODEL_ANY},
-						   {"output_layers", MODEL_ANY}};
+	static const struct model_option ends[] = {{"input_layers", .rule = MODEL_ANY},
+						   {"output_layers", .rule = MODEL_ANY}};
 	struct err *err = reader->err;
 	bool trainable = true;
 
@@ -843,9 +843,9 @@ static void read_model_config(struct model_reader *reader, const struct json_at 
 static void read_whole_application(struct model_reader *reader, const struct json_at *at)
 {
 	static const struct model_option options[] = {
-		{"application", MODEL_ANY},
-		{"config", MODEL_ANY},
-		{"name", MODEL_ANY},
+		{"application", .rule = MODEL_ANY},
+		{"config", .rule = MODEL_ANY},
+		{"name", .rule = MODEL_ANY},
 	};
 	struct json_at place, config;
 	cJSON *built;
@@ -886,11 +886,11 @@ static bool read_is_functional(const struct json_at *at, struct err *err)
 void model__read(struct model_reader *reader, const struct json_at *at)
 {
 	static const struct model_option options[] = {
-		{"class_name", MODEL_ANY},   {"config", MODEL_ANY},
-		{"module", MODEL_ANY},       {"registered_name", MODEL_ANY},
-		{"backend", MODEL_ANY},      {"keras_version", MODEL_ANY},
-		{"build_config", MODEL_ANY}, {"compile_config", MODEL_ANY},
-		{"name", MODEL_ANY},         {"shared_object_id", MODEL_ANY},
+		{"class_name", .rule = MODEL_ANY},   {"config", .rule = MODEL_ANY},
+		{"module", .rule = MODEL_ANY},       {"registered_name", .rule = MODEL_ANY},
+		{"backend", .rule = MODEL_ANY},      {"keras_version", .rule = MODEL_ANY},
+		{"build_config", .rule = MODEL_ANY}, {"compile_config", .rule = MODEL_ANY},
+		{"name", .rule = MODEL_ANY},         {"shared_object_id", .rule = MODEL_ANY},
 	};
 	struct err *err = reader->err;
 	const char *version;

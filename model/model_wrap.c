@@ -98,11 +98,11 @@ struct wrapped {
 static void read_wrapped(struct wrapped *w)
 {
 	static const struct model_option options[] = {
-		{"name", MODEL_ANY},         {"trainable", MODEL_ANY},
-		{"dtype", MODEL_DTYPE},      {"batch_input_shape", MODEL_ANY},
-		{"batch_shape", MODEL_ANY},  {"layer", MODEL_ANY},
-		{"merge_mode", MODEL_ANY},   {"backward_layer", MODEL_ANY},
-		{"build_config", MODEL_ANY}, {"module", MODEL_ANY},
+		{"name", .rule = MODEL_ANY},         {"trainable", .rule = MODEL_ANY},
+		{"dtype", .rule = MODEL_DTYPE},      {"batch_input_shape", .rule = MODEL_ANY},
+		{"batch_shape", .rule = MODEL_ANY},  {"layer", .rule = MODEL_ANY},
+		{"merge_mode", .rule = MODEL_ANY},   {"backward_layer", .rule = MODEL_ANY},
+		{"build_config", .rule = MODEL_ANY}, {"module", .rule = MODEL_ANY},
 	};
 	struct json_at here;
 

@@ -142,11 +142,11 @@ static void read_input(const struct json_at *at, const struct json_at *config,
 static void read_config(const struct json_at *config, struct application *out, struct err *err)
 {
 	static const struct model_option options[] = {
-		{"include_top", MODEL_ANY}, {"weights", MODEL_ANY},
-		{"input_shape", MODEL_ANY}, {"input_tensor", MODEL_NULL},
-		{"pooling", MODEL_ANY},     {"classes", MODEL_ANY},
-		{"alpha", MODEL_ANY},       {"classifier_activation", MODEL_ANY},
-		{"name", MODEL_ANY},
+		{"include_top", .rule = MODEL_ANY}, {"weights", .rule = MODEL_ANY},
+		{"input_shape", .rule = MODEL_ANY}, {"input_tensor", .rule = MODEL_NULL},
+		{"pooling", .rule = MODEL_ANY},     {"classes", .rule = MODEL_ANY},
+		{"alpha", .rule = MODEL_ANY},       {"classifier_activation", .rule = MODEL_ANY},
+		{"name", .rule = MODEL_ANY},
 	};
 	static const char *const poolings[] = {"avg", "max"};
 	struct json_at here;

@@ -44,10 +44,10 @@ enum status layer__check(const struct json_at *config, const struct model_option
 			 struct err *err)
 {
 	static const struct model_option common[] = {
-		{"name", MODEL_ANY},        {"trainable", MODEL_ANY},
-		{"dtype", MODEL_DTYPE},     {"batch_input_shape", MODEL_ANY},
-		{"batch_shape", MODEL_ANY}, {"dynamic", MODEL_FALSE},
-		{"autocast", MODEL_ANY},    {"build_config", MODEL_ANY},
+		{"name", .rule = MODEL_ANY},        {"trainable", .rule = MODEL_ANY},
+		{"dtype", .rule = MODEL_DTYPE},     {"batch_input_shape", .rule = MODEL_ANY},
+		{"batch_shape", .rule = MODEL_ANY}, {"dynamic", .rule = MODEL_FALSE},
+		{"autocast", .rule = MODEL_ANY},    {"build_config", .rule = MODEL_ANY},
 	};
 
 	return model_config_check(config, own, count, common, ARRAY_LEN(common), err);

@@ -175,8 +175,8 @@ static void activation_lower(struct layer_lowering *lowering)
 static enum status activation_read(struct model *model, struct model_layer *layer,
 				   const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"activation", MODEL_ANY},
-						  {"activity_regularizer", MODEL_NULL}};
+	static const struct model_option own[] = {{"activation", .rule = MODEL_ANY},
+						  {"activity_regularizer", .rule = MODEL_NULL}};
 	enum model_activation activation = MODEL_LINEAR;
 
 	(void)model;
@@ -202,7 +202,7 @@ const struct layer_ops layer_activation = {
 static enum status softmax_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"axis", MODEL_ANY}};
+	static const struct model_option own[] = {{"axis", .rule = MODEL_ANY}};
 
 	(void)model;
 	layer->output = layer->input;
@@ -265,9 +265,9 @@ static enum status relu_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"max_value", MODEL_ANY},
-		{"negative_slope", MODEL_ANY},
-		{"threshold", MODEL_ANY},
+		{"max_value", .rule = MODEL_ANY},
+		{"negative_slope", .rule = MODEL_ANY},
+		{"threshold", .rule = MODEL_ANY},
 	};
 	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
 
@@ -285,8 +285,8 @@ static enum status relu_read(struct model *model, struct model_layer *layer,
 static enum status leaky_relu_read(struct model *model, struct model_layer *layer,
 				   const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"alpha", MODEL_ANY},
-						  {"negative_slope", MODEL_ANY}};
+	static const struct model_option own[] = {{"alpha", .rule = MODEL_ANY},
+						  {"negative_slope", .rule = MODEL_ANY}};
 	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
 	struct json_at here;
 	bool present;
@@ -304,7 +304,7 @@ static enum status leaky_relu_read(struct model *model, struct model_layer *laye
 static enum status elu_read(struct model *model, struct model_layer *layer,
 			    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"alpha", MODEL_ANY}};
+	static const struct model_option own[] = {{"alpha", .rule = MODEL_ANY}};
 	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
 
 	if (c)
@@ -422,7 +422,7 @@ static enum status p_relu_read(struct model *model, struct model_layer *layer,
 {
 	static const struct model_option own[] = {
 		LAYER_PARAM_OPTIONS("alpha"),
-		{"shared_axes", MODEL_ANY},
+		{"shared_axes", .rule = MODEL_ANY},
 	};
 	struct layer_param alpha = {.name = "alpha", .initializer = "Zeros"};
 	int shared;

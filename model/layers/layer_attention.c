@@ -135,23 +135,23 @@ static enum status heads_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
-		{"num_heads", MODEL_ANY},
-		{"key_dim", MODEL_ANY},
-		{"value_dim", MODEL_ANY},
-		{"dropout", MODEL_ANY},
-		{"use_bias", MODEL_ANY},
-		{"output_shape", MODEL_NULL},
-		{"attention_axes", MODEL_NULL},
-		{"flash_attention", MODEL_ANY},
+		{"num_heads", .rule = MODEL_ANY},
+		{"key_dim", .rule = MODEL_ANY},
+		{"value_dim", .rule = MODEL_ANY},
+		{"dropout", .rule = MODEL_ANY},
+		{"use_bias", .rule = MODEL_ANY},
+		{"output_shape", .rule = MODEL_NULL},
+		{"attention_axes", .rule = MODEL_NULL},
+		{"flash_attention", .rule = MODEL_ANY},
 		LAYER_PARAM_OPTIONS("kernel"),
 		LAYER_PARAM_OPTIONS("bias"),
-		{"activity_regularizer", MODEL_NULL},
-		{"seed", MODEL_ANY},
-		{"query_shape", MODEL_ANY},
-		{"key_shape", MODEL_ANY},
-		{"value_shape", MODEL_ANY},
-		{"use_gate", MODEL_FALSE},
-		{"use_causal_mask", MODEL_ANY},
+		{"activity_regularizer", .rule = MODEL_NULL},
+		{"seed", .rule = MODEL_ANY},
+		{"query_shape", .rule = MODEL_ANY},
+		{"key_shape", .rule = MODEL_ANY},
+		{"value_shape", .rule = MODEL_ANY},
+		{"use_gate", .rule = MODEL_FALSE},
+		{"use_causal_mask", .rule = MODEL_ANY},
 	};
 	struct layer_attention *own =
 		read_begin(model, layer, config, options, ARRAY_LEN(options), err);
@@ -190,9 +190,9 @@ static enum status attention_read(struct model *model, struct model_layer *layer
 				  const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
-		{"use_scale", MODEL_FALSE}, {"score_mode", MODEL_ANY},
-		{"dropout", MODEL_ANY},     {"causal", MODEL_ANY},
-		{"seed", MODEL_ANY},        {"use_causal_mask", MODEL_ANY},
+		{"use_scale", .rule = MODEL_FALSE}, {"score_mode", .rule = MODEL_ANY},
+		{"dropout", .rule = MODEL_ANY},     {"causal", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},        {"use_causal_mask", .rule = MODEL_ANY},
 	};
 	struct layer_attention *own =
 		read_begin(model, layer, config, options, ARRAY_LEN(options), err);

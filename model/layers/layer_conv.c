@@ -12,12 +12,13 @@
 
 /* Keras writes the base class's kernel options even for layers whose kernel has another name. */
 #define CONV_OPTIONS                                                                               \
-	{"kernel_size", MODEL_ANY}, {"strides", MODEL_ANY}, {"padding", MODEL_ANY},                \
-		{"dilation_rate", MODEL_ANY}, {"data_format", MODEL_CHANNELS_LAST},                \
-		{"groups", MODEL_ANY}, {"activation", MODEL_ANY}, {"use_bias", MODEL_ANY},         \
+	{"kernel_size", .rule = MODEL_ANY}, {"strides", .rule = MODEL_ANY},                        \
+		{"padding", .rule = MODEL_ANY}, {"dilation_rate", .rule = MODEL_ANY},              \
+		{"data_format", .rule = MODEL_CHANNELS_LAST}, {"groups", .rule = MODEL_ANY},       \
+		{"activation", .rule = MODEL_ANY}, {"use_bias", .rule = MODEL_ANY},                \
 		LAYER_PARAM_OPTIONS("kernel"), LAYER_PARAM_OPTIONS("bias"),                        \
 	{                                                                                          \
-		"activity_regularizer", MODEL_NULL                                                 \
+		"activity_regularizer", .rule = MODEL_NULL                                         \
 	}
 
 #define CONV_SIDE  4096      /* limit on a kernel, a stride, a dilation */
@@ -211,7 +212,7 @@ static void conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 static enum status conv2d_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {CONV_OPTIONS, {"filters", MODEL_ANY}};
+	static const struct model_option own[] = {CONV_OPTIONS, {"filters", .rule = MODEL_ANY}};
 	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
 	const int64_t channels = layer_last_dim(&layer->input);
 	int64_t depth, taps;
@@ -270,7 +271,7 @@ static enum status depthwise_read(struct model *model, struct model_layer *layer
 {
 	static const struct model_option own[] = {
 		CONV_OPTIONS,
-		{"depth_multiplier", MODEL_ANY},
+		{"depth_multiplier", .rule = MODEL_ANY},
 		LAYER_PARAM_OPTIONS("depthwise"),
 	};
 	struct layer_conv *w;
@@ -334,8 +335,9 @@ static void transposed_side(const struct model_layer *layer, const struct json_a
 static enum status transposed_read(struct model *model, struct model_layer *layer,
 				   const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		CONV_OPTIONS, {"filters", MODEL_ANY}, {"output_padding", MODEL_ANY}};
+	static const struct model_option own[] = {CONV_OPTIONS,
+						  {"filters", .rule = MODEL_ANY},
+						  {"output_padding", .rule = MODEL_ANY}};
 	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
 	int64_t more[LAYER_WAYS] = {-1, -1}, groups, taps;
 	struct layer_conv *w;
@@ -420,8 +422,8 @@ static enum status separable_read(struct model *model, struct model_layer *layer
 {
 	static const struct model_option own[] = {
 		CONV_OPTIONS,
-		{"filters", MODEL_ANY},
-		{"depth_multiplier", MODEL_ANY},
+		{"filters", .rule = MODEL_ANY},
+		{"depth_multiplier", .rule = MODEL_ANY},
 		LAYER_PARAM_OPTIONS("depthwise"),
 		LAYER_PARAM_OPTIONS("pointwise"),
 	};

@@ -12,16 +12,16 @@ static enum status dense_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"units", MODEL_ANY},
-		{"activation", MODEL_ANY},
-		{"use_bias", MODEL_ANY},
+		{"units", .rule = MODEL_ANY},
+		{"activation", .rule = MODEL_ANY},
+		{"use_bias", .rule = MODEL_ANY},
 		LAYER_PARAM_OPTIONS("kernel"),
 		LAYER_PARAM_OPTIONS("bias"),
-		{"activity_regularizer", MODEL_NULL},
-		{"quantization_config", MODEL_NULL},
-		{"quantization_mode", MODEL_NULL},
-		{"lora_rank", MODEL_NULL},
-		{"lora_alpha", MODEL_NULL},
+		{"activity_regularizer", .rule = MODEL_NULL},
+		{"quantization_config", .rule = MODEL_NULL},
+		{"quantization_mode", .rule = MODEL_NULL},
+		{"lora_rank", .rule = MODEL_NULL},
+		{"lora_alpha", .rule = MODEL_NULL},
 	};
 	const int64_t inputs = layer_last_dim(&layer->input);
 	struct layer_param kernel = {

@@ -89,10 +89,10 @@ static enum status dropout_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"rate", MODEL_ANY},
-		{"seed", MODEL_ANY},
-		{"noise_shape", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
+		{"rate", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},
+		{"noise_shape", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
 	};
 	struct layer_dropout *c;
 	struct json_at here;
@@ -198,9 +198,11 @@ DROPOUT_LAYER(spatial_dropout2d, "SpatialDropout2D", false);
 static enum status noise_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
-	static const struct model_option noise[] = {{"stddev", MODEL_ANY}, {"seed", MODEL_ANY}};
-	static const struct model_option dropout[] = {
-		{"rate", MODEL_ANY}, {"seed", MODEL_ANY}, {"noise_shape", MODEL_NULL}};
+	static const struct model_option noise[] = {{"stddev", .rule = MODEL_ANY},
+						    {"seed", .rule = MODEL_ANY}};
+	static const struct model_option dropout[] = {{"rate", .rule = MODEL_ANY},
+						      {"seed", .rule = MODEL_ANY},
+						      {"noise_shape", .rule = MODEL_NULL}};
 	const bool adds = layer->ops == &layer_gaussian_noise;
 	struct layer_noise *c;
 	struct json_at here;

@@ -11,14 +11,14 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 				  const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"input_dim", MODEL_ANY},
-		{"output_dim", MODEL_ANY},
-		{"input_length", MODEL_ANY},
-		{"mask_zero", MODEL_ANY},
+		{"input_dim", .rule = MODEL_ANY},
+		{"output_dim", .rule = MODEL_ANY},
+		{"input_length", .rule = MODEL_ANY},
+		{"mask_zero", .rule = MODEL_ANY},
 		LAYER_PARAM_OPTIONS("embeddings"),
-		{"activity_regularizer", MODEL_NULL},
-		{"sparse", MODEL_FALSE},
-		{"dtype", MODEL_INPUT_DTYPE}, /* Keras 2.0 writes int32 */
+		{"activity_regularizer", .rule = MODEL_NULL},
+		{"sparse", .rule = MODEL_FALSE},
+		{"dtype", .rule = MODEL_INPUT_DTYPE}, /* Keras 2.0 writes int32 */
 	};
 	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
 	struct json_at here;
@@ -89,8 +89,8 @@ static enum status position_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"sequence_length", MODEL_ANY},
-		{"initializer", MODEL_ANY},
+		{"sequence_length", .rule = MODEL_ANY},
+		{"initializer", .rule = MODEL_ANY},
 	};
 	struct layer_param table = {
 		.name = "position_embeddings", .initializer = "GlorotUniform", .option = ""};

@@ -52,9 +52,9 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 			     struct err *err);
 /* The rows of an option table for such a parameter. */
 #define LAYER_PARAM_OPTIONS(name)                                                                  \
-	{name "_initializer", MODEL_ANY}, {name "_regularizer", MODEL_ANY},                        \
+	{name "_initializer", .rule = MODEL_ANY}, {name "_regularizer", .rule = MODEL_ANY},        \
 	{                                                                                          \
-		name "_constraint", MODEL_NULL                                                     \
+		name "_constraint", .rule = MODEL_NULL                                             \
 	}
 
 /* Check that "axis" (a number or a list of one; the batch is 0) names the last axis: -1 or its

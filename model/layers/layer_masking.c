@@ -9,7 +9,7 @@
 static enum status masking_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"mask_value", MODEL_ANY}};
+	static const struct model_option own[] = {{"mask_value", .rule = MODEL_ANY}};
 	double value = 0.0;
 	struct json_at here;
 

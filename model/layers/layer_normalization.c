@@ -11,7 +11,8 @@
 
 /* The rows of an option table that read_norm() reads. */
 #define NORM_OPTIONS                                                                               \
-	{"axis", MODEL_ANY}, {"epsilon", MODEL_ANY}, {"center", MODEL_ANY}, {"scale", MODEL_ANY},  \
+	{"axis", .rule = MODEL_ANY}, {"epsilon", .rule = MODEL_ANY},                               \
+		{"center", .rule = MODEL_ANY}, {"scale", .rule = MODEL_ANY},                       \
 		LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta")
 
 /* Read them; set the output to the input's shape; add gamma (ones) and beta (zeros). */
@@ -163,16 +164,16 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 {
 	static const struct model_option own[] = {
 		NORM_OPTIONS,
-		{"momentum", MODEL_ANY},
-		{"moving_mean_initializer", MODEL_ANY},
-		{"moving_variance_initializer", MODEL_ANY},
-		{"synchronized", MODEL_FALSE},
-		{"renorm", MODEL_FALSE},
-		{"renorm_clipping", MODEL_NULL},
-		{"renorm_momentum", MODEL_ANY}, /* used by renorm only */
-		{"virtual_batch_size", MODEL_NULL},
-		{"adjustment", MODEL_NULL},
-		{"fused", MODEL_NULL},
+		{"momentum", .rule = MODEL_ANY},
+		{"moving_mean_initializer", .rule = MODEL_ANY},
+		{"moving_variance_initializer", .rule = MODEL_ANY},
+		{"synchronized", .rule = MODEL_FALSE},
+		{"renorm", .rule = MODEL_FALSE},
+		{"renorm_clipping", .rule = MODEL_NULL},
+		{"renorm_momentum", .rule = MODEL_ANY}, /* used by renorm only */
+		{"virtual_batch_size", .rule = MODEL_NULL},
+		{"adjustment", .rule = MODEL_NULL},
+		{"fused", .rule = MODEL_NULL},
 	};
 	const int64_t channels = layer_last_dim(&layer->input);
 	struct layer_param moving = {.name = "moving_mean",
@@ -353,7 +354,7 @@ static enum status rows_read(struct model *model, struct model_layer *layer,
 {
 	static const struct model_option own[] = {
 		NORM_OPTIONS,
-		{"rms_scaling", MODEL_FALSE},
+		{"rms_scaling", .rule = MODEL_FALSE},
 	};
 
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_norm), err);
@@ -364,7 +365,7 @@ static enum status rows_read(struct model *model, struct model_layer *layer,
 static enum status groups_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {NORM_OPTIONS, {"groups", MODEL_ANY}};
+	static const struct model_option own[] = {NORM_OPTIONS, {"groups", .rule = MODEL_ANY}};
 	const int64_t channels = layer_last_dim(&layer->input);
 	struct json_at here;
 	struct layer_norm *norm;
@@ -521,10 +522,10 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 				      const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"axis", MODEL_ANY},
-		{"mean", MODEL_ANY},
-		{"variance", MODEL_ANY},
-		{"invert", MODEL_FALSE},
+		{"axis", .rule = MODEL_ANY},
+		{"mean", .rule = MODEL_ANY},
+		{"variance", .rule = MODEL_ANY},
+		{"invert", .rule = MODEL_FALSE},
 	};
 	const int64_t channels = layer_last_dim(&layer->input);
 	const struct model_shape shape = {.ndim = 1, .dim = {channels}};
@@ -617,7 +618,8 @@ const struct layer_ops layer_normalization = {
 static enum status rescaling_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"scale", MODEL_ANY}, {"offset", MODEL_ANY}};
+	static const struct model_option own[] = {{"scale", .rule = MODEL_ANY},
+						  {"offset", .rule = MODEL_ANY}};
 	const int64_t channels = layer_last_dim(&layer->input);
 	struct layer_rescaling *c;
 	bool here;

@@ -20,10 +20,10 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"pool_size", MODEL_ANY},
-		{"strides", MODEL_ANY},
-		{"padding", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
+		{"pool_size", .rule = MODEL_ANY},
+		{"strides", .rule = MODEL_ANY},
+		{"padding", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
 	};
 	int64_t pool[LAYER_WAYS], strides[LAYER_WAYS];
 	struct layer_pool *c;
@@ -135,8 +135,8 @@ POOLING_LAYER(average_pooling2d, "AveragePooling2D", average, false);
 static enum status global_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"data_format", MODEL_CHANNELS_LAST},
-						  {"keepdims", MODEL_ANY}};
+	static const struct model_option own[] = {{"data_format", .rule = MODEL_CHANNELS_LAST},
+						  {"keepdims", .rule = MODEL_ANY}};
 	bool keepdims = false;
 
 	(void)model;

@@ -13,7 +13,7 @@
 static enum status flatten_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"data_format", MODEL_CHANNELS_LAST}};
+	static const struct model_option own[] = {{"data_format", .rule = MODEL_CHANNELS_LAST}};
 
 	(void)model;
 	layer->output = (struct model_shape){.ndim = 1, .dim = {model_shape_count(&layer->input)}};
@@ -70,7 +70,7 @@ static enum status report_mismatch(const struct model_layer *layer, const struct
 static enum status reshape_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"target_shape", MODEL_ANY}};
+	static const struct model_option own[] = {{"target_shape", .rule = MODEL_ANY}};
 	int64_t count = model_shape_count(&layer->input), filled = 1;
 	struct json_at here;
 	int open;
@@ -150,8 +150,8 @@ static enum status cropping_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"cropping", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
+		{"cropping", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
 	};
 	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	const int ways = layer->ops->sequence ? 1 : 2;
@@ -188,7 +188,7 @@ static enum status cropping_read(struct model *model, struct model_layer *layer,
 static enum status up_sampling_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"size", MODEL_ANY}};
+	static const struct model_option own[] = {{"size", .rule = MODEL_ANY}};
 	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	int64_t size[LAYER_WAYS];
 
@@ -205,7 +205,7 @@ static enum status up_sampling_read(struct model *model, struct model_layer *lay
 static enum status permute_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"dims", MODEL_ANY}};
+	static const struct model_option own[] = {{"dims", .rule = MODEL_ANY}};
 	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	struct layer_rearrange before;
 	struct json_at here, item = {0};
@@ -233,7 +233,7 @@ static enum status permute_read(struct model *model, struct model_layer *layer,
 static enum status repeat_vector_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"n", MODEL_ANY}};
+	static const struct model_option own[] = {{"n", .rule = MODEL_ANY}};
 	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	struct json_at here;
 	int64_t n = 1;
@@ -327,8 +327,8 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"padding", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
+		{"padding", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
 	};
 	const bool sequence = layer->ops->sequence;
 	int64_t sides[LAYER_WAYS][2] = {{!sequence, !sequence}, {1, 1}};
@@ -383,7 +383,7 @@ const struct layer_ops layer_zero_padding1d = {
 static enum status concatenate_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"axis", MODEL_ANY}};
+	static const struct model_option own[] = {{"axis", .rule = MODEL_ANY}};
 	const int last = layer->input.ndim - 1;
 	char first_text[192], other_text[192];
 
@@ -452,8 +452,8 @@ const struct layer_ops layer_concatenate = {
 static enum status outfeed_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"queue", MODEL_ANY},
-						  {"final_outfeed", MODEL_ANY}};
+	static const struct model_option own[] = {{"queue", .rule = MODEL_ANY},
+						  {"final_outfeed", .rule = MODEL_ANY}};
 	const bool maybe = layer->ops == &layer_maybe_outfeed;
 	struct json_at here;
 	const char *text;

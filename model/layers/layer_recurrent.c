@@ -147,28 +147,28 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 				  const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"units", MODEL_ANY},
-		{"activation", MODEL_ANY},
-		{"recurrent_activation", MODEL_ANY},
-		{"use_bias", MODEL_ANY},
+		{"units", .rule = MODEL_ANY},
+		{"activation", .rule = MODEL_ANY},
+		{"recurrent_activation", .rule = MODEL_ANY},
+		{"use_bias", .rule = MODEL_ANY},
 		LAYER_PARAM_OPTIONS("kernel"),
 		LAYER_PARAM_OPTIONS("recurrent"),
 		LAYER_PARAM_OPTIONS("bias"),
-		{"unit_forget_bias", MODEL_ANY},
-		{"activity_regularizer", MODEL_NULL},
-		{"dropout", MODEL_ANY},
-		{"recurrent_dropout", MODEL_ANY},
-		{"return_sequences", MODEL_ANY},
-		{"return_state", MODEL_ANY},
-		{"go_backwards", MODEL_ANY},
-		{"return_reversed", MODEL_ANY}, /* set by a Bidirectional only */
-		{"stateful", MODEL_ANY},
-		{"unroll", MODEL_ANY},
-		{"time_major", MODEL_FALSE},
-		{"implementation", MODEL_ANY},
-		{"reset_after", MODEL_ANY},
-		{"zero_output_for_mask", MODEL_ANY},
-		{"seed", MODEL_ANY},
+		{"unit_forget_bias", .rule = MODEL_ANY},
+		{"activity_regularizer", .rule = MODEL_NULL},
+		{"dropout", .rule = MODEL_ANY},
+		{"recurrent_dropout", .rule = MODEL_ANY},
+		{"return_sequences", .rule = MODEL_ANY},
+		{"return_state", .rule = MODEL_ANY},
+		{"go_backwards", .rule = MODEL_ANY},
+		{"return_reversed", .rule = MODEL_ANY}, /* set by a Bidirectional only */
+		{"stateful", .rule = MODEL_ANY},
+		{"unroll", .rule = MODEL_ANY},
+		{"time_major", .rule = MODEL_FALSE},
+		{"implementation", .rule = MODEL_ANY},
+		{"reset_after", .rule = MODEL_ANY},
+		{"zero_output_for_mask", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},
 	};
 	struct layer_recurrent *r;
 	struct json_at here;

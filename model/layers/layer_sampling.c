@@ -82,10 +82,10 @@ static enum status center_crop_read(struct model *model, struct model_layer *lay
 				    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"height", MODEL_ANY},
-		{"width", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
-		{"bounding_box_format", MODEL_ANY},
+		{"height", .rule = MODEL_ANY},
+		{"width", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
+		{"bounding_box_format", .rule = MODEL_ANY},
 	};
 	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
 
@@ -107,11 +107,11 @@ static enum status random_crop_read(struct model *model, struct model_layer *lay
 				    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"height", MODEL_ANY},
-		{"width", MODEL_ANY},
-		{"seed", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
-		{"bounding_box_format", MODEL_ANY},
+		{"height", .rule = MODEL_ANY},
+		{"width", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
+		{"bounding_box_format", .rule = MODEL_ANY},
 	};
 	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
 
@@ -128,10 +128,10 @@ static enum status random_flip_read(struct model *model, struct model_layer *lay
 				    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"mode", MODEL_ANY},
-		{"seed", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
-		{"bounding_box_format", MODEL_ANY},
+		{"mode", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
+		{"bounding_box_format", .rule = MODEL_ANY},
 	};
 	static const char *const modes[] = {"horizontal_and_vertical", "vertical", "horizontal"};
 	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
@@ -165,16 +165,16 @@ static enum status resizing_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"height", MODEL_ANY},
-		{"width", MODEL_ANY},
-		{"interpolation", MODEL_ANY},
-		{"crop_to_aspect_ratio", MODEL_ANY},
-		{"pad_to_aspect_ratio", MODEL_FALSE},
-		{"fill_mode", MODEL_ANY},
-		{"fill_value", MODEL_ANY},
-		{"antialias", MODEL_FALSE},
-		{"data_format", MODEL_CHANNELS_LAST},
-		{"bounding_box_format", MODEL_ANY},
+		{"height", .rule = MODEL_ANY},
+		{"width", .rule = MODEL_ANY},
+		{"interpolation", .rule = MODEL_ANY},
+		{"crop_to_aspect_ratio", .rule = MODEL_ANY},
+		{"pad_to_aspect_ratio", .rule = MODEL_FALSE},
+		{"fill_mode", .rule = MODEL_ANY},
+		{"fill_value", .rule = MODEL_ANY},
+		{"antialias", .rule = MODEL_FALSE},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
+		{"bounding_box_format", .rule = MODEL_ANY},
 	};
 	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	bool crops = false;
@@ -193,9 +193,9 @@ static enum status up_sampling_read(struct model *model, struct model_layer *lay
 				    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"size", MODEL_ANY},
-		{"interpolation", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
+		{"size", .rule = MODEL_ANY},
+		{"interpolation", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
 	};
 	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	int64_t sides[LAYER_WAYS];
@@ -238,23 +238,23 @@ static enum status random_affine_read(struct model *model, struct model_layer *l
 				      const struct json_at *config, struct err *err)
 {
 	static const struct model_option turn[] = {
-		{"factor", MODEL_ANY},
-		{"fill_mode", MODEL_ANY},
-		{"fill_value", MODEL_ANY},
-		{"interpolation", MODEL_ANY},
-		{"seed", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
-		{"bounding_box_format", MODEL_ANY},
+		{"factor", .rule = MODEL_ANY},
+		{"fill_mode", .rule = MODEL_ANY},
+		{"fill_value", .rule = MODEL_ANY},
+		{"interpolation", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
+		{"bounding_box_format", .rule = MODEL_ANY},
 	};
 	static const struct model_option other[] = {
-		{"height_factor", MODEL_ANY},
-		{"width_factor", MODEL_ANY},
-		{"fill_mode", MODEL_ANY},
-		{"fill_value", MODEL_ANY},
-		{"interpolation", MODEL_ANY},
-		{"seed", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
-		{"bounding_box_format", MODEL_ANY},
+		{"height_factor", .rule = MODEL_ANY},
+		{"width_factor", .rule = MODEL_ANY},
+		{"fill_mode", .rule = MODEL_ANY},
+		{"fill_value", .rule = MODEL_ANY},
+		{"interpolation", .rule = MODEL_ANY},
+		{"seed", .rule = MODEL_ANY},
+		{"data_format", .rule = MODEL_CHANNELS_LAST},
+		{"bounding_box_format", .rule = MODEL_ANY},
 	};
 	static const char *const fills[] = {
 		[LAYER_FILL_REFLECT] = "reflect",

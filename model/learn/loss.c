@@ -25,24 +25,24 @@ struct loss_ops {
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct model_option sparse_options[] = {
-	{"from_logits", MODEL_ANY},
-	{"ignore_class", MODEL_ANY},
-	{"axis", MODEL_ANY},
+	{"from_logits", .rule = MODEL_ANY},
+	{"ignore_class", .rule = MODEL_ANY},
+	{"axis", .rule = MODEL_ANY},
 };
 
 static const struct model_option smooth_options[] = {
-	{"from_logits", MODEL_ANY},
-	{"label_smoothing", MODEL_ANY},
-	{"axis", MODEL_ANY},
+	{"from_logits", .rule = MODEL_ANY},
+	{"label_smoothing", .rule = MODEL_ANY},
+	{"axis", .rule = MODEL_ANY},
 };
 
 static const struct model_option focal_options[] = {
-	{"from_logits", MODEL_ANY}, {"label_smoothing", MODEL_ANY},
-	{"axis", MODEL_ANY},        {"gamma", MODEL_ANY},
-	{"alpha", MODEL_ANY},       {"apply_class_balancing", MODEL_ANY},
+	{"from_logits", .rule = MODEL_ANY}, {"label_smoothing", .rule = MODEL_ANY},
+	{"axis", .rule = MODEL_ANY},        {"gamma", .rule = MODEL_ANY},
+	{"alpha", .rule = MODEL_ANY},       {"apply_class_balancing", .rule = MODEL_ANY},
 };
 
-static const struct model_option huber_options[] = {{"delta", MODEL_ANY}};
+static const struct model_option huber_options[] = {{"delta", .rule = MODEL_ANY}};
 
 #define OPTIONS(own) .options = own##_options, .option_count = ARRAY_LEN(own##_options)
 
@@ -128,10 +128,10 @@ bool loss_known(const char *name)
 static void loss_config(struct loss *out, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
-		{"name", MODEL_ANY},
-		{"reduction", MODEL_ANY},
-		{"dtype", MODEL_FLOAT32},
-		{"fn", MODEL_ANY},
+		{"name", .rule = MODEL_ANY},
+		{"reduction", .rule = MODEL_ANY},
+		{"dtype", .rule = MODEL_FLOAT32},
+		{"fn", .rule = MODEL_ANY},
 	};
 	const char *reduction = "auto";
 	double smoothing = 0.0;

@@ -29,23 +29,25 @@ struct metric_ops {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct model_option metric_threshold[] = {{"threshold", MODEL_ANY}};
-static const struct model_option metric_k[] = {{"k", MODEL_ANY}};
-static const struct model_option metric_positives[] = {
-	{"thresholds", MODEL_ANY}, {"top_k", MODEL_NULL}, {"class_id", MODEL_NULL}};
+static const struct model_option metric_threshold[] = {{"threshold", .rule = MODEL_ANY}};
+static const struct model_option metric_k[] = {{"k", .rule = MODEL_ANY}};
+static const struct model_option metric_positives[] = {{"thresholds", .rule = MODEL_ANY},
+						       {"top_k", .rule = MODEL_NULL},
+						       {"class_id", .rule = MODEL_NULL}};
 static const struct model_option metric_auc[] = {
-	{"num_thresholds", MODEL_ANY},   {"curve", MODEL_ANY},
-	{"summation_method", MODEL_ANY}, {"thresholds", MODEL_NULL},
-	{"multi_label", MODEL_FALSE},    {"num_labels", MODEL_NULL},
-	{"label_weights", MODEL_NULL},   {"from_logits", MODEL_FALSE}};
-static const struct model_option metric_f1[] = {{"average", MODEL_ANY}, {"threshold", MODEL_ANY}};
-static const struct model_option metric_iou[] = {{"num_classes", MODEL_ANY},
-						 {"ignore_class", MODEL_ANY},
-						 {"sparse_y_true", MODEL_ANY},
-						 {"sparse_y_pred", MODEL_ANY},
-						 {"axis", MODEL_ANY}};
-static const struct model_option metric_perplexity[] = {{"from_logits", MODEL_ANY},
-							{"mask_token_id", MODEL_ANY}};
+	{"num_thresholds", .rule = MODEL_ANY},   {"curve", .rule = MODEL_ANY},
+	{"summation_method", .rule = MODEL_ANY}, {"thresholds", .rule = MODEL_NULL},
+	{"multi_label", .rule = MODEL_FALSE},    {"num_labels", .rule = MODEL_NULL},
+	{"label_weights", .rule = MODEL_NULL},   {"from_logits", .rule = MODEL_FALSE}};
+static const struct model_option metric_f1[] = {{"average", .rule = MODEL_ANY},
+						{"threshold", .rule = MODEL_ANY}};
+static const struct model_option metric_iou[] = {{"num_classes", .rule = MODEL_ANY},
+						 {"ignore_class", .rule = MODEL_ANY},
+						 {"sparse_y_true", .rule = MODEL_ANY},
+						 {"sparse_y_pred", .rule = MODEL_ANY},
+						 {"axis", .rule = MODEL_ANY}};
+static const struct model_option metric_perplexity[] = {{"from_logits", .rule = MODEL_ANY},
+							{"mask_token_id", .rule = MODEL_ANY}};
 
 #define OPTIONS(own) .options = (own), .option_count = ARRAY_LEN(own)
 
@@ -249,8 +251,8 @@ static void metric_read_threshold(const struct json_at *config, const char *key,
 
 static void metric_config(struct metric *out, const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {{"name", MODEL_ANY},
-						      {"dtype", MODEL_FLOAT32}};
+	static const struct model_option options[] = {{"name", .rule = MODEL_ANY},
+						      {"dtype", .rule = MODEL_FLOAT32}};
 	struct json_at here;
 
 	model_config_check(config, metric_ops(out)->options, metric_ops(out)->option_count, options,

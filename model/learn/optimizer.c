@@ -12,21 +12,11 @@
 #define OPTIMIZER_EPSILON 1e-7 /* Keras's backend.epsilon() */
 #define CLIPPINGS         3
 
-/* A number or switch of a config: its offset in struct optimizer, and the range. */
-struct optimizer_key {
-	const char *key;
-	size_t offset;
-	double fallback, greatest;
-	bool below; /* must be less than `greatest`, not equal */
-	bool is_switch;
-};
-
 struct optimizer_ops {
 	const char *class_name, *name;
 	const char *other_name; /* of TensorFlow Addons, or NULL */
 	double learning_rate, weight_decay;
-	const struct optimizer_key *keys; /* beyond the common ones */
-	size_t key_count;
+	struct model_options options; /* beyond the common ones */
 	/* Write the names of the slots to @names; returns their number. */
 	int (*slots)(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS]);
 	void (*elements)(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS]);
@@ -148,71 +138,69 @@ static void lion_elements(const struct optimizer *optimizer, uint8_t times[IPU_F
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define AT(member) .offset = offsetof(struct optimizer, member)
+/* Ranges of numbers. */
+#define POSITIVE .most = 3e38, .must = "must be at least 0 and at most 3e+38"
+#define SHARE    .most = 1.0, .must = "must be at least 0 and at most 1"
+#define BELOW_1  .most = MODEL_BELOW_1, .must = "must be at least 0 and below 1"
+#define SCALE    .most = LOSS_SCALE_MOST, .must = "must be at least 0 and at most 8.50706e+37"
+#define EPSILON                                                                                    \
+	{                                                                                          \
+		"epsilon", MODEL_REAL, AT(epsilon), POSITIVE, .fallback = OPTIMIZER_EPSILON        \
+	}
+#define MOMENTS                                                                                    \
+	{"beta_1", MODEL_REAL, AT(beta_1), BELOW_1, .fallback = 0.9},                              \
+		{"beta_2", MODEL_REAL, AT(beta_2), BELOW_1, .fallback = 0.999}, EPSILON
 
-static const struct optimizer_key adam_keys[] = {
-	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0, .below = true},
-	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
-	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
-	{"amsgrad", AT(amsgrad), .is_switch = true},
+static const struct model_option adam_options[] = {MOMENTS, {"amsgrad", MODEL_BOOL, AT(amsgrad)}};
+static const struct model_option nadam_options[] = {MOMENTS};
+static const struct model_option lamb_options[] = {
+	MOMENTS, {"weight_decay_rate", MODEL_REAL, AT(weight_decay_rate), POSITIVE}};
+static const struct model_option lion_options[] = {
+	{"beta_1", MODEL_REAL, AT(beta_1), SHARE, .fallback = 0.9},
+	{"beta_2", MODEL_REAL, AT(beta_2), SHARE, .fallback = 0.99},
+};
+static const struct model_option adagrad_options[] = {
+	{"initial_accumulator_value", MODEL_REAL, AT(initial_accumulator_value), POSITIVE,
+	 .fallback = 0.1},
+	EPSILON,
+};
+static const struct model_option rmsprop_options[] = {
+	{"rho", MODEL_REAL, AT(rho), SHARE, .fallback = 0.9},
+	{"momentum", MODEL_REAL, AT(momentum), SHARE},
+	EPSILON,
+	{"centered", MODEL_BOOL, AT(centered)},
+};
+static const struct model_option sgd_options[] = {
+	{"momentum", MODEL_REAL, AT(momentum), SHARE},
+	{"nesterov", MODEL_BOOL, AT(nesterov)},
 };
 
-static const struct optimizer_key nadam_keys[] = {
-	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0, .below = true},
-	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
-	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
+/* Options that every optimizer of Keras 2 and 3 writes. */
+static const struct model_option common_options[] = {
+	{"decay", MODEL_REAL, AT(decay), POSITIVE},
+	{"weight_decay", MODEL_REAL, AT(weight_decay), POSITIVE},
+	{"clipvalue", MODEL_REAL, AT(clipvalue), POSITIVE},
+	{"clipnorm", MODEL_REAL, AT(clipnorm), POSITIVE},
+	{"global_clipnorm", MODEL_REAL, AT(global_clipnorm), POSITIVE},
+	{"loss_scale_factor", MODEL_REAL, AT(loss_scale), SCALE, .fallback = 1.0},
+	{"name", .rule = MODEL_ANY},
+	{"learning_rate", .rule = MODEL_ANY},
+	{"lr", .rule = MODEL_ANY},
+	{"use_ema", .rule = MODEL_FALSE},
+	{"ema_momentum", .rule = MODEL_ANY},
+	{"ema_overwrite_frequency", .rule = MODEL_NULL},
+	{"gradient_accumulation_steps", .rule = MODEL_NULL},
+	{"jit_compile", .rule = MODEL_ANY},
+	{"is_legacy_optimizer", .rule = MODEL_ANY},
 };
+static const struct model_options common = MODEL_OPTIONS(common_options);
 
-static const struct optimizer_key lamb_keys[] = {
-	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0, .below = true},
-	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
-	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
-	{"weight_decay_rate", AT(weight_decay_rate), .greatest = 3e38},
-};
-
-static const struct optimizer_key lion_keys[] = {
-	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0},
-	{"beta_2", AT(beta_2), .fallback = 0.99, .greatest = 1.0},
-};
-
-static const struct optimizer_key adagrad_keys[] = {
-	{"initial_accumulator_value", AT(initial_accumulator_value), .fallback = 0.1,
-	 .greatest = 3e38},
-	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
-};
-
-static const struct optimizer_key rmsprop_keys[] = {
-	{"rho", AT(rho), .fallback = 0.9, .greatest = 1.0},
-	{"momentum", AT(momentum), .greatest = 1.0},
-	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
-	{"centered", AT(centered), .is_switch = true},
-};
-
-static const struct optimizer_key sgd_keys[] = {
-	{"momentum", AT(momentum), .greatest = 1.0},
-	{"nesterov", AT(nesterov), .is_switch = true},
-};
-
-static const struct optimizer_key common_keys[] = {
-	{"decay", AT(decay), .greatest = 3e38},
-	{"weight_decay", AT(weight_decay), .greatest = 3e38},
-	{"clipvalue", AT(clipvalue), .greatest = 3e38},
-	{"clipnorm", AT(clipnorm), .greatest = 3e38},
-	{"global_clipnorm", AT(global_clipnorm), .greatest = 3e38},
-	{"loss_scale_factor", AT(loss_scale), .fallback = 1.0, .greatest = LOSS_SCALE_MOST},
-};
-
-/* Options of LossScaleOptimizer, beside "dynamic" and the wrapped optimizer. */
-static const struct optimizer_key loss_scale_keys[] = {
-	{"initial_scale", AT(loss_scale), .fallback = 32768.0, .greatest = LOSS_SCALE_MOST},
-	{"dynamic_growth_steps", AT(loss_scale_growth), .fallback = 2000.0, .greatest = 1e15},
-};
-
-/* Class and name; keys beyond the common ones; slots and elements; the default rate. */
+/* Class and name; options beyond the common ones; slots and elements; the default rate. */
 #define OPTIMIZER(class_, name_, own, by, on_elements, rate, ...)                                  \
 	{                                                                                          \
-		.class_name = (class_), .name = (name_), .keys = own##_keys,                       \
-		.key_count = ARRAY_LEN(own##_keys), .slots = by##_slots,                           \
-		.elements = on_elements##_elements, .learning_rate = (rate), __VA_ARGS__           \
+		.class_name = (class_), .name = (name_), .options = MODEL_OPTIONS(own##_options),  \
+		.slots = by##_slots, .elements = on_elements##_elements, .learning_rate = (rate),  \
+		__VA_ARGS__                                                                        \
 	}
 
 static const struct optimizer_ops optimizer_rows[OPTIMIZER_KINDS] = {
@@ -235,19 +223,6 @@ static const struct optimizer_ops *optimizer_ops(const struct optimizer *optimiz
 {
 	return &optimizer_rows[optimizer->kind];
 }
-
-/* Options that every optimizer of Keras 2 and 3 writes. */
-static const struct model_option optimizer_options[] = {
-	{"name", MODEL_ANY},
-	{"learning_rate", MODEL_ANY},
-	{"lr", MODEL_ANY},
-	{"use_ema", MODEL_FALSE},
-	{"ema_momentum", MODEL_ANY},
-	{"ema_overwrite_frequency", MODEL_NULL},
-	{"gradient_accumulation_steps", MODEL_NULL},
-	{"jit_compile", MODEL_ANY},
-	{"is_legacy_optimizer", MODEL_ANY},
-};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -275,45 +250,6 @@ static void optimizer_read_rate(struct optimizer *out, const struct json_at *con
 		json_fail(&old, err, "\"lr\" is the old name of \"learning_rate\": give one");
 	else if (new_key || old_key)
 		schedule_get(&out->learning_rate, new_key ? &here : &old, err);
-}
-
-/* If the option is absent or null, or @config is NULL, set the default. */
-static void optimizer_read_key(struct optimizer *out, const struct optimizer_key *key,
-			       const struct json_at *config, struct err *err)
-{
-	void *to = (char *)out + key->offset;
-	struct json_at here;
-	bool given = config && model_option_at(config, key->key, &here, err), on = false;
-	double value = key->fallback;
-
-	if (key->is_switch) {
-		if (given)
-			json_bool(&here, &on, err);
-		memcpy(to, &on, sizeof(on));
-		return;
-	}
-	if (given && json_real(&here, &value, err) == ST_OK &&
-	    (!(value >= 0.0) || !(value <= key->greatest) ||
-	     (key->below && value >= key->greatest)))
-		json_fail(&here, err, "must be at least 0 and %s %g, not %g",
-			  key->below ? "below" : "at most", key->greatest, value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static void optimizer_check(const struct optimizer *optimizer, const struct json_at *config,
-			    struct err *err)
-{
-	const struct optimizer_ops *ops = optimizer_ops(optimizer);
-	struct model_option own[12];
-	size_t count = 0;
-
-	assert(ops->key_count + ARRAY_LEN(common_keys) <= ARRAY_LEN(own));
-	for (size_t i = 0; i < ops->key_count; i++)
-		own[count++] = (struct model_option){ops->keys[i].key, MODEL_ANY};
-	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
-		own[count++] = (struct model_option){common_keys[i].key, MODEL_ANY};
-	model_config_check(config, own, count, optimizer_options, ARRAY_LEN(optimizer_options),
-			   err);
 }
 
 static void optimizer_check_scale(const struct optimizer *optimizer, const struct json_at *config,
@@ -365,13 +301,12 @@ static void optimizer_read(struct optimizer *out, const struct json_at *at, cons
 	ops = optimizer_ops(out);
 	out->learning_rate = schedule_constant(ops->learning_rate);
 	if (given)
-		optimizer_check(out, given, err);
-	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
-		optimizer_read_key(out, &common_keys[i], given, err);
+		model_config_check(given, ops->options.rows, ops->options.count, common.rows,
+				   common.count, err);
+	model_config_read(given, &common, out, NULL, err);
 	if (!given || !model_option_given(given, "weight_decay", &here, err))
 		out->weight_decay = ops->weight_decay;
-	for (size_t i = 0; i < ops->key_count; i++)
-		optimizer_read_key(out, &ops->keys[i], given, err);
+	model_config_read(given, &ops->options, out, NULL, err);
 	if (!(out->epsilon > 0.0))
 		out->epsilon = OPTIMIZER_EPSILON;
 	if (given) {
@@ -385,25 +320,30 @@ static void optimizer_read(struct optimizer *out, const struct json_at *at, cons
 static void optimizer_read_scaled(struct optimizer *out, const struct json_at *config,
 				  struct err *err)
 {
-	static const struct model_option options[] = {
-		{"inner_optimizer", MODEL_ANY},    {"dynamic", MODEL_ANY},
-		{"initial_scale", MODEL_ANY},      {"dynamic_growth_steps", MODEL_ANY},
-		{"weight_decay", MODEL_NULL},      {"clipvalue", MODEL_NULL},
-		{"clipnorm", MODEL_NULL},          {"global_clipnorm", MODEL_NULL},
-		{"loss_scale_factor", MODEL_NULL},
+	static const struct model_option rows[] = {
+		{"inner_optimizer", .rule = MODEL_ANY},
+		{"dynamic", MODEL_BOOL, AT(loss_scale_dynamic), .fallback = true},
+		{"initial_scale", MODEL_REAL, AT(loss_scale), SCALE, .fallback = 32768.0},
+		{"dynamic_growth_steps", MODEL_REAL, AT(loss_scale_growth), .most = 1e15,
+		 .must = "must be at least 0 and at most 1e+15", .fallback = 2000.0},
+		{"weight_decay", .rule = MODEL_NULL},
+		{"clipvalue", .rule = MODEL_NULL},
+		{"clipnorm", .rule = MODEL_NULL},
+		{"global_clipnorm", .rule = MODEL_NULL},
+		{"loss_scale_factor", .rule = MODEL_NULL},
 	};
-	struct json_at inner, inner_config, here;
+	static const struct model_options options = MODEL_OPTIONS(rows);
+	struct json_at inner, inner_config;
 	bool config_here = false;
 	const char *name;
 
-	out->loss_scale_dynamic = true;
 	if (!cJSON_IsObject(config->node) ||
 	    !model_option_at(config, "inner_optimizer", &inner, err))
 		json_fail(config, err,
 			  "lacks inner_optimizer, which " OPTIMIZER_LOSS_SCALE " is around");
 	else
-		model_config_check(config, options, ARRAY_LEN(options), optimizer_options,
-				   ARRAY_LEN(optimizer_options), err);
+		model_config_check(config, options.rows, options.count, common.rows, common.count,
+				   err);
 	if (err_stuck(err) ||
 	    model_config_object(&inner, &name, &inner_config, &config_here, err) != ST_OK)
 		return;
@@ -412,11 +352,8 @@ static void optimizer_read_scaled(struct optimizer *out, const struct json_at *c
 	if (!err_stuck(err) && out->loss_scale != 1.0)
 		json_fail(&inner, err, "scales the loss, too: name %s around one that does not",
 			  OPTIMIZER_LOSS_SCALE);
-	for (size_t i = 0; i < ARRAY_LEN(loss_scale_keys); i++)
-		optimizer_read_key(out, &loss_scale_keys[i], config, err);
+	model_config_read(config, &options, out, NULL, err);
 	optimizer_check_scale(out, config, "initial_scale", err);
-	if (model_option_at(config, "dynamic", &here, err))
-		json_bool(&here, &out->loss_scale_dynamic, err);
 }
 
 enum status optimizer_get(struct optimizer *out, const struct json_at *at, struct err *err)

@@ -11,18 +11,9 @@
 #include "common/mem.h"
 #include "model/model_config.h"
 
-/* A number or switch of a config: its offset in struct schedule, and the range. */
-struct schedule_key {
-	const char *key;
-	size_t offset;
-	double least, fallback; /* NaN fallback: the option is required */
-	bool is_switch;
-};
-
 struct schedule_ops {
 	const char *class_name;
-	const struct schedule_key *keys;
-	size_t key_count;
+	struct model_options options;
 	/* Read more than the keys; may be NULL. */
 	void (*read)(struct schedule *out, const struct json_at *config, struct err *err);
 	double (*rate)(const struct schedule *schedule, double update);
@@ -103,88 +94,70 @@ static double piecewise_rate(const struct schedule *s, double update)
 
 static void piecewise_read(struct schedule *out, const struct json_at *config, struct err *err);
 
-static const struct schedule_key decay_keys[] = {
-	{"initial_learning_rate", AT(rate), .fallback = NAN},
-	{"decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
-	{"decay_rate", AT(decay.rate), .fallback = NAN},
-	{"staircase", AT(decay.staircase), .is_switch = true},
-};
+#define NUMBER(least_, must_) .least = (least_), .most = 3e38, .must = (must_)
+#define POSITIVE              NUMBER(0.0, "must be at least 0")
+#define AT_LEAST_1            NUMBER(1.0, "must be at least 1")
+#define INITIAL_RATE                                                                               \
+	{                                                                                          \
+		"initial_learning_rate", MODEL_REAL, AT(rate), POSITIVE, .required = true          \
+	}
+#define STEPS(key)                                                                                 \
+	{                                                                                          \
+		(key), MODEL_REAL, AT(steps), NUMBER(DBL_MIN, "must be above 0"), .required = true \
+	}
 
-static const struct schedule_key polynomial_keys[] = {
-	{"initial_learning_rate", AT(rate), .fallback = NAN},
-	{"decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
-	{"end_learning_rate", AT(polynomial.end), .fallback = 0.0001},
-	{"power", AT(polynomial.power), .fallback = 1.0},
-	{"cycle", AT(polynomial.cycle), .is_switch = true},
+static const struct model_option decay_options[] = {
+	INITIAL_RATE,
+	STEPS("decay_steps"),
+	{"decay_rate", MODEL_REAL, AT(decay.rate), POSITIVE, .required = true},
+	{"staircase", MODEL_BOOL, AT(decay.staircase)},
 };
-
-static const struct schedule_key cosine_keys[] = {
-	{"initial_learning_rate", AT(rate), .fallback = NAN},
-	{"decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
-	{"alpha", AT(cosine.alpha)},
+static const struct model_option polynomial_options[] = {
+	INITIAL_RATE,
+	STEPS("decay_steps"),
+	{"end_learning_rate", MODEL_REAL, AT(polynomial.end), POSITIVE, .fallback = 0.0001},
+	{"power", MODEL_REAL, AT(polynomial.power), POSITIVE, .fallback = 1.0},
+	{"cycle", MODEL_BOOL, AT(polynomial.cycle)},
 };
-
-static const struct schedule_key restarts_keys[] = {
-	{"initial_learning_rate", AT(rate), .fallback = NAN},
-	{"first_decay_steps", AT(steps), .least = DBL_MIN, .fallback = NAN},
-	{"t_mul", AT(cosine.t_mul), .least = 1.0, .fallback = 2.0},
-	{"m_mul", AT(cosine.m_mul), .fallback = 1.0},
-	{"alpha", AT(cosine.alpha)},
+static const struct model_option cosine_options[] = {
+	INITIAL_RATE,
+	STEPS("decay_steps"),
+	{"alpha", MODEL_REAL, AT(cosine.alpha), POSITIVE},
 };
+static const struct model_option restarts_options[] = {
+	INITIAL_RATE,
+	STEPS("first_decay_steps"),
+	{"t_mul", MODEL_REAL, AT(cosine.t_mul), AT_LEAST_1, .fallback = 2.0},
+	{"m_mul", MODEL_REAL, AT(cosine.m_mul), POSITIVE, .fallback = 1.0},
+	{"alpha", MODEL_REAL, AT(cosine.alpha), POSITIVE},
+};
+static const struct model_option piecewise_options[] = {{"boundaries", .rule = MODEL_ANY},
+							{"values", .rule = MODEL_ANY}};
 
-#define KEYS(table) .keys = (table), .key_count = ARRAY_LEN(table)
+#define OPTIONS(table) .options = MODEL_OPTIONS(table)
 
 static const struct schedule_ops schedule_rows[] = {
-	{.class_name = "CosineDecay", KEYS(cosine_keys), .rate = cosine_rate},
-	{.class_name = "CosineDecayRestarts", KEYS(restarts_keys), .rate = restarts_rate},
-	{.class_name = "ExponentialDecay", KEYS(decay_keys), .rate = exponential_rate},
-	{.class_name = "InverseTimeDecay", KEYS(decay_keys), .rate = inverse_rate},
-	{.class_name = "PiecewiseConstantDecay", .read = piecewise_read, .rate = piecewise_rate},
-	{.class_name = "PolynomialDecay", KEYS(polynomial_keys), .rate = polynomial_rate},
+	{.class_name = "CosineDecay", OPTIONS(cosine_options), .rate = cosine_rate},
+	{.class_name = "CosineDecayRestarts", OPTIONS(restarts_options), .rate = restarts_rate},
+	{.class_name = "ExponentialDecay", OPTIONS(decay_options), .rate = exponential_rate},
+	{.class_name = "InverseTimeDecay", OPTIONS(decay_options), .rate = inverse_rate},
+	{.class_name = "PiecewiseConstantDecay",
+	 OPTIONS(piecewise_options),
+	 .read = piecewise_read,
+	 .rate = piecewise_rate},
+	{.class_name = "PolynomialDecay", OPTIONS(polynomial_options), .rate = polynomial_rate},
 };
 
 /* Options of any schedule; the warm-up is Keras 3's. */
 static const struct model_option schedule_options[] = {
-	{"name", MODEL_ANY},
-	{"warmup_target", MODEL_NULL},
-	{"warmup_steps", MODEL_ZERO},
+	{"name", .rule = MODEL_ANY},
+	{"warmup_target", .rule = MODEL_NULL},
+	{"warmup_steps", .rule = MODEL_ZERO},
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void schedule_number(double *out, const struct json_at *at, double least, struct err *err)
-{
-	if (json_real(at, out, err) != ST_OK)
-		return;
-	if (!(*out <= 3e38))
-		json_fail(at, err, "must be at most 3e38, not %g", *out);
-	else if (*out < least && least > 0.0 && least < 1.0)
-		json_fail(at, err, "must be above 0, not %g", *out);
-	else if (*out < least)
-		json_fail(at, err, "must be at least %g, not %g", least, *out);
-}
-
-static void schedule_read_key(struct schedule *out, const struct schedule_key *key,
-			      const struct json_at *config, struct err *err)
-{
-	void *to = (char *)out + key->offset;
-	struct json_at here;
-	bool given = model_option_at(config, key->key, &here, err), on = false;
-	double value = key->fallback;
-
-	if (err_stuck(err))
-		return;
-	if (!given && isnan(key->fallback))
-		json_fail(config, err, "\"%s\" is missing", key->key);
-	else if (given && key->is_switch)
-		json_bool(&here, &on, err);
-	else if (given)
-		schedule_number(&value, &here, key->least, err);
-	if (key->is_switch)
-		memcpy(to, &on, sizeof(on));
-	else
-		memcpy(to, &value, sizeof(value));
-}
+static const struct model_option schedule_rate_option = {.rule = MODEL_REAL, POSITIVE};
 
 static void piecewise_read(struct schedule *out, const struct json_at *config, struct err *err)
 {
@@ -207,19 +180,8 @@ static void piecewise_read(struct schedule *out, const struct json_at *config, s
 		out->piecewise.boundaries[i] = before = at;
 	}
 	for (int i = 0; !err_stuck(err) && json_item(&values, i, &here); i++)
-		schedule_number(&out->piecewise.values[i], &here, 0.0, err);
+		out->piecewise.values[i] = model_option_number(&schedule_rate_option, &here, err);
 	out->rate = out->piecewise.values[0];
-}
-
-static void schedule_check(const struct schedule_ops *ops, const struct json_at *config,
-			   struct err *err)
-{
-	struct model_option own[8] = {{"boundaries", MODEL_ANY}, {"values", MODEL_ANY}};
-	size_t count = ops->read ? 2 : ops->key_count;
-
-	for (size_t i = 0; i < ops->key_count; i++)
-		own[i] = (struct model_option){ops->keys[i].key, MODEL_ANY};
-	model_config_check(config, own, count, schedule_options, ARRAY_LEN(schedule_options), err);
 }
 
 enum status schedule_get(struct schedule *out, const struct json_at *at, struct err *err)
@@ -232,7 +194,7 @@ enum status schedule_get(struct schedule *out, const struct json_at *at, struct 
 	err = err_start(err, &own);
 	*out = (struct schedule){0};
 	if (!cJSON_IsObject(at->node)) {
-		schedule_number(&out->rate, at, 0.0, err);
+		out->rate = model_option_number(&schedule_rate_option, at, err);
 		return err->status;
 	}
 	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
@@ -247,9 +209,9 @@ enum status schedule_get(struct schedule *out, const struct json_at *at, struct 
 	if (!config_here)
 		return json_fail(at, err, "\"config\" is missing");
 
-	schedule_check(out->ops, &config, err);
-	for (size_t i = 0; i < out->ops->key_count; i++)
-		schedule_read_key(out, &out->ops->keys[i], &config, err);
+	model_config_check(&config, out->ops->options.rows, out->ops->options.count,
+			   schedule_options, ARRAY_LEN(schedule_options), err);
+	model_config_read(&config, &out->ops->options, out, NULL, err);
 	if (out->ops->read)
 		out->ops->read(out, &config, err);
 	return err->status;

@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "model/model_config.h"
 
 /* State of a callback that a program added. */
 struct callback_own {
@@ -34,100 +33,48 @@ const char *callback_class_name(int index)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-#define OPTIONS_MOST 16
+const char *const callback_modes[] = {"auto", "min", "max", NULL};
 
-static void read_mode(enum callback_mode *out, const struct json_at *at, struct err *err)
+void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err)
 {
-	static const char *const modes[] = {"auto", "min", "max"};
-	const char *text;
+	struct json_at here;
 
-	if (json_text(at, &text, err) != ST_OK)
+	if (!model_option_at(config, "save_freq", &here, err) ||
+	    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
-		if (!strcmp(modes[i], text)) {
-			*out = (enum callback_mode)i;
-			return;
-		}
-	json_unknown(at, "mode", text, modes, ARRAY_LEN(modes), err);
+	if (cJSON_IsString(here.node))
+		json_fail(&here, err, "must be \"epoch\" or a number of batches");
+	else
+		json_int(&here, 1, INT32_MAX, out, err);
 }
 
-/* An option that is absent or null leaves its default; a failure sticks in @err. */
-static void read_option(const struct callback_option *option, const struct json_at *config,
-			void *field, struct err *err)
+/* The field of row @i if it is a text, otherwise NULL. */
+static const char **text_field(const struct callback *callback, size_t i)
 {
-	const char *text = option->text;
-	double real = option->number;
-	struct json_at here;
-	int64_t number;
-	bool given = model_option_at(config, option->key, &here, err);
+	const struct model_option *option = &callback->ops->options.rows[i];
 
-	switch (option->kind) {
-	case CALLBACK_TEXT:
-		if (given)
-			json_text(&here, &text, err);
-		*(char **)field = text ? mem_strdup(text) : NULL;
-		if (text && !*(char **)field)
-			err_nomem(err);
-		break;
-	case CALLBACK_REAL:
-		if (given)
-			json_real(&here, &real, err);
-		*(double *)field = real;
-		break;
-	case CALLBACK_INT:
-	case CALLBACK_VERBOSE:
-		number = (int64_t)option->number;
-		if (given)
-			json_int(&here, 0, INT32_MAX, &number, err);
-		if (option->kind == CALLBACK_VERBOSE)
-			*(bool *)field = number > 0;
-		else
-			*(int64_t *)field = number;
-		break;
-	case CALLBACK_BOOL:
-		*(bool *)field = option->number > 0;
-		if (given)
-			json_bool(&here, field, err);
-		break;
-	case CALLBACK_MODE:
-		if (given)
-			read_mode(field, &here, err);
-		break;
-	case CALLBACK_FREQUENCY:
-		if (!given ||
-		    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
-			break;
-		if (cJSON_IsString(here.node))
-			json_fail(&here, err, "must be \"epoch\" or a number of batches");
-		else
-			json_int(&here, 1, INT32_MAX, field, err);
-		break;
-	case CALLBACK_IGNORED:
-	case CALLBACK_FALSE:
-	case CALLBACK_NULL:
-		break;
-	}
+	if (option->rule != MODEL_TEXT)
+		return NULL;
+	return (const char **)((char *)callback->state + option->offset);
 }
 
 static void read_options(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	static const enum model_rule rules[CALLBACK_FREQUENCY + 1] = {
-		[CALLBACK_FALSE] = MODEL_FALSE, [CALLBACK_NULL] = MODEL_NULL};
 	const struct callback_ops *ops = callback->ops;
-	struct model_option known[OPTIONS_MOST];
 
 	callback->state = mem_calloc(1, ops->size + 1);
 	if (!callback->state) {
 		err_nomem(err);
 		return;
 	}
-	assert(ops->option_count <= OPTIONS_MOST);
-	for (int i = 0; i < ops->option_count; i++)
-		known[i] = (struct model_option){ops->options[i].key, rules[ops->options[i].kind]};
-	model_config_check(config, known, (size_t)ops->option_count, NULL, 0, err);
-	for (int i = 0; i < ops->option_count; i++)
-		read_option(&ops->options[i], config,
-			    (char *)callback->state + ops->options[i].offset, err);
+	model_config_check(config, ops->options.rows, ops->options.count, NULL, 0, err);
+	model_config_read(config, &ops->options, callback->state, NULL, err);
+	for (size_t i = 0; i < ops->options.count; i++) {
+		const char **text = text_field(callback, i);
+
+		if (text && *text && !(*text = mem_strdup(*text)))
+			err_nomem(err);
+	}
 	if (ops->read && !err_stuck(err))
 		ops->read(callback, config, err);
 }
@@ -215,10 +162,9 @@ void callbacks_fini(struct callbacks *callbacks)
 
 		if (one->ops->fini && one->state)
 			one->ops->fini(one);
-		for (int o = 0; one->state && o < one->ops->option_count; o++)
-			if (one->ops->options[o].kind == CALLBACK_TEXT)
-				mem_free(*(char **)((char *)one->state +
-						    one->ops->options[o].offset));
+		for (size_t o = 0; one->state && o < one->ops->options.count; o++)
+			if (text_field(one, o))
+				mem_free((void *)(uintptr_t)*text_field(one, o));
 		mem_free(one->state);
 	}
 	mem_free(callbacks->items);

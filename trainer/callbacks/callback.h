@@ -12,6 +12,7 @@
 
 #include "common/json.h"
 #include "model/model.h"
+#include "model/model_config.h"
 #include "trainer/data/snapshot.h"
 
 /* Functions and data of the training that callbacks use. */
@@ -37,37 +38,13 @@ struct callback {
 	void *state; /* private to the class */
 };
 
-enum callback_option_kind {
-	CALLBACK_IGNORED,
-	CALLBACK_FALSE,    /* must be false or null */
-	CALLBACK_NULL,     /* must be null */
-	CALLBACK_TEXT,     /* char *, a copy that is freed with the state */
-	CALLBACK_REAL,     /* double */
-	CALLBACK_INT,      /* int64_t, at least 0 */
-	CALLBACK_BOOL,     /* bool */
-	CALLBACK_VERBOSE,  /* bool: a number above 0 */
-	CALLBACK_MODE,     /* enum callback_mode */
-	CALLBACK_FREQUENCY /* int64_t: a number of batches, or 0 for "epoch" */
-};
-
-/* An option of a config, and where in the state it goes. */
-struct callback_option {
-	const char *key;
-	enum callback_option_kind kind;
-	size_t offset;
-	/* If it is absent or null. */
-	double number;
-	const char *text;
-};
-
 /* Any member may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
 struct callback_ops {
 	const char *class_name;
 	bool writes;     /* writes a file: only the first of several ranks calls it */
 	bool moves_rate; /* changes the learning rate, so an epoch's logs include it */
-	size_t size;     /* of the state, which is zeroed and then gets the options */
-	const struct callback_option *options;
-	int option_count;
+	size_t size;     /* of the state, which is zeroed and then gets the options, texts copied */
+	struct model_options options;
 	/* Called when the options have been read. */
 	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
 	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
@@ -117,7 +94,7 @@ enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback
 
 /* Options of the first BackupAndRestore, owned by the callbacks; NULL: none. */
 struct callback_backup {
-	char *folder;
+	const char *folder;
 	int64_t every; /* batches; 0: epochs */
 	bool deletes;  /* delete the backup when the run has completed */
 };
@@ -166,6 +143,10 @@ enum callback_mode {
 	CALLBACK_MAX
 };
 bool callback_smaller_is_better(enum callback_mode mode, const char *monitor);
+extern const char *const callback_modes[];
+
+/* Read save_freq: a number of batches, or 0 for "epoch" (also if it is absent or null). */
+void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
 
 /* Print "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
 void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,

@@ -9,19 +9,20 @@
 
 #define AT(member) .offset = offsetof(struct callback_backup, member)
 
-static const struct callback_option backup_options[] = {
-	{"backup_dir", CALLBACK_TEXT, AT(folder)},
-	{"save_freq", CALLBACK_FREQUENCY, AT(every)},
-	{"delete_checkpoint", CALLBACK_BOOL, AT(deletes), .number = true},
-	{"double_checkpoint", .kind = CALLBACK_FALSE},
-	{"save_before_preemption", .kind = CALLBACK_FALSE},
-	{"name", .kind = CALLBACK_IGNORED},
+static const struct model_option backup_options[] = {
+	{"backup_dir", MODEL_TEXT, AT(folder)},
+	{"save_freq", .rule = MODEL_ANY},
+	{"delete_checkpoint", MODEL_BOOL, AT(deletes), .fallback = true},
+	{"double_checkpoint", .rule = MODEL_FALSE},
+	{"save_before_preemption", .rule = MODEL_FALSE},
+	{"name", .rule = MODEL_ANY},
 };
 
 static void backup_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
-	const struct callback_backup *backup = callback->state;
+	struct callback_backup *backup = callback->state;
 
+	callback_read_frequency(config, &backup->every, err);
 	if (!backup->folder || !backup->folder[0])
 		json_fail(config, err, "\"backup_dir\" is missing");
 }
@@ -30,8 +31,7 @@ const struct callback_ops callback_backup_and_restore = {
 	.class_name = "BackupAndRestore",
 	.writes = true,
 	.size = sizeof(struct callback_backup),
-	.options = backup_options,
-	.option_count = ARRAY_LEN(backup_options),
+	.options = MODEL_OPTIONS(backup_options),
 	.read = backup_read,
 };
 

@@ -15,25 +15,17 @@
 #include "trainer/callbacks/callback.h"
 
 struct csv_logger {
-	char *path, *separator;
+	const char *path, *separator;
 	bool append, headed;
 	FILE *file;
 };
 
-static const struct callback_option csv_options[] = {
-	{"filename", CALLBACK_TEXT, .offset = offsetof(struct csv_logger, path)},
-	{"separator", CALLBACK_TEXT, .offset = offsetof(struct csv_logger, separator), .text = ","},
-	{"append", CALLBACK_BOOL, .offset = offsetof(struct csv_logger, append)},
-	{"name", .kind = CALLBACK_IGNORED},
+static const struct model_option csv_options[] = {
+	{"filename", MODEL_TEXT, .offset = offsetof(struct csv_logger, path), .required = true},
+	{"separator", MODEL_TEXT, .offset = offsetof(struct csv_logger, separator), .text = ","},
+	{"append", MODEL_BOOL, .offset = offsetof(struct csv_logger, append)},
+	{"name", .rule = MODEL_ANY},
 };
-
-static void csv_read(struct callback *callback, const struct json_at *config, struct err *err)
-{
-	const struct csv_logger *csv = callback->state;
-
-	if (!csv->path)
-		json_fail(config, err, "\"filename\" is missing");
-}
 
 static enum status csv_fail(const struct csv_logger *csv, struct err *err)
 {
@@ -134,9 +126,7 @@ const struct callback_ops callback_csv_logger = {
 	.class_name = "CSVLogger",
 	.writes = true,
 	.size = sizeof(struct csv_logger),
-	.options = csv_options,
-	.option_count = ARRAY_LEN(csv_options),
-	.read = csv_read,
+	.options = MODEL_OPTIONS(csv_options),
 	.train_begin = csv_begin,
 	.epoch_end = csv_epoch,
 	.train_end = csv_end,

@@ -14,11 +14,12 @@
 #include "trainer/models/model_weights.h"
 
 struct early_stopping {
-	char *monitor;
+	const char *monitor;
 	double min_delta, baseline; /* baseline NaN: none */
 	int64_t patience, start_from_epoch, waited;
 	enum callback_mode mode;
-	bool restore, verbose, warned;
+	int64_t verbose;
+	bool restore, warned;
 	double best;         /* NaN: none yet */
 	float *best_weights; /* NULL: not stored */
 	int64_t best_epoch, stopped_epoch;
@@ -26,16 +27,16 @@ struct early_stopping {
 
 #define AT(member) .offset = offsetof(struct early_stopping, member)
 
-static const struct callback_option stopping_options[] = {
-	{"monitor", CALLBACK_TEXT, AT(monitor), .text = "val_loss"},
-	{"min_delta", CALLBACK_REAL, AT(min_delta)},
-	{"baseline", CALLBACK_REAL, AT(baseline), .number = NAN},
-	{"patience", CALLBACK_INT, AT(patience)},
-	{"start_from_epoch", CALLBACK_INT, AT(start_from_epoch)},
-	{"verbose", CALLBACK_VERBOSE, AT(verbose)},
-	{"restore_best_weights", CALLBACK_BOOL, AT(restore)},
-	{"mode", CALLBACK_MODE, AT(mode)},
-	{"name", .kind = CALLBACK_IGNORED},
+static const struct model_option stopping_options[] = {
+	{"monitor", MODEL_TEXT, AT(monitor), .text = "val_loss"},
+	{"min_delta", MODEL_REAL, AT(min_delta)},
+	{"baseline", MODEL_REAL, AT(baseline), .fallback = NAN},
+	{"patience", MODEL_INT, AT(patience), .most = INT32_MAX},
+	{"start_from_epoch", MODEL_INT, AT(start_from_epoch), .most = INT32_MAX},
+	{"verbose", MODEL_INT, AT(verbose), .most = INT32_MAX},
+	{"restore_best_weights", MODEL_BOOL, AT(restore)},
+	{"mode", MODEL_CHOICE, AT(mode), .choices = callback_modes},
+	{"name", .rule = MODEL_ANY},
 };
 
 static void stopping_read(struct callback *callback, const struct json_at *config, struct err *err)
@@ -156,8 +157,7 @@ static void stopping_fini(struct callback *callback)
 const struct callback_ops callback_early_stopping = {
 	.class_name = "EarlyStopping",
 	.size = sizeof(struct early_stopping),
-	.options = stopping_options,
-	.option_count = ARRAY_LEN(stopping_options),
+	.options = MODEL_OPTIONS(stopping_options),
 	.read = stopping_read,
 	.train_begin = stopping_begin,
 	.epoch_end = stopping_epoch,
@@ -168,7 +168,7 @@ const struct callback_ops callback_early_stopping = {
 
 /* ---- TerminateOnNaN -------------------------------------------------------------------------- */
 
-static const struct callback_option terminate_options[] = {{"name", .kind = CALLBACK_IGNORED}};
+static const struct model_option terminate_options[] = {{"name", .rule = MODEL_ANY}};
 
 static enum status terminate_batch(struct callback *callback, const struct callback_host *host,
 				   enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
@@ -190,7 +190,6 @@ static enum status terminate_batch(struct callback *callback, const struct callb
 
 const struct callback_ops callback_terminate_on_nan = {
 	.class_name = "TerminateOnNaN",
-	.options = terminate_options,
-	.option_count = ARRAY_LEN(terminate_options),
+	.options = MODEL_OPTIONS(terminate_options),
 	.batch_end = terminate_batch,
 };

@@ -25,7 +25,7 @@ static enum status rate_begin(struct callback *callback, const struct callback_h
 }
 
 static void set_rate(const struct callback *callback, const struct callback_host *host,
-		     int64_t epoch, double rate, bool verbose)
+		     int64_t epoch, double rate, int64_t verbose)
 {
 	char text[128];
 
@@ -39,27 +39,27 @@ static void set_rate(const struct callback *callback, const struct callback_host
 /* ---- ReduceLROnPlateau ----------------------------------------------------------------------- */
 
 struct plateau {
-	char *monitor;
+	const char *monitor;
 	double factor, min_delta, min_lr;
-	int64_t patience, cooldown;
+	int64_t patience, cooldown, verbose;
 	enum callback_mode mode;
-	bool verbose, warned;
+	bool warned;
 	double best; /* NaN: none yet */
 	int64_t waited, cooling;
 };
 
 #define AT(member) .offset = offsetof(struct plateau, member)
 
-static const struct callback_option plateau_options[] = {
-	{"monitor", CALLBACK_TEXT, AT(monitor), .text = "val_loss"},
-	{"factor", CALLBACK_REAL, AT(factor), .number = 0.1},
-	{"min_delta", CALLBACK_REAL, AT(min_delta), .number = 1e-4},
-	{"min_lr", CALLBACK_REAL, AT(min_lr)},
-	{"patience", CALLBACK_INT, AT(patience), .number = 10},
-	{"cooldown", CALLBACK_INT, AT(cooldown)},
-	{"verbose", CALLBACK_VERBOSE, AT(verbose)},
-	{"mode", CALLBACK_MODE, AT(mode)},
-	{"name", .kind = CALLBACK_IGNORED},
+static const struct model_option plateau_options[] = {
+	{"monitor", MODEL_TEXT, AT(monitor), .text = "val_loss"},
+	{"factor", MODEL_REAL, AT(factor), .fallback = 0.1},
+	{"min_delta", MODEL_REAL, AT(min_delta), .fallback = 1e-4},
+	{"min_lr", MODEL_REAL, AT(min_lr)},
+	{"patience", MODEL_INT, AT(patience), .most = INT32_MAX, .fallback = 10},
+	{"cooldown", MODEL_INT, AT(cooldown), .most = INT32_MAX},
+	{"verbose", MODEL_INT, AT(verbose), .most = INT32_MAX},
+	{"mode", MODEL_CHOICE, AT(mode), .choices = callback_modes},
+	{"name", .rule = MODEL_ANY},
 };
 
 #undef AT
@@ -129,8 +129,7 @@ const struct callback_ops callback_reduce_lr_on_plateau = {
 	.class_name = "ReduceLROnPlateau",
 	.moves_rate = true,
 	.size = sizeof(struct plateau),
-	.options = plateau_options,
-	.option_count = ARRAY_LEN(plateau_options),
+	.options = MODEL_OPTIONS(plateau_options),
 	.read = plateau_read,
 	.train_begin = rate_begin,
 	.epoch_end = plateau_epoch,
@@ -146,7 +145,7 @@ struct scheduler {
 		double rate;
 	} * rows;
 	int count;
-	bool verbose;
+	int64_t verbose;
 };
 
 static void scheduler_read_row(struct scheduler *s, const struct json_at *row, struct err *err)
@@ -167,10 +166,10 @@ static void scheduler_read_row(struct scheduler *s, const struct json_at *row, s
 	s->count++;
 }
 
-static const struct callback_option scheduler_options[] = {
-	{"schedule", .kind = CALLBACK_IGNORED}, /* read below */
-	{"verbose", CALLBACK_VERBOSE, .offset = offsetof(struct scheduler, verbose)},
-	{"name", .kind = CALLBACK_IGNORED},
+static const struct model_option scheduler_options[] = {
+	{"schedule", .rule = MODEL_ANY}, /* read below */
+	{"verbose", MODEL_INT, .offset = offsetof(struct scheduler, verbose), .most = INT32_MAX},
+	{"name", .rule = MODEL_ANY},
 };
 
 static void scheduler_read(struct callback *callback, const struct json_at *config, struct err *err)
@@ -214,8 +213,7 @@ const struct callback_ops callback_learning_rate_scheduler = {
 	.class_name = "LearningRateScheduler",
 	.moves_rate = true,
 	.size = sizeof(struct scheduler),
-	.options = scheduler_options,
-	.option_count = ARRAY_LEN(scheduler_options),
+	.options = MODEL_OPTIONS(scheduler_options),
 	.read = scheduler_read,
 	.train_begin = rate_begin,
 	.epoch_begin = scheduler_epoch,

@@ -16,9 +16,10 @@
 #include "trainer/models/keras_save.h"
 
 struct checkpoint {
-	char *path, *monitor;
+	const char *path, *monitor;
 	enum callback_mode mode;
-	bool best_only, verbose, warned;
+	bool best_only, warned;
+	int64_t verbose;
 	int64_t every; /* batches; 0: epochs */
 	int64_t seen;  /* batches since the last save */
 	int64_t epoch;
@@ -27,29 +28,28 @@ struct checkpoint {
 
 #define AT(member) .offset = offsetof(struct checkpoint, member)
 
-static const struct callback_option checkpoint_options[] = {
-	{"filepath", CALLBACK_TEXT, AT(path)},
-	{"monitor", CALLBACK_TEXT, AT(monitor), .text = "val_loss"},
-	{"verbose", CALLBACK_VERBOSE, AT(verbose)},
-	{"save_best_only", CALLBACK_BOOL, AT(best_only)},
-	{"save_weights_only", .kind = CALLBACK_IGNORED},
-	{"initial_value_threshold", CALLBACK_REAL, AT(best), .number = NAN},
-	{"save_freq", CALLBACK_FREQUENCY, AT(every)},
-	{"mode", CALLBACK_MODE, AT(mode)},
-	{"options", .kind = CALLBACK_NULL},
-	{"name", .kind = CALLBACK_IGNORED},
+static const struct model_option checkpoint_options[] = {
+	{"filepath", MODEL_TEXT, AT(path), .required = true},
+	{"monitor", MODEL_TEXT, AT(monitor), .text = "val_loss"},
+	{"verbose", MODEL_INT, AT(verbose), .most = INT32_MAX},
+	{"save_best_only", MODEL_BOOL, AT(best_only)},
+	{"save_weights_only", .rule = MODEL_ANY},
+	{"initial_value_threshold", MODEL_REAL, AT(best), .fallback = NAN},
+	{"save_freq", .rule = MODEL_ANY},
+	{"mode", MODEL_CHOICE, AT(mode), .choices = callback_modes},
+	{"options", .rule = MODEL_NULL},
+	{"name", .rule = MODEL_ANY},
 };
 
 static void checkpoint_read(struct callback *callback, const struct json_at *config,
 			    struct err *err)
 {
-	const struct checkpoint *c = callback->state;
+	struct checkpoint *c = callback->state;
 	struct json_at here;
 	struct err why;
 
-	if (!c->path || !json_child(config, "filepath", &here))
-		json_fail(config, err, "\"filepath\" is missing");
-	else if (callback_name_check(c->path, &why) != ST_OK)
+	callback_read_frequency(config, &c->every, err);
+	if (callback_name_check(c->path, &why) != ST_OK && json_child(config, "filepath", &here))
 		json_fail(&here, err, "%s", why.text);
 }
 
@@ -178,8 +178,7 @@ const struct callback_ops callback_model_checkpoint = {
 	.class_name = "ModelCheckpoint",
 	.writes = true,
 	.size = sizeof(struct checkpoint),
-	.options = checkpoint_options,
-	.option_count = ARRAY_LEN(checkpoint_options),
+	.options = MODEL_OPTIONS(checkpoint_options),
 	.read = checkpoint_read,
 	.train_begin = checkpoint_begin,
 	.epoch_begin = checkpoint_epoch_begin,

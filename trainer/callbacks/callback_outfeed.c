@@ -10,12 +10,12 @@
 #include "trainer/callbacks/callback.h"
 
 struct outfeed_callback {
-	char *queue, *name;
+	const char *queue, *name;
 };
 
-static const struct callback_option outfeed_options[] = {
-	{"queue", CALLBACK_TEXT, .offset = offsetof(struct outfeed_callback, queue)},
-	{"name", CALLBACK_TEXT, .offset = offsetof(struct outfeed_callback, name)},
+static const struct model_option outfeed_options[] = {
+	{"queue", MODEL_TEXT, .offset = offsetof(struct outfeed_callback, queue)},
+	{"name", MODEL_TEXT, .offset = offsetof(struct outfeed_callback, name)},
 };
 
 static void outfeed_read(struct callback *callback, const struct json_at *config, struct err *err)
@@ -41,8 +41,7 @@ static enum status outfeed_epoch_end(struct callback *callback, const struct cal
 const struct callback_ops callback_outfeed = {
 	.class_name = "OutfeedCallback",
 	.size = sizeof(struct outfeed_callback),
-	.options = outfeed_options,
-	.option_count = ARRAY_LEN(outfeed_options),
+	.options = MODEL_OPTIONS(outfeed_options),
 	.read = outfeed_read,
 	.epoch_end = outfeed_epoch_end,
 };
