@@ -270,7 +270,8 @@ enum status model_config_read(const struct json_at *config, const struct model_o
 		given = given && (option->strict || !json_is_null(&here));
 		if (option->required && !given)
 			json_fail(config, err, "\"%s\" is missing", option->key);
-		else
+		else if (given || option->text || option->fallback < 0.0 ||
+			 !(option->fallback <= 0.0))
 			config_store(option, given ? &here : NULL,
 				     (char *)(option->second ? second : into) + option->offset,
 				     err);

@@ -37,10 +37,11 @@ enum model_rule {
 struct model_option {
 	const char *key;
 	enum model_rule rule;
-	size_t offset;      /* of the field in the object that is read into, */
-	bool second;        /* or in the second one */
-	bool required;      /* otherwise the field becomes `fallback` if the option is absent */
-	bool strict;        /* null is an error; otherwise it counts as absent */
+	size_t offset; /* of the field in the object that is read into, */
+	bool second;   /* or in the second one */
+	bool required; /* otherwise, if the option is absent, the field becomes `fallback`, or */
+		       /* `text`; it stays as it is if both are 0 */
+	bool strict;   /* null is an error; otherwise it counts as absent */
 	double least, most; /* of a number */
 	const char *must;   /* of a real number: what a message says of the bounds; NULL: none */
 	double fallback;

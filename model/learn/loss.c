@@ -4,6 +4,7 @@
 #include "model/learn/loss.h"
 
 #include <stdio.h>
+#include <float.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -15,36 +16,36 @@ struct loss_ops {
 	const char *other_names[4]; /* that Keras accepts, or NULL */
 	/* Reads the input of this activation if it ends the model; MODEL_LINEAR: of none. */
 	enum model_activation takes;
-	bool error;                         /* of values, not a crossentropy */
-	bool classes;                       /* the targets are class numbers */
-	bool single_values;                 /* one target may serve all outputs of its item */
-	const struct model_option *options; /* beyond those of all losses */
-	size_t option_count;
+	bool error;                   /* of values, not a crossentropy */
+	bool classes;                 /* the targets are class numbers */
+	bool single_values;           /* one target may serve all outputs of its item */
+	struct model_options options; /* beyond those of all losses */
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct model_option sparse_options[] = {
-	{"from_logits", .rule = MODEL_ANY},
-	{"ignore_class", .rule = MODEL_ANY},
-	{"axis", .rule = MODEL_ANY},
-};
+#define AT(member) .offset = offsetof(struct loss, member)
 
-static const struct model_option smooth_options[] = {
-	{"from_logits", .rule = MODEL_ANY},
-	{"label_smoothing", .rule = MODEL_ANY},
-	{"axis", .rule = MODEL_ANY},
-};
-
+/* clang-format off */
+#define FROM_LOGITS {"from_logits", MODEL_BOOL, AT(from_logits), .strict = true}
+#define SMOOTHING   {"label_smoothing", MODEL_FLOAT, AT(label_smoothing), .most = 1.0, .must = "must be from 0 to 1"}
+#define AXIS        {"axis", .rule = MODEL_ANY} /* loss_config() checks it */
+static const struct model_option sparse_options[] = {FROM_LOGITS, AXIS, {"ignore_class", .rule = MODEL_ANY}};
+static const struct model_option smooth_options[] = {FROM_LOGITS, AXIS, SMOOTHING};
 static const struct model_option focal_options[] = {
-	{"from_logits", .rule = MODEL_ANY}, {"label_smoothing", .rule = MODEL_ANY},
-	{"axis", .rule = MODEL_ANY},        {"gamma", .rule = MODEL_ANY},
-	{"alpha", .rule = MODEL_ANY},       {"apply_class_balancing", .rule = MODEL_ANY},
+	FROM_LOGITS,
+	AXIS,
+	SMOOTHING,
+	{"gamma", MODEL_REAL, AT(gamma), .most = 1000.0, .must = "must be from 0 to 1000"},
+	{"alpha", MODEL_REAL, AT(alpha), .most = 1.0, .must = "must be from 0 to 1"},
+	{"apply_class_balancing", MODEL_BOOL, AT(apply_class_balancing)},
 };
+static const struct model_option huber_options[] = {
+	{"delta", MODEL_REAL, AT(delta), .least = DBL_MIN, .most = 3e38, .must = "must be above 0"},
+};
+/* clang-format on */
 
-static const struct model_option huber_options[] = {{"delta", .rule = MODEL_ANY}};
-
-#define OPTIONS(own) .options = own##_options, .option_count = ARRAY_LEN(own##_options)
+#define OPTIONS(own) .options = MODEL_OPTIONS(own##_options)
 
 static const struct loss_ops loss_rows[LOSS_KINDS] = {
 	[LOSS_BINARY_CROSSENTROPY] = {"BinaryCrossentropy", "binary_crossentropy",
@@ -101,16 +102,6 @@ static int loss_find(const char *name)
 	return -1;
 }
 
-static void loss_number(const struct json_at *config, const char *key, double *out, double most,
-			struct err *err)
-{
-	struct json_at here;
-
-	if (model_option_at(config, key, &here, err) && json_real(&here, out, err) == ST_OK &&
-	    !(*out >= 0.0 && *out <= most))
-		json_fail(&here, err, "must be from 0 to %g, not %g", most, *out);
-}
-
 void loss_read_ignored(struct loss *out, const struct json_at *config, const char *key,
 		       struct err *err)
 {
@@ -133,13 +124,12 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 		{"dtype", .rule = MODEL_FLOAT32},
 		{"fn", .rule = MODEL_ANY},
 	};
+	const struct model_options *own = &loss_ops(out)->options;
 	const char *reduction = "auto";
-	double smoothing = 0.0;
 	struct json_at here;
 	int64_t axis;
 
-	model_config_check(config, loss_ops(out)->options, loss_ops(out)->option_count, options,
-			   ARRAY_LEN(options), err);
+	model_config_check(config, own->rows, own->count, options, ARRAY_LEN(options), err);
 	if (model_option_at(config, "reduction", &here, err) &&
 	    json_text(&here, &reduction, err) == ST_OK && strcmp(reduction, "auto") != 0 &&
 	    strcmp(reduction, "sum_over_batch_size") != 0)
@@ -147,16 +137,7 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 					 "the reduction \"%s\" is not supported: it must be "
 					 "\"sum_over_batch_size\" (or \"auto\")",
 					 reduction);
-	if (model_option_given(config, "from_logits", &here, err))
-		json_bool(&here, &out->from_logits, err);
-	loss_number(config, "label_smoothing", &smoothing, 1.0, err);
-	loss_number(config, "delta", &out->delta, 3e38, err);
-	loss_number(config, "gamma", &out->gamma, 1000.0, err);
-	loss_number(config, "alpha", &out->alpha, 1.0, err);
-	out->label_smoothing = (float)smoothing;
-	if (out->kind == LOSS_HUBER && !(out->delta > 0.0))
-		json_fail(config, err, "delta must be above 0");
-	model_option_bool(config, "apply_class_balancing", &out->apply_class_balancing, err);
+	model_config_read(config, own, out, NULL, err);
 	if (model_option_given(config, "axis", &here, err))
 		json_int(&here, -1, -1, &axis, err);
 	loss_read_ignored(out, config, "ignore_class", err);

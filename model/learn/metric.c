@@ -23,33 +23,46 @@ struct metric_ops {
 	const char *class_name, *name;
 	const char *other_names[2]; /* that Keras accepts, or NULL */
 	enum metric_targets targets;
-	const struct model_option *options; /* beyond those of all metrics */
-	size_t option_count;
+	struct model_options options; /* beyond those of all metrics */
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct model_option metric_threshold[] = {{"threshold", .rule = MODEL_ANY}};
-static const struct model_option metric_k[] = {{"k", .rule = MODEL_ANY}};
-static const struct model_option metric_positives[] = {{"thresholds", .rule = MODEL_ANY},
-						       {"top_k", .rule = MODEL_NULL},
-						       {"class_id", .rule = MODEL_NULL}};
-static const struct model_option metric_auc[] = {
-	{"num_thresholds", .rule = MODEL_ANY},   {"curve", .rule = MODEL_ANY},
-	{"summation_method", .rule = MODEL_ANY}, {"thresholds", .rule = MODEL_NULL},
-	{"multi_label", .rule = MODEL_FALSE},    {"num_labels", .rule = MODEL_NULL},
-	{"label_weights", .rule = MODEL_NULL},   {"from_logits", .rule = MODEL_FALSE}};
-static const struct model_option metric_f1[] = {{"average", .rule = MODEL_ANY},
-						{"threshold", .rule = MODEL_ANY}};
-static const struct model_option metric_iou[] = {{"num_classes", .rule = MODEL_ANY},
-						 {"ignore_class", .rule = MODEL_ANY},
-						 {"sparse_y_true", .rule = MODEL_ANY},
-						 {"sparse_y_pred", .rule = MODEL_ANY},
-						 {"axis", .rule = MODEL_ANY}};
-static const struct model_option metric_perplexity[] = {{"from_logits", .rule = MODEL_ANY},
-							{"mask_token_id", .rule = MODEL_ANY}};
+#define AT(member) .offset = offsetof(struct metric, member)
 
-#define OPTIONS(own) .options = (own), .option_count = ARRAY_LEN(own)
+/* clang-format off */
+#define FROM_LOGITS {"from_logits", MODEL_BOOL, AT(loss.from_logits)}
+static const struct model_option metric_threshold[] = {{"threshold", .rule = MODEL_ANY}};
+static const struct model_option metric_k[] = {
+	{"k", MODEL_INT, AT(k), .strict = true, .least = 1, .most = INT32_MAX},
+};
+static const struct model_option metric_positives[] = {
+	{"thresholds", .rule = MODEL_ANY},
+	{"top_k", .rule = MODEL_NULL},
+	{"class_id", .rule = MODEL_NULL},
+};
+static const struct model_option metric_auc[] = {
+	{"num_thresholds", MODEL_INT, AT(thresholds), .least = 2, .most = 100000},
+	{"curve", .rule = MODEL_ANY},
+	{"summation_method", .rule = MODEL_ANY},
+	{"thresholds", .rule = MODEL_NULL},
+	{"multi_label", .rule = MODEL_FALSE},
+	{"num_labels", .rule = MODEL_NULL},
+	{"label_weights", .rule = MODEL_NULL},
+	{"from_logits", .rule = MODEL_FALSE},
+};
+static const struct model_option metric_f1[] = {{"average", .rule = MODEL_ANY}, {"threshold", .rule = MODEL_ANY}};
+static const struct model_option metric_iou[] = {
+	{"num_classes", MODEL_INT, AT(classes), .least = 1, .most = 4096},
+	{"ignore_class", .rule = MODEL_ANY},
+	{"sparse_y_true", .rule = MODEL_ANY},
+	{"sparse_y_pred", .rule = MODEL_ANY},
+	{"axis", .rule = MODEL_ANY},
+};
+static const struct model_option metric_perplexity[] = {FROM_LOGITS, {"mask_token_id", .rule = MODEL_ANY}};
+/* clang-format on */
+
+#define OPTIONS(own) .options = MODEL_OPTIONS(own)
 
 static const struct metric_ops metric_rows[METRIC_KINDS] = {
 	[METRIC_BINARY] = {"BinaryAccuracy", "binary_accuracy", OPTIONS(metric_threshold)},
@@ -215,8 +228,6 @@ static void metric_counts_config(struct metric *out, const struct json_at *confi
 	struct json_at here;
 	bool sparse = out->kind == METRIC_MEAN_IOU;
 
-	if (model_option_at(config, "num_thresholds", &here, err))
-		json_int(&here, 2, 100000, &out->thresholds, err);
 	out->pr = metric_choice(config, "curve", curves, ARRAY_LEN(curves), 0, err) == 1;
 	metric_choice(config, "summation_method", sums, ARRAY_LEN(sums), 0, err);
 	if (out->kind == METRIC_F1 && !model_option_at(config, "average", &here, err))
@@ -225,8 +236,6 @@ static void metric_counts_config(struct metric *out, const struct json_at *confi
 					 "numbers: give \"macro\", \"micro\" or \"weighted\"");
 	out->average = (enum metric_average)metric_choice(config, "average", averages,
 							  ARRAY_LEN(averages), METRIC_MACRO, err);
-	if (model_option_at(config, "num_classes", &here, err))
-		json_int(&here, 1, 4096, &out->classes, err);
 	model_option_bool(config, "sparse_y_pred", &sparse, err);
 	if (sparse && !err_stuck(err))
 		model_config_unsupported(config, err,
@@ -253,16 +262,13 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 {
 	static const struct model_option options[] = {{"name", .rule = MODEL_ANY},
 						      {"dtype", .rule = MODEL_FLOAT32}};
-	struct json_at here;
+	const struct model_options *own = &metric_ops(out)->options;
 
-	model_config_check(config, metric_ops(out)->options, metric_ops(out)->option_count, options,
-			   ARRAY_LEN(options), err);
-	if (model_option_given(config, "k", &here, err))
-		json_int(&here, 1, INT32_MAX, &out->k, err);
+	model_config_check(config, own->rows, own->count, options, ARRAY_LEN(options), err);
+	model_config_read(config, own, out, NULL, err);
 	metric_read_threshold(config, "threshold", &out->threshold, err);
 	metric_read_threshold(config, "thresholds", &out->threshold, err);
 	metric_counts_config(out, config, err);
-	model_option_bool(config, "from_logits", &out->loss.from_logits, err);
 	loss_read_ignored(&out->loss, config,
 			  out->kind == METRIC_PERPLEXITY ? "mask_token_id" : "ignore_class", err);
 }

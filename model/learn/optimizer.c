@@ -138,43 +138,35 @@ static void lion_elements(const struct optimizer *optimizer, uint8_t times[IPU_F
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define AT(member) .offset = offsetof(struct optimizer, member)
-/* Ranges of numbers. */
-#define POSITIVE .most = 3e38, .must = "must be at least 0 and at most 3e+38"
+
+/* clang-format off */
+#define POSITIVE .most = 3e38, .must = "must be at least 0 and at most 3e38"
 #define SHARE    .most = 1.0, .must = "must be at least 0 and at most 1"
 #define BELOW_1  .most = MODEL_BELOW_1, .must = "must be at least 0 and below 1"
 #define SCALE    .most = LOSS_SCALE_MOST, .must = "must be at least 0 and at most 8.50706e+37"
-#define EPSILON                                                                                    \
-	{                                                                                          \
-		"epsilon", MODEL_REAL, AT(epsilon), POSITIVE, .fallback = OPTIMIZER_EPSILON        \
-	}
-#define MOMENTS                                                                                    \
-	{"beta_1", MODEL_REAL, AT(beta_1), BELOW_1, .fallback = 0.9},                              \
-		{"beta_2", MODEL_REAL, AT(beta_2), BELOW_1, .fallback = 0.999}, EPSILON
-
-static const struct model_option adam_options[] = {MOMENTS, {"amsgrad", MODEL_BOOL, AT(amsgrad)}};
-static const struct model_option nadam_options[] = {MOMENTS};
+#define EPSILON  {"epsilon", MODEL_REAL, AT(epsilon), POSITIVE, .fallback = OPTIMIZER_EPSILON}
+#define BETA_1   {"beta_1", MODEL_REAL, AT(beta_1), BELOW_1, .fallback = 0.9}
+#define BETA_2   {"beta_2", MODEL_REAL, AT(beta_2), BELOW_1, .fallback = 0.999}
+#define MOMENTUM {"momentum", MODEL_REAL, AT(momentum), SHARE}
+static const struct model_option adam_options[] = {BETA_1, BETA_2, EPSILON, {"amsgrad", MODEL_BOOL, AT(amsgrad)}};
+static const struct model_option nadam_options[] = {BETA_1, BETA_2, EPSILON};
 static const struct model_option lamb_options[] = {
-	MOMENTS, {"weight_decay_rate", MODEL_REAL, AT(weight_decay_rate), POSITIVE}};
+	BETA_1, BETA_2, EPSILON, {"weight_decay_rate", MODEL_REAL, AT(weight_decay_rate), POSITIVE}};
 static const struct model_option lion_options[] = {
 	{"beta_1", MODEL_REAL, AT(beta_1), SHARE, .fallback = 0.9},
 	{"beta_2", MODEL_REAL, AT(beta_2), SHARE, .fallback = 0.99},
 };
 static const struct model_option adagrad_options[] = {
-	{"initial_accumulator_value", MODEL_REAL, AT(initial_accumulator_value), POSITIVE,
-	 .fallback = 0.1},
+	{"initial_accumulator_value", MODEL_REAL, AT(initial_accumulator_value), POSITIVE, .fallback = 0.1},
 	EPSILON,
 };
 static const struct model_option rmsprop_options[] = {
 	{"rho", MODEL_REAL, AT(rho), SHARE, .fallback = 0.9},
-	{"momentum", MODEL_REAL, AT(momentum), SHARE},
+	MOMENTUM,
 	EPSILON,
 	{"centered", MODEL_BOOL, AT(centered)},
 };
-static const struct model_option sgd_options[] = {
-	{"momentum", MODEL_REAL, AT(momentum), SHARE},
-	{"nesterov", MODEL_BOOL, AT(nesterov)},
-};
-
+static const struct model_option sgd_options[] = {MOMENTUM, {"nesterov", MODEL_BOOL, AT(nesterov)}};
 /* Options that every optimizer of Keras 2 and 3 writes. */
 static const struct model_option common_options[] = {
 	{"decay", MODEL_REAL, AT(decay), POSITIVE},
@@ -193,6 +185,7 @@ static const struct model_option common_options[] = {
 	{"jit_compile", .rule = MODEL_ANY},
 	{"is_legacy_optimizer", .rule = MODEL_ANY},
 };
+/* clang-format on */
 static const struct model_options common = MODEL_OPTIONS(common_options);
 
 /* Class and name; options beyond the common ones; slots and elements; the default rate. */

@@ -94,17 +94,14 @@ static double piecewise_rate(const struct schedule *s, double update)
 
 static void piecewise_read(struct schedule *out, const struct json_at *config, struct err *err);
 
+/* clang-format off */
 #define NUMBER(least_, must_) .least = (least_), .most = 3e38, .must = (must_)
-#define POSITIVE              NUMBER(0.0, "must be at least 0")
-#define AT_LEAST_1            NUMBER(1.0, "must be at least 1")
-#define INITIAL_RATE                                                                               \
-	{                                                                                          \
-		"initial_learning_rate", MODEL_REAL, AT(rate), POSITIVE, .required = true          \
-	}
-#define STEPS(key)                                                                                 \
-	{                                                                                          \
-		(key), MODEL_REAL, AT(steps), NUMBER(DBL_MIN, "must be above 0"), .required = true \
-	}
+#define POSITIVE     NUMBER(0.0, "must be at least 0")
+#define ABOVE_0      NUMBER(DBL_MIN, "must be above 0")
+#define AT_LEAST_1   NUMBER(1.0, "must be at least 1")
+#define INITIAL_RATE {"initial_learning_rate", MODEL_REAL, AT(rate), POSITIVE, .required = true}
+#define STEPS(key)   {(key), MODEL_REAL, AT(steps), ABOVE_0, .required = true}
+/* clang-format on */
 
 static const struct model_option decay_options[] = {
 	INITIAL_RATE,
