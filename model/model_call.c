@@ -124,16 +124,10 @@ static void require_input_shape(struct model_reader *reader, const struct json_a
 static void read_input_config(struct model_reader *reader, const struct json_at *at,
 			      struct json_at *config)
 {
-	static const struct model_option options[] = {
-		{"name", .rule = MODEL_ANY},        {"batch_input_shape", .rule = MODEL_ANY},
-		{"batch_shape", .rule = MODEL_ANY}, {"dtype", .rule = MODEL_INPUT_DTYPE},
-		{"sparse", .rule = MODEL_FALSE},    {"ragged", .rule = MODEL_FALSE},
-		{"trainable", .rule = MODEL_ANY},   {"optional", .rule = MODEL_FALSE},
-		{"type_spec", .rule = MODEL_NULL},  {"input_tensor", .rule = MODEL_NULL},
-	};
+	const struct model_options *options = &layer_find("InputLayer")->options;
 
 	json_child(at, "config", config);
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, reader->err);
+	model_config_check(config, options->rows, options->count, NULL, 0, reader->err);
 }
 
 void model__read_input(struct model_reader *reader, const struct model_scope *scope,
@@ -547,7 +541,7 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 		return;
 	layer->input = *model__tensor_shape(reader, inputs[0]);
 	mask = connect_masks(reader, layer, inputs, at);
-	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
+	if (layer_read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
 	if (first < layer->position && !err_stuck(reader->err) &&
 	    layer->param_count != model->layers[first].param_count)

@@ -237,7 +237,9 @@ static void config_store(const struct model_option *option, const struct json_at
 	case MODEL_INT:
 		whole = (int64_t)option->fallback;
 		if (here)
-			json_int(here, (int64_t)option->least, (int64_t)option->most, &whole, err);
+			json_int(here, (int64_t)option->least,
+				 option->most < 0x1p63 ? (int64_t)option->most : INT64_MAX, &whole,
+				 err);
 		*(int64_t *)field = whole;
 		break;
 	case MODEL_REAL:

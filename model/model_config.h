@@ -40,9 +40,9 @@ struct model_option {
 	size_t offset; /* of the field in the object that is read into, */
 	bool second;   /* or in the second one */
 	bool required; /* otherwise, if the option is absent, the field becomes `fallback`, or */
-		       /* `text`; it stays as it is if both are 0 */
-	bool strict;   /* null is an error; otherwise it counts as absent */
-	double least, most; /* of a number */
+	/* `text`; it stays as it is if both are 0 */
+	bool strict;        /* null is an error; otherwise it counts as absent */
+	double least, most; /* of a number; 0x1p63: a whole one has no upper bound */
 	const char *must;   /* of a real number: what a message says of the bounds; NULL: none */
 	double fallback;
 	const char *text;           /* the fallback of a text */

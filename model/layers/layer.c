@@ -40,32 +40,9 @@ const char *const *layer_names(int *count)
 	return names;
 }
 
-enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
-			 struct err *err)
-{
-	static const struct model_option common[] = {
-		{"name", .rule = MODEL_ANY},        {"trainable", .rule = MODEL_ANY},
-		{"dtype", .rule = MODEL_DTYPE},     {"batch_input_shape", .rule = MODEL_ANY},
-		{"batch_shape", .rule = MODEL_ANY}, {"dynamic", .rule = MODEL_FALSE},
-		{"autocast", .rule = MODEL_ANY},    {"build_config", .rule = MODEL_ANY},
-	};
-
-	return model_config_check(config, own, count, common, ARRAY_LEN(common), err);
-}
-
-enum status layer__begin(struct model *model, struct model_layer *layer,
-			 const struct json_at *config, const struct model_option *own, size_t count,
-			 size_t size, struct err *err)
-{
-	layer->output = layer->input;
-	if (layer__check(config, own, count, err) != ST_OK)
-		return err->status;
-	layer->config = model__alloc(model, 1, size);
-	return layer->config ? ST_OK : err_nomem(err);
-}
-
-enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
-				struct err *err)
+/* An item of the input must be an image (3 dimensions) or, for a sequence layer, have 2. */
+static void layer_check_images(const struct model_layer *layer, const struct json_at *config,
+			       struct err *err)
 {
 	const bool sequence = layer->ops->sequence;
 
@@ -75,17 +52,38 @@ enum status layer__check_images(const struct model_layer *layer, const struct js
 			  sequence ? "sequences (steps, channels)"
 				   : "images (height, width, channels)",
 			  layer->input.ndim, layer->input.ndim == 1 ? "" : "s");
+}
+
+enum status layer_read(struct model *model, struct model_layer *layer, const struct json_at *config,
+		       struct err *err)
+{
+	static const struct model_option common[] = {
+		{"name", .rule = MODEL_ANY},        {"trainable", .rule = MODEL_ANY},
+		{"dtype", .rule = MODEL_DTYPE},     {"batch_input_shape", .rule = MODEL_ANY},
+		{"batch_shape", .rule = MODEL_ANY}, {"dynamic", .rule = MODEL_FALSE},
+		{"autocast", .rule = MODEL_ANY},    {"build_config", .rule = MODEL_ANY},
+	};
+	const struct layer_ops *ops = layer->ops;
+
+	layer->output = layer->input;
+	model_config_check(config, ops->options.rows, ops->options.count, common, ARRAY_LEN(common),
+			   err);
+	if (ops->images)
+		layer_check_images(layer, config, err);
+	if (!err_stuck(err) && ops->config_size > 0) {
+		layer->config = model__alloc(model, 1, ops->config_size);
+		if (!layer->config)
+			err_nomem(err);
+	}
+	model_config_read(config, &ops->options, layer->config, layer, err);
+	if (!err_stuck(err) && ops->read)
+		ops->read(model, layer, config, err);
 	return err->status;
 }
 
-enum status layer__read_finish(struct model_layer *layer, const struct json_at *config,
-			       struct err *err)
+enum status layer__read_activation(struct model_layer *layer, const struct json_at *config,
+				   struct err *err)
 {
-	struct json_at here;
-
-	layer->use_bias = true;
-	if (model_option_given(config, "use_bias", &here, err))
-		json_bool(&here, &layer->use_bias, err);
 	model__read_activation(config, "activation", &layer->activation, err);
 	layer->reads_output = layer_activation_needs_output(layer->activation);
 	return err->status;

@@ -9,6 +9,7 @@
 #include "ipu/plan/ipu_op.h"
 #include "model/layers/layer_map.h"
 #include "model/model.h"
+#include "model/model_config.h"
 
 /*
  * A device operation and the tensors that it reads and writes, as bits; the trainer knows the
@@ -89,7 +90,12 @@ struct layer_ops {
 	enum layer_kind kind;
 	/* How a layer outside the map computes. NULL: as its kind's row states. */
 	const struct compute_ops *compute;
-	/* Read the config; set the output shape and parameters (model__add_param). */
+	struct model_options options; /* beyond those of every layer: fields of layer->config, */
+				      /* or (`second`) of the layer */
+	size_t config_size;           /* of layer->config; 0: NULL */
+	bool images;                  /* its input must be images, or sequences if `sequence` */
+	/* Read what the rows of the options do not; set the output shape, which is the input's, and
+	 * parameters (model__add_param). Not called after a failure; NULL: nothing. */
 	enum status (*read)(struct model *model, struct model_layer *layer,
 			    const struct json_at *config, struct err *err);
 	int64_t (*flops)(const struct model_layer *layer, int64_t batch); /* NULL: 0 */
@@ -109,6 +115,10 @@ struct layer_ops {
 };
 
 const struct layer_ops *layer_find(const char *class_name); /* NULL: unknown */
+
+/* Read the config of @layer, whose row, inputs and input shape are set. */
+enum status layer_read(struct model *model, struct model_layer *layer, const struct json_at *config,
+		       struct err *err);
 /* The classes that a model's list of layers may contain, "InputLayer" and wrappers included. */
 const char *const *layer_names(int *count);
 

@@ -172,16 +172,15 @@ static void activation_lower(struct layer_lowering *lowering)
 		lower_activation(lowering, LAYER_INPUT, LAYER_INPUT, LAYER_GRAD_INPUT);
 }
 
+static const struct model_option activation_options[] = {
+	{"activation", .rule = MODEL_ANY}, {"activity_regularizer", .rule = MODEL_NULL}};
+
 static enum status activation_read(struct model *model, struct model_layer *layer,
 				   const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"activation", .rule = MODEL_ANY},
-						  {"activity_regularizer", .rule = MODEL_NULL}};
 	enum model_activation activation = MODEL_LINEAR;
 
 	(void)model;
-	layer->output = layer->input;
-	layer__check(config, own, ARRAY_LEN(own), err);
 	model__read_activation(config, "activation", &activation, err);
 	set_activation(layer, activation);
 	return err->status;
@@ -191,6 +190,7 @@ const struct layer_ops layer_activation = {
 	.class_name = "Activation",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_activation,
+	.options = MODEL_OPTIONS(activation_options),
 	.read = activation_read,
 	.flops = activation_flops,
 	.lower = activation_lower,
@@ -198,16 +198,14 @@ const struct layer_ops layer_activation = {
 	.reads_output = true,
 };
 
+static const struct model_option softmax_options[] = {{"axis", .rule = MODEL_ANY}};
+
 /* Over the last axis. */
 static enum status softmax_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"axis", .rule = MODEL_ANY}};
-
 	(void)model;
-	layer->output = layer->input;
 	set_activation(layer, MODEL_SOFTMAX);
-	layer__check(config, own, ARRAY_LEN(own), err);
 	return layer__check_last_axis(layer, config, err);
 }
 
@@ -215,6 +213,7 @@ const struct layer_ops layer_softmax = {
 	.class_name = "Softmax",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_softmax,
+	.options = MODEL_OPTIONS(softmax_options),
 	.read = softmax_read,
 	.flops = activation_flops,
 	.lower = activation_lower,
@@ -227,33 +226,6 @@ const struct layer_ops layer_softmax = {
  * A ReLU has a bound, a slope and a threshold. Without the last two its gradient follows from its
  * output, and it may be fused into the layer before; otherwise the gradient reads the input.
  */
-/* Read a finite number of at least 0 at @key. If it is absent or null, *@out does not change. */
-static void relu_number(const struct json_at *config, const char *key, float *out, struct err *err)
-{
-	struct json_at here;
-	double value;
-
-	if (!model_option_at(config, key, &here, err) || json_real(&here, &value, err) != ST_OK)
-		return;
-	if (!(value >= 0.0) || value > 3e38)
-		json_fail(&here, err, "must be a number of at least 0");
-	*out = (float)value;
-}
-
-/* NULL: a failure. */
-static struct layer_relu *relu_config(struct model *model, struct model_layer *layer,
-				      const struct json_at *config, const struct model_option *own,
-				      size_t count, struct err *err)
-{
-	struct layer_relu *c;
-
-	if (layer__begin(model, layer, config, own, count, sizeof(*c), err) != ST_OK)
-		return NULL;
-	c = layer->config;
-	*c = (struct layer_relu){.most = INFINITY, .alpha = 1.0f};
-	return c;
-}
-
 bool layer_relu_is_plain(const struct model_layer *layer)
 {
 	const struct layer_relu *c = layer->config;
@@ -261,55 +233,36 @@ bool layer_relu_is_plain(const struct model_layer *layer)
 	return !(c->threshold > 0.0f) && !(c->slope > 0.0f);
 }
 
+/* clang-format off */
+#define RELU_NUMBER(key, member, fallback_) \
+	{(key), MODEL_FLOAT, LAYER_CONFIG(relu, member), .fallback = (fallback_), \
+	 .most = 3e38, .must = "must be a number of at least 0"}
+static const struct model_option relu_options[] = {
+	RELU_NUMBER("max_value", most, (double)INFINITY),
+	RELU_NUMBER("negative_slope", slope, 0.0),
+	RELU_NUMBER("threshold", threshold, 0.0),
+};
+/* Keras 2 writes alpha, Keras 3 negative_slope, which counts if both are there. */
+static const struct model_option leaky_relu_options[] = {
+	RELU_NUMBER("alpha", slope, 0.3),
+	RELU_NUMBER("negative_slope", slope, 0.0),
+};
+static const struct model_option elu_options[] = {RELU_NUMBER("alpha", alpha, 1.0)};
+/* clang-format on */
+
 static enum status relu_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"max_value", .rule = MODEL_ANY},
-		{"negative_slope", .rule = MODEL_ANY},
-		{"threshold", .rule = MODEL_ANY},
-	};
-	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_relu *c = layer->config;
 
-	if (!c)
-		return err->status;
-	relu_number(config, "max_value", &c->most, err);
-	relu_number(config, "negative_slope", &c->slope, err);
-	relu_number(config, "threshold", &c->threshold, err);
+	(void)model;
+	(void)config;
+	(void)err;
+	if (layer->ops == &layer_leaky_relu)
+		c->most = INFINITY;
 	layer->reads_inputs = !layer_relu_is_plain(layer);
 	layer->reads_output = layer_relu_is_plain(layer);
-	return err->status;
-}
-
-/* Keras 2 writes alpha, Keras 3 negative_slope. */
-static enum status leaky_relu_read(struct model *model, struct model_layer *layer,
-				   const struct json_at *config, struct err *err)
-{
-	static const struct model_option own[] = {{"alpha", .rule = MODEL_ANY},
-						  {"negative_slope", .rule = MODEL_ANY}};
-	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
-	struct json_at here;
-	bool present;
-
-	if (!c)
-		return err->status;
-	c->slope = 0.3f;
-	present = model_option_at(config, "negative_slope", &here, err);
-	relu_number(config, present ? "negative_slope" : "alpha", &c->slope, err);
-	layer->reads_inputs = !layer_relu_is_plain(layer);
-	layer->reads_output = layer_relu_is_plain(layer);
-	return err->status;
-}
-
-static enum status elu_read(struct model *model, struct model_layer *layer,
-			    const struct json_at *config, struct err *err)
-{
-	static const struct model_option own[] = {{"alpha", .rule = MODEL_ANY}};
-	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
-
-	if (c)
-		relu_number(config, "alpha", &c->alpha, err);
-	return err->status;
+	return ST_OK;
 }
 
 static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
@@ -358,19 +311,20 @@ static void relu_lower(struct layer_lowering *lowering)
 		layer__lower(lowering, elu ? "Elu/Grad" : "Relu/Grad", &op);
 }
 
-/* What all of these layers share. */
-#define RELU_OPS(row, name, how)                                                                   \
-	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = relu_flops,        \
-	.lower = relu_lower, .reads_output = true, .masks = LAYER_MASKS_PASS
+#define RELU_LAYER(row, name, ...)                                                                 \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(row##_options),             \
+					      .config_size = sizeof(struct layer_relu),            \
+					      .flops = relu_flops,                                 \
+					      .lower = relu_lower,                                 \
+					      .reads_output = true,                                \
+					      .masks = LAYER_MASKS_PASS,                           \
+					      __VA_ARGS__}
 
-const struct layer_ops layer_relu = {RELU_OPS(relu, "ReLU", relu_read), .reads_inputs = true};
-
-const struct layer_ops layer_leaky_relu = {
-	RELU_OPS(leaky_relu, "LeakyReLU", leaky_relu_read),
-	.reads_inputs = true,
-};
-
-const struct layer_ops layer_elu = {RELU_OPS(elu, "ELU", elu_read)};
+RELU_LAYER(relu, "ReLU", .read = relu_read, .reads_inputs = true);
+RELU_LAYER(leaky_relu, "LeakyReLU", .read = relu_read, .reads_inputs = true);
+RELU_LAYER(elu, "ELU", .read = NULL);
 
 bool layer_is_relu(const struct model_layer *layer, float *most)
 {
@@ -417,19 +371,17 @@ static int shared_axes(const struct model_layer *layer, const struct json_at *co
 	return 0;
 }
 
+static const struct model_option p_relu_options[] = {
+	LAYER_PARAM_OPTIONS("alpha"),
+	{"shared_axes", .rule = MODEL_ANY},
+};
+
 static enum status p_relu_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		LAYER_PARAM_OPTIONS("alpha"),
-		{"shared_axes", .rule = MODEL_ANY},
-	};
 	struct layer_param alpha = {.name = "alpha", .initializer = "Zeros"};
-	int shared;
+	const int shared = shared_axes(layer, config, err);
 
-	layer->output = layer->input;
-	layer__check(config, own, ARRAY_LEN(own), err);
-	shared = shared_axes(layer, config, err);
 	alpha.shape = layer->input;
 	for (int d = 0; d < shared; d++)
 		alpha.shape.dim[d] = 1;
@@ -475,6 +427,7 @@ const struct layer_ops layer_p_relu = {
 	.class_name = "PReLU",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_p_relu,
+	.options = MODEL_OPTIONS(p_relu_options),
 	.read = p_relu_read,
 	.flops = p_relu_flops,
 	.lower = p_relu_lower,

@@ -75,20 +75,13 @@ static void check_sizes(const struct model *model, const struct model_layer *lay
 			(long long)own->heads, length, keys, item, ITEM_MOST);
 }
 
-/* Read the config that both kinds share, except sizes; checks that inputs are sequences. */
-static struct layer_attention *read_begin(struct model *model, struct model_layer *layer,
-					  const struct json_at *config,
-					  const struct model_option *options, size_t count,
-					  struct err *err)
+/* Read the config that both kinds share, except sizes; check that inputs are sequences. */
+static enum status read_begin(const struct model *model, struct model_layer *layer,
+			      const struct json_at *config, struct err *err)
 {
-	struct layer_attention *own;
+	struct layer_attention *own = layer->config;
 
-	layer__begin(model, layer, config, options, count, sizeof(*own), err);
-	if (err_stuck(err))
-		return NULL;
-	own = layer->config;
 	own->projects = layer->ops == &layer_multi_head_attention;
-	own->heads = 1;
 	own->causal = layer->causal_mask;
 	own->input[LAYER_ATTENTION_VALUE] = layer_own_inputs(layer) > 1;
 	own->input[LAYER_ATTENTION_KEY] =
@@ -97,7 +90,7 @@ static struct layer_attention *read_begin(struct model *model, struct model_laye
 	layer__read_drop(config, "dropout", &own->drop, err);
 	layer__read_seed(config, &own->seed, err);
 	model_option_bool(config, "use_causal_mask", &own->causal, err);
-	return err_stuck(err) ? NULL : own;
+	return err->status;
 }
 
 /* Add kernel and bias of a projection from @features to heads or, if @out, from heads to
@@ -131,44 +124,39 @@ static void add_projection(struct model *model, struct model_layer *layer,
 		layer__add_param(model, layer, config, &offsets, err);
 }
 
+static const struct model_option heads_options[] = {
+	{"num_heads", MODEL_INT, LAYER_CONFIG(attention, heads), .required = true, .strict = true,
+	 .least = 1, .most = HEADS_MOST},
+	{"key_dim", MODEL_INT, LAYER_CONFIG(attention, key_dim), .required = true, .strict = true,
+	 .least = 1, .most = WIDTH_MOST},
+	{"value_dim", MODEL_INT, LAYER_CONFIG(attention, value_dim), .least = 1,
+	 .most = WIDTH_MOST},
+	{"dropout", .rule = MODEL_ANY},
+	{"use_bias", MODEL_BOOL, LAYER_FIELD(use_bias), .fallback = true},
+	{"output_shape", .rule = MODEL_NULL},
+	{"attention_axes", .rule = MODEL_NULL},
+	{"flash_attention", .rule = MODEL_ANY},
+	LAYER_PARAM_OPTIONS("kernel"),
+	LAYER_PARAM_OPTIONS("bias"),
+	{"activity_regularizer", .rule = MODEL_NULL},
+	{"seed", .rule = MODEL_ANY},
+	{"query_shape", .rule = MODEL_ANY},
+	{"key_shape", .rule = MODEL_ANY},
+	{"value_shape", .rule = MODEL_ANY},
+	{"use_gate", .rule = MODEL_FALSE},
+	{"use_causal_mask", .rule = MODEL_ANY},
+};
+
 static enum status heads_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"num_heads", .rule = MODEL_ANY},
-		{"key_dim", .rule = MODEL_ANY},
-		{"value_dim", .rule = MODEL_ANY},
-		{"dropout", .rule = MODEL_ANY},
-		{"use_bias", .rule = MODEL_ANY},
-		{"output_shape", .rule = MODEL_NULL},
-		{"attention_axes", .rule = MODEL_NULL},
-		{"flash_attention", .rule = MODEL_ANY},
-		LAYER_PARAM_OPTIONS("kernel"),
-		LAYER_PARAM_OPTIONS("bias"),
-		{"activity_regularizer", .rule = MODEL_NULL},
-		{"seed", .rule = MODEL_ANY},
-		{"query_shape", .rule = MODEL_ANY},
-		{"key_shape", .rule = MODEL_ANY},
-		{"value_shape", .rule = MODEL_ANY},
-		{"use_gate", .rule = MODEL_FALSE},
-		{"use_causal_mask", .rule = MODEL_ANY},
-	};
-	struct layer_attention *own =
-		read_begin(model, layer, config, options, ARRAY_LEN(options), err);
+	struct layer_attention *own = layer->config;
 	int64_t features[LAYER_ATTENTION_PARTS];
-	struct json_at here;
 
-	if (!own)
+	if (own->value_dim == 0)
+		own->value_dim = own->key_dim;
+	if (read_begin(model, layer, config, err) != ST_OK)
 		return err->status;
-	if (model_option_need(config, "num_heads", &here, err))
-		json_int(&here, 1, HEADS_MOST, &own->heads, err);
-	if (model_option_need(config, "key_dim", &here, err))
-		json_int(&here, 1, WIDTH_MOST, &own->key_dim, err);
-	own->value_dim = own->key_dim;
-	if (model_option_at(config, "value_dim", &here, err))
-		json_int(&here, 1, WIDTH_MOST, &own->value_dim, err);
-	layer->use_bias = true;
-	model_option_bool(config, "use_bias", &layer->use_bias, err);
 	check_sizes(model, layer, config, err);
 	if (err_stuck(err))
 		return err->status;
@@ -186,21 +174,22 @@ static enum status heads_read(struct model *model, struct model_layer *layer,
 	return err->status;
 }
 
+static const struct model_option attention_options[] = {
+	{"use_scale", .rule = MODEL_FALSE}, {"score_mode", .rule = MODEL_ANY},
+	{"dropout", .rule = MODEL_ANY},     {"causal", .rule = MODEL_ANY},
+	{"seed", .rule = MODEL_ANY},        {"use_causal_mask", .rule = MODEL_ANY},
+};
+
 static enum status attention_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"use_scale", .rule = MODEL_FALSE}, {"score_mode", .rule = MODEL_ANY},
-		{"dropout", .rule = MODEL_ANY},     {"causal", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},        {"use_causal_mask", .rule = MODEL_ANY},
-	};
-	struct layer_attention *own =
-		read_begin(model, layer, config, options, ARRAY_LEN(options), err);
+	struct layer_attention *own = layer->config;
 	const char *mode = "dot";
 	struct json_at here;
 
-	if (!own)
+	if (read_begin(model, layer, config, err) != ST_OK)
 		return err->status;
+	own->heads = 1;
 	if (model_option_given(config, "score_mode", &here, err) &&
 	    json_text(&here, &mode, err) == ST_OK && strcmp(mode, "dot") != 0)
 		model_config_unsupported(&here, err,
@@ -442,10 +431,14 @@ static void attention_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_attention = {
 	ATTENTION_OPS(attention, "Attention", 2),
+	.options = MODEL_OPTIONS(attention_options),
+	.config_size = sizeof(struct layer_attention),
 	.read = attention_read,
 };
 
 const struct layer_ops layer_multi_head_attention = {
 	ATTENTION_OPS(multi_head_attention, "MultiHeadAttention", 1),
+	.options = MODEL_OPTIONS(heads_options),
+	.config_size = sizeof(struct layer_attention),
 	.read = heads_read,
 };

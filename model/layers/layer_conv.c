@@ -10,20 +10,30 @@
 #include "common/minmax.h"
 #include "model/layers/layer_internal.h"
 
-/* Keras writes the base class's kernel options even for layers whose kernel has another name. */
-#define CONV_OPTIONS                                                                               \
-	{"kernel_size", .rule = MODEL_ANY}, {"strides", .rule = MODEL_ANY},                        \
-		{"padding", .rule = MODEL_ANY}, {"dilation_rate", .rule = MODEL_ANY},              \
-		{"data_format", .rule = MODEL_CHANNELS_LAST}, {"groups", .rule = MODEL_ANY},       \
-		{"activation", .rule = MODEL_ANY}, {"use_bias", .rule = MODEL_ANY},                \
-		LAYER_PARAM_OPTIONS("kernel"), LAYER_PARAM_OPTIONS("bias"),                        \
-	{                                                                                          \
-		"activity_regularizer", .rule = MODEL_NULL                                         \
-	}
-
 #define CONV_SIDE  4096      /* limit on a kernel, a stride, a dilation */
 #define CONV_REACH 65536     /* limit on the reach of a dilated kernel */
-#define CONV_COUNT INT32_MAX /* limit on channels */
+#define CONV_COUNT INT32_MAX /* limit on channels, so that tensor sizes do not overflow */
+
+/* clang-format off */
+/* Keras writes the base class's kernel options even for layers whose kernel has another name. */
+#define CONV_OPTIONS \
+	{"kernel_size", .rule = MODEL_ANY}, {"strides", .rule = MODEL_ANY}, {"padding", .rule = MODEL_ANY}, \
+	{"dilation_rate", .rule = MODEL_ANY}, {"data_format", .rule = MODEL_CHANNELS_LAST}, \
+	{"activation", .rule = MODEL_ANY}, LAYER_USE_BIAS, LAYER_PARAM_OPTIONS("kernel"), \
+	LAYER_PARAM_OPTIONS("bias"), {"activity_regularizer", .rule = MODEL_NULL}, \
+	{"groups", MODEL_INT, LAYER_CONFIG(conv, groups), .strict = true, .least = 1, .most = CONV_COUNT, .fallback = 1}
+#define FILTERS \
+	{"filters", MODEL_INT, LAYER_FIELD(units), .strict = true, .required = true, .least = 1, .most = CONV_COUNT}
+#define MULTIPLIER \
+	{"depth_multiplier", MODEL_INT, LAYER_CONFIG(conv, multiplier), .strict = true, .least = 1, .most = CONV_COUNT, \
+	 .fallback = 1}
+static const struct model_option conv2d_options[] = {CONV_OPTIONS, FILTERS};
+static const struct model_option depthwise_options[] = {CONV_OPTIONS, MULTIPLIER, LAYER_PARAM_OPTIONS("depthwise")};
+static const struct model_option transposed_options[] = {CONV_OPTIONS, FILTERS, {"output_padding", .rule = MODEL_ANY}};
+static const struct model_option separable_options[] = {
+	CONV_OPTIONS, FILTERS, MULTIPLIER, LAYER_PARAM_OPTIONS("depthwise"), LAYER_PARAM_OPTIONS("pointwise"),
+};
+/* clang-format on */
 
 static void conv_size(const struct json_at *config, int64_t size, int way, struct layer_conv *w,
 		      struct err *err)
@@ -47,21 +57,15 @@ static void conv_size(const struct json_at *config, int64_t size, int way, struc
 			(long long)reach, names[way], (long long)size);
 }
 
-/* Check the options including @own, and read the window, "use_bias" and "activation" of a layer
- * whose input must be an image or a sequence. layer->config and *@out become the window; its output
- * sides and padding are left to the caller. */
-static enum status conv_window(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, const struct model_option *own,
-			       size_t count, struct layer_conv **out, struct err *err)
+/* Read the window and "activation"; output sides and padding are left to the caller. */
+static enum status conv_window(struct model_layer *layer, const struct json_at *config,
+			       struct err *err)
 {
-	struct layer_conv *w;
+	struct layer_conv *w = layer->config;
 	struct json_at here;
 
-	layer__begin(model, layer, config, own, count, sizeof(*w), err);
-	*out = w = layer->config;
-	if (layer__check_images(layer, config, err) != ST_OK)
-		return err->status;
-	w->groups = w->multiplier = 1;
+	if (!w->multiplier)
+		w->multiplier = 1;
 	layer__window_option(layer, config, "kernel_size", 1, CONV_SIDE, 0, w->kernel, err);
 	layer__window_option(layer, config, "strides", 1, CONV_SIDE, 1, w->stride, err);
 	layer__window_option(layer, config, "dilation_rate", 1, CONV_SIDE, 1, w->dilation, err);
@@ -72,17 +76,16 @@ static enum status conv_window(struct model *model, struct model_layer *layer,
 		model_config_unsupported(&here, err,
 					 "not supported together with \"strides\" above 1 (nor is "
 					 "it in TensorFlow)");
-	return layer__read_finish(layer, config, err);
+	return layer__read_activation(layer, config, err);
 }
 
 /* The same, with output sides and padding; the output shape is left to the caller. */
-static enum status conv_begin(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, const struct model_option *own,
-			      size_t count, struct layer_conv **out, struct err *err)
+static enum status conv_begin(struct model_layer *layer, const struct json_at *config,
+			      struct err *err)
 {
-	conv_window(model, layer, config, own, count, out, err);
+	conv_window(layer, config, err);
 	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++)
-		conv_size(config, layer_side(&layer->input, way), way, *out, err);
+		conv_size(config, layer_side(&layer->input, way), way, layer->config, err);
 	return err->status;
 }
 
@@ -98,34 +101,25 @@ static struct model_shape conv_kernel_shape(const struct model_layer *layer, int
 		.ndim = 4, .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, filters}};
 }
 
-/* Read a number of channels, bounded so that tensor sizes do not overflow. @absent 0: required. */
-static enum status conv_count(const struct json_at *config, const char *key, int64_t absent,
-			      int64_t *out, struct err *err)
+/* "groups" must be 1. */
+static void conv_no_groups(const struct layer_conv *w, const struct json_at *config,
+			   struct err *err)
 {
 	struct json_at here;
 
-	*out = absent;
-	if (absent ? model_option_given(config, key, &here, err)
-		   : model_option_need(config, key, &here, err))
-		json_int(&here, 1, CONV_COUNT, out, err);
-	return err->status;
+	if (w->groups != 1 && model_option_given(config, "groups", &here, err))
+		model_config_unsupported(&here, err, "not supported: it must be 1 here");
 }
 
-/* Read "depth_multiplier"; each channel of the input becomes a group. */
+/* Each channel of the input becomes a group. */
 static enum status conv_multiplier(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err)
 {
 	struct layer_conv *w = layer->config;
 	struct json_at here;
-	int64_t groups = 1;
 
-	if (err_stuck(err))
-		return err->status;
+	conv_no_groups(w, config, err);
 	w->groups = layer_last_dim(&layer->input);
-	conv_count(config, "depth_multiplier", 1, &w->multiplier, err);
-	if (model_option_given(config, "groups", &here, err) &&
-	    json_int(&here, 1, CONV_COUNT, &groups, err) == ST_OK && groups != 1)
-		model_config_unsupported(&here, err, "not supported: it must be 1 here");
 	if (w->multiplier > CONV_COUNT / w->groups &&
 	    model_option_given(config, "depth_multiplier", &here, err))
 		json_fail(&here, err, "%lld outputs of each of %lld channels are too many",
@@ -212,18 +206,15 @@ static void conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 static enum status conv2d_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {CONV_OPTIONS, {"filters", .rule = MODEL_ANY}};
 	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
 	const int64_t channels = layer_last_dim(&layer->input);
+	const struct layer_conv *w = layer->config;
 	int64_t depth, taps;
-	struct layer_conv *w;
 	struct json_at here;
 
-	if (conv_begin(model, layer, config, own, ARRAY_LEN(own), &w, err) != ST_OK)
+	if (conv_begin(layer, config, err) != ST_OK)
 		return err->status;
-	conv_count(config, "filters", 0, &layer->units, err);
-	if (model_option_given(config, "groups", &here, err) &&
-	    json_int(&here, 1, CONV_COUNT, &w->groups, err) == ST_OK) {
+	if (model_option_given(config, "groups", &here, err)) {
 		if (channels % w->groups)
 			json_fail(&here, err, "%lld groups do not divide the input's %lld channels",
 				  (long long)w->groups, (long long)channels);
@@ -269,14 +260,9 @@ static void conv2d_lower(struct layer_lowering *lowering)
 static enum status depthwise_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		CONV_OPTIONS,
-		{"depth_multiplier", .rule = MODEL_ANY},
-		LAYER_PARAM_OPTIONS("depthwise"),
-	};
-	struct layer_conv *w;
+	const struct layer_conv *w = layer->config;
 
-	conv_begin(model, layer, config, own, ARRAY_LEN(own), &w, err);
+	conv_begin(layer, config, err);
 	conv_multiplier(layer, config, err);
 	if (conv_depthwise(model, layer, config, err) != ST_OK)
 		return err->status;
@@ -335,21 +321,15 @@ static void transposed_side(const struct model_layer *layer, const struct json_a
 static enum status transposed_read(struct model *model, struct model_layer *layer,
 				   const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {CONV_OPTIONS,
-						  {"filters", .rule = MODEL_ANY},
-						  {"output_padding", .rule = MODEL_ANY}};
 	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
-	int64_t more[LAYER_WAYS] = {-1, -1}, groups, taps;
-	struct layer_conv *w;
+	int64_t more[LAYER_WAYS] = {-1, -1}, taps;
+	struct layer_conv *w = layer->config;
 	struct json_at here;
 
-	if (conv_window(model, layer, config, own, ARRAY_LEN(own), &w, err) != ST_OK)
+	if (conv_window(layer, config, err) != ST_OK)
 		return err->status;
 	w->transposed = true;
-	conv_count(config, "filters", 0, &layer->units, err);
-	if (model_option_given(config, "groups", &here, err) &&
-	    json_int(&here, 1, CONV_COUNT, &groups, err) == ST_OK && groups != 1)
-		model_config_unsupported(&here, err, "not supported: it must be 1 here");
+	conv_no_groups(w, config, err);
 	if (model_option_at(config, "output_padding", &here, err))
 		layer__window_option(layer, config, "output_padding", 0, CONV_COUNT, 0, more, err);
 	if (layer->ops->sequence)
@@ -420,19 +400,11 @@ int64_t layer_separable_between(const struct model_layer *layer)
 static enum status separable_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		CONV_OPTIONS,
-		{"filters", .rule = MODEL_ANY},
-		{"depth_multiplier", .rule = MODEL_ANY},
-		LAYER_PARAM_OPTIONS("depthwise"),
-		LAYER_PARAM_OPTIONS("pointwise"),
-	};
 	struct layer_param kernel = {
 		.name = "pointwise_kernel", .option = "pointwise", .initializer = "GlorotUniform"};
-	struct layer_conv *w;
+	const struct layer_conv *w = layer->config;
 
-	conv_begin(model, layer, config, own, ARRAY_LEN(own), &w, err);
-	conv_count(config, "filters", 0, &layer->units, err);
+	conv_begin(layer, config, err);
 	conv_multiplier(layer, config, err);
 	if (conv_depthwise(model, layer, config, err) != ST_OK)
 		return err->status;
@@ -551,6 +523,9 @@ static void separable_lower(struct layer_lowering *lowering)
 #define CONV_LAYER(row, name, how, is_sequence)                                                    \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(how##_options),             \
+					      .config_size = sizeof(struct layer_conv),            \
+					      .images = true,                                      \
 					      .read = how##_read,                                  \
 					      .flops = how##_flops,                                \
 					      .lower = how##_lower,                                \

@@ -8,44 +8,39 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static const struct model_option dense_options[] = {
+	{"units", MODEL_INT, LAYER_FIELD(units), .required = true, .strict = true, .least = 1,
+	 .most = 0x1p63},
+	{"activation", .rule = MODEL_ANY},
+	LAYER_USE_BIAS,
+	LAYER_PARAM_OPTIONS("kernel"),
+	LAYER_PARAM_OPTIONS("bias"),
+	{"activity_regularizer", .rule = MODEL_NULL},
+	{"quantization_config", .rule = MODEL_NULL},
+	{"quantization_mode", .rule = MODEL_NULL},
+	{"lora_rank", .rule = MODEL_NULL},
+	{"lora_alpha", .rule = MODEL_NULL},
+};
+
 static enum status dense_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"units", .rule = MODEL_ANY},
-		{"activation", .rule = MODEL_ANY},
-		{"use_bias", .rule = MODEL_ANY},
-		LAYER_PARAM_OPTIONS("kernel"),
-		LAYER_PARAM_OPTIONS("bias"),
-		{"activity_regularizer", .rule = MODEL_NULL},
-		{"quantization_config", .rule = MODEL_NULL},
-		{"quantization_mode", .rule = MODEL_NULL},
-		{"lora_rank", .rule = MODEL_NULL},
-		{"lora_alpha", .rule = MODEL_NULL},
-	};
 	const int64_t inputs = layer_last_dim(&layer->input);
 	struct layer_param kernel = {
 		.name = "kernel", .initializer = "GlorotUniform", .fan_in = inputs};
 	struct layer_param bias = {.name = "bias", .initializer = "Zeros"};
 	struct json_at here;
 
-	if (layer__check(config, own, ARRAY_LEN(own), err) != ST_OK)
-		return err->status;
 	if (!layer->input.ndim)
 		return json_fail(config, err, "Dense needs an input of at least one dimension");
-	if (model_option_need(config, "units", &here, err))
-		json_int(&here, 1, INT64_MAX, &layer->units, err);
-	if (!err_stuck(err) && layer->units > INT_MAX)
+	if (layer->units > INT_MAX && json_child(config, "units", &here))
 		return model_config_limit(
 			&here, err,
 			"%lld units are beyond the limit of %d: this layer's kernel would take "
 			"%.0f GB",
 			(long long)layer->units, INT_MAX,
 			(double)layer->units * (double)inputs * 4e-9);
-	if (layer__read_finish(layer, config, err) != ST_OK)
-		return err->status;
-
-	layer->output = layer->input;
+	layer__read_activation(layer, config, err);
 	layer->output.dim[layer->output.ndim - 1] = layer->units;
 	layer->reads_inputs = layer->trainable; /* for the kernel's gradient */
 	kernel.shape = (struct model_shape){.ndim = 2, .dim = {inputs, layer->units}};
@@ -107,6 +102,7 @@ const struct layer_ops layer_dense = {
 	.class_name = "Dense",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_dense,
+	.options = MODEL_OPTIONS(dense_options),
 	.read = dense_read,
 	.flops = dense_flops,
 	.lower = dense_lower,

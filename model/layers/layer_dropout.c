@@ -85,20 +85,20 @@ static enum status dropout_noise_shape(struct layer_dropout *c, const struct mod
 	return ST_OK;
 }
 
+static const struct model_option dropout_options[] = {
+	{"rate", .rule = MODEL_ANY},
+	{"seed", .rule = MODEL_ANY},
+	{"noise_shape", .rule = MODEL_ANY},
+	{"data_format", .rule = MODEL_CHANNELS_LAST},
+};
+
 static enum status dropout_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"rate", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},
-		{"noise_shape", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-	};
-	struct layer_dropout *c;
+	struct layer_dropout *c = layer->config;
 	struct json_at here;
 
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
-	c = layer->config;
+	(void)model;
 	if (!model_option_need(config, "rate", &here, err))
 		return err->status;
 	layer__read_drop(config, "rate", &c->drop, err);
@@ -111,7 +111,7 @@ static enum status dropout_read(struct model *model, struct model_layer *layer,
 		return model_config_unsupported(&here, err, "not supported: it must be null here");
 	c->shared = 1;
 	c->shared_end = layer->input.ndim;
-	return layer__check_images(layer, config, err);
+	return ST_OK;
 }
 
 struct layer_dropout_sizes layer_dropout_sizes(const struct model_layer *layer, int64_t batch)
@@ -168,18 +168,21 @@ static void dropout_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, forward ? "dropout/Mul" : "dropout/Mul/Grad", &each);
 }
 
-#define DROPOUT_LAYER(row, name, is_sequence)                                                      \
+#define DROPOUT_LAYER(row, name, of_images, is_sequence)                                           \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(dropout_options),           \
+					      .config_size = sizeof(struct layer_dropout),         \
+					      .images = (of_images),                               \
 					      .read = dropout_read,                                \
 					      .flops = dropout_flops,                              \
 					      .lower = dropout_lower,                              \
 					      .masks = LAYER_MASKS_PASS,                           \
 					      .sequence = (is_sequence)}
 
-DROPOUT_LAYER(dropout, "Dropout", false);
-DROPOUT_LAYER(spatial_dropout1d, "SpatialDropout1D", true);
-DROPOUT_LAYER(spatial_dropout2d, "SpatialDropout2D", false);
+DROPOUT_LAYER(dropout, "Dropout", false, false);
+DROPOUT_LAYER(spatial_dropout1d, "SpatialDropout1D", true, true);
+DROPOUT_LAYER(spatial_dropout2d, "SpatialDropout2D", true, false);
 
 /* ---- GaussianNoise, GaussianDropout, AlphaDropout -------------------------------------------- */
 
@@ -195,30 +198,28 @@ DROPOUT_LAYER(spatial_dropout2d, "SpatialDropout2D", false);
 
 #define SELU_LOW (-1.0507009873554805 * 1.6732632423543772)
 
+/* clang-format off */
+static const struct model_option stddev_options[] = {
+	{"stddev", MODEL_REAL, LAYER_CONFIG(noise, rate), .required = true, .strict = true, .most = 3e38,
+	 .must = "must be 0 or greater: the standard deviation"},
+	{"seed", .rule = MODEL_ANY},
+};
+static const struct model_option rate_options[] = {
+	{"rate", MODEL_REAL, LAYER_CONFIG(noise, rate), .required = true, .strict = true, .most = MODEL_BELOW_1,
+	 .must = "must be at least 0 and below 1: the share of what is dropped"},
+	{"seed", .rule = MODEL_ANY},
+	{"noise_shape", .rule = MODEL_NULL},
+};
+/* clang-format on */
+
 static enum status noise_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
-	static const struct model_option noise[] = {{"stddev", .rule = MODEL_ANY},
-						    {"seed", .rule = MODEL_ANY}};
-	static const struct model_option dropout[] = {{"rate", .rule = MODEL_ANY},
-						      {"seed", .rule = MODEL_ANY},
-						      {"noise_shape", .rule = MODEL_NULL}};
 	const bool adds = layer->ops == &layer_gaussian_noise;
-	struct layer_noise *c;
-	struct json_at here;
+	struct layer_noise *c = layer->config;
 	double a;
 
-	layer__begin(model, layer, config, adds ? noise : dropout,
-		     adds ? ARRAY_LEN(noise) : ARRAY_LEN(dropout), sizeof(*c), err);
-	c = layer->config;
-	if (!model_option_need(config, adds ? "stddev" : "rate", &here, err) ||
-	    json_real(&here, &c->rate, err) != ST_OK)
-		return err->status;
-	if (!(c->rate >= 0.0 && c->rate < (adds ? (double)INFINITY : 1.0)))
-		return json_fail(
-			&here, err,
-			adds ? "must be 0 or greater: the standard deviation"
-			     : "must be at least 0 and below 1: the share of what is dropped");
+	(void)model;
 	c->spread = (float)(adds ? c->rate : sqrt(c->rate / (1.0 - c->rate)));
 	a = 1.0 / sqrt((1.0 - c->rate) * (1.0 + c->rate * SELU_LOW * SELU_LOW));
 	if (layer->ops == &layer_alpha_dropout) {
@@ -265,14 +266,16 @@ static void noise_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, forward ? "noise/MulAdd" : "noise/Mul/Grad", &each);
 }
 
-#define NOISE_LAYER(row, name)                                                                     \
+#define NOISE_LAYER(row, name, how)                                                                \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(how##_options),             \
+					      .config_size = sizeof(struct layer_noise),           \
 					      .read = noise_read,                                  \
 					      .flops = noise_flops,                                \
 					      .lower = noise_lower,                                \
 					      .masks = LAYER_MASKS_PASS}
 
-NOISE_LAYER(gaussian_noise, "GaussianNoise");
-NOISE_LAYER(gaussian_dropout, "GaussianDropout");
-NOISE_LAYER(alpha_dropout, "AlphaDropout");
+NOISE_LAYER(gaussian_noise, "GaussianNoise", stddev);
+NOISE_LAYER(gaussian_dropout, "GaussianDropout", rate);
+NOISE_LAYER(alpha_dropout, "AlphaDropout", rate);

@@ -6,36 +6,34 @@
 #include "ipu/plan/ipu_composite.h"
 #include "model/layers/layer_internal.h"
 
+struct layer_table {
+	int64_t rows;
+};
+
 /* Each input value, a row number from 0, becomes that row. */
+static const struct model_option embedding_options[] = {
+	{"input_dim", MODEL_INT, LAYER_CONFIG(table, rows), .required = true, .strict = true,
+	 .least = 1, .most = INT32_MAX},
+	{"output_dim", MODEL_INT, LAYER_FIELD(units), .required = true, .strict = true, .least = 1,
+	 .most = INT32_MAX},
+	{"input_length", .rule = MODEL_ANY},
+	{"mask_zero", MODEL_BOOL, LAYER_FIELD(makes_mask)},
+	LAYER_PARAM_OPTIONS("embeddings"),
+	{"activity_regularizer", .rule = MODEL_NULL},
+	{"sparse", .rule = MODEL_FALSE},
+	{"dtype", .rule = MODEL_INPUT_DTYPE}, /* Keras 2.0 writes int32 */
+};
+
 static enum status embedding_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"input_dim", .rule = MODEL_ANY},
-		{"output_dim", .rule = MODEL_ANY},
-		{"input_length", .rule = MODEL_ANY},
-		{"mask_zero", .rule = MODEL_ANY},
-		LAYER_PARAM_OPTIONS("embeddings"),
-		{"activity_regularizer", .rule = MODEL_NULL},
-		{"sparse", .rule = MODEL_FALSE},
-		{"dtype", .rule = MODEL_INPUT_DTYPE}, /* Keras 2.0 writes int32 */
-	};
+	const int64_t rows = ((const struct layer_table *)layer->config)->rows;
 	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
-	struct json_at here;
-	int64_t rows = 1;
 
-	layer__check(config, own, ARRAY_LEN(own), err);
-	if (model_option_need(config, "input_dim", &here, err))
-		json_int(&here, 1, INT32_MAX, &rows, err);
-	if (model_option_need(config, "output_dim", &here, err))
-		json_int(&here, 1, INT32_MAX, &layer->units, err);
-	model_option_bool(config, "mask_zero", &layer->makes_mask, err);
-	if (!err_stuck(err) && layer->input.ndim >= MODEL_DIMS)
-		json_fail(config, err, "Embedding adds a dimension, and there are %d at most",
-			  MODEL_DIMS);
-	if (err_stuck(err))
-		return err->status;
-	layer->output = layer->input;
+	if (layer->input.ndim >= MODEL_DIMS)
+		return json_fail(config, err,
+				 "Embedding adds a dimension, and there are %d at most",
+				 MODEL_DIMS);
 	layer->output.dim[layer->output.ndim++] = layer->units;
 	table.shape = (struct model_shape){.ndim = 2, .dim = {rows, layer->units}};
 	table.fan_in = rows;
@@ -77,6 +75,8 @@ static void embedding_lower(struct layer_lowering *lowering)
 const struct layer_ops layer_embedding = {
 	.class_name = "Embedding",
 	.kind = LAYER_KIND_embedding,
+	.options = MODEL_OPTIONS(embedding_options),
+	.config_size = sizeof(struct layer_table),
 	.read = embedding_read,
 	.lower = embedding_lower,
 	.reads_inputs = true,
@@ -85,28 +85,26 @@ const struct layer_ops layer_embedding = {
 
 /* For an input (steps, features) the output is the first `steps` rows, whatever the input's values
  * are. An Add combines it with the token embeddings. */
+static const struct model_option position_options[] = {
+	{"sequence_length", MODEL_INT, LAYER_CONFIG(table, rows), .required = true, .strict = true,
+	 .least = 1, .most = INT32_MAX},
+	{"initializer", .rule = MODEL_ANY},
+};
+
 static enum status position_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"sequence_length", .rule = MODEL_ANY},
-		{"initializer", .rule = MODEL_ANY},
-	};
+	const int64_t length = ((const struct layer_table *)layer->config)->rows;
 	struct layer_param table = {
 		.name = "position_embeddings", .initializer = "GlorotUniform", .option = ""};
 	struct json_at here;
-	int64_t length = 1;
 
-	layer__check(config, own, ARRAY_LEN(own), err);
-	layer->output = layer->input;
-	if (!err_stuck(err) && layer->input.ndim != 2)
-		json_fail(config, err, "PositionEmbedding needs sequences (steps, features)");
-	if (model_option_need(config, "sequence_length", &here, err) &&
-	    json_int(&here, 1, INT32_MAX, &length, err) == ST_OK && length < layer->input.dim[0])
-		json_fail(&here, err, "is less than the input's %lld steps",
-			  (long long)layer->input.dim[0]);
-	if (err_stuck(err))
-		return err->status;
+	if (layer->input.ndim != 2)
+		return json_fail(config, err,
+				 "PositionEmbedding needs sequences (steps, features)");
+	if (length < layer->input.dim[0] && json_child(config, "sequence_length", &here))
+		return json_fail(&here, err, "is less than the input's %lld steps",
+				 (long long)layer->input.dim[0]);
 	table.shape = (struct model_shape){.ndim = 2, .dim = {length, layer->input.dim[1]}};
 	table.fan_in = length;
 	table.fan_out = layer->input.dim[1];
@@ -139,6 +137,8 @@ const struct layer_ops layer_position_embedding = {
 	.class_name = "PositionEmbedding",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_position_embedding,
+	.options = MODEL_OPTIONS(position_options),
+	.config_size = sizeof(struct layer_table),
 	.read = position_read,
 	.lower = position_lower,
 };

@@ -17,24 +17,17 @@ LAYER_MAP(LAYER_EXTERN)
 enum status layer_part(struct model *model, struct model_layer *part,
 		       const struct model_shape *shape, int64_t first, struct err *err);
 
-/* Check the options: those that every layer has and those in @own. */
-enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
-			 struct err *err);
+/* The fields of rows of options. */
+#define LAYER_FIELD(member)        .offset = offsetof(struct model_layer, member), .second = true
+#define LAYER_CONFIG(kind, member) .offset = offsetof(struct layer_##kind, member)
+#define LAYER_USE_BIAS                                                                             \
+	{                                                                                          \
+		"use_bias", MODEL_BOOL, LAYER_FIELD(use_bias), .strict = true, .fallback = true    \
+	}
 
-/*
- * The same; then set layer->config to @size zeroed bytes of the model's arena, and the output shape
- * to the input's.
- */
-enum status layer__begin(struct model *model, struct model_layer *layer,
-			 const struct json_at *config, const struct model_option *own, size_t count,
-			 size_t size, struct err *err);
-/* Check that an item of the input is an image (3 dimensions) or, for a sequence layer, has 2. */
-enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
-				struct err *err);
-
-/* Read "use_bias" (absent: true) and "activation". */
-enum status layer__read_finish(struct model_layer *layer, const struct json_at *config,
-			       struct err *err);
+/* Read "activation". */
+enum status layer__read_activation(struct model_layer *layer, const struct json_at *config,
+				   struct err *err);
 
 /* The defaults of a parameter, and the prefix of its options NAME_initializer, NAME_regularizer and
  * NAME_constraint. */

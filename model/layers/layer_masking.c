@@ -6,24 +6,18 @@
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
+static const struct model_option masking_options[] = {
+	{"mask_value", MODEL_FLOAT, LAYER_CONFIG(masking, value), .strict = true}};
+
 static enum status masking_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"mask_value", .rule = MODEL_ANY}};
-	double value = 0.0;
-	struct json_at here;
-
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_masking), err);
-	if (!err_stuck(err) && layer->input.ndim < 2)
+	(void)model;
+	if (layer->input.ndim < 2)
 		return json_fail(config, err,
 				 "Masking needs sequences (steps, features), one number a step has "
 				 "no features: Embedding's mask_zero is for numbers of words");
-	if (model_option_given(config, "mask_value", &here, err))
-		json_real(&here, &value, err);
-	if (err_stuck(err))
-		return err->status;
 	layer->makes_mask = true;
-	((struct layer_masking *)layer->config)->value = (float)value;
 	return ST_OK;
 }
 
@@ -82,6 +76,8 @@ const struct layer_ops layer_masking = {
 	.class_name = "Masking",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_masking,
+	.options = MODEL_OPTIONS(masking_options),
+	.config_size = sizeof(struct layer_masking),
 	.read = masking_read,
 	.lower = masking_lower,
 	.reads_inputs = true,

@@ -26,13 +26,9 @@ static bool merge_is_gate(const struct model_shape *a, const struct model_shape 
 static enum status merge_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
-	enum status status =
-		layer__begin(model, layer, config, NULL, 0, sizeof(struct layer_merge), err);
 	struct layer_merge *c = layer->config;
 	char first_text[192], other_text[192];
 
-	if (status != ST_OK)
-		return status;
 	layer->reads_output = false; /* unless a ReLU is fused */
 	c->gate = LAYER_NO_GATE;
 	if (layer->ops == &layer_multiply && layer->input_count == 2) {
@@ -154,6 +150,7 @@ static void merge_lower(struct layer_lowering *lowering)
 #define MERGE_LAYER(row, name, inputs, needs_inputs, needs_output)                                 \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .config_size = sizeof(struct layer_merge),           \
 					      .read = merge_read,                                  \
 					      .flops = merge_flops,                                \
 					      .lower = merge_lower,                                \

@@ -9,15 +9,20 @@
 
 /* ---- gamma, beta and statistics -------------------------------------------------------------- */
 
-/* The rows of an option table that read_norm() reads. */
-#define NORM_OPTIONS                                                                               \
-	{"axis", .rule = MODEL_ANY}, {"epsilon", .rule = MODEL_ANY},                               \
-		{"center", .rule = MODEL_ANY}, {"scale", .rule = MODEL_ANY},                       \
-		LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta")
+/* clang-format off */
+/* The options of a struct layer_norm: the config of a layer, or its member @norm ("norm."). */
+#define NORM_OPTIONS(of, norm) \
+	{"axis", .rule = MODEL_ANY}, LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta"), \
+	{"epsilon", MODEL_REAL, LAYER_CONFIG(of, norm epsilon), .strict = true, .most = 3e38, \
+	 .must = "must be 0 or greater", .fallback = 1e-3}, \
+	{"center", MODEL_BOOL, LAYER_CONFIG(of, norm center), .strict = true, .fallback = true}, \
+	{"scale", MODEL_BOOL, LAYER_CONFIG(of, norm scale), .strict = true, .fallback = true}
+/* clang-format on */
 
-/* Read them; set the output to the input's shape; add gamma (ones) and beta (zeros). */
+/* Add gamma (ones) and beta (zeros). */
 static enum status read_norm(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct layer_norm *out, struct err *err)
+			     const struct json_at *config, const struct layer_norm *norm,
+			     struct err *err)
 {
 	int64_t channels = layer_last_dim(&layer->input);
 	struct layer_param param = {
@@ -26,32 +31,18 @@ static enum status read_norm(struct model *model, struct model_layer *layer,
 		.fan_out = channels,
 		.no_autocast = true, /* as in Keras */
 	};
-	struct json_at here;
 
-	if (err_stuck(err))
-		return err->status;
 	if (!layer->input.ndim)
 		return json_fail(config, err, "%s needs an input of at least one dimension",
 				 layer->ops->class_name);
-	layer->output = layer->input;
 	layer__check_last_axis(layer, config, err);
-	out->epsilon = 1e-3;
-	if (model_option_given(config, "epsilon", &here, err) &&
-	    json_real(&here, &out->epsilon, err) == ST_OK && !(out->epsilon >= 0.0))
-		json_fail(&here, err, "must be 0 or greater");
-	out->center = out->scale = true;
-	if (model_option_given(config, "center", &here, err))
-		json_bool(&here, &out->center, err);
-	if (model_option_given(config, "scale", &here, err))
-		json_bool(&here, &out->scale, err);
-
 	param.name = "gamma";
 	param.initializer = "Ones";
-	if (out->scale)
+	if (norm->scale)
 		layer__add_param(model, layer, config, &param, err);
 	param.name = "beta";
 	param.initializer = "Zeros";
-	if (out->center)
+	if (norm->center)
 		layer__add_param(model, layer, config, &param, err);
 	return err->status;
 }
@@ -159,22 +150,26 @@ static void lower_norm_sums(struct layer_lowering *lowering, const char *name,
  */
 #define NORM_FUSED_EPSILON 1.001e-5
 
+/* clang-format off */
+static const struct model_option norm_options[] = {
+	NORM_OPTIONS(batch_norm, norm.),
+	{"momentum", MODEL_REAL, LAYER_CONFIG(batch_norm, momentum), .strict = true, .most = 1.0,
+	 .must = "must be from 0 to 1", .fallback = 0.99},
+	{"moving_mean_initializer", .rule = MODEL_ANY},
+	{"moving_variance_initializer", .rule = MODEL_ANY},
+	{"synchronized", .rule = MODEL_FALSE},
+	{"renorm", .rule = MODEL_FALSE},
+	{"renorm_clipping", .rule = MODEL_NULL},
+	{"renorm_momentum", .rule = MODEL_ANY}, /* used by renorm only */
+	{"virtual_batch_size", .rule = MODEL_NULL},
+	{"adjustment", .rule = MODEL_NULL},
+	{"fused", .rule = MODEL_NULL},
+};
+/* clang-format on */
+
 static enum status norm_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		NORM_OPTIONS,
-		{"momentum", .rule = MODEL_ANY},
-		{"moving_mean_initializer", .rule = MODEL_ANY},
-		{"moving_variance_initializer", .rule = MODEL_ANY},
-		{"synchronized", .rule = MODEL_FALSE},
-		{"renorm", .rule = MODEL_FALSE},
-		{"renorm_clipping", .rule = MODEL_NULL},
-		{"renorm_momentum", .rule = MODEL_ANY}, /* used by renorm only */
-		{"virtual_batch_size", .rule = MODEL_NULL},
-		{"adjustment", .rule = MODEL_NULL},
-		{"fused", .rule = MODEL_NULL},
-	};
 	const int64_t channels = layer_last_dim(&layer->input);
 	struct layer_param moving = {.name = "moving_mean",
 				     .initializer = "Zeros",
@@ -182,24 +177,15 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 				     .fan_in = channels,
 				     .fan_out = channels,
 				     .fixed = true};
-	struct layer_batch_norm *c;
-	struct json_at here;
+	struct layer_batch_norm *c = layer->config;
 
-	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
-		return err->status;
 	if (layer->mask && layer->input.ndim != 2)
 		return model_config_unsupported(
 			config, err,
 			"\"%s\": BatchNormalization with a mask is of (steps, channels) alone",
 			layer->name);
-	c = layer->config;
 	c->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
 	read_norm(model, layer, config, &c->norm, err);
-	c->momentum = 0.99;
-	if (model_option_given(config, "momentum", &here, err) &&
-	    json_real(&here, &c->momentum, err) == ST_OK &&
-	    !(c->momentum >= 0.0 && c->momentum <= 1.0))
-		json_fail(&here, err, "must be from 0 to 1");
 	layer__add_param(model, layer, config, &moving, err);
 	moving.name = "moving_variance";
 	moving.initializer = "Ones";
@@ -332,6 +318,8 @@ const struct layer_ops layer_batch_normalization = {
 	.class_name = "BatchNormalization",
 	.masks = LAYER_MASKS_USED,
 	.kind = LAYER_KIND_batch_normalization,
+	.options = MODEL_OPTIONS(norm_options),
+	.config_size = sizeof(struct layer_batch_norm),
 	.read = norm_read,
 	.flops = norm_flops,
 	.lower = norm_lower,
@@ -349,38 +337,34 @@ const struct layer_ops layer_batch_normalization = {
  * Means and inverse deviations are retained for the backward pass. Gradients of gamma and beta
  * are summed within each slice, then over the slices in their order.
  */
+static const struct model_option rows_options[] = {NORM_OPTIONS(norm, ),
+						   {"rms_scaling", .rule = MODEL_FALSE}};
+
 static enum status rows_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		NORM_OPTIONS,
-		{"rms_scaling", .rule = MODEL_FALSE},
-	};
-
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_norm), err);
 	return read_norm(model, layer, config, layer->config, err);
 }
 
-/* "groups": absent: 32; -1: one group per channel. */
+/* "groups" -1: one group per channel. */
+static const struct model_option groups_options[] = {
+	NORM_OPTIONS(norm, ),
+	{"groups", MODEL_INT, LAYER_CONFIG(norm, groups), .strict = true, .least = -1,
+	 .most = INT32_MAX, .fallback = 32}};
+
 static enum status groups_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {NORM_OPTIONS, {"groups", .rule = MODEL_ANY}};
 	const int64_t channels = layer_last_dim(&layer->input);
-	struct json_at here;
-	struct layer_norm *norm;
+	struct layer_norm *norm = layer->config;
+	struct json_at here = *config;
 
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*norm), err);
-	norm = layer->config;
 	if (read_norm(model, layer, config, norm, err) != ST_OK)
 		return err->status;
-	norm->groups = 32;
-	here = *config;
-	if (model_option_given(config, "groups", &here, err))
-		json_int(&here, -1, INT32_MAX, &norm->groups, err);
+	model_option_given(config, "groups", &here, err);
 	if (norm->groups == -1)
 		norm->groups = channels;
-	if (!err_stuck(err) && (!norm->groups || channels % norm->groups))
+	if (!norm->groups || channels % norm->groups)
 		json_fail(&here, err,
 			  "%lld groups do not divide the input's %lld channels: \"groups\" must "
 			  "be a divisor of them, or -1 for a group of each",
@@ -468,15 +452,17 @@ static void rows_lower(struct layer_lowering *lowering)
 #define ROWS_LAYER(row, name, how)                                                                 \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
-					      .read = (how),                                       \
+					      .options = MODEL_OPTIONS(how##_options),             \
+					      .config_size = sizeof(struct layer_norm),            \
+					      .read = how##_read,                                  \
 					      .flops = rows_flops,                                 \
 					      .lower = rows_lower,                                 \
 					      .function = true,                                    \
 					      .reads_inputs = true,                                \
 					      .masks = LAYER_MASKS_PASS}
 
-ROWS_LAYER(layer_normalization, "LayerNormalization", rows_read);
-ROWS_LAYER(group_normalization, "GroupNormalization", groups_read);
+ROWS_LAYER(layer_normalization, "LayerNormalization", rows);
+ROWS_LAYER(group_normalization, "GroupNormalization", groups);
 
 /* ---- Normalization --------------------------------------------------------------------------- */
 
@@ -518,15 +504,16 @@ static enum status channel_numbers(const struct json_at *config, const char *key
  * Mean and variance are in the config, or they are fixed parameters that come with loaded weights
  * (with count, which only Keras's adapt() would read).
  */
+static const struct model_option normalization_options[] = {
+	{"axis", .rule = MODEL_ANY},
+	{"mean", .rule = MODEL_ANY},
+	{"variance", .rule = MODEL_ANY},
+	{"invert", .rule = MODEL_FALSE},
+};
+
 static enum status normalization_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"axis", .rule = MODEL_ANY},
-		{"mean", .rule = MODEL_ANY},
-		{"variance", .rule = MODEL_ANY},
-		{"invert", .rule = MODEL_FALSE},
-	};
 	const int64_t channels = layer_last_dim(&layer->input);
 	const struct model_shape shape = {.ndim = 1, .dim = {channels}};
 	const struct layer_param params[] = {
@@ -534,16 +521,14 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 		{.name = "variance", .initializer = "Ones", .shape = shape, .fixed = true},
 		{.name = "count", .initializer = "Zeros", .fixed = true},
 	};
-	struct layer_normalization *c;
+	struct layer_normalization *c = layer->config;
 	bool mean_here, variance_here, one;
 	struct json_at axis;
 
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
 	/* null: one mean and one variance for all channels. */
 	one = model_option_given(config, "axis", &axis, err) && json_is_null(&axis);
 	if (!one && layer__check_last_axis(layer, config, err) != ST_OK)
 		return err->status;
-	c = layer->config;
 	c->mean = model__alloc(model, (size_t)channels, sizeof(float));
 	c->variance = model__alloc(model, (size_t)channels, sizeof(float));
 	if (!c->mean || !c->variance)
@@ -607,6 +592,8 @@ static void normalization_lower(struct layer_lowering *lowering)
 const struct layer_ops layer_normalization = {
 	.class_name = "Normalization",
 	.kind = LAYER_KIND_normalization,
+	.options = MODEL_OPTIONS(normalization_options),
+	.config_size = sizeof(struct layer_normalization),
 	.read = normalization_read,
 	.flops = normalization_flops,
 	.lower = normalization_lower,
@@ -615,18 +602,16 @@ const struct layer_ops layer_normalization = {
 /* ---- Rescaling ------------------------------------------------------------------------------- */
 
 /* y = x scale + offset, each a number or one per channel. */
+static const struct model_option rescaling_options[] = {{"scale", .rule = MODEL_ANY},
+							{"offset", .rule = MODEL_ANY}};
+
 static enum status rescaling_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"scale", .rule = MODEL_ANY},
-						  {"offset", .rule = MODEL_ANY}};
 	const int64_t channels = layer_last_dim(&layer->input);
-	struct layer_rescaling *c;
+	struct layer_rescaling *c = layer->config;
 	bool here;
 
-	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
-		return err->status;
-	c = layer->config;
 	c->scale = model__alloc(model, (size_t)channels, sizeof(float));
 	c->offset = model__alloc(model, (size_t)channels, sizeof(float));
 	if (!c->scale || !c->offset)
@@ -655,6 +640,8 @@ const struct layer_ops layer_rescaling = {
 	.class_name = "Rescaling",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_rescaling,
+	.options = MODEL_OPTIONS(rescaling_options),
+	.config_size = sizeof(struct layer_rescaling),
 	.read = rescaling_read,
 	.flops = normalization_flops,
 	.lower = rescaling_lower,

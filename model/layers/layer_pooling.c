@@ -16,30 +16,28 @@
  * again. */
 #define POOLING_SIDE 65535 /* limit on pool and stride */
 
+static const struct model_option pooling_options[] = {
+	{"pool_size", .rule = MODEL_ANY},
+	{"strides", .rule = MODEL_ANY},
+	{"padding", .rule = MODEL_ANY},
+	{"data_format", .rule = MODEL_CHANNELS_LAST},
+};
+
 static enum status pooling_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"pool_size", .rule = MODEL_ANY},
-		{"strides", .rule = MODEL_ANY},
-		{"padding", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-	};
 	int64_t pool[LAYER_WAYS], strides[LAYER_WAYS];
-	struct layer_pool *c;
+	struct layer_pool *c = layer->config;
 	struct json_at here;
 	bool same;
 
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
-	layer__check_images(layer, config, err);
+	(void)model;
 	layer__window_option(layer, config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
 	memcpy(strides, pool, sizeof(strides));
 	if (model_option_at(config, "strides", &here, err))
 		layer__window_option(layer, config, "strides", 1, POOLING_SIDE, 1, strides, err);
 	if (layer__padding(config, &same, err) != ST_OK)
 		return err->status;
-
-	c = layer->config;
 	*c = (struct layer_pool){
 		.height = layer_side(&layer->input, LAYER_Y),
 		.width = layer_side(&layer->input, LAYER_X),
@@ -116,6 +114,9 @@ static void average_lower(struct layer_lowering *lowering)
 #define POOLING_LAYER(row, name, how, is_sequence)                                                 \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(pooling_options),           \
+					      .config_size = sizeof(struct layer_pool),            \
+					      .images = true,                                      \
 					      .read = pooling_read,                                \
 					      .flops = pooling_flops,                              \
 					      .lower = how##_lower,                                \
@@ -132,16 +133,15 @@ POOLING_LAYER(average_pooling2d, "AveragePooling2D", average, false);
  * is over the valid steps, and 0 / 0 if there are none, as in Keras. The gradient of a maximum is
  * divided evenly among the cells that equal it, as in TensorFlow's reduce_max (MaxPooling2D gives
  * it to the first). */
+static const struct model_option global_options[] = {{"data_format", .rule = MODEL_CHANNELS_LAST},
+						     {"keepdims", .rule = MODEL_ANY}};
+
 static enum status global_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"data_format", .rule = MODEL_CHANNELS_LAST},
-						  {"keepdims", .rule = MODEL_ANY}};
 	bool keepdims = false;
 
 	(void)model;
-	layer__check(config, own, ARRAY_LEN(own), err);
-	layer__check_images(layer, config, err);
 	model_option_bool(config, "keepdims", &keepdims, err);
 	layer->output = (struct model_shape){.ndim = 1, .dim = {layer_last_dim(&layer->input)}};
 	if (keepdims)
@@ -213,7 +213,8 @@ static void global_max_lower(struct layer_lowering *lowering)
 
 #define GLOBAL_OPS(row, name, how)                                                                 \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = global_read,                       \
-	.flops = global_flops, .lower = global_##how##_lower
+	.options = MODEL_OPTIONS(global_options), .images = true, .flops = global_flops,           \
+	.lower = global_##how##_lower
 
 const struct layer_ops layer_global_average_pooling1d = {
 	GLOBAL_OPS(global_average_pooling1d, "GlobalAveragePooling1D", average),

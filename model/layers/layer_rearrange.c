@@ -10,19 +10,22 @@
 
 /* ---- Flatten and Reshape --------------------------------------------------------------------- */
 
+static const struct model_option flatten_options[] = {{"data_format", .rule = MODEL_CHANNELS_LAST}};
+
 static enum status flatten_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"data_format", .rule = MODEL_CHANNELS_LAST}};
-
 	(void)model;
+	(void)config;
+	(void)err;
 	layer->output = (struct model_shape){.ndim = 1, .dim = {model_shape_count(&layer->input)}};
-	return layer__check(config, own, ARRAY_LEN(own), err);
+	return ST_OK;
 }
 
 const struct layer_ops layer_flatten = {
 	.class_name = "Flatten",
 	.kind = LAYER_KIND_flatten,
+	.options = MODEL_OPTIONS(flatten_options),
 	.read = flatten_read,
 	.pass_through = true,
 };
@@ -67,16 +70,16 @@ static enum status report_mismatch(const struct model_layer *layer, const struct
 			 text, (long long)model_shape_count(&layer->input));
 }
 
+static const struct model_option reshape_options[] = {{"target_shape", .rule = MODEL_ANY}};
+
 static enum status reshape_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"target_shape", .rule = MODEL_ANY}};
 	int64_t count = model_shape_count(&layer->input), filled = 1;
 	struct json_at here;
 	int open;
 
 	(void)model;
-	layer__check(config, own, ARRAY_LEN(own), err);
 	if (!model_option_need(config, "target_shape", &here, err) ||
 	    reshape_dims(&here, &layer->output, &open, err) != ST_OK)
 		return err->status;
@@ -93,6 +96,7 @@ static enum status reshape_read(struct model *model, struct model_layer *layer,
 const struct layer_ops layer_reshape = {
 	.class_name = "Reshape",
 	.kind = LAYER_KIND_reshape,
+	.options = MODEL_OPTIONS(reshape_options),
 	.read = reshape_read,
 	.pass_through = true,
 };
@@ -103,36 +107,26 @@ const struct layer_ops layer_reshape = {
 
 #define SIZE_MOST 65536 /* limit on an upsampling, and on repetitions */
 
-/* Make layer->config the identity over the dimensions of @shape. NULL: a failure. */
-static struct layer_rearrange *rearrange_new(struct model *model, struct model_layer *layer,
-					     const struct model_shape *shape, struct err *err)
+/* The identity over the dimensions of @shape. */
+static struct layer_rearrange rearrange_none(const struct model_shape *shape)
 {
-	struct layer_rearrange *r;
+	struct layer_rearrange r = {.ndim = shape->ndim};
 	int64_t stride = 1;
 
-	if (err_stuck(err))
-		return NULL;
-	layer->config = r = model__alloc(model, 1, sizeof(*r));
-	if (!r) {
-		err_nomem(err);
-		return NULL;
-	}
-	r->ndim = shape->ndim;
-	for (int d = r->ndim - 1; d >= 0; d--) {
-		r->dim[d] = (struct layer_rearrange_dim){shape->dim[d], stride, 1, 0};
+	for (int d = r.ndim - 1; d >= 0; d--) {
+		r.dim[d] = (struct layer_rearrange_dim){shape->dim[d], stride, 1, 0};
 		stride *= shape->dim[d];
 	}
 	return r;
 }
 
-/* Check the options and begin with the identity. NULL: a failure. */
-static struct layer_rearrange *rearrange_begin(struct model *model, struct model_layer *layer,
-					       const struct json_at *config,
-					       const struct model_option *own, size_t count,
-					       struct err *err)
+/* Make layer->config the identity over the input. */
+static struct layer_rearrange *rearrange_begin(const struct model_layer *layer)
 {
-	layer__check(config, own, count, err);
-	return rearrange_new(model, layer, &layer->input, err);
+	struct layer_rearrange *r = layer->config;
+
+	*r = rearrange_none(&layer->input);
+	return r;
 }
 
 /* Set the output's shape from the dimensions. */
@@ -146,19 +140,17 @@ static enum status rearrange_end(struct model_layer *layer, const struct layer_r
 }
 
 /* "cropping" is a number, [first, second] or, for images, [[top, bottom], [left, right]]. */
+static const struct model_option cropping_options[] = {
+	{"cropping", .rule = MODEL_ANY}, {"data_format", .rule = MODEL_CHANNELS_LAST}};
+
 static enum status cropping_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"cropping", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-	};
-	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_rearrange *r = rearrange_begin(layer);
 	const int ways = layer->ops->sequence ? 1 : 2;
 	struct json_at here, item;
 
-	if (layer__check_images(layer, config, err) != ST_OK)
-		return err->status;
+	(void)model;
 	for (int way = 0; way < ways && !err_stuck(err); way++) {
 		int64_t sides[2] = {1, 1};
 
@@ -185,16 +177,16 @@ static enum status cropping_read(struct model *model, struct model_layer *layer,
 }
 
 /* For sequences only; UpSampling2D, which may interpolate, is in layer_sampling.c. */
+static const struct model_option up_sampling_options[] = {{"size", .rule = MODEL_ANY}};
+
 static enum status up_sampling_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"size", .rule = MODEL_ANY}};
-	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_rearrange *r = rearrange_begin(layer);
 	int64_t size[LAYER_WAYS];
 
-	layer__check_images(layer, config, err);
-	layer__window_option(layer, config, "size", 1, SIZE_MOST, 2, size, err);
-	if (err_stuck(err))
+	(void)model;
+	if (layer__window_option(layer, config, "size", 1, SIZE_MOST, 2, size, err) != ST_OK)
 		return err->status;
 	r->dim[0].repeat = size[LAYER_X];
 	r->dim[0].size *= r->dim[0].repeat;
@@ -202,16 +194,18 @@ static enum status up_sampling_read(struct model *model, struct model_layer *lay
 }
 
 /* "dims": the input's dimensions in their new order, numbered from 1. */
+static const struct model_option permute_options[] = {{"dims", .rule = MODEL_ANY}};
+
 static enum status permute_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"dims", .rule = MODEL_ANY}};
-	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_rearrange *r = rearrange_begin(layer);
 	struct layer_rearrange before;
 	struct json_at here, item = {0};
 	unsigned seen = 0;
 
-	if (!r || !model_option_need(config, "dims", &here, err) || json_array(&here, err) != ST_OK)
+	(void)model;
+	if (!model_option_need(config, "dims", &here, err) || json_array(&here, err) != ST_OK)
 		return err->status;
 	before = *r;
 	while (!err_stuck(err) && json_next(&here, &item)) {
@@ -230,15 +224,17 @@ static enum status permute_read(struct model *model, struct model_layer *layer,
 	return rearrange_end(layer, r, err);
 }
 
+static const struct model_option repeat_vector_options[] = {{"n", .rule = MODEL_ANY}};
+
 static enum status repeat_vector_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"n", .rule = MODEL_ANY}};
-	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_rearrange *r = rearrange_begin(layer);
 	struct json_at here;
 	int64_t n = 1;
 
-	if (!r || !model_option_need(config, "n", &here, err) ||
+	(void)model;
+	if (!model_option_need(config, "n", &here, err) ||
 	    json_int(&here, 1, SIZE_MOST, &n, err) != ST_OK)
 		return err->status;
 	if (r->ndim != 1)
@@ -254,16 +250,26 @@ static enum status repeat_vector_read(struct model *model, struct model_layer *l
 enum status layer_part(struct model *model, struct model_layer *part,
 		       const struct model_shape *shape, int64_t first, struct err *err)
 {
-	struct layer_rearrange *r = rearrange_new(model, part, shape, err);
+	struct layer_rearrange *r = model__alloc(model, 1, sizeof(*r));
 
 	if (!r)
-		return err->status;
+		return err_nomem(err);
+	*r = rearrange_none(shape);
+	part->config = r;
 	part->ops = &layer_input;
 	r->dim[r->ndim - 1].first = first;
 	return rearrange_end(part, r, err);
 }
 
-/* A part of the model's input; the model reader has already read its config. */
+static const struct model_option input_options[] = {
+	{"name", .rule = MODEL_ANY},        {"batch_input_shape", .rule = MODEL_ANY},
+	{"batch_shape", .rule = MODEL_ANY}, {"dtype", .rule = MODEL_INPUT_DTYPE},
+	{"sparse", .rule = MODEL_FALSE},    {"ragged", .rule = MODEL_FALSE},
+	{"trainable", .rule = MODEL_ANY},   {"optional", .rule = MODEL_FALSE},
+	{"type_spec", .rule = MODEL_NULL},  {"input_tensor", .rule = MODEL_NULL},
+};
+
+/* A part of the model's input; the model reader has already read its shape. */
 static enum status input_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
@@ -300,19 +306,29 @@ static void rearrange_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, part, &op);
 }
 
-#define REARRANGE_LAYER(row, name, how, is_sequence)                                               \
+#define REARRANGE_LAYER(row, name, how, of_images, is_sequence)                                    \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(how##_options),             \
+					      .config_size = sizeof(struct layer_rearrange),       \
+					      .images = (of_images),                               \
 					      .read = how##_read,                                  \
 					      .lower = rearrange_lower,                            \
 					      .sequence = (is_sequence)}
 
-REARRANGE_LAYER(cropping1d, "Cropping1D", cropping, true);
-REARRANGE_LAYER(cropping2d, "Cropping2D", cropping, false);
-REARRANGE_LAYER(up_sampling1d, "UpSampling1D", up_sampling, true);
-REARRANGE_LAYER(input, "InputLayer", input, false);
-REARRANGE_LAYER(permute, "Permute", permute, false);
-REARRANGE_LAYER(repeat_vector, "RepeatVector", repeat_vector, false);
+REARRANGE_LAYER(cropping1d, "Cropping1D", cropping, true, true);
+REARRANGE_LAYER(cropping2d, "Cropping2D", cropping, true, false);
+REARRANGE_LAYER(up_sampling1d, "UpSampling1D", up_sampling, true, true);
+REARRANGE_LAYER(permute, "Permute", permute, false, false);
+REARRANGE_LAYER(repeat_vector, "RepeatVector", repeat_vector, false, false);
+
+const struct layer_ops layer_input = {
+	.class_name = "InputLayer",
+	.kind = LAYER_KIND_input,
+	.options = MODEL_OPTIONS(input_options),
+	.read = input_read,
+	.lower = rearrange_lower,
+};
 
 /* ---- ZeroPadding2D and ZeroPadding1D --------------------------------------------------------- */
 
@@ -323,20 +339,17 @@ REARRANGE_LAYER(repeat_vector, "RepeatVector", repeat_vector, false);
 
 /* "padding" is a number, [height, width] or [[top, bottom], [left, right]]; for a sequence a number
  * or [left, right]. */
+static const struct model_option padding_options[] = {{"padding", .rule = MODEL_ANY},
+						      {"data_format", .rule = MODEL_CHANNELS_LAST}};
+
 static enum status padding_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"padding", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-	};
 	const bool sequence = layer->ops->sequence;
 	int64_t sides[LAYER_WAYS][2] = {{!sequence, !sequence}, {1, 1}};
 	struct json_at here, item;
 
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_pad), err);
-	if (layer__check_images(layer, config, err) != ST_OK)
-		return err->status;
+	(void)model;
 	if (json_child(config, "padding", &here) && sequence) {
 		layer__pair(&here, 0, PADDING_MOST, sides[LAYER_X], err);
 	} else if (json_child(config, "padding", &here)) {
@@ -366,12 +379,18 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 const struct layer_ops layer_zero_padding2d = {
 	.class_name = "ZeroPadding2D",
 	.kind = LAYER_KIND_zero_padding2d,
+	.options = MODEL_OPTIONS(padding_options),
+	.config_size = sizeof(struct layer_pad),
+	.images = true,
 	.read = padding_read,
 };
 
 const struct layer_ops layer_zero_padding1d = {
 	.class_name = "ZeroPadding1D",
 	.kind = LAYER_KIND_zero_padding1d,
+	.options = MODEL_OPTIONS(padding_options),
+	.config_size = sizeof(struct layer_pad),
+	.images = true,
 	.read = padding_read,
 	.sequence = true,
 };
@@ -380,19 +399,18 @@ const struct layer_ops layer_zero_padding1d = {
 
 #define CONCATENATE_INPUTS 1024
 
+static const struct model_option concatenate_options[] = {{"axis", .rule = MODEL_ANY}};
+
 static enum status concatenate_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"axis", .rule = MODEL_ANY}};
 	const int last = layer->input.ndim - 1;
 	char first_text[192], other_text[192];
 
-	layer__check(config, own, ARRAY_LEN(own), err);
 	if (layer__check_last_axis(layer, config, err) != ST_OK)
 		return err->status;
 	if (!layer->input.ndim)
 		return json_fail(config, err, "Concatenate needs inputs of at least one dimension");
-	layer->output = layer->input;
 	for (int i = 1; i < layer->input_count; i++) {
 		const struct model_shape *shape = model_input_shape(model, layer, i);
 		bool fits = shape->ndim == layer->input.ndim;
@@ -439,6 +457,7 @@ const struct layer_ops layer_concatenate = {
 	.class_name = "Concatenate",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_concatenate,
+	.options = MODEL_OPTIONS(concatenate_options),
 	.read = concatenate_read,
 	.lower = concatenate_lower,
 	.least_inputs = 2,
@@ -449,22 +468,24 @@ const struct layer_ops layer_concatenate = {
 
 /* They pass their input on and also send it to the host. "queue" is an option of ours (Keras's
  * layers get the queue object), "final_outfeed" is MaybeOutfeed's. */
+#define QUEUE                                                                                      \
+	{                                                                                          \
+		"queue", MODEL_TEXT, LAYER_FIELD(outfeed_queue)                                    \
+	}
+static const struct model_option outfeed_options[] = {QUEUE};
+static const struct model_option maybe_outfeed_options[] = {QUEUE,
+							    {"final_outfeed", MODEL_BOOL,
+							     LAYER_FIELD(final_outfeed),
+							     .strict = true, .fallback = true}};
+
 static enum status outfeed_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {{"queue", .rule = MODEL_ANY},
-						  {"final_outfeed", .rule = MODEL_ANY}};
-	const bool maybe = layer->ops == &layer_maybe_outfeed;
+	const char *text = layer->outfeed_queue;
 	struct json_at here;
-	const char *text;
 
-	layer->output = layer->input;
-	layer->final_outfeed = maybe;
-	layer__check(config, own, maybe ? 2 : 1, err);
-	if (maybe && model_option_given(config, "final_outfeed", &here, err))
-		json_bool(&here, &layer->final_outfeed, err);
-	if (!model_option_at(config, "queue", &here, err) || json_text(&here, &text, err) != ST_OK)
-		return err->status;
+	if (!text || !json_child(config, "queue", &here))
+		return ST_OK;
 	if (text[0] == '\0')
 		return json_fail(&here, err, "is no name of a queue; null: chosen for it");
 	layer->outfeed_queue = arena_printf(model__arena(model), "%s", text);
@@ -475,6 +496,7 @@ const struct layer_ops layer_outfeed = {
 	.class_name = "Outfeed",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_outfeed,
+	.options = MODEL_OPTIONS(outfeed_options),
 	.read = outfeed_read,
 	.pass_through = true,
 	.outfeed = MODEL_OUTFEED,
@@ -484,6 +506,7 @@ const struct layer_ops layer_maybe_outfeed = {
 	.class_name = "MaybeOutfeed",
 	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_maybe_outfeed,
+	.options = MODEL_OPTIONS(maybe_outfeed_options),
 	.read = outfeed_read,
 	.pass_through = true,
 	.outfeed = MODEL_MAYBE_OUTFEED,

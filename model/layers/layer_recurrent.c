@@ -143,47 +143,41 @@ static void read_states(struct model *model, struct model_layer *layer,
 	}
 }
 
+/* clang-format off */
+#define FLAG(key, member) {(key), MODEL_BOOL, LAYER_CONFIG(recurrent, member)}
+static const struct model_option recurrent_options[] = {
+	{"units", MODEL_INT, LAYER_FIELD(units), .required = true, .strict = true, .least = 1, .most = UNITS_MOST},
+	{"activation", .rule = MODEL_ANY},
+	{"recurrent_activation", .rule = MODEL_ANY},
+	{"use_bias", MODEL_BOOL, LAYER_FIELD(use_bias), .fallback = true},
+	LAYER_PARAM_OPTIONS("kernel"),
+	LAYER_PARAM_OPTIONS("recurrent"),
+	LAYER_PARAM_OPTIONS("bias"),
+	{"unit_forget_bias", .rule = MODEL_ANY},
+	{"activity_regularizer", .rule = MODEL_NULL},
+	{"dropout", .rule = MODEL_ANY},
+	{"recurrent_dropout", .rule = MODEL_ANY},
+	FLAG("return_sequences", sequences),
+	{"return_state", .rule = MODEL_ANY},
+	FLAG("go_backwards", backwards),
+	FLAG("return_reversed", reversed), /* set by a Bidirectional only */
+	FLAG("stateful", stateful),
+	{"unroll", .rule = MODEL_ANY},
+	{"time_major", .rule = MODEL_FALSE},
+	{"implementation", .rule = MODEL_ANY},
+	{"reset_after", .rule = MODEL_ANY},
+	FLAG("zero_output_for_mask", zeros),
+	{"seed", .rule = MODEL_ANY},
+};
+/* clang-format on */
+
 static enum status recurrent_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"units", .rule = MODEL_ANY},
-		{"activation", .rule = MODEL_ANY},
-		{"recurrent_activation", .rule = MODEL_ANY},
-		{"use_bias", .rule = MODEL_ANY},
-		LAYER_PARAM_OPTIONS("kernel"),
-		LAYER_PARAM_OPTIONS("recurrent"),
-		LAYER_PARAM_OPTIONS("bias"),
-		{"unit_forget_bias", .rule = MODEL_ANY},
-		{"activity_regularizer", .rule = MODEL_NULL},
-		{"dropout", .rule = MODEL_ANY},
-		{"recurrent_dropout", .rule = MODEL_ANY},
-		{"return_sequences", .rule = MODEL_ANY},
-		{"return_state", .rule = MODEL_ANY},
-		{"go_backwards", .rule = MODEL_ANY},
-		{"return_reversed", .rule = MODEL_ANY}, /* set by a Bidirectional only */
-		{"stateful", .rule = MODEL_ANY},
-		{"unroll", .rule = MODEL_ANY},
-		{"time_major", .rule = MODEL_FALSE},
-		{"implementation", .rule = MODEL_ANY},
-		{"reset_after", .rule = MODEL_ANY},
-		{"zero_output_for_mask", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},
-	};
-	struct layer_recurrent *r;
-	struct json_at here;
+	struct layer_recurrent *r = layer->config;
+	const int64_t units = layer->units;
 	bool reset_after = true;
-	int64_t units = 1;
 
-	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*r), err);
-	layer__check_images(layer, config, err);
-	if (model_option_need(config, "units", &here, err))
-		json_int(&here, 1, UNITS_MOST, &units, err);
-	if (err_stuck(err))
-		return err->status;
-	r = layer->config;
-	layer->units = units;
-	layer->use_bias = true;
 	r->gates = gates_of(layer);
 	check_sizes(layer, config, err);
 	r->activation = MODEL_TANH;
@@ -193,13 +187,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	layer__read_drop(config, "dropout", &r->drop, err);
 	layer__read_drop(config, "recurrent_dropout", &r->recurrent_drop, err);
 	layer__read_seed(config, &r->seed, err);
-	model_option_bool(config, "use_bias", &layer->use_bias, err);
-	model_option_bool(config, "return_sequences", &r->sequences, err);
-	model_option_bool(config, "go_backwards", &r->backwards, err);
-	model_option_bool(config, "return_reversed", &r->reversed, err);
 	model_option_bool(config, "reset_after", &reset_after, err);
-	model_option_bool(config, "zero_output_for_mask", &r->zeros, err);
-	model_option_bool(config, "stateful", &r->stateful, err);
 	if (r->stateful)
 		layer->state = layer->ops == &layer_lstm ? 2 * units : units;
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
@@ -454,6 +442,9 @@ static void recurrent_lower(struct layer_lowering *lowering)
 #define RECURRENT_LAYER(row, name, inputs)                                                         \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(recurrent_options),         \
+					      .config_size = sizeof(struct layer_recurrent),       \
+					      .images = true,                                      \
 					      .read = recurrent_read,                              \
 					      .flops = recurrent_flops,                            \
 					      .lower = recurrent_lower,                            \

@@ -17,18 +17,39 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Set layer->config to the identity. NULL: a failure. */
-static struct layer_sampling *sampling_begin(struct model *model, struct model_layer *layer,
-					     const struct json_at *config,
-					     const struct model_option *own, size_t count,
-					     struct err *err)
-{
-	struct layer_sampling *s;
+/* clang-format off */
+#define IMAGES {"data_format", .rule = MODEL_CHANNELS_LAST}, {"bounding_box_format", .rule = MODEL_ANY}
+#define SIDES  {"height", .rule = MODEL_ANY}, {"width", .rule = MODEL_ANY}
+#define SEED   {"seed", .rule = MODEL_ANY}
+#define FILLS  {"fill_mode", .rule = MODEL_ANY}, {"fill_value", .rule = MODEL_ANY}, {"interpolation", .rule = MODEL_ANY}
+static const struct model_option center_crop_options[] = {SIDES, IMAGES};
+static const struct model_option random_crop_options[] = {SIDES, SEED, IMAGES};
+static const struct model_option random_flip_options[] = {{"mode", .rule = MODEL_ANY}, SEED, IMAGES};
+static const struct model_option resizing_options[] = {
+	SIDES,
+	FILLS,
+	{"crop_to_aspect_ratio", .rule = MODEL_ANY},
+	{"pad_to_aspect_ratio", .rule = MODEL_FALSE},
+	{"antialias", .rule = MODEL_FALSE},
+	IMAGES,
+};
+static const struct model_option up_sampling_options[] = {
+	{"size", .rule = MODEL_ANY},
+	{"interpolation", .rule = MODEL_ANY},
+	{"data_format", .rule = MODEL_CHANNELS_LAST},
+};
+static const struct model_option rotation_options[] = {{"factor", .rule = MODEL_ANY}, FILLS, SEED, IMAGES};
+static const struct model_option affine_options[] = {
+	{"height_factor", .rule = MODEL_ANY}, {"width_factor", .rule = MODEL_ANY}, FILLS, SEED, IMAGES,
+};
+/* clang-format on */
 
-	layer__begin(model, layer, config, own, count, sizeof(*s), err);
-	if (layer__check_images(layer, config, err) != ST_OK)
-		return NULL;
-	s = layer->config;
+/* Make layer->config the identity, with the seed of the options. */
+static struct layer_sampling *sampling_begin(const struct model_layer *layer,
+					     const struct json_at *config, struct err *err)
+{
+	struct layer_sampling *s = layer->config;
+
 	for (int way = 0; way < LAYER_WAYS; way++)
 		s->size[way] = layer_side(&layer->input, way);
 	s->fill = LAYER_FILL_NEAREST;
@@ -81,16 +102,9 @@ static bool fits(const struct model_layer *layer)
 static enum status center_crop_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"height", .rule = MODEL_ANY},
-		{"width", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-		{"bounding_box_format", .rule = MODEL_ANY},
-	};
-	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_sampling *s = sampling_begin(layer, config, err);
 
-	if (!s)
-		return err->status;
+	(void)model;
 	read_output(layer, config, err);
 	for (int way = 0; way < LAYER_WAYS && fits(layer); way++) {
 		s->first[way] = (s->size[way] - layer_side(&layer->output, way)) / 2;
@@ -106,17 +120,9 @@ static enum status center_crop_read(struct model *model, struct model_layer *lay
 static enum status random_crop_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"height", .rule = MODEL_ANY},
-		{"width", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-		{"bounding_box_format", .rule = MODEL_ANY},
-	};
-	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_sampling *s = sampling_begin(layer, config, err);
 
-	if (!s)
-		return err->status;
+	(void)model;
 	read_output(layer, config, err);
 	set_window(s, layer);
 	s->bilinear = !is_copy(s, layer);
@@ -127,18 +133,11 @@ static enum status random_crop_read(struct model *model, struct model_layer *lay
 static enum status random_flip_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"mode", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-		{"bounding_box_format", .rule = MODEL_ANY},
-	};
 	static const char *const modes[] = {"horizontal_and_vertical", "vertical", "horizontal"};
-	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_sampling *s = sampling_begin(layer, config, err);
 	size_t mode = 0;
 
-	if (!s)
-		return err->status;
+	(void)model;
 	model_option_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
 	s->by = LAYER_SAMPLING_FLIP;
 	s->flips[LAYER_Y] = mode != 2;
@@ -164,23 +163,10 @@ static bool read_bilinear(const struct json_at *config, bool bilinear, struct er
 static enum status resizing_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"height", .rule = MODEL_ANY},
-		{"width", .rule = MODEL_ANY},
-		{"interpolation", .rule = MODEL_ANY},
-		{"crop_to_aspect_ratio", .rule = MODEL_ANY},
-		{"pad_to_aspect_ratio", .rule = MODEL_FALSE},
-		{"fill_mode", .rule = MODEL_ANY},
-		{"fill_value", .rule = MODEL_ANY},
-		{"antialias", .rule = MODEL_FALSE},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-		{"bounding_box_format", .rule = MODEL_ANY},
-	};
-	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_sampling *s = sampling_begin(layer, config, err);
 	bool crops = false;
 
-	if (!s)
-		return err->status;
+	(void)model;
 	read_output(layer, config, err);
 	model_option_bool(config, "crop_to_aspect_ratio", &crops, err);
 	if (crops)
@@ -192,15 +178,11 @@ static enum status resizing_read(struct model *model, struct model_layer *layer,
 static enum status up_sampling_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"size", .rule = MODEL_ANY},
-		{"interpolation", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-	};
-	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	struct layer_sampling *s = sampling_begin(layer, config, err);
 	int64_t sides[LAYER_WAYS];
 
-	if (!s || layer__window_option(layer, config, "size", 1, SIDE_MOST, 2, sides, err) != ST_OK)
+	(void)model;
+	if (layer__window_option(layer, config, "size", 1, SIDE_MOST, 2, sides, err) != ST_OK)
 		return err->status;
 	for (int way = 0; way < LAYER_WAYS; way++)
 		sides[way] *= s->size[way];
@@ -237,25 +219,6 @@ static void read_share(const struct json_at *at, bool open, double out[2], struc
 static enum status random_affine_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
-	static const struct model_option turn[] = {
-		{"factor", .rule = MODEL_ANY},
-		{"fill_mode", .rule = MODEL_ANY},
-		{"fill_value", .rule = MODEL_ANY},
-		{"interpolation", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-		{"bounding_box_format", .rule = MODEL_ANY},
-	};
-	static const struct model_option other[] = {
-		{"height_factor", .rule = MODEL_ANY},
-		{"width_factor", .rule = MODEL_ANY},
-		{"fill_mode", .rule = MODEL_ANY},
-		{"fill_value", .rule = MODEL_ANY},
-		{"interpolation", .rule = MODEL_ANY},
-		{"seed", .rule = MODEL_ANY},
-		{"data_format", .rule = MODEL_CHANNELS_LAST},
-		{"bounding_box_format", .rule = MODEL_ANY},
-	};
 	static const char *const fills[] = {
 		[LAYER_FILL_REFLECT] = "reflect",
 		[LAYER_FILL_WRAP] = "wrap",
@@ -264,14 +227,12 @@ static enum status random_affine_read(struct model *model, struct model_layer *l
 	};
 	const bool turns = layer->ops == &layer_random_rotation;
 	const bool zooms = layer->ops == &layer_random_zoom;
-	struct layer_sampling *s = sampling_begin(model, layer, config, turns ? turn : other,
-						  turns ? ARRAY_LEN(turn) : ARRAY_LEN(other), err);
+	struct layer_sampling *s = sampling_begin(layer, config, err);
 	size_t fill = LAYER_FILL_REFLECT;
 	struct json_at here;
 	double value = 0.0;
 
-	if (!s)
-		return err->status;
+	(void)model;
 	s->by = turns ? LAYER_SAMPLING_TURN : zooms ? LAYER_SAMPLING_ZOOM : LAYER_SAMPLING_SHIFT;
 	if (model_option_need(config, turns ? "factor" : "height_factor", &here, err))
 		read_share(&here, zooms, s->share[LAYER_Y], err);
@@ -511,18 +472,21 @@ static void sampling_lower(struct layer_lowering *lowering)
 		slice_lower(lowering, forward ? "ResizeNearest" : "ResizeNearest/Grad", 0);
 }
 
-#define SAMPLING_LAYER(row, name, how)                                                             \
+#define SAMPLING_LAYER(row, name, how, own)                                                        \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(own##_options),             \
+					      .config_size = sizeof(struct layer_sampling),        \
+					      .images = true,                                      \
 					      .read = how##_read,                                  \
 					      .flops = sampling_flops,                             \
 					      .lower = sampling_lower}
 
-SAMPLING_LAYER(center_crop, "CenterCrop", center_crop);
-SAMPLING_LAYER(random_crop, "RandomCrop", random_crop);
-SAMPLING_LAYER(random_flip, "RandomFlip", random_flip);
-SAMPLING_LAYER(random_rotation, "RandomRotation", random_affine);
-SAMPLING_LAYER(random_translation, "RandomTranslation", random_affine);
-SAMPLING_LAYER(random_zoom, "RandomZoom", random_affine);
-SAMPLING_LAYER(resizing, "Resizing", resizing);
-SAMPLING_LAYER(up_sampling2d, "UpSampling2D", up_sampling);
+SAMPLING_LAYER(center_crop, "CenterCrop", center_crop, center_crop);
+SAMPLING_LAYER(random_crop, "RandomCrop", random_crop, random_crop);
+SAMPLING_LAYER(random_flip, "RandomFlip", random_flip, random_flip);
+SAMPLING_LAYER(random_rotation, "RandomRotation", random_affine, rotation);
+SAMPLING_LAYER(random_translation, "RandomTranslation", random_affine, affine);
+SAMPLING_LAYER(random_zoom, "RandomZoom", random_affine, affine);
+SAMPLING_LAYER(resizing, "Resizing", resizing, resizing);
+SAMPLING_LAYER(up_sampling2d, "UpSampling2D", up_sampling, up_sampling);
