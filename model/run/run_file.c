@@ -472,32 +472,43 @@ static struct run_batches run_batches(const struct run_memory *memory)
 				    run_model_batch(model, 0)};
 }
 
-/* Make the two batch sizes equal: if the command line has changed one, or only the model states
- * one, the other follows. A contradiction within the file is refused later. */
-static void run_unify_batches(struct run_memory *memory, struct run_batches before)
+static void run_set_data_batch(struct run_memory *memory, int64_t batch)
 {
 	struct run_file *run = &memory->run;
+	cJSON *data = cJSON_GetObjectItemCaseSensitive(run->json, "data");
+
+	run->data.batch_size = batch;
+	if (!cJSON_IsObject(data)) {
+		cJSON_DeleteItemFromObjectCaseSensitive(run->json, "data");
+		data = cJSON_AddObjectToObject(run->json, "data");
+	}
+	cJSON_DeleteItemFromObjectCaseSensitive(data, "batch_size");
+	if (!cJSON_AddNumberToObject(data, "batch_size", (double)batch))
+		err_nomem(memory->err);
+}
+
+/* Make the two batch sizes equal: if the command line has changed one, or only the model states
+ * one, the other follows. Keys, applied to what the flags made (@before[1]), count before the
+ * flags, applied to the file (@before[0]). A contradiction is refused later. */
+static void run_unify_batches(struct run_memory *memory, const struct run_batches before[2])
+{
 	const struct run_batches after = run_batches(memory);
-	cJSON *data, *size;
-	bool changed; /* the model's, by the command line */
 
 	if (err_stuck(memory->err) || after.model < 1 || after.data == after.model)
 		return;
-	changed = !memory->model && after.model != before.model;
-	if (after.data != before.data && !changed) {
-		run_model_batch(run->model, after.data);
-	} else if (after.data == 0 || (after.data == before.data && changed)) {
-		run->data.batch_size = after.model;
-		data = cJSON_GetObjectItemCaseSensitive(run->json, "data");
-		if (!cJSON_IsObject(data)) {
-			cJSON_DeleteItemFromObjectCaseSensitive(run->json, "data");
-			data = cJSON_AddObjectToObject(run->json, "data");
-		}
-		cJSON_DeleteItemFromObjectCaseSensitive(data, "batch_size");
-		size = cJSON_AddNumberToObject(data, "batch_size", (double)after.model);
-		if (!size)
-			err_nomem(memory->err);
+	for (int stage = 1; stage >= 0; stage--) {
+		const bool data = after.data != before[stage].data;
+		const bool model = !memory->model && after.model != before[stage].model;
+
+		if (data && !model)
+			run_model_batch(memory->run.model, after.data);
+		else if (model && !data)
+			run_set_data_batch(memory, after.model);
+		if (data || model)
+			return;
 	}
+	if (after.data == 0)
+		run_set_data_batch(memory, after.model);
 }
 
 /* Load the model if it is in a file of its own. */
@@ -577,7 +588,7 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 			   struct err *err)
 {
 	struct run_memory *memory = mem_calloc(1, sizeof(*memory));
-	struct run_batches before = {0};
+	struct run_batches before[2] = {0};
 	struct str notes = {0};
 	struct json_at root;
 	struct run_file *run;
@@ -596,11 +607,14 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 	root = json_root(path, json);
 	run->json = json;
 	run->path = arena_strdup(&memory->arena, path);
-	before = run_batches(memory);
+	before[0] = run_batches(memory);
 	if (!run->path || !memory->fallbacks)
 		err_nomem(err);
 	if (!err_stuck(err) && json_object(&root, err) == ST_OK)
-		run__options_apply(json, run->path, argc, argv, &notes, err);
+		run__options_flags(json, run->path, argc, argv, &notes, err);
+	before[1] = run_batches(memory);
+	if (!err_stuck(err))
+		run__options_keys(json, run->path, argc, argv, err);
 	run->notes = arena_strdup(&memory->arena, str_peek(&notes));
 	if (!run->notes || notes.failed)
 		err_nomem(err);

@@ -355,7 +355,7 @@ static void run_fill_section(const struct run_value *fill)
 		json_object(fill->at, fill->err);
 }
 
-/* run__options_apply() has already checked them. */
+/* run__options_flags() has already checked them. */
 static void run_fill_flags(const struct run_value *fill)
 {
 	(void)fill;

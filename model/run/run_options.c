@@ -502,15 +502,18 @@ static enum status run_apply_overrides(const struct run_words *in, struct err *e
 
 /* ---- the whole command line ------------------------------------------------------------------ */
 
-enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
+enum status run__options_flags(cJSON *json, const char *file, int argc, char **argv,
 			       struct str *notes, struct err *err)
 {
 	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
 	enum status status = run__flags_check(&in, err);
 
-	if (status == ST_OK)
-		status = run__flags_patch(&in, notes, err);
-	if (status == ST_OK)
-		status = run_apply_overrides(&in, err);
-	return status;
+	return status == ST_OK ? run__flags_patch(&in, notes, err) : status;
+}
+
+enum status run__options_keys(cJSON *json, const char *file, int argc, char **argv, struct err *err)
+{
+	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
+
+	return run_apply_overrides(&in, err);
 }

@@ -651,6 +651,11 @@ static void test_sizes_of_a_batch_go_together(void **state)
 	static const char without[] = "{\"model\": " LAYERS "}, \"compile\": {\"loss\": \"mse\"}}";
 	static const char apart[] = "{\"model\": " LAYERS "}, \"compile\": {\"loss\": \"mse\"}, "
 				    "\"data\": {\"batch_size\": 5}}";
+	/* The model that a flag brings follows, too; the words begin with the flag. */
+	static const char flagged[] =
+		"{\"model\": {\"class_name\": \"Sequential\", \"config\": {\"layers\": []}}, "
+		"\"compile\": {\"loss\": \"mse\"}, \"data\": {\"batch_size\": 4}, "
+		"\"flags\": {\"--type\": {\"model\": " LAYERS "}}}}";
 	static const struct {
 		const char *text, *word, *value;
 		int64_t data, input;
@@ -661,18 +666,22 @@ static void test_sizes_of_a_batch_go_together(void **state)
 		{with, "--model.config.layers.0.config.batch_input_shape.0", "8", 8, 8},
 		{without, "--fit.epochs", "1", 4, 4},
 		{without, "--data.batch_size", "9", 9, 9},
+		{flagged, "--fit.epochs", "1", 4, 4},
+		{flagged, "--data.batch_size", "6", 6, 6},
 		{apart, "--fit.epochs", "1", 5, 4}, /* which run_layout_new() refuses */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char word[64], value[8];
-		char *words[] = {word, value};
+		char flag[] = "--type";
+		char *words[] = {flag, word, value};
+		const int without_flag = rows[i].text != flagged;
 		struct run_file *run;
 
 		snprintf(word, sizeof(word), "%s", rows[i].word);
 		snprintf(value, sizeof(value), "%s", rows[i].value);
-		run = parse_words(rows[i].text, 2, words);
+		run = parse_words(rows[i].text, 3 - without_flag, words + without_flag);
 		assert_int_equal(run->data.batch_size, rows[i].data);
 		assert_int_equal(input_batch(run), rows[i].input);
 		run_file_free(run);
