@@ -90,6 +90,8 @@ const char *fmt_percent(char out[FMT_SIZE], double fraction)
 {
 	if (!isfinite(fraction))
 		snprintf(out, FMT_SIZE, "-");
+	else if (fabs(fraction) < 0.00005)
+		snprintf(out, FMT_SIZE, "0.00 %%"); /* never "-0.00 %" */
 	else if (fabs(fraction) < 1e12)
 		snprintf(out, FMT_SIZE, "%.2f %%", fraction * 100);
 	else

@@ -94,8 +94,9 @@ static void test_percent_has_two_decimals(void **state)
 		double value;
 		const char *text;
 	} rows[] = {
-		{3.0 / 7, "42.86 %"}, {0, "0.00 %"},   {1, "100.00 %"},  {-0.5, "-50.00 %"},
-		{NAN, "-"},           {INFINITY, "-"}, {-INFINITY, "-"}, {1e300, "1e+302 %"},
+		{3.0 / 7, "42.86 %"}, {0, "0.00 %"},    {1, "100.00 %"},  {-0.5, "-50.00 %"},
+		{NAN, "-"},           {INFINITY, "-"},  {-INFINITY, "-"}, {1e300, "1e+302 %"},
+		{-3e-5, "0.00 %"},    {-0.0, "0.00 %"}, {6e-5, "0.01 %"}, {-6e-5, "-0.01 %"},
 	};
 	char out[FMT_SIZE];
 

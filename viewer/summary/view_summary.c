@@ -275,7 +275,7 @@ void view__summary_live(struct view_summary *screen)
 	summary_add_clocks(screen);
 	if (now->runs > 0)
 		view_blocks_bar(blocks, "latest bubble", VIEW_BUBBLE, now->idle_fraction,
-				now->theory_idle_fraction, "%.1f%% %s, %lld runs",
+				now->theory_idle_fraction, "%.1f %% %s, %lld runs",
 				now->idle_fraction * 100, now->clock, (long long)now->runs);
 	summary_add_latest_loss(screen);
 	for (int i = 0; i < now->latest_count; i++)
