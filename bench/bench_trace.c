@@ -109,7 +109,7 @@ static uint64_t count_fields(struct import_wire wire, int depth)
 	struct import_wire_field field;
 	uint64_t count = 0;
 
-	while (report__import_wire_next(&wire, &field)) {
+	while (import_wire_next(&wire, &field)) {
 		count++;
 		if (depth > 0 && field.type == IMPORT_WIRE_BYTES && field.bytes.at)
 			count += count_fields(field.bytes, depth - 1);

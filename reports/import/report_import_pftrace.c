@@ -150,7 +150,7 @@ static enum status add_entry(struct pftrace *pf, struct sequence *sequence,
 	struct interned item = {.kind = of->kind, .text = "", .number = IPS_NULL};
 	struct import_wire_field field;
 
-	while (report__import_wire_next(&entry, &field)) {
+	while (import_wire_next(&entry, &field)) {
 		if (field.number == 1)
 			item.iid = field.value;
 		else if (field.number == of->value)
@@ -178,7 +178,7 @@ static enum status add_interned(struct pftrace *pf, struct sequence *sequence,
 	enum status status = ST_OK;
 	bool kernels = false;
 
-	while (status == ST_OK && report__import_wire_next(&data, &field)) {
+	while (status == ST_OK && import_wire_next(&data, &field)) {
 		const struct interned_field *of = find_interned(field.number);
 
 		if (!of || !pftrace_is_bytes(&field))
@@ -191,7 +191,7 @@ static enum status add_interned(struct pftrace *pf, struct sequence *sequence,
 			status = add_entry(pf, sequence, of, field.bytes, err);
 	}
 	/* their arguments are named by other entries, which may come behind them */
-	for (data = whole; kernels && status == ST_OK && report__import_wire_next(&data, &field);) {
+	for (data = whole; kernels && status == ST_OK && import_wire_next(&data, &field);) {
 		if (field.number == INTERNED_KERNELS && pftrace_is_bytes(&field))
 			status = report__pftrace_gpu_kernel(pf, sequence, field.bytes, err);
 	}
@@ -233,14 +233,14 @@ static void read_defaults(struct sequence *sequence, struct import_wire defaults
 {
 	struct import_wire_field field, inner;
 
-	while (report__import_wire_next(&defaults, &field)) {
+	while (import_wire_next(&defaults, &field)) {
 		struct import_wire event = field.bytes;
 
 		if (field.number == PACKET_CLOCK)
 			sequence->clock = field.value;
 		if (field.number != PACKET_EVENT || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&event, &inner)) {
+		while (import_wire_next(&event, &inner)) {
 			if (inner.number == 11) {
 				sequence->track = inner.value;
 				sequence->has_track = true;
@@ -280,7 +280,7 @@ static void read_snapshot(struct pftrace *pf, struct sequence *sequence,
 	struct import_wire_field field, inner;
 	int64_t now = IPS_NULL, wall = IPS_NULL, any = 0;
 
-	while (count < ARRAY_LEN(seen) && report__import_wire_next(&snapshot, &field)) {
+	while (count < ARRAY_LEN(seen) && import_wire_next(&snapshot, &field)) {
 		struct import_wire message = field.bytes;
 		int64_t multiplier = 1, ticks = 0;
 		uint64_t id = 0;
@@ -289,7 +289,7 @@ static void read_snapshot(struct pftrace *pf, struct sequence *sequence,
 
 		if (field.number != 1 || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&message, &inner)) {
+		while (import_wire_next(&message, &inner)) {
 			if (inner.number == 1)
 				id = inner.value;
 			else if (inner.number == 2)
@@ -373,7 +373,7 @@ static enum status read_compressed(struct pftrace *pf, struct import_wire bytes,
 		return ST_OK;
 	}
 	trace = (struct import_wire){pf->inflated, pf->inflated + size, false};
-	while (status == ST_OK && report__import_wire_next(&trace, &field))
+	while (status == ST_OK && import_wire_next(&trace, &field))
 		if (field.number == 1 && pftrace_is_bytes(&field))
 			status = read_packet(pf, field.bytes, true, err);
 	return status;
@@ -431,14 +431,14 @@ static enum status name_processes(struct pftrace *pf, struct import_wire tree, s
 	struct import_wire_field field, inner;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&tree, &field)) {
+	while (status == ST_OK && import_wire_next(&tree, &field)) {
 		struct import_wire process = field.bytes;
 		const char *name = NULL;
 		int64_t pid = IPS_NULL;
 
 		if (field.number != 1 || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&process, &inner)) {
+		while (import_wire_next(&process, &inner)) {
 			if (inner.number == 1) {
 				pid = (int32_t)inner.value;
 			} else if (inner.number == 3 && pftrace_is_bytes(&inner) && !name) {
@@ -468,7 +468,7 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 	const char *what = NULL;
 	enum status status = ST_OK;
 
-	while (report__import_wire_next(&walk, &field)) {
+	while (import_wire_next(&walk, &field)) {
 		if (field.number < ARRAY_LEN(packet_fields)) {
 			if (packet_fields[field.number].what)
 				what = packet_fields[field.number].what;
@@ -617,17 +617,17 @@ bool report__import_is_pftrace(const unsigned char *head, size_t size)
 
 	if (size < 2 || head[0] != 0x0a || head[1] == 0)
 		return false;
-	if (!report__import_wire_next(&wire, &packet)) {
+	if (!import_wire_next(&wire, &packet)) {
 		/* longer than the head: its beginning must be fields */
 		for (wire.at = head + 1; wire.at < wire.end && (*wire.at & 0x80) != 0;)
 			wire.at++;
 		packet.bytes = (struct import_wire){wire.at + 1, head + size, false};
 		if (packet.bytes.at >= packet.bytes.end || size < IMPORT_HEAD)
 			return false;
-		return report__import_wire_next(&packet.bytes, &field) ||
+		return import_wire_next(&packet.bytes, &field) ||
 		       (packet.bytes.at < packet.bytes.end && (packet.bytes.at[0] & 7) == 2);
 	}
-	while (report__import_wire_next(&packet.bytes, &field))
+	while (import_wire_next(&packet.bytes, &field))
 		continue;
 	return !packet.bytes.broken;
 }

@@ -79,7 +79,7 @@ struct pf_process {
 	const char *name;
 };
 
-#define PFTRACE_RECENT 1024 /* a power of two */
+#define PFTRACE_RECENT 4096 /* a power of two */
 
 struct pftrace {
 	struct import *import;

@@ -85,7 +85,7 @@ enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire me
 	struct import_wire_field field;
 	const char *name = NULL;
 
-	while (report__import_wire_next(&message, &field)) {
+	while (import_wire_next(&message, &field)) {
 		if (field.number == 1)
 			track->pid = (int32_t)field.value;
 		else if (field.number == 2 && of_thread)
@@ -138,7 +138,7 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 	struct pf_track *track;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && import_wire_next(&message, &field)) {
 		struct import_wire counter = field.bytes;
 
 		if (field.number == 1) {
@@ -156,7 +156,7 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 							    &given, NULL, err);
 		} else if (field.number == 8) {
 			given.counter = true;
-			while (report__import_wire_next(&counter, &inner)) {
+			while (import_wire_next(&counter, &inner)) {
 				if (inner.number == 4 && inner.value > 0)
 					given.multiplier = import_wire_int(&inner);
 				else if (inner.number == 5)
@@ -234,7 +234,7 @@ static const char *argument_name(struct pftrace *pf, const struct sequence *sequ
 	struct import_wire_field field;
 	const char *name = NULL;
 
-	while (report__import_wire_next(&annotation, &field)) {
+	while (import_wire_next(&annotation, &field)) {
 		if (field.number == 10 && pftrace_is_bytes(&field))
 			name = report__pftrace_keep(pf, &field.bytes);
 		else if (field.number == 1 && field.type == IMPORT_WIRE_VARINT)
@@ -255,7 +255,7 @@ static enum status read_argument(struct pftrace *pf, const struct sequence *sequ
 	char nested[IMPORT_TEXT_SIZE];
 	uint32_t inner, items = 0;
 
-	while (status == ST_OK && report__import_wire_next(&annotation, &field)) {
+	while (status == ST_OK && import_wire_next(&annotation, &field)) {
 		const char *text;
 
 		switch (field.number) {
@@ -352,7 +352,7 @@ enum event_type {
 
 struct pf_event {
 	uint64_t type, track;
-	bool has_track, has_value, has_time;
+	bool has_track, has_value, has_time, has_arguments;
 	const char *name, *category; /* kept texts; NULL: none */
 	double value;
 	int64_t ns;
@@ -384,7 +384,7 @@ static void read_legacy(const struct sequence *sequence, struct import_wire mess
 {
 	struct import_wire_field field;
 
-	while (report__import_wire_next(&message, &field)) {
+	while (import_wire_next(&message, &field)) {
 		switch (field.number) {
 		case LEGACY_NAME:
 			event->name =
@@ -429,7 +429,7 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 	struct import_wire_field field;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && import_wire_next(&message, &field)) {
 		switch (field.number) {
 		case EVENT_TIME_DELTA_US:
 			if (__builtin_add_overflow(sequence->reference_us, import_wire_int(&field),
@@ -453,6 +453,9 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 						      err);
 			break;
 		}
+		case EVENT_ARGUMENT: /* read when the event's track is known */
+			event->has_arguments = true;
+			break;
 		case EVENT_LEGACY:
 			if (pftrace_is_bytes(&field))
 				read_legacy(sequence, field.bytes, event);
@@ -647,7 +650,7 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 		return ST_OK;
 	}
 	status = get_site(pf, event->category, event->name, &site, err);
-	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && event->has_arguments && import_wire_next(&message, &field)) {
 		const char *name;
 		uint32_t id;
 

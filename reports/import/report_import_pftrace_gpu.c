@@ -50,13 +50,13 @@ static enum status name_counters(struct pftrace *pf, struct sequence *sequence, 
 	struct import_wire_field field, inner;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&descriptor, &field)) {
+	while (status == ST_OK && import_wire_next(&descriptor, &field)) {
 		struct interned counter = {.kind = INTERNED_GPU_COUNTER, .number = IPS_NULL};
 		struct import_wire spec = field.bytes;
 
 		if (field.number != 1 || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&spec, &inner)) {
+		while (import_wire_next(&spec, &inner)) {
 			if (inner.number == 1)
 				counter.iid = above << 32 | (uint32_t)inner.value;
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
@@ -75,7 +75,7 @@ enum status report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *se
 	struct import_wire descriptor = {NULL, NULL, false};
 	enum status status;
 
-	while (report__import_wire_next(&interned, &field)) {
+	while (import_wire_next(&interned, &field)) {
 		if (field.number == 1)
 			gpu.iid = (uint32_t)field.value;
 		else if (field.number == 2 && pftrace_is_bytes(&field))
@@ -104,7 +104,7 @@ static enum status read_launch_argument(struct pftrace *pf, const struct sequenc
 	enum status status;
 	uint32_t id;
 
-	while (report__import_wire_next(&message, &field)) {
+	while (import_wire_next(&message, &field)) {
 		if (field.number == 1)
 			name = report__pftrace_interned(sequence, INTERNED_GPU_ARGUMENT,
 							field.value);
@@ -151,7 +151,7 @@ enum status report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequ
 	const char *demangled = NULL;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&kernel, &field)) {
+	while (status == ST_OK && import_wire_next(&kernel, &field)) {
 		if (field.number == 1)
 			item.iid = field.value;
 		else if (field.number == 2 && pftrace_is_bytes(&field))
@@ -175,7 +175,7 @@ static enum status read_old_names(struct pftrace *pf, struct import_wire specifi
 	struct import_wire_field field, inner;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&specifications, &field)) {
+	while (status == ST_OK && import_wire_next(&specifications, &field)) {
 		struct import_wire message = field.bytes;
 		struct interned item = {.text = "", .number = IPS_NULL};
 
@@ -185,7 +185,7 @@ static enum status read_old_names(struct pftrace *pf, struct import_wire specifi
 			    : field.number == 2 ? INTERNED_GPU_OLD_QUEUE
 						: INTERNED_GPU_OLD_STAGE;
 		item.iid = counts[field.number]++;
-		while (report__import_wire_next(&message, &inner)) {
+		while (import_wire_next(&message, &inner)) {
 			if (field.number == 1 && inner.number == 1)
 				item.iid = inner.value;
 			else if (field.number == 1 && inner.number == 2)
@@ -261,7 +261,7 @@ enum status report__pftrace_gpu_call(struct pftrace *pf, struct import_wire corr
 	size_t count = 0;
 	enum status status = ST_OK;
 
-	while (report__import_wire_next(&correlation, &field))
+	while (import_wire_next(&correlation, &field))
 		if (field.number == 1)
 			count = report__pftrace_numbers(&field, false, ids, IDS_OF_CALL, count);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
@@ -281,7 +281,7 @@ enum status report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire corr
 	uint64_t ids[IDS_OF_CALL];
 	size_t count = 0;
 
-	while (report__import_wire_next(&correlation, &field))
+	while (import_wire_next(&correlation, &field))
 		if (field.number == 2)
 			count = report__pftrace_numbers(&field, false, ids, IDS_OF_CALL, count);
 	return put_waits(pf, ids, count, track, ns, err);
@@ -303,7 +303,7 @@ static void read_size(struct import_wire message, int64_t out[3])
 	struct import_wire_field field;
 
 	out[0] = out[1] = out[2] = 1;
-	while (report__import_wire_next(&message, &field))
+	while (import_wire_next(&message, &field))
 		if (field.number <= 3)
 			out[field.number - 1] = import_wire_int(&field);
 }
@@ -316,7 +316,7 @@ static enum status read_stage(struct pftrace *pf, const struct sequence *sequenc
 	const struct interned *found;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && import_wire_next(&message, &field)) {
 		struct import_wire bytes = field.bytes;
 
 		switch (field.number) {
@@ -376,7 +376,7 @@ static enum status read_stage(struct pftrace *pf, const struct sequence *sequenc
 			break;
 		case STAGE_LAUNCH:
 			while (pftrace_is_bytes(&field) && status == ST_OK &&
-			       report__import_wire_next(&bytes, &inner)) {
+			       import_wire_next(&bytes, &inner)) {
 				if (inner.number <= 2 && pftrace_is_bytes(&inner))
 					read_size(inner.bytes, inner.number == 1
 								       ? stage->launch.grid
@@ -400,7 +400,7 @@ static enum status put_arguments(struct pftrace *pf, struct import_wire message,
 	enum status status = ST_OK;
 	uint32_t id;
 
-	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && import_wire_next(&message, &field)) {
 		struct import_wire extra = field.bytes;
 		const char *name = NULL, *value = NULL;
 
@@ -410,7 +410,7 @@ static enum status put_arguments(struct pftrace *pf, struct import_wire message,
 		}
 		if (field.number != STAGE_EXTRA || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&extra, &inner)) {
+		while (import_wire_next(&extra, &inner)) {
 			if (inner.number == 1 && pftrace_is_bytes(&inner))
 				name = report__pftrace_keep(pf, &inner.bytes);
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
@@ -467,7 +467,7 @@ enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *seque
 	uint32_t track, site;
 	char shown[64];
 
-	while (status == ST_OK && report__import_wire_next(&walk, &field))
+	while (status == ST_OK && import_wire_next(&walk, &field))
 		if (field.number == STAGE_OLD_NAMES && pftrace_is_bytes(&field))
 			status = read_old_names(pf, field.bytes, err);
 	if (status == ST_OK)
@@ -543,7 +543,7 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 	enum status status = ST_OK;
 	char thread[48];
 
-	while (status == ST_OK && report__import_wire_next(&walk, &field)) {
+	while (status == ST_OK && import_wire_next(&walk, &field)) {
 		if (field.number == 1 && pftrace_is_bytes(&field)) {
 			status = name_counters(pf, &pf->gpu_names, 0, field.bytes, err);
 		} else if (field.number == 3) {
@@ -556,7 +556,7 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 	}
 	if (descriptor && descriptor->number != IPS_NULL)
 		gpu = descriptor->number;
-	while (status == ST_OK && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && import_wire_next(&message, &field)) {
 		struct import_wire counter = field.bytes;
 		uint64_t id = 0;
 		double value = (double)NAN;
@@ -564,7 +564,7 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 
 		if (field.number != 2 || !pftrace_is_bytes(&field))
 			continue;
-		while (report__import_wire_next(&counter, &inner)) {
+		while (import_wire_next(&counter, &inner)) {
 			if (inner.number == 1)
 				id = (uint32_t)inner.value;
 			else if (inner.number == 2)

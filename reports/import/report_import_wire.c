@@ -28,7 +28,7 @@ static bool read_varint(const unsigned char **at, const unsigned char *end, uint
 	return false;
 }
 
-bool report__import_wire_next(struct import_wire *wire, struct import_wire_field *out)
+bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out)
 {
 	uint64_t key, length;
 
@@ -157,7 +157,7 @@ enum status report__import_stream_next(struct import_stream *stream, bool *more,
 	}
 	if ((key & 7) != IMPORT_WIRE_BYTES) {
 		wire.at = stream->window + stream->at;
-		*more = report__import_wire_next(&wire, out);
+		*more = import_wire_next(&wire, out);
 		stream->why = *more ? NULL : "it ends within a message";
 		stream->at = (size_t)(wire.at - stream->window);
 		return ST_OK;

@@ -39,8 +39,32 @@ struct import_wire_field {
 	struct import_wire bytes; /* of bytes; `at` NULL: too large, skipped */
 };
 
-/* Read the next field of a message; false: there is none, or (`broken`) it is malformed. */
-bool report__import_wire_next(struct import_wire *wire, struct import_wire_field *out);
+/* import_wire_next() of every kind of field. */
+bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out);
+
+/* Read the next field of a message; false: there is none, or (`broken`) it is malformed. Most
+ * fields are numbers below 16 and short: those are read here, which takes half of the time. */
+static inline bool import_wire_next(struct import_wire *wire, struct import_wire_field *out)
+{
+	const unsigned char *at = wire->at;
+	const size_t left = (size_t)(wire->end - at);
+	const uint32_t type = left < 2 ? UINT32_MAX : at[0] & 7u;
+
+	if (wire->broken || left < 2 || at[0] < 8 || at[0] > 127 || at[1] > 127 ||
+	    (type != IMPORT_WIRE_VARINT && (type != IMPORT_WIRE_BYTES || at[1] > left - 2)))
+		return report__import_wire_field(wire, out);
+	out->number = at[0] >> 3;
+	out->type = (enum import_wire_type)type;
+	out->value = type == IMPORT_WIRE_VARINT ? at[1] : 0;
+	out->bytes = (struct import_wire){NULL, NULL, false};
+	wire->at = at + 2;
+	if (type == IMPORT_WIRE_BYTES) {
+		out->bytes.at = at + 2;
+		out->bytes.end = at + 2 + at[1];
+		wire->at = out->bytes.end;
+	}
+	return true;
+}
 
 static inline int64_t import_wire_int(const struct import_wire_field *field)
 {

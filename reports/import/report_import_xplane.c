@@ -169,14 +169,14 @@ static enum status add_metadata(struct xplane *x, struct metadata_table *table,
 	struct import_wire_field field;
 	struct import_wire name = {0}, shown = {0}, walk;
 
-	while (report__import_wire_next(&entry, &field)) {
+	while (import_wire_next(&entry, &field)) {
 		if (field.number == 1 && field.type == IMPORT_WIRE_VARINT)
 			item.id = import_wire_int(&field);
 		else if (field.number == 2 && field.type == IMPORT_WIRE_BYTES)
 			item.message = field.bytes;
 	}
 	walk = item.message;
-	while (item.message.at && report__import_wire_next(&walk, &field)) {
+	while (item.message.at && import_wire_next(&walk, &field)) {
 		if (field.type != IMPORT_WIRE_BYTES)
 			continue;
 		if (field.number == 2)
@@ -235,7 +235,7 @@ static enum status take_stat(struct xplane *x, struct import_wire stat, struct e
 	enum status status = ST_OK;
 	int64_t id = 0;
 
-	while (report__import_wire_next(&stat, &field)) {
+	while (import_wire_next(&stat, &field)) {
 		if (field.number == 1)
 			id = import_wire_int(&field);
 		else
@@ -281,7 +281,7 @@ static enum status take_stats(struct xplane *x, struct import_wire message, uint
 	struct import_wire_field field;
 	enum status status = ST_OK;
 
-	while (status == ST_OK && report__import_wire_next(&message, &field))
+	while (status == ST_OK && import_wire_next(&message, &field))
 		if (field.number == number && field.type == IMPORT_WIRE_BYTES)
 			status = take_stat(x, field.bytes, facts, err);
 	ends_well(x, &message);
@@ -341,7 +341,7 @@ static enum status take_event(struct xplane *x, const struct line *line, struct 
 	uint32_t site;
 	enum status status;
 
-	while (report__import_wire_next(&walk, &field)) {
+	while (import_wire_next(&walk, &field)) {
 		if (field.type != IMPORT_WIRE_VARINT)
 			continue;
 		if (field.number == 1)
@@ -420,7 +420,7 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	bool any = false;
 	enum status status = ST_OK;
 
-	while (report__import_wire_next(&walk, &field)) {
+	while (import_wire_next(&walk, &field)) {
 		const char **text = field.number == 2 ? &name : field.number == 11 ? &shown : NULL;
 
 		if (field.type == IMPORT_WIRE_BYTES && text) {
@@ -458,7 +458,7 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	track.device = line.device;
 	status = report__import_track(x->import, &track, &line.track, err);
 	walk = message;
-	while (status == ST_OK && !x->broken && report__import_wire_next(&walk, &field)) {
+	while (status == ST_OK && !x->broken && import_wire_next(&walk, &field)) {
 		if (field.number == 4 && field.type == IMPORT_WIRE_BYTES)
 			status = take_event(x, &line, field.bytes, err);
 		if (status == ST_OK)
@@ -477,7 +477,7 @@ static void take_start(struct xplane *x, struct import_wire stat)
 	const struct metadata *name = NULL;
 	int64_t value = IPS_NULL;
 
-	while (report__import_wire_next(&stat, &field)) {
+	while (import_wire_next(&stat, &field)) {
 		if (field.number == 1)
 			name = find_metadata(&x->stats, import_wire_int(&field));
 		else if (field.number == 3 || field.number == 4)
@@ -497,7 +497,7 @@ static enum status read_plane(struct xplane *x, struct import_wire message, stru
 
 	clear_metadata(&x->events);
 	clear_metadata(&x->stats);
-	while (status == ST_OK && report__import_wire_next(&walk, &field)) {
+	while (status == ST_OK && import_wire_next(&walk, &field)) {
 		if (field.type != IMPORT_WIRE_BYTES)
 			continue;
 		if (field.number == 2) {
@@ -516,7 +516,7 @@ static enum status read_plane(struct xplane *x, struct import_wire message, stru
 	/* Of a broken plane what comes before the break is read. */
 	message.end = walk.broken ? walk.at : message.end;
 	x->broken = false;
-	while (status == ST_OK && !x->broken && report__import_wire_next(&message, &field)) {
+	while (status == ST_OK && !x->broken && import_wire_next(&message, &field)) {
 		if (field.type != IMPORT_WIRE_BYTES)
 			continue;
 		if (field.number == 3)
@@ -539,7 +539,7 @@ enum status report__import_read_xplane(struct import *import, struct err *err)
 		status = report__import_arg_name(import, "step", &x.step_name, err);
 	if (x.bytes)
 		space = (struct import_wire){x.bytes, x.bytes + x.size, false};
-	while (status == ST_OK && !x.broken && report__import_wire_next(&space, &field)) {
+	while (status == ST_OK && !x.broken && import_wire_next(&space, &field)) {
 		if (field.number == 1 && field.type == IMPORT_WIRE_BYTES)
 			status = read_plane(&x, field.bytes, err);
 		else if (field.number == 4) /* names of hosts */
