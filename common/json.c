@@ -574,6 +574,22 @@ enum status json_text(const struct json_at *at, const char **out, struct err *er
 	return ST_OK;
 }
 
+enum status json_choice(const struct json_at *at, const char *what, const char *const *known,
+			size_t count, size_t *out, struct err *err)
+{
+	const char *text;
+	enum status status = json_text(at, &text, err);
+
+	if (status != ST_OK)
+		return status;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, known[i])) {
+			*out = i;
+			return ST_OK;
+		}
+	return json_unknown(at, what, text, known, count, err);
+}
+
 enum status json_array(const struct json_at *at, struct err *err)
 {
 	return cJSON_IsArray(at->node) ? ST_OK : json_wrong_type(at, "an array", err);

@@ -55,6 +55,11 @@ enum status json_unknown(const struct json_at *at, const char *what, const char 
 enum status json_only_keys(const struct json_at *at, const char *const *keys, size_t count,
 			   struct err *err);
 
+/* Read a text at @at as its index among @known; json_unknown() reports another, as an unknown
+ * @what. *@out changes only on success. */
+enum status json_choice(const struct json_at *at, const char *what, const char *const *known,
+			size_t count, size_t *out, struct err *err);
+
 /* Read the value at @at; fail if it has another type. */
 enum status json_int(const struct json_at *at, int64_t least, int64_t greatest, int64_t *out,
 		     struct err *err);

@@ -205,27 +205,13 @@ double model_option_number(const struct model_option *option, const struct json_
 	return value;
 }
 
-static int config_choice(const struct model_option *option, const struct json_at *here,
-			 struct err *err)
-{
-	const char *text;
-	size_t count = 0;
-
-	if (!here || json_text(here, &text, err) != ST_OK)
-		return (int)option->fallback;
-	for (; option->choices[count]; count++)
-		if (!strcmp(text, option->choices[count]))
-			return (int)count;
-	json_unknown(here, option->key, text, option->choices, count, err);
-	return (int)option->fallback;
-}
-
 /* Store the value at @here in @field; NULL: the fallback. */
 static void config_store(const struct model_option *option, const struct json_at *here, void *field,
 			 struct err *err)
 {
 	const char *text = option->text;
 	bool yes = option->fallback > 0.0;
+	size_t choice, count = 0;
 	int64_t whole;
 
 	switch (option->rule) {
@@ -254,7 +240,12 @@ static void config_store(const struct model_option *option, const struct json_at
 		*(const char **)field = text;
 		break;
 	case MODEL_CHOICE:
-		*(int *)field = config_choice(option, here, err);
+		choice = (size_t)option->fallback;
+		while (option->choices[count])
+			count++;
+		if (here)
+			json_choice(here, option->key, option->choices, count, &choice, err);
+		*(int *)field = (int)choice;
 		break;
 	default:
 		break;
@@ -365,16 +356,9 @@ void model_option_choice(const struct json_at *config, const char *key, const ch
 			 size_t count, size_t *out, struct err *err)
 {
 	struct json_at here;
-	const char *text;
 
-	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(text, known[i])) {
-			*out = i;
-			return;
-		}
-	json_unknown(&here, key, text, known, count, err);
+	if (model_option_given(config, key, &here, err))
+		json_choice(&here, key, known, count, out, err);
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */

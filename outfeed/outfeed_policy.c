@@ -132,19 +132,15 @@ static enum status read_rule_kind(const struct json_at *at, struct outfeed_rule 
 				  struct err *err)
 {
 	const char *known[OUTFEED_KINDS];
-	enum outfeed_kind kind;
-	const char *text;
-	enum status status = json_text(at, &text, err);
+	enum status status;
+	size_t kind = 0;
 
-	if (status != ST_OK)
-		return status;
-	if (outfeed_kind_of(&kind, text)) {
-		out->kinds |= 1u << kind;
-		return ST_OK;
-	}
 	for (int i = 0; i < OUTFEED_KINDS; i++)
 		known[i] = outfeed_kind_text((enum outfeed_kind)i);
-	return json_unknown(at, "kind", text, known, OUTFEED_KINDS, err);
+	status = json_choice(at, "kind", known, OUTFEED_KINDS, &kind, err);
+	if (status == ST_OK)
+		out->kinds |= 1u << kind;
+	return status;
 }
 
 static enum status read_pattern(const struct json_at *at, struct outfeed_rule *out, struct err *err)

@@ -141,17 +141,13 @@ static enum status announce_read_text(const struct json_at *at, char *out, size_
 static enum status announce_read_state(const struct json_at *at, enum report_run_state *out,
 				       struct err *err)
 {
-	const char *text;
-	enum status status = json_text(at, &text, err);
+	size_t state = 0;
+	enum status status =
+		json_choice(at, "state", announce_states, ARRAY_LEN(announce_states), &state, err);
 
-	if (status != ST_OK)
-		return status;
-	for (size_t i = 0; i < ARRAY_LEN(announce_states); i++)
-		if (strcmp(text, announce_states[i]) == 0) {
-			*out = (enum report_run_state)i;
-			return ST_OK;
-		}
-	return json_unknown(at, "state", text, announce_states, ARRAY_LEN(announce_states), err);
+	if (status == ST_OK)
+		*out = (enum report_run_state)state;
+	return status;
 }
 
 static enum status announce_read_fraction(const struct json_at *at, double *out, struct err *err)

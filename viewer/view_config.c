@@ -102,27 +102,12 @@ void view_config_defaults(struct view_config *config)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static enum status view_read_choice(const struct json_at *at, const char *what,
-				    const char *const *known, size_t count, size_t *out,
-				    struct err *err)
-{
-	const char *text;
-	enum status status = json_text(at, &text, err);
-
-	if (status != ST_OK)
-		return status;
-	for (*out = 0; *out < count; (*out)++)
-		if (strcmp(known[*out], text) == 0)
-			return ST_OK;
-	return json_unknown(at, what, text, known, count, err);
-}
-
 static enum status config_read_theme(const struct json_at *at, struct view_config *out,
 				     struct err *err)
 {
 	size_t word;
 	enum status status =
-		view_read_choice(at, "theme", view_themes, ARRAY_LEN(view_themes), &word, err);
+		json_choice(at, "theme", view_themes, ARRAY_LEN(view_themes), &word, err);
 
 	if (status == ST_OK)
 		out->theme = view_themes[word];
@@ -134,7 +119,7 @@ static enum status config_read_color(const struct json_at *at, struct view_confi
 {
 	size_t word;
 	enum status status =
-		view_read_choice(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
+		json_choice(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
 
 	if (status == ST_OK)
 		out->color = view_whens[word];
@@ -177,7 +162,7 @@ static enum status config_read_screen(const struct json_at *at, struct view_conf
 
 	for (int i = 0; i < VIEW_SCREENS; i++)
 		names[i] = view_screen((enum view_screen)i)->name;
-	status = view_read_choice(at, "screen", names, VIEW_SCREENS, &word, err);
+	status = json_choice(at, "screen", names, VIEW_SCREENS, &word, err);
 	if (status == ST_OK)
 		out->screen = (enum view_screen)word;
 	return status;

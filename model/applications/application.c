@@ -10,8 +10,7 @@
 #include "model/applications/application_nets.h"
 #include "model/model_config.h"
 
-#define APPLICATION_CLASSES 1000
-#define APPLICATION_MOST    1000000000
+#define APPLICATION_MOST 1000000000
 
 #define PREDICTIONS "dense classes activation as predictions"
 
@@ -65,7 +64,12 @@ struct application {
 	const struct application_row *row;
 	bool include_top;
 	int64_t classes, batch;
-	const char *activation, *pooling, *name;
+	const char *activation, *name;
+	enum {
+		APPLICATION_AVERAGE,
+		APPLICATION_MAX,
+		APPLICATION_UNPOOLED
+	} pooling;
 	double alpha;
 	struct model_shape input;
 };
@@ -139,35 +143,35 @@ static void read_input(const struct json_at *at, const struct json_at *config,
 	}
 }
 
+#define AT(member) .offset = offsetof(struct application, member)
+
+/* clang-format off */
+static const char *const poolings[] = {"avg", "max", NULL};
+static const struct model_option application_options[] = {
+	{"include_top", MODEL_BOOL, AT(include_top), .strict = true, .fallback = true},
+	{"weights", .rule = MODEL_ANY},
+	{"input_shape", .rule = MODEL_ANY},
+	{"input_tensor", .rule = MODEL_NULL},
+	{"pooling", MODEL_CHOICE, AT(pooling), .choices = poolings, .fallback = APPLICATION_UNPOOLED},
+	{"classes", MODEL_INT, AT(classes), .strict = true, .least = 1, .most = APPLICATION_MOST, .fallback = 1000},
+	{"alpha", .rule = MODEL_ANY}, /* read_config() knows its bounds */
+	{"classifier_activation", MODEL_TEXT, AT(activation), .text = "softmax"},
+	{"name", MODEL_TEXT, AT(name)},
+};
+/* clang-format on */
+
 static void read_config(const struct json_at *config, struct application *out, struct err *err)
 {
-	static const struct model_option options[] = {
-		{"include_top", .rule = MODEL_ANY}, {"weights", .rule = MODEL_ANY},
-		{"input_shape", .rule = MODEL_ANY}, {"input_tensor", .rule = MODEL_NULL},
-		{"pooling", .rule = MODEL_ANY},     {"classes", .rule = MODEL_ANY},
-		{"alpha", .rule = MODEL_ANY},       {"classifier_activation", .rule = MODEL_ANY},
-		{"name", .rule = MODEL_ANY},
-	};
-	static const char *const poolings[] = {"avg", "max"};
+	static const struct model_options options = MODEL_OPTIONS(application_options);
 	struct json_at here;
 
-	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	model_config_check(config, options.rows, options.count, NULL, 0, err);
 	if (model_option_at(config, "weights", &here, err))
 		model_config_unsupported(
 			&here, err,
 			"there are no pretrained weights here: give null, and your own file as the "
 			"run file's weights.load");
-	if (model_option_given(config, "include_top", &here, err))
-		json_bool(&here, &out->include_top, err);
-	if (model_option_given(config, "classes", &here, err))
-		json_int(&here, 1, APPLICATION_MOST, &out->classes, err);
-	model_option_text(config, "classifier_activation", &out->activation, err);
-	model_option_text(config, "name", &out->name, err);
-	model_option_text(config, "pooling", &out->pooling, err);
-	if (out->pooling && strcmp(out->pooling, poolings[0]) != 0 &&
-	    strcmp(out->pooling, poolings[1]) != 0 &&
-	    model_option_at(config, "pooling", &here, err))
-		json_unknown(&here, "pooling", out->pooling, poolings, ARRAY_LEN(poolings), err);
+	model_config_read(config, &options, out, NULL, err);
 	if (!model_option_given(config, "alpha", &here, err))
 		return;
 	if (!out->row->takes_alpha)
@@ -184,11 +188,7 @@ static enum status application_read(struct application *out, const struct json_a
 	static const cJSON nothing = {.type = cJSON_Object};
 	struct json_at config;
 
-	*out = (struct application){.row = application_find(at, err),
-				    .include_top = true,
-				    .classes = APPLICATION_CLASSES,
-				    .activation = "softmax",
-				    .alpha = 1.0};
+	*out = (struct application){.row = application_find(at, err), .alpha = 1.0};
 	if (!out->row)
 		return err->status;
 	if (!json_child(at, "config", &config) || json_is_null(&config))
@@ -232,10 +232,11 @@ enum status application_build(cJSON **out, const struct json_at *at,
 	x = a.row->body(&net);
 	if (a.include_top)
 		x = net_add(&net, x, "%s", a.row->top);
-	else if (a.pooling)
-		x = net_add(&net, x, "global_%s %s%s%s", strcmp(a.pooling, "avg") ? "max" : "mean",
+	else if (a.pooling != APPLICATION_UNPOOLED)
+		x = net_add(&net, x, "global_%s %s%s%s",
+			    a.pooling == APPLICATION_MAX ? "max" : "mean",
 			    a.row->pool_has_name ? "as " : "",
-			    a.row->pool_has_name ? a.pooling : "",
+			    a.row->pool_has_name ? poolings[a.pooling] : "",
 			    a.row->pool_has_name ? "_pool" : "");
 	status = net_finish(&net, application_model_name(&net, &a), x, out, err);
 	if (status != ST_OK && status != ST_NOMEM)

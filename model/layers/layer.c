@@ -227,17 +227,11 @@ void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS
 enum status layer__padding(const struct json_at *config, bool *same, struct err *err)
 {
 	static const char *const known[] = {"valid", "same"};
-	struct json_at here;
-	const char *text;
+	size_t choice = 0;
 
-	*same = false;
-	if (!model_option_given(config, "padding", &here, err) ||
-	    json_text(&here, &text, err) != ST_OK)
-		return err->status;
-	*same = !strcmp(text, "same");
-	return *same || !strcmp(text, "valid")
-		       ? ST_OK
-		       : json_unknown(&here, "padding", text, known, ARRAY_LEN(known), err);
+	model_option_choice(config, "padding", known, ARRAY_LEN(known), &choice, err);
+	*same = choice == 1;
+	return err->status;
 }
 
 int64_t layer__windows(int64_t size, int64_t reach, int64_t stride, bool same, int64_t *before)

@@ -208,16 +208,12 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 static int metric_choice(const struct json_at *config, const char *key, const char *const *known,
 			 size_t count, int fallback, struct err *err)
 {
+	size_t choice = (size_t)fallback;
 	struct json_at here;
-	const char *text;
 
-	if (!model_option_at(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
-		return fallback;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(known[i], text))
-			return (int)i;
-	json_unknown(&here, key, text, known, count, err);
-	return fallback;
+	if (model_option_at(config, key, &here, err))
+		json_choice(&here, key, known, count, &choice, err);
+	return (int)choice;
 }
 
 /* Read the options of AUC, F1Score and the MeanIoUs. */

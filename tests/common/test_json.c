@@ -334,6 +334,29 @@ static void test_failures_name_file_path_and_suggestion(void **state)
 	cJSON_Delete(node);
 }
 
+static void test_a_choice_is_an_index_among_the_known_texts(void **state)
+{
+	static const char *const known[] = {"valid", "same"};
+	cJSON *node = parse("[\"same\", \"sane\", 1]");
+	const struct json_at root = json_root("run.json", node);
+	struct json_at item;
+	size_t choice = 7;
+	struct err err;
+
+	(void)state;
+	json_item(&root, 1, &item);
+	assert_int_equal(json_choice(&item, "padding", known, 2, &choice, &err), ST_INVALID);
+	assert_string_equal(err.text,
+			    "run.json: [1]: unknown padding \"sane\" (did you mean \"same\"?)");
+	json_item(&root, 2, &item);
+	assert_int_equal(json_choice(&item, "padding", known, 2, &choice, &err), ST_INVALID);
+	assert_int_equal(choice, 7);
+	json_item(&root, 0, &item);
+	assert_int_equal(json_choice(&item, "padding", known, 2, &choice, &err), ST_OK);
+	assert_int_equal(choice, 1);
+	cJSON_Delete(node);
+}
+
 static void test_only_known_keys_pass(void **state)
 {
 	static const char *const keys[] = {"epochs", "seed"};
@@ -492,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_items_one_after_the_other),
 		cmocka_unit_test(test_what_is_absent_is_told),
 		cmocka_unit_test(test_failures_name_file_path_and_suggestion),
+		cmocka_unit_test(test_a_choice_is_an_index_among_the_known_texts),
 		cmocka_unit_test(test_only_known_keys_pass),
 		cmocka_unit_test(test_whole_numbers_are_exact_and_in_range),
 		cmocka_unit_test(test_values_of_the_wrong_type_are_refused),
