@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/map.h"
 #include "profiler/ipuscope/profiler.h"
 #include "profiler/prof_clock.h"
 #include "profiler/prof_levels.h"
@@ -255,6 +256,9 @@ struct ips_recording {
 	pthread_cond_t flushed;
 	struct prof_lane *lanes, *last_lane;
 	int64_t lane_count;
+	struct map lane_names;   /* lanes by the hash of `track`; an item is a pointer */
+	uint64_t ring_bytes;     /* of all lanes */
+	uint64_t tracks_refused; /* beyond PROF_TRACKS_MOST */
 	uint64_t flush_wanted, flush_done;
 	struct err failure; /* that ended writing */
 	struct err gap;     /* no space on the disk: now, and at the end if something is missing */

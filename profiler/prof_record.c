@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,11 +14,14 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
 
 #define LEAST_SLOTS 16u
 #define MOST_SLOTS  (1u << 26)
+#define RINGS       256 /* rings of the recording's ring_slots that all tracks' rings fit in */
+#define RING_PART   64  /* a ring takes at most this part of what is left of that */
 
 static unsigned generation; /* number of forks that led to this process */
 static uint64_t recordings; /* opened in this process */
@@ -87,6 +91,7 @@ static void recording_free(struct ips_recording *recording)
 		prof__lane_free(lane);
 		lane = next;
 	}
+	map_fini(&recording->lane_names);
 	prof_texts_fini(&recording->tensors);
 	mem_free(recording->command);
 	mem_free(recording->path);
@@ -197,6 +202,15 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	return report_error(&err, message, size);
 }
 
+/* That tracks are missing, since there are IPS_TRACKS_MOST. */
+static void store_refused(struct ips_recording *recording, uint64_t refused)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, refused);
+	ips_meta_set(recording, "tracks_refused", text);
+}
+
 int ips_recording_close(struct ips_recording *recording, char *message, size_t size)
 {
 	const uint64_t begun = clock_ns();
@@ -214,6 +228,8 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 		recording_free(recording);
 		return 0;
 	}
+	if (recording->tracks_refused > 0)
+		store_refused(recording, recording->tracks_refused);
 	__atomic_store_n(&recording->stop, 1, __ATOMIC_RELEASE);
 	sem_post(&recording->wake);
 	pthread_join(recording->thread, NULL);
@@ -430,15 +446,36 @@ static uint64_t ring_capacity(uint32_t slots)
 	return capacity;
 }
 
+/* Reserve a ring of @slots in the memory for all; a track that is opened when much of it is used
+ * has a smaller one. Return its slots; 0: the recording has all the tracks that it may have. */
+static uint64_t reserve_ring(struct ips_recording *recording, uint32_t slots)
+{
+	const uint64_t slot = sizeof(struct ips_slot);
+	const uint64_t all = RINGS * ring_capacity(recording->params.ring_slots) * slot;
+	uint64_t capacity = ring_capacity(slots), refused = 0;
+
+	pthread_mutex_lock(&recording->lock);
+	while (capacity > LEAST_SLOTS &&
+	       capacity * slot * RING_PART > all - min(recording->ring_bytes, all))
+		capacity /= 2;
+	if (recording->lane_count >= IPS_TRACKS_MOST)
+		refused = ++recording->tracks_refused;
+	else
+		recording->ring_bytes += capacity * slot;
+	pthread_mutex_unlock(&recording->lock);
+	if (refused == 0)
+		return capacity;
+	/* Not each time: who opens so many opens more. ips_recording_close() stores the last one. */
+	if ((refused & (refused - 1)) == 0)
+		store_refused(recording, refused);
+	return 0;
+}
+
 static bool lane_set(struct prof_lane *lane, const char *track,
-		     const struct ips_track_params *params, uint32_t slots)
+		     const struct ips_track_params *params, uint64_t capacity)
 {
 	static const struct ips_keys none = IPS_KEYS_NULL;
-	uint64_t capacity;
 
-	if (params && params->ring_slots != 0)
-		slots = params->ring_slots;
-	capacity = ring_capacity(slots);
 	lane->ring.slots = mem_aligned(capacity, sizeof(struct ips_slot));
 	lane->ring.mask = capacity - 1;
 	lane->keys = none;
@@ -456,16 +493,15 @@ static bool lane_set(struct prof_lane *lane, const char *track,
 
 static bool name_taken(const struct ips_recording *recording, const char *track)
 {
-	for (const struct prof_lane *lane = recording->lanes; lane; lane = lane->next) {
-		if (strcmp(lane->track, track) == 0)
-			return true;
-	}
-	return false;
+	size_t at;
+
+	MAP_FIND(at, &recording->lane_names, map_text(MAP_SEED, track),
+		 strcmp(((const struct prof_lane *)at)->track, track) == 0);
+	return at != MAP_NONE;
 }
 
 /* Make the track's name unique; return false if out of memory. The lock is held. */
-static bool lane_rename(const struct ips_recording *recording, struct prof_lane *lane,
-			const char *track)
+static bool lane_rename(struct ips_recording *recording, struct prof_lane *lane, const char *track)
 {
 	for (unsigned i = 2; name_taken(recording, lane->track); i++) {
 		mem_free(lane->track);
@@ -473,7 +509,7 @@ static bool lane_rename(const struct ips_recording *recording, struct prof_lane 
 		if (!lane->track)
 			return false;
 	}
-	return true;
+	return map_add(&recording->lane_names, map_text(MAP_SEED, lane->track), (size_t)lane) == 0;
 }
 
 static struct ips_track *track_open(struct ips_recording *recording, const char *track,
@@ -481,10 +517,16 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 				    bool waits)
 {
 	struct prof_lane *lane;
+	uint64_t slots;
 
 	if (!recording || prof__is_child(recording))
 		return NULL;
 	track = !track ? "track" : track;
+	slots = reserve_ring(recording, params && params->ring_slots != 0
+						? params->ring_slots
+						: recording->params.ring_slots);
+	if (slots == 0)
+		return NULL;
 	lane = mem_aligned(1, sizeof(*lane));
 	if (!lane)
 		return NULL;
@@ -492,7 +534,7 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 	lane->pid = pid;
 	lane->tid = tid;
 	lane->waits = waits;
-	if (!lane_set(lane, track, params, recording->params.ring_slots)) {
+	if (!lane_set(lane, track, params, slots)) {
 		prof__lane_free(lane);
 		return NULL;
 	}

@@ -240,7 +240,13 @@ enum ips_event {
 };
 
 /* Open a track, owned by the recording. @track is made unique in the run (by appending "(2)" and so
- * on). @params may be NULL: a host track. NULL if @recording is NULL or memory is short. */
+ * on). @params may be NULL: a host track. NULL if @recording is NULL, memory is short, or the
+ * recording has IPS_TRACKS_MOST tracks: `tracks_refused` in meta counts those that it lacks.
+ *
+ * The rings of all tracks take as much memory as 256 of the recording's ring_slots (512 MiB), and
+ * a track itself 10 kB. A ring is at most a 64th of what is left of that: from about 200 tracks on
+ * they become smaller. */
+#define IPS_TRACKS_MOST 65536
 IPS_API struct ips_track *ips_track_open(struct ips_recording *recording, const char *track,
 					 const struct ips_track_params *params);
 

@@ -197,15 +197,28 @@ enum status report__insight_lost_events(struct insight_facts *facts, struct err 
 	const struct report_summary *s = &facts->summary;
 	const double all = (double)s->events + (double)s->dropped;
 	struct report_insight *insight;
-	char count[FMT_SIZE], share[FMT_SIZE];
+	char count[FMT_SIZE], share[FMT_SIZE], refused[FMT_SIZE], most[FMT_SIZE];
 
-	if (s->dropped <= 0)
+	if (s->dropped <= 0 && s->tracks_refused <= 0)
 		return ST_OK;
 	if (add_run_insight(facts, "lost_events", REPORT_INSIGHT_PROBLEM, sql_overhead, &insight,
 			    err))
 		return ST_NOMEM;
 	insight->view = "overhead";
-	insight->share = (double)s->dropped / all;
+	insight->share = all > 0 ? (double)s->dropped / all : 0;
+	if (s->tracks_refused > 0) {
+		insight->sentence = report__insight_text(
+			facts,
+			"%s tracks are missing, since a recording may have %s; of the others %s "
+			"events were dropped.",
+			fmt_count(refused, s->tracks_refused), fmt_count(most, IPS_TRACKS_MOST),
+			fmt_count(count, s->dropped));
+		insight->remedy =
+			"One track for each thread or device, not for each task "
+			"(`ips_thread_track()` gives a track of a thread that has ended to "
+			"the next one).";
+		return ST_OK;
+	}
 	insight->sentence = report__insight_text(
 		facts,
 		"%s events, %s of all, were dropped, since their ring was full or their times "

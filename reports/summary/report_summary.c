@@ -351,7 +351,9 @@ static const char sql_recording[] =
 	"(SELECT max(row_id) FROM health_rows), "
 	"(SELECT max(greatest) FROM counter_levels WHERE level = 12 AND track_id IN (SELECT "
 	"track_id FROM track_rows) AND site_id IN (SELECT site_id FROM sites s JOIN strings n ON "
-	"n.string_id = s.name_id WHERE n.value = '" IPS_RESIDENT_BYTES "')) FROM overhead_sums";
+	"n.string_id = s.name_id WHERE n.value = '" IPS_RESIDENT_BYTES "')), "
+	"(SELECT CAST(value AS INTEGER) FROM meta_facts WHERE key = 'tracks_refused') "
+	"FROM overhead_sums";
 
 static enum status read_recording(struct report_summary *out, const struct prof_query *query,
 				  struct err *err)
@@ -368,6 +370,7 @@ static enum status read_recording(struct report_summary *out, const struct prof_
 	out->tensor_rows = column_or_zero(query, 7);
 	out->health_hits = column_or_zero(query, 8);
 	out->peak_resident_bytes = prof_column_int(query, 9);
+	out->tracks_refused = column_or_zero(query, 10);
 	out->last_commit_ns = last;
 	/* A killed run has no end time; use its last commit. */
 	if (last > out->duration_ns)

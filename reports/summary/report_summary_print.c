@@ -482,6 +482,9 @@ static void print_recording(struct print *print)
 	print_line(print, LABEL "%s spans of %s events, %s dropped%s", "events",
 		   format_count(a, s->spans), format_count(b, s->events),
 		   format_count(c, s->dropped), s->dropped ? " (spans are missing)" : "");
+	if (s->tracks_refused > 0)
+		print_line(print, LABEL "%s more than a recording may have are missing", "tracks",
+			   format_count(a, s->tracks_refused));
 	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
 		   format_count(a, s->tensors), format_count(b, s->tensor_rows));
 	if (s->peak_resident_bytes > 0)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "profiler/prof_internal.h"
 
 static void test_spans_nest(void **state)
 {
@@ -370,13 +371,49 @@ static void test_track_names_are_made_unique(void **state)
 		      "lane|lane\nlane (2)|lane\nlane (3)|lane\n");
 }
 
+IPS_SITE(thread_outer, "t", "outer");
+IPS_SITE(thread_inner, "t", "inner");
+
+/* Rings become smaller as tracks multiply, and beyond a number there are none. */
+static void test_tracks_have_a_limit_of_memory(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	/* 256 rings, and 16 slots for each track where they are used up */
+	const uint64_t all = (UINT64_C(256) * 1024 + 800 * 16) * sizeof(struct ips_slot);
+	char name[32];
+
+	ips_recording_params_defaults(&params);
+	params.ring_slots = 1024;
+	recording = prof_start(place, &params);
+	for (int i = 0; i < 800; i++) {
+		struct ips_track *track;
+
+		snprintf(name, sizeof(name), "track %d", i);
+		track = ips_track_open(recording, name, NULL);
+		assert_non_null(track);
+		if (i == 0)
+			assert_int_equal(track->mask + 1, 1024);
+		ips_span_at(track, &thread_outer, i, 1);
+	}
+	assert_true(recording->ring_bytes <= all);
+	recording->lane_count = IPS_TRACKS_MOST;
+	for (int i = 0; i < 5; i++)
+		assert_null(ips_track_open(recording, "more", NULL));
+	recording->lane_count = 800;
+	assert_non_null(ips_track_open(recording, "track 5", NULL));
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT count(*), count(DISTINCT track) FROM tracks",
+		      "801|801\n");
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM spans"), 800);
+	assert_answer(place->path, "SELECT value FROM meta WHERE key = 'tracks_refused'", "5\n");
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 #define THREADS 6
 #define SPANS   4000
-
-IPS_SITE(thread_outer, "t", "outer");
-IPS_SITE(thread_inner, "t", "inner");
 
 struct job {
 	struct ips_recording *recording;
@@ -846,6 +883,7 @@ int main(void)
 		CASE(test_a_span_without_a_site_is_nothing_but_keeps_the_nesting),
 		CASE(test_what_is_within_a_dropped_span_is_dropped_with_it),
 		CASE(test_track_names_are_made_unique),
+		CASE(test_tracks_have_a_limit_of_memory),
 		CASE(test_many_threads_record_at_once),
 		CASE(test_a_full_row_queue_waits_and_loses_nothing),
 		CASE(test_null_recordings_and_tracks_do_nothing),

@@ -338,16 +338,9 @@ static int view_middle_y(const struct view_lane *lane, int row)
 /* Return the last part of a lane's path, or all of it if another lane has the same last part. */
 const char *view__lane_name(const struct view_timeline *tl, int lane)
 {
-	const struct prof_track *mine = tl->lanes[lane].track;
+	const struct view_lane *mine = &tl->lanes[lane];
 
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct prof_track *other = tl->lanes[i].track;
-
-		if (i != lane && other->clock == mine->clock && other->rank == mine->rank &&
-		    strcmp(other->name, mine->name) == 0)
-			return mine->track;
-	}
-	return mine->name;
+	return mine->namesake ? mine->track->track : mine->track->name;
 }
 
 /* Draw the names of clocks and lanes, mark the cursor's lane, and draw arrows if lanes are

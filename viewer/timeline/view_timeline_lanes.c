@@ -20,9 +20,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/map.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sorted.h"
@@ -608,7 +610,35 @@ static double view_read_fact(struct prof_db *db, const char *key, double most)
 		       : 0;
 }
 
-/* Make a lane of each track with spans, the shown ones first. */
+static int view_by_track(const void *left, const void *right)
+{
+	const struct view_known_lane *a = left, *b = right;
+
+	return SORTED_BY(a, b, track_id);
+}
+
+/* Find the lanes of a clock and rank whose paths end alike. */
+static void view_find_namesakes(struct view_timeline *tl)
+{
+	struct map names = {0};
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct prof_track *mine = tl->lanes[i].track, *other;
+		const uint64_t hash = map_text(MAP_SEED, mine->name);
+		size_t at;
+
+		MAP_FIND(at, &names, hash,
+			 (other = tl->lanes[at].track)->clock == mine->clock &&
+				 other->rank == mine->rank && strcmp(other->name, mine->name) == 0);
+		if (at != MAP_NONE)
+			tl->lanes[i].namesake = tl->lanes[at].namesake = true;
+		else if (map_add(&names, hash, (size_t)i) != 0)
+			tl->status = err_nomem(&tl->err);
+	}
+	map_fini(&names);
+}
+
+/* Make a lane of each track with spans, the shown ones first. @known is sorted. */
 static void view_make_lanes(struct view_timeline *tl, const struct view_known_lane *known,
 			    int known_count)
 {
@@ -618,16 +648,17 @@ static void view_make_lanes(struct view_timeline *tl, const struct view_known_la
 		for (int i = 0; i < tl->tracks.count; i++) {
 			const struct prof_track *track = &tl->tracks.all[i];
 			struct view_lane *lane = &tl->lanes[tl->all_lanes];
+			int k;
 
 			if (!view_has_spans(track) || view_shows_track(tl, track) != (shown == 1))
 				continue;
 			*lane = (struct view_lane){.track = track,
 						   .pipeline = track->ipu != IPS_NULL};
-			for (int k = 0; k < known_count; k++)
-				if (known[k].track_id == track->track_id) {
-					lane->work_depth = known[k].work_depth;
-					lane->work_known = known[k].work_known;
-				}
+			SORTED_FIRST(k, 0, known_count, known[k].track_id < track->track_id);
+			if (k < known_count && known[k].track_id == track->track_id) {
+				lane->work_depth = known[k].work_depth;
+				lane->work_known = known[k].work_known;
+			}
 			tl->all_lanes++;
 			tl->lane_count += shown;
 		}
@@ -677,6 +708,7 @@ void view__make_lanes(struct view_timeline *tl)
 		known[i] =
 			(struct view_known_lane){tl->lanes[i].track->track_id,
 						 tl->lanes[i].work_depth, tl->lanes[i].work_known};
+	qsort(known, (size_t)known_count, sizeof(*known), view_by_track);
 	arena_reset(&tl->tracks.arena);
 	view__bars_free(tl);
 	tl->lane_count = tl->all_lanes = tl->tracks.count = tl->links.count = 0;
@@ -694,6 +726,7 @@ void view__make_lanes(struct view_timeline *tl)
 		tl->tracks.all[i].clock = tl->tracks.all[i].clock == IPS_DEVICE;
 	view_count_hidden(tl);
 	view_make_lanes(tl, known, known_count);
+	view_find_namesakes(tl);
 	for (int i = 0; i < tl->all_lanes && tl->status == ST_OK; i++)
 		if (!tl->lanes[i].work_known)
 			view_find_work_depth(tl, &tl->lanes[i]);

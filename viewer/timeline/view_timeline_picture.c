@@ -627,19 +627,23 @@ static void view_load_runs(struct view_timeline *tl)
 	tl->runs = view__alloc(tl, &tl->picture, most, sizeof(*tl->runs));
 	for (int i = 0; i < tl->lane_count && tl->runs; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
-		const int64_t group = view__group(tl, lane);
+		int64_t group;
 
-		for (int b = 0; b < lane->bar_count && lane->rows > 0 && lane->pipeline; b++)
+		if (lane->rows == 0 || !lane->pipeline)
+			continue;
+		group = view__group(tl, lane);
+		for (int b = 0; b < lane->bar_count; b++)
 			if (view__is_work(tl, lane, &lane->bars[b]))
 				view_add_run(tl, group, &lane->bars[b]);
 	}
 	for (int i = 0; i < tl->lane_count && tl->choice.way == VIEW_GANTT; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const struct view_window window = tl->clock[lane->track->clock].window;
-		const int64_t group = view__group(tl, lane);
+		int64_t group;
 
 		if (lane->rows == 0 || !lane->pipeline || lane->work_row < 0)
 			continue;
+		group = view__group(tl, lane);
 		for (int r = 0; r < tl->run_count; r++) {
 			struct view_lane_cell *row =
 				&lane->columns[(size_t)lane->work_row * (size_t)tl->width];

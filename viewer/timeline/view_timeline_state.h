@@ -65,6 +65,7 @@ struct view_lane {
 	const struct prof_track *track;
 	int work_depth;              /* depth of stages and phases; 0 if there are none */
 	bool work_known;             /* a phase has been seen */
+	bool namesake;               /* another lane has the same last part of its path */
 	bool pipeline;               /* of an IPU: its idle time within a run is the bubble */
 	int y, rows;                 /* position in the lanes' area; rows 0: not visible */
 	int thick, thin;             /* screen rows of the work row, and of each other row */
