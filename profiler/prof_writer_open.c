@@ -453,6 +453,9 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 	status = write_last_overhead(recording);
 	if (status == ST_OK)
 		status = set_state(writer, "closing");
+	/* In memory SQLite would sort the rows of an index at once. */
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db, "PRAGMA temp_store=FILE", &writer->err);
 	prof_nudge_send(recording->path);
 	if (status == ST_OK)
 		status = set_meta_int(writer, "ticks_per_second",
