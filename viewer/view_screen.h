@@ -5,11 +5,15 @@
  * news from a run that is recording. draw() only draws: no query, no allocation, no change of
  * state. A screen hands back what it does not handle.
  *
- * Threading: open, close, draw, word, status, height, place, offers, focus and query run on the
+ * A screen that has a table (ops->grid) leaves to the session what all tables do: keys, search,
+ * filter, clicks, status, and rows for files. It writes a function of its own only for what it does
+ * differently.
+ *
+ * Threading: init, fini, draw, word, status, height, place, offers, focus and query run on the
  * terminal's thread; what may take long (load, request, search, filter, type, go, table, click)
- * runs on the session's worker, one call at a time and never while one of the others runs. A long
- * call checks view_cancelled() between its queries and returns ST_INTERRUPTED; the session
- * interrupts the running query, which returns the same.
+ * runs on the session's worker, one call at a time and never while one of the others runs; grid is
+ * called by both. A long call checks view_cancelled() between its queries and returns
+ * ST_INTERRUPTED; the session interrupts the running query, which returns the same.
  */
 #ifndef VIEW_SCREEN_H
 #define VIEW_SCREEN_H
@@ -77,6 +81,8 @@ static inline struct view_context view_context_of_target(const struct view_conte
 /* Set the message to @text and, if it is not NULL, @rest. If it is too long, the middle is cut: the
  * reason is at the end. */
 void view_message(struct view_context *context, const char *text, const char *rest);
+void view_messagef(struct view_context *context, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 enum view_answer {
 	VIEW_UNHANDLED, /* not for this screen */
@@ -101,6 +107,8 @@ struct view_bar_key {
 	const char *bar;
 };
 
+struct view_grid;
+
 struct view_screen_ops {
 	const char *name, *title;
 	const char *brief; /* the title if space is short, up to 4 letters */
@@ -112,28 +120,34 @@ struct view_screen_ops {
 	const char *has;
 	uint64_t least_ns; /* between two loads for news */
 
-	/* Set *@state to the screen's state; on failure NULL. Reads nothing from the report. */
-	enum status (*open)(void **state, struct view_context *context, struct err *err);
-	void (*close)(void *state); /* accepts NULL */
+	size_t size; /* of the state, which the session allocates zeroed and frees */
+	/* Set what does not begin as zero, and release what the state owns. NULL: nothing. */
+	void (*init)(void *state);
+	void (*fini)(void *state);
 	/* @news: the database has changed (or this is the first time). */
 	enum status (*load)(void *state, struct view_context *context, bool news, struct err *err);
 	void (*draw)(const void *state, const struct view_context *context, struct view_pane *pane);
+	/* The table that has the keys now; NULL: none is shown. */
+	struct view_grid *(*grid)(void *state, const struct view_context *context);
+	/* NULL, or VIEW_UNHANDLED: the table's keys. */
 	enum view_answer (*request)(void *state, struct view_context *context,
 				    enum view_request request);
-	/* Go to the next match of @text and count the matches (context->hit); false: no match. */
+	/* Go to the next match of @text and count the matches (context->hit); false: no match.
+	 * NULL: in the table. */
 	bool (*search)(void *state, struct view_context *context, const char *text, bool forward);
-	/* Show only what matches @text; "" shows all. NULL: the screen has no filter. */
+	/* Show only what matches @text; "" shows all. NULL: the table's, if there is
+	 * one. */
 	void (*filter)(void *state, const char *text);
-	/* What the key does now, for the bar at the foot: "": nothing; NULL (or no function): the
-	 * word of the key table. */
+	/* What the key does now, for the bar at the foot: "": nothing; NULL (or no function): what
+	 * the table says of it, or else the word of the key table. */
 	const char *(*word)(const void *state, const struct view_context *context,
 			    enum view_request request);
-	/* The text of the status line. */
+	/* The text of the status line. NULL: the table's. */
 	void (*status)(const void *state, const struct view_context *context, char *out,
 		       size_t size);
 	/* Body rows needed to show everything, for text output. */
 	int (*height)(const void *state, const struct view_context *context);
-	/* The screen as rows, for CSV and JSON. NULL: it has none. */
+	/* The screen as rows, for CSV and JSON. NULL: those of the table, if there is one. */
 	enum status (*table)(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err);
 
@@ -159,7 +173,7 @@ struct view_screen_ops {
 	bool (*typing)(const void *state);
 	enum view_answer (*type)(void *state, struct view_context *context, uint32_t key);
 	const struct view_bar_key *typing_keys; /* the bar meanwhile; ends with key 0 */
-	/* A cell of the body was clicked. NULL: nothing happens. */
+	/* A cell of the body was clicked. NULL, or VIEW_UNHANDLED: the table takes it. */
 	enum view_answer (*click)(void *state, struct view_context *context, int x, int y);
 	bool stays;  /* the state depends on no run: it is kept when other runs are shown */
 	bool drags;  /* the release of a pressed button is a click, too */
@@ -197,6 +211,14 @@ VIEW_SCREEN_MAP(VIEW_SCREEN_OPS)
 
 /* One ops row per screen, in the order of enum view_screen. */
 const struct view_screen_ops *view_screen(enum view_screen screen);
+
+void *view_state_new(const struct view_screen_ops *ops); /* NULL: out of memory */
+void view_state_free(const struct view_screen_ops *ops, void *state);
+
+/* The screen's rows, which the caller frees. ST_INVALID: it has none. */
+enum status view_screen_rows(const struct view_screen_ops *ops, void *state,
+			     struct view_context *context, struct report_table *out,
+			     struct err *err);
 
 /* VIEW_ON_...: the requests that apply to the screen. */
 unsigned view_screen_where(enum view_screen screen, const struct view_context *context);

@@ -5,6 +5,7 @@
  */
 #include "viewer/view_session.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,22 @@ _Static_assert(ARRAY_LEN(view_screens) == VIEW_SCREENS, "screen table out of ste
 const struct view_screen_ops *view_screen(enum view_screen screen)
 {
 	return view_screens[screen];
+}
+
+void *view_state_new(const struct view_screen_ops *ops)
+{
+	void *state = mem_calloc(1, ops->size);
+
+	if (state && ops->init)
+		ops->init(state);
+	return state;
+}
+
+void view_state_free(const struct view_screen_ops *ops, void *state)
+{
+	if (state && ops->fini)
+		ops->fini(state);
+	mem_free(state);
 }
 
 unsigned view_screen_where(enum view_screen screen, const struct view_context *context)
@@ -81,6 +98,15 @@ void view_message(struct view_context *context, const char *text, const char *re
 			rest++;
 	}
 	str_copy(out + used, VIEW_MESSAGE_SIZE - used, rest ? rest : "");
+}
+
+void view_messagef(struct view_context *context, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(context->message, sizeof(context->message), format, args);
+	va_end(args);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -375,7 +401,7 @@ void view_session_close(struct view_session *session)
 {
 	view_session_foreground(session);
 	for (int i = 0; i < VIEW_SCREENS; i++) {
-		view_screen((enum view_screen)i)->close(session->state[i]);
+		view_state_free(view_screens[i], session->state[i]);
 		session->state[i] = NULL;
 	}
 	report_table_free(&session->job.table);
@@ -398,8 +424,8 @@ enum status view_session_open(struct view_session *session, const char *path, co
 	session->context.body = view_frame_layout(VIEW_MIN_WIDTH, VIEW_MIN_HEIGHT).body;
 	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
 		session->news[i] = true;
-		status = view_screen((enum view_screen)i)
-				 ->open(&session->state[i], &session->context, err);
+		session->state[i] = view_state_new(view_screens[i]);
+		status = session->state[i] ? ST_OK : err_nomem(err);
 	}
 	if (status == ST_OK)
 		status = view__look_for_screens(session, err);

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/minmax.h"
+#include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_popup.h"
 
@@ -358,9 +359,11 @@ static void view_draw_status(struct view_session *session)
 				 session->context.message);
 		return;
 	}
-	if (session->fresh[session->screen])
+	if (session->fresh[session->screen] && view__ops(session)->status)
 		view__ops(session)->status(session->state[session->screen], &session->context, text,
 					   sizeof(text));
+	else if (session->fresh[session->screen] && view__grid(session))
+		view_grid_status(view__grid(session), text, sizeof(text));
 	/* The title had no space for the state of the run. */
 	if (!session->state_shown &&
 	    (!view_are_complete(session) || session->paused || session->context.follow))
@@ -413,9 +416,16 @@ static const char *view_key_word(const struct view_session *session, enum view_r
 	    (request == VIEW_JOIN_REQUEST && !view_leads_on(session)))
 		return "";
 	/* Keys of other screens and of the help apply even if this screen has nothing to show. */
-	if (ops->word && session->fresh[session->screen] &&
-	    strcmp(info->group, VIEW_SCREENS_GROUP) != 0 && request != VIEW_CLOSE_REQUEST)
-		word = ops->word(session->state[session->screen], &session->context, request);
+	if (session->fresh[session->screen] && strcmp(info->group, VIEW_SCREENS_GROUP) != 0 &&
+	    request != VIEW_CLOSE_REQUEST) {
+		const struct view_grid *grid = view__grid(session);
+
+		if (ops->word)
+			word = ops->word(session->state[session->screen], &session->context,
+					 request);
+		if (!word && grid)
+			word = view_grid_word(grid, request);
+	}
 	return word ? word : info->bar;
 }
 

@@ -11,6 +11,14 @@ static inline const struct view_screen_ops *view__ops(const struct view_session 
 	return view_screen(session->screen);
 }
 
+/* The table of the shown screen; NULL: it has none now. */
+static inline struct view_grid *view__grid(const struct view_session *session)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+
+	return ops->grid ? ops->grid(session->state[session->screen], &session->context) : NULL;
+}
+
 /* view_session.c */
 /* Set the message to @text and, if it is not NULL, @rest; what does not fit is cut. No job may be
  * running. */

@@ -560,7 +560,8 @@ static void view_help_or_back(struct view_session *session)
 
 static void session_open_prompt(struct view_session *session, enum view_request request)
 {
-	if (request == VIEW_FILTER_REQUEST && !view__ops(session)->filter)
+	if (request == VIEW_FILTER_REQUEST && !view__ops(session)->filter &&
+	    !view__ops(session)->grid)
 		view__notify(session, "this screen has no filter: / searches", NULL);
 	else
 		view_open_prompt(session, request == VIEW_FILTER_REQUEST  ? VIEW_FILTER_PROMPT
@@ -775,7 +776,8 @@ static bool view_click_body(struct view_session *session, int x, int y, bool dra
 	session->pressed_x = x;
 	session->pressed_y = y;
 	if (x < body->x || x >= body->x + body->width || y < body->y ||
-	    y >= body->y + body->height || !view__ops(session)->click ||
+	    y >= body->y + body->height ||
+	    (!view__ops(session)->click && !view__ops(session)->grid) ||
 	    !session->fresh[session->screen])
 		return false;
 	job = view__job(session, VIEW_CLICK_JOB);

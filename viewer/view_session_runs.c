@@ -25,8 +25,10 @@ static enum status runs_reset_screens(struct view_session *session, struct err *
 	void *fresh[VIEW_SCREENS] = {NULL};
 	enum status status = ST_OK;
 
-	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++)
-		status = view_screen((enum view_screen)i)->open(&fresh[i], &session->context, err);
+	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
+		fresh[i] = view_state_new(view_screen((enum view_screen)i));
+		status = fresh[i] ? ST_OK : err_nomem(err);
+	}
 	for (int i = 0; i < VIEW_SCREENS; i++) {
 		const struct view_screen_ops *ops = view_screen((enum view_screen)i);
 
@@ -38,7 +40,7 @@ static enum status runs_reset_screens(struct view_session *session, struct err *
 			session->fresh[i] = false;
 			fresh[i] = old;
 		}
-		ops->close(fresh[i]);
+		view_state_free(ops, fresh[i]);
 	}
 	return status;
 }

@@ -26,16 +26,13 @@ static enum status view_print_rows(struct view_session *session, enum view_scree
 	struct report_table table;
 	enum status status;
 
-	if (!ops->table)
-		return err_set(err, ST_INVALID, "the screen %s has no rows: use --text", ops->name);
-	status = ops->table(session->state[screen], &session->context, &table, err);
+	status = view_screen_rows(ops, session->state[screen], &session->context, &table, err);
 	if (status != ST_OK)
 		return status;
 	status = report_render(&table, &params, out, err);
 	/* CSV has no field for a note. */
 	if (table.note && format == REPORT_AS_CSV && !session->context.message[0])
-		snprintf(session->context.message, sizeof(session->context.message), "%s",
-			 table.note);
+		view_message(&session->context, table.note, NULL);
 	report_table_free(&table);
 	return status;
 }
@@ -267,7 +264,7 @@ void view__write(struct view_session *session, const char *path)
 						      : "there is nothing to write yet");
 		return;
 	}
-	if (format != REPORT_AS_TEXT && !ops->table) {
+	if (format != REPORT_AS_TEXT && !ops->table && !ops->grid) {
 		view__notify(session, "not written: this screen has no rows: use .txt or .svg",
 			     NULL);
 		return;

@@ -518,8 +518,7 @@ static void view_ask_for_mouse(struct view_session *session)
 {
 	mouseinterval(0); /* report a press at once, without waiting for a click */
 	if (mousemask(MOUSE_EVENTS, NULL) == 0)
-		str_copy(session->context.message, VIEW_MESSAGE_SIZE,
-			 "this type of terminal reports no mouse");
+		view_message(&session->context, "this type of terminal reports no mouse", NULL);
 }
 
 static enum status view_enter_screen(struct view_term *term, struct view_session *session,

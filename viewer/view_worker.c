@@ -13,6 +13,20 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "viewer/draw/view_grid.h"
+
+enum status view_screen_rows(const struct view_screen_ops *ops, void *state,
+			     struct view_context *context, struct report_table *out,
+			     struct err *err)
+{
+	struct view_grid *grid = ops->grid ? ops->grid(state, context) : NULL;
+
+	if (ops->table)
+		return ops->table(state, context, out, err);
+	if (grid)
+		return view_grid_table(grid, out, err);
+	return err_set(err, ST_INVALID, "the screen %s has no rows: use --text", ops->name);
+}
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
@@ -38,24 +52,45 @@ static void view_job_load(struct view_job *job)
 		err_set(&job->err, ST_INTERRUPTED, "stopped");
 }
 
+static struct view_grid *view_job_grid(const struct view_job *job)
+{
+	return job->ops->grid ? job->ops->grid(job->state, job->context) : NULL;
+}
+
 static void view_job_request(struct view_job *job)
 {
+	struct view_grid *grid;
+
 	if (job->due)
 		view_job_load(job);
 	if (job->err.status != ST_OK)
 		return;
-	job->answer = job->ops->request(job->state, job->context, job->request);
+	job->answer = job->ops->request ? job->ops->request(job->state, job->context, job->request)
+					: VIEW_UNHANDLED;
+	grid = view_job_grid(job);
+	if (job->answer == VIEW_UNHANDLED && grid)
+		job->answer = view_grid_request(grid, job->request);
 }
 
 static void view_job_search(struct view_job *job)
 {
+	struct view_grid *grid = view_job_grid(job);
+
 	job->context->hit = job->context->hits = 0;
-	job->found = job->ops->search(job->state, job->context, job->text, job->forward);
+	if (job->ops->search)
+		job->found = job->ops->search(job->state, job->context, job->text, job->forward);
+	else
+		job->found = grid && view_grid_search(grid, job->context, job->text, job->forward);
 }
 
 static void view_job_filter(struct view_job *job)
 {
-	job->ops->filter(job->state, job->text);
+	struct view_grid *grid = view_job_grid(job);
+
+	if (job->ops->filter)
+		job->ops->filter(job->state, job->text);
+	else if (grid)
+		view_grid_filter(grid, job->text);
 }
 
 static void view_job_key(struct view_job *job)
@@ -65,7 +100,13 @@ static void view_job_key(struct view_job *job)
 
 static void view_job_click(struct view_job *job)
 {
-	job->answer = job->ops->click(job->state, job->context, job->x, job->y);
+	struct view_grid *grid;
+
+	job->answer = job->ops->click ? job->ops->click(job->state, job->context, job->x, job->y)
+				      : VIEW_UNHANDLED;
+	grid = view_job_grid(job);
+	if (job->answer == VIEW_UNHANDLED && grid)
+		job->answer = view_grid_click(grid, job->x, job->y);
 }
 
 static void view_job_go(struct view_job *job)
@@ -140,7 +181,8 @@ static void view_job_offering(struct view_job *job)
 
 static void view_job_write(struct view_job *job)
 {
-	job->err.status = job->ops->table(job->state, job->context, &job->table, &job->err);
+	job->err.status =
+		view_screen_rows(job->ops, job->state, job->context, &job->table, &job->err);
 }
 
 static void view_job_runs(struct view_job *job)

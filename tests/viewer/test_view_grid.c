@@ -90,7 +90,7 @@ static void assert_picture(struct view_grid *grid, int width, int height, const 
 {
 	char *text;
 
-	view_grid_layout(grid, width, height);
+	view_grid_layout(grid, (struct view_rect){0, 0, width, height});
 	text = picture(grid, width, height, true, true);
 	assert_string_equal(text, expected);
 	free(text);
@@ -149,15 +149,15 @@ static void test_what_matters_least_goes_first_and_comes_back_sideways(void **st
 		       " name        cycles memory >\n"
 		       ">Dense_128/~  4,000   1 kB #\n"
 		       " conv/Forwa~  9,000   4 kB |\n");
-	assert_int_equal(view_grid_request(&grid, 4, VIEW_RIGHT_REQUEST), VIEW_DRAW);
-	view_grid_request(&grid, 4, VIEW_RIGHT_REQUEST);
-	view_grid_request(&grid, 4, VIEW_RIGHT_REQUEST);
+	assert_int_equal(view_grid_request(&grid, VIEW_RIGHT_REQUEST), VIEW_DRAW);
+	view_grid_request(&grid, VIEW_RIGHT_REQUEST);
+	view_grid_request(&grid, VIEW_RIGHT_REQUEST);
 	assert_false(grid.after);
 	assert_true(grid.before);
 	assert_int_equal(grid.places[0].column, 0);
 	assert_int_equal(grid.places[grid.place_count - 1].column, 3);
 	for (int i = 0; i < 5; i++)
-		view_grid_request(&grid, 4, VIEW_LEFT_REQUEST);
+		view_grid_request(&grid, VIEW_LEFT_REQUEST);
 	assert_false(grid.before);
 	view_grid_fini(&grid);
 }
@@ -168,7 +168,7 @@ static void test_orders_are_stable_and_empty_cells_are_last(void **state)
 
 	(void)state;
 	set(&grid, some, 4);
-	view_grid_layout(&grid, 80, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
 	view_grid_sort(&grid, "cycles", false);
 	assert_order(&grid, "cDdR");
 	view_grid_sort(&grid, "cycles", true);
@@ -197,16 +197,16 @@ static void test_keys_walk_orders_and_say_so(void **state)
 
 	(void)state;
 	set(&grid, some, 4);
-	view_grid_layout(&grid, 80, 6);
-	view_grid_request(&grid, 6, VIEW_SORT_NEXT_REQUEST);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
+	view_grid_request(&grid, VIEW_SORT_NEXT_REQUEST);
 	assert_order(&grid, "cdDR");
 	assert_status(&grid, "row 1 of 4, +1 column: |, by name");
-	view_grid_request(&grid, 6, VIEW_SORT_BACK_REQUEST);
+	view_grid_request(&grid, VIEW_SORT_BACK_REQUEST);
 	assert_order(&grid, "DcRd");
 	/* Backwards: the hidden kind is skipped. */
-	view_grid_request(&grid, 6, VIEW_SORT_BACK_REQUEST);
+	view_grid_request(&grid, VIEW_SORT_BACK_REQUEST);
 	assert_status(&grid, "by memory");
-	view_grid_request(&grid, 6, VIEW_REVERSE_REQUEST);
+	view_grid_request(&grid, VIEW_REVERSE_REQUEST);
 	assert_status(&grid, "row 1 of 4, +1 column: |, by memory reversed");
 	assert_order(&grid, "RDcd");
 	view_grid_fini(&grid);
@@ -216,7 +216,7 @@ static void test_keys_walk_orders_and_say_so(void **state)
 static void assert_columns(struct view_grid *grid, int count, const char *said)
 {
 	grid->context->message[0] = '\0';
-	view_grid_request(grid, 6, VIEW_COLUMNS_REQUEST);
+	view_grid_request(grid, VIEW_COLUMNS_REQUEST);
 	assert_int_equal(grid->place_count, count);
 	assert_contains(grid->context->message, said);
 }
@@ -229,7 +229,7 @@ static void test_columns_are_hidden_and_all_come_back(void **state)
 	(void)state;
 	set(&grid, some, 4);
 	grid.context = &context;
-	view_grid_layout(&grid, 120, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 120, 6});
 	assert_int_equal(grid.place_count, 5);
 	assert_status(&grid, "+1 column: |");
 	view_grid_sort(&grid, "share", false);
@@ -253,9 +253,9 @@ static void test_what_is_off_the_screen_and_how_to_see_it_is_said(void **state)
 	(void)state;
 	set(&grid, some, 4);
 	grid.context = &context;
-	view_grid_layout(&grid, 28, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 28, 6});
 	assert_status(&grid, "row 1 of 4, +2 columns: l, +1: |");
-	view_grid_request(&grid, 6, VIEW_RIGHT_REQUEST);
+	view_grid_request(&grid, VIEW_RIGHT_REQUEST);
 	assert_status(&grid, ": h l, +1: |");
 	assert_columns(&grid, 3, "all columns are shown: l and h go sideways");
 	assert_status(&grid, "row 1 of 4, +3 columns: l");
@@ -270,7 +270,7 @@ static void test_where_no_column_is_hidden_it_says_so(void **state)
 
 	(void)state;
 	assert_int_equal(view_grid_set(&grid, &context, &table, NULL, 0, NULL, NULL), ST_OK);
-	view_grid_layout(&grid, 120, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 120, 6});
 	assert_columns(&grid, 6, "all columns are shown; > orders by one, and | hides it");
 	view_grid_fini(&grid);
 }
@@ -281,7 +281,7 @@ static void test_filters_are_expressions_over_what_is_shown(void **state)
 
 	(void)state;
 	set(&grid, some, 4);
-	view_grid_layout(&grid, 80, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
 	view_grid_filter(&grid, "^(dense|conv)");
 	assert_order(&grid, "Dcd");
 	assert_status(&grid, "row 1 of 3 (4 in all), filter ^(dense|conv)");
@@ -301,10 +301,10 @@ static void test_filters_are_expressions_over_what_is_shown(void **state)
 	assert_contains(grid.trouble, "(");
 	assert_status(&grid, "filter: ");
 	assert_string_equal(grid.filter, "R");
-	assert_int_equal(view_grid_request(&grid, 6, VIEW_BACK_REQUEST), VIEW_DRAW);
+	assert_int_equal(view_grid_request(&grid, VIEW_BACK_REQUEST), VIEW_DRAW);
 	assert_order(&grid, "DcRd");
 	assert_string_equal(grid.trouble, "");
-	assert_int_equal(view_grid_request(&grid, 6, VIEW_BACK_REQUEST), VIEW_UNHANDLED);
+	assert_int_equal(view_grid_request(&grid, VIEW_BACK_REQUEST), VIEW_UNHANDLED);
 	view_grid_fini(&grid);
 }
 
@@ -314,7 +314,7 @@ static void assert_search(struct view_grid *grid, const char *text, bool forward
 {
 	struct view_context context = {0};
 
-	assert_int_equal(view_grid_search(grid, &context, 6, text, forward), hits > 0);
+	assert_int_equal(view_grid_search(grid, &context, text, forward), hits > 0);
 	assert_int_equal(grid->at, at);
 	assert_int_equal(context.hit, hit);
 	assert_int_equal(context.hits, hits);
@@ -326,7 +326,7 @@ static void test_searching_goes_around_the_end_and_counts(void **state)
 
 	(void)state;
 	set(&grid, some, 4);
-	view_grid_layout(&grid, 80, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
 	assert_search(&grid, "DENSE", true, 3, 2, 2);
 	assert_search(&grid, "dense", true, 0, 1, 2);
 	assert_search(&grid, "dense", false, 3, 2, 2);
@@ -348,25 +348,25 @@ static void test_new_rows_keep_cursor_order_filter_and_columns(void **state)
 
 	(void)state;
 	set(&grid, some, 4);
-	view_grid_layout(&grid, 80, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
 	view_grid_sort(&grid, "share", false);
-	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
-	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
+	view_grid_request(&grid, VIEW_COLUMNS_REQUEST);
+	view_grid_request(&grid, VIEW_COLUMNS_REQUEST);
 	view_grid_sort(&grid, "cycles", false);
 	view_grid_filter(&grid, "!relu");
 	assert_order(&grid, "cDd");
-	assert_true(view_grid_go(&grid, 6, "name", "Dense_128/MatMul", 0));
+	assert_true(view_grid_go(&grid, "name", "Dense_128/MatMul", 0));
 	set(&grid, news, 4);
-	view_grid_layout(&grid, 80, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
 	assert_order(&grid, "DZc");
 	assert_int_equal(grid.at, 0);
 	assert_int_equal(grid.place_count, 5);
 	/* What a filter hides is found all the same. */
-	assert_true(view_grid_go(&grid, 6, "tile", NULL, 2));
+	assert_true(view_grid_go(&grid, "tile", NULL, 2));
 	assert_string_equal(view_grid_cell(&grid, "name")->text, "Relu");
 	assert_string_equal(grid.filter, "");
-	assert_false(view_grid_go(&grid, 6, "tile", NULL, 77));
-	assert_false(view_grid_go(&grid, 6, "no column", NULL, 2));
+	assert_false(view_grid_go(&grid, "tile", NULL, 77));
+	assert_false(view_grid_go(&grid, "no column", NULL, 2));
 	assert_null(view_grid_cell(&grid, "no column"));
 	view_grid_fini(&grid);
 }
@@ -377,13 +377,13 @@ static void test_clicks_choose_rows_and_orders(void **state)
 
 	(void)state;
 	set(&grid, some, 4);
-	view_grid_layout(&grid, 64, 6);
-	assert_int_equal(view_grid_click(&grid, 6, 5, 3), VIEW_DRAW);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 64, 6});
+	assert_int_equal(view_grid_click(&grid, 5, 3), VIEW_DRAW);
 	assert_int_equal(grid.at, 2);
-	assert_int_equal(view_grid_click(&grid, 6, 5, 5), VIEW_UNHANDLED);
-	assert_int_equal(view_grid_click(&grid, 6, 30, 0), VIEW_DRAW);
+	assert_int_equal(view_grid_click(&grid, 5, 5), VIEW_UNHANDLED);
+	assert_int_equal(view_grid_click(&grid, 30, 0), VIEW_DRAW);
 	assert_order(&grid, "cDdR");
-	view_grid_click(&grid, 6, 30, 0);
+	view_grid_click(&grid, 30, 0);
 	assert_order(&grid, "DdcR");
 	view_grid_fini(&grid);
 }
@@ -556,7 +556,7 @@ static void test_narrow_screens_reach_target_and_diff(void **state)
 		       " dense/Bi~         -      -\n"
 		       "+new               -    1 B\n"
 		       "\n");
-	view_grid_request(&grid, 6, VIEW_RIGHT_REQUEST);
+	view_grid_request(&grid, VIEW_RIGHT_REQUEST);
 	assert_picture(&grid, 28, 6,
 		       "<name     Target  Diff tile>\n"
 		       ">conv/Fo~      -     -    1\n"
@@ -566,9 +566,9 @@ static void test_narrow_screens_reach_target_and_diff(void **state)
 		       "+new         1 B     -    8\n");
 	/* An order by what is off the screen shows it. */
 	view_grid_sort(&grid, "cycles", false);
-	view_grid_layout(&grid, 28, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 28, 6});
 	for (int i = 0; i < 2; i++)
-		view_grid_request(&grid, 6, VIEW_SORT_NEXT_REQUEST);
+		view_grid_request(&grid, VIEW_SORT_NEXT_REQUEST);
 	assert_picture(&grid, 28, 6,
 		       "<name         Target  Diffv>\n"
 		       ">dense/Bias    4,000      0\n"
@@ -688,11 +688,10 @@ static void each_size(struct view_grid *grid)
 
 	for (int width = 1; width <= 300; width += width < 60 ? 1 : 7)
 		for (int height = 1; height <= 60; height += height < 8 ? 1 : 13) {
-			view_grid_layout(grid, width, height);
+			view_grid_layout(grid, (struct view_rect){0, 0, width, height});
 			assert_places(grid, width);
 			assert_inside(grid, &canvas, width, height, turn % 2 == 0);
-			view_grid_request(grid, height,
-					  requests[turn++ % (int)ARRAY_LEN(requests)]);
+			view_grid_request(grid, requests[turn++ % (int)ARRAY_LEN(requests)]);
 			assert_places(grid, width);
 			assert_inside(grid, &canvas, width, height, turn % 2 == 0);
 			assert_true(grid->at >= grid->scroll);
@@ -744,7 +743,7 @@ static void test_many_rows_are_ordered_and_filtered(void **state)
 		rows[i] = (struct row){some[random >> 30].name, i, random >> 20, 0.5, i, NULL};
 	}
 	set(&grid, rows, ROWS);
-	view_grid_layout(&grid, 80, 24);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 24});
 	for (int reverse = 0; reverse < 2; reverse++) {
 		view_grid_sort(&grid, "cycles", reverse);
 		assert_int_equal(grid.count, ROWS);
@@ -758,7 +757,7 @@ static void test_many_rows_are_ordered_and_filtered(void **state)
 	}
 	view_grid_filter(&grid, "^conv");
 	assert_true(grid.count > ROWS / 5 && grid.count < ROWS / 3);
-	view_grid_request(&grid, 24, VIEW_END_REQUEST);
+	view_grid_request(&grid, VIEW_END_REQUEST);
 	assert_int_equal(grid.at, grid.count - 1);
 	assert_int_equal(grid.scroll, grid.count - 23);
 	view_grid_fini(&grid);
@@ -813,10 +812,10 @@ static void test_what_is_cut_or_off_the_screen_is_shown_whole(void **state)
 	set(&grid, some, 4);
 	assert_int_equal(view_canvas_resize(&canvas, 28, 3, NULL), ST_OK);
 	pane = view_pane_all(&canvas);
-	view_grid_layout(&grid, 100, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 100, 6});
 	assert_false(view_grid_is_cut(&grid));
 	assert_false(view_grid_draw_row(&grid, &pane));
-	view_grid_layout(&grid, 28, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 28, 6});
 	assert_true(view_grid_is_cut(&grid));
 	assert_true(view_grid_draw_row(&grid, &pane));
 	assert_int_equal(view_canvas_print(&canvas, 0, 3, out, NULL), ST_OK);
@@ -853,20 +852,20 @@ static void test_what_is_stopped_leaves_all_as_it_was(void **state)
 	(void)state;
 	set(&grid, some, 4);
 	grid.context = &context;
-	view_grid_layout(&grid, 80, 6);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
 	view_grid_sort(&grid, "cycles", false);
 	view_grid_filter(&grid, "[a-z]");
 	before = mark_of(&grid);
 	context.cancel = true;
-	view_grid_request(&grid, 6, VIEW_SORT_NEXT_REQUEST);
+	view_grid_request(&grid, VIEW_SORT_NEXT_REQUEST);
 	assert_contains(context.message, "stopped: the order");
-	view_grid_request(&grid, 6, VIEW_REVERSE_REQUEST);
+	view_grid_request(&grid, VIEW_REVERSE_REQUEST);
 	assert_false(view_grid_sort(&grid, "name", true));
-	view_grid_click(&grid, 6, 5, 0);
+	view_grid_click(&grid, 5, 0);
 	view_grid_filter(&grid, "conv");
 	assert_contains(context.message, "stopped: the rows");
-	view_grid_request(&grid, 6, VIEW_BACK_REQUEST);
-	view_grid_request(&grid, 6, VIEW_COLUMNS_REQUEST);
+	view_grid_request(&grid, VIEW_BACK_REQUEST);
+	view_grid_request(&grid, VIEW_COLUMNS_REQUEST);
 	assert_contains(context.message, "stopped: the columns");
 	assert_int_equal(view_grid_table(&grid, &out, NULL), ST_INTERRUPTED);
 	table = table_of(other, 4);
@@ -878,7 +877,7 @@ static void test_what_is_stopped_leaves_all_as_it_was(void **state)
 	assert_null(table.cells);
 	assert_true(mark_of(&grid) == before);
 	context.cancel = false;
-	view_grid_request(&grid, 6, VIEW_BACK_REQUEST);
+	view_grid_request(&grid, VIEW_BACK_REQUEST);
 	assert_order(&grid, "cDdR");
 	report_table_free(&source);
 	report_table_free(&target);
@@ -941,7 +940,7 @@ static void test_an_order_can_be_stopped_at_any_moment(void **state)
 	}
 	set(&grid, rows, ROWS);
 	grid.context = &context;
-	view_grid_layout(&grid, 80, 24);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 24});
 	for (long us = 0; us < 8000; us = us * 3 + 100) {
 		assert_true(view_grid_sort(&grid, "tile", true));
 		stopped += stopped_within(&grid, "cycles", us);

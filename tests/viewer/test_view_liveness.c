@@ -420,7 +420,7 @@ static void test_two_reports_are_two_curves_and_a_difference(void **state)
 	assert_int_equal(view_grid_cell(&live->grid, "bytes_diff")->integer,
 			 target_bytes - source_bytes);
 	/* What only the Source has is a dash in the Target. */
-	assert_true(view_grid_search((struct view_grid *)&live->grid, &rig->session.context, 20,
+	assert_true(view_grid_search((struct view_grid *)&live->grid, &rig->session.context,
 				     "buffer_3", true));
 	assert_int_equal(view_grid_cell(&live->grid, "bytes_target")->type, PROF_NULL);
 	/* The Source's program is over. */

@@ -152,7 +152,7 @@ struct view_accelerators {
 	int listed_report, listed_by; /* of the grid's rows; -1: none, or they are old */
 	bool any;                     /* the recording has kernels, ranges or allocations */
 	struct view_grid grid;
-	int table_y, table_height, row_height, curve_height;
+	int row_height, curve_height;
 	int64_t found_row, found; /* the span of a row of the grid's table; IPS_NULL: none */
 	/* The memory of the cursor's device: allocated bytes over the time of all. */
 	struct view_chart_point curve[CURVE_WIDTH];
@@ -175,26 +175,23 @@ static int64_t row_of(const struct view_accelerators *screen)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status accelerators_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_accelerators *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->listed_report = -1;
-	screen->found_row = -1;
-	return ST_OK;
-}
-
-static void accelerators_close(void *state)
+static void accelerators_init(void *state)
 {
 	struct view_accelerators *screen = state;
 
-	if (screen)
-		view_grid_fini(&screen->grid);
-	mem_free(screen);
+	screen->listed_report = -1;
+	screen->found_row = -1;
+}
+
+static void accelerators_fini(void *state)
+{
+	view_grid_fini(&((struct view_accelerators *)state)->grid);
+}
+
+static struct view_grid *accelerators_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_accelerators *)state)->grid;
 }
 
 /* Read the bytes allocated on the device of the cursor's row: the least and the greatest of each
@@ -263,9 +260,10 @@ static void lay_out(struct view_accelerators *screen, const struct view_context 
 
 	screen->curve_height = curve ? min(height / 2, 16) : 0;
 	screen->row_height = height >= ROW_FROM && !context->whole ? ROW_ROWS : 0;
-	screen->table_y = 1 + screen->curve_height;
-	screen->table_height = max(height - screen->table_y - screen->row_height, 0);
-	view_grid_layout(&screen->grid, context->body.width, screen->table_height);
+	view_grid_layout(
+		&screen->grid,
+		(struct view_rect){0, 1 + screen->curve_height, context->body.width,
+				   max(height - 1 - screen->curve_height - screen->row_height, 0)});
 }
 
 static enum status accelerators_load(void *state, struct view_context *context, bool news,
@@ -360,7 +358,7 @@ static void accelerators_draw(const void *state, const struct view_context *cont
 {
 	const struct view_accelerators *screen = state;
 	const struct report_named *named = reports[screen->report].named;
-	const struct view_rect table = {0, screen->table_y, pane->rect.width, screen->table_height};
+	const struct view_rect table = screen->grid.area;
 	struct view_pane part;
 
 	if (!screen->any) {
@@ -378,8 +376,7 @@ static void accelerators_draw(const void *state, const struct view_context *cont
 	}
 	if (screen->curve_height > 0)
 		draw_curve(screen, pane);
-	part = view_pane_sub(pane, table);
-	view_grid_draw(&screen->grid, &part, !context->whole);
+	view_grid_draw(&screen->grid, pane, !context->whole);
 	if (screen->row_height > 0) {
 		part = view_pane_sub(pane,
 				     (struct view_rect){0, table.y + table.height, pane->rect.width,
@@ -420,7 +417,6 @@ static void find_span(struct view_accelerators *screen, struct view_context *con
 static bool accelerators_place(const void *state, const struct view_context *context,
 			       struct view_place *out)
 {
-	static const char *const numbers[] = {"rank", "step", "span_id"};
 	static const char *const times[] = {"start_ns", "time_ns", "peak_time_ns"};
 	const struct view_accelerators *screen = state;
 
@@ -429,18 +425,9 @@ static bool accelerators_place(const void *state, const struct view_context *con
 	if (row_of(screen) < 0)
 		return false;
 	view_place_text(out->clock, "host");
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		const struct report_cell *cell = view_grid_cell(&screen->grid, numbers[i]);
-
-		if (cell && cell->type == PROF_INT)
-			*view_place_number(out, view_place_field(numbers[i])) = cell->integer;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(times) && out->time_ns == IPS_NULL; i++) {
-		const struct report_cell *cell = view_grid_cell(&screen->grid, times[i]);
-
-		if (cell && cell->type == PROF_INT)
-			out->time_ns = cell->integer;
-	}
+	view_grid_place(&screen->grid, "rank,step,span_id", "", out);
+	for (size_t i = 0; i < ARRAY_LEN(times) && out->time_ns == IPS_NULL; i++)
+		out->time_ns = view_grid_int(&screen->grid, times[i]);
 	if (out->span_id == IPS_NULL && screen->found_row == row_of(screen))
 		out->span_id = screen->found;
 	return true;
@@ -488,7 +475,7 @@ static enum view_answer accelerators_request(void *state, struct view_context *c
 		context->leads = VIEW_TIMELINE;
 		return VIEW_LEAD;
 	default:
-		answer = view_grid_request(&screen->grid, screen->table_height, request);
+		answer = view_grid_request(&screen->grid, request);
 		/* The curve is of the cursor's device. */
 		return answer == VIEW_DRAW && screen->report == MEMORY_REPORT &&
 				       screen->grid.at != before
@@ -502,23 +489,7 @@ static enum view_answer accelerators_click(void *state, struct view_context *con
 	struct view_accelerators *screen = state;
 
 	(void)context;
-	if (y < screen->table_y || y >= screen->table_y + screen->table_height)
-		return VIEW_UNHANDLED;
-	(void)view_grid_click(&screen->grid, screen->table_height, x, y - screen->table_y);
-	return VIEW_LOAD;
-}
-
-static bool accelerators_search(void *state, struct view_context *context, const char *text,
-				bool forward)
-{
-	struct view_accelerators *screen = state;
-
-	return view_grid_search(&screen->grid, context, screen->table_height, text, forward);
-}
-
-static void accelerators_filter(void *state, const char *text)
-{
-	view_grid_filter(&((struct view_accelerators *)state)->grid, text);
+	return view_grid_click(&screen->grid, x, y) == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
 }
 
 static const char *accelerators_word(const void *state, const struct view_context *context,
@@ -537,7 +508,7 @@ static const char *accelerators_word(const void *state, const struct view_contex
 	case VIEW_ENTER_REQUEST:
 		return screen->grid.count > 0 ? "timeline" : "";
 	default:
-		return view_grid_word(&screen->grid, request);
+		return NULL;
 	}
 }
 
@@ -565,15 +536,6 @@ static int accelerators_height(const void *state, const struct view_context *con
 			   : VIEW_NOTHING_ROWS;
 }
 
-static enum status accelerators_table(void *state, struct view_context *context,
-				      struct report_table *out, struct err *err)
-{
-	const struct view_accelerators *screen = state;
-
-	(void)context;
-	return view_grid_table(&screen->grid, out, err);
-}
-
 const struct view_screen_ops view_accelerators_ops = {
 	.name = "accelerators",
 	.title = "Accelerators",
@@ -583,17 +545,16 @@ const struct view_screen_ops view_accelerators_ops = {
 	.has = "SELECT EXISTS (SELECT 1 FROM kernel_rows) OR EXISTS (SELECT 1 FROM copy_rows) OR "
 	       "EXISTS (SELECT 1 FROM range_rows) OR EXISTS (SELECT 1 FROM memory_event_rows)",
 	.least_ns = 5 * UINT64_C(1000000000),
-	.open = accelerators_open,
-	.close = accelerators_close,
+	.size = sizeof(struct view_accelerators),
+	.init = accelerators_init,
+	.fini = accelerators_fini,
+	.grid = accelerators_grid,
 	.load = accelerators_load,
 	.draw = accelerators_draw,
 	.request = accelerators_request,
-	.search = accelerators_search,
-	.filter = accelerators_filter,
 	.word = accelerators_word,
 	.status = accelerators_status,
 	.height = accelerators_height,
-	.table = accelerators_table,
 	.place = accelerators_place,
 	.query = accelerators_query,
 	.click = accelerators_click,

@@ -54,23 +54,15 @@ static void comm_move_to(struct view_communication *screen, int64_t row, int64_t
 		screen->window = view_window_show(screen->window, screen->column, screen->extent);
 }
 
-static int64_t comm_number_of(const struct view_communication *screen, const char *column)
-{
-	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
-
-	return cell && cell->type == PROF_INT ? cell->integer : IPS_NULL;
-}
-
 /* Move the cursor to what the table's row is about. */
 static void comm_follow_table(struct view_communication *screen)
 {
-	const struct report_cell *mode = view_grid_cell(&screen->grid, "mode");
-	const struct view_comm_cell like = {
-		.weight_update = comm_number_of(screen, "weight_update"),
-		.number = comm_number_of(screen, "number"),
-		.execution = comm_number_of(screen, "execution"),
-		.mode = mode && mode->type == PROF_TEXT ? mode->text : NULL};
-	const int row = view__comm_row_of(screen, comm_number_of(screen, "rank"));
+	const struct view_comm_cell like = {.weight_update =
+						    view_grid_int(&screen->grid, "weight_update"),
+					    .number = view_grid_int(&screen->grid, "number"),
+					    .execution = view_grid_int(&screen->grid, "execution"),
+					    .mode = view_grid_text(&screen->grid, "mode")};
+	const int row = view__comm_row_of(screen, view_grid_int(&screen->grid, "rank"));
 	int column = -1;
 
 	if (like.weight_update != IPS_NULL || like.number != IPS_NULL)
@@ -82,9 +74,8 @@ static void comm_follow_table(struct view_communication *screen)
 static void comm_lead_table(struct view_communication *screen)
 {
 	if (screen->count > 0 && view_grid_cell(&screen->grid, "rank") &&
-	    comm_number_of(screen, "rank") != screen->ranks[screen->row])
-		(void)view_grid_go(&screen->grid, screen->areas.table.height, "rank", NULL,
-				   screen->ranks[screen->row]);
+	    view_grid_int(&screen->grid, "rank") != screen->ranks[screen->row])
+		(void)view_grid_go(&screen->grid, "rank", NULL, screen->ranks[screen->row]);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -213,7 +204,7 @@ static enum view_answer comm_request(void *state, struct view_context *context,
 	if (answer == VIEW_UNHANDLED)
 		answer = comm_move(screen, context, request);
 	if (answer == VIEW_UNHANDLED) {
-		answer = view_grid_request(&screen->grid, screen->areas.table.height, request);
+		answer = view_grid_request(&screen->grid, request);
 		if (screen->grid.at != before) {
 			comm_follow_table(screen);
 			answer = VIEW_LOAD;
@@ -225,7 +216,6 @@ static enum view_answer comm_request(void *state, struct view_context *context,
 static enum view_answer comm_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_communication *screen = state;
-	const struct view_rect table = screen->areas.table;
 	int row, column;
 
 	(void)context;
@@ -236,23 +226,10 @@ static enum view_answer comm_click(void *state, struct view_context *context, in
 		comm_lead_table(screen);
 		return VIEW_LOAD;
 	}
-	if (y < table.y || y >= table.y + table.height)
+	if (view_grid_click(&screen->grid, x, y) == VIEW_UNHANDLED)
 		return VIEW_UNHANDLED;
-	(void)view_grid_click(&screen->grid, table.height, x - table.x, y - table.y);
 	comm_follow_table(screen);
 	return VIEW_LOAD;
-}
-
-static bool comm_search(void *state, struct view_context *context, const char *text, bool forward)
-{
-	struct view_communication *screen = state;
-
-	return view_grid_search(&screen->grid, context, screen->areas.table.height, text, forward);
-}
-
-static void comm_filter(void *state, const char *text)
-{
-	view_grid_filter(&((struct view_communication *)state)->grid, text);
 }
 
 /* ---- other screens --------------------------------------------------------------------------- */
@@ -325,33 +302,29 @@ static void comm_query(const void *state, const struct view_context *context, st
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-static enum status comm_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_communication *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	(void)arena_init(&screen->arena, 0);
-	(void)arena_init(&screen->picture_arena, 0);
-	screen->listed = -1;
-	while (strcmp(report_named_communication.groupings[screen->by].by, "rank") != 0)
-		screen->by++;
-	return ST_OK;
-}
-
-static void comm_close(void *state)
+static void comm_init(void *state)
 {
 	struct view_communication *screen = state;
 
-	if (!screen)
-		return;
+	screen->listed = -1;
+	while (strcmp(report_named_communication.groupings[screen->by].by, "rank") != 0)
+		screen->by++;
+}
+
+static void comm_fini(void *state)
+{
+	struct view_communication *screen = state;
+
 	view_grid_fini(&screen->grid);
 	arena_fini(&screen->arena);
 	arena_fini(&screen->picture_arena);
 	mem_free(screen->cells);
-	mem_free(screen);
+}
+
+static struct view_grid *comm_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_communication *)state)->grid;
 }
 
 /* Keep the window and the cursor within what was read. */
@@ -386,7 +359,7 @@ static enum status comm_load(void *state, struct view_context *context, bool new
 		status = view__comm_picture(screen, context, err);
 	if (status != ST_OK)
 		return status;
-	view_grid_layout(&screen->grid, screen->areas.table.width, screen->areas.table.height);
+	view_grid_layout(&screen->grid, screen->areas.table);
 	if (first)
 		comm_lead_table(screen);
 	return ST_OK;
@@ -422,7 +395,7 @@ static const char *comm_word(const void *state, const struct view_context *conte
 		return map ? NULL : "";
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_REVERSE_REQUEST:
-		return screen->show == VIEW_COMM_MAP ? "" : view_grid_word(&screen->grid, request);
+		return screen->show == VIEW_COMM_MAP ? "" : NULL;
 	default:
 		return NULL;
 	}
@@ -484,13 +457,13 @@ const struct view_screen_ops view_communication_ops = {
 	.where = VIEW_ON_COMMUNICATION,
 	.has = REPORT_HAS_CALLS,
 	.least_ns = 5 * UINT64_C(1000000000),
-	.open = comm_open,
-	.close = comm_close,
+	.size = sizeof(struct view_communication),
+	.init = comm_init,
+	.fini = comm_fini,
+	.grid = comm_grid,
 	.load = comm_load,
 	.draw = view__comm_draw,
 	.request = comm_request,
-	.search = comm_search,
-	.filter = comm_filter,
 	.word = comm_word,
 	.status = comm_status,
 	.height = comm_height,

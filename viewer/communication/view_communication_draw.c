@@ -216,7 +216,6 @@ static void comm_draw_legend(const struct view_communication *screen,
 void view__comm_draw(const void *state, const struct view_context *context, struct view_pane *pane)
 {
 	const struct view_communication *screen = state;
-	struct view_pane table;
 
 	if (screen->count == 0) {
 		view_nothing(pane,
@@ -233,8 +232,5 @@ void view__comm_draw(const void *state, const struct view_context *context, stru
 		comm_draw_map(screen, context, pane);
 	if (screen->areas.legend.height > 0)
 		comm_draw_legend(screen, context, pane);
-	if (screen->areas.table.height > 0) {
-		table = view_pane_sub(pane, screen->areas.table);
-		view_grid_draw(&screen->grid, &table, !context->whole);
-	}
+	view_grid_draw(&screen->grid, pane, !context->whole);
 }

@@ -78,6 +78,11 @@ struct view_rect {
 	int x, y, width, height; /* cells */
 };
 
+static inline bool view_rect_contains(struct view_rect rect, int x, int y)
+{
+	return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
+}
+
 struct view_cell {
 	uint32_t character; /* 0: the right half of a wide character */
 	uint16_t style;     /* enum view_style, below VIEW_STYLES_ALL */

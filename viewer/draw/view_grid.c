@@ -218,6 +218,43 @@ const struct report_cell *view_grid_cell(const struct view_grid *grid, const cha
 						 : NULL;
 }
 
+int64_t view_grid_int(const struct view_grid *grid, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	return cell && cell->type == PROF_INT ? cell->integer : IPS_NULL;
+}
+
+const char *view_grid_text(const struct view_grid *grid, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	return cell && cell->type == PROF_TEXT ? cell->text : NULL;
+}
+
+void view_grid_place(const struct view_grid *grid, const char *names, const char *suffix,
+		     struct view_place *place)
+{
+	char name[64];
+	int count;
+	const struct view_place_field *fields = view_place_fields(&count);
+
+	for (int i = 0; i < count; i++) {
+		const struct view_place_field *field = &fields[i];
+		const struct report_cell *cell;
+
+		snprintf(name, sizeof(name), "%s%s", field->name, suffix);
+		cell = view_grid_cell(grid, name);
+		if (!cell || (names && !view__grid_listed(names, field->name)) ||
+		    view_place_knows(place, field))
+			continue;
+		if (field->text && cell->type == PROF_TEXT)
+			view_place_text(view_place_chars(place, field), cell->text);
+		else if (!field->text && cell->type == PROF_INT)
+			*view_place_number(place, field) = cell->integer;
+	}
+}
+
 /* The index of the matching row in the shown order; -1: not shown. */
 static int64_t grid_find_row(const struct view_grid *grid, int column, const char *text,
 			     int64_t number)
@@ -262,16 +299,15 @@ void view_grid_filter(struct view_grid *grid, const char *text)
 }
 
 /* Move the cursor to row @at or the nearest existing one. */
-static void grid_move_cursor(struct view_grid *grid, int height, int64_t at)
+static void grid_move_cursor(struct view_grid *grid, int64_t at)
 {
 	if (!grid->traits)
 		return;
 	grid->at = at;
-	view_grid_layout(grid, grid->width, height);
+	view_grid_layout(grid, grid->area);
 }
 
-bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
-		  int64_t number)
+bool view_grid_go(struct view_grid *grid, const char *column, const char *text, int64_t number)
 {
 	const int at = view_table_column(&grid->table, column);
 	int64_t row = at >= 0 ? grid_find_row(grid, at, text, number) : -1;
@@ -286,7 +322,7 @@ bool view_grid_go(struct view_grid *grid, int height, const char *column, const 
 	}
 	if (row < 0)
 		return false;
-	grid_move_cursor(grid, height, row);
+	grid_move_cursor(grid, row);
 	return true;
 }
 
@@ -334,8 +370,8 @@ static bool grid_contains(const char *text, const void *word)
 }
 
 /* Visit all rows, not only up to the next hit: the message needs the hit's number and the total. */
-bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
-		      const char *text, bool forward)
+bool view_grid_search(struct view_grid *grid, struct view_context *context, const char *text,
+		      bool forward)
 {
 	int64_t found = -1, first = -1, last = -1, hit = 0, hits = 0;
 
@@ -356,7 +392,7 @@ bool view_grid_search(struct view_grid *grid, struct view_context *context, int 
 		return false;
 	context->hit = found >= 0 ? hit : forward ? 1 : hits;
 	context->hits = hits;
-	grid_move_cursor(grid, height, found >= 0 ? found : forward ? first : last);
+	grid_move_cursor(grid, found >= 0 ? found : forward ? first : last);
 	return true;
 }
 
@@ -428,7 +464,7 @@ static void grid_report_choice(struct view_grid *grid, enum grid_choice choice, 
 }
 
 /* Show more columns, fewer, or the usual ones, and report which. */
-static void grid_toggle_columns(struct view_grid *grid, int height)
+static void grid_toggle_columns(struct view_grid *grid)
 {
 	const enum grid_choice choice = !grid_hides_some(grid) && grid_count_unselected(grid) > 0
 						? GRID_ALL
@@ -454,7 +490,7 @@ static void grid_toggle_columns(struct view_grid *grid, int height)
 	}
 	view__grid_reorder(grid);
 	grid->column = 0;
-	view_grid_layout(grid, grid->width, height);
+	view_grid_layout(grid, grid->area);
 	grid_report_choice(grid, choice, hidden, changed);
 }
 
@@ -527,9 +563,9 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-void view__grid_scroll(struct view_grid *grid, int height)
+void view__grid_scroll(struct view_grid *grid)
 {
-	const int64_t rows = height > 2 ? height - 1 : 1;
+	const int64_t rows = grid->area.height > 2 ? grid->area.height - 1 : 1;
 
 	if (grid->at >= grid->count)
 		grid->at = grid->count - 1;
@@ -589,22 +625,22 @@ static bool grid_on_screen(const struct view_grid *grid, int column)
 }
 
 /* Sort, move to the first row (the user wants the extremes), and scroll the column into view. */
-static void grid_sort_to(struct view_grid *grid, int height, int column, bool reverse)
+static void grid_sort_to(struct view_grid *grid, int column, bool reverse)
 {
 	if (!grid_order_by(grid, column, reverse))
 		return;
-	grid_move_cursor(grid, height, 0);
+	grid_move_cursor(grid, 0);
 	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
 		if ((grid->lineup[i] == column || grid->lineup[i] == grid->traits[column].group) &&
 		    !grid_on_screen(grid, column)) {
 			grid->column = i;
-			grid_move_cursor(grid, height, 0);
+			grid_move_cursor(grid, 0);
 			return;
 		}
 }
 
 /* Sort by the next column. -1 (original order) comes between the last column and the first. */
-static void grid_sort_step(struct view_grid *grid, int height, int by)
+static void grid_sort_step(struct view_grid *grid, int by)
 {
 	const int columns = grid->table.column_count;
 	int column = grid->sort;
@@ -616,78 +652,80 @@ static void grid_sort_step(struct view_grid *grid, int height, int by)
 		if (column < -1)
 			column = columns - 1;
 	} while (column >= 0 && !view__grid_chosen(grid, column));
-	grid_sort_to(grid, height, column, false);
+	grid_sort_to(grid, column, false);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
+enum view_answer view_grid_request(struct view_grid *grid, enum view_request request)
 {
-	const int64_t page = height > 3 ? height - 2 : 1;
+	const int64_t page = grid->area.height > 3 ? grid->area.height - 2 : 1;
 	const bool rows = grid->traits != NULL; /* without rows the grid still consumes its keys */
 
 	switch (request) {
 	case VIEW_UP_REQUEST:
-		grid_move_cursor(grid, height, grid->at - 1);
+		grid_move_cursor(grid, grid->at - 1);
 		return VIEW_DRAW;
 	case VIEW_DOWN_REQUEST:
-		grid_move_cursor(grid, height, grid->at + 1);
+		grid_move_cursor(grid, grid->at + 1);
 		return VIEW_DRAW;
 	case VIEW_PAGE_UP_REQUEST:
-		grid_move_cursor(grid, height, grid->at - page);
+		grid_move_cursor(grid, grid->at - page);
 		return VIEW_DRAW;
 	case VIEW_PAGE_DOWN_REQUEST:
-		grid_move_cursor(grid, height, grid->at + page);
+		grid_move_cursor(grid, grid->at + page);
 		return VIEW_DRAW;
 	case VIEW_HOME_REQUEST:
-		grid_move_cursor(grid, height, 0);
+		grid_move_cursor(grid, 0);
 		return VIEW_DRAW;
 	case VIEW_END_REQUEST:
-		grid_move_cursor(grid, height, grid->count - 1);
+		grid_move_cursor(grid, grid->count - 1);
 		return VIEW_DRAW;
 	case VIEW_LEFT_REQUEST:
 		grid->column -= rows && grid->column > 0;
-		grid_move_cursor(grid, height, grid->at);
+		grid_move_cursor(grid, grid->at);
 		return VIEW_DRAW;
 	case VIEW_RIGHT_REQUEST:
 		grid->column += rows && grid->after;
-		grid_move_cursor(grid, height, grid->at);
+		grid_move_cursor(grid, grid->at);
 		return VIEW_DRAW;
 	case VIEW_SORT_NEXT_REQUEST:
 		if (rows)
-			grid_sort_step(grid, height, 1);
+			grid_sort_step(grid, 1);
 		return VIEW_DRAW;
 	case VIEW_SORT_BACK_REQUEST:
 		if (rows)
-			grid_sort_step(grid, height, -1);
+			grid_sort_step(grid, -1);
 		return VIEW_DRAW;
 	case VIEW_REVERSE_REQUEST:
 		if (rows)
-			grid_sort_to(grid, height, grid->sort, !grid->reverse);
+			grid_sort_to(grid, grid->sort, !grid->reverse);
 		return VIEW_DRAW;
 	case VIEW_COLUMNS_REQUEST:
 		if (rows)
-			grid_toggle_columns(grid, height);
+			grid_toggle_columns(grid);
 		return VIEW_DRAW;
 	case VIEW_BACK_REQUEST:
 		if (!rows || (!grid->filter[0] && !grid->trouble[0]))
 			return VIEW_UNHANDLED;
 		view_grid_filter(grid, "");
-		view_grid_layout(grid, grid->width, height);
+		view_grid_layout(grid, grid->area);
 		return VIEW_DRAW;
 	default:
 		return VIEW_UNHANDLED;
 	}
 }
 
-enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y)
+enum view_answer view_grid_click(struct view_grid *grid, int x, int y)
 {
-	if (y < 0 || y >= height || !grid->traits)
+	if (!view_rect_contains(grid->area, x, y) || !grid->traits)
 		return VIEW_UNHANDLED;
+	x -= grid->area.x;
+	y -= grid->area.y;
 	if (y > 0) {
 		if (grid->scroll + y - 1 >= grid->count)
 			return VIEW_UNHANDLED;
-		grid_move_cursor(grid, height, grid->scroll + y - 1);
+		grid_move_cursor(grid, grid->scroll + y - 1);
 		return VIEW_DRAW;
 	}
 	for (int i = 0; i < grid->place_count; i++) {
@@ -695,8 +733,7 @@ enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int 
 
 		if (x < place->x || x >= place->x + place->width)
 			continue;
-		grid_sort_to(grid, height, place->column,
-			     place->column == grid->sort && !grid->reverse);
+		grid_sort_to(grid, place->column, place->column == grid->sort && !grid->reverse);
 		return VIEW_DRAW;
 	}
 	return VIEW_UNHANDLED;

@@ -61,7 +61,8 @@ struct view_grid {
 	struct view_grid_place {
 		int column, x, width;
 	} * places;
-	int place_count, width;
+	int place_count;
+	struct view_rect area;        /* of the last layout, in the screen's body */
 	bool before, after;           /* more columns exist to the left, to the right */
 	struct view_context *context; /* for cancelling and messages; or NULL */
 	/* The arrays below are in the arena, sized for the current rows. */
@@ -115,19 +116,15 @@ bool view_grid_sort(struct view_grid *grid, const char *name, bool reverse);
 /* The same, but only if no order has been chosen; the cursor stays on its row. */
 void view_grid_sort_first(struct view_grid *grid, const char *name);
 
-/*
- * Heights below are the pane's, including the heading row.
- */
-
 /* Position the columns and scroll to the cursor. Call it while loading, after view_grid_set() and
- * after each change of size. Widths follow from the rows on the screen and a sample of the
- * others. */
-void view_grid_layout(struct view_grid *grid, int width, int height);
+ * after each change of size. Widths follow from the rows on the screen and a sample of the others.
+ * @area: in the screen's body, with the heading row; the grid draws there and takes clicks there. */
+void view_grid_layout(struct view_grid *grid, struct view_rect area);
 /* Cells in use, up to the end of the last column. */
 int view_grid_used(const struct view_grid *grid);
 /* Draw headings in the first row, rows below, and a scroll mark at the right if not all rows fit.
  * If not @active, draw no cursor. */
-void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active);
+void view_grid_draw(const struct view_grid *grid, const struct view_pane *body, bool active);
 /* Return true if cells are cut or columns are off the screen. */
 bool view_grid_is_cut(const struct view_grid *grid);
 /* Draw the complete cells of the cursor's row that are cut or off the screen, with their titles,
@@ -137,24 +134,31 @@ bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane);
 void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane);
 /* Move, sort, reverse, or hide columns; Back removes the filter. Return VIEW_DRAW if handled (the
  * layout is then up to date), otherwise VIEW_UNHANDLED. */
-enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request);
+enum view_answer view_grid_request(struct view_grid *grid, enum view_request request);
 /* Move to the next row with a shown cell that contains @text, ignoring case, wrapping around. */
-bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
-		      const char *text, bool forward);
+bool view_grid_search(struct view_grid *grid, struct view_context *context, const char *text,
+		      bool forward);
 void view_grid_filter(struct view_grid *grid, const char *text);
 /* Label of a table key for the bottom line: "" if there are too few rows to sort or filter; NULL:
  * the default. */
 const char *view_grid_word(const struct view_grid *grid, enum view_request request);
 /* "row 3 of 120, filter conv, +2 columns: l, by cycles", or only the error of an invalid filter. */
 void view_grid_status(const struct view_grid *grid, char *out, size_t size);
-/* A click on a row moves the cursor; on a heading it sorts, and a second time reverses. */
-enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y);
+/* A click at @x, @y of the body: on a row it moves the cursor; on a heading it sorts, and a second
+ * time reverses. */
+enum view_answer view_grid_click(struct view_grid *grid, int x, int y);
 /* The cell of @column in the cursor's row; NULL: no row, or no such column. */
 const struct report_cell *view_grid_cell(const struct view_grid *grid, const char *column);
+/* Its integer, or its text; IPS_NULL, NULL: it has none. */
+int64_t view_grid_int(const struct view_grid *grid, const char *column);
+const char *view_grid_text(const struct view_grid *grid, const char *column);
+/* Set the unknown fields of @place that the cursor's row has columns for; @names: of these alone
+ * ("key,layer"; NULL: of all); @suffix: "", or of a comparison's columns "_target". */
+void view_grid_place(const struct view_grid *grid, const char *names, const char *suffix,
+		     struct view_place *place);
 /* Move the cursor to the first row whose @column holds @text (NULL: @number). A filter that hides
  * that row is removed. Return false if there is no such row. */
-bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
-		  int64_t number);
+bool view_grid_go(struct view_grid *grid, const char *column, const char *text, int64_t number);
 /* Copy the shown rows in their order, with all columns, for CSV and JSON. ST_INTERRUPTED:
  * cancelled. */
 enum status view_grid_table(const struct view_grid *grid, struct report_table *out,

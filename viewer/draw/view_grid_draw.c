@@ -298,11 +298,11 @@ static void grid_compute_number_width(const struct view_grid *grid, struct view_
 		trait->wanted = max(trait->wanted, trait->percents);
 	/* Columns with bars are a table's main content: reserve room for their percentages, too. */
 	if (trait->role == VIEW_GRID_DIFF && trait->column && trait->column->bar &&
-	    grid->width >= GRID_BAR_FROM)
+	    grid->area.width >= GRID_BAR_FROM)
 		trait->base = trait->wanted;
 	trait->bar_from = bar ? number : 0;
 	if (bar) {
-		trait->base += grid->width >= GRID_BAR_FROM ? GRID_BAR_LEAST : 0;
+		trait->base += grid->area.width >= GRID_BAR_FROM ? GRID_BAR_LEAST : 0;
 		trait->wanted = max(trait->wanted,
 				    number + (trait->size > 1 ? GRID_BAR_LEAST : GRID_BAR_MOST));
 	}
@@ -519,18 +519,18 @@ static void grid_position_lineup(struct view_grid *grid, int *room)
 	}
 }
 
-void view_grid_layout(struct view_grid *grid, int width, int height)
+void view_grid_layout(struct view_grid *grid, struct view_rect area)
 {
 	/* Each column has a blank after it; the last one's is needed only beside a scroll mark. */
-	int room = width - GRID_EDGES + (grid->count < height), x = 1;
+	int room = area.width - GRID_EDGES + (grid->count < area.height), x = 1;
 
-	grid->width = width;
+	grid->area = area;
 	grid->place_count = 0;
 	if (!grid->traits)
 		return;
-	view__grid_scroll(grid, height);
+	view__grid_scroll(grid);
 	/* Measure the rows on the screen. */
-	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + height - 1; i++)
+	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + area.height - 1; i++)
 		grid_measure_row(grid, grid->order[i]);
 	grid_compute_widths(grid);
 	grid_choose_fitting(grid, room - grid_fix_columns(grid, room));
@@ -572,7 +572,7 @@ int view_grid_used(const struct view_grid *grid)
 	if (grid->place_count == 0)
 		return 0;
 	last = &grid->places[grid->place_count - 1];
-	return min(last->x + last->width + 1, grid->width);
+	return min(last->x + last->width + 1, grid->area.width);
 }
 
 /* ---- headings -------------------------------------------------------------------------------- */
@@ -705,15 +705,16 @@ static void grid_draw_scroll_mark(const struct view_grid *grid, struct view_pane
 			    1);
 }
 
-void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active)
+void view_grid_draw(const struct view_grid *grid, const struct view_pane *body, bool active)
 {
-	const int rows = pane->rect.height - 1;
+	struct view_pane pane = view_pane_sub(body, grid->area);
+	const int rows = pane.rect.height - 1;
 
-	if (!grid->traits)
+	if (!grid->traits || rows < 0)
 		return;
-	grid_draw_headings(grid, pane);
+	grid_draw_headings(grid, &pane);
 	if (grid->count == 0 && rows > 0) {
-		view_text(pane, 1, 1, VIEW_DIM,
+		view_text(&pane, 1, 1, VIEW_DIM,
 			  grid->table.row_count == 0 ? "There are no rows."
 			  : grid->filter[0]          ? "Nothing matches the filter: Esc shows all."
 						     : "Nothing differs: D shows all.");
@@ -721,9 +722,9 @@ void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool a
 	}
 	for (int i = 0; i < rows && grid->scroll + i < grid->count; i++)
 		grid_draw_row(grid, grid->scroll + i, i + 1, active && grid->scroll + i == grid->at,
-			      pane);
+			      &pane);
 	if (grid->count > rows && rows > 0)
-		grid_draw_scroll_mark(grid, pane);
+		grid_draw_scroll_mark(grid, &pane);
 }
 
 /* ---- the cursor's row without cuts ----------------------------------------------------------- */

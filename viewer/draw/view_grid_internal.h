@@ -79,6 +79,6 @@ bool view__grid_sort(struct view_grid *grid);
 /* Return true if sorting by @column puts the greatest value first. */
 bool view__grid_descends(const struct view_grid *grid, int column);
 void view__grid_reorder(struct view_grid *grid); /* update order and count; keep the cursor's row */
-void view__grid_scroll(struct view_grid *grid, int height); /* until the cursor is visible */
+void view__grid_scroll(struct view_grid *grid);  /* until the cursor is visible */
 
 #endif /* VIEW_GRID_INTERNAL_H */

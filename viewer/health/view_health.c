@@ -124,12 +124,12 @@ static void health_draw_axis(const struct view_health *screen, const struct view
 static void health_draw_foot(const struct view_health *screen, const struct view_context *context,
 			     struct view_pane *pane, int y)
 {
-	const struct report_cell *why = view_grid_cell(&screen->grid, "why");
+	const char *why = view_grid_text(&screen->grid, "why");
 
-	if (why && why->text && !context->whole)
+	if (why && !context->whole)
 		view_text_folded(pane,
 				 (struct view_rect){1, y, pane->rect.width - 2, screen->why_rows},
-				 VIEW_DIM, why->text);
+				 VIEW_DIM, why);
 	y += screen->why_rows;
 	health_draw_strip(&screen->source, pane, y, VIEW_BAD, context->target ? "Source" : "hits");
 	if (context->target)
@@ -155,8 +155,6 @@ static void health_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane)
 {
 	const struct view_health *screen = state;
-	struct view_rect area = pane->rect;
-	struct view_pane grid;
 	int x = 1;
 
 	for (int way = 0; way < VIEW_HEALTH_WAY_COUNT; way++) {
@@ -167,39 +165,32 @@ static void health_draw(const void *state, const struct view_context *context,
 		x++;
 	}
 	health_draw_origin(screen, pane);
-	area.y += screen->head;
-	area.height -= screen->head + screen->foot;
-	grid = view_pane_at(pane->canvas, area);
 	if (screen->grid.table.row_count > 0)
-		view_grid_draw(&screen->grid, &grid, !context->whole);
-	else
-		view_text(&grid, 1, 1, VIEW_DIM, health_nothing(screen));
+		view_grid_draw(&screen->grid, pane, !context->whole);
+	else if (screen->head + screen->foot + 1 < pane->rect.height)
+		view_text(pane, 1, screen->head + 1, VIEW_DIM, health_nothing(screen));
 	if (screen->foot > 0)
 		health_draw_foot(screen, context, pane, pane->rect.height - screen->foot);
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-static enum status health_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_health *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->page = 1;
-	return ST_OK;
-}
-
-static void health_close(void *state)
+static void health_init(void *state)
 {
 	struct view_health *screen = state;
 
-	if (!screen)
-		return;
-	view_grid_fini(&screen->grid);
-	mem_free(screen);
+	screen->page = 1;
+}
+
+static void health_fini(void *state)
+{
+	view_grid_fini(&((struct view_health *)state)->grid);
+}
+
+static struct view_grid *health_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_health *)state)->grid;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -256,26 +247,25 @@ static bool health_turn_page(struct view_health *screen, enum view_request reque
 /* The row's number; 0: none. */
 static int64_t health_row_number(const struct view_health *screen, const char *column)
 {
-	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
+	const int64_t number = view_grid_int(&screen->grid, column);
 
-	return cell && cell->type == PROF_INT ? cell->integer : 0;
+	return number != IPS_NULL ? number : 0;
 }
 
 static enum view_answer health_open_rule(struct view_health *screen, struct view_context *context)
 {
-	const struct report_cell *rule = view_grid_cell(&screen->grid, "rule");
+	const char *rule = view_grid_text(&screen->grid, "rule");
 	const bool source = health_row_number(screen, "hits") > 0;
 	const bool target = !source && health_row_number(screen, "hits_target") > 0;
 	const int64_t first = health_row_number(screen, target ? "at_ns_target" : "at_ns");
 	char name[64] = "";
 
-	if (!rule || !rule->text || (!source && !target)) {
-		snprintf(context->message, sizeof(context->message),
-			 "this rule has not been broken");
+	if (!rule || (!source && !target)) {
+		view_messagef(context, "this rule has not been broken");
 		return VIEW_DRAW;
 	}
 	/* Names of rules are letters and underscores, so they are valid regular expressions. */
-	str_copy(name, sizeof(name), rule->text);
+	str_copy(name, sizeof(name), rule);
 	view__health_way(screen, VIEW_HEALTH_HITS);
 	if (view__health_page_at(screen, context, target, first, NULL) != ST_OK)
 		screen->page = 1;
@@ -305,28 +295,13 @@ static enum view_answer health_request(void *state, struct view_context *context
 	}
 	if (health_turn_page(screen, request))
 		return VIEW_LOAD;
-	answer = view_grid_request(&screen->grid, screen->grid_height, request);
+	answer = view_grid_request(&screen->grid, request);
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST &&
 	    screen->way != VIEW_HEALTH_RULES) {
 		view__health_way(screen, VIEW_HEALTH_RULES);
 		return VIEW_LOAD;
 	}
 	return answer;
-}
-
-static bool health_search(void *state, struct view_context *context, const char *text, bool forward)
-{
-	struct view_health *screen = state;
-
-	(void)context;
-	return view_grid_search(&screen->grid, context, screen->grid_height, text, forward);
-}
-
-static void health_filter(void *state, const char *text)
-{
-	struct view_health *screen = state;
-
-	view_grid_filter(&screen->grid, text);
 }
 
 static void health_status(const void *state, const struct view_context *context, char *out,
@@ -356,94 +331,27 @@ static int health_height(const void *state, const struct view_context *context)
 	return screen->head + 1 + (int)rows + 1 + (context->target ? 4 : 3);
 }
 
-static enum status health_table(void *state, struct view_context *context, struct report_table *out,
-				struct err *err)
-{
-	struct view_health *screen = state;
-
-	(void)context;
-	return view_grid_table(&screen->grid, out, err);
-}
-
-static enum view_answer health_click(void *state, struct view_context *context, int x, int y)
-{
-	struct view_health *screen = state;
-
-	(void)context;
-	return view_grid_click(&screen->grid, screen->grid_height, x, y - screen->head);
-}
-
 /* ---- from screen to screen ------------------------------------------------------------------- */
-
-static const struct report_cell *health_target_cell(const struct view_grid *grid,
-						    const char *column)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s_target", column);
-	return view_grid_cell(grid, name);
-}
-
-static bool health_has_number(const struct report_cell *cell)
-{
-	return cell && cell->type == PROF_INT;
-}
-
-/* With two reports: does only the target have the row? */
-static bool health_is_the_targets(const struct view_health *screen)
-{
-	const char *when = screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns";
-
-	return health_has_number(health_target_cell(&screen->grid, when)) &&
-	       !health_has_number(view_grid_cell(&screen->grid, when));
-}
-
-/* The target's cell if the source's is NULL; columns equal in both exist only once. */
-static const struct report_cell *health_either_cell(const struct view_grid *grid,
-						    const char *column)
-{
-	const struct report_cell *cell = view_grid_cell(grid, column);
-	const struct report_cell *its = health_target_cell(grid, column);
-
-	return cell && cell->type == PROF_NULL && its ? its : cell;
-}
-
-static void health_read_number(const struct view_grid *grid, const char *column, int64_t *out)
-{
-	const struct report_cell *cell = health_either_cell(grid, column);
-
-	if (cell && cell->type == PROF_INT)
-		*out = cell->integer;
-}
-
-static void health_read_text(const struct view_grid *grid, const char *column, char *out)
-{
-	const struct report_cell *cell = health_either_cell(grid, column);
-
-	if (cell && cell->text)
-		view_place_text(out, cell->text);
-}
 
 static bool health_place(const void *state, const struct view_context *context,
 			 struct view_place *out)
 {
 	const struct view_health *screen = state;
 	const struct view_grid *grid = &screen->grid;
+	const bool parts = screen->way == VIEW_HEALTH_PARTS;
+	const int64_t its = view_grid_int(grid, parts ? "first_ns_target" : "at_ns_target");
 
 	(void)context;
 	view_place_clear(out);
 	if (grid->count == 0)
 		return false;
-#define TAKE_NUMBER(name) health_read_number(grid, #name, &out->name);
-	VIEW_PLACE_NUMBERS(TAKE_NUMBER)
-#undef TAKE_NUMBER
-#define TAKE_TEXT(name) health_read_text(grid, #name, out->name);
-	VIEW_PLACE_TEXTS(TAKE_TEXT)
-#undef TAKE_TEXT
-	if (health_is_the_targets(screen))
+	view_grid_place(grid, NULL, "", out);
+	view_grid_place(grid, NULL, "_target", out);
+	out->time_ns = view_grid_int(grid, parts ? "first_ns" : "at_ns");
+	if (out->time_ns == IPS_NULL && its != IPS_NULL) {
 		out->target_only = 1;
-	health_read_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns",
-			   &out->time_ns);
+		out->time_ns = its;
+	}
 	if (out->time_ns != IPS_NULL)
 		view_place_text(out->clock, "host");
 	return true;
@@ -499,10 +407,10 @@ static enum status health_go(void *state, struct view_context *context,
 		status = view__health_load(screen, context, false, err);
 	if (status != ST_OK)
 		return status;
-	found = at != IPS_NULL && view_grid_go(&screen->grid, screen->grid_height,
-					       target ? "at_ns_target" : "at_ns", NULL, at);
+	found = at != IPS_NULL &&
+		view_grid_go(&screen->grid, target ? "at_ns_target" : "at_ns", NULL, at);
 	if (!found)
-		found = view_grid_go(&screen->grid, screen->grid_height, rule ? "rule" : "layer",
+		found = view_grid_go(&screen->grid, rule ? "rule" : "layer",
 				     rule ? place->rule : place->layer, 0);
 	return found  ? ST_OK
 	       : rule ? err_set(err, ST_NOTFOUND, "the rule %s has not been broken", place->rule)
@@ -551,9 +459,7 @@ static const char *health_word(const void *state, const struct view_context *con
 				       health_row_number(screen, "hits_target") > 0
 			       ? NULL
 			       : "";
-	return request == VIEW_ENTER_REQUEST && screen->grid.count == 0
-		       ? ""
-		       : view_grid_word(&screen->grid, request);
+	return request == VIEW_ENTER_REQUEST && screen->grid.count == 0 ? "" : NULL;
 }
 
 const struct view_screen_ops view_health_ops = {
@@ -563,20 +469,18 @@ const struct view_screen_ops view_health_ops = {
 	.key = 'H',
 	.where = VIEW_ON_HEALTH,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = health_open,
-	.close = health_close,
+	.size = sizeof(struct view_health),
+	.init = health_init,
+	.fini = health_fini,
+	.grid = health_grid,
 	.load = view__health_load,
 	.draw = health_draw,
 	.request = health_request,
-	.search = health_search,
-	.filter = health_filter,
 	.word = health_word,
 	.status = health_status,
 	.height = health_height,
-	.table = health_table,
 	.place = health_place,
 	.offers = health_offers,
 	.go = health_go,
 	.query = health_query,
-	.click = health_click,
 };

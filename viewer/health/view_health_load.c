@@ -384,7 +384,7 @@ static enum status health_grid_load(struct view_health *screen, struct view_cont
 		return err_set(err, ST_INTERRUPTED, "stopped");
 	/* The trail ends with the first bad tensor: show that end. */
 	if (!screen->ranked[screen->way] && screen->way == VIEW_HEALTH_ORIGIN)
-		view_grid_request(&screen->grid, context->body.height, VIEW_END_REQUEST);
+		view_grid_request(&screen->grid, VIEW_END_REQUEST);
 	screen->ranked[screen->way] = true;
 	return ST_OK;
 }
@@ -408,7 +408,8 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 	if (status != ST_OK)
 		return status;
 	view__health_layout(screen, context);
-	view_grid_layout(&screen->grid, context->body.width, screen->grid_height);
+	view_grid_layout(&screen->grid, (struct view_rect){0, screen->head, context->body.width,
+							   screen->grid_height});
 	return ST_OK;
 }
 

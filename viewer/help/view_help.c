@@ -420,19 +420,9 @@ struct view_help {
 	int line;         /* columns of a line, the name included */
 };
 
-static enum status view_help_open(void **state, struct view_context *context, struct err *err)
+static void view_help_fini(void *state)
 {
-	(void)context;
-	*state = mem_calloc(1, sizeof(struct view_help));
-	return *state ? ST_OK : err_nomem(err);
-}
-
-static void view_help_close(void *state)
-{
-	if (!state)
-		return;
 	view_blocks_fini(&((struct view_help *)state)->blocks);
-	mem_free(state);
 }
 
 static void view_help_width(struct view_help *help, bool head)
@@ -593,8 +583,8 @@ const struct view_screen_ops view_help_ops = {
 	.stays = true,
 	.where = VIEW_ON_HELP,
 	.least_ns = UINT64_MAX,
-	.open = view_help_open,
-	.close = view_help_close,
+	.size = sizeof(struct view_help),
+	.fini = view_help_fini,
 	.load = view_help_load,
 	.draw = view_help_draw,
 	.request = view_help_request,

@@ -301,7 +301,7 @@ static enum status insights_load(void *state, struct view_context *context, bool
 	if (context->whole)
 		screen->areas =
 			view_insights_areas(body, (int)screen->grid.count + 1, VIEW_INSIGHTS_BOTH);
-	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
+	view_grid_layout(&screen->grid, screen->areas.list);
 	view__insights_select(screen);
 	return insights_describe(screen, screen->areas.told.width, screen->areas.told.height,
 				 context->whole, err);
@@ -354,10 +354,8 @@ static void insights_draw(const void *state, const struct view_context *context,
 	struct view_pane list = view_pane_sub(pane, screen->areas.list);
 	struct view_pane told = view_pane_sub(pane, screen->areas.told);
 
-	if (list.rect.height > 0) {
-		view_grid_draw(&screen->grid, &list, !context->whole);
-		insights_draw_severities(screen, context->whole, &list);
-	}
+	view_grid_draw(&screen->grid, pane, !context->whole);
+	insights_draw_severities(screen, context->whole, &list);
 	insights_draw_rule(screen, pane);
 	if (told.rect.height > 0)
 		view_blocks_draw(&screen->told, &told);
@@ -391,7 +389,7 @@ static void insights_say_choice(struct view_context *context, const struct view_
 
 	if (screen->ipu != IPS_NULL)
 		snprintf(about, sizeof(about), " about IPU %lld", (long long)screen->ipu);
-	snprintf(context->message, sizeof(context->message), "%s%s", what[screen->severity], about);
+	view_messagef(context, "%s%s", what[screen->severity], about);
 }
 
 /* Skip choices without any match. */
@@ -428,13 +426,10 @@ static enum view_answer insights_show(struct view_insights *screen, int by)
 static enum view_answer insights_told_request(struct view_insights *screen,
 					      enum view_request request)
 {
-	const int list = screen->areas.told.height;
-
 	if (request == VIEW_LEFT_REQUEST || request == VIEW_RIGHT_REQUEST) {
 		screen->told.scroll = 0;
-		view_grid_request(&screen->grid, list,
-				  request == VIEW_LEFT_REQUEST ? VIEW_UP_REQUEST
-							       : VIEW_DOWN_REQUEST);
+		view_grid_request(&screen->grid, request == VIEW_LEFT_REQUEST ? VIEW_UP_REQUEST
+									      : VIEW_DOWN_REQUEST);
 		return VIEW_LOAD;
 	}
 	return view_blocks_request(&screen->told, screen->areas.told.height, request);
@@ -444,8 +439,7 @@ static enum view_answer insights_list_request(struct view_insights *screen,
 					      enum view_request request)
 {
 	const int64_t before = screen->grid.at;
-	const enum view_answer answer =
-		view_grid_request(&screen->grid, screen->areas.list.height, request);
+	const enum view_answer answer = view_grid_request(&screen->grid, request);
 
 	if (screen->grid.at != before)
 		screen->told.scroll = 0;
@@ -499,9 +493,8 @@ static bool insights_search(void *state, struct view_context *context, const cha
 {
 	struct view_insights *screen = state;
 
-	(void)context;
 	screen->told.scroll = 0;
-	return view_grid_search(&screen->grid, context, screen->areas.list.height, text, forward);
+	return view_grid_search(&screen->grid, context, text, forward);
 }
 
 static void insights_filter(void *state, const char *text)
@@ -517,12 +510,10 @@ static enum view_answer insights_click(void *state, struct view_context *context
 	struct view_insights *screen = state;
 
 	(void)context;
-	if (y >= screen->areas.list.height || x >= screen->areas.list.width)
+	if (view_grid_click(&screen->grid, x, y) == VIEW_UNHANDLED)
 		return VIEW_UNHANDLED;
 	screen->told.scroll = 0;
-	return view_grid_click(&screen->grid, screen->areas.list.height, x, y) == VIEW_UNHANDLED
-		       ? VIEW_UNHANDLED
-		       : VIEW_LOAD;
+	return VIEW_LOAD;
 }
 
 /* ---- status and rows ------------------------------------------------------------------------- */
@@ -664,8 +655,7 @@ static enum status insights_go(void *state, struct view_context *context,
 			return status;
 	}
 	screen->told.scroll = 0;
-	view_grid_go(&screen->grid, screen->areas.list.height, positions[best_report], NULL,
-		     best_row);
+	view_grid_go(&screen->grid, positions[best_report], NULL, best_row);
 	return ST_OK;
 }
 
@@ -680,32 +670,29 @@ static void insights_query(const void *state, const struct view_context *context
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
-static enum status insights_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_insights *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = NULL;
-	if (!screen)
-		return err_nomem(err);
-	screen->severity = VIEW_ALL_SEVERITIES;
-	screen->ipu = IPS_NULL;
-	screen->grid.style = insights_insight_style;
-	*state = screen;
-	return ST_OK;
-}
-
-static void insights_close(void *state)
+static void insights_init(void *state)
 {
 	struct view_insights *screen = state;
 
-	if (!screen)
-		return;
+	screen->severity = VIEW_ALL_SEVERITIES;
+	screen->ipu = IPS_NULL;
+	screen->grid.style = insights_insight_style;
+}
+
+static void insights_fini(void *state)
+{
+	struct view_insights *screen = state;
+
 	for (int i = 0; i < 2; i++)
 		report_insights_free(&screen->found[i]);
 	view_grid_fini(&screen->grid);
 	view_blocks_fini(&screen->told);
-	mem_free(screen);
+}
+
+static struct view_grid *insights_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_insights *)state)->grid;
 }
 
 static const char *insights_word(const void *state, const struct view_context *context,
@@ -724,7 +711,7 @@ static const char *insights_word(const void *state, const struct view_context *c
 	case VIEW_SELECT_REQUEST:
 		return view__insights_part(screen, true) ? NULL : "";
 	default:
-		return view_grid_word(&screen->grid, request);
+		return NULL;
 	}
 }
 
@@ -735,8 +722,10 @@ const struct view_screen_ops view_insights_ops = {
 	.key = '2',
 	.where = VIEW_ON_INSIGHTS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = insights_open,
-	.close = insights_close,
+	.size = sizeof(struct view_insights),
+	.init = insights_init,
+	.fini = insights_fini,
+	.grid = insights_grid,
 	.load = insights_load,
 	.draw = insights_draw,
 	.request = insights_request,

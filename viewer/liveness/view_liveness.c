@@ -212,14 +212,14 @@ static void liveness_toggle_mark(struct view_liveness *live, struct view_context
 			return;
 		}
 	if (live->mark_count == VIEW_LIVE_MARKS) {
-		snprintf(context->message, sizeof(context->message),
-			 "%d program steps are selected: x on one of them lets go of it",
-			 VIEW_LIVE_MARKS);
+		view_messagef(context,
+			      "%d program steps are selected: x on one of them lets go of it",
+			      VIEW_LIVE_MARKS);
 		return;
 	}
 	live->marks[live->mark_count++] = live->cursor;
-	snprintf(context->message, sizeof(context->message),
-		 "program step %lld has a column beside the cursor's", (long long)live->cursor);
+	view_messagef(context, "program step %lld has a column beside the cursor's",
+		      (long long)live->cursor);
 }
 
 static void liveness_next_ipu(struct view_liveness *live, struct view_context *context)
@@ -228,11 +228,9 @@ static void liveness_next_ipu(struct view_liveness *live, struct view_context *c
 	if (live->ipu_count == 1)
 		live->ipu = 0;
 	if (live->ipu == VIEW_LIVE_ALL)
-		snprintf(context->message, sizeof(context->message), "all %zu IPUs",
-			 live->ipu_count);
+		view_messagef(context, "all %zu IPUs", live->ipu_count);
 	else
-		snprintf(context->message, sizeof(context->message), "IPU %lld",
-			 (long long)live->ipus[live->ipu]);
+		view_messagef(context, "IPU %lld", (long long)live->ipus[live->ipu]);
 	live->listed = false;
 	liveness_clamp(live);
 }
@@ -245,7 +243,7 @@ static void liveness_next_group(struct view_liveness *live, struct view_context 
 
 	live->group = (live->group + 1) % VIEW_LIVE_GROUPS;
 	live->listed = false;
-	snprintf(context->message, sizeof(context->message), "%s", what[live->group]);
+	view_message(context, what[live->group], NULL);
 }
 
 static void liveness_change_show(struct view_liveness *live, int by)
@@ -262,8 +260,9 @@ static void liveness_zoom(struct view_liveness *live, struct view_context *conte
 	live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2, closer ? 2 : 1,
 					live->extent);
 	if (live->window.from == before.from && live->window.to == before.to)
-		snprintf(context->message, sizeof(context->message), "%s",
-			 closer ? "this is as close as it gets" : "all program steps are shown");
+		view_message(context,
+			     closer ? "this is as close as it gets" : "all program steps are shown",
+			     NULL);
 }
 
 static enum view_answer liveness_handle_picture(struct view_liveness *live,
@@ -282,8 +281,8 @@ static enum view_answer liveness_handle_picture(struct view_liveness *live,
 		return VIEW_LOAD;
 	case VIEW_ALWAYS_LIVE_REQUEST:
 		live->always_live = !live->always_live;
-		snprintf(context->message, sizeof(context->message), "%s what is always live",
-			 live->always_live ? "with" : "without");
+		view_messagef(context, "%s what is always live",
+			      live->always_live ? "with" : "without");
 		return VIEW_LOAD;
 	case VIEW_LONGEST_GAP_REQUEST:
 		if (liveness_find_peak(live, &step))
@@ -353,7 +352,7 @@ static enum view_answer liveness_request(void *state, struct view_context *conte
 	if (answer == VIEW_UNHANDLED)
 		answer = liveness_handle_picture(live, context, request);
 	if (answer == VIEW_UNHANDLED)
-		answer = view_grid_request(&live->grid, live->areas.table.height, request);
+		answer = view_grid_request(&live->grid, request);
 	return answer;
 }
 
@@ -373,28 +372,19 @@ static bool liveness_current_place(const void *state, const struct view_context 
 				   struct view_place *out)
 {
 	const struct view_liveness *live = state;
-	const struct report_cell *cell;
 
 	(void)context;
 	view_place_clear(out);
 	if (live->ipu_count == 0)
 		return false;
 	out->program_step = live->cursor;
-	if (live->ipu != VIEW_LIVE_ALL)
+	if (live->show != VIEW_LIVE_CHART)
+		view_grid_place(&live->grid, "ipu,variable_id,layer", "", out);
+	if (live->show == VIEW_LIVE_LAYERS && out->layer[0] == '(') /* belongs to no layer */
+		out->layer[0] = '\0';
+	if (out->ipu == IPS_NULL && live->ipu != VIEW_LIVE_ALL)
 		out->ipu = live->ipus[live->ipu];
-	cell = view_grid_cell(&live->grid, "ipu");
-	if (live->show != VIEW_LIVE_CHART && cell && cell->type == PROF_INT)
-		out->ipu = cell->integer;
 	out->program_id = liveness_program(live, out->ipu);
-	if (live->show == VIEW_LIVE_CHART)
-		return true;
-	cell = view_grid_cell(&live->grid, "variable_id");
-	if (cell && cell->type == PROF_INT)
-		out->variable_id = cell->integer;
-	cell = view_grid_cell(&live->grid, "layer");
-	if (cell && cell->type == PROF_TEXT &&
-	    (live->show == VIEW_LIVE_VARIABLES || cell->text[0] != '('))
-		view_place_text(out->layer, cell->text);
 	return true;
 }
 
@@ -578,34 +568,16 @@ static enum status liveness_load(void *state, struct view_context *context, bool
 	return status == ST_OK ? view__live_list(live, context, err) : status;
 }
 
-static bool liveness_search(void *state, struct view_context *context, const char *text,
-			    bool forward)
-{
-	struct view_liveness *live = state;
-
-	(void)context;
-	return view_grid_search(&live->grid, context, live->areas.table.height, text, forward);
-}
-
-static void liveness_filter(void *state, const char *text)
-{
-	struct view_liveness *live = state;
-
-	view_grid_filter(&live->grid, text);
-}
-
 static enum view_answer liveness_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_liveness *live = state;
-	const struct view_rect table = live->areas.table, chart = live->areas.chart;
+	const struct view_rect chart = live->areas.chart;
 	const int plot = chart.x + chart.width - live->plot;
 	int64_t from, to;
 
 	(void)context;
 	if (live->ipu_count == 0)
 		return VIEW_UNHANDLED;
-	if (x >= table.x && x < table.x + table.width && y >= table.y && y < table.y + table.height)
-		return view_grid_click(&live->grid, table.height, x - table.x, y - table.y);
 	if (x < plot || x >= plot + live->plot || y < chart.y || y >= chart.y + chart.height ||
 	    live->points == 0)
 		return VIEW_UNHANDLED;
@@ -670,35 +642,31 @@ static int liveness_height(const void *state, const struct view_context *context
 	return 2 * max(rows, CHART_ROWS);
 }
 
-static enum status liveness_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_liveness *live = mem_calloc(1, sizeof(*live));
-
-	(void)context;
-	*state = NULL;
-	if (!live)
-		return err_nomem(err);
-	(void)arena_init(&live->arena, 0);
-	live->always_live = true;
-	live->wanted = IPS_NULL;
-	live->window = live->extent = (struct view_window){0, 1};
-	*state = live;
-	return ST_OK;
-}
-
-static void liveness_close(void *state)
+static void liveness_init(void *state)
 {
 	struct view_liveness *live = state;
 
-	if (!live)
-		return;
+	live->always_live = true;
+	live->wanted = IPS_NULL;
+	live->window = live->extent = (struct view_window){0, 1};
+}
+
+static void liveness_fini(void *state)
+{
+	struct view_liveness *live = state;
+
 	for (int r = 0; r < 2; r++)
 		view__live_report_fini(&live->report[r]);
 	view_grid_fini(&live->grid);
 	arena_fini(&live->arena);
 	str_free(&live->sql);
 	mem_free(live->ipus);
-	mem_free(live);
+}
+
+static struct view_grid *liveness_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_liveness *)state)->grid;
 }
 
 static const char *liveness_word(const void *state, const struct view_context *context,
@@ -716,7 +684,9 @@ static const char *liveness_word(const void *state, const struct view_context *c
 		return live->show == VIEW_LIVE_CHART ? "" : "part";
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_REVERSE_REQUEST:
-		return live->show == VIEW_LIVE_CHART ? "" : view_grid_word(&live->grid, request);
+		return live->show == VIEW_LIVE_CHART ? "" : NULL;
+	case VIEW_FILTER_REQUEST:
+		return "filter";
 	case VIEW_LONGEST_GAP_REQUEST:
 		return "peak";
 	case VIEW_ZOOM_IN_REQUEST:
@@ -735,13 +705,13 @@ const struct view_screen_ops view_liveness_ops = {
 	.key = '4',
 	.where = VIEW_ON_LIVENESS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = liveness_open,
-	.close = liveness_close,
+	.size = sizeof(struct view_liveness),
+	.init = liveness_init,
+	.fini = liveness_fini,
+	.grid = liveness_grid,
 	.load = liveness_load,
 	.draw = view__live_draw,
 	.request = liveness_request,
-	.search = liveness_search,
-	.filter = liveness_filter,
 	.word = liveness_word,
 	.status = liveness_status,
 	.height = liveness_height,

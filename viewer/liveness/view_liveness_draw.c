@@ -483,23 +483,22 @@ static void liveness_draw_band(const struct view_liveness *live, int at, bool wh
 /* Draw the lifetime of the variable under the cursor, as far as it is in the window. */
 static void liveness_draw_life(const struct view_liveness *live, struct view_pane *pane)
 {
-	const struct report_cell *first = view_grid_cell(&live->grid, "first_program_step");
-	const struct report_cell *last = view_grid_cell(&live->grid, "last_program_step");
-	const struct report_cell *always = view_grid_cell(&live->grid, "always_live");
+	const int64_t first = view_grid_int(&live->grid, "first_program_step");
+	const int64_t last = view_grid_int(&live->grid, "last_program_step");
+	const int64_t always = view_grid_int(&live->grid, "always_live");
 	const int left = liveness_left(live);
 	int from = 0, to = live->plot - 1;
 
-	if (live->show != VIEW_LIVE_VARIABLES || !always || always->type != PROF_INT)
+	if (live->show != VIEW_LIVE_VARIABLES || always == IPS_NULL)
 		return;
 	view_text(pane, 1, 0, VIEW_DIM, left > 9 ? "lifetime" : "life");
-	if (!always->integer && first && last && first->type == PROF_INT &&
-	    last->type == PROF_INT) {
-		if (last->integer < live->window.from || first->integer >= live->window.to)
+	if (!always && first != IPS_NULL && last != IPS_NULL) {
+		if (last < live->window.from || first >= live->window.to)
 			return;
-		if (first->integer >= live->window.from)
-			from = liveness_cell(live, first->integer);
-		if (last->integer < live->window.to - 1)
-			to = liveness_cell(live, last->integer + 1) - 1;
+		if (first >= live->window.from)
+			from = liveness_cell(live, first);
+		if (last < live->window.to - 1)
+			to = liveness_cell(live, last + 1) - 1;
 	}
 	view_glyphs(pane, left + from, 0, VIEW_KEY, VIEW_GLYPH_WINDOW,
 		    to > from ? to - from + 1 : 1);
@@ -601,9 +600,11 @@ static void liveness_draw_heading(const struct view_liveness *live, struct view_
 static void liveness_draw_table(const struct view_liveness *live,
 				const struct view_context *context, struct view_pane *pane)
 {
-	const int used = 1 + (int)min(live->grid.count, pane->rect.height);
-	struct view_pane below = view_pane_sub(
-		pane, (struct view_rect){0, used, pane->rect.width, pane->rect.height - used});
+	const struct view_rect table = live->areas.table;
+	const int used = 1 + (int)min(live->grid.count, table.height);
+	struct view_pane below =
+		view_pane_sub(pane, (struct view_rect){table.x, table.y + used, table.width,
+						       table.height - used});
 
 	view_grid_draw(&live->grid, pane, !context->whole);
 	if (!context->whole && live->grid.count > 0 && view_grid_is_cut(&live->grid))
@@ -632,7 +633,6 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 	liveness_draw_life(live, &part);
 	part = view_pane_sub(pane, live->areas.heading);
 	liveness_draw_heading(live, &part);
-	part = view_pane_sub(pane, live->areas.table);
-	if (part.rect.height > 0)
-		liveness_draw_table(live, context, &part);
+	if (live->areas.table.height > 0)
+		liveness_draw_table(live, context, pane);
 }

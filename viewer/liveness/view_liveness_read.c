@@ -497,10 +497,9 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 	if (status != ST_OK)
 		return status;
 	live->columns[VIEW_LIVE_NAME].least = liveness_name_least(live->areas.table.width);
-	view_grid_layout(&live->grid, live->areas.table.width, live->areas.table.height);
+	view_grid_layout(&live->grid, live->areas.table);
 	if (live->wanted != IPS_NULL)
-		view_grid_go(&live->grid, live->areas.table.height, "variable_id", NULL,
-			     live->wanted);
+		view_grid_go(&live->grid, "variable_id", NULL, live->wanted);
 	live->wanted = IPS_NULL;
 	return ST_OK;
 }

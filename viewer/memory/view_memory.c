@@ -386,19 +386,10 @@ static void memory_filter(void *state, const char *text)
 	view_grid_filter(view__memory_shown_grid(screen), text);
 }
 
-static enum status memory_open(void **state, struct view_context *context, struct err *err)
+static void memory_init(void *state)
 {
-	struct view_memory *screen = mem_calloc(1, sizeof(*screen));
+	struct view_memory *screen = state;
 
-	(void)context;
-	*state = NULL;
-	if (!screen)
-		return err_nomem(err);
-	if (arena_init(&screen->data_arena, 0) || arena_init(&screen->subject_arena, 0) ||
-	    arena_init(&screen->picture_arena, 0) || arena_init(&screen->details.arena, 0)) {
-		mem_free(screen);
-		return err_nomem(err);
-	}
 	screen->runs_most = VIEW_MEMORY_RUNS_MOST;
 	screen->chosen = -1;
 	screen->breakdown = VIEW_MEMORY_BY_CATEGORY;
@@ -406,16 +397,12 @@ static enum status memory_open(void **state, struct view_context *context, struc
 	screen->subject.variable_id = IPS_NULL;
 	screen->details.open =
 		VIEW_MEMORY_ALL_GROUPS & ~(1u << VIEW_MEMORY_REGION_GROUP); /* rarely needed */
-	*state = screen;
-	return ST_OK;
 }
 
-static void memory_close(void *state)
+static void memory_fini(void *state)
 {
 	struct view_memory *screen = state;
 
-	if (!screen)
-		return;
 	view_grid_fini(&screen->grid);
 	view_grid_fini(&screen->ipu_grid);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
@@ -424,7 +411,6 @@ static void memory_close(void *state)
 	arena_fini(&screen->subject_arena);
 	arena_fini(&screen->picture_arena);
 	arena_fini(&screen->details.arena);
-	mem_free(screen);
 }
 
 /* ---- other screens --------------------------------------------------------------------------- */
@@ -859,8 +845,9 @@ const struct view_screen_ops view_memory_ops = {
 	.key = '3',
 	.where = VIEW_ON_MEMORY,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = memory_open,
-	.close = memory_close,
+	.size = sizeof(struct view_memory),
+	.init = memory_init,
+	.fini = memory_fini,
 	.load = memory_load,
 	.draw = view__memory_draw,
 	.request = view__memory_request,

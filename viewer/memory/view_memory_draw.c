@@ -482,18 +482,6 @@ static void memory_draw_histogram(const struct view_memory *screen,
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-static void memory_draw_table(const struct view_memory *screen, const struct view_context *context,
-			      struct view_pane *pane)
-{
-	view_grid_draw(&screen->grid, pane, !screen->details.active && !context->whole);
-}
-
-static void memory_draw_ipus(const struct view_memory *screen, const struct view_context *context,
-			     struct view_pane *pane)
-{
-	view_grid_draw(&screen->ipu_grid, pane, !screen->details.active && !context->whole);
-}
-
 void view__memory_draw(const void *state, const struct view_context *context,
 		       struct view_pane *pane)
 {
@@ -501,9 +489,7 @@ void view__memory_draw(const void *state, const struct view_context *context,
 					struct view_pane *) = {
 		[VIEW_MEMORY_CURVE] = memory_draw_curve,
 		[VIEW_MEMORY_CHIP] = view__memory_draw_floor,
-		[VIEW_MEMORY_HISTOGRAM] = memory_draw_histogram,
-		[VIEW_MEMORY_TABLE] = memory_draw_table,
-		[VIEW_MEMORY_IPUS] = memory_draw_ipus};
+		[VIEW_MEMORY_HISTOGRAM] = memory_draw_histogram};
 	const struct view_memory *screen = state;
 	struct view_pane part;
 	const enum view_style fits = screen->fits ? VIEW_NORMAL : VIEW_BAD;
@@ -519,7 +505,17 @@ void view__memory_draw(const void *state, const struct view_context *context,
 	view_text_cut(&part, 1, 1, part.rect.width - 1, screen->sides > 1 ? VIEW_BOLD : fits,
 		      screen->fullest[1]);
 	part = view_pane_sub(pane, screen->areas.picture);
-	pictures[screen->view](screen, context, &part);
+	if (screen->view < VIEW_MEMORY_TABLE) {
+		pictures[screen->view](screen, context, &part);
+	} else {
+		/* The details have the columns that the table does not need. */
+		part = view_pane_sub(
+			pane, (struct view_rect){0, 0, screen->areas.picture.x + part.rect.width,
+						 pane->rect.height});
+		view_grid_draw(screen->view == VIEW_MEMORY_TABLE ? &screen->grid
+								 : &screen->ipu_grid,
+			       &part, !screen->details.active && !context->whole);
+	}
 	part = view_pane_sub(pane, screen->areas.rule);
 	view_glyphs(&part, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, part.rect.width);
 	part = view_pane_sub(pane, screen->areas.details);

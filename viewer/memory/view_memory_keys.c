@@ -196,7 +196,7 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 
 static void memory_set_message(struct view_context *context, const char *text)
 {
-	str_copy(context->message, sizeof(context->message), text);
+	view_message(context, text, NULL);
 }
 
 static enum view_answer memory_zoom(struct view_memory *screen, struct view_context *context,
@@ -233,24 +233,18 @@ static enum view_answer memory_zoom(struct view_memory *screen, struct view_cont
 
 /* ---- the mouse ------------------------------------------------------------------------------- */
 
-static bool memory_inside(const struct view_rect *rect, int x, int y)
-{
-	return x >= rect->x && x < rect->x + rect->width && y >= rect->y &&
-	       y < rect->y + rect->height;
-}
-
 /* Move the cursor to the fullest tile of the selected row's IPU. If the screen shows one IPU, show
  * that one. */
 static void memory_go_to_ipu_row(struct view_memory *screen)
 {
-	const struct report_cell *ipu = view_grid_cell(&screen->ipu_grid, "ipu");
-	const struct report_cell *tile = view_grid_cell(&screen->ipu_grid, "fullest_tile");
+	const int64_t ipu = view_grid_int(&screen->ipu_grid, "ipu");
+	int64_t tile = view_grid_int(&screen->ipu_grid, "fullest_tile");
 
-	if (tile && tile->type != PROF_INT) /* a row that only the Target has */
-		tile = view_grid_cell(&screen->ipu_grid, "fullest_tile_target");
-	if (!ipu || !tile)
+	if (tile == IPS_NULL) /* a row that only the Target has */
+		tile = view_grid_int(&screen->ipu_grid, "fullest_tile_target");
+	if (ipu == IPS_NULL || tile == IPS_NULL)
 		return;
-	view__memory_set_cursor(screen, view__memory_index(screen, ipu->integer, tile->integer));
+	view__memory_set_cursor(screen, view__memory_index(screen, ipu, tile));
 	if (screen->ipu == IPS_NULL || screen->ipu == screen->at_ipu)
 		return;
 	screen->ipu = screen->at_ipu;
@@ -261,18 +255,18 @@ static void memory_go_to_ipu_row(struct view_memory *screen)
 /* Move the cursor to the tile of the selected row. */
 static void memory_go_to_row(struct view_memory *screen)
 {
-	const struct report_cell *ipu = view_grid_cell(&screen->grid, "ipu");
-	const struct report_cell *tile = view_grid_cell(&screen->grid, "tile");
+	const int64_t ipu = view_grid_int(&screen->grid, "ipu");
+	const int64_t tile = view_grid_int(&screen->grid, "tile");
 
 	if (screen->view == VIEW_MEMORY_IPUS)
 		memory_go_to_ipu_row(screen);
-	else if (ipu && tile)
-		view__memory_set_cursor(screen,
-					view__memory_index(screen, ipu->integer, tile->integer));
+	else if (ipu != IPS_NULL && tile != IPS_NULL)
+		view__memory_set_cursor(screen, view__memory_index(screen, ipu, tile));
 }
 
 static void memory_click_picture(struct view_memory *screen, int x, int y)
 {
+	const struct view_rect *area = &screen->areas.picture;
 	const int bin = screen->sides > 0 ? (y - 1) / screen->sides : -1;
 	struct view_grid *grid = view__memory_shown_grid(screen);
 
@@ -283,8 +277,7 @@ static void memory_click_picture(struct view_memory *screen, int x, int y)
 		view__memory_set_cursor(screen, view__memory_floor_find(screen, x, y));
 	else if (screen->view == VIEW_MEMORY_HISTOGRAM && y >= 1 && bin < screen->bin_count)
 		view__memory_set_cursor(screen, screen->bins[bin].fullest);
-	else if (grid &&
-		 view_grid_click(grid, screen->areas.picture.height, x, y) != VIEW_UNHANDLED)
+	else if (grid && view_grid_click(grid, area->x + x, area->y + y) != VIEW_UNHANDLED)
 		memory_go_to_row(screen);
 }
 
@@ -296,9 +289,9 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 	(void)context;
 	if (screen->ipus == 0)
 		return VIEW_DRAW;
-	if (memory_inside(&screen->areas.details, x, y)) {
+	if (view_rect_contains(screen->areas.details, x, y)) {
 		screen->details.active = true;
-	} else if (memory_inside(area, x, y)) {
+	} else if (view_rect_contains(*area, x, y)) {
 		screen->details.active = false;
 		memory_click_picture(screen, x - area->x, y - area->y);
 	}
@@ -518,7 +511,7 @@ static enum view_answer memory_request_table(struct view_memory *screen,
 		if (view__memory_load_grid(screen, context, NULL) != ST_OK)
 			return VIEW_LOAD; /* the load reports the error */
 	}
-	answer = view_grid_request(grid, screen->areas.picture.height, request);
+	answer = view_grid_request(grid, request);
 	if (answer != VIEW_UNHANDLED)
 		memory_go_to_row(screen);
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;

@@ -240,7 +240,6 @@ static enum status memory_set_grid(struct view_grid *grid, struct view_context *
 static enum status memory_load_tile_grid(struct view_memory *screen, struct view_context *context,
 					 struct err *err)
 {
-	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->grid;
 	struct report_table table = {0};
 	enum status status = ST_OK;
@@ -269,7 +268,7 @@ static enum status memory_load_tile_grid(struct view_memory *screen, struct view
 		grid->at = i;
 		break;
 	}
-	view_grid_layout(grid, area->width, area->height);
+	view_grid_layout(grid, screen->areas.picture);
 	return ST_OK;
 }
 
@@ -423,7 +422,6 @@ static enum status memory_build_ipus(const struct view_memory *screen, struct re
 static enum status memory_load_ipu_grid(struct view_memory *screen, struct view_context *context,
 					struct err *err)
 {
-	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->ipu_grid;
 	struct report_table table = {0};
 	enum status status = memory_build_ipus(screen, &table, err);
@@ -438,7 +436,7 @@ static enum status memory_load_ipu_grid(struct view_memory *screen, struct view_
 		if (grid->table.cells[grid->order[i] * grid->table.column_count].integer ==
 		    screen->at_ipu)
 			grid->at = i;
-	view_grid_layout(grid, area->width, area->height);
+	view_grid_layout(grid, screen->areas.picture);
 	return ST_OK;
 }
 

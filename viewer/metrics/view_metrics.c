@@ -17,18 +17,10 @@
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-static const char *metrics_text_of(const struct view_metrics *screen, const char *column)
-{
-	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
-
-	return cell && cell->type == PROF_TEXT ? cell->text : NULL;
-}
-
 static bool metrics_place(const void *state, const struct view_context *context,
 			  struct view_place *out)
 {
 	const struct view_metrics *screen = state;
-	const struct report_cell *rank = view_grid_cell(&screen->grid, "rank");
 	const struct view_metric_point *point;
 	double at;
 
@@ -36,10 +28,7 @@ static bool metrics_place(const void *state, const struct view_context *context,
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
-	view_place_text(out->metric, metrics_text_of(screen, "metric"));
-	view_place_text(out->mode, metrics_text_of(screen, "mode"));
-	if (rank && rank->type == PROF_INT)
-		out->rank = rank->integer;
+	view_grid_place(&screen->grid, "metric,mode,rank", "", out);
 	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
 	if (!point)
 		return true;
@@ -134,7 +123,7 @@ static void metrics_query(const void *state, const struct view_context *context,
 {
 	const struct view_metrics *screen = state;
 	const struct report_cell *rank = view_grid_cell(&screen->grid, "rank");
-	const char *per = metrics_text_of(screen, "per");
+	const char *per = view_grid_text(&screen->grid, "per");
 
 	(void)context;
 	str_add(out, "SELECT rank, mode, name, per_step, count, last_value, least, greatest\n"
@@ -145,8 +134,8 @@ static void metrics_query(const void *state, const struct view_context *context,
 		 "SELECT epoch, execution, step, time_ns, value FROM metrics\n"
 		 "WHERE rank = %lld AND step IS %sNULL",
 		 (long long)rank->integer, per && strcmp(per, "step") == 0 ? "NOT " : "");
-	metrics_add_quoted(out, "mode", metrics_text_of(screen, "mode"));
-	metrics_add_quoted(out, "name", metrics_text_of(screen, "metric"));
+	metrics_add_quoted(out, "mode", view_grid_text(&screen->grid, "mode"));
+	metrics_add_quoted(out, "name", view_grid_text(&screen->grid, "metric"));
 	str_add(out, ";\n");
 }
 
@@ -171,27 +160,18 @@ static const struct view_grid_column metrics_shown[] = {
 	{.name = "count", .importance = 3},
 };
 
-static enum status metrics_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_metrics *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->cursor = NAN;
-	screen->smoothing = 1; /* single steps of a loss hide where it goes */
-	(void)arena_init(&screen->arena, 0);
-	(void)arena_init(&screen->spark_arena, 0);
-	return ST_OK;
-}
-
-static void metrics_close(void *state)
+static void metrics_init(void *state)
 {
 	struct view_metrics *screen = state;
 
-	if (!screen)
-		return;
+	screen->cursor = NAN;
+	screen->smoothing = 1; /* single steps of a loss hide where it goes */
+}
+
+static void metrics_fini(void *state)
+{
+	struct view_metrics *screen = state;
+
 	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
 		view_metrics_fini(&screen->lists[side]);
 		view_metrics_fini(&screen->detail[side]);
@@ -199,7 +179,12 @@ static void metrics_close(void *state)
 	view_grid_fini(&screen->grid);
 	arena_fini(&screen->arena);
 	arena_fini(&screen->spark_arena);
-	mem_free(screen);
+}
+
+static struct view_grid *metrics_shown_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_metrics *)state)->grid;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -331,7 +316,7 @@ static enum status metrics_load(void *state, struct view_context *context, bool 
 		screen->loaded = true;
 	}
 	screen->areas = view__metrics_areas(body, screen->grid.count, screen->large);
-	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
+	view_grid_layout(&screen->grid, screen->areas.list);
 	view__metrics_fill(&screen->areas, view_grid_used(&screen->grid));
 	return view__metrics_curves(screen, context, err);
 }
@@ -387,8 +372,7 @@ static enum view_answer metrics_back(struct view_metrics *screen)
 static enum view_answer metrics_list_request(struct view_metrics *screen, enum view_request request)
 {
 	const int64_t before = screen->grid.at;
-	const enum view_answer answer =
-		view_grid_request(&screen->grid, screen->areas.list.height, request);
+	const enum view_answer answer = view_grid_request(&screen->grid, request);
 
 	return answer == VIEW_UNHANDLED ? answer : metrics_select(screen, before);
 }
@@ -422,13 +406,14 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 	case VIEW_BREAKDOWN_REQUEST:
 		screen->smoothing = (screen->smoothing + 1) % 3;
 		screen->chosen = true;
-		snprintf(context->message, sizeof(context->message),
-			 screen->smoothing ? "the mean of the last %d points" : "every point",
-			 view__metrics_mean(screen));
+		view_messagef(context,
+			      screen->smoothing ? "the mean of the last %d points" : "every point",
+			      view__metrics_mean(screen));
 		return VIEW_LOAD;
 	case VIEW_UNIT_REQUEST:
-		snprintf(context->message, sizeof(context->message), "%s",
-			 report_scale_turn(&screen->scale, &screen->axis_y, &screen->spread));
+		view_message(context,
+			     report_scale_turn(&screen->scale, &screen->axis_y, &screen->spread),
+			     NULL);
 		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		screen->large = !screen->large;
@@ -447,17 +432,10 @@ static bool metrics_search(void *state, struct view_context *context, const char
 {
 	struct view_metrics *screen = state;
 	const int64_t before = screen->grid.at;
-	const bool found =
-		view_grid_search(&screen->grid, context, screen->areas.list.height, text, forward);
+	const bool found = view_grid_search(&screen->grid, context, text, forward);
 
-	(void)context;
 	metrics_select(screen, before);
 	return found;
-}
-
-static void metrics_filter(void *state, const char *text)
-{
-	view_grid_filter(&((struct view_metrics *)state)->grid, text);
 }
 
 static int metrics_height(const void *state, const struct view_context *context)
@@ -475,25 +453,16 @@ static int metrics_height(const void *state, const struct view_context *context)
 		       : list + 1 + METRICS_SCREEN_WHOLE_ROWS;
 }
 
-static enum status metrics_table(void *state, struct view_context *context,
-				 struct report_table *out, struct err *err)
-{
-	(void)context;
-	return view_grid_table(&((struct view_metrics *)state)->grid, out, err);
-}
-
 static enum view_answer metrics_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_metrics *screen = state;
-	const struct view_rect *list = &screen->areas.list, *chart = &screen->areas.chart;
+	const struct view_rect *chart = &screen->areas.chart;
 	const int64_t before = screen->grid.at;
 	const int scale = view_chart_scale_width(&screen->axis_y, chart->height) + 2;
 
 	(void)context;
-	if (y < list->y + list->height && x < list->x + list->width && list->height > 0) {
-		(void)view_grid_click(&screen->grid, list->height, x - list->x, y - list->y);
+	if (view_grid_click(&screen->grid, x, y) != VIEW_UNHANDLED)
 		return metrics_select(screen, before);
-	}
 	if (y < chart->y || x < chart->x + scale || chart->width <= scale + 1)
 		return VIEW_UNHANDLED;
 	screen->cursor = screen->from + (screen->to - screen->from) * (x - chart->x - scale) /
@@ -527,7 +496,7 @@ static const char *metrics_word(const void *state, const struct view_context *co
 		return screen->zoomed ? NULL : "";
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_REVERSE_REQUEST:
-		return screen->large ? "" : view_grid_word(&screen->grid, request);
+		return screen->large ? "" : NULL;
 	default:
 		return NULL;
 	}
@@ -540,17 +509,17 @@ const struct view_screen_ops view_metrics_ops = {
 	.key = '9',
 	.where = VIEW_ON_METRICS,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = metrics_open,
-	.close = metrics_close,
+	.size = sizeof(struct view_metrics),
+	.init = metrics_init,
+	.fini = metrics_fini,
+	.grid = metrics_shown_grid,
 	.load = metrics_load,
 	.draw = view__metrics_draw,
 	.request = metrics_request,
 	.search = metrics_search,
-	.filter = metrics_filter,
 	.word = metrics_word,
 	.status = view__metrics_status,
 	.height = metrics_height,
-	.table = metrics_table,
 	.place = metrics_place,
 	.offers = metrics_offers,
 	.go = metrics_go,

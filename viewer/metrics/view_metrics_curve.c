@@ -408,9 +408,9 @@ enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_reque
 
 static const char *metrics_cell(const struct view_grid *grid, const char *column)
 {
-	const struct report_cell *cell = view_grid_cell(grid, column);
+	const char *text = view_grid_text(grid, column);
 
-	return cell && cell->type == PROF_TEXT ? cell->text : "-";
+	return text ? text : "-";
 }
 
 /* ---- the values under the cursor ------------------------------------------------------------- */
@@ -629,13 +629,6 @@ void view__metrics_fill(struct view_metrics_areas *areas, int used)
 	areas->sparks.width += free;
 }
 
-static struct view_pane metrics_sub(const struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
-}
-
 static void metrics_draw_trends(const struct view_metrics *screen, int side, const char *title,
 				enum view_style style, struct view_pane *pane)
 {
@@ -655,7 +648,7 @@ static void metrics_draw_sparks(const struct view_metrics *screen, bool compared
 				struct view_pane *pane)
 {
 	struct view_rect half = {0, 0, (pane->rect.width - 1) / 2, pane->rect.height};
-	struct view_pane part = metrics_sub(pane, half);
+	struct view_pane part = view_pane_sub(pane, half);
 
 	if (!compared) {
 		metrics_draw_trends(screen, VIEW_METRICS_SOURCE, "trend", VIEW_CURVE, pane);
@@ -664,7 +657,7 @@ static void metrics_draw_sparks(const struct view_metrics *screen, bool compared
 	half.x = half.width + 1;
 	half.width = pane->rect.width - half.x;
 	metrics_draw_trends(screen, VIEW_METRICS_SOURCE, "Source", VIEW_SOURCE, &part);
-	part = metrics_sub(pane, half);
+	part = view_pane_sub(pane, half);
 	metrics_draw_trends(screen, VIEW_METRICS_TARGET, "Target", VIEW_TARGET, &part);
 }
 
@@ -736,17 +729,20 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 			     context->source->none);
 		return;
 	}
-	part = metrics_sub(pane, screen->areas.list);
-	if (part.rect.height > 0)
+	/* The sparklines have the columns that the list does not need. */
+	part = view_pane_sub(
+		pane, (struct view_rect){0, 0, screen->areas.list.x + screen->areas.list.width,
+					 pane->rect.height});
+	if (screen->areas.list.height > 0)
 		view_grid_draw(&screen->grid, &part, !context->whole);
-	part = metrics_sub(pane, screen->areas.sparks);
+	part = view_pane_sub(pane, screen->areas.sparks);
 	if (part.rect.height > 0 && part.rect.width > 0)
 		metrics_draw_sparks(screen, context->target != NULL, &part);
 	if (screen->grid.count == 0)
 		return;
-	part = metrics_sub(pane, screen->areas.heading);
+	part = view_pane_sub(pane, screen->areas.heading);
 	metrics_heading(screen, &part);
-	part = metrics_sub(pane, screen->areas.chart);
+	part = view_pane_sub(pane, screen->areas.chart);
 	metrics_draw_chart(screen, context, &part);
 }
 

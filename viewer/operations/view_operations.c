@@ -151,43 +151,46 @@ static enum status operations_read_totals(struct view_operations *screen, struct
 static void operations_condition_text(const struct view_operations *screen, const char *column,
 				      const char *expression, struct str *out)
 {
-	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
+	const char *text = view_grid_text(&screen->grid, column);
 
-	if (!cell || cell->type != PROF_TEXT) {
-		str_addf(out, "%s IS NULL", expression);
-		return;
-	}
-	str_addf(out, "%s = ", expression);
-	str_add_sql(out, cell->text);
+	str_addf(out, text ? "%s = " : "%s IS NULL", expression);
+	if (text)
+		str_add_sql(out, text);
+}
+
+void view__operations_row_name(const struct view_operations *screen, char *out, size_t size)
+{
+	const char *column = view__operations_groupings[screen->way].column;
+	const int64_t stage = view_grid_int(&screen->grid, "stage");
+	const char *text = view_grid_text(&screen->grid, column);
+
+	if (screen->way == VIEW_BY_STAGE)
+		snprintf(out, size, "stage %lld, phase %s",
+			 stage != IPS_NULL ? (long long)stage : -1, text ? text : "-");
+	else
+		snprintf(out, size, "%s %s", column, text ? text : "-");
 }
 
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size)
 {
 	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
-	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
-	const struct report_cell *text;
+	const int64_t stage = view_grid_int(&screen->grid, "stage");
 
 	if (screen->grid.count == 0)
 		return false;
+	view__operations_row_name(screen, name, size);
 	if (screen->way != VIEW_BY_STAGE) {
-		text = view_grid_cell(&screen->grid, grouping->column);
 		operations_condition_text(screen, grouping->column,
 					  grouping->group ? grouping->group : grouping->column,
 					  out);
-		snprintf(name, size, "%s %s", grouping->column,
-			 text && text->type == PROF_TEXT ? text->text : "-");
 		return true;
 	}
-	text = view_grid_cell(&screen->grid, "phase");
 	operations_condition_text(screen, "phase", "phase", out);
-	if (stage && stage->type == PROF_INT)
-		str_addf(out, " AND stage = %lld", (long long)stage->integer);
+	if (stage != IPS_NULL)
+		str_addf(out, " AND stage = %lld", (long long)stage);
 	else
 		str_add(out, " AND stage IS NULL");
-	snprintf(name, size, "stage %lld, phase %s",
-		 stage && stage->type == PROF_INT ? (long long)stage->integer : -1,
-		 text && text->type == PROF_TEXT ? text->text : "-");
 	return true;
 }
 
@@ -302,16 +305,11 @@ static enum status operations_load(void *state, struct view_context *context, bo
 	if (status != ST_OK)
 		return status;
 	operations_layout(screen, context);
-	view_grid_layout(&screen->grid, screen->table.width, screen->table.height);
+	view_grid_layout(&screen->grid, screen->table);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
-
-static void operations_set_message(struct view_context *context, const char *text)
-{
-	str_copy(context->message, sizeof(context->message), text);
-}
 
 /* Query the rows again after the statement has changed. */
 static enum view_answer operations_query_again(struct view_operations *screen)
@@ -333,12 +331,11 @@ static enum view_answer operations_change_unit(struct view_operations *screen,
 					       struct view_context *context)
 {
 	if (isnan(screen->clock_hz)) {
-		operations_set_message(context,
-				       "the recording does not know the clock: cycles only");
+		view_message(context, "the recording does not know the clock: cycles only", NULL);
 		return VIEW_DRAW;
 	}
 	screen->ns = !screen->ns;
-	operations_set_message(context, screen->ns ? "simulated times" : "simulated cycles");
+	view_message(context, screen->ns ? "simulated times" : "simulated cycles", NULL);
 	return operations_query_again(screen);
 }
 
@@ -347,10 +344,10 @@ static enum view_answer operations_change_stage(struct view_operations *screen,
 {
 	screen->stage = screen->stage < screen->last ? screen->stage + 1 : -1;
 	if (screen->stage < 0)
-		operations_set_message(context, "all stages");
+		view_message(context, "all stages", NULL);
 	else
-		snprintf(context->message, sizeof(context->message), "only stage %lld of %lld",
-			 (long long)screen->stage, (long long)screen->last + 1);
+		view_messagef(context, "only stage %lld of %lld", (long long)screen->stage,
+			      (long long)screen->last + 1);
 	return operations_query_again(screen);
 }
 
@@ -365,7 +362,7 @@ static enum view_answer operations_change_parts(struct view_operations *screen,
 
 	screen->parts =
 		(enum view_operations_parts)(((int)screen->parts + 1) % VIEW_OPERATIONS_PARTS);
-	operations_set_message(context, names[screen->parts]);
+	view_message(context, names[screen->parts], NULL);
 	return VIEW_LOAD;
 }
 
@@ -438,38 +435,18 @@ static enum view_answer operations_request(void *state, struct view_context *con
 	if (operations_only_details(screen))
 		answer = view_blocks_request(&screen->details, screen->lower.height, request);
 	if (answer == VIEW_UNHANDLED)
-		answer = view_grid_request(&screen->grid, screen->table.height, request);
+		answer = view_grid_request(&screen->grid, request);
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
 		return operations_close_or_clear(screen);
 	return answer == VIEW_UNHANDLED ? answer : VIEW_LOAD;
 }
 
-static bool operations_search(void *state, struct view_context *context, const char *text,
-			      bool forward)
-{
-	struct view_operations *screen = state;
-
-	(void)context;
-	return view_grid_search(&screen->grid, context, screen->table.height, text, forward);
-}
-
-static void operations_filter(void *state, const char *text)
-{
-	struct view_operations *screen = state;
-
-	view_grid_filter(&screen->grid, text);
-}
-
 static enum view_answer operations_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_operations *screen = state;
-	enum view_answer answer;
 
 	(void)context;
-	if (y < screen->table.y || y >= screen->table.y + screen->table.height)
-		return VIEW_UNHANDLED;
-	answer = view_grid_click(&screen->grid, screen->table.height, x, y - screen->table.y);
-	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
+	return view_grid_click(&screen->grid, x, y) == VIEW_DRAW ? VIEW_LOAD : VIEW_UNHANDLED;
 }
 
 static void operations_status(const void *state, const struct view_context *context, char *out,
@@ -496,42 +473,20 @@ static int operations_height(const void *state, const struct view_context *conte
 	return 3 + (int)screen->grid.count + screen->details.height;
 }
 
-static enum status operations_table(void *state, struct view_context *context,
-				    struct report_table *out, struct err *err)
-{
-	struct view_operations *screen = state;
-
-	(void)context;
-	return view_grid_table(&screen->grid, out, err);
-}
-
 /* ---- places ---------------------------------------------------------------------------------- */
-
-static void operations_cell_text(const struct view_grid *grid, const char *column,
-				 char out[VIEW_PLACE_NAME])
-{
-	const struct report_cell *cell = view_grid_cell(grid, column);
-
-	view_place_text(out, cell && cell->type == PROF_TEXT ? cell->text : NULL);
-}
 
 static bool operations_current_place(const void *state, const struct view_context *context,
 				     struct view_place *out)
 {
 	const struct view_operations *screen = state;
-	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
 
 	(void)context;
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
-	operations_cell_text(&screen->grid, "operation", out->operation);
-	operations_cell_text(&screen->grid, "layer", out->layer);
+	view_grid_place(&screen->grid, "operation,layer,phase,stage", "", out);
 	if (out->layer[0] == '(') /* belongs to no layer */
 		out->layer[0] = '\0';
-	operations_cell_text(&screen->grid, "phase", out->phase);
-	if (stage && stage->type == PROF_INT)
-		out->stage = stage->integer;
 	return true;
 }
 
@@ -567,7 +522,7 @@ static enum status operations_go_stage(struct view_operations *screen, struct vi
 			       (long long)place->stage);
 	}
 	if (place->phase[0])
-		(void)view_grid_go(&screen->grid, screen->table.height, "phase", place->phase, 0);
+		(void)view_grid_go(&screen->grid, "phase", place->phase, 0);
 	return ST_OK;
 }
 
@@ -587,8 +542,7 @@ static enum status operations_go(void *state, struct view_context *context,
 	status = operations_load(screen, context, true, err);
 	if (status != ST_OK)
 		return status;
-	if (!view_grid_go(&screen->grid, screen->table.height, operation ? "operation" : "layer",
-			  name, 0))
+	if (!view_grid_go(&screen->grid, operation ? "operation" : "layer", name, 0))
 		return err_set(err, ST_NOTFOUND, "no operation %s%s has been recorded",
 			       operation ? "" : "of ", name);
 	return ST_OK;
@@ -605,31 +559,29 @@ static void operations_query(const void *state, const struct view_context *conte
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static enum status operations_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_operations *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->grid.sort = -1;
-	screen->stage = screen->last = -1;
-	screen->clock_hz = (double)NAN;
-	return ST_OK;
-}
-
-static void operations_close(void *state)
+static void operations_init(void *state)
 {
 	struct view_operations *screen = state;
 
-	if (!screen)
-		return;
+	screen->grid.sort = -1;
+	screen->stage = screen->last = -1;
+	screen->clock_hz = (double)NAN;
+}
+
+static void operations_fini(void *state)
+{
+	struct view_operations *screen = state;
+
 	view_grid_fini(&screen->grid);
 	view_blocks_fini(&screen->details);
 	str_free(&screen->sql);
 	str_free(&screen->more);
-	mem_free(screen);
+}
+
+static struct view_grid *operations_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_operations *)state)->grid;
 }
 
 static const char *operations_word(const void *state, const struct view_context *context,
@@ -651,7 +603,7 @@ static const char *operations_word(const void *state, const struct view_context 
 	case VIEW_SELECT_REQUEST:
 		return screen->last > 0 ? "stage" : "";
 	default:
-		return view_grid_word(&screen->grid, request);
+		return NULL;
 	}
 }
 
@@ -662,17 +614,16 @@ const struct view_screen_ops view_operations_ops = {
 	.key = '6',
 	.where = VIEW_ON_OPERATIONS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = operations_open,
-	.close = operations_close,
+	.size = sizeof(struct view_operations),
+	.init = operations_init,
+	.fini = operations_fini,
+	.grid = operations_grid,
 	.load = operations_load,
 	.draw = view__operations_draw,
 	.request = operations_request,
-	.search = operations_search,
-	.filter = operations_filter,
 	.word = operations_word,
 	.status = operations_status,
 	.height = operations_height,
-	.table = operations_table,
 	.place = operations_current_place,
 	.offers = operations_offers,
 	.go = operations_go,

@@ -269,13 +269,6 @@ static void operations_add_statement(struct str *out, const char *sql, const str
 	str_add(out, ";\n");
 }
 
-static const char *operations_detail_cell(const struct view_operations *screen, const char *column)
-{
-	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
-
-	return cell && cell->type == PROF_TEXT ? cell->text : NULL;
-}
-
 /* Make the statement for the largest operations of the selected sum. */
 static void operations_largest_sql(const struct view_operations *screen, struct str *sql)
 {
@@ -318,8 +311,8 @@ enum status view__operations_detail(struct view_operations *screen, struct view_
 {
 	struct detail detail = {.blocks = &screen->details,
 				.db = context->source->db,
-				.operation = operations_detail_cell(screen, "operation"),
-				.layer = operations_detail_cell(screen, "layer"),
+				.operation = view_grid_text(&screen->grid, "operation"),
+				.layer = view_grid_text(&screen->grid, "layer"),
 				.report = context->target ? "Source" : ""};
 	enum status status;
 
@@ -350,13 +343,6 @@ static const struct {
 	{"exchange", "update_exchange", "exchange_ns", VIEW_SERIES_2},
 	{"sync", "update_sync", "sync_ns", VIEW_SERIES_3},
 };
-
-static struct view_pane operations_sub_pane(const struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
-}
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 
@@ -525,7 +511,7 @@ static void operations_draw_breakdown(const struct view_operations *screen,
 	if (screen->bars.width < 1)
 		return;
 	if (!context->target) {
-		operations_draw_bars_of(&bars, "", "", operations_sub_pane(pane, left));
+		operations_draw_bars_of(&bars, "", "", view_pane_sub(pane, left));
 		return;
 	}
 	left.width = (left.width - 1) / 2;
@@ -533,28 +519,19 @@ static void operations_draw_breakdown(const struct view_operations *screen,
 	right.width -= left.width + 1;
 	/* Include the target before drawing, so that both have the same scale. */
 	operations_find_columns(&bars, "_target");
-	operations_draw_bars_of(&bars, "", "Source ", operations_sub_pane(pane, left));
-	operations_draw_bars_of(&bars, "_target", "Target ", operations_sub_pane(pane, right));
+	operations_draw_bars_of(&bars, "", "Source ", view_pane_sub(pane, left));
+	operations_draw_bars_of(&bars, "_target", "Target ", view_pane_sub(pane, right));
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
 static void operations_draw_line(const struct view_operations *screen, struct view_pane *pane)
 {
-	const char *column = view__operations_groupings[screen->way].column;
-	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
-	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
-	const struct report_cell *phase = view_grid_cell(&screen->grid, "phase");
-	char text[256];
+	char name[250], text[256];
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	if (screen->way == VIEW_BY_STAGE)
-		snprintf(text, sizeof(text), " stage %lld, phase %s ",
-			 stage && stage->type == PROF_INT ? (long long)stage->integer : -1LL,
-			 phase && phase->type == PROF_TEXT ? phase->text : "-");
-	else
-		snprintf(text, sizeof(text), " %s %s ", column,
-			 cell && cell->type == PROF_TEXT ? cell->text : "-");
+	view__operations_row_name(screen, name, sizeof(name));
+	snprintf(text, sizeof(text), " %s ", name);
 	view_text_cut(pane, 2, 0, pane->rect.width - 4, VIEW_BOLD, text);
 }
 
@@ -562,10 +539,9 @@ void view__operations_draw(const void *state, const struct view_context *context
 			   struct view_pane *pane)
 {
 	const struct view_operations *screen = state;
-	struct view_pane heading = operations_sub_pane(pane, screen->heading);
-	struct view_pane table = operations_sub_pane(pane, screen->table);
-	struct view_pane line = operations_sub_pane(pane, screen->line);
-	struct view_pane lower = operations_sub_pane(pane, screen->lower);
+	struct view_pane heading = view_pane_sub(pane, screen->heading);
+	struct view_pane line = view_pane_sub(pane, screen->line);
+	struct view_pane lower = view_pane_sub(pane, screen->lower);
 
 	if (screen->grid.table.row_count == 0 && !screen->inside[0] && screen->stage < 0) {
 		view_nothing(pane, "No operations have been recorded:",
@@ -574,8 +550,7 @@ void view__operations_draw(const void *state, const struct view_context *context
 		return;
 	}
 	operations_draw_totals(screen, context, &heading);
-	if (table.rect.height > 0)
-		view_grid_draw(&screen->grid, &table, !context->whole);
+	view_grid_draw(&screen->grid, pane, !context->whole);
 	operations_draw_breakdown(screen, context, pane);
 	if (line.rect.height > 0)
 		operations_draw_line(screen, &line);

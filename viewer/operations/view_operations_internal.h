@@ -66,6 +66,8 @@ struct view_operations_grouping {
 extern const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS];
 extern const struct view_grid_column view__operations_columns[];
 extern const int view__operations_column_count;
+/* "layer Dense_128", "stage 1, phase F" */
+void view__operations_row_name(const struct view_operations *screen, char *out, size_t size);
 void view__operations_where(const struct view_operations *screen, struct str *out);
 /* Add the SQL condition that selects the operations of the grid's row. Return false if there is no
  * row. */

@@ -138,11 +138,6 @@ static enum status programs_read(struct view_programs *screen, struct view_conte
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void programs_set_message(struct view_context *context, const char *text)
-{
-	str_copy(context->message, sizeof(context->message), text);
-}
-
 static void programs_move_to(struct view_programs *screen, int at)
 {
 	screen->at = at;
@@ -192,7 +187,7 @@ static void programs_to_parent(struct view_programs *screen, struct view_context
 	if (node && node->parent >= 0)
 		view__programs_show(screen, node->parent, context->differ);
 	else
-		programs_set_message(context, "nothing is above this program");
+		view_message(context, "nothing is above this program", NULL);
 }
 
 static void programs_open_all(struct view_programs *screen, bool open)
@@ -236,9 +231,9 @@ static bool programs_reject_in_list(const struct view_programs *screen,
 
 	for (size_t i = 0; screen->flat && i < ARRAY_LEN(of_tree); i++)
 		if (request == of_tree[i]) {
-			programs_set_message(
-				context,
-				"what works is a list: v shows the tree, Enter this one in it");
+			view_message(context,
+				     "what works is a list: v shows the tree, Enter this one in it",
+				     NULL);
 			return true;
 		}
 	return false;
@@ -290,14 +285,13 @@ static void programs_change_order(struct view_programs *screen, struct view_cont
 	};
 
 	if (screen->flat) {
-		programs_set_message(context,
-				     "what works is shown by its cycles: v shows the tree");
+		view_message(context, "what works is shown by its cycles: v shows the tree", NULL);
 		return;
 	}
 	screen->order = (enum view_program_order)(((int)screen->order + by + VIEW_PROGRAM_ORDERS) %
 						  VIEW_PROGRAM_ORDERS);
 	screen->reverse = false;
-	programs_set_message(context, names[screen->order]);
+	view_message(context, names[screen->order], NULL);
 }
 
 static void programs_change_columns(struct view_programs *screen, struct view_context *context)
@@ -311,7 +305,7 @@ static void programs_change_columns(struct view_programs *screen, struct view_co
 
 	screen->columns =
 		(enum view_program_columns)(((int)screen->columns + 1) % VIEW_PROGRAM_COLUMN_SETS);
-	programs_set_message(context, names[screen->columns][context->target != NULL]);
+	view_message(context, names[screen->columns][context->target != NULL], NULL);
 }
 
 /* Recompute cycles and order after a change of either. */
@@ -321,7 +315,7 @@ static enum view_answer programs_reload_cycles(struct view_programs *screen,
 	struct err err = {0};
 
 	if (programs_load_cycles(screen, context, &err) != ST_OK)
-		programs_set_message(context, err.text);
+		view_message(context, err.text, NULL);
 	return VIEW_LOAD;
 }
 
@@ -354,10 +348,9 @@ static enum view_answer programs_request(void *state, struct view_context *conte
 	case VIEW_SELECT_REQUEST:
 		screen->ipu = screen->ipu < screen->last_ipu ? screen->ipu + 1 : -1;
 		if (screen->ipu < 0)
-			programs_set_message(context, "cycles of all IPUs");
+			view_message(context, "cycles of all IPUs", NULL);
 		else
-			snprintf(context->message, sizeof(context->message),
-				 "cycles of IPU %lld alone", (long long)screen->ipu);
+			view_messagef(context, "cycles of IPU %lld alone", (long long)screen->ipu);
 		return programs_reload_cycles(screen, context);
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_SORT_BACK_REQUEST:
@@ -492,17 +485,6 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }
 
-static bool programs_search(void *state, struct view_context *context, const char *text,
-			    bool forward)
-{
-	return view__programs_search(state, context, text, forward);
-}
-
-static void programs_filter(void *state, const char *text)
-{
-	view__programs_filter(state, text);
-}
-
 static enum view_answer programs_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_programs *screen = state;
@@ -612,30 +594,22 @@ static void programs_query(const void *state, const struct view_context *context
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static enum status programs_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_programs *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->ipu = screen->last_ipu = -1;
-	for (int side = 0; side < VIEW_SIDES; side++)
-		screen->clock_hz[side] = (double)NAN;
-	return ST_OK;
-}
-
-static void programs_close(void *state)
+static void programs_init(void *state)
 {
 	struct view_programs *screen = state;
 
-	if (!screen)
-		return;
+	screen->ipu = screen->last_ipu = -1;
+	for (int side = 0; side < VIEW_SIDES; side++)
+		screen->clock_hz[side] = (double)NAN;
+}
+
+static void programs_fini(void *state)
+{
+	struct view_programs *screen = state;
+
 	view__tree_fini(&screen->tree);
 	view_blocks_fini(&screen->details);
 	mem_free(screen->rows);
-	mem_free(screen);
 }
 
 static const char *programs_word(const void *state, const struct view_context *context,
@@ -669,13 +643,14 @@ const struct view_screen_ops view_programs_ops = {
 	.key = '5',
 	.where = VIEW_ON_PROGRAMS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = programs_open,
-	.close = programs_close,
+	.size = sizeof(struct view_programs),
+	.init = programs_init,
+	.fini = programs_fini,
 	.load = programs_load,
 	.draw = view__programs_draw,
 	.request = programs_request,
-	.search = programs_search,
-	.filter = programs_filter,
+	.search = view__programs_search,
+	.filter = view__programs_filter,
 	.word = programs_word,
 	.status = programs_status,
 	.height = programs_height,

@@ -388,13 +388,6 @@ static void programs_draw_mark(struct view_pane *pane, int x, int y, const char 
 	view_put(pane, x, y, selected ? VIEW_CURSOR : style, (uint32_t)letter);
 }
 
-static struct view_pane programs_sub_pane(const struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
-}
-
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* Widths of the right-aligned columns; 0: not shown. */
@@ -684,9 +677,9 @@ void view__programs_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane)
 {
 	const struct view_programs *screen = state;
-	struct view_pane table = programs_sub_pane(pane, screen->table);
-	struct view_pane line = programs_sub_pane(pane, screen->line);
-	struct view_pane lower = programs_sub_pane(pane, screen->lower);
+	struct view_pane table = view_pane_sub(pane, screen->table);
+	struct view_pane line = view_pane_sub(pane, screen->line);
+	struct view_pane lower = view_pane_sub(pane, screen->lower);
 
 	if (screen->tree.count == 0) {
 		view_nothing(pane, "No programs have been recorded:",

@@ -122,8 +122,8 @@ void view__programs_scroll(struct view_programs *screen);
 const struct view_program *view__programs_at(const struct view_programs *screen);
 /* Open the ancestors of @program and move the cursor to it. */
 void view__programs_show(struct view_programs *screen, int program, bool differ);
-bool view__programs_search(struct view_programs *screen, struct view_context *context,
-			   const char *text, bool forward);
-void view__programs_filter(struct view_programs *screen, const char *text);
+bool view__programs_search(void *state, struct view_context *context, const char *text,
+			   bool forward);
+void view__programs_filter(void *state, const char *text);
 
 #endif /* VIEW_PROGRAMS_INTERNAL_H */

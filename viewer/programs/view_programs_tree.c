@@ -515,8 +515,9 @@ static bool programs_compile(regex_t *out, const char *filter, char *trouble, si
 	return error == 0;
 }
 
-void view__programs_filter(struct view_programs *screen, const char *text)
+void view__programs_filter(void *state, const char *text)
 {
+	struct view_programs *screen = state;
 	char filter[sizeof(screen->filter)];
 	regex_t expression;
 
@@ -652,9 +653,10 @@ void view__programs_show(struct view_programs *screen, int program, bool differ)
 /* ---- searching ------------------------------------------------------------------------------- */
 
 /* Search the whole tree, open or not, or the rows of the flat list. */
-bool view__programs_search(struct view_programs *screen, struct view_context *context,
-			   const char *text, bool forward)
+bool view__programs_search(void *state, struct view_context *context, const char *text,
+			   bool forward)
 {
+	struct view_programs *screen = state;
 	const int *list = screen->flat ? screen->rows : screen->tree.walk;
 	const int count = screen->flat ? screen->count : screen->tree.walk_count;
 	char program[PROGRAM_TEXT];

@@ -90,9 +90,10 @@ static enum view_answer sql_complete(struct view_sql *screen, struct view_contex
 	}
 	view_sql_complete(&screen->names, screen->edit.text, screen->edit.at, offers);
 	if (offers->count == 0) {
-		str_copy(context->message, sizeof(context->message),
-			 offers->length ? "nothing known begins so: v shows the views"
-					: "Tab completes the word before the cursor");
+		view_message(context,
+			     offers->length ? "nothing known begins so: v shows the views"
+					    : "Tab completes the word before the cursor",
+			     NULL);
 		return VIEW_DRAW;
 	}
 	common = sql_common_prefix(offers);
@@ -112,9 +113,10 @@ static enum view_answer sql_recall(struct view_sql *screen, struct view_context 
 	const int to = screen->recall + by;
 
 	if (to < 0 || to > screen->history.count) {
-		str_copy(context->message, sizeof(context->message),
-			 by < 0 ? "there is no statement before this"
-				: "there is no statement after this");
+		view_message(context,
+			     by < 0 ? "there is no statement before this"
+				    : "there is no statement after this",
+			     NULL);
 		return VIEW_DRAW;
 	}
 	if (screen->recall == screen->history.count)
@@ -137,13 +139,12 @@ static enum view_answer sql_seek(struct view_sql *screen, struct view_context *c
 		if (strcasestr(screen->history.items[at], screen->needle))
 			break;
 	if (at < 0) {
-		snprintf(context->message, sizeof(context->message),
-			 "no statement before has %.80s",
-			 screen->needle[0] ? screen->needle : "been run");
+		view_messagef(context, "no statement before has %.80s",
+			      screen->needle[0] ? screen->needle : "been run");
 		return VIEW_DRAW;
 	}
-	snprintf(context->message, sizeof(context->message), "with %.80s; Ctrl-R: further back",
-		 screen->needle[0] ? screen->needle : "anything: type what to look for first");
+	view_messagef(context, "with %.80s; Ctrl-R: further back",
+		      screen->needle[0] ? screen->needle : "anything: type what to look for first");
 	return sql_recall(screen, context, at - screen->recall);
 }
 
@@ -261,8 +262,8 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 static enum view_answer sql_enter(struct view_sql *screen, struct view_context *context)
 {
 	if (screen->edit.text[strspn(screen->edit.text, " \t\n;")] == '\0') {
-		str_copy(context->message, sizeof(context->message),
-			 "a statement, as SELECT * FROM meta; Esc and v show the views");
+		view_message(context,
+			     "a statement, as SELECT * FROM meta; Esc and v show the views", NULL);
 		return VIEW_DRAW;
 	}
 	if (sql_is_ended(&screen->edit)) {
@@ -270,10 +271,11 @@ static enum view_answer sql_enter(struct view_sql *screen, struct view_context *
 		return VIEW_LOAD;
 	}
 	if (!view_edit_insert(&screen->edit, "\n"))
-		str_copy(context->message, sizeof(context->message), "the statement is too long");
+		view_message(context, "the statement is too long", NULL);
 	else
-		str_copy(context->message, sizeof(context->message),
-			 "a new line: a ; at the end, or Enter once more, runs the statement");
+		view_message(context,
+			     "a new line: a ; at the end, or Enter once more, runs the statement",
+			     NULL);
 	return VIEW_LOAD;
 }
 
@@ -325,35 +327,24 @@ static const struct {
 	{"last_epoch", "epoch"},     {"first_program_step", "program_step"},
 };
 
-static void sql_read_cell(struct view_place *place, const struct view_place_field *field,
-			  const struct report_cell *cell)
-{
-	if (!cell || !field || view_place_knows(place, field))
-		return;
-	if (field->text && cell->type == PROF_TEXT)
-		view_place_text(view_place_chars(place, field), cell->text);
-	else if (!field->text && cell->type == PROF_INT)
-		*view_place_number(place, field) = cell->integer;
-}
-
 static bool sql_current_place(const void *state, const struct view_context *context,
 			      struct view_place *out)
 {
 	const struct view_sql *screen = state;
-	const struct view_place_field *fields;
-	int count;
 
 	(void)context;
 	view_place_clear(out);
 	if (!screen->ran)
 		return false;
 	str_copy(out->sql, sizeof(out->sql), screen->statement);
-	fields = view_place_fields(&count);
-	for (int i = 0; i < count; i++)
-		sql_read_cell(out, &fields[i], view_grid_cell(&screen->result, fields[i].name));
-	for (size_t i = 0; i < ARRAY_LEN(view_aliases); i++)
-		sql_read_cell(out, view_place_field(view_aliases[i].field),
-			      view_grid_cell(&screen->result, view_aliases[i].column));
+	view_grid_place(&screen->result, NULL, "", out);
+	for (size_t i = 0; i < ARRAY_LEN(view_aliases); i++) {
+		const struct view_place_field *field = view_place_field(view_aliases[i].field);
+
+		if (!view_place_knows(out, field))
+			*view_place_number(out, field) =
+				view_grid_int(&screen->result, view_aliases[i].column);
+	}
 	return true;
 }
 
@@ -422,30 +413,22 @@ static const struct view_grid_column sql_views_columns[] = {
 	{.name = "columns", .importance = 0}, /* shown below the views */
 };
 
-static enum status sql_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_sql *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->wrong_at = -1;
-	screen->offer = -1;
-	return ST_OK;
-}
-
-static void sql_close(void *state)
+static void sql_init(void *state)
 {
 	struct view_sql *screen = state;
 
-	if (!screen)
-		return;
+	screen->wrong_at = -1;
+	screen->offer = -1;
+}
+
+static void sql_fini(void *state)
+{
+	struct view_sql *screen = state;
+
 	view_grid_fini(&screen->result);
 	view_grid_fini(&screen->views);
 	view_sql_names_fini(&screen->names);
 	view_sql_history_fini(&screen->history);
-	mem_free(screen);
 }
 
 /* ---- parts of the screen --------------------------------------------------------------------- */
@@ -464,8 +447,11 @@ static struct view_rect sql_grid_rect(const struct view_sql *screen, const struc
 }
 
 /* The grid that handles keys. */
-static struct view_grid *sql_active_grid(struct view_sql *screen)
+static struct view_grid *sql_active_grid(void *state, const struct view_context *context)
 {
+	struct view_sql *screen = state;
+
+	(void)context;
 	return !screen->ran || screen->focus == VIEW_SQL_VIEWS ? &screen->views : &screen->result;
 }
 
@@ -530,16 +516,15 @@ static void sql_layout(struct view_sql *screen, const struct view_context *conte
 	}
 	if (screen->ran) {
 		rect = sql_grid_rect(screen, &screen->result);
-		view_grid_layout(&screen->result, rect.width, rect.height);
+		view_grid_layout(&screen->result, rect);
 	}
 	if (view__sql_shows_result(screen) && !context->whole &&
 	    view_grid_is_cut(&screen->result)) {
 		view__sql_areas_row(&screen->areas);
-		view_grid_layout(&screen->result, screen->areas.main.width,
-				 screen->areas.main.height);
+		view_grid_layout(&screen->result, screen->areas.main);
 	}
 	rect = sql_grid_rect(screen, &screen->views);
-	view_grid_layout(&screen->views, rect.width, rect.height);
+	view_grid_layout(&screen->views, rect);
 }
 
 /* Report the error with line and column, because the output does not show the statement. */
@@ -618,7 +603,6 @@ static enum view_answer sql_request(void *state, struct view_context *context,
 				    enum view_request request)
 {
 	struct view_sql *screen = state;
-	struct view_grid *grid = sql_active_grid(screen);
 	enum view_answer answer = VIEW_LOAD;
 
 	if (request == VIEW_ENTER_REQUEST && screen->focus == VIEW_SQL_VIEWS)
@@ -631,22 +615,8 @@ static enum view_answer sql_request(void *state, struct view_context *context,
 	else if (request == VIEW_RELOAD_REQUEST && screen->ran)
 		sql_run_again(screen, context);
 	else
-		answer = view_grid_request(grid, sql_grid_rect(screen, grid).height, request);
+		answer = VIEW_UNHANDLED;
 	return answer;
-}
-
-static bool sql_search(void *state, struct view_context *context, const char *text, bool forward)
-{
-	struct view_sql *screen = state;
-	struct view_grid *grid = sql_active_grid(screen);
-
-	(void)context;
-	return view_grid_search(grid, context, sql_grid_rect(screen, grid).height, text, forward);
-}
-
-static void sql_filter(void *state, const char *text)
-{
-	view_grid_filter(sql_active_grid(state), text);
 }
 
 static int sql_height(const void *state, const struct view_context *context)
@@ -665,39 +635,28 @@ static enum status sql_table(void *state, struct view_context *context, struct r
 	char rows[FMT_SIZE];
 
 	if (result && screen->more)
-		snprintf(context->message, sizeof(context->message),
-			 "the first %s rows; there are more, with LIMIT and OFFSET",
-			 fmt_count(rows, screen->result.table.row_count));
+		view_messagef(context, "the first %s rows; there are more, with LIMIT and OFFSET",
+			      fmt_count(rows, screen->result.table.row_count));
 	return view_grid_table(result ? &screen->result : &screen->views, out, err);
-}
-
-static bool sql_is_within(struct view_rect rect, int x, int y)
-{
-	return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
 }
 
 static enum view_answer sql_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_sql *screen = state;
-	struct view_grid *grid;
-	struct view_rect rect;
 
 	(void)context;
-	if (sql_is_within(screen->areas.prompt, x, y)) {
+	if (view_rect_contains(screen->areas.prompt, x, y)) {
 		screen->focus = VIEW_SQL_EDIT;
 		return VIEW_LOAD;
 	}
-	if (sql_is_within(screen->areas.side, x, y))
+	if (view_rect_contains(screen->areas.side, x, y))
 		screen->focus = VIEW_SQL_VIEWS;
-	else if (sql_is_within(screen->areas.main, x, y) && view__sql_shows_result(screen))
+	else if (view_rect_contains(screen->areas.main, x, y) && view__sql_shows_result(screen))
 		screen->focus = VIEW_SQL_RESULT;
 	else if (!screen->ran)
 		screen->focus = VIEW_SQL_VIEWS;
-	grid = sql_active_grid(screen);
-	rect = sql_grid_rect(screen, grid);
-	if (!sql_is_within(rect, x, y))
-		return VIEW_DRAW;
-	return view_grid_click(grid, rect.height, x - rect.x, y - rect.y);
+	return view_rect_contains(sql_active_grid(screen, context)->area, x, y) ? VIEW_UNHANDLED
+										: VIEW_DRAW;
 }
 
 static const char *sql_word(const void *state, const struct view_context *context,
@@ -714,7 +673,7 @@ static const char *sql_word(const void *state, const struct view_context *contex
 	case VIEW_QUERY_REQUEST:
 		return screen->ran ? NULL : "";
 	default:
-		return view_grid_word(sql_active_grid((struct view_sql *)screen), request);
+		return NULL;
 	}
 }
 
@@ -725,13 +684,13 @@ const struct view_screen_ops view_sql_ops = {
 	.key = ':',
 	.where = VIEW_ON_SQL,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = sql_open,
-	.close = sql_close,
+	.size = sizeof(struct view_sql),
+	.init = sql_init,
+	.fini = sql_fini,
+	.grid = sql_active_grid,
 	.load = sql_load,
 	.draw = view__sql_draw,
 	.request = sql_request,
-	.search = sql_search,
-	.filter = sql_filter,
 	.word = sql_word,
 	.status = view__sql_status,
 	.height = sql_height,

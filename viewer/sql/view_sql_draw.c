@@ -78,13 +78,6 @@ int view__sql_prompt_rows(const struct view_sql *screen, int width)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static struct view_pane sql_sub_pane(const struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
-}
-
 /* ---- the statement --------------------------------------------------------------------------- */
 
 /* Terminal columns of the first @length bytes. */
@@ -138,7 +131,7 @@ static size_t sql_draw_line(const struct view_sql *screen, const struct view_con
 {
 	const struct view_edit *edit = &screen->edit;
 	struct view_rect room = {VIEW_SQL_MARGIN, y, pane->rect.width - VIEW_SQL_MARGIN, 1};
-	struct view_pane text_pane = sql_sub_pane(pane, room);
+	struct view_pane text_pane = view_pane_sub(pane, room);
 	size_t length, begin, skip = 0;
 	const char *text = view_edit_peek(edit, line, &length);
 	const bool here = view_edit_line(edit, edit->at, &begin) == line;
@@ -256,23 +249,20 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	const struct view_sql *screen = state;
 	const struct view_sql_areas *areas = &screen->areas;
 	const bool result = view__sql_shows_result(screen);
-	struct view_pane part = sql_sub_pane(pane, areas->prompt);
+	struct view_pane part = view_pane_sub(pane, areas->prompt);
 
 	sql_draw_prompt(screen, context, &part);
-	part = sql_sub_pane(pane, areas->heading);
+	part = view_pane_sub(pane, areas->heading);
 	sql_draw_heading(screen, &part);
-	part = sql_sub_pane(pane, areas->main);
-	view_grid_draw(result ? &screen->result : &screen->views, &part,
+	view_grid_draw(result ? &screen->result : &screen->views, pane,
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);
-	part = sql_sub_pane(pane, areas->row);
+	part = view_pane_sub(pane, areas->row);
 	view_grid_draw_whole(&screen->result, &part);
-	if (result && areas->side.width > 0) {
-		part = sql_sub_pane(pane, areas->side);
-		view_grid_draw(&screen->views, &part, screen->focus == VIEW_SQL_VIEWS);
-	}
+	if (result && areas->side.width > 0)
+		view_grid_draw(&screen->views, pane, screen->focus == VIEW_SQL_VIEWS);
 	if (areas->side.width > 0 || !result) {
-		part = sql_sub_pane(pane, areas->columns);
+		part = view_pane_sub(pane, areas->columns);
 		sql_draw_columns(screen, &part);
 	}
 }

@@ -286,29 +286,26 @@ void view__summary_live(struct view_summary *screen)
 
 #define LARGE_BYTES (64 << 20) /* reading this from disk takes a tenth of a second */
 
-static enum status summary_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_summary *screen = mem_calloc(1, sizeof(*screen));
-
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->large_bytes = LARGE_BYTES;
-	return ST_OK;
-}
-
-static void summary_close(void *state)
+static void summary_init(void *state)
 {
 	struct view_summary *screen = state;
 
-	if (!screen)
-		return;
+	screen->large_bytes = LARGE_BYTES;
+}
+
+static void summary_fini(void *state)
+{
+	struct view_summary *screen = state;
+
 	report_summary_free(&screen->summary);
 	report_table_free(&screen->run);
 	view_blocks_fini(&screen->blocks);
 	view__compare_fini(screen);
-	mem_free(screen);
+}
+
+static struct view_grid *summary_grid(void *state, const struct view_context *context)
+{
+	return context->target ? &((struct view_summary *)state)->grid : NULL;
 }
 
 static enum status summary_load(void *state, struct view_context *context, bool news,
@@ -391,10 +388,7 @@ static enum view_answer summary_request(void *state, struct view_context *contex
 		return VIEW_DRAW;
 	}
 	if (request != VIEW_ENTER_REQUEST && request != VIEW_JOIN_REQUEST)
-		return context->target ? view_grid_request(
-						 &screen->grid,
-						 view__compare_height(screen, context->body.height),
-						 request)
+		return context->target ? VIEW_UNHANDLED
 				       : view_blocks_request(&screen->blocks, context->body.height,
 							     request);
 	if (summary_current_place(screen, context, &place)) {
@@ -414,11 +408,7 @@ static enum view_answer summary_click(void *state, struct view_context *context,
 {
 	struct view_summary *screen = state;
 
-	if (context->target)
-		return view_grid_click(&screen->grid,
-				       view__compare_height(screen, context->body.height), x,
-				       y - VIEW_COMPARE_HEAD);
-	return view_blocks_click(&screen->blocks, x, y)
+	return !context->target && view_blocks_click(&screen->blocks, x, y)
 		       ? summary_request(screen, context, VIEW_ENTER_REQUEST)
 		       : VIEW_UNHANDLED;
 }
@@ -429,15 +419,8 @@ static bool summary_search(void *state, struct view_context *context, const char
 	struct view_summary *screen = state;
 
 	if (context->target)
-		return view_grid_search(&screen->grid, context,
-					view__compare_height(screen, context->body.height), text,
-					forward);
+		return view_grid_search(&screen->grid, context, text, forward);
 	return view_blocks_search(&screen->blocks, context, context->body.height, text, forward);
-}
-
-static void summary_filter(void *state, const char *text)
-{
-	view_grid_filter(&((struct view_summary *)state)->grid, text);
 }
 
 static void summary_status(const void *state, const struct view_context *context, char *out,
@@ -514,7 +497,7 @@ static const char *summary_word(const void *state, const struct view_context *co
 		return "";
 	if (request == VIEW_DOWN_REQUEST && !here && !context->target)
 		return "to what opens";
-	return context->target ? view_grid_word(&screen->grid, request) : NULL;
+	return NULL;
 }
 
 const struct view_screen_ops view_summary_ops = {
@@ -524,14 +507,15 @@ const struct view_screen_ops view_summary_ops = {
 	.key = '1',
 	.where = VIEW_ON_SUMMARY,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = summary_open,
-	.close = summary_close,
+	.size = sizeof(struct view_summary),
+	.init = summary_init,
+	.fini = summary_fini,
+	.grid = summary_grid,
 	.load = summary_load,
 	.draw = summary_draw,
 	.request = summary_request,
 	.search = summary_search,
 	.click = summary_click,
-	.filter = summary_filter,
 	.word = summary_word,
 	.status = summary_status,
 	.height = summary_height,

@@ -143,9 +143,9 @@ static const struct view_section {
 
 static const char *summary_cell_text(const struct view_grid *grid, const char *column)
 {
-	const struct report_cell *cell = view_grid_cell(grid, column);
+	const char *text = view_grid_text(grid, column);
 
-	return cell && cell->type == PROF_TEXT && cell->text ? cell->text : "";
+	return text ? text : "";
 }
 
 /* The section of the row under the cursor; NULL: the row has no link. */
@@ -457,23 +457,18 @@ static enum status summary_compare_read(struct view_summary *screen, struct view
 	return ST_OK;
 }
 
-int view__compare_height(const struct view_summary *screen, int height)
-{
-	height -= screen->whole_rows;
-	return height > VIEW_COMPARE_HEAD ? height - VIEW_COMPARE_HEAD : height;
-}
-
 /* If cells are cut, reserve rows at the bottom for the complete cursor's row. */
 static void summary_compare_layout(struct view_summary *screen, const struct view_context *context)
 {
-	const int width = context->body.width, height = context->body.height;
+	const int height = context->body.height;
+	const int head = height > VIEW_COMPARE_HEAD ? VIEW_COMPARE_HEAD : 0;
+	struct view_rect table = {0, head, context->body.width, height - head};
 
-	screen->whole_rows = 0;
-	view_grid_layout(&screen->grid, width, view__compare_height(screen, height));
+	view_grid_layout(&screen->grid, table);
 	if (context->whole || height < WHOLE_FROM || !view_grid_is_cut(&screen->grid))
 		return;
-	screen->whole_rows = WHOLE_ROWS;
-	view_grid_layout(&screen->grid, width, view__compare_height(screen, height));
+	table.height -= WHOLE_ROWS;
+	view_grid_layout(&screen->grid, table);
 }
 
 enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
@@ -544,11 +539,13 @@ static void summary_draw_first_difference(const struct view_summary *screen, str
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane)
 {
-	struct view_rect rect = pane->rect, foot;
-	struct view_pane rows;
+	const struct view_rect table = screen->grid.area;
+	struct view_pane whole =
+		view_pane_sub(pane, (struct view_rect){0, table.y + table.height, pane->rect.width,
+						       pane->rect.height - table.y - table.height});
 	char glance[REPORT_GLANCE_SIZE];
 
-	if (rect.height > VIEW_COMPARE_HEAD) {
+	if (table.y > 0) {
 		int x = view_text(pane, 1, 0, VIEW_DIM, "Source ");
 
 		x += view_text(pane, 1 + x, 0, VIEW_BOLD, context->source->name);
@@ -556,15 +553,9 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 		view_text(pane, 1 + x, 0, VIEW_BOLD, context->target->name);
 		view_text(pane, 1, 1, VIEW_BOLD, report_diff_glance(&screen->diff, glance));
 		summary_draw_first_difference(screen, pane, 2);
-		rect.y += VIEW_COMPARE_HEAD;
-		rect.height -= VIEW_COMPARE_HEAD;
 	}
-	rect.height -= screen->whole_rows;
-	foot = (struct view_rect){rect.x, rect.y + rect.height, rect.width, screen->whole_rows};
-	rows = view_pane_at(pane->canvas, foot);
-	view_grid_draw_whole(&screen->grid, &rows);
-	rows = view_pane_at(pane->canvas, rect);
-	view_grid_draw(&screen->grid, &rows, !context->whole);
+	view_grid_draw_whole(&screen->grid, &whole);
+	view_grid_draw(&screen->grid, pane, !context->whole);
 	if (context->differ && screen->grid.table.row_count == 0)
-		view_text(&rows, 1, 1, VIEW_DIM, "Nothing differs: D shows all.");
+		view_text(pane, 1, table.y + 1, VIEW_DIM, "Nothing differs: D shows all.");
 }

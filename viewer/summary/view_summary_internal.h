@@ -87,7 +87,6 @@ struct view_summary {
 	struct report_diff diff;
 	struct view_grid grid;
 	bool all_compared; /* including tensors by step */
-	int whole_rows;    /* rows below the table for the cut cells of the cursor's row */
 };
 
 /* Comparison of two reports. */
@@ -112,8 +111,6 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 void view__compare_fini(struct view_summary *screen);
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane);
-/* Height of the table in a body of @height. */
-int view__compare_height(const struct view_summary *screen, int height);
 /* Write the place of the row under the cursor to @out (cleared by the caller), or return the screen
  * that shows it. false and VIEW_SCREENS: the row has no link. */
 bool view__compare_place(const struct view_summary *screen, struct view_place *out);

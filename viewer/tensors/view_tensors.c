@@ -50,8 +50,8 @@ static enum view_answer replica_next(struct view_tensors *screen, struct view_co
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 
 	if (screen->replicas < 2) {
-		snprintf(context->message, sizeof(context->message),
-			 screen->replicas == 1 ? "tensors are of one replica"
+		view_messagef(context, screen->replicas == 1
+					       ? "tensors are of one replica"
 					       : "no replica is recorded of these rows");
 		return VIEW_DRAW;
 	}
@@ -66,11 +66,9 @@ static enum view_answer replica_next(struct view_tensors *screen, struct view_co
 		screen->values.at = -1;
 	}
 	if (screen->replica < 0)
-		snprintf(context->message, sizeof(context->message), "all %d replicas",
-			 screen->replicas);
+		view_messagef(context, "all %d replicas", screen->replicas);
 	else
-		snprintf(context->message, sizeof(context->message), "replica %d of %d",
-			 screen->replica, screen->replicas);
+		view_messagef(context, "replica %d of %d", screen->replica, screen->replicas);
 	return VIEW_LOAD;
 }
 
@@ -101,6 +99,7 @@ void view__tensors_where(const struct view_tensors *screen, const char *key, con
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 #define PAGE_ROWS               24 /* in text output, of curve and histograms */
+#define LIST_PAGE               10 /* rows of the list, hidden by an open page, of its PgUp and PgDn */
 #define PAGE_TITLE(page, title) [VIEW_TENSOR_##page] = title,
 
 struct view_rect view__tensors_share(struct view_rect area, int count, int at)
@@ -117,13 +116,6 @@ struct view_rect view__tensors_share(struct view_rect area, int count, int at)
 		area.width = to - from;
 	}
 	return area;
-}
-
-static struct view_pane tensors_sub(struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
 }
 
 /* Draw the names of all pages if they fit, else of the shown one. */
@@ -160,26 +152,28 @@ static void tensors_draw_heading(const struct view_tensors *screen, struct view_
 }
 
 static void tensors_draw_page(const struct view_tensors *screen, const struct view_context *context,
-			      struct view_pane *pane)
+			      const struct view_pane *pane)
 {
+	struct view_pane body = view_pane_sub(pane, screen->body);
+
 	switch (screen->page) {
 	case VIEW_TENSOR_HISTOGRAM:
-		view__histogram_draw(screen, context, pane);
+		view__histogram_draw(screen, context, &body);
 		break;
 	case VIEW_TENSOR_VALUES:
-		view__values_draw(screen, pane);
+		view__values_draw(screen, &body);
 		break;
 	case VIEW_TENSOR_RULES:
 	case VIEW_TENSOR_ROWS:
 		if (screen->grid.table.row_count > 0)
 			view_grid_draw(&screen->grid, pane, screen->opened && !context->whole);
 		else
-			view_text(pane, 1, 0, VIEW_DIM,
+			view_text(&body, 1, 0, VIEW_DIM,
 				  screen->page == VIEW_TENSOR_RULES ? "It broke no rule."
 								    : "No rows are kept of it.");
 		break;
 	default:
-		view__curve_draw(screen, context, pane);
+		view__curve_draw(screen, context, &body);
 		break;
 	}
 }
@@ -188,9 +182,7 @@ static void tensors_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane)
 {
 	const struct view_tensors *screen = state;
-	struct view_pane table = tensors_sub(pane, screen->table);
-	struct view_pane heading = tensors_sub(pane, screen->heading);
-	struct view_pane body = tensors_sub(pane, screen->body);
+	struct view_pane heading = view_pane_sub(pane, screen->heading);
 
 	if (screen->list.table.row_count == 0) {
 		view_nothing(pane, "No tensors have been recorded:",
@@ -199,8 +191,8 @@ static void tensors_draw(const void *state, const struct view_context *context,
 			     context->source->none);
 		return;
 	}
-	if (table.rect.height > 0)
-		view__tensors_list_draw(screen, context, &table);
+	if (screen->table.height > 0)
+		view__tensors_list_draw(screen, context, pane);
 	if (screen->list.count == 0) {
 		if (screen->opened)
 			view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
@@ -210,27 +202,11 @@ static void tensors_draw(const void *state, const struct view_context *context,
 	if (heading.rect.height < 1)
 		return;
 	tensors_draw_heading(screen, &heading);
-	if (body.rect.height > 0)
-		tensors_draw_page(screen, context, &body);
+	if (screen->body.height > 0)
+		tensors_draw_page(screen, context, pane);
 }
 
 /* ---- other screens --------------------------------------------------------------------------- */
-
-static void tensors_read_number(const struct view_grid *grid, const char *column, int64_t *out)
-{
-	const struct report_cell *cell = view_grid_cell(grid, column);
-
-	if (cell && cell->type == PROF_INT)
-		*out = cell->integer;
-}
-
-static void tensors_read_text(const struct view_grid *grid, const char *column, char *out)
-{
-	const struct report_cell *cell = view_grid_cell(grid, column);
-
-	if (cell && cell->text)
-		view_place_text(out, cell->text);
-}
 
 /* Fill step, time and other fields from the row under the page's cursor. */
 static void tensors_row_place(const struct view_tensors *screen, struct view_place *out)
@@ -239,15 +215,10 @@ static void tensors_row_place(const struct view_tensors *screen, struct view_pla
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 
 	if (screen->page >= VIEW_TENSOR_RULES) {
-		tensors_read_number(&screen->grid, "step", &out->step);
-		tensors_read_number(&screen->grid, "weight_update", &out->weight_update);
-		tensors_read_number(&screen->grid, "epoch", &out->epoch);
-		tensors_read_number(&screen->grid, "microbatch", &out->microbatch);
-		tensors_read_number(&screen->grid, "replica", &out->replica);
-		tensors_read_number(&screen->grid, "at_ns", &out->time_ns);
-		tensors_read_text(&screen->grid, "phase", out->phase);
-		tensors_read_text(&screen->grid, "mode", out->mode);
-		tensors_read_text(&screen->grid, "rule", out->rule);
+		view_grid_place(&screen->grid,
+				"step,weight_update,epoch,microbatch,replica,phase,mode,rule", "",
+				out);
+		out->time_ns = view_grid_int(&screen->grid, "at_ns");
 	} else if (screen->page == VIEW_TENSOR_VALUES && capture) {
 		out->step = capture->step;
 		out->weight_update = capture->weight_update;
@@ -273,11 +244,7 @@ static bool tensors_place(const void *state, const struct view_context *context,
 	view_place_clear(out);
 	if (screen->list.count == 0)
 		return false;
-	tensors_read_text(&screen->list, "key", out->key);
-	tensors_read_text(&screen->list, "queue", out->queue);
-	tensors_read_text(&screen->list, "layer", out->layer);
-	tensors_read_number(&screen->list, "stage", &out->stage);
-	tensors_read_number(&screen->list, "rank", &out->rank);
+	view_grid_place(&screen->list, "key,queue,layer,stage,rank", "", out);
 	if (screen->opened)
 		tensors_row_place(screen, out);
 	return true;
@@ -318,19 +285,18 @@ static bool tensors_offers(const struct view_place *place, char *out, size_t siz
 static bool tensors_go_key(struct view_tensors *screen, const struct view_place *place)
 {
 	struct view_grid *list = &screen->list;
-	const int height = screen->table.height;
 
-	if (!view_grid_go(list, height, "key", place->key, 0))
+	if (!view_grid_go(list, "key", place->key, 0))
 		return false;
 	for (int64_t i = 0; place->queue[0] && i < list->count; i++) {
 		const int64_t before = list->at;
-		const struct report_cell *key, *queue;
+		const char *key, *queue;
 
 		list->at = i;
-		key = view_grid_cell(list, "key");
-		queue = view_grid_cell(list, "queue");
-		if (key && queue && key->text && queue->text &&
-		    strcmp(key->text, place->key) == 0 && strcmp(queue->text, place->queue) == 0)
+		key = view_grid_text(list, "key");
+		queue = view_grid_text(list, "queue");
+		if (key && queue && strcmp(key, place->key) == 0 &&
+		    strcmp(queue, place->queue) == 0)
 			return true;
 		list->at = before;
 	}
@@ -340,15 +306,14 @@ static bool tensors_go_key(struct view_tensors *screen, const struct view_place 
 /* Score how well the list's row matches the work of a stage; -1: not at all. */
 static int tensors_stage_score(const struct view_grid *list, const struct view_place *place)
 {
-	const struct report_cell *stage = view_grid_cell(list, "stage");
-	const struct report_cell *kind = view_grid_cell(list, "kind");
-	const struct report_cell *rows = view_grid_cell(list, "rows");
+	const int64_t stage = view_grid_int(list, "stage");
+	const char *kind = view_grid_text(list, "kind");
 	const bool forward = strcmp(place->phase, "F") == 0;
 
-	if (!stage || stage->type != PROF_INT || stage->integer != place->stage)
+	if (stage == IPS_NULL || stage != place->stage)
 		return -1;
-	return 2 * (rows && rows->type == PROF_INT && rows->integer > 0) +
-	       (kind && kind->text && (strcmp(kind->text, "activation") == 0) == forward);
+	return 2 * (view_grid_int(list, "rows") > 0) +
+	       (kind && (strcmp(kind, "activation") == 0) == forward);
 }
 
 /* Move to a tensor of @place's stage, preferably one with rows, of the kind that the phase
@@ -376,8 +341,7 @@ static bool tensors_go_row(struct view_tensors *screen, const struct view_place 
 	if (tensors_is_of_stage(place))
 		return tensors_go_stage(screen, place);
 	return place->key[0] ? tensors_go_key(screen, place)
-			     : view_grid_go(&screen->list, screen->table.height, "layer",
-					    place->layer, 0);
+			     : view_grid_go(&screen->list, "layer", place->layer, 0);
 }
 
 static enum status tensors_go(void *state, struct view_context *context,
@@ -432,6 +396,7 @@ static void tensors_layout(struct view_tensors *screen, const struct view_contex
 	if (screen->opened) {
 		screen->heading = (struct view_rect){0, 0, whole.width, 1};
 		screen->body = (struct view_rect){0, 1, whole.width, whole.height - 1};
+		screen->list.area.height = LIST_PAGE;
 		return;
 	}
 	areas = view_tensors_areas(whole, (int)rows + 1);
@@ -444,26 +409,24 @@ static void tensors_layout(struct view_tensors *screen, const struct view_contex
 static enum status tensors_choose(struct view_tensors *screen, struct view_context *context,
 				  struct err *err)
 {
-	const struct report_cell *key = view_grid_cell(&screen->list, "key");
-	const struct report_cell *queue = view_grid_cell(&screen->list, "queue");
-	const struct report_cell *rank = view_grid_cell(&screen->list, "rank");
-	const struct report_cell *rows = view_grid_cell(&screen->list, "rows");
+	const struct view_grid *list = &screen->list;
+	const char *key = view_grid_text(list, "key"), *queue = view_grid_text(list, "queue");
+	const int64_t rows = view_grid_int(list, "rows");
 	int64_t before[VIEW_TENSORS_SIDES];
 	enum status status = ST_OK;
 
 	memcpy(before, screen->id, sizeof(before));
-	screen->has_queue = queue && queue->text;
-	screen->rank = rank && rank->type == PROF_INT ? rank->integer : IPS_NULL;
-	screen->row_count = rows && rows->type == PROF_INT ? rows->integer : 0;
-	str_copy(screen->key, sizeof(screen->key), key && key->text ? key->text : "");
-	str_copy(screen->queue, sizeof(screen->queue), screen->has_queue ? queue->text : "");
+	screen->has_queue = queue != NULL;
+	screen->rank = view_grid_int(list, "rank");
+	screen->row_count = rows != IPS_NULL ? rows : 0;
+	str_copy(screen->key, sizeof(screen->key), key ? key : "");
+	str_copy(screen->queue, sizeof(screen->queue), queue ? queue : "");
 	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
 		struct prof_db *db = view__tensors_db(context, side);
 
 		screen->id[side] = IPS_NULL;
 		if (key && db && status == ST_OK)
-			status = report_tensor_find(db, screen->has_queue ? queue->text : NULL,
-						    key->text, &screen->id[side], err);
+			status = report_tensor_find(db, queue, key, &screen->id[side], err);
 	}
 	if (memcmp(before, screen->id, sizeof(before)) != 0) {
 		/* Reset the page for another tensor. */
@@ -505,7 +468,7 @@ static void tensors_list_differ(struct view_tensors *screen, const struct view_c
 	screen->list.differ = differ;
 	view_grid_filter(&screen->list, screen->list.filter);
 	if (!differ && screen->key[0])
-		view_grid_go(&screen->list, screen->table.height, "key", screen->key, 0);
+		view_grid_go(&screen->list, "key", screen->key, 0);
 }
 
 /* Fail if the tensor lacks what the command line requests: the page would show something else. */
@@ -549,7 +512,7 @@ static enum status tensors_begin(struct view_tensors *screen, struct view_contex
 	struct view_tensor_values *v = &screen->values;
 	enum status status;
 
-	if (!view_grid_go(&screen->list, 1, "key", opening->key, 0))
+	if (!view_grid_go(&screen->list, "key", opening->key, 0))
 		return err_set(err, ST_NOTFOUND,
 			       "--tensor %s: it is not recorded; --view tensors --csv has those "
 			       "that are",
@@ -591,7 +554,7 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 	tensors_list_differ(screen, context);
 	tensors_layout(screen, context);
 	if (!screen->opened)
-		view_grid_layout(&screen->list, context->body.width, screen->table.height);
+		view_grid_layout(&screen->list, screen->table);
 	status = tensors_choose(screen, context, err);
 	if (status != ST_OK || screen->list.count == 0 || screen->heading.height == 0)
 		return status;
@@ -609,7 +572,7 @@ static enum view_answer tensors_choose_statistic(struct view_tensors *screen,
 	report_tensor_columns(&count);
 	screen->statistic = (screen->statistic + by + count) % count;
 	if (view__tensors_list(screen, context, &err) != ST_OK)
-		str_copy(context->message, sizeof(context->message), err.text);
+		view_message(context, err.text, NULL);
 	return VIEW_LOAD;
 }
 
@@ -650,7 +613,7 @@ static enum view_answer tensors_list_all_kinds(struct view_tensors *screen,
 	if (!screen->kind[0])
 		return VIEW_UNHANDLED;
 	if (view__tensors_list_kind(screen, context, "", &err) != ST_OK)
-		str_copy(context->message, sizeof(context->message), err.text);
+		view_message(context, err.text, NULL);
 	return VIEW_LOAD;
 }
 
@@ -659,8 +622,7 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 					     struct view_context *context,
 					     enum view_request request)
 {
-	const int height = screen->opened ? 10 : screen->table.height;
-	const enum view_answer answer = view_grid_request(&screen->list, height, request);
+	const enum view_answer answer = view_grid_request(&screen->list, request);
 
 	if (answer == VIEW_DRAW)
 		return VIEW_LOAD;
@@ -677,11 +639,12 @@ static enum view_answer tensors_change_scale(struct view_tensors *screen,
 	const bool map = screen->page == VIEW_TENSOR_VALUES && v->sequence.headed;
 
 	v->by_row ^= map;
-	str_copy(context->message, sizeof(context->message),
-		 curve       ? report_scale_turn(&screen->scale, &screen->y, &screen->spread)
-		 : !map      ? "for the curve of a statistic (v), and maps of attention"
-		 : v->by_row ? "shades: each row to its own greatest"
-			     : "shades: one scale for all rows");
+	view_message(context,
+		     curve       ? report_scale_turn(&screen->scale, &screen->y, &screen->spread)
+		     : !map      ? "for the curve of a statistic (v), and maps of attention"
+		     : v->by_row ? "shades: each row to its own greatest"
+				 : "shades: one scale for all rows",
+		     NULL);
 	return curve || map ? VIEW_LOAD : VIEW_DRAW;
 }
 
@@ -721,31 +684,12 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 	case VIEW_BREAKDOWN_REQUEST:
 		if (!screen->opened)
 			return view__tensors_next_kind(screen, context);
-		str_copy(context->message, sizeof(context->message),
-			 "for the values of a capture (v) and for the list (Esc)");
+		view_message(context, "for the values of a capture (v) and for the list (Esc)",
+			     NULL);
 		return VIEW_DRAW;
 	default:
 		return tensors_list_request(screen, context, request);
 	}
-}
-
-static bool tensors_search(void *state, struct view_context *context, const char *text,
-			   bool forward)
-{
-	struct view_tensors *screen = state;
-
-	(void)context;
-	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
-		return view_grid_search(&screen->grid, context, screen->body.height, text, forward);
-	return view_grid_search(&screen->list, context, screen->table.height, text, forward);
-}
-
-static void tensors_filter(void *state, const char *text)
-{
-	struct view_tensors *screen = state;
-	const bool page = screen->opened && screen->page >= VIEW_TENSOR_RULES;
-
-	view_grid_filter(page ? &screen->grid : &screen->list, text);
 }
 
 static void tensors_status(const void *state, const struct view_context *context, char *out,
@@ -796,26 +740,19 @@ static enum view_answer tensors_click(void *state, struct view_context *context,
 	enum view_answer answer = VIEW_UNHANDLED;
 
 	(void)context;
-	if (!screen->opened && y < screen->table.height)
-		answer = view_grid_click(&screen->list, screen->table.height, x, y);
-	else if (screen->page >= VIEW_TENSOR_RULES && y >= screen->body.y)
-		answer = view_grid_click(&screen->grid, screen->body.height, x, y - screen->body.y);
-	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
+	if (!screen->opened)
+		answer = view_grid_click(&screen->list, x, y);
+	if (answer == VIEW_UNHANDLED && screen->page >= VIEW_TENSOR_RULES)
+		answer = view_grid_click(&screen->grid, x, y);
+	return answer == VIEW_UNHANDLED ? VIEW_DRAW : VIEW_LOAD;
 }
 
-static enum status tensors_open(void **state, struct view_context *context, struct err *err)
+static void tensors_init(void *state)
 {
-	struct view_tensors *screen = mem_calloc(1, sizeof(*screen));
+	struct view_tensors *screen = state;
 	const char *const *names;
 	int count;
 
-	(void)context;
-	*state = NULL;
-	if (!screen)
-		return err_nomem(err);
-	(void)arena_init(&screen->spark_arena, 0);
-	(void)arena_init(&screen->curve_arena, 0);
-	(void)arena_init(&screen->page_arena, 0);
 	screen->id[0] = screen->id[1] = IPS_NULL;
 	screen->grid_of[0] = screen->grid_of[1] = screen->values.wanted = IPS_NULL;
 	screen->replica = -1;
@@ -825,16 +762,12 @@ static enum status tensors_open(void **state, struct view_context *context, stru
 	for (int i = 0; i < count; i++)
 		if (strcmp(names[i], "std") == 0)
 			screen->statistic = i;
-	*state = screen;
-	return ST_OK;
 }
 
-static void tensors_close(void *state)
+static void tensors_fini(void *state)
 {
 	struct view_tensors *screen = state;
 
-	if (!screen)
-		return;
 	view_grid_fini(&screen->list);
 	view_grid_fini(&screen->grid);
 	report_tensor_rows_free(&screen->sampled);
@@ -849,7 +782,15 @@ static void tensors_close(void *state)
 	arena_fini(&screen->spark_arena);
 	arena_fini(&screen->curve_arena);
 	arena_fini(&screen->page_arena);
-	mem_free(screen);
+}
+
+/* The open page if it is a table, else the list, in which an open page leads to other tensors. */
+static struct view_grid *tensors_grid(void *state, const struct view_context *context)
+{
+	struct view_tensors *screen = state;
+
+	(void)context;
+	return screen->opened && screen->page >= VIEW_TENSOR_RULES ? &screen->grid : &screen->list;
 }
 
 static const char *tensors_word(const void *state, const struct view_context *context,
@@ -878,9 +819,7 @@ static const char *tensors_word(const void *state, const struct view_context *co
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_REVERSE_REQUEST:
 	case VIEW_FILTER_REQUEST:
-		return !screen->opened || rows
-			       ? view_grid_word(rows ? &screen->grid : &screen->list, request)
-			       : "";
+		return !screen->opened || rows ? NULL : "";
 	default:
 		return NULL;
 	}
@@ -893,13 +832,13 @@ const struct view_screen_ops view_tensors_ops = {
 	.key = '8',
 	.where = VIEW_ON_TENSORS,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = tensors_open,
-	.close = tensors_close,
+	.size = sizeof(struct view_tensors),
+	.init = tensors_init,
+	.fini = tensors_fini,
+	.grid = tensors_grid,
 	.load = tensors_load,
 	.draw = tensors_draw,
 	.request = tensors_request,
-	.search = tensors_search,
-	.filter = tensors_filter,
 	.word = tensors_word,
 	.status = tensors_status,
 	.height = tensors_height,

@@ -303,9 +303,9 @@ enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct vie
 	if (status == ST_OK)
 		status = view__tensors_list_kind(screen, context, kind, &err);
 	if (status != ST_OK)
-		str_copy(context->message, sizeof(context->message), err.text);
+		view_message(context, err.text, NULL);
 	else if (!kind[0])
-		str_copy(context->message, sizeof(context->message), "tensors of all kinds");
+		view_message(context, "tensors of all kinds", NULL);
 	else
 		screen->list.at = 0;
 	return VIEW_LOAD;
@@ -318,20 +318,22 @@ void view__tensors_list_draw(const struct view_tensors *screen, const struct vie
 {
 	const struct view_grid *grid = &screen->list;
 
+	struct view_pane table = view_pane_sub(pane, grid->area);
+
 	view_grid_draw(grid, pane, !screen->opened && !context->whole);
 	for (int i = 0; i < grid->place_count; i++) {
 		const struct view_grid_place *place = &grid->places[i];
 
 		if (strcmp(grid->table.columns[place->column].name, "trend") != 0)
 			continue;
-		for (int y = 1; y < pane->rect.height && grid->scroll + y <= grid->count; y++) {
+		for (int y = 1; y < table.rect.height && grid->scroll + y <= grid->count; y++) {
 			const int64_t at = grid->scroll + y - 1, row = grid->order[at];
 			const bool cursor = at == grid->at && !context->whole && !screen->opened;
 
-			view_fill(pane, place->x, y, place->width,
+			view_fill(&table, place->x, y, place->width,
 				  cursor ? VIEW_CURSOR : VIEW_NORMAL);
 			if (row < screen->spark_count)
-				view_chart_spark(pane, place->x, y, place->width,
+				view_chart_spark(&table, place->x, y, place->width,
 						 cursor ? VIEW_CURSOR : VIEW_CURVE,
 						 screen->sparks[row].points,
 						 screen->sparks[row].count);

@@ -134,7 +134,7 @@ enum status view__grids_load(struct view_tensors *screen, struct view_context *c
 		0, err);
 	str_free(&sql);
 	if (status == ST_OK)
-		view_grid_layout(&screen->grid, screen->body.width, screen->body.height);
+		view_grid_layout(&screen->grid, screen->body);
 	return status;
 }
 
@@ -171,7 +171,7 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 		screen->grid_from = screen->grid_from > RANGE ? screen->grid_from - RANGE : 1;
 		return VIEW_LOAD;
 	}
-	return view_grid_request(grid, screen->body.height, request);
+	return view_grid_request(grid, request);
 }
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */

@@ -25,20 +25,10 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static struct view_timeline *view_timeline_new(void)
+static void view_timeline_init(void *state)
 {
-	struct view_timeline *tl = mem_calloc(1, sizeof(*tl));
+	struct view_timeline *tl = state;
 
-	if (!tl)
-		return NULL;
-	/* With size 0 these allocate nothing, so they cannot fail. */
-	(void)arena_init(&tl->tracks.arena, 0);
-	(void)arena_init(&tl->sites.arena, 0);
-	(void)arena_init(&tl->picture, 0);
-	(void)arena_init(&tl->under.arena, 0);
-	(void)arena_init(&tl->bubbles.arena, 0);
-	(void)arena_init(&tl->overview.arena, 0);
-	(void)arena_init(&tl->device.arena, 0);
 	tl->under.wanted = true;
 	tl->cursor.x_ns = IPS_NULL;
 	tl->under.selected = tl->cursor.pinned = tl->cursor.track_id = IPS_NULL;
@@ -47,14 +37,31 @@ static struct view_timeline *view_timeline_new(void)
 	tl->under.gap_run = -1;
 	tl->arrows.from = tl->arrows.to = IPS_NULL;
 	tl->hiding.list = &tl->hiding.own;
-	return tl;
 }
 
-static void view_timeline_free(struct view_timeline *tl)
+/* Make the second timeline, of the target. */
+static enum status view_timeline_pair(struct view_timeline *tl, struct err *err)
 {
-	if (!tl)
-		return;
-	view_timeline_free(tl->target);
+	struct view_timeline *target = mem_calloc(1, sizeof(*target));
+
+	if (!target)
+		return err_nomem(err);
+	view_timeline_init(target);
+	tl->target = target;
+	tl->mark = 'S';
+	target->mark = 'T';
+	target->hiding.list = &tl->hiding.own;
+	target->under.wanted = false;
+	return ST_OK;
+}
+
+static void view_timeline_fini(void *state)
+{
+	struct view_timeline *tl = state;
+
+	if (tl->target)
+		view_timeline_fini(tl->target);
+	mem_free(tl->target);
 	arena_fini(&tl->tracks.arena);
 	arena_fini(&tl->sites.arena);
 	arena_fini(&tl->picture);
@@ -71,32 +78,6 @@ static void view_timeline_free(struct view_timeline *tl)
 	mem_free(tl->device.traces);
 	mem_free(tl->sites.all);
 	mem_free(tl->dark.all);
-	mem_free(tl);
-}
-
-static void view_timeline_close(void *state)
-{
-	view_timeline_free(state);
-}
-
-static enum status view_timeline_open(void **state, struct view_context *context, struct err *err)
-{
-	struct view_timeline *tl = view_timeline_new();
-
-	*state = NULL;
-	if (tl && context->target) {
-		tl->target = view_timeline_new();
-		if (!tl->target) {
-			view_timeline_free(tl);
-			return err_nomem(err);
-		}
-		tl->mark = 'S';
-		tl->target->mark = 'T';
-		tl->target->hiding.list = &tl->hiding.own;
-		tl->target->under.wanted = false;
-	}
-	*state = tl;
-	return tl ? ST_OK : err_nomem(err);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -222,6 +203,8 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	struct view_context its;
 	enum status status;
 
+	if (context->target && !tl->target && view_timeline_pair(tl, err) != ST_OK)
+		return ST_NOMEM;
 	if (tl->target) {
 		its = view_context_of_target(context);
 		status = view_load_both(tl, context, &its, news, err);
@@ -498,8 +481,9 @@ const struct view_screen_ops view_timeline_ops = {
 	.key = '7',
 	.where = VIEW_ON_TIMELINE,
 	.least_ns = 250 * UINT64_C(1000000),
-	.open = view_timeline_open,
-	.close = view_timeline_close,
+	.size = sizeof(struct view_timeline),
+	.init = view_timeline_init,
+	.fini = view_timeline_fini,
 	.load = view_timeline_load,
 	.draw = view__timeline_draw,
 	.request = view__timeline_request,

@@ -264,10 +264,10 @@ void view__draw_strips(const struct view_timeline *tl, struct view_pane *pane)
 
 	rect.height = all->rows;
 	for (int i = 0; i < all->strip_count; i++, rect.y += all->rows) {
-		struct view_pane strip = view__sub(pane, rect);
+		struct view_pane strip = view_pane_sub(pane, rect);
 		struct view_pane plot =
-			view__sub(pane, (struct view_rect){tl->areas.lanes.x, rect.y, tl->width,
-							   rect.height});
+			view_pane_sub(pane, (struct view_rect){tl->areas.lanes.x, rect.y, tl->width,
+							       rect.height});
 		const int x = view__cursor_column(tl, all->strips[i].counter->clock);
 
 		view_draw_strip_texts(tl, i, &strip);

@@ -674,7 +674,8 @@ void view__sums_load(struct view_timeline *tl, bool news)
 			tl->target->sums.known = target;
 	}
 	tl->sums.grid.at = tl->sums.grid.scroll = 0;
-	view_grid_layout(&tl->sums.grid, tl->areas.details.width, tl->areas.details.height - 1);
+	view_grid_layout(&tl->sums.grid, (struct view_rect){0, 1, tl->areas.details.width,
+							    tl->areas.details.height - 1});
 }
 
 void view__sums_query(const struct view_timeline *tl, struct str *out)
@@ -739,11 +740,9 @@ static void view_draw_detail_title(struct view_pane *pane, const char *title, co
 static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pane)
 {
 	const struct view_sums *sums = &tl->sums;
-	const int c = view__lead(tl), width = pane->rect.width;
+	const int c = view__lead(tl);
 	const int64_t step = view_tick_step(sums->range, 100, 1);
 	char from[VIEW_UNIT_SIZE], to[VIEW_UNIT_SIZE], title[VIEW_PATH_SIZE], rest[VIEW_PATH_SIZE];
-	struct view_pane body =
-		view__sub(pane, (struct view_rect){0, 1, width, pane->rect.height - 1});
 
 	if (sums->bsp)
 		str_copy(title, sizeof(title), "cycles of each IPU (simulated)");
@@ -763,7 +762,7 @@ static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pan
 			 (long long)sums->grid.count, sums->bsp ? "IPUs" : "names");
 	view_draw_detail_title(pane, title, rest, sums->bucket_ns > 0 ? VIEW_WARN : VIEW_DIM);
 	if (sums->known)
-		view_grid_draw(&sums->grid, &body, false);
+		view_grid_draw(&sums->grid, pane, false);
 }
 
 /* Compose the title of the details: the selection under the cursor. */

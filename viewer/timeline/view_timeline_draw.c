@@ -578,12 +578,12 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 /* Draw one report: its lanes and what surrounds them. */
 static void view_draw_report(const struct view_timeline *tl, struct view_pane *pane)
 {
-	struct view_pane lanes = view__sub(pane, tl->areas.lanes);
-	struct view_pane head = view__sub(pane, tl->heading);
-	struct view_pane overview = view__sub(pane, tl->areas.overview);
-	struct view_pane labels = view__sub(pane, tl->areas.labels);
-	struct view_pane idle = view__sub(pane, tl->areas.idle);
-	struct view_pane details = view__sub(pane, tl->areas.details);
+	struct view_pane lanes = view_pane_sub(pane, tl->areas.lanes);
+	struct view_pane head = view_pane_sub(pane, tl->heading);
+	struct view_pane overview = view_pane_sub(pane, tl->areas.overview);
+	struct view_pane labels = view_pane_sub(pane, tl->areas.labels);
+	struct view_pane idle = view_pane_sub(pane, tl->areas.idle);
+	struct view_pane details = view_pane_sub(pane, tl->areas.details);
 
 	if (tl->lane_count == 0) {
 		view_text(pane, 2, tl->beside.half.y + 1, VIEW_DIM, "No spans have been recorded.");

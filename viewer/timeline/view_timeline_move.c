@@ -207,17 +207,17 @@ static void view_jump_worst(struct view_timeline *tl)
 	}
 	all = all && !more && worst.forgotten <= worst.length;
 	if (worst.length == 0) {
-		snprintf(context->message, sizeof(context->message),
-			 all ? "no %s of this lane in the window"
-			     : "no %s of this lane found: zoom in",
-			 kind);
+		view_messagef(context,
+			      all ? "no %s of this lane in the window"
+				  : "no %s of this lane found: zoom in",
+			      kind);
 		return;
 	}
 	view__go(tl, tl->cursor.lane, view__lane(tl)->work_depth,
 		 max(worst.gap.from, window.from) + worst.length / 2, IPS_NULL);
-	snprintf(context->message, sizeof(context->message), "the longest %s of %s %s: %s", kind,
-		 view__lane(tl)->track->name, all ? "in the window" : "that was found",
-		 view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));
+	view_messagef(context, "the longest %s of %s %s: %s", kind, view__lane(tl)->track->name,
+		      all ? "in the window" : "that was found",
+		      view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));
 }
 
 /* ---- the next idle time ---------------------------------------------------------------------- */

@@ -742,7 +742,7 @@ void view__draw_comparison(const struct view_timeline *tl, struct view_pane *who
 		const char *name;
 		enum view_style style;
 	} rows[] = {{"Source", VIEW_SOURCE}, {"Target", VIEW_TARGET}, {"Diff", VIEW_BOLD}};
-	struct view_pane table = view__sub(whole, tl->beside.head), *pane = &table;
+	struct view_pane table = view_pane_sub(whole, tl->beside.head), *pane = &table;
 	const int left = 9, cells = min(max((table.rect.width - left - 1) / FIGURES, 9), 16);
 	const struct view_bubble *source = &tl->bubbles.shown[view__lead(tl)];
 	const struct view_bubble *target = &tl->target->bubbles.shown[view__lead(tl)];

@@ -525,14 +525,6 @@ static inline void view__bars_free(struct view_timeline *tl)
 	tl->kept.count = 0;
 }
 
-/* Return the area @rect of @pane. */
-static inline struct view_pane view__sub(struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
-}
-
 /* view_timeline_lanes.c */
 extern const char *const view__way_names[VIEW_WAYS];
 int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */

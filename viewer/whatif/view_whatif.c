@@ -26,7 +26,6 @@ struct view_whatif {
 	struct report_whatif_row rows[REPORT_WHATIF_ROWS_MAX];
 	int count;
 	struct view_grid grid;
-	int table_height;
 };
 
 /* "speedup" is the most important figure, so it comes first. */
@@ -63,22 +62,18 @@ static const struct view_grid_column whatif_shown[] = {
 	{.name = "efficiency"},
 };
 
-static enum status whatif_open(void **state, struct view_context *context, struct err *err)
-{
-	(void)context;
-	*state = mem_calloc(1, sizeof(struct view_whatif));
-	return *state ? ST_OK : err_nomem(err);
-}
-
-static void whatif_close(void *state)
+static void whatif_fini(void *state)
 {
 	struct view_whatif *screen = state;
 
-	if (!screen)
-		return;
 	report_whatif_close(screen->whatif);
 	view_grid_fini(&screen->grid);
-	mem_free(screen);
+}
+
+static struct view_grid *whatif_grid(void *state, const struct view_context *context)
+{
+	(void)context;
+	return &((struct view_whatif *)state)->grid;
 }
 
 /* Predict all rows again: the run file is the same, but the figures of a recording run may
@@ -120,12 +115,12 @@ static enum status whatif_load(void *state, struct view_context *context, bool n
 			       struct err *err)
 {
 	struct view_whatif *screen = state;
-	enum status status = news ? whatif_read(screen, context, err) : ST_OK;
+	const enum status status = news ? whatif_read(screen, context, err) : ST_OK;
+	const bool foot = context->body.height >= WHATIF_TALL && !context->whole;
 
-	screen->table_height = context->body.height - 1;
-	if (context->body.height >= WHATIF_TALL && !context->whole)
-		screen->table_height -= WHATIF_FOOT;
-	view_grid_layout(&screen->grid, context->body.width, screen->table_height);
+	view_grid_layout(&screen->grid,
+			 (struct view_rect){0, 1, context->body.width,
+					    context->body.height - 1 - (foot ? WHATIF_FOOT : 0)});
 	return status;
 }
 
@@ -180,9 +175,7 @@ static void whatif_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane)
 {
 	const struct view_whatif *screen = state;
-	struct view_rect rect = {pane->rect.x, pane->rect.y + 1, pane->rect.width,
-				 screen->table_height};
-	struct view_pane table;
+	const int foot = 1 + screen->grid.area.height;
 	char update[FMT_SIZE];
 
 	if (context->source->none) {
@@ -203,10 +196,9 @@ static void whatif_draw(const void *state, const struct view_context *context,
 	view_textf(pane, 1, 0, VIEW_BOLD,
 		   "simulated: the recorded run takes %s a weight update; had it been otherwise",
 		   fmt_ns(update, screen->rows[0].prediction.run_ns));
-	table = view_pane_at(pane->canvas, rect);
-	view_grid_draw(&screen->grid, &table, !context->whole);
-	if (rect.height + 1 < pane->rect.height)
-		whatif_draw_foot(screen, pane, rect.height + 1);
+	view_grid_draw(&screen->grid, pane, !context->whole);
+	if (foot < pane->rect.height)
+		whatif_draw_foot(screen, pane, foot);
 }
 
 static enum view_answer whatif_request(void *state, struct view_context *context,
@@ -216,7 +208,7 @@ static enum view_answer whatif_request(void *state, struct view_context *context
 	const struct report_whatif_row *row = whatif_row(screen);
 
 	if (request != VIEW_ENTER_REQUEST)
-		return view_grid_request(&screen->grid, screen->table_height, request);
+		return VIEW_UNHANDLED;
 	if (whatif_has_flags(row))
 		return VIEW_COPY;
 	view_message(context,
@@ -233,18 +225,6 @@ static void whatif_copy(const void *state, struct str *out)
 	const struct report_whatif_row *row = whatif_row(state);
 
 	str_add(out, row ? row->prediction.flags : "");
-}
-
-static bool whatif_search(void *state, struct view_context *context, const char *text, bool forward)
-{
-	struct view_whatif *screen = state;
-
-	return view_grid_search(&screen->grid, context, screen->table_height, text, forward);
-}
-
-static void whatif_filter(void *state, const char *text)
-{
-	view_grid_filter(&((struct view_whatif *)state)->grid, text);
 }
 
 static void whatif_status(const void *state, const struct view_context *context, char *out,
@@ -270,34 +250,13 @@ static int whatif_height(const void *state, const struct view_context *context)
 	return screen->count > 0 ? screen->count + 3 : (int)(sizeof(screen->trouble.text) / 40) + 2;
 }
 
-static enum status whatif_table(void *state, struct view_context *context, struct report_table *out,
-				struct err *err)
-{
-	const struct view_whatif *screen = state;
-
-	(void)context;
-	return view_grid_table(&screen->grid, out, err);
-}
-
-static enum view_answer whatif_click(void *state, struct view_context *context, int x, int y)
-{
-	struct view_whatif *screen = state;
-
-	(void)context;
-	return y > 0 && y <= screen->table_height
-		       ? view_grid_click(&screen->grid, screen->table_height, x, y - 1)
-		       : VIEW_DRAW;
-}
-
 static const char *whatif_word(const void *state, const struct view_context *context,
 			       enum view_request request)
 {
-	const struct view_whatif *screen = state;
-
 	(void)context;
 	if (request == VIEW_ENTER_REQUEST)
-		return whatif_has_flags(whatif_row(screen)) ? "flags" : "";
-	return view_grid_word(&screen->grid, request);
+		return whatif_has_flags(whatif_row(state)) ? "flags" : "";
+	return NULL;
 }
 
 const struct view_screen_ops view_whatif_ops = {
@@ -307,17 +266,14 @@ const struct view_screen_ops view_whatif_ops = {
 	.key = 'P',
 	.where = VIEW_ON_WHATIF,
 	.least_ns = 30 * UINT64_C(1000000000),
-	.open = whatif_open,
-	.close = whatif_close,
+	.size = sizeof(struct view_whatif),
+	.fini = whatif_fini,
+	.grid = whatif_grid,
 	.load = whatif_load,
 	.draw = whatif_draw,
 	.request = whatif_request,
-	.search = whatif_search,
-	.filter = whatif_filter,
 	.word = whatif_word,
 	.status = whatif_status,
 	.height = whatif_height,
-	.table = whatif_table,
 	.copy = whatif_copy,
-	.click = whatif_click,
 };
