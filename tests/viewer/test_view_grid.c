@@ -49,12 +49,12 @@ static struct report_table table_of(const struct row *rows, int64_t count)
 		view_table_new(&table, "rows", columns, (int)ARRAY_LEN(columns), count, NULL),
 		ST_OK);
 	for (int64_t i = 0; i < count; i++) {
-		assert_int_equal(view_table_text(&table, i, 0, rows[i].name, NULL), ST_OK);
-		view_table_int(&table, i, 1, rows[i].tile);
-		view_table_int(&table, i, 2, rows[i].cycles);
-		view_table_real(&table, i, 3, rows[i].share);
-		view_table_int(&table, i, 4, rows[i].bytes);
-		assert_int_equal(view_table_text(&table, i, 5, rows[i].kind, NULL), ST_OK);
+		const struct report_cell cells[] = {
+			view_text_cell(rows[i].name), view_int(rows[i].tile),
+			view_int(rows[i].cycles),     view_real(rows[i].share),
+			view_int(rows[i].bytes),      view_text_cell(rows[i].kind)};
+
+		assert_int_equal(view_table_row(&table, i, cells, NULL), ST_OK);
 	}
 	return table;
 }

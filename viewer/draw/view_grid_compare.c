@@ -328,9 +328,12 @@ static void join_write_row(struct join *join, int64_t at, int64_t source, int64_
 			cell[2] = join_diff(a, b, join_quantity(join, column));
 		cell += width;
 	}
-	if (join->status == ST_OK)
-		join->status = view_table_text(out, at, out->column_count - 1,
-					       join_verdict(join, source, target), join->err);
+	if (join->status == ST_OK) {
+		const struct report_cell verdict =
+			view_text_cell(join_verdict(join, source, target));
+
+		join_copy_cell(join, &out->cells[(at + 1) * out->column_count - 1], &verdict);
+	}
 }
 
 /* Make the joined table with its columns; the cells are NULL. */

@@ -42,44 +42,26 @@ int view_table_column(const struct report_table *table, const char *name)
 	return -1;
 }
 
-static struct report_cell *view_table_cell(struct report_table *table, int64_t row, int column)
+/* Copy the text of a cell into @arena. */
+static enum status table_own_text(struct report_cell *cell, struct arena *arena, struct err *err)
 {
-	return &table->cells[row * table->column_count + column];
-}
-
-void view_table_int(struct report_table *table, int64_t row, int column, int64_t value)
-{
-	struct report_cell *cell = view_table_cell(table, row, column);
-
-	if (value == IPS_NULL)
-		return;
-	cell->type = PROF_INT;
-	cell->integer = value;
-	cell->real = (double)value;
-}
-
-void view_table_real(struct report_table *table, int64_t row, int column, double value)
-{
-	struct report_cell *cell = view_table_cell(table, row, column);
-
-	if (isnan(value))
-		return;
-	cell->type = PROF_REAL;
-	cell->real = value;
-}
-
-enum status view_table_text(struct report_table *table, int64_t row, int column, const char *value,
-			    struct err *err)
-{
-	struct report_cell *cell = view_table_cell(table, row, column);
-
-	if (!value)
-		return ST_OK;
-	cell->text = arena_strdup(&table->arena, value);
 	if (!cell->text)
-		return err_nomem(err);
-	cell->type = PROF_TEXT;
-	return ST_OK;
+		return ST_OK;
+	cell->text = arena_strdup(arena, cell->text);
+	return cell->text ? ST_OK : err_nomem(err);
+}
+
+enum status view_table_row(struct report_table *table, int64_t row, const struct report_cell *cells,
+			   struct err *err)
+{
+	struct report_cell *out = &table->cells[row * table->column_count];
+	enum status status = ST_OK;
+
+	memcpy(out, cells, (size_t)table->column_count * sizeof(*cells));
+	for (int i = 0; i < table->column_count; i++)
+		if (table_own_text(&out[i], &table->arena, err) != ST_OK)
+			status = ST_NOMEM;
+	return status;
 }
 
 static enum status view_rows_cell(struct view_rows *rows, const struct prof_query *query,
@@ -90,12 +72,9 @@ static enum status view_rows_cell(struct view_rows *rows, const struct prof_quer
 		out->integer = prof_column_int(query, column);
 	if (out->type == PROF_INT || out->type == PROF_REAL)
 		out->real = prof_column_real(query, column);
-	if (out->type == PROF_TEXT) {
-		out->text = arena_strdup(&rows->arena, prof_column_text(query, column));
-		if (!out->text)
-			return err_nomem(err);
-	}
-	return ST_OK;
+	if (out->type == PROF_TEXT)
+		out->text = prof_column_text(query, column);
+	return table_own_text(out, &rows->arena, err);
 }
 
 enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int columns,
@@ -130,15 +109,12 @@ enum status view_rows_table(struct view_rows *rows, struct report_table *out, co
 
 	if (status != ST_OK)
 		return status;
-	for (size_t i = 0; i < rows->count; i++) {
-		out->cells[i] = rows->cells[i];
-		if (!rows->cells[i].text)
-			continue;
-		out->cells[i].text = arena_strdup(&out->arena, rows->cells[i].text);
-		if (!out->cells[i].text) {
+	for (int64_t i = 0; i < rows->rows; i++) {
+		status = view_table_row(out, i, &rows->cells[i * column_count], err);
+		if (status != ST_OK) {
 			report_table_free(out);
 			memset(out, 0, sizeof(*out));
-			return err_nomem(err);
+			return status;
 		}
 	}
 	if (rows->more)

@@ -4,6 +4,8 @@
 #ifndef VIEW_TABLE_H
 #define VIEW_TABLE_H
 
+#include <math.h>
+
 #include "reports/table/report_table.h"
 
 /* Make a table whose cells are all NULL. @columns and @name must be constant data; if @columns is
@@ -11,11 +13,30 @@
 enum status view_table_new(struct report_table *out, const char *name,
 			   const struct report_column *columns, int column_count, int64_t rows,
 			   struct err *err);
-/* IPS_NULL, NaN and NULL leave the cell NULL. Texts are copied. */
-void view_table_int(struct report_table *table, int64_t row, int column, int64_t value);
-void view_table_real(struct report_table *table, int64_t row, int column, double value);
-enum status view_table_text(struct report_table *table, int64_t row, int column, const char *value,
-			    struct err *err);
+/* Cells of a value; IPS_NULL, NaN and NULL make a cell NULL. */
+static inline struct report_cell view_int(int64_t value)
+{
+	return value == IPS_NULL ? (struct report_cell){0}
+				 : (struct report_cell){.type = PROF_INT,
+							.integer = value,
+							.real = (double)value};
+}
+
+static inline struct report_cell view_real(double value)
+{
+	return isnan(value) ? (struct report_cell){0}
+			    : (struct report_cell){.type = PROF_REAL, .real = value};
+}
+
+static inline struct report_cell view_text_cell(const char *value)
+{
+	return value ? (struct report_cell){.type = PROF_TEXT, .text = value}
+		     : (struct report_cell){0};
+}
+
+/* Fill a row with @cells, one for each column. Texts are copied. */
+enum status view_table_row(struct report_table *table, int64_t row, const struct report_cell *cells,
+			   struct err *err);
 
 /* The index of column @name; -1: none. */
 int view_table_column(const struct report_table *table, const char *name);

@@ -20,32 +20,20 @@
 
 #define MEMORY_TABLE_KEYS "ipu,tile"
 
-enum {
-	TABLE_IPU,
-	TABLE_TILE,
-	TABLE_BYTES,
-	TABLE_SHARE,
-	TABLE_CAPACITY,
-	TABLE_ALWAYS,
-	TABLE_NOT_ALWAYS,
-	TABLE_NON_INTERLEAVED,
-	TABLE_INTERLEAVED,
-	TABLE_OVERFLOWED,
-	TABLE_COLUMNS
-};
+#define TABLE_COLUMNS 10 /* without those of the selected quantity or the categories */
 
 /* Named as in `ipu-report memory --by tile`. */
 static const struct report_column memory_table_columns[TABLE_COLUMNS] = {
-	[TABLE_IPU] = {"ipu", REPORT_NUMBER},
-	[TABLE_TILE] = {"tile", REPORT_NUMBER},
-	[TABLE_BYTES] = {"bytes", REPORT_BYTES},
-	[TABLE_SHARE] = {"used_share", REPORT_FRACTION},
-	[TABLE_CAPACITY] = {"capacity", REPORT_BYTES},
-	[TABLE_ALWAYS] = {"always_live_bytes", REPORT_BYTES},
-	[TABLE_NOT_ALWAYS] = {"not_always_live_bytes", REPORT_BYTES},
-	[TABLE_NON_INTERLEAVED] = {"non_interleaved_bytes", REPORT_BYTES},
-	[TABLE_INTERLEAVED] = {"interleaved_bytes", REPORT_BYTES},
-	[TABLE_OVERFLOWED] = {"overflowed_bytes", REPORT_BYTES},
+	{"ipu", REPORT_NUMBER},
+	{"tile", REPORT_NUMBER},
+	{"bytes", REPORT_BYTES},
+	{"used_share", REPORT_FRACTION},
+	{"capacity", REPORT_BYTES},
+	{"always_live_bytes", REPORT_BYTES},
+	{"not_always_live_bytes", REPORT_BYTES},
+	{"non_interleaved_bytes", REPORT_BYTES},
+	{"interleaved_bytes", REPORT_BYTES},
+	{"overflowed_bytes", REPORT_BYTES},
 };
 
 static const struct view_grid_column memory_table_shown[] = {
@@ -70,30 +58,35 @@ static int memory_extra_columns(const struct view_memory *screen)
 	return screen->breakdown == VIEW_MEMORY_BY_CATEGORY ? screen->series_count : 0;
 }
 
-static void memory_table_fill_row(const struct view_memory *screen, struct report_table *table,
-				  int64_t row, int side, int64_t index)
+static enum status memory_table_fill_row(const struct view_memory *screen,
+					 struct report_table *table, int64_t row, int side,
+					 int64_t index, struct err *err)
 {
 	const struct view_memory_side *from = &screen->side[side];
-	const int64_t capacity = from->capacity[index], more = memory_extra_columns(screen);
+	const int64_t capacity = from->capacity[index];
+	const int more = memory_extra_columns(screen);
+	struct report_cell cells[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {
+		view_int(view__memory_ipu_of(screen, index)),
+		view_int(view__memory_tile_of(screen, index)),
+		view_int(from->total[index]),
+		view_real(view__memory_share(from->total[index], capacity)),
+		view_int(capacity > 0 ? capacity : IPS_NULL),
+		view_int(from->always[index]),
+		view_int(from->not_always[index]),
+		view_int(from->region[VIEW_MEMORY_NON_INTERLEAVED][index]),
+		view_int(from->region[VIEW_MEMORY_INTERLEAVED][index]),
+		view_int(from->region[VIEW_MEMORY_OVERFLOWED][index]),
+	};
 
-	view_table_int(table, row, TABLE_IPU, view__memory_ipu_of(screen, index));
-	view_table_int(table, row, TABLE_TILE, view__memory_tile_of(screen, index));
-	view_table_int(table, row, TABLE_BYTES, from->total[index]);
-	view_table_real(table, row, TABLE_SHARE, view__memory_share(from->total[index], capacity));
-	view_table_int(table, row, TABLE_CAPACITY, capacity > 0 ? capacity : IPS_NULL);
-	view_table_int(table, row, TABLE_ALWAYS, from->always[index]);
-	view_table_int(table, row, TABLE_NOT_ALWAYS, from->not_always[index]);
-	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
-		view_table_int(table, row, TABLE_NON_INTERLEAVED + r, from->region[r][index]);
-	if (screen->subject.name[0] || screen->chosen >= 0) {
-		view_table_int(table, row, TABLE_COLUMNS, view__memory_value(screen, side, index));
-		return;
-	}
-	for (int i = 0; i < more; i++) {
-		const int64_t *bytes = screen->series[i].bytes[side];
+	if (screen->subject.name[0] || screen->chosen >= 0)
+		cells[TABLE_COLUMNS] = view_int(view__memory_value(screen, side, index));
+	else
+		for (int i = 0; i < more; i++) {
+			const int64_t *bytes = screen->series[i].bytes[side];
 
-		view_table_int(table, row, TABLE_COLUMNS + i, bytes ? bytes[index] : 0);
-	}
+			cells[TABLE_COLUMNS + i] = view_int(bytes ? bytes[index] : 0);
+		}
+	return view_table_row(table, row, cells, err);
 }
 
 static int64_t memory_greater_total(const struct view_memory *screen, int64_t index)
@@ -187,13 +180,13 @@ static enum status memory_table_build(const struct view_memory *screen, int side
 	}
 	left = *(const struct view_choice *)choice;
 	rows = 0;
-	for (int64_t p = 0; p < shown; p++) {
+	for (int64_t p = 0; p < shown && status == ST_OK; p++) {
 		const int64_t index = view__memory_at(screen, p);
 
 		if (memory_is_row(screen, &left, side, index))
-			memory_table_fill_row(screen, out, rows++, side, index);
+			status = memory_table_fill_row(screen, out, rows++, side, index, err);
 	}
-	return ST_OK;
+	return status;
 }
 
 /* ---- both tables ----------------------------------------------------------------------------- */
@@ -262,8 +255,7 @@ static enum status memory_load_tile_grid(struct view_memory *screen, struct view
 		const struct report_cell *row =
 			&grid->table.cells[grid->order[i] * grid->table.column_count];
 
-		if (row[TABLE_IPU].integer != screen->at_ipu ||
-		    row[TABLE_TILE].integer != screen->at_tile)
+		if (row[0].integer != screen->at_ipu || row[1].integer != screen->at_tile)
 			continue;
 		grid->at = i;
 		break;
@@ -300,40 +292,22 @@ static const struct view_grid_column memory_ipus_shown[] = {
 	{"capacity", NULL, 0, 0, 4, false},
 };
 
-enum {
-	IPUS_IPU,
-	IPUS_BYTES,
-	IPUS_SHARE,
-	IPUS_FULLEST_TILE,
-	IPUS_FULLEST,
-	IPUS_FULLEST_SHARE,
-	IPUS_MEAN,
-	IPUS_LEAST,
-	IPUS_OVER,
-	IPUS_EXCESS,
-	IPUS_ALWAYS,
-	IPUS_NOT_ALWAYS,
-	IPUS_TILES,
-	IPUS_CAPACITY,
-	IPUS_COLUMNS
-};
-
 /* Named as in `ipu-report memory`. */
-static const struct report_column memory_ipus_columns[IPUS_COLUMNS] = {
-	[IPUS_IPU] = {"ipu", REPORT_NUMBER},
-	[IPUS_BYTES] = {"bytes", REPORT_BYTES},
-	[IPUS_SHARE] = {"used_share", REPORT_FRACTION},
-	[IPUS_FULLEST_TILE] = {"fullest_tile", REPORT_NUMBER},
-	[IPUS_FULLEST] = {"fullest_bytes", REPORT_BYTES},
-	[IPUS_FULLEST_SHARE] = {"fullest_share", REPORT_FRACTION},
-	[IPUS_MEAN] = {"mean_bytes", REPORT_BYTES},
-	[IPUS_LEAST] = {"least_bytes", REPORT_BYTES},
-	[IPUS_OVER] = {"tiles_over", REPORT_NUMBER},
-	[IPUS_EXCESS] = {"excess_bytes", REPORT_BYTES},
-	[IPUS_ALWAYS] = {"always_live_bytes", REPORT_BYTES},
-	[IPUS_NOT_ALWAYS] = {"not_always_live_bytes", REPORT_BYTES},
-	[IPUS_TILES] = {"tiles", REPORT_NUMBER},
-	[IPUS_CAPACITY] = {"capacity", REPORT_BYTES},
+static const struct report_column memory_ipus_columns[] = {
+	{"ipu", REPORT_NUMBER},
+	{"bytes", REPORT_BYTES},
+	{"used_share", REPORT_FRACTION},
+	{"fullest_tile", REPORT_NUMBER},
+	{"fullest_bytes", REPORT_BYTES},
+	{"fullest_share", REPORT_FRACTION},
+	{"mean_bytes", REPORT_BYTES},
+	{"least_bytes", REPORT_BYTES},
+	{"tiles_over", REPORT_NUMBER},
+	{"excess_bytes", REPORT_BYTES},
+	{"always_live_bytes", REPORT_BYTES},
+	{"not_always_live_bytes", REPORT_BYTES},
+	{"tiles", REPORT_NUMBER},
+	{"capacity", REPORT_BYTES},
 };
 
 /* Sums over an IPU's tiles; fullest is an index. */
@@ -365,28 +339,31 @@ static void memory_sum_ipu(const struct view_memory *screen, int side, int at,
 	}
 }
 
-static void memory_ipus_fill_row(const struct view_memory *screen, struct report_table *table,
-				 int64_t row, int side, int64_t ipu,
-				 const struct view_ipu_sums *sums)
+static enum status memory_ipus_fill_row(const struct view_memory *screen,
+					struct report_table *table, int64_t row, int side,
+					int64_t ipu, const struct view_ipu_sums *sums,
+					struct err *err)
 {
 	const struct view_memory_side *from = &screen->side[side];
 	const int64_t fullest = from->total[sums->fullest];
+	const struct report_cell cells[] = {
+		view_int(ipu),
+		view_int(sums->bytes),
+		view_real(view__memory_share(sums->bytes, sums->capacity)),
+		view_int(view__memory_tile_of(screen, sums->fullest)),
+		view_int(fullest),
+		view_real(view__memory_share(fullest, from->capacity[sums->fullest])),
+		view_int(sums->bytes / sums->tiles),
+		view_int(sums->least),
+		view_int(sums->over),
+		view_int(sums->excess),
+		view_int(sums->always),
+		view_int(sums->not_always),
+		view_int(sums->tiles),
+		view_int(sums->capacity),
+	};
 
-	view_table_int(table, row, IPUS_IPU, ipu);
-	view_table_int(table, row, IPUS_BYTES, sums->bytes);
-	view_table_real(table, row, IPUS_SHARE, view__memory_share(sums->bytes, sums->capacity));
-	view_table_int(table, row, IPUS_FULLEST_TILE, view__memory_tile_of(screen, sums->fullest));
-	view_table_int(table, row, IPUS_FULLEST, fullest);
-	view_table_real(table, row, IPUS_FULLEST_SHARE,
-			view__memory_share(fullest, from->capacity[sums->fullest]));
-	view_table_int(table, row, IPUS_MEAN, sums->bytes / sums->tiles);
-	view_table_int(table, row, IPUS_LEAST, sums->least);
-	view_table_int(table, row, IPUS_OVER, sums->over);
-	view_table_int(table, row, IPUS_EXCESS, sums->excess);
-	view_table_int(table, row, IPUS_ALWAYS, sums->always);
-	view_table_int(table, row, IPUS_NOT_ALWAYS, sums->not_always);
-	view_table_int(table, row, IPUS_TILES, sums->tiles);
-	view_table_int(table, row, IPUS_CAPACITY, sums->capacity);
+	return view_table_row(table, row, cells, err);
 }
 
 /* Build a row for each IPU with memory in the report. */
@@ -402,12 +379,14 @@ static enum status memory_ipus_build(const struct view_memory *screen, int side,
 		memory_sum_ipu(screen, side, i, &sums);
 		rows += sums.tiles > 0;
 	}
-	status = view_table_new(out, "ipus", memory_ipus_columns, IPUS_COLUMNS, rows, err);
+	status = view_table_new(out, "ipus", memory_ipus_columns, ARRAY_LEN(memory_ipus_columns),
+				rows, err);
 	rows = 0;
 	for (int i = 0; i < screen->ipus && status == ST_OK; i++) {
 		memory_sum_ipu(screen, side, i, &sums);
 		if (sums.tiles > 0)
-			memory_ipus_fill_row(screen, out, rows++, side, screen->ipu_ids[i], &sums);
+			status = memory_ipus_fill_row(screen, out, rows++, side, screen->ipu_ids[i],
+						      &sums, err);
 	}
 	return status;
 }

@@ -197,20 +197,20 @@ static enum status metrics_rows(struct report_table *out, const struct view_metr
 
 	for (int i = 0; i < list->count && status == ST_OK; i++) {
 		const struct view_metric *item = &list->items[i];
-
-		status = view_table_text(out, i, VIEW_METRICS_MODE, item->mode, err);
-		if (status == ST_OK)
-			status = view_table_text(out, i, VIEW_METRICS_NAME, item->name, err);
-		if (status == ST_OK)
-			status = view_table_text(out, i, VIEW_METRICS_PER,
-						 item->per_step ? "step" : "epoch", err);
-		view_table_int(out, i, VIEW_METRICS_RANK, item->rank);
 		/* REAL with NaN: the metric was NaN. NULL would mean unknown. */
-		out->cells[i * out->column_count + 4] =
-			(struct report_cell){.type = PROF_REAL, .real = item->last};
-		view_table_real(out, i, 5, item->least);
-		view_table_real(out, i, 6, item->greatest);
-		view_table_int(out, i, 7, item->count);
+		const struct report_cell last = {.type = PROF_REAL, .real = item->last};
+		const struct report_cell cells[] = {
+			view_text_cell(item->mode),
+			view_text_cell(item->name),
+			view_text_cell(item->per_step ? "step" : "epoch"),
+			view_int(item->rank),
+			last,
+			view_real(item->least),
+			view_real(item->greatest),
+			view_int(item->count),
+		};
+
+		status = view_table_row(out, i, cells, err);
 		if (status != ST_OK)
 			report_table_free(out);
 	}

@@ -392,26 +392,24 @@ static const struct report_column programs_table_columns[] = {
 static enum status programs_table_row(const struct view_program *node, struct report_table *out,
 				      int64_t row, struct err *err)
 {
-	const int64_t numbers[] = {node->repeat, node->call, node->times[0], node->own[0],
-				   node->cycles[0]};
-	enum status status;
+	const struct report_cell cells[] = {
+		view_int(node->id[0]),
+		view_int(node->depth),
+		view_text_cell(node->type),
+		view_text_cell(node->name),
+		view_text_cell(node->operation[0] ? node->operation : NULL),
+		view_int(node->repeat),
+		view_int(node->call),
+		view_int(node->times[0]),
+		view_int(node->own[0]),
+		view_int(node->cycles[0]),
+		view_int(node->id[1]),
+		view_int(node->own[1]),
+		view_int(node->cycles[1]),
+		view_int(node->cycles[1] - node->cycles[0]),
+	};
 
-	view_table_int(out, row, 0, node->id[0]);
-	view_table_int(out, row, 1, node->depth);
-	for (int i = 0; i < (int)ARRAY_LEN(numbers); i++)
-		view_table_int(out, row, 5 + i, numbers[i]);
-	if (out->column_count > TABLE_ONE) {
-		view_table_int(out, row, TABLE_ONE, node->id[1]);
-		view_table_int(out, row, TABLE_ONE + 1, node->own[1]);
-		view_table_int(out, row, TABLE_ONE + 2, node->cycles[1]);
-		view_table_int(out, row, TABLE_ONE + 3, node->cycles[1] - node->cycles[0]);
-	}
-	status = view_table_text(out, row, 2, node->type, err);
-	if (status == ST_OK)
-		status = view_table_text(out, row, 3, node->name, err);
-	if (status == ST_OK && node->operation[0])
-		status = view_table_text(out, row, 4, node->operation, err);
-	return status;
+	return view_table_row(out, row, cells, err);
 }
 
 /* Write all programs that pass the filter, open or not. */

@@ -457,16 +457,18 @@ static struct view_grid *sql_active_grid(void *state, const struct view_context 
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status sql_columns_text(const struct view_sql_view *view, struct report_table *table,
-				    int64_t row, struct err *err)
+static enum status sql_view_row(const struct view_sql_view *view, struct report_table *table,
+				int64_t row, struct err *err)
 {
 	struct str text = {0};
 	enum status status;
 
 	for (int i = 0; i < view->column_count; i++)
 		str_addf(&text, "%s%s", i > 0 ? ", " : "", view->columns[i]);
-	status =
-		text.failed ? err_nomem(err) : view_table_text(table, row, 2, str_peek(&text), err);
+	const struct report_cell cells[] = {view_text_cell(view->name), view_text_cell(view->usage),
+					    view_text_cell(str_peek(&text))};
+
+	status = text.failed ? err_nomem(err) : view_table_row(table, row, cells, err);
 	str_free(&text);
 	return status;
 }
@@ -485,13 +487,8 @@ static enum status sql_load_views(struct view_sql *screen, struct view_context *
 					err);
 	if (status != ST_OK)
 		return status;
-	for (int i = 0; i < names->count && status == ST_OK; i++) {
-		status = view_table_text(&table, i, 0, names->views[i].name, err);
-		if (status == ST_OK)
-			status = view_table_text(&table, i, 1, names->views[i].usage, err);
-		if (status == ST_OK)
-			status = sql_columns_text(&names->views[i], &table, i, err);
-	}
+	for (int i = 0; i < names->count && status == ST_OK; i++)
+		status = sql_view_row(&names->views[i], &table, i, err);
 	if (status != ST_OK) {
 		report_table_free(&table);
 		return status;

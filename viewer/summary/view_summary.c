@@ -462,12 +462,12 @@ static enum status summary_table(void *state, struct view_context *context,
 			const struct view_line *line = &blocks->block[b].lines[i];
 			const char *name = line->name ? line->name : "";
 
-			status = view_table_text(out, row, 0, blocks->block[b].title, err);
-			if (status == ST_OK)
-				status =
-					view_table_text(out, row, 1, name + strspn(name, " "), err);
-			if (status == ST_OK)
-				status = view_table_text(out, row, 2, line->value, err);
+			const struct report_cell cells[] = {
+				view_text_cell(blocks->block[b].title),
+				view_text_cell(name + strspn(name, " ")),
+				view_text_cell(line->value)};
+
+			status = view_table_row(out, row, cells, err);
 		}
 	if (status != ST_OK)
 		report_table_free(out);

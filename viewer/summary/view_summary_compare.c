@@ -195,35 +195,19 @@ static const char summary_all_sections[] =
 	"settings,totals,bubbles,stages,time_split,layers,operations,"
 	"memory,liveness,metrics,health,tensors";
 
-enum {
-	COLUMN_SECTION,
-	COLUMN_WHAT,
-	COLUMN_KEY,
-	COLUMN_NAME,
-	COLUMN_SOURCE,
-	COLUMN_TARGET,
-	COLUMN_DIFF,
-	COLUMN_VERDICT,
-	COLUMN_FRACTION,
-	COLUMN_SOURCE_VALUE,
-	COLUMN_TARGET_VALUE,
-	COLUMN_MEASURED,
-	COLUMNS
-};
-
-static const struct report_column summary_columns[COLUMNS] = {
-	[COLUMN_SECTION] = {"section", REPORT_TEXT},
-	[COLUMN_WHAT] = {"what", REPORT_TEXT},
-	[COLUMN_KEY] = {"key", REPORT_TEXT},
-	[COLUMN_NAME] = {"name", REPORT_TEXT},
-	[COLUMN_SOURCE] = {"source_text", REPORT_TEXT},
-	[COLUMN_TARGET] = {"target_text", REPORT_TEXT},
-	[COLUMN_DIFF] = {"diff_text", REPORT_TEXT},
-	[COLUMN_VERDICT] = {"verdict", REPORT_TEXT},
-	[COLUMN_FRACTION] = {"diff_fraction", REPORT_FRACTION},
-	[COLUMN_SOURCE_VALUE] = {"source", REPORT_REAL},
-	[COLUMN_TARGET_VALUE] = {"target", REPORT_REAL},
-	[COLUMN_MEASURED] = {"measured", REPORT_BOOL},
+static const struct report_column summary_columns[] = {
+	{"section", REPORT_TEXT},
+	{"what", REPORT_TEXT},
+	{"key", REPORT_TEXT},
+	{"name", REPORT_TEXT},
+	{"source_text", REPORT_TEXT},
+	{"target_text", REPORT_TEXT},
+	{"diff_text", REPORT_TEXT},
+	{"verdict", REPORT_TEXT},
+	{"diff_fraction", REPORT_FRACTION},
+	{"source", REPORT_REAL},
+	{"target", REPORT_REAL},
+	{"measured", REPORT_BOOL},
 };
 
 /* Texts and numbers share columns, which fit "-15,050,624"; names are cut. */
@@ -318,28 +302,23 @@ static enum status summary_fill_row(struct report_table *table, int64_t at,
 				    struct err *err)
 {
 	char source[CELL_SIZE], target[CELL_SIZE], diff[CELL_SIZE], what[2 * CELL_SIZE];
-	const struct {
-		int column;
-		const char *text;
-	} texts[] = {{COLUMN_SECTION, row->section},
-		     {COLUMN_WHAT, summary_row_what(row, replicas, what, sizeof(what))},
-		     {COLUMN_KEY, row->key},
-		     {COLUMN_NAME, row->name},
-		     {COLUMN_SOURCE, summary_value_text(&row->source, row->quantity, source)},
-		     {COLUMN_TARGET, summary_value_text(&row->target, row->quantity, target)},
-		     {COLUMN_DIFF, summary_diff_text(row, diff)},
-		     {COLUMN_VERDICT, report_diff_verdict(row)}};
-	enum status status = ST_OK;
+	const struct report_diff_value *from = &row->source, *to = &row->target;
+	const struct report_cell cells[] = {
+		view_text_cell(row->section),
+		view_text_cell(summary_row_what(row, replicas, what, sizeof(what))),
+		view_text_cell(row->key),
+		view_text_cell(row->name),
+		view_text_cell(summary_value_text(from, row->quantity, source)),
+		view_text_cell(summary_value_text(to, row->quantity, target)),
+		view_text_cell(summary_diff_text(row, diff)),
+		view_text_cell(report_diff_verdict(row)),
+		view_real(report_diff_fraction(row)),
+		view_real(from->known && !from->text ? from->number : (double)NAN),
+		view_real(to->known && !to->text ? to->number : (double)NAN),
+		view_int(row->measured),
+	};
 
-	for (size_t i = 0; i < ARRAY_LEN(texts) && status == ST_OK; i++)
-		status = view_table_text(table, at, texts[i].column, texts[i].text, err);
-	view_table_real(table, at, COLUMN_FRACTION, report_diff_fraction(row));
-	if (row->source.known && !row->source.text)
-		view_table_real(table, at, COLUMN_SOURCE_VALUE, row->source.number);
-	if (row->target.known && !row->target.text)
-		view_table_real(table, at, COLUMN_TARGET_VALUE, row->target.number);
-	view_table_int(table, at, COLUMN_MEASURED, row->measured);
-	return status;
+	return view_table_row(table, at, cells, err);
 }
 
 /* ---- order of rows --------------------------------------------------------------------------- */
@@ -411,8 +390,8 @@ static enum status summary_fill_rows(struct report_table *out, const struct repo
 
 	if (status == ST_OK) {
 		count = summary_rank_rows(ranked, diff, differ);
-		status = view_table_new(out, "compare", summary_columns, COLUMNS, (int64_t)count,
-					err);
+		status = view_table_new(out, "compare", summary_columns, ARRAY_LEN(summary_columns),
+					(int64_t)count, err);
 	}
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = summary_fill_row(out, (int64_t)i, ranked[i].row, replicas, err);

@@ -422,14 +422,6 @@ int64_t view__sequence_height(const struct view_tensor_sequence *s, int width)
 
 /* ---- as rows --------------------------------------------------------------------------------- */
 
-static enum status token_cell(const struct report_tokens *tokens, double number,
-			      struct report_table *out, int64_t row, struct err *err)
-{
-	char text[REPORT_TOKEN_SIZE];
-
-	return view_table_text(out, row, 1, report_token_text(tokens, number, text), err);
-}
-
 enum status view__sequence_table(const struct view_tensor_values *v, struct report_table *out,
 				 struct err *err)
 {
@@ -449,17 +441,18 @@ enum status view__sequence_table(const struct view_tensor_values *v, struct repo
 
 	for (int64_t i = 0; i < count && status == ST_OK; i++) {
 		const int64_t number = s->rows ? s->rows[i].row : i;
+		const bool known =
+			s->rows ? s->tokens.bytes || number < s->tokens.count : s->of_rows != NULL;
+		const double token = s->rows || !known ? (double)number : (double)s->of_rows[i];
+		char text[REPORT_TOKEN_SIZE];
+		const struct report_cell cells[] = {
+			view_int(number),
+			view_text_cell(known ? report_token_text(&s->tokens, token, text) : NULL),
+			view_real(s->rows ? s->rows[i].norm
+					  : (double)s->kept.values[v->sample * count + i]),
+			view_real(s->rows ? s->rows[i].change : (double)NAN)};
 
-		view_table_int(out, i, 0, number);
-		if (s->rows && (s->tokens.bytes || number < s->tokens.count))
-			status = token_cell(&s->tokens, (double)number, out, i, err);
-		else if (!s->rows && s->of_rows)
-			status = token_cell(&s->tokens, (double)s->of_rows[i], out, i, err);
-		view_table_real(out, i, 2,
-				s->rows ? s->rows[i].norm
-					: (double)s->kept.values[v->sample * count + i]);
-		if (s->rows)
-			view_table_real(out, i, 3, s->rows[i].change);
+		status = view_table_row(out, i, cells, err);
 	}
 	if (s->note[0] && status == ST_OK)
 		out->note = arena_strdup(&out->arena, s->note);

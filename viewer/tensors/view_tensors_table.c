@@ -180,27 +180,13 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-enum {
-	BIN_STEP,
-	BIN_UPDATE,
-	BIN_BIN,
-	BIN_LOW,
-	BIN_HIGH,
-	BIN_COUNT,
-	BIN_TARGET,
-	BIN_DIFF,
-	BIN_COLUMNS
-};
+#define BIN_ONE 6 /* columns of one report */
 
 static const struct report_column tensors_bin_columns[] = {
-	[BIN_STEP] = {"step", REPORT_NUMBER},
-	[BIN_UPDATE] = {"weight_update", REPORT_NUMBER},
-	[BIN_BIN] = {"bin", REPORT_NUMBER},
-	[BIN_LOW] = {"low", REPORT_REAL},
-	[BIN_HIGH] = {"high", REPORT_REAL},
-	[BIN_COUNT] = {"count", REPORT_COUNT},
-	[BIN_TARGET] = {"count_target", REPORT_COUNT},
-	[BIN_DIFF] = {"count_diff", REPORT_COUNT},
+	{"step", REPORT_NUMBER},        {"weight_update", REPORT_NUMBER},
+	{"bin", REPORT_NUMBER},         {"low", REPORT_REAL},
+	{"high", REPORT_REAL},          {"count", REPORT_COUNT},
+	{"count_target", REPORT_COUNT}, {"count_diff", REPORT_COUNT},
 };
 
 /* The count of a bin; IPS_NULL: the report has no such column. */
@@ -220,24 +206,25 @@ static bool tensors_bin_empty(const struct view_tensor_histogram *h, int column,
 	       tensors_bin_count(h, 1, column, bin) <= 0;
 }
 
-static void tensors_bin_row(const struct view_tensor_histogram *h, int column, int bin,
-			    bool compared, struct report_table *out, int64_t row)
+static enum status tensors_bin_row(const struct view_tensor_histogram *h, int column, int bin,
+				   struct report_table *out, int64_t row, struct err *err)
 {
 	const struct view_tensor_histograms *side = &h->side[column >= h->side[0].columns];
 	const int64_t source = tensors_bin_count(h, 0, column, bin),
 		      target = tensors_bin_count(h, 1, column, bin);
+	const bool both = source != IPS_NULL && target != IPS_NULL;
+	const struct report_cell cells[] = {
+		view_int(side->step[column]),
+		view_int(side->update[column]),
+		view_int(h->bin[bin]),
+		view_real(h->low[bin]),
+		view_real(h->high[bin]),
+		view_int(source),
+		view_int(target),
+		view_int(both ? target - source : IPS_NULL),
+	};
 
-	view_table_int(out, row, BIN_STEP, side->step[column]);
-	view_table_int(out, row, BIN_UPDATE, side->update[column]);
-	view_table_int(out, row, BIN_BIN, h->bin[bin]);
-	view_table_real(out, row, BIN_LOW, h->low[bin]);
-	view_table_real(out, row, BIN_HIGH, h->high[bin]);
-	view_table_int(out, row, BIN_COUNT, source);
-	if (!compared)
-		return;
-	view_table_int(out, row, BIN_TARGET, target);
-	if (source != IPS_NULL && target != IPS_NULL)
-		view_table_int(out, row, BIN_DIFF, target - source);
+	return view_table_row(out, row, cells, err);
 }
 
 static enum status tensors_histogram_table(const struct view_tensors *screen, bool compared,
@@ -249,37 +236,23 @@ static enum status tensors_histogram_table(const struct view_tensors *screen, bo
 
 	for (int i = 0; i < h->bins * h->columns; i++)
 		rows += !tensors_bin_empty(h, i / h->bins, i % h->bins);
-	status = view_table_new(out, "histograms", tensors_bin_columns,
-				compared ? BIN_COLUMNS : BIN_TARGET, rows, err);
+	status =
+		view_table_new(out, "histograms", tensors_bin_columns,
+			       compared ? (int)ARRAY_LEN(tensors_bin_columns) : BIN_ONE, rows, err);
 	for (int i = 0; i < h->bins * h->columns && status == ST_OK; i++)
 		if (!tensors_bin_empty(h, i / h->bins, i % h->bins))
-			tensors_bin_row(h, i / h->bins, i % h->bins, compared, out, row++);
+			status = tensors_bin_row(h, i / h->bins, i % h->bins, out, row++, err);
 	return status;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-enum {
-	CELL_STEP,
-	CELL_UPDATE,
-	CELL_SLICE,
-	CELL_ROW,
-	CELL_COLUMN,
-	CELL_VALUE,
-	CELL_TARGET,
-	CELL_DIFF,
-	CELL_COLUMNS
-};
+#define CELL_ONE 6 /* columns of one report */
 
 static const struct report_column tensors_cell_columns[] = {
-	[CELL_STEP] = {"step", REPORT_NUMBER},
-	[CELL_UPDATE] = {"weight_update", REPORT_NUMBER},
-	[CELL_SLICE] = {"slice", REPORT_TEXT},
-	[CELL_ROW] = {"row", REPORT_NUMBER},
-	[CELL_COLUMN] = {"column", REPORT_NUMBER},
-	[CELL_VALUE] = {"value", REPORT_REAL},
-	[CELL_TARGET] = {"value_target", REPORT_REAL},
-	[CELL_DIFF] = {"value_diff", REPORT_REAL},
+	{"step", REPORT_NUMBER},       {"weight_update", REPORT_NUMBER}, {"slice", REPORT_TEXT},
+	{"row", REPORT_NUMBER},        {"column", REPORT_NUMBER},        {"value", REPORT_REAL},
+	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
 };
 
 /* "0, 2": the indexes in the leading axes; "" if there are none. */
@@ -292,20 +265,21 @@ static void tensors_cell_slice(const struct view_tensor_values *v, struct str *o
 		str_addf(out, i > 0 ? ", %lld" : "%lld", (long long)v->first[i]);
 }
 
-static void tensors_cell_row(const struct view_tensors *screen, int64_t at, bool compared,
-			     struct report_table *out, int64_t row)
+static enum status tensors_cell_row(const struct view_tensors *screen, int64_t at,
+				    const char *slice, struct report_table *out, int64_t row,
+				    struct err *err)
 {
 	const struct view_tensor_values *v = &screen->values;
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 	const int y = (int)(at / v->shown_columns), x = (int)(at % v->shown_columns);
+	struct report_cell cells[CELL_ONE - 1 + VIEW_TENSOR_SHARES] = {
+		view_int(capture->step), view_int(capture->weight_update), view_text_cell(slice),
+		view_int(v->row + y), view_int(v->column + x)};
 
-	view_table_int(out, row, CELL_STEP, capture->step);
-	view_table_int(out, row, CELL_UPDATE, capture->weight_update);
-	view_table_int(out, row, CELL_ROW, v->row + y);
-	view_table_int(out, row, CELL_COLUMN, v->column + x);
-	for (int i = 0; i < (compared ? VIEW_TENSOR_SHARES : 1); i++)
+	for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
 		if (v->part[i].cell && view__values_has(v, &v->part[i], y, x))
-			view_table_real(out, row, CELL_VALUE + i, v->part[i].cell[at]);
+			cells[CELL_ONE - 1 + i] = view_real(v->part[i].cell[at]);
+	return view_table_row(out, row, cells, err);
 }
 
 static enum status tensors_values_table(const struct view_tensors *screen, bool compared,
@@ -324,14 +298,13 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 	tensors_cell_slice(v, &slice);
 	status = slice.failed ? err_nomem(err)
 			      : view_table_new(out, "values", tensors_cell_columns,
-					       compared ? CELL_COLUMNS : CELL_TARGET, rows, err);
+					       compared ? (int)ARRAY_LEN(tensors_cell_columns)
+							: CELL_ONE,
+					       rows, err);
 	for (int64_t at = 0; at < cells && status == ST_OK; at++) {
 		if (v->equal && v->equal[at])
 			continue;
-		tensors_cell_row(screen, at, compared, out, row);
-		if (slice.text)
-			status = view_table_text(out, row, CELL_SLICE, slice.text, err);
-		row++;
+		status = tensors_cell_row(screen, at, slice.text, out, row++, err);
 	}
 	str_free(&slice);
 	if (cells < all)

@@ -390,19 +390,9 @@ struct view_name_sum {
 	bool rough; /* summed from buckets: the longest is unknown */
 };
 
-enum {
-	NAME,
-	COUNT,
-	TOTAL,
-	SHARE,
-	MEAN,
-	LONGEST
-};
-
 static const struct report_column view_sum_columns[] = {
-	[NAME] = {"name", REPORT_TEXT},    [COUNT] = {"count", REPORT_COUNT},
-	[TOTAL] = {"total_ns", REPORT_NS}, [SHARE] = {"share", REPORT_FRACTION},
-	[MEAN] = {"mean_ns", REPORT_NS},   [LONGEST] = {"longest_ns", REPORT_NS},
+	{"name", REPORT_TEXT},      {"count", REPORT_COUNT}, {"total_ns", REPORT_NS},
+	{"share", REPORT_FRACTION}, {"mean_ns", REPORT_NS},  {"longest_ns", REPORT_NS},
 };
 
 static const struct view_grid_column view_sum_shown[] = {
@@ -590,15 +580,16 @@ static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 					    ARRAY_LEN(view_sum_columns), names, &tl->err);
 	for (int64_t i = 0; i < names && tl->status == ST_OK; i++) {
 		const struct view_name_sum *sum = &sums[i];
+		const struct report_cell cells[] = {
+			view_text_cell(sum->name),
+			view_int(sum->count),
+			view_int(sum->total_ns),
+			view_real((double)sum->total_ns / range),
+			view_int(sum->count > 0 ? sum->total_ns / sum->count : IPS_NULL),
+			view_int(sum->rough ? IPS_NULL : sum->longest_ns),
+		};
 
-		tl->status = view_table_text(out, i, NAME, sum->name, &tl->err);
-		view_table_int(out, i, COUNT, sum->count);
-		view_table_int(out, i, TOTAL, sum->total_ns);
-		view_table_real(out, i, SHARE, (double)sum->total_ns / range);
-		if (sum->count > 0)
-			view_table_int(out, i, MEAN, sum->total_ns / sum->count);
-		if (!sum->rough)
-			view_table_int(out, i, LONGEST, sum->longest_ns);
+		tl->status = view_table_row(out, i, cells, &tl->err);
 	}
 	if (tl->status != ST_OK)
 		report_table_free(out);
