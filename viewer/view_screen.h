@@ -128,7 +128,7 @@ struct view_screen_ops {
 	enum status (*load)(void *state, struct view_context *context, bool news, struct err *err);
 	void (*draw)(const void *state, const struct view_context *context, struct view_pane *pane);
 	/* The table that has the keys now; NULL: none is shown. */
-	struct view_grid *(*grid)(void *state, const struct view_context *context);
+	struct view_grid *(*grid)(void *state);
 	/* NULL, or VIEW_UNHANDLED: the table's keys. */
 	enum view_answer (*request)(void *state, struct view_context *context,
 				    enum view_request request);
@@ -140,8 +140,7 @@ struct view_screen_ops {
 	void (*filter)(void *state, const char *text);
 	/* What the key does now, for the bar at the foot: "": nothing; NULL (or no function): what
 	 * the table says of it, or else the word of the key table. */
-	const char *(*word)(const void *state, const struct view_context *context,
-			    enum view_request request);
+	const char *(*word)(const void *state, enum view_request request);
 	/* The text of the status line. NULL: the table's. */
 	void (*status)(const void *state, const struct view_context *context, char *out,
 		       size_t size);
@@ -152,8 +151,7 @@ struct view_screen_ops {
 			     struct err *err);
 
 	/* What is under the cursor; false: nothing. NULL: never anything. */
-	bool (*place)(const void *state, const struct view_context *context,
-		      struct view_place *out);
+	bool (*place)(const void *state, struct view_place *out);
 	/* Can the screen show something of @place? @out describes it without the screen's name:
 	 * "the span 250", "gradients of Dense_128". NULL: never. */
 	bool (*offers)(const struct view_place *place, char *out, size_t size);

@@ -421,8 +421,7 @@ static const char *view_key_word(const struct view_session *session, enum view_r
 		const struct view_grid *grid = view__grid(session);
 
 		if (ops->word)
-			word = ops->word(session->state[session->screen], &session->context,
-					 request);
+			word = ops->word(session->state[session->screen], request);
 		if (!word && grid)
 			word = view_grid_word(grid, request);
 	}

@@ -16,7 +16,7 @@ static inline struct view_grid *view__grid(const struct view_session *session)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 
-	return ops->grid ? ops->grid(session->state[session->screen], &session->context) : NULL;
+	return ops->grid ? ops->grid(session->state[session->screen]) : NULL;
 }
 
 /* view_session.c */

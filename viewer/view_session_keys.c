@@ -36,7 +36,7 @@ bool view__current_place(const struct view_session *session, struct view_place *
 
 	view_place_clear(place);
 	return session->fresh[session->screen] && ops->place &&
-	       ops->place(session->state[session->screen], &session->context, place);
+	       ops->place(session->state[session->screen], place);
 }
 
 static void session_prompt_mark(struct view_session *session)

@@ -19,7 +19,7 @@ enum status view_screen_rows(const struct view_screen_ops *ops, void *state,
 			     struct view_context *context, struct report_table *out,
 			     struct err *err)
 {
-	struct view_grid *grid = ops->grid ? ops->grid(state, context) : NULL;
+	struct view_grid *grid = ops->grid ? ops->grid(state) : NULL;
 
 	if (ops->table)
 		return ops->table(state, context, out, err);
@@ -54,7 +54,7 @@ static void view_job_load(struct view_job *job)
 
 static struct view_grid *view_job_grid(const struct view_job *job)
 {
-	return job->ops->grid ? job->ops->grid(job->state, job->context) : NULL;
+	return job->ops->grid ? job->ops->grid(job->state) : NULL;
 }
 
 static void view_job_request(struct view_job *job)
@@ -166,7 +166,7 @@ static void view_job_offering(struct view_job *job)
 	if (!job->ops->place || !loaded || err.status != ST_OK)
 		return;
 	view_place_clear(&job->place);
-	if (!job->ops->place(job->state, job->context, &job->place))
+	if (!job->ops->place(job->state, &job->place))
 		return;
 	/* Each reading of a database that is being written holds its log: only the load reads it. */
 	if (job->context->source->state != VIEW_RECORDING)

@@ -164,9 +164,7 @@ static void test_it_leads_to_the_timeline_and_back(void **state)
 
 	view_rig_press(rig, "giilllll\r2");
 	assert_int_equal(rig->session.screen, VIEW_TIMELINE);
-	assert_true(
-		view_screen(VIEW_TIMELINE)
-			->place(rig->session.state[VIEW_TIMELINE], &rig->session.context, &place));
+	assert_true(view_screen(VIEW_TIMELINE)->place(rig->session.state[VIEW_TIMELINE], &place));
 	assert_int_equal(place.rank, 2);
 	assert_int_equal(place.weight_update, 5);
 	snprintf(sql, sizeof(sql),

@@ -145,7 +145,7 @@ static void test_a_rule_leads_to_its_hits_and_those_to_their_moment(void **state
 	assert_int_equal(screen->grid.count,
 			 view_rig_sql_int(rig, "SELECT count(*) FROM health WHERE rule = "
 					       "'nonfinite'"));
-	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
+	assert_true(view_health_ops.place(screen, &place));
 	assert_string_equal(place.rule, "nonfinite");
 	assert_string_equal(place.layer, "odd");
 	assert_string_equal(place.queue, "activations");
@@ -272,10 +272,10 @@ static void test_a_hit_that_only_the_target_has_is_the_targets(void **state)
 	view_rig_press(rig, "vg");
 	assert_int_equal(screen->way, VIEW_HEALTH_HITS);
 	view_place_clear(&place);
-	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
+	assert_true(view_health_ops.place(screen, &place));
 	assert_int_equal(place.target_only, IPS_NULL);
 	view_rig_press(rig, "G");
-	assert_true(view_health_ops.place(screen, &rig->session.context, &place));
+	assert_true(view_health_ops.place(screen, &place));
 	assert_int_equal(place.target_only, 1);
 	assert_int_equal(place.time_ns, view_grid_cell(&screen->grid, "at_ns_target")->integer);
 	assert_true(place.step != IPS_NULL);
@@ -283,7 +283,7 @@ static void test_a_hit_that_only_the_target_has_is_the_targets(void **state)
 	assert_int_equal(view_health_ops.go(rig->session.state[VIEW_HEALTH], &rig->session.context,
 					    &place, NULL),
 			 ST_OK);
-	assert_true(view_health_ops.place(screen, &rig->session.context, &again));
+	assert_true(view_health_ops.place(screen, &again));
 	assert_true(view_place_same(&place, &again));
 }
 

@@ -195,7 +195,7 @@ static void test_an_insight_leads_to_its_rows_and_back(void **state)
 	char text[VIEW_PLACE_NAME];
 
 	view_rig_press(rig, "/memory_peak\r");
-	assert_true(ops->place(screen, context, &place));
+	assert_true(ops->place(screen, &place));
 	assert_string_equal(place.view, "liveness");
 	assert_int_equal(place.ipu, 0);
 	assert_int_equal(place.program_step,

@@ -55,8 +55,7 @@ static struct view_place place_of(struct view_rig *rig, int screen)
 	struct view_place place;
 
 	memset(&place, 0, sizeof(place));
-	if (!view_screen((enum view_screen)screen)
-		     ->place(rig->session.state[screen], &rig->session.context, &place))
+	if (!view_screen((enum view_screen)screen)->place(rig->session.state[screen], &place))
 		memset(&place, 0, sizeof(place));
 	return place;
 }
@@ -152,7 +151,7 @@ static void test_a_screen_goes_to_its_own_places(void **state)
 		show(rig, s);
 		view_rig_key(rig, 'j');
 		view_place_clear(&place);
-		if (!ops->place(rig->session.state[s], &rig->session.context, &place))
+		if (!ops->place(rig->session.state[s], &place))
 			continue;
 		view_rig_key(rig, 'G');
 		if (ops->go(rig->session.state[s], &rig->session.context, &place, &err) != ST_OK)
@@ -160,7 +159,7 @@ static void test_a_screen_goes_to_its_own_places(void **state)
 		rig->session.stale = true;
 		view_session_draw(&rig->session);
 		view_place_clear(&after);
-		assert_true(ops->place(rig->session.state[s], &rig->session.context, &after));
+		assert_true(ops->place(rig->session.state[s], &after));
 	}
 }
 

@@ -509,7 +509,7 @@ static void test_places_lead_here_and_away(void **state)
 	char text[VIEW_PLACE_NAME];
 
 	view_rig_press(rig, "gllj");
-	assert_true(ops->place(screen, context, &place));
+	assert_true(ops->place(screen, &place));
 	assert_int_equal(place.program_step, 2);
 	assert_int_equal(place.program_id, 2);
 	assert_int_equal(place.ipu, 0);

@@ -383,8 +383,7 @@ static void test_variables_show_their_tiles(void **state)
 	view_rig_press(rig, "k\r");
 	assert_shows(rig, "curve of Dense_128/kernel:0");
 	view_place_clear(&place);
-	assert_true(view_memory_ops.place(rig->session.state[VIEW_MEMORY], &rig->session.context,
-					  &place));
+	assert_true(view_memory_ops.place(rig->session.state[VIEW_MEMORY], &place));
 	assert_int_equal(place.variable_id, 0);
 	assert_string_equal(place.layer, "Dense_128");
 	assert_int_equal(place.tile, 40);

@@ -83,7 +83,7 @@ static void test_the_cursor_reads_the_curve(void **state)
 	view_rig_press(rig, "g");
 	assert_shows(rig, "step 0: 1 ");
 	view_rig_press(rig, "lll");
-	assert_true(view_metrics_ops.place(screen_of(rig), &rig->session.context, &place));
+	assert_true(view_metrics_ops.place(screen_of(rig), &place));
 	assert_string_equal(place.metric, "loss");
 	assert_string_equal(place.mode, "train");
 	assert_int_equal(place.epoch, 1);
@@ -245,7 +245,7 @@ static void test_a_run_that_ended_has_no_value(void **state)
 	assert_line_shows(rig, "step 299: ", "Source - ", "Target 0.00333333");
 	view_rig_press(rig, "h");
 	assert_line_shows(rig, "step 296: ", "Source - ", "Target 0.003367");
-	assert_true(view_metrics_ops.place(screen_of(rig), &rig->session.context, &place));
+	assert_true(view_metrics_ops.place(screen_of(rig), &place));
 	assert_int_equal(place.step, IPS_NULL);
 }
 

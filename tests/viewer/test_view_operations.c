@@ -259,7 +259,7 @@ static void test_places_lead_here_and_away(void **state)
 	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);
 	view_place_text(place.operation, "Dense_B/Softmax");
 	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);
-	assert_true(ops->place(screen, &rig->session.context, &place));
+	assert_true(ops->place(screen, &place));
 	assert_string_equal(place.operation, "Dense_B/Softmax");
 	assert_string_equal(place.layer, "Dense_B");
 	assert_int_equal(place.stage, 1);

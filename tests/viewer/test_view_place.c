@@ -158,8 +158,7 @@ static struct view_place go(struct view_rig *rig, enum view_screen screen,
 	rig->session.stale = true;
 	view_session_draw(&rig->session);
 	view_place_clear(&there);
-	assert_true(view_screen(screen)->place(rig->session.state[screen], &rig->session.context,
-					       &there));
+	assert_true(view_screen(screen)->place(rig->session.state[screen], &there));
 	return there;
 }
 

@@ -269,7 +269,7 @@ static void test_places_lead_here_and_away(void **state)
 	view_place_text(place.operation, "Dense_B/Softmax");
 	assert_true(ops->offers(&place, text, sizeof(text)));
 	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);
-	assert_true(ops->place(screen, &rig->session.context, &place));
+	assert_true(ops->place(screen, &place));
 	assert_string_equal(place.operation, "Dense_B/Softmax");
 	place.program_id = view_rig_sql_int(rig, "SELECT max(program_id) FROM programs");
 	assert_int_equal(ops->go(screen, &rig->session.context, &place, &err), ST_OK);

@@ -425,7 +425,7 @@ static void test_rows_lead_to_the_screens(void **state)
 
 	ask(rig, "SELECT span_id, operation, stage, start_ns FROM spans "
 		 "WHERE operation IS NOT NULL ORDER BY span_id;");
-	assert_true(view_sql_ops.place(screen_of(rig), &rig->session.context, &place));
+	assert_true(view_sql_ops.place(screen_of(rig), &place));
 	assert_int_equal(place.span_id, view_rig_sql_int(rig, "SELECT min(span_id) FROM spans "
 							      "WHERE operation IS NOT NULL"));
 	assert_string_equal(place.operation, "Dense_256/MatMul");

@@ -65,12 +65,11 @@ static void test_the_cursor_stops_at_what_leads_on(void **state)
 	struct view_place place;
 	bool stage = false;
 
-	assert_false(ops->place(screen, &rig->session.context, &place));
+	assert_false(ops->place(screen, &place));
 	for (int i = 0; i < 40 && !stage; i++) {
 		view_rig_press(rig, "j");
 		view_place_clear(&place);
-		stage = ops->place(screen, &rig->session.context, &place) &&
-			place.stage != IPS_NULL && place.clock[0];
+		stage = ops->place(screen, &place) && place.stage != IPS_NULL && place.clock[0];
 	}
 	assert_true(stage);
 	assert_int_equal(place.stage, 0);
@@ -91,7 +90,7 @@ static void test_a_click_opens_what_enter_does(void **state)
 
 	for (int i = 0; i < 40; i++) {
 		view_rig_press(rig, "j");
-		if (ops->place(rig->session.state[VIEW_SUMMARY], &rig->session.context, &place))
+		if (ops->place(rig->session.state[VIEW_SUMMARY], &place))
 			break;
 	}
 	view_rig_press(rig, "\r");
@@ -179,7 +178,7 @@ static void test_the_fullest_tile_is_gone_to(void **state)
 	view_place_clear(&place);
 	for (int i = 0; i < 20 && place.tile == IPS_NULL; i++) {
 		view_rig_press(rig, "j");
-		ops->place(rig->session.state[VIEW_SUMMARY], &rig->session.context, &place);
+		ops->place(rig->session.state[VIEW_SUMMARY], &place);
 	}
 	view_rig_key(rig, VIEW_KEY_ENTER);
 	assert_int_equal(rig->session.screen, VIEW_MEMORY);

@@ -111,7 +111,7 @@ static void test_the_curve_reads_values_out_under_its_cursor(void **state)
 	snprintf(wanted, sizeof(wanted), "step 3: std %s", value);
 	assert_shows(rig, wanted);
 	assert_shows(rig, "all 40 rows");
-	assert_true(view_tensors_ops.place(screen_of(rig), &rig->session.context, &place));
+	assert_true(view_tensors_ops.place(screen_of(rig), &place));
 	assert_int_equal(place.step, 3);
 	assert_int_equal(place.weight_update, 1);
 	assert_int_equal(place.time_ns, 3000002);

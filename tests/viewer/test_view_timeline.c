@@ -183,7 +183,7 @@ static void test_a_span_leads_to_its_place_and_back(void **state)
 
 	view_rig_press(rig, "7");
 	view_place_clear(&place);
-	assert_true(ops->place(timeline_of(rig), &rig->session.context, &place));
+	assert_true(ops->place(timeline_of(rig), &place));
 	assert_true(place.span_id != IPS_NULL);
 	assert_int_equal(place.step,
 			 view_rig_sql_int(rig, "SELECT step FROM spans WHERE phase = 'F' AND "

@@ -192,7 +192,7 @@ static void test_a_step_has_its_details_and_leads_on(void **state)
 	assert_shows(rig, "80,000");
 	assert_shows(rig, "0.250");
 	view_place_clear(&place);
-	assert_true(view_screen(VIEW_TIMELINE)->place(tl, &rig->session.context, &place));
+	assert_true(view_screen(VIEW_TIMELINE)->place(tl, &place));
 	assert_string_equal(place.operation, "Dense_256/MatMul");
 	assert_int_equal(place.step, place.weight_update * 4 + 1);
 	view_rig_press(rig, "b");

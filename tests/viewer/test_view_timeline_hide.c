@@ -126,7 +126,7 @@ static void test_a_place_on_a_hidden_lane_brings_it_back(void **state)
 
 	view_rig_press(rig, "]");
 	span = tl->under.selected;
-	assert_true(view_screen(VIEW_TIMELINE)->place(tl, &rig->session.context, &place));
+	assert_true(view_screen(VIEW_TIMELINE)->place(tl, &place));
 	view_rig_press(rig, "c");
 	assert_int_not_equal(tl->under.selected, span);
 	assert_int_equal(view_screen(VIEW_TIMELINE)->go(tl, &rig->session.context, &place, NULL),

@@ -188,9 +188,8 @@ static void accelerators_fini(void *state)
 	view_grid_fini(&((struct view_accelerators *)state)->grid);
 }
 
-static struct view_grid *accelerators_grid(void *state, const struct view_context *context)
+static struct view_grid *accelerators_grid(void *state)
 {
-	(void)context;
 	return &((struct view_accelerators *)state)->grid;
 }
 
@@ -414,13 +413,11 @@ static void find_span(struct view_accelerators *screen, struct view_context *con
 	}
 }
 
-static bool accelerators_place(const void *state, const struct view_context *context,
-			       struct view_place *out)
+static bool accelerators_place(const void *state, struct view_place *out)
 {
 	static const char *const times[] = {"start_ns", "time_ns", "peak_time_ns"};
 	const struct view_accelerators *screen = state;
 
-	(void)context;
 	view_place_clear(out);
 	if (row_of(screen) < 0)
 		return false;
@@ -492,12 +489,10 @@ static enum view_answer accelerators_click(void *state, struct view_context *con
 	return view_grid_click(&screen->grid, x, y) == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
 }
 
-static const char *accelerators_word(const void *state, const struct view_context *context,
-				     enum view_request request)
+static const char *accelerators_word(const void *state, enum view_request request)
 {
 	const struct view_accelerators *screen = state;
 
-	(void)context;
 	if (!screen->any)
 		return "";
 	switch (request) {

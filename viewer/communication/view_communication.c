@@ -234,13 +234,11 @@ static enum view_answer comm_click(void *state, struct view_context *context, in
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-static bool comm_place(const void *state, const struct view_context *context,
-		       struct view_place *out)
+static bool comm_place(const void *state, struct view_place *out)
 {
 	const struct view_communication *screen = state;
 	const struct view_comm_cell *cell = view__comm_cell(screen, screen->row, screen->column);
 
-	(void)context;
 	view_place_clear(out);
 	if (screen->count == 0)
 		return false;
@@ -321,9 +319,8 @@ static void comm_fini(void *state)
 	mem_free(screen->cells);
 }
 
-static struct view_grid *comm_grid(void *state, const struct view_context *context)
+static struct view_grid *comm_grid(void *state)
 {
-	(void)context;
 	return &((struct view_communication *)state)->grid;
 }
 
@@ -365,13 +362,11 @@ static enum status comm_load(void *state, struct view_context *context, bool new
 	return ST_OK;
 }
 
-static const char *comm_word(const void *state, const struct view_context *context,
-			     enum view_request request)
+static const char *comm_word(const void *state, enum view_request request)
 {
 	const struct view_communication *screen = state;
 	const bool map = screen->show != VIEW_COMM_TABLE;
 
-	(void)context;
 	if (screen->count == 0)
 		return "";
 	switch (request) {

@@ -187,9 +187,8 @@ static void health_fini(void *state)
 	view_grid_fini(&((struct view_health *)state)->grid);
 }
 
-static struct view_grid *health_grid(void *state, const struct view_context *context)
+static struct view_grid *health_grid(void *state)
 {
-	(void)context;
 	return &((struct view_health *)state)->grid;
 }
 
@@ -333,15 +332,13 @@ static int health_height(const void *state, const struct view_context *context)
 
 /* ---- from screen to screen ------------------------------------------------------------------- */
 
-static bool health_place(const void *state, const struct view_context *context,
-			 struct view_place *out)
+static bool health_place(const void *state, struct view_place *out)
 {
 	const struct view_health *screen = state;
 	const struct view_grid *grid = &screen->grid;
 	const bool parts = screen->way == VIEW_HEALTH_PARTS;
 	const int64_t its = view_grid_int(grid, parts ? "first_ns_target" : "at_ns_target");
 
-	(void)context;
 	view_place_clear(out);
 	if (grid->count == 0)
 		return false;
@@ -446,12 +443,10 @@ static void health_query(const void *state, const struct view_context *context, 
 	}
 }
 
-static const char *health_word(const void *state, const struct view_context *context,
-			       enum view_request request)
+static const char *health_word(const void *state, enum view_request request)
 {
 	const struct view_health *screen = state;
 
-	(void)context;
 	if (request == VIEW_BREAKDOWN_REQUEST)
 		return "group";
 	if (request == VIEW_ENTER_REQUEST && screen->way == VIEW_HEALTH_RULES)

@@ -575,12 +575,10 @@ static const struct report_insight *insights_selected(const struct view_insights
 	return screen->selected[0] ? screen->selected[0] : screen->selected[1];
 }
 
-static bool insights_place(const void *state, const struct view_context *context,
-			   struct view_place *out)
+static bool insights_place(const void *state, struct view_place *out)
 {
 	const struct report_insight *insight = insights_selected(state);
 
-	(void)context;
 	view_place_clear(out);
 	if (!insight)
 		return false;
@@ -689,18 +687,15 @@ static void insights_fini(void *state)
 	view_blocks_fini(&screen->told);
 }
 
-static struct view_grid *insights_grid(void *state, const struct view_context *context)
+static struct view_grid *insights_grid(void *state)
 {
-	(void)context;
 	return &((struct view_insights *)state)->grid;
 }
 
-static const char *insights_word(const void *state, const struct view_context *context,
-				 enum view_request request)
+static const char *insights_word(const void *state, enum view_request request)
 {
 	const struct view_insights *screen = state;
 
-	(void)context;
 	if (insights_is_unseen(screen, request) || screen->grid.table.row_count == 0)
 		return "";
 	switch (request) {

@@ -368,12 +368,10 @@ static int64_t liveness_program(const struct view_liveness *live, int64_t ipu)
 	return at ? at->program_id : live->facts[0].program_id;
 }
 
-static bool liveness_current_place(const void *state, const struct view_context *context,
-				   struct view_place *out)
+static bool liveness_current_place(const void *state, struct view_place *out)
 {
 	const struct view_liveness *live = state;
 
-	(void)context;
 	view_place_clear(out);
 	if (live->ipu_count == 0)
 		return false;
@@ -663,18 +661,15 @@ static void liveness_fini(void *state)
 	mem_free(live->ipus);
 }
 
-static struct view_grid *liveness_grid(void *state, const struct view_context *context)
+static struct view_grid *liveness_grid(void *state)
 {
-	(void)context;
 	return &((struct view_liveness *)state)->grid;
 }
 
-static const char *liveness_word(const void *state, const struct view_context *context,
-				 enum view_request request)
+static const char *liveness_word(const void *state, enum view_request request)
 {
 	const struct view_liveness *live = state;
 
-	(void)context;
 	if (live->ipu_count == 0)
 		return "";
 	switch (request) {

@@ -548,8 +548,7 @@ static bool memory_search(void *state, struct view_context *context, const char 
 	return found;
 }
 
-static bool memory_current_place(const void *state, const struct view_context *context,
-				 struct view_place *out)
+static bool memory_current_place(const void *state, struct view_place *out)
 {
 	const struct view_memory *screen = state;
 	const struct view_memory_details *details = &screen->details;
@@ -557,7 +556,6 @@ static bool memory_current_place(const void *state, const struct view_context *c
 						      ? &details->lines[details->at]
 						      : NULL;
 
-	(void)context;
 	if (screen->ipus == 0)
 		return false;
 	out->ipu = screen->at_ipu;
@@ -791,8 +789,7 @@ static void memory_query(const void *state, const struct view_context *context, 
 		memory_query_tiles(screen, out);
 }
 
-static const char *memory_word(const void *state, const struct view_context *context,
-			       enum view_request request)
+static const char *memory_word(const void *state, enum view_request request)
 {
 	const struct view_memory *screen = state;
 	const struct view_memory_details *details = &screen->details;
@@ -801,7 +798,6 @@ static const char *memory_word(const void *state, const struct view_context *con
 	const bool curve = screen->view == VIEW_MEMORY_CURVE,
 		   chip = screen->view == VIEW_MEMORY_CHIP;
 
-	(void)context;
 	if (screen->ipus == 0)
 		return "";
 	switch (request) {

@@ -17,14 +17,12 @@
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-static bool metrics_place(const void *state, const struct view_context *context,
-			  struct view_place *out)
+static bool metrics_place(const void *state, struct view_place *out)
 {
 	const struct view_metrics *screen = state;
 	const struct view_metric_point *point;
 	double at;
 
-	(void)context;
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
@@ -181,9 +179,8 @@ static void metrics_fini(void *state)
 	arena_fini(&screen->spark_arena);
 }
 
-static struct view_grid *metrics_shown_grid(void *state, const struct view_context *context)
+static struct view_grid *metrics_shown_grid(void *state)
 {
-	(void)context;
 	return &((struct view_metrics *)state)->grid;
 }
 
@@ -470,13 +467,11 @@ static enum view_answer metrics_click(void *state, struct view_context *context,
 	return VIEW_DRAW;
 }
 
-static const char *metrics_word(const void *state, const struct view_context *context,
-				enum view_request request)
+static const char *metrics_word(const void *state, enum view_request request)
 {
 	const struct view_metrics *screen = state;
 	int ways = 0;
 
-	(void)context;
 	if (screen->grid.table.row_count == 0)
 		return "";
 	for (int x = 0; x < VIEW_METRICS_XS; x++)

@@ -475,12 +475,10 @@ static int operations_height(const void *state, const struct view_context *conte
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static bool operations_current_place(const void *state, const struct view_context *context,
-				     struct view_place *out)
+static bool operations_current_place(const void *state, struct view_place *out)
 {
 	const struct view_operations *screen = state;
 
-	(void)context;
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
@@ -578,18 +576,15 @@ static void operations_fini(void *state)
 	str_free(&screen->more);
 }
 
-static struct view_grid *operations_grid(void *state, const struct view_context *context)
+static struct view_grid *operations_grid(void *state)
 {
-	(void)context;
 	return &((struct view_operations *)state)->grid;
 }
 
-static const char *operations_word(const void *state, const struct view_context *context,
-				   enum view_request request)
+static const char *operations_word(const void *state, enum view_request request)
 {
 	const struct view_operations *screen = state;
 
-	(void)context;
 	if (screen->grid.table.row_count == 0)
 		return "";
 	switch (request) {

@@ -534,13 +534,11 @@ static int programs_height(const void *state, const struct view_context *context
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static bool programs_current_place(const void *state, const struct view_context *context,
-				   struct view_place *out)
+static bool programs_current_place(const void *state, struct view_place *out)
 {
 	const struct view_programs *screen = state;
 	const struct view_program *node = view__programs_at(screen);
 
-	(void)context;
 	view_place_clear(out);
 	/* Places refer to the source, so a program of only the target has none. */
 	if (!node || node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
@@ -610,14 +608,12 @@ static void programs_fini(void *state)
 	mem_free(screen->rows);
 }
 
-static const char *programs_word(const void *state, const struct view_context *context,
-				 enum view_request request)
+static const char *programs_word(const void *state, enum view_request request)
 {
 	const struct view_programs *screen = state;
 	const struct view_program *node = view__programs_at(screen);
 	const bool opens = node && !screen->flat && node->first != VIEW_NO_PROGRAM;
 
-	(void)context;
 	if (!node)
 		return screen->filter[0] && request == VIEW_FILTER_REQUEST ? NULL : "";
 	switch (request) {

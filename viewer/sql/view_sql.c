@@ -327,12 +327,10 @@ static const struct {
 	{"last_epoch", "epoch"},     {"first_program_step", "program_step"},
 };
 
-static bool sql_current_place(const void *state, const struct view_context *context,
-			      struct view_place *out)
+static bool sql_current_place(const void *state, struct view_place *out)
 {
 	const struct view_sql *screen = state;
 
-	(void)context;
 	view_place_clear(out);
 	if (!screen->ran)
 		return false;
@@ -447,11 +445,10 @@ static struct view_rect sql_grid_rect(const struct view_sql *screen, const struc
 }
 
 /* The grid that handles keys. */
-static struct view_grid *sql_active_grid(void *state, const struct view_context *context)
+static struct view_grid *sql_active_grid(void *state)
 {
 	struct view_sql *screen = state;
 
-	(void)context;
 	return !screen->ran || screen->focus == VIEW_SQL_VIEWS ? &screen->views : &screen->result;
 }
 
@@ -652,16 +649,13 @@ static enum view_answer sql_click(void *state, struct view_context *context, int
 		screen->focus = VIEW_SQL_RESULT;
 	else if (!screen->ran)
 		screen->focus = VIEW_SQL_VIEWS;
-	return view_rect_contains(sql_active_grid(screen, context)->area, x, y) ? VIEW_UNHANDLED
-										: VIEW_DRAW;
+	return view_rect_contains(sql_active_grid(screen)->area, x, y) ? VIEW_UNHANDLED : VIEW_DRAW;
 }
 
-static const char *sql_word(const void *state, const struct view_context *context,
-			    enum view_request request)
+static const char *sql_word(const void *state, enum view_request request)
 {
 	const struct view_sql *screen = state;
 
-	(void)context;
 	switch (request) {
 	case VIEW_ENTER_REQUEST:
 		return screen->focus == VIEW_SQL_VIEWS ? "ask for it" : "edit";

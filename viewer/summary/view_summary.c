@@ -303,9 +303,11 @@ static void summary_fini(void *state)
 	view__compare_fini(screen);
 }
 
-static struct view_grid *summary_grid(void *state, const struct view_context *context)
+static struct view_grid *summary_grid(void *state)
 {
-	return context->target ? &((struct view_summary *)state)->grid : NULL;
+	struct view_summary *screen = state;
+
+	return screen->compared ? &screen->grid : NULL;
 }
 
 static enum status summary_load(void *state, struct view_context *context, bool news,
@@ -314,7 +316,8 @@ static enum status summary_load(void *state, struct view_context *context, bool 
 	struct view_summary *screen = state;
 	enum status status;
 
-	if (context->target)
+	screen->compared = context->target != NULL;
+	if (screen->compared)
 		return view__compare_load(screen, context, news, err);
 	if (news) {
 		struct report_summary fresh;
@@ -352,14 +355,13 @@ static void summary_draw(const void *state, const struct view_context *context,
 		view_blocks_draw(&screen->blocks, pane);
 }
 
-static bool summary_current_place(const void *state, const struct view_context *context,
-				  struct view_place *out)
+static bool summary_current_place(const void *state, struct view_place *out)
 {
 	const struct view_summary *screen = state;
 	const int link = view_blocks_linked(&screen->blocks);
 
 	view_place_clear(out);
-	if (context->target)
+	if (screen->compared)
 		return view__compare_place(screen, out);
 	if (link)
 		*out = screen->links[link - 1];
@@ -391,7 +393,7 @@ static enum view_answer summary_request(void *state, struct view_context *contex
 		return context->target ? VIEW_UNHANDLED
 				       : view_blocks_request(&screen->blocks, context->body.height,
 							     request);
-	if (summary_current_place(screen, context, &place)) {
+	if (summary_current_place(screen, &place)) {
 		context->leads = summary_linked_screen(screen, context);
 		return request == VIEW_JOIN_REQUEST || context->leads == VIEW_SCREENS ? VIEW_JOIN
 										      : VIEW_LEAD;
@@ -486,16 +488,15 @@ static void summary_query(const void *state, const struct view_context *context,
 		str_addf(out, "SELECT * FROM %s;\n", views[i]);
 }
 
-static const char *summary_word(const void *state, const struct view_context *context,
-				enum view_request request)
+static const char *summary_word(const void *state, enum view_request request)
 {
 	const struct view_summary *screen = state;
 	struct view_place place;
-	const bool here = summary_current_place(screen, context, &place);
+	const bool here = summary_current_place(screen, &place);
 
 	if (request == VIEW_ENTER_REQUEST && !here)
 		return "";
-	if (request == VIEW_DOWN_REQUEST && !here && !context->target)
+	if (request == VIEW_DOWN_REQUEST && !here && !screen->compared)
 		return "to what opens";
 	return NULL;
 }

@@ -84,6 +84,7 @@ struct view_summary {
 	int link_count;
 
 	/* Comparison with another report. */
+	bool compared; /* since the last load */
 	struct report_diff diff;
 	struct view_grid grid;
 	bool all_compared; /* including tensors by step */

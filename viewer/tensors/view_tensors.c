@@ -235,12 +235,10 @@ static void tensors_row_place(const struct view_tensors *screen, struct view_pla
 		view_place_text(out->clock, "host");
 }
 
-static bool tensors_place(const void *state, const struct view_context *context,
-			  struct view_place *out)
+static bool tensors_place(const void *state, struct view_place *out)
 {
 	const struct view_tensors *screen = state;
 
-	(void)context;
 	view_place_clear(out);
 	if (screen->list.count == 0)
 		return false;
@@ -785,22 +783,19 @@ static void tensors_fini(void *state)
 }
 
 /* The open page if it is a table, else the list, in which an open page leads to other tensors. */
-static struct view_grid *tensors_grid(void *state, const struct view_context *context)
+static struct view_grid *tensors_grid(void *state)
 {
 	struct view_tensors *screen = state;
 
-	(void)context;
 	return screen->opened && screen->page >= VIEW_TENSOR_RULES ? &screen->grid : &screen->list;
 }
 
-static const char *tensors_word(const void *state, const struct view_context *context,
-				enum view_request request)
+static const char *tensors_word(const void *state, enum view_request request)
 {
 	const struct view_tensors *screen = state;
 	const bool values = screen->opened && screen->page == VIEW_TENSOR_VALUES;
 	const bool rows = screen->opened && screen->page >= VIEW_TENSOR_RULES;
 
-	(void)context;
 	if (screen->list.table.row_count == 0)
 		return "";
 	switch (request) {

@@ -442,14 +442,12 @@ static void view_timeline_query(const void *state, const struct view_context *co
 		view_report_query(tl->target, "Target", context->target, out);
 }
 
-static const char *timeline_word(const void *state, const struct view_context *context,
-				 enum view_request request)
+static const char *timeline_word(const void *state, enum view_request request)
 {
 	const struct view_timeline *tl = state;
 	const struct view_clock *clock;
 	struct view_window span;
 
-	(void)context;
 	if (tl->lane_count == 0)
 		return "";
 	clock = &tl->clock[view__lead(tl)];

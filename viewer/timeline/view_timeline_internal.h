@@ -93,8 +93,7 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 enum view_answer view__timeline_click(void *state, struct view_context *context, int x, int y);
 
 /* view_timeline_place.c */
-bool view__timeline_place(const void *state, const struct view_context *context,
-			  struct view_place *out);
+bool view__timeline_place(const void *state, struct view_place *out);
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);
 enum status view__timeline_go(void *state, struct view_context *context,
 			      const struct view_place *place, struct err *err);

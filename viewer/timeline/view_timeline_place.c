@@ -31,8 +31,7 @@
 
 /* ---- the place under the cursor -------------------------------------------------------------- */
 
-bool view__timeline_place(const void *state, const struct view_context *context,
-			  struct view_place *out)
+bool view__timeline_place(const void *state, struct view_place *out)
 {
 	const struct view_timeline *tl = state;
 	const struct prof_step *step = tl->device.at_cursor.step;
@@ -41,7 +40,6 @@ bool view__timeline_place(const void *state, const struct view_context *context,
 	const struct prof_track *track;
 	char phase = 0;
 
-	(void)context;
 	if (tl->cursor.lane >= tl->lane_count)
 		return false;
 	track = tl->lanes[tl->cursor.lane].track;

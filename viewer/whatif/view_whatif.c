@@ -70,9 +70,8 @@ static void whatif_fini(void *state)
 	view_grid_fini(&screen->grid);
 }
 
-static struct view_grid *whatif_grid(void *state, const struct view_context *context)
+static struct view_grid *whatif_grid(void *state)
 {
-	(void)context;
 	return &((struct view_whatif *)state)->grid;
 }
 
@@ -250,10 +249,8 @@ static int whatif_height(const void *state, const struct view_context *context)
 	return screen->count > 0 ? screen->count + 3 : (int)(sizeof(screen->trouble.text) / 40) + 2;
 }
 
-static const char *whatif_word(const void *state, const struct view_context *context,
-			       enum view_request request)
+static const char *whatif_word(const void *state, enum view_request request)
 {
-	(void)context;
 	if (request == VIEW_ENTER_REQUEST)
 		return whatif_has_flags(whatif_row(state)) ? "flags" : "";
 	return NULL;
