@@ -118,7 +118,8 @@ void view_grid_sort_first(struct view_grid *grid, const char *name);
 
 /* Position the columns and scroll to the cursor. Call it while loading, after view_grid_set() and
  * after each change of size. Widths follow from the rows on the screen and a sample of the others.
- * @area: in the screen's body, with the heading row; the grid draws there and takes clicks there. */
+ * @area: in the screen's body, with the heading row; the grid draws there and takes clicks
+ * there. */
 void view_grid_layout(struct view_grid *grid, struct view_rect area);
 /* Cells in use, up to the end of the last column. */
 int view_grid_used(const struct view_grid *grid);

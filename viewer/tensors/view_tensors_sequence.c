@@ -441,8 +441,8 @@ enum status view__sequence_table(const struct view_tensor_values *v, struct repo
 
 	for (int64_t i = 0; i < count && status == ST_OK; i++) {
 		const int64_t number = s->rows ? s->rows[i].row : i;
-		const bool known =
-			s->rows ? s->tokens.bytes || number < s->tokens.count : s->of_rows != NULL;
+		const bool named = s->tokens.bytes || number < s->tokens.count;
+		const bool known = (s->rows && named) || (!s->rows && s->of_rows);
 		const double token = s->rows || !known ? (double)number : (double)s->of_rows[i];
 		char text[REPORT_TOKEN_SIZE];
 		const struct report_cell cells[] = {
