@@ -70,7 +70,7 @@ static const struct {
 	[COLUMN_SLOWEST_NS] = {{"slowest_stage_ns", REPORT_NS}, false},
 	[COLUMN_MEMORY_IPU] = {{"memory_ipu_bytes", REPORT_BYTES}, true},
 	[COLUMN_MEMORY_TILE] = {{"memory_tile_bytes", REPORT_BYTES}, false},
-	[COLUMN_MEMORY_FITS] = {{"memory_fits", REPORT_NUMBER}, false},
+	[COLUMN_MEMORY_FITS] = {{"memory_fits", REPORT_BOOL}, false},
 	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, false},
 	[COLUMN_FLAGS] = {{"flags", REPORT_TEXT}, false},
 	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
