@@ -187,7 +187,7 @@ double train_replica_bytes(const struct train_session *session)
 		params = stage_params_of(session, s, &stage);
 		memory = stage_memory(&params);
 		if (memory < 0)
-			return INFINITY;
+			return memory == STAGE_NO_MEMORY ? (double)NAN : (double)INFINITY;
 		bytes += (double)memory;
 	}
 	return bytes;

@@ -4,6 +4,7 @@
  */
 #include "trainer/train_session.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -111,6 +112,8 @@ static enum status check_memory(const struct train_session *session, struct err 
 	const double values = train_tensors_retained(session);
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
+	if (isnan(need))
+		return err_nomem(err);
 	if (need <= have && need + values > have)
 		return report_retained(session, values, have, err);
 	if (need <= have)

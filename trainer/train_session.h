@@ -310,7 +310,7 @@ void train_replica_round(const struct train_session *session, struct train_repli
 int64_t train_replica_runs_done(const struct train_session *session, int replica);
 
 /* Return the bytes that a replica needs, before one is created; needs schedules and the compiled
- * programs. INFINITY: beyond what can be counted. */
+ * programs. INFINITY: beyond what can be counted; NaN: no memory to find out. */
 double train_replica_bytes(const struct train_session *session);
 
 /* ---- workers --------------------------------------------------------------------------------- */

@@ -79,12 +79,13 @@ static bool stage_total(const struct stage_plan *plan, size_t *total)
 
 int64_t stage_memory(const struct stage_params *params)
 {
+	int64_t bytes = STAGE_UNCOUNTABLE;
 	struct stage_plan plan;
-	int64_t bytes = -1;
+	enum status status = stage__plan(&plan, params, NULL);
 	size_t total;
 
-	if (stage__plan(&plan, params, NULL) != ST_OK)
-		return -1;
+	if (status != ST_OK)
+		return status == ST_NOMEM ? STAGE_NO_MEMORY : STAGE_UNCOUNTABLE;
 	if (stage_total(&plan, &total))
 		bytes = (int64_t)(total * sizeof(float));
 	stage__plan_fini(&plan);

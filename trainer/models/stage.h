@@ -174,8 +174,9 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
  */
 void stage_backward_weights(struct stage *stage, int slot, float *weights, float *gradients);
 
-/* Bytes that stage_new() would allocate for tensors, gradients and working memory; -1: more than
- * can be counted, or out of memory. */
+/* Bytes that stage_new() would allocate for tensors, gradients and working memory. */
+#define STAGE_UNCOUNTABLE INT64_C(-1) /* more than can be counted */
+#define STAGE_NO_MEMORY   INT64_C(-2) /* there was no memory to find out */
 int64_t stage_memory(const struct stage_params *params);
 
 #endif /* STAGE_H */
