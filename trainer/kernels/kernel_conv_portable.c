@@ -16,8 +16,7 @@ enum {
 };
 
 /* A vector type keeps the lanes in registers while the compiler optimises: as an array they take it
- * twice as long. No vector is passed to another file, so its calling convention is free. */
-#pragma GCC diagnostic ignored "-Wpsabi"
+ * twice as long. */
 typedef float vec8 __attribute__((vector_size(LANES * sizeof(float))));
 
 #define VEC    vec8
