@@ -16,7 +16,7 @@ static struct prof_db *guarded(void)
 {
 	static struct prof_db *db;
 	const struct prof_guard_params guard = {.memory_bytes = 8 << 20};
-	const char *path = db ? NULL : damaged_database(NULL, 0);
+	const char *path = db ? NULL : damaged_database((const uint8_t *)"", 0);
 
 	if (path &&
 	    (prof_db_open(&db, path, NULL) != ST_OK || prof_db_guard(db, &guard, NULL) != ST_OK))
