@@ -202,7 +202,7 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	return report_error(&err, message, size);
 }
 
-/* That tracks are missing, since there are IPS_TRACKS_MOST. */
+/* Store how many tracks were refused. */
 static void store_refused(struct ips_recording *recording, uint64_t refused)
 {
 	char text[24];
@@ -465,7 +465,8 @@ static uint64_t reserve_ring(struct ips_recording *recording, uint32_t slots)
 	pthread_mutex_unlock(&recording->lock);
 	if (refused == 0)
 		return capacity;
-	/* Not each time: who opens so many opens more. ips_recording_close() stores the last one. */
+	/* Not each time: a program that opens so many opens many more. ips_recording_close()
+	 * stores the final number. */
 	if ((refused & (refused - 1)) == 0)
 		store_refused(recording, refused);
 	return 0;

@@ -63,13 +63,10 @@ enum ipu_function_phase ipu_function_of(const struct ipu_graph *graph, int node)
 __attribute__((format(printf, 2, 0))) static const char *
 format_name(struct ipu_lowering *lowering, const char *format, va_list args)
 {
-	char text[512];
-	const char *kept;
+	const char *text = arena_vprintf(&lowering->executable->arena, format, args);
 
-	vsnprintf(text, sizeof(text), format, args);
-	kept = arena_strdup(&lowering->executable->arena, text);
-	lowering->failed |= !kept;
-	return kept;
+	lowering->failed |= !text;
+	return text;
 }
 
 const char *ipu__name(struct ipu_lowering *lowering, const char *format, ...)

@@ -261,20 +261,12 @@ static const struct net_word {
 static char *net_format(struct net *net, const char *format, va_list args)
 {
 	static char none[] = "";
-	va_list again;
-	char *text;
-	int length;
+	char *text = arena_vprintf(&net->arena, format, args);
 
-	va_copy(again, args);
-	length = vsnprintf(NULL, 0, format, again);
-	va_end(again);
-	text = arena_alloc(&net->arena, (size_t)length + 1, 1);
-	if (!text) {
-		net->status = ST_NOMEM;
-		return none;
-	}
-	vsnprintf(text, (size_t)length + 1, format, args);
-	return text;
+	if (text)
+		return text;
+	net->status = ST_NOMEM;
+	return none;
 }
 
 const char *net_text(struct net *net, const char *format, ...)

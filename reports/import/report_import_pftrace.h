@@ -80,6 +80,7 @@ struct pf_process {
 };
 
 #define PFTRACE_RECENT 4096 /* a power of two */
+#define PFTRACE_IDS    4096 /* of stages that one call submitted or that one waited for */
 
 struct pftrace {
 	struct import *import;
@@ -105,6 +106,7 @@ struct pftrace {
 	size_t stage_count, stage_capacity;
 	struct map stage_map;
 	uint64_t waits; /* arrows between stages */
+	uint64_t ids[PFTRACE_IDS];
 	unsigned char *inflated;
 	size_t inflated_capacity;
 	char text[IMPORT_TEXT_SIZE];

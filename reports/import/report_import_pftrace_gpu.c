@@ -18,8 +18,7 @@
 #include "reports/import/report_import_pftrace.h"
 
 #define STAGES_MOST ((size_t)1 << 18) /* whose waits and calls are known */
-#define IDS_OF_CALL 64
-#define QUEUE_SORT  1000000 /* queues are below the threads of their process */
+#define QUEUE_SORT  1000000           /* queues are below the threads of their process */
 
 /* Fields of GpuRenderStageEvent. */
 enum stage_field {
@@ -200,14 +199,20 @@ static enum status read_old_names(struct pftrace *pf, struct import_wire specifi
 
 /* ---- calls and waits ------------------------------------------------------------------------- */
 
-/* *@out: the stage of an event_id, new with @key if it is not known; NULL: too many. */
-static enum status get_stage(struct pftrace *pf, uint64_t id, uint64_t key, struct pf_stage **out,
-			     struct err *err)
+/* The stage of an event_id; NULL: not known. */
+static struct pf_stage *find_stage(struct pftrace *pf, uint64_t id)
 {
 	size_t at;
 
 	MAP_FIND(at, &pf->stage_map, id, pf->stages[at].id == id);
-	*out = at == MAP_NONE ? NULL : &pf->stages[at];
+	return at == MAP_NONE ? NULL : &pf->stages[at];
+}
+
+/* *@out: the stage of an event_id, new with @key if it is not known; NULL: too many. */
+static enum status get_stage(struct pftrace *pf, uint64_t id, uint64_t key, struct pf_stage **out,
+			     struct err *err)
+{
+	*out = find_stage(pf, id);
 	if (*out || pf->stage_count == STAGES_MOST)
 		return ST_OK;
 	if (mem_grow(&pf->stages, &pf->stage_capacity, pf->stage_count + 1, sizeof(*pf->stages)) !=
@@ -219,9 +224,22 @@ static enum status get_stage(struct pftrace *pf, uint64_t id, uint64_t key, stru
 	return ST_OK;
 }
 
-/* Arrows from the stages @ids, as far as they were read, to what is on @track at @ns. */
-static enum status put_waits(struct pftrace *pf, const uint64_t *ids, size_t count, uint32_t track,
-			     int64_t ns, struct err *err)
+/* The event_ids of field @number of a GpuCorrelation into pf->ids; return how many there are. */
+static size_t read_ids(struct pftrace *pf, struct import_wire correlation, uint32_t number)
+{
+	struct import_wire_field field;
+	size_t count = 0;
+
+	while (import_wire_next(&correlation, &field))
+		if (field.number == number)
+			count = report__pftrace_numbers(&field, false, pf->ids, PFTRACE_IDS, count);
+	return count;
+}
+
+/* Arrows from the @count stages of pf->ids, as far as they were read, to what is on @track at
+ * @ns. */
+static enum status put_waits(struct pftrace *pf, size_t count, uint32_t track, int64_t ns,
+			     struct err *err)
 {
 	enum status status = ST_OK;
 	uint32_t site;
@@ -229,11 +247,8 @@ static enum status put_waits(struct pftrace *pf, const uint64_t *ids, size_t cou
 	if (count > 0)
 		status = report__import_name_site(pf->import, NULL, "wait", &site, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++) {
-		const struct pf_stage *stage = NULL;
-		size_t at;
+		const struct pf_stage *stage = find_stage(pf, pf->ids[i]);
 
-		MAP_FIND(at, &pf->stage_map, ids[i], pf->stages[at].id == ids[i]);
-		stage = at == MAP_NONE ? NULL : &pf->stages[at];
 		pf->import->counts->events++;
 		if (!stage || stage->track == IMPORT_NO_ID) {
 			report__import_left_what(pf->import, "waits for what came later or never",
@@ -255,19 +270,14 @@ static enum status put_waits(struct pftrace *pf, const uint64_t *ids, size_t cou
 enum status report__pftrace_gpu_call(struct pftrace *pf, struct import_wire correlation,
 				     struct err *err)
 {
-	struct import_wire_field field;
-	uint64_t ids[IDS_OF_CALL];
+	const size_t count = read_ids(pf, correlation, 1);
 	struct pf_stage *stage;
-	size_t count = 0;
 	enum status status = ST_OK;
 
-	while (import_wire_next(&correlation, &field))
-		if (field.number == 1)
-			count = report__pftrace_numbers(&field, false, ids, IDS_OF_CALL, count);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = get_stage(pf, ids[i], ids[0], &stage, err);
+		status = get_stage(pf, pf->ids[i], pf->ids[0], &stage, err);
 	if (status == ST_OK && count > 0) {
-		const struct ips_call call = {import_launch_key(0, (int64_t)ids[0])};
+		const struct ips_call call = {import_launch_key(0, (int64_t)pf->ids[0])};
 
 		report__import_row(pf->import, IPS_TABLE_call, &call, sizeof(call));
 	}
@@ -277,21 +287,14 @@ enum status report__pftrace_gpu_call(struct pftrace *pf, struct import_wire corr
 enum status report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire correlation,
 				     uint32_t track, int64_t ns, struct err *err)
 {
-	struct import_wire_field field;
-	uint64_t ids[IDS_OF_CALL];
-	size_t count = 0;
-
-	while (import_wire_next(&correlation, &field))
-		if (field.number == 2)
-			count = report__pftrace_numbers(&field, false, ids, IDS_OF_CALL, count);
-	return put_waits(pf, ids, count, track, ns, err);
+	return put_waits(pf, read_ids(pf, correlation, 2), track, ns, err);
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 struct stage_event {
-	uint64_t id, waits[IDS_OF_CALL];
-	size_t wait_count;
+	uint64_t id;
+	size_t waits; /* in pf->ids */
 	int64_t duration, gpu, pid;
 	const char *queue, *stage, *name, *kernel; /* NULL: not given */
 	int64_t queue_number, stage_number;
@@ -371,8 +374,8 @@ static enum status read_stage(struct pftrace *pf, const struct sequence *sequenc
 				stage->launch.registers = found->number;
 			break;
 		case STAGE_WAITS:
-			stage->wait_count = report__pftrace_numbers(&field, false, stage->waits,
-								    IDS_OF_CALL, stage->wait_count);
+			stage->waits = report__pftrace_numbers(&field, false, pf->ids, PFTRACE_IDS,
+							       stage->waits);
 			break;
 		case STAGE_LAUNCH:
 			while (pftrace_is_bytes(&field) && status == ST_OK &&
@@ -524,8 +527,7 @@ enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *seque
 	}
 	status = report__import_span(import, track, site, ns,
 				     stage.duration < 0 ? 0 : stage.duration, err);
-	return status == ST_OK ? put_waits(pf, stage.waits, stage.wait_count, track, ns, err)
-			       : status;
+	return status == ST_OK ? put_waits(pf, stage.waits, track, ns, err) : status;
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */

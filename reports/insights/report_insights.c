@@ -95,17 +95,11 @@ void report__insight_number(struct report_insight *insight, const char *name, do
 
 const char *report__insight_text(struct insight_facts *facts, const char *format, ...)
 {
-	va_list args, again;
+	va_list args;
 	char *text;
-	int length;
 
 	va_start(args, format);
-	va_copy(again, args);
-	length = vsnprintf(NULL, 0, format, args);
-	text = length < 0 ? NULL : arena_alloc(&facts->out->arena, (size_t)length + 1, 1);
-	if (text)
-		vsnprintf(text, (size_t)length + 1, format, again);
-	va_end(again);
+	text = arena_vprintf(&facts->out->arena, format, args);
 	va_end(args);
 	return text;
 }

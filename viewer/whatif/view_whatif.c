@@ -156,7 +156,10 @@ static void whatif_draw_foot(const struct view_whatif *screen, struct view_pane 
 		snprintf(text, sizeof(text), "Stages begin at %s.", row->prediction.split);
 	else
 		text[0] = '\0';
-	if (!row->measured)
+	if (row->measured)
+		str_copy(text, sizeof(text),
+			 "The run as it was recorded; each other row changes one thing.");
+	else
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "%sEnter shows the flags to copy: %s", text[0] ? " " : "",
 			 row->prediction.flags[0] ? row->prediction.flags : "too many");
