@@ -135,8 +135,7 @@ struct view_screen_ops {
 	/* Go to the next match of @text and count the matches (context->hit); false: no match.
 	 * NULL: in the table. */
 	bool (*search)(void *state, struct view_context *context, const char *text, bool forward);
-	/* Show only what matches @text; "" shows all. NULL: the table's, if there is
-	 * one. */
+	/* Show only what matches @text; "" shows all. NULL: the table's, if there is one. */
 	void (*filter)(void *state, const char *text);
 	/* What the key does now, for the bar at the foot: "": nothing; NULL (or no function): what
 	 * the table says of it, or else the word of the key table. */
