@@ -44,7 +44,7 @@ JSON
 cat >shares.json <<JSON
 {$small, "compile": {${head/8/4}, "optimizer": "Adam"}, $(sed 's/"steps_per_replica": 4/"steps_per_replica": 2/; s/"auto_select_ipus": 2/"auto_select_ipus": 8/' <<<"$base")}
 JSON
-sed -i 's/"pipeline": {/&"replicated_optimizer_state_sharding": true, /' shares.json
+sed -i 's/"pipeline": {/&"schedule": "Interleaved", "replicated_optimizer_state_sharding": true, /' shares.json
 cat >stateful.json <<JSON
 {"model": {"class_name": "Sequential", "config": {"name": "m", "layers": [
 	{"class_name": "Reshape", "config": {"target_shape": [28, 28], "batch_input_shape": [8, 28, 28, 1]}},
