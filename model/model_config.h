@@ -123,6 +123,9 @@ void model_option_choice(const struct json_at *config, const char *key, const ch
  * denotes something that no file can hold. The message names the replacement. */
 void model_legacy_class(const struct json_at *at, const char *class_name, struct err *err);
 void model_legacy_keys(const struct json_at *config, struct err *err);
+/* The class of layer that computes the same as the TensorFlow function (a TFOpLambda) of this entry
+ * of a list of layers; NULL: it is no such function, or no layer does. */
+const char *model_legacy_function(const cJSON *entry);
 /* The current name of the class. */
 const char *model_legacy_present(const char *class_name);
 

@@ -195,6 +195,18 @@ static bool call_attention(const struct call *call, const struct json_at *at)
 	return true;
 }
 
+/* Read the second operand of one of TensorFlow's functions that became a layer: x + y. */
+static bool call_operand(const struct call *call, const struct json_at *at)
+{
+	if (strcmp(at->key, "y") != 0 || !model_legacy_function(call->entry->node))
+		return false;
+	if (cJSON_IsArray(at->node))
+		call_add_input(call, at);
+	else
+		call_argument(call, at);
+	return true;
+}
+
 /* Number of initial states that a call of the entry may have. */
 static int call_states(const struct model_entry *entry)
 {
@@ -251,7 +263,8 @@ static void call_kwargs(const struct call *call, const struct json_at *at)
 			continue;
 		}
 		if (call_is_empty(node) || call_attention(call, &here) ||
-		    call_initial_state(call, &here) || call_inference(call, node))
+		    call_operand(call, &here) || call_initial_state(call, &here) ||
+		    call_inference(call, node))
 			continue;
 		model_config_unsupported(
 			&here, call->err,

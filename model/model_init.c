@@ -33,24 +33,25 @@ struct init_row {
 	double scale;
 	const char *low, *high;       /* options that set low and high, or NULL */
 	double low_value, high_value; /* their defaults */
+	const char *other_name;       /* the class in some versions of Keras 3, or NULL */
 };
 
 /* clang-format off */
 static const struct init_row init_rows[] = {
-	{"GlorotUniform", "glorot_uniform", MODEL_INIT_UNIFORM, INIT_FAN_AVERAGE, 1.0, NULL, NULL, 0, 0},
-	{"GlorotNormal", "glorot_normal", MODEL_INIT_TRUNCATED, INIT_FAN_AVERAGE, 1.0, NULL, NULL, 0, 0},
-	{"LecunUniform", "lecun_uniform", MODEL_INIT_UNIFORM, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0},
-	{"LecunNormal", "lecun_normal", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0},
-	{"VarianceScaling", "variance_scaling", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0},
-	{"HeUniform", "he_uniform", MODEL_INIT_UNIFORM, INIT_FAN_IN, 2.0, NULL, NULL, 0, 0},
-	{"HeNormal", "he_normal", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 2.0, NULL, NULL, 0, 0},
-	{"Zeros", "zeros", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, NULL, NULL, 0, 0},
-	{"Ones", "ones", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, NULL, NULL, 1, 0},
-	{"Constant", "constant", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, "value", NULL, 0, 0},
-	{"RandomUniform", "random_uniform", MODEL_INIT_UNIFORM, INIT_NO_FAN, 0, "minval", "maxval", -0.05, 0.05},
-	{"RandomNormal", "random_normal", MODEL_INIT_NORMAL, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05},
-	{"Orthogonal", "orthogonal", MODEL_INIT_ORTHOGONAL, INIT_NO_FAN, 0, "gain", NULL, 1, 0},
-	{"TruncatedNormal", "truncated_normal", MODEL_INIT_TRUNCATED, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05},
+	{"GlorotUniform", "glorot_uniform", MODEL_INIT_UNIFORM, INIT_FAN_AVERAGE, 1.0, NULL, NULL, 0, 0, NULL},
+	{"GlorotNormal", "glorot_normal", MODEL_INIT_TRUNCATED, INIT_FAN_AVERAGE, 1.0, NULL, NULL, 0, 0, NULL},
+	{"LecunUniform", "lecun_uniform", MODEL_INIT_UNIFORM, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0, NULL},
+	{"LecunNormal", "lecun_normal", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0, NULL},
+	{"VarianceScaling", "variance_scaling", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 1.0, NULL, NULL, 0, 0, NULL},
+	{"HeUniform", "he_uniform", MODEL_INIT_UNIFORM, INIT_FAN_IN, 2.0, NULL, NULL, 0, 0, NULL},
+	{"HeNormal", "he_normal", MODEL_INIT_TRUNCATED, INIT_FAN_IN, 2.0, NULL, NULL, 0, 0, NULL},
+	{"Zeros", "zeros", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, NULL, NULL, 0, 0, NULL},
+	{"Ones", "ones", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, NULL, NULL, 1, 0, NULL},
+	{"Constant", "constant", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, "value", NULL, 0, 0, NULL},
+	{"RandomUniform", "random_uniform", MODEL_INIT_UNIFORM, INIT_NO_FAN, 0, "minval", "maxval", -0.05, 0.05, NULL},
+	{"RandomNormal", "random_normal", MODEL_INIT_NORMAL, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05, NULL},
+	{"Orthogonal", "orthogonal", MODEL_INIT_ORTHOGONAL, INIT_NO_FAN, 0, "gain", NULL, 1, 0, "OrthogonalInitializer"},
+	{"TruncatedNormal", "truncated_normal", MODEL_INIT_TRUNCATED, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05, NULL},
 };
 /* clang-format on */
 
@@ -58,7 +59,8 @@ static const struct init_row *init_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
 		if (!strcmp(init_rows[i].class_name, name) ||
-		    !strcmp(init_rows[i].short_name, name))
+		    !strcmp(init_rows[i].short_name, name) ||
+		    (init_rows[i].other_name && !strcmp(init_rows[i].other_name, name)))
 			return &init_rows[i];
 	return NULL;
 }
@@ -128,7 +130,7 @@ static void init_config(const struct init_row *row, const struct json_at *config
 			struct model_init *init, struct err *err)
 {
 	const struct model_option rows[] = {
-		{"seed", .rule = MODEL_NULL},
+		{"seed", .rule = MODEL_ANY},
 		{"dtype", .rule = MODEL_FLOAT32},
 		INIT_OPTION(row->low, low),
 		INIT_OPTION(row->high, high),
@@ -161,7 +163,7 @@ static void init_variance_scaling(const struct json_at *config, struct model_ini
 		 .choices = modes},
 		{"distribution", MODEL_CHOICE, offsetof(struct scaling, distribution),
 		 .strict = true, .choices = distributions},
-		{"seed", .rule = MODEL_NULL},
+		{"seed", .rule = MODEL_ANY},
 		{"dtype", .rule = MODEL_FLOAT32},
 	};
 	static const struct model_options options = MODEL_OPTIONS(rows);

@@ -124,6 +124,12 @@ static const struct legacy_row legacy_present[] = {
 	{"Model", "Functional"},
 };
 
+/* TensorFlow's functions of two tensors that are layers, too. */
+static const struct legacy_row legacy_functions[] = {
+	{"__operators__.add", "Add"},  {"math.add", "Add"},         {"math.subtract", "Subtract"},
+	{"math.multiply", "Multiply"}, {"math.maximum", "Maximum"}, {"math.minimum", "Minimum"},
+};
+
 static const struct legacy_row *legacy_find(const struct legacy_row *rows, size_t count,
 					    const char *name)
 {
@@ -183,4 +189,19 @@ const char *model_legacy_present(const char *class_name)
 		legacy_find(legacy_present, ARRAY_LEN(legacy_present), class_name);
 
 	return row ? row->instead : class_name;
+}
+
+const char *model_legacy_function(const cJSON *entry)
+{
+	const cJSON *class_name = cJSON_GetObjectItemCaseSensitive(entry, "class_name");
+	const cJSON *config = cJSON_GetObjectItemCaseSensitive(entry, "config");
+	const char *function =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, "function"));
+	const struct legacy_row *row;
+
+	if (!function || !cJSON_IsString(class_name) ||
+	    strcmp(class_name->valuestring, "TFOpLambda") != 0)
+		return NULL;
+	row = legacy_find(legacy_functions, ARRAY_LEN(legacy_functions), function);
+	return row ? row->instead : NULL;
 }

@@ -112,9 +112,11 @@ struct json_at model__entry_at(const struct model_scope *scope, int entry)
 
 static void read_class(struct model_entry *entry, const struct json_at *at, struct err *err)
 {
-	const char *const *known;
+	const char *const *known, *layer = model_legacy_function(at->node);
 	int count;
 
+	if (layer)
+		entry->class_name = layer;
 	model_legacy_class(at, entry->class_name, err);
 	if (err_stuck(err))
 		return;
@@ -253,12 +255,20 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 			    struct model_names *classes, struct model_entry *entry)
 {
 	const bool application = entry->kind == MODEL_ENTRY_APPLICATION;
-	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *key;
+	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *key,
+		   *place;
 	char snake[MODEL_NAME_SIZE];
 	int *counter, number = 0;
 
 	if (err_stuck(reader->err))
 		return;
+	if (scope->wrapper) {
+		place = model__wrap_place(scope->wrapper, scope->name, entry->name);
+		entry->home = place ? arena_printf(reader->arena, "%s/%s", outer, place) : outer;
+		if (!entry->home)
+			err_nomem(reader->err);
+		return;
+	}
 	model__snake(application ? "Functional" : entry->class_name, snake, sizeof(snake));
 	counter = model__names_find(classes, snake);
 	if (counter)
@@ -351,6 +361,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 		.outer = scope,
 		.name = entry->name,
 		.home = entry->home,
+		.wrapper = entry->kind == MODEL_ENTRY_WRAPPER ? entry->class_name : NULL,
 		.functional = functional,
 		.trainable = scope->trainable,
 		.inference = scope->inference || call->inference,
@@ -878,8 +889,17 @@ static bool read_is_functional(const struct json_at *at, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (!strcmp(class_name, known[i]))
 			return i > 0;
-	if (!err_stuck(err))
+	if (err_stuck(err))
+		return false;
+	if (str_nearest(class_name, known, ARRAY_LEN(known)))
 		json_unknown(&here, "model class", class_name, known, ARRAY_LEN(known), err);
+	else
+		json_fail(
+			&here, err,
+			"unknown model class \"%s\": a class of one's own has its code elsewhere; "
+			"save each Sequential or Functional model in it alone, as "
+			"model.encoder.save(\"encoder.keras\")",
+			class_name);
 	return false;
 }
 

@@ -90,6 +90,7 @@ struct model_entry {
 struct model_scope {
 	const struct model_scope *outer; /* NULL: the model itself */
 	const char *name, *home;         /* home: its entry's; NULL: the outermost model */
+	const char *wrapper; /* the class of the wrapper that it stands for; NULL: a model */
 	bool functional, trainable;
 	bool inference;     /* called with training: false, or inside a model that was */
 	const int *tensors; /* the scope's inputs: layers, or MODEL_INPUT */
@@ -192,6 +193,9 @@ bool model__is_wrapper(const char *class_name);
 /* Number of states of both directions of a Bidirectional. 0: not a Bidirectional, or @handed (the
  * states it returns are asked for) but its config does not return them. */
 int model__wrap_states(const struct model_entry *entry, bool handed);
+/* The attribute of Keras's @wrapper that holds the layer @name of the model that stands for it,
+ * called @model; NULL: none does. */
+const char *model__wrap_place(const char *wrapper, const char *model, const char *name);
 /* Whether a Bidirectional leaves the outputs of its directions unmerged. */
 bool model__wrap_is_unmerged(const struct model_entry *entry);
 /* Build the functional model that the wrapper at @at stands for in a call of @inputs. The caller

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "model/model_reader.h"
 
 #define DIRECTION_STATES 2 /* maximum of one direction (LSTM) */
@@ -329,6 +330,19 @@ bool model__wrap_is_unmerged(const struct model_entry *entry)
 {
 	return entry->kind == MODEL_ENTRY_WRAPPER && !strcmp(entry->class_name, wrappers[0]) &&
 	       cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(entry->config, "merge_mode"));
+}
+
+const char *model__wrap_place(const char *wrapper, const char *model, const char *name)
+{
+	const size_t length = strlen(model);
+
+	if (strcmp(wrapper, wrappers[0]) != 0)
+		return !strcmp(name, model) ? "layer" : NULL;
+	if (strncmp(name, model, length) != 0)
+		return NULL;
+	if (str_starts_with(name + length, "/forward_"))
+		return "forward_layer";
+	return str_starts_with(name + length, "/backward_") ? "backward_layer" : NULL;
 }
 
 enum status model__wrap_build(cJSON **out, const struct json_at *at,

@@ -75,16 +75,27 @@ def write_named(group, prefix):
             inner[n + ":0"] = v
 
 
-def write_counted(file, layers="layers"):
+def write_counted(file, layers="layers", second="dense_1"):
     """Keras 3: groups by class, arrays by number."""
     file.create_group("vars")
     places = {"lstm/cell": LSTM, "batch_normalization": NORM, "sequential/%s/dense" % layers: HIDDEN,
-              "sequential/%s/dense_1" % layers: ANSWER}
+              "sequential/%s/%s" % (layers, second): ANSWER}
     for name in ["input_layer", "lstm", "sequential", "sequential/%s/input_layer" % layers, *places]:
         file.create_group("%s/%s/vars" % (layers, name))
     for name, weights in places.items():
         for i, (_, v) in enumerate(weights):
             file["%s/%s/vars/%d" % (layers, name, i)] = v
+    file["optimizer/vars/0"] = numpy.int64(7)
+
+
+def write_windows(file):
+    """Keras 2.13 to 2.15 on Windows: the paths of layers are names of groups at the top."""
+    places = {"lstm": [], "lstm/cell": LSTM, "batch_normalization": NORM, "sequential": [], "sequential/layers/dense": HIDDEN,
+              "sequential/layers/dense_1": ANSWER}
+    for name, weights in places.items():
+        vars = file.create_group("layers/%s".replace("/", "\\") % name.replace("/", "\\")).create_group("vars")
+        for i, (_, v) in enumerate(weights):
+            vars[str(i)] = v
     file["optimizer/vars/0"] = numpy.int64(7)
 
 
@@ -116,7 +127,9 @@ hdf5("model.h5", whole)
 hdf5("named.h5", lambda file: write_named(file, ""))
 hdf5("unnamed.h5", unnamed)
 hdf5("counted.weights.h5", write_counted)
-hdf5("checkpoint.weights.h5", lambda file: write_counted(file, "_layer_checkpoint_dependencies"))
+# TensorFlow 2.12 and 2.13 list each layer twice, as a layer and as one with weights, and count both.
+hdf5("checkpoint.weights.h5", lambda file: write_counted(file, "_layer_checkpoint_dependencies", "dense_2"))
+hdf5("windows.weights.h5", write_windows)
 hdf5("other.h5", lambda file: file.create_dataset("temperature", data=numpy.zeros(3)))
 with open(FOLDER + "/counted.weights.h5", "rb") as file:
     inner = file.read()
@@ -176,3 +189,42 @@ with open(FOLDER + "/draws.weights.h5", "rb") as file:
 with open(FOLDER + "/model.json", "w") as file:
     json.dump(MODEL, file, indent=1)
 numpy.savez(FOLDER + "/weights.npz", **{"%s/%s:0" % (l, n): v for l, w in LAYERS.items() for n, v in w})
+
+# Layers that hold layers: their arrays are in groups by the attributes of Keras's classes.
+WRAPPED = {"module": "keras.src.models.functional", "class_name": "Functional", "registered_name": "Functional",
+           "build_config": {"input_shape": None},
+           "config": {"name": "wrapped", "trainable": True, "layers": [
+               layer("InputLayer", "sequence", [], batch_shape=[None, 6, 4], sparse=False, ragged=False),
+               layer("Bidirectional", "both", node("sequence", [None, 6, 4]), merge_mode="concat",
+                     layer={**KERAS3, "class_name": "LSTM", "config": {"name": "lstm", "units": 3, "return_sequences": True}}),
+               layer("TimeDistributed", "each", node("both", [None, 6, 6]),
+                     layer={**KERAS3, "class_name": "Dense", "config": {"name": "dense", "units": 5}}),
+               layer("MultiHeadAttention", "heads", [{"args": 2 * node("each", [None, 6, 5])[0]["args"], "kwargs": {}}],
+                     num_heads=2, key_dim=3)],
+               "input_layers": [["sequence", 0, 0]], "output_layers": [["heads", 0, 0]]}}
+WRAPPED["config"]["layers"][0]["config"]["dtype"] = "float32"
+PLACES = {"bidirectional/forward_layer/cell": "both/forward_lstm", "bidirectional/backward_layer/cell": "both/backward_lstm",
+          "time_distributed/layer": "each", "multi_head_attention/query_dense": "heads/query",
+          "multi_head_attention/key_dense": "heads/key", "multi_head_attention/value_dense": "heads/value",
+          "multi_head_attention/output_dense": "heads/attention_output"}
+INSIDE = {"both/forward_lstm": [("kernel", values(4, 12)), ("recurrent_kernel", values(3, 12)), ("bias", values(12))],
+          "both/backward_lstm": [("kernel", values(4, 12)), ("recurrent_kernel", values(3, 12)), ("bias", values(12))],
+          "each": [("kernel", values(6, 5)), ("bias", values(5))],
+          **{"heads/" + n: [("kernel", values(5, 2, 3)), ("bias", values(2, 3))] for n in ("query", "key", "value")},
+          "heads/attention_output": [("kernel", values(2, 3, 5)), ("bias", values(5))]}
+
+
+def write_wrapped(file):
+    for place, name in PLACES.items():
+        for i, (_, v) in enumerate(INSIDE[name]):
+            file["layers/%s/vars/%d" % (place, i)] = v
+    for empty in ["input_layer/vars", "bidirectional/vars", "bidirectional/layer/cell/vars", "bidirectional/forward_layer/vars",
+                  "time_distributed/vars", "multi_head_attention/_softmax/vars", "multi_head_attention/vars"]:
+        file.create_group("layers/" + empty)
+    file.create_group("vars")
+
+
+hdf5("wrapped.weights.h5", write_wrapped)
+with open(FOLDER + "/wrapped.json", "w") as file:
+    json.dump(WRAPPED, file, indent=1)
+numpy.savez(FOLDER + "/wrapped.npz", **{"%s/%s:0" % (l, n): v for l, w in INSIDE.items() for n, v in w})

@@ -124,6 +124,21 @@ static void add_projection(struct model *model, struct model_layer *layer,
 		layer__add_param(model, layer, config, &offsets, err);
 }
 
+/* Keras writes the default, all axes but the batch and the last, as null or as a list. */
+static void check_axes(const struct json_at *config, struct err *err)
+{
+	struct json_at here;
+	const cJSON *axis;
+
+	if (!model_option_given(config, "attention_axes", &here, err) || json_is_null(&here))
+		return;
+	axis = cJSON_GetArraySize(here.node) == 1 ? here.node->child : here.node;
+	if (!cJSON_IsNumber(axis) || (axis->valuedouble != 1.0 && axis->valuedouble != -2.0))
+		model_config_unsupported(
+			&here, err,
+			"not supported: attention is over the steps, so it must be null or [1]");
+}
+
 static const struct model_option heads_options[] = {
 	{"num_heads", MODEL_INT, LAYER_CONFIG(attention, heads), .required = true, .strict = true,
 	 .least = 1, .most = HEADS_MOST},
@@ -134,7 +149,7 @@ static const struct model_option heads_options[] = {
 	{"dropout", .rule = MODEL_ANY},
 	{"use_bias", MODEL_BOOL, LAYER_FIELD(use_bias), .fallback = true},
 	{"output_shape", .rule = MODEL_NULL},
-	{"attention_axes", .rule = MODEL_NULL},
+	{"attention_axes", .rule = MODEL_ANY},
 	{"flash_attention", .rule = MODEL_ANY},
 	LAYER_PARAM_OPTIONS("kernel"),
 	LAYER_PARAM_OPTIONS("bias"),
@@ -153,6 +168,7 @@ static enum status heads_read(struct model *model, struct model_layer *layer,
 	struct layer_attention *own = layer->config;
 	int64_t features[LAYER_ATTENTION_PARTS];
 
+	check_axes(config, err);
 	if (own->value_dim == 0)
 		own->value_dim = own->key_dim;
 	if (read_begin(model, layer, config, err) != ST_OK)

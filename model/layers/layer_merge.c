@@ -146,11 +146,17 @@ static void merge_lower(struct layer_lowering *lowering)
 				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 }
 
+static const struct model_option merge_options[] = {
+	{"function",
+	 .rule = MODEL_ANY}, /* which it was in TensorFlow: see model_legacy_function() */
+};
+
 /* An Add reads its output if a ReLU is fused. */
 #define MERGE_LAYER(row, name, inputs, needs_inputs, needs_output)                                 \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
 					      .config_size = sizeof(struct layer_merge),           \
+					      .options = MODEL_OPTIONS(merge_options),             \
 					      .read = merge_read,                                  \
 					      .flops = merge_flops,                                \
 					      .lower = merge_lower,                                \

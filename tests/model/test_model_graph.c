@@ -42,6 +42,12 @@ static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 	"], " ends "}}"
 
 #define UNNAMED "{\"class_name\": \"Dense\", \"config\": {\"units\": 2}}"
+/* What Keras 2 writes for NAME = FROM + y of a function of TensorFlow. */
+#define SUM(from, y)                                                                               \
+	"{\"class_name\": \"TFOpLambda\", \"config\": {\"name\": \"s\", \"trainable\": true, "     \
+	"\"dtype\": \"float32\", \"function\": \"__operators__.add\"}, \"name\": \"s\", "          \
+	"\"inbound_nodes\": [[\"" from "\", 0, 0, {\"y\": " y ", \"name\": null}]]}"
+
 #define SEQUENTIAL(name, layers)                                                                   \
 	"{\"class_name\": \"Sequential\", \"config\": {\"name\": \"" name                          \
 	"\", \"layers\": [" layers "]}}"
@@ -323,6 +329,25 @@ static void test_a_residual_model_of_keras_2_and_3(void **state)
 		assert_int_equal(m->rows[6].output.dim[0], 10);
 		model_free(m);
 	}
+}
+
+/* x + y of TensorFlow is an Add, and the like. */
+static void test_sums_of_tensorflow_are_layers(void **state)
+{
+	struct model *m =
+		support_model(MODEL(INPUT("x") ", " FLATTEN("f", FROM("x")) ", " FLATTEN(
+					    "g", FROM("x")) ", " SUM("f", "[\"g\", 0, 0]"),
+				    ENDS("x", "s")),
+			      NULL);
+
+	(void)state;
+	assert_int_equal(m->layer_count, 3);
+	assert_string_equal(m->layers[2].ops->class_name, "Add");
+	assert_string_equal(m->layers[2].name, "s");
+	assert_int_equal(m->layers[2].input_count, 2);
+	assert_int_equal(m->layers[2].inputs[0], 0);
+	assert_int_equal(m->layers[2].inputs[1], 1);
+	model_free(m);
 }
 
 static void test_stages_cut_a_residual_model_where_it_can_be_cut(void **state)
@@ -634,6 +659,11 @@ static const struct support_refusal refusals[] = {
 	{TWO(", {\"class_name\": \"Lambda\", \"config\": {}}"), ST_UNSUPPORTED,
 	 "layers[3]: \"Lambda\" holds Python code"},
 	{TWO(", {\"class_name\": \"TFOpLambda\", \"config\": {}}"), ST_UNSUPPORTED, "use a layer"},
+	{TWO(", {\"class_name\": \"TFOpLambda\", \"config\": {\"name\": \"tf.norm\", "
+	     "\"function\": \"norm\"}}"),
+	 ST_UNSUPPORTED, "\"tf.norm\": \"TFOpLambda\" is a TensorFlow function"},
+	{MODEL(INPUT("x") ", " FLATTEN("f", FROM("x")) ", " SUM("f", "3.5"), ENDS("x", "s")),
+	 ST_UNSUPPORTED, "inbound_nodes[0][3].y: a constant as a layer's input is not supported"},
 	{TWO(", {\"class_name\": \"Convolution2D\", \"config\": {}}"), ST_UNSUPPORTED,
 	 "\"Convolution2D\" is Keras 1's name: since Keras 2 it is \"Conv2D\""},
 	{"{\"class_name\": \"Sequential\", \"config\": [], \"keras_version\": \"1.2.2\"}",
@@ -1074,6 +1104,7 @@ int main(void)
 		cmocka_unit_test(test_a_nested_model_is_dissolved_and_has_one_row),
 		cmocka_unit_test(test_the_order_of_the_list_does_not_matter),
 		cmocka_unit_test(test_a_residual_model_of_keras_2_and_3),
+		cmocka_unit_test(test_sums_of_tensorflow_are_layers),
 		cmocka_unit_test(test_stages_cut_a_residual_model_where_it_can_be_cut),
 		cmocka_unit_test(test_applications_are_read_like_any_model),
 		cmocka_unit_test(test_older_sequential_models_are_lists),

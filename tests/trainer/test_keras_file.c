@@ -13,6 +13,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "support/model_texts.h"
+#include "trainer/models/hdf5_file.h"
 #include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 
@@ -59,9 +60,9 @@ static void load(const struct model *model, const char *name, bool by_name, floa
 /* The weights of weights.npz are those of every other file. */
 static void test_every_layout_loads(void **state)
 {
-	static const char *const files[] = {"model.h5",           "model.keras",
-					    "named.h5",           "unnamed.h5",
-					    "counted.weights.h5", "checkpoint.weights.h5"};
+	static const char *const files[] = {
+		"model.h5",           "model.keras",           "named.h5",          "unnamed.h5",
+		"counted.weights.h5", "checkpoint.weights.h5", "windows.weights.h5"};
 	static const char *const models[] = {"model.json", "model.h5", "model.keras"};
 	static float weights[WEIGHTS_MOST], wanted[WEIGHTS_MOST];
 
@@ -195,6 +196,51 @@ static void test_what_is_saved_loads(void **state)
 	assert_int_equal(keras_save_model(model, json, wanted, "x.onnx", &err), ST_INVALID);
 	support_assert_says(err.text, "x.onnx: a model is saved as .keras or .h5");
 	cJSON_Delete(json);
+	model_free(model);
+	support_tempdir_remove(dir);
+}
+
+/* Layers that hold layers have their arrays in groups by the attributes of Keras's classes, in what
+ * Keras made and in what is saved. */
+static void test_layers_inside_layers_are_where_keras_has_them(void **state)
+{
+	static const char *const places[] = {
+		"bidirectional/forward_layer/cell/vars/2",
+		"bidirectional/backward_layer/cell/vars/0",
+		"time_distributed/layer/vars/1",
+		"multi_head_attention/query_dense/vars/0",
+		"multi_head_attention/value_dense/vars/1",
+		"multi_head_attention/output_dense/vars/0",
+	};
+	static float weights[WEIGHTS_MOST], wanted[WEIGHTS_MOST];
+	struct model *model = read_model("wrapped.json");
+	char dir[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32], *bytes;
+	struct hdf5 *file;
+	size_t length;
+	int loaded;
+
+	(void)state;
+	load(model, "wrapped.npz", false, wanted);
+	load(model, "wrapped.weights.h5", false, weights);
+	assert_memory_equal(weights, wanted, model->weights * sizeof(*weights));
+	support_tempdir(dir);
+	snprintf(path, sizeof(path), "%s/x.weights.h5", dir);
+	assert_int_equal(keras_save_weights(model, wanted, path, NULL), ST_OK);
+	memset(weights, 0, sizeof(weights));
+	assert_int_equal(model_weights_load(model, weights, path, false, &loaded, NULL), ST_OK);
+	assert_memory_equal(weights, wanted, model->weights * sizeof(*weights));
+	assert_int_equal(fs_read(path, 1 << 20, &bytes, &length, NULL), ST_OK);
+	assert_int_equal(hdf5_parse(&file, path, bytes, length, NULL), ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		struct hdf5_shape shape;
+		char place[128];
+
+		snprintf(place, sizeof(place), "layers/%s", places[i]);
+		assert_int_equal(hdf5_shape(file, place, &shape, NULL), ST_OK);
+	}
+	assert_false(hdf5_has_group(file, "layers/bidirectional/layers"));
+	hdf5_close(file);
+	mem_free(bytes);
 	model_free(model);
 	support_tempdir_remove(dir);
 }
@@ -382,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_states_of_generators_are_left_out),
 		cmocka_unit_test(test_only_opening_makes_a_process),
 		cmocka_unit_test(test_what_is_saved_loads),
+		cmocka_unit_test(test_layers_inside_layers_are_where_keras_has_them),
 		cmocka_unit_test(test_wrong_models_are_refused),
 #else
 		cmocka_unit_test(test_without_hdf5),

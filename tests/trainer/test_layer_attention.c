@@ -506,6 +506,22 @@ static void test_memory_grows_with_the_sequence(void **state)
 
 /* ---- refusals and costs ---------------------------------------------------------------------- */
 
+/* All axes but the batch and the last, as Keras 3 writes its default. */
+static void test_the_axis_of_steps_is_the_default(void **state)
+{
+	static const char *const axes[] = {"null", "[1]", "[-2]", "1"};
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(axes); i++) {
+		struct math_model m;
+
+		snprintf(text, sizeof(text), HEADS(", 'attention_axes': %s"), axes[i]);
+		math_model_open(&m, text, 2, (int64_t[]){STEPS, WIDE});
+		math_model_close(&m);
+	}
+}
+
 static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 {
 	static const struct {
@@ -513,6 +529,7 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		enum status status;
 	} rows[] = {
 		{HEADS(", 'attention_axes': [1, 2]"), "config.attention_axes", ST_UNSUPPORTED},
+		{HEADS(", 'attention_axes': [2]"), "config.attention_axes", ST_UNSUPPORTED},
 		{HEADS(", 'output_shape': 7"), "config.output_shape", ST_UNSUPPORTED},
 		{HEADS(", 'dropout': 1.0"), "config.dropout", ST_INVALID},
 		{HEADS(", 'value_dim': 0"), "config.value_dim", ST_INVALID},
@@ -678,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_memory_grows_with_the_sequence),
 		cmocka_unit_test(test_a_step_more_is_the_same_bytes),
 		cmocka_unit_test(test_models_that_look_ahead_have_no_steps),
+		cmocka_unit_test(test_the_axis_of_steps_is_the_default),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
 		cmocka_unit_test(test_layers_become_device_operations),
 	};

@@ -96,6 +96,26 @@ static void test_distributions_are_those_of_keras(void **state)
 	}
 }
 
+/* Keras 3.0 to 3.6 name a class otherwise; a seed of Keras cannot give Keras's numbers. */
+static void test_names_and_seeds_of_every_version_are_read(void **state)
+{
+	static const char *const texts[] = {
+		"\"orthogonal\"",
+		"{\"class_name\": \"Orthogonal\", \"config\": {\"gain\": 1.0, \"seed\": 3}}",
+		"{\"class_name\": \"OrthogonalInitializer\", \"config\": {\"seed\": null}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct model_init init;
+		struct err err = {0};
+
+		if (read_init(&init, texts[i], &err) != ST_OK)
+			fail_msg("%s", err.text);
+		assert_int_equal(init.kind, MODEL_INIT_ORTHOGONAL);
+	}
+}
+
 static void test_bad_initializers_are_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -155,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_distributions_are_those_of_keras),
+		cmocka_unit_test(test_names_and_seeds_of_every_version_are_read),
 		cmocka_unit_test(test_bad_initializers_are_refused),
 		cmocka_unit_test(test_weights_depend_on_seed_and_layer_name_alone),
 	};

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,8 +29,10 @@
 #define KERAS_ARRAYS_MOST 65536
 #define KERAS_DEPTH       64 /* maximum nesting of groups */
 #define KERAS_PATH_SIZE   4096
-#define KERAS_TRIAL_BYTES ((rlim_t)1 << 30) /* in addition to what the file needs */
-#define KERAS_TRIAL_S     300               /* of processor time, enough for gigabytes */
+#define KERAS_LAYERS_MOST 8192                             /* whose names take more than reading */
+#define KERAS_LIST        "_layer_checkpoint_dependencies" /* of TensorFlow 2.12 and 2.13 */
+#define KERAS_TRIAL_BYTES ((rlim_t)1 << 30)                /* in addition to what the file needs */
+#define KERAS_TRIAL_S     300 /* of processor time, enough for gigabytes */
 
 struct keras_group {
 	const char *name; /* the layer's name, or its home */
@@ -39,6 +42,9 @@ struct keras_group {
 
 struct keras_source {
 	struct hdf5 *file;
+	/* Keras 2.13 to 2.15 on Windows: all groups of layers are at the top, and their names are paths,
+	 * as "layers\\lstm\\cell". In order; NULL: any other file. */
+	struct hdf5_texts flat;
 	struct arena arena;
 	struct npz_array *arrays;
 	const char **paths; /* path of each array */
@@ -54,6 +60,7 @@ static void source_free(struct keras_source *s)
 	if (!s)
 		return;
 	hdf5_close(s->file);
+	mem_free(s->flat.items);
 	arena_fini(&s->arena);
 	mem_free(s->arrays);
 	mem_free(s->paths);
@@ -166,8 +173,100 @@ static int child_rank(const char *name)
 
 static bool is_list(const char *name)
 {
-	/* The second name is that of TensorFlow 2.12. */
-	return !strcmp(name, "layers") || !strcmp(name, "_layer_checkpoint_dependencies");
+	return !strcmp(name, "layers") || !strcmp(name, KERAS_LIST);
+}
+
+/* Whether @name is a path that goes on after @path. */
+static bool is_below(const char *name, const char *path)
+{
+	const size_t length = strlen(path);
+
+	return !strncmp(name, path, length) && name[length] == '\\';
+}
+
+static bool has_group(const struct keras_source *s, const char *path)
+{
+	for (int i = 0; i < s->flat.count; i++)
+		if (!strcmp(s->flat.items[i], path) || is_below(s->flat.items[i], path))
+			return true;
+	return !s->flat.items && hdf5_has_group(s->file, path);
+}
+
+static bool join_group(struct keras_source *s, char out[KERAS_PATH_SIZE], const char *path,
+		       const char *name)
+{
+	const size_t length = strlen(path);
+
+	if (!join(s, out, path, name))
+		return false;
+	if (s->flat.items && length > 0)
+		out[length] = '\\';
+	return true;
+}
+
+/* List the names of the groups in @path; free @out->items with mem_free(). */
+static enum status list_groups(struct keras_source *s, const char *path, struct hdf5_texts *out)
+{
+	if (!s->flat.items)
+		return hdf5_names(s->file, path, out, s->err);
+	*out = (struct hdf5_texts){mem_calloc((size_t)s->flat.count, sizeof(*out->items)), 0};
+	for (int i = 0; out->items && i < s->flat.count; i++) {
+		const char *rest = s->flat.items[i];
+		char *name;
+
+		if (*path && !is_below(rest, path))
+			continue;
+		rest += *path ? strlen(path) + 1 : 0;
+		name = arena_printf(&s->arena, "%.*s", (int)strcspn(rest, "\\"), rest);
+		if (!name) {
+			mem_free(out->items);
+			return err_nomem(s->err);
+		}
+		if (out->count == 0 || strcmp(out->items[out->count - 1], name) != 0)
+			out->items[out->count++] = name;
+	}
+	return out->items ? ST_OK : err_nomem(s->err);
+}
+
+/* Split "dense_2" into the length of "dense" and 2; "dense" has the number 0. */
+static size_t split_number(const char *name, long *number)
+{
+	const char *last = strrchr(name, '_');
+	char *end;
+
+	*number = 0;
+	if (!last || last[1] < '0' || last[1] > '9')
+		return strlen(name);
+	*number = strtol(last + 1, &end, 10);
+	return *end ? strlen(name) : (size_t)(last - name);
+}
+
+/* The name of item @index of the list @path as Keras 3 counts it. TensorFlow 2.12 and 2.13 list a
+ * layer twice, once as a layer with weights: dense and dense_2 are dense and dense_1. */
+static const char *count_layer(struct keras_source *s, const char *path,
+			       const struct hdf5_texts *names, int index)
+{
+	const char *name = names->items[index];
+	int before = 0;
+	const size_t path_length = strlen(path), list_length = strlen(KERAS_LIST);
+	size_t length;
+	long number;
+
+	if (names->count > KERAS_LAYERS_MOST || path_length < list_length ||
+	    strcmp(path + path_length - list_length, KERAS_LIST) != 0)
+		return name;
+	length = split_number(name, &number);
+	for (int i = 0; i < names->count; i++) {
+		long other;
+
+		before += !strncmp(names->items[i], name, length) &&
+			  split_number(names->items[i], &other) == length && other < number;
+	}
+	name = before ? arena_printf(&s->arena, "%.*s_%d", (int)length, name, before)
+		      : arena_printf(&s->arena, "%.*s", (int)length, name);
+	if (!name)
+		err_nomem(s->err);
+	return name;
 }
 
 static void collect_numbered(struct keras_source *s, const char *path, const char *home,
@@ -202,9 +301,13 @@ static void collect_children(struct keras_source *s, const char *path, const cha
 
 		if (child_rank(name) != rank || !strcmp(name, "vars") ||
 		    (!in_list && is_generator(name)) || (depth == 0 && !list) ||
-		    !join(s, child, path, name) || !hdf5_has_group(s->file, child))
+		    !join_group(s, child, path, name) || !has_group(s, child))
 			continue;
-		if (list ? !join(s, inner, home, "layers") : in_list && !join(s, inner, home, name))
+		if (in_list && !list)
+			name = count_layer(s, path, names, i);
+		if (!name || (list      ? !join(s, inner, home, "layers")
+			      : in_list ? !join(s, inner, home, name)
+					: false))
 			return;
 		if (in_list)
 			add_group(s, inner);
@@ -224,7 +327,7 @@ static void collect_numbered(struct keras_source *s, const char *path, const cha
 		return;
 	if (depth > 0 && !in_list)
 		collect_vars(s, path);
-	if (err_stuck(s->err) || hdf5_names(s->file, path, &names, s->err) != ST_OK)
+	if (err_stuck(s->err) || list_groups(s, path, &names) != ST_OK)
 		return;
 	for (int rank = 0; rank <= child_rank(""); rank++)
 		collect_children(s, path, home, &names, in_list, rank, depth);
@@ -249,6 +352,22 @@ static void refuse_contents(struct keras_source *s, const char *name)
 	mem_free(names.items);
 }
 
+/* Set s->flat if names of groups are paths. */
+static void read_flat(struct keras_source *s)
+{
+	struct hdf5_texts names = {0};
+	bool flat = false;
+
+	if (err_stuck(s->err) || hdf5_names(s->file, "", &names, s->err) != ST_OK)
+		return;
+	for (int i = 0; i < names.count && names.count <= KERAS_LAYERS_MOST && !flat; i++)
+		flat = is_below(names.items[i], "layers") || is_below(names.items[i], KERAS_LIST);
+	if (flat)
+		s->flat = names;
+	else
+		mem_free(names.items);
+}
+
 /* Collect all groups and arrays; return the layout. */
 static enum keras_layout collect_all(struct keras_source *s, const char *name)
 {
@@ -260,8 +379,8 @@ static enum keras_layout collect_all(struct keras_source *s, const char *name)
 			collect_named(s, bases[i]);
 			return KERAS_LAYOUT_2;
 		}
-	if (hdf5_has_group(s->file, "layers") ||
-	    hdf5_has_group(s->file, "_layer_checkpoint_dependencies"))
+	read_flat(s);
+	if (has_group(s, "layers") || has_group(s, KERAS_LIST))
 		collect_numbered(s, "", "", false, 0);
 	else
 		refuse_contents(s, name);
@@ -359,9 +478,20 @@ enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, s
 
 /* ---- matching arrays and parameters ---------------------------------------------------------- */
 
-/* List the parameters of the layers of @row or, if @layer >= 0, of that layer only, in the order of
- * Keras's get_weights(): trainable ones first. Return their number. */
-static int params_of(const struct model *model, int row, int layer, int *out)
+/* Whether the layer's home is @home or that of a layer which holds it, such as a Bidirectional.
+ * Models hold lists of layers, which have groups of their own. */
+static bool is_at_home(const struct model_layer *layer, const char *home)
+{
+	const size_t length = strlen(home);
+
+	return !strncmp(layer->home, home, length) &&
+	       (layer->home[length] == '\0' ||
+		(layer->home[length] == '/' && !str_starts_with(layer->home + length, "/layers/")));
+}
+
+/* List the parameters of the layers of @row or, if @home is not NULL, of those at home there, in
+ * the order of Keras's get_weights(): trainable ones first. Return their number. */
+static int params_of(const struct model *model, int row, const char *home, int *out)
 {
 	int count = 0;
 
@@ -369,22 +499,14 @@ static int params_of(const struct model *model, int row, int layer, int *out)
 		for (int i = 0; i < model->layer_count; i++) {
 			const struct model_layer *at = &model->layers[i];
 
-			if (layer >= 0 ? i != layer
-				       : at->row != row || model_layer_again_in_row(model, at))
+			if (home ? !is_at_home(at, home) || model_layer_again(model, at)
+				 : at->row != row || model_layer_again_in_row(model, at))
 				continue;
 			for (int p = at->first_param; p < at->first_param + at->param_count; p++)
 				if (model->params[p].trainable == (pass == 0))
 					out[count++] = p;
 		}
 	return count;
-}
-
-static int find_layer(const struct model *model, const char *home)
-{
-	for (int i = 0; i < model->layer_count; i++)
-		if (!strcmp(model->layers[i].home, home))
-			return i;
-	return -1;
 }
 
 static int find_row(const struct model *model, const char *name)
@@ -469,12 +591,12 @@ static bool match_in_order(struct keras_source *s, const struct model *model, in
 		int count = 0;
 
 		while (row < model->row_count && !count)
-			count = params_of(model, row++, -1, params);
+			count = params_of(model, row++, NULL, params);
 		if (!match_group(s, model, &s->groups[g], params, count))
 			return false;
 	}
 	while (row < model->row_count)
-		if (params_of(model, row++, -1, params))
+		if (params_of(model, row++, NULL, params))
 			return false;
 	return true;
 }
@@ -491,12 +613,12 @@ static void match_all(struct keras_source *s, const struct model *model, enum ke
 	}
 	for (int g = 0; g < s->group_count; g++) {
 		struct keras_group *group = &s->groups[g];
-		const int layer = layout == KERAS_LAYOUT_3 ? find_layer(model, group->name) : -1;
-		const int row = layout == KERAS_LAYOUT_2 ? find_row(model, group->name) : -1;
+		const bool counted = layout == KERAS_LAYOUT_3;
+		const int row = counted ? -1 : find_row(model, group->name);
 		int count = 0;
 
-		if (layer >= 0 || row >= 0)
-			count = params_of(model, row, layer, params);
+		if (counted || row >= 0)
+			count = params_of(model, row, counted ? group->name : NULL, params);
 		whole = match_group(s, model, group, params, count) && whole;
 	}
 	if (whole || by_name || layout == KERAS_LAYOUT_3)
@@ -639,6 +761,20 @@ static const struct cell_row *find_cell(const struct model_layer *layer)
 	return &plain;
 }
 
+/* The group of the parameter in its layer's: that of the attribute which holds it. */
+static const char *find_child(const struct model_layer *layer, const struct model_param *param)
+{
+	static const char *const dense[][2] = {{"query/", "/query_dense"},
+					       {"key/", "/key_dense"},
+					       {"value/", "/value_dense"},
+					       {"attention_output/", "/output_dense"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(dense); i++)
+		if (str_starts_with(param->short_name, dense[i][0]))
+			return dense[i][1];
+	return find_cell(layer)->child;
+}
+
 struct keras_writer {
 	struct hdf5 *file;
 	const struct model *model;
@@ -673,7 +809,7 @@ static const char *write_name(struct keras_writer *w, int index)
 static void write_row(struct keras_writer *w, const char *base, int row, int *params,
 		      const char **names)
 {
-	const int count = params_of(w->model, row, -1, params);
+	const int count = params_of(w->model, row, NULL, params);
 	const char *group = arena_printf(&w->arena, "%s/%s", base, w->model->rows[row].name);
 
 	if (!group) {
@@ -740,9 +876,9 @@ static void write_numbered(struct keras_writer *w)
 	hdf5_put_group(w->file, "/vars", w->err);
 	for (int i = 0; i < model->layer_count && !err_stuck(w->err); i++) {
 		const struct model_layer *layer = &model->layers[i];
-		const char *child = find_cell(layer)->child;
-		const int count = params_of(model, -1, i, params);
-		const char *group = arena_printf(&w->arena, "/%s/vars", layer->home);
+		const int count =
+			layer->param_count ? params_of(model, -1, layer->home, params) : 0;
+		const char *group = arena_printf(&w->arena, "/%s/vars", layer->home), *child = "";
 
 		if (model_layer_again(model, layer))
 			continue;
@@ -750,10 +886,17 @@ static void write_numbered(struct keras_writer *w)
 			hdf5_put_group(w->file, group, w->err);
 		else
 			err_nomem(w->err);
-		for (int p = 0; p < count && !err_stuck(w->err); p++)
+		for (int p = 0, number = 0; p < count && !err_stuck(w->err); p++, number++) {
+			const char *own = find_child(layer, &model->params[params[p]]);
+
+			if (strcmp(own, child) != 0)
+				number = 0;
+			child = own;
 			write_array(w,
-				    arena_printf(&w->arena, "/%s%s/vars/%d", layer->home, child, p),
+				    arena_printf(&w->arena, "/%s%s/vars/%d", layer->home, child,
+						 number),
 				    params[p]);
+		}
 	}
 }
 
