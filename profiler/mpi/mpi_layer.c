@@ -12,6 +12,8 @@
  * Ownership: the layer owns the recording from MPI_Init to MPI_Finalize; a communicator's name is
  * its attribute and is freed with it.
  */
+#include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <ipuscope/mpi.h>
@@ -634,15 +636,16 @@ IPS_API int MPI_Finalize(void)
 /* ---- Fortran --------------------------------------------------------------------------------- */
 
 /*
- * MPICH's Fortran calls MPI_X, Open MPI's calls PMPI_X: there the symbols of mpif.h and `use mpi`
- * (mpi_x_) and those that `use mpi_f08` calls (ompi_x_f) are recorded here. Arguments are
- * addresses, which pmpi_x_ gets as they are, so that MPI_IN_PLACE and MPI_BOTTOM keep their
- * meaning.
+ * MPICH's mpif.h and `use mpi` call MPI_X, which is recorded above. Recorded here are
+ *
+ * - all of Open MPI's Fortran, which calls PMPI_X: the symbols of mpif.h and `use mpi` (mpi_x_) and
+ *   those that `use mpi_f08` calls (ompi_x_f),
+ * - those calls of MPICH's `use mpi_f08` that have no buffer (mpi_x_f08_): they call PMPI_X, while
+ *   those with a buffer call MPI_X.
+ *
+ * Arguments are addresses, which the library's own function gets as they are, so that MPI_IN_PLACE
+ * and MPI_BOTTOM keep their meaning.
  */
-#ifdef OPEN_MPI
-
-extern int mpi_fortran_in_place_;
-
 static int fint(const void *argument)
 {
 	return *(const MPI_Fint *)argument;
@@ -651,11 +654,6 @@ static int fint(const void *argument)
 static MPI_Comm fcomm(const void *argument)
 {
 	return PMPI_Comm_f2c(*(const MPI_Fint *)argument);
-}
-
-static int64_t fbytes(int64_t count, const void *type)
-{
-	return bytes_of(count, PMPI_Type_f2c(*(const MPI_Fint *)type));
 }
 
 /* @n arguments, a to l. */
@@ -686,8 +684,9 @@ static int64_t fbytes(int64_t count, const void *type)
 #define PASS11 PASS10 k,
 #define PASS12 PASS11 l,
 
-/* A call of @n arguments before the error code; @before and @after are statements. pmpi_x_ is there
- * in programs of Fortran only. */
+/* A call of @n arguments before the error code; @before and @after are statements. */
+#ifdef OPEN_MPI
+/* pmpi_x_ is there in programs of Fortran only. */
 #define FORTRAN(lower, n, before, after)                                                           \
 	void pmpi_##lower##_(P##n void *error) __attribute__((weak));                              \
 	IPS_API void mpi_##lower##_(P##n void *error);                                             \
@@ -698,6 +697,31 @@ static int64_t fbytes(int64_t count, const void *type)
 		after;                                                                             \
 	}                                                                                          \
 	IPS_API void ompi_##lower##_f(P##n void *error) __attribute__((alias("mpi_" #lower "_")));
+#else
+/* Return the function of libmpichfort that this library's function of the same name hides. */
+static void *hidden_by_layer(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+
+	assert(function);
+	return function;
+}
+
+/* A caller may leave the error code out. */
+#define FORTRAN(lower, n, before, after)                                                           \
+	IPS_API void mpi_##lower##_f08_(P##n void *error);                                         \
+	IPS_API void mpi_##lower##_f08_(P##n void *error)                                          \
+	{                                                                                          \
+		void (*original)(P##n void *) = NULL;                                              \
+		MPI_Fint code = MPI_SUCCESS;                                                       \
+                                                                                                   \
+		*(void **)&original = hidden_by_layer("mpi_" #lower "_f08_");                      \
+		error = error ? error : &code;                                                     \
+		before;                                                                            \
+		original(PASS##n error);                                                           \
+		after;                                                                             \
+	}
+#endif
 
 #define FSPAN(lower, name, n)                                                                      \
 	FORTRAN(lower, n, IPS_SITE(site, "mpi", "MPI_" #name); begin(&site), end())
@@ -721,6 +745,35 @@ FORTRAN(init_thread, 2, , if (fint(error) == MPI_SUCCESS) start())
 FORTRAN(abort, 2, ips_recording_flush(recording), )
 FORTRAN(finalize, 0, finish(), )
 
+FMOVING(probe, Probe, 4, c, IPS_NULL, IPS_NULL, fint(a))
+FSPAN(wait, Wait, 2)
+FSPAN(waitall, Waitall, 3)
+FSPAN(waitany, Waitany, 4)
+FSPAN(waitsome, Waitsome, 5)
+FPAIR(barrier, Barrier, 1, 2, a, 0, 0, IPS_NULL)
+FMAKER(comm_split, Comm_split, 4, d)
+FMAKER(comm_split_type, Comm_split_type, 5, e)
+FMAKER(comm_create, Comm_create, 3, c)
+FMAKER(comm_create_group, Comm_create_group, 4, d)
+FMAKER(intercomm_merge, Intercomm_merge, 3, c)
+FMAKER(cart_create, Cart_create, 6, f)
+FMAKER(cart_sub, Cart_sub, 3, c)
+FMAKER(graph_create, Graph_create, 6, f)
+FMAKER(dist_graph_create, Dist_graph_create, 9, i)
+FMAKER(dist_graph_create_adjacent, Dist_graph_create_adjacent, 10, j)
+FSPAN(comm_dup, Comm_dup, 2)
+FSPAN(comm_dup_with_info, Comm_dup_with_info, 3)
+FSPAN(comm_idup, Comm_idup, 3)
+
+#ifdef OPEN_MPI
+
+extern int mpi_fortran_in_place_;
+
+static int64_t fbytes(int64_t count, const void *type)
+{
+	return bytes_of(count, PMPI_Type_f2c(*(const MPI_Fint *)type));
+}
+
 #define FSEND(lower, name)  FMOVING(lower, name, 6, f, fbytes(fint(b), c), IPS_NULL, fint(d))
 #define FISEND(lower, name) FMOVING(lower, name, 7, f, fbytes(fint(b), c), IPS_NULL, fint(d))
 
@@ -734,16 +787,10 @@ FISEND(ibsend, Ibsend)
 FISEND(irsend, Irsend)
 FMOVING(recv, Recv, 7, f, IPS_NULL, IPS_NULL, fint(d))
 FMOVING(irecv, Irecv, 7, f, IPS_NULL, IPS_NULL, fint(d))
-FMOVING(probe, Probe, 4, c, IPS_NULL, IPS_NULL, fint(a))
 FMOVING(sendrecv, Sendrecv, 12, k, fbytes(fint(b), c), IPS_NULL, fint(d))
 FMOVING(sendrecv_replace, Sendrecv_replace, 9, h, fbytes(fint(b), c), IPS_NULL, fint(d))
-FSPAN(wait, Wait, 2)
-FSPAN(waitall, Waitall, 3)
-FSPAN(waitany, Waitany, 4)
-FSPAN(waitsome, Waitsome, 5)
 
 #define FSUM(counts, comm, others) sum_of(counts, fcomm(comm), others)
-FPAIR(barrier, Barrier, 1, 2, a, 0, 0, IPS_NULL)
 FPAIR(bcast, Bcast, 5, 6, e, is_root(fcomm(e), fint(d)) ? fbytes(fint(b), c) : 0,
       fbytes(fint(b), c), fint(d))
 FPAIR(reduce, Reduce, 7, 8, g, is_root(fcomm(g), fint(f)) ? 0 : fbytes(fint(c), d),
@@ -774,19 +821,5 @@ FPAIR(scatter, Scatter, 8, 9, h,
       is_root(fcomm(h), fint(g)) ? fbytes(fint(b), c) * others_in(fcomm(h)) : 0, IPS_NULL, fint(g))
 FPAIR(scatterv, Scatterv, 9, 10, i, is_root(fcomm(i), fint(h)) ? fbytes(FSUM(b, i, true), d) : 0,
       IPS_NULL, fint(h))
-
-FMAKER(comm_split, Comm_split, 4, d)
-FMAKER(comm_split_type, Comm_split_type, 5, e)
-FMAKER(comm_create, Comm_create, 3, c)
-FMAKER(comm_create_group, Comm_create_group, 4, d)
-FMAKER(intercomm_merge, Intercomm_merge, 3, c)
-FMAKER(cart_create, Cart_create, 6, f)
-FMAKER(cart_sub, Cart_sub, 3, c)
-FMAKER(graph_create, Graph_create, 6, f)
-FMAKER(dist_graph_create, Dist_graph_create, 9, i)
-FMAKER(dist_graph_create_adjacent, Dist_graph_create_adjacent, 10, j)
-FSPAN(comm_dup, Comm_dup, 2)
-FSPAN(comm_dup_with_info, Comm_dup_with_info, 3)
-FSPAN(comm_idup, Comm_idup, 3)
 
 #endif
