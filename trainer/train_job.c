@@ -176,6 +176,8 @@ static enum status open_data(struct train_job *job, struct err *err)
 {
 	struct dataset_params params = train_data_params(job->plan.run);
 
+	/* A backup must not go on with other images. */
+	params.identify = callbacks_backup(&job->callbacks) || job->plan.run->fit.resume;
 	params.notice = add_notice;
 	params.progress = print_progress;
 	params.user = job;

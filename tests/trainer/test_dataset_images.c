@@ -303,6 +303,20 @@ static float *take(const struct dataset *set, unsigned threads, int64_t steps, e
 	return inputs;
 }
 
+/* Change the file's last byte. */
+static void spoil_end(const struct sample_place *place, const char *name)
+{
+	char path[2 * SUPPORT_PATH_SIZE];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", place->folder, name);
+	file = fopen(path, "r+");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, -1, SEEK_END), 0);
+	assert_int_equal(fputc('!', file), '!');
+	fclose(file);
+}
+
 /* More than may be kept is decoded as it is needed: the same batches, on any number of threads. */
 static void test_what_is_not_kept_is_decoded_in_time(void **state)
 {
@@ -350,6 +364,23 @@ static void test_what_is_not_kept_is_decoded_in_time(void **state)
 		close_both();
 	}
 	mem_free(kept);
+
+	/* Another image of the same size is seen where the set is to be identified. */
+	params.identify = true;
+	for (int i = 0; i < 3; i++) {
+		params.cache_bytes = i == 0 ? 120 : 119;
+		if (i == 2)
+			spoil_end(place, "set/b/9.jpg");
+		assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+		assert_true(i > 0 || dataset_digest(&train) != digest);
+		if (i == 0)
+			digest = dataset_digest(&train) + dataset_digest(&test);
+		else
+			assert_true((dataset_digest(&train) + dataset_digest(&test) == digest) ==
+				    (i == 1));
+		close_both();
+	}
+	params.identify = false;
 
 	/* What is wrong with a file turns up when it is decoded. */
 	copy_sample(place, "set/a/2.png", "cut.png");

@@ -58,6 +58,18 @@ for folder in by unsorted; do
 		--weights.load two.npz --predict.output $folder.npz || fail "$folder: is not predicted"
 done
 cmp by.npz unsorted.npz || fail 'images without classes are predicted otherwise'
+# A backup is of these images and no others, were they of the same size.
+backup='[{"class_name": "BackupAndRestore", "config": {"backup_dir": "backup", "delete_checkpoint": false}}]'
+for cache in 1000000 1; do
+	rm -rf backup
+	"$bin/ipu-train" images.json -q --evaluate null --callbacks "$backup" --fit.epochs 1 && "$bin/ipu-train" images.json -q --evaluate null --callbacks "$backup" --fit.epochs 2 --data.cache_bytes $cache >out 2>&1 ||
+		fail "a backup of images: $(cat out)"
+	cp set/train/shaded/3.jpg kept.jpg
+	printf '!' | dd of=set/train/shaded/3.jpg bs=1 seek=15 conv=notrunc status=none
+	"$bin/ipu-train" images.json -q --evaluate null --callbacks "$backup" --fit.epochs 3 --data.cache_bytes $cache >out 2>&1 && fail 'a backup of other images goes on'
+	grep -q 'data.digest is' out || fail "another image: $(cat out)"
+	mv kept.jpg set/train/shaded/3.jpg
+done
 head -c 60 "$corpus/rgb.png" >set/train/plain/5.png
 for when in '' '--data.cache_bytes 1 --evaluate null'; do
 	"$bin/ipu-train" images.json -q $when >out 2>&1 && fail 'a cut file'

@@ -32,8 +32,8 @@ struct dataset {
 	/* Items are bytes in files, which a feed decodes when it needs them. */
 	const struct dataset_decoder *decoder;
 	int64_t decoder_first; /* index of item 0 among the decoder's items */
-	uint64_t files_digest; /* of the files' names and sizes, also if the decoded items are
-				 cached */
+	uint64_t
+		files_digest; /* of the files, also if the decoded items are cached: see `identify` */
 
 	/* Exactly one of these two is set, unless `unlabelled`. */
 	const int32_t *labels; /* [count]: class numbers, all below `classes` */
@@ -129,7 +129,9 @@ struct dataset_params {
 	unsigned threads;    /* that decode; 0: one per processor */
 	int64_t cache_bytes; /* larger sets of images are decoded on demand; 0: half of the memory
 				available */
-	bool shapes;         /* do not decode images, all values are 0: see dataset_describe() */
+	bool identify; /* read all files of images, so that dataset_digest() is of their contents
+			  instead of their sizes */
+	bool shapes;   /* do not decode images, all values are 0: see dataset_describe() */
 	double validation_split; /* fraction of the training items, the last, to use as test
 				    part; 0 */
 	struct dataset_ignored
@@ -169,7 +171,7 @@ int64_t dataset_beyond(const struct dataset *dataset, int64_t first, int64_t cou
 		       float *number, float *most);
 
 /* Return a 64-bit XXH3 digest of all stored items and targets. Images that are decoded on demand
- * contribute their files' names and sizes. */
+ * contribute their files' names and, as `identify` says, contents or sizes. */
 uint64_t dataset_digest(const struct dataset *dataset);
 
 /*

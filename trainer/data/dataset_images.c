@@ -29,7 +29,8 @@ struct dataset_decoder {
 
 struct image_round {
 	const struct dataset_decoder *decoder;
-	uint8_t *bytes; /* of all items */
+	uint8_t *bytes;    /* of all items */
+	uint64_t *digests; /* of all files */
 	int64_t first;
 	struct err errors[IMAGES_ROUND];
 };
@@ -173,24 +174,6 @@ static struct dataset_decoder *new_decoder(struct dataset_files *files,
 	return decoder;
 }
 
-/* Digest of the files' names below @folder and their sizes: independent of caching. */
-static uint64_t digest_files(const struct dataset_decoder *decoder, const char *folder)
-{
-	uint64_t digest = 1;
-
-	for (int64_t i = 0; i < decoder->count; i++) {
-		const char *name = decoder->paths[i] + strlen(folder);
-		struct stat file = {0};
-		int64_t size;
-
-		stat(decoder->paths[i], &file);
-		size = file.st_size;
-		digest = XXH3_64bits_withSeed(name, strlen(name), digest);
-		digest = XXH3_64bits_withSeed(&size, sizeof(size), digest);
-	}
-	return digest;
-}
-
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 static void decode_item(void *context, unsigned slice)
@@ -203,25 +186,40 @@ static void decode_item(void *context, unsigned slice)
 			&round->errors[slice]);
 }
 
-/* Decode all items. Reports the first file in order that fails, for any number of threads. */
-static void decode_all(const struct dataset_decoder *decoder, uint8_t *bytes,
-		       const struct dataset_params *params, struct pool *pool, struct err *err)
+static void digest_item(void *context, unsigned slice)
 {
+	struct image_round *round = context;
+	const int64_t item = round->first + slice;
+	struct err *err = &round->errors[slice];
+	size_t length;
+	char *bytes;
+
+	*err = (struct err){ST_OK, ""};
+	if (fs_read(round->decoder->paths[item], DATASET_FILE_LIMIT, &bytes, &length, err) == ST_OK)
+		round->digests[item] = XXH3_64bits(bytes, length);
+	mem_free(bytes);
+}
+
+/* Call @work for each item of @given. Reports the first file in order that fails, for any number of
+ * threads. */
+static void for_all(const struct image_round *given, void (*work)(void *context, unsigned slice),
+		    const struct dataset_params *params, struct pool *pool, struct err *err)
+{
+	const struct dataset_decoder *decoder = given->decoder;
 	struct image_round *round = mem_calloc(1, sizeof(*round));
 
 	if (!round) {
 		err_nomem(err);
 		return;
 	}
-	round->decoder = decoder;
-	round->bytes = bytes;
+	*round = *given;
 	while (!err_stuck(err) && round->first < decoder->count) {
 		const int64_t left = decoder->count - round->first;
 		const unsigned count = (unsigned)min(left, (int64_t)IMAGES_ROUND);
 
 		if (params->progress)
 			params->progress(params->user, round->first, decoder->count);
-		pool_run(pool, decode_item, round, count);
+		pool_run(pool, work, round, count);
 		for (unsigned i = 0; i < count && !err_stuck(err); i++)
 			if (err_stuck(&round->errors[i]))
 				*err = round->errors[i];
@@ -230,6 +228,34 @@ static void decode_all(const struct dataset_decoder *decoder, uint8_t *bytes,
 	if (params->progress)
 		params->progress(params->user, round->first, decoder->count);
 	mem_free(round);
+}
+
+/* Digest of the files' names below @folder and of what is in them or, unless @params->identify,
+ * their sizes: independent of caching. */
+static uint64_t digest_files(const struct dataset_decoder *decoder, const char *folder,
+			     const struct dataset_params *params, struct pool *pool,
+			     struct err *err)
+{
+	uint64_t *digests = mem_calloc((size_t)decoder->count, sizeof(*digests)), digest = 1;
+	const struct image_round round = {.decoder = decoder, .digests = digests};
+
+	if (!digests) {
+		err_nomem(err);
+		return 0;
+	}
+	if (params->identify)
+		for_all(&round, digest_item, params, pool, err);
+	for (int64_t i = 0; i < decoder->count; i++) {
+		const char *name = decoder->paths[i] + strlen(folder);
+		struct stat file = {0};
+
+		if (!params->identify && !stat(decoder->paths[i], &file))
+			digests[i] = (uint64_t)file.st_size;
+		digest = XXH3_64bits_withSeed(name, strlen(name), digest);
+		digest = XXH3_64bits_withSeed(&digests[i], sizeof(digests[i]), digest);
+	}
+	mem_free(digests);
+	return digest;
 }
 
 /* Allocate the cache only if the machine has that much memory available. */
@@ -262,7 +288,8 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 {
 	struct dataset_array array = {.type = DATASET_U8, .ndim = 4};
 	struct dataset_decoder *decoder = new_decoder(files, params, err);
-	uint64_t digest;
+	struct image_round round = {.decoder = decoder};
+	uint64_t digest = 0;
 	bool later;
 
 	if (err_stuck(err)) {
@@ -278,9 +305,11 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 		*cache -= decoder->count * item_bytes(decoder);
 		array.bytes = allocate_cache(decoder, err);
 	}
+	round.bytes = array.bytes;
 	if (array.bytes)
-		decode_all(decoder, array.bytes, params, pool, err);
-	digest = digest_files(decoder, files->folder);
+		for_all(&round, decode_item, params, pool, err);
+	if (!err_stuck(err))
+		digest = digest_files(decoder, files->folder, params, pool, err);
 	if (!err_stuck(err))
 		dataset__folder_join(out, folder, files, "images", 0, &array, err);
 	if (!err_stuck(err)) {
