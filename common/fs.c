@@ -55,6 +55,61 @@ static ssize_t fs_read_chunk(int fd, char *to, size_t size)
 	return got;
 }
 
+/* ---- reading --------------------------------------------------------------------------------- */
+
+enum status fs_reader_open(struct fs_reader *reader, const char *path, struct err *err)
+{
+	enum status status = ST_OK;
+	struct stat info;
+
+	*reader = (struct fs_reader){.path = path, .size = -1, .left = UINT64_MAX};
+	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (reader->fd < 0)
+		return fs_fail(err, errno, "open", path);
+	if (fstat(reader->fd, &info))
+		status = fs_fail(err, errno, "read", path);
+	else if (S_ISDIR(info.st_mode))
+		status = err_set(err, ST_INVALID, "%s: is a folder, not a file", path);
+	else if (S_ISREG(info.st_mode))
+		/* Files in /proc report size 0. */
+		reader->size = info.st_size > 0 ? (int64_t)info.st_size : -1;
+	else if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))
+		reader->left = FS_DEVICE_MOST;
+	else
+		reader->left = FS_PIPE_MOST;
+	if (status != ST_OK)
+		fs_reader_close(reader);
+	return status;
+}
+
+void fs_reader_close(struct fs_reader *reader)
+{
+	if (reader->fd >= 0)
+		close(reader->fd);
+	reader->fd = -1;
+}
+
+enum status fs_reader_take(struct fs_reader *reader, void *out, size_t size, size_t *got,
+			   struct err *err)
+{
+	*got = 0;
+	while (*got < size) {
+		const ssize_t part = fs_read_chunk(reader->fd, (char *)out + *got, size - *got);
+
+		if (part < 0)
+			return fs_fail(err, errno, "read", reader->path);
+		if (part == 0)
+			return ST_OK;
+		if ((uint64_t)part > reader->left)
+			return err_set(err, ST_LIMIT,
+				       "%s: larger than the limit of its kind, a device or pipe",
+				       reader->path);
+		reader->left -= (uint64_t)part;
+		*got += (size_t)part;
+	}
+	return ST_OK;
+}
+
 /* Read to the end of the file into a growing buffer. */
 static enum status fs_read_all(int fd, const char *path, size_t limit, size_t expected, char **out,
 			       size_t *length, struct err *err)
@@ -99,37 +154,21 @@ fail:
 
 enum status fs_read(const char *path, size_t limit, char **out, size_t *length, struct err *err)
 {
-	size_t expected = FS_CHUNK;
-	enum status status;
-	struct stat info;
-	int fd;
+	struct fs_reader reader;
+	enum status status = fs_reader_open(&reader, path, err);
 
 	*out = NULL;
 	*length = 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fs_fail(err, errno, "open", path);
-
-	if (fstat(fd, &info)) {
-		status = fs_fail(err, errno, "read", path);
-	} else if (S_ISDIR(info.st_mode)) {
-		status = err_set(err, ST_INVALID, "%s: is a folder, not a file", path);
-	} else if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > limit) {
+	if (status != ST_OK)
+		return status;
+	if (reader.size > 0 && (uintmax_t)reader.size > limit)
 		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %zu bytes", path,
 				 limit);
-	} else {
-		/* A device may have no end; a pipe has one when its writer says so. */
-		if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))
-			limit = min(limit, FS_DEVICE_MOST);
-		else if (!S_ISREG(info.st_mode))
-			limit = min(limit, FS_PIPE_MOST);
-		/* Files in /proc report size 0. */
-		if (S_ISREG(info.st_mode) && info.st_size > 0)
-			expected = (size_t)info.st_size;
-		status = fs_read_all(fd, path, limit, expected, out, length, err);
-	}
-
-	close(fd);
+	else
+		status = fs_read_all(reader.fd, path, (size_t)min((uint64_t)limit, reader.left),
+				     reader.size > 0 ? (size_t)reader.size : FS_CHUNK, out, length,
+				     err);
+	fs_reader_close(&reader);
 	return status;
 }
 

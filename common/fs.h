@@ -17,6 +17,19 @@
  * caller (mem_free) and is followed by a 0 byte. A missing file is ST_NOTFOUND. */
 enum status fs_read(const char *path, size_t limit, char **out, size_t *length, struct err *err);
 
+/* Read a file in pieces, of any size. A device or a pipe may have no end: it is limited. */
+struct fs_reader {
+	const char *path; /* borrowed */
+	int fd;
+	int64_t size;  /* of a regular file; -1: unknown */
+	uint64_t left; /* bytes that may still come */
+};
+enum status fs_reader_open(struct fs_reader *reader, const char *path, struct err *err);
+/* Read up to @size bytes; *@got is less only at the end of the file. */
+enum status fs_reader_take(struct fs_reader *reader, void *out, size_t size, size_t *got,
+			   struct err *err);
+void fs_reader_close(struct fs_reader *reader); /* accepts one that did not open */
+
 /* Write @path atomically: a temporary file beside it, PATH.PID-N.tmp, then rename. First remove
  * such files of processes that were killed. */
 enum status fs_write(const char *path, const void *data, size_t length, struct err *err);

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dataset train = {0}, test = {0};
 	struct dataset_params params = {0};
-	struct dataset_csv parts[2] = {{"one", NULL, 0}, {"two", NULL, 0}};
+	struct dataset_csv parts[2] = {{.name = "one"}, {.name = "two"}};
 	struct err err;
 
 	if (size == 0)
@@ -17,9 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	params.table.scale = (enum dataset_scale)(data[0] % 3);
 	params.no_test_targets = data[0] & 8;
 	params.table.weight = data[0] & 16 ? "w" : NULL;
-	parts[0] = (struct dataset_csv){"one", (const char *)data + 1, size - 1};
+	parts[0] = (struct dataset_csv){
+		.name = "one", .bytes = (const char *)data + 1, .length = size - 1};
 	if (data[0] & 4)
-		parts[1] = (struct dataset_csv){"two", (const char *)data + 1, size - 1};
+		parts[1] = (struct dataset_csv){
+			.name = "two", .bytes = (const char *)data + 1, .length = size - 1};
 	if (dataset__csv_parse(&train, &test, &params, parts, &err) == ST_OK) {
 		dataset_close(&train);
 		dataset_close(&test);

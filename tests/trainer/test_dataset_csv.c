@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "support/dataset_sample.h"
@@ -21,7 +22,8 @@ static enum status parse(const char *one, const char *other, const struct datase
 	struct dataset_params params = {.no_test_targets = unlabelled};
 	/* Of exact size, so that a sanitizer sees a step beyond. */
 	char *a = malloc(strlen(one) + 1), *b = other ? malloc(strlen(other) + 1) : NULL;
-	struct dataset_csv parts[2] = {{"one.csv", a, strlen(one)}, {"two.csv", b, 0}};
+	struct dataset_csv parts[2] = {{.name = "one.csv", .bytes = a, .length = strlen(one)},
+				       {.name = "two.csv", .bytes = b}};
 	enum status status;
 
 	assert_non_null(a);
@@ -62,6 +64,69 @@ static void test_columns_are_chosen_by_name(void **state)
 	assert_int_equal(train.labels[0], 2);
 	assert_int_equal(test.count, 0);
 	close_both();
+}
+
+/* A table of 4 columns and 30,000 rows, of 1.5 pieces; after it as much as @hole says. */
+static void write_table(const char *path, int64_t hole)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs("a,\"b \"\"c\"\"\r\n\",w,y\r\n", file);
+	for (int i = 0; i < 30000; i++)
+		fprintf(file, "%d.25,\"%0*d\",%d,\"the, %s\"\r\n", i, 10 + i % 13, -i, i % 7,
+			i == 29999 ? "third"
+			: i % 2    ? "first"
+				   : "second");
+	assert_int_equal(fflush(file), 0);
+	if (hole)
+		assert_int_equal(ftruncate(fileno(file), hole), 0);
+	fclose(file);
+}
+
+/* Fields, quotes and line ends that two pieces share; of rows beyond data.limit only the class. */
+static void test_files_are_read_in_pieces(void **state)
+{
+	char dir[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 16];
+	struct dataset_params params = {.name = "csv", .path = path, .table = {.weight = "w"}};
+
+	(void)state;
+	support_tempdir(dir);
+	snprintf(path, sizeof(path), "%s/t.csv", dir);
+	write_table(path, 0);
+	for (int limited = 0; limited < 2; limited++) {
+		params.limit = limited ? 29000 : 0;
+		if (dataset_open(&train, &test, &params, &err) != ST_OK)
+			fail_msg("%s", err.text);
+		assert_int_equal(train.count, limited ? 29000 : 30000);
+		assert_int_equal(train.classes, 3);
+		assert_string_equal(train.names[2], "the, third");
+		for (int i = 0; i < train.count; i++) {
+			assert_true(train.floats[2 * i] == (float)i + 0.25f);
+			assert_true(train.floats[2 * i + 1] == (float)-i);
+			assert_true(train.weights[i] == (float)(i % 7));
+			assert_int_equal(train.labels[i], i == 29999 ? 2 : i % 2 ? 0 : 1);
+		}
+		close_both();
+	}
+	support_tempdir_remove(dir);
+}
+
+/* 8 TiB of such rows: that they do not fit is said when the first of them are read. */
+static void test_more_than_the_machine_has_is_not_asked_for(void **state)
+{
+	char dir[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 16];
+	const struct dataset_params params = {.name = "csv", .path = path};
+
+	(void)state;
+	support_tempdir(dir);
+	snprintf(path, sizeof(path), "%s/t.csv", dir);
+	write_table(path, INT64_C(8) << 40);
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_LIMIT);
+	assert_contains(err.text, "t.csv: its rows take about ");
+	assert_contains(err.text, "and this machine has ");
+	assert_contains(err.text, "data.limit the first so many rows");
+	support_tempdir_remove(dir);
 }
 
 /* Other than by place: a test.csv whose columns stand otherwise; names twice and no name. */
@@ -274,6 +339,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_columns_are_chosen_by_name),
+		cmocka_unit_test(test_files_are_read_in_pieces),
+		cmocka_unit_test(test_more_than_the_machine_has_is_not_asked_for),
 		cmocka_unit_test(test_inputs_of_tests_go_by_name),
 		cmocka_unit_test(test_targets_are_classes_values_or_words),
 		cmocka_unit_test(test_scales_are_the_training_parts),

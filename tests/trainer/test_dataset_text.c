@@ -18,7 +18,7 @@ static enum status parse(const char *bytes, size_t length, enum dataset_tokens t
 	const struct dataset_texts texts = {.tokens = tokens, .sequence_length = each};
 	/* Of exact size, so that a sanitizer sees a step beyond. */
 	char *copy = malloc(length + 1);
-	const struct dataset_csv text = {"a.txt", copy, length};
+	const struct dataset_csv text = {.name = "a.txt", .bytes = copy, .length = length};
 	enum status status;
 
 	assert_non_null(copy);

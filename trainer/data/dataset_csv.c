@@ -7,6 +7,9 @@
  *
  * Both parts are scaled by statistics of the training part.
  *
+ * Files are read in pieces, and only what a training needs of them is kept: four bytes for each
+ * input of the rows that data.limit leaves, and the texts of the targets.
+ *
  * Threading: none. Source: RFC 4180, with any of its line ends.
  */
 #include "trainer/data/dataset_internal.h"
@@ -16,12 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
 
 #define CSV_COLUMNS_MOST 65536
 #define CSV_NONE         SIZE_MAX /* no column */
+#define CSV_PIECE        ((size_t)1 << 20)
+#define CSV_ROWS_FIRST   16   /* with room */
+#define CSV_ROWS_KNOWN   1024 /* that show how many the file has */
 
 struct csv_column {
 	char *name;
@@ -31,6 +38,9 @@ struct csv_column {
 struct csv {
 	const char *name; /* of the file, for messages */
 	const char *at, *end;
+	struct fs_reader *reader; /* what follows after `end`; NULL: nothing */
+	char *piece;              /* from there */
+	uint64_t taken;           /* bytes from there so far */
 	int64_t line;
 	struct str field;
 	struct csv_column *columns;
@@ -38,61 +48,99 @@ struct csv {
 	bool lacks;            /* the target and the weight may be missing */
 	size_t target, weight; /* their columns, or CSV_NONE */
 	size_t inputs;         /* number of input columns */
-	/* Rows so far: the inputs row by row, and the targets as 0-terminated strings. */
+	/* Rows so far: the targets of all as 0-terminated strings, which decide on the classes; the inputs,
+	 * row by row, and weights of the first `kept`. */
 	float *values, *weights;
-	size_t value_count, value_room, weight_room, rows;
+	size_t rows, kept, room, most; /* room: rows with memory; most: that may be kept */
 	struct str targets;
 	struct err *err;
 };
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static bool at_end_of_line(const struct csv *csv)
+/* Whether there is another byte, at csv->at: read the next piece where one is used up. */
+static bool has_more(struct csv *csv)
 {
-	return csv->at == csv->end || *csv->at == '\n' || *csv->at == '\r';
+	size_t got;
+
+	if (csv->at < csv->end)
+		return true;
+	if (!csv->reader || err_stuck(csv->err) ||
+	    fs_reader_take(csv->reader, csv->piece, CSV_PIECE, &got, csv->err) != ST_OK || got == 0)
+		return false;
+	csv->at = csv->piece;
+	csv->end = csv->piece + got;
+	csv->taken += got;
+	if (memchr(csv->piece, '\0', got))
+		err_set(csv->err, ST_FORMAT, "%s: is no text: it holds a 0 byte", csv->name);
+	return !err_stuck(csv->err);
+}
+
+static bool at_end_of_line(struct csv *csv)
+{
+	return !has_more(csv) || *csv->at == '\n' || *csv->at == '\r';
 }
 
 static void read_quoted(struct csv *csv)
 {
 	const int64_t begun = csv->line;
 
-	for (csv->at++; csv->at < csv->end; csv->at++) {
+	for (csv->at++; has_more(csv); csv->at++) {
 		if (*csv->at == '\n')
 			csv->line++;
-		if (*csv->at == '"' && (csv->at + 1 == csv->end || csv->at[1] != '"')) {
+		if (*csv->at == '"') {
 			csv->at++;
-			if (!at_end_of_line(csv) && *csv->at != ',')
-				err_set(csv->err, ST_FORMAT,
-					"%s: line %lld: text behind a closing quote", csv->name,
-					(long long)csv->line);
-			return;
+			if (!has_more(csv) || *csv->at != '"') {
+				if (!at_end_of_line(csv) && *csv->at != ',')
+					err_set(csv->err, ST_FORMAT,
+						"%s: line %lld: text behind a closing quote",
+						csv->name, (long long)csv->line);
+				return;
+			}
 		}
-		if (*csv->at == '"')
-			csv->at++;
+		if (csv->field.length >= CSV_PIECE)
+			break;
 		str_add_bytes(&csv->field, csv->at, 1);
 	}
-	err_set(csv->err, ST_FORMAT, "%s: line %lld: a quote that begins here is not closed",
-		csv->name, (long long)begun);
+	if (!err_stuck(csv->err))
+		err_set(csv->err, ST_FORMAT,
+			"%s: line %lld: a quote that begins here is not closed%s", csv->name,
+			(long long)begun, csv->field.length >= CSV_PIECE ? " within 1 MiB" : "");
+}
+
+/* Read the bytes of an unquoted field that this piece has. */
+static void read_run(struct csv *csv)
+{
+	const char *from = csv->at;
+
+	while (csv->at < csv->end && *csv->at != '\n' && *csv->at != '\r' && *csv->at != ',')
+		csv->at++;
+	if (csv->field.length > CSV_PIECE)
+		err_set(csv->err, ST_LIMIT, "%s: line %lld: a field is longer than 1 MiB",
+			csv->name, (long long)csv->line);
+	else
+		str_add_bytes(&csv->field, from, (size_t)(csv->at - from));
+}
+
+static void trim_field(struct str *field)
+{
+	while (field->length > 0 &&
+	       (field->text[field->length - 1] == ' ' || field->text[field->length - 1] == '\t'))
+		field->text[--field->length] = '\0';
 }
 
 /* Read the next field of the line, without blanks around it. */
 static const char *read_field(struct csv *csv)
 {
-	const char *from;
-	size_t length;
-
 	str_clear(&csv->field);
-	while (csv->at < csv->end && (*csv->at == ' ' || *csv->at == '\t'))
+	while (has_more(csv) && (*csv->at == ' ' || *csv->at == '\t'))
 		csv->at++;
-	if (csv->at < csv->end && *csv->at == '"') {
+	if (has_more(csv) && *csv->at == '"') {
 		read_quoted(csv);
 	} else {
-		for (from = csv->at; !at_end_of_line(csv) && *csv->at != ','; csv->at++)
-			;
-		length = (size_t)(csv->at - from);
-		while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\t'))
-			length--;
-		str_add_bytes(&csv->field, from, length);
+		while (!at_end_of_line(csv) && *csv->at != ',')
+			read_run(csv);
+		trim_field(&csv->field);
 	}
 	if (csv->field.failed)
 		err_nomem(csv->err);
@@ -102,7 +150,7 @@ static const char *read_field(struct csv *csv)
 /* Skip the separator after a field; return true if another field follows in the line. */
 static bool next_in_line(struct csv *csv)
 {
-	if (err_stuck(csv->err) || csv->at == csv->end)
+	if (err_stuck(csv->err) || !has_more(csv))
 		return false;
 	if (*csv->at == ',') {
 		csv->at++;
@@ -110,7 +158,7 @@ static bool next_in_line(struct csv *csv)
 	}
 	if (*csv->at == '\r')
 		csv->at++;
-	if (csv->at < csv->end && *csv->at == '\n')
+	if (has_more(csv) && *csv->at == '\n')
 		csv->at++;
 	csv->line++;
 	return false;
@@ -318,17 +366,57 @@ static void read_value(struct csv *csv, const char *column, const char *text, fl
 		*out = (float)value;
 }
 
+/* Return how many rows to have memory for: as many as the file will have by what was read of it so
+ * far, if that is known. */
+static size_t estimate_rows(const struct csv *csv)
+{
+	const double read = (double)(csv->taken - (uint64_t)(csv->end - csv->at));
+	double rows = 2.0 * (double)csv->room;
+
+	if (csv->kept >= CSV_ROWS_KNOWN && csv->reader && csv->reader->size > 0 && read > 0.0)
+		rows = max(1.02 * (double)csv->kept * (double)csv->reader->size / read,
+			   1.25 * (double)csv->room);
+	rows = min(max(rows, (double)CSV_ROWS_FIRST), 1e15);
+	return min((size_t)rows, csv->most);
+}
+
+/* Have memory for another row, if the machine has it. */
+static void reserve_row(struct csv *csv)
+{
+	const size_t rows = estimate_rows(csv), row = (csv->inputs + 1) * sizeof(float);
+	const double bytes = (double)rows * (double)row;
+	char need_text[FMT_SIZE], have_text[FMT_SIZE];
+	float *values, *weights;
+
+	if (bytes - (double)csv->room * (double)row > (double)mem_available()) {
+		err_set(csv->err, ST_LIMIT,
+			"%s: its rows take about %s of memory, and this machine has %s: "
+			"data.columns "
+			"chooses fewer inputs, data.limit the first so many rows",
+			csv->name, fmt_bytes(need_text, (uint64_t)bytes),
+			fmt_bytes(have_text, (uint64_t)mem_available()));
+		return;
+	}
+	values = mem_resize(csv->values, rows * csv->inputs, sizeof(*values));
+	csv->values = values ? values : csv->values;
+	weights = mem_resize(csv->weights, rows, sizeof(*weights));
+	csv->weights = weights ? weights : csv->weights;
+	if (values && weights)
+		csv->room = rows;
+	else
+		err_nomem(csv->err);
+}
+
 static void read_row(struct csv *csv)
 {
 	const int64_t line = csv->line;
+	const bool keeps = csv->kept < csv->most;
 	size_t at = 0;
 
-	if (mem_grow(&csv->values, &csv->value_room, csv->value_count + csv->inputs,
-		     sizeof(*csv->values)) ||
-	    mem_grow(&csv->weights, &csv->weight_room, csv->rows + 1, sizeof(*csv->weights))) {
-		err_nomem(csv->err);
+	if (keeps && csv->kept == csv->room)
+		reserve_row(csv);
+	if (err_stuck(csv->err))
 		return;
-	}
 	do {
 		const char *text = read_field(csv);
 
@@ -336,14 +424,15 @@ static void read_row(struct csv *csv)
 			return;
 		if (at == csv->target)
 			str_add_bytes(&csv->targets, text, strlen(text) + 1);
-		else if (at == csv->weight)
-			read_value(csv, csv->columns[at].name, text, &csv->weights[csv->rows]);
-		else if (at < csv->column_count && csv->columns[at].input >= 0)
+		else if (keeps && at == csv->weight)
+			read_value(csv, csv->columns[at].name, text, &csv->weights[csv->kept]);
+		else if (keeps && at < csv->column_count && csv->columns[at].input >= 0)
 			read_value(csv, csv->columns[at].name, text,
-				   &csv->values[csv->value_count + (size_t)csv->columns[at].input]);
+				   &csv->values[csv->kept * csv->inputs +
+						(size_t)csv->columns[at].input]);
 		at++;
 	} while (next_in_line(csv));
-	csv->value_count += csv->inputs;
+	csv->kept += keeps;
 	csv->rows++;
 	if (csv->targets.failed && !err_stuck(csv->err))
 		err_nomem(csv->err);
@@ -355,16 +444,17 @@ static void read_row(struct csv *csv)
 
 static void read_table(struct csv *csv, const struct dataset_table *table, struct csv *train)
 {
-	if (memchr(csv->at, '\0', (size_t)(csv->end - csv->at))) {
+	has_more(csv);
+	if (csv->end > csv->at && memchr(csv->at, '\0', (size_t)(csv->end - csv->at)))
 		err_set(csv->err, ST_FORMAT, "%s: is no text: it holds a 0 byte", csv->name);
+	if (err_stuck(csv->err))
 		return;
-	}
 	if (csv->end - csv->at >= 3 && !memcmp(csv->at, "\xef\xbb\xbf", 3))
 		csv->at += 3;
 	read_header(csv);
 	if (!err_stuck(csv->err))
 		choose_columns(csv, table, train);
-	while (!err_stuck(csv->err) && csv->at < csv->end) {
+	while (!err_stuck(csv->err) && has_more(csv)) {
 		if (at_end_of_line(csv))
 			next_in_line(csv); /* an empty line */
 		else
@@ -379,6 +469,7 @@ static void csv_free(struct csv *csv)
 	for (size_t i = 0; i < csv->column_count; i++)
 		mem_free(csv->columns[i].name);
 	mem_free(csv->columns);
+	mem_free(csv->piece);
 	mem_free(csv->values);
 	mem_free(csv->weights);
 	str_free(&csv->field);
@@ -396,15 +487,15 @@ static struct csv_scale compute_scale(const struct csv *csv, size_t column, enum
 	double sum = 0.0, squares = 0.0, least = INFINITY, most = -INFINITY, mean;
 	struct csv_scale scale = {0.0, 1.0};
 
-	for (size_t r = 0; r < csv->rows; r++) {
+	for (size_t r = 0; r < csv->kept; r++) {
 		const double value = (double)csv->values[r * csv->inputs + column];
 
 		sum += value;
 		least = min(least, value);
 		most = max(most, value);
 	}
-	mean = sum / (double)csv->rows;
-	for (size_t r = 0; r < csv->rows; r++) {
+	mean = sum / (double)csv->kept;
+	for (size_t r = 0; r < csv->kept; r++) {
 		const double off = (double)csv->values[r * csv->inputs + column] - mean;
 
 		squares += off * off;
@@ -412,7 +503,7 @@ static struct csv_scale compute_scale(const struct csv *csv, size_t column, enum
 	if (kind == DATASET_SCALE_MINMAX)
 		scale = (struct csv_scale){least, most - least};
 	else if (kind == DATASET_SCALE_STANDARD)
-		scale = (struct csv_scale){mean, sqrt(squares / (double)csv->rows)};
+		scale = (struct csv_scale){mean, sqrt(squares / (double)csv->kept)};
 	if (scale.by == 0.0)
 		scale.by = 1.0;
 	return scale;
@@ -427,7 +518,7 @@ static void scale_inputs(struct csv *train, struct csv *test, enum dataset_scale
 		for (int part = 0; part < 2; part++) {
 			const struct csv *csv = part == 0 ? train : test;
 
-			for (size_t r = 0; r < csv->rows; r++) {
+			for (size_t r = 0; r < csv->kept; r++) {
 				float *value = &csv->values[r * csv->inputs + c];
 
 				*value = (float)(((double)*value - scale.shift) / scale.by);
@@ -523,7 +614,7 @@ static void move_weights(struct dataset *out, struct csv *csv)
 {
 	struct dataset_array weights = {.type = DATASET_F32,
 					.ndim = 1,
-					.dim = {(int64_t)csv->rows},
+					.dim = {(int64_t)csv->kept},
 					.bytes = (uint8_t *)csv->weights};
 
 	csv->weights = NULL;
@@ -537,16 +628,16 @@ static void join_table(struct dataset *out, struct csv *csv, enum csv_target kin
 	const bool labelled = csv->target != CSV_NONE;
 	const size_t each = kind == CSV_VALUES ? sizeof(float) : sizeof(int64_t);
 	struct dataset_array inputs = {
-		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)csv->rows, (int64_t)csv->inputs}};
+		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)csv->kept, (int64_t)csv->inputs}};
 	struct dataset_array targets = {.type = kind == CSV_VALUES ? DATASET_F32 : DATASET_I64,
 					.ndim = labelled,
-					.dim = {(int64_t)csv->rows}};
+					.dim = {(int64_t)csv->kept}};
 	const char *text = csv->targets.text;
 
-	targets.bytes = mem_calloc(csv->rows, each);
+	targets.bytes = mem_calloc(csv->kept, each);
 	if (!targets.bytes)
 		err_nomem(csv->err);
-	for (size_t r = 0; labelled && r < csv->rows && !err_stuck(csv->err); r++) {
+	for (size_t r = 0; labelled && r < csv->kept && !err_stuck(csv->err); r++) {
 		store_target(csv, kind, text, about, targets.bytes, r);
 		text += strlen(text) + 1;
 	}
@@ -562,24 +653,36 @@ static void join_table(struct dataset *out, struct csv *csv, enum csv_target kin
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static bool is_there(const struct dataset_csv *part)
+{
+	return part->bytes || part->reader;
+}
+
 static void read_parts(struct csv csv[2], const struct dataset_params *params,
 		       const struct dataset_csv parts[2], struct err *err)
 {
 	for (int part = 0; part < 2; part++) {
-		csv[part] = (struct csv){.name = parts[part].name,
-					 .at = parts[part].bytes,
-					 .line = 1,
-					 .lacks = part == 1 && params->no_test_targets,
-					 .err = err};
-		if (!parts[part].bytes || err_stuck(err))
+		csv[part] =
+			(struct csv){.name = parts[part].name,
+				     .at = parts[part].bytes,
+				     .reader = parts[part].reader,
+				     .line = 1,
+				     .most = params->limit > 0 ? (size_t)params->limit : SIZE_MAX,
+				     .lacks = part == 1 && params->no_test_targets,
+				     .err = err};
+		if (!is_there(&parts[part]) || err_stuck(err))
 			continue;
-		csv[part].end = parts[part].bytes + parts[part].length;
-		read_table(&csv[part], &params->table,
-			   part == 1 && parts[0].bytes ? &csv[0] : NULL);
+		csv[part].end = parts[part].bytes ? parts[part].bytes + parts[part].length : NULL;
+		csv[part].piece = parts[part].reader ? mem_alloc(CSV_PIECE) : NULL;
+		if (parts[part].reader && !csv[part].piece)
+			err_nomem(err);
+		else
+			read_table(&csv[part], &params->table,
+				   part == 1 && is_there(&parts[0]) ? &csv[0] : NULL);
 	}
 	if (err_stuck(err))
 		return;
-	if (!parts[0].bytes && params->table.scale != DATASET_SCALE_NONE)
+	if (!is_there(&parts[0]) && params->table.scale != DATASET_SCALE_NONE)
 		err_set(err, ST_INVALID,
 			"%s: data.scale: columns are scaled by the training part, and there is "
 			"none: give a folder with train.csv and test.csv",
@@ -660,7 +763,8 @@ enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_params *params, struct err *err)
 {
 	struct dataset_csv parts[2] = {{0}};
-	char paths[2][FS_PATH_SIZE], *texts[2] = {NULL, NULL};
+	struct fs_reader readers[2] = {{.fd = -1}, {.fd = -1}};
+	char paths[2][FS_PATH_SIZE];
 	enum status status;
 
 	if (!params->path)
@@ -673,14 +777,13 @@ enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 	for (int part = 0; part < 2 && status == ST_OK; part++) {
 		if (paths[part][0] == '\0')
 			continue;
-		status = fs_read(paths[part], DATASET_FILE_LIMIT, &texts[part], &parts[part].length,
-				 err);
+		status = fs_reader_open(&readers[part], paths[part], err);
 		parts[part].name = paths[part];
-		parts[part].bytes = texts[part];
+		parts[part].reader = &readers[part];
 	}
 	if (status == ST_OK)
 		status = dataset__csv_parse(train, test, params, parts, err);
-	mem_free(texts[0]);
-	mem_free(texts[1]);
+	fs_reader_close(&readers[0]);
+	fs_reader_close(&readers[1]);
 	return status;
 }

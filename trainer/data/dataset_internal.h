@@ -156,13 +156,15 @@ enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_ar
 				 int64_t first, const struct dataset_cifar *kind, const char *name,
 				 const void *bytes, size_t length, struct err *err);
 
-/* Parse tables in memory, the second for the test part; bytes NULL: no such part. Of @params only
- * the table, the limit and no_test_targets are used. On failure nothing is left to close. */
+/* A text: @bytes, followed by what @reader gives. */
 struct dataset_csv {
 	const char *name;
 	const char *bytes;
 	size_t length;
+	struct fs_reader *reader; /* open, borrowed; NULL: only bytes. Of tables alone */
 };
+/* Parse tables, the second for the test part; neither bytes nor reader: no such part. Of @params
+ * only the table, the limit and no_test_targets are used. On failure nothing is left to close. */
 enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 			       const struct dataset_params *params,
 			       const struct dataset_csv parts[2], struct err *err);
