@@ -47,6 +47,7 @@ static void model_read(struct model_box *box, const struct json_at *at,
 	model__names_free(&reader.taken);
 	model__names_free(&reader.shared);
 	mem_free(reader.list);
+	cJSON_Delete(reader.copies);
 	mem_free(reader.notes);
 }
 

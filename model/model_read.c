@@ -658,11 +658,37 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 }
 
 /* scope->layers is linked to @config and is valid only during this call. */
+/* Return the copy of @config without the operations that compute masks; the reader keeps it. After
+ * a failure it is @config. */
+static const struct json_at *leave_masks_out(struct model_reader *reader,
+					     const struct json_at *config)
+{
+	struct json_at *out = arena_alloc(&reader->scratch, 1, sizeof(*out));
+	cJSON *copy;
+
+	if (!out)
+		err_nomem(reader->err);
+	if (err_stuck(reader->err) || model__leave_masks_out(&copy, config, reader->err) != ST_OK)
+		return config;
+	if (!reader->copies)
+		reader->copies = cJSON_CreateArray();
+	if (!reader->copies || !cJSON_AddItemToArray(reader->copies, copy)) {
+		cJSON_Delete(copy);
+		err_nomem(reader->err);
+		return config;
+	}
+	*out = *config;
+	out->node = copy;
+	return out;
+}
+
 static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	int again, *first;
 
+	if (scope->functional && model__lists_masks(config->node))
+		config = leave_masks_out(reader, config);
 	if (!scope->functional && cJSON_IsArray(config->node)) /* the form before Keras 2.2.3 */
 		scope->layers = *config;
 	else

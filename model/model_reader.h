@@ -136,6 +136,7 @@ struct model_reader {
 	struct model_reference *list; /* inputs of the call being read */
 	size_t list_capacity;
 	int list_count;
+	cJSON *copies; /* a list of the configs that were changed before they were read */
 	struct model_note *notes; /* by layer */
 	size_t note_capacity;
 	/* While a repeated call of an entry or object is read: the distance, in layers, from each layer to
@@ -203,6 +204,13 @@ bool model__wrap_is_unmerged(const struct model_entry *entry);
 enum status model__wrap_build(cJSON **out, const struct json_at *at,
 			      const struct model_entry *entry, int inputs, struct arena *arena,
 			      struct err *err);
+
+/* ---- masks of Keras 3 ------------------------------------------------------------------------ */
+
+/* Whether operations that compute masks are among the layers of the model config. */
+bool model__lists_masks(const cJSON *config);
+/* Copy the config without them: see model_masks.c. The caller deletes *@out. */
+enum status model__leave_masks_out(cJSON **out, const struct json_at *config, struct err *err);
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 

@@ -58,10 +58,15 @@ enum status layer_read(struct model *model, struct model_layer *layer, const str
 		       struct err *err)
 {
 	static const struct model_option common[] = {
-		{"name", .rule = MODEL_ANY},        {"trainable", .rule = MODEL_ANY},
-		{"dtype", .rule = MODEL_DTYPE},     {"batch_input_shape", .rule = MODEL_ANY},
-		{"batch_shape", .rule = MODEL_ANY}, {"dynamic", .rule = MODEL_FALSE},
-		{"autocast", .rule = MODEL_ANY},    {"build_config", .rule = MODEL_ANY},
+		{"name", .rule = MODEL_ANY},
+		{"trainable", .rule = MODEL_ANY},
+		{"dtype", .rule = MODEL_DTYPE},
+		{"batch_input_shape", .rule = MODEL_ANY},
+		{"batch_shape", .rule = MODEL_ANY},
+		{"dynamic", .rule = MODEL_FALSE},
+		{"autocast", .rule = MODEL_ANY},
+		{"build_config", .rule = MODEL_ANY},
+		{"quantization_config", .rule = MODEL_NULL},
 	};
 	const struct layer_ops *ops = layer->ops;
 

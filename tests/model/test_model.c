@@ -254,6 +254,10 @@ static const struct support_refusal refusals[] = {
 	{LAYERS(DENSE("\"units\": 2, \"name\": \"a\\nb\"")), ST_INVALID, "control characters"},
 	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")), ST_INVALID,
 	 "batch_input_shape: the input shape (None, 3) does not fit (None, 28, 28, 1)"},
+	{LAYERS(DENSE("\"units\": 2, \"quantization_config\": null") "," DENSE(
+		 "\"units\": 2, \"quantization_config\": {\"class_name\": "
+		 "\"Int8QuantizationConfig\"}")),
+	 ST_UNSUPPORTED, "layers[1].config.quantization_config: not supported: it must be null"},
 	{LAYERS(DENSE("\"units\": 2, \"input_shape\": [3]")), ST_INVALID,
 	 "unknown option \"input_shape\""},
 	{"{\"layers\": [], \"name\": \"a\\tb\"}", ST_INVALID, "name: |control characters"},

@@ -350,6 +350,52 @@ static void test_sums_of_tensorflow_are_layers(void **state)
 	model_free(m);
 }
 
+/* Keras 3 writes the mask of an Embedding as an operation and an argument: it is the same model. */
+static void test_masks_of_keras_3_are_those_of_the_layers(void **state)
+{
+#define CALLED(class_name, module, name, config, args, kwargs)                                     \
+	"{\"class_name\": \"" class_name "\", \"module\": \"" module                               \
+	"\", \"config\": {\"name\": \"" name "\"" config "}, \"name\": \"" name                    \
+	"\", \"inbound_nodes\": [{\"args\": [" args "], \"kwargs\": {" kwargs "}}]}, "
+#define WORDS                                                                                      \
+	"{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 7], \"name\": "     \
+	"\"x\"}, "                                                                                 \
+	"\"name\": \"x\", \"inbound_nodes\": []}, "
+#define EMBEDDED                                                                                   \
+	CALLED("Embedding", "keras.layers", "e",                                                   \
+	       ", \"input_dim\": 9, \"output_dim\": 4, \"mask_zero\": true",                       \
+	       TENSOR("[null, 7]", "x"), "")
+#define UNEQUAL(number)                                                                            \
+	CALLED("NotEqual", "keras.src.ops.numpy", "not_equal", "",                                 \
+	       TENSOR("[null, 7]", "x") ", " number, "")
+#define RECALL(kwargs)                                                                             \
+	"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"l\", \"units\": 3}, \"name\": "       \
+	"\"l\", "                                                                                  \
+	"\"inbound_nodes\": [{\"args\": [" TENSOR("[null, 7, 4]", "e") "], \"kwargs\": {" kwargs   \
+								       "}}]}"
+#define MASKED "\"training\": false, \"mask\": " TENSOR("[null, 7]", "not_equal")
+	struct model *plain =
+		support_model(MODEL(WORDS EMBEDDED RECALL("\"mask\": null"), ENDS("x", "l")), NULL);
+	struct model *masked = support_model(
+		MODEL(WORDS EMBEDDED UNEQUAL("0") RECALL(MASKED), ENDS("x", "l")), NULL);
+	const struct support_refusal other = {
+		MODEL(WORDS EMBEDDED UNEQUAL("1") RECALL(MASKED), ENDS("x", "l")), ST_UNSUPPORTED,
+		"layers[2]: \"not_equal\" (NotEqual) is no mask that an Embedding"};
+
+	(void)state;
+	assert_int_equal(masked->layer_count, plain->layer_count);
+	for (int i = 0; i < plain->layer_count; i++) {
+		assert_string_equal(masked->layers[i].name, plain->layers[i].name);
+		assert_int_equal(masked->layers[i].input_count, plain->layers[i].input_count);
+		assert_int_equal(masked->layers[i].mask, plain->layers[i].mask);
+	}
+	model_free(plain);
+	model_free(masked);
+	support_assert_refused(&other, NULL);
+	support_model_no_memory(MODEL(WORDS EMBEDDED UNEQUAL("0") RECALL(MASKED), ENDS("x", "l")),
+				NULL);
+}
+
 static void test_stages_cut_a_residual_model_where_it_can_be_cut(void **state)
 {
 	static const int good[] = {0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
@@ -1105,6 +1151,7 @@ int main(void)
 		cmocka_unit_test(test_the_order_of_the_list_does_not_matter),
 		cmocka_unit_test(test_a_residual_model_of_keras_2_and_3),
 		cmocka_unit_test(test_sums_of_tensorflow_are_layers),
+		cmocka_unit_test(test_masks_of_keras_3_are_those_of_the_layers),
 		cmocka_unit_test(test_stages_cut_a_residual_model_where_it_can_be_cut),
 		cmocka_unit_test(test_applications_are_read_like_any_model),
 		cmocka_unit_test(test_older_sequential_models_are_lists),
