@@ -1,5 +1,6 @@
 /*
- * Names of other versions of Keras and their current replacements: one table row each. No state.
+ * Names of other versions of Keras, and Keras's layers that are not supported, with what replaces
+ * them or comes nearest: one table row each. No state.
  *
  * TensorFlow 2.4 removed the classes and arguments of Keras for IPUs; Keras 2 removed those of
  * Keras 1.
@@ -54,6 +55,53 @@ static const struct legacy_row legacy_classes[] = {
 			 "comes nearest"},
 	{"RandomWidth", "makes pictures of any width, and shapes are fixed here: \"RandomZoom\" "
 			"comes nearest"},
+	{"Dot", "is not supported: of two vectors it is \"Multiply\", then \"Dense\" of one unit "
+		"with kernel_initializer \"ones\", use_bias and trainable false"},
+	{"Identity",
+	 "changes nothing: leave it out, or put \"Activation\" of \"linear\" in its place"},
+	{"AdditiveAttention",
+	 "is not supported: \"Attention\", which scores by dot products, comes nearest"},
+	{"GroupedQueryAttention", "is not supported: \"MultiHeadAttention\", with keys and values "
+				  "for each head, comes nearest"},
+	{"GroupQueryAttention", "is not supported: \"MultiHeadAttention\", with keys and values "
+				"for each head, comes nearest"},
+	{"CuDNNLSTM", "is \"LSTM\" with another order of weights: make the model with \"LSTM\" in "
+		      "Keras, whose load_weights() converts them, and save that"},
+	{"CuDNNGRU", "is \"GRU\" with another order of weights: make the model with \"GRU\" "
+		     "(reset_after) in Keras, whose load_weights() converts them, and save that"},
+	{"UnitNormalization", "is not supported: \"LayerNormalization\" comes nearest"},
+	{"RMSNormalization", "is not supported: \"LayerNormalization\" comes nearest"},
+	{"SpectralNormalization", "is not supported: save the model with the layer in it instead"},
+	{"EinsumDense",
+	 "is not supported: \"Dense\", along the last axis, and \"Permute\" come nearest"},
+	{"LocallyConnected1D",
+	 "is not supported: \"Conv1D\", whose places share their weights, comes nearest"},
+	{"LocallyConnected2D",
+	 "is not supported: \"Conv2D\", whose places share their weights, comes nearest"},
+	{"ThresholdedReLU", "is \"ReLU\" with its theta as \"threshold\""},
+	{"ActivityRegularization", "is not supported: a \"kernel_regularizer\" comes nearest; "
+				   "without the layer the model computes the same in inference"},
+	{"ConvLSTM1D", "is not supported: \"Conv1D\" with the steps as channels comes nearest"},
+	{"StackedRNNCells",
+	 "holds cells: use \"LSTM\", \"GRU\" or \"SimpleRNN\" one after the other"},
+	{"GetItem", "is a slice of a layer's output: Cropping1D and Cropping2D cut borders off, "
+		    "and no layer cuts elsewhere"},
+	{"Conv3DTranspose", "has three dimensions: layers of one and of two are supported"},
+	{"MaxPooling3D", "has three dimensions: layers of one and of two are supported"},
+	{"AveragePooling3D", "has three dimensions: layers of one and of two are supported"},
+	{"GlobalMaxPooling3D", "has three dimensions: layers of one and of two are supported"},
+	{"GlobalAveragePooling3D", "has three dimensions: layers of one and of two are supported"},
+	{"UpSampling3D", "has three dimensions: layers of one and of two are supported"},
+	{"ZeroPadding3D", "has three dimensions: layers of one and of two are supported"},
+	{"Cropping3D", "has three dimensions: layers of one and of two are supported"},
+	{"SpatialDropout3D", "has three dimensions: layers of one and of two are supported"},
+	{"ConvLSTM3D", "has three dimensions: layers of one and of two are supported"},
+	{"StringLookup", "prepares data: do that before training"},
+	{"IntegerLookup", "prepares data: do that before training"},
+	{"CategoryEncoding", "prepares data: do that before training"},
+	{"Hashing", "prepares data: do that before training"},
+	{"HashedCrossing", "prepares data: do that before training"},
+	{"Discretization", "prepares data: do that before training"},
 	{"TextVectorization", "is not supported: make numbers of words before training, which "
 			      "\"Embedding\" takes"},
 };

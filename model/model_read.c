@@ -113,6 +113,8 @@ struct json_at model__entry_at(const struct model_scope *scope, int entry)
 static void read_class(struct model_entry *entry, const struct json_at *at, struct err *err)
 {
 	const char *const *known, *layer = model_legacy_function(at->node);
+	const char *module =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(at->node, "module"));
 	int count;
 
 	if (layer)
@@ -133,7 +135,13 @@ static void read_class(struct model_entry *entry, const struct json_at *at, stru
 		entry->kind = MODEL_ENTRY_WRAPPER;
 	} else {
 		known = layer_names(&count);
-		if (str_nearest(entry->class_name, known, (size_t)count))
+		if (module && str_starts_with(module, "keras.src.ops"))
+			model_config_unsupported(
+				at, err,
+				"\"%s\" is a function of Keras called on a layer's "
+				"output: use a layer instead (\"Add\" for x + y)",
+				entry->class_name);
+		else if (str_nearest(entry->class_name, known, (size_t)count))
 			json_unknown(at, "layer", entry->class_name, known, (size_t)count, err);
 		else
 			json_fail(at, err,

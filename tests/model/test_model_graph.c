@@ -705,6 +705,12 @@ static const struct support_refusal refusals[] = {
 	{TWO(", {\"class_name\": \"Lambda\", \"config\": {}}"), ST_UNSUPPORTED,
 	 "layers[3]: \"Lambda\" holds Python code"},
 	{TWO(", {\"class_name\": \"TFOpLambda\", \"config\": {}}"), ST_UNSUPPORTED, "use a layer"},
+	{TWO(", {\"class_name\": \"Dot\", \"config\": {\"name\": \"d\"}}"), ST_UNSUPPORTED,
+	 "layers[3]: \"d\": \"Dot\" is not supported: of two vectors it is \"Multiply\", then"},
+	{TWO(", {\"class_name\": \"MaxPooling3D\", \"config\": {}}"), ST_UNSUPPORTED,
+	 "\"MaxPooling3D\" has three dimensions"},
+	{TWO(", {\"class_name\": \"Einsum\", \"module\": \"keras.src.ops.numpy\", \"config\": {}}"),
+	 ST_UNSUPPORTED, "\"Einsum\" is a function of Keras called on a layer's output"},
 	{TWO(", {\"class_name\": \"TFOpLambda\", \"config\": {\"name\": \"tf.norm\", "
 	     "\"function\": \"norm\"}}"),
 	 ST_UNSUPPORTED, "\"tf.norm\": \"TFOpLambda\" is a TensorFlow function"},
