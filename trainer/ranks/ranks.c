@@ -3,7 +3,8 @@
  * the transport.
  *
  * Threading: a mutex guards the queue of operations; only the thread uses the transport and the
- * heartbeats.
+ * heartbeats. Whoever waits yields for a while before it sleeps, until a flag is set that is
+ * written under the mutex.
  */
 #include "trainer/ranks/ranks.h"
 
@@ -24,7 +25,8 @@
 
 #define RANKS_NAME       64
 #define RANKS_EAGER_NS   50000       /* an operation is polled without sleeping for this long */
-#define RANKS_AWAITED_NS 500000      /* likewise, while a thread waits for one */
+#define RANKS_AWAITED_NS 20000000    /* likewise, while a thread waits for one */
+#define RANKS_SPIN_NS    50000       /* yield for this long before sleeping: waking costs more */
 #define RANKS_REST_NS    20000       /* sleep between two polls of a longer operation */
 #define RANKS_GIVE_UP_NS 30000000000 /* how long an interrupted run waits for other ranks */
 #define RANKS_BEATS      8           /* heartbeats within the timeout */
@@ -49,7 +51,7 @@ struct ranks_operation {
 	void *data;
 	int words;
 	struct ranks_request request;
-	bool done;
+	atomic_bool done;
 	int failed;
 	struct ranks_reduction *reduction;
 	struct ranks_operation *next;
@@ -60,6 +62,7 @@ struct ranks_reduction {
 	struct ranks_reduction_params params;
 	int64_t turn; /* of its line */
 	bool exchanged, gathers;
+	atomic_bool summed;
 	struct ranks_times times;
 };
 
@@ -93,6 +96,7 @@ struct ranks {
 	pthread_mutex_t lock;
 	pthread_cond_t posted, ended;
 	struct ranks_operation *queue, **last; /* posted, not yet begun */
+	atomic_bool queued;                    /* the queue is not empty */
 	atomic_int waiting;                    /* threads that wait for an operation */
 	bool ready, failed;                    /* the transport has started, or failed to */
 };
@@ -190,6 +194,16 @@ static bool beat(struct ranks *ranks)
 	return watch->sent == RANKS_LEAVES && !watch->sends && watch->gone;
 }
 
+/* Yield the processor until @flag is set; return false if that takes too long. */
+static bool spin_for(const atomic_bool *flag)
+{
+	const uint64_t until = clock_ns() + RANKS_SPIN_NS;
+
+	while (!atomic_load(flag) && clock_ns() < until)
+		sched_yield();
+	return atomic_load(flag);
+}
+
 /* Begin an operation; return true if it is complete already. */
 static bool begin_operation(struct ranks *ranks, struct ranks_operation *o)
 {
@@ -228,7 +242,7 @@ static bool begin_operation(struct ranks *ranks, struct ranks_operation *o)
 static void end_operation(struct ranks *ranks, struct ranks_operation *o)
 {
 	pthread_mutex_lock(&ranks->lock);
-	o->done = true;
+	atomic_store(&o->done, true);
 	pthread_cond_broadcast(&ranks->ended);
 	pthread_mutex_unlock(&ranks->lock);
 }
@@ -242,6 +256,8 @@ static struct ranks_operation *dequeue_posted(struct ranks *ranks, bool wait)
 				      .tv_nsec = (long)(until % 1000000000)};
 	struct ranks_operation *all;
 
+	if (wait)
+		spin_for(&ranks->queued);
 	pthread_mutex_lock(&ranks->lock);
 	while (wait && !ranks->queue) {
 		if (!rest)
@@ -252,6 +268,7 @@ static struct ranks_operation *dequeue_posted(struct ranks *ranks, bool wait)
 	all = ranks->queue;
 	ranks->queue = NULL;
 	ranks->last = &ranks->queue;
+	atomic_store(&ranks->queued, false);
 	pthread_mutex_unlock(&ranks->lock);
 	return all;
 }
@@ -272,6 +289,7 @@ static bool reduction_done(struct ranks *ranks, struct ranks_operation *o)
 		r->params.sum(r->params.user);
 		pthread_mutex_lock(&ranks->lock);
 		r->times.summed_ns = clock_ns();
+		atomic_store(&r->summed, true);
 		pthread_cond_broadcast(&ranks->ended);
 		pthread_mutex_unlock(&ranks->lock);
 	}
@@ -385,24 +403,27 @@ static void enqueue(struct ranks *ranks, struct ranks_operation *o)
 	pthread_mutex_lock(&ranks->lock);
 	*ranks->last = o;
 	ranks->last = &o->next;
+	atomic_store(&ranks->queued, true);
 	pthread_cond_signal(&ranks->posted);
 	pthread_mutex_unlock(&ranks->lock);
 }
 
-static void wait_for(struct ranks *ranks, const struct ranks_operation *o)
+static void wait_for(struct ranks *ranks, const atomic_bool *flag)
 {
-	pthread_mutex_lock(&ranks->lock);
 	atomic_fetch_add(&ranks->waiting, 1);
-	while (!o->done)
-		pthread_cond_wait(&ranks->ended, &ranks->lock);
+	if (!spin_for(flag)) {
+		pthread_mutex_lock(&ranks->lock);
+		while (!atomic_load(flag))
+			pthread_cond_wait(&ranks->ended, &ranks->lock);
+		pthread_mutex_unlock(&ranks->lock);
+	}
 	atomic_fetch_sub(&ranks->waiting, 1);
-	pthread_mutex_unlock(&ranks->lock);
 }
 
 static void post(struct ranks *ranks, struct ranks_operation *o)
 {
 	enqueue(ranks, o);
-	wait_for(ranks, o);
+	wait_for(ranks, &o->done);
 }
 
 int ranks_rank(const struct ranks *ranks)
@@ -514,6 +535,7 @@ void ranks_reduce(struct ranks *ranks, struct ranks_reduction *reduction)
 							.reduction = reduction};
 	reduction->turn = reduction->params.line->begun++;
 	reduction->exchanged = reduction->gathers = false;
+	atomic_store(&reduction->summed, false);
 	reduction->times = (struct ranks_times){.begun_ns = clock_ns()};
 	enqueue(ranks, &reduction->operation);
 }
@@ -521,18 +543,13 @@ void ranks_reduce(struct ranks *ranks, struct ranks_reduction *reduction)
 const struct ranks_times *ranks_reduce_summed(struct ranks *ranks,
 					      struct ranks_reduction *reduction)
 {
-	pthread_mutex_lock(&ranks->lock);
-	atomic_fetch_add(&ranks->waiting, 1);
-	while (!reduction->times.summed_ns)
-		pthread_cond_wait(&ranks->ended, &ranks->lock);
-	atomic_fetch_sub(&ranks->waiting, 1);
-	pthread_mutex_unlock(&ranks->lock);
+	wait_for(ranks, &reduction->summed);
 	return &reduction->times;
 }
 
 void ranks_reduce_wait(struct ranks *ranks, struct ranks_reduction *reduction)
 {
-	wait_for(ranks, &reduction->operation);
+	wait_for(ranks, &reduction->operation.done);
 }
 
 void ranks_abort(struct ranks *ranks, int code)
