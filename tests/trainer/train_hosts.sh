@@ -39,7 +39,8 @@ has_netem=
 hosts_down
 
 # hosts_up COUNT RATE DELAY_US [BURST]: namespaces, each with the device `wire`. What is delayed has netem or a forwarder in the place of a
-# switch.
+# switch. TCP's congestion control is cubic, Linux's own default, or reno, which every kernel has: bbr, which a machine may have set
+# instead, overruns the short queue of a port to which several hosts send, and a twentieth of its segments are sent twice.
 hosts_up() {
 	local i spaces=() burst=${4:-1mb}
 	limit() { tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst "$burst" latency 50ms; }
@@ -65,6 +66,8 @@ hosts_up() {
 		fi
 		ip -n "$prefix-$i" addr add "10.77.0.$i/24" dev wire
 		ip -n "$prefix-$i" link set wire up
+		ip -n "$prefix-$i" route change 10.77.0.0/24 dev wire src "10.77.0.$i" congctl cubic 2>/dev/null ||
+			ip -n "$prefix-$i" route change 10.77.0.0/24 dev wire src "10.77.0.$i" congctl reno
 		limit "$prefix-$i" wire "$2"
 	done
 }
@@ -174,25 +177,37 @@ if [[ " ${launchers[*]} " = *' mpich '* ]]; then
 		fail "MPICH: $(cat out)"
 	hosts_down
 	[ "$(weights out)" = "$(weights alone)" ] || fail "MPICH: other weights: $(cat out)"
+	rm -rf reports/tf_report__*
 fi
 
 # What-if from one process and from two ranks, by what the network is said to carry and by what the two ranks have found it to, beside runs:
 # milliseconds an update. A replica on each host; the network takes longer than all ranks on these processors. A link saves up
-# nothing while it is idle, so bursts are short.
-foretell() { # RATE DELAY_US COUNT...
-	local rate=$1 delay=$2 count truth from network
+# nothing while it is idle, so bursts are short. The latency is that of a loaded link, with what stands in its queue: half of the round trip that TCP
+# has measured between the two hosts.
+round_trips() { # FILE, until it is ended
+	while sleep 0.5; do ip netns exec $prefix-1 ss -tinH dst 10.77.0.0/24; done >"$1"
+}
+latency() { # FILE: in us, of the connections that have carried more than the start of a job
+	grep -o ' rtt:[0-9.]*\| bytes_sent:[0-9]*' "$1" | LC_ALL=C awk -F: '$1 == " rtt" { trip = $2 } $1 == " bytes_sent" && $2 > 1e6 { sum += trip; n++ }
+		END { if (!n) exit 1; printf "%.0f", sum / n / 2 * 1000 }'
+}
+foretell() { # RATE COUNT...
+	local rate=$1 count truth from network sampler delay
 	rm -rf two
-	for count in "${@:3}"; do
-		hosts_up "$count" "$rate" "$delay" 128kb
+	for count in "${@:2}"; do
+		hosts_up "$count" "$rate" 0 128kb
+		[ -d two ] || { round_trips trips & sampler=$!; }
 		apart "$count" --distribution.replicas "$count" --fit.steps_per_epoch $((16 * count)) >out 2>&1 || fail "foretell $*: $(cat out)"
+		[ -d two ] || { kill $sampler && wait $sampler || true; }
 		hosts_down
+		[ -d two ] || delay=$(latency trips) || fail "foretell $*: no round trip: $(cat trips)"
 		[ -d two ] || cp -r reports/tf_report__* two
 		truth=$(sqlite3 reports/tf_report__*/ranks.db "SELECT sum(dur_ns) / sum(updates) FROM executions WHERE mode = 'train'")
 		rm -rf reports/tf_report__*
 		while read -r from network; do
 			"$bin/ipu-report" what-if "$from" --instances "$count" --network "$network" --csv --columns weight_update_ns | tr -d '\r' |
-				awk -v count="$count" -v rate="$rate" -v delay="$delay" -v truth="$truth" -v from="$from" -v network="$network" 'END {
-					printf "%5d %8s %8.1f %10.2f  %-16s %-16s %9.2f %+6.1f %%\n", count, rate, delay / 1000, truth / 1e6, from, network, $1 / 1e6, 100 * ($1 / truth - 1) }'
+				awk -v count="$count" -v truth="$truth" -v from="$from" -v network="$network" 'END {
+					printf "%5d %10.2f  %-16s %-18s %9.2f %+6.1f %%\n", count, truth / 1e6, from, network, $1 / 1e6, 100 * ($1 / truth - 1) }'
 		done <<-END
 			one/profile.db $rate,${delay}us
 			two/ranks.db $rate,${delay}us
@@ -203,7 +218,7 @@ foretell() { # RATE DELAY_US COUNT...
 if [ -n "$sweeps_all" ]; then
 	mkdir one
 	(cd one && "$bin/ipu-train" ../apart.json --distribution.replicas 1 --fit.steps_per_epoch 16 >out && mv tf_report__*/profile.db .)
-	echo "hosts     rate delay/ms  update/ms  from             --network        told/ms   error"
-	foretell 20Mbit 0 2 4 8
+	echo "hosts  update/ms  from             --network            told/ms   error"
+	foretell 20Mbit 2 4 8
 fi
 echo "hosts apart: $(mpirun.openmpi --version | head -n 1)"
