@@ -220,7 +220,7 @@ static void test_what_is_meant_to_save_memory_never_takes_more(void **state)
 	uint64_t seed = 2;
 
 	(void)state;
-	for (int i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < support_rounds(40); i++) {
 		struct memory_sample_params params, less;
 		int64_t bytes;
 

@@ -85,7 +85,7 @@ static void test_more_tiles_never_make_a_plan_slower(void **state)
 
 	(void)state;
 	ipu_plan_options_defaults(&options);
-	for (int i = 0; i < RANDOM_OPS; i++) {
+	for (unsigned i = 0; i < support_rounds(RANDOM_OPS); i++) {
 		int64_t before = 0;
 		struct ipu_op op;
 

@@ -15,7 +15,7 @@ foreach(module IN ITEMS health health_loss health_random health_rules)
 		LIBS outfeed PkgConfig::SQLITE LABELS unit outfeed)
 endforeach()
 ipuscope_add_test(NAME test_outfeed_captures SOURCES test_outfeed_captures.c support/prof_testing.c
-	LIBS outfeed profiler common PkgConfig::SQLITE LABELS unit outfeed)
+	LIBS outfeed profiler common PkgConfig::SQLITE LABELS unit outfeed sanitized)
 # The recorder, with a recording.
 foreach(module IN ITEMS bad budget record ring)
 	ipuscope_add_test(NAME test_outfeed_${module}
