@@ -12,6 +12,7 @@
 #include "support/view_fixture.h"
 #include "support/view_fixture_counters.h"
 #include "support/view_fixture_device.h"
+#include "support/view_fixture_gpu.h"
 #include "support/view_fixture_liveness.h"
 #include "support/view_fixture_memory.h"
 #include "support/view_fixture_metrics.h"
@@ -27,6 +28,11 @@ static bool make_memory(const char *path)
 static bool make_counters(const char *path)
 {
 	return view_fixture_counters_write(path, 60000, 12);
+}
+
+static bool make_gpu(const char *path)
+{
+	return view_fixture_gpu_write(path, NULL);
 }
 
 static bool make_liveness(const char *path)
@@ -75,10 +81,10 @@ static const struct {
 	bool (*write)(const char *path);
 } topics[] = {
 	{"counters", make_counters}, {"device", view_fixture_device_write},
-	{"liveness", make_liveness}, {"memory", make_memory},
-	{"metrics", make_metrics},   {"model", make_model},
-	{"ranks", make_ranks},       {"ranks64", make_ranks64},
-	{"tensors", make_tensors},
+	{"gpu", make_gpu},           {"liveness", make_liveness},
+	{"memory", make_memory},     {"metrics", make_metrics},
+	{"model", make_model},       {"ranks", make_ranks},
+	{"ranks64", make_ranks64},   {"tensors", make_tensors},
 };
 
 static bool make(const char *path, const char *what)

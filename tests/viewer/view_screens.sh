@@ -12,7 +12,7 @@ if ! locale -a 2>/dev/null | grep -iE '^c\.utf-?8$' >/dev/null; then
 	echo "skipped: there is no locale C.UTF-8"
 	exit 77
 fi
-for topic in device liveness memory metrics model ranks tensors; do
+for topic in device gpu liveness memory metrics model ranks tensors; do
 	"$make" "$work/$topic.db" $topic
 done
 "$make" "$work/run.db"
@@ -20,13 +20,14 @@ done
 # A recording and keys.
 screens=(
 	'run 1' 'run 2' 'memory 3' 'liveness 4' 'model 5E' 'model 6' 'run 7' 'device 7b' 'tensors 8' 'metrics 9'
-	'tensors H' 'ranks X' 'run :' 'run ?'
+	'tensors H' 'ranks X' 'gpu A' 'run :' 'run ?'
 )
 # Other ways to look, at the smaller size.
 ways=(
 	'memory 3v' 'memory 3vv' 'memory 3vvv' 'memory 3b' 'liveness 4v' 'model 6b' 'model 6v' 'run 7v' 'run 7vv'
 	'device 7vvv' 'device 7i' 'run 7<Enter>' 'run 7o' 'tensors 8v' 'tensors 8vv' 'tensors 8<Enter>'
 	'ranks Xsv' 'ranks Xvvb' 'metrics 9<Enter>' 'tensors Hv' 'tensors HV' 'run 1y'
+	'gpu Ab' 'gpu Av' 'gpu Avb' 'gpu Avv' 'gpu Avvv' 'gpu Avvvv' 'gpu Avvvvv' 'gpu Avvvvvv' 'gpu 1' 'gpu 7' 'gpu 7b'
 )
 
 failed=0
