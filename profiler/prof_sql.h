@@ -45,7 +45,8 @@ struct prof_insert {
 	sqlite3_stmt *many, *few, *one;
 	size_t columns, rows; /* rows waiting */
 	struct prof_cell *cells;
-	uint64_t total; /* rows inserted */
+	struct prof_cell *bound; /* what `many` has bound */
+	uint64_t total;          /* rows inserted */
 };
 
 /* The id of the last row, if only this insert adds rows and SQLite assigns the ids. */

@@ -397,6 +397,17 @@ enum packet_part {
 	PARTS
 };
 
+/* The parts of a packet. Most have one or two: clearing all took a third of its time. */
+struct parts {
+	uint32_t has; /* a bit for each part */
+	struct import_wire at[PARTS];
+};
+
+static bool has_part(const struct parts *parts, enum packet_part part)
+{
+	return (parts->has >> part & 1) != 0;
+}
+
 /* By field: the part that it is, or what packets of another kind are, which have no place here;
  * packets without either are about the trace itself. */
 static const struct {
@@ -455,25 +466,49 @@ static enum status name_processes(struct pftrace *pf, struct import_wire tree, s
 	return status;
 }
 
+/* The names of a process and of the sequence's thread in the form before tracks. */
+static enum status read_old_names(struct pftrace *pf, struct sequence *sequence,
+				  const struct parts *parts, struct err *err)
+{
+	struct pf_track track = {.pid = IPS_NULL, .tid = IPS_NULL};
+	int64_t reference_us = 0;
+	enum status status = ST_OK;
+
+	if (has_part(parts, PART_PROCESS))
+		status = report__pftrace_descriptor(pf, parts->at[PART_PROCESS], false, &track,
+						    NULL, err);
+	if (status != ST_OK || !has_part(parts, PART_THREAD))
+		return status;
+	status = report__pftrace_descriptor(pf, parts->at[PART_THREAD], true, &track, &reference_us,
+					    err);
+	sequence->pid = track.pid;
+	sequence->tid = track.tid;
+	sequence->reference_us = reference_us;
+	return status;
+}
+
 static enum status read_packet(struct pftrace *pf, struct import_wire packet, bool compressed,
 			       struct err *err)
 {
-	struct import_wire walk = packet, parts[PARTS] = {{NULL, NULL, false}};
+	struct import_wire walk = packet;
 	struct import_wire_field field;
 	struct sequence *sequence;
-	struct pf_track old = {.pid = IPS_NULL, .tid = IPS_NULL};
-	int64_t time = 0, reference_us = 0;
+	struct parts parts;
+	int64_t time = 0;
 	uint64_t id = 0, clock = 0, flags = 0;
 	bool has_time = false, has_clock = false, dropped = false;
 	const char *what = NULL;
 	enum status status = ST_OK;
 
+	parts.has = 0;
 	while (import_wire_next(&walk, &field)) {
 		if (field.number < ARRAY_LEN(packet_fields)) {
 			if (packet_fields[field.number].what)
 				what = packet_fields[field.number].what;
-			if (pftrace_is_bytes(&field))
-				parts[packet_fields[field.number].part] = field.bytes;
+			if (pftrace_is_bytes(&field)) {
+				parts.at[packet_fields[field.number].part] = field.bytes;
+				parts.has |= 1u << packet_fields[field.number].part;
+			}
 		}
 		if (field.number == PACKET_TIMESTAMP) {
 			time = import_wire_int(&field);
@@ -496,10 +531,10 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		report__import_left_what(pf->import, "packets that are malformed", 1);
 		return ST_OK;
 	}
-	if (parts[PART_DEFLATED].at && !compressed)
-		return read_compressed(pf, parts[PART_DEFLATED], false, err);
-	if (parts[PART_ZSTD].at && !compressed)
-		return read_compressed(pf, parts[PART_ZSTD], true, err);
+	if (has_part(&parts, PART_DEFLATED) && !compressed)
+		return read_compressed(pf, parts.at[PART_DEFLATED], false, err);
+	if (has_part(&parts, PART_ZSTD) && !compressed)
+		return read_compressed(pf, parts.at[PART_ZSTD], true, err);
 	sequence = find_sequence(pf, id, err);
 	if (!sequence)
 		return err->status;
@@ -507,32 +542,25 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		sequence->whole = false;
 	if (flags & 1)
 		clear_sequence(sequence);
-	if (parts[PART_DEFAULTS].at)
-		read_defaults(sequence, parts[PART_DEFAULTS]);
-	if (parts[PART_INTERNED].at)
-		status = add_interned(pf, sequence, parts[PART_INTERNED], err);
-	if (parts[PART_CLOCKS].at)
-		read_snapshot(pf, sequence, parts[PART_CLOCKS]);
-	if (status == ST_OK && parts[PART_PROCESS_TREE].at)
-		status = name_processes(pf, parts[PART_PROCESS_TREE], err);
-	if (status == ST_OK && parts[PART_PROCESS].at)
-		status =
-			report__pftrace_descriptor(pf, parts[PART_PROCESS], false, &old, NULL, err);
-	if (status == ST_OK && parts[PART_THREAD].at) {
-		status = report__pftrace_descriptor(pf, parts[PART_THREAD], true, &old,
-						    &reference_us, err);
-		sequence->pid = old.pid;
-		sequence->tid = old.tid;
-		sequence->reference_us = reference_us;
-	}
-	if (status == ST_OK && parts[PART_TRACK].at)
-		status = report__pftrace_track(pf, parts[PART_TRACK], err);
+	if (has_part(&parts, PART_DEFAULTS))
+		read_defaults(sequence, parts.at[PART_DEFAULTS]);
+	if (has_part(&parts, PART_INTERNED))
+		status = add_interned(pf, sequence, parts.at[PART_INTERNED], err);
+	if (has_part(&parts, PART_CLOCKS))
+		read_snapshot(pf, sequence, parts.at[PART_CLOCKS]);
+	if (status == ST_OK && has_part(&parts, PART_PROCESS_TREE))
+		status = name_processes(pf, parts.at[PART_PROCESS_TREE], err);
+	if (status == ST_OK && (has_part(&parts, PART_PROCESS) || has_part(&parts, PART_THREAD)))
+		status = read_old_names(pf, sequence, &parts, err);
+	if (status == ST_OK && has_part(&parts, PART_TRACK))
+		status = report__pftrace_track(pf, parts.at[PART_TRACK], err);
 	if (status == ST_OK && what) {
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, what, 1);
 	}
 	if (status != ST_OK ||
-	    (!parts[PART_EVENT].at && !parts[PART_GPU_STAGE].at && !parts[PART_GPU_SAMPLE].at))
+	    (!has_part(&parts, PART_EVENT) && !has_part(&parts, PART_GPU_STAGE) &&
+	     !has_part(&parts, PART_GPU_SAMPLE)))
 		return status;
 	time = report__pftrace_ns(pf, sequence,
 				  has_clock         ? clock
@@ -544,13 +572,13 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 		report__import_left_what(pf->import, "events whose names were lost", 1);
 		return ST_OK;
 	}
-	if (parts[PART_GPU_STAGE].at)
-		return report__pftrace_gpu_stage(pf, sequence, parts[PART_GPU_STAGE], has_time,
+	if (has_part(&parts, PART_GPU_STAGE))
+		return report__pftrace_gpu_stage(pf, sequence, parts.at[PART_GPU_STAGE], has_time,
 						 time, err);
-	if (parts[PART_GPU_SAMPLE].at)
-		return report__pftrace_gpu_sample(pf, sequence, parts[PART_GPU_SAMPLE], has_time,
+	if (has_part(&parts, PART_GPU_SAMPLE))
+		return report__pftrace_gpu_sample(pf, sequence, parts.at[PART_GPU_SAMPLE], has_time,
 						  time, err);
-	return report__pftrace_event(pf, sequence, parts[PART_EVENT], has_time, time, err);
+	return report__pftrace_event(pf, sequence, parts.at[PART_EVENT], has_time, time, err);
 }
 
 enum status report__import_read_pftrace(struct import *import, struct err *err)

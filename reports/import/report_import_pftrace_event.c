@@ -356,13 +356,21 @@ struct pf_event {
 	const char *name, *category; /* kept texts; NULL: none */
 	double value;
 	int64_t ns;
-	uint64_t flows[FLOWS_OF_EVENT], ends[FLOWS_OF_EVENT], extra[8], extra_tracks[8];
 	size_t flow_count, end_count, extra_count, extra_track_count;
 	/* the old form */
 	uint64_t phase, id;
 	int64_t dur_us, pid, tid;
 	struct import_wire gpu; /* `at` NULL: none */
+	/* What is counted above. Not cleared, which took a quarter of the time of an event. */
+	uint64_t flows[FLOWS_OF_EVENT], ends[FLOWS_OF_EVENT], extra[8], extra_tracks[8];
 };
+
+static void clear_event(struct pf_event *event)
+{
+	memset(event, 0, offsetof(struct pf_event, flows));
+	event->pid = IPS_NULL;
+	event->tid = IPS_NULL;
+}
 
 static enum status add_category(struct pftrace *pf, struct pf_event *event, const char *text,
 				struct err *err)
@@ -689,10 +697,14 @@ enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
 				  struct err *err)
 {
 	struct import *import = pf->import;
-	struct pf_event event = {.pid = IPS_NULL, .tid = IPS_NULL, .ns = ns, .has_time = has_time};
-	enum status status = read_event(pf, sequence, message, &event, err);
+	struct pf_event event;
 	struct pf_track *track;
+	enum status status;
 
+	clear_event(&event);
+	event.ns = ns;
+	event.has_time = has_time;
+	status = read_event(pf, sequence, message, &event, err);
 	if (status != ST_OK)
 		return status;
 	if (!event.has_track && sequence->has_track) {
