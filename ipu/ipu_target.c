@@ -17,7 +17,7 @@
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
 	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 205
 #define COMMON_SYSTEM                                                                              \
-	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .framework_ns = 32300,               \
+	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .framework_ns = 33200,               \
 	.execution_host_ns = 2.5e6
 
 /* The host link. M2000: through its gateway, as measured for streaming and for buffering, for four

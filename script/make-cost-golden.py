@@ -127,8 +127,8 @@ def worker_1x1(use, n, zero):
 
 
 def inner_1x1(use, positions, zero):
-    slowest, fastest = up(positions, WORKERS), positions // WORKERS
-    return max(WORKERS * worker_1x1(use, slowest, zero), WORKERS * worker_1x1(use, fastest, zero) + 14)
+    cycles = [worker_1x1(use, n, zero) for n in (up(positions, WORKERS), positions // WORKERS)]
+    return max(WORKERS * max(cycles), WORKERS * min(cycles) + 14)
 
 
 def amp_1x1(use, positions, n_in, n_out, n_groups):

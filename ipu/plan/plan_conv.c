@@ -176,17 +176,6 @@ static void flatten(struct conv_form *form)
 	}
 }
 
-static int64_t greatest_common_divisor(int64_t a, int64_t b)
-{
-	while (b > 0) {
-		int64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 static double count_inputs(const struct conv_form *form)
 {
 	if (form->flat)
@@ -195,26 +184,21 @@ static double count_inputs(const struct conv_form *form)
 	       (double)form->in;
 }
 
-/* Set the sizes of the operands and the atoms of their layout, by the channel groups of the AMP. */
-static void set_layout_sizes(struct conv_form *form)
+/* Set the elements of operands and result. */
+static void set_sizes(struct conv_form *form)
 {
-	const int64_t in_group = form->dtype == IPU_FLOAT16 ? 16 : 8, out_group = 16;
-	const int64_t bytes = ipu_dtype_bytes(form->dtype);
 	double groups = (double)form->groups;
 
 	form->inputs = count_inputs(form) * groups;
 	form->weights = (double)form->in * (double)form->out * taps(form) * groups;
 	form->outputs = volume(form) * (double)form->out * groups;
-	form->in_atom = greatest_common_divisor(form->in, in_group) * bytes;
-	form->weight_atom = form->in_atom * greatest_common_divisor(form->out, out_group);
-	form->out_atom = greatest_common_divisor(form->out, out_group) * bytes;
 }
 
 static void add(struct conv_form *forms, int *count, struct conv_form form)
 {
 	assert(*count < CONV_FORMS);
 	flatten(&form);
-	set_layout_sizes(&form);
+	set_sizes(&form);
 	forms[(*count)++] = form;
 }
 
@@ -544,6 +528,7 @@ static const struct {
 	const char *vertex[2]; /* float32, float16; NULL: an exchange, or depends on the method */
 	enum ipu_phase_kind kind;
 } conv_parts[] = {
+	[CONV_INPUT_EXCHANGE] = {"BroadcastInput/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
 	[CONV_PRE_EXCHANGE] = {"PreArrange/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
 	[CONV_PRE_COPY] = {"PreArrange/OnTileCopy-0",
 			   {"poputil::Transpose2d<float>", "poputil::Transpose2d<half>"},

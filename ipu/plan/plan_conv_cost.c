@@ -75,7 +75,7 @@ static double vertex_cycles(const struct ipu_target *target, const struct conv_f
 
 bool ipu__conv_part_loops(enum conv_part part)
 {
-	return part <= CONV_UPDATE;
+	return part >= CONV_PRE_EXCHANGE && part <= CONV_UPDATE;
 }
 
 /* Data on a tile while the vertex runs. */
@@ -196,46 +196,63 @@ double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Number of partials that a reduction stage sums at once; @depth partials and @stages remain. */
-static double stage_depth(double depth, int stages)
+/* The power of @depth that is left after the first of @stages, rounded down. */
+static double root_of(double depth, int stages)
 {
-	if (stages <= 1)
-		return depth;
-	return ceil(depth / ceil(elementary_pow(depth, (stages - 1.0) / stages)));
+	return floor(stages == 2 ? sqrt(depth) : elementary_pow(depth, (stages - 1.0) / stages));
 }
 
-/* Reduce partials of @outputs on each of @depth tiles to sums, distributed over these tiles. */
-static void add_reduction(const struct ipu_target *target, const struct conv_form *form,
-			  double depth, double outputs, struct conv_cost *cost)
+/* Messages that a tile receives if @depth partials are summed in @stages of at most three. */
+static double messages_of(double depth, int stages)
 {
+	double root;
+
+	if (stages <= 1)
+		return depth;
+	root = root_of(depth, stages);
+	return fmin(root + depth / root, root + 1 + depth / (root + 1));
+}
+
+/* Number of partials that a reduction stage sums at once; @depth partials and @stages remain. What
+ * it leaves is the root rounded so that fewer messages are received (ConvReducePlan.cpp). */
+static double stage_depth(double depth, int stages)
+{
+	double root, down, up;
+
+	if (stages <= 1)
+		return depth;
+	root = root_of(depth, stages);
+	down = messages_of(root, stages - 1) + depth / root;
+	up = messages_of(root + 1, stages - 1) + depth / (root + 1);
+	return ceil(depth / (down < up ? root : root + 1));
+}
+
+/* Reduce partials of @outputs on each of @depth tiles to sums, distributed over these tiles in
+ * grains of a group of channels (ConvReduce.cpp, partialGroupedReduce). */
+static void add_reduction(const struct ipu_target *target, const struct conv_form *form,
+			  const struct conv_way *way, double depth, double outputs,
+			  struct conv_cost *cost)
+{
+	const double lanes = (double)target->vector_bytes / bytes_of(form->partials);
+	const double grain = ceil_div(fmax(way->out_group, lanes), lanes) * lanes;
 	int stages = depth >= 125 ? 3 : depth >= 16 ? 2 : depth > 1 ? 1 : 0;
 
 	for (int s = 0; s < stages; s++) {
 		double now = stage_depth(depth, stages - s);
+		double sums = fmin(outputs, ceil_div(ceil_div(outputs, grain), now) * grain);
 		double bytes = outputs * bytes_of(form->partials);
-		double sums = ceil_div(outputs, now);
 
 		cost->bytes[CONV_REDUCE_EXCHANGE_0 + 2 * s] = bytes;
 		cost->part[CONV_REDUCE_EXCHANGE_0 + 2 * s] =
 			ceil_div(bytes, target->exchange_bytes_cycle);
 		cost->part[CONV_REDUCE_0 + 2 * s] =
-			ipu__reduce_add(target, form->partials, now, sums);
+			ipu__reduce_add(target, form->partials,
+					s + 1 < stages ? form->partials : form->dtype, now, sums);
 		cost->sources[CONV_REDUCE_EXCHANGE_0 + 2 * s] = now;
 		cost->sent[CONV_REDUCE_EXCHANGE_0 + 2 * s] = bytes;
 		outputs = sums;
 		depth = ceil_div(depth, now);
 	}
-}
-
-/* Contiguous bytes: groups processed by one vertex are contiguous, as channels are. */
-static int64_t atom_bytes(const struct conv_form *form, const struct conv_way *way, int64_t atom)
-{
-	int64_t together = 1, most = (int64_t)way->conv_group;
-
-	while (together < most && form->groups % (2 * together) == 0)
-		together *= 2;
-	together *= ipu_dtype_bytes(form->dtype);
-	return max(together, atom);
 }
 
 /* Return whether activations keep their layout: as many groups together as the AMP of the adjacent
@@ -285,15 +302,15 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 	cost->bytes[CONV_PRE_EXCHANGE] = cost->sent[CONV_PRE_EXCHANGE] = in + weights;
 	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
 	cost->part[CONV_PRE_COPY] =
-		ipu__rearrange(target, in, atom_bytes(form, way, form->in_atom));
+		ipu__rearrange_operand(target, in, form->dtype, form->in * form->out);
 	if (weights > 0)
 		cost->part[CONV_PRE_COPY] +=
-			ipu__rearrange(target, weights, atom_bytes(form, way, form->weight_atom));
+			ipu__rearrange_operand(target, weights, form->dtype, form->in * form->out);
 	cost->bytes[CONV_POST_EXCHANGE] = cost->sent[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
 		cost->part[CONV_POST_COPY] =
-			ipu__rearrange(target, out, atom_bytes(form, way, form->out_atom));
+			ipu__rearrange_operand(target, out, form->dtype, form->out);
 	*rearranged = (struct rearranged){in + weights, out};
 }
 
@@ -321,17 +338,19 @@ static void add_serial_parts(const struct ipu_target *target, const struct conv_
 
 /* Peak bytes of a tile, with @partials and @result in addition to the operands. Data that changes
  * layout exists in the old and the new layout, then in the new one while the vertex's own copy
- * arrives; it is gone when the vertex runs and writes partials. During a reduction the tile's own
+ * arrives; it is gone when the vertex runs and writes partials. An input that is sent first waits
+ * through all of it. During a reduction the tile's own
  * partials and the received ones exist at once. */
 static double peak_bytes(const struct conv_cut *cut, const struct tile_data *tile_data,
 			 const struct rearranged *rearranged, double depth, double partials,
 			 double result)
 {
-	const double vertex = tile_data->in + tile_data->weights +
+	const double waits = cut->input_first ? tile_data->in : 0;
+	const double vertex = tile_data->in - waits + tile_data->weights +
 			      fmax(rearranged->before, partials + tile_data->buffer);
 	const double sums = depth > 1 ? 2 * partials : partials + result;
-	const double most =
-		fmax(fmax(2 * rearranged->before, vertex), fmax(sums, 2 * rearranged->after));
+	const double most = waits + fmax(fmax(2 * rearranged->before, vertex),
+					 fmax(sums, 2 * rearranged->after));
 
 	/* The sums over serial splits of the input channels stay where they were reduced. */
 	return cut->serial_in > 1 ? most + ceil_div(partials, depth) : most;
@@ -410,6 +429,12 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->bytes[CONV_EXCHANGE] = in + weights;
 	cost->part[CONV_EXCHANGE] = ceil_div(in, target->exchange_bytes_cycle * bus) +
 				    ceil_div(weights, target->exchange_bytes_cycle);
+	if (cut->input_first) {
+		cost->bytes[CONV_INPUT_EXCHANGE] = in;
+		cost->part[CONV_INPUT_EXCHANGE] = ceil_div(in, target->exchange_bytes_cycle * bus);
+		cost->bytes[CONV_EXCHANGE] = weights;
+		cost->part[CONV_EXCHANGE] = ceil_div(weights, target->exchange_bytes_cycle);
+	}
 	cost->sources[CONV_EXCHANGE] =
 		fmin((double)cut->out, ceil_div(tile_data.in, IN_BYTES_A_TILE)) +
 		fmin(field->parts, ceil_div(tile_data.weights, WEIGHT_BYTES_A_TILE));
@@ -418,7 +443,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
 	cost->lists = list_bytes(target, form, way, field, &tile);
 	cost->pointers = pointer_bytes(target, form, way, &tile);
-	add_reduction(target, form, depth, outputs, cost);
+	add_reduction(target, form, way, depth, outputs, cost);
 	set_memory(form, cut, &tile_data, &rearranged, depth, cost);
 
 	outputs = ceil_div(outputs, depth);

@@ -22,8 +22,7 @@ struct conv_form {
 	int64_t in_field[2];       /* rows and columns without padding */
 	bool depthwise;            /* groups of one channel in and one out: no AMP */
 	bool flat;                 /* no taps left: a matrix product */
-	bool move_in, move_weights, move_out;   /* operands that change layout */
-	int64_t in_atom, weight_atom, out_atom; /* bytes that stay contiguous in that */
+	bool move_in, move_weights, move_out; /* operands that change layout */
 	bool activations; /* of a layer, or their gradient: what is read first and what is made */
 	bool apart; /* on tiles in another pass's order: neighbours listen to no common stream */
 	double inputs, weights, outputs; /* elements of all operands and of the result */
@@ -64,9 +63,11 @@ struct conv_cut {
 	int64_t groups, in, out;       /* parts */
 	int64_t kernel;                /* of the rows of taps */
 	int64_t serial_in, serial_out; /* serial splits */
+	bool input_first; /* serial splits of output channels: the input is sent once, before them */
 };
 
 enum conv_part {
+	CONV_INPUT_EXCHANGE,
 	CONV_PRE_EXCHANGE,
 	CONV_PRE_COPY,
 	CONV_SLICE,

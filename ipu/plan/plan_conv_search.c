@@ -18,7 +18,6 @@
 #define COARSE      64   /* beyond so many parts of so many elements, parts grow by 1/64 */
 #define FIELDS_MOST 1024
 #define WAYS_MOST   24
-#define KERNEL_CUTS 4
 #define SERIAL_MOST 64
 #define SERIAL_SIDE 8 /* of both channels if nothing fits */
 
@@ -366,6 +365,7 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 	double others = (double)(cut->groups * cut->in * cut->out * cut->kernel);
 	double tiles = (double)search->target->tiles;
 	int at = search->fields.count - 1;
+	struct conv_cut once = *cut;
 	bool tried = false;
 
 	while (at >= 0 && search->fields.field[at].parts * others > tiles)
@@ -383,6 +383,10 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 						    field->least_inputs) > search->limit)
 			return;
 		try_field(search, cut, field);
+		if (cut->serial_out > 1 && cut->serial_in == 1 && !search->form->move_in) {
+			once.input_first = true;
+			try_field(search, &once, field);
+		}
 		tried = true;
 	}
 }
@@ -413,10 +417,12 @@ static int64_t channel_groups(int64_t channels, double group, int64_t serial)
 	return ipu__ceil_div(ipu__ceil_div(channels, (int64_t)group), serial);
 }
 
-/* If there are many cuts of the taps, try only the extremes: all or one on a tile. */
-static bool skip_kernel_cut(int at, int count)
+/* Rows of taps are cut into any number of parts to eight, then into powers of two, and all. */
+static bool is_kernel_cut_tried(const struct cuts *rows, int at)
 {
-	return at > 0 && at < count - 1 && count > KERNEL_CUTS;
+	const int64_t parts = rows->part[at];
+
+	return parts <= 8 || (parts & (parts - 1)) == 0 || at == rows->count - 1;
 }
 
 static void try_kernels(struct search *search, int64_t serial_in, int64_t serial_out)
@@ -430,9 +436,9 @@ static void try_kernels(struct search *search, int64_t serial_in, int64_t serial
 	list_cuts(channel_groups(form->out, search->way->out_group, serial_out), &search->out);
 	list_cuts(form->kernel[0], &rows);
 	for (int r = 0; r < rows.count && rows.part[r] <= search->target->tiles; r++) {
-		cut.kernel = rows.part[r];
-		if (skip_kernel_cut(r, rows.count))
+		if (!is_kernel_cut_tried(&rows, r))
 			continue;
+		cut.kernel = rows.part[r];
 		list_fields(search->target, form, search->way, &cut, &search->fields);
 		try_channels(search, cut);
 	}
@@ -507,8 +513,8 @@ void ipu__conv_search(const struct ipu_target *target, const struct conv_form *f
 	for (int64_t splits = 2; splits <= SERIAL_MOST; splits *= 2) {
 		if (search.fits && !(search.best->cost.cycles > search.fastest))
 			return;
-		for (int64_t in = 1; in <= splits; in *= 2)
-			try_forms(&search, forms, count, in, splits / in, false);
+		try_forms(&search, forms, count, 1, splits, false);
+		try_forms(&search, forms, count, splits, 1, false);
 	}
 	if (!search.fits)
 		try_forms(&search, forms, count, SERIAL_SIDE, SERIAL_SIDE, true);

@@ -10,6 +10,8 @@
 #define RETAINED          7  /* saved per worker call: state retained from the previous one */
 #define WEIGHT_BYTES_UNIT 32 /* bytes of weights loaded per AMP unit */
 #define REARRANGE_FIXED   587
+#define REDUCE_BLOCKS     16      /* of a tile's memory: one is too large for a block of partials */
+#define MEMORY_ELEMENT    16384.0 /* bytes; from 8 to 32 KiB the same blocks are too large on Mk2 */
 
 static double lanes_of(const struct ipu_target *target, enum ipu_dtype dtype)
 {
@@ -61,10 +63,10 @@ double ipu__amp_1x1_inner(const struct ipu_target *target, const struct ipu_amp_
 			  double positions, bool zero)
 {
 	double workers = (double)target->workers;
-	double slowest = worker_1x1(target, use, ceil(positions / workers), zero);
-	double fastest = worker_1x1(target, use, floor(positions / workers), zero);
+	double most = worker_1x1(target, use, ceil(positions / workers), zero);
+	double least = worker_1x1(target, use, floor(positions / workers), zero);
 
-	return fmax(workers * slowest, workers * fastest + SMALLEST_GAP);
+	return fmax(workers * fmax(most, least), workers * fmin(most, least) + SMALLEST_GAP);
 }
 
 double ipu__amp_1x1(const struct ipu_target *target, const struct ipu_amp_use *use,
@@ -282,12 +284,30 @@ double ipu__outer_product(const struct ipu_target *target, enum ipu_dtype dtype,
 			     (11 + share_of(target, share->positions) * row));
 }
 
-double ipu__reduce_add(const struct ipu_target *target, enum ipu_dtype partials, double depth,
-		       double outputs)
+/* Partials beside the tile's own are one contiguous block only where it is small: in whole memory
+ * elements, less than a sixteenth of the tile's memory (ConvReducePlan.hpp). */
+static bool is_one_block(const struct ipu_target *target, double bytes)
 {
-	double loops = ceil(share_of(target, outputs) / (2 * lanes_of(target, partials)));
+	const double most = (double)target->bytes_per_tile / REDUCE_BLOCKS;
 
-	return 33 + (double)target->workers * (20 + (2 * (depth - 1) + 8) * loops);
+	return ceil(bytes / MEMORY_ELEMENT) * MEMORY_ELEMENT < most;
+}
+
+/* A loop sums two vectors of outputs. Partials in one block are loaded at two cycles each, and the
+ * tile's own are the first; else each needs its pointer too, and all are loaded
+ * (PerformanceEstimation.hpp, getReduceCycleEstimate). */
+double ipu__reduce_add(const struct ipu_target *target, enum ipu_dtype partials,
+		       enum ipu_dtype result, double depth, double outputs)
+{
+	const double lanes = 2 * lanes_of(target, partials), workers = (double)target->workers;
+	const double loops = ceil(share_of(target, outputs) / lanes);
+	const double store = result == IPU_FLOAT32 ? 1 : 0;
+	const double last = (partials == IPU_FLOAT32 ? 0 : 2) + store;
+
+	if (fmod(outputs, lanes) <= 0 &&
+	    is_one_block(target, (depth - 1) * outputs * (double)ipu_dtype_bytes(partials)))
+		return 33 + workers * (20 + (2 * (depth - 1) + 7 + last) * loops);
+	return workers * (32 + (3 * depth + 6 + last) * loops);
 }
 
 double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_dtype to,
@@ -300,14 +320,31 @@ double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_
 	return (double)target->workers * (fmax(load, store) + 26);
 }
 
-/* The regression is of a whole change of layout; its constant 587 includes the overhead of two
- * phases, which is charged with the phases. */
-double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t atom_bytes)
+/* The regressions' constant is of a whole change of layout and includes the overhead of two phases,
+ * which is charged with the phases. */
+static double rearranged(const struct ipu_target *target, double bytes, double each)
 {
-	double each = atom_bytes % 8 == 0 ? 0.44 : atom_bytes % 4 == 0 ? 3.125 : 5.148;
-
 	return bytes > 0 ? ceil(fmax(0, REARRANGE_FIXED - 2 * target->phase_cycles) + bytes * each)
 			 : 0;
+}
+
+double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t atom_bytes)
+{
+	return rearranged(target, bytes,
+			  atom_bytes % 8 == 0   ? 0.44
+			  : atom_bytes % 4 == 0 ? 3.125
+						: 5.148);
+}
+
+/* An element a cycle, and a quarter or two thirds more (ConvModel.cpp, getScaleFactorForTransform).
+ */
+double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enum ipu_dtype dtype,
+			      int64_t channels)
+{
+	const double more =
+		channels % (target->vector_bytes / ipu_dtype_bytes(dtype)) == 0 ? 5.0 / 4 : 5.0 / 3;
+
+	return rearranged(target, bytes, more / (double)ipu_dtype_bytes(dtype));
 }
 
 double ipu__dynamic_slice(const struct ipu_target *target, double bytes)

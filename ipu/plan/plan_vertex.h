@@ -66,13 +66,17 @@ double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partial
 double ipu__outer_product(const struct ipu_target *target, enum ipu_dtype dtype, double out_size,
 			  const struct ipu_vertex_share *share);
 
-/* Sum @depth partials for each of @outputs. */
-double ipu__reduce_add(const struct ipu_target *target, enum ipu_dtype partials, double depth,
-		       double outputs);
+/* Sum @depth partials for each of @outputs, to type @result. */
+double ipu__reduce_add(const struct ipu_target *target, enum ipu_dtype partials,
+		       enum ipu_dtype result, double depth, double outputs);
 double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_dtype to,
 		 double elements);
 /* On-tile change of layout, after its exchange; @atom_bytes is the size of contiguous pieces. */
 double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t atom_bytes);
+/* The same of a convolution's operand or result, as poplibs estimates it when it plans. @channels are
+ * those of a group, in times out, of a result out. */
+double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enum ipu_dtype dtype,
+			      int64_t channels);
 /* Copy a slice out of (or into) a tile's data. */
 double ipu__dynamic_slice(const struct ipu_target *target, double bytes);
 /* a += b. */

@@ -419,7 +419,7 @@ static void test_a_joint_plans_gradient_lies_as_its_weight(void **state)
 						    .stages = 1,
 						    .layers_per_stage = 2,
 						    .units = {1000, 1000},
-						    .layout = {.batch = 16, .accumulation = 1}};
+						    .layout = {.batch = 8, .accumulation = 1}};
 	struct memory_sample sample;
 	int64_t apart, joint;
 
@@ -428,7 +428,7 @@ static void test_a_joint_plans_gradient_lies_as_its_weight(void **state)
 	apart = bytes_of_updates(&sample, false);
 	joint = bytes_of_updates(&sample, true);
 	assert_int_equal(apart, (256 + 1000) * 1000 * 4);
-	assert_int_equal(joint, 256 * 1000 * 4);
+	assert_int_equal(joint, 0);
 	memory_sample_free(&sample);
 }
 

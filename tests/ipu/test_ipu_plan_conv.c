@@ -228,7 +228,7 @@ static void test_a_layer_is_planned_at_once(void **state)
 	(void)state;
 	layer_of(128, 768, 3072, IPU_FLOAT16, false, ops);
 	layer_cycles("ipu2", 0, ops, apart);
-	layer_of(16, 1000, 1000, IPU_FLOAT32, true, ops);
+	layer_of(8, 1000, 1000, IPU_FLOAT32, true, ops);
 	layer_cycles("ipu2", 0, ops, joint);
 	for (int p = 0; p < IPU_PASSES; p++)
 		assert_int_equal(joint[p].serial_splits, 1);
@@ -362,6 +362,21 @@ static struct ipu_op conv_7x1(int64_t batch, int64_t columns)
 					.dilation = {1, 1}}};
 }
 
+/* Rows of taps are cut into any number of parts. The memory that Graphcore recorded of this one
+ * fits columns of taps as input channels and two parts of its 17 rows. */
+static void test_rows_of_taps_are_cut(void **state)
+{
+	struct ipu_op op = conv_7x1(4, 17);
+	struct ipu_plan plan;
+
+	(void)state;
+	op.conv.pass = IPU_BACKWARD_WEIGHTS;
+	op.conv.in_channels = op.conv.out_channels = 160;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.method, IPU_METHOD_AMP_NX1);
+	assert_int_equal(plan.split_kernel, 2);
+}
+
 /* Where columns have no taps, those of all items are one dimension. */
 static void test_the_batch_lies_along_columns_without_taps(void **state)
 {
@@ -386,6 +401,8 @@ static void test_a_gradient_of_weights_has_its_operands_swapped(void **state)
 
 	(void)state;
 	op.conv.pass = IPU_BACKWARD_WEIGHTS;
+	op.conv.kernel[0] = 1;
+	op.conv.kernel[1] = 7;
 	op.conv.in_channels = 160;
 	plan_on("ipu2", 0, &op, NULL, &plan);
 	assert_int_equal(plan.method, IPU_METHOD_AMP_1X1);
@@ -686,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
 		cmocka_unit_test(test_a_stride_of_one_tap_lays_out_its_input),
+		cmocka_unit_test(test_rows_of_taps_are_cut),
 		cmocka_unit_test(test_the_batch_lies_along_columns_without_taps),
 		cmocka_unit_test(test_a_gradient_of_weights_has_its_operands_swapped),
 		cmocka_unit_test(test_vertices_have_lists_of_work),

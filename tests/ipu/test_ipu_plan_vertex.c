@@ -146,13 +146,26 @@ static void test_the_vector_pipe(void **state)
 	assert_close(ipu__outer_product(&target, IPU_FLOAT16, 20, &share),
 		     6 * (25 + 11 + 2 * (6 + 2)), 1e-9);
 	/* 33 + 6 x (20 + (2 (d - 1) + 8) loops); 4 float32 a loop, 8 float16. */
-	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, 4, 48), 33 + 6 * (20 + 14 * 2), 1e-9);
-	assert_close(ipu__reduce_add(&target, IPU_FLOAT16, 4, 48), 33 + 6 * (20 + 14), 1e-9);
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, IPU_FLOAT32, 4, 48),
+		     33 + 6 * (20 + 14 * 2), 1e-9);
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT16, IPU_FLOAT16, 4, 48), 33 + 6 * (20 + 15),
+		     1e-9);
+	/* Outputs that fill no loop; partials of more than 32 KiB. */
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, IPU_FLOAT16, 4, 46), 6 * (32 + 18 * 2),
+		     1e-9);
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, IPU_FLOAT32, 5, 2048),
+		     33 + 6 * (20 + 16 * 86), 1e-9);
+	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, IPU_FLOAT32, 5, 2064),
+		     6 * (32 + 22 * 86), 1e-9);
 	assert_close(ipu__cast(&target, IPU_FLOAT32, IPU_FLOAT16, 120), 6 * (10 + 26), 1e-9);
 	assert_close(ipu__rearrange(&target, 1000, 32), fixed + 440, 1e-9);
 	assert_close(ipu__rearrange(&target, 1000, 4), fixed + 3125, 1e-9);
 	assert_close(ipu__rearrange(&target, 1000, 2), fixed + 5148, 1e-9);
 	assert_close(ipu__rearrange(&target, 0, 2), 0, 1e-9);
+	/* An element in 5/4 of a cycle, or in 5/3 where channels fill no vectors. */
+	assert_close(ipu__rearrange_operand(&target, 1200, IPU_FLOAT16, 12), fixed + 750, 1e-9);
+	assert_close(ipu__rearrange_operand(&target, 1200, IPU_FLOAT16, 6), fixed + 1000, 1e-9);
+	assert_close(ipu__rearrange_operand(&target, 1200, IPU_FLOAT32, 6), fixed + 375, 1e-9);
 }
 
 /* A worker's share begins and ends within rows: five rows of 35 positions are cut five times more,
