@@ -73,8 +73,8 @@ double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_
 		 double elements);
 /* On-tile change of layout, after its exchange; @atom_bytes is the size of contiguous pieces. */
 double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t atom_bytes);
-/* The same of a convolution's operand or result, as poplibs estimates it when it plans. @channels are
- * those of a group, in times out, of a result out. */
+/* The same of a convolution's operand or result, as poplibs estimates it when it plans. @channels
+ * are those of a group, in times out, of a result out. */
 double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enum ipu_dtype dtype,
 			      int64_t channels);
 /* Copy a slice out of (or into) a tile's data. */
