@@ -283,6 +283,7 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 			       struct conv_cost *cost, struct rearranged *rearranged)
 {
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
+	const double channels = (double)form->in * (double)form->out;
 	const bool stays = keeps_layout(form, way);
 	const bool fill_in = form->in % (int64_t)way->in_group != 0;
 	const bool fill_out = form->out % (int64_t)way->out_group != 0;
@@ -301,16 +302,15 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 
 	cost->bytes[CONV_PRE_EXCHANGE] = cost->sent[CONV_PRE_EXCHANGE] = in + weights;
 	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
-	cost->part[CONV_PRE_COPY] =
-		ipu__rearrange_operand(target, in, form->dtype, form->in * form->out);
+	cost->part[CONV_PRE_COPY] = ipu__rearrange_operand(target, in, form->dtype, channels);
 	if (weights > 0)
 		cost->part[CONV_PRE_COPY] +=
-			ipu__rearrange_operand(target, weights, form->dtype, form->in * form->out);
+			ipu__rearrange_operand(target, weights, form->dtype, channels);
 	cost->bytes[CONV_POST_EXCHANGE] = cost->sent[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
 		cost->part[CONV_POST_COPY] =
-			ipu__rearrange_operand(target, out, form->dtype, form->out);
+			ipu__rearrange_operand(target, out, form->dtype, (double)form->out);
 	*rearranged = (struct rearranged){in + weights, out};
 }
 

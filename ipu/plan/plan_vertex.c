@@ -339,10 +339,9 @@ double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t ato
 /* An element a cycle, and a quarter or two thirds more (ConvModel.cpp, getScaleFactorForTransform).
  */
 double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enum ipu_dtype dtype,
-			      int64_t channels)
+			      double channels)
 {
-	const double more =
-		channels % (target->vector_bytes / ipu_dtype_bytes(dtype)) == 0 ? 5.0 / 4 : 5.0 / 3;
+	const double more = fmod(channels, lanes_of(target, dtype)) > 0 ? 5.0 / 3 : 5.0 / 4;
 
 	return rearranged(target, bytes, more / (double)ipu_dtype_bytes(dtype));
 }

@@ -76,7 +76,7 @@ double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t ato
 /* The same of a convolution's operand or result, as poplibs estimates it when it plans. @channels
  * are those of a group, in times out, of a result out. */
 double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enum ipu_dtype dtype,
-			      int64_t channels);
+			      double channels);
 /* Copy a slice out of (or into) a tile's data. */
 double ipu__dynamic_slice(const struct ipu_target *target, double bytes);
 /* a += b. */
