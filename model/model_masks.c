@@ -163,7 +163,6 @@ enum status model__leave_masks_out(cJSON **out, const struct json_at *config, st
 	cJSON_ArrayForEach(layer, layers)
 	{
 		const struct json_at at = model__item(&list, layer, index++);
-
 		const char *name = text_of(layer, "name");
 
 		if (err_stuck(err) || !is_mask(layer))

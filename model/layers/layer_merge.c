@@ -146,9 +146,9 @@ static void merge_lower(struct layer_lowering *lowering)
 				LAYER_INPUT | LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 }
 
+/* A function of TensorFlow is named by its config: see model_legacy_function(). */
 static const struct model_option merge_options[] = {
-	{"function",
-	 .rule = MODEL_ANY}, /* which it was in TensorFlow: see model_legacy_function() */
+	{"function", .rule = MODEL_ANY},
 };
 
 /* An Add reads its output if a ReLU is fused. */

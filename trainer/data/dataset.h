@@ -32,8 +32,8 @@ struct dataset {
 	/* Items are bytes in files, which a feed decodes when it needs them. */
 	const struct dataset_decoder *decoder;
 	int64_t decoder_first; /* index of item 0 among the decoder's items */
-	uint64_t
-		files_digest; /* of the files, also if the decoded items are cached: see `identify` */
+	uint64_t files_digest; /* of the files, whether decoded items are cached or not: see
+				  `identify` */
 
 	/* Exactly one of these two is set, unless `unlabelled`. */
 	const int32_t *labels; /* [count]: class numbers, all below `classes` */

@@ -391,8 +391,7 @@ static void reserve_row(struct csv *csv)
 	if (bytes - (double)csv->room * (double)row > (double)mem_available()) {
 		err_set(csv->err, ST_LIMIT,
 			"%s: its rows take about %s of memory, and this machine has %s: "
-			"data.columns "
-			"chooses fewer inputs, data.limit the first so many rows",
+			"data.columns chooses fewer inputs, data.limit the first so many rows",
 			csv->name, fmt_bytes(need_text, (uint64_t)bytes),
 			fmt_bytes(have_text, (uint64_t)mem_available()));
 		return;
