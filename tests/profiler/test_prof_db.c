@@ -421,8 +421,11 @@ static void test_a_view_without_an_end_is_an_error(void **state)
 	assert_int_equal(sqlite3_open(place->path, &writer), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(writer,
-			     "DROP VIEW meta; CREATE VIEW meta AS WITH RECURSIVE n(x) AS (SELECT 1 "
-			     "UNION ALL SELECT x + 1 FROM n) SELECT x AS key, x AS value FROM n",
+			     "CREATE VIEW two AS SELECT a.rowid AS x FROM sqlite_schema a, "
+			     "sqlite_schema b;"
+			     "CREATE VIEW eight AS SELECT a.x FROM two a, two b, two c, two d;"
+			     "DROP VIEW meta; CREATE VIEW meta AS SELECT x AS key, x AS value FROM "
+			     "eight",
 			     NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(writer);

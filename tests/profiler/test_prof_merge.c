@@ -761,7 +761,7 @@ static void test_memory_that_is_short_is_told(void **state)
 	write_job(place->a, 0);
 	write_job(place->b, 1);
 	/* The first ones one by one, then in strides: SQLite's own memory is not counted. */
-	for (long n = 0; failed; n += n < 30 ? 1 : 37) {
+	for (long n = 0; failed; n += n < 30 ? 1 : 37 * support_stride()) {
 		enum status status;
 		struct err err;
 

@@ -395,7 +395,7 @@ static void check_file(const char *path, unsigned seed)
 static void test_pictures_of_live_and_complete_files_equal_a_naive_scan(void **state)
 {
 	(void)state;
-	for (unsigned seed = 1; seed <= 3; seed++) {
+	for (unsigned seed = 1; seed <= support_rounds(3); seed++) {
 		struct ips_recording *recording;
 		struct prof_place place;
 
@@ -470,7 +470,7 @@ static void test_finding_goes_from_span_to_span_in_both_directions(void **state)
 			     NULL, NULL, NULL),
 		SQLITE_OK);
 	at = 1000000;
-	for (int i = 0; i < 50; i++) {
+	for (unsigned i = 0; i < support_rounds(50); i++) {
 		snprintf(sql, sizeof(sql),
 			 "SELECT min(start_ns) FROM seen WHERE clock = 'device' AND name = "
 			 "'Site C' AND start_ns > %lld",
@@ -488,7 +488,7 @@ static void test_finding_goes_from_span_to_span_in_both_directions(void **state)
 			 (long long)id);
 		assert_int_equal(prof_reader_ask(reader, sql), at);
 	}
-	for (int i = 0; i < 50; i++) {
+	for (unsigned i = 0; i < support_rounds(50); i++) {
 		snprintf(sql, sizeof(sql),
 			 "SELECT max(start_ns) FROM seen WHERE track_id = 1 AND start_ns < "
 			 "%lld",

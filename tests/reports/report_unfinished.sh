@@ -70,14 +70,14 @@ expect 0 'killed' killed insights
 expect 0 'repaired' repaired insights
 expect 0 . empty.db insights
 expect 2 'is empty: nothing was recorded yet' nothing.db insights
-for report in full killed repaired; do
-	for name in $names; do
+for name in $names; do
+	sweep full killed repaired
+	for report in "${swept[@]}"; do
 		expect 0 "${lacks[$report]}" $report $name
-		[ $report = full ] || continue
-		expect 0 "${lacks[$report]}" $report $name --json --limit 3
-		grep -q '"rows":\[' said || fail "$report $name --json: $(cat said)"
-		expect 0 . $report $name --csv --limit 3
 	done
+	expect 0 "${lacks[full]}" full $name --json --limit 3
+	grep -q '"rows":\[' said || fail "full $name --json: $(cat said)"
+	expect 0 . full $name --csv --limit 3
 done
 for name in $names; do
 	expect 0 . empty.db $name

@@ -92,7 +92,8 @@ both() {
 		record "$name-$schedule-$g" "$file" "$stages" "$g" --ipu.auto_select_ipus "$ipus" --pipeline.schedule "$schedule"
 	done
 	for schedule in Grouped Interleaved Sequential; do
-		for other in Grouped Interleaved Sequential; do
+		sweep Grouped Interleaved Sequential
+		for other in "${swept[@]}"; do
 			check 0.01 "$name-$schedule-$g" "$name-$other-$g" --schedule "$other"
 		done
 	done

@@ -274,12 +274,17 @@ bool support_has_program(const char *name)
 	return found;
 }
 
-/* Sanitizers take several times as long. */
+unsigned support_stride(void)
+{
+	const char *sweeps = getenv("IPUSCOPE_TEST_SWEEPS");
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SUPPORT_STRIDE 3
+	return getenv("IPUSCOPE_TEST_ROUNDS") || (sweeps && strcmp(sweeps, "all") == 0) ? 1 : 3;
 #else
-#define SUPPORT_STRIDE 1
+	(void)sweeps;
+	return 1;
 #endif
+}
 
 unsigned support_rounds(unsigned released)
 {
@@ -287,12 +292,7 @@ unsigned support_rounds(unsigned released)
 
 	if (text && atoi(text) > 0)
 		return (unsigned)atoi(text);
-	return (released + SUPPORT_STRIDE - 1) / SUPPORT_STRIDE;
-}
-
-unsigned support_stride(void)
-{
-	return getenv("IPUSCOPE_TEST_ROUNDS") ? 1 : SUPPORT_STRIDE;
+	return (released + support_stride() - 1) / support_stride();
 }
 
 static const char *support_environment(const char *name)

@@ -54,11 +54,12 @@ void support_fail_alloc_here(long n);
 bool support_alloc_failed(void);
 
 /* How often a test of many rounds goes round: $IPUSCOPE_TEST_ROUNDS times, else @released, and
- * under sanitizers, which take several times as long, a third of that. */
+ * under sanitizers, which take several times as long, a third of that, unless
+ * $IPUSCOPE_TEST_SWEEPS is "all". */
 unsigned support_rounds(unsigned released);
 
-/* The step through a table of samples: 1; under sanitizers 3, unless $IPUSCOPE_TEST_ROUNDS is
- * set. */
+/* The step through a table of samples: 1; under sanitizers 3, unless $IPUSCOPE_TEST_ROUNDS is set
+ * or $IPUSCOPE_TEST_SWEEPS is "all". */
 unsigned support_stride(void);
 
 /* All of a file, 0-terminated; the caller's (free). @length may be NULL. */

@@ -10,14 +10,14 @@ unset POPLAR_ENGINE_OPTIONS IPUSCOPE_DATA
 export LANG=${LC_ALL:-${LANG:-C}} LC_NUMERIC=C
 unset LC_ALL
 
-# sweep WORD...: sets $swept to one of the words, the next with each call; to all of them where the test was called with --all,
-# as script/soak does.
+# sweep WORD...: sets $swept to one of the words, the next with each call; to all of them where the test was called with --all or
+# $IPUSCOPE_TEST_SWEEPS is "all", as script/soak does.
 sweep() {
 	swept=("$@")
 	[ -n "$sweeps_all" ] || swept=("${@:sweeps++ % $# + 1:1}")
 }
 sweeps=0 sweeps_all=
-[ "${1:-}" != --all ] || sweeps_all=yes
+[ "${1:-}" != --all ] && [ "${IPUSCOPE_TEST_SWEEPS:-}" != all ] || sweeps_all=yes
 
 fail() {
 	echo "FAILED: $*" >&2
@@ -59,7 +59,8 @@ train() {
 # with the run's exit code.
 train_full_disk() {
 	local pid
-	"$bin/ipu-train" "$run" --fit.epochs 20 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 "$@" >out 2>err &
+	"$bin/ipu-train" "$run" --fit.epochs 20 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 --data.batch_size 4 \
+		"$@" >out 2>err &
 	pid=$!
 	until_ executed 1
 	prlimit --pid $pid --fsize=8388608:

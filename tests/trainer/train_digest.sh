@@ -81,7 +81,8 @@ fi
 pipelined() {
 	local name=$1 schedule found
 	shift
-	for schedule in gpipe 1f1b zb-h1 zb-h2; do
+	sweep gpipe 1f1b zb-h1 zb-h2
+	for schedule in "${swept[@]}"; do
 		found=$(digest "$bin/ipu-train" "$@" --pipeline.schedule $schedule)
 		grep -q "^$name  *$found\$" digests.txt || fail "$name: $schedule: the weights $found"
 		count=$((count + 1))
@@ -125,7 +126,8 @@ deep() {
 	first=$(digest "$bin/ipu-train" "$example" "$@" --pipeline null --ipu.auto_select_ipus 1 --gradient_accumulation.steps_per_replica 8)
 	for schedule in Grouped gpipe 1f1b 1f1b-interleaved zb-h1 zb-h2; do
 		ipus=4 mapping=null
-		for threads in 1 2; do
+		sweep 1 2
+		for threads in "${swept[@]}"; do
 			[ $schedule != 1f1b-interleaved ] || ipus=2
 			# Said, then by default.
 			[ $schedule$threads != 1f1b-interleaved1 ] || mapping='[0, 1, 0, 1]'

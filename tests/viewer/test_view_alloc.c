@@ -221,14 +221,14 @@ static const struct walk walks[] = {
 	{VIEW_SQL, 4, -1},       {VIEW_HELP_SCREEN, 0, -1},
 };
 
-/* From one allocation to the next one that fails: all of the first few, then fewer. */
-static long next_of(long n, int share)
+/* The allocation after @n that fails next: all of the first few, then @growth times as far each
+ * time, and under sanitizers farther. */
+static long next_of(long n, double growth)
 {
 	const char *rounds = getenv("IPUSCOPE_TEST_ROUNDS");
 
-	if (rounds && atoi(rounds) > 0)
-		share = atoi(rounds);
-	return n + 1 + n / share;
+	growth = rounds && atoi(rounds) > 0 ? 1.0 / atoi(rounds) : growth * support_stride();
+	return n + 1 + (long)((double)n * growth);
 }
 
 /* What a screen shows is what it would have shown, but for times that were taken. */
@@ -253,7 +253,7 @@ static void test_a_load_that_fails_is_said_and_the_next_one_shows_all(void **sta
 
 		walk_with(&walks[i], false, &memories[0], -1, &whole);
 		for (size_t m = 0; m < ARRAY_LEN(memories); m++)
-			for (long n = 0, more = 1; more; n = next_of(n, 3)) {
+			for (long n = 0, more = 1; more; n = next_of(n, 1.0 / 3)) {
 				char *picture = NULL;
 
 				more = walk_with(&walks[i], false, &memories[m], n, &picture);

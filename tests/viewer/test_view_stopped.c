@@ -188,9 +188,9 @@ static void test_keys_that_are_stopped_are_survived(void **state)
 {
 	struct stopped *stopped = *state;
 
-	for (size_t which = 0; which < view_recordings_count; which++)
-		for (int screen = (int)(which % support_stride()); screen < VIEW_SCREENS;
-		     screen += (int)support_stride())
+	for (size_t which = 0; which < view_recordings_count; which += support_stride())
+		for (int screen = (int)(which / support_stride() % support_stride());
+		     screen < VIEW_SCREENS; screen += (int)support_stride())
 			for (int i = 0; i < places(); i += 2)
 				stop_keys(stopped, which, i % 4 == 2, screen, 1 + 7 * i * i);
 }

@@ -111,7 +111,8 @@ sqlite3 one_before/profile.db "INSERT INTO bubble_sum_rows(rank, clock, mode, re
 [ "$(sqlite3 one_before/profile.db "SELECT count(*) > 1 FROM bubble_sums")" = 1 ] || fail "one_before has no bubble"
 for report in two four replicas one one_before grouped; do
 	before=$compared
-	for size in 80x24 100x30 120x40 200x60; do
+	sweep 80x24 100x30 120x40 200x60
+	for size in "${swept[@]}"; do
 		looked "$play" --each $size 1G2vv7vvvb "$report"
 		looked "$play" $size 7b "$report"
 	done
