@@ -32,13 +32,20 @@ static struct arena paths; /* those returned */
 
 /* ---- recognition ----------------------------------------------------------------------------- */
 
-/* @head is of a database, with the profiler's application id: SQLite stores it at byte 68. */
+/* Where a database's head has two numbers of its writer's, and how much of it has them all. */
+#define VERSION_AT     60
+#define APPLICATION_AT 68
+#define HEAD_BYTES     72
+
+static uint32_t number_at(const unsigned char *head, size_t at)
+{
+	return (uint32_t)head[at] << 24 | (uint32_t)head[at + 1] << 16 |
+	       (uint32_t)head[at + 2] << 8 | head[at + 3];
+}
+
 static bool is_own(const unsigned char *head, size_t size)
 {
-	const uint32_t mark = PROF_APPLICATION_ID;
-
-	return size >= 72 && head[68] == mark >> 24 && head[69] == (mark >> 16 & 0xff) &&
-	       head[70] == (mark >> 8 & 0xff) && head[71] == (mark & 0xff);
+	return size >= HEAD_BYTES && number_at(head, APPLICATION_AT) == PROF_APPLICATION_ID;
 }
 
 /* Any text may be a damaged Chrome trace to the import; here it must begin as JSON does. */
@@ -108,7 +115,9 @@ static enum status name_entry(char entry[FS_PATH_SIZE], const char *folder, cons
 		free(real);
 		return err_set(err, ST_IO, "%s: %s", path, strerror(errno));
 	}
-	hash = map_bytes(map_text(MAP_SEED, real), state, sizeof(state));
+	/* Another version may read more of the same file. */
+	hash = map_text(map_text(MAP_SEED, IPUSCOPE_VERSION), real);
+	hash = map_bytes(hash, state, sizeof(state));
 	fits = fs_path(entry, "%s/%.*s.%016" PRIx64 ".db", folder, SHOWN_MOST, slash + 1, hash);
 	free(real);
 	return fits ? ST_OK : err_set(err, ST_INVALID, "%s: the path is too long", folder);
@@ -177,6 +186,19 @@ static void prune(const char *folder, const char *entry)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Is there an import that this ipuscope reads? Mark it as opened now. */
+static bool find_entry(const char *entry)
+{
+	unsigned char head[HEAD_BYTES];
+	FILE *file = fopen(entry, "rb");
+	const size_t size = file ? fread(head, 1, sizeof(head), file) : 0;
+
+	if (file)
+		fclose(file);
+	return is_own(head, size) && number_at(head, VERSION_AT) == PROF_SCHEMA_VERSION &&
+	       utimensat(AT_FDCWD, entry, NULL, 0) == 0;
+}
+
 static enum status import(const char *path, const char *entry, const char *command, struct err *err)
 {
 	struct report_import_counts counts;
@@ -228,7 +250,7 @@ enum status report_import_cached(const char **path, const char *command, struct 
 	status = make_folder(folder, *path, err);
 	if (status == ST_OK)
 		status = name_entry(entry, folder, *path, &info, err);
-	if (status == ST_OK && utimensat(AT_FDCWD, entry, NULL, 0) != 0) {
+	if (status == ST_OK && !find_entry(entry)) {
 		status = import(*path, entry, command, err);
 		if (status == ST_FORMAT && content == CONTENT_DATABASE)
 			return ST_OK;

@@ -107,4 +107,12 @@ before=$(entries)
 head -c 150 kept.json >cut.json
 "$bin/ipu-report" cut.json spans --csv --limit 0 >out 2>err || fail "cut: $(cat err)"
 grep -q 'first 0' out && grep -qE '^ipu-report: cut.json: byte [0-9]+: ' err || fail "cut: $(cat out err)"
+# An import that cannot be read is made again: one of another schema, one that was cut.
+trace again.json again 1
+names again.json >/dev/null
+entry=$(find "$imports" -name 'again.json.*')
+sqlite3 "$entry" 'PRAGMA user_version = 2'
+[ "$(names again.json)" = 'again 0' ] || fail "an import of another schema: $(cat err)"
+: >"$entry"
+[ "$(names again.json)" = 'again 0' ] || fail "an import that was cut: $(cat err)"
 echo "imports in the cache: $(entries)"
