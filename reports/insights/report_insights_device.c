@@ -165,7 +165,7 @@ enum status report__insight_stream_copies(struct insight_facts *facts, struct er
 		fmt_percent(share, most->host_io), most->ipu,
 		copies <= 0 ? ""
 		: waits     ? "; StreamCopyBegin, which waits for the host, is "
-			    : "; what waits for the host (StreamCopyBegin) is but ",
+			    : "; StreamCopyBegin, which waits for the host, is only ",
 		copies > 0 ? fmt_percent(wait, trace->begin / copies) : "",
 		copies > 0 ? " of that" : "");
 	report__insight_number(insight, "host_io_share", most->host_io, REPORT_FRACTION);
