@@ -1,9 +1,9 @@
 """Compare graph.json, execution.json and debug.cbor of a folder with the database that they were made of.
 
-	report_popvision.py DATABASE FOLDER SCHEMAS [REPLICA]
+	report_popvision.py VALIDATED DATABASE FOLDER SCHEMAS [REPLICA]
 
 Every number is compared with what SQL says. Files that are not there are left out; what was compared is printed.
-With python3-jsonschema the files are validated against SCHEMAS too.
+With python3-jsonschema those of the files that VALIDATED names, without their endings, are validated against SCHEMAS too.
 """
 import json
 import os
@@ -11,8 +11,8 @@ import re
 import sqlite3
 import sys
 
-database, folder, schemas = sys.argv[1:4]
-replica = int(sys.argv[4]) if len(sys.argv) > 4 else None
+validated, database, folder, schemas = sys.argv[1:5]
+replica = int(sys.argv[5]) if len(sys.argv) > 5 else None
 sql = sqlite3.connect("file:" + database + "?mode=ro", uri=True)
 compared = 0
 
@@ -50,6 +50,8 @@ def load(name):
 
 
 def validate(name, document):
+    if name not in validated.split():
+        return
     try:
         import jsonschema
     except ImportError:

@@ -80,7 +80,7 @@ export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"r
 
 # A signal writes what is kept in memory, and training goes on; rules, which write it too, are not asked.
 rm -rf report
-"$bin/ipu-train" "$run" --fit.epochs 40 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 --evaluate null --health null \
+"$bin/ipu-train" "$run" --fit.epochs 40 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 --data.batch_size 4 --evaluate null --health null \
 	--outfeed.capture '[{"tensors": "Dense_10/bias:0", "tier": "last 3"}, {"tier": "off"}]' >out 2>err &
 pid=$!
 captures() { sqlite3 -readonly report/*/profile.db "SELECT count(*) FROM captures" 2>/dev/null || echo 0; }
