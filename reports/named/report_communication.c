@@ -65,7 +65,7 @@ static const char update_sql[] = REPORT_EXCHANGES
 	"       sum(dur_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, " HIDDEN ",\n"
 	"       sum(waited_ns) AS waited_ns, sum(transfer_ns) AS transfer_ns,\n"
 	"       sum(meets AND last_rank = rank) AS last_calls\n"
-	"FROM exchange GROUP BY rank, mode, epoch, execution, weight_update, 6";
+	"FROM exchange GROUP BY rank, moment, epoch, 6";
 
 const struct report_named report_named_communication = {
 	REPORT_NAMED("communication", "what ranks exchange: bytes, bandwidth, waiting, stragglers, "
