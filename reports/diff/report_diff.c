@@ -16,6 +16,7 @@
 #include "reports/table/report_render.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
+#include "reports/named/report_accelerators.h"
 #include "reports/named/report_operations.h"
 #include "reports/table/report_table.h"
 
@@ -326,8 +327,8 @@ static const char sql_kernels[] =
 static const char sql_ranges[] =
 	"SELECT row_number() OVER (ORDER BY sum(dur_ns) DESC, key) AS place, key, 1 AS measured, "
 	"1 AS better, avg(dur_ns) AS mean_ns, count(*) AS count FROM (SELECT dur_ns, "
-	"ifnull(domain || ' ', '') || CASE kind WHEN 'step' THEN 'steps' ELSE name END AS key "
-	"FROM @ranges WHERE kind <> 'device') GROUP BY key";
+	"ifnull(domain || ' ', '') || CASE kind WHEN 'step' THEN 'steps' ELSE " REPORT_RANGE_NAME
+	" END AS key FROM @ranges WHERE kind <> 'device') GROUP BY key";
 static const char sql_model[] =
 	"SELECT 1 AS place, 'model' AS key, 0 AS measured, 0 AS better, sum(params) AS params, "
 	"sum(flops) AS flops FROM @layers";

@@ -365,9 +365,9 @@ enum status report__insight_hot_kernel(struct insight_facts *facts, struct err *
 enum status report__insight_critical_path(struct insight_facts *facts, struct err *err)
 {
 	static const char sql[] =
-		"SELECT name, sum(dur_ns) AS total_ns,\n"
+		"SELECT " REPORT_RANGE_NAME " AS range, sum(dur_ns) AS total_ns,\n"
 		"       1.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) OVER (), 0) AS share, kind\n"
-		"FROM critical_path WHERE dur_ns > 0 GROUP BY kind, name\n"
+		"FROM critical_path WHERE dur_ns > 0 GROUP BY kind, 1\n"
 		"ORDER BY 2 DESC, 1 LIMIT 1";
 
 	return note_hottest(facts, "critical_path", sql, "critical_path",

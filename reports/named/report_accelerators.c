@@ -175,7 +175,8 @@ const struct report_named report_named_launch = {
 #define CRITICAL(keys, more)                                                                       \
 	"SELECT " keys ", count(DISTINCT span_id) AS spans, sum(dur_ns) AS total_ns,\n" more       \
 	"       1.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) OVER (), 0) AS share\n"                \
-	"FROM critical_path WHERE dur_ns > 0 GROUP BY " keys
+	"FROM (SELECT kind, " REPORT_RANGE_NAME " AS name, rank, track, span_id, dur_ns\n"         \
+	"      FROM critical_path WHERE dur_ns > 0) GROUP BY " keys
 
 #define OF_KIND(kind)                                                                              \
 	"       total(dur_ns) FILTER (WHERE kind = '" kind "')\n"                                  \
@@ -252,7 +253,8 @@ static const char steps_sql[] =
  * that are repeated the outermost is the step. */
 static const char steps_range_sql[] = WITHIN ACTIVITIES
 	",\n"
-	"named AS (SELECT *, rtrim(rtrim(name, '0123456789'), ' #:=_-') AS range FROM ranges\n"
+	"named AS (SELECT *, rtrim(rtrim(" REPORT_RANGE_NAME ", '0123456789'), ' #:=_-') AS range\n"
+	"          FROM ranges\n"
 	"          WHERE kind NOT IN ('step', 'device')),\n"
 	"repeated AS (SELECT *, row_number() OVER same AS number, count(*) OVER same AS repeats,\n"
 	"                    avg(dur_ns) OVER same AS mean_ns, sum(dur_ns) OVER same AS range_ns\n"
@@ -294,11 +296,12 @@ const struct report_named report_named_steps = {
 };
 
 static const char ranges_name_sql[] =
-	RANGES "SELECT r.kind, r.domain, r.name, count(*) AS count, sum(r.dur_ns) AS total_ns,\n"
+	RANGES "SELECT r.kind, r.domain, " REPORT_RANGE_NAME " AS name,\n"
+	       "       count(*) AS count, sum(r.dur_ns) AS total_ns,\n"
 	       "       avg(r.dur_ns) AS mean_ns, min(r.dur_ns) AS least_ns, max(r.dur_ns) AS "
 	       "greatest_ns,\n"
 	       "       sum(d.kernels) AS kernels, sum(d.device_ns) AS device_ns\n"
-	       "FROM ranges r LEFT JOIN did d USING (span_id) GROUP BY r.kind, r.domain, r.name";
+	       "FROM ranges r LEFT JOIN did d USING (span_id) GROUP BY 1, 2, 3";
 
 static const char ranges_range_sql[] =
 	RANGES "SELECT r.span_id, r.rank, r.track, r.kind, r.domain, r.name, r.step, r.start_ns,\n"

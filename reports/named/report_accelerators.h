@@ -15,4 +15,14 @@ extern const char report_accelerator_split_sql[];
  * switch between kernels (other_wait_ns). */
 extern const char report_accelerator_gaps_sql[];
 
+/* In SQL, the column `name` of ranges without what PyTorch's emit_nvtx() adds to it
+ * (getNvtxStr() in torch/csrc/profiler/util.cpp): "aten::mm, seq = 3, op_id = 17,
+ * sizes = [[2, 3], [3, 4]]" is a call of aten::mm. */
+#define REPORT_RANGE_NAME                                                                          \
+	"CASE WHEN instr(name, ', seq = ') THEN substr(name, 1, instr(name, ', seq = ') - 1)\n"    \
+	"       WHEN instr(name, ', op_id = ') THEN substr(name, 1, instr(name, ', op_id = ') - "  \
+	"1)"                                                                                       \
+	"\n"                                                                                       \
+	"       ELSE name END"
+
 #endif /* REPORT_ACCELERATORS_H */

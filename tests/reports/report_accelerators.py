@@ -452,6 +452,28 @@ CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TE
     near("busy share", rows[0]["busy_share"], 205 / 900)
 
 
+def numbered_ranges():
+    """PyTorch's emit_nvtx numbers its operations: all of a name are one row, and the same in another run."""
+    def recorded(path, first, dur):
+        sql = """CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT); CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER);
+"""
+        for i, name in enumerate(("aten::mm, seq = %d, op_id = %d, sizes = [[2, 3], [3, 4]]", "aten::mm, seq = %d, op_id = %d", "aten::t, op_id = %d",
+                                  "aten::t, op_id = %d, sizes = [[4, 3]]", "step %d, warm")):
+            numbers = tuple(first + i + n for n in range(name.count("%d")))
+            sql += "INSERT INTO NVTX_EVENTS VALUES (%d, %d, 59, '%s', 1);\n" % (100 * i, 100 * i + dur, name % numbers)
+        make(path, sql)
+        Imported(path, path + ".db")
+        return path + ".db"
+    one, other = recorded("one.sqlite", 7, 10), recorded("other_run.sqlite", 100, 20)
+    equal("ranges with numbers", [(r["name"], int(r["count"]), int(r["total_ns"])) for r in table(one, "ranges")],
+          [("aten::mm", 2, 20), ("aten::t", 2, 20), ("step 11, warm", 1, 10)])
+    equal("each of them", [r["name"] for r in table(one, "ranges", "--by", "range")][1:3], ["aten::mm, seq = 8, op_id = 9", "aten::t, op_id = 9"])
+    diff = subprocess.run([REPORT, "diff", one, other, "--csv", "--all", "--sections", "ranges"], capture_output=True, text=True, check=True).stdout
+    equal("their difference", [(r["source"], r["target"]) for r in csv.DictReader(io.StringIO(diff)) if r["key"] == "aten::mm" and r["name"] == "mean_ns"],
+          [("10", "20")])
+
+
 def comparison():
     """Two traces, of which the second has one kernel in the place of three."""
     def trace(path, kernels, step):
@@ -511,6 +533,7 @@ if not SAMPLES:
     own_nsys()
     own_rocpd()
     steps_by_range()
+    numbered_ranges()
     comparison()
     hostile()
 for path in sorted(glob.glob(SAMPLES + "/kineto/*.json.gz")):

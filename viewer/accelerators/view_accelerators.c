@@ -14,6 +14,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "reports/named/report_accelerators.h"
 #include "reports/named/report_named.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
@@ -62,7 +63,7 @@ static const struct accelerator_report reports[] = {
 	{&report_named_critical_path,
 	 "critical path",
 	 {"kind,name", "kind", "rank,track", "rank,step", "rank,step,position"},
-	 {{"name", LONGEST("span_id", "critical_path", "name = :text")},
+	 {{"name", LONGEST("span_id", "critical_path", REPORT_RANGE_NAME " = :text")},
 	  {"kind", LONGEST("span_id", "critical_path", "kind = :text")},
 	  {"track", LONGEST("span_id", "critical_path", "track = :text")},
 	  {"step", LONGEST("span_id", "critical_path", "step = :number")}}},
@@ -74,7 +75,7 @@ static const struct accelerator_report reports[] = {
 	{&report_named_ranges,
 	 "ranges",
 	 {"kind,domain,name", "span_id"},
-	 {{"name", LONGEST("span_id", "ranges", "name = :text")}}},
+	 {{"name", LONGEST("span_id", "ranges", REPORT_RANGE_NAME " = :text")}}},
 	{&report_named_memory_timeline, "memory", {"rank,device", "rank,device,time_ns"}, {{0}}},
 };
 #define REPORTS       ((int)ARRAY_LEN(reports))
