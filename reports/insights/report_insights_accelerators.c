@@ -264,9 +264,9 @@ enum status report__insight_exposed_communication(struct insight_facts *facts, s
 }
 
 static const char sql_short[] =
-	"SELECT count(*) AS launches, avg(device_dur_ns) AS mean_device_ns, avg(dur_ns) AS "
-	"mean_ns,\n"
-	"       1.0 * sum(device_dur_ns < dur_ns) / count(*) AS short_share\n"
+	"SELECT count(*) AS launches, avg(device_dur_ns) FILTER (WHERE device_dur_ns < dur_ns)\n"
+	"         AS mean_device_ns, avg(dur_ns) FILTER (WHERE device_dur_ns < dur_ns)\n"
+	"         AS mean_ns, 1.0 * sum(device_dur_ns < dur_ns) / count(*) AS short_share\n"
 	"FROM launches WHERE device_dur_ns IS NOT NULL AND dur_ns IS NOT NULL";
 
 /* Only of a device that is idle: calls beside a busy one cost nothing. */
@@ -300,7 +300,7 @@ enum status report__insight_short_kernels(struct insight_facts *facts, struct er
 	insight->sentence = report__insight_text(
 		facts,
 		"%s of %s launches take the host longer than what they launch takes the device: "
-		"%s a call, %s on the device (means).",
+		"%s a call, %s on the device (their means).",
 		fmt_percent(share, part), fmt_count(launches, count),
 		fmt_ns(call, (int64_t)call_ns), fmt_ns(device, (int64_t)device_ns));
 	report__insight_number(insight, "short_share", part, REPORT_FRACTION);
