@@ -603,10 +603,10 @@ int ipu_schedule_held(const struct ipu_schedule *schedule, int stage)
 	return most;
 }
 
-int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase)
+/* Most micro-batches between the start of @phase of stage @from and its end of stage @to. */
+static int count_between(const struct ipu_schedule *schedule, char phase, int from, int to)
 {
 	const int count = schedule->first[schedule->ipus];
-	const int to = stage + (phase == IPU_PHASE_F ? 1 : -1);
 	int made = 0, taken = 0, being_taken = 0, most = 0, step = NOT_YET;
 
 	for (int i = 0; i < count; i++) {
@@ -619,11 +619,21 @@ int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char 
 		}
 		if (work->phase != phase)
 			continue;
-		made += work->stage == stage;
+		made += work->stage == from;
 		being_taken += work->stage == to;
 		most = max(made - taken, most);
 	}
 	return most;
+}
+
+int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase)
+{
+	return count_between(schedule, phase, stage, stage + (phase == IPU_PHASE_F ? 1 : -1));
+}
+
+int ipu_schedule_ahead(const struct ipu_schedule *schedule)
+{
+	return count_between(schedule, IPU_PHASE_F, 0, schedule->stages - 1);
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */

@@ -268,13 +268,22 @@ static void record_decoding(void *user, int replica, int64_t step, int64_t items
 	ips_span_arg_int(track, "images", items);
 }
 
-/* Return the default number of steps prepared ahead: a thread is worthwhile for resized and decoded
- * images. It covers a pipeline, whose first stage is ahead of the last, which reads the targets. */
-static int feed_depth(const struct train_session *session, const struct dataset *set)
+/* Return the number of steps prepared ahead. By default a thread is worthwhile for resized and
+ * decoded images. It covers a pipeline, whose first stage is ahead of the last, which reads the
+ * targets: with less, an IPU of both would wait for a batch whose place is free only after its own
+ * next work. */
+static int feed_depth(const struct train_phase *phase, const struct dataset *set)
 {
-	if (session->run->data.prefetch >= 0)
-		return (int)session->run->data.prefetch;
-	return !set->resize && !set->decoder ? 0 : 1 + session->layout->stages;
+	const struct train_session *session = phase->session;
+	const struct ipu_schedule *schedule = session->program[phase->mode].schedule;
+	const int64_t asked = session->run->data.prefetch;
+	const int least = schedule ? ipu_schedule_ahead(schedule) : 1;
+
+	if (asked > 0)
+		return max((int)asked, least);
+	if (asked == 0)
+		return set->decoder ? least : 0;
+	return !set->resize && !set->decoder ? 0 : max(1 + session->layout->stages, least);
 }
 
 /* Create the feed: one pass for each epoch, unless the run file gives the steps. */
@@ -317,7 +326,7 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.skip = train ? session->steps[phase->mode] : 0,
 		.steps = steps[phase->mode],
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
-		.depth = feed_depth(session, set),
+		.depth = feed_depth(phase, set),
 		.positions = loss_positions(session->model),
 		.weigh_parts = run->fit.class_weight,
 		.threads = (unsigned)run->host.threads,

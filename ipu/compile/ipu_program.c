@@ -299,15 +299,16 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 	}
 }
 
-/* Drop a function without programs, such as the update of a stage without variables. F is kept, and
- * so are B and W of a schedule: the device clock calls them even if they are empty.
+/* Drop a function without programs, such as the update of a stage without variables. Forward passes
+ * are kept, and so are B and W of a schedule: the device clock calls them even if they are empty.
  */
 static void drop_empty(struct ipu_lowering *lowering, enum ipu_function_phase phase,
 		       struct ipu_code *code)
 {
 	const bool scheduled = lowering->executable->graph->layout.schedule;
 
-	if (phase == IPU_FUNCTION_F || phase == IPU_FUNCTION_W ||
+	if (phase == IPU_FUNCTION_F || phase == IPU_FUNCTION_EVALUATE ||
+	    phase == IPU_FUNCTION_PREDICT || phase == IPU_FUNCTION_W ||
 	    (phase == IPU_FUNCTION_B && scheduled) || lowering->failed ||
 	    lowering->program_count != (size_t)code->program + 1)
 		return;

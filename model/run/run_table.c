@@ -159,9 +159,10 @@ static const struct run_key run_keys[] = {
 	    "update, is filled up with zeros of weight 0.",
 	    AT(data.pad_remainder)),
 	KEY("data.prefetch", INT, "null",
-	    "Steps whose batches a thread makes ahead; 0: none. null: 2, with a pipeline 1 more "
-	    "than it has stages, where images are resized or decoded as they are needed, else 0. "
-	    "Changes no result.",
+	    "Steps whose batches a thread makes ahead (of a pipeline at least as many as its first "
+	    "stage is ahead of its last); 0: none. null: 2, with a pipeline 1 more than it has "
+	    "stages, where images are resized or decoded as they are needed, else 0. Changes no "
+	    "result.",
 	    AT(data.prefetch), .least = 0, .greatest = 1024, .absent = -1),
 	KEY("data.cache_bytes", INT, "null",
 	    "Of images: bytes that are decoded at the start and kept. A part that takes more is "

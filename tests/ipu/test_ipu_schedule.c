@@ -198,9 +198,9 @@ static void check_by_step(const struct ipu_schedule *schedule)
 	}
 }
 
-/* As many places as the schedule says between two stages: each IPU goes through its works in order
- * and waits where a place is not free. All must end; with a place less somebody may wait for ever.
- */
+/* As many places as the schedule says between two stages, and of batches: each IPU goes through its
+ * works in order and waits where a place is not free. All must end; with a place less somebody may
+ * wait for ever. */
 static bool ends_with_places(const struct ipu_schedule *schedule, int less)
 {
 	int done[3][64] = {{0}}, next[64], left = work_count(schedule);
@@ -228,6 +228,10 @@ static bool ends_with_places(const struct ipu_schedule *schedule, int less)
 			if (ready && phase < 2 && to >= 0 && to < schedule->stages)
 				ready = w->microbatch - done[phase][to] <
 					ipu_schedule_in_flight(schedule, s, w->phase) - less;
+			/* The batches: inputs of the first stage, targets of the last. */
+			if (ready && phase == 0 && s == 0)
+				ready = w->microbatch - done[0][schedule->stages - 1] <
+					ipu_schedule_ahead(schedule);
 			if (!ready)
 				continue;
 			done[phase][s]++;

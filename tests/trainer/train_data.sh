@@ -20,6 +20,8 @@ same() {
 same plain "${no_pipeline[@]}"
 same pipeline
 same interleaved --pipeline.schedule Interleaved
+# A prefetch of 1 is less than the batches between the first stage and the last, which share an IPU.
+same dealt --pipeline.schedule 1f1b-interleaved --pipeline.stages '[0,1,2,2,3,3]'
 same replicas --pipeline null --ipu.auto_select_ipus 3 --gradient_accumulation.steps_per_replica 4 --compile.steps_per_execution 16
 same resized "${no_pipeline[@]}" --data.resize '[14,20]'
 ! cmp -s "$work/plain" "$work/resized" || fail 'resizing changed nothing'
