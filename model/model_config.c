@@ -258,8 +258,12 @@ enum status model_config_read(const struct json_at *config, const struct model_o
 	for (size_t i = 0; i < options->count && !err_stuck(err); i++) {
 		const struct model_option *option = &options->rows[i];
 		struct json_at here;
-		bool given = config && model_option_given(config, option->key, &here, err);
+		bool given;
 
+		/* Others are read by the table's owner: they have no field. */
+		if (option->rule < MODEL_BOOL && !option->required)
+			continue;
+		given = config && model_option_given(config, option->key, &here, err);
 		given = given && (option->strict || !json_is_null(&here));
 		if (option->required && !given)
 			json_fail(config, err, "\"%s\" is missing", option->key);

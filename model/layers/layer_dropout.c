@@ -27,9 +27,11 @@ void layer__read_drop(const struct json_at *config, const char *key, struct laye
 
 	if (!model_option_given(config, key, &here, err) || json_real(&here, &rate, err) != ST_OK)
 		return;
-	if (!(rate >= 0.0 && rate < 1.0))
+	if (!(rate >= 0.0 && rate < 1.0)) {
 		json_fail(&here, err,
 			  "must be at least 0 and below 1: the share of what is dropped");
+		return;
+	}
 	out->scale = (float)(1.0 / (1.0 - rate));
 	out->threshold = (uint32_t)(rate * 0x1p32);
 }

@@ -444,12 +444,10 @@ bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t
 		return false;
 	if (!loss->ignores)
 		return true;
-	values = targets->values + row * targets->width;
 	if (targets->classes)
-		label = targets->classes[row];
-	else
-		label = targets->width > 1 ? metric_greatest(values, targets->width)
-					   : (int64_t)values[0];
+		return targets->classes[row] != loss->ignore_class;
+	values = targets->values + row * targets->width;
+	label = targets->width > 1 ? metric_greatest(values, targets->width) : (int64_t)values[0];
 	return label != loss->ignore_class;
 }
 
