@@ -12,23 +12,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/fmt.h"
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_process.h"
 #include "profiler/prof_sql.h"
 
 #define BUSY_MS        500
-#define STEPS_PER_LOOK 100000
+#define STEPS_PER_LOOK 1000
 #define STEPS          INT64_C(300000000) /* some seconds; more for each byte of the file */
 #define STEPS_PER_BYTE 200
+#define CPU_NS         INT64_C(100000000000) /* of the thread; more for each byte of the file */
+#define CPU_NS_BYTE    5000
 #define ROWS           INT64_C(10000000)
 #define BYTES          (INT64_C(1) << 30) /* of SQLite's memory; more for each byte of the file */
 #define BYTES_PER_BYTE 8
-#define VALUE_BYTES    (256 << 20) /* most of one value */
+#define VALUE_BYTES    (INT64_C(64) << 20) /* most of one value; more for each byte of the file, */
+#define VALUE_PER_BYTE 4
+#define VALUE_MOST     (INT64_C(256) << 20) /* up to this */
 
 static bool unlimited;      /* by the user */
 static bool limited_memory; /* by the command */
@@ -131,6 +137,10 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
 #define IMMUTABLE     "immutable=1"
 #define WITHOUT_LOCKS "mode=ro&vfs=unix-none"
 
+/* What makes tables for our statements. A file could reach the code of other modules by a virtual
+ * table under a name that we read. SQLite adds those of pragmas when a statement names them. */
+static const char *modules[] = {"json_each", "json_tree", NULL};
+
 /* Open the file with the URI parameters @query. Attaching needs SQLITE_OPEN_URI, too. */
 static int connect_to(struct prof_db *db, const char *query)
 {
@@ -150,6 +160,7 @@ static int connect_to(struct prof_db *db, const char *query)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_drop_modules(db->handle, modules);
 	/* SQLite keeps the log's index in its own memory if it may assume to be alone. */
 	if (strcmp(query, WITHOUT_LOCKS) == 0)
 		sqlite3_exec(db->handle, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
@@ -181,12 +192,30 @@ static int connect_without_index(struct prof_db *db)
 			  stat(wal, &info) == 0 && info.st_size > 0 ? WITHOUT_LOCKS : IMMUTABLE);
 }
 
+static int64_t thread_cpu_ns(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Steps alone would not do: one that calls a function on megabytes takes as long as a million. */
 static int look_at_steps(void *user)
 {
 	struct prof_db *db = user;
 
 	db->steps += STEPS_PER_LOOK;
-	return db->most_steps > 0 && db->steps > db->most_steps;
+	db->ended = db->most_steps > 0 &&
+		    (db->steps > db->most_steps || thread_cpu_ns() - db->since_ns > db->most_ns);
+	return db->ended;
+}
+
+static void restart_limits(struct prof_db *db)
+{
+	db->steps = 0;
+	db->since_ns = thread_cpu_ns();
+	db->ended = false;
 }
 
 void prof_db_unlimited(void)
@@ -206,13 +235,15 @@ static void set_limits(struct prof_db *db)
 
 	if (unlimited || stat(db->path, &info) != 0)
 		return;
-	sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
+	sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH,
+		      (int)min(VALUE_BYTES + VALUE_PER_BYTE * (int64_t)info.st_size, VALUE_MOST));
 	/* SQLite has one limit on memory for all connections of the process: the greatest. */
 	if (limited_memory)
 		db->most_bytes = BYTES + BYTES_PER_BYTE * (int64_t)info.st_size;
 	if (limited_memory && !prof__guarded() && sqlite3_hard_heap_limit64(-1) < db->most_bytes)
 		sqlite3_hard_heap_limit64(db->most_bytes);
 	db->most_steps = STEPS + STEPS_PER_BYTE * (int64_t)info.st_size;
+	db->most_ns = CPU_NS + CPU_NS_BYTE * (int64_t)info.st_size;
 	db->most_rows = ROWS + (int64_t)info.st_size;
 	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, look_at_steps, db);
 }
@@ -664,12 +695,13 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 		if (query && !query->busy && strcmp(query->sql, sql) == 0) {
 			query->busy = true;
 			query->failure.status = ST_OK;
-			query->rows = db->steps = 0;
+			query->rows = 0;
+			restart_limits(db);
 			*out = query;
 			return ST_OK;
 		}
 	}
-	db->steps = 0;
+	restart_limits(db);
 	status = query_new(out, db, sql, err);
 	if (status == ST_OK)
 		(*out)->busy = true;
@@ -737,8 +769,7 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 	}
 	if (code == SQLITE_ROW || code == SQLITE_DONE)
 		return ST_OK;
-	if ((code & 0xff) == SQLITE_INTERRUPT && !query->db->guard && query->db->most_steps > 0 &&
-	    query->db->steps > query->db->most_steps)
+	if ((code & 0xff) == SQLITE_INTERRUPT && !query->db->guard && query->db->ended)
 		return report_limit(query->db, err);
 	if (prof__guard_error(query->db, code, &status, err))
 		return status;

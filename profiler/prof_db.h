@@ -50,7 +50,7 @@ bool prof_db_lacked_memory(struct prof_db *db);
  * those that are not ours, so a library leaves it to the program.
  */
 void prof_db_limit_memory(void);
-/* Lift the limits on steps, rows and memory of all handles opened from now on. */
+/* Lift the limits on steps, time, rows and memory of all handles opened from now on. */
 void prof_db_unlimited(void);
 const char *prof_db_path(const struct prof_db *db);
 /* Return what a user should know about how the file is read, a literal; NULL: nothing. */

@@ -27,7 +27,9 @@ struct prof_db {
 	struct prof_guard *guard; /* NULL: the statements are ours */
 	/* Limits of one of our statements: a foreign file may have views that never end. */
 	int64_t steps, most_steps, most_rows; /* steps of SQLite's machine; most 0: no limit */
-	int64_t most_bytes;                   /* of SQLite's memory in this process; 0: no limit */
+	int64_t since_ns, most_ns; /* of this thread's processor time, since a query was opened */
+	bool ended;                /* one of these limits ended the statement */
+	int64_t most_bytes;        /* of SQLite's memory in this process; 0: no limit */
 };
 
 /* If a guarded handle stopped a statement with the SQLite result @code, set *@status and @err and

@@ -2,7 +2,7 @@
  * Files of earlier versions. Later versions add tables, views and columns; for those that a file
  * lacks, temporary views of the same names take their place, so that every query of this version
  * can be prepared: a view is defined as in this version, and what a table lacks is NULL. The
- * contract forbids other changes.
+ * contract forbids other changes. What has the name of a table of ours and is none is refused.
  *
  * On the thread of the handle. The columns of this version are those of its schema in an empty
  * database in memory, which takes milliseconds, so it is made only where the file's schema differs.
@@ -88,6 +88,50 @@ static int add_view(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, 
 	return code == SQLITE_ROW || code == SQLITE_DONE || code == SQLITE_ERROR ? SQLITE_OK : code;
 }
 
+/* Refuse what stands in the file under the name of a table of ours but is none: a view, a virtual
+ * table, or a table whose columns are computed as they are read. */
+static enum status check_table(const struct prof_db *db, sqlite3_stmt *found, sqlite3_stmt *row,
+			       struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (sqlite3_column_type(row, 2) != SQLITE_NULL) /* a view */
+		return ST_OK;
+	sqlite3_bind_value(found, 1, sqlite3_column_value(row, 0));
+	if (sqlite3_step(found) == SQLITE_ROW)
+		status = err_set(err, ST_FORMAT,
+				 "%s: damaged: %s is not a table of recorded values but a %s",
+				 db->path, (const char *)sqlite3_column_text(row, 0),
+				 (const char *)sqlite3_column_text(found, 0));
+	sqlite3_reset(found);
+	return status;
+}
+
+static enum status check_tables(const struct prof_db *db, sqlite3 *own, struct err *err)
+{
+	static const char found_sql[] =
+		"SELECT CASE WHEN type <> 'table' THEN type WHEN rootpage = 0 THEN 'virtual table' "
+		"ELSE 'table that computes its columns' END FROM main.sqlite_schema s "
+		"WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view') AND (type <> 'table' "
+		"OR rootpage = 0 OR EXISTS (SELECT 1 FROM pragma_table_xinfo(s.name, 'main') "
+		"WHERE hidden IN (2, 3)))";
+	sqlite3_stmt *rows = NULL, *found = NULL;
+	enum status status = ST_OK;
+	int code = sqlite3_prepare_v2(own, DEFINED, -1, &rows, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_prepare_v2(db->handle, found_sql, -1, &found, NULL);
+	while (code == SQLITE_OK && status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW) {
+		status = check_table(db, found, rows, err);
+		code = SQLITE_OK;
+	}
+	sqlite3_finalize(rows);
+	sqlite3_finalize(found);
+	if (status != ST_OK || code == SQLITE_OK || code == SQLITE_DONE)
+		return status;
+	return prof_sql_error(db->handle, code, err, db->path);
+}
+
 /* Append the statements for those definitions of @own that are not, word for word, in the file. */
 static int add_views(struct str *sql, sqlite3 *file, sqlite3 *own)
 {
@@ -124,6 +168,7 @@ enum status prof__older_find(struct prof_db *db, struct err *err)
 	struct str schema = {0}, sql = {0};
 	sqlite3 *own = NULL;
 	bool current = false;
+	enum status status = ST_OK;
 	int code;
 
 	prof_schema_text(&schema);
@@ -133,14 +178,18 @@ enum status prof__older_find(struct prof_db *db, struct err *err)
 		if (code == SQLITE_OK)
 			code = sqlite3_exec(own, str_peek(&schema), NULL, NULL, NULL);
 		if (code == SQLITE_OK)
+			status = check_tables(db, own, err);
+		if (code == SQLITE_OK && status == ST_OK)
 			code = add_views(&sql, db->handle, own);
 		sqlite3_close(own);
 	}
 	str_free(&schema);
 	if (sql.failed)
 		code = SQLITE_NOMEM;
-	if (code != SQLITE_OK)
+	if (code != SQLITE_OK || status != ST_OK)
 		str_free(&sql);
+	if (status != ST_OK)
+		return status;
 	if (code == SQLITE_NOMEM)
 		return err_nomem(err);
 	db->older_views = sql.text;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "profiler/prof_db.h"
+#include "profiler/prof_db_internal.h"
 #include "profiler/prof_index.h"
 #include "profiler/prof_sql.h"
 
@@ -437,6 +437,63 @@ static void test_a_view_without_an_end_is_an_error(void **state)
 	prof_db_close(db);
 }
 
+/* Each row takes few steps and much time. */
+static void test_slow_steps_are_limited_as_well(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_db *db;
+	struct err err;
+	int64_t number;
+
+	prof_stop(prof_start(place, NULL));
+	prof_change(place->path,
+		    "DROP VIEW meta; CREATE VIEW meta AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
+		    "ALL SELECT x + 1 FROM n LIMIT 2000) SELECT x AS key, "
+		    "length(hex(zeroblob(1000000 + x))) AS value FROM n");
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	db->most_ns = 1000000;
+	assert_int_equal(prof_db_number(db, "SELECT sum(value) FROM meta", &number, &err),
+			 ST_LIMIT);
+	assert_contains(err.text, "a query does not end");
+	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
+	prof_db_close(db);
+}
+
+/* What reads our tables by name must not run a view of the file, or the code of a module. */
+static void test_only_tables_stand_for_tables(void **state)
+{
+	static const struct {
+		const char *sql, *text;
+	} cases[] = {
+		{"DROP TABLE meta_facts; CREATE VIEW meta_facts AS SELECT 'state' AS key, "
+		 "'complete' AS value",
+		 "meta_facts is not a table of recorded values but a view"},
+		{"DROP TABLE kernel_rows; CREATE VIRTUAL TABLE kernel_rows USING fts5(span_id)",
+		 "kernel_rows is not a table of recorded values but a virtual table"},
+		{"DROP TABLE kernel_rows; CREATE VIRTUAL TABLE Kernel_Rows USING rtree(id, a, b)",
+		 "kernel_rows is not a table of recorded values but a virtual table"},
+		{"DROP TABLE meta_facts; CREATE TABLE META_FACTS (key, value AS (hex(key)))",
+		 "meta_facts is not a table of recorded values but a table that computes its "
+		 "columns"},
+		{"DROP TABLE meta_facts; CREATE TABLE meta_facts (key, value AS (hex(key)) STORED)",
+		 "meta_facts is not a table of recorded values but a table that computes its "
+		 "columns"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct prof_place *place = *state;
+		struct prof_db *db;
+		struct err err;
+
+		prof_stop(prof_start(place, NULL));
+		prof_change(place->path, cases[i].sql);
+		assert_int_equal(prof_db_open(&db, place->path, &err), ST_FORMAT);
+		assert_null(db);
+		assert_contains(err.text, cases[i].text);
+		assert_int_equal(unlink(place->path), 0);
+	}
+}
+
 /* The same of memory: rows that are sorted, each large. */
 static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 {
@@ -601,6 +658,8 @@ int main(void)
 		CASE(test_versions_change_with_commits),
 		CASE(test_a_long_query_can_be_interrupted),
 		CASE(test_a_view_without_an_end_is_an_error),
+		CASE(test_slow_steps_are_limited_as_well),
+		CASE(test_only_tables_stand_for_tables),
 		CASE(test_what_an_older_file_lacks_is_empty_or_null),
 		CASE(test_large_tables_get_their_indexes_where_there_is_time),
 		CASE(test_only_failed_input_and_output_says_what_the_system_said),
