@@ -90,6 +90,21 @@ device --infeed.prefetch_depth 1
 device --pipeline.accumulate_outfeed true
 is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND name = 'Stage1/Outfeed' AND type = 'StreamCopyMid'" 1
 
+# A stage without operations is evaluated, too: every call has a target.
+cat >flat.json <<'JSON'
+{"model": {"class_name": "Sequential", "config": {"layers": [
+ {"class_name": "InputLayer", "config": {"batch_input_shape": [null, 28, 28, 1]}},
+ {"class_name": "AveragePooling2D", "config": {"name": "pool", "pool_size": 7}},
+ {"class_name": "Flatten", "config": {"name": "flat"}},
+ {"class_name": "Dense", "config": {"name": "classes", "units": 10, "activation": "softmax"}}]}},
+ "compile": {"loss": "sparse_categorical_crossentropy", "steps_per_execution": 12}, "data": {"name": "mnist", "batch_size": 4},
+ "fit": {"steps_per_epoch": 12}, "evaluate": {"steps": 12}, "ipu": {"auto_select_ipus": 4},
+ "gradient_accumulation": {"steps_per_replica": 12}, "pipeline": {"stages": [0, 1, 2]}}
+JSON
+rm -rf tf_report__*
+"$bin/ipu-train" flat.json --quiet
+is "SELECT count(*) > 0, sum(call_target IS NULL) FROM programs WHERE type = 'Call'" "1|0"
+
 # What a machine cannot do is an error.
 if train 16 "${common[@]}" --ipu.target c600 --pipeline.offload_activations true 2>error.txt; then
 	fail "a C600 has no streaming memory that is modelled"
