@@ -17,13 +17,34 @@
 
 struct block {
 	struct ranks *ranks;
-	struct ranks_pieces out, in, sum;
+	struct ranks_pieces out, in, all;
+	struct ranks_line line;
+	struct ranks_reduction *reduction;
 	float *values, *received;
 	size_t words;
 };
 
-static bool make_pieces(struct block *b)
+/* On the transport's thread, as in a training. */
+static void sum_slices(void *user)
 {
+	const struct block *b = user;
+	const int rank = ranks_rank(b->ranks);
+	const size_t slice = (size_t)b->all.words[rank];
+	float *own = b->values + b->all.at[rank];
+
+	memcpy(own, b->received, slice * sizeof(*own));
+	for (int r = 1; r < ranks_count(b->ranks); r++)
+		kernel_add(own, b->received + slice * (size_t)r, slice);
+}
+
+static bool make_reduction(struct block *b)
+{
+	const struct ranks_reduction_params params = {.line = &b->line,
+						      .out = &b->out,
+						      .in = &b->in,
+						      .all = &b->all,
+						      .sum = sum_slices,
+						      .user = b};
 	const int rank = ranks_rank(b->ranks);
 	const size_t slice =
 		ranks_cut(b->ranks, b->words, rank + 1) - ranks_cut(b->ranks, b->words, rank);
@@ -31,29 +52,23 @@ static bool make_pieces(struct block *b)
 
 	if (ranks_pieces_new(&b->out, b->ranks, b->values, &err) != ST_OK ||
 	    ranks_pieces_new(&b->in, b->ranks, b->received, &err) != ST_OK ||
-	    ranks_pieces_new(&b->sum, b->ranks, b->values, &err) != ST_OK)
+	    ranks_pieces_new(&b->all, b->ranks, b->values, &err) != ST_OK)
 		return false;
 	for (int r = 0; r < ranks_count(b->ranks); r++) {
-		b->out.at[r] = b->sum.at[r] = (int)ranks_cut(b->ranks, b->words, r);
-		b->out.words[r] = b->sum.words[r] =
+		b->out.at[r] = b->all.at[r] = (int)ranks_cut(b->ranks, b->words, r);
+		b->out.words[r] = b->all.words[r] =
 			(int)ranks_cut(b->ranks, b->words, r + 1) - b->out.at[r];
 		b->in.at[r] = (int)(slice * (size_t)r);
 		b->in.words[r] = (int)slice;
 	}
-	return true;
+	return ranks_channels(b->ranks, 2, &err) == ST_OK &&
+	       ranks_reduction_new(&b->reduction, &params, &err) == ST_OK;
 }
 
 static void sum_ours(struct block *b)
 {
-	const int rank = ranks_rank(b->ranks);
-	const size_t slice = (size_t)b->sum.words[rank];
-	float *own = b->values + b->sum.at[rank];
-
-	ranks_exchange(b->ranks, 0, &b->out, &b->in);
-	memcpy(own, b->received, slice * sizeof(*own));
-	for (int r = 1; r < ranks_count(b->ranks); r++)
-		kernel_add(own, b->received + slice * (size_t)r, slice);
-	ranks_gather(b->ranks, 0, &b->sum);
+	ranks_reduce(b->ranks, b->reduction);
+	ranks_reduce_wait(b->ranks, b->reduction);
 }
 
 static void sum_mpi(struct block *b)
@@ -81,7 +96,7 @@ int main(int argc, char **argv)
 	b.received = mem_aligned(2 * b.words + 64, sizeof(float));
 	if (argc != 4 || repeats < 1 || !us || !b.values || !b.received)
 		return 2;
-	if (ours && (ranks_open(&b.ranks, &err) != ST_OK || !b.ranks || !make_pieces(&b)))
+	if (ours && (ranks_open(&b.ranks, &err) != ST_OK || !b.ranks || !make_reduction(&b)))
 		return 1;
 	if (!ours)
 		MPI_Init(NULL, NULL);
