@@ -207,6 +207,7 @@ static enum status check_op(const struct ipu_op *op, const struct op_numbers *nu
 #define VERTEX_CODE     400                  /* bytes, of a vertex that is no product's */
 #define VERTEX_STATE    16
 #define PRODUCT_STATE   48
+#define OUTER_STATE     24 /* two vectors with their sizes, a pointer, a number (OuterProduct.cpp) */
 #define COPY_DESCRIPTOR 8
 #define EXCHANGE_ENTRY  32
 #define INSTRUCTION     4
@@ -255,7 +256,9 @@ int64_t ipu_phase_state_bytes(const struct ipu_plan *plan, const struct ipu_phas
 	if (phase->kind == IPU_EXCHANGE)
 		return 0;
 	if (is_product(plan, phase))
-		return PRODUCT_STATE + plan->pointer_bytes;
+		return plan->pointer_bytes + (plan->method == IPU_METHOD_OUTER_PRODUCT
+						      ? vertices * OUTER_STATE
+						      : PRODUCT_STATE);
 	return vertices * (phase->vertex && strcmp(phase->vertex, COPY_VERTEX) == 0
 				   ? COPY_DESCRIPTOR
 				   : VERTEX_STATE);

@@ -374,6 +374,32 @@ struct joint {
 	struct conv_choice *choices; /* by pass; the best so far */
 };
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b > 0) {
+		const int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The backward pass reads weights that their tile transposes, in blocks as large as groups and
+ * channels allow; where these are rows of one, it reads them as they are (Convolution.cpp,
+ * fullyConnectedWeightTranspose). */
+static void transpose_weights(struct joint *joint, const struct ways *ways)
+{
+	const struct conv_form *form = &joint->forms[IPU_FORWARD];
+	const int64_t group = (int64_t)ways->way[IPU_FORWARD].in_group;
+	const int64_t rows = common_divisor(group, form->position[0]);
+	const int64_t columns = common_divisor(group, form->in);
+	int64_t *transposed = joint->forms[IPU_BACKWARD_DATA].transposed;
+
+	transposed[0] = rows > 1 && columns > 1 ? rows : 0;
+	transposed[1] = columns;
+}
+
 static void try_cut(struct joint *joint, const struct ways *ways, int64_t units, int64_t inputs)
 {
 	const double grain = ways->way[IPU_FORWARD].in_group;
@@ -424,6 +450,7 @@ static void try_cuts(struct joint *joint, const struct ways *ways)
 	const int64_t inputs = ipu__ceil_div(joint->forms[IPU_FORWARD].in, grain);
 	int64_t last_unit = 0;
 
+	transpose_weights(joint, ways);
 	for (int64_t u = 1; u <= units && u <= joint->target->tiles; u++) {
 		int64_t last_input = 0;
 
@@ -467,25 +494,47 @@ static void try_amp(struct joint *joint)
 	}
 }
 
+/* The update after a forward pass of the horizontal MAC with groups of @in channels (ConvModel.cpp,
+ * getFullyConnectedWUMethod): the forward groups are its outputs' groups. */
+static struct conv_way update_way(const struct joint *joint, double in, double out)
+{
+	const enum ipu_amp_mode mode = ipu__conv_amp_mode(&joint->forms[IPU_FORWARD]);
+	const struct ipu_amp *amp = &joint->target->amp[mode];
+
+	if (joint->forms[IPU_BACKWARD_WEIGHTS].in == 1 && out < 2)
+		return (struct conv_way){.method = IPU_METHOD_OUTER_PRODUCT,
+					 .in_group = 1,
+					 .out_group = in,
+					 .conv_group = 1};
+	if (in < 2)
+		return (struct conv_way){.method = IPU_METHOD_HORIZONTAL_MAC,
+					 .in_group = out,
+					 .out_group = 1,
+					 .conv_group = 1};
+	return amp_way(mode, (double)amp->units, (double)amp->in_group, (double)amp->units);
+}
+
+/* The forward groups are whole units of the AMP, or of float32 one channel (ConvVertexType.cpp). */
 static void try_hmac(struct joint *joint)
 {
 	const struct conv_form *form = &joint->forms[IPU_FORWARD];
 	const double out = form->partials == IPU_FLOAT16 ? 2 : 1;
-	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
-	const struct ipu_amp *amp = &joint->target->amp[mode];
-	const double units = (double)amp->units;
+	const int64_t units = joint->target->amp[ipu__conv_amp_mode(form)].units;
+	const int64_t most = ipu__ceil_div(form->in, units);
+	int64_t last = 0;
 
-	for (double parts = 1; parts <= HMAC_PARTS; parts *= 2) {
-		const double in = ceil(ceil((double)form->in / parts) / units) * units;
+	for (int64_t at = form->dtype == IPU_FLOAT32 ? 0 : 1; at <= most; at++) {
+		const int64_t group = at > 0 ? at * units : 1;
+		const double in = (double)group;
 		const struct conv_way way = {.method = IPU_METHOD_HORIZONTAL_MAC,
 					     .in_group = in,
 					     .out_group = out,
 					     .conv_group = 1};
-		const struct conv_way update = amp_way(mode, units, (double)amp->in_group, units);
 
-		try_cuts(joint, &(struct ways){{way, way, update}});
-		if (in <= units)
-			break;
+		if (ipu__ceil_div(form->in, group) == last)
+			continue;
+		last = ipu__ceil_div(form->in, group);
+		try_cuts(joint, &(struct ways){{way, way, update_way(joint, in, out)}});
 	}
 }
 
@@ -636,6 +685,7 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 	const char *vertex = part == CONV_COMPUTE ? vertex_name(form, &choice->way)
 						  : conv_parts[part].vertex[dtype == IPU_FLOAT16];
 	int64_t tiles = ipu__whole(cost->tiles), cycles = ipu__whole(cost->part[part]);
+	int64_t vertices = part == CONV_COMPUTE ? ipu__whole(cost->vertices) : 1;
 	const struct ipu_phase phase = {
 		.kind = conv_parts[part].kind,
 		.part = conv_parts[part].part,
@@ -643,7 +693,7 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 		.cycles = cycles,
 		.mean_cycles = (double)cycles * cost->balance,
 		.tiles = tiles,
-		.vertices = computes ? tiles : 0,
+		.vertices = computes ? ipu__times(tiles, vertices) : 0,
 		.bytes = ipu__whole(floor(cost->bytes[part] * cost->tiles * cost->balance)),
 		.repeats = ipu__conv_part_loops(part) ? plan->serial_splits : 1,
 		.sources = ipu__whole(cost->sources[part]),

@@ -62,8 +62,8 @@ static double vertex_cycles(const struct ipu_target *target, const struct conv_f
 	case IPU_METHOD_AMP_NX1:
 		return ipu__amp_nx1(target, &way->amp, share_);
 	case IPU_METHOD_HORIZONTAL_MAC:
-		return ipu__horizontal_mac(target, form->dtype, way->in_group, way->out_group,
-					   share_);
+		return ipu__horizontal_mac(target, form->dtype, form->partials, way->in_group,
+					   way->out_group, share_);
 	case IPU_METHOD_VERTICAL_MAC:
 		return ipu__vertical_mac(target, form->partials, way->conv_group, share_);
 	case IPU_METHOD_SLIC:
@@ -121,14 +121,24 @@ static double list_bytes(const struct ipu_target *target, const struct conv_form
 	return taps * entry * ipu__row_pieces(target, size[0] * size[1], size[2]);
 }
 
-/* What the vertex points to: each group of input, output and weights (SLIC: weights of each row of
- * four taps), and each list of work (ConvVertices.cpp; 1x1 has one). */
-static double pointer_bytes(const struct ipu_target *target, const struct conv_form *form,
-			    const struct conv_way *way, const struct ipu_vertex_share *tile)
+/* Vertices of a tile: one with all workers, but of an outer product one for each worker that has
+ * positions, and each group (ConvVertices.cpp). */
+static double vertex_count(const struct ipu_target *target, const struct conv_way *way,
+			   const struct ipu_vertex_share *tile)
+{
+	if (way->method != IPU_METHOD_OUTER_PRODUCT)
+		return 1;
+	return tile->conv_groups * fmin((double)target->workers, tile->positions);
+}
+
+/* What the vertices point to: each group of input, output and weights (SLIC: weights of each row of
+ * four taps; an outer product: output), and each list of work, a worker's for each tap. The AMP's
+ * 1x1 has one list of all (ConvVertices.cpp). */
+static double pointer_bytes(const struct ipu_target *target, const struct conv_way *way,
+			    const struct ipu_vertex_share *tile)
 {
 	const double taps = tile->taps_outer * tile->taps_inner;
-	const double lists = way->method == IPU_METHOD_OUTER_PRODUCT ? 0
-			     : form->flat                            ? 1
+	const double lists = way->method == IPU_METHOD_AMP_1X1 ? 1
 			     : way->method == IPU_METHOD_VERTICAL_MAC
 				     ? (double)target->workers
 				     : (double)target->workers * taps;
@@ -137,6 +147,8 @@ static double pointer_bytes(const struct ipu_target *target, const struct conv_f
 					: tile->conv_groups * (tile->in_groups + tile->out_groups +
 							       tile->in_groups * tile->out_groups);
 
+	if (way->method == IPU_METHOD_OUTER_PRODUCT)
+		return POINTER * vertex_count(target, way, tile) * tile->out_groups;
 	return POINTER * (operands + lists);
 }
 
@@ -157,13 +169,27 @@ static void compute_tile_data(const struct ipu_target *target, const struct conv
 	out->buffer = buffer_bytes(target, form, way, tile);
 }
 
+/* Return @form, or a copy in @own: what an outer product makes is of its operands' type
+ * (ConvVertexType.cpp). */
+static const struct conv_form *form_as_made(const struct conv_form *form,
+					    const struct conv_way *way, struct conv_form *own)
+{
+	if (way->method != IPU_METHOD_OUTER_PRODUCT || form->partials == form->dtype)
+		return form;
+	*own = *form;
+	own->partials = form->dtype;
+	return own;
+}
+
 double ipu__conv_least_memory(const struct ipu_target *target, const struct conv_form *form,
 			      const struct conv_way *way, const struct conv_cut *cut,
 			      double positions, double inputs)
 {
 	struct ipu_vertex_share tile;
 	struct tile_data tile_data;
+	struct conv_form own;
 
+	form = form_as_made(form, way, &own);
 	vertex_share(form, way, cut, &tile);
 	tile.positions = positions;
 	compute_tile_data(target, form, way, cut, &tile, inputs, &tile_data);
@@ -277,9 +303,10 @@ static double padding_factor(int64_t channels, double group)
 }
 
 /* Rearrange the operands of a serial split, distributed over the plan's tiles. Padding is included
- * (ConvModel.cpp, addTransformCycleEstimate). */
+ * (ConvModel.cpp, addTransformCycleEstimate). @read: bytes of the input that a tile reads, which
+ * may be transposed there. */
 static void rearrange_operands(const struct ipu_target *target, const struct conv_form *form,
-			       const struct conv_way *way, const struct conv_cut *cut,
+			       const struct conv_way *way, const struct conv_cut *cut, double read,
 			       struct conv_cost *cost, struct rearranged *rearranged)
 {
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
@@ -306,6 +333,13 @@ static void rearrange_operands(const struct ipu_target *target, const struct con
 	if (weights > 0)
 		cost->part[CONV_PRE_COPY] +=
 			ipu__rearrange_operand(target, weights, form->dtype, channels);
+	if (form->transposed[0] > 0) {
+		const double rows = (double)form->transposed[0];
+		const double columns = (double)form->transposed[1];
+
+		cost->part[CONV_PRE_COPY] += ipu__transpose(target, form->dtype, rows, columns,
+							    ceil_div(read / bytes, rows * columns));
+	}
 	cost->bytes[CONV_POST_EXCHANGE] = cost->sent[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
@@ -409,7 +443,9 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	struct ipu_vertex_share tile;
 	struct rearranged rearranged;
 	struct tile_data tile_data;
+	struct conv_form own;
 
+	form = form_as_made(form, way, &own);
 	*cost = (struct conv_cost){0};
 	vertex_share(form, way, cut, &tile);
 	tile.positions = field->positions;
@@ -417,7 +453,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	compute_tile_data(target, form, way, cut, &tile, field->inputs, &tile_data);
 	cost->tiles = field->parts * depth * (double)(cut->out * cut->groups);
 	cost->balance = field->balance * balance_of(form, way, cut, &tile);
-	rearrange_operands(target, form, way, cut, cost, &rearranged);
+	rearrange_operands(target, form, way, cut, tile_data.in, cost, &rearranged);
 
 	/* Part of each operand is on its tile from the start. No element is on two tiles, however
 	 * many windows contain it. */
@@ -441,8 +477,9 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->sent[CONV_EXCHANGE] = ceil_div((form->inputs + form->weights) * bytes,
 					     cost->tiles * (double)cut->serial_in);
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
+	cost->vertices = vertex_count(target, way, &tile);
 	cost->lists = list_bytes(target, form, way, field, &tile);
-	cost->pointers = pointer_bytes(target, form, way, &tile);
+	cost->pointers = pointer_bytes(target, way, &tile);
 	add_reduction(target, form, way, depth, outputs, cost);
 	set_memory(form, cut, &tile_data, &rearranged, depth, cost);
 

@@ -24,6 +24,8 @@ struct conv_form {
 	bool flat;                 /* no taps left: a matrix product */
 	bool move_in, move_weights, move_out; /* operands that change layout */
 	bool activations; /* of a layer, or their gradient: what is read first and what is made */
+	/* Rows and columns of the blocks in which what a tile reads is transposed there; 0: as it is. */
+	int64_t transposed[2];
 	bool apart; /* on tiles in another pass's order: neighbours listen to no common stream */
 	double inputs, weights, outputs; /* elements of all operands and of the result */
 	double fill_elements;            /* outputs that no position computes: zeros */
@@ -99,8 +101,9 @@ struct conv_cost {
 	double bytes[CONV_PARTS];   /* exchanges: received by a tile */
 	double sources[CONV_PARTS]; /* exchanges: tiles from which a tile receives */
 	double sent[CONV_PARTS];    /* exchanges: bytes that a tile sends, to however many */
+	double vertices;            /* of a tile's product */
 	double lists;               /* bytes of the vertex's lists of work, constants of the tile */
-	double pointers;            /* bytes of its pointers to operands and lists */
+	double pointers;            /* bytes of all its pointers to operands and lists */
 };
 
 void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *form,

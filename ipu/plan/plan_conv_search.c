@@ -142,7 +142,7 @@ static void add_vector_ways(const struct ipu_target *target, const struct conv_f
 	if (form->flat && form->in == 1)
 		add_way(ways, (struct conv_way){.method = IPU_METHOD_OUTER_PRODUCT,
 						.in_group = 1,
-						.out_group = 6 * lanes});
+						.out_group = lanes});
 }
 
 /* Groups of few channels, each entirely on one tile. Float16 partials can use four columns of

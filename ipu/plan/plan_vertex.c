@@ -236,16 +236,37 @@ double ipu__slic(const struct ipu_target *target, double groups,
 
 /* ---- vector pipe ----------------------------------------------------------------------------- */
 
-double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
-			   double out_size, const struct ipu_vertex_share *share)
+/* A dot product of @in_size channels, added to its output, or of two at once to two outputs of
+ * float16. Fewer channels than whole vectors are loaded by smaller ones, activations and weights
+ * one after the other (PerformanceEstimation.hpp, getDenseDotProductCycles). */
+static double dot_product(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
+			  bool pair)
 {
+	const double outputs = pair ? 2 : 1, fixed = 3 * outputs + (pair ? 1 : 0) + 3 + 1;
+	const double lanes = lanes_of(target, dtype);
+	double width = lanes;
+
+	while (width > 1 && fmod(in_size, width) > 0)
+		width /= 2;
+	if (width >= lanes)
+		return fixed + in_size / lanes;
+	return fixed + outputs + 2 * in_size / width;
+}
+
+double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype,
+			   enum ipu_dtype partials, double in_size, double out_size,
+			   const struct ipu_vertex_share *share)
+{
+	const bool pair = partials == IPU_FLOAT16;
 	double n = share_of(target, share->positions);
 	double taps = share->taps_outer * share->taps_inner;
-	double dot = 7 + ceil(in_size / lanes_of(target, dtype));
-	double worker = 32 + taps * (19 + n * (7 + out_size * dot));
+	double dots = ceil(out_size / (pair ? 2 : 1));
+	double worker =
+		16 + taps * (16 + 19 + n * (7 + dots * dot_product(target, dtype, in_size, pair)));
 	double inner = (double)target->workers * worker;
-	double zeroing = (double)target->workers * share->out_groups * share->conv_groups *
-			 (ceil(n * out_size / 2) + 5);
+	double zeroing = (double)target->workers *
+			 ((pair ? 10 : 9) +
+			  share->out_groups * share->conv_groups * (ceil(n * out_size / 2) + 5));
 
 	return (dtype == IPU_FLOAT16 ? 65 : 58) + zeroing +
 	       share->conv_groups *
@@ -273,15 +294,20 @@ double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partial
 	       share->conv_groups * (zero + 32 + share->in_groups * (24 + workers * worker) + sum);
 }
 
+/* Three vectors or more of a group are written in a loop, fewer one by one
+ * (getOuterProductCycleEstimate). */
 double ipu__outer_product(const struct ipu_target *target, enum ipu_dtype dtype, double out_size,
 			  const struct ipu_vertex_share *share)
 {
-	double lanes = lanes_of(target, dtype), least = 3 * lanes;
-	double row = 6 + fmax(0, ceil((out_size - least) / lanes));
+	const bool half = dtype == IPU_FLOAT16;
+	const double lanes = lanes_of(target, dtype), least = 3 * lanes;
+	const bool fast = out_size >= least && fmod(out_size, lanes) <= 0;
+	const double row =
+		fast ? 6 + (out_size - least) / lanes : 10 + floor(out_size * (half ? 2.5 : 2));
 
 	return (double)target->workers *
 	       (25 + share->out_groups * share->conv_groups *
-			     (11 + share_of(target, share->positions) * row));
+			     ((half ? 10 : 11) + share_of(target, share->positions) * row));
 }
 
 /* Partials beside the tile's own are one contiguous block only where it is small: in whole memory
@@ -344,6 +370,28 @@ double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enu
 	const double more = fmod(channels, lanes_of(target, dtype)) > 0 ? 5.0 / 3 : 5.0 / 4;
 
 	return rearranged(target, bytes, more / (double)ipu_dtype_bytes(dtype));
+}
+
+/* Pairs of float32 and blocks of 4 x 4 float16 are moved in a loop, anything else one by one
+ * (popopsCycleEstimators.cpp, Transpose2d and TransposeSupervisor). */
+double ipu__transpose(const struct ipu_target *target, enum ipu_dtype dtype, double rows,
+		      double columns, double count)
+{
+	const bool half = dtype == IPU_FLOAT16;
+	const double grain = half ? 4 : 2, workers = (double)target->workers;
+	const double down = rows / grain, across = columns / grain;
+	const double each = share_of(target, count);
+
+	if (fmod(rows, grain) > 0 || fmod(columns, grain) > 0)
+		return workers * ((half ? 15 : 13) +
+				  each * (8 + columns * (5 + floor(rows * (half ? 2.5 : 2)))));
+	if (!half)
+		return workers * (27 + each * (11 + down * (6 + 3 * (across - 1))));
+	if (across > 1)
+		return 7 + workers * (29 + each * (18 + down * (12 + 4 * (across - 2))));
+	if (down > 1)
+		return 7 + workers * (27 + each * (15 + 20 + 4 * (down - 2)));
+	return 7 + workers * (each > 1 ? 37 + 4 * (each - 2) : 29);
 }
 
 double ipu__dynamic_slice(const struct ipu_target *target, double bytes)

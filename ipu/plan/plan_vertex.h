@@ -56,8 +56,9 @@ double ipu__slic(const struct ipu_target *target, double groups,
 double ipu__row_pieces(const struct ipu_target *target, double rows, double columns);
 
 /* Multiply-adds of the vector pipe. @in_size and @out_size: channels per group. */
-double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
-			   double out_size, const struct ipu_vertex_share *share);
+double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype,
+			   enum ipu_dtype partials, double in_size, double out_size,
+			   const struct ipu_vertex_share *share);
 /* float16, groups of one channel in and one out. A vertex processes @chans groups (4; with float16
  * partials 8 or 16) at once: share->conv_groups counts these sets. */
 double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partials, double chans,
@@ -77,6 +78,9 @@ double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t ato
  * are those of a group, in times out, of a result out. */
 double ipu__rearrange_operand(const struct ipu_target *target, double bytes, enum ipu_dtype dtype,
 			      double channels);
+/* Transpose @count matrices of @rows x @columns elements each, where they are. */
+double ipu__transpose(const struct ipu_target *target, enum ipu_dtype dtype, double rows,
+		      double columns, double count);
 /* Copy a slice out of (or into) a tile's data. */
 double ipu__dynamic_slice(const struct ipu_target *target, double bytes);
 /* a += b. */

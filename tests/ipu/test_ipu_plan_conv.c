@@ -218,8 +218,8 @@ static int64_t layer_cycles(const char *name, int64_t tiles, const struct ipu_op
 	return cycles;
 }
 
-/* Weights lie where all passes use them: they are neither sent nor laid out anew, and of the update
- * the gradient of the output alone is. */
+/* Weights lie where all passes use them: they are not sent, their tile transposes them for the
+ * gradient of the input, and of the update the gradient of the output alone is laid out anew. */
 static void test_a_layer_is_planned_at_once(void **state)
 {
 	struct ipu_plan apart[IPU_PASSES], joint[IPU_PASSES];
@@ -237,12 +237,38 @@ static void test_a_layer_is_planned_at_once(void **state)
 	assert_int_equal(joint[IPU_BACKWARD_DATA].split_in, joint[IPU_FORWARD].split_field);
 	assert_int_equal(joint[IPU_BACKWARD_WEIGHTS].split_field, joint[IPU_FORWARD].split_field);
 	assert_int_equal(joint[IPU_BACKWARD_WEIGHTS].split_out, joint[IPU_FORWARD].split_in);
-	assert_false(has_phase(&joint[IPU_BACKWARD_DATA], "PreArrange/OnTileCopy-0"));
+	assert_true(has_phase(&joint[IPU_BACKWARD_DATA], "PreArrange/OnTileCopy-0"));
+	assert_false(has_phase(&joint[IPU_BACKWARD_DATA], "PreArrange/ExchangePre"));
 	assert_true(has_phase(&joint[IPU_BACKWARD_WEIGHTS], "PreArrange/OnTileCopy-0"));
 	assert_false(has_phase(&joint[IPU_BACKWARD_WEIGHTS], "PostArrange/OnTileCopy-0"));
 	/* Alone the update lays its result out, too. */
 	assert_true(has_phase(&apart[IPU_BACKWARD_DATA], "PreArrange/OnTileCopy-0"));
 	assert_true(has_phase(&apart[IPU_BACKWARD_WEIGHTS], "PostArrange/OnTileCopy-0"));
+}
+
+/* With one row the update is an outer product, whose groups are those of the channels that the
+ * forward pass reads, in the type of its operands. */
+static void test_the_update_of_one_row_is_an_outer_product(void **state)
+{
+	struct ipu_plan joint[IPU_PASSES];
+	struct ipu_op ops[IPU_PASSES];
+	const struct ipu_plan *update = &joint[IPU_BACKWARD_WEIGHTS];
+
+	(void)state;
+	layer_of(1, 1000, 1000, IPU_FLOAT16, true, ops);
+	layer_cycles("ipu2", 0, ops, joint);
+	assert_true(update->joint);
+	assert_int_equal(joint[IPU_FORWARD].method, IPU_METHOD_HORIZONTAL_MAC);
+	assert_int_equal(joint[IPU_BACKWARD_DATA].method, IPU_METHOD_HORIZONTAL_MAC);
+	assert_int_equal(update->method, IPU_METHOD_OUTER_PRODUCT);
+	assert_int_equal(update->split_out, joint[IPU_FORWARD].split_in);
+	assert_false(has_phase(update, "Cast"));
+	assert_true(has_phase(&joint[IPU_FORWARD], "Cast") ||
+		    has_phase(&joint[IPU_FORWARD], "Reduce0"));
+	/* A vertex for each worker. */
+	for (int p = 0; p < update->phase_count; p++)
+		if (strcmp(update->phases[p].part, "Convolve") == 0)
+			assert_int_equal(update->phases[p].vertices, 6 * update->phases[p].tiles);
 }
 
 /* Of all passes together, what holds of one that is planned alone. */
@@ -699,6 +725,7 @@ int main(void)
 		cmocka_unit_test(test_splits_fit_the_tiles),
 		cmocka_unit_test(test_memory_is_kept_to_where_it_can_be),
 		cmocka_unit_test(test_a_layer_is_planned_at_once),
+		cmocka_unit_test(test_the_update_of_one_row_is_an_outer_product),
 		cmocka_unit_test(test_a_layer_is_never_slower_at_once),
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),

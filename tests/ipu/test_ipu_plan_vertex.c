@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "common/mem.h"
 #include "ipu/plan/plan_vertex.h"
 
 static struct ipu_target target_of(const char *name)
@@ -111,21 +112,98 @@ static void test_amp_nx1_loops_over_taps(void **state)
 		     109 + 54 + 54 + 18 + 1 + 16 + 2 * (14 + 14 + inner) + zeroing, 1e-9);
 }
 
-static void test_the_vector_pipe(void **state)
-{
-	const struct ipu_target target = target_of("ipu2");
-	const struct ipu_vertex_share share = {.positions = 12,
+/* 12 positions, 2 a worker, of one group; 3 taps. */
+static const struct ipu_vertex_share twelve = {.positions = 12,
 					       .in_groups = 1,
 					       .out_groups = 1,
 					       .conv_groups = 1,
 					       .taps_outer = 3,
 					       .taps_inner = 1};
+
+static void test_the_horizontal_mac_sums_vectors(void **state)
+{
+	static const struct {
+		enum ipu_dtype dtype, partials;
+		double channels, dot;
+	} cases[] = {
+		{IPU_FLOAT32, IPU_FLOAT32, 4, 7 + 2}, /* two vectors */
+		{IPU_FLOAT32, IPU_FLOAT32, 3, 8 + 2 * 3},
+		{IPU_FLOAT16, IPU_FLOAT32, 8, 7 + 2},
+		{IPU_FLOAT16, IPU_FLOAT32, 6, 8 + 2 * 3},
+		{IPU_FLOAT16, IPU_FLOAT16, 8, 11 + 2}, /* of two outputs */
+		{IPU_FLOAT16, IPU_FLOAT16, 6, 13 + 2 * 3},
+	};
+	const struct ipu_target target = target_of("ipu2");
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+		const bool pair = cases[c].partials == IPU_FLOAT16;
+		const double zeroing = pair ? 10 + 2 + 5 : 9 + 1 + 5;
+		const double worker = 16 + 3 * (16 + 19 + 2 * (7 + cases[c].dot));
+
+		assert_close(ipu__horizontal_mac(&target, cases[c].dtype, cases[c].partials,
+						 cases[c].channels, pair ? 2 : 1, &twelve),
+			     (cases[c].dtype == IPU_FLOAT16 ? 65 : 58) + 6 * zeroing + 23 + 15 +
+				     10 + 6 * worker,
+			     1e-9);
+	}
+}
+
+/* Three vectors of a group take 6 cycles, one more for each further vector; fewer, or parts of one,
+ * are written one by one. */
+static void test_an_outer_product_needs_three_vectors(void **state)
+{
+	static const struct {
+		enum ipu_dtype dtype;
+		double channels, row;
+	} cases[] = {
+		{IPU_FLOAT32, 6, 6},        {IPU_FLOAT32, 12, 6 + 3},   {IPU_FLOAT32, 2, 10 + 4},
+		{IPU_FLOAT32, 11, 10 + 22}, {IPU_FLOAT16, 12, 6},       {IPU_FLOAT16, 20, 6 + 2},
+		{IPU_FLOAT16, 4, 10 + 10},  {IPU_FLOAT16, 18, 10 + 45},
+	};
+	const struct ipu_target target = target_of("ipu2");
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_LEN(cases); c++)
+		assert_close(
+			ipu__outer_product(&target, cases[c].dtype, cases[c].channels, &twelve),
+			6 * (25 + (cases[c].dtype == IPU_FLOAT16 ? 10 : 11) + 2 * cases[c].row),
+			1e-9);
+}
+
+static void test_transposing(void **state)
+{
+	static const struct {
+		enum ipu_dtype dtype;
+		double rows, columns, count, cycles;
+	} cases[] = {
+		{IPU_FLOAT32, 8, 8, 12, 6 * (27 + 2 * (11 + 4 * (6 + 3 * 3)))},
+		{IPU_FLOAT32, 2, 6, 1, 6 * (27 + 11 + 6 + 3 * 2)},
+		{IPU_FLOAT32, 5, 3, 1, 6 * (13 + 8 + 3 * (5 + 10))},
+		{IPU_FLOAT32, 4, 3, 1, 6 * (13 + 8 + 3 * (5 + 8))},
+		{IPU_FLOAT16, 16, 16, 6, 7 + 6 * (29 + 18 + 4 * (12 + 4 * 2))},
+		{IPU_FLOAT16, 12, 4, 7, 7 + 6 * (27 + 2 * (15 + 20 + 4))},
+		{IPU_FLOAT16, 4, 4, 6, 7 + 6 * 29},
+		{IPU_FLOAT16, 4, 4, 24, 7 + 6 * (37 + 8)},
+		{IPU_FLOAT16, 2, 4, 1, 6 * (15 + 8 + 4 * (5 + 5))},
+		{IPU_FLOAT16, 4, 6, 1, 6 * (15 + 8 + 6 * (5 + 10))},
+	};
+	const struct ipu_target target = target_of("ipu2");
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_LEN(cases); c++)
+		assert_close(ipu__transpose(&target, cases[c].dtype, cases[c].rows,
+					    cases[c].columns, cases[c].count),
+			     cases[c].cycles, 1e-9);
+}
+
+static void test_the_vector_pipe(void **state)
+{
+	const struct ipu_target target = target_of("ipu2");
+	const struct ipu_vertex_share share = twelve;
 	const double fixed = 587 - 2 * target.phase_cycles;
 
 	(void)state;
-	/* 2 positions a worker; 3 taps; 4 channels are two vectors. */
-	assert_close(ipu__horizontal_mac(&target, IPU_FLOAT32, 4, 1, &share),
-		     58 + 6 * (1 + 5) + 23 + 15 + 10 + 6 * (32 + 3 * (19 + 2 * (7 + 9))), 1e-9);
 	/* A worker: 2 positions of 3 kernel rows, one tap each: 19 + 6 x 15. */
 	assert_close(ipu__vertical_mac(&target, IPU_FLOAT32, 4, &share),
 		     100 + 4 + 6 + 32 + 24 + 6 * (19 + 6 * 15) + 10 + 10, 1e-9);
@@ -138,13 +216,6 @@ static void test_the_vector_pipe(void **state)
 	assert_close(ipu__vertical_mac(&target, IPU_FLOAT16, 16, &share),
 		     100 + 4 + 3 + 32 + 24 + 6 * (25 + 12 * 25) + 10 + ceil((7 + 5) * 2 / 16.0),
 		     1e-9);
-	/* A worker's rows of up to three vectors take 6 cycles, one more for each further vector. */
-	assert_close(ipu__outer_product(&target, IPU_FLOAT32, 6, &share), 6 * (25 + 11 + 2 * 6),
-		     1e-9);
-	assert_close(ipu__outer_product(&target, IPU_FLOAT32, 11, &share),
-		     6 * (25 + 11 + 2 * (6 + 3)), 1e-9);
-	assert_close(ipu__outer_product(&target, IPU_FLOAT16, 20, &share),
-		     6 * (25 + 11 + 2 * (6 + 2)), 1e-9);
 	/* 33 + 6 x (20 + (2 (d - 1) + 8) loops); 4 float32 a loop, 8 float16. */
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, IPU_FLOAT32, 4, 48),
 		     33 + 6 * (20 + 14 * 2), 1e-9);
@@ -189,6 +260,9 @@ int main(void)
 		cmocka_unit_test(test_amp_1x1_supervisor),
 		cmocka_unit_test(test_amp_nx1_splits_rows_among_workers),
 		cmocka_unit_test(test_amp_nx1_loops_over_taps),
+		cmocka_unit_test(test_the_horizontal_mac_sums_vectors),
+		cmocka_unit_test(test_an_outer_product_needs_three_vectors),
+		cmocka_unit_test(test_transposing),
 		cmocka_unit_test(test_the_vector_pipe),
 		cmocka_unit_test(test_workers_have_pieces_of_rows),
 	};
