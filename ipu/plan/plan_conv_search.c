@@ -280,12 +280,14 @@ static void update_choice(struct field_choice *choice, const struct conv_field *
 	}
 }
 
-/* Find the cuts of the field, in ascending order of parts. */
+/* Find the cuts of the field, in ascending order of parts, that the rows of taps' cut leaves tiles
+ * for. */
 static void list_fields(const struct ipu_target *target, const struct conv_form *form,
 			const struct conv_way *way, const struct conv_cut *cut,
 			struct fields *fields)
 {
 	struct field_choice choices[PARTS_MOST + 1] = {0};
+	const int64_t most = PARTS_MOST / cut->kernel;
 	struct conv_field field;
 	struct cuts cuts[3];
 
@@ -297,7 +299,7 @@ static void list_fields(const struct ipu_target *target, const struct conv_form 
 				const int32_t split[] = {cuts[0].part[b], cuts[1].part[r],
 							 cuts[2].part[c]};
 
-				if ((int64_t)split[0] * split[1] * split[2] > PARTS_MOST)
+				if ((int64_t)split[0] * split[1] * split[2] > most)
 					break;
 				make_field(target, form, way, cut, split, &field);
 				update_choice(&choices[split[0] * split[1] * split[2]], &field);
@@ -305,7 +307,7 @@ static void list_fields(const struct ipu_target *target, const struct conv_form 
 		}
 	}
 	fields->count = 0;
-	for (int parts = 1; parts <= PARTS_MOST; parts++) {
+	for (int64_t parts = 1; parts <= most; parts++) {
 		for (int by = 0; by < 2 && choices[parts].best[by].split[0] > 0; by++) {
 			const int16_t *best = choices[parts].best[by].split;
 			const int32_t split[] = {best[0], best[1], best[2]};
@@ -328,6 +330,7 @@ struct search {
 	double limit;   /* bytes of a tile */
 	double fastest; /* cycles of the best choice without regard to memory */
 	bool fits;      /* @best is within the limit */
+	bool forced;    /* nothing fits: what takes least memory is searched for, however slow */
 	struct conv_choice *best;
 };
 
@@ -378,10 +381,17 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 					   field->least_positions,
 					   field->least_worker) >= search->best->cost.cycles)
 			return;
-		if (tried && ipu__conv_least_memory(search->target, search->form, search->way, cut,
-						    field->least_positions,
-						    field->least_inputs) > search->limit)
-			return;
+		if (tried || search->forced) {
+			const double least = ipu__conv_least_memory(
+				search->target, search->form, search->way, cut,
+				field->least_positions, field->least_inputs);
+
+			if (tried && least > search->limit)
+				return;
+			if (search->forced && !search->fits && search->best->cost.tiles > 0 &&
+			    least > search->best->cost.memory)
+				return;
+		}
 		try_field(search, cut, field);
 		if (cut->serial_out > 1 && cut->serial_in == 1 && !search->form->move_in) {
 			once.input_first = true;
@@ -482,6 +492,7 @@ static void try_forms(struct search *search, const struct conv_form *forms, int 
 {
 	for (int f = 0; f < count; f++) {
 		search->form = &forms[f];
+		search->forced = forced;
 		search->ways.count = 0;
 		add_amp_ways(search->target, search->form, &search->ways);
 		add_slic_ways(search->target, search->form, &search->ways);
