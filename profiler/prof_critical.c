@@ -298,7 +298,7 @@ static void read_lanes(struct path *p)
 {
 	sqlite3_stmt *rows = prepare(p, lanes_sql);
 
-	while (next(p, &rows)) {
+	while (!p->left_out && next(p, &rows)) {
 		struct lane lane = {.kind = (enum lane_kind)sqlite3_column_int(rows, 4),
 				    .track = column(rows, 0, 0),
 				    .rank = column(rows, 1, 0),
@@ -307,6 +307,7 @@ static void read_lanes(struct path *p)
 				    .group = (uint32_t)p->lane_count};
 		const char *name = (const char *)sqlite3_column_text(rows, 3), *end;
 
+		p->left_out = p->lane_count == PROF_CRITICAL_LANES;
 		snprintf(lane.name, sizeof(lane.name), "%s", name ? name : "");
 		end = strstr(lane.name, lane.kind == LANE_SYNC ? " (sync)" : " (overlap ");
 		if (lane.kind != LANE_HOST)
@@ -320,6 +321,7 @@ static void read_lanes(struct path *p)
 		sqlite3_bind_int64(lane.rows, 1, lane.track);
 		p->lanes[p->lane_count++] = lane;
 	}
+	sqlite3_finalize(rows);
 	for (size_t i = 0; i < p->lane_count; i++) {
 		for (size_t j = 0; j < p->lane_count && !p->lanes[i].owns; j++)
 			p->lanes[i].owns = p->lanes[j].kind == LANE_DEVICE &&
@@ -853,25 +855,29 @@ static const char needed_sql[] =
 
 static void find_all(struct path *p)
 {
+	bool many;
+
 	run(p, calls_sql);
 	if (p->events_waited)
 		run(p, records_sql);
 	read_windows(p);
 	read_lanes(p);
+	many = p->left_out;
 	join_threads(p);
 	if (p->status == ST_OK)
 		p->status = prof_insert_init(&p->rows, p->db,
 					     "INSERT INTO critical_rows (rank, step, position, "
 					     "span_id, kind, time_ns, dur_ns)",
 					     7, NULL, p->err);
-	for (size_t i = 0; i < p->window_count && p->status == ST_OK; i++)
+	for (size_t i = 0; i < p->window_count && p->status == ST_OK && !many; i++)
 		find_path(p, &p->windows[i]);
 	if (p->status == ST_OK)
 		p->status = prof_insert_flush(&p->rows, p->err);
 	prof_insert_fini(&p->rows);
 	if (p->left_out)
 		run(p, "INSERT OR REPLACE INTO meta_facts VALUES ('critical_path', "
-		       "'left out where a step has more than 400000 spans')");
+		       "'left out where a step has more than 400000 spans, or all have more than "
+		       "2048 tracks')");
 	for (size_t i = 0; i < p->lane_count; i++)
 		sqlite3_finalize(p->lanes[i].rows);
 	run(p, "DROP TABLE temp.critical_calls; DROP TABLE temp.critical_records");

@@ -11,11 +11,13 @@
 
 /* Spans of one step, or of a whole recording without steps, beyond which it gets no path. */
 #define PROF_CRITICAL_SPANS 400000
+/* Tracks of calls, kernels, copies and waits beyond which a recording gets no path: all are read
+ * side by side, and SQLite looks through all open cursors when it closes one. */
+#define PROF_CRITICAL_LANES 2048
 
 /* Fill the table of critical paths in a database whose launches are linked (prof_launch_link()),
  * without open transaction or within one. Does nothing if there are paths already, or no launches.
- * What is too large for PROF_CRITICAL_SPANS is left out; the fact `critical_path` says
- * so. */
+ * What is too large for these limits is left out; the fact `critical_path` says so. */
 enum status prof_critical_find(sqlite3 *db, struct err *err);
 
 #endif /* PROF_CRITICAL_H */

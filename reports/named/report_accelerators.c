@@ -212,8 +212,8 @@ const struct report_named report_named_critical_path = {
 	  "memory_share",
 	  "rank,step"},
 	 {"span", critical_span_sql, "step,kind,name,start_ns,dur_ns", "rank,step,position"}},
-	"No critical path: the recording has no calls with what they launched, or a step of more "
-	"than 400,000 spans.",
+	"No critical path: the recording has no calls with what they launched, a step of more than "
+	"400,000 spans, or more than 2,048 tracks of them.",
 };
 
 /* ---- steps and ranges ------------------------------------------------------------------------ */

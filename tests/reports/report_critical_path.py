@@ -345,7 +345,19 @@ def random_steps(seed, steps):
     json.dump({"traceEvents": events}, open("random.json", "w"))
 
 
+def many_streams(count):
+    """Whether a step whose kernels are on so many streams has a path."""
+    launches = [event("cudaLaunchKernel", "cuda_runtime", 1, 10 * i, 2, correlation=i + 1) for i in range(count)]
+    kernels = [kernel("gemm", i, 10 * i + 3, 4, i + 1) for i in range(count)]
+    json.dump({"traceEvents": launches + kernels + [event("ProfilerStep#1", "user_annotation", 1, 0, 10 * count)]}, open("streams.json", "w"))
+    db = imported("streams.json")
+    told = db.execute("SELECT count(*) FROM meta WHERE key = 'critical_path' AND value LIKE '%2048 tracks'").fetchone()[0]
+    return db.execute("SELECT count(*) > 0 FROM critical_path").fetchone()[0], told
+
+
 by_hand()
+equal("few streams", many_streams(40), (1, 0))
+equal("too many streams", many_streams(2050), (0, 1))
 for seed in range(int(os.environ.get("IPUSCOPE_TEST_ROUNDS", 4))):
     random_steps(seed, 30)
     found = compare("random %d" % seed, imported("random.json"))
