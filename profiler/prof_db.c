@@ -24,7 +24,7 @@
 #include "profiler/prof_sql.h"
 
 #define BUSY_MS        500
-#define STEPS_PER_LOOK 1000
+#define STEPS_PER_LOOK 4000
 #define STEPS          INT64_C(300000000) /* some seconds; more for each byte of the file */
 #define STEPS_PER_BYTE 200
 #define CPU_NS         INT64_C(100000000000) /* of the thread; more for each byte of the file */
