@@ -410,9 +410,9 @@ static void try_cut(struct joint *joint, const struct ways *ways, int64_t units,
 	const int64_t fields[] = {units, inputs, units};
 	const double positions[] = {share[0], share[1], share[0]};
 	const struct conv_cut cuts[] = {
-		[IPU_FORWARD] = {1, inputs, 1, 1, 1, 1},
-		[IPU_BACKWARD_DATA] = {1, units, 1, 1, 1, 1},
-		[IPU_BACKWARD_WEIGHTS] = {1, 1, inputs, 1, 1, 1},
+		[IPU_FORWARD] = {1, inputs, 1, 1, 1, 1, false},
+		[IPU_BACKWARD_DATA] = {1, units, 1, 1, 1, 1, false},
+		[IPU_BACKWARD_WEIGHTS] = {1, 1, inputs, 1, 1, 1, false},
 	};
 	struct conv_choice made[IPU_PASSES];
 	double cycles = 0;
