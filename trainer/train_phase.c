@@ -28,13 +28,13 @@
 static double penalty_of(const struct train_phase *phase, int64_t step)
 {
 	const struct train_session *session = phase->session;
-	const int stages = session->layout->stages;
+	const int layers = session->model->layer_count;
 	const double *penalties =
-		phase->penalties + step / session->execution.microbatches * stages;
+		phase->penalties + step / session->execution.microbatches * layers;
 	double sum = 0;
 
-	for (int s = 0; session->regularized && s < stages; s++)
-		sum += penalties[s];
+	for (int l = 0; session->regularized && l < layers; l++)
+		sum += penalties[l];
 	return sum;
 }
 
@@ -363,7 +363,8 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	const size_t runs = phase->mode == IPS_TRAIN ? (size_t)layout->updates_per_execution : 1;
 
 	phase->losses = mem_calloc(places, sizeof(*phase->losses));
-	phase->penalties = mem_calloc(runs * (size_t)layout->stages, sizeof(*phase->penalties));
+	phase->penalties =
+		mem_calloc(runs * (size_t)session->model->layer_count, sizeof(*phase->penalties));
 	phase->sums = mem_calloc(places * states, sizeof(*phase->sums));
 	phase->states = mem_calloc(states, sizeof(*phase->states));
 	phase->step = mem_calloc(states, sizeof(*phase->step));

@@ -106,7 +106,7 @@ struct train_execution {
 	bool traced; /* its device timeline is recorded in full */
 	struct dataset_feed *feed;
 	double *losses;    /* steps x replicas, without penalties */
-	double *penalties; /* runs x stages: of the weights' regularisers */
+	double *penalties; /* runs x layers: of the weights' regularisers */
 	double *sums;      /* steps x replicas x states of the metrics */
 	float *outputs;    /* steps x replicas x [batch, output]; NULL: not needed */
 	const struct train_measure *measure;

@@ -706,20 +706,21 @@ static void run_updates(struct train_worker *worker, int64_t run)
 
 /* ---- an execution ---------------------------------------------------------------------------- */
 
-/* The weights are the same for all micro-batches of a run, and on all replicas and ranks. */
+/* The weights are the same for all micro-batches of a run, and on all replicas and ranks. Each
+ * layer has a penalty of its own, so that their sum does not depend on where stages are cut. */
 static void compute_penalties(struct train_worker *worker, int64_t run)
 {
-	struct train_session *session = worker->session;
-	const int stages = session->layout->stages;
+	const struct train_session *session = worker->session;
+	double *penalties = session->execution.penalties + run * session->model->layer_count;
 
-	for (int s = 0; s < stages; s++) {
+	for (int s = 0; s < session->layout->stages; s++) {
 		const struct train_stage *stage = &worker->replica->stage[s];
 
 		if (session->execution.schedule->device[s] != worker->ipu)
 			continue;
-		session->execution.penalties[run * stages + s] = regularizer_penalty(
-			stage_pool(stage->stage), session->model, stage->first_layer,
-			stage->layer_count, worker->replica->weights);
+		for (int l = stage->first_layer; l < stage->first_layer + stage->layer_count; l++)
+			penalties[l] = regularizer_penalty(stage_pool(stage->stage), session->model,
+							   l, 1, worker->replica->weights);
 	}
 }
 

@@ -193,13 +193,6 @@ static bool same(double a, double b)
 	return memcmp(&a, &b, sizeof(a)) == 0 || (isnan(a) && isnan(b));
 }
 
-/* Losses end with the penalties of the weights, which each stage sums by itself: so where there are
- * some the last bits of a double depend on the cuts. */
-static bool same_loss(double a, double b)
-{
-	return same(a, b) || fabs(a - b) <= 1e-12 * fabs(a);
-}
-
 static void compare(const struct trained *first, const struct trained *other, const struct way *way)
 {
 	if (first->count != other->count)
@@ -208,9 +201,9 @@ static void compare(const struct trained *first, const struct trained *other, co
 		if (!same((double)first->weights[i], (double)other->weights[i]))
 			differs(way, "weights", (double)first->weights[i],
 				(double)other->weights[i]);
-	if (!same_loss(first->loss, other->loss))
+	if (!same(first->loss, other->loss))
 		differs(way, "loss", first->loss, other->loss);
-	if (!same_loss(first->evaluate_loss, other->evaluate_loss))
+	if (!same(first->evaluate_loss, other->evaluate_loss))
 		differs(way, "loss of the evaluation", first->evaluate_loss, other->evaluate_loss);
 }
 

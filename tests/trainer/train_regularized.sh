@@ -34,6 +34,29 @@ for way in "" "--pipeline null --ipu.auto_select_ipus 1" "--pipeline null --ipu 
 		fail "loss $more with, $plain without regularisers, whose penalty is $penalty ($way)"
 done
 
+# Every digit of the losses: penalties are added layer by layer, wherever the stages are cut.
+all=()
+for layer in 1 2 4; do
+	for what in kernel bias; do
+		all+=("--model.config.layers.$layer.config.${what}_regularizer" "{\"class_name\": \"L1L2\", \"config\": {\"l1\": 0.001, \"l2\": 0.37$layer}}")
+	done
+	all+=("--model.config.layers.$layer.config.bias_initializer" RandomNormal)
+done
+losses() {
+	rm -rf "$work/report"
+	POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work"'/report"}' train 24 --quiet --evaluate null \
+		--gradient_accumulation.steps_per_replica 12 --outfeed.capture off --health null "${all[@]}" "$@"
+	sqlite3 -readonly "$work"/report/*/profile.db "SELECT printf('%!.17g', value) FROM metrics WHERE name = 'loss' ORDER BY step IS NULL, step, epoch"
+}
+if command -v sqlite3 >/dev/null; then
+	losses "${no_pipeline[@]}" >"$work/losses"
+	[ -s "$work/losses" ] || fail "no losses are recorded"
+	for stages in '[0,0,1,1,1,1]' '[0,0,0,0,1,1]' '[0,0,1,1,2,2]'; do
+		losses --pipeline.stages "$stages" --ipu.auto_select_ipus "$([[ $stages == *2* ]] && echo 4 || echo 2)" |
+			cmp -s - "$work/losses" || fail "other losses with the stages $stages"
+	done
+fi
+
 for optimizer in SGD '{"class_name": "SGD", "config": {"momentum": 0.9}}' RMSprop Adam; do
 	weights() {
 		local name=$1
