@@ -168,9 +168,8 @@ int ipu_schedule_held(const struct ipu_schedule *schedule, int stage);
  * many let every IPU run its works in order without deadlock. */
 int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase);
 
-/* Most micro-batches that the first stage has begun and the last not yet passed forward. With so
- * many batches prepared, of which the first stage takes the inputs and the last the targets, no IPU
- * waits for a batch whose place another one holds. */
+/* Most micro-batches between the first stage, which reads their inputs, and the last, which reads
+ * their targets. A feed that holds as many batches never blocks the pipeline. */
 int ipu_schedule_ahead(const struct ipu_schedule *schedule);
 
 /* Durations of works by stage, and the delay between two IPUs; in any unit of time. */

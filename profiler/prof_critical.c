@@ -298,7 +298,7 @@ static void read_lanes(struct path *p)
 {
 	sqlite3_stmt *rows = prepare(p, lanes_sql);
 
-	while (!p->left_out && next(p, &rows)) {
+	while (next(p, &rows)) {
 		struct lane lane = {.kind = (enum lane_kind)sqlite3_column_int(rows, 4),
 				    .track = column(rows, 0, 0),
 				    .rank = column(rows, 1, 0),
@@ -307,7 +307,11 @@ static void read_lanes(struct path *p)
 				    .group = (uint32_t)p->lane_count};
 		const char *name = (const char *)sqlite3_column_text(rows, 3), *end;
 
-		p->left_out = p->lane_count == PROF_CRITICAL_LANES;
+		if (p->lane_count == PROF_CRITICAL_LANES) {
+			p->left_out = true;
+			p->window_count = 0;
+			break;
+		}
 		snprintf(lane.name, sizeof(lane.name), "%s", name ? name : "");
 		end = strstr(lane.name, lane.kind == LANE_SYNC ? " (sync)" : " (overlap ");
 		if (lane.kind != LANE_HOST)
@@ -855,29 +859,26 @@ static const char needed_sql[] =
 
 static void find_all(struct path *p)
 {
-	bool many;
-
 	run(p, calls_sql);
 	if (p->events_waited)
 		run(p, records_sql);
 	read_windows(p);
 	read_lanes(p);
-	many = p->left_out;
 	join_threads(p);
 	if (p->status == ST_OK)
 		p->status = prof_insert_init(&p->rows, p->db,
 					     "INSERT INTO critical_rows (rank, step, position, "
 					     "span_id, kind, time_ns, dur_ns)",
 					     7, NULL, p->err);
-	for (size_t i = 0; i < p->window_count && p->status == ST_OK && !many; i++)
+	for (size_t i = 0; i < p->window_count && p->status == ST_OK; i++)
 		find_path(p, &p->windows[i]);
 	if (p->status == ST_OK)
 		p->status = prof_insert_flush(&p->rows, p->err);
 	prof_insert_fini(&p->rows);
 	if (p->left_out)
 		run(p, "INSERT OR REPLACE INTO meta_facts VALUES ('critical_path', "
-		       "'left out where a step has more than 400000 spans, or all have more than "
-		       "2048 tracks')");
+		       "'left out where a step has more than 400000 spans, or the recording more "
+		       "than 2048 tracks')");
 	for (size_t i = 0; i < p->lane_count; i++)
 		sqlite3_finalize(p->lanes[i].rows);
 	run(p, "DROP TABLE temp.critical_calls; DROP TABLE temp.critical_records");

@@ -94,15 +94,19 @@ static enum status check_table(const struct prof_db *db, sqlite3_stmt *found, sq
 			       struct err *err)
 {
 	enum status status = ST_OK;
+	int code;
 
 	if (sqlite3_column_type(row, 2) != SQLITE_NULL) /* a view */
 		return ST_OK;
 	sqlite3_bind_value(found, 1, sqlite3_column_value(row, 0));
-	if (sqlite3_step(found) == SQLITE_ROW)
+	code = sqlite3_step(found);
+	if (code == SQLITE_ROW)
 		status = err_set(err, ST_FORMAT,
 				 "%s: damaged: %s is not a table of recorded values but a %s",
 				 db->path, (const char *)sqlite3_column_text(row, 0),
 				 (const char *)sqlite3_column_text(found, 0));
+	else if (code != SQLITE_DONE)
+		status = prof_sql_error(db->handle, code, err, db->path);
 	sqlite3_reset(found);
 	return status;
 }
@@ -121,15 +125,15 @@ static enum status check_tables(const struct prof_db *db, sqlite3 *own, struct e
 
 	if (code == SQLITE_OK)
 		code = sqlite3_prepare_v2(db->handle, found_sql, -1, &found, NULL);
-	while (code == SQLITE_OK && status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW) {
+	if (code != SQLITE_OK)
+		status = prof_sql_error(db->handle, code, err, db->path);
+	while (status == ST_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
 		status = check_table(db, found, rows, err);
-		code = SQLITE_OK;
-	}
+	if (status == ST_OK && code != SQLITE_DONE)
+		status = prof_sql_error(db->handle, code, err, db->path);
 	sqlite3_finalize(rows);
 	sqlite3_finalize(found);
-	if (status != ST_OK || code == SQLITE_OK || code == SQLITE_DONE)
-		return status;
-	return prof_sql_error(db->handle, code, err, db->path);
+	return status;
 }
 
 /* Append the statements for those definitions of @own that are not, word for word, in the file. */

@@ -271,7 +271,7 @@ static void record_decoding(void *user, int replica, int64_t step, int64_t items
 /* Return the number of steps prepared ahead. By default a thread is worthwhile for resized and
  * decoded images. It covers a pipeline, whose first stage is ahead of the last, which reads the
  * targets: with less, an IPU of both would wait for a batch whose place is free only after its own
- * next work. */
+ * next work. What is decoded has no feed without a thread. */
 static int feed_depth(const struct train_phase *phase, const struct dataset *set)
 {
 	const struct train_session *session = phase->session;

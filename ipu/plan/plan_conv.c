@@ -374,7 +374,7 @@ struct joint {
 	struct conv_choice *choices; /* by pass; the best so far */
 };
 
-static int64_t common_divisor(int64_t a, int64_t b)
+static int64_t greatest_common_divisor(int64_t a, int64_t b)
 {
 	while (b > 0) {
 		const int64_t rest = a % b;
@@ -392,8 +392,8 @@ static void transpose_weights(struct joint *joint, const struct ways *ways)
 {
 	const struct conv_form *form = &joint->forms[IPU_FORWARD];
 	const int64_t group = (int64_t)ways->way[IPU_FORWARD].in_group;
-	const int64_t rows = common_divisor(group, form->position[0]);
-	const int64_t columns = common_divisor(group, form->in);
+	const int64_t rows = greatest_common_divisor(group, form->position[0]);
+	const int64_t columns = greatest_common_divisor(group, form->in);
 	int64_t *transposed = joint->forms[IPU_BACKWARD_DATA].transposed;
 
 	transposed[0] = rows > 1 && columns > 1 ? rows : 0;

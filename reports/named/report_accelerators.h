@@ -19,10 +19,10 @@ extern const char report_accelerator_gaps_sql[];
  * (getNvtxStr() in torch/csrc/profiler/util.cpp): "aten::mm, seq = 3, op_id = 17,
  * sizes = [[2, 3], [3, 4]]" is a call of aten::mm. */
 #define REPORT_RANGE_NAME                                                                          \
-	"CASE WHEN instr(name, ', seq = ') THEN substr(name, 1, instr(name, ', seq = ') - 1)\n"    \
-	"       WHEN instr(name, ', op_id = ') THEN substr(name, 1, instr(name, ', op_id = ') - "  \
-	"1)"                                                                                       \
-	"\n"                                                                                       \
+	"CASE WHEN instr(name, ', seq = ')\n"                                                      \
+	"       THEN substr(name, 1, instr(name, ', seq = ') - 1)\n"                               \
+	"       WHEN instr(name, ', op_id = ')\n"                                                  \
+	"       THEN substr(name, 1, instr(name, ', op_id = ') - 1)\n"                             \
 	"       ELSE name END"
 
 #endif /* REPORT_ACCELERATORS_H */

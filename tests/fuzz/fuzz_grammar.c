@@ -11,6 +11,7 @@
 #include "common/fs.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/npz_writer.h"
 #include "common/rng.h"
 #include "common/str.h"
 #include "model/layers/layer.h"
@@ -613,16 +614,20 @@ static cJSON *make_model(struct grammar *grammar, struct draw *draw, int64_t bat
 
 /* ---- what learns ----------------------------------------------------------------------------- */
 
+static bool accepts(const char *what, enum status status, const struct err *err)
+{
+	if (status != ST_OK)
+		grammar_check_refusal(what, err);
+	return status == ST_OK;
+}
+
 static bool optimizer_reads(const cJSON *json)
 {
 	const struct json_at root = json_root("fuzz", json);
 	struct optimizer optimizer;
 	struct err err;
 
-	if (optimizer_get(&optimizer, &root, &err) == ST_OK)
-		return true;
-	grammar_check_refusal("an optimizer", &err);
-	return false;
+	return accepts("an optimizer", optimizer_get(&optimizer, &root, &err), &err);
 }
 
 static bool loss_reads(const cJSON *json)
@@ -631,10 +636,7 @@ static bool loss_reads(const cJSON *json)
 	struct loss loss;
 	struct err err;
 
-	if (loss_get(&loss, &root, &err) == ST_OK)
-		return true;
-	grammar_check_refusal("a loss", &err);
-	return false;
+	return accepts("a loss", loss_get(&loss, &root, &err), &err);
 }
 
 /* Set one of @keys to a number, true or false where @reads still accepts it. */
@@ -732,31 +734,18 @@ static float value(struct rng *rng, enum values kind)
 	}
 }
 
-/* Write FOLDER/NAME.npy: @type of NumPy, shape (items, then @dims). */
-static bool write_array(const char *folder, const char *name, const char *type, int64_t items,
-			const int64_t *dims, int ndim, const void *bytes, size_t length)
+static bool write_array(struct npz_writer *file, const char *name, enum dtype type, int64_t items,
+			const int64_t *dims, int ndim, const void *values, size_t bytes)
 {
-	struct str file = {0}, header = {0};
-	char path[FS_PATH_SIZE];
-	bool written;
+	struct npz_member member = {.name = name, .type = type, .ndim = 1 + ndim, .dim = {items}};
 
-	str_addf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld,", type,
-		 (long long)items);
 	for (int i = 0; i < ndim; i++)
-		str_addf(&header, "%lld,", (long long)dims[i]);
-	str_addf(&header, "), }\n");
-	str_add_bytes(&file, "\x93NUMPY\1", 8);
-	str_add_bytes(&file, (const char[]){(char)header.length, (char)(header.length >> 8)}, 2);
-	str_add_bytes(&file, header.text, header.length);
-	str_add_bytes(&file, bytes, length);
-	written = !file.failed && fs_path(path, "%s/%s.npy", folder, name) &&
-		  fs_write(path, file.text, file.length, NULL) == ST_OK;
-	str_free(&header);
-	str_free(&file);
-	return written;
+		member.dim[1 + i] = dims[i];
+	return npz_writer_begin(file, &member, bytes) == ST_OK &&
+	       npz_writer_data(file, values, bytes) == ST_OK && npz_writer_end(file) == ST_OK;
 }
 
-static bool write_inputs(const char *folder, const char *name, const struct model_shape *shape,
+static bool write_inputs(struct npz_writer *file, const char *name, const struct model_shape *shape,
 			 int64_t items, enum values kind, struct rng *rng)
 {
 	const size_t count = (size_t)(items * model_shape_count(shape));
@@ -765,15 +754,16 @@ static bool write_inputs(const char *folder, const char *name, const struct mode
 
 	for (size_t i = 0; values && i < count; i++)
 		values[i] = value(rng, kind);
-	written = values && write_array(folder, name, "<f4", items, shape->dim, shape->ndim, values,
-					count * sizeof(*values));
+	written = values && write_array(file, name, DTYPE_FLOAT32, items, shape->dim, shape->ndim,
+					values, count * sizeof(*values));
 	mem_free(values);
 	return written;
 }
 
 /* Class numbers of rows where the loss takes these, else values from 0 to 1. */
-static bool write_targets(const char *folder, const char *name, const struct model_shape *shape,
-			  int64_t items, bool classes, struct rng *rng)
+static bool write_targets(struct npz_writer *file, const char *name,
+			  const struct model_shape *shape, int64_t items, bool classes,
+			  struct rng *rng)
 {
 	const int ndim = classes && shape->ndim ? shape->ndim - 1 : shape->ndim;
 	const uint32_t width = shape->ndim ? (uint32_t)shape->dim[shape->ndim - 1] : 1;
@@ -791,22 +781,26 @@ static bool write_targets(const char *folder, const char *name, const struct mod
 			numbers[i] = (int32_t)rng_below(rng, width);
 		else
 			values[i] = rng_uniform(rng);
-	written = values && write_array(folder, name, classes ? "<i4" : "<f4", items, shape->dim,
-					ndim, values, count * sizeof(*values));
+	written = values && write_array(file, name, classes ? DTYPE_INT32 : DTYPE_FLOAT32, items,
+					shape->dim, ndim, values, count * sizeof(*values));
 	mem_free(values);
 	return written;
 }
 
-/* The training set and the test set, @items each. */
+/* Write FOLDER/data.npz: the training set and the test set, @items each. */
 static bool write_data(const struct grammar *grammar, const char *folder, struct draw *draw,
 		       int64_t items, const bool *classes)
 {
 	const struct model *model = grammar->model;
 	const enum values kind = (enum values)draw_below(draw, VALUES_KINDS);
+	struct npz_writer file;
 	struct rng rng;
-	char name[64];
+	char path[FS_PATH_SIZE], name[64];
+	struct err err;
 	bool written = true;
 
+	if (!fs_path(path, "%s/data.npz", folder) || npz_writer_open(&file, path, &err) != ST_OK)
+		return false;
 	rng_init(&rng, draw_below(draw, 256), rng_stream("fuzz"), 0, 0);
 	for (int test = 0; test < 2; test++) {
 		const char *part = test ? "test" : "train";
@@ -814,11 +808,11 @@ static bool write_data(const struct grammar *grammar, const char *folder, struct
 		if (!model->part_count) {
 			snprintf(name, sizeof(name), "x_%s", part);
 			written = written &&
-				  write_inputs(folder, name, &model->input, items, kind, &rng);
+				  write_inputs(&file, name, &model->input, items, kind, &rng);
 		}
 		for (int i = 0; i < model->part_count; i++) {
 			snprintf(name, sizeof(name), "x_%s_%s", part, model->parts[i].name);
-			written = written && write_inputs(folder, name, &model->parts[i].shape,
+			written = written && write_inputs(&file, name, &model->parts[i].shape,
 							  items, kind, &rng);
 		}
 		for (int i = 0; i < model->output_count; i++) {
@@ -826,11 +820,11 @@ static bool write_data(const struct grammar *grammar, const char *folder, struct
 
 			snprintf(name, sizeof(name), "y_%s%s%s", part, several ? "_" : "",
 				 several ? model->outputs[i].name : "");
-			written = written && write_targets(folder, name, &model->outputs[i].shape,
+			written = written && write_targets(&file, name, &model->outputs[i].shape,
 							   items, classes[i], &rng);
 		}
 	}
-	return written;
+	return npz_writer_close(&file, written ? ST_OK : ST_IO) == ST_OK;
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -881,9 +875,12 @@ static cJSON *make_data(const struct grammar *grammar, struct draw *draw, const 
 			int64_t batch)
 {
 	cJSON *data = cJSON_CreateObject();
+	char path[FS_PATH_SIZE];
 
+	if (!fs_path(path, "%s/data.npz", folder))
+		abort();
 	set(data, "name", cJSON_CreateString("npz"));
-	set(data, "path", cJSON_CreateString(folder));
+	set(data, "path", cJSON_CreateString(path));
 	set(data, "batch_size", cJSON_CreateNumber((double)batch));
 	set(data, "shuffle", cJSON_CreateBool(draw_one_in(draw, 2)));
 	add_names(data, "inputs", grammar->model, false);

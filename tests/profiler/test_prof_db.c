@@ -407,33 +407,42 @@ static void test_only_failed_input_and_output_says_what_the_system_said(void **s
 	}
 }
 
-/* A foreign file may hold any view under a name of ours. */
-static void test_a_view_without_an_end_is_an_error(void **state)
+/* A foreign file may hold any view under a name of ours: @view is the file's `meta`. */
+static struct prof_db *open_with_meta(const struct prof_place *place, const char *view)
 {
-	struct prof_place *place = *state;
-	struct ips_recording *recording = prof_start(place, NULL);
-	sqlite3 *writer;
 	struct prof_db *db;
+	struct err err;
+	char sql[1024];
+
+	snprintf(sql, sizeof(sql), "DROP VIEW IF EXISTS meta; CREATE VIEW meta AS %s", view);
+	prof_change(place->path, sql);
+	if (prof_db_open(&db, place->path, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	return db;
+}
+
+/* The statement is ended by a limit, and the next one has limits of its own. */
+static void assert_limited(struct prof_db *db, const char *sql)
+{
 	struct err err;
 	int64_t number;
 
-	prof_stop(recording);
-	assert_int_equal(sqlite3_open(place->path, &writer), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_exec(writer,
-			     "CREATE VIEW two AS SELECT a.rowid AS x FROM sqlite_schema a, "
-			     "sqlite_schema b;"
-			     "CREATE VIEW eight AS SELECT a.x FROM two a, two b, two c, two d;"
-			     "DROP VIEW meta; CREATE VIEW meta AS SELECT x AS key, x AS value FROM "
-			     "eight",
-			     NULL, NULL, NULL),
-		SQLITE_OK);
-	sqlite3_close(writer);
-	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
-	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM meta", &number, &err), ST_LIMIT);
+	assert_int_equal(prof_db_number(db, sql, &number, &err), ST_LIMIT);
 	assert_contains(err.text, "a query does not end");
-	/* The next one has a limit of its own. */
 	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
+}
+
+static void test_a_view_without_an_end_is_an_error(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_db *db;
+
+	prof_stop(prof_start(place, NULL));
+	prof_change(place->path,
+		    "CREATE VIEW two AS SELECT a.rowid AS x FROM sqlite_schema a, sqlite_schema b;"
+		    "CREATE VIEW eight AS SELECT a.x FROM two a, two b, two c, two d");
+	db = open_with_meta(place, "SELECT x AS key, x AS value FROM eight");
+	assert_limited(db, "SELECT count(*) FROM meta");
 	prof_db_close(db);
 }
 
@@ -442,20 +451,14 @@ static void test_slow_steps_are_limited_as_well(void **state)
 {
 	struct prof_place *place = *state;
 	struct prof_db *db;
-	struct err err;
-	int64_t number;
 
 	prof_stop(prof_start(place, NULL));
-	prof_change(place->path,
-		    "DROP VIEW meta; CREATE VIEW meta AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
-		    "ALL SELECT x + 1 FROM n LIMIT 2000) SELECT x AS key, "
-		    "length(hex(zeroblob(1000000 + x))) AS value FROM n");
-	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	db = open_with_meta(place,
+			    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT "
+			    "2000) SELECT x AS key, length(hex(zeroblob(1000000 + x))) AS value "
+			    "FROM n");
 	db->most_ns = 1000000;
-	assert_int_equal(prof_db_number(db, "SELECT sum(value) FROM meta", &number, &err),
-			 ST_LIMIT);
-	assert_contains(err.text, "a query does not end");
-	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
+	assert_limited(db, "SELECT sum(value) FROM meta");
 	prof_db_close(db);
 }
 
@@ -503,13 +506,11 @@ static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 	int64_t number;
 
 	prof_stop(prof_start(place, NULL));
-	prof_change(place->path,
-		    "DROP VIEW meta; CREATE VIEW meta AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
-		    "ALL SELECT x + 1 FROM n LIMIT 2000000) SELECT x AS key, zeroblob(1000000) "
-		    "|| x AS value FROM n ORDER BY value || x");
 	/* The limit is one of the process, which a program sets. */
 	assert_int_equal(sqlite3_hard_heap_limit64(-1), 0);
-	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	db = open_with_meta(place, "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n "
+				   "LIMIT 2000000) SELECT x AS key, zeroblob(1000000) || x AS "
+				   "value FROM n ORDER BY value || x");
 	prof_db_close(db);
 	assert_int_equal(sqlite3_hard_heap_limit64(-1), 0);
 	prof_db_limit_memory();

@@ -274,16 +274,18 @@ bool support_has_program(const char *name)
 	return found;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SUPPORT_STRIDE 3
+#else
+#define SUPPORT_STRIDE 1
+#endif
+
 unsigned support_stride(void)
 {
 	const char *sweeps = getenv("IPUSCOPE_TEST_SWEEPS");
+	const bool all = sweeps && strcmp(sweeps, "all") == 0;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return getenv("IPUSCOPE_TEST_ROUNDS") || (sweeps && strcmp(sweeps, "all") == 0) ? 1 : 3;
-#else
-	(void)sweeps;
-	return 1;
-#endif
+	return all || getenv("IPUSCOPE_TEST_ROUNDS") ? 1 : SUPPORT_STRIDE;
 }
 
 unsigned support_rounds(unsigned released)
