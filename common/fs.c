@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -189,22 +188,19 @@ static int fs_write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
-/* Return whether @name is "BASE.PID-N.tmp" of a process that has ended, or begins so. */
-static bool fs_is_stale(const char *name, const char *base)
+/* Return whether @name is "BASE.PID-N.tmp". */
+static bool fs_is_temporary(const char *name, const char *base)
 {
 	const char *at = name + strlen(base);
 	char *end;
-	long pid;
 
-	if (!str_starts_with(name, base) || *at != '.')
-		return false;
-	pid = strtol(at + 1, &end, 10);
-	return pid > 0 && *end == '-' && strstr(end, ".tmp") && kill((pid_t)pid, 0) != 0 &&
-	       errno == ESRCH;
+	return str_starts_with(name, base) && *at == '.' && strtol(at + 1, &end, 10) > 0 &&
+	       *end == '-' && strstr(end, ".tmp");
 }
 
-/* A process on another machine may have the id of none here: it holds a lock. */
-static void fs_remove_stale_one(int folder, const char *name)
+/* A writer holds its file's lock until the file is in place, and the lock ends with its process,
+ * whose id may soon be another one's. */
+static void fs_remove_unlocked(int folder, const char *name)
 {
 	const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
@@ -230,28 +226,43 @@ static void fs_remove_stale(const char *target)
 	if (!dir)
 		return;
 	while ((entry = readdir(dir)))
-		if (fs_is_stale(entry->d_name, base))
-			fs_remove_stale_one(dirfd(dir), entry->d_name);
+		if (fs_is_temporary(entry->d_name, base))
+			fs_remove_unlocked(dirfd(dir), entry->d_name);
 	closedir(dir);
 }
 
-/* Create a file beside @target and store its path in @name. Return -1 with errno set on failure. */
+/* Lock a new file. Return false if another process took it for a left one before. */
+static bool fs_lock_new(int fd)
+{
+	struct stat info;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno != EWOULDBLOCK; /* else this file system has no locks */
+	return fstat(fd, &info) != 0 || info.st_nlink > 0;
+}
+
+/* Create a file beside @target, locked, and store its path in @name. Return -1 with errno set on
+ * failure. */
 static int fs_open_temporary(char name[FS_PATH_SIZE], const char *target, mode_t mode)
 {
 	static atomic_uint counter;
-	int fd;
 
-	do {
+	for (;;) {
+		int fd;
+
 		if (!fs_path(name, "%s.%ld-%u.tmp", target, (long)getpid(),
 			     atomic_fetch_add(&counter, 1))) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}
 		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	} while (fd < 0 && errno == EEXIST);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
-		errno = 0; /* this file system has no locks */
-	return fd;
+		if (fd < 0 && errno != EEXIST)
+			return -1;
+		if (fd >= 0 && fs_lock_new(fd))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
 }
 
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err)
@@ -388,6 +399,8 @@ static void fs_sync_folder(const char *path)
 
 enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 {
+	/* Closing one of two descriptors keeps the lock. */
+	const int lock = writer->replaces ? fcntl(writer->fd, F_DUPFD_CLOEXEC, 0) : -1;
 	int number = 0;
 
 	if (writer->replaces && !writer->remade && fsync(writer->fd))
@@ -397,6 +410,8 @@ enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 	writer->fd = -1;
 	if (!number && writer->replaces)
 		number = fs_install(writer);
+	if (lock >= 0)
+		close(lock);
 	if (!number && writer->replaces && !writer->remade)
 		fs_sync_folder(writer->target);
 	if (!number)

@@ -6,10 +6,8 @@
  */
 #include "trainer/train_backup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -338,26 +336,6 @@ enum status train_backup_check(const struct run_file *run, struct err *err)
 		       run->fit.resume);
 }
 
-/* Remove temporary files of processes that were killed while writing. */
-static void remove_leftovers(const char *folder)
-{
-	DIR *all = opendir(folder);
-	const struct dirent *entry;
-
-	while (all && (entry = readdir(all))) {
-		const char *end = strrchr(entry->d_name, '.');
-		long pid;
-
-		if (!str_starts_with(entry->d_name, BACKUP_FILE ".") || strcmp(end, ".tmp") != 0)
-			continue;
-		pid = strtol(entry->d_name + sizeof(BACKUP_FILE), NULL, 10);
-		if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-			unlinkat(dirfd(all), entry->d_name, 0);
-	}
-	if (all)
-		closedir(all);
-}
-
 static enum status prepare_folder(struct train_backup *backup, struct err *err)
 {
 	const char *folder = backup->wanted->folder;
@@ -367,10 +345,7 @@ static enum status prepare_folder(struct train_backup *backup, struct err *err)
 		status = err_set(err, ST_LIMIT, "%s: the path is too long", folder);
 	if (status == ST_OK)
 		status = fs_check_write(backup->target, err);
-	if (status != ST_OK)
-		return err_prefix(err, "BackupAndRestore");
-	remove_leftovers(folder);
-	return ST_OK;
+	return status == ST_OK ? ST_OK : err_prefix(err, "BackupAndRestore");
 }
 
 /* Record in the report which one it continues: that of the same rank if the earlier run had @ranks

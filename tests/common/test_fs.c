@@ -4,9 +4,11 @@
 #include "common/fs.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,24 +163,56 @@ static void test_what_killed_processes_left_is_removed(void **state)
 {
 	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], left[FS_PATH_SIZE], other[FS_PATH_SIZE];
 	char mine[FS_PATH_SIZE];
-	pid_t child = fork();
+	const long pid =
+		(long)getpid(); /* the id of a killed process may be another one's by now */
+	int fd;
 
 	(void)state;
-	if (child == 0)
-		_exit(0);
-	assert_int_equal(waitpid(child, NULL, 0), child); /* the id of no process now */
 	support_tempdir(dir);
 	assert_true(fs_path(path, "%s/x.json", dir));
-	assert_true(fs_path(left, "%s/x.json.%ld-3.tmp", dir, (long)child));
-	assert_true(fs_path(other, "%s/y.json.%ld-3.tmp", dir, (long)child));
-	assert_true(fs_path(mine, "%s/x.json.%ld-999.tmp", dir, (long)getpid()));
+	assert_true(fs_path(left, "%s/x.json.%ld-3.tmp", dir, pid));
+	assert_true(fs_path(other, "%s/y.json.%ld-3.tmp", dir, pid));
+	assert_true(fs_path(mine, "%s/x.json.%ld-999.tmp", dir, pid));
 	support_write_file(left, "x", 1);
 	support_write_file(other, "x", 1);
 	support_write_file(mine, "x", 1);
+	/* What is being written is locked. */
+	fd = open(mine, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	assert_int_equal(fs_write(path, "{}", 2, NULL), ST_OK);
 	assert_false(fs_exists(left));
 	assert_true(fs_exists(other));
 	assert_true(fs_exists(mine));
+	close(fd);
+	support_tempdir_remove(dir);
+}
+
+/* Each looks for what is left while the others create, lock and rename their files. */
+static void test_writers_of_one_file_leave_each_other_alone(void **state)
+{
+	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE];
+	pid_t writers[4];
+
+	(void)state;
+	support_tempdir(dir);
+	assert_true(fs_path(path, "%s/x.json", dir));
+	for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+		writers[i] = fork();
+		if (writers[i] == 0) {
+			int failed = 0;
+
+			for (int n = 0; n < 300; n++)
+				failed += fs_write(path, "{}", 2, NULL) != ST_OK;
+			_exit(failed > 0);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+		int code = -1;
+
+		assert_int_equal(waitpid(writers[i], &code, 0), writers[i]);
+		assert_int_equal(code, 0);
+	}
+	assert_int_equal(count_entries(dir), 1);
 	support_tempdir_remove(dir);
 }
 
@@ -449,6 +483,7 @@ int main(void)
 		with_dir(test_limit_is_kept),
 		cmocka_unit_test(test_a_pipe_is_read_to_its_end),
 		cmocka_unit_test(test_what_killed_processes_left_is_removed),
+		cmocka_unit_test(test_writers_of_one_file_leave_each_other_alone),
 		with_dir(test_failed_write_leaves_the_old_file),
 		with_dir(test_a_write_that_breaks_off_leaves_the_old_file),
 		with_dir(test_what_is_new_takes_no_name_that_is_taken),
