@@ -293,12 +293,18 @@ static void view_timeline_status(const void *state, const struct view_context *c
 		snprintf(out, size, "too many spans for the causes on the lanes: zoom in");
 		return;
 	}
-	snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host",
-		 view__time_text(tl, c, from, clock->window.from, step),
-		 view__time_text(tl, c, to, clock->window.to, step),
-		 view__length_text(tl, c, shown, clock->window.to - clock->window.from),
-		 view__length_text(tl, c, all, clock->extent.to - clock->extent.from),
-		 view__time_text(tl, c, cursor, tl->cursor.ns, step));
+	view__time_text(tl, c, from, clock->window.from, step);
+	view__time_text(tl, c, to, clock->window.to, step);
+	view__length_text(tl, c, shown, clock->window.to - clock->window.from);
+	view__length_text(tl, c, all, clock->extent.to - clock->extent.from);
+	/* Two timelines may have no room for details: the cursor alone says which span is next. */
+	if (tl->beside.text[0])
+		snprintf(out, size, "cursor %s, %s %s to %s (%s of %s)",
+			 view__time_text(tl, c, cursor, tl->cursor.ns, max(step / 100, 1)),
+			 c ? "device" : "host", from, to, shown, all);
+	else
+		snprintf(out, size, "%s %s to %s (%s of %s) cursor %s", c ? "device" : "host", from,
+			 to, shown, all, view__time_text(tl, c, cursor, tl->cursor.ns, step));
 }
 
 static int view_timeline_height(const void *state, const struct view_context *context)
