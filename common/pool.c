@@ -190,25 +190,35 @@ static void pool_destroy(struct pool *pool, unsigned started)
 	mem_free(pool);
 }
 
-/* Start the helpers with all signals blocked: the main thread handles signals. Return 0 or an
- * errno. */
+int thread_start(pthread_t *thread, void *(*run)(void *), void *user)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+	sigset_t blocked, before;
+	int number;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	number = pthread_create(thread, NULL, run, user);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return number;
+}
+
+/* Start the helpers. Return 0 or an errno. */
 static int pool_start(struct pool *pool, unsigned *started)
 {
-	sigset_t all, before;
 	int number = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (*started < pool->helpers && !number) {
 		struct pool_thread *thread = &pool->threads[*started];
 
 		thread->pool = pool;
 		thread->number = *started + 1;
-		number = pthread_create(&thread->thread, NULL, pool_helper, thread);
+		number = thread_start(&thread->thread, pool_helper, thread);
 		if (!number)
 			++*started;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return number;
 }
 

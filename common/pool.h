@@ -1,5 +1,5 @@
 /*
- * Thread pool: a caller divides work into numbered slices and works on them together with the
+ * Threads, and a pool of them: a caller divides work into numbered slices and works on them together with the
  * pool's helper threads until all are done.
  *
  * Any number of callers may run at once. Which thread runs which slice is unspecified. A slice must
@@ -17,9 +17,17 @@
 #ifndef COMMON_POOL_H
 #define COMMON_POOL_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "common/err.h"
+
+/*
+ * Start a thread that runs @run. Signals to the process are blocked in it, so that their handlers
+ * run on the program's own threads: a handler of a program that links our libraries knows nothing
+ * of ours. Faults (SIGSEGV, SIGBUS) still reach their handlers. Return 0 or an errno.
+ */
+int thread_start(pthread_t *thread, void *(*run)(void *), void *user);
 
 struct pool;
 

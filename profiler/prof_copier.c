@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "common/mem.h"
+#include "common/pool.h"
 
 #define START_PAGES 1024 /* 16 MiB: start copying */
 #define MANY_PAGES  8192 /* 128 MiB: wait until the log can restart */
@@ -62,7 +63,7 @@ struct prof_copier *prof_copier_new(const char *path)
 	if (sqlite3_open_v2(path, &copier->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ==
 		    SQLITE_OK &&
 	    sqlite3_exec(copier->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL) == SQLITE_OK &&
-	    pthread_create(&copier->thread, NULL, copier_main, copier) == 0)
+	    thread_start(&copier->thread, copier_main, copier) == 0)
 		return copier;
 	sqlite3_close(copier->db);
 	sem_destroy(&copier->wake);

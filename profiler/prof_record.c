@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/pool.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
 
@@ -159,10 +160,10 @@ static enum status recording_start(struct ips_recording *recording, struct err *
 
 	if (status != ST_OK)
 		return status;
-	code = pthread_create(&recording->standby, NULL, prof__standby_main, recording);
+	code = thread_start(&recording->standby, prof__standby_main, recording);
 	if (code != 0)
 		return err_set(err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
-	code = pthread_create(&recording->thread, NULL, prof__writer_main, recording);
+	code = thread_start(&recording->thread, prof__writer_main, recording);
 	if (code == 0)
 		return ST_OK;
 	sem_post(&recording->take_over);

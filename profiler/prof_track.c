@@ -75,7 +75,7 @@ static struct prof_lane *lane_of(struct ips_track *track)
 
 void prof__track_drop(struct ips_track *track)
 {
-	__atomic_store_n(&track->dropped, track->dropped + 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&track->dropped, 1, __ATOMIC_RELAXED); /* a handler may count, too */
 }
 
 static struct ips_slot *slot_after(struct ips_track *track, uint64_t slots)

@@ -11,6 +11,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/pool.h"
 #include "model/layers/layer.h"
 #include "trainer/kernels/kernel_openblas.h"
 #include "trainer/train_health.h"
@@ -153,7 +154,7 @@ static enum status start_threads(struct train_session *session, struct err *err)
 		struct train_worker *worker = &session->worker[i];
 		int failed;
 
-		failed = pthread_create(&worker->thread, NULL, train_worker_main, worker);
+		failed = thread_start(&worker->thread, train_worker_main, worker);
 		if (failed != 0)
 			return err_set(err, ST_FAILED, "worker %d: cannot start a thread: %s", i,
 				       strerror(failed));

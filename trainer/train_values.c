@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "common/pool.h"
 #include "trainer/train_outfeed.h"
 
 #define WAIT_LEAST_NS  1000000
@@ -170,7 +171,7 @@ static void async_start(void *user)
 
 	async->called = 0;
 	atomic_store(&async->ended, false);
-	failed = pthread_create(&async->thread, NULL, async_main, async);
+	failed = thread_start(&async->thread, async_main, async);
 	async->started = failed == 0;
 	if (failed != 0)
 		abandon_values(async->phase->session);

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/pool.h"
 #include "viewer/draw/view_grid.h"
 
 enum status view_screen_rows(const struct view_screen_ops *ops, void *state,
@@ -275,7 +276,7 @@ enum status view_worker_start(struct view_worker **out, int wake_fd, struct err 
 		return err_nomem(err);
 	worker->wake_fd = wake_fd;
 	view_worker_conditions(worker);
-	failed = pthread_create(&worker->thread, NULL, view_worker_main, worker);
+	failed = thread_start(&worker->thread, view_worker_main, worker);
 	if (failed) {
 		view_worker_free(worker);
 		return err_set(err, ST_LIMIT, "no thread could be started: %s", strerror(failed));

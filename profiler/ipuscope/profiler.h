@@ -289,7 +289,7 @@ static inline uint64_t ips_ticks(void)
 static inline int ips_track_enter(struct ips_track *track)
 {
 	if (__builtin_expect(track->busy != 0, 0)) {
-		__atomic_store_n(&track->dropped, track->dropped + 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&track->dropped, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
 	track->busy = 1;

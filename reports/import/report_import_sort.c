@@ -26,6 +26,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/pool.h"
 #include "common/sorted.h"
 
 #define RUN_READ  ((size_t)128 << 10) /* bytes of each run in memory while merging */
@@ -390,7 +391,7 @@ static enum status submit_buffer(struct import_sorter *sorter, struct err *err)
 	enum status status;
 
 	if (!sorter->threaded) {
-		if (pthread_create(&sorter->thread, NULL, sort_main, sorter) != 0)
+		if (thread_start(&sorter->thread, sort_main, sorter) != 0)
 			return err_set(err, ST_NOMEM, "cannot start a thread for sorting");
 		sorter->threaded = true;
 	}

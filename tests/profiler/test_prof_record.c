@@ -754,7 +754,6 @@ struct commit_threads {
 	int count;
 };
 
-/* The first commit takes long without taking processor time, as where no core is idle. */
 static struct ips_track *volatile interrupted;
 static volatile sig_atomic_t interruptions;
 
@@ -804,6 +803,36 @@ static void test_a_signal_handler_may_record_on_the_track_it_interrupts(void **s
 			 0);
 }
 
+static void count_interruption(int number)
+{
+	(void)number;
+	interruptions++;
+}
+
+/* A handler on one of the recording's threads would write to a track beside that track's thread. */
+static void test_signals_of_the_program_do_not_reach_the_threads_of_a_recording(void **state)
+{
+	const struct timespec while_others_run = {0, 50000000};
+	struct ips_recording *recording = prof_start(*state, NULL);
+	sigset_t signals, before, pending;
+
+	interruptions = 0;
+	signal(SIGUSR1, count_interruption);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &signals, &before);
+	kill(getpid(), SIGUSR1);
+	assert_int_equal(ips_recording_flush(recording), 0);
+	nanosleep(&while_others_run, NULL);
+	sigpending(&pending);
+	assert_int_equal(interruptions, 0);
+	assert_int_equal(sigismember(&pending, SIGUSR1), 1);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	assert_int_equal(interruptions, 1);
+	signal(SIGUSR1, SIG_DFL);
+	prof_stop(recording);
+}
+
 static void test_a_recording_that_is_renamed_says_so(void **state)
 {
 	struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "loss", 0.5};
@@ -821,6 +850,7 @@ static void test_a_recording_that_is_renamed_says_so(void **state)
 	assert_contains(why, "was deleted, renamed or replaced while it was written");
 }
 
+/* The first commit takes long without taking processor time, as where no core is idle. */
 static void be_starved_once(void *user, const struct ips_commit *commit)
 {
 	const struct timespec pause = {0, 700000000};
@@ -894,6 +924,7 @@ int main(void)
 		CASE(test_rows_do_not_wait_for_full_rings),
 		CASE(test_a_recording_that_is_renamed_says_so),
 		CASE(test_a_signal_handler_may_record_on_the_track_it_interrupts),
+		CASE(test_signals_of_the_program_do_not_reach_the_threads_of_a_recording),
 		CASE(test_a_starved_writer_hands_over_for_good_and_loses_nothing),
 	};
 

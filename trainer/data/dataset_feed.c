@@ -749,7 +749,7 @@ static enum status feed_start(struct dataset_feed *feed, struct err *err)
 		if (status != ST_OK)
 			return status;
 	}
-	if (pthread_create(&feed->thread, NULL, feed_main, feed) != 0)
+	if (thread_start(&feed->thread, feed_main, feed) != 0)
 		return err_set(err, ST_FAILED, "data.prefetch: cannot start a thread");
 	feed->started = true;
 	return ST_OK;

@@ -21,6 +21,7 @@
 #include "common/clock.h"
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/pool.h"
 #include "trainer/train_stop.h"
 
 #define RANKS_NAME       64
@@ -595,7 +596,7 @@ static enum status open_plugin(struct ranks *ranks, const struct ranks_launcher 
 static enum status start(struct ranks *ranks, const struct ranks_launcher *launcher,
 			 struct err *err)
 {
-	if (pthread_create(&ranks->thread, NULL, ranks_main, ranks) != 0)
+	if (thread_start(&ranks->thread, ranks_main, ranks) != 0)
 		return err_set(err, ST_FAILED, "%s: cannot start a thread", launcher->name);
 	ranks->started = true;
 	pthread_mutex_lock(&ranks->lock);
