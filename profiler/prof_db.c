@@ -43,8 +43,10 @@ struct prof_query {
 	struct prof_db *db;
 	sqlite3_stmt *statement;
 	char *sql;
-	bool busy;    /* in use by a caller */
-	int64_t rows; /* returned since it was opened */
+	bool busy; /* in use by a caller */
+	/* What it took since it was opened, however many others are opened meanwhile. */
+	int64_t rows, steps, since_ns;
+	bool ended; /* by a limit on these */
 	uint64_t used;
 	struct err failure; /* of a bind: reported at the next step */
 };
@@ -203,19 +205,23 @@ static int64_t thread_cpu_ns(void)
 /* Steps alone would not do: one that calls a function on megabytes takes as long as a million. */
 static int look_at_steps(void *user)
 {
-	struct prof_db *db = user;
+	const struct prof_db *db = user;
+	struct prof_query *query = db->running;
 
-	db->steps += STEPS_PER_LOOK;
-	db->ended = db->most_steps > 0 &&
-		    (db->steps > db->most_steps || thread_cpu_ns() - db->since_ns > db->most_ns);
-	return db->ended;
+	if (!query || db->most_steps == 0)
+		return 0;
+	query->steps += STEPS_PER_LOOK;
+	query->ended =
+		query->steps > db->most_steps || thread_cpu_ns() - query->since_ns > db->most_ns;
+	return query->ended;
 }
 
-static void restart_limits(struct prof_db *db)
+static void restart_limits(struct prof_query *query)
 {
-	db->steps = 0;
-	db->since_ns = thread_cpu_ns();
-	db->ended = false;
+	query->rows = 0;
+	query->steps = 0;
+	query->since_ns = thread_cpu_ns();
+	query->ended = false;
 }
 
 void prof_db_unlimited(void)
@@ -641,10 +647,13 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 {
 	sqlite3 *handle = query->db->handle;
 	const char *rest = NULL;
-	int code = sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->statement,
-				      &rest);
 	enum status status;
+	int code;
 
+	query->db->running = query;
+	code = sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->statement,
+				  &rest);
+	query->db->running = NULL;
 	if (code != SQLITE_OK && prof__guard_error(query->db, code, &status, err))
 		return status;
 	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_AUTH)
@@ -669,6 +678,7 @@ static enum status query_new(struct prof_query **out, struct prof_db *db, const 
 	if (!query)
 		return err_nomem(err);
 	query->db = db;
+	restart_limits(query);
 	query->sql = mem_strdup(sql);
 	status = !query->sql ? err_nomem(err) : prepare(query, sql, err);
 	if (status != ST_OK) {
@@ -695,13 +705,11 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 		if (query && !query->busy && strcmp(query->sql, sql) == 0) {
 			query->busy = true;
 			query->failure.status = ST_OK;
-			query->rows = 0;
-			restart_limits(db);
+			restart_limits(query);
 			*out = query;
 			return ST_OK;
 		}
 	}
-	restart_limits(db);
 	status = query_new(out, db, sql, err);
 	if (status == ST_OK)
 		(*out)->busy = true;
@@ -760,7 +768,9 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 	*row = false;
 	if (query->failure.status != ST_OK)
 		return err_set(err, query->failure.status, "%s", query->failure.text);
+	query->db->running = query;
 	code = sqlite3_step(query->statement);
+	query->db->running = NULL;
 	*row = code == SQLITE_ROW;
 	if (code == SQLITE_ROW && query->db->most_rows > 0 &&
 	    ++query->rows > query->db->most_rows) {
@@ -769,7 +779,7 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 	}
 	if (code == SQLITE_ROW || code == SQLITE_DONE)
 		return ST_OK;
-	if ((code & 0xff) == SQLITE_INTERRUPT && !query->db->guard && query->db->ended)
+	if ((code & 0xff) == SQLITE_INTERRUPT && !query->db->guard && query->ended)
 		return report_limit(query->db, err);
 	if (prof__guard_error(query->db, code, &status, err))
 		return status;

@@ -18,7 +18,7 @@ struct prof_db {
 	sqlite3 *handle;
 	char *path;
 	const char *opened_as; /* URI parameters, a literal */
-	char *older_views;     /* SQL that makes views for what the file lacks; NULL: nothing */
+	char *older_views;     /* SQL that makes our views; NULL: the file has them */
 	uint64_t uses;
 	bool foreign;       /* of another program */
 	bool out_of_memory; /* a query failed whose caller could not report it */
@@ -26,10 +26,10 @@ struct prof_db {
 	struct prof_calls *calls;
 	struct prof_guard *guard; /* NULL: the statements are ours */
 	/* Limits of one of our statements: a foreign file may have views that never end. */
-	int64_t steps, most_steps, most_rows; /* steps of SQLite's machine; most 0: no limit */
-	int64_t since_ns, most_ns; /* of this thread's processor time, since a query was opened */
-	bool ended;                /* one of these limits ended the statement */
-	int64_t most_bytes;        /* of SQLite's memory in this process; 0: no limit */
+	struct prof_query *running;    /* in a call of SQLite; else NULL */
+	int64_t most_steps, most_rows; /* steps of SQLite's machine; 0: no limit */
+	int64_t most_ns;    /* of this thread's processor time, since a query was opened */
+	int64_t most_bytes; /* of SQLite's memory in this process; 0: no limit */
 };
 
 /* If a guarded handle stopped a statement with the SQLite result @code, set *@status and @err and
@@ -46,8 +46,8 @@ void prof__guard_free(struct prof_db *db); /* accepts a handle without one */
 int prof__calls_bound(struct prof_db *db);
 void prof__calls_free(struct prof_db *db);
 
-/* prof_older.c: find out what the file of an earlier version lacks; make temporary views for it,
- * before the handle is restricted to queries. */
+/* prof_older.c: find out whether the file's views are ours and what its tables lack; make temporary
+ * views of ours, before the handle is restricted to queries. */
 enum status prof__older_find(struct prof_db *db, struct err *err);
 enum status prof__older_add_views(struct prof_db *db, struct err *err);
 

@@ -1,8 +1,9 @@
 /*
- * Files of earlier versions. Later versions add tables, views and columns; for those that a file
- * lacks, temporary views of the same names take their place, so that every query of this version
- * can be prepared: a view is defined as in this version, and what a table lacks is NULL. The
- * contract forbids other changes. What has the name of a table of ours and is none is refused.
+ * Files whose schema is not word for word that of this version. Later versions add tables, views and
+ * columns, and a stranger may put anything under the name of a view that we read. So every view of ours
+ * is made anew as a temporary one, which SQLite finds before the file's, and what a table lacks is NULL
+ * in a temporary view of its name. The contract forbids other changes. What has the name of a table of
+ * ours and is none is refused.
  *
  * On the thread of the handle. The columns of this version are those of its schema in an empty
  * database in memory, which takes milliseconds, so it is made only where the file's schema differs.
@@ -45,15 +46,13 @@ static int is_current(sqlite3 *file, const char *schema, bool *current)
 	return sqlite3_finalize(rows);
 }
 
-/* The columns of table or view ?1 of this version. */
+/* The columns of table ?1 of this version. */
 static const char columns_sql[] = "SELECT json_group_array(name) FROM pragma_table_info(?1)";
 
-/* The statement that takes the place of table or view ?1 of the file, which should have the columns
- * ?2; no row if it has them. ?3: what defines it in this version if it is a view, else NULL. NULL
- * for a table that views of the file read: it was there. */
+/* The statement that makes a view in the place of table ?1 of the file, which should have the columns
+ * ?2; no row if it has them. NULL for a table that views of the file read: it was there. */
 static const char view_sql[] =
-	"SELECT CASE WHEN ?3 IS NOT NULL THEN 'CREATE TEMP' || substr(?3, length('CREATE') + 1) "
-	"WHEN EXISTS (SELECT 1 FROM pragma_table_info(?1, 'main')) "
+	"SELECT CASE WHEN EXISTS (SELECT 1 FROM pragma_table_info(?1, 'main')) "
 	"THEN 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT *, ' || missing || ' FROM main.' || ?1 "
 	"WHEN NOT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE instr(sql, ?1)) "
 	"THEN 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT ' || missing || ' WHERE 0' END || ';' "
@@ -61,14 +60,13 @@ static const char view_sql[] =
 	"FROM json_each(?2) WHERE value NOT IN (SELECT name FROM pragma_table_info(?1, 'main'))) "
 	"WHERE missing IS NOT NULL";
 
-/* @row: of DEFINED. */
-static int add_view(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, sqlite3_stmt *row)
+/* @row: of DEFINED, a table. */
+static int add_table(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, sqlite3_stmt *row)
 {
 	int code;
 
 	sqlite3_bind_value(columns, 1, sqlite3_column_value(row, 0));
 	sqlite3_bind_value(view, 1, sqlite3_column_value(row, 0));
-	sqlite3_bind_value(view, 3, sqlite3_column_value(row, 2));
 	code = sqlite3_step(columns);
 	if (code == SQLITE_ROW) {
 		sqlite3_bind_value(view, 2, sqlite3_column_value(columns, 0));
@@ -84,8 +82,7 @@ static int add_view(struct str *sql, sqlite3_stmt *columns, sqlite3_stmt *view, 
 	}
 	sqlite3_reset(columns);
 	sqlite3_reset(view);
-	/* A view of the file that is wrong is left to the query that reads it. */
-	return code == SQLITE_ROW || code == SQLITE_DONE || code == SQLITE_ERROR ? SQLITE_OK : code;
+	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
 /* Refuse what stands in the file under the name of a table of ours but is none: a view, a virtual
@@ -136,32 +133,29 @@ static enum status check_tables(const struct prof_db *db, sqlite3 *own, struct e
 	return status;
 }
 
-/* Append the statements for those definitions of @own that are not, word for word, in the file. */
+/* Append the statements that make all views of @own, and take the place of those of its tables that
+ * the file lacks or whose columns it lacks. */
 static int add_views(struct str *sql, sqlite3 *file, sqlite3 *own)
 {
-	static const char same_sql[] =
-		"SELECT 1 FROM main.sqlite_schema WHERE name = ?1 AND sql = ?2";
-	sqlite3_stmt *rows = NULL, *same = NULL, *columns = NULL, *view = NULL;
+	sqlite3_stmt *rows = NULL, *columns = NULL, *view = NULL;
 	int code = sqlite3_prepare_v2(own, DEFINED, -1, &rows, NULL);
 
 	if (code == SQLITE_OK)
 		code = sqlite3_prepare_v2(own, columns_sql, -1, &columns, NULL);
 	if (code == SQLITE_OK)
-		code = sqlite3_prepare_v2(file, same_sql, -1, &same, NULL);
-	if (code == SQLITE_OK)
 		code = sqlite3_prepare_v2(file, view_sql, -1, &view, NULL);
 	while (code == SQLITE_OK && (code = sqlite3_step(rows)) == SQLITE_ROW) {
-		sqlite3_bind_value(same, 1, sqlite3_column_value(rows, 0));
-		sqlite3_bind_value(same, 2, sqlite3_column_value(rows, 1));
-		code = sqlite3_step(same);
-		sqlite3_reset(same);
-		if (code == SQLITE_DONE)
-			code = add_view(sql, columns, view, rows);
-		else if (code == SQLITE_ROW)
-			code = SQLITE_OK;
+		const char *definition = (const char *)sqlite3_column_text(rows, 2);
+
+		code = SQLITE_OK;
+		if (definition)
+			str_addf(sql, "CREATE TEMP%s;", definition + strlen("CREATE"));
+		else if (sqlite3_column_type(rows, 2) == SQLITE_NULL)
+			code = add_table(sql, columns, view, rows);
+		else
+			code = SQLITE_NOMEM;
 	}
 	sqlite3_finalize(rows);
-	sqlite3_finalize(same);
 	sqlite3_finalize(columns);
 	sqlite3_finalize(view);
 	return code == SQLITE_DONE ? SQLITE_OK : code;

@@ -442,7 +442,7 @@ static void test_a_view_without_an_end_is_an_error(void **state)
 		    "CREATE VIEW two AS SELECT a.rowid AS x FROM sqlite_schema a, sqlite_schema b;"
 		    "CREATE VIEW eight AS SELECT a.x FROM two a, two b, two c, two d");
 	db = open_with_meta(place, "SELECT x AS key, x AS value FROM eight");
-	assert_limited(db, "SELECT count(*) FROM meta");
+	assert_limited(db, "SELECT count(*) FROM main.meta");
 	prof_db_close(db);
 }
 
@@ -458,7 +458,79 @@ static void test_slow_steps_are_limited_as_well(void **state)
 			    "2000) SELECT x AS key, length(hex(zeroblob(1000000 + x))) AS value "
 			    "FROM n");
 	db->most_ns = 1000000;
-	assert_limited(db, "SELECT sum(value) FROM meta");
+	assert_limited(db, "SELECT sum(value) FROM main.meta");
+	prof_db_close(db);
+}
+
+/* A report opens a query for each row of another: what the outer one takes is counted on. */
+static void test_an_inner_query_leaves_the_limits_of_the_outer_one(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_query *outer;
+	struct prof_db *db;
+	enum status status;
+	struct err err;
+	int64_t rows = 0, number;
+
+	prof_stop(prof_start(place, NULL));
+	db = open_with_meta(place, "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n "
+				   "LIMIT 100000) SELECT x AS key, x AS value FROM n");
+	db->most_steps = 100000;
+	status = prof_query_open(&outer, db, "SELECT key FROM main.meta", &err);
+	for (; prof_query_next(outer, &status, &err); rows++) {
+		assert_int_equal(prof_db_number(db, "SELECT 7", &number, NULL), ST_OK);
+		assert_int_equal(number, 7);
+	}
+	assert_int_equal(status, ST_LIMIT);
+	assert_contains(err.text, "a query does not end");
+	assert_in_range(rows, 100, 99999);
+	prof_query_close(outer);
+	prof_db_close(db);
+}
+
+/* Our reads, by whatever name, are of our views over the tables, not of the views that the file has
+ * under their names; nor are those of a user. */
+static void test_the_views_are_ours_whatever_the_file_has(void **state)
+{
+	struct prof_place *place = *state;
+	const char *const *names;
+	struct prof_query *query;
+	struct prof_db *db;
+	struct err err;
+	size_t count;
+
+	prof_stop(prof_start(place, NULL));
+	names = prof_view_names(&count);
+	for (size_t i = 0; i < count; i++) {
+		char sql[8192], *columns;
+
+		snprintf(sql, sizeof(sql),
+			 "SELECT group_concat('''lie'' AS ' || name) FROM "
+			 "pragma_table_info('%s')",
+			 names[i]);
+		columns = prof_ask_all(place->path, sql);
+		snprintf(sql, sizeof(sql), "DROP VIEW %s; CREATE VIEW %s AS SELECT %s", names[i],
+			 names[i], columns);
+		free(columns);
+		prof_change(place->path, sql);
+	}
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	for (int guarded = 0; guarded < 2; guarded++) {
+		for (size_t i = 0; i < count; i++) {
+			enum status status;
+			char sql[128];
+
+			snprintf(sql, sizeof(sql), "SELECT * FROM %s", names[i]);
+			status = prof_query_open(&query, db, sql, &err);
+			while (prof_query_next(query, &status, &err))
+				if (prof_column_type(query, 0) == PROF_TEXT)
+					assert_string_not_equal(prof_column_text(query, 0), "lie");
+			assert_int_equal(status, ST_OK);
+			prof_query_close(query);
+		}
+		if (!guarded)
+			assert_int_equal(prof_db_guard(db, NULL, &err), ST_OK);
+	}
 	prof_db_close(db);
 }
 
@@ -516,7 +588,7 @@ static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 	prof_db_limit_memory();
 	sqlite3_memory_highwater(1);
 	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
-	(void)prof_db_number(db, "SELECT key FROM meta ORDER BY value", &number, &err);
+	(void)prof_db_number(db, "SELECT key FROM main.meta ORDER BY value", &number, &err);
 	assert_contains(err.text, "of memory (--unlimited lifts the limit)");
 	assert_true(sqlite3_memory_highwater(0) < INT64_C(1200) << 20);
 	assert_int_equal(prof_db_number(db, "SELECT count(*) FROM tracks", &number, &err), ST_OK);
@@ -660,6 +732,8 @@ int main(void)
 		CASE(test_a_long_query_can_be_interrupted),
 		CASE(test_a_view_without_an_end_is_an_error),
 		CASE(test_slow_steps_are_limited_as_well),
+		CASE(test_an_inner_query_leaves_the_limits_of_the_outer_one),
+		CASE(test_the_views_are_ours_whatever_the_file_has),
 		CASE(test_only_tables_stand_for_tables),
 		CASE(test_what_an_older_file_lacks_is_empty_or_null),
 		CASE(test_large_tables_get_their_indexes_where_there_is_time),

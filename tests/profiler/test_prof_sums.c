@@ -254,7 +254,7 @@ static char *sums_of(const char *path)
 		bool row;
 
 		/* Grouped alike, so in the same order. */
-		snprintf(sql, sizeof(sql), "SELECT * FROM %s ORDER BY 1, 2, 3, 4, 5, 6, 7",
+		snprintf(sql, sizeof(sql), "SELECT * FROM main.%s ORDER BY 1, 2, 3, 4, 5, 6, 7",
 			 sum_views[i].name);
 		str_addf(&all, "%s\n", sum_views[i].name);
 		assert_int_equal(prof_query_open(&query, db, sql, NULL), ST_OK);

@@ -9,9 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "common/clock.h"
+#include "profiler/prof_db_internal.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
 #include "viewer/summary/view_summary_internal.h"
@@ -25,35 +24,19 @@
 #define LONG_AGO_NS UINT64_C(1234000000000) /* nobody is so busy that it is a minute more */
 #define LONG_AGO    "reading ... 12"
 
-static void run_sql(const char *path, const char *sql)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 /* Put a count up to @steps before every answer of the view. */
-static void slow_down(const char *path, int64_t steps)
+static void slow_down(struct prof_db *db, int64_t steps)
 {
-	static const char text[] = "SELECT sql FROM sqlite_schema WHERE name = 'executions'";
-	sqlite3_stmt *statement;
-	sqlite3 *db;
-	char *sql;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	sql = sqlite3_mprintf(
-		"DROP VIEW executions; CREATE VIEW quick_executions%s;"
-		"CREATE VIEW executions AS SELECT q.* FROM quick_executions q WHERE "
+	char *sql = sqlite3_mprintf(
+		"PRAGMA query_only=0;"
+		"CREATE TEMP VIEW executions AS SELECT q.* FROM main.executions q WHERE "
 		"(WITH RECURSIVE far(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM far WHERE i < "
-		"%lld) SELECT max(i) FROM far) > 0",
-		strstr((const char *)sqlite3_column_text(statement, 0), " AS"), (long long)steps);
-	sqlite3_finalize(statement);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-	run_sql(path, sql);
+		"%lld) SELECT max(i) FROM far) > 0;"
+		"PRAGMA query_only=1",
+		(long long)steps);
+
+	assert_non_null(sql);
+	assert_int_equal(sqlite3_exec(db->handle, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_free(sql);
 }
 
@@ -66,8 +49,8 @@ static struct view_rig *open_slow(int64_t steps)
 	support_tempdir(rig->folder);
 	snprintf(rig->path, sizeof(rig->path), "%s/run.db", rig->folder);
 	assert_true(view_fixture_write(rig->path, 0));
-	slow_down(rig->path, steps);
 	assert_int_equal(view_session_open(&rig->session, rig->path, NULL, false, NULL), ST_OK);
+	slow_down(rig->session.source.db, steps);
 	assert_int_equal(view_session_background(&rig->session, -1, NULL), ST_OK);
 	view_session_show(&rig->session, VIEW_TIMELINE);
 	view_rig_size(rig, 80, 24);
