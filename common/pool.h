@@ -1,6 +1,6 @@
 /*
- * Threads, and a pool of them: a caller divides work into numbered slices and works on them together with the
- * pool's helper threads until all are done.
+ * Threads, and a pool of them: a caller divides work into numbered slices and works on them
+ * together with the pool's helper threads until all are done.
  *
  * Any number of callers may run at once. Which thread runs which slice is unspecified. A slice must
  * write only its own results, and the division into slices must depend on the shape of the work

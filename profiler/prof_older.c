@@ -1,9 +1,9 @@
 /*
- * Files whose schema is not word for word that of this version. Later versions add tables, views and
- * columns, and a stranger may put anything under the name of a view that we read. So every view of ours
- * is made anew as a temporary one, which SQLite finds before the file's, and what a table lacks is NULL
- * in a temporary view of its name. The contract forbids other changes. What has the name of a table of
- * ours and is none is refused.
+ * Files whose schema is not word for word that of this version. Later versions add tables, views
+ * and columns, and a stranger may put anything under the name of a view that we read. So every view
+ * of ours is made anew as a temporary one, which SQLite finds before the file's, and what a table
+ * lacks is NULL in a temporary view of its name. The contract forbids other changes. What has the
+ * name of a table of ours and is none is refused.
  *
  * On the thread of the handle. The columns of this version are those of its schema in an empty
  * database in memory, which takes milliseconds, so it is made only where the file's schema differs.
@@ -49,8 +49,8 @@ static int is_current(sqlite3 *file, const char *schema, bool *current)
 /* The columns of table ?1 of this version. */
 static const char columns_sql[] = "SELECT json_group_array(name) FROM pragma_table_info(?1)";
 
-/* The statement that makes a view in the place of table ?1 of the file, which should have the columns
- * ?2; no row if it has them. NULL for a table that views of the file read: it was there. */
+/* The statement that makes a view in the place of table ?1 of the file, which should have the
+ * columns ?2; no row if it has them. NULL for a table that views of the file read: it was there. */
 static const char view_sql[] =
 	"SELECT CASE WHEN EXISTS (SELECT 1 FROM pragma_table_info(?1, 'main')) "
 	"THEN 'CREATE TEMP VIEW ' || ?1 || ' AS SELECT *, ' || missing || ' FROM main.' || ?1 "
@@ -133,8 +133,8 @@ static enum status check_tables(const struct prof_db *db, sqlite3 *own, struct e
 	return status;
 }
 
-/* Append the statements that make all views of @own, and take the place of those of its tables that
- * the file lacks or whose columns it lacks. */
+/* Append the statements that make all views of @own, and take the place of those of its tables
+ * that the file lacks or whose columns it lacks. */
 static int add_views(struct str *sql, sqlite3 *file, sqlite3 *own)
 {
 	sqlite3_stmt *rows = NULL, *columns = NULL, *view = NULL;
