@@ -415,8 +415,16 @@ static enum status list_tracks(struct prof_db *db, struct arena *arena, struct p
 	bool failed = false;
 	enum status status = prof_query_open(
 		&query, db,
-		"SELECT track_id, rank, ipu, clock, track, name, parent FROM track_rows "
-		"ORDER BY clock DESC, rank, ipu, name, track_id",
+		"WITH RECURSIVE up (id, top, branch, parent, n) AS ("
+		"SELECT track_id, track_id, track_id, parent, 0 FROM track_rows UNION ALL "
+		"SELECT u.id, p.track_id, u.top, p.parent, u.n + 1 FROM up u "
+		"JOIN track_rows p ON p.track = u.parent WHERE u.n < 8), "
+		"nested (yes) AS (SELECT EXISTS (SELECT 1 FROM track_rows WHERE parent <> '')) "
+		"SELECT t.track_id, t.rank, t.ipu, t.clock, t.track, t.name, t.parent, g.top, "
+		"g.branch FROM track_rows t JOIN nested JOIN (SELECT id, top, branch, max(n) "
+		"FROM up GROUP BY id) g ON g.id = t.track_id ORDER BY t.clock DESC, t.rank, t.ipu, "
+		"iif(yes, g.top, 0), iif(yes, g.branch, 0), iif(yes, t.track_id, 0), t.name, "
+		"t.track_id",
 		err);
 
 	while (*count < most && prof_query_next(query, &status, err)) {
@@ -429,6 +437,8 @@ static enum status list_tracks(struct prof_db *db, struct arena *arena, struct p
 		track->track = copy_column(arena, query, 4, &failed);
 		track->name = copy_column(arena, query, 5, &failed);
 		track->parent = copy_column(arena, query, 6, &failed);
+		track->top_id = prof_column_int(query, 7);
+		track->branch_id = prof_column_int(query, 8);
 		++*count;
 	}
 	prof_query_close(query);

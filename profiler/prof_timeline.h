@@ -20,9 +20,11 @@ struct prof_track {
 	int depth;                   /* greatest depth of its spans + 1; 0: no spans */
 	int64_t first_ns, last_ns;   /* of its spans; first > last: none */
 	const char *track, *name, *parent;
+	int64_t top_id, branch_id; /* the topmost track above it, and that right below; or itself */
 };
 
-/* All tracks, device first, then by rank, ipu, name. @arena owns the array. */
+/* All tracks, device first, then by rank and ipu; then by name, or if tracks have parents, in the
+ * file's order of the topmost ones and of those right below them. @arena owns the array. */
 enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct prof_track **out,
 				 int *count, struct err *err);
 

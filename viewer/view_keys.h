@@ -112,8 +112,8 @@ enum {
 	  "Cycles or ns; physical order; curves: a logarithmic axis")                              \
 	X(ALWAYS_LIVE, VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'a', 0, 0,           \
 	  "always live", "Without what is always live; timeline: along an arrow")                  \
-	X(EXPAND, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY, "Looking closer", 'e', 0, 0, "expand",        \
-	  "Expand what the cursor is on")                                                          \
+	X(EXPAND, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer", 'e', 0,  \
+	  0, "expand", "Expand what the cursor is on; the timeline: fold lanes")                   \
 	X(COLLAPSE, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer", 'c',   \
 	  0, 0, "", "Collapse it; the timeline: hide the lane")                                    \
 	X(EXPAND_ALL, VIEW_ON_PROGRAMS | VIEW_ON_MEMORY | VIEW_ON_TIMELINE, "Looking closer", 'E', \

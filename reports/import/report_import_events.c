@@ -79,6 +79,7 @@ static enum status name_thread(struct import_thread *thread, const struct import
 	if (clock && clock->type == IMPORT_ARG_STRING)
 		thread->clock =
 			strcmp(import_arg_text(clock), "device") == 0 ? IPS_DEVICE : IPS_HOST;
+	thread->exported = track != NULL;
 	if (!track || report__import_find_arg(event, IMPORT_NAME_LANE))
 		return set_text(&thread->name, name, err);
 	status = set_text(&thread->shown, name, err);

@@ -67,11 +67,14 @@ struct import_lane {
 
 struct import_thread {
 	enum import_thread_kind kind;
-	bool used; /* has at least one record */
+	bool used;     /* has at least one record */
+	bool heads;    /* others are under it */
+	bool exported; /* by ipuscope, which names the track and what it is under */
 	uint32_t process;
 	char *name;           /* NULL: not given */
 	char *shown;          /* display name in traces exported by ipuscope; NULL: its name */
 	char *parent;         /* track to show it under, in traces exported by ipuscope */
+	uint32_t above;       /* else the thread to show it under, or IMPORT_NO_ID */
 	int64_t ipu;          /* in traces exported by ipuscope; else IPS_NULL */
 	enum ips_clock clock; /* in traces exported by ipuscope; else IPS_HOST */
 	const char *what;     /* tid or category as written in the trace */
@@ -241,7 +244,8 @@ enum status report__import_pair(struct import *import, struct err *err);
 
 /* report_import_track.c */
 void report__import_tracks_fini(struct import *import);
-/* Order and name the tracks of all used threads; open the first lane of each. */
+/* Order and name the tracks of all used threads, and of the processes and devices that they are
+ * under; open the first lane of each. */
 enum status report__import_tracks_open(struct import *import, struct err *err);
 /* Add a lane to @thread for overlapping spans; NULL with ST_OK: too many tracks. */
 enum status report__import_lane_add(struct import *import, struct import_thread *thread,

@@ -232,10 +232,10 @@ static void build_thread_key(struct import *import, enum import_thread_kind kind
 
 	str_clear(key);
 	str_add_bytes(key, kinds, 1);
-	if (kind != IMPORT_GLOBAL)
+	if (kind != IMPORT_GLOBAL && kind != IMPORT_DEVICE)
 		add_token(key, &event->fields[IMPORT_FIELD_PID]);
 	str_add_bytes(key, KEY_SEPARATOR, 1);
-	if (report__import_of_thread(kind))
+	if (report__import_of_thread(kind) || kind == IMPORT_DEVICE)
 		add_token(key, &event->fields[IMPORT_FIELD_TID]);
 	else if (kind == IMPORT_ASYNC)
 		add_token(key, &event->fields[IMPORT_FIELD_CAT]);
@@ -257,14 +257,18 @@ uint32_t report__import_thread(struct import *import, enum import_thread_kind ki
 	id = INTERN(import, import->threads, IMPORT_MOST_TRACKS, &fresh, err);
 	if (!fresh || id == IMPORT_NO_ID)
 		return id;
-	process = report__import_process(
-		import, kind == IMPORT_GLOBAL ? &nothing : &event->fields[IMPORT_FIELD_PID], err);
+	process = report__import_process(import,
+					 kind == IMPORT_GLOBAL || kind == IMPORT_DEVICE
+						 ? &nothing
+						 : &event->fields[IMPORT_FIELD_PID],
+					 err);
 	if (process == IMPORT_NO_ID && err->status != ST_OK)
 		return IMPORT_NO_ID;
 	thread = &import->threads.items[id];
 	thread->kind = kind;
 	thread->process = process;
 	thread->ipu = IPS_NULL;
+	thread->above = IMPORT_NO_ID;
 	key = import->threads.table.strings[id].text;
 	thread->what = strchr(key, KEY_SEPARATOR[0]);
 	thread->what = !thread->what ? "" : thread->what + 1;

@@ -65,7 +65,8 @@ enum import_thread_kind {
 	IMPORT_PYTHON,  /* of a thread: Python's frames, above it */
 	IMPORT_THREAD,  /* of a process */
 	IMPORT_SYNC,    /* of a stream: what waits for it */
-	IMPORT_PROCESS, /* events of a process as a whole */
+	IMPORT_PROCESS, /* events of a process as a whole; its threads are under it */
+	IMPORT_DEVICE,  /* a device, without events; its streams are under it */
 	IMPORT_GLOBAL,  /* of the whole trace */
 	IMPORT_ASYNC    /* asynchronous spans of a category */
 };

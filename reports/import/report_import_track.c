@@ -1,9 +1,11 @@
 /*
- * Tracks of threads: their order, their names, and opening them.
+ * Tracks of threads: their order, their names, what they are under, and opening them.
  *
  * A thread's track is named like the thread, prefixed with the process if several threads share the
  * name. Tracks are opened in the order that the trace requests, which is the order in which they
- * are displayed.
+ * are displayed. Threads are under the track of their process, streams under that of their device,
+ * Python's frames and waits under their thread or stream. Processes and devices without events have
+ * empty tracks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,8 @@ static int compare_tracks(const void *a, const void *b, void *user)
 		y->process == IMPORT_NO_ID ? &nameless : &import->processes.items[y->process];
 	int order = SORTED_ORDER(x->kind == IMPORT_GLOBAL, y->kind == IMPORT_GLOBAL);
 
+	if (order == 0)
+		order = SORTED_ORDER(x->kind == IMPORT_DEVICE, y->kind == IMPORT_DEVICE);
 	if (order == 0)
 		order = SORTED_BY(p, q, sort);
 	if (order == 0)
@@ -118,6 +122,9 @@ static void add_thread_name(const struct import *import, const struct import_thr
 		break;
 	case IMPORT_PROCESS:
 		add_process_name(import, thread, out);
+		break;
+	case IMPORT_DEVICE:
+		str_add(out, thread->what);
 		break;
 	case IMPORT_GLOBAL:
 		str_add(out, "trace");
@@ -194,15 +201,25 @@ static bool count_names(struct import *import, const uint32_t *list, size_t coun
 
 static bool name_track(struct import *import, struct import_thread *thread, bool shared)
 {
+	const bool process = thread->kind == IMPORT_PROCESS;
 	struct str name = {0};
 	char *clean;
 	bool good;
 
-	if (shared && thread->kind != IMPORT_PROCESS && thread->kind != IMPORT_GLOBAL) {
+	/* A track without events yields its name to the others. */
+	if (!thread->used) {
+		add_thread_name(import, thread, &name);
+		shared = shared || report__import_intern_find(&import->track_names, str_peek(&name),
+							      name.length) != IMPORT_NO_ID;
+		str_clear(&name);
+	}
+	if (shared && !process && thread->kind != IMPORT_GLOBAL && thread->kind != IMPORT_DEVICE) {
 		add_process_name(import, thread, &name);
 		str_add(&name, ": ");
 	}
 	add_thread_name(import, thread, &name);
+	if (shared && process && !thread->used)
+		str_addf(&name, " (%s)", process_pid(import, thread));
 	clean = to_utf8(&name);
 	good = clean && unique_name(import, clean, &thread->track);
 	mem_free(clean);
@@ -217,10 +234,13 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 {
 	const struct ips_track_params params = {
 		.name = !parent ? thread->shown : NULL,
-		.parent = !parent ? thread->parent : parent,
+		.parent = parent ? parent
+			  : thread->above == IMPORT_NO_ID
+				  ? thread->parent
+				  : import->threads.items[thread->above].track,
 		.ipu = thread->ipu,
 		.clock = thread->clock,
-		.ring_slots = import->ring_slots,
+		.ring_slots = thread->used ? import->ring_slots : RING_LEAST,
 	};
 	int64_t pid = number_or_last(process_pid(import, thread));
 	int64_t tid =
@@ -272,11 +292,41 @@ static void set_ring_slots(struct import *import, size_t tracks)
 		import->ring_slots = RING_LEAST;
 }
 
-/* What the rows of a thread know of each other: the name and the order. Devices come last where the
- * file does not order processes. */
+/* Put the thread @at under its process, or a stream under its device, whichever process used it.
+ * A process comes first among its threads; one that has no events gets an empty track. */
+static enum status put_under(struct import *import, uint32_t at, struct err *err)
+{
+	const struct import_thread thread = import->threads.items[at];
+	struct import_track track = {
+		.kind = thread.device ? IMPORT_DEVICE : IMPORT_PROCESS,
+		.process = process_pid(import, &thread),
+		.thread = thread.device,
+		.sort = INT64_MIN,
+		.process_sort = IPS_NULL,
+	};
+	enum status status;
+	uint32_t above;
+
+	if (!thread.device && (thread.kind == IMPORT_PROCESS || track.process[0] == 0))
+		return ST_OK;
+	for (size_t i = 0; i < import->device_count && thread.device; i++)
+		if (strcmp(import->devices[i].device, thread.device) == 0)
+			track.sort = import->devices[i].number;
+	status = report__import_track(import, &track, &above, err);
+	import->threads.items[at].above = above;
+	if (above != IMPORT_NO_ID)
+		import->threads.items[above].heads = true;
+	return status;
+}
+
+/* What the rows of a thread know of each other: the name, the order and what they are under.
+ * Devices come last where the file does not order processes. */
 static enum status complete_threads(struct import *import, struct err *err)
 {
-	for (size_t i = 0; i < import->threads.table.count; i++) {
+	const size_t all = import->threads.table.count;
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < all && status == ST_OK; i++) {
 		struct import_thread *thread = &import->threads.items[i];
 		struct import_process *process =
 			thread->process == IMPORT_NO_ID ? NULL
@@ -287,42 +337,59 @@ static enum status complete_threads(struct import *import, struct err *err)
 			process->sort = DEVICE_SORT;
 		if (thread->kind == IMPORT_PYTHON || thread->kind == IMPORT_SYNC)
 			of = report__import_thread_beside(import, thread);
-		if (!of)
-			continue;
-		thread->sort = of->sort;
-		if (thread->name || !of->name)
-			continue;
-		thread->name = mem_strdup(of->name);
-		if (!thread->name)
-			return err_nomem(err);
+		if (of && !thread->name && of->name) {
+			thread->name = mem_strdup(of->name);
+			if (!thread->name)
+				return err_nomem(err);
+		}
+		if (of)
+			thread->sort = of->sort;
+		/* ipuscope's own export names the parents; empty tracks may be some. */
+		if (thread->exported)
+			thread->used = true;
+		else if (of && of->used)
+			thread->above = (uint32_t)(of - import->threads.items);
+		else if (thread->used)
+			status = put_under(import, (uint32_t)i, err);
 	}
-	return ST_OK;
+	return status;
 }
 
 enum status report__import_tracks_open(struct import *import, struct err *err)
 {
-	size_t all = import->threads.table.count, count = 0;
+	enum status status = complete_threads(import, err);
+	const size_t all = import->threads.table.count;
+	const struct import_thread *items = import->threads.items;
 	uint32_t *list = mem_calloc(all + 1, sizeof(*list));
 	uint32_t *shared = mem_calloc(all + 1, sizeof(*shared));
-	enum status status = !list || !shared ? err_nomem(err) : complete_threads(import, err);
+	size_t count = 0;
 
-	for (size_t i = 0; i < all && status == ST_OK; i++) {
-		if (import->threads.items[i].used)
-			list[count++] = (uint32_t)i;
-	}
-	if (status == ST_OK) {
-		qsort_r(list, count, sizeof(*list), compare_tracks, import);
-		if (!count_names(import, list, count, shared))
+	if (!list || !shared)
+		status = err_nomem(err);
+	/* Those with events are named first. */
+	for (int used = 1; used >= 0 && status == ST_OK; used--) {
+		const size_t first = count;
+
+		for (size_t i = 0; i < all; i++)
+			if (items[i].used == used && (used || items[i].heads))
+				list[count++] = (uint32_t)i;
+		if (used)
+			set_ring_slots(import, count);
+		qsort_r(list + first, count - first, sizeof(*list), compare_tracks, import);
+		memset(shared, 0, (all + 1) * sizeof(*shared));
+		if (!count_names(import, list + first, count - first, shared))
 			status = err_nomem(err);
+		for (size_t i = first; i < count && status == ST_OK; i++)
+			if (!name_track(import, &import->threads.items[list[i]],
+					shared[i - first] > 1))
+				status = err_nomem(err);
 	}
-	set_ring_slots(import, count);
+	if (status == ST_OK)
+		qsort_r(list, count, sizeof(*list), compare_tracks, import);
 	for (size_t i = 0; i < count && status == ST_OK; i++) {
 		struct import_thread *thread = &import->threads.items[list[i]];
 
-		if (!name_track(import, thread, shared[i] > 1))
-			status = err_nomem(err);
-		else
-			status = add_lane(import, thread, thread->track, NULL, err);
+		status = add_lane(import, thread, thread->track, NULL, err);
 	}
 	mem_free(list);
 	mem_free(shared);

@@ -46,6 +46,28 @@ class Imported:
         counts = [int(line.split()[0].replace(",", "")) for line in section.splitlines()[1:] if re.match(r"\s+\d", line)]
         equal(path + ": counts add up", sum(counts), self.events)
         self.base = int(self.ask("SELECT value FROM meta WHERE key = 'trace_base_ns'")[0][0])
+        self.hierarchy(path)
+
+    def hierarchy(self, path):
+        """Threads are under their process, what ran on a device is under the device."""
+        tracks = {track: (parent, pid, tid) for track, parent, pid, tid in self.ask("SELECT track, parent, pid, tid FROM tracks")}
+        devices = dict(self.ask("SELECT track, device FROM spans JOIN (SELECT span_id, device FROM kernels "
+                                "UNION ALL SELECT span_id, device FROM copies) USING (span_id) GROUP BY track"))
+
+        def top(track):
+            while tracks[track][0] is not None:
+                track = tracks[track][0]
+            return track
+
+        for track, (parent, pid, tid) in tracks.items():
+            if parent is not None and parent not in tracks:
+                wrong("%s: %s is under %s, which is no track" % (path, track, parent))
+            elif track in devices:
+                equal(path + ": top of " + track, top(track), devices[track])
+            elif tid is not None and tracks[top(track)][1] not in (None, pid):
+                wrong("%s: %s is under another process" % (path, track))
+            elif tid is not None and parent is None:
+                wrong("%s: %s is under nothing" % (path, track))
 
     @staticmethod
     def count(text, words):
@@ -224,9 +246,12 @@ def make(path, sql):
 def own_nsys():
     make("own.sqlite", NSYS_OWN)
     got = nsys("own.sqlite")
-    equal("tracks", [r[0] for r in got.ask("SELECT track FROM track_rows ORDER BY track_id")], [
-        "thread 7 (python3)", "NVTX ranges", "GPU 0 metrics", "GPU 0 memory", "GPU 0 stream 7", "GPU 0 stream 7 (sync)",
-        "GPU 0 context (sync)", "thread 8", "GPU 1 stream 7", "NVTX ranges (overlap 1)", "GPU 0 stream 7 (overlap 1)"])
+    equal("tracks", got.ask("SELECT track, parent FROM track_rows ORDER BY track_id"), [
+        ("train (7)", None), ("thread 7 (python3)", "train (7)"), ("NVTX ranges", "train (7)"), ("GPU 0 metrics", "train (7)"),
+        ("GPU 0 memory", "train (7)"), ("GPU 0 stream 7", "GPU 0"), ("GPU 0 stream 7 (sync)", "GPU 0 stream 7"),
+        ("GPU 0 context (sync)", "GPU 0"), ("train (8)", None), ("thread 8", "train (8)"), ("GPU 1 stream 7", "GPU 1"),
+        ("GPU 0", None), ("GPU 1", None), ("NVTX ranges (overlap 1)", "NVTX ranges"),
+        ("GPU 0 stream 7 (overlap 1)", "GPU 0 stream 7")])
     equal("kernels", got.ask("SELECT device, stream, name, kind, grid_x, block_x, registers, shared_bytes, graph_node "
                              "FROM kernels ORDER BY start_ns, graph_node LIMIT 3"), [
         ("GPU 1", 7, "void gemm<float>(float*)", "compute", 4, 128, 32, 128, None),

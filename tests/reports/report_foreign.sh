@@ -155,7 +155,7 @@ done
 # ---- PyTorch's -------------------------------------------------------------------------------------
 ask torch "SELECT count(*), sum(a.name = 'cudaLaunchKernel' AND b.category = 'kernel'), sum(b.start_ns > a.start_ns)
 	FROM flows JOIN spans a ON a.span_id = from_span_id JOIN spans b ON b.span_id = to_span_id" "72|72|72"
-ask torch "SELECT count(*) FROM tracks" 4 # one of them for what crosses
+ask torch "SELECT count(*) FROM tracks" 6 # one for what crosses, one of the process, one of the device
 ask torch "SELECT count(*) FROM spans WHERE track LIKE '%overlap%'" 1
 ask torch "SELECT count(*), count(DISTINCT step) FROM spans WHERE name = 'aten::relu'" "12|12"
 ask torch "SELECT DISTINCT p.name FROM spans s JOIN spans p ON p.span_id = s.parent_id WHERE s.name = 'cudaLaunchKernel'

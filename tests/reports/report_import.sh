@@ -98,9 +98,10 @@ ask phases.db "SELECT f.name, a.name, b.name FROM flows f JOIN spans a ON a.span
 "arrow|forward|decode
 arrow|load|forward
 next|load|backward"
-# The thread that sorts first comes first.
-ask phases.db "SELECT track, pid, tid, parent FROM track_rows ORDER BY track_id LIMIT 2" "loader|7|2|
-main|7|1|"
+# The process comes first, then the thread that sorts first.
+ask phases.db "SELECT track, pid, tid, parent FROM track_rows ORDER BY track_id LIMIT 3" "worker|7||
+loader|7|2|worker
+main|7|1|worker"
 ask phases.db "SELECT parent FROM tracks WHERE track = 'loader (overlap 1)'" loader
 ask phases.db "SELECT value FROM meta WHERE key IN ('state', 'command', 'source') ORDER BY key" \
 "ipu-report import
@@ -132,11 +133,14 @@ ask kineto.db "SELECT value FROM meta WHERE key IN ('trace_base_ns', 'trace.sche
 "ms
 1
 1720000000123449000"
-ask kineto.db "SELECT track FROM track_rows ORDER BY track_id" "thread 4711 (python3)
-GPU 0 memory
-GPU 0 stream 7
-PyTorch Profiler
-trace"
+ask kineto.db "SELECT track, parent FROM track_rows ORDER BY track_id" "python3|
+thread 4711 (python3)|python3
+GPU 0 memory|python3
+GPU 0 stream 7|GPU 0
+Spans|
+PyTorch Profiler|Spans
+GPU 0|
+trace|"
 
 # ---- children before parents, epoch times with a fraction ---------------------------------------
 import "$golden/trace_viztracer.json" viztracer.db

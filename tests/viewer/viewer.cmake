@@ -50,6 +50,7 @@ foreach(module IN ITEMS
 		timeline_arrows
 		timeline_counters
 		timeline_device
+		timeline_fold
 		timeline_hide
 		timeline_idle
 		timeline_names

@@ -91,8 +91,8 @@ static void view_load_rows(struct view_timeline *tl)
 		const struct view_lane *lane = &tl->lanes[i];
 		const int c = lane->track->clock;
 		struct view_window *rows = &tl->rows_of[c];
-		int64_t first = INT64_MAX, last = IPS_NULL;
-		bool spans = lane->bar_count > 0;
+		int64_t first = INT64_MAX, last = IPS_NULL, from, to;
+		bool spans = lane->bar_count > 0, some;
 
 		if (lane->rows == 0 && !tl->context->whole)
 			continue;
@@ -103,7 +103,15 @@ static void view_load_rows(struct view_timeline *tl)
 			first = min(lane->bars[b].span_id, first);
 			last = max(lane->bars[b].span_id, last);
 		}
-		if (!spans && !view__lane_rows(tl, lane, tl->clock[c].window, &first, &last))
+		some = spans;
+		for (int m = 0; m < lane->member_count && !spans; m++) {
+			if (!view__lane_rows(tl, lane->members[m], tl->clock[c].window, &from, &to))
+				continue;
+			first = min(from, some ? first : from);
+			last = max(to, some ? last : to);
+			some = true;
+		}
+		if (!some)
 			continue;
 		if (rows->to < rows->from)
 			*rows = (struct view_window){first, last};
@@ -316,7 +324,8 @@ static int view_timeline_height(const void *state, const struct view_context *co
 	if (tl->target)
 		rows += view_timeline_height(tl->target, context);
 	for (int i = 0; i < tl->lane_count; i++)
-		rows += 1 + min(tl->lanes[i].track->depth, VIEW_MOST_DEPTH);
+		rows += 1 +
+			(tl->lanes[i].fold ? 1 : min(tl->lanes[i].track->depth, VIEW_MOST_DEPTH));
 	return rows;
 }
 
@@ -460,6 +469,8 @@ static const char *timeline_word(const void *state, enum view_request request)
 	switch (request) {
 	case VIEW_ALWAYS_LIVE_REQUEST:
 		return tl->arrows.count > 0 ? "arrow" : "";
+	case VIEW_EXPAND_REQUEST:
+		return tl->folds ? "fold" : "";
 	case VIEW_SELECT_REQUEST:
 		return view__lanes_have_ipu(tl) ? NULL : "";
 	case VIEW_ENTER_REQUEST:

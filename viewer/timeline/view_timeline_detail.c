@@ -593,7 +593,7 @@ static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 	}
 	if (tl->status != ST_OK)
 		report_table_free(out);
-	else if (!view__lane_rows(tl, view__lane(tl), tl->sums.range, &tl->sums.rows.from,
+	else if (!view__lane_rows(tl, view__lane(tl)->track, tl->sums.range, &tl->sums.rows.from,
 				  &tl->sums.rows.to))
 		tl->sums.rows = (struct view_window){0, -1};
 	arena_fini(&arena);

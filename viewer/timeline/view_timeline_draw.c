@@ -335,11 +335,14 @@ static int view_middle_y(const struct view_lane *lane, int row)
 	return view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2;
 }
 
-/* Return the last part of a lane's path, or all of it if another lane has the same last part. */
+/* Return the last part of a lane's path, or all of it if another lane has the same last part; "+"
+ * and the name of what is folded. */
 const char *view__lane_name(const struct view_timeline *tl, int lane)
 {
 	const struct view_lane *mine = &tl->lanes[lane];
 
+	if (mine->fold)
+		return mine->fold;
 	return mine->namesake ? mine->track->track : mine->track->name;
 }
 
@@ -565,6 +568,10 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 		x += view_text(pane, x, 0, VIEW_WARN, "filter ");
 		x += view_text_cut(pane, x, 0, FILTER_WIDTH, VIEW_WARN, tl->filter.text) + 2;
 	}
+	if (choice->fold != VIEW_FOLD_NONE && choice->way != VIEW_BSP)
+		x += view_textf(pane, x, 0, VIEW_WARN, "folded by %s",
+				view__fold_names[choice->fold]) +
+		     2;
 	if (choice->critical && choice->way != VIEW_BSP)
 		x += view_text(pane, x, 0, VIEW_WARN, "critical path") + 2;
 	if (choice->way == VIEW_BSP)

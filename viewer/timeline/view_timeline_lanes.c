@@ -7,6 +7,10 @@
  * reports. At least one lane is always shown: the last shown lane cannot be hidden, and if the list
  * would hide all lanes of a report, none is hidden.
  *
+ * Lanes can be folded: one lane then shows all tracks below a thread, process, device or rank, as
+ * their parents say. Tracks are in the order of their parents, so members of a fold are neighbours.
+ * Lanes of IPUs are not folded.
+ *
  * A filter selects spans by name and category. Both belong to a call site, so the filter is matched
  * once per site, not per span. Excluded spans keep their position as a thin line below the selected
  * ones, and idle time is computed from all spans. A bucket of several spans counts as the site with
@@ -33,6 +37,9 @@
 #define MOST_SITES 200 /* named in a statement */
 
 const char *const view__way_names[VIEW_WAYS] = {"Gantt", "Flame", "Flat", "BSP"};
+
+const char *const view__fold_names[VIEW_FOLDS] = {"none", "thread and stream", "process and device",
+						  "rank"};
 
 /* ---- call sites ------------------------------------------------------------------------------ */
 
@@ -313,15 +320,24 @@ static void view_hide(struct view_timeline *tl, const struct prof_track *track)
 		list->lanes[list->count++] = (struct view_hidden_lane){track->rank, name};
 }
 
-/* Hide all shown lanes of @tl except @stays. */
+static void view_hide_members(struct view_timeline *tl, const struct view_lane *lane)
+{
+	for (int i = 0; i < lane->member_count; i++)
+		view_hide(tl, lane->members[i]);
+}
+
+/* Hide all shown lanes of @tl except that of @stays. */
 static void view_hide_others(struct view_timeline *tl, const struct prof_track *stays)
 {
 	for (int i = 0; i < tl->lane_count; i++) {
-		const struct prof_track *track = tl->lanes[i].track;
+		const struct view_lane *lane = &tl->lanes[i];
+		bool found = false;
 
-		if (track->rank != stays->rank || !track->track || !stays->track ||
-		    strcmp(track->track, stays->track) != 0)
-			view_hide(tl, track);
+		for (int m = 0; m < lane->member_count && stays->track; m++)
+			found |= lane->members[m]->rank == stays->rank && lane->members[m]->track &&
+				 strcmp(lane->members[m]->track, stays->track) == 0;
+		if (!found)
+			view_hide_members(tl, lane);
 	}
 }
 
@@ -330,8 +346,9 @@ static void view_hide_lane(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
 
-	view_hide(tl, lane->track);
-	view_message(tl->context, lane->track->name, " is hidden: E shows all lanes again");
+	view_hide_members(tl, lane);
+	view_message(tl->context, lane->fold ? lane->fold : lane->track->name,
+		     " is hidden: E shows all lanes again");
 	tl->cursor.track_id = IPS_NULL;
 	for (int by = 1; by >= -1; by -= 2) {
 		const int next = tl->cursor.lane + by;
@@ -476,6 +493,95 @@ static void view_select_next(struct view_timeline *tl)
 	view_message(tl->context, text, NULL);
 }
 
+/* ---- folded lanes ---------------------------------------------------------------------------- */
+
+/* The track or rank that @track is folded into; IPS_NULL: it is a lane of its own. */
+static int64_t view_fold_of(const struct prof_track *track, enum view_fold fold)
+{
+	if (track->ipu != IPS_NULL || fold == VIEW_FOLD_NONE)
+		return IPS_NULL;
+	return fold == VIEW_FOLD_THREAD    ? track->branch_id
+	       : fold == VIEW_FOLD_PROCESS ? track->top_id
+					   : track->rank;
+}
+
+/* Are both shown in one lane? */
+static bool view_fold_together(const struct prof_track *a, const struct prof_track *b,
+			       enum view_fold fold)
+{
+	const int64_t into = view_fold_of(a, fold);
+
+	return into != IPS_NULL && a->clock == b->clock && a->rank == b->rank &&
+	       into == view_fold_of(b, fold);
+}
+
+static int view_count_lanes(const struct view_timeline *tl, enum view_fold fold)
+{
+	const struct prof_track *last = NULL;
+	int count = 0;
+
+	for (int i = 0; i < tl->tracks.count; i++) {
+		const struct prof_track *track = &tl->tracks.all[i];
+
+		if (!view_shows_track(tl, track))
+			continue;
+		count += !last || !view_fold_together(last, track, fold);
+		last = track;
+	}
+	return count;
+}
+
+/* Does @fold show fewer than @count lanes? Ranks are folded if there are several. */
+static bool view_can_fold(const struct view_timeline *tl, enum view_fold fold, int count)
+{
+	bool ranks = false;
+
+	for (int i = 1; i < tl->tracks.count; i++)
+		ranks |= tl->tracks.all[i].rank != tl->tracks.all[0].rank;
+	return (fold != VIEW_FOLD_RANK || ranks) && view_count_lanes(tl, fold) < count;
+}
+
+/* The name of the lane of all that @track is folded with. */
+static const char *view_fold_name(struct view_timeline *tl, const struct prof_track *track)
+{
+	const int64_t into = view_fold_of(track, tl->choice.fold);
+	const char *name = NULL;
+	char rank[32];
+
+	snprintf(rank, sizeof(rank), "rank %lld", (long long)into);
+	if (tl->choice.fold == VIEW_FOLD_RANK)
+		name = rank;
+	for (int i = 0; i < tl->tracks.count && !name; i++)
+		if (tl->tracks.all[i].track_id == into)
+			name = tl->tracks.all[i].name;
+	name = arena_printf(&tl->tracks.arena, "+%s", name ? name : "");
+	if (!name)
+		tl->status = err_nomem(&tl->err);
+	return name;
+}
+
+/* Choose the next fold that shows fewer lanes; after the last one none. */
+static void view_fold_next(struct view_timeline *tl)
+{
+	const enum view_fold before = tl->choice.fold;
+	const int count = view_count_lanes(tl, before);
+	enum view_fold fold = before;
+
+	do
+		fold = (enum view_fold)(((int)fold + 1) % VIEW_FOLDS);
+	while (fold != VIEW_FOLD_NONE && !view_can_fold(tl, fold, count));
+	tl->choice.fold = fold;
+	tl->cursor.depth = 0;
+	tl->cursor.pinned = IPS_NULL;
+	tl->relane = true;
+	if (fold == before)
+		view_message(tl->context, "no lanes can be folded", NULL);
+	else if (fold == VIEW_FOLD_NONE)
+		view_message(tl->context, "all lanes are shown", NULL);
+	else
+		view_message(tl->context, "one lane for each ", view__fold_names[fold]);
+}
+
 bool view__lanes_have_ipu(const struct view_timeline *tl)
 {
 	return view_next_ipu(tl, -1) != IPS_NULL;
@@ -500,6 +606,9 @@ bool view__lanes_request(struct view_timeline *tl, enum view_request request)
 	case VIEW_SELECT_REQUEST:
 		view_select_next(tl);
 		return true;
+	case VIEW_EXPAND_REQUEST:
+		view_fold_next(tl);
+		return true;
 	case VIEW_COLLAPSE_REQUEST:
 	case VIEW_COLLAPSE_ALL_REQUEST:
 	case VIEW_EXPAND_ALL_REQUEST:
@@ -515,20 +624,22 @@ bool view__lanes_request(struct view_timeline *tl, enum view_request request)
 int view__lane_of(const struct view_timeline *tl, int64_t track_id)
 {
 	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].track->track_id == track_id)
-			return i;
+		for (int m = 0; m < tl->lanes[i].member_count; m++)
+			if (tl->lanes[i].members[m]->track_id == track_id)
+				return i;
 	return -1;
 }
 
 int view__same_lane(const struct view_timeline *tl, const struct prof_track *track)
 {
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct prof_track *its = tl->lanes[i].track;
+	for (int i = 0; i < tl->lane_count; i++)
+		for (int m = 0; m < tl->lanes[i].member_count; m++) {
+			const struct prof_track *its = tl->lanes[i].members[m];
 
-		if (its->clock == track->clock && its->ipu == track->ipu &&
-		    (track->ipu != IPS_NULL || strcmp(its->name, track->name) == 0))
-			return i;
-	}
+			if (its->clock == track->clock && its->ipu == track->ipu &&
+			    (track->ipu != IPS_NULL || strcmp(its->name, track->name) == 0))
+				return i;
+		}
 	return -1;
 }
 
@@ -575,11 +686,9 @@ bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int
 	       id != IPS_NULL && prof_timeline_span(tl->db, id, arena, out, NULL) == ST_OK;
 }
 
-bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
+bool view__lane_rows(struct view_timeline *tl, const struct prof_track *track,
 		     struct view_window window, int64_t *first, int64_t *last)
 {
-	const struct prof_track *track = lane->track;
-
 	return prof_timeline_at(tl->db, track->track_id, window.from, 0, first, NULL) == ST_OK &&
 	       (*first != IPS_NULL ||
 		prof_timeline_find(tl->db, track->track_id, track->clock, NULL, window.from - 1,
@@ -627,6 +736,8 @@ static void view_find_namesakes(struct view_timeline *tl)
 		const uint64_t hash = map_text(MAP_SEED, mine->name);
 		size_t at;
 
+		if (tl->lanes[i].fold)
+			continue;
 		MAP_FIND(at, &names, hash,
 			 (other = tl->lanes[at].track)->clock == mine->clock &&
 				 other->rank == mine->rank && strcmp(other->name, mine->name) == 0);
@@ -638,29 +749,53 @@ static void view_find_namesakes(struct view_timeline *tl)
 	map_fini(&names);
 }
 
-/* Make a lane of each track with spans, the shown ones first. @known is sorted. */
+/* Make a lane of each track with spans, or of those that are folded together, the shown ones first.
+ * @known is sorted. */
 static void view_make_lanes(struct view_timeline *tl, const struct view_known_lane *known,
 			    int known_count)
 {
-	tl->lanes = view__alloc(tl, &tl->tracks.arena, (size_t)tl->tracks.count + 1,
-				sizeof(*tl->lanes));
+	const size_t most = (size_t)tl->tracks.count + 1;
+	const struct prof_track **member =
+		view__alloc(tl, &tl->tracks.arena, most, sizeof(const struct prof_track *));
+	struct view_lane *lane = NULL;
+
+	tl->lanes = member ? view__alloc(tl, &tl->tracks.arena, most, sizeof(*tl->lanes)) : NULL;
 	for (int shown = 1; shown >= 0 && tl->lanes; shown--)
 		for (int i = 0; i < tl->tracks.count; i++) {
 			const struct prof_track *track = &tl->tracks.all[i];
-			struct view_lane *lane = &tl->lanes[tl->all_lanes];
 			int k;
 
 			if (!view_has_spans(track) || view_shows_track(tl, track) != (shown == 1))
 				continue;
+			*member = track;
+			if (shown && lane &&
+			    view_fold_together(lane->track, track, tl->choice.fold)) {
+				lane->member_count++; /* members are neighbours */
+				if (track->track_id == tl->cursor.track_id)
+					lane->track = track;
+				member++;
+				continue;
+			}
+			lane = &tl->lanes[tl->all_lanes++];
 			*lane = (struct view_lane){.track = track,
+						   .members = member++,
+						   .member_count = 1,
 						   .pipeline = track->ipu != IPS_NULL};
 			SORTED_FIRST(k, 0, known_count, known[k].track_id < track->track_id);
 			if (k < known_count && known[k].track_id == track->track_id) {
 				lane->work_depth = known[k].work_depth;
 				lane->work_known = known[k].work_known;
 			}
-			tl->all_lanes++;
 			tl->lane_count += shown;
+		}
+	tl->folds = tl->choice.fold != VIEW_FOLD_NONE;
+	for (int fold = 0; fold < VIEW_FOLDS && !tl->folds; fold++)
+		tl->folds = view_can_fold(tl, (enum view_fold)fold, tl->lane_count);
+	for (int i = 0; i < tl->lane_count && tl->lanes; i++)
+		if (tl->lanes[i].member_count > 1) {
+			tl->lanes[i].fold = view_fold_name(tl, tl->lanes[i].track);
+			tl->lanes[i].work_known = true;
+			tl->lanes[i].work_depth = 0;
 		}
 }
 

@@ -564,7 +564,8 @@ static void view_step_lane(struct view_timeline *tl, int by)
 	const struct view_clock *from = view__clock(tl), *to;
 	const enum view_way way = tl->choice.way;
 	const int depth = tl->cursor.depth + by, next = tl->cursor.lane + by;
-	const int depths = way == VIEW_FLAME   ? lane->track->depth
+	const int depths = lane->fold          ? 0
+			   : way == VIEW_FLAME ? lane->track->depth
 			   : way == VIEW_GANTT ? lane->rows
 					       : 0;
 

@@ -17,10 +17,12 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 
 #define MOST_PARTS   4  /* of a name */
 #define MOST_FLAME   24 /* rows of a lane */
@@ -157,24 +159,26 @@ static void view_read_bars(struct view_timeline *tl, struct view_bars *kept,
 		view_merge_bars(tl, kept, clock->window, bars, count);
 }
 
-static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
+/* The bars of @track in the window; NULL on failure. */
+static const struct view_bars *view_load_track(struct view_timeline *tl,
+					       const struct prof_track *track)
 {
-	const struct view_clock *clock = &tl->clock[lane->track->clock];
+	const struct view_clock *clock = &tl->clock[track->clock];
 	const struct view_window window = clock->window;
 	const int level = prof_timeline_level(window.to - window.from, tl->width);
 	struct view_kept_bars *all = &tl->kept;
 	struct view_bars *kept = NULL;
 
 	for (size_t i = 0; i < all->count && !kept; i++)
-		if (all->lanes[i].track_id == lane->track->track_id)
+		if (all->lanes[i].track_id == track->track_id)
 			kept = &all->lanes[i];
 	if (!kept) {
 		if (mem_grow(&all->lanes, &all->capacity, all->count + 1, sizeof(*all->lanes))) {
 			tl->status = err_nomem(&tl->err);
-			return;
+			return NULL;
 		}
 		kept = &all->lanes[all->count++];
-		*kept = (struct view_bars){.track_id = lane->track->track_id};
+		*kept = (struct view_bars){.track_id = track->track_id};
 	}
 	if (!kept->bars || kept->level != level || kept->window.to <= window.from ||
 	    kept->window.from >= window.to) {
@@ -190,12 +194,75 @@ static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
 		/* Drop partially read bars. */
 		mem_free(kept->bars);
 		kept->bars = NULL;
-		return;
+		return NULL;
 	}
 	kept->window = window;
 	kept->used = true;
-	lane->bars = kept->bars;
-	lane->bar_count = kept->count;
+	return kept;
+}
+
+struct view_member_bar {
+	struct prof_bar bar;
+	int member;
+};
+
+static int view_member_order(const void *a, const void *b)
+{
+	const struct view_member_bar *x = a, *y = b;
+	const int order = prof_timeline_order(&x->bar, &y->bar);
+
+	return order ? order : SORTED_BY(x, y, member);
+}
+
+/* Is the track aside of the work: waits of a stream, or Python's frames around a thread's calls? */
+static bool view_is_aside(const struct prof_track *track)
+{
+	return track->name && (strstr(track->name, " (sync)") || strstr(track->name, " (python)"));
+}
+
+/* Load the bars of a lane: of a folded one those of all its members, in one order, but none of
+ * those aside of the work if there are others. */
+static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
+{
+	const struct view_bars *kept = NULL;
+	struct view_member_bar *all = NULL;
+	struct prof_bar *bars;
+	size_t capacity = 0, count = 0;
+	bool works = false;
+
+	for (int m = 0; m < lane->member_count; m++)
+		works |= !view_is_aside(lane->members[m]);
+	for (int m = 0; m < lane->member_count && tl->status == ST_OK; m++) {
+		if (view__stopped(tl))
+			break;
+		if (works && view_is_aside(lane->members[m]))
+			continue;
+		kept = view_load_track(tl, lane->members[m]);
+		if (!kept || lane->member_count == 1)
+			break;
+		if (mem_grow(&all, &capacity, count + (size_t)kept->count, sizeof(*all)))
+			tl->status = err_nomem(&tl->err);
+		for (int i = 0; i < kept->count && tl->status == ST_OK; i++)
+			all[count++] = (struct view_member_bar){kept->bars[i], m};
+	}
+	if (kept && lane->member_count == 1) {
+		lane->bars = kept->bars;
+		lane->bar_count = kept->count;
+		return;
+	}
+	bars = view__alloc(tl, &tl->picture, count + 1, sizeof(*bars));
+	lane->bar_member = view__alloc(tl, &tl->picture, count + 1, sizeof(*lane->bar_member));
+	if (bars && lane->bar_member) {
+		if (count > 0)
+			qsort(all, count, sizeof(*all), view_member_order);
+		for (size_t i = 0; i < count; i++) {
+			bars[i] = all[i].bar;
+			lane->bar_member[i] = all[i].member;
+		}
+		lane->bars = bars;
+		lane->bar_count = (int)count;
+	}
+	mem_free(all);
 }
 
 /* ---- rows of a lane -------------------------------------------------------------------------- */
@@ -320,7 +387,8 @@ static void view_assign_rows(struct view_timeline *tl, int first, int count, int
 		struct view_lane *lane = &tl->lanes[first + i];
 
 		lane->bar_row = NULL;
-		wanted[i] = way == VIEW_FLAME   ? view_assign_flame_rows(tl, lane)
+		wanted[i] = lane->fold          ? 1
+			    : way == VIEW_FLAME ? view_assign_flame_rows(tl, lane)
 			    : way == VIEW_GANTT ? min(lane->track->depth, VIEW_MOST_DEPTH)
 						: 1;
 	}
@@ -333,7 +401,7 @@ static void view_assign_rows(struct view_timeline *tl, int first, int count, int
 		lane->rows = heights[i];
 		lane->thick = lane->thin = 1;
 		lane->first_depth = 0;
-		if (way == VIEW_GANTT && heights[i] < wanted[i])
+		if (way == VIEW_GANTT && !lane->fold && heights[i] < wanted[i])
 			lane->first_depth = min(lane->work_depth, wanted[i] - heights[i]);
 		lane->work_row = way == VIEW_FLAME ? -1 : 0;
 		if (way == VIEW_GANTT)
@@ -377,10 +445,16 @@ static void view_position_lanes(struct view_timeline *tl, int first, int count, 
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* Is the bar a thin line: not of the filter, or not on the critical path? */
-static bool view_is_left_out(const struct view_timeline *tl, const struct view_lane *lane,
+static bool view_is_left_out(const struct view_timeline *tl, const struct prof_track *track,
 			     const struct prof_bar *bar)
 {
-	return view__is_filtered_out(tl, bar) || view__is_off_path(tl, lane->track->track_id, bar);
+	return view__is_filtered_out(tl, bar) || view__is_off_path(tl, track->track_id, bar);
+}
+
+/* The track of a lane's bar @index. */
+static const struct prof_track *view_bar_track(const struct view_lane *lane, int index)
+{
+	return lane->bar_member ? lane->members[lane->bar_member[index]] : lane->track;
 }
 
 /* Add @bar, which has index @index, to the @width columns. A bar that is @left_out shows only in
@@ -480,6 +554,24 @@ static double view_idle_part(struct view_timeline *tl, const struct view_lane *l
 	return busy > 1 ? 0 : 1 - busy;
 }
 
+/* The share of the window in which no member of a folded lane works; NaN: some bars are buckets,
+ * which do not say when. */
+static double view_fold_idle(const struct view_lane *lane, struct view_window window)
+{
+	int64_t until = window.from, idle = 0;
+
+	for (int i = 0; i < lane->bar_count && lane->bars[i].depth == 0; i++) {
+		const struct prof_bar *bar = &lane->bars[i];
+
+		if (bar->span_id == IPS_NULL)
+			return NAN;
+		idle += max(min(bar->start_ns, window.to) - until, 0);
+		until = max(until, bar->start_ns + bar->dur_ns);
+	}
+	idle += max(window.to - until, 0);
+	return (double)idle / (double)(window.to - window.from);
+}
+
 static void view_clear_columns(struct view_lane_cell *columns, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -511,8 +603,9 @@ static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 
 		view_clear_columns(depth, (size_t)tl->width);
 		for (; i < lane->bar_count && lane->bars[i].depth == of; i++)
-			view_fill_columns(depth, tl->width, window, &lane->bars[i], i,
-					  view_is_left_out(tl, lane, &lane->bars[i]));
+			view_fill_columns(
+				depth, tl->width, window, &lane->bars[i], i,
+				view_is_left_out(tl, view_bar_track(lane, i), &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
 			if (view_cell_hides(&depth[x], &lane->columns[x], column_ns))
 				lane->columns[x] = depth[x]; /* it has a bar, dark or not */
@@ -528,10 +621,10 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 	if (!lane->columns)
 		return;
 	view_clear_columns(lane->columns, cells);
-	lane->idle = view_idle_part(tl, lane, window);
+	lane->idle = lane->fold ? view_fold_idle(lane, window) : view_idle_part(tl, lane, window);
 	for (size_t r = 0; r < (size_t)lane->rows; r++)
 		view__mark_untraced(tl, lane, window, &lane->columns[r * width]);
-	if (tl->choice.way == VIEW_FLAT) {
+	if (tl->choice.way == VIEW_FLAT || lane->fold) {
 		view_fill_flat(tl, lane, window);
 		return;
 	}
@@ -539,12 +632,34 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 		const struct prof_bar *bar = &lane->bars[i];
 		const int row = lane->bar_row ? lane->bar_row[i] : bar->depth - lane->first_depth;
 		const int parts = lane->bar_row ? view_bar_parts(tl, bar) : 1;
-		const bool left_out = view_is_left_out(tl, lane, bar);
+		const bool left_out = view_is_left_out(tl, lane->track, bar);
 
 		for (int r = row; r >= 0 && r < row + parts && r < lane->rows; r++)
 			view_fill_columns(&lane->columns[(size_t)r * width], tl->width, window, bar,
 					  i, left_out);
 	}
+}
+
+/* Keys and details of a folded lane are about the span that a jump selected, or that the cursor's
+ * cell shows. */
+static void view_follow_member(struct view_timeline *tl)
+{
+	struct view_lane *lane = view__lane(tl);
+	const int x = view__cursor_column(tl, lane->track->clock);
+	struct prof_span span;
+
+	if (!lane->fold || !lane->columns || x < 0 || x >= tl->width)
+		return;
+	if (tl->cursor.pinned != IPS_NULL &&
+	    prof_timeline_span(tl->db, tl->cursor.pinned, &tl->picture, &span, NULL) == ST_OK) {
+		for (int m = 0; m < lane->member_count; m++)
+			if (lane->members[m]->track_id == span.track_id)
+				lane->track = lane->members[m];
+	} else if (lane->columns[x].bar >= 0) {
+		lane->track = view_bar_track(lane, lane->columns[x].bar);
+		tl->cursor.depth = lane->bars[lane->columns[x].bar].depth;
+	}
+	tl->cursor.track_id = lane->track->track_id;
 }
 
 static void view_load_lanes(struct view_timeline *tl)
@@ -591,8 +706,10 @@ static void view_load_lanes(struct view_timeline *tl)
 	view_assign_rows(tl, first, shown, rows);
 	for (int i = first; i < first + shown && tl->status == ST_OK; i++)
 		view_fill_lane(tl, &tl->lanes[i]);
-	if (tl->status == ST_OK)
-		view_position_lanes(tl, first, shown, rows);
+	if (tl->status != ST_OK)
+		return;
+	view_position_lanes(tl, first, shown, rows);
+	view_follow_member(tl);
 }
 
 /* ---- pipeline runs --------------------------------------------------------------------------- */
@@ -674,6 +791,7 @@ void view__picture_reset(struct view_timeline *tl)
 
 		lane->rows = lane->bar_count = 0;
 		lane->bars = NULL;
+		lane->bar_member = NULL;
 		lane->bar_row = NULL;
 		lane->columns = NULL;
 		lane->bsp = NULL;
@@ -706,7 +824,7 @@ static void view_load_overview(struct view_timeline *tl)
 		view__read_site(tl, &all->bars[i]);
 		if (all->bars[i].depth == lane->work_depth)
 			view_fill_columns(all->columns, tl->width, extent, &all->bars[i], i,
-					  view_is_left_out(tl, lane, &all->bars[i]));
+					  view_is_left_out(tl, lane->track, &all->bars[i]));
 	}
 	view__mark_untraced(tl, lane, extent, all->columns);
 	if (tl->status != ST_OK)

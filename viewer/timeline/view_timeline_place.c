@@ -129,7 +129,7 @@ static int view_find_lane(const struct view_timeline *tl, int clock, const struc
 		if (track->clock != clock ||
 		    (place->rank != IPS_NULL && track->rank != place->rank))
 			continue;
-		if (place->track_id != IPS_NULL && track->track_id == place->track_id)
+		if (place->track_id != IPS_NULL && view__lane_of(tl, place->track_id) == i)
 			return i;
 		if (place->ipu != IPS_NULL)
 			score += track->ipu == place->ipu ? 16 : 0;
@@ -389,6 +389,7 @@ void view__copy_choices(struct view_timeline *tl)
 	struct view_timeline *target = tl->target;
 
 	target->relane |= target->choice.way != tl->choice.way ||
+			  target->choice.fold != tl->choice.fold ||
 			  target->choice.only_ipu != tl->choice.only_ipu ||
 			  target->choice.only_replica != tl->choice.only_replica;
 	target->choice = tl->choice;

@@ -41,6 +41,15 @@ enum view_way {
 	VIEW_WAYS
 };
 
+/* What lanes are folded into. */
+enum view_fold {
+	VIEW_FOLD_NONE,
+	VIEW_FOLD_THREAD,  /* threads and streams: with Python's frames, waits, overlaps */
+	VIEW_FOLD_PROCESS, /* processes and devices */
+	VIEW_FOLD_RANK,
+	VIEW_FOLDS
+};
+
 /* Why an IPU is idle within a pipeline run (docs/cost-model.md, Bubbles). */
 enum view_cause {
 	VIEW_NO_CAUSE,
@@ -62,7 +71,11 @@ struct view_lane_cell {
 };
 
 struct view_lane {
+	/* Of a folded lane: the member that keys and details are about, under the cursor. */
 	const struct prof_track *track;
+	const struct prof_track **members; /* all drawn as this lane; one if it is not folded */
+	int member_count;
+	const char *fold;            /* the name of a folded lane; NULL: it is not folded */
 	int work_depth;              /* depth of stages and phases; 0 if there are none */
 	bool work_known;             /* a phase has been seen */
 	bool namesake;               /* another lane has the same last part of its path */
@@ -73,6 +86,7 @@ struct view_lane {
 	int first_depth;             /* depth of the first row */
 	const struct prof_bar *bars; /* retained, see view_bars */
 	int bar_count;
+	int32_t *bar_member; /* per bar of a folded lane: index of its member; else NULL */
 	int16_t *bar_row; /* per bar: the first row of its name's parts (VIEW_FLAME); else NULL */
 	struct view_lane_cell *columns; /* row-major, `width` cells per row */
 	struct view_bsp *bsp;           /* `width` cells (VIEW_BSP); else NULL */
@@ -243,6 +257,7 @@ struct view_sums {
 /* Choices made by keys, for both reports. */
 struct view_chosen {
 	enum view_way way;
+	enum view_fold fold;
 	int64_t only_ipu, only_replica; /* IPS_NULL: all */
 	bool cycles;                    /* device times in cycles */
 	bool by_cause;                  /* the bubble is split */
@@ -403,6 +418,7 @@ struct view_timeline {
 	struct view_span_filter filter;
 	struct view_lane *lanes; /* the shown ones first, then the others */
 	int lane_count, all_lanes;
+	bool folds;           /* lanes are folded, or can be */
 	bool started, relane; /* relane: the choice of lanes has changed, so rebuild them */
 
 	struct view_clock clock[2]; /* 0 host, 1 device */
@@ -527,6 +543,7 @@ static inline void view__bars_free(struct view_timeline *tl)
 
 /* view_timeline_lanes.c */
 extern const char *const view__way_names[VIEW_WAYS];
+extern const char *const view__fold_names[VIEW_FOLDS];
 int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
 /* The lane of this report that corresponds to @track of the other: same clock and IPU, or the same
  * name. -1: none. */
@@ -546,7 +563,7 @@ bool view__next_span(struct view_timeline *tl, const struct prof_track *track, i
 bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int64_t time,
 		   int depth, struct arena *arena, struct prof_span *out);
 /* The range of ids of the lane's spans that overlap @window; false: none. */
-bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
+bool view__lane_rows(struct view_timeline *tl, const struct prof_track *track,
 		     struct view_window window, int64_t *first, int64_t *last);
 /* NULL: the site has not been read. */
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
