@@ -188,27 +188,33 @@ static int fs_write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
-/* Return whether @name is "BASE.PID-N.tmp". */
-static bool fs_is_temporary(const char *name, const char *base)
+/* Return the length of "BASE.PID-N.tmp", with which @name begins, or 0. */
+static size_t fs_temporary_length(const char *name, const char *base)
 {
 	const char *at = name + strlen(base);
 	char *end;
 
-	return str_starts_with(name, base) && *at == '.' && strtol(at + 1, &end, 10) > 0 &&
-	       *end == '-' && strstr(end, ".tmp");
+	if (!str_starts_with(name, base) || *at != '.' || strtol(at + 1, &end, 10) <= 0 ||
+	    *end != '-')
+		return 0;
+	at = strstr(end, ".tmp");
+	return at ? (size_t)(at - name) + strlen(".tmp") : 0;
 }
 
 /* A writer holds its file's lock until the file is in place, and the lock ends with its process,
- * whose id may soon be another one's. */
-static void fs_remove_unlocked(int folder, const char *name)
+ * whose id may soon be another one's. Files whose names go on after @length bytes are its, too. */
+static void fs_remove_unlocked(int folder, const char *name, size_t length)
 {
-	const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char owner[FS_PATH_SIZE];
+	int fd;
 
-	if (fd < 0)
+	if (!fs_path(owner, "%.*s", (int)length, name))
 		return;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+	fd = openat(folder, owner, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 ? errno == ENOENT : flock(fd, LOCK_EX | LOCK_NB) == 0)
 		unlinkat(folder, name, 0);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Remove the temporary files that killed processes left beside @target. */
@@ -225,9 +231,12 @@ static void fs_remove_stale(const char *target)
 	dir = opendir(slash ? folder : ".");
 	if (!dir)
 		return;
-	while ((entry = readdir(dir)))
-		if (fs_is_temporary(entry->d_name, base))
-			fs_remove_unlocked(dirfd(dir), entry->d_name);
+	while ((entry = readdir(dir))) {
+		const size_t length = fs_temporary_length(entry->d_name, base);
+
+		if (length > 0)
+			fs_remove_unlocked(dirfd(dir), entry->d_name, length);
+	}
 	closedir(dir);
 }
 

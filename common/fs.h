@@ -31,7 +31,7 @@ enum status fs_reader_take(struct fs_reader *reader, void *out, size_t size, siz
 void fs_reader_close(struct fs_reader *reader); /* accepts one that did not open */
 
 /* Write @path atomically: a temporary file beside it, PATH.PID-N.tmp, then rename. First remove
- * such files of processes that were killed. */
+ * such files, and those whose names go on after it, of processes that were killed. */
 enum status fs_write(const char *path, const void *data, size_t length, struct err *err);
 
 /* Check in advance whether fs_write() to @path can succeed: its folder exists and is writable. An
@@ -48,12 +48,13 @@ enum status fs_write_private(const char *path, const void *data, size_t length, 
 /* fs_write() in pieces. A failed fs_writer_put() has already cleaned up. Otherwise
  * fs_writer_close() installs the file, and fs_writer_drop() removes it. */
 struct fs_writer {
-	const char *path; /* borrowed */
-	int fd;           /* -1: closed */
-	bool replaces;    /* writes a temporary file that close renames */
-	bool is_new;      /* FS_NEW */
-	bool remade;      /* the contents can be regenerated: close does not sync */
-	char target[FS_PATH_SIZE], temporary[FS_PATH_SIZE];
+	const char *path;             /* borrowed */
+	int fd;                       /* -1: closed */
+	bool replaces;                /* writes a temporary file that close renames */
+	bool is_new;                  /* FS_NEW */
+	bool remade;                  /* the contents can be regenerated: close does not sync */
+	char target[FS_PATH_SIZE];    /* @path without links */
+	char temporary[FS_PATH_SIZE]; /* beside it, locked while the writer is open */
 };
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err);
 enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned flags,

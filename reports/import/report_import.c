@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fs.h"
@@ -229,18 +230,19 @@ static enum status fail_exists(const char *output, struct err *err)
 	return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", output);
 }
 
-static enum status move_to_output(const char *temporary, const char *output, bool force,
-				  struct err *err)
+/* @target: the file that @output names, which may be a link. */
+static enum status move_to_output(const char *temporary, const char *target, const char *output,
+				  bool force, struct err *err)
 {
 	enum status status = report_find_check_log(output, err);
 
 	if (status != ST_OK)
 		return status;
-	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, output, force ? 0 : RENAME_NOREPLACE) == 0)
+	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, target, force ? 0 : RENAME_NOREPLACE) == 0)
 		return ST_OK;
 	if (errno == EEXIST)
 		return fail_exists(output, err);
-	if (errno == EINVAL && !fs_exists(output) && rename(temporary, output) == 0)
+	if (errno == EINVAL && !fs_exists(target) && rename(temporary, target) == 0)
 		return ST_OK;
 	return err_set(err, ST_IO, "%s: cannot write: %s", output, strerror(errno));
 }
@@ -248,7 +250,7 @@ static enum status move_to_output(const char *temporary, const char *output, boo
 /* Check the output before any work is done. */
 static enum status check_output(const struct report_import_params *params, struct err *err)
 {
-	enum status status;
+	struct stat info;
 
 	if (fs_is_dir(params->output))
 		return err_set(err, ST_INVALID, "%s: is a folder; name a file in it",
@@ -258,15 +260,17 @@ static enum status check_output(const struct report_import_params *params, struc
 			       params->output);
 	if (!params->force && fs_exists(params->output))
 		return fail_exists(params->output, err);
-	status = report_find_check_log(params->output, err);
-	return status == ST_OK ? fs_check_write(params->output, err) : status;
+	if (stat(params->output, &info) == 0 && !S_ISREG(info.st_mode))
+		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
+			       params->output);
+	return report_find_check_log(params->output, err);
 }
 
 /* Import the trace, with its halves of spans sorted first or paired as they come. *@again: they
  * cannot be paired as they come; nothing was done. */
 static enum status run(const struct report_import_params *params, const char *temporary,
-		       bool sorted, struct report_import_counts *counts, bool *again,
-		       struct err *err)
+		       const char *target, bool sorted, struct report_import_counts *counts,
+		       bool *again, struct err *err)
 {
 	struct import *import = mem_calloc(1, sizeof(*import));
 	enum status status;
@@ -291,7 +295,8 @@ static enum status run(const struct report_import_params *params, const char *te
 		choose_base(import);
 		status = write_database(import, temporary, err);
 		if (status == ST_OK)
-			status = move_to_output(temporary, params->output, params->force, err);
+			status = move_to_output(temporary, target, params->output, params->force,
+						err);
 		if (status != ST_OK)
 			remove_files(temporary);
 	}
@@ -306,17 +311,23 @@ enum status report_import(const struct report_import_params *params,
 	struct err why = {ST_OK, ""};
 	char temporary[FS_PATH_SIZE];
 	enum status status = check_output(params, &why);
+	struct fs_writer lock = {.fd = -1};
 	bool again = false;
 
 	*counts = (struct report_import_counts){0};
-	if (status == ST_OK && !fs_path(temporary, "%s.%ld-0.tmp", params->output, (long)getpid()))
+	if (status == ST_OK)
+		status = fs_writer_open(&lock, params->output, &why);
+	/* What an import writes until its end has names that go on after that of a file which it
+	 * locks: another import to the same output leaves it alone, and one after a kill removes it. */
+	if (status == ST_OK && !fs_path(temporary, "%s.db", lock.temporary))
 		status = err_set(&why, ST_INVALID, "%s: the path is too long", params->output);
 	if (status == ST_OK)
-		status = run(params, temporary, false, counts, &again, &why);
+		status = run(params, temporary, lock.target, false, counts, &again, &why);
 	if (again) {
 		why = (struct err){ST_OK, ""};
-		status = run(params, temporary, true, counts, &again, &why);
+		status = run(params, temporary, lock.target, true, counts, &again, &why);
 	}
+	fs_writer_drop(&lock);
 	if (status != ST_OK && err)
 		*err = why;
 	return status;

@@ -162,7 +162,7 @@ static void test_a_pipe_is_read_to_its_end(void **state)
 static void test_what_killed_processes_left_is_removed(void **state)
 {
 	char dir[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], left[FS_PATH_SIZE], other[FS_PATH_SIZE];
-	char mine[FS_PATH_SIZE];
+	char mine[FS_PATH_SIZE], ending[FS_PATH_SIZE], wal[FS_PATH_SIZE];
 	const long pid =
 		(long)getpid(); /* the id of a killed process may be another one's by now */
 	int fd;
@@ -173,6 +173,11 @@ static void test_what_killed_processes_left_is_removed(void **state)
 	assert_true(fs_path(left, "%s/x.json.%ld-3.tmp", dir, pid));
 	assert_true(fs_path(other, "%s/y.json.%ld-3.tmp", dir, pid));
 	assert_true(fs_path(mine, "%s/x.json.%ld-999.tmp", dir, pid));
+	/* Endings of the one that is locked, and of one that is not there. */
+	assert_true(fs_path(ending, "%s/x.json.%ld-999.tmp.db-wal", dir, pid));
+	assert_true(fs_path(wal, "%s/x.json.%ld-4.tmp.db-wal", dir, pid));
+	support_write_file(ending, "x", 1);
+	support_write_file(wal, "x", 1);
 	support_write_file(left, "x", 1);
 	support_write_file(other, "x", 1);
 	support_write_file(mine, "x", 1);
@@ -183,7 +188,11 @@ static void test_what_killed_processes_left_is_removed(void **state)
 	assert_false(fs_exists(left));
 	assert_true(fs_exists(other));
 	assert_true(fs_exists(mine));
+	assert_true(fs_exists(ending));
+	assert_false(fs_exists(wal));
 	close(fd);
+	assert_int_equal(fs_write(path, "{}", 2, NULL), ST_OK);
+	assert_int_equal(count_entries(dir), 2);
 	support_tempdir_remove(dir);
 }
 

@@ -232,6 +232,17 @@ done
 cmp -s many1.sql many2.sql || fail "two imports differ: $(diff many1.sql many2.sql | head -5)"
 ask many1.db "SELECT count(*), sum(value) FROM span_args WHERE name = 'b'" "60000|1799970000"
 
+# ---- several to one file at once: none takes what another one writes for left --------------------------
+for i in 1 2 3 4 5 6; do
+	"$bin/ipu-report" import many.json -o one.db --force >said$i 2>err$i &
+	imports[i]=$!
+	sleep 0.2
+done
+for i in 1 2 3 4 5 6; do
+	wait ${imports[i]} || fail "import $i of 6 at once: $(cat err$i)"
+done
+[ "$(ls one.db*)" = one.db ] || fail "left: $(ls one.db*)"
+
 # ---- long names ------------------------------------------------------------------------------------
 for bytes in 4096 4097; do
 	long=$(head -c $bytes /dev/zero | tr '\0' n)
@@ -257,6 +268,9 @@ refused 2 'no trace given'
 refused 2 'one word too many: "b"' a b
 refused 2 'none.json: cannot open: No such file' none.json
 refused 2 'is a folder' .
+mkfifo device
+refused 2 'is a device or pipe, not a file' "$golden/trace_kineto.json" -o device --force
+rm device
 refused 2 'nowhere' "$golden/trace_kineto.json" -o nowhere/x.db
 : >empty.json
 refused 2 'empty.json: is empty' empty.json
