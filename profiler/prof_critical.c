@@ -249,12 +249,14 @@ static const char calls_sql[] =
 	"INSERT OR IGNORE INTO temp.critical_calls SELECT s.site_id, w.call FROM sites s "
 	"JOIN strings n ON n.string_id = s.name_id "
 	"JOIN prefix p JOIN what w ON n.value GLOB p.text || w.pattern;"
-	"CREATE TABLE temp.critical_records (correlation INTEGER PRIMARY KEY, start_ns INTEGER);";
+	"CREATE TABLE temp.critical_records (correlation INTEGER, pid INTEGER, start_ns INTEGER, "
+	"PRIMARY KEY (correlation, pid)) WITHOUT ROWID;";
 
 static const char records_sql[] =
 	"INSERT OR IGNORE INTO temp.critical_records SELECT c.launch_key & 0xffffffffffff, "
-	"r.start_ns FROM call_rows c JOIN span_rows r USING (span_id) JOIN sites s USING (site_id) "
-	"JOIN strings n ON n.string_id = s.name_id WHERE n.value GLOB '*EventRecord*'";
+	"coalesce(t.pid, -1), r.start_ns FROM call_rows c JOIN span_rows r USING (span_id) "
+	"JOIN track_rows t USING (track_id) JOIN sites s USING (site_id) JOIN strings n ON "
+	"n.string_id = s.name_id WHERE n.value GLOB '*EventRecord*'";
 
 #define HAS(table)                                                                                 \
 	"EXISTS (SELECT 1 FROM zones z CROSS JOIN " table " x ON x.span_id BETWEEN z.first_row "   \
@@ -528,6 +530,8 @@ static uint32_t waiting_call(const struct path *p, const struct wait *wait)
 		const struct event *call = &p->events[p->blocking[i]];
 
 		if (call->start <= wait->start &&
+		    (!p->lanes[call->lane].owns ||
+		     p->lanes[call->lane].pid == p->lanes[wait->lane].pid) &&
 		    (call->call == CALL_WAITS_EVENT) == (wait->what == 'w'))
 			return p->blocking[i];
 	}
@@ -563,27 +567,42 @@ static int64_t argument(sqlite3_stmt *arguments, int64_t span, const char *name)
 	return value;
 }
 
+/* Does a lane's name, without the process before it and what is in brackets behind it, say
+ * @stream? */
+static bool is_stream(const char *name, const char *stream)
+{
+	const char *at = strstr(name, stream);
+	const size_t length = strlen(stream);
+
+	return at && (at == name || at[-1] == ' ') && (at[length] == '\0' || at[length] == ' ');
+}
+
 /* Find the kernel before the event that @wait waits for, by the record's correlation and stream
- * (PyTorch's profiler has both). *@lane: the stream on which the event was recorded. */
+ * (imports of PyTorch's profiler and of Nsight Systems have both). Where streams have processes, it
+ * is one of the wait's. */
 static uint32_t recorded_kernel(const struct path *p, sqlite3_stmt *arguments,
 				sqlite3_stmt *records, const struct wait *wait)
 {
 	const int64_t record = argument(arguments, wait->span, "wait_on_cuda_event_record_corr_id");
 	const int64_t stream = argument(arguments, wait->span, "wait_on_stream");
 	const struct lane *at = &p->lanes[wait->lane];
-	const char *device = strchr(at->name, ' '), *end = device ? strchr(device + 1, ' ') : NULL;
+	const char *end = strstr(at->name, " stream "), *device = strstr(at->name, ": ");
 	char name[NAME_SIZE];
-	uint32_t lane;
-	size_t next;
+	uint32_t lane = 0;
+	size_t next = 0;
 
 	if (record < 0 || !end)
 		return NONE;
-	snprintf(name, sizeof(name), "%.*s stream %lld", (int)(end - at->name), at->name,
+	device = device && device < end ? device + 2 : at->name;
+	snprintf(name, sizeof(name), "%.*s stream %lld", (int)(end - device), device,
 		 (long long)stream);
-	lane = find_lane(p, at->rank, LANE_DEVICE, name, strlen(name));
+	while (lane < p->lane_count &&
+	       (p->lanes[lane].kind != LANE_DEVICE || p->lanes[lane].rank != at->rank ||
+		p->lanes[lane].pid != at->pid || !is_stream(p->lanes[lane].name, name)))
+		lane++;
 	sqlite3_bind_int64(records, 1, record);
-	next = 0;
-	if (lane != NONE && sqlite3_step(records) == SQLITE_ROW)
+	sqlite3_bind_int64(records, 2, at->pid);
+	if (lane < p->lane_count && sqlite3_step(records) == SQLITE_ROW)
 		next = launched_from(p, lane, column(records, 0, 0));
 	sqlite3_reset(records);
 	return next > 0 && p->launched[next - 1].lane == lane ? p->launched[next - 1].event : NONE;
@@ -619,7 +638,8 @@ static void link_waits(struct path *p)
 		prepare(p, "SELECT value FROM span_arg_rows WHERE span_id = ?1 AND "
 			   "name_id = (SELECT string_id FROM strings WHERE value = ?2)");
 	sqlite3_stmt *records =
-		prepare(p, "SELECT start_ns FROM temp.critical_records WHERE correlation = ?1");
+		prepare(p, "SELECT start_ns FROM temp.critical_records WHERE correlation = ?1 "
+			   "ORDER BY pid = ?2 DESC, start_ns LIMIT 1");
 
 	p->launched_count = 0;
 	if (p->events_waited)

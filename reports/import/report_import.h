@@ -34,6 +34,7 @@
 	X(FLOW, "sides of flows")                                                                  \
 	X(LAUNCH, "sides of flows of launches, which are linked by their number")                  \
 	X(MEMORY, "allocations and releases")                                                      \
+	X(RECORD, "records of events, for which others wait")                                      \
 	X(NAME, "names and order of processes and threads")
 
 /* Why an event was dropped. */

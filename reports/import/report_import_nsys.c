@@ -3,19 +3,24 @@
  * Tables without rows are absent, columns came with versions.
  *
  * A launch and what it ran have the same correlationId within a process. Streams are told apart by
- * process, device, context and stream. What the file says of the machine and its people
+ * process, device, context and stream. A wait for an event has the event's last record before it:
+ * the stream and the call that recorded it. What the file says of the machine and its people
  * (META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV, ProcessStreams, EXPORT_USER ...) is not read.
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "reports/import/report_import_sqlite.h"
 
 #define STREAM_SORT 1000000    /* streams are below the threads of their process */
 #define NO_STREAM   4294967295 /* of a wait for a whole context */
+
+#define MOST_RECORDS ((size_t)1 << 19) /* of events */
 
 /* Numbers of the categories of sites. */
 enum {
@@ -134,9 +139,19 @@ static enum status find_place(struct import_sqlite *in, struct place *place,
 				     .process_sort = IPS_NULL};
 	enum status status = ST_OK;
 	int64_t key[4];
+	uint32_t device;
 
 	place->global = known_process(in, place->global);
 	place->device = place->device == IPS_NULL ? 0 : place->device;
+	/* A wait's device may be 0 whatever its context's is, which kernels and copies have. */
+	memcpy(key, (int64_t[]){-6, place->global, place->context, 0}, sizeof(key));
+	device = report__sqlite_known(in, key);
+	if (kind == IMPORT_SYNC && device != IMPORT_NO_ID)
+		place->device = device;
+	else if (kind == IMPORT_THREAD && device == IMPORT_NO_ID)
+		status = report__sqlite_remember(in, key, (uint32_t)place->device, err);
+	if (status != ST_OK)
+		return status;
 	key[0] = (int64_t)kind << 32 | (place->device & 0xffffffff);
 	key[1] = place->global;
 	key[2] = place->context;
@@ -398,23 +413,101 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 	return put_activity(in, &activity, site, err);
 }
 
+/* The records of events, in order of process, event and time: @order is the number that a record
+ * and its waits share (schemas from 3.24.14 on), or the record's correlation. */
+struct record {
+	int64_t global, event, order, correlation, stream;
+};
+
+struct records {
+	struct record *all; /* owned */
+	size_t count, capacity;
+	bool numbered; /* @order is a shared number */
+};
+
+static int compare_records(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+
+	return SORTED_BY(x, y, global, event, order);
+}
+
+static enum status record_row(struct import_sqlite *in, struct prof_query *query, void *user,
+			      struct err *err)
+{
+	struct records *records = user;
+	struct record record = {.global = known_process(in, prof_column_int(query, 0)),
+				.event = prof_column_int(query, 1),
+				.order = prof_column_int(query, 2),
+				.correlation = prof_column_int(query, 3),
+				.stream = prof_column_int(query, 4)};
+
+	if (records->count >= MOST_RECORDS || record.event == IPS_NULL ||
+	    record.correlation == IPS_NULL) {
+		report__import_left_what(in->import, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", 1);
+		return ST_OK;
+	}
+	records->numbered |= record.order > 0;
+	if (record.order <= 0)
+		record.order = record.correlation;
+	if (mem_grow(&records->all, &records->capacity, records->count + 1,
+		     sizeof(*records->all)) != 0)
+		return err_nomem(err);
+	records->all[records->count++] = record;
+	import_used(in->import, REPORT_IMPORT_RECORD);
+	return ST_OK;
+}
+
+/* The record that a wait of @global is for; NULL: unknown. */
+static const struct record *find_record(const struct records *records, int64_t global,
+					int64_t event, int64_t number, int64_t correlation)
+{
+	const bool numbered = records->numbered && number > 0;
+	const struct record wanted = {
+		.global = global, .event = event, .order = numbered ? number : correlation - 1};
+	const struct record *found;
+	size_t next;
+
+	SORTED_FIRST(next, 0, records->count, compare_records(&records->all[next], &wanted) <= 0);
+	found = next > 0 ? &records->all[next - 1] : NULL;
+	return found && found->global == global && found->event == event &&
+			       (numbered ? found->order == number : correlation != IPS_NULL)
+		       ? found
+		       : NULL;
+}
+
 static enum status sync_row(struct import_sqlite *in, struct prof_query *query, void *user,
 			    struct err *err)
 {
 	static const char *const names[] = {NULL, "Event synchronize", "Stream wait event",
 					    "Stream synchronize", "Context synchronize"};
-	const char *name = code_text(names, ARRAY_LEN(names), prof_column_int(query, 6));
+	const int64_t type = prof_column_int(query, 6);
+	const char *name = code_text(names, ARRAY_LEN(names), type);
+	const struct record *record = NULL;
 	struct activity activity;
 	enum status status = read_activity(in, query, IMPORT_SYNC, &activity, err);
-	uint32_t site = IMPORT_NO_ID;
+	uint32_t site = IMPORT_NO_ID, stream, call;
 
-	(void)user;
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "sync", !name ? "Synchronize" : name,
 						  &site, err);
 	if (status != ST_OK ||
 	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
 		return status;
+	if (type == 1 || type == 2)
+		record = find_record(user, activity.place.global, prof_column_int(query, 8),
+				     prof_column_int(query, 9), prof_column_int(query, 7));
+	if (record) {
+		/* As PyTorch's profiler names them. */
+		status = report__import_arg_name(in->import, "wait_on_stream", &stream, err);
+		if (status == ST_OK)
+			status = report__import_arg_name(
+				in->import, "wait_on_cuda_event_record_corr_id", &call, err);
+		if (status != ST_OK)
+			return status;
+		report__import_arg_int(in->import, stream, record->stream);
+		report__import_arg_int(in->import, call, record->correlation);
+	}
 	return put_activity(in, &activity, site, err);
 }
 
@@ -438,9 +531,13 @@ static enum status read_device_tables(struct import_sqlite *in, struct err *err)
 	static const char *const copy[] = {ACTIVITY_COLUMNS, "correlationId", "bytes",
 					   "copyKind",       "srcKind",       "dstKind",
 					   "dstDeviceId",    "memKind"};
-	static const char *const sync[] = {ACTIVITY_COLUMNS, "syncType"};
+	static const char *const event[] = {"globalPid", "eventId", "eventSyncId", "correlationId",
+					    "streamId"};
+	static const char *const sync[] = {ACTIVITY_COLUMNS, "syncType", "correlationId", "eventId",
+					   "eventSyncId"};
 	static const char *const graph[] = {ACTIVITY_COLUMNS, "correlationId", "graphId"};
 	bool copies = false, fills = true;
+	struct records records = {0};
 	const struct {
 		const char *table;
 		const char *const *columns;
@@ -452,14 +549,18 @@ static enum status read_device_tables(struct import_sqlite *in, struct err *err)
 		{"CUPTI_ACTIVITY_KIND_KERNEL", kernel, ARRAY_LEN(kernel), kernel_row, NULL},
 		{"CUPTI_ACTIVITY_KIND_MEMCPY", copy, ARRAY_LEN(copy), copy_row, &copies},
 		{"CUPTI_ACTIVITY_KIND_MEMSET", copy, ARRAY_LEN(copy), copy_row, &fills},
-		{"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", sync, ARRAY_LEN(sync), sync_row, NULL},
+		{"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", sync, ARRAY_LEN(sync), sync_row, &records},
 		{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph, ARRAY_LEN(graph), graph_row, NULL},
 	};
-	enum status status = ST_OK;
+	enum status status = report__sqlite_each(in, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", event,
+						 ARRAY_LEN(event), record_row, &records, err);
 
+	if (records.count > 0)
+		qsort(records.all, records.count, sizeof(*records.all), compare_records);
 	for (size_t i = 0; i < ARRAY_LEN(tables) && status == ST_OK; i++)
 		status = report__sqlite_each(in, tables[i].table, tables[i].columns,
 					     tables[i].count, tables[i].row, tables[i].user, err);
+	mem_free(records.all);
 	return status;
 }
 
@@ -726,11 +827,12 @@ static bool recognise_nsys(struct import_sqlite *in)
 
 static enum status read_nsys(struct import_sqlite *in, struct err *err)
 {
-	static const char *const left[] = {
-		"SCHED_EVENTS",     "COMPOSITE_EVENTS",  "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-		"DIAGNOSTIC_EVENT", "GENERIC_EVENTS",    "NET_NIC_METRIC",
-		"ETW_EVENTS",       "IB_SWITCH_METRICS", "PERF_EVENT_SOC_OR_CPU_RAW_EVENT",
-		"DX12_API",         "OPENGL_API",        "UCP_WORKERS"};
+	static const char *const left[] = {"SCHED_EVENTS",      "COMPOSITE_EVENTS",
+					   "DIAGNOSTIC_EVENT",  "GENERIC_EVENTS",
+					   "NET_NIC_METRIC",    "ETW_EVENTS",
+					   "IB_SWITCH_METRICS", "PERF_EVENT_SOC_OR_CPU_RAW_EVENT",
+					   "DX12_API",          "OPENGL_API",
+					   "UCP_WORKERS"};
 	static const char *const metric[] = {"timestamp", "typeId", "metricId", "value"};
 	static const char *const memory[] = {
 		"start",   "globalPid", "deviceId",           "contextId",

@@ -52,11 +52,11 @@ class Recording:
         for span, name, value in ask("SELECT span_id, name, value FROM span_args WHERE name IN ("
                                      "'wait_on_stream', 'wait_on_cuda_event_record_corr_id')"):
             self.args[span][name] = value
-        self.correlations = {}
-        for key, start, name in ask("SELECT c.launch_key & 0xffffffffffff, s.start_ns, s.name FROM call_rows c JOIN spans s "
-                                    "USING (span_id) ORDER BY 1, 2 DESC"):
+        self.correlations = defaultdict(dict)  # by the process
+        for key, start, name, track in ask("SELECT c.launch_key & 0xffffffffffff, s.start_ns, s.name, s.track FROM call_rows c "
+                                           "JOIN spans s USING (span_id) ORDER BY 1, 2 DESC"):
             if "EventRecord" in name:
-                self.correlations[key] = start
+                self.correlations[key][self.pids[track]] = start
         joined = ask("SELECT DISTINCT a.track, b.track FROM flows f JOIN spans a ON a.span_id = f.from_span_id "
                      "JOIN spans b ON b.span_id = f.to_span_id WHERE f.name = 'fwdbwd'")
         self.group = {t: t for t in self.threads}
@@ -103,7 +103,9 @@ class Recording:
 
         def waiting(record, pattern):
             """The call in which a wait ended."""
-            inside = [c for c in calls if re.search(pattern, self.spans[c][3]) and begins(c) <= begins(record) and ends(record) <= ends(c)]
+            pid, own = self.pids[self.spans[record][0]], {self.pids[s] for s in self.streams}
+            inside = [c for c in calls if re.search(pattern, self.spans[c][3]) and begins(c) <= begins(record) and ends(record) <= ends(c)
+                      and self.pids[self.spans[c][0]] in {pid} | ({self.pids[self.spans[c][0]]} - own)]
             return min(inside, key=lambda c: (ends(c), c)) if inside else None
 
         def launched(stream):
@@ -111,11 +113,14 @@ class Recording:
 
         def recorded(record):
             """The kernel before the event that a wait waits for."""
-            at = self.correlations.get(self.args[record].get("wait_on_cuda_event_record_corr_id"))
-            device_name = " ".join(self.spans[record][0].split(" ")[:2])
-            stream = "%s stream %s" % (device_name, self.args[record].get("wait_on_stream"))
-            if at is None or stream not in streams:
+            track = self.spans[record][0]
+            calls_of = self.correlations.get(self.args[record].get("wait_on_cuda_event_record_corr_id"))
+            device_name = track.split(": ")[-1].split(" stream ")[0]
+            wanted = r"(^| )%s stream %s( |$)" % (re.escape(device_name), self.args[record].get("wait_on_stream"))
+            found = [s for s in streams if re.search(wanted, s) and self.pids[s] == self.pids[track]]
+            if not calls_of or not found:
                 return None
+            at, stream = calls_of.get(self.pids[track], min(calls_of.values())), found[0]
             earlier = [s for ns, s in launched(stream) if ns < at]
             return earlier[-1] if earlier else None
 
@@ -355,7 +360,60 @@ def many_streams(count):
     return db.execute("SELECT count(*) > 0 FROM critical_path").fetchone()[0], told
 
 
+NSYS = """
+CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cudaEventRecord_v3020'), (3, 'cudaStreamWaitEvent_v3020'),
+	(4, 'cudaEventSynchronize_v3020'), (5, 'produce'), (6, 'consume'), (7, 'beside');
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+	globalPid INTEGER, correlationId INTEGER, demangledName INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+	globalPid INTEGER, correlationId INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, contextId INTEGER, streamId INTEGER, globalPid INTEGER,
+	correlationId INTEGER, eventId INTEGER, eventSyncId INTEGER);
+"""
+
+
+def nsys_waits(numbered):
+    """Two processes on two devices, with the same numbers: stream 7 waits for what runs on stream 13, a call for stream 7."""
+    if os.path.exists("waits.sqlite"):
+        os.remove("waits.sqlite")
+    db = sqlite3.connect("waits.sqlite")
+    db.executescript(NSYS)
+    for device, late in ((0, 0), (1, 40)):
+        pid = (256 + 7 + device) << 24
+        for start, end, correlation, name in ((0, 10, 1, 2), (10, 20, 2, 1), (20, 30, 3, 2), (30, 40, 4, 3), (40, 50, 5, 1), (50, 60, 6, 1),
+                                              (60, 70, 7, 2), (70, 500 + late, 8, 4)):
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", (start + late, end + late, pid | 7, correlation, name))
+        for start, end, stream, correlation, name in ((25, 300, 13, 2, 5), (310, 400 + late, 7, 5, 6), (55, 100, 20, 6, 7)):
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                       (start + late, end + late, device, device + 1, stream, pid, correlation, name))
+        # The event is recorded three times. Waits have device 0, whatever their context's is.
+        for stream, correlation, number in ((20, 1, 100), (13, 3, 101), (7, 7, 102)):
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, ?, ?, ?, ?, 9, ?)",
+                       (device + 1, stream, pid, correlation, number if numbered else None))
+        for start, end, stream, correlation, kind, number in ((32, 38, 7, 4, 2, 101), (72, 495 + late, 7, 8, 1, 102)):
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (?, ?, 0, ?, ?, ?, ?, ?, 9, ?)",
+                       (start + late, end + late, device + 1, stream, pid, correlation, kind, number if numbered else None))
+    db.commit()
+    db.close()
+    got = imported("waits.sqlite")
+    equal("what waits wait for", got.execute(
+        "SELECT track, group_concat(value) FROM (SELECT s.track, s.span_id, a.value FROM span_args a JOIN spans s USING (span_id) "
+        "WHERE a.name LIKE 'wait_on%' ORDER BY s.span_id, a.name DESC) GROUP BY span_id ORDER BY track, span_id").fetchall(), [
+            ("GPU 0 stream 7 (sync)", "13,3"), ("GPU 0 stream 7 (sync)", "7,7"),
+            ("GPU 1 stream 7 (sync)", "13,3"), ("GPU 1 stream 7 (sync)", "7,7")])
+    compare("waits.sqlite", got)
+    equal("the path through the waits", got.execute(
+        "SELECT track, name, kind, dur_ns FROM critical_path ORDER BY position").fetchall()[-3:], [
+            ("GPU 1 stream 13", "produce", "compute", 275), ("GPU 1 stream 7", "consume", "sync", 0),
+            ("GPU 1 stream 7", "consume", "compute", 130)])
+
+
 by_hand()
+nsys_waits(True)
+nsys_waits(False)
 equal("few streams", many_streams(40), (1, 0))
 equal("too many streams", many_streams(2050), (0, 1))
 for seed in range(int(os.environ.get("IPUSCOPE_TEST_ROUNDS", 4))):
