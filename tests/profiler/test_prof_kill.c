@@ -8,6 +8,7 @@
  */
 #include "support/prof_testing.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static void announce(void *user, const struct ips_commit *commit)
 		_exit(2);
 }
 
-static void record_for_ever(const char *path)
+/* Record @rows rows and close the recording. */
+static void record(const char *path, int64_t rows)
 {
 	struct ips_recording_params params;
 	struct ips_recording *recording;
@@ -49,7 +51,7 @@ static void record_for_ever(const char *path)
 	one = ips_track_open(recording, "one", NULL);
 	two = ips_track_open(recording, "two", NULL);
 	ips_span_begin(one, &outer);
-	for (int64_t i = 0;; i++) {
+	for (int64_t i = 0; i < rows; i++) {
 		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "loss", 0.5};
 
 		keys.step = i;
@@ -69,13 +71,16 @@ static void record_for_ever(const char *path)
 		if (i % 64 == 0)
 			usleep(50);
 	}
+	ips_span_end(one);
+	_exit(ips_recording_close(recording, NULL, 0));
 }
 
-/* Let the child announce @wanted commits and a little more, then kill it; the last word it gave. */
-static struct ips_commit run_and_kill(const char *path, struct rng *rng)
+/* Let the child announce @wanted commits and go on for up to @most_us, then kill it; the last word
+ * it gave. */
+static struct ips_commit run_and_kill(const char *path, int64_t rows, unsigned wanted,
+				      unsigned most_us, struct rng *rng)
 {
 	struct ips_commit last = {0}, next;
-	unsigned wanted = rng_below(rng, 12);
 	int ends[2];
 	pid_t child;
 
@@ -85,14 +90,12 @@ static struct ips_commit run_and_kill(const char *path, struct rng *rng)
 	if (child == 0) {
 		close(ends[0]);
 		announce_to = ends[1];
-		record_for_ever(path);
+		record(path, rows);
 	}
 	close(ends[1]);
-	for (unsigned i = 0; i < wanted; i++) {
-		assert_int_equal(read(ends[0], &next, sizeof(next)), sizeof(next));
+	for (unsigned i = 0; i < wanted && read(ends[0], &next, sizeof(next)) > 0; i++)
 		last = next;
-	}
-	usleep(rng_below(rng, 15000));
+	usleep(rng_below(rng, most_us));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	while (read(ends[0], &next, sizeof(next)) == (ssize_t)sizeof(next))
@@ -192,7 +195,7 @@ static void test_what_a_commit_calls_safe_is_in_the_file(void **state)
 {
 	struct sent_log *sent = mmap(NULL, sizeof(*sent), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const unsigned rounds = support_rounds(10);
+	const unsigned rounds = support_rounds(5);
 	unsigned late = 0;
 	struct rng rng;
 
@@ -247,8 +250,10 @@ static void check_sums(const char *path)
 	}
 }
 
-static void one_round(struct rng *rng)
+/* The state in which the kill left it: where it had announced nothing, that of none. */
+static enum prof_state one_round(int64_t rows, unsigned wanted, unsigned most_us, struct rng *rng)
 {
+	enum prof_state state;
 	struct ips_commit last;
 	struct prof_place place;
 	struct prof_db *db;
@@ -257,14 +262,14 @@ static void one_round(struct rng *rng)
 	bool done;
 
 	prof_place_make(&place);
-	last = run_and_kill(place.path, rng);
+	last = run_and_kill(place.path, rows, wanted, most_us, rng);
 	if (last.number == 0) {
 		prof_place_remove(&place);
-		return;
+		return PROF_RECORDING;
 	}
 	if (prof_db_open(&db, place.path, &err) != ST_OK)
 		fail_msg("%s", err.text);
-	assert_int_equal(prof_db_state(db), PROF_RECORDING);
+	state = prof_db_state(db);
 	assert_false(prof_db_writer_alive(db));
 	prof_db_close(db);
 	prof_check_file(place.path);
@@ -273,21 +278,22 @@ static void one_round(struct rng *rng)
 	spans = prof_ask(place.path, "SELECT count(*) FROM spans");
 	if (prof_repair(place.path, &done, &err) != ST_OK)
 		fail_msg("%s", err.text);
-	assert_true(done);
+	assert_int_equal(done, state != PROF_COMPLETE);
 	prof_check_file(place.path);
 	check_announced(place.path, &last);
 	check_sums(place.path);
 	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"), spans);
 	assert_answer(place.path,
 		      "SELECT key, value FROM meta WHERE key IN ('state', 'repaired') ORDER BY 1",
-		      "repaired|1\nstate|complete\n");
+		      done ? "repaired|1\nstate|complete\n" : "state|complete\n");
 	prof_place_remove(&place);
+	return state;
 }
 
 /* Whenever it is killed: there is no file yet, or one that can be read. */
 static void test_a_recording_appears_with_its_schema(void **state)
 {
-	const unsigned rounds = support_rounds(30);
+	const unsigned rounds = support_rounds(15);
 	struct rng rng;
 
 	(void)state;
@@ -308,7 +314,7 @@ static void test_a_recording_appears_with_its_schema(void **state)
 			announce_to = ends[1];
 			if (write(ends[1], "", 1) != 1)
 				_exit(2);
-			record_for_ever(place.path);
+			record(place.path, INT64_MAX);
 		}
 		assert_int_equal(read(ends[0], &(char){0}, 1), 1);
 		usleep(rng_below(&rng, 20000));
@@ -335,8 +341,35 @@ static void test_a_killed_recording_keeps_what_its_commits_announced(void **stat
 
 	(void)state;
 	rng_init(&rng, seed, 0, 0, 0);
-	for (unsigned i = 0; i < support_rounds(20); i++)
-		one_round(&rng);
+	for (unsigned i = 0; i < support_rounds(10); i++)
+		assert_int_equal(one_round(INT64_MAX, rng_below(&rng, 12), 15000, &rng),
+				 PROF_RECORDING);
+}
+
+/* At any moment from its start to its end, with its indexes and the checkpoint. */
+static void test_a_recording_killed_on_the_way_to_its_end_can_be_finished(void **state)
+{
+	const int64_t rows = 20000;
+	const unsigned rounds = support_rounds(10);
+	unsigned states[3] = {0};
+	struct prof_place place;
+	uint64_t took;
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, seed, 3, 0, 0);
+	prof_place_make(&place);
+	took = ips_monotonic_ns();
+	run_and_kill(place.path, rows, UINT_MAX, 1, &rng);
+	took = ips_monotonic_ns() - took;
+	prof_place_remove(&place);
+	for (unsigned i = 0; i < rounds; i++)
+		states[one_round(rows, 0, (unsigned)(took / 1000), &rng)]++;
+	print_message(
+		"%u kills at random moments of %u ms: %u while it recorded, %u while it closed, %u "
+		"when it was complete\n",
+		rounds, (unsigned)(took / 1000000), states[PROF_RECORDING], states[PROF_CLOSING],
+		states[PROF_COMPLETE]);
 }
 
 int main(void)
@@ -344,6 +377,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_killed_recording_keeps_what_its_commits_announced),
 		cmocka_unit_test(test_a_recording_appears_with_its_schema),
+		cmocka_unit_test(test_a_recording_killed_on_the_way_to_its_end_can_be_finished),
 		cmocka_unit_test(test_what_a_commit_calls_safe_is_in_the_file),
 	};
 

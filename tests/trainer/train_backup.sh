@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# BackupAndRestore and fit.resume: runs that are killed and started again end with the weights of one that was not, on any schedule; what is refused; what the report says.
-# `train_backup.sh N`: N kills, else 10.
+# BackupAndRestore and fit.resume: runs that go on from a backup end with the weights of one that was not interrupted; what is refused; what the report says.
+# Those that are killed are in tests/commands/kills.sh.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 cd "$work"
-kills=${1:-10}
 
 cat >run.json <<JSON
 {
@@ -25,70 +24,8 @@ cat >run.json <<JSON
 JSON
 cpu=(--ipu null --pipeline null)
 one=(--pipeline null --ipu.auto_select_ipus 1)
-two=(--pipeline null --ipu.auto_select_ipus 2)
 
-# callbacks FREQUENCY FOLDER [MORE]: their list; what they know is part of a backup.
-callbacks() {
-	printf '[%s, %s, %s, %s]' \
-		'{"class_name": "ReduceLROnPlateau", "config": {"patience": 1, "min_delta": 0.2, "factor": 0.5}}' \
-		'{"class_name": "EarlyStopping", "config": {"monitor": "loss", "patience": 5, "restore_best_weights": true}}' \
-		'{"class_name": "CSVLogger", "config": {"filename": "log.csv"}}' \
-		"{\"class_name\": \"BackupAndRestore\", \"config\": {\"backup_dir\": \"$2\", \"save_freq\": $1${3:+, $3}}}"
-}
 weights() { sed -n 's/^Weights: XXH3 \([0-9a-f]*\).*/\1/p' "$1"; }
-
-# reference NAME ARGUMENT...: what a run without a pause comes to.
-reference() {
-	local name=$1
-	shift
-	"$bin/ipu-train" run.json "$@" --callbacks "$(callbacks '"epoch"' "whole-$name")" >out || fail "no reference: $(cat out)"
-	weights out >"$name.weights"
-	mv log.csv "$name.csv"
-	[ -s "$name.weights" ] || fail "no digest: $(cat out)"
-	[ -z "$(ls -A "whole-$name")" ] || fail "a backup is left after a whole run"
-}
-reference one "${cpu[@]}"
-reference two "${two[@]}"
-
-# --- kills: after the next backup has been made, and a moment more, so that each run gets further
-forms=('--ipu null --pipeline null --host.threads 1' '--pipeline.schedule Grouped --host.threads 2 --data.prefetch 3' '--pipeline.schedule Interleaved --host.threads 1'
-	'--pipeline.schedule Sequential --host.threads 2' '--pipeline.schedule zb-h1 --host.threads 1' '--pipeline null --ipu.auto_select_ipus 1 --host.threads 3')
-inode() { stat -c %i "backups/latest.backup" 2>/dev/null || true; }
-killed=0 number=0
-# sweep NAME FREQUENCY: from the beginning to the end, killed on the way; each part has another form. Ends at once when there were
-# enough kills.
-sweep() {
-	local name=$1 frequency=$2 before pid
-	rm -rf backups log.csv
-	while [ "$killed" -lt "$kills" ]; do
-		local form=()
-		number=$((number + 1))
-		if [ "$name" = two ]; then form=("${two[@]}"); else read -ra form <<<"${forms[number % ${#forms[@]}]}"; fi
-		before=$(inode)
-		"$bin/ipu-train" run.json "${form[@]}" --callbacks "$(callbacks "$frequency" backups)" >out 2>err &
-		pid=$!
-		if [ $((number % 3)) -gt 0 ]; then
-			while kill -0 $pid 2>/dev/null && [ "$(inode)" = "$before" ]; do sleep 0.002; done
-		fi
-		sleep "0.00$((number * 7 % 10))"
-		if kill -9 $pid 2>/dev/null && ! wait $pid 2>/dev/null && ! grep -q '^Weights' out; then
-			killed=$((killed + 1))
-			continue
-		fi
-		wait $pid 2>/dev/null || true
-		break
-	done
-	"$bin/ipu-train" run.json --callbacks "$(callbacks "$frequency" backups)" $([ "$name" = two ] && echo "${two[@]}") >out 2>err ||
-		fail "the last part: $(cat err)"
-	[ "$(weights out)" = "$(cat "$name.weights")" ] || fail "$name, $frequency: other weights after $killed kills: $(cat out)"
-	cmp -s log.csv "$name.csv" || fail "$name, $frequency: another log: $(diff log.csv "$name.csv")"
-	[ -z "$(ls -A backups)" ] || fail "something is left: $(ls backups)"
-}
-while [ "$killed" -lt "$kills" ]; do
-	sweep one 8
-	sweep one '"epoch"'
-	sweep two 24
-done
 
 # --- every optimizer: an epoch, and another from its backup
 for optimizer in '"SGD"' '{"class_name": "SGD", "config": {"momentum": 0.9, "nesterov": true}}' '"RMSprop"' '"Adam"' '"AdamW"' '"Nadam"' '"Adagrad"' '"Lion"' \
@@ -201,4 +138,3 @@ grep -q 'cut short or damaged: delete it' err || fail "no advice: $(cat err)"
 refuse 2 'cut short or damaged'
 cp run.json each/latest.backup
 refuse 2 'is no backup that ipu-train has written'
-echo "$killed kills"
