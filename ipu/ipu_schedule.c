@@ -78,7 +78,8 @@ int ipu__program_count(const struct ipu_schedule_shape *shape)
 	return shape->training ? 2 * shape->stages : shape->stages;
 }
 
-int ipu__program_stage(const struct ipu_schedule_shape *shape, int p)
+/* Stage of program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0. */
+static int program_stage(const struct ipu_schedule_shape *shape, int p)
 {
 	return p < shape->stages ? p : 2 * shape->stages - 1 - p;
 }
@@ -90,7 +91,7 @@ static int stage_ipu(const struct ipu_schedule_shape *shape, int stage)
 
 int ipu__program_ipu(const struct ipu_schedule_shape *shape, int p)
 {
-	return stage_ipu(shape, ipu__program_stage(shape, p));
+	return stage_ipu(shape, program_stage(shape, p));
 }
 
 void ipu__list_add(struct ipu__list *list, char phase, int chunk, int microbatch)
@@ -328,7 +329,7 @@ static void schedule_lines(struct ipu_schedule *schedule, const struct ipu_sched
 
 				schedule->works[next[ipu]++] = (struct ipu_work){
 					.time_step = offsets[line] + round * programs + p,
-					.stage = ipu__program_stage(shape, p),
+					.stage = program_stage(shape, p),
 					.microbatch = line + round * lines,
 					.phase = p < shape->stages ? IPU_PHASE_F : IPU_PHASE_B};
 			}

@@ -11,8 +11,7 @@
 IPU_SCHEDULE_MAP(IPU__SCHEDULE_ROW)
 #undef IPU__SCHEDULE_ROW
 
-/* Stage and IPU of program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0. */
-int ipu__program_stage(const struct ipu_schedule_shape *shape, int p);
+/* IPU of program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0. */
 int ipu__program_ipu(const struct ipu_schedule_shape *shape, int p);
 int ipu__program_count(const struct ipu_schedule_shape *shape);
 

@@ -149,7 +149,8 @@ enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *o
 	return ST_OK;
 }
 
-double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp_mode mode)
+/* FLOP per cycle of a tile; multiply-adds count twice. */
+static double flops_cycle_tile(const struct ipu_target *target, enum ipu_amp_mode mode)
 {
 	const struct ipu_amp *amp = &target->amp[mode];
 
@@ -160,7 +161,7 @@ double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp
 double ipu_target_peak_flops_cycle(const struct ipu_target *target, bool half)
 {
 	return (double)target->tiles *
-	       ipu_target_flops_cycle_tile(target, half ? IPU_AMP_HALF_HALF : IPU_AMP_FLOAT);
+	       flops_cycle_tile(target, half ? IPU_AMP_HALF_HALF : IPU_AMP_FLOAT);
 }
 
 int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles)

@@ -58,9 +58,6 @@ struct ipu_target {
 	double remote_bytes_second; /* streaming memory, per IPU; 0: none */
 };
 
-/* FLOP per cycle of a tile; multiply-adds count twice. */
-double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp_mode mode);
-
 /* Look up a target; ST_NOTFOUND suggests the nearest name. @tiles > 0 reduces its tiles, as
  * IPUConfig.ipu_model.tiles_per_ipu does. */
 enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *out,

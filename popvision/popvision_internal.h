@@ -24,17 +24,13 @@ struct popvision {
 /* Record the report's own failure, if it has one. */
 void popvision__check(struct popvision *pv);
 
-/* Open a query with :replica bound (NULL: all). */
-struct prof_query *popvision__open(struct popvision *pv, const char *sql); /* NULL: failed */
-bool popvision__step(struct popvision *pv, struct prof_query *query);
-
 /* Write an integer; IPS_NULL becomes null. */
 void popvision__int(struct popvision *pv, const char *key, int64_t value);
 
-/* Write the columns of @query as keys of the open object: a column "a.b" is b in an object a, which
- * adjacent columns share. A real that is not finite is null, and KEY_nonfinite has its name. */
-void popvision__columns(struct popvision *pv, const struct prof_query *query);
-void popvision__fields(struct popvision *pv, const char *sql); /* the columns of its only row */
+/* Write the columns of the only row of @sql as keys of the open object: a column "a.b" is b in an
+ * object a, which adjacent columns share. A real that is not finite is null, and KEY_nonfinite has
+ * its name. */
+void popvision__fields(struct popvision *pv, const char *sql);
 
 /* Write an array under @key: an object per row; the first column; the first column, each in a
  * separate array. */

@@ -15,7 +15,8 @@
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-struct prof_query *popvision__open(struct popvision *pv, const char *sql)
+/* Open a query with :replica bound (NULL: all); NULL: failed. */
+static struct prof_query *open_query(struct popvision *pv, const char *sql)
 {
 	struct prof_query *query;
 
@@ -28,7 +29,7 @@ struct prof_query *popvision__open(struct popvision *pv, const char *sql)
 	return query;
 }
 
-bool popvision__step(struct popvision *pv, struct prof_query *query)
+static bool step_query(struct popvision *pv, struct prof_query *query)
 {
 	return query && prof_query_next(query, &pv->status, pv->err);
 }
@@ -87,7 +88,7 @@ static void write_key_value(struct popvision *pv, const struct prof_query *query
 	jsonw_key_text(&pv->w, sibling, isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
 }
 
-void popvision__columns(struct popvision *pv, const struct prof_query *query)
+static void write_columns(struct popvision *pv, const struct prof_query *query)
 {
 	char outer[KEY_SIZE] = "";
 
@@ -112,10 +113,10 @@ void popvision__columns(struct popvision *pv, const struct prof_query *query)
 
 void popvision__fields(struct popvision *pv, const char *sql)
 {
-	struct prof_query *query = popvision__open(pv, sql);
+	struct prof_query *query = open_query(pv, sql);
 
-	if (popvision__step(pv, query))
-		popvision__columns(pv, query);
+	if (step_query(pv, query))
+		write_columns(pv, query);
 	prof_query_close(query);
 }
 
@@ -126,11 +127,11 @@ typedef void (*pv_element_fn)(struct popvision *pv, const struct prof_query *que
 static void write_array(struct popvision *pv, const char *key, const char *sql,
 			pv_element_fn element)
 {
-	struct prof_query *query = popvision__open(pv, sql);
+	struct prof_query *query = open_query(pv, sql);
 
 	jsonw_key(&pv->w, key);
 	jsonw_begin_array(&pv->w);
-	while (popvision__step(pv, query))
+	while (step_query(pv, query))
 		element(pv, query);
 	jsonw_end_array(&pv->w);
 	prof_query_close(query);
@@ -139,7 +140,7 @@ static void write_array(struct popvision *pv, const char *key, const char *sql,
 static void write_object(struct popvision *pv, const struct prof_query *query)
 {
 	jsonw_begin_object(&pv->w);
-	popvision__columns(pv, query);
+	write_columns(pv, query);
 	jsonw_end_object(&pv->w);
 }
 

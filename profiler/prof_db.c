@@ -500,7 +500,8 @@ static enum status copy_meta(const struct prof_query *query, char *out, size_t s
 	return ST_OK;
 }
 
-enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, size_t size,
+/* Copy the value of a meta key to @out; ST_NOTFOUND if it does not exist. */
+static enum status read_meta(struct prof_db *db, const char *key, char *out, size_t size,
 			     struct err *err)
 {
 	struct prof_query *query;
@@ -523,7 +524,7 @@ enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, siz
 
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
 {
-	return prof_db_meta_get(db, key, out, size, NULL) == ST_OK;
+	return read_meta(db, key, out, size, NULL) == ST_OK;
 }
 
 /* A merged file has the metadata of its later ranks as merge.RANK.KEY. */
@@ -574,7 +575,7 @@ enum status prof_db_look(struct prof_db *db, enum prof_state *state, bool *alive
 	*alive = false;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const enum status status =
-			prof_db_meta_get(db, keys[i], values[i], sizeof(values[i]), err);
+			read_meta(db, keys[i], values[i], sizeof(values[i]), err);
 
 		if (status != ST_OK && status != ST_NOTFOUND)
 			return status;

@@ -157,10 +157,7 @@ double prof_column_real(const struct prof_query *query, int column);
 const char *prof_column_text(const struct prof_query *query, int column);
 const void *prof_column_blob(const struct prof_query *query, int column, size_t *size);
 
-/* Copy the value of a meta key to @out; ST_NOTFOUND if it does not exist. */
-enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, size_t size,
-			     struct err *err);
-/* The same, but return false for any failure. */
+/* Copy the value of a meta key to @out; false: there is none, or a failure. */
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size);
 
 /* The kind of program that recorded the file: missing data has a different reason in each. */

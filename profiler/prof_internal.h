@@ -269,25 +269,15 @@ struct ips_recording {
 	uint64_t turns_set, turns_taken;
 };
 
-/* prof_track.c: wait for room for an event of @slots slots; false: there will never be room, and
- * the event is counted as dropped */
-bool prof__track_wait(struct ips_track *track, uint64_t slots);
-bool prof__track_has_room(struct ips_track *track, uint64_t slots); /* false: counted as dropped */
-void prof__track_drop(struct ips_track *track);
-
 /* prof_record.c */
-void prof__lane_free(struct prof_lane *lane);
 bool prof__is_child(const struct ips_recording *recording); /* a forked child: must not touch it */
 void prof__wake(void *recording);                           /* never blocks */
 
 /* prof_thread.c */
 void prof__thread_release(struct prof_thread *thread); /* accepts NULL */
 
-/* prof_track.c: the order of draining if recording is all the program does (params.alone) */
-/* On the producer's thread: queue what @lane has published as the next turn. Blocks if the turns
- * are full. */
-void prof__turn_push(struct prof_lane *lane);
-/* On the writer's thread; false: no turn is pending. */
+/* prof_track.c: the order of draining if recording is all the program does (params.alone). On the
+ * writer's thread; false: no turn is pending. */
 bool prof__turn_pop(struct ips_recording *recording, struct prof_turn *out);
 
 /* prof_lane.c: on the writer's thread */

@@ -215,7 +215,9 @@ static bool same_bucket(const struct prof_increment *a, const struct prof_increm
 	return a->level == b->level && a->bucket == b->bucket && a->depth == b->depth;
 }
 
-void prof_levels_compact(struct prof_levels *levels, int finest)
+/* Retain the increments from level @finest on, one per bucket, sorted by level, bucket and
+ * depth. */
+static void levels_compact(struct prof_levels *levels, int finest)
 {
 	struct prof_increment *all = levels->increments, *last = NULL;
 	size_t kept = 0;
@@ -322,7 +324,7 @@ void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t ti
 	samples_merge(samples, &sample);
 }
 
-void prof_counters_flush(struct prof_counters *counters)
+static void counters_flush(struct prof_counters *counters)
 {
 	for (size_t i = 0; i < counters->series_count; i++) {
 		for (int l = 0; l < PROF_LEVELS; l++) {
@@ -337,7 +339,7 @@ void prof_counters_flush(struct prof_counters *counters)
 enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 				struct prof_levels *levels, int finest, struct err *err)
 {
-	prof_levels_compact(levels, finest);
+	levels_compact(levels, finest);
 	if (levels->failed)
 		return err_nomem(err);
 	for (size_t i = 0; i < levels->count; i++) {
@@ -363,7 +365,7 @@ enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 enum status prof__insert_counters(struct prof_insert *rows, int64_t track_id,
 				  struct prof_counters *counters, struct err *err)
 {
-	prof_counters_flush(counters);
+	counters_flush(counters);
 	if (counters->failed)
 		return err_nomem(err);
 	for (size_t i = 0; i < counters->count; i++) {

@@ -86,9 +86,6 @@ void prof_levels_flush(struct prof_levels *levels);
  * are dense or crowded, or readers at the coarsest level would meet many such zones in one
  * bucket. */
 int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns);
-/* Retain the increments from level @finest on, one per bucket, sorted by level, bucket and
- * depth. */
-void prof_levels_compact(struct prof_levels *levels, int finest);
 
 /* The same for counters: one series per call site of a track; samples instead of spans. */
 struct prof_samples {
@@ -118,7 +115,6 @@ struct prof_counters {
 void prof_counters_fini(struct prof_counters *counters);
 void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t time_ns,
 		       double value); /* NaN: not counted */
-void prof_counters_flush(struct prof_counters *counters);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

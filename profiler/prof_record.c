@@ -82,6 +82,33 @@ static void remove_files(const char *path)
 	}
 }
 
+static void lane_free(struct prof_lane *lane)
+{
+	if (lane->ring.slots)
+		prof__lane_discard(lane);
+	prof__lane_free_texts(lane);
+	prof__thread_release(lane->thread);
+	mem_free(lane->ring.slots);
+	mem_free(lane->track);
+	mem_free(lane->name);
+	mem_free(lane->parent);
+	mem_free(lane->stack.items);
+	mem_free(lane->spans.items);
+	mem_free(lane->ends.items);
+	mem_free(lane->longs.items);
+	mem_free(lane->args.items);
+	mem_free(lane->texts.items);
+	mem_free(lane->flows.items);
+	mem_free(lane->abouts.items);
+	mem_free(lane->rows.items);
+	mem_free(lane->instants.items);
+	mem_free(lane->samples.items);
+	prof_levels_fini(&lane->levels);
+	prof_levels_fini(&lane->late);
+	prof_counters_fini(&lane->counters);
+	mem_free(lane);
+}
+
 static void recording_free(struct ips_recording *recording)
 {
 	struct prof_lane *lane = recording->lanes;
@@ -89,7 +116,7 @@ static void recording_free(struct ips_recording *recording)
 	while (lane) {
 		struct prof_lane *next = lane->next;
 
-		prof__lane_free(lane);
+		lane_free(lane);
 		lane = next;
 	}
 	map_fini(&recording->lane_names);
@@ -411,33 +438,6 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-void prof__lane_free(struct prof_lane *lane)
-{
-	if (lane->ring.slots)
-		prof__lane_discard(lane);
-	prof__lane_free_texts(lane);
-	prof__thread_release(lane->thread);
-	mem_free(lane->ring.slots);
-	mem_free(lane->track);
-	mem_free(lane->name);
-	mem_free(lane->parent);
-	mem_free(lane->stack.items);
-	mem_free(lane->spans.items);
-	mem_free(lane->ends.items);
-	mem_free(lane->longs.items);
-	mem_free(lane->args.items);
-	mem_free(lane->texts.items);
-	mem_free(lane->flows.items);
-	mem_free(lane->abouts.items);
-	mem_free(lane->rows.items);
-	mem_free(lane->instants.items);
-	mem_free(lane->samples.items);
-	prof_levels_fini(&lane->levels);
-	prof_levels_fini(&lane->late);
-	prof_counters_fini(&lane->counters);
-	mem_free(lane);
-}
-
 static uint64_t ring_capacity(uint32_t slots)
 {
 	uint64_t capacity = LEAST_SLOTS;
@@ -537,13 +537,13 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 	lane->tid = tid;
 	lane->waits = waits;
 	if (!lane_set(lane, track, params, slots)) {
-		prof__lane_free(lane);
+		lane_free(lane);
 		return NULL;
 	}
 	pthread_mutex_lock(&recording->lock);
 	if (!lane_rename(recording, lane, track)) {
 		pthread_mutex_unlock(&recording->lock);
-		prof__lane_free(lane);
+		lane_free(lane);
 		return NULL;
 	}
 	lane->track_id = ++recording->lane_count;

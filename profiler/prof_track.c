@@ -39,7 +39,9 @@ static bool push_turn(struct ips_recording *recording, struct prof_turn turn)
 	return room;
 }
 
-void prof__turn_push(struct prof_lane *lane)
+/* On the producer's thread: queue what @lane has published as the next turn. Blocks if the turns
+ * are full. */
+static void end_turn(struct prof_lane *lane)
 {
 	const struct timespec pause = {0, 100000};
 	const struct prof_turn turn = {lane, lane->ring.head};
@@ -73,7 +75,7 @@ static struct prof_lane *lane_of(struct ips_track *track)
 	return (struct prof_lane *)track; /* the ring is its first member */
 }
 
-void prof__track_drop(struct ips_track *track)
+static void count_dropped(struct ips_track *track)
 {
 	__atomic_fetch_add(&track->dropped, 1, __ATOMIC_RELAXED); /* a handler may count, too */
 }
@@ -113,7 +115,7 @@ static bool reserve_room(struct ips_track *track, uint64_t slots)
 	full = __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) + capacity;
 	if (lane->recording->params.alone) {
 		if (track->head + track->open + keys + slots > lane->handed + capacity / 2)
-			prof__turn_push(lane);
+			end_turn(lane);
 	} else if (full - track->head <= capacity / 2) {
 		prof__wake(lane->recording);
 	}
@@ -132,13 +134,15 @@ static bool reserve_room(struct ips_track *track, uint64_t slots)
 	return true;
 }
 
-bool prof__track_wait(struct ips_track *track, uint64_t slots)
+/* Wait for room for an event of @slots slots; false: there will never be room, and the event is
+ * counted as dropped. */
+static bool wait_for_room(struct ips_track *track, uint64_t slots)
 {
 	const struct timespec pause = {0, 100000};
 	struct ips_recording *recording = lane_of(track)->recording;
 
 	if (track->skipping != 0) {
-		prof__track_drop(track);
+		count_dropped(track);
 		return false;
 	}
 	while (track->head + track->open + slots > track->limit && !reserve_room(track, slots)) {
@@ -147,7 +151,7 @@ bool prof__track_wait(struct ips_track *track, uint64_t slots)
 		if (track->head == __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) ||
 		    __atomic_load_n(&recording->no_space, __ATOMIC_ACQUIRE) != 0 ||
 		    prof__is_child(recording)) {
-			prof__track_drop(track);
+			count_dropped(track);
 			return false;
 		}
 		prof__wake(recording);
@@ -159,16 +163,16 @@ bool prof__track_wait(struct ips_track *track, uint64_t slots)
 int ips_track_make_room(struct ips_track *track, uint64_t slots)
 {
 	if (lane_of(track)->waits)
-		return prof__track_wait(track, slots);
+		return wait_for_room(track, slots);
 	if (track->skipping != 0 || !reserve_room(track, slots)) {
-		prof__track_drop(track);
+		count_dropped(track);
 		return 0;
 	}
 	return 1;
 }
 
 /* Return whether there is room for an event of @slots slots that reserves none. */
-bool prof__track_has_room(struct ips_track *track, uint64_t slots)
+static bool has_room(struct ips_track *track, uint64_t slots)
 {
 	if (track->skipping == 0 && track->head + track->open + slots <= track->limit)
 		return true;
@@ -206,7 +210,7 @@ static void put_event(struct ips_track *track, struct ips_site *site, uint64_t k
 
 	if (!track || !site || !ips_track_enter(track))
 		return;
-	if (prof__track_has_room(track, 1)) {
+	if (has_room(track, 1)) {
 		slot = slot_after(track, 0);
 		slot->site = site;
 		slot->kind = kind;
@@ -266,7 +270,7 @@ static bool put_argument(struct ips_track *track, uint64_t event, const char *na
 
 	if (!track || !name || !ips_track_enter(track))
 		return false;
-	room = prof__track_has_room(track, slots);
+	room = has_room(track, slots);
 	if (room) {
 		if (text)
 			put_bytes(track, text, PROF_ARG_TEXT);
@@ -312,7 +316,7 @@ static void put_long_text(struct ips_track *track, uint64_t event, const char *n
 		return;
 	copy = mem_strdup(value);
 	if (!copy)
-		prof__track_drop(track);
+		count_dropped(track);
 	else if (!put_argument(track, event, name, PROF_ARG_LONG_TEXT, (uint64_t)(uintptr_t)copy,
 			       NULL))
 		mem_free(copy);
@@ -343,8 +347,8 @@ static void put_at(struct ips_track *track, struct ips_site *site, uint64_t kind
 	if (!track || !site || !ips_track_enter(track))
 		return;
 	if (time_ns < 0) {
-		prof__track_drop(track);
-	} else if (prof__track_wait(track, 1)) {
+		count_dropped(track);
+	} else if (wait_for_room(track, 1)) {
 		slot = slot_after(track, 0);
 		slot->site = site;
 		slot->kind = kind;
@@ -415,7 +419,7 @@ void ips_span_row(struct ips_track *track, enum ips_table table, const void *row
 	    prof_row_types[table].columns[0].kind != PROF_COLUMN_SPAN || !ips_track_enter(track))
 		return;
 	slots = prof_row_slots(table);
-	if (prof__track_has_room(track, 1 + slots)) {
+	if (has_room(track, 1 + slots)) {
 		slot = slot_after(track, 0);
 		slot->site = NULL;
 		slot->kind = IPS_EVENT_ROW | (uint64_t)table << PROF_KIND_BITS;

@@ -159,7 +159,8 @@ bool view_place_same(const struct view_place *a, const struct view_place *b)
 	return strcmp(a->sql, b->sql) == 0;
 }
 
-void view_place_take(struct view_place *place, const struct prof_query *query, int column)
+/* Fill the field named like @column of @query, if there is such a field and it is unknown. */
+static void fill_field(struct view_place *place, const struct prof_query *query, int column)
 {
 	const struct view_place_field *field = view_place_field(prof_column_name(query, column));
 
@@ -244,7 +245,7 @@ static enum status view_place_query(struct view_place *place, struct prof_db *db
 	view_place_bind(place, query, sql);
 	status = prof_query_step(query, &row, err);
 	for (int c = 0; status == ST_OK && row && c < prof_column_count(query); c++)
-		view_place_take(place, query, c);
+		fill_field(place, query, c);
 	prof_query_close(query);
 	return status;
 }

@@ -84,8 +84,6 @@ const struct view_place_field *view_place_field(const char *name); /* NULL: none
 int64_t *view_place_number(struct view_place *place, const struct view_place_field *field);
 char *view_place_chars(struct view_place *place, const struct view_place_field *field);
 bool view_place_knows(const struct view_place *place, const struct view_place_field *field);
-/* Fill the field named like @column of @query, if there is such a field and it is unknown. */
-void view_place_take(struct view_place *place, const struct prof_query *query, int column);
 
 bool view_place_same(const struct view_place *a, const struct view_place *b);
 

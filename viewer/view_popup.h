@@ -32,9 +32,6 @@ void view_popup_begin(struct view_popup *popup, int kind, const char *title, con
 void view_popup_add(struct view_popup *popup, int tag, const char *name, const char *text);
 void view_popup_close(struct view_popup *popup); /* kind 0, memory freed; accepts a zeroed one */
 
-/* Position it over @body. */
-void view_popup_layout(struct view_popup *popup, struct view_rect body);
-void view_popup_draw(const struct view_popup *popup, struct view_canvas *canvas);
 /* Move the selection; false: @request is no movement. */
 bool view_popup_request(struct view_popup *popup, enum view_request request);
 /* The item at this cell of the screen; -1: none. */

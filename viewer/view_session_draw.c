@@ -60,7 +60,8 @@ static int view_popup_name_width(const struct view_popup *popup)
 	return min(most, MOST_NAME);
 }
 
-void view_popup_layout(struct view_popup *popup, struct view_rect body)
+/* Position it over @body. */
+static void popup_layout(struct view_popup *popup, struct view_rect body)
 {
 	const int names = view_popup_name_width(popup);
 	int width = view_text_width(popup->title) + 6;
@@ -98,7 +99,7 @@ static void view_popup_frame(const struct view_popup *popup, struct view_pane *p
 		view_textf(pane, 2, bottom, VIEW_DIM, " %s ", popup->foot);
 }
 
-void view_popup_draw(const struct view_popup *popup, struct view_canvas *canvas)
+static void popup_draw(const struct view_popup *popup, struct view_canvas *canvas)
 {
 	struct view_pane pane = view_pane_at(canvas, popup->rect), line;
 	const int names = view_popup_name_width(popup);
@@ -548,8 +549,8 @@ static void view_draw_body(struct view_session *session)
 	else if (session->trouble.status != ST_OK)
 		view_text(&pane, 2, 1, VIEW_BAD, session->trouble.text);
 	if (session->popup.kind != VIEW_NO_POPUP) {
-		view_popup_layout(&session->popup, session->frame.body);
-		view_popup_draw(&session->popup, &session->canvas);
+		popup_layout(&session->popup, session->frame.body);
+		popup_draw(&session->popup, &session->canvas);
 	}
 }
 

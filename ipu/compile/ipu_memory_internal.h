@@ -97,9 +97,6 @@ int64_t memory__node_start(const struct memory_build *build, int node);
 /* Append a variable; copies the runs. */
 enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable);
 
-/* Number of elements of a tensor, scaled by batch_divisor. */
-int64_t memory__elements(const struct memory_build *build, const struct ipu_tensor *tensor);
-
 /* Distribute @elements of @element_bytes each in whole grains over at most @tiles tiles from @start
  * on, modulo @limit; return the number of runs. */
 #define MEMORY_RUNS 4

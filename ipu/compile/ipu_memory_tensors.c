@@ -245,7 +245,8 @@ static const struct ipu_tensor *tensor_of(const struct memory_at *at)
 	return &at->build->graph->tensors[at->tensor];
 }
 
-int64_t memory__elements(const struct memory_build *build, const struct ipu_tensor *tensor)
+/* Number of elements of a tensor, scaled by batch_divisor. */
+static int64_t scaled_elements(const struct memory_build *build, const struct ipu_tensor *tensor)
 {
 	const int64_t elements = ipu_tensor_elements(tensor);
 
@@ -453,7 +454,7 @@ static int last_use(const struct memory_at *at, int from, int to)
 static enum status add_resumed(const struct memory_at *at, const char *what, const char *next,
 			       int first)
 {
-	const int64_t elements = memory__elements(at->build, tensor_of(at));
+	const int64_t elements = scaled_elements(at->build, tensor_of(at));
 	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
 	const int last = backward ? backward->last : at->use[IPU_FUNCTION_F]->again_last;
 	enum status status;
@@ -469,7 +470,7 @@ static enum status add_stashed(const struct memory_at *at, int depth)
 {
 	const struct memory_build *build = at->build;
 	const struct memory_section *push = &build->sections[at->place][IPU_FUNCTION_PUSH];
-	const int64_t elements = memory__elements(build, tensor_of(at));
+	const int64_t elements = scaled_elements(build, tensor_of(at));
 	const int pushed =
 		push->first < push->end ? push->end - 1 : departure_step(at, IPU_FUNCTION_F);
 	const int used = last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1);
@@ -487,7 +488,7 @@ static enum status add_replayed(const struct memory_at *at)
 	const struct memory_use *forward = at->use[IPU_FUNCTION_F];
 	const int stage = at->build->graph->nodes[forward->writer].op.stage;
 	enum status status =
-		add_while(at, "", memory__elements(at->build, tensor_of(at)), first_use(at),
+		add_while(at, "", scaled_elements(at->build, tensor_of(at)), first_use(at),
 			  last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1));
 
 	if (status != ST_OK)
@@ -501,7 +502,7 @@ static enum status add_replayed(const struct memory_at *at)
 static enum status add_host_buffers(const struct memory_at *at)
 {
 	const struct ipu_tensor *tensor = tensor_of(at);
-	const int64_t elements = memory__elements(at->build, tensor);
+	const int64_t elements = scaled_elements(at->build, tensor);
 	const struct memory_piece piece = {.name = variable_name(at, "/io"),
 					   .kind = "io_buffer",
 					   .elements = elements,
@@ -533,7 +534,7 @@ static enum status add_held(const struct memory_at *at)
 	held = ipu_schedule_held(build->schedule, at->place);
 	if (held < 2)
 		return ST_OK;
-	return add_always(at, "/held", "fifo", memory__elements(build, tensor_of(at)), held - 1);
+	return add_always(at, "/held", "fifo", scaled_elements(build, tensor_of(at)), held - 1);
 }
 
 static enum status add_transient(const struct memory_at *at)
@@ -553,7 +554,7 @@ static enum status add_transient(const struct memory_at *at)
 	status = add_held(at);
 	if (status != ST_OK)
 		return status;
-	return add_while(at, "", memory__elements(at->build, tensor_of(at)), first_use(at),
+	return add_while(at, "", scaled_elements(at->build, tensor_of(at)), first_use(at),
 			 last_use(at, 0, MEMORY_PHASES));
 }
 
@@ -609,7 +610,7 @@ static enum status add_persistent(const struct memory_at *at)
 		layout->replicas > 1 &&
 		((tensor->kind == IPU_TENSOR_OPTIMIZER_STATE && layout->shard_optimizer_state) ||
 		 (tensor->kind == IPU_TENSOR_WEIGHT && layout->shard_weights));
-	const int64_t elements = memory__elements(at->build, tensor);
+	const int64_t elements = scaled_elements(at->build, tensor);
 	const int64_t shard =
 		sharded ? (elements + layout->replicas - 1) / layout->replicas : elements;
 	enum status status = ST_OK;
@@ -701,7 +702,7 @@ static enum status add_skip(const struct memory_at *at, int from)
 	if (!at->build->streaming || distance < 2)
 		return ST_OK;
 	maker.ipu = memory__place_device(at->build, from);
-	piece.elements = memory__elements(at->build, tensor_of(at));
+	piece.elements = scaled_elements(at->build, tensor_of(at));
 	piece.name = arena_printf(&at->build->memory->arena, "%s/skip/Stage%d", tensor_of(at)->name,
 				  at->place);
 	return add_piece(&maker, &piece);

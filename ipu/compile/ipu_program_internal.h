@@ -46,11 +46,6 @@ void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats,
 void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
 		     const char *name, int node);
 
-/* Data movement, each in its own Sequence under @function; nothing if @bytes is 0. */
-void ipu__copy_lower(struct ipu_lowering *lowering, int function, int64_t bytes, const char *name);
-void ipu__remote_lower(struct ipu_lowering *lowering, int function, int64_t bytes, bool load,
-		       const char *name);
-
 enum ipu_collective {
 	IPU_ALL_REDUCE,
 	IPU_REDUCE_SCATTER,

@@ -58,7 +58,7 @@ int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool off
 	return (int64_t)ceil(target->phase_cycles) + LOCAL_COPY_CYCLES + (int64_t)ceil(each);
 }
 
-void ipu__copy_lower(struct ipu_lowering *lowering, int function, int64_t bytes, const char *name)
+static void lower_copy(struct ipu_lowering *lowering, int function, int64_t bytes, const char *name)
 {
 	const struct ipu_target *target = lowering->target;
 	const double each = (double)bytes / (double)(target->tiles * target->load_bytes_cycle);
@@ -95,8 +95,9 @@ static void add_stream_part(struct ipu_lowering *lowering, int sequence, enum ip
 	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
-void ipu__remote_lower(struct ipu_lowering *lowering, int function, int64_t bytes, bool load,
-		       const char *name)
+/* Data movement, each in its own Sequence under @function; nothing if @bytes is 0. */
+static void lower_remote(struct ipu_lowering *lowering, int function, int64_t bytes, bool load,
+			 const char *name)
 {
 	const struct ipu_stream_copy copy = ipu_stream_copy(lowering->target, (double)bytes,
 							    lowering->target->remote_bytes_second);
@@ -373,10 +374,9 @@ static void stream_accumulators(struct ipu_lowering *lowering, int function,
 		const struct ipu_tensor *tensor = &graph->tensors[node->writes[i]];
 
 		if (tensor->kind == IPU_TENSOR_ACCUMULATOR)
-			ipu__remote_lower(lowering, function, ipu_tensor_bytes(tensor), load,
-					  ipu__name(lowering, "%s/%s",
-						    load ? "RemoteLoad" : "RemoteStore",
-						    tensor->name));
+			lower_remote(lowering, function, ipu_tensor_bytes(tensor), load,
+				     ipu__name(lowering, "%s/%s",
+					       load ? "RemoteLoad" : "RemoteStore", tensor->name));
 	}
 }
 
@@ -438,11 +438,11 @@ static void stream_kind(struct ipu_lowering *lowering, int function, int stage,
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 
-	ipu__remote_lower(lowering, function,
-			  shard_bytes(stage_kind_bytes(graph, stage, kind), &graph->layout, shared),
-			  load,
-			  ipu__name(lowering, "%s/Stage%d/%s", load ? "RemoteLoad" : "RemoteStore",
-				    stage, ipu_tensor_kind_name(kind)));
+	lower_remote(lowering, function,
+		     shard_bytes(stage_kind_bytes(graph, stage, kind), &graph->layout, shared),
+		     load,
+		     ipu__name(lowering, "%s/Stage%d/%s", load ? "RemoteLoad" : "RemoteStore",
+			       stage, ipu_tensor_kind_name(kind)));
 }
 
 static void load_weights(struct ipu_lowering *lowering, int function, int stage)
@@ -489,14 +489,14 @@ static void pop_stash(struct ipu_lowering *lowering, int function, int stage, bo
 			continue;
 
 		if (graph->layout.offload_activations)
-			ipu__remote_lower(lowering, function, bytes, !push,
-					  ipu__name(lowering, "%s/%s",
-						    push ? "FIFO/RemoteStore" : "FIFO/RemoteLoad",
-						    tensor->name));
+			lower_remote(lowering, function, bytes, !push,
+				     ipu__name(lowering, "%s/%s",
+					       push ? "FIFO/RemoteStore" : "FIFO/RemoteLoad",
+					       tensor->name));
 		else
-			ipu__copy_lower(lowering, function, bytes,
-					ipu__name(lowering, "%s/%s",
-						  push ? "FIFO/Push" : "FIFO/Pop", tensor->name));
+			lower_copy(lowering, function, bytes,
+				   ipu__name(lowering, "%s/%s", push ? "FIFO/Push" : "FIFO/Pop",
+					     tensor->name));
 	}
 }
 

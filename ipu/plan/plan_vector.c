@@ -53,8 +53,9 @@ int64_t ipu__lanes(const struct ipu_target *target, enum ipu_dtype dtype)
 	return target->vector_bytes / ipu_dtype_bytes(dtype);
 }
 
-double ipu__workers(const struct ipu_target *target, const struct ipu__vertex *vertex,
-		    enum ipu_dtype dtype, double elements)
+/* Cycles of a tile with @elements on average. */
+static double mean_cycles(const struct ipu_target *target, const struct ipu__vertex *vertex,
+			  enum ipu_dtype dtype, double elements)
 {
 	const double lanes = (double)ipu__lanes(target, dtype);
 	const double workers = (double)target->workers;
@@ -79,7 +80,7 @@ void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, co
 		      const struct ipu__spread *spread)
 {
 	const int64_t busiest = ipu__busiest(target, vertex, dtype, spread->most);
-	const double mean = ipu__workers(target, vertex, dtype, spread->mean);
+	const double mean = mean_cycles(target, vertex, dtype, spread->mean);
 	const struct ipu_phase phase = {
 		.kind = IPU_COMPUTE,
 		.part = part,

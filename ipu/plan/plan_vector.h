@@ -41,11 +41,9 @@ struct ipu__spread ipu__spread_over(const struct ipu_target *target, int64_t cou
 int ipu__tile_choices(const struct ipu_target *target, int64_t most, int64_t *out);
 
 int64_t ipu__lanes(const struct ipu_target *target, enum ipu_dtype dtype);
-/* Cycles of the tile with the most elements, and of a tile with @elements on average. */
+/* Cycles of the tile with the most elements. */
 int64_t ipu__busiest(const struct ipu_target *target, const struct ipu__vertex *vertex,
 		     enum ipu_dtype dtype, int64_t elements);
-double ipu__workers(const struct ipu_target *target, const struct ipu__vertex *vertex,
-		    enum ipu_dtype dtype, double elements);
 
 void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		      const struct ipu__vertex *vertex, enum ipu_dtype dtype,

@@ -121,7 +121,9 @@ static enum ips_report_state read_state(struct ips_report *report)
 	return prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
 }
 
-int64_t report_public__number(struct ips_report *report, const char *sql)
+/* The first column of the first row of @sql; IPS_NULL if there is none, or on failure, which is
+ * recorded. */
+static int64_t query_number(struct ips_report *report, const char *sql)
 {
 	struct err err = {ST_OK, ""};
 	int64_t number;
@@ -149,7 +151,7 @@ static void read_version(struct ips_report_info *info)
 
 static enum ips_report_instrumentation read_instrumentation(struct ips_report *report)
 {
-	if (report_public__number(report, "SELECT max(traced) FROM executions") == 1)
+	if (query_number(report, "SELECT max(traced) FROM executions") == 1)
 		return IPS_REPORT_INSTRUMENTATION_TILE;
 	return report->info.cost_model ? IPS_REPORT_INSTRUMENTATION_OFF
 				       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;

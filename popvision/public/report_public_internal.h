@@ -106,17 +106,11 @@ int report_public__null_argument(const char *name, char *message, size_t size);
 enum status report_public__text(struct ips_report *report, const char **out, const char *text,
 				struct err *err);
 
-/* The first column of the first row of @sql; IPS_NULL if there is none, or on failure, which is
- * recorded. */
-int64_t report_public__number(struct ips_report *report, const char *sql);
-
 /* Fill @item from the current row of @query: column i by @fields[i]. */
 enum status report_public__row(struct ips_report *report, const struct prof_query *query,
 			       const struct report_public__field *fields, size_t count, void *item,
 			       struct err *err);
 
-/* Read the list @id on first use, and link it with the other lists. */
-enum status report_public__load(struct ips_report *report, enum report_public__list_id id);
 /* -1: the list cannot be read. */
 int64_t report_public__count(struct ips_report *report, enum report_public__list_id id);
 /* NULL: no such item. */

@@ -312,7 +312,8 @@ static void link_liveness(struct ips_report *report)
 		steps[i].program = report_public__program_index(report, steps[i].program_id);
 }
 
-enum status report_public__load(struct ips_report *report, enum report_public__list_id id)
+/* Read the list @id on first use, and link it with the other lists. */
+static enum status load_list(struct ips_report *report, enum report_public__list_id id)
 {
 	if (report->lists[id].loaded)
 		return report->lists[id].status;
@@ -327,7 +328,7 @@ enum status report_public__load(struct ips_report *report, enum report_public__l
 
 int64_t report_public__count(struct ips_report *report, enum report_public__list_id id)
 {
-	if (!report || report_public__load(report, id) != ST_OK)
+	if (!report || load_list(report, id) != ST_OK)
 		return -1;
 	return (int64_t)report->lists[id].count;
 }

@@ -83,10 +83,6 @@ enum status report_insights_get(struct report_insights *out, struct prof_db *db,
 const struct report_accelerator *report_insights_device(const struct report_insights *insights);
 void report_insights_free(struct report_insights *insights); /* accepts a zeroed struct */
 
-/* Print as text, at most @width columns (0: 80). */
-enum status report_insights_print(const struct report_insights *insights, int width, FILE *out,
-				  struct err *err);
-
 /* Return the insights as rows, for CSV, JSON and choices. Texts are copied. */
 enum status report_insights_table(struct report_table *out, const struct report_insights *insights,
 				  struct err *err);

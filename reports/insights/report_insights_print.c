@@ -84,7 +84,8 @@ static void print_counts(FILE *out, const struct report_insights *insights)
 	fputc('\n', out);
 }
 
-enum status report_insights_print(const struct report_insights *insights, int width, FILE *out,
+/* Print as text, at most @width columns (0: 80). */
+static enum status print_insights(const struct report_insights *insights, int width, FILE *out,
 				  struct err *err)
 {
 	static const char *const heads[REPORT_INSIGHT_SEVERITIES] = {"Problems", "Advice", "Notes"};
@@ -318,7 +319,7 @@ static enum status write_insights(struct report_insights *insights,
 	if (status == ST_OK && request->choice.sql)
 		status = print_sql(insights, request->out, err);
 	else if (status == ST_OK && people)
-		status = report_insights_print(insights, request->render.width, request->out, err);
+		status = print_insights(insights, request->render.width, request->out, err);
 	report_table_free(&rows);
 	return status;
 }
