@@ -11,8 +11,8 @@
 
 #define US 1000
 
-/* A process with two threads, one with Python's frames; a device with two streams and a wait.
- * Stream 7 works from 20 to 60 us and from 80 to 90, stream 13 from 50 to 70. */
+/* A process with two threads, one with Python's frames; a device with two streams and a wait, one
+ * with one stream. Stream 7 works from 20 to 60 us and from 80 to 90, stream 13 from 50 to 70. */
 static bool write_process(const char *path)
 {
 	static const struct {
@@ -26,6 +26,8 @@ static bool write_process(const char *path)
 		{"GPU 0 stream 7", "GPU 0"},
 		{"GPU 0 stream 13", "GPU 0"},
 		{"GPU 0 stream 7 (sync)", "GPU 0 stream 7"},
+		{"GPU 1", NULL},
+		{"GPU 1 stream 9", "GPU 1"},
 	};
 	IPS_SITE(frame, "python_function", "train.py(1): main");
 	IPS_SITE(call, "cuda_runtime", "launch");
@@ -48,6 +50,7 @@ static bool write_process(const char *path)
 	ips_span_at(track[5], &gemm, 80 * US, 10 * US);
 	ips_span_at(track[6], &scale, 50 * US, 20 * US);
 	ips_span_at(track[7], &wait, 0, 95 * US);
+	ips_span_at(track[9], &scale, 85 * US, 5 * US);
 	return ips_recording_close(recording, NULL, 0) == 0;
 }
 
@@ -113,7 +116,8 @@ static void search(struct view_rig *rig, const char *text)
 }
 
 #define EVERY_LANE                                                                                 \
-	"main (python), main, backward, GPU 0 stream 7, GPU 0 stream 7 (sync), GPU 0 stream 13"
+	"main (python), main, backward, GPU 0 stream 7, GPU 0 stream 7 (sync), GPU 0 stream 13, "  \
+	"GPU 1 stream 9"
 
 static void test_a_key_folds_threads_then_processes_and_devices(void **state)
 {
@@ -124,10 +128,11 @@ static void test_a_key_folds_threads_then_processes_and_devices(void **state)
 	assert_shows(rig, "e fold");
 	view_rig_press(rig, "e");
 	assert_shows(rig, "one lane for each thread and stream");
-	assert_lanes(timeline_of(rig), "+main, backward, +GPU 0 stream 7, GPU 0 stream 13");
+	assert_lanes(timeline_of(rig),
+		     "+main, backward, +GPU 0 stream 7, GPU 0 stream 13, GPU 1 stream 9");
 	view_rig_press(rig, "e");
 	assert_shows(rig, "folded by process and device");
-	assert_lanes(timeline_of(rig), "+train, +GPU 0");
+	assert_lanes(timeline_of(rig), "+train, +GPU 0, +GPU 1");
 	view_rig_press(rig, "e"); /* there are no several ranks to fold */
 	assert_shows(rig, "all lanes are shown");
 	assert_lanes(timeline_of(rig), EVERY_LANE);
@@ -176,13 +181,13 @@ static void test_a_folded_lane_is_hidden_as_one(void **state)
 
 	view_rig_press(rig, "eec");
 	assert_shows(rig, "+train is hidden");
-	assert_lanes(timeline_of(rig), "+GPU 0");
+	assert_lanes(timeline_of(rig), "+GPU 0, +GPU 1");
 	view_rig_press(rig, "EC");
 	assert_lanes(timeline_of(rig), "+GPU 0");
 	/* Unfolded, the device's lanes alone are shown. */
 	view_rig_press(rig, "e");
 	assert_lanes(timeline_of(rig), "GPU 0 stream 7, GPU 0 stream 7 (sync), GPU 0 stream 13");
-	assert_int_equal(timeline_of(rig)->hiding.lanes, 3);
+	assert_int_equal(timeline_of(rig)->hiding.lanes, 4);
 }
 
 static void test_ranks_are_side_by_side(void **state)
@@ -194,8 +199,8 @@ static void test_ranks_are_side_by_side(void **state)
 	assert_string_equal(parents, "rank 0/GPU 0,rank 1/GPU 0");
 	free(parents);
 	view_rig_press(rig, "ee");
-	assert_lanes(timeline_of(rig),
-		     "+rank 0/train, +rank 0/GPU 0, +rank 1/train, +rank 1/GPU 0");
+	assert_lanes(timeline_of(rig), "+rank 0/train, +rank 0/GPU 0, +rank 0/GPU 1, +rank "
+				       "1/train, +rank 1/GPU 0, +rank 1/GPU 1");
 	view_rig_press(rig, "e");
 	assert_lanes(timeline_of(rig), "+rank 0, +rank 1");
 }
@@ -205,8 +210,8 @@ static void test_two_reports_are_folded_alike(void **state)
 	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "ee");
-	assert_lanes(timeline_of(rig), "+train, +GPU 0");
-	assert_lanes(timeline_of(rig)->target, "+train, +GPU 0");
+	assert_lanes(timeline_of(rig), "+train, +GPU 0, +GPU 1");
+	assert_lanes(timeline_of(rig)->target, "+train, +GPU 0, +GPU 1");
 	view_rig_press(rig, "j");
 	assert_string_equal(view__lane(timeline_of(rig)->target)->fold, "+GPU 0");
 	view_rig_press(rig, "C");

@@ -791,12 +791,18 @@ static void view_make_lanes(struct view_timeline *tl, const struct view_known_la
 	tl->folds = tl->choice.fold != VIEW_FOLD_NONE;
 	for (int fold = 0; fold < VIEW_FOLDS && !tl->folds; fold++)
 		tl->folds = view_can_fold(tl, (enum view_fold)fold, tl->lane_count);
-	for (int i = 0; i < tl->lane_count && tl->lanes; i++)
-		if (tl->lanes[i].member_count > 1) {
-			tl->lanes[i].fold = view_fold_name(tl, tl->lanes[i].track);
-			tl->lanes[i].work_known = true;
-			tl->lanes[i].work_depth = 0;
-		}
+	for (int i = 0; i < tl->lane_count && tl->lanes; i++) {
+		const int64_t into = view_fold_of(tl->lanes[i].track, tl->choice.fold);
+
+		/* A thread without anything below it is a lane as before. */
+		lane = &tl->lanes[i];
+		if (into == IPS_NULL || (lane->member_count == 1 && into == lane->track->track_id &&
+					 tl->choice.fold != VIEW_FOLD_RANK))
+			continue;
+		lane->fold = view_fold_name(tl, lane->track);
+		lane->work_known = true;
+		lane->work_depth = 0;
+	}
 }
 
 /* Find the depth of stages on a lane, from the bars of a span in the middle of its time. */

@@ -621,7 +621,8 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 	if (!lane->columns)
 		return;
 	view_clear_columns(lane->columns, cells);
-	lane->idle = lane->fold ? view_fold_idle(lane, window) : view_idle_part(tl, lane, window);
+	lane->idle = lane->member_count > 1 ? view_fold_idle(lane, window)
+					    : view_idle_part(tl, lane, window);
 	for (size_t r = 0; r < (size_t)lane->rows; r++)
 		view__mark_untraced(tl, lane, window, &lane->columns[r * width]);
 	if (tl->choice.way == VIEW_FLAT || lane->fold) {
