@@ -8,11 +8,13 @@
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "profiler/prof_merge.h"
 #include "support/report_sample.h"
 #include "reports/import/report_import.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
 #include "support/view_fixture_device.h"
+#include "support/view_fixture_gpu.h"
 #include "support/view_fixture_liveness.h"
 #include "support/view_fixture_memory.h"
 #include "support/view_fixture_metrics.h"
@@ -113,10 +115,27 @@ static void make_tensors(const char *path)
 	assert_true(view_fixture_tensors_write(path, &params));
 }
 
+static void make_gpu(const char *path)
+{
+	assert_true(view_fixture_gpu_write(path, NULL));
+}
+
+/* Two ranks of one sample. */
+static void make_merged(const char *path)
+{
+	char part[SUPPORT_PATH_SIZE + 64];
+	struct prof_merge_source sources[2] = {{.path = part}, {.path = part}};
+
+	snprintf(part, sizeof(part), "%s.part", path);
+	report_sample_write(part);
+	support_write_file(path, "", 0);
+	assert_int_equal(prof_merge(path, sources, 2, &(struct prof_merge_params){0}, NULL), ST_OK);
+}
+
 static void (*const recordings[])(const char *) = {
-	make_sample, make_killed,      make_empty,   make_foreign,  make_timeline,
-	make_model,  make_other_model, make_memory,  make_liveness, make_metrics,
-	make_device, make_programs,    make_tensors, make_ranks};
+	make_sample,      make_killed, make_empty,    make_foreign, make_timeline, make_model,
+	make_other_model, make_memory, make_liveness, make_metrics, make_device,   make_programs,
+	make_tensors,     make_ranks,  make_gpu,      make_merged};
 const size_t view_recordings_count = ARRAY_LEN(recordings);
 
 const char *view_recording(const char *folder, size_t which)
