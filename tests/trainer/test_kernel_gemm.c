@@ -123,6 +123,10 @@ static const int64_t shapes[][3] = {
 	{600, 4, 33},  {4, 520, 700}, {70, 90, 2},   {33, 17, 1},   {9, 40, 3},    {2, 75, 40},
 	{3, 40, 16},   {30, 45, 2},   {7, 100, 3},   {9, 18, 1},
 };
+/* Few rows and a large B: without tiles, and copied; then more rows of a large B. */
+static const int64_t large_shapes[][3] = {
+	{8, 4352, 61}, {5, 1021, 260}, {9, 512, 520}, {43, 509, 70}, {45, 256, 530}, {257, 256, 10},
+};
 
 static void check_shape(const int64_t sides[3], int64_t gap, struct pool *pool)
 {
@@ -151,6 +155,8 @@ static void check_body(void **state)
 		skip();
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i += support_stride())
 		check_shape(shapes[i], i % 2 ? 3 : 0, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(large_shapes); i += support_stride())
+		check_shape(large_shapes[i], i % 2 ? 3 : 0, NULL);
 	kernel_conv_use(0);
 }
 
@@ -209,7 +215,7 @@ static void test_every_slice_writes_and_all_of_them_everything(void **state)
 	static const int64_t cuts[][3] = {
 		{32, 256, 784}, {784, 256, 32}, {32, 10, 128},   {1, 1, 1},
 		{4096, 10, 64}, {520, 500, 99}, {3000, 3, 2},    {33, 434, 77},
-		{1, 5000, 1},   {7, 7, 2000},   {300, 300, 299},
+		{1, 5000, 1},   {7, 7, 2000},   {300, 300, 299}, {800, 1100, 100},
 	};
 
 	(void)state;

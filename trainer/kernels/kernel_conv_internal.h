@@ -47,8 +47,9 @@ struct conv_sum_tile {
 };
 
 /*
- * C[row, column] = sum over k of A[row, k] B[k, column] with so few rows that B is not reused, or
- * so small a depth that C is not reused. B is streamed once, nearly in memory order.
+ * C[row, column] = sum over k of A[row, k] B[k, column] with so few rows that a copy of B does not
+ * pay, or so small a depth that C is not reused. B is streamed once, nearly in memory order. From
+ * CONV_FEW + 1 rows on, C is read and written for every fourth k, and should be near.
  */
 struct conv_few {
 	const float *a;
@@ -123,7 +124,8 @@ struct conv_body {
 	/* [vectors - 1][rows - 1] */
 	conv_tile_function tile[2][CONV_ROWS_MOST];
 	conv_sum_function sum[2][CONV_ROWS_MOST];
-	/* b[k][panel] = w[k ld + column], or w[column ld + k] if transposed; 0 beyond @columns. */
+	/* b[k][panel] = w[k ld + column], or w[column ld + k] if transposed; 0 beyond @columns.
+	 * pack() takes any number of columns, and writes one panel after the other. */
 	void (*pack)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
 	void (*pack_transposed)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
 	/* c[column c_row + row] = w[row ld + column] */

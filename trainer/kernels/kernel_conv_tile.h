@@ -187,18 +187,34 @@ INLINE VEC pack_load(const float *w, int64_t count)
 	return count >= LANES ? vec_load(w) : vec_load_part(w, (int)count);
 }
 
+/* Whole panels are copied row by row, because memory delivers adjacent lines faster. */
 static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int columns, float *b)
 {
-	for (int64_t k = 0; k < depth; k++) {
+	const int whole = columns / PANEL * PANEL, rest = columns - whole;
+	const float *row = w;
+
+	for (int64_t k = 0; whole && k < depth; k++, row += ld) {
+		for (int i = 0; i < whole; i += PANEL) {
+			float *to = b + i * depth + k * PANEL;
+
+			if (k + PACK_AHEAD < depth) {
+				__builtin_prefetch(row + PACK_AHEAD * ld + i);
+				__builtin_prefetch(row + PACK_AHEAD * ld + i + LANES);
+			}
+			vec_store(to, vec_load(row + i));
+			vec_store(to + LANES, vec_load(row + i + LANES));
+		}
+	}
+	w += whole;
+	b += whole * depth;
+	for (int64_t k = 0; rest && k < depth; k++, w += ld, b += PANEL) {
 		if (k + PACK_AHEAD < depth) {
 			__builtin_prefetch(w + PACK_AHEAD * ld);
 			__builtin_prefetch(w + PACK_AHEAD * ld + LANES);
 		}
-		vec_store(b, pack_load(w, columns));
+		vec_store(b, pack_load(w, rest));
 		vec_store(b + LANES,
-			  columns > LANES ? pack_load(w + LANES, columns - LANES) : vec_zero());
-		w += ld;
-		b += PANEL;
+			  rest > LANES ? pack_load(w + LANES, rest - LANES) : vec_zero());
 	}
 }
 
@@ -350,10 +366,73 @@ INLINE void few_rest(const struct conv_few *f, int64_t row, int64_t k, const int
 		few_rows(f, row, k, rows, 3);
 }
 
+/* Add the next @depth products to @count columns (at most PANEL) of all rows. */
+INLINE void few_panel(const struct conv_few *f, int64_t k, int64_t column, int64_t count,
+		      const bool whole, const bool add, const int depth)
+{
+	const float *b = f->b + k * f->b_row + column, *a = f->a + k * f->a_step;
+	const int64_t a_row = f->a_row, a_step = f->a_step, c_row = f->c_row;
+	float *c = f->c + column;
+	VEC low[FEW_DEPTH], high[FEW_DEPTH];
+
+#pragma GCC unroll 4
+	for (int i = 0; i < depth; i++, b += f->b_row) {
+		low[i] = whole ? vec_load(b) : pack_load(b, count);
+		high[i] = whole           ? vec_load(b + LANES)
+			  : count > LANES ? pack_load(b + LANES, count - LANES)
+					  : vec_zero();
+		__builtin_prefetch(b + FEW_DEPTH * f->b_row);
+	}
+	for (int64_t row = 0; row < f->rows; row++, a += a_row, c += c_row) {
+		VEC sum = vec_zero(), next = vec_zero();
+
+		if (add) {
+			sum = whole ? vec_load(c) : pack_load(c, count);
+			if (whole)
+				next = vec_load(c + LANES);
+			else if (count > LANES)
+				next = pack_load(c + LANES, count - LANES);
+		}
+#pragma GCC unroll 4
+		for (int i = 0; i < depth; i++) {
+			VEC x = vec_all(a[i * a_step]);
+
+			sum = vec_fma(x, low[i], sum);
+			next = vec_fma(x, high[i], next);
+		}
+		if (whole || count >= LANES)
+			vec_store(c, sum);
+		else
+			vec_store_part(c, sum, (int)count);
+		if (whole)
+			vec_store(c + LANES, next);
+		else if (count > LANES)
+			vec_store_part(c + LANES, next, (int)(count - LANES));
+	}
+}
+
+INLINE void few_depth(const struct conv_few *f, int64_t k, const bool add, const int depth)
+{
+	int64_t column = 0;
+
+	for (; column + PANEL <= f->columns; column += PANEL)
+		few_panel(f, k, column, PANEL, true, add, depth);
+	if (column < f->columns)
+		few_panel(f, k, column, f->columns - column, false, add, depth);
+}
+
 static TARGET void conv_few(const struct conv_few *f)
 {
 	int64_t k = 0, row = 0;
 
+	if (f->depth > CONV_FEW && f->rows > CONV_FEW) {
+		few_depth(f, 0, false, FEW_DEPTH);
+		for (k = FEW_DEPTH; k + FEW_DEPTH <= f->depth; k += FEW_DEPTH)
+			few_depth(f, k, true, FEW_DEPTH);
+		for (; k < f->depth; k++)
+			few_depth(f, k, true, 1);
+		return;
+	}
 	for (; k + FEW_DEPTH <= f->depth; k += FEW_DEPTH)
 		for (int64_t i = 0; i < f->rows; i++)
 			few_rows(f, i, k, 1, FEW_DEPTH);

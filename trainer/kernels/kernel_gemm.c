@@ -2,8 +2,10 @@
  * Matrix products: how they are cut into slices, and how a slice iterates over tiles.
  *
  * A slice is up to 448 rows by some panels of columns. The depth is processed in equal blocks of
- * at most 512, so that a block of B's panel stays in the near caches and A's block in the L2
- * cache. The tiles continue their sums in C from block to block, which changes no bit.
+ * at most 512. A group of B's panels is copied row by row: memory delivers long pieces faster than
+ * one cache line from each row. Then each panel stays in the near caches while all rows of A pass,
+ * and the next group and the next tile of C are prefetched. The tiles continue their sums in C from
+ * block to block, which changes no bit.
  *
  * If B is transposed and A is the smaller one, or A is transposed and C is narrow, C^T = op(B)^T
  * op(A)^T is computed into the lane's memory and then transposed. The multiplications and their
@@ -22,32 +24,39 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define GEMM_DEPTH      512 /* of a block: B's panel is 64 KB with AVX-512, 32 KB with AVX2 */
-#define GEMM_ROWS       448 /* maximum per slice */
-#define GEMM_TRANSPOSED 64  /* maximum columns of a slice whose product is transposed */
-#define GEMM_NARROW     16  /* maximum columns of a C that leaves much of a panel idle */
+#define GEMM_DEPTH      512       /* of a block: B's panel is 64 KB with AVX-512, 32 KB with AVX2 */
+#define GEMM_GROUP      (1 << 15) /* floats of B that are copied together */
+#define GEMM_ROWS       448       /* maximum per slice */
+#define GEMM_TRANSPOSED 64        /* maximum columns of a slice whose product is transposed */
+#define GEMM_NARROW     16        /* maximum columns of a C that leaves much of a panel idle */
 
 /* Rows whose distance is a multiple of GEMM_DISTANCE floats share few cache sets. Their copies are
  * GEMM_SPREAD floats further apart than their length. */
 #define GEMM_DISTANCE 256
 #define GEMM_SPREAD   16
 
-/* Floats that fit the L2 and the L1 cache; more than GEMM_CACHED_FLOATS come from memory. */
-#define GEMM_L2_FLOATS     (1 << 18)
-#define GEMM_L1_FLOATS     (1 << 13)
-#define GEMM_CACHED_FLOATS (1 << 21)
+/* Floats that fit the L1 and the L2 cache, and those that a core's share of the L3 cache holds. */
+#define GEMM_L1_FLOATS (1 << 13)
+#define GEMM_L2_FLOATS (1 << 18)
+#define GEMM_L3_FLOATS (1 << 20)
 
-/* Up to GEMM_FEW_ROWS rows read a panel of B in place, in blocks of GEMM_SHALLOW depth: a copy
- * would cost more than it gains. */
-#define GEMM_FEW_ROWS 42
-#define GEMM_SHALLOW  256
+/* Up to GEMM_FEW_ROWS rows process the depth in blocks of GEMM_SHALLOW, and read a panel of B in
+ * place if it comes from a cache: a copy would cost more than it gains. Up to GEMM_VERY_FEW_ROWS
+ * rows do not use tiles if B comes from memory: see struct conv_few. */
+#define GEMM_FEW_ROWS      42
+#define GEMM_SHALLOW       256
+#define GEMM_VERY_FEW_ROWS 8
+#define GEMM_FEW_FLOATS    (1 << 14) /* of C, which stay in the near caches */
 
 /* Slices: minimum multiply-adds of one, and their maximum number. With more work slices are larger
- * and more numerous, so that many processors are busy. */
-#define GEMM_SLICE       (1 << 19)
-#define GEMM_SLICES      16
-#define GEMM_LARGE_SLICE (1 << 22)
-#define GEMM_MANY_SLICES 64
+ * and more numerous, so that many processors are busy; but each copies its rows of A and its
+ * columns of B, so it has at least GEMM_LARGE_ROWS and GEMM_LARGE_COLUMNS of them. */
+#define GEMM_SLICE         (1 << 19)
+#define GEMM_SLICES        16
+#define GEMM_LARGE_SLICE   (1 << 22)
+#define GEMM_MANY_SLICES   64
+#define GEMM_LARGE_ROWS    192
+#define GEMM_LARGE_COLUMNS 256
 /* With few rows: each slice reads B in pieces as long as the slice is wide. */
 #define GEMM_FEW_SLICES 2
 #define GEMM_WIDE       512 /* minimum columns of such a slice that reads in place */
@@ -63,6 +72,7 @@ struct gemm_plan {
 	bool b_transposed;                               /* stored [columns, depth] */
 	bool in_place;                                   /* B's panels are read in place */
 	bool stream;                                     /* and prefetched */
+	bool fetch_sums;                                 /* C is not near: prefetch its tiles */
 	int64_t block;                                   /* maximum depth of a block */
 	int64_t row_pieces, column_pieces, column_units; /* number of pieces per dimension */
 };
@@ -81,7 +91,7 @@ static struct gemm_memory gemm_memory(float *memory)
 {
 	struct gemm_memory m = {.panel = memory};
 
-	m.rows = m.panel + GEMM_DEPTH * CONV_PANEL_MOST;
+	m.rows = m.panel + GEMM_GROUP;
 	/* GEMM_ROWS rows of GEMM_DEPTH floats, or, with a transposed A, the other way around. */
 	m.transposed = m.rows + GEMM_DEPTH * (GEMM_ROWS + GEMM_SPREAD);
 	m.bias = m.transposed + GEMM_ROWS * GEMM_TRANSPOSED;
@@ -102,10 +112,31 @@ static bool gemm_is_outer(const struct kernel_gemm *g)
 	return g->transpose_a && !g->transpose_b && g->k <= CONV_FEW;
 }
 
+/* Whether tiles of few rows may read B in place: its rows do not share few L1 sets, or B is small.
+ */
+static bool gemm_is_near(int64_t columns, int64_t depth, int64_t b_row)
+{
+	const int64_t floats = columns * depth;
+
+	return floats <= GEMM_L2_FLOATS || (b_row % GEMM_DISTANCE && floats <= GEMM_L3_FLOATS);
+}
+
+/* Whether B is streamed without tiles. */
 static bool gemm_is_few(const struct kernel_gemm *g)
 {
-	return (g->m <= CONV_FEW || gemm_is_outer(g)) && g->k > 0 &&
+	const bool streams =
+		g->m <= GEMM_VERY_FEW_ROWS && !g->transpose_b && !gemm_is_near(g->n, g->k, g->ldb);
+
+	return (g->m <= CONV_FEW || streams || gemm_is_outer(g)) && g->k > 0 &&
 	       !(g->finish.relu && isfinite(g->finish.most));
+}
+
+/* Columns of such a product that are processed together. */
+static int64_t gemm_few_columns(int64_t rows)
+{
+	int64_t panels = GEMM_FEW_FLOATS / (max(rows, 1) * CONV_PANEL_MOST);
+
+	return max(panels, 1) * CONV_PANEL_MOST;
 }
 
 /* Estimated cycles: half a cycle per multiply-add of a vector, a quarter per float transposed on
@@ -135,20 +166,19 @@ static void gemm_split(int64_t *pieces, int64_t bound, int64_t wanted, int64_t o
 /*
  * By default a panel of B is copied for the rows that read it, so that it is contiguous. It is
  * read in place if that is as fast: if B fits the L2 cache and its rows do not share few L1 sets,
- * or for few rows. Few rows prefetch the next panel if B is larger. Rows that are not aligned to
- * cache lines are excluded if B comes from memory: loads across two lines stall.
+ * or for few rows if B is near. Few rows prefetch the next panel if B is larger than the L2 cache.
  */
 static void gemm_choose_access(struct gemm_plan *p)
 {
 	const int64_t floats = p->columns * p->depth;
 	const bool fits_l2 = floats <= GEMM_L2_FLOATS;
 	const bool spread = p->b_row % GEMM_DISTANCE || p->depth * p->b_row <= GEMM_L1_FLOATS;
-	const bool few = p->rows <= GEMM_FEW_ROWS &&
-			 (p->b_row == conv__whole_lines(p->b_row) || floats <= GEMM_CACHED_FLOATS);
+	const bool few = p->rows <= GEMM_FEW_ROWS;
 
-	p->in_place = !p->b_transposed && (few || (fits_l2 && spread));
+	p->in_place = !p->b_transposed && ((few && gemm_is_near(p->columns, p->depth, p->b_row)) ||
+					   (fits_l2 && spread));
 	p->stream = p->in_place && !fits_l2;
-	p->block = p->stream ? GEMM_SHALLOW : GEMM_DEPTH;
+	p->block = few && !fits_l2 ? GEMM_SHALLOW : GEMM_DEPTH;
 }
 
 static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
@@ -178,11 +208,13 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 	}
 
 	gemm_choose_access(&p);
-	slices = max(slices, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
+	p.fetch_sums = !p.transposed && p.rows * p.columns >= GEMM_L2_FLOATS / 4;
 	if (gemm_is_few(g) && !gemm_is_outer(g) && !g->transpose_b)
 		slices = min(slices, GEMM_FEW_SLICES);
 	else if (p.stream)
 		slices = min(slices, max(GEMM_FEW_SLICES, p.columns / GEMM_WIDE));
+	else if (p.block == GEMM_SHALLOW) /* copied, a group at a time */
+		slices = min(slices, conv__ceil(p.columns, GEMM_GROUP / GEMM_SHALLOW));
 	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
 	p.column_pieces = p.transposed ? conv__ceil(p.columns, GEMM_TRANSPOSED) : 1;
@@ -191,6 +223,11 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 		if (!gemm_is_outer(g))
 			gemm_split(&p.column_pieces, p.column_units / 2, slices, p.row_pieces);
 		gemm_split(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), slices, p.column_pieces);
+	}
+	slices = (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES);
+	if (!p.stream && !gemm_is_few(g) && slices > p.row_pieces * p.column_pieces) {
+		gemm_split(&p.column_pieces, p.columns / GEMM_LARGE_COLUMNS, slices, p.row_pieces);
+		gemm_split(&p.row_pieces, p.rows / GEMM_LARGE_ROWS, slices, p.column_pieces);
 	}
 	return p;
 }
@@ -266,16 +303,28 @@ struct gemm_group {
 	int64_t b_step, b_panel, depth; /* floats from k to k, from panel to panel; number of k */
 	float *c;                       /* the range's first row */
 	int64_t c_row, columns;
-	bool add, relu;
+	bool add, relu, fetch; /* fetch: prefetch the next tile of C */
 	float most;
 	const float *bias, *last_bias; /* of the columns, of the last panel; NULL: none (yet) */
 };
 
-/* Compute @rows rows of all panels of the group. */
+/* The tile whose rows are computed next is in another part of C: prefetch @rows rows of it. */
+static void gemm_prefetch_sums(const float *c, int64_t c_row, int64_t rows, int columns)
+{
+	for (int64_t i = 0; i < rows; i++, c += c_row) {
+		for (int column = 0; column < columns; column += 16)
+			__builtin_prefetch(c + column);
+		__builtin_prefetch(c + columns - 1);
+	}
+}
+
+/* Compute @rows rows from @row on of the group's panels at @first to @end. @next: where the next
+ * tile's rows begin. */
 static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, int64_t row,
-		       int64_t rows)
+		       int64_t rows, int64_t next, int64_t first, int64_t end)
 {
 	const int64_t half = (rows + 1) / 2, panel = g->body->panel;
+	float *c = g->c + row * g->c_row + first;
 	struct conv_tile tile = {
 		.a0 = a->a + row * a->row,
 		.a1 = a->a + (row + half) * a->row,
@@ -283,10 +332,10 @@ static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, in
 		.runs_y = 1,
 		.runs_x = 1,
 		.length = g->depth,
-		.b = g->b,
+		.b = g->b + first / panel * g->b_panel,
 		.b_step = g->b_step,
-		.c0 = g->c + row * g->c_row,
-		.c1 = g->c + (row + half) * g->c_row,
+		.c0 = c,
+		.c1 = c + half * g->c_row,
 		.c_pixel = g->c_row,
 		.add = g->add,
 		.relu = g->relu,
@@ -298,16 +347,19 @@ static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, in
 		.lines = 1,
 		.pixels = g->depth,
 		.a_pixel = a->step,
-		.b = g->b,
+		.b = tile.b,
 		.b_step = g->b_step,
-		.c = tile.c0,
+		.c = c,
 		.c_row = g->c_row,
 		.add = g->add,
 	};
 
-	for (int64_t column = 0; column < g->columns; column += panel) {
-		int columns = (int)min(panel, g->columns - column);
+	for (int64_t column = first; column < end; column += panel) {
+		int columns = (int)min(panel, end - column);
 
+		if (g->fetch)
+			gemm_prefetch_sums(g->c + next * g->c_row + column, g->c_row, rows,
+					   columns);
 		if (a->step == 1) {
 			tile.columns = columns;
 			if (g->bias)
@@ -342,10 +394,11 @@ static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, 
 	g->b = memory;
 	g->b_step = panel;
 	g->b_panel = g->depth * panel;
-	for (int64_t i = 0; i < g->columns; i += panel)
-		(p->b_transposed ? g->body->pack_transposed : g->body->pack)(
-			b + (p->b_transposed ? i * p->b_row : i), p->b_row, g->depth,
-			(int)min(panel, g->columns - i), memory + i * g->depth);
+	if (!p->b_transposed)
+		g->body->pack(b, p->b_row, g->depth, (int)g->columns, memory);
+	for (int64_t i = 0; p->b_transposed && i < g->columns; i += panel)
+		g->body->pack_transposed(b + i * p->b_row, p->b_row, g->depth,
+					 (int)min(panel, g->columns - i), memory + i * g->depth);
 }
 
 /* Sums are finished in the last block of the depth. Tiles read a whole panel of bias: pad it. */
@@ -378,25 +431,86 @@ static void gemm_prefetch(const struct gemm_plan *p, int64_t column, int64_t fir
 	}
 }
 
+/* A part of B that is to be copied next, prefetched little by little while tiles are computed. */
+struct gemm_fetch {
+	const float *b;
+	int64_t row;           /* floats from row to row as stored */
+	int64_t rows, columns; /* as stored; rows: left */
+	int64_t column;        /* of the next line */
+	int64_t lines;         /* at a time */
+};
+
+static struct gemm_fetch gemm_fetch(const struct gemm_plan *p, int64_t column, int64_t columns,
+				    int64_t first, int64_t depth, int64_t times)
+{
+	struct gemm_fetch f = {
+		.b = p->b + first * p->b_row + column,
+		.row = p->b_row,
+		.rows = depth,
+		.columns = columns,
+	};
+
+	if (p->b_transposed) {
+		f.b = p->b + column * p->b_row + first;
+		f.rows = columns;
+		f.columns = depth;
+	}
+	f.lines = conv__ceil(f.rows * conv__whole_lines(f.columns) / 16, times);
+	return f;
+}
+
+static void gemm_fetch_lines(struct gemm_fetch *f)
+{
+	for (int64_t i = 0; i < f->lines && f->rows > 0; i++) {
+		__builtin_prefetch(f->b + f->column, 0, 2); /* not into the L1 cache */
+		f->column += 16;
+		if (f->column >= f->columns) {
+			f->column = 0;
+			f->b += f->row;
+			f->rows--;
+		}
+	}
+}
+
+/* Compute @rows rows of the group, @near columns after the other. */
+static void gemm_group_run(const struct gemm_group *g, const struct gemm_rows *a, int64_t rows,
+			   int64_t near, struct gemm_fetch *fetch)
+{
+	const int64_t tiles = conv__ceil(rows, g->body->rows);
+
+	for (int64_t column = 0; column < g->columns; column += near) {
+		for (int64_t tile = 0; tile < tiles; tile++) { /* nearly equal */
+			int64_t row = conv__piece(rows, tiles, tile);
+			int64_t next = conv__piece(rows, tiles, tile + 1);
+
+			gemm_fetch_lines(fetch);
+			gemm_tiles(g, a, row, next - row, min(next, rows - (next - row)), column,
+				   min(column + near, g->columns));
+		}
+	}
+}
+
 static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r,
 			   const struct kernel_conv_finish *finish,
 			   const struct gemm_memory *memory, float *c, int64_t c_row)
 {
 	const struct conv_body *body = conv__body();
-	const int64_t tiles = conv__ceil(r->rows, body->rows);
-	const int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly equal tiles */
 	const int64_t blocks = max(1, conv__ceil(p->depth, p->block));
 
 	for (int64_t block = 0, first = 0, depth; block < blocks; block++, first += depth) {
 		struct gemm_rows a;
-		int64_t columns;
+		int64_t near = r->columns, columns = r->columns; /* without depth */
 
 		depth = conv__piece(p->depth, blocks, block + 1) - first;
-		columns = depth > 0 ? GEMM_DEPTH / depth * body->panel : r->columns;
+		if (depth > 0) {
+			near = max(1, GEMM_DEPTH / depth) * body->panel;
+			columns = GEMM_GROUP / depth / body->panel * body->panel;
+		}
 		if (p->stream)
-			columns = body->panel;
+			near = columns = body->panel;
 		a = gemm_rows(p, r, first, depth, memory->rows);
 		for (int64_t column = 0; column < r->columns; column += columns) {
+			struct gemm_fetch fetch = {0};
 			struct gemm_group g = {
 				.body = body,
 				.depth = depth,
@@ -404,19 +518,26 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 				.c_row = c_row,
 				.columns = min(columns, r->columns - column),
 				.add = first > 0,
+				.fetch = p->fetch_sums,
 			};
+			int64_t next = column + columns, next_first = first;
 
+			if (next >= r->columns) {
+				next = 0;
+				next_first += depth;
+			}
 			gemm_pack(p, r->column + column, first, memory->panel, &g);
-			if (p->stream && column + columns < r->columns)
-				gemm_prefetch(p, r->column + column + columns, first, depth);
-			else if (p->stream && block + 1 < blocks)
-				gemm_prefetch(p, r->column, first + depth, depth);
+			if (p->stream && next_first < p->depth)
+				gemm_prefetch(p, r->column + next, next_first, depth);
+			else if (!p->in_place && next_first < p->depth)
+				fetch = gemm_fetch(p, r->column + next,
+						   min(columns, r->columns - next), next_first,
+						   min(depth, p->depth - next_first),
+						   conv__ceil(r->rows, body->rows) *
+							   conv__ceil(g.columns, near));
 			if (finish && first + depth == p->depth)
 				gemm_finish(finish, r->column + column, memory->bias, &g);
-			for (int64_t row = 0, next; row < r->rows; row = next) {
-				next = row + each + (row < rest * (each + 1));
-				gemm_tiles(&g, &a, row, next - row);
-			}
+			gemm_group_run(&g, &a, r->rows, near, &fetch);
 		}
 	}
 }
@@ -433,22 +554,39 @@ static void gemm_finish_rows(const struct kernel_conv_finish *finish, const stru
 		kernel_bias(c, ldc, r->rows, r->columns, bias);
 }
 
-static void gemm_few(const struct gemm_plan *p, const struct gemm_range *r, float *c, int64_t ldc)
+/*
+ * B is read in pieces as long as the columns that are processed together. Their sums are in
+ * @memory until they are finished: rows of C, whose distance is often a multiple of some kilobytes,
+ * would share few cache sets. If each row of C is a stream itself, its sums are in place.
+ */
+static void gemm_few(const struct gemm_plan *p, const struct gemm_range *r,
+		     const struct kernel_conv_finish *finish, float *memory, float *c, int64_t ldc)
 {
-	const struct conv_few few = {
-		.a = p->a + r->row * p->a_row,
-		.rows = r->rows,
-		.a_row = p->a_row,
-		.a_step = p->a_step,
-		.b = p->b + (p->b_transposed ? r->column * p->b_row : r->column),
-		.b_row = p->b_row,
-		.depth = p->depth,
-		.columns = r->columns,
-		.c = c,
-		.c_row = ldc,
-	};
+	const bool in_place = p->b_transposed || p->depth <= CONV_FEW || r->rows <= CONV_FEW;
+	const int64_t columns = in_place ? max(r->columns, 1) : gemm_few_columns(r->rows);
 
-	(p->b_transposed ? conv__body()->few_transposed : conv__body()->few)(&few);
+	for (int64_t column = 0; column < r->columns; column += columns) {
+		const struct gemm_range part = {r->row, r->rows, r->column + column,
+						min(columns, r->columns - column)};
+		const struct conv_few few = {
+			.a = p->a + r->row * p->a_row,
+			.rows = r->rows,
+			.a_row = p->a_row,
+			.a_step = p->a_step,
+			.b = p->b + (p->b_transposed ? part.column * p->b_row : part.column),
+			.b_row = p->b_row,
+			.depth = p->depth,
+			.columns = part.columns,
+			.c = in_place ? c : memory,
+			.c_row = in_place ? ldc : columns + GEMM_SPREAD,
+		};
+
+		(p->b_transposed ? conv__body()->few_transposed : conv__body()->few)(&few);
+		gemm_finish_rows(finish, &part, few.c, few.c_row);
+		for (int64_t i = 0; !in_place && i < r->rows; i++)
+			memcpy(c + i * ldc + column, few.c + i * few.c_row,
+			       (size_t)part.columns * sizeof(float));
+	}
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -469,8 +607,7 @@ static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, i
 		conv__body()->transpose(memory.transposed, GEMM_TRANSPOSED, r.rows, r.columns,
 					g->c + r.column * g->ldc + r.row, g->ldc);
 	} else if (gemm_is_few(g)) {
-		gemm_few(p, &r, c, g->ldc);
-		gemm_finish_rows(&g->finish, &r, c, g->ldc);
+		gemm_few(p, &r, &g->finish, memory.panel, c, g->ldc);
 	} else {
 		gemm_range_run(p, &r, &g->finish, &memory, c, g->ldc);
 	}

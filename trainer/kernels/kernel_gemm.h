@@ -35,7 +35,7 @@ void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
  * slice writes a part of C and uses its lane's scratch, KERNEL_GEMM_LANE floats. The caller itself
  * marks the watch as known.
  */
-#define KERNEL_GEMM_LANE 282656
+#define KERNEL_GEMM_LANE 299040
 unsigned kernel_gemm_slices(const struct kernel_gemm *gemm);
 uint64_t kernel_gemm_work(const struct kernel_gemm *gemm); /* as in kernel_work.h */
 void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory);
