@@ -187,10 +187,11 @@ INLINE VEC pack_load(const float *w, int64_t count)
 	return count >= LANES ? vec_load(w) : vec_load_part(w, (int)count);
 }
 
-/* Whole panels are copied row by row, because memory delivers adjacent lines faster. */
+/* Whole panels are copied row by row, because memory delivers adjacent lines faster; the last one,
+ * if it is partial or the only one, by itself. */
 static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int columns, float *b)
 {
-	const int whole = columns / PANEL * PANEL, rest = columns - whole;
+	const int whole = columns > PANEL ? columns / PANEL * PANEL : 0, rest = columns - whole;
 	const float *row = w;
 
 	for (int64_t k = 0; whole && k < depth; k++, row += ld) {
