@@ -12,8 +12,9 @@
 #define US 1000
 
 /* A process with two threads, one with Python's frames; a device with two streams and a wait, one
- * with one stream. Stream 7 works from 20 to 60 us and from 80 to 90, stream 13 from 50 to 70. */
-static bool write_process(const char *path)
+ * with one stream. Stream 7 works from 20 to 60 us and from 80 to 90, stream 13 from 50 to 70.
+ * @whole: with the track that PyTorch's profiler has for the whole recording. */
+static bool write_process(const char *path, bool whole)
 {
 	static const struct {
 		const char *name, *parent;
@@ -28,12 +29,14 @@ static bool write_process(const char *path)
 		{"GPU 0 stream 7 (sync)", "GPU 0 stream 7"},
 		{"GPU 1", NULL},
 		{"GPU 1 stream 9", "GPU 1"},
+		{"PyTorch Profiler", "Spans"},
 	};
 	IPS_SITE(frame, "python_function", "train.py(1): main");
 	IPS_SITE(call, "cuda_runtime", "launch");
 	IPS_SITE(wait, "sync", "Stream Sync");
 	IPS_SITE(gemm, "kernel", "gemm");
 	IPS_SITE(scale, "kernel", "scale");
+	IPS_SITE(trace, "Trace", "PyTorch Profiler (0)");
 	struct ips_track *track[ARRAY_LEN(tracks)];
 	struct ips_recording *recording;
 
@@ -51,6 +54,8 @@ static bool write_process(const char *path)
 	ips_span_at(track[6], &scale, 50 * US, 20 * US);
 	ips_span_at(track[7], &wait, 0, 95 * US);
 	ips_span_at(track[9], &scale, 85 * US, 5 * US);
+	if (whole)
+		ips_span_at(track[10], &trace, 0, 100 * US);
 	return ips_recording_close(recording, NULL, 0) == 0;
 }
 
@@ -61,11 +66,11 @@ static bool write_ranks(const char *path, const void *params)
 	struct prof_merge_source sources[2] = {{0}};
 
 	if (!*(const bool *)params)
-		return write_process(path);
+		return write_process(path, false);
 	for (int i = 0; i < 2; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s.rank%d", path, i);
 		sources[i].path = names[i];
-		if (!write_process(names[i]))
+		if (!write_process(names[i], true))
 			return false;
 	}
 	support_write_file(path, "", 0);
@@ -199,10 +204,12 @@ static void test_ranks_are_side_by_side(void **state)
 	assert_string_equal(parents, "rank 0/GPU 0,rank 1/GPU 0");
 	free(parents);
 	view_rig_press(rig, "ee");
-	assert_lanes(timeline_of(rig), "+rank 0/train, +rank 0/GPU 0, +rank 0/GPU 1, +rank "
-				       "1/train, +rank 1/GPU 0, +rank 1/GPU 1");
+	assert_lanes(timeline_of(rig),
+		     "+rank 0/train, +rank 0/GPU 0, +rank 0/GPU 1, rank 0/PyTorch Profiler, "
+		     "+rank 1/train, +rank 1/GPU 0, +rank 1/GPU 1, rank 1/PyTorch Profiler");
 	view_rig_press(rig, "e");
 	assert_lanes(timeline_of(rig), "+rank 0, +rank 1");
+	assert_hides(rig, "PyTorch Profiler");
 }
 
 static void test_two_reports_are_folded_alike(void **state)

@@ -214,10 +214,16 @@ static int view_member_order(const void *a, const void *b)
 	return order ? order : SORTED_BY(x, y, member);
 }
 
-/* Is the track aside of the work: waits of a stream, or Python's frames around a thread's calls? */
+/* Is the track aside of the work: waits of a stream, Python's frames around a thread's calls, or
+ * the one span of PyTorch's profiler that is as long as the recording? */
 static bool view_is_aside(const struct prof_track *track)
 {
-	return track->name && (strstr(track->name, " (sync)") || strstr(track->name, " (python)"));
+	static const char *const aside[] = {" (sync)", " (python)", "PyTorch Profiler"};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(aside) && track->name; i++)
+		found |= strstr(track->name, aside[i]) != NULL;
+	return found;
 }
 
 /* Load the bars of a lane: of a folded one those of all its members, in one order, but none of
