@@ -82,7 +82,10 @@ for implementation in openmpi mpich; do
 	checked
 	how=linked
 	"${compile[@]}" -o program -Wl,--no-as-needed "$layer" "-Wl,-rpath,$(cd "${layer%/*}" && pwd)" "${found[@]}"
+	day=$(date +%F)
 	LD_BIND_NOW=1 "${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
+	compgen -G "mpi_report__${day}__*" >/dev/null || compgen -G "mpi_report__$(date +%F)__*" >/dev/null ||
+		fail "$how, $implementation: a report of $day is called" mpi_report__*
 	mv mpi_report__* report
 	checked
 	# From Fortran: mpif.h, `use mpi` and `use mpi_f08`, whose handles have types; MPI_IN_PLACE is an address of Fortran's own.

@@ -494,6 +494,10 @@ static void test_finding_goes_from_span_to_span_in_both_directions(void **state)
 			 "%lld",
 			 (long long)at);
 		assert_int_equal(prof_timeline_find(db, 1, -1, NULL, at, false, &id, NULL), ST_OK);
+		/* All names have it. */
+		assert_int_equal(prof_timeline_find(db, 1, -1, "SITE", at, false, &next, NULL),
+				 ST_OK);
+		assert_int_equal(next, id);
 		if (id == INT64_MIN)
 			break;
 		at = prof_reader_ask(reader, sql);
