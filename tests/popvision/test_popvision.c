@@ -430,6 +430,36 @@ static void damage(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
+/* A text of CBOR must be UTF-8. */
+static void test_a_name_that_is_no_utf8_is_a_byte_string(void **state)
+{
+	static const unsigned char name[] = {'d', 0xc3, 0xa9, 0xff, '!'};
+	const struct rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 32];
+	struct cbor_load_result result;
+	struct ips_report *report;
+	const cbor_item_t *value;
+	cbor_item_t *root;
+	size_t length;
+	char *data;
+
+	snprintf(path, sizeof(path), "%s/bytes.db", rig->folder);
+	tiny_write(path);
+	damage(path, "UPDATE layer_rows SET layer = CAST(x'64c3a9ff21' AS TEXT)");
+	assert_int_equal(report_public_open(&report, path, NULL), ST_OK);
+	assert_int_equal(popvision_debug(report, rig->path, NULL), ST_OK);
+	ips_report_close(report);
+	data = support_read_file(rig->path, &length);
+	root = cbor_load((cbor_data)data, length, &result);
+	assert_int_equal(result.error.code, CBOR_ERR_NONE);
+	value = cbor_get(cbor_array_handle(cbor_get(root, "contexts"))[0], "name");
+	assert_true(cbor_isa_bytestring(value));
+	assert_int_equal(cbor_bytestring_length(value), sizeof(name));
+	assert_memory_equal(cbor_bytestring_handle(value), name, sizeof(name));
+	cbor_decref(&root);
+	free(data);
+}
+
 static void test_damaged_rows_are_survived(void **state)
 {
 	const struct rig *rig = *state;
@@ -535,6 +565,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_and_a_killed_run_have_files_too,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_name_that_is_no_utf8_is_a_byte_string, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_rows_are_survived, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_files_that_are_not_asked_for_are_left_alone,
 						setup, teardown),

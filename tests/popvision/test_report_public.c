@@ -284,6 +284,7 @@ static void test_liveness_peaks_where_most_lives(void **state)
 	assert_int_equal(ips_report_liveness_count(sample.report, 1), 0);
 	assert_int_equal(ips_report_liveness(sample.report, 0, 2)->not_always_live_bytes, 1024);
 	assert_null(ips_report_liveness(sample.report, 0, 3));
+	assert_null(ips_report_liveness(sample.report, -1, 0));
 	assert_int_equal(peak->program_step, 1);
 	assert_int_equal(peak->always_live_bytes, 401408);
 	assert_int_equal(peak->not_always_live_bytes, 16384);

@@ -253,6 +253,11 @@ static void test_absurd_rows_are_survived(void **state)
 		"UPDATE tile_memory_rows SET tile = 1e15, ipu = 4095",
 		"UPDATE tile_memory_rows SET tile = -3, ipu = -9223372036854775807",
 		"UPDATE tile_memory_rows SET ipu = 4096",
+		"UPDATE tile_memory_rows SET tile = 4095, more_tiles = 0; INSERT INTO "
+		"tile_memory_rows "
+		"(ipu, tile, category_id, region_id, bytes) SELECT ipu, 4096, category_id, "
+		"region_id, "
+		"bytes FROM tile_memory_rows",
 		"UPDATE tile_memory_rows SET bytes = 9223372036854775807, capacity = -1; INSERT "
 		"INTO tile_memory_rows (ipu, tile, category_id, region_id, bytes) SELECT ipu, "
 		"tile, category_id, NULL, bytes FROM tile_memory_rows",
