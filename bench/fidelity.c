@@ -69,19 +69,6 @@ static double gemm_free(const struct workload *workload, const struct ipu_target
 	return fmax(fixed, teraflops(target, fidelity_plan(target, &swapped, workload->partials)));
 }
 
-/* Of the plan that would be chosen were phases free, what it costs where they are not. */
-static double gemm_unweighed(const struct workload *workload, const struct ipu_target *target)
-{
-	struct ipu_target free_phases = *target;
-	struct ipu_plan plan;
-
-	free_phases.phase_cycles = 0;
-	plan = *fidelity_plan(&free_phases, &workload->ops[0], workload->partials);
-	for (int p = 0; p < plan.phase_count; p++)
-		plan.cycles += (int64_t)ceil(target->phase_cycles) * plan.phases[p].repeats;
-	return teraflops(target, &plan);
-}
-
 /* Square products of 512 to 4096: the best. */
 static double gemm_best(const struct workload *workload, const struct ipu_target *target)
 {
@@ -407,7 +394,6 @@ static void print_sweep(void)
 	} sweeps[] = {
 		{"as it is", gemm},
 		{"the better of both layouts", gemm_free},
-		{"plans chosen as if phases were free", gemm_unweighed},
 	};
 
 	printf("\nproducts on Bow with other costs of a phase, rms and bias in %%\n");

@@ -434,7 +434,7 @@ static void try_cut(struct joint *joint, const struct ways *ways, int64_t units,
 		};
 		ipu__conv_cost(joint->target, &choice->form, &choice->way, &choice->cut,
 			       &choice->field, &choice->cost);
-		cycles += choice->cost.cycles;
+		cycles += choice->cost.estimate;
 		if (choice->cost.memory > joint->limit || cycles >= joint->best)
 			return;
 	}
@@ -556,7 +556,7 @@ static bool ipu_conv_joint(const struct ipu_target *target, const struct ipu_op 
 		ops[p] = pass_of(op, &layer, (enum ipu_pass)p);
 		count = ipu_conv_forms(&ops[p], options, forms);
 		ipu__conv_search(target, forms, count, limit, &choices[p]);
-		joint.best += choices[p].cost.cycles;
+		joint.best += choices[p].cost.estimate;
 		fits = fits && choices[p].cost.memory <= limit;
 		joint.forms[p] = forms[0];
 		joint.forms[p].move_in = p == IPU_BACKWARD_WEIGHTS;

@@ -205,18 +205,16 @@ double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv
 			      const struct conv_way *way, const struct conv_cut *cut,
 			      double positions, double worker)
 {
-	double phase = ceil(target->phase_cycles), cycles;
 	struct ipu_vertex_share tile;
+	double cycles;
 
 	vertex_share(form, way, cut, &tile);
 	tile.positions = positions;
 	tile.worker = worker;
-	cycles = vertex_cycles(target, form, way, &tile) + phase;
+	cycles = vertex_cycles(target, form, way, &tile);
 	if (depth_of(cut) > 1)
-		cycles += 2 * phase + positions * tile.out_groups * way->out_group *
-					      tile.conv_groups * way->conv_group *
-					      bytes_of(form->partials) /
-					      target->exchange_bytes_cycle;
+		cycles += positions * tile.out_groups * way->out_group * tile.conv_groups *
+			  way->conv_group * bytes_of(form->partials) / target->exchange_bytes_cycle;
 	return cycles * (double)(cut->serial_in * cut->serial_out);
 }
 
@@ -419,7 +417,7 @@ static double balance_of(const struct conv_form *form, const struct conv_way *wa
 	       (groups / ((double)cut->groups * tile->conv_groups));
 }
 
-static void sum_cycles(const struct ipu_target *target, double loops, struct conv_cost *cost)
+static void sum_cycles(double loops, struct conv_cost *cost)
 {
 	double once = 0, looped = 0;
 
@@ -427,11 +425,11 @@ static void sum_cycles(const struct ipu_target *target, double loops, struct con
 		if (cost->part[p] <= 0)
 			continue;
 		if (ipu__conv_part_loops((enum conv_part)p))
-			looped += cost->part[p] + ceil(target->phase_cycles);
+			looped += cost->part[p];
 		else
-			once += cost->part[p] + ceil(target->phase_cycles);
+			once += cost->part[p];
 	}
-	cost->cycles = looped * loops + once;
+	cost->estimate = looped * loops + once;
 }
 
 void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *form,
@@ -492,5 +490,5 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	if (form->fill_elements > 0)
 		cost->part[CONV_FILL] =
 			ipu__fill(target, ceil_div(form->fill_elements * bytes, cost->tiles));
-	sum_cycles(target, (double)(cut->serial_in * cut->serial_out), cost);
+	sum_cycles((double)(cut->serial_in * cut->serial_out), cost);
 }

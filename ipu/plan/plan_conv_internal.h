@@ -93,7 +93,7 @@ enum conv_part {
 bool ipu__conv_part_loops(enum conv_part part); /* runs once per serial split */
 
 struct conv_cost {
-	double cycles;              /* total, with target->phase_cycles of each phase */
+	double estimate;            /* cycles of all parts; what a phase costs beside is left out */
 	double memory;              /* bytes of a tile, which must not exceed the limit */
 	double temporary;           /* part of these that is not the result */
 	double tiles, balance;      /* with work; mean share / largest */
@@ -126,8 +126,8 @@ struct conv_choice {
 	struct conv_cost cost;
 };
 
-/* Find the fastest choice over all forms within @limit bytes; if none fits, that of least
- * memory. */
+/* Find the choice of the least estimate over all forms within @limit bytes; if none fits, that of
+ * least memory. */
 void ipu__conv_search(const struct ipu_target *target, const struct conv_form *forms, int count,
 		      double limit, struct conv_choice *best);
 

@@ -3,8 +3,11 @@
  *
  * The set of candidates depends on the convolution only; the number of tiles of a target only
  * excludes cuts with more parts. So a target with more tiles has all candidates of a smaller one,
- * and plans that fit a tile's memory never get slower with more tiles. A candidate is skipped only
- * if a bound proves that it cannot be the fastest.
+ * and the estimate of plans that fit a tile's memory never grows with more tiles. A candidate is
+ * skipped only if a bound proves that its estimate cannot be the least.
+ *
+ * As in poplibs' planner, the estimate has no cost of a phase (its sync and launch), so of two
+ * plans the one with more phases may be chosen and take longer.
  */
 #include "ipu/plan/plan_conv_internal.h"
 
@@ -328,7 +331,7 @@ struct search {
 	struct fields fields;
 	struct cuts groups, in, out;
 	double limit;   /* bytes of a tile */
-	double fastest; /* cycles of the best choice without regard to memory */
+	double fastest; /* estimate of the best choice without regard to memory */
 	bool fits;      /* @best is within the limit */
 	bool forced;    /* nothing fits: what takes least memory is searched for, however slow */
 	struct conv_choice *best;
@@ -341,12 +344,12 @@ static bool is_better(const struct search *search, const struct conv_cost *cost)
 	if (search->best->cost.tiles <= 0 || fits != search->fits)
 		return fits || search->best->cost.tiles <= 0;
 	if (fits)
-		return cost->cycles < search->best->cost.cycles ||
-		       (!(cost->cycles > search->best->cost.cycles) &&
+		return cost->estimate < search->best->cost.estimate ||
+		       (!(cost->estimate > search->best->cost.estimate) &&
 			cost->memory < search->best->cost.memory);
 	return cost->memory < search->best->cost.memory ||
 	       (!(cost->memory > search->best->cost.memory) &&
-		cost->cycles < search->best->cost.cycles);
+		cost->estimate < search->best->cost.estimate);
 }
 
 static void try_field(struct search *search, const struct conv_cut *cut,
@@ -355,7 +358,7 @@ static void try_field(struct search *search, const struct conv_cut *cut,
 	struct conv_cost cost;
 
 	ipu__conv_cost(search->target, search->form, search->way, cut, field, &cost);
-	search->fastest = fmin(search->fastest, cost.cycles);
+	search->fastest = fmin(search->fastest, cost.estimate);
 	if (!is_better(search, &cost))
 		return;
 	search->fits = cost.memory <= search->limit;
@@ -379,7 +382,7 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 		if (search->fits &&
 		    ipu__conv_least_cycles(search->target, search->form, search->way, cut,
 					   field->least_positions,
-					   field->least_worker) >= search->best->cost.cycles)
+					   field->least_worker) >= search->best->cost.estimate)
 			return;
 		if (tried || search->forced) {
 			const double least = ipu__conv_least_memory(
@@ -482,7 +485,7 @@ static bool can_be_fastest(const struct search *search)
 				(double)form->position[1] * (double)form->position[2];
 
 	return search->way->method != IPU_METHOD_HORIZONTAL_MAC || !search->fits ||
-	       products / (lanes * (double)search->target->tiles) < search->best->cost.cycles;
+	       products / (lanes * (double)search->target->tiles) < search->best->cost.estimate;
 }
 
 /* Try every form with every method for one pair of serial splits. @forced: reduce the splits to
@@ -522,7 +525,7 @@ void ipu__conv_search(const struct ipu_target *target, const struct conv_form *f
 	try_forms(&search, forms, count, 1, 1, false);
 	/* Serial splits cost time and save memory. */
 	for (int64_t splits = 2; splits <= SERIAL_MOST; splits *= 2) {
-		if (search.fits && !(search.best->cost.cycles > search.fastest))
+		if (search.fits && !(search.best->cost.estimate > search.fastest))
 			return;
 		try_forms(&search, forms, count, 1, splits, false);
 		try_forms(&search, forms, count, splits, 1, false);
