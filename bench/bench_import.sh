@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What importing a recording costs, beside what it cannot cost less than: MB and events (spans) per second of
-# `ipu-report import` (to the finished database), of reading the same content without an import, and of inserting as many
-# rows into such tables; for Chrome's JSON also of cJSON_Parse. Ratios and peak memory, from one run, the least time of
+# `ipu-report import` (to the finished database), of reading the same content without an import, of inserting as many rows
+# into such tables by prepared INSERTs, and of copying the finished database; for Chrome's JSON also of cJSON_Parse. Ratios and peak memory, from one run, the least time of
 # ROUNDS; seconds of a processor beside those of the clock, which a busy machine prolongs.
 # Usage: bench_import.sh BIN_DIR [EVENTS [ROUNDS [FORMAT ...]]]; FORMAT: chrome perfetto xplane nsys rpd, or a file
 set -euo pipefail
@@ -63,5 +63,7 @@ for format in "${formats[@]}"; do
 	done
 	read -r s cpu mib <<<"$(best "$bin/bench_trace" insert insert.db "$rows" "$args")"
 	line "inserting as many rows" "$s" "$cpu" "$mib"
+	read -r s cpu mib <<<"$(best cp import.db copy.db)"
+	line "copying the database" "$s" "$cpu" "$mib"
 	rm -f "trace.$format"
 done

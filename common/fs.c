@@ -54,6 +54,62 @@ static ssize_t fs_read_chunk(int fd, char *to, size_t size)
 	return got;
 }
 
+/* ---- at offsets ------------------------------------------------------------------------------ */
+
+enum status fs_unnamed(const char *beside, int *fd, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+
+	*fd = -1;
+	if (!fs_path(path, "%s.XXXXXX", beside))
+		return err_set(err, ST_INVALID, "%s: the path is too long", beside);
+	*fd = mkostemp(path, O_CLOEXEC);
+	if (*fd < 0)
+		return fs_fail(err, errno, "write", beside);
+	unlink(path);
+	return ST_OK;
+}
+
+enum status fs_write_at(int fd, uint64_t at, const void *data, size_t length, const char *what,
+			struct err *err)
+{
+	const char *bytes = data;
+
+	while (length > 0) {
+		const ssize_t done = pwrite(fd, bytes, length, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return fs_fail(err, errno, "write", what);
+		bytes += done;
+		at += (uint64_t)done;
+		length -= (size_t)done;
+	}
+	return ST_OK;
+}
+
+enum status fs_read_at(int fd, uint64_t at, void *out, size_t length, const char *what,
+		       struct err *err)
+{
+	char *bytes = out;
+
+	while (length > 0) {
+		const ssize_t done = pread(fd, bytes, length, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return fs_fail(err, errno, "read", what);
+		if (done == 0)
+			return err_set(err, ST_IO, "%s: cannot read: it ends too early", what);
+		bytes += done;
+		at += (uint64_t)done;
+		length -= (size_t)done;
+	}
+	return ST_OK;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 enum status fs_reader_open(struct fs_reader *reader, const char *path, struct err *err)
@@ -339,24 +395,11 @@ enum status fs_writer_put(struct fs_writer *writer, const void *data, size_t len
 enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *data, size_t length,
 			    struct err *err)
 {
-	const char *bytes = data;
-	int number = 0;
+	enum status status = fs_write_at(writer->fd, at, data, length, writer->path, err);
 
-	while (length > 0 && number == 0) {
-		ssize_t done = pwrite(writer->fd, bytes, length, (off_t)at);
-
-		if (done < 0) {
-			number = errno == EINTR ? 0 : errno;
-			continue;
-		}
-		bytes += done;
-		at += (uint64_t)done;
-		length -= (size_t)done;
-	}
-	if (!number)
-		return ST_OK;
-	fs_writer_drop(writer);
-	return fs_fail(err, number, "write", writer->path);
+	if (status != ST_OK)
+		fs_writer_drop(writer);
+	return status;
 }
 
 enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *err)

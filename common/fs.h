@@ -70,6 +70,15 @@ void fs_writer_drop(struct fs_writer *writer); /* accepts a closed one */
  * dropping the writer. On failure the writer is unchanged. */
 enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *err);
 
+/* Open a file without a name, which disappears with the process, in the folder of @beside; *@fd is
+ * the caller's. Errors name @beside. */
+enum status fs_unnamed(const char *beside, int *fd, struct err *err);
+/* Write, or read, all @length bytes at the offset @at. Errors name @what, which the bytes are. */
+enum status fs_write_at(int fd, uint64_t at, const void *data, size_t length, const char *what,
+			struct err *err);
+enum status fs_read_at(int fd, uint64_t at, void *out, size_t length, const char *what,
+		       struct err *err);
+
 enum status fs_make_dirs(const char *path, struct err *err); /* like mkdir -p */
 bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);

@@ -20,6 +20,7 @@
 #include "common/err.h"
 #include "common/map.h"
 #include "profiler/ipuscope/profiler.h"
+#include "profiler/prof_bulk.h"
 #include "profiler/prof_clock.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_map.h"
@@ -28,7 +29,6 @@
 #include "profiler/prof_sql.h"
 #include "profiler/prof_sums.h"
 
-#define PROF_PAGE_BYTES 16384 /* of the database */
 #define PROF_LANE_ROWS  8192u /* rows that a lane buffers before they are inserted */
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
@@ -92,7 +92,9 @@ struct prof_long_span {
 struct prof_arg {
 	struct prof_ref owner; /* a span, or an instant */
 	bool of_instant;
+	uint32_t number; /* in the lane's buffer */
 	const char *name;
+	int64_t name_id;     /* set when it is written */
 	uint64_t type, bits; /* of a text: its place in the lane's `texts`; PROF_NO_TEXT: NULL */
 };
 #define PROF_NO_TEXT UINT64_MAX
@@ -174,6 +176,8 @@ struct prof_lane {
 
 struct prof_writer {
 	sqlite3 *db;
+	/* Of a recording that is alone: loads the rows of spans and points. NULL: all are inserted. */
+	struct prof_bulk *bulk;
 	struct prof_clock clock;
 	bool in_transaction;
 	int64_t rank;

@@ -13,10 +13,12 @@
  *
  * On the writer's thread.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
@@ -506,7 +508,8 @@ static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int
 		prof_insert_flush(&writer->spans, &writer->err);
 	/* SQLite assigns the ids; the ids computed for parents and arguments rely on their
 	 * order. */
-	if (ok(writer) && sqlite3_last_insert_rowid(writer->db) != base + count - 1)
+	if (ok(writer) && !writer->bulk &&
+	    sqlite3_last_insert_rowid(writer->db) != base + count - 1)
 		err_set(&writer->err, ST_FAILED, "another program has written to the database");
 }
 
@@ -605,19 +608,56 @@ static void set_value(struct prof_cell *cell, const struct prof_lane *lane,
 			       arg->bits == PROF_NO_TEXT ? NULL : lane->texts.items + arg->bits);
 }
 
-/* @first: the id of the lane's first buffered instant. */
+static int compare_args(const void *a, const void *b)
+{
+	const struct prof_arg *x = a, *y = b;
+
+	return SORTED_BY(x, y, of_instant, owner.value, name_id, number);
+}
+
+/* Return whether @arg has a greater key in its table than @before, another of that table. */
+static bool is_after(const struct prof_arg *arg, const struct prof_arg *before)
+{
+	return SORTED_BY(before, arg, owner.value, name_id) < 0;
+}
+
+/* Set the ids of the arguments and of what they are of, and sort them by these: the order in which
+ * their tables are loaded. @first: the id of the lane's first buffered instant. */
+static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base,
+		      int64_t first)
+{
+	const struct prof_arg *last[2] = {NULL, NULL}; /* of a span, of an instant */
+	bool sorted = true;
+
+	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
+		struct prof_arg *arg = &lane->args.items[i];
+
+		prof__writer_text(writer, arg->name, &arg->name_id);
+		arg->owner.value = prof_span_id(arg->owner, arg->of_instant ? first : base);
+		arg->owner.here = false;
+		arg->number = (uint32_t)i;
+		sorted = sorted && (!last[arg->of_instant] || is_after(arg, last[arg->of_instant]));
+		last[arg->of_instant] = arg;
+	}
+	if (ok(writer) && !sorted)
+		qsort(lane->args.items, lane->args.count, sizeof(*lane->args.items), compare_args);
+}
+
 static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base,
 		       int64_t first)
 {
+	sort_args(writer, lane, base, first);
 	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
 		const struct prof_arg *arg = &lane->args.items[i];
 		struct prof_cell *cells;
-		int64_t name = 0;
 
-		prof__writer_text(writer, arg->name, &name);
+		/* Of those given twice the last one stays. */
+		if (i + 1 < lane->args.count && arg[1].of_instant == arg->of_instant &&
+		    arg[1].owner.value == arg->owner.value && arg[1].name_id == arg->name_id)
+			continue;
 		cells = next_row(writer, arg->of_instant ? &writer->instant_args : &writer->args);
-		prof_cell_int(&cells[0], prof_span_id(arg->owner, arg->of_instant ? first : base));
-		prof_cell_int(&cells[1], name);
+		prof_cell_int(&cells[0], arg->owner.value);
+		prof_cell_int(&cells[1], arg->name_id);
 		set_value(&cells[2], lane, arg);
 	}
 	/* The rows point to texts that the lane frees after this flush. */

@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_bulk.h"
 
 static const struct {
 	int code;
@@ -211,7 +212,15 @@ enum status prof_insert_flush(struct prof_insert *insert, struct err *err)
 		sqlite3_stmt *statement = insert->one;
 
 		step = 1;
-		if (rows - r >= PROF_BATCH) {
+		if (insert->bulk) {
+			bool loaded;
+
+			status = prof_bulk_put(insert->bulk, insert->cells + r * insert->columns,
+					       &loaded, err);
+			insert->total += loaded;
+			if (loaded || status != ST_OK)
+				continue;
+		} else if (rows - r >= PROF_BATCH) {
 			statement = insert->many;
 			step = PROF_BATCH;
 		} else if (rows - r >= PROF_FEW) {

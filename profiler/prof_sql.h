@@ -41,12 +41,16 @@ struct prof_cell {
 	int64_t size; /* of a blob */
 };
 
+struct prof_bulk_table;
+
 struct prof_insert {
 	sqlite3_stmt *many, *few, *one;
 	size_t columns, rows; /* rows waiting */
 	struct prof_cell *cells;
 	struct prof_cell *bound; /* what `many` has bound */
 	uint64_t total;          /* rows inserted */
+	/* Not NULL: rows are loaded (prof_bulk.h), and only those that it refuses are inserted. */
+	struct prof_bulk_table *bulk;
 };
 
 /* The id of the last row, if only this insert adds rows and SQLite assigns the ids. */

@@ -223,6 +223,9 @@ static enum status prepare_rows(struct prof_writer *writer, unsigned table)
 			     : prof_insert_init(&writer->rows[table], writer->db, str_peek(&head),
 						type->count, NULL, &writer->err);
 	str_free(&head);
+	if (status == ST_OK && writer->bulk && type->columns[0].kind == PROF_COLUMN_SPAN)
+		status = prof_bulk_table(writer->bulk, type->table, PROF_BULK_ROWID, type->count,
+					 &writer->rows[table].bulk, &writer->err);
 	return status;
 }
 
@@ -399,6 +402,7 @@ enum status prof__writer_overhead(struct ips_recording *recording, uint64_t drop
 	int pages = 0, peak = 0;
 
 	sqlite3_db_status(writer->db, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &peak, 0);
+	pages += writer->bulk ? (int)prof_bulk_pages(writer->bulk) : 0;
 	cost = (struct prof_sum_overhead){
 		.time_ns = prof_clock_now(&writer->clock),
 		.events = (int64_t)events,

@@ -82,8 +82,12 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 	sqlite3_busy_timeout(writer->db, PROF_BUSY_MS);
 	status = prof_sql_run(writer->db,
 			      "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
-			      "PRAGMA temp_store=MEMORY; PRAGMA locking_mode=NORMAL",
+			      "PRAGMA locking_mode=NORMAL",
 			      err);
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db,
+				      alone ? "PRAGMA temp_store=FILE" : "PRAGMA temp_store=MEMORY",
+				      err);
 	if (status != ST_OK)
 		return status;
 	status = set_journal(writer, alone, err);
@@ -107,7 +111,9 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 	} list[] = {
 		{&writer->begin, "BEGIN IMMEDIATE"},
 		{&writer->commit, "COMMIT"},
-		{&writer->end_span, "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
+		{&writer->end_span,
+		 writer->bulk ? "INSERT INTO temp.late_ends (dur_ns, span_id) VALUES (?, ?)"
+			      : "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
 	};
 	enum status status = ST_OK;
 
@@ -167,6 +173,63 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
 		status = prof_insert_init(list[i].insert, writer->db, list[i].head, list[i].columns,
 					  list[i].tail, err);
+	return status;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+/* Nobody reads the file of a recording that is alone, and its rows come in order of their keys: the
+ * tables of what is recorded on tracks are loaded. */
+static enum status load_rows(struct prof_writer *writer, struct err *err)
+{
+	const struct {
+		struct prof_insert *insert;
+		const char *table;
+		enum prof_bulk_kind kind;
+	} list[] = {
+		{&writer->spans, "span_rows", PROF_BULK_ASSIGNED},
+		{&writer->args, "span_arg_rows", PROF_BULK_KEYS},
+		{&writer->instants, "instant_rows", PROF_BULK_ASSIGNED},
+		{&writer->instant_args, "instant_arg_rows", PROF_BULK_KEYS},
+		{&writer->samples, "counter_rows", PROF_BULK_ASSIGNED},
+		{&writer->flows, "flow_rows", PROF_BULK_ASSIGNED},
+	};
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(list) && writer->bulk && status == ST_OK; i++)
+		status = prof_bulk_table(writer->bulk, list[i].table, list[i].kind,
+					 list[i].insert->columns, &list[i].insert->bulk, err);
+	return status;
+}
+
+static enum status start_loading(struct prof_writer *writer, struct err *err)
+{
+	enum status status = prof_bulk_new(&writer->bulk, writer->db, err);
+
+	if (status != ST_OK || !writer->bulk)
+		return status;
+	/* Ends of spans that are loaded already. */
+	return prof_sql_run(writer->db,
+			    "CREATE TEMP TABLE late_ends (span_id INTEGER PRIMARY KEY, "
+			    "dur_ns INTEGER NOT NULL)",
+			    err);
+}
+
+/* Put the loaded rows into the database, and what came late. */
+static enum status finish_loading(struct prof_writer *writer)
+{
+	enum status status;
+
+	if (!writer->bulk)
+		return ST_OK;
+	status = prof_bulk_join(writer->bulk, &writer->err);
+	if (status == ST_OK)
+		status = prof_sql_run(writer->db,
+				      "UPDATE span_rows SET dur_ns = (SELECT l.dur_ns FROM "
+				      "temp.late_ends l WHERE l.span_id = span_rows.span_id) "
+				      "WHERE span_id IN (SELECT span_id FROM temp.late_ends);"
+				      "PRAGMA locking_mode=EXCLUSIVE",
+				      &writer->err);
 	return status;
 }
 
@@ -303,10 +366,14 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	if (!prof_contexts_init(&writer->recent_contexts))
 		return err_nomem(err);
 	status = open_database(writer, path, params->alone != 0, err);
+	if (status == ST_OK && params->alone)
+		status = start_loading(writer, err);
 	if (status == ST_OK)
 		status = prepare_statements(writer, err);
 	if (status == ST_OK)
 		status = prepare_inserts(writer, err);
+	if (status == ST_OK)
+		status = load_rows(writer, err);
 	if (status == ST_OK && stat(sqlite3_db_filename(writer->db, NULL), &info) != 0)
 		status = err_set(err, ST_IO, "%s", strerror(errno));
 	if (status == ST_OK) {
@@ -351,6 +418,8 @@ void prof__writer_close(struct prof_writer *writer)
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
 	close_database(writer);
+	prof_bulk_free(writer->bulk);
+	writer->bulk = NULL;
 	prof_texts_fini(&writer->texts);
 	prof_contexts_fini(&writer->recent_contexts);
 	prof_recent_fini(&writer->open_flows);
@@ -451,6 +520,8 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
 	status = write_last_overhead(recording);
+	if (status == ST_OK)
+		status = finish_loading(writer);
 	if (status == ST_OK)
 		status = set_state(writer, "closing");
 	/* In memory SQLite would sort the rows of an index at once. */

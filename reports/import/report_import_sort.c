@@ -224,43 +224,28 @@ static enum status sort_buffer(struct import_sorter *sorter, struct sort_buffer 
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Create the file of runs. It is unlinked at once, so it disappears with the process. */
+/* Create the file of runs. */
 static enum status create_file(struct import_sorter *sorter, struct err *err)
 {
-	char path[FS_PATH_SIZE];
+	enum status status;
 
 	if (sorter->fd >= 0)
 		return ST_OK;
-	if (!fs_path(path, "%s.sort.XXXXXX", sorter->beside))
-		return err_set(err, ST_INVALID, "%s: the path is too long", sorter->beside);
-	sorter->fd = mkostemp(path, O_CLOEXEC);
-	if (sorter->fd < 0)
-		return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s",
-			       path, strerror(errno));
-	unlink(path);
+	status = fs_unnamed(sorter->beside, &sorter->fd, err);
+	if (status != ST_OK)
+		return status;
 	sorter->write = mem_alloc(RUN_WRITE);
 	return !sorter->write ? err_nomem(err) : ST_OK;
 }
 
 static enum status flush_write(struct import_sorter *sorter, struct err *err)
 {
-	size_t done = 0;
+	enum status status = fs_write_at(sorter->fd, (uint64_t)sorter->file_end, sorter->write,
+					 sorter->write_used, sorter->beside, err);
 
-	while (done < sorter->write_used) {
-		ssize_t put = pwrite(sorter->fd, sorter->write + done, sorter->write_used - done,
-				     sorter->file_end);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
-				       "%s: cannot write what is being sorted: %s", sorter->beside,
-				       strerror(errno));
-		done += (size_t)put;
-		sorter->file_end += put;
-	}
+	sorter->file_end += (off_t)sorter->write_used;
 	sorter->write_used = 0;
-	return ST_OK;
+	return status;
 }
 
 static enum status write_record(struct import_sorter *sorter, const struct import_record *record,
@@ -446,30 +431,23 @@ static const struct import_record *run_record(const struct sort_run *run)
 /* Fill the window so that it holds the whole next record, if there is one. */
 static enum status fill_run(struct import_sorter *sorter, struct sort_run *run, struct err *err)
 {
-	size_t have = run->to - run->from;
+	size_t have = run->to - run->from, want;
 	const struct import_record *record = run_record(run);
+	enum status status;
 
 	if (have >= sizeof(*record) && have >= record->bytes)
 		return ST_OK;
 	memmove(run->window, run->window + run->from, have);
 	run->from = 0;
 	run->to = have;
-	while (run->to < RUN_READ && run->at < run->end) {
-		size_t want = RUN_READ - run->to;
-		ssize_t got;
-
-		if ((off_t)want > run->end - run->at)
-			want = (size_t)(run->end - run->at);
-		got = pread(sorter->fd, run->window + run->to, want, run->at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return err_set(err, ST_IO, "%s: cannot read what was sorted: %s",
-				       sorter->beside, got < 0 ? strerror(errno) : "it is cut");
-		run->at += got;
-		run->to += (size_t)got;
-	}
-	return ST_OK;
+	want = RUN_READ - have;
+	if ((off_t)want > run->end - run->at)
+		want = (size_t)(run->end - run->at);
+	status = fs_read_at(sorter->fd, (uint64_t)run->at, run->window + have, want, sorter->beside,
+			    err);
+	run->at += (off_t)want;
+	run->to += want;
+	return status;
 }
 
 /* Of equal records that of the earlier run comes first. */

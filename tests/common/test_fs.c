@@ -482,9 +482,33 @@ static void test_every_failing_allocation_is_reported(void **state)
 
 #define with_dir(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+static void test_a_file_without_a_name_takes_bytes_at_any_offset(void **state)
+{
+	struct fixture *f = *state;
+	const char *beside = in_dir(f, "beside");
+	struct err err;
+	char bytes[6];
+	int fd;
+
+	assert_int_equal(fs_unnamed(beside, &fd, NULL), ST_OK);
+	assert_int_equal(count_entries(f->dir), 0);
+	assert_int_equal(fs_write_at(fd, 3, "def", 3, "letters", NULL), ST_OK);
+	assert_int_equal(fs_write_at(fd, 0, "abc", 3, "letters", NULL), ST_OK);
+	assert_int_equal(fs_read_at(fd, 0, bytes, 6, "letters", NULL), ST_OK);
+	assert_memory_equal(bytes, "abcdef", 6);
+	assert_int_equal(fs_read_at(fd, 1, bytes, 6, "letters", &err), ST_IO);
+	assert_string_equal(err.text, "letters: cannot read: it ends too early");
+	close(fd);
+	assert_int_equal(fs_write_at(fd, 0, "abc", 3, "letters", &err), ST_IO);
+	assert_contains(err.text, "letters: cannot write: ");
+	assert_int_equal(fs_unnamed(in_dir(f, "no/folder"), &fd, &err), ST_NOTFOUND);
+	assert_int_equal(fd, -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_dir(test_a_file_without_a_name_takes_bytes_at_any_offset),
 		with_dir(test_written_file_reads_back),
 		cmocka_unit_test(test_what_is_installed_is_found_from_the_program),
 		with_dir(test_missing_file_is_not_found),

@@ -1,0 +1,599 @@
+/*
+ * Bulk loading of tables. See prof_bulk.h.
+ *
+ * A tree grows from its leaves: rows fill the one open leaf; a full leaf is staged, and a divider,
+ * its number with the key that separates it from the next, goes to the open page one level up,
+ * which does the same when it is full. So a tree has one open page for each level, whatever its
+ * size, and at the end the open pages are the right edge of the tree.
+ *
+ * Until the join a page's number is its place in the staging file; pages above the leaves, which
+ * have numbers of others in them, are changed while they are copied.
+ */
+#include "profiler/prof_bulk.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "profiler/prof_sql.h"
+
+#define LEVELS_MOST  12                           /* of which a page has 16 children or more */
+#define COLUMNS_MOST 24                           /* a record's head has one byte of size */
+#define CELL_MOST    (PROF_BULK_MOST + 4 + 9 + 9) /* with a page's number, a size and a row id */
+#define LOCK_PAGE    (0x40000000u / PROF_PAGE_BYTES + 1u) /* SQLite locks its bytes: no content */
+
+/* Places of fields in the file's header. */
+enum {
+	HEADER_PAGE_SIZE = 16,
+	HEADER_RESERVED = 20,
+	HEADER_CHANGES = 24,
+	HEADER_PAGES = 28,
+	HEADER_SCHEMA_FORMAT = 44,
+	HEADER_LARGEST_ROOT = 52, /* 0: no auto-vacuum */
+	HEADER_ENCODING = 56,
+	HEADER_VALID_FOR = 92, /* the number of changes that the number of pages is of */
+	HEADER_BYTES = 100
+};
+
+struct page {
+	unsigned char bytes[PROF_PAGE_BYTES];
+	size_t cells, top; /* cells lie from @top to the page's end, the last one first */
+};
+
+struct cell {
+	size_t size;
+	unsigned char bytes[CELL_MOST];
+};
+
+struct prof_bulk_table {
+	struct prof_bulk *bulk;
+	struct prof_bulk_table *next;
+	char *name;
+	enum prof_bulk_kind kind;
+	size_t columns;
+	uint32_t root;                    /* the page of the table in the database */
+	int64_t last[2];                  /* the row id, or the key, of the last row given */
+	int64_t leaf_last;                /* the row id of the last row in the leaf */
+	struct page *levels[LEVELS_MOST]; /* the open pages; 0: the leaf */
+	struct page *top;                 /* at the end, the topmost; NULL: the table has no row */
+};
+
+struct prof_bulk {
+	sqlite3 *db;
+	struct prof_bulk_table *tables;
+	int fd; /* -1: no page is staged yet */
+	uint32_t staged;
+};
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static void put_2(unsigned char *out, size_t value)
+{
+	const uint16_t big = htobe16((uint16_t)value);
+
+	memcpy(out, &big, sizeof(big));
+}
+
+static size_t get_2(const unsigned char *in)
+{
+	return (size_t)in[0] << 8 | in[1];
+}
+
+static void put_4(unsigned char *out, uint32_t value)
+{
+	const uint32_t big = htobe32(value);
+
+	memcpy(out, &big, sizeof(big));
+}
+
+static uint32_t get_4(const unsigned char *in)
+{
+	return (uint32_t)(get_2(in) << 16 | get_2(in + 2));
+}
+
+/* Write a varint below 2^56, the most significant 7 bits first, and return its bytes. */
+static size_t put_varint(unsigned char *out, uint64_t value)
+{
+	size_t bytes = 1;
+
+	while (value >> 7 * bytes != 0)
+		bytes++;
+	for (size_t i = bytes; i-- > 0; value >>= 7)
+		out[i] = (unsigned char)(value | 0x80);
+	out[bytes - 1] &= 0x7f;
+	return bytes;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* A row as the types and the bytes of its values, behind which 8 more may be written. */
+struct record {
+	size_t types, values; /* bytes */
+	unsigned char type[COLUMNS_MOST * 3], value[PROF_BULK_MOST + 8];
+};
+
+/* Add a value of @size bytes, the low ones of @bits. */
+static void add_value(struct record *record, unsigned type, uint64_t bits, unsigned size)
+{
+	const uint64_t big = size == 0 ? 0 : htobe64(bits << (64 - 8 * size));
+
+	record->type[record->types++] = (unsigned char)type;
+	memcpy(record->value + record->values, &big, sizeof(big));
+	record->values += size;
+}
+
+static void add_int(struct record *record, int64_t value)
+{
+	static const unsigned sizes[] = {1, 2, 3, 4, 6, 8}; /* of the types from 1 on */
+	const uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
+	unsigned type = 0;
+
+	if (value == 0 || value == 1) {
+		add_value(record, 8 + (unsigned)value, 0, 0);
+		return;
+	}
+	while (type < 5 && magnitude >> (8 * sizes[type] - 1) != 0)
+		type++;
+	add_value(record, type + 1, (uint64_t)value, sizes[type]);
+}
+
+/* @whole: a whole number is stored as an integer, as in a column of the type REAL. */
+static void add_real(struct record *record, double value, bool whole)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	if (value != value)
+		add_value(record, 0, 0, 0);
+	else if (whole && value > -0x1p47 && value < 0x1p47 && value == (double)(int64_t)value)
+		add_int(record, (int64_t)value);
+	else
+		add_value(record, 7, bits, 8);
+}
+
+static void add_text(struct record *record, const char *text, size_t size)
+{
+	record->types += put_varint(record->type + record->types, 2 * size + 13);
+	memcpy(record->value + record->values, text, size);
+	record->values += size;
+}
+
+/* Fill @record from @cells; false: too long, or with a blob. The id of a rowid table is NULL. */
+static bool make_record(const struct prof_bulk_table *table, const struct prof_cell *cells,
+			struct record *record)
+{
+	const bool keys = table->kind == PROF_BULK_KEYS;
+
+	record->types = 0;
+	record->values = 0;
+	if (!keys)
+		add_value(record, 0, 0, 0);
+	for (size_t i = table->kind == PROF_BULK_ROWID; i < table->columns; i++) {
+		const struct prof_cell *cell = &cells[i];
+		size_t size = 8;
+
+		if (cell->type == PROF_CELL_TEXT)
+			size = strlen(cell->value.p);
+		if (cell->type == PROF_CELL_BLOB || record->values + size > PROF_BULK_MOST)
+			return false;
+		if (cell->type == PROF_CELL_NULL)
+			add_value(record, 0, 0, 0);
+		else if (cell->type == PROF_CELL_INT)
+			add_int(record, cell->value.i);
+		else if (cell->type == PROF_CELL_REAL)
+			add_real(record, cell->value.r, !keys);
+		else
+			add_text(record, cell->value.p, size);
+	}
+	return 1 + record->types + record->values <= PROF_BULK_MOST;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static size_t head_bytes(size_t depth)
+{
+	return depth == 0 ? 8 : 12;
+}
+
+static void page_clear(struct page *page)
+{
+	memset(page->bytes, 0, sizeof(page->bytes));
+	page->cells = 0;
+	page->top = PROF_PAGE_BYTES;
+}
+
+/* Return the place of a new last cell; NULL: it does not fit. */
+static unsigned char *page_room(struct page *page, size_t depth, size_t size)
+{
+	const size_t pointers = head_bytes(depth) + 2 * page->cells;
+
+	if (pointers + 2 + size > page->top)
+		return NULL;
+	page->top -= size;
+	put_2(page->bytes + pointers, page->top);
+	page->cells++;
+	return page->bytes + page->top;
+}
+
+/* Append a cell; false: it does not fit. */
+static bool page_push(struct page *page, size_t depth, const struct cell *cell)
+{
+	unsigned char *place = page_room(page, depth, cell->size);
+
+	if (place)
+		memcpy(place, cell->bytes, cell->size);
+	return place != NULL;
+}
+
+/* Move the last cell out of the page. */
+static void page_pop(struct page *page, size_t depth, struct cell *out)
+{
+	unsigned char *pointer = page->bytes + head_bytes(depth) + 2 * --page->cells;
+	const size_t end = page->cells == 0 ? PROF_PAGE_BYTES : get_2(pointer - 2);
+
+	out->size = end - page->top;
+	memcpy(out->bytes, page->bytes + page->top, out->size);
+	memset(page->bytes + page->top, 0, out->size);
+	put_2(pointer, 0);
+	page->top = end;
+}
+
+/* Write the page's head. @right: above the leaves, its last child. */
+static void page_finish(const struct prof_bulk_table *table, struct page *page, size_t depth,
+			uint32_t right)
+{
+	/* the leaves' types are those of the inner pages, and 8 */
+	page->bytes[0] =
+		(unsigned char)((table->kind == PROF_BULK_KEYS ? 2 : 5) + (depth == 0 ? 8 : 0));
+	put_2(page->bytes + 3, page->cells);
+	put_2(page->bytes + 5, page->top);
+	if (depth > 0)
+		put_4(page->bytes + 8, right);
+}
+
+static enum status write_page(int fd, uint32_t number, const unsigned char *bytes, struct err *err)
+{
+	return fs_write_at(fd, (uint64_t)number * PROF_PAGE_BYTES, bytes, PROF_PAGE_BYTES, "rows",
+			   err);
+}
+
+/* Stage the open page of @depth and clear it; *@number: its place in the file. */
+static enum status stage(struct prof_bulk_table *table, size_t depth, uint32_t right,
+			 uint32_t *number, struct err *err)
+{
+	struct prof_bulk *bulk = table->bulk;
+	struct page *page = table->levels[depth];
+	enum status status = ST_OK;
+
+	if (bulk->fd < 0)
+		status = fs_unnamed(sqlite3_db_filename(bulk->db, NULL), &bulk->fd, err);
+	page_finish(table, page, depth, right);
+	*number = bulk->staged++;
+	if (status == ST_OK)
+		status = write_page(bulk->fd, *number, page->bytes, err);
+	page_clear(page);
+	return status;
+}
+
+/* ---- growing --------------------------------------------------------------------------------- */
+
+static enum status level_at(struct prof_bulk_table *table, size_t depth, struct page **out,
+			    struct err *err)
+{
+	assert(depth < LEVELS_MOST);
+	*out = table->levels[depth];
+	if (*out)
+		return ST_OK;
+	*out = table->levels[depth] = mem_alloc(sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	page_clear(*out);
+	return ST_OK;
+}
+
+/* Put @divider, a page's number and its key, into the pages above the leaves. A page that is full
+ * leaves its last two cells to the next one, which so has as many as SQLite expects; the cell
+ * before those becomes its divider. */
+static enum status add_divider(struct prof_bulk_table *table, struct cell *divider, struct err *err)
+{
+	struct cell last, before, up;
+	enum status status = ST_OK;
+
+	for (size_t depth = 1; status == ST_OK; depth++) {
+		struct page *page;
+		uint32_t number = 0;
+
+		status = level_at(table, depth, &page, err);
+		if (status != ST_OK || page_push(page, depth, divider))
+			break;
+		page_pop(page, depth, &last);
+		page_pop(page, depth, &before);
+		page_pop(page, depth, &up);
+		status = stage(table, depth, get_4(up.bytes), &number, err);
+		page_push(page, depth, &before);
+		page_push(page, depth, &last);
+		page_push(page, depth, divider);
+		put_4(up.bytes, number);
+		*divider = up;
+	}
+	return status;
+}
+
+/* Stage the full leaf. The divider of a rowid table is a copy of the last row's id; that of a table
+ * of keys is the last row itself, which leaves the leaf. */
+static enum status turn_leaf(struct prof_bulk_table *table, struct err *err)
+{
+	struct cell row = {.size = 0}, divider;
+	uint32_t number = 0;
+	enum status status;
+
+	if (table->kind == PROF_BULK_KEYS)
+		page_pop(table->levels[0], 0, &row);
+	else
+		row.size = put_varint(row.bytes, (uint64_t)table->leaf_last);
+	status = stage(table, 0, 0, &number, err);
+	put_4(divider.bytes, number);
+	memcpy(divider.bytes + 4, row.bytes, row.size);
+	divider.size = 4 + row.size;
+	return status == ST_OK ? add_divider(table, &divider, err) : status;
+}
+
+static bool is_next(const struct prof_bulk_table *table, const int64_t key[2])
+{
+	return key[0] >> 55 == 0 &&
+	       (key[0] > table->last[0] || (key[0] == table->last[0] && key[1] > table->last[1]));
+}
+
+enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell *cells,
+			  bool *loaded, struct err *err)
+{
+	const int64_t key[2] = {table->kind == PROF_BULK_ASSIGNED ? table->last[0] + 1
+								  : cells[0].value.i,
+				table->kind == PROF_BULK_KEYS ? cells[1].value.i : 0};
+	unsigned char head[9 + 9 + 1], *place;
+	struct record record;
+	struct page *page;
+	size_t bytes, size;
+	enum status status = level_at(table, 0, &page, err);
+
+	*loaded = false;
+	if (status != ST_OK || !is_next(table, key))
+		return status;
+	/* Rows that follow one that is inserted, with its key, are inserted, too: they replace it. */
+	memcpy(table->last, key, sizeof(key));
+	if (!make_record(table, cells, &record)) {
+		assert(table->kind != PROF_BULK_ASSIGNED);
+		return ST_OK;
+	}
+	bytes = put_varint(head, 1 + record.types + record.values);
+	if (table->kind != PROF_BULK_KEYS)
+		bytes += put_varint(head + bytes, (uint64_t)key[0]);
+	head[bytes++] = (unsigned char)(1 + record.types);
+	size = bytes + record.types + record.values;
+	place = page_room(page, 0, size);
+	if (!place) {
+		status = turn_leaf(table, err);
+		place = page_room(page, 0, size);
+	}
+	memcpy(place, head, bytes);
+	memcpy(place + bytes, record.type, record.types);
+	memcpy(place + bytes + record.types, record.value, record.values);
+	table->leaf_last = key[0];
+	*loaded = status == ST_OK;
+	return status;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+enum status prof_bulk_new(struct prof_bulk **out, sqlite3 *db, struct err *err)
+{
+	const int fd = open(sqlite3_db_filename(db, NULL), O_RDONLY | O_CLOEXEC);
+	unsigned char header[HEADER_BYTES];
+	enum status status;
+
+	*out = NULL;
+	if (fd < 0)
+		return err_set(err, ST_IO, "cannot open: %s", strerror(errno));
+	status = fs_read_at(fd, 0, header, sizeof(header), "header", err);
+	close(fd);
+	if (status != ST_OK || get_2(header + HEADER_PAGE_SIZE) != PROF_PAGE_BYTES ||
+	    header[HEADER_RESERVED] != 0 || get_4(header + HEADER_SCHEMA_FORMAT) != 4 ||
+	    get_4(header + HEADER_LARGEST_ROOT) != 0 || get_4(header + HEADER_ENCODING) != 1)
+		return status;
+	*out = mem_calloc(1, sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	(*out)->db = db;
+	(*out)->fd = -1;
+	return ST_OK;
+}
+
+void prof_bulk_free(struct prof_bulk *bulk)
+{
+	if (!bulk)
+		return;
+	for (struct prof_bulk_table *table = bulk->tables, *next; table; table = next) {
+		next = table->next;
+		for (size_t i = 0; i < LEVELS_MOST; i++)
+			mem_free(table->levels[i]);
+		mem_free(table->name);
+		mem_free(table);
+	}
+	if (bulk->fd >= 0)
+		close(bulk->fd);
+	mem_free(bulk);
+}
+
+static enum status find_root(struct prof_bulk_table *table, struct err *err)
+{
+	sqlite3 *db = table->bulk->db;
+	sqlite3_stmt *statement = NULL;
+	int code = sqlite3_prepare_v2(
+		db, "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?", -1,
+		&statement, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+		table->root = (uint32_t)sqlite3_column_int64(statement, 0);
+	code = sqlite3_finalize(statement);
+	return code == SQLITE_OK && table->root > 0 ? ST_OK
+						    : prof_sql_error(db, code, err, "load rows");
+}
+
+enum status prof_bulk_table(struct prof_bulk *bulk, const char *name, enum prof_bulk_kind kind,
+			    size_t columns, struct prof_bulk_table **out, struct err *err)
+{
+	struct prof_bulk_table *table = mem_calloc(1, sizeof(*table));
+
+	assert(columns >= 2 && columns < COLUMNS_MOST);
+	*out = NULL;
+	if (!table)
+		return err_nomem(err);
+	table->bulk = bulk;
+	table->kind = kind;
+	table->columns = columns;
+	table->next = bulk->tables;
+	bulk->tables = table;
+	table->name = mem_strdup(name);
+	if (!table->name)
+		return err_nomem(err);
+	*out = table;
+	return find_root(table, err);
+}
+
+uint64_t prof_bulk_pages(const struct prof_bulk *bulk)
+{
+	return bulk->staged;
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+/* Return the number in a database that had @pages pages of the staged page @number. */
+static uint32_t place_of(uint32_t pages, uint32_t number)
+{
+	const uint32_t place = pages + 1 + number;
+
+	return pages < LOCK_PAGE && place >= LOCK_PAGE ? place + 1 : place;
+}
+
+/* Replace the staged numbers of an inner page's children. */
+static void relocate(unsigned char *page, uint32_t pages)
+{
+	const size_t cells = get_2(page + 3);
+
+	if (page[0] >= 8)
+		return;
+	put_4(page + 8, place_of(pages, get_4(page + 8)));
+	for (size_t i = 0; i < cells; i++) {
+		unsigned char *child = page + get_2(page + 12 + 2 * i);
+
+		put_4(child, place_of(pages, get_4(child)));
+	}
+}
+
+/* Append the staged pages to the database @fd of @pages pages. */
+static enum status copy_pages(struct prof_bulk *bulk, int fd, uint32_t pages, struct err *err)
+{
+	unsigned char page[PROF_PAGE_BYTES];
+	enum status status = ST_OK;
+
+	for (uint32_t i = 0; i < bulk->staged && status == ST_OK; i++) {
+		status = fs_read_at(bulk->fd, (uint64_t)i * PROF_PAGE_BYTES, page, sizeof(page),
+				    "rows", err);
+		if (status != ST_OK)
+			break;
+		relocate(page, pages);
+		status = write_page(fd, place_of(pages, i) - 1, page, err);
+	}
+	return status;
+}
+
+/* Stage the open pages but the topmost. */
+static enum status finish_table(struct prof_bulk_table *table, struct err *err)
+{
+	enum status status = ST_OK;
+	uint32_t child = 0;
+	size_t depth = 0;
+
+	if (!table->levels[0] || table->levels[0]->cells == 0)
+		return ST_OK;
+	for (; depth + 1 < LEVELS_MOST && table->levels[depth + 1] && status == ST_OK; depth++)
+		status = stage(table, depth, child, &child, err);
+	table->top = table->levels[depth];
+	page_finish(table, table->top, depth, child);
+	return status;
+}
+
+/* Append all pages to the database @fd, the topmost ones in the tables' places. */
+static enum status write_trees(struct prof_bulk *bulk, int fd, struct err *err)
+{
+	unsigned char header[HEADER_BYTES] = {0};
+	enum status status = fs_read_at(fd, 0, header, sizeof(header), "header", err);
+	const uint32_t pages = get_4(header + HEADER_PAGES);
+
+	for (struct prof_bulk_table *t = bulk->tables; t && status == ST_OK; t = t->next)
+		status = finish_table(t, err);
+	if (status == ST_OK)
+		status = copy_pages(bulk, fd, pages, err);
+	for (struct prof_bulk_table *t = bulk->tables; t && status == ST_OK; t = t->next) {
+		if (!t->top)
+			continue;
+		relocate(t->top->bytes, pages);
+		status = write_page(fd, t->root - 1, t->top->bytes, err);
+	}
+	if (status != ST_OK)
+		return status;
+	put_4(header + HEADER_CHANGES, get_4(header + HEADER_CHANGES) + 1);
+	put_4(header + HEADER_VALID_FOR, get_4(header + HEADER_CHANGES));
+	if (bulk->staged > 0)
+		put_4(header + HEADER_PAGES, place_of(pages, bulk->staged - 1));
+	return fs_write_at(fd, 0, header, sizeof(header), "header", err);
+}
+
+/* Move the rows of all tables to temporary tables, or @back. */
+static enum status move_rows(struct prof_bulk *bulk, bool back, struct err *err)
+{
+	struct str sql = {0};
+	enum status status;
+
+	for (const struct prof_bulk_table *t = bulk->tables; t; t = t->next)
+		str_addf(&sql,
+			 back ? "INSERT OR REPLACE INTO main.%s SELECT * FROM temp.inserted_%s; "
+				"DROP TABLE temp.inserted_%s;"
+			      : "CREATE TEMP TABLE inserted_%s AS SELECT * FROM main.%s; "
+				"DELETE FROM main.%s;",
+			 t->name, t->name, t->name);
+	status = sql.failed ? err_nomem(err) : prof_sql_run(bulk->db, str_peek(&sql), err);
+	str_free(&sql);
+	return status;
+}
+
+enum status prof_bulk_join(struct prof_bulk *bulk, struct err *err)
+{
+	/* What SQLite has inserted waits in temporary tables. */
+	enum status status = move_rows(bulk, false, err);
+	int fd = -1;
+
+	/* The lock of an exclusive connection is released by its next read. From then on SQLite
+	 * compares the file's number of changes before it believes its own cache. */
+	if (status == ST_OK)
+		status = prof_sql_run(bulk->db,
+				      "PRAGMA main.locking_mode=NORMAL; "
+				      "SELECT 1 FROM main.sqlite_schema LIMIT 1",
+				      err);
+	if (status == ST_OK) {
+		fd = open(sqlite3_db_filename(bulk->db, NULL), O_RDWR | O_CLOEXEC);
+		status = fd < 0 ? err_set(err, ST_IO, "cannot open: %s", strerror(errno))
+				: write_trees(bulk, fd, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	return status == ST_OK ? move_rows(bulk, true, err) : status;
+}
