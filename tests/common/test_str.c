@@ -104,6 +104,7 @@ static void test_nearest_suggests_what_was_meant(void **state)
 		{"learningrate", "learning_rate"},
 		{"--colour", "--color"},
 		{"maxpool2d", "MaxPooling2D"},
+		{"eed", "seed"},
 		{"xyzzy", NULL},
 		{"", NULL},
 		{"q", NULL},
