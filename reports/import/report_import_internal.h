@@ -74,11 +74,12 @@ struct import_thread {
 	char *name;           /* NULL: not given */
 	char *shown;          /* display name in traces exported by ipuscope; NULL: its name */
 	char *parent;         /* track to show it under, in traces exported by ipuscope */
-	uint32_t above;       /* else the thread to show it under, or IMPORT_NO_ID */
+	uint32_t above;       /* else the thread to show it under; IMPORT_NO_ID: its process */
 	int64_t ipu;          /* in traces exported by ipuscope; else IPS_NULL */
 	enum ips_clock clock; /* in traces exported by ipuscope; else IPS_HOST */
 	const char *what;     /* tid or category as written in the trace */
 	const char *device;   /* of a stream: "GPU 0" */
+	const char *shows;    /* the device whose counters it has; NULL: none */
 	char *track;          /* unique name of its first lane */
 	int64_t sort;
 	struct import_lane *lanes;

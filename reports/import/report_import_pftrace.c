@@ -610,6 +610,8 @@ enum status report__import_read_pftrace(struct import *import, struct err *err)
 						(double)import->input.size),
 				err);
 	} while (status == ST_OK);
+	if (status == ST_OK)
+		status = report__pftrace_nest(&pf, err);
 	import->counts->bytes = pf.stream.offset + pf.stream.at;
 	if (status == ST_OK && pf.stream.why)
 		report__import_broken(import, pf.stream.begun, pf.stream.why);

@@ -152,6 +152,8 @@ enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire me
 				       int64_t *reference_us, struct err *err);
 /* A TrackDescriptor. */
 enum status report__pftrace_track(struct pftrace *pf, struct import_wire message, struct err *err);
+/* Put the tracks under those that their descriptors name, which may come after their events. */
+enum status report__pftrace_nest(struct pftrace *pf, struct err *err);
 /* A TrackEvent. @ns: of its packet, if @has_time. */
 enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
 				  struct import_wire message, bool has_time, int64_t ns,

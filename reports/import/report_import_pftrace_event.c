@@ -14,7 +14,8 @@
 
 #define TRACKS_MOST ((size_t)1 << 20)
 #define FLOWS_MOST  ((size_t)1 << 20)
-#define DEPTH_MOST  8 /* of a nested argument */
+#define DEPTH_MOST  8  /* of a nested argument */
+#define NESTED_MOST 64 /* tracks under one another */
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
@@ -104,6 +105,15 @@ enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire me
 	return ST_OK;
 }
 
+/* The track that @track is under, if that is not a process's own; or NULL. */
+static struct pf_track *track_above(struct pftrace *pf, const struct pf_track *track)
+{
+	struct pf_track *above = track->has_parent ? find_track(pf, track->parent) : NULL;
+	const bool is_process = above && above->pid != IPS_NULL && above->tid == IPS_NULL;
+
+	return above && above->described && !is_process ? above : NULL;
+}
+
 /* Declare the track to the import; again where its names have come. */
 static enum status declare(struct pftrace *pf, struct pf_track *track, struct err *err)
 {
@@ -112,7 +122,7 @@ static enum status declare(struct pftrace *pf, struct pf_track *track, struct er
 	struct import_track own = {.kind = IMPORT_THREAD, .process_sort = IPS_NULL};
 	int64_t pid = track->pid;
 
-	for (int i = 0; i < 64 && pid == IPS_NULL && above && above->has_parent; i++) {
+	for (int i = 0; i < NESTED_MOST && pid == IPS_NULL && above && above->has_parent; i++) {
 		above = find_track(pf, above->parent);
 		pid = !above ? IPS_NULL : above->pid;
 	}
@@ -122,13 +132,37 @@ static enum status declare(struct pftrace *pf, struct pf_track *track, struct er
 		own.process_name = report__pftrace_process_name(pf, pid);
 	}
 	own.name = track->name;
-	own.sort = track->tid != IPS_NULL ? track->tid : 0;
+	own.sort = above && above->tid != IPS_NULL ? above->tid : 0;
 	if (track->tid != IPS_NULL)
 		snprintf(thread, sizeof(thread), "%" PRId64, track->tid);
 	else
 		snprintf(thread, sizeof(thread), "track %" PRIu64, track->uuid);
 	own.thread = thread;
 	return report__import_track(pf->import, &own, &track->track, err);
+}
+
+enum status report__pftrace_nest(struct pftrace *pf, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (size_t t = 0; t < pf->track_count; t++) {
+		struct pf_track *track = &pf->tracks[t];
+
+		for (int i = 0; i < NESTED_MOST && track->track != IMPORT_NO_ID; i++) {
+			struct pf_track *above = track_above(pf, track);
+
+			if (!above)
+				break;
+			if (above->track == IMPORT_NO_ID)
+				status = declare(pf, above, err);
+			if (status != ST_OK)
+				return status;
+			if (above->track != IMPORT_NO_ID)
+				report__import_track_under(pf->import, track->track, above->track);
+			track = above;
+		}
+	}
+	return ST_OK;
 }
 
 enum status report__pftrace_track(struct pftrace *pf, struct import_wire message, struct err *err)

@@ -598,6 +598,8 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 						       .sort = QUEUE_SORT + gpu,
 						       .process_sort = IPS_NULL},
 				&track, err);
+			if (status == ST_OK)
+				status = report__import_track_shows(pf->import, track, gpu, err);
 		}
 		if (status == ST_OK)
 			status = report__import_name_site(pf->import, NULL, name, &site, err);

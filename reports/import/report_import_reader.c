@@ -147,6 +147,28 @@ enum status report__import_track(struct import *import, const struct import_trac
 	return set_text(&process->name, track->process_name, err);
 }
 
+#define NESTED_MOST 64 /* tracks under one another */
+
+void report__import_track_under(struct import *import, uint32_t track, uint32_t above)
+{
+	uint32_t at = above;
+
+	/* A file may put a track under itself, or under others without end. */
+	for (int i = 0; at != IMPORT_NO_ID && at != track && i < NESTED_MOST; i++)
+		at = import->threads.items[at].above;
+	if (at == IMPORT_NO_ID)
+		import->threads.items[track].above = above;
+}
+
+enum status report__import_track_shows(struct import *import, uint32_t track, int64_t gpu,
+				       struct err *err)
+{
+	if (track == IMPORT_NO_ID || import->threads.items[track].shows)
+		return ST_OK;
+	import->threads.items[track].shows = report__import_gpu(import, gpu);
+	return import->threads.items[track].shows ? ST_OK : err_nomem(err);
+}
+
 enum status report__import_name_site(struct import *import, const char *category, const char *name,
 				     uint32_t *out, struct err *err)
 {
@@ -424,6 +446,7 @@ enum status report__import_memory(struct import *import, uint32_t track,
 		.kind = IMPORT_RECORD_MEMORY, .time_ns = event->time_ns, .thread = track};
 	enum status status;
 
+	import->threads.items[track].shows = event->device;
 	import->args.used = 0;
 	report__import_args_row(&import->args, IPS_TABLE_memory_event, event, sizeof(*event));
 	status = put_point(import, &record, REPORT_IMPORT_MEMORY, err);

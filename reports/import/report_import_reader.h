@@ -89,6 +89,13 @@ struct import_track {
 enum status report__import_track(struct import *import, const struct import_track *track,
 				 uint32_t *out, struct err *err);
 
+/* Show @track under @above, another track, instead of under its process; not where @above is
+ * already below it, or 64 tracks deep. */
+void report__import_track_under(struct import *import, uint32_t track, uint32_t above);
+/* Show @track, which has counters of GPU number @gpu, under that. */
+enum status report__import_track_shows(struct import *import, uint32_t track, int64_t gpu,
+				       struct err *err);
+
 /* *@out: the index of a category and name. Beyond the limit all get one that says so. */
 enum status report__import_name_site(struct import *import, const char *category, const char *name,
 				     uint32_t *out, struct err *err);

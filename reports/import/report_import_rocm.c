@@ -186,6 +186,8 @@ static enum status rpd_monitor(struct import_sqlite *in, struct prof_query *quer
 	snprintf(row, sizeof(row), "GPU %lld monitor", (long long)gpu);
 	status = find_track(in, 0, gpu, 0, NULL, row, &track, err);
 	if (status == ST_OK)
+		status = report__import_track_shows(in->import, track, gpu, err);
+	if (status == ST_OK)
 		status = report__import_name_site(in->import, "monitor", !name ? "" : name, &site,
 						  err);
 	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))

@@ -292,30 +292,48 @@ static void set_ring_slots(struct import *import, size_t tracks)
 		import->ring_slots = RING_LEAST;
 }
 
-/* Put the thread @at under its process, or a stream under its device, whichever process used it.
- * A process comes first among its threads; one that has no events gets an empty track. */
-static enum status put_under(struct import *import, uint32_t at, struct err *err)
+/* Find what the thread @at is under where the file does not say it: its process, or the device of a
+ * stream or counter, whichever process used it. A process comes first among its threads. *@out
+ * IMPORT_NO_ID: nothing. */
+static enum status find_above(struct import *import, uint32_t at, uint32_t *out, struct err *err)
 {
-	const struct import_thread thread = import->threads.items[at];
+	const struct import_thread *thread = &import->threads.items[at];
+	const char *device = thread->device ? thread->device : thread->shows;
 	struct import_track track = {
-		.kind = thread.device ? IMPORT_DEVICE : IMPORT_PROCESS,
-		.process = process_pid(import, &thread),
-		.thread = thread.device,
+		.kind = device ? IMPORT_DEVICE : IMPORT_PROCESS,
+		.process = process_pid(import, thread),
+		.thread = device,
 		.sort = INT64_MIN,
 		.process_sort = IPS_NULL,
 	};
-	enum status status;
-	uint32_t above;
 
-	if (!thread.device && (thread.kind == IMPORT_PROCESS || track.process[0] == 0))
+	*out = IMPORT_NO_ID;
+	if (!device && (thread->kind == IMPORT_PROCESS || thread->kind == IMPORT_DEVICE ||
+			track.process[0] == 0))
 		return ST_OK;
-	for (size_t i = 0; i < import->device_count && thread.device; i++)
-		if (strcmp(import->devices[i].device, thread.device) == 0)
+	for (size_t i = 0; i < import->device_count && device; i++)
+		if (strcmp(import->devices[i].device, device) == 0)
 			track.sort = import->devices[i].number;
-	status = report__import_track(import, &track, &above, err);
-	import->threads.items[at].above = above;
-	if (above != IMPORT_NO_ID)
+	return report__import_track(import, &track, out, err);
+}
+
+/* Put the thread @at under another, and that too, up to its process. One that has no events gets an
+ * empty track. */
+static enum status put_under(struct import *import, uint32_t at, struct err *err)
+{
+	enum status status = ST_OK;
+
+	while (status == ST_OK) {
+		uint32_t above = import->threads.items[at].above;
+
+		if (above == IMPORT_NO_ID)
+			status = find_above(import, at, &above, err);
+		import->threads.items[at].above = above;
+		if (above == IMPORT_NO_ID || import->threads.items[above].heads)
+			break;
 		import->threads.items[above].heads = true;
+		at = above;
+	}
 	return status;
 }
 

@@ -247,8 +247,8 @@ def own_nsys():
     make("own.sqlite", NSYS_OWN)
     got = nsys("own.sqlite")
     equal("tracks", got.ask("SELECT track, parent FROM track_rows ORDER BY track_id"), [
-        ("train (7)", None), ("thread 7 (python3)", "train (7)"), ("NVTX ranges", "train (7)"), ("GPU 0 metrics", "train (7)"),
-        ("GPU 0 memory", "train (7)"), ("GPU 0 stream 7", "GPU 0"), ("GPU 0 stream 7 (sync)", "GPU 0 stream 7"),
+        ("train (7)", None), ("thread 7 (python3)", "train (7)"), ("NVTX ranges", "train (7)"), ("GPU 0 metrics", "GPU 0"),
+        ("GPU 0 memory", "GPU 0"), ("GPU 0 stream 7", "GPU 0"), ("GPU 0 stream 7 (sync)", "GPU 0 stream 7"),
         ("GPU 0 context (sync)", "GPU 0"), ("train (8)", None), ("thread 8", "train (8)"), ("GPU 1 stream 7", "GPU 1"),
         ("GPU 0", None), ("GPU 1", None), ("NVTX ranges (overlap 1)", "NVTX ranges"),
         ("GPU 0 stream 7 (overlap 1)", "GPU 0 stream 7")])

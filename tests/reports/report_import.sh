@@ -135,7 +135,7 @@ ask kineto.db "SELECT value FROM meta WHERE key IN ('trace_base_ns', 'trace.sche
 1720000000123449000"
 ask kineto.db "SELECT track, parent FROM track_rows ORDER BY track_id" "python3|
 thread 4711 (python3)|python3
-GPU 0 memory|python3
+GPU 0 memory|GPU 0
 GPU 0 stream 7|GPU 0
 Spans|
 PyTorch Profiler|Spans

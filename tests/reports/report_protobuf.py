@@ -164,6 +164,11 @@ def make_pftrace():
             out.append(packet((60, message((1, pid * 100 + tid), (5, pid), (4, message((1, pid), (2, tid), (5, f"thread {tid}")))))))
     out.append(packet((60, message((1, 7), (5, 10), (2, "memory"), (8, message((3, 3), (4, 1024)))))))
     out.append(packet((60, message((1, 8), (5, 10), (2, "delta"), (8, message((5, 1)))))))
+    # Tracks under others, described before these; one under itself, two under each other.
+    for uuid, above, name in ((20, 21, "lock"), (21, 1001, "locks"), (22, 22, "own"), (23, 24, "round"), (24, 23, "about")):
+        out.append(packet((60, message((1, uuid), (5, above), (2, name)))))
+        if name != "locks":
+            out.append(packet((8, 7000000000), (11, message((9, 3), (11, uuid), (23, "held")))))
     for seq, track in enumerate((1001, 1002, 1101, 1102), 1):
         # A clock of the sequence's own, in us, each timestamp a distance to the last.
         out.append(packet((10, seq), (13, 1), (6, message((1, message((1, 6), (2, 6000000000))),
@@ -237,6 +242,9 @@ assert db.execute("SELECT DISTINCT value FROM span_args WHERE name = 'word'").fe
 assert db.execute("SELECT DISTINCT name, value FROM span_args WHERE name LIKE 'nested%' ORDER BY name").fetchall() == [
     ("nested.a", 2.5), ("nested.b", "text")]
 assert db.execute("SELECT count(*) FROM tracks WHERE name LIKE '%thread 2%'").fetchone() == (2,)
+above = dict(db.execute("SELECT track, parent FROM tracks"))
+assert (above["lock"], above["locks"], above["own"]) == ("locks", "process 10: thread 1", None), above
+assert {above["round"], above["about"]} == {"about", None} or {above["round"], above["about"]} == {"round", None}, above
 damage(trace, "bad.pftrace")
 
 
@@ -278,6 +286,8 @@ assert db.execute("SELECT count(DISTINCT launch_span_id), count(*), min(delay_ns
 assert db.execute("SELECT name, count(*) FROM flows GROUP BY name").fetchall() == [("launch", 80), ("wait", 80)]
 assert db.execute("SELECT track, name, count(*) FROM counters GROUP BY 1, 2").fetchall() == [
     ("GPU 0 counters", "clock", 40), ("GPU 1 counters", "SM active", 40)]
+assert db.execute("SELECT track, parent FROM tracks WHERE track LIKE '% counters' ORDER BY 1").fetchall() == [
+    ("GPU 0 counters", "GPU 0"), ("GPU 1 counters", "GPU 1")]
 assert db.execute("SELECT DISTINCT value FROM span_args WHERE name = 'key'").fetchall() == [("värde",)]
 damage(gpu, "bad.pftrace")
 
