@@ -1,5 +1,5 @@
 # Tests of ipu/.
-foreach(module IN ITEMS cost target plan plan_conv plan_vector plan_vector_examples plan_vertex schedule timeline bubble partition)
+foreach(module IN ITEMS composite cost target plan plan_conv plan_vector plan_vector_examples plan_vertex schedule timeline bubble partition)
 	ipuscope_add_test(NAME test_ipu_${module} SOURCES test_ipu_${module}.c LIBS ipu LABELS unit ipu)
 endforeach()
 ipuscope_add_test(NAME test_ipu_pipeline SOURCES test_ipu_pipeline.c support/pipeline_sample.c LIBS ipu LABELS unit ipu)

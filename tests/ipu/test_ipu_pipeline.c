@@ -346,6 +346,12 @@ static void test_hostile_sizes_are_refused(void **state)
 		sample.forward[1] = INT64_MAX;
 		assert_refused(&sample, ST_LIMIT, "too long");
 		sample.forward[1] = 1;
+		sample.input[2] = INT64_MAX;
+		assert_refused(&sample, ST_LIMIT, "too long");
+		sample.input[2] = 1;
+		sample.weight[3] = INT64_MAX;
+		assert_refused(&sample, ST_LIMIT, "too long");
+		sample.weight[3] = 1;
 		sample.params.communication_ns = INT64_MAX;
 		assert_refused(&sample, ST_LIMIT, "too long");
 	}

@@ -641,6 +641,31 @@ static void test_sixteen_groups_together_lie_as_channels_do(void **state)
 	op.conv.groups = 234;
 	plan_on("ipu2", 0, &op, &options, &odd);
 	assert_true(odd.cycles > plan.cycles);
+	/* Nor do positions that a stride leaves out. */
+	conv_of(IPU_FORWARD, 240, 1, 1, 49, 1, 2, &op);
+	op.dtype = IPU_FLOAT16;
+	op.conv.batch = 16;
+	plan_on("ipu2", 0, &op, &options, &plan);
+	op.conv.groups = 234;
+	plan_on("ipu2", 0, &op, &options, &odd);
+	assert_true(odd.cycles > plan.cycles);
+}
+
+/* Four 16-bit numbers for each piece of the rows of taps: six workers share the five taps of each
+ * of a tile's six positions, so each has a whole row, in each of the kernel's five rows. */
+static void test_the_vertical_mac_has_a_list_of_each_workers_rows(void **state)
+{
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 16, 1, 1, 28, 5, 1, &op);
+	op.dtype = IPU_FLOAT16;
+	op.conv.batch = 2;
+	op.conv.in[0] = op.conv.in[1] = 32;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.method, IPU_METHOD_VERTICAL_MAC);
+	assert_int_equal(plan.list_bytes, 5 * 6 * 4 * 2);
 }
 
 static void test_huge_convolutions_come_to_an_end(void **state)
@@ -749,6 +774,7 @@ int main(void)
 		cmocka_unit_test(test_a_fractional_stride_skips_its_zeros),
 		cmocka_unit_test(test_depthwise_convolutions_pay_for_the_amp),
 		cmocka_unit_test(test_sixteen_groups_together_lie_as_channels_do),
+		cmocka_unit_test(test_the_vertical_mac_has_a_list_of_each_workers_rows),
 		cmocka_unit_test(test_huge_convolutions_come_to_an_end),
 	};
 

@@ -434,6 +434,32 @@ static void test_what_waits_for_its_backward_goes_through_fifos(void **state)
 	program_sample_free(&sample);
 }
 
+/* What trains has forward passes of their own for evaluation and prediction, where they are run. */
+static void test_forward_functions_are_those_that_are_run(void **state)
+{
+	struct program_sample_params params = {.kind = IPU_GROUPED, .stages = 2, .microbatches = 4};
+	struct program_sample sample;
+
+	(void)state;
+	for (int run = 0; run < 4; run++) {
+		params.layout.evaluated = run & 1;
+		params.layout.predicted = run & 2;
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+		for (int s = 0; s < 2; s++) {
+			const struct ipu_code *code = sample.executable->code[s];
+
+			assert_true(code[IPU_FUNCTION_F].program >= 0);
+			assert_int_equal(code[IPU_FUNCTION_EVALUATE].program >= 0,
+					 params.layout.evaluated);
+			assert_int_equal(code[IPU_FUNCTION_PREDICT].program >= 0,
+					 params.layout.predicted);
+		}
+		program_sample_free(&sample);
+	}
+}
+
 static void test_recomputation_keeps_inputs_and_what_is_drawn(void **state)
 {
 	const struct program_sample_params params = {
@@ -690,6 +716,7 @@ int main(void)
 		cmocka_unit_test(test_gradients_are_summed_in_their_own_type),
 		cmocka_unit_test(test_a_sharded_state_is_scattered_updated_and_gathered),
 		cmocka_unit_test(test_what_waits_for_its_backward_goes_through_fifos),
+		cmocka_unit_test(test_forward_functions_are_those_that_are_run),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_is_drawn),
 		cmocka_unit_test(test_a_machine_without_streaming_memory_says_so),
 		cmocka_unit_test(test_a_stage_is_sent_what_it_reads),
