@@ -112,11 +112,13 @@ struct ips_commit {
 struct ips_recording_params {
 	const char *command;      /* stored in meta; NULL: unknown */
 	int64_t rank;             /* of this process in a group, from 0 */
-	uint32_t ring_slots;      /* of 32 bytes, for each track; rounded up to a power of two */
-	uint32_t commit_ms;       /* longest time between commits */
+	uint32_t ring_slots;      /* of 32 bytes, for each track; rounded up to a power of two;
+				   * default 65536 */
+	uint32_t commit_ms;       /* longest time between commits; default 100 */
 	uint32_t finish_ms;       /* longest time ips_recording_close() spends on indexes, which is
-				   * also at most a fiftieth of the recording's */
-	uint64_t row_queue_bytes; /* limit of queued rows; beyond it, ips_append_* blocks */
+				   * also at most a fiftieth of the recording's; default 5000 */
+	uint64_t row_queue_bytes; /* limit of queued rows; beyond it, ips_append_* blocks; default
+				   * 64 MiB */
 	/* Called on the writer's thread after each commit; must not call back into this library. */
 	void (*on_commit)(void *user, const struct ips_commit *commit);
 	void *user;

@@ -371,6 +371,22 @@ static void test_track_names_are_made_unique(void **state)
 		      "lane|lane\nlane (2)|lane\nlane (3)|lane\n");
 }
 
+static void test_the_defaults_are_those_of_the_header(void **state)
+{
+	struct ips_recording_params params;
+
+	(void)state;
+	ips_recording_params_defaults(&params);
+	assert_int_equal(params.ring_slots, 65536);
+	assert_int_equal(params.commit_ms, 100);
+	assert_int_equal(params.finish_ms, 5000);
+	assert_int_equal(params.row_queue_bytes, 67108864);
+	assert_null(params.command);
+	assert_null(params.on_commit);
+	assert_int_equal(params.rank, 0);
+	assert_int_equal(params.alone, 0);
+}
+
 IPS_SITE(thread_outer, "t", "outer");
 IPS_SITE(thread_inner, "t", "inner");
 
@@ -901,6 +917,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_defaults_are_those_of_the_header),
 		CASE(test_spans_nest),
 		CASE(test_open_spans_are_seen_and_closed_later),
 		CASE(test_events_belong_to_the_innermost_open_span),
