@@ -19,7 +19,7 @@ static void test_each_type_is_found_by_its_name(void **state)
 	assert_int_equal(dtype_find(NULL), DTYPES);
 }
 
-/* The bytes of a number of each type, as numpy stores them, behind one that makes them unaligned. */
+/* A number of each type in numpy's bytes, behind a byte that makes them unaligned. */
 static const struct {
 	const char *name, *npy;
 	int size;
