@@ -176,8 +176,9 @@ struct prof_lane {
 
 struct prof_writer {
 	sqlite3 *db;
-	/* Of a recording that is alone: loads the rows of spans and points. NULL: all are inserted. */
-	struct prof_bulk *bulk;
+	/* Of a recording that is alone: load the rows of spans and points, and, as launches have
+	 * some at the end, of flows. NULL: all are inserted. */
+	struct prof_bulk *bulk, *flow_bulk;
 	struct prof_clock clock;
 	bool in_transaction;
 	int64_t rank;

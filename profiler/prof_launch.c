@@ -9,6 +9,7 @@
 #include "profiler/prof_launch.h"
 
 #include "common/mem.h"
+#include "profiler/prof_bulk.h"
 #include "profiler/prof_sql.h"
 
 #define AHEAD  (1 << 19) /* at least the spans that a recording buffers before they have ids */
@@ -17,21 +18,22 @@
 /* Of several calls with one key, such as a driver's within the runtime's, the first one counts. */
 static const char calls_sql[] = "SELECT span_id, launch_key FROM call_rows "
 				"WHERE launch_key IS NOT NULL ORDER BY span_id";
-static const char launched_sql[] =
-	"SELECT span_id, launch_key FROM kernel_rows WHERE launch_key IS NOT NULL UNION ALL "
-	"SELECT span_id, launch_key FROM copy_rows WHERE launch_key IS NOT NULL ORDER BY span_id";
+static const char *const launched_sql[] = {
+	"SELECT span_id, launch_key FROM kernel_rows WHERE launch_key IS NOT NULL ORDER BY span_id",
+	"SELECT span_id, launch_key FROM copy_rows WHERE launch_key IS NOT NULL ORDER BY span_id",
+};
 static const char missed_sql[] =
 	"WITH missed AS MATERIALIZED (SELECT span_id, launch_key FROM (SELECT span_id, launch_key "
 	"FROM kernel_rows UNION ALL SELECT span_id, launch_key FROM copy_rows) WHERE launch_key IS "
 	"NOT NULL AND span_id NOT IN (SELECT span_id FROM launch_rows)) "
 	"INSERT OR IGNORE INTO launch_rows (span_id, launch_span_id) SELECT m.span_id, c.span_id "
 	"FROM call_rows c CROSS JOIN missed m ON m.launch_key = c.launch_key ORDER BY c.span_id";
-static const char flows_sql[] =
+static const char flow_name_sql[] =
 	"INSERT INTO strings (string_id, value) SELECT max(string_id) + 1, 'launch' FROM strings "
-	"HAVING NOT EXISTS (SELECT 1 FROM strings WHERE value = 'launch');"
-	"INSERT INTO flow_rows (from_span_id, to_span_id, name_id) "
-	"SELECT launch_span_id, span_id, (SELECT min(string_id) FROM strings "
-	"WHERE value = 'launch') FROM launch_rows;";
+	"HAVING NOT EXISTS (SELECT 1 FROM strings WHERE value = 'launch')";
+/* In the columns of an INSERT into flow_rows. */
+static const char flows_sql[] = "SELECT launch_span_id, span_id, (SELECT min(string_id) FROM "
+				"strings WHERE value = 'launch') FROM launch_rows ORDER BY span_id";
 
 static const char needed_sql[] =
 	"SELECT count(*) FROM call_rows WHERE NOT EXISTS (SELECT 1 FROM launch_rows)";
@@ -69,19 +71,43 @@ static void read_calls(struct calls *calls, int64_t last)
 	}
 }
 
-/* *@missed: something was launched by a call that is not known, or no longer. */
-static enum status link_rows(sqlite3 *db, struct calls *calls, sqlite3_stmt *launched, bool *missed,
-			     struct err *err)
+/* Kernels and copies, in order of spans. */
+struct launched {
+	sqlite3_stmt *rows[2];
+	bool more[2];
+};
+
+/* Go on to the row after the present one, of those of @at. */
+static void next_launched(struct launched *launched, size_t at)
 {
-	struct prof_insert insert;
-	enum status status = prof_insert_init(
-		&insert, db, "INSERT OR IGNORE INTO launch_rows (span_id, launch_span_id)", 2, NULL,
-		err);
+	launched->more[at] = sqlite3_step(launched->rows[at]) == SQLITE_ROW;
+}
+
+/* Return the statement whose row is the next; NULL: there is none. */
+static sqlite3_stmt *first_launched(const struct launched *launched, size_t *at)
+{
+	*at = !launched->more[0] ||
+	      (launched->more[1] && sqlite3_column_int64(launched->rows[1], 0) <
+					    sqlite3_column_int64(launched->rows[0], 0));
+	return launched->more[*at] ? launched->rows[*at] : NULL;
+}
+
+/* *@missed: something was launched by a call that is not known, or no longer. */
+static enum status link_rows(struct calls *calls, struct launched *launched,
+			     struct prof_insert *insert, bool *missed, struct err *err)
+{
+	enum status status = ST_OK;
+	sqlite3_stmt *row;
+	int64_t last = 0;
+	size_t at;
 
 	calls->more = sqlite3_step(calls->rows) == SQLITE_ROW;
-	while (status == ST_OK && sqlite3_step(launched) == SQLITE_ROW) {
-		const int64_t span_id = sqlite3_column_int64(launched, 0);
-		const int64_t key = sqlite3_column_int64(launched, 1);
+	next_launched(launched, 0);
+	next_launched(launched, 1);
+	for (; status == ST_OK && (row = first_launched(launched, &at));
+	     next_launched(launched, at)) {
+		const int64_t span_id = sqlite3_column_int64(row, 0);
+		const int64_t key = sqlite3_column_int64(row, 1);
 		struct prof_cell *cells;
 		const struct call *call;
 
@@ -91,47 +117,103 @@ static enum status link_rows(sqlite3 *db, struct calls *calls, sqlite3_stmt *lau
 			*missed = true;
 			continue;
 		}
-		status = prof_insert_row(&insert, &cells, err);
+		if (span_id == last)
+			continue;
+		last = span_id;
+		status = prof_insert_row(insert, &cells, err);
 		if (status != ST_OK)
 			break;
 		prof_cell_int(&cells[0], span_id);
 		prof_cell_int(&cells[1], call->span_id);
 	}
-	if (status == ST_OK)
-		status = prof_insert_flush(&insert, err);
-	prof_insert_fini(&insert);
-	return status;
+	return status == ST_OK ? prof_insert_flush(insert, err) : status;
 }
 
-static enum status link_all(sqlite3 *db, size_t count, struct err *err)
+/* Set @status, if it is ST_OK, to what @code says. */
+static void check(sqlite3 *db, int code, enum status *status, struct err *err)
+{
+	if (*status == ST_OK && code != SQLITE_OK)
+		*status = prof_sql_error(db, code, err, "link launches");
+}
+
+/* Fill launch_rows: by @bulk, or NULL by INSERTs. */
+static enum status fill_launches(sqlite3 *db, struct prof_bulk *bulk, struct calls *calls,
+				 bool *missed, struct err *err)
+{
+	struct launched launched = {{NULL, NULL}, {false, false}};
+	struct prof_insert insert = {0};
+	enum status status = prof_insert_init(
+		&insert, db, "INSERT OR IGNORE INTO launch_rows (span_id, launch_span_id)", 2, NULL,
+		err);
+
+	if (status == ST_OK && bulk)
+		status = prof_bulk_table(bulk, "launch_rows", PROF_BULK_ROWID, insert.columns,
+					 &insert.bulk, err);
+	check(db, sqlite3_prepare_v2(db, calls_sql, -1, &calls->rows, NULL), &status, err);
+	for (size_t i = 0; i < ARRAY_LEN(launched_sql); i++)
+		check(db, sqlite3_prepare_v2(db, launched_sql[i], -1, &launched.rows[i], NULL),
+		      &status, err);
+	if (status == ST_OK)
+		status = link_rows(calls, &launched, &insert, missed, err);
+	check(db, sqlite3_finalize(calls->rows), &status, err);
+	for (size_t i = 0; i < ARRAY_LEN(launched_sql); i++)
+		check(db, sqlite3_finalize(launched.rows[i]), &status, err);
+	prof_insert_fini(&insert);
+	return status == ST_OK && bulk ? prof_bulk_join(bulk, err) : status;
+}
+
+/* Put a flow for each launch: by @flows. */
+static enum status put_flows(sqlite3 *db, struct prof_insert *flows, struct err *err)
+{
+	sqlite3_stmt *rows = NULL;
+	enum status status = ST_OK;
+
+	check(db, sqlite3_prepare_v2(db, flows_sql, -1, &rows, NULL), &status, err);
+	while (status == ST_OK && sqlite3_step(rows) == SQLITE_ROW) {
+		struct prof_cell *cells;
+
+		status = prof_insert_row(flows, &cells, err);
+		for (int i = 0; i < 3 && status == ST_OK; i++)
+			prof_cell_int(&cells[i], sqlite3_column_int64(rows, i));
+	}
+	check(db, sqlite3_finalize(rows), &status, err);
+	return status == ST_OK ? prof_insert_flush(flows, err) : status;
+}
+
+static enum status link_all(sqlite3 *db, size_t count, struct prof_insert *flows, struct err *err)
 {
 	struct calls calls = {.mask = 1};
-	sqlite3_stmt *launched = NULL;
+	struct prof_insert inserted = {0};
+	struct prof_bulk *bulk = NULL;
 	bool missed = false;
-	enum status status = ST_OK;
+	enum status status = flows ? prof_bulk_new(&bulk, db, err) : ST_OK;
 
 	while (calls.mask < 2 * count && calls.mask < PLACES)
 		calls.mask *= 2;
 	calls.places = mem_calloc(calls.mask, sizeof(*calls.places));
 	calls.mask--;
-	if (!calls.places)
-		return err_nomem(err);
-	if (sqlite3_prepare_v2(db, calls_sql, -1, &calls.rows, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db, launched_sql, -1, &launched, NULL) != SQLITE_OK)
-		status = prof_sql_error(db, sqlite3_errcode(db), err, "link launches");
 	if (status == ST_OK)
-		status = link_rows(db, &calls, launched, &missed, err);
-	if (sqlite3_finalize(calls.rows) != SQLITE_OK && status == ST_OK)
-		status = prof_sql_error(db, sqlite3_errcode(db), err, "link launches");
-	if (sqlite3_finalize(launched) != SQLITE_OK && status == ST_OK)
-		status = prof_sql_error(db, sqlite3_errcode(db), err, "link launches");
+		status = calls.places ? fill_launches(db, bulk, &calls, &missed, err)
+				      : err_nomem(err);
+	prof_bulk_free(bulk);
 	mem_free(calls.places);
 	if (status == ST_OK && missed && (calls.forgot || calls.more))
 		status = prof_sql_run(db, missed_sql, err);
-	return status == ST_OK ? prof_sql_run(db, flows_sql, err) : status;
+	if (status == ST_OK)
+		status = prof_sql_run(db, flow_name_sql, err);
+	if (status == ST_OK && !flows) {
+		status = prof_insert_init(
+			&inserted, db, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)",
+			3, NULL, err);
+		flows = &inserted;
+	}
+	if (status == ST_OK)
+		status = put_flows(db, flows, err);
+	prof_insert_fini(&inserted);
+	return status;
 }
 
-enum status prof_launch_link(sqlite3 *db, struct err *err)
+enum status prof_launch_link(sqlite3 *db, struct prof_insert *flows, struct err *err)
 {
 	sqlite3_stmt *statement;
 	int code = sqlite3_prepare_v2(db, needed_sql, -1, &statement, NULL);
@@ -145,10 +227,12 @@ enum status prof_launch_link(sqlite3 *db, struct err *err)
 	sqlite3_finalize(statement);
 	if (count == 0)
 		return ST_OK;
+	if (flows)
+		return link_all(db, (size_t)count, flows, err);
 	status = prof_sql_run(db, "SAVEPOINT launches", err);
 	if (status != ST_OK)
 		return status;
-	status = link_all(db, (size_t)count, err);
+	status = link_all(db, (size_t)count, NULL, err);
 	if (status == ST_OK)
 		return prof_sql_run(db, "RELEASE launches", err);
 	sqlite3_exec(db, "ROLLBACK TO launches; RELEASE launches", NULL, NULL, NULL);

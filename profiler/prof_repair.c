@@ -25,7 +25,7 @@ static enum status finish(sqlite3 *db, bool complete, struct err *err)
 	sqlite3_busy_timeout(db, 1000);
 	status = prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=FILE", err);
 	if (status == ST_OK && !complete)
-		status = prof_launch_link(db, err);
+		status = prof_launch_link(db, NULL, err);
 	if (status == ST_OK && !complete)
 		status = prof_critical_find(db, err);
 	if (status != ST_OK)

@@ -402,7 +402,8 @@ enum status prof__writer_overhead(struct ips_recording *recording, uint64_t drop
 	int pages = 0, peak = 0;
 
 	sqlite3_db_status(writer->db, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &peak, 0);
-	pages += writer->bulk ? (int)prof_bulk_pages(writer->bulk) : 0;
+	if (writer->bulk)
+		pages += (int)(prof_bulk_pages(writer->bulk) + prof_bulk_pages(writer->flow_bulk));
 	cost = (struct prof_sum_overhead){
 		.time_ns = prof_clock_now(&writer->clock),
 		.events = (int64_t)events,

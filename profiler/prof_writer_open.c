@@ -183,21 +183,22 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 static enum status load_rows(struct prof_writer *writer, struct err *err)
 {
 	const struct {
+		struct prof_bulk *bulk;
 		struct prof_insert *insert;
 		const char *table;
 		enum prof_bulk_kind kind;
 	} list[] = {
-		{&writer->spans, "span_rows", PROF_BULK_ASSIGNED},
-		{&writer->args, "span_arg_rows", PROF_BULK_KEYS},
-		{&writer->instants, "instant_rows", PROF_BULK_ASSIGNED},
-		{&writer->instant_args, "instant_arg_rows", PROF_BULK_KEYS},
-		{&writer->samples, "counter_rows", PROF_BULK_ASSIGNED},
-		{&writer->flows, "flow_rows", PROF_BULK_ASSIGNED},
+		{writer->bulk, &writer->spans, "span_rows", PROF_BULK_ASSIGNED},
+		{writer->bulk, &writer->args, "span_arg_rows", PROF_BULK_KEYS},
+		{writer->bulk, &writer->instants, "instant_rows", PROF_BULK_ASSIGNED},
+		{writer->bulk, &writer->instant_args, "instant_arg_rows", PROF_BULK_KEYS},
+		{writer->bulk, &writer->samples, "counter_rows", PROF_BULK_ASSIGNED},
+		{writer->flow_bulk, &writer->flows, "flow_rows", PROF_BULK_ASSIGNED},
 	};
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(list) && writer->bulk && status == ST_OK; i++)
-		status = prof_bulk_table(writer->bulk, list[i].table, list[i].kind,
+		status = prof_bulk_table(list[i].bulk, list[i].table, list[i].kind,
 					 list[i].insert->columns, &list[i].insert->bulk, err);
 	return status;
 }
@@ -206,6 +207,8 @@ static enum status start_loading(struct prof_writer *writer, struct err *err)
 {
 	enum status status = prof_bulk_new(&writer->bulk, writer->db, err);
 
+	if (status == ST_OK && writer->bulk)
+		status = prof_bulk_new(&writer->flow_bulk, writer->db, err);
 	if (status != ST_OK || !writer->bulk)
 		return status;
 	/* Ends of spans that are loaded already. */
@@ -215,7 +218,7 @@ static enum status start_loading(struct prof_writer *writer, struct err *err)
 			    err);
 }
 
-/* Put the loaded rows into the database, and what came late. */
+/* Put the loaded rows into the database, but flows, and what came late. */
 static enum status finish_loading(struct prof_writer *writer)
 {
 	enum status status;
@@ -223,14 +226,24 @@ static enum status finish_loading(struct prof_writer *writer)
 	if (!writer->bulk)
 		return ST_OK;
 	status = prof_bulk_join(writer->bulk, &writer->err);
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db,
+	return status == ST_OK
+		       ? prof_sql_run(writer->db,
 				      "UPDATE span_rows SET dur_ns = (SELECT l.dur_ns FROM "
 				      "temp.late_ends l WHERE l.span_id = span_rows.span_id) "
-				      "WHERE span_id IN (SELECT span_id FROM temp.late_ends);"
-				      "PRAGMA locking_mode=EXCLUSIVE",
-				      &writer->err);
-	return status;
+				      "WHERE span_id IN (SELECT span_id FROM temp.late_ends)",
+				      &writer->err)
+		       : status;
+}
+
+/* Link launches, which makes flows; then all of these are there. */
+static enum status link_launches(struct prof_writer *writer)
+{
+	enum status status = prof_launch_link(writer->db, writer->flow_bulk ? &writer->flows : NULL,
+					      &writer->err);
+
+	return status == ST_OK && writer->flow_bulk
+		       ? prof_bulk_join(writer->flow_bulk, &writer->err)
+		       : status;
 }
 
 enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
@@ -419,7 +432,8 @@ void prof__writer_close(struct prof_writer *writer)
 	writer->copier = NULL;
 	close_database(writer);
 	prof_bulk_free(writer->bulk);
-	writer->bulk = NULL;
+	prof_bulk_free(writer->flow_bulk);
+	writer->bulk = writer->flow_bulk = NULL;
 	prof_texts_fini(&writer->texts);
 	prof_contexts_fini(&writer->recent_contexts);
 	prof_recent_fini(&writer->open_flows);
@@ -532,7 +546,7 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 		status = set_meta_int(writer, "ticks_per_second",
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
 	if (status == ST_OK)
-		status = prof_launch_link(writer->db, &writer->err);
+		status = link_launches(writer);
 	if (status == ST_OK)
 		status = prof_critical_find(writer->db, &writer->err);
 	if (status == ST_OK) {
