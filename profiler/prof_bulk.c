@@ -56,9 +56,10 @@ struct prof_bulk_table {
 	struct prof_bulk_table *next;
 	char *name;
 	enum prof_bulk_kind kind;
-	size_t columns;
+	bool keyed; /* WITHOUT ROWID */
+	size_t columns, keys;
 	uint32_t root;                    /* the page of the table in the database */
-	int64_t last[2];                  /* the row id, or the key, of the last row given */
+	int64_t last[4];                  /* the row id, or the key, of the last row given */
 	int64_t leaf_last;                /* the row id of the last row in the leaf */
 	struct page *levels[LEVELS_MOST]; /* the open pages; 0: the leaf */
 	struct page *top;                 /* at the end, the topmost; NULL: the table has no row */
@@ -168,11 +169,9 @@ static void add_text(struct record *record, const char *text, size_t size)
 static bool make_record(const struct prof_bulk_table *table, const struct prof_cell *cells,
 			struct record *record)
 {
-	const bool keys = table->kind == PROF_BULK_KEYS;
-
 	record->types = 0;
 	record->values = 0;
-	if (!keys)
+	if (!table->keyed)
 		add_value(record, 0, 0, 0);
 	for (size_t i = table->kind == PROF_BULK_ROWID; i < table->columns; i++) {
 		const struct prof_cell *cell = &cells[i];
@@ -187,7 +186,7 @@ static bool make_record(const struct prof_bulk_table *table, const struct prof_c
 		else if (cell->type == PROF_CELL_INT)
 			add_int(record, cell->value.i);
 		else if (cell->type == PROF_CELL_REAL)
-			add_real(record, cell->value.r, !keys);
+			add_real(record, cell->value.r, !table->keyed);
 		else
 			add_text(record, cell->value.p, size);
 	}
@@ -239,8 +238,6 @@ static void page_pop(struct page *page, size_t depth, struct cell *out)
 
 	out->size = end - page->top;
 	memcpy(out->bytes, page->bytes + page->top, out->size);
-	memset(page->bytes + page->top, 0, out->size);
-	put_2(pointer, 0);
 	page->top = end;
 }
 
@@ -249,8 +246,7 @@ static void page_finish(const struct prof_bulk_table *table, struct page *page, 
 			uint32_t right)
 {
 	/* the leaves' types are those of the inner pages, and 8 */
-	page->bytes[0] =
-		(unsigned char)((table->kind == PROF_BULK_KEYS ? 2 : 5) + (depth == 0 ? 8 : 0));
+	page->bytes[0] = (unsigned char)((table->keyed ? 2 : 5) + (depth == 0 ? 8 : 0));
 	put_2(page->bytes + 3, page->cells);
 	put_2(page->bytes + 5, page->top);
 	if (depth > 0)
@@ -333,7 +329,7 @@ static enum status turn_leaf(struct prof_bulk_table *table, struct err *err)
 	uint32_t number = 0;
 	enum status status;
 
-	if (table->kind == PROF_BULK_KEYS)
+	if (table->keyed)
 		page_pop(table->levels[0], 0, &row);
 	else
 		row.size = put_varint(row.bytes, (uint64_t)table->leaf_last);
@@ -344,18 +340,19 @@ static enum status turn_leaf(struct prof_bulk_table *table, struct err *err)
 	return status == ST_OK ? add_divider(table, &divider, err) : status;
 }
 
-static bool is_next(const struct prof_bulk_table *table, const int64_t key[2])
+static bool is_next(const struct prof_bulk_table *table, const int64_t key[4])
 {
-	return key[0] >> 55 == 0 &&
-	       (key[0] > table->last[0] || (key[0] == table->last[0] && key[1] > table->last[1]));
+	size_t i = 0;
+
+	while (i + 1 < table->keys && key[i] == table->last[i])
+		i++;
+	return key[0] >> 55 == 0 && key[i] > table->last[i];
 }
 
 enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell *cells,
 			  bool *loaded, struct err *err)
 {
-	const int64_t key[2] = {table->kind == PROF_BULK_ASSIGNED ? table->last[0] + 1
-								  : cells[0].value.i,
-				table->kind == PROF_BULK_KEYS ? cells[1].value.i : 0};
+	int64_t key[4] = {table->last[0] + 1, 0, 0, 0};
 	unsigned char head[9 + 9 + 1], *place;
 	struct record record;
 	struct page *page;
@@ -363,6 +360,8 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 	enum status status = level_at(table, 0, &page, err);
 
 	*loaded = false;
+	for (size_t i = 0; i < table->keys && table->kind != PROF_BULK_ASSIGNED; i++)
+		key[i] = cells[i].value.i;
 	if (status != ST_OK || !is_next(table, key))
 		return status;
 	/* Rows that follow one that is inserted, with its key, are inserted, too: they replace it. */
@@ -372,7 +371,7 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 		return ST_OK;
 	}
 	bytes = put_varint(head, 1 + record.types + record.values);
-	if (table->kind != PROF_BULK_KEYS)
+	if (!table->keyed)
 		bytes += put_varint(head + bytes, (uint64_t)key[0]);
 	head[bytes++] = (unsigned char)(1 + record.types);
 	size = bytes + record.types + record.values;
@@ -458,6 +457,8 @@ enum status prof_bulk_table(struct prof_bulk *bulk, const char *name, enum prof_
 		return err_nomem(err);
 	table->bulk = bulk;
 	table->kind = kind;
+	table->keyed = kind >= PROF_BULK_KEYS;
+	table->keys = kind == PROF_BULK_4_KEYS ? 4 : kind == PROF_BULK_KEYS ? 2 : 1;
 	table->columns = columns;
 	table->next = bulk->tables;
 	bulk->tables = table;

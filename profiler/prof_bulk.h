@@ -43,7 +43,9 @@ void prof_bulk_free(struct prof_bulk *bulk); /* accepts NULL */
 enum prof_bulk_kind {
 	PROF_BULK_ASSIGNED, /* a rowid table; rows come without their id, which counts from 1 */
 	PROF_BULK_ROWID,    /* the first column is the id */
-	PROF_BULK_KEYS      /* WITHOUT ROWID; the first two columns are the key, both integers */
+	/* WITHOUT ROWID; the first two columns, or four, are the key, all integers */
+	PROF_BULK_KEYS,
+	PROF_BULK_4_KEYS
 };
 
 /* Load the empty table @name of @columns columns (without an assigned id); the loader owns *@out.

@@ -22,6 +22,7 @@
 #include "profiler/ipuscope/profiler.h"
 #include "profiler/prof_bulk.h"
 #include "profiler/prof_clock.h"
+#include "profiler/prof_level_sort.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_map.h"
 #include "profiler/prof_queue.h"
@@ -29,6 +30,7 @@
 #include "profiler/prof_sql.h"
 #include "profiler/prof_sums.h"
 
+#define PROF_NAMES      64u   /* names of arguments remembered by their address */
 #define PROF_LANE_ROWS  8192u /* rows that a lane buffers before they are inserted */
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
@@ -179,6 +181,7 @@ struct prof_writer {
 	/* Of a recording that is alone: load the rows of spans and points, and, as launches have
 	 * some at the end, of flows. NULL: all are inserted. */
 	struct prof_bulk *bulk, *flow_bulk;
+	struct prof_level_sort *level_sort; /* of such a recording */
 	struct prof_clock clock;
 	bool in_transaction;
 	int64_t rank;
@@ -192,6 +195,11 @@ struct prof_writer {
 	struct prof_sums sums[PROF_SUM_KINDS];
 	/* dictionaries */
 	struct prof_texts texts;
+	/* Names of arguments that came last, by their address: they are static. */
+	struct prof_name {
+		const char *name;
+		int64_t id;
+	} names[PROF_NAMES];
 	struct prof_contexts recent_contexts;
 	struct prof_recent open_flows;
 	/* flows without their in and their out side; flows whose other side is no longer awaited */

@@ -541,6 +541,17 @@ static void resolve_spans(struct prof_lane *lane, int64_t base, int finest)
 	lane->target = (struct prof_ref){prof_span_id(lane->target, base), false};
 }
 
+/* Insert the increments of @levels, or sort them to be loaded. */
+static void put_levels(struct prof_writer *writer, const struct prof_lane *lane,
+		       struct prof_levels *levels, int finest)
+{
+	if (ok(writer) && writer->level_sort)
+		prof_level_sort_put(writer->level_sort, lane->track_id, levels, finest,
+				    &writer->err);
+	else if (ok(writer))
+		prof__insert_levels(&writer->levels, lane->track_id, levels, finest, &writer->err);
+}
+
 /* Write the spans, their zone, and their increments of the levels. */
 static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
@@ -571,9 +582,7 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 		prof_cell_int(&cells[4], last_ns);
 		prof_cell_int(&cells[5], writer->last_span);
 	}
-	if (ok(writer))
-		prof__insert_levels(&writer->levels, lane->track_id, &lane->levels, finest,
-				    &writer->err);
+	put_levels(writer, lane, &lane->levels, finest);
 }
 
 static void flush_longs(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
@@ -621,6 +630,17 @@ static bool is_after(const struct prof_arg *arg, const struct prof_arg *before)
 	return SORTED_BY(before, arg, owner.value, name_id) < 0;
 }
 
+static int64_t name_id(struct prof_writer *writer, const char *name)
+{
+	struct prof_name *known = &writer->names[(uintptr_t)name / 8 % PROF_NAMES];
+
+	if (known->name != name) {
+		prof__writer_text(writer, name, &known->id);
+		known->name = ok(writer) ? name : NULL;
+	}
+	return known->id;
+}
+
 /* Set the ids of the arguments and of what they are of, and sort them by these: the order in which
  * their tables are loaded. @first: the id of the lane's first buffered instant. */
 static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base,
@@ -632,7 +652,7 @@ static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_
 	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
 		struct prof_arg *arg = &lane->args.items[i];
 
-		prof__writer_text(writer, arg->name, &arg->name_id);
+		arg->name_id = name_id(writer, arg->name);
 		arg->owner.value = prof_span_id(arg->owner, arg->of_instant ? first : base);
 		arg->owner.here = false;
 		arg->number = (uint32_t)i;
@@ -803,8 +823,7 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	flush_instants(writer, lane);
 	flush_samples(writer, lane);
 	prof_levels_flush(&lane->late);
-	if (ok(writer))
-		prof__insert_levels(&writer->levels, lane->track_id, &lane->late, 0, &writer->err);
+	put_levels(writer, lane, &lane->late, 0);
 	if (ok(writer))
 		prof__insert_counters(&writer->counter_levels, lane->track_id, &lane->counters,
 				      &writer->err);

@@ -215,13 +215,13 @@ static bool same_bucket(const struct prof_increment *a, const struct prof_increm
 	return a->level == b->level && a->bucket == b->bucket && a->depth == b->depth;
 }
 
-/* Retain the increments from level @finest on, one per bucket, sorted by level, bucket and
- * depth. */
-static void levels_compact(struct prof_levels *levels, int finest)
+enum status prof_levels_compact(struct prof_levels *levels, int finest, struct err *err)
 {
 	struct prof_increment *all = levels->increments, *last = NULL;
 	size_t kept = 0;
 
+	if (levels->failed)
+		return err_nomem(err);
 	for (size_t i = 0; i < levels->count; i++) {
 		if (all[i].level >= finest)
 			all[kept++] = all[i];
@@ -240,6 +240,7 @@ static void levels_compact(struct prof_levels *levels, int finest)
 		if (all[i].share.ns > last->share.ns)
 			last->share = all[i].share;
 	}
+	return ST_OK;
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */
@@ -339,14 +340,13 @@ static void counters_flush(struct prof_counters *counters)
 enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 				struct prof_levels *levels, int finest, struct err *err)
 {
-	levels_compact(levels, finest);
-	if (levels->failed)
-		return err_nomem(err);
-	for (size_t i = 0; i < levels->count; i++) {
+	enum status status = prof_levels_compact(levels, finest, err);
+
+	for (size_t i = 0; i < levels->count && status == ST_OK; i++) {
 		const struct prof_increment *increment = &levels->increments[i];
 		struct prof_cell *cells;
-		enum status status = prof_insert_row(rows, &cells, err);
 
+		status = prof_insert_row(rows, &cells, err);
 		if (status != ST_OK)
 			return status;
 		prof_cell_int(&cells[0], track_id);
@@ -359,7 +359,7 @@ enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 		prof_cell_int(&cells[7], increment->share.ns);
 	}
 	levels->count = 0;
-	return ST_OK;
+	return status;
 }
 
 enum status prof__insert_counters(struct prof_insert *rows, int64_t track_id,

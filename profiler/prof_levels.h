@@ -86,6 +86,9 @@ void prof_levels_flush(struct prof_levels *levels);
  * are dense or crowded, or readers at the coarsest level would meet many such zones in one
  * bucket. */
 int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns);
+/* Retain the increments from level @finest on, one per bucket, sorted by level, bucket and depth.
+ * ST_NOMEM: one is missing. */
+enum status prof_levels_compact(struct prof_levels *levels, int finest, struct err *err);
 
 /* The same for counters: one series per call site of a track; samples instead of spans. */
 struct prof_samples {

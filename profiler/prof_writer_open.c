@@ -27,6 +27,7 @@
 
 #define FLOWS_KEPT   65536u
 #define INDEX_SHARE  50          /* building indexes takes at most 1/50 of the recording's time */
+#define LEVEL_ROWS   131072      /* sorted in memory, of 56 bytes */
 #define LEAVE_WAL_NS 1000000000u /* longest wait for readers at the end */
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -193,6 +194,7 @@ static enum status load_rows(struct prof_writer *writer, struct err *err)
 		{writer->bulk, &writer->instants, "instant_rows", PROF_BULK_ASSIGNED},
 		{writer->bulk, &writer->instant_args, "instant_arg_rows", PROF_BULK_KEYS},
 		{writer->bulk, &writer->samples, "counter_rows", PROF_BULK_ASSIGNED},
+		{writer->bulk, &writer->levels, "span_levels", PROF_BULK_4_KEYS},
 		{writer->flow_bulk, &writer->flows, "flow_rows", PROF_BULK_ASSIGNED},
 	};
 	enum status status = ST_OK;
@@ -209,6 +211,10 @@ static enum status start_loading(struct prof_writer *writer, struct err *err)
 
 	if (status == ST_OK && writer->bulk)
 		status = prof_bulk_new(&writer->flow_bulk, writer->db, err);
+	if (status == ST_OK && writer->bulk)
+		status =
+			prof_level_sort_new(&writer->level_sort,
+					    sqlite3_db_filename(writer->db, NULL), LEVEL_ROWS, err);
 	if (status != ST_OK || !writer->bulk)
 		return status;
 	/* Ends of spans that are loaded already. */
@@ -225,7 +231,9 @@ static enum status finish_loading(struct prof_writer *writer)
 
 	if (!writer->bulk)
 		return ST_OK;
-	status = prof_bulk_join(writer->bulk, &writer->err);
+	status = prof_level_sort_load(writer->level_sort, &writer->levels, &writer->err);
+	if (status == ST_OK)
+		status = prof_bulk_join(writer->bulk, &writer->err);
 	return status == ST_OK
 		       ? prof_sql_run(writer->db,
 				      "UPDATE span_rows SET dur_ns = (SELECT l.dur_ns FROM "
@@ -434,6 +442,8 @@ void prof__writer_close(struct prof_writer *writer)
 	prof_bulk_free(writer->bulk);
 	prof_bulk_free(writer->flow_bulk);
 	writer->bulk = writer->flow_bulk = NULL;
+	prof_level_sort_free(writer->level_sort);
+	writer->level_sort = NULL;
 	prof_texts_fini(&writer->texts);
 	prof_contexts_fini(&writer->recent_contexts);
 	prof_recent_fini(&writer->open_flows);
