@@ -91,6 +91,23 @@ static void write_runs(struct ips_recording *recording)
 	}
 }
 
+/* A row on each clock for each update; an evaluation of one stage is no pipeline. */
+static void write_bubbles(struct ips_recording *recording)
+{
+	for (int e = 0; e < EXECUTIONS; e++) {
+		for (int row = 0; row < 2 * UPDATES; row++) {
+			struct ips_bubble bubble = {.keys = IPS_KEYS_NULL,
+						    .clock = row % 2 ? IPS_DEVICE : IPS_HOST,
+						    .stages = e == EXECUTIONS - 1 ? 1 : 2,
+						    .makespan_ns = 100 + e};
+
+			bubble.keys.execution = e;
+			bubble.keys.weight_update = e * UPDATES + row / 2;
+			ips_append_bubble(recording, &bubble);
+		}
+	}
+}
+
 static int setup(void **state)
 {
 	struct steps *s = calloc(1, sizeof(*s));
@@ -100,6 +117,7 @@ static int setup(void **state)
 	recording = prof_start(&s->place, NULL);
 	write_trace(recording);
 	write_runs(recording);
+	write_bubbles(recording);
 	prof_stop(recording);
 	assert_int_equal(prof_db_open(&s->db, s->place.path, NULL), ST_OK);
 	s->reader = prof_reader_open(s->place.path);
@@ -249,6 +267,39 @@ static void test_other_ranks_and_empty_files_have_no_runs(void **state)
 	assert_int_equal(count, 0);
 }
 
+static void test_bubbles_are_those_of_the_executions_asked_for(void **state)
+{
+	struct steps *s = *state;
+	struct prof_bubble *bubbles;
+	int count;
+	bool more;
+
+	assert_int_equal(prof_timeline_bubbles(s->db, 0, 1, 2, 4 * UPDATES, &s->arena, &bubbles,
+					       &count, &more, NULL),
+			 ST_OK);
+	assert_false(more);
+	assert_int_equal(count, 4 * UPDATES);
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(bubbles[i].execution, 1 + i / (2 * UPDATES));
+		assert_int_equal(bubbles[i].weight_update, UPDATES + i / 2);
+		assert_int_equal(bubbles[i].clock, i % 2);
+		assert_int_equal(bubbles[i].makespan_ns, 100 + bubbles[i].execution);
+	}
+	assert_int_equal(prof_timeline_bubbles(s->db, 0, 1, 2, 4 * UPDATES - 1, &s->arena, &bubbles,
+					       &count, &more, NULL),
+			 ST_OK);
+	assert_true(more);
+	assert_int_equal(count, 0);
+	assert_int_equal(prof_timeline_bubbles(s->db, 0, EXECUTIONS - 1, EXECUTIONS, 100, &s->arena,
+					       &bubbles, &count, &more, NULL),
+			 ST_OK);
+	assert_int_equal(count, 0);
+	assert_int_equal(prof_timeline_bubbles(s->db, 1, 0, EXECUTIONS, 100, &s->arena, &bubbles,
+					       &count, &more, NULL),
+			 ST_OK);
+	assert_int_equal(count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_a_window_has_the_runs_that_a_scan_finds),
 		cmocka_unit_test(test_a_part_of_a_long_run_is_not_sampled),
 		cmocka_unit_test(test_too_many_runs_are_sampled_evenly),
+		cmocka_unit_test(test_bubbles_are_those_of_the_executions_asked_for),
 		cmocka_unit_test(test_other_ranks_and_empty_files_have_no_runs),
 	};
 
