@@ -7,8 +7,11 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "support/math.h"
 #include "support/model_texts.h"
 #include "model/layers/layer.h"
+#include "model/layers/layer_config.h"
+#include "model/learn/optimizer.h"
 
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 
@@ -371,6 +374,78 @@ static void test_shape_texts_are_cut_where_there_is_no_room(void **state)
 	assert_int_equal(model_shape_count(&scalar), 1);
 }
 
+/* ---- layers that are read in a way of their own ---------------------------------------------- */
+
+static void test_a_transposed_convolution_widens_its_input(void **state)
+{
+#define WIDENS(padding)                                                                            \
+	"[{'class_name': 'Conv2DTranspose', 'config': {'filters': 6, 'kernel_size': 3, "           \
+	"'strides': 2" padding "}}]"
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, WIDENS(""), 3, (int64_t[]){5, 5, 4});
+	assert_int_equal(m.model->layers[0].output.dim[0], 2 * (5 - 1) + 3);
+	assert_int_equal(m.model->layers[0].output.dim[1], 2 * (5 - 1) + 3);
+	assert_int_equal(m.model->layers[0].output.dim[2], 6);
+	math_model_close(&m);
+	math_model_open(&m, WIDENS(", 'output_padding': 1"), 3, (int64_t[]){5, 5, 4});
+	assert_int_equal(m.model->layers[0].output.dim[0], 2 * (5 - 1) + 3 + 1);
+	math_model_close(&m);
+}
+
+static void test_both_directions_of_a_layer_are_joined(void **state)
+{
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m,
+			"[{'class_name': 'Bidirectional', 'config': {'layer': {'class_name': "
+			"'LSTM', 'config': {'units': 3}}}}]",
+			2, (int64_t[]){7, 4});
+	assert_int_equal(m.model->layers[m.model->layer_count - 1].output.dim[0], 6);
+	math_model_close(&m);
+}
+
+static void test_a_mask_looks_for_the_value_of_its_masking(void **state)
+{
+	struct math_model m;
+	int masks = 0;
+
+	(void)state;
+	math_model_open(&m,
+			"[{'class_name': 'Masking', 'config': {'mask_value': 5}}, "
+			"{'class_name': 'LSTM', 'config': {'units': 3}}]",
+			2, (int64_t[]){7, 4});
+	for (int i = 0; i < m.model->layer_count; i++) {
+		const struct layer_masking *c = m.model->layers[i].config;
+
+		if (strcmp(m.model->layers[i].ops->class_name, "Masking") != 0)
+			continue;
+		assert_true(c->value == 5.0f);
+		if (c->alone)
+			assert_int_equal(m.model->layers[i].output.ndim, 1);
+		masks += c->alone;
+	}
+	assert_int_equal(masks, 1);
+	math_model_close(&m);
+}
+
+static void test_clipping_a_norm_costs_two_functions_of_each_gradient(void **state)
+{
+	struct optimizer optimizer;
+	uint8_t adds;
+
+	(void)state;
+	assert_int_equal(optimizer_get(&optimizer, NULL, NULL), ST_OK);
+	adds = optimizer_elements(&optimizer, 10).times[IPU_FN_ADD];
+	optimizer.clipnorm = 1;
+	assert_int_equal(optimizer_elements(&optimizer, 10).times[IPU_FN_ADD], adds + 2);
+	optimizer.clipnorm = 0;
+	optimizer.clipvalue = 1;
+	assert_int_equal(optimizer_elements(&optimizer, 10).times[IPU_FN_ADD], adds + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +463,10 @@ int main(void)
 		cmocka_unit_test(test_truncated_models_are_refused),
 		cmocka_unit_test(test_no_memory_leaves_nothing),
 		cmocka_unit_test(test_shape_texts_are_cut_where_there_is_no_room),
+		cmocka_unit_test(test_a_transposed_convolution_widens_its_input),
+		cmocka_unit_test(test_both_directions_of_a_layer_are_joined),
+		cmocka_unit_test(test_a_mask_looks_for_the_value_of_its_masking),
+		cmocka_unit_test(test_clipping_a_norm_costs_two_functions_of_each_gradient),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

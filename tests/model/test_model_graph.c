@@ -381,8 +381,16 @@ static void test_masks_of_keras_3_are_those_of_the_layers(void **state)
 	const struct support_refusal other = {
 		MODEL(WORDS EMBEDDED UNEQUAL("1") RECALL(MASKED), ENDS("x", "l")), ST_UNSUPPORTED,
 		"layers[2]: \"not_equal\" (NotEqual) is no mask that an Embedding"};
+	/* An Embedding of the same input that masks nothing. */
+	const struct support_refusal unmasked = {
+		MODEL(WORDS CALLED("Embedding", "keras.layers", "e",
+				   ", \"input_dim\": 9, \"output_dim\": 4",
+				   TENSOR("[null, 7]", "x"), "") UNEQUAL("0") RECALL(MASKED),
+		      ENDS("x", "l")),
+		ST_UNSUPPORTED, "layers[2]: \"not_equal\" (NotEqual) is no mask that an Embedding"};
 
 	(void)state;
+	support_assert_refused(&unmasked, NULL);
 	assert_int_equal(masked->layer_count, plain->layer_count);
 	for (int i = 0; i < plain->layer_count; i++) {
 		assert_string_equal(masked->layers[i].name, plain->layers[i].name);
