@@ -634,7 +634,6 @@ enum status report__import_read_pftrace(struct import *import, struct err *err)
 	map_fini(&pf.sequence_map);
 	map_fini(&pf.track_map);
 	map_fini(&pf.process_map);
-	map_fini(&pf.flow_map);
 	report__import_stream_fini(&pf.stream);
 	return status;
 }

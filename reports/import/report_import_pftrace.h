@@ -99,7 +99,7 @@ struct pftrace {
 	struct map track_map;
 	struct pf_process *processes;
 	size_t process_count, process_capacity;
-	struct map process_map, flow_map;
+	struct map process_map;
 	struct pf_clock clocks[64];
 	struct sequence gpu_names; /* of the trace, not of a sequence */
 	struct pf_stage *stages;

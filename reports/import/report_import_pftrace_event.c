@@ -13,7 +13,7 @@
 #include "reports/import/report_import_pftrace.h"
 
 #define TRACKS_MOST ((size_t)1 << 20)
-#define FLOWS_MOST  ((size_t)1 << 20)
+#define OLD_FLOWS   3  /* seed of the keys of flows in the old form */
 #define DEPTH_MOST  8  /* of a nested argument */
 #define NESTED_MOST 64 /* tracks under one another */
 
@@ -368,8 +368,11 @@ enum legacy_field {
 	LEGACY_PHASE = 2,
 	LEGACY_DURATION_US = 3,
 	LEGACY_ID = 6,
+	LEGACY_BIND_ID = 8,
 	LEGACY_LOCAL_ID = 10,
 	LEGACY_GLOBAL_ID = 11,
+	LEGACY_BIND_ENCLOSING = 12,
+	LEGACY_DIRECTION = 13,
 	LEGACY_PID = 18,
 	LEGACY_TID = 19
 };
@@ -392,7 +395,9 @@ struct pf_event {
 	int64_t ns;
 	size_t flow_count, end_count, extra_count, extra_track_count;
 	/* the old form */
-	uint64_t phase, id;
+	uint64_t phase, id, bind_id;
+	uint64_t direction; /* of the flow bind_id: 1 in, 2 out, 3 both; 0: none */
+	bool bind_enclosing;
 	int64_t dur_us, pid, tid;
 	struct import_wire gpu; /* `at` NULL: none */
 	/* What is counted above. Not cleared, which took a quarter of the time of an event. */
@@ -442,6 +447,15 @@ static void read_legacy(const struct sequence *sequence, struct import_wire mess
 		case LEGACY_LOCAL_ID:
 		case LEGACY_GLOBAL_ID:
 			event->id = field.value;
+			break;
+		case LEGACY_BIND_ID:
+			event->bind_id = field.value;
+			break;
+		case LEGACY_BIND_ENCLOSING:
+			event->bind_enclosing = field.value != 0;
+			break;
+		case LEGACY_DIRECTION:
+			event->direction = field.value;
 			break;
 		case LEGACY_PID:
 			event->pid = (int32_t)field.value;
@@ -591,7 +605,7 @@ static enum status put_sample(struct pftrace *pf, struct pf_track *track, int64_
 	return report__import_sample(pf->import, track->track, track->site, ns, value, err);
 }
 
-/* The sides of flows at an event: the first of a number in the file begins it. */
+/* The sides of flows at an event. */
 static enum status put_flows(struct pftrace *pf, const struct pf_event *event, uint32_t track,
 			     struct err *err)
 {
@@ -604,19 +618,56 @@ static enum status put_flows(struct pftrace *pf, const struct pf_event *event, u
 	for (size_t i = 0; i < event->flow_count + event->end_count && status == ST_OK; i++) {
 		const bool ends = i >= event->flow_count;
 		const uint64_t id = ends ? event->ends[i - event->flow_count] : event->flows[i];
-		enum import_flow side = ends ? IMPORT_FLOW_END : IMPORT_FLOW_STEP;
-		size_t at;
 
-		MAP_FIND(at, &pf->flow_map, id, true);
-		if (at == MAP_NONE && !ends) {
-			side = IMPORT_FLOW_START;
-			if (pf->flow_map.count < FLOWS_MOST && map_add(&pf->flow_map, id, 0) != 0)
-				return err_nomem(err);
-		}
 		pf->import->counts->events++;
-		status = report__import_flow(pf->import, track, site, event->ns, side, id, err);
+		status = report__import_flow(pf->import, track, site, event->ns,
+					     ends ? IMPORT_FLOW_END : IMPORT_FLOW_ON, id, err);
 	}
 	return status;
+}
+
+/* The key of a flow in the old form, whose ids count apart in each category and name. */
+static uint64_t old_flow_key(const struct pf_event *event, uint64_t id)
+{
+	const char *const texts[] = {event->category, event->name};
+	uint64_t key = import_hash(OLD_FLOWS, &id, sizeof(id));
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		key = texts[i] ? import_hash(key, texts[i], strlen(texts[i])) : key;
+	return key;
+}
+
+/* An event of Chrome's phases s, t and f, which is a side of a flow. */
+static enum status put_old_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track,
+				uint32_t site, struct err *err)
+{
+	const enum import_flow side = event->phase == 's'     ? IMPORT_FLOW_START
+				      : event->phase == 't'   ? IMPORT_FLOW_STEP
+				      : event->bind_enclosing ? IMPORT_FLOW_END
+							      : IMPORT_FLOW_NEXT;
+
+	return report__import_flow(pf->import, track, site, event->ns, side,
+				   old_flow_key(event, event->id), err);
+}
+
+/* The side of a flow that a slice of the old form names, which counts as an event of its own. */
+static enum status put_bound_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track,
+				  struct err *err)
+{
+	static const enum import_flow sides[] = {
+		[1] = IMPORT_FLOW_END, [2] = IMPORT_FLOW_START, [3] = IMPORT_FLOW_STEP};
+	const uint64_t key = import_hash(OLD_FLOWS, &event->bind_id, sizeof(event->bind_id));
+	enum status status;
+	uint32_t site;
+
+	if (event->direction == 0 || event->direction >= ARRAY_LEN(sides) ||
+	    event->type == TYPE_END)
+		return ST_OK;
+	status = get_site(pf, NULL, "flow", &site, err);
+	pf->import->counts->events++;
+	return status == ST_OK ? report__import_flow(pf->import, track, site, event->ns,
+						     sides[event->direction], key, err)
+			       : status;
 }
 
 /* The track of an event in the old form: of a thread, or of asynchronous events of a process. */
@@ -663,6 +714,7 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 	struct import *import = pf->import;
 	struct import_wire_field field;
 	const bool async = is_phase(event->phase, "benSFT");
+	const bool is_flow = event->type == TYPE_NONE && is_phase(event->phase, "stf");
 	uint32_t track = IMPORT_NO_ID, site;
 	enum status status = ST_OK;
 	int64_t dur_ns;
@@ -670,7 +722,7 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 
 	if (event->type == TYPE_NONE)
 		event->type = type_of_phase(event->phase);
-	if (event->type == TYPE_NONE || event->type == TYPE_COUNTER ||
+	if ((event->type == TYPE_NONE && !is_flow) || event->type == TYPE_COUNTER ||
 	    (event->type > TYPE_COUNTER && event->type != TYPE_SPAN)) {
 		report__import_left(import, REPORT_IMPORT_LEFT_PHASE);
 		return ST_OK;
@@ -679,8 +731,12 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 		struct pf_track *of_event;
 
 		status = get_track(pf, event->track, &of_event, err);
-		if (status == ST_OK && of_event && of_event->track == IMPORT_NO_ID)
+		if (status == ST_OK && of_event && of_event->track == IMPORT_NO_ID) {
+			/* A track without a name has that of its first event, as Perfetto shows it. */
+			if (!of_event->name && of_event->pid == IPS_NULL && of_event->uuid != 0)
+				of_event->name = event->name;
 			status = declare(pf, of_event, err);
+		}
 		track = status == ST_OK && of_event ? of_event->track : IMPORT_NO_ID;
 	} else {
 		status = legacy_track(pf, sequence, event, async, &track, err);
@@ -692,6 +748,8 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 		return ST_OK;
 	}
 	status = get_site(pf, event->category, event->name, &site, err);
+	if (status == ST_OK && is_flow)
+		return put_old_flow(pf, event, track, site, err);
 	while (status == ST_OK && event->has_arguments && import_wire_next(&message, &field)) {
 		const char *name;
 		uint32_t id;
@@ -723,6 +781,8 @@ static enum status put_event(struct pftrace *pf, struct sequence *sequence,
 		status = report__import_instant(import, track, site, event->ns, err);
 	if (status == ST_OK && event->gpu.at)
 		status = report__pftrace_gpu_wait(pf, event->gpu, track, event->ns, err);
+	if (status == ST_OK)
+		status = put_bound_flow(pf, event, track, err);
 	return status == ST_OK ? put_flows(pf, event, track, err) : status;
 }
 

@@ -423,8 +423,10 @@ enum status report__import_flow(struct import *import, uint32_t track, uint32_t 
 				enum import_flow side, uint64_t key, struct err *err)
 {
 	static const uint8_t kinds[] = {[IMPORT_FLOW_START] = IMPORT_RECORD_FLOW_START,
+					[IMPORT_FLOW_ON] = IMPORT_RECORD_FLOW_ON,
 					[IMPORT_FLOW_STEP] = IMPORT_RECORD_FLOW_STEP,
-					[IMPORT_FLOW_END] = IMPORT_RECORD_FLOW_END};
+					[IMPORT_FLOW_END] = IMPORT_RECORD_FLOW_END,
+					[IMPORT_FLOW_NEXT] = IMPORT_RECORD_FLOW_NEXT};
 	const struct import_record record = {.kind = kinds[side],
 					     .time_ns = ns,
 					     .thread = track,

@@ -156,8 +156,10 @@ enum status report__import_sample(struct import *import, uint32_t track, uint32_
  * joined in order of time. */
 enum import_flow {
 	IMPORT_FLOW_START,
+	IMPORT_FLOW_ON, /* a step, or the start of a flow that is not under way */
 	IMPORT_FLOW_STEP,
-	IMPORT_FLOW_END
+	IMPORT_FLOW_END,
+	IMPORT_FLOW_NEXT /* an end, at the next span that begins on the track */
 };
 enum status report__import_flow(struct import *import, uint32_t track, uint32_t site, int64_t ns,
 				enum import_flow side, uint64_t key, struct err *err);

@@ -557,13 +557,22 @@ static enum status flow_end(struct import *import, const struct import_record *r
 		       record->time_ns - import->counts->base_ns);
 	import->counts->flows++;
 	import_used(import, REPORT_IMPORT_FLOW);
-	if (record->kind != IMPORT_RECORD_FLOW_STEP)
+	if (record->kind == IMPORT_RECORD_FLOW_END)
 		return ST_OK;
 	link = link_begin(import, record->value, false, &lost);
 	if (link != 0)
 		ips_flow_out_at(lane->track, site_at(import, record->site), link,
 				record->time_ns - import->counts->base_ns);
 	return ST_OK;
+}
+
+static enum status flow_on(struct import *import, const struct import_record *record,
+			   struct err *err)
+{
+	size_t item;
+
+	MAP_FIND(item, &import->flows->map, record->value, true);
+	return item == MAP_NONE ? flow_start(import, record, err) : flow_end(import, record, err);
 }
 
 /* A side that names its span, which was recorded just before. Its flow may end before it starts: of
@@ -625,11 +634,12 @@ static enum status flow_next(struct import *import, const struct import_record *
 static enum status (*const record_functions[])(struct import *import,
 					       const struct import_record *record,
 					       struct err *err) = {
-	[IMPORT_RECORD_FLOW_NEXT] = flow_next,        [IMPORT_RECORD_SPAN] = record_span,
-	[IMPORT_RECORD_INSTANT] = record_instant,     [IMPORT_RECORD_SAMPLE] = record_sample,
-	[IMPORT_RECORD_MEMORY] = record_memory,       [IMPORT_RECORD_FLOW_START] = flow_start,
-	[IMPORT_RECORD_FLOW_STEP] = flow_end,         [IMPORT_RECORD_FLOW_END] = flow_end,
-	[IMPORT_RECORD_SPAN_FLOW_OUT] = flow_of_span, [IMPORT_RECORD_SPAN_FLOW_IN] = flow_of_span,
+	[IMPORT_RECORD_FLOW_NEXT] = flow_next,       [IMPORT_RECORD_SPAN] = record_span,
+	[IMPORT_RECORD_INSTANT] = record_instant,    [IMPORT_RECORD_SAMPLE] = record_sample,
+	[IMPORT_RECORD_MEMORY] = record_memory,      [IMPORT_RECORD_FLOW_START] = flow_start,
+	[IMPORT_RECORD_FLOW_STEP] = flow_end,        [IMPORT_RECORD_FLOW_END] = flow_end,
+	[IMPORT_RECORD_FLOW_ON] = flow_on,           [IMPORT_RECORD_SPAN_FLOW_OUT] = flow_of_span,
+	[IMPORT_RECORD_SPAN_FLOW_IN] = flow_of_span,
 };
 
 /* Launches are linked by their number, which says more: a graph's launch has one flow that starts

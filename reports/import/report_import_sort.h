@@ -46,6 +46,7 @@ enum import_record_kind {
 	IMPORT_RECORD_SAMPLE,
 	IMPORT_RECORD_MEMORY, /* its row is its argument */
 	IMPORT_RECORD_FLOW_START,
+	IMPORT_RECORD_FLOW_ON, /* a step, or the start of one that is not under way */
 	IMPORT_RECORD_FLOW_STEP,
 	IMPORT_RECORD_FLOW_END,
 	/* halves of spans, still to be paired */

@@ -308,6 +308,9 @@ class Perfetto:
         phase = chr(legacy.get(2, 0))
         kind = kind or {"B": 1, "b": 1, "S": 1, "E": 2, "e": 2, "F": 2, "X": 100, "I": 3, "i": 3, "R": 3, "n": 3,
                         "T": 3}.get(phase, 0)
+        if ns is not None and not kind and phase in "stf":
+            self.flows += 1
+            return
         if ns is None or kind not in (1, 2, 3, 100):
             self.left["event"] += 1
             return
@@ -320,6 +323,6 @@ class Perfetto:
             self.rows[name or "", ns, None] += 1
         else:
             self.halves.setdefault(where, []).append((ns, self.order, (name or "") if kind == 1 else None))
-        self.flows += flows
+        self.flows += flows + (kind != 2 and legacy.get(13, 0) in (1, 2, 3))
         for correlation in all_of(data, 3000):
             self.waits([w for n, wire, v in fields(correlation) if n == 2 for w in numbers(wire, v, False)])

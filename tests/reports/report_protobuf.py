@@ -199,6 +199,22 @@ def make_pftrace():
                 packet((8, 9000000400 + i * 1000), (11, message((9, 2), (11, 1001)))),
                 packet((8, 9000000500 + i * 1000), (11, message((9, 1), (11, 1101), (23, "in"), (48, i + 1)))),
                 packet((8, 9000000900 + i * 1000), (11, message((9, 2), (11, 1101))))]
+    def chrome(at, track, name, phase, *more):  # an event in the old form
+        out.append(packet((8, at), (11, message((11, track), (22, "chrome"), (23, name), (6, message((2, ord(phase)), *more))))))
+
+    for i in range(10):  # flows of the old form: s and f, to the next slice or the enclosing one; of slices
+        at = 9200000000 + i * 10000
+        chrome(at, 1001, "first", "X", (3, 1))
+        chrome(at + 100, 1001, "arrow", "s", (6, i))
+        chrome(at + 2000, 1101, "second", "X", (3, 3))
+        chrome(at + 2100, 1101, "arrow", "t", (6, i))
+        chrome(at + 6000 - i % 2, 1102, "arrow", "f", (6, i))
+        chrome(at + 6000, 1102, "third", "X", (3, 2))
+        chrome(at + 6100, 1102, "arrow", "s", (6, 1000 + i))
+        chrome(at + 9000, 1002, "fourth", "X", (3, 1))
+        chrome(at + 9100, 1002, "arrow", "f", (6, 1000 + i), (12, 1))
+        chrome(at + 9950, 1001, "leaves", "X", (3, 0), (8, i), (13, 2))
+        chrome(at + 9960, 1101, "arrives", "X", (3, 0), (8, i), (13, 1))
     import zlib
     deflated = b"".join(packet((8, 9100000000 + i * 10), (11, message((9, 3), (11, 1001), (23, "deflated")))) for i in range(30))
     out.append(packet((50, zlib.compress(deflated))))
@@ -237,7 +253,9 @@ def check_pftrace(path):
 trace = make_pftrace()
 open("made.pftrace", "wb").write(trace)
 count, db = check_pftrace("made.pftrace")
-assert db.execute("SELECT count(*) FROM flows").fetchone() == (20,)
+assert dict(db.execute("SELECT a.name || ' ' || b.name, count(*) FROM flows f JOIN spans a ON a.span_id = f.from_span_id "
+                       "JOIN spans b ON b.span_id = f.to_span_id GROUP BY 1")) == {
+    "out in": 20, "first second": 10, "second third": 10, "third fourth": 10, "leaves arrives": 10}
 assert db.execute("SELECT DISTINCT value FROM span_args WHERE name = 'word'").fetchall() == [("wörd",)]
 assert db.execute("SELECT DISTINCT name, value FROM span_args WHERE name LIKE 'nested%' ORDER BY name").fetchall() == [
     ("nested.a", 2.5), ("nested.b", "text")]
