@@ -16,7 +16,7 @@ add_dependencies(tests_model ipu-plan)
 
 add_library(run_sample STATIC support/run_sample.c support/run_set.c)
 target_link_libraries(run_sample PUBLIC model outfeed test_support)
-foreach(module IN ITEMS run_data run_device run_file run_flags run_ipus run_rules)
+foreach(module IN ITEMS run_data run_device run_file run_flags run_ipus run_queues run_rules)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c LIBS run_sample LABELS unit model)
 endforeach()
 ipuscope_add_test(NAME test_run_examples SOURCES test_run_examples.c LIBS model outfeed test_support LABELS unit model)

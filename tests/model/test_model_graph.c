@@ -269,6 +269,32 @@ static void test_the_order_of_the_list_does_not_matter(void **state)
 	}
 }
 
+/* Of layers that could come next, the first of the list does. */
+static void test_branches_come_in_the_order_of_the_list(void **state)
+{
+	struct str text = {0};
+	struct model *m;
+	char name[8];
+
+	(void)state;
+	str_add(&text, "{\"layers\": [" INPUT("x") ", " FLATTEN("a", FROM("x")));
+	for (int i = 0; i < 12; i++)
+		str_addf(&text, ", " DENSE("b%d", "2", FROM("a")), i, i);
+	str_add(&text, ", {\"class_name\": \"Concatenate\", \"config\": {\"name\": \"c\"}, "
+		       "\"inbound_nodes\": [[");
+	for (int i = 0; i < 12; i++)
+		str_addf(&text, "%s[\"b%d\", 0, 0, {}]", i ? ", " : "", i);
+	str_add(&text, "]]}], " ENDS("x", "c") "}");
+	m = support_model(str_peek(&text), &mnist);
+	assert_int_equal(m->layer_count, 14);
+	for (int i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "b%d", i);
+		assert_string_equal(m->layers[1 + i].name, name);
+	}
+	model_free(m);
+	str_free(&text);
+}
+
 /* ---- a real model ---------------------------------------------------------------------------- */
 
 /* What Keras writes of a residual model with a frozen functional and a Sequential model in it. */
@@ -1163,6 +1189,7 @@ int main(void)
 		cmocka_unit_test(test_rows_of_a_sequential_model_have_no_input_layer),
 		cmocka_unit_test(test_a_nested_model_is_dissolved_and_has_one_row),
 		cmocka_unit_test(test_the_order_of_the_list_does_not_matter),
+		cmocka_unit_test(test_branches_come_in_the_order_of_the_list),
 		cmocka_unit_test(test_a_residual_model_of_keras_2_and_3),
 		cmocka_unit_test(test_sums_of_tensorflow_are_layers),
 		cmocka_unit_test(test_masks_of_keras_3_are_those_of_the_layers),
