@@ -94,7 +94,8 @@ static enum status write_run(struct prof_level_sort *sort, struct err *err)
 {
 	enum status status = ST_OK;
 
-	if (sort->run_count == RUNS_MOST)
+	/* The merge has a row of the buffer for each run. */
+	if (sort->run_count == RUNS_MOST || sort->run_count == sort->capacity)
 		return err_set(err, ST_LIMIT, "too many rows of levels");
 	if (mem_grow(&sort->runs, &sort->run_capacity, sort->run_count + 1, sizeof(*sort->runs)) !=
 	    0)
@@ -122,6 +123,8 @@ enum status prof_level_sort_put(struct prof_level_sort *sort, int64_t track_id,
 
 		if (sort->count == sort->capacity)
 			status = write_run(sort, err);
+		if (status != ST_OK)
+			break;
 		sort->rows[sort->count] = (struct level_row){
 			.track_id = track_id,
 			.bucket = increment->bucket,

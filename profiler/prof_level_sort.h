@@ -6,7 +6,8 @@
  * run when it is full; at the end the runs are merged through the same buffer. Increments of one
  * bucket are added up as PROF_INSERT_LEVEL_TAIL does, in the order in which they were put.
  *
- * One thread (the writer). Errors: ST_NOMEM, ST_NOSPACE, ST_IO, ST_LIMIT (more than 2,000 runs).
+ * One thread (the writer). Errors: ST_NOMEM, ST_NOSPACE, ST_IO, ST_LIMIT (more than 2,000 runs, or
+ * more runs than rows of the buffer).
  */
 #ifndef PROF_LEVEL_SORT_H
 #define PROF_LEVEL_SORT_H
@@ -15,7 +16,7 @@
 
 struct prof_level_sort; /* opaque */
 
-/* @beside: the path whose folder takes the file; borrowed. @rows: of the buffer, at least 1,000. */
+/* @beside: the path whose folder takes the file; borrowed. @rows: of the buffer. */
 enum status prof_level_sort_new(struct prof_level_sort **out, const char *beside, size_t rows,
 				struct err *err);
 void prof_level_sort_free(struct prof_level_sort *sort); /* accepts NULL */

@@ -13,9 +13,8 @@
 #include "reports/import/report_import_pftrace.h"
 
 #define TRACKS_MOST ((size_t)1 << 20)
-#define OLD_FLOWS   3  /* seed of the keys of flows in the old form */
-#define DEPTH_MOST  8  /* of a nested argument */
-#define NESTED_MOST 64 /* tracks under one another */
+#define OLD_FLOWS   3 /* seed of the keys of flows in the old form */
+#define DEPTH_MOST  8 /* of a nested argument */
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
@@ -122,7 +121,8 @@ static enum status declare(struct pftrace *pf, struct pf_track *track, struct er
 	struct import_track own = {.kind = IMPORT_THREAD, .process_sort = IPS_NULL};
 	int64_t pid = track->pid;
 
-	for (int i = 0; i < NESTED_MOST && pid == IPS_NULL && above && above->has_parent; i++) {
+	for (int i = 0; i < IMPORT_NESTED_MOST && pid == IPS_NULL && above && above->has_parent;
+	     i++) {
 		above = find_track(pf, above->parent);
 		pid = !above ? IPS_NULL : above->pid;
 	}
@@ -148,7 +148,7 @@ enum status report__pftrace_nest(struct pftrace *pf, struct err *err)
 	for (size_t t = 0; t < pf->track_count; t++) {
 		struct pf_track *track = &pf->tracks[t];
 
-		for (int i = 0; i < NESTED_MOST && track->track != IMPORT_NO_ID; i++) {
+		for (int i = 0; i < IMPORT_NESTED_MOST && track->track != IMPORT_NO_ID; i++) {
 			struct pf_track *above = track_above(pf, track);
 
 			if (!above)

@@ -147,14 +147,12 @@ enum status report__import_track(struct import *import, const struct import_trac
 	return set_text(&process->name, track->process_name, err);
 }
 
-#define NESTED_MOST 64 /* tracks under one another */
-
 void report__import_track_under(struct import *import, uint32_t track, uint32_t above)
 {
 	uint32_t at = above;
 
 	/* A file may put a track under itself, or under others without end. */
-	for (int i = 0; at != IMPORT_NO_ID && at != track && i < NESTED_MOST; i++)
+	for (int i = 0; at != IMPORT_NO_ID && at != track && i < IMPORT_NESTED_MOST; i++)
 		at = import->threads.items[at].above;
 	if (at == IMPORT_NO_ID)
 		import->threads.items[track].above = above;

@@ -89,8 +89,10 @@ struct import_track {
 enum status report__import_track(struct import *import, const struct import_track *track,
 				 uint32_t *out, struct err *err);
 
+#define IMPORT_NESTED_MOST 64 /* tracks under one another */
+
 /* Show @track under @above, another track, instead of under its process; not where @above is
- * already below it, or 64 tracks deep. */
+ * already below it, or has too many above itself. */
 void report__import_track_under(struct import *import, uint32_t track, uint32_t above);
 /* Show @track, which has counters of GPU number @gpu, under that. */
 enum status report__import_track_shows(struct import *import, uint32_t track, int64_t gpu,

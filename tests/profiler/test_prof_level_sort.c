@@ -103,9 +103,56 @@ static void test_sorted_rows_are_those_that_insert_adds_up(void **state)
 	}
 }
 
+/* Put @count increments of as many tracks. */
+static enum status put_runs(struct prof_level_sort *sort, int64_t count)
+{
+	const struct prof_increment increment = {.level = 1, .count = 1};
+	enum status status = ST_OK;
+
+	for (int64_t i = 0; i < count && status == ST_OK; i++) {
+		struct prof_levels levels = {0};
+
+		add_increment(&levels, &increment);
+		status = prof_level_sort_put(sort, i, &levels, 0, NULL);
+		prof_levels_fini(&levels);
+	}
+	return status;
+}
+
+static void test_runs_beyond_the_rows_of_the_buffer_are_refused(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_level_sort *sort;
+
+	assert_int_equal(prof_level_sort_new(&sort, place->path, 10, NULL), ST_OK);
+	assert_int_equal(put_runs(sort, 100), ST_OK);
+	assert_int_equal(put_runs(sort, 11), ST_LIMIT);
+	prof_level_sort_free(sort);
+}
+
+static void test_without_memory_for_a_run_no_row_is_put(void **state)
+{
+	struct prof_place *place = *state;
+	struct prof_levels levels = {0};
+	struct prof_level_sort *sort;
+
+	assert_int_equal(prof_level_sort_new(&sort, place->path, 10, NULL), ST_OK);
+	assert_int_equal(put_runs(sort, 10), ST_OK);
+	add_increment(&levels, &(struct prof_increment){.level = 1, .count = 1});
+	support_fail_alloc(0);
+	assert_int_equal(prof_level_sort_put(sort, 11, &levels, 0, NULL), ST_NOMEM);
+	support_fail_alloc(-1);
+	prof_levels_fini(&levels);
+	prof_level_sort_free(sort);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_runs_beyond_the_rows_of_the_buffer_are_refused,
+						prof_place_setup, prof_place_teardown),
+		cmocka_unit_test_setup_teardown(test_without_memory_for_a_run_no_row_is_put,
+						prof_place_setup, prof_place_teardown),
 		cmocka_unit_test_setup_teardown(test_sorted_rows_are_those_that_insert_adds_up,
 						prof_place_setup, prof_place_teardown),
 	};
