@@ -6,6 +6,7 @@
 #include "reports/export/report_export.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -139,17 +140,30 @@ static void end_progress(const struct report_progress *progress)
 }
 
 enum status report_export_print_result(const struct report_export_request *request,
-				       const char *path, const char *what, const char *notes,
-				       struct err *err)
+				       const char *path, struct str *notes, struct err *err,
+				       const char *format, ...)
 {
-	if (request->progress)
-		end_progress(request->progress);
-	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
-		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
-	if (request->unfinished)
-		fprintf(request->out, "%s\n", request->unfinished);
-	return fflush(request->out) == 0 ? ST_OK
-					 : err_set(err, ST_IO, "write: %s", strerror(errno));
+	va_list args;
+
+	if (notes && notes->failed && !err_stuck(err))
+		err_nomem(err);
+	if (!err_stuck(err)) {
+		if (request->progress)
+			end_progress(request->progress);
+		fprintf(request->out, "%s%s", strcmp(path, "-") == 0 ? "" : path,
+			strcmp(path, "-") == 0 ? "" : ": ");
+		va_start(args, format);
+		vfprintf(request->out, format, args);
+		va_end(args);
+		fprintf(request->out, "\n%s", notes ? str_peek(notes) : "");
+		if (request->unfinished)
+			fprintf(request->out, "%s\n", request->unfinished);
+		if (fflush(request->out) != 0)
+			err_set(err, ST_IO, "write: %s", strerror(errno));
+	}
+	if (notes)
+		str_free(notes);
+	return err->status;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
