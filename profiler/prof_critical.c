@@ -196,11 +196,12 @@ static int64_t column(sqlite3_stmt *statement, int at, int64_t otherwise)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* Steps of each rank that follow each other; without any, all of the rank. */
+/* Steps of each rank that follow each other; without any, all of the rank. Ranges are few beside
+ * spans, which SQLite does not know. */
 static const char windows_sql[] =
 	"SELECT t.rank, c.step, r.start_ns, r.start_ns + r.dur_ns FROM range_rows g "
-	"JOIN strings k ON k.string_id = g.kind_id AND k.value = 'step' "
-	"JOIN span_rows r ON r.span_id = g.span_id JOIN track_rows t ON t.track_id = r.track_id "
+	"CROSS JOIN strings k ON k.string_id = g.kind_id AND k.value = 'step' "
+	"CROSS JOIN span_rows r ON r.span_id = g.span_id JOIN track_rows t USING (track_id) "
 	"LEFT JOIN contexts c ON c.context_id = r.context_id WHERE r.dur_ns > 0 "
 	"UNION ALL SELECT rank, NULL, NULL, NULL FROM (SELECT DISTINCT rank FROM track_rows) "
 	"ORDER BY 1, 3 NULLS LAST";
@@ -346,14 +347,14 @@ static uint32_t lane_of_track(const struct path *p, int64_t track)
 }
 
 /* PyTorch's backward pass runs on a thread of its own while the forward thread waits for it: the
- * threads between which the flows `fwdbwd` lead take turns. */
+ * threads between which the flows `fwdbwd` lead take turns. Without the name no flow is read. */
 static void join_threads(struct path *p)
 {
-	sqlite3_stmt *rows = prepare(
-		p, "SELECT DISTINCT a.track_id, b.track_id FROM flow_rows f "
-		   "JOIN span_rows a ON a.span_id = f.from_span_id "
-		   "JOIN span_rows b ON b.span_id = f.to_span_id "
-		   "WHERE f.name_id IN (SELECT string_id FROM strings WHERE value = 'fwdbwd')");
+	sqlite3_stmt *rows =
+		prepare(p, "SELECT DISTINCT a.track_id, b.track_id FROM strings n "
+			   "CROSS JOIN flow_rows f ON f.name_id = n.string_id "
+			   "JOIN span_rows a ON a.span_id = f.from_span_id "
+			   "JOIN span_rows b ON b.span_id = f.to_span_id WHERE n.value = 'fwdbwd'");
 
 	while (next(p, &rows)) {
 		const uint32_t a = lane_of_track(p, column(rows, 0, -1)),
