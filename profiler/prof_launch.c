@@ -31,9 +31,9 @@ static const char missed_sql[] =
 static const char flow_name_sql[] =
 	"INSERT INTO strings (string_id, value) SELECT max(string_id) + 1, 'launch' FROM strings "
 	"HAVING NOT EXISTS (SELECT 1 FROM strings WHERE value = 'launch')";
-/* In the columns of an INSERT into flow_rows. */
-static const char flows_sql[] = "SELECT launch_span_id, span_id, (SELECT min(string_id) FROM "
-				"strings WHERE value = 'launch') FROM launch_rows ORDER BY span_id";
+static const char flow_id_sql[] = "SELECT min(string_id) FROM strings WHERE value = 'launch'";
+static const char flows_sql[] = "SELECT launch_span_id, span_id FROM launch_rows WHERE span_id > ? "
+				"ORDER BY span_id";
 
 static const char needed_sql[] =
 	"SELECT count(*) FROM call_rows WHERE NOT EXISTS (SELECT 1 FROM launch_rows)";
@@ -71,6 +71,27 @@ static void read_calls(struct calls *calls, int64_t last)
 	}
 }
 
+/* A flow from each launch to what it ran, in order of the latter's spans. */
+struct flows {
+	struct prof_insert *rows;
+	int64_t name_id;
+	int64_t last; /* the span that has the last one */
+};
+
+static enum status put_flow(struct flows *flows, int64_t from, int64_t to, struct err *err)
+{
+	struct prof_cell *cells;
+	enum status status = prof_insert_row(flows->rows, &cells, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_cell_int(&cells[0], from);
+	prof_cell_int(&cells[1], to);
+	prof_cell_int(&cells[2], flows->name_id);
+	flows->last = to;
+	return ST_OK;
+}
+
 /* Kernels and copies, in order of spans. */
 struct launched {
 	sqlite3_stmt *rows[2];
@@ -92,13 +113,16 @@ static sqlite3_stmt *first_launched(const struct launched *launched, size_t *at)
 	return launched->more[*at] ? launched->rows[*at] : NULL;
 }
 
-/* *@missed: something was launched by a call that is not known, or no longer. */
+/* *@missed: something was launched by a call that is not known, or no longer. Flows are put up to
+ * the first that SQLite may join. */
 static enum status link_rows(struct calls *calls, struct launched *launched,
-			     struct prof_insert *insert, bool *missed, struct err *err)
+			     struct prof_insert *insert, struct flows *flows, bool *missed,
+			     struct err *err)
 {
 	enum status status = ST_OK;
 	sqlite3_stmt *row;
 	int64_t last = 0;
+	bool all = true;
 	size_t at;
 
 	calls->more = sqlite3_step(calls->rows) == SQLITE_ROW;
@@ -115,6 +139,7 @@ static enum status link_rows(struct calls *calls, struct launched *launched,
 		call = call_place(calls, key);
 		if (call->span_id == 0 || call->key != key) {
 			*missed = true;
+			all = all && !calls->forgot && !calls->more;
 			continue;
 		}
 		if (span_id == last)
@@ -125,6 +150,8 @@ static enum status link_rows(struct calls *calls, struct launched *launched,
 			break;
 		prof_cell_int(&cells[0], span_id);
 		prof_cell_int(&cells[1], call->span_id);
+		if (all)
+			status = put_flow(flows, call->span_id, span_id, err);
 	}
 	return status == ST_OK ? prof_insert_flush(insert, err) : status;
 }
@@ -138,7 +165,7 @@ static void check(sqlite3 *db, int code, enum status *status, struct err *err)
 
 /* Fill launch_rows: by @bulk, or NULL by INSERTs. */
 static enum status fill_launches(sqlite3 *db, struct prof_bulk *bulk, struct calls *calls,
-				 bool *missed, struct err *err)
+				 struct flows *flows, bool *missed, struct err *err)
 {
 	struct launched launched = {{NULL, NULL}, {false, false}};
 	struct prof_insert insert = {0};
@@ -154,7 +181,7 @@ static enum status fill_launches(sqlite3 *db, struct prof_bulk *bulk, struct cal
 		check(db, sqlite3_prepare_v2(db, launched_sql[i], -1, &launched.rows[i], NULL),
 		      &status, err);
 	if (status == ST_OK)
-		status = link_rows(calls, &launched, &insert, missed, err);
+		status = link_rows(calls, &launched, &insert, flows, missed, err);
 	check(db, sqlite3_finalize(calls->rows), &status, err);
 	for (size_t i = 0; i < ARRAY_LEN(launched_sql); i++)
 		check(db, sqlite3_finalize(launched.rows[i]), &status, err);
@@ -162,53 +189,64 @@ static enum status fill_launches(sqlite3 *db, struct prof_bulk *bulk, struct cal
 	return status == ST_OK && bulk ? prof_bulk_join(bulk, err) : status;
 }
 
-/* Put a flow for each launch: by @flows. */
-static enum status put_flows(sqlite3 *db, struct prof_insert *flows, struct err *err)
+/* Find the name of flows, which is made if there is none. */
+static enum status name_flows(sqlite3 *db, struct flows *flows, struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = prof_sql_run(db, flow_name_sql, err);
+
+	if (status != ST_OK)
+		return status;
+	check(db, sqlite3_prepare_v2(db, flow_id_sql, -1, &statement, NULL), &status, err);
+	if (status == ST_OK && sqlite3_step(statement) == SQLITE_ROW)
+		flows->name_id = sqlite3_column_int64(statement, 0);
+	check(db, sqlite3_finalize(statement), &status, err);
+	return status;
+}
+
+/* Put the flows that are not put yet. */
+static enum status put_flows(sqlite3 *db, struct flows *flows, struct err *err)
 {
 	sqlite3_stmt *rows = NULL;
 	enum status status = ST_OK;
 
 	check(db, sqlite3_prepare_v2(db, flows_sql, -1, &rows, NULL), &status, err);
-	while (status == ST_OK && sqlite3_step(rows) == SQLITE_ROW) {
-		struct prof_cell *cells;
-
-		status = prof_insert_row(flows, &cells, err);
-		for (int i = 0; i < 3 && status == ST_OK; i++)
-			prof_cell_int(&cells[i], sqlite3_column_int64(rows, i));
-	}
+	check(db, sqlite3_bind_int64(rows, 1, flows->last), &status, err);
+	while (status == ST_OK && sqlite3_step(rows) == SQLITE_ROW)
+		status = put_flow(flows, sqlite3_column_int64(rows, 0),
+				  sqlite3_column_int64(rows, 1), err);
 	check(db, sqlite3_finalize(rows), &status, err);
-	return status == ST_OK ? prof_insert_flush(flows, err) : status;
+	return status == ST_OK ? prof_insert_flush(flows->rows, err) : status;
 }
 
-static enum status link_all(sqlite3 *db, size_t count, struct prof_insert *flows, struct err *err)
+static enum status link_all(sqlite3 *db, size_t count, struct prof_insert *rows, struct err *err)
 {
 	struct calls calls = {.mask = 1};
 	struct prof_insert inserted = {0};
+	struct flows flows = {.rows = rows ? rows : &inserted, .last = INT64_MIN};
 	struct prof_bulk *bulk = NULL;
 	bool missed = false;
-	enum status status = flows ? prof_bulk_new(&bulk, db, err) : ST_OK;
+	enum status status = name_flows(db, &flows, err);
 
+	if (status == ST_OK && rows)
+		status = prof_bulk_new(&bulk, db, err);
+	if (status == ST_OK && !rows)
+		status = prof_insert_init(
+			&inserted, db, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)",
+			3, NULL, err);
 	while (calls.mask < 2 * count && calls.mask < PLACES)
 		calls.mask *= 2;
 	calls.places = mem_calloc(calls.mask, sizeof(*calls.places));
 	calls.mask--;
 	if (status == ST_OK)
-		status = calls.places ? fill_launches(db, bulk, &calls, &missed, err)
+		status = calls.places ? fill_launches(db, bulk, &calls, &flows, &missed, err)
 				      : err_nomem(err);
 	prof_bulk_free(bulk);
 	mem_free(calls.places);
 	if (status == ST_OK && missed && (calls.forgot || calls.more))
 		status = prof_sql_run(db, missed_sql, err);
 	if (status == ST_OK)
-		status = prof_sql_run(db, flow_name_sql, err);
-	if (status == ST_OK && !flows) {
-		status = prof_insert_init(
-			&inserted, db, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)",
-			3, NULL, err);
-		flows = &inserted;
-	}
-	if (status == ST_OK)
-		status = put_flows(db, flows, err);
+		status = put_flows(db, &flows, err);
 	prof_insert_fini(&inserted);
 	return status;
 }
