@@ -20,6 +20,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "profiler/prof_ahead.h"
 #include "profiler/prof_process.h"
 #include "profiler/prof_sql.h"
 
@@ -48,7 +49,8 @@ struct prof_query {
 	int64_t rows, steps, since_ns;
 	bool ended; /* by a limit on these */
 	uint64_t used;
-	struct err failure; /* of a bind: reported at the next step */
+	struct err failure;       /* of a bind: reported at the next step */
+	struct prof_ahead *ahead; /* not NULL: has the statement, and the handle */
 };
 
 static const char *const view_names[] = {
@@ -791,9 +793,23 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
 }
 
+static enum status step_ahead(void *user, bool *row, struct err *err)
+{
+	return step(user, row, err);
+}
+
+enum status prof_query_ahead(struct prof_query *query, struct err *err)
+{
+	query->since_ns = 0; /* of the new thread */
+	return prof_ahead_start(&query->ahead, query->statement, step_ahead, query, err);
+}
+
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
 {
-	return keep_failure(query->db, step(query, row, err), err);
+	return keep_failure(query->db,
+			    query->ahead ? prof_ahead_next(query->ahead, row, err)
+					 : step(query, row, err),
+			    err);
 }
 
 bool prof_query_next(struct prof_query *query, enum status *status, struct err *err)
@@ -813,6 +829,8 @@ void prof_query_close(struct prof_query *query)
 	if (!query)
 		return;
 	db = query->db;
+	prof_ahead_stop(query->ahead);
+	query->ahead = NULL;
 	sqlite3_reset(query->statement);
 	sqlite3_clear_bindings(query->statement);
 	query->busy = false;
@@ -867,7 +885,8 @@ const char *prof_column_name(const struct prof_query *query, int column)
 
 enum prof_type prof_column_type(const struct prof_query *query, int column)
 {
-	switch (sqlite3_column_type(query->statement, column)) {
+	switch (query->ahead ? prof_ahead_type(query->ahead, column)
+			     : sqlite3_column_type(query->statement, column)) {
 	case SQLITE_INTEGER:
 		return PROF_INT;
 	case SQLITE_FLOAT:
@@ -881,35 +900,38 @@ enum prof_type prof_column_type(const struct prof_query *query, int column)
 	}
 }
 
-static bool is_null(const struct prof_query *query, int column)
-{
-	return sqlite3_column_type(query->statement, column) == SQLITE_NULL;
-}
-
 int64_t prof_column_int(const struct prof_query *query, int column)
 {
-	const int64_t value = sqlite3_column_int64(query->statement, column);
+	const int64_t value = query->ahead ? prof_ahead_int(query->ahead, column)
+					   : sqlite3_column_int64(query->statement, column);
 
 	/* SQLite returns 0 for NULL, so only a 0 needs the check. */
-	return value == 0 && is_null(query, column) ? IPS_NULL : value;
+	return value == 0 && prof_column_type(query, column) == PROF_NULL ? IPS_NULL : value;
 }
 
 double prof_column_real(const struct prof_query *query, int column)
 {
-	const double value = sqlite3_column_double(query->statement, column);
+	const double value = query->ahead ? prof_ahead_real(query->ahead, column)
+					  : sqlite3_column_double(query->statement, column);
 
-	return value == 0 && is_null(query, column) ? (double)NAN : value;
+	return value == 0 && prof_column_type(query, column) == PROF_NULL ? (double)NAN : value;
 }
 
 const char *prof_column_text(const struct prof_query *query, int column)
 {
-	return (const char *)sqlite3_column_text(query->statement, column);
+	size_t size;
+
+	return query->ahead ? prof_ahead_text(query->ahead, column, &size)
+			    : (const char *)sqlite3_column_text(query->statement, column);
 }
 
 const void *prof_column_blob(const struct prof_query *query, int column, size_t *size)
 {
-	const void *blob = sqlite3_column_blob(query->statement, column);
+	const void *blob;
 
+	if (query->ahead)
+		return prof_ahead_text(query->ahead, column, size);
+	blob = sqlite3_column_blob(query->statement, column);
 	*size = (size_t)sqlite3_column_bytes(query->statement, column);
 	return blob;
 }

@@ -71,8 +71,9 @@ void prof_db_detach(struct prof_db *db, const char *name);
  * no tables but those that the file's schema has now, json_each(), json_tree() and those of
  * read-only pragmas; texts and blobs of at most 8 MB, bounded nesting and number of columns. A
  * refused statement is ST_INVALID, one that needs too much memory ST_LIMIT, a cancelled one
- * ST_INTERRUPTED. Only closing the handle ends this; until then the bound on memory applies to
- * all handles of the process, so only one guarded handle may be open at a time. On failure the
+ * ST_INTERRUPTED. Only closing the handle ends this; until then the bound on memory, of the
+ * last one, applies to all handles of the process, so guarded handles are closed in the reverse
+ * order of their guards. On failure the
  * handle stays unguarded, but may have lost tables of modules.
  */
 struct prof_guard_params {
@@ -130,6 +131,12 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 void prof_query_int(struct prof_query *query, const char *name, int64_t value);
 void prof_query_real(struct prof_query *query, const char *name, double value);
 void prof_query_text(struct prof_query *query, const char *name, const char *value); /* copied */
+/*
+ * Let a thread read the rows ahead, for a long result whose rows take their reader time. @query has
+ * its handle for itself from now on: until it is closed no other query of the handle is opened, and
+ * nothing else done with it.
+ */
+enum status prof_query_ahead(struct prof_query *query, struct err *err);
 /* *@row is true if a row is available, false at the end. */
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err);
 /* Step to the next row: `while (prof_query_next(query, &status, err))`. Return false if there are

@@ -57,7 +57,9 @@ static const struct cli_option merge_options[] = {
 		 "for each other on hosts whose clocks differ; none: all start at "
 		 "0.",
 	 .field = CLI_FIELD(CHOICE, struct merge_line, params.align)},
-	REPORT_OPTION_UNLIMITED,
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 /* Choices are numbered in the order of the options' lists. */
@@ -281,17 +283,21 @@ static enum status merge_write(struct merge_line *line, struct err *err)
 	return status == ST_NOSPACE ? err_prefix(err, "%s", line->file) : status;
 }
 
-enum status report_merge_run(int argc, char **argv, struct err *err)
+int report_merge_command(int argc, char **argv)
 {
 	struct merge_line line = {0};
-	enum status status = merge_parse(&line, argc, argv, err);
+	struct err err = {0};
+	enum status status;
 
+	if (cli_standard(&report_merge_cli, argc, argv, stdout))
+		return 0;
+	status = merge_parse(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = merge_check(&line, err);
+		status = merge_check(&line, &err);
 	if (status == ST_OK)
-		status = merge_write(&line, err);
+		status = merge_write(&line, &err);
 	if (status == ST_OK)
 		merge_print(&line, stdout);
 	mem_free(line.sources);
-	return status;
+	return status == ST_OK ? 0 : cli_fail(&report_merge_cli, &err);
 }

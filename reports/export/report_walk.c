@@ -24,28 +24,29 @@ static int compare_track_ids(const void *a, const void *b)
 	return SORTED_BY(*x, *y, track_id);
 }
 
-static void read_tracks(struct report_walk *walk)
+static enum status read_tracks(struct report_walk *walk, struct err *err)
 {
-	if (prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks, &walk->track_count,
-				 walk->err) != ST_OK ||
-	    walk->track_count == 0)
-		return;
+	enum status status = prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks,
+						  &walk->track_count, err);
+
+	if (status != ST_OK || walk->track_count == 0)
+		return status;
 	walk->by_id = arena_alloc(&walk->arena, (size_t)walk->track_count, sizeof(*walk->by_id));
-	if (!walk->by_id) {
-		err_nomem(walk->err);
-		return;
-	}
+	if (!walk->by_id)
+		return err_nomem(err);
 	for (int i = 0; i < walk->track_count; i++)
 		walk->by_id[i] = &walk->tracks[i];
 	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), compare_track_ids);
+	return ST_OK;
 }
 
 /* Find the end of the recording on each clock. */
-static void find_ends(struct report_walk *walk)
+static enum status find_ends(struct report_walk *walk, struct err *err)
 {
 	int64_t committed;
+	enum status status =
+		prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
 
-	prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, walk->err);
 	walk->end_ns[IPS_HOST] = max(committed, 0);
 	for (int i = 0; i < walk->track_count; i++) {
 		int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
@@ -53,18 +54,18 @@ static void find_ends(struct report_walk *walk)
 		if (walk->tracks[i].last_ns > *end)
 			*end = walk->tracks[i].last_ns;
 	}
+	return status;
 }
 
 /* A range without an end is of an execution that was running when the recording ended. */
-static void add_execution(struct report_walk *walk, const struct prof_query *query)
+static enum status add_execution(struct report_walk *walk, const struct prof_query *query,
+				 struct err *err)
 {
 	struct report_walk_execution *execution;
 
 	if (mem_grow(&walk->ranks, &walk->rank_capacity, walk->rank_count + 1,
-		     sizeof(*walk->ranks)) != 0) {
-		err_nomem(walk->err);
-		return;
-	}
+		     sizeof(*walk->ranks)) != 0)
+		return err_nomem(err);
 	execution = &walk->ranks[walk->rank_count++];
 	*execution = (struct report_walk_execution){.rank = prof_column_int(query, 0)};
 	for (int clock = 0; clock < 2; clock++) {
@@ -76,33 +77,38 @@ static void add_execution(struct report_walk *walk, const struct prof_query *que
 		execution->from_ns[clock] = from;
 		execution->to_ns[clock] = to == IPS_NULL ? INT64_MAX : to;
 	}
+	return ST_OK;
 }
 
 /* Find the time ranges of the selected execution: in a merged file each rank has one. */
-static void find_execution(struct report_walk *walk)
+static enum status find_execution(struct report_walk *walk, struct err *err)
 {
 	const int64_t execution = walk->request->execution;
-	struct err *err = walk->err;
 	struct prof_query *query;
+	enum status status;
 
-	if (execution == IPS_NULL || err_stuck(err))
-		return;
-	prof_query_open(&query, walk->db,
-			"SELECT rank, start_ns, start_ns + dur_ns, "
-			"CAST(round(start_cycle * 1e9 / hz) AS INTEGER), "
-			"CAST(round((start_cycle + cycles) * 1e9 / hz) AS INTEGER) FROM "
-			"executions, (SELECT (SELECT CAST(value AS REAL) FROM meta "
-			"WHERE key = 'clock_hz') AS hz) WHERE execution = :execution",
-			err);
+	if (execution == IPS_NULL)
+		return ST_OK;
+	status = prof_query_open(
+		&query, walk->db,
+		"SELECT rank, start_ns, start_ns + dur_ns, "
+		"CAST(round(start_cycle * 1e9 / hz) AS INTEGER), "
+		"CAST(round((start_cycle + cycles) * 1e9 / hz) AS INTEGER) FROM executions, "
+		"(SELECT (SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz') AS hz) "
+		"WHERE execution = :execution",
+		err);
+	if (status != ST_OK)
+		return status;
 	prof_query_int(query, ":execution", execution);
-	while (prof_query_next(query, &err->status, err))
-		add_execution(walk, query);
+	while (prof_query_next(query, &status, err))
+		status = add_execution(walk, query, err);
 	prof_query_close(query);
-	if (!err_stuck(err) && walk->rank_count == 0)
-		err_set(err, ST_NOTFOUND,
-			"--execution %lld: %s has none of this number (`ipu-report "
-			"%s executions` lists them)",
-			(long long)execution, walk->request->path, walk->request->path);
+	if (status == ST_OK && walk->rank_count == 0)
+		status = err_set(err, ST_NOTFOUND,
+				 "--execution %lld: %s has none of this number (`ipu-report "
+				 "%s executions` lists them)",
+				 (long long)execution, walk->request->path, walk->request->path);
+	return status;
 }
 
 static void render_execution(const struct prof_query *query, struct str *out)
@@ -112,23 +118,32 @@ static void render_execution(const struct prof_query *query, struct str *out)
 	str_add_bytes(out, (const char *)&execution, sizeof(execution));
 }
 
-void report_walk_open(struct report_walk *walk, const struct report_export_request *request,
-		      struct err *err)
+enum status report_walk_open(struct report_walk *walk, const struct report_export_request *request,
+			     struct err *err)
 {
-	*walk = (struct report_walk){.request = request, .db = request->db, .err = err};
+	enum status status;
+
+	*walk = (struct report_walk){.request = request, .db = request->db};
 	if (arena_init(&walk->arena, 0) != 0)
-		err_nomem(err);
+		return err_nomem(err);
 	/* Read the last row before the tracks, so that no row lacks its track. */
-	else if (prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
-				err) == ST_OK)
-		read_tracks(walk);
-	if (!err_stuck(err))
-		find_ends(walk);
-	find_execution(walk);
-	report_pieces_init(&walk->executions, walk->db,
-			   "SELECT context_id, execution FROM contexts WHERE "
-			   "context_id BETWEEN :first AND :last ORDER BY context_id",
-			   render_execution, err);
+	status = prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
+				err);
+	if (status == ST_OK)
+		status = read_tracks(walk, err);
+	if (status == ST_OK)
+		status = find_ends(walk, err);
+	if (status == ST_OK)
+		status = find_execution(walk, err);
+	if (status == ST_OK)
+		status = report_pieces_init(&walk->executions, walk->db,
+					    "SELECT context_id, execution FROM contexts WHERE "
+					    "context_id BETWEEN :first AND :last "
+					    "ORDER BY context_id",
+					    render_execution, err);
+	if (status != ST_OK)
+		report_walk_close(walk);
+	return status;
 }
 
 void report_walk_close(struct report_walk *walk)
@@ -160,21 +175,22 @@ const struct prof_track *report_walk_track(const struct report_walk *walk, int64
 	return report_walk_selects_track(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;
 }
 
-bool report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
-			     int64_t context_id)
+enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
+				    int64_t context_id, bool *has, struct err *err)
 {
 	const struct report_export_request *request = walk->request;
 	struct report_piece piece;
 	int64_t execution = IPS_NULL;
+	enum status status;
 
-	if (from_ns >= request->to_ns || to_ns < request->from_ns)
-		return false;
-	if (request->execution == IPS_NULL)
-		return true;
-	piece = report_pieces_get(&walk->executions, context_id);
-	if (piece.length == sizeof(execution))
+	*has = from_ns < request->to_ns && to_ns >= request->from_ns;
+	if (!*has || request->execution == IPS_NULL)
+		return ST_OK;
+	status = report_pieces_get(&walk->executions, context_id, &piece, err);
+	if (status == ST_OK && piece.length == sizeof(execution))
 		memcpy(&execution, piece.bytes, sizeof(execution));
-	return execution == request->execution;
+	*has = execution == request->execution;
+	return status;
 }
 
 bool report_walk_selects_point(const struct report_walk *walk, const struct prof_track *track,
@@ -194,33 +210,35 @@ bool report_walk_selects_point(const struct report_walk *walk, const struct prof
 
 /* ---- nesting --------------------------------------------------------------------------------- */
 
-static void push_span(struct report_walk *walk, struct report_walk_lane *lane,
-		      const struct report_walk_span *span)
+static enum status push_span(struct report_walk_lane *lane, const struct report_walk_span *span,
+			     struct err *err)
 {
 	lane->last_ns = span->start_ns;
 	/* Nothing nests in a span of length 0. */
 	if (span->dur_ns == 0)
-		return;
+		return ST_OK;
 	if (mem_grow(&lane->enclosing, &lane->capacity, lane->count + 1,
 		     sizeof(*lane->enclosing)) != 0)
-		err_nomem(walk->err);
-	else
-		lane->enclosing[lane->count++] = (struct report_walk_enclosing){
-			span->site_id, span->start_ns + span->dur_ns, span->open};
+		return err_nomem(err);
+	lane->enclosing[lane->count++] = (struct report_walk_enclosing){
+		span->site_id, span->start_ns + span->dur_ns, span->open};
+	return ST_OK;
 }
 
 /* Pop spans that end at or before @ns. */
-static void leave_spans(struct report_walk *walk, int number, int64_t ns)
+static enum status leave_spans(struct report_walk *walk, int number, int64_t ns, struct err *err)
 {
 	struct report_walk_lane *lane = &walk->lanes[number];
+	enum status status = ST_OK;
 
-	while (lane->count > 0 && lane->enclosing[lane->count - 1].end_ns <= ns &&
-	       !err_stuck(walk->err)) {
+	while (status == ST_OK && lane->count > 0 &&
+	       lane->enclosing[lane->count - 1].end_ns <= ns) {
 		lane->count--;
 		if (walk->callbacks->leave)
-			walk->callbacks->leave(walk->callbacks->user, walk->track,
-					       &lane->enclosing[lane->count], number);
+			status = walk->callbacks->leave(walk->callbacks->user, walk->track,
+							&lane->enclosing[lane->count], number, err);
 	}
+	return status;
 }
 
 /* Return true if the span nests in the lane's open spans. If it exceeds an unfinished one, cut it
@@ -241,51 +259,63 @@ static bool fits_lane(const struct report_walk_lane *lane, struct report_walk_sp
 	return true;
 }
 
-/* Assign a lane to the span. Return false if none is left. */
-static bool assign_lane(struct report_walk *walk, struct report_walk_span *span)
+/* Assign a lane to the span. */
+static enum status assign_lane(struct report_walk *walk, struct report_walk_span *span,
+			       struct err *err)
 {
+	enum status status;
+
 	for (span->lane = 0; span->lane < REPORT_WALK_LANES; span->lane++) {
 		struct report_walk_lane *lane = &walk->lanes[span->lane];
 
 		if (span->start_ns < lane->last_ns)
 			continue;
-		leave_spans(walk, span->lane, span->start_ns);
+		status = leave_spans(walk, span->lane, span->start_ns, err);
+		if (status != ST_OK)
+			return status;
 		if (!fits_lane(lane, span))
 			continue;
 		span->depth = lane->count;
 		walk->counts.moved += span->lane > 0;
-		push_span(walk, lane, span);
-		return true;
+		return push_span(lane, span, err);
 	}
 	walk->counts.lost++;
-	return false;
+	return ST_OK;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static void next_argument(struct report_walk *walk)
+static enum status next_argument(struct report_walk *walk, struct err *err)
 {
+	enum status status = ST_OK;
+
 	if (!walk->arguments)
-		return;
-	if (prof_query_next(walk->arguments, &walk->err->status, walk->err)) {
+		return ST_OK;
+	if (prof_query_next(walk->arguments, &status, err)) {
 		walk->argument_span = prof_column_int(walk->arguments, 0);
-		return;
+		return ST_OK;
 	}
 	prof_query_close(walk->arguments);
 	walk->arguments = NULL;
 	walk->argument_span = INT64_MAX;
+	return status;
 }
 
-static void open_arguments(struct report_walk *walk, int64_t first, int64_t last)
+static enum status open_arguments(struct report_walk *walk, int64_t first, int64_t last,
+				  struct err *err)
 {
-	prof_query_open(&walk->arguments, walk->db,
-			"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
-			"LEFT JOIN strings n ON n.string_id = a.name_id "
-			"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
-			walk->err);
+	enum status status = prof_query_open(
+		&walk->arguments, walk->db,
+		"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
+		"LEFT JOIN strings n ON n.string_id = a.name_id "
+		"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
+		err);
+
+	if (status != ST_OK)
+		return status;
 	prof_query_int(walk->arguments, ":first", first);
 	prof_query_int(walk->arguments, ":last", last);
-	next_argument(walk);
+	return next_argument(walk, err);
 }
 
 /* Return true for the keys of a span; an argument of that name is prefixed with "arg.", as is one
@@ -322,20 +352,22 @@ void report_walk_add_argument(struct report_walk *walk, const struct prof_query 
 	report_pieces_bare(&walk->text, from);
 }
 
-static void collect_arguments(struct report_walk *walk, struct report_walk_span *span)
+static enum status collect_arguments(struct report_walk *walk, struct report_walk_span *span,
+				     struct err *err)
 {
+	enum status status = ST_OK;
+
 	span->arguments = (struct report_piece){"", 0};
 	if (walk->argument_span > span->span_id)
-		return;
+		return ST_OK;
 	str_clear(&walk->text);
-	while (walk->argument_span <= span->span_id) {
+	while (status == ST_OK && walk->argument_span <= span->span_id) {
 		if (walk->argument_span == span->span_id)
 			report_walk_add_argument(walk, walk->arguments);
-		next_argument(walk);
+		status = next_argument(walk, err);
 	}
 	span->arguments = (struct report_piece){str_peek(&walk->text), walk->text.length};
-	if (walk->text.failed)
-		err_nomem(walk->err);
+	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -343,6 +375,17 @@ static void collect_arguments(struct report_walk *walk, struct report_walk_span 
 struct range {
 	int64_t first_ns, first_row, last_row;
 };
+
+static void read_span(const struct prof_query *query, struct report_walk_span *span)
+{
+	*span = (struct report_walk_span){
+		.span_id = prof_column_int(query, 0),
+		.site_id = prof_column_int(query, 1),
+		.start_ns = prof_column_int(query, 2),
+		.dur_ns = prof_column_int(query, 3),
+		.context_id = prof_column_int(query, 4),
+	};
+}
 
 /* Clamp the times of a damaged file so that nothing overflows. */
 static void clamp_span(const struct report_walk *walk, struct report_walk_span *span)
@@ -358,89 +401,98 @@ static void clamp_span(const struct report_walk *walk, struct report_walk_span *
 		span->dur_ns = span->dur_ns < 0 ? 0 : most;
 }
 
-static void read_span(struct report_walk *walk, struct report_walk_span *span)
+static enum status handle_span(struct report_walk *walk, struct report_walk_span *span,
+			       struct err *err)
 {
+	enum status status;
+	bool has;
+
 	clamp_span(walk, span);
-	if (!report_walk_selects_row(walk, span->start_ns, span->start_ns + span->dur_ns,
-				     span->context_id) ||
-	    !assign_lane(walk, span))
-		return;
+	status = report_walk_selects_row(walk, span->start_ns, span->start_ns + span->dur_ns,
+					 span->context_id, &has, err);
+	if (status != ST_OK || !has)
+		return status;
+	status = assign_lane(walk, span, err);
+	if (status != ST_OK || span->lane == REPORT_WALK_LANES)
+		return status;
 	if (walk->has_arguments)
-		collect_arguments(walk, span);
+		status = collect_arguments(walk, span, err);
 	walk->counts.spans++;
 	walk->counts.open += span->open;
-	if (!err_stuck(walk->err))
-		walk->callbacks->enter(walk->callbacks->user, walk->track, span);
+	return status == ST_OK
+		       ? walk->callbacks->enter(walk->callbacks->user, walk->track, span, err)
+		       : status;
 }
 
-static void read_range(struct report_walk *walk, const struct range *range)
+static enum status read_range(struct report_walk *walk, const struct range *range, struct err *err)
 {
+	struct report_walk_span span;
 	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, walk->db,
+		"SELECT span_id, site_id, start_ns, dur_ns, context_id FROM span_rows "
+		"WHERE span_id BETWEEN :first AND :last AND track_id = :track ORDER BY span_id",
+		err);
 
-	prof_query_open(&query, walk->db,
-			"SELECT span_id, site_id, start_ns, dur_ns, context_id FROM span_rows "
-			"WHERE span_id BETWEEN :first AND :last AND track_id = :track "
-			"ORDER BY span_id",
-			walk->err);
+	if (status != ST_OK)
+		return status;
 	prof_query_int(query, ":first", range->first_row);
 	prof_query_int(query, ":last", range->last_row);
 	prof_query_int(query, ":track", walk->track->track_id);
-	if (walk->has_arguments && query)
-		open_arguments(walk, range->first_row, range->last_row);
-	while (prof_query_next(query, &walk->err->status, walk->err)) {
-		struct report_walk_span span = {
-			.span_id = prof_column_int(query, 0),
-			.site_id = prof_column_int(query, 1),
-			.start_ns = prof_column_int(query, 2),
-			.dur_ns = prof_column_int(query, 3),
-			.context_id = prof_column_int(query, 4),
-		};
-
+	if (walk->has_arguments)
+		status = open_arguments(walk, range->first_row, range->last_row, err);
+	while (prof_query_next(query, &status, err)) {
+		read_span(query, &span);
 		if (span.start_ns >= walk->request->to_ns)
 			break;
-		read_span(walk, &span);
+		status = handle_span(walk, &span, err);
 	}
 	prof_query_close(walk->arguments);
 	walk->arguments = NULL;
 	prof_query_close(query);
 	walk->executions.round++;
+	return status;
 }
 
-/* Find the next range of the track's rows after @range; false: no more. */
-static bool next_range(const struct report_walk *walk, struct range *range)
+/* Find the next range of the track's rows after @range; *@found false: no more. */
+static enum status next_range(const struct report_walk *walk, struct range *range, bool *found,
+			      struct err *err)
 {
 	struct prof_query *query;
-	bool found;
+	enum status status =
+		prof_query_open(&query, walk->db,
+				"SELECT first_ns, first_row, last_row FROM zones WHERE kind = 0 "
+				"AND track_id = :track AND (first_ns, first_row) > (:ns, :row) "
+				"ORDER BY first_ns, first_row LIMIT 1",
+				err);
 
-	prof_query_open(&query, walk->db,
-			"SELECT first_ns, first_row, last_row FROM zones WHERE kind = 0 "
-			"AND track_id = :track AND (first_ns, first_row) > (:ns, :row) "
-			"ORDER BY first_ns, first_row LIMIT 1",
-			walk->err);
+	*found = false;
+	if (status != ST_OK)
+		return status;
 	prof_query_int(query, ":track", walk->track->track_id);
 	prof_query_int(query, ":ns", range->first_ns);
 	prof_query_int(query, ":row", range->first_row);
-	found = prof_query_next(query, &walk->err->status, walk->err);
-	if (found)
+	*found = prof_query_next(query, &status, err);
+	if (*found)
 		*range = (struct range){prof_column_int(query, 0), prof_column_int(query, 1),
 					prof_column_int(query, 2)};
 	prof_query_close(query);
+	if (range->first_row > walk->last_span || range->first_ns >= walk->request->to_ns)
+		*found = false;
 	if (range->last_row > walk->last_span)
 		range->last_row = walk->last_span;
-	return found && range->first_row <= walk->last_span &&
-	       range->first_ns < walk->request->to_ns;
+	return status;
 }
 
-void report_walk_spans(struct report_walk *walk, const struct prof_track *track,
-		       const struct report_walk_callbacks *callbacks)
+enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
+			      const struct report_walk_callbacks *callbacks, struct err *err)
 {
 	struct range range = {-INT64_MAX, -INT64_MAX, -INT64_MAX};
 	int64_t arguments;
+	enum status status = prof_db_number(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1",
+					    &arguments, err);
+	bool found = true;
 
-	if (err_stuck(walk->err))
-		return;
-	prof_db_number(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1", &arguments,
-		       walk->err);
 	walk->track = track;
 	walk->callbacks = callbacks;
 	walk->has_arguments = arguments != IPS_NULL;
@@ -448,14 +500,18 @@ void report_walk_spans(struct report_walk *walk, const struct prof_track *track,
 		walk->lanes[i].count = 0;
 		walk->lanes[i].last_ns = IPS_NULL;
 	}
-	while (!err_stuck(walk->err) && next_range(walk, &range)) {
-		read_range(walk, &range);
-		if (!err_stuck(walk->err))
-			report_export_tick(walk->request, walk->counts.spans, walk->last_span,
-					   walk->err);
+	while (status == ST_OK) {
+		status = next_range(walk, &range, &found, err);
+		if (status != ST_OK || !found)
+			break;
+		status = read_range(walk, &range, err);
+		if (status == ST_OK)
+			status = report_export_tick(walk->request, walk->counts.spans,
+						    walk->last_span, err);
 	}
-	for (int i = 0; i < REPORT_WALK_LANES; i++)
-		leave_spans(walk, i, INT64_MAX);
+	for (int i = 0; i < REPORT_WALK_LANES && status == ST_OK; i++)
+		status = leave_spans(walk, i, INT64_MAX, err);
+	return status;
 }
 
 /* ---- report to the user ---------------------------------------------------------------------- */
@@ -469,27 +525,40 @@ void report_walk_note(struct str *notes, int64_t count, const char *one, const c
 }
 
 /* Count the rows that no zone lists: the walk cannot find these. */
-static int64_t count_unlisted(const struct report_walk *walk)
+static enum status count_unlisted(const struct report_walk *walk, int64_t *out, struct err *err)
 {
 	const struct report_export_request *request = walk->request;
-	int64_t rows;
+	enum status status;
 
+	*out = 0;
 	if (request->live || request->clock >= 0 || request->execution != IPS_NULL ||
-	    request->from_ns != IPS_NULL || request->to_ns != INT64_MAX || err_stuck(walk->err))
-		return 0;
-	if (prof_db_number(walk->db, "SELECT count(*) FROM span_rows", &rows, walk->err) != ST_OK)
-		return 0;
-	return rows - walk->counts.spans - walk->counts.lost;
+	    request->from_ns != IPS_NULL || request->to_ns != INT64_MAX)
+		return ST_OK;
+	status = prof_db_number(walk->db, "SELECT count(*) FROM span_rows", out, err);
+	if (status == ST_OK)
+		*out -= walk->counts.spans + walk->counts.lost;
+	return status;
 }
 
-void report_walk_notes(const struct report_walk *walk, struct str *notes)
+enum status report_walk_print_result(const struct report_walk *walk, const char *path,
+				     const char *what, const char *notes, struct err *err)
 {
-	report_walk_note(notes, walk->counts.open, "span was open: it ends with the recording",
+	struct str all = {0};
+	int64_t unlisted;
+	enum status status = count_unlisted(walk, &unlisted, err);
+
+	report_walk_note(&all, walk->counts.open, "span was open: it ends with the recording",
 			 "spans were open: they end with the recording");
-	report_walk_note(notes, walk->counts.moved,
+	report_walk_note(&all, walk->counts.moved,
 			 "span did not nest: it is on a further lane of its track",
 			 "spans did not nest: they are on further lanes of their tracks");
-	report_walk_note(notes, walk->counts.lost + count_unlisted(walk),
-			 "span left out: the file is damaged",
+	report_walk_note(&all, walk->counts.lost + unlisted, "span left out: the file is damaged",
 			 "spans left out: the file is damaged");
+	str_add(&all, notes);
+	if (status == ST_OK)
+		status = all.failed ? err_nomem(err)
+				    : report_export_print_result(walk->request, path, what,
+								 str_peek(&all), err);
+	str_free(&all);
+	return status;
 }

@@ -62,7 +62,7 @@ static enum status each(struct import_sqlite *in, const char *sql,
 			struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, in->db, sql, err);
+	enum status status = report__sqlite_rows(in, sql, &query, err);
 
 	while (report__sqlite_next(in, query, &status, err))
 		status = row(in, query, err);
@@ -147,10 +147,10 @@ static enum status rpd_op(struct import_sqlite *in, struct prof_query *query, st
 {
 	const int64_t gpu = prof_column_int(query, 1), queue = prof_column_int(query, 2);
 	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
-	const char *type = prof_column_text(query, 7), *text = prof_column_text(query, 6);
+	const char *type = prof_column_text(query, 7);
 	const bool kernel = !type || strstr(type, "Kernel") != NULL;
 	const char *device = report__import_gpu(in->import, gpu == IPS_NULL ? 0 : gpu);
-	const int64_t named = prof_column_int(query, !text || text[0] == 0 ? 16 : 5);
+	const int64_t named = prof_column_int(query, prof_column_int(query, 6) == 1 ? 5 : 16);
 	struct ips_copy row = {.device = device,
 			       .context = IPS_NULL,
 			       .stream = queue,
@@ -214,7 +214,8 @@ static enum status read_rpd(struct import_sqlite *in, struct err *err)
 		"ORDER BY a.id";
 	/* Of several calls of one operation, the first. */
 	static const char op_sql[] =
-		"SELECT o.id, o.gpuId, o.queueId, o.start, o.\"end\", o.description_id, d.string, "
+		"SELECT o.id, o.gpuId, o.queueId, o.start, o.\"end\", o.description_id, "
+		"length(d.string) > 0, "
 		"t.string, l.api_id, k.gridX, k.gridY, k.gridZ, k.workgroupX, k.workgroupY, "
 		"k.workgroupZ, k.groupSegmentSize, o.opType_id, c.size "
 		"FROM main.rocpd_op o LEFT JOIN main.rocpd_string d ON d.id = o.description_id "

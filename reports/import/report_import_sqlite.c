@@ -51,6 +51,23 @@ static enum status copy_content(struct import *import, int fd, const char *path,
 	return status;
 }
 
+static enum status open_one(struct prof_db **db, const char *path, struct err *err)
+{
+	const struct prof_guard_params guard = {.memory_bytes = MEMORY_BYTES};
+	enum status status = prof_db_open_foreign(db, path, err);
+
+	if (status == ST_OK)
+		prof_db_read_through(*db);
+	return status == ST_OK ? prof_db_guard(*db, &guard, err) : status;
+}
+
+static enum status open_both(struct import_sqlite *in, const char *path, struct err *err)
+{
+	enum status status = open_one(&in->db, path, err);
+
+	return status == ST_OK ? open_one(&in->ahead, path, err) : status;
+}
+
 /* A pipe or a compressed file: copy the database beside the output, where it has no name. */
 static enum status open_copy(struct import_sqlite *in, struct err *err)
 {
@@ -67,7 +84,7 @@ static enum status open_copy(struct import_sqlite *in, struct err *err)
 	status = copy_content(in->import, fd, path, err);
 	close(fd);
 	if (status == ST_OK)
-		status = prof_db_open_foreign(&in->db, path, err);
+		status = open_both(in, path, err);
 	unlink(path);
 	return status;
 }
@@ -75,15 +92,11 @@ static enum status open_copy(struct import_sqlite *in, struct err *err)
 static enum status open_file(struct import_sqlite *in, struct err *err)
 {
 	const struct import_input *input = &in->import->input;
-	const struct prof_guard_params guard = {.memory_bytes = MEMORY_BYTES};
-	enum status status = input->packed || input->size == 0
-				     ? open_copy(in, err)
-				     : prof_db_open_foreign(&in->db, input->name, err);
+	enum status status = input->packed || input->size == 0 ? open_copy(in, err)
+							       : open_both(in, input->name, err);
 
-	if (status == ST_OK)
-		prof_db_read_through(in->db);
 	in->import->counts->bytes = input->size;
-	return status == ST_OK ? prof_db_guard(in->db, &guard, err) : status;
+	return status;
 }
 
 enum status report__import_read_sqlite(struct import *import, struct err *err)
@@ -107,6 +120,7 @@ enum status report__import_read_sqlite(struct import *import, struct err *err)
 		import->source = format->source;
 		status = format->read(&in, err);
 	}
+	prof_db_close(in.ahead);
 	prof_db_close(in.db);
 	map_fini(&in.map);
 	mem_free(in.known);
@@ -147,6 +161,14 @@ static bool has_column(struct import_sqlite *in, const char *table, const char *
 	return found;
 }
 
+enum status report__sqlite_rows(struct import_sqlite *in, const char *sql, struct prof_query **out,
+				struct err *err)
+{
+	enum status status = prof_query_open(out, in->ahead, sql, err);
+
+	return status == ST_OK ? prof_query_ahead(*out, err) : status;
+}
+
 enum status report__sqlite_select(struct import_sqlite *in, const char *table,
 				  const char *const *columns, size_t count, struct prof_query **out,
 				  struct err *err)
@@ -167,7 +189,7 @@ enum status report__sqlite_select(struct import_sqlite *in, const char *table,
 	if (sql.failed)
 		status = err_nomem(err);
 	if (status == ST_OK)
-		status = prof_query_open(out, in->db, str_peek(&sql), err);
+		status = report__sqlite_rows(in, str_peek(&sql), out, err);
 	str_free(&sql);
 	return status;
 }

@@ -17,8 +17,9 @@
 
 struct import_sqlite {
 	struct import *import;
-	struct prof_db *db;
-	const char *strings; /* the table of texts by id, and its column */
+	struct prof_db *db;    /* for small questions */
+	struct prof_db *ahead; /* the same file, for the rows that a thread reads ahead */
+	const char *strings;   /* the table of texts by id, and its column */
 	const char *string_column;
 	/* sites by category and text's id, tracks by their numbers */
 	struct map map;
@@ -40,6 +41,11 @@ extern const struct sqlite_format report__sqlite_nsys, report__sqlite_rpd, repor
 
 /* Whether there is a table (no view) of this name. */
 bool report__sqlite_has(struct import_sqlite *in, const char *table);
+
+/* Read the rows of @sql, ahead: one such query is open at a time. The caller closes it, also after
+ * a failure. */
+enum status report__sqlite_rows(struct import_sqlite *in, const char *sql, struct prof_query **out,
+				struct err *err);
 
 /* Select @columns of @table, NULL for those that it has not, in order of rows. *@out NULL: there is
  * no such table. The caller closes it. */

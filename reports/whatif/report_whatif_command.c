@@ -26,11 +26,11 @@
 _Static_assert(DOUBLINGS_MOST < REPORT_WHATIF_ROWS_MAX, "rows of instances");
 
 struct whatif_line {
-	const char *path, *clock, *columns, *instances, *network;
+	const char *path, *clock, *columns, *color, *instances, *network;
 	int64_t first, last; /* instances; 0: not given */
 	struct report_whatif_change change;
-	struct report_table_options table;
-	struct report_render_params render;
+	bool csv, json;
+	int width; /* -1: not given */
 };
 
 static const struct cli_option whatif_options[] = {
@@ -90,11 +90,17 @@ static const struct cli_option whatif_options[] = {
 	 .help = "These columns, in this order (step_ns,idle_fraction); all: every one, as in CSV "
 		 "and JSON.",
 	 .field = CLI_FIELD(TEXT, struct whatif_line, columns)},
-	REPORT_OPTION_CSV(struct whatif_line, "Comma separated values (RFC 4180), all columns."),
-	REPORT_OPTION_JSON(struct whatif_line, "JSON, all columns."),
+	{.name = "--csv",
+	 .help = "Comma separated values (RFC 4180), all columns.",
+	 .field = CLI_FIELD(SWITCH, struct whatif_line, csv)},
+	{.name = "--json",
+	 .help = "JSON, all columns.",
+	 .field = CLI_FIELD(SWITCH, struct whatif_line, json)},
 	REPORT_OPTION_WIDTH(struct whatif_line),
 	REPORT_OPTION_COLOR(struct whatif_line),
-	REPORT_OPTION_UNLIMITED,
+	{.name = "--unlimited",
+	 .action = prof_db_unlimited,
+	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_whatif_cli = {
@@ -193,7 +199,7 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	int from = 0;
 	bool more;
 
-	*line = (struct whatif_line){.table = {.width = -1}};
+	*line = (struct whatif_line){.width = -1};
 	line->change.words = mem_calloc((size_t)argc + 1, sizeof(*line->change.words));
 	if (!line->change.words)
 		return err_nomem(err);
@@ -213,8 +219,8 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 		if (status != ST_OK)
 			return status;
 	}
-	if (status == ST_OK)
-		status = report_verb_render(&line->render, &line->table, err);
+	if (status == ST_OK && line->csv && line->json)
+		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
 	return status == ST_OK ? parse_instances(line, err) : status;
 }
 
@@ -295,7 +301,11 @@ static void print_notes(const struct rows *rows, int width)
 
 static enum status print(const struct rows *rows, const struct whatif_line *line, struct err *err)
 {
-	const bool text = line->render.format == REPORT_AS_TEXT;
+	const bool text = !line->csv && !line->json;
+	const struct report_render_params params = report_verb_render(line->csv    ? REPORT_AS_CSV
+								      : line->json ? REPORT_AS_JSON
+										   : REPORT_AS_TEXT,
+								      line->width, line->color);
 	struct report_table table;
 	enum status status = report_whatif_table(&table, rows->row, rows->count,
 						 line->columns     ? line->columns
@@ -306,10 +316,10 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
 
 	if (status != ST_OK)
 		return status;
-	status = report_render(&table, &line->render, stdout, err);
+	status = report_render(&table, &params, stdout, err);
 	report_table_free(&table);
 	if (status == ST_OK && text)
-		print_notes(rows, line->render.width);
+		print_notes(rows, params.width);
 	return status;
 }
 
@@ -325,9 +335,15 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 	const char *path = line->path;
 	char newest[FS_PATH_SIZE];
 	struct ips_report *report;
-	enum status status = report_find_report(&path, newest, report_whatif_cli.name, err);
+	enum status status = ST_OK;
 
 	*out = NULL;
+	if (!path) {
+		status = report_find_default(report_whatif_cli.name, stderr, newest, err);
+		path = newest;
+	}
+	if (status == ST_OK)
+		status = report_find_resolve(&path, report_whatif_cli.name, err);
 	if (status == ST_OK)
 		status = report_public_open(&report, path, err);
 	if (status != ST_OK)
@@ -358,13 +374,17 @@ static enum status run(const struct whatif_line *line, struct err *err)
 	return status;
 }
 
-enum status report_whatif_run(int argc, char **argv, struct err *err)
+int report_whatif_command(int argc, char **argv)
 {
 	struct whatif_line line = {0};
-	enum status status = parse(&line, argc, argv, err);
+	struct err err = {0};
+	enum status status;
 
+	if (cli_standard(&report_whatif_cli, argc, argv, stdout))
+		return 0;
+	status = parse(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = run(&line, err);
+		status = run(&line, &err);
 	mem_free(line.change.words);
-	return status;
+	return status == ST_OK ? 0 : cli_fail(&report_whatif_cli, &err);
 }
