@@ -42,28 +42,25 @@ struct command_line {
 	const char *words[2];      /* REPORT, NAME */
 	char newest[FS_PATH_SIZE]; /* default for REPORT */
 	int word_count;
-	bool csv, csv_safe, json;
+	bool csv_safe;
 	int64_t limit;
-	int width; /* -1: not given */
-	const char *color;
+	struct report_table_options table;
 	bool given[OPTIONS];
 	const char *reevaluate; /* NULL: not given */
 	struct report_choice choice;
 };
 
 static const struct cli_option command_options[] = {
-	[OPTION_CSV] = {.name = "--csv",
-			.help = "Comma separated values (RFC 4180), all rows.",
-			.field = CLI_FIELD(SWITCH, struct command_line, csv)},
+	[OPTION_CSV] = REPORT_OPTION_CSV(struct command_line,
+					 "Comma separated values (RFC 4180), all rows."),
 	[OPTION_CSV_SAFE] =
 		{.name = "--csv-safe",
 		 .help = "With --csv: a text that begins with =, +, -, @ or a tab, which "
 			 "a spreadsheet would evaluate, gets a ' before it.",
 		 .field = CLI_FIELD(SWITCH, struct command_line, csv_safe)},
-	[OPTION_JSON] = {.name = "--json",
-			 .help = "A JSON object with tool, version, schema_version, report and "
-				 "rows; all rows.",
-			 .field = CLI_FIELD(SWITCH, struct command_line, json)},
+	[OPTION_JSON] = REPORT_OPTION_JSON(
+		struct command_line, "A JSON object with tool, version, schema_version, report and "
+				     "rows; all rows."),
 	[OPTION_COLUMNS] = {.name = "--columns",
 			    .argument = "NAMES",
 			    .help = "These columns, as a,b,c; all: every one. Text shows the "
@@ -100,7 +97,7 @@ static const struct cli_option command_options[] = {
 			  .argument = "COLUMNS",
 			  .help = "Fit text to so many columns; 0: as wide as needed, nothing cut. "
 				  "The terminal's width by default, 80 elsewhere.",
-			  .field = CLI_FIELD(SIZE, struct command_line, width)},
+			  .field = CLI_FIELD(SIZE, struct command_line, table.width)},
 	[OPTION_COLOR] = REPORT_OPTION_COLOR(struct command_line),
 	[OPTION_REEVALUATE] = {.name = "--reevaluate",
 			       .argument = "FILE",
@@ -109,10 +106,7 @@ static const struct cli_option command_options[] = {
 				       "differs from the run's own rules; recorded: those alone; "
 				       "default: the defaults.",
 			       .field = CLI_FIELD(TEXT, struct command_line, reevaluate)},
-	[OPTION_UNLIMITED] = {.name = "--unlimited",
-			      .action = prof_db_unlimited,
-			      .help = "Lift the limits that keep a hostile file from taking all "
-				      "time and memory."},
+	[OPTION_UNLIMITED] = REPORT_OPTION_UNLIMITED,
 };
 
 /* Which entries an option applies to. */
@@ -224,37 +218,35 @@ static bool print_help(int argc, char **argv, FILE *out)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static enum status add_where(struct report_choice *choice, const char *condition, struct err *err)
-{
-	if (choice->where_count == REPORT_WHERES)
-		return err_set(err, ST_LIMIT, "--where: more than %d conditions", REPORT_WHERES);
-	choice->where[choice->where_count++] = condition;
-	return ST_OK;
-}
-
 static enum status set_option(void *user, const struct cli_argument *argument, struct err *err)
 {
 	struct command_line *line = user;
+	struct report_choice *choice = &line->choice;
 	const ptrdiff_t at = argument->option - command_options;
 
 	line->given[at] = true;
-	if (at == OPTION_WHERE)
-		return add_where(&line->choice, argument->value, err);
-	return cli_set(argument, line, err);
+	if (at != OPTION_WHERE)
+		return cli_set(argument, line, err);
+	if (choice->where_count == REPORT_WHERES)
+		return err_set(err, ST_LIMIT, "--where: more than %d conditions", REPORT_WHERES);
+	choice->where[choice->where_count++] = argument->value;
+	return ST_OK;
 }
 
-static enum status parse_command(struct command_line *line, int argc, char **argv, struct err *err)
+static enum status parse_command(struct command_line *line, struct report_render_params *render,
+				 int argc, char **argv, struct err *err)
 {
 	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
 					"REPORT and NAME are enough"};
 	enum status status;
 
-	*line = (struct command_line){.limit = REPORT_LIMIT_DEFAULT, .width = -1};
+	*line = (struct command_line){.limit = REPORT_LIMIT_DEFAULT, .table = {.width = -1}};
 	status = cli_parse(&command_report, argc, argv, set_option, line, &words, err);
-	if (status == ST_OK && line->csv && line->json)
-		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
-	if (status == ST_OK && line->csv_safe && !line->csv)
+	if (status == ST_OK)
+		status = report_verb_render(render, &line->table, err);
+	if (status == ST_OK && line->csv_safe && !line->table.csv)
 		status = err_set(err, ST_INVALID, "--csv-safe goes with --csv");
+	render->csv_safe = line->csv_safe;
 	return status;
 }
 
@@ -304,7 +296,7 @@ static enum status resolve_entry(struct command_line *line, const struct report_
 		line->words[line->word_count++] = line->words[0];
 		line->words[0] = NULL;
 	}
-	if (!line->word_count || !line->words[0]) {
+	if (!line->words[0]) {
 		status = report_find_default(command_report.name, stderr, line->newest, err);
 		if (status != ST_OK)
 			return status;
@@ -342,33 +334,20 @@ int report_command(int argc, char **argv)
 {
 	const struct report_verb *verb = report_verb_parse(&argc, &argv);
 	const struct report_entry *entry;
-	struct report_request request;
+	struct report_request request = {.out = stdout};
 	struct command_line line;
 	struct err err = {0};
-	enum status status;
 
 	if (verb)
-		return verb->run(argc, argv);
+		return report_verb_run(verb, argc, argv);
 	if (print_help(argc, argv, stdout))
 		return 0;
-	status = parse_command(&line, argc, argv, &err);
-	if (status == ST_OK)
-		status = resolve_entry(&line, &entry, &err);
-	if (status != ST_OK)
+	if (parse_command(&line, &request.render, argc, argv, &err) != ST_OK ||
+	    resolve_entry(&line, &entry, &err) != ST_OK)
 		return cli_fail(&command_report, &err);
-
-	request = (struct report_request){
-		.path = line.words[0],
-		.reevaluate = line.reevaluate,
-		.choice = line.choice,
-		.limit = line.limit,
-		.out = stdout,
-		.render = report_verb_render(line.csv    ? REPORT_AS_CSV
-					     : line.json ? REPORT_AS_JSON
-							 : REPORT_AS_TEXT,
-					     line.width, line.color),
-	};
-	request.render.csv_safe = line.csv_safe;
-	status = run_entry(entry, &request, &err);
-	return status == ST_OK ? 0 : cli_fail(&command_report, &err);
+	request.path = line.words[0];
+	request.reevaluate = line.reevaluate;
+	request.choice = line.choice;
+	request.limit = line.limit;
+	return run_entry(entry, &request, &err) == ST_OK ? 0 : cli_fail(&command_report, &err);
 }

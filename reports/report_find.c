@@ -152,3 +152,16 @@ enum status report_find_resolve(const char **path, const char *command, struct e
 			       *path, command, newest);
 	return err_set(err, ST_NOTFOUND, "%s: no profile.db in this folder", *path);
 }
+
+enum status report_find_report(const char **path, char newest[FS_PATH_SIZE], const char *command,
+			       struct err *err)
+{
+	if (!*path) {
+		enum status status = report_find_default(command, stderr, newest, err);
+
+		if (status != ST_OK)
+			return status;
+		*path = newest;
+	}
+	return report_find_resolve(path, command, err);
+}

@@ -31,6 +31,10 @@ void report_find_choose(int *argc, char **argv, int most, const char *command, F
  * (report_import_cached()). */
 enum status report_find_resolve(const char **path, const char *command, struct err *err);
 
+/* The same; if *@path is NULL, it becomes the default report, in @newest. */
+enum status report_find_report(const char **path, char newest[FS_PATH_SIZE], const char *command,
+			       struct err *err);
+
 /* Return ST_INVALID if @file is the database of @path or one of its SQLite side files: replacing it
  * would destroy the report that is being read. */
 enum status report_find_check_output(const char *path, const char *file, struct err *err);

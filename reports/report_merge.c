@@ -57,9 +57,7 @@ static const struct cli_option merge_options[] = {
 		 "for each other on hosts whose clocks differ; none: all start at "
 		 "0.",
 	 .field = CLI_FIELD(CHOICE, struct merge_line, params.align)},
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
+	REPORT_OPTION_UNLIMITED,
 };
 
 /* Choices are numbered in the order of the options' lists. */
@@ -283,21 +281,17 @@ static enum status merge_write(struct merge_line *line, struct err *err)
 	return status == ST_NOSPACE ? err_prefix(err, "%s", line->file) : status;
 }
 
-int report_merge_command(int argc, char **argv)
+enum status report_merge_run(int argc, char **argv, struct err *err)
 {
 	struct merge_line line = {0};
-	struct err err = {0};
-	enum status status;
+	enum status status = merge_parse(&line, argc, argv, err);
 
-	if (cli_standard(&report_merge_cli, argc, argv, stdout))
-		return 0;
-	status = merge_parse(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = merge_check(&line, &err);
+		status = merge_check(&line, err);
 	if (status == ST_OK)
-		status = merge_write(&line, &err);
+		status = merge_write(&line, err);
 	if (status == ST_OK)
 		merge_print(&line, stdout);
 	mem_free(line.sources);
-	return status == ST_OK ? 0 : cli_fail(&report_merge_cli, &err);
+	return status;
 }

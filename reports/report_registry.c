@@ -152,22 +152,14 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 
 /* ---- `list` ---------------------------------------------------------------------------------- */
 
-enum {
-	LIST_NAME,
-	LIST_KIND,
-	LIST_SHOWS,
-	LIST_COLUMNS
-};
-
 static void list_row(struct report_table *table, const char *name, const char *kind,
 		     const char *shows)
 {
-	struct report_cell *row = table->cells + table->row_count * LIST_COLUMNS;
+	struct report_cell *row = report_table_add(table);
 
-	row[LIST_NAME] = (struct report_cell){.type = PROF_TEXT, .text = name};
-	row[LIST_KIND] = (struct report_cell){.type = PROF_TEXT, .text = kind};
-	row[LIST_SHOWS] = (struct report_cell){.type = PROF_TEXT, .text = shows};
-	table->row_count++;
+	row[0] = report_cell_of_text(name);
+	row[1] = report_cell_of_text(kind);
+	row[2] = report_cell_of_text(shows);
 }
 
 /* Name under which an entry can be selected: a view shadowed by a report needs its prefix. */
@@ -180,55 +172,37 @@ static const char *list_name(struct report_table *table, const struct report_ent
 	return arena_printf(&table->arena, "view:%s", entry->name);
 }
 
-static enum status list_fill(struct report_table *table, struct err *err)
+enum status report_run_list(const struct report_entry *list, const struct report_request *request,
+			    struct err *err)
 {
 	static const char *const kinds[] = {
 		[REPORT_GROUP_REPORTS] = "report",
 		[REPORT_GROUP_VIEWS] = "view",
 	};
-	static struct report_column columns[LIST_COLUMNS] = {
-		[LIST_NAME] = {"report", REPORT_TEXT},
-		[LIST_KIND] = {"kind", REPORT_TEXT},
-		[LIST_SHOWS] = {"shows", REPORT_TEXT},
-	};
+	static const struct report_column columns[] = {
+		{"report", REPORT_TEXT}, {"kind", REPORT_TEXT}, {"shows", REPORT_TEXT}};
 	const struct report_entry *entry;
 	enum report_group group;
+	struct report_table table;
 	int verb_count, entries = 0;
 	const struct report_verb *verbs = report_verbs(&verb_count);
+	enum status status;
 
 	while (report_entry_at(entries, &group))
 		entries++;
-	table->name = "list";
-	table->columns = columns;
-	table->column_count = LIST_COLUMNS;
-	table->cells = arena_alloc(&table->arena, (size_t)(entries + verb_count) * LIST_COLUMNS,
-				   sizeof(*table->cells));
-	if (!table->cells)
-		return err_nomem(err);
-	for (int i = 0; (entry = report_entry_at(i, &group)); i++) {
-		const char *name = list_name(table, entry);
+	status = report_table_new(&table, list->name, columns, ARRAY_LEN(columns),
+				  entries + verb_count, err);
+	for (int i = 0; status == ST_OK && (entry = report_entry_at(i, &group)); i++) {
+		const char *name = list_name(&table, entry);
 
 		if (!name)
-			return err_nomem(err);
-		list_row(table, name, kinds[group], entry->usage);
+			status = err_nomem(err);
+		list_row(&table, name, kinds[group], entry->usage);
 	}
-	for (int i = 0; i < verb_count; i++)
-		list_row(table, verbs[i].name, "verb", verbs[i].command->summary);
-	table->note = "A word that is a report's and a view's means the report; `view:NAME` is the "
-		      "view of that name.";
-	return ST_OK;
-}
-
-enum status report_run_list(const struct report_entry *entry, const struct report_request *request,
-			    struct err *err)
-{
-	struct report_table table = {0};
-	enum status status;
-
-	(void)entry;
-	if (arena_init(&table.arena, 0))
-		return err_nomem(err);
-	status = list_fill(&table, err);
+	for (int i = 0; status == ST_OK && i < verb_count; i++)
+		list_row(&table, verbs[i].name, "verb", verbs[i].command->summary);
+	table.note = "A word that is a report's and a view's means the report; `view:NAME` is the "
+		     "view of that name.";
 	if (status == ST_OK)
 		status = report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);

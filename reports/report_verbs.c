@@ -11,14 +11,14 @@
 #include "reports/report_find.h"
 
 static const struct report_verb verb_table[] = {
-	{"attention", &report_attention_cli, report_attention_command, .several = false},
-	{"diff", &report_diff_cli, report_diff_command, .several = true},
-	{"embeddings", &report_embeddings_cli, report_embeddings_command, .several = false},
-	{"export", &report_export_cli, report_export_command, .several = false},
-	{"import", &report_import_cli, report_import_command, .several = false},
-	{"merge", &report_merge_cli, report_merge_command, .several = true},
-	{"token-losses", &report_losses_cli, report_losses_command, .several = false},
-	{"what-if", &report_whatif_cli, report_whatif_command, .several = false},
+	{"attention", &report_attention_cli, report_attention_run, .several = false},
+	{"diff", &report_diff_cli, report_diff_run, .several = true},
+	{"embeddings", &report_embeddings_cli, report_embeddings_run, .several = false},
+	{"export", &report_export_cli, report_export_run, .several = false},
+	{"import", &report_import_cli, report_import_run, .several = false},
+	{"merge", &report_merge_cli, report_merge_run, .several = true},
+	{"token-losses", &report_losses_cli, report_losses_run, .several = false},
+	{"what-if", &report_whatif_cli, report_whatif_run, .several = false},
 };
 
 const struct report_verb *report_verbs(int *count)
@@ -66,14 +66,28 @@ const struct report_verb *report_verb_parse(int *argc, char ***argv)
 	return NULL;
 }
 
-struct report_render_params report_verb_render(enum report_format format, int width,
-					       const char *color)
+int report_verb_run(const struct report_verb *verb, int argc, char **argv)
 {
-	return (struct report_render_params){
-		.format = format,
-		.width = width >= 0 ? width : cli_width(stdout),
+	struct err err = {0};
+
+	if (cli_standard(verb->command, argc, argv, stdout))
+		return 0;
+	return verb->run(argc, argv, &err) == ST_OK ? 0 : cli_fail(verb->command, &err);
+}
+
+enum status report_verb_render(struct report_render_params *out,
+			       const struct report_table_options *options, struct err *err)
+{
+	if (options->csv && options->json)
+		return err_set(err, ST_INVALID, "--csv and --json exclude each other");
+	*out = (struct report_render_params){
+		.format = options->csv    ? REPORT_AS_CSV
+			  : options->json ? REPORT_AS_JSON
+					  : REPORT_AS_TEXT,
+		.width = options->width >= 0 ? options->width : cli_width(stdout),
 		.tool = "ipu-report",
 		.terminal = isatty(STDOUT_FILENO) == 1,
-		.bold = cli_colour(stdout, color),
+		.bold = cli_colour(stdout, options->color),
 	};
+	return ST_OK;
 }

@@ -386,58 +386,45 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 #define NAMED_MAX     3   /* regressions named in the error */
 #define NAMED_BYTES   120 /* of the name of one, which may be a kernel of thousands */
 
-enum {
-	OPTION_GATE,
-	OPTION_IGNORE_HOST,
-	OPTION_SECTIONS,
-	OPTION_ALL,
-	OPTION_LIMIT,
-	OPTION_CSV,
-	OPTION_JSON,
-	OPTION_WIDTH,
-	OPTION_COLOR
-};
-
 struct diff_line {
 	const char *words[2];
 	int word_count;
-	const char *sections, *color;
-	int width; /* -1: not given */
+	const char *sections, *gate;
+	struct report_table_options table;
 	struct diff_print how;
 };
 
 static const struct cli_option diff_options[] = {
-	[OPTION_GATE] = {.name = "--gate",
-			 .argument = "PERCENT",
-			 .help = "Exit with 1 where B is worse than A by more than this (\"5%\"): "
-				 "slower, larger, a longer bubble, a higher loss, more broken "
-				 "health rules. Host times vary by themselves: give them room."},
-	[OPTION_IGNORE_HOST] = {.name = "--ignore-host",
-				.help = "What was measured on the host passes the gate; what is "
-					"simulated and learnt does not.",
-				.field = CLI_FIELD(SWITCH, struct diff_line, how.ignore_host)},
-	[OPTION_SECTIONS] = {.name = "--sections",
-			     .argument = "LIST",
-			     .help = "Only these, separated by commas: settings, totals, bubbles, "
-				     "stages, time_split, layers, operations, memory, liveness, "
-				     "metrics, health, tensors, spans.",
-			     .field = CLI_FIELD(TEXT, struct diff_line, sections)},
-	[OPTION_ALL] = {.name = "--all",
-			.help = "Show what is the same too.",
-			.field = CLI_FIELD(SWITCH, struct diff_line, how.all)},
-	[OPTION_LIMIT] = {.name = "--limit",
-			  .letter = 'n',
-			  .argument = "ROWS",
-			  .help = "At most so many rows of a section, 20 by default; 0: all. CSV "
-				  "and JSON have all.",
-			  .field = CLI_FIELD(NUMBER, struct diff_line, how.limit)},
-	[OPTION_CSV] = {.name = "--csv", .help = "One table as comma separated values."},
-	[OPTION_JSON] = {.name = "--json", .help = "One table as a JSON object."},
-	[OPTION_WIDTH] = REPORT_OPTION_WIDTH(struct diff_line),
-	[OPTION_COLOR] = REPORT_OPTION_COLOR(struct diff_line),
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
+	{.name = "--gate",
+	 .argument = "PERCENT",
+	 .help = "Exit with 1 where B is worse than A by more than this (\"5%\"): "
+		 "slower, larger, a longer bubble, a higher loss, more broken "
+		 "health rules. Host times vary by themselves: give them room.",
+	 .field = CLI_FIELD(TEXT, struct diff_line, gate)},
+	{.name = "--ignore-host",
+	 .help = "What was measured on the host passes the gate; what is "
+		 "simulated and learnt does not.",
+	 .field = CLI_FIELD(SWITCH, struct diff_line, how.ignore_host)},
+	{.name = "--sections",
+	 .argument = "LIST",
+	 .help = "Only these, separated by commas: settings, totals, bubbles, "
+		 "stages, time_split, layers, operations, memory, liveness, "
+		 "metrics, health, tensors, spans.",
+	 .field = CLI_FIELD(TEXT, struct diff_line, sections)},
+	{.name = "--all",
+	 .help = "Show what is the same too.",
+	 .field = CLI_FIELD(SWITCH, struct diff_line, how.all)},
+	{.name = "--limit",
+	 .letter = 'n',
+	 .argument = "ROWS",
+	 .help = "At most so many rows of a section, 20 by default; 0: all. CSV "
+		 "and JSON have all.",
+	 .field = CLI_FIELD(NUMBER, struct diff_line, how.limit)},
+	REPORT_OPTION_CSV(struct diff_line, "One table as comma separated values."),
+	REPORT_OPTION_JSON(struct diff_line, "One table as a JSON object."),
+	REPORT_OPTION_WIDTH(struct diff_line),
+	REPORT_OPTION_COLOR(struct diff_line),
+	REPORT_OPTION_UNLIMITED,
 };
 
 const struct cli_command report_diff_cli = {
@@ -484,35 +471,19 @@ static enum status parse_gate(const char *text, double *out, struct err *err)
 	return ST_OK;
 }
 
-static enum status set_option(void *user, const struct cli_argument *argument, struct err *err)
-{
-	struct diff_line *line = user;
-	struct diff_print *how = &line->how;
-
-	switch (argument->option - diff_options) {
-	case OPTION_GATE:
-		return parse_gate(argument->value, &how->gate, err);
-	case OPTION_CSV:
-	case OPTION_JSON:
-		if (how->render.format != REPORT_AS_TEXT)
-			return err_set(err, ST_INVALID, "--csv and --json exclude each other");
-		how->render.format = argument->option - diff_options == OPTION_CSV ? REPORT_AS_CSV
-										   : REPORT_AS_JSON;
-		break;
-	default:
-		return cli_set(argument, line, err);
-	}
-	return ST_OK;
-}
-
 static enum status parse_line(struct diff_line *line, int argc, char **argv, struct err *err)
 {
 	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
 					"two runs are enough"};
 	enum status status;
 
-	*line = (struct diff_line){.width = -1, .how = {.gate = -1, .limit = LIMIT_DEFAULT}};
-	status = cli_parse(&report_diff_cli, argc, argv, set_option, line, &words, err);
+	*line = (struct diff_line){.table = {.width = -1},
+				   .how = {.gate = -1, .limit = LIMIT_DEFAULT}};
+	status = cli_parse(&report_diff_cli, argc, argv, NULL, line, &words, err);
+	if (status == ST_OK && line->gate)
+		status = parse_gate(line->gate, &line->how.gate, err);
+	if (status == ST_OK)
+		status = report_verb_render(&line->how.render, &line->table, err);
 	if (status == ST_OK && line->word_count < 2)
 		return err_set(err, ST_INVALID,
 			       "two runs are needed: ipu-report diff A B (%s given)",
@@ -565,41 +536,27 @@ static enum status print_diff(const struct diff_line *line, struct prof_db *sour
 	return status;
 }
 
-static enum status run_diff(struct diff_line *line, struct err *err)
+enum status report_diff_run(int argc, char **argv, struct err *err)
 {
 	struct ips_report *reports[2] = {NULL, NULL};
 	char unfinished[2][REPORT_UNFINISHED_SIZE];
-	enum status status = ST_OK;
+	struct diff_line line;
+	enum status status = parse_line(&line, argc, argv, err);
 
-	line->how.source = line->words[0];
-	line->how.target = line->words[1];
-	line->how.render = report_verb_render(line->how.render.format, line->width, line->color);
+	line.how.source = line.words[0];
+	line.how.target = line.words[1];
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++) {
-		status = report_find_resolve(&line->words[i], "ipu-report diff", err);
+		status = report_find_resolve(&line.words[i], "ipu-report diff", err);
 		if (status == ST_OK)
-			status = report_public_open(&reports[i], line->words[i], err);
+			status = report_public_open(&reports[i], line.words[i], err);
+		if (status == ST_OK)
+			line.how.unfinished[i] =
+				report__unfinished(report_public_db(reports[i]), unfinished[i]);
 	}
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++)
-		line->how.unfinished[i] =
-			report__unfinished(report_public_db(reports[i]), unfinished[i]);
 	if (status == ST_OK)
-		status = print_diff(line, report_public_db(reports[0]),
+		status = print_diff(&line, report_public_db(reports[0]),
 				    report_public_db(reports[1]), err);
 	ips_report_close(reports[0]);
 	ips_report_close(reports[1]);
 	return status;
-}
-
-int report_diff_command(int argc, char **argv)
-{
-	struct diff_line line;
-	struct err err = {0};
-	enum status status;
-
-	if (cli_standard(&report_diff_cli, argc, argv, stdout))
-		return 0;
-	status = parse_line(&line, argc, argv, &err);
-	if (status == ST_OK)
-		status = run_diff(&line, &err);
-	return status == ST_OK ? 0 : cli_fail(&report_diff_cli, &err);
 }

@@ -6,6 +6,7 @@
 #include "reports/export/report_export.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,12 +127,6 @@ enum status report_export_tick(const struct report_export_request *request, int6
 	return ST_OK;
 }
 
-static void begin_progress(struct report_progress *progress)
-{
-	*progress = (struct report_progress){.shown = isatty(STDERR_FILENO) != 0,
-					     .next_ns = clock_ns() + 5 * PROGRESS_NS};
-}
-
 static void end_progress(const struct report_progress *progress)
 {
 	if (progress->drawn)
@@ -139,17 +134,30 @@ static void end_progress(const struct report_progress *progress)
 }
 
 enum status report_export_print_result(const struct report_export_request *request,
-				       const char *path, const char *what, const char *notes,
-				       struct err *err)
+				       const char *path, struct str *notes, struct err *err,
+				       const char *format, ...)
 {
-	if (request->progress)
-		end_progress(request->progress);
-	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
-		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
-	if (request->unfinished)
-		fprintf(request->out, "%s\n", request->unfinished);
-	return fflush(request->out) == 0 ? ST_OK
-					 : err_set(err, ST_IO, "write: %s", strerror(errno));
+	va_list args;
+
+	if (notes && notes->failed && !err_stuck(err))
+		err_nomem(err);
+	if (!err_stuck(err)) {
+		if (request->progress)
+			end_progress(request->progress);
+		fprintf(request->out, "%s%s", strcmp(path, "-") == 0 ? "" : path,
+			strcmp(path, "-") == 0 ? "" : ": ");
+		va_start(args, format);
+		vfprintf(request->out, format, args);
+		va_end(args);
+		fprintf(request->out, "\n%s", notes ? str_peek(notes) : "");
+		if (request->unfinished)
+			fprintf(request->out, "%s\n", request->unfinished);
+		if (fflush(request->out) != 0)
+			err_set(err, ST_IO, "write: %s", strerror(errno));
+	}
+	if (notes)
+		str_free(notes);
+	return err->status;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -174,8 +182,7 @@ enum {
 	OPTION_CLOCK,
 	OPTION_WEIGHT_UPDATE,
 	OPTION_KEYS,
-	OPTION_STEPS,
-	OPTION_UNLIMITED
+	OPTION_STEPS
 };
 
 static const struct cli_option export_options[] = {
@@ -222,9 +229,7 @@ static const struct cli_option export_options[] = {
 				  "belongs to a weight update: the update) of each enqueue; -1: "
 				  "unknown.",
 			  .field = CLI_FIELD(SWITCH, struct export_line, steps)},
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
+	REPORT_OPTION_UNLIMITED,
 };
 
 static const char *complete_format(size_t at)
@@ -274,28 +279,24 @@ const struct cli_command report_export_cli = {
 	.second = complete_format,
 };
 
-/* The bit of an option that only some formats support; -1: all do. */
-static const int export_bits[] = {
-	[OPTION_OUTPUT] = -1,
-	[OPTION_FORCE] = -1,
-	[OPTION_FROM] = REPORT_EXPORT_WINDOW,
-	[OPTION_TO] = REPORT_EXPORT_WINDOW,
-	[OPTION_EXECUTION] = REPORT_EXPORT_EXECUTION,
-	[OPTION_CLOCK] = REPORT_EXPORT_CLOCK,
-	[OPTION_WEIGHT_UPDATE] = REPORT_EXPORT_WEIGHT_UPDATE,
-	[OPTION_KEYS] = REPORT_EXPORT_KEYS,
-	[OPTION_STEPS] = REPORT_EXPORT_STEPS,
-	[OPTION_UNLIMITED] = -1,
+/* The bit of an option that only some formats support, plus 1; 0: all do. */
+static const int export_bits[ARRAY_LEN(export_options)] = {
+	[OPTION_FROM] = 1 + REPORT_EXPORT_WINDOW,
+	[OPTION_TO] = 1 + REPORT_EXPORT_WINDOW,
+	[OPTION_EXECUTION] = 1 + REPORT_EXPORT_EXECUTION,
+	[OPTION_CLOCK] = 1 + REPORT_EXPORT_CLOCK,
+	[OPTION_WEIGHT_UPDATE] = 1 + REPORT_EXPORT_WEIGHT_UPDATE,
+	[OPTION_KEYS] = 1 + REPORT_EXPORT_KEYS,
+	[OPTION_STEPS] = 1 + REPORT_EXPORT_STEPS,
 };
-_Static_assert(ARRAY_LEN(export_bits) == ARRAY_LEN(export_options), "bits out of step");
 
 static enum status set_option(void *user, const struct cli_argument *argument, struct err *err)
 {
 	struct export_line *line = user;
 	const int bit = export_bits[argument->option - export_options];
 
-	if (bit >= 0)
-		line->given[bit] = argument->option;
+	if (bit > 0)
+		line->given[bit - 1] = argument->option;
 	return cli_set(argument, line, err);
 }
 
@@ -341,7 +342,8 @@ static enum status check_options(const struct export_line *line, const struct re
 static enum status write_export(const struct export_line *line, const struct report_export *format,
 				const char *file, struct err *err)
 {
-	struct report_progress progress;
+	struct report_progress progress = {.shown = isatty(STDERR_FILENO) != 0,
+					   .next_ns = clock_ns() + 5 * PROGRESS_NS};
 	struct report_export_request request = {
 		.path = line->words[0],
 		.keys = line->keys,
@@ -364,49 +366,35 @@ static enum status write_export(const struct export_line *line, const struct rep
 	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
 	request.unfinished = report__unfinished(request.db, unfinished);
 	report_interrupt_install(); /* before a temporary file exists that an interrupt would leave */
-	begin_progress(&progress);
 	status = format->run(&request, file, err);
 	end_progress(&progress);
 	ips_report_close(report);
 	return status;
 }
 
-static enum status run_export(struct export_line *line, struct err *err)
+enum status report_export_run(int argc, char **argv, struct err *err)
 {
 	const struct report_export *format;
+	struct export_line line;
 	const char *file;
-	enum status status;
+	enum status status = parse_line(&line, argc, argv, err);
 
-	if (!line->word_count || (line->word_count == 1 && !fs_exists(line->words[0]) &&
-				  find_format(&format, line->words[0], NULL) == ST_OK)) {
-		line->words[1] = line->words[0];
-		line->words[0] = line->newest;
-		status = report_find_default("ipu-report export", stderr, line->newest, err);
-		if (status != ST_OK)
-			return status;
-	}
-	status = report_find_resolve(&line->words[0], "ipu-report export", err);
-	if (status == ST_OK)
-		status = find_format(&format, line->words[1], err);
-	if (status == ST_OK)
-		status = check_options(line, format, err);
 	if (status != ST_OK)
 		return status;
-	file = line->file ? line->file : format->file;
-	status = check_file(format, line->words[0], file, line->force, err);
-	return status == ST_OK ? write_export(line, format, file, err) : status;
-}
-
-int report_export_command(int argc, char **argv)
-{
-	struct export_line line;
-	struct err err = {0};
-	enum status status;
-
-	if (cli_standard(&report_export_cli, argc, argv, stdout))
-		return 0;
-	status = parse_line(&line, argc, argv, &err);
+	/* A single word is the format, unless such a file exists. */
+	if (line.word_count == 1 && !fs_exists(line.words[0]) &&
+	    find_format(&format, line.words[0], NULL) == ST_OK) {
+		line.words[1] = line.words[0];
+		line.words[0] = NULL;
+	}
+	status = report_find_report(&line.words[0], line.newest, report_export_cli.name, err);
 	if (status == ST_OK)
-		status = run_export(&line, &err);
-	return status == ST_OK ? 0 : cli_fail(&report_export_cli, &err);
+		status = find_format(&format, line.words[1], err);
+	if (status == ST_OK)
+		status = check_options(&line, format, err);
+	if (status != ST_OK)
+		return status;
+	file = line.file ? line.file : format->file;
+	status = check_file(format, line.words[0], file, line.force, err);
+	return status == ST_OK ? write_export(&line, format, file, err) : status;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/str.h"
 #include "profiler/prof_db.h"
 
 /* Options that only some formats support. */
@@ -90,9 +91,11 @@ enum status report_export_html(const struct report_export_request *request, cons
 enum status report_export_tick(const struct report_export_request *request, int64_t done,
 			       int64_t total, struct err *err);
 
-/* Report the result: "PATH: WHAT", then the lines of @notes. */
+/* Report the result: "PATH: " and the text, then the lines of @notes, which it frees (NULL: none).
+ * Does nothing after an earlier failure, which is in @err. */
 enum status report_export_print_result(const struct report_export_request *request,
-				       const char *path, const char *what, const char *notes,
-				       struct err *err);
+				       const char *path, struct str *notes, struct err *err,
+				       const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 
 #endif /* REPORT_EXPORT_H */

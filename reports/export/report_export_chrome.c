@@ -37,6 +37,7 @@ enum chrome_kind {
 
 struct chrome_export {
 	const struct report_export_request *request;
+	struct err *err; /* sticky, shared with the walk, the caches and the sink */
 	struct report_sink sink;
 	struct report_walk walk;
 	bool instant_args; /* there are some */
@@ -97,7 +98,7 @@ static void write_metadata(struct chrome_export *chrome, int64_t pid, int64_t ti
 	report_sink_add(&chrome->sink, str_peek(args), args->length);
 	report_sink_text(&chrome->sink, "}");
 	if (args->failed)
-		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
+		err_nomem(chrome->err);
 	str_free(args);
 }
 
@@ -111,14 +112,14 @@ static void write_thread_name(struct chrome_export *chrome, int64_t pid, int64_t
 	write_metadata(chrome, pid, tid, "thread_sort_index", &index);
 }
 
-static void write_piece(struct chrome_export *chrome, const struct report_piece *piece, bool *comma)
+static void write_piece(struct chrome_export *chrome, struct report_piece piece, bool *comma)
 {
-	if (piece->length == 0)
+	if (piece.length == 0)
 		return;
 	if (*comma)
 		report_sink_add(&chrome->sink, ",", 1);
 	*comma = true;
-	report_sink_add(&chrome->sink, piece->bytes, piece->length);
+	report_sink_add(&chrome->sink, piece.bytes, piece.length);
 }
 
 /* ---- points in time -------------------------------------------------------------------------- */
@@ -132,113 +133,92 @@ struct points {
 	const char *last; /* selects the greatest row_id */
 	const char *sql;  /* at most :count rows, :after < row_id <= :last; row_id first */
 	enum chrome_kind kind;
-	enum status (*put)(struct chrome_export *chrome, const struct prof_query *query,
-			   struct err *err);
+	void (*put)(struct chrome_export *chrome, const struct prof_query *query);
 };
 
 /* Write the slice after row *@at, and advance *@at. */
-static enum status write_slice(struct chrome_export *chrome, const struct points *points,
-			       int64_t last, int64_t *at, struct err *err)
+static void write_slice(struct chrome_export *chrome, const struct points *points, int64_t last,
+			int64_t *at)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, chrome->request->db, points->sql, err);
 	int rows = 0;
 
+	prof_query_open(&query, chrome->request->db, points->sql, chrome->err);
 	prof_query_int(query, ":after", *at);
 	prof_query_int(query, ":last", last);
 	prof_query_int(query, ":count", SLICE);
-	while (prof_query_next(query, &status, err)) {
+	while (prof_query_next(query, &chrome->err->status, chrome->err)) {
 		rows++;
 		*at = prof_column_int(query, 0);
-		status = points->put(chrome, query, err);
+		points->put(chrome, query);
 	}
 	prof_query_close(query);
 	if (rows < SLICE)
 		*at = last;
 	chrome->sites.round++;
 	chrome->contexts.round++;
-	return status;
 }
 
-static enum status write_points(struct chrome_export *chrome, const struct points *points,
-				struct err *err)
+static void write_points(struct chrome_export *chrome, const struct points *points)
 {
 	int64_t last, at = -INT64_MAX;
-	enum status status = prof_db_number(chrome->request->db, points->last, &last, err);
 
-	while (status == ST_OK && at < last) {
-		status = write_slice(chrome, points, last, &at, err);
-		if (status == ST_OK)
-			status = report_export_tick(chrome->request, chrome->counts[points->kind],
-						    last, err);
+	prof_db_number(chrome->request->db, points->last, &last, chrome->err);
+	while (!err_stuck(chrome->err) && at < last) {
+		write_slice(chrome, points, last, &at);
+		if (!err_stuck(chrome->err))
+			report_export_tick(chrome->request, chrome->counts[points->kind], last,
+					   chrome->err);
 	}
-	return status;
 }
 
 /* ---- instants -------------------------------------------------------------------------------- */
 
-/* The arguments of an instant as members of an object; *@out is valid until the next call. */
-static enum status instant_args(struct chrome_export *chrome, int64_t instant_id,
-				struct report_piece *out, struct err *err)
+/* The arguments of an instant as members of an object, valid until the next call. */
+static struct report_piece instant_args(struct chrome_export *chrome, int64_t instant_id)
 {
 	struct report_walk *walk = &chrome->walk;
-	struct prof_query *query = NULL;
-	enum status status = ST_OK;
+	struct prof_query *query;
 
-	*out = (struct report_piece){"", 0};
 	if (!chrome->instant_args)
-		return ST_OK;
+		return (struct report_piece){"", 0};
 	str_clear(&walk->text);
-	status = prof_query_open(&query, walk->db,
-				 "SELECT a.instant_id, n.value, a.value FROM instant_arg_rows a "
-				 "LEFT JOIN strings n ON n.string_id = a.name_id "
-				 "WHERE a.instant_id = :id ORDER BY a.name_id",
-				 err);
+	prof_query_open(&query, walk->db,
+			"SELECT a.instant_id, n.value, a.value FROM instant_arg_rows a "
+			"LEFT JOIN strings n ON n.string_id = a.name_id "
+			"WHERE a.instant_id = :id ORDER BY a.name_id",
+			chrome->err);
 	prof_query_int(query, ":id", instant_id);
-	while (prof_query_next(query, &status, err))
+	while (prof_query_next(query, &chrome->err->status, chrome->err))
 		report_walk_add_argument(walk, query);
 	prof_query_close(query);
-	*out = (struct report_piece){str_peek(&walk->text), walk->text.length};
-	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
+	if (walk->text.failed)
+		err_nomem(chrome->err);
+	return (struct report_piece){str_peek(&walk->text), walk->text.length};
 }
 
-static enum status write_instant(struct chrome_export *chrome, const struct prof_query *query,
-				 struct err *err)
+static void write_instant(struct chrome_export *chrome, const struct prof_query *query)
 {
 	const int64_t time_ns = prof_column_int(query, 3), context_id = prof_column_int(query, 4);
 	const struct prof_track *track =
 		report_walk_track(&chrome->walk, prof_column_int(query, 1));
-	struct report_piece site, context, arguments;
-	bool has = false, comma = false;
-	enum status status = ST_OK;
+	bool comma = true;
 
-	if (track)
-		status = report_walk_selects_row(&chrome->walk, time_ns, time_ns, context_id, &has,
-						 err);
-	if (status != ST_OK || !has)
-		return status;
-	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
-	if (status == ST_OK)
-		status = report_pieces_get(&chrome->contexts, context_id, &context, err);
-	if (status == ST_OK)
-		status = instant_args(chrome, prof_column_int(query, 0), &arguments, err);
-	if (status != ST_OK)
-		return status;
+	if (!track || !report_walk_selects_row(&chrome->walk, time_ns, time_ns, context_id))
+		return;
 	begin_event(chrome, 'i', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
-	comma = true;
-	write_piece(chrome, &site, &comma);
+	write_piece(chrome, report_pieces_get(&chrome->sites, prof_column_int(query, 2)), &comma);
 	report_sink_text(&chrome->sink, ",\"s\":\"t\",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	report_sink_text(&chrome->sink, ",\"args\":{");
 	comma = false;
-	write_piece(chrome, &context, &comma);
-	write_piece(chrome, &arguments, &comma);
+	write_piece(chrome, report_pieces_get(&chrome->contexts, context_id), &comma);
+	write_piece(chrome, instant_args(chrome, prof_column_int(query, 0)), &comma);
 	report_sink_text(&chrome->sink, "}}");
 	chrome->counts[CHROME_INSTANTS]++;
-	return chrome->sink.status;
 }
 
-static enum status write_instants(struct chrome_export *chrome, struct err *err)
+static void write_instants(struct chrome_export *chrome)
 {
 	static const struct points points = {
 		"SELECT max(row_id) FROM instant_rows",
@@ -248,21 +228,14 @@ static enum status write_instants(struct chrome_export *chrome, struct err *err)
 		write_instant,
 	};
 	int64_t any;
-	enum status status = prof_db_number(
-		chrome->walk.db, "SELECT instant_id FROM instant_arg_rows LIMIT 1", &any, err);
 
+	prof_db_number(chrome->walk.db, "SELECT instant_id FROM instant_arg_rows LIMIT 1", &any,
+		       chrome->err);
 	chrome->instant_args = any != IPS_NULL;
-	return status == ST_OK ? write_points(chrome, &points, err) : status;
+	write_points(chrome, &points);
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */
-
-static void write_json(struct chrome_export *chrome, struct str *text)
-{
-	report_sink_add(&chrome->sink, str_peek(text), text->length);
-	if (text->failed)
-		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
-}
 
 /* Write {"value":1}, or null and a word for a non-finite value. SQLite stores NaN as NULL. */
 static void write_value(struct chrome_export *chrome, const struct prof_query *query)
@@ -275,50 +248,37 @@ static void write_value(struct chrome_export *chrome, const struct prof_query *q
 	jsonw_begin_object(&w);
 	report__json_cell(&w, "value", &cell);
 	jsonw_end_object(&w);
-	write_json(chrome, &chrome->text);
+	report_sink_add(&chrome->sink, str_peek(&chrome->text), chrome->text.length);
+	if (chrome->text.failed)
+		err_nomem(chrome->err);
 }
 
-/* Readers identify a counter by process and name; the id separates tracks with equal names. */
-static void write_id(struct chrome_export *chrome, const struct prof_track *track)
-{
-	struct jsonw w;
-
-	str_clear(&chrome->text);
-	jsonw_init_str(&w, &chrome->text, 0);
-	jsonw_text(&w, track->track);
-	report_sink_text(&chrome->sink, ",\"id\":");
-	write_json(chrome, &chrome->text);
-}
-
-static enum status write_counter(struct chrome_export *chrome, const struct prof_query *query,
-				 struct err *err)
+static void write_counter(struct chrome_export *chrome, const struct prof_query *query)
 {
 	const struct prof_track *track =
 		report_walk_track(&chrome->walk, prof_column_int(query, 1));
 	const int64_t time_ns = prof_column_int(query, 3);
-	struct report_piece site;
 	bool comma = true;
-	enum status status;
 
 	if (!track || !report_walk_selects_point(&chrome->walk, track, time_ns))
-		return ST_OK;
-	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
-	if (status != ST_OK)
-		return status;
+		return;
 	begin_event(chrome, 'C', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
-	write_piece(chrome, &site, &comma);
-	if (chrome->counter_tracks > 1)
-		write_id(chrome, track);
+	write_piece(chrome, report_pieces_get(&chrome->sites, prof_column_int(query, 2)), &comma);
+	/* Readers identify a counter by process and name; the id separates tracks with equal
+	 * names. */
+	if (chrome->counter_tracks > 1) {
+		report_sink_text(&chrome->sink, ",\"id\":");
+		report_sink_json(&chrome->sink, &chrome->text, track->track);
+	}
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	report_sink_text(&chrome->sink, ",\"args\":");
 	write_value(chrome, query);
 	report_sink_text(&chrome->sink, "}");
 	chrome->counts[CHROME_COUNTERS]++;
-	return chrome->sink.status;
 }
 
-static enum status write_counters(struct chrome_export *chrome, struct err *err)
+static void write_counters(struct chrome_export *chrome)
 {
 	static const struct points points = {
 		"SELECT max(row_id) FROM counter_rows",
@@ -327,11 +287,11 @@ static enum status write_counters(struct chrome_export *chrome, struct err *err)
 		CHROME_COUNTERS,
 		write_counter,
 	};
-	enum status status = prof_db_number(
-		chrome->request->db, "SELECT count(DISTINCT track_id) FROM zones WHERE kind = 2",
-		&chrome->counter_tracks, err);
 
-	return status == ST_OK ? write_points(chrome, &points, err) : status;
+	prof_db_number(chrome->request->db,
+		       "SELECT count(DISTINCT track_id) FROM zones WHERE kind = 2",
+		       &chrome->counter_tracks, chrome->err);
+	write_points(chrome, &points);
 }
 
 /* ---- flows ----------------------------------------------------------------------------------- */
@@ -357,7 +317,7 @@ static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t 
 /* Write the side whose span's columns begin at @column. The arguments name that span exactly: at
  * @time_ns one within it may be open. */
 static void write_flow_end(struct chrome_export *chrome, const struct prof_query *query, int column,
-			   char phase, int64_t time_ns, const struct report_piece *name)
+			   char phase, int64_t time_ns, struct report_piece name)
 {
 	const struct prof_track *track =
 		report_walk_track(&chrome->walk, prof_column_int(query, column));
@@ -380,48 +340,36 @@ static void write_flow_end(struct chrome_export *chrome, const struct prof_query
 	report_sink_text(&chrome->sink, "}");
 }
 
-/* Return in *@has whether the request selects the end whose columns begin at @column. */
-static enum status flow_end_selected(struct chrome_export *chrome, const struct prof_query *query,
-				     int column, bool *has, struct err *err)
+/* Return whether the request selects the end whose columns begin at @column. */
+static bool flow_end_selected(struct chrome_export *chrome, const struct prof_query *query,
+			      int column)
 {
 	const int64_t start_ns = prof_column_int(query, column + 1);
-	int64_t dur_ns = prof_column_int(query, column + 2);
+	const int64_t dur_ns = prof_column_int(query, column + 2);
 
-	*has = report_walk_track(&chrome->walk, prof_column_int(query, column)) != NULL;
-	if (!*has)
-		return ST_OK;
-	if (dur_ns == IPS_NULL)
-		dur_ns = 0;
-	return report_walk_selects_row(&chrome->walk, start_ns, start_ns + dur_ns,
-				       prof_column_int(query, column + 3), has, err);
+	return report_walk_track(&chrome->walk, prof_column_int(query, column)) &&
+	       report_walk_selects_row(&chrome->walk, start_ns,
+				       start_ns + (dur_ns == IPS_NULL ? 0 : dur_ns),
+				       prof_column_int(query, column + 3));
 }
 
-static enum status write_flow(struct chrome_export *chrome, const struct prof_query *query,
-			      struct err *err)
+static void write_flow(struct chrome_export *chrome, const struct prof_query *query)
 {
 	struct report_piece name;
 	int64_t out_ns, in_ns;
-	bool from, to;
-	enum status status = flow_end_selected(chrome, query, 2, &from, err);
 
-	if (status == ST_OK)
-		status = flow_end_selected(chrome, query, 6, &to, err);
-	if (status == ST_OK)
-		status = report_pieces_get(&chrome->names, prof_column_int(query, 1), &name, err);
-	if (status != ST_OK)
-		return status;
 	if (prof_column_type(query, 2) == PROF_NULL || prof_column_type(query, 6) == PROF_NULL)
 		chrome->loose_flows++;
-	if (!from || !to)
-		return ST_OK;
+	if (!flow_end_selected(chrome, query, 2) || !flow_end_selected(chrome, query, 6))
+		return;
+	name = report_pieces_get(&chrome->names, prof_column_int(query, 1));
 	flow_times(query, &out_ns, &in_ns);
-	write_flow_end(chrome, query, 2, 's', out_ns, &name);
-	write_flow_end(chrome, query, 6, 'f', in_ns, &name);
+	write_flow_end(chrome, query, 2, 's', out_ns, name);
+	write_flow_end(chrome, query, 6, 'f', in_ns, name);
 	chrome->counts[CHROME_FLOWS]++;
-	return chrome->sink.status;
 }
 
-static enum status write_flows(struct chrome_export *chrome, struct err *err)
+static void write_flows(struct chrome_export *chrome)
 {
 	static const struct points points = {
 		"SELECT max(row_id) FROM flow_rows",
@@ -434,7 +382,7 @@ static enum status write_flows(struct chrome_export *chrome, struct err *err)
 		write_flow,
 	};
 
-	return write_points(chrome, &points, err);
+	write_points(chrome, &points);
 }
 
 /* ---- steps of the device --------------------------------------------------------------------- */
@@ -487,41 +435,34 @@ static void name_step_lane(struct chrome_export *chrome, const struct step_lane 
 			  chrome_sort(lane->ipu, STEPS_POSITION), &args);
 }
 
-/* Find the first lane of the IPU that is free at @start_ns. Steps are sequential, so usually one
- * lane suffices. */
-static enum status find_step_lane(struct chrome_export *chrome, struct step_lanes *lanes,
-				  int64_t rank, int64_t ipu, int64_t start_ns, size_t *out,
-				  struct err *err)
+/* Find the first lane of the IPU that is free at @start_ns; NULL: out of memory. Steps are
+ * sequential, so usually one lane suffices. */
+static struct step_lane *find_step_lane(struct chrome_export *chrome, struct step_lanes *lanes,
+					int64_t rank, int64_t ipu, int64_t start_ns)
 {
+	struct step_lane *lane;
 	int number = 0;
 
 	for (size_t i = 0; i < lanes->count; i++) {
-		if (lanes->items[i].rank != rank || lanes->items[i].ipu != ipu)
+		lane = &lanes->items[i];
+		if (lane->rank != rank || lane->ipu != ipu)
 			continue;
 		number++;
-		*out = i;
-		if (lanes->items[i].end_ns <= start_ns)
-			return ST_OK;
+		if (lane->end_ns <= start_ns)
+			return lane;
 	}
-	if (mem_grow(&lanes->items, &lanes->capacity, lanes->count + 1, sizeof(*lanes->items)) != 0)
-		return err_nomem(err);
-	*out = lanes->count++;
-	lanes->items[*out] = (struct step_lane){
-		.rank = rank, .ipu = ipu, .tid = STEPS_TID + (int64_t)*out, .number = number};
-	name_step_lane(chrome, &lanes->items[*out]);
-	return ST_OK;
-}
-
-static void write_step_text(struct chrome_export *chrome, const char *text)
-{
-	struct jsonw w;
-
-	str_clear(&chrome->text);
-	jsonw_init_str(&w, &chrome->text, 0);
-	jsonw_text(&w, text);
-	report_sink_add(&chrome->sink, str_peek(&chrome->text), chrome->text.length);
-	if (chrome->text.failed)
-		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
+	if (mem_grow(&lanes->items, &lanes->capacity, lanes->count + 1, sizeof(*lanes->items)) !=
+	    0) {
+		err_nomem(chrome->err);
+		return NULL;
+	}
+	lane = &lanes->items[lanes->count];
+	*lane = (struct step_lane){.rank = rank,
+				   .ipu = ipu,
+				   .tid = STEPS_TID + (int64_t)lanes->count++,
+				   .number = number};
+	name_step_lane(chrome, lane);
+	return lane;
 }
 
 /* Write integers and texts; omit NULL. */
@@ -542,7 +483,7 @@ static void write_step_args(struct chrome_export *chrome, const struct prof_quer
 		if (type == PROF_INT)
 			report_sink_int(sink, prof_column_int(query, i));
 		else
-			write_step_text(chrome, prof_column_text(query, i));
+			report_sink_json(sink, &chrome->text, prof_column_text(query, i));
 		comma = ",\"";
 	}
 	report_sink_text(sink, "}");
@@ -553,11 +494,9 @@ static void write_step_args(struct chrome_export *chrome, const struct prof_quer
 static void write_step_end(struct chrome_export *chrome, const struct step_lane *lane, char phase,
 			   int64_t time_ns, const struct prof_query *query)
 {
-	const char *type = prof_column_text(query, 4);
-
 	begin_event(chrome, phase, chrome_pid(lane->rank, IPS_DEVICE), lane->tid);
 	report_sink_text(&chrome->sink, ",\"cat\":\"device_step\",\"name\":");
-	write_step_text(chrome, !type ? "" : type);
+	report_sink_json(&chrome->sink, &chrome->text, prof_column_text(query, 4));
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	if (phase == 'B' || prof_column_int(query, 3) == 0)
@@ -565,51 +504,46 @@ static void write_step_end(struct chrome_export *chrome, const struct step_lane 
 	report_sink_text(&chrome->sink, "}");
 }
 
-static enum status write_step(struct chrome_export *chrome, struct step_lanes *lanes,
-			      const struct prof_query *query, struct err *err)
+static void write_step(struct chrome_export *chrome, struct step_lanes *lanes,
+		       const struct prof_query *query)
 {
 	const int64_t start_ns = prof_column_int(query, 2), dur_ns = prof_column_int(query, 3);
-	const int64_t rank = prof_column_int(query, 0);
-	struct report_sink *sink = &chrome->sink;
-	enum status status;
-	size_t at = 0;
+	struct step_lane *lane;
 
 	if (start_ns == IPS_NULL || dur_ns < 0) {
 		chrome->loose_steps++;
-		return ST_OK;
+		return;
 	}
 	if (start_ns >= chrome->request->to_ns || start_ns + dur_ns < chrome->request->from_ns)
-		return ST_OK;
-	status = find_step_lane(chrome, lanes, rank, prof_column_int(query, 1), start_ns, &at, err);
-	if (status != ST_OK)
-		return status;
-	lanes->items[at].end_ns = start_ns + dur_ns;
-	write_step_end(chrome, &lanes->items[at], 'B', start_ns, query);
-	write_step_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, query);
+		return;
+	lane = find_step_lane(chrome, lanes, prof_column_int(query, 0), prof_column_int(query, 1),
+			      start_ns);
+	if (!lane)
+		return;
+	lane->end_ns = start_ns + dur_ns;
+	write_step_end(chrome, lane, 'B', start_ns, query);
+	write_step_end(chrome, lane, 'E', start_ns + dur_ns, query);
 	chrome->counts[CHROME_STEPS]++;
-	return sink->status;
 }
 
-static enum status write_steps(struct chrome_export *chrome, struct err *err)
+static void write_steps(struct chrome_export *chrome)
 {
 	const struct report_export_request *request = chrome->request;
 	int64_t *count = &chrome->counts[CHROME_STEPS];
 	struct step_lanes lanes = {0};
 	struct prof_query *query;
-	enum status status;
 
 	if (request->clock == IPS_HOST)
-		return ST_OK;
-	status = prof_query_open(&query, request->db, STEPS, err);
+		return;
+	prof_query_open(&query, request->db, STEPS, chrome->err);
 	prof_query_int(query, ":execution", request->execution);
-	while (prof_query_next(query, &status, err)) {
-		status = write_step(chrome, &lanes, query, err);
-		if (status == ST_OK && *count % TICK_STEPS == 0)
-			status = report_export_tick(request, *count, 0, err);
+	while (prof_query_next(query, &chrome->err->status, chrome->err)) {
+		write_step(chrome, &lanes, query);
+		if (*count % TICK_STEPS == 0 && !err_stuck(chrome->err))
+			report_export_tick(request, *count, 0, chrome->err);
 	}
 	prof_query_close(query);
 	mem_free(lanes.items);
-	return status;
 }
 
 /* ---- kinds of events ------------------------------------------------------------------------- */
@@ -724,22 +658,18 @@ static void select_lane(struct span_lane *lane, const struct prof_track *track, 
 			 (long long)chrome_pid(track->rank, track->clock),
 			 (long long)chrome_tid(track, number));
 		if (lane->heads[i].failed)
-			report_sink_fail(&lane->chrome->sink, err_nomem(lane->chrome->sink.err));
+			err_nomem(lane->chrome->err);
 	}
 }
 
 /* Write an event up to its time. */
-static enum status write_head(struct span_lane *lane, const struct prof_track *track, int number,
-			      enum span_phase phase, int64_t site_id, int64_t time_ns,
-			      struct err *err)
+static void write_head(struct span_lane *lane, const struct prof_track *track, int number,
+		       enum span_phase phase, int64_t site_id, int64_t time_ns)
 {
 	static const struct report_piece unknown = {"\"name\":\"(unknown)\"", 18};
 	struct report_sink *sink = &lane->chrome->sink;
-	struct report_piece site;
-	enum status status = report_pieces_get(&lane->chrome->sites, site_id, &site, err);
+	struct report_piece site = report_pieces_get(&lane->chrome->sites, site_id);
 
-	if (status != ST_OK)
-		return status;
 	if (site.length == 0)
 		site = unknown;
 	if (lane->lane != number)
@@ -748,88 +678,67 @@ static enum status write_head(struct span_lane *lane, const struct prof_track *t
 	report_sink_add(sink, site.bytes, site.length);
 	report_sink_text(sink, ",\"ts\":");
 	report_sink_us(sink, time_ns);
-	return sink->status;
 }
 
-static enum status write_span_args(struct chrome_export *chrome,
-				   const struct report_walk_span *span, struct err *err)
+static void enter_span(void *user, const struct prof_track *track,
+		       const struct report_walk_span *span)
 {
 	static const struct report_piece open = {"\"open\":1", 8};
-	struct report_piece operation, context;
-	enum status status = report_pieces_get(&chrome->operations, span->site_id, &operation, err);
+	struct span_lane *lane = user;
+	struct chrome_export *chrome = lane->chrome;
 	bool comma = false;
 
-	if (status == ST_OK)
-		status = report_pieces_get(&chrome->contexts, span->context_id, &context, err);
-	if (status != ST_OK)
-		return status;
+	if (span->dur_ns > 0) {
+		write_head(lane, track, span->lane, SPAN_BEGIN, span->site_id, span->start_ns);
+	} else {
+		write_head(lane, track, span->lane, SPAN_MOMENT, span->site_id, span->start_ns);
+		report_sink_text(&chrome->sink, ",\"dur\":0");
+	}
 	report_sink_text(&chrome->sink, ",\"args\":{");
-	write_piece(chrome, &context, &comma);
-	write_piece(chrome, &operation, &comma);
+	write_piece(chrome, report_pieces_get(&chrome->contexts, span->context_id), &comma);
+	write_piece(chrome, report_pieces_get(&chrome->operations, span->site_id), &comma);
 	if (span->open)
-		write_piece(chrome, &open, &comma);
-	write_piece(chrome, &span->arguments, &comma);
+		write_piece(chrome, open, &comma);
+	write_piece(chrome, span->arguments, &comma);
 	report_sink_text(&chrome->sink, "}}");
-	return chrome->sink.status;
 }
 
-static enum status enter_span(void *user, const struct prof_track *track,
-			      const struct report_walk_span *span, struct err *err)
+static void leave_span(void *user, const struct prof_track *track,
+		       const struct report_walk_enclosing *span, int number)
 {
 	struct span_lane *lane = user;
-	const enum span_phase phase = span->dur_ns > 0 ? SPAN_BEGIN : SPAN_MOMENT;
-	enum status status =
-		write_head(lane, track, span->lane, phase, span->site_id, span->start_ns, err);
 
-	if (phase == SPAN_MOMENT)
-		report_sink_text(&lane->chrome->sink, ",\"dur\":0");
-	return status == ST_OK ? write_span_args(lane->chrome, span, err) : status;
-}
-
-static enum status leave_span(void *user, const struct prof_track *track,
-			      const struct report_walk_enclosing *span, int number, struct err *err)
-{
-	struct span_lane *lane = user;
-	enum status status =
-		write_head(lane, track, number, SPAN_END, span->site_id, span->end_ns, err);
-
+	write_head(lane, track, number, SPAN_END, span->site_id, span->end_ns);
 	report_sink_text(&lane->chrome->sink, "}");
-	return status;
 }
 
-static enum status write_spans(struct chrome_export *chrome, struct err *err)
+static void write_spans(struct chrome_export *chrome)
 {
 	struct report_walk *walk = &chrome->walk;
 	struct span_lane lane = {.chrome = chrome};
 	const struct report_walk_callbacks callbacks = {enter_span, leave_span, &lane};
-	enum status status = ST_OK;
 
-	for (int i = 0; i < walk->track_count && status == ST_OK; i++) {
+	for (int i = 0; i < walk->track_count; i++) {
 		if (!report_walk_selects_track(walk, &walk->tracks[i]))
 			continue;
 		lane.lane = -1;
 		lane.named = 1;
-		status = report_walk_spans(walk, &walk->tracks[i], &callbacks, err);
+		report_walk_spans(walk, &walk->tracks[i], &callbacks);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(lane.heads); i++)
 		str_free(&lane.heads[i]);
 	chrome->counts[CHROME_SPANS] = walk->counts.spans;
-	return status;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* Write the run's meta and the numbers of events. */
-static enum status write_meta(struct chrome_export *chrome, struct err *err)
+static void write_meta(struct chrome_export *chrome)
 {
 	struct prof_query *query;
 	struct str text = {0};
 	struct jsonw w;
-	enum status status = prof_query_open(&query, chrome->request->db,
-					     "SELECT key, value FROM meta ORDER BY key", err);
 
-	if (status != ST_OK)
-		return status;
 	jsonw_init_str(&w, &text, 0);
 	jsonw_begin_object(&w);
 	jsonw_key_text(&w, "tool", "ipu-report");
@@ -838,65 +747,58 @@ static enum status write_meta(struct chrome_export *chrome, struct err *err)
 		jsonw_key_int(&w, kind_names[i].key, chrome->counts[i]);
 	jsonw_key(&w, "meta");
 	jsonw_begin_object(&w);
-	while (prof_query_next(query, &status, err))
+	prof_query_open(&query, chrome->request->db, "SELECT key, value FROM meta ORDER BY key",
+			chrome->err);
+	while (prof_query_next(query, &chrome->err->status, chrome->err))
 		jsonw_key_text(&w, prof_column_text(query, 0), prof_column_text(query, 1));
 	prof_query_close(query);
 	jsonw_end_object(&w);
 	jsonw_end_object(&w);
 	report_sink_add(&chrome->sink, str_peek(&text), text.length);
 	if (text.failed)
-		status = err_nomem(err);
+		err_nomem(chrome->err);
 	str_free(&text);
-	return status;
 }
 
-static enum status write_all(struct chrome_export *chrome, struct err *err)
+static void write_all(struct chrome_export *chrome)
 {
-	static enum status (*const parts[])(struct chrome_export * chrome, struct err * err) = {
+	static void (*const parts[])(struct chrome_export * chrome) = {
 		write_spans, write_flows, write_instants, write_counters, write_steps,
 	};
-	enum status status = ST_OK;
 
 	report_sink_text(&chrome->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	name_tracks(chrome);
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
-		status = parts[i](chrome, err);
+	for (size_t i = 0; i < ARRAY_LEN(parts) && !err_stuck(chrome->err); i++)
+		parts[i](chrome);
 	report_sink_text(&chrome->sink, "\n],\"otherData\":");
-	if (status == ST_OK)
-		status = write_meta(chrome, err);
+	if (!err_stuck(chrome->err))
+		write_meta(chrome);
 	report_sink_text(&chrome->sink, "}\n");
-	return status;
 }
 
 /* ---- report to the user ---------------------------------------------------------------------- */
 
-static enum status report_result(const struct chrome_export *chrome, const char *path,
-				 uint64_t bytes, struct err *err)
+static void report_result(const struct chrome_export *chrome, const char *path)
 {
 	struct str what = {0}, notes = {0};
 	char text[FMT_SIZE];
-	enum status status;
 
 	for (int i = 0; i < CHROME_KINDS; i++)
 		str_addf(&what, "%s %s%s, ", fmt_count(text, chrome->counts[i]), kind_names[i].one,
 			 chrome->counts[i] == 1 ? "" : "s");
-	str_add(&what, fmt_bytes(text, bytes));
+	report_walk_notes(&chrome->walk, &notes);
 	report_walk_note(&notes, chrome->loose_flows,
 			 "flow left out: a span of its ends is not there",
 			 "flows left out: a span of their ends is not there");
 	report_walk_note(&notes, chrome->loose_steps, "device step left out: it has no time",
 			 "device steps left out: they have no time");
-	if (what.failed || notes.failed)
-		status = err_nomem(err);
-	else
-		status = report_walk_print_result(&chrome->walk, path, str_peek(&what),
-						  str_peek(&notes), err);
+	notes.failed |= what.failed;
+	report_export_print_result(chrome->request, path, &notes, chrome->err, "%s%s",
+				   str_peek(&what), fmt_bytes(text, chrome->sink.bytes));
 	str_free(&what);
-	str_free(&notes);
-	return status;
 }
 
-static enum status open_caches(struct chrome_export *chrome, struct err *err)
+static void open_caches(struct chrome_export *chrome)
 {
 	const struct {
 		struct report_pieces *pieces;
@@ -917,38 +819,31 @@ static enum status open_caches(struct chrome_export *chrome, struct err *err)
 		{&chrome->names, "SELECT string_id, 'flow' AS cat, value AS name FROM strings "
 				 "WHERE string_id BETWEEN :first AND :last ORDER BY string_id"},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(caches) && status == ST_OK; i++)
-		status = report_pieces_init(caches[i].pieces, chrome->request->db, caches[i].sql,
-					    report_pieces_members, err);
-	return status;
-}
-
-static void close_caches(struct chrome_export *chrome)
-{
-	report_pieces_fini(&chrome->sites);
-	report_pieces_fini(&chrome->operations);
-	report_pieces_fini(&chrome->contexts);
-	report_pieces_fini(&chrome->names);
-	str_free(&chrome->text);
+	for (size_t i = 0; i < ARRAY_LEN(caches); i++)
+		report_pieces_init(caches[i].pieces, chrome->request->db, caches[i].sql,
+				   report_pieces_members, chrome->err);
 }
 
 enum status report_export_chrome(const struct report_export_request *request, const char *path,
 				 struct err *err)
 {
-	struct chrome_export chrome = {.request = request};
-	enum status status = report_walk_open(&chrome.walk, request, err);
+	struct err own;
+	struct chrome_export chrome = {.request = request, .err = err_start(err, &own)};
 
-	if (status == ST_OK)
-		status = open_caches(&chrome, err);
-	if (status == ST_OK)
-		status = report_sink_open(&chrome.sink, path, err);
-	if (status == ST_OK)
-		status = report_sink_close(&chrome.sink, write_all(&chrome, err));
-	if (status == ST_OK)
-		status = report_result(&chrome, path, chrome.sink.bytes, err);
-	close_caches(&chrome);
+	err = chrome.err;
+	report_walk_open(&chrome.walk, request, err);
+	open_caches(&chrome);
+	if (!err_stuck(err) && report_sink_open(&chrome.sink, path, err) == ST_OK) {
+		write_all(&chrome);
+		report_sink_close(&chrome.sink, err->status);
+	}
+	report_result(&chrome, path);
+	report_pieces_fini(&chrome.sites);
+	report_pieces_fini(&chrome.operations);
+	report_pieces_fini(&chrome.contexts);
+	report_pieces_fini(&chrome.names);
+	str_free(&chrome.text);
 	report_walk_close(&chrome.walk);
-	return status;
+	return err->status;
 }

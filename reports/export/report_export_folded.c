@@ -29,7 +29,7 @@ struct path {
 };
 
 struct folded {
-	const struct report_export_request *request;
+	struct err *err; /* sticky, shared with the walk */
 	struct report_sink sink;
 	struct report_walk walk;
 	struct report_sites sites;
@@ -43,27 +43,29 @@ struct folded {
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static enum status get_node(struct folded *folded, size_t parent, const char *name, size_t *out,
-			    struct err *err)
+/* Find or add the node of @name below @parent. */
+static size_t get_node(struct folded *folded, size_t parent, const char *name)
 {
 	const uint64_t hash = map_text(MAP_SEED ^ parent, name);
 	const struct node *nodes = folded->nodes;
+	size_t at;
 
-	MAP_FIND(*out, &folded->map, hash,
-		 nodes[*out].parent == parent && strcmp(nodes[*out].name, name) == 0);
-	if (*out != MAP_NONE)
-		return ST_OK;
+	MAP_FIND(at, &folded->map, hash,
+		 nodes[at].parent == parent && strcmp(nodes[at].name, name) == 0);
+	if (at != MAP_NONE)
+		return at;
 	if (mem_grow(&folded->nodes, &folded->capacity, folded->count + 1,
 		     sizeof(*folded->nodes)) != 0 ||
-	    map_add(&folded->map, hash, folded->count) != 0)
-		return err_nomem(err);
-	*out = folded->count++;
-	folded->nodes[*out] = (struct node){parent, name, 0};
-	return ST_OK;
+	    map_add(&folded->map, hash, folded->count) != 0) {
+		err_nomem(folded->err);
+		return NONE;
+	}
+	folded->nodes[folded->count] = (struct node){parent, name, 0};
+	return folded->count++;
 }
 
-static enum status enter_span(void *user, const struct prof_track *track,
-			      const struct report_walk_span *span, struct err *err)
+static void enter_span(void *user, const struct prof_track *track,
+		       const struct report_walk_span *span)
 {
 	struct folded *folded = user;
 	struct path *path = &folded->paths[span->lane];
@@ -71,22 +73,21 @@ static enum status enter_span(void *user, const struct prof_track *track,
 	const size_t parent = depth == 0 ? folded->track : path->nodes[depth - 1];
 	const size_t site = report_sites_find(&folded->sites, span->site_id);
 	const char *name = folded->sites.items[site].name;
-	enum status status;
-	size_t node = NONE;
+	size_t node;
 
 	(void)track;
-	if (mem_grow(&path->nodes, &path->capacity, depth + 1, sizeof(*path->nodes)) != 0)
-		return err_nomem(err);
+	if (mem_grow(&path->nodes, &path->capacity, depth + 1, sizeof(*path->nodes)) != 0) {
+		err_nomem(folded->err);
+		return;
+	}
 	if (span->depth >= DEPTH_MOST)
-		return ST_OK;
-	status = get_node(folded, parent, !name ? "" : name, &node, err);
-	if (status != ST_OK)
-		return status;
-	path->nodes[depth] = node;
+		return;
+	node = path->nodes[depth] = get_node(folded, parent, !name ? "" : name);
+	if (node == NONE)
+		return;
 	folded->nodes[node].self_ns += span->dur_ns;
 	if (depth > 0)
 		folded->nodes[parent].self_ns -= span->dur_ns;
-	return ST_OK;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -119,59 +120,46 @@ static void write_node(struct folded *folded, size_t at)
 	folded->lines++;
 }
 
-static enum status write_all(struct folded *folded, struct err *err)
+static void write_all(struct folded *folded)
 {
 	const struct report_walk_callbacks callbacks = {enter_span, NULL, folded};
 	struct report_walk *walk = &folded->walk;
-	enum status status = ST_OK;
 
-	for (int i = 0; i < walk->track_count && status == ST_OK; i++) {
+	for (int i = 0; i < walk->track_count && !err_stuck(folded->err); i++) {
 		if (!report_walk_selects_track(walk, &walk->tracks[i]))
 			continue;
-		status = get_node(folded, NONE, walk->tracks[i].track, &folded->track, err);
-		if (status == ST_OK)
-			status = report_walk_spans(walk, &walk->tracks[i], &callbacks, err);
+		folded->track = get_node(folded, NONE, walk->tracks[i].track);
+		report_walk_spans(walk, &walk->tracks[i], &callbacks);
 	}
-	for (size_t i = 0; i < folded->count && status == ST_OK; i++)
+	for (size_t i = 0; i < folded->count && !err_stuck(folded->err); i++)
 		write_node(folded, i);
-	return status;
-}
-
-static enum status report_result(const struct folded *folded, const char *path, struct err *err)
-{
-	char lines[FMT_SIZE], spans[FMT_SIZE];
-	struct str what = {0};
-	enum status status;
-
-	str_addf(&what, "%s stack%s of %s span%s", fmt_count(lines, folded->lines),
-		 folded->lines == 1 ? "" : "s", fmt_count(spans, folded->walk.counts.spans),
-		 folded->walk.counts.spans == 1 ? "" : "s");
-	status = what.failed
-			 ? err_nomem(err)
-			 : report_walk_print_result(&folded->walk, path, str_peek(&what), "", err);
-	str_free(&what);
-	return status;
 }
 
 enum status report_export_folded(const struct report_export_request *request, const char *path,
 				 struct err *err)
 {
-	struct folded folded = {.request = request};
-	enum status status = report_walk_open(&folded.walk, request, err);
+	struct err own;
+	struct folded folded = {.err = err_start(err, &own)};
+	const struct report_walk_counts *counts = &folded.walk.counts;
+	char lines[FMT_SIZE], spans[FMT_SIZE];
+	struct str notes = {0};
 
-	if (status == ST_OK)
-		status = report_sites_read(&folded.sites, request->db, err);
-	if (status == ST_OK)
-		status = report_sink_open(&folded.sink, path, err);
-	if (status == ST_OK)
-		status = report_sink_close(&folded.sink, write_all(&folded, err));
-	if (status == ST_OK)
-		status = report_result(&folded, path, err);
+	err = folded.err;
+	report_walk_open(&folded.walk, request, err);
+	report_sites_read(&folded.sites, request->db, err);
+	if (!err_stuck(err) && report_sink_open(&folded.sink, path, err) == ST_OK) {
+		write_all(&folded);
+		report_sink_close(&folded.sink, err->status);
+	}
+	report_walk_notes(&folded.walk, &notes);
+	report_export_print_result(request, path, &notes, err, "%s stack%s of %s span%s",
+				   fmt_count(lines, folded.lines), folded.lines == 1 ? "" : "s",
+				   fmt_count(spans, counts->spans), counts->spans == 1 ? "" : "s");
 	for (int i = 0; i < REPORT_WALK_LANES; i++)
 		mem_free(folded.paths[i].nodes);
 	mem_free(folded.nodes);
 	map_fini(&folded.map);
 	report_sites_free(&folded.sites);
 	report_walk_close(&folded.walk);
-	return status;
+	return err->status;
 }

@@ -25,72 +25,58 @@ static int64_t recorded_replica(struct ips_report *report)
 	return replica;
 }
 
-/* Notes on files without content, as lines. */
-static enum status missing_notes(struct prof_db *db, const char **notes, struct err *err)
+/* Add notes on files without content, as lines. */
+static void missing_notes(struct prof_db *db, struct str *notes, struct err *err)
 {
-	static const char *const by_lack[] = {
-		"",
-		"no program was recorded: graph.json and debug.cbor have none\n",
-		"no traced execution was recorded: execution.json has no steps\n",
-		("no program was recorded: graph.json and debug.cbor have none\n"
-		 "no traced execution was recorded: execution.json has no steps\n"),
-	};
-	int64_t lack;
-	enum status status = prof_db_number(db,
-					    "SELECT (NOT EXISTS (SELECT 1 FROM programs)) + "
-					    "2 * (NOT EXISTS (SELECT 1 FROM device_steps))",
-					    &lack, err);
+	int64_t lack = 0;
 
-	if (status == ST_OK)
-		*notes = by_lack[lack & 3];
-	return status;
+	prof_db_number(db,
+		       "SELECT (NOT EXISTS (SELECT 1 FROM programs)) + "
+		       "2 * (NOT EXISTS (SELECT 1 FROM device_steps))",
+		       &lack, err);
+	if (lack & 1)
+		str_add(notes, "no program was recorded: graph.json and debug.cbor have none\n");
+	if (lack & 2)
+		str_add(notes, "no traced execution was recorded: execution.json has no steps\n");
 }
 
-static enum status write_all(struct ips_report *report, const struct report_export_request *request,
-			     const char *path, struct err *err)
+static void write_all(struct ips_report *report, const struct report_export_request *request,
+		      const char *path, struct err *err)
 {
 	const int64_t replica = recorded_replica(report);
-	const char *notes = "";
-	enum status status = missing_notes(report_public_db(report), &notes, err);
-	struct str what = {0};
+	struct str notes = {0}, what = {0};
 	const char *name;
 
-	for (size_t i = 0; (name = popvision_file_name(i)) && status == ST_OK; i++) {
+	missing_notes(report_public_db(report), &notes, err);
+	for (size_t i = 0; (name = popvision_file_name(i)) && !err_stuck(err); i++) {
 		char file[FS_PATH_SIZE];
 
 		if (!fs_path(file, "%s/%s", path, name))
-			status = err_set(err, ST_INVALID, "%s: the path is too long", path);
-		if (status == ST_OK)
-			status = popvision_file_write(i, report, file, replica, err);
+			err_set(err, ST_INVALID, "%s: the path is too long", path);
+		else if (popvision_file_write(i, report, file, replica, err) == ST_OK)
+			report_export_tick(request, 0, 0, err);
 		str_addf(&what, "%s%s", i > 0 ? ", " : "", name);
-		if (status == ST_OK)
-			status = report_export_tick(request, 0, 0, err);
 	}
-	if (status == ST_INTERRUPTED)
-		err_set(err, status, "interrupted: %s has %s", path, str_peek(&what));
-	else if (status == ST_OK)
-		status = report_export_print_result(request, path, str_peek(&what), notes, err);
+	if (err->status == ST_INTERRUPTED)
+		err_set(err, ST_INTERRUPTED, "interrupted: %s has %s", path, str_peek(&what));
+	report_export_print_result(request, path, &notes, err, "%s", str_peek(&what));
 	str_free(&what);
-	return status;
 }
 
 enum status report_export_popvision(const struct report_export_request *request, const char *path,
 				    struct err *err)
 {
+	const bool made = !fs_is_dir(path);
 	struct ips_report *report;
-	enum status status = report_public_open(&report, request->path, err);
-	bool made = false;
+	struct err own;
 
-	if (status != ST_OK)
-		return status;
-	if (!fs_is_dir(path)) {
-		made = true;
-		status = fs_make_dirs(path, err);
-	}
-	if (status == ST_OK)
-		status = write_all(report, request, path, err);
-	if (status != ST_OK && made)
+	err = err_start(err, &own);
+	if (report_public_open(&report, request->path, err) != ST_OK)
+		return err->status;
+	if (!made || fs_make_dirs(path, err) == ST_OK)
+		write_all(report, request, path, err);
+	if (err_stuck(err) && made)
 		rmdir(path); /* fails if a file is in it, which then stays */
 	ips_report_close(report);
-	return status;
+	return err->status;
 }

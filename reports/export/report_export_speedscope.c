@@ -6,13 +6,11 @@
  * Threading: none. Ownership: an export owns its sink, walk and sites.
  */
 #include "common/fmt.h"
-#include "common/mem.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_sites.h"
 #include "reports/export/report_walk.h"
 
 struct scope {
-	const struct report_export_request *request;
 	struct report_sink sink;
 	struct report_walk walk;
 	struct report_sites sites;
@@ -22,18 +20,6 @@ struct scope {
 	int64_t events, end_ns; /* of the profile */
 	int64_t spans, profiles;
 };
-
-static void write_json_text(struct scope *scope, const char *text)
-{
-	struct jsonw w;
-
-	str_clear(&scope->text);
-	jsonw_init_str(&w, &scope->text, 0);
-	jsonw_text(&w, !text ? "" : text);
-	report_sink_add(&scope->sink, str_peek(&scope->text), scope->text.length);
-	if (scope->text.failed)
-		report_sink_fail(&scope->sink, err_nomem(scope->sink.err));
-}
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
@@ -48,7 +34,7 @@ static void begin_profile(struct scope *scope, const struct prof_track *track)
 		str_add(&name, " (simulated)");
 	report_sink_text(&scope->sink, scope->profiles++ > 0 ? ",\n" : "\n");
 	report_sink_text(&scope->sink, "{\"type\":\"evented\",\"name\":");
-	write_json_text(scope, str_peek(&name));
+	report_sink_json(&scope->sink, &scope->text, str_peek(&name));
 	report_sink_text(&scope->sink, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");
 	str_free(&name);
 }
@@ -66,16 +52,15 @@ static void write_event(struct scope *scope, char type, int64_t at, int64_t site
 	scope->end_ns = at;
 }
 
-static enum status enter_span(void *user, const struct prof_track *track,
-			      const struct report_walk_span *span, struct err *err)
+static void enter_span(void *user, const struct prof_track *track,
+		       const struct report_walk_span *span)
 {
 	struct scope *scope = user;
 
-	(void)err; /* errors are stored in the sink */
 	if (span->lane > scope->last_lane)
 		scope->last_lane = span->lane;
 	if (span->lane != scope->lane)
-		return ST_OK;
+		return;
 	/* A track without spans gets no profile. */
 	if (scope->events == 0)
 		begin_profile(scope, track);
@@ -83,32 +68,28 @@ static enum status enter_span(void *user, const struct prof_track *track,
 	if (span->dur_ns == 0)
 		write_event(scope, 'C', span->start_ns, span->site_id);
 	scope->spans++;
-	return scope->sink.status;
 }
 
-static enum status leave_span(void *user, const struct prof_track *track,
-			      const struct report_walk_enclosing *span, int lane, struct err *err)
+static void leave_span(void *user, const struct prof_track *track,
+		       const struct report_walk_enclosing *span, int lane)
 {
 	struct scope *scope = user;
 
 	(void)track;
-	(void)err;
 	if (lane == scope->lane)
 		write_event(scope, 'C', span->end_ns, span->site_id);
-	return scope->sink.status;
 }
 
-static enum status write_track(struct scope *scope, const struct prof_track *track, struct err *err)
+static void write_track(struct scope *scope, const struct prof_track *track)
 {
 	const struct report_walk_callbacks callbacks = {enter_span, leave_span, scope};
 	struct report_walk_counts counts;
-	enum status status = ST_OK;
 
 	scope->last_lane = 0;
-	for (scope->lane = 0; scope->lane <= scope->last_lane && status == ST_OK; scope->lane++) {
+	for (scope->lane = 0; scope->lane <= scope->last_lane; scope->lane++) {
 		scope->events = 0;
 		counts = scope->walk.counts;
-		status = report_walk_spans(&scope->walk, track, &callbacks, err);
+		report_walk_spans(&scope->walk, track, &callbacks);
 		/* Only the first pass counts. */
 		if (scope->lane > 0)
 			scope->walk.counts = counts;
@@ -118,7 +99,6 @@ static enum status write_track(struct scope *scope, const struct prof_track *tra
 		report_sink_int(&scope->sink, scope->end_ns);
 		report_sink_text(&scope->sink, "}");
 	}
-	return status;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -130,10 +110,10 @@ static void write_frames(struct scope *scope)
 		const struct report_site *site = &scope->sites.items[i];
 
 		report_sink_text(&scope->sink, i > 0 ? ",\n{\"name\":" : "\n{\"name\":");
-		write_json_text(scope, site->name);
+		report_sink_json(&scope->sink, &scope->text, site->name);
 		if (site->file) {
 			report_sink_text(&scope->sink, ",\"file\":");
-			write_json_text(scope, site->file);
+			report_sink_json(&scope->sink, &scope->text, site->file);
 		}
 		if (site->line > 0) {
 			report_sink_text(&scope->sink, ",\"line\":");
@@ -144,59 +124,48 @@ static void write_frames(struct scope *scope)
 	report_sink_text(&scope->sink, "\n]}");
 }
 
-static enum status write_all(struct scope *scope, struct err *err)
+static void write_all(struct scope *scope)
 {
-	enum status status = ST_OK;
 	char model[256];
 
 	report_sink_text(&scope->sink,
 			 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 			 "\"exporter\":\"ipu-report " IPUSCOPE_VERSION "\",\"name\":");
-	write_json_text(scope, prof_db_meta(scope->request->db, "model", model, sizeof(model))
-				       ? model
-				       : "run");
+	report_sink_json(&scope->sink, &scope->text,
+			 prof_db_meta(scope->walk.db, "model", model, sizeof(model)) ? model
+										     : "run");
 	report_sink_text(&scope->sink, ",\"activeProfileIndex\":0");
 	write_frames(scope);
 	report_sink_text(&scope->sink, ",\"profiles\":[");
-	for (int i = 0; i < scope->walk.track_count && status == ST_OK; i++)
+	for (int i = 0; i < scope->walk.track_count; i++)
 		if (report_walk_selects_track(&scope->walk, &scope->walk.tracks[i]))
-			status = write_track(scope, &scope->walk.tracks[i], err);
+			write_track(scope, &scope->walk.tracks[i]);
 	report_sink_text(&scope->sink, "\n]}\n");
-	return status;
-}
-
-static enum status report_result(const struct scope *scope, const char *path, struct err *err)
-{
-	char spans[FMT_SIZE], profiles[FMT_SIZE], bytes[FMT_SIZE];
-	struct str what = {0};
-	enum status status;
-
-	str_addf(&what, "%s span%s on %s track%s, %s", fmt_count(spans, scope->spans),
-		 scope->spans == 1 ? "" : "s", fmt_count(profiles, scope->profiles),
-		 scope->profiles == 1 ? "" : "s", fmt_bytes(bytes, scope->sink.bytes));
-	status = what.failed
-			 ? err_nomem(err)
-			 : report_walk_print_result(&scope->walk, path, str_peek(&what), "", err);
-	str_free(&what);
-	return status;
 }
 
 enum status report_export_speedscope(const struct report_export_request *request, const char *path,
 				     struct err *err)
 {
-	struct scope scope = {.request = request};
-	enum status status = report_walk_open(&scope.walk, request, err);
+	struct scope scope = {0};
+	struct err own;
+	char spans[FMT_SIZE], profiles[FMT_SIZE], bytes[FMT_SIZE];
+	struct str notes = {0};
 
-	if (status == ST_OK)
-		status = report_sites_read(&scope.sites, request->db, err);
-	if (status == ST_OK)
-		status = report_sink_open(&scope.sink, path, err);
-	if (status == ST_OK)
-		status = report_sink_close(&scope.sink, write_all(&scope, err));
-	if (status == ST_OK)
-		status = report_result(&scope, path, err);
+	err = err_start(err, &own);
+	report_walk_open(&scope.walk, request, err);
+	report_sites_read(&scope.sites, request->db, err);
+	if (!err_stuck(err) && report_sink_open(&scope.sink, path, err) == ST_OK) {
+		write_all(&scope);
+		report_sink_close(&scope.sink, err->status);
+	}
+	report_walk_notes(&scope.walk, &notes);
+	report_export_print_result(request, path, &notes, err, "%s span%s on %s track%s, %s",
+				   fmt_count(spans, scope.spans), scope.spans == 1 ? "" : "s",
+				   fmt_count(profiles, scope.profiles),
+				   scope.profiles == 1 ? "" : "s",
+				   fmt_bytes(bytes, scope.sink.bytes));
 	str_free(&scope.text);
 	report_sites_free(&scope.sites);
 	report_walk_close(&scope.walk);
-	return status;
+	return err->status;
 }

@@ -8,7 +8,7 @@
  */
 #include "common/fmt.h"
 #include "reports/export/report_sink.h"
-#include "reports/export/report_walk.h"
+#include "reports/export/report_export.h"
 
 struct torch_csv {
 	const struct report_export_request *request;
@@ -32,24 +32,22 @@ static const char *clock_name(int clock)
 /* ---- selecting the run ----------------------------------------------------------------------- */
 
 /* Find the first matching run on @clock. */
-static enum status find_run(struct torch_csv *csv, int clock, bool *found, struct err *err)
+static bool find_run(struct torch_csv *csv, int clock, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(
+	bool found;
+
+	prof_query_open(
 		&query, csv->request->db,
 		"SELECT rank, replica, weight_update, execution " RUNS
 		"AND phase IN ('F', 'B', 'W') AND (:update IS NULL OR weight_update = :update) "
 		"ORDER BY weight_update IS NULL, weight_update, rank, replica, execution LIMIT 1",
 		err);
-
-	*found = false;
-	if (status != ST_OK)
-		return status;
 	prof_query_text(query, ":clock", clock_name(clock));
 	prof_query_int(query, ":execution", csv->request->execution);
 	prof_query_int(query, ":update", csv->request->weight_update);
-	*found = prof_query_next(query, &status, err);
-	if (*found) {
+	found = prof_query_next(query, &err->status, err);
+	if (found) {
 		csv->clock = clock;
 		csv->rank = prof_column_int(query, 0);
 		csv->replica = prof_column_int(query, 1);
@@ -57,30 +55,28 @@ static enum status find_run(struct torch_csv *csv, int clock, bool *found, struc
 		csv->number = prof_column_int(query, csv->training ? 2 : 3);
 	}
 	prof_query_close(query);
-	return status;
+	return found;
 }
 
 /* Prefer the device's clock, which shows the schedule; fall back to the host's. */
-static enum status choose_run(struct torch_csv *csv, struct err *err)
+static void choose_run(struct torch_csv *csv, struct err *err)
 {
 	const struct report_export_request *request = csv->request;
-	const int first = request->clock < 0 ? IPS_DEVICE : request->clock;
-	bool found;
-	enum status status = find_run(csv, first, &found, err);
 
-	if (status == ST_OK && !found && request->clock < 0)
-		status = find_run(csv, IPS_HOST, &found, err);
-	if (status != ST_OK || found)
-		return status;
+	if (find_run(csv, request->clock < 0 ? IPS_DEVICE : request->clock, err) ||
+	    err_stuck(err) || (request->clock < 0 && find_run(csv, IPS_HOST, err)) ||
+	    err_stuck(err))
+		return;
 	if (request->weight_update != IPS_NULL)
-		return err_set(err, ST_NOTFOUND,
-			       "%s: has no stage timings of weight update %lld (`ipu-report %s "
-			       "stage_timings` lists them)",
-			       request->path, (long long)request->weight_update, request->path);
-	return err_set(err, ST_NOTFOUND,
-		       "%s: has no stage timings%s%s: they are recorded of runs with a pipeline",
-		       request->path, request->clock < 0 ? "" : " on the clock of the ",
-		       request->clock < 0 ? "" : clock_name(request->clock));
+		err_set(err, ST_NOTFOUND,
+			"%s: has no stage timings of weight update %lld (`ipu-report %s "
+			"stage_timings` lists them)",
+			request->path, (long long)request->weight_update, request->path);
+	else
+		err_set(err, ST_NOTFOUND,
+			"%s: has no stage timings%s%s: they are recorded of runs with a pipeline",
+			request->path, request->clock < 0 ? "" : " on the clock of the ",
+			request->clock < 0 ? "" : clock_name(request->clock));
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -90,44 +86,38 @@ static enum status choose_run(struct torch_csv *csv, struct err *err)
 	     "CASE WHEN :training THEN weight_update = :number ELSE weight_update IS NULL AND "    \
 	     "execution = :number END "
 
-static enum status open_run(const struct torch_csv *csv, const char *sql, struct prof_query **out,
-			    struct err *err)
-{
-	enum status status = prof_query_open(out, csv->request->db, sql, err);
-
-	if (status != ST_OK)
-		return status;
-	prof_query_text(*out, ":clock", clock_name(csv->clock));
-	prof_query_int(*out, ":execution", csv->request->execution);
-	prof_query_int(*out, ":rank", csv->rank);
-	prof_query_int(*out, ":replica", csv->replica);
-	prof_query_int(*out, ":training", csv->training);
-	prof_query_int(*out, ":number", csv->number);
-	return ST_OK;
-}
-
-static enum status find_split(struct torch_csv *csv, struct err *err)
+static struct prof_query *open_run(const struct torch_csv *csv, const char *sql, struct err *err)
 {
 	struct prof_query *query;
-	enum status status =
-		open_run(csv, "SELECT 1 " OF_RUN "AND phase = 'W' LIMIT 1", &query, err);
 
-	csv->split = prof_query_next(query, &status, err);
+	prof_query_open(&query, csv->request->db, sql, err);
+	prof_query_text(query, ":clock", clock_name(csv->clock));
+	prof_query_int(query, ":execution", csv->request->execution);
+	prof_query_int(query, ":rank", csv->rank);
+	prof_query_int(query, ":replica", csv->replica);
+	prof_query_int(query, ":training", csv->training);
+	prof_query_int(query, ":number", csv->number);
+	return query;
+}
+
+static void find_split(struct torch_csv *csv, struct err *err)
+{
+	struct prof_query *query = open_run(csv, "SELECT 1 " OF_RUN "AND phase = 'W' LIMIT 1", err);
+
+	csv->split = prof_query_next(query, &err->status, err);
 	prof_query_close(query);
-	return status;
 }
 
-static enum status write_lines(struct torch_csv *csv, struct err *err)
+static void write_lines(struct torch_csv *csv, struct err *err)
 {
-	struct prof_query *query;
 	int64_t ipu = IPS_NULL;
-	enum status status = open_run(
+	struct prof_query *query = open_run(
 		csv,
 		"SELECT ipu, stage, phase, coalesce(microbatch, step - min(step) OVER ()) " OF_RUN
 		"AND phase IN ('F', 'B', 'W') ORDER BY ipu, start_ns, stage, phase DESC",
-		&query, err);
+		err);
 
-	while (prof_query_next(query, &status, err)) {
+	while (prof_query_next(query, &err->status, err)) {
 		const char *phase = prof_column_text(query, 2);
 
 		if (csv->lines == 0 || prof_column_int(query, 0) != ipu)
@@ -142,38 +132,26 @@ static enum status write_lines(struct torch_csv *csv, struct err *err)
 	}
 	prof_query_close(query);
 	report_sink_text(&csv->sink, "\r\n");
-	return status;
-}
-
-static enum status report_result(const struct torch_csv *csv, const char *path, struct err *err)
-{
-	char cells[FMT_SIZE];
-	struct str what = {0};
-	enum status status;
-
-	str_addf(&what, "%s actions on %lld IPU%s: %s %lld, %s clock", fmt_count(cells, csv->cells),
-		 (long long)csv->lines, csv->lines == 1 ? "" : "s",
-		 csv->training ? "weight update" : "execution", (long long)csv->number,
-		 clock_name(csv->clock));
-	status = what.failed
-			 ? err_nomem(err)
-			 : report_export_print_result(csv->request, path, str_peek(&what), "", err);
-	str_free(&what);
-	return status;
 }
 
 enum status report_export_torch_csv(const struct report_export_request *request, const char *path,
 				    struct err *err)
 {
 	struct torch_csv csv = {.request = request};
-	enum status status = choose_run(&csv, err);
+	struct err own;
+	char cells[FMT_SIZE];
 
-	if (status == ST_OK)
-		status = find_split(&csv, err);
-	if (status == ST_OK)
-		status = report_sink_open(&csv.sink, path, err);
-	if (status != ST_OK)
-		return status;
-	status = report_sink_close(&csv.sink, write_lines(&csv, err));
-	return status == ST_OK ? report_result(&csv, path, err) : status;
+	err = err_start(err, &own);
+	choose_run(&csv, err);
+	if (!err_stuck(err))
+		find_split(&csv, err);
+	if (!err_stuck(err) && report_sink_open(&csv.sink, path, err) == ST_OK) {
+		write_lines(&csv, err);
+		report_sink_close(&csv.sink, err->status);
+	}
+	return report_export_print_result(
+		request, path, NULL, err, "%s actions on %lld IPU%s: %s %lld, %s clock",
+		fmt_count(cells, csv.cells), (long long)csv.lines, csv.lines == 1 ? "" : "s",
+		csv.training ? "weight update" : "execution", (long long)csv.number,
+		clock_name(csv.clock));
 }

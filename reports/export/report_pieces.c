@@ -10,17 +10,18 @@
 #include "common/mem.h"
 #include "reports/table/report_internal.h"
 
-enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db, const char *sql,
-			       void (*render)(const struct prof_query *query, struct str *out),
-			       struct err *err)
+void report_pieces_init(struct report_pieces *pieces, struct prof_db *db, const char *sql,
+			void (*render)(const struct prof_query *query, struct str *out),
+			struct err *err)
 {
-	*pieces = (struct report_pieces){.db = db, .sql = sql, .render = render};
+	*pieces = (struct report_pieces){.db = db, .err = err, .sql = sql, .render = render};
+	if (err_stuck(err))
+		return;
 	pieces->blocks = mem_calloc(REPORT_PIECES_BLOCKS, sizeof(*pieces->blocks));
 	if (!pieces->blocks)
-		return err_nomem(err);
-	for (int i = 0; i < REPORT_PIECES_BLOCKS; i++)
+		err_nomem(err);
+	for (int i = 0; i < REPORT_PIECES_BLOCKS && pieces->blocks; i++)
 		pieces->blocks[i].number = IPS_NULL;
-	return ST_OK;
 }
 
 void report_pieces_fini(struct report_pieces *pieces)
@@ -31,46 +32,38 @@ void report_pieces_fini(struct report_pieces *pieces)
 	pieces->blocks = NULL;
 }
 
-static enum status load_rows(struct report_pieces *pieces, struct report_pieces_block *block,
-			     struct prof_query *query, int64_t first, struct err *err)
-{
-	enum status status = ST_OK;
-	int next = 0;
-
-	while (prof_query_next(query, &status, err)) {
-		const int64_t id = prof_column_int(query, 0);
-
-		for (; next <= id - first; next++)
-			block->at[next] = block->text.length;
-		pieces->render(query, &block->text);
-		block->last = id;
-	}
-	for (; next <= REPORT_PIECES_IDS; next++)
-		block->at[next] = block->text.length;
-	return status == ST_OK && block->text.failed ? err_nomem(err) : status;
-}
-
-enum status report__pieces_load(struct report_pieces *pieces, int64_t id, struct err *err)
+void report__pieces_load(struct report_pieces *pieces, int64_t id)
 {
 	const int64_t number = id >> REPORT_PIECES_SHIFT;
 	const int64_t first = id & ~(int64_t)(REPORT_PIECES_IDS - 1);
 	struct report_pieces_block *block = &pieces->blocks[number & (REPORT_PIECES_BLOCKS - 1)];
+	struct err *err = pieces->err;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, pieces->db, pieces->sql, err);
+	int next = 0;
 
-	if (status != ST_OK)
-		return status;
 	block->number = IPS_NULL;
 	block->last = IPS_NULL;
 	block->round = pieces->round;
 	str_clear(&block->text);
+	if (err_stuck(err) || prof_query_open(&query, pieces->db, pieces->sql, err) != ST_OK)
+		return;
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":last", first + REPORT_PIECES_IDS - 1);
-	status = load_rows(pieces, block, query, first, err);
+	while (prof_query_next(query, &err->status, err)) {
+		const int64_t row = prof_column_int(query, 0);
+
+		for (; next <= row - first; next++)
+			block->at[next] = block->text.length;
+		pieces->render(query, &block->text);
+		block->last = row;
+	}
 	prof_query_close(query);
-	if (status == ST_OK)
+	for (; next <= REPORT_PIECES_IDS; next++)
+		block->at[next] = block->text.length;
+	if (block->text.failed)
+		err_nomem(err);
+	if (!err_stuck(err))
 		block->number = number;
-	return status;
 }
 
 /* ---- renderers ------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct report_pieces_block {
 
 struct report_pieces {
 	struct prof_db *db;
+	struct err *err; /* sticky: once set, every piece is empty */
 	/* Selects the id and the rendered columns, :first <= id <= :last, ordered by id. */
 	const char *sql;
 	void (*render)(const struct prof_query *query, struct str *out);
@@ -40,34 +41,28 @@ struct report_pieces {
 	uint64_t round; /* incremented by the user when rows may have been added */
 };
 
-enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db, const char *sql,
-			       void (*render)(const struct prof_query *query, struct str *out),
-			       struct err *err);
+void report_pieces_init(struct report_pieces *pieces, struct prof_db *db, const char *sql,
+			void (*render)(const struct prof_query *query, struct str *out),
+			struct err *err);
 void report_pieces_fini(struct report_pieces *pieces); /* accepts a zeroed one */
 
 /* Load the block of @id. */
-enum status report__pieces_load(struct report_pieces *pieces, int64_t id, struct err *err);
+void report__pieces_load(struct report_pieces *pieces, int64_t id);
 
 /* Return the piece of @id, valid until the next call. Empty if @id is NULL or has no row. */
-static inline enum status report_pieces_get(struct report_pieces *pieces, int64_t id,
-					    struct report_piece *out, struct err *err)
+static inline struct report_piece report_pieces_get(struct report_pieces *pieces, int64_t id)
 {
 	const int64_t number = id >> REPORT_PIECES_SHIFT;
 	struct report_pieces_block *block = &pieces->blocks[number & (REPORT_PIECES_BLOCKS - 1)];
 	const int at = (int)(id & (REPORT_PIECES_IDS - 1));
 
-	*out = (struct report_piece){"", 0};
-	if (id == IPS_NULL)
-		return ST_OK;
-	if (block->number != number || (id > block->last && block->round != pieces->round)) {
-		enum status status = report__pieces_load(pieces, id, err);
-
-		if (status != ST_OK)
-			return status;
-	}
-	*out = (struct report_piece){str_peek(&block->text) + block->at[at],
+	if (id != IPS_NULL &&
+	    (block->number != number || (id > block->last && block->round != pieces->round)))
+		report__pieces_load(pieces, id);
+	if (id == IPS_NULL || block->number != number)
+		return (struct report_piece){"", 0};
+	return (struct report_piece){str_peek(&block->text) + block->at[at],
 				     block->at[at + 1] - block->at[at]};
-	return ST_OK;
 }
 
 /* ---- renderers ------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
+#include "common/jsonw.h"
 #include "common/mem.h"
 
 #define GZIP_LEVEL 3         /* higher levels cost much time for little size */
@@ -76,6 +77,18 @@ void report_sink_long(struct report_sink *sink, const char *bytes, size_t length
 		if (sink->used == REPORT_SINK_BYTES)
 			report_sink_flush(sink);
 	}
+}
+
+void report_sink_json(struct report_sink *sink, struct str *scratch, const char *text)
+{
+	struct jsonw w;
+
+	str_clear(scratch);
+	jsonw_init_str(&w, scratch, 0);
+	jsonw_text(&w, !text ? "" : text);
+	report_sink_add(sink, str_peek(scratch), scratch->length);
+	if (scratch->failed)
+		report_sink_fail(sink, err_nomem(sink->err));
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */

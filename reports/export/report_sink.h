@@ -15,6 +15,7 @@
 
 #include "common/err.h"
 #include "common/fs.h"
+#include "common/str.h"
 
 #define REPORT_SINK_BYTES 262144
 #define REPORT_SINK_ROOM  256 /* bytes that report_sink_room() provides */
@@ -69,6 +70,9 @@ static inline void report_sink_text(struct report_sink *sink, const char *text)
 {
 	report_sink_add(sink, text, strlen(text));
 }
+
+/* Add @text (NULL: "") as a JSON string, through @scratch. */
+void report_sink_json(struct report_sink *sink, struct str *scratch, const char *text);
 
 void report_sink_int(struct report_sink *sink, int64_t value);
 

@@ -8,57 +8,55 @@
 #include "common/mem.h"
 #include "common/sorted.h"
 
-static const char *copy_text(struct report_sites *sites, const struct prof_query *query, int column)
-{
-	const char *text = prof_column_text(query, column);
-
-	return !text ? NULL : arena_strdup(&sites->arena, text);
-}
-
-static enum status add_site(struct report_sites *sites, const struct report_site *site,
-			    struct err *err)
-{
-	if (mem_grow(&sites->items, &sites->capacity, sites->count + 1, sizeof(*sites->items)) != 0)
-		return err_nomem(err);
-	sites->items[sites->count++] = *site;
-	return ST_OK;
-}
-
-static enum status read_site(struct report_sites *sites, const struct prof_query *query,
+static const char *copy_text(struct report_sites *sites, const struct prof_query *query, int column,
 			     struct err *err)
 {
-	const struct report_site site = {
-		.site_id = prof_column_int(query, 0),
-		.line = prof_column_int(query, 3),
-		.name = copy_text(sites, query, 1),
-		.file = copy_text(sites, query, 2),
-	};
+	const char *text = prof_column_text(query, column);
+	const char *copy = !text ? NULL : arena_strdup(&sites->arena, text);
 
-	if ((!site.name && prof_column_type(query, 1) != PROF_NULL) ||
-	    (!site.file && prof_column_type(query, 2) != PROF_NULL))
-		return err_nomem(err);
-	return add_site(sites, &site, err);
+	if (text && !copy)
+		err_nomem(err);
+	return copy;
 }
 
-enum status report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err)
+static void add_site(struct report_sites *sites, struct report_site site, struct err *err)
 {
-	static const struct report_site other = {INT64_MAX, IPS_NULL, "(unknown)", NULL};
+	if (err_stuck(err))
+		return;
+	if (mem_grow(&sites->items, &sites->capacity, sites->count + 1, sizeof(*sites->items)) != 0)
+		err_nomem(err);
+	else
+		sites->items[sites->count++] = site;
+}
+
+void report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err)
+{
 	struct prof_query *query;
-	enum status status;
 
 	*sites = (struct report_sites){0};
-	if (arena_init(&sites->arena, 0) != 0)
-		return err_nomem(err);
-	status = prof_query_open(&query, db,
-				 "SELECT s.site_id, n.value, f.value, s.line FROM sites s "
-				 "LEFT JOIN strings n ON n.string_id = s.name_id "
-				 "LEFT JOIN strings f ON f.string_id = s.file_id "
-				 "ORDER BY s.site_id",
-				 err);
-	while (prof_query_next(query, &status, err))
-		status = read_site(sites, query, err);
+	if (err_stuck(err))
+		return;
+	if (arena_init(&sites->arena, 0) != 0) {
+		err_nomem(err);
+		return;
+	}
+	prof_query_open(&query, db,
+			"SELECT s.site_id, n.value, f.value, s.line FROM sites s "
+			"LEFT JOIN strings n ON n.string_id = s.name_id "
+			"LEFT JOIN strings f ON f.string_id = s.file_id "
+			"ORDER BY s.site_id",
+			err);
+	while (prof_query_next(query, &err->status, err))
+		add_site(sites,
+			 (struct report_site){
+				 .site_id = prof_column_int(query, 0),
+				 .name = copy_text(sites, query, 1, err),
+				 .file = copy_text(sites, query, 2, err),
+				 .line = prof_column_int(query, 3),
+			 },
+			 err);
 	prof_query_close(query);
-	return status == ST_OK ? add_site(sites, &other, err) : status;
+	add_site(sites, (struct report_site){INT64_MAX, IPS_NULL, "(unknown)", NULL}, err);
 }
 
 void report_sites_free(struct report_sites *sites)

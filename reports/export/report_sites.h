@@ -24,7 +24,8 @@ struct report_sites {
 	size_t count, capacity;
 };
 
-enum status report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err);
+/* Does nothing after an earlier failure, which is in @err. */
+void report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err);
 void report_sites_free(struct report_sites *sites); /* accepts a zeroed one */
 
 /* Index of @site_id in items. */

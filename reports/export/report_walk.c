@@ -24,29 +24,28 @@ static int compare_track_ids(const void *a, const void *b)
 	return SORTED_BY(*x, *y, track_id);
 }
 
-static enum status read_tracks(struct report_walk *walk, struct err *err)
+static void read_tracks(struct report_walk *walk)
 {
-	enum status status = prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks,
-						  &walk->track_count, err);
-
-	if (status != ST_OK || walk->track_count == 0)
-		return status;
+	if (prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks, &walk->track_count,
+				 walk->err) != ST_OK ||
+	    walk->track_count == 0)
+		return;
 	walk->by_id = arena_alloc(&walk->arena, (size_t)walk->track_count, sizeof(*walk->by_id));
-	if (!walk->by_id)
-		return err_nomem(err);
+	if (!walk->by_id) {
+		err_nomem(walk->err);
+		return;
+	}
 	for (int i = 0; i < walk->track_count; i++)
 		walk->by_id[i] = &walk->tracks[i];
 	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), compare_track_ids);
-	return ST_OK;
 }
 
 /* Find the end of the recording on each clock. */
-static enum status find_ends(struct report_walk *walk, struct err *err)
+static void find_ends(struct report_walk *walk)
 {
 	int64_t committed;
-	enum status status =
-		prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
 
+	prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, walk->err);
 	walk->end_ns[IPS_HOST] = max(committed, 0);
 	for (int i = 0; i < walk->track_count; i++) {
 		int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
@@ -54,18 +53,18 @@ static enum status find_ends(struct report_walk *walk, struct err *err)
 		if (walk->tracks[i].last_ns > *end)
 			*end = walk->tracks[i].last_ns;
 	}
-	return status;
 }
 
 /* A range without an end is of an execution that was running when the recording ended. */
-static enum status add_execution(struct report_walk *walk, const struct prof_query *query,
-				 struct err *err)
+static void add_execution(struct report_walk *walk, const struct prof_query *query)
 {
 	struct report_walk_execution *execution;
 
 	if (mem_grow(&walk->ranks, &walk->rank_capacity, walk->rank_count + 1,
-		     sizeof(*walk->ranks)) != 0)
-		return err_nomem(err);
+		     sizeof(*walk->ranks)) != 0) {
+		err_nomem(walk->err);
+		return;
+	}
 	execution = &walk->ranks[walk->rank_count++];
 	*execution = (struct report_walk_execution){.rank = prof_column_int(query, 0)};
 	for (int clock = 0; clock < 2; clock++) {
@@ -77,38 +76,33 @@ static enum status add_execution(struct report_walk *walk, const struct prof_que
 		execution->from_ns[clock] = from;
 		execution->to_ns[clock] = to == IPS_NULL ? INT64_MAX : to;
 	}
-	return ST_OK;
 }
 
 /* Find the time ranges of the selected execution: in a merged file each rank has one. */
-static enum status find_execution(struct report_walk *walk, struct err *err)
+static void find_execution(struct report_walk *walk)
 {
 	const int64_t execution = walk->request->execution;
+	struct err *err = walk->err;
 	struct prof_query *query;
-	enum status status;
 
-	if (execution == IPS_NULL)
-		return ST_OK;
-	status = prof_query_open(
-		&query, walk->db,
-		"SELECT rank, start_ns, start_ns + dur_ns, "
-		"CAST(round(start_cycle * 1e9 / hz) AS INTEGER), "
-		"CAST(round((start_cycle + cycles) * 1e9 / hz) AS INTEGER) FROM executions, "
-		"(SELECT (SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz') AS hz) "
-		"WHERE execution = :execution",
-		err);
-	if (status != ST_OK)
-		return status;
+	if (execution == IPS_NULL || err_stuck(err))
+		return;
+	prof_query_open(&query, walk->db,
+			"SELECT rank, start_ns, start_ns + dur_ns, "
+			"CAST(round(start_cycle * 1e9 / hz) AS INTEGER), "
+			"CAST(round((start_cycle + cycles) * 1e9 / hz) AS INTEGER) FROM "
+			"executions, (SELECT (SELECT CAST(value AS REAL) FROM meta "
+			"WHERE key = 'clock_hz') AS hz) WHERE execution = :execution",
+			err);
 	prof_query_int(query, ":execution", execution);
-	while (prof_query_next(query, &status, err))
-		status = add_execution(walk, query, err);
+	while (prof_query_next(query, &err->status, err))
+		add_execution(walk, query);
 	prof_query_close(query);
-	if (status == ST_OK && walk->rank_count == 0)
-		status = err_set(err, ST_NOTFOUND,
-				 "--execution %lld: %s has none of this number (`ipu-report "
-				 "%s executions` lists them)",
-				 (long long)execution, walk->request->path, walk->request->path);
-	return status;
+	if (!err_stuck(err) && walk->rank_count == 0)
+		err_set(err, ST_NOTFOUND,
+			"--execution %lld: %s has none of this number (`ipu-report "
+			"%s executions` lists them)",
+			(long long)execution, walk->request->path, walk->request->path);
 }
 
 static void render_execution(const struct prof_query *query, struct str *out)
@@ -118,32 +112,23 @@ static void render_execution(const struct prof_query *query, struct str *out)
 	str_add_bytes(out, (const char *)&execution, sizeof(execution));
 }
 
-enum status report_walk_open(struct report_walk *walk, const struct report_export_request *request,
-			     struct err *err)
+void report_walk_open(struct report_walk *walk, const struct report_export_request *request,
+		      struct err *err)
 {
-	enum status status;
-
-	*walk = (struct report_walk){.request = request, .db = request->db};
+	*walk = (struct report_walk){.request = request, .db = request->db, .err = err};
 	if (arena_init(&walk->arena, 0) != 0)
-		return err_nomem(err);
+		err_nomem(err);
 	/* Read the last row before the tracks, so that no row lacks its track. */
-	status = prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
-				err);
-	if (status == ST_OK)
-		status = read_tracks(walk, err);
-	if (status == ST_OK)
-		status = find_ends(walk, err);
-	if (status == ST_OK)
-		status = find_execution(walk, err);
-	if (status == ST_OK)
-		status = report_pieces_init(&walk->executions, walk->db,
-					    "SELECT context_id, execution FROM contexts WHERE "
-					    "context_id BETWEEN :first AND :last "
-					    "ORDER BY context_id",
-					    render_execution, err);
-	if (status != ST_OK)
-		report_walk_close(walk);
-	return status;
+	else if (prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
+				err) == ST_OK)
+		read_tracks(walk);
+	if (!err_stuck(err))
+		find_ends(walk);
+	find_execution(walk);
+	report_pieces_init(&walk->executions, walk->db,
+			   "SELECT context_id, execution FROM contexts WHERE "
+			   "context_id BETWEEN :first AND :last ORDER BY context_id",
+			   render_execution, err);
 }
 
 void report_walk_close(struct report_walk *walk)
@@ -175,22 +160,21 @@ const struct prof_track *report_walk_track(const struct report_walk *walk, int64
 	return report_walk_selects_track(walk, walk->by_id[low]) ? walk->by_id[low] : NULL;
 }
 
-enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
-				    int64_t context_id, bool *has, struct err *err)
+bool report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
+			     int64_t context_id)
 {
 	const struct report_export_request *request = walk->request;
 	struct report_piece piece;
 	int64_t execution = IPS_NULL;
-	enum status status;
 
-	*has = from_ns < request->to_ns && to_ns >= request->from_ns;
-	if (!*has || request->execution == IPS_NULL)
-		return ST_OK;
-	status = report_pieces_get(&walk->executions, context_id, &piece, err);
-	if (status == ST_OK && piece.length == sizeof(execution))
+	if (from_ns >= request->to_ns || to_ns < request->from_ns)
+		return false;
+	if (request->execution == IPS_NULL)
+		return true;
+	piece = report_pieces_get(&walk->executions, context_id);
+	if (piece.length == sizeof(execution))
 		memcpy(&execution, piece.bytes, sizeof(execution));
-	*has = execution == request->execution;
-	return status;
+	return execution == request->execution;
 }
 
 bool report_walk_selects_point(const struct report_walk *walk, const struct prof_track *track,
@@ -210,35 +194,33 @@ bool report_walk_selects_point(const struct report_walk *walk, const struct prof
 
 /* ---- nesting --------------------------------------------------------------------------------- */
 
-static enum status push_span(struct report_walk_lane *lane, const struct report_walk_span *span,
-			     struct err *err)
+static void push_span(struct report_walk *walk, struct report_walk_lane *lane,
+		      const struct report_walk_span *span)
 {
 	lane->last_ns = span->start_ns;
 	/* Nothing nests in a span of length 0. */
 	if (span->dur_ns == 0)
-		return ST_OK;
+		return;
 	if (mem_grow(&lane->enclosing, &lane->capacity, lane->count + 1,
 		     sizeof(*lane->enclosing)) != 0)
-		return err_nomem(err);
-	lane->enclosing[lane->count++] = (struct report_walk_enclosing){
-		span->site_id, span->start_ns + span->dur_ns, span->open};
-	return ST_OK;
+		err_nomem(walk->err);
+	else
+		lane->enclosing[lane->count++] = (struct report_walk_enclosing){
+			span->site_id, span->start_ns + span->dur_ns, span->open};
 }
 
 /* Pop spans that end at or before @ns. */
-static enum status leave_spans(struct report_walk *walk, int number, int64_t ns, struct err *err)
+static void leave_spans(struct report_walk *walk, int number, int64_t ns)
 {
 	struct report_walk_lane *lane = &walk->lanes[number];
-	enum status status = ST_OK;
 
-	while (status == ST_OK && lane->count > 0 &&
-	       lane->enclosing[lane->count - 1].end_ns <= ns) {
+	while (lane->count > 0 && lane->enclosing[lane->count - 1].end_ns <= ns &&
+	       !err_stuck(walk->err)) {
 		lane->count--;
 		if (walk->callbacks->leave)
-			status = walk->callbacks->leave(walk->callbacks->user, walk->track,
-							&lane->enclosing[lane->count], number, err);
+			walk->callbacks->leave(walk->callbacks->user, walk->track,
+					       &lane->enclosing[lane->count], number);
 	}
-	return status;
 }
 
 /* Return true if the span nests in the lane's open spans. If it exceeds an unfinished one, cut it
@@ -259,63 +241,51 @@ static bool fits_lane(const struct report_walk_lane *lane, struct report_walk_sp
 	return true;
 }
 
-/* Assign a lane to the span. */
-static enum status assign_lane(struct report_walk *walk, struct report_walk_span *span,
-			       struct err *err)
+/* Assign a lane to the span. Return false if none is left. */
+static bool assign_lane(struct report_walk *walk, struct report_walk_span *span)
 {
-	enum status status;
-
 	for (span->lane = 0; span->lane < REPORT_WALK_LANES; span->lane++) {
 		struct report_walk_lane *lane = &walk->lanes[span->lane];
 
 		if (span->start_ns < lane->last_ns)
 			continue;
-		status = leave_spans(walk, span->lane, span->start_ns, err);
-		if (status != ST_OK)
-			return status;
+		leave_spans(walk, span->lane, span->start_ns);
 		if (!fits_lane(lane, span))
 			continue;
 		span->depth = lane->count;
 		walk->counts.moved += span->lane > 0;
-		return push_span(lane, span, err);
+		push_span(walk, lane, span);
+		return true;
 	}
 	walk->counts.lost++;
-	return ST_OK;
+	return false;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static enum status next_argument(struct report_walk *walk, struct err *err)
+static void next_argument(struct report_walk *walk)
 {
-	enum status status = ST_OK;
-
 	if (!walk->arguments)
-		return ST_OK;
-	if (prof_query_next(walk->arguments, &status, err)) {
+		return;
+	if (prof_query_next(walk->arguments, &walk->err->status, walk->err)) {
 		walk->argument_span = prof_column_int(walk->arguments, 0);
-		return ST_OK;
+		return;
 	}
 	prof_query_close(walk->arguments);
 	walk->arguments = NULL;
 	walk->argument_span = INT64_MAX;
-	return status;
 }
 
-static enum status open_arguments(struct report_walk *walk, int64_t first, int64_t last,
-				  struct err *err)
+static void open_arguments(struct report_walk *walk, int64_t first, int64_t last)
 {
-	enum status status = prof_query_open(
-		&walk->arguments, walk->db,
-		"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
-		"LEFT JOIN strings n ON n.string_id = a.name_id "
-		"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
-		err);
-
-	if (status != ST_OK)
-		return status;
+	prof_query_open(&walk->arguments, walk->db,
+			"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
+			"LEFT JOIN strings n ON n.string_id = a.name_id "
+			"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
+			walk->err);
 	prof_query_int(walk->arguments, ":first", first);
 	prof_query_int(walk->arguments, ":last", last);
-	return next_argument(walk, err);
+	next_argument(walk);
 }
 
 /* Return true for the keys of a span; an argument of that name is prefixed with "arg.", as is one
@@ -352,22 +322,20 @@ void report_walk_add_argument(struct report_walk *walk, const struct prof_query 
 	report_pieces_bare(&walk->text, from);
 }
 
-static enum status collect_arguments(struct report_walk *walk, struct report_walk_span *span,
-				     struct err *err)
+static void collect_arguments(struct report_walk *walk, struct report_walk_span *span)
 {
-	enum status status = ST_OK;
-
 	span->arguments = (struct report_piece){"", 0};
 	if (walk->argument_span > span->span_id)
-		return ST_OK;
+		return;
 	str_clear(&walk->text);
-	while (status == ST_OK && walk->argument_span <= span->span_id) {
+	while (walk->argument_span <= span->span_id) {
 		if (walk->argument_span == span->span_id)
 			report_walk_add_argument(walk, walk->arguments);
-		status = next_argument(walk, err);
+		next_argument(walk);
 	}
 	span->arguments = (struct report_piece){str_peek(&walk->text), walk->text.length};
-	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
+	if (walk->text.failed)
+		err_nomem(walk->err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -375,17 +343,6 @@ static enum status collect_arguments(struct report_walk *walk, struct report_wal
 struct range {
 	int64_t first_ns, first_row, last_row;
 };
-
-static void read_span(const struct prof_query *query, struct report_walk_span *span)
-{
-	*span = (struct report_walk_span){
-		.span_id = prof_column_int(query, 0),
-		.site_id = prof_column_int(query, 1),
-		.start_ns = prof_column_int(query, 2),
-		.dur_ns = prof_column_int(query, 3),
-		.context_id = prof_column_int(query, 4),
-	};
-}
 
 /* Clamp the times of a damaged file so that nothing overflows. */
 static void clamp_span(const struct report_walk *walk, struct report_walk_span *span)
@@ -401,98 +358,89 @@ static void clamp_span(const struct report_walk *walk, struct report_walk_span *
 		span->dur_ns = span->dur_ns < 0 ? 0 : most;
 }
 
-static enum status handle_span(struct report_walk *walk, struct report_walk_span *span,
-			       struct err *err)
+static void read_span(struct report_walk *walk, struct report_walk_span *span)
 {
-	enum status status;
-	bool has;
-
 	clamp_span(walk, span);
-	status = report_walk_selects_row(walk, span->start_ns, span->start_ns + span->dur_ns,
-					 span->context_id, &has, err);
-	if (status != ST_OK || !has)
-		return status;
-	status = assign_lane(walk, span, err);
-	if (status != ST_OK || span->lane == REPORT_WALK_LANES)
-		return status;
+	if (!report_walk_selects_row(walk, span->start_ns, span->start_ns + span->dur_ns,
+				     span->context_id) ||
+	    !assign_lane(walk, span))
+		return;
 	if (walk->has_arguments)
-		status = collect_arguments(walk, span, err);
+		collect_arguments(walk, span);
 	walk->counts.spans++;
 	walk->counts.open += span->open;
-	return status == ST_OK
-		       ? walk->callbacks->enter(walk->callbacks->user, walk->track, span, err)
-		       : status;
+	if (!err_stuck(walk->err))
+		walk->callbacks->enter(walk->callbacks->user, walk->track, span);
 }
 
-static enum status read_range(struct report_walk *walk, const struct range *range, struct err *err)
+static void read_range(struct report_walk *walk, const struct range *range)
 {
-	struct report_walk_span span;
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, walk->db,
-		"SELECT span_id, site_id, start_ns, dur_ns, context_id FROM span_rows "
-		"WHERE span_id BETWEEN :first AND :last AND track_id = :track ORDER BY span_id",
-		err);
 
-	if (status != ST_OK)
-		return status;
+	prof_query_open(&query, walk->db,
+			"SELECT span_id, site_id, start_ns, dur_ns, context_id FROM span_rows "
+			"WHERE span_id BETWEEN :first AND :last AND track_id = :track "
+			"ORDER BY span_id",
+			walk->err);
 	prof_query_int(query, ":first", range->first_row);
 	prof_query_int(query, ":last", range->last_row);
 	prof_query_int(query, ":track", walk->track->track_id);
-	if (walk->has_arguments)
-		status = open_arguments(walk, range->first_row, range->last_row, err);
-	while (prof_query_next(query, &status, err)) {
-		read_span(query, &span);
+	if (walk->has_arguments && query)
+		open_arguments(walk, range->first_row, range->last_row);
+	while (prof_query_next(query, &walk->err->status, walk->err)) {
+		struct report_walk_span span = {
+			.span_id = prof_column_int(query, 0),
+			.site_id = prof_column_int(query, 1),
+			.start_ns = prof_column_int(query, 2),
+			.dur_ns = prof_column_int(query, 3),
+			.context_id = prof_column_int(query, 4),
+		};
+
 		if (span.start_ns >= walk->request->to_ns)
 			break;
-		status = handle_span(walk, &span, err);
+		read_span(walk, &span);
 	}
 	prof_query_close(walk->arguments);
 	walk->arguments = NULL;
 	prof_query_close(query);
 	walk->executions.round++;
-	return status;
 }
 
-/* Find the next range of the track's rows after @range; *@found false: no more. */
-static enum status next_range(const struct report_walk *walk, struct range *range, bool *found,
-			      struct err *err)
+/* Find the next range of the track's rows after @range; false: no more. */
+static bool next_range(const struct report_walk *walk, struct range *range)
 {
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, walk->db,
-				"SELECT first_ns, first_row, last_row FROM zones WHERE kind = 0 "
-				"AND track_id = :track AND (first_ns, first_row) > (:ns, :row) "
-				"ORDER BY first_ns, first_row LIMIT 1",
-				err);
+	bool found;
 
-	*found = false;
-	if (status != ST_OK)
-		return status;
+	prof_query_open(&query, walk->db,
+			"SELECT first_ns, first_row, last_row FROM zones WHERE kind = 0 "
+			"AND track_id = :track AND (first_ns, first_row) > (:ns, :row) "
+			"ORDER BY first_ns, first_row LIMIT 1",
+			walk->err);
 	prof_query_int(query, ":track", walk->track->track_id);
 	prof_query_int(query, ":ns", range->first_ns);
 	prof_query_int(query, ":row", range->first_row);
-	*found = prof_query_next(query, &status, err);
-	if (*found)
+	found = prof_query_next(query, &walk->err->status, walk->err);
+	if (found)
 		*range = (struct range){prof_column_int(query, 0), prof_column_int(query, 1),
 					prof_column_int(query, 2)};
 	prof_query_close(query);
-	if (range->first_row > walk->last_span || range->first_ns >= walk->request->to_ns)
-		*found = false;
 	if (range->last_row > walk->last_span)
 		range->last_row = walk->last_span;
-	return status;
+	return found && range->first_row <= walk->last_span &&
+	       range->first_ns < walk->request->to_ns;
 }
 
-enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
-			      const struct report_walk_callbacks *callbacks, struct err *err)
+void report_walk_spans(struct report_walk *walk, const struct prof_track *track,
+		       const struct report_walk_callbacks *callbacks)
 {
 	struct range range = {-INT64_MAX, -INT64_MAX, -INT64_MAX};
 	int64_t arguments;
-	enum status status = prof_db_number(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1",
-					    &arguments, err);
-	bool found = true;
 
+	if (err_stuck(walk->err))
+		return;
+	prof_db_number(walk->db, "SELECT span_id FROM span_arg_rows LIMIT 1", &arguments,
+		       walk->err);
 	walk->track = track;
 	walk->callbacks = callbacks;
 	walk->has_arguments = arguments != IPS_NULL;
@@ -500,18 +448,14 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 		walk->lanes[i].count = 0;
 		walk->lanes[i].last_ns = IPS_NULL;
 	}
-	while (status == ST_OK) {
-		status = next_range(walk, &range, &found, err);
-		if (status != ST_OK || !found)
-			break;
-		status = read_range(walk, &range, err);
-		if (status == ST_OK)
-			status = report_export_tick(walk->request, walk->counts.spans,
-						    walk->last_span, err);
+	while (!err_stuck(walk->err) && next_range(walk, &range)) {
+		read_range(walk, &range);
+		if (!err_stuck(walk->err))
+			report_export_tick(walk->request, walk->counts.spans, walk->last_span,
+					   walk->err);
 	}
-	for (int i = 0; i < REPORT_WALK_LANES && status == ST_OK; i++)
-		status = leave_spans(walk, i, INT64_MAX, err);
-	return status;
+	for (int i = 0; i < REPORT_WALK_LANES; i++)
+		leave_spans(walk, i, INT64_MAX);
 }
 
 /* ---- report to the user ---------------------------------------------------------------------- */
@@ -525,40 +469,27 @@ void report_walk_note(struct str *notes, int64_t count, const char *one, const c
 }
 
 /* Count the rows that no zone lists: the walk cannot find these. */
-static enum status count_unlisted(const struct report_walk *walk, int64_t *out, struct err *err)
+static int64_t count_unlisted(const struct report_walk *walk)
 {
 	const struct report_export_request *request = walk->request;
-	enum status status;
+	int64_t rows;
 
-	*out = 0;
 	if (request->live || request->clock >= 0 || request->execution != IPS_NULL ||
-	    request->from_ns != IPS_NULL || request->to_ns != INT64_MAX)
-		return ST_OK;
-	status = prof_db_number(walk->db, "SELECT count(*) FROM span_rows", out, err);
-	if (status == ST_OK)
-		*out -= walk->counts.spans + walk->counts.lost;
-	return status;
+	    request->from_ns != IPS_NULL || request->to_ns != INT64_MAX || err_stuck(walk->err))
+		return 0;
+	if (prof_db_number(walk->db, "SELECT count(*) FROM span_rows", &rows, walk->err) != ST_OK)
+		return 0;
+	return rows - walk->counts.spans - walk->counts.lost;
 }
 
-enum status report_walk_print_result(const struct report_walk *walk, const char *path,
-				     const char *what, const char *notes, struct err *err)
+void report_walk_notes(const struct report_walk *walk, struct str *notes)
 {
-	struct str all = {0};
-	int64_t unlisted;
-	enum status status = count_unlisted(walk, &unlisted, err);
-
-	report_walk_note(&all, walk->counts.open, "span was open: it ends with the recording",
+	report_walk_note(notes, walk->counts.open, "span was open: it ends with the recording",
 			 "spans were open: they end with the recording");
-	report_walk_note(&all, walk->counts.moved,
+	report_walk_note(notes, walk->counts.moved,
 			 "span did not nest: it is on a further lane of its track",
 			 "spans did not nest: they are on further lanes of their tracks");
-	report_walk_note(&all, walk->counts.lost + unlisted, "span left out: the file is damaged",
+	report_walk_note(notes, walk->counts.lost + count_unlisted(walk),
+			 "span left out: the file is damaged",
 			 "spans left out: the file is damaged");
-	str_add(&all, notes);
-	if (status == ST_OK)
-		status = all.failed ? err_nomem(err)
-				    : report_export_print_result(walk->request, path, what,
-								 str_peek(&all), err);
-	str_free(&all);
-	return status;
 }

@@ -52,6 +52,7 @@ struct report_walk_lane {
 struct report_walk {
 	const struct report_export_request *request;
 	struct prof_db *db;
+	struct err *err; /* sticky: after a failure the walk ends, and selects nothing */
 	struct arena arena;
 	struct prof_track *tracks;
 	const struct prof_track **by_id; /* tracks ordered by track_id */
@@ -77,8 +78,9 @@ struct report_walk {
 	} counts;
 };
 
-enum status report_walk_open(struct report_walk *walk, const struct report_export_request *request,
-			     struct err *err);
+/* The result is in @err, which the walk uses until it is closed; not NULL. */
+void report_walk_open(struct report_walk *walk, const struct report_export_request *request,
+		      struct err *err);
 void report_walk_close(struct report_walk *walk); /* accepts a zeroed one */
 
 /* Return true if the request selects the track. */
@@ -91,9 +93,9 @@ void report_walk_add_argument(struct report_walk *walk, const struct prof_query 
 /* Look up a track. NULL: unknown, or not selected. */
 const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id);
 
-/* Return in *@has whether the request selects a row by its time and context. */
-enum status report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
-				    int64_t context_id, bool *has, struct err *err);
+/* Return whether the request selects a row by its time and context. */
+bool report_walk_selects_row(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
+			     int64_t context_id);
 
 /* Return true if the request selects a point in time without a context. With --execution: if it
  * lies within the execution of the track's rank. */
@@ -102,21 +104,20 @@ bool report_walk_selects_point(const struct report_walk *walk, const struct prof
 
 /* Callbacks for the spans of a track, parents before children. */
 struct report_walk_callbacks {
-	enum status (*enter)(void *user, const struct prof_track *track,
-			     const struct report_walk_span *span, struct err *err);
+	void (*enter)(void *user, const struct prof_track *track,
+		      const struct report_walk_span *span);
 	/* A span of nonzero length ended: after its children, before the next span on @lane. May be
 	 * NULL. */
-	enum status (*leave)(void *user, const struct prof_track *track,
-			     const struct report_walk_enclosing *span, int lane, struct err *err);
+	void (*leave)(void *user, const struct prof_track *track,
+		      const struct report_walk_enclosing *span, int lane);
 	void *user;
 };
 
-enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
-			      const struct report_walk_callbacks *callbacks, struct err *err);
+void report_walk_spans(struct report_walk *walk, const struct prof_track *track,
+		       const struct report_walk_callbacks *callbacks);
 
-/* Like report_export_print_result(), with notes on irregularities of the walk before @notes. */
-enum status report_walk_print_result(const struct report_walk *walk, const char *path,
-				     const char *what, const char *notes, struct err *err);
+/* Add notes on irregularities of the walk, for report_export_print_result(). */
+void report_walk_notes(const struct report_walk *walk, struct str *notes);
 
 /* Add a line "COUNT WHAT" if @count is not 0. */
 void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many);

@@ -138,13 +138,12 @@ enum status report_export_html(const struct report_export_request *request, cons
 			       struct err *err)
 {
 	struct report_sink sink;
-	char bytes[FMT_SIZE], what[FMT_SIZE + 16];
-	enum status status = report_sink_open(&sink, path, err);
+	struct err own;
+	char bytes[FMT_SIZE];
 
-	if (status == ST_OK)
-		status = report_sink_close(&sink, report_html_write(request, &sink, err));
-	if (status != ST_OK)
-		return status;
-	snprintf(what, sizeof(what), "a page of %s", fmt_bytes(bytes, sink.bytes));
-	return report_export_print_result(request, path, what, "", err);
+	err = err_start(err, &own);
+	if (report_sink_open(&sink, path, err) == ST_OK)
+		report_sink_close(&sink, report_html_write(request, &sink, err));
+	return report_export_print_result(request, path, NULL, err, "a page of %s",
+					  fmt_bytes(bytes, sink.bytes));
 }

@@ -39,9 +39,7 @@ static const struct cli_option import_options[] = {
 	 .letter = 'q',
 	 .help = "Say nothing but errors.",
 	 .field = CLI_FIELD(SWITCH, struct import_line, quiet)},
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
+	REPORT_OPTION_UNLIMITED,
 };
 
 const struct cli_command report_import_cli = {
@@ -268,7 +266,7 @@ static void print_broken(const struct import_line *line, const struct report_imp
 			line->trace, counts->broken_at, counts->why);
 }
 
-int report_import_command(int argc, char **argv)
+enum status report_import_run(int argc, char **argv, struct err *err)
 {
 	struct import_progress progress;
 	struct report_import_params params = {.progress = report__import_on_progress,
@@ -277,32 +275,28 @@ int report_import_command(int argc, char **argv)
 	uint64_t started = clock_ns();
 	char output[FS_PATH_SIZE];
 	struct import_line line;
-	struct err err = {0};
-	enum status status;
+	enum status status = parse_line(&line, argc, argv, err);
 
-	if (cli_standard(&report_import_cli, argc, argv, stdout))
-		return 0;
-	status = parse_line(&line, argc, argv, &err);
 	if (status == ST_OK && !line.output) {
 		line.output = output;
 		if (!default_output(line.trace, output))
-			status = err_set(&err, ST_INVALID, "%s: the name is too long", line.trace);
+			status = err_set(err, ST_INVALID, "%s: the name is too long", line.trace);
 	}
 	if (status != ST_OK)
-		return cli_fail(&report_import_cli, &err);
+		return status;
 	params.trace = line.trace;
 	params.output = line.output;
 	params.force = line.force;
 	params.command = "ipu-report import";
 	report__import_begin_progress(&progress, line.quiet);
-	status = report_import(&params, &counts, &err);
+	status = report_import(&params, &counts, err);
 	report__import_end_progress(&progress);
 	if (status == ST_INTERRUPTED)
-		err_set(&err, status, "interrupted: nothing was written to %s", line.output);
+		err_set(err, status, "interrupted: nothing was written to %s", line.output);
 	if (status != ST_OK)
-		return cli_fail(&report_import_cli, &err);
+		return status;
 	if (!line.quiet)
 		print_summary(&line, &counts, (double)(clock_ns() - started) / 1e9);
 	print_broken(&line, &counts);
-	return 0;
+	return ST_OK;
 }

@@ -6,11 +6,13 @@
 #include "reports/insights/report_insights.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 
@@ -61,28 +63,63 @@ const char *report_insight_severity(enum report_insight_severity severity)
 
 /* ---- adding an insight ----------------------------------------------------------------------- */
 
+static void lacks_memory(struct insight_facts *facts)
+{
+	if (!err_stuck(facts->err))
+		err_nomem(facts->err);
+}
+
+void *report__insight_alloc(struct insight_facts *facts, int64_t count, size_t size)
+{
+	void *items = err_stuck(facts->err)
+			      ? NULL
+			      : arena_alloc(&facts->out->arena, (size_t)max(count, 1), size);
+
+	if (!items)
+		lacks_memory(facts);
+	return items;
+}
+
 struct report_insight *report__insight_add(struct insight_facts *facts, const char *id,
-					   enum report_insight_severity severity)
+					   enum report_insight_severity severity, const char *view,
+					   const char *keys, const char *sql)
 {
 	struct report_insights *out = facts->out;
-	struct report_insight *grown;
+	struct report_insight *insight = &facts->spare;
 
 	if (out->count == out->capacity) {
-		grown = arena_alloc(&out->arena, 2 * (size_t)out->capacity + 32, sizeof(*grown));
-		if (!grown)
-			return NULL;
-		if (out->count > 0)
+		struct report_insight *grown =
+			report__insight_alloc(facts, 2 * out->capacity + 32, sizeof(*grown));
+
+		if (grown && out->count > 0)
 			memcpy(grown, out->items, (size_t)out->count * sizeof(*grown));
-		out->items = grown;
-		out->capacity = 2 * out->capacity + 32;
+		if (grown) {
+			out->items = grown;
+			out->capacity = 2 * out->capacity + 32;
+		}
 	}
-	out->items[out->count] = (struct report_insight){
+	if (out->count < out->capacity)
+		insight = &out->items[out->count++];
+	*insight = (struct report_insight){
 		.id = id,
 		.severity = severity,
 		.subject_kind = "run",
 		.gain = {.step_ns = {NAN, NAN}, .idle_fraction = {NAN, NAN}, .bytes = {NAN, NAN}},
-		.keys = ""};
-	return &out->items[out->count++];
+		.view = view,
+		.keys = keys,
+		.sql = sql};
+	return insight;
+}
+
+void report__insight_subject(struct insight_facts *facts, struct report_insight *insight,
+			     const char *kind, int64_t number)
+{
+	if (number == IPS_NULL)
+		return;
+	insight->subject_kind = kind;
+	insight->subject = report__insight_text(facts, "%" PRId64, number);
+	insight->keys = report__insight_text(facts, "%s%s%s=%" PRId64, insight->keys,
+					     *insight->keys ? " " : "", kind, number);
 }
 
 void report__insight_number(struct report_insight *insight, const char *name, double value,
@@ -101,7 +138,36 @@ const char *report__insight_text(struct insight_facts *facts, const char *format
 	va_start(args, format);
 	text = arena_vprintf(&facts->out->arena, format, args);
 	va_end(args);
-	return text;
+	if (!text)
+		lacks_memory(facts);
+	return text ? text : "";
+}
+
+const struct insight_time *report__insight_most(const struct insight_facts *facts, int clock,
+						enum insight_part part)
+{
+	const struct insight_time *most = NULL;
+
+	for (int i = 0; i < facts->time_count[clock]; i++)
+		if (!most || facts->time[clock][i].share[part] > most->share[part])
+			most = &facts->time[clock][i];
+	return most;
+}
+
+const struct insight_stage *report__insight_slowest(const struct insight_facts *facts, int clock,
+						    double *all_ns)
+{
+	const struct insight_stage *most = NULL;
+
+	*all_ns = 0;
+	for (int i = 0; i < facts->stage_count[clock]; i++) {
+		const struct insight_stage *stage = &facts->stage[clock][i];
+
+		*all_ns += stage->work_ns;
+		if (!most || stage->work_ns > most->work_ns)
+			most = stage;
+	}
+	return most;
 }
 
 bool report__insight_predict(struct insight_facts *facts, const struct report_whatif_change *change,
@@ -151,32 +217,28 @@ static void sort_insights(struct report_insights *out)
 
 /* List the insights that lack data. Only for runs of ipu-train: a recording of another program
  * lacks most by nature. */
-static enum status list_undetected(struct report_insights *out, enum prof_origin origin,
-				   const int *missing, struct err *err)
+static void list_undetected(struct insight_facts *facts, const int *missing)
 {
 	struct str text = {0};
-	enum status status = ST_OK;
 
-	if (origin != PROF_FROM_TRAINER)
-		return ST_OK;
+	if (facts->summary.origin != PROF_FROM_TRAINER)
+		return;
 	for (int i = 0; i < INSIGHT_NEEDS; i++)
 		if (missing[i] > 0 && !(1 << i & (INSIGHT_FOREIGN | INSIGHT_ACCELERATOR)))
 			str_addf(&text, "%s%s (%d)", text.length ? ", " : "", need_words[i],
 				 missing[i]);
-	if (text.length)
-		out->not_looked = arena_strdup(&out->arena, str_peek(&text));
-	if (text.failed || (text.length && !out->not_looked))
-		status = err_nomem(err);
+	if (text.failed)
+		lacks_memory(facts);
+	else if (text.length)
+		facts->out->not_looked = report__insight_text(facts, "%s", str_peek(&text));
 	str_free(&text);
-	return status;
 }
 
-static enum status run_detectors(struct insight_facts *facts, struct err *err)
+static void run_detectors(struct insight_facts *facts)
 {
 	int missing[INSIGHT_NEEDS] = {0};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(insight_table) && status == ST_OK; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(insight_table) && !err_stuck(facts->err); i++) {
 		const int lacks = insight_table[i].needs & ~facts->has;
 		int first = 0;
 
@@ -185,44 +247,29 @@ static enum status run_detectors(struct insight_facts *facts, struct err *err)
 		if (lacks)
 			missing[first]++;
 		else
-			status = insight_table[i].detect(facts, err);
+			insight_table[i].detect(facts);
 	}
-	if (status == ST_OK)
-		status = list_undetected(facts->out, facts->summary.origin, missing, err);
-	return status;
-}
-
-/* Return false if a text could not be allocated. */
-static bool texts_allocated(const struct report_insights *out)
-{
-	for (int i = 0; i < out->count; i++)
-		if (!out->items[i].sentence || !out->items[i].keys)
-			return false;
-	return true;
+	list_undetected(facts, missing);
 }
 
 enum status report_insights_get(struct report_insights *out, struct prof_db *db, struct err *err)
 {
-	struct insight_facts facts = {.out = out};
-	enum status status;
+	struct err own;
+	struct insight_facts facts = {.out = out, .db = db, .err = err_start(err, &own)};
 
 	*out = (struct report_insights){0};
 	if (arena_init(&out->arena, 0)) {
 		*out = (struct report_insights){0};
 		return err_nomem(err);
 	}
-	status = report__insight_facts(&facts, db, err);
-	if (status == ST_OK)
-		status = run_detectors(&facts, err);
-	if (status == ST_OK && !texts_allocated(out))
-		status = err_nomem(err);
+	report__insight_facts(&facts);
+	run_detectors(&facts);
 	report__insight_facts_free(&facts);
-	if (status != ST_OK) {
+	if (err_stuck(facts.err))
 		report_insights_free(out);
-		return status;
-	}
-	sort_insights(out);
-	return ST_OK;
+	else
+		sort_insights(out);
+	return facts.err->status;
 }
 
 const struct report_accelerator *report_insights_device(const struct report_insights *insights)

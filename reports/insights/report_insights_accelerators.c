@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/fmt.h"
-#include "common/mem.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 #include "reports/named/report_accelerators.h"
@@ -26,7 +25,7 @@ static double accelerator_ns(const struct report_table *table, int64_t row, int 
 }
 
 /* With several ranks a device's name says which. */
-static enum status name_accelerators(struct insight_facts *facts)
+static void name_accelerators(struct insight_facts *facts)
 {
 	struct report_insights *out = facts->out;
 	bool ranks = false;
@@ -38,80 +37,76 @@ static enum status name_accelerators(struct insight_facts *facts)
 
 		a->name = a->device;
 		a->keys = report__insight_text(facts, "device=%s", a->device);
-		if (ranks) {
-			a->name = report__insight_text(facts, "%s of rank %" PRId64, a->device,
-						       a->rank);
-			a->keys = report__insight_text(facts, "rank=%" PRId64 " device=%s", a->rank,
-						       a->device);
-		}
-		if (!a->name || !a->keys)
-			return ST_NOMEM;
+		if (!ranks)
+			continue;
+		a->name = report__insight_text(facts, "%s of rank %" PRId64, a->device, a->rank);
+		a->keys = report__insight_text(facts, "rank=%" PRId64 " %s", a->rank, a->keys);
 	}
-	return ST_OK;
 }
 
-static enum status read_split(struct insight_facts *facts, const struct report_table *table)
+static void read_split(struct insight_facts *facts)
 {
 	struct report_insights *out = facts->out;
+	struct report_table table;
 
+	if (!report__insight_rows(facts, &table, report_accelerator_split_sql))
+		return;
 	out->accelerators =
-		arena_alloc(&out->arena, (size_t)table->row_count + 1, sizeof(*out->accelerators));
-	if (!out->accelerators)
-		return ST_NOMEM;
-	for (int64_t row = 0; row < table->row_count; row++) {
-		const char *device = report__insight_word(table, row, 1);
-		const double busy = accelerator_ns(table, row, 3);
-		struct report_accelerator *a = &out->accelerators[out->accelerator_count];
+		report__insight_alloc(facts, table.row_count, sizeof(*out->accelerators));
+	for (int64_t row = 0; row < table.row_count && out->accelerators; row++) {
+		const char *device = report__insight_word(&table, row, 1);
+		const double busy = accelerator_ns(&table, row, 3);
+		struct report_accelerator *a = &out->accelerators[out->accelerator_count++];
 
 		*a = (struct report_accelerator){
-			.rank = report__insight_int(table, row, 0),
+			.rank = report__insight_int(&table, row, 0),
 			.device = report__insight_text(facts, "%.100s",
 						       device ? device : "the device"),
-			.total = accelerator_ns(table, row, 2),
-			.idle = accelerator_ns(table, row, 4),
-			.compute = accelerator_ns(table, row, 6),
-			.communication = accelerator_ns(table, row, 9),
-			.overlap = accelerator_ns(table, row, 10),
+			.total = accelerator_ns(&table, row, 2),
+			.idle = accelerator_ns(&table, row, 4),
+			.compute = accelerator_ns(&table, row, 6),
+			.communication = accelerator_ns(&table, row, 9),
+			.overlap = accelerator_ns(&table, row, 10),
 		};
-		if (!a->device)
-			return ST_NOMEM;
 		a->copies = busy - (a->compute + a->communication - a->overlap);
-		out->accelerator_count++;
 	}
-	return name_accelerators(facts);
+	report_table_free(&table);
+	name_accelerators(facts);
 }
 
-static enum status read_gaps(struct insight_facts *facts, const struct report_table *table)
+static void read_gaps(struct insight_facts *facts)
 {
-	for (int64_t row = 0; row < table->row_count; row++) {
-		const int64_t rank = report__insight_int(table, row, 0);
-		const char *device = report__insight_word(table, row, 1);
+	struct report_table table;
+
+	report__insight_rows(facts, &table, report_accelerator_gaps_sql);
+	for (int64_t row = 0; row < table.row_count; row++) {
+		const int64_t rank = report__insight_int(&table, row, 0);
+		const char *device = report__insight_word(&table, row, 1);
 
 		for (int i = 0; i < facts->out->accelerator_count && device; i++) {
 			struct report_accelerator *a = &facts->out->accelerators[i];
 
 			if (a->rank != rank || strncmp(a->device, device, 100) != 0)
 				continue;
-			a->gaps = accelerator_ns(table, row, 2);
-			a->waits_host = accelerator_ns(table, row, 3);
-			a->waits_other = accelerator_ns(table, row, 4);
+			a->gaps = accelerator_ns(&table, row, 2);
+			a->waits_host = accelerator_ns(&table, row, 3);
+			a->waits_other = accelerator_ns(&table, row, 4);
 		}
 	}
-	return ST_OK;
+	report_table_free(&table);
 }
 
-enum status report__insight_accelerators(struct insight_facts *facts, struct err *err)
+void report__insight_accelerators(struct insight_facts *facts)
 {
 	static const char any[] = "SELECT EXISTS (SELECT 1 FROM kernel_rows) OR EXISTS (SELECT 1 "
 				  "FROM copy_rows)";
-	static const struct insight_query parts[] = {{report_accelerator_split_sql, read_split},
-						     {report_accelerator_gaps_sql, read_gaps}};
 	int64_t has = 0;
-	enum status status = prof_db_number(facts->db, any, &has, err);
 
-	if (status != ST_OK || !has)
-		return status;
-	return report__insight_read(facts, parts, ARRAY_LEN(parts), err);
+	if (err_stuck(facts->err) || prof_db_number(facts->db, any, &has, facts->err) != ST_OK ||
+	    !has)
+		return;
+	read_split(facts);
+	read_gaps(facts);
 }
 
 /* ---- insights -------------------------------------------------------------------------------- */
@@ -151,47 +146,43 @@ find_worst(const struct insight_facts *facts, double (*share)(const struct repor
 	return worst;
 }
 
-/* An insight on the device with the greatest share, if that is above the limit; *device NULL: none
- * is. *who: its name, and how many others are above the limit, "GPU 0 (and 7 more)". */
-static enum status add_worst(struct insight_facts *facts, const char *id,
-			     double (*share)(const struct report_accelerator *),
-			     enum report_insight_limit limit, struct report_insight **insight,
-			     const struct report_accelerator **device, const char **who,
-			     struct err *err)
+/* Add an insight on the device with the greatest share, if that is above the limit; NULL: none is.
+ * *@who: its name, and how many others are above the limit, "GPU 0 (and 7 more)". */
+static struct report_insight *add_worst(struct insight_facts *facts, const char *id,
+					const char *view,
+					double (*share)(const struct report_accelerator *),
+					enum report_insight_limit limit,
+					const struct report_accelerator **device, const char **who)
 {
 	int count;
 	const struct report_accelerator *a = find_worst(facts, share, limit, &count);
+	struct report_insight *insight;
 
-	*device = a;
 	if (!a)
-		return ST_OK;
-	*insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE);
+		return NULL;
+	*device = a;
 	*who = count == 1 ? a->name
 			  : report__insight_text(facts, "%s (and %d more)", a->name, count - 1);
-	if (!*insight || !*who)
-		return err_nomem(err);
-	(*insight)->view = "kernels";
-	(*insight)->sql = report_accelerator_split_sql;
-	(*insight)->subject_kind = "device";
-	(*insight)->subject = a->name;
-	(*insight)->keys = a->keys;
-	(*insight)->share = share(a);
-	report__insight_number(*insight, "total_ns", a->total, REPORT_NS);
-	return ST_OK;
+	insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE, view, a->keys,
+				      report_accelerator_split_sql);
+	insight->subject_kind = "device";
+	insight->subject = a->name;
+	insight->share = share(a);
+	report__insight_number(insight, "total_ns", a->total, REPORT_NS);
+	return insight;
 }
 
-enum status report__insight_device_idle(struct insight_facts *facts, struct err *err)
+void report__insight_device_idle(struct insight_facts *facts)
 {
 	const struct report_accelerator *a;
-	struct report_insight *insight;
 	const char *who;
 	char share[FMT_SIZE], part[FMT_SIZE];
-	enum status status = add_worst(facts, "device_idle", idle_share, REPORT_LIMIT_DEVICE_IDLE,
-				       &insight, &a, &who, err);
+	struct report_insight *insight = add_worst(facts, "device_idle", "kernels", idle_share,
+						   REPORT_LIMIT_DEVICE_IDLE, &a, &who);
 	bool host;
 
-	if (status != ST_OK || !a)
-		return status;
+	if (!insight)
+		return;
 	host = a->waits_host >= a->waits_other;
 	insight->sentence = report__insight_text(
 		facts,
@@ -210,21 +201,18 @@ enum status report__insight_device_idle(struct insight_facts *facts, struct err 
 		       "graphs of launches. `ipu-report REPORT critical-path` names the calls."
 		     : "Kernels wait for events, copies or other streams: `ipu-report REPORT "
 		       "critical-path`; the arrows `a` in the timeline.";
-	return ST_OK;
 }
 
-enum status report__insight_device_copies(struct insight_facts *facts, struct err *err)
+void report__insight_device_copies(struct insight_facts *facts)
 {
 	const struct report_accelerator *a;
-	struct report_insight *insight;
 	const char *who;
 	char share[FMT_SIZE], time[FMT_SIZE];
-	enum status status = add_worst(facts, "device_copies", copies_share,
-				       REPORT_LIMIT_DEVICE_COPIES, &insight, &a, &who, err);
+	struct report_insight *insight = add_worst(facts, "device_copies", "copies", copies_share,
+						   REPORT_LIMIT_DEVICE_COPIES, &a, &who);
 
-	if (status != ST_OK || !a)
-		return status;
-	insight->view = "copies";
+	if (!insight)
+		return;
 	insight->sentence = report__insight_text(
 		facts,
 		"%s copies for %s, %s of the time from its first kernel to its last, and "
@@ -234,20 +222,18 @@ enum status report__insight_device_copies(struct insight_facts *facts, struct er
 	report__insight_number(insight, "copies_share", insight->share, REPORT_FRACTION);
 	insight->remedy = "Copy from pinned memory, on a stream of its own, while the batch before "
 			  "is computed; leave on the device what is used again.";
-	return ST_OK;
 }
 
-enum status report__insight_exposed_communication(struct insight_facts *facts, struct err *err)
+void report__insight_exposed_communication(struct insight_facts *facts)
 {
 	const struct report_accelerator *a;
-	struct report_insight *insight;
 	const char *who;
 	char share[FMT_SIZE], time[FMT_SIZE], hidden[FMT_SIZE];
-	enum status status = add_worst(facts, "exposed_communication", exposed_share,
-				       REPORT_LIMIT_EXPOSED, &insight, &a, &who, err);
+	struct report_insight *insight = add_worst(facts, "exposed_communication", "kernels",
+						   exposed_share, REPORT_LIMIT_EXPOSED, &a, &who);
 
-	if (status != ST_OK || !a)
-		return status;
+	if (!insight)
+		return;
 	insight->sentence = report__insight_text(
 		facts,
 		"%s communicates for %s, and computes during %s of it: the rest is %s of the time "
@@ -260,7 +246,6 @@ enum status report__insight_exposed_communication(struct insight_facts *facts, s
 	insight->remedy = "Begin exchanges while gradients are still computed (smaller buckets), "
 			  "or send less; a rank that comes late makes the others wait: `ipu-report "
 			  "merge` its recording with theirs.";
-	return ST_OK;
 }
 
 static const char sql_short[] =
@@ -270,33 +255,28 @@ static const char sql_short[] =
 	"FROM launches WHERE device_dur_ns IS NOT NULL AND dur_ns IS NOT NULL";
 
 /* Only of a device that is idle: calls beside a busy one cost nothing. */
-enum status report__insight_short_kernels(struct insight_facts *facts, struct err *err)
+void report__insight_short_kernels(struct insight_facts *facts)
 {
-	struct report_table table = {0};
+	struct report_table table;
 	struct report_insight *insight;
 	char share[FMT_SIZE], launches[FMT_SIZE], device[FMT_SIZE], call[FMT_SIZE];
 	double part, device_ns, call_ns;
 	int64_t count;
 	int idle;
-	enum status status;
 
 	if (!find_worst(facts, idle_share, REPORT_LIMIT_DEVICE_IDLE, &idle))
-		return ST_OK;
-	status = report_table_query(&table, facts->db, "insights", sql_short, 0, err);
-	if (status != ST_OK)
-		return status;
-	count = report__insight_int(&table, 0, 0); /* a sum: there is a row */
+		return;
+	if (!report__insight_rows(facts, &table, sql_short))
+		return;
+	count = report__insight_int(&table, 0, 0);
 	device_ns = report__insight_real(&table, 0, 1);
 	call_ns = report__insight_real(&table, 0, 2);
 	part = report__insight_real(&table, 0, 3);
 	report_table_free(&table);
 	if (!(part > report_insight_limit(REPORT_LIMIT_SHORT)))
-		return ST_OK;
-	insight = report__insight_add(facts, "short_kernels", REPORT_INSIGHT_ADVICE);
-	if (!insight)
-		return err_nomem(err);
-	insight->view = "launches";
-	insight->sql = sql_short;
+		return;
+	insight = report__insight_add(facts, "short_kernels", REPORT_INSIGHT_ADVICE, "launches", "",
+				      sql_short);
 	insight->sentence = report__insight_text(
 		facts,
 		"%s of %s launches take the host longer than what they launch takes the device: "
@@ -306,51 +286,42 @@ enum status report__insight_short_kernels(struct insight_facts *facts, struct er
 	report__insight_number(insight, "short_share", part, REPORT_FRACTION);
 	insight->remedy = "Larger batches, kernels fused by a compiler, or graphs that launch many "
 			  "at once.";
-	return ST_OK;
 }
 
 /* A note on the first row of @sql, which has a name, ns and a share, if the share is above the
  * limit. @before, @after: what the sentence says around the name, the time and the share. */
-static enum status note_hottest(struct insight_facts *facts, const char *id, const char *sql,
-				const char *view, const char *before, const char *after,
-				struct err *err)
+static void note_hottest(struct insight_facts *facts, const char *id, const char *sql,
+			 const char *view, const char *before, const char *after)
 {
-	struct report_table table = {0};
+	struct report_table table;
 	struct report_insight *insight;
-	char time[FMT_SIZE], share[FMT_SIZE];
-	char shown[INSIGHT_NAME];
-	const char *word, *name = NULL;
-	double part = NAN;
-	int64_t ns = 0;
-	enum status status = report_table_query(&table, facts->db, "insights", sql, 0, err);
+	char time[FMT_SIZE], share[FMT_SIZE], shown[INSIGHT_NAME];
+	const char *name;
+	double part;
+	int64_t ns;
 
-	if (status == ST_OK && table.row_count > 0) {
-		word = report__insight_word(&table, 0, 0);
-		name = report__insight_text(facts, "%s", word ? word : "");
-		str_shorten(shown, sizeof(shown), word ? word : "");
-		ns = report__insight_int(&table, 0, 1);
-		part = report__insight_real(&table, 0, 2);
-	}
+	if (!report__insight_rows(facts, &table, sql))
+		return;
+	name = report__insight_word(&table, 0, 0);
+	name = report__insight_text(facts, "%s", name ? name : "");
+	ns = report__insight_int(&table, 0, 1);
+	part = report__insight_real(&table, 0, 2);
 	report_table_free(&table);
-	if (status != ST_OK || !(part > report_insight_limit(REPORT_LIMIT_HOT)))
-		return status;
-	insight = report__insight_add(facts, id, REPORT_INSIGHT_NOTE);
-	if (!insight || !name)
-		return err_nomem(err);
-	insight->view = view;
-	insight->sql = sql;
+	if (!(part > report_insight_limit(REPORT_LIMIT_HOT)))
+		return;
+	insight = report__insight_add(facts, id, REPORT_INSIGHT_NOTE, view, "", sql);
 	insight->subject_kind = "span";
 	insight->subject = name;
 	insight->keys = report__insight_text(facts, "name=%s", name);
 	insight->share = part;
+	str_shorten(shown, sizeof(shown), name);
 	insight->sentence = report__insight_text(facts, "%s\"%s\" takes %s, %s %s.", before, shown,
 						 fmt_ns(time, ns), fmt_percent(share, part), after);
 	report__insight_number(insight, "total_ns", (double)ns, REPORT_NS);
 	report__insight_number(insight, "share", part, REPORT_FRACTION);
-	return ST_OK;
 }
 
-enum status report__insight_hot_kernel(struct insight_facts *facts, struct err *err)
+void report__insight_hot_kernel(struct insight_facts *facts)
 {
 	static const char sql[] =
 		"SELECT name, sum(dur_ns) AS total_ns,\n"
@@ -358,11 +329,11 @@ enum status report__insight_hot_kernel(struct insight_facts *facts, struct err *
 		"       count(*) AS count\n"
 		"FROM kernels GROUP BY name ORDER BY 2 DESC, 1 LIMIT 1";
 
-	return note_hottest(facts, "hot_kernel", sql, "kernels", "The kernel ",
-			    "of the time of all kernels", err);
+	note_hottest(facts, "hot_kernel", sql, "kernels", "The kernel ",
+		     "of the time of all kernels");
 }
 
-enum status report__insight_critical_path(struct insight_facts *facts, struct err *err)
+void report__insight_critical_path(struct insight_facts *facts)
 {
 	static const char sql[] =
 		"SELECT " REPORT_RANGE_NAME " AS range, sum(dur_ns) AS total_ns,\n"
@@ -370,6 +341,6 @@ enum status report__insight_critical_path(struct insight_facts *facts, struct er
 		"FROM critical_path WHERE dur_ns > 0 GROUP BY kind, 1\n"
 		"ORDER BY 2 DESC, 1 LIMIT 1";
 
-	return note_hottest(facts, "critical_path", sql, "critical_path",
-			    "What determines how long it takes: ", "of the critical path", err);
+	note_hottest(facts, "critical_path", sql, "critical_path",
+		     "What determines how long it takes: ", "of the critical path");
 }

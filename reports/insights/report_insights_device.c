@@ -12,26 +12,6 @@
 #include "reports/insights/report_insights_internal.h"
 #include "reports/named/report_operations.h"
 
-static struct report_insight *add_device(struct insight_facts *facts, const char *id,
-					 const char *view, const char *sql)
-{
-	struct report_insight *insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE);
-
-	if (insight) {
-		insight->view = view;
-		insight->keys = "mode=train";
-		insight->sql = sql;
-	}
-	return insight;
-}
-
-static void set_ipu(struct insight_facts *facts, struct report_insight *insight, int64_t ipu)
-{
-	insight->subject_kind = "ipu";
-	insight->subject = report__insight_text(facts, "%" PRId64, ipu);
-	insight->keys = report__insight_text(facts, "clock=device ipu=%" PRId64, ipu);
-}
-
 /* ---- between executions ---------------------------------------------------------------------- */
 
 /* The first executions in sequence, of one rank, since the devices of all ranks work at the same
@@ -55,20 +35,13 @@ struct gaps {
 	double executions, gap, cycles, steps, an_epoch, hz; /* gap, cycles: mean per execution */
 };
 
-static bool gaps_known(const struct gaps *gaps)
+static bool read_gaps(struct insight_facts *facts, struct gaps *out)
 {
-	return gaps->executions > 1 && gaps->gap > 0 && gaps->cycles > 0 && gaps->steps > 0 &&
-	       gaps->an_epoch > 1 && gaps->hz > 0;
-}
-
-static enum status read_gaps(struct insight_facts *facts, struct gaps *out, struct err *err)
-{
-	struct report_table table = {0};
-	enum status status = report_table_query(&table, facts->db, "insights", sql_gaps, 0, err);
+	struct report_table table;
 	double span, busy;
 
-	if (status != ST_OK)
-		return status;
+	if (!report__insight_rows(facts, &table, sql_gaps))
+		return false;
 	out->executions = report__insight_real(&table, 0, 0);
 	span = report__insight_real(&table, 0, 1) - report__insight_real(&table, 0, 2);
 	busy = report__insight_real(&table, 0, 3) - report__insight_real(&table, 0, 4);
@@ -78,25 +51,24 @@ static enum status read_gaps(struct insight_facts *facts, struct gaps *out, stru
 	out->an_epoch = report__insight_real(&table, 0, 6);
 	out->hz = report__insight_real(&table, 0, 7);
 	report_table_free(&table);
-	return ST_OK;
+	return out->executions > 1 && out->gap > 0 && out->cycles > 0 && out->steps > 0 &&
+	       out->an_epoch > 1 && out->hz > 0;
 }
 
-enum status report__insight_engine_run(struct insight_facts *facts, struct err *err)
+void report__insight_engine_run(struct insight_facts *facts)
 {
 	struct report_insight *insight;
 	struct gaps gaps;
 	char share[FMT_SIZE], gap[FMT_SIZE], work[FMT_SIZE], steps[FMT_SIZE];
 	double part, step;
-	enum status status = read_gaps(facts, &gaps, err);
 
-	if (status != ST_OK || !gaps_known(&gaps))
-		return status;
+	if (!read_gaps(facts, &gaps))
+		return;
 	part = gaps.gap / (gaps.gap + gaps.cycles);
 	if (part < report_insight_limit(REPORT_LIMIT_ENGINE_RUN))
-		return ST_OK;
-	insight = add_device(facts, "engine_run", "executions", sql_gaps);
-	if (!insight)
-		return err_nomem(err);
+		return;
+	insight = report__insight_add(facts, "engine_run", REPORT_INSIGHT_ADVICE, "executions",
+				      "mode=train", sql_gaps);
 	insight->share = part;
 	insight->sentence = report__insight_text(
 		facts,
@@ -113,7 +85,6 @@ enum status report__insight_engine_run(struct insight_facts *facts, struct err *
 	insight->gain.step_ns[1] = (gaps.cycles + gaps.gap / gaps.an_epoch) * step;
 	insight->remedy = "`--compile.steps_per_execution epoch`, or another large divisor of the "
 			  "epoch's steps; callbacks then are called as rarely.";
-	return ST_OK;
 }
 
 /* ---- time of an IPU -------------------------------------------------------------------------- */
@@ -136,47 +107,47 @@ static const char *stream_remedy(const struct insight_facts *facts, bool waits)
 	       "once a weight update.";
 }
 
-enum status report__insight_stream_copies(struct insight_facts *facts, struct err *err)
+void report__insight_stream_copies(struct insight_facts *facts)
 {
 	const struct insight_trace *trace = &facts->trace;
 	const double copies = trace->begin + trace->middle + trace->end;
-	const struct insight_time *most = NULL;
+	const struct insight_time *most = report__insight_most(facts, 1, INSIGHT_HOST_IO);
 	struct report_insight *insight;
 	char share[FMT_SIZE], wait[FMT_SIZE];
 	bool waits;
 
-	for (int i = 0; i < facts->time_count[1]; i++)
-		if (!most || facts->time[1][i].host_io > most->host_io)
-			most = &facts->time[1][i];
-	if (!most || most->host_io < report_insight_limit(REPORT_LIMIT_HOST_IO))
-		return ST_OK;
-	insight = add_device(facts, "stream_copies", "device_steps", report__insight_sql_time);
-	if (!insight)
-		return err_nomem(err);
-	set_ipu(facts, insight, most->ipu);
-	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " type=StreamCopy*", most->ipu);
-	insight->share = most->host_io;
+	if (!most || most->share[INSIGHT_HOST_IO] < report_insight_limit(REPORT_LIMIT_HOST_IO))
+		return;
+	insight = report__insight_add(facts, "stream_copies", REPORT_INSIGHT_ADVICE, "device_steps",
+				      "", report__insight_sql_time);
+	report__insight_subject(facts, insight, "ipu", most->ipu);
+	insight->keys = report__insight_text(facts, "%s type=StreamCopy*", insight->keys);
+	insight->share = most->share[INSIGHT_HOST_IO];
 	waits = copies > 0 &&
 		trace->begin / copies >= report_insight_limit(REPORT_LIMIT_STREAM_WAIT);
 	insight->sentence = report__insight_text(
 		facts,
 		"Stream copies from and to the host take %s of IPU %" PRId64 "'s time "
 		"(simulated)%s%s%s.",
-		fmt_percent(share, most->host_io), most->ipu,
+		fmt_percent(share, insight->share), most->ipu,
 		copies <= 0 ? ""
 		: waits     ? "; StreamCopyBegin, which waits for the host, is "
 			    : "; StreamCopyBegin, which waits for the host, is only ",
 		copies > 0 ? fmt_percent(wait, trace->begin / copies) : "",
 		copies > 0 ? " of that" : "");
-	report__insight_number(insight, "host_io_share", most->host_io, REPORT_FRACTION);
+	report__insight_number(insight, "host_io_share", insight->share, REPORT_FRACTION);
 	if (copies > 0)
 		report__insight_number(insight, "begin_share", trace->begin / copies,
 				       REPORT_FRACTION);
 	insight->remedy = stream_remedy(facts, waits);
-	return ST_OK;
 }
 
-enum status report__insight_communication(struct insight_facts *facts, struct err *err)
+static double communication_share(const struct insight_time *time)
+{
+	return time->share[INSIGHT_EXCHANGE] + time->share[INSIGHT_SYNC];
+}
+
+void report__insight_communication(struct insight_facts *facts)
 {
 	const struct insight_time *most = NULL;
 	struct report_insight *insight;
@@ -184,30 +155,32 @@ enum status report__insight_communication(struct insight_facts *facts, struct er
 	double part = 0;
 
 	for (int i = 0; i < facts->time_count[1]; i++)
-		if (!most || facts->time[1][i].exchange + facts->time[1][i].sync > part) {
+		if (!most || communication_share(&facts->time[1][i]) > part) {
 			most = &facts->time[1][i];
-			part = most->exchange + most->sync;
+			part = communication_share(most);
 		}
 	if (!most || part < report_insight_limit(REPORT_LIMIT_EXCHANGE))
-		return ST_OK;
-	insight = add_device(facts, "communication", "time_split", report__insight_sql_time);
-	if (!insight)
-		return err_nomem(err);
-	set_ipu(facts, insight, most->ipu);
+		return;
+	insight = report__insight_add(facts, "communication", REPORT_INSIGHT_ADVICE, "time_split",
+				      "clock=device", report__insight_sql_time);
+	report__insight_subject(facts, insight, "ipu", most->ipu);
 	insight->share = part;
 	insight->sentence = report__insight_text(
 		facts,
 		"IPU %" PRId64 " spends %s of its time on communication: %s exchanging, %s in "
 		"syncs (simulated).%s",
-		most->ipu, fmt_percent(share, part), fmt_percent(exchange, most->exchange),
-		fmt_percent(sync, most->sync),
-		most->sync > most->exchange ? " Its programs are short: each ends in a sync." : "");
-	report__insight_number(insight, "exchange_share", most->exchange, REPORT_FRACTION);
-	report__insight_number(insight, "sync_share", most->sync, REPORT_FRACTION);
+		most->ipu, fmt_percent(share, part),
+		fmt_percent(exchange, most->share[INSIGHT_EXCHANGE]),
+		fmt_percent(sync, most->share[INSIGHT_SYNC]),
+		most->share[INSIGHT_SYNC] > most->share[INSIGHT_EXCHANGE]
+			? " Its programs are short: each ends in a sync."
+			: "");
+	report__insight_number(insight, "exchange_share", most->share[INSIGHT_EXCHANGE],
+			       REPORT_FRACTION);
+	report__insight_number(insight, "sync_share", most->share[INSIGHT_SYNC], REPORT_FRACTION);
 	insight->remedy = "A larger `--data.batch_size` gives each program more to do between "
 			  "syncs; `ipu-report REPORT operations --sort -exchange_cycles` names "
 			  "what exchanges most.";
-	return ST_OK;
 }
 
 /* ---- weight updates -------------------------------------------------------------------------- */
@@ -268,7 +241,7 @@ static bool suggest_microbatches(struct insight_facts *facts, struct report_insi
 	return true;
 }
 
-enum status report__insight_weight_update(struct insight_facts *facts, struct err *err)
+void report__insight_weight_update(struct insight_facts *facts)
 {
 	const int clock = facts->stage_count[1] > 0;
 	struct report_insight *insight;
@@ -277,14 +250,12 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 	const struct insight_stage *most = find_most_updating(facts, clock, &part);
 
 	if (!most || part < report_insight_limit(REPORT_LIMIT_WEIGHT_UPDATE))
-		return ST_OK;
-	if (clock && report__insight_whatif(facts, err) != ST_OK)
-		return ST_NOMEM;
-	insight = add_device(facts, "weight_update", "stage_sums", report__insight_sql_stages);
-	if (!insight)
-		return err_nomem(err);
-	insight->subject_kind = "stage";
-	insight->subject = report__insight_text(facts, "%" PRId64, most->stage);
+		return;
+	if (clock)
+		report__insight_whatif(facts);
+	insight = report__insight_add(facts, "weight_update", REPORT_INSIGHT_ADVICE, "stage_sums",
+				      "mode=train", report__insight_sql_stages);
+	report__insight_subject(facts, insight, "stage", most->stage);
 	insight->keys = report__insight_text(facts, "clock=%s mode=train stage=%" PRId64 " phase=U",
 					     clock ? "device" : "host", most->stage);
 	insight->share = part;
@@ -295,7 +266,6 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 	if (clock ? !suggest_microbatches(facts, insight) : true)
 		insight->remedy = "A larger `--data.batch_size`: fewer updates for as many "
 				  "samples, which the learning rate must suit.";
-	return ST_OK;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -310,9 +280,11 @@ static const char sql_operation[] =
 	"       (SELECT count(*) FROM operations) AS operations\n"
 	"FROM " REPORT_OPERATIONS " o ORDER BY update_cycles DESC, operation LIMIT 1";
 
-static void describe_operation(struct insight_facts *facts, struct report_insight *insight,
-			       const struct report_table *table, double part)
+static void describe_operation(struct insight_facts *facts, const struct report_table *table,
+			       double part)
 {
+	struct report_insight *insight = report__insight_add(
+		facts, "operation", REPORT_INSIGHT_ADVICE, "operations", "", sql_operation);
 	const char *name = report__insight_word(table, 0, 0);
 	const char *layer = report__insight_word(table, 0, 1);
 	const char *kind = report__insight_word(table, 0, 2);
@@ -347,28 +319,21 @@ static void describe_operation(struct insight_facts *facts, struct report_insigh
 			 "mixed_float16`.";
 }
 
-enum status report__insight_operation(struct insight_facts *facts, struct err *err)
+void report__insight_operation(struct insight_facts *facts)
 {
-	struct report_table table = {0};
-	struct report_insight *insight;
-	enum status status =
-		report_table_query(&table, facts->db, "insights", sql_operation, 0, err);
+	struct report_table table;
 	double part = 0;
 
-	if (status == ST_OK && table.row_count > 0 && report__insight_int(&table, 0, 10) > 2)
+	if (!report__insight_rows(facts, &table, sql_operation))
+		return;
+	if (report__insight_int(&table, 0, 10) > 2)
 		part = report__insight_real(&table, 0, 5) / report__insight_real(&table, 0, 9);
-	if (part >= report_insight_limit(REPORT_LIMIT_OPERATION)) {
-		insight = add_device(facts, "operation", "operations", sql_operation);
-		if (insight)
-			describe_operation(facts, insight, &table, part);
-		else
-			status = err_nomem(err);
-	}
+	if (part >= report_insight_limit(REPORT_LIMIT_OPERATION))
+		describe_operation(facts, &table, part);
 	report_table_free(&table);
-	return status;
 }
 
-enum status report__insight_tile_balance(struct insight_facts *facts, struct err *err)
+void report__insight_tile_balance(struct insight_facts *facts)
 {
 	const struct insight_trace *trace = &facts->trace;
 	const double balance = trace->compute > 0 ? trace->balanced / trace->compute : NAN;
@@ -376,11 +341,9 @@ enum status report__insight_tile_balance(struct insight_facts *facts, struct err
 	char text[FMT_SIZE], share[FMT_SIZE];
 
 	if (!(balance < report_insight_limit(REPORT_LIMIT_BALANCE)))
-		return ST_OK;
-	insight = add_device(facts, "tile_balance", "operations", report__insight_sql_trace);
-	if (!insight)
-		return err_nomem(err);
-	insight->keys = "";
+		return;
+	insight = report__insight_add(facts, "tile_balance", REPORT_INSIGHT_ADVICE, "operations",
+				      "", report__insight_sql_trace);
 	insight->share = (1 - balance) * trace->compute / trace->all;
 	insight->sentence = report__insight_text(
 		facts,
@@ -392,24 +355,20 @@ enum status report__insight_tile_balance(struct insight_facts *facts, struct err
 	insight->remedy = "`ipu-report REPORT operations --where 'tile_balance < 0.5'` names them. "
 			  "A larger `--data.batch_size`, layers of sizes that divide evenly; small "
 			  "models leave most tiles without work.";
-	return ST_OK;
 }
 
-enum status report__insight_no_trace(struct insight_facts *facts, struct err *err)
+void report__insight_no_trace(struct insight_facts *facts)
 {
 	struct report_insight *insight;
 
 	if (facts->has & INSIGHT_TRACE)
-		return ST_OK;
-	insight = report__insight_add(facts, "no_trace", REPORT_INSIGHT_NOTE);
-	if (!insight)
-		return err_nomem(err);
-	insight->view = "executions";
-	insight->sql = "SELECT mode, sum(traced) AS traced, sum(untraced) AS untraced\n"
-		       "FROM execution_sums GROUP BY mode";
+		return;
+	insight = report__insight_add(
+		facts, "no_trace", REPORT_INSIGHT_NOTE, "executions", "",
+		"SELECT mode, sum(traced) AS traced, sum(untraced) AS untraced\n"
+		"FROM execution_sums GROUP BY mode");
 	insight->sentence = "No execution of the training has its device steps recorded: nothing "
 			    "is said of single programs, nor of other splits and schedules.";
 	insight->remedy = "autoReport.executionProfileProgramRunCount of POPLAR_ENGINE_OPTIONS, "
 			  "which is 2 by default.";
-	return ST_OK;
 }

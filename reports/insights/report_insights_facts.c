@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 
@@ -94,6 +93,17 @@ static double or_zero(double value)
 
 /* ---- reading the parts ----------------------------------------------------------------------- */
 
+bool report__insight_rows(struct insight_facts *facts, struct report_table *table, const char *sql)
+{
+	*table = (struct report_table){0};
+	if (err_stuck(facts->err) ||
+	    report_table_query(table, facts->db, "insights", sql, 0, facts->err) != ST_OK)
+		return false;
+	if (table->row_count == 0)
+		report_table_free(table);
+	return table->row_count > 0;
+}
+
 static int row_clock(const struct report_table *table, int64_t row)
 {
 	const char *clock = report__insight_word(table, row, 0);
@@ -101,67 +111,66 @@ static int row_clock(const struct report_table *table, int64_t row)
 	return clock && !strcmp(clock, "device");
 }
 
-static enum status read_stages(struct insight_facts *facts, const struct report_table *table)
+static void read_stages(struct insight_facts *facts)
 {
-	for (int clock = 0; clock < 2; clock++) {
-		facts->stage[clock] = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
-						  sizeof(*facts->stage[clock]));
-		if (!facts->stage[clock])
-			return ST_NOMEM;
-	}
-	for (int64_t row = 0; row < table->row_count; row++) {
-		const int clock = row_clock(table, row);
+	struct report_table table;
+
+	if (!report__insight_rows(facts, &table, report__insight_sql_stages))
+		return;
+	for (int clock = 0; clock < 2; clock++)
+		facts->stage[clock] =
+			report__insight_alloc(facts, table.row_count, sizeof(*facts->stage[clock]));
+	for (int64_t row = 0; row < table.row_count && !err_stuck(facts->err); row++) {
+		const int clock = row_clock(&table, row);
 
 		facts->stage[clock][facts->stage_count[clock]++] = (struct insight_stage){
-			.stage = report__insight_int(table, row, 1),
-			.ipu = report__insight_int(table, row, 2),
-			.work_ns = or_zero(report__insight_real(table, row, 3)),
-			.update_ns = or_zero(report__insight_real(table, row, 4)),
-			.cpu_ns = report__insight_real(table, row, 5),
-			.microbatches = report__insight_int(table, row, 6),
+			.stage = report__insight_int(&table, row, 1),
+			.ipu = report__insight_int(&table, row, 2),
+			.work_ns = or_zero(report__insight_real(&table, row, 3)),
+			.update_ns = or_zero(report__insight_real(&table, row, 4)),
+			.cpu_ns = report__insight_real(&table, row, 5),
+			.microbatches = report__insight_int(&table, row, 6),
 		};
 	}
-	return ST_OK;
+	report_table_free(&table);
 }
 
-static enum status read_times(struct insight_facts *facts, const struct report_table *table)
+static void read_times(struct insight_facts *facts)
 {
-	for (int clock = 0; clock < 2; clock++) {
-		facts->time[clock] = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
-						 sizeof(*facts->time[clock]));
-		if (!facts->time[clock])
-			return ST_NOMEM;
-	}
-	for (int64_t row = 0; row < table->row_count; row++) {
-		const int clock = row_clock(table, row);
-		double part[5], total = 0;
+	struct report_table table;
 
-		for (int i = 0; i < 5; i++) {
-			part[i] = or_zero(report__insight_real(table, row, 2 + i));
-			total += part[i];
+	if (!report__insight_rows(facts, &table, report__insight_sql_time))
+		return;
+	for (int clock = 0; clock < 2; clock++)
+		facts->time[clock] =
+			report__insight_alloc(facts, table.row_count, sizeof(*facts->time[clock]));
+	for (int64_t row = 0; row < table.row_count && !err_stuck(facts->err); row++) {
+		struct insight_time time = {.ipu = report__insight_int(&table, row, 1)};
+		const int clock = row_clock(&table, row);
+		double total = 0;
+
+		for (int i = 0; i < INSIGHT_PARTS; i++) {
+			time.share[i] = or_zero(report__insight_real(&table, row, 2 + i));
+			total += time.share[i];
 		}
 		if (total <= 0)
 			continue;
-		facts->time[clock][facts->time_count[clock]++] = (struct insight_time){
-			.ipu = report__insight_int(table, row, 1),
-			.compute = part[0] / total,
-			.exchange = part[1] / total,
-			.sync = part[2] / total,
-			.host_io = part[3] / total,
-			.idle = part[4] / total,
-			.total_ns = total,
-		};
+		for (int i = 0; i < INSIGHT_PARTS; i++)
+			time.share[i] /= total;
+		facts->time[clock][facts->time_count[clock]++] = time;
 	}
-	return ST_OK;
+	report_table_free(&table);
 }
 
-static enum status read_trace(struct insight_facts *facts, const struct report_table *table)
+static void read_trace(struct insight_facts *facts)
 {
 	struct insight_trace *trace = &facts->trace;
+	struct report_table table;
 
-	for (int64_t row = 0; row < table->row_count; row++) {
-		const char *type = report__insight_word(table, row, 0);
-		const double cycles = or_zero(report__insight_real(table, row, 1));
+	report__insight_rows(facts, &table, report__insight_sql_trace);
+	for (int64_t row = 0; row < table.row_count; row++) {
+		const char *type = report__insight_word(&table, row, 0);
+		const double cycles = or_zero(report__insight_real(&table, row, 1));
 
 		if (!type)
 			continue;
@@ -173,119 +182,76 @@ static enum status read_trace(struct insight_facts *facts, const struct report_t
 		else if (!strcmp(type, "StreamCopyEnd"))
 			trace->end += cycles;
 		else if (!strcmp(type, "OnTileExecute")) {
-			trace->compute += or_zero(report__insight_real(table, row, 2));
-			trace->balanced += or_zero(report__insight_real(table, row, 3));
+			trace->compute += or_zero(report__insight_real(&table, row, 2));
+			trace->balanced += or_zero(report__insight_real(&table, row, 3));
 		}
 	}
-	return ST_OK;
+	report_table_free(&table);
 }
 
-static enum status read_options(struct insight_facts *facts, const struct report_table *table)
+static void read_options(struct insight_facts *facts)
 {
 	struct insight_options *options = &facts->options;
+	struct report_table table;
 	const char *word;
 
 	options->steps_per_execution = IPS_NULL;
 	options->prefetch_depth = IPS_NULL;
-	if (table->row_count == 0)
-		return ST_OK;
+	if (!report__insight_rows(facts, &table, sql_options))
+		return;
 	options->known = true;
-	word = report__insight_word(table, 0, 0);
+	word = report__insight_word(&table, 0, 0);
 	options->steps_per_execution =
-		word && !strcmp(word, "epoch") ? 0 : report__insight_int(table, 0, 0);
+		word && !strcmp(word, "epoch") ? 0 : report__insight_int(&table, 0, 0);
 	if (options->steps_per_execution == IPS_NULL)
 		options->steps_per_execution = 1; /* the default */
-	options->prefetch_depth = report__insight_int(table, 0, 1);
-	options->io_tiles = report__insight_int(table, 0, 2);
-	options->trains = report__insight_int(table, 0, 4) == 1;
-	options->recompute = report__insight_int(table, 0, 3) == 1;
-	options->decodes = report__insight_int(table, 0, 5) == 1;
-	return ST_OK;
-}
-
-enum status report__insight_read(struct insight_facts *facts, const struct insight_query *queries,
-				 size_t count, struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
-		struct report_table table = {0};
-
-		status = report_table_query(&table, facts->db, "insights", queries[i].sql, 0, err);
-		if (status == ST_OK && queries[i].read(facts, &table) != ST_OK)
-			status = err_nomem(err);
-		report_table_free(&table);
-	}
-	return status;
-}
-
-static enum status read_parts(struct insight_facts *facts, struct err *err)
-{
-	static const struct insight_query parts[] = {
-		{sql_options, read_options},
-		{report__insight_sql_stages, read_stages},
-		{report__insight_sql_time, read_times},
-		{report__insight_sql_trace, read_trace},
-	};
-
-	return report__insight_read(facts, parts, ARRAY_LEN(parts), err);
+	options->prefetch_depth = report__insight_int(&table, 0, 1);
+	options->io_tiles = report__insight_int(&table, 0, 2);
+	options->recompute = report__insight_int(&table, 0, 3) == 1;
+	options->trains = report__insight_int(&table, 0, 4) == 1;
+	options->decodes = report__insight_int(&table, 0, 5) == 1;
+	report_table_free(&table);
 }
 
 /* ---- all facts ------------------------------------------------------------------------------- */
 
-enum status report__insight_whatif(struct insight_facts *facts, struct err *err)
+void report__insight_whatif(struct insight_facts *facts)
 {
-	if (facts->whatif_opened)
-		return ST_OK;
+	if (facts->whatif_opened || err_stuck(facts->err))
+		return;
 	facts->whatif_opened = true;
 	/* A run that cannot be planned again is no error. */
 	if (report_whatif_open(&facts->whatif, facts->db, REPORT_WHATIF_DEVICE, NULL) == ST_NOMEM)
-		return err_nomem(err);
-	return ST_OK;
+		err_nomem(facts->err);
 }
 
 static int available_facts(const struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	const bool trained = s->origin == PROF_FROM_TRAINER;
-	int has = 0;
 
-	if (trained)
-		has |= INSIGHT_TRAINING;
-	if (trained && s->stages > 1)
-		has |= INSIGHT_PIPELINE;
-	if (facts->stage_count[1] > 0)
-		has |= INSIGHT_DEVICE;
-	if (facts->trace.all > 0)
-		has |= INSIGHT_TRACE;
-	if (facts->whatif)
-		has |= INSIGHT_WHATIF;
-	if (facts->memory_count > 0)
-		has |= INSIGHT_MEMORY;
-	if (!trained && s->spans > 0)
-		has |= INSIGHT_FOREIGN;
-	if (facts->out->accelerator_count > 0)
-		has |= INSIGHT_ACCELERATOR;
-	return has;
+	return (trained ? INSIGHT_TRAINING : 0) |
+	       (trained && s->stages > 1 ? INSIGHT_PIPELINE : 0) |
+	       (facts->stage_count[1] > 0 ? INSIGHT_DEVICE : 0) |
+	       (facts->trace.all > 0 ? INSIGHT_TRACE : 0) | (facts->whatif ? INSIGHT_WHATIF : 0) |
+	       (facts->memory_count > 0 ? INSIGHT_MEMORY : 0) |
+	       (!trained && s->spans > 0 ? INSIGHT_FOREIGN : 0) |
+	       (facts->out->accelerator_count > 0 ? INSIGHT_ACCELERATOR : 0);
 }
 
-enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err)
+void report__insight_facts(struct insight_facts *facts)
 {
-	enum status status;
-
-	facts->db = db;
-	status = report_summary_get(&facts->summary, db, err);
-	if (status == ST_OK)
-		status = read_parts(facts, err);
-	if (status == ST_OK)
-		status = report__insight_memory(facts, err);
-	if (status == ST_OK)
-		status = report__insight_accelerators(facts, err);
-	if (status == ST_OK && facts->summary.stages > 1)
-		status = report__insight_whatif(facts, err);
-	if (status == ST_OK)
-		facts->has = available_facts(facts);
-	return status;
+	if (report_summary_get(&facts->summary, facts->db, facts->err) != ST_OK)
+		return;
+	read_options(facts);
+	read_stages(facts);
+	read_times(facts);
+	read_trace(facts);
+	report__insight_memory(facts);
+	report__insight_accelerators(facts);
+	if (facts->summary.stages > 1)
+		report__insight_whatif(facts);
+	facts->has = available_facts(facts);
 }
 
 void report__insight_facts_free(struct insight_facts *facts)

@@ -10,119 +10,73 @@
 #include "common/fmt.h"
 #include "reports/insights/report_insights_internal.h"
 
-static struct report_insight *add_host(struct insight_facts *facts, const char *id,
-				       enum report_insight_severity severity, const char *view,
-				       const char *sql)
+void report__insight_host_waits(struct insight_facts *facts)
 {
-	struct report_insight *insight = report__insight_add(facts, id, severity);
-
-	if (insight) {
-		insight->view = view;
-		insight->keys = "clock=host";
-		insight->sql = sql;
-	}
-	return insight;
-}
-
-static void set_ipu(struct insight_facts *facts, struct report_insight *insight, int64_t ipu)
-{
-	if (ipu == IPS_NULL)
-		return;
-	insight->subject_kind = "ipu";
-	insight->subject = report__insight_text(facts, "%" PRId64, ipu);
-	insight->keys = report__insight_text(facts, "clock=host ipu=%" PRId64, ipu);
-}
-
-/* The stage with the most work, and its share of all stages' work. */
-static const struct insight_stage *find_slowest_stage(const struct insight_facts *facts,
-						      double *share)
-{
-	const struct insight_stage *most = NULL;
-	double all = 0;
-
-	for (int i = 0; i < facts->stage_count[0]; i++) {
-		const struct insight_stage *stage = &facts->stage[0][i];
-
-		all += stage->work_ns;
-		if (!most || stage->work_ns > most->work_ns)
-			most = stage;
-	}
-	*share = all > 0 ? most->work_ns / all : 0;
-	return most;
-}
-
-enum status report__insight_host_waits(struct insight_facts *facts, struct err *err)
-{
-	const struct insight_time *most = NULL;
+	const struct insight_time *most;
 	const struct insight_stage *stage;
 	struct report_insight *insight;
 	char idle[FMT_SIZE], work[FMT_SIZE];
-	double share;
+	double all, share;
 
-	for (int i = 0; i < facts->time_count[0]; i++)
-		if (!most || facts->time[0][i].idle > most->idle)
-			most = &facts->time[0][i];
-	stage = find_slowest_stage(facts, &share);
-	if (!most || !stage || most->idle < report_insight_limit(REPORT_LIMIT_HOST_WAITS))
-		return ST_OK;
-	insight = add_host(facts, "host_waits", REPORT_INSIGHT_NOTE, "time_split",
-			   report__insight_sql_time);
-	if (!insight)
-		return err_nomem(err);
-	set_ipu(facts, insight, most->ipu);
-	insight->share = most->idle;
+	most = report__insight_most(facts, 0, INSIGHT_IDLE);
+	stage = report__insight_slowest(facts, 0, &all);
+	if (!most || !stage ||
+	    most->share[INSIGHT_IDLE] < report_insight_limit(REPORT_LIMIT_HOST_WAITS))
+		return;
+	insight = report__insight_add(facts, "host_waits", REPORT_INSIGHT_NOTE, "time_split",
+				      "clock=host", report__insight_sql_time);
+	report__insight_subject(facts, insight, "ipu", most->ipu);
+	share = all > 0 ? stage->work_ns / all : 0;
+	insight->share = most->share[INSIGHT_IDLE];
 	insight->sentence = report__insight_text(
 		facts,
 		"On the host the worker of IPU %" PRId64
 		" is waiting for %s of the time of executions; stage "
 		"%" PRId64 " has %s of the stages' work there. How fast this machine trains says "
 		"nothing of the simulated device.",
-		most->ipu, fmt_percent(idle, most->idle), stage->stage, fmt_percent(work, share));
-	report__insight_number(insight, "waiting_share", most->idle, REPORT_FRACTION);
+		most->ipu, fmt_percent(idle, most->share[INSIGHT_IDLE]), stage->stage,
+		fmt_percent(work, share));
+	report__insight_number(insight, "waiting_share", most->share[INSIGHT_IDLE],
+			       REPORT_FRACTION);
 	report__insight_number(insight, "slowest_stage", (double)stage->stage, REPORT_NUMBER);
 	report__insight_number(insight, "slowest_share", share, REPORT_FRACTION);
 	insight->remedy = "For a faster training on this machine: `ipu-report what-if REPORT "
 			  "--clock host --split auto`; or no pipeline, `--pipeline null`.";
-	return ST_OK;
 }
 
-enum status report__insight_host_data(struct insight_facts *facts, struct err *err)
+void report__insight_host_data(struct insight_facts *facts)
 {
-	const struct insight_time *most = NULL;
+	const struct insight_time *most;
 	struct report_insight *insight;
 	char share[FMT_SIZE];
 
-	for (int i = 0; i < facts->time_count[0]; i++)
-		if (!most || facts->time[0][i].host_io > most->host_io)
-			most = &facts->time[0][i];
-	if (!most || most->host_io < report_insight_limit(REPORT_LIMIT_HOST_DATA))
-		return ST_OK;
-	insight = add_host(facts, "host_data", REPORT_INSIGHT_ADVICE, "time_split",
-			   report__insight_sql_time);
-	if (!insight)
-		return err_nomem(err);
-	set_ipu(facts, insight, most->ipu);
-	insight->share = most->host_io;
+	most = report__insight_most(facts, 0, INSIGHT_HOST_IO);
+	if (!most || most->share[INSIGHT_HOST_IO] < report_insight_limit(REPORT_LIMIT_HOST_DATA))
+		return;
+	insight = report__insight_add(facts, "host_data", REPORT_INSIGHT_ADVICE, "time_split",
+				      "clock=host", report__insight_sql_time);
+	report__insight_subject(facts, insight, "ipu", most->ipu);
+	insight->share = most->share[INSIGHT_HOST_IO];
 	insight->sentence = report__insight_text(
 		facts, "%s %s of the time of executions%s.",
 		facts->options.decodes
 			? "Data waits: on the host, images that are decoded as they are needed take"
 			: "On the host, batches and results take",
-		fmt_percent(share, most->host_io),
+		fmt_percent(share, most->share[INSIGHT_HOST_IO]),
 		most->ipu == IPS_NULL
 			? ""
 			: report__insight_text(facts, " on the worker of IPU %" PRId64, most->ipu));
-	report__insight_number(insight, "host_io_share", most->host_io, REPORT_FRACTION);
+	report__insight_number(insight, "host_io_share", most->share[INSIGHT_HOST_IO],
+			       REPORT_FRACTION);
 	insight->remedy =
 		facts->options.decodes
 			? "A greater `data.cache_bytes`, if the memory is there: they are "
 			  "decoded once; or smaller files, scaled to `data.resize` before."
 			: "`--data.prefetch 4`: a thread makes the batches ahead; fewer "
 			  "outfeeds (`outfeed.activations`, `outfeed.gradients`).";
-	return ST_OK;
 }
 
-enum status report__insight_busy_machine(struct insight_facts *facts, struct err *err)
+void report__insight_busy_machine(struct insight_facts *facts)
 {
 	struct report_insight *insight;
 	double cpu = 0, time = 0;
@@ -138,11 +92,9 @@ enum status report__insight_busy_machine(struct insight_facts *facts, struct err
 	}
 	if (time < 1e9 * report_insight_limit(REPORT_LIMIT_CPU_TIME) ||
 	    cpu / time >= report_insight_limit(REPORT_LIMIT_CPU))
-		return ST_OK;
-	insight = add_host(facts, "busy_machine", REPORT_INSIGHT_NOTE, "stage_sums",
-			   report__insight_sql_stages);
-	if (!insight)
-		return err_nomem(err);
+		return;
+	insight = report__insight_add(facts, "busy_machine", REPORT_INSIGHT_NOTE, "stage_sums",
+				      "clock=host", report__insight_sql_stages);
 	insight->share = 1 - cpu / time;
 	insight->sentence = report__insight_text(
 		facts,
@@ -151,21 +103,19 @@ enum status report__insight_busy_machine(struct insight_facts *facts, struct err
 		fmt_percent(share, cpu / time));
 	report__insight_number(insight, "cpu_share", cpu / time, REPORT_FRACTION);
 	insight->remedy = "Compare host times of runs on a quiet machine only.";
-	return ST_OK;
 }
 
-enum status report__insight_oversubscribed(struct insight_facts *facts, struct err *err)
+void report__insight_oversubscribed(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 
 	if (!s->oversubscribed)
-		return ST_OK;
-	insight = add_host(facts, "oversubscribed", REPORT_INSIGHT_NOTE, "bubbles",
-			   "SELECT key, value FROM meta WHERE key IN ('oversubscribed', 'workers', "
-			   "'host_threads')");
-	if (!insight)
-		return err_nomem(err);
+		return;
+	insight = report__insight_add(
+		facts, "oversubscribed", REPORT_INSIGHT_NOTE, "bubbles", "clock=host",
+		"SELECT key, value FROM meta WHERE key IN ('oversubscribed', 'workers', "
+		"'host_threads')");
 	insight->sentence = "There were more workers than processors on the host: its times, and "
 			    "the host's bubbles, include waiting for a core.";
 	report__insight_number(insight, "host_threads",
@@ -173,7 +123,6 @@ enum status report__insight_oversubscribed(struct insight_facts *facts, struct e
 			       REPORT_NUMBER);
 	insight->remedy = "Judge the pipeline by the device's clock; or fewer stages and replicas "
 			  "(`--ipu.auto_select_ipus`).";
-	return ST_OK;
 }
 
 /* Of one rank. Rows are written as executions end, so the first training execution is among the
@@ -188,17 +137,16 @@ static const char sql_first[] =
 	"       sum(total_ns) AS total_ns, (SELECT execution FROM first) AS first_execution\n"
 	"FROM execution_sums WHERE mode = 'train' AND rank = (SELECT rank FROM one)";
 
-enum status report__insight_first_execution(struct insight_facts *facts, struct err *err)
+void report__insight_first_execution(struct insight_facts *facts)
 {
-	struct report_table table = {0};
-	struct report_insight *insight = NULL;
-	enum status status = report_table_query(&table, facts->db, "insights", sql_first, 0, err);
+	struct report_table table;
+	struct report_insight *insight;
 	char first_text[FMT_SIZE], rest_text[FMT_SIZE];
 	double first, count, rest;
 	int64_t execution;
 
-	if (status != ST_OK)
-		return status;
+	if (!report__insight_rows(facts, &table, sql_first))
+		return;
 	first = report__insight_real(&table, 0, 0);
 	count = report__insight_real(&table, 0, 1);
 	rest = (report__insight_real(&table, 0, 2) - first) / (count - 1);
@@ -206,13 +154,10 @@ enum status report__insight_first_execution(struct insight_facts *facts, struct 
 	report_table_free(&table);
 	if (!(count > 2) || !(rest > 0) ||
 	    first / rest - 1 < report_insight_limit(REPORT_LIMIT_FIRST_EXECUTION))
-		return ST_OK;
-	insight = add_host(facts, "first_execution", REPORT_INSIGHT_NOTE, "executions", sql_first);
-	if (!insight)
-		return err_nomem(err);
-	insight->subject_kind = "execution";
-	insight->subject = report__insight_text(facts, "%" PRId64, execution);
-	insight->keys = report__insight_text(facts, "mode=train execution=%" PRId64, execution);
+		return;
+	insight = report__insight_add(facts, "first_execution", REPORT_INSIGHT_NOTE, "executions",
+				      "mode=train", sql_first);
+	report__insight_subject(facts, insight, "execution", execution);
 	insight->sentence = report__insight_text(
 		facts,
 		"On the host the first execution took %s, the others %s on average: it is a "
@@ -224,22 +169,18 @@ enum status report__insight_first_execution(struct insight_facts *facts, struct 
 		facts,
 		"Leave it out where host times are compared: `--where 'execution > %" PRId64 "'`.",
 		execution);
-	return ST_OK;
 }
 
-enum status report__insight_host_only(struct insight_facts *facts, struct err *err)
+void report__insight_host_only(struct insight_facts *facts)
 {
 	struct report_insight *insight;
 
 	if ((facts->has & INSIGHT_DEVICE) || facts->stage_count[0] == 0)
-		return ST_OK;
-	insight = add_host(facts, "host_only", REPORT_INSIGHT_NOTE, "meta",
-			   "SELECT key, value FROM meta WHERE key IN ('target', 'ipus')");
-	if (!insight)
-		return err_nomem(err);
-	insight->keys = "";
+		return;
+	insight =
+		report__insight_add(facts, "host_only", REPORT_INSIGHT_NOTE, "meta", "",
+				    "SELECT key, value FROM meta WHERE key IN ('target', 'ipus')");
 	insight->sentence = "No IPU was simulated: nothing is known of cycles, pipelines and the "
 			    "tiles' memory.";
 	insight->remedy = "`--ipu.auto_select_ipus 1` trains on a simulated IPU.";
-	return ST_OK;
 }

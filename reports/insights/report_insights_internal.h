@@ -47,10 +47,18 @@ struct insight_stage {
 };
 
 /* Shares of an IPU's training time on one clock. */
+enum insight_part {
+	INSIGHT_COMPUTE,
+	INSIGHT_EXCHANGE,
+	INSIGHT_SYNC,
+	INSIGHT_HOST_IO,
+	INSIGHT_IDLE,
+	INSIGHT_PARTS
+};
+
 struct insight_time {
 	int64_t ipu; /* IPS_NULL: the host without IPUs */
-	double compute, exchange, sync, host_io, idle;
-	double total_ns; /* over the rows read */
+	double share[INSIGHT_PARTS];
 };
 
 /* Cycles of the training's trace, over all IPUs and steps of at least one execution. */
@@ -71,6 +79,8 @@ struct insight_memory {
 
 struct insight_facts {
 	struct prof_db *db;
+	struct err *err;             /* the first failure: every later step returns at once */
+	struct report_insight spare; /* what report__insight_add() returns after a failure */
 	struct report_summary summary;
 	struct insight_options options;
 	int has;                      /* available enum insight_needs */
@@ -89,22 +99,19 @@ struct insight_facts {
 
 /* ---- reading facts --------------------------------------------------------------------------- */
 
-enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err);
+void report__insight_facts(struct insight_facts *facts);
 void report__insight_facts_free(struct insight_facts *facts);
-enum status report__insight_memory(struct insight_facts *facts, struct err *err);
-enum status report__insight_accelerators(struct insight_facts *facts, struct err *err);
+void report__insight_memory(struct insight_facts *facts);
+void report__insight_accelerators(struct insight_facts *facts);
 
 /* Open what-if, once. It plans the run again, which takes most of the time of all insights, so only
  * pipelines and insights that need it call this. */
-enum status report__insight_whatif(struct insight_facts *facts, struct err *err);
+void report__insight_whatif(struct insight_facts *facts);
 
-/* Run each query and pass its rows to read(), which fails only if out of memory. */
-struct insight_query {
-	const char *sql;
-	enum status (*read)(struct insight_facts *facts, const struct report_table *table);
-};
-enum status report__insight_read(struct insight_facts *facts, const struct insight_query *queries,
-				 size_t count, struct err *err);
+/* Read the rows of @sql. Return false if there are none; then *@table is empty. */
+bool report__insight_rows(struct insight_facts *facts, struct report_table *table, const char *sql);
+/* Allocate @count items in the insights' arena, at least one; NULL: out of memory. */
+void *report__insight_alloc(struct insight_facts *facts, int64_t count, size_t size);
 
 /* Queries whose text is also shown to the user. */
 extern const char report__insight_sql_time[], report__insight_sql_trace[],
@@ -117,15 +124,26 @@ const char *report__insight_word(const struct report_table *table, int64_t row, 
 
 /* ---- adding an insight ----------------------------------------------------------------------- */
 
-/* Add an insight with unknown gain; NULL: out of memory. Valid until the next call. */
+/* Add an insight on the run, with unknown gain. Valid until the next call. */
 struct report_insight *report__insight_add(struct insight_facts *facts, const char *id,
-					   enum report_insight_severity severity);
+					   enum report_insight_severity severity, const char *view,
+					   const char *keys, const char *sql);
+/* Make the insight one on the @kind ("ipu", "stage") with @number, also in its keys. */
+void report__insight_subject(struct insight_facts *facts, struct report_insight *insight,
+			     const char *kind, int64_t number);
 void report__insight_number(struct report_insight *insight, const char *name, double value,
 			    enum report_quantity quantity);
 
-/* Format a text in the insights' arena. NULL: out of memory; the sentence is checked at the end. */
+/* Format a text in the insights' arena. */
 const char *report__insight_text(struct insight_facts *facts, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The IPU that spends most of its time on @clock (0: host) on @part; NULL: none does. */
+const struct insight_time *report__insight_most(const struct insight_facts *facts, int clock,
+						enum insight_part part);
+/* The stage with the most work on @clock, and the work of all stages; NULL: there is none. */
+const struct insight_stage *report__insight_slowest(const struct insight_facts *facts, int clock,
+						    double *all_ns);
 
 /* Predict the run with @change. Return false if the change is illegal, does not fit into memory, or
  * cannot be predicted. */
@@ -137,7 +155,7 @@ void report__insight_gain(struct report_insight *insight,
 
 /* ---- detectors: each adds an insight only if it applies -------------------------------------- */
 
-typedef enum status (*insight_fn)(struct insight_facts *facts, struct err *err);
+typedef void (*insight_fn)(struct insight_facts *facts);
 
 #define INSIGHT_MAP(X)                                                                             \
 	X(writer_failed, INSIGHT_ANYTHING)                                                         \
@@ -183,8 +201,7 @@ typedef enum status (*insight_fn)(struct insight_facts *facts, struct err *err);
 	X(repaired, INSIGHT_ANYTHING)                                                              \
 	X(nothing, INSIGHT_ANYTHING)
 
-#define INSIGHT_DECLARE(id, needs)                                                                 \
-	enum status report__insight_##id(struct insight_facts *facts, struct err *err);
+#define INSIGHT_DECLARE(id, needs) void report__insight_##id(struct insight_facts *facts);
 INSIGHT_MAP(INSIGHT_DECLARE)
 #undef INSIGHT_DECLARE
 

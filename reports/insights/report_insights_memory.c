@@ -63,74 +63,72 @@ static struct insight_memory *find_memory(struct insight_facts *facts, int64_t i
 	return NULL;
 }
 
-static enum status read_tiles(struct insight_facts *facts, const struct report_table *table)
+static void read_tiles(struct insight_facts *facts)
 {
-	facts->memory = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
-				    sizeof(*facts->memory));
-	if (!facts->memory)
-		return ST_NOMEM;
-	for (int64_t row = 0; row < table->row_count; row++)
-		if (report__insight_int(table, row, 3) > 0)
+	struct report_table table;
+
+	if (!report__insight_rows(facts, &table, sql_tiles))
+		return;
+	facts->memory = report__insight_alloc(facts, table.row_count, sizeof(*facts->memory));
+	for (int64_t row = 0; row < table.row_count && facts->memory; row++)
+		if (report__insight_int(&table, row, 3) > 0)
 			facts->memory[facts->memory_count++] = (struct insight_memory){
-				.ipu = report__insight_int(table, row, 0),
-				.tile = report__insight_int(table, row, 1),
-				.bytes = report__insight_int(table, row, 2),
-				.capacity = report__insight_int(table, row, 3),
-				.tiles_over = report__insight_int(table, row, 5),
-				.tiles = report__insight_int(table, row, 7),
+				.ipu = report__insight_int(&table, row, 0),
+				.tile = report__insight_int(&table, row, 1),
+				.bytes = report__insight_int(&table, row, 2),
+				.capacity = report__insight_int(&table, row, 3),
+				.tiles_over = report__insight_int(&table, row, 5),
+				.tiles = report__insight_int(&table, row, 7),
 				.peak_bytes = IPS_NULL,
 				.peak_step = IPS_NULL,
 			};
-	return ST_OK;
+	report_table_free(&table);
 }
 
-static enum status read_peak(struct insight_facts *facts, const struct report_table *table)
+static void read_peak(struct insight_facts *facts)
 {
-	for (int64_t row = 0; row < table->row_count; row++) {
+	struct report_table table;
+
+	report__insight_rows(facts, &table, sql_peak);
+	for (int64_t row = 0; row < table.row_count; row++) {
 		struct insight_memory *memory =
-			find_memory(facts, report__insight_int(table, row, 0));
-		const char *program = report__insight_word(table, row, 2);
+			find_memory(facts, report__insight_int(&table, row, 0));
+		const char *program = report__insight_word(&table, row, 2);
 
 		if (!memory)
 			continue;
-		memory->peak_step = report__insight_int(table, row, 1);
-		memory->peak_bytes = report__insight_int(table, row, 3);
-		memory->always_live = report__insight_int(table, row, 4);
-		if (program) {
-			memory->peak_program = arena_strdup(&facts->out->arena, program);
-			if (!memory->peak_program)
-				return ST_NOMEM;
-		}
+		memory->peak_step = report__insight_int(&table, row, 1);
+		memory->peak_bytes = report__insight_int(&table, row, 3);
+		memory->always_live = report__insight_int(&table, row, 4);
+		if (program)
+			memory->peak_program = report__insight_text(facts, "%s", program);
 	}
-	return ST_OK;
+	report_table_free(&table);
 }
 
-static enum status read_fifos(struct insight_facts *facts, const struct report_table *table)
+static void read_fifos(struct insight_facts *facts)
 {
-	for (int64_t row = 0; row < table->row_count; row++) {
+	struct report_table table;
+
+	report__insight_rows(facts, &table, sql_fifos);
+	for (int64_t row = 0; row < table.row_count; row++) {
 		struct insight_memory *memory =
-			find_memory(facts, report__insight_int(table, row, 0));
+			find_memory(facts, report__insight_int(&table, row, 0));
 
 		if (memory)
-			memory->recompute_bytes = report__insight_int(table, row, 1);
+			memory->recompute_bytes = report__insight_int(&table, row, 1);
 	}
-	return ST_OK;
+	report_table_free(&table);
 }
 
-enum status report__insight_memory(struct insight_facts *facts, struct err *err)
+void report__insight_memory(struct insight_facts *facts)
 {
-	static const struct insight_query parts[] = {
-		{sql_tiles, read_tiles}, {sql_peak, read_peak}, {sql_fifos, read_fifos}};
-
-	return report__insight_read(facts, parts, ARRAY_LEN(parts), err);
+	read_tiles(facts);
+	read_peak(facts);
+	read_fifos(facts);
 }
 
 /* ---- insights -------------------------------------------------------------------------------- */
-
-static const char *ipu_text(struct insight_facts *facts, const struct insight_memory *memory)
-{
-	return report__insight_text(facts, "%" PRId64, memory->ipu);
-}
 
 /* A remedy for too little memory that this run's options leave open. */
 static const char *memory_remedy(const struct insight_facts *facts,
@@ -150,23 +148,19 @@ static struct report_insight *add_memory(struct insight_facts *facts, const char
 					 enum report_insight_severity severity,
 					 const struct insight_memory *memory)
 {
-	struct report_insight *insight = report__insight_add(facts, id, severity);
+	struct report_insight *insight =
+		report__insight_add(facts, id, severity, "tile_memory", "", sql_tiles);
 
-	if (!insight)
-		return NULL;
-	insight->subject_kind = "ipu";
-	insight->subject = ipu_text(facts, memory);
-	insight->view = "tile_memory";
-	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " tile=%" PRId64, memory->ipu,
-					     memory->tile);
-	insight->sql = sql_tiles;
+	report__insight_subject(facts, insight, "ipu", memory->ipu);
+	insight->keys =
+		report__insight_text(facts, "%s tile=%" PRId64, insight->keys, memory->tile);
 	report__insight_number(insight, "tile", (double)memory->tile, REPORT_NUMBER);
 	report__insight_number(insight, "tile_bytes", (double)memory->bytes, REPORT_BYTES);
 	report__insight_number(insight, "capacity_bytes", (double)memory->capacity, REPORT_BYTES);
 	return insight;
 }
 
-enum status report__insight_out_of_memory(struct insight_facts *facts, struct err *err)
+void report__insight_out_of_memory(struct insight_facts *facts)
 {
 	for (int i = 0; i < facts->memory_count; i++) {
 		const struct insight_memory *memory = &facts->memory[i];
@@ -176,8 +170,6 @@ enum status report__insight_out_of_memory(struct insight_facts *facts, struct er
 		if (memory->tiles_over <= 0)
 			continue;
 		insight = add_memory(facts, "out_of_memory", REPORT_INSIGHT_PROBLEM, memory);
-		if (!insight)
-			return err_nomem(err);
 		insight->sentence = report__insight_text(
 			facts,
 			"%s of IPU %" PRId64 " %s more memory than the %s that a tile has: tile "
@@ -198,7 +190,6 @@ enum status report__insight_out_of_memory(struct insight_facts *facts, struct er
 		insight->share = 1;
 		insight->remedy = memory_remedy(facts, memory);
 	}
-	return ST_OK;
 }
 
 static double used_fraction(const struct insight_memory *memory)
@@ -216,7 +207,7 @@ static const struct insight_memory *find_fullest(const struct insight_facts *fac
 	return most;
 }
 
-enum status report__insight_tile_memory(struct insight_facts *facts, struct err *err)
+void report__insight_tile_memory(struct insight_facts *facts)
 {
 	const struct insight_memory *memory = find_fullest(facts);
 	struct report_insight *insight;
@@ -224,10 +215,8 @@ enum status report__insight_tile_memory(struct insight_facts *facts, struct err 
 
 	if (used_fraction(memory) < report_insight_limit(REPORT_LIMIT_TILE_USED) ||
 	    memory->tiles_over > 0)
-		return ST_OK;
+		return;
 	insight = add_memory(facts, "tile_memory", REPORT_INSIGHT_ADVICE, memory);
-	if (!insight)
-		return err_nomem(err);
 	insight->share = used_fraction(memory);
 	insight->sentence = report__insight_text(
 		facts,
@@ -237,10 +226,9 @@ enum status report__insight_tile_memory(struct insight_facts *facts, struct err 
 		fmt_bytes(rest, (uint64_t)(memory->capacity - memory->bytes)));
 	report__insight_number(insight, "used_share", used_fraction(memory), REPORT_FRACTION);
 	insight->remedy = memory_remedy(facts, memory);
-	return ST_OK;
 }
 
-enum status report__insight_memory_peak(struct insight_facts *facts, struct err *err)
+void report__insight_memory_peak(struct insight_facts *facts)
 {
 	const struct insight_memory *memory = find_fullest(facts);
 	struct report_insight *insight;
@@ -250,8 +238,6 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 		if (facts->memory[i].peak_bytes > memory->peak_bytes)
 			memory = &facts->memory[i];
 	insight = add_memory(facts, "memory_peak", REPORT_INSIGHT_NOTE, memory);
-	if (!insight)
-		return err_nomem(err);
 	insight->share = used_fraction(memory);
 	report__insight_number(insight, "used_share", used_fraction(memory), REPORT_FRACTION);
 	if (memory->peak_bytes == IPS_NULL) {
@@ -261,7 +247,7 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 			"what it has (simulated).",
 			memory->ipu, memory->tile, fmt_bytes(tile, (uint64_t)memory->bytes),
 			fmt_percent(share, used_fraction(memory)));
-		return ST_OK;
+		return;
 	}
 	insight->view = "liveness";
 	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " program_step=%" PRId64,
@@ -278,7 +264,6 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 		fmt_bytes(peak, (uint64_t)memory->peak_bytes),
 		fmt_bytes(always, (uint64_t)memory->always_live),
 		fmt_percent(share, used_fraction(memory)));
-	return ST_OK;
 }
 
 /* ---- recomputation --------------------------------------------------------------------------- */
@@ -305,9 +290,8 @@ static double replay_bytes(const struct insight_facts *facts, const struct repor
 	return bytes;
 }
 
-static enum status add_recomputation(struct insight_facts *facts,
-				     const struct insight_memory *memory, double code,
-				     struct err *err)
+static void add_recomputation(struct insight_facts *facts, const struct insight_memory *memory,
+			      double code)
 {
 	const bool wanted = used_fraction(memory) >= report_insight_limit(REPORT_LIMIT_TILE_USED);
 	const double saved = (double)memory->recompute_bytes - code;
@@ -315,11 +299,9 @@ static enum status add_recomputation(struct insight_facts *facts,
 	char fifo[FMT_SIZE], rest[FMT_SIZE], share[FMT_SIZE], extra[FMT_SIZE];
 
 	if (!(saved > report_insight_limit(REPORT_LIMIT_RECOMPUTE) * (double)memory->peak_bytes))
-		return ST_OK;
+		return;
 	insight = add_memory(facts, "recomputation",
 			     wanted ? REPORT_INSIGHT_ADVICE : REPORT_INSIGHT_NOTE, memory);
-	if (!insight)
-		return err_nomem(err);
 	insight->sql = sql_fifos;
 	insight->view = "variables";
 	insight->keys = report__insight_text(facts, "ipu=%" PRId64 " kind=fifo", memory->ipu);
@@ -340,7 +322,6 @@ static enum status add_recomputation(struct insight_facts *facts,
 	insight->remedy = wanted ? "`--ipu.allow_recompute true`."
 				 : "`--ipu.allow_recompute true`, where memory is wanted, for a "
 				   "larger batch or fewer IPUs: it costs time.";
-	return ST_OK;
 }
 
 /* Return false for schedules that read activations again in W: they cannot release any. */
@@ -353,25 +334,18 @@ static bool schedule_recomputes(const struct insight_facts *facts)
 	       ipu_schedule_row(kind)->replays != 0;
 }
 
-enum status report__insight_recomputation(struct insight_facts *facts, struct err *err)
+void report__insight_recomputation(struct insight_facts *facts)
 {
-	struct report_table table = {0};
-	enum status status = ST_OK;
-	bool any = false;
+	struct report_table table;
 
-	for (int i = 0; i < facts->memory_count; i++)
-		any |= facts->memory[i].recompute_bytes > 0 &&
-		       facts->memory[i].peak_bytes != IPS_NULL;
-	if (!any || facts->options.recompute || !schedule_recomputes(facts))
-		return ST_OK;
-	status = report_table_query(&table, facts->db, "insights", sql_replay, 0, err);
-	for (int i = 0; i < facts->memory_count && status == ST_OK; i++) {
+	if (facts->options.recompute || !schedule_recomputes(facts))
+		return;
+	report__insight_rows(facts, &table, sql_replay);
+	for (int i = 0; i < facts->memory_count; i++) {
 		const struct insight_memory *memory = &facts->memory[i];
 
 		if (memory->recompute_bytes > 0 && memory->peak_bytes != IPS_NULL)
-			status = add_recomputation(facts, memory,
-						   replay_bytes(facts, &table, memory), err);
+			add_recomputation(facts, memory, replay_bytes(facts, &table, memory));
 	}
 	report_table_free(&table);
-	return status;
 }

@@ -15,19 +15,6 @@
 #include "ipu/ipu_pipeline.h"
 #include "reports/insights/report_insights_internal.h"
 
-static struct report_insight *add_pipeline(struct insight_facts *facts, const char *id,
-					   const char *view, const char *sql)
-{
-	struct report_insight *insight = report__insight_add(facts, id, REPORT_INSIGHT_ADVICE);
-
-	if (insight) {
-		insight->view = view;
-		insight->keys = "clock=device mode=train";
-		insight->sql = sql;
-	}
-	return insight;
-}
-
 /* ---- ramps ----------------------------------------------------------------------------------- */
 
 /* Micro-batches of a round: the schedule's period. 0: no ramps, or unknown schedule. */
@@ -111,7 +98,7 @@ static void suggest_more_microbatches(struct insight_facts *facts, struct report
 	}
 }
 
-enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
+void report__insight_ramps(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	const int64_t now = s->gradient_accumulation, round = round_size(facts);
@@ -121,15 +108,14 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	double idle;
 
 	if (facts->options.known && !facts->options.trains)
-		return ST_OK;
+		return;
 	if (round <= 0 || now < round || now > INSIGHT_MICROBATCHES_MAX)
-		return ST_OK;
+		return;
 	idle = ramp_idle(facts, now);
 	if (now >= 2 * round && idle < report_insight_limit(REPORT_LIMIT_RAMP_IDLE))
-		return ST_OK;
-	insight = add_pipeline(facts, "ramps", "bubbles", report__insight_sql_bubbles);
-	if (!insight)
-		return err_nomem(err);
+		return;
+	insight = report__insight_add(facts, "ramps", REPORT_INSIGHT_ADVICE, "bubbles",
+				      "clock=device mode=train", report__insight_sql_bubbles);
 	/* The measured ramps, not the theory for equal stages: the upper bound of the gain. */
 	insight->share = s->bubble[1].known ? s->bubble[1].ramp_up + s->bubble[1].ramp_down : idle;
 	fmt_percent(here, insight->share);
@@ -161,28 +147,9 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 				       s->bubble[1].ramp_up + s->bubble[1].ramp_down,
 				       REPORT_FRACTION);
 	suggest_more_microbatches(facts, insight, now, round);
-	return ST_OK;
 }
 
 /* ---- the split ------------------------------------------------------------------------------- */
-
-/* Return the slowest stage; @mean: mean work of a stage, ns. */
-static const struct insight_stage *find_slowest_stage(const struct insight_facts *facts,
-						      double *mean)
-{
-	const struct insight_stage *most = NULL;
-	double all = 0;
-
-	for (int i = 0; i < facts->stage_count[1]; i++) {
-		const struct insight_stage *stage = &facts->stage[1][i];
-
-		all += stage->work_ns;
-		if (!most || stage->work_ns > most->work_ns)
-			most = stage;
-	}
-	*mean = all / facts->stage_count[1];
-	return most;
-}
 
 static const char *stage_layers(const struct insight_facts *facts, int64_t stage)
 {
@@ -219,31 +186,28 @@ static void suggest_split(struct insight_facts *facts, struct report_insight *in
 					       predicted->stages, split_text(predicted));
 }
 
-enum status report__insight_slow_stage(struct insight_facts *facts, struct err *err)
+void report__insight_slow_stage(struct insight_facts *facts)
 {
 	const struct report_whatif_change change = {.split = "auto"};
 	struct report_whatif_prediction predicted;
 	struct report_insight *insight;
 	char work[FMT_SIZE], more[FMT_SIZE];
-	double mean, imbalance;
-	const struct insight_stage *most = find_slowest_stage(facts, &mean);
+	double all, mean, imbalance;
+	const struct insight_stage *most = report__insight_slowest(facts, 1, &all);
 	bool better;
 
-	if (!most || most->microbatches <= 0 || !(mean > 0))
-		return ST_OK;
+	if (!most || most->microbatches <= 0 || !(all > 0))
+		return;
+	mean = all / facts->stage_count[1];
 	imbalance = most->work_ns / mean - 1;
 	better = report__insight_predict(facts, &change, &predicted) && *predicted.split &&
 		 1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=
 			 report_insight_limit(REPORT_LIMIT_GAIN);
 	if (!better && imbalance < report_insight_limit(REPORT_LIMIT_IMBALANCE))
-		return ST_OK;
-	insight = add_pipeline(facts, "slow_stage", "stage_sums", report__insight_sql_stages);
-	if (!insight)
-		return err_nomem(err);
-	insight->subject_kind = "stage";
-	insight->subject = report__insight_text(facts, "%" PRId64, most->stage);
-	insight->keys =
-		report__insight_text(facts, "clock=device mode=train stage=%" PRId64, most->stage);
+		return;
+	insight = report__insight_add(facts, "slow_stage", REPORT_INSIGHT_ADVICE, "stage_sums",
+				      "clock=device mode=train", report__insight_sql_stages);
+	report__insight_subject(facts, insight, "stage", most->stage);
 	insight->sentence = report__insight_text(
 		facts,
 		"Stage %" PRId64 " (%s) is the slowest: %s for each micro-batch, %s more than the "
@@ -260,7 +224,6 @@ enum status report__insight_slow_stage(struct insight_facts *facts, struct err *
 	insight->share = 1 - mean / most->work_ns;
 	if (better)
 		suggest_split(facts, insight, &predicted);
-	return ST_OK;
 }
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
@@ -271,7 +234,7 @@ static double relative_gain(const struct insight_facts *facts,
 	return 1 - predicted->step_ns / report_whatif_measured(facts->whatif)->step_ns;
 }
 
-enum status report__insight_other_schedule(struct insight_facts *facts, struct err *err)
+void report__insight_other_schedule(struct insight_facts *facts)
 {
 	static const char *const names[] = {"Grouped", "Interleaved", "Sequential"};
 	const struct report_whatif_prediction *measured = report_whatif_measured(facts->whatif);
@@ -291,10 +254,9 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 		name = names[i];
 	}
 	if (!name || relative_gain(facts, &best) < report_insight_limit(REPORT_LIMIT_GAIN))
-		return ST_OK;
-	insight = add_pipeline(facts, "other_schedule", "bubbles", report__insight_sql_bubbles);
-	if (!insight)
-		return err_nomem(err);
+		return;
+	insight = report__insight_add(facts, "other_schedule", REPORT_INSIGHT_ADVICE, "bubbles",
+				      "clock=device mode=train", report__insight_sql_bubbles);
 	insight->subject_kind = "schedule";
 	insight->subject = ipu_schedule_name(measured->schedule);
 	report__insight_gain(insight, measured, &best);
@@ -306,10 +268,9 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 		fmt_ns(now, (int64_t)measured->step_ns), fmt_percent(gain, insight->share));
 	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
 	insight->remedy = report__insight_text(facts, "`--pipeline.schedule %s`.", name);
-	return ST_OK;
 }
 
-enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err)
+void report__insight_one_ipu(struct insight_facts *facts)
 {
 	const struct report_whatif_prediction *measured = report_whatif_measured(facts->whatif);
 	const struct report_whatif_change change = {.stages = 1};
@@ -319,10 +280,9 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 
 	if (!report__insight_predict(facts, &change, &predicted) ||
 	    relative_gain(facts, &predicted) < 0)
-		return ST_OK;
-	insight = add_pipeline(facts, "one_ipu", "bubbles", report__insight_sql_bubbles);
-	if (!insight)
-		return err_nomem(err);
+		return;
+	insight = report__insight_add(facts, "one_ipu", REPORT_INSIGHT_ADVICE, "bubbles",
+				      "clock=device mode=train", report__insight_sql_bubbles);
 	report__insight_gain(insight, measured, &predicted);
 	insight->sentence = report__insight_text(
 		facts,
@@ -336,37 +296,32 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 		"`--pipeline null --ipu.auto_select_ipus 1`; with `--ipu.auto_select_ipus %d` that "
 		"makes %d replicas. Pipelines are for models that do not fit one IPU.",
 		measured->stages, measured->stages);
-	return ST_OK;
 }
 
 /* ---- idle IPUs ------------------------------------------------------------------------------- */
 
-enum status report__insight_idle_ipu(struct insight_facts *facts, struct err *err)
+void report__insight_idle_ipu(struct insight_facts *facts)
 {
-	const struct insight_time *most = NULL;
+	const struct insight_time *most = report__insight_most(facts, 1, INSIGHT_IDLE);
 	struct report_insight *insight;
 	char idle[FMT_SIZE], compute[FMT_SIZE];
 
-	for (int i = 0; i < facts->time_count[1]; i++)
-		if (!most || facts->time[1][i].idle > most->idle)
-			most = &facts->time[1][i];
-	if (!most || most->idle < report_insight_limit(REPORT_LIMIT_IDLE_IPU))
-		return ST_OK;
-	insight = add_pipeline(facts, "idle_ipu", "time_split", report__insight_sql_time);
-	if (!insight)
-		return err_nomem(err);
-	insight->subject_kind = "ipu";
-	insight->subject = report__insight_text(facts, "%" PRId64, most->ipu);
-	insight->keys = report__insight_text(facts, "clock=device ipu=%" PRId64, most->ipu);
-	insight->share = most->idle;
+	if (!most || most->share[INSIGHT_IDLE] < report_insight_limit(REPORT_LIMIT_IDLE_IPU))
+		return;
+	insight = report__insight_add(facts, "idle_ipu", REPORT_INSIGHT_ADVICE, "time_split",
+				      "clock=device", report__insight_sql_time);
+	report__insight_subject(facts, insight, "ipu", most->ipu);
+	insight->share = most->share[INSIGHT_IDLE];
 	insight->sentence = report__insight_text(
 		facts,
 		"IPU %" PRId64 " is waiting for %s of the time of executions, and computes for %s "
 		"(simulated).",
-		most->ipu, fmt_percent(idle, most->idle), fmt_percent(compute, most->compute));
-	report__insight_number(insight, "waiting_share", most->idle, REPORT_FRACTION);
-	report__insight_number(insight, "compute_share", most->compute, REPORT_FRACTION);
+		most->ipu, fmt_percent(idle, most->share[INSIGHT_IDLE]),
+		fmt_percent(compute, most->share[INSIGHT_COMPUTE]));
+	report__insight_number(insight, "waiting_share", most->share[INSIGHT_IDLE],
+			       REPORT_FRACTION);
+	report__insight_number(insight, "compute_share", most->share[INSIGHT_COMPUTE],
+			       REPORT_FRACTION);
 	insight->remedy = "More layers for its stage (`--pipeline.stages`), more micro-batches "
 			  "(`--gradient_accumulation.steps_per_replica`), or fewer IPUs.";
-	return ST_OK;
 }

@@ -120,47 +120,12 @@ static enum status print_insights(const struct report_insights *insights, int wi
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-enum {
-	COLUMN_SEVERITY,
-	COLUMN_ID,
-	COLUMN_SUBJECT_KIND,
-	COLUMN_SUBJECT,
-	COLUMN_SHARE,
-	COLUMN_SENTENCE,
-	COLUMN_REMEDY,
-	COLUMN_STEP,
-	COLUMN_STEP_THEN,
-	COLUMN_IDLE,
-	COLUMN_IDLE_THEN,
-	COLUMN_BYTES,
-	COLUMN_BYTES_THEN,
-	COLUMN_NUMBERS,
-	COLUMN_VIEW,
-	COLUMN_KEYS,
-	COLUMN_SQL,
-	COLUMN_POSITION,
-	COLUMNS
-};
+#define COLUMNS 18
 
-static const struct report_column insight_columns[COLUMNS] = {
-	[COLUMN_SEVERITY] = {"severity", REPORT_TEXT},
-	[COLUMN_ID] = {"id", REPORT_TEXT},
-	[COLUMN_SUBJECT_KIND] = {"subject_kind", REPORT_TEXT},
-	[COLUMN_SUBJECT] = {"subject", REPORT_TEXT},
-	[COLUMN_SHARE] = {"share", REPORT_FRACTION},
-	[COLUMN_SENTENCE] = {"sentence", REPORT_TEXT},
-	[COLUMN_REMEDY] = {"remedy", REPORT_TEXT},
-	[COLUMN_STEP] = {"measured_step_ns", REPORT_NS},
-	[COLUMN_STEP_THEN] = {"predicted_step_ns", REPORT_NS},
-	[COLUMN_IDLE] = {"measured_idle_fraction", REPORT_FRACTION},
-	[COLUMN_IDLE_THEN] = {"predicted_idle_fraction", REPORT_FRACTION},
-	[COLUMN_BYTES] = {"measured_bytes", REPORT_BYTES},
-	[COLUMN_BYTES_THEN] = {"predicted_bytes", REPORT_BYTES},
-	[COLUMN_NUMBERS] = {"numbers", REPORT_TEXT},
-	[COLUMN_VIEW] = {"view", REPORT_TEXT},
-	[COLUMN_KEYS] = {"keys", REPORT_TEXT},
-	[COLUMN_SQL] = {"sql", REPORT_TEXT},
-	[COLUMN_POSITION] = {"position", REPORT_NUMBER},
+/* A column, and an insight's cell in it. */
+struct value {
+	struct report_column column;
+	struct report_cell cell;
 };
 
 static const char *const quantity_words[] = {
@@ -204,55 +169,66 @@ static struct report_cell text_cell(struct arena *arena, const char *text, bool 
 	return (struct report_cell){.type = copy ? PROF_TEXT : PROF_NULL, .text = copy};
 }
 
-static bool fill_row(struct arena *arena, struct report_cell *row,
-		     const struct report_insight *insight)
+/* Return false if out of memory. */
+static bool read_insight(struct value out[COLUMNS], struct arena *arena, int64_t position,
+			 const struct report_insight *insight)
 {
-	bool failed = false;
+	const struct report_insight_gain *gain = &insight->gain;
 	const char *numbers = numbers_text(arena, insight);
+	bool failed = !numbers;
+	const struct value values[] = {
+		{{"severity", REPORT_TEXT},
+		 text_cell(arena, report_insight_severity(insight->severity), &failed)},
+		{{"id", REPORT_TEXT}, text_cell(arena, insight->id, &failed)},
+		{{"subject_kind", REPORT_TEXT}, text_cell(arena, insight->subject_kind, &failed)},
+		{{"subject", REPORT_TEXT}, text_cell(arena, insight->subject, &failed)},
+		/* 0 means not estimated: NULL in the table. */
+		{{"share", REPORT_FRACTION},
+		 real_cell(insight->share > 0 ? insight->share : (double)NAN)},
+		{{"sentence", REPORT_TEXT}, text_cell(arena, insight->sentence, &failed)},
+		{{"remedy", REPORT_TEXT}, text_cell(arena, insight->remedy, &failed)},
+		{{"measured_step_ns", REPORT_NS}, real_cell(gain->step_ns[0])},
+		{{"predicted_step_ns", REPORT_NS}, real_cell(gain->step_ns[1])},
+		{{"measured_idle_fraction", REPORT_FRACTION}, real_cell(gain->idle_fraction[0])},
+		{{"predicted_idle_fraction", REPORT_FRACTION}, real_cell(gain->idle_fraction[1])},
+		{{"measured_bytes", REPORT_BYTES}, real_cell(gain->bytes[0])},
+		{{"predicted_bytes", REPORT_BYTES}, real_cell(gain->bytes[1])},
+		{{"numbers", REPORT_TEXT}, report_cell_of_text(numbers)},
+		{{"view", REPORT_TEXT}, text_cell(arena, insight->view, &failed)},
+		{{"keys", REPORT_TEXT}, text_cell(arena, insight->keys, &failed)},
+		{{"sql", REPORT_TEXT}, text_cell(arena, insight->sql, &failed)},
+		{{"position", REPORT_NUMBER}, report_cell_of_int(position)},
+	};
 
-	row[COLUMN_SEVERITY] =
-		text_cell(arena, report_insight_severity(insight->severity), &failed);
-	row[COLUMN_ID] = text_cell(arena, insight->id, &failed);
-	row[COLUMN_SUBJECT_KIND] = text_cell(arena, insight->subject_kind, &failed);
-	row[COLUMN_SUBJECT] = text_cell(arena, insight->subject, &failed);
-	/* 0 means not estimated: NULL in the table. */
-	row[COLUMN_SHARE] = real_cell(insight->share > 0 ? insight->share : (double)NAN);
-	row[COLUMN_SENTENCE] = text_cell(arena, insight->sentence, &failed);
-	row[COLUMN_REMEDY] = text_cell(arena, insight->remedy, &failed);
-	for (int i = 0; i < 2; i++) {
-		row[COLUMN_STEP + i] = real_cell(insight->gain.step_ns[i]);
-		row[COLUMN_IDLE + i] = real_cell(insight->gain.idle_fraction[i]);
-		row[COLUMN_BYTES + i] = real_cell(insight->gain.bytes[i]);
-	}
-	row[COLUMN_NUMBERS] = text_cell(arena, numbers, &failed);
-	row[COLUMN_VIEW] = text_cell(arena, insight->view, &failed);
-	row[COLUMN_KEYS] = text_cell(arena, insight->keys, &failed);
-	row[COLUMN_SQL] = text_cell(arena, insight->sql, &failed);
-	return !failed && numbers;
+	_Static_assert(ARRAY_LEN(values) == COLUMNS, "columns out of step");
+	memcpy(out, values, sizeof(values));
+	return !failed;
 }
 
 enum status report_insights_table(struct report_table *out, const struct report_insights *insights,
 				  struct err *err)
 {
+	static const struct report_insight none = {.keys = ""};
+	struct report_column columns[COLUMNS];
+	struct value values[COLUMNS];
+	struct arena arena;
 	bool whole;
 
-	*out = (struct report_table){.name = "insights", .column_count = COLUMNS};
-	if (arena_init(&out->arena, 0)) {
-		*out = (struct report_table){0};
+	*out = (struct report_table){0};
+	if (arena_init(&arena, 0))
 		return err_nomem(err);
-	}
-	out->columns = arena_alloc(&out->arena, COLUMNS, sizeof(*out->columns));
-	out->cells = arena_alloc(&out->arena, (size_t)insights->count * COLUMNS + 1,
-				 sizeof(*out->cells));
-	whole = out->columns && out->cells;
-	if (whole)
-		memcpy(out->columns, insight_columns, sizeof(insight_columns));
+	whole = read_insight(values, &arena, 0, &none);
+	arena_fini(&arena);
+	for (int c = 0; c < COLUMNS; c++)
+		columns[c] = values[c].column;
+	if (whole && report_table_new(out, "insights", columns, COLUMNS, insights->count, err))
+		return ST_NOMEM;
 	for (int i = 0; i < insights->count && whole; i++) {
-		struct report_cell *row = out->cells + (ptrdiff_t)i * COLUMNS;
+		struct report_cell *row = report_table_add(out);
 
-		whole = fill_row(&out->arena, row, &insights->items[i]);
-		row[COLUMN_POSITION] = (struct report_cell){.type = PROF_INT, .integer = i};
-		out->row_count++;
+		whole = read_insight(values, &out->arena, i, &insights->items[i]);
+		for (int c = 0; c < COLUMNS; c++)
+			row[c] = values[c].cell;
 	}
 	if (whole)
 		return ST_OK;

@@ -11,13 +11,13 @@
 #include "reports/insights/report_insights_internal.h"
 #include "reports/named/report_communication.h"
 
-static enum status has_calls(struct insight_facts *facts, bool *has, struct err *err)
+/* Read the rows of @sql, unless the recording has no calls of MPI. */
+static bool read_calls(struct insight_facts *facts, struct report_table *table, const char *sql)
 {
 	int64_t any = 0;
-	enum status status = prof_db_number(facts->db, REPORT_HAS_CALLS, &any, err);
 
-	*has = any == 1;
-	return status;
+	return prof_db_number(facts->db, REPORT_HAS_CALLS, &any, facts->err) == ST_OK && any == 1 &&
+	       report__insight_rows(facts, table, sql);
 }
 
 /* The rank that the others wait for most, beside the mean wait for each of the others: ranks of
@@ -38,36 +38,27 @@ static const char sql_slow_rank[] = REPORT_EXCHANGES
 	"         / nullif((SELECT sum(length_ns) FROM lengths), 0) AS mean_share\n"
 	"FROM lasts ORDER BY waited_ns DESC, last_rank LIMIT 1";
 
-enum status report__insight_slow_rank(struct insight_facts *facts, struct err *err)
+void report__insight_slow_rank(struct insight_facts *facts)
 {
-	struct report_table table = {0};
+	struct report_table table;
 	struct report_insight *insight;
 	char waited[FMT_SIZE], part[FMT_SIZE], mean[FMT_SIZE];
 	double share, mean_share, ns;
 	int64_t rank;
-	bool has;
-	enum status status = has_calls(facts, &has, err);
 
-	if (status == ST_OK && has)
-		status = report_table_query(&table, facts->db, "insights", sql_slow_rank, 0, err);
-	if (status != ST_OK || !has)
-		return status;
-	rank = table.row_count ? report__insight_int(&table, 0, 0) : IPS_NULL;
-	ns = table.row_count ? report__insight_real(&table, 0, 1) : NAN;
-	share = table.row_count ? report__insight_real(&table, 0, 2) : NAN;
-	mean_share = table.row_count ? report__insight_real(&table, 0, 3) : NAN;
+	if (!read_calls(facts, &table, sql_slow_rank))
+		return;
+	rank = report__insight_int(&table, 0, 0);
+	ns = report__insight_real(&table, 0, 1);
+	share = report__insight_real(&table, 0, 2);
+	mean_share = report__insight_real(&table, 0, 3);
 	report_table_free(&table);
 	if (rank == IPS_NULL ||
 	    !(share - mean_share >= report_insight_limit(REPORT_LIMIT_SLOW_RANK)))
-		return ST_OK;
-	insight = report__insight_add(facts, "slow_rank", REPORT_INSIGHT_ADVICE);
-	if (!insight)
-		return err_nomem(err);
-	insight->view = "spans";
-	insight->sql = sql_slow_rank;
-	insight->subject_kind = "rank";
-	insight->subject = report__insight_text(facts, "%" PRId64, rank);
-	insight->keys = report__insight_text(facts, "category=mpi rank=%" PRId64, rank);
+		return;
+	insight = report__insight_add(facts, "slow_rank", REPORT_INSIGHT_ADVICE, "spans",
+				      "category=mpi", sql_slow_rank);
+	report__insight_subject(facts, insight, "rank", rank);
 	insight->share = share;
 	insight->sentence = report__insight_text(
 		facts,
@@ -81,7 +72,6 @@ enum status report__insight_slow_rank(struct insight_facts *facts, struct err *e
 	insight->remedy = "Less work or more processors for that rank; `ipu-report REPORT "
 			  "communication --by straggler` says who waited, `--by rank` how the "
 			  "ranks are loaded.";
-	return ST_OK;
 }
 
 /* Exchanges of weight updates by stage and bucket. */
@@ -96,19 +86,15 @@ static const char sql_small[] = REPORT_EXCHANGES
 	"           FROM exchange GROUP BY track)), 0) AS exposed_share\n"
 	"FROM exchange WHERE weight_update IS NOT NULL";
 
-enum status report__insight_small_buckets(struct insight_facts *facts, struct err *err)
+void report__insight_small_buckets(struct insight_facts *facts)
 {
-	struct report_table table = {0};
+	struct report_table table;
 	struct report_insight *insight;
 	char size[FMT_SIZE], each[FMT_SIZE], part[FMT_SIZE];
 	double bytes, ns, buckets, share;
-	bool has;
-	enum status status = has_calls(facts, &has, err);
 
-	if (status == ST_OK && has)
-		status = report_table_query(&table, facts->db, "insights", sql_small, 0, err);
-	if (status != ST_OK || !has)
-		return status;
+	if (!read_calls(facts, &table, sql_small))
+		return;
 	bytes = report__insight_real(&table, 0, 0);
 	ns = report__insight_real(&table, 0, 1);
 	buckets = report__insight_real(&table, 0, 2);
@@ -116,13 +102,9 @@ enum status report__insight_small_buckets(struct insight_facts *facts, struct er
 	report_table_free(&table);
 	if (!(bytes < report_insight_limit(REPORT_LIMIT_BUCKET_BYTES)) ||
 	    !(share >= report_insight_limit(REPORT_LIMIT_EXPOSED)))
-		return ST_OK;
-	insight = report__insight_add(facts, "small_buckets", REPORT_INSIGHT_ADVICE);
-	if (!insight)
-		return err_nomem(err);
-	insight->view = "spans";
-	insight->sql = sql_small;
-	insight->keys = "category=mpi";
+		return;
+	insight = report__insight_add(facts, "small_buckets", REPORT_INSIGHT_ADVICE, "spans",
+				      "category=mpi", sql_small);
 	insight->share = share;
 	insight->sentence = report__insight_text(
 		facts,
@@ -136,5 +118,4 @@ enum status report__insight_small_buckets(struct insight_facts *facts, struct er
 	report__insight_number(insight, "exposed_share", share, REPORT_FRACTION);
 	insight->remedy = "Fewer and larger exchanges: a larger `distribution.bucket_bytes` or "
 			  "`gradient_accumulation.steps_per_replica`, or fewer stages.";
-	return ST_OK;
 }

@@ -62,45 +62,31 @@ static const char *repair_text(struct insight_facts *facts)
 				    facts->summary.path);
 }
 
-static enum status add_run_insight(struct insight_facts *facts, const char *id,
-				   enum report_insight_severity severity, const char *sql,
-				   struct report_insight **out, struct err *err)
-{
-	*out = report__insight_add(facts, id, severity);
-	if (!*out)
-		return err_nomem(err);
-	(*out)->sql = sql;
-	(*out)->view = "meta";
-	return ST_OK;
-}
-
-enum status report__insight_writer_failed(struct insight_facts *facts, struct err *err)
+void report__insight_writer_failed(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 
 	if (s->whole || s->live || !s->failure)
-		return ST_OK;
-	if (add_run_insight(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight,
-			    err))
-		return ST_NOMEM;
+		return;
+	insight = report__insight_add(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, "meta", "",
+				      sql_meta);
 	insight->share = 1;
 	insight->sentence = report__insight_text(facts, "Writing failed: %.300s; %s.", s->failure,
 						 missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 	insight->remedy = repair_text(facts);
-	return ST_OK;
 }
 
-enum status report__insight_killed(struct insight_facts *facts, struct err *err)
+void report__insight_killed(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 
 	if (s->whole || s->live || s->failure || prof_db_state(facts->db) == PROF_COMPLETE)
-		return ST_OK;
-	if (add_run_insight(facts, "killed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
-		return ST_NOMEM;
+		return;
+	insight =
+		report__insight_add(facts, "killed", REPORT_INSIGHT_PROBLEM, "meta", "", sql_meta);
 	insight->share = 1;
 	insight->sentence = report__insight_text(
 		facts, "The recording's writer died before the file was complete%s%s: %s.",
@@ -111,41 +97,37 @@ enum status report__insight_killed(struct insight_facts *facts, struct err *err)
 		missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 	insight->remedy = repair_text(facts);
-	return ST_OK;
 }
 
-enum status report__insight_still_recording(struct insight_facts *facts, struct err *err)
+void report__insight_still_recording(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 	char at[FMT_SIZE];
 
 	if (!s->live)
-		return ST_OK;
-	if (add_run_insight(facts, "still_recording", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
-		return ST_NOMEM;
+		return;
+	insight = report__insight_add(facts, "still_recording", REPORT_INSIGHT_NOTE, "meta", "",
+				      sql_meta);
 	insight->sentence = report__insight_text(
 		facts, "The run goes on: this is of what was committed until %s.",
 		fmt_ns(at, s->last_commit_ns));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
-	return ST_OK;
 }
 
-enum status report__insight_repaired(struct insight_facts *facts, struct err *err)
+void report__insight_repaired(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 
 	if (s->whole || s->live || prof_db_state(facts->db) != PROF_COMPLETE)
-		return ST_OK;
-	if (add_run_insight(facts, "repaired", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
-		return ST_NOMEM;
+		return;
+	insight = report__insight_add(facts, "repaired", REPORT_INSIGHT_NOTE, "meta", "", sql_meta);
 	insight->sentence =
 		report__insight_text(facts, "The file was finished after its writer %s%.300s: %s.",
 				     s->failure ? "failed: " : "died", s->failure ? s->failure : "",
 				     missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
-	return ST_OK;
 }
 
 /* Name what a recording without times contains; NULL: nothing. */
@@ -158,7 +140,7 @@ static const char *name_contents(const struct report_summary *s)
 	return metrics ? "Metrics" : NULL;
 }
 
-enum status report__insight_nothing(struct insight_facts *facts, struct err *err)
+void report__insight_nothing(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	const char *some = name_contents(s);
@@ -166,10 +148,9 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 
 	if (s->spans > 0 || s->executions > 0 || facts->memory_count > 0 ||
 	    facts->stage_count[0] > 0 || facts->stage_count[1] > 0)
-		return ST_OK;
-	if (add_run_insight(facts, "nothing", REPORT_INSIGHT_NOTE,
-			    "SELECT count(*) AS executions FROM executions", &insight, err))
-		return ST_NOMEM;
+		return;
+	insight = report__insight_add(facts, "nothing", REPORT_INSIGHT_NOTE, "meta", "",
+				      "SELECT count(*) AS executions FROM executions");
 	insight->sentence =
 		s->origin == PROF_FROM_TRACE
 			? "The trace that was imported has no span."
@@ -177,22 +158,21 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 	insight->remedy = "Run `ipu-train` with POPLAR_ENGINE_OPTIONS='{\"autoReport.all\": "
 			  "\"true\"}'.";
 	if (!some && s->origin == PROF_FROM_TRAINER)
-		return ST_OK;
+		return;
 	insight->remedy = s->origin == PROF_FROM_TRACE
 				  ? NULL
 				  : "Spans around the parts of a step (ipuscope/profiler.h) tell "
 				    "where its time goes.";
 	if (!some)
-		return ST_OK;
+		return;
 	/* A recording of another trainer's tensors: do not advise running ipu-train. */
 	insight->sentence = report__insight_text(
 		facts, "%s were recorded, and no times: no span, no execution, no stage.", some);
-	return ST_OK;
 }
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-enum status report__insight_lost_events(struct insight_facts *facts, struct err *err)
+void report__insight_lost_events(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	const double all = (double)s->events + (double)s->dropped;
@@ -200,11 +180,9 @@ enum status report__insight_lost_events(struct insight_facts *facts, struct err 
 	char count[FMT_SIZE], share[FMT_SIZE], refused[FMT_SIZE], most[FMT_SIZE];
 
 	if (s->dropped <= 0 && s->tracks_refused <= 0)
-		return ST_OK;
-	if (add_run_insight(facts, "lost_events", REPORT_INSIGHT_PROBLEM, sql_overhead, &insight,
-			    err))
-		return ST_NOMEM;
-	insight->view = "overhead";
+		return;
+	insight = report__insight_add(facts, "lost_events", REPORT_INSIGHT_PROBLEM, "overhead", "",
+				      sql_overhead);
 	insight->share = all > 0 ? (double)s->dropped / all : 0;
 	if (s->tracks_refused > 0) {
 		insight->sentence = report__insight_text(
@@ -217,7 +195,7 @@ enum status report__insight_lost_events(struct insight_facts *facts, struct err 
 			"One track for each thread or device, not for each task "
 			"(`ips_thread_track()` gives a track of a thread that has ended to "
 			"the next one).";
-		return ST_OK;
+		return;
 	}
 	insight->sentence = report__insight_text(
 		facts,
@@ -232,10 +210,9 @@ enum status report__insight_lost_events(struct insight_facts *facts, struct err 
 				    "threads that compete for the writer's core (`--host.threads`)."
 				  : "A larger ring_slots in ips_recording_params or "
 				    "ips_track_params.";
-	return ST_OK;
 }
 
-enum status report__insight_recording_cost(struct insight_facts *facts, struct err *err)
+void report__insight_recording_cost(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
@@ -243,11 +220,9 @@ enum status report__insight_recording_cost(struct insight_facts *facts, struct e
 
 	if (!(s->overhead_fraction > report_insight_limit(REPORT_LIMIT_RECORDING)) ||
 	    (double)s->duration_ns < 1e9 * report_insight_limit(REPORT_LIMIT_RECORDING_RUN))
-		return ST_OK;
-	if (add_run_insight(facts, "recording_cost", REPORT_INSIGHT_ADVICE, sql_overhead, &insight,
-			    err))
-		return ST_NOMEM;
-	insight->view = "overhead";
+		return;
+	insight = report__insight_add(facts, "recording_cost", REPORT_INSIGHT_ADVICE, "overhead",
+				      "", sql_overhead);
 	insight->share = s->overhead_fraction;
 	insight->sentence =
 		report__insight_text(facts,
@@ -262,21 +237,18 @@ enum status report__insight_recording_cost(struct insight_facts *facts, struct e
 		insight->remedy = "A lower tier, as `--outfeed.capture counts`, or rules with "
 				  "\"every\"; a smaller "
 				  "autoReport.executionProfileProgramRunCount.";
-	return ST_OK;
 }
 
-enum status report__insight_tiers_lowered(struct insight_facts *facts, struct err *err)
+void report__insight_tiers_lowered(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	struct report_insight *insight;
 	char count[FMT_SIZE], at[FMT_SIZE];
 
 	if (s->lowered <= 0)
-		return ST_OK;
-	if (add_run_insight(facts, "tiers_lowered", REPORT_INSIGHT_ADVICE, sql_tiers, &insight,
-			    err))
-		return ST_NOMEM;
-	insight->view = "tensor_tiers";
+		return;
+	insight = report__insight_add(facts, "tiers_lowered", REPORT_INSIGHT_ADVICE, "tensor_tiers",
+				      "", sql_tiers);
 	insight->subject_kind = "tensors";
 	insight->share = s->tensors > 0 ? (double)s->lowered / (double)s->tensors : 0;
 	insight->sentence = report__insight_text(
@@ -294,25 +266,22 @@ enum status report__insight_tiers_lowered(struct insight_facts *facts, struct er
 			  "fewer tensors, or with \"every\"."
 			: "A greater budget in ips_outfeed_params; rules in its `capture` "
 			  "for fewer tensors, or with \"every\".";
-	return ST_OK;
 }
 
 /* ---- health ---------------------------------------------------------------------------------- */
 
-enum status report__insight_first_nonfinite(struct insight_facts *facts, struct err *err)
+void report__insight_first_nonfinite(struct insight_facts *facts)
 {
 	const struct report_bad *bad = &facts->summary.bad;
 	struct report_insight *insight;
 	char element[48] = "", key[INSIGHT_NAME];
 
 	if (!bad->known)
-		return ST_OK;
+		return;
 	if (bad->element >= 0)
 		snprintf(element, sizeof(element), ", element %" PRId64, bad->element);
-	if (add_run_insight(facts, "first_nonfinite", REPORT_INSIGHT_PROBLEM, sql_nonfinite,
-			    &insight, err))
-		return ST_NOMEM;
-	insight->view = "nonfinite_trail";
+	insight = report__insight_add(facts, "first_nonfinite", REPORT_INSIGHT_PROBLEM,
+				      "nonfinite_trail", "", sql_nonfinite);
 	insight->subject_kind = "tensor";
 	insight->subject = bad->key ? report__insight_text(facts, "%s", bad->key) : NULL;
 	str_shorten(key, sizeof(key), bad->key ? bad->key : "a tensor");
@@ -333,46 +302,38 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 			  "may be 0; `--health.stop nonfinite` ends such a run at once."
 			: "The view nonfinite_trail has what led there. A lower learning "
 			  "rate, no logarithm or division of what may be 0.";
-	return ST_OK;
 }
 
-enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct err *err)
+void report__insight_loss_nonfinite(struct insight_facts *facts)
 {
 	static const char sql[] =
 		"SELECT mode, name, last_epoch, last_step, last_value, last_time_ns\n"
 		"FROM metric_sums WHERE name = 'loss' AND mode = 'train'\n"
 		"  AND (last_value IS NULL OR abs(last_value) > 1e308)\n"
 		"ORDER BY last_epoch DESC LIMIT 1";
-	struct report_table table = {0};
+	struct report_table table;
 	struct report_insight *insight;
-	enum status status = report_table_query(&table, facts->db, "insights", sql, 0, err);
-	const bool found = status == ST_OK && table.row_count > 0 && !facts->summary.bad.known;
 
-	if (found)
-		status = add_run_insight(facts, "loss_nonfinite", REPORT_INSIGHT_PROBLEM, sql,
-					 &insight, err);
-	if (found && status == ST_OK) {
-		insight->view = "metrics";
-		insight->keys = "mode=train name=loss";
-		insight->subject_kind = "metric";
-		insight->subject = "loss";
-		insight->share = 1;
-		insight->sentence = report__insight_text(
-			facts, "The loss of the training is %s at its end (%s).",
-			isnan(report__insight_real(&table, 0, 4)) ? "NaN" : "infinite",
-			position_text(facts, report__insight_int(&table, 0, 2), IPS_NULL,
-				      report__insight_int(&table, 0, 3)));
-		report__insight_number(insight, "epoch", report__insight_real(&table, 0, 2),
-				       REPORT_NUMBER);
-		insight->remedy =
-			facts->has & INSIGHT_TRAINING
-				? "A lower learning rate (`--compile.optimizer`); `--health.watch "
-				  "all` finds the tensor where it begins."
-				: "A lower learning rate; tensors recorded with "
-				  "ipuscope/outfeed.h tell where it begins.";
-	}
+	if (facts->summary.bad.known || !report__insight_rows(facts, &table, sql))
+		return;
+	insight = report__insight_add(facts, "loss_nonfinite", REPORT_INSIGHT_PROBLEM, "metrics",
+				      "mode=train name=loss", sql);
+	insight->subject_kind = "metric";
+	insight->subject = "loss";
+	insight->share = 1;
+	insight->sentence =
+		report__insight_text(facts, "The loss of the training is %s at its end (%s).",
+				     isnan(report__insight_real(&table, 0, 4)) ? "NaN" : "infinite",
+				     position_text(facts, report__insight_int(&table, 0, 2),
+						   IPS_NULL, report__insight_int(&table, 0, 3)));
+	report__insight_number(insight, "epoch", report__insight_real(&table, 0, 2), REPORT_NUMBER);
+	insight->remedy =
+		facts->has & INSIGHT_TRAINING
+			? "A lower learning rate (`--compile.optimizer`); `--health.watch "
+			  "all` finds the tensor where it begins."
+			: "A lower learning rate; tensors recorded with "
+			  "ipuscope/outfeed.h tell where it begins.";
 	report_table_free(&table);
-	return status;
 }
 
 /* As in docs/health.md: for any trainer, and with options of ipu-train. */
@@ -418,7 +379,7 @@ static const char *rule_remedy(const struct insight_facts *facts, const char *ru
 	return NULL;
 }
 
-enum status report__insight_rule_broken(struct insight_facts *facts, struct err *err)
+void report__insight_rule_broken(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 
@@ -429,10 +390,8 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 
 		if (!broken->rule || (s->bad.known && !strcmp(broken->rule, "nonfinite")))
 			continue;
-		if (add_run_insight(facts, "rule_broken", REPORT_INSIGHT_PROBLEM, sql_health,
-				    &insight, err))
-			return ST_NOMEM;
-		insight->view = "health";
+		insight = report__insight_add(facts, "rule_broken", REPORT_INSIGHT_PROBLEM,
+					      "health", "", sql_health);
 		insight->keys = report__insight_text(facts, "rule=%.64s", broken->rule);
 		insight->subject_kind = "rule";
 		insight->subject = report__insight_text(facts, "%.64s", broken->rule);
@@ -445,7 +404,6 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 		report__insight_number(insight, "first_ns", (double)broken->first_ns, REPORT_NS);
 		insight->remedy = rule_remedy(facts, broken->rule);
 	}
-	return ST_OK;
 }
 
 /* ---- other programs -------------------------------------------------------------------------- */
@@ -467,27 +425,22 @@ static const char sql_hot[] =
 	"JOIN sites s ON s.site_id = l.site_id JOIN strings n ON n.string_id = s.name_id\n"
 	"WHERE l.site_ns > 0.5 * a.busy_ns ORDER BY l.depth DESC, l.site_ns DESC, 2 LIMIT 1";
 
-enum status report__insight_hot_span(struct insight_facts *facts, struct err *err)
+void report__insight_hot_span(struct insight_facts *facts)
 {
-	struct report_table table = {0};
-	struct report_insight *insight = NULL;
-	enum status status = ST_OK;
+	struct report_table table;
 	char time[FMT_SIZE], share[FMT_SIZE], shown[2][INSIGHT_NAME];
-	double part = 0;
+	double part;
 
 	/* With kernels, the critical path says more of the host's calls. */
-	if (!(facts->has & INSIGHT_ACCELERATOR))
-		status = report_table_query(&table, facts->db, "insights", sql_hot, 0, err);
-	if (status == ST_OK && table.row_count > 0)
-		part = report__insight_real(&table, 0, 2) / report__insight_real(&table, 0, 3);
-	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) /* same bound as in the query */
-		status = add_run_insight(facts, "hot_span", REPORT_INSIGHT_NOTE, sql_hot, &insight,
-					 err);
-	if (insight) {
+	if ((facts->has & INSIGHT_ACCELERATOR) || !report__insight_rows(facts, &table, sql_hot))
+		return;
+	part = report__insight_real(&table, 0, 2) / report__insight_real(&table, 0, 3);
+	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) { /* same bound as in the query */
 		const char *track = report__insight_word(&table, 0, 0);
 		const char *name = report__insight_word(&table, 0, 1);
+		struct report_insight *insight = report__insight_add(
+			facts, "hot_span", REPORT_INSIGHT_NOTE, "spans", "", sql_hot);
 
-		insight->view = "spans";
 		insight->subject_kind = "span";
 		insight->subject = report__insight_text(facts, "%s", name ? name : "");
 		insight->keys = report__insight_text(facts, "name=%s", name ? name : "");
@@ -505,5 +458,4 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 		report__insight_number(insight, "track_share", insight->share, REPORT_FRACTION);
 	}
 	report_table_free(&table);
-	return status;
 }

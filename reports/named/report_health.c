@@ -93,24 +93,6 @@ enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static enum status table_init(struct report_table *out, const char *name,
-			      const struct report_column *columns, int count, int64_t rows,
-			      struct err *err)
-{
-	*out = (struct report_table){.name = name, .column_count = count, .row_count = rows};
-	if (arena_init(&out->arena, 0))
-		return err_nomem(err);
-	out->columns = arena_alloc(&out->arena, (size_t)count, sizeof(*columns));
-	out->cells =
-		arena_alloc(&out->arena, (size_t)rows * (size_t)count + 1, sizeof(*out->cells));
-	if (!out->columns || !out->cells) {
-		report_table_free(out);
-		return err_nomem(err);
-	}
-	memcpy(out->columns, columns, (size_t)count * sizeof(*columns));
-	return ST_OK;
-}
-
 /* The columns of the view `health`. */
 static const struct report_column hit_columns[] = {
 	{"rule", REPORT_TEXT},
@@ -188,11 +170,10 @@ enum status report_health_hits(struct report_table *out, struct prof_db *db,
 		return err_nomem(err);
 	status = report__health_evaluate(&j, err);
 	if (status == ST_OK)
-		status = table_init(out, "health", hit_columns, ARRAY_LEN(hit_columns),
-				    (int64_t)j.hit_count, err);
+		status = report_table_new(out, "health", hit_columns, ARRAY_LEN(hit_columns),
+					  (int64_t)j.hit_count, err);
 	for (size_t i = 0; i < j.hit_count && status == ST_OK; i++)
-		if (!fill_hit(out->cells + i * ARRAY_LEN(hit_columns), &j, &j.hits[i],
-			      &out->arena)) {
+		if (!fill_hit(report_table_add(out), &j, &j.hits[i], &out->arena)) {
 			report_table_free(out);
 			status = err_nomem(err);
 		}
@@ -207,13 +188,13 @@ static enum status rules_table(struct report_table *out, const struct outfeed_he
 		{"rule", REPORT_TEXT},    {"threshold", REPORT_REAL},  {"patience", REPORT_NUMBER},
 		{"enabled", REPORT_BOOL}, {"parameters", REPORT_TEXT},
 	};
-	enum status status = table_init(out, "health_rules", columns, ARRAY_LEN(columns),
-					OUTFEED_HEALTH_RULES, err);
+	enum status status = report_table_new(out, "health_rules", columns, ARRAY_LEN(columns),
+					      OUTFEED_HEALTH_RULES, err);
 
 	for (int i = 0; i < OUTFEED_HEALTH_RULES && status == ST_OK; i++) {
 		const struct outfeed_health_rule *rule = &rules->rule[i];
 		char parameters[OUTFEED_HEALTH_TEXT];
-		struct report_cell *row = out->cells + i * (int)ARRAY_LEN(columns);
+		struct report_cell *row = report_table_add(out);
 		bool failed = false;
 
 		outfeed_health_parameters(parameters, rules, (enum outfeed_health_id)i);

@@ -24,9 +24,8 @@ struct sequence_line {
 	int word_count;
 	int64_t step, replica; /* IPS_NULL: the last, any */
 	int sample, head, limit;
-	const char *by, *color;
-	bool csv, json;
-	int width; /* -1: not given */
+	const char *by;
+	struct report_table_options table;
 };
 
 #define SAMPLE_OPTIONS                                                                             \
@@ -46,14 +45,10 @@ struct sequence_line {
 		.field = CLI_FIELD(SIZE, struct sequence_line, sample)                             \
 	}
 #define TABLE_OPTIONS                                                                              \
-	{.name = "--csv",                                                                          \
-	 .help = "Comma separated values (RFC 4180), all rows.",                                   \
-	 .field = CLI_FIELD(SWITCH, struct sequence_line, csv)},                                   \
-		{.name = "--json",                                                                 \
-		 .help = "JSON, all rows.",                                                        \
-		 .field = CLI_FIELD(SWITCH, struct sequence_line, json)},                          \
+	REPORT_OPTION_CSV(struct sequence_line, "Comma separated values (RFC 4180), all rows."),   \
+		REPORT_OPTION_JSON(struct sequence_line, "JSON, all rows."),                       \
 		REPORT_OPTION_WIDTH(struct sequence_line),                                         \
-		REPORT_OPTION_COLOR(struct sequence_line)
+		REPORT_OPTION_COLOR(struct sequence_line), REPORT_OPTION_UNLIMITED
 
 static const struct cli_option attention_options[] = {
 	SAMPLE_OPTIONS,
@@ -68,9 +63,6 @@ static const struct cli_option attention_options[] = {
 	 .help = "A row for each head (default), or for each score of the map.",
 	 .field = CLI_FIELD(TEXT, struct sequence_line, by)},
 	TABLE_OPTIONS,
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_attention_cli = {
@@ -100,9 +92,6 @@ static const struct cli_option losses_options[] = {
 		 "over all that was kept, or of --step.",
 	 .field = CLI_FIELD(TEXT, struct sequence_line, by)},
 	TABLE_OPTIONS,
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_losses_cli = {
@@ -129,9 +118,6 @@ static const struct cli_option embeddings_options[] = {
 		 "10; text alone).",
 	 .field = CLI_FIELD(SIZE, struct sequence_line, limit)},
 	TABLE_OPTIONS,
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
 };
 
 const struct cli_command report_embeddings_cli = {
@@ -156,15 +142,13 @@ static enum status parse(struct sequence_line *line, const struct cli_command *c
 	enum status status;
 
 	*line = (struct sequence_line){
-		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .width = -1};
+		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .table = {.width = -1}};
 	status = cli_parse(command, argc, argv, NULL, line, &words, err);
 	/* A single word is the report if such a file exists, otherwise the key. */
 	if (line->word_count == 1 && !fs_exists(line->words[0])) {
 		line->words[1] = line->words[0];
 		line->words[0] = NULL;
 	}
-	if (status == ST_OK && line->csv && line->json)
-		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
 	return status;
 }
 
@@ -174,31 +158,21 @@ struct sequence {
 	const struct sequence_line *line;
 	struct prof_db *db;
 	struct report_render_params render;
-	struct report_table table; /* its arena owns everything */
+	struct arena arena; /* owns everything but the table */
+	struct report_table table;
 	struct report_tokens tokens;
 	struct report_kept kept;
 };
 
-static enum status table_new(struct sequence *s, const char *name,
-			     const struct report_column *columns, int count, int64_t rows,
-			     struct err *err)
+/* The captures that the options select, of @key (NULL: any). */
+static struct report_kept_at kept_at(const struct sequence *s, const char *key)
 {
-	struct report_table *table = &s->table;
+	struct report_kept_at at = REPORT_KEPT_ANY;
 
-	table->name = name;
-	table->columns = arena_alloc(&table->arena, (size_t)count, sizeof(*table->columns));
-	table->cells =
-		arena_alloc(&table->arena, (size_t)(rows * count) + 1, sizeof(*table->cells));
-	if (!table->columns || !table->cells)
-		return err_nomem(err);
-	memcpy(table->columns, columns, (size_t)count * sizeof(*columns));
-	table->column_count = count;
-	return ST_OK;
-}
-
-static struct report_cell *next_row(struct report_table *table)
-{
-	return table->cells + table->row_count++ * table->column_count;
+	at.key = key;
+	at.step = s->line->step;
+	at.replica = s->line->replica;
+	return at;
 }
 
 /* The token at @at of @numbers; empty if @numbers is NULL. */
@@ -208,7 +182,7 @@ static struct report_cell token_cell(struct sequence *s, const float *numbers, i
 
 	return report_cell_of_text(
 		!numbers ? NULL
-			 : arena_strdup(&s->table.arena,
+			 : arena_strdup(&s->arena,
 					report_token_text(&s->tokens, (double)numbers[at], text)));
 }
 
@@ -231,14 +205,10 @@ static void print_header(const struct sequence *s)
 
 static enum status read_kept(struct sequence *s, const char *dims, struct err *err)
 {
-	const char *key = s->line->words[1];
-	struct report_kept_at at = REPORT_KEPT_ANY;
+	struct report_kept_at at = kept_at(s, s->line->words[1]);
 
-	at.key = key;
-	at.dims = key ? NULL : dims;
-	at.step = s->line->step;
-	at.replica = s->line->replica;
-	return report_kept_read(&s->kept, &s->table.arena, s->db, &at, err);
+	at.dims = at.key ? NULL : dims;
+	return report_kept_read(&s->kept, &s->arena, s->db, &at, err);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -290,12 +260,12 @@ static enum status head_rows(struct sequence *s, int64_t heads, int64_t queries,
 						       {"greatest", REPORT_REAL}};
 	const float *sample = s->kept.values + s->line->sample * heads * queries * keys;
 	enum status status =
-		table_new(s, "attention", columns, (int)ARRAY_LEN(columns), heads, err);
+		report_table_new(&s->table, "attention", columns, ARRAY_LEN(columns), heads, err);
 
 	for (int64_t h = 0; h < heads && status == ST_OK; h++) {
 		const struct report_head head = report_head_of(sample + h * queries * keys, 1,
 							       queries * keys, queries, keys);
-		struct report_cell *row = next_row(&s->table);
+		struct report_cell *row = report_table_add(&s->table);
 
 		row[0] = report_cell_of_int(h);
 		row[1] = report_cell_of_real(head.entropy);
@@ -313,11 +283,11 @@ static enum status score_rows(struct sequence *s, const float *map, int64_t quer
 						       {"key", REPORT_NUMBER},
 						       {"key_token", REPORT_TEXT},
 						       {"score", REPORT_REAL}};
-	enum status status =
-		table_new(s, "attention", columns, (int)ARRAY_LEN(columns), queries * keys, err);
+	enum status status = report_table_new(&s->table, "attention", columns, ARRAY_LEN(columns),
+					      queries * keys, err);
 
 	for (int64_t i = 0; i < queries * keys && status == ST_OK; i++) {
-		struct report_cell *row = next_row(&s->table);
+		struct report_cell *row = report_table_add(&s->table);
 
 		row[0] = report_cell_of_int(i / keys);
 		row[1] = token_cell(s, of_queries, i / keys);
@@ -331,17 +301,14 @@ static enum status score_rows(struct sequence *s, const float *map, int64_t quer
 /* Read the scores; "attention_0" stands for "attention_0_scores" if that exists. */
 static enum status read_scores(struct sequence *s, struct err *err)
 {
-	static const char dims[] = "%queries, keys";
-	struct report_kept_at at = REPORT_KEPT_ANY;
+	const char *word = s->line->words[1];
+	const struct report_kept_at at =
+		kept_at(s, word ? arena_printf(&s->arena, "%s_scores", word) : NULL);
 	struct err none = {ST_OK, ""};
 
-	at.key = s->line->words[1] ? arena_printf(&s->table.arena, "%s_scores", s->line->words[1])
-				   : NULL;
-	at.step = s->line->step;
-	at.replica = s->line->replica;
-	if (at.key && report_kept_read(&s->kept, &s->table.arena, s->db, &at, &none) == ST_OK)
+	if (at.key && report_kept_read(&s->kept, &s->arena, s->db, &at, &none) == ST_OK)
 		return ST_OK;
-	return read_kept(s, dims, err);
+	return read_kept(s, "%queries, keys", err);
 }
 
 static enum status attention(struct sequence *s, struct err *err)
@@ -365,10 +332,10 @@ static enum status attention(struct sequence *s, struct err *err)
 	if (status == ST_OK)
 		status = check_within(s, "--head", line->head, heads, err);
 	if (status == ST_OK)
-		status = report_tokens_of(&of_queries, &s->table.arena, s->db, &s->tokens, kept,
-					  NULL, line->sample, queries, err);
+		status = report_tokens_of(&of_queries, &s->arena, s->db, &s->tokens, kept, NULL,
+					  line->sample, queries, err);
 	if (status == ST_OK)
-		status = report_tokens_of(&of_keys, &s->table.arena, s->db, &s->tokens, kept, NULL,
+		status = report_tokens_of(&of_keys, &s->arena, s->db, &s->tokens, kept, NULL,
 					  line->sample, keys, err);
 	if (status != ST_OK)
 		return status;
@@ -421,11 +388,11 @@ static enum status token_rows(struct sequence *s, const float *losses, const flo
 {
 	static const struct report_column columns[] = {
 		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
-	enum status status =
-		table_new(s, "token-losses", columns, (int)ARRAY_LEN(columns), length, err);
+	enum status status = report_table_new(&s->table, "token-losses", columns,
+					      ARRAY_LEN(columns), length, err);
 
 	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = next_row(&s->table);
+		struct report_cell *row = report_table_add(&s->table);
 
 		row[0] = report_cell_of_int(i);
 		row[1] = token_cell(s, targets, i);
@@ -439,8 +406,8 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 {
 	static const struct report_column columns[] = {
 		{"position", REPORT_NUMBER}, {"loss", REPORT_REAL}, {"count", REPORT_COUNT}};
-	double *sums = arena_alloc(&s->table.arena, (size_t)length, sizeof(*sums));
-	struct report_kept_at at = REPORT_KEPT_ANY;
+	double *sums = arena_alloc(&s->arena, (size_t)length, sizeof(*sums));
+	struct report_kept_at at = kept_at(s, s->kept.key);
 	struct report_kept kept = s->kept;
 	enum status status = sums ? ST_OK : err_nomem(err);
 	struct err none = {ST_OK, ""};
@@ -449,9 +416,6 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 
 	if (status != ST_OK || arena_init(&arena, 0) != 0)
 		return err_nomem(err);
-	at.key = s->kept.key;
-	at.step = s->line->step;
-	at.replica = s->line->replica;
 	while (status == ST_OK) {
 		const bool fits = kept.ndim == 2 && kept.shape[1] == length;
 
@@ -465,9 +429,10 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 	arena_fini(&arena);
 	if (status != ST_NOTFOUND)
 		return err_set(err, status, "%s", none.text);
-	status = table_new(s, "token-losses", columns, (int)ARRAY_LEN(columns), length, err);
+	status = report_table_new(&s->table, "token-losses", columns, ARRAY_LEN(columns), length,
+				  err);
 	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = next_row(&s->table);
+		struct report_cell *row = report_table_add(&s->table);
 
 		row[0] = report_cell_of_int(i);
 		row[1] = report_cell_of_real(sums[i] / (double)count);
@@ -480,15 +445,13 @@ static enum status losses(struct sequence *s, struct err *err)
 {
 	const struct sequence_line *line = s->line;
 	const struct report_kept *kept = &s->kept;
+	const struct report_kept_at at =
+		kept_at(s, line->words[1] ? line->words[1] : "loss_tokens");
 	const float *targets = NULL, *values;
-	struct report_kept_at at = REPORT_KEPT_ANY;
 	int64_t length;
 	enum status status;
 
-	at.key = line->words[1] ? line->words[1] : "loss_tokens";
-	at.step = line->step;
-	at.replica = line->replica;
-	status = report_kept_read(&s->kept, &s->table.arena, s->db, &at, err);
+	status = report_kept_read(&s->kept, &s->arena, s->db, &at, err);
 	if (status != ST_OK)
 		return status;
 	if (kept->ndim != 2)
@@ -499,8 +462,8 @@ static enum status losses(struct sequence *s, struct err *err)
 		return position_rows(s, length, err);
 	status = check_within(s, "--sample", line->sample, kept->shape[0], err);
 	if (status == ST_OK)
-		status = report_tokens_of(&targets, &s->table.arena, s->db, &s->tokens, kept,
-					  "targets", line->sample, length, err);
+		status = report_tokens_of(&targets, &s->arena, s->db, &s->tokens, kept, "targets",
+					  line->sample, length, err);
 	if (status != ST_OK)
 		return status;
 	values = kept->values + line->sample * length;
@@ -516,7 +479,7 @@ static enum status losses(struct sequence *s, struct err *err)
 
 static void add_norm_row(struct sequence *s, const struct report_row *norm, const char *which)
 {
-	struct report_cell *row = next_row(&s->table);
+	struct report_cell *row = report_table_add(&s->table);
 	const float number = (float)norm->row;
 
 	row[0] = report_cell_of_int(norm->row);
@@ -536,8 +499,8 @@ static enum status embedding_rows(struct sequence *s, struct report_row *norms, 
 						       {"which", REPORT_TEXT}};
 	const bool text = s->render.format == REPORT_AS_TEXT;
 	const int64_t most = min(rows, s->line->limit);
-	enum status status = table_new(s, "embeddings", columns, (int)ARRAY_LEN(columns),
-				       text ? 3 * most : rows, err);
+	enum status status = report_table_new(&s->table, "embeddings", columns, ARRAY_LEN(columns),
+					      text ? 3 * most : rows, err);
 	int64_t still = 0;
 
 	if (status != ST_OK)
@@ -558,7 +521,7 @@ static enum status embedding_rows(struct sequence *s, struct report_row *norms, 
 	if (isnan(norms[0].change))
 		s->table.note = "Values were kept once: which rows change is not known.";
 	else
-		s->table.note = arena_printf(&s->table.arena,
+		s->table.note = arena_printf(&s->arena,
 					     "%lld of %lld rows have not changed since values were "
 					     "first kept.",
 					     (long long)still, (long long)rows);
@@ -571,7 +534,7 @@ static enum status embeddings(struct sequence *s, struct err *err)
 	enum status status = read_kept(s, "tokens, features", err);
 
 	if (status == ST_OK)
-		status = report_rows_of(&norms, &s->table.arena, s->db, &s->kept, err);
+		status = report_rows_of(&norms, &s->arena, s->db, &s->kept, err);
 	if (status == ST_OK && s->render.format == REPORT_AS_TEXT)
 		print_header(s);
 	return status == ST_OK ? embedding_rows(s, norms, s->kept.shape[0], err) : status;
@@ -579,69 +542,47 @@ static enum status embeddings(struct sequence *s, struct err *err)
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static enum status run(struct sequence *s, const char *path,
+static enum status run(const struct cli_command *cli, int argc, char **argv,
 		       enum status (*make)(struct sequence *s, struct err *err), struct err *err)
-{
-	struct ips_report *report;
-	enum status status = report_public_open(&report, path, err);
-
-	if (status != ST_OK)
-		return status;
-	if (arena_init(&s->table.arena, 0) != 0)
-		status = err_nomem(err);
-	s->db = report_public_db(report);
-	if (status == ST_OK)
-		status = report_tokens_read(&s->tokens, &s->table.arena, s->db, err);
-	if (status == ST_OK)
-		status = make(s, err);
-	if (status == ST_OK)
-		status = report_render(&s->table, &s->render, stdout, err);
-	report_table_free(&s->table);
-	ips_report_close(report);
-	return status;
-}
-
-static int command(const struct cli_command *cli, int argc, char **argv,
-		   enum status (*make)(struct sequence *s, struct err *err))
 {
 	char newest[FS_PATH_SIZE];
 	struct sequence_line line;
 	struct sequence s = {.line = &line};
-	struct err err = {0};
-	const char *path;
-	enum status status;
+	struct ips_report *report = NULL;
+	enum status status = parse(&line, cli, argc, argv, err);
 
-	if (cli_standard(cli, argc, argv, stdout))
-		return 0;
-	status = parse(&line, cli, argc, argv, &err);
-	path = status == ST_OK ? line.words[0] : NULL;
-	if (status == ST_OK && !path) {
-		status = report_find_default(cli->name, stderr, newest, &err);
-		path = newest;
-	}
 	if (status == ST_OK)
-		status = report_find_resolve(&path, cli->name, &err);
-	if (status == ST_OK) {
-		s.render = report_verb_render(line.csv    ? REPORT_AS_CSV
-					      : line.json ? REPORT_AS_JSON
-							  : REPORT_AS_TEXT,
-					      line.width, line.color);
-		status = run(&s, path, make, &err);
-	}
-	return status == ST_OK ? 0 : cli_fail(cli, &err);
+		status = report_verb_render(&s.render, &line.table, err);
+	if (status == ST_OK)
+		status = report_find_report(&line.words[0], newest, cli->name, err);
+	if (status == ST_OK)
+		status = report_public_open(&report, line.words[0], err);
+	if (status != ST_OK)
+		return status;
+	s.db = report_public_db(report);
+	status = arena_init(&s.arena, 0) == 0 ? report_tokens_read(&s.tokens, &s.arena, s.db, err)
+					      : err_nomem(err);
+	if (status == ST_OK)
+		status = make(&s, err);
+	if (status == ST_OK)
+		status = report_render(&s.table, &s.render, stdout, err);
+	report_table_free(&s.table);
+	arena_fini(&s.arena);
+	ips_report_close(report);
+	return status;
 }
 
-int report_attention_command(int argc, char **argv)
+enum status report_attention_run(int argc, char **argv, struct err *err)
 {
-	return command(&report_attention_cli, argc, argv, attention);
+	return run(&report_attention_cli, argc, argv, attention, err);
 }
 
-int report_losses_command(int argc, char **argv)
+enum status report_losses_run(int argc, char **argv, struct err *err)
 {
-	return command(&report_losses_cli, argc, argv, losses);
+	return run(&report_losses_cli, argc, argv, losses, err);
 }
 
-int report_embeddings_command(int argc, char **argv)
+enum status report_embeddings_run(int argc, char **argv, struct err *err)
 {
-	return command(&report_embeddings_cli, argc, argv, embeddings);
+	return run(&report_embeddings_cli, argc, argv, embeddings, err);
 }

@@ -22,20 +22,32 @@
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-typedef enum status (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
-				      struct err *err);
+/* Every step returns at once after an earlier failure, which is in @err. */
+typedef void (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
+			       struct err *err);
 
 /* Call @read for each row of @sql. */
-static enum status for_each_row(struct report_summary *out, struct prof_db *db, const char *sql,
-				summary_row_fn read, struct err *err)
+static void for_each_row(struct report_summary *out, struct prof_db *db, const char *sql,
+			 summary_row_fn read, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
 
-	while (prof_query_next(query, &status, err))
-		status = read(out, query, err);
+	if (err_stuck(err))
+		return;
+	prof_query_open(&query, db, sql, err);
+	while (prof_query_next(query, &err->status, err))
+		read(out, query, err);
 	prof_query_close(query);
-	return status;
+}
+
+/* Copy a text into the summary's arena; NULL: there is none. */
+static const char *copy_text(struct report_summary *out, const char *text, struct err *err)
+{
+	const char *copy = text ? arena_strdup(&out->arena, text) : NULL;
+
+	if (text && !copy)
+		err_nomem(err);
+	return copy;
 }
 
 static int64_t column_or_zero(const struct prof_query *query, int column)
@@ -80,19 +92,17 @@ static const struct {
 	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
 };
 
-static enum status apply_fact(struct report_summary *out, const char *key, const char *value,
-			      struct err *err)
+static void apply_fact(struct report_summary *out, const char *key, const char *value,
+		       struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(summary_facts); i++) {
-		char *text;
 		long long number;
 
 		if (strcmp(summary_facts[i].key, key) != 0)
 			continue;
 		if (summary_facts[i].text) {
-			text = arena_strdup(&out->arena, value);
-			if (!text)
-				return err_nomem(err);
+			const char *text = copy_text(out, value, err);
+
 			memcpy((char *)out + summary_facts[i].text, &text, sizeof(text));
 		}
 		if (summary_facts[i].number && str_to_int(value, &number)) {
@@ -100,44 +110,35 @@ static enum status apply_fact(struct report_summary *out, const char *key, const
 
 			memcpy((char *)out + summary_facts[i].number, &whole, sizeof(whole));
 		}
-		return ST_OK;
+		return;
 	}
-
-	if (!strcmp(key, "oversubscribed")) {
+	if (!strcmp(key, "oversubscribed"))
 		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
-		return ST_OK;
-	}
 	/* A merge stores many facts per rank; they are not listed. */
-	if (str_starts_with(key, "merge."))
-		return ST_OK;
-	out->options[out->option_count].name = arena_strdup(&out->arena, key);
-	out->options[out->option_count].value = arena_strdup(&out->arena, value);
-	if (!out->options[out->option_count].name || !out->options[out->option_count].value)
-		return err_nomem(err);
-	out->option_count++;
-	return ST_OK;
+	else if (!str_starts_with(key, "merge."))
+		out->options[out->option_count++] =
+			(struct report_fact){copy_text(out, key, err), copy_text(out, value, err)};
 }
 
-static enum status read_meta(struct report_summary *out, struct prof_db *db, struct err *err)
+static void read_meta(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct report_table table;
-	enum status status = report_table_query(&table, db, "meta",
-						"SELECT key, value FROM meta ORDER BY key", 0, err);
 
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err) ||
+	    report_table_query(&table, db, "meta", "SELECT key, value FROM meta ORDER BY key", 0,
+			       err) != ST_OK)
+		return;
 	out->options = arena_alloc(&out->arena, (size_t)table.row_count + 1, sizeof(*out->options));
 	if (!out->options)
-		status = err_nomem(err);
-	for (int64_t row = 0; row < table.row_count && status == ST_OK; row++) {
+		err_nomem(err);
+	for (int64_t row = 0; row < table.row_count && out->options; row++) {
 		const struct report_cell *cells = table.cells + row * table.column_count;
 
 		/* Another program may have stored any type: list text values only. */
 		if (cells[0].type == PROF_TEXT && cells[1].type == PROF_TEXT)
-			status = apply_fact(out, cells[0].text, cells[1].text, err);
+			apply_fact(out, cells[0].text, cells[1].text, err);
 	}
 	report_table_free(&table);
-	return status;
 }
 
 static void measure_file(struct report_summary *out)
@@ -160,8 +161,8 @@ static const char sql_executions[] =
 	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(last_end_ns), "
 	"sum(traced), sum(untraced) FROM execution_sums";
 
-static enum status read_executions(struct report_summary *out, const struct prof_query *query,
-				   struct err *err)
+static void read_executions(struct report_summary *out, const struct prof_query *query,
+			    struct err *err)
 {
 	(void)err;
 	out->executions = column_or_zero(query, 0);
@@ -171,7 +172,6 @@ static enum status read_executions(struct report_summary *out, const struct prof
 	out->duration_ns = column_or_zero(query, 4);
 	out->traced = column_or_zero(query, 5);
 	out->untraced = column_or_zero(query, 6);
-	return ST_OK;
 }
 
 /* FLOP of one replica's weight update over the mean time from one update's start to the next. That
@@ -183,53 +183,35 @@ static const char sql_arithmetic[] =
 	"     (SELECT sum(updates) AS updates, nullif(sum(total_cycles), 0) AS cycles\n"
 	"      FROM execution_sums WHERE mode = 'train')";
 
-static enum status read_arithmetic(struct report_summary *out, const struct prof_query *query,
-				   struct err *err)
+static void read_arithmetic(struct report_summary *out, const struct prof_query *query,
+			    struct err *err)
 {
 	(void)err;
 	out->arithmetic.flops_s = prof_column_real(query, 0) * (double)max(out->replicas, 1);
 	out->arithmetic.peak_flops_s = prof_column_real(query, 1) * (double)max(out->ipus, 1);
-	return ST_OK;
 }
 
 /* Last value of a metric in a mode: the last epoch's per-epoch value if recorded, otherwise its
  * last per-step value. */
-static enum status read_metric(struct prof_db *db, const char *mode, const char *name, double *out,
-			       bool *nan, struct err *err)
+static void read_metric(struct prof_db *db, const char *mode, const char *name, double *out,
+			bool *nan, struct err *err)
 {
 	static const char sql[] =
 		"SELECT last_value FROM metric_sums WHERE mode = :mode AND name LIKE :name "
 		"ORDER BY last_epoch DESC, per_step, last_execution IS NULL DESC, "
 		"last_time_ns DESC, name LIMIT 1";
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
 
-	*out = NAN;
-	*nan = false;
+	if (err_stuck(err))
+		return;
+	prof_query_open(&query, db, sql, err);
 	prof_query_text(query, ":mode", mode);
 	prof_query_text(query, ":name", name);
-	if (prof_query_next(query, &status, err)) {
+	if (prof_query_next(query, &err->status, err)) {
 		*out = prof_column_real(query, 0);
 		*nan = isnan(*out);
 	}
 	prof_query_close(query);
-	return status;
-}
-
-static enum status read_metrics(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	bool nan;
-	enum status status = read_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
-
-	if (status == ST_OK)
-		status = read_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
-	if (status == ST_OK)
-		status = read_metric(db, "evaluate", "loss", &out->evaluate_loss,
-				     &out->evaluate_loss_nan, err);
-	if (status == ST_OK)
-		status = read_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan,
-				     err);
-	return status;
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
@@ -246,52 +228,42 @@ static struct report_stage *find_stage(struct report_summary *out, int64_t stage
 	return NULL;
 }
 
-static enum status append_stage_layer(struct report_summary *out, const struct prof_query *query,
-				      struct err *err)
+static void append_stage_layer(struct report_summary *out, const struct prof_query *query,
+			       struct err *err)
 {
 	struct report_stage *stage = find_stage(out, prof_column_int(query, 0));
 	const char *layer = prof_column_text(query, 1);
-	const char *joined;
 
 	if (!stage || !layer)
-		return ST_OK;
-	joined = stage->layers ? arena_printf(&out->arena, "%s, %s", stage->layers, layer)
-			       : arena_strdup(&out->arena, layer);
-	if (!joined)
-		return err_nomem(err);
-	stage->layers = joined;
-	return ST_OK;
+		return;
+	stage->layers = stage->layers ? arena_printf(&out->arena, "%s, %s", stage->layers, layer)
+				      : arena_strdup(&out->arena, layer);
+	if (!stage->layers)
+		err_nomem(err);
 }
 
 static const char sql_stages_of_layers[] =
 	"SELECT DISTINCT stage FROM layers WHERE stage IS NOT NULL";
 
-/* Add all stages that have layers, whether they ran or not. */
-static enum status add_layer_stages(struct report_sums *sums, struct prof_db *db, struct err *err)
+/* Read all stages that ran or have layers. */
+static void read_stages(struct report_summary *out, struct prof_db *db, struct report_sums *sums,
+			struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_stages_of_layers, err);
 
-	while (prof_query_next(query, &status, err))
-		if (!report_sums_stage(sums, prof_column_int(query, 0))) {
-			status = err_nomem(err);
-			break;
-		}
+	if (err_stuck(err))
+		return;
+	prof_query_open(&query, db, sql_stages_of_layers, err);
+	while (prof_query_next(query, &err->status, err))
+		if (!report_sums_stage(sums, prof_column_int(query, 0)))
+			err_nomem(err);
 	prof_query_close(query);
-	return status;
-}
-
-static enum status read_stages(struct report_summary *out, struct prof_db *db,
-			       struct report_sums *sums, struct err *err)
-{
-	enum status status = add_layer_stages(sums, db, err);
-
-	if (status != ST_OK)
-		return status;
-	out->stages = (int64_t)sums->count;
 	out->stage = arena_alloc(&out->arena, sums->count + 1, sizeof(*out->stage));
-	if (!out->stage)
-		return err_nomem(err);
+	if (!out->stage && !err_stuck(err))
+		err_nomem(err);
+	if (err_stuck(err))
+		return;
+	out->stages = (int64_t)sums->count;
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct report_stage_sum *sum = &sums->stage[i];
 		struct report_stage *stage = &out->stage[i];
@@ -304,7 +276,7 @@ static enum status read_stages(struct report_summary *out, struct prof_db *db,
 			stage->update_ns[clock] = sum->update_ns[clock];
 		}
 	}
-	return for_each_row(out, db, sql_stage_layers, append_stage_layer, err);
+	for_each_row(out, db, sql_stage_layers, append_stage_layer, err);
 }
 
 /* ---- the bubble ------------------------------------------------------------------------------ */
@@ -355,8 +327,8 @@ static const char sql_recording[] =
 	"(SELECT CAST(value AS INTEGER) FROM meta_facts WHERE key = 'tracks_refused') "
 	"FROM overhead_sums";
 
-static enum status read_recording(struct report_summary *out, const struct prof_query *query,
-				  struct err *err)
+static void read_recording(struct report_summary *out, const struct prof_query *query,
+			   struct err *err)
 {
 	int64_t last = column_or_zero(query, 5);
 
@@ -378,7 +350,6 @@ static enum status read_recording(struct report_summary *out, const struct prof_
 	/* Exclude write_ns: the writer thread runs concurrently with the run. */
 	out->overhead_fraction =
 		out->duration_ns > 0 ? (double)out->record_ns / (double)out->duration_ns : NAN;
-	return ST_OK;
 }
 
 /* For an imported trace: its duration and its events, not those of the import. */
@@ -389,8 +360,7 @@ static const char sql_trace[] =
 	"('trace_duration_ns', 'trace_events') OR key GLOB 'merge.*.trace_duration_ns' OR "
 	"key GLOB 'merge.*.trace_events'";
 
-static enum status read_trace(struct report_summary *out, const struct prof_query *query,
-			      struct err *err)
+static void read_trace(struct report_summary *out, const struct prof_query *query, struct err *err)
 {
 	(void)err;
 	if (prof_column_int(query, 0) != IPS_NULL)
@@ -399,7 +369,6 @@ static enum status read_trace(struct report_summary *out, const struct prof_quer
 		out->events = prof_column_int(query, 1);
 	out->record_ns = out->write_ns = IPS_NULL;
 	out->overhead_fraction = NAN;
-	return ST_OK;
 }
 
 /* ---- the summary ----------------------------------------------------------------------------- */
@@ -420,42 +389,39 @@ static void derive_counts(struct report_summary *out)
 		out->replicas = out->stages ? 1 : 0;
 }
 
-static enum status fill_summary(struct report_summary *out, struct prof_db *db,
-				struct report_sums *sums, struct err *err)
+static void fill_summary(struct report_summary *out, struct prof_db *db, struct report_sums *sums,
+			 struct err *err)
 {
-	enum status status = report__summary_state(out, db, err);
+	bool nan; /* an accuracy that is NaN is unknown */
 
-	if (status == ST_OK)
-		status = read_meta(out, db, err);
-	if (status == ST_OK)
-		status = for_each_row(out, db, sql_executions, read_executions, err);
-	if (status == ST_OK)
-		status = for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
-	if (status == ST_OK)
-		status = read_metrics(out, db, err);
-	if (status == ST_OK)
-		status = report_sums_read(sums, db, err);
-	if (status == ST_OK)
-		status = read_stages(out, db, sums, err);
-	if (status == ST_OK)
-		status = for_each_row(out, db, sql_recording, read_recording, err);
-	if (status == ST_OK && out->origin == PROF_FROM_TRACE)
-		status = for_each_row(out, db, sql_trace, read_trace, err);
-	if (status == ST_OK)
-		status = report__summary_health(out, db, err);
-	if (status != ST_OK)
-		return status;
+	report__summary_state(out, db, err);
+	read_meta(out, db, err);
+	for_each_row(out, db, sql_executions, read_executions, err);
+	for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
+	read_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
+	read_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
+	read_metric(db, "evaluate", "loss", &out->evaluate_loss, &out->evaluate_loss_nan, err);
+	read_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan, err);
+	if (!err_stuck(err))
+		report_sums_read(sums, db, err);
+	read_stages(out, db, sums, err);
+	for_each_row(out, db, sql_recording, read_recording, err);
+	if (out->origin == PROF_FROM_TRACE)
+		for_each_row(out, db, sql_trace, read_trace, err);
+	report__summary_health(out, db, err);
+	if (err_stuck(err))
+		return;
 	for (int clock = 0; clock < 2; clock++)
 		compute_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
 	measure_file(out);
 	derive_counts(out);
-	return report__summary_missing(out, db, err);
+	report__summary_missing(out, db, err);
 }
 
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct report_sums sums = {0};
-	enum status status;
+	struct err own;
 
 	*out = (struct report_summary){
 		.origin = prof_db_origin(db),
@@ -475,15 +441,16 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 		.overhead_fraction = NAN,
 		.arithmetic = {NAN, NAN},
 	};
+	err = err_start(err, &own);
 	if (arena_init(&out->arena, 0)) {
 		*out = (struct report_summary){0};
 		return err_nomem(err);
 	}
-	status = fill_summary(out, db, &sums, err);
+	fill_summary(out, db, &sums, err);
 	report_sums_free(&sums);
-	if (status != ST_OK)
+	if (err_stuck(err))
 		report_summary_free(out);
-	return status;
+	return err->status;
 }
 
 void report_summary_free(struct report_summary *summary)

@@ -27,56 +27,54 @@ static int64_t cell_number(const struct report_cell *cell)
 	return cell->type == PROF_INT ? cell->integer : IPS_NULL;
 }
 
-/* Copy a text into the summary's arena (@cell is valid only until the table is freed). NULL: not a
- * text, or out of memory (@failed). */
+/* Copy a text into the summary's arena: @cell is valid only until the table is freed. NULL: not a
+ * text. */
 static const char *copy_cell_text(struct report_summary *out, const struct report_cell *cell,
-				  bool *failed)
+				  struct err *err)
 {
-	const char *text;
+	const char *copy = cell->type == PROF_TEXT ? arena_strdup(&out->arena, cell->text) : NULL;
 
-	if (cell->type != PROF_TEXT)
-		return NULL;
-	text = arena_strdup(&out->arena, cell->text);
-	*failed |= !text;
-	return text;
+	if (cell->type == PROF_TEXT && !copy)
+		err_nomem(err);
+	return copy;
 }
 
-static bool read_broken_rules(struct report_summary *out, const struct report_table *table)
+static void read_broken_rules(struct report_summary *out, const struct report_table *table,
+			      struct err *err)
 {
-	bool failed = false;
-
 	out->broken = arena_alloc(&out->arena, (size_t)table->row_count + 1, sizeof(*out->broken));
-	if (!out->broken)
-		return false;
+	if (!out->broken) {
+		err_nomem(err);
+		return;
+	}
 	out->broken_count = (int)table->row_count;
 	for (int i = 0; i < out->broken_count; i++) {
 		const struct report_cell *cells = table->cells + i * table->column_count;
 
 		out->broken[i] = (struct report_broken){
-			.rule = copy_cell_text(out, &cells[0], &failed),
+			.rule = copy_cell_text(out, &cells[0], err),
 			.hits = cell_number(&cells[1]),
 			.first_ns = cell_number(&cells[2]),
-			.key = copy_cell_text(out, &cells[3], &failed),
+			.key = copy_cell_text(out, &cells[3], err),
 			.epoch = cell_number(&cells[4]),
 			.weight_update = cell_number(&cells[5]),
 			.step = cell_number(&cells[6]),
 		};
 	}
-	return !failed;
 }
 
-static bool read_first_nonfinite(struct report_summary *out, const struct report_table *table)
+static void read_first_nonfinite(struct report_summary *out, const struct report_table *table,
+				 struct err *err)
 {
 	const struct report_cell *cells = table->cells;
-	bool failed = false;
 
 	if (table->row_count == 0)
-		return true;
+		return;
 	out->bad = (struct report_bad){
 		.known = true,
-		.key = copy_cell_text(out, &cells[0], &failed),
-		.layer = copy_cell_text(out, &cells[1], &failed),
-		.phase = copy_cell_text(out, &cells[2], &failed),
+		.key = copy_cell_text(out, &cells[0], err),
+		.layer = copy_cell_text(out, &cells[1], err),
+		.phase = copy_cell_text(out, &cells[2], err),
 		.epoch = cell_number(&cells[3]),
 		.weight_update = cell_number(&cells[4]),
 		.step = cell_number(&cells[5]),
@@ -85,44 +83,40 @@ static bool read_first_nonfinite(struct report_summary *out, const struct report
 		.stage = cell_number(&cells[8]),
 		.time_ns = cell_number(&cells[9]),
 		.element = cells[10].type == PROF_INT ? cell_number(&cells[10]) : -1,
-		.value = copy_cell_text(out, &cells[11], &failed),
+		.value = copy_cell_text(out, &cells[11], err),
 	};
-	return !failed;
 }
 
-static bool read_counts(struct report_summary *out, const struct report_table *table)
+static void read_counts(struct report_summary *out, const struct report_table *table,
+			struct err *err)
 {
 	const struct report_cell *cells = table->cells;
-	bool failed = false;
 
 	if (table->row_count == 0)
-		return true;
+		return;
 	out->rules = cell_number(&cells[0]);
 	out->lowered = cell_number(&cells[1]);
 	out->lowered_ns = cell_number(&cells[2]);
-	out->lowered_why = copy_cell_text(out, &cells[3], &failed);
-	return !failed;
+	out->lowered_why = copy_cell_text(out, &cells[3], err);
 }
 
-enum status report__summary_health(struct report_summary *out, struct prof_db *db, struct err *err)
+void report__summary_health(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	static const struct {
 		const char *sql;
-		bool (*take)(struct report_summary *out, const struct report_table *table);
+		void (*read)(struct report_summary *out, const struct report_table *table,
+			     struct err *err);
 	} parts[] = {
 		{sql_broken, read_broken_rules},
 		{REPORT_FIRST_BAD, read_first_nonfinite},
 		{sql_counts, read_counts},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == ST_OK; i++) {
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !err_stuck(err); i++) {
 		struct report_table table = {0};
 
-		status = report_table_query(&table, db, "health", parts[i].sql, 0, err);
-		if (status == ST_OK && !parts[i].take(out, &table))
-			status = err_nomem(err);
+		if (report_table_query(&table, db, "health", parts[i].sql, 0, err) == ST_OK)
+			parts[i].read(out, &table, err);
 		report_table_free(&table);
 	}
-	return status;
 }

@@ -13,16 +13,6 @@
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
-static enum status read_failure(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	char failure[512];
-
-	if (!prof_db_meta(db, "failure", failure, sizeof(failure)))
-		return ST_OK;
-	out->failure = arena_strdup(&out->arena, failure);
-	return out->failure ? ST_OK : err_nomem(err);
-}
-
 /* @gaps: what is missing because the disk was full for a while; empty: nothing. */
 static const char *state_of_complete(struct report_summary *out, bool repaired, const char *gaps)
 {
@@ -52,27 +42,27 @@ static const char *state_of_incomplete(struct report_summary *out, struct prof_d
 						 : "recording: the run goes on";
 }
 
-enum status report__summary_state(struct report_summary *out, struct prof_db *db, struct err *err)
+void report__summary_state(struct report_summary *out, struct prof_db *db, struct err *err)
 {
-	const bool complete = prof_db_state(db) == PROF_COMPLETE;
-	char repaired[64], gaps[256];
-	enum status status;
+	char failure[512], repaired[64], gaps[256];
+	const bool failed = prof_db_meta(db, "failure", failure, sizeof(failure));
 
-	out->path = arena_strdup(&out->arena, prof_db_path(db));
-	if (!out->path)
-		return err_nomem(err);
 	out->note = prof_db_note(db);
-	status = read_failure(out, db, err);
-	if (status != ST_OK)
-		return status;
-	if (complete) {
+	out->path = arena_strdup(&out->arena, prof_db_path(db));
+	out->failure = failed ? arena_strdup(&out->arena, failure) : NULL;
+	if (!out->path || (failed && !out->failure)) {
+		err_nomem(err);
+		return;
+	}
+	if (prof_db_state(db) == PROF_COMPLETE) {
 		out->whole = !prof_db_meta(db, "repaired", repaired, sizeof(repaired));
 		prof_db_meta(db, "gaps", gaps, sizeof(gaps));
 		out->state = state_of_complete(out, !out->whole, gaps);
 	} else {
 		out->state = state_of_incomplete(out, db);
 	}
-	return out->state ? ST_OK : err_nomem(err);
+	if (!out->state)
+		err_nomem(err);
 }
 
 /* ---- missing data ---------------------------------------------------------------------------- */
@@ -87,37 +77,22 @@ static const char sql_reached[] =
 	"ORDER BY s.row_id DESC LIMIT 1";
 static const char sql_ended[] = "SELECT execution FROM execution_rows ORDER BY row_id DESC LIMIT 1";
 
-/* Read the first @count columns of the first row of @sql; *@found false: no row. */
-static enum status read_one_row(struct prof_db *db, const char *sql, int64_t *out, int count,
-				bool *found, struct err *err)
+static void find_reached(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	int64_t ended; /* IPS_NULL, which is less than every number: none has */
 
-	*found = prof_query_next(query, &status, err);
-	for (int i = 0; i < count && *found; i++)
-		out[i] = prof_column_int(query, i);
+	if (err_stuck(err) || prof_db_number(db, sql_ended, &ended, err) != ST_OK)
+		return;
+	prof_query_open(&query, db, sql_reached, err);
+	if (prof_query_next(query, &err->status, err) && prof_column_int(query, 1) > ended)
+		out->reached = (struct report_reached){
+			true, prof_column_int(query, 0), prof_column_int(query, 1),
+			prof_column_int(query, 2), prof_column_int(query, 3)};
 	prof_query_close(query);
-	return status;
 }
 
-static enum status find_reached(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	struct report_reached *reached = &out->reached;
-	int64_t position[4] = {0}, ended = IPS_NULL; /* IPS_NULL is less than every number */
-	bool known, some;
-	enum status status = read_one_row(db, sql_reached, position, 4, &known, err);
-
-	if (status == ST_OK)
-		status = read_one_row(db, sql_ended, &ended, 1, &some, err);
-	if (status != ST_OK || !known || position[1] <= ended)
-		return status;
-	*reached =
-		(struct report_reached){true, position[0], position[1], position[2], position[3]};
-	return ST_OK;
-}
-
-static enum status list_absent(struct report_summary *out, struct err *err)
+static void list_absent(struct report_summary *out, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -133,26 +108,21 @@ static enum status list_absent(struct report_summary *out, struct err *err)
 		{"statistics", out->tensor_rows > 0},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(parts) && !err_stuck(err); i++) {
 		if (parts[i].there)
 			continue;
 		out->absent = out->absent ? arena_printf(&out->arena, "%s, %s", out->absent,
 							 parts[i].name)
 					  : parts[i].name;
 		if (!out->absent)
-			return err_nomem(err);
+			err_nomem(err);
 	}
-	return ST_OK;
 }
 
-enum status report__summary_missing(struct report_summary *out, struct prof_db *db, struct err *err)
+void report__summary_missing(struct report_summary *out, struct prof_db *db, struct err *err)
 {
-	const bool empty = out->spans == 0 && out->executions == 0;
-	enum status status = ST_OK;
-
 	if (!out->whole)
-		status = find_reached(out, db, err);
-	if (status == ST_OK && (empty || !out->whole))
-		status = list_absent(out, err);
-	return status;
+		find_reached(out, db, err);
+	if (!out->whole || (out->spans == 0 && out->executions == 0))
+		list_absent(out, err);
 }

@@ -15,6 +15,32 @@
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
 
+enum status report_table_new(struct report_table *out, const char *name,
+			     const struct report_column *columns, int column_count, int64_t rows,
+			     struct err *err)
+{
+	const size_t count = (size_t)column_count;
+
+	*out = (struct report_table){.name = name, .column_count = column_count};
+	if (arena_init(&out->arena, 0) == 0) {
+		out->columns = arena_alloc(&out->arena, count, sizeof(*columns));
+		out->cells =
+			arena_alloc(&out->arena, (size_t)rows * count + 1, sizeof(*out->cells));
+		if (out->columns && out->cells) {
+			memcpy(out->columns, columns, count * sizeof(*columns));
+			return ST_OK;
+		}
+		arena_fini(&out->arena);
+	}
+	*out = (struct report_table){0};
+	return err_nomem(err);
+}
+
+struct report_cell *report_table_add(struct report_table *table)
+{
+	return table->cells + table->row_count++ * table->column_count;
+}
+
 void report_table_free(struct report_table *table)
 {
 	arena_fini(&table->arena);

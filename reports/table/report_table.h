@@ -62,6 +62,12 @@ struct report_table {
 	struct arena arena;
 };
 
+/* Make a table without rows, with room for @rows of them. On failure @out is empty. */
+enum status report_table_new(struct report_table *out, const char *name,
+			     const struct report_column *columns, int column_count, int64_t rows,
+			     struct err *err);
+/* Add a row; return its cells, which are empty. There must be room. */
+struct report_cell *report_table_add(struct report_table *table);
 void report_table_free(struct report_table *table); /* accepts a zeroed table */
 
 /* Read the rows (at most @limit; 0: all) of the query @sql. Quantities are derived from column

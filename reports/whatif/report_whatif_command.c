@@ -26,11 +26,11 @@
 _Static_assert(DOUBLINGS_MOST < REPORT_WHATIF_ROWS_MAX, "rows of instances");
 
 struct whatif_line {
-	const char *path, *clock, *columns, *color, *instances, *network;
+	const char *path, *clock, *columns, *instances, *network;
 	int64_t first, last; /* instances; 0: not given */
 	struct report_whatif_change change;
-	bool csv, json;
-	int width; /* -1: not given */
+	struct report_table_options table;
+	struct report_render_params render;
 };
 
 static const struct cli_option whatif_options[] = {
@@ -90,17 +90,11 @@ static const struct cli_option whatif_options[] = {
 	 .help = "These columns, in this order (step_ns,idle_fraction); all: every one, as in CSV "
 		 "and JSON.",
 	 .field = CLI_FIELD(TEXT, struct whatif_line, columns)},
-	{.name = "--csv",
-	 .help = "Comma separated values (RFC 4180), all columns.",
-	 .field = CLI_FIELD(SWITCH, struct whatif_line, csv)},
-	{.name = "--json",
-	 .help = "JSON, all columns.",
-	 .field = CLI_FIELD(SWITCH, struct whatif_line, json)},
+	REPORT_OPTION_CSV(struct whatif_line, "Comma separated values (RFC 4180), all columns."),
+	REPORT_OPTION_JSON(struct whatif_line, "JSON, all columns."),
 	REPORT_OPTION_WIDTH(struct whatif_line),
 	REPORT_OPTION_COLOR(struct whatif_line),
-	{.name = "--unlimited",
-	 .action = prof_db_unlimited,
-	 .help = "Lift the limits that keep a hostile file from taking all time and memory."},
+	REPORT_OPTION_UNLIMITED,
 };
 
 const struct cli_command report_whatif_cli = {
@@ -199,7 +193,7 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	int from = 0;
 	bool more;
 
-	*line = (struct whatif_line){.width = -1};
+	*line = (struct whatif_line){.table = {.width = -1}};
 	line->change.words = mem_calloc((size_t)argc + 1, sizeof(*line->change.words));
 	if (!line->change.words)
 		return err_nomem(err);
@@ -219,8 +213,8 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 		if (status != ST_OK)
 			return status;
 	}
-	if (status == ST_OK && line->csv && line->json)
-		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
+	if (status == ST_OK)
+		status = report_verb_render(&line->render, &line->table, err);
 	return status == ST_OK ? parse_instances(line, err) : status;
 }
 
@@ -301,11 +295,7 @@ static void print_notes(const struct rows *rows, int width)
 
 static enum status print(const struct rows *rows, const struct whatif_line *line, struct err *err)
 {
-	const bool text = !line->csv && !line->json;
-	const struct report_render_params params = report_verb_render(line->csv    ? REPORT_AS_CSV
-								      : line->json ? REPORT_AS_JSON
-										   : REPORT_AS_TEXT,
-								      line->width, line->color);
+	const bool text = line->render.format == REPORT_AS_TEXT;
 	struct report_table table;
 	enum status status = report_whatif_table(&table, rows->row, rows->count,
 						 line->columns     ? line->columns
@@ -316,10 +306,10 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
 
 	if (status != ST_OK)
 		return status;
-	status = report_render(&table, &params, stdout, err);
+	status = report_render(&table, &line->render, stdout, err);
 	report_table_free(&table);
 	if (status == ST_OK && text)
-		print_notes(rows, params.width);
+		print_notes(rows, line->render.width);
 	return status;
 }
 
@@ -335,15 +325,9 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 	const char *path = line->path;
 	char newest[FS_PATH_SIZE];
 	struct ips_report *report;
-	enum status status = ST_OK;
+	enum status status = report_find_report(&path, newest, report_whatif_cli.name, err);
 
 	*out = NULL;
-	if (!path) {
-		status = report_find_default(report_whatif_cli.name, stderr, newest, err);
-		path = newest;
-	}
-	if (status == ST_OK)
-		status = report_find_resolve(&path, report_whatif_cli.name, err);
 	if (status == ST_OK)
 		status = report_public_open(&report, path, err);
 	if (status != ST_OK)
@@ -374,17 +358,13 @@ static enum status run(const struct whatif_line *line, struct err *err)
 	return status;
 }
 
-int report_whatif_command(int argc, char **argv)
+enum status report_whatif_run(int argc, char **argv, struct err *err)
 {
 	struct whatif_line line = {0};
-	struct err err = {0};
-	enum status status;
+	enum status status = parse(&line, argc, argv, err);
 
-	if (cli_standard(&report_whatif_cli, argc, argv, stdout))
-		return 0;
-	status = parse(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = run(&line, &err);
+		status = run(&line, err);
 	mem_free(line.change.words);
-	return status == ST_OK ? 0 : cli_fail(&report_whatif_cli, &err);
+	return status;
 }

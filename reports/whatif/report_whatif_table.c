@@ -11,76 +11,14 @@
 #include "common/str.h"
 #include "reports/table/report_select.h"
 
-enum {
-	COLUMN_KIND,
-	COLUMN_CHANGE,
-	COLUMN_SCHEDULE,
-	COLUMN_STAGES,
-	COLUMN_MICRO_BATCHES,
-	COLUMN_REPLICAS,
-	COLUMN_TARGET,
-	COLUMN_WEIGHT_UPDATE,
-	COLUMN_STEP,
-	COLUMN_OPTIMIZER,
-	COLUMN_SAMPLES,
-	COLUMN_SPEEDUP,
-	COLUMN_MAKESPAN,
-	COLUMN_BUSY,
-	COLUMN_IDLE,
-	COLUMN_RATE,
-	COLUMN_OVER_IDEAL,
-	COLUMN_SLOWEST,
-	COLUMN_SLOWEST_NS,
-	COLUMN_MEMORY_IPU,
-	COLUMN_MEMORY_TILE,
-	COLUMN_MEMORY_FITS,
-	COLUMN_SPLIT,
-	COLUMN_FLAGS,
-	COLUMN_WHY_NOT,
-	COLUMN_ASSUMPTIONS,
-	COLUMN_INSTANCES,
-	COLUMN_EXPOSED,
-	COLUMN_LINK,
-	COLUMN_EFFICIENCY,
-	COLUMNS
-};
+#define COLUMNS 30
 
-static const struct {
+/* A column, and a row's cell in it. */
+struct value {
 	struct report_column column;
 	bool people; /* shown in text */
-} whatif_columns[] = {
-	[COLUMN_KIND] = {{"kind", REPORT_TEXT}, true},
-	[COLUMN_CHANGE] = {{"change", REPORT_TEXT}, false},
-	[COLUMN_SCHEDULE] = {{"schedule", REPORT_TEXT}, true},
-	[COLUMN_STAGES] = {{"stages", REPORT_NUMBER}, true},
-	[COLUMN_MICRO_BATCHES] = {{"micro_batches", REPORT_NUMBER}, true},
-	[COLUMN_REPLICAS] = {{"replicas", REPORT_NUMBER}, true},
-	[COLUMN_TARGET] = {{"target", REPORT_TEXT}, true},
-	[COLUMN_WEIGHT_UPDATE] = {{"weight_update_ns", REPORT_NS}, true},
-	[COLUMN_STEP] = {{"step_ns", REPORT_NS}, true},
-	[COLUMN_OPTIMIZER] = {{"optimizer_ns", REPORT_NS}, false},
-	[COLUMN_SAMPLES] = {{"samples_second", REPORT_COUNT}, true},
-	[COLUMN_SPEEDUP] = {{"speedup", REPORT_REAL}, false},
-	[COLUMN_MAKESPAN] = {{"makespan_ns", REPORT_NS}, false},
-	[COLUMN_BUSY] = {{"busy_ns", REPORT_NS}, false},
-	[COLUMN_IDLE] = {{"idle_fraction", REPORT_FRACTION}, true},
-	[COLUMN_RATE] = {{"bubble_rate", REPORT_FRACTION}, true},
-	[COLUMN_OVER_IDEAL] = {{"bubble_over_ideal", REPORT_FRACTION}, true},
-	[COLUMN_SLOWEST] = {{"slowest_stage", REPORT_NUMBER}, false},
-	[COLUMN_SLOWEST_NS] = {{"slowest_stage_ns", REPORT_NS}, false},
-	[COLUMN_MEMORY_IPU] = {{"memory_ipu_bytes", REPORT_BYTES}, true},
-	[COLUMN_MEMORY_TILE] = {{"memory_tile_bytes", REPORT_BYTES}, false},
-	[COLUMN_MEMORY_FITS] = {{"memory_fits", REPORT_BOOL}, false},
-	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, false},
-	[COLUMN_FLAGS] = {{"flags", REPORT_TEXT}, false},
-	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
-	[COLUMN_ASSUMPTIONS] = {{"assumptions", REPORT_TEXT}, false},
-	[COLUMN_INSTANCES] = {{"instances", REPORT_NUMBER}, false},
-	[COLUMN_EXPOSED] = {{"exposed_ns", REPORT_NS}, false},
-	[COLUMN_LINK] = {{"link_ns", REPORT_NS}, false},
-	[COLUMN_EFFICIENCY] = {{"efficiency", REPORT_FRACTION}, false},
+	struct report_cell cell;
 };
-_Static_assert(ARRAY_LEN(whatif_columns) == COLUMNS, "columns out of step");
 
 static struct report_cell to_text_cell(const char *text)
 {
@@ -105,74 +43,86 @@ static const char *join_assumptions(struct arena *arena, uint32_t assumptions)
 	return text;
 }
 
-/* Fill the cells that describe the change. */
-static void fill_change(struct report_cell cells[COLUMNS],
-			const struct report_whatif_prediction *from)
+/* Copy @text, and set *@failed if out of memory. */
+static struct report_cell copy_text(struct arena *arena, const char *text, bool *failed)
 {
-	cells[COLUMN_SCHEDULE] =
-		to_text_cell(from->pipelined ? ipu_schedule_name(from->schedule) : "none");
-	cells[COLUMN_STAGES] = to_number_cell(from->stages);
-	cells[COLUMN_MICRO_BATCHES] = to_number_cell(from->microbatches);
-	cells[COLUMN_REPLICAS] = to_number_cell(from->replicas);
-	cells[COLUMN_INSTANCES] = to_number_cell(from->instances);
-	cells[COLUMN_TARGET] = to_text_cell(from->target);
+	const char *copy = text ? arena_strdup(arena, text) : NULL;
+
+	*failed |= !copy;
+	return to_text_cell(copy);
 }
 
-static void fill_figures(struct report_cell cells[COLUMNS],
-			 const struct report_whatif_prediction *from,
-			 const struct report_whatif_prediction *measured)
+/* Return false if out of memory. */
+static bool read_row(struct value out[COLUMNS], struct arena *arena,
+		     const struct report_whatif_row *row, const struct report_whatif_row *first)
 {
-	cells[COLUMN_WEIGHT_UPDATE] = to_number_cell(from->run_ns);
-	cells[COLUMN_STEP] = to_number_cell(llround(from->step_ns));
-	cells[COLUMN_OPTIMIZER] = to_number_cell(from->update_ns);
-	cells[COLUMN_SAMPLES] = to_number_cell(llround(from->samples_second));
-	cells[COLUMN_SPEEDUP] =
-		report_cell_of_real(from->samples_second / measured->samples_second);
-	cells[COLUMN_MAKESPAN] = to_number_cell(from->makespan_ns);
-	cells[COLUMN_BUSY] = to_number_cell(from->busy_ns);
-	cells[COLUMN_IDLE] = report_cell_of_real(from->idle_fraction);
-	cells[COLUMN_RATE] = report_cell_of_real(from->bubble_rate);
-	cells[COLUMN_OVER_IDEAL] = report_cell_of_real(from->bubble_over_ideal);
-	cells[COLUMN_SLOWEST] = (struct report_cell){.type = PROF_INT, .integer = from->slowest};
-	cells[COLUMN_SLOWEST_NS] = to_number_cell(from->slowest_ns);
-	cells[COLUMN_MEMORY_IPU] = to_number_cell(from->memory_ipu_bytes);
-	cells[COLUMN_MEMORY_TILE] = to_number_cell(from->memory_tile_bytes);
-	if (from->instances > 0) {
-		cells[COLUMN_EXPOSED] =
-			(struct report_cell){.type = PROF_INT, .integer = from->exposed_ns};
-		cells[COLUMN_LINK] = to_number_cell(from->link_ns);
-		cells[COLUMN_EFFICIENCY] =
-			report_cell_of_real(from->samples_second * measured->instances /
-					    (measured->samples_second * from->instances));
-	}
-	if (from->memory_ipu_bytes > 0)
-		cells[COLUMN_MEMORY_FITS] =
-			(struct report_cell){.type = PROF_INT, .integer = from->memory_fits};
-}
-
-static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
-		    const struct report_whatif_row *row, const struct report_whatif_row *first)
-{
+	static const struct report_whatif_prediction none = {
+		.idle_fraction = NAN, .bubble_rate = NAN, .bubble_over_ideal = NAN};
 	const struct report_whatif_prediction *from = &row->prediction;
-	const char *split = arena_strdup(arena, from->split);
-	const char *why = arena_strdup(arena, row->why_not);
-	const char *flags = arena_strdup(arena, from->flags);
-	const char *change = arena_strdup(arena, row->change);
-	const char *assumptions = join_assumptions(arena, from->assumptions);
+	const struct report_whatif_prediction *measured = &first->prediction;
+	/* An illegal change has no figures. */
+	const bool legal = !*row->why_not, instances = legal && from->instances > 0;
+	const struct report_whatif_prediction *f = legal ? from : &none;
+	bool failed = false;
+	const struct value values[] = {
+		{{"kind", REPORT_TEXT},
+		 true,
+		 to_text_cell(row->measured ? "measured" : "predicted")},
+		{{"change", REPORT_TEXT}, false, copy_text(arena, row->change, &failed)},
+		{{"schedule", REPORT_TEXT},
+		 true,
+		 to_text_cell(from->pipelined ? ipu_schedule_name(from->schedule) : "none")},
+		{{"stages", REPORT_NUMBER}, true, to_number_cell(from->stages)},
+		{{"micro_batches", REPORT_NUMBER}, true, to_number_cell(from->microbatches)},
+		{{"replicas", REPORT_NUMBER}, true, to_number_cell(from->replicas)},
+		{{"target", REPORT_TEXT}, true, to_text_cell(from->target)},
+		{{"weight_update_ns", REPORT_NS}, true, to_number_cell(f->run_ns)},
+		{{"step_ns", REPORT_NS}, true, to_number_cell(llround(f->step_ns))},
+		{{"optimizer_ns", REPORT_NS}, false, to_number_cell(f->update_ns)},
+		{{"samples_second", REPORT_COUNT},
+		 true,
+		 to_number_cell(llround(f->samples_second))},
+		{{"speedup", REPORT_REAL},
+		 false,
+		 report_cell_of_real(legal ? f->samples_second / measured->samples_second
+					   : (double)NAN)},
+		{{"makespan_ns", REPORT_NS}, false, to_number_cell(f->makespan_ns)},
+		{{"busy_ns", REPORT_NS}, false, to_number_cell(f->busy_ns)},
+		{{"idle_fraction", REPORT_FRACTION}, true, report_cell_of_real(f->idle_fraction)},
+		{{"bubble_rate", REPORT_FRACTION}, true, report_cell_of_real(f->bubble_rate)},
+		{{"bubble_over_ideal", REPORT_FRACTION},
+		 true,
+		 report_cell_of_real(f->bubble_over_ideal)},
+		{{"slowest_stage", REPORT_NUMBER},
+		 false,
+		 report_cell_of_int(legal ? f->slowest : IPS_NULL)},
+		{{"slowest_stage_ns", REPORT_NS}, false, to_number_cell(f->slowest_ns)},
+		{{"memory_ipu_bytes", REPORT_BYTES}, true, to_number_cell(f->memory_ipu_bytes)},
+		{{"memory_tile_bytes", REPORT_BYTES}, false, to_number_cell(f->memory_tile_bytes)},
+		{{"memory_fits", REPORT_BOOL},
+		 false,
+		 report_cell_of_int(f->memory_ipu_bytes > 0 ? f->memory_fits : IPS_NULL)},
+		{{"split", REPORT_TEXT}, false, copy_text(arena, from->split, &failed)},
+		{{"flags", REPORT_TEXT}, false, copy_text(arena, from->flags, &failed)},
+		{{"why_not", REPORT_TEXT}, false, copy_text(arena, row->why_not, &failed)},
+		{{"assumptions", REPORT_TEXT},
+		 false,
+		 copy_text(arena, join_assumptions(arena, from->assumptions), &failed)},
+		{{"instances", REPORT_NUMBER}, false, to_number_cell(from->instances)},
+		{{"exposed_ns", REPORT_NS},
+		 false,
+		 report_cell_of_int(instances ? f->exposed_ns : IPS_NULL)},
+		{{"link_ns", REPORT_NS}, false, to_number_cell(instances ? f->link_ns : 0)},
+		{{"efficiency", REPORT_FRACTION},
+		 false,
+		 report_cell_of_real(instances ? f->samples_second * measured->instances /
+							 (measured->samples_second * f->instances)
+					       : (double)NAN)},
+	};
 
-	memset(cells, 0, COLUMNS * sizeof(*cells));
-	if (!split || !why || !flags || !change || !assumptions)
-		return -1;
-	cells[COLUMN_KIND] = to_text_cell(row->measured ? "measured" : "predicted");
-	cells[COLUMN_CHANGE] = to_text_cell(change);
-	fill_change(cells, from);
-	if (!*why)
-		fill_figures(cells, from, &first->prediction);
-	cells[COLUMN_SPLIT] = to_text_cell(split);
-	cells[COLUMN_FLAGS] = to_text_cell(flags);
-	cells[COLUMN_WHY_NOT] = to_text_cell(why);
-	cells[COLUMN_ASSUMPTIONS] = to_text_cell(assumptions);
-	return 0;
+	_Static_assert(ARRAY_LEN(values) == COLUMNS, "columns out of step");
+	memcpy(out, values, sizeof(values));
+	return !failed;
 }
 
 /* ---- default changes ------------------------------------------------------------------------- */
@@ -266,22 +216,22 @@ enum status report_whatif_row_at(struct report_whatif_row *out, const struct rep
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* Select the columns and their order. */
-static enum status select_columns(int **out, int *count, const char *columns, struct arena *arena,
-				  struct err *err)
+static enum status select_columns(int **out, int *count, const struct value all[COLUMNS],
+				  const char *columns, struct arena *arena, struct err *err)
 {
 	const char *names[COLUMNS];
-	const struct report_names all = {names, COLUMNS};
 
 	for (int c = 0; c < COLUMNS; c++)
-		names[c] = whatif_columns[c].column.name;
+		names[c] = all[c].column.name;
 	if (columns && strcmp(columns, "all") != 0)
-		return report__choose_columns(out, count, &all, columns, arena, err);
+		return report__choose_columns(out, count, &(struct report_names){names, COLUMNS},
+					      columns, arena, err);
 	*count = 0;
 	*out = arena_alloc(arena, COLUMNS, sizeof(**out));
 	if (!*out)
 		return err_nomem(err);
 	for (int c = 0; c < COLUMNS; c++)
-		if (columns || whatif_columns[c].people)
+		if (columns || all[c].people)
 			(*out)[(*count)++] = c;
 	return ST_OK;
 }
@@ -289,10 +239,13 @@ static enum status select_columns(int **out, int *count, const char *columns, st
 static enum status fill_table(struct report_table *out, const struct report_whatif_row *rows,
 			      int count, const char *columns, struct err *err)
 {
-	struct report_cell cells[COLUMNS];
+	struct value values[COLUMNS];
 	int *chosen;
-	enum status status = select_columns(&chosen, &out->column_count, columns, &out->arena, err);
+	enum status status;
 
+	if (!read_row(values, &out->arena, &rows[0], &rows[0]))
+		return err_nomem(err);
+	status = select_columns(&chosen, &out->column_count, values, columns, &out->arena, err);
 	if (status != ST_OK)
 		return status;
 	out->columns = arena_alloc(&out->arena, (size_t)out->column_count, sizeof(*out->columns));
@@ -301,14 +254,15 @@ static enum status fill_table(struct report_table *out, const struct report_what
 	if (!out->columns || !out->cells)
 		return err_nomem(err);
 	for (int c = 0; c < out->column_count; c++)
-		out->columns[c] = whatif_columns[chosen[c]].column;
+		out->columns[c] = values[chosen[c]].column;
 	for (int i = 0; i < count; i++) {
-		if (fill_row(cells, &out->arena, &rows[i], &rows[0]))
+		struct report_cell *cells = report_table_add(out);
+
+		if (!read_row(values, &out->arena, &rows[i], &rows[0]))
 			return err_nomem(err);
 		for (int c = 0; c < out->column_count; c++)
-			out->cells[i * out->column_count + c] = cells[chosen[c]];
+			cells[c] = values[chosen[c]].cell;
 	}
-	out->row_count = count;
 	return ST_OK;
 }
 
