@@ -57,14 +57,22 @@ static enum status name_of(struct import_sqlite *in, const char *sql, int64_t gl
 	return status;
 }
 
+/* The program without its folder, which often has the name of a user. */
 static enum status process_name(struct import_sqlite *in, int64_t pid, char *out, size_t size,
 				struct err *err)
 {
+	enum status status = ST_OK;
+	const char *program = out;
+
 	out[0] = 0;
-	return !report__sqlite_has(in, "PROCESSES")
-		       ? ST_OK
-		       : name_of(in, "SELECT name FROM main.PROCESSES WHERE pid = :global", pid,
+	if (report__sqlite_has(in, "PROCESSES"))
+		status = name_of(in, "SELECT name FROM main.PROCESSES WHERE pid = :global", pid,
 				 out, size, err);
+	for (const char *c = out; *c; c++)
+		if ((*c == '/' || *c == '\\') && c[1])
+			program = c + 1;
+	memmove(out, program, strlen(program) + 1);
+	return status;
 }
 
 /* The track @key, made by @track if it is new. */
@@ -81,7 +89,7 @@ static enum status thread_track(struct import_sqlite *in, int64_t global, const 
 				uint32_t *out, struct err *err)
 {
 	const int64_t key[4] = {what ? -3 : -2, global, (int64_t)map_text(MAP_SEED, what), 0};
-	char pid[32], tid[32], name[256] = "", program[256] = "", shown[320];
+	char pid[32], tid[32], name[256] = "", program[4096], shown[320];
 	struct import_track track = {.kind = IMPORT_THREAD,
 				     .process = pid,
 				     .thread = what ? what : tid,
