@@ -17,37 +17,44 @@
 
 /* ---- categories ------------------------------------------------------------------------------ */
 
+/* The first row that fits an event; @name NULL: events of any name. */
 static const struct {
-	const char *category;
+	const char *category, *name;
 	enum import_kineto kineto;
 } categories[] = {
-	{"kernel", KINETO_KERNEL},
-	{"Kernel", KINETO_KERNEL},
-	{"gpu_memcpy", KINETO_COPY},
-	{"Memcpy", KINETO_COPY},
-	{"gpu_memset", KINETO_FILL},
-	{"Memset", KINETO_FILL},
-	{"cuda_runtime", KINETO_CALL},
-	{"cuda_driver", KINETO_CALL},
-	{"Runtime", KINETO_CALL},
-	{"xpu_runtime", KINETO_CALL},
-	{"xpu_driver", KINETO_CALL},
-	{"privateuse1_runtime", KINETO_CALL},
-	{"privateuse1_driver", KINETO_CALL},
-	{"user_annotation", KINETO_ANNOTATION},
-	{"gpu_user_annotation", KINETO_DEVICE_ANNOTATION},
-	{"python_function", KINETO_PYTHON},
-	{"cuda_sync", KINETO_SYNC},
-	{"xpu_sync", KINETO_SYNC},
-	{"ac2g", KINETO_LAUNCH},
-	{"async_cpu_to_gpu", KINETO_LAUNCH},
-	{"async_gpu", KINETO_LAUNCH},
+	{"kernel", NULL, KINETO_KERNEL},
+	{"Kernel", NULL, KINETO_KERNEL},
+	{"gpu_memcpy", NULL, KINETO_COPY},
+	{"Memcpy", NULL, KINETO_COPY},
+	{"gpu_memset", NULL, KINETO_FILL},
+	{"Memset", NULL, KINETO_FILL},
+	{"mtia_ccp_events", "dma_request", KINETO_COPY},
+	{"mtia_ccp_events", "event_wait", KINETO_SYNC},
+	{"mtia_ccp_events", "event_record", KINETO_SYNC},
+	{"mtia_ccp_events", NULL, KINETO_KERNEL},
+	{"cuda_runtime", NULL, KINETO_CALL},
+	{"cuda_driver", NULL, KINETO_CALL},
+	{"Runtime", NULL, KINETO_CALL},
+	{"xpu_runtime", NULL, KINETO_CALL},
+	{"xpu_driver", NULL, KINETO_CALL},
+	{"mtia_runtime", NULL, KINETO_CALL},
+	{"privateuse1_runtime", NULL, KINETO_CALL},
+	{"privateuse1_driver", NULL, KINETO_CALL},
+	{"user_annotation", NULL, KINETO_ANNOTATION},
+	{"gpu_user_annotation", NULL, KINETO_DEVICE_ANNOTATION},
+	{"python_function", NULL, KINETO_PYTHON},
+	{"cuda_sync", NULL, KINETO_SYNC},
+	{"xpu_sync", NULL, KINETO_SYNC},
+	{"ac2g", NULL, KINETO_LAUNCH},
+	{"async_cpu_to_gpu", NULL, KINETO_LAUNCH},
+	{"async_gpu", NULL, KINETO_LAUNCH},
 };
 
 enum import_kineto report__import_kineto(const char *category, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(categories); i++) {
-		if (strcmp(categories[i].category, category) == 0)
+		if (strcmp(categories[i].category, category) == 0 &&
+		    (!categories[i].name || strcmp(categories[i].name, name) == 0))
 			return categories[i].kineto;
 	}
 	return strcmp(name, "[memory]") == 0 ? KINETO_MEMORY : KINETO_NONE;
@@ -124,18 +131,27 @@ static enum status no_memory_without(const void *text, struct err *err)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* "Memcpy HtoD (Pinned -> Device)", "CopyHostToDevice". */
+/* "Memcpy HtoD (Pinned -> Device)", "CopyHostToDevice", an MTIA's direction "HOST_TO_DEVICE". */
 static const char *copy_kind(const char *name)
 {
 	static const struct {
 		const char *text, *kind;
 	} kinds[] = {
-		{"HtoD", "HtoD"},         {"HostToDevice", "HtoD"},
-		{"DtoH", "DtoH"},         {"DtoD", "DtoD"},
-		{"DeviceToHost", "DtoH"}, {"HtoH", "HtoH"},
-		{"PtoP", "PtoP"},         {"DeviceToDevice", "DtoD"},
-		{"HostToHost", "HtoH"},   {"M2D", "HtoD"},
-		{"D2M", "DtoH"},          {"D2D", "DtoD"},
+		{"HtoD", "HtoD"},
+		{"HostToDevice", "HtoD"},
+		{"DtoH", "DtoH"},
+		{"DtoD", "DtoD"},
+		{"DeviceToHost", "DtoH"},
+		{"HtoH", "HtoH"},
+		{"PtoP", "PtoP"},
+		{"DeviceToDevice", "DtoD"},
+		{"HostToHost", "HtoH"},
+		{"M2D", "HtoD"},
+		{"D2M", "DtoH"},
+		{"D2D", "DtoD"},
+		{"HOST_TO_DEVICE", "HtoD"},
+		{"DEVICE_TO_HOST", "DtoH"},
+		{"DEVICE_TO_DEVICE", "DtoD"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -204,13 +220,18 @@ static enum status put_copy(struct import *import, struct import_event *event,
 			    struct import_thread *thread, const char *name, bool fills,
 			    struct err *err)
 {
+	const struct import_arg *direction = report__import_find_arg(event, IMPORT_NAME_DIRECTION);
+	const int64_t bytes = int_of(event, IMPORT_NAME_BYTES);
 	struct ips_copy row = {
 		.device = device_of(import, event),
 		.context = int_of(event, IMPORT_NAME_CONTEXT),
 		.stream = int_of(event, IMPORT_NAME_STREAM),
-		.kind = fills ? "memset" : copy_kind(name),
+		.kind = fills ? "memset"
+			: direction && direction->type == IMPORT_ARG_STRING
+				? copy_kind(import_arg_text(direction))
+				: copy_kind(name),
 		.launch_key = launch_key(import, event),
-		.bytes = int_of(event, IMPORT_NAME_BYTES),
+		.bytes = bytes != IPS_NULL ? bytes : int_of(event, IMPORT_NAME_SIZE),
 	};
 
 	copy_ends(name, &row);
@@ -230,7 +251,8 @@ enum status report__import_kineto_span(struct import *import, struct import_even
 	struct ips_range range = {.kind = "annotation"};
 	/* Other programs have categories of these names, too. */
 	const bool device = int_of(event, IMPORT_NAME_STREAM) != IPS_NULL ||
-			    int_of(event, IMPORT_NAME_DEVICE) != IPS_NULL;
+			    int_of(event, IMPORT_NAME_DEVICE) != IPS_NULL ||
+			    report__import_find_arg(event, IMPORT_NAME_DIRECTION);
 
 	switch (site->kineto) {
 	case KINETO_KERNEL:

@@ -154,6 +154,8 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 	X(GRAPH, "graph id")                                                                       \
 	X(GRAPH_NODE, "graph node id")                                                             \
 	X(BYTES, "bytes")                                                                          \
+	X(SIZE, "size")                                                                            \
+	X(DIRECTION, "direction")                                                                  \
 	X(BYTES_CHANGED, "Bytes")                                                                  \
 	X(ADDR, "Addr")                                                                            \
 	X(TOTAL_ALLOCATED, "Total Allocated")                                                      \

@@ -102,10 +102,12 @@ def kineto(path):
         wanted[(e["name"][:200], int(Decimal(e["ts"]) * 1000), int(Decimal(e.get("dur", 0)) * 1000))] += 1
         args = e.get("args", {})
         correlation = int(args.get("correlation", 0))
-        if e.get("cat") in ("cuda_runtime", "cuda_driver", "Runtime"):
+        if e.get("cat") in ("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"):
             calls.add(correlation)
         if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset") and (
                 "stream" in args or "device" in args):
+            device.append(correlation)
+        if e.get("cat") == "mtia_ccp_events" and e["name"] not in ("event_wait", "event_record"):
             device.append(correlation)
     imported = Imported(path, "kineto.db")
     compare(path, imported, wanted, len(events))
@@ -117,6 +119,31 @@ def kineto(path):
                           "ON p.span_id = s.parent_id")[0][0]
     equal(path + ": kernels within kernels", inside, 0)
     reports(imported, "kineto.db")
+
+
+def own_mtia():
+    """Meta's accelerator: categories of its own, copies with a direction instead of a name, waits and records of events."""
+    def span(cat, name, tid, ts, dur, **args):
+        return {"ph": "X", "cat": cat, "name": name, "pid": 5 if cat == "mtia_ccp_events" else 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+    events = [span("mtia_runtime", "runFunction - job_prep_and_submit_for_execution", 1, 10, 4, correlation=7),
+              span("mtia_ccp_events", "fc-dtype_Float", 3, 20, 5, correlation=7, stream=2, row="0", column="1"),
+              span("mtia_runtime", "enqueueCommand memcpyHtoDAsync", 1, 15, 1, correlation=8),
+              span("mtia_ccp_events", "dma_request", 3, 26, 2, correlation=8, stream=2, size=64, direction="HOST_TO_DEVICE"),
+              span("mtia_ccp_events", "dma_request", 3, 30, 1, size=16, direction="DEVICE_TO_HOST", sqid=1),
+              span("mtia_ccp_events", "event_wait", 3, 32, 9, stream=2, wait_on_stream=1),
+              span("mtia_ccp_events", "event_record", 3, 42, 0, stream=2)]
+    with gzip.open("own_mtia.json.gz", "wt") as out:
+        json.dump({"traceEvents": events}, out)
+    kineto("own_mtia.json.gz")
+    got = sqlite3.connect("kineto.db")
+    equal("MTIA: launches", got.execute("SELECT call, dur_ns, name, stream, delay_ns FROM launches ORDER BY start_ns").fetchall(), [
+        ("runFunction - job_prep_and_submit_for_execution", 4000, "fc-dtype_Float", 2, 6000),
+        ("enqueueCommand memcpyHtoDAsync", 1000, "dma_request", 2, 10000)])
+    equal("MTIA: copies", got.execute("SELECT device, kind, bytes FROM copies ORDER BY start_ns").fetchall(), [
+        ("GPU 5", "HtoD", 64), ("GPU 5", "DtoH", 16)])
+    equal("MTIA: waits", got.execute("SELECT name, track LIKE '%(sync)' FROM spans WHERE name LIKE 'event%' ORDER BY 1").fetchall(), [
+        ("event_record", 1), ("event_wait", 1)])
 
 
 # ---- Nsight Systems ---------------------------------------------------------------------------
@@ -407,7 +434,7 @@ def reports(imported, db):
             [length, busy, length - busy, compute, busy - compute, communication, overlap, of("memory")])
     for row in table(db, "temporal", "--by", "idle"):
         mine = sorted((k[4], k[4] + k[5], k[6], k[7]) for k in kernels + copies
-                      if (k[2], str(k[3])) == (row["device"], row["stream"]))
+                      if (k[2], "" if k[3] is None else str(k[3])) == (row["device"], row["stream"]))
         waits = dict(host=0, kernel=0, other=0)
         for (_, before, _, _), (start, _, _, call) in zip(mine, mine[1:]):
             if call is not None and spans[call][1] > before:
@@ -555,6 +582,7 @@ def hostile():
 
 
 if not SAMPLES:
+    own_mtia()
     own_nsys()
     own_rocpd()
     steps_by_range()
