@@ -67,7 +67,7 @@
 	X(OTHER_NAMES, "spans beyond 262144 different names, called \"(more names)\"")             \
 	X(KEYS, "top-level values of the file without a place, or too long")                       \
 	X(BAD_TEXT, "names that were not UTF-8, mended")                                           \
-	X(CUT_NAMES, "different names cut after 4096 bytes")                                       \
+	X(CUT_NAMES, "different names cut after 16384 bytes")                                      \
 	X(PRIVATE, "values of the file that may name people or machines, left out")
 
 enum report_import_use {

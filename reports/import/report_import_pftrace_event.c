@@ -286,7 +286,7 @@ static enum status read_argument(struct pftrace *pf, const struct sequence *sequ
 	struct import *import = pf->import;
 	struct import_wire_field field;
 	enum status status = ST_OK;
-	char nested[IMPORT_TEXT_SIZE];
+	char nested[IMPORT_ARG_NAME];
 	uint32_t inner, items = 0;
 
 	while (status == ST_OK && import_wire_next(&annotation, &field)) {

@@ -59,7 +59,6 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-#define NAME_SIZE  1024      /* maximum size of an argument's name; longer ones are cut */
 #define MOST_NAMES (1 << 16) /* maximum number of different names */
 
 static const struct {
@@ -88,7 +87,7 @@ static bool is_name(const struct import_names *names, uint32_t id, const struct 
 static bool add_name(struct import_names *names, uint32_t id, const struct import_token *token)
 {
 	const size_t count = names->table.count;
-	char clean[NAME_SIZE];
+	char clean[IMPORT_ARG_NAME];
 
 	report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
 	if (mem_grow(&names->clean, &names->capacity, count, sizeof(*names->clean)) != 0 ||

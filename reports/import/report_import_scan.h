@@ -68,6 +68,7 @@ static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t leng
 /* Serialized arguments of an event within a record: struct import_arg, one after another, each at a
  * multiple of 8 bytes. The caller owns the buffer. */
 #define IMPORT_ARG_TEXT 4096 /* maximum bytes of a text; longer ones are cut */
+#define IMPORT_ARG_NAME 1024 /* maximum size of an argument's name; longer ones are cut */
 /* Maximum size of all arguments of one event; more are dropped. Both halves of a span must fit into
  * one record. */
 #define IMPORT_ARGS_SIZE ((size_t)30 << 10)

@@ -138,8 +138,10 @@ static bool ends_well(struct xplane *x, const struct import_wire *wire)
 
 static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
 {
-	const size_t length = min(import_wire_size(bytes), sizeof(x->text) - 1);
+	const size_t size = import_wire_size(bytes), length = min(size, sizeof(x->text) - 1);
 
+	if (length < size)
+		report__import_note(x->import, REPORT_IMPORT_NOTE_CUT_NAMES);
 	memcpy(x->text, bytes->at, length);
 	x->text[length] = '\0';
 	return report__import_keep(x->import, x->text);
