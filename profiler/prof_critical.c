@@ -36,8 +36,9 @@
 
 #define NONE            UINT32_MAX
 #define KERNEL_DELAY_NS 1500000
-#define NEAR            64  /* candidates that a search by time looks at */
-#define NAME_SIZE       256 /* of a track */
+#define NEAR            64    /* candidates that a search by time looks at */
+#define NAME_SIZE       256   /* of a track */
+#define LATER_MOST      65536 /* kernels put aside for later steps */
 
 enum kind {
 	KIND_HOST,
@@ -125,6 +126,10 @@ struct path {
 	uint32_t *blocking; /* events that block or wait by their end */
 	struct launched *launched;
 	struct wait *waits;
+	/* Kernels without a call that start after the step, while those behind them may be of it,
+	 * by their calls. */
+	struct event *later;
+	size_t later_count, later_capacity;
 	size_t window_count, window_capacity, lane_count, lane_capacity, count, capacity,
 		host_count, blocking_count, launched_count, wait_count, wait_capacity,
 		node_capacity;
@@ -404,6 +409,42 @@ static char wait_kind(const char *name)
 	return sqlite3_strnicmp(name, "stream", 6) == 0 ? 's' : 'c';
 }
 
+static void add_event(struct path *p, const struct event *event)
+{
+	if (grow(p, &p->events, &p->capacity, p->count + 1, sizeof(*p->events)))
+		p->events[p->count++] = *event;
+}
+
+/* Put aside a kernel of a later step: return false if all that follow are of later steps, too. A
+ * stream runs kernels in the order of their calls. */
+static bool put_aside(struct path *p, const struct event *event, bool launched)
+{
+	if (p->lanes[event->lane].kind != LANE_DEVICE || launched || p->later_count == LATER_MOST ||
+	    !grow(p, &p->later, &p->later_capacity, p->later_count + 1, sizeof(*p->later)))
+		return false;
+	p->later[p->later_count++] = *event;
+	return true;
+}
+
+/* Take the kernels of the lane that were put aside and are of this step; drop those of other ranks,
+ * whose steps are done. */
+static void take_later(struct path *p, uint32_t at, const struct window *window)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->later_count; i++) {
+		const struct event event = p->later[i];
+
+		if (p->lanes[event.lane].rank != window->rank)
+			continue;
+		if (event.lane != at || event.start > window->end)
+			p->later[kept++] = event;
+		else if (event.start >= window->start)
+			add_event(p, &event);
+	}
+	p->later_count = kept;
+}
+
 /* Take the row that the lane is at, unless it and all that follow are of later steps. */
 static bool take_row(struct path *p, uint32_t at, const struct window *window)
 {
@@ -421,8 +462,12 @@ static bool take_row(struct path *p, uint32_t at, const struct window *window)
 	/* What a device runs is of the step of its call. */
 	const int64_t when = lane->kind == LANE_DEVICE ? column(lane->rows, 5, start) : start;
 
-	if (when > window->end)
-		return false;
+	if (lane->kind == LANE_DEVICE)
+		event.kind = kernel_kind(text);
+	if (when > window->end) {
+		lane->ready = !put_aside(p, &event, column(lane->rows, 5, IPS_NULL) != IPS_NULL);
+		return !lane->ready;
+	}
 	lane->ready = false;
 	if (when < window->start)
 		return true;
@@ -432,14 +477,11 @@ static bool take_row(struct path *p, uint32_t at, const struct window *window)
 				(struct wait){event.span, start, event.end, at, wait_kind(text)};
 		return true;
 	}
-	if (lane->kind == LANE_HOST) {
+	if (lane->kind == LANE_HOST)
 		event.call = (uint8_t)column(lane->rows, 3, CALL_PLAIN);
-	} else {
-		event.kind = kernel_kind(text);
+	else
 		event.other = find_call(p, column(lane->rows, 4, -1));
-	}
-	if (grow(p, &p->events, &p->capacity, p->count + 1, sizeof(*p->events)))
-		p->events[p->count++] = event;
+	add_event(p, &event);
 	return true;
 }
 
@@ -447,6 +489,7 @@ static void read_lane(struct path *p, uint32_t at, const struct window *window)
 {
 	struct lane *lane = &p->lanes[at];
 
+	take_later(p, at, window);
 	while (p->status == ST_OK && p->count <= PROF_CRITICAL_SPANS &&
 	       p->wait_count <= PROF_CRITICAL_SPANS) {
 		if (!lane->ready)
@@ -912,6 +955,7 @@ static void find_all(struct path *p)
 	mem_free(p->blocking);
 	mem_free(p->launched);
 	mem_free(p->waits);
+	mem_free(p->later);
 }
 
 enum status prof_critical_find(sqlite3 *db, struct err *err)

@@ -280,6 +280,26 @@ def by_hand():
     equal("the query", len(db.execute(sql.strip().rstrip(";")).fetchall()), len(table()))
 
 
+def without_calls():
+    """Kernels whose call was not recorded are of the step in which they start; one behind them may be of the step before, by its call."""
+    json.dump({"traceEvents": [
+        event("ProfilerStep#1", "user_annotation", 1, 0, 100),
+        event("cudaLaunchKernel", "cuda_runtime", 1, 20, 5, correlation=1),
+        kernel("gemm", 7, 30, 40, 1),
+        event("cudaLaunchKernel", "cuda_runtime", 1, 80, 5, correlation=2),
+        event("ProfilerStep#2", "user_annotation", 1, 100, 200),
+        kernel("unknown", 7, 110, 10, 0),
+        kernel("late", 7, 121, 30, 2),
+        event("cudaLaunchKernel", "cuda_runtime", 1, 160, 5, correlation=3),
+        kernel("gemm", 7, 170, 60, 3)]}, open("calls.json", "w"))
+    db = imported("calls.json")
+    compare("without calls", db)
+    equal("kernels of the steps' paths", db.execute(
+        "SELECT p.step, k.name, p.dur_ns FROM critical_path p JOIN kernels k USING (span_id) "
+        "WHERE p.kind = 'compute' ORDER BY p.step, p.position").fetchall(),
+        [(1, "late", 30000), (2, "gemm", 60000)])
+
+
 # ---- at random --------------------------------------------------------------------------------
 
 def random_steps(seed, steps):
@@ -312,7 +332,7 @@ def random_steps(seed, steps):
                         events.append(event(call, "cuda_runtime", tid, now, dur, correlation=correlation))
                         ran = max(free[stream], now + dice.randrange(1, 12)) + dice.choice((0, 0, 1, 3, 1600))
                         took = 1 + dice.randrange(30)
-                        events.append(kernel("kernel %d" % dice.randrange(5), stream, ran, took, correlation))
+                        events.append(kernel("kernel %d" % dice.randrange(5), stream, ran, took, correlation if dice.random() < 0.9 else 0))
                         free[stream] = ran + took
                     elif what < 0.65:
                         events.append(event("cudaEventRecord", "cuda_runtime", tid, now, dur, correlation=correlation))
@@ -412,6 +432,7 @@ def nsys_waits(numbered):
 
 
 by_hand()
+without_calls()
 nsys_waits(True)
 nsys_waits(False)
 equal("few streams", many_streams(40), (1, 0))
