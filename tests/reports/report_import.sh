@@ -244,13 +244,13 @@ done
 [ "$(ls one.db*)" = one.db ] || fail "left: $(ls one.db*)"
 
 # ---- long names ------------------------------------------------------------------------------------
-for bytes in 4096 4097; do
+for bytes in 16384 16385; do
 	long=$(head -c $bytes /dev/zero | tr '\0' n)
 	echo "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"cat\":\"c$long\",\"name\":\"$long\"}]" >long.json
 	import long.json long.db --force
-	ask long.db "SELECT length(name), length(category) FROM spans" "4096|4096"
+	ask long.db "SELECT length(name), length(category) FROM spans" "16384|16384"
 done
-said '2  different names cut after 4096 bytes'
+said '2  different names cut after 16384 bytes'
 
 
 # ---- refusals --------------------------------------------------------------------------------------
