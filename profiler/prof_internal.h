@@ -263,6 +263,7 @@ struct ips_recording {
 	bool starved;
 	sem_t wake;
 	int nudged;       /* atomic: a wake-up is pending */
+	int rows_wanted;  /* atomic: rows wait for room in the queue */
 	int stop, failed; /* atomic */
 	int no_space;     /* atomic: the writer waits for space on the disk */
 	pthread_mutex_t lock;

@@ -183,19 +183,16 @@ static enum status put_one(struct prof_queue *queue, unsigned table, const unsig
 }
 
 enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void *rows, size_t count,
-			   void (*wake)(void *), void *user)
+			   void (*wake)(void *), void *user, bool *filling)
 {
 	const unsigned char *row = rows;
 	enum status status = ST_OK;
-	bool filling;
 
 	pthread_mutex_lock(&queue->lock);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_one(queue, table, row + i * prof_row_types[table].size, wake, user);
-	filling = queue->bytes > queue->limit / 4;
+	*filling = queue->bytes > queue->limit / 4;
 	pthread_mutex_unlock(&queue->lock);
-	if (filling)
-		wake(user);
 	return status;
 }
 

@@ -48,10 +48,10 @@ struct prof_queue {
 enum status prof_queue_init(struct prof_queue *queue, uint64_t limit);
 void prof_queue_fini(struct prof_queue *queue);
 
-/* Append @count rows of @table. @wake is called with @user before blocking and when the queue is
- * more than a quarter full. */
+/* Append @count rows of @table. @wake is called with @user before blocking. *@filling: the queue is
+ * more than a quarter full now. */
 enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void *rows, size_t count,
-			   void (*wake)(void *user), void *user);
+			   void (*wake)(void *user), void *user, bool *filling);
 
 /* Remove all chunks, oldest first, or return NULL; return each with prof_queue_release(). */
 struct prof_chunk *prof_queue_take(struct prof_queue *queue);

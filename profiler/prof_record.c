@@ -371,6 +371,30 @@ static bool has_needed_values(const struct prof_row_type *type, const unsigned c
 	return true;
 }
 
+static void want_rows(void *user)
+{
+	struct ips_recording *recording = user;
+
+	__atomic_store_n(&recording->rows_wanted, 1, __ATOMIC_RELEASE);
+	prof__wake(recording);
+}
+
+/* Rows of a recording that is alone are written when they fill the queue, and with a flush: at a
+ * time of the writer's choice, their texts would have other numbers in each recording, since those
+ * of what tracks record are numbered along with them. */
+static int put_rows(struct ips_recording *recording, unsigned table, const void *rows, size_t count)
+{
+	bool filling;
+	int status = (int)prof_queue_put(&recording->queue, table, rows, count, want_rows,
+					 recording, &filling);
+
+	if (filling && recording->params.alone && status == ST_OK)
+		return ips_recording_flush(recording);
+	if (filling)
+		prof__wake(recording);
+	return status;
+}
+
 int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 	       size_t count)
 {
@@ -387,8 +411,7 @@ int ips_append(struct ips_recording *recording, enum ips_table table, const void
 		if (!has_needed_values(type, (const unsigned char *)rows + i * type->size))
 			return ST_INVALID;
 	}
-	return (int)prof_queue_put(&recording->queue, (unsigned)table, rows, count, prof__wake,
-				   recording);
+	return put_rows(recording, (unsigned)table, rows, count);
 }
 
 int ips_meta_set(struct ips_recording *recording, const char *key, const char *value)
@@ -405,8 +428,7 @@ int ips_meta_set(struct ips_recording *recording, const char *key, const char *v
 		if (strcmp(key, reserved[i]) == 0)
 			return ST_INVALID;
 	}
-	return (int)prof_queue_put(&recording->queue, PROF_TABLE_META, &row, 1, prof__wake,
-				   recording);
+	return put_rows(recording, PROF_TABLE_META, &row, 1);
 }
 
 int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor *tensor)
@@ -431,8 +453,7 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 	row.tensor = *tensor;
 	/* After a failure ids are still valid: appending rows returns the reason. */
 	if (fresh)
-		prof_queue_put(&recording->queue, PROF_TABLE_TENSOR, &row, 1, prof__wake,
-			       recording);
+		put_rows(recording, PROF_TABLE_TENSOR, &row, 1);
 	return row.tensor_id;
 }
 

@@ -775,11 +775,12 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
  * non-finite number) matter most if a run is killed. */
 static enum status commit_rows_if_overdue(struct ips_recording *recording, uint64_t *work)
 {
-	enum status status;
+	enum status status = ST_OK;
 
 	if (!commit_overdue(recording))
 		return ST_OK;
-	status = drain_rows(recording, work);
+	if (!recording->params.alone)
+		status = drain_rows(recording, work);
 	return status == ST_OK ? commit(recording, false) : status;
 }
 
@@ -846,13 +847,15 @@ static enum status work_round(struct ips_recording *recording, bool last, uint64
 {
 	const uint64_t ticket = flush_ticket(recording), started = clock_ns();
 	const bool wanted = last || ticket != recording->flush_done;
+	const bool rows = __atomic_exchange_n(&recording->rows_wanted, 0, __ATOMIC_ACQ_REL) != 0 ||
+			  wanted || !recording->params.alone;
 	enum status status;
 
 	recording->writer.round_ns = started;
 	status = drain_turns(recording, work);
 	if (status == ST_OK && (wanted || !recording->params.alone))
 		status = drain_lanes(recording, work);
-	if (status == ST_OK)
+	if (status == ST_OK && rows)
 		status = drain_rows(recording, work);
 	if (status == ST_OK && (wanted || commit_due(recording)))
 		status = commit(recording, wanted || !recording->params.alone);

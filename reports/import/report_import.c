@@ -19,6 +19,7 @@
 #include "reports/report_find.h"
 
 #define COMMIT_MS     500u
+#define ROW_BYTES     ((uint64_t)4 << 20) /* of rows in memory, such as those of memory events */
 #define KEPT_BELOW_NS ((int64_t)60 * 1000000000) /* traces that begin earlier keep their times */
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -190,6 +191,7 @@ static enum status write_database(struct import *import, const char *path, struc
 	params.command = import->params->command;
 	params.commit_ms = COMMIT_MS;
 	params.alone = 1;
+	params.row_queue_bytes = ROW_BYTES;
 	params.rank = import->rank;
 	params.on_commit = on_commit;
 	params.user = &told;

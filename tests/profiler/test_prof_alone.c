@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/mem.h"
 
@@ -117,6 +118,62 @@ static void test_two_recordings_have_the_same_rows(void **state)
 		   "FROM span_levels");
 }
 
+/* Rows between spans, whose texts are new. @pauses: the writer has time between them. */
+static char *strings_of(const struct prof_place *place, bool pauses, int rows, uint64_t queue_bytes)
+{
+	const struct timespec pause = {0, 20000000};
+	struct ips_memory_event events[3] = {{.bytes = 1}};
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *track;
+	char name[16];
+
+	ips_recording_params_defaults(&params);
+	params.alone = 1;
+	params.commit_ms = 1;
+	params.row_queue_bytes = queue_bytes;
+	recording = prof_start(place, &params);
+	track = ips_track_open(recording, "t", NULL);
+	for (int i = 0; i < rows; i++) {
+		snprintf(name, sizeof(name), "span %d", i);
+		ips_span_at(track, ips_site_intern("c", name, NULL), i, 1);
+		snprintf(name, sizeof(name), "row %d", i);
+		events[0].device = name;
+		events[0].kind = "alloc";
+		events[0].time_ns = i;
+		events[1] = events[2] = events[0];
+		assert_int_equal(ips_append(recording, IPS_TABLE_memory_event, events, 3), 0);
+		if (pauses && i % (rows / 4) == 1)
+			nanosleep(&pause, NULL);
+	}
+	prof_stop(recording);
+	return rows_of(place->path, "SELECT * FROM strings");
+}
+
+static void test_texts_have_their_numbers_whenever_the_writer_works(void **state)
+{
+	const struct {
+		int rows;
+		uint64_t queue_bytes;
+	} cases[] = {{20, 1 << 20}, {2000, 1 << 16}, {50, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct prof_place place;
+		char *texts[2];
+
+		for (int pauses = 0; pauses < 2; pauses++) {
+			prof_place_make(&place);
+			texts[pauses] =
+				strings_of(&place, pauses, cases[i].rows, cases[i].queue_bytes);
+			prof_place_remove(&place);
+		}
+		assert_string_equal(texts[0], texts[1]);
+		free(texts[0]);
+		free(texts[1]);
+	}
+}
+
 /* A span that is written before it ends, and before its arguments come. */
 static void test_what_comes_late_finds_its_span(void **state)
 {
@@ -167,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_rows_are_those_of_any_recording),
 		cmocka_unit_test(test_two_recordings_have_the_same_rows),
+		cmocka_unit_test(test_texts_have_their_numbers_whenever_the_writer_works),
 		cmocka_unit_test(test_what_comes_late_finds_its_span),
 		cmocka_unit_test(test_nothing_recorded_is_a_whole_file),
 	};

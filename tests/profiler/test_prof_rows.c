@@ -485,6 +485,7 @@ static void test_rows_find_room_while_the_writer_has_others(void **state)
 {
 	const struct prof_meta_row row = {"colour", "red"};
 	struct prof_queue queue;
+	bool filling;
 
 	(void)state;
 	assert_int_equal(prof_queue_init(&queue, 1 << 20), ST_OK);
@@ -492,12 +493,14 @@ static void test_rows_find_room_while_the_writer_has_others(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct prof_chunk *taken;
 
-		assert_int_equal(prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL),
-				 ST_OK);
+		assert_int_equal(
+			prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL, &filling),
+			ST_OK);
 		taken = prof_queue_take(&queue);
 		assert_non_null(taken);
-		assert_int_equal(prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL),
-				 ST_OK);
+		assert_int_equal(
+			prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL, &filling),
+			ST_OK);
 		prof_queue_release(&queue, taken);
 		prof_queue_release(&queue, prof_queue_take(&queue));
 	}
