@@ -18,6 +18,7 @@
 #include "reports/diff/report_diff_internal.h"
 #include "reports/named/report_accelerators.h"
 #include "reports/named/report_operations.h"
+#include "reports/table/report_internal.h"
 #include "reports/table/report_table.h"
 
 #define TARGET "target" /* schema name of the attached second run */
@@ -425,47 +426,53 @@ enum {
 	COLUMN_VALUES
 };
 
-struct report_diff_row *report__diff_add(struct report_diff *diff)
+struct report_diff_row *report__diff_add(struct report_diff *diff, struct err *err)
 {
-	if (mem_grow(&diff->rows, &diff->capacity, diff->count + 1, sizeof(*diff->rows)))
+	if (err_stuck(err))
 		return NULL;
+	if (mem_grow(&diff->rows, &diff->capacity, diff->count + 1, sizeof(*diff->rows))) {
+		err_nomem(err);
+		return NULL;
+	}
 	diff->rows[diff->count] = (struct report_diff_row){0};
 	return &diff->rows[diff->count++];
 }
 
 /* Convert a cell to a value. */
-static enum status convert_value(struct report_diff *diff, const struct report_cell *cell,
-				 struct report_diff_value *out, struct err *err)
+static struct report_diff_value convert_value(struct report_diff *diff,
+					      const struct report_cell *cell, struct err *err)
 {
-	*out = (struct report_diff_value){.known = cell->type != PROF_NULL, .number = NAN};
+	struct report_diff_value out = {.known = cell->type != PROF_NULL, .number = NAN};
+
 	if (cell->type == PROF_INT)
-		out->number = (double)cell->integer;
+		out.number = (double)cell->integer;
 	else if (cell->type == PROF_REAL)
-		out->number = cell->real;
-	else if (cell->type == PROF_TEXT && !(out->text = arena_strdup(&diff->arena, cell->text)))
-		return err_nomem(err);
-	return ST_OK;
+		out.number = cell->real;
+	else if (cell->type == PROF_TEXT && !(out.text = arena_strdup(&diff->arena, cell->text)))
+		err_nomem(err);
+	return out;
 }
 
 /* Add a row for each value of a pair of rows of @table; one of the pair may be NULL. */
-static enum status add_pair(struct report_diff *diff, const char *section,
-			    const struct report_table *table, const struct report_cell *source,
-			    const struct report_cell *target, struct err *err)
+static void add_pair(struct report_diff *diff, const char *section,
+		     const struct report_table *table, const struct report_cell *source,
+		     const struct report_cell *target, struct err *err)
 {
 	const struct report_cell *named = source ? source : target;
 	const int64_t nth = named[table->column_count - 2].integer;
 	const char *text = named[COLUMN_KEY].type == PROF_TEXT ? named[COLUMN_KEY].text : "?";
 	const char *key = nth == 1 ? arena_strdup(&diff->arena, text)
 				   : arena_printf(&diff->arena, "%s #%lld", text, (long long)nth);
-	enum status status = ST_OK;
 
-	for (int i = COLUMN_VALUES; status == ST_OK && i < table->column_count - 2; i++) {
+	for (int i = COLUMN_VALUES; i < table->column_count - 2; i++) {
 		const struct report_column *column = &table->columns[i];
-		struct report_diff_row *row = report__diff_add(diff);
+		struct report_diff_row *row = report__diff_add(diff, err);
 		const char *name = arena_strdup(&diff->arena, column->name);
 
-		if (!row || !name || !key)
-			return err_nomem(err);
+		if (row && (!name || !key))
+			err_nomem(err);
+		if (err_stuck(err))
+			return;
 		*row = (struct report_diff_row){
 			.section = section,
 			.key = key,
@@ -482,32 +489,30 @@ static enum status add_pair(struct report_diff *diff, const char *section,
 			.in_target = target,
 		};
 		if (source)
-			status = convert_value(diff, &source[i], &row->source, err);
-		if (target && status == ST_OK)
-			status = convert_value(diff, &target[i], &row->target, err);
+			row->source = convert_value(diff, &source[i], err);
+		if (target)
+			row->target = convert_value(diff, &target[i], err);
 	}
-	return status;
 }
 
 /* Append @sql with the views of the target in place of '@'; for one that it lacks, as a file of an
  * earlier version may, the source's without rows. */
-static enum status append_of_target(struct str *out, const char *sql, struct prof_db *target,
-				    struct err *err)
+static void append_of_target(struct str *out, const char *sql, struct prof_db *target,
+			     struct err *err)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
-	enum status status = ST_OK;
 
-	for (const char *at; status == ST_OK && (at = strchr(sql, '@'));) {
+	for (const char *at; (at = strchr(sql, '@'));) {
 		const int length = (int)strspn(at + 1, letters);
 		struct prof_query *query;
 		char name[64];
 
 		snprintf(name, sizeof(name), "%.*s", length, at + 1);
-		status = prof_query_open(
-			&query, target, "SELECT 1 FROM main.sqlite_schema WHERE name = :name", err);
+		prof_query_open(&query, target,
+				"SELECT 1 FROM main.sqlite_schema WHERE name = :name", err);
 		prof_query_text(query, ":name", name);
 		str_add_bytes(out, sql, (size_t)(at - sql));
-		if (prof_query_next(query, &status, err))
+		if (prof_query_next(query, &err->status, err))
 			str_addf(out, TARGET ".%s", name);
 		else
 			str_addf(out, "(SELECT * FROM %s WHERE 0)", name);
@@ -515,24 +520,23 @@ static enum status append_of_target(struct str *out, const char *sql, struct pro
 		sql = at + 1 + length;
 	}
 	str_add(out, sql);
-	return status;
 }
 
-static enum status compare_section(struct report_diff *diff, const struct compare_section *section,
-				   struct prof_db *source, struct prof_db *target, struct err *err)
+static void compare_section(struct report_diff *diff, const struct compare_section *section,
+			    struct prof_db *source, struct prof_db *target, struct err *err)
 {
 	struct str a = {0}, b = {0}, sql = {0};
 	struct report_table table = {0};
-	enum status status = append_of_target(&b, section->sql, target, err);
 
+	append_of_target(&b, section->sql, target, err);
 	for (const char *at = section->sql; *at; at++)
 		str_add_bytes(&a, at, *at != '@');
 	str_addf(&sql, sql_align, str_peek(&a), str_peek(&b));
-	if (status == ST_OK && (a.failed || b.failed || sql.failed))
-		status = err_nomem(err);
-	if (status == ST_OK)
-		status = report_table_query(&table, source, section->name, str_peek(&sql), 0, err);
-	for (int64_t row = 0; status == ST_OK && row < table.row_count; row++) {
+	if (a.failed || b.failed || sql.failed)
+		err_nomem(err);
+	if (!err_stuck(err))
+		report_table_query(&table, source, section->name, str_peek(&sql), 0, err);
+	for (int64_t row = 0; row < table.row_count && !err_stuck(err); row++) {
 		const struct report_cell *cells = &table.cells[row * table.column_count];
 		const struct report_cell *next = cells + table.column_count;
 		const bool in_source = cells[COLUMN_SIDE].integer == 0;
@@ -540,18 +544,17 @@ static enum status compare_section(struct report_diff *diff, const struct compar
 				    next[COLUMN_SIDE].integer == 1 &&
 				    next[table.column_count - 1].type != PROF_NULL;
 
-		status = add_pair(diff, section->name, &table, in_source ? cells : NULL,
-				  paired      ? next
-				  : in_source ? NULL
-					      : cells,
-				  err);
+		add_pair(diff, section->name, &table, in_source ? cells : NULL,
+			 paired      ? next
+			 : in_source ? NULL
+				     : cells,
+			 err);
 		row += paired;
 	}
 	str_free(&a);
 	str_free(&b);
 	str_free(&sql);
 	report_table_free(&table);
-	return status;
 }
 
 /* ---- the comparison -------------------------------------------------------------------------- */
@@ -587,54 +590,37 @@ static enum status check_sections(const char *list, struct err *err)
 	return ST_OK;
 }
 
-static enum status read_weights(struct report_diff *out, struct prof_db *db, const char **digest,
-				struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db, "SELECT value FROM meta WHERE key = 'weights_xxh3'", err);
-
-	if (prof_query_next(query, &status, err) && prof_column_text(query, 0)) {
-		*digest = arena_strdup(&out->arena, prof_column_text(query, 0));
-		status = *digest ? ST_OK : err_nomem(err);
-	}
-	prof_query_close(query);
-	return status;
-}
-
 enum status report_diff_get(struct report_diff *out, struct prof_db *source, struct prof_db *target,
 			    const char *sections, struct err *err)
 {
-	enum status status = check_sections(sections, err);
+	struct prof_db *const dbs[] = {source, target};
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct report_diff){0};
-	if (status != ST_OK)
-		return status;
+	if (check_sections(sections, err) != ST_OK)
+		return err->status;
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
-	for (int i = 0; i < 2; i++)
-		if (prof_db_look(i == 0 ? source : target, &out->state[i], &out->alive[i], NULL) !=
-		    ST_OK)
+	for (int i = 0; i < 2; i++) {
+		if (prof_db_look(dbs[i], &out->state[i], &out->alive[i], NULL) != ST_OK)
 			out->state[i] = PROF_COMPLETE; /* unknown: do not mention it */
-	status = read_weights(out, source, &out->weights[0], err);
-	if (status == ST_OK)
-		status = read_weights(out, target, &out->weights[1], err);
-	if (status == ST_OK) {
-		status = prof_db_attach(source, target, TARGET, err);
-		for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(diff_sections); i++)
-			if (section_selected(sections, diff_sections[i].name))
-				status = compare_section(out, &diff_sections[i], source, target,
-							 err);
-		prof_db_detach(source, TARGET);
+		report__fact(&out->weights[i], &out->arena, dbs[i], "weights_xxh3", err);
 	}
+	if (!err_stuck(err))
+		prof_db_attach(source, target, TARGET, err);
+	for (size_t i = 0; !err_stuck(err) && i < ARRAY_LEN(diff_sections); i++)
+		if (section_selected(sections, diff_sections[i].name))
+			compare_section(out, &diff_sections[i], source, target, err);
+	prof_db_detach(source, TARGET);
 	out->numbers = section_selected(sections, "tensors");
-	if (status == ST_OK && out->numbers)
-		status = report__diff_part(out, source, target, err);
-	if (status == ST_OK && section_selected(sections, "spans"))
-		status = report__diff_spans(out, source, target, err);
-	if (status != ST_OK)
+	if (out->numbers)
+		report__diff_part(out, source, target, err);
+	if (section_selected(sections, "spans"))
+		report__diff_spans(out, source, target, err);
+	if (err_stuck(err))
 		report_diff_free(out);
-	return status;
+	return err->status;
 }
 
 void report_diff_free(struct report_diff *diff)

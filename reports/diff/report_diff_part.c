@@ -83,7 +83,7 @@ struct walk {
 	int64_t best[3]; /* sort keys of the stored part: BY_EXECUTION to BY_UPDATE */
 	double order;    /* its order at that point, see walk_order() */
 	int64_t equal;   /* of a capture: equal elements in its chunks so far */
-	struct err *err;
+	struct err *err; /* sticky */
 };
 
 static int compare_sort_keys(const struct walk *walk)
@@ -141,36 +141,36 @@ static bool precedes_part(const struct walk *walk)
 	return walk_order(walk->query[0]) < walk->order;
 }
 
-static const char *copy_text(struct walk *walk, int column, bool *failed)
+static const char *copy_text(struct walk *walk, const char *text)
 {
-	const char *text = prof_column_text(walk->query[0], column);
 	const char *copy = text ? arena_strdup(&walk->diff->arena, text) : NULL;
 
-	*failed |= text && !copy;
+	if (text && !copy)
+		err_nomem(walk->err);
 	return copy;
 }
 
 /* Store the current row as the part if it is the earliest. @column: of the values, or -1. */
-static enum status store_part(struct walk *walk, int column, int64_t element, double source,
-			      double target)
+static void store_part(struct walk *walk, int column, int64_t element, double source, double target)
 {
 	const struct prof_query *query = walk->query[0];
-	struct report_diff_part *part = &walk->diff->part;
-	bool failed = false;
 
 	if (!precedes_part(walk))
-		return ST_OK;
+		return;
 	for (int i = 0; i < 3; i++)
 		walk->best[i] = prof_column_int(query, i);
 	walk->order = walk_order(query);
-	*part = (struct report_diff_part){
+	walk->diff->part = (struct report_diff_part){
 		.known = true,
 		.what = walk->what,
-		.key = copy_text(walk, BY_KEY, &failed),
-		.layer = copy_text(walk, AT_LAYER, &failed),
-		.kind = copy_text(walk, AT_KIND, &failed),
-		.mode = copy_text(walk, AT_MODE, &failed),
-		.phase = !strcmp(walk->what, "metric") ? NULL : copy_text(walk, BY_PHASE, &failed),
+		.column = column < 0 ? NULL : copy_text(walk, prof_column_name(query, column)),
+		.key = copy_text(walk, prof_column_text(query, BY_KEY)),
+		.layer = copy_text(walk, prof_column_text(query, AT_LAYER)),
+		.kind = copy_text(walk, prof_column_text(query, AT_KIND)),
+		.mode = copy_text(walk, prof_column_text(query, AT_MODE)),
+		.phase = !strcmp(walk->what, "metric")
+				 ? NULL
+				 : copy_text(walk, prof_column_text(query, BY_PHASE)),
 		.epoch = prof_column_int(query, AT_EPOCH),
 		.weight_update = prof_column_int(query, AT_UPDATE),
 		.step = prof_column_int(query, AT_STEP),
@@ -180,11 +180,6 @@ static enum status store_part(struct walk *walk, int column, int64_t element, do
 		.source = source,
 		.target = target,
 	};
-	if (column >= 0) {
-		part->column = arena_strdup(&walk->diff->arena, prof_column_name(query, column));
-		failed |= !part->column;
-	}
-	return failed ? err_nomem(walk->err) : ST_OK;
 }
 
 /* ---- statistics and metrics ------------------------------------------------------------------ */
@@ -234,13 +229,15 @@ static int find_difference(const struct walk *walk)
 	return -1;
 }
 
-static enum status compare_values(struct walk *walk, struct tensor_sums *sums)
+static void compare_values(struct walk *walk, struct tensor_sums *sums)
 {
 	const int column = find_difference(walk);
 	struct tensor_sum *sum = sums ? get_tensor_sum(sums, walk) : NULL;
 
-	if (sums && !sum)
-		return err_nomem(walk->err);
+	if (sums && !sum) {
+		err_nomem(walk->err);
+		return;
+	}
 	walk->diff->compared++;
 	walk->diff->parted += column >= 0;
 	for (int side = 0; sum && side < 2; side++) {
@@ -252,17 +249,16 @@ static enum status compare_values(struct walk *walk, struct tensor_sums *sums)
 		sum->compared++;
 		sum->parted += column >= 0;
 	}
-	if (column < 0)
-		return ST_OK;
-	return store_part(walk, column, IPS_NULL, prof_column_real(walk->query[0], column),
-			  prof_column_real(walk->query[1], column));
+	if (column >= 0)
+		store_part(walk, column, IPS_NULL, prof_column_real(walk->query[0], column),
+			   prof_column_real(walk->query[1], column));
 }
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
 /* Chunks have a fixed size in bytes, so those of different types after the first do not hold the
  * same elements: do not compare them. */
-static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
+static void compare_captures(struct walk *walk, struct tensor_sums *sums)
 {
 	const int64_t chunk = prof_column_int(walk->query[0], BY_CHUNK);
 	const unsigned char *data[2];
@@ -275,13 +271,13 @@ static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
 	for (int side = 0; side < 2; side++) {
 		dtype[side] = dtype_find(prof_column_text(walk->query[side], VALUES));
 		if (dtype[side] == DTYPES)
-			return ST_OK;
+			return;
 		width[side] = (size_t)dtype_bytes(dtype[side]);
 		data[side] = prof_column_blob(walk->query[side], VALUES + 1, &count[side]);
 		count[side] = data[side] ? count[side] / width[side] : 0;
 	}
 	if (width[0] != width[1] && chunk != 0)
-		return ST_OK;
+		return;
 	walk->diff->compared++;
 	walk->equal = chunk == 0 ? 0 : walk->equal;
 	while (equal && at < count[0] && at < count[1]) {
@@ -295,61 +291,45 @@ static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
 	}
 	walk->equal += (int64_t)at;
 	if (equal)
-		return ST_OK;
+		return;
 	walk->diff->parted++;
-	return store_part(walk, -1, walk->equal, values[0], values[1]);
+	store_part(walk, -1, walk->equal, values[0], values[1]);
 }
 
 /* ---- iteration ------------------------------------------------------------------------------- */
 
-static enum status next_row(struct walk *walk, int side)
-{
-	return prof_query_step(walk->query[side], &walk->row[side], walk->err);
-}
-
 /* Pair the rows of both sides. */
-static enum status walk_pairs(struct walk *walk, struct tensor_sums *sums,
-			      enum status (*compare)(struct walk *walk, struct tensor_sums *sums))
+static void run_walk(struct walk *walk, struct prof_db *source, struct prof_db *target,
+		     const char *what, const char *sql, struct tensor_sums *sums,
+		     void (*compare)(struct walk *walk, struct tensor_sums *sums))
 {
-	enum status status = next_row(walk, 0);
+	struct err *err = walk->err;
+	int order = 0; /* at first both sides step */
 
-	if (status == ST_OK)
-		status = next_row(walk, 1);
-	while (status == ST_OK && (walk->row[0] || walk->row[1])) {
-		const int order = !walk->row[0] ? 1 : !walk->row[1] ? -1 : compare_sort_keys(walk);
-
+	if (err_stuck(err))
+		return;
+	walk->what = what;
+	prof_query_open(&walk->query[0], source, sql, err);
+	prof_query_open(&walk->query[1], target, sql, err);
+	while (!err_stuck(err)) {
+		if (order <= 0)
+			walk->row[0] = prof_query_next(walk->query[0], &err->status, err);
+		if (order >= 0)
+			walk->row[1] = prof_query_next(walk->query[1], &err->status, err);
+		if (err_stuck(err) || (!walk->row[0] && !walk->row[1]))
+			break;
+		order = !walk->row[0] ? 1 : !walk->row[1] ? -1 : compare_sort_keys(walk);
 		walk->diff->only_source += order < 0;
 		walk->diff->only_target += order > 0;
 		if (order == 0)
-			status = compare(walk, sums);
-		if (status == ST_OK && order <= 0)
-			status = next_row(walk, 0);
-		if (status == ST_OK && order >= 0)
-			status = next_row(walk, 1);
+			compare(walk, sums);
 	}
-	return status;
-}
-
-static enum status run_walk(struct walk *walk, struct prof_db *source, struct prof_db *target,
-			    const char *what, const char *sql, struct tensor_sums *sums,
-			    enum status (*compare)(struct walk *walk, struct tensor_sums *sums))
-{
-	enum status status = prof_query_open(&walk->query[0], source, sql, walk->err);
-
-	walk->what = what;
-	walk->query[1] = NULL;
-	if (status == ST_OK)
-		status = prof_query_open(&walk->query[1], target, sql, walk->err);
-	if (status == ST_OK)
-		status = walk_pairs(walk, sums, compare);
 	prof_query_close(walk->query[0]);
 	prof_query_close(walk->query[1]);
-	walk->query[0] = walk->query[1] = NULL;
-	return status;
 }
 
-static enum status add_tensor_rows(struct report_diff *diff, const struct tensor_sums *sums,
-				   struct err *err)
+static void add_tensor_rows(struct report_diff *diff, const struct tensor_sums *sums,
+			    struct err *err)
 {
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct tensor_sum *sum = &sums->at[i];
@@ -365,42 +345,33 @@ static enum status add_tensor_rows(struct report_diff *diff, const struct tensor
 		};
 
 		for (size_t v = 0; v < ARRAY_LEN(values); v++) {
-			struct report_diff_row *row = report__diff_add(diff);
+			struct report_diff_row *row = report__diff_add(diff, err);
 
-			if (!row)
-				return err_nomem(err);
-			*row = (struct report_diff_row){
-				.section = "tensors",
-				.key = sum->key,
-				.name = values[v].name,
-				.quantity = values[v].quantity,
-				.in_source = true,
-				.in_target = true,
-				.source = {.known = true, .number = values[v].source},
-				.target = {.known = true, .number = values[v].target},
-			};
+			if (row)
+				*row = (struct report_diff_row){
+					.section = "tensors",
+					.key = sum->key,
+					.name = values[v].name,
+					.quantity = values[v].quantity,
+					.in_source = true,
+					.in_target = true,
+					.source = {.known = true, .number = values[v].source},
+					.target = {.known = true, .number = values[v].target},
+				};
 		}
 	}
-	return ST_OK;
 }
 
-enum status report__diff_part(struct report_diff *diff, struct prof_db *source,
-			      struct prof_db *target, struct err *err)
+void report__diff_part(struct report_diff *diff, struct prof_db *source, struct prof_db *target,
+		       struct err *err)
 {
 	struct walk walk = {.diff = diff, .err = err};
 	struct tensor_sums sums = {0};
-	enum status status;
 
-	status = run_walk(&walk, source, target, "capture", sql_captures, NULL, compare_captures);
-	if (status == ST_OK)
-		status =
-			run_walk(&walk, source, target, "tensor", sql_stats, &sums, compare_values);
-	if (status == ST_OK)
-		status = run_walk(&walk, source, target, "metric", sql_metrics, NULL,
-				  compare_values);
-	if (status == ST_OK)
-		status = add_tensor_rows(diff, &sums, err);
+	run_walk(&walk, source, target, "capture", sql_captures, NULL, compare_captures);
+	run_walk(&walk, source, target, "tensor", sql_stats, &sums, compare_values);
+	run_walk(&walk, source, target, "metric", sql_metrics, NULL, compare_values);
+	add_tensor_rows(diff, &sums, err);
 	mem_free(sums.at);
 	str_free(&sums.key);
-	return status;
 }

@@ -24,6 +24,7 @@ struct span_sum {
 
 struct span_sums {
 	struct report_diff *diff;
+	struct err *err;           /* sticky: every step returns at once after a failure */
 	struct import_intern keys; /* a key's id is the index into at */
 	struct span_sum *at;
 	size_t capacity;
@@ -48,7 +49,7 @@ static const char sql_sites[] =
 	"LEFT JOIN strings g ON g.string_id = s.category_id "
 	"LEFT JOIN strings n ON n.string_id = s.name_id ORDER BY s.site_id";
 
-static enum status add_span(struct site_sums *sums, const struct prof_query *query, struct err *err)
+static void add_span(struct site_sums *sums, const struct prof_query *query, struct err *err)
 {
 	const int64_t site = prof_column_int(query, 0);
 	const int clock = prof_column_int(query, 1) == 1;
@@ -60,57 +61,39 @@ static enum status add_span(struct site_sums *sums, const struct prof_query *que
 		sums->outermost[clock].total_ns += ns;
 	}
 	if (site < 0 || site > SITES_MAX)
-		return ST_OK;
-	if (mem_grow(&sums->at, &sums->capacity, at + 1, sizeof(*sums->at)))
-		return err_nomem(err);
+		return;
+	if (mem_grow(&sums->at, &sums->capacity, at + 1, sizeof(*sums->at))) {
+		err_nomem(err);
+		return;
+	}
 	if (sums->capacity > before)
 		memset(sums->at + before, 0, (sums->capacity - before) * sizeof(*sums->at));
 	sums->at[at].count++;
 	sums->at[at].total_ns += ns;
-	return ST_OK;
 }
 
-static enum status sum_spans(struct site_sums *sums, struct prof_db *db, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_spans, err);
-
-	while (prof_query_next(query, &status, err))
-		status = add_span(sums, query, err);
-	prof_query_close(query);
-	return status;
-}
-
-/* Return the sums of @key, adding them if missing; NULL: out of memory. */
-static struct span_sum *get_span_sum(struct span_sums *sums, const char *key, bool host)
+/* Add a site's sums of one run under @key. @side: 0 source, 1 target. */
+static void add_sum(struct span_sums *sums, const char *key, size_t clock, int side,
+		    const struct site_sum *add)
 {
 	bool fresh;
-	const uint32_t id =
-		report__import_intern(&sums->keys, key, strlen(key), UINT32_MAX - 1, &fresh);
+	uint32_t id;
 
-	if (id == IMPORT_NO_ID)
-		return NULL;
-	if (mem_grow(&sums->at, &sums->capacity, sums->keys.count, sizeof(*sums->at)))
-		return NULL;
+	if (add->count == 0 || err_stuck(sums->err))
+		return;
+	id = report__import_intern(&sums->keys, key, strlen(key), UINT32_MAX - 1, &fresh);
+	if (id == IMPORT_NO_ID ||
+	    mem_grow(&sums->at, &sums->capacity, sums->keys.count, sizeof(*sums->at))) {
+		err_nomem(sums->err);
+		return;
+	}
 	if (fresh)
 		sums->at[id] = (struct span_sum){.key = arena_strdup(&sums->diff->arena, key),
-						 .host = host};
-	return sums->at[id].key ? &sums->at[id] : NULL;
-}
-
-static enum status add_sum(struct span_sums *sums, const char *key, size_t clock, int side,
-			   const struct site_sum *add, struct err *err)
-{
-	struct span_sum *sum;
-
-	if (add->count == 0)
-		return ST_OK;
-	sum = get_span_sum(sums, key, clock == 0);
-	if (!sum)
-		return err_nomem(err);
-	sum->count[side] += add->count;
-	sum->total_ns[side] += add->total_ns;
-	return ST_OK;
+						 .host = clock == 0};
+	if (!sums->at[id].key)
+		err_nomem(sums->err);
+	sums->at[id].count[side] += add->count;
+	sums->at[id].total_ns[side] += add->total_ns;
 }
 
 static const char *const clock_names[] = {"host", "device"};
@@ -128,101 +111,85 @@ static void build_key(struct str *key, size_t clock, const char *category, const
 		str_add(key, name ? name : "?");
 }
 
-/* Add a site's sums of one run under its key. @side: 0 source, 1 target. */
-static enum status add_site(struct span_sums *sums, const struct site_sums *sites,
-			    const struct prof_query *query, int side, struct err *err)
+/* Add a site's sums of one run under its key. */
+static void add_site(struct span_sums *sums, const struct site_sums *sites,
+		     const struct prof_query *query, int side)
 {
 	const int64_t site = prof_column_int(query, 0);
-	const char *category = prof_column_text(query, 1), *name = prof_column_text(query, 2);
-	enum status status = ST_OK;
 	struct str key = {0};
 
-	for (size_t clock = 0; status == ST_OK && clock < 2; clock++) {
+	for (size_t clock = 0; clock < 2; clock++) {
 		const size_t at = 2 * (size_t)site + clock;
 
 		if (site < 0 || at >= sites->capacity)
 			continue;
-		build_key(&key, clock, category, name);
-		status = key.failed
-				 ? err_nomem(err)
-				 : add_sum(sums, str_peek(&key), clock, side, &sites->at[at], err);
+		build_key(&key, clock, prof_column_text(query, 1), prof_column_text(query, 2));
+		if (key.failed)
+			err_nomem(sums->err);
+		add_sum(sums, str_peek(&key), clock, side, &sites->at[at]);
 	}
 	str_free(&key);
-	return status;
 }
 
-/* Add "host, outermost": the total of a run, the only sum for which more is worse. */
-static enum status add_outermost(struct span_sums *sums, const struct site_sums *sites, int side,
-				 struct err *err)
+static void read_spans(struct span_sums *sums, struct prof_db *db, int side)
 {
-	enum status status = ST_OK;
+	struct site_sums sites = {0};
+	struct err *err = sums->err;
+	struct prof_query *query;
 
-	for (size_t clock = 0; status == ST_OK && clock < 2; clock++) {
+	if (err_stuck(err))
+		return;
+	prof_query_open(&query, db, sql_spans, err);
+	while (prof_query_next(query, &err->status, err))
+		add_span(&sites, query, err);
+	prof_query_close(query);
+	/* "host, outermost": the total of a run, the only sum for which more is worse. */
+	for (size_t clock = 0; clock < 2; clock++) {
 		char key[32];
 
 		snprintf(key, sizeof(key), "%s, outermost", clock_names[clock]);
-		status = add_sum(sums, key, clock, side, &sites->outermost[clock], err);
+		add_sum(sums, key, clock, side, &sites.outermost[clock]);
 	}
-	return status;
-}
-
-static enum status read_spans(struct span_sums *sums, struct prof_db *db, int side, struct err *err)
-{
-	struct site_sums sites = {0};
-	struct prof_query *query = NULL;
-	enum status status = sum_spans(&sites, db, err);
-
-	if (status == ST_OK)
-		status = add_outermost(sums, &sites, side, err);
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, sql_sites, err);
-	while (prof_query_next(query, &status, err))
-		status = add_site(sums, &sites, query, side, err);
+	prof_query_open(&query, db, sql_sites, err);
+	while (prof_query_next(query, &err->status, err))
+		add_site(sums, &sites, query, side);
 	prof_query_close(query);
 	mem_free(sites.at);
-	return status;
 }
 
-static enum status add_row(struct report_diff *diff, const struct span_sum *sum, const char *name,
-			   enum report_quantity quantity, const double value[2], struct err *err)
+static void add_row(struct span_sums *sums, const struct span_sum *sum, const char *name,
+		    enum report_quantity quantity, const double value[2])
 {
-	struct report_diff_row *row = report__diff_add(diff);
+	struct report_diff_row *row = report__diff_add(sums->diff, sums->err);
 
-	if (!row)
-		return err_nomem(err);
-	*row = (struct report_diff_row){
-		.section = "spans",
-		.key = sum->key,
-		.name = name,
-		.quantity = quantity,
-		.measured = sum->host,
-		.in_source = sum->count[0] > 0,
-		.in_target = sum->count[1] > 0,
-		.better = quantity == REPORT_NS && strstr(sum->key, ", outermost")
-				  ? REPORT_DIFF_LOWER
-				  : REPORT_DIFF_NEITHER,
-		.source = {.known = sum->count[0] > 0, .number = value[0]},
-		.target = {.known = sum->count[1] > 0, .number = value[1]},
-	};
-	return ST_OK;
+	if (row)
+		*row = (struct report_diff_row){
+			.section = "spans",
+			.key = sum->key,
+			.name = name,
+			.quantity = quantity,
+			.measured = sum->host,
+			.in_source = sum->count[0] > 0,
+			.in_target = sum->count[1] > 0,
+			.better = quantity == REPORT_NS && strstr(sum->key, ", outermost")
+					  ? REPORT_DIFF_LOWER
+					  : REPORT_DIFF_NEITHER,
+			.source = {.known = sum->count[0] > 0, .number = value[0]},
+			.target = {.known = sum->count[1] > 0, .number = value[1]},
+		};
 }
 
-enum status report__diff_spans(struct report_diff *diff, struct prof_db *source,
-			       struct prof_db *target, struct err *err)
+void report__diff_spans(struct report_diff *diff, struct prof_db *source, struct prof_db *target,
+			struct err *err)
 {
-	struct span_sums sums = {.diff = diff};
-	enum status status = read_spans(&sums, source, 0, err);
+	struct span_sums sums = {.diff = diff, .err = err};
 
-	if (status == ST_OK)
-		status = read_spans(&sums, target, 1, err);
-	for (size_t i = 0; status == ST_OK && i < sums.keys.count; i++) {
-		status =
-			add_row(diff, &sums.at[i], "total_ns", REPORT_NS, sums.at[i].total_ns, err);
-		if (status == ST_OK)
-			status = add_row(diff, &sums.at[i], "count", REPORT_COUNT, sums.at[i].count,
-					 err);
+	read_spans(&sums, source, 0);
+	read_spans(&sums, target, 1);
+	for (size_t i = 0; i < sums.keys.count && !err_stuck(err); i++) {
+		add_row(&sums, &sums.at[i], "total_ns", REPORT_NS, sums.at[i].total_ns);
+		add_row(&sums, &sums.at[i], "count", REPORT_COUNT, sums.at[i].count);
 	}
 	mem_free(sums.at);
 	report__import_intern_fini(&sums.keys);
-	return status;
 }

@@ -17,78 +17,68 @@
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static enum status read_parameters(struct outfeed_health_rules *rules, enum outfeed_health_id id,
-				   const char *parameters, struct err *err)
+static void read_parameters(struct outfeed_health_rules *rules, enum outfeed_health_id id,
+			    const char *parameters, struct err *err)
 {
 	const char *name = outfeed_health_describe(id)->name;
 	char text[2 * OUTFEED_HEALTH_TEXT];
-	enum status status;
 	struct json_at root;
 	cJSON *tree;
 
 	snprintf(text, sizeof(text), "{\"%s\": %s}", name, parameters);
-	status = json_parse(&tree, text, strlen(text), "health_rules", err);
-	if (status != ST_OK)
-		return status;
+	if (json_parse(&tree, text, strlen(text), "health_rules", err) != ST_OK)
+		return;
 	root = json_root("health_rules", tree);
-	status = outfeed_health_read(rules, &root, err);
+	outfeed_health_read(rules, &root, err);
 	cJSON_Delete(tree);
-	return status;
 }
 
-/* Apply one recorded rule; rules of other programs are ignored. */
-static enum status apply_recorded_rule(struct outfeed_health_rules *rules,
-				       const struct prof_query *query, struct err *err)
-{
-	const char *name = prof_column_text(query, 0), *parameters = prof_column_text(query, 4);
-	const double threshold = prof_column_real(query, 1);
-	const int64_t patience = prof_column_int(query, 2);
-	enum outfeed_health_id id;
-
-	if (!name || !outfeed_health_find(&id, name))
-		return ST_OK;
-	if (isfinite(threshold) && threshold >= 0)
-		rules->rule[id].threshold = threshold;
-	if (patience >= 1)
-		rules->rule[id].patience = patience;
-	rules->rule[id].enabled = prof_column_int(query, 3) != 0;
-	return !parameters ? ST_OK : read_parameters(rules, id, parameters, err);
-}
-
-static enum status read_recorded_rules(struct outfeed_health_rules *rules, struct prof_db *db,
-				       struct err *err)
+/* Apply the recorded rules; those of other programs are ignored. */
+static void read_recorded_rules(struct outfeed_health_rules *rules, struct prof_db *db,
+				struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT rule, threshold, patience, enabled, parameters FROM health_rules", err);
 
-	while (prof_query_next(query, &status, err))
-		status = apply_recorded_rule(rules, query, err);
+	prof_query_open(&query, db,
+			"SELECT rule, threshold, patience, enabled, parameters FROM health_rules",
+			err);
+	while (prof_query_next(query, &err->status, err)) {
+		const char *name = prof_column_text(query, 0);
+		const double threshold = prof_column_real(query, 1);
+		const int64_t patience = prof_column_int(query, 2);
+		enum outfeed_health_id id;
+
+		if (!name || !outfeed_health_find(&id, name))
+			continue;
+		if (isfinite(threshold) && threshold >= 0)
+			rules->rule[id].threshold = threshold;
+		if (patience >= 1)
+			rules->rule[id].patience = patience;
+		rules->rule[id].enabled = prof_column_int(query, 3) != 0;
+		if (prof_column_text(query, 4))
+			read_parameters(rules, id, prof_column_text(query, 4), err);
+	}
 	prof_query_close(query);
-	return status;
 }
 
 enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db *db,
 				const char *file, struct err *err)
 {
-	enum status status;
 	struct json_at root;
+	struct err own;
 	cJSON *tree;
 
+	err = err_start(err, &own);
 	outfeed_health_defaults(out);
 	if (strcmp(file, "default") == 0)
 		return ST_OK;
-	status = read_recorded_rules(out, db, err);
-	if (status != ST_OK || strcmp(file, "recorded") == 0)
-		return status;
-	status = json_load(&tree, file, err);
-	if (status != ST_OK)
-		return status;
+	read_recorded_rules(out, db, err);
+	if (err_stuck(err) || strcmp(file, "recorded") == 0 || json_load(&tree, file, err) != ST_OK)
+		return err->status;
 	root = json_root(file, tree);
-	status = outfeed_health_read(out, &root, err);
+	outfeed_health_read(out, &root, err);
 	cJSON_Delete(tree);
-	return status;
+	return err->status;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -162,13 +152,15 @@ static bool fill_hit(struct report_cell *row, const struct health_evaluation *j,
 enum status report_health_hits(struct report_table *out, struct prof_db *db,
 			       const struct outfeed_health_rules *rules, struct err *err)
 {
-	struct health_evaluation j = {.db = db, .rules = rules};
+	struct err own;
+	struct health_evaluation j = {.db = db, .rules = rules, .err = err_start(err, &own)};
 	enum status status;
 
 	*out = (struct report_table){0};
 	if (arena_init(&j.arena, 0))
 		return err_nomem(err);
-	status = report__health_evaluate(&j, err);
+	report__health_evaluate(&j);
+	status = j.err->status;
 	if (status == ST_OK)
 		status = report_table_new(out, "health", hit_columns, ARRAY_LEN(hit_columns),
 					  (int64_t)j.hit_count, err);

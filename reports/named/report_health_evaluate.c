@@ -17,7 +17,8 @@ static const char *copy_text(struct health_evaluation *j, const char *text)
 {
 	char *copy = !text ? NULL : arena_strdup(&j->arena, text);
 
-	j->failed |= text && !copy;
+	if (text && !copy)
+		err_nomem(j->err);
 	return copy;
 }
 
@@ -26,7 +27,7 @@ static void add_hit(struct health_evaluation *j, int64_t rank, const struct outf
 	struct health_found *found;
 
 	if (mem_grow(&j->hits, &j->hit_capacity, j->hit_count + 1, sizeof(*j->hits)) != 0) {
-		j->failed = true;
+		err_nomem(j->err);
 		return;
 	}
 	found = &j->hits[j->hit_count];
@@ -52,34 +53,27 @@ static int compare_hits(const void *a, const void *b)
 
 /* ---- processes and tensors ------------------------------------------------------------------- */
 
-static enum status get_process(struct health_evaluation *j, int64_t rank,
-			       struct health_process **out, struct err *err)
+/* Find or add the process of @rank; NULL after a failure. */
+static struct health_process *get_process(struct health_evaluation *j, int64_t rank)
 {
 	struct outfeed_health_params params = {.rules = j->rules, .hit = on_hit};
 	struct health_process *process;
-	enum status status;
 
-	*out = NULL;
-	for (size_t i = 0; i < j->process_count; i++) {
-		if (j->processes[i]->rank == rank) {
-			*out = j->processes[i];
-			return ST_OK;
-		}
-	}
-	if (mem_grow(&j->processes, &j->process_capacity, j->process_count + 1,
-		     sizeof(*j->processes)) != 0)
-		return err_nomem(err);
+	for (size_t i = 0; i < j->process_count; i++)
+		if (j->processes[i]->rank == rank)
+			return j->processes[i];
 	process = arena_alloc(&j->arena, 1, sizeof(*process));
-	if (!process)
-		return err_nomem(err);
+	if (!process || mem_grow(&j->processes, &j->process_capacity, j->process_count + 1,
+				 sizeof(*j->processes)) != 0) {
+		err_nomem(j->err);
+		return NULL;
+	}
 	*process = (struct health_process){.evaluation = j, .rank = rank};
 	params.user = process;
-	status = outfeed_health_new(&process->health, &params, err);
-	if (status != ST_OK)
-		return status;
+	if (outfeed_health_new(&process->health, &params, j->err) != ST_OK)
+		return NULL;
 	j->processes[j->process_count++] = process;
-	*out = process;
-	return ST_OK;
+	return process;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -123,81 +117,59 @@ static int shape_axes(const char *shape, int64_t *last)
 }
 
 /* Read shape and activity, which are stored with the tensor, not in its rows. */
-static enum status read_tensor_details(struct health_evaluation *j,
-				       const struct health_tensor *tensor,
-				       struct outfeed_health_about_tensor *about, struct err *err)
+static void read_tensor_details(struct health_evaluation *j, const struct health_tensor *tensor,
+				struct outfeed_health_about_tensor *about)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, j->db,
-					     "SELECT shape, activity FROM tensors "
-					     "WHERE queue IS :queue AND key IS :key",
-					     err);
 	const char *activity;
 
+	prof_query_open(&query, j->db,
+			"SELECT shape, activity FROM tensors WHERE queue IS :queue AND key IS :key",
+			j->err);
 	if (tensor->queue)
 		prof_query_text(query, ":queue", tensor->queue);
 	if (tensor->key)
 		prof_query_text(query, ":key", tensor->key);
-	if (prof_query_next(query, &status, err)) {
+	if (prof_query_next(query, &j->err->status, j->err)) {
 		about->matrix = shape_axes(prof_column_text(query, 0), &about->neurons) >= 2;
 		activity = prof_column_text(query, 1);
 		if (activity)
 			outfeed_activity_of(&about->activity, activity);
 	}
 	prof_query_close(query);
-	return status;
 }
 
-static enum status add_tensor(struct health_evaluation *j, const struct health_tensor *wanted,
-			      const char *kind, struct err *err)
+static void add_tensor(struct health_evaluation *j, const struct health_tensor *wanted,
+		       const char *kind)
 {
 	struct outfeed_health_about_tensor about = {
 		.tensor_id = (int64_t)j->tensor_count,
 		.replica = wanted->replica == IPS_NULL ? 0 : wanted->replica,
 		.key = wanted->key,
 		.layer = wanted->layer};
-	enum status status = ST_OK;
 	struct health_tensor *tensor;
-	struct health_process *process;
 
 	if (mem_grow(&j->tensors, &j->tensor_capacity, j->tensor_count + 1, sizeof(*j->tensors)) !=
-	    0)
-		return err_nomem(err);
+	    0) {
+		err_nomem(j->err);
+		return;
+	}
 	tensor = &j->tensors[j->tensor_count];
 	*tensor = *wanted;
 	tensor->queue = copy_text(j, wanted->queue);
 	tensor->key = copy_text(j, wanted->key);
 	tensor->layer = copy_text(j, wanted->layer);
-	if (j->failed)
-		return err_nomem(err);
-	if (kind && outfeed_kind_of(&about.kind, kind)) {
-		status = read_tensor_details(j, tensor, &about, err);
-		if (status == ST_OK)
-			status = get_process(j, tensor->rank, &process, err);
-		if (status == ST_OK)
-			status =
-				outfeed_health_tensor(process->health, &tensor->state, &about, err);
-	}
-	if (status == ST_OK && map_add(&j->map, tensor_hash(tensor), j->tensor_count) != 0)
-		status = err_nomem(err);
-	if (status == ST_OK)
-		j->tensor_count++;
-	return status;
-}
+	if (!err_stuck(j->err) && kind && outfeed_kind_of(&about.kind, kind)) {
+		const struct health_process *process;
 
-static enum status get_tensor(struct health_evaluation *j, const struct health_tensor *wanted,
-			      const char *kind, struct outfeed_health_tensor **out, struct err *err)
-{
-	enum status status = ST_OK;
-	size_t at;
-
-	MAP_FIND(at, &j->map, tensor_hash(wanted), same_tensor(&j->tensors[at], wanted));
-	if (at == MAP_NONE) {
-		at = j->tensor_count;
-		status = add_tensor(j, wanted, kind, err);
+		read_tensor_details(j, tensor, &about);
+		process = err_stuck(j->err) ? NULL : get_process(j, tensor->rank);
+		if (process)
+			outfeed_health_tensor(process->health, &tensor->state, &about, j->err);
 	}
-	*out = status == ST_OK ? j->tensors[at].state : NULL;
-	return status;
+	if (!err_stuck(j->err) && map_add(&j->map, tensor_hash(tensor), j->tensor_count) != 0)
+		err_nomem(j->err);
+	j->tensor_count += !err_stuck(j->err);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -316,8 +288,7 @@ static struct outfeed_health_row read_row(const struct prof_query *query)
 	return row;
 }
 
-static enum status evaluate_row(struct health_evaluation *j, const struct prof_query *query,
-				struct err *err)
+static void evaluate_row(struct health_evaluation *j, const struct prof_query *query)
 {
 	const struct health_tensor wanted = {
 		.queue = prof_column_text(query, AT_QUEUE),
@@ -328,51 +299,46 @@ static enum status evaluate_row(struct health_evaluation *j, const struct prof_q
 		.stage = prof_column_int(query, AT_STAGE),
 	};
 	const struct outfeed_health_row row = read_row(query);
-	struct outfeed_health_tensor *state;
-	enum status status = get_tensor(j, &wanted, prof_column_text(query, AT_KIND), &state, err);
+	size_t at;
 
-	if (status == ST_OK && state)
-		outfeed_health_row(state, &row);
-	return status;
+	MAP_FIND(at, &j->map, tensor_hash(&wanted), same_tensor(&j->tensors[at], &wanted));
+	if (at == MAP_NONE) {
+		at = j->tensor_count;
+		add_tensor(j, &wanted, prof_column_text(query, AT_KIND));
+	}
+	if (!err_stuck(j->err) && j->tensors[at].state)
+		outfeed_health_row(j->tensors[at].state, &row);
 }
 
-static enum status evaluate_step(struct health_evaluation *j, const struct prof_query *query,
-				 struct err *err)
+static void evaluate_step(struct health_evaluation *j, const struct prof_query *query)
 {
 	const struct ips_keys keys = read_keys(query);
-	struct health_process *process;
-	enum status status = get_process(j, prof_column_int(query, AT_RANK), &process, err);
+	const struct health_process *process = get_process(j, prof_column_int(query, AT_RANK));
 
-	if (status == ST_OK)
+	if (process)
 		outfeed_health_loss(process->health, &keys, prof_column_int(query, AT_TIME),
 				    prof_column_real(query, AT_KEYS));
-	return status;
 }
 
 /* Columns after the keys: the loss, whether there was a validation, and its loss. */
-static enum status evaluate_epoch(struct health_evaluation *j, const struct prof_query *query,
-				  struct err *err)
+static void evaluate_epoch(struct health_evaluation *j, const struct prof_query *query)
 {
 	const struct ips_keys keys = read_keys(query);
-	struct health_process *process;
-	enum status status = get_process(j, prof_column_int(query, AT_RANK), &process, err);
+	const struct health_process *process = get_process(j, prof_column_int(query, AT_RANK));
 
-	if (status == ST_OK)
+	if (process)
 		outfeed_health_epoch(process->health, &keys, prof_column_int(query, AT_TIME),
 				     prof_column_real(query, AT_KEYS),
 				     prof_column_real(query, AT_KEYS + 2),
 				     prof_column_int(query, AT_KEYS + 1) > 0);
-	return status;
 }
 
 /* Copy hits of class imbalance: classes are not recorded, so they cannot be evaluated. */
-static enum status copy_class_hits(struct health_evaluation *j, const struct prof_query *query,
-				   struct err *err)
+static void copy_class_hits(struct health_evaluation *j, const struct prof_query *query)
 {
 	const struct outfeed_health_rule *rule = &j->rules->rule[OUTFEED_HEALTH_class_imbalance];
 	const double value = prof_column_real(query, AT_KEYS);
 
-	(void)err;
 	if (rule->enabled && value > rule->threshold)
 		add_hit(j, prof_column_int(query, AT_RANK),
 			&(struct outfeed_hit){.rule = OUTFEED_HEALTH_class_imbalance,
@@ -382,13 +348,11 @@ static enum status copy_class_hits(struct health_evaluation *j, const struct pro
 					      .time_ns = prof_column_int(query, AT_TIME),
 					      .value = value,
 					      .threshold = rule->threshold});
-	return ST_OK;
 }
 
 static const struct {
 	const char *sql;
-	enum status (*judge)(struct health_evaluation *j, const struct prof_query *query,
-			     struct err *err);
+	void (*evaluate)(struct health_evaluation *j, const struct prof_query *query);
 } passes[] = {
 	{STATS_SQL, evaluate_row},
 	{"SELECT " KEYS "value FROM metrics WHERE mode = 'train' AND name = 'loss' "
@@ -406,33 +370,20 @@ static const struct {
 	{"SELECT " KEYS "value, key FROM health WHERE rule = 'class_imbalance'", copy_class_hits},
 };
 
-static enum status run_pass(struct health_evaluation *j, size_t pass, struct err *err)
+void report__health_evaluate(struct health_evaluation *j)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, j->db, passes[pass].sql, err);
+	for (size_t i = 0; i < ARRAY_LEN(passes) && !err_stuck(j->err); i++) {
+		struct prof_query *query;
 
-	while (prof_query_next(query, &status, err)) {
-		status = passes[pass].judge(j, query, err);
-		if (status == ST_OK && j->failed)
-			status = err_nomem(err);
+		prof_query_open(&query, j->db, passes[i].sql, j->err);
+		while (prof_query_next(query, &j->err->status, j->err))
+			passes[i].evaluate(j, query);
+		prof_query_close(query);
 	}
-	prof_query_close(query);
-	return status;
-}
-
-enum status report__health_evaluate(struct health_evaluation *j, struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < ARRAY_LEN(passes) && status == ST_OK; i++)
-		status = run_pass(j, i, err);
-	for (size_t i = 0; i < j->process_count && status == ST_OK; i++)
+	for (size_t i = 0; i < j->process_count && !err_stuck(j->err); i++)
 		outfeed_health_settle(j->processes[i]->health);
-	if (status == ST_OK && j->failed)
-		status = err_nomem(err);
-	if (status == ST_OK && j->hit_count > 1)
+	if (j->hit_count > 1)
 		qsort(j->hits, j->hit_count, sizeof(*j->hits), compare_hits);
-	return status;
 }
 
 void report__health_fini(struct health_evaluation *j)

@@ -39,12 +39,12 @@ struct health_evaluation {
 	struct map map; /* index of the tensors */
 	struct health_found *hits;
 	size_t hit_count, hit_capacity;
-	bool failed; /* out of memory */
+	struct err *err; /* sticky: every step returns at once after a failure */
 };
 
-/* Evaluate the rules on all rows of @judgement->db and collect the hits, ordered by time. Call
- * report__health_fini() afterwards, also on failure. */
-enum status report__health_evaluate(struct health_evaluation *evaluation, struct err *err);
+/* Evaluate the rules on all rows of the database and collect the hits, ordered by time. The result is
+ * in evaluation->err. Call report__health_fini() afterwards, also on failure. */
+void report__health_evaluate(struct health_evaluation *evaluation);
 void report__health_fini(struct health_evaluation *evaluation);
 
 #endif /* REPORT_HEALTH_INTERNAL_H */

@@ -404,3 +404,21 @@ enum status report_table_query(struct report_table *out, struct prof_db *db, con
 	report_table_free(out);
 	return err_nomem(err);
 }
+
+void report__fact(const char **out, struct arena *arena, struct prof_db *db, const char *key,
+		  struct err *err)
+{
+	struct prof_query *query;
+
+	*out = NULL;
+	if (err_stuck(err))
+		return;
+	prof_query_open(&query, db, "SELECT value FROM meta WHERE key = :key", err);
+	prof_query_text(query, ":key", key);
+	if (prof_query_next(query, &err->status, err) && prof_column_text(query, 0)) {
+		*out = arena_strdup(arena, prof_column_text(query, 0));
+		if (!*out)
+			err_nomem(err);
+	}
+	prof_query_close(query);
+}

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/table/report_internal.h"
 #include "reports/whatif/report_whatif_internal.h"
 
 /* Upper bound of plausible cycles: a recording may be damaged. */
@@ -59,95 +60,58 @@ const struct report_whatif_prediction *report_whatif_measured(const struct repor
 	return &whatif->measured;
 }
 
-enum status report__whatif_rows(struct report_whatif *whatif, struct prof_db *db, const char *sql,
-				whatif_row_fn take, struct err *err)
+bool report__whatif_row(double *out, int count, struct prof_db *db, const char *sql,
+			struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	bool found;
 
-	while (prof_query_next(query, &status, err))
-		status = take(whatif, query, err);
+	if (err_stuck(err))
+		return false;
+	prof_query_open(&query, db, sql, err);
+	found = prof_query_next(query, &err->status, err);
+	for (int i = 0; i < count && found; i++)
+		out[i] = prof_column_real(query, i);
 	prof_query_close(query);
-	return status;
+	return found;
+}
+
+void report__whatif_bubble(struct report_whatif_prediction *measured, const double row[5])
+{
+	measured->makespan_ns = llround(row[0]);
+	measured->busy_ns = llround(row[1]);
+	measured->idle_fraction = row[2];
+	measured->bubble_rate = row[3];
+	measured->bubble_over_ideal = row[4];
 }
 
 /* ---- the recorded run ------------------------------------------------------------------------ */
 
-/* Read the fact @key, or NULL. */
-static enum status read_fact(struct report_whatif *whatif, struct prof_db *db, const char *key,
-			     const char **out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db, "SELECT value FROM meta WHERE key = :key", err);
-
-	*out = NULL;
-	if (status != ST_OK)
-		return status;
-	prof_query_text(query, ":key", key);
-	if (prof_query_next(query, &status, err) && prof_column_text(query, 0)) {
-		*out = arena_strdup(&whatif->arena, prof_column_text(query, 0));
-		if (!*out)
-			status = err_nomem(err);
-	}
-	prof_query_close(query);
-	return status;
-}
-
 static enum status read_run(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
 	const struct report_whatif_change none = {0};
-	const char *data = NULL;
-	enum status status = read_fact(whatif, db, "run", &whatif->text, err);
+	const char *data;
 	bool suited;
 
-	if (status == ST_OK)
-		status = read_fact(whatif, db, "data", &data, err);
-	if (status == ST_OK && (!whatif->text || !data))
-		status = err_set(err, ST_NOTFOUND,
-				 "no run of ipu-train: it has no run file that could be planned "
-				 "again");
-	if (status == ST_OK)
-		status = run_data_read(&whatif->data, data, "meta: data", err);
-	if (status == ST_OK)
-		status = report__whatif_plan(&whatif->plan, whatif, &none, &suited,
-					     whatif->measured.flags, err);
-	return status;
+	report__fact(&whatif->text, &whatif->arena, db, "run", err);
+	report__fact(&data, &whatif->arena, db, "data", err);
+	if (!err_stuck(err) && (!whatif->text || !data))
+		err_set(err, ST_NOTFOUND,
+			"no run of ipu-train: it has no run file that could be planned again");
+	if (!err_stuck(err) && run_data_read(&whatif->data, data, "meta: data", err) == ST_OK)
+		report__whatif_plan(&whatif->plan, whatif, &none, &suited, whatif->measured.flags,
+				    err);
+	return err->status;
 }
 
 /* ---- the measured run ------------------------------------------------------------------------ */
-
-static enum status read_execution(struct report_whatif *whatif, const struct prof_query *query,
-				  struct err *err)
-{
-	const int64_t cycles = prof_column_int(query, 0), updates = prof_column_int(query, 1);
-
-	if (cycles < 0 || cycles / updates > CYCLES_MAX)
-		return err_set(err, ST_FORMAT, "an execution takes %lld cycles", (long long)cycles);
-	whatif->measured.run_ns = ipu_target_ns(&whatif->plan.device->target, cycles / updates);
-	return ST_OK;
-}
-
-static enum status read_bubble(struct report_whatif *whatif, const struct prof_query *query,
-			       struct err *err)
-{
-	struct report_whatif_prediction *measured = &whatif->measured;
-
-	(void)err;
-	measured->makespan_ns = prof_column_int(query, 0);
-	measured->busy_ns = prof_column_int(query, 1);
-	measured->idle_fraction = prof_column_real(query, 2);
-	measured->bubble_rate = prof_column_real(query, 3);
-	measured->bubble_over_ideal = prof_column_real(query, 4);
-	return ST_OK;
-}
 
 /* Read the measured device times, and compare them with the plan of the same run. */
 static enum status read_device(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
+	double row[5];
 	int64_t planned_ns;
-	enum status status;
 
 	if (!whatif->plan.device)
 		return err_set(err, ST_NOTFOUND,
@@ -157,27 +121,33 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 	planned_ns = measured->run_ns;
 	measured->run_ns = measured->makespan_ns = measured->busy_ns = 0;
 	measured->idle_fraction = measured->bubble_rate = measured->bubble_over_ideal = NAN;
-	status = report__whatif_rows(
-		whatif, db,
-		"SELECT cycles, updates FROM executions WHERE mode = 'train' AND "
-		"cycles > 0 AND updates > 0 LIMIT 1",
-		read_execution, err);
-	if (status == ST_OK && measured->run_ns == 0)
-		status = err_set(err, ST_NOTFOUND,
-				 "no execution of a training was finished: nothing to go by");
-	if (status == ST_OK)
-		status = report__whatif_rows(
-			whatif, db,
-			"SELECT total_makespan_ns / runs, total_busy_ns / runs, "
-			"1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
-			"mean_bubble_over_ideal FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
-			"'device' AND "
-			"mode = 'train' ORDER BY runs DESC LIMIT 1",
-			read_bubble, err);
+	if (report__whatif_row(row, 2, db,
+			       "SELECT cycles, updates FROM executions WHERE mode = 'train' AND "
+			       "cycles > 0 AND updates > 0 LIMIT 1",
+			       err)) {
+		const int64_t cycles = (int64_t)fmin(row[0], 0x1p62);
+		const int64_t updates = (int64_t)fmin(fmax(row[1], 1), 0x1p62);
+
+		if (cycles / updates > CYCLES_MAX)
+			return err_set(err, ST_FORMAT, "an execution takes %lld cycles",
+				       (long long)cycles);
+		measured->run_ns = ipu_target_ns(&whatif->plan.device->target, cycles / updates);
+	}
+	if (!err_stuck(err) && measured->run_ns == 0)
+		err_set(err, ST_NOTFOUND,
+			"no execution of a training was finished: nothing to go by");
+	if (report__whatif_row(
+		    row, 5, db,
+		    "SELECT total_makespan_ns / runs, total_busy_ns / runs, "
+		    "1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
+		    "mean_bubble_over_ideal FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
+		    "'device' AND mode = 'train' ORDER BY runs DESC LIMIT 1",
+		    err))
+		report__whatif_bubble(measured, row);
 	whatif->assumptions = 1u << REPORT_WHATIF_NO_EXECUTION_HOST;
 	if (llabs(planned_ns - measured->run_ns) > 1)
 		whatif->assumptions |= 1u << REPORT_WHATIF_PLAN_DIFFERS;
-	return status;
+	return err->status;
 }
 
 /* ---- common to both clocks ------------------------------------------------------------------- */
@@ -247,7 +217,9 @@ enum status report_whatif_open(struct report_whatif **out, struct prof_db *db,
 {
 	struct report_whatif *whatif = mem_calloc(1, sizeof(*whatif));
 	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = NULL;
 	if (!whatif || arena_init(&whatif->arena, 0)) {
 		mem_free(whatif);
@@ -260,7 +232,7 @@ enum status report_whatif_open(struct report_whatif **out, struct prof_db *db,
 	status = whatif->name ? read_all(whatif, db, err) : err_nomem(err);
 	if (status != ST_OK) {
 		report_whatif_close(whatif);
-		if (!str_starts_with(err ? err->text : "", prof_db_path(db)))
+		if (!str_starts_with(err->text, prof_db_path(db)))
 			err_prefix(err, "%s", prof_db_path(db));
 		return status;
 	}

@@ -39,32 +39,6 @@ static enum status read_stage_times(struct report_whatif *whatif, struct report_
 	return ST_OK;
 }
 
-static enum status read_run(struct report_whatif *whatif, const struct prof_query *query,
-			    struct err *err)
-{
-	struct report_whatif_prediction *measured = &whatif->measured;
-
-	(void)err;
-	measured->run_ns = llround(prof_column_real(query, 0));
-	return ST_OK;
-}
-
-static enum status read_bubble(struct report_whatif *whatif, const struct prof_query *query,
-			       struct err *err)
-{
-	struct report_whatif_prediction *measured = &whatif->measured;
-
-	(void)err;
-	measured->makespan_ns = llround(prof_column_real(query, 0));
-	measured->busy_ns = llround(prof_column_real(query, 1));
-	measured->idle_fraction = prof_column_real(query, 2);
-	measured->bubble_rate = prof_column_real(query, 3);
-	measured->bubble_over_ideal = prof_column_real(query, 4);
-	if (prof_column_int(query, 5) > 0)
-		whatif->host.oversubscribed = true;
-	return ST_OK;
-}
-
 /* The theoretical bubble of a plan: no IPU waits except for its input. */
 static enum status compute_theory(struct ipu_bubble *out, const struct plan_run *plan,
 				  const struct whatif_host *host, bool *halved, struct err *err)
@@ -128,32 +102,34 @@ static enum status compare_with_theory(struct report_whatif *whatif, struct err 
 
 enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
+	struct report_whatif_prediction *measured = &whatif->measured;
 	struct report_sums sums = {0};
-	enum status status = report_sums_read(&sums, db, err);
+	double row[6];
 
-	if (status == ST_OK)
-		status = read_stage_times(whatif, &sums, err);
+	if (report_sums_read(&sums, db, err) == ST_OK)
+		read_stage_times(whatif, &sums, err);
 	report_sums_free(&sums);
-	if (status == ST_OK)
-		status = report__whatif_rows(
-			whatif, db,
-			"SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions "
-			"WHERE mode = 'train' AND updates > 0 AND dur_ns > 0 "
-			"HAVING sum(updates) > 0",
-			read_run, err);
-	if (status == ST_OK && whatif->measured.run_ns < 1)
-		status = err_set(err, ST_NOTFOUND,
-				 "no execution of a training was finished: nothing to go by");
-	if (status == ST_OK)
-		status = report__whatif_rows(
-			whatif, db,
-			"SELECT 1.0 * total_makespan_ns / runs, 1.0 * total_busy_ns / runs, "
-			"1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
-			"mean_bubble_over_ideal, oversubscribed_runs FROM bubble_sums WHERE "
-			"stages IS NOT 1 AND clock = 'host' AND mode = 'train' ORDER BY runs DESC "
-			"LIMIT 1",
-			read_bubble, err);
-	return status == ST_OK ? compare_with_theory(whatif, err) : status;
+	if (report__whatif_row(row, 1, db,
+			       "SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions "
+			       "WHERE mode = 'train' AND updates > 0 AND dur_ns > 0 "
+			       "HAVING sum(updates) > 0",
+			       err))
+		measured->run_ns = llround(row[0]);
+	if (!err_stuck(err) && measured->run_ns < 1)
+		err_set(err, ST_NOTFOUND,
+			"no execution of a training was finished: nothing to go by");
+	if (report__whatif_row(
+		    row, 6, db,
+		    "SELECT 1.0 * total_makespan_ns / runs, 1.0 * total_busy_ns / runs, "
+		    "1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
+		    "mean_bubble_over_ideal, oversubscribed_runs FROM bubble_sums WHERE "
+		    "stages IS NOT 1 AND clock = 'host' AND mode = 'train' ORDER BY runs DESC "
+		    "LIMIT 1",
+		    err)) {
+		report__whatif_bubble(measured, row);
+		whatif->host.oversubscribed = row[5] > 0;
+	}
+	return err_stuck(err) ? err->status : compare_with_theory(whatif, err);
 }
 
 /* ---- predicting ------------------------------------------------------------------------------ */

@@ -104,6 +104,7 @@ struct row {
 
 struct reading {
 	struct report_whatif *whatif;
+	struct err *err; /* sticky: every step returns at once after a failure */
 	struct whatif_ranks *into;
 	int *layers; /* one process, by bucket: whose backward pass completes it; -1: the last one */
 	int64_t execution, update;
@@ -119,26 +120,21 @@ struct reading {
 	int64_t updates;
 };
 
-static int find_bucket(const struct whatif_ranks *ranks, int64_t stage, int64_t bucket)
+/* Find or add a bucket; -1: failed. */
+static int get_bucket(struct reading *r, int64_t stage, int64_t bucket)
 {
+	struct whatif_ranks *ranks = r->into;
+
 	for (int i = 0; i < ranks->count; i++)
 		if (ranks->buckets[i].stage == stage && ranks->buckets[i].bucket == bucket)
 			return i;
-	return -1;
-}
-
-static enum status add_bucket(struct whatif_ranks *ranks, int64_t stage, int64_t bucket, int *at,
-			      struct err *err)
-{
-	*at = find_bucket(ranks, stage, bucket);
-	if (*at >= 0)
-		return ST_OK;
-	if (ranks->count == BUCKETS_MOST)
-		return err_set(err, ST_LIMIT, "a weight update has more than %d buckets",
-			       BUCKETS_MOST);
-	*at = ranks->count++;
-	ranks->buckets[*at] = (struct whatif_bucket){.stage = (int)stage, .bucket = bucket};
-	return ST_OK;
+	if (ranks->count == BUCKETS_MOST) {
+		err_set(r->err, ST_LIMIT, "a weight update has more than %d buckets", BUCKETS_MOST);
+		return -1;
+	}
+	ranks->buckets[ranks->count] =
+		(struct whatif_bucket){.stage = (int)stage, .bucket = bucket};
+	return ranks->count++;
 }
 
 /* Add the update that has been read to the totals. */
@@ -170,22 +166,20 @@ static double anchor_of(struct reading *r, const struct row *row)
 	return clock->anchor;
 }
 
-static enum status add_call(struct reading *r, const struct row *row, double anchor,
-			    struct err *err)
+static void add_call(struct reading *r, const struct row *row, double anchor)
 {
 	struct whatif_bucket *bucket;
 	const double begun = row->start - row->before;
 	int at;
-	enum status status;
 
 	if (row->kind == ROW_SHARES) {
 		r->into->shares_bytes[row->stage] = row->size;
 		r->total_shares += row->end - row->start;
-		return ST_OK;
+		return;
 	}
-	status = add_bucket(r->into, row->stage, row->bucket, &at, err);
-	if (status != ST_OK)
-		return status;
+	at = get_bucket(r, row->stage, row->bucket);
+	if (at < 0)
+		return;
 	bucket = &r->into->buckets[at];
 	r->done = max(r->done, row->end - anchor);
 	if (row->kind == ROW_EXCHANGE) {
@@ -199,7 +193,6 @@ static enum status add_call(struct reading *r, const struct row *row, double anc
 		bucket->sum_ns += max(0.0, begun - r->exchanged[at]);
 		bucket->sums++;
 	}
-	return ST_OK;
 }
 
 static void add_span(struct reading *r, const struct row *row, double anchor)
@@ -218,15 +211,16 @@ static void add_span(struct reading *r, const struct row *row, double anchor)
 			r->ready[i] = max(r->ready[i], row->end - anchor);
 }
 
-static enum status add_row(struct reading *r, const struct row *row, struct err *err)
+static void add_row(struct reading *r, const struct row *row)
 {
 	double anchor;
 
 	if (row->rank < 0 || row->rank >= r->into->ranks || row->stage < 0 ||
-	    row->stage >= r->whatif->plan.layout->stages)
-		return err_set(err, ST_FORMAT,
-			       "a weight update has rank %" PRId64 ", stage %" PRId64, row->rank,
-			       row->stage);
+	    row->stage >= r->whatif->plan.layout->stages) {
+		err_set(r->err, ST_FORMAT, "a weight update has rank %" PRId64 ", stage %" PRId64,
+			row->rank, row->stage);
+		return;
+	}
 	if (!r->open || row->execution != r->execution || row->update != r->update) {
 		end_update(r);
 		r->open = true;
@@ -237,9 +231,9 @@ static enum status add_row(struct reading *r, const struct row *row, struct err 
 	}
 	anchor = anchor_of(r, row);
 	if (row->kind <= ROW_SHARES)
-		return add_call(r, row, anchor, err);
-	add_span(r, row, anchor);
-	return ST_OK;
+		add_call(r, row, anchor);
+	else
+		add_span(r, row, anchor);
 }
 
 #define ROW_FROM                                                                                   \
@@ -267,13 +261,14 @@ static const char layers_sql[] =
 	"(s.category = 'layer' AND s.phase IN ('B', 'W')"
 	" OR s.category = 'stage' AND s.phase = 'U') ORDER BY 1, 2, 3, s.start_ns";
 
-static enum status read_rows(struct reading *r, struct prof_db *db, struct err *err)
+static void read_rows(struct reading *r, struct prof_db *db)
 {
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db, r->into->ranks > 1 ? calls_sql : layers_sql, err);
 
-	while (prof_query_next(query, &status, err)) {
+	if (err_stuck(r->err))
+		return;
+	prof_query_open(&query, db, r->into->ranks > 1 ? calls_sql : layers_sql, r->err);
+	while (prof_query_next(query, &r->err->status, r->err)) {
 		const struct row row = {.execution = prof_column_int(query, 0),
 					.update = prof_column_int(query, 1),
 					.rank = prof_column_int(query, 2),
@@ -288,15 +283,14 @@ static enum status read_rows(struct reading *r, struct prof_db *db, struct err *
 					.before = prof_column_real(query, 11),
 					.length = prof_column_real(query, 12)};
 
-		status = add_row(r, &row, err);
+		add_row(r, &row);
 	}
 	prof_query_close(query);
 	end_update(r);
-	return status;
 }
 
 /* One process has no buckets: cut the stages as ranks would (trainer/train_ranks.c). */
-static enum status cut_buckets(struct reading *r, struct err *err)
+static void cut_buckets(struct reading *r)
 {
 	const struct plan_run *plan = &r->whatif->plan;
 	const struct model *model = plan->model;
@@ -323,11 +317,11 @@ static enum status cut_buckets(struct reading *r, struct err *err)
 				first + weights / count * left + weights % count * left / count;
 			const size_t to = first + weights / count * (left + 1) +
 					  weights % count * (left + 1) / count;
-			int layer = model->layer_count, at;
-			enum status status = add_bucket(r->into, s, (int64_t)b, &at, err);
+			const int at = get_bucket(r, s, (int64_t)b);
+			int layer = model->layer_count;
 
-			if (status != ST_OK)
-				return status;
+			if (at < 0)
+				return;
 			for (int p = 0; p < model->param_count; p++)
 				if (model->params[p].offset < to &&
 				    model->params[p].offset + model->params[p].count > from)
@@ -337,7 +331,6 @@ static enum status cut_buckets(struct reading *r, struct err *err)
 			r->into->buckets[at].exchange_bytes = r->into->buckets[at].bytes;
 		}
 	}
-	return ST_OK;
 }
 
 /* Count the largest branches of the tree over @count replicas from @first on in [@from, @to). */
@@ -364,42 +357,48 @@ static int most_branches(int instances, int each)
 	return most;
 }
 
-static enum status read_count(struct report_whatif *whatif, const struct prof_query *query,
-			      struct err *err)
+static void read_count(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
-	struct whatif_ranks *ranks = &whatif->ranks;
-	const int64_t count = prof_column_int(query, 0), last = prof_column_int(query, 1);
 	const int replicas = whatif->plan.layout->replicas;
+	double row[2] = {0, 0};
+	int64_t count, last;
 
+	report__whatif_row(
+		row, 2, db,
+		"SELECT count(DISTINCT rank), max(rank) FROM executions WHERE mode = 'train'", err);
+	count = (int64_t)row[0];
+	last = isnan(row[1]) ? IPS_NULL : (int64_t)row[1];
+	if (err_stuck(err))
+		return;
 	if (count < 1 || count > RANKS_MOST || last != count - 1)
-		return err_set(err, ST_NOTFOUND,
-			       "--instances: the recording has %" PRId64
-			       " ranks, the last of which "
-			       "is %" PRId64 ": take the report of all ranks (ranks.db)",
-			       count, last);
-	if (replicas % count != 0)
-		return err_set(err, ST_INVALID,
-			       "--instances: its %" PRId64
-			       " ranks have different numbers of the %d "
-			       "replicas",
-			       count, replicas);
-	ranks->ranks = (int)count;
-	ranks->replicas = replicas / (int)count;
-	return ST_OK;
+		err_set(err, ST_NOTFOUND,
+			"--instances: the recording has %" PRId64 " ranks, the last of which "
+			"is %" PRId64 ": take the report of all ranks (ranks.db)",
+			count, last);
+	else if (replicas % count != 0)
+		err_set(err, ST_INVALID,
+			"--instances: its %" PRId64 " ranks have different numbers of the %d "
+			"replicas",
+			count, replicas);
+	if (err_stuck(err))
+		return;
+	whatif->ranks.ranks = (int)count;
+	whatif->ranks.replicas = replicas / (int)count;
 }
 
 /* Turn totals into means. */
-static enum status average(struct reading *r, struct err *err)
+static void average(struct reading *r)
 {
 	struct whatif_ranks *ranks = r->into;
 	const double updates = (double)r->updates;
 	const int branches = most_branches(ranks->ranks, ranks->replicas);
 
-	if (r->updates == 0 || ranks->count == 0)
-		return err_set(err, ST_NOTFOUND,
-			       ranks->ranks > 1
-				       ? "--instances: no exchange of a weight update is recorded"
-				       : "--instances: no layer's backward pass is recorded");
+	if (r->updates == 0 || ranks->count == 0) {
+		err_set(r->err, ST_NOTFOUND,
+			ranks->ranks > 1 ? "--instances: no exchange of a weight update is recorded"
+					 : "--instances: no layer's backward pass is recorded");
+		return;
+	}
 	ranks->waits_ns = r->total_waits / updates;
 	ranks->exposed_ns =
 		(r->total_done - r->total_waits + r->total_shares / ranks->ranks) / updates;
@@ -419,47 +418,42 @@ static enum status average(struct reading *r, struct err *err)
 	r->whatif->assumptions |= ranks->ranks == 1 ? 1u << REPORT_WHATIF_RANKS_SUMS : 0;
 	r->whatif->measured.instances = ranks->ranks;
 	r->whatif->measured.exposed_ns = llround(ranks->exposed_ns);
-	return ST_OK;
 }
 
 enum status report_whatif_read_ranks(struct report_whatif *whatif, struct prof_db *db,
 				     struct err *err)
 {
 	struct whatif_ranks *ranks = &whatif->ranks;
-	struct reading r = {.whatif = whatif, .into = ranks};
-	enum status status = report__whatif_rows(
-		whatif, db,
-		"SELECT count(DISTINCT rank), max(rank) FROM executions WHERE mode = 'train'",
-		read_count, err);
+	const size_t stages = (size_t)whatif->plan.layout->stages;
+	struct err own;
+	struct reading r = {.whatif = whatif, .into = ranks, .err = err_start(err, &own)};
 
-	if (status != ST_OK)
-		return status;
+	read_count(whatif, db, r.err);
+	if (err_stuck(r.err))
+		return r.err->status;
 	r.layers = mem_calloc(BUCKETS_MOST, sizeof(*r.layers));
 	r.ready = mem_calloc(BUCKETS_MOST, sizeof(*r.ready));
 	r.exchanged = mem_calloc(BUCKETS_MOST, sizeof(*r.exchanged));
 	r.clocks = mem_calloc((size_t)ranks->ranks, sizeof(*r.clocks));
 	ranks->buckets = arena_alloc(&whatif->arena, BUCKETS_MOST, sizeof(*ranks->buckets));
-	ranks->shares_bytes = arena_alloc(&whatif->arena, (size_t)whatif->plan.layout->stages,
-					  sizeof(*ranks->shares_bytes));
+	ranks->shares_bytes = arena_alloc(&whatif->arena, stages, sizeof(*ranks->shares_bytes));
 	if (!r.layers || !r.ready || !r.exchanged || !r.clocks || !ranks->buckets ||
-	    !ranks->shares_bytes)
-		status = err_nomem(err);
-	for (int i = 0; status == ST_OK && i < ranks->ranks; i++)
-		r.clocks[i].execution = -1;
-	if (status == ST_OK)
-		memset(ranks->shares_bytes, 0,
-		       (size_t)whatif->plan.layout->stages * sizeof(*ranks->shares_bytes));
-	if (status == ST_OK && ranks->ranks == 1)
-		status = cut_buckets(&r, err);
-	if (status == ST_OK)
-		status = read_rows(&r, db, err);
-	if (status == ST_OK)
-		status = average(&r, err);
+	    !ranks->shares_bytes) {
+		err_nomem(r.err);
+	} else {
+		for (int i = 0; i < ranks->ranks; i++)
+			r.clocks[i].execution = -1;
+		if (ranks->ranks == 1)
+			cut_buckets(&r);
+		read_rows(&r, db);
+		if (!err_stuck(r.err))
+			average(&r);
+	}
 	mem_free(r.layers);
 	mem_free(r.ready);
 	mem_free(r.exchanged);
 	mem_free(r.clocks);
-	return status;
+	return r.err->status;
 }
 
 /* ---- predicting ------------------------------------------------------------------------------ */
