@@ -11,7 +11,6 @@
 #include "common/map.h"
 #include "common/mem.h"
 #include "reports/export/report_sink.h"
-#include "reports/export/report_sites.h"
 #include "reports/export/report_walk.h"
 
 #define NONE       SIZE_MAX

@@ -7,7 +7,6 @@
  */
 #include "common/fmt.h"
 #include "reports/export/report_sink.h"
-#include "reports/export/report_sites.h"
 #include "reports/export/report_walk.h"
 
 struct scope {

@@ -122,4 +122,27 @@ void report_walk_notes(const struct report_walk *walk, struct str *notes);
 /* Add a line "COUNT WHAT" if @count is not 0. */
 void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many);
 
+/* ---- call sites ------------------------------------------------------------------------------ */
+
+/* The call sites of a recording, by id, for exports whose spans refer to a shared list of names.
+ * Memory grows with the number of call sites, not of spans. */
+
+struct report_site {
+	int64_t site_id, line; /* line IPS_NULL: unknown */
+	const char *name, *file;
+};
+
+struct report_sites {
+	struct arena arena;        /* of the texts */
+	struct report_site *items; /* ordered by id; the last one stands for unknown ids */
+	size_t count, capacity;
+};
+
+/* Does nothing after an earlier failure, which is in @err. */
+void report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err);
+void report_sites_free(struct report_sites *sites); /* accepts a zeroed one */
+
+/* Index of @site_id in items. */
+size_t report_sites_find(const struct report_sites *sites, int64_t site_id);
+
 #endif /* REPORT_WALK_H */

@@ -1,20 +1,28 @@
 /*
  * The ipu-monitor command: arguments, one snapshot or many, exit codes.
  *
- * Threading: one thread. Prints to standard output.
+ * With --watch, snapshots are drawn in place on a terminal's alternate screen, otherwise one after
+ * the other. Threading: one thread, in a single-threaded process: signals are blocked but between
+ * two drawings, so that the terminal is restored at a single point. Prints to standard output.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "reports/monitor/report_monitor.h"
-#include "reports/monitor/report_watch.h"
 
-#define WATCH_SECONDS 2.0
+#define WATCH_SECONDS 2.0 /* between snapshots */
+#define WATCH_LEAST   0.1
+#define WATCH_MOST    86400.0
 
 struct monitor_request {
 	struct report_monitor_params params;
@@ -114,7 +122,7 @@ static enum status parse_line(struct monitor_request *request, int argc, char **
 			return status;
 	if (status == ST_OK && words.seconds &&
 	    (!str_to_double(words.seconds, &request->seconds) ||
-	     !(request->seconds >= REPORT_WATCH_LEAST && request->seconds <= REPORT_WATCH_MOST)))
+	     !(request->seconds >= WATCH_LEAST && request->seconds <= WATCH_MOST)))
 		return err_set(err, ST_INVALID, "--watch: %s is not a number from 0.1 to 86400",
 			       words.seconds);
 	request->colour = cli_colour(stdout, request->color);
@@ -157,9 +165,8 @@ static enum status write_snapshot(const struct monitor_request *request,
 	return ST_OK;
 }
 
-static enum status draw_snapshot(void *user, struct str *out, struct err *err)
+static enum status draw_snapshot(struct monitor_request *request, struct str *out, struct err *err)
 {
-	struct monitor_request *request = user;
 	struct report_monitor monitor = {0};
 	enum status status = read_snapshot(request, &monitor, err);
 
@@ -184,17 +191,126 @@ static enum status print_once(struct monitor_request *request, struct err *err)
 	return status;
 }
 
+/* ---- watching -------------------------------------------------------------------------------- */
+
+/* Alternate screen, no wrapping of long lines, no cursor. */
+#define SCREEN_ENTER "\033[?1049h\033[?7l\033[?25l"
+#define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
+
+static bool can_draw(void)
+{
+	const char *term = getenv("TERM");
+
+	return term && term[0] && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
+}
+
+static int terminal_rows(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
+}
+
+static int count_lines(const char *text)
+{
+	int lines = 0;
+
+	for (; (text = strchr(text, '\n')); text++)
+		lines++;
+	return lines;
+}
+
+/* If the terminal has too few rows, omit the top: the changing part is at the end. */
+static void draw_text(const char *text)
+{
+	const int rows = terminal_rows();
+	int skip = count_lines(text) - rows;
+
+	fputs("\033[H", stdout);
+	if (skip > 0) {
+		printf("... %d lines above\033[K\r\n", ++skip);
+		for (; skip > 0; skip--)
+			text = strchr(text, '\n') + 1;
+	}
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+		printf("%.*s\033[K%s", (int)(end - text), text, end[1] ? "\r\n" : "");
+	fputs("\033[J", stdout);
+}
+
+static enum status draw_frame(struct monitor_request *request, struct str *frame, struct err *err)
+{
+	enum status status;
+
+	str_clear(frame);
+	status = draw_snapshot(request, frame, err);
+	if (status != ST_OK)
+		return status;
+	if (request->screen)
+		draw_text(str_peek(frame));
+	else
+		fputs(str_peek(frame), stdout);
+	if (fflush(stdout) != 0)
+		return err_set(err, ST_IO, "the output was refused: %s", strerror(errno));
+	return ST_OK;
+}
+
+static void write_control(const struct monitor_request *request, const char *control)
+{
+	if (!request->screen)
+		return;
+	fputs(control, stdout);
+	fflush(stdout);
+}
+
+/* Ctrl-Z: restore the shell's screen while stopped. */
+static void suspend(const struct monitor_request *request)
+{
+	write_control(request, SCREEN_LEAVE);
+	raise(SIGSTOP);
+	write_control(request, SCREEN_ENTER);
+}
+
+/* Wait for the interval or a signal. Return the terminating signal, or 0. */
+static int wait_for_signal(const struct monitor_request *request, const sigset_t *signals)
+{
+	const double whole = floor(request->seconds);
+	const struct timespec pause = {.tv_sec = (time_t)whole,
+				       .tv_nsec = (long)((request->seconds - whole) * 1e9)};
+	const int number = sigtimedwait(signals, NULL, &pause);
+
+	if (number == SIGTSTP)
+		suspend(request);
+	return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
+}
+
+/* Run until a signal arrives or an error occurs. *@number: SIGINT, SIGTERM or SIGHUP; 0 after an
+ * error. */
 static enum status watch_snapshots(struct monitor_request *request, int *number, struct err *err)
 {
-	const struct report_watch watch = {
-		.seconds = request->seconds,
-		.screen = request->screen,
-		.draw = draw_snapshot,
-		.user = request,
-	};
+	static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+	struct sigaction action;
+	struct str frame = {0};
+	enum status status;
+	sigset_t signals, before;
 
-	return report_watch_run(&watch, number, err);
+	sigemptyset(&signals);
+	/* Respect signals that are ignored, as in the background or under nohup(1). */
+	for (size_t i = 0; i < ARRAY_LEN(handled); i++)
+		if (sigaction(handled[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(&signals, handled[i]);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	*number = 0;
+	write_control(request, SCREEN_ENTER);
+	do
+		status = draw_frame(request, &frame, err);
+	while (status == ST_OK && (*number = wait_for_signal(request, &signals)) == 0);
+	write_control(request, SCREEN_LEAVE);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	str_free(&frame);
+	return status;
 }
+
+/* ---- the command ----------------------------------------------------------------------------- */
 
 int report_monitor_command(int argc, char **argv)
 {
@@ -209,7 +325,7 @@ int report_monitor_command(int argc, char **argv)
 	if (cli_standard(&monitor_cli, argc, argv, stdout))
 		return 0;
 	status = parse_line(&request, argc, argv, &err);
-	request.screen = request.watch && !request.json && report_watch_screen();
+	request.screen = request.watch && !request.json && can_draw();
 	if (status == ST_OK)
 		status = request.watch ? watch_snapshots(&request, &number, &err)
 				       : print_once(&request, &err);

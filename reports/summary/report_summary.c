@@ -5,7 +5,6 @@
  * Threading: none. Ownership: the summary's arena holds its texts and arrays.
  */
 #include "reports/summary/report_summary.h"
-#include "reports/summary/report_sums.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
+#include "reports/summary/report_sums.h"
 #include "reports/named/report_operations.h"
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
@@ -371,6 +371,222 @@ static void read_trace(struct report_summary *out, const struct prof_query *quer
 	out->overhead_fraction = NAN;
 }
 
+/* ---- health ---------------------------------------------------------------------------------- */
+
+/* The first hit of each broken rule, of the rank that had it first: with a bare min(), SQLite takes
+ * the other columns from the row of the minimum. */
+static const char sql_broken[] =
+	"SELECT rule, sum(hits), min(time_ns), coalesce(key, layer), epoch, weight_update, step "
+	"FROM health_sums GROUP BY rule ORDER BY 3, 1";
+
+static const char sql_counts[] =
+	"SELECT (SELECT count(*) FROM health_rules WHERE enabled = 1), count(*), min(time_ns), why "
+	"FROM (SELECT min(time_ns) AS time_ns, why FROM tensor_tiers WHERE time_ns IS NOT NULL "
+	"GROUP BY queue, key)";
+
+static int64_t cell_number(const struct report_cell *cell)
+{
+	return cell->type == PROF_INT ? cell->integer : IPS_NULL;
+}
+
+static void read_broken_rules(struct report_summary *out, const struct report_table *table,
+			      struct err *err)
+{
+	out->broken = arena_alloc(&out->arena, (size_t)table->row_count + 1, sizeof(*out->broken));
+	if (!out->broken) {
+		err_nomem(err);
+		return;
+	}
+	out->broken_count = (int)table->row_count;
+	for (int i = 0; i < out->broken_count; i++) {
+		const struct report_cell *cells = table->cells + i * table->column_count;
+
+		out->broken[i] = (struct report_broken){
+			.rule = copy_text(out, cells[0].text, err),
+			.hits = cell_number(&cells[1]),
+			.first_ns = cell_number(&cells[2]),
+			.key = copy_text(out, cells[3].text, err),
+			.epoch = cell_number(&cells[4]),
+			.weight_update = cell_number(&cells[5]),
+			.step = cell_number(&cells[6]),
+		};
+	}
+}
+
+static void read_first_nonfinite(struct report_summary *out, const struct report_table *table,
+				 struct err *err)
+{
+	const struct report_cell *cells = table->cells;
+
+	if (table->row_count == 0)
+		return;
+	out->bad = (struct report_bad){
+		.known = true,
+		.key = copy_text(out, cells[0].text, err),
+		.layer = copy_text(out, cells[1].text, err),
+		.phase = copy_text(out, cells[2].text, err),
+		.epoch = cell_number(&cells[3]),
+		.weight_update = cell_number(&cells[4]),
+		.step = cell_number(&cells[5]),
+		.microbatch = cell_number(&cells[6]),
+		.replica = cell_number(&cells[7]),
+		.stage = cell_number(&cells[8]),
+		.time_ns = cell_number(&cells[9]),
+		.element = cells[10].type == PROF_INT ? cell_number(&cells[10]) : -1,
+		.value = copy_text(out, cells[11].text, err),
+	};
+}
+
+static void read_counts(struct report_summary *out, const struct report_table *table,
+			struct err *err)
+{
+	const struct report_cell *cells = table->cells;
+
+	if (table->row_count == 0)
+		return;
+	out->rules = cell_number(&cells[0]);
+	out->lowered = cell_number(&cells[1]);
+	out->lowered_ns = cell_number(&cells[2]);
+	out->lowered_why = copy_text(out, cells[3].text, err);
+}
+
+static void read_health(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	static const struct {
+		const char *sql;
+		void (*read)(struct report_summary *out, const struct report_table *table,
+			     struct err *err);
+	} parts[] = {
+		{sql_broken, read_broken_rules},
+		{REPORT_FIRST_BAD, read_first_nonfinite},
+		{sql_counts, read_counts},
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !err_stuck(err); i++) {
+		struct report_table table = {0};
+
+		if (report_table_query(&table, db, "health", parts[i].sql, 0, err) == ST_OK)
+			parts[i].read(out, &table, err);
+		report_table_free(&table);
+	}
+}
+
+/* ---- the state of the file ------------------------------------------------------------------------------- */
+
+/* @gaps: what is missing because the disk was full for a while; empty: nothing. */
+static const char *state_of_complete(struct report_summary *out, bool repaired, const char *gaps)
+{
+	if (!repaired && gaps[0] != 0)
+		return arena_printf(&out->arena, "complete with gaps: %s", gaps);
+	if (!repaired)
+		return "complete";
+	if (!out->failure)
+		return "complete (repaired after its writer died)";
+	return arena_printf(&out->arena, "complete (repaired after writing failed: %s)",
+			    out->failure);
+}
+
+static const char *state_of_incomplete(struct report_summary *out, struct prof_db *db)
+{
+	if (out->failure)
+		return arena_printf(&out->arena,
+				    "failed: %s; `ipu-report %s repair` finishes the file",
+				    out->failure, out->path);
+	out->live = prof_db_writer_alive(db);
+	if (!out->live)
+		return arena_printf(&out->arena,
+				    "killed: the writer died; "
+				    "`ipu-report %s repair` finishes the file",
+				    out->path);
+	return prof_db_state(db) == PROF_CLOSING ? "closing: the writer finishes the file"
+						 : "recording: the run goes on";
+}
+
+static void read_state(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	char failure[512], repaired[64], gaps[256];
+	const bool failed = prof_db_meta(db, "failure", failure, sizeof(failure));
+
+	out->note = prof_db_note(db);
+	out->path = arena_strdup(&out->arena, prof_db_path(db));
+	out->failure = failed ? arena_strdup(&out->arena, failure) : NULL;
+	if (!out->path || (failed && !out->failure)) {
+		err_nomem(err);
+		return;
+	}
+	if (prof_db_state(db) == PROF_COMPLETE) {
+		out->whole = !prof_db_meta(db, "repaired", repaired, sizeof(repaired));
+		prof_db_meta(db, "gaps", gaps, sizeof(gaps));
+		out->state = state_of_complete(out, !out->whole, gaps);
+	} else {
+		out->state = state_of_incomplete(out, db);
+	}
+	if (!out->state)
+		err_nomem(err);
+}
+
+/* ---- missing data ---------------------------------------------------------------------------- */
+
+/* The host's last position. Compared with the last ended execution: executions are numbered in
+ * order. Rows of the device, which may be ahead, are interleaved with those of the host, hence the
+ * search over the last rows. */
+static const char sql_reached[] =
+	"SELECT c.epoch, c.execution, c.weight_update, c.step FROM "
+	"(SELECT row_id, clock, context_id FROM stage_timing_rows ORDER BY row_id DESC "
+	"LIMIT 10000) s JOIN contexts c ON c.context_id = s.context_id WHERE s.clock = 0 "
+	"ORDER BY s.row_id DESC LIMIT 1";
+static const char sql_ended[] = "SELECT execution FROM execution_rows ORDER BY row_id DESC LIMIT 1";
+
+static void find_reached(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	int64_t ended; /* IPS_NULL, which is less than every number: none has */
+
+	if (err_stuck(err) || prof_db_number(db, sql_ended, &ended, err) != ST_OK)
+		return;
+	prof_query_open(&query, db, sql_reached, err);
+	if (prof_query_next(query, &err->status, err) && prof_column_int(query, 1) > ended)
+		out->reached = (struct report_reached){
+			true, prof_column_int(query, 0), prof_column_int(query, 1),
+			prof_column_int(query, 2), prof_column_int(query, 3)};
+	prof_query_close(query);
+}
+
+static void list_absent(struct report_summary *out, struct err *err)
+{
+	const struct {
+		const char *name;
+		bool there;
+	} parts[] = {
+		{"spans", out->spans > 0},
+		{"executions", out->executions > 0},
+		{"stages", out->stages > 0},
+		{"bubbles", out->bubble[0].known || out->bubble[1].known},
+		{"metrics", out->loss_nan || out->evaluate_loss_nan || !isnan(out->loss) ||
+				    !isnan(out->accuracy) || !isnan(out->evaluate_loss) ||
+				    !isnan(out->evaluate_accuracy)},
+		{"statistics", out->tensor_rows > 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(parts) && !err_stuck(err); i++) {
+		if (parts[i].there)
+			continue;
+		out->absent = out->absent ? arena_printf(&out->arena, "%s, %s", out->absent,
+							 parts[i].name)
+					  : parts[i].name;
+		if (!out->absent)
+			err_nomem(err);
+	}
+}
+
+static void read_missing(struct report_summary *out, struct prof_db *db, struct err *err)
+{
+	if (!out->whole)
+		find_reached(out, db, err);
+	if (!out->whole || (out->spans == 0 && out->executions == 0))
+		list_absent(out, err);
+}
+
 /* ---- the summary ----------------------------------------------------------------------------- */
 
 /* Derive counts that meta lacks from what was recorded. Meta may count more: stages that never
@@ -394,7 +610,7 @@ static void fill_summary(struct report_summary *out, struct prof_db *db, struct 
 {
 	bool nan; /* an accuracy that is NaN is unknown */
 
-	report__summary_state(out, db, err);
+	read_state(out, db, err);
 	read_meta(out, db, err);
 	for_each_row(out, db, sql_executions, read_executions, err);
 	for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
@@ -408,14 +624,14 @@ static void fill_summary(struct report_summary *out, struct prof_db *db, struct 
 	for_each_row(out, db, sql_recording, read_recording, err);
 	if (out->origin == PROF_FROM_TRACE)
 		for_each_row(out, db, sql_trace, read_trace, err);
-	report__summary_health(out, db, err);
+	read_health(out, db, err);
 	if (err_stuck(err))
 		return;
 	for (int clock = 0; clock < 2; clock++)
 		compute_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
 	measure_file(out);
 	derive_counts(out);
-	report__summary_missing(out, db, err);
+	read_missing(out, db, err);
 }
 
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)

@@ -61,14 +61,6 @@ int report__cut(const char *text, int columns);
  * line). */
 void report__fold(FILE *out, const char *label, const char *text, int width);
 
-/* Fill the health part of a summary whose arena is initialized. This and the next two do nothing
- * after an earlier failure, which is in @err. */
-struct report_summary;
-void report__summary_health(struct report_summary *out, struct prof_db *db, struct err *err);
-/* Fill the state of the file (call it first), and the missing parts (call it last). */
-void report__summary_state(struct report_summary *out, struct prof_db *db, struct err *err);
-void report__summary_missing(struct report_summary *out, struct prof_db *db, struct err *err);
-
 /* Render a table as text. */
 enum status report__text(const struct report_table *table,
 			 const struct report_render_params *params, FILE *out, struct err *err);
