@@ -471,7 +471,7 @@ static void read_health(struct report_summary *out, struct prof_db *db, struct e
 	}
 }
 
-/* ---- the state of the file ------------------------------------------------------------------------------- */
+/* ---- the state of the file ------------------------------------------------------------------- */
 
 /* @gaps: what is missing because the disk was full for a while; empty: nothing. */
 static const char *state_of_complete(struct report_summary *out, bool repaired, const char *gaps)

@@ -30,8 +30,8 @@ void report__cell(const struct prof_query *query, int column, struct report_cell
 enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
 			       int64_t limit, bool *more, struct err *err);
 
-/* Read the fact @key of meta into @arena; NULL: there is none. Does nothing after an earlier failure,
- * which is in @err. */
+/* Read the fact @key of meta into @arena; NULL: there is none. Does nothing after an earlier
+ * failure, which is in @err. */
 void report__fact(const char **out, struct arena *arena, struct prof_db *db, const char *key,
 		  struct err *err);
 

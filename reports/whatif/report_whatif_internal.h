@@ -52,13 +52,13 @@ struct report_whatif {
 	struct arena arena;
 };
 
-/* Read the first @count columns of the first row of @sql (NULL: NaN). Return false if there is none,
- * or after a failure, which is in @err. */
+/* Read the first @count columns of the first row of @sql (NULL: NaN). Return false if there is
+ * none, or after a failure, which is in @err. */
 bool report__whatif_row(double *out, int count, struct prof_db *db, const char *sql,
 			struct err *err);
 
-/* Set the measured bubble of a clock from the row of its means: ns of the makespan, busy ns, and the
- * three forms of the bubble. */
+/* Set the measured bubble of a clock from the row of its means: ns of the makespan, busy ns, and
+ * the three forms of the bubble. */
 void report__whatif_bubble(struct report_whatif_prediction *measured, const double row[5]);
 
 /* Plan the run file with @change. The caller frees the plan (plan_run_fini()), also on failure.
