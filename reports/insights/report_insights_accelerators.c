@@ -338,7 +338,8 @@ void report__insight_critical_path(struct insight_facts *facts)
 	static const char sql[] =
 		"SELECT " REPORT_RANGE_NAME " AS range, sum(dur_ns) AS total_ns,\n"
 		"       1.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) OVER (), 0) AS share, kind\n"
-		"FROM critical_path WHERE dur_ns > 0 GROUP BY kind, 1\n"
+		"FROM (SELECT kind, name, sum(dur_ns) AS dur_ns FROM critical_path\n"
+		"      WHERE dur_ns > 0 GROUP BY kind, name) GROUP BY kind, 1\n"
 		"ORDER BY 2 DESC, 1 LIMIT 1";
 
 	note_hottest(facts, "critical_path", sql, "critical_path",
