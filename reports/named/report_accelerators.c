@@ -17,11 +17,11 @@
 /* Kernels and copies. A graph that was recorded as a whole computes. */
 #define ACTIVITIES                                                                                 \
 	"activity AS (\n"                                                                          \
-	"  SELECT span_id, launch_span_id, rank, device, stream, step, name,\n"                    \
+	"  SELECT span_id, launch_span_id, rank, device, stream, step,\n"                          \
 	"         CASE kind WHEN 'graph' THEN 'compute' ELSE kind END AS class,\n"                 \
 	"         start_ns, start_ns + dur_ns AS end_ns, 1 AS is_kernel FROM kernels\n"            \
 	"  UNION ALL\n"                                                                            \
-	"  SELECT span_id, launch_span_id, rank, device, stream, step, name, 'memory',\n"          \
+	"  SELECT span_id, launch_span_id, rank, device, stream, step, 'memory',\n"                \
 	"         start_ns, start_ns + dur_ns, 0 FROM copies)"
 
 /* What a row adds to the time that the rows before it cover. */
