@@ -200,7 +200,10 @@ static enum status write_database(struct import *import, const char *path, struc
 		return err_set(err, (enum status)code, "%s", why);
 	status = report__import_meta_write(import, err);
 	for (size_t i = 0; i < import->device_count && status == ST_OK; i++)
-		status = (enum status)ips_append_device(import->recording, &import->devices[i]);
+		status = report__import_gpu(import, import->devices[i].number)
+				 ? (enum status)ips_append_device(import->recording,
+								  &import->devices[i])
+				 : err_nomem(err);
 	if (status == ST_OK)
 		status = report__import_tracks_open(import, err);
 	if (status == ST_OK)

@@ -188,7 +188,9 @@ static const char *device_of(struct import *import, const struct import_event *e
 
 	if (number == IPS_NULL && !report__import_number(pid, &is_int, &number, &r))
 		number = 0;
-	return report__import_gpu(import, number);
+	return report__import_is(&event->fields[IMPORT_FIELD_CAT], "mtia_ccp_events")
+		       ? report__import_accelerator(import, "MTIA", number)
+		       : report__import_gpu(import, number);
 }
 
 static enum status put_kernel(struct import *import, struct import_event *event,
@@ -372,10 +374,9 @@ static enum status read_device(struct import *import, const struct import_token 
 		return ST_OK;
 	snprintf(architecture, sizeof(architecture), "%lld.%lld", (long long)major,
 		 (long long)minor);
-	device.device = report__import_gpu(import, device.number);
 	device.model = model[0] == 0 ? NULL : report__import_keep(import, model);
 	device.architecture = major == IPS_NULL ? NULL : report__import_keep(import, architecture);
-	return !device.device ? err_nomem(err) : report__import_device(import, &device, err);
+	return report__import_device(import, &device, err);
 }
 
 static enum status read_devices(struct import *import, const struct import_token *array,

@@ -713,7 +713,8 @@ static enum status metric_row(struct import_sqlite *in, struct prof_query *query
 	snprintf(row, sizeof(row), "GPU %d metrics", (int)(type & 0xff));
 	status = thread_track(in, known_process(in, IPS_NULL), row, &track, err);
 	if (status == ST_OK)
-		status = report__import_track_shows(in->import, track, type & 0xff, err);
+		status = report__import_track_shows(
+			in->import, track, report__import_gpu(in->import, type & 0xff), err);
 	if (status == ST_OK && site == IMPORT_NO_ID) {
 		struct prof_query *names = NULL;
 

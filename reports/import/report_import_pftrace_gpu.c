@@ -599,7 +599,9 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 						       .process_sort = IPS_NULL},
 				&track, err);
 			if (status == ST_OK)
-				status = report__import_track_shows(pf->import, track, gpu, err);
+				status = report__import_track_shows(
+					pf->import, track, report__import_gpu(pf->import, gpu),
+					err);
 		}
 		if (status == ST_OK)
 			status = report__import_name_site(pf->import, NULL, name, &site, err);

@@ -158,13 +158,13 @@ void report__import_track_under(struct import *import, uint32_t track, uint32_t 
 		import->threads.items[track].above = above;
 }
 
-enum status report__import_track_shows(struct import *import, uint32_t track, int64_t gpu,
+enum status report__import_track_shows(struct import *import, uint32_t track, const char *device,
 				       struct err *err)
 {
 	if (track == IMPORT_NO_ID || import->threads.items[track].shows)
 		return ST_OK;
-	import->threads.items[track].shows = report__import_gpu(import, gpu);
-	return import->threads.items[track].shows ? ST_OK : err_nomem(err);
+	import->threads.items[track].shows = device;
+	return device ? ST_OK : err_nomem(err);
 }
 
 enum status report__import_name_site(struct import *import, const char *category, const char *name,
@@ -202,33 +202,52 @@ const char *report__import_keep(struct import *import, const char *text)
 enum status report__import_device(struct import *import, const struct ips_device *device,
 				  struct err *err)
 {
+	const char *name = device->device;
 	size_t i = 0;
 
 	(void)err;
-	while (i < import->device_count && strcmp(import->devices[i].device, device->device) != 0)
+	while (i < import->device_count &&
+	       (name ? !import->devices[i].device || strcmp(import->devices[i].device, name) != 0
+		     : import->devices[i].number != device->number))
 		i++;
 	if (i == IMPORT_MOST_DEVICES)
 		return ST_OK;
+	if (i < import->device_count && !name)
+		name = import->devices[i].device;
 	import->device_count += i == import->device_count;
 	import->devices[i] = *device;
+	import->devices[i].device = name;
 	return ST_OK;
+}
+
+const char *report__import_accelerator(struct import *import, const char *kind, int64_t number)
+{
+	struct ips_device device = {NULL,     number,   NULL,     NULL,
+				    IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL};
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s %lld", kind, (long long)number);
+	device.device = report__import_keep(import, name);
+	for (size_t i = 0; i < import->device_count && device.device; i++) {
+		struct ips_device *known = &import->devices[i];
+
+		if (known->number == number && !known->device)
+			known->device = device.device;
+		if (known->number == number && strcmp(known->device, name) == 0)
+			return known->device;
+	}
+	if (device.device)
+		report__import_device(import, &device, NULL);
+	return device.device;
 }
 
 const char *report__import_gpu(struct import *import, int64_t number)
 {
-	struct ips_device device = {NULL,     number,   NULL,     NULL,
-				    IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL};
-	char name[32];
-
 	for (size_t i = 0; i < import->device_count; i++) {
-		if (import->devices[i].number == number)
+		if (import->devices[i].number == number && import->devices[i].device)
 			return import->devices[i].device;
 	}
-	snprintf(name, sizeof(name), "GPU %lld", (long long)number);
-	device.device = report__import_keep(import, name);
-	if (device.device)
-		report__import_device(import, &device, NULL);
-	return device.device;
+	return report__import_accelerator(import, "GPU", number);
 }
 
 /* As Holistic Trace Analysis tells communication and memory from computation. */
@@ -243,6 +262,14 @@ const char *report__import_kernel_kind(const char *name)
 		{"ncclDevKernel", "communication", true},
 		{"rccl", "communication", true},
 		{"hccl", "communication", false},
+		/* of XLA, which runs them on any device */
+		{"all-reduce", "communication", false},
+		{"all-gather", "communication", false},
+		{"all-to-all", "communication", false},
+		{"reduce-scatter", "communication", false},
+		{"collective-", "communication", false},
+		{"copy-start", "memory", false},
+		{"copy-done", "memory", false},
 		{"Memcpy", "memory", false},
 		{"Memset", "memory", false},
 		{"hipMemcpy", "memory", false},

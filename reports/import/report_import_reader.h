@@ -94,8 +94,8 @@ enum status report__import_track(struct import *import, const struct import_trac
 /* Show @track under @above, another track, instead of under its process; not where @above is
  * already below it, or has too many above itself. */
 void report__import_track_under(struct import *import, uint32_t track, uint32_t above);
-/* Show @track, which has counters of GPU number @gpu, under that. */
-enum status report__import_track_shows(struct import *import, uint32_t track, int64_t gpu,
+/* Show @track, which is about @device (NULL: out of memory), under that. */
+enum status report__import_track_shows(struct import *import, uint32_t track, const char *device,
 				       struct err *err);
 
 /* *@out: the index of a category and name. Beyond the limit all get one that says so. */
@@ -110,11 +110,15 @@ enum status report__import_arg_name(struct import *import, const char *name, uin
  * memory, or @text is NULL. */
 const char *report__import_keep(struct import *import, const char *text);
 
-/* "GPU 3"; a device of this name that the file does not describe has a row of its own. NULL: out
- * of memory. */
+/* The device @number: "GPU 3", or what the file has called it before. One that the file does not
+ * describe has a row of its own. NULL: out of memory. */
 const char *report__import_gpu(struct import *import, int64_t number);
 
-/* A row of the view `devices`; replaces one of the same name. */
+/* The same for a device of another @kind: "TPU 3". */
+const char *report__import_accelerator(struct import *import, const char *kind, int64_t number);
+
+/* A row of the view `devices`; replaces one of the same name, or where it has none, of the same
+ * number. */
 enum status report__import_device(struct import *import, const struct ips_device *device,
 				  struct err *err);
 

@@ -186,7 +186,8 @@ static enum status rpd_monitor(struct import_sqlite *in, struct prof_query *quer
 	snprintf(row, sizeof(row), "GPU %lld monitor", (long long)gpu);
 	status = find_track(in, 0, gpu, 0, NULL, row, &track, err);
 	if (status == ST_OK)
-		status = report__import_track_shows(in->import, track, gpu, err);
+		status = report__import_track_shows(in->import, track,
+						    report__import_gpu(in->import, gpu), err);
 	if (status == ST_OK)
 		status = report__import_name_site(in->import, "monitor", !name ? "" : name, &site,
 						  err);

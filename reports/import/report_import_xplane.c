@@ -296,15 +296,33 @@ struct line {
 	uint32_t track;
 	int64_t plane, timestamp_ns;
 	int64_t stream;     /* of a GPU; IPS_NULL: no stream */
-	const char *device; /* interned; NULL: no stream */
+	const char *device; /* interned; NULL: no stream, no operations */
+	enum {
+		LINE_PLAIN,
+		LINE_OPERATIONS, /* of a TPU: "XLA Ops" */
+		LINE_MODULES     /* of a TPU: "XLA Modules" */
+	} kind;
 };
 
-/* Link a span on the host to the kernels that it launched, and these to it. */
-static void take_link(struct xplane *x, const struct line *line, int64_t correlation, uint32_t site)
+/* Whether an operation of XLA encloses others. */
+static bool encloses(const char *name)
 {
-	const int64_t key = import_launch_key(1, correlation);
+	return str_starts_with(name, "while") || str_starts_with(name, "conditional") ||
+	       str_starts_with(name, "call");
+}
 
-	if (line->device) {
+/* What a span is beside a span: a kernel, or the call that launched it; @correlation IPS_NULL:
+ * nothing links them. On a TPU the operations are the kernels. */
+static void put_row(struct xplane *x, const struct line *line, int64_t correlation, uint32_t site)
+{
+	const int64_t key = correlation == IPS_NULL ? IPS_NULL : import_launch_key(1, correlation);
+	const struct ips_range range = {.kind = "device"};
+
+	if (line->kind == LINE_MODULES) {
+		report__import_row(x->import, IPS_TABLE_range, &range, sizeof(range));
+	} else if (line->kind == LINE_OPERATIONS
+			   ? !encloses(x->import->sites.items[site].site->name)
+			   : line->device && key != IPS_NULL) {
 		struct ips_kernel kernel = {.device = line->device,
 					    .context = IPS_NULL,
 					    .stream = line->stream,
@@ -323,7 +341,7 @@ static void take_link(struct xplane *x, const struct line *line, int64_t correla
 					    .graph_node = IPS_NULL};
 
 		report__import_row(x->import, IPS_TABLE_kernel, &kernel, sizeof(kernel));
-	} else {
+	} else if (!line->device && key != IPS_NULL) {
 		const struct ips_call call = {.launch_key = key};
 
 		report__import_row(x->import, IPS_TABLE_call, &call, sizeof(call));
@@ -386,8 +404,7 @@ static enum status take_event(struct xplane *x, const struct line *line, struct 
 		return status;
 	start_ns = start_ps / 1000;
 	if (dur_ps > 0) {
-		if (facts.correlation > 0)
-			take_link(x, line, facts.correlation, site);
+		put_row(x, line, facts.correlation > 0 ? facts.correlation : IPS_NULL, site);
 		return report__import_span(import, line->track, site, start_ns,
 					   end_ps / 1000 - start_ns, err);
 	}
@@ -412,11 +429,11 @@ static int64_t stream_of(const char *name)
 static enum status read_line(struct xplane *x, const char *plane, int64_t number,
 			     struct import_wire message, struct err *err)
 {
-	struct line line = {IMPORT_NO_ID, number, 0, IPS_NULL, NULL};
+	struct line line = {IMPORT_NO_ID, number, 0, IPS_NULL, NULL, LINE_PLAIN};
 	struct import_track track = {.kind = IMPORT_THREAD, .process_sort = number};
 	struct import_wire walk = message;
 	struct import_wire_field field;
-	const char *name = NULL, *shown = NULL;
+	const char *name = NULL, *shown = NULL, *tpu = NULL;
 	char process[32], thread[32];
 	int64_t id = 0, sort = 0, gpu;
 	bool any = false;
@@ -452,6 +469,14 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 		if (!line.device)
 			return err_nomem(err);
 	}
+	if (sscanf(plane, "/device:TPU:%" SCNd64, &gpu) == 1 && name) {
+		tpu = report__import_accelerator(x->import, "TPU", gpu);
+		if (!tpu)
+			return err_nomem(err);
+		line.kind = strcmp(name, "XLA Ops") == 0       ? LINE_OPERATIONS
+			    : strcmp(name, "XLA Modules") == 0 ? LINE_MODULES
+							       : LINE_PLAIN;
+	}
 	track.process = process;
 	track.thread = thread;
 	track.name = name && name[0] != '\0' ? name : NULL;
@@ -459,6 +484,10 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	track.sort = sort != 0 ? sort : id;
 	track.device = line.device;
 	status = report__import_track(x->import, &track, &line.track, err);
+	if (status == ST_OK && tpu)
+		status = report__import_track_shows(x->import, line.track, tpu, err);
+	if (line.kind == LINE_OPERATIONS)
+		line.device = tpu;
 	walk = message;
 	while (status == ST_OK && !x->broken && import_wire_next(&walk, &field)) {
 		if (field.number == 4 && field.type == IMPORT_WIRE_BYTES)

@@ -147,14 +147,15 @@ def own_mtia():
               span("mtia_ccp_events", "event_wait", 3, 32, 9, stream=2, wait_on_stream=1),
               span("mtia_ccp_events", "event_record", 3, 42, 0, stream=2)]
     with gzip.open("own_mtia.json.gz", "wt") as out:
-        json.dump({"traceEvents": events}, out)
+        json.dump({"deviceProperties": [{"id": 5, "name": "Artemis"}], "traceEvents": events}, out)
     kineto("own_mtia.json.gz")
     got = sqlite3.connect("kineto.db")
     equal("MTIA: launches", got.execute("SELECT call, dur_ns, name, stream, delay_ns FROM launches ORDER BY start_ns").fetchall(), [
         ("runFunction - job_prep_and_submit_for_execution", 4000, "fc-dtype_Float", 2, 6000),
         ("enqueueCommand memcpyHtoDAsync", 1000, "dma_request", 2, 10000)])
     equal("MTIA: copies", got.execute("SELECT device, kind, bytes FROM copies ORDER BY start_ns").fetchall(), [
-        ("GPU 5", "HtoD", 64), ("GPU 5", "DtoH", 16)])
+        ("MTIA 5", "HtoD", 64), ("MTIA 5", "DtoH", 16)])
+    equal("MTIA: devices", got.execute("SELECT device, number, model FROM devices").fetchall(), [("MTIA 5", 5, "Artemis")])
     equal("MTIA: waits", got.execute("SELECT name, track LIKE '%(sync)' FROM spans WHERE name LIKE 'event%' ORDER BY 1").fetchall(), [
         ("event_record", 1), ("event_wait", 1)])
 

@@ -140,6 +140,24 @@ with gzip.open("made.xplane.pb.gz", "wb") as zipped:
 assert check_xplane("made.xplane.pb.gz")[0] == count
 damage(space, "bad.xplane.pb")
 
+# A TPU: its operations are kernels, without those that enclose others; what it ran as a whole are ranges.
+tpu = message((1, 2), (2, "/device:TPU:3"),
+              (3, message((1, 1), (2, "XLA Modules"), (3, 10), (4, message((1, 1), (3, 9000000))))),
+              (3, message((1, 2), (2, "XLA Ops"), (3, 10), (4, message((1, 2), (3, 8000000))), (4, message((1, 3), (2, 1000000), (3, 2000000))),
+                          (4, message((1, 4), (2, 3000000), (3, 4000000))), (4, message((1, 5), (2, 8000000), (3, 500000))))),
+              *[(4, message((1, i), (2, message((1, i), (2, name)))))
+                for i, name in enumerate(("jit_step(17)", "while.1", "fusion.2", "all-reduce.3", "copy-done.4"), 1)])
+open("tpu.xplane.pb", "wb").write(put(1, tpu))
+count, db = check_xplane("tpu.xplane.pb")
+assert db.execute("SELECT device, stream, name, kind, start_ns, dur_ns FROM kernels ORDER BY start_ns").fetchall() == [
+    ("TPU 3", None, "fusion.2", "compute", 1010, 2000), ("TPU 3", None, "all-reduce.3", "communication", 3010, 4000),
+    ("TPU 3", None, "copy-done.4", "memory", 8010, 500)]
+assert db.execute("SELECT kind, name, dur_ns FROM ranges").fetchall() == [("device", "jit_step(17)", 9000)]
+assert db.execute("SELECT device, number FROM devices").fetchall() == [("TPU 3", 3)]
+assert db.execute("SELECT track, parent FROM tracks ORDER BY track").fetchall() == [
+    ("TPU 3", None), ("XLA Modules", "TPU 3"), ("XLA Ops", "TPU 3")], db.execute("SELECT track, parent FROM tracks").fetchall()
+assert db.execute("SELECT depth FROM spans WHERE name = 'fusion.2'").fetchone() == (1,)
+
 real = 0
 for path in sorted(glob.glob(os.path.join(os.environ.get("IPUSCOPE_TEST_TRACES", ""), "xplane", "*.pb"))):
     if "CORRUPT" in path:
