@@ -30,7 +30,7 @@ static const struct cli_option import_options[] = {
 	 .letter = 'o',
 	 .argument = "FILE",
 	 .help = "The database to write; by default the trace's name with .db instead of .json, "
-		 ".json.gz, .sqlite or .rpd, here.",
+		 ".json.gz, .sqlite, .rpd, .pftrace or .xplane.pb, here.",
 	 .field = CLI_FIELD(TEXT, struct import_line, output)},
 	{.name = "--force",
 	 .help = "Replace FILE if it is there.",
@@ -47,11 +47,13 @@ const struct cli_command report_import_cli = {
 	.synopsis = "TRACE [-o FILE]",
 	.summary = "another program's recording as a database, for ipu-view, SQL and ipu-report",
 	.about =
-		"Read a trace in Chrome's JSON format, as the PyTorch profiler, Chrome, Perfetto, "
-		"viztracer and many others write it, or a database of Nsight Systems (nsys export "
-		"--type sqlite), rocprofv3 (rocpd) or rocmProfileData (RPD), and make a database "
-		"of it that ipu-view, ipu-report and sqlite3 read. The format is recognised by the "
-		"content. TRACE may be compressed by gzip or zstd; - is standard input.\n\n"
+		"Make of another program's recording a database that ipu-view, ipu-report and "
+		"sqlite3 read: of a trace in Chrome's JSON format, as the PyTorch profiler, "
+		"Chrome, viztracer and many others write it; of Perfetto's protobuf traces; of the "
+		"XPlane files of JAX, TensorFlow and PyTorch/XLA; of a database of Nsight Systems "
+		"(nsys export --type sqlite), rocprofv3 (rocpd) or rocmProfileData (RPD); of "
+		"folded stacks (perf, py-spy). The format is recognised by the content. TRACE may "
+		"be compressed by gzip or zstd; - is standard input.\n\n"
 		"The trace is read as a stream: memory does not grow with its length. Times are "
 		"kept to the nanosecond. A file that breaks off (its writer was killed) is read as "
 		"far as it goes, and the place is said.\n\n"
@@ -114,7 +116,9 @@ static enum status parse_line(struct import_line *line, int argc, char **argv, s
  * which may be here, "results.imported.db". */
 static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 {
-	static const char *const endings[] = {".gz", ".zst", ".json", ".sqlite", ".rpd", ".db"};
+	static const char *const endings[] = {
+		".gz", ".zst",    ".json",    ".sqlite",         ".rpd",   ".db",
+		".pb", ".xplane", ".pftrace", ".perfetto-trace", ".folded"};
 	const char *name = strrchr(trace, '/'), *dot = strrchr(trace, '.');
 	char stem[FS_PATH_SIZE];
 

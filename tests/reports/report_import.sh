@@ -201,6 +201,12 @@ dump two.db | cmp - wanted || fail "two members: another database"
 mkdir sub
 (cd sub && "$bin/ipu-report" import ../kineto.json.gz >said)
 [ -f sub/kineto.db ] || fail "default name: $(ls sub)"
+for name in stacks.folded stacks.xplane.pb stacks.perfetto-trace.gz; do
+	echo 'a;b 1' >"sub/$name" # the content says what it is
+	(cd sub && "$bin/ipu-report" import "$name" --force >said)
+	[ -f sub/stacks.db ] || fail "default name of $name: $(ls sub)"
+	rm sub/stacks.db
+done
 
 # ---- broken tails ----------------------------------------------------------------------------------
 head -c 2900 "$golden/trace_kineto.json" >cut.json
