@@ -213,6 +213,7 @@ static enum status on_value(void *user, const struct import_token *key,
 	enum status status;
 	bool taken;
 
+	import->rocprof_json |= report__import_is(key, "rocprofiler-sdk-tool");
 	if (!value || report__import_is(key, "stackFrames") || report__import_is(key, "samples")) {
 		report__import_note(import, REPORT_IMPORT_NOTE_KEYS);
 		return ST_OK;
@@ -704,6 +705,11 @@ enum status report__import_read_chrome(struct import *import, struct err *err)
 			"%s: is JSON without an event: no element has a phase (ph), so it is "
 			"no Chrome trace",
 			import->input.name);
+	if (!scan->found && import->rocprof_json)
+		return err_set(err, ST_FORMAT,
+			       "%s: is rocprofv3's JSON, which is no trace: import what "
+			       "--output-format rocpd or pftrace writes",
+			       import->input.name);
 	if (!scan->found)
 		return err_set(err, ST_FORMAT,
 			       "%s: is JSON without traceEvents, so no Chrome trace",

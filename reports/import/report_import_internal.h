@@ -126,6 +126,7 @@ struct import {
 		char *key, *value;
 	} meta[IMPORT_MOST_META];
 	size_t meta_count;
+	bool rocprof_json; /* it has the key of rocprofv3's JSON */
 	struct str scratch;
 	char *text; /* buffer of IMPORT_SITE_SIZE */
 	struct ips_recording *recording;

@@ -284,6 +284,8 @@ echo hello >text.json
 refused 2 'text.json: byte 0: is no Chrome trace' text.json
 echo '{"a": [1, 2], "b": {}}' >other.json
 refused 2 'other.json: is JSON without traceEvents' other.json
+echo '{"rocprofiler-sdk-tool": [{"metadata": {}}]}' >rocprof.json
+refused 2 'rocprof.json: is rocprofv3'"'"'s JSON, which is no trace' rocprof.json
 for text in '[1, "two", null]' '[{"a": 1}, {"b": [2]}]' '{"traceEvents": [{"name": "x"}]}'; do
 	echo "$text" >none.json
 	refused 2 'none.json: is JSON without an event' none.json
