@@ -76,6 +76,15 @@ enum view_request view_request_of(uint32_t key)
 	return VIEW_NONE;
 }
 
+int view_next_choice(int at, int count, enum view_request request)
+{
+	const bool back =
+		request == VIEW_VIEW_BACK_REQUEST || request == VIEW_STATISTIC_BACK_REQUEST ||
+		request == VIEW_SORT_BACK_REQUEST || request == VIEW_PREVIOUS_SCREEN_REQUEST;
+
+	return (at + (back ? count - 1 : 1)) % count;
+}
+
 const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE])
 {
 	for (size_t i = 0; i < ARRAY_LEN(view_key_names); i++)

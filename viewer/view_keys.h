@@ -224,6 +224,10 @@ struct view_request_info {
 const struct view_request_info *view_request_info(enum view_request request);
 enum view_request view_request_of(uint32_t key); /* VIEW_NONE where the key has none */
 
+/* The choice that follows @at of @count (at least 1) in a circle; the one before, if the request
+ * goes back (VIEW_VIEW_BACK_REQUEST, VIEW_STATISTIC_BACK_REQUEST ...). */
+int view_next_choice(int at, int count, enum view_request request);
+
 /* "Ctrl-L", "Shift-Left", "PgUp", "k". Returns @out. */
 #define VIEW_KEY_NAME_SIZE 16
 const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE]);

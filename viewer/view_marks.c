@@ -36,16 +36,6 @@ static void view_marks_run(struct prof_db *db, char *out, size_t size)
 	}
 }
 
-static void view_marks_set_path(struct view_marks *marks, struct prof_db *db)
-{
-	char run[128], name[160];
-
-	view_marks_run(db, run, sizeof(run));
-	snprintf(name, sizeof(name), "bookmarks/%s.json", run);
-	if (!run[0] || !view_own_path(marks->path, name))
-		marks->path[0] = '\0';
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status view_mark_text(const struct json_at *at, const char *key, char *out, size_t size,
@@ -145,6 +135,7 @@ static enum status view_marks_load(struct view_marks *marks, struct err *err)
 enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct err *err)
 {
 	enum status status;
+	char run[128], name[160];
 
 	if (marks->read)
 		return ST_OK;
@@ -152,7 +143,11 @@ enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct
 		marks->items = mem_calloc(VIEW_MARKS_MOST, sizeof(marks->items[0]));
 	if (!marks->items)
 		return err_nomem(err);
-	view_marks_set_path(marks, db);
+
+	view_marks_run(db, run, sizeof(run));
+	snprintf(name, sizeof(name), "bookmarks/%s.json", run);
+	if (!run[0] || !view_own_path(marks->path, name))
+		marks->path[0] = '\0';
 	status = view_marks_load(marks, err);
 	/* `read` stays false if the file could not be read, so that it is never overwritten. */
 	marks->read = status == ST_OK;

@@ -208,17 +208,6 @@ void view__notify(struct view_session *session, const char *text, const char *re
 	view_message(&session->context, text, rest);
 }
 
-static void view_finish_go(struct view_session *session, const struct view_job *job)
-{
-	session->fresh[session->job_screen] = job->fresh;
-	session->stale = true;
-	if (job->err.status != ST_OK)
-		view__notify(session,
-			     job->err.status == ST_INTERRUPTED ? view_stopped(&session->context)
-							       : job->err.text,
-			     NULL);
-}
-
 /* "3 of 375, found on another lane"; without a message from the screen, the status line has the
  * number. */
 static void view_finish_search(struct view_session *session, const struct view_job *job)
@@ -263,7 +252,14 @@ static void session_finish_job(struct view_session *session)
 		view_finish_search(session, &job);
 		break;
 	case VIEW_GO_JOB:
-		view_finish_go(session, &job);
+		session->fresh[session->job_screen] = job.fresh;
+		session->stale = true;
+		if (job.err.status != ST_OK)
+			view__notify(session,
+				     job.err.status == ST_INTERRUPTED
+					     ? view_stopped(&session->context)
+					     : job.err.text,
+				     NULL);
 		break;
 	case VIEW_JOIN_JOB:
 		session->joined = job.place;
@@ -317,22 +313,18 @@ bool view__db_closed(const struct view_session *session)
 	return !session->source.db || (session->context.target && !session->target.db);
 }
 
-/* Must the screen be loaded before the request? Moving and zooming use what the screen shows, and a
- * burst of such keys needs no load in between. Other requests use the result of earlier keys. */
-static bool view_needs_load(const struct view_session *session, enum view_request request)
-{
-	const char *group = view_request_info(request)->group;
-
-	return session->stale && !view__db_closed(session) && strcmp(group, "Moving") != 0 &&
-	       strcmp(group, "Zooming") != 0;
-}
-
 void view__request(struct view_session *session, enum view_request request)
 {
 	struct view_job *job = view__job(session, VIEW_REQUEST_JOB);
+	const char *group;
 
 	job->request = request;
-	job->due = view_needs_load(session, request);
+
+	/* Moving and zooming use what the screen shows, and a burst of such keys needs no load in
+	 * between. Other requests use the result of earlier keys. */
+	group = view_request_info(request)->group;
+	job->due = session->stale && !view__db_closed(session) && strcmp(group, "Moving") != 0 &&
+		   strcmp(group, "Zooming") != 0;
 	if (job->due)
 		session->stale = false;
 	view__start(session);

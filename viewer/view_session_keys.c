@@ -418,14 +418,6 @@ static void view_open_prompt(struct view_session *session, enum view_prompt_kind
 			 view__ops(session)->name);
 }
 
-static void view_filter(struct view_session *session)
-{
-	struct view_job *job = view__job(session, VIEW_FILTER_JOB);
-
-	str_copy(job->text, sizeof(job->text), session->input);
-	view__start(session);
-}
-
 static void view_accept_prompt(struct view_session *session)
 {
 	const enum view_prompt_kind kind = session->prompt;
@@ -438,7 +430,10 @@ static void view_accept_prompt(struct view_session *session)
 			str_copy(session->search, sizeof(session->search), session->input);
 		view_search(session, true);
 	} else if (kind == VIEW_FILTER_PROMPT) {
-		view_filter(session);
+		struct view_job *job = view__job(session, VIEW_FILTER_JOB);
+
+		str_copy(job->text, sizeof(job->text), session->input);
+		view__start(session);
 	} else if (kind == VIEW_MARK_PROMPT) {
 		session_mark(session, session->input);
 	} else if (session->input[0]) {
@@ -473,16 +468,6 @@ static void view_prompt_key(struct view_session *session, uint32_t key)
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
-
-static void view_step_screen(struct view_session *session, int by)
-{
-	int screen = (int)session->screen;
-
-	do {
-		screen = (screen + by + VIEW_SCREENS) % VIEW_SCREENS;
-	} while (!view__listed(session, screen));
-	view_session_show(session, (enum view_screen)screen);
-}
 
 static void view_leave(struct view_session *session, bool may_quit)
 {
@@ -571,10 +556,15 @@ static void session_open_prompt(struct view_session *session, enum view_request 
 
 void view__general(struct view_session *session, enum view_request request)
 {
+	int screen = (int)session->screen;
+
 	switch (request) {
 	case VIEW_NEXT_SCREEN_REQUEST:
 	case VIEW_PREVIOUS_SCREEN_REQUEST:
-		view_step_screen(session, request == VIEW_NEXT_SCREEN_REQUEST ? 1 : -1);
+		do
+			screen = view_next_choice(screen, VIEW_SCREENS, request);
+		while (!view__listed(session, screen));
+		view_session_show(session, (enum view_screen)screen);
 		break;
 	case VIEW_HELP_REQUEST:
 		view_help_or_back(session);

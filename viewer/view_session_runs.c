@@ -104,23 +104,6 @@ static void runs_compare(struct view_session *session, const char *path)
 		view_source_close(&target);
 }
 
-static void runs_alone(struct view_session *session)
-{
-	struct view_source before = session->target;
-
-	if (runs_change(session, session->source, (struct view_source){.watch = -1},
-			"alone: ", session->source.name))
-		view_source_close(&before);
-}
-
-static void runs_swap(struct view_session *session)
-{
-	/* Bookmarks belong to the source. */
-	if (runs_change(session, session->target, session->source, "swapped; the source is now ",
-			session->source.name))
-		view_marks_free(&session->marks);
-}
-
 /* ---- the list -------------------------------------------------------------------------------- */
 
 void view__runs(struct view_session *session)
@@ -193,11 +176,18 @@ void view__runs_enter(struct view_session *session)
 	const int tag = popup->count > 0 ? popup->items[popup->at].tag : RUNS_PATH;
 
 	view__runs_leave(session);
-	if (tag == RUNS_SWAP)
-		runs_swap(session);
-	else if (tag == RUNS_ALONE)
-		runs_alone(session);
-	else if (tag != RUNS_PATH)
+	if (tag == RUNS_SWAP) {
+		/* Bookmarks belong to the source. */
+		if (runs_change(session, session->target, session->source,
+				"swapped; the source is now ", session->source.name))
+			view_marks_free(&session->marks);
+	} else if (tag == RUNS_ALONE) {
+		struct view_source before = session->target;
+
+		if (runs_change(session, session->source, (struct view_source){.watch = -1},
+				"alone: ", session->source.name))
+			view_source_close(&before);
+	} else if (tag != RUNS_PATH)
 		runs_compare(session, session->runs.items[tag].path);
 	else if (session->input[0])
 		runs_compare(session, session->input);

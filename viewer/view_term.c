@@ -514,13 +514,6 @@ static bool view_read_input(struct view_session *session)
 
 /* ---- entering and leaving -------------------------------------------------------------------- */
 
-static void view_ask_for_mouse(struct view_session *session)
-{
-	mouseinterval(0); /* report a press at once, without waiting for a click */
-	if (mousemask(MOUSE_EVENTS, NULL) == 0)
-		view_message(&session->context, "this type of terminal reports no mouse", NULL);
-}
-
 static enum status view_enter_screen(struct view_term *term, struct view_session *session,
 				     const struct view_term_params *params, struct err *err)
 {
@@ -546,8 +539,12 @@ static enum status view_enter_screen(struct view_term *term, struct view_session
 	curs_set(0);
 	view_make_styles(term, session->theme, params->colour);
 	session->canvas.colours = term->colours;
-	if (params->mouse)
-		view_ask_for_mouse(session);
+	if (params->mouse) {
+		mouseinterval(0); /* report a press at once, without waiting for a click */
+		if (mousemask(MOUSE_EVENTS, NULL) == 0)
+			view_message(&session->context, "this type of terminal reports no mouse",
+				     NULL);
+	}
 	return ST_OK;
 }
 

@@ -245,19 +245,6 @@ static void *view_worker_main(void *user)
 	return NULL;
 }
 
-/* Use the monotonic clock, so that a change of the system time does not affect waits. */
-static void view_worker_conditions(struct view_worker *worker)
-{
-	pthread_condattr_t clock;
-
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_mutex_init(&worker->mutex, NULL);
-	pthread_cond_init(&worker->given, &clock);
-	pthread_cond_init(&worker->done, &clock);
-	pthread_condattr_destroy(&clock);
-}
-
 static void view_worker_free(struct view_worker *worker)
 {
 	pthread_cond_destroy(&worker->given);
@@ -268,6 +255,7 @@ static void view_worker_free(struct view_worker *worker)
 
 enum status view_worker_start(struct view_worker **out, int wake_fd, struct err *err)
 {
+	pthread_condattr_t clock;
 	struct view_worker *worker = mem_calloc(1, sizeof(*worker));
 	int failed;
 
@@ -275,7 +263,14 @@ enum status view_worker_start(struct view_worker **out, int wake_fd, struct err 
 	if (!worker)
 		return err_nomem(err);
 	worker->wake_fd = wake_fd;
-	view_worker_conditions(worker);
+
+	/* Use the monotonic clock, so that a change of the system time does not affect waits. */
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_mutex_init(&worker->mutex, NULL);
+	pthread_cond_init(&worker->given, &clock);
+	pthread_cond_init(&worker->done, &clock);
+	pthread_condattr_destroy(&clock);
 	failed = thread_start(&worker->thread, view_worker_main, worker);
 	if (failed) {
 		view_worker_free(worker);

@@ -163,19 +163,18 @@ static enum view_answer comm_choose(struct view_communication *screen, struct vi
 				    enum view_request request)
 {
 	static const char *const shows[VIEW_COMM_SHOWS] = {"map and table", "the map", "the table"};
-	const bool back =
-		request == VIEW_VIEW_BACK_REQUEST || request == VIEW_STATISTIC_BACK_REQUEST;
 
 	switch (request) {
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		screen->quantity = (screen->quantity + (back ? VIEW_COMM_QUANTITIES - 1 : 1)) %
-				   VIEW_COMM_QUANTITIES;
+		screen->quantity = (enum view_comm_quantity)view_next_choice(
+			(int)screen->quantity, VIEW_COMM_QUANTITIES, request);
 		view_message(context, "the map: ", view__comm_quantities[screen->quantity].name);
 		return VIEW_LOAD;
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		screen->show = (screen->show + (back ? VIEW_COMM_SHOWS - 1 : 1)) % VIEW_COMM_SHOWS;
+		screen->show = (enum view_comm_show)view_next_choice((int)screen->show,
+								     VIEW_COMM_SHOWS, request);
 		view_message(context, shows[screen->show], NULL);
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:

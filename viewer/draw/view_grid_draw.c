@@ -604,17 +604,6 @@ static void grid_draw_heading(const struct view_grid *grid, const struct view_gr
 			    1);
 }
 
-static void grid_draw_headings(const struct view_grid *grid, struct view_pane *pane)
-{
-	view_fill(pane, 0, 0, pane->rect.width, VIEW_BOLD);
-	for (int i = 0; i < grid->place_count; i++)
-		grid_draw_heading(grid, &grid->places[i], pane);
-	if (grid->before)
-		view_put(pane, 0, 0, VIEW_KEY, '<');
-	if (grid->after)
-		view_put(pane, pane->rect.width - 1, 0, VIEW_KEY, '>');
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static enum view_style grid_verdict_style(const char *verdict)
@@ -712,7 +701,14 @@ void view_grid_draw(const struct view_grid *grid, const struct view_pane *body, 
 
 	if (!grid->traits || rows < 0)
 		return;
-	grid_draw_headings(grid, &pane);
+
+	view_fill(&pane, 0, 0, pane.rect.width, VIEW_BOLD);
+	for (int i = 0; i < grid->place_count; i++)
+		grid_draw_heading(grid, &grid->places[i], &pane);
+	if (grid->before)
+		view_put(&pane, 0, 0, VIEW_KEY, '<');
+	if (grid->after)
+		view_put(&pane, pane.rect.width - 1, 0, VIEW_KEY, '>');
 	if (grid->count == 0 && rows > 0) {
 		view_text(&pane, 1, 1, VIEW_DIM,
 			  grid->table.row_count == 0 ? "There are no rows."

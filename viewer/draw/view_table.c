@@ -64,19 +64,6 @@ enum status view_table_row(struct report_table *table, int64_t row, const struct
 	return status;
 }
 
-static enum status view_rows_cell(struct view_rows *rows, const struct prof_query *query,
-				  int column, struct report_cell *out, struct err *err)
-{
-	*out = (struct report_cell){.type = prof_column_type(query, column)};
-	if (out->type == PROF_INT)
-		out->integer = prof_column_int(query, column);
-	if (out->type == PROF_INT || out->type == PROF_REAL)
-		out->real = prof_column_real(query, column);
-	if (out->type == PROF_TEXT)
-		out->text = prof_column_text(query, column);
-	return table_own_text(out, &rows->arena, err);
-}
-
 enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int columns,
 			  int64_t limit, struct err *err)
 {
@@ -91,8 +78,16 @@ enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int 
 			     sizeof(*rows->cells)))
 			return err_nomem(err);
 		for (int i = 0; i < columns; i++) {
-			status = view_rows_cell(rows, query, i,
-						&rows->cells[rows->count + (size_t)i], err);
+			struct report_cell *out = &rows->cells[rows->count + (size_t)i];
+
+			*out = (struct report_cell){.type = prof_column_type(query, i)};
+			if (out->type == PROF_INT)
+				out->integer = prof_column_int(query, i);
+			if (out->type == PROF_INT || out->type == PROF_REAL)
+				out->real = prof_column_real(query, i);
+			if (out->type == PROF_TEXT)
+				out->text = prof_column_text(query, i);
+			status = table_own_text(out, &rows->arena, err);
 			if (status != ST_OK)
 				return status;
 		}

@@ -194,28 +194,6 @@ static struct view_grid *health_grid(void *state)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static enum view_answer health_show_way(struct view_health *screen, struct view_context *context,
-					int by)
-{
-	const int way = ((int)screen->way + by + VIEW_HEALTH_WAY_COUNT) % VIEW_HEALTH_WAY_COUNT;
-
-	(void)context;
-	view__health_way(screen, (enum view_health_way)way);
-	return VIEW_LOAD;
-}
-
-static enum view_answer health_show_part(struct view_health *screen)
-{
-	if (screen->way == VIEW_HEALTH_PARTS) {
-		screen->part = (screen->part + 1) % VIEW_HEALTH_PART_COUNT;
-		view_grid_fini(&screen->grid);
-		memset(&screen->grid, 0, sizeof(screen->grid));
-		screen->ranked[VIEW_HEALTH_PARTS] = false;
-	}
-	view__health_way(screen, VIEW_HEALTH_PARTS);
-	return VIEW_LOAD;
-}
-
 /* Change the page of hits if the cursor leaves it; true: changed. */
 static bool health_turn_page(struct view_health *screen, enum view_request request)
 {
@@ -281,9 +259,18 @@ static enum view_answer health_request(void *state, struct view_context *context
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return health_show_way(screen, context, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		view__health_way(screen, (enum view_health_way)view_next_choice(
+						 (int)screen->way, VIEW_HEALTH_WAY_COUNT, request));
+		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
-		return health_show_part(screen);
+		if (screen->way == VIEW_HEALTH_PARTS) {
+			screen->part = (screen->part + 1) % VIEW_HEALTH_PART_COUNT;
+			view_grid_fini(&screen->grid);
+			memset(&screen->grid, 0, sizeof(screen->grid));
+			screen->ranked[VIEW_HEALTH_PARTS] = false;
+		}
+		view__health_way(screen, VIEW_HEALTH_PARTS);
+		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		return screen->way == VIEW_HEALTH_RULES ? health_open_rule(screen, context)
 							: VIEW_JOIN;

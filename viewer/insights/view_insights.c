@@ -148,22 +148,6 @@ static void insights_describe_query(struct view_blocks *blocks, const char *sql,
 	str_free(&text);
 }
 
-static void insights_describe_where(struct view_blocks *blocks,
-				    const struct report_insight *insight, int width)
-{
-	char keys[2 * VIEW_PLACE_NAME];
-
-	if (insight->view || insight->sql)
-		view_blocks_begin(blocks, "Where its rows are: Enter goes there", NAME_WIDTH);
-	if (insight->view)
-		view_blocks_fact(blocks, "view", VIEW_NORMAL, "%s", insight->view);
-	str_shorten(keys, sizeof(keys), insight->keys ? insight->keys : "");
-	if (keys[0])
-		view_blocks_fold(blocks, "rows", VIEW_NORMAL, width - NAME_WIDTH, keys);
-	if (insight->sql)
-		insights_describe_query(blocks, insight->sql, width);
-}
-
 /* "idle_ipu (ipu 0)" */
 static const char *insights_insight_head(struct view_blocks *blocks,
 					 const struct report_insight *insight)
@@ -202,6 +186,8 @@ static void insights_describe_selected(struct view_insights *screen, int width)
 	static const char *const lacks[2] = {"The Source does not have it: it is new.",
 					     "The Target does not have it: it is gone."};
 	const struct report_insight *const *selected = screen->selected;
+	const struct report_insight *insight;
+	char keys[2 * VIEW_PLACE_NAME];
 
 	for (int r = 0; r < 2; r++)
 		if (selected[r])
@@ -211,7 +197,18 @@ static void insights_describe_selected(struct view_insights *screen, int width)
 			view_blocks_begin(&screen->told, r ? "Target" : "Source", NAME_WIDTH);
 			view_blocks_text(&screen->told, VIEW_GOOD, "%s", lacks[r]);
 		}
-	insights_describe_where(&screen->told, selected[0] ? selected[0] : selected[1], width);
+
+	insight = selected[0] ? selected[0] : selected[1];
+	if (insight->view || insight->sql)
+		view_blocks_begin(&screen->told, "Where its rows are: Enter goes there",
+				  NAME_WIDTH);
+	if (insight->view)
+		view_blocks_fact(&screen->told, "view", VIEW_NORMAL, "%s", insight->view);
+	str_shorten(keys, sizeof(keys), insight->keys ? insight->keys : "");
+	if (keys[0])
+		view_blocks_fold(&screen->told, "rows", VIEW_NORMAL, width - NAME_WIDTH, keys);
+	if (insight->sql)
+		insights_describe_query(&screen->told, insight->sql, width);
 }
 
 /* Every insight, for a file: a block for each severity. */
@@ -337,26 +334,22 @@ static void insights_draw_severities(const struct view_insights *screen, bool wh
 	}
 }
 
-static void insights_draw_rule(const struct view_insights *screen, struct view_pane *pane)
-{
-	const struct view_rect rule = screen->areas.rule;
-
-	for (int y = 0; screen->areas.beside && y < rule.height; y++)
-		view_glyphs(pane, rule.x, rule.y + y, VIEW_DIM, VIEW_GLYPH_VERTICAL, 1);
-	if (!screen->areas.beside && rule.height > 0)
-		view_glyphs(pane, rule.x, rule.y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, rule.width);
-}
-
 static void insights_draw(const void *state, const struct view_context *context,
 			  struct view_pane *pane)
 {
 	const struct view_insights *screen = state;
 	struct view_pane list = view_pane_sub(pane, screen->areas.list);
 	struct view_pane told = view_pane_sub(pane, screen->areas.told);
+	struct view_rect rule;
 
 	view_grid_draw(&screen->grid, pane, !context->whole);
 	insights_draw_severities(screen, context->whole, &list);
-	insights_draw_rule(screen, pane);
+
+	rule = screen->areas.rule;
+	for (int y = 0; screen->areas.beside && y < rule.height; y++)
+		view_glyphs(pane, rule.x, rule.y + y, VIEW_DIM, VIEW_GLYPH_VERTICAL, 1);
+	if (!screen->areas.beside && rule.height > 0)
+		view_glyphs(pane, rule.x, rule.y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, rule.width);
 	if (told.rect.height > 0)
 		view_blocks_draw(&screen->told, &told);
 }
@@ -390,36 +383,6 @@ static void insights_say_choice(struct view_context *context, const struct view_
 	if (screen->ipu != IPS_NULL)
 		snprintf(about, sizeof(about), " about IPU %lld", (long long)screen->ipu);
 	view_messagef(context, "%s%s", what[screen->severity], about);
-}
-
-/* Skip choices without any match. */
-static enum view_answer insights_choose_severity(struct view_insights *screen,
-						 struct view_context *context)
-{
-	do
-		screen->severity = (screen->severity + 1) % (VIEW_ALL_SEVERITIES + 1);
-	while (screen->severity != VIEW_ALL_SEVERITIES && !view__insights_any(screen));
-	screen->chosen = true;
-	insights_say_choice(context, screen);
-	return VIEW_LOAD;
-}
-
-static enum view_answer insights_choose_ipu(struct view_insights *screen,
-					    struct view_context *context)
-{
-	do
-		screen->ipu = view__insights_next_ipu(screen, screen->ipu);
-	while (screen->ipu != IPS_NULL && !view__insights_any(screen));
-	screen->chosen = true;
-	insights_say_choice(context, screen);
-	return VIEW_LOAD;
-}
-
-static enum view_answer insights_show(struct view_insights *screen, int by)
-{
-	screen->show = (enum view_insights_show)(((int)screen->show + by + VIEW_INSIGHTS_SHOWS) %
-						 VIEW_INSIGHTS_SHOWS);
-	return VIEW_LOAD;
 }
 
 /* With the text alone, Up and Down scroll it, Left and Right change the insight. */
@@ -476,11 +439,24 @@ static enum view_answer insights_request(void *state, struct view_context *conte
 		return VIEW_JOIN;
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return insights_show(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		screen->show = (enum view_insights_show)view_next_choice(
+			(int)screen->show, VIEW_INSIGHTS_SHOWS, request);
+		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
-		return insights_choose_severity(screen, context);
+		/* Skip choices without any match. */
+		do
+			screen->severity = (screen->severity + 1) % (VIEW_ALL_SEVERITIES + 1);
+		while (screen->severity != VIEW_ALL_SEVERITIES && !view__insights_any(screen));
+		screen->chosen = true;
+		insights_say_choice(context, screen);
+		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
-		return insights_choose_ipu(screen, context);
+		do
+			screen->ipu = view__insights_next_ipu(screen, screen->ipu);
+		while (screen->ipu != IPS_NULL && !view__insights_any(screen));
+		screen->chosen = true;
+		insights_say_choice(context, screen);
+		return VIEW_LOAD;
 	default:
 		if (screen->areas.list.height == 0)
 			answer = insights_told_request(screen, request);

@@ -190,17 +190,6 @@ static void liveness_step(struct view_liveness *live, int by)
 	liveness_move_to(live, liveness_highest_step(live, from, to));
 }
 
-static void liveness_page(struct view_liveness *live, int by)
-{
-	const int64_t before = live->window.from;
-
-	live->window = view_window_pan(live->window, by, 1, live->extent);
-	if (live->window.from == before)
-		liveness_move_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
-	else
-		liveness_move_to(live, live->cursor + live->window.from - before);
-}
-
 static void liveness_toggle_mark(struct view_liveness *live, struct view_context *context)
 {
 	live->listed = false;
@@ -220,37 +209,6 @@ static void liveness_toggle_mark(struct view_liveness *live, struct view_context
 	live->marks[live->mark_count++] = live->cursor;
 	view_messagef(context, "program step %lld has a column beside the cursor's",
 		      (long long)live->cursor);
-}
-
-static void liveness_next_ipu(struct view_liveness *live, struct view_context *context)
-{
-	live->ipu = live->ipu + 1 < (int)live->ipu_count ? live->ipu + 1 : VIEW_LIVE_ALL;
-	if (live->ipu_count == 1)
-		live->ipu = 0;
-	if (live->ipu == VIEW_LIVE_ALL)
-		view_messagef(context, "all %zu IPUs", live->ipu_count);
-	else
-		view_messagef(context, "IPU %lld", (long long)live->ipus[live->ipu]);
-	live->listed = false;
-	liveness_clamp(live);
-}
-
-static void liveness_next_group(struct view_liveness *live, struct view_context *context)
-{
-	static const char *const what[VIEW_LIVE_GROUPS] = {"variables of both kinds",
-							   "variables that are not always live",
-							   "variables that are always live"};
-
-	live->group = (live->group + 1) % VIEW_LIVE_GROUPS;
-	live->listed = false;
-	view_message(context, what[live->group], NULL);
-}
-
-static void liveness_change_show(struct view_liveness *live, int by)
-{
-	live->show =
-		(enum view_live_show)(((int)live->show + by + VIEW_LIVE_SHOWS) % VIEW_LIVE_SHOWS);
-	live->listed = false;
 }
 
 static void liveness_zoom(struct view_liveness *live, struct view_context *context, bool closer)
@@ -301,9 +259,17 @@ static enum view_answer liveness_handle_move(struct view_liveness *live, enum vi
 		liveness_step(live, request == VIEW_LEFT_REQUEST ? -1 : 1);
 		return VIEW_LOAD;
 	case VIEW_PAGE_LEFT_REQUEST:
-	case VIEW_PAGE_RIGHT_REQUEST:
-		liveness_page(live, request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1);
+	case VIEW_PAGE_RIGHT_REQUEST: {
+		const int by = request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1;
+		const int64_t before = live->window.from;
+
+		live->window = view_window_pan(live->window, by, 1, live->extent);
+		if (live->window.from == before)
+			liveness_move_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
+		else
+			liveness_move_to(live, live->cursor + live->window.from - before);
 		return VIEW_LOAD;
+	}
 	case VIEW_HOME_REQUEST:
 		liveness_move_to(live, live->extent.from);
 		return VIEW_LOAD;
@@ -325,14 +291,31 @@ static enum view_answer liveness_handle_choice(struct view_liveness *live,
 		liveness_toggle_mark(live, context);
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
-		liveness_next_ipu(live, context);
+		live->ipu = live->ipu + 1 < (int)live->ipu_count ? live->ipu + 1 : VIEW_LIVE_ALL;
+		if (live->ipu_count == 1)
+			live->ipu = 0;
+		if (live->ipu == VIEW_LIVE_ALL)
+			view_messagef(context, "all %zu IPUs", live->ipu_count);
+		else
+			view_messagef(context, "IPU %lld", (long long)live->ipus[live->ipu]);
+		live->listed = false;
+		liveness_clamp(live);
 		return VIEW_LOAD;
-	case VIEW_BREAKDOWN_REQUEST:
-		liveness_next_group(live, context);
+	case VIEW_BREAKDOWN_REQUEST: {
+		static const char *const what[VIEW_LIVE_GROUPS] = {
+			"variables of both kinds", "variables that are not always live",
+			"variables that are always live"};
+
+		live->group = (live->group + 1) % VIEW_LIVE_GROUPS;
+		live->listed = false;
+		view_message(context, what[live->group], NULL);
 		return VIEW_LOAD;
+	}
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		liveness_change_show(live, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		live->show = (enum view_live_show)view_next_choice((int)live->show, VIEW_LIVE_SHOWS,
+								   request);
+		live->listed = false;
 		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		return VIEW_JOIN;

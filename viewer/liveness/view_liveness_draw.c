@@ -224,20 +224,6 @@ static enum status liveness_make_overview(struct view_liveness *live, struct err
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static void liveness_set_facts(struct view_liveness *live, int report)
-{
-	const struct view_live_curve *curve =
-		live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
-			? NULL
-			: view__live_curve(&live->report[report], live->ipus[live->ipu]);
-	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
-
-	live->facts[report] = (struct view_live_facts){.program_id = IPS_NULL};
-	if (at)
-		live->facts[report] =
-			(struct view_live_facts){true, at->program_id, at->always, at->rest};
-}
-
 static enum status liveness_read_program_name(struct view_liveness *live, struct prof_db *db,
 					      struct err *err)
 {
@@ -274,8 +260,18 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 		live->band_count = live->points = 0;
 		return status;
 	}
-	for (int r = 0; r < 2; r++)
-		liveness_set_facts(live, r);
+	for (int r = 0; r < 2; r++) {
+		const struct view_live_curve *curve =
+			live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
+				? NULL
+				: view__live_curve(&live->report[r], live->ipus[live->ipu]);
+		const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+
+		live->facts[r] = (struct view_live_facts){.program_id = IPS_NULL};
+		if (at)
+			live->facts[r] = (struct view_live_facts){true, at->program_id, at->always,
+								  at->rest};
+	}
 	return liveness_read_program_name(live, context->source->db, err);
 }
 
@@ -410,15 +406,6 @@ static void liveness_draw_overview(const struct view_liveness *live, struct view
 
 /* ---- the chart ------------------------------------------------------------------------------- */
 
-static void liveness_draw_limit(const struct view_live_band *band, struct view_pane *plot)
-{
-	const double part = report_axis_part(&band->y, band->limit);
-	const int y = (int)lrint((1 - part) * (plot->rect.height - 1));
-
-	view_glyphs(plot, 0, y, VIEW_BAD, VIEW_GLYPH_HORIZONTAL, plot->rect.width);
-	view_text(plot, 1, y, VIEW_BAD, " limit ");
-}
-
 static void liveness_draw_series(const struct view_liveness *live,
 				 const struct view_live_band *band, struct view_pane *plot)
 {
@@ -439,8 +426,13 @@ static void liveness_draw_series(const struct view_liveness *live,
 			.values = band->line, .count = 2 * live->plot, .style = VIEW_TARGET};
 		view_chart_line(plot, series, NULL, &band->y);
 	}
-	if (isfinite(band->limit))
-		liveness_draw_limit(band, plot);
+	if (isfinite(band->limit)) {
+		const double part = report_axis_part(&band->y, band->limit);
+		const int y = (int)lrint((1 - part) * (plot->rect.height - 1));
+
+		view_glyphs(plot, 0, y, VIEW_BAD, VIEW_GLYPH_HORIZONTAL, plot->rect.width);
+		view_text(plot, 1, y, VIEW_BAD, " limit ");
+	}
 }
 
 /* Mark selected steps at the top of the chart, and the cursor's with a vertical line. */
@@ -596,21 +588,6 @@ static void liveness_draw_heading(const struct view_liveness *live, struct view_
 		view_text_middle(pane, x + 1, 0, width - x - 2, VIEW_DIM, program);
 }
 
-/* If rows remain below the table, show the cut cells of the cursor's row there. */
-static void liveness_draw_table(const struct view_liveness *live,
-				const struct view_context *context, struct view_pane *pane)
-{
-	const struct view_rect table = live->areas.table;
-	const int used = 1 + (int)min(live->grid.count, table.height);
-	struct view_pane below =
-		view_pane_sub(pane, (struct view_rect){table.x, table.y + used, table.width,
-						       table.height - used});
-
-	view_grid_draw(&live->grid, pane, !context->whole);
-	if (!context->whole && live->grid.count > 0 && view_grid_is_cut(&live->grid))
-		view_grid_draw_whole(&live->grid, &below);
-}
-
 void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane)
 {
 	const struct view_liveness *live = state;
@@ -633,6 +610,16 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 	liveness_draw_life(live, &part);
 	part = view_pane_sub(pane, live->areas.heading);
 	liveness_draw_heading(live, &part);
-	if (live->areas.table.height > 0)
-		liveness_draw_table(live, context, pane);
+	if (live->areas.table.height > 0) {
+		const struct view_rect table = live->areas.table;
+		const int used = 1 + (int)min(live->grid.count, table.height);
+		struct view_pane below =
+			view_pane_sub(pane, (struct view_rect){table.x, table.y + used, table.width,
+							       table.height - used});
+
+		/* If rows remain below the table, show the cut cells of the cursor's row there. */
+		view_grid_draw(&live->grid, pane, !context->whole);
+		if (!context->whole && live->grid.count > 0 && view_grid_is_cut(&live->grid))
+			view_grid_draw_whole(&live->grid, &below);
+	}
 }

@@ -303,14 +303,6 @@ static const struct view_grid_column liveness_layer_columns[] = {
 _Static_assert(ARRAY_LEN(liveness_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 _Static_assert(ARRAY_LEN(liveness_layer_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 
-/* Least width of names, which differ at their ends (Dense_256/MatMul/GradW/temporary). */
-static int liveness_name_least(int width)
-{
-	const int part = width * 3 / 10;
-
-	return part < NAME_LEAST ? NAME_LEAST : part > NAME_MOST ? NAME_MOST : part;
-}
-
 /* Fill in the grid's columns. With selected steps, the cursor's column is titled by its step,
  * too. */
 static int liveness_fill_columns(struct view_liveness *live, const struct view_grid_column *columns,
@@ -489,6 +481,7 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 			    struct err *err)
 {
 	enum status status = ST_OK;
+	int part;
 
 	if (live->ipu_count == 0 || live->show == VIEW_LIVE_CHART)
 		return ST_OK;
@@ -496,7 +489,11 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 		status = liveness_query_rows(live, context, err);
 	if (status != ST_OK)
 		return status;
-	live->columns[VIEW_LIVE_NAME].least = liveness_name_least(live->areas.table.width);
+	/* Names differ at their ends (Dense_256/MatMul/GradW/temporary). */
+	part = live->areas.table.width * 3 / 10;
+	live->columns[VIEW_LIVE_NAME].least = part < NAME_LEAST  ? NAME_LEAST
+					      : part > NAME_MOST ? NAME_MOST
+								 : part;
 	view_grid_layout(&live->grid, live->areas.table);
 	if (live->wanted != IPS_NULL)
 		view_grid_go(&live->grid, "variable_id", NULL, live->wanted);

@@ -232,21 +232,6 @@ static void memory_validate_cursor(struct view_memory *screen)
 	view__memory_set_cursor(screen, fullest);
 }
 
-static void memory_move_to_greatest(struct view_memory *screen)
-{
-	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
-	int64_t at = -1, most = 0;
-
-	for (int s = 0; s < screen->sides; s++)
-		for (int64_t i = first; i < first + shown; i++)
-			if (view__memory_value(screen, s, i) > most) {
-				most = view__memory_value(screen, s, i);
-				at = i;
-			}
-	view__memory_set_cursor(screen, at);
-	screen->jump = false;
-}
-
 static enum status memory_load(void *state, struct view_context *context, bool news,
 			       struct err *err)
 {
@@ -267,8 +252,20 @@ static enum status memory_load(void *state, struct view_context *context, bool n
 	memory_layout(screen, context);
 	memory_validate_cursor(screen);
 	view__memory_series(screen);
-	if (screen->jump)
-		memory_move_to_greatest(screen);
+	if (screen->jump) {
+		const int64_t first = view__memory_first(screen),
+			      shown = view__memory_shown(screen);
+		int64_t at = -1, most = 0;
+
+		for (int s = 0; s < screen->sides; s++)
+			for (int64_t i = first; i < first + shown; i++)
+				if (view__memory_value(screen, s, i) > most) {
+					most = view__memory_value(screen, s, i);
+					at = i;
+				}
+		view__memory_set_cursor(screen, at);
+		screen->jump = false;
+	}
 	status = view__memory_picture(screen, err);
 	if (status == ST_OK)
 		status = view__memory_load_grid(screen, context, err);
@@ -512,22 +509,6 @@ static bool memory_search_tile(struct view_memory *screen, int64_t ipu, int64_t 
 	return true;
 }
 
-/* Set the number of the found variable and the total number of matches. */
-static void memory_count_hits(const struct view_memory *screen, struct view_context *context,
-			      const char *text)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, context->source->db, memory_sql_hits, NULL);
-
-	prof_query_text(query, ":text", text);
-	prof_query_int(query, ":id", screen->subject.variable_id);
-	if (prof_query_next(query, &status, NULL)) {
-		context->hit = prof_column_int(query, 0);
-		context->hits = prof_column_int(query, 1);
-	}
-	prof_query_close(query);
-}
-
 static bool memory_search(void *state, struct view_context *context, const char *text, bool forward)
 {
 	struct view_memory *screen = state;
@@ -543,8 +524,19 @@ static bool memory_search(void *state, struct view_context *context, const char 
 		    screen, context->source->db, forward ? memory_sql_after : memory_sql_before,
 		    text, from == IPS_NULL && !forward ? INT64_MAX : from, &found, NULL) != ST_OK)
 		return false;
-	if (found)
-		memory_count_hits(screen, context, text);
+	if (found) {
+		struct prof_query *query;
+		enum status status =
+			prof_query_open(&query, context->source->db, memory_sql_hits, NULL);
+
+		prof_query_text(query, ":text", text);
+		prof_query_int(query, ":id", screen->subject.variable_id);
+		if (prof_query_next(query, &status, NULL)) {
+			context->hit = prof_column_int(query, 0);
+			context->hits = prof_column_int(query, 1);
+		}
+		prof_query_close(query);
+	}
 	return found;
 }
 
@@ -608,34 +600,6 @@ static enum status memory_has_layer(struct prof_db *db, const char *layer, bool 
 	return status;
 }
 
-static enum status memory_go_tile(struct view_memory *screen, const struct view_place *place,
-				  struct err *err)
-{
-	const int64_t index = view__memory_index(screen, place->ipu, place->tile);
-
-	if (index < 0)
-		return err_set(err, ST_NOTFOUND,
-			       "tile %" PRId64 " of IPU %" PRId64 " has no memory recorded",
-			       place->tile, place->ipu);
-	memory_show_ipu(screen, place->ipu);
-	view__memory_set_cursor(screen, index);
-	screen->span = 0;
-	screen->jump = false;
-	return ST_OK;
-}
-
-static enum status memory_go_ipu(struct view_memory *screen, int64_t ipu, struct err *err)
-{
-	if (view__memory_ipu_at(screen, ipu) < 0)
-		return err_set(err, ST_NOTFOUND, "no memory of IPU %" PRId64 " was recorded", ipu);
-	if (screen->ipu != ipu)
-		screen->grid_stale = true;
-	screen->ipu = ipu;
-	screen->span = 0;
-	screen->jump = true;
-	return ST_OK;
-}
-
 static enum status memory_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err)
 {
@@ -660,24 +624,33 @@ static enum status memory_go(void *state, struct view_context *context,
 	}
 	if (status != ST_OK)
 		return status;
-	if (place->tile != IPS_NULL && place->ipu != IPS_NULL)
-		return memory_go_tile(screen, place, err);
+	if (place->tile != IPS_NULL && place->ipu != IPS_NULL) {
+		const int64_t index = view__memory_index(screen, place->ipu, place->tile);
+
+		if (index < 0)
+			return err_set(err, ST_NOTFOUND,
+				       "tile %" PRId64 " of IPU %" PRId64 " has no memory recorded",
+				       place->tile, place->ipu);
+		memory_show_ipu(screen, place->ipu);
+		view__memory_set_cursor(screen, index);
+		screen->span = 0;
+		screen->jump = false;
+		return ST_OK;
+	}
 	if (found)
 		return ST_OK;
-	if (place->ipu != IPS_NULL)
-		return memory_go_ipu(screen, place->ipu, err);
+	if (place->ipu != IPS_NULL) {
+		if (view__memory_ipu_at(screen, place->ipu) < 0)
+			return err_set(err, ST_NOTFOUND,
+				       "no memory of IPU %" PRId64 " was recorded", place->ipu);
+		if (screen->ipu != place->ipu)
+			screen->grid_stale = true;
+		screen->ipu = place->ipu;
+		screen->span = 0;
+		screen->jump = true;
+		return ST_OK;
+	}
 	return err_set(err, ST_NOTFOUND, "no memory of that was recorded");
-}
-
-static void memory_query_subject(const struct view_memory *screen, struct str *out)
-{
-	str_add(out, "SELECT t.ipu, t.tile, sum(t.bytes) AS bytes FROM variable_tiles t\n"
-		     "JOIN variables v ON v.variable_id = t.variable_id WHERE ");
-	str_add(out, screen->subject.variable_id == IPS_NULL ? "v.layer = " : "v.variable = ");
-	str_add_sql(out, screen->subject.name);
-	if (screen->ipu != IPS_NULL)
-		str_addf(out, " AND t.ipu = %" PRId64, screen->ipu);
-	str_add(out, "\nGROUP BY t.ipu, t.tile ORDER BY t.ipu, t.tile");
 }
 
 /* Add the SQL condition of the selected series. */
@@ -780,9 +753,16 @@ static void memory_query(const void *state, const struct view_context *context, 
 			 "SELECT bytes / %" PRId64 " * %" PRId64
 			 " AS from_bytes, count(*) AS tiles FROM (\n",
 			 screen->bin_bytes, screen->bin_bytes);
-	if (screen->subject.name[0])
-		memory_query_subject(screen, out);
-	else
+	if (screen->subject.name[0]) {
+		str_add(out, "SELECT t.ipu, t.tile, sum(t.bytes) AS bytes FROM variable_tiles t\n"
+			     "JOIN variables v ON v.variable_id = t.variable_id WHERE ");
+		str_add(out,
+			screen->subject.variable_id == IPS_NULL ? "v.layer = " : "v.variable = ");
+		str_add_sql(out, screen->subject.name);
+		if (screen->ipu != IPS_NULL)
+			str_addf(out, " AND t.ipu = %" PRId64, screen->ipu);
+		str_add(out, "\nGROUP BY t.ipu, t.tile ORDER BY t.ipu, t.tile");
+	} else
 		memory_query_memory(screen, out);
 	str_add(out, bins ? ")\nGROUP BY 1 ORDER BY 1;\n" : ";\n");
 	if (screen->ipus > 0)

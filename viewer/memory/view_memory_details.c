@@ -24,6 +24,63 @@
 #define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VIEW_MEMORY_NAMES)
 #define VALUE_LEAST 12 /* "tile 63,1471" */
 
+/* ---- savings by overlap ---------------------------------------------------------------------- */
+
+/* Compute details->apart of the selected tiles. */
+static enum status memory_apart(struct view_memory *screen, struct view_context *context,
+				struct err *err)
+{
+	struct view_memory_details *details = &screen->details;
+	enum status status = ST_OK;
+
+	for (int s = 0; s < screen->sides; s++)
+		for (int t = 0; t < details->together_count && status == ST_OK; t++) {
+			const int64_t index = details->together[t];
+			const struct view_memory_run *run = NULL;
+
+			status = view__memory_rows(screen, context, s, index, err);
+			details->apart[s][t] = 0;
+			while (status == ST_OK &&
+			       (run = view__memory_next_run(screen, s, index, run)))
+				if (run->passing)
+					details->apart[s][t] =
+						sat_add(details->apart[s][t], run->bytes);
+		}
+	return status;
+}
+
+static int64_t memory_positive_difference(int64_t apart, int64_t needed)
+{
+	const int64_t saved = sat_sub(apart, needed);
+
+	return max(saved, 0);
+}
+
+static int64_t memory_saved(const struct view_memory *screen, int side, int64_t index)
+{
+	const struct view_memory_details *details = &screen->details;
+
+	for (int t = 0; t < details->together_count; t++)
+		if (details->together[t] == index)
+			return memory_positive_difference(details->apart[side][t],
+							  screen->side[side].not_always[index]);
+	return 0;
+}
+
+static int64_t memory_saved_of_all(const struct view_memory *screen, int side)
+{
+	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
+	const struct view_memory_side *from = &screen->side[side];
+	int64_t apart = 0, needed = 0;
+
+	for (int64_t i = first; i < end; i++) {
+		needed = sat_add(needed, from->not_always[i]);
+		if (i % screen->tiles == 0)
+			apart = sat_add(apart, from->apart[i / screen->tiles]);
+	}
+	return memory_positive_difference(apart, needed);
+}
+
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* Add a column for @index; in a comparison one per report. */
@@ -91,7 +148,7 @@ static int64_t memory_value_saved(const struct view_memory *screen, int side, co
 				  int64_t index)
 {
 	(void)bytes;
-	return view__memory_saved(screen, side, index);
+	return memory_saved(screen, side, index);
 }
 
 /* Sum over all shown tiles; a tile that the report lacks counts as 0. */
@@ -102,7 +159,7 @@ static int64_t memory_sum_all(const struct view_memory *screen, int side, view_t
 	int64_t sum = 0;
 
 	if (of == memory_value_saved)
-		return view__memory_saved_of_all(screen, side);
+		return memory_saved_of_all(screen, side);
 	if (of == memory_value_held)
 		for (int64_t i = first; bytes && i < end; i++)
 			sum = sat_add(sum, bytes[i]);
@@ -491,7 +548,7 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	if (!details->lines)
 		return err_nomem(err);
 	if (memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP))
-		status = view__memory_apart(screen, context, err);
+		status = memory_apart(screen, context, err);
 	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps",
 			  screen->side[0].total, screen->side[1].total);
 	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit",
@@ -615,24 +672,6 @@ static const char *memory_column_title(const struct view_memory *screen, int col
 	return out;
 }
 
-static void memory_draw_titles(const struct view_memory *screen, struct view_pane *pane,
-			       const struct view_cells *cells, const char *title)
-{
-	const bool alone = cells->shown <= 2;
-	char text[64];
-	int x = 2 + cells->name;
-
-	view_text_cut(pane, 2, 0, cells->name, VIEW_DIM, title);
-	for (int c = 0; c < cells->shown; c++, x += cells->value) {
-		view_text_right(pane, x, 0, cells->value, c < screen->sides ? VIEW_KEY : VIEW_DIM,
-				memory_column_title(screen, c, alone, text, sizeof(text)));
-		if (!cells->diff || c % 2 == 0)
-			continue;
-		view_text_right(pane, x + cells->value, 0, DIFF_WIDTH, VIEW_DIM, "Diff");
-		x += DIFF_WIDTH;
-	}
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static const char *memory_diff_text(int64_t source, int64_t target, char out[FMT_SIZE + 32])
@@ -715,10 +754,24 @@ static void memory_draw_lines(const struct view_memory *screen, const struct vie
 	const int rows = pane->rect.height - 1;
 	const bool cursor = details->active || screen->view == VIEW_MEMORY_CURVE;
 	int first = from;
+	bool alone;
+	char text[64];
+	int x;
 
 	if (details->at >= from && details->at < to && details->at >= from + rows)
 		first = details->at - rows + 1;
-	memory_draw_titles(screen, pane, &cells, title);
+
+	alone = cells.shown <= 2;
+	x = 2 + cells.name;
+	view_text_cut(pane, 2, 0, cells.name, VIEW_DIM, title);
+	for (int c = 0; c < cells.shown; c++, x += cells.value) {
+		view_text_right(pane, x, 0, cells.value, c < screen->sides ? VIEW_KEY : VIEW_DIM,
+				memory_column_title(screen, c, alone, text, sizeof(text)));
+		if (!cells.diff || c % 2 == 0)
+			continue;
+		view_text_right(pane, x + cells.value, 0, DIFF_WIDTH, VIEW_DIM, "Diff");
+		x += DIFF_WIDTH;
+	}
 	for (int i = 0; i < rows && first + i < to; i++)
 		memory_draw_line(screen, pane, &details->lines[first + i], 1 + i, &cells,
 				 details->active && first + i == details->at && !context->whole);

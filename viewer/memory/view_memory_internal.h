@@ -322,11 +322,6 @@ const struct view_memory_run *view__memory_next_run(const struct view_memory *sc
 						    int64_t index,
 						    const struct view_memory_run *run);
 void view__memory_rows_fini(struct view_memory_rows *rows);
-/* Compute details->apart of the selected tiles. */
-enum status view__memory_apart(struct view_memory *screen, struct view_context *context,
-			       struct err *err);
-int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t index);
-int64_t view__memory_saved_of_all(const struct view_memory *screen, int side);
 
 /* view_memory_table.c */
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,

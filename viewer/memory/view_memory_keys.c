@@ -139,21 +139,6 @@ static void memory_move_histogram(struct view_memory *screen, enum view_request 
 		memory_move_in_bin(screen, request == VIEW_LEFT_REQUEST ? -1 : 1);
 }
 
-static void memory_move_details(struct view_memory *screen, enum view_request request)
-{
-	struct view_memory_details *details = &screen->details;
-	const int page = screen->areas.details.height > 2 ? screen->areas.details.height - 2 : 1;
-	const int by = request == VIEW_UP_REQUEST          ? -1
-		       : request == VIEW_DOWN_REQUEST      ? 1
-		       : request == VIEW_PAGE_UP_REQUEST   ? -page
-		       : request == VIEW_PAGE_DOWN_REQUEST ? page
-		       : request == VIEW_HOME_REQUEST      ? -details->count
-		       : request == VIEW_END_REQUEST       ? details->count
-							   : 0;
-
-	details->at = (int)memory_clamp(details->at + by, 0, details->count - 1);
-}
-
 static bool memory_is_vertical(enum view_request request)
 {
 	return request == VIEW_UP_REQUEST || request == VIEW_DOWN_REQUEST ||
@@ -182,7 +167,18 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 	(void)context;
 	if ((screen->details.active && (end || memory_is_vertical(request))) ||
 	    (screen->view == VIEW_MEMORY_CURVE && memory_is_vertical(request))) {
-		memory_move_details(screen, request);
+		struct view_memory_details *details = &screen->details;
+		const int page =
+			screen->areas.details.height > 2 ? screen->areas.details.height - 2 : 1;
+		const int by = request == VIEW_UP_REQUEST          ? -1
+			       : request == VIEW_DOWN_REQUEST      ? 1
+			       : request == VIEW_PAGE_UP_REQUEST   ? -page
+			       : request == VIEW_PAGE_DOWN_REQUEST ? page
+			       : request == VIEW_HOME_REQUEST      ? -details->count
+			       : request == VIEW_END_REQUEST       ? details->count
+								   : 0;
+
+		details->at = (int)memory_clamp(details->at + by, 0, details->count - 1);
 		return VIEW_DRAW;
 	}
 	if (end)
@@ -338,8 +334,6 @@ static enum view_answer memory_next_breakdown(struct view_memory *screen,
 static enum view_answer memory_next_part(struct view_memory *screen, struct view_context *context,
 					 enum view_request request)
 {
-	const int by = request == VIEW_STATISTIC_REQUEST ? 1 : -1;
-
 	(void)context;
 	if (screen->subject.name[0])
 		memory_clear_subject(screen);
@@ -348,9 +342,9 @@ static enum view_answer memory_next_part(struct view_memory *screen, struct view
 		view__memory_series(screen);
 	}
 	/* -1 (all) takes part in the cycle. */
-	view__memory_choose(screen, (screen->chosen + 1 + by + screen->series_count + 1) %
-						    (screen->series_count + 1) -
-					    1);
+	view__memory_choose(
+		screen,
+		view_next_choice(screen->chosen + 1, screen->series_count + 1, request) - 1);
 	screen->grid_stale = true;
 	return VIEW_LOAD;
 }

@@ -339,25 +339,6 @@ static enum view_answer metrics_step(struct view_metrics *screen, int by)
 	return metrics_select(screen, before);
 }
 
-static enum view_answer metrics_next_x(struct view_metrics *screen, int by)
-{
-	int x = (int)screen->x;
-
-	do {
-		x = (x + by + VIEW_METRICS_XS) % VIEW_METRICS_XS;
-	} while (!screen->has_x[x]);
-	screen->wanted = (enum view_metrics_x)x;
-	screen->zoomed = false;
-	screen->cursor = NAN;
-	return VIEW_LOAD;
-}
-
-static enum view_answer metrics_end(struct view_metrics *screen, bool last)
-{
-	view__metrics_move(screen, last ? INT32_MAX : -INT32_MAX);
-	return VIEW_DRAW;
-}
-
 static enum view_answer metrics_back(struct view_metrics *screen)
 {
 	if (!screen->large)
@@ -387,7 +368,8 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 		return VIEW_DRAW;
 	case VIEW_HOME_REQUEST:
 	case VIEW_END_REQUEST:
-		return metrics_end(screen, request == VIEW_END_REQUEST);
+		view__metrics_move(screen, request == VIEW_END_REQUEST ? INT32_MAX : -INT32_MAX);
+		return VIEW_DRAW;
 	case VIEW_ZOOM_IN_REQUEST:
 	case VIEW_ZOOM_OUT_REQUEST:
 	case VIEW_ZOOM_ALL_REQUEST:
@@ -395,8 +377,17 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 	case VIEW_PAGE_RIGHT_REQUEST:
 		return view__metrics_zoom(screen, request);
 	case VIEW_VIEW_REQUEST:
-	case VIEW_VIEW_BACK_REQUEST:
-		return metrics_next_x(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+	case VIEW_VIEW_BACK_REQUEST: {
+		int x = (int)screen->x;
+
+		do {
+			x = view_next_choice(x, VIEW_METRICS_XS, request);
+		} while (!screen->has_x[x]);
+		screen->wanted = (enum view_metrics_x)x;
+		screen->zoomed = false;
+		screen->cursor = NAN;
+		return VIEW_LOAD;
+	}
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
 		return metrics_step(screen, request == VIEW_STATISTIC_REQUEST ? 1 : -1);

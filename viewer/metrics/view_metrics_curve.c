@@ -74,20 +74,6 @@ static bool metrics_has_x(const struct view_metric *metric, enum view_metrics_x 
 	return true;
 }
 
-static void metrics_choose_x(struct view_metrics *screen,
-			     struct view_metric *const metrics[VIEW_METRICS_SIDES])
-{
-	for (int x = 0; x < VIEW_METRICS_XS; x++) {
-		screen->has_x[x] = true;
-		for (int side = 0; side < VIEW_METRICS_SIDES; side++)
-			if (metrics[side] && !metrics_has_x(metrics[side], (enum view_metrics_x)x))
-				screen->has_x[x] = false;
-	}
-	screen->x = screen->wanted;
-	while (!screen->has_x[screen->x])
-		screen->x = (enum view_metrics_x)((screen->x + 1) % VIEW_METRICS_XS);
-}
-
 static void metrics_ends(struct view_metrics *screen,
 			 struct view_metric *const metrics[VIEW_METRICS_SIDES])
 {
@@ -263,7 +249,16 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 	memset(screen->curves, 0, sizeof(screen->curves));
 	for (int side = 0; side < sides && screen->grid.count > 0; side++)
 		metrics[side] = view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
-	metrics_choose_x(screen, metrics);
+
+	for (int x = 0; x < VIEW_METRICS_XS; x++) {
+		screen->has_x[x] = true;
+		for (int side = 0; side < VIEW_METRICS_SIDES; side++)
+			if (metrics[side] && !metrics_has_x(metrics[side], (enum view_metrics_x)x))
+				screen->has_x[x] = false;
+	}
+	screen->x = screen->wanted;
+	while (!screen->has_x[screen->x])
+		screen->x = (enum view_metrics_x)((screen->x + 1) % VIEW_METRICS_XS);
 	metrics_ends(screen, metrics);
 	metrics_finish_window(screen, context->follow);
 	for (int side = 0; side < sides && status == ST_OK; side++) {

@@ -319,53 +319,6 @@ static enum view_answer operations_query_again(struct view_operations *screen)
 	return VIEW_LOAD;
 }
 
-static enum view_answer operations_change_way(struct view_operations *screen, int by)
-{
-	screen->way = (enum view_operations_way)(((int)screen->way + by + VIEW_OPERATIONS_WAYS) %
-						 VIEW_OPERATIONS_WAYS);
-	screen->grid.at = 0;
-	return operations_query_again(screen);
-}
-
-static enum view_answer operations_change_unit(struct view_operations *screen,
-					       struct view_context *context)
-{
-	if (isnan(screen->clock_hz)) {
-		view_message(context, "the recording does not know the clock: cycles only", NULL);
-		return VIEW_DRAW;
-	}
-	screen->ns = !screen->ns;
-	view_message(context, screen->ns ? "simulated times" : "simulated cycles", NULL);
-	return operations_query_again(screen);
-}
-
-static enum view_answer operations_change_stage(struct view_operations *screen,
-						struct view_context *context)
-{
-	screen->stage = screen->stage < screen->last ? screen->stage + 1 : -1;
-	if (screen->stage < 0)
-		view_message(context, "all stages", NULL);
-	else
-		view_messagef(context, "only stage %lld of %lld", (long long)screen->stage,
-			      (long long)screen->last + 1);
-	return operations_query_again(screen);
-}
-
-static enum view_answer operations_change_parts(struct view_operations *screen,
-						struct view_context *context)
-{
-	static const char *const names[] = {
-		[VIEW_NO_PARTS] = "no breakdown",
-		[VIEW_PARTS_SCALED] = "compute, exchange and sync, as long as they take",
-		[VIEW_PARTS_EVEN] = "compute, exchange and sync, as shares of the row",
-	};
-
-	screen->parts =
-		(enum view_operations_parts)(((int)screen->parts + 1) % VIEW_OPERATIONS_PARTS);
-	view_message(context, names[screen->parts], NULL);
-	return VIEW_LOAD;
-}
-
 /* Return true if not all lines of the details are visible. */
 static bool operations_is_cut(const struct view_operations *screen)
 {
@@ -392,24 +345,6 @@ static enum view_answer operations_enter(struct view_operations *screen)
 	return operations_query_again(screen);
 }
 
-static enum view_answer operations_close_or_clear(struct view_operations *screen)
-{
-	if (screen->closer) {
-		screen->closer = false;
-		return VIEW_LOAD;
-	}
-	if (!screen->inside[0])
-		return VIEW_UNHANDLED;
-	screen->inside[0] = screen->inside_name[0] = '\0';
-	return operations_query_again(screen);
-}
-
-/* Return true if the details use the whole screen. */
-static bool operations_only_details(const struct view_operations *screen)
-{
-	return screen->table.height == 0;
-}
-
 static enum view_answer operations_request(void *state, struct view_context *context,
 					   enum view_request request)
 {
@@ -418,26 +353,59 @@ static enum view_answer operations_request(void *state, struct view_context *con
 
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
-		return operations_change_way(screen, 1);
 	case VIEW_VIEW_BACK_REQUEST:
-		return operations_change_way(screen, -1);
-	case VIEW_BREAKDOWN_REQUEST:
-		return operations_change_parts(screen, context);
+		screen->way = (enum view_operations_way)view_next_choice(
+			(int)screen->way, VIEW_OPERATIONS_WAYS, request);
+		screen->grid.at = 0;
+		return operations_query_again(screen);
+	case VIEW_BREAKDOWN_REQUEST: {
+		static const char *const names[] = {
+			[VIEW_NO_PARTS] = "no breakdown",
+			[VIEW_PARTS_SCALED] = "compute, exchange and sync, as long as they take",
+			[VIEW_PARTS_EVEN] = "compute, exchange and sync, as shares of the row",
+		};
+
+		screen->parts = (enum view_operations_parts)(((int)screen->parts + 1) %
+							     VIEW_OPERATIONS_PARTS);
+		view_message(context, names[screen->parts], NULL);
+		return VIEW_LOAD;
+	}
 	case VIEW_SELECT_REQUEST:
-		return operations_change_stage(screen, context);
+		screen->stage = screen->stage < screen->last ? screen->stage + 1 : -1;
+		if (screen->stage < 0)
+			view_message(context, "all stages", NULL);
+		else
+			view_messagef(context, "only stage %lld of %lld", (long long)screen->stage,
+				      (long long)screen->last + 1);
+		return operations_query_again(screen);
 	case VIEW_UNIT_REQUEST:
-		return operations_change_unit(screen, context);
+		if (isnan(screen->clock_hz)) {
+			view_message(context, "the recording does not know the clock: cycles only",
+				     NULL);
+			return VIEW_DRAW;
+		}
+		screen->ns = !screen->ns;
+		view_message(context, screen->ns ? "simulated times" : "simulated cycles", NULL);
+		return operations_query_again(screen);
 	case VIEW_ENTER_REQUEST:
 		return operations_enter(screen);
 	default:
 		break;
 	}
-	if (operations_only_details(screen))
+	if (screen->table.height == 0)
 		answer = view_blocks_request(&screen->details, screen->lower.height, request);
 	if (answer == VIEW_UNHANDLED)
 		answer = view_grid_request(&screen->grid, request);
-	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
-		return operations_close_or_clear(screen);
+	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST) {
+		if (screen->closer) {
+			screen->closer = false;
+			return VIEW_LOAD;
+		}
+		if (!screen->inside[0])
+			return VIEW_UNHANDLED;
+		screen->inside[0] = screen->inside_name[0] = '\0';
+		return operations_query_again(screen);
+	}
 	return answer == VIEW_UNHANDLED ? answer : VIEW_LOAD;
 }
 

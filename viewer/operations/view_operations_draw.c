@@ -269,19 +269,6 @@ static void operations_add_statement(struct str *out, const char *sql, const str
 	str_add(out, ";\n");
 }
 
-/* Make the statement for the largest operations of the selected sum. */
-static void operations_largest_sql(const struct view_operations *screen, struct str *sql)
-{
-	char name[128];
-
-	str_add(sql, "SELECT operation, update_cycles, 1.0 * update_cycles / "
-		     "nullif(sum(update_cycles) OVER (), 0) FROM " REPORT_OPERATIONS);
-	view__operations_where(screen, sql);
-	str_add(sql, screen->stage >= 0 || screen->inside[0] ? " AND " : " WHERE ");
-	view__operations_condition(screen, sql, name, sizeof(name));
-	str_addf(sql, " ORDER BY update_cycles DESC LIMIT %d", DETAIL_ROWS);
-}
-
 static enum status operations_detail_report(struct view_operations *screen, struct detail *detail,
 					    struct err *err)
 {
@@ -290,6 +277,7 @@ static enum status operations_detail_report(struct view_operations *screen, stru
 					  operations_tensors_sql,  operations_layer_sql};
 	struct str sql = {0};
 	enum status status;
+	char name[128];
 
 	str_clear(&screen->more);
 	if (screen->way == VIEW_BY_OPERATION) {
@@ -299,7 +287,14 @@ static enum status operations_detail_report(struct view_operations *screen, stru
 			operations_add_statement(&screen->more, all[i], detail);
 		return operations_detail_operation(detail, err);
 	}
-	operations_largest_sql(screen, &sql);
+
+	/* The largest operations of the selected sum. */
+	str_add(&sql, "SELECT operation, update_cycles, 1.0 * update_cycles / "
+		      "nullif(sum(update_cycles) OVER (), 0) FROM " REPORT_OPERATIONS);
+	view__operations_where(screen, &sql);
+	str_add(&sql, screen->stage >= 0 || screen->inside[0] ? " AND " : " WHERE ");
+	view__operations_condition(screen, &sql, name, sizeof(name));
+	str_addf(&sql, " ORDER BY update_cycles DESC LIMIT %d", DETAIL_ROWS);
 	str_addf(&screen->more, "%s;\n", str_peek(&sql));
 	status = sql.failed ? err_nomem(err) : operations_detail_group(detail, sql.text, err);
 	str_free(&sql);
@@ -476,27 +471,23 @@ static void operations_draw_bar(const struct draw_bars *bars, int64_t row, int y
 	}
 }
 
-static void operations_draw_legend(struct view_pane *pane, const char *report)
-{
-	int x = 0;
-
-	x += view_text(pane, x, 0, VIEW_DIM, report);
-	for (int part = 0; part < (int)ARRAY_LEN(parts); part++) {
-		x += x > 0;
-		view_put(pane, x, 0, parts[part].style,
-			 view_fill_char(pane->canvas, parts[part].style));
-		x += 1 + view_text_cut(pane, x + 1, 0, pane->rect.width - x - 1, VIEW_DIM,
-				       parts[part].title);
-	}
-}
-
 static void operations_draw_bars_of(struct draw_bars *bars, const char *suffix, const char *report,
 				    struct view_pane pane)
 {
 	const struct view_grid *grid = &bars->screen->grid;
+	int x;
 
 	operations_find_columns(bars, suffix);
-	operations_draw_legend(&pane, report);
+
+	x = 0;
+	x += view_text(&pane, x, 0, VIEW_DIM, report);
+	for (int part = 0; part < (int)ARRAY_LEN(parts); part++) {
+		x += x > 0;
+		view_put(&pane, x, 0, parts[part].style,
+			 view_fill_char(pane.canvas, parts[part].style));
+		x += 1 + view_text_cut(&pane, x + 1, 0, pane.rect.width - x - 1, VIEW_DIM,
+				       parts[part].title);
+	}
 	for (int i = 0; i + 1 < pane.rect.height && grid->scroll + i < grid->count; i++)
 		operations_draw_bar(bars, grid->order[grid->scroll + i], i + 1, &pane);
 }
@@ -525,16 +516,6 @@ static void operations_draw_breakdown(const struct view_operations *screen,
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-static void operations_draw_line(const struct view_operations *screen, struct view_pane *pane)
-{
-	char name[250], text[256];
-
-	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	view__operations_row_name(screen, name, sizeof(name));
-	snprintf(text, sizeof(text), " %s ", name);
-	view_text_cut(pane, 2, 0, pane->rect.width - 4, VIEW_BOLD, text);
-}
-
 void view__operations_draw(const void *state, const struct view_context *context,
 			   struct view_pane *pane)
 {
@@ -552,8 +533,14 @@ void view__operations_draw(const void *state, const struct view_context *context
 	operations_draw_totals(screen, context, &heading);
 	view_grid_draw(&screen->grid, pane, !context->whole);
 	operations_draw_breakdown(screen, context, pane);
-	if (line.rect.height > 0)
-		operations_draw_line(screen, &line);
+	if (line.rect.height > 0) {
+		char name[250], text[256];
+
+		view_glyphs(&line, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, line.rect.width);
+		view__operations_row_name(screen, name, sizeof(name));
+		snprintf(text, sizeof(text), " %s ", name);
+		view_text_cut(&line, 2, 0, line.rect.width - 4, VIEW_BOLD, text);
+	}
 	if (lower.rect.height > 0)
 		view_blocks_draw(&screen->details, &lower);
 }

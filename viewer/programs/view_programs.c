@@ -123,19 +123,6 @@ static bool programs_changed(const struct view_programs *screen, struct view_con
 	return count != screen->tree.sources && !screen->tree.cut;
 }
 
-/* Read facts and cycles, and programs if they changed. */
-static enum status programs_read(struct view_programs *screen, struct view_context *context,
-				 struct err *err)
-{
-	enum status status = ST_OK;
-
-	if (programs_changed(screen, context))
-		status = programs_load_tree(screen, context, err);
-	if (status == ST_OK)
-		status = programs_load_facts(screen, context, err);
-	return status == ST_OK ? programs_load_cycles(screen, context, err) : status;
-}
-
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 static void programs_move_to(struct view_programs *screen, int at)
@@ -188,20 +175,6 @@ static void programs_to_parent(struct view_programs *screen, struct view_context
 		view__programs_show(screen, node->parent, context->differ);
 	else
 		view_message(context, "nothing is above this program", NULL);
-}
-
-static void programs_open_all(struct view_programs *screen, bool open)
-{
-	struct view_program *node = programs_cursor(screen);
-	struct view_tree *tree = &screen->tree;
-
-	for (int i = 0; i < tree->count; i++)
-		tree->nodes[i].open = open;
-	/* Closing hides the cursor's program, so move the cursor to its root. */
-	while (!open && node && node->parent >= 0)
-		node = &tree->nodes[node->parent];
-	if (node)
-		screen->selected = node - tree->nodes;
 }
 
 /* Left closes, then moves to the parent; Right opens, then moves to the first child. */
@@ -260,9 +233,19 @@ static bool programs_handle_open(struct view_programs *screen, struct view_conte
 			node->open = request == VIEW_EXPAND_REQUEST;
 		return true;
 	case VIEW_EXPAND_ALL_REQUEST:
-	case VIEW_COLLAPSE_ALL_REQUEST:
-		programs_open_all(screen, request == VIEW_EXPAND_ALL_REQUEST);
+	case VIEW_COLLAPSE_ALL_REQUEST: {
+		const bool open = request == VIEW_EXPAND_ALL_REQUEST;
+		struct view_tree *tree = &screen->tree;
+
+		for (int i = 0; i < tree->count; i++)
+			tree->nodes[i].open = open;
+		/* Closing hides the cursor's program, so move the cursor to its root. */
+		while (!open && node && node->parent >= 0)
+			node = &tree->nodes[node->parent];
+		if (node)
+			screen->selected = node - tree->nodes;
 		return true;
+	}
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
 		programs_left_or_right(screen, context, request == VIEW_RIGHT_REQUEST);
@@ -276,7 +259,7 @@ static bool programs_handle_open(struct view_programs *screen, struct view_conte
 }
 
 static void programs_change_order(struct view_programs *screen, struct view_context *context,
-				  int by)
+				  enum view_request request)
 {
 	static const char *const names[] = {
 		[VIEW_PROGRAMS_AS_RUN] = "in the order of the program",
@@ -288,24 +271,10 @@ static void programs_change_order(struct view_programs *screen, struct view_cont
 		view_message(context, "what works is shown by its cycles: v shows the tree", NULL);
 		return;
 	}
-	screen->order = (enum view_program_order)(((int)screen->order + by + VIEW_PROGRAM_ORDERS) %
-						  VIEW_PROGRAM_ORDERS);
+	screen->order = (enum view_program_order)view_next_choice((int)screen->order,
+								  VIEW_PROGRAM_ORDERS, request);
 	screen->reverse = false;
 	view_message(context, names[screen->order], NULL);
-}
-
-static void programs_change_columns(struct view_programs *screen, struct view_context *context)
-{
-	static const char *const names[][2] = {
-		[VIEW_PROGRAM_ALL_COLUMNS] = {"columns: times, cycles, share",
-					      "columns: Source, Target, Diff"},
-		[VIEW_PROGRAM_CYCLES] = {"columns: cycles", "columns: Diff"},
-		[VIEW_PROGRAM_NAMES] = {"columns: names alone", "columns: names alone"},
-	};
-
-	screen->columns =
-		(enum view_program_columns)(((int)screen->columns + 1) % VIEW_PROGRAM_COLUMN_SETS);
-	view_message(context, names[screen->columns][context->target != NULL], NULL);
 }
 
 /* Recompute cycles and order after a change of either. */
@@ -316,14 +285,6 @@ static enum view_answer programs_reload_cycles(struct view_programs *screen,
 
 	if (programs_load_cycles(screen, context, &err) != ST_OK)
 		view_message(context, err.text, NULL);
-	return VIEW_LOAD;
-}
-
-static enum view_answer programs_clear_filter(struct view_programs *screen)
-{
-	if (!screen->filter[0] && !screen->trouble[0])
-		return VIEW_UNHANDLED;
-	view__programs_filter(screen, "");
 	return VIEW_LOAD;
 }
 
@@ -354,16 +315,29 @@ static enum view_answer programs_request(void *state, struct view_context *conte
 		return programs_reload_cycles(screen, context);
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_SORT_BACK_REQUEST:
-		programs_change_order(screen, context, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1);
+		programs_change_order(screen, context, request);
 		return programs_reload_cycles(screen, context);
 	case VIEW_REVERSE_REQUEST:
 		screen->reverse = !screen->reverse;
 		return programs_reload_cycles(screen, context);
-	case VIEW_COLUMNS_REQUEST:
-		programs_change_columns(screen, context);
+	case VIEW_COLUMNS_REQUEST: {
+		static const char *const names[][2] = {
+			[VIEW_PROGRAM_ALL_COLUMNS] = {"columns: times, cycles, share",
+						      "columns: Source, Target, Diff"},
+			[VIEW_PROGRAM_CYCLES] = {"columns: cycles", "columns: Diff"},
+			[VIEW_PROGRAM_NAMES] = {"columns: names alone", "columns: names alone"},
+		};
+
+		screen->columns = (enum view_program_columns)(((int)screen->columns + 1) %
+							      VIEW_PROGRAM_COLUMN_SETS);
+		view_message(context, names[screen->columns][context->target != NULL], NULL);
 		return VIEW_DRAW;
+	}
 	case VIEW_BACK_REQUEST:
-		return programs_clear_filter(screen);
+		if (!screen->filter[0] && !screen->trouble[0])
+			return VIEW_UNHANDLED;
+		view__programs_filter(screen, "");
+		return VIEW_LOAD;
 	default:
 		return VIEW_UNHANDLED;
 	}
@@ -463,8 +437,14 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	const struct view_program *node;
 	enum status status = ST_OK;
 
-	if (news || !screen->loaded)
-		status = programs_read(screen, context, err);
+	if (news || !screen->loaded) {
+		if (programs_changed(screen, context))
+			status = programs_load_tree(screen, context, err);
+		if (status == ST_OK)
+			status = programs_load_facts(screen, context, err);
+		if (status == ST_OK)
+			status = programs_load_cycles(screen, context, err);
+	}
 	if (status != ST_OK)
 		return status;
 	/* Printed output cannot be opened, so open everything. */

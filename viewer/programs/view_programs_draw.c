@@ -431,33 +431,27 @@ static int programs_number_width(const struct view_programs *screen, int width)
 	return width < NARROW && wide < NUMBER_WIDTH ? wide : NUMBER_WIDTH;
 }
 
-/* Reserve Source, Target and Diff if they fit; with fewer columns selected, only Diff. */
-static void programs_reserve_compared(const struct view_programs *screen,
-				      struct draw_columns *columns, int *room)
-{
-	const int number = programs_number_width(screen, *room);
-	const int name = *room < NARROW ? NAME_NARROW : NAME_LEAST;
-	bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
-
-	if (!fits)
-		fits = programs_reserve(room, &columns->cycles, number, name) &&
-		       programs_reserve(room, &columns->target, number, name);
-	if (fits)
-		programs_reserve(room, &columns->diff,
-				 *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number, name);
-}
-
 static struct draw_columns programs_layout_columns(const struct view_programs *screen, int width,
 						   bool compared)
 {
 	struct draw_columns columns = {0};
 	int room = width - 3; /* marks at both edges and a blank before the right one */
 
-	if (compared && screen->columns != VIEW_PROGRAM_NAMES)
-		programs_reserve_compared(screen, &columns, &room);
-	else if (screen->columns != VIEW_PROGRAM_NAMES &&
-		 programs_reserve(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
-		 screen->columns == VIEW_PROGRAM_ALL_COLUMNS) {
+	if (compared && screen->columns != VIEW_PROGRAM_NAMES) {
+		const int number = programs_number_width(screen, room);
+		const int name = room < NARROW ? NAME_NARROW : NAME_LEAST;
+		bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
+
+		/* Reserve Source, Target and Diff if they fit; with fewer columns selected, only Diff. */
+		if (!fits)
+			fits = programs_reserve(&room, &columns.cycles, number, name) &&
+			       programs_reserve(&room, &columns.target, number, name);
+		if (fits)
+			programs_reserve(&room, &columns.diff,
+					 room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number, name);
+	} else if (screen->columns != VIEW_PROGRAM_NAMES &&
+		   programs_reserve(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
+		   screen->columns == VIEW_PROGRAM_ALL_COLUMNS) {
 		programs_reserve(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
 		programs_reserve(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
 		programs_reserve(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
@@ -607,39 +601,6 @@ static void programs_draw_name(const struct view_programs *screen,
 	view_text_cut(pane, x + 4, y, columns->name - x - 3, style, text);
 }
 
-static void programs_draw_row(const struct view_programs *screen,
-			      const struct draw_columns *columns, int row, int y, bool selected,
-			      double whole, struct view_pane *pane)
-{
-	const struct view_program *node = &screen->tree.nodes[screen->rows[row]];
-
-	if (selected) {
-		view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
-		view_glyphs(pane, 0, y, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
-	} else if (columns->target > 0 || columns->diff > 0) {
-		if (node->id[VIEW_TARGET_SIDE] == IPS_NULL)
-			view_put(pane, 0, y, VIEW_WARN, '-');
-		else if (node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
-			view_put(pane, 0, y, VIEW_WARN, '+');
-	}
-	programs_draw_name(screen, columns, node, y, selected, pane);
-	programs_draw_numbers(screen, columns, node, y, selected, whole, pane);
-}
-
-static void programs_draw_scroll_mark(const struct view_programs *screen, struct view_pane *pane)
-{
-	const int rows = pane->rect.height - 1;
-	const int size = (int)((double)rows * rows / screen->count) + 1;
-	int from = (int)((double)screen->scroll * rows / screen->count);
-
-	if (screen->scroll + rows >= screen->count || from > rows - size)
-		from = rows - size;
-	for (int y = 0; y < rows; y++)
-		view_glyphs(pane, pane->rect.width - 1, y + 1, VIEW_DIM,
-			    y >= from && y < from + size ? VIEW_GLYPH_FULL : VIEW_GLYPH_VERTICAL,
-			    1);
-}
-
 static void programs_draw_tree(const struct view_programs *screen,
 			       const struct view_context *context, struct view_pane *pane)
 {
@@ -654,11 +615,36 @@ static void programs_draw_tree(const struct view_programs *screen,
 		view_text(pane, 1, 1, VIEW_DIM,
 			  screen->filter[0] ? "Nothing matches the filter: Esc shows all."
 					    : "Nothing differs: D shows all.");
-	for (int i = 0; i < rows && screen->scroll + i < screen->count; i++)
-		programs_draw_row(screen, &columns, screen->scroll + i, i + 1,
-				  screen->scroll + i == screen->at && !context->whole, whole, pane);
-	if (screen->count > rows && rows > 0)
-		programs_draw_scroll_mark(screen, pane);
+	for (int i = 0; i < rows && screen->scroll + i < screen->count; i++) {
+		const bool selected = screen->scroll + i == screen->at && !context->whole;
+		const int y = i + 1;
+		const struct view_program *node =
+			&screen->tree.nodes[screen->rows[screen->scroll + i]];
+
+		if (selected) {
+			view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
+			view_glyphs(pane, 0, y, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
+		} else if (columns.target > 0 || columns.diff > 0) {
+			if (node->id[VIEW_TARGET_SIDE] == IPS_NULL)
+				view_put(pane, 0, y, VIEW_WARN, '-');
+			else if (node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
+				view_put(pane, 0, y, VIEW_WARN, '+');
+		}
+		programs_draw_name(screen, &columns, node, y, selected, pane);
+		programs_draw_numbers(screen, &columns, node, y, selected, whole, pane);
+	}
+	if (screen->count > rows && rows > 0) {
+		const int size = (int)((double)rows * rows / screen->count) + 1;
+		int from = (int)((double)screen->scroll * rows / screen->count);
+
+		if (screen->scroll + rows >= screen->count || from > rows - size)
+			from = rows - size;
+		for (int y = 0; y < rows; y++)
+			view_glyphs(pane, pane->rect.width - 1, y + 1, VIEW_DIM,
+				    y >= from && y < from + size ? VIEW_GLYPH_FULL
+								 : VIEW_GLYPH_VERTICAL,
+				    1);
+	}
 }
 
 static void programs_draw_line(const struct view_programs *screen, struct view_pane *pane)

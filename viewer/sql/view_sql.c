@@ -69,22 +69,17 @@ static void sql_insert_offer(struct view_sql *screen, const char *text, size_t l
 		screen->offers.length = strlen(word);
 }
 
-static void sql_next_offer(struct view_sql *screen)
-{
-	const char *item;
-
-	screen->offer = (screen->offer + 1) % screen->offers.count;
-	item = screen->offers.items[screen->offer];
-	sql_insert_offer(screen, item, strlen(item));
-}
-
 static enum view_answer sql_complete(struct view_sql *screen, struct view_context *context)
 {
 	struct view_sql_offers *offers = &screen->offers;
 	size_t common;
 
 	if (offers->count > 1) {
-		sql_next_offer(screen);
+		const char *item;
+
+		screen->offer = (screen->offer + 1) % screen->offers.count;
+		item = screen->offers.items[screen->offer];
+		sql_insert_offer(screen, item, strlen(item));
 		sql_list_offers(screen, context->message, sizeof(context->message));
 		return VIEW_LOAD;
 	}

@@ -208,18 +208,6 @@ static void sql_heading_text(const struct view_sql *screen, char *out, size_t si
 		 screen->more ? "; there are more, with LIMIT and OFFSET" : "");
 }
 
-static void sql_draw_heading(const struct view_sql *screen, struct view_pane *pane)
-{
-	char text[128];
-
-	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	sql_heading_text(screen, text, sizeof(text));
-	view_text_cut(pane, 1, 0, pane->rect.width - 2,
-		      screen->focus == VIEW_SQL_EDIT ? VIEW_DIM : VIEW_BOLD, text);
-	if (screen->areas.side.width > 0)
-		view_text(pane, screen->areas.side.x + 1, 0, VIEW_DIM, " Views: what a row is ");
-}
-
 /* Draw the columns of the view under the cursor that fit. */
 static void sql_draw_columns(const struct view_sql *screen, struct view_pane *pane)
 {
@@ -250,10 +238,17 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	const struct view_sql_areas *areas = &screen->areas;
 	const bool result = view__sql_shows_result(screen);
 	struct view_pane part = view_pane_sub(pane, areas->prompt);
+	char text[128];
 
 	sql_draw_prompt(screen, context, &part);
 	part = view_pane_sub(pane, areas->heading);
-	sql_draw_heading(screen, &part);
+
+	view_glyphs(&part, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, part.rect.width);
+	sql_heading_text(screen, text, sizeof(text));
+	view_text_cut(&part, 1, 0, part.rect.width - 2,
+		      screen->focus == VIEW_SQL_EDIT ? VIEW_DIM : VIEW_BOLD, text);
+	if (screen->areas.side.width > 0)
+		view_text(&part, screen->areas.side.x + 1, 0, VIEW_DIM, " Views: what a row is ");
 	view_grid_draw(result ? &screen->result : &screen->views, pane,
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);

@@ -486,20 +486,6 @@ static int summary_draw_number(struct view_pane *pane, int x, int y, const char 
 				 : view_textf(pane, x, y, VIEW_WARN, ", %s %" PRId64, name, value);
 }
 
-static void summary_draw_divergence(const struct report_diff_part *part, struct view_pane *pane,
-				    int y)
-{
-	char source[FMT_SIZE], target[FMT_SIZE];
-	int x = 1;
-
-	x += view_textf(pane, x, y, VIEW_WARN, "the numbers part first at %s", part->key);
-	x += summary_draw_number(pane, x, y, "update", part->weight_update);
-	x += summary_draw_number(pane, x, y, "step", part->step);
-	x += summary_draw_number(pane, x, y, "micro-batch", part->microbatch);
-	view_textf(pane, x, y, VIEW_WARN, ": %s %s > %s", part->column ? part->column : "value",
-		   fmt_real(source, part->source), fmt_real(target, part->target));
-}
-
 /* Draw where the numbers of the two runs diverge first, or why that is unknown. */
 static void summary_draw_first_difference(const struct view_summary *screen, struct view_pane *pane,
 					  int y)
@@ -507,9 +493,20 @@ static void summary_draw_first_difference(const struct view_summary *screen, str
 	if (!screen->all_compared)
 		view_text(pane, 1, y, VIEW_DIM,
 			  "tensors by step are too many to be read at once: ipu-report diff does");
-	else if (screen->diff.part.known)
-		summary_draw_divergence(&screen->diff.part, pane, y);
-	else if (screen->diff.compared > 0)
+	else if (screen->diff.part.known) {
+		char source[FMT_SIZE], target[FMT_SIZE];
+		int x = 1;
+
+		x += view_textf(pane, x, y, VIEW_WARN, "the numbers part first at %s",
+				screen->diff.part.key);
+		x += summary_draw_number(pane, x, y, "update", screen->diff.part.weight_update);
+		x += summary_draw_number(pane, x, y, "step", screen->diff.part.step);
+		x += summary_draw_number(pane, x, y, "micro-batch", screen->diff.part.microbatch);
+		view_textf(pane, x, y, VIEW_WARN, ": %s %s > %s",
+			   screen->diff.part.column ? screen->diff.part.column : "value",
+			   fmt_real(source, screen->diff.part.source),
+			   fmt_real(target, screen->diff.part.target));
+	} else if (screen->diff.compared > 0)
 		view_textf(pane, 1, y, VIEW_GOOD,
 			   "%" PRId64 " rows of tensors and metrics: no number differs",
 			   screen->diff.compared);

@@ -14,11 +14,6 @@
 
 /* ---- replicas -------------------------------------------------------------------------------- */
 
-int view__replica_number(int64_t replica)
-{
-	return replica >= 0 && replica < VIEW_REPLICAS_MOST ? (int)replica : 0;
-}
-
 bool view__replica_shows(struct view_tensors *screen, int64_t replica)
 {
 	const int number = view__replica_number(replica);
@@ -79,21 +74,6 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 		snprintf(out, size, ", all %d replicas", screen->replicas);
 	else if (screen->replicas > 1)
 		snprintf(out, size, ", replica %d", screen->replica);
-}
-
-void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
-			 const char *context, struct str *out)
-{
-	str_addf(out, " WHERE %s = ", key);
-	str_add_sql(out, screen->key);
-	if (screen->has_queue && queue) {
-		str_addf(out, " AND %s = ", queue);
-		str_add_sql(out, screen->queue);
-	}
-	if (screen->rank != IPS_NULL)
-		str_addf(out, " AND %srank = %lld", context, (long long)screen->rank);
-	if (screen->replica >= 0)
-		str_addf(out, " AND %sreplica = %d", context, screen->replica);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -561,26 +541,6 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static enum view_answer tensors_choose_statistic(struct view_tensors *screen,
-						 struct view_context *context, int by)
-{
-	struct err err;
-	int count;
-
-	report_tensor_columns(&count);
-	screen->statistic = (screen->statistic + by + count) % count;
-	if (view__tensors_list(screen, context, &err) != ST_OK)
-		view_message(context, err.text, NULL);
-	return VIEW_LOAD;
-}
-
-static enum view_answer tensors_change_page(struct view_tensors *screen, int by)
-{
-	screen->page =
-		(screen->page + (unsigned)(by + VIEW_TENSOR_PAGE_COUNT)) % VIEW_TENSOR_PAGE_COUNT;
-	return VIEW_LOAD;
-}
-
 /* Handle a request of the open page. */
 static enum view_answer tensors_page_request(struct view_tensors *screen, enum view_request request)
 {
@@ -602,19 +562,6 @@ static enum view_answer tensors_page_request(struct view_tensors *screen, enum v
 	}
 }
 
-/* List tensors of all kinds again. */
-static enum view_answer tensors_list_all_kinds(struct view_tensors *screen,
-					       struct view_context *context)
-{
-	struct err err;
-
-	if (!screen->kind[0])
-		return VIEW_UNHANDLED;
-	if (view__tensors_list_kind(screen, context, "", &err) != ST_OK)
-		view_message(context, err.text, NULL);
-	return VIEW_LOAD;
-}
-
 /* Handle a movement in the list. In an open page without rows it chooses another tensor. */
 static enum view_answer tensors_list_request(struct view_tensors *screen,
 					     struct view_context *context,
@@ -624,8 +571,16 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 
 	if (answer == VIEW_DRAW)
 		return VIEW_LOAD;
-	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
-		return tensors_list_all_kinds(screen, context);
+	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST) {
+		struct err err;
+
+		/* Tensors of all kinds again. */
+		if (!screen->kind[0])
+			return VIEW_UNHANDLED;
+		if (view__tensors_list_kind(screen, context, "", &err) != ST_OK)
+			view_message(context, err.text, NULL);
+		return VIEW_LOAD;
+	}
 	return answer;
 }
 
@@ -655,7 +610,9 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return tensors_change_page(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		screen->page = (enum view_tensor_page)view_next_choice(
+			(int)screen->page, VIEW_TENSOR_PAGE_COUNT, request);
+		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		if (screen->opened)
 			return VIEW_JOIN;
@@ -676,9 +633,16 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 		return answer;
 	switch (request) {
 	case VIEW_STATISTIC_REQUEST:
-	case VIEW_STATISTIC_BACK_REQUEST:
-		return tensors_choose_statistic(screen, context,
-						request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+	case VIEW_STATISTIC_BACK_REQUEST: {
+		struct err err;
+		int count;
+
+		report_tensor_columns(&count);
+		screen->statistic = view_next_choice(screen->statistic, count, request);
+		if (view__tensors_list(screen, context, &err) != ST_OK)
+			view_message(context, err.text, NULL);
+		return VIEW_LOAD;
+	}
 	case VIEW_BREAKDOWN_REQUEST:
 		if (!screen->opened)
 			return view__tensors_next_kind(screen, context);

@@ -21,16 +21,6 @@ static int64_t tensors_row_at(const struct report_tensor_row *row, enum view_ten
 
 /* ---- the rows of the shown replicas, one line each ------------------------------------------- */
 
-static void tensors_curve_filter(struct view_tensors *screen, struct view_tensor_curve *curve)
-{
-	int kept = 0;
-
-	for (int i = 0; i < curve->rows.count; i++)
-		if (view__replica_shows(screen, curve->rows.row[i].replica))
-			curve->rows.row[kept++] = curve->rows.row[i];
-	curve->rows.count = kept;
-}
-
 /* Make a line for each replica with rows; they are filled when the axis is known. */
 static enum status tensors_curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
 				       struct err *err)
@@ -113,14 +103,6 @@ static int tensors_compare_updates(const void *a, const void *b)
 	return tensors_order_rows(a, b, VIEW_BY_UPDATE);
 }
 
-/* Sort the rows by the axis: the replicas' rows of one step are not adjacent in the file. */
-static void tensors_curve_arrange(struct view_tensor_curve *curve, enum view_tensor_axis by)
-{
-	if (curve->line_count > 1 && by != VIEW_BY_ROW)
-		qsort(curve->rows.row, (size_t)curve->rows.count, sizeof(*curve->rows.row),
-		      by == VIEW_BY_STEP ? tensors_compare_steps : tensors_compare_updates);
-}
-
 static enum status tensors_curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
 				      struct err *err)
 {
@@ -128,7 +110,10 @@ static enum status tensors_curve_fill(struct view_tensors *screen, struct view_t
 	const size_t count = (size_t)curve->rows.count;
 	int at[VIEW_REPLICAS_MOST] = {0};
 
-	tensors_curve_arrange(curve, screen->by);
+	/* Sort the rows by the axis: the replicas' rows of one step are not adjacent in the file. */
+	if (curve->line_count > 1 && screen->by != VIEW_BY_ROW)
+		qsort(curve->rows.row, (size_t)curve->rows.count, sizeof(*curve->rows.row),
+		      screen->by == VIEW_BY_STEP ? tensors_compare_steps : tensors_compare_updates);
 	curve->values = arena_alloc(arena, count + 1, sizeof(*curve->values));
 	curve->at = arena_alloc(arena, count + 1, sizeof(*curve->at));
 	curve->line_values = arena_alloc(arena, count + 1, sizeof(*curve->line_values));
@@ -169,8 +154,14 @@ static enum status tensors_curve_read(struct view_tensors *screen, struct view_c
 		return ST_OK;
 	status = report_tensor_rows_read(&curve->rows, db, screen->id[side], screen->rank,
 					 view__statistic(screen), VIEW_TENSORS_CURVE, err);
-	if (status == ST_OK)
-		tensors_curve_filter(screen, curve);
+	if (status == ST_OK) {
+		int kept = 0;
+
+		for (int i = 0; i < curve->rows.count; i++)
+			if (view__replica_shows(screen, curve->rows.row[i].replica))
+				curve->rows.row[kept++] = curve->rows.row[i];
+		curve->rows.count = kept;
+	}
 	return status;
 }
 
@@ -478,33 +469,6 @@ static void tensors_draw_legend(const struct view_tensors *screen,
 
 /* ---- the lines ------------------------------------------------------------------------------- */
 
-static void tensors_draw_bad(const struct view_tensors *screen,
-			     const struct view_tensor_curve *curve, struct view_pane *plot)
-{
-	for (int i = 0; i < curve->rows.count; i++) {
-		const double part = report_axis_part(&screen->x, curve->at[i]);
-
-		if (curve->rows.row[i].n_bad > 0 || isinf(curve->values[i]))
-			view_put(plot, (int)(part * (plot->rect.width - 1)), plot->rect.height - 1,
-				 VIEW_BAD, '!');
-	}
-}
-
-static void tensors_draw_lines(const struct view_tensors *screen,
-			       const struct view_context *context, int side, struct view_pane *plot)
-{
-	const struct view_tensor_curve *curve = &screen->curve[side];
-
-	for (int i = 0; i < curve->line_count; i++) {
-		const struct view_tensor_line *line = &curve->lines[i];
-		const struct view_series series = {curve->line_values + line->first,
-						   curve->line_at + line->first, line->count,
-						   tensors_line_style(screen, context, side, i)};
-
-		view_chart_line(plot, &series, &screen->x, &screen->y);
-	}
-}
-
 static bool tensors_draw_nothing(const struct view_tensors *screen, struct view_pane *pane)
 {
 	const int width = pane->rect.width - 2;
@@ -541,10 +505,28 @@ void view__curve_draw(const struct view_tensors *screen, const struct view_conte
 	area.height--;
 	chart = view_pane_at(pane->canvas, area);
 	plot = view_chart_axes(&chart, &screen->x, &screen->y, 0);
-	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
-		tensors_draw_lines(screen, context, side, &plot);
-	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
-		tensors_draw_bad(screen, &screen->curve[side], &plot);
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+		const struct view_tensor_curve *curve = &screen->curve[side];
+
+		for (int i = 0; i < curve->line_count; i++) {
+			const struct view_tensor_line *line = &curve->lines[i];
+			const struct view_series series = {
+				curve->line_values + line->first, curve->line_at + line->first,
+				line->count, tensors_line_style(screen, context, side, i)};
+
+			view_chart_line(&plot, &series, &screen->x, &screen->y);
+		}
+	}
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+		for (int i = 0; i < screen->curve[side].rows.count; i++) {
+			const double part = report_axis_part(&screen->x, screen->curve[side].at[i]);
+
+			if (screen->curve[side].rows.row[i].n_bad > 0 ||
+			    isinf(screen->curve[side].values[i]))
+				view_put(&plot, (int)(part * (plot.rect.width - 1)),
+					 plot.rect.height - 1, VIEW_BAD, '!');
+		}
+	}
 	if (screen->opened && !context->whole && view__curve_row(screen))
 		view_chart_marker(&plot, curve_column(screen, screen->cursor, plot.rect.width));
 }

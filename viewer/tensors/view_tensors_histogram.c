@@ -321,27 +321,13 @@ static struct view_pane tensors_cut_row(struct view_rect *area, struct view_canv
 
 /* ---- one map --------------------------------------------------------------------------------- */
 
-static void tensors_draw_label(const struct view_tensor_histogram *h, int at,
-			       struct view_pane *pane, int y)
-{
-	const int bin = h->bin[at];
-	char text[32];
-
-	if (bin == 257)
-		snprintf(text, sizeof(text), "NaN");
-	else if (bin == 256 || bin == -256)
-		snprintf(text, sizeof(text), bin > 0 ? "Inf" : "-Inf");
-	else
-		snprintf(text, sizeof(text), "%.3g", bin >= 0 ? h->low[at] : h->high[at]);
-	view_text_right(pane, 0, y, LABEL_WIDTH - 1, bin > 255 || bin == -256 ? VIEW_BAD : VIEW_DIM,
-			text);
-}
-
 /* Draw a label where another bin starts, unless the label above is adjacent. */
 static void tensors_draw_labels(const struct view_tensor_histogram *h, const struct view_pane *map,
 				struct view_pane *pane)
 {
 	int last = -1, above = -1;
+	int bin;
+	char text[32];
 
 	for (int y = 0; y < map->rect.height; y++) {
 		int column, at;
@@ -350,7 +336,15 @@ static void tensors_draw_labels(const struct view_tensor_histogram *h, const str
 			continue;
 		if (above >= 0 && y - above < 2 && h->bin[at] > -256 && h->bin[at] < 256)
 			continue;
-		tensors_draw_label(h, at, pane, y);
+		bin = h->bin[at];
+		if (bin == 257)
+			snprintf(text, sizeof(text), "NaN");
+		else if (bin == 256 || bin == -256)
+			snprintf(text, sizeof(text), bin > 0 ? "Inf" : "-Inf");
+		else
+			snprintf(text, sizeof(text), "%.3g", bin >= 0 ? h->low[at] : h->high[at]);
+		view_text_right(pane, 0, y, LABEL_WIDTH - 1,
+				bin > 255 || bin == -256 ? VIEW_BAD : VIEW_DIM, text);
 		above = y;
 		last = at;
 	}
@@ -451,20 +445,6 @@ static void tensors_draw_map_legend(const struct view_tensors *screen,
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-static void tensors_draw_sides(const struct view_tensors *screen,
-			       const struct view_context *context, struct view_rect area,
-			       struct view_canvas *canvas)
-{
-	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
-		struct view_rect share = view__tensors_share(area, VIEW_TENSORS_SIDES, side);
-		struct view_pane title = tensors_cut_row(&share, canvas, false);
-
-		tensors_draw_title(screen, context, side, &title);
-		if (screen->histogram.side[side].columns > 0 && share.height > 0)
-			tensors_draw_map(screen, context, side, share, canvas);
-	}
-}
-
 void view__histogram_draw(const struct view_tensors *screen, const struct view_context *context,
 			  struct view_pane *pane)
 {
@@ -489,8 +469,16 @@ void view__histogram_draw(const struct view_tensors *screen, const struct view_c
 	}
 	row = tensors_cut_row(&area, canvas, true);
 	tensors_draw_map_legend(screen, context, &row);
-	if (context->target)
-		tensors_draw_sides(screen, context, area, canvas);
-	else
+	if (context->target) {
+		for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+			struct view_rect share =
+				view__tensors_share(area, VIEW_TENSORS_SIDES, side);
+			struct view_pane title = tensors_cut_row(&share, canvas, false);
+
+			tensors_draw_title(screen, context, side, &title);
+			if (screen->histogram.side[side].columns > 0 && share.height > 0)
+				tensors_draw_map(screen, context, side, share, canvas);
+		}
+	} else
 		tensors_draw_map(screen, context, 0, area, canvas);
 }

@@ -228,13 +228,25 @@ static inline struct prof_db *view__tensors_db(const struct view_context *contex
 
 	return source ? source->db : NULL;
 }
+
+/* The number used for @replica; 0 if it is unknown or too high. */
+static inline int view__replica_number(int64_t replica)
+{
+	return replica >= 0 && replica < VIEW_REPLICAS_MOST ? (int)replica : 0;
+}
+
+/* Is the cell @row, @column of the screen within the slice of @matrix? */
+static inline bool view__values_has(const struct view_tensor_values *values,
+				    const struct view_tensor_matrix *matrix, int row, int column)
+{
+	return values->row + row < matrix->rows && values->column + column < matrix->columns;
+}
+
 #define VIEW_MATRIX_CELL  10
 #define VIEW_MATRIX_INDEX 7
 
 /* view_tensors.c */
 const char *view__statistic(const struct view_tensors *screen);
-/* The number used for @replica; 0 if it is unknown or too high. */
-int view__replica_number(int64_t replica);
 /* Count the replica of a row that was read. Is it shown? */
 bool view__replica_shows(struct view_tensors *screen, int64_t replica);
 /* ", replica 1"; "" if there is only one. */
@@ -244,11 +256,6 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
 			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
 			       struct err *err);
-/* Append " WHERE ..." for the tensor, its rank and the shown replica. @key, @queue: column names;
- * @context: the prefix of "rank" and "replica". @queue NULL: any queue, since two runs may have the
- * same keys in other queues. */
-void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
-			 const char *context, struct str *out);
 /* The area of picture @at of @count: side by side if the page is wide or low, else stacked. */
 struct view_rect view__tensors_share(struct view_rect area, int count, int at);
 
@@ -288,14 +295,10 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 				     struct err *err);
 
 /* view_tensors_matrix.c */
-/* Compute the scale of the picture's shades from its cells. */
-void view__matrix_scale(struct view_tensor_values *values);
 /* Read the values of the slice. */
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
-
-/* view_tensors_sequence.c */
 /* Find out what the chosen tensor is, and choose how it is shown first. */
 void view__sequence_choose(struct view_tensors *screen, const struct view_context *context);
 enum status view__sequence_load(struct view_tensors *screen, struct view_context *context,
@@ -303,18 +306,11 @@ enum status view__sequence_load(struct view_tensors *screen, struct view_context
 /* Clear pointers into the page's arena. */
 void view__sequence_reset(struct view_tensor_sequence *sequence);
 bool view__sequence_has_page(const struct view_tensor_values *values);
-void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pane, int y);
 /* Rows of the page below its title. */
 int64_t view__sequence_height(const struct view_tensor_sequence *sequence, int width);
 /* Return the rows of a text or of norms. */
 enum status view__sequence_table(const struct view_tensor_values *values, struct report_table *out,
 				 struct err *err);
-/* "sample 0, head 1: entropy 2.55 ..." */
-void view__sequence_draw_head(const struct view_tensor_values *values, struct view_pane *pane,
-			      int y);
-/* Draw tokens to the left of and above a map in @area; return the area left for the map. */
-struct view_rect view__sequence_sides(const struct view_tensor_values *values,
-				      struct view_rect area, struct view_pane *pane);
 
 /* view_tensors_table.c */
 enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
@@ -340,8 +336,5 @@ void view__values_status(const struct view_tensors *screen, char *out, size_t si
 const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);
 /* Number of matrices with values, 0 to 3. */
 int view__values_parts(const struct view_tensor_values *values);
-/* Is the cell @row, @column of the screen within the slice of @matrix? */
-bool view__values_has(const struct view_tensor_values *values,
-		      const struct view_tensor_matrix *matrix, int row, int column);
 
 #endif /* VIEW_TENSORS_INTERNAL_H */

@@ -19,6 +19,24 @@
 
 #define RANGE 50000 /* row ids of all tensors per query */
 
+/* Append " WHERE ..." for the tensor, its rank and the shown replica. @key, @queue: column names;
+ * @context: the prefix of "rank" and "replica". @queue NULL: any queue, since two runs may have the
+ * same keys in other queues. */
+static void tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
+			  const char *context, struct str *out)
+{
+	str_addf(out, " WHERE %s = ", key);
+	str_add_sql(out, screen->key);
+	if (screen->has_queue && queue) {
+		str_addf(out, " AND %s = ", queue);
+		str_add_sql(out, screen->queue);
+	}
+	if (screen->rank != IPS_NULL)
+		str_addf(out, " AND %srank = %lld", context, (long long)screen->rank);
+	if (screen->replica >= 0)
+		str_addf(out, " AND %sreplica = %d", context, screen->replica);
+}
+
 static const struct view_grid_column tensors_rules_columns[] = {
 	{.name = "row", .importance = 0},
 	{.name = "rule", .importance = 100},
@@ -60,7 +78,7 @@ static void tensors_rules_sql(const struct view_tensors *screen, bool compared, 
 		     "h.threshold, h.time_ns AS at_ns, c.epoch, c.microbatch, c.replica "
 		     "FROM health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
 		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
-	view__tensors_where(screen, "coalesce(h.key, i.key)", NULL, "c.", out);
+	tensors_where(screen, "coalesce(h.key, i.key)", NULL, "c.", out);
 }
 
 static void tensors_rows_sql(const struct view_tensors *screen, bool compared, struct str *out)
@@ -72,7 +90,7 @@ static void tensors_rows_sql(const struct view_tensors *screen, bool compared, s
 		     "c.execution, c.microbatch, c.replica, c.rank FROM tensor_stat_rows h "
 		     "JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
 		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
-	view__tensors_where(screen, "i.key", compared ? NULL : "i.queue", "c.", out);
+	tensors_where(screen, "i.key", compared ? NULL : "i.queue", "c.", out);
 }
 
 static enum view_style tensors_grids_style(const struct report_table *table, int64_t row,
@@ -255,16 +273,6 @@ static const struct report_column tensors_cell_columns[] = {
 	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
 };
 
-/* "0, 2": the indexes in the leading axes; "" if there are none. */
-static void tensors_cell_slice(const struct view_tensor_values *v, struct str *out)
-{
-	const int ndim = v->part[VIEW_OF_SOURCE].ndim > 0 ? v->part[VIEW_OF_SOURCE].ndim
-							  : v->part[VIEW_OF_TARGET].ndim;
-
-	for (int i = 0; i < ndim - 2; i++)
-		str_addf(out, i > 0 ? ", %lld" : "%lld", (long long)v->first[i]);
-}
-
 static enum status tensors_cell_row(const struct view_tensors *screen, int64_t at,
 				    const char *slice, struct report_table *out, int64_t row,
 				    struct err *err)
@@ -292,10 +300,16 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 	struct str slice = {0};
 	int64_t rows = 0, row = 0;
 	enum status status;
+	int ndim;
 
 	for (int64_t at = 0; at < cells; at++)
 		rows += !(v->equal && v->equal[at]);
-	tensors_cell_slice(v, &slice);
+
+	/* "0, 2": the indexes in the leading axes. */
+	ndim = v->part[VIEW_OF_SOURCE].ndim > 0 ? v->part[VIEW_OF_SOURCE].ndim
+						: v->part[VIEW_OF_TARGET].ndim;
+	for (int i = 0; i < ndim - 2; i++)
+		str_addf(&slice, i > 0 ? ", %lld" : "%lld", (long long)v->first[i]);
 	status = slice.failed ? err_nomem(err)
 			      : view_table_new(out, "values", tensors_cell_columns,
 					       compared ? (int)ARRAY_LEN(tensors_cell_columns)
@@ -366,7 +380,7 @@ static void tensors_query_curve(const struct view_tensors *screen, const char *q
 		 "SELECT step, weight_update, replica, time_ns, n_nan, n_pos_inf, n_neg_inf, %s "
 		 "FROM tensor_stats",
 		 view__statistic(screen));
-	view__tensors_where(screen, "key", queue, "", out);
+	tensors_where(screen, "key", queue, "", out);
 	tensors_query_order(out, "weight_update, step, replica, time_ns");
 }
 
@@ -375,7 +389,7 @@ static void tensors_query_histogram(const struct view_tensors *screen, const cha
 {
 	str_add(out, "SELECT mode, weight_update, step, microbatch, bin, low, high, sum(count) AS "
 		     "count FROM tensor_histograms");
-	view__tensors_where(screen, "key", queue, "", out);
+	tensors_where(screen, "key", queue, "", out);
 	str_add(out, " GROUP BY mode, weight_update, step, microbatch, bin");
 	tensors_query_order(out, "mode, weight_update, step, microbatch, bin");
 }
@@ -398,7 +412,7 @@ static void tensors_query_values(const struct view_tensors *screen, const char *
 		str_add(out,
 			"SELECT step, weight_update, microbatch, replica, chunk, dtype, shape, "
 			"bytes, data FROM captures");
-		view__tensors_where(screen, "key", queue, "", out);
+		tensors_where(screen, "key", queue, "", out);
 		tensors_query_number(out, "step", capture->step);
 		if (capture->step == IPS_NULL)
 			tensors_query_number(out, "weight_update", capture->weight_update);
@@ -410,7 +424,7 @@ static void tensors_query_values(const struct view_tensors *screen, const char *
 	}
 	str_add(out, "SELECT mode, weight_update, step, microbatch, replica, dtype, shape, "
 		     "sum(bytes) AS bytes FROM captures");
-	view__tensors_where(screen, "key", queue, "", out);
+	tensors_where(screen, "key", queue, "", out);
 	str_add(out, " GROUP BY mode, weight_update, step, microbatch, replica");
 	tensors_query_order(out, "mode, weight_update, step, replica");
 }
@@ -420,7 +434,7 @@ static void tensors_query_rules(const struct view_tensors *screen, const char *q
 {
 	(void)queue;
 	str_add(out, "SELECT * FROM health");
-	view__tensors_where(screen, "key", NULL, "", out);
+	tensors_where(screen, "key", NULL, "", out);
 	tensors_query_order(out, "time_ns");
 }
 
@@ -428,7 +442,7 @@ static void tensors_query_rows(const struct view_tensors *screen, const char *qu
 			       struct str *out)
 {
 	str_add(out, "SELECT * FROM tensor_stats");
-	view__tensors_where(screen, "key", queue, "", out);
+	tensors_where(screen, "key", queue, "", out);
 	tensors_query_order(out, "time_ns");
 }
 

@@ -313,12 +313,6 @@ int view__values_parts(const struct view_tensor_values *values)
 	return tensors_same_shape(source, target) ? 3 : 2;
 }
 
-bool view__values_has(const struct view_tensor_values *values,
-		      const struct view_tensor_matrix *matrix, int row, int column)
-{
-	return values->row + row < matrix->rows && values->column + column < matrix->columns;
-}
-
 /* Choose the last capture at or before the step under the cursor, or the newest. */
 static void tensors_values_choose(struct view_tensors *screen, const struct view_context *context)
 {
@@ -461,9 +455,7 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
 		if (v->both.count > 0)
-			v->at = (v->at + (request == VIEW_STATISTIC_REQUEST ? 1 : -1) +
-				 v->both.count) %
-				v->both.count;
+			v->at = view_next_choice(v->at, v->both.count, request);
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
 		v->paged = v->picture && view__sequence_has_page(v);

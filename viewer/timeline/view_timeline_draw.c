@@ -142,17 +142,6 @@ static void view_bar_label(const struct view_bar_row *row, const struct prof_bar
 		snprintf(out, size, "%s", head);
 }
 
-/* Draw cells that the filter excludes. */
-static void view_draw_left_out(const struct view_bar_row *row, int from, int to)
-{
-	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
-	const bool selected = bar->span_id == row->tl->under.selected && !row->tl->under.in_gap &&
-			      bar->span_id != IPS_NULL && !row->pane->canvas->plain;
-
-	view_glyphs(row->pane, from, row->label_y, selected ? VIEW_SELECTED : VIEW_DIM,
-		    VIEW_GLYPH_LEFT_OUT, to - from);
-}
-
 static void view_draw_span(const struct view_bar_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
@@ -268,9 +257,15 @@ static void view_draw_row(const struct view_bar_row *row)
 			end++;
 		if (cell->cause || cell->bar < 0 || (!solid && view_is_wide(row, x)))
 			view_draw_gap(row, x);
-		else if (cell->left_out)
-			view_draw_left_out(row, x, end);
-		else if (solid)
+		else if (cell->left_out) {
+			const struct prof_bar *bar = &row->lane->bars[row->columns[x].bar];
+			const bool selected = bar->span_id == row->tl->under.selected &&
+					      !row->tl->under.in_gap && bar->span_id != IPS_NULL &&
+					      !row->pane->canvas->plain;
+
+			view_glyphs(row->pane, x, row->label_y, selected ? VIEW_SELECTED : VIEW_DIM,
+				    VIEW_GLYPH_LEFT_OUT, end - x);
+		} else if (solid)
 			view_draw_span(row, x, end);
 		else
 			view_draw_share(row, x);

@@ -589,7 +589,6 @@ bool view__lanes_have_ipu(const struct view_timeline *tl)
 
 bool view__lanes_request(struct view_timeline *tl, enum view_request request)
 {
-	const int by = request == VIEW_VIEW_BACK_REQUEST ? -1 : 1;
 	enum view_way *way = &tl->choice.way;
 	const enum view_way before = *way;
 
@@ -597,7 +596,7 @@ bool view__lanes_request(struct view_timeline *tl, enum view_request request)
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
 		do
-			*way = (enum view_way)(((int)*way + by + VIEW_WAYS) % VIEW_WAYS);
+			*way = (enum view_way)view_next_choice((int)*way, VIEW_WAYS, request);
 		while (!view_shows_any(tl));
 		tl->relane = (*way == VIEW_BSP) != (before == VIEW_BSP);
 		tl->cursor.pinned = IPS_NULL;

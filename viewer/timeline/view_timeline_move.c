@@ -404,16 +404,6 @@ static void view_jump_child(struct view_timeline *tl)
 	view_message(tl->context, "no span inside this one", NULL);
 }
 
-/* Count the lane's spans that match the text, unless there are more than MOST_SEARCH to read. */
-static void view_count_hits(struct view_timeline *tl, const struct prof_span *span,
-			    const char *text)
-{
-	struct view_context *context = tl->context;
-
-	(void)prof_timeline_hits(tl->db, span, text, MOST_SEARCH, &context->hit, &context->hits,
-				 NULL);
-}
-
 /* Search the cursor's lane, then any lane of its clock, from the cursor on and then from the other
  * end; then the other clock. Reads MOST_SEARCH spans at most. */
 bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
@@ -450,7 +440,11 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 		if (prof_timeline_find_near(tl->db, tries[i].track, tries[i].clock, text,
 					    tries[i].time, forward, &budget, &id, NULL) == ST_OK &&
 		    view_read_span(tl, id, &span) && view_go_span(tl, &span)) {
-			view_count_hits(tl, &span, text);
+			struct view_context *context = tl->context;
+
+			/* Unless there are more than MOST_SEARCH to read. */
+			(void)prof_timeline_hits(tl->db, &span, text, MOST_SEARCH, &context->hit,
+						 &context->hits, NULL);
 			view_message(tl->context, tries[i].message, NULL);
 			return true;
 		}
