@@ -238,14 +238,11 @@ static enum status view_place_query(struct view_place *place, struct prof_db *db
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool row = false;
 
-	if (status != ST_OK)
-		return status;
 	view_place_bind(place, query, sql);
-	status = prof_query_step(query, &row, err);
-	for (int c = 0; status == ST_OK && row && c < prof_column_count(query); c++)
-		fill_field(place, query, c);
+	if (prof_query_next(query, &status, err))
+		for (int c = 0; c < prof_column_count(query); c++)
+			fill_field(place, query, c);
 	prof_query_close(query);
 	return status;
 }
@@ -275,16 +272,12 @@ static enum status view_place_value(struct view_place *place, struct prof_db *db
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool found = false;
 
 	*out = none;
-	if (status != ST_OK)
-		return status;
 	view_place_bind(place, query, sql);
 	if (strstr(sql, ":row"))
 		prof_query_int(query, ":row", row);
-	status = prof_query_step(query, &found, err);
-	if (status == ST_OK && found && prof_column_type(query, 0) == PROF_INT)
+	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;

@@ -172,15 +172,11 @@ static enum status health_query_rules(struct prof_db *db, const char *sql, int64
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
-	bool found = false;
 
 	*out = IPS_NULL;
-	if (status != ST_OK)
-		return status;
 	if (row != IPS_NULL)
 		prof_query_int(query, ":row", row);
-	status = prof_query_step(query, &found, err);
-	if (status == ST_OK && found)
+	if (prof_query_next(query, &status, err))
 		*out = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;
@@ -277,11 +273,8 @@ static enum status health_origin_load(struct view_health *screen, struct prof_db
 	enum status status = prof_query_open(&query, db, REPORT_FIRST_BAD, err);
 
 	screen->origin[0] = '\0';
-	screen->bad = false;
-	if (status != ST_OK)
-		return status;
-	status = prof_query_step(query, &screen->bad, err);
-	if (status == ST_OK && screen->bad) {
+	screen->bad = prof_query_next(query, &status, err);
+	if (screen->bad) {
 		const char *value = prof_column_text(query, 11), *key = prof_column_text(query, 0);
 
 		str_addf(&text, "Bad numbers began with %s in %s", value ? value : "?",

@@ -448,14 +448,11 @@ static enum status memory_find_variable(struct view_memory *screen, struct prof_
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
-	*found = false;
-	if (status != ST_OK)
-		return status;
 	if (text)
 		prof_query_text(query, ":text", text);
 	prof_query_int(query, ":id", id);
-	status = prof_query_step(query, found, err);
-	if (status == ST_OK && *found) {
+	*found = prof_query_next(query, &status, err);
+	if (*found) {
 		const char *name = prof_column_text(query, 1);
 
 		memory_select_subject(screen, prof_column_int(query, 0), name ? name : "?");
@@ -591,11 +588,8 @@ static enum status memory_has_layer(struct prof_db *db, const char *layer, bool 
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, memory_join_sql_layer, err);
 
-	*found = false;
-	if (status != ST_OK)
-		return status;
 	prof_query_text(query, ":text", layer);
-	status = prof_query_step(query, found, err);
+	*found = prof_query_next(query, &status, err);
 	prof_query_close(query);
 	return status;
 }

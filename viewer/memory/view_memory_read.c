@@ -192,6 +192,15 @@ static enum status memory_alloc_arrays(struct view_memory *screen, struct view_m
 	return ST_OK;
 }
 
+/* prof_query_next() that returns false if the user cancelled. @rows: those asked for so far. */
+static bool memory_next_row(struct prof_query *query, const struct view_context *context,
+			    int64_t *rows, enum status *status, struct err *err)
+{
+	if (*status == ST_OK && ++*rows % CHECK_EVERY == 0 && view_cancelled(context))
+		*status = err_set(err, ST_INTERRUPTED, "stopped");
+	return prof_query_next(query, status, err);
+}
+
 static enum status memory_read_side(struct view_memory *screen, struct view_context *context,
 				    struct view_memory_side *side, struct prof_db *db,
 				    struct err *err)
@@ -199,19 +208,11 @@ static enum status memory_read_side(struct view_memory *screen, struct view_cont
 	struct prof_query *query = NULL;
 	enum status status = memory_alloc_arrays(screen, side, err);
 	int64_t rows = 0;
-	bool row;
 
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, memory_sql_memory, err);
-	while (status == ST_OK) {
-		if (++rows % CHECK_EVERY == 0 && view_cancelled(context))
-			status = err_set(err, ST_INTERRUPTED, "stopped");
-		else
-			status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (memory_next_row(query, context, &rows, &status, err))
 		status = memory_add_row(screen, side, query, err);
-	}
 	prof_query_close(query);
 	return status;
 }
@@ -317,21 +318,11 @@ static enum status memory_read_subject(struct view_memory *screen, struct view_c
 		prof_query_open(&query, db, layer ? memory_sql_layer : memory_sql_variable, err);
 	struct view_memory_run run;
 	int64_t rows = 0;
-	bool row;
 
-	if (status != ST_OK)
-		return status;
 	prof_query_text(query, ":name", screen->subject.name);
-	while (status == ST_OK) {
-		if (++rows % CHECK_EVERY == 0 && view_cancelled(context))
-			status = err_set(err, ST_INTERRUPTED, "stopped");
-		else
-			status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (memory_next_row(query, context, &rows, &status, err))
 		if (memory_read_run(screen, query, &run))
 			memory_add_run(array, &run);
-	}
 	prof_query_close(query);
 	return status;
 }
@@ -398,6 +389,7 @@ static enum status memory_read_reach(const struct view_memory *screen, struct vi
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, memory_sql_rows, err);
 	struct view_memory_run run;
+	int64_t read = 0;
 	bool row = true;
 
 	if (status != ST_OK)
@@ -412,13 +404,8 @@ static enum status memory_read_reach(const struct view_memory *screen, struct vi
 	if (reach == REACH_ALL &&
 	    mem_grow(&rows->runs, &rows->capacity, screen->runs_most, sizeof(*rows->runs)) != 0)
 		status = err_nomem(err);
-	for (int64_t read = 1; status == ST_OK && rows->count < screen->runs_most; read++) {
-		if (read % CHECK_EVERY == 0 && view_cancelled(context))
-			status = err_set(err, ST_INTERRUPTED, "stopped");
-		else
-			status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			break;
+	while (rows->count < screen->runs_most &&
+	       (row = memory_next_row(query, context, &read, &status, err))) {
 		if (!memory_read_run(screen, query, &run))
 			continue;
 		run.variable_id = prof_column_int(query, 4);

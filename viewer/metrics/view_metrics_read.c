@@ -252,11 +252,9 @@ static enum status metrics_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOS
 				"SELECT last_end_ns FROM execution_sums WHERE last_end_ns IS NOT "
 				"NULL ORDER BY last_end_ns DESC LIMIT 300",
 				err);
-	bool row = true;
 
 	*count = 0;
-	while (status == ST_OK && *count < EPOCHS_MOST &&
-	       (status = prof_query_step(query, &row, err)) == ST_OK && row)
+	while (*count < EPOCHS_MOST && prof_query_next(query, &status, err))
 		ends[(*count)++] = prof_column_int(query, 0);
 	prof_query_close(query);
 	return status;

@@ -46,15 +46,12 @@ static enum status sql_read_columns(struct view_sql_names *names, struct view_sq
 	struct prof_query *query;
 	enum status status = prof_query_open(
 		&query, db, "SELECT name FROM pragma_table_info(:view) LIMIT 128", err);
-	bool row = true;
 
 	view->columns = arena_alloc(&names->arena, COLUMNS_MOST, sizeof(*view->columns));
 	if (status == ST_OK && !view->columns)
 		status = err_nomem(err);
-	if (status == ST_OK)
-		prof_query_text(query, ":view", view->name);
-	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row &&
-	       view->column_count < COLUMNS_MOST) {
+	prof_query_text(query, ":view", view->name);
+	while (view->column_count < COLUMNS_MOST && prof_query_next(query, &status, err)) {
 		const char *name = prof_column_text(query, 0);
 
 		name = arena_strdup(&names->arena, name ? name : "");

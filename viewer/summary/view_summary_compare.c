@@ -406,11 +406,10 @@ static int64_t summary_count_rows(struct prof_db *db)
 	static const char sql[] = "SELECT ifnull((SELECT max(row_id) FROM tensor_stat_rows), 0) + "
 				  "ifnull((SELECT max(row_id) FROM metric_rows), 0)";
 	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, NULL);
 	int64_t rows = INT64_MAX / 4;
-	bool row = false;
 
-	if (prof_query_open(&query, db, sql, NULL) == ST_OK &&
-	    prof_query_step(query, &row, NULL) == ST_OK && row)
+	if (prof_query_next(query, &status, NULL))
 		rows = min(max(prof_column_int(query, 0), 0), rows);
 	prof_query_close(query);
 	return rows;

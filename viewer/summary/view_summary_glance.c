@@ -127,14 +127,13 @@ static enum status summary_check_memory(struct view_glance *glance, struct prof_
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, summary_memory_sql, err);
-	bool row = false;
 
-	if (status == ST_OK)
-		status = prof_query_step(query, &row, err);
-	glance->memory = status == ST_OK && row ? prof_column_real(query, 0) : NAN;
-	glance->memory_ipu = status == ST_OK && row ? prof_column_int(query, 1) : IPS_NULL;
-	glance->memory_tile = status == ST_OK && row ? prof_column_int(query, 2) : IPS_NULL;
-	if (status == ST_OK && row) {
+	glance->memory = NAN;
+	glance->memory_ipu = glance->memory_tile = IPS_NULL;
+	if (prof_query_next(query, &status, err)) {
+		glance->memory = prof_column_real(query, 0);
+		glance->memory_ipu = prof_column_int(query, 1);
+		glance->memory_tile = prof_column_int(query, 2);
 		glance->memory_bytes = prof_column_int(query, 3);
 		glance->memory_capacity = prof_column_int(query, 4);
 		glance->memory_tiles = prof_column_int(query, 5);

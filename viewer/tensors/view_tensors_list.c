@@ -96,12 +96,10 @@ static enum status tensors_list_next_kind(const struct view_tensors *screen, str
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, tensors_list_kinds_sql, err);
-	bool row = false, next = !screen->kind[0];
+	bool next = !screen->kind[0];
 
 	out[0] = '\0';
-	if (status != ST_OK)
-		return status;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row && !out[0]) {
+	while (!out[0] && prof_query_next(query, &status, err)) {
 		const char *kind = prof_column_text(query, 0);
 
 		if (next)

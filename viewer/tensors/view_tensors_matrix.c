@@ -81,19 +81,15 @@ static enum status tensors_window_piece(const struct window *w, const struct rea
 		"LIMIT 1",
 		err);
 	const void *data;
-	bool row = false;
 	size_t size = 0;
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":row", reading->row_id);
 	prof_query_int(query, ":most", PIECES_MOST);
 	prof_query_int(query, ":tensor", reading->tensor_id);
 	if (reading->context_id != IPS_NULL)
 		prof_query_int(query, ":context", reading->context_id);
 	prof_query_int(query, ":piece", piece);
-	status = prof_query_step(query, &row, err);
-	data = status == ST_OK && row ? prof_column_blob(query, 0, &size) : NULL;
+	data = prof_query_next(query, &status, err) ? prof_column_blob(query, 0, &size) : NULL;
 	if (data) {
 		const int64_t count = (int64_t)size / dtype_bytes(w->type);
 
