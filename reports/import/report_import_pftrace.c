@@ -47,15 +47,19 @@ enum packet_field {
 const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes)
 {
 	const size_t length = min(import_wire_size(bytes), sizeof(pf->text) - 1);
+	const char *kept;
 
 	memcpy(pf->text, bytes->at, length);
 	pf->text[length] = '\0';
-	return report__import_keep(pf->import, pf->text);
+	kept = report__import_keep(pf->import, pf->text);
+	if (!kept)
+		err_nomem(pf->err);
+	return kept;
 }
 
 /* ---- sequences ------------------------------------------------------------------------------- */
 
-static struct sequence *find_sequence(struct pftrace *pf, uint64_t id, struct err *err)
+static struct sequence *find_sequence(struct pftrace *pf, uint64_t id)
 {
 	size_t at;
 
@@ -63,14 +67,14 @@ static struct sequence *find_sequence(struct pftrace *pf, uint64_t id, struct er
 	if (at != MAP_NONE)
 		return &pf->sequences[at];
 	if (pf->sequence_count == SEQUENCES_MOST) {
-		err_set(err, ST_FORMAT, "%s: more than %zu sequences of packets",
+		err_set(pf->err, ST_FORMAT, "%s: more than %zu sequences of packets",
 			pf->import->input.name, SEQUENCES_MOST);
 		return NULL;
 	}
 	if (mem_grow(&pf->sequences, &pf->sequence_capacity, pf->sequence_count + 1,
 		     sizeof(*pf->sequences)) != 0 ||
 	    map_add(&pf->sequence_map, id, pf->sequence_count) != 0) {
-		err_nomem(err);
+		err_nomem(pf->err);
 		return NULL;
 	}
 	pf->sequences[pf->sequence_count] =
@@ -106,20 +110,18 @@ const char *report__pftrace_interned(const struct sequence *sequence, enum inter
 	return found ? found->text : NULL;
 }
 
-enum status report__pftrace_intern(struct sequence *sequence, const struct interned *item,
-				   struct err *err)
+void report__pftrace_intern(struct pftrace *pf, struct sequence *sequence,
+			    const struct interned *item)
 {
-	if (!item->text)
-		return err_nomem(err);
-	if (sequence->count == INTERNED_MOST ||
+	if (!item->text || sequence->count == INTERNED_MOST ||
 	    report__pftrace_find(sequence, item->kind, item->iid))
-		return ST_OK;
+		return;
 	if (mem_grow(&sequence->names, &sequence->capacity, sequence->count + 1, sizeof(*item)) !=
 		    0 ||
 	    map_add(&sequence->map, item->iid << 8 | item->kind, sequence->count) != 0)
-		return err_nomem(err);
-	sequence->names[sequence->count++] = *item;
-	return ST_OK;
+		err_nomem(pf->err);
+	else
+		sequence->names[sequence->count++] = *item;
 }
 
 #define INTERNED_KERNELS 1000
@@ -129,8 +131,8 @@ static const struct interned_field {
 	uint32_t number;
 	enum interned_kind kind;
 	uint32_t value; /* field of a number, 0: none */
-	enum status (*read)(struct pftrace *pf, struct sequence *sequence, struct import_wire entry,
-			    struct err *err); /* NULL: of the others */
+	/* NULL: of the others */
+	void (*read)(struct pftrace *pf, struct sequence *sequence, struct import_wire entry);
 } interned_fields[] = {
 	{1, INTERNED_CATEGORY, 0, NULL},
 	{2, INTERNED_NAME, 0, NULL},
@@ -143,9 +145,8 @@ static const struct interned_field {
 	{1001, INTERNED_GPU_ARGUMENT, 0, NULL},
 };
 
-static enum status add_entry(struct pftrace *pf, struct sequence *sequence,
-			     const struct interned_field *of, struct import_wire entry,
-			     struct err *err)
+static void add_entry(struct pftrace *pf, struct sequence *sequence,
+		      const struct interned_field *of, struct import_wire entry)
 {
 	struct interned item = {.kind = of->kind, .text = "", .number = IPS_NULL};
 	struct import_wire_field field;
@@ -158,7 +159,7 @@ static enum status add_entry(struct pftrace *pf, struct sequence *sequence,
 		else if (field.number == 2 && pftrace_is_bytes(&field))
 			item.text = report__pftrace_keep(pf, &field.bytes);
 	}
-	return report__pftrace_intern(sequence, &item, err);
+	report__pftrace_intern(pf, sequence, &item);
 }
 
 static const struct interned_field *find_interned(uint32_t number)
@@ -170,15 +171,13 @@ static const struct interned_field *find_interned(uint32_t number)
 	return NULL;
 }
 
-static enum status add_interned(struct pftrace *pf, struct sequence *sequence,
-				struct import_wire data, struct err *err)
+static void add_interned(struct pftrace *pf, struct sequence *sequence, struct import_wire data)
 {
 	const struct import_wire whole = data;
 	struct import_wire_field field;
-	enum status status = ST_OK;
 	bool kernels = false;
 
-	while (status == ST_OK && import_wire_next(&data, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&data, &field)) {
 		const struct interned_field *of = find_interned(field.number);
 
 		if (!of || !pftrace_is_bytes(&field))
@@ -186,16 +185,15 @@ static enum status add_interned(struct pftrace *pf, struct sequence *sequence,
 		if (of->kind == INTERNED_GPU_KERNEL)
 			kernels = true;
 		else if (of->read)
-			status = of->read(pf, sequence, field.bytes, err);
+			of->read(pf, sequence, field.bytes);
 		else
-			status = add_entry(pf, sequence, of, field.bytes, err);
+			add_entry(pf, sequence, of, field.bytes);
 	}
 	/* their arguments are named by other entries, which may come behind them */
-	for (data = whole; kernels && status == ST_OK && import_wire_next(&data, &field);) {
+	for (data = whole; kernels && import_wire_next(&data, &field);) {
 		if (field.number == INTERNED_KERNELS && pftrace_is_bytes(&field))
-			status = report__pftrace_gpu_kernel(pf, sequence, field.bytes, err);
+			report__pftrace_gpu_kernel(pf, sequence, field.bytes);
 	}
-	return status;
 }
 
 /* Numbers of a repeated field, one value or many packed in bytes; return how many there are. */
@@ -343,24 +341,23 @@ int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-static enum status read_packet(struct pftrace *pf, struct import_wire packet, bool compressed,
-			       struct err *err);
+static void read_packet(struct pftrace *pf, struct import_wire packet, bool compressed);
 
 /* The packets in compressed bytes. */
-static enum status read_compressed(struct pftrace *pf, struct import_wire bytes, bool zstd,
-				   struct err *err)
+static void read_compressed(struct pftrace *pf, struct import_wire bytes, bool zstd)
 {
 	const size_t packed = import_wire_size(&bytes);
 	size_t size = INFLATED_MOST;
 	bool whole;
 	struct import_wire trace;
 	struct import_wire_field field;
-	enum status status = ST_OK;
 
 	if (!pf->inflated)
 		pf->inflated = mem_alloc(INFLATED_MOST);
-	if (!pf->inflated)
-		return err_nomem(err);
+	if (!pf->inflated) {
+		err_nomem(pf->err);
+		return;
+	}
 	whole = zstd ? report__import_unpack_zstd(bytes.at, packed, pf->inflated, &size)
 		     : uncompress(pf->inflated, &size, bytes.at, packed) == Z_OK;
 	if (!whole) {
@@ -370,13 +367,12 @@ static enum status read_compressed(struct pftrace *pf, struct import_wire bytes,
 						"or that a build without libzstd cannot read"
 					      : "compressed packets that are damaged or large",
 					 1);
-		return ST_OK;
+		return;
 	}
 	trace = (struct import_wire){pf->inflated, pf->inflated + size, false};
-	while (status == ST_OK && import_wire_next(&trace, &field))
+	while (!err_stuck(pf->err) && import_wire_next(&trace, &field))
 		if (field.number == 1 && pftrace_is_bytes(&field))
-			status = read_packet(pf, field.bytes, true, err);
-	return status;
+			read_packet(pf, field.bytes, true);
 }
 
 /* What is read of a packet. */
@@ -437,12 +433,11 @@ static const struct {
 	[PACKET_ZSTD] = {PART_ZSTD, NULL},
 };
 
-static enum status name_processes(struct pftrace *pf, struct import_wire tree, struct err *err)
+static void name_processes(struct pftrace *pf, struct import_wire tree)
 {
 	struct import_wire_field field, inner;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&tree, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&tree, &field)) {
 		struct import_wire process = field.bytes;
 		const char *name = NULL;
 		int64_t pid = IPS_NULL;
@@ -455,40 +450,31 @@ static enum status name_processes(struct pftrace *pf, struct import_wire tree, s
 			} else if (inner.number == 3 && pftrace_is_bytes(&inner) && !name) {
 				/* the program, without its arguments and folder */
 				name = report__pftrace_keep(pf, &inner.bytes);
-				if (!name)
-					return err_nomem(err);
-				name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+				name = name && strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 			}
 		}
 		if (!report__pftrace_process_name(pf, pid))
-			status = report__pftrace_name_process(pf, pid, name, err);
+			report__pftrace_name_process(pf, pid, name);
 	}
-	return status;
 }
 
 /* The names of a process and of the sequence's thread in the form before tracks. */
-static enum status read_old_names(struct pftrace *pf, struct sequence *sequence,
-				  const struct parts *parts, struct err *err)
+static void read_old_names(struct pftrace *pf, struct sequence *sequence, const struct parts *parts)
 {
 	struct pf_track track = {.pid = IPS_NULL, .tid = IPS_NULL};
 	int64_t reference_us = 0;
-	enum status status = ST_OK;
 
 	if (has_part(parts, PART_PROCESS))
-		status = report__pftrace_descriptor(pf, parts->at[PART_PROCESS], false, &track,
-						    NULL, err);
-	if (status != ST_OK || !has_part(parts, PART_THREAD))
-		return status;
-	status = report__pftrace_descriptor(pf, parts->at[PART_THREAD], true, &track, &reference_us,
-					    err);
+		report__pftrace_descriptor(pf, parts->at[PART_PROCESS], false, &track, NULL);
+	if (!has_part(parts, PART_THREAD))
+		return;
+	report__pftrace_descriptor(pf, parts->at[PART_THREAD], true, &track, &reference_us);
 	sequence->pid = track.pid;
 	sequence->tid = track.tid;
 	sequence->reference_us = reference_us;
-	return status;
 }
 
-static enum status read_packet(struct pftrace *pf, struct import_wire packet, bool compressed,
-			       struct err *err)
+static void read_packet(struct pftrace *pf, struct import_wire packet, bool compressed)
 {
 	struct import_wire walk = packet;
 	struct import_wire_field field;
@@ -498,7 +484,6 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 	uint64_t id = 0, clock = 0, flags = 0;
 	bool has_time = false, has_clock = false, dropped = false;
 	const char *what = NULL;
-	enum status status = ST_OK;
 
 	parts.has = 0;
 	while (import_wire_next(&walk, &field)) {
@@ -529,15 +514,17 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 	if (walk.broken) {
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, "packets that are malformed", 1);
-		return ST_OK;
+		return;
 	}
-	if (has_part(&parts, PART_DEFLATED) && !compressed)
-		return read_compressed(pf, parts.at[PART_DEFLATED], false, err);
-	if (has_part(&parts, PART_ZSTD) && !compressed)
-		return read_compressed(pf, parts.at[PART_ZSTD], true, err);
-	sequence = find_sequence(pf, id, err);
+	if ((has_part(&parts, PART_DEFLATED) || has_part(&parts, PART_ZSTD)) && !compressed) {
+		const bool zstd = !has_part(&parts, PART_DEFLATED);
+
+		read_compressed(pf, parts.at[zstd ? PART_ZSTD : PART_DEFLATED], zstd);
+		return;
+	}
+	sequence = find_sequence(pf, id);
 	if (!sequence)
-		return err->status;
+		return;
 	if (dropped)
 		sequence->whole = false;
 	if (flags & 1)
@@ -545,23 +532,22 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 	if (has_part(&parts, PART_DEFAULTS))
 		read_defaults(sequence, parts.at[PART_DEFAULTS]);
 	if (has_part(&parts, PART_INTERNED))
-		status = add_interned(pf, sequence, parts.at[PART_INTERNED], err);
+		add_interned(pf, sequence, parts.at[PART_INTERNED]);
 	if (has_part(&parts, PART_CLOCKS))
 		read_snapshot(pf, sequence, parts.at[PART_CLOCKS]);
-	if (status == ST_OK && has_part(&parts, PART_PROCESS_TREE))
-		status = name_processes(pf, parts.at[PART_PROCESS_TREE], err);
-	if (status == ST_OK && (has_part(&parts, PART_PROCESS) || has_part(&parts, PART_THREAD)))
-		status = read_old_names(pf, sequence, &parts, err);
-	if (status == ST_OK && has_part(&parts, PART_TRACK))
-		status = report__pftrace_track(pf, parts.at[PART_TRACK], err);
-	if (status == ST_OK && what) {
+	if (has_part(&parts, PART_PROCESS_TREE))
+		name_processes(pf, parts.at[PART_PROCESS_TREE]);
+	read_old_names(pf, sequence, &parts);
+	if (has_part(&parts, PART_TRACK))
+		report__pftrace_track(pf, parts.at[PART_TRACK]);
+	if (what) {
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, what, 1);
 	}
-	if (status != ST_OK ||
+	if (err_stuck(pf->err) ||
 	    (!has_part(&parts, PART_EVENT) && !has_part(&parts, PART_GPU_STAGE) &&
 	     !has_part(&parts, PART_GPU_SAMPLE)))
-		return status;
+		return;
 	time = report__pftrace_ns(pf, sequence,
 				  has_clock         ? clock
 				  : sequence->clock ? sequence->clock
@@ -570,55 +556,52 @@ static enum status read_packet(struct pftrace *pf, struct import_wire packet, bo
 	if ((flags & 2) && !sequence->whole) {
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, "events whose names were lost", 1);
-		return ST_OK;
+		return;
 	}
 	if (has_part(&parts, PART_GPU_STAGE))
-		return report__pftrace_gpu_stage(pf, sequence, parts.at[PART_GPU_STAGE], has_time,
-						 time, err);
-	if (has_part(&parts, PART_GPU_SAMPLE))
-		return report__pftrace_gpu_sample(pf, sequence, parts.at[PART_GPU_SAMPLE], has_time,
-						  time, err);
-	return report__pftrace_event(pf, sequence, parts.at[PART_EVENT], has_time, time, err);
+		report__pftrace_gpu_stage(pf, sequence, parts.at[PART_GPU_STAGE], has_time, time);
+	else if (has_part(&parts, PART_GPU_SAMPLE))
+		report__pftrace_gpu_sample(pf, sequence, parts.at[PART_GPU_SAMPLE], has_time, time);
+	else
+		report__pftrace_event(pf, sequence, parts.at[PART_EVENT], has_time, time);
 }
 
 enum status report__import_read_pftrace(struct import *import, struct err *err)
 {
+	struct err own;
 	struct pftrace pf = {.import = import,
+			     .err = err_start(err, &own),
 			     .stream = {.input = &import->input, .most = PACKET_MOST}};
 	struct import_wire_field field;
-	enum status status;
 	bool more = true;
 	uint64_t packets = 0;
 
-	do {
-		status = report__import_stream_next(&pf.stream, &more, &field, err);
-		if (status != ST_OK || !more)
-			break;
+	err = pf.err;
+	while (!err_stuck(err) &&
+	       report__import_stream_next(&pf.stream, &more, &field, err) == ST_OK && more) {
 		packets++;
 		if (field.number == 1 && pftrace_is_bytes(&field)) {
-			status = read_packet(&pf, field.bytes, false, err);
+			read_packet(&pf, field.bytes, false);
 		} else if (field.number == 1) {
 			import->counts->events++;
 			report__import_left(import, REPORT_IMPORT_LEFT_TOO_LARGE);
 		}
-		if (status == ST_OK && packets % 4096 == 0)
-			status = report__import_progress_read(
+		if (!err_stuck(err) && packets % 4096 == 0)
+			report__import_progress_read(
 				import,
 				import->input.size == 0
 					? -1
 					: (int)(1000.0 * (double)import->input.taken /
 						(double)import->input.size),
 				err);
-	} while (status == ST_OK);
-	if (status == ST_OK)
-		status = report__pftrace_nest(&pf, err);
+	}
+	report__pftrace_nest(&pf);
 	import->counts->bytes = pf.stream.offset + pf.stream.at;
-	if (status == ST_OK && pf.stream.why)
+	if (!err_stuck(err) && pf.stream.why)
 		report__import_broken(import, pf.stream.begun, pf.stream.why);
-	if (status == ST_OK && import->counts->broken && import->counts->events == 0)
-		status =
-			err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
-				(unsigned long long)import->counts->broken_at, import->counts->why);
+	if (!err_stuck(err) && import->counts->broken && import->counts->events == 0)
+		err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
+			(unsigned long long)import->counts->broken_at, import->counts->why);
 	for (size_t i = 0; i < pf.sequence_count; i++) {
 		mem_free(pf.sequences[i].names);
 		map_fini(&pf.sequences[i].map);
@@ -635,7 +618,7 @@ enum status report__import_read_pftrace(struct import *import, struct err *err)
 	map_fini(&pf.track_map);
 	map_fini(&pf.process_map);
 	report__import_stream_fini(&pf.stream);
-	return status;
+	return err->status;
 }
 
 /* Packets one after another, as far as the head has them, whose first fields are those of one. */

@@ -84,6 +84,7 @@ struct pf_process {
 
 struct pftrace {
 	struct import *import;
+	struct err *err; /* sticky: after a failure nothing more is read */
 	/* Sites by category and name, and names of arguments, which are kept texts: equal ones have
 	 * one address. */
 	struct pf_recent {
@@ -124,8 +125,8 @@ static inline bool pftrace_is_bytes(const struct import_wire_field *field)
  * memory. */
 const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes);
 /* Add a name of the sequence; the first of an id stays. Its text NULL: out of memory. */
-enum status report__pftrace_intern(struct sequence *sequence, const struct interned *item,
-				   struct err *err);
+void report__pftrace_intern(struct pftrace *pf, struct sequence *sequence,
+			    const struct interned *item);
 /* An interned id; NULL: unknown. */
 const struct interned *report__pftrace_find(const struct sequence *sequence,
 					    enum interned_kind kind, uint64_t iid);
@@ -143,41 +144,35 @@ int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64
 
 /* ---- report_import_pftrace_event.c ----------------------------------------------------------- */
 
-enum status report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name,
-					 struct err *err);
+void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name);
 const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid); /* or NULL */
 /* The descriptor of a thread or process into @track. @reference_us: of a thread, may be NULL. */
-enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire message,
-				       bool of_thread, struct pf_track *track,
-				       int64_t *reference_us, struct err *err);
+void report__pftrace_descriptor(struct pftrace *pf, struct import_wire message, bool of_thread,
+				struct pf_track *track, int64_t *reference_us);
 /* A TrackDescriptor. */
-enum status report__pftrace_track(struct pftrace *pf, struct import_wire message, struct err *err);
+void report__pftrace_track(struct pftrace *pf, struct import_wire message);
 /* Put the tracks under those that their descriptors name, which may come after their events. */
-enum status report__pftrace_nest(struct pftrace *pf, struct err *err);
+void report__pftrace_nest(struct pftrace *pf);
 /* A TrackEvent. @ns: of its packet, if @has_time. */
-enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
-				  struct import_wire message, bool has_time, int64_t ns,
-				  struct err *err);
+void report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
+			   struct import_wire message, bool has_time, int64_t ns);
 
 /* ---- report_import_pftrace_gpu.c ------------------------------------------------------------- */
 
 /* Interned data: an InternedGpuCounterDescriptor, an InternedComputeKernel. */
-enum status report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *sequence,
-					 struct import_wire interned, struct err *err);
-enum status report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequence,
-				       struct import_wire kernel, struct err *err);
+void report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *sequence,
+				  struct import_wire interned);
+void report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequence,
+				struct import_wire kernel);
 /* A GpuRenderStageEvent and a GpuCounterEvent. @ns: of their packet, if @has_time. */
-enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *sequence,
-				      struct import_wire message, bool has_time, int64_t ns,
-				      struct err *err);
-enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequence,
-				       struct import_wire message, bool has_time, int64_t ns,
-				       struct err *err);
+void report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *sequence,
+			       struct import_wire message, bool has_time, int64_t ns);
+void report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequence,
+				struct import_wire message, bool has_time, int64_t ns);
 /* The GpuCorrelation of a track event: what it submitted, as a row of the next span; and what it
  * waited for, as arrows to the event on @track at @ns. */
-enum status report__pftrace_gpu_call(struct pftrace *pf, struct import_wire correlation,
-				     struct err *err);
-enum status report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire correlation,
-				     uint32_t track, int64_t ns, struct err *err);
+void report__pftrace_gpu_call(struct pftrace *pf, struct import_wire correlation);
+void report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire correlation, uint32_t track,
+			      int64_t ns);
 
 #endif /* REPORT_IMPORT_PFTRACE_H */

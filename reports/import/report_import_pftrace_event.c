@@ -26,47 +26,48 @@ static struct pf_track *find_track(struct pftrace *pf, uint64_t uuid)
 	return at == MAP_NONE ? NULL : &pf->tracks[at];
 }
 
-/* NULL: out of memory, or (err untouched) too many. */
-static enum status get_track(struct pftrace *pf, uint64_t uuid, struct pf_track **out,
-			     struct err *err)
+/* Find or add a track; NULL: too many, or out of memory. */
+static struct pf_track *get_track(struct pftrace *pf, uint64_t uuid)
 {
-	*out = find_track(pf, uuid);
-	if (*out || pf->track_count == TRACKS_MOST)
-		return ST_OK;
+	struct pf_track *track = find_track(pf, uuid);
+
+	if (track || pf->track_count == TRACKS_MOST)
+		return track;
 	if (mem_grow(&pf->tracks, &pf->track_capacity, pf->track_count + 1, sizeof(*pf->tracks)) !=
 		    0 ||
-	    map_add(&pf->track_map, uuid, pf->track_count) != 0)
-		return err_nomem(err);
-	*out = &pf->tracks[pf->track_count++];
-	**out = (struct pf_track){.uuid = uuid,
-				  .pid = IPS_NULL,
-				  .tid = IPS_NULL,
-				  .multiplier = 1,
-				  .track = IMPORT_NO_ID,
-				  .site = IMPORT_NO_ID};
-	return ST_OK;
+	    map_add(&pf->track_map, uuid, pf->track_count) != 0) {
+		err_nomem(pf->err);
+		return NULL;
+	}
+	track = &pf->tracks[pf->track_count++];
+	*track = (struct pf_track){.uuid = uuid,
+				   .pid = IPS_NULL,
+				   .tid = IPS_NULL,
+				   .multiplier = 1,
+				   .track = IMPORT_NO_ID,
+				   .site = IMPORT_NO_ID};
+	return track;
 }
 
-enum status report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name,
-					 struct err *err)
+void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name)
 {
 	size_t at;
 
 	if (pid == IPS_NULL || !name || name[0] == '\0')
-		return ST_OK;
+		return;
 	MAP_FIND(at, &pf->process_map, (uint64_t)pid, pf->processes[at].pid == pid);
 	if (at != MAP_NONE) {
 		pf->processes[at].name = name;
-		return ST_OK;
+		return;
 	}
 	if (pf->process_count == TRACKS_MOST)
-		return ST_OK;
+		return;
 	if (mem_grow(&pf->processes, &pf->process_capacity, pf->process_count + 1,
 		     sizeof(*pf->processes)) != 0 ||
 	    map_add(&pf->process_map, (uint64_t)pid, pf->process_count) != 0)
-		return err_nomem(err);
-	pf->processes[pf->process_count++] = (struct pf_process){pid, name};
-	return ST_OK;
+		err_nomem(pf->err);
+	else
+		pf->processes[pf->process_count++] = (struct pf_process){pid, name};
 }
 
 const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid)
@@ -78,9 +79,8 @@ const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid)
 }
 
 /* {pid 1, tid 2, name 5} of a thread, {pid 1, name 6} of a process. */
-enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire message,
-				       bool of_thread, struct pf_track *track,
-				       int64_t *reference_us, struct err *err)
+void report__pftrace_descriptor(struct pftrace *pf, struct import_wire message, bool of_thread,
+				struct pf_track *track, int64_t *reference_us)
 {
 	struct import_wire_field field;
 	const char *name = NULL;
@@ -92,16 +92,13 @@ enum status report__pftrace_descriptor(struct pftrace *pf, struct import_wire me
 			track->tid = import_wire_int(&field);
 		else if (field.number == 6 && of_thread && reference_us)
 			*reference_us = import_wire_int(&field);
-		else if (field.number == (of_thread ? 5u : 6u) && pftrace_is_bytes(&field)) {
+		else if (field.number == (of_thread ? 5u : 6u) && pftrace_is_bytes(&field))
 			name = report__pftrace_keep(pf, &field.bytes);
-			if (!name)
-				return err_nomem(err);
-		}
 	}
 	if (!of_thread)
-		return report__pftrace_name_process(pf, track->pid, name, err);
-	track->name = !track->name ? name : track->name;
-	return ST_OK;
+		report__pftrace_name_process(pf, track->pid, name);
+	else
+		track->name = !track->name ? name : track->name;
 }
 
 /* The track that @track is under, if that is not a process's own; or NULL. */
@@ -114,7 +111,7 @@ static struct pf_track *track_above(struct pftrace *pf, const struct pf_track *t
 }
 
 /* Declare the track to the import; again where its names have come. */
-static enum status declare(struct pftrace *pf, struct pf_track *track, struct err *err)
+static void declare(struct pftrace *pf, struct pf_track *track)
 {
 	const struct pf_track *above = track;
 	char process[32], thread[48];
@@ -138,14 +135,12 @@ static enum status declare(struct pftrace *pf, struct pf_track *track, struct er
 	else
 		snprintf(thread, sizeof(thread), "track %" PRIu64, track->uuid);
 	own.thread = thread;
-	return report__import_track(pf->import, &own, &track->track, err);
+	report__import_track(pf->import, &own, &track->track, pf->err);
 }
 
-enum status report__pftrace_nest(struct pftrace *pf, struct err *err)
+void report__pftrace_nest(struct pftrace *pf)
 {
-	enum status status = ST_OK;
-
-	for (size_t t = 0; t < pf->track_count; t++) {
+	for (size_t t = 0; t < pf->track_count && !err_stuck(pf->err); t++) {
 		struct pf_track *track = &pf->tracks[t];
 
 		for (int i = 0; i < IMPORT_NESTED_MOST && track->track != IMPORT_NO_ID; i++) {
@@ -154,25 +149,21 @@ enum status report__pftrace_nest(struct pftrace *pf, struct err *err)
 			if (!above)
 				break;
 			if (above->track == IMPORT_NO_ID)
-				status = declare(pf, above, err);
-			if (status != ST_OK)
-				return status;
+				declare(pf, above);
 			if (above->track != IMPORT_NO_ID)
 				report__import_track_under(pf->import, track->track, above->track);
 			track = above;
 		}
 	}
-	return ST_OK;
 }
 
-enum status report__pftrace_track(struct pftrace *pf, struct import_wire message, struct err *err)
+void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 {
 	struct import_wire_field field, inner;
 	struct pf_track given = {.pid = IPS_NULL, .tid = IPS_NULL, .multiplier = 1};
 	struct pf_track *track;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&message, &field)) {
+	while (import_wire_next(&message, &field)) {
 		struct import_wire counter = field.bytes;
 
 		if (field.number == 1) {
@@ -184,10 +175,9 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 			continue;
 		} else if (field.number == 2 || field.number == 10 || field.number == 13) {
 			given.name = report__pftrace_keep(pf, &field.bytes);
-			status = !given.name ? err_nomem(err) : ST_OK;
 		} else if (field.number == 3 || field.number == 4) {
-			status = report__pftrace_descriptor(pf, field.bytes, field.number == 4,
-							    &given, NULL, err);
+			report__pftrace_descriptor(pf, field.bytes, field.number == 4, &given,
+						   NULL);
 		} else if (field.number == 8) {
 			given.counter = true;
 			while (import_wire_next(&counter, &inner)) {
@@ -198,10 +188,9 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 			}
 		}
 	}
-	if (status == ST_OK)
-		status = get_track(pf, given.uuid, &track, err);
-	if (status != ST_OK || !track)
-		return status;
+	track = err_stuck(pf->err) ? NULL : get_track(pf, given.uuid);
+	if (!track)
+		return;
 	given.sum = track->sum;
 	given.track = track->track;
 	given.site = IMPORT_NO_ID;
@@ -210,7 +199,8 @@ enum status report__pftrace_track(struct pftrace *pf, struct import_wire message
 	if (!given.name && !given.has_parent && given.tid == IPS_NULL)
 		given.name = report__pftrace_process_name(pf, given.pid);
 	*track = given;
-	return track->track == IMPORT_NO_ID ? ST_OK : declare(pf, track, err);
+	if (track->track != IMPORT_NO_ID)
+		declare(pf, track);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -224,40 +214,32 @@ static struct pf_recent *recent_of(struct pftrace *pf, const char *category, con
 }
 
 /* The site of a category and a name, which are kept texts or NULL. */
-static enum status get_site(struct pftrace *pf, const char *category, const char *name,
-			    uint32_t *out, struct err *err)
+static uint32_t get_site(struct pftrace *pf, const char *category, const char *name)
 {
 	struct pf_recent *recent;
-	enum status status;
+	uint32_t site = IMPORT_NO_ID;
 
 	name = name ? name : "";
 	recent = recent_of(pf, category, name);
-	if (recent->name == name && recent->category == category) {
-		*out = recent->index;
-		return ST_OK;
-	}
-	status = report__import_name_site(pf->import, category, name, out, err);
-	if (status == ST_OK)
-		*recent = (struct pf_recent){category, name, *out};
-	return status;
+	if (recent->name == name && recent->category == category)
+		return recent->index;
+	if (report__import_name_site(pf->import, category, name, &site, pf->err) == ST_OK)
+		*recent = (struct pf_recent){category, name, site};
+	return site;
 }
 
 /* The index of an argument's name, which is a kept text. */
-static enum status get_argument(struct pftrace *pf, const char *name, uint32_t *out,
-				struct err *err)
+static uint32_t get_argument(struct pftrace *pf, const char *name)
 {
 	static const char arguments[] = "arguments";
 	struct pf_recent *recent = recent_of(pf, arguments, name);
-	enum status status;
+	uint32_t id = IMPORT_NO_ID;
 
-	if (recent->name == name && recent->category == arguments) {
-		*out = recent->index;
-		return ST_OK;
-	}
-	status = report__import_arg_name(pf->import, name, out, err);
-	if (status == ST_OK)
-		*recent = (struct pf_recent){arguments, name, *out};
-	return status;
+	if (recent->name == name && recent->category == arguments)
+		return recent->index;
+	if (report__import_arg_name(pf->import, name, &id, pf->err) == ST_OK)
+		*recent = (struct pf_recent){arguments, name, id};
+	return id;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -279,17 +261,15 @@ static const char *argument_name(struct pftrace *pf, const struct sequence *sequ
 
 /* An annotation as the argument @name with the index @id; the members of a dictionary are
  * NAME.MEMBER, those of an array NAME[i]. */
-static enum status read_argument(struct pftrace *pf, const struct sequence *sequence,
-				 struct import_wire annotation, const char *name, uint32_t id,
-				 int depth, struct err *err)
+static void read_argument(struct pftrace *pf, const struct sequence *sequence,
+			  struct import_wire annotation, const char *name, uint32_t id, int depth)
 {
 	struct import *import = pf->import;
 	struct import_wire_field field;
-	enum status status = ST_OK;
 	char nested[IMPORT_ARG_NAME];
 	uint32_t inner, items = 0;
 
-	while (status == ST_OK && import_wire_next(&annotation, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&annotation, &field)) {
 		const char *text;
 
 		switch (field.number) {
@@ -323,16 +303,13 @@ static enum status read_argument(struct pftrace *pf, const struct sequence *sequ
 			else
 				snprintf(nested, sizeof(nested), "%s[%u]", name, items++);
 			/* not a kept text: there may be any number */
-			status = report__import_arg_name(import, nested, &inner, err);
-			if (status == ST_OK)
-				status = read_argument(pf, sequence, field.bytes, nested, inner,
-						       depth + 1, err);
+			if (report__import_arg_name(import, nested, &inner, pf->err) == ST_OK)
+				read_argument(pf, sequence, field.bytes, nested, inner, depth + 1);
 			break;
 		default:
 			break;
 		}
 	}
-	return status;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -411,8 +388,7 @@ static void clear_event(struct pf_event *event)
 	event->tid = IPS_NULL;
 }
 
-static enum status add_category(struct pftrace *pf, struct pf_event *event, const char *text,
-				struct err *err)
+static void add_category(struct pftrace *pf, struct pf_event *event, const char *text)
 {
 	char joined[512];
 
@@ -420,10 +396,9 @@ static enum status add_category(struct pftrace *pf, struct pf_event *event, cons
 		snprintf(joined, sizeof(joined), "%s,%s", event->category, text);
 		text = report__import_keep(pf->import, joined);
 		if (!text)
-			return err_nomem(err);
+			err_nomem(pf->err);
 	}
 	event->category = text ? text : event->category;
-	return ST_OK;
 }
 
 static void read_legacy(const struct sequence *sequence, struct import_wire message,
@@ -479,13 +454,12 @@ static int64_t us_to_ns(struct pftrace *pf, struct sequence *sequence, int64_t u
 		       : report__pftrace_ns(pf, sequence, MONOTONIC, ns);
 }
 
-static enum status read_event(struct pftrace *pf, struct sequence *sequence,
-			      struct import_wire message, struct pf_event *event, struct err *err)
+static void read_event(struct pftrace *pf, struct sequence *sequence, struct import_wire message,
+		       struct pf_event *event)
 {
 	struct import_wire_field field;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&message, &field)) {
+	while (import_wire_next(&message, &field)) {
 		switch (field.number) {
 		case EVENT_TIME_DELTA_US:
 			if (__builtin_add_overflow(sequence->reference_us, import_wire_int(&field),
@@ -502,11 +476,10 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			uint64_t iids[16];
 			const size_t count = report__pftrace_numbers(&field, false, iids, 16, 0);
 
-			for (size_t i = 0; i < count && status == ST_OK; i++)
-				status = add_category(pf, event,
-						      report__pftrace_interned(
-							      sequence, INTERNED_CATEGORY, iids[i]),
-						      err);
+			for (size_t i = 0; i < count; i++)
+				add_category(pf, event,
+					     report__pftrace_interned(sequence, INTERNED_CATEGORY,
+								      iids[i]));
 			break;
 		}
 		case EVENT_ARGUMENT: /* read when the event's track is known */
@@ -537,15 +510,11 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			break;
 		case EVENT_CATEGORY:
 			if (pftrace_is_bytes(&field))
-				status = add_category(pf, event,
-						      report__pftrace_keep(pf, &field.bytes), err);
+				add_category(pf, event, report__pftrace_keep(pf, &field.bytes));
 			break;
 		case EVENT_NAME:
-			if (pftrace_is_bytes(&field)) {
+			if (pftrace_is_bytes(&field))
 				event->name = report__pftrace_keep(pf, &field.bytes);
-				if (!event->name)
-					return err_nomem(err);
-			}
 			break;
 		case EVENT_VALUE:
 			event->value = (double)import_wire_int(&field);
@@ -575,55 +544,47 @@ static enum status read_event(struct pftrace *pf, struct sequence *sequence,
 			break;
 		}
 	}
-	return status;
 }
 
-static enum status put_sample(struct pftrace *pf, struct pf_track *track, int64_t ns, double value,
-			      struct err *err)
+static void put_sample(struct pftrace *pf, struct pf_track *track, int64_t ns, double value)
 {
-	enum status status = ST_OK;
-
 	pf->import->counts->events++;
 	if (!isfinite(value)) {
 		report__import_left(pf->import, REPORT_IMPORT_LEFT_NO_NUMBER);
-		return ST_OK;
+		return;
 	}
 	value *= (double)track->multiplier;
 	if (track->incremental)
 		value = track->sum += value;
 	if (track->track == IMPORT_NO_ID)
-		status = declare(pf, track, err);
-	if (status == ST_OK && track->site == IMPORT_NO_ID)
-		status = report__import_name_site(
-			pf->import, NULL, track->name ? track->name : "counter", &track->site, err);
-	if (status != ST_OK)
-		return status;
-	if (track->track == IMPORT_NO_ID) {
+		declare(pf, track);
+	if (!err_stuck(pf->err) && track->site == IMPORT_NO_ID)
+		report__import_name_site(pf->import, NULL, track->name ? track->name : "counter",
+					 &track->site, pf->err);
+	if (err_stuck(pf->err))
+		return;
+	if (track->track == IMPORT_NO_ID)
 		report__import_left(pf->import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
-	}
-	return report__import_sample(pf->import, track->track, track->site, ns, value, err);
+	else
+		report__import_sample(pf->import, track->track, track->site, ns, value, pf->err);
 }
 
 /* The sides of flows at an event. */
-static enum status put_flows(struct pftrace *pf, const struct pf_event *event, uint32_t track,
-			     struct err *err)
+static void put_flows(struct pftrace *pf, const struct pf_event *event, uint32_t track)
 {
-	enum status status = ST_OK;
 	uint32_t site;
 
 	if (event->flow_count + event->end_count == 0)
-		return ST_OK;
-	status = get_site(pf, NULL, "flow", &site, err);
-	for (size_t i = 0; i < event->flow_count + event->end_count && status == ST_OK; i++) {
+		return;
+	site = get_site(pf, NULL, "flow");
+	for (size_t i = 0; i < event->flow_count + event->end_count && !err_stuck(pf->err); i++) {
 		const bool ends = i >= event->flow_count;
 		const uint64_t id = ends ? event->ends[i - event->flow_count] : event->flows[i];
 
 		pf->import->counts->events++;
-		status = report__import_flow(pf->import, track, site, event->ns,
-					     ends ? IMPORT_FLOW_END : IMPORT_FLOW_ON, id, err);
+		report__import_flow(pf->import, track, site, event->ns,
+				    ends ? IMPORT_FLOW_END : IMPORT_FLOW_ON, id, pf->err);
 	}
-	return status;
 }
 
 /* The key of a flow in the old form, whose ids count apart in each category and name. */
@@ -638,42 +599,39 @@ static uint64_t old_flow_key(const struct pf_event *event, uint64_t id)
 }
 
 /* An event of Chrome's phases s, t and f, which is a side of a flow. */
-static enum status put_old_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track,
-				uint32_t site, struct err *err)
+static void put_old_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track,
+			 uint32_t site)
 {
 	const enum import_flow side = event->phase == 's'     ? IMPORT_FLOW_START
 				      : event->phase == 't'   ? IMPORT_FLOW_STEP
 				      : event->bind_enclosing ? IMPORT_FLOW_END
 							      : IMPORT_FLOW_NEXT;
 
-	return report__import_flow(pf->import, track, site, event->ns, side,
-				   old_flow_key(event, event->id), err);
+	report__import_flow(pf->import, track, site, event->ns, side,
+			    old_flow_key(event, event->id), pf->err);
 }
 
 /* The side of a flow that a slice of the old form names, which counts as an event of its own. */
-static enum status put_bound_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track,
-				  struct err *err)
+static void put_bound_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track)
 {
 	static const enum import_flow sides[] = {
 		[1] = IMPORT_FLOW_END, [2] = IMPORT_FLOW_START, [3] = IMPORT_FLOW_STEP};
 	const uint64_t key = import_hash(OLD_FLOWS, &event->bind_id, sizeof(event->bind_id));
-	enum status status;
 	uint32_t site;
 
 	if (event->direction == 0 || event->direction >= ARRAY_LEN(sides) ||
 	    event->type == TYPE_END)
-		return ST_OK;
-	status = get_site(pf, NULL, "flow", &site, err);
+		return;
+	site = get_site(pf, NULL, "flow");
 	pf->import->counts->events++;
-	return status == ST_OK ? report__import_flow(pf->import, track, site, event->ns,
-						     sides[event->direction], key, err)
-			       : status;
+	if (!err_stuck(pf->err))
+		report__import_flow(pf->import, track, site, event->ns, sides[event->direction],
+				    key, pf->err);
 }
 
 /* The track of an event in the old form: of a thread, or of asynchronous events of a process. */
-static enum status legacy_track(struct pftrace *pf, const struct sequence *sequence,
-				const struct pf_event *event, bool async, uint32_t *out,
-				struct err *err)
+static uint32_t legacy_track(struct pftrace *pf, const struct sequence *sequence,
+			     const struct pf_event *event, bool async)
 {
 	const int64_t pid = event->pid != IPS_NULL ? event->pid : sequence->pid;
 	const int64_t tid = event->tid != IPS_NULL ? event->tid : sequence->tid;
@@ -684,11 +642,13 @@ static enum status legacy_track(struct pftrace *pf, const struct sequence *seque
 					     : event->category ? event->category
 							       : "",
 				   .process_sort = IPS_NULL};
+	uint32_t track = IMPORT_NO_ID;
 
 	snprintf(process, sizeof(process), "%" PRId64, pid == IPS_NULL ? 0 : pid);
 	snprintf(thread, sizeof(thread), "%" PRId64, tid == IPS_NULL ? 0 : tid);
 	own.process_name = report__pftrace_process_name(pf, pid);
-	return report__import_track(pf->import, &own, out, err);
+	report__import_track(pf->import, &own, &track, pf->err);
+	return track;
 }
 
 static bool is_phase(uint64_t phase, const char *of)
@@ -708,127 +668,123 @@ static enum event_type type_of_phase(uint64_t phase)
 	return phase == 'X' ? TYPE_SPAN : TYPE_NONE;
 }
 
-static enum status put_event(struct pftrace *pf, struct sequence *sequence,
-			     struct import_wire message, struct pf_event *event, struct err *err)
+/* The track of an event, declared; IMPORT_NO_ID: too many, or a failure. */
+static uint32_t track_of(struct pftrace *pf, const struct sequence *sequence,
+			 const struct pf_event *event, bool async)
+{
+	struct pf_track *track;
+
+	if (!event->has_track || async || event->pid != IPS_NULL || event->tid != IPS_NULL)
+		return legacy_track(pf, sequence, event, async);
+	track = get_track(pf, event->track);
+	if (track && track->track == IMPORT_NO_ID) {
+		/* A track without a name has that of its first event, as Perfetto shows it. */
+		if (!track->name && track->pid == IPS_NULL && track->uuid != 0)
+			track->name = event->name;
+		declare(pf, track);
+	}
+	return track ? track->track : IMPORT_NO_ID;
+}
+
+static void put_event(struct pftrace *pf, struct sequence *sequence, struct import_wire message,
+		      struct pf_event *event)
 {
 	struct import *import = pf->import;
 	struct import_wire_field field;
 	const bool async = is_phase(event->phase, "benSFT");
 	const bool is_flow = event->type == TYPE_NONE && is_phase(event->phase, "stf");
-	uint32_t track = IMPORT_NO_ID, site;
-	enum status status = ST_OK;
-	int64_t dur_ns;
 	const uint64_t pair = async ? (event->id << 1 | 1) : 0;
+	uint32_t track, site;
+	int64_t dur_ns;
 
 	if (event->type == TYPE_NONE)
 		event->type = type_of_phase(event->phase);
 	if ((event->type == TYPE_NONE && !is_flow) || event->type == TYPE_COUNTER ||
 	    (event->type > TYPE_COUNTER && event->type != TYPE_SPAN)) {
 		report__import_left(import, REPORT_IMPORT_LEFT_PHASE);
-		return ST_OK;
+		return;
 	}
-	if (event->has_track && !async && event->pid == IPS_NULL && event->tid == IPS_NULL) {
-		struct pf_track *of_event;
-
-		status = get_track(pf, event->track, &of_event, err);
-		if (status == ST_OK && of_event && of_event->track == IMPORT_NO_ID) {
-			/* A track without a name has that of its first event, as Perfetto shows it. */
-			if (!of_event->name && of_event->pid == IPS_NULL && of_event->uuid != 0)
-				of_event->name = event->name;
-			status = declare(pf, of_event, err);
-		}
-		track = status == ST_OK && of_event ? of_event->track : IMPORT_NO_ID;
-	} else {
-		status = legacy_track(pf, sequence, event, async, &track, err);
-	}
-	if (status != ST_OK)
-		return status;
+	track = track_of(pf, sequence, event, async);
 	if (track == IMPORT_NO_ID) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
-	status = get_site(pf, event->category, event->name, &site, err);
-	if (status == ST_OK && is_flow)
-		return put_old_flow(pf, event, track, site, err);
-	while (status == ST_OK && event->has_arguments && import_wire_next(&message, &field)) {
+	site = get_site(pf, event->category, event->name);
+	if (err_stuck(pf->err))
+		return;
+	if (is_flow) {
+		put_old_flow(pf, event, track, site);
+		return;
+	}
+	while (event->has_arguments && !err_stuck(pf->err) && import_wire_next(&message, &field)) {
 		const char *name;
-		uint32_t id;
 
 		if (field.number != EVENT_ARGUMENT || !pftrace_is_bytes(&field))
 			continue;
 		name = argument_name(pf, sequence, field.bytes);
 		if (name)
-			status = get_argument(pf, name, &id, err);
-		if (name && status == ST_OK)
-			status = read_argument(pf, sequence, field.bytes, name, id, 0, err);
+			read_argument(pf, sequence, field.bytes, name, get_argument(pf, name), 0);
 	}
-	if (status == ST_OK && event->gpu.at &&
-	    (event->type == TYPE_BEGIN || event->type == TYPE_SPAN))
-		status = report__pftrace_gpu_call(pf, event->gpu, err);
-	if (status != ST_OK)
-		return status;
+	if (event->gpu.at && (event->type == TYPE_BEGIN || event->type == TYPE_SPAN))
+		report__pftrace_gpu_call(pf, event->gpu);
+	if (err_stuck(pf->err))
+		return;
 	if (event->type == TYPE_BEGIN)
-		status = report__import_begin(import, track, site, event->ns, pair, err);
+		report__import_begin(import, track, site, event->ns, pair, pf->err);
 	else if (event->type == TYPE_END)
-		status = report__import_end(import, track, async ? site : IMPORT_NO_ID, event->ns,
-					    pair, err);
+		report__import_end(import, track, async ? site : IMPORT_NO_ID, event->ns, pair,
+				   pf->err);
 	else if (event->type == TYPE_SPAN)
-		status = report__import_span(
-			import, track, site, event->ns,
-			__builtin_mul_overflow(event->dur_us, 1000, &dur_ns) ? INT64_MAX : dur_ns,
-			err);
+		report__import_span(import, track, site, event->ns,
+				    __builtin_mul_overflow(event->dur_us, 1000, &dur_ns) ? INT64_MAX
+											 : dur_ns,
+				    pf->err);
 	else
-		status = report__import_instant(import, track, site, event->ns, err);
-	if (status == ST_OK && event->gpu.at)
-		status = report__pftrace_gpu_wait(pf, event->gpu, track, event->ns, err);
-	if (status == ST_OK)
-		status = put_bound_flow(pf, event, track, err);
-	return status == ST_OK ? put_flows(pf, event, track, err) : status;
+		report__import_instant(import, track, site, event->ns, pf->err);
+	if (event->gpu.at)
+		report__pftrace_gpu_wait(pf, event->gpu, track, event->ns);
+	put_bound_flow(pf, event, track);
+	put_flows(pf, event, track);
 }
 
-enum status report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
-				  struct import_wire message, bool has_time, int64_t ns,
-				  struct err *err)
+void report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
+			   struct import_wire message, bool has_time, int64_t ns)
 {
 	struct import *import = pf->import;
 	struct pf_event event;
 	struct pf_track *track;
-	enum status status;
 
 	clear_event(&event);
 	event.ns = ns;
 	event.has_time = has_time;
-	status = read_event(pf, sequence, message, &event, err);
-	if (status != ST_OK)
-		return status;
+	read_event(pf, sequence, message, &event);
 	if (!event.has_track && sequence->has_track) {
 		event.track = sequence->track;
 		event.has_track = true;
 	}
 	event.has_track = event.has_track || (sequence->tid == IPS_NULL && event.phase == 0);
-	for (size_t i = 0; i < event.extra_count && event.has_time && status == ST_OK; i++) {
+	for (size_t i = 0; i < event.extra_count && event.has_time; i++) {
 		const uint64_t *tracks =
 			event.extra_track_count > 0 ? event.extra_tracks : sequence->extra;
 
 		if (i >=
 		    (event.extra_track_count > 0 ? event.extra_track_count : sequence->extra_count))
 			break;
-		status = get_track(pf, tracks[i], &track, err);
-		if (status == ST_OK && track)
-			status = put_sample(pf, track, event.ns, (double)(int64_t)event.extra[i],
-					    err);
+		track = get_track(pf, tracks[i]);
+		if (track)
+			put_sample(pf, track, event.ns, (double)(int64_t)event.extra[i]);
 	}
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(pf->err))
+		return;
 	if (event.type == TYPE_COUNTER && event.has_value && event.has_time) {
-		status = get_track(pf, event.track, &track, err);
-		return status == ST_OK && track ? put_sample(pf, track, event.ns, event.value, err)
-						: status;
+		track = get_track(pf, event.track);
+		if (track)
+			put_sample(pf, track, event.ns, event.value);
+		return;
 	}
 	import->counts->events++;
-	if (!event.has_time || event.ns == IPS_NULL) {
+	if (!event.has_time || event.ns == IPS_NULL)
 		report__import_left(import, REPORT_IMPORT_LEFT_NO_TIME);
-		return ST_OK;
-	}
-	return put_event(pf, sequence, message, &event, err);
+	else
+		put_event(pf, sequence, message, &event);
 }

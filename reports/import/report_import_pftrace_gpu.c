@@ -43,13 +43,12 @@ enum stage_field {
 /* ---- interned data --------------------------------------------------------------------------- */
 
 /* {counter_id 1, name 2} of each; @above: the number of the descriptor, 0 for the trace's. */
-static enum status name_counters(struct pftrace *pf, struct sequence *sequence, uint64_t above,
-				 struct import_wire descriptor, struct err *err)
+static void name_counters(struct pftrace *pf, struct sequence *sequence, uint64_t above,
+			  struct import_wire descriptor)
 {
 	struct import_wire_field field, inner;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&descriptor, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&descriptor, &field)) {
 		struct interned counter = {.kind = INTERNED_GPU_COUNTER, .number = IPS_NULL};
 		struct import_wire spec = field.bytes;
 
@@ -61,18 +60,16 @@ static enum status name_counters(struct pftrace *pf, struct sequence *sequence, 
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
 				counter.text = report__pftrace_keep(pf, &inner.bytes);
 		}
-		status = report__pftrace_intern(sequence, &counter, err);
+		report__pftrace_intern(pf, sequence, &counter);
 	}
-	return status;
 }
 
-enum status report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *sequence,
-					 struct import_wire interned, struct err *err)
+void report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *sequence,
+				  struct import_wire interned)
 {
 	struct import_wire_field field;
 	struct interned gpu = {.kind = INTERNED_GPU_COUNTERS, .text = "", .number = IPS_NULL};
 	struct import_wire descriptor = {NULL, NULL, false};
-	enum status status;
 
 	while (import_wire_next(&interned, &field)) {
 		if (field.number == 1)
@@ -82,10 +79,9 @@ enum status report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *se
 		else if (field.number == 3)
 			gpu.number = (int32_t)field.value;
 	}
-	status = report__pftrace_intern(sequence, &gpu, err);
-	return status == ST_OK && descriptor.at
-		       ? name_counters(pf, sequence, gpu.iid, descriptor, err)
-		       : status;
+	report__pftrace_intern(pf, sequence, &gpu);
+	if (descriptor.at)
+		name_counters(pf, sequence, gpu.iid, descriptor);
 }
 
 /* What a kernel's own arguments and those of its launch say, by their names. */
@@ -94,13 +90,11 @@ struct launch {
 };
 
 /* One ExtraComputeArg: into @launch, and as an argument of the next span if @arguments. */
-static enum status read_launch_argument(struct pftrace *pf, const struct sequence *sequence,
-					struct import_wire message, bool arguments,
-					struct launch *launch, struct err *err)
+static void read_launch_argument(struct pftrace *pf, const struct sequence *sequence,
+				 struct import_wire message, bool arguments, struct launch *launch)
 {
 	struct import_wire_field field, value = {0};
 	const char *name = NULL;
-	enum status status;
 	uint32_t id;
 
 	while (import_wire_next(&message, &field)) {
@@ -113,7 +107,7 @@ static enum status read_launch_argument(struct pftrace *pf, const struct sequenc
 			value = field;
 	}
 	if (!name || value.number == 0)
-		return ST_OK;
+		return;
 	if (value.number == 3 || value.number == 4) {
 		int64_t *into = strcmp(name, "registers_per_thread") == 0 ? &launch->registers
 				: str_starts_with(name, "shared_mem_")    ? &launch->shared_bytes
@@ -123,11 +117,8 @@ static enum status read_launch_argument(struct pftrace *pf, const struct sequenc
 		else if (into)
 			*into = import_wire_int(&value);
 	}
-	if (!arguments)
-		return ST_OK;
-	status = report__import_arg_name(pf->import, name, &id, err);
-	if (status != ST_OK)
-		return status;
+	if (!arguments || report__import_arg_name(pf->import, name, &id, pf->err) != ST_OK)
+		return;
 	if (value.number == 5)
 		report__import_arg_real(pf->import, id, import_wire_double(&value));
 	else if (value.number == 6 && pftrace_is_bytes(&value))
@@ -138,19 +129,17 @@ static enum status read_launch_argument(struct pftrace *pf, const struct sequenc
 			report__pftrace_interned(sequence, INTERNED_TEXT, value.value));
 	else
 		report__import_arg_int(pf->import, id, import_wire_int(&value));
-	return ST_OK;
 }
 
-enum status report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequence,
-				       struct import_wire kernel, struct err *err)
+void report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequence,
+				struct import_wire kernel)
 {
 	struct interned item = {.kind = INTERNED_GPU_KERNEL};
 	struct launch launch = {.registers = IPS_NULL, .shared_bytes = IPS_NULL};
 	struct import_wire_field field;
 	const char *demangled = NULL;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&kernel, &field)) {
+	while (import_wire_next(&kernel, &field)) {
 		if (field.number == 1)
 			item.iid = field.value;
 		else if (field.number == 2 && pftrace_is_bytes(&field))
@@ -158,23 +147,20 @@ enum status report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequ
 		else if (field.number == 3 && pftrace_is_bytes(&field))
 			demangled = report__pftrace_keep(pf, &field.bytes);
 		else if (field.number == 5 && pftrace_is_bytes(&field))
-			status = read_launch_argument(pf, sequence, field.bytes, false, &launch,
-						      err);
+			read_launch_argument(pf, sequence, field.bytes, false, &launch);
 	}
 	item.text = demangled && demangled[0] != '\0' ? demangled : item.text;
 	item.number = launch.registers;
-	return status == ST_OK ? report__pftrace_intern(sequence, &item, err) : status;
+	report__pftrace_intern(pf, sequence, &item);
 }
 
 /* The old form's {context_spec 1 {context 1, pid 2}, hw_queue 2 {name 1}, stage 3 {name 1}}. */
-static enum status read_old_names(struct pftrace *pf, struct import_wire specifications,
-				  struct err *err)
+static void read_old_names(struct pftrace *pf, struct import_wire specifications)
 {
 	uint64_t counts[4] = {0};
 	struct import_wire_field field, inner;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&specifications, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&specifications, &field)) {
 		struct import_wire message = field.bytes;
 		struct interned item = {.text = "", .number = IPS_NULL};
 
@@ -192,9 +178,8 @@ static enum status read_old_names(struct pftrace *pf, struct import_wire specifi
 			else if (inner.number == 1 && pftrace_is_bytes(&inner))
 				item.text = report__pftrace_keep(pf, &inner.bytes);
 		}
-		status = report__pftrace_intern(&pf->gpu_names, &item, err);
+		report__pftrace_intern(pf, &pf->gpu_names, &item);
 	}
-	return status;
 }
 
 /* ---- calls and waits ------------------------------------------------------------------------- */
@@ -208,20 +193,22 @@ static struct pf_stage *find_stage(struct pftrace *pf, uint64_t id)
 	return at == MAP_NONE ? NULL : &pf->stages[at];
 }
 
-/* *@out: the stage of an event_id, new with @key if it is not known; NULL: too many. */
-static enum status get_stage(struct pftrace *pf, uint64_t id, uint64_t key, struct pf_stage **out,
-			     struct err *err)
+/* The stage of an event_id, new with @key if it is not known; NULL: too many, or out of memory. */
+static struct pf_stage *get_stage(struct pftrace *pf, uint64_t id, uint64_t key)
 {
-	*out = find_stage(pf, id);
-	if (*out || pf->stage_count == STAGES_MOST)
-		return ST_OK;
+	struct pf_stage *stage = find_stage(pf, id);
+
+	if (stage || pf->stage_count == STAGES_MOST)
+		return stage;
 	if (mem_grow(&pf->stages, &pf->stage_capacity, pf->stage_count + 1, sizeof(*pf->stages)) !=
 		    0 ||
-	    map_add(&pf->stage_map, id, pf->stage_count) != 0)
-		return err_nomem(err);
-	*out = &pf->stages[pf->stage_count++];
-	**out = (struct pf_stage){.id = id, .key = key, .track = IMPORT_NO_ID};
-	return ST_OK;
+	    map_add(&pf->stage_map, id, pf->stage_count) != 0) {
+		err_nomem(pf->err);
+		return NULL;
+	}
+	stage = &pf->stages[pf->stage_count++];
+	*stage = (struct pf_stage){.id = id, .key = key, .track = IMPORT_NO_ID};
+	return stage;
 }
 
 /* The event_ids of field @number of a GpuCorrelation into pf->ids; return how many there are. */
@@ -238,15 +225,14 @@ static size_t read_ids(struct pftrace *pf, struct import_wire correlation, uint3
 
 /* Arrows from the @count stages of pf->ids, as far as they were read, to what is on @track at
  * @ns. */
-static enum status put_waits(struct pftrace *pf, size_t count, uint32_t track, int64_t ns,
-			     struct err *err)
+static void put_waits(struct pftrace *pf, size_t count, uint32_t track, int64_t ns)
 {
-	enum status status = ST_OK;
 	uint32_t site;
 
-	if (count > 0)
-		status = report__import_name_site(pf->import, NULL, "wait", &site, err);
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
+	if (count == 0 ||
+	    report__import_name_site(pf->import, NULL, "wait", &site, pf->err) != ST_OK)
+		return;
+	for (size_t i = 0; i < count && !err_stuck(pf->err); i++) {
 		const struct pf_stage *stage = find_stage(pf, pf->ids[i]);
 
 		pf->import->counts->events++;
@@ -258,36 +244,31 @@ static enum status put_waits(struct pftrace *pf, size_t count, uint32_t track, i
 		pf->import->counts->events++;
 		pf->waits++;
 		/* the keys of other flows are ids of the file; these are beyond what they use */
-		status = report__import_flow(pf->import, stage->track, site, stage->start_ns,
-					     IMPORT_FLOW_START, UINT64_MAX - pf->waits, err);
-		if (status == ST_OK)
-			status = report__import_flow(pf->import, track, site, ns, IMPORT_FLOW_END,
-						     UINT64_MAX - pf->waits, err);
+		if (report__import_flow(pf->import, stage->track, site, stage->start_ns,
+					IMPORT_FLOW_START, UINT64_MAX - pf->waits,
+					pf->err) == ST_OK)
+			report__import_flow(pf->import, track, site, ns, IMPORT_FLOW_END,
+					    UINT64_MAX - pf->waits, pf->err);
 	}
-	return status;
 }
 
-enum status report__pftrace_gpu_call(struct pftrace *pf, struct import_wire correlation,
-				     struct err *err)
+void report__pftrace_gpu_call(struct pftrace *pf, struct import_wire correlation)
 {
 	const size_t count = read_ids(pf, correlation, 1);
-	struct pf_stage *stage;
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = get_stage(pf, pf->ids[i], pf->ids[0], &stage, err);
-	if (status == ST_OK && count > 0) {
+	for (size_t i = 0; i < count && !err_stuck(pf->err); i++)
+		get_stage(pf, pf->ids[i], pf->ids[0]);
+	if (!err_stuck(pf->err) && count > 0) {
 		const struct ips_call call = {import_launch_key(0, (int64_t)pf->ids[0])};
 
 		report__import_row(pf->import, IPS_TABLE_call, &call, sizeof(call));
 	}
-	return status;
 }
 
-enum status report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire correlation,
-				     uint32_t track, int64_t ns, struct err *err)
+void report__pftrace_gpu_wait(struct pftrace *pf, struct import_wire correlation, uint32_t track,
+			      int64_t ns)
 {
-	return put_waits(pf, read_ids(pf, correlation, 2), track, ns, err);
+	put_waits(pf, read_ids(pf, correlation, 2), track, ns);
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
@@ -311,15 +292,13 @@ static void read_size(struct import_wire message, int64_t out[3])
 			out[field.number - 1] = import_wire_int(&field);
 }
 
-static enum status read_stage(struct pftrace *pf, const struct sequence *sequence,
-			      struct import_wire message, struct stage_event *stage,
-			      struct err *err)
+static void read_stage(struct pftrace *pf, const struct sequence *sequence,
+		       struct import_wire message, struct stage_event *stage)
 {
 	struct import_wire_field field, inner;
 	const struct interned *found;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&message, &field)) {
+	while (import_wire_next(&message, &field)) {
 		struct import_wire bytes = field.bytes;
 
 		switch (field.number) {
@@ -378,39 +357,35 @@ static enum status read_stage(struct pftrace *pf, const struct sequence *sequenc
 							       stage->waits);
 			break;
 		case STAGE_LAUNCH:
-			while (pftrace_is_bytes(&field) && status == ST_OK &&
-			       import_wire_next(&bytes, &inner)) {
+			while (pftrace_is_bytes(&field) && import_wire_next(&bytes, &inner)) {
 				if (inner.number <= 2 && pftrace_is_bytes(&inner))
 					read_size(inner.bytes, inner.number == 1
 								       ? stage->launch.grid
 								       : stage->launch.block);
 				else if (inner.number == 3 && pftrace_is_bytes(&inner))
-					status = read_launch_argument(pf, sequence, inner.bytes,
-								      true, &stage->launch, err);
+					read_launch_argument(pf, sequence, inner.bytes, true,
+							     &stage->launch);
 			}
 			break;
 		default:
 			break;
 		}
 	}
-	return status;
 }
 
 /* What a stage has beside: its submission, and extra_data {name 1, value 2}. */
-static enum status put_arguments(struct pftrace *pf, struct import_wire message, struct err *err)
+static void put_arguments(struct pftrace *pf, struct import_wire message)
 {
 	struct import_wire_field field, inner;
-	enum status status = ST_OK;
 	uint32_t id;
 
-	while (status == ST_OK && import_wire_next(&message, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&message, &field)) {
 		struct import_wire extra = field.bytes;
 		const char *name = NULL, *value = NULL;
 
-		if (field.number == STAGE_SUBMISSION) {
-			status = report__import_arg_name(pf->import, "submission_id", &id, err);
+		if (field.number == STAGE_SUBMISSION &&
+		    report__import_arg_name(pf->import, "submission_id", &id, pf->err) == ST_OK)
 			report__import_arg_int(pf->import, id, import_wire_int(&field));
-		}
 		if (field.number != STAGE_EXTRA || !pftrace_is_bytes(&field))
 			continue;
 		while (import_wire_next(&extra, &inner)) {
@@ -419,19 +394,16 @@ static enum status put_arguments(struct pftrace *pf, struct import_wire message,
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
 				value = report__pftrace_keep(pf, &inner.bytes);
 		}
-		if (!name)
-			continue;
-		status = report__import_arg_name(pf->import, name, &id, err);
-		report__import_arg_text(pf->import, id, value);
+		if (name && report__import_arg_name(pf->import, name, &id, pf->err) == ST_OK)
+			report__import_arg_text(pf->import, id, value);
 	}
-	return status;
 }
 
 /* The row of a hardware queue: one for all contexts of a process on a GPU. */
-static enum status queue_track(struct pftrace *pf, const struct stage_event *stage,
-			       const char *device, uint32_t *out, struct err *err)
+static uint32_t queue_track(struct pftrace *pf, const struct stage_event *stage, const char *device)
 {
 	char process[32], thread[96], shown[64];
+	uint32_t out = IMPORT_NO_ID;
 	struct import_track track = {.kind = IMPORT_THREAD,
 				     .process = stage->pid == IPS_NULL ? NULL : process,
 				     .process_name = report__pftrace_process_name(pf, stage->pid),
@@ -447,12 +419,12 @@ static enum status queue_track(struct pftrace *pf, const struct stage_event *sta
 		track.name = shown;
 	}
 	snprintf(thread, sizeof(thread), "%" PRId64 "/%.64s", stage->gpu, track.name);
-	return report__import_track(pf->import, &track, out, err);
+	report__import_track(pf->import, &track, &out, pf->err);
+	return out;
 }
 
-enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *sequence,
-				      struct import_wire message, bool has_time, int64_t ns,
-				      struct err *err)
+void report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *sequence,
+			       struct import_wire message, bool has_time, int64_t ns)
 {
 	struct import *import = pf->import;
 	struct stage_event stage = {.pid = IPS_NULL,
@@ -465,42 +437,41 @@ enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *seque
 	struct import_wire_field field;
 	struct pf_stage *known;
 	struct ips_kernel row;
-	enum status status = ST_OK;
 	const char *device;
 	uint32_t track, site;
 	char shown[64];
 
-	while (status == ST_OK && import_wire_next(&walk, &field))
+	while (import_wire_next(&walk, &field))
 		if (field.number == STAGE_OLD_NAMES && pftrace_is_bytes(&field))
-			status = read_old_names(pf, field.bytes, err);
-	if (status == ST_OK)
-		status = read_stage(pf, sequence, message, &stage, err);
-	if (status != ST_OK || stage.queue_number == IPS_NULL) /* names alone */
-		return status;
+			read_old_names(pf, field.bytes);
+	read_stage(pf, sequence, message, &stage);
+	if (err_stuck(pf->err) || stage.queue_number == IPS_NULL) /* names alone */
+		return;
 	import->counts->events++;
 	if (!has_time || ns == IPS_NULL) {
 		report__import_left(import, REPORT_IMPORT_LEFT_NO_TIME);
-		return ST_OK;
+		return;
 	}
 	device = report__import_gpu(import, stage.gpu);
-	if (!device)
-		return err_nomem(err);
+	if (!device) {
+		err_nomem(pf->err);
+		return;
+	}
 	snprintf(shown, sizeof(shown), "stage %" PRId64, stage.stage_number);
 	if (!stage.name)
 		stage.name = stage.kernel ? stage.kernel : stage.stage ? stage.stage : shown;
-	status = queue_track(pf, &stage, device, &track, err);
-	if (status == ST_OK)
-		status = report__import_name_site(import, stage.kernel ? "kernel" : "render_stage",
-						  stage.name, &site, err);
-	if (status == ST_OK)
-		status = put_arguments(pf, message, err);
-	if (status == ST_OK)
-		status = get_stage(pf, stage.id, stage.id, &known, err);
-	if (status != ST_OK)
-		return status;
+	track = queue_track(pf, &stage, device);
+	if (err_stuck(pf->err) ||
+	    report__import_name_site(import, stage.kernel ? "kernel" : "render_stage", stage.name,
+				     &site, pf->err) != ST_OK)
+		return;
+	put_arguments(pf, message);
+	known = get_stage(pf, stage.id, stage.id);
+	if (err_stuck(pf->err))
+		return;
 	if (track == IMPORT_NO_ID) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
 	row = (struct ips_kernel){
 		.device = device,
@@ -525,16 +496,15 @@ enum status report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *seque
 		known->track = track;
 		known->start_ns = ns;
 	}
-	status = report__import_span(import, track, site, ns,
-				     stage.duration < 0 ? 0 : stage.duration, err);
-	return status == ST_OK ? put_waits(pf, stage.waits, track, ns, err) : status;
+	if (report__import_span(import, track, site, ns, stage.duration < 0 ? 0 : stage.duration,
+				pf->err) == ST_OK)
+		put_waits(pf, stage.waits, track, ns);
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequence,
-				       struct import_wire message, bool has_time, int64_t ns,
-				       struct err *err)
+void report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequence,
+				struct import_wire message, bool has_time, int64_t ns)
 {
 	struct import_wire walk = message;
 	struct import_wire_field field, inner;
@@ -542,12 +512,11 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 	struct sequence *names = &pf->gpu_names;
 	int64_t gpu = 0;
 	uint32_t track = IMPORT_NO_ID, site;
-	enum status status = ST_OK;
 	char thread[48];
 
-	while (status == ST_OK && import_wire_next(&walk, &field)) {
+	while (import_wire_next(&walk, &field)) {
 		if (field.number == 1 && pftrace_is_bytes(&field)) {
-			status = name_counters(pf, &pf->gpu_names, 0, field.bytes, err);
+			name_counters(pf, &pf->gpu_names, 0, field.bytes);
 		} else if (field.number == 3) {
 			gpu = (int32_t)field.value;
 		} else if (field.number == 4) {
@@ -558,7 +527,7 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 	}
 	if (descriptor && descriptor->number != IPS_NULL)
 		gpu = descriptor->number;
-	while (status == ST_OK && import_wire_next(&message, &field)) {
+	while (!err_stuck(pf->err) && import_wire_next(&message, &field)) {
 		struct import_wire counter = field.bytes;
 		uint64_t id = 0;
 		double value = (double)NAN;
@@ -590,25 +559,23 @@ enum status report__pftrace_gpu_sample(struct pftrace *pf, struct sequence *sequ
 		}
 		if (track == IMPORT_NO_ID) {
 			snprintf(thread, sizeof(thread), "GPU %" PRId64 " counters", gpu);
-			status = report__import_track(
-				pf->import,
-				&(struct import_track){.kind = IMPORT_THREAD,
-						       .thread = thread,
-						       .name = thread,
-						       .sort = QUEUE_SORT + gpu,
-						       .process_sort = IPS_NULL},
-				&track, err);
-			if (status == ST_OK)
-				status = report__import_track_shows(
-					pf->import, track, report__import_gpu(pf->import, gpu),
-					err);
+			if (report__import_track(pf->import,
+						 &(struct import_track){.kind = IMPORT_THREAD,
+									.thread = thread,
+									.name = thread,
+									.sort = QUEUE_SORT + gpu,
+									.process_sort = IPS_NULL},
+						 &track, pf->err) == ST_OK)
+				report__import_track_shows(pf->import, track,
+							   report__import_gpu(pf->import, gpu),
+							   pf->err);
 		}
-		if (status == ST_OK)
-			status = report__import_name_site(pf->import, NULL, name, &site, err);
-		if (status == ST_OK && track == IMPORT_NO_ID)
+		if (err_stuck(pf->err) ||
+		    report__import_name_site(pf->import, NULL, name, &site, pf->err) != ST_OK)
+			return;
+		if (track == IMPORT_NO_ID)
 			report__import_left(pf->import, REPORT_IMPORT_LEFT_TOO_MANY);
-		else if (status == ST_OK)
-			status = report__import_sample(pf->import, track, site, ns, value, err);
+		else
+			report__import_sample(pf->import, track, site, ns, value, pf->err);
 	}
-	return status;
 }

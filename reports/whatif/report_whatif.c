@@ -98,10 +98,10 @@ static enum status read_run(struct report_whatif *whatif, struct prof_db *db, st
 	if (!err_stuck(err) && (!whatif->text || !data))
 		err_set(err, ST_NOTFOUND,
 			"no run of ipu-train: it has no run file that could be planned again");
-	if (!err_stuck(err) && run_data_read(&whatif->data, data, "meta: data", err) == ST_OK)
-		report__whatif_plan(&whatif->plan, whatif, &none, &suited, whatif->measured.flags,
-				    err);
-	return err->status;
+	if (err_stuck(err) || run_data_read(&whatif->data, data, "meta: data", err) != ST_OK)
+		return err->status;
+	return report__whatif_plan(&whatif->plan, whatif, &none, &suited, whatif->measured.flags,
+				   err);
 }
 
 /* ---- the measured run ------------------------------------------------------------------------ */
