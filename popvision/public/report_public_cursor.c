@@ -1,8 +1,11 @@
 /*
- * Cursors of the public report: steps of a run, and variables on tiles.
+ * Cursors of the public report: steps of a run, variables on tiles, and spans (PVTI's events).
  *
- * Threading and ownership: as ipuscope/report.h says. A query is closed at its last row, so a
- * cursor that was read to its end holds no lock on the database.
+ * A query is closed at its last row, so a cursor that was read to its end holds no lock on the
+ * database. Spans are read in the order of span_id, the table's key, so nothing is sorted. The
+ * children of a span follow it on its track until a span starts that is not inside it.
+ *
+ * Threading and ownership: as ipuscope/report.h says.
  */
 #include "common/mem.h"
 #include "popvision/public/report_public_internal.h"
@@ -237,6 +240,185 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor)
 }
 
 int ips_report_lowered_variables_close(struct ips_report_lowered_variables *cursor)
+{
+	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+struct ips_report_spans {
+	struct report_public__cursor cursor;
+	struct ips_report_span span;
+	int64_t parent_depth; /* IPS_NULL: all spans; otherwise children of a span at this depth */
+};
+
+/* ---- all spans ------------------------------------------------------------------------------- */
+
+#define SPAN(name, member) PUBLIC_FIELD(span, name, member)
+
+static const struct report_public__field span_fields[] = {
+	SPAN(track, INT),        SPAN(span_id, INT),         SPAN(parent_id, INT),
+	SPAN(depth, INT),        SPAN(category, TEXT),       SPAN(name, TEXT),
+	SPAN(operation, TEXT),   SPAN(start_ns, INT),        SPAN(dur_ns, INT),
+	SPAN(keys.epoch, INT),   SPAN(keys.execution, INT),  SPAN(keys.weight_update, INT),
+	SPAN(keys.step, INT),    SPAN(keys.microbatch, INT), SPAN(keys.replica, INT),
+	SPAN(keys.ipu, INT),     SPAN(keys.stage, INT),      SPAN(keys.mode, MODE_BYTE),
+	SPAN(keys.phase, PHASE),
+};
+
+/* The view `spans`, restricted to a track by number and to spans after a given one. */
+static const char spans_sql[] =
+	"SELECT r.track_id, r.span_id, r.span_id - r.parent_back, r.depth, g.value, n.value, "
+	"o.value, r.start_ns, r.dur_ns, c.epoch, c.execution, c.weight_update, c.step, "
+	"c.microbatch, c.replica, c.ipu, c.stage, c.mode, c.phase FROM span_rows r "
+	"LEFT JOIN sites s ON s.site_id = r.site_id "
+	"LEFT JOIN strings g ON g.string_id = s.category_id "
+	"LEFT JOIN strings n ON n.string_id = s.name_id "
+	"LEFT JOIN strings o ON o.string_id = s.operation_id "
+	"LEFT JOIN contexts c ON c.context_id = r.context_id "
+	"WHERE r.span_id > :after AND (:track IS NULL OR r.track_id = :track) "
+	"AND (:from_ns IS NULL OR r.start_ns >= :from_ns) "
+	"AND (:to_ns IS NULL OR r.start_ns < :to_ns) "
+	"AND (:max_depth IS NULL OR r.depth <= :max_depth) ORDER BY r.span_id";
+
+static enum status spans_open(struct ips_report *report, struct ips_report_spans **out,
+			      int64_t after, int64_t track_id,
+			      const struct ips_report_span_filter *filter, struct err *err)
+{
+	void *cursor;
+	enum status status =
+		report_public__cursor_open(&cursor, sizeof(**out), report, spans_sql, err);
+	struct prof_query *query;
+
+	if (status != ST_OK)
+		return status;
+	*out = cursor;
+	(*out)->parent_depth = IPS_NULL;
+	query = (*out)->cursor.query;
+	prof_query_int(query, ":after", after);
+	prof_query_int(query, ":track", track_id);
+	prof_query_int(query, ":from_ns", filter->from_ns);
+	prof_query_int(query, ":to_ns", filter->to_ns);
+	prof_query_int(query, ":max_depth", filter->max_depth);
+	return ST_OK;
+}
+
+/* Look up the database's number of track @index. */
+static enum status track_number(struct ips_report *report, int64_t index, int64_t *track_id,
+				struct err *err)
+{
+	const struct report_public__track *track =
+		report_public__item(report, PUBLIC_TRACKS, index);
+
+	if (!track)
+		return err_set(err, ST_INVALID, "%s: track %lld, where there are %lld",
+			       prof_db_path(report->db), (long long)index,
+			       (long long)report_public__count(report, PUBLIC_TRACKS));
+	*track_id = track->track_id;
+	return ST_OK;
+}
+
+int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **out,
+			  const struct ips_report_span_filter *filter, char *message, size_t size)
+{
+	const struct ips_report_span_filter all = ips_report_span_filter_all();
+	struct err err = {ST_OK, ""};
+	enum status status = ST_OK;
+	int64_t track_id = IPS_NULL;
+
+	if (!out)
+		return report_public__null_argument("out", message, size);
+	*out = NULL;
+	if (!report)
+		return report_public__null_argument("report", message, size);
+	if (!filter)
+		filter = &all;
+	if (filter->track != IPS_NULL)
+		status = track_number(report, filter->track, &track_id, &err);
+	if (status != ST_OK)
+		return report_public__status(NULL, status, &err, message, size);
+	status = spans_open(report, out, INT64_MIN + 1, track_id, filter, &err);
+	return report_public__status(report, status, &err, message, size);
+}
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+/* Read the track and the depth of span @span_id. */
+static enum status find_span(struct ips_report *report, int64_t span_id, int64_t *track_id,
+			     int64_t *depth, struct err *err)
+{
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, report->db,
+				"SELECT track_id, depth FROM span_rows WHERE span_id = :span", err);
+	bool row = false;
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":span", span_id);
+	status = prof_query_step(query, &row, err);
+	if (status == ST_OK && !row)
+		status = err_set(err, ST_NOTFOUND, "%s: no span has the number %lld",
+				 prof_db_path(report->db), (long long)span_id);
+	if (status == ST_OK) {
+		*track_id = prof_column_int(query, 0);
+		*depth = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+int ips_report_span_children(struct ips_report *report, struct ips_report_spans **out,
+			     int64_t span_id, char *message, size_t size)
+{
+	struct ips_report_span_filter filter = ips_report_span_filter_all();
+	int64_t track_id = IPS_NULL, depth = 0;
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (!out)
+		return report_public__null_argument("out", message, size);
+	*out = NULL;
+	if (!report)
+		return report_public__null_argument("report", message, size);
+	status = find_span(report, span_id, &track_id, &depth, &err);
+	if (status == ST_OK && (depth < 0 || depth == INT64_MAX))
+		status = err_set(&err, ST_FORMAT, "%s: span %lld is damaged: its depth is %lld",
+				 prof_db_path(report->db), (long long)span_id, (long long)depth);
+	if (status == ST_OK) {
+		filter.max_depth = depth + 1;
+		status = spans_open(report, out, span_id, track_id, &filter, &err);
+	}
+	if (status == ST_OK)
+		(*out)->parent_depth = depth;
+	return report_public__status(status == ST_NOTFOUND ? NULL : report, status, &err, message,
+				     size);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cursor)
+{
+	const struct ips_report_track *track;
+	struct ips_report_span *span;
+
+	if (!cursor)
+		return NULL;
+	span = &cursor->span;
+	if (!report_public__cursor_next(&cursor->cursor, span_fields, ARRAY_LEN(span_fields), span))
+		return NULL;
+	if (cursor->parent_depth != IPS_NULL && span->depth <= cursor->parent_depth) {
+		report_public__cursor_stop(&cursor->cursor);
+		return NULL;
+	}
+	span->track = report_public__track_index(cursor->cursor.report, span->track);
+	track = report_public__item(cursor->cursor.report, PUBLIC_TRACKS, span->track);
+	if (track && span->keys.ipu == IPS_NULL)
+		span->keys.ipu = track->ipu;
+	return span;
+}
+
+int ips_report_spans_close(struct ips_report_spans *cursor)
 {
 	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
 }

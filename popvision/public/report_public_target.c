@@ -1,10 +1,11 @@
 /*
- * Target and graph of the public report, from the run's facts.
+ * Target and graph of the public report, from the run's facts; liveness and runs: queries on lists.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
 #include <math.h>
 
+#include "common/sorted.h"
 #include "common/str.h"
 #include "popvision/public/report_public_internal.h"
 
@@ -120,4 +121,141 @@ const struct ips_report_graph *ips_report_graph(struct ips_report *report)
 		};
 	report->graph_known = true;
 	return &report->graph;
+}
+
+/* ---- liveness -------------------------------------------------------------------------------- */
+
+static const struct ips_report_liveness *step_at(struct ips_report *report, int64_t index)
+{
+	return report_public__item(report, PUBLIC_LIVENESS, index);
+}
+
+/* Index of the first step of an IPU from @ipu on; the list is sorted by IPU. */
+static int64_t first_step_of(struct ips_report *report, int64_t ipu)
+{
+	int64_t low;
+
+	SORTED_FIRST(low, 0, report_public__count(report, PUBLIC_LIVENESS),
+		     step_at(report, low)->ipu < ipu);
+	return low;
+}
+
+int64_t ips_report_liveness_count(struct ips_report *report, int64_t ipu)
+{
+	if (report_public__count(report, PUBLIC_LIVENESS) < 0)
+		return -1;
+	return ipu < 0 || ipu == INT64_MAX
+		       ? 0
+		       : first_step_of(report, ipu + 1) - first_step_of(report, ipu);
+}
+
+const struct ips_report_liveness *ips_report_liveness(struct ips_report *report, int64_t ipu,
+						      int64_t index)
+{
+	if (index < 0 || index >= ips_report_liveness_count(report, ipu))
+		return NULL;
+	return step_at(report, first_step_of(report, ipu) + index);
+}
+
+/* Unknown bytes count as 0. */
+static double live_bytes(const struct ips_report_liveness *step)
+{
+	double bytes = 0;
+
+	if (step->always_live_bytes != IPS_NULL)
+		bytes += (double)step->always_live_bytes;
+	if (step->not_always_live_bytes != IPS_NULL)
+		bytes += (double)step->not_always_live_bytes;
+	return bytes;
+}
+
+const struct ips_report_liveness *ips_report_liveness_peak(struct ips_report *report, int64_t ipu)
+{
+	const struct ips_report_liveness *peak = NULL;
+	const int64_t count = report_public__count(report, PUBLIC_LIVENESS);
+
+	for (int64_t i = 0; i < count; i++) {
+		const struct ips_report_liveness *step = step_at(report, i);
+
+		if ((ipu == IPS_NULL || step->ipu == ipu) &&
+		    (!peak || live_bytes(step) > live_bytes(peak)))
+			peak = step;
+	}
+	return peak;
+}
+
+/* Add the bytes of @row, if its variable is live at @program_step, to *@always or *@others. */
+static enum status add_live(struct ips_report *report,
+			    const struct ips_report_lowered_variable *row, int64_t program_step,
+			    int64_t *always, int64_t *others, struct err *err)
+{
+	const struct ips_report_variable *variable =
+		report_public__item(report, PUBLIC_VARIABLES, row->variable);
+	int64_t *to;
+
+	if (!variable || row->bytes == IPS_NULL ||
+	    !ips_report_variable_alive(variable, program_step))
+		return ST_OK;
+	to = variable->always_live == 1 ? always : others;
+	return __builtin_add_overflow(*to, row->bytes, to)
+		       ? err_set(err, ST_FORMAT,
+				 "%s: tile %lld: the bytes of its variables are no "
+				 "numbers that can be added",
+				 prof_db_path(report->db), (long long)row->tile)
+		       : ST_OK;
+}
+
+/* Sum over all rows of @cursor at @program_step. */
+static enum status sum_live(struct ips_report *report, struct ips_report_lowered_variables *cursor,
+			    int64_t program_step, int64_t *always, int64_t *others, struct err *err)
+{
+	const struct ips_report_lowered_variable *row;
+	enum status status = ST_OK;
+
+	*always = *others = 0;
+	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)))
+		status = add_live(report, row, program_step, always, others, err);
+	return status == ST_OK ? report_public__cursor_failure((void *)cursor, err) : status;
+}
+
+int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t program_step,
+			     int64_t tile, int64_t *always_live, int64_t *not_always_live,
+			     char *message, size_t size)
+{
+	struct ips_report_lowered_variables *cursor;
+	int64_t always, others;
+	struct err err = {ST_OK, ""};
+	const int opened = ips_report_lowered_variables_open(report, &cursor, IPS_NULL, ipu, tile,
+							     message, size);
+	enum status status;
+
+	if (opened != 0)
+		return opened;
+	status = sum_live(report, cursor, program_step, &always, &others, &err);
+	ips_report_lowered_variables_close(cursor);
+	if (status != ST_OK || report_public__count(report, PUBLIC_VARIABLES) <= 0)
+		always = others = IPS_NULL;
+	if (always_live)
+		*always_live = always;
+	if (not_always_live)
+		*not_always_live = others;
+	return report_public__status(report, status, &err, message, size);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+int64_t ips_report_total_cycles(struct ips_report *report)
+{
+	const int64_t count = report_public__count(report, PUBLIC_RUNS);
+	int64_t sum = IPS_NULL;
+
+	for (int64_t i = 0; i < count; i++) {
+		const struct ips_report_run *run = report_public__item(report, PUBLIC_RUNS, i);
+
+		if (run->cycles == IPS_NULL)
+			continue;
+		if (__builtin_add_overflow(sum == IPS_NULL ? 0 : sum, run->cycles, &sum))
+			return IPS_NULL;
+	}
+	return sum;
 }

@@ -46,6 +46,7 @@ struct metadata_table {
 
 struct xplane {
 	struct import *import;
+	struct err *err; /* sticky: after a failure nothing more is read */
 	int fd;
 	unsigned char *bytes;
 	size_t size, kept; /* kept: pages before it are given back */
@@ -65,64 +66,62 @@ struct event_facts {
 /* ---- the content ----------------------------------------------------------------------------- */
 
 /* Copy the content to an unnamed file: what is mapped must not be truncated by somebody else. */
-static enum status copy_content(struct xplane *x, struct err *err)
+static void copy_content(struct xplane *x)
 {
 	struct import_input *input = &x->import->input;
+	const char *output = x->import->params->output;
 	char *buffer = mem_alloc(COPY_BYTES), path[FS_PATH_SIZE];
-	enum status status = !buffer ? err_nomem(err) : ST_OK;
+	struct err *err = x->err;
 	size_t got = 1;
 
-	if (status == ST_OK && !fs_path(path, "%s.copy.XXXXXX", x->import->params->output))
-		status = err_set(err, ST_INVALID, "%s: the path is too long",
-				 x->import->params->output);
-	if (status == ST_OK) {
-		x->fd = mkostemp(path, O_CLOEXEC);
-		if (x->fd < 0)
-			status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
-					 "%s: cannot write: %s", path, strerror(errno));
-		else
-			unlink(path);
-	}
-	while (status == ST_OK && got > 0) {
-		status = report__import_input_read(input, buffer, COPY_BYTES, &got, err);
-		for (size_t done = 0; status == ST_OK && done < got;) {
+	if (!buffer)
+		err_nomem(err);
+	else if (!fs_path(path, "%s.copy.XXXXXX", output))
+		err_set(err, ST_INVALID, "%s: the path is too long", output);
+	else if ((x->fd = mkostemp(path, O_CLOEXEC)) < 0)
+		err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s", path,
+			strerror(errno));
+	else
+		unlink(path);
+	while (!err_stuck(err) && got > 0 &&
+	       report__import_input_read(input, buffer, COPY_BYTES, &got, err) == ST_OK) {
+		for (size_t done = 0; !err_stuck(err) && done < got;) {
 			const ssize_t wrote = write(x->fd, buffer + done, got - done);
 
 			if (wrote < 0 && errno == EINTR)
 				continue;
 			if (wrote <= 0)
-				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
-						 "%s: cannot write: %s", path, strerror(errno));
+				err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+					"%s: cannot write: %s", path, strerror(errno));
 			else
 				done += (size_t)wrote;
 		}
-		x->size += status == ST_OK ? got : 0;
+		x->size += got;
 	}
 	mem_free(buffer);
-	if (status != ST_OK || x->size == 0)
-		return status;
+	if (err_stuck(err) || x->size == 0)
+		return;
 	x->bytes = mmap(NULL, x->size, PROT_READ, MAP_PRIVATE, x->fd, 0);
 	if (x->bytes == MAP_FAILED) {
 		x->bytes = NULL;
-		return err_set(err, ST_NOMEM, "%s: cannot map: %s", input->name, strerror(errno));
+		err_set(err, ST_NOMEM, "%s: cannot map: %s", input->name, strerror(errno));
 	}
-	return ST_OK;
 }
 
 /* Give back the pages before @at where they are many; they are read again if they are needed. */
-static enum status pass(struct xplane *x, const unsigned char *at, struct err *err)
+static void pass(struct xplane *x, const unsigned char *at)
 {
 	const size_t here = (size_t)(at - x->bytes);
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), until = here / page * page;
 
 	if (here < x->kept)
 		x->kept = until;
-	if (here - x->kept < GIVE_BACK)
-		return ST_OK;
+	if (here - x->kept < GIVE_BACK || err_stuck(x->err))
+		return;
 	madvise(x->bytes + x->kept / page * page, until - x->kept / page * page, MADV_DONTNEED);
 	x->kept = until;
-	return report__import_progress_read(x->import,
-					    (int)(1000.0 * (double)here / (double)x->size), err);
+	report__import_progress_read(x->import, (int)(1000.0 * (double)here / (double)x->size),
+				     x->err);
 }
 
 /* Whether @wire was walked to its end; if not, the file is broken there. */
@@ -136,7 +135,8 @@ static bool ends_well(struct xplane *x, const struct import_wire *wire)
 	return !wire->broken;
 }
 
-static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
+/* A copy in x->text, cut where it is too long. */
+static const char *text_of(struct xplane *x, const struct import_wire *bytes)
 {
 	const size_t size = import_wire_size(bytes), length = min(size, sizeof(x->text) - 1);
 
@@ -144,7 +144,17 @@ static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
 		report__import_note(x->import, REPORT_IMPORT_NOTE_CUT_NAMES);
 	memcpy(x->text, bytes->at, length);
 	x->text[length] = '\0';
-	return report__import_keep(x->import, x->text);
+	return x->text;
+}
+
+/* A copy that lives as long as the import; NULL: out of memory. */
+static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
+{
+	const char *kept = report__import_keep(x->import, text_of(x, bytes));
+
+	if (!kept)
+		err_nomem(x->err);
+	return kept;
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
@@ -164,8 +174,8 @@ static void clear_metadata(struct metadata_table *table)
 }
 
 /* An entry of a map: {key 1, value 2}, whose message has id 1, name 2 and display name 4. */
-static enum status add_metadata(struct xplane *x, struct metadata_table *table,
-				struct import_wire entry, bool of_events, struct err *err)
+static void add_metadata(struct xplane *x, struct metadata_table *table, struct import_wire entry,
+			 bool of_events)
 {
 	struct metadata item = {.id = 0};
 	struct import_wire_field field;
@@ -188,53 +198,48 @@ static enum status add_metadata(struct xplane *x, struct metadata_table *table,
 		item.has_stats = item.has_stats || (of_events && field.number == 5);
 	}
 	if (!ends_well(x, &entry) || !ends_well(x, &walk))
-		return ST_OK;
+		return;
 	if (shown.at && import_wire_size(&shown) > 0)
 		name = shown;
 	if (table->count == METADATA_MOST || find_metadata(table, item.id))
-		return ST_OK;
-	if (name.at) {
+		return;
+	if (name.at)
 		item.name = keep_bytes(x, &name);
-		if (!item.name)
-			return err_nomem(err);
-	}
 	if (mem_grow(&table->items, &table->capacity, table->count + 1, sizeof(*table->items)) !=
 		    0 ||
 	    map_add(&table->map, (uint64_t)item.id, table->count) != 0)
-		return err_nomem(err);
-	table->items[table->count++] = item;
-	return ST_OK;
+		err_nomem(x->err);
+	else
+		table->items[table->count++] = item;
 }
 
-static enum status site_of(struct xplane *x, int64_t id, uint32_t *site, struct err *err)
+/* The site of events with the metadata @id; without metadata it is named by the number. */
+static uint32_t site_of(struct xplane *x, int64_t id)
 {
 	struct metadata *metadata = find_metadata(&x->events, id);
+	uint32_t site = 0;
 	char number[40];
-	enum status status = ST_OK;
 
-	if (metadata && metadata->indexed) {
-		*site = metadata->index;
-		return ST_OK;
-	}
+	if (metadata && metadata->indexed)
+		return metadata->index;
 	snprintf(number, sizeof(number), "event %" PRId64, id);
-	status = report__import_name_site(
-		x->import, NULL, metadata && metadata->name ? metadata->name : number, site, err);
-	if (metadata && status == ST_OK) {
-		metadata->index = *site;
+	report__import_name_site(x->import, NULL,
+				 metadata && metadata->name ? metadata->name : number, &site,
+				 x->err);
+	if (metadata && !err_stuck(x->err)) {
+		metadata->index = site;
 		metadata->indexed = true;
 	}
-	return status;
+	return site;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static enum status take_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts,
-			     struct err *err)
+static void take_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts)
 {
 	struct import *import = x->import;
 	struct import_wire_field field, value = {.number = 0};
 	struct metadata *name;
-	enum status status = ST_OK;
 	int64_t id = 0;
 
 	while (import_wire_next(&stat, &field)) {
@@ -245,13 +250,13 @@ static enum status take_stat(struct xplane *x, struct import_wire stat, struct e
 	}
 	name = find_metadata(&x->stats, id);
 	if (!ends_well(x, &stat) || !name || !name->name || value.number == 0)
-		return ST_OK;
+		return;
 	if (!name->indexed) {
-		status = report__import_arg_name(import, name->name, &name->index, err);
-		name->indexed = status == ST_OK;
+		report__import_arg_name(import, name->name, &name->index, x->err);
+		name->indexed = !err_stuck(x->err);
 	}
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(x->err))
+		return;
 	if (value.number == 2 && value.type == IMPORT_WIRE_FIXED64) {
 		report__import_arg_real(import, name->index, import_wire_double(&value));
 	} else if ((value.number == 3 || value.number == 4) && value.type == IMPORT_WIRE_VARINT) {
@@ -267,27 +272,20 @@ static enum status take_stat(struct xplane *x, struct import_wire stat, struct e
 
 		report__import_arg_text(import, name->index, !text ? NULL : text->name);
 	} else if (value.number == 5 && value.type == IMPORT_WIRE_BYTES) {
-		const size_t length = min(import_wire_size(&value.bytes), sizeof(x->text) - 1);
-
-		memcpy(x->text, value.bytes.at, length);
-		x->text[length] = '\0';
-		report__import_arg_text(import, name->index, x->text);
+		report__import_arg_text(import, name->index, text_of(x, &value.bytes));
 	}
-	return ST_OK;
 }
 
 /* The statistics of a message in its fields @number. */
-static enum status take_stats(struct xplane *x, struct import_wire message, uint32_t number,
-			      struct event_facts *facts, struct err *err)
+static void take_stats(struct xplane *x, struct import_wire message, uint32_t number,
+		       struct event_facts *facts)
 {
 	struct import_wire_field field;
-	enum status status = ST_OK;
 
-	while (status == ST_OK && import_wire_next(&message, &field))
+	while (!err_stuck(x->err) && import_wire_next(&message, &field))
 		if (field.number == number && field.type == IMPORT_WIRE_BYTES)
-			status = take_stat(x, field.bytes, facts, err);
+			take_stat(x, field.bytes, facts);
 	ends_well(x, &message);
-	return status;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -348,8 +346,7 @@ static void put_row(struct xplane *x, const struct line *line, int64_t correlati
 	}
 }
 
-static enum status take_event(struct xplane *x, const struct line *line, struct import_wire event,
-			      struct err *err)
+static void take_event(struct xplane *x, const struct line *line, struct import_wire event)
 {
 	struct event_facts facts = {IPS_NULL, (double)NAN};
 	struct import *import = x->import;
@@ -359,7 +356,6 @@ static enum status take_event(struct xplane *x, const struct line *line, struct 
 	const struct metadata *metadata;
 	bool aggregate = false;
 	uint32_t site;
-	enum status status;
 
 	while (import_wire_next(&walk, &field)) {
 		if (field.type != IMPORT_WIRE_VARINT)
@@ -374,48 +370,47 @@ static enum status take_event(struct xplane *x, const struct line *line, struct 
 			aggregate = true;
 	}
 	if (!ends_well(x, &walk))
-		return ST_OK;
+		return;
 	import->counts->events++;
 	if (aggregate) {
 		report__import_left_what(import, "sums of events, without a time", 1);
-		return ST_OK;
+		return;
 	}
 	if (dur_ps < 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_NEGATIVE);
-		return ST_OK;
+		return;
 	}
 	if (line->track == IMPORT_NO_ID) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
 	if (__builtin_mul_overflow(line->timestamp_ns, 1000, &start_ps) ||
 	    __builtin_add_overflow(start_ps, offset_ps, &start_ps) ||
 	    __builtin_add_overflow(start_ps, dur_ps, &end_ps) || start_ps < 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TIME_RANGE);
-		return ST_OK;
+		return;
 	}
-	status = site_of(x, id, &site, err);
+	site = site_of(x, id);
 	metadata = find_metadata(&x->events, id);
-	if (status == ST_OK && metadata && metadata->has_stats)
-		status = take_stats(x, metadata->message, 5, &facts, err);
-	if (status == ST_OK)
-		status = take_stats(x, event, 4, &facts, err);
-	if (status != ST_OK)
-		return status;
+	if (metadata && metadata->has_stats)
+		take_stats(x, metadata->message, 5, &facts);
+	take_stats(x, event, 4, &facts);
+	if (err_stuck(x->err))
+		return;
 	start_ns = start_ps / 1000;
 	if (dur_ps > 0) {
 		put_row(x, line, facts.correlation > 0 ? facts.correlation : IPS_NULL, site);
-		return report__import_span(import, line->track, site, start_ns,
-					   end_ps / 1000 - start_ns, err);
-	}
-	if (!isnan(facts.allocated)) {
+		report__import_span(import, line->track, site, start_ns, end_ps / 1000 - start_ns,
+				    x->err);
+	} else if (isnan(facts.allocated)) {
+		report__import_instant(import, line->track, site, start_ns, x->err);
+	} else {
 		import->args.used = 0;
-		status = report__import_name_site(import, "memory", "bytes_allocated", &site, err);
-		return status == ST_OK ? report__import_sample(import, line->track, site, start_ns,
-							       facts.allocated, err)
-				       : status;
+		if (report__import_name_site(import, "memory", "bytes_allocated", &site, x->err) ==
+		    ST_OK)
+			report__import_sample(import, line->track, site, start_ns, facts.allocated,
+					      x->err);
 	}
-	return report__import_instant(import, line->track, site, start_ns, err);
 }
 
 /* "Stream #16(Kernel)" of the plane of a GPU: 16. */
@@ -426,8 +421,8 @@ static int64_t stream_of(const char *name)
 	return name && sscanf(name, "Stream #%lld", &number) == 1 ? number : IPS_NULL;
 }
 
-static enum status read_line(struct xplane *x, const char *plane, int64_t number,
-			     struct import_wire message, struct err *err)
+static void read_line(struct xplane *x, const char *plane, int64_t number,
+		      struct import_wire message)
 {
 	struct line line = {IMPORT_NO_ID, number, 0, IPS_NULL, NULL, LINE_PLAIN};
 	struct import_track track = {.kind = IMPORT_THREAD, .process_sort = number};
@@ -437,15 +432,12 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	char process[32], thread[32];
 	int64_t id = 0, sort = 0, gpu;
 	bool any = false;
-	enum status status = ST_OK;
 
 	while (import_wire_next(&walk, &field)) {
 		const char **text = field.number == 2 ? &name : field.number == 11 ? &shown : NULL;
 
 		if (field.type == IMPORT_WIRE_BYTES && text) {
 			*text = keep_bytes(x, &field.bytes);
-			if (!*text)
-				return err_nomem(err);
 		} else if (field.number == 4) {
 			any = true;
 		} else if (field.number == 1) {
@@ -458,7 +450,7 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	}
 	if (!any) {
 		ends_well(x, &walk);
-		return ST_OK;
+		return;
 	}
 	snprintf(process, sizeof(process), "%" PRId64, number);
 	snprintf(thread, sizeof(thread), "%" PRId64, id);
@@ -467,12 +459,12 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	if (line.stream != IPS_NULL && sscanf(plane, "/device:GPU:%" SCNd64, &gpu) == 1) {
 		line.device = report__import_gpu(x->import, gpu);
 		if (!line.device)
-			return err_nomem(err);
+			err_nomem(x->err);
 	}
 	if (sscanf(plane, "/device:TPU:%" SCNd64, &gpu) == 1 && name) {
 		tpu = report__import_accelerator(x->import, "TPU", gpu);
 		if (!tpu)
-			return err_nomem(err);
+			err_nomem(x->err);
 		line.kind = strcmp(name, "XLA Ops") == 0       ? LINE_OPERATIONS
 			    : strcmp(name, "XLA Modules") == 0 ? LINE_MODULES
 							       : LINE_PLAIN;
@@ -483,20 +475,18 @@ static enum status read_line(struct xplane *x, const char *plane, int64_t number
 	track.process_name = plane;
 	track.sort = sort != 0 ? sort : id;
 	track.device = line.device;
-	status = report__import_track(x->import, &track, &line.track, err);
-	if (status == ST_OK && tpu)
-		status = report__import_track_shows(x->import, line.track, tpu, err);
+	if (!err_stuck(x->err) &&
+	    report__import_track(x->import, &track, &line.track, x->err) == ST_OK && tpu)
+		report__import_track_shows(x->import, line.track, tpu, x->err);
 	if (line.kind == LINE_OPERATIONS)
 		line.device = tpu;
 	walk = message;
-	while (status == ST_OK && !x->broken && import_wire_next(&walk, &field)) {
+	while (!err_stuck(x->err) && !x->broken && import_wire_next(&walk, &field)) {
 		if (field.number == 4 && field.type == IMPORT_WIRE_BYTES)
-			status = take_event(x, &line, field.bytes, err);
-		if (status == ST_OK)
-			status = pass(x, walk.at, err);
+			take_event(x, &line, field.bytes);
+		pass(x, walk.at);
 	}
 	ends_well(x, &walk);
-	return status;
 }
 
 /* ---- planes ---------------------------------------------------------------------------------- */
@@ -518,72 +508,68 @@ static void take_start(struct xplane *x, struct import_wire stat)
 		x->import->epoch_ns = value;
 }
 
-static enum status read_plane(struct xplane *x, struct import_wire message, struct err *err)
+static void read_plane(struct xplane *x, struct import_wire message)
 {
 	const int64_t number = x->planes++;
 	const char *name = "";
 	struct import_wire walk = message;
 	struct import_wire_field field;
-	enum status status = ST_OK;
 
 	clear_metadata(&x->events);
 	clear_metadata(&x->stats);
-	while (status == ST_OK && import_wire_next(&walk, &field)) {
+	while (!err_stuck(x->err) && import_wire_next(&walk, &field)) {
 		if (field.type != IMPORT_WIRE_BYTES)
 			continue;
 		if (field.number == 2) {
 			name = keep_bytes(x, &field.bytes);
-			if (!name)
-				return err_nomem(err);
 		} else if (field.number == 4) {
-			status = add_metadata(x, &x->events, field.bytes, true, err);
+			add_metadata(x, &x->events, field.bytes, true);
 		} else if (field.number == 5) {
-			status = add_metadata(x, &x->stats, field.bytes, false, err);
+			add_metadata(x, &x->stats, field.bytes, false);
 		}
-		if (status == ST_OK)
-			status = pass(x, walk.at, err);
+		pass(x, walk.at);
 	}
 	ends_well(x, &walk);
 	/* Of a broken plane what comes before the break is read. */
 	message.end = walk.broken ? walk.at : message.end;
 	x->broken = false;
-	while (status == ST_OK && !x->broken && import_wire_next(&message, &field)) {
+	while (!err_stuck(x->err) && !x->broken && import_wire_next(&message, &field)) {
 		if (field.type != IMPORT_WIRE_BYTES)
 			continue;
 		if (field.number == 3)
-			status = read_line(x, name, number, field.bytes, err);
+			read_line(x, name, number, field.bytes);
 		else if (field.number == 6 && strcmp(name, "Task Environment") == 0)
 			take_start(x, field.bytes);
 	}
 	x->broken = x->broken || x->import->counts->broken;
-	return status;
 }
 
 enum status report__import_read_xplane(struct import *import, struct err *err)
 {
-	struct xplane x = {.import = import, .fd = -1};
+	struct err own;
+	struct xplane x = {.import = import, .err = err_start(err, &own), .fd = -1};
 	struct import_wire space = {0};
 	struct import_wire_field field;
-	enum status status = copy_content(&x, err);
 
-	if (status == ST_OK)
-		status = report__import_arg_name(import, "step", &x.step_name, err);
+	err = x.err;
+	copy_content(&x);
+	if (!err_stuck(err))
+		report__import_arg_name(import, "step", &x.step_name, err);
 	if (x.bytes)
 		space = (struct import_wire){x.bytes, x.bytes + x.size, false};
-	while (status == ST_OK && !x.broken && import_wire_next(&space, &field)) {
+	while (!err_stuck(err) && !x.broken && import_wire_next(&space, &field)) {
 		if (field.number == 1 && field.type == IMPORT_WIRE_BYTES)
-			status = read_plane(&x, field.bytes, err);
+			read_plane(&x, field.bytes);
 		else if (field.number == 4) /* names of hosts */
 			report__import_note(import, REPORT_IMPORT_NOTE_PRIVATE);
 	}
 	ends_well(&x, &space);
 	import->counts->bytes = x.size;
-	if (status == ST_OK && import->input.cut && !import->counts->broken)
+	if (!err_stuck(err) && import->input.cut && !import->counts->broken)
 		report__import_broken(import, x.size, "the compressed data are damaged");
-	if (status == ST_OK && import->counts->broken && import->counts->events == 0)
-		status =
-			err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
-				(unsigned long long)import->counts->broken_at, import->counts->why);
+	if (!err_stuck(err) && import->counts->broken && import->counts->events == 0)
+		err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
+			(unsigned long long)import->counts->broken_at, import->counts->why);
 	mem_free(x.events.items);
 	mem_free(x.stats.items);
 	map_fini(&x.events.map);
@@ -592,7 +578,7 @@ enum status report__import_read_xplane(struct import *import, struct err *err)
 		munmap(x.bytes, x.size);
 	if (x.fd >= 0)
 		close(x.fd);
-	return status;
+	return err->status;
 }
 
 /* The first plane: an id or none, and a name of letters, "/host:CPU", "Task Environment". */

@@ -1,7 +1,7 @@
 /*
  * Shared by the files of the insights: the facts, which are read once, and adding an insight.
  *
- * report_insights_facts.c reads the facts, report_insights_<topic>.c detect insights.
+ * report_insights.c reads the facts, report_insights_<topic>.c detect insights.
  */
 #ifndef REPORT_INSIGHTS_INTERNAL_H
 #define REPORT_INSIGHTS_INTERNAL_H
@@ -99,8 +99,6 @@ struct insight_facts {
 
 /* ---- reading facts --------------------------------------------------------------------------- */
 
-void report__insight_facts(struct insight_facts *facts);
-void report__insight_facts_free(struct insight_facts *facts);
 void report__insight_memory(struct insight_facts *facts);
 void report__insight_accelerators(struct insight_facts *facts);
 

@@ -235,11 +235,6 @@ static enum status resolve_selection(struct selection *s, const struct report_ch
 	return status;
 }
 
-static void free_selection(struct selection *s)
-{
-	arena_fini(&s->arena);
-}
-
 static enum status init_selection(struct selection *s, const struct report_source *source,
 				  const struct report_choice *choice, struct prof_db *db,
 				  bool as_text, int64_t limit, struct err *err)
@@ -251,7 +246,7 @@ static enum status init_selection(struct selection *s, const struct report_sourc
 		return err_nomem(err);
 	status = resolve_selection(s, choice, db, as_text, err);
 	if (status != ST_OK)
-		free_selection(s);
+		arena_fini(&s->arena);
 	return status;
 }
 
@@ -470,23 +465,7 @@ enum status report_select_table(struct report_table *out, const struct report_so
 		status = finish_table(&s, choice, db, as_text, more, out, err);
 	if (status != ST_OK)
 		report_table_free(out);
-	free_selection(&s);
-	return status;
-}
-
-static enum status write_table(const struct report_source *source,
-			       const struct report_choice *choice, struct prof_db *db,
-			       const struct report_render_params *params, int64_t limit, FILE *out,
-			       struct err *err)
-{
-	struct report_table table;
-	enum status status = report_select_table(&table, source, choice, db,
-						 params->format == REPORT_AS_TEXT, limit, err);
-
-	if (status != ST_OK)
-		return status;
-	status = report_render(&table, params, out, err);
-	report_table_free(&table);
+	arena_fini(&s.arena);
 	return status;
 }
 
@@ -495,21 +474,27 @@ enum status report_select_write(const struct report_source *source,
 				const struct report_render_params *params, int64_t limit, FILE *out,
 				struct err *err)
 {
+	const bool as_text = params->format == REPORT_AS_TEXT;
 	struct prof_query *query;
+	struct report_table table;
 	struct selection s;
 	enum status status;
 
-	if (params->format == REPORT_AS_TEXT || report__is_live(db))
-		return write_table(source, choice, db, params, limit, out, err);
+	if (as_text || report__is_live(db)) {
+		status = report_select_table(&table, source, choice, db, as_text, limit, err);
+		if (status == ST_OK)
+			status = report_render(&table, params, out, err);
+		report_table_free(&table);
+		return status;
+	}
 	status = init_selection(&s, source, choice, db, false, limit, err);
 	if (status != ST_OK)
 		return status;
 	status = open_selection(&s, &query, db, err);
-	if (status == ST_OK) {
+	if (status == ST_OK)
 		status = stream_query(&s, db, query, params, out, err);
-		prof_query_close(query);
-	}
-	free_selection(&s);
+	prof_query_close(query);
+	arena_fini(&s.arena);
 	return status;
 }
 
@@ -529,6 +514,6 @@ enum status report_select_print(const struct report_source *source,
 	else if (fprintf(out, "%s;\n", str_peek(&sql)) < 0 || fflush(out))
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
 	str_free(&sql);
-	free_selection(&s);
+	arena_fini(&s.arena);
 	return status;
 }
