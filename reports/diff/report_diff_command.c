@@ -49,108 +49,79 @@ static struct report_cell to_cell(const struct report_diff_value *value)
 
 /* ---- one table ------------------------------------------------------------------------------- */
 
-enum {
-	ALL_SECTION,
-	ALL_KEY,
-	ALL_NAME,
-	ALL_SOURCE,
-	ALL_TARGET,
-	ALL_DIFF,
-	ALL_FRACTION,
-	ALL_MEASURED,
-	ALL_REGRESSED,
-	ALL_MODE,
-	ALL_EPOCH,
-	ALL_UPDATE,
-	ALL_STEP,
-	ALL_MICROBATCH,
-	ALL_REPLICA,
-	ALL_LAYER,
-	ALL_KIND,
-	ALL_PHASE,
-	ALL_ELEMENT,
-	ALL_VERDICT,
-	ALL_COLUMNS
-};
+#define ALL_COLUMNS 20
 
-static const struct report_column all_columns[ALL_COLUMNS] = {
-	[ALL_SECTION] = {"section", REPORT_TEXT},
-	[ALL_KEY] = {"key", REPORT_TEXT},
-	[ALL_NAME] = {"name", REPORT_TEXT},
-	[ALL_SOURCE] = {"source", REPORT_REAL},
-	[ALL_TARGET] = {"target", REPORT_REAL},
-	[ALL_DIFF] = {"diff", REPORT_REAL},
-	[ALL_FRACTION] = {"diff_fraction", REPORT_FRACTION},
-	[ALL_MEASURED] = {"measured", REPORT_BOOL},
-	[ALL_REGRESSED] = {"regressed", REPORT_BOOL},
-	[ALL_MODE] = {"mode", REPORT_TEXT},
-	[ALL_EPOCH] = {"epoch", REPORT_NUMBER},
-	[ALL_UPDATE] = {"weight_update", REPORT_NUMBER},
-	[ALL_STEP] = {"step", REPORT_NUMBER},
-	[ALL_MICROBATCH] = {"microbatch", REPORT_NUMBER},
-	[ALL_REPLICA] = {"replica", REPORT_NUMBER},
-	[ALL_LAYER] = {"layer", REPORT_TEXT},
-	[ALL_KIND] = {"kind", REPORT_TEXT},
-	[ALL_PHASE] = {"phase", REPORT_TEXT},
-	[ALL_ELEMENT] = {"element", REPORT_NUMBER},
-	[ALL_VERDICT] = {"verdict", REPORT_TEXT},
-};
-
-static void fill_part_row(const struct report_diff_part *part, struct report_cell *cells)
+/* Set the columns of the table and the cells of a row in them, of @row or else of @part. */
+static void read_row(struct report_column columns[ALL_COLUMNS],
+		     struct report_cell cells[ALL_COLUMNS], const struct report_diff_row *row,
+		     const struct report_diff_part *part, const struct diff_print *how)
 {
-	cells[ALL_SECTION] = report_cell_of_text("first_difference");
-	cells[ALL_KEY] = report_cell_of_text(part->key);
-	cells[ALL_NAME] = report_cell_of_text(part->column ? part->column : part->what);
-	cells[ALL_SOURCE] = report_cell_of_real(part->source);
-	cells[ALL_TARGET] = report_cell_of_real(part->target);
-	cells[ALL_DIFF] = report_cell_of_real(part->target - part->source);
-	cells[ALL_MODE] = report_cell_of_text(part->mode);
-	cells[ALL_EPOCH] = report_cell_of_int(part->epoch);
-	cells[ALL_UPDATE] = report_cell_of_int(part->weight_update);
-	cells[ALL_STEP] = report_cell_of_int(part->step);
-	cells[ALL_MICROBATCH] = report_cell_of_int(part->microbatch);
-	cells[ALL_REPLICA] = report_cell_of_int(part->replica);
-	cells[ALL_LAYER] = report_cell_of_text(part->layer);
-	cells[ALL_KIND] = report_cell_of_text(part->kind);
-	cells[ALL_PHASE] = report_cell_of_text(part->phase);
-	cells[ALL_ELEMENT] = report_cell_of_int(part->element);
-	cells[ALL_VERDICT] = report_cell_of_text("changed");
-}
+	static const struct report_diff_part none = {.epoch = IPS_NULL,
+						     .weight_update = IPS_NULL,
+						     .step = IPS_NULL,
+						     .microbatch = IPS_NULL,
+						     .replica = IPS_NULL,
+						     .element = IPS_NULL};
+	const struct report_diff_part *p = row ? &none : part;
+	const struct {
+		struct report_column column;
+		struct report_cell cell;
+	} values[] = {
+		{{"section", REPORT_TEXT},
+		 report_cell_of_text(row ? row->section : "first_difference")},
+		{{"key", REPORT_TEXT}, report_cell_of_text(row ? row->key : p->key)},
+		{{"name", REPORT_TEXT},
+		 report_cell_of_text(row         ? row->name
+				     : p->column ? p->column
+						 : p->what)},
+		{{"source", REPORT_REAL},
+		 row ? to_cell(&row->source) : report_cell_of_real(p->source)},
+		{{"target", REPORT_REAL},
+		 row ? to_cell(&row->target) : report_cell_of_real(p->target)},
+		{{"diff", REPORT_REAL},
+		 report_cell_of_real(row ? report_diff_amount(row) : p->target - p->source)},
+		{{"diff_fraction", REPORT_FRACTION},
+		 report_cell_of_real(row ? report_diff_fraction(row) : (double)NAN)},
+		{{"measured", REPORT_BOOL}, report_cell_of_int(row ? row->measured : IPS_NULL)},
+		{{"regressed", REPORT_BOOL},
+		 report_cell_of_int(row ? exceeds_gate(row, how) : IPS_NULL)},
+		{{"mode", REPORT_TEXT}, report_cell_of_text(p->mode)},
+		{{"epoch", REPORT_NUMBER}, report_cell_of_int(p->epoch)},
+		{{"weight_update", REPORT_NUMBER}, report_cell_of_int(p->weight_update)},
+		{{"step", REPORT_NUMBER}, report_cell_of_int(p->step)},
+		{{"microbatch", REPORT_NUMBER}, report_cell_of_int(p->microbatch)},
+		{{"replica", REPORT_NUMBER}, report_cell_of_int(p->replica)},
+		{{"layer", REPORT_TEXT}, report_cell_of_text(p->layer)},
+		{{"kind", REPORT_TEXT}, report_cell_of_text(p->kind)},
+		{{"phase", REPORT_TEXT}, report_cell_of_text(p->phase)},
+		{{"element", REPORT_NUMBER}, report_cell_of_int(p->element)},
+		{{"verdict", REPORT_TEXT},
+		 report_cell_of_text(row ? report_diff_verdict(row) : "changed")},
+	};
 
-static void fill_row(const struct report_diff_row *row, const struct diff_print *how,
-		     struct report_cell *cells)
-{
-	cells[ALL_SECTION] = report_cell_of_text(row->section);
-	cells[ALL_KEY] = report_cell_of_text(row->key);
-	cells[ALL_NAME] = report_cell_of_text(row->name);
-	cells[ALL_SOURCE] = to_cell(&row->source);
-	cells[ALL_TARGET] = to_cell(&row->target);
-	cells[ALL_DIFF] = report_cell_of_real(report_diff_amount(row));
-	cells[ALL_FRACTION] = report_cell_of_real(report_diff_fraction(row));
-	cells[ALL_MEASURED] = report_cell_of_int(row->measured);
-	cells[ALL_REGRESSED] = report_cell_of_int(exceeds_gate(row, how));
-	cells[ALL_VERDICT] = report_cell_of_text(report_diff_verdict(row));
+	_Static_assert(ARRAY_LEN(values) == ALL_COLUMNS, "columns out of step");
+	for (int i = 0; i < ALL_COLUMNS; i++) {
+		columns[i] = values[i].column;
+		cells[i] = values[i].cell;
+	}
 }
 
 static enum status write_table(const struct report_diff *diff, const struct diff_print *how,
 			       FILE *out, struct err *err)
 {
+	struct report_column columns[ALL_COLUMNS];
+	struct report_cell cells[ALL_COLUMNS];
 	struct report_stream stream;
 	bool more = true;
 
-	report_stream_begin(&stream, "diff", all_columns, ALL_COLUMNS, &how->render, out);
-	if (diff->part.known) {
-		struct report_cell cells[ALL_COLUMNS] = {0};
-
-		fill_part_row(&diff->part, cells);
+	read_row(columns, cells, NULL, &diff->part, how);
+	report_stream_begin(&stream, "diff", columns, ALL_COLUMNS, &how->render, out);
+	if (diff->part.known)
 		more = report_stream_row(&stream, cells);
-	}
 	for (size_t i = 0; more && i < diff->count; i++) {
-		struct report_cell cells[ALL_COLUMNS] = {0};
-
 		if (!how->all && report_diff_same(&diff->rows[i]))
 			continue;
-		fill_row(&diff->rows[i], how, cells);
+		read_row(columns, cells, &diff->rows[i], NULL, how);
 		more = report_stream_row(&stream, cells);
 	}
 	return report_stream_end(&stream, NULL, err);

@@ -12,6 +12,7 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/table/report_internal.h"
 
 #define NEAR_ROWS 4096
 
@@ -163,61 +164,51 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static enum status read_names(struct report_tokens *out, struct arena *arena,
-			      const struct json_at *root, struct err *err)
+static void read_names(struct report_tokens *out, struct arena *arena, const struct json_at *root,
+		       struct err *err)
 {
 	struct json_at names, item = {0};
 	const char *text;
-	enum status status = ST_OK;
 
-	if (!json_child(root, "names", &names))
-		return ST_OK;
+	if (err_stuck(err) || !json_child(root, "names", &names))
+		return;
 	if (cJSON_IsString(names.node)) {
 		out->bytes = true;
-		return ST_OK;
+		return;
 	}
 	out->names = arena_alloc(arena, (size_t)json_count(&names) + 1, sizeof(*out->names));
 	if (!out->names)
-		return err_nomem(err);
-	while (status == ST_OK && json_next(&names, &item)) {
-		status = json_text(&item, &text, err);
-		if (status != ST_OK)
-			break;
+		err_nomem(err);
+	while (!err_stuck(err) && json_next(&names, &item) &&
+	       json_text(&item, &text, err) == ST_OK) {
 		out->names[out->count] = arena_strdup(arena, text);
 		if (!out->names[out->count++])
-			status = err_nomem(err);
+			err_nomem(err);
 	}
-	return status;
 }
 
 enum status report_tokens_read(struct report_tokens *out, struct arena *arena, struct prof_db *db,
 			       struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db, "SELECT value FROM meta WHERE key = 'tokens' LIMIT 1", err);
+	const char *text, *key;
+	struct json_at root, at;
+	struct err own;
+	cJSON *node;
 
 	*out = (struct report_tokens){0};
-	if (prof_query_next(query, &status, err)) {
-		const char *text = prof_column_text(query, 0), *key;
-		struct json_at root, at;
-		cJSON *node = NULL;
-
-		text = text ? text : "";
-		status = json_parse(&node, text, strlen(text), "meta tokens", err);
-		root = json_root("meta tokens", node);
-		if (status == ST_OK && json_child(&root, "key", &at)) {
-			status = json_text(&at, &key, err);
-			out->key = status == ST_OK ? arena_strdup(arena, key) : NULL;
-			if (status == ST_OK && !out->key)
-				status = err_nomem(err);
-		}
-		if (status == ST_OK)
-			status = read_names(out, arena, &root, err);
-		cJSON_Delete(node);
+	err = err_start(err, &own);
+	report__fact(&text, arena, db, "tokens", err);
+	if (!text || json_parse(&node, text, strlen(text), "meta tokens", err) != ST_OK)
+		return err->status;
+	root = json_root("meta tokens", node);
+	if (json_child(&root, "key", &at) && json_text(&at, &key, err) == ST_OK) {
+		out->key = arena_strdup(arena, key);
+		if (!out->key)
+			err_nomem(err);
 	}
-	prof_query_close(query);
-	return status;
+	read_names(out, arena, &root, err);
+	cJSON_Delete(node);
+	return err->status;
 }
 
 /* Copy a name, with control characters and invalid UTF-8 escaped. */
