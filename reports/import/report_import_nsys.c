@@ -42,76 +42,60 @@ static int64_t pid_of(int64_t global)
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-/* The name of @global in a table of names; "": none. */
-static enum status name_of(struct import_sqlite *in, const char *sql, int64_t global, char *out,
-			   size_t size, struct err *err)
+/* The name of @global in the table @table, which @sql selects; "": none. */
+static void name_of(struct import_sqlite *in, const char *table, const char *sql, int64_t global,
+		    char *out, size_t size)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, in->db, sql, err);
 
 	out[0] = 0;
+	if (err_stuck(in->err) || !report__sqlite_has(in, table))
+		return;
+	prof_query_open(&query, in->db, sql, in->err);
 	prof_query_int(query, ":global", global);
-	if (prof_query_next(query, &status, err) && prof_column_text(query, 0))
+	if (prof_query_next(query, &in->err->status, in->err) && prof_column_text(query, 0))
 		str_copy(out, size, prof_column_text(query, 0));
 	prof_query_close(query);
-	return status;
 }
 
 /* The program without its folder, which often has the name of a user. */
-static enum status process_name(struct import_sqlite *in, int64_t pid, char *out, size_t size,
-				struct err *err)
+static void process_name(struct import_sqlite *in, int64_t pid, char *out, size_t size)
 {
-	enum status status = ST_OK;
 	const char *program = out;
 
-	out[0] = 0;
-	if (report__sqlite_has(in, "PROCESSES"))
-		status = name_of(in, "SELECT name FROM main.PROCESSES WHERE pid = :global", pid,
-				 out, size, err);
+	name_of(in, "PROCESSES", "SELECT name FROM main.PROCESSES WHERE pid = :global", pid, out,
+		size);
 	for (const char *c = out; *c; c++)
 		if ((*c == '/' || *c == '\\') && c[1])
 			program = c + 1;
 	memmove(out, program, strlen(program) + 1);
-	return status;
-}
-
-/* The track @key, made by @track if it is new. */
-static enum status find_track(struct import_sqlite *in, const int64_t key[4],
-			      const struct import_track *track, uint32_t *out, struct err *err)
-{
-	enum status status = report__import_track(in->import, track, out, err);
-
-	return status == ST_OK ? report__sqlite_remember(in, key, *out, err) : status;
 }
 
 /* A thread's row, or with @what another one of its process. */
-static enum status thread_track(struct import_sqlite *in, int64_t global, const char *what,
-				uint32_t *out, struct err *err)
+static uint32_t thread_track(struct import_sqlite *in, int64_t global, const char *what)
 {
 	const int64_t key[4] = {what ? -3 : -2, global, (int64_t)map_text(MAP_SEED, what), 0};
+	const uint32_t known = report__sqlite_known(in, key);
 	char pid[32], tid[32], name[256] = "", program[4096], shown[320];
 	struct import_track track = {.kind = IMPORT_THREAD,
 				     .process = pid,
 				     .thread = what ? what : tid,
 				     .process_sort = IPS_NULL};
-	enum status status = ST_OK;
 
-	*out = report__sqlite_known(in, key);
-	if (*out != IMPORT_NO_ID)
-		return ST_OK;
+	if (known != IMPORT_NO_ID)
+		return known;
 	snprintf(pid, sizeof(pid), "%lld", (long long)pid_of(global));
 	snprintf(tid, sizeof(tid), "%lld", (long long)(global & 0xffffff));
-	if (!what && report__sqlite_has(in, "ThreadNames"))
-		status = name_of(in,
-				 "SELECT s.value FROM main.ThreadNames t JOIN main.StringIds s ON "
-				 "s.id = t.nameId WHERE t.globalTid = :global",
-				 global, name, sizeof(name), err);
-	if (status == ST_OK)
-		status = process_name(in, pid_of(global), program, sizeof(program), err);
+	if (!what)
+		name_of(in, "ThreadNames",
+			"SELECT s.value FROM main.ThreadNames t JOIN main.StringIds s ON "
+			"s.id = t.nameId WHERE t.globalTid = :global",
+			global, name, sizeof(name));
+	process_name(in, pid_of(global), program, sizeof(program));
 	snprintf(shown, sizeof(shown), "thread %s (%s)", tid, name);
 	track.name = name[0] != 0 ? shown : NULL;
 	track.process_name = program[0] != 0 ? program : NULL;
-	return status == ST_OK ? find_track(in, key, &track, out, err) : status;
+	return report__sqlite_track(in, key, &track);
 }
 
 /* Processes and threads of rows without one: those of the first row that has one. */
@@ -132,8 +116,7 @@ struct place {
 	uint32_t process; /* index, for launch keys */
 };
 
-static enum status find_place(struct import_sqlite *in, struct place *place,
-			      enum import_thread_kind kind, struct err *err)
+static void find_place(struct import_sqlite *in, struct place *place, enum import_thread_kind kind)
 {
 	const bool streams = place->stream != IPS_NULL && place->stream != NO_STREAM;
 	char pid[32], what[96], name[64];
@@ -145,7 +128,6 @@ static enum status find_place(struct import_sqlite *in, struct place *place,
 								   : NULL,
 				     .sort = STREAM_SORT,
 				     .process_sort = IPS_NULL};
-	enum status status = ST_OK;
 	int64_t key[4];
 	uint32_t device;
 
@@ -157,16 +139,12 @@ static enum status find_place(struct import_sqlite *in, struct place *place,
 	if (kind == IMPORT_SYNC && device != IMPORT_NO_ID)
 		place->device = device;
 	else if (kind == IMPORT_THREAD && device == IMPORT_NO_ID)
-		status = report__sqlite_remember(in, key, (uint32_t)place->device, err);
-	if (status != ST_OK)
-		return status;
+		report__sqlite_remember(in, key, (uint32_t)place->device);
 	key[0] = (int64_t)kind << 32 | (place->device & 0xffffffff);
 	key[1] = place->global;
 	key[2] = place->context;
 	key[3] = place->stream;
-	place->name = report__import_gpu(in->import, place->device);
-	if (!place->name)
-		return err_nomem(err);
+	place->name = report__sqlite_gpu(in, place->device);
 	place->track = report__sqlite_known(in, key);
 	if (place->track == IMPORT_NO_ID) {
 		snprintf(pid, sizeof(pid), "%lld", (long long)pid_of(place->global));
@@ -175,11 +153,10 @@ static enum status find_place(struct import_sqlite *in, struct place *place,
 		snprintf(name, sizeof(name), "stream %lld", (long long)place->stream);
 		track.device = place->name;
 		track.sort += place->device;
-		status = find_track(in, key, &track, &place->track, err);
+		place->track = report__sqlite_track(in, key, &track);
 	}
 	if (place->track != IMPORT_NO_ID)
 		place->process = in->import->threads.items[place->track].process;
-	return status;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -209,47 +186,41 @@ static const struct call_table call_tables[] = {
 	{"CUPTI_ACTIVITY_KIND_OVERHEAD", "profiler", "CUPTI overhead", SITE_PROFILER},
 };
 
-static enum status call_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			    struct err *err)
+static void call_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	const struct call_table *table = user;
 	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
 	const int64_t name = prof_column_int(query, 3), text = prof_column_int(query, 4);
 	const int64_t correlation = prof_column_int(query, 5), code = prof_column_int(query, 6);
 	int64_t global = prof_column_int(query, 2);
-	uint32_t track = IMPORT_NO_ID, site = IMPORT_NO_ID, result;
-	enum status status;
+	uint32_t track, site, result;
 
 	global = global == IPS_NULL ? known_process(in, global) : global;
-	status = thread_track(in, global, table->row, &track, err);
-	if (status == ST_OK)
-		status = report__sqlite_site(in, table->site, table->category,
-					     name == IPS_NULL ? text : name, &site, err);
-	if (status == ST_OK && code != IPS_NULL && code != 0) {
-		status = report__import_arg_name(in->import, "return value", &result, err);
+	track = thread_track(in, global, table->row);
+	site = report__sqlite_site(in, table->site, table->category,
+				   name == IPS_NULL ? text : name);
+	if (!err_stuck(in->err) && code != IPS_NULL && code != 0 &&
+	    report__import_arg_name(in->import, "return value", &result, in->err) == ST_OK)
 		report__import_arg_int(in->import, result, code);
-	}
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
 	if (table->site == SITE_API && correlation != IPS_NULL) {
 		const struct ips_call call = {
 			import_launch_key(in->import->threads.items[track].process, correlation)};
 
 		report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
 	}
-	return report__sqlite_span(in, track, site, start, end, err);
+	report__sqlite_span(in, track, site, start, end);
 }
 
-static enum status read_calls(struct import_sqlite *in, struct err *err)
+static void read_calls(struct import_sqlite *in)
 {
 	static const char *const columns[] = {"start",  "end",           "globalTid",  "nameId",
 					      "textId", "correlationId", "returnValue"};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(call_tables) && status == ST_OK; i++)
-		status = report__sqlite_each(in, call_tables[i].table, columns, ARRAY_LEN(columns),
-					     call_row, (void *)(uintptr_t)&call_tables[i], err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(call_tables); i++)
+		report__sqlite_each(in, call_tables[i].table, columns, ARRAY_LEN(columns), call_row,
+				    (void *)(uintptr_t)&call_tables[i]);
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -262,24 +233,28 @@ struct activity {
 	struct place place;
 };
 
-static enum status read_activity(struct import_sqlite *in, struct prof_query *query,
-				 enum import_thread_kind kind, struct activity *out,
-				 struct err *err)
+static struct activity read_activity(struct import_sqlite *in, struct prof_query *query,
+				     enum import_thread_kind kind)
 {
-	*out = (struct activity){.start = prof_column_int(query, 0),
-				 .end = prof_column_int(query, 1),
-				 .place = {.global = prof_column_int(query, 5),
-					   .device = prof_column_int(query, 2),
-					   .context = prof_column_int(query, 3),
-					   .stream = prof_column_int(query, 4)}};
-	return find_place(in, &out->place, kind, err);
+	struct activity out = {.start = prof_column_int(query, 0),
+			       .end = prof_column_int(query, 1),
+			       .place = {.global = prof_column_int(query, 5),
+					 .device = prof_column_int(query, 2),
+					 .context = prof_column_int(query, 3),
+					 .stream = prof_column_int(query, 4)}};
+
+	find_place(in, &out.place, kind);
+	return out;
 }
 
-static enum status put_activity(struct import_sqlite *in, const struct activity *activity,
-				uint32_t site, struct err *err)
+static bool has_place(struct import_sqlite *in, const struct activity *activity, uint32_t site)
 {
-	return report__sqlite_span(in, activity->place.track, site, activity->start, activity->end,
-				   err);
+	return report__sqlite_has_place(in, activity->place.track, site, activity->start);
+}
+
+static void put_activity(struct import_sqlite *in, const struct activity *activity, uint32_t site)
+{
+	report__sqlite_span(in, activity->place.track, site, activity->start, activity->end);
 }
 
 static int64_t launch_key(const struct place *place, int64_t correlation)
@@ -292,23 +267,17 @@ static int64_t sum_of(int64_t a, int64_t b)
 	return a == IPS_NULL ? b : b == IPS_NULL ? a : (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static enum status kernel_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			      struct err *err)
+static void kernel_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	const int64_t full = prof_column_int(query, 7);
-	struct activity activity;
+	const struct activity activity = read_activity(in, query, IMPORT_THREAD);
+	const uint32_t site = report__sqlite_site(
+		in, SITE_KERNEL, "kernel", full == IPS_NULL ? prof_column_int(query, 8) : full);
 	struct ips_kernel row;
-	enum status status = read_activity(in, query, IMPORT_THREAD, &activity, err);
-	uint32_t site = IMPORT_NO_ID;
 
 	(void)user;
-	if (status == ST_OK)
-		status = report__sqlite_site(in, SITE_KERNEL, "kernel",
-					     full == IPS_NULL ? prof_column_int(query, 8) : full,
-					     &site, err);
-	if (status != ST_OK ||
-	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
-		return status;
+	if (!has_place(in, &activity, site))
+		return;
 	row = (struct ips_kernel){
 		.device = activity.place.name,
 		.context = activity.place.context,
@@ -328,24 +297,19 @@ static enum status kernel_row(struct import_sqlite *in, struct prof_query *query
 		.graph_node = prof_column_int(query, 19),
 	};
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return put_activity(in, &activity, site, err);
+	put_activity(in, &activity, site);
 }
 
 /* A graph that was launched and recorded as a whole. */
-static enum status graph_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			     struct err *err)
+static void graph_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
-	struct activity activity;
-	enum status status = read_activity(in, query, IMPORT_THREAD, &activity, err);
-	uint32_t site = IMPORT_NO_ID;
+	const struct activity activity = read_activity(in, query, IMPORT_THREAD);
+	const uint32_t site = report__sqlite_name(in, "graph", "CUDA graph");
 	struct ips_kernel row;
 
 	(void)user;
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, "graph", "CUDA graph", &site, err);
-	if (status != ST_OK ||
-	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
-		return status;
+	if (!has_place(in, &activity, site))
+		return;
 	row = (struct ips_kernel){
 		.device = activity.place.name,
 		.context = activity.place.context,
@@ -365,7 +329,7 @@ static enum status graph_row(struct import_sqlite *in, struct prof_query *query,
 		.graph_node = IPS_NULL,
 	};
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return put_activity(in, &activity, site, err);
+	put_activity(in, &activity, site);
 }
 
 /* The text of a code; NULL: unknown. */
@@ -382,8 +346,7 @@ static const char *memory_kind(int64_t code)
 	return code_text(texts, ARRAY_LEN(texts), code);
 }
 
-static enum status copy_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			    struct err *err)
+static void copy_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	static const char *const kinds[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
 					    "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH", "DtoD"};
@@ -391,19 +354,15 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 	const char *kind =
 		fills ? "memset" : code_text(kinds, ARRAY_LEN(kinds), prof_column_int(query, 8));
 	const int64_t to = prof_column_int(query, 11);
-	struct activity activity;
-	enum status status = read_activity(in, query, IMPORT_THREAD, &activity, err);
-	uint32_t site = IMPORT_NO_ID;
+	const struct activity activity = read_activity(in, query, IMPORT_THREAD);
 	struct ips_copy row;
+	uint32_t site;
 	char name[32];
 
 	snprintf(name, sizeof(name), fills ? "Memset" : "Memcpy %s", !kind ? "" : kind);
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, fills ? "memset" : "memcpy", name,
-						  &site, err);
-	if (status != ST_OK ||
-	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
-		return status;
+	site = report__sqlite_name(in, fills ? "memset" : "memcpy", name);
+	if (!has_place(in, &activity, site))
+		return;
 	row = (struct ips_copy){
 		.device = activity.place.name,
 		.context = activity.place.context,
@@ -418,7 +377,7 @@ static enum status copy_row(struct import_sqlite *in, struct prof_query *query, 
 				     : NULL,
 	};
 	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
-	return put_activity(in, &activity, site, err);
+	put_activity(in, &activity, site);
 }
 
 /* The records of events, in order of process, event and time: @order is the number that a record
@@ -440,8 +399,7 @@ static int compare_records(const void *a, const void *b)
 	return SORTED_BY(x, y, global, event, order);
 }
 
-static enum status record_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			      struct err *err)
+static void record_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	struct records *records = user;
 	struct record record = {.global = known_process(in, prof_column_int(query, 0)),
@@ -453,17 +411,17 @@ static enum status record_row(struct import_sqlite *in, struct prof_query *query
 	if (records->count >= MOST_RECORDS || record.event == IPS_NULL ||
 	    record.correlation == IPS_NULL) {
 		report__import_left_what(in->import, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", 1);
-		return ST_OK;
+		return;
 	}
 	records->numbered |= record.order > 0;
 	if (record.order <= 0)
 		record.order = record.correlation;
 	if (mem_grow(&records->all, &records->capacity, records->count + 1,
 		     sizeof(*records->all)) != 0)
-		return err_nomem(err);
-	records->all[records->count++] = record;
+		err_nomem(in->err);
+	else
+		records->all[records->count++] = record;
 	import_used(in->import, REPORT_IMPORT_RECORD);
-	return ST_OK;
 }
 
 /* The record that a wait of @global is for; NULL: unknown. */
@@ -484,42 +442,35 @@ static const struct record *find_record(const struct records *records, int64_t g
 		       : NULL;
 }
 
-static enum status sync_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			    struct err *err)
+static void sync_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	static const char *const names[] = {NULL, "Event synchronize", "Stream wait event",
 					    "Stream synchronize", "Context synchronize"};
 	const int64_t type = prof_column_int(query, 6);
 	const char *name = code_text(names, ARRAY_LEN(names), type);
+	const struct activity activity = read_activity(in, query, IMPORT_SYNC);
+	const uint32_t site = report__sqlite_name(in, "sync", !name ? "Synchronize" : name);
 	const struct record *record = NULL;
-	struct activity activity;
-	enum status status = read_activity(in, query, IMPORT_SYNC, &activity, err);
-	uint32_t site = IMPORT_NO_ID, stream, call;
+	uint32_t stream, call;
 
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, "sync", !name ? "Synchronize" : name,
-						  &site, err);
-	if (status != ST_OK ||
-	    !report__sqlite_has_place(in, activity.place.track, site, activity.start))
-		return status;
+	if (!has_place(in, &activity, site))
+		return;
 	if (type == 1 || type == 2)
 		record = find_record(user, activity.place.global, prof_column_int(query, 8),
 				     prof_column_int(query, 9), prof_column_int(query, 7));
-	if (record) {
-		/* As PyTorch's profiler names them. */
-		status = report__import_arg_name(in->import, "wait_on_stream", &stream, err);
-		if (status == ST_OK)
-			status = report__import_arg_name(
-				in->import, "wait_on_cuda_event_record_corr_id", &call, err);
-		if (status != ST_OK)
-			return status;
+	/* As PyTorch's profiler names them. */
+	if (record &&
+	    report__import_arg_name(in->import, "wait_on_stream", &stream, in->err) == ST_OK)
 		report__import_arg_int(in->import, stream, record->stream);
+	if (record && !err_stuck(in->err) &&
+	    report__import_arg_name(in->import, "wait_on_cuda_event_record_corr_id", &call,
+				    in->err) == ST_OK)
 		report__import_arg_int(in->import, call, record->correlation);
-	}
-	return put_activity(in, &activity, site, err);
+	if (!err_stuck(in->err))
+		put_activity(in, &activity, site);
 }
 
-static enum status read_device_tables(struct import_sqlite *in, struct err *err)
+static void read_device_tables(struct import_sqlite *in)
 {
 	static const char *const kernel[] = {ACTIVITY_COLUMNS,
 					     "correlationId",
@@ -550,8 +501,7 @@ static enum status read_device_tables(struct import_sqlite *in, struct err *err)
 		const char *table;
 		const char *const *columns;
 		size_t count;
-		enum status (*row)(struct import_sqlite *in, struct prof_query *query, void *user,
-				   struct err *err);
+		sqlite_row_fn row;
 		void *user;
 	} tables[] = {
 		{"CUPTI_ACTIVITY_KIND_KERNEL", kernel, ARRAY_LEN(kernel), kernel_row, NULL},
@@ -560,28 +510,26 @@ static enum status read_device_tables(struct import_sqlite *in, struct err *err)
 		{"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", sync, ARRAY_LEN(sync), sync_row, &records},
 		{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph, ARRAY_LEN(graph), graph_row, NULL},
 	};
-	enum status status = report__sqlite_each(in, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", event,
-						 ARRAY_LEN(event), record_row, &records, err);
 
+	report__sqlite_each(in, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", event, ARRAY_LEN(event),
+			    record_row, &records);
 	if (records.count > 0)
 		qsort(records.all, records.count, sizeof(*records.all), compare_records);
-	for (size_t i = 0; i < ARRAY_LEN(tables) && status == ST_OK; i++)
-		status = report__sqlite_each(in, tables[i].table, tables[i].columns,
-					     tables[i].count, tables[i].row, tables[i].user, err);
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		report__sqlite_each(in, tables[i].table, tables[i].columns, tables[i].count,
+				    tables[i].row, tables[i].user);
 	mem_free(records.all);
-	return status;
 }
 
-static enum status read_gpus(struct import_sqlite *in, struct err *err)
+static void read_gpus(struct import_sqlite *in)
 {
 	static const char *const columns[] = {"id",           "cuDevice",     "name",
 					      "totalMemory",  "smCount",      "clockRate",
 					      "computeMajor", "computeMinor", "memoryBandwidth"};
-	struct prof_query *query;
-	enum status status = report__sqlite_select(in, "TARGET_INFO_GPU", columns,
-						   ARRAY_LEN(columns), &query, err);
+	struct prof_query *query =
+		report__sqlite_select(in, "TARGET_INFO_GPU", columns, ARRAY_LEN(columns));
 
-	while (query && prof_query_next(query, &status, err)) {
+	while (query && prof_query_next(query, &in->err->status, in->err)) {
 		const int64_t cuda = prof_column_int(query, 1);
 		const int64_t major = prof_column_int(query, 6), minor = prof_column_int(query, 7);
 		struct ips_device device = {
@@ -597,12 +545,11 @@ static enum status read_gpus(struct import_sqlite *in, struct err *err)
 			 (long long)minor);
 		if (major != IPS_NULL && minor != IPS_NULL)
 			device.architecture = report__import_keep(in->import, architecture);
-		device.device = report__import_gpu(in->import, device.number);
-		status = !device.device ? err_nomem(err)
-					: report__import_device(in->import, &device, err);
+		device.device = report__sqlite_gpu(in, device.number);
+		if (device.device)
+			report__import_device(in->import, &device, in->err);
 	}
 	prof_query_close(query);
-	return status;
 }
 
 /* ---- NVTX ------------------------------------------------------------------------------------ */
@@ -628,7 +575,7 @@ static const char *domain_of(struct import_sqlite *in, int64_t process, int64_t 
 	return index == IMPORT_NO_ID ? NULL : in->import->kept.strings[index].text;
 }
 
-static enum status domain_row(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void domain_row(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t key[4] = {-4, known_process(in, prof_column_int(query, 3)),
 				prof_column_int(query, 6), 0};
@@ -638,112 +585,100 @@ static enum status domain_row(struct import_sqlite *in, struct prof_query *query
 					       !name ? 0 : strlen(name), SIZE_MAX, &fresh);
 
 	import_used(in->import, REPORT_IMPORT_NAME);
-	return index == IMPORT_NO_ID ? err_nomem(err)
-				     : report__sqlite_remember(in, key, index, err);
+	if (index == IMPORT_NO_ID)
+		err_nomem(in->err);
+	report__sqlite_remember(in, key, index);
 }
 
-static enum status nvtx_site(struct import_sqlite *in, struct prof_query *query, uint32_t *site,
-			     struct err *err)
-{
-	const char *text = prof_column_text(query, 4);
-
-	if (text)
-		return report__import_name_site(in->import, "nvtx", text, site, err);
-	return report__sqlite_site(in, SITE_NVTX, "nvtx", prof_column_int(query, 5), site, err);
-}
-
-static enum status nvtx_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			    struct err *err)
+static void nvtx_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
 	const int64_t type = prof_column_int(query, 2), global = prof_column_int(query, 3);
 	const bool spans = type == NVTX_PUSH_POP || type == NVTX_TEXT_PUSH_POP;
 	const bool crosses = type == NVTX_START_END || type == NVTX_TEXT_START_END;
+	const char *text = prof_column_text(query, 4);
 	struct ips_range range = {"nvtx", NULL};
 	uint32_t track, site;
-	enum status status;
 
 	(void)user;
-	if (type == NVTX_DOMAIN)
-		return domain_row(in, query, err);
+	if (type == NVTX_DOMAIN) {
+		domain_row(in, query);
+		return;
+	}
 	if (type == NVTX_CATEGORY || type == NVTX_THREAD_NAME || type == NVTX_DOMAIN_END) {
 		import_used(in->import, REPORT_IMPORT_NAME);
-		return ST_OK;
+		return;
 	}
 	if (!spans && !crosses && type != NVTX_MARK) {
 		report__import_left_what(in->import, "NVTX_EVENTS of other types", 1);
-		return ST_OK;
+		return;
 	}
-	status = thread_track(in, global == IPS_NULL ? known_process(in, global) : global,
-			      crosses ? "NVTX ranges" : NULL, &track, err);
-	if (status == ST_OK)
-		status = nvtx_site(in, query, &site, err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
-	if (type == NVTX_MARK)
-		return report__import_instant(in->import, track, site, start, err);
+	track = thread_track(in, global == IPS_NULL ? known_process(in, global) : global,
+			     crosses ? "NVTX ranges" : NULL);
+	site = text ? report__sqlite_name(in, "nvtx", text)
+		    : report__sqlite_site(in, SITE_NVTX, "nvtx", prof_column_int(query, 5));
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
+	if (type == NVTX_MARK) {
+		report__import_instant(in->import, track, site, start, in->err);
+		return;
+	}
 	range.domain = domain_of(in, known_process(in, global), prof_column_int(query, 6));
 	report__import_row(in->import, IPS_TABLE_range, &range, sizeof(range));
-	return report__sqlite_span(in, track, site, start, end, err);
-}
-
-static enum status read_nvtx(struct import_sqlite *in, struct err *err)
-{
-	static const char *const columns[] = {"start", "end",    "eventType", "globalTid",
-					      "text",  "textId", "domainId"};
-
-	return report__sqlite_each(in, "NVTX_EVENTS", columns, ARRAY_LEN(columns), nvtx_row, NULL,
-				   err);
+	report__sqlite_span(in, track, site, start, end);
 }
 
 /* ---- counters and memory --------------------------------------------------------------------- */
 
-static enum status metric_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			      struct err *err)
+/* The site of a metric, by the name that the file has of it. */
+static uint32_t metric_site(struct import_sqlite *in, int64_t type, int64_t metric)
+{
+	const int64_t key[4] = {-5, type, metric, 0};
+	uint32_t site = report__sqlite_known(in, key);
+	struct prof_query *names;
+	char name[256];
+
+	if (site != IMPORT_NO_ID || err_stuck(in->err))
+		return site;
+	snprintf(name, sizeof(name), "metric %lld", (long long)metric);
+	if (report__sqlite_has(in, "TARGET_INFO_GPU_METRICS")) {
+		prof_query_open(&names, in->db,
+				"SELECT metricName FROM main.TARGET_INFO_GPU_METRICS WHERE "
+				"typeId = :type AND metricId = :metric AND metricName <> ''",
+				in->err);
+		prof_query_int(names, ":type", type);
+		prof_query_int(names, ":metric", metric);
+		if (prof_query_next(names, &in->err->status, in->err))
+			str_copy(name, sizeof(name), prof_column_text(names, 0));
+		prof_query_close(names);
+	}
+	site = report__sqlite_name(in, "metric", name);
+	report__sqlite_remember(in, key, site);
+	return site;
+}
+
+static void metric_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	const int64_t time = prof_column_int(query, 0), type = prof_column_int(query, 1);
-	const int64_t metric = prof_column_int(query, 2);
 	const double value = prof_column_real(query, 3);
-	const int64_t key[4] = {-5, type, metric, 0};
-	uint32_t site = report__sqlite_known(in, key), track;
-	char name[256] = "", row[48];
-	enum status status;
+	uint32_t track, site;
+	char row[48];
 
 	(void)user;
 	snprintf(row, sizeof(row), "GPU %d metrics", (int)(type & 0xff));
-	status = thread_track(in, known_process(in, IPS_NULL), row, &track, err);
-	if (status == ST_OK)
-		status = report__import_track_shows(
-			in->import, track, report__import_gpu(in->import, type & 0xff), err);
-	if (status == ST_OK && site == IMPORT_NO_ID) {
-		struct prof_query *names = NULL;
-
-		if (report__sqlite_has(in, "TARGET_INFO_GPU_METRICS"))
-			status =
-				prof_query_open(&names, in->db,
-						"SELECT metricName FROM "
-						"main.TARGET_INFO_GPU_METRICS WHERE typeId = :type "
-						"AND metricId = :metric",
-						err);
-		prof_query_int(names, ":type", type);
-		prof_query_int(names, ":metric", metric);
-		if (names && prof_query_next(names, &status, err) && prof_column_text(names, 0))
-			str_copy(name, sizeof(name), prof_column_text(names, 0));
-		prof_query_close(names);
-		if (name[0] == 0)
-			snprintf(name, sizeof(name), "metric %lld", (long long)metric);
-		if (status == ST_OK)
-			status = report__import_name_site(in->import, "metric", name, &site, err);
-		if (status == ST_OK)
-			status = report__sqlite_remember(in, key, site, err);
-	}
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, time))
-		return status;
-	if (!isfinite(value)) {
+	track = thread_track(in, known_process(in, IPS_NULL), row);
+	if (err_stuck(in->err) ||
+	    report__import_track_shows(in->import, track,
+				       report__import_gpu(in->import, type & 0xff),
+				       in->err) != ST_OK)
+		return;
+	site = metric_site(in, type, prof_column_int(query, 2));
+	if (!report__sqlite_has_place(in, track, site, time))
+		return;
+	if (!isfinite(value))
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
-		return ST_OK;
-	}
-	return report__import_sample(in->import, track, site, time, value, err);
+	else
+		report__import_sample(in->import, track, site, time, value, in->err);
 }
 
 /* Allocated bytes by device, in order of the rows. */
@@ -754,8 +689,7 @@ struct usage {
 	size_t count;
 };
 
-static enum status memory_row(struct import_sqlite *in, struct prof_query *query, void *user,
-			      struct err *err)
+static void memory_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	struct usage *usage = user;
 	const int64_t kind = prof_column_int(query, 6), bytes = prof_column_int(query, 5);
@@ -768,12 +702,11 @@ static enum status memory_row(struct import_sqlite *in, struct prof_query *query
 	const int64_t device = prof_column_int(query, 2), global = prof_column_int(query, 1);
 	char name[48];
 	uint32_t track;
-	enum status status;
 	size_t i = 0;
 
-	event.device = report__import_gpu(in->import, device == IPS_NULL ? 0 : device);
+	event.device = report__sqlite_gpu(in, device);
 	if (!event.device)
-		return err_nomem(err);
+		return;
 	while (i < usage->count && usage->of[i].device != device)
 		i++;
 	if (i == usage->count && i < ARRAY_LEN(usage->of)) {
@@ -786,16 +719,15 @@ static enum status memory_row(struct import_sqlite *in, struct prof_query *query
 		event.total_bytes = usage->of[i].bytes;
 	}
 	snprintf(name, sizeof(name), "%s memory", event.device);
-	status = thread_track(in, known_process(in, global), name, &track, err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, 0, event.time_ns))
-		return status;
-	return report__import_memory(in->import, track, &event, err);
+	track = thread_track(in, known_process(in, global), name);
+	if (report__sqlite_has_place(in, track, 0, event.time_ns))
+		report__import_memory(in->import, track, &event, in->err);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* What the file says of itself, without people and machines. */
-static enum status read_facts(struct import_sqlite *in, struct err *err)
+static void read_facts(struct import_sqlite *in)
 {
 	static const char *const kept[] = {"EXPORT_PRODUCT_NAME",
 					   "EXPORT_PRODUCT_VERSION",
@@ -808,26 +740,22 @@ static enum status read_facts(struct import_sqlite *in, struct err *err)
 	static const char *const columns[] = {"name", "value"}, *const start[] = {"utcEpochNs"};
 	const char *table = report__sqlite_has(in, "META_DATA_EXPORT") ? "META_DATA_EXPORT"
 								       : "EXPORT_META_DATA";
-	struct prof_query *query;
-	enum status status = report__sqlite_select(in, table, columns, 2, &query, err);
+	struct prof_query *query = report__sqlite_select(in, table, columns, 2);
 
-	while (query && prof_query_next(query, &status, err)) {
+	while (query && prof_query_next(query, &in->err->status, in->err)) {
 		const char *name = prof_column_text(query, 0);
 
-		for (size_t i = 0; name && i < ARRAY_LEN(kept) && status == ST_OK; i++) {
+		for (size_t i = 0; name && i < ARRAY_LEN(kept); i++) {
 			if (strcmp(name, kept[i]) == 0)
-				status = report__import_fact(in->import, name,
-							     prof_column_text(query, 1), err);
+				report__import_fact(in->import, name, prof_column_text(query, 1),
+						    in->err);
 		}
 	}
 	prof_query_close(query);
-	if (status == ST_OK)
-		status = report__sqlite_select(in, "TARGET_INFO_SESSION_START_TIME", start, 1,
-					       &query, err);
-	if (query && prof_query_next(query, &status, err))
+	query = report__sqlite_select(in, "TARGET_INFO_SESSION_START_TIME", start, 1);
+	if (query && prof_query_next(query, &in->err->status, in->err))
 		in->import->epoch_ns = prof_column_int(query, 0);
 	prof_query_close(query);
-	return status;
 }
 
 static bool recognise_nsys(struct import_sqlite *in)
@@ -836,7 +764,7 @@ static bool recognise_nsys(struct import_sqlite *in)
 	       report__sqlite_has(in, "EXPORT_META_DATA");
 }
 
-static enum status read_nsys(struct import_sqlite *in, struct err *err)
+static void read_nsys(struct import_sqlite *in)
 {
 	static const char *const left[] = {"SCHED_EVENTS",      "COMPOSITE_EVENTS",
 					   "DIAGNOSTIC_EVENT",  "GENERIC_EVENTS",
@@ -848,27 +776,21 @@ static enum status read_nsys(struct import_sqlite *in, struct err *err)
 	static const char *const memory[] = {
 		"start",   "globalPid", "deviceId",           "contextId",
 		"address", "bytes",     "memoryOperationType"};
+	static const char *const nvtx[] = {"start", "end",    "eventType", "globalTid",
+					   "text",  "textId", "domainId"};
 	struct usage usage = {.count = 0};
-	enum status status;
 
 	in->strings = "StringIds";
 	in->string_column = "value";
-	status = read_facts(in, err);
-	if (status == ST_OK)
-		status = read_gpus(in, err);
-	if (status == ST_OK)
-		status = read_calls(in, err);
-	if (status == ST_OK)
-		status = read_device_tables(in, err);
-	if (status == ST_OK)
-		status = read_nvtx(in, err);
-	if (status == ST_OK)
-		status = report__sqlite_each(in, "GPU_METRICS", metric, ARRAY_LEN(metric),
-					     metric_row, NULL, err);
-	if (status == ST_OK)
-		status = report__sqlite_each(in, "CUDA_GPU_MEMORY_USAGE_EVENTS", memory,
-					     ARRAY_LEN(memory), memory_row, &usage, err);
-	return status == ST_OK ? report__sqlite_left(in, left, ARRAY_LEN(left), err) : status;
+	read_facts(in);
+	read_gpus(in);
+	read_calls(in);
+	read_device_tables(in);
+	report__sqlite_each(in, "NVTX_EVENTS", nvtx, ARRAY_LEN(nvtx), nvtx_row, NULL);
+	report__sqlite_each(in, "GPU_METRICS", metric, ARRAY_LEN(metric), metric_row, NULL);
+	report__sqlite_each(in, "CUDA_GPU_MEMORY_USAGE_EVENTS", memory, ARRAY_LEN(memory),
+			    memory_row, &usage);
+	report__sqlite_left(in, left, ARRAY_LEN(left));
 }
 
 const struct sqlite_format report__sqlite_nsys = {"nsight systems", recognise_nsys, read_nsys};

@@ -27,8 +27,8 @@ enum {
 /* ---- both ------------------------------------------------------------------------------------ */
 
 /* The track of a thread, or of a queue of @device, or the row @what of a process. */
-static enum status find_track(struct import_sqlite *in, int64_t pid, int64_t number, int64_t queue,
-			      const char *device, const char *what, uint32_t *out, struct err *err)
+static uint32_t find_track(struct import_sqlite *in, int64_t pid, int64_t number, int64_t queue,
+			   const char *device, const char *what)
 {
 	const int64_t key[4] = {!device ? -2 : -3, pid, number,
 				(int64_t)((uint64_t)queue ^ map_text(MAP_SEED, what))};
@@ -38,11 +38,10 @@ static enum status find_track(struct import_sqlite *in, int64_t pid, int64_t num
 				     .thread = what ? what : thread,
 				     .process_sort = IPS_NULL,
 				     .device = device};
-	enum status status;
+	const uint32_t known = report__sqlite_known(in, key);
 
-	*out = report__sqlite_known(in, key);
-	if (*out != IMPORT_NO_ID)
-		return ST_OK;
+	if (known != IMPORT_NO_ID)
+		return known;
 	snprintf(process, sizeof(process), "%lld", (long long)pid);
 	snprintf(thread, sizeof(thread), "%lld", (long long)number);
 	if (device) {
@@ -51,23 +50,18 @@ static enum status find_track(struct import_sqlite *in, int64_t pid, int64_t num
 		track.name = name;
 		track.sort = QUEUE_SORT;
 	}
-	status = report__import_track(in->import, &track, out, err);
-	return status == ST_OK ? report__sqlite_remember(in, key, *out, err) : status;
+	return report__sqlite_track(in, key, &track);
 }
 
 /* Run @row for each row of @sql, whose tables are constants of this file and there. */
-static enum status each(struct import_sqlite *in, const char *sql,
-			enum status (*row)(struct import_sqlite *in, struct prof_query *query,
-					   struct err *err),
-			struct err *err)
+static void each(struct import_sqlite *in, const char *sql,
+		 void (*row)(struct import_sqlite *in, struct prof_query *query))
 {
-	struct prof_query *query;
-	enum status status = report__sqlite_rows(in, sql, &query, err);
+	struct prof_query *query = report__sqlite_rows(in, sql);
 
-	while (report__sqlite_next(in, query, &status, err))
-		status = row(in, query, err);
+	while (query && report__sqlite_next(in, query))
+		row(in, query);
 	prof_query_close(query);
-	return status;
 }
 
 /* "MEMORY_COPY_HOST_TO_DEVICE", "CopyHostToDevice". */
@@ -96,109 +90,95 @@ static int64_t rpd_key(int64_t call)
 	return call == IPS_NULL ? IPS_NULL : import_launch_key(0, call);
 }
 
-static enum status rpd_call(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rpd_call(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
 	const struct ips_call call = {rpd_key(prof_column_int(query, 0))};
 	const char *text = prof_column_text(query, 6);
-	uint32_t track, site, name;
-	enum status status = find_track(in, prof_column_int(query, 1), prof_column_int(query, 2), 0,
-					NULL, NULL, &track, err);
+	const uint32_t track =
+		find_track(in, prof_column_int(query, 1), prof_column_int(query, 2), 0, NULL, NULL);
+	const uint32_t site =
+		report__sqlite_site(in, SITE_API, "hip_api", prof_column_int(query, 5));
+	uint32_t name;
 
-	if (status == ST_OK)
-		status = report__sqlite_site(in, SITE_API, "hip_api", prof_column_int(query, 5),
-					     &site, err);
-	if (status == ST_OK)
-		status = report__import_arg_name(in->import, "args", &name, err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
+	if (err_stuck(in->err) ||
+	    report__import_arg_name(in->import, "args", &name, in->err) != ST_OK ||
+	    !report__sqlite_has_place(in, track, site, start))
+		return;
 	if (text && text[0] != 0)
 		report__import_arg_text(in->import, name, text);
 	report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
-	return report__sqlite_span(in, track, site, start, end, err);
+	report__sqlite_span(in, track, site, start, end);
 }
 
-static enum status rpd_kernel(struct import_sqlite *in, struct prof_query *query, uint32_t track,
-			      uint32_t site, const char *device, struct err *err)
-{
-	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
-	const struct ips_kernel row = {.device = device,
-				       .context = IPS_NULL,
-				       .stream = prof_column_int(query, 2),
-				       .kind = in->import->sites.items[site].kernel_kind,
-				       .launch_key = rpd_key(prof_column_int(query, 8)),
-				       .grid_x = prof_column_int(query, 9),
-				       .grid_y = prof_column_int(query, 10),
-				       .grid_z = prof_column_int(query, 11),
-				       .block_x = prof_column_int(query, 12),
-				       .block_y = prof_column_int(query, 13),
-				       .block_z = prof_column_int(query, 14),
-				       .registers = IPS_NULL,
-				       .shared_bytes = prof_column_int(query, 15),
-				       .occupancy = (double)NAN,
-				       .graph = IPS_NULL,
-				       .graph_node = IPS_NULL};
-
-	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return report__sqlite_span(in, track, site, start, end, err);
-}
-
-static enum status rpd_op(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rpd_op(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t gpu = prof_column_int(query, 1), queue = prof_column_int(query, 2);
 	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
 	const char *type = prof_column_text(query, 7);
 	const bool kernel = !type || strstr(type, "Kernel") != NULL;
-	const char *device = report__import_gpu(in->import, gpu == IPS_NULL ? 0 : gpu);
+	const char *device = report__sqlite_gpu(in, gpu);
 	const int64_t named = prof_column_int(query, prof_column_int(query, 6) == 1 ? 5 : 16);
-	struct ips_copy row = {.device = device,
-			       .context = IPS_NULL,
-			       .stream = queue,
-			       .kind = !type ? NULL : copy_kind(type),
-			       .launch_key = rpd_key(prof_column_int(query, 8)),
-			       .bytes = prof_column_int(query, 17)};
-	uint32_t track, site;
-	enum status status;
+	const int64_t key = rpd_key(prof_column_int(query, 8));
+	const uint32_t track = find_track(in, 0, gpu, queue, device, NULL);
+	const uint32_t site = report__sqlite_site(in, kernel ? SITE_KERNEL : SITE_COPY,
+						  kernel ? "kernel" : "copy", named);
 
-	if (!device)
-		return err_nomem(err);
-	status = find_track(in, 0, gpu, queue, device, NULL, &track, err);
-	if (status == ST_OK)
-		status = report__sqlite_site(in, kernel ? SITE_KERNEL : SITE_COPY,
-					     kernel ? "kernel" : "copy", named, &site, err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
-	if (kernel)
-		return rpd_kernel(in, query, track, site, device, err);
-	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
-	return report__sqlite_span(in, track, site, start, end, err);
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
+	if (kernel) {
+		const struct ips_kernel row = {.device = device,
+					       .context = IPS_NULL,
+					       .stream = queue,
+					       .kind = in->import->sites.items[site].kernel_kind,
+					       .launch_key = key,
+					       .grid_x = prof_column_int(query, 9),
+					       .grid_y = prof_column_int(query, 10),
+					       .grid_z = prof_column_int(query, 11),
+					       .block_x = prof_column_int(query, 12),
+					       .block_y = prof_column_int(query, 13),
+					       .block_z = prof_column_int(query, 14),
+					       .registers = IPS_NULL,
+					       .shared_bytes = prof_column_int(query, 15),
+					       .occupancy = (double)NAN,
+					       .graph = IPS_NULL,
+					       .graph_node = IPS_NULL};
+
+		report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
+	} else {
+		const struct ips_copy row = {.device = device,
+					     .context = IPS_NULL,
+					     .stream = queue,
+					     .kind = copy_kind(type),
+					     .launch_key = key,
+					     .bytes = prof_column_int(query, 17)};
+
+		report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
+	}
+	report__sqlite_span(in, track, site, start, end);
 }
 
-static enum status rpd_monitor(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rpd_monitor(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t start = prof_column_int(query, 2), gpu = prof_column_int(query, 0);
-	const char *name = prof_column_text(query, 1);
 	const enum prof_type type = prof_column_type(query, 3);
-	uint32_t track = IMPORT_NO_ID, site = IMPORT_NO_ID;
+	uint32_t track, site;
 	char row[48];
-	enum status status;
 
 	snprintf(row, sizeof(row), "GPU %lld monitor", (long long)gpu);
-	status = find_track(in, 0, gpu, 0, NULL, row, &track, err);
-	if (status == ST_OK)
-		status = report__import_track_shows(in->import, track,
-						    report__import_gpu(in->import, gpu), err);
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, "monitor", !name ? "" : name, &site,
-						  err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
-	if (type != PROF_INT && type != PROF_REAL) {
+	track = find_track(in, 0, gpu, 0, NULL, row);
+	if (err_stuck(in->err) ||
+	    report__import_track_shows(in->import, track, report__import_gpu(in->import, gpu),
+				       in->err) != ST_OK)
+		return;
+	site = report__sqlite_name(in, "monitor", prof_column_text(query, 1));
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
+	if (type != PROF_INT && type != PROF_REAL)
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_NUMBER);
-		return ST_OK;
-	}
-	return report__import_sample(in->import, track, site, start, prof_column_real(query, 3),
-				     err);
+	else
+		report__import_sample(in->import, track, site, start, prof_column_real(query, 3),
+				      in->err);
 }
 
 static bool recognise_rpd(struct import_sqlite *in)
@@ -207,7 +187,7 @@ static bool recognise_rpd(struct import_sqlite *in)
 	       report__sqlite_has(in, "rocpd_string");
 }
 
-static enum status read_rpd(struct import_sqlite *in, struct err *err)
+static void read_rpd(struct import_sqlite *in)
 {
 	static const char api_sql[] =
 		"SELECT a.id, a.pid, a.tid, a.start, a.\"end\", a.apiName_id, s.string "
@@ -229,21 +209,20 @@ static enum status read_rpd(struct import_sqlite *in, struct err *err)
 		"SELECT deviceId, monitorType, start, CASE WHEN value GLOB '*[^-0-9.eE+]*' THEN "
 		"value ELSE CAST(value AS NUMERIC) END FROM main.rocpd_monitor ORDER BY id";
 	static const char *const joined[] = {"rocpd_api_ops", "rocpd_kernelapi", "rocpd_copyapi"};
-	enum status status;
 
 	for (size_t i = 0; i < ARRAY_LEN(joined); i++) {
-		if (!report__sqlite_has(in, joined[i]))
-			return err_set(err, ST_FORMAT, "%s: has no table %s",
-				       in->import->input.name, joined[i]);
+		if (report__sqlite_has(in, joined[i]))
+			continue;
+		err_set(in->err, ST_FORMAT, "%s: has no table %s", in->import->input.name,
+			joined[i]);
+		return;
 	}
 	in->strings = "rocpd_string";
 	in->string_column = "string";
-	status = each(in, api_sql, rpd_call, err);
-	if (status == ST_OK)
-		status = each(in, op_sql, rpd_op, err);
-	if (status == ST_OK && report__sqlite_has(in, "rocpd_monitor"))
-		status = each(in, monitor_sql, rpd_monitor, err);
-	return status;
+	each(in, api_sql, rpd_call);
+	each(in, op_sql, rpd_op);
+	if (!err_stuck(in->err) && report__sqlite_has(in, "rocpd_monitor"))
+		each(in, monitor_sql, rpd_monitor);
 }
 
 const struct sqlite_format report__sqlite_rpd = {"rpd", recognise_rpd, read_rpd};
@@ -254,8 +233,8 @@ const struct sqlite_format report__sqlite_rpd = {"rpd", recognise_rpd, read_rpd}
 #define FILES_MOST  256 /* merged */
 
 /* Replace each @ in @sql by @suffix, which is checked. */
-static enum status with_suffix(struct str *out, const char *sql, const char *suffix,
-			       struct err *err)
+static void with_suffix(struct import_sqlite *in, struct str *out, const char *sql,
+			const char *suffix)
 {
 	str_clear(out);
 	for (; *sql; sql++) {
@@ -264,7 +243,8 @@ static enum status with_suffix(struct str *out, const char *sql, const char *suf
 		else
 			str_add_bytes(out, sql, 1);
 	}
-	return out->failed ? err_nomem(err) : ST_OK;
+	if (out->failed)
+		err_nomem(in->err);
 }
 
 static bool has_with(struct import_sqlite *in, const char *table, const char *suffix)
@@ -282,7 +262,7 @@ static int64_t rocpd_key(const struct import_sqlite *in, uint32_t track, int64_t
 		       : import_launch_key(in->import->threads.items[track].process, stack);
 }
 
-static enum status rocpd_region(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rocpd_region(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t start = prof_column_int(query, 2), end = prof_column_int(query, 3);
 	const char *name = prof_column_text(query, 4), *category = prof_column_text(query, 5);
@@ -290,34 +270,29 @@ static enum status rocpd_region(struct import_sqlite *in, struct prof_query *que
 	const bool marker = category && str_starts_with(category, "MARKER");
 	const struct ips_range range = {"roctx", NULL};
 	struct ips_call call;
-	uint32_t track, site = IMPORT_NO_ID;
-	enum status status = find_track(in, prof_column_int(query, 0), prof_column_int(query, 1), 0,
-					NULL, NULL, &track, err);
+	const uint32_t track =
+		find_track(in, prof_column_int(query, 0), prof_column_int(query, 1), 0, NULL, NULL);
+	uint32_t site;
 
 	if (marker && message && message[0] != 0)
 		name = message;
-	if (status == ST_OK)
-		status = report__import_name_site(in->import,
-						  marker      ? "roctx"
-						  : !category ? ""
-							      : category,
-						  !name ? "" : name, &site, err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
+	site = report__sqlite_name(in, marker ? "roctx" : !category ? "" : category, name);
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
 	call.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	if (marker)
 		report__import_row(in->import, IPS_TABLE_range, &range, sizeof(range));
 	else if (call.launch_key != IPS_NULL)
 		report__import_row(in->import, IPS_TABLE_call, &call, sizeof(call));
-	return report__sqlite_span(in, track, site, start, end, err);
+	report__sqlite_span(in, track, site, start, end);
 }
 
-static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rocpd_kernel(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t gpu = prof_column_int(query, 1), queue = prof_column_int(query, 2);
 	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
 	const char *name = prof_column_text(query, 5);
-	const char *device = report__import_gpu(in->import, gpu == IPS_NULL ? 0 : gpu);
+	const char *device = report__sqlite_gpu(in, gpu);
 	struct ips_kernel row = {.device = device,
 				 .context = IPS_NULL,
 				 .stream = queue,
@@ -332,55 +307,44 @@ static enum status rocpd_kernel(struct import_sqlite *in, struct prof_query *que
 				 .occupancy = (double)NAN,
 				 .graph = IPS_NULL,
 				 .graph_node = IPS_NULL};
-	uint32_t track, site = IMPORT_NO_ID;
-	enum status status;
+	uint32_t track, site;
 
-	if (!device)
-		return err_nomem(err);
-	status = find_track(in, prof_column_int(query, 0), gpu, queue, device, NULL, &track, err);
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, "kernel", !name ? "" : name, &site,
-						  err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
+	track = find_track(in, prof_column_int(query, 0), gpu, queue, device, NULL);
+	site = report__sqlite_name(in, "kernel", name);
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
 	row.kind = in->import->sites.items[site].kernel_kind;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	return report__sqlite_span(in, track, site, start, end, err);
+	report__sqlite_span(in, track, site, start, end);
 }
 
-static enum status rocpd_copy(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rocpd_copy(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t to = prof_column_int(query, 1), from = prof_column_int(query, 2);
 	const int64_t gpu = from != IPS_NULL ? from : to;
 	const int64_t start = prof_column_int(query, 4), end = prof_column_int(query, 5);
 	const char *name = prof_column_text(query, 6);
-	const char *device = report__import_gpu(in->import, gpu == IPS_NULL ? 0 : gpu);
+	const char *device = report__sqlite_gpu(in, gpu);
 	struct ips_copy row = {.device = device,
 			       .context = IPS_NULL,
 			       .stream = prof_column_int(query, 3),
 			       .kind = copy_kind(!name ? "" : name),
 			       .bytes = prof_column_int(query, 8)};
-	uint32_t track, site = IMPORT_NO_ID;
-	enum status status;
+	uint32_t track, site;
 
-	if (!device)
-		return err_nomem(err);
 	if (from != IPS_NULL && to != IPS_NULL && from != to)
 		row.to_device = report__import_gpu(in->import, to);
-	status = find_track(in, prof_column_int(query, 0), gpu, row.stream, device, NULL, &track,
-			    err);
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, "memcpy", !name ? "" : name, &site,
-						  err);
-	if (status != ST_OK || !report__sqlite_has_place(in, track, site, start))
-		return status;
+	track = find_track(in, prof_column_int(query, 0), gpu, row.stream, device, NULL);
+	site = report__sqlite_name(in, "memcpy", name);
+	if (!report__sqlite_has_place(in, track, site, start))
+		return;
 	row.launch_key = rocpd_key(in, track, prof_column_int(query, 7));
 	report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
-	return report__sqlite_span(in, track, site, start, end, err);
+	report__sqlite_span(in, track, site, start, end);
 }
 
-static enum status rocpd_memory(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rocpd_memory(struct import_sqlite *in, struct prof_query *query)
 {
 	const int64_t gpu = prof_column_int(query, 1), bytes = prof_column_int(query, 5);
 	const char *type = prof_column_text(query, 2);
@@ -395,16 +359,13 @@ static enum status rocpd_memory(struct import_sqlite *in, struct prof_query *que
 		.address = prof_column_int(query, 4),
 		.total_bytes = IPS_NULL,
 		.reserved_bytes = IPS_NULL};
-	uint32_t track;
-	enum status status =
-		find_track(in, prof_column_int(query, 0), 0, 0, NULL, "memory", &track, err);
+	const uint32_t track = find_track(in, prof_column_int(query, 0), 0, 0, NULL, "memory");
 
-	if (status != ST_OK || !report__sqlite_has_place(in, track, 0, event.time_ns))
-		return status;
-	return report__import_memory(in->import, track, &event, err);
+	if (report__sqlite_has_place(in, track, 0, event.time_ns))
+		report__import_memory(in->import, track, &event, in->err);
 }
 
-static enum status rocpd_device(struct import_sqlite *in, struct prof_query *query, struct err *err)
+static void rocpd_device(struct import_sqlite *in, struct prof_query *query)
 {
 	struct ips_device device = {
 		.number = prof_column_int(query, 0),
@@ -417,13 +378,14 @@ static enum status rocpd_device(struct import_sqlite *in, struct prof_query *que
 
 	import_used(in->import, REPORT_IMPORT_NAME);
 	if (device.number == IPS_NULL)
-		return ST_OK;
-	device.device = report__import_gpu(in->import, device.number);
-	return !device.device ? err_nomem(err) : report__import_device(in->import, &device, err);
+		return;
+	device.device = report__sqlite_gpu(in, device.number);
+	if (device.device)
+		report__import_device(in->import, &device, in->err);
 }
 
 /* What one process recorded. The joins are by primary keys. */
-static enum status read_process(struct import_sqlite *in, const char *suffix, struct err *err)
+static void read_process(struct import_sqlite *in, const char *suffix)
 {
 #define GPU(agent)                                                                                 \
 	"(SELECT type_index FROM main.\"rocpd_info_agent@\" g WHERE g.id = " agent                 \
@@ -431,8 +393,7 @@ static enum status read_process(struct import_sqlite *in, const char *suffix, st
 #define PID "(SELECT pid FROM main.\"rocpd_info_process@\" p WHERE p.id = x.pid)"
 	static const struct {
 		const char *table, *sql;
-		enum status (*row)(struct import_sqlite *in, struct prof_query *query,
-				   struct err *err);
+		void (*row)(struct import_sqlite *in, struct prof_query *query);
 	} tables[] = {
 		{"rocpd_info_agent",
 		 "SELECT type_index, name, product_name FROM main.\"rocpd_info_agent@\" WHERE "
@@ -479,26 +440,22 @@ static enum status read_process(struct import_sqlite *in, const char *suffix, st
 		 rocpd_memory},
 	};
 	static const char *const left[] = {"rocpd_sample", "rocpd_pmc_event"};
-	enum status status = ST_OK;
 	struct str text = {0};
 
-	for (size_t i = 0; i < ARRAY_LEN(tables) && status == ST_OK; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(tables) && !err_stuck(in->err); i++) {
 		if (!has_with(in, tables[i].table, suffix))
 			continue;
-		status = with_suffix(&text, tables[i].sql, suffix, err);
-		if (status == ST_OK)
-			status = each(in, str_peek(&text), tables[i].row, err);
+		with_suffix(in, &text, tables[i].sql, suffix);
+		each(in, str_peek(&text), tables[i].row);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(left) && status == ST_OK; i++) {
-		const char *name;
+	for (size_t i = 0; i < ARRAY_LEN(left) && !err_stuck(in->err); i++) {
+		char name[SUFFIX_SIZE + 32];
+		const char *table = name;
 
-		str_clear(&text);
-		str_addf(&text, "%s%s", left[i], suffix);
-		name = str_peek(&text);
-		status = text.failed ? err_nomem(err) : report__sqlite_left(in, &name, 1, err);
+		snprintf(name, sizeof(name), "%s%s", left[i], suffix);
+		report__sqlite_left(in, &table, 1);
 	}
 	str_free(&text);
-	return status;
 }
 
 /* The endings of the tables' names; those that are no ids are not taken. */
@@ -517,37 +474,39 @@ static bool recognise_rocpd(struct import_sqlite *in)
 	return found;
 }
 
-static enum status read_rocpd(struct import_sqlite *in, struct err *err)
+static void read_rocpd(struct import_sqlite *in)
 {
 	char(*suffixes)[SUFFIX_SIZE] = mem_calloc(FILES_MOST, sizeof(*suffixes));
-	struct prof_query *query = NULL;
+	struct prof_query *query;
 	struct str text = {0};
 	size_t count = 0;
-	enum status status =
-		!suffixes ? err_nomem(err) : prof_query_open(&query, in->db, suffix_sql, err);
 
-	while (count < FILES_MOST && prof_query_next(query, &status, err))
+	if (!suffixes) {
+		err_nomem(in->err);
+		return;
+	}
+	prof_query_open(&query, in->db, suffix_sql, in->err);
+	while (count < FILES_MOST && prof_query_next(query, &in->err->status, in->err))
 		str_copy(suffixes[count++], SUFFIX_SIZE, prof_column_text(query, 0));
 	prof_query_close(query);
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
-		status = with_suffix(&text,
-				     "SELECT value FROM main.\"rocpd_metadata@\" WHERE tag = "
-				     "'schema_version'",
-				     suffixes[i], err);
-		if (status == ST_OK)
-			status = prof_query_open(&query, in->db, str_peek(&text), err);
-		if (prof_query_next(query, &status, err) && prof_column_int(query, 0) > 3)
-			status = err_set(err, ST_UNSUPPORTED,
-					 "%s: has rocpd's schema %s; 3 can be imported (`rocpd "
-					 "convert -f pftrace` makes a trace of it)",
-					 in->import->input.name, prof_column_text(query, 0));
+	for (size_t i = 0; i < count && !err_stuck(in->err); i++) {
+		with_suffix(in, &text,
+			    "SELECT value FROM main.\"rocpd_metadata@\" WHERE tag = "
+			    "'schema_version'",
+			    suffixes[i]);
+		prof_query_open(&query, in->db, str_peek(&text), in->err);
+		if (prof_query_next(query, &in->err->status, in->err) &&
+		    prof_column_int(query, 0) > 3)
+			err_set(in->err, ST_UNSUPPORTED,
+				"%s: has rocpd's schema %s; 3 can be imported (`rocpd "
+				"convert -f pftrace` makes a trace of it)",
+				in->import->input.name, prof_column_text(query, 0));
 		prof_query_close(query);
-		if (status == ST_OK)
-			status = read_process(in, suffixes[i], err);
+		if (!err_stuck(in->err))
+			read_process(in, suffixes[i]);
 	}
 	str_free(&text);
 	mem_free(suffixes);
-	return status;
 }
 
 const struct sqlite_format report__sqlite_rocpd = {"rocpd", recognise_rocpd, read_rocpd};

@@ -103,28 +103,29 @@ enum status report__import_read_sqlite(struct import *import, struct err *err)
 {
 	static const struct sqlite_format *const formats[] = {
 		&report__sqlite_nsys, &report__sqlite_rocpd, &report__sqlite_rpd};
-	struct import_sqlite in = {.import = import};
+	struct err own;
+	struct import_sqlite in = {.import = import, .err = err_start(err, &own)};
 	const struct sqlite_format *format = NULL;
-	enum status status = open_file(&in, err);
 
-	for (size_t i = 0; i < ARRAY_LEN(formats) && !format && status == ST_OK; i++) {
+	open_file(&in, in.err);
+	for (size_t i = 0; i < ARRAY_LEN(formats) && !format && !err_stuck(in.err); i++) {
 		if (formats[i]->recognise(&in))
 			format = formats[i];
 	}
-	if (status == ST_OK && !format)
-		status = err_set(err, ST_FORMAT,
-				 "%s: is a database, but not of Nsight Systems, rocprofv3 or "
-				 "rocmProfileData",
-				 import->input.name);
-	if (status == ST_OK) {
+	if (format) {
 		import->source = format->source;
-		status = format->read(&in, err);
+		format->read(&in);
+	} else if (!err_stuck(in.err)) {
+		err_set(in.err, ST_FORMAT,
+			"%s: is a database, but not of Nsight Systems, rocprofv3 or "
+			"rocmProfileData",
+			import->input.name);
 	}
 	prof_db_close(in.ahead);
 	prof_db_close(in.db);
 	map_fini(&in.map);
 	mem_free(in.known);
-	return status;
+	return in.err->status;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -144,83 +145,69 @@ bool report__sqlite_has(struct import_sqlite *in, const char *table)
 	return found;
 }
 
-static bool has_column(struct import_sqlite *in, const char *table, const char *column,
-		       enum status *status, struct err *err)
+static bool has_column(struct import_sqlite *in, const char *table, const char *column)
 {
 	struct prof_query *query;
 	bool found;
 
-	*status = prof_query_open(&query, in->db,
-				  "SELECT 1 FROM pragma_table_info(:table) WHERE name = :column "
-				  "COLLATE NOCASE",
-				  err);
+	prof_query_open(&query, in->db,
+			"SELECT 1 FROM pragma_table_info(:table) WHERE name = :column "
+			"COLLATE NOCASE",
+			in->err);
 	prof_query_text(query, ":table", table);
 	prof_query_text(query, ":column", column);
-	found = prof_query_next(query, status, err);
+	found = prof_query_next(query, &in->err->status, in->err);
 	prof_query_close(query);
 	return found;
 }
 
-enum status report__sqlite_rows(struct import_sqlite *in, const char *sql, struct prof_query **out,
-				struct err *err)
+struct prof_query *report__sqlite_rows(struct import_sqlite *in, const char *sql)
 {
-	enum status status = prof_query_open(out, in->ahead, sql, err);
+	struct prof_query *query = NULL;
 
-	return status == ST_OK ? prof_query_ahead(*out, err) : status;
+	if (!err_stuck(in->err) && prof_query_open(&query, in->ahead, sql, in->err) == ST_OK)
+		prof_query_ahead(query, in->err);
+	return query;
 }
 
-enum status report__sqlite_select(struct import_sqlite *in, const char *table,
-				  const char *const *columns, size_t count, struct prof_query **out,
-				  struct err *err)
+struct prof_query *report__sqlite_select(struct import_sqlite *in, const char *table,
+					 const char *const *columns, size_t count)
 {
-	enum status status = ST_OK;
+	struct prof_query *query;
 	struct str sql = {0};
 
-	*out = NULL;
-	if (!report__sqlite_has(in, table))
-		return ST_OK;
+	if (err_stuck(in->err) || !report__sqlite_has(in, table))
+		return NULL;
 	str_add(&sql, "SELECT");
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
-		const bool has = has_column(in, table, columns[i], &status, err);
-
-		str_addf(&sql, has ? "%s \"%s\"" : "%s NULL", i == 0 ? "" : ",", columns[i]);
-	}
+	for (size_t i = 0; i < count; i++)
+		str_addf(&sql, has_column(in, table, columns[i]) ? "%s \"%s\"" : "%s NULL",
+			 i == 0 ? "" : ",", columns[i]);
 	str_addf(&sql, " FROM main.\"%s\" ORDER BY rowid", table);
 	if (sql.failed)
-		status = err_nomem(err);
-	if (status == ST_OK)
-		status = report__sqlite_rows(in, str_peek(&sql), out, err);
+		err_nomem(in->err);
+	query = report__sqlite_rows(in, str_peek(&sql));
 	str_free(&sql);
-	return status;
+	return query;
 }
 
-bool report__sqlite_next(struct import_sqlite *in, struct prof_query *query, enum status *status,
-			 struct err *err)
+bool report__sqlite_next(struct import_sqlite *in, struct prof_query *query)
 {
-	if (*status == ST_OK && ++in->rows % TELL_ROWS == 0)
-		*status = report__import_progress_read(in->import, -1, err);
-	if (!prof_query_next(query, status, err))
+	if (!err_stuck(in->err) && ++in->rows % TELL_ROWS == 0)
+		report__import_progress_read(in->import, -1, in->err);
+	if (!prof_query_next(query, &in->err->status, in->err))
 		return false;
 	in->import->counts->events++;
 	return true;
 }
 
-enum status report__sqlite_each(struct import_sqlite *in, const char *table,
-				const char *const *columns, size_t count,
-				enum status (*row)(struct import_sqlite *in,
-						   struct prof_query *query, void *user,
-						   struct err *err),
-				void *user, struct err *err)
+void report__sqlite_each(struct import_sqlite *in, const char *table, const char *const *columns,
+			 size_t count, sqlite_row_fn row, void *user)
 {
-	struct prof_query *query;
-	enum status status = report__sqlite_select(in, table, columns, count, &query, err);
+	struct prof_query *query = report__sqlite_select(in, table, columns, count);
 
-	if (!query)
-		return status;
-	while (report__sqlite_next(in, query, &status, err))
-		status = row(in, query, user, err);
+	while (query && report__sqlite_next(in, query))
+		row(in, query, user);
 	prof_query_close(query);
-	return status;
 }
 
 /* ---- what is known --------------------------------------------------------------------------- */
@@ -235,39 +222,70 @@ uint32_t report__sqlite_known(const struct import_sqlite *in, const int64_t key[
 	return at == MAP_NONE ? IMPORT_NO_ID : known[at].index;
 }
 
-enum status report__sqlite_remember(struct import_sqlite *in, const int64_t key[4], uint32_t index,
-				    struct err *err)
+void report__sqlite_remember(struct import_sqlite *in, const int64_t key[4], uint32_t index)
 {
 	struct sqlite_known *known;
 
-	if (mem_grow(&in->known, &in->capacity, in->count + 1, sizeof(*in->known)) != 0)
-		return err_nomem(err);
+	if (err_stuck(in->err))
+		return;
+	if (mem_grow(&in->known, &in->capacity, in->count + 1, sizeof(*in->known)) != 0) {
+		err_nomem(in->err);
+		return;
+	}
 	known = &in->known[in->count];
 	memcpy(known->key, key, sizeof(known->key));
 	known->index = index;
 	if (map_add(&in->map, map_bytes(MAP_SEED, key, sizeof(known->key)), in->count) != 0)
-		return err_nomem(err);
-	in->count++;
-	return ST_OK;
+		err_nomem(in->err);
+	else
+		in->count++;
 }
 
-enum status report__sqlite_text(struct import_sqlite *in, int64_t id, char *out, size_t size,
-				struct err *err)
+uint32_t report__sqlite_track(struct import_sqlite *in, const int64_t key[4],
+			      const struct import_track *track)
 {
-	struct prof_query *query = NULL;
-	struct str sql = {0};
-	enum status status;
+	uint32_t index = IMPORT_NO_ID;
 
-	out[0] = 0;
+	if (!err_stuck(in->err))
+		report__import_track(in->import, track, &index, in->err);
+	report__sqlite_remember(in, key, index);
+	return index;
+}
+
+uint32_t report__sqlite_name(struct import_sqlite *in, const char *category, const char *name)
+{
+	uint32_t site = IMPORT_NO_ID;
+
+	if (!err_stuck(in->err))
+		report__import_name_site(in->import, category, !name ? "" : name, &site, in->err);
+	return site;
+}
+
+const char *report__sqlite_gpu(struct import_sqlite *in, int64_t gpu)
+{
+	const char *name = report__import_gpu(in->import, gpu == IPS_NULL ? 0 : gpu);
+
+	if (!name)
+		err_nomem(in->err);
+	return name;
+}
+
+/* The text @id, in @out; "": there is none. */
+static void read_text(struct import_sqlite *in, int64_t id, char *out, size_t size)
+{
+	struct prof_query *query;
+	struct str sql = {0};
+
 	str_addf(&sql, "SELECT \"%s\" FROM main.\"%s\" WHERE id = :id", in->string_column,
 		 in->strings);
-	status = sql.failed ? err_nomem(err) : prof_query_open(&query, in->db, str_peek(&sql), err);
+	if (sql.failed)
+		err_nomem(in->err);
+	prof_query_open(&query, in->db, str_peek(&sql), in->err);
 	prof_query_int(query, ":id", id);
-	if (prof_query_next(query, &status, err) && prof_column_text(query, 0))
+	if (prof_query_next(query, &in->err->status, in->err) && prof_column_text(query, 0))
 		str_copy(out, size, prof_column_text(query, 0));
 	prof_query_close(query);
 	str_free(&sql);
-	return status;
 }
 
 /* "cudaLaunchKernel_v7000": the version is that of the first header that declared it. */
@@ -279,32 +297,34 @@ static void strip_version(char *name)
 		*at = 0;
 }
 
-enum status report__sqlite_site(struct import_sqlite *in, int number, const char *category,
-				int64_t id, uint32_t *site, struct err *err)
+uint32_t report__sqlite_site(struct import_sqlite *in, int number, const char *category, int64_t id)
 {
 	const int64_t key[4] = {-1, number, id, 0};
-	enum status status = ST_OK;
+	uint32_t site = report__sqlite_known(in, key);
 	char *name;
 
-	*site = report__sqlite_known(in, key);
-	if (*site != IMPORT_NO_ID)
-		return ST_OK;
+	if (site != IMPORT_NO_ID || err_stuck(in->err))
+		return site;
 	name = mem_alloc(SQLITE_NAME_SIZE);
-	if (!name)
-		return err_nomem(err);
+	if (!name) {
+		err_nomem(in->err);
+		return site;
+	}
 	name[0] = 0;
 	if (id != IPS_NULL)
-		status = report__sqlite_text(in, id, name, SQLITE_NAME_SIZE, err);
+		read_text(in, id, name, SQLITE_NAME_SIZE);
 	strip_version(name);
-	if (status == ST_OK)
-		status = report__import_name_site(in->import, category, name, site, err);
+	site = report__sqlite_name(in, category, name);
 	mem_free(name);
-	return status == ST_OK ? report__sqlite_remember(in, key, *site, err) : status;
+	report__sqlite_remember(in, key, site);
+	return site;
 }
 
 bool report__sqlite_has_place(struct import_sqlite *in, uint32_t track, uint32_t site,
 			      int64_t start)
 {
+	if (err_stuck(in->err))
+		return false;
 	if (start == IPS_NULL)
 		report__import_left(in->import, REPORT_IMPORT_LEFT_NO_TIME);
 	else if (track == IMPORT_NO_ID || site == IMPORT_NO_ID)
@@ -315,8 +335,8 @@ bool report__sqlite_has_place(struct import_sqlite *in, uint32_t track, uint32_t
 	return false;
 }
 
-enum status report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32_t site,
-				int64_t start, int64_t end, struct err *err)
+void report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start,
+			 int64_t end)
 {
 	int64_t dur = -1;
 
@@ -324,30 +344,24 @@ enum status report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32
 		dur = end < start ? -2 : INT64_MAX; /* counted as negative, as out of range */
 	else if (end != IPS_NULL && dur < 0)
 		dur = -2;
-	return report__import_span(in->import, track, site, start, dur, err);
+	report__import_span(in->import, track, site, start, dur, in->err);
 }
 
-enum status report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count,
-				struct err *err)
+void report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count)
 {
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
-		struct prof_query *query = NULL;
+	for (size_t i = 0; i < count && !err_stuck(in->err); i++) {
 		struct str sql = {0};
 		int64_t rows = 0;
 
 		if (!report__sqlite_has(in, tables[i]))
 			continue;
 		str_addf(&sql, "SELECT count(*) FROM main.\"%s\"", tables[i]);
-		status = sql.failed ? err_nomem(err)
-				    : prof_query_open(&query, in->db, str_peek(&sql), err);
-		if (prof_query_next(query, &status, err))
-			rows = prof_column_int(query, 0);
-		prof_query_close(query);
+		if (sql.failed)
+			err_nomem(in->err);
+		else if (prof_db_number(in->db, str_peek(&sql), &rows, in->err) != ST_OK)
+			rows = 0;
 		str_free(&sql);
 		in->import->counts->events += (uint64_t)rows;
 		report__import_left_what(in->import, tables[i], (uint64_t)rows);
 	}
-	return status;
 }
