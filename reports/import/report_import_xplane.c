@@ -138,10 +138,8 @@ static bool ends_well(struct xplane *x, const struct import_wire *wire)
 /* A copy in x->text, cut where it is too long. */
 static const char *text_of(struct xplane *x, const struct import_wire *bytes)
 {
-	const size_t size = import_wire_size(bytes), length = min(size, sizeof(x->text) - 1);
+	const size_t length = min(import_wire_size(bytes), sizeof(x->text) - 1);
 
-	if (length < size)
-		report__import_note(x->import, REPORT_IMPORT_NOTE_CUT_NAMES);
 	memcpy(x->text, bytes->at, length);
 	x->text[length] = '\0';
 	return x->text;
@@ -151,6 +149,9 @@ static const char *text_of(struct xplane *x, const struct import_wire *bytes)
 static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
 {
 	const char *kept = report__import_keep(x->import, text_of(x, bytes));
+
+	if (import_wire_size(bytes) > sizeof(x->text) - 1)
+		report__import_note(x->import, REPORT_IMPORT_NOTE_CUT_NAMES);
 
 	if (!kept)
 		err_nomem(x->err);
