@@ -2,14 +2,15 @@
  * Rows read ahead. See prof_ahead.h.
  *
  * Blocks form a ring: the thread fills those from `filled` on, the caller empties that of `taken`.
- * `lock` guards both numbers and `stop`; a block belongs to the thread until it is filled, and to
- * the caller until it is taken.
+ * `lock` guards both numbers, `stop` and `ended`; a block belongs to the thread until it is filled,
+ * and to the caller until it is taken.
  */
 #include "profiler/prof_ahead.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/mem.h"
 #include "common/pool.h"
@@ -18,6 +19,7 @@
 #define BLOCK_ROWS  1024 /* a thread that waits is woken a thousand times for a million */
 #define BLOCK_BYTES ((size_t)256 << 10) /* of texts and blobs, with which a block is full */
 #define NUMBER_SIZE 24
+#define AGAIN_NS    1000000 /* between interrupts of a thread that is to end */
 
 struct value {
 	int type; /* SQLite's */
@@ -53,7 +55,7 @@ struct prof_ahead {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint64_t filled, taken;
-	bool stop;
+	bool stop, ended;
 	/* the caller's */
 	struct block *block;          /* that it reads; NULL: none yet */
 	size_t row;                   /* in it, from 1 */
@@ -152,6 +154,8 @@ static void *ahead_main(void *user)
 		ahead->filled++;
 		pthread_cond_signal(&ahead->changed);
 	}
+	ahead->ended = true;
+	pthread_cond_signal(&ahead->changed);
 	pthread_mutex_unlock(&ahead->lock);
 	return NULL;
 }
@@ -210,8 +214,18 @@ void prof_ahead_stop(struct prof_ahead *ahead)
 	pthread_mutex_lock(&ahead->lock);
 	ahead->stop = true;
 	pthread_cond_signal(&ahead->changed);
+	/* A step that has not yet begun is not interrupted: again, until the thread has ended. */
+	while (!ahead->ended) {
+		struct timespec until;
+
+		sqlite3_interrupt(sqlite3_db_handle(ahead->statement));
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += AGAIN_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&ahead->changed, &ahead->lock, &until);
+	}
 	pthread_mutex_unlock(&ahead->lock);
-	sqlite3_interrupt(sqlite3_db_handle(ahead->statement));
 	pthread_join(ahead->thread, NULL);
 	ahead_free(ahead);
 }
