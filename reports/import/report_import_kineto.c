@@ -177,6 +177,11 @@ static void copy_ends(const char *name, struct ips_copy *copy)
 	}
 }
 
+static bool is_mtia(const struct import_event *event)
+{
+	return report__import_is(&event->fields[IMPORT_FIELD_CAT], "mtia_ccp_events");
+}
+
 /* The device of a stream's span: its argument, or the number of its process. NULL: out of
  * memory. */
 static const char *device_of(struct import *import, const struct import_event *event)
@@ -188,9 +193,8 @@ static const char *device_of(struct import *import, const struct import_event *e
 
 	if (number == IPS_NULL && !report__import_number(pid, &is_int, &number, &r))
 		number = 0;
-	return report__import_is(&event->fields[IMPORT_FIELD_CAT], "mtia_ccp_events")
-		       ? report__import_accelerator(import, "MTIA", number)
-		       : report__import_gpu(import, number);
+	return is_mtia(event) ? report__import_accelerator(import, "MTIA", number)
+			      : report__import_gpu(import, number);
 }
 
 static enum status put_kernel(struct import *import, struct import_event *event,
@@ -253,8 +257,7 @@ enum status report__import_kineto_span(struct import *import, struct import_even
 	struct ips_range range = {.kind = "annotation"};
 	/* Other programs have categories of these names, too. */
 	const bool device = int_of(event, IMPORT_NAME_STREAM) != IPS_NULL ||
-			    int_of(event, IMPORT_NAME_DEVICE) != IPS_NULL ||
-			    report__import_find_arg(event, IMPORT_NAME_DIRECTION);
+			    int_of(event, IMPORT_NAME_DEVICE) != IPS_NULL || is_mtia(event);
 
 	switch (site->kineto) {
 	case KINETO_KERNEL:
