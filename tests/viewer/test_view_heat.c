@@ -195,6 +195,20 @@ static void test_places_and_cells_agree(void **state)
 	view_canvas_fini(&canvas);
 }
 
+static void test_no_pane_has_no_places(void **state)
+{
+	static const int sizes[][2] = {{0, 0}, {0, 9}, {40, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const struct view_pane pane = {.rect = {0, 0, sizes[i][0], sizes[i][1]}};
+		const struct view_rect place = view_heat_place(&pane, 64, 23, 63, 22);
+
+		assert_int_equal(place.width, 0);
+		assert_int_equal(place.height, 0);
+	}
+}
+
 static void test_shares_cover_everything_once(void **state)
 {
 	(void)state;
@@ -259,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_halves_are_two_values),
 		cmocka_unit_test(test_signs_can_be_told_apart),
 		cmocka_unit_test(test_places_and_cells_agree),
+		cmocka_unit_test(test_no_pane_has_no_places),
 		cmocka_unit_test(test_shares_cover_everything_once),
 		cmocka_unit_test(test_any_number_of_things_is_shared_out),
 	};

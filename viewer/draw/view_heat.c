@@ -135,12 +135,14 @@ struct view_rect view_heat_place(const struct view_pane *pane, int columns, int 
 				 int row)
 {
 	const int width = pane->rect.width, halves = 2 * pane->rect.height;
-	const int x = view_share_cell(columns, width, column);
-	const int y = view_share_cell(rows, halves, row) / 2;
-	const int right =
-		column + 1 < columns ? view_share_cell(columns, width, column + 1) : width;
-	const int below = row + 1 < rows ? view_share_cell(rows, halves, row + 1) : halves;
+	int x, y, right, below;
 
+	if (width < 1 || halves < 1)
+		return (struct view_rect){0, 0, 0, 0};
+	x = view_share_cell(columns, width, column);
+	y = view_share_cell(rows, halves, row) / 2;
+	right = column + 1 < columns ? view_share_cell(columns, width, column + 1) : width;
+	below = row + 1 < rows ? view_share_cell(rows, halves, row + 1) : halves;
 	return (struct view_rect){x, y, right > x ? right - x : 1,
 				  (below + 1) / 2 > y ? (below + 1) / 2 - y : 1};
 }
