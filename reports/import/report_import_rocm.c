@@ -111,15 +111,31 @@ static void rpd_call(struct import_sqlite *in, struct prof_query *query)
 	report__sqlite_span(in, track, site, start, end);
 }
 
-static void rpd_op(struct import_sqlite *in, struct prof_query *query)
+/* Operations whose call is recorded, with what the call says of them; of several calls, the first
+ * comes first. */
+static const char rpd_links_sql[] =
+	"SELECT l.op_id, l.api_id, k.gridX, k.gridY, k.gridZ, k.workgroupX, k.workgroupY, "
+	"k.workgroupZ, k.groupSegmentSize, c.size FROM main.rocpd_api_ops l "
+	"LEFT JOIN main.rocpd_kernelapi k ON k.api_ptr_id = l.api_id "
+	"LEFT JOIN main.rocpd_copyapi c ON c.api_ptr_id = l.api_id "
+	"WHERE typeof(l.op_id) = 'integer' AND l.api_id IS NOT NULL ORDER BY l.op_id, l.api_id";
+
+static int64_t link_int(const struct prof_query *link, int column)
+{
+	return link ? prof_column_int(link, column) : IPS_NULL;
+}
+
+/* @link: the operation's row of rpd_links_sql; NULL: it has none. */
+static void rpd_op(struct import_sqlite *in, struct prof_query *query,
+		   const struct prof_query *link)
 {
 	const int64_t gpu = prof_column_int(query, 1), queue = prof_column_int(query, 2);
 	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
 	const char *type = prof_column_text(query, 7);
 	const bool kernel = !type || strstr(type, "Kernel") != NULL;
 	const char *device = report__sqlite_gpu(in, gpu);
-	const int64_t named = prof_column_int(query, prof_column_int(query, 6) == 1 ? 5 : 16);
-	const int64_t key = rpd_key(prof_column_int(query, 8));
+	const int64_t named = prof_column_int(query, prof_column_int(query, 6) == 1 ? 5 : 8);
+	const int64_t key = rpd_key(link_int(link, 1));
 	const uint32_t track = find_track(in, 0, gpu, queue, device, NULL);
 	const uint32_t site = report__sqlite_site(in, kernel ? SITE_KERNEL : SITE_COPY,
 						  kernel ? "kernel" : "copy", named);
@@ -132,14 +148,14 @@ static void rpd_op(struct import_sqlite *in, struct prof_query *query)
 					       .stream = queue,
 					       .kind = in->import->sites.items[site].kernel_kind,
 					       .launch_key = key,
-					       .grid_x = prof_column_int(query, 9),
-					       .grid_y = prof_column_int(query, 10),
-					       .grid_z = prof_column_int(query, 11),
-					       .block_x = prof_column_int(query, 12),
-					       .block_y = prof_column_int(query, 13),
-					       .block_z = prof_column_int(query, 14),
+					       .grid_x = link_int(link, 2),
+					       .grid_y = link_int(link, 3),
+					       .grid_z = link_int(link, 4),
+					       .block_x = link_int(link, 5),
+					       .block_y = link_int(link, 6),
+					       .block_z = link_int(link, 7),
 					       .registers = IPS_NULL,
-					       .shared_bytes = prof_column_int(query, 15),
+					       .shared_bytes = link_int(link, 8),
 					       .occupancy = (double)NAN,
 					       .graph = IPS_NULL,
 					       .graph_node = IPS_NULL};
@@ -151,11 +167,28 @@ static void rpd_op(struct import_sqlite *in, struct prof_query *query)
 					     .stream = queue,
 					     .kind = copy_kind(type),
 					     .launch_key = key,
-					     .bytes = prof_column_int(query, 17)};
+					     .bytes = link_int(link, 9)};
 
 		report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
 	}
 	report__sqlite_span(in, track, site, start, end);
+}
+
+/* Walk both results side by side; both are in the order of the operations. SQLite would sort the
+ * links twice to join them. */
+static void rpd_ops(struct import_sqlite *in, const char *sql, struct prof_query *links)
+{
+	struct prof_query *query = report__sqlite_rows(in, sql);
+	bool more = links && prof_query_next(links, &in->err->status, in->err);
+
+	while (query && report__sqlite_next(in, query)) {
+		const int64_t op = prof_column_int(query, 0);
+
+		while (more && prof_column_int(links, 0) < op)
+			more = prof_query_next(links, &in->err->status, in->err);
+		rpd_op(in, query, more && prof_column_int(links, 0) == op ? links : NULL);
+	}
+	prof_query_close(query);
 }
 
 static void rpd_monitor(struct import_sqlite *in, struct prof_query *query)
@@ -193,22 +226,16 @@ static void read_rpd(struct import_sqlite *in)
 		"SELECT a.id, a.pid, a.tid, a.start, a.\"end\", a.apiName_id, s.string "
 		"FROM main.rocpd_api a LEFT JOIN main.rocpd_string s ON s.id = a.args_id "
 		"ORDER BY a.id";
-	/* Of several calls of one operation, the first. */
 	static const char op_sql[] =
 		"SELECT o.id, o.gpuId, o.queueId, o.start, o.\"end\", o.description_id, "
-		"length(d.string) > 0, "
-		"t.string, l.api_id, k.gridX, k.gridY, k.gridZ, k.workgroupX, k.workgroupY, "
-		"k.workgroupZ, k.groupSegmentSize, o.opType_id, c.size "
+		"length(d.string) > 0, t.string, o.opType_id "
 		"FROM main.rocpd_op o LEFT JOIN main.rocpd_string d ON d.id = o.description_id "
-		"LEFT JOIN main.rocpd_string t ON t.id = o.opType_id "
-		"LEFT JOIN (SELECT op_id, min(api_id) AS api_id FROM main.rocpd_api_ops "
-		"GROUP BY op_id) l ON l.op_id = o.id "
-		"LEFT JOIN main.rocpd_kernelapi k ON k.api_ptr_id = l.api_id "
-		"LEFT JOIN main.rocpd_copyapi c ON c.api_ptr_id = l.api_id ORDER BY o.id";
+		"LEFT JOIN main.rocpd_string t ON t.id = o.opType_id ORDER BY o.id";
 	static const char monitor_sql[] =
 		"SELECT deviceId, monitorType, start, CASE WHEN value GLOB '*[^-0-9.eE+]*' THEN "
 		"value ELSE CAST(value AS NUMERIC) END FROM main.rocpd_monitor ORDER BY id";
 	static const char *const joined[] = {"rocpd_api_ops", "rocpd_kernelapi", "rocpd_copyapi"};
+	struct prof_query *links;
 
 	for (size_t i = 0; i < ARRAY_LEN(joined); i++) {
 		if (report__sqlite_has(in, joined[i]))
@@ -219,8 +246,10 @@ static void read_rpd(struct import_sqlite *in)
 	}
 	in->strings = "rocpd_string";
 	in->string_column = "string";
+	links = report__sqlite_rows_beside(in, rpd_links_sql); /* sorted while calls are read */
 	each(in, api_sql, rpd_call);
-	each(in, op_sql, rpd_op);
+	rpd_ops(in, op_sql, links);
+	prof_query_close(links);
 	if (!err_stuck(in->err) && report__sqlite_has(in, "rocpd_monitor"))
 		each(in, monitor_sql, rpd_monitor);
 }

@@ -61,11 +61,13 @@ static enum status open_one(struct prof_db **db, const char *path, struct err *e
 	return status == ST_OK ? prof_db_guard(*db, &guard, err) : status;
 }
 
-static enum status open_both(struct import_sqlite *in, const char *path, struct err *err)
+static enum status open_all(struct import_sqlite *in, const char *path, struct err *err)
 {
 	enum status status = open_one(&in->db, path, err);
 
-	return status == ST_OK ? open_one(&in->ahead, path, err) : status;
+	for (size_t i = 0; i < ARRAY_LEN(in->ahead) && status == ST_OK; i++)
+		status = open_one(&in->ahead[i], path, err);
+	return status;
 }
 
 /* A pipe or a compressed file: copy the database beside the output, where it has no name. */
@@ -84,7 +86,7 @@ static enum status open_copy(struct import_sqlite *in, struct err *err)
 	status = copy_content(in->import, fd, path, err);
 	close(fd);
 	if (status == ST_OK)
-		status = open_both(in, path, err);
+		status = open_all(in, path, err);
 	unlink(path);
 	return status;
 }
@@ -93,7 +95,7 @@ static enum status open_file(struct import_sqlite *in, struct err *err)
 {
 	const struct import_input *input = &in->import->input;
 	enum status status = input->packed || input->size == 0 ? open_copy(in, err)
-							       : open_both(in, input->name, err);
+							       : open_all(in, input->name, err);
 
 	in->import->counts->bytes = input->size;
 	return status;
@@ -121,7 +123,8 @@ enum status report__import_read_sqlite(struct import *import, struct err *err)
 			"rocmProfileData",
 			import->input.name);
 	}
-	prof_db_close(in.ahead);
+	for (size_t i = 0; i < ARRAY_LEN(in.ahead); i++)
+		prof_db_close(in.ahead[i]);
 	prof_db_close(in.db);
 	map_fini(&in.map);
 	mem_free(in.known);
@@ -161,13 +164,24 @@ static bool has_column(struct import_sqlite *in, const char *table, const char *
 	return found;
 }
 
-struct prof_query *report__sqlite_rows(struct import_sqlite *in, const char *sql)
+/* A thread has a connection for itself. */
+static struct prof_query *rows_ahead(struct import_sqlite *in, struct prof_db *db, const char *sql)
 {
 	struct prof_query *query = NULL;
 
-	if (!err_stuck(in->err) && prof_query_open(&query, in->ahead, sql, in->err) == ST_OK)
+	if (!err_stuck(in->err) && prof_query_open(&query, db, sql, in->err) == ST_OK)
 		prof_query_ahead(query, in->err);
 	return query;
+}
+
+struct prof_query *report__sqlite_rows(struct import_sqlite *in, const char *sql)
+{
+	return rows_ahead(in, in->ahead[0], sql);
+}
+
+struct prof_query *report__sqlite_rows_beside(struct import_sqlite *in, const char *sql)
+{
+	return rows_ahead(in, in->ahead[1], sql);
 }
 
 struct prof_query *report__sqlite_select(struct import_sqlite *in, const char *table,

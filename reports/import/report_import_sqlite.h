@@ -17,10 +17,10 @@
 
 struct import_sqlite {
 	struct import *import;
-	struct err *err;       /* sticky: after a failure nothing more is read */
-	struct prof_db *db;    /* for small questions */
-	struct prof_db *ahead; /* the same file, for the rows that a thread reads ahead */
-	const char *strings;   /* the table of texts by id, and its column */
+	struct err *err;          /* sticky: after a failure nothing more is read */
+	struct prof_db *db;       /* for small questions */
+	struct prof_db *ahead[2]; /* the same file, for the rows that threads read ahead */
+	const char *strings;      /* the table of texts by id, and its column */
 	const char *string_column;
 	/* sites by category and text's id, tracks by their numbers */
 	struct map map;
@@ -45,6 +45,8 @@ bool report__sqlite_has(struct import_sqlite *in, const char *table);
 
 /* Read the rows of @sql, ahead: one such query is open at a time. The caller closes it. */
 struct prof_query *report__sqlite_rows(struct import_sqlite *in, const char *sql);
+/* As report__sqlite_rows(), for a second query that is open beside it. */
+struct prof_query *report__sqlite_rows_beside(struct import_sqlite *in, const char *sql);
 
 /* Select @columns of @table, NULL for those that it has not, in order of rows. NULL: there is no
  * such table. The caller closes it. */
