@@ -160,7 +160,11 @@ static void test_hits_are_read_a_page_at_a_time(void **state)
 	struct view_rig *rig = *state;
 	struct view_health *screen = screen_of(rig);
 
+	view_rig_press(rig, "1");
+	assert_hides(rig, "none broken");
+	view_rig_press(rig, "H");
 	view_rig_press(rig, "v");
+	assert_string_not_equal(rig->session.words[VIEW_ENTER_REQUEST], "");
 	assert_int_equal(screen->grid.table.row_count, VIEW_HEALTH_PAGE);
 	assert_shows(rig, "hits 1 to 2,000 of 20,011");
 	screen->grid.at = VIEW_HEALTH_PAGE - 1;
@@ -248,6 +252,8 @@ static void test_a_healthy_run_says_so(void **state)
 	view_rig_key(rig, VIEW_KEY_ENTER);
 	assert_shows(rig, "has not been broken");
 	view_rig_press(rig, "vvvv");
+	view_rig_press(rig, "1");
+	assert_shows(rig, "in force, none broken");
 }
 
 static void test_two_reports_have_their_hits_beside_each_other(void **state)

@@ -231,7 +231,7 @@ static void test_shares_cover_everything_once(void **state)
 /* In every mode less, the same and more look different, and the greater change of a cell's two. */
 static void test_signs_can_be_told_apart(void **state)
 {
-	const double values[2 * 5] = {-5, 0, 5, 1, NAN, 0, 0, -1, -3, NAN};
+	const double values[2 * 5] = {-5, 0, 5, 1, NAN, 0, 0, -1, -2, NAN};
 
 	(void)state;
 	for (size_t mode = 0; mode < MODES; mode++) {
@@ -245,6 +245,7 @@ static void test_signs_can_be_told_apart(void **state)
 				assert_true(row[a].character != row[b].character ||
 					    row[a].style != row[b].style);
 		assert_int_equal(row[3].style, row[0].style);
+		assert_int_not_equal(row[3].character, row[0].character); /* two fifths of it */
 		assert_int_equal(row[4].character, ' ');
 		view_canvas_fini(&canvas);
 	}

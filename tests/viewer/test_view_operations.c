@@ -107,6 +107,8 @@ static void test_units_stages_and_parts_change(void **state)
 	assert_shows(rig, "3 us");
 	view_rig_press(rig, "ti");
 	assert_shows(rig, "only stage 0 of 2");
+	view_rig_press(rig, "j");
+	assert_shows(rig, ", stage 0");
 	assert_hides(rig, "Softmax");
 	assert_count(rig, "simulated", "SELECT sum(cycles) FROM operations WHERE stage = 0");
 	view_rig_press(rig, "i");

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "profiler/ipuscope/profiler.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
@@ -408,6 +409,23 @@ static void pack(char *out, const char *text)
 	*out = '\0';
 }
 
+/* What is wrong stands at the end of an error: the middle goes. */
+static void test_a_message_that_is_too_long_keeps_both_ends(void **state)
+{
+	struct view_context context = {0};
+	char rest[2 * VIEW_MESSAGE_SIZE];
+
+	(void)state;
+	memset(rest, '-', sizeof(rest));
+	str_copy(rest + sizeof(rest) - 8, 8, "the end");
+	view_message(&context, "not read: ", rest);
+	assert_int_equal(strlen(context.message), VIEW_MESSAGE_SIZE - 1);
+	assert_memory_equal(context.message, "not read: ...--", 15);
+	assert_string_equal(context.message + VIEW_MESSAGE_SIZE - 1 - 9, "--the end");
+	view_message(&context, "not read: ", "a short one");
+	assert_string_equal(context.message, "not read: a short one");
+}
+
 static void test_the_whole_query_is_in_its_list_at_any_width(void **state)
 {
 	static char shown[8 * VIEW_PLACE_SQL], wanted[8 * VIEW_PLACE_SQL];
@@ -487,6 +505,7 @@ int main(void)
 						view_rig_teardown),
 		SESSION_TEST(test_an_empty_recording_is_shown_and_survives_keys),
 		SESSION_TEST(test_the_whole_query_is_in_its_list_at_any_width),
+		cmocka_unit_test(test_a_message_that_is_too_long_keeps_both_ends),
 		cmocka_unit_test_setup_teardown(test_only_what_differs_is_left_on_every_screen,
 						setup_compared, view_rig_teardown),
 	};
