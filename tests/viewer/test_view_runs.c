@@ -157,7 +157,8 @@ static void test_reports_of_both_folders_the_newest_first(void **state)
 	char *text;
 
 	assert_int_equal(system("mkdir -p else/tf_report__1 sub; cp run.db sub/run2.db; "
-				"cp run.db else/tf_report__1/profile.db"),
+				"cp run.db else/tf_report__1/profile.db; "
+				"mkdir -p else/tf_report__2/profile.db"),
 			 0);
 	prof_change(
 		"else/tf_report__1/profile.db",
@@ -169,6 +170,7 @@ static void test_reports_of_both_folders_the_newest_first(void **state)
 	assert_non_null(strstr(text, "other.db"));
 	assert_true(strstr(text, "tf_report__1") < strstr(text, "other.db"));
 	assert_null(strstr(text, "run2.db"));
+	assert_null(strstr(text, "tf_report__2")); /* a folder of this name is no run */
 	free(text);
 	/* Keys move, and what is under the cursor is taken. */
 	view_rig_key(rig, VIEW_KEY_DOWN);
