@@ -4,7 +4,9 @@
 #include "reports/report_find.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -139,10 +141,24 @@ enum status report_find_check_log(const char *file, struct err *err)
 	return ST_OK;
 }
 
+enum status report_find_exists(const char *path, const char *command, struct err *err)
+{
+	char what[FS_PATH_SIZE + 32];
+	struct stat info;
+
+	if (stat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return ST_OK;
+	snprintf(what, sizeof(what), "%s: no such file or folder", path);
+	return report_find_suggest(".", command, what, err);
+}
+
 enum status report_find_resolve(const char **path, const char *command, struct err *err)
 {
 	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];
+	enum status status = report_find_exists(*path, command, err);
 
+	if (status != ST_OK)
+		return status;
 	if (!fs_is_dir(*path))
 		return report_import_cached(path, command, err);
 	if (fs_path(database, "%s/profile.db", *path) && fs_exists(database))

@@ -26,6 +26,10 @@ enum status report_find_default(const char *command, FILE *notes, char out[FS_PA
  * the newest and log its name to @notes. */
 void report_find_choose(int *argc, char **argv, int most, const char *command, FILE *notes);
 
+/* Check that there is a file or folder @path; the error names the newest report here. One that
+ * cannot be looked at passes: opening it says why. */
+enum status report_find_exists(const char *path, const char *command, struct err *err);
+
 /* Check that *@path is a database or a report directory. For a folder of reports (which is neither)
  * the error names the newest. Another program's recording becomes the path of its imported database
  * (report_import_cached()). */

@@ -144,7 +144,7 @@ refuse 2 'no statement' "$db" --query -
 refuse 2 'only with --view sql' "$db" --query 'SELECT 1' --view memory
 refuse 2 'longer than 4,095 bytes' "$db" --query "SELECT '$(printf '%04500d' 0)'"
 
-refuse 2 "No such file" "$work/none"
+refuse 2 "none: no such file or folder" "$work/none"
 refuse 2 "not a recorded database" /etc/passwd
 refuse 2 "profile.db" "$work"
 refuse 2 "did you mean" --veiw summary
@@ -155,7 +155,7 @@ refuse 2 "before" --from 2 --to 1 "$db"
 refuse 2 "--from 5 s: the timeline ends at 4.08 ms" --from 5s --to 6s --view timeline --csv "$db"
 refuse 2 "--to -1 ns: the timeline begins at 0 ns" --to -1 --view timeline --text "$db"
 refuse 2 'one word too many' "$db" "$db" "$db"
-refuse 2 "No such file" "$db" "$work/none"
+refuse 2 "none: no such file or folder" "$db" "$work/none"
 refuse 2 "use --text" "$db" --view help --csv
 (cd / && refuse 2 "no report in this directory")
 cp "$db" "$work/new.db"
