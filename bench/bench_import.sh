@@ -36,6 +36,12 @@ line() {
 			name, s, cpu, mb / s, spans / s / 1e6, mib, ours / s, our_cpu / cpu }'
 }
 
+# source_rows DATABASE: the rows of all its tables.
+source_rows() {
+	sqlite3 -readonly "$1" "SELECT 'SELECT count(*) FROM \"' || name || '\";' FROM sqlite_schema WHERE type = 'table'" |
+		sqlite3 -readonly "$1" | awk '{ n += $1 } END { print n + 0 }'
+}
+
 for format in "${formats[@]}"; do
 	trace=$format
 	[ -f "$trace" ] || {
@@ -51,6 +57,9 @@ for format in "${formats[@]}"; do
 	mb=$(stat -Lc %s "$trace" | awk '{ print $1 / 1e6 }')
 	printf '%.0f MB, %d spans, %d arguments, %d other rows: %s\n' "$mb" "$spans" "$args" $((rows - spans)) "$format"
 	line "ipu-report import" "$import_s" "$import_cpu" "$import_mib"
+	case $format in
+	nsys | rpd) source_rows "$trace" | awk -v s="$import_s" '{ printf "  %d rows of the source: %.3f M rows/s\n", $1, $1 / s / 1e6 }' ;;
+	esac
 	case $format in
 	perfetto | xplane) what=("fields|walking its fields") ;;
 	nsys | rpd) what=("rows|reading its tables") ;;
