@@ -4,7 +4,7 @@ bin=${IPUSCOPE_BIN_DIR:?}
 make=${IPUSCOPE_VIEW_MAKE:-./view_make}
 work=$(mktemp -d)
 failures=0
-tmux_=(tmux -L "ipuview$$" -f /dev/null)
+tmux_=(tmux -L "ipuview$$" -f "${IPUSCOPE_SOURCE_DIR:?}/tests/support/tmux.conf")
 
 if ! command -v tmux >/dev/null; then
 	echo "skipped: tmux is not installed"

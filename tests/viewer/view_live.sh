@@ -6,7 +6,7 @@ bin=${IPUSCOPE_BIN_DIR:?}
 seconds=${1:-3}
 work=$(mktemp -d)
 failures=0 writer=
-tmux_=(tmux -L "ipulive$$" -f /dev/null)
+tmux_=(tmux -L "ipulive$$" -f "${IPUSCOPE_SOURCE_DIR:?}/tests/support/tmux.conf")
 
 if ! command -v tmux >/dev/null; then
 	echo "skipped: tmux is not installed"
