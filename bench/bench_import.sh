@@ -58,11 +58,11 @@ for format in "${formats[@]}"; do
 	printf '%.0f MB, %d spans, %d arguments, %d other rows: %s\n' "$mb" "$spans" "$args" $((rows - spans)) "$format"
 	line "ipu-report import" "$import_s" "$import_cpu" "$import_mib"
 	case $format in
-	nsys | rpd) source_rows "$trace" | awk -v s="$import_s" '{ printf "  %d rows of the source: %.3f M rows/s\n", $1, $1 / s / 1e6 }' ;;
-	esac
-	case $format in
 	perfetto | xplane) what=("fields|walking its fields") ;;
-	nsys | rpd) what=("rows|reading its tables") ;;
+	nsys | rpd)
+		what=("rows|reading its tables")
+		source_rows "$trace" | awk -v s="$import_s" '{ printf "  %d rows of the source: %.3f M rows/s\n", $1, $1 / s / 1e6 }'
+		;;
 	chrome) what=("scan|its scanner alone" "read|reading the file" "cjson|cJSON_Parse (no database)") ;;
 	*) what=("read|reading the file") ;;
 	esac

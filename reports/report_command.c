@@ -297,12 +297,11 @@ static enum status resolve_entry(struct command_line *line, const struct report_
 		line->words[line->word_count++] = line->words[0];
 		line->words[0] = NULL;
 	}
-	/* A word alone that is neither: rather a name with a slip than a path, if it has no slash. */
+	/* No entry and no file: unless the word looks like a path, it is a misspelt entry. */
 	if (line->word_count == 1 && line->words[0] && !fs_exists(line->words[0]) &&
 	    !strpbrk(line->words[0], "/.") && !str_starts_with(line->words[0], "tf_report__")) {
 		status = report_entry_find(entry, line->words[0], &unknown);
-		return err_set(err, status, "%s; nor is a file or folder here called so",
-			       unknown.text);
+		return err_set(err, status, "%s, and no file or folder of this name", unknown.text);
 	}
 	if (!line->words[0]) {
 		status = report_find_default(command_report.name, stderr, line->newest, err);

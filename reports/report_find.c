@@ -141,26 +141,25 @@ enum status report_find_check_log(const char *file, struct err *err)
 	return ST_OK;
 }
 
-enum status report_find_exists(const char *path, const char *command, struct err *err)
+enum status report_find_recording(const char **path, const char *command, struct err *err)
 {
 	char what[FS_PATH_SIZE + 32];
 	struct stat info;
 
-	if (stat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR))
-		return ST_OK;
-	snprintf(what, sizeof(what), "%s: no such file or folder", path);
+	/* What cannot be looked at for another reason is told when it is opened. */
+	if (stat(*path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return report_import_cached(path, command, err);
+	snprintf(what, sizeof(what), "%s: no such file or folder", *path);
 	return report_find_suggest(".", command, what, err);
 }
 
 enum status report_find_resolve(const char **path, const char *command, struct err *err)
 {
 	char database[FS_PATH_SIZE], newest[FS_PATH_SIZE];
-	enum status status = report_find_exists(*path, command, err);
+	enum status status = report_find_recording(path, command, err);
 
-	if (status != ST_OK)
+	if (status != ST_OK || !fs_is_dir(*path))
 		return status;
-	if (!fs_is_dir(*path))
-		return report_import_cached(path, command, err);
 	if (fs_path(database, "%s/profile.db", *path) && fs_exists(database))
 		return ST_OK;
 	if (report_find_newest(*path, newest))

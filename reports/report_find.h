@@ -26,13 +26,12 @@ enum status report_find_default(const char *command, FILE *notes, char out[FS_PA
  * the newest and log its name to @notes. */
 void report_find_choose(int *argc, char **argv, int most, const char *command, FILE *notes);
 
-/* Check that there is a file or folder @path; the error names the newest report here. One that
- * cannot be looked at passes: opening it says why. */
-enum status report_find_exists(const char *path, const char *command, struct err *err);
+/* Check that there is a file or folder *@path; the error names the newest report here. Another
+ * program's recording becomes the path of its imported database (report_import_cached()). */
+enum status report_find_recording(const char **path, const char *command, struct err *err);
 
-/* Check that *@path is a database or a report directory. For a folder of reports (which is neither)
- * the error names the newest. Another program's recording becomes the path of its imported database
- * (report_import_cached()). */
+/* The same, and check that a folder is a report directory. For a folder of reports the error names
+ * the newest. */
 enum status report_find_resolve(const char **path, const char *command, struct err *err);
 
 /* The same; if *@path is NULL, it becomes the default report, in @newest. */

@@ -19,7 +19,6 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_timeline.h"
-#include "reports/import/report_import_cache.h"
 #include "reports/report_find.h"
 #include "viewer/view_config.h"
 #include "viewer/view_term.h"
@@ -440,10 +439,8 @@ static int view_start(const struct view_arguments *arguments)
 			return cli_fail(&view_cli, &err);
 		path = newest;
 	}
-	if (report_find_exists(path, view_cli.name, &err) != ST_OK ||
-	    report_import_cached(&path, view_cli.name, &err) != ST_OK ||
-	    (target && report_find_exists(target, view_cli.name, &err) != ST_OK) ||
-	    (target && report_import_cached(&target, view_cli.name, &err) != ST_OK) ||
+	if (report_find_recording(&path, view_cli.name, &err) != ST_OK ||
+	    (target && report_find_recording(&target, view_cli.name, &err) != ST_OK) ||
 	    view_session_open(&session, path, target, view_is_ascii(&arguments->settings), &err) !=
 		    ST_OK)
 		return cli_fail(&view_cli, &err);

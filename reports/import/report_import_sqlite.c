@@ -168,9 +168,14 @@ static bool has_column(struct import_sqlite *in, const char *table, const char *
 static struct prof_query *rows_ahead(struct import_sqlite *in, struct prof_db *db, const char *sql)
 {
 	struct prof_query *query = NULL;
+	struct err own;
 
-	if (!err_stuck(in->err) && prof_query_open(&query, db, sql, in->err) == ST_OK)
+	if (err_stuck(in->err))
+		return NULL;
+	if (prof_query_open(&query, db, sql, &own) == ST_OK)
 		prof_query_ahead(query, in->err);
+	else
+		err_set(in->err, own.status, "%s: %s", in->import->input.name, own.text);
 	return query;
 }
 

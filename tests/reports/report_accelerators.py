@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import random
 import re
 import sqlite3
 import subprocess
@@ -341,6 +342,58 @@ def rpd(path):
     reports(imported, "rpd.db")
 
 
+RPD = """
+CREATE TABLE rocpd_string (id INTEGER PRIMARY KEY, string TEXT);
+INSERT INTO rocpd_string VALUES (1, ''), (2, 'KernelExecution'), (3, 'CopyHostToDevice'), (4, 'hipLaunchKernel'), (5, 'gemm');
+CREATE TABLE rocpd_api (id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, start INTEGER, end INTEGER, apiName_id INTEGER, args_id INTEGER);
+CREATE TABLE rocpd_op (id INTEGER PRIMARY KEY, gpuId INTEGER, queueId INTEGER, start INTEGER, end INTEGER, description_id INTEGER, opType_id INTEGER);
+CREATE TABLE rocpd_api_ops (id INTEGER PRIMARY KEY, api_id INTEGER, op_id INTEGER);
+CREATE TABLE rocpd_kernelapi (api_ptr_id INTEGER PRIMARY KEY, gridX INTEGER, gridY INTEGER, gridZ INTEGER, workgroupX INTEGER,
+	workgroupY INTEGER, workgroupZ INTEGER, groupSegmentSize INTEGER);
+CREATE TABLE rocpd_copyapi (api_ptr_id INTEGER PRIMARY KEY, size INTEGER);
+"""
+
+
+def own_rpd():
+    """Operations in any order, with no call, several, calls that are not recorded, and ids that are none."""
+    draw, count = random.Random(5), 500
+    calls, ops = draw.sample(range(1, 3 * count), count), draw.sample(range(1, 5 * count), count)
+    make("own.rpd", RPD)
+    db = sqlite3.connect("own.rpd")
+    for at, call in enumerate(calls):
+        db.execute("INSERT INTO rocpd_api VALUES (?, 7, ?, ?, ?, 4, 1)", (call, draw.randint(1, 3), 100 * at, 100 * at + 40))
+        if draw.random() < 0.7:
+            db.execute("INSERT INTO rocpd_kernelapi VALUES (?, ?, 2, 1, 64, ?, 1, ?)", (call, call, draw.randint(1, 9), draw.randint(0, 999)))
+        if draw.random() < 0.7:
+            db.execute("INSERT INTO rocpd_copyapi VALUES (?, ?)", (call, draw.randint(1, 9999)))
+    for at, op in enumerate(ops):
+        db.execute("INSERT INTO rocpd_op VALUES (?, 0, 1, ?, ?, ?, ?)", (op, 100 * at + 50, 100 * at + 90, draw.choice([1, 5]), draw.choice([2, 3])))
+    for _ in range(3 * count):
+        call, op = draw.choice(calls + [10 ** 8]), draw.choice(ops + [10 ** 8])
+        odd = draw.random()
+        db.execute("INSERT INTO rocpd_api_ops (api_id, op_id) VALUES (?, ?)",
+                   (draw.choice([None, "x"]) if odd < 0.1 else call, draw.choice([None, "x", draw.choice(ops) + 0.5, b"y"]) if odd > 0.8 else op))
+    db.commit()
+    started = dict(db.execute("SELECT id, start FROM rocpd_api"))
+    launched = {}
+    for call, op in db.execute("SELECT api_id, op_id FROM rocpd_api_ops"):
+        if isinstance(call, int) and isinstance(op, int):
+            launched[op] = min(call, launched.get(op, call))
+    facts = {row[0]: row[1:] for row in db.execute("SELECT * FROM rocpd_kernelapi")}
+    sizes = dict(db.execute("SELECT * FROM rocpd_copyapi"))
+    wanted = {2: [], 3: []}
+    for op, start, kind in db.execute("SELECT id, start, opType_id FROM rocpd_op ORDER BY start"):
+        call = launched.get(op)
+        wanted[kind].append((start, started.get(call)) + (facts.get(call, (None,) * 7) if kind == 2 else (sizes.get(call),)))
+    got = Imported("own.rpd", "own_rpd.db")
+    for kind, table, columns in ((2, "kernels", "grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes"), (3, "copies", "bytes")):
+        equal("own.rpd: " + table, got.ask("SELECT o.start_ns + %d, c.start_ns + %d, %s FROM %s o LEFT JOIN spans c ON c.span_id = o.launch_span_id "
+                                           "ORDER BY o.start_ns" % (got.base, got.base, columns, table)), wanted[kind])
+    make("lacks.rpd", RPD.replace(", op_id INTEGER", ""))
+    done = run("lacks.rpd", "lacks.db")
+    equal("a column that is not there", (done.returncode, done.stderr), (2, "ipu-report import: lacks.rpd: no such column: l.op_id\n"))
+
+
 ROCPD = """
 CREATE TABLE "rocpd_metadata_U" (id INTEGER PRIMARY KEY, tag TEXT, value TEXT);
 INSERT INTO "rocpd_metadata_U" (tag, value) VALUES ('schema_version', '3');
@@ -599,6 +652,7 @@ if not SAMPLES:
     own_names()
     own_mtia()
     own_nsys()
+    own_rpd()
     own_rocpd()
     steps_by_range()
     numbered_ranges()

@@ -91,7 +91,7 @@ static const struct {
 } refused[] = {
 	{"run.db spanz", "unknown report \"spanz\" (did you mean \"spans\"?)", 2},
 	{"missing.db", "missing.db: no such file or folder, and no tf_report__... here", 2},
-	{"spanz", "unknown report \"spanz\" (did you mean \"spans\"?); nor is a file", 2},
+	{"spanz", "unknown report \"spanz\" (did you mean \"spans\"?), and no file", 2},
 	{"none/run", "none/run: no such file or folder", 2},
 	{"run.db/profile.db", "run.db/profile.db: no such file or folder", 2},
 	{"run.db spans extra", "one word too many: \"extra\"", 2},

@@ -23,7 +23,7 @@ void view_heat(struct view_pane *pane, int x, int y, double top, double bottom);
 void view_heat_map(struct view_pane *pane, const double *values, int columns, int rows,
 		   const struct report_axis *scale);
 
-/* The cells in which such a map draws the value at @column, @row. */
+/* The cells in which such a map draws the value at @column, @row; none in a pane without cells. */
 struct view_rect view_heat_place(const struct view_pane *pane, int columns, int rows, int column,
 				 int row);
 /* Find the value that is drawn in the cell @x, @y (its upper half). Return false if outside. */
