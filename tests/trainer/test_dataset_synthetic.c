@@ -93,7 +93,7 @@ static void test_digits_look_like_the_real_ones_in_the_mean(void **state)
 static void test_cache_is_written_used_and_remade_when_spoiled(void **state)
 {
 	struct sample_place *place = *state;
-	struct dataset train, test;
+	struct dataset train, test, few, whole_test;
 	char path[FS_PATH_SIZE], *bytes;
 	unsigned long sum;
 	size_t length;
@@ -112,12 +112,34 @@ static void test_cache_is_written_used_and_remade_when_spoiled(void **state)
 	dataset_close(&train);
 	dataset_close(&test);
 
-	/* One changed pixel. */
+	/* A limit takes the beginning. */
+	open_set(place, 1001, &few, &test);
+	open_set(place, 0, &train, &whole_test);
+	assert_contains(place->notice, "from ");
+	assert_int_equal(few.count, 1001);
+	assert_int_equal(test.count, 1001);
+	assert_memory_equal(few.bytes, train.bytes, 1001 * 784);
+	assert_memory_equal(test.bytes, whole_test.bytes, 1001 * 784);
+	assert_memory_equal(test.labels, whole_test.labels, 1001 * sizeof(*test.labels));
+	dataset_close(&few);
+	dataset_close(&test);
+	dataset_close(&train);
+	dataset_close(&whole_test);
+
+	/* One changed pixel, which is image 1,275: a limit before its block does not read it. */
 	assert_true(fs_path(path, "%s/ipuscope/synthetic-digits-2/train-images-idx3-ubyte",
 			    place->folder));
 	bytes = support_read_file(path, &length);
 	bytes[1000000] ^= 1;
 	support_write_file(path, bytes, length);
+	open_set(place, 1000, &train, &test);
+	assert_contains(place->notice, "from ");
+	dataset_close(&train);
+	dataset_close(&test);
+	open_set(place, 1001, &train, &test);
+	assert_contains(place->notice, "(made now)");
+	dataset_close(&train);
+	dataset_close(&test);
 	open_set(place, 0, &train, &test);
 	assert_contains(place->notice, "made now, kept in ");
 	assert_int_equal(sum_of(&train), sum);

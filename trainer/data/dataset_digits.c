@@ -5,8 +5,9 @@
  * pen of random width and ink.
  *
  * The set is made on first use and stored as IDX files in the XDG cache. The files are written one
- * by one, each atomically, the checksums last; if these do not match, the set is made again. A
- * limited set is small, so it is drawn without the cache.
+ * by one, each atomically, the checksums last: one for each block of images, so that a limited set
+ * reads and checks no more than it needs. If a checksum does not match, the set is made again. A
+ * limited set without a cache is drawn and not stored, since it is small.
  *
  * Threading: a pool draws the images, in slices that depend only on the images' numbers. An image
  * depends on (part, number) alone. The code uses only operations that IEEE 754 rounds exactly, and
@@ -23,6 +24,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/pool.h"
 #include "common/rng.h"
 
@@ -389,6 +391,9 @@ static uint8_t digits_draw(int part, uint32_t number, uint8_t out[DATASET_DIGIT_
 #define DIGITS_FOLDER "synthetic-digits-2"
 #define DIGITS_SOURCE "synthetic digits"
 #define DIGITS_HEADER (4 + 4 * (DATASET_RANK + 1)) /* bytes of an IDX header, at most */
+#define DIGITS_BLOCK  1000 /* images of a checksum; it divides the counts of both parts */
+#define DIGITS_LINE   17   /* characters of a checksum's line */
+#define DIGITS_LINES  ((60000 + 10000) / DIGITS_BLOCK)
 
 static const struct digits_part {
 	int64_t count;
@@ -477,17 +482,20 @@ static enum status digits_make(struct digits *digits, int64_t limit, struct err 
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-static uint64_t digits_sum(const struct dataset_array *array)
+/* Format the checksums of @part's blocks of images with their labels, a line for each. */
+static void digits_sums(const struct digits *digits, int part, char *out)
 {
-	return XXH3_64bits(array->bytes, dataset__array_count(array));
-}
+	const int64_t count = digits->labels[part].dim[0];
 
-/* Format the text of the checksum file, which covers the other four files. */
-static void digits_sums(const struct digits *digits, char *out, size_t size)
-{
-	snprintf(out, size, "xxh3 %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n",
-		 digits_sum(&digits->images[0]), digits_sum(&digits->labels[0]),
-		 digits_sum(&digits->images[1]), digits_sum(&digits->labels[1]));
+	for (int64_t first = 0; first < count; first += DIGITS_BLOCK, out += DIGITS_LINE) {
+		const size_t items = (size_t)min(count - first, DIGITS_BLOCK);
+		const uint64_t images =
+			XXH3_64bits(digits->images[part].bytes + first * DATASET_DIGIT_BYTES,
+				    items * DATASET_DIGIT_BYTES);
+
+		snprintf(out, DIGITS_LINE + 1, "%016" PRIx64 "\n",
+			 XXH3_64bits_withSeed(digits->labels[part].bytes + first, items, images));
+	}
 }
 
 /* Write the IDX header of unsigned bytes in @array's shape; return its length. */
@@ -500,44 +508,59 @@ static size_t digits_header(const struct dataset_array *array, uint8_t out[DIGIT
 	return 4 + 4 * (size_t)array->ndim;
 }
 
-/* Read the bytes of @array, whose shape is known; return false if the file is not as written. */
-static bool digits_read_file(struct dataset_array *array, const char *folder, const char *name)
+/* Read the first @count items of @array, which has the shape of the whole file; return false if the
+ * file is not as written. */
+static bool digits_read_file(struct dataset_array *array, int64_t count, const char *folder,
+			     const char *name)
 {
-	const size_t size = dataset__array_count(array);
-	uint8_t header[DIGITS_HEADER];
-	size_t length, skipped = digits_header(array, header);
-	char path[FS_PATH_SIZE], *bytes;
+	const size_t whole = dataset__array_count(array);
+	uint8_t header[DIGITS_HEADER], found[DIGITS_HEADER];
+	const size_t skipped = digits_header(array, header);
+	char path[FS_PATH_SIZE];
+	struct fs_reader reader;
+	size_t size, got = 0;
+	bool good;
 
-	if (!fs_path(path, "%s/%s", folder, name) ||
-	    fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, NULL) != ST_OK)
+	array->dim[0] = count;
+	size = dataset__array_count(array);
+	array->bytes = mem_alloc(size);
+	if (!array->bytes || !fs_path(path, "%s/%s", folder, name) ||
+	    fs_reader_open(&reader, path, NULL) != ST_OK)
 		return false;
-	array->bytes = (uint8_t *)bytes;
-	if (length != skipped + size || memcmp(bytes, header, skipped) != 0)
-		return false;
-	memmove(bytes, bytes + skipped, size);
-	return true;
+	good = reader.size == (int64_t)(skipped + whole) &&
+	       fs_reader_take(&reader, found, skipped, &got, NULL) == ST_OK && got == skipped &&
+	       !memcmp(found, header, skipped) &&
+	       fs_reader_take(&reader, array->bytes, size, &got, NULL) == ST_OK && got == size;
+	fs_reader_close(&reader);
+	return good;
 }
 
-static bool digits_read(struct digits *digits, const char *folder)
+/* Read whole blocks, as many as @limit needs (0: all); return false if they are not as written. */
+static bool digits_read(struct digits *digits, const char *folder, int64_t limit)
 {
-	char path[FS_PATH_SIZE], sums[128], *text = NULL;
-	size_t length;
-	bool good = true;
+	char path[FS_PATH_SIZE], sums[DIGITS_LINES * DIGITS_LINE + 1], *text = NULL;
+	size_t length = 0, line = 0;
+	bool good = fs_path(path, "%s/xxh3", folder) &&
+		    fs_read(path, sizeof(sums) - 1, &text, &length, NULL) == ST_OK &&
+		    length == sizeof(sums) - 1;
 
-	if (!fs_path(path, "%s/xxh3", folder) ||
-	    fs_read(path, sizeof(sums) - 1, &text, &length, NULL) != ST_OK)
-		return false;
 	for (int part = 0; part < 2 && good; part++) {
 		const struct digits_part *row = &digits_parts[part];
+		const int64_t blocks =
+			(min(limit > 0 ? limit : row->count, row->count) + DIGITS_BLOCK - 1) /
+			DIGITS_BLOCK;
 
 		digits->images[part] = digits_images(row->count, NULL);
 		digits->labels[part] = digits_labels(row->count, NULL);
-		good = digits_read_file(&digits->images[part], folder, row->images) &&
-		       digits_read_file(&digits->labels[part], folder, row->labels);
-	}
-	if (good) {
-		digits_sums(digits, sums, sizeof(sums));
-		good = !strcmp(sums, text);
+		good = digits_read_file(&digits->images[part], blocks * DIGITS_BLOCK, folder,
+					row->images) &&
+		       digits_read_file(&digits->labels[part], blocks * DIGITS_BLOCK, folder,
+					row->labels);
+		if (!good)
+			break;
+		digits_sums(digits, part, sums);
+		good = !memcmp(sums, text + line * DIGITS_LINE, (size_t)blocks * DIGITS_LINE);
+		line += (size_t)(row->count / DIGITS_BLOCK);
 	}
 	mem_free(text);
 	if (!good)
@@ -568,7 +591,7 @@ static enum status digits_write_file(const struct dataset_array *array, const ch
 
 static enum status digits_write(const struct digits *digits, const char *folder, struct err *err)
 {
-	char path[FS_PATH_SIZE], sums[128];
+	char path[FS_PATH_SIZE], sums[DIGITS_LINES * DIGITS_LINE + 1], *at = sums;
 	enum status status;
 
 	status = fs_make_dirs(folder, err);
@@ -583,7 +606,8 @@ static enum status digits_write(const struct digits *digits, const char *folder,
 		return status;
 	if (!fs_path(path, "%s/xxh3", folder))
 		return err_set(err, ST_INVALID, "%s: the path is too long", folder);
-	digits_sums(digits, sums, sizeof(sums));
+	for (int part = 0; part < 2; part++, at += strlen(at))
+		digits_sums(digits, part, at);
 	return fs_write(path, sums, strlen(sums), err);
 }
 
@@ -610,7 +634,8 @@ static enum status digits_get(struct digits *digits, const struct dataset_params
 	struct err why = {.text = "neither XDG_CACHE_HOME nor HOME is set"};
 
 	if (fs_xdg(base, "XDG_CACHE_HOME", ".cache") &&
-	    fs_path(folder, "%s/" DIGITS_FOLDER, base) && digits_read(digits, folder)) {
+	    fs_path(folder, "%s/" DIGITS_FOLDER, base) &&
+	    digits_read(digits, folder, params->limit)) {
 		snprintf(how, size, "from %s", folder);
 		return ST_OK;
 	}
