@@ -301,6 +301,7 @@ static void test_the_curve_s_cursor_goes_through_every_column_both_ways(void **s
 static void test_a_part_stays_when_the_ipu_is_another(void **state)
 {
 	struct view_rig *rig = *state;
+	const struct view_memory *screen;
 	struct ips_recording *recording;
 	char path[SUPPORT_PATH_SIZE + 32];
 
@@ -314,13 +315,19 @@ static void test_a_part_stays_when_the_ipu_is_another(void **state)
 				       &(struct ips_tile_memory){ipu, 0, "variables", "interleaved",
 								 160 - 50 * ipu, 1000, 1});
 	}
+	/* IPU 1 has none of it, so it is no part there. */
+	ips_append_tile_memory(recording,
+			       &(struct ips_tile_memory){0, 0, "code", "interleaved", 10, 1000, 1});
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 	open_on(rig, "parts", NULL);
+	screen = rig->session.state[VIEW_MEMORY];
 	view_rig_press(rig, "s");
 	assert_shows(rig, "curve of variables,");
+	/* IPU 0, IPU 1, all. */
 	for (int i = 0; i < 3; i++) {
 		view_rig_press(rig, "i");
 		assert_shows(rig, "curve of variables, tile");
+		assert_int_equal(screen->series_count, i == 1 ? 2 : 3);
 	}
 	view_rig_press(rig, "s");
 	assert_shows(rig, "curve of stack, tile");

@@ -58,6 +58,26 @@ static void test_gaps_are_found_and_called_bubble(void **state)
 	assert_shows(*state, "idle: bubble");
 }
 
+/* What leads out (Help, closing) ends the line of keys. */
+static void test_keys_that_lead_out_end_the_line(void **state)
+{
+	struct view_rig *rig = *state;
+	char *text, *line, *help, *move;
+
+	view_rig_size(rig, 120, 40);
+	view_rig_press(rig, "7");
+	text = view_rig_text(&rig->session);
+	text[strlen(text) - 1] = '\0';
+	line = strrchr(text, '\n');
+	assert_non_null(line);
+	help = strstr(line, "? help");
+	move = strstr(line, "v ");
+	assert_non_null(help);
+	assert_non_null(move);
+	assert_true(move < help);
+	free(text);
+}
+
 static void test_spans_are_walked(void **state)
 {
 	struct view_rig *f = *state;
@@ -489,6 +509,7 @@ int main(void)
 		SESSION_TEST(test_screens_open_by_number_and_tab),
 		SESSION_TEST(test_the_bubble_is_shaded_and_bars_say_what_they_are),
 		SESSION_TEST(test_gaps_are_found_and_called_bubble),
+		SESSION_TEST(test_keys_that_lead_out_end_the_line),
 		SESSION_TEST(test_spans_are_walked),
 		SESSION_TEST(test_search_goes_on_and_around),
 		SESSION_TEST(test_tensors_sort_and_change_statistic),

@@ -59,6 +59,39 @@ static void test_a_flat_lane_shows_what_is_innermost(void **state)
 		assert_true(timeline_of(rig)->lanes[i].rows <= 1);
 }
 
+/* Lanes that do not fit scroll by as many as the cursor goes, and it stays on the screen. */
+static void test_lanes_scroll_with_the_cursor(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl;
+	int scrolled = 0;
+
+	view_rig_size(rig, 80, 16);
+	view_rig_press(rig, "7gv");
+	tl = timeline_of(rig);
+	while (tl->cursor.lane < tl->lane_count - 1) {
+		const int lane = tl->cursor.lane, scroll = tl->scroll;
+
+		view_rig_press(rig, "j");
+		if (tl->cursor.lane == lane)
+			continue;
+		assert_in_range(tl->scroll, scroll, scroll + tl->cursor.lane - lane);
+		assert_true(tl->lanes[tl->cursor.lane].rows > 0);
+		scrolled += tl->scroll > scroll;
+	}
+	assert_true(scrolled > 1);
+	while (tl->cursor.lane > 0) {
+		const int lane = tl->cursor.lane, scroll = tl->scroll;
+
+		view_rig_press(rig, "k");
+		if (tl->cursor.lane == lane)
+			continue;
+		assert_in_range(tl->scroll, scroll - (lane - tl->cursor.lane), scroll);
+		assert_true(tl->lanes[tl->cursor.lane].rows > 0);
+	}
+	assert_int_equal(tl->scroll, 0);
+}
+
 static void click(struct view_rig *rig, int lane, int column)
 {
 	const struct view_timeline *tl = timeline_of(rig);
@@ -409,6 +442,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_device_times_are_cycles_where_the_clock_is_known, view_rig_setup,
 			view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_lanes_scroll_with_the_cursor, view_rig_setup,
+						view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_lanes_are_those_of_an_ipu, view_rig_setup,
 						view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_the_longest_idle_time_is_found, view_rig_setup,

@@ -143,6 +143,55 @@ static void test_the_arrows_of_the_selected_span_are_drawn(void **state)
 	assert_int_equal(heads, 1);
 }
 
+/* Where the launch and what it launched are in one column, the arrow's head is above the bar. */
+static bool write_narrow(const char *path, const void *params)
+{
+	IPS_SITE(launch, "cuda_runtime", "cudaLaunchKernel");
+	IPS_SITE(work, "kernel", "node");
+	struct ips_recording *recording;
+	struct ips_track *thread, *stream, *other;
+
+	(void)params;
+	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+		return false;
+	thread = ips_track_open(recording, "python", NULL);
+	other = ips_track_open(recording, "worker", NULL);
+	stream = ips_track_open(recording, "worker GPU", NULL);
+	ips_span_at(thread, &launch, 500000000, 50);
+	ips_span_row(thread, IPS_TABLE_call, &(struct ips_call){1});
+	ips_span_at(other, &work, 0, 1000000000);
+	ips_span_at(stream, &work, 500000100, 50);
+	ips_span_row(stream, IPS_TABLE_kernel,
+		     &(struct ips_kernel){"GPU 0", 1, 7, "compute", 1, 1, 1, 1, 1, 1, 1, 1, 0, 0.5,
+					  3, 0});
+	return ips_recording_close(recording, NULL, 0) == 0;
+}
+
+static int setup_narrow(void **state)
+{
+	return view_rig_setup_with(state, write_narrow, NULL, NULL, "7");
+}
+
+static void test_an_arrow_within_a_column_has_its_head_at_the_bar(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_canvas *canvas = &rig->session.canvas;
+	int lines = 0, heads = 0;
+
+	view_rig_size(rig, 120, 40);
+	search(rig, "cudaLaunch");
+	view_rig_press(rig, "0");
+	assert_int_equal(timeline_of(rig)->arrows.count, 1);
+	for (int i = 0; i < canvas->width * canvas->height; i++) {
+		const bool marked = canvas->cells[i].style == VIEW_SELECT_MARK;
+
+		lines += marked && canvas->cells[i].character == 0x2502;
+		heads += marked && canvas->cells[i].character == 0x25bc;
+	}
+	assert_int_equal(heads, 1);
+	assert_true(lines >= 1);
+}
+
 static bool is_lit(struct view_rig *rig, const char *name)
 {
 	const struct view_timeline *tl = timeline_of(rig);
@@ -200,6 +249,7 @@ int main(void)
 		WITH(test_an_arrow_brings_a_hidden_lane_back, setup),
 		WITH(test_a_launch_of_many_goes_on_to_the_next_each_time, setup_graph),
 		WITH(test_the_arrows_of_the_selected_span_are_drawn, setup),
+		WITH(test_an_arrow_within_a_column_has_its_head_at_the_bar, setup_narrow),
 		WITH(test_b_lights_the_critical_path, setup),
 	};
 
