@@ -9,10 +9,11 @@
 #ifndef POPVISION_H
 #define POPVISION_H
 
+#include <ipuscope/report.h>
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "popvision/public/report_public.h"
+#include "profiler/prof_db.h"
 
 #define POPVISION_ALL_REPLICAS (-1) /* as in profiler.replicaToProfile */
 
@@ -47,5 +48,20 @@ enum status popvision_executed(const char *directory, const struct popvision_fil
 const char *popvision_file_name(size_t number);
 enum status popvision_file_write(size_t number, struct ips_report *report, const char *path,
 				 int64_t replica, struct err *err);
+
+/* ---- opening a recorded run ------------------------------------------------------------------ */
+
+/*
+ * How our own programs open a recorded run: through ipuscope/report.h as foreign programs do, with
+ * access to the database for data that this header does not offer.
+ *
+ * Threading and ownership: as ipuscope/report.h says. The report owns the database.
+ */
+
+/* ips_report_open() with an err. On failure *@out is NULL. */
+enum status report_public_open(struct ips_report **out, const char *path, struct err *err);
+
+/* Never NULL; valid until ips_report_close(). */
+struct prof_db *report_public_db(struct ips_report *report);
 
 #endif /* POPVISION_H */

@@ -3,7 +3,7 @@
  */
 #include "common/cli.h"
 #include "profiler/prof_db.h"
-#include "reports/report_command.h"
+#include "reports/report_verbs.h"
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,6 @@
  *
  * Threading: none. Ownership: the database is open for one report. Prints to standard output.
  */
-#include "reports/report_command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +12,9 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "popvision/popvision.h"
 #include "reports/report_find.h"
 #include "reports/named/report_named.h"
-#include "popvision/public/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
 #include "profiler/prof_db.h"

@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/ipuscope/profiler.h"
-#include "reports/import/report_import_cache.h"
+#include "reports/import/report_import.h"
 
 #define PREFIX "tf_report__"
 

@@ -1,8 +1,9 @@
 /*
- * See report_interrupt.h. Threading: the handler may run on any thread and touches atomics only.
+ * See report_verbs.h. Threading: the handler may run on any thread and touches atomics only.
  * Ownership: none.
  */
-#include "reports/report_interrupt.h"
+
+#include "reports/report_verbs.h"
 
 #include <signal.h>
 #include <stddef.h>

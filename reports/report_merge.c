@@ -18,7 +18,6 @@
 #include "common/str.h"
 #include "profiler/prof_merge.h"
 #include "reports/report_find.h"
-#include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
 #include "profiler/prof_db.h"
 

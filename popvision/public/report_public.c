@@ -3,7 +3,8 @@
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
-#include "popvision/public/report_public.h"
+
+#include "popvision/popvision.h"
 
 #include <stdio.h>
 #include <stdlib.h>

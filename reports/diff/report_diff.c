@@ -13,11 +13,9 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "reports/named/report_named.h"
 #include "reports/table/report_render.h"
 #include "common/str.h"
-#include "reports/diff/report_diff_internal.h"
-#include "reports/named/report_accelerators.h"
-#include "reports/named/report_operations.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_table.h"
 

@@ -106,4 +106,18 @@ const char *report_diff_glance(const struct report_diff *diff, char out[REPORT_G
  * ignored. */
 bool report_diff_equal(const struct report_diff *diff);
 
+/* ---- the parts of a comparison --------------------------------------------------------------- */
+
+/* Append a zeroed row; NULL after a failure, which is in @err. */
+struct report_diff_row *report__diff_add(struct report_diff *diff, struct err *err);
+
+/* Compare rows of tensors and metrics in order of execution. Fill the part, the counts and the
+ * section "tensors". This and the next do nothing after an earlier failure. */
+void report__diff_part(struct report_diff *diff, struct prof_db *source, struct prof_db *target,
+		       struct err *err);
+
+/* Fill the section "spans". */
+void report__diff_spans(struct report_diff *diff, struct prof_db *source, struct prof_db *target,
+			struct err *err);
+
 #endif /* REPORT_DIFF_H */

@@ -13,7 +13,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "popvision/public/report_public.h"
+#include "popvision/popvision.h"
 #include "reports/report_find.h"
 #include "reports/diff/report_diff.h"
 #include "reports/report_verbs.h"

@@ -17,7 +17,6 @@
 #include "common/mem.h"
 #include "common/sorted.h"
 #include "common/str.h"
-#include "reports/diff/report_diff_internal.h"
 
 /* ---- pairing rows ---------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/diff/report_diff_internal.h"
+#include "reports/diff/report_diff.h"
 #include "reports/import/report_import_scan.h"
 
 #define SITES_MAX (1 << 22) /* bound for damaged files */

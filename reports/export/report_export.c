@@ -18,10 +18,8 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
-#include "reports/report_interrupt.h"
 #include "reports/table/report_internal.h"
 #include "popvision/popvision.h"
-#include "popvision/public/report_public.h"
 #include "reports/report_verbs.h"
 #include "profiler/prof_db.h"
 

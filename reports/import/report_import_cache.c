@@ -1,11 +1,10 @@
 /*
- * The cache of imports. See report_import_cache.h.
+ * The cache of imports. See report_import.h.
  *
  * An import writes its database aside and renames it, so another process finds an entry whole or
  * not at all, and two that import the same file at once leave one of two equal entries. An entry
  * that is removed stays readable for those that have it open.
  */
-#include "reports/import/report_import_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +21,9 @@
 #include "common/map.h"
 #include "common/mem.h"
 #include "profiler/prof_db.h"
+#include "reports/import/report_import.h"
 #include "reports/import/report_import_internal.h"
-#include "reports/report_interrupt.h"
+#include "reports/report_verbs.h"
 
 #define CACHE_MB   4096
 #define SHOWN_MOST 80 /* bytes of the file's name in the entry's */

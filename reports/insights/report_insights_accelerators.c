@@ -13,7 +13,7 @@
 #include "common/fmt.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
-#include "reports/named/report_accelerators.h"
+#include "reports/named/report_named.h"
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 

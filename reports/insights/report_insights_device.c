@@ -10,7 +10,7 @@
 #include "common/fmt.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
-#include "reports/named/report_operations.h"
+#include "reports/named/report_named.h"
 
 /* ---- between executions ---------------------------------------------------------------------- */
 

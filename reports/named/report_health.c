@@ -1,8 +1,9 @@
 /*
  * The report `health --reevaluate`: read the rules, evaluate them on recorded rows, and return the
- * hits as a table. See report_health.h.
+ * hits as a table. See report_named.h.
  */
-#include "reports/named/report_health.h"
+
+#include "reports/named/report_named.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "common/map.h"
 #include "common/mem.h"
 #include "common/sorted.h"
+#include "outfeed/outfeed_health.h"
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 

@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/named/report_communication.h"
-#include "reports/named/report_operations.h"
 #include "reports/table/report_select.h"
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "popvision/public/report_public.h"
+#include "popvision/popvision.h"
 #include "reports/report_find.h"
 #include "reports/report_verbs.h"
 #include "reports/sequence/report_sequence.h"

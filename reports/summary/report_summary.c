@@ -15,8 +15,7 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
-#include "reports/summary/report_sums.h"
-#include "reports/named/report_operations.h"
+#include "reports/named/report_named.h"
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 

@@ -3,12 +3,12 @@
  *
  * Threading: none. Ownership: the sums own their array of stages.
  */
-#include "reports/summary/report_sums.h"
 
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/sorted.h"
+#include "reports/summary/report_summary.h"
 
 typedef enum status (*sums_row_fn)(struct report_sums *sums, const struct prof_query *query,
 				   struct err *err);

@@ -12,13 +12,13 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "popvision/popvision.h"
 #include "reports/report_find.h"
 #include "reports/table/report_internal.h"
-#include "popvision/public/report_public.h"
 #include "reports/table/report_render.h"
 #include "reports/report_verbs.h"
-#include "reports/whatif/report_whatif_table.h"
 #include "profiler/prof_db.h"
+#include "reports/whatif/report_whatif.h"
 
 #define STAGES_MOST    256 /* limit of pipeline.device_mapping */
 #define INSTANCES_MOST 65536

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "common/mem.h"
-#include "reports/summary/report_sums.h"
+#include "reports/summary/report_summary.h"
 #include "reports/whatif/report_whatif_internal.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*
  * Predictions as rows. Threading: none. Ownership: the table's arena.
  */
-#include "reports/whatif/report_whatif_table.h"
+#include "reports/whatif/report_whatif.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "outfeed/outfeed_health.h"
-#include "reports/named/report_health.h"
+#include "reports/named/report_named.h"
 
 #define TENSORS  5
 #define REPLICAS 2

@@ -14,7 +14,6 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "reports/named/report_accelerators.h"
 #include "reports/named/report_named.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"

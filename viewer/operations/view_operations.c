@@ -12,7 +12,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "reports/named/report_operations.h"
+#include "reports/named/report_named.h"
 
 /* ---- statements ------------------------------------------------------------------------------ */
 

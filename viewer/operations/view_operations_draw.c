@@ -14,7 +14,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/sat.h"
-#include "reports/named/report_operations.h"
+#include "reports/named/report_named.h"
 #include "viewer/draw/view_table.h"
 
 /* ---- one row --------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * State of the Operations screen, shared by the files that query, describe a row, and draw.
  *
  * Rows are operations multiplied by their executions in a weight update
- * (reports/named/report_operations.h), or their sums by layer, kind, or stage and phase. All times
+ * (reports/named/report_named.h), or their sums by layer, kind, or stage and phase. All times
  * come from the cost model: simulated, not measured.
  */
 #ifndef VIEW_OPERATIONS_INTERNAL_H

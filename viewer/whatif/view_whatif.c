@@ -13,7 +13,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "reports/whatif/report_whatif_table.h"
+#include "reports/whatif/report_whatif.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
 
