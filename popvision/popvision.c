@@ -72,7 +72,8 @@ static bool step_query(struct popvision *pv, struct prof_query *query)
 	return query && prof_query_next(query, &pv->status, pv->err);
 }
 
-void popvision__check(struct popvision *pv)
+/* Record the report's own failure, if it has one. */
+static void check_report(struct popvision *pv)
 {
 	char text[ERR_TEXT_SIZE];
 	int failed = ips_report_status(pv->report, text, sizeof(text));
@@ -111,21 +112,6 @@ void popvision__int(struct popvision *pv, const char *key, int64_t value)
 		jsonw_int(&pv->w, value);
 }
 
-static void write_key_value(struct popvision *pv, const struct prof_query *query, int column,
-			    const char *key)
-{
-	double real =
-		prof_column_type(query, column) == PROF_REAL ? prof_column_real(query, column) : 0;
-	char sibling[KEY_SIZE];
-
-	jsonw_key(&pv->w, key);
-	write_value(pv, query, column);
-	if (isfinite(real))
-		return;
-	snprintf(sibling, sizeof(sibling), "%s_nonfinite", key);
-	jsonw_key_text(&pv->w, sibling, isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
-}
-
 static void write_columns(struct popvision *pv, const struct prof_query *query)
 {
 	char outer[KEY_SIZE] = "";
@@ -133,6 +119,9 @@ static void write_columns(struct popvision *pv, const struct prof_query *query)
 	for (int i = 0; i < prof_column_count(query); i++) {
 		const char *name = prof_column_name(query, i), *dot = strchr(name, '.');
 		char inner[KEY_SIZE] = "";
+		const char *key;
+		double real;
+		char sibling[KEY_SIZE];
 
 		if (dot)
 			snprintf(inner, sizeof(inner), "%.*s", (int)(dot - name), name);
@@ -143,7 +132,14 @@ static void write_columns(struct popvision *pv, const struct prof_query *query)
 			jsonw_begin_object(&pv->w);
 		}
 		str_copy(outer, sizeof(outer), inner);
-		write_key_value(pv, query, i, dot ? dot + 1 : name);
+		key = dot ? dot + 1 : name;
+		real = prof_column_type(query, i) == PROF_REAL ? prof_column_real(query, i) : 0;
+		jsonw_key(&pv->w, key);
+		write_value(pv, query, i);
+		if (isfinite(real))
+			continue;
+		snprintf(sibling, sizeof(sibling), "%s_nonfinite", key);
+		jsonw_key_text(&pv->w, sibling, isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
 	}
 	if (*outer)
 		jsonw_end_object(&pv->w);
@@ -240,16 +236,6 @@ void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *va
 
 /* ---- JSON files ------------------------------------------------------------------------------ */
 
-static void write_head(struct popvision *pv)
-{
-	jsonw_key(&pv->w, "ipuscope");
-	jsonw_begin_object(&pv->w);
-	jsonw_key_text(&pv->w, "version", IPUSCOPE_VERSION);
-	jsonw_key_bool(&pv->w, "simulated", true);
-	jsonw_key_text(&pv->w, "model", ips_report_info(pv->report)->model);
-	jsonw_end_object(&pv->w);
-}
-
 enum status popvision__write(struct ips_report *report, const char *path, int64_t replica,
 			     void (*body)(struct popvision *pv), struct err *err)
 {
@@ -264,9 +250,14 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	if (pv.target->tiles_per_replica > 0 && pv.target->tiles_per_replica <= TILES_MAX)
 		pv.tiles = pv.target->tiles_per_replica;
 	jsonw_begin_object(&pv.w);
-	write_head(&pv);
+	jsonw_key(&pv.w, "ipuscope");
+	jsonw_begin_object(&pv.w);
+	jsonw_key_text(&pv.w, "version", IPUSCOPE_VERSION);
+	jsonw_key_bool(&pv.w, "simulated", true);
+	jsonw_key_text(&pv.w, "model", ips_report_info(pv.report)->model);
+	jsonw_end_object(&pv.w);
 	body(&pv);
-	popvision__check(&pv);
+	check_report(&pv);
 	jsonw_end_object(&pv.w);
 	status = jsonw_end(&pv.w, pv.status == ST_OK ? err : NULL);
 	if (pv.status == ST_OK && status != ST_OK)
@@ -313,14 +304,6 @@ enum status popvision_file_write(size_t number, struct ips_report *report, const
 	return files[number].write(report, path, replica, err);
 }
 
-static bool file_is_wanted(size_t i, const struct popvision_files *wanted, bool compiled)
-{
-	bool is;
-
-	memcpy(&is, (const char *)wanted + files[i].wanted, sizeof(is));
-	return is && files[i].compiled == compiled;
-}
-
 static enum status write_wanted(const char *directory, const struct popvision_files *wanted,
 				bool compiled, struct err *err)
 {
@@ -331,8 +314,10 @@ static enum status write_wanted(const char *directory, const struct popvision_fi
 		char path[FS_PATH_SIZE];
 		struct err own = {0};
 		enum status one = ST_OK;
+		bool wanted_now;
 
-		if (!file_is_wanted(i, wanted, compiled))
+		memcpy(&wanted_now, (const char *)wanted + files[i].wanted, sizeof(wanted_now));
+		if (!wanted_now || files[i].compiled != compiled)
 			continue;
 		if (!report)
 			one = report_public_open(&report, directory, &own);

@@ -97,42 +97,31 @@ static void write_context(FILE *file, const struct prof_query *query)
 	}
 }
 
-static enum status write_contexts(FILE *file, struct prof_db *db, const char *sql, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	while (prof_query_next(query, &status, err))
-		write_context(file, query);
-	prof_query_close(query);
-	return status;
-}
-
-static enum status write_document(FILE *file, struct prof_db *db, struct err *err)
-{
-	unsigned char head[HEAD_SIZE];
-	enum status status = ST_OK;
-
-	write_map_head(file, 3);
-	write_text(file, "version");
-	write_int(file, VERSION);
-	write_text(file, "producer");
-	write_text(file, "ipuscope " IPUSCOPE_VERSION);
-	write_text(file, "contexts");
-	fwrite(head, 1, cbor_encode_indef_array_start(head, sizeof(head)), file);
-	for (size_t i = 0; i < ARRAY_LEN(contexts) && status == ST_OK; i++)
-		status = write_contexts(file, db, contexts[i], err);
-	fwrite(head, 1, cbor_encode_break(head, sizeof(head)), file);
-	return status;
-}
-
 enum status popvision_debug(struct ips_report *report, const char *path, struct err *err)
 {
 	struct popvision_file file;
 	enum status status = popvision__file_open(&file, path, err);
+	struct prof_db *db;
+	unsigned char head[HEAD_SIZE];
 
 	if (status != ST_OK)
 		return status;
-	status = write_document(file.stream, report_public_db(report), err);
+	db = report_public_db(report);
+	write_map_head(file.stream, 3);
+	write_text(file.stream, "version");
+	write_int(file.stream, VERSION);
+	write_text(file.stream, "producer");
+	write_text(file.stream, "ipuscope " IPUSCOPE_VERSION);
+	write_text(file.stream, "contexts");
+	fwrite(head, 1, cbor_encode_indef_array_start(head, sizeof(head)), file.stream);
+	for (size_t i = 0; i < ARRAY_LEN(contexts) && status == ST_OK; i++) {
+		struct prof_query *query;
+
+		status = prof_query_open(&query, db, contexts[i], err);
+		while (prof_query_next(query, &status, err))
+			write_context(file.stream, query);
+		prof_query_close(query);
+	}
+	fwrite(head, 1, cbor_encode_break(head, sizeof(head)), file.stream);
 	return popvision__file_close(&file, status, err);
 }

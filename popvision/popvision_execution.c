@@ -11,50 +11,6 @@
 /* Index of a row's trace; there are few traces. */
 #define TRACE_OF(row) "(SELECT count(*) FROM device_traces x WHERE x.trace_id < " row ".trace_id)"
 
-static void execution_totals(struct popvision *pv)
-{
-	popvision__fields(
-		pv,
-		"WITH passes AS (SELECT trace_id, count(*) AS n FROM device_run_rows r "
-		"WHERE " OF_REPLICA " GROUP BY trace_id), "
-		"types AS (SELECT t.value AS type, sum(d.cycles * p.n) AS cycles FROM passes p "
-		"JOIN device_step_rows d ON d.trace_id = p.trace_id "
-		"LEFT JOIN strings t ON t.string_id = d.type_id GROUP BY t.value) "
-		"SELECT (SELECT sum(cycles) FROM executions WHERE traced) AS cycles, "
-		"sum(cycles) FILTER (WHERE type = 'OnTileExecute') AS \"tileCycles.compute\", "
-		"sum(cycles) FILTER (WHERE type = 'DoExchange') AS \"tileCycles.doExchange\", "
-		"sum(cycles) FILTER (WHERE type = 'GlobalExchange') "
-		"AS \"tileCycles.globalExchange\", "
-		"sum(cycles) FILTER (WHERE type LIKE 'StreamCopy%') AS \"tileCycles.streamCopy\", "
-		"sum(cycles) FILTER (WHERE type IN ('Sync', 'SyncAns', 'Sans')) "
-		"AS \"tileCycles.sync\" FROM types");
-}
-
-static void execution_runs(struct popvision *pv)
-{
-	popvision__objects(
-		pv, "runs",
-		"SELECT rank, execution, mode, epoch, first_step AS firstStep, steps AS numSteps, "
-		"updates AS weightUpdates, start_cycle AS cyclesFrom, "
-		"start_cycle + cycles AS cyclesTo, cycles, "
-		"start_ns / 1000.0 AS \"microseconds.start\", "
-		"(start_ns + dur_ns) / 1000.0 AS \"microseconds.end\" "
-		"FROM executions WHERE traced ORDER BY rank, execution");
-}
-
-static void execution_traces(struct popvision *pv)
-{
-	popvision__objects(
-		pv, "traces",
-		"WITH n AS (SELECT trace_id, count(*) AS steps FROM device_step_rows "
-		"GROUP BY trace_id) "
-		"SELECT t.name, t.clock_hz AS clockFrequency, ifnull(sum(n.steps) OVER (ORDER BY "
-		"t.trace_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS firstStep, "
-		"ifnull(n.steps, 0) AS numSteps, (SELECT count(*) FROM device_run_rows r "
-		"WHERE r.trace_id = t.trace_id AND " OF_REPLICA ") AS numPasses "
-		"FROM device_traces t LEFT JOIN n ON n.trace_id = t.trace_id ORDER BY t.trace_id");
-}
-
 static void execution_steps(struct popvision *pv)
 {
 	popvision__objects(
@@ -76,20 +32,6 @@ static void execution_steps(struct popvision *pv)
 			     "ORDER BY d.trace_id, d.ipu, d.trace_step");
 }
 
-static void execution_passes(struct popvision *pv)
-{
-	popvision__objects(
-		pv, "passes",
-		"SELECT " TRACE_OF(
-			"r") " AS trace, r.rank, r.execution, "
-			     "r.weight_update AS weightUpdate, r.replica, r.first_ipu AS firstIpu, "
-			     "r.first_step AS firstStep, r.first_microbatch AS firstMicrobatch, "
-			     "r.start_cycle AS cyclesFrom FROM device_run_rows r "
-			     "WHERE " OF_REPLICA
-			     " AND r.trace_id IN (SELECT trace_id FROM device_traces) "
-			     "ORDER BY r.row_id");
-}
-
 static void execution_body(struct popvision *pv)
 {
 	struct jsonw *w = &pv->w;
@@ -104,11 +46,49 @@ static void execution_body(struct popvision *pv)
 
 	jsonw_key(w, "simulation");
 	jsonw_begin_object(w);
-	execution_totals(pv);
-	execution_runs(pv);
-	execution_traces(pv);
+	popvision__fields(
+		pv,
+		"WITH passes AS (SELECT trace_id, count(*) AS n FROM device_run_rows r "
+		"WHERE " OF_REPLICA " GROUP BY trace_id), "
+		"types AS (SELECT t.value AS type, sum(d.cycles * p.n) AS cycles FROM passes p "
+		"JOIN device_step_rows d ON d.trace_id = p.trace_id "
+		"LEFT JOIN strings t ON t.string_id = d.type_id GROUP BY t.value) "
+		"SELECT (SELECT sum(cycles) FROM executions WHERE traced) AS cycles, "
+		"sum(cycles) FILTER (WHERE type = 'OnTileExecute') AS \"tileCycles.compute\", "
+		"sum(cycles) FILTER (WHERE type = 'DoExchange') AS \"tileCycles.doExchange\", "
+		"sum(cycles) FILTER (WHERE type = 'GlobalExchange') "
+		"AS \"tileCycles.globalExchange\", "
+		"sum(cycles) FILTER (WHERE type LIKE 'StreamCopy%') AS \"tileCycles.streamCopy\", "
+		"sum(cycles) FILTER (WHERE type IN ('Sync', 'SyncAns', 'Sans')) "
+		"AS \"tileCycles.sync\" FROM types");
+	popvision__objects(
+		pv, "runs",
+		"SELECT rank, execution, mode, epoch, first_step AS firstStep, steps AS numSteps, "
+		"updates AS weightUpdates, start_cycle AS cyclesFrom, "
+		"start_cycle + cycles AS cyclesTo, cycles, "
+		"start_ns / 1000.0 AS \"microseconds.start\", "
+		"(start_ns + dur_ns) / 1000.0 AS \"microseconds.end\" "
+		"FROM executions WHERE traced ORDER BY rank, execution");
+	popvision__objects(
+		pv, "traces",
+		"WITH n AS (SELECT trace_id, count(*) AS steps FROM device_step_rows "
+		"GROUP BY trace_id) "
+		"SELECT t.name, t.clock_hz AS clockFrequency, ifnull(sum(n.steps) OVER (ORDER BY "
+		"t.trace_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS firstStep, "
+		"ifnull(n.steps, 0) AS numSteps, (SELECT count(*) FROM device_run_rows r "
+		"WHERE r.trace_id = t.trace_id AND " OF_REPLICA ") AS numPasses "
+		"FROM device_traces t LEFT JOIN n ON n.trace_id = t.trace_id ORDER BY t.trace_id");
 	execution_steps(pv);
-	execution_passes(pv);
+	popvision__objects(
+		pv, "passes",
+		"SELECT " TRACE_OF(
+			"r") " AS trace, r.rank, r.execution, "
+			     "r.weight_update AS weightUpdate, r.replica, r.first_ipu AS firstIpu, "
+			     "r.first_step AS firstStep, r.first_microbatch AS firstMicrobatch, "
+			     "r.start_cycle AS cyclesFrom FROM device_run_rows r "
+			     "WHERE " OF_REPLICA
+			     " AND r.trace_id IN (SELECT trace_id FROM device_traces) "
+			     "ORDER BY r.row_id");
 	jsonw_end_object(w);
 }
 

@@ -8,18 +8,11 @@
 
 /* ---- target ---------------------------------------------------------------------------------- */
 
-/* Cycles of an IPU's sync, or IPS_NULL. */
-static int64_t graph_sync_cycles(const struct popvision *pv)
-{
-	const char *text = ips_report_fact(pv->report, "sync_cycles");
-	long long cycles;
-
-	return text && str_to_int(text, &cycles) ? cycles : IPS_NULL;
-}
-
 static void graph_target(struct popvision *pv)
 {
 	const struct ips_report_target *t = pv->target;
+	const char *text = ips_report_fact(pv->report, "sync_cycles");
+	long long cycles; /* of an IPU's sync */
 
 	jsonw_key(&pv->w, "target");
 	jsonw_begin_object(&pv->w);
@@ -39,7 +32,7 @@ static void graph_target(struct popvision *pv)
 	popvision__int(pv, "memoryPerReplica", t->memory_per_replica);
 	/* In the simulator all tiles of an IPU have the same sync delay. */
 	popvision__by_tile(pv, "relativeSyncDelayByTile", NULL);
-	popvision__int(pv, "minSyncDelay", graph_sync_cycles(pv));
+	popvision__int(pv, "minSyncDelay", text && str_to_int(text, &cycles) ? cycles : IPS_NULL);
 	jsonw_end_object(&pv->w);
 }
 
@@ -135,23 +128,13 @@ static void graph_compute_sets(struct popvision *pv)
 	" FROM programs WHERE type IN ('DoExchange', 'GlobalExchange') OR type LIKE "              \
 	"'StreamCopy%' ORDER BY program_id"
 
-static void graph_exchanges(struct popvision *pv)
-{
-	jsonw_key(&pv->w, "exchanges");
-	jsonw_begin_object(&pv->w);
-	popvision__column(pv, "names", "SELECT name" EXCHANGES);
-	popvision__column(pv, "types",
-			  "SELECT CASE type WHEN 'DoExchange' THEN 'internal' "
-			  "WHEN 'GlobalExchange' THEN 'external' ELSE 'host' END" EXCHANGES);
-	popvision__column(pv, "programs", "SELECT program_id" EXCHANGES);
-	popvision__column(pv, "operations", "SELECT operation" EXCHANGES);
-	jsonw_end_object(&pv->w);
-}
-
 /* ---- file ------------------------------------------------------------------------------------ */
 
-static void graph_plans(struct popvision *pv)
+static void graph_body(struct popvision *pv)
 {
+	const struct ips_report_graph *graph;
+
+	graph_target(pv);
 	jsonw_key(&pv->w, "optimizationInfo");
 	jsonw_begin_object(&pv->w);
 	popvision__objects(
@@ -161,12 +144,7 @@ static void graph_plans(struct popvision *pv)
 		"serial_splits AS serialSplits, temporary_bytes AS temporaryBytes, cycles "
 		"FROM plans");
 	jsonw_end_object(&pv->w);
-}
-
-static void graph_counts(struct popvision *pv)
-{
-	const struct ips_report_graph *graph = ips_report_graph(pv->report);
-
+	graph = ips_report_graph(pv->report);
 	jsonw_key(&pv->w, "graph");
 	jsonw_begin_object(&pv->w);
 	popvision__int(pv, "numComputeSets", graph->num_compute_sets);
@@ -177,10 +155,17 @@ static void graph_counts(struct popvision *pv)
 	popvision__int(pv, "numOperations", graph->num_operations);
 	popvision__int(pv, "numLayers", graph->num_layers);
 	jsonw_end_object(&pv->w);
-}
-
-static void graph_operations(struct popvision *pv)
-{
+	graph_compute_sets(pv);
+	jsonw_key(&pv->w, "exchanges");
+	jsonw_begin_object(&pv->w);
+	popvision__column(pv, "names", "SELECT name" EXCHANGES);
+	popvision__column(pv, "types",
+			  "SELECT CASE type WHEN 'DoExchange' THEN 'internal' "
+			  "WHEN 'GlobalExchange' THEN 'external' ELSE 'host' END" EXCHANGES);
+	popvision__column(pv, "programs", "SELECT program_id" EXCHANGES);
+	popvision__column(pv, "operations", "SELECT operation" EXCHANGES);
+	jsonw_end_object(&pv->w);
+	graph_programs(pv);
 	popvision__objects(
 		pv, "layers",
 		"SELECT layer AS name, class, stage, output_shape AS outputShape, params, "
@@ -192,17 +177,6 @@ static void graph_operations(struct popvision *pv)
 		"sync_cycles AS syncCycles, bytes_exchanged AS bytesExchanged, "
 		"tiles_used AS tilesUsed, tile_balance AS tileBalance, code_bytes AS codeBytes "
 		"FROM operations");
-}
-
-static void graph_body(struct popvision *pv)
-{
-	graph_target(pv);
-	graph_plans(pv);
-	graph_counts(pv);
-	graph_compute_sets(pv);
-	graph_exchanges(pv);
-	graph_programs(pv);
-	graph_operations(pv);
 	popvision__memory(pv);
 }
 

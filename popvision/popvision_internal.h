@@ -21,9 +21,6 @@ struct popvision {
 	struct err *err;
 };
 
-/* Record the report's own failure, if it has one. */
-void popvision__check(struct popvision *pv);
-
 /* Write an integer; IPS_NULL becomes null. */
 void popvision__int(struct popvision *pv, const char *key, int64_t value);
 

@@ -183,18 +183,6 @@ static const struct cli_command command_report = {
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-static void add_entry_help(const struct report_entry *entry, struct str *text)
-{
-	char by[256];
-
-	str_addf(text, "%s: %s.", entry->name, entry->usage);
-	if (entry->run == report_run_named) {
-		report_named_groupings((const struct report_named *)entry, by, sizeof(by));
-		str_addf(text, "%s%s%s", *by ? " Groupings (--by): " : "", by, *by ? "." : "");
-	}
-	str_add(text, "\n\n");
-}
-
 /* cli_standard() with a list of all reports added to the page's details. */
 static bool print_help(int argc, char **argv, FILE *out)
 {
@@ -205,8 +193,18 @@ static bool print_help(int argc, char **argv, FILE *out)
 	bool shown;
 
 	str_add(&details, "REPORTS\n");
-	for (int i = 0; (entry = report_entry_at(i, &group)) && group == REPORT_GROUP_REPORTS; i++)
-		add_entry_help(entry, &details);
+	for (int i = 0; (entry = report_entry_at(i, &group)) && group == REPORT_GROUP_REPORTS;
+	     i++) {
+		char by[256];
+
+		str_addf(&details, "%s: %s.", entry->name, entry->usage);
+		if (entry->run == report_run_named) {
+			report_named_groupings((const struct report_named *)entry, by, sizeof(by));
+			str_addf(&details, "%s%s%s", *by ? " Groupings (--by): " : "", by,
+				 *by ? "." : "");
+		}
+		str_add(&details, "\n\n");
+	}
 	str_add(&details, command_report.details);
 	if (!details.failed)
 		described.details = str_peek(&details);

@@ -2,7 +2,6 @@
  * See report_verbs.h. Threading: the handler may run on any thread and touches atomics only.
  * Ownership: none.
  */
-
 #include "reports/report_verbs.h"
 
 #include <signal.h>

@@ -110,11 +110,21 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 	return status;
 }
 
-static enum status merge_check_file(const struct merge_line *line, struct err *err)
+static enum status merge_check(const struct merge_line *line, struct err *err)
 {
-	struct stat info;
 	enum status status = ST_OK;
+	struct stat info;
 
+	if (!line->count)
+		return report_find_suggest(".", "ipu-report merge", "no report given", err);
+	for (size_t i = 0; i < line->count && status == ST_OK; i++)
+		status = report_find_resolve(&line->sources[i].path, "ipu-report merge", err);
+	if (status == ST_OK && line->count < 2)
+		status = err_set(err, ST_INVALID,
+				 "one report is whole already; give two or "
+				 "more");
+	if (status != ST_OK)
+		return status;
 	if (!line->file)
 		return err_set(err, ST_INVALID, "no file to write given (-o FILE)");
 	if (!strcmp(line->file, "-"))
@@ -137,21 +147,6 @@ static enum status merge_check_file(const struct merge_line *line, struct err *e
 				       line->file);
 	}
 	return report_find_check_log(line->file, err);
-}
-
-static enum status merge_check(const struct merge_line *line, struct err *err)
-{
-	enum status status = ST_OK;
-
-	if (!line->count)
-		return report_find_suggest(".", "ipu-report merge", "no report given", err);
-	for (size_t i = 0; i < line->count && status == ST_OK; i++)
-		status = report_find_resolve(&line->sources[i].path, "ipu-report merge", err);
-	if (status == ST_OK && line->count < 2)
-		status = err_set(err, ST_INVALID,
-				 "one report is whole already; give two or "
-				 "more");
-	return status == ST_OK ? merge_check_file(line, err) : status;
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -188,49 +183,6 @@ static const char *merge_state_text(const struct prof_merge_source *source)
 	return source->failed ? "failed" : "killed";
 }
 
-static void merge_print_source(const struct prof_merge_source *source, bool first, FILE *out)
-{
-	char spans[FMT_SIZE], shift[FMT_SIZE], median[FMT_SIZE], greatest[FMT_SIZE];
-	char anchors[FMT_SIZE];
-
-	fprintf(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
-	fprintf(out, "          %s, %s spans, shifted by %s\n", merge_state_text(source),
-		fmt_count(spans, source->spans), fmt_ns(shift, source->shift_ns));
-	if (source->anchors > 0)
-		fprintf(out, "          residual %s (greatest %s), anchors: %s\n",
-			fmt_ns(median, source->residual_ns), fmt_ns(greatest, source->greatest_ns),
-			fmt_count(anchors, source->anchors));
-	else if (!first)
-		fputs("          no step in common with the first: no residual\n", out);
-}
-
-static void merge_print_notes(const struct prof_merge_source *source, FILE *out)
-{
-	const int64_t last = source->rank + (int64_t)source->ranks - 1;
-
-	if (source->ranks > 1)
-		fprintf(out, "          merged before: ranks %" PRId64 " to %" PRId64 "\n",
-			source->rank, last);
-	if (source->state != PROF_COMPLETE)
-		fprintf(out, "          %s\n",
-			source->alive    ? "still being recorded: what was committed by now"
-			: source->failed ? "recording failed: what came after is missing"
-					 : "its writer died: open spans have no end");
-	if (source->after_rank >= 0)
-		fprintf(out,
-			"          part %" PRId64 " of a training: goes on after rank %" PRId64
-			"\n",
-			source->part, source->after_rank);
-	else if (source->part > 1)
-		fprintf(out,
-			"          part %" PRId64
-			" of a training; no report among these is in the folder of the part "
-			"before\n",
-			source->part);
-	if (!source->has_clock)
-		fputs("          does not say when it started: placed at the start\n", out);
-}
-
 static void merge_print(const struct merge_line *line, FILE *out)
 {
 	const struct prof_merge_source *sources = line->sources;
@@ -241,8 +193,41 @@ static void merge_print(const struct merge_line *line, FILE *out)
 		ranks += sources[i].ranks;
 	fprintf(out, "%s: %zu ranks\n", line->file, ranks);
 	for (size_t i = 0; i < line->count; i++) {
-		merge_print_source(&sources[i], i == 0, out);
-		merge_print_notes(&sources[i], out);
+		const struct prof_merge_source *source = &sources[i];
+		char spans[FMT_SIZE], shift[FMT_SIZE], median[FMT_SIZE], greatest[FMT_SIZE];
+		char anchors[FMT_SIZE];
+		const int64_t last = source->rank + (int64_t)source->ranks - 1;
+
+		fprintf(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
+		fprintf(out, "          %s, %s spans, shifted by %s\n", merge_state_text(source),
+			fmt_count(spans, source->spans), fmt_ns(shift, source->shift_ns));
+		if (source->anchors > 0)
+			fprintf(out, "          residual %s (greatest %s), anchors: %s\n",
+				fmt_ns(median, source->residual_ns),
+				fmt_ns(greatest, source->greatest_ns),
+				fmt_count(anchors, source->anchors));
+		else if (i > 0)
+			fputs("          no step in common with the first: no residual\n", out);
+		if (source->ranks > 1)
+			fprintf(out, "          merged before: ranks %" PRId64 " to %" PRId64 "\n",
+				source->rank, last);
+		if (source->state != PROF_COMPLETE)
+			fprintf(out, "          %s\n",
+				source->alive    ? "still being recorded: what was committed by now"
+				: source->failed ? "recording failed: what came after is missing"
+						 : "its writer died: open spans have no end");
+		if (source->after_rank >= 0)
+			fprintf(out,
+				"          part %" PRId64
+				" of a training: goes on after rank %" PRId64 "\n",
+				source->part, source->after_rank);
+		else if (source->part > 1)
+			fprintf(out,
+				"          part %" PRId64 " of a training; no report among these "
+				"is in the folder of the part before\n",
+				source->part);
+		if (!source->has_clock)
+			fputs("          does not say when it started: placed at the start\n", out);
 		differ |= sources[i].own_model;
 	}
 	if (differ)

@@ -106,23 +106,13 @@ enum status report_run_source(const struct report_source *source,
 				   request->out, err);
 }
 
-static enum status view_note(struct report_table *table, struct prof_db *db, struct err *err)
-{
-	char sentence[REPORT_UNFINISHED_SIZE];
-	const char *unfinished = report__unfinished(db, sentence);
-
-	if (!unfinished)
-		return ST_OK;
-	table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "",
-				   table->note ? "\n" : "", unfinished);
-	return table->note ? ST_OK : err_nomem(err);
-}
-
 enum status report_run_view(const struct report_entry *entry, const struct report_request *request,
 			    struct err *err)
 {
 	const struct report_view *view = report_view_find(entry->name);
 	bool unset = request->limit == REPORT_LIMIT_DEFAULT;
+	char sentence[REPORT_UNFINISHED_SIZE];
+	const char *unfinished;
 	struct report_table table;
 	enum status status;
 
@@ -143,8 +133,13 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 				   unset ? REPORT_TEXT_LIMIT : request->limit, err);
 	if (status != ST_OK)
 		return status;
-	status = view_note(&table, request->db, err);
-	if (status == ST_OK)
+	unfinished = report__unfinished(request->db, sentence);
+	if (unfinished)
+		table.note = arena_printf(&table.arena, "%s%s%s", table.note ? table.note : "",
+					  table.note ? "\n" : "", unfinished);
+	if (unfinished && !table.note)
+		status = err_nomem(err);
+	else
 		status = report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);
 	return status;
@@ -160,16 +155,6 @@ static void list_row(struct report_table *table, const char *name, const char *k
 	row[0] = report_cell_of_text(name);
 	row[1] = report_cell_of_text(kind);
 	row[2] = report_cell_of_text(shows);
-}
-
-/* Name under which an entry can be selected: a view shadowed by a report needs its prefix. */
-static const char *list_name(struct report_table *table, const struct report_entry *entry)
-{
-	const struct report_entry *meant;
-
-	if (report_entry_find(&meant, entry->name, NULL) == ST_OK && meant == entry)
-		return entry->name;
-	return arena_printf(&table->arena, "view:%s", entry->name);
 }
 
 enum status report_run_list(const struct report_entry *list, const struct report_request *request,
@@ -193,8 +178,15 @@ enum status report_run_list(const struct report_entry *list, const struct report
 	status = report_table_new(&table, list->name, columns, ARRAY_LEN(columns),
 				  entries + verb_count, err);
 	for (int i = 0; status == ST_OK && (entry = report_entry_at(i, &group)); i++) {
-		const char *name = list_name(&table, entry);
+		const char *name;
+		const struct report_entry *meant;
 
+		/* Name under which an entry can be selected: a view shadowed by a report needs its
+		 * prefix. */
+		if (report_entry_find(&meant, entry->name, NULL) == ST_OK && meant == entry)
+			name = entry->name;
+		else
+			name = arena_printf(&table.arena, "view:%s", entry->name);
 		if (!name)
 			status = err_nomem(err);
 		list_row(&table, name, kinds[group], entry->usage);

@@ -89,8 +89,7 @@ enum status report_whatif_run(int argc, char **argv, struct err *err);
 /* ---- Ctrl-C while a verb writes a file ------------------------------------------------------- */
 
 /*
- * Ctrl-C while a verb writes a file: the first signal asks the verb to stop and clean up, a second
- * one ends the program.
+ * The first signal asks the verb to stop and clean up, a second one ends the program.
  *
  * timeout(1) sends its signal twice at once, to the program and to its process group: signals of
  * one process within a third of a second of the first count as the same one. Call from the main

@@ -3,7 +3,6 @@
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
-
 #include "popvision/popvision.h"
 
 #include <stdio.h>
@@ -76,30 +75,22 @@ enum status report_public__text(struct ips_report *report, const char **out, con
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-static enum status read_fact(struct ips_report *report, const char *key, const char **out,
-			     struct err *err)
-{
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, report->db, "SELECT value FROM meta WHERE key = :key", err);
-
-	*out = NULL;
-	prof_query_text(query, ":key", key);
-	if (prof_query_next(query, &status, err))
-		status = report_public__text(report, out, prof_column_text(query, 0), err);
-	prof_query_close(query);
-	return status;
-}
-
 const char *ips_report_fact(struct ips_report *report, const char *key)
 {
 	struct err err = {ST_OK, ""};
 	const char *value;
 	enum status status;
+	struct prof_query *query;
 
 	if (!report || !key)
 		return NULL;
-	status = read_fact(report, key, &value, &err);
+	status = prof_query_open(&query, report->db, "SELECT value FROM meta WHERE key = :key",
+				 &err);
+	value = NULL;
+	prof_query_text(query, ":key", key);
+	if (prof_query_next(query, &status, &err))
+		status = report_public__text(report, &value, prof_column_text(query, 0), &err);
+	prof_query_close(query);
 	report_public__status(report, status, &err, NULL, 0);
 	return value;
 }
@@ -111,27 +102,6 @@ static int64_t fact_int(struct ips_report *report, const char *key)
 	long long value;
 
 	return text && str_to_int(text, &value) ? value : IPS_NULL;
-}
-
-static enum ips_report_state read_state(struct ips_report *report)
-{
-	const char *state = ips_report_fact(report, "state");
-
-	if (state && strcmp(state, "complete") == 0)
-		return IPS_REPORT_COMPLETE;
-	return prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
-}
-
-/* The first column of the first row of @sql; IPS_NULL if there is none, or on failure, which is
- * recorded. */
-static int64_t query_number(struct ips_report *report, const char *sql)
-{
-	struct err err = {ST_OK, ""};
-	int64_t number;
-	enum status status = prof_db_number(report->db, sql, &number, &err);
-
-	report_public__status(report, status, &err, NULL, 0);
-	return number;
 }
 
 /* Split "0.9.0" into its numbers. */
@@ -152,28 +122,16 @@ static void read_version(struct ips_report_info *info)
 
 static enum ips_report_instrumentation read_instrumentation(struct ips_report *report)
 {
-	if (query_number(report, "SELECT max(traced) FROM executions") == 1)
+	struct err err = {ST_OK, ""};
+	int64_t traced;
+	enum status status =
+		prof_db_number(report->db, "SELECT max(traced) FROM executions", &traced, &err);
+
+	report_public__status(report, status, &err, NULL, 0);
+	if (traced == 1)
 		return IPS_REPORT_INSTRUMENTATION_TILE;
 	return report->info.cost_model ? IPS_REPORT_INSTRUMENTATION_OFF
 				       : IPS_REPORT_INSTRUMENTATION_UNKNOWN;
-}
-
-static void read_info(struct ips_report *report)
-{
-	struct ips_report_info *info = &report->info;
-
-	info->path = prof_db_path(report->db);
-	info->state = read_state(report);
-	info->schema_version = fact_int(report, "schema_version");
-	info->library_version = ips_report_fact(report, "library_version");
-	read_version(info);
-	info->command = ips_report_fact(report, "command");
-	info->model = ips_report_fact(report, "model");
-	info->dataset = ips_report_fact(report, "dataset");
-	info->schedule = ips_report_fact(report, "schedule");
-	info->cost_model = ips_report_fact(report, "cost_model");
-	info->start_epoch_ns = fact_int(report, "start_epoch_ns");
-	info->compute = info->external_exchange = read_instrumentation(report);
 }
 
 const struct ips_report_info *ips_report_info(struct ips_report *report)
@@ -187,6 +145,8 @@ enum status report_public_open(struct ips_report **out, const char *path, struct
 {
 	struct ips_report *report = mem_calloc(1, sizeof(*report));
 	enum status status;
+	struct ips_report_info *info;
+	const char *state;
 
 	*out = NULL;
 	if (!report)
@@ -198,7 +158,24 @@ enum status report_public_open(struct ips_report **out, const char *path, struct
 		ips_report_close(report);
 		return status;
 	}
-	read_info(report);
+	info = &report->info;
+	info->path = prof_db_path(report->db);
+	state = ips_report_fact(report, "state");
+	if (state && strcmp(state, "complete") == 0)
+		info->state = IPS_REPORT_COMPLETE;
+	else
+		info->state =
+			prof_db_writer_alive(report->db) ? IPS_REPORT_RECORDING : IPS_REPORT_KILLED;
+	info->schema_version = fact_int(report, "schema_version");
+	info->library_version = ips_report_fact(report, "library_version");
+	read_version(info);
+	info->command = ips_report_fact(report, "command");
+	info->model = ips_report_fact(report, "model");
+	info->dataset = ips_report_fact(report, "dataset");
+	info->schedule = ips_report_fact(report, "schedule");
+	info->cost_model = ips_report_fact(report, "cost_model");
+	info->start_epoch_ns = fact_int(report, "start_epoch_ns");
+	info->compute = info->external_exchange = read_instrumentation(report);
 	*out = report;
 	return ST_OK;
 }

@@ -12,8 +12,12 @@
 
 /* ---- common to all cursors ------------------------------------------------------------------- */
 
-enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
-				       const char *sql, struct err *err)
+/*
+ * Allocate a cursor of @size bytes over @sql; bind parameters, then step or close it. On failure
+ * *@out is NULL.
+ */
+static enum status cursor_open(void **out, size_t size, struct ips_report *report, const char *sql,
+			       struct err *err)
 {
 	struct report_public__cursor *cursor = mem_calloc(1, size);
 	enum status status;
@@ -31,14 +35,15 @@ enum status report_public__cursor_open(void **out, size_t size, struct ips_repor
 	return ST_OK;
 }
 
-void report_public__cursor_stop(struct report_public__cursor *cursor)
+static void cursor_stop(struct report_public__cursor *cursor)
 {
 	prof_query_close(cursor->query);
 	cursor->query = NULL;
 }
 
-bool report_public__cursor_next(struct report_public__cursor *cursor,
-				const struct report_public__field *fields, size_t count, void *item)
+/* Step, and fill @item from the row; false: no more rows, or a failure. */
+static bool cursor_next(struct report_public__cursor *cursor,
+			const struct report_public__field *fields, size_t count, void *item)
 {
 	struct err *err = &cursor->err;
 	enum status status;
@@ -56,7 +61,7 @@ bool report_public__cursor_next(struct report_public__cursor *cursor,
 		err_prefix(err, "%s", prof_db_path(cursor->report->db));
 	err->status = status;
 	report_public__status(cursor->report, status, err, NULL, 0);
-	report_public__cursor_stop(cursor);
+	cursor_stop(cursor);
 	return false;
 }
 
@@ -67,7 +72,7 @@ enum status report_public__cursor_failure(const struct report_public__cursor *cu
 	return cursor->err.status;
 }
 
-int report_public__cursor_close(struct report_public__cursor *cursor)
+static int cursor_close(struct report_public__cursor *cursor)
 {
 	const int status = (int)cursor->err.status;
 
@@ -140,7 +145,7 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	*out = NULL;
 	if (!report)
 		return report_public__null_argument("report", message, size);
-	status = report_public__cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
+	status = cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
 	if (status != ST_OK)
 		return report_public__status(report, status, &err, message, size);
 	if (!filter)
@@ -161,7 +166,7 @@ const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cur
 	if (!cursor)
 		return NULL;
 	step = &cursor->step;
-	if (!report_public__cursor_next(&cursor->cursor, step_fields, ARRAY_LEN(step_fields), step))
+	if (!cursor_next(&cursor->cursor, step_fields, ARRAY_LEN(step_fields), step))
 		return NULL;
 	step->program = report_public__program_index(cursor->cursor.report, step->program_id);
 	return step;
@@ -169,7 +174,7 @@ const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cur
 
 int ips_report_steps_close(struct ips_report_steps *cursor)
 {
-	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
+	return !cursor ? 0 : cursor_close(&cursor->cursor);
 }
 
 /* ---- variables on tiles ---------------------------------------------------------------------- */
@@ -211,8 +216,7 @@ int ips_report_lowered_variables_open(struct ips_report *report,
 	*out = NULL;
 	if (!report)
 		return report_public__null_argument("report", message, size);
-	status = report_public__cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here],
-					    &err);
+	status = cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here], &err);
 	if (status != ST_OK)
 		return report_public__status(report, status, &err, message, size);
 	*out = cursor;
@@ -232,8 +236,7 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor)
 	if (!cursor)
 		return NULL;
 	row = &cursor->row;
-	if (!report_public__cursor_next(&cursor->cursor, lowered_fields, ARRAY_LEN(lowered_fields),
-					row))
+	if (!cursor_next(&cursor->cursor, lowered_fields, ARRAY_LEN(lowered_fields), row))
 		return NULL;
 	row->variable = report_public__variable_index(cursor->cursor.report, row->variable_id);
 	return row;
@@ -241,7 +244,7 @@ ips_report_lowered_variables_next(struct ips_report_lowered_variables *cursor)
 
 int ips_report_lowered_variables_close(struct ips_report_lowered_variables *cursor)
 {
-	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
+	return !cursor ? 0 : cursor_close(&cursor->cursor);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -286,8 +289,7 @@ static enum status spans_open(struct ips_report *report, struct ips_report_spans
 			      const struct ips_report_span_filter *filter, struct err *err)
 {
 	void *cursor;
-	enum status status =
-		report_public__cursor_open(&cursor, sizeof(**out), report, spans_sql, err);
+	enum status status = cursor_open(&cursor, sizeof(**out), report, spans_sql, err);
 	struct prof_query *query;
 
 	if (status != ST_OK)
@@ -405,10 +407,10 @@ const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cur
 	if (!cursor)
 		return NULL;
 	span = &cursor->span;
-	if (!report_public__cursor_next(&cursor->cursor, span_fields, ARRAY_LEN(span_fields), span))
+	if (!cursor_next(&cursor->cursor, span_fields, ARRAY_LEN(span_fields), span))
 		return NULL;
 	if (cursor->parent_depth != IPS_NULL && span->depth <= cursor->parent_depth) {
-		report_public__cursor_stop(&cursor->cursor);
+		cursor_stop(&cursor->cursor);
 		return NULL;
 	}
 	span->track = report_public__track_index(cursor->cursor.report, span->track);
@@ -420,5 +422,5 @@ const struct ips_report_span *ips_report_spans_next(struct ips_report_spans *cur
 
 int ips_report_spans_close(struct ips_report_spans *cursor)
 {
-	return !cursor ? 0 : report_public__cursor_close(&cursor->cursor);
+	return !cursor ? 0 : cursor_close(&cursor->cursor);
 }

@@ -137,20 +137,8 @@ struct report_public__cursor {
 	struct err err;           /* why it ended; status ST_OK: no more rows */
 };
 
-/*
- * Allocate a cursor of @size bytes over @sql; bind parameters, then step or close it. On failure
- * *@out is NULL.
- */
-enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
-				       const char *sql, struct err *err);
-/* Step, and fill @item from the row; false: no more rows, or a failure. */
-bool report_public__cursor_next(struct report_public__cursor *cursor,
-				const struct report_public__field *fields, size_t count,
-				void *item);
-void report_public__cursor_stop(struct report_public__cursor *cursor); /* ends it early */
 /* Return ST_OK, or the failure that ended the cursor. */
 enum status report_public__cursor_failure(const struct report_public__cursor *cursor,
 					  struct err *err);
-int report_public__cursor_close(struct report_public__cursor *cursor);
 
 #endif /* REPORT_PUBLIC_INTERNAL_H */

@@ -257,28 +257,22 @@ static enum status add_row(struct ips_report *report, enum report_public__list_i
 				  err);
 }
 
-static enum status read_list(struct ips_report *report, enum report_public__list_id id,
-			     struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, report->db, kinds[id].sql, err);
-
-	while (prof_query_next(query, &status, err))
-		status = add_row(report, id, query, err);
-	prof_query_close(query);
-	return status;
-}
-
 /* Read a list without linking it to others. */
 static void read_once(struct ips_report *report, enum report_public__list_id id)
 {
 	struct report_public__list *list = &report->lists[id];
 	struct err err = {ST_OK, ""};
+	struct prof_query *query;
+	enum status status;
 
 	if (list->loaded)
 		return;
 	list->loaded = true;
-	list->status = read_list(report, id, &err);
+	status = prof_query_open(&query, report->db, kinds[id].sql, &err);
+	while (prof_query_next(query, &status, &err))
+		status = add_row(report, id, query, &err);
+	prof_query_close(query);
+	list->status = status;
 	if (list->status != ST_OK) {
 		list->count = 0;
 		err_prefix(&err, "%s", prof_db_path(report->db));
@@ -286,43 +280,36 @@ static void read_once(struct ips_report *report, enum report_public__list_id id)
 	}
 }
 
-/* Programs, compute sets, operations and layers are linked: read them together, each as far as
- * possible. */
-static void read_plan(struct ips_report *report)
-{
-	struct err err = {ST_OK, ""};
-	enum status status;
-
-	for (int id = PUBLIC_PROGRAMS; id <= PUBLIC_LAYERS; id++)
-		read_once(report, (enum report_public__list_id)id);
-	status = report_public__link_tree(report, &err);
-	if (status == ST_OK)
-		status = report_public__link_operations(report, &err);
-	for (int id = PUBLIC_PROGRAMS; id <= PUBLIC_LAYERS && status != ST_OK; id++)
-		report->lists[id].status = status;
-	report_public__status(report, status, &err, NULL, 0);
-}
-
-static void link_liveness(struct ips_report *report)
-{
-	const struct report_public__list *list = &report->lists[PUBLIC_LIVENESS];
-	struct ips_report_liveness *steps = (void *)list->items;
-
-	for (size_t i = 0; i < list->count; i++)
-		steps[i].program = report_public__program_index(report, steps[i].program_id);
-}
-
 /* Read the list @id on first use, and link it with the other lists. */
 static enum status load_list(struct ips_report *report, enum report_public__list_id id)
 {
 	if (report->lists[id].loaded)
 		return report->lists[id].status;
-	if (id <= PUBLIC_LAYERS)
-		read_plan(report);
-	else
+	if (id <= PUBLIC_LAYERS) {
+		struct err err = {ST_OK, ""};
+		enum status status;
+
+		/* Programs, compute sets, operations and layers are linked: read them together,
+		 * each as far as possible. */
+		for (int each = PUBLIC_PROGRAMS; each <= PUBLIC_LAYERS; each++)
+			read_once(report, (enum report_public__list_id)each);
+		status = report_public__link_tree(report, &err);
+		if (status == ST_OK)
+			status = report_public__link_operations(report, &err);
+		for (int each = PUBLIC_PROGRAMS; each <= PUBLIC_LAYERS && status != ST_OK; each++)
+			report->lists[each].status = status;
+		report_public__status(report, status, &err, NULL, 0);
+	} else {
 		read_once(report, id);
-	if (id == PUBLIC_LIVENESS)
-		link_liveness(report);
+	}
+	if (id == PUBLIC_LIVENESS) {
+		const struct report_public__list *list = &report->lists[PUBLIC_LIVENESS];
+		struct ips_report_liveness *steps = (void *)list->items;
+
+		for (size_t i = 0; i < list->count; i++)
+			steps[i].program =
+				report_public__program_index(report, steps[i].program_id);
+	}
 	return report->lists[id].status;
 }
 

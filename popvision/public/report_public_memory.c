@@ -248,28 +248,21 @@ static void add_row(struct report_public__memory *memory, const struct prof_quer
 	}
 }
 
-static enum status read_tiles(struct ips_report *report, struct report_public__memory *memory,
-			      int64_t ipu, struct err *err)
+/* Load the tiles of IPU @ipu. NULL: they cannot be read, or there is no such IPU. */
+static struct report_public__memory *load_tiles(struct ips_report *report, int64_t ipu)
 {
+	struct report_public__memory *memory = load_memory(report);
+	struct err err = {ST_OK, ""};
+	enum status status;
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, report->db,
-				"SELECT m.tile, c.value, r.value, m.bytes, m.capacity, "
-				"m.more_tiles FROM tile_memory_rows m "
-				"LEFT JOIN strings c ON c.string_id = m.category_id "
-				"LEFT JOIN strings r ON r.string_id = m.region_id "
-				"WHERE m.ipu = :ipu",
-				err);
+	int64_t capacity;
 
-	prof_query_int(query, ":ipu", ipu);
-	while (prof_query_next(query, &status, err))
-		add_row(memory, query);
-	prof_query_close(query);
-	return status;
-}
-
-static void init_tiles(struct report_public__memory *memory, int64_t ipu, int64_t capacity)
-{
+	if (!memory || ipu < 0 || ipu >= memory->ipus)
+		return NULL;
+	if (memory->held == ipu)
+		return memory;
+	memory->held = -1;
+	capacity = ips_report_target(report)->bytes_per_tile;
 	for (int64_t i = 0; i < memory->tiles; i++) {
 		struct tile *tile = &memory->held_tiles[i];
 
@@ -279,22 +272,17 @@ static void init_tiles(struct report_public__memory *memory, int64_t ipu, int64_
 		tile->memory.num_tiles = 1;
 		tile->memory.capacity = capacity;
 	}
-}
-
-/* Load the tiles of IPU @ipu. NULL: they cannot be read, or there is no such IPU. */
-static struct report_public__memory *load_tiles(struct ips_report *report, int64_t ipu)
-{
-	struct report_public__memory *memory = load_memory(report);
-	struct err err = {ST_OK, ""};
-	enum status status;
-
-	if (!memory || ipu < 0 || ipu >= memory->ipus)
-		return NULL;
-	if (memory->held == ipu)
-		return memory;
-	memory->held = -1;
-	init_tiles(memory, ipu, ips_report_target(report)->bytes_per_tile);
-	status = read_tiles(report, memory, ipu, &err);
+	status = prof_query_open(&query, report->db,
+				 "SELECT m.tile, c.value, r.value, m.bytes, m.capacity, "
+				 "m.more_tiles FROM tile_memory_rows m "
+				 "LEFT JOIN strings c ON c.string_id = m.category_id "
+				 "LEFT JOIN strings r ON r.string_id = m.region_id "
+				 "WHERE m.ipu = :ipu",
+				 &err);
+	prof_query_int(query, ":ipu", ipu);
+	while (prof_query_next(query, &status, &err))
+		add_row(memory, query);
+	prof_query_close(query);
 	if (status != ST_OK) {
 		report_public__status(report, status, &err, NULL, 0);
 		return NULL;

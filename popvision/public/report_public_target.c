@@ -28,33 +28,10 @@ static int64_t fact_count(struct ips_report *report, const char *key)
 	return text && str_to_int(text, &value) && value > 0 ? value : IPS_NULL;
 }
 
-static void fill_machine(struct ips_report *report, struct ips_report_target *target)
-{
-	const char *clock = ips_report_fact(report, "clock_hz");
-
-	target->type = IPS_REPORT_TARGET_IPU_MODEL;
-	target->type_name = "IPU_MODEL";
-	target->architecture = ips_report_fact(report, "architecture");
-	target->tiles_per_ipu = fact_count(report, "tiles_per_ipu");
-	target->bytes_per_tile = fact_count(report, "bytes_per_tile");
-	if (clock && !str_to_double(clock, &target->clock_frequency))
-		target->clock_frequency = (double)NAN;
-}
-
-static void fill_replicas(struct ips_report_target *target)
-{
-	const int64_t count = target->num_replicas;
-
-	target->ipus_per_replica = IPS_NULL;
-	if (count != IPS_NULL && target->num_ipus != IPS_NULL && target->num_ipus % count == 0)
-		target->ipus_per_replica = target->num_ipus / count;
-	target->tiles_per_replica = product(target->ipus_per_replica, target->tiles_per_ipu);
-	target->memory_per_replica = product(target->ipus_per_replica, target->bytes_per_ipu);
-}
-
 const struct ips_report_target *ips_report_target(struct ips_report *report)
 {
 	struct ips_report_target *target;
+	int64_t count;
 
 	if (!report)
 		return NULL;
@@ -69,12 +46,26 @@ const struct ips_report_target *ips_report_target(struct ips_report *report)
 					     .bytes_per_tile = IPS_NULL,
 					     .clock_frequency = (double)NAN,
 					     .num_replicas = fact_count(report, "replicas")};
-	if (target->name)
-		fill_machine(report, target);
+	if (target->name) {
+		const char *clock = ips_report_fact(report, "clock_hz");
+
+		target->type = IPS_REPORT_TARGET_IPU_MODEL;
+		target->type_name = "IPU_MODEL";
+		target->architecture = ips_report_fact(report, "architecture");
+		target->tiles_per_ipu = fact_count(report, "tiles_per_ipu");
+		target->bytes_per_tile = fact_count(report, "bytes_per_tile");
+		if (clock && !str_to_double(clock, &target->clock_frequency))
+			target->clock_frequency = (double)NAN;
+	}
 	target->num_tiles = product(target->num_ipus, target->tiles_per_ipu);
 	target->bytes_per_ipu = product(target->tiles_per_ipu, target->bytes_per_tile);
 	target->total_memory = product(target->num_ipus, target->bytes_per_ipu);
-	fill_replicas(target);
+	count = target->num_replicas;
+	target->ipus_per_replica = IPS_NULL;
+	if (count != IPS_NULL && target->num_ipus != IPS_NULL && target->num_ipus % count == 0)
+		target->ipus_per_replica = target->num_ipus / count;
+	target->tiles_per_replica = product(target->ipus_per_replica, target->tiles_per_ipu);
+	target->memory_per_replica = product(target->ipus_per_replica, target->bytes_per_ipu);
 	report->target_known = true;
 	return target;
 }
@@ -205,19 +196,6 @@ static enum status add_live(struct ips_report *report,
 		       : ST_OK;
 }
 
-/* Sum over all rows of @cursor at @program_step. */
-static enum status sum_live(struct ips_report *report, struct ips_report_lowered_variables *cursor,
-			    int64_t program_step, int64_t *always, int64_t *others, struct err *err)
-{
-	const struct ips_report_lowered_variable *row;
-	enum status status = ST_OK;
-
-	*always = *others = 0;
-	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)))
-		status = add_live(report, row, program_step, always, others, err);
-	return status == ST_OK ? report_public__cursor_failure((void *)cursor, err) : status;
-}
-
 int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t program_step,
 			     int64_t tile, int64_t *always_live, int64_t *not_always_live,
 			     char *message, size_t size)
@@ -227,11 +205,16 @@ int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t pro
 	struct err err = {ST_OK, ""};
 	const int opened = ips_report_lowered_variables_open(report, &cursor, IPS_NULL, ipu, tile,
 							     message, size);
-	enum status status;
+	const struct ips_report_lowered_variable *row;
+	enum status status = ST_OK;
 
 	if (opened != 0)
 		return opened;
-	status = sum_live(report, cursor, program_step, &always, &others, &err);
+	always = others = 0;
+	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)))
+		status = add_live(report, row, program_step, &always, &others, &err);
+	if (status == ST_OK)
+		status = report_public__cursor_failure((void *)cursor, &err);
 	ips_report_lowered_variables_close(cursor);
 	if (status != ST_OK || report_public__count(report, PUBLIC_VARIABLES) <= 0)
 		always = others = IPS_NULL;

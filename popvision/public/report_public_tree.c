@@ -22,16 +22,6 @@ static struct ips_report_program *programs_of(struct ips_report *report)
 
 /* ---- tree ------------------------------------------------------------------------------------ */
 
-/* Cut the cycle that contains @start at its least index. */
-static void cut_cycle(struct ips_report_program *programs, int64_t start)
-{
-	int64_t least = start;
-
-	for (int64_t at = programs[start].parent; at != start; at = programs[at].parent)
-		least = min(at, least);
-	programs[least].parent = IPS_REPORT_NONE;
-}
-
 /* @seen: zeroed; for each program, the number of the walk towards the root that reached it. */
 static void cut_cycles(struct ips_report_program *programs, size_t count, int64_t *seen)
 {
@@ -42,8 +32,15 @@ static void cut_cycles(struct ips_report_program *programs, size_t count, int64_
 			seen[at] = i + 1;
 			at = programs[at].parent;
 		}
-		if (at != IPS_REPORT_NONE && seen[at] == i + 1)
-			cut_cycle(programs, at);
+		if (at != IPS_REPORT_NONE && seen[at] == i + 1) {
+			int64_t least = at;
+
+			/* Cut the cycle that contains @at at its least index. */
+			for (int64_t next = programs[at].parent; next != at;
+			     next = programs[next].parent)
+				least = min(next, least);
+			programs[least].parent = IPS_REPORT_NONE;
+		}
 	}
 }
 
@@ -156,37 +153,6 @@ static int64_t find_name(const struct name *names, size_t count, const char *tex
 	return text && at < count && names[at].text == text ? names[at].index : IPS_REPORT_NONE;
 }
 
-/* Link from last to first, so that each chain is sorted by index. */
-static void link_programs_of(struct ips_report *report, const struct name *names, size_t count)
-{
-	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
-	struct ips_report_program *programs = programs_of(report);
-
-	for (size_t i = report->lists[PUBLIC_PROGRAMS].count; i-- > 0;) {
-		const int64_t index = find_name(names, count, programs[i].operation);
-
-		programs[i].operation_index = index;
-		if (index == IPS_REPORT_NONE)
-			continue;
-		programs[i].next_of_operation = operations[index].first_program;
-		operations[index].first_program = (int64_t)i;
-		operations[index].num_programs++;
-	}
-}
-
-static void link_compute_sets(struct ips_report *report, const struct name *names, size_t count)
-{
-	struct ips_report_compute_set *sets = (void *)report->lists[PUBLIC_COMPUTE_SETS].items;
-	struct ips_report_program *programs = programs_of(report);
-
-	for (size_t i = report->lists[PUBLIC_COMPUTE_SETS].count; i-- > 0;) {
-		sets[i].operation_index = find_name(names, count, sets[i].operation);
-		sets[i].program = report_public__program_index(report, sets[i].program_id);
-		if (sets[i].program != IPS_REPORT_NONE)
-			programs[sets[i].program].compute_set = (int64_t)i;
-	}
-}
-
 /* Linear search: there are few layers. */
 static int64_t find_layer(struct ips_report *report, const char *layer)
 {
@@ -203,6 +169,8 @@ enum status report_public__link_operations(struct ips_report *report, struct err
 	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
 	const size_t count = report->lists[PUBLIC_OPERATIONS].count;
 	struct name *names = mem_calloc(count + 1, sizeof(*names));
+	struct ips_report_program *programs;
+	struct ips_report_compute_set *sets;
 
 	if (!names)
 		return err_nomem(err);
@@ -212,8 +180,25 @@ enum status report_public__link_operations(struct ips_report *report, struct err
 		names[i] = (struct name){operations[i].name, (int64_t)i};
 	}
 	qsort(names, count, sizeof(*names), by_name);
-	link_programs_of(report, names, count);
-	link_compute_sets(report, names, count);
+	/* Link from last to first, so that each chain is sorted by index. */
+	programs = programs_of(report);
+	for (size_t i = report->lists[PUBLIC_PROGRAMS].count; i-- > 0;) {
+		const int64_t index = find_name(names, count, programs[i].operation);
+
+		programs[i].operation_index = index;
+		if (index == IPS_REPORT_NONE)
+			continue;
+		programs[i].next_of_operation = operations[index].first_program;
+		operations[index].first_program = (int64_t)i;
+		operations[index].num_programs++;
+	}
+	sets = (void *)report->lists[PUBLIC_COMPUTE_SETS].items;
+	for (size_t i = report->lists[PUBLIC_COMPUTE_SETS].count; i-- > 0;) {
+		sets[i].operation_index = find_name(names, count, sets[i].operation);
+		sets[i].program = report_public__program_index(report, sets[i].program_id);
+		if (sets[i].program != IPS_REPORT_NONE)
+			programs[sets[i].program].compute_set = (int64_t)i;
+	}
 	mem_free(names);
 	return ST_OK;
 }
@@ -236,14 +221,6 @@ int64_t ips_report_program_first_root(struct ips_report *report)
 {
 	return report_public__count(report, PUBLIC_PROGRAMS) > 0 ? report->first_root
 								 : IPS_REPORT_NONE;
-}
-
-static enum ips_report_visit call_visitor(const struct ips_report_visitor *visitor,
-					  const struct ips_report_program *program)
-{
-	if (visitor->visit[program->kind])
-		return visitor->visit[program->kind](visitor->user, program);
-	return visitor->other ? visitor->other(visitor->user, program) : IPS_REPORT_VISIT_ON;
 }
 
 /* Call leave() for @at and for every ancestor whose last child it completes, up to and including
@@ -287,8 +264,14 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 			&err, NULL, 0);
 	programs = programs_of(report);
 	while (at != IPS_REPORT_NONE) {
-		const enum ips_report_visit next = call_visitor(visitor, &programs[at]);
+		enum ips_report_visit next;
+		const struct ips_report_program *program = &programs[at];
 
+		if (visitor->visit[program->kind])
+			next = visitor->visit[program->kind](visitor->user, program);
+		else
+			next = visitor->other ? visitor->other(visitor->user, program)
+					      : IPS_REPORT_VISIT_ON;
 		if (next == IPS_REPORT_VISIT_STOP)
 			break;
 		if (next == IPS_REPORT_VISIT_ON && programs[at].first_child != IPS_REPORT_NONE)

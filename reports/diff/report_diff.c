@@ -493,14 +493,17 @@ static void add_pair(struct report_diff *diff, const char *section,
 	}
 }
 
-/* Append @sql with the views of the target in place of '@'; for one that it lacks, as a file of an
- * earlier version may, the source's without rows. */
-static void append_of_target(struct str *out, const char *sql, struct prof_db *target,
-			     struct err *err)
+static void compare_section(struct report_diff *diff, const struct compare_section *section,
+			    struct prof_db *source, struct prof_db *target, struct err *err)
 {
+	struct str a = {0}, b = {0}, sql = {0};
+	struct report_table table = {0};
+	const char *view = section->sql;
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
 
-	for (const char *at; (at = strchr(sql, '@'));) {
+	/* The query with the views of the target in place of '@'; for one that it lacks, as a
+	 * file of an earlier version may, the source's without rows. */
+	for (const char *at; (at = strchr(view, '@'));) {
 		const int length = (int)strspn(at + 1, letters);
 		struct prof_query *query;
 		char name[64];
@@ -509,24 +512,15 @@ static void append_of_target(struct str *out, const char *sql, struct prof_db *t
 		prof_query_open(&query, target,
 				"SELECT 1 FROM main.sqlite_schema WHERE name = :name", err);
 		prof_query_text(query, ":name", name);
-		str_add_bytes(out, sql, (size_t)(at - sql));
+		str_add_bytes(&b, view, (size_t)(at - view));
 		if (prof_query_next(query, &err->status, err))
-			str_addf(out, TARGET ".%s", name);
+			str_addf(&b, TARGET ".%s", name);
 		else
-			str_addf(out, "(SELECT * FROM %s WHERE 0)", name);
+			str_addf(&b, "(SELECT * FROM %s WHERE 0)", name);
 		prof_query_close(query);
-		sql = at + 1 + length;
+		view = at + 1 + length;
 	}
-	str_add(out, sql);
-}
-
-static void compare_section(struct report_diff *diff, const struct compare_section *section,
-			    struct prof_db *source, struct prof_db *target, struct err *err)
-{
-	struct str a = {0}, b = {0}, sql = {0};
-	struct report_table table = {0};
-
-	append_of_target(&b, section->sql, target, err);
+	str_add(&b, view);
 	for (const char *at = section->sql; *at; at++)
 		str_add_bytes(&a, at, *at != '@');
 	str_addf(&sql, sql_align, str_peek(&a), str_peek(&b));

@@ -255,22 +255,6 @@ static enum status print_section(const struct text_section *section, const struc
 	return status;
 }
 
-static void print_part_position(const struct report_diff_part *part, FILE *out)
-{
-	const struct {
-		const char *name;
-		int64_t value;
-	} keys[] = {{"epoch", part->epoch},     {"weight update", part->weight_update},
-		    {"step", part->step},       {"micro-batch", part->microbatch},
-		    {"replica", part->replica}, {"element", part->element}};
-
-	fprintf(out, "  where   %s", part->mode ? part->mode : "-");
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (keys[i].value != IPS_NULL)
-			fprintf(out, ", %s %" PRId64, keys[i].name, keys[i].value);
-	fprintf(out, "\n");
-}
-
 static void print_part(const struct report_diff *diff, FILE *out)
 {
 	const struct report_diff_part *part = &diff->part;
@@ -278,12 +262,23 @@ static void print_part(const struct report_diff *diff, FILE *out)
 
 	fmt_count(compared, diff->compared);
 	if (part->known) {
+		const struct {
+			const char *name;
+			int64_t value;
+		} keys[] = {{"epoch", part->epoch},     {"weight update", part->weight_update},
+			    {"step", part->step},       {"micro-batch", part->microbatch},
+			    {"replica", part->replica}, {"element", part->element}};
+
 		fprintf(out, "The numbers part; first, in order of execution:\n  %-7s %s",
 			part->what, part->key);
 		if (part->kind && part->layer)
 			fprintf(out, " (%s of %s)", part->kind, part->layer);
 		fprintf(out, "\n");
-		print_part_position(part, out);
+		fprintf(out, "  where   %s", part->mode ? part->mode : "-");
+		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+			if (keys[i].value != IPS_NULL)
+				fprintf(out, ", %s %" PRId64, keys[i].name, keys[i].value);
+		fprintf(out, "\n");
 		fprintf(out, "  %-7s %.17g in the source, %.17g in the target\n",
 			part->column ? part->column : "value", part->source, part->target);
 		fprintf(out, "%s of %s rows of tensors and metrics that both have differ.\n",
@@ -300,19 +295,6 @@ static void print_part(const struct report_diff *diff, FILE *out)
 			fmt_count(parted, diff->only_target));
 }
 
-static void print_weights(const struct report_diff *diff, FILE *out)
-{
-	const char *const *digest = diff->weights;
-
-	if (!digest[0] || !digest[1])
-		return;
-	if (!strcmp(digest[0], digest[1]))
-		fprintf(out, "The weights at the end are the same (XXH3 %s).\n", digest[0]);
-	else
-		fprintf(out, "The weights at the end differ (XXH3 %s, %s).\n", digest[0],
-			digest[1]);
-}
-
 static void print_run(const char *which, const char *path, const char *unfinished, FILE *out)
 {
 	fprintf(out, "%s  %s\n", which, path);
@@ -327,6 +309,7 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 	char glance[REPORT_GLANCE_SIZE];
 	size_t count, printed = 0;
 	const char *const *names = report_diff_sections(&count);
+	const char *const *digest;
 
 	print_run("source", how->source, how->unfinished[0], out);
 	print_run("target", how->target, how->unfinished[1], out);
@@ -335,7 +318,14 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 	fprintf(out, "\n");
 	if (diff->numbers)
 		print_part(diff, out);
-	print_weights(diff, out);
+	digest = diff->weights;
+	if (digest[0] && digest[1]) {
+		if (!strcmp(digest[0], digest[1]))
+			fprintf(out, "The weights at the end are the same (XXH3 %s).\n", digest[0]);
+		else
+			fprintf(out, "The weights at the end differ (XXH3 %s, %s).\n", digest[0],
+				digest[1]);
+	}
 	for (size_t i = 0; status == ST_OK && i < count; i++) {
 		struct text_section section = {.name = names[i]};
 

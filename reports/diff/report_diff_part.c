@@ -17,6 +17,7 @@
 #include "common/mem.h"
 #include "common/sorted.h"
 #include "common/str.h"
+#include "reports/table/report_internal.h"
 
 /* ---- pairing rows ---------------------------------------------------------------------------- */
 
@@ -140,15 +141,6 @@ static bool precedes_part(const struct walk *walk)
 	return walk_order(walk->query[0]) < walk->order;
 }
 
-static const char *copy_text(struct walk *walk, const char *text)
-{
-	const char *copy = text ? arena_strdup(&walk->diff->arena, text) : NULL;
-
-	if (text && !copy)
-		err_nomem(walk->err);
-	return copy;
-}
-
 /* Store the current row as the part if it is the earliest. @column: of the values, or -1. */
 static void store_part(struct walk *walk, int column, int64_t element, double source, double target)
 {
@@ -162,14 +154,20 @@ static void store_part(struct walk *walk, int column, int64_t element, double so
 	walk->diff->part = (struct report_diff_part){
 		.known = true,
 		.what = walk->what,
-		.column = column < 0 ? NULL : copy_text(walk, prof_column_name(query, column)),
-		.key = copy_text(walk, prof_column_text(query, BY_KEY)),
-		.layer = copy_text(walk, prof_column_text(query, AT_LAYER)),
-		.kind = copy_text(walk, prof_column_text(query, AT_KIND)),
-		.mode = copy_text(walk, prof_column_text(query, AT_MODE)),
+		.column = column < 0 ? NULL
+				     : report__copy(&walk->diff->arena,
+						    prof_column_name(query, column), walk->err),
+		.key = report__copy(&walk->diff->arena, prof_column_text(query, BY_KEY), walk->err),
+		.layer = report__copy(&walk->diff->arena, prof_column_text(query, AT_LAYER),
+				      walk->err),
+		.kind = report__copy(&walk->diff->arena, prof_column_text(query, AT_KIND),
+				     walk->err),
+		.mode = report__copy(&walk->diff->arena, prof_column_text(query, AT_MODE),
+				     walk->err),
 		.phase = !strcmp(walk->what, "metric")
 				 ? NULL
-				 : copy_text(walk, prof_column_text(query, BY_PHASE)),
+				 : report__copy(&walk->diff->arena,
+						prof_column_text(query, BY_PHASE), walk->err),
 		.epoch = prof_column_int(query, AT_EPOCH),
 		.weight_update = prof_column_int(query, AT_UPDATE),
 		.step = prof_column_int(query, AT_STEP),
@@ -327,15 +325,21 @@ static void run_walk(struct walk *walk, struct prof_db *source, struct prof_db *
 	prof_query_close(walk->query[1]);
 }
 
-static void add_tensor_rows(struct report_diff *diff, const struct tensor_sums *sums,
-			    struct err *err)
+void report__diff_part(struct report_diff *diff, struct prof_db *source, struct prof_db *target,
+		       struct err *err)
 {
-	for (size_t i = 0; i < sums->count; i++) {
-		const struct tensor_sum *sum = &sums->at[i];
+	struct walk walk = {.diff = diff, .err = err};
+	struct tensor_sums sums = {0};
+
+	run_walk(&walk, source, target, "capture", sql_captures, NULL, compare_captures);
+	run_walk(&walk, source, target, "tensor", sql_stats, &sums, compare_values);
+	run_walk(&walk, source, target, "metric", sql_metrics, NULL, compare_values);
+	for (size_t i = 0; i < sums.count; i++) {
+		const struct tensor_sum *sum = &sums.at[i];
 		const struct {
 			const char *name;
 			enum report_quantity quantity;
-			double source, target;
+			double from, to;
 		} values[] = {
 			{"mean_l2", REPORT_REAL, sum->l2[0] / (double)sum->compared,
 			 sum->l2[1] / (double)sum->compared},
@@ -354,23 +358,11 @@ static void add_tensor_rows(struct report_diff *diff, const struct tensor_sums *
 					.quantity = values[v].quantity,
 					.in_source = true,
 					.in_target = true,
-					.source = {.known = true, .number = values[v].source},
-					.target = {.known = true, .number = values[v].target},
+					.source = {.known = true, .number = values[v].from},
+					.target = {.known = true, .number = values[v].to},
 				};
 		}
 	}
-}
-
-void report__diff_part(struct report_diff *diff, struct prof_db *source, struct prof_db *target,
-		       struct err *err)
-{
-	struct walk walk = {.diff = diff, .err = err};
-	struct tensor_sums sums = {0};
-
-	run_walk(&walk, source, target, "capture", sql_captures, NULL, compare_captures);
-	run_walk(&walk, source, target, "tensor", sql_stats, &sums, compare_values);
-	run_walk(&walk, source, target, "metric", sql_metrics, NULL, compare_values);
-	add_tensor_rows(diff, &sums, err);
 	mem_free(sums.at);
 	str_free(&sums.key);
 }

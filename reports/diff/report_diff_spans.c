@@ -111,26 +111,6 @@ static void build_key(struct str *key, size_t clock, const char *category, const
 		str_add(key, name ? name : "?");
 }
 
-/* Add a site's sums of one run under its key. */
-static void add_site(struct span_sums *sums, const struct site_sums *sites,
-		     const struct prof_query *query, int side)
-{
-	const int64_t site = prof_column_int(query, 0);
-	struct str key = {0};
-
-	for (size_t clock = 0; clock < 2; clock++) {
-		const size_t at = 2 * (size_t)site + clock;
-
-		if (site < 0 || at >= sites->capacity)
-			continue;
-		build_key(&key, clock, prof_column_text(query, 1), prof_column_text(query, 2));
-		if (key.failed)
-			err_nomem(sums->err);
-		add_sum(sums, str_peek(&key), clock, side, &sites->at[at]);
-	}
-	str_free(&key);
-}
-
 static void read_spans(struct span_sums *sums, struct prof_db *db, int side)
 {
 	struct site_sums sites = {0};
@@ -151,8 +131,23 @@ static void read_spans(struct span_sums *sums, struct prof_db *db, int side)
 		add_sum(sums, key, clock, side, &sites.outermost[clock]);
 	}
 	prof_query_open(&query, db, sql_sites, err);
-	while (prof_query_next(query, &err->status, err))
-		add_site(sums, &sites, query, side);
+	while (prof_query_next(query, &err->status, err)) {
+		const int64_t site = prof_column_int(query, 0);
+		struct str key = {0};
+
+		for (size_t clock = 0; clock < 2; clock++) {
+			const size_t at = 2 * (size_t)site + clock;
+
+			if (site < 0 || at >= sites.capacity)
+				continue;
+			build_key(&key, clock, prof_column_text(query, 1),
+				  prof_column_text(query, 2));
+			if (key.failed)
+				err_nomem(sums->err);
+			add_sum(sums, str_peek(&key), clock, side, &sites.at[at]);
+		}
+		str_free(&key);
+	}
 	prof_query_close(query);
 	mem_free(sites.at);
 }

@@ -41,12 +41,6 @@ static const struct report_export export_table[] = {
 	 BIT(WEIGHT_UPDATE) | BIT(CLOCK) | BIT(EXECUTION), true, report_export_torch_csv},
 };
 
-const struct report_export *report_exports(int *count)
-{
-	*count = (int)ARRAY_LEN(export_table);
-	return export_table;
-}
-
 static enum status find_format(const struct report_export **out, const char *name, struct err *err)
 {
 	const char *names[ARRAY_LEN(export_table)], *near;
@@ -298,23 +292,6 @@ static enum status set_option(void *user, const struct cli_argument *argument, s
 	return cli_set(argument, line, err);
 }
 
-static enum status parse_line(struct export_line *line, int argc, char **argv, struct err *err)
-{
-	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
-					"REPORT and FORMAT are enough"};
-	enum status status;
-
-	*line = (struct export_line){.from_ns = IPS_NULL,
-				     .to_ns = INT64_MAX,
-				     .execution = IPS_NULL,
-				     .weight_update = IPS_NULL};
-	status = cli_parse(&report_export_cli, argc, argv, set_option, line, &words, err);
-	if (status == ST_OK && line->from_ns >= line->to_ns)
-		status = err_set(err, ST_INVALID, "--from %lld: is not before --to %lld",
-				 (long long)line->from_ns, (long long)line->to_ns);
-	return status;
-}
-
 /* Check that the format supports every given option. */
 static enum status check_options(const struct export_line *line, const struct report_export *format,
 				 struct err *err)
@@ -373,12 +350,21 @@ static enum status write_export(const struct export_line *line, const struct rep
 enum status report_export_run(int argc, char **argv, struct err *err)
 {
 	const struct report_export *format;
-	struct export_line line;
+	struct export_line line = {.from_ns = IPS_NULL,
+				   .to_ns = INT64_MAX,
+				   .execution = IPS_NULL,
+				   .weight_update = IPS_NULL};
+	const struct cli_words words = {line.words, ARRAY_LEN(line.words), &line.word_count,
+					"REPORT and FORMAT are enough"};
 	const char *file;
-	enum status status = parse_line(&line, argc, argv, err);
+	enum status status =
+		cli_parse(&report_export_cli, argc, argv, set_option, &line, &words, err);
 
 	if (status != ST_OK)
 		return status;
+	if (line.from_ns >= line.to_ns)
+		return err_set(err, ST_INVALID, "--from %lld: is not before --to %lld",
+			       (long long)line.from_ns, (long long)line.to_ns);
 	/* A single word is the format, unless such a file exists. */
 	if (line.word_count == 1 && !fs_exists(line.words[0]) &&
 	    find_format(&format, line.words[0], NULL) == ST_OK) {

@@ -53,8 +53,6 @@ struct report_export {
 			   struct err *err);
 };
 
-const struct report_export *report_exports(int *count);
-
 /* NumPy's .npz: one array per captured tensor. */
 enum status report_export_npz(const struct report_export_request *request, const char *path,
 			      struct err *err);

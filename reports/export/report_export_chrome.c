@@ -237,28 +237,14 @@ static void write_instants(struct chrome_export *chrome)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* Write {"value":1}, or null and a word for a non-finite value. SQLite stores NaN as NULL. */
-static void write_value(struct chrome_export *chrome, const struct prof_query *query)
-{
-	const struct report_cell cell = {.type = PROF_REAL, .real = prof_column_real(query, 4)};
-	struct jsonw w;
-
-	str_clear(&chrome->text);
-	jsonw_init_str(&w, &chrome->text, 0);
-	jsonw_begin_object(&w);
-	report__json_cell(&w, "value", &cell);
-	jsonw_end_object(&w);
-	report_sink_add(&chrome->sink, str_peek(&chrome->text), chrome->text.length);
-	if (chrome->text.failed)
-		err_nomem(chrome->err);
-}
-
 static void write_counter(struct chrome_export *chrome, const struct prof_query *query)
 {
 	const struct prof_track *track =
 		report_walk_track(&chrome->walk, prof_column_int(query, 1));
 	const int64_t time_ns = prof_column_int(query, 3);
+	const struct report_cell cell = {.type = PROF_REAL, .real = prof_column_real(query, 4)};
 	bool comma = true;
+	struct jsonw w;
 
 	if (!track || !report_walk_selects_point(&chrome->walk, track, time_ns))
 		return;
@@ -273,7 +259,15 @@ static void write_counter(struct chrome_export *chrome, const struct prof_query 
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	report_sink_text(&chrome->sink, ",\"args\":");
-	write_value(chrome, query);
+	/* {"value":1}, or null and a word for a non-finite value. SQLite stores NaN as NULL. */
+	str_clear(&chrome->text);
+	jsonw_init_str(&w, &chrome->text, 0);
+	jsonw_begin_object(&w);
+	report__json_cell(&w, "value", &cell);
+	jsonw_end_object(&w);
+	report_sink_add(&chrome->sink, str_peek(&chrome->text), chrome->text.length);
+	if (chrome->text.failed)
+		err_nomem(chrome->err);
 	report_sink_text(&chrome->sink, "}");
 	chrome->counts[CHROME_COUNTERS]++;
 }
@@ -798,42 +792,35 @@ static void report_result(const struct chrome_export *chrome, const char *path)
 	str_free(&what);
 }
 
-static void open_caches(struct chrome_export *chrome)
-{
-	const struct {
-		struct report_pieces *pieces;
-		const char *sql;
-	} caches[] = {
-		{&chrome->sites, "SELECT s.site_id, c.value AS cat, n.value AS name FROM sites s "
-				 "LEFT JOIN strings c ON c.string_id = s.category_id "
-				 "LEFT JOIN strings n ON n.string_id = s.name_id "
-				 "WHERE s.site_id BETWEEN :first AND :last ORDER BY s.site_id"},
-		{&chrome->operations,
-		 "SELECT s.site_id, o.value AS operation FROM sites s "
-		 "LEFT JOIN strings o ON o.string_id = s.operation_id "
-		 "WHERE s.site_id BETWEEN :first AND :last ORDER BY s.site_id"},
-		{&chrome->contexts,
-		 "SELECT context_id, mode, epoch, execution, weight_update, step, microbatch, "
-		 "replica, ipu, stage, phase FROM contexts "
-		 "WHERE context_id BETWEEN :first AND :last ORDER BY context_id"},
-		{&chrome->names, "SELECT string_id, 'flow' AS cat, value AS name FROM strings "
-				 "WHERE string_id BETWEEN :first AND :last ORDER BY string_id"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(caches); i++)
-		report_pieces_init(caches[i].pieces, chrome->request->db, caches[i].sql,
-				   report_pieces_members, chrome->err);
-}
-
 enum status report_export_chrome(const struct report_export_request *request, const char *path,
 				 struct err *err)
 {
 	struct err own;
 	struct chrome_export chrome = {.request = request, .err = err_start(err, &own)};
+	const struct {
+		struct report_pieces *pieces;
+		const char *sql;
+	} caches[] = {
+		{&chrome.sites, "SELECT s.site_id, c.value AS cat, n.value AS name FROM sites s "
+				"LEFT JOIN strings c ON c.string_id = s.category_id "
+				"LEFT JOIN strings n ON n.string_id = s.name_id "
+				"WHERE s.site_id BETWEEN :first AND :last ORDER BY s.site_id"},
+		{&chrome.operations, "SELECT s.site_id, o.value AS operation FROM sites s "
+				     "LEFT JOIN strings o ON o.string_id = s.operation_id "
+				     "WHERE s.site_id BETWEEN :first AND :last ORDER BY s.site_id"},
+		{&chrome.contexts,
+		 "SELECT context_id, mode, epoch, execution, weight_update, step, microbatch, "
+		 "replica, ipu, stage, phase FROM contexts "
+		 "WHERE context_id BETWEEN :first AND :last ORDER BY context_id"},
+		{&chrome.names, "SELECT string_id, 'flow' AS cat, value AS name FROM strings "
+				"WHERE string_id BETWEEN :first AND :last ORDER BY string_id"},
+	};
 
 	err = chrome.err;
 	report_walk_open(&chrome.walk, request, err);
-	open_caches(&chrome);
+	for (size_t i = 0; i < ARRAY_LEN(caches); i++)
+		report_pieces_init(caches[i].pieces, request->db, caches[i].sql,
+				   report_pieces_members, err);
 	if (!err_stuck(err) && report_sink_open(&chrome.sink, path, err) == ST_OK) {
 		write_all(&chrome);
 		report_sink_close(&chrome.sink, err->status);

@@ -119,21 +119,6 @@ static void write_node(struct folded *folded, size_t at)
 	folded->lines++;
 }
 
-static void write_all(struct folded *folded)
-{
-	const struct report_walk_callbacks callbacks = {enter_span, NULL, folded};
-	struct report_walk *walk = &folded->walk;
-
-	for (int i = 0; i < walk->track_count && !err_stuck(folded->err); i++) {
-		if (!report_walk_selects_track(walk, &walk->tracks[i]))
-			continue;
-		folded->track = get_node(folded, NONE, walk->tracks[i].track);
-		report_walk_spans(walk, &walk->tracks[i], &callbacks);
-	}
-	for (size_t i = 0; i < folded->count && !err_stuck(folded->err); i++)
-		write_node(folded, i);
-}
-
 enum status report_export_folded(const struct report_export_request *request, const char *path,
 				 struct err *err)
 {
@@ -147,7 +132,17 @@ enum status report_export_folded(const struct report_export_request *request, co
 	report_walk_open(&folded.walk, request, err);
 	report_sites_read(&folded.sites, request->db, err);
 	if (!err_stuck(err) && report_sink_open(&folded.sink, path, err) == ST_OK) {
-		write_all(&folded);
+		const struct report_walk_callbacks callbacks = {enter_span, NULL, &folded};
+		struct report_walk *walk = &folded.walk;
+
+		for (int i = 0; i < walk->track_count && !err_stuck(folded.err); i++) {
+			if (!report_walk_selects_track(walk, &walk->tracks[i]))
+				continue;
+			folded.track = get_node(&folded, NONE, walk->tracks[i].track);
+			report_walk_spans(walk, &walk->tracks[i], &callbacks);
+		}
+		for (size_t i = 0; i < folded.count && !err_stuck(folded.err); i++)
+			write_node(&folded, i);
 		report_sink_close(&folded.sink, err->status);
 	}
 	report_walk_notes(&folded.walk, &notes);

@@ -42,24 +42,6 @@ static enum status npz_write_data(void *user, const void *data, size_t bytes, st
 	return status == ST_OK ? npz_writer_data(&export->writer, data, bytes) : status;
 }
 
-static enum status npz_write_values(struct npz_export *export, int index, struct err *err)
-{
-	const struct outfeed_array *array = outfeed_captures_at(export->captures, index);
-	struct npz_member member = {.name = array->name, .type = array->dtype, .ndim = array->ndim};
-	enum status status;
-
-	memcpy(member.dim, array->shape, (size_t)array->ndim * sizeof(member.dim[0]));
-	status = npz_writer_begin(&export->writer, &member, (uint64_t)array->bytes);
-	if (status == ST_OK)
-		status =
-			outfeed_captures_read(export->captures, index, npz_write_data, export, err);
-	if (status == ST_OK)
-		status = npz_writer_end(&export->writer);
-	export->arrays++;
-	export->bytes += array->bytes;
-	return status;
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool npz_has_steps(const struct npz_export *export, int index, int64_t count)
@@ -68,26 +50,6 @@ static bool npz_has_steps(const struct npz_export *export, int index, int64_t co
 		if (outfeed_captures_step(export->captures, index, i) != IPS_NULL)
 			return true;
 	return false;
-}
-
-static enum status npz_write_step_values(struct npz_export *export, int index, int64_t count)
-{
-	enum status status = ST_OK;
-
-	for (int64_t done = 0; done < count && status == ST_OK;) {
-		uint8_t bytes[8 * STEPS_AT_ONCE];
-		size_t part = 0;
-
-		for (; part < STEPS_AT_ONCE && done < count; part++, done++) {
-			int64_t step = outfeed_captures_step(export->captures, index, done);
-			uint64_t bits = step == IPS_NULL ? UINT64_MAX : (uint64_t)step;
-
-			for (size_t j = 0; j < 8; j++)
-				bytes[8 * part + j] = (uint8_t)(bits >> 8 * j);
-		}
-		status = npz_writer_data(&export->writer, bytes, 8 * part);
-	}
-	return status;
 }
 
 /* Write NAME@step if any step is known; -1 stands for an unknown one. */
@@ -106,8 +68,19 @@ static enum status npz_write_steps(struct npz_export *export, int index, struct 
 		return err_nomem(err);
 	member.name = name;
 	status = npz_writer_begin(&export->writer, &member, 8 * (uint64_t)count);
-	if (status == ST_OK)
-		status = npz_write_step_values(export, index, count);
+	for (int64_t done = 0; done < count && status == ST_OK;) {
+		uint8_t bytes[8 * STEPS_AT_ONCE];
+		size_t part = 0;
+
+		for (; part < STEPS_AT_ONCE && done < count; part++, done++) {
+			int64_t step = outfeed_captures_step(export->captures, index, done);
+			uint64_t bits = step == IPS_NULL ? UINT64_MAX : (uint64_t)step;
+
+			for (size_t j = 0; j < 8; j++)
+				bytes[8 * part + j] = (uint8_t)(bits >> 8 * j);
+		}
+		status = npz_writer_data(&export->writer, bytes, 8 * part);
+	}
 	if (status == ST_OK)
 		status = npz_writer_end(&export->writer);
 	mem_free(name);
@@ -149,9 +122,21 @@ static enum status npz_write(struct npz_export *export, const char *path, struct
 	if (status != ST_OK)
 		return status;
 	for (int i = 0; i < count && status == ST_OK; i++) {
-		if (!npz_selected(export, outfeed_captures_at(export->captures, i)))
+		const struct outfeed_array *array = outfeed_captures_at(export->captures, i);
+		struct npz_member member = {
+			.name = array->name, .type = array->dtype, .ndim = array->ndim};
+
+		if (!npz_selected(export, array))
 			continue;
-		status = npz_write_values(export, i, err);
+		memcpy(member.dim, array->shape, (size_t)array->ndim * sizeof(member.dim[0]));
+		status = npz_writer_begin(&export->writer, &member, (uint64_t)array->bytes);
+		if (status == ST_OK)
+			status = outfeed_captures_read(export->captures, i, npz_write_data, export,
+						       err);
+		if (status == ST_OK)
+			status = npz_writer_end(&export->writer);
+		export->arrays++;
+		export->bytes += array->bytes;
 		if (status == ST_OK && export->request->steps)
 			status = npz_write_steps(export, i, err);
 	}

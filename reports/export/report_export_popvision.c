@@ -10,44 +10,30 @@
 #include "popvision/popvision.h"
 #include "reports/export/report_export.h"
 
-/* The replica that the run's options select; if they select none, all replicas. */
-static int64_t recorded_replica(struct ips_report *report)
+static void write_all(struct ips_report *report, const struct report_export_request *request,
+		      const char *path, struct err *err)
 {
-	int64_t replica;
+	struct prof_db *db = report_public_db(report);
+	int64_t replica, lack = 0; /* @lack: bits of the files without content */
+	struct str notes = {0}, what = {0};
+	const char *name;
 
-	/* Options are stored as given: a number may be a text. */
-	if (prof_db_number(report_public_db(report),
+	/* The replica that the run's options select; if they select none, all replicas. Options are
+	 * stored as given: a number may be a text. */
+	if (prof_db_number(db,
 			   "SELECT CAST(json_extract(value, '$.\"profiler.replicaToProfile\"') AS "
 			   "INTEGER) FROM meta WHERE key = 'engine_options' AND json_valid(value)",
 			   &replica, NULL) != ST_OK ||
 	    replica < 0)
 		replica = POPVISION_ALL_REPLICAS;
-	return replica;
-}
-
-/* Add notes on files without content, as lines. */
-static void missing_notes(struct prof_db *db, struct str *notes, struct err *err)
-{
-	int64_t lack = 0;
-
 	prof_db_number(db,
 		       "SELECT (NOT EXISTS (SELECT 1 FROM programs)) + "
 		       "2 * (NOT EXISTS (SELECT 1 FROM device_steps))",
 		       &lack, err);
 	if (lack & 1)
-		str_add(notes, "no program was recorded: graph.json and debug.cbor have none\n");
+		str_add(&notes, "no program was recorded: graph.json and debug.cbor have none\n");
 	if (lack & 2)
-		str_add(notes, "no traced execution was recorded: execution.json has no steps\n");
-}
-
-static void write_all(struct ips_report *report, const struct report_export_request *request,
-		      const char *path, struct err *err)
-{
-	const int64_t replica = recorded_replica(report);
-	struct str notes = {0}, what = {0};
-	const char *name;
-
-	missing_notes(report_public_db(report), &notes, err);
+		str_add(&notes, "no traced execution was recorded: execution.json has no steps\n");
 	for (size_t i = 0; (name = popvision_file_name(i)) && !err_stuck(err); i++) {
 		char file[FS_PATH_SIZE];
 

@@ -22,22 +22,6 @@ struct scope {
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-static void begin_profile(struct scope *scope, const struct prof_track *track)
-{
-	struct str name = {0};
-
-	str_addf(&name, "%s", track->track);
-	if (scope->lane > 0)
-		str_addf(&name, " (%d)", scope->lane + 1);
-	if (track->clock != IPS_HOST)
-		str_add(&name, " (simulated)");
-	report_sink_text(&scope->sink, scope->profiles++ > 0 ? ",\n" : "\n");
-	report_sink_text(&scope->sink, "{\"type\":\"evented\",\"name\":");
-	report_sink_json(&scope->sink, &scope->text, str_peek(&name));
-	report_sink_text(&scope->sink, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");
-	str_free(&name);
-}
-
 static void write_event(struct scope *scope, char type, int64_t at, int64_t site_id)
 {
 	struct report_sink *sink = &scope->sink;
@@ -61,8 +45,21 @@ static void enter_span(void *user, const struct prof_track *track,
 	if (span->lane != scope->lane)
 		return;
 	/* A track without spans gets no profile. */
-	if (scope->events == 0)
-		begin_profile(scope, track);
+	if (scope->events == 0) {
+		struct str name = {0};
+
+		str_addf(&name, "%s", track->track);
+		if (scope->lane > 0)
+			str_addf(&name, " (%d)", scope->lane + 1);
+		if (track->clock != IPS_HOST)
+			str_add(&name, " (simulated)");
+		report_sink_text(&scope->sink, scope->profiles++ > 0 ? ",\n" : "\n");
+		report_sink_text(&scope->sink, "{\"type\":\"evented\",\"name\":");
+		report_sink_json(&scope->sink, &scope->text, str_peek(&name));
+		report_sink_text(&scope->sink,
+				 ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");
+		str_free(&name);
+	}
 	write_event(scope, 'O', span->start_ns, span->site_id);
 	if (span->dur_ns == 0)
 		write_event(scope, 'C', span->start_ns, span->site_id);
@@ -102,8 +99,17 @@ static void write_track(struct scope *scope, const struct prof_track *track)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void write_frames(struct scope *scope)
+static void write_all(struct scope *scope)
 {
+	char model[256];
+
+	report_sink_text(&scope->sink,
+			 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+			 "\"exporter\":\"ipu-report " IPUSCOPE_VERSION "\",\"name\":");
+	report_sink_json(&scope->sink, &scope->text,
+			 prof_db_meta(scope->walk.db, "model", model, sizeof(model)) ? model
+										     : "run");
+	report_sink_text(&scope->sink, ",\"activeProfileIndex\":0");
 	report_sink_text(&scope->sink, ",\"shared\":{\"frames\":[");
 	for (size_t i = 0; i < scope->sites.count; i++) {
 		const struct report_site *site = &scope->sites.items[i];
@@ -121,20 +127,6 @@ static void write_frames(struct scope *scope)
 		report_sink_text(&scope->sink, "}");
 	}
 	report_sink_text(&scope->sink, "\n]}");
-}
-
-static void write_all(struct scope *scope)
-{
-	char model[256];
-
-	report_sink_text(&scope->sink,
-			 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-			 "\"exporter\":\"ipu-report " IPUSCOPE_VERSION "\",\"name\":");
-	report_sink_json(&scope->sink, &scope->text,
-			 prof_db_meta(scope->walk.db, "model", model, sizeof(model)) ? model
-										     : "run");
-	report_sink_text(&scope->sink, ",\"activeProfileIndex\":0");
-	write_frames(scope);
 	report_sink_text(&scope->sink, ",\"profiles\":[");
 	for (int i = 0; i < scope->walk.track_count; i++)
 		if (report_walk_selects_track(&scope->walk, &scope->walk.tracks[i]))

@@ -100,14 +100,6 @@ static struct prof_query *open_run(const struct torch_csv *csv, const char *sql,
 	return query;
 }
 
-static void find_split(struct torch_csv *csv, struct err *err)
-{
-	struct prof_query *query = open_run(csv, "SELECT 1 " OF_RUN "AND phase = 'W' LIMIT 1", err);
-
-	csv->split = prof_query_next(query, &err->status, err);
-	prof_query_close(query);
-}
-
 static void write_lines(struct torch_csv *csv, struct err *err)
 {
 	int64_t ipu = IPS_NULL;
@@ -143,8 +135,13 @@ enum status report_export_torch_csv(const struct report_export_request *request,
 
 	err = err_start(err, &own);
 	choose_run(&csv, err);
-	if (!err_stuck(err))
-		find_split(&csv, err);
+	if (!err_stuck(err)) {
+		struct prof_query *query =
+			open_run(&csv, "SELECT 1 " OF_RUN "AND phase = 'W' LIMIT 1", err);
+
+		csv.split = prof_query_next(query, &err->status, err);
+		prof_query_close(query);
+	}
 	if (!err_stuck(err) && report_sink_open(&csv.sink, path, err) == ST_OK) {
 		write_lines(&csv, err);
 		report_sink_close(&csv.sink, err->status);

@@ -73,7 +73,8 @@ void report__pieces_load(struct report_pieces *pieces, int64_t id)
 		block->number = number;
 }
 
-void report_pieces_bare(struct str *out, size_t from)
+/* Strip the braces around what an object writer appended from @from on. */
+static void strip_braces(struct str *out, size_t from)
 {
 	if (out->failed || out->length < from + 2)
 		return;
@@ -96,7 +97,7 @@ void report_pieces_members(const struct prof_query *query, struct str *out)
 			report__json_cell(&w, prof_column_name(query, i), &cell);
 	}
 	jsonw_end_object(&w);
-	report_pieces_bare(out, from);
+	strip_braces(out, from);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -278,21 +279,6 @@ bool report_walk_selects_point(const struct report_walk *walk, const struct prof
 
 /* ---- nesting --------------------------------------------------------------------------------- */
 
-static void push_span(struct report_walk *walk, struct report_walk_lane *lane,
-		      const struct report_walk_span *span)
-{
-	lane->last_ns = span->start_ns;
-	/* Nothing nests in a span of length 0. */
-	if (span->dur_ns == 0)
-		return;
-	if (mem_grow(&lane->enclosing, &lane->capacity, lane->count + 1,
-		     sizeof(*lane->enclosing)) != 0)
-		err_nomem(walk->err);
-	else
-		lane->enclosing[lane->count++] = (struct report_walk_enclosing){
-			span->site_id, span->start_ns + span->dur_ns, span->open};
-}
-
 /* Pop spans that end at or before @ns. */
 static void leave_spans(struct report_walk *walk, int number, int64_t ns)
 {
@@ -338,7 +324,16 @@ static bool assign_lane(struct report_walk *walk, struct report_walk_span *span)
 			continue;
 		span->depth = lane->count;
 		walk->counts.moved += span->lane > 0;
-		push_span(walk, lane, span);
+		lane->last_ns = span->start_ns;
+		/* Nothing nests in a span of length 0. */
+		if (span->dur_ns != 0) {
+			if (mem_grow(&lane->enclosing, &lane->capacity, lane->count + 1,
+				     sizeof(*lane->enclosing)) != 0)
+				err_nomem(walk->err);
+			else
+				lane->enclosing[lane->count++] = (struct report_walk_enclosing){
+					span->site_id, span->start_ns + span->dur_ns, span->open};
+		}
 		return true;
 	}
 	walk->counts.lost++;
@@ -358,18 +353,6 @@ static void next_argument(struct report_walk *walk)
 	prof_query_close(walk->arguments);
 	walk->arguments = NULL;
 	walk->argument_span = INT64_MAX;
-}
-
-static void open_arguments(struct report_walk *walk, int64_t first, int64_t last)
-{
-	prof_query_open(&walk->arguments, walk->db,
-			"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
-			"LEFT JOIN strings n ON n.string_id = a.name_id "
-			"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
-			walk->err);
-	prof_query_int(walk->arguments, ":first", first);
-	prof_query_int(walk->arguments, ":last", last);
-	next_argument(walk);
 }
 
 /* Return true for the keys of a span; an argument of that name is prefixed with "arg.", as is one
@@ -403,7 +386,7 @@ void report_walk_add_argument(struct report_walk *walk, const struct prof_query 
 	jsonw_begin_object(&w);
 	report__json_cell(&w, key, &cell);
 	jsonw_end_object(&w);
-	report_pieces_bare(&walk->text, from);
+	strip_braces(&walk->text, from);
 }
 
 static void collect_arguments(struct report_walk *walk, struct report_walk_span *span)
@@ -428,11 +411,11 @@ struct range {
 	int64_t first_ns, first_row, last_row;
 };
 
-/* Clamp the times of a damaged file so that nothing overflows. */
-static void clamp_span(const struct report_walk *walk, struct report_walk_span *span)
+static void read_span(struct report_walk *walk, struct report_walk_span *span)
 {
 	const int64_t most = INT64_MAX / 4, end = walk->end_ns[walk->track->clock != IPS_HOST];
 
+	/* Clamp the times of a damaged file so that nothing overflows. */
 	if (span->start_ns < -most || span->start_ns > most)
 		span->start_ns = span->start_ns < 0 ? -most : most;
 	span->open = span->dur_ns == IPS_NULL;
@@ -440,11 +423,6 @@ static void clamp_span(const struct report_walk *walk, struct report_walk_span *
 		span->dur_ns = end - span->start_ns;
 	if (span->dur_ns < 0 || span->dur_ns > most)
 		span->dur_ns = span->dur_ns < 0 ? 0 : most;
-}
-
-static void read_span(struct report_walk *walk, struct report_walk_span *span)
-{
-	clamp_span(walk, span);
 	if (!report_walk_selects_row(walk, span->start_ns, span->start_ns + span->dur_ns,
 				     span->context_id) ||
 	    !assign_lane(walk, span))
@@ -469,8 +447,17 @@ static void read_range(struct report_walk *walk, const struct range *range)
 	prof_query_int(query, ":first", range->first_row);
 	prof_query_int(query, ":last", range->last_row);
 	prof_query_int(query, ":track", walk->track->track_id);
-	if (walk->has_arguments && query)
-		open_arguments(walk, range->first_row, range->last_row);
+	if (walk->has_arguments && query) {
+		prof_query_open(
+			&walk->arguments, walk->db,
+			"SELECT a.span_id, n.value, a.value FROM span_arg_rows a "
+			"LEFT JOIN strings n ON n.string_id = a.name_id "
+			"WHERE a.span_id BETWEEN :first AND :last ORDER BY a.span_id, a.name_id",
+			walk->err);
+		prof_query_int(walk->arguments, ":first", range->first_row);
+		prof_query_int(walk->arguments, ":last", range->last_row);
+		next_argument(walk);
+	}
 	while (prof_query_next(query, &walk->err->status, walk->err)) {
 		struct report_walk_span span = {
 			.span_id = prof_column_int(query, 0),
@@ -580,17 +567,6 @@ void report_walk_notes(const struct report_walk *walk, struct str *notes)
 
 /* ---- call sites ------------------------------------------------------------------------------ */
 
-static const char *copy_text(struct report_sites *sites, const struct prof_query *query, int column,
-			     struct err *err)
-{
-	const char *text = prof_column_text(query, column);
-	const char *copy = !text ? NULL : arena_strdup(&sites->arena, text);
-
-	if (text && !copy)
-		err_nomem(err);
-	return copy;
-}
-
 static void add_site(struct report_sites *sites, struct report_site site, struct err *err)
 {
 	if (err_stuck(err))
@@ -622,8 +598,10 @@ void report_sites_read(struct report_sites *sites, struct prof_db *db, struct er
 		add_site(sites,
 			 (struct report_site){
 				 .site_id = prof_column_int(query, 0),
-				 .name = copy_text(sites, query, 1, err),
-				 .file = copy_text(sites, query, 2, err),
+				 .name = report__copy(&sites->arena, prof_column_text(query, 1),
+						      err),
+				 .file = report__copy(&sites->arena, prof_column_text(query, 2),
+						      err),
 				 .line = prof_column_int(query, 3),
 			 },
 			 err);

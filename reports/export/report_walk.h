@@ -87,9 +87,6 @@ static inline struct report_piece report_pieces_get(struct report_pieces *pieces
  * the columns; NULL ones are omitted. */
 void report_pieces_members(const struct prof_query *query, struct str *out);
 
-/* Strip the braces around what an object writer appended from @from on. */
-void report_pieces_bare(struct str *out, size_t from);
-
 /* ---- the walk -------------------------------------------------------------------------------- */
 
 #define REPORT_WALK_LANES 64 /* per track */

@@ -55,16 +55,6 @@ static void merge_points(struct html_point *point, const struct html_point *next
 	point->finite += next->finite;
 }
 
-static void merge_pairs(struct html_curve *curve)
-{
-	for (size_t i = 0; i < HTML_POINTS / 2; i++) {
-		curve->points[i] = curve->points[2 * i];
-		merge_points(&curve->points[i], &curve->points[2 * i + 1]);
-	}
-	curve->count = HTML_POINTS / 2;
-	curve->per *= 2;
-}
-
 void html_curve_add_range(struct html_curve *curve, double x, double y, double low, double high)
 {
 	const bool finite = fabs(y) < GREATEST && fabs(low) < GREATEST && fabs(high) < GREATEST;
@@ -80,7 +70,12 @@ void html_curve_add_range(struct html_curve *curve, double x, double y, double l
 		return;
 	}
 	if (curve->count == HTML_POINTS) {
-		merge_pairs(curve);
+		for (size_t i = 0; i < HTML_POINTS / 2; i++) {
+			curve->points[i] = curve->points[2 * i];
+			merge_points(&curve->points[i], &curve->points[2 * i + 1]);
+		}
+		curve->count = HTML_POINTS / 2;
+		curve->per *= 2;
 		html_curve_add_range(curve, x, y, low, high);
 		return;
 	}
@@ -197,18 +192,6 @@ static void draw_axes(struct report_html *page, const struct html_chart *chart,
 	html_add(page, "</text>\n");
 }
 
-/* Mark where a curve has no number, at the foot of the chart. */
-static void draw_gaps(struct report_html *page, const struct html_series *series,
-		      const struct axes *axes)
-{
-	html_add(page, "<path class=\"gaps\" d=\"");
-	for (size_t i = 0; i < series->count; i++)
-		if (!isfinite(series->y[i]))
-			html_addf(page, "M%.1f %.1fv-6", position_x(axes, series->x[i]),
-				  PLOT_BOTTOM);
-	html_add(page, "\"/>\n");
-}
-
 static void draw_band(struct report_html *page, const struct html_series *series, int colour,
 		      const struct axes *axes)
 {
@@ -256,22 +239,6 @@ static void draw_line(struct report_html *page, const struct html_series *series
 	html_add(page, "\"/>\n");
 }
 
-static void draw_caption(struct report_html *page, const struct html_chart *chart,
-			 const struct axes *axes)
-{
-	char scale[REPORT_SCALE_TEXT];
-
-	html_add(page, "<figcaption>");
-	html_text(page, chart->title);
-	html_text(page, report_scale_text(&axes->y, scale));
-	for (int s = 0; chart->count > 1 && s < chart->count; s++) {
-		html_addf(page, " <span class=\"key s%d\">&#9632;</span> ",
-			  s % HTML_SERIES_COLOURS);
-		html_text(page, chart->series[s].name);
-	}
-	html_add(page, "</figcaption>\n");
-}
-
 static void draw_chart(struct report_html *page, const struct html_chart *chart,
 		       const struct axes *axes)
 {
@@ -290,8 +257,15 @@ static void draw_chart(struct report_html *page, const struct html_chart *chart,
 			draw_area(page, series, colour, axes);
 		else
 			draw_line(page, series, colour, axes);
-		if (s == 0)
-			draw_gaps(page, series, axes);
+		if (s == 0) {
+			/* Mark where the curve has no number, at the foot of the chart. */
+			html_add(page, "<path class=\"gaps\" d=\"");
+			for (size_t i = 0; i < series->count; i++)
+				if (!isfinite(series->y[i]))
+					html_addf(page, "M%.1f %.1fv-6",
+						  position_x(axes, series->x[i]), PLOT_BOTTOM);
+			html_add(page, "\"/>\n");
+		}
 	}
 	html_add(page, "</svg>");
 }
@@ -300,9 +274,18 @@ void html_chart(struct report_html *page, const struct html_chart *chart)
 {
 	struct axes axes;
 	const bool any = measure_chart(chart, &axes);
+	char scale[REPORT_SCALE_TEXT];
 
 	html_add(page, "<figure>");
-	draw_caption(page, chart, &axes);
+	html_add(page, "<figcaption>");
+	html_text(page, chart->title);
+	html_text(page, report_scale_text(&axes.y, scale));
+	for (int s = 0; chart->count > 1 && s < chart->count; s++) {
+		html_addf(page, " <span class=\"key s%d\">&#9632;</span> ",
+			  s % HTML_SERIES_COLOURS);
+		html_text(page, chart->series[s].name);
+	}
+	html_add(page, "</figcaption>\n");
 	if (any)
 		draw_chart(page, chart, &axes);
 	if (chart->note)

@@ -60,23 +60,6 @@ static struct metric_curve *get_metric_curve(struct metric_curves *curves, const
 	return &curves->at[curves->count++];
 }
 
-static enum status read_metrics(struct metric_curves *curves, struct report_html *page)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
-	int64_t rows = 0;
-
-	while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
-		struct metric_curve *curve = get_metric_curve(curves, text_or_unknown(query, 0));
-
-		if (curve)
-			html_curve_add(&curve->curve, prof_column_real(query, 1),
-				       prof_column_real(query, 2));
-	}
-	prof_query_close(query);
-	return status;
-}
-
 static void draw_metric(struct report_html *page, struct metric_curve *metric)
 {
 	struct html_series series;
@@ -110,8 +93,22 @@ void html_metrics(struct report_html *page)
 
 	if (!curves.at)
 		html_check(page, err_nomem(page->err));
-	else
-		html_check(page, read_metrics(&curves, page));
+	else {
+		struct prof_query *query;
+		enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
+		int64_t rows = 0;
+
+		while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
+			struct metric_curve *curve =
+				get_metric_curve(&curves, text_or_unknown(query, 0));
+
+			if (curve)
+				html_curve_add(&curve->curve, prof_column_real(query, 1),
+					       prof_column_real(query, 2));
+		}
+		prof_query_close(query);
+		html_check(page, status);
+	}
 	for (int i = 0; page->status == ST_OK && i < curves.count; i++)
 		draw_metric(page, &curves.at[i]);
 	if (curves.left_out > 0)
@@ -190,39 +187,6 @@ static void add_tensor_row(struct tensor_curve *curve, const struct prof_query *
 		curve->first_bad = prof_column_int(query, 1);
 }
 
-static enum status read_tensors(struct tensor_curves *curves, struct report_html *page)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
-	int64_t rows = 0;
-
-	while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
-		for (int i = 0; i < curves->count; i++)
-			if (curves->at[i].tensor_id == prof_column_int(query, 0))
-				add_tensor_row(&curves->at[i], query);
-	}
-	prof_query_close(query);
-	return status;
-}
-
-static void draw_tensor(struct report_html *page, struct tensor_curve *curve)
-{
-	struct html_series series[2];
-	char note[120];
-
-	snprintf(note, sizeof(note),
-		 "%" PRId64 " rows with NaN or infinity, the first at %" PRId64 ".", curve->bad,
-		 curve->first_bad);
-	html_curve_series(&curve->mean, "mean, and from min to max", true, &series[0]);
-	html_curve_series(&curve->std, "std", false, &series[1]);
-	html_chart(page, &(struct html_chart){.title = curve->title,
-					      .x_name = "step (of gradients: weight update)",
-					      .note = curve->bad > 0 ? note : NULL,
-					      .quantity = REPORT_REAL,
-					      .series = series,
-					      .count = ARRAY_LEN(series)});
-}
-
 void html_tensors(struct report_html *page)
 {
 	struct tensor_curves curves = {.at = mem_calloc(TENSORS_MAX, sizeof(*curves.at))};
@@ -230,12 +194,39 @@ void html_tensors(struct report_html *page)
 
 	if (!curves.at)
 		html_check(page, err_nomem(page->err));
-	else if (html_check(page, select_tensors(&curves, page->db, page->err)))
-		html_check(page, read_tensors(&curves, page));
+	else if (html_check(page, select_tensors(&curves, page->db, page->err))) {
+		struct prof_query *query;
+		enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
+		int64_t rows = 0;
+
+		while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
+			for (int i = 0; i < curves.count; i++)
+				if (curves.at[i].tensor_id == prof_column_int(query, 0))
+					add_tensor_row(&curves.at[i], query);
+		}
+		prof_query_close(query);
+		html_check(page, status);
+	}
 	for (int i = 0; page->status == ST_OK && i < curves.count; i++) {
+		struct tensor_curve *curve;
+		struct html_series series[2];
+		char note[120];
+
 		if (curves.at[i].mean.count == 0)
 			continue;
-		draw_tensor(page, &curves.at[i]);
+		curve = &curves.at[i];
+		snprintf(note, sizeof(note),
+			 "%" PRId64 " rows with NaN or infinity, the first at %" PRId64 ".",
+			 curve->bad, curve->first_bad);
+		html_curve_series(&curve->mean, "mean, and from min to max", true, &series[0]);
+		html_curve_series(&curve->std, "std", false, &series[1]);
+		html_chart(page,
+			   &(struct html_chart){.title = curve->title,
+						.x_name = "step (of gradients: weight update)",
+						.note = curve->bad > 0 ? note : NULL,
+						.quantity = REPORT_REAL,
+						.series = series,
+						.count = ARRAY_LEN(series)});
 		drawn++;
 	}
 	if (curves.left_out > 0)

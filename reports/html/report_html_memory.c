@@ -44,19 +44,6 @@ static void end_map(struct heat *heat)
 	heat->open = false;
 }
 
-static void begin_map(struct heat *heat, int64_t ipu)
-{
-	end_map(heat);
-	heat->ipu = ipu;
-	heat->open = heat->ipus++ < IPUS_MAX;
-	if (!heat->open)
-		return;
-	html_addf(heat->page,
-		  "<figure class=\"heat\"><figcaption>IPU %" PRId64 "</figcaption>\n"
-		  "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n",
-		  ipu, TILES_ACROSS * TILE_SIZE, heat->height * TILE_SIZE);
-}
-
 static void draw_tile(struct heat *heat, int64_t tile, int64_t bytes, int64_t capacity)
 {
 	const bool beyond = capacity > 0 && bytes > capacity;
@@ -96,22 +83,6 @@ static void draw_legend(const struct heat *heat)
 		  HEATS, TILES_ACROSS);
 }
 
-static enum status measure_heat(struct heat *heat)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, heat->page->db, sql_greatest, heat->page->err);
-
-	heat->greatest = 1;
-	if (prof_query_next(query, &status, heat->page->err)) {
-		if (prof_column_int(query, 0) >= 0 && prof_column_int(query, 0) < TILES_MAX)
-			heat->height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
-		if (prof_column_int(query, 1) > 0)
-			heat->greatest = prof_column_int(query, 1);
-	}
-	prof_query_close(query);
-	return status;
-}
-
 static enum status draw_heat(struct heat *heat)
 {
 	struct prof_query *query;
@@ -120,8 +91,18 @@ static enum status draw_heat(struct heat *heat)
 	while (heat->page->status == ST_OK && prof_query_next(query, &status, heat->page->err)) {
 		if (heat->ipus == 0)
 			draw_legend(heat);
-		if (prof_column_int(query, 0) != heat->ipu)
-			begin_map(heat, prof_column_int(query, 0));
+		if (prof_column_int(query, 0) != heat->ipu) {
+			end_map(heat);
+			heat->ipu = prof_column_int(query, 0);
+			heat->open = heat->ipus++ < IPUS_MAX;
+			if (heat->open)
+				html_addf(heat->page,
+					  "<figure class=\"heat\"><figcaption>IPU %" PRId64
+					  "</figcaption>\n"
+					  "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n",
+					  heat->ipu, TILES_ACROSS * TILE_SIZE,
+					  heat->height * TILE_SIZE);
+		}
 		draw_tile(heat, prof_column_int(query, 1), prof_column_int(query, 2),
 			  prof_column_int(query, 3));
 	}
@@ -137,8 +118,18 @@ static const char sql_categories[] =
 void html_memory(struct report_html *page)
 {
 	struct heat heat = {.page = page, .ipu = IPS_NULL};
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, heat.page->db, sql_greatest, heat.page->err);
 
-	if (!html_check(page, measure_heat(&heat)) || !html_check(page, draw_heat(&heat)))
+	heat.greatest = 1;
+	if (prof_query_next(query, &status, heat.page->err)) {
+		if (prof_column_int(query, 0) >= 0 && prof_column_int(query, 0) < TILES_MAX)
+			heat.height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
+		if (prof_column_int(query, 1) > 0)
+			heat.greatest = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+	if (!html_check(page, status) || !html_check(page, draw_heat(&heat)))
 		return;
 	end_map(&heat);
 	if (heat.ipus > IPUS_MAX)
@@ -190,50 +181,40 @@ static void make_peak_series(struct html_curve *curve, const char *name, struct 
 	out->area = true;
 }
 
-static void draw_liveness(struct report_html *page, struct liveness *live, int64_t ipu)
-{
-	struct html_series series[2];
-	char title[80];
-
-	snprintf(title, sizeof(title), "IPU %" PRId64 ": live bytes by program step", ipu);
-	make_peak_series(&live->all, "not always live", &series[0]);
-	make_peak_series(&live->always, "always live", &series[1]);
-	html_chart(page, &(struct html_chart){.title = title,
-					      .x_name = "program step",
-					      .quantity = REPORT_BYTES,
-					      .from_zero = true,
-					      .series = series,
-					      .count = ARRAY_LEN(series)});
-}
-
-/* Read the IPUs to draw, at most IPUS_MAX. */
-static enum status read_ipus(struct prof_db *db, int64_t ipus[IPUS_MAX], int *count,
-			     struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_ipus, err);
-
-	*count = 0;
-	while (*count < IPUS_MAX && prof_query_next(query, &status, err)) {
-		if (prof_column_type(query, 0) == PROF_INT)
-			ipus[(*count)++] = prof_column_int(query, 0);
-	}
-	prof_query_close(query);
-	return status;
-}
-
 void html_liveness(struct report_html *page)
 {
 	struct liveness *live = mem_alloc(sizeof(*live));
 	int64_t ipus[IPUS_MAX];
 	int count = 0;
 
-	if (!live)
+	if (!live) {
 		html_check(page, err_nomem(page->err));
-	if (live)
-		html_check(page, read_ipus(page->db, ipus, &count, page->err));
+	} else {
+		struct prof_query *query;
+		enum status status = prof_query_open(&query, page->db, sql_ipus, page->err);
+
+		while (count < IPUS_MAX && prof_query_next(query, &status, page->err)) {
+			if (prof_column_type(query, 0) == PROF_INT)
+				ipus[count++] = prof_column_int(query, 0);
+		}
+		prof_query_close(query);
+		html_check(page, status);
+	}
 	for (int i = 0; live && i < count && page->status == ST_OK; i++)
-		if (html_check(page, read_liveness(live, page->db, ipus[i], page->err)))
-			draw_liveness(page, live, ipus[i]);
+		if (html_check(page, read_liveness(live, page->db, ipus[i], page->err))) {
+			struct html_series series[2];
+			char title[80];
+
+			snprintf(title, sizeof(title),
+				 "IPU %" PRId64 ": live bytes by program step", ipus[i]);
+			make_peak_series(&live->all, "not always live", &series[0]);
+			make_peak_series(&live->always, "always live", &series[1]);
+			html_chart(page, &(struct html_chart){.title = title,
+							      .x_name = "program step",
+							      .quantity = REPORT_BYTES,
+							      .from_zero = true,
+							      .series = series,
+							      .count = ARRAY_LEN(series)});
+		}
 	mem_free(live);
 }

@@ -81,16 +81,6 @@ static void write_head(struct report_html *page, const bool *has)
 	html_add(page, "</nav>\n");
 }
 
-static void write_section(struct report_html *page, size_t i)
-{
-	html_addf(page, "<section id=\"%s\">\n<h2>%s</h2>\n", page_sections[i].id,
-		  page_sections[i].title);
-	if (page_sections[i].around)
-		html_addf(page, "<div class=\"%s\">\n", page_sections[i].around);
-	page_sections[i].write(page);
-	html_add(page, page_sections[i].around ? "</div>\n</section>\n" : "</section>\n");
-}
-
 static enum status find_sections(struct report_html *page, bool *has)
 {
 	const int other = page->summary.origin == PROF_FROM_TRAINER ? -1 : 1;
@@ -116,8 +106,15 @@ static void write_page(struct report_html *page)
 		return;
 	write_head(page, has);
 	for (size_t i = 0; i < ARRAY_LEN(page_sections) && html_tick(page, 0); i++)
-		if (has[i])
-			write_section(page, i);
+		if (has[i]) {
+			html_addf(page, "<section id=\"%s\">\n<h2>%s</h2>\n", page_sections[i].id,
+				  page_sections[i].title);
+			if (page_sections[i].around)
+				html_addf(page, "<div class=\"%s\">\n", page_sections[i].around);
+			page_sections[i].write(page);
+			html_add(page,
+				 page_sections[i].around ? "</div>\n</section>\n" : "</section>\n");
+		}
 	html_add(page, "<script>\n");
 	html_add(page, page_script);
 	html_add(page, "</script>\n</body>\n</html>\n");

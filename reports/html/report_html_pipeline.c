@@ -72,18 +72,6 @@ static enum status add_work(struct works *works, const struct prof_query *query,
 	return ST_OK;
 }
 
-static enum status read_works(struct works *works, struct prof_db *db, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_works, err);
-
-	prof_query_int(query, ":rows", ROWS_MAX);
-	while (prof_query_next(query, &status, err))
-		status = add_work(works, query, err);
-	prof_query_close(query);
-	return status;
-}
-
 static int compare_works(const void *a, const void *b)
 {
 	const struct work *x = a, *y = b;
@@ -91,20 +79,6 @@ static int compare_works(const void *a, const void *b)
 	const int order = SORTED_BY(x, y, rank);
 
 	return order != 0 ? order : SORTED_BY(x, y, device, update, start_ns, ipu, stage, phase);
-}
-
-/* Drop the work of all ranks but the first; @all is sorted. Ranks have IPUs and weight updates of
- * the same numbers. Write ", rank NUMBER" to @which, or "" if there is only one. */
-static void select_rank(struct works *all, char *which, size_t size)
-{
-	size_t count = 0;
-
-	which[0] = '\0';
-	while (count < all->count && all->at[count].rank == all->at[0].rank)
-		count++;
-	if (count < all->count)
-		snprintf(which, size, ", rank %" PRId64, all->at[0].rank);
-	all->count = count;
 }
 
 /* The work on one clock in the updates @first to @last; borrows from @all, which is sorted. */
@@ -189,16 +163,6 @@ static double gantt_x(const struct gantt *gantt, int64_t ns)
 {
 	return CHART_LEFT + (double)(ns - gantt->from_ns) /
 				    (double)(gantt->until_ns - gantt->from_ns) * CHART_WIDTH;
-}
-
-static void draw_name(const struct gantt *gantt, int lane)
-{
-	html_addf(gantt->page, "<text class=\"end\" x=\"%d\" y=\"%d\">", CHART_LEFT - 6,
-		  lane * LANE_HEIGHT + LANE_HEIGHT / 2 + 4);
-	if (gantt->lanes[lane] == IPS_NULL)
-		html_add(gantt->page, "CPU</text>\n");
-	else
-		html_addf(gantt->page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
 }
 
 /* Colour each lane from the first forward work of a weight update on any IPU until its last
@@ -288,8 +252,14 @@ static void draw_gantt(struct gantt *gantt, const char *title)
 		  "data-span=\"%" PRId64 "\" role=\"img\">\n",
 		  CHART_LEFT + CHART_WIDTH + 24, gantt->lane_count * LANE_HEIGHT + 22, CHART_LEFT,
 		  CHART_WIDTH, gantt->until_ns - gantt->from_ns);
-	for (int lane = 0; lane < gantt->lane_count; lane++)
-		draw_name(gantt, lane);
+	for (int lane = 0; lane < gantt->lane_count; lane++) {
+		html_addf(page, "<text class=\"end\" x=\"%d\" y=\"%d\">", CHART_LEFT - 6,
+			  lane * LANE_HEIGHT + LANE_HEIGHT / 2 + 4);
+		if (gantt->lanes[lane] == IPS_NULL)
+			html_add(page, "CPU</text>\n");
+		else
+			html_addf(page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
+	}
 	if (page->summary.stages > 1)
 		draw_bubbles(gantt);
 	for (size_t i = 0; i < gantt->works.count && page->status == ST_OK; i++)
@@ -354,12 +324,25 @@ void html_pipeline(struct report_html *page)
 	struct works works = {0};
 	int64_t first, last;
 	char which[32];
+	size_t count = 0;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, page->db, sql_works, page->err);
 
-	if (!html_check(page, read_works(&works, page->db, page->err)))
+	prof_query_int(query, ":rows", ROWS_MAX);
+	while (prof_query_next(query, &status, page->err))
+		status = add_work(&works, query, page->err);
+	prof_query_close(query);
+	if (!html_check(page, status))
 		goto out;
 	if (works.count > 0)
 		qsort(works.at, works.count, sizeof(*works.at), compare_works);
-	select_rank(&works, which, sizeof(which));
+	/* Only the first rank is drawn: ranks have IPUs and weight updates of the same numbers. */
+	which[0] = '\0';
+	while (count < works.count && works.at[count].rank == works.at[0].rank)
+		count++;
+	if (count < works.count)
+		snprintf(which, sizeof(which), ", rank %" PRId64, works.at[0].rank);
+	works.count = count;
 	if (!choose_updates(&works, true, &first, &last) &&
 	    !choose_updates(&works, false, &first, &last)) {
 		html_note(page, "No weight update of a pipeline was recorded.");

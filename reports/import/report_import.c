@@ -105,19 +105,16 @@ void report__import_fini(struct import *import)
 /* ---- formats --------------------------------------------------------------------------------- */
 
 /* The most specific first. */
-static const struct import_format formats[] = {
-	{NULL, report__import_is_sqlite, report__import_read_sqlite},
-	{"xplane", report__import_is_xplane, report__import_read_xplane},
-	{"perfetto", report__import_is_pftrace, report__import_read_pftrace},
-	{"folded stacks", report__import_is_folded, report__import_read_folded},
-	{"chrome trace", report__import_is_chrome, report__import_read_chrome},
+static const struct import_format *const formats[] = {
+	&report__import_sqlite, &report__import_xplane, &report__import_pftrace,
+	&report__import_folded, &report__import_chrome,
 };
 
 const struct import_format *report__import_format(const unsigned char *head, size_t size)
 {
 	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
-		if (formats[i].recognise(head, size))
-			return &formats[i];
+		if (formats[i]->recognise(head, size))
+			return formats[i];
 	}
 	return NULL;
 }
@@ -161,26 +158,9 @@ static void on_commit(void *user, const struct ips_commit *commit)
 	*(struct ips_commit *)user = *commit;
 }
 
-/* Compare the database's row counts with the import's. */
-static enum status check_written(const struct import *import, const struct ips_commit *told,
-				 struct err *err)
-{
-	const struct report_import_counts *counts = import->counts;
-
-	if (told->spans == counts->spans && told->instants == counts->instants &&
-	    told->counters == counts->counters)
-		return ST_OK;
-	return err_set(err, ST_FAILED,
-		       "%s: %llu spans, %llu instants and %llu samples were recorded, and %llu, "
-		       "%llu and %llu are in the database: please report this trace",
-		       import->input.name, (unsigned long long)counts->spans,
-		       (unsigned long long)counts->instants, (unsigned long long)counts->counters,
-		       (unsigned long long)told->spans, (unsigned long long)told->instants,
-		       (unsigned long long)told->counters);
-}
-
 static enum status write_database(struct import *import, const char *path, struct err *err)
 {
+	const struct report_import_counts *counts = import->counts;
 	struct ips_recording_params params;
 	struct ips_commit told = {0};
 	char why[ERR_TEXT_SIZE];
@@ -216,18 +196,19 @@ static enum status write_database(struct import *import, const char *path, struc
 	import->recording = NULL;
 	if (status == ST_OK && code != 0)
 		status = err_set(err, (enum status)code, "%s", why);
-	return status == ST_OK ? check_written(import, &told, err) : status;
-}
-
-/* Remove the database @path and SQLite's side files of it. */
-static void remove_files(const char *path)
-{
-	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
-	char name[FS_PATH_SIZE];
-
-	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-		if (fs_path(name, "%s%s", path, endings[i]))
-			unlink(name);
+	if (status != ST_OK)
+		return status;
+	/* The database must have as many rows as were recorded. */
+	if (told.spans == counts->spans && told.instants == counts->instants &&
+	    told.counters == counts->counters)
+		return ST_OK;
+	return err_set(err, ST_FAILED,
+		       "%s: %llu spans, %llu instants and %llu samples were recorded, and %llu, "
+		       "%llu and %llu are in the database: please report this trace",
+		       import->input.name, (unsigned long long)counts->spans,
+		       (unsigned long long)counts->instants, (unsigned long long)counts->counters,
+		       (unsigned long long)told.spans, (unsigned long long)told.instants,
+		       (unsigned long long)told.counters);
 }
 
 static enum status fail_exists(const char *output, struct err *err)
@@ -302,8 +283,15 @@ static enum status run(const struct report_import_params *params, const char *te
 		if (status == ST_OK)
 			status = move_to_output(temporary, target, params->output, params->force,
 						err);
-		if (status != ST_OK)
-			remove_files(temporary);
+		if (status != ST_OK) {
+			static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
+			char name[FS_PATH_SIZE];
+
+			/* The database, and SQLite's side files of it. */
+			for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+				if (fs_path(name, "%s%s", temporary, endings[i]))
+					unlink(name);
+		}
 	}
 	report__import_fini(import);
 	mem_free(import);

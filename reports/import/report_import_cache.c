@@ -74,10 +74,10 @@ static enum content recognise(const char *path)
 	if (report__import_input_open(&input, path, &unused) != ST_OK)
 		return CONTENT_OTHER;
 	format = report__import_format(input.head, input.head_bytes);
-	if (report__import_is_sqlite(input.head, input.head_bytes))
+	if (format == &report__import_sqlite)
 		content = is_own(input.head, input.head_bytes) ? CONTENT_OTHER : CONTENT_DATABASE;
-	else if (format && (format->recognise != report__import_is_chrome ||
-			    begins_as_json(input.head, input.head_bytes)))
+	else if (format &&
+		 (format != &report__import_chrome || begins_as_json(input.head, input.head_bytes)))
 		content = CONTENT_TRACE;
 	report__import_input_close(&input);
 	return content;
@@ -135,20 +135,14 @@ static int by_time(const void *left, const void *right)
 	return (a->opened_ns > b->opened_ns) - (a->opened_ns < b->opened_ns);
 }
 
-static int64_t limit_bytes(void)
-{
-	const char *text = getenv("IPUSCOPE_CACHE_MB");
-	char *end;
-	long long value = !text ? 0 : strtoll(text, &end, 10);
-
-	return (value > 0 && value < INT32_MAX && !*end ? value : CACHE_MB) << 20;
-}
-
 /* Remove the least recently opened entries but @entry until the others fit the limit. A failure
  * leaves the cache larger. */
 static void prune(const char *folder, const char *entry)
 {
-	const int64_t limit = limit_bytes();
+	const char *text = getenv("IPUSCOPE_CACHE_MB");
+	char *end;
+	long long value = !text ? 0 : strtoll(text, &end, 10);
+	const int64_t limit = (value > 0 && value < INT32_MAX && !*end ? value : CACHE_MB) << 20;
 	struct fs_list list;
 	struct entry *entries;
 	struct err unused;

@@ -172,39 +172,6 @@ static void print_count(uint64_t count, const char *words)
 	printf("%15s  %s", fmt_count(text, (int64_t)count), words);
 }
 
-static void print_rows(const struct report_import_counts *counts)
-{
-	const struct {
-		uint64_t count;
-		const char *words;
-	} rows[] = {
-		{counts->spans, "spans\n"},
-		{counts->instants, "instants\n"},
-		{counts->counters, "samples of counters\n"},
-		{counts->flows, "flows\n"},
-		{counts->memory_events, "allocations and releases\n"},
-		{counts->tracks, "tracks\n"},
-	};
-
-	printf("written\n");
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (rows[i].count > 0)
-			print_count(rows[i].count, rows[i].words);
-	}
-}
-
-static void print_used(const struct report_import_counts *counts)
-{
-	printf("events\n");
-	print_count(counts->events, "read, of which became\n");
-	for (int i = 0; i < REPORT_IMPORT_USES; i++) {
-		if (counts->used[i] == 0)
-			continue;
-		print_count(counts->used[i], report_import_use_text((enum report_import_use)i));
-		printf("\n");
-	}
-}
-
 static void print_left(const struct report_import_counts *counts)
 {
 	for (int i = 0; i < REPORT_IMPORT_LEFTS; i++) {
@@ -228,10 +195,39 @@ static void print_left(const struct report_import_counts *counts)
 	}
 }
 
-static void print_notes(const struct report_import_counts *counts)
+static void print_summary(const struct import_line *line, const struct report_import_counts *counts,
+			  double seconds)
 {
+	char bytes[FMT_SIZE];
 	bool any = false;
+	const struct {
+		uint64_t count;
+		const char *words;
+	} rows[] = {
+		{counts->spans, "spans\n"},
+		{counts->instants, "instants\n"},
+		{counts->counters, "samples of counters\n"},
+		{counts->flows, "flows\n"},
+		{counts->memory_events, "allocations and releases\n"},
+		{counts->tracks, "tracks\n"},
+	};
 
+	fmt_bytes(bytes, counts->bytes);
+	printf("%s: %s in %.2f s, written to %s\n", line->trace, bytes, seconds, line->output);
+	printf("written\n");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].count > 0)
+			print_count(rows[i].count, rows[i].words);
+	}
+	printf("events\n");
+	print_count(counts->events, "read, of which became\n");
+	for (int i = 0; i < REPORT_IMPORT_USES; i++) {
+		if (counts->used[i] == 0)
+			continue;
+		print_count(counts->used[i], report_import_use_text((enum report_import_use)i));
+		printf("\n");
+	}
+	print_left(counts);
 	for (int i = 0; i < REPORT_IMPORT_NOTES; i++) {
 		if (counts->notes[i] == 0)
 			continue;
@@ -241,32 +237,10 @@ static void print_notes(const struct report_import_counts *counts)
 		print_count(counts->notes[i], report_import_note_text((enum report_import_note)i));
 		printf("\n");
 	}
-}
-
-static void print_summary(const struct import_line *line, const struct report_import_counts *counts,
-			  double seconds)
-{
-	char bytes[FMT_SIZE];
-
-	fmt_bytes(bytes, counts->bytes);
-	printf("%s: %s in %.2f s, written to %s\n", line->trace, bytes, seconds, line->output);
-	print_rows(counts);
-	print_used(counts);
-	print_left(counts);
-	print_notes(counts);
 	if (counts->base_ns != 0)
 		printf("time 0 is the trace's %" PRId64 ".%03d us\n", counts->base_ns / 1000,
 		       (int)(counts->base_ns % 1000 < 0 ? -(counts->base_ns % 1000)
 							: counts->base_ns % 1000));
-}
-
-static void print_broken(const struct import_line *line, const struct report_import_counts *counts)
-{
-	if (counts->broken)
-		fprintf(stderr,
-			"ipu-report import: %s: byte %" PRIu64
-			": %s; everything before it was taken\n",
-			line->trace, counts->broken_at, counts->why);
 }
 
 enum status report_import_run(int argc, char **argv, struct err *err)
@@ -300,6 +274,10 @@ enum status report_import_run(int argc, char **argv, struct err *err)
 		return status;
 	if (!line.quiet)
 		print_summary(&line, &counts, (double)(clock_ns() - started) / 1e9);
-	print_broken(&line, &counts);
+	if (counts.broken)
+		fprintf(stderr,
+			"ipu-report import: %s: byte %" PRIu64
+			": %s; everything before it was taken\n",
+			line.trace, counts.broken_at, counts.why);
 	return ST_OK;
 }

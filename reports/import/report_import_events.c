@@ -171,19 +171,6 @@ static void parse_epoch(struct import *import, const struct import_token *value)
 		import->epoch_ns = ns;
 }
 
-/* Read the facts of an exported run: its start. */
-static void parse_run_start(struct import *import, const struct import_token *object)
-{
-	struct import_reader reader = {.at = object->at + 1, .end = object->at + object->length};
-	struct import_token member, value;
-
-	while (report__import_member(&reader, &member) && report__import_value(&reader, &value)) {
-		value.kind = value.kind == IMPORT_TEXT ? IMPORT_NUMBER : value.kind;
-		if (report__import_is(&member, "start_epoch_ns") && value.length > 0)
-			parse_epoch(import, &value);
-	}
-}
-
 /* Store the members of an object as separate facts. */
 static enum status add_object_meta(struct import *import, const struct import_token *key,
 				   const struct import_token *object, struct err *err)
@@ -199,8 +186,19 @@ static enum status add_object_meta(struct import *import, const struct import_to
 		/* Facts of ipuscope's export on itself and on the run. */
 		if (report__import_is(&member, "tool") && report__import_is(&value, "ipu-report"))
 			import->own = true;
-		if (report__import_is(&member, "meta") && value.kind == IMPORT_OBJECT)
-			parse_run_start(import, &value);
+		if (report__import_is(&member, "meta") && value.kind == IMPORT_OBJECT) {
+			struct import_reader facts = {.at = value.at + 1,
+						      .end = value.at + value.length};
+			struct import_token fact, text;
+
+			/* Of the facts of an exported run its start is used. */
+			while (report__import_member(&facts, &fact) &&
+			       report__import_value(&facts, &text)) {
+				text.kind = text.kind == IMPORT_TEXT ? IMPORT_NUMBER : text.kind;
+				if (report__import_is(&fact, "start_epoch_ns") && text.length > 0)
+					parse_epoch(import, &text);
+			}
+		}
 		status = report__import_meta_add(import, head, &member, &value, err);
 	}
 	return status;
@@ -238,38 +236,6 @@ static int set_int(struct import *import, const char *key, int64_t value)
 	return ips_meta_set(import->recording, key, text);
 }
 
-/* Store the start of the recording, if the trace has it. */
-static int set_epoch(struct import *import)
-{
-	const int64_t least = (int64_t)1000000000 * 1000000000; /* ns since 1970: in 2001 */
-	int64_t base = import->counts->base_ns;
-
-	if (import->epoch_ns != IPS_NULL)
-		return set_int(import, "start_epoch_ns", import->epoch_ns + base);
-	if (base > least)
-		return set_int(import, "start_epoch_ns", base);
-	return ips_meta_set(import->recording, "start_epoch_ns", NULL);
-}
-
-/* Store the labels of processes. */
-static int set_labels(struct import *import)
-{
-	int code = 0;
-
-	for (size_t i = 0; i < import->processes.table.count && code == 0; i++) {
-		const struct import_string *pid = &import->processes.table.strings[i];
-		const struct import_token token = {.at = pid->text, .length = pid->length};
-		char name[64], key[128];
-
-		if (!import->processes.items[i].labels)
-			continue;
-		report__import_unescape(&token, name, sizeof(name), NULL, NULL);
-		snprintf(key, sizeof(key), "trace.process %s.labels", name);
-		code = ips_meta_set(import->recording, key, import->processes.items[i].labels);
-	}
-	return code;
-}
-
 enum status report__import_meta_write(struct import *import, struct err *err)
 {
 	const struct report_import_counts *counts = import->counts;
@@ -282,14 +248,33 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 		code = set_int(import, "trace_base_ns", counts->base_ns);
 	if (code == 0)
 		code = set_int(import, "trace_duration_ns", counts->last_ns - counts->first_ns);
-	if (code == 0)
-		code = set_epoch(import);
+	if (code == 0) {
+		const int64_t least = (int64_t)1000000000 * 1000000000; /* ns since 1970: in 2001 */
+		int64_t base = import->counts->base_ns;
+
+		/* The start of the recording, if the trace has it. */
+		if (import->epoch_ns != IPS_NULL)
+			code = set_int(import, "start_epoch_ns", import->epoch_ns + base);
+		else if (base > least)
+			code = set_int(import, "start_epoch_ns", base);
+		else
+			code = ips_meta_set(import->recording, "start_epoch_ns", NULL);
+	}
 	if (code == 0)
 		code = set_int(import, "trace_events", (int64_t)counts->events);
 	if (code == 0 && counts->broken)
 		code = set_int(import, "trace_broken_at", (int64_t)counts->broken_at);
-	if (code == 0)
-		code = set_labels(import);
+	for (size_t i = 0; i < import->processes.table.count && code == 0; i++) {
+		const struct import_string *pid = &import->processes.table.strings[i];
+		const struct import_token token = {.at = pid->text, .length = pid->length};
+		char name[64], key[128];
+
+		if (!import->processes.items[i].labels)
+			continue;
+		report__import_unescape(&token, name, sizeof(name), NULL, NULL);
+		snprintf(key, sizeof(key), "trace.process %s.labels", name);
+		code = ips_meta_set(import->recording, key, import->processes.items[i].labels);
+	}
 	for (size_t i = 0; i < import->meta_count && code == 0; i++)
 		code = ips_meta_set(recording, import->meta[i].key, import->meta[i].value);
 	if (code != 0)
@@ -500,12 +485,6 @@ static enum status read_async_instant(struct import *import, struct import_event
 	return put_instant(import, event, IMPORT_ASYNC, err);
 }
 
-static bool is_number(const struct import_arg *arg, double *out)
-{
-	*out = arg->type == IMPORT_ARG_INT ? (double)arg->value.i : arg->value.r;
-	return (arg->type == IMPORT_ARG_INT || arg->type == IMPORT_ARG_REAL) && isfinite(*out);
-}
-
 /* Put one sample; @alone: the counter's only series, which is named like the counter. */
 static enum status put_sample(struct import *import, const struct import_event *event,
 			      const struct import_record *head, uint32_t name, bool alone,
@@ -521,11 +500,15 @@ static enum status put_sample(struct import *import, const struct import_event *
 	return put_point(import, &record, err);
 }
 
-/* Parse a non-finite value of ipuscope's export: JSON has null, and a sibling the word. */
-static bool is_nonfinite(const struct import_arg *arg, double *out)
+/* Read the number of an argument. For a non-finite value ipuscope's export has null, and the word
+ * in a sibling. */
+static bool is_number(const struct import_arg *arg, double *out)
 {
 	const char *text = import_arg_text(arg);
 
+	*out = arg->type == IMPORT_ARG_INT ? (double)arg->value.i : arg->value.r;
+	if (arg->type == IMPORT_ARG_INT || arg->type == IMPORT_ARG_REAL)
+		return isfinite(*out);
 	if (arg->name != IMPORT_NAME_VALUE_NONFINITE || arg->type != IMPORT_ARG_STRING)
 		return false;
 	*out = strcmp(text, "nan") == 0 ? NAN : text[0] == '-' ? -INFINITY : INFINITY;
@@ -553,14 +536,11 @@ static enum status read_counter(struct import *import, struct import_event *even
 	}
 	for (size_t at = 0; at < event->args.used && status == ST_OK; at += import_arg_size(arg)) {
 		arg = (const struct import_arg *)(const void *)(event->args.bytes + at);
-		if (is_number(arg, &value))
-			status = put_sample(import, event, &record, arg->name, others == 0, value,
-					    err);
-		else if (is_nonfinite(arg, &value))
-			status = put_sample(import, event, &record, IMPORT_NAME_VALUE, others == 0,
-					    value, err);
-		else
+		if (!is_number(arg, &value))
 			continue;
+		status = put_sample(import, event, &record,
+				    arg->type == IMPORT_ARG_STRING ? IMPORT_NAME_VALUE : arg->name,
+				    others == 0, value, err);
 		numbers++;
 	}
 	if (numbers > 0)
@@ -572,26 +552,12 @@ static enum status read_counter(struct import *import, struct import_event *even
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* In traces exported by ipuscope, a side of a flow has the time and the duration of its span. */
-static void read_span_of_flow(const struct import_event *event, char phase,
-			      struct import_record *record)
-{
-	const struct import_arg *start = report__import_find_arg(event, IMPORT_NAME_SPAN_START_NS);
-	const struct import_arg *dur = report__import_find_arg(event, IMPORT_NAME_SPAN_DUR_NS);
-
-	if (!start || !dur || start->type != IMPORT_ARG_INT || dur->type != IMPORT_ARG_INT ||
-	    llabs(start->value.i) >= IMPORT_TIME_MOST || dur->value.i < 0 || phase == 't')
-		return;
-	record->kind = phase == 's' ? IMPORT_RECORD_SPAN_FLOW_OUT : IMPORT_RECORD_SPAN_FLOW_IN;
-	record->time_ns = start->value.i;
-	record->dur_ns = dur->value.i;
-}
-
 static enum status read_flow(struct import *import, struct import_event *event, struct err *err)
 {
 	const struct import_token *bind = &event->fields[IMPORT_FIELD_BP];
 	const char phase = *event->fields[IMPORT_FIELD_PH].at;
 	struct import_record record = {.value = hash_id(event, FAMILY_FLOW)};
+	const struct import_arg *start, *dur;
 
 	record.kind = phase == 's'                   ? IMPORT_RECORD_FLOW_START
 		      : phase == 't'                 ? IMPORT_RECORD_FLOW_STEP
@@ -603,7 +569,17 @@ static enum status read_flow(struct import *import, struct import_event *event, 
 		report__import_left_at(import, REPORT_IMPORT_LEFT_NO_ID, event->offset);
 		return ST_OK;
 	}
-	read_span_of_flow(event, phase, &record);
+	/* In traces exported by ipuscope, a side of a flow has the time and the duration of its
+	 * span. */
+	start = report__import_find_arg(event, IMPORT_NAME_SPAN_START_NS);
+	dur = report__import_find_arg(event, IMPORT_NAME_SPAN_DUR_NS);
+	if (start && dur && start->type == IMPORT_ARG_INT && dur->type == IMPORT_ARG_INT &&
+	    llabs(start->value.i) < IMPORT_TIME_MOST && dur->value.i >= 0 && phase != 't') {
+		record.kind =
+			phase == 's' ? IMPORT_RECORD_SPAN_FLOW_OUT : IMPORT_RECORD_SPAN_FLOW_IN;
+		record.time_ns = start->value.i;
+		record.dur_ns = dur->value.i;
+	}
 	record.value = hash_token(record.value, &event->fields[IMPORT_FIELD_NAME]) | 1;
 	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
 	if (record.thread == IMPORT_NO_ID)
@@ -651,14 +627,11 @@ static enum status on_event(void *user, const struct import_event *given, struct
 	return phases[phase](import, event, err);
 }
 
-/* Progress callback of reading, which counts as half of the work. */
 static enum status on_read_progress(void *user, uint64_t done, struct err *err)
 {
 	struct import *import = user;
-	uint64_t size = import->input.size;
 
-	return report__import_progress(
-		import, size == 0 || done > size ? -1 : (int)(done * 500 / size), err);
+	return report__import_progress_read(import, done, import->input.size, err);
 }
 
 static enum status on_other_element(void *user, bool too_large, uint64_t offset, struct err *err)
@@ -676,7 +649,7 @@ static enum status on_other_element(void *user, bool too_large, uint64_t offset,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-enum status report__import_read_chrome(struct import *import, struct err *err)
+static enum status read_chrome(struct import *import, struct err *err)
 {
 	const struct import_scan_calls calls = {.event = on_event,
 						.other = on_other_element,
@@ -717,9 +690,11 @@ enum status report__import_read_chrome(struct import *import, struct err *err)
 	return ST_OK;
 }
 
-bool report__import_is_chrome(const unsigned char *head, size_t size)
+static bool is_chrome(const unsigned char *head, size_t size)
 {
 	(void)head;
 	(void)size;
 	return true;
 }
+
+const struct import_format report__import_chrome = {"chrome trace", is_chrome, read_chrome};

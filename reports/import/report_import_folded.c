@@ -163,12 +163,8 @@ static enum status read_lines(struct stacks *stacks, char *buffer, struct err *e
 			at += length + (end ? 1 : 0);
 			stacks->offset += length + (end ? 1 : 0);
 			if (status == ST_OK && ++lines % PROGRESS == 0)
-				status = report__import_progress_read(
-					stacks->import,
-					input->size > 0 ? (int)(1000.0 * (double)input->taken /
-								(double)input->size)
-							: -1,
-					err);
+				status = report__import_progress_read(stacks->import, input->taken,
+								      input->size, err);
 		}
 		filled -= at;
 		memmove(buffer, buffer + at, filled);
@@ -176,7 +172,7 @@ static enum status read_lines(struct stacks *stacks, char *buffer, struct err *e
 	return status == ST_OK ? close_frames(stacks, 0, err) : status;
 }
 
-enum status report__import_read_folded(struct import *import, struct err *err)
+static enum status read_folded(struct import *import, struct err *err)
 {
 	const struct import_track track = {.kind = IMPORT_THREAD,
 					   .thread = "stacks",
@@ -202,7 +198,7 @@ enum status report__import_read_folded(struct import *import, struct err *err)
 }
 
 /* Every whole line of the beginning is a stack with a count, and one has two frames. */
-bool report__import_is_folded(const unsigned char *head, size_t size)
+static bool is_folded(const unsigned char *head, size_t size)
 {
 	const char *at = (const char *)head, *end = at + size;
 	bool nested = false, any = false;
@@ -224,3 +220,5 @@ bool report__import_is_folded(const unsigned char *head, size_t size)
 	}
 	return nested && head[0] != '{' && head[0] != '[';
 }
+
+const struct import_format report__import_folded = {"folded stacks", is_folded, read_folded};

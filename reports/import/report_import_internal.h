@@ -9,6 +9,7 @@
 #ifndef REPORT_IMPORT_INTERNAL_H
 #define REPORT_IMPORT_INTERNAL_H
 
+#include "common/fs.h"
 #include "common/str.h"
 #include "reports/import/report_import_reader.h"
 
@@ -167,34 +168,23 @@ enum status report__import_init(struct import *import, const char *temporary, bo
 enum status report__import_read(struct import *import, struct err *err);
 void report__import_fini(struct import *import);
 
-/* report_import_xplane.c */
-bool report__import_is_xplane(const unsigned char *head, size_t size);
-enum status report__import_read_xplane(struct import *import, struct err *err);
+/* The formats. Of report_import_sqlite.c: databases of other profilers. Of report_import_events.c:
+ * Chrome traces, the last of the formats: what is no JSON is refused with the place of the
+ * error. */
+extern const struct import_format report__import_sqlite, report__import_xplane,
+	report__import_pftrace, report__import_folded, report__import_chrome;
 
-/* report_import_pftrace.c */
-bool report__import_is_pftrace(const unsigned char *head, size_t size);
-enum status report__import_read_pftrace(struct import *import, struct err *err);
+/* Copy the input to a new file beside the output: *@fd (-1: not made), and its path in @named, or
+ * NULL: it has no name. The caller closes and removes it, after a failure, too. */
+enum status report__import_copy(struct import *import, char *named, int *fd, size_t *size,
+				struct err *err);
 
-/* report_import_folded.c */
-bool report__import_is_folded(const unsigned char *head, size_t size);
-enum status report__import_read_folded(struct import *import, struct err *err);
-
-/* report_import_events.c: Chrome traces. The last of the formats: what is no JSON is refused with
- * the place of the error. */
-bool report__import_is_chrome(const unsigned char *head, size_t size);
-enum status report__import_read_chrome(struct import *import, struct err *err);
-
-/* report_import_sqlite.c: databases of other profilers */
-bool report__import_is_sqlite(const unsigned char *head, size_t size);
-enum status report__import_read_sqlite(struct import *import, struct err *err);
 /* Store a fact as trace@head.@key. */
 enum status report__import_meta_add(struct import *import, const char *head,
 				    const struct import_token *key,
 				    const struct import_token *value, struct err *err);
 
 /* report_import_reader.c */
-/* Extend the range of the trace to include @ns .. @ns + @dur. */
-void report__import_extend(struct import *import, int64_t ns, int64_t dur);
 /* Put a copy of @record, or half of a span, with @args (may be NULL). */
 enum status report__import_put(struct import *import, const struct import_record *record,
 			       const struct import_args *args, struct err *err);
@@ -218,7 +208,12 @@ enum status report__import_kineto_value(struct import *import, const struct impo
 /* The last argument of this name; NULL: there is none. */
 const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name);
 
-/* report_import_names.c: return indices; IMPORT_NO_ID: too many, or out of memory (set in @err) */
+/* report_import_names.c */
+/* Append an item to the list *@items, and add it to @map under @key. Return it, not initialised;
+ * NULL: out of memory, which is set in @err. */
+void *report__import_append(struct map *map, uint64_t key, void *items, size_t *count,
+			    size_t *capacity, size_t size, struct err *err);
+/* The next return indices; IMPORT_NO_ID: too many, or out of memory (set in @err) */
 uint32_t report__import_site(struct import *import, const struct import_event *event,
 			     const char *series, struct err *err);
 uint32_t report__import_thread(struct import *import, enum import_thread_kind kind,

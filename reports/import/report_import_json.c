@@ -83,7 +83,8 @@ static const char *string_end(const char *at, const char *end, bool *escaped)
 	}
 }
 
-bool report__import_text(struct import_reader *reader, struct import_token *out)
+/* Parse a value that must be a text. */
+static bool read_text(struct import_reader *reader, struct import_token *out)
 {
 	const char *close;
 
@@ -176,7 +177,7 @@ bool report__import_value(struct import_reader *reader, struct import_token *out
 	char c = report__import_peek(reader);
 
 	if (c == '"')
-		return report__import_text(reader, out);
+		return read_text(reader, out);
 	if (c != '{' && c != '[')
 		return reader->more ? false : parse_bare_word(reader, out);
 	*out = (struct import_token){.at = reader->at};
@@ -203,7 +204,7 @@ bool report__import_member(struct import_reader *reader, struct import_token *ke
 		return false;
 	if (c != '"')
 		return fail(reader, reader->at, "a key in quotes or } is expected");
-	if (!report__import_text(reader, key))
+	if (!read_text(reader, key))
 		return false;
 	if (report__import_peek(reader) != ':')
 		return fail_or_more(reader, reader->at, "a colon is expected");

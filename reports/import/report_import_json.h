@@ -47,8 +47,6 @@ char report__import_peek(struct import_reader *reader);
 /* Parse a value of any kind after skipping blanks. False: `more`, or `why` with its position in
  * `at`. */
 bool report__import_value(struct import_reader *reader, struct import_token *out);
-/* Parse a value that must be a text. */
-bool report__import_text(struct import_reader *reader, struct import_token *out);
 /*
  * Parse the next key of an object; `at` must be behind "{" or a value. Sets *@key and leaves `at`
  * behind the colon. False with neither `more` nor `why`: the object ended, `at` is behind "}".

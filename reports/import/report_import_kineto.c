@@ -161,22 +161,6 @@ static const char *copy_kind(const char *name)
 	return NULL;
 }
 
-/* The kinds of memory of "(Pageable -> Device)". */
-static void copy_ends(const char *name, struct ips_copy *copy)
-{
-	static const char *const kinds[][2] = {{"Pageable", "pageable"}, {"Pinned", "pinned"},
-					       {"Device", "device"},     {"Managed", "managed"},
-					       {"Array", "array"},       {"Unified", "managed"}};
-	const char *open = strrchr(name, '('), *arrow = !open ? NULL : strstr(open, "-> ");
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds) && arrow; i++) {
-		if (str_starts_with(open + 1, kinds[i][0]))
-			copy->source = kinds[i][1];
-		if (str_starts_with(arrow + 3, kinds[i][0]))
-			copy->target = kinds[i][1];
-	}
-}
-
 static bool is_mtia(const struct import_event *event)
 {
 	return report__import_is(&event->fields[IMPORT_FIELD_CAT], "mtia_ccp_events");
@@ -239,8 +223,18 @@ static enum status put_copy(struct import *import, struct import_event *event,
 		.launch_key = launch_key(import, event),
 		.bytes = bytes != IPS_NULL ? bytes : int_of(event, IMPORT_NAME_SIZE),
 	};
+	static const char *const kinds[][2] = {{"Pageable", "pageable"}, {"Pinned", "pinned"},
+					       {"Device", "device"},     {"Managed", "managed"},
+					       {"Array", "array"},       {"Unified", "managed"}};
+	const char *open = strrchr(name, '('), *arrow = !open ? NULL : strstr(open, "-> ");
 
-	copy_ends(name, &row);
+	/* The kinds of memory of "(Pageable -> Device)". */
+	for (size_t i = 0; i < ARRAY_LEN(kinds) && arrow; i++) {
+		if (str_starts_with(open + 1, kinds[i][0]))
+			row.source = kinds[i][1];
+		if (str_starts_with(arrow + 3, kinds[i][0]))
+			row.target = kinds[i][1];
+	}
 	thread->device = row.device;
 	import->linked = import->linked || row.launch_key != IPS_NULL;
 	report__import_args_row(&event->args, IPS_TABLE_copy, &row, sizeof(row));
@@ -382,35 +376,6 @@ static enum status read_device(struct import *import, const struct import_token 
 	return report__import_device(import, &device, err);
 }
 
-static enum status read_devices(struct import *import, const struct import_token *array,
-				struct err *err)
-{
-	struct import_reader reader = {.at = array->at + 1, .end = array->at + array->length};
-	enum status status = ST_OK;
-	struct import_token value;
-
-	while (status == ST_OK && report__import_peek(&reader) == '{' &&
-	       report__import_value(&reader, &value)) {
-		status = read_device(import, &value, err);
-		if (report__import_peek(&reader) == ',')
-			reader.at++;
-	}
-	return status;
-}
-
-static void read_rank(struct import *import, const struct import_token *object)
-{
-	struct import_reader reader = {.at = object->at + 1, .end = object->at + object->length};
-	struct import_token key, value;
-	int64_t rank;
-
-	while (report__import_member(&reader, &key) && report__import_value(&reader, &value)) {
-		if (report__import_is(&key, "rank") && parse_int(&value, &rank) && rank >= 0 &&
-		    rank < IMPORT_MOST_RANK)
-			import->rank = rank;
-	}
-}
-
 enum status report__import_kineto_value(struct import *import, const struct import_token *key,
 					const struct import_token *value, bool *taken,
 					struct err *err)
@@ -423,9 +388,32 @@ enum status report__import_kineto_value(struct import *import, const struct impo
 		*taken = *taken || report__import_is(key, private[i]);
 	if (*taken)
 		report__import_note(import, REPORT_IMPORT_NOTE_PRIVATE);
-	if (report__import_is(key, "distributedInfo") && value->kind == IMPORT_OBJECT)
-		read_rank(import, value);
-	if (report__import_is(key, "deviceProperties") && value->kind == IMPORT_ARRAY)
-		return read_devices(import, value, err);
+	if (report__import_is(key, "distributedInfo") && value->kind == IMPORT_OBJECT) {
+		struct import_reader reader = {.at = value->at + 1,
+					       .end = value->at + value->length};
+		struct import_token member, fact;
+		int64_t rank;
+
+		while (report__import_member(&reader, &member) &&
+		       report__import_value(&reader, &fact)) {
+			if (report__import_is(&member, "rank") && parse_int(&fact, &rank) &&
+			    rank >= 0 && rank < IMPORT_MOST_RANK)
+				import->rank = rank;
+		}
+	}
+	if (report__import_is(key, "deviceProperties") && value->kind == IMPORT_ARRAY) {
+		struct import_reader reader = {.at = value->at + 1,
+					       .end = value->at + value->length};
+		enum status status = ST_OK;
+		struct import_token device;
+
+		while (status == ST_OK && report__import_peek(&reader) == '{' &&
+		       report__import_value(&reader, &device)) {
+			status = read_device(import, &device, err);
+			if (report__import_peek(&reader) == ',')
+				reader.at++;
+		}
+		return status;
+	}
 	return ST_OK;
 }

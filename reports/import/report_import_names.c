@@ -61,6 +61,19 @@ uint32_t report__import_intern(struct import_intern *table, const char *text, si
 	return (uint32_t)table->count - 1;
 }
 
+void *report__import_append(struct map *map, uint64_t key, void *items, size_t *count,
+			    size_t *capacity, size_t size, struct err *err)
+{
+	unsigned char *base;
+
+	if (mem_grow(items, capacity, *count + 1, size) != 0 || map_add(map, key, *count) != 0) {
+		err_nomem(err);
+		return NULL;
+	}
+	memcpy(&base, items, sizeof(base));
+	return base + (*count)++ * size;
+}
+
 /* ---- call sites, processes and threads ------------------------------------------------------- */
 
 #define KEY_SEPARATOR "\x01"
@@ -115,28 +128,6 @@ static size_t unescape_at(struct import *import, const struct import_token *toke
 	return at + length + 1;
 }
 
-static int64_t parse_step(const char *name)
-{
-	long long step;
-
-	if (!str_starts_with(name, STEP_NAME) || !str_to_int(name + strlen(STEP_NAME), &step) ||
-	    step < 0)
-		return IPS_NULL;
-	return step;
-}
-
-/* Append a sample's series to the counter's name. */
-static void add_series(char *name, size_t size, const char *series)
-{
-	size_t length = strlen(name);
-
-	if (!series)
-		return;
-	if (length > 0 && length + 1 < size)
-		name[length++] = '.';
-	str_copy(name + length, size - length, series);
-}
-
 static bool create_site(struct import *import, const struct import_event *event, const char *series,
 			struct import_site *site)
 {
@@ -144,37 +135,31 @@ static bool create_site(struct import *import, const struct import_event *event,
 	size_t operation =
 		unescape_at(import, &event->fields[IMPORT_FIELD_NAME], name, IMPORT_TEXT_SIZE);
 	const char *text = import->text;
+	long long step;
 
 	if (series) {
-		add_series(import->text + name, IMPORT_TEXT_SIZE, series);
+		/* Append a sample's series to the counter's name. */
+		char *counter = import->text + name;
+		size_t length = strlen(counter);
+
+		if (length > 0 && length + 1 < IMPORT_TEXT_SIZE)
+			counter[length++] = '.';
+		str_copy(counter + length, IMPORT_TEXT_SIZE - length, series);
 		operation = name + strlen(text + name) + 1;
 	}
 	unescape_at(import, &event->operation, operation, IMPORT_TEXT_SIZE);
 	if (text[name] == 0)
 		str_copy(import->text + name, IMPORT_TEXT_SIZE, "(no name)");
-	site->step = parse_step(text + name);
+	site->step = IPS_NULL;
+	if (str_starts_with(text + name, STEP_NAME) &&
+	    str_to_int(text + name + strlen(STEP_NAME), &step) && step >= 0)
+		site->step = step;
 	site->kineto = report__import_kineto(text, text + name);
 	site->kernel_kind = report__import_kernel_kind(text + name);
 	site->site =
 		ips_site_intern(text, text + name,
 				event->operation.kind == IMPORT_ABSENT ? NULL : text + operation);
 	return site->site != NULL;
-}
-
-/* The shared site of all names after the table is full. */
-static uint32_t other_site(struct import *import, bool *fresh, struct err *err)
-{
-	uint32_t id;
-
-	report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
-	str_clear(&import->scratch);
-	str_add(&import->scratch, KEY_SEPARATOR "more");
-	id = INTERN(import, import->sites, IMPORT_MOST_SITES + 1, fresh, err);
-	if (!*fresh || id == IMPORT_NO_ID)
-		return id;
-	import->sites.items[id] = (struct import_site){ips_site_intern("", "(more names)", NULL),
-						       IPS_NULL, KINETO_NONE, "compute"};
-	return id;
 }
 
 uint32_t report__import_site(struct import *import, const struct import_event *event,
@@ -195,8 +180,19 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 		str_add(key, !series ? "" : series);
 	}
 	id = INTERN(import, import->sites, IMPORT_MOST_SITES, &fresh, err);
-	if (id == IMPORT_NO_ID && !fresh)
-		return other_site(import, &fresh, err);
+	if (id == IMPORT_NO_ID && !fresh) {
+		/* The shared site of all names after the table is full. */
+		report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
+		str_clear(&import->scratch);
+		str_add(&import->scratch, KEY_SEPARATOR "more");
+		id = INTERN(import, import->sites, IMPORT_MOST_SITES + 1, &fresh, err);
+		if (!fresh || id == IMPORT_NO_ID)
+			return id;
+		import->sites.items[id] =
+			(struct import_site){ips_site_intern("", "(more names)", NULL), IPS_NULL,
+					     KINETO_NONE, "compute"};
+		return id;
+	}
 	if (fresh && id != IMPORT_NO_ID &&
 	    !create_site(import, event, series, &import->sites.items[id])) {
 		err_nomem(err);

@@ -213,16 +213,6 @@ static void call_row(struct import_sqlite *in, struct prof_query *query, void *u
 	report__sqlite_span(in, track, site, start, end);
 }
 
-static void read_calls(struct import_sqlite *in)
-{
-	static const char *const columns[] = {"start",  "end",           "globalTid",  "nameId",
-					      "textId", "correlationId", "returnValue"};
-
-	for (size_t i = 0; i < ARRAY_LEN(call_tables); i++)
-		report__sqlite_each(in, call_tables[i].table, columns, ARRAY_LEN(columns), call_row,
-				    (void *)(uintptr_t)&call_tables[i]);
-}
-
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* What every row of a device's activities has, in its first columns. */
@@ -269,65 +259,30 @@ static int64_t sum_of(int64_t a, int64_t b)
 
 static void kernel_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
-	const int64_t full = prof_column_int(query, 7);
+	const bool graph = *(const bool *)user; /* that was launched and recorded as a whole */
+	const int64_t full = graph ? IPS_NULL : prof_column_int(query, 7);
 	const struct activity activity = read_activity(in, query, IMPORT_THREAD);
-	const uint32_t site = report__sqlite_site(
-		in, SITE_KERNEL, "kernel", full == IPS_NULL ? prof_column_int(query, 8) : full);
+	const uint32_t site =
+		graph ? report__sqlite_name(in, "graph", "CUDA graph")
+		      : report__sqlite_site(in, SITE_KERNEL, "kernel",
+					    full == IPS_NULL ? prof_column_int(query, 8) : full);
 	struct ips_kernel row;
 
-	(void)user;
 	if (!has_place(in, &activity, site))
 		return;
-	row = (struct ips_kernel){
-		.device = activity.place.name,
-		.context = activity.place.context,
-		.stream = activity.place.stream,
-		.kind = in->import->sites.items[site].kernel_kind,
-		.launch_key = launch_key(&activity.place, prof_column_int(query, 6)),
-		.grid_x = prof_column_int(query, 9),
-		.grid_y = prof_column_int(query, 10),
-		.grid_z = prof_column_int(query, 11),
-		.block_x = prof_column_int(query, 12),
-		.block_y = prof_column_int(query, 13),
-		.block_z = prof_column_int(query, 14),
-		.registers = prof_column_int(query, 15),
-		.shared_bytes = sum_of(prof_column_int(query, 16), prof_column_int(query, 17)),
-		.occupancy = (double)NAN,
-		.graph = prof_column_int(query, 18),
-		.graph_node = prof_column_int(query, 19),
-	};
-	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
-	put_activity(in, &activity, site);
-}
-
-/* A graph that was launched and recorded as a whole. */
-static void graph_row(struct import_sqlite *in, struct prof_query *query, void *user)
-{
-	const struct activity activity = read_activity(in, query, IMPORT_THREAD);
-	const uint32_t site = report__sqlite_name(in, "graph", "CUDA graph");
-	struct ips_kernel row;
-
-	(void)user;
-	if (!has_place(in, &activity, site))
-		return;
-	row = (struct ips_kernel){
-		.device = activity.place.name,
-		.context = activity.place.context,
-		.stream = activity.place.stream,
-		.kind = "graph",
-		.launch_key = launch_key(&activity.place, prof_column_int(query, 6)),
-		.grid_x = IPS_NULL,
-		.grid_y = IPS_NULL,
-		.grid_z = IPS_NULL,
-		.block_x = IPS_NULL,
-		.block_y = IPS_NULL,
-		.block_z = IPS_NULL,
-		.registers = IPS_NULL,
-		.shared_bytes = IPS_NULL,
-		.occupancy = (double)NAN,
-		.graph = prof_column_int(query, 7),
-		.graph_node = IPS_NULL,
-	};
+	row = report__import_kernel(activity.place.name, activity.place.stream,
+				    graph ? "graph" : in->import->sites.items[site].kernel_kind,
+				    launch_key(&activity.place, prof_column_int(query, 6)));
+	row.context = activity.place.context;
+	if (graph) {
+		row.graph = prof_column_int(query, 7);
+	} else {
+		report__sqlite_grid(&row, query, 9);
+		row.registers = prof_column_int(query, 15);
+		row.shared_bytes = sum_of(prof_column_int(query, 16), prof_column_int(query, 17));
+		row.graph = prof_column_int(query, 18);
+		row.graph_node = prof_column_int(query, 19);
+	}
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
 	put_activity(in, &activity, site);
 }
@@ -495,7 +450,7 @@ static void read_device_tables(struct import_sqlite *in)
 	static const char *const sync[] = {ACTIVITY_COLUMNS, "syncType", "correlationId", "eventId",
 					   "eventSyncId"};
 	static const char *const graph[] = {ACTIVITY_COLUMNS, "correlationId", "graphId"};
-	bool copies = false, fills = true;
+	bool one = false, whole = true, copies = false, fills = true;
 	struct records records = {0};
 	const struct {
 		const char *table;
@@ -504,11 +459,11 @@ static void read_device_tables(struct import_sqlite *in)
 		sqlite_row_fn row;
 		void *user;
 	} tables[] = {
-		{"CUPTI_ACTIVITY_KIND_KERNEL", kernel, ARRAY_LEN(kernel), kernel_row, NULL},
+		{"CUPTI_ACTIVITY_KIND_KERNEL", kernel, ARRAY_LEN(kernel), kernel_row, &one},
 		{"CUPTI_ACTIVITY_KIND_MEMCPY", copy, ARRAY_LEN(copy), copy_row, &copies},
 		{"CUPTI_ACTIVITY_KIND_MEMSET", copy, ARRAY_LEN(copy), copy_row, &fills},
 		{"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", sync, ARRAY_LEN(sync), sync_row, &records},
-		{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph, ARRAY_LEN(graph), graph_row, NULL},
+		{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph, ARRAY_LEN(graph), kernel_row, &whole},
 	};
 
 	report__sqlite_each(in, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", event, ARRAY_LEN(event),
@@ -566,30 +521,6 @@ enum nvtx {
 	NVTX_DOMAIN_END = 76
 };
 
-/* The name of a domain, kept; NULL: the default one. */
-static const char *domain_of(struct import_sqlite *in, int64_t process, int64_t domain)
-{
-	const int64_t key[4] = {-4, process, domain, 0};
-	const uint32_t index = report__sqlite_known(in, key);
-
-	return index == IMPORT_NO_ID ? NULL : in->import->kept.strings[index].text;
-}
-
-static void domain_row(struct import_sqlite *in, struct prof_query *query)
-{
-	const int64_t key[4] = {-4, known_process(in, prof_column_int(query, 3)),
-				prof_column_int(query, 6), 0};
-	const char *name = prof_column_text(query, 4);
-	bool fresh;
-	uint32_t index = report__import_intern(&in->import->kept, !name ? "" : name,
-					       !name ? 0 : strlen(name), SIZE_MAX, &fresh);
-
-	import_used(in->import, REPORT_IMPORT_NAME);
-	if (index == IMPORT_NO_ID)
-		err_nomem(in->err);
-	report__sqlite_remember(in, key, index);
-}
-
 static void nvtx_row(struct import_sqlite *in, struct prof_query *query, void *user)
 {
 	const int64_t start = prof_column_int(query, 0), end = prof_column_int(query, 1);
@@ -597,12 +528,22 @@ static void nvtx_row(struct import_sqlite *in, struct prof_query *query, void *u
 	const bool spans = type == NVTX_PUSH_POP || type == NVTX_TEXT_PUSH_POP;
 	const bool crosses = type == NVTX_START_END || type == NVTX_TEXT_START_END;
 	const char *text = prof_column_text(query, 4);
-	struct ips_range range = {"nvtx", NULL};
-	uint32_t track, site;
+	struct ips_range range = {"nvtx", NULL}; /* of the default domain */
+	uint32_t track, site, domain;
 
 	(void)user;
 	if (type == NVTX_DOMAIN) {
-		domain_row(in, query);
+		const int64_t key[4] = {-4, known_process(in, prof_column_int(query, 3)),
+					prof_column_int(query, 6), 0};
+		const char *name = prof_column_text(query, 4);
+		bool fresh;
+		uint32_t index = report__import_intern(&in->import->kept, !name ? "" : name,
+						       !name ? 0 : strlen(name), SIZE_MAX, &fresh);
+
+		import_used(in->import, REPORT_IMPORT_NAME);
+		if (index == IMPORT_NO_ID)
+			err_nomem(in->err);
+		report__sqlite_remember(in, key, index);
 		return;
 	}
 	if (type == NVTX_CATEGORY || type == NVTX_THREAD_NAME || type == NVTX_DOMAIN_END) {
@@ -623,7 +564,9 @@ static void nvtx_row(struct import_sqlite *in, struct prof_query *query, void *u
 		report__import_instant(in->import, track, site, start, in->err);
 		return;
 	}
-	range.domain = domain_of(in, known_process(in, global), prof_column_int(query, 6));
+	domain = report__sqlite_known(
+		in, (int64_t[4]){-4, known_process(in, global), prof_column_int(query, 6)});
+	range.domain = domain == IMPORT_NO_ID ? NULL : in->import->kept.strings[domain].text;
 	report__import_row(in->import, IPS_TABLE_range, &range, sizeof(range));
 	report__sqlite_span(in, track, site, start, end);
 }
@@ -778,13 +721,17 @@ static void read_nsys(struct import_sqlite *in)
 		"address", "bytes",     "memoryOperationType"};
 	static const char *const nvtx[] = {"start", "end",    "eventType", "globalTid",
 					   "text",  "textId", "domainId"};
+	static const char *const call[] = {"start",  "end",           "globalTid",  "nameId",
+					   "textId", "correlationId", "returnValue"};
 	struct usage usage = {.count = 0};
 
 	in->strings = "StringIds";
 	in->string_column = "value";
 	read_facts(in);
 	read_gpus(in);
-	read_calls(in);
+	for (size_t i = 0; i < ARRAY_LEN(call_tables); i++)
+		report__sqlite_each(in, call_tables[i].table, call, ARRAY_LEN(call), call_row,
+				    (void *)(uintptr_t)&call_tables[i]);
 	read_device_tables(in);
 	report__sqlite_each(in, "NVTX_EVENTS", nvtx, ARRAY_LEN(nvtx), nvtx_row, NULL);
 	report__sqlite_each(in, "GPU_METRICS", metric, ARRAY_LEN(metric), metric_row, NULL);

@@ -117,13 +117,15 @@ static bool same_name(const struct import *import, uint32_t a, uint32_t b)
 	       strcmp(import->sites.items[a].site->name, import->sites.items[b].site->name) == 0;
 }
 
-static enum status end_span(struct import *import, struct pair_stack *stack, const struct half *end,
-			    struct err *err)
+static enum status put_half(struct import *import, struct pair_stack *stack,
+			    const struct half *half, struct err *err)
 {
-	const struct import_record *record = end->record;
+	const struct import_record *record = half->record;
 	size_t match = stack->count;
 	enum status status = ST_OK;
 
+	if (record->kind == IMPORT_RECORD_BEGIN)
+		return push(import, stack, half, err);
 	while (match > 0 && record->site != IMPORT_NO_ID &&
 	       !same_name(import, begin_at(stack, match - 1)->site, record->site))
 		match--;
@@ -134,16 +136,9 @@ static enum status end_span(struct import *import, struct pair_stack *stack, con
 	while (stack->count > match && status == ST_OK)
 		status = pop(import, stack, record->time_ns, NULL, err);
 	if (status == ST_OK)
-		status = pop(import, stack, record->time_ns, end, err);
+		status = pop(import, stack, record->time_ns, half, err);
 	import_used(import, REPORT_IMPORT_END);
 	return status;
-}
-
-static enum status put_half(struct import *import, struct pair_stack *stack,
-			    const struct half *half, struct err *err)
-{
-	return half->record->kind == IMPORT_RECORD_BEGIN ? push(import, stack, half, err)
-							 : end_span(import, stack, half, err);
 }
 
 /* ---- while the file is read ------------------------------------------------------------------ */
@@ -180,10 +175,10 @@ static enum status find_stack(struct import_pairs *pairs, uint64_t pair, struct 
 	*out = at == MAP_NONE ? NULL : &pairs->stacks[at];
 	if (*out || pairs->count == PAIRS_MOST)
 		return ST_OK;
-	if (mem_grow(&pairs->stacks, &pairs->capacity, pairs->count + 1, sizeof(**out)) != 0 ||
-	    map_add(&pairs->map, pair, pairs->count) != 0)
-		return err_nomem(err);
-	*out = &pairs->stacks[pairs->count++];
+	*out = report__import_append(&pairs->map, pair, &pairs->stacks, &pairs->count,
+				     &pairs->capacity, sizeof(**out), err);
+	if (!*out)
+		return ST_NOMEM;
 	**out = (struct pair_stack){.pair = pair, .last_ns = INT64_MIN};
 	return ST_OK;
 }
@@ -212,41 +207,36 @@ enum status report__import_half(struct import *import, const struct import_recor
 
 /* ---- sorted ---------------------------------------------------------------------------------- */
 
-static enum status pair_sorted(struct import *import, struct err *err)
-{
-	struct pair_stack stack = {0};
-	const struct import_record *record;
-	uint64_t done = 0;
-	enum status status = report__import_sorter_read(import->halves, err);
-
-	while (status == ST_OK) {
-		struct half half;
-
-		status = report__import_sorter_next(import->halves, &record, err);
-		if (status != ST_OK || !record)
-			break;
-		half = (struct half){record, record + 1, record->bytes - sizeof(*record)};
-		if (record->value != stack.pair)
-			status = pop_all(import, &stack, err);
-		stack.pair = record->value;
-		if (status == ST_OK)
-			status = put_half(import, &stack, &half, err);
-		if (status == ST_OK && ++done % 65536 == 0)
-			status = report__import_progress(import, -1, err);
-	}
-	if (status == ST_OK)
-		status = pop_all(import, &stack, err);
-	mem_free(stack.bytes);
-	mem_free(stack.at);
-	return status;
-}
-
 enum status report__import_pair(struct import *import, struct err *err)
 {
 	enum status status = ST_OK;
 
-	if (import->halves)
-		status = pair_sorted(import, err);
+	if (import->halves) {
+		struct pair_stack stack = {0};
+		const struct import_record *record;
+		uint64_t done = 0;
+
+		status = report__import_sorter_read(import->halves, err);
+		while (status == ST_OK) {
+			struct half half;
+
+			status = report__import_sorter_next(import->halves, &record, err);
+			if (status != ST_OK || !record)
+				break;
+			half = (struct half){record, record + 1, record->bytes - sizeof(*record)};
+			if (record->value != stack.pair)
+				status = pop_all(import, &stack, err);
+			stack.pair = record->value;
+			if (status == ST_OK)
+				status = put_half(import, &stack, &half, err);
+			if (status == ST_OK && ++done % 65536 == 0)
+				status = report__import_progress(import, -1, err);
+		}
+		if (status == ST_OK)
+			status = pop_all(import, &stack, err);
+		mem_free(stack.bytes);
+		mem_free(stack.at);
+	}
 	for (size_t i = 0; import->pairs && i < import->pairs->count && status == ST_OK; i++)
 		status = pop_all(import, &import->pairs->stacks[i], err);
 	report__import_sorter_free(import->halves);

@@ -61,6 +61,7 @@ const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *b
 
 static struct sequence *find_sequence(struct pftrace *pf, uint64_t id)
 {
+	struct sequence *sequence;
 	size_t at;
 
 	MAP_FIND(at, &pf->sequence_map, id, pf->sequences[at].id == id);
@@ -71,15 +72,11 @@ static struct sequence *find_sequence(struct pftrace *pf, uint64_t id)
 			pf->import->input.name, SEQUENCES_MOST);
 		return NULL;
 	}
-	if (mem_grow(&pf->sequences, &pf->sequence_capacity, pf->sequence_count + 1,
-		     sizeof(*pf->sequences)) != 0 ||
-	    map_add(&pf->sequence_map, id, pf->sequence_count) != 0) {
-		err_nomem(pf->err);
-		return NULL;
-	}
-	pf->sequences[pf->sequence_count] =
-		(struct sequence){.id = id, .pid = IPS_NULL, .tid = IPS_NULL};
-	return &pf->sequences[pf->sequence_count++];
+	sequence = report__import_append(&pf->sequence_map, id, &pf->sequences, &pf->sequence_count,
+					 &pf->sequence_capacity, sizeof(*sequence), pf->err);
+	if (sequence)
+		*sequence = (struct sequence){.id = id, .pid = IPS_NULL, .tid = IPS_NULL};
+	return sequence;
 }
 
 static void clear_sequence(struct sequence *sequence)
@@ -113,15 +110,16 @@ const char *report__pftrace_interned(const struct sequence *sequence, enum inter
 void report__pftrace_intern(struct pftrace *pf, struct sequence *sequence,
 			    const struct interned *item)
 {
+	struct interned *added;
+
 	if (!item->text || sequence->count == INTERNED_MOST ||
 	    report__pftrace_find(sequence, item->kind, item->iid))
 		return;
-	if (mem_grow(&sequence->names, &sequence->capacity, sequence->count + 1, sizeof(*item)) !=
-		    0 ||
-	    map_add(&sequence->map, item->iid << 8 | item->kind, sequence->count) != 0)
-		err_nomem(pf->err);
-	else
-		sequence->names[sequence->count++] = *item;
+	added = report__import_append(&sequence->map, item->iid << 8 | item->kind, &sequence->names,
+				      &sequence->count, &sequence->capacity, sizeof(*added),
+				      pf->err);
+	if (added)
+		*added = *item;
 }
 
 #define INTERNED_KERNELS 1000
@@ -162,15 +160,6 @@ static void add_entry(struct pftrace *pf, struct sequence *sequence,
 	report__pftrace_intern(pf, sequence, &item);
 }
 
-static const struct interned_field *find_interned(uint32_t number)
-{
-	for (size_t i = 0; i < ARRAY_LEN(interned_fields); i++) {
-		if (interned_fields[i].number == number)
-			return &interned_fields[i];
-	}
-	return NULL;
-}
-
 static void add_interned(struct pftrace *pf, struct sequence *sequence, struct import_wire data)
 {
 	const struct import_wire whole = data;
@@ -178,9 +167,12 @@ static void add_interned(struct pftrace *pf, struct sequence *sequence, struct i
 	bool kernels = false;
 
 	while (!err_stuck(pf->err) && import_wire_next(&data, &field)) {
-		const struct interned_field *of = find_interned(field.number);
+		const struct interned_field *of = interned_fields;
+		const struct interned_field *end = of + ARRAY_LEN(interned_fields);
 
-		if (!of || !pftrace_is_bytes(&field))
+		while (of < end && of->number != field.number)
+			of++;
+		if (of == end || !pftrace_is_bytes(&field))
 			continue;
 		if (of->kind == INTERNED_GPU_KERNEL)
 			kernels = true;
@@ -462,16 +454,16 @@ static void name_processes(struct pftrace *pf, struct import_wire tree)
 static void read_old_names(struct pftrace *pf, struct sequence *sequence, const struct parts *parts)
 {
 	struct pf_track track = {.pid = IPS_NULL, .tid = IPS_NULL};
-	int64_t reference_us = 0;
 
 	if (has_part(parts, PART_PROCESS))
 		report__pftrace_descriptor(pf, parts->at[PART_PROCESS], false, &track, NULL);
 	if (!has_part(parts, PART_THREAD))
 		return;
-	report__pftrace_descriptor(pf, parts->at[PART_THREAD], true, &track, &reference_us);
+	sequence->reference_us = 0;
+	report__pftrace_descriptor(pf, parts->at[PART_THREAD], true, &track,
+				   &sequence->reference_us);
 	sequence->pid = track.pid;
 	sequence->tid = track.tid;
-	sequence->reference_us = reference_us;
 }
 
 static void read_packet(struct pftrace *pf, struct import_wire packet, bool compressed)
@@ -566,7 +558,7 @@ static void read_packet(struct pftrace *pf, struct import_wire packet, bool comp
 		report__pftrace_event(pf, sequence, parts.at[PART_EVENT], has_time, time);
 }
 
-enum status report__import_read_pftrace(struct import *import, struct err *err)
+static enum status read_pftrace(struct import *import, struct err *err)
 {
 	struct err own;
 	struct pftrace pf = {.import = import,
@@ -587,13 +579,8 @@ enum status report__import_read_pftrace(struct import *import, struct err *err)
 			report__import_left(import, REPORT_IMPORT_LEFT_TOO_LARGE);
 		}
 		if (!err_stuck(err) && packets % 4096 == 0)
-			report__import_progress_read(
-				import,
-				import->input.size == 0
-					? -1
-					: (int)(1000.0 * (double)import->input.taken /
-						(double)import->input.size),
-				err);
+			report__import_progress_read(import, import->input.taken,
+						     import->input.size, err);
 	}
 	report__pftrace_nest(&pf);
 	import->counts->bytes = pf.stream.offset + pf.stream.at;
@@ -622,7 +609,7 @@ enum status report__import_read_pftrace(struct import *import, struct err *err)
 }
 
 /* Packets one after another, as far as the head has them, whose first fields are those of one. */
-bool report__import_is_pftrace(const unsigned char *head, size_t size)
+static bool is_pftrace(const unsigned char *head, size_t size)
 {
 	struct import_wire wire = {head, head + size, false};
 	struct import_wire_field packet, field;
@@ -643,3 +630,5 @@ bool report__import_is_pftrace(const unsigned char *head, size_t size)
 		continue;
 	return !packet.bytes.broken;
 }
+
+const struct import_format report__import_pftrace = {"perfetto", is_pftrace, read_pftrace};

@@ -33,24 +33,21 @@ static struct pf_track *get_track(struct pftrace *pf, uint64_t uuid)
 
 	if (track || pf->track_count == TRACKS_MOST)
 		return track;
-	if (mem_grow(&pf->tracks, &pf->track_capacity, pf->track_count + 1, sizeof(*pf->tracks)) !=
-		    0 ||
-	    map_add(&pf->track_map, uuid, pf->track_count) != 0) {
-		err_nomem(pf->err);
-		return NULL;
-	}
-	track = &pf->tracks[pf->track_count++];
-	*track = (struct pf_track){.uuid = uuid,
-				   .pid = IPS_NULL,
-				   .tid = IPS_NULL,
-				   .multiplier = 1,
-				   .track = IMPORT_NO_ID,
-				   .site = IMPORT_NO_ID};
+	track = report__import_append(&pf->track_map, uuid, &pf->tracks, &pf->track_count,
+				      &pf->track_capacity, sizeof(*track), pf->err);
+	if (track)
+		*track = (struct pf_track){.uuid = uuid,
+					   .pid = IPS_NULL,
+					   .tid = IPS_NULL,
+					   .multiplier = 1,
+					   .track = IMPORT_NO_ID,
+					   .site = IMPORT_NO_ID};
 	return track;
 }
 
 void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name)
 {
+	struct pf_process *process;
 	size_t at;
 
 	if (pid == IPS_NULL || !name || name[0] == '\0')
@@ -62,12 +59,11 @@ void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *n
 	}
 	if (pf->process_count == TRACKS_MOST)
 		return;
-	if (mem_grow(&pf->processes, &pf->process_capacity, pf->process_count + 1,
-		     sizeof(*pf->processes)) != 0 ||
-	    map_add(&pf->process_map, (uint64_t)pid, pf->process_count) != 0)
-		err_nomem(pf->err);
-	else
-		pf->processes[pf->process_count++] = (struct pf_process){pid, name};
+	process = report__import_append(&pf->process_map, (uint64_t)pid, &pf->processes,
+					&pf->process_count, &pf->process_capacity, sizeof(*process),
+					pf->err);
+	if (process)
+		*process = (struct pf_process){pid, name};
 }
 
 const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid)
@@ -381,13 +377,6 @@ struct pf_event {
 	uint64_t flows[FLOWS_OF_EVENT], ends[FLOWS_OF_EVENT], extra[8], extra_tracks[8];
 };
 
-static void clear_event(struct pf_event *event)
-{
-	memset(event, 0, offsetof(struct pf_event, flows));
-	event->pid = IPS_NULL;
-	event->tid = IPS_NULL;
-}
-
 static void add_category(struct pftrace *pf, struct pf_event *event, const char *text)
 {
 	char joined[512];
@@ -587,18 +576,8 @@ static void put_flows(struct pftrace *pf, const struct pf_event *event, uint32_t
 	}
 }
 
-/* The key of a flow in the old form, whose ids count apart in each category and name. */
-static uint64_t old_flow_key(const struct pf_event *event, uint64_t id)
-{
-	const char *const texts[] = {event->category, event->name};
-	uint64_t key = import_hash(OLD_FLOWS, &id, sizeof(id));
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		key = texts[i] ? import_hash(key, texts[i], strlen(texts[i])) : key;
-	return key;
-}
-
-/* An event of Chrome's phases s, t and f, which is a side of a flow. */
+/* An event of Chrome's phases s, t and f, which is a side of a flow. Ids of flows in the old form
+ * count apart in each category and name. */
 static void put_old_flow(struct pftrace *pf, const struct pf_event *event, uint32_t track,
 			 uint32_t site)
 {
@@ -606,9 +585,12 @@ static void put_old_flow(struct pftrace *pf, const struct pf_event *event, uint3
 				      : event->phase == 't'   ? IMPORT_FLOW_STEP
 				      : event->bind_enclosing ? IMPORT_FLOW_END
 							      : IMPORT_FLOW_NEXT;
+	const char *const texts[] = {event->category, event->name};
+	uint64_t key = import_hash(OLD_FLOWS, &event->id, sizeof(event->id));
 
-	report__import_flow(pf->import, track, site, event->ns, side,
-			    old_flow_key(event, event->id), pf->err);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		key = texts[i] ? import_hash(key, texts[i], strlen(texts[i])) : key;
+	report__import_flow(pf->import, track, site, event->ns, side, key, pf->err);
 }
 
 /* The side of a flow that a slice of the old form names, which counts as an event of its own. */
@@ -754,7 +736,9 @@ void report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
 	struct pf_event event;
 	struct pf_track *track;
 
-	clear_event(&event);
+	memset(&event, 0, offsetof(struct pf_event, flows));
+	event.pid = IPS_NULL;
+	event.tid = IPS_NULL;
 	event.ns = ns;
 	event.has_time = has_time;
 	read_event(pf, sequence, message, &event);

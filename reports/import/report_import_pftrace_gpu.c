@@ -200,14 +200,10 @@ static struct pf_stage *get_stage(struct pftrace *pf, uint64_t id, uint64_t key)
 
 	if (stage || pf->stage_count == STAGES_MOST)
 		return stage;
-	if (mem_grow(&pf->stages, &pf->stage_capacity, pf->stage_count + 1, sizeof(*pf->stages)) !=
-		    0 ||
-	    map_add(&pf->stage_map, id, pf->stage_count) != 0) {
-		err_nomem(pf->err);
-		return NULL;
-	}
-	stage = &pf->stages[pf->stage_count++];
-	*stage = (struct pf_stage){.id = id, .key = key, .track = IMPORT_NO_ID};
+	stage = report__import_append(&pf->stage_map, id, &pf->stages, &pf->stage_count,
+				      &pf->stage_capacity, sizeof(*stage), pf->err);
+	if (stage)
+		*stage = (struct pf_stage){.id = id, .key = key, .track = IMPORT_NO_ID};
 	return stage;
 }
 
@@ -473,24 +469,17 @@ void report__pftrace_gpu_stage(struct pftrace *pf, struct sequence *sequence,
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return;
 	}
-	row = (struct ips_kernel){
-		.device = device,
-		.context = IPS_NULL,
-		.stream = stage.queue_number,
-		.kind = report__import_kernel_kind(stage.name),
-		.launch_key = import_launch_key(0, (int64_t)(known ? known->key : stage.id)),
-		.grid_x = stage.launch.grid[0],
-		.grid_y = stage.launch.grid[1],
-		.grid_z = stage.launch.grid[2],
-		.block_x = stage.launch.block[0],
-		.block_y = stage.launch.block[1],
-		.block_z = stage.launch.block[2],
-		.registers = stage.launch.registers,
-		.shared_bytes = stage.launch.shared_bytes,
-		.occupancy = (double)NAN,
-		.graph = IPS_NULL,
-		.graph_node = IPS_NULL,
-	};
+	row = report__import_kernel(device, stage.queue_number,
+				    report__import_kernel_kind(stage.name),
+				    import_launch_key(0, (int64_t)(known ? known->key : stage.id)));
+	row.grid_x = stage.launch.grid[0];
+	row.grid_y = stage.launch.grid[1];
+	row.grid_z = stage.launch.grid[2];
+	row.block_x = stage.launch.block[0];
+	row.block_y = stage.launch.block[1];
+	row.block_z = stage.launch.block[2];
+	row.registers = stage.launch.registers;
+	row.shared_bytes = stage.launch.shared_bytes;
 	report__import_row(import, IPS_TABLE_kernel, &row, sizeof(row));
 	if (known) {
 		known->track = track;

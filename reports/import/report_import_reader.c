@@ -3,23 +3,22 @@
  */
 #include "reports/import/report_import_reader.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/import/report_import_internal.h"
 
-/* ---- records --------------------------------------------------------------------------------- */
+#define COPY_BYTES ((size_t)1 << 16)
 
-void report__import_extend(struct import *import, int64_t ns, int64_t dur)
-{
-	if (ns < import->first_ns)
-		import->first_ns = ns;
-	if (ns + dur > import->last_ns)
-		import->last_ns = ns + dur;
-}
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* Put a copy of @record with its arguments into @sorter. */
 static enum status put_sorted(struct import_sorter *sorter, const struct import_record *record,
@@ -44,6 +43,7 @@ enum status report__import_put(struct import *import, const struct import_record
 	const bool half = given->kind >= IMPORT_RECORD_BEGIN;
 	struct import_record record = *given;
 	enum status status;
+	int64_t dur;
 
 	record.number = import->counts->events;
 	if (!half)
@@ -57,9 +57,11 @@ enum status report__import_put(struct import *import, const struct import_record
 	import->counts->notes[REPORT_IMPORT_NOTE_CUT_ARGS] += !args ? 0 : args->left;
 	import->threads.items[record.thread].used = true;
 	import->records += !half;
-	report__import_extend(import, record.time_ns,
-			      record.kind == IMPORT_RECORD_SPAN && record.dur_ns > 0 ? record.dur_ns
-										     : 0);
+	dur = record.kind == IMPORT_RECORD_SPAN && record.dur_ns > 0 ? record.dur_ns : 0;
+	if (record.time_ns < import->first_ns)
+		import->first_ns = record.time_ns;
+	if (record.time_ns + dur > import->last_ns)
+		import->last_ns = record.time_ns + dur;
 	return ST_OK;
 }
 
@@ -283,6 +285,27 @@ const char *report__import_kernel_kind(const char *name)
 			return kinds[i].kind;
 	}
 	return "compute";
+}
+
+struct ips_kernel report__import_kernel(const char *device, int64_t stream, const char *kind,
+					int64_t launch_key)
+{
+	return (struct ips_kernel){.device = device,
+				   .context = IPS_NULL,
+				   .stream = stream,
+				   .kind = kind,
+				   .launch_key = launch_key,
+				   .grid_x = IPS_NULL,
+				   .grid_y = IPS_NULL,
+				   .grid_z = IPS_NULL,
+				   .block_x = IPS_NULL,
+				   .block_y = IPS_NULL,
+				   .block_z = IPS_NULL,
+				   .registers = IPS_NULL,
+				   .shared_bytes = IPS_NULL,
+				   .occupancy = (double)NAN,
+				   .graph = IPS_NULL,
+				   .graph_node = IPS_NULL};
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -538,8 +561,49 @@ void report__import_broken(struct import *import, uint64_t offset, const char *w
 	str_copy(counts->why, sizeof(counts->why), why);
 }
 
-enum status report__import_progress_read(struct import *import, int permille, struct err *err)
+enum status report__import_copy(struct import *import, char *named, int *fd, size_t *size,
+				struct err *err)
+{
+	const char *output = import->params->output;
+	char *buffer = mem_alloc(COPY_BYTES), path[FS_PATH_SIZE];
+	enum status status = ST_OK;
+	size_t got = 1;
+
+	*fd = -1;
+	*size = 0;
+	if (!buffer)
+		status = err_nomem(err);
+	else if (!fs_path(path, named ? "%s.XXXXXX" : "%s.copy.XXXXXX", output))
+		status = err_set(err, ST_INVALID, "%s: the path is too long", output);
+	else if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
+		status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s",
+				 path, strerror(errno));
+	else if (named)
+		str_copy(named, FS_PATH_SIZE, path);
+	else
+		unlink(path);
+	while (status == ST_OK && got > 0) {
+		status = report__import_input_read(&import->input, buffer, COPY_BYTES, &got, err);
+		for (size_t done = 0; status == ST_OK && done < got;) {
+			const ssize_t put = write(*fd, buffer + done, got - done);
+
+			if (put < 0 && errno != EINTR)
+				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+						 "%s: cannot write: %s", path, strerror(errno));
+			done += put < 0 ? 0 : (size_t)put;
+		}
+		*size += status == ST_OK ? got : 0;
+		if (status == ST_OK)
+			status = report__import_progress_read(import, 0, 0, err);
+	}
+	mem_free(buffer);
+	return status;
+}
+
+enum status report__import_progress_read(struct import *import, uint64_t done, uint64_t all,
+					 struct err *err)
 {
 	/* Reading counts as half of the work. */
-	return report__import_progress(import, permille < 0 ? -1 : permille / 2, err);
+	return report__import_progress(import,
+				       all == 0 || done > all ? -1 : (int)(done * 500 / all), err);
 }

@@ -125,6 +125,10 @@ enum status report__import_device(struct import *import, const struct ips_device
 /* `compute`, `communication` or `memory`, by the kernel's name. */
 const char *report__import_kernel_kind(const char *name);
 
+/* A kernel of which nothing else is known: not where it ran, what it took, or of which graph. */
+struct ips_kernel report__import_kernel(const char *device, int64_t stream, const char *kind,
+					int64_t launch_key);
+
 /* The number that links a call to what it launched: @correlation is unique within @process, a
  * number of the reader's below 65536. */
 static inline int64_t import_launch_key(uint32_t process, int64_t correlation)
@@ -188,8 +192,9 @@ void report__import_note(struct import *import, enum report_import_note note);
 /* The file is damaged at @offset. */
 void report__import_broken(struct import *import, uint64_t offset, const char *why);
 
-/* Report how far the reading is, in 1/1000 of the file, -1: unknown. Fails if the user cancelled:
- * call it every some thousand events. */
-enum status report__import_progress_read(struct import *import, int permille, struct err *err);
+/* Report that @done bytes of @all (0: unknown) are read. Fails if the user cancelled: call it every
+ * some thousand events. */
+enum status report__import_progress_read(struct import *import, uint64_t done, uint64_t all,
+					 struct err *err);
 
 #endif /* REPORT_IMPORT_READER_H */

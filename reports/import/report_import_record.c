@@ -40,11 +40,6 @@ void report__import_flows_fini(struct import *import)
 	import->flows = NULL;
 }
 
-static size_t flows_open(const struct import *import)
-{
-	return import->flows->starts;
-}
-
 static uint64_t link_end(struct import *import, uint64_t key)
 {
 	struct import_flows *flows = import->flows;
@@ -144,27 +139,6 @@ static const struct import_arg *arg_at(const struct import_record *record, size_
 	return (const struct import_arg *)(const void *)((const unsigned char *)record + at);
 }
 
-static bool parse_mode(const struct import_arg *arg, struct ips_keys *keys)
-{
-	static const char *const modes[] = {"train", "evaluate", "predict"};
-
-	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-		if (strcmp(import_arg_text(arg), modes[i]) == 0)
-			keys->mode = (uint8_t)(IPS_TRAIN + i);
-	}
-	return keys->mode != IPS_MODE_NULL;
-}
-
-static bool parse_phase(const struct import_arg *arg, struct ips_keys *keys)
-{
-	const char *text = import_arg_text(arg);
-
-	if (text[0] == 0 || text[1] != 0 || !strchr("FBWRU", text[0]))
-		return false;
-	keys->phase = text[0];
-	return true;
-}
-
 /* Store @arg in @keys if it is a key, as in traces exported by ipuscope. */
 static bool parse_key(const struct import_arg *arg, struct ips_keys *keys)
 {
@@ -179,10 +153,23 @@ static bool parse_key(const struct import_arg *arg, struct ips_keys *keys)
 		[IMPORT_NAME_STAGE] = offsetof(struct ips_keys, stage),
 	};
 
-	if (arg->name == IMPORT_NAME_MODE && arg->type == IMPORT_ARG_STRING)
-		return parse_mode(arg, keys);
-	if (arg->name == IMPORT_NAME_PHASE && arg->type == IMPORT_ARG_STRING)
-		return parse_phase(arg, keys);
+	if (arg->name == IMPORT_NAME_MODE && arg->type == IMPORT_ARG_STRING) {
+		static const char *const modes[] = {"train", "evaluate", "predict"};
+
+		for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+			if (strcmp(import_arg_text(arg), modes[i]) == 0)
+				keys->mode = (uint8_t)(IPS_TRAIN + i);
+		}
+		return keys->mode != IPS_MODE_NULL;
+	}
+	if (arg->name == IMPORT_NAME_PHASE && arg->type == IMPORT_ARG_STRING) {
+		const char *text = import_arg_text(arg);
+
+		if (text[0] == 0 || text[1] != 0 || !strchr("FBWRU", text[0]))
+			return false;
+		keys->phase = text[0];
+		return true;
+	}
 	if (arg->name >= ARRAY_LEN(fields) || arg->type != IMPORT_ARG_INT || arg->value.i < 0)
 		return false;
 	memcpy((char *)keys + fields[arg->name], &arg->value.i, sizeof(arg->value.i));
@@ -292,17 +279,6 @@ static struct ips_site *site_at(const struct import *import, uint32_t site)
 	return import->sites.items[site].site;
 }
 
-/* End flows that bind to the thread's next span. */
-static void end_waiting_flows(struct import *import, struct import_thread *thread,
-			      struct ips_track *track)
-{
-	for (size_t i = 0; i < thread->next_count; i++)
-		ips_flow_in(track, site_at(import, thread->next[i].site), thread->next[i].link);
-	import->counts->flows += thread->next_count;
-	import->counts->used[REPORT_IMPORT_FLOW] += thread->next_count;
-	thread->next_count = 0;
-}
-
 /* Push the span onto its lane; *@dur_ns: its recorded duration. */
 static bool open_span(struct import *import, struct import_lane *lane,
 		      const struct import_record *record, bool device, int64_t *dur_ns)
@@ -350,20 +326,6 @@ static bool grow_calls(struct import *import)
 	return import->calls != NULL;
 }
 
-/* Remember the step of a call for what it launches. The keys of a trace grow with time, so recent
- * ones never share a place in the largest table. */
-static bool remember_call(struct import *import, int64_t key, int64_t step)
-{
-	while (import->call_places == 0 ||
-	       (import->call_places < IMPORT_MOST_CALLS &&
-		call_place(import, key)->key != IPS_NULL && call_place(import, key)->key != key)) {
-		if (!grow_calls(import))
-			return false;
-	}
-	*call_place(import, key) = (struct import_call){key, step};
-	return true;
-}
-
 /* The step of a span: of what a call launched, the call's; else that of its process at the time it
  * begins, on whichever thread the step is. *@step IPS_NULL: none; false: out of memory. */
 static bool find_step(struct import *import, const struct import_record *record,
@@ -385,24 +347,21 @@ static bool find_step(struct import *import, const struct import_record *record,
 	}
 	if (record->time_ns < process->step_end_ns)
 		*step = process->step;
-	if (facts->row && facts->row->name == IPS_TABLE_call && key != IPS_NULL)
-		return remember_call(import, key, *step);
+	if (facts->row && facts->row->name == IPS_TABLE_call && key != IPS_NULL) {
+		/* Remember the step for what the call launches. The keys of a trace grow with time,
+		 * so recent ones never share a place in the largest table. */
+		while (import->call_places == 0 || (import->call_places < IMPORT_MOST_CALLS &&
+						    call_place(import, key)->key != IPS_NULL &&
+						    call_place(import, key)->key != key)) {
+			if (!grow_calls(import))
+				return false;
+		}
+		*call_place(import, key) = (struct import_call){key, *step};
+		return true;
+	}
 	if (call && call->key == key)
 		*step = call->step;
 	return true;
-}
-
-static enum status count_no_track(struct import *import, const struct import_record *record)
-{
-	if (record->paired) {
-		import->counts->used[REPORT_IMPORT_BEGIN]--;
-		import->counts->used[REPORT_IMPORT_END] -= !record->unfinished;
-		import->counts->left[REPORT_IMPORT_LEFT_TOO_MANY] += !record->unfinished;
-	} else {
-		import->counts->used[REPORT_IMPORT_SPAN]--;
-	}
-	report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-	return ST_OK;
 }
 
 static enum status record_span(struct import *import, const struct import_record *record,
@@ -417,8 +376,17 @@ static enum status record_span(struct import *import, const struct import_record
 
 	if (status != ST_OK)
 		return status;
-	if (!lane)
-		return count_no_track(import, record);
+	if (!lane) {
+		if (record->paired) {
+			import->counts->used[REPORT_IMPORT_BEGIN]--;
+			import->counts->used[REPORT_IMPORT_END] -= !record->unfinished;
+			import->counts->left[REPORT_IMPORT_LEFT_TOO_MANY] += !record->unfinished;
+		} else {
+			import->counts->used[REPORT_IMPORT_SPAN]--;
+		}
+		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
+		return ST_OK;
+	}
 	if (!open_span(import, lane, record, device, &dur_ns) ||
 	    !find_step(import, record, &facts, dur_ns, &step))
 		return err_nomem(err);
@@ -429,7 +397,13 @@ static enum status record_span(struct import *import, const struct import_record
 		    record->time_ns - import->counts->base_ns, dur_ns);
 	if (facts.others > 0 || record->unfinished)
 		record_args(import, lane->track, &span_calls, record);
-	end_waiting_flows(import, thread, lane->track);
+	/* End flows that bind to the thread's next span. */
+	for (size_t i = 0; i < thread->next_count; i++)
+		ips_flow_in(lane->track, site_at(import, thread->next[i].site),
+			    thread->next[i].link);
+	import->counts->flows += thread->next_count;
+	import->counts->used[REPORT_IMPORT_FLOW] += thread->next_count;
+	thread->next_count = 0;
 	import->counts->spans++;
 	return ST_OK;
 }
@@ -482,17 +456,19 @@ static enum status record_memory(struct import *import, const struct import_reco
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* Find the lane of the innermost span open at @ns (inclusive of its end). If lanes overlap, the
- * span that started last wins, then the one that ends first. NULL: no span is open. */
-static struct import_lane *find_open_lane(struct import_thread *thread, int64_t ns)
+/* Find the lane of the innermost span open at a record's time (inclusive of its end). If lanes
+ * overlap, the span that started last wins, then the one that ends first. NULL: no span is open,
+ * which is counted. */
+static struct import_lane *find_open_lane(struct import *import, const struct import_record *record)
 {
+	struct import_thread *thread = &import->threads.items[record->thread];
 	struct import_lane *best = NULL;
 	struct import_open top, best_top = {INT64_MIN, INT64_MAX, 0};
 
 	for (size_t i = 0; i < thread->lane_count; i++) {
 		struct import_lane *lane = &thread->lanes[i];
 
-		while (lane->count > 0 && lane->open[lane->count - 1].end_ns < ns)
+		while (lane->count > 0 && lane->open[lane->count - 1].end_ns < record->time_ns)
 			lane->count--;
 		if (lane->count == 0)
 			continue;
@@ -503,22 +479,21 @@ static struct import_lane *find_open_lane(struct import_thread *thread, int64_t 
 			best_top = top;
 		}
 	}
+	if (!best)
+		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 	return best;
 }
 
 static enum status flow_start(struct import *import, const struct import_record *record,
 			      struct err *err)
 {
-	struct import_lane *lane =
-		find_open_lane(&import->threads.items[record->thread], record->time_ns);
+	struct import_lane *lane = find_open_lane(import, record);
 	uint64_t link;
 	bool lost;
 
 	(void)err;
-	if (!lane) {
-		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+	if (!lane)
 		return ST_OK;
-	}
 	link = link_begin(import, record->value, true, &lost);
 	if (link == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
@@ -538,16 +513,13 @@ static enum status flow_start(struct import *import, const struct import_record 
 static enum status flow_end(struct import *import, const struct import_record *record,
 			    struct err *err)
 {
-	struct import_lane *lane =
-		find_open_lane(&import->threads.items[record->thread], record->time_ns);
+	struct import_lane *lane = find_open_lane(import, record);
 	uint64_t link;
 	bool lost;
 
 	(void)err;
-	if (!lane) {
-		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+	if (!lane)
 		return ST_OK;
-	}
 	link = link_end(import, record->value);
 	if (link == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
@@ -580,17 +552,14 @@ static enum status flow_on(struct import *import, const struct import_record *re
 static enum status flow_of_span(struct import *import, const struct import_record *record,
 				struct err *err)
 {
-	struct import_lane *lane =
-		find_open_lane(&import->threads.items[record->thread], record->time_ns);
+	struct import_lane *lane = find_open_lane(import, record);
 	const int64_t time_ns = record->time_ns - import->counts->base_ns;
 	uint64_t link;
 	bool lost;
 
 	(void)err;
-	if (!lane) {
-		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
+	if (!lane)
 		return ST_OK;
-	}
 	link = link_end(import, record->value);
 	if (link != 0)
 		import->counts->flows++;
@@ -642,40 +611,6 @@ static enum status (*const record_functions[])(struct import *import,
 	[IMPORT_RECORD_SPAN_FLOW_IN] = flow_of_span,
 };
 
-/* Launches are linked by their number, which says more: a graph's launch has one flow that starts
- * and hundreds that end, or none. */
-static enum status record_flow(struct import *import, const struct import_record *record,
-			       struct err *err)
-{
-	if (!import->linked || import->sites.items[record->site].kineto != KINETO_LAUNCH)
-		return record_functions[record->kind](import, record, err);
-	import_used(import, REPORT_IMPORT_LAUNCH);
-	return ST_OK;
-}
-
-static enum status check_progress(struct import *import, struct err *err)
-{
-	char why[ERR_TEXT_SIZE];
-	int code = ips_recording_status(import->recording, why, sizeof(why));
-	int permille = (int)(import->recorded * 1000 / (import->records + 1));
-
-	if (code != 0)
-		return err_set(err, (enum status)code, "%s", why);
-	return report__import_progress(import, permille, err);
-}
-
-/* Count flow starts without an end, and flow ends without a following span. */
-static void count_open_flows(struct import *import)
-{
-	uint64_t open = flows_open(import);
-
-	import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_END] += open;
-	import->counts->used[REPORT_IMPORT_FLOW] -= open;
-	for (size_t i = 0; i < import->threads.table.count; i++)
-		import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_SPAN] +=
-			import->threads.items[i].next_count;
-}
-
 enum status report__import_record(struct import *import, struct err *err)
 {
 	const struct import_record *record;
@@ -685,15 +620,34 @@ enum status report__import_record(struct import *import, struct err *err)
 		status = report__import_sorter_next(import->main, &record, err);
 		if (status != ST_OK || !record)
 			break;
-		if (record->kind >= IMPORT_RECORD_FLOW_START ||
-		    record->kind == IMPORT_RECORD_FLOW_NEXT)
-			status = record_flow(import, record, err);
+		/* Launches are linked by their number, which says more: a graph's launch has one
+		 * flow that starts and hundreds that end, or none. */
+		if ((record->kind >= IMPORT_RECORD_FLOW_START ||
+		     record->kind == IMPORT_RECORD_FLOW_NEXT) &&
+		    import->linked && import->sites.items[record->site].kineto == KINETO_LAUNCH)
+			import_used(import, REPORT_IMPORT_LAUNCH);
 		else
 			status = record_functions[record->kind](import, record, err);
-		if (status == ST_OK && ++import->recorded % CHECK_EVERY == 0)
-			status = check_progress(import, err);
+		if (status == ST_OK && ++import->recorded % CHECK_EVERY == 0) {
+			char why[ERR_TEXT_SIZE];
+			int code = ips_recording_status(import->recording, why, sizeof(why));
+			int permille = (int)(import->recorded * 1000 / (import->records + 1));
+
+			if (code != 0)
+				status = err_set(err, (enum status)code, "%s", why);
+			else
+				status = report__import_progress(import, permille, err);
+		}
 	}
-	if (status == ST_OK)
-		count_open_flows(import);
+	if (status == ST_OK) {
+		uint64_t open = import->flows->starts;
+
+		/* Flow starts without an end, and flow ends without a following span. */
+		import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_END] += open;
+		import->counts->used[REPORT_IMPORT_FLOW] -= open;
+		for (size_t i = 0; i < import->threads.table.count; i++)
+			import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_SPAN] +=
+				import->threads.items[i].next_count;
+	}
 	return status;
 }

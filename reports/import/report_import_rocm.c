@@ -7,7 +7,6 @@
  * and what it launched have events of the same stack_id. The environment and names of hosts
  * (rocpd_info_process, rocpd_info_node) are not read.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,11 +119,6 @@ static const char rpd_links_sql[] =
 	"LEFT JOIN main.rocpd_copyapi c ON c.api_ptr_id = l.api_id "
 	"WHERE typeof(l.op_id) = 'integer' AND l.api_id IS NOT NULL ORDER BY l.op_id, l.api_id";
 
-static int64_t link_int(const struct prof_query *link, int column)
-{
-	return link ? prof_column_int(link, column) : IPS_NULL;
-}
-
 /* @link: the operation's row of rpd_links_sql; NULL: it has none. */
 static void rpd_op(struct import_sqlite *in, struct prof_query *query,
 		   const struct prof_query *link)
@@ -135,7 +129,7 @@ static void rpd_op(struct import_sqlite *in, struct prof_query *query,
 	const bool kernel = !type || strstr(type, "Kernel") != NULL;
 	const char *device = report__sqlite_gpu(in, gpu);
 	const int64_t named = prof_column_int(query, prof_column_int(query, 6) == 1 ? 5 : 8);
-	const int64_t key = rpd_key(link_int(link, 1));
+	const int64_t key = rpd_key(link ? prof_column_int(link, 1) : IPS_NULL);
 	const uint32_t track = find_track(in, 0, gpu, queue, device, NULL);
 	const uint32_t site = report__sqlite_site(in, kernel ? SITE_KERNEL : SITE_COPY,
 						  kernel ? "kernel" : "copy", named);
@@ -143,23 +137,13 @@ static void rpd_op(struct import_sqlite *in, struct prof_query *query,
 	if (!report__sqlite_has_place(in, track, site, start))
 		return;
 	if (kernel) {
-		const struct ips_kernel row = {.device = device,
-					       .context = IPS_NULL,
-					       .stream = queue,
-					       .kind = in->import->sites.items[site].kernel_kind,
-					       .launch_key = key,
-					       .grid_x = link_int(link, 2),
-					       .grid_y = link_int(link, 3),
-					       .grid_z = link_int(link, 4),
-					       .block_x = link_int(link, 5),
-					       .block_y = link_int(link, 6),
-					       .block_z = link_int(link, 7),
-					       .registers = IPS_NULL,
-					       .shared_bytes = link_int(link, 8),
-					       .occupancy = (double)NAN,
-					       .graph = IPS_NULL,
-					       .graph_node = IPS_NULL};
+		struct ips_kernel row = report__import_kernel(
+			device, queue, in->import->sites.items[site].kernel_kind, key);
 
+		if (link) {
+			report__sqlite_grid(&row, link, 2);
+			row.shared_bytes = prof_column_int(link, 8);
+		}
 		report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
 	} else {
 		const struct ips_copy row = {.device = device,
@@ -167,28 +151,11 @@ static void rpd_op(struct import_sqlite *in, struct prof_query *query,
 					     .stream = queue,
 					     .kind = copy_kind(type),
 					     .launch_key = key,
-					     .bytes = link_int(link, 9)};
+					     .bytes = link ? prof_column_int(link, 9) : IPS_NULL};
 
 		report__import_row(in->import, IPS_TABLE_copy, &row, sizeof(row));
 	}
 	report__sqlite_span(in, track, site, start, end);
-}
-
-/* Walk both results side by side; both are in the order of the operations. SQLite would sort the
- * links twice to join them. */
-static void rpd_ops(struct import_sqlite *in, const char *sql, struct prof_query *links)
-{
-	struct prof_query *query = report__sqlite_rows(in, sql);
-	bool more = links && prof_query_next(links, &in->err->status, in->err);
-
-	while (query && report__sqlite_next(in, query)) {
-		const int64_t op = prof_column_int(query, 0);
-
-		while (more && prof_column_int(links, 0) < op)
-			more = prof_query_next(links, &in->err->status, in->err);
-		rpd_op(in, query, more && prof_column_int(links, 0) == op ? links : NULL);
-	}
-	prof_query_close(query);
 }
 
 static void rpd_monitor(struct import_sqlite *in, struct prof_query *query)
@@ -235,7 +202,8 @@ static void read_rpd(struct import_sqlite *in)
 		"SELECT deviceId, monitorType, start, CASE WHEN value GLOB '*[^-0-9.eE+]*' THEN "
 		"value ELSE CAST(value AS NUMERIC) END FROM main.rocpd_monitor ORDER BY id";
 	static const char *const joined[] = {"rocpd_api_ops", "rocpd_kernelapi", "rocpd_copyapi"};
-	struct prof_query *links;
+	struct prof_query *links, *query;
+	bool more;
 
 	for (size_t i = 0; i < ARRAY_LEN(joined); i++) {
 		if (report__sqlite_has(in, joined[i]))
@@ -248,7 +216,18 @@ static void read_rpd(struct import_sqlite *in)
 	in->string_column = "string";
 	links = report__sqlite_rows_beside(in, rpd_links_sql); /* sorted while calls are read */
 	each(in, api_sql, rpd_call);
-	rpd_ops(in, op_sql, links);
+	/* Walk both results side by side; both are in the order of the operations. SQLite would
+	 * sort the links twice to join them. */
+	query = report__sqlite_rows(in, op_sql);
+	more = links && prof_query_next(links, &in->err->status, in->err);
+	while (query && report__sqlite_next(in, query)) {
+		const int64_t op = prof_column_int(query, 0);
+
+		while (more && prof_column_int(links, 0) < op)
+			more = prof_query_next(links, &in->err->status, in->err);
+		rpd_op(in, query, more && prof_column_int(links, 0) == op ? links : NULL);
+	}
+	prof_query_close(query);
 	prof_query_close(links);
 	if (!err_stuck(in->err) && report__sqlite_has(in, "rocpd_monitor"))
 		each(in, monitor_sql, rpd_monitor);
@@ -274,14 +253,6 @@ static void with_suffix(struct import_sqlite *in, struct str *out, const char *s
 	}
 	if (out->failed)
 		err_nomem(in->err);
-}
-
-static bool has_with(struct import_sqlite *in, const char *table, const char *suffix)
-{
-	char name[128];
-
-	snprintf(name, sizeof(name), "%s%s", table, suffix);
-	return report__sqlite_has(in, name);
 }
 
 static int64_t rocpd_key(const struct import_sqlite *in, uint32_t track, int64_t stack)
@@ -322,28 +293,18 @@ static void rocpd_kernel(struct import_sqlite *in, struct prof_query *query)
 	const int64_t start = prof_column_int(query, 3), end = prof_column_int(query, 4);
 	const char *name = prof_column_text(query, 5);
 	const char *device = report__sqlite_gpu(in, gpu);
-	struct ips_kernel row = {.device = device,
-				 .context = IPS_NULL,
-				 .stream = queue,
-				 .grid_x = prof_column_int(query, 7),
-				 .grid_y = prof_column_int(query, 8),
-				 .grid_z = prof_column_int(query, 9),
-				 .block_x = prof_column_int(query, 10),
-				 .block_y = prof_column_int(query, 11),
-				 .block_z = prof_column_int(query, 12),
-				 .registers = prof_column_int(query, 13),
-				 .shared_bytes = prof_column_int(query, 14),
-				 .occupancy = (double)NAN,
-				 .graph = IPS_NULL,
-				 .graph_node = IPS_NULL};
+	struct ips_kernel row;
 	uint32_t track, site;
 
 	track = find_track(in, prof_column_int(query, 0), gpu, queue, device, NULL);
 	site = report__sqlite_name(in, "kernel", name);
 	if (!report__sqlite_has_place(in, track, site, start))
 		return;
-	row.kind = in->import->sites.items[site].kernel_kind;
-	row.launch_key = rocpd_key(in, track, prof_column_int(query, 6));
+	row = report__import_kernel(device, queue, in->import->sites.items[site].kernel_kind,
+				    rocpd_key(in, track, prof_column_int(query, 6)));
+	report__sqlite_grid(&row, query, 7);
+	row.registers = prof_column_int(query, 13);
+	row.shared_bytes = prof_column_int(query, 14);
 	report__import_row(in->import, IPS_TABLE_kernel, &row, sizeof(row));
 	report__sqlite_span(in, track, site, start, end);
 }
@@ -469,20 +430,19 @@ static void read_process(struct import_sqlite *in, const char *suffix)
 		 rocpd_memory},
 	};
 	static const char *const left[] = {"rocpd_sample", "rocpd_pmc_event"};
+	char name[SUFFIX_SIZE + 32];
 	struct str text = {0};
 
 	for (size_t i = 0; i < ARRAY_LEN(tables) && !err_stuck(in->err); i++) {
-		if (!has_with(in, tables[i].table, suffix))
+		snprintf(name, sizeof(name), "%s%s", tables[i].table, suffix);
+		if (!report__sqlite_has(in, name))
 			continue;
 		with_suffix(in, &text, tables[i].sql, suffix);
 		each(in, str_peek(&text), tables[i].row);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(left) && !err_stuck(in->err); i++) {
-		char name[SUFFIX_SIZE + 32];
-		const char *table = name;
-
 		snprintf(name, sizeof(name), "%s%s", left[i], suffix);
-		report__sqlite_left(in, &table, 1);
+		report__sqlite_left(in, (const char *const[]){name}, 1);
 	}
 	str_free(&text);
 }

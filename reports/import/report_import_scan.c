@@ -83,21 +83,6 @@ static bool is_name(const struct import_names *names, uint32_t id, const struct 
 	return name->length == token->length && memcmp(name->text, token->at, token->length) == 0;
 }
 
-/* Store a new name as valid UTF-8; false: out of memory. */
-static bool add_name(struct import_names *names, uint32_t id, const struct import_token *token)
-{
-	const size_t count = names->table.count;
-	char clean[IMPORT_ARG_NAME];
-
-	report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
-	if (mem_grow(&names->clean, &names->capacity, count, sizeof(*names->clean)) != 0 ||
-	    mem_grow(&names->next, &names->next_capacity, count, sizeof(*names->next)) != 0)
-		return false;
-	names->clean[id] = arena_strdup(&names->table.arena, clean);
-	names->next[id] = 0;
-	return names->clean[id] != NULL;
-}
-
 uint32_t report__import_names_add(struct import_names *names, const struct import_token *token)
 {
 	const uint32_t last = names->last;
@@ -109,8 +94,22 @@ uint32_t report__import_names_add(struct import_names *names, const struct impor
 		return names->last;
 	}
 	id = report__import_intern(&names->table, token->at, token->length, MOST_NAMES, &fresh);
-	if (fresh)
-		names->failed = id == IMPORT_NO_ID || !add_name(names, id, token);
+	if (fresh) {
+		const size_t count = names->table.count;
+		char clean[IMPORT_ARG_NAME];
+
+		/* Store a new name as valid UTF-8. */
+		report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
+		names->failed =
+			id == IMPORT_NO_ID ||
+			mem_grow(&names->clean, &names->capacity, count, sizeof(*names->clean)) ||
+			mem_grow(&names->next, &names->next_capacity, count, sizeof(*names->next));
+		if (!names->failed) {
+			names->clean[id] = arena_strdup(&names->table.arena, clean);
+			names->next[id] = 0;
+			names->failed = !names->clean[id];
+		}
+	}
 	if (id == IMPORT_NO_ID || names->failed)
 		return id;
 	names->next[last] = id;
@@ -118,7 +117,7 @@ uint32_t report__import_names_add(struct import_names *names, const struct impor
 	return id;
 }
 
-bool report__import_names_init(struct import_names *names)
+static bool names_init(struct import_names *names)
 {
 	static const char *const known[] = {
 #define NAME_TEXT(name, text) text,
@@ -135,14 +134,6 @@ bool report__import_names_init(struct import_names *names)
 			return false;
 	}
 	return true;
-}
-
-void report__import_names_fini(struct import_names *names)
-{
-	report__import_intern_fini(&names->table);
-	mem_free(names->clean);
-	mem_free(names->next);
-	*names = (struct import_names){0};
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -218,8 +209,9 @@ static void add_fields(struct import_event *event)
 		report__import_args_put(&event->args, IMPORT_NAME_TDUR, tdur);
 }
 
-bool report__import_event(struct import_reader *reader, struct import_names *names,
-			  struct import_guess *guess, struct import_event *out)
+/* Parse the object at reader->at. False: `more`, `why`, or (with neither) out of memory. */
+static bool parse_event(struct import_reader *reader, struct import_names *names,
+			struct import_guess *guess, struct import_event *out)
 {
 	struct import_token key, value;
 	int field = IMPORT_FIELDS;
@@ -258,7 +250,7 @@ bool report__import_scan_init(struct import_scan *scan, struct import_input *inp
 	scan->input = input;
 	scan->capacity = IMPORT_WINDOW;
 	scan->window = mem_alloc(IMPORT_WINDOW + IMPORT_PADDING);
-	if (!scan->window || !report__import_names_init(&scan->names))
+	if (!scan->window || !names_init(&scan->names))
 		return false;
 	memset(scan->window, 0, IMPORT_PADDING);
 	scan->reader.at = scan->window;
@@ -268,7 +260,10 @@ bool report__import_scan_init(struct import_scan *scan, struct import_input *inp
 
 void report__import_scan_fini(struct import_scan *scan)
 {
-	report__import_names_fini(&scan->names);
+	report__import_intern_fini(&scan->names.table);
+	mem_free(scan->names.clean);
+	mem_free(scan->names.next);
+	scan->names = (struct import_names){0};
 	mem_free(scan->window);
 	scan->window = NULL;
 }
@@ -279,20 +274,6 @@ uint64_t report__import_scan_at(const struct import_scan *scan)
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */
-
-static enum status grow_window(struct import_scan *scan, struct err *err)
-{
-	size_t have = (size_t)(scan->reader.end - scan->window);
-	char *larger = mem_resize(scan->window, scan->capacity * 2 + IMPORT_PADDING, 1);
-
-	if (!larger)
-		return err_nomem(err);
-	scan->window = larger;
-	scan->capacity *= 2;
-	scan->reader.at = larger;
-	scan->reader.end = larger + have;
-	return ST_OK;
-}
 
 /* Discard the window before reader.at and read more. At the end of the text only set `ended`. */
 static enum status refill(struct import_scan *scan, struct err *err)
@@ -306,8 +287,17 @@ static enum status refill(struct import_scan *scan, struct err *err)
 	reader->at = scan->window;
 	reader->end = scan->window + have;
 	reader->more = false;
-	if (have == scan->capacity)
-		status = grow_window(scan, err);
+	if (have == scan->capacity) {
+		char *larger = mem_resize(scan->window, scan->capacity * 2 + IMPORT_PADDING, 1);
+
+		if (larger) {
+			scan->window = larger;
+			scan->capacity *= 2;
+			reader->at = larger;
+		} else {
+			status = err_nomem(err);
+		}
+	}
 	while (status == ST_OK && have < scan->capacity && !scan->ended) {
 		status = report__import_input_read(scan->input, scan->window + have,
 						   scan->capacity - have, &got, err);
@@ -429,23 +419,7 @@ static enum status continue_or_fail(struct import_scan *scan, const char *start,
 	return refill(scan, err);
 }
 
-static enum status parse_event(struct import_scan *scan, enum outcome *outcome, struct err *err)
-{
-	enum status status = ST_OK;
-	bool again = true;
-
-	while (again && status == ST_OK) {
-		const char *start = scan->reader.at;
-
-		scan->event.offset = report__import_scan_at(scan);
-		*outcome = WHOLE;
-		if (report__import_event(&scan->reader, &scan->names, &scan->guess, &scan->event))
-			return ST_OK;
-		status = continue_or_fail(scan, start, IMPORT_EVENT_MOST, outcome, &again, err);
-	}
-	return status;
-}
-
+/* Parse a value, or with @out NULL an event into scan->event. */
 static enum status parse_value(struct import_scan *scan, size_t most, struct import_token *out,
 			       enum outcome *outcome, struct err *err)
 {
@@ -456,7 +430,10 @@ static enum status parse_value(struct import_scan *scan, size_t most, struct imp
 		const char *start = scan->reader.at;
 
 		*outcome = WHOLE;
-		if (report__import_value(&scan->reader, out))
+		if (!out)
+			scan->event.offset = report__import_scan_at(scan);
+		if (out ? report__import_value(&scan->reader, out)
+			: parse_event(&scan->reader, &scan->names, &scan->guess, &scan->event))
 			return ST_OK;
 		status = continue_or_fail(scan, start, most, outcome, &again, err);
 	}
@@ -473,10 +450,7 @@ static enum status handle_event(struct import_scan *scan, char first, struct err
 	enum outcome outcome;
 	enum status status;
 
-	if (first == '{')
-		status = parse_event(scan, &outcome, err);
-	else
-		status = parse_value(scan, IMPORT_EVENT_MOST, &token, &outcome, err);
+	status = parse_value(scan, IMPORT_EVENT_MOST, first == '{' ? NULL : &token, &outcome, err);
 	if (status != ST_OK || outcome == BROKEN)
 		return status;
 	if (outcome == TOO_LARGE && (first == '{' || first == '[' || first == '"')) {
@@ -547,12 +521,15 @@ static enum status parse_member(struct import_scan *scan, const struct import_to
 	return status != ST_OK ? status : calls->value(calls->user, key, NULL, err);
 }
 
-/* Read the members behind "{". */
-static enum status parse_object(struct import_scan *scan, struct err *err)
+static enum status parse_top(struct import_scan *scan, char first, struct err *err)
 {
 	enum status status = ST_OK;
 	char name[256], c;
 
+	scan->reader.at++;
+	if (first == '[')
+		return parse_events(scan, true, err);
+	/* Read the members behind "{". */
 	while (status == ST_OK && !scan->broken) {
 		struct import_token key;
 		enum outcome outcome;
@@ -589,21 +566,6 @@ static enum status parse_object(struct import_scan *scan, struct err *err)
 	return status;
 }
 
-static enum status parse_top(struct import_scan *scan, char first, struct err *err)
-{
-	scan->reader.at++;
-	if (first == '[')
-		return parse_events(scan, true, err);
-	return parse_object(scan, err);
-}
-
-static void skip_byte_order_mark(struct import_scan *scan)
-{
-	if (scan->reader.end - scan->reader.at >= 3 &&
-	    memcmp(scan->reader.at, "\xef\xbb\xbf", 3) == 0)
-		scan->reader.at += 3;
-}
-
 enum status report__import_scan(struct import_scan *scan, struct err *err)
 {
 	const char *name = scan->input->name;
@@ -611,7 +573,10 @@ enum status report__import_scan(struct import_scan *scan, struct err *err)
 	char c = 0;
 
 	if (status == ST_OK) {
-		skip_byte_order_mark(scan);
+		/* A byte order mark is no part of the text. */
+		if (scan->reader.end - scan->reader.at >= 3 &&
+		    memcmp(scan->reader.at, "\xef\xbb\xbf", 3) == 0)
+			scan->reader.at += 3;
 		status = peek(scan, &c, err);
 	}
 	if (status != ST_OK)

@@ -179,9 +179,6 @@ struct import_names {
 	uint32_t last;
 	bool failed; /* out of memory */
 };
-bool report__import_names_init(
-	struct import_names *names); /* false: out of memory; call fini all the same */
-void report__import_names_fini(struct import_names *names);
 /* Return the id of a name; IMPORT_NO_ID: too many, or out of memory (then `failed`). */
 uint32_t report__import_names_add(struct import_names *names, const struct import_token *token);
 
@@ -216,10 +213,6 @@ struct import_event {
 struct import_guess {
 	unsigned char next[IMPORT_FIELDS + 1];
 };
-
-/* Parse the object at reader->at. False: `more`, `why`, or (with neither) out of memory. */
-bool report__import_event(struct import_reader *reader, struct import_names *names,
-			  struct import_guess *guess, struct import_event *out);
 
 /* ---- the scan -------------------------------------------------------------------------------- */
 

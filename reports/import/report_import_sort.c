@@ -185,26 +185,11 @@ static void sort_by_bytes(struct import_sorter *sorter, struct sort_buffer *buff
 	}
 }
 
-/* Sort records of one key by the whole order. */
-static void sort_equal_keys(struct import_sorter *sorter, struct sort_buffer *buffer)
-{
-	struct sort_key *keys = buffer->keys;
-
-	for (size_t i = 0, end; i < buffer->count; i = end) {
-		bool sorted = true;
-
-		for (end = i + 1; end < buffer->count && keys[end].major == keys[i].major; end++)
-			sorted = sorted &&
-				 sorter->order(keys[end - 1].record, keys[end].record) <= 0;
-		if (!sorted)
-			qsort_r(keys + i, end - i, sizeof(*keys), compare_keys, sorter);
-	}
-}
-
 static enum status sort_buffer(struct import_sorter *sorter, struct sort_buffer *buffer,
 			       struct err *err)
 {
 	const bool by_pair = sorter->order == report__import_by_pair;
+	struct sort_key *keys;
 
 	if (fill_keys(sorter, buffer, by_pair ? key_of_value : key_of_time))
 		return ST_OK;
@@ -218,25 +203,21 @@ static enum status sort_buffer(struct import_sorter *sorter, struct sort_buffer 
 		fill_keys(sorter, buffer, key_of_value);
 	}
 	sort_by_bytes(sorter, buffer);
-	sort_equal_keys(sorter, buffer);
+	/* Records of one key are sorted by the whole order. */
+	keys = buffer->keys;
+	for (size_t i = 0, end; i < buffer->count; i = end) {
+		bool sorted = true;
+
+		for (end = i + 1; end < buffer->count && keys[end].major == keys[i].major; end++)
+			sorted = sorted &&
+				 sorter->order(keys[end - 1].record, keys[end].record) <= 0;
+		if (!sorted)
+			qsort_r(keys + i, end - i, sizeof(*keys), compare_keys, sorter);
+	}
 	return ST_OK;
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
-
-/* Create the file of runs. */
-static enum status create_file(struct import_sorter *sorter, struct err *err)
-{
-	enum status status;
-
-	if (sorter->fd >= 0)
-		return ST_OK;
-	status = fs_unnamed(sorter->beside, &sorter->fd, err);
-	if (status != ST_OK)
-		return status;
-	sorter->write = mem_alloc(RUN_WRITE);
-	return !sorter->write ? err_nomem(err) : ST_OK;
-}
 
 static enum status flush_write(struct import_sorter *sorter, struct err *err)
 {
@@ -265,9 +246,15 @@ static enum status write_record(struct import_sorter *sorter, const struct impor
 static enum status write_run(struct import_sorter *sorter, struct sort_buffer *buffer,
 			     struct err *err)
 {
-	enum status status = create_file(sorter, err);
+	enum status status = ST_OK;
 	off_t at = sorter->file_end;
 
+	if (sorter->fd < 0) {
+		status = fs_unnamed(sorter->beside, &sorter->fd, err);
+		sorter->write = status == ST_OK ? mem_alloc(RUN_WRITE) : NULL;
+		if (status == ST_OK && !sorter->write)
+			status = err_nomem(err);
+	}
 	if (status == ST_OK && mem_grow(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
 					sizeof(*sorter->runs)) != 0)
 		status = err_nomem(err);
@@ -535,26 +522,6 @@ static enum status merge_runs(struct import_sorter *sorter, size_t first, size_t
 	return ST_OK;
 }
 
-/* Leave at most MERGED runs, each of neighbours that are merged. */
-static enum status reduce_runs(struct import_sorter *sorter, struct err *err)
-{
-	enum status status = ST_OK;
-
-	while (sorter->run_count > MERGED && status == ST_OK) {
-		size_t kept = 0;
-
-		for (size_t i = 0; i < sorter->run_count && status == ST_OK; i += MERGED) {
-			const size_t count = min(sorter->run_count - i, (size_t)MERGED);
-
-			if (count > 1)
-				status = merge_runs(sorter, i, count, err);
-			sorter->runs[kept++] = sorter->runs[i];
-		}
-		sorter->run_count = kept;
-	}
-	return status;
-}
-
 enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err)
 {
 	enum status status = ST_OK;
@@ -577,8 +544,19 @@ enum status report__import_sorter_read(struct import_sorter *sorter, struct err 
 	sorter->windows = mem_alloc(min(sorter->run_count, (size_t)MERGED) * RUN_READ);
 	if (status == ST_OK && (!sorter->heap || !sorter->windows))
 		status = err_nomem(err);
-	if (status == ST_OK)
-		status = reduce_runs(sorter, err);
+	/* Leave at most MERGED runs, each of neighbours that are merged. */
+	while (status == ST_OK && sorter->run_count > MERGED) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < sorter->run_count && status == ST_OK; i += MERGED) {
+			const size_t count = min(sorter->run_count - i, (size_t)MERGED);
+
+			if (count > 1)
+				status = merge_runs(sorter, i, count, err);
+			sorter->runs[kept++] = sorter->runs[i];
+		}
+		sorter->run_count = kept;
+	}
 	mem_free(sorter->write);
 	sorter->write = NULL;
 	return status == ST_OK ? begin_merge(sorter, 0, sorter->run_count, err) : status;

@@ -4,8 +4,6 @@
  */
 #include "reports/import/report_import_sqlite.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,38 +15,14 @@
 
 #define MEMORY_BYTES (INT64_C(64) << 20)
 #define TELL_ROWS    8192 /* between two reports of the progress */
-#define COPY_BYTES   (1 << 16)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-bool report__import_is_sqlite(const unsigned char *head, size_t size)
+static bool is_sqlite(const unsigned char *head, size_t size)
 {
 	static const char magic[16] = "SQLite format 3";
 
 	return size >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
-}
-
-static enum status copy_content(struct import *import, int fd, const char *path, struct err *err)
-{
-	char *buffer = mem_alloc(COPY_BYTES);
-	enum status status = !buffer ? err_nomem(err) : ST_OK;
-	size_t got = 1;
-
-	while (status == ST_OK && got > 0) {
-		status = report__import_input_read(&import->input, buffer, COPY_BYTES, &got, err);
-		for (size_t done = 0; status == ST_OK && done < got;) {
-			ssize_t put = write(fd, buffer + done, got - done);
-
-			if (put < 0 && errno != EINTR)
-				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
-						 "%s: cannot write: %s", path, strerror(errno));
-			done += put < 0 ? 0 : (size_t)put;
-		}
-		if (status == ST_OK)
-			status = report__import_progress_read(import, -1, err);
-	}
-	mem_free(buffer);
-	return status;
 }
 
 static enum status open_one(struct prof_db **db, const char *path, struct err *err)
@@ -74,16 +48,12 @@ static enum status open_all(struct import_sqlite *in, const char *path, struct e
 static enum status open_copy(struct import_sqlite *in, struct err *err)
 {
 	char path[FS_PATH_SIZE];
-	enum status status;
+	size_t size;
 	int fd;
+	enum status status = report__import_copy(in->import, path, &fd, &size, err);
 
-	if (!fs_path(path, "%s.XXXXXX", in->import->params->output))
-		return err_set(err, ST_INVALID, "%s: the path is too long",
-			       in->import->params->output);
-	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, ST_IO, "%s: cannot write: %s", path, strerror(errno));
-	status = copy_content(in->import, fd, path, err);
+		return status;
 	close(fd);
 	if (status == ST_OK)
 		status = open_all(in, path, err);
@@ -91,17 +61,7 @@ static enum status open_copy(struct import_sqlite *in, struct err *err)
 	return status;
 }
 
-static enum status open_file(struct import_sqlite *in, struct err *err)
-{
-	const struct import_input *input = &in->import->input;
-	enum status status = input->packed || input->size == 0 ? open_copy(in, err)
-							       : open_all(in, input->name, err);
-
-	in->import->counts->bytes = input->size;
-	return status;
-}
-
-enum status report__import_read_sqlite(struct import *import, struct err *err)
+static enum status read_sqlite(struct import *import, struct err *err)
 {
 	static const struct sqlite_format *const formats[] = {
 		&report__sqlite_nsys, &report__sqlite_rocpd, &report__sqlite_rpd};
@@ -109,7 +69,11 @@ enum status report__import_read_sqlite(struct import *import, struct err *err)
 	struct import_sqlite in = {.import = import, .err = err_start(err, &own)};
 	const struct sqlite_format *format = NULL;
 
-	open_file(&in, in.err);
+	if (import->input.packed || import->input.size == 0)
+		open_copy(&in, in.err);
+	else
+		open_all(&in, import->input.name, in.err);
+	import->counts->bytes = import->input.size;
 	for (size_t i = 0; i < ARRAY_LEN(formats) && !format && !err_stuck(in.err); i++) {
 		if (formats[i]->recognise(&in))
 			format = formats[i];
@@ -130,6 +94,8 @@ enum status report__import_read_sqlite(struct import *import, struct err *err)
 	mem_free(in.known);
 	return in.err->status;
 }
+
+const struct import_format report__import_sqlite = {NULL, is_sqlite, read_sqlite};
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -212,7 +178,7 @@ struct prof_query *report__sqlite_select(struct import_sqlite *in, const char *t
 bool report__sqlite_next(struct import_sqlite *in, struct prof_query *query)
 {
 	if (!err_stuck(in->err) && ++in->rows % TELL_ROWS == 0)
-		report__import_progress_read(in->import, -1, in->err);
+		report__import_progress_read(in->import, 0, 0, in->err);
 	if (!prof_query_next(query, &in->err->status, in->err))
 		return false;
 	in->import->counts->events++;
@@ -247,17 +213,13 @@ void report__sqlite_remember(struct import_sqlite *in, const int64_t key[4], uin
 
 	if (err_stuck(in->err))
 		return;
-	if (mem_grow(&in->known, &in->capacity, in->count + 1, sizeof(*in->known)) != 0) {
-		err_nomem(in->err);
+	known = report__import_append(&in->map, map_bytes(MAP_SEED, key, sizeof(known->key)),
+				      &in->known, &in->count, &in->capacity, sizeof(*known),
+				      in->err);
+	if (!known)
 		return;
-	}
-	known = &in->known[in->count];
 	memcpy(known->key, key, sizeof(known->key));
 	known->index = index;
-	if (map_add(&in->map, map_bytes(MAP_SEED, key, sizeof(known->key)), in->count) != 0)
-		err_nomem(in->err);
-	else
-		in->count++;
 }
 
 uint32_t report__sqlite_track(struct import_sqlite *in, const int64_t key[4],
@@ -289,38 +251,11 @@ const char *report__sqlite_gpu(struct import_sqlite *in, int64_t gpu)
 	return name;
 }
 
-/* The text @id, in @out; "": there is none. */
-static void read_text(struct import_sqlite *in, int64_t id, char *out, size_t size)
-{
-	struct prof_query *query;
-	struct str sql = {0};
-
-	str_addf(&sql, "SELECT \"%s\" FROM main.\"%s\" WHERE id = :id", in->string_column,
-		 in->strings);
-	if (sql.failed)
-		err_nomem(in->err);
-	prof_query_open(&query, in->db, str_peek(&sql), in->err);
-	prof_query_int(query, ":id", id);
-	if (prof_query_next(query, &in->err->status, in->err) && prof_column_text(query, 0))
-		str_copy(out, size, prof_column_text(query, 0));
-	prof_query_close(query);
-	str_free(&sql);
-}
-
-/* "cudaLaunchKernel_v7000": the version is that of the first header that declared it. */
-static void strip_version(char *name)
-{
-	char *at = strrchr(name, '_');
-
-	if (at && at[1] == 'v' && at[2] != 0 && strspn(at + 2, "0123456789") == strlen(at + 2))
-		*at = 0;
-}
-
 uint32_t report__sqlite_site(struct import_sqlite *in, int number, const char *category, int64_t id)
 {
 	const int64_t key[4] = {-1, number, id, 0};
 	uint32_t site = report__sqlite_known(in, key);
-	char *name;
+	char *name, *at;
 
 	if (site != IMPORT_NO_ID || err_stuck(in->err))
 		return site;
@@ -330,9 +265,26 @@ uint32_t report__sqlite_site(struct import_sqlite *in, int number, const char *c
 		return site;
 	}
 	name[0] = 0;
-	if (id != IPS_NULL)
-		read_text(in, id, name, SQLITE_NAME_SIZE);
-	strip_version(name);
+	if (id != IPS_NULL) {
+		struct prof_query *query;
+		struct str sql = {0};
+
+		/* The text @id, in @name; "": there is none. */
+		str_addf(&sql, "SELECT \"%s\" FROM main.\"%s\" WHERE id = :id", in->string_column,
+			 in->strings);
+		if (sql.failed)
+			err_nomem(in->err);
+		prof_query_open(&query, in->db, str_peek(&sql), in->err);
+		prof_query_int(query, ":id", id);
+		if (prof_query_next(query, &in->err->status, in->err) && prof_column_text(query, 0))
+			str_copy(name, SQLITE_NAME_SIZE, prof_column_text(query, 0));
+		prof_query_close(query);
+		str_free(&sql);
+	}
+	/* "cudaLaunchKernel_v7000": the version is that of the first header that declared it. */
+	at = strrchr(name, '_');
+	if (at && at[1] == 'v' && at[2] != 0 && strspn(at + 2, "0123456789") == strlen(at + 2))
+		*at = 0;
 	site = report__sqlite_name(in, category, name);
 	mem_free(name);
 	report__sqlite_remember(in, key, site);
@@ -364,6 +316,15 @@ void report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32_t site
 	else if (end != IPS_NULL && dur < 0)
 		dur = -2;
 	report__import_span(in->import, track, site, start, dur, in->err);
+}
+
+void report__sqlite_grid(struct ips_kernel *kernel, const struct prof_query *query, int column)
+{
+	int64_t *const to[] = {&kernel->grid_x,  &kernel->grid_y,  &kernel->grid_z,
+			       &kernel->block_x, &kernel->block_y, &kernel->block_z};
+
+	for (int i = 0; i < (int)ARRAY_LEN(to); i++)
+		*to[i] = prof_column_int(query, column + i);
 }
 
 void report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count)

@@ -88,6 +88,9 @@ bool report__sqlite_has_place(struct import_sqlite *in, uint32_t track, uint32_t
 void report__sqlite_span(struct import_sqlite *in, uint32_t track, uint32_t site, int64_t start,
 			 int64_t end);
 
+/* The grid and the block of @kernel, of six columns from @column on. */
+void report__sqlite_grid(struct ips_kernel *kernel, const struct prof_query *query, int column);
+
 /* Count the rows of tables that have no place here. */
 void report__sqlite_left(struct import_sqlite *in, const char *const *tables, size_t count);
 

@@ -135,19 +135,6 @@ static void add_thread_name(const struct import *import, const struct import_thr
 	}
 }
 
-/* Convert to valid UTF-8. */
-static char *to_utf8(const struct str *name)
-{
-	const struct import_token token = {
-		.at = str_peek(name), .length = name->length, .kind = IMPORT_NUMBER};
-	size_t size = 3 * name->length + 1;
-	char *out = name->failed ? NULL : mem_alloc(size);
-
-	if (out)
-		report__import_unescape(&token, out, size, NULL, NULL);
-	return out;
-}
-
 /* Copy @base to @out with a suffix that makes it unique among tracks; false: out of memory. The
  * caller owns @out. */
 static bool unique_name(struct import *import, const char *base, char **out)
@@ -203,7 +190,9 @@ static bool name_track(struct import *import, struct import_thread *thread, bool
 {
 	const bool process = thread->kind == IMPORT_PROCESS;
 	struct str name = {0};
+	struct import_token token;
 	char *clean;
+	size_t size;
 	bool good;
 
 	/* A track without events yields its name to the others. */
@@ -220,7 +209,12 @@ static bool name_track(struct import *import, struct import_thread *thread, bool
 	add_thread_name(import, thread, &name);
 	if (shared && process && !thread->used)
 		str_addf(&name, " (%s)", process_pid(import, thread));
-	clean = to_utf8(&name);
+	token = (struct import_token){
+		.at = str_peek(&name), .length = name.length, .kind = IMPORT_NUMBER};
+	size = 3 * name.length + 1; /* as valid UTF-8, at most */
+	clean = name.failed ? NULL : mem_alloc(size);
+	if (clean)
+		report__import_unescape(&token, clean, size, NULL, NULL);
 	good = clean && unique_name(import, clean, &thread->track);
 	mem_free(clean);
 	str_free(&name);
@@ -281,15 +275,6 @@ enum status report__import_lane_add(struct import *import, struct import_thread 
 	mem_free(base);
 	mem_free(name);
 	return status;
-}
-
-static void set_ring_slots(struct import *import, size_t tracks)
-{
-	import->ring_slots = RING_SLOTS / (uint32_t)(tracks + 1);
-	if (import->ring_slots > RING_MOST)
-		import->ring_slots = RING_MOST;
-	if (import->ring_slots < RING_LEAST)
-		import->ring_slots = RING_LEAST;
 }
 
 /* Find what the thread @at is under where the file does not say it: its process, or the device of a
@@ -391,8 +376,13 @@ enum status report__import_tracks_open(struct import *import, struct err *err)
 		for (size_t i = 0; i < all; i++)
 			if (items[i].used == used && (used || items[i].heads))
 				list[count++] = (uint32_t)i;
-		if (used)
-			set_ring_slots(import, count);
+		if (used) {
+			import->ring_slots = RING_SLOTS / (uint32_t)(count + 1);
+			if (import->ring_slots > RING_MOST)
+				import->ring_slots = RING_MOST;
+			if (import->ring_slots < RING_LEAST)
+				import->ring_slots = RING_LEAST;
+		}
 		qsort_r(list + first, count - first, sizeof(*list), compare_tracks, import);
 		memset(shared, 0, (all + 1) * sizeof(*shared));
 		if (!count_names(import, list + first, count - first, shared))

@@ -10,22 +10,18 @@
  * Threading: the calling thread only.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "reports/import/report_import_internal.h"
 #include "reports/import/report_import_wire.h"
 
-#define COPY_BYTES    ((size_t)1 << 20)
 #define GIVE_BACK     ((size_t)16 << 20) /* bytes of pages that are kept */
 #define METADATA_MOST ((size_t)1 << 20)  /* of events or statistics of a plane */
 
@@ -65,49 +61,6 @@ struct event_facts {
 
 /* ---- the content ----------------------------------------------------------------------------- */
 
-/* Copy the content to an unnamed file: what is mapped must not be truncated by somebody else. */
-static void copy_content(struct xplane *x)
-{
-	struct import_input *input = &x->import->input;
-	const char *output = x->import->params->output;
-	char *buffer = mem_alloc(COPY_BYTES), path[FS_PATH_SIZE];
-	struct err *err = x->err;
-	size_t got = 1;
-
-	if (!buffer)
-		err_nomem(err);
-	else if (!fs_path(path, "%s.copy.XXXXXX", output))
-		err_set(err, ST_INVALID, "%s: the path is too long", output);
-	else if ((x->fd = mkostemp(path, O_CLOEXEC)) < 0)
-		err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s", path,
-			strerror(errno));
-	else
-		unlink(path);
-	while (!err_stuck(err) && got > 0 &&
-	       report__import_input_read(input, buffer, COPY_BYTES, &got, err) == ST_OK) {
-		for (size_t done = 0; !err_stuck(err) && done < got;) {
-			const ssize_t wrote = write(x->fd, buffer + done, got - done);
-
-			if (wrote < 0 && errno == EINTR)
-				continue;
-			if (wrote <= 0)
-				err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
-					"%s: cannot write: %s", path, strerror(errno));
-			else
-				done += (size_t)wrote;
-		}
-		x->size += got;
-	}
-	mem_free(buffer);
-	if (err_stuck(err) || x->size == 0)
-		return;
-	x->bytes = mmap(NULL, x->size, PROT_READ, MAP_PRIVATE, x->fd, 0);
-	if (x->bytes == MAP_FAILED) {
-		x->bytes = NULL;
-		err_set(err, ST_NOMEM, "%s: cannot map: %s", input->name, strerror(errno));
-	}
-}
-
 /* Give back the pages before @at where they are many; they are read again if they are needed. */
 static void pass(struct xplane *x, const unsigned char *at)
 {
@@ -120,8 +73,7 @@ static void pass(struct xplane *x, const unsigned char *at)
 		return;
 	madvise(x->bytes + x->kept / page * page, until - x->kept / page * page, MADV_DONTNEED);
 	x->kept = until;
-	report__import_progress_read(x->import, (int)(1000.0 * (double)here / (double)x->size),
-				     x->err);
+	report__import_progress_read(x->import, here, x->size, x->err);
 }
 
 /* Whether @wire was walked to its end; if not, the file is broken there. */
@@ -178,7 +130,7 @@ static void clear_metadata(struct metadata_table *table)
 static void add_metadata(struct xplane *x, struct metadata_table *table, struct import_wire entry,
 			 bool of_events)
 {
-	struct metadata item = {.id = 0};
+	struct metadata item = {.id = 0}, *added;
 	struct import_wire_field field;
 	struct import_wire name = {0}, shown = {0}, walk;
 
@@ -206,12 +158,10 @@ static void add_metadata(struct xplane *x, struct metadata_table *table, struct 
 		return;
 	if (name.at)
 		item.name = keep_bytes(x, &name);
-	if (mem_grow(&table->items, &table->capacity, table->count + 1, sizeof(*table->items)) !=
-		    0 ||
-	    map_add(&table->map, (uint64_t)item.id, table->count) != 0)
-		err_nomem(x->err);
-	else
-		table->items[table->count++] = item;
+	added = report__import_append(&table->map, (uint64_t)item.id, &table->items, &table->count,
+				      &table->capacity, sizeof(*added), x->err);
+	if (added)
+		*added = item;
 }
 
 /* The site of events with the metadata @id; without metadata it is named by the number. */
@@ -322,22 +272,8 @@ static void put_row(struct xplane *x, const struct line *line, int64_t correlati
 	} else if (line->kind == LINE_OPERATIONS
 			   ? !encloses(x->import->sites.items[site].site->name)
 			   : line->device && key != IPS_NULL) {
-		struct ips_kernel kernel = {.device = line->device,
-					    .context = IPS_NULL,
-					    .stream = line->stream,
-					    .kind = x->import->sites.items[site].kernel_kind,
-					    .launch_key = key,
-					    .grid_x = IPS_NULL,
-					    .grid_y = IPS_NULL,
-					    .grid_z = IPS_NULL,
-					    .block_x = IPS_NULL,
-					    .block_y = IPS_NULL,
-					    .block_z = IPS_NULL,
-					    .registers = IPS_NULL,
-					    .shared_bytes = IPS_NULL,
-					    .occupancy = (double)NAN,
-					    .graph = IPS_NULL,
-					    .graph_node = IPS_NULL};
+		const struct ips_kernel kernel = report__import_kernel(
+			line->device, line->stream, x->import->sites.items[site].kernel_kind, key);
 
 		report__import_row(x->import, IPS_TABLE_kernel, &kernel, sizeof(kernel));
 	} else if (!line->device && key != IPS_NULL) {
@@ -414,14 +350,6 @@ static void take_event(struct xplane *x, const struct line *line, struct import_
 	}
 }
 
-/* "Stream #16(Kernel)" of the plane of a GPU: 16. */
-static int64_t stream_of(const char *name)
-{
-	long long number;
-
-	return name && sscanf(name, "Stream #%lld", &number) == 1 ? number : IPS_NULL;
-}
-
 static void read_line(struct xplane *x, const char *plane, int64_t number,
 		      struct import_wire message)
 {
@@ -431,7 +359,7 @@ static void read_line(struct xplane *x, const char *plane, int64_t number,
 	struct import_wire_field field;
 	const char *name = NULL, *shown = NULL, *tpu = NULL;
 	char process[32], thread[32];
-	int64_t id = 0, sort = 0, gpu;
+	int64_t id = 0, sort = 0, gpu, stream;
 	bool any = false;
 
 	while (import_wire_next(&walk, &field)) {
@@ -456,7 +384,9 @@ static void read_line(struct xplane *x, const char *plane, int64_t number,
 	snprintf(process, sizeof(process), "%" PRId64, number);
 	snprintf(thread, sizeof(thread), "%" PRId64, id);
 	name = shown && shown[0] != '\0' ? shown : name;
-	line.stream = strstr(plane, "/device:GPU") ? stream_of(name) : IPS_NULL;
+	/* "Stream #16(Kernel)" of the plane of a GPU: 16. */
+	if (strstr(plane, "/device:GPU") && name && sscanf(name, "Stream #%" SCNd64, &stream) == 1)
+		line.stream = stream;
 	if (line.stream != IPS_NULL && sscanf(plane, "/device:GPU:%" SCNd64, &gpu) == 1) {
 		line.device = report__import_gpu(x->import, gpu);
 		if (!line.device)
@@ -545,7 +475,7 @@ static void read_plane(struct xplane *x, struct import_wire message)
 	x->broken = x->broken || x->import->counts->broken;
 }
 
-enum status report__import_read_xplane(struct import *import, struct err *err)
+static enum status read_xplane(struct import *import, struct err *err)
 {
 	struct err own;
 	struct xplane x = {.import = import, .err = err_start(err, &own), .fd = -1};
@@ -553,7 +483,13 @@ enum status report__import_read_xplane(struct import *import, struct err *err)
 	struct import_wire_field field;
 
 	err = x.err;
-	copy_content(&x);
+	/* What is mapped must not be truncated by somebody else. */
+	if (report__import_copy(import, NULL, &x.fd, &x.size, err) == ST_OK && x.size > 0)
+		x.bytes = mmap(NULL, x.size, PROT_READ, MAP_PRIVATE, x.fd, 0);
+	if (x.bytes == MAP_FAILED) {
+		x.bytes = NULL;
+		err_set(err, ST_NOMEM, "%s: cannot map: %s", import->input.name, strerror(errno));
+	}
 	if (!err_stuck(err))
 		report__import_arg_name(import, "step", &x.step_name, err);
 	if (x.bytes)
@@ -583,7 +519,7 @@ enum status report__import_read_xplane(struct import *import, struct err *err)
 }
 
 /* The first plane: an id or none, and a name of letters, "/host:CPU", "Task Environment". */
-bool report__import_is_xplane(const unsigned char *head, size_t size)
+static bool is_xplane(const unsigned char *head, size_t size)
 {
 	struct import_wire wire = {head, head + size, false};
 	uint64_t length = 0;
@@ -614,3 +550,5 @@ bool report__import_is_xplane(const unsigned char *head, size_t size)
 	}
 	return named;
 }
+
+const struct import_format report__import_xplane = {"xplane", is_xplane, read_xplane};

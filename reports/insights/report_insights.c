@@ -412,22 +412,11 @@ void report__insight_whatif(struct insight_facts *facts)
 		err_nomem(facts->err);
 }
 
-static int available_facts(const struct insight_facts *facts)
-{
-	const struct report_summary *s = &facts->summary;
-	const bool trained = s->origin == PROF_FROM_TRAINER;
-
-	return (trained ? INSIGHT_TRAINING : 0) |
-	       (trained && s->stages > 1 ? INSIGHT_PIPELINE : 0) |
-	       (facts->stage_count[1] > 0 ? INSIGHT_DEVICE : 0) |
-	       (facts->trace.all > 0 ? INSIGHT_TRACE : 0) | (facts->whatif ? INSIGHT_WHATIF : 0) |
-	       (facts->memory_count > 0 ? INSIGHT_MEMORY : 0) |
-	       (!trained && s->spans > 0 ? INSIGHT_FOREIGN : 0) |
-	       (facts->out->accelerator_count > 0 ? INSIGHT_ACCELERATOR : 0);
-}
-
 static void read_facts(struct insight_facts *facts)
 {
+	const struct report_summary *s = &facts->summary;
+	bool trained;
+
 	if (report_summary_get(&facts->summary, facts->db, facts->err) != ST_OK)
 		return;
 	read_options(facts);
@@ -438,14 +427,15 @@ static void read_facts(struct insight_facts *facts)
 	report__insight_accelerators(facts);
 	if (facts->summary.stages > 1)
 		report__insight_whatif(facts);
-	facts->has = available_facts(facts);
-}
-
-static void free_facts(struct insight_facts *facts)
-{
-	report_whatif_close(facts->whatif);
-	facts->whatif = NULL;
-	report_summary_free(&facts->summary);
+	trained = s->origin == PROF_FROM_TRAINER;
+	facts->has = (trained ? INSIGHT_TRAINING : 0) |
+		     (trained && s->stages > 1 ? INSIGHT_PIPELINE : 0) |
+		     (facts->stage_count[1] > 0 ? INSIGHT_DEVICE : 0) |
+		     (facts->trace.all > 0 ? INSIGHT_TRACE : 0) |
+		     (facts->whatif ? INSIGHT_WHATIF : 0) |
+		     (facts->memory_count > 0 ? INSIGHT_MEMORY : 0) |
+		     (!trained && s->spans > 0 ? INSIGHT_FOREIGN : 0) |
+		     (facts->out->accelerator_count > 0 ? INSIGHT_ACCELERATOR : 0);
 }
 
 /* ---- all insights ---------------------------------------------------------------------------- */
@@ -487,28 +477,11 @@ static void list_undetected(struct insight_facts *facts, const int *missing)
 	str_free(&text);
 }
 
-static void run_detectors(struct insight_facts *facts)
-{
-	int missing[INSIGHT_NEEDS] = {0};
-
-	for (size_t i = 0; i < ARRAY_LEN(insight_table) && !err_stuck(facts->err); i++) {
-		const int lacks = insight_table[i].needs & ~facts->has;
-		int first = 0;
-
-		while (lacks && !(lacks & 1 << first))
-			first++;
-		if (lacks)
-			missing[first]++;
-		else
-			insight_table[i].detect(facts);
-	}
-	list_undetected(facts, missing);
-}
-
 enum status report_insights_get(struct report_insights *out, struct prof_db *db, struct err *err)
 {
 	struct err own;
 	struct insight_facts facts = {.out = out, .db = db, .err = err_start(err, &own)};
+	int missing[INSIGHT_NEEDS] = {0};
 
 	*out = (struct report_insights){0};
 	if (arena_init(&out->arena, 0)) {
@@ -516,8 +489,21 @@ enum status report_insights_get(struct report_insights *out, struct prof_db *db,
 		return err_nomem(err);
 	}
 	read_facts(&facts);
-	run_detectors(&facts);
-	free_facts(&facts);
+	for (size_t i = 0; i < ARRAY_LEN(insight_table) && !err_stuck(facts.err); i++) {
+		const int lacks = insight_table[i].needs & ~facts.has;
+		int first = 0;
+
+		while (lacks && !(lacks & 1 << first))
+			first++;
+		if (lacks)
+			missing[first]++;
+		else
+			insight_table[i].detect(&facts);
+	}
+	list_undetected(&facts, missing);
+	report_whatif_close(facts.whatif);
+	facts.whatif = NULL;
+	report_summary_free(&facts.summary);
 	if (err_stuck(facts.err))
 		report_insights_free(out);
 	else

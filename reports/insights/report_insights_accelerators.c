@@ -24,30 +24,11 @@ static double accelerator_ns(const struct report_table *table, int64_t row, int 
 	return isnan(ns) ? 0 : ns;
 }
 
-/* With several ranks a device's name says which. */
-static void name_accelerators(struct insight_facts *facts)
-{
-	struct report_insights *out = facts->out;
-	bool ranks = false;
-
-	for (int i = 1; i < out->accelerator_count; i++)
-		ranks |= out->accelerators[i].rank != out->accelerators[0].rank;
-	for (int i = 0; i < out->accelerator_count; i++) {
-		struct report_accelerator *a = &out->accelerators[i];
-
-		a->name = a->device;
-		a->keys = report__insight_text(facts, "device=%s", a->device);
-		if (!ranks)
-			continue;
-		a->name = report__insight_text(facts, "%s of rank %" PRId64, a->device, a->rank);
-		a->keys = report__insight_text(facts, "rank=%" PRId64 " %s", a->rank, a->keys);
-	}
-}
-
 static void read_split(struct insight_facts *facts)
 {
 	struct report_insights *out = facts->out;
 	struct report_table table;
+	bool ranks = false;
 
 	if (!report__insight_rows(facts, &table, report_accelerator_split_sql))
 		return;
@@ -71,13 +52,32 @@ static void read_split(struct insight_facts *facts)
 		a->copies = busy - (a->compute + a->communication - a->overlap);
 	}
 	report_table_free(&table);
-	name_accelerators(facts);
+	/* With several ranks a device's name says which. */
+	for (int i = 1; i < out->accelerator_count; i++)
+		ranks |= out->accelerators[i].rank != out->accelerators[0].rank;
+	for (int i = 0; i < out->accelerator_count; i++) {
+		struct report_accelerator *a = &out->accelerators[i];
+
+		a->name = a->device;
+		a->keys = report__insight_text(facts, "device=%s", a->device);
+		if (!ranks)
+			continue;
+		a->name = report__insight_text(facts, "%s of rank %" PRId64, a->device, a->rank);
+		a->keys = report__insight_text(facts, "rank=%" PRId64 " %s", a->rank, a->keys);
+	}
 }
 
-static void read_gaps(struct insight_facts *facts)
+void report__insight_accelerators(struct insight_facts *facts)
 {
+	static const char any[] = "SELECT EXISTS (SELECT 1 FROM kernel_rows) OR EXISTS (SELECT 1 "
+				  "FROM copy_rows)";
+	int64_t has = 0;
 	struct report_table table;
 
+	if (err_stuck(facts->err) || prof_db_number(facts->db, any, &has, facts->err) != ST_OK ||
+	    !has)
+		return;
+	read_split(facts);
 	report__insight_rows(facts, &table, report_accelerator_gaps_sql);
 	for (int64_t row = 0; row < table.row_count; row++) {
 		const int64_t rank = report__insight_int(&table, row, 0);
@@ -94,19 +94,6 @@ static void read_gaps(struct insight_facts *facts)
 		}
 	}
 	report_table_free(&table);
-}
-
-void report__insight_accelerators(struct insight_facts *facts)
-{
-	static const char any[] = "SELECT EXISTS (SELECT 1 FROM kernel_rows) OR EXISTS (SELECT 1 "
-				  "FROM copy_rows)";
-	int64_t has = 0;
-
-	if (err_stuck(facts->err) || prof_db_number(facts->db, any, &has, facts->err) != ST_OK ||
-	    !has)
-		return;
-	read_split(facts);
-	read_gaps(facts);
 }
 
 /* ---- insights -------------------------------------------------------------------------------- */

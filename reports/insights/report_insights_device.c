@@ -89,24 +89,6 @@ void report__insight_engine_run(struct insight_facts *facts)
 
 /* ---- time of an IPU -------------------------------------------------------------------------- */
 
-static const char *stream_remedy(const struct insight_facts *facts, bool waits)
-{
-	if (waits && facts->options.prefetch_depth == 1)
-		return "`--infeed.prefetch_depth 3`: the host then has batches ready before the "
-		       "device asks.";
-	if (waits)
-		return "A greater `--infeed.prefetch_depth`, a larger "
-		       "`--compile.steps_per_execution`.";
-	if (facts->options.io_tiles > 0)
-		return "More `--ipu.io_tiles.num_io_tiles`, fewer outfeeds (`outfeed`).";
-	if (!(facts->has & INSIGHT_PIPELINE))
-		return "`--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true` "
-		       "copies while the other tiles compute.";
-	return "`--ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true` copies "
-	       "while the other tiles compute; `--pipeline.accumulate_outfeed true` sends results "
-	       "once a weight update.";
-}
-
 void report__insight_stream_copies(struct insight_facts *facts)
 {
 	const struct insight_trace *trace = &facts->trace;
@@ -139,7 +121,24 @@ void report__insight_stream_copies(struct insight_facts *facts)
 	if (copies > 0)
 		report__insight_number(insight, "begin_share", trace->begin / copies,
 				       REPORT_FRACTION);
-	insight->remedy = stream_remedy(facts, waits);
+	if (waits && facts->options.prefetch_depth == 1)
+		insight->remedy =
+			"`--infeed.prefetch_depth 3`: the host then has batches ready before the "
+			"device asks.";
+	else if (waits)
+		insight->remedy = "A greater `--infeed.prefetch_depth`, a larger "
+				  "`--compile.steps_per_execution`.";
+	else if (facts->options.io_tiles > 0)
+		insight->remedy = "More `--ipu.io_tiles.num_io_tiles`, fewer outfeeds (`outfeed`).";
+	else if (!(facts->has & INSIGHT_PIPELINE))
+		insight->remedy = "`--ipu.io_tiles.num_io_tiles 32 "
+				  "--ipu.io_tiles.place_ops_on_io_tiles true` "
+				  "copies while the other tiles compute.";
+	else
+		insight->remedy = "`--ipu.io_tiles.num_io_tiles 32 "
+				  "--ipu.io_tiles.place_ops_on_io_tiles true` copies while the "
+				  "other tiles compute; `--pipeline.accumulate_outfeed true` "
+				  "sends results once a weight update.";
 }
 
 static double communication_share(const struct insight_time *time)
@@ -185,24 +184,6 @@ void report__insight_communication(struct insight_facts *facts)
 
 /* ---- weight updates -------------------------------------------------------------------------- */
 
-static const struct insight_stage *find_most_updating(const struct insight_facts *facts, int clock,
-						      double *share)
-{
-	const struct insight_stage *most = NULL;
-
-	*share = 0;
-	for (int i = 0; i < facts->stage_count[clock]; i++) {
-		const struct insight_stage *stage = &facts->stage[clock][i];
-		const double all = stage->update_ns + stage->work_ns;
-
-		if (all > 0 && stage->update_ns / all > *share) {
-			most = stage;
-			*share = stage->update_ns / all;
-		}
-	}
-	return most;
-}
-
 /* Find the smallest increase of micro-batches that pays, if it can be predicted: accumulating
  * gradients costs time, too. Return false if none pays. */
 static bool suggest_microbatches(struct insight_facts *facts, struct report_insight *insight)
@@ -246,9 +227,18 @@ void report__insight_weight_update(struct insight_facts *facts)
 	const int clock = facts->stage_count[1] > 0;
 	struct report_insight *insight;
 	char share[FMT_SIZE];
-	double part;
-	const struct insight_stage *most = find_most_updating(facts, clock, &part);
+	double part = 0;
+	const struct insight_stage *most = NULL;
 
+	for (int i = 0; i < facts->stage_count[clock]; i++) {
+		const struct insight_stage *stage = &facts->stage[clock][i];
+		const double all = stage->update_ns + stage->work_ns;
+
+		if (all > 0 && stage->update_ns / all > part) {
+			most = stage;
+			part = stage->update_ns / all;
+		}
+	}
 	if (!most || part < report_insight_limit(REPORT_LIMIT_WEIGHT_UPDATE))
 		return;
 	if (clock)

@@ -63,32 +63,27 @@ static struct insight_memory *find_memory(struct insight_facts *facts, int64_t i
 	return NULL;
 }
 
-static void read_tiles(struct insight_facts *facts)
+void report__insight_memory(struct insight_facts *facts)
 {
 	struct report_table table;
 
-	if (!report__insight_rows(facts, &table, sql_tiles))
-		return;
-	facts->memory = report__insight_alloc(facts, table.row_count, sizeof(*facts->memory));
-	for (int64_t row = 0; row < table.row_count && facts->memory; row++)
-		if (report__insight_int(&table, row, 3) > 0)
-			facts->memory[facts->memory_count++] = (struct insight_memory){
-				.ipu = report__insight_int(&table, row, 0),
-				.tile = report__insight_int(&table, row, 1),
-				.bytes = report__insight_int(&table, row, 2),
-				.capacity = report__insight_int(&table, row, 3),
-				.tiles_over = report__insight_int(&table, row, 5),
-				.tiles = report__insight_int(&table, row, 7),
-				.peak_bytes = IPS_NULL,
-				.peak_step = IPS_NULL,
-			};
-	report_table_free(&table);
-}
-
-static void read_peak(struct insight_facts *facts)
-{
-	struct report_table table;
-
+	if (report__insight_rows(facts, &table, sql_tiles)) {
+		facts->memory =
+			report__insight_alloc(facts, table.row_count, sizeof(*facts->memory));
+		for (int64_t row = 0; row < table.row_count && facts->memory; row++)
+			if (report__insight_int(&table, row, 3) > 0)
+				facts->memory[facts->memory_count++] = (struct insight_memory){
+					.ipu = report__insight_int(&table, row, 0),
+					.tile = report__insight_int(&table, row, 1),
+					.bytes = report__insight_int(&table, row, 2),
+					.capacity = report__insight_int(&table, row, 3),
+					.tiles_over = report__insight_int(&table, row, 5),
+					.tiles = report__insight_int(&table, row, 7),
+					.peak_bytes = IPS_NULL,
+					.peak_step = IPS_NULL,
+				};
+		report_table_free(&table);
+	}
 	report__insight_rows(facts, &table, sql_peak);
 	for (int64_t row = 0; row < table.row_count; row++) {
 		struct insight_memory *memory =
@@ -104,12 +99,6 @@ static void read_peak(struct insight_facts *facts)
 			memory->peak_program = report__insight_text(facts, "%s", program);
 	}
 	report_table_free(&table);
-}
-
-static void read_fifos(struct insight_facts *facts)
-{
-	struct report_table table;
-
 	report__insight_rows(facts, &table, sql_fifos);
 	for (int64_t row = 0; row < table.row_count; row++) {
 		struct insight_memory *memory =
@@ -119,13 +108,6 @@ static void read_fifos(struct insight_facts *facts)
 			memory->recompute_bytes = report__insight_int(&table, row, 1);
 	}
 	report_table_free(&table);
-}
-
-void report__insight_memory(struct insight_facts *facts)
-{
-	read_tiles(facts);
-	read_peak(facts);
-	read_fifos(facts);
 }
 
 /* ---- insights -------------------------------------------------------------------------------- */
@@ -278,18 +260,6 @@ static int64_t stage_ipu(const struct insight_facts *facts, int64_t stage)
 	return stage;
 }
 
-/* Code size of the replays on all tiles of @memory's IPU. */
-static double replay_bytes(const struct insight_facts *facts, const struct report_table *table,
-			   const struct insight_memory *memory)
-{
-	double bytes = 0;
-
-	for (int64_t row = 0; row < table->row_count; row++)
-		if (stage_ipu(facts, report__insight_int(table, row, 0)) == memory->ipu)
-			bytes += report__insight_real(table, row, 1) * (double)memory->tiles;
-	return bytes;
-}
-
 static void add_recomputation(struct insight_facts *facts, const struct insight_memory *memory,
 			      double code)
 {
@@ -344,8 +314,17 @@ void report__insight_recomputation(struct insight_facts *facts)
 	for (int i = 0; i < facts->memory_count; i++) {
 		const struct insight_memory *memory = &facts->memory[i];
 
-		if (memory->recompute_bytes > 0 && memory->peak_bytes != IPS_NULL)
-			add_recomputation(facts, memory, replay_bytes(facts, &table, memory));
+		if (memory->recompute_bytes > 0 && memory->peak_bytes != IPS_NULL) {
+			double bytes = 0;
+
+			/* Code size of the replays on all tiles of @memory's IPU. */
+			for (int64_t row = 0; row < table.row_count; row++)
+				if (stage_ipu(facts, report__insight_int(&table, row, 0)) ==
+				    memory->ipu)
+					bytes += report__insight_real(&table, row, 1) *
+						 (double)memory->tiles;
+			add_recomputation(facts, memory, bytes);
+		}
 	}
 	report_table_free(&table);
 }

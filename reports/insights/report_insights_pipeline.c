@@ -17,20 +17,6 @@
 
 /* ---- ramps ----------------------------------------------------------------------------------- */
 
-/* Micro-batches of a round: the schedule's period. 0: no ramps, or unknown schedule. */
-static int64_t round_size(const struct insight_facts *facts)
-{
-	enum ipu_schedule_kind kind;
-
-	if (!facts->summary.schedule ||
-	    ipu_schedule_kind_get(facts->summary.schedule, &kind, NULL) != ST_OK)
-		return 0;
-	if (ipu_schedule_row(kind)->pace == IPU_PACE_ALONE)
-		return 0;
-	return ipu_schedule_multiple(&(struct ipu_schedule_params){
-		.kind = kind, .stages = (int)facts->summary.stages, .training = true});
-}
-
 /* Theoretical idle fraction for equal stages in which F, B and W take the same time. */
 static double ramp_idle(const struct insight_facts *facts, int64_t microbatches)
 {
@@ -101,12 +87,17 @@ static void suggest_more_microbatches(struct insight_facts *facts, struct report
 void report__insight_ramps(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	const int64_t now = s->gradient_accumulation, round = round_size(facts);
-	const int64_t stages = facts->summary.stages;
+	const int64_t now = s->gradient_accumulation, stages = s->stages;
+	int64_t round = 0; /* micro-batches of a round: the schedule's period; 0: no ramps */
+	enum ipu_schedule_kind kind;
 	struct report_insight *insight;
 	char share[FMT_SIZE], here[FMT_SIZE], rounds[96] = "";
 	double idle;
 
+	if (s->schedule && ipu_schedule_kind_get(s->schedule, &kind, NULL) == ST_OK &&
+	    ipu_schedule_row(kind)->pace != IPU_PACE_ALONE)
+		round = ipu_schedule_multiple(&(struct ipu_schedule_params){
+			.kind = kind, .stages = (int)stages, .training = true});
 	if (facts->options.known && !facts->options.trains)
 		return;
 	if (round <= 0 || now < round || now > INSIGHT_MICROBATCHES_MAX)
@@ -168,24 +159,6 @@ static const char *layers_text(struct insight_facts *facts, const char *layers)
 	return report__insight_text(facts, "%s%s", cut, strlen(layers) > strlen(cut) ? "..." : "");
 }
 
-/* The split without its first layer, which always begins stage 0. */
-static const char *split_text(const struct report_whatif_prediction *predicted)
-{
-	const char *comma = strchr(predicted->split, ',');
-
-	return comma ? comma + 1 : predicted->split;
-}
-
-static void suggest_split(struct insight_facts *facts, struct report_insight *insight,
-			  const struct report_whatif_prediction *predicted)
-{
-	report__insight_gain(insight, report_whatif_measured(facts->whatif), predicted);
-	insight->remedy = report__insight_text(facts,
-					       "`--pipeline.stages auto --pipeline.auto_stages "
-					       "%d`, which begins stages at %.200s.",
-					       predicted->stages, split_text(predicted));
-}
-
 void report__insight_slow_stage(struct insight_facts *facts)
 {
 	const struct report_whatif_change change = {.split = "auto"};
@@ -222,8 +195,17 @@ void report__insight_slow_stage(struct insight_facts *facts)
 			       REPORT_NS);
 	report__insight_number(insight, "imbalance", imbalance, REPORT_FRACTION);
 	insight->share = 1 - mean / most->work_ns;
-	if (better)
-		suggest_split(facts, insight, &predicted);
+	if (better) {
+		/* The split without its first layer, which always begins stage 0. */
+		const char *comma = strchr(predicted.split, ',');
+
+		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
+		insight->remedy =
+			report__insight_text(facts,
+					     "`--pipeline.stages auto --pipeline.auto_stages "
+					     "%d`, which begins stages at %.200s.",
+					     predicted.stages, comma ? comma + 1 : predicted.split);
+	}
 }
 
 /* ---- the schedule ---------------------------------------------------------------------------- */

@@ -67,14 +67,22 @@ static void print_insight(FILE *out, const struct report_insight *insight, int w
 		report__fold(out, "  Simulated:", str_peek(expected), width);
 }
 
-static void print_counts(FILE *out, const struct report_insights *insights)
+/* Print as text, at most @width columns (0: 80). */
+static enum status print_insights(const struct report_insights *insights, int width, FILE *out,
+				  struct err *err)
 {
+	static const char *const heads[REPORT_INSIGHT_SEVERITIES] = {"Problems", "Advice", "Notes"};
 	static const char *const many[REPORT_INSIGHT_SEVERITIES] = {"problems", "pieces of advice",
 								    "notes"};
 	static const char *const one[REPORT_INSIGHT_SEVERITIES] = {"problem", "piece of advice",
 								   "note"};
-	int counts[REPORT_INSIGHT_SEVERITIES] = {0};
+	int counts[REPORT_INSIGHT_SEVERITIES] = {0}, last = -1;
+	struct str expected = {0};
+	bool failed;
 
+	if (width <= 0)
+		width = WIDTH_DEFAULT;
+	width = min(width, WIDTH_MOST);
 	for (int i = 0; i < insights->count; i++)
 		counts[insights->items[i].severity]++;
 	fputs("Insights: ", out);
@@ -82,21 +90,6 @@ static void print_counts(FILE *out, const struct report_insights *insights)
 		fprintf(out, "%s%d %s", i ? ", " : "", counts[i],
 			counts[i] == 1 ? one[i] : many[i]);
 	fputc('\n', out);
-}
-
-/* Print as text, at most @width columns (0: 80). */
-static enum status print_insights(const struct report_insights *insights, int width, FILE *out,
-				  struct err *err)
-{
-	static const char *const heads[REPORT_INSIGHT_SEVERITIES] = {"Problems", "Advice", "Notes"};
-	struct str expected = {0};
-	int last = -1;
-	bool failed;
-
-	if (width <= 0)
-		width = WIDTH_DEFAULT;
-	width = min(width, WIDTH_MOST);
-	print_counts(out, insights);
 	for (int i = 0; i < insights->count; i++) {
 		const struct report_insight *insight = &insights->items[i];
 
@@ -264,18 +257,6 @@ static enum status choose_insights(struct report_insights *insights,
 	return chosen ? ST_OK : err_nomem(err);
 }
 
-/* Print the query of each insight under its id. */
-static enum status print_sql(const struct report_insights *insights, FILE *out, struct err *err)
-{
-	for (int i = 0; i < insights->count; i++)
-		if (insights->items[i].sql)
-			fprintf(out, "%s-- %s\n%s;\n", i ? "\n" : "", insights->items[i].id,
-				insights->items[i].sql);
-	if (fflush(out) || ferror(out))
-		return err_set(err, ST_IO, "write: %s", strerror(errno));
-	return ST_OK;
-}
-
 static enum status write_insights(struct report_insights *insights,
 				  const struct report_request *request, struct err *err)
 {
@@ -292,10 +273,16 @@ static enum status write_insights(struct report_insights *insights,
 	else
 		status = report_select_write(&source, &request->choice, request->db,
 					     &request->render, limit, request->out, err);
-	if (status == ST_OK && request->choice.sql)
-		status = print_sql(insights, request->out, err);
-	else if (status == ST_OK && people)
+	if (status == ST_OK && request->choice.sql) {
+		for (int i = 0; i < insights->count; i++)
+			if (insights->items[i].sql)
+				fprintf(request->out, "%s-- %s\n%s;\n", i ? "\n" : "",
+					insights->items[i].id, insights->items[i].sql);
+		if (fflush(request->out) || ferror(request->out))
+			status = err_set(err, ST_IO, "write: %s", strerror(errno));
+	} else if (status == ST_OK && people) {
 		status = print_insights(insights, request->render.width, request->out, err);
+	}
 	report_table_free(&rows);
 	return status;
 }

@@ -130,22 +130,15 @@ void report__insight_repaired(struct insight_facts *facts)
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 }
 
-/* Name what a recording without times contains; NULL: nothing. */
-static const char *name_contents(const struct report_summary *s)
-{
-	const bool metrics = s->loss_nan || !isnan(s->loss) || !isnan(s->accuracy);
-
-	if (s->tensors > 0)
-		return metrics ? "Tensors and metrics" : "Tensors";
-	return metrics ? "Metrics" : NULL;
-}
-
 void report__insight_nothing(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	const char *some = name_contents(s);
+	const bool metrics = s->loss_nan || !isnan(s->loss) || !isnan(s->accuracy);
+	const char *some = metrics ? "Metrics" : NULL; /* what there is without times */
 	struct report_insight *insight;
 
+	if (s->tensors > 0)
+		some = metrics ? "Tensors and metrics" : "Tensors";
 	if (s->spans > 0 || s->executions > 0 || facts->memory_count > 0 ||
 	    facts->stage_count[0] > 0 || facts->stage_count[1] > 0)
 		return;

@@ -51,6 +51,8 @@ static double effective_watts(const struct report_monitor_device *device, int64_
 	return idle + (device->watts - idle) * (1 - exp(-seconds / WARM_UP_SECONDS));
 }
 
+/* ---- the partition --------------------------------------------------------------------------- */
+
 static void monitor_heat_board(struct report_monitor *monitor, int first)
 {
 	const int end = min(first + REPORT_MONITOR_BOARD, monitor->count);
@@ -73,12 +75,16 @@ static void monitor_heat_board(struct report_monitor *monitor, int first)
 	}
 }
 
-/* ---- the partition --------------------------------------------------------------------------- */
-
-static int64_t monitor_size(const struct prof_announcements *runs, int64_t least)
+enum status report_monitor_new(struct report_monitor *out, struct prof_announcements *runs,
+			       const struct report_monitor_params *params, struct err *err)
 {
+	struct ipu_target target;
+	enum status status = ipu_target_get(params->target, 0, &target, err);
 	int64_t ipus = 0;
 
+	*out = (struct report_monitor){.now_ms = params->now_ms};
+	if (status != ST_OK)
+		return status;
 	for (int i = 0; i < runs->count; i++) {
 		const int64_t end = runs->items[i].first_id + runs->items[i].ipus;
 
@@ -86,33 +92,7 @@ static int64_t monitor_size(const struct prof_announcements *runs, int64_t least
 	}
 	if (ipus > 0)
 		ipus = prof_announce_machine(ipus);
-	return max(ipus, least);
-}
-
-static void monitor_attach(struct report_monitor *monitor, const struct prof_announcement *run)
-{
-	for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++) {
-		struct report_monitor_device *device = &monitor->devices[id];
-
-		if (device->users++ == 0) {
-			device->run = run;
-			device->kind = monitor_kind(run->target);
-			device->clock_mhz = run->clock_mhz;
-		}
-		device->utilisation = fmin(1, device->utilisation + run->progress.utilisation);
-	}
-}
-
-enum status report_monitor_new(struct report_monitor *out, struct prof_announcements *runs,
-			       const struct report_monitor_params *params, struct err *err)
-{
-	struct ipu_target target;
-	enum status status = ipu_target_get(params->target, 0, &target, err);
-
-	*out = (struct report_monitor){.now_ms = params->now_ms};
-	if (status != ST_OK)
-		return status;
-	out->count = (int)monitor_size(runs, params->ipus);
+	out->count = (int)max(ipus, params->ipus);
 	out->devices = mem_calloc((size_t)out->count, sizeof(*out->devices));
 	if (!out->devices)
 		return err_nomem(err);
@@ -124,8 +104,21 @@ enum status report_monitor_new(struct report_monitor *out, struct prof_announcem
 			.kind = monitor_kind(params->target),
 			.clock_mhz = llround(target.clock_hz * 1e-6),
 		};
-	for (int i = 0; i < out->runs.count; i++)
-		monitor_attach(out, &out->runs.items[i]);
+	for (int i = 0; i < out->runs.count; i++) {
+		const struct prof_announcement *run = &out->runs.items[i];
+
+		for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++) {
+			struct report_monitor_device *device = &out->devices[id];
+
+			if (device->users++ == 0) {
+				device->run = run;
+				device->kind = monitor_kind(run->target);
+				device->clock_mhz = run->clock_mhz;
+			}
+			device->utilisation =
+				fmin(1, device->utilisation + run->progress.utilisation);
+		}
+	}
 	for (int i = 0; i < out->count; i += REPORT_MONITOR_BOARD)
 		monitor_heat_board(out, i);
 	return ST_OK;

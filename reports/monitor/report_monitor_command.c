@@ -87,107 +87,72 @@ static const struct cli_command monitor_cli = {
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-struct monitor_words {
-	const char *seconds;
-	bool watched; /* the previous argument was --watch */
-};
-
-static enum status parse_argument(struct monitor_request *request, struct monitor_words *words,
-				  const struct cli_argument *argument, struct err *err)
-{
-	const bool watched = words->watched;
-
-	words->watched = argument->option && strcmp(argument->option->name, "--watch") == 0;
-	if (argument->option)
-		return cli_set(argument, request, err);
-	if (!watched || words->seconds)
-		return err_set(err, ST_INVALID, "%s: takes no words (--help lists the options)",
-			       argument->value);
-	words->seconds = argument->value;
-	return ST_OK;
-}
-
 static enum status parse_line(struct monitor_request *request, int argc, char **argv,
 			      struct err *err)
 {
-	struct monitor_words words = {NULL, false};
+	const char *seconds = NULL;
+	bool watched = false; /* the argument is --watch */
 	struct cli_walk walk;
 	struct cli_argument argument;
 	enum status status;
 	bool more = true;
 
 	cli_begin(&walk, &monitor_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more)
-		if ((status = parse_argument(request, &words, &argument, err)) != ST_OK)
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		const bool before = watched;
+
+		watched = argument.option && strcmp(argument.option->name, "--watch") == 0;
+		if (argument.option)
+			status = cli_set(&argument, request, err);
+		else if (!before || seconds)
+			status = err_set(err, ST_INVALID,
+					 "%s: takes no words (--help lists the options)",
+					 argument.value);
+		else
+			seconds = argument.value;
+		if (status != ST_OK)
 			return status;
-	if (status == ST_OK && words.seconds &&
-	    (!str_to_double(words.seconds, &request->seconds) ||
+	}
+	if (status == ST_OK && seconds &&
+	    (!str_to_double(seconds, &request->seconds) ||
 	     !(request->seconds >= WATCH_LEAST && request->seconds <= WATCH_MOST)))
 		return err_set(err, ST_INVALID, "--watch: %s is not a number from 0.1 to 86400",
-			       words.seconds);
+			       seconds);
 	request->colour = cli_colour(stdout, request->color);
 	return status;
 }
 
 /* ---- a snapshot ------------------------------------------------------------------------------ */
 
-static enum status read_snapshot(struct monitor_request *request, struct report_monitor *out,
-				 struct err *err)
-{
-	struct prof_announcements runs;
-	enum status status;
-
-	str_clear(&request->notes);
-	status = prof_announcements_read(&runs, true, &request->notes, err);
-	if (status != ST_OK && status != ST_NOTFOUND)
-		return status;
-	request->params.now_ms = clock_epoch_ns() / 1000000;
-	status = report_monitor_new(out, &runs, &request->params, err);
-	prof_announcements_free(&runs);
-	return status;
-}
-
-static enum status write_snapshot(const struct monitor_request *request,
-				  const struct report_monitor *monitor, struct str *out,
-				  struct err *err)
-{
-	struct jsonw w;
-
-	if (request->json) {
-		jsonw_init_str(&w, out, request->watch ? 0 : 2);
-		report_monitor_json(monitor, &w);
-		return jsonw_end(&w, err);
-	}
-	report_monitor_text(monitor, request->colour, out);
-	/* On the alternate screen, stderr would be overdrawn. */
-	if (request->screen)
-		str_add(out, str_peek(&request->notes));
-	return ST_OK;
-}
-
 static enum status draw_snapshot(struct monitor_request *request, struct str *out, struct err *err)
 {
 	struct report_monitor monitor = {0};
-	enum status status = read_snapshot(request, &monitor, err);
+	struct prof_announcements runs;
+	enum status status;
+	struct jsonw w;
 
-	if (status == ST_OK)
-		status = write_snapshot(request, &monitor, out, err);
+	str_clear(&request->notes);
+	status = prof_announcements_read(&runs, true, &request->notes, err);
+	if (status == ST_OK || status == ST_NOTFOUND) {
+		request->params.now_ms = clock_epoch_ns() / 1000000;
+		status = report_monitor_new(&monitor, &runs, &request->params, err);
+		prof_announcements_free(&runs);
+	}
+	if (status == ST_OK && request->json) {
+		jsonw_init_str(&w, out, request->watch ? 0 : 2);
+		report_monitor_json(&monitor, &w);
+		status = jsonw_end(&w, err);
+	} else if (status == ST_OK) {
+		report_monitor_text(&monitor, request->colour, out);
+		/* On the alternate screen, stderr would be overdrawn. */
+		if (request->screen)
+			str_add(out, str_peek(&request->notes));
+	}
 	if (status == ST_OK && out->failed)
 		status = err_nomem(err);
 	report_monitor_free(&monitor);
 	if (!request->screen && request->notes.length > 0)
 		fprintf(stderr, "%s", str_peek(&request->notes));
-	return status;
-}
-
-static enum status print_once(struct monitor_request *request, struct err *err)
-{
-	struct str out = {0};
-	enum status status = draw_snapshot(request, &out, err);
-
-	if (status == ST_OK && (fputs(str_peek(&out), stdout) < 0 || fflush(stdout) != 0))
-		status = err_set(err, ST_IO, "write: %s", strerror(errno));
-	str_free(&out);
 	return status;
 }
 
@@ -204,28 +169,15 @@ static bool can_draw(void)
 	return term && term[0] && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
 }
 
-static int terminal_rows(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
-}
-
-static int count_lines(const char *text)
-{
-	int lines = 0;
-
-	for (; (text = strchr(text, '\n')); text++)
-		lines++;
-	return lines;
-}
-
 /* If the terminal has too few rows, omit the top: the changing part is at the end. */
 static void draw_text(const char *text)
 {
-	const int rows = terminal_rows();
-	int skip = count_lines(text) - rows;
+	struct winsize size;
+	const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+	int skip = known ? -size.ws_row : -24;
 
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		skip++;
 	fputs("\033[H", stdout);
 	if (skip > 0) {
 		printf("... %d lines above\033[K\r\n", ++skip);
@@ -262,14 +214,6 @@ static void write_control(const struct monitor_request *request, const char *con
 	fflush(stdout);
 }
 
-/* Ctrl-Z: restore the shell's screen while stopped. */
-static void suspend(const struct monitor_request *request)
-{
-	write_control(request, SCREEN_LEAVE);
-	raise(SIGSTOP);
-	write_control(request, SCREEN_ENTER);
-}
-
 /* Wait for the interval or a signal. Return the terminating signal, or 0. */
 static int wait_for_signal(const struct monitor_request *request, const sigset_t *signals)
 {
@@ -278,8 +222,12 @@ static int wait_for_signal(const struct monitor_request *request, const sigset_t
 				       .tv_nsec = (long)((request->seconds - whole) * 1e9)};
 	const int number = sigtimedwait(signals, NULL, &pause);
 
-	if (number == SIGTSTP)
-		suspend(request);
+	if (number == SIGTSTP) {
+		/* Ctrl-Z: restore the shell's screen while stopped. */
+		write_control(request, SCREEN_LEAVE);
+		raise(SIGSTOP);
+		write_control(request, SCREEN_ENTER);
+	}
 	return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
 }
 
@@ -319,6 +267,7 @@ int report_monitor_command(int argc, char **argv)
 		.seconds = WATCH_SECONDS,
 	};
 	struct err err = {ST_OK, ""};
+	struct str out = {0};
 	enum status status;
 	int number = 0;
 
@@ -326,9 +275,14 @@ int report_monitor_command(int argc, char **argv)
 		return 0;
 	status = parse_line(&request, argc, argv, &err);
 	request.screen = request.watch && !request.json && can_draw();
-	if (status == ST_OK)
-		status = request.watch ? watch_snapshots(&request, &number, &err)
-				       : print_once(&request, &err);
+	if (status == ST_OK && request.watch) {
+		status = watch_snapshots(&request, &number, &err);
+	} else if (status == ST_OK) {
+		status = draw_snapshot(&request, &out, &err);
+		if (status == ST_OK && (fputs(str_peek(&out), stdout) < 0 || fflush(stdout) != 0))
+			status = err_set(&err, ST_IO, "write: %s", strerror(errno));
+		str_free(&out);
+	}
 	str_free(&request.notes);
 	if (status != ST_OK)
 		return cli_fail(&monitor_cli, &err);

@@ -24,10 +24,12 @@ __attribute__((format(printf, 3, 4))) static void add_attribute(struct jsonw *w,
 	jsonw_key_text(w, key, text);
 }
 
-static void add_location(struct jsonw *w, const struct report_monitor_device *device)
+static void add_device(struct jsonw *w, const struct report_monitor_device *device)
 {
+	const struct prof_announcement *run = device->run;
 	char text[64];
 
+	jsonw_begin_object(w);
 	add_attribute(w, "id", "%d", device->id);
 	jsonw_key_text(w, "target", "Fabric");
 	report_monitor_address(device->id, text, sizeof(text));
@@ -38,14 +40,6 @@ static void add_location(struct jsonw *w, const struct report_monitor_device *de
 	jsonw_key_text(w, "board type", device->kind->board);
 	jsonw_key_text(w, "ipu architecture", device->kind->architecture);
 	add_attribute(w, "clock", "%" PRId64 "MHz", device->clock_mhz);
-}
-
-static void add_device(struct jsonw *w, const struct report_monitor_device *device)
-{
-	const struct prof_announcement *run = device->run;
-
-	jsonw_begin_object(w);
-	add_location(w, device);
 	add_attribute(w, "average die temp", "%.1f C", device->die_c);
 	add_attribute(w, "average board temp", "%.1f C", device->board_c);
 	add_attribute(w, "ipu power", "%.1f W", device->watts);
@@ -59,33 +53,19 @@ static void add_device(struct jsonw *w, const struct report_monitor_device *devi
 	jsonw_end_object(w);
 }
 
-static void add_progress(struct jsonw *w, const struct report_progress *progress)
-{
-	const struct {
-		const char *key;
-		int64_t value, of;
-	} counts[] = {
-		{"epoch", progress->epoch, progress->epochs},
-		{"epochs", progress->epochs, progress->epochs},
-		{"step", progress->step, progress->steps},
-		{"steps", progress->steps, progress->steps},
-	};
-
-	jsonw_key_text(w, "state", report_run_state_text(progress->state));
-	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-		jsonw_key(w, counts[i].key);
-		if (counts[i].of > 0)
-			jsonw_int(w, counts[i].value);
-		else
-			jsonw_null(w);
-	}
-	jsonw_key_real(w, "utilisation", progress->utilisation);
-}
-
 static void add_run(struct jsonw *w, const struct report_monitor *monitor,
 		    const struct prof_announcement *run)
 {
 	const int64_t ms = monitor->now_ms - run->started_ms;
+	const struct {
+		const char *key;
+		int64_t value, of;
+	} counts[] = {
+		{"epoch", run->progress.epoch, run->progress.epochs},
+		{"epochs", run->progress.epochs, run->progress.epochs},
+		{"step", run->progress.step, run->progress.steps},
+		{"steps", run->progress.steps, run->progress.steps},
+	};
 
 	jsonw_begin_object(w);
 	jsonw_key_int(w, "pid", run->pid);
@@ -103,7 +83,15 @@ static void add_run(struct jsonw *w, const struct report_monitor *monitor,
 	jsonw_key_bool(w, "shared", report_monitor_shared(monitor, run));
 	jsonw_key_int(w, "replicas", run->replicas);
 	jsonw_key_int(w, "stages", run->stages);
-	add_progress(w, &run->progress);
+	jsonw_key_text(w, "state", report_run_state_text(run->progress.state));
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		jsonw_key(w, counts[i].key);
+		if (counts[i].of > 0)
+			jsonw_int(w, counts[i].value);
+		else
+			jsonw_null(w);
+	}
+	jsonw_key_real(w, "utilisation", run->progress.utilisation);
 	jsonw_key_text(w, "report", run->report[0] ? run->report : NULL);
 	jsonw_end_object(w);
 }

@@ -110,28 +110,6 @@ static void add_title(struct str *out, const struct monitor_column *columns, siz
 
 /* ---- IPUs ------------------------------------------------------------------------------------ */
 
-static void add_device(struct str *out, const struct report_monitor_device *device)
-{
-	char address[64], serial[64], id[16], ipu[16];
-	const char *cells[DEVICE_COLUMNS] = {
-		[DEVICE_ADDRESS] = address,
-		[DEVICE_SERIAL] = serial,
-		[DEVICE_SOFTWARE] = IPUSCOPE_VERSION,
-		[DEVICE_SERVER] = IPUSCOPE_VERSION,
-		[DEVICE_FIRMWARE] = IPUSCOPE_VERSION,
-		[DEVICE_TYPE] = device->kind->board,
-		[DEVICE_ID] = id,
-		[DEVICE_IPU] = ipu,
-		[DEVICE_ROUTING] = "DNC",
-	};
-
-	report_monitor_address(device->id, address, sizeof(address));
-	report_monitor_serial(device->id, serial, sizeof(serial));
-	snprintf(id, sizeof(id), "%d", device->id);
-	snprintf(ipu, sizeof(ipu), "%d", report_monitor_ipu(device->id));
-	add_row(out, device_columns, DEVICE_COLUMNS, cells);
-}
-
 static void add_devices(struct str *out, const struct report_monitor *monitor, bool colour)
 {
 	char partition[96];
@@ -143,9 +121,27 @@ static void add_devices(struct str *out, const struct report_monitor *monitor, b
 	add_rule(out, device_columns, DEVICE_COLUMNS);
 	add_row(out, device_columns, DEVICE_COLUMNS, NULL);
 	for (int i = 0; i < monitor->count; i++) {
+		const struct report_monitor_device *device = &monitor->devices[i];
+		char address[64], serial[64], id[16], ipu[16];
+		const char *cells[DEVICE_COLUMNS] = {
+			[DEVICE_ADDRESS] = address,
+			[DEVICE_SERIAL] = serial,
+			[DEVICE_SOFTWARE] = IPUSCOPE_VERSION,
+			[DEVICE_SERVER] = IPUSCOPE_VERSION,
+			[DEVICE_FIRMWARE] = IPUSCOPE_VERSION,
+			[DEVICE_TYPE] = device->kind->board,
+			[DEVICE_ID] = id,
+			[DEVICE_IPU] = ipu,
+			[DEVICE_ROUTING] = "DNC",
+		};
+
 		if (i % REPORT_MONITOR_MACHINE == 0)
 			add_rule(out, device_columns, DEVICE_COLUMNS);
-		add_device(out, &monitor->devices[i]);
+		report_monitor_address(device->id, address, sizeof(address));
+		report_monitor_serial(device->id, serial, sizeof(serial));
+		snprintf(id, sizeof(id), "%d", device->id);
+		snprintf(ipu, sizeof(ipu), "%d", report_monitor_ipu(device->id));
+		add_row(out, device_columns, DEVICE_COLUMNS, cells);
 	}
 	add_rule(out, device_columns, DEVICE_COLUMNS);
 }
@@ -217,42 +213,37 @@ static void add_processes(struct str *out, const struct report_monitor *monitor,
 
 /* ---- progress of the runs -------------------------------------------------------------------- */
 
-/* "1653623: training, epoch 2/3, step 120/500; ipu-view /home/..." */
-static void add_progress(struct str *out, const struct prof_announcement *run)
-{
-	const struct report_progress *progress = &run->progress;
-	const struct report_cell cell = {.type = PROF_TEXT, .text = run->report};
-	char report[CELL_SIZE];
-
-	str_addf(out, "%" PRId64 ": %s", run->pid, report_run_state_text(progress->state));
-	if (progress->epoch > 0)
-		str_addf(out, ", epoch %" PRId64 "/%" PRId64, progress->epoch, progress->epochs);
-	if (progress->steps > 0)
-		str_addf(out, ", step %" PRId64 "/%" PRId64, progress->step, progress->steps);
-	if (run->report[0])
-		str_addf(out, "; ipu-view %s",
-			 report_cell_text(&cell, REPORT_TEXT, report, sizeof(report)));
-	str_add(out, "\n");
-}
-
-static bool monitor_any_shared(const struct report_monitor *monitor)
-{
-	for (int i = 0; i < monitor->runs.count; i++)
-		if (report_monitor_shared(monitor, &monitor->runs.items[i]))
-			return true;
-	return false;
-}
-
 void report_monitor_text(const struct report_monitor *monitor, bool colour, struct str *out)
 {
+	bool shared = false;
+
 	add_devices(out, monitor, colour);
 	add_processes(out, monitor, colour);
 	if (monitor->runs.count > 0)
 		str_add(out, "Temp and Power are simulated, as is all of the partition.\n");
 	else
 		str_add(out, "The partition is simulated.\n");
-	if (monitor_any_shared(monitor))
-		str_add(out, "* more than one run has this IPU\n");
 	for (int i = 0; i < monitor->runs.count; i++)
-		add_progress(out, &monitor->runs.items[i]);
+		shared |= report_monitor_shared(monitor, &monitor->runs.items[i]);
+	if (shared)
+		str_add(out, "* more than one run has this IPU\n");
+	for (int i = 0; i < monitor->runs.count; i++) {
+		const struct prof_announcement *run = &monitor->runs.items[i];
+		const struct report_progress *progress = &run->progress;
+		const struct report_cell cell = {.type = PROF_TEXT, .text = run->report};
+		char report[CELL_SIZE];
+
+		/* "1653623: training, epoch 2/3, step 120/500; ipu-view /home/..." */
+		str_addf(out, "%" PRId64 ": %s", run->pid, report_run_state_text(progress->state));
+		if (progress->epoch > 0)
+			str_addf(out, ", epoch %" PRId64 "/%" PRId64, progress->epoch,
+				 progress->epochs);
+		if (progress->steps > 0)
+			str_addf(out, ", step %" PRId64 "/%" PRId64, progress->step,
+				 progress->steps);
+		if (run->report[0])
+			str_addf(out, "; ipu-view %s",
+				 report_cell_text(&cell, REPORT_TEXT, report, sizeof(report)));
+		str_add(out, "\n");
+	}
 }

@@ -2,7 +2,6 @@
  * The report `health --reevaluate`: read the rules, evaluate them on recorded rows, and return the
  * hits as a table. See report_named.h.
  */
-
 #include "reports/named/report_named.h"
 
 #include <math.h>
@@ -58,22 +57,6 @@ struct health_evaluation {
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static void read_parameters(struct outfeed_health_rules *rules, enum outfeed_health_id id,
-			    const char *parameters, struct err *err)
-{
-	const char *name = outfeed_health_describe(id)->name;
-	char text[2 * OUTFEED_HEALTH_TEXT];
-	struct json_at root;
-	cJSON *tree;
-
-	snprintf(text, sizeof(text), "{\"%s\": %s}", name, parameters);
-	if (json_parse(&tree, text, strlen(text), "health_rules", err) != ST_OK)
-		return;
-	root = json_root("health_rules", tree);
-	outfeed_health_read(rules, &root, err);
-	cJSON_Delete(tree);
-}
-
 /* Apply the recorded rules; those of other programs are ignored. */
 static void read_recorded_rules(struct outfeed_health_rules *rules, struct prof_db *db,
 				struct err *err)
@@ -96,8 +79,20 @@ static void read_recorded_rules(struct outfeed_health_rules *rules, struct prof_
 		if (patience >= 1)
 			rules->rule[id].patience = patience;
 		rules->rule[id].enabled = prof_column_int(query, 3) != 0;
-		if (prof_column_text(query, 4))
-			read_parameters(rules, id, prof_column_text(query, 4), err);
+		if (prof_column_text(query, 4)) {
+			const char *known = outfeed_health_describe(id)->name;
+			char text[2 * OUTFEED_HEALTH_TEXT];
+			struct json_at root;
+			cJSON *tree;
+
+			snprintf(text, sizeof(text), "{\"%s\": %s}", known,
+				 prof_column_text(query, 4));
+			if (json_parse(&tree, text, strlen(text), "health_rules", err) == ST_OK) {
+				root = json_root("health_rules", tree);
+				outfeed_health_read(rules, &root, err);
+				cJSON_Delete(tree);
+			}
+		}
 	}
 	prof_query_close(query);
 }
@@ -124,15 +119,6 @@ enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db
 
 /* ---- hits ------------------------------------------------------------------------------------ */
 
-static const char *keep_text(struct health_evaluation *j, const char *text)
-{
-	char *copy = !text ? NULL : arena_strdup(&j->arena, text);
-
-	if (text && !copy)
-		err_nomem(j->err);
-	return copy;
-}
-
 static void add_hit(struct health_evaluation *j, int64_t rank, const struct outfeed_hit *hit)
 {
 	struct health_found *found;
@@ -143,8 +129,8 @@ static void add_hit(struct health_evaluation *j, int64_t rank, const struct outf
 	}
 	found = &j->hits[j->hit_count];
 	*found = (struct health_found){*hit, rank, (int64_t)j->hit_count};
-	found->hit.key = keep_text(j, hit->key);
-	found->hit.layer = keep_text(j, hit->layer);
+	found->hit.key = report__copy(&j->arena, hit->key, j->err);
+	found->hit.layer = report__copy(&j->arena, hit->layer, j->err);
 	j->hit_count++;
 }
 
@@ -267,9 +253,9 @@ static void add_tensor(struct health_evaluation *j, const struct health_tensor *
 	}
 	tensor = &j->tensors[j->tensor_count];
 	*tensor = *wanted;
-	tensor->queue = keep_text(j, wanted->queue);
-	tensor->key = keep_text(j, wanted->key);
-	tensor->layer = keep_text(j, wanted->layer);
+	tensor->queue = report__copy(&j->arena, wanted->queue, j->err);
+	tensor->key = report__copy(&j->arena, wanted->key, j->err);
+	tensor->layer = report__copy(&j->arena, wanted->layer, j->err);
 	if (!err_stuck(j->err) && kind && outfeed_kind_of(&about.kind, kind)) {
 		const struct health_process *process;
 
@@ -362,14 +348,6 @@ static int64_t read_inf(const struct prof_query *query)
 	return positive == IPS_NULL || negative == IPS_NULL ? IPS_NULL : positive + negative;
 }
 
-/* The file has the maximum of the finite values; the rules expect that of all values. */
-static double read_abs_max(const struct prof_query *query, int64_t n_nan, int64_t n_inf)
-{
-	if (n_nan > 0)
-		return (double)NAN;
-	return n_inf > 0 ? (double)INFINITY : prof_column_real(query, AT_ABS_MAX);
-}
-
 static struct outfeed_health_row read_row(const struct prof_query *query)
 {
 	const char *phase = prof_column_text(query, AT_PHASE);
@@ -395,7 +373,12 @@ static struct outfeed_health_row read_row(const struct prof_query *query)
 	row.keys.microbatch = prof_column_int(query, AT_MICROBATCH);
 	row.keys.replica = prof_column_int(query, AT_REPLICA);
 	row.keys.phase = (char)(phase ? phase[0] : '\0');
-	row.abs_max = read_abs_max(query, row.n_nan, row.n_inf);
+	/* The file has the maximum of the finite values; the rules expect that of all values. */
+	if (row.n_nan > 0)
+		row.abs_max = (double)NAN;
+	else
+		row.abs_max =
+			row.n_inf > 0 ? (double)INFINITY : prof_column_real(query, AT_ABS_MAX);
 	return row;
 }
 
@@ -498,17 +481,6 @@ static void evaluate(struct health_evaluation *j)
 		qsort(j->hits, j->hit_count, sizeof(*j->hits), compare_hits);
 }
 
-static void evaluation_fini(struct health_evaluation *j)
-{
-	for (size_t i = 0; i < j->process_count; i++)
-		outfeed_health_free(j->processes[i]->health);
-	mem_free(j->processes);
-	mem_free(j->tensors);
-	map_fini(&j->map);
-	mem_free(j->hits);
-	arena_fini(&j->arena);
-}
-
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The columns of the view `health`. */
@@ -597,7 +569,13 @@ enum status report_health_hits(struct report_table *out, struct prof_db *db,
 			report_table_free(out);
 			status = err_nomem(err);
 		}
-	evaluation_fini(&j);
+	for (size_t i = 0; i < j.process_count; i++)
+		outfeed_health_free(j.processes[i]->health);
+	mem_free(j.processes);
+	mem_free(j.tensors);
+	map_fini(&j.map);
+	mem_free(j.hits);
+	arena_fini(&j.arena);
 	return status;
 }
 
@@ -681,20 +659,6 @@ static enum status apply_limit(struct report_table *table, const struct report_r
 	return text && !table->note ? err_nomem(err) : ST_OK;
 }
 
-static enum status print_rules(const struct outfeed_health_rules *rules,
-			       const struct report_request *request, struct err *err)
-{
-	struct report_table table;
-	enum status status = rules_table(&table, rules, err);
-
-	if (status != ST_OK)
-		return status;
-	fprintf(request->out, "\n");
-	status = report_render(&table, &request->render, request->out, err);
-	report_table_free(&table);
-	return status;
-}
-
 enum status report_run_reevaluate(const struct report_request *request, struct err *err)
 {
 	struct outfeed_health_rules rules;
@@ -714,7 +678,13 @@ enum status report_run_reevaluate(const struct report_request *request, struct e
 	if (status == ST_OK)
 		status = report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);
-	if (status == ST_OK && request->render.format == REPORT_AS_TEXT)
-		status = print_rules(&rules, request, err);
+	if (status != ST_OK || request->render.format != REPORT_AS_TEXT)
+		return status;
+	status = rules_table(&table, &rules, err);
+	if (status != ST_OK)
+		return status;
+	fprintf(request->out, "\n");
+	status = report_render(&table, &request->render, request->out, err);
+	report_table_free(&table);
 	return status;
 }

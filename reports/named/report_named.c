@@ -417,36 +417,31 @@ static const struct report_named report_named_execution_trace = {
 
 /* ---- time-split ------------------------------------------------------------------------------ */
 
-static const char split_ipu_sql[] =
-	"SELECT clock, rank, mode, replica, ipu, executions, total_ns,\n"
-	"       1.0 * compute_ns / nullif(total_ns, 0) AS compute_share,\n"
-	"       1.0 * exchange_ns / nullif(total_ns, 0) AS exchange_share,\n"
-	"       1.0 * sync_ns / nullif(total_ns, 0) AS sync_share,\n"
-	"       1.0 * host_io_ns / nullif(total_ns, 0) AS host_io_share,\n"
-	"       1.0 * idle_ns / nullif(total_ns, 0) AS waiting_share,\n"
+#define SPLIT_SHARES                                                                               \
+	"       1.0 * compute_ns / nullif(total_ns, 0) AS compute_share,\n"                        \
+	"       1.0 * exchange_ns / nullif(total_ns, 0) AS exchange_share,\n"                      \
+	"       1.0 * sync_ns / nullif(total_ns, 0) AS sync_share,\n"                              \
+	"       1.0 * host_io_ns / nullif(total_ns, 0) AS host_io_share,\n"                        \
+	"       1.0 * idle_ns / nullif(total_ns, 0) AS waiting_share,\n"                           \
 	"       compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns\n"
+#define SPLIT_ROWS                                                                                 \
+	"FROM (SELECT t.*, e.mode, e.epoch, t.compute_ns + t.exchange_ns + t.sync_ns\n"            \
+	"               + t.host_io_ns + t.idle_ns AS total_ns\n"                                  \
+	"             FROM time_split t LEFT JOIN executions e\n"                                  \
+	"               ON e.execution = t.execution AND e.rank = t.rank)"
+
+static const char split_ipu_sql[] =
+	"SELECT clock, rank, mode, replica, ipu, executions, total_ns,\n" SPLIT_SHARES
 	"FROM (SELECT clock, rank, mode, replica, ipu, count(*) AS executions,\n"
 	"             sum(total_ns) AS total_ns, sum(compute_ns) AS compute_ns,\n"
 	"             sum(exchange_ns) AS exchange_ns, sum(sync_ns) AS sync_ns,\n"
 	"             sum(host_io_ns) AS host_io_ns, sum(idle_ns) AS idle_ns\n"
-	"      FROM (SELECT t.*, e.mode, e.epoch, t.compute_ns + t.exchange_ns + t.sync_ns\n"
-	"               + t.host_io_ns + t.idle_ns AS total_ns\n"
-	"             FROM time_split t LEFT JOIN executions e\n"
-	"               ON e.execution = t.execution AND e.rank = t.rank)\n"
+	"      " SPLIT_ROWS "\n"
 	"      GROUP BY clock, rank, mode, replica, ipu)";
 
 static const char split_execution_sql[] =
-	"SELECT clock, rank, mode, epoch, execution, replica, ipu, total_ns,\n"
-	"       1.0 * compute_ns / nullif(total_ns, 0) AS compute_share,\n"
-	"       1.0 * exchange_ns / nullif(total_ns, 0) AS exchange_share,\n"
-	"       1.0 * sync_ns / nullif(total_ns, 0) AS sync_share,\n"
-	"       1.0 * host_io_ns / nullif(total_ns, 0) AS host_io_share,\n"
-	"       1.0 * idle_ns / nullif(total_ns, 0) AS waiting_share,\n"
-	"       compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns\n"
-	"FROM (SELECT t.*, e.mode, e.epoch, t.compute_ns + t.exchange_ns + t.sync_ns\n"
-	"               + t.host_io_ns + t.idle_ns AS total_ns\n"
-	"             FROM time_split t LEFT JOIN executions e\n"
-	"               ON e.execution = t.execution AND e.rank = t.rank)";
+	"SELECT clock, rank, mode, epoch, execution, replica, ipu, total_ns,\n" SPLIT_SHARES
+		SPLIT_ROWS;
 
 static const struct report_named report_named_time_split = {
 	REPORT_NAMED("time-split",

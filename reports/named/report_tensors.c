@@ -128,25 +128,20 @@ static enum status read_range(void *user, int64_t from, int64_t to, struct err *
 	return status;
 }
 
-static int find_column(const char *column)
-{
-	for (size_t i = 0; i < ARRAY_LEN(column_names); i++)
-		if (!strcmp(column_names[i], column))
-			return (int)i;
-	return -1;
-}
-
 enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_db *db,
 				    int64_t tensor_id, int64_t rank, const char *column,
 				    int64_t most, struct err *err)
 {
-	struct reading reading = {out, db, tensor_id, rank, find_column(column)};
+	struct reading reading = {out, db, tensor_id, rank, 0};
+	const int columns = (int)ARRAY_LEN(column_names);
 	int64_t rows, tensors;
 	enum status status;
 
 	out->count = 0;
 	out->looked = out->all = 0;
-	if (reading.column < 0)
+	while (reading.column < columns && strcmp(column_names[reading.column], column) != 0)
+		reading.column++;
+	if (reading.column == columns)
 		return err_set(err, ST_NOTFOUND, "no column \"%s\" in tensor_stats", column);
 	status = prof_db_number(db, "SELECT ifnull(max(row_id), 0) FROM tensor_stat_rows", &rows,
 				err);

@@ -318,29 +318,6 @@ static double row_norm(const float *values, const float *first, int64_t columns)
 	return sqrt(sum);
 }
 
-/* Read the first capture of the tensor; @out is @kept if that is the first. */
-static enum status read_first(struct report_kept *out, struct arena *arena, struct prof_db *db,
-			      const struct report_kept *kept, struct err *err)
-{
-	struct report_kept_at at = REPORT_KEPT_ANY;
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db,
-				"SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
-				"ON t.tensor_id = p.tensor_id WHERE t.key = :key",
-				err);
-
-	*out = *kept;
-	at.key = kept->key;
-	prof_query_text(query, ":key", kept->key);
-	if (prof_query_next(query, &status, err))
-		at.below = prof_column_int(query, 0) + 1;
-	prof_query_close(query);
-	return status == ST_OK && at.below <= kept->row_id
-		       ? report_kept_read(out, arena, db, &at, err)
-		       : status;
-}
-
 enum status report_rows_of(struct report_row **out, struct arena *arena, struct prof_db *db,
 			   const struct report_kept *kept, struct err *err)
 {
@@ -348,6 +325,8 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 	struct report_kept first;
 	bool known;
 	enum status status;
+	struct report_kept_at at = REPORT_KEPT_ANY;
+	struct prof_query *query;
 
 	if (kept->ndim != 2)
 		return err_set(err, ST_INVALID,
@@ -356,7 +335,20 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 	*out = arena_alloc(arena, (size_t)kept->shape[0], sizeof(**out));
 	if (!*out)
 		return err_nomem(err);
-	status = read_first(&first, arena, db, kept, err);
+	/* The first capture of the tensor; it may be @kept itself. */
+	status = prof_query_open(&query, db,
+				 "SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
+				 "ON t.tensor_id = p.tensor_id WHERE t.key = :key",
+				 err);
+	first = *kept;
+	at.key = kept->key;
+	prof_query_text(query, ":key", kept->key);
+	if (prof_query_next(query, &status, err))
+		at.below = prof_column_int(query, 0) + 1;
+	prof_query_close(query);
+	status = status == ST_OK && at.below <= kept->row_id
+			 ? report_kept_read(&first, arena, db, &at, err)
+			 : status;
 	known = status == ST_OK && first.row_id != kept->row_id && first.count == kept->count;
 	for (int64_t r = 0; r < kept->shape[0] && status == ST_OK; r++) {
 		const float *row = kept->values + r * columns;

@@ -134,24 +134,6 @@ const struct cli_command report_embeddings_cli = {
 	.words = "FILE",
 };
 
-static enum status parse(struct sequence_line *line, const struct cli_command *command, int argc,
-			 char **argv, struct err *err)
-{
-	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
-					"REPORT and KEY are enough"};
-	enum status status;
-
-	*line = (struct sequence_line){
-		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .table = {.width = -1}};
-	status = cli_parse(command, argc, argv, NULL, line, &words, err);
-	/* A single word is the report if such a file exists, otherwise the key. */
-	if (line->word_count == 1 && !fs_exists(line->words[0])) {
-		line->words[1] = line->words[0];
-		line->words[0] = NULL;
-	}
-	return status;
-}
-
 /* ---- common parts ---------------------------------------------------------------------------- */
 
 struct sequence {
@@ -298,27 +280,21 @@ static enum status score_rows(struct sequence *s, const float *map, int64_t quer
 	return status;
 }
 
-/* Read the scores; "attention_0" stands for "attention_0_scores" if that exists. */
-static enum status read_scores(struct sequence *s, struct err *err)
-{
-	const char *word = s->line->words[1];
-	const struct report_kept_at at =
-		kept_at(s, word ? arena_printf(&s->arena, "%s_scores", word) : NULL);
-	struct err none = {ST_OK, ""};
-
-	if (at.key && report_kept_read(&s->kept, &s->arena, s->db, &at, &none) == ST_OK)
-		return ST_OK;
-	return read_kept(s, "%queries, keys", err);
-}
-
 static enum status attention(struct sequence *s, struct err *err)
 {
 	const struct sequence_line *line = s->line;
 	const struct report_kept *kept = &s->kept;
 	const float *of_queries, *of_keys, *map;
 	int64_t heads, queries, keys;
-	enum status status = read_scores(s, err);
+	enum status status = ST_OK;
+	/* "attention_0" stands for "attention_0_scores" if that exists. */
+	const char *word = line->words[1];
+	const struct report_kept_at at =
+		kept_at(s, word ? arena_printf(&s->arena, "%s_scores", word) : NULL);
+	struct err none = {ST_OK, ""};
 
+	if (!at.key || report_kept_read(&s->kept, &s->arena, s->db, &at, &none) != ST_OK)
+		status = read_kept(s, "%queries, keys", err);
 	if (status != ST_OK)
 		return status;
 	if (kept->ndim < 3 || kept->ndim > 4)
@@ -355,51 +331,6 @@ static enum status attention(struct sequence *s, struct err *err)
 
 /* From dark to bright red, in the 256-colour palette. */
 static const int loss_colours[] = {16, 52, 88, 124, 160, 196};
-
-static void print_text(const struct sequence *s, const float *losses, const float *targets,
-		       int64_t length)
-{
-	const int colours = (int)ARRAY_LEN(loss_colours), width = max(s->render.width, 20);
-	char text[REPORT_TOKEN_SIZE];
-	float most = 0.0f;
-	int column = 0;
-
-	for (int64_t i = 0; i < length; i++)
-		most = max(most, losses[i]);
-	for (int64_t i = 0; i < length; i++) {
-		const float share = most > 0.0f ? losses[i] / most : 0.0f;
-
-		report_token_text(&s->tokens, (double)targets[i], text);
-		column += report__width(text);
-		if (column > width) {
-			printf("\n");
-			column = report__width(text);
-		}
-		printf("\033[97;48;5;%dm%s\033[0m",
-		       loss_colours[share > 0.0f ? min((int)(share * (float)colours), colours - 1)
-						 : 0],
-		       text);
-	}
-	printf("\nfrom 0 to %.3g, the brighter the greater\n\n", (double)most);
-}
-
-static enum status token_rows(struct sequence *s, const float *losses, const float *targets,
-			      int64_t length, struct err *err)
-{
-	static const struct report_column columns[] = {
-		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
-	enum status status = report_table_new(&s->table, "token-losses", columns,
-					      ARRAY_LEN(columns), length, err);
-
-	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = report_table_add(&s->table);
-
-		row[0] = report_cell_of_int(i);
-		row[1] = token_cell(s, targets, i);
-		row[2] = report_cell_of_real((double)losses[i]);
-	}
-	return status;
-}
 
 /* Mean at each position, over all captures or those of one step. */
 static enum status position_rows(struct sequence *s, int64_t length, struct err *err)
@@ -441,6 +372,33 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 	return status;
 }
 
+static void print_text(const struct sequence *s, const float *losses, const float *targets,
+		       int64_t length)
+{
+	const int colours = (int)ARRAY_LEN(loss_colours), width = max(s->render.width, 20);
+	char text[REPORT_TOKEN_SIZE];
+	float most = 0.0f;
+	int column = 0;
+
+	for (int64_t i = 0; i < length; i++)
+		most = max(most, losses[i]);
+	for (int64_t i = 0; i < length; i++) {
+		const float share = most > 0.0f ? losses[i] / most : 0.0f;
+
+		report_token_text(&s->tokens, (double)targets[i], text);
+		column += report__width(text);
+		if (column > width) {
+			printf("\n");
+			column = report__width(text);
+		}
+		printf("\033[97;48;5;%dm%s\033[0m",
+		       loss_colours[share > 0.0f ? min((int)(share * (float)colours), colours - 1)
+						 : 0],
+		       text);
+	}
+	printf("\nfrom 0 to %.3g, the brighter the greater\n\n", (double)most);
+}
+
 static enum status losses(struct sequence *s, struct err *err)
 {
 	const struct sequence_line *line = s->line;
@@ -450,6 +408,8 @@ static enum status losses(struct sequence *s, struct err *err)
 	const float *targets = NULL, *values;
 	int64_t length;
 	enum status status;
+	static const struct report_column columns[] = {
+		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
 
 	status = report_kept_read(&s->kept, &s->arena, s->db, &at, err);
 	if (status != ST_OK)
@@ -472,7 +432,16 @@ static enum status losses(struct sequence *s, struct err *err)
 		if (s->render.bold && targets)
 			print_text(s, values, targets, length);
 	}
-	return token_rows(s, values, targets, length, err);
+	status = report_table_new(&s->table, "token-losses", columns, ARRAY_LEN(columns), length,
+				  err);
+	for (int64_t i = 0; i < length && status == ST_OK; i++) {
+		struct report_cell *row = report_table_add(&s->table);
+
+		row[0] = report_cell_of_int(i);
+		row[1] = token_cell(s, targets, i);
+		row[2] = report_cell_of_real((double)values[i]);
+	}
+	return status;
 }
 
 /* ---- embeddings ------------------------------------------------------------------------------ */
@@ -489,8 +458,7 @@ static void add_norm_row(struct sequence *s, const struct report_row *norm, cons
 	row[4] = report_cell_of_text(which);
 }
 
-static enum status embedding_rows(struct sequence *s, struct report_row *norms, int64_t rows,
-				  struct err *err)
+static enum status embeddings(struct sequence *s, struct err *err)
 {
 	static const struct report_column columns[] = {{"row", REPORT_NUMBER},
 						       {"token", REPORT_TEXT},
@@ -498,11 +466,20 @@ static enum status embedding_rows(struct sequence *s, struct report_row *norms, 
 						       {"change", REPORT_REAL},
 						       {"which", REPORT_TEXT}};
 	const bool text = s->render.format == REPORT_AS_TEXT;
-	const int64_t most = min(rows, s->line->limit);
-	enum status status = report_table_new(&s->table, "embeddings", columns, ARRAY_LEN(columns),
-					      text ? 3 * most : rows, err);
-	int64_t still = 0;
+	struct report_row *norms;
+	int64_t rows, most, still = 0;
+	enum status status = read_kept(s, "tokens, features", err);
 
+	if (status == ST_OK)
+		status = report_rows_of(&norms, &s->arena, s->db, &s->kept, err);
+	if (status != ST_OK)
+		return status;
+	if (text)
+		print_header(s);
+	rows = s->kept.shape[0];
+	most = min(rows, s->line->limit);
+	status = report_table_new(&s->table, "embeddings", columns, ARRAY_LEN(columns),
+				  text ? 3 * most : rows, err);
 	if (status != ST_OK)
 		return status;
 	for (int64_t r = 0; r < rows && !text; r++)
@@ -528,29 +505,25 @@ static enum status embedding_rows(struct sequence *s, struct report_row *norms, 
 	return s->table.note ? ST_OK : err_nomem(err);
 }
 
-static enum status embeddings(struct sequence *s, struct err *err)
-{
-	struct report_row *norms;
-	enum status status = read_kept(s, "tokens, features", err);
-
-	if (status == ST_OK)
-		status = report_rows_of(&norms, &s->arena, s->db, &s->kept, err);
-	if (status == ST_OK && s->render.format == REPORT_AS_TEXT)
-		print_header(s);
-	return status == ST_OK ? embedding_rows(s, norms, s->kept.shape[0], err) : status;
-}
-
 /* ---- the commands ---------------------------------------------------------------------------- */
 
 static enum status run(const struct cli_command *cli, int argc, char **argv,
 		       enum status (*make)(struct sequence *s, struct err *err), struct err *err)
 {
 	char newest[FS_PATH_SIZE];
-	struct sequence_line line;
+	struct sequence_line line = {
+		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .table = {.width = -1}};
 	struct sequence s = {.line = &line};
 	struct ips_report *report = NULL;
-	enum status status = parse(&line, cli, argc, argv, err);
+	const struct cli_words words = {line.words, ARRAY_LEN(line.words), &line.word_count,
+					"REPORT and KEY are enough"};
+	enum status status = cli_parse(cli, argc, argv, NULL, &line, &words, err);
 
+	/* A single word is the report if such a file exists, otherwise the key. */
+	if (line.word_count == 1 && !fs_exists(line.words[0])) {
+		line.words[1] = line.words[0];
+		line.words[0] = NULL;
+	}
 	if (status == ST_OK)
 		status = report_verb_render(&s.render, &line.table, err);
 	if (status == ST_OK)

@@ -39,16 +39,6 @@ static void for_each_row(struct report_summary *out, struct prof_db *db, const c
 	prof_query_close(query);
 }
 
-/* Copy a text into the summary's arena; NULL: there is none. */
-static const char *copy_text(struct report_summary *out, const char *text, struct err *err)
-{
-	const char *copy = text ? arena_strdup(&out->arena, text) : NULL;
-
-	if (text && !copy)
-		err_nomem(err);
-	return copy;
-}
-
 static int64_t column_or_zero(const struct prof_query *query, int column)
 {
 	return prof_column_type(query, column) == PROF_NULL ? 0 : prof_column_int(query, column);
@@ -100,7 +90,7 @@ static void apply_fact(struct report_summary *out, const char *key, const char *
 		if (strcmp(summary_facts[i].key, key) != 0)
 			continue;
 		if (summary_facts[i].text) {
-			const char *text = copy_text(out, value, err);
+			const char *text = report__copy(&out->arena, value, err);
 
 			memcpy((char *)out + summary_facts[i].text, &text, sizeof(text));
 		}
@@ -115,8 +105,8 @@ static void apply_fact(struct report_summary *out, const char *key, const char *
 		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
 	/* A merge stores many facts per rank; they are not listed. */
 	else if (!str_starts_with(key, "merge."))
-		out->options[out->option_count++] =
-			(struct report_fact){copy_text(out, key, err), copy_text(out, value, err)};
+		out->options[out->option_count++] = (struct report_fact){
+			report__copy(&out->arena, key, err), report__copy(&out->arena, value, err)};
 }
 
 static void read_meta(struct report_summary *out, struct prof_db *db, struct err *err)
@@ -219,20 +209,15 @@ static const char sql_stage_layers[] =
 	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL GROUP BY stage, layer "
 	"ORDER BY stage, min(position)";
 
-static struct report_stage *find_stage(struct report_summary *out, int64_t stage)
-{
-	for (int64_t i = 0; i < out->stages; i++)
-		if (out->stage[i].stage == stage)
-			return &out->stage[i];
-	return NULL;
-}
-
 static void append_stage_layer(struct report_summary *out, const struct prof_query *query,
 			       struct err *err)
 {
-	struct report_stage *stage = find_stage(out, prof_column_int(query, 0));
+	struct report_stage *stage = NULL;
 	const char *layer = prof_column_text(query, 1);
 
+	for (int64_t i = 0; i < out->stages && !stage; i++)
+		if (out->stage[i].stage == prof_column_int(query, 0))
+			stage = &out->stage[i];
 	if (!stage || !layer)
 		return;
 	stage->layers = stage->layers ? arena_printf(&out->arena, "%s, %s", stage->layers, layer)
@@ -401,10 +386,10 @@ static void read_broken_rules(struct report_summary *out, const struct report_ta
 		const struct report_cell *cells = table->cells + i * table->column_count;
 
 		out->broken[i] = (struct report_broken){
-			.rule = copy_text(out, cells[0].text, err),
+			.rule = report__copy(&out->arena, cells[0].text, err),
 			.hits = cell_number(&cells[1]),
 			.first_ns = cell_number(&cells[2]),
-			.key = copy_text(out, cells[3].text, err),
+			.key = report__copy(&out->arena, cells[3].text, err),
 			.epoch = cell_number(&cells[4]),
 			.weight_update = cell_number(&cells[5]),
 			.step = cell_number(&cells[6]),
@@ -421,9 +406,9 @@ static void read_first_nonfinite(struct report_summary *out, const struct report
 		return;
 	out->bad = (struct report_bad){
 		.known = true,
-		.key = copy_text(out, cells[0].text, err),
-		.layer = copy_text(out, cells[1].text, err),
-		.phase = copy_text(out, cells[2].text, err),
+		.key = report__copy(&out->arena, cells[0].text, err),
+		.layer = report__copy(&out->arena, cells[1].text, err),
+		.phase = report__copy(&out->arena, cells[2].text, err),
 		.epoch = cell_number(&cells[3]),
 		.weight_update = cell_number(&cells[4]),
 		.step = cell_number(&cells[5]),
@@ -432,7 +417,7 @@ static void read_first_nonfinite(struct report_summary *out, const struct report
 		.stage = cell_number(&cells[8]),
 		.time_ns = cell_number(&cells[9]),
 		.element = cells[10].type == PROF_INT ? cell_number(&cells[10]) : -1,
-		.value = copy_text(out, cells[11].text, err),
+		.value = report__copy(&out->arena, cells[11].text, err),
 	};
 }
 
@@ -446,7 +431,7 @@ static void read_counts(struct report_summary *out, const struct report_table *t
 	out->rules = cell_number(&cells[0]);
 	out->lowered = cell_number(&cells[1]);
 	out->lowered_ns = cell_number(&cells[2]);
-	out->lowered_why = copy_text(out, cells[3].text, err);
+	out->lowered_why = report__copy(&out->arena, cells[3].text, err);
 }
 
 static void read_health(struct report_summary *out, struct prof_db *db, struct err *err)
@@ -578,14 +563,6 @@ static void list_absent(struct report_summary *out, struct err *err)
 	}
 }
 
-static void read_missing(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	if (!out->whole)
-		find_reached(out, db, err);
-	if (!out->whole || (out->spans == 0 && out->executions == 0))
-		list_absent(out, err);
-}
-
 /* ---- the summary ----------------------------------------------------------------------------- */
 
 /* Derive counts that meta lacks from what was recorded. Meta may count more: stages that never
@@ -630,7 +607,10 @@ static void fill_summary(struct report_summary *out, struct prof_db *db, struct 
 		compute_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
 	measure_file(out);
 	derive_counts(out);
-	read_missing(out, db, err);
+	if (!out->whole)
+		find_reached(out, db, err);
+	if (!out->whole || (out->spans == 0 && out->executions == 0))
+		list_absent(out, err);
 }
 
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)

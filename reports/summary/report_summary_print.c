@@ -123,17 +123,6 @@ const char *report_summary_started(int64_t start_epoch_ns, char out[FMT_SIZE])
 	return out;
 }
 
-static void print_start(struct print *print)
-{
-	const struct report_summary *s = print->summary;
-	char duration[FMT_SIZE], stamp[FMT_SIZE];
-	const char *started = report_summary_started(s->start_epoch_ns, stamp);
-
-	print_line(print, LABEL "%s, %s recorded%s", "started", started ? started : "-",
-		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing",
-		   s->origin == PROF_FROM_TRACE ? ", an imported trace" : " (host)");
-}
-
 /* Print the missing parts of a file that is unfinished or empty. */
 static void print_missing(struct print *print)
 {
@@ -161,7 +150,8 @@ static void print_missing(struct print *print)
 static void print_header(struct print *print)
 {
 	const struct report_summary *s = print->summary;
-	char path[4096];
+	char path[4096], duration[FMT_SIZE], stamp[FMT_SIZE];
+	const char *started = report_summary_started(s->start_epoch_ns, stamp);
 
 	print_line(print, "Report");
 	print_line(print, LABEL "%s", "file", shorten_path(print, s->path, 13, path));
@@ -180,7 +170,9 @@ static void print_header(struct print *print)
 	}
 	if (s->note)
 		print_line(print, LABEL "%s", "read", s->note);
-	print_start(print);
+	print_line(print, LABEL "%s, %s recorded%s", "started", started ? started : "-",
+		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing",
+		   s->origin == PROF_FROM_TRACE ? ", an imported trace" : " (host)");
 	print_missing(print);
 }
 
@@ -283,21 +275,6 @@ static const char *format_ns_or_dash(char out[FMT_SIZE], int64_t ns)
 	return ns ? fmt_ns(out, ns) : "-";
 }
 
-static void print_stage(struct print *print, const struct report_stage *stage)
-{
-	char n[6][FMT_SIZE], count[FMT_SIZE], ipu[FMT_SIZE];
-
-	snprintf(ipu, sizeof(ipu), "%" PRId64, stage->ipu);
-	print_line(print, "  %5" PRId64 " %4s %8s %9s%9s%9s %9s%9s%9s", stage->stage,
-		   stage->ipu == IPS_NULL ? "-" : ipu, format_count(count, stage->count),
-		   format_ns_or_dash(n[0], stage->forward_ns[0]),
-		   format_ns_or_dash(n[1], stage->backward_ns[0]),
-		   format_ns_or_dash(n[2], stage->update_ns[0]),
-		   format_ns_or_dash(n[3], stage->forward_ns[1]),
-		   format_ns_or_dash(n[4], stage->backward_ns[1]),
-		   format_ns_or_dash(n[5], stage->update_ns[1]));
-}
-
 static void print_stages(struct print *print)
 {
 	const struct report_summary *s = print->summary;
@@ -312,8 +289,20 @@ static void print_stages(struct print *print)
 	print_line(print, "  %5s %4s %8s %-27s  %s", "", "", "micro-", "  host, measured", device);
 	print_line(print, "  %5s %4s %8s %9s%9s%9s %9s%9s%9s", "stage", "IPU", "batches", "forward",
 		   "backward", "update", "forward", "backward", "update");
-	for (int64_t i = 0; i < s->stages; i++)
-		print_stage(print, &s->stage[i]);
+	for (int64_t i = 0; i < s->stages; i++) {
+		const struct report_stage *stage = &s->stage[i];
+		char n[6][FMT_SIZE], count[FMT_SIZE], ipu[FMT_SIZE];
+
+		snprintf(ipu, sizeof(ipu), "%" PRId64, stage->ipu);
+		print_line(print, "  %5" PRId64 " %4s %8s %9s%9s%9s %9s%9s%9s", stage->stage,
+			   stage->ipu == IPS_NULL ? "-" : ipu, format_count(count, stage->count),
+			   format_ns_or_dash(n[0], stage->forward_ns[0]),
+			   format_ns_or_dash(n[1], stage->backward_ns[0]),
+			   format_ns_or_dash(n[2], stage->update_ns[0]),
+			   format_ns_or_dash(n[3], stage->forward_ns[1]),
+			   format_ns_or_dash(n[4], stage->backward_ns[1]),
+			   format_ns_or_dash(n[5], stage->update_ns[1]));
+	}
 	for (int64_t i = 0; i < s->stages; i++)
 		if (s->stage[i].layers)
 			print_line(print, "  stage %" PRId64 ": %s", s->stage[i].stage,
@@ -413,21 +402,6 @@ static void print_bubble(struct print *print)
 
 /* ---- health ---------------------------------------------------------------------------------- */
 
-static void print_broken(struct print *print, const struct report_broken *broken)
-{
-	const bool stepped = broken->step != IPS_NULL;
-	const struct position positions[] = {
-		{"epoch", broken->epoch},
-		{stepped ? "step" : "weight update",
-		 stepped ? broken->step : broken->weight_update},
-	};
-	char hits[2 * FMT_SIZE], where[160];
-
-	print_line(print, "  %-22s %s; first %s%s", text_or_dash(broken->rule),
-		   format_count_of(hits, broken->hits, "hit"), text_or_dash(broken->key),
-		   format_positions(where, positions, ARRAY_LEN(positions)));
-}
-
 static void print_first_nonfinite(struct print *print)
 {
 	const struct report_bad *bad = &print->summary->bad;
@@ -460,8 +434,20 @@ static void print_health(struct print *print)
 	fputc('\n', print->out);
 	print_line(print, "Health: %s in force, %s broken", format_count_of(a, s->rules, "rule"),
 		   s->broken_count == 0 ? "none" : format_count(b, s->broken_count));
-	for (int i = 0; i < s->broken_count; i++)
-		print_broken(print, &s->broken[i]);
+	for (int i = 0; i < s->broken_count; i++) {
+		const struct report_broken *broken = &s->broken[i];
+		const bool stepped = broken->step != IPS_NULL;
+		const struct position positions[] = {
+			{"epoch", broken->epoch},
+			{stepped ? "step" : "weight update",
+			 stepped ? broken->step : broken->weight_update},
+		};
+		char hits[2 * FMT_SIZE], where[160];
+
+		print_line(print, "  %-22s %s; first %s%s", text_or_dash(broken->rule),
+			   format_count_of(hits, broken->hits, "hit"), text_or_dash(broken->key),
+			   format_positions(where, positions, ARRAY_LEN(positions)));
+	}
 	if (s->bad.known)
 		print_first_nonfinite(print);
 	if (s->lowered > 0)
@@ -498,18 +484,6 @@ static void print_recording(struct print *print)
 			   fmt_ns(b, s->record_ns), fmt_ns(d, s->write_ns));
 }
 
-static void print_options(struct print *print)
-{
-	const struct report_summary *s = print->summary;
-
-	if (!s->option_count)
-		return;
-	fputc('\n', print->out);
-	print_line(print, "Facts");
-	for (int i = 0; i < s->option_count; i++)
-		print_line(print, "  %-22s %s", s->options[i].name, s->options[i].value);
-}
-
 enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
 				 struct err *err)
 {
@@ -527,7 +501,13 @@ enum status report_summary_print(const struct report_summary *summary, int width
 	print_bubble(&print);
 	print_health(&print);
 	print_recording(&print);
-	print_options(&print);
+	if (summary->option_count) {
+		fputc('\n', print.out);
+		print_line(&print, "Facts");
+		for (int i = 0; i < summary->option_count; i++)
+			print_line(&print, "  %-22s %s", summary->options[i].name,
+				   summary->options[i].value);
+	}
 
 	if (print.failed)
 		return err_set(err, ST_FAILED, "the summary could not be formatted");

@@ -55,16 +55,6 @@ static void rows_real(struct rows *rows, const char *section, const char *name, 
 	rows_add(rows, section, name, NULL, IPS_NULL, report_cell_of_real(value));
 }
 
-static void rows_reached(struct rows *rows, const struct report_reached *reached)
-{
-	if (!reached->known)
-		return;
-	rows_integer(rows, "reached", "epoch", reached->epoch);
-	rows_integer(rows, "reached", "execution", reached->execution);
-	rows_integer(rows, "reached", "weight_update", reached->weight_update);
-	rows_integer(rows, "reached", "step", reached->step);
-}
-
 static void rows_run(struct rows *rows, const struct report_summary *s)
 {
 	rows_text(rows, "run", "path", s->path);
@@ -76,7 +66,12 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 	rows_integer(rows, "run", "whole", s->whole);
 	rows_text(rows, "run", "absent", s->absent);
 	rows_integer(rows, "run", "last_commit_ns", s->last_commit_ns);
-	rows_reached(rows, &s->reached);
+	if (s->reached.known) {
+		rows_integer(rows, "reached", "epoch", s->reached.epoch);
+		rows_integer(rows, "reached", "execution", s->reached.execution);
+		rows_integer(rows, "reached", "weight_update", s->reached.weight_update);
+		rows_integer(rows, "reached", "step", s->reached.step);
+	}
 	rows_integer(rows, "run", "start_epoch_ns", s->start_epoch_ns);
 	rows_integer(rows, "run", "duration_ns", s->duration_ns);
 	rows_text(rows, "run", "model", s->model);
@@ -112,27 +107,6 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 
 static const char *const clock_names[] = {"host", "device"};
 
-static void rows_stages(struct rows *rows, const struct report_summary *s)
-{
-	for (int64_t i = 0; i < s->stages; i++) {
-		const struct report_stage *stage = &s->stage[i];
-
-		rows_add(rows, "stage", "ipu", NULL, stage->stage, report_cell_of_int(stage->ipu));
-		rows_add(rows, "stage", "layers", NULL, stage->stage,
-			 report_cell_of_text(stage->layers));
-		rows_add(rows, "stage", "microbatches", NULL, stage->stage,
-			 report_cell_of_int(stage->count));
-		for (int clock = 0; clock < 2; clock++) {
-			rows_add(rows, "stage", "forward_ns", clock_names[clock], stage->stage,
-				 report_cell_of_int(stage->forward_ns[clock]));
-			rows_add(rows, "stage", "backward_ns", clock_names[clock], stage->stage,
-				 report_cell_of_int(stage->backward_ns[clock]));
-			rows_add(rows, "stage", "update_ns", clock_names[clock], stage->stage,
-				 report_cell_of_int(stage->update_ns[clock]));
-		}
-	}
-}
-
 static void rows_bubble(struct rows *rows, const struct report_bubble_mean *bubble,
 			const char *clock)
 {
@@ -158,24 +132,69 @@ static void rows_bubble(struct rows *rows, const struct report_bubble_mean *bubb
 			 report_cell_of_real(bubble->known ? values[i].value : NAN));
 }
 
-static void rows_arithmetic(struct rows *rows, const struct report_arithmetic *arithmetic)
+/* Each broken rule is a row: its name and the number of hits. */
+static void rows_health(struct rows *rows, const struct report_summary *s)
+{
+	static const char section[] = "first_nonfinite";
+
+	rows_integer(rows, "health", "rules_enabled", s->rules);
+	rows_integer(rows, "health", "rules_broken", s->broken_count);
+	rows_integer(rows, "health", "tensors_lowered", s->lowered);
+	rows_integer(rows, "health", "lowered_ns", s->lowered_ns);
+	rows_text(rows, "health", "lowered_why", s->lowered_why);
+	for (int i = 0; i < s->broken_count; i++)
+		rows_integer(rows, "health_hits", s->broken[i].rule, s->broken[i].hits);
+	if (!s->bad.known)
+		return;
+	rows_text(rows, section, "key", s->bad.key);
+	rows_text(rows, section, "layer", s->bad.layer);
+	rows_text(rows, section, "phase", s->bad.phase);
+	rows_integer(rows, section, "epoch", s->bad.epoch);
+	rows_integer(rows, section, "weight_update", s->bad.weight_update);
+	rows_integer(rows, section, "step", s->bad.step);
+	rows_integer(rows, section, "microbatch", s->bad.microbatch);
+	rows_integer(rows, section, "replica", s->bad.replica);
+	rows_integer(rows, section, "stage", s->bad.stage);
+	rows_integer(rows, section, "time_ns", s->bad.time_ns);
+	rows_integer(rows, section, "element", s->bad.element);
+	rows_text(rows, section, "value", s->bad.value);
+}
+
+static void rows_all(struct rows *rows, const struct report_summary *s)
 {
 	const struct {
 		const char *name;
 		double value;
 	} values[] = {
-		{"flops_per_s", arithmetic->flops_s},
-		{"peak_flops_per_s", arithmetic->peak_flops_s},
-		{"peak_share", arithmetic->flops_s / arithmetic->peak_flops_s},
+		{"flops_per_s", s->arithmetic.flops_s},
+		{"peak_flops_per_s", s->arithmetic.peak_flops_s},
+		{"peak_share", s->arithmetic.flops_s / s->arithmetic.peak_flops_s},
 	};
 
+	rows_run(rows, s);
+	for (int64_t i = 0; i < s->stages; i++) {
+		const struct report_stage *stage = &s->stage[i];
+
+		rows_add(rows, "stage", "ipu", NULL, stage->stage, report_cell_of_int(stage->ipu));
+		rows_add(rows, "stage", "layers", NULL, stage->stage,
+			 report_cell_of_text(stage->layers));
+		rows_add(rows, "stage", "microbatches", NULL, stage->stage,
+			 report_cell_of_int(stage->count));
+		for (int clock = 0; clock < 2; clock++) {
+			rows_add(rows, "stage", "forward_ns", clock_names[clock], stage->stage,
+				 report_cell_of_int(stage->forward_ns[clock]));
+			rows_add(rows, "stage", "backward_ns", clock_names[clock], stage->stage,
+				 report_cell_of_int(stage->backward_ns[clock]));
+			rows_add(rows, "stage", "update_ns", clock_names[clock], stage->stage,
+				 report_cell_of_int(stage->update_ns[clock]));
+		}
+	}
+	for (int clock = 0; clock < 2; clock++)
+		rows_bubble(rows, &s->bubble[clock], clock_names[clock]);
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
 		rows_add(rows, "arithmetic", values[i].name, "device", IPS_NULL,
 			 report_cell_of_real(values[i].value));
-}
-
-static void rows_recording(struct rows *rows, const struct report_summary *s)
-{
+	rows_health(rows, s);
 	rows_integer(rows, "recording", "spans", s->spans);
 	rows_integer(rows, "recording", "events", s->events);
 	rows_integer(rows, "recording", "dropped", s->dropped);
@@ -188,50 +207,6 @@ static void rows_recording(struct rows *rows, const struct report_summary *s)
 	rows_integer(rows, "recording", "record_ns", s->record_ns);
 	rows_integer(rows, "recording", "write_ns", s->write_ns);
 	rows_real(rows, "recording", "overhead_fraction", s->overhead_fraction);
-}
-
-static void rows_bad(struct rows *rows, const struct report_bad *bad)
-{
-	static const char section[] = "first_nonfinite";
-
-	if (!bad->known)
-		return;
-	rows_text(rows, section, "key", bad->key);
-	rows_text(rows, section, "layer", bad->layer);
-	rows_text(rows, section, "phase", bad->phase);
-	rows_integer(rows, section, "epoch", bad->epoch);
-	rows_integer(rows, section, "weight_update", bad->weight_update);
-	rows_integer(rows, section, "step", bad->step);
-	rows_integer(rows, section, "microbatch", bad->microbatch);
-	rows_integer(rows, section, "replica", bad->replica);
-	rows_integer(rows, section, "stage", bad->stage);
-	rows_integer(rows, section, "time_ns", bad->time_ns);
-	rows_integer(rows, section, "element", bad->element);
-	rows_text(rows, section, "value", bad->value);
-}
-
-/* Each broken rule is a row: its name and the number of hits. */
-static void rows_health(struct rows *rows, const struct report_summary *s)
-{
-	rows_integer(rows, "health", "rules_enabled", s->rules);
-	rows_integer(rows, "health", "rules_broken", s->broken_count);
-	rows_integer(rows, "health", "tensors_lowered", s->lowered);
-	rows_integer(rows, "health", "lowered_ns", s->lowered_ns);
-	rows_text(rows, "health", "lowered_why", s->lowered_why);
-	for (int i = 0; i < s->broken_count; i++)
-		rows_integer(rows, "health_hits", s->broken[i].rule, s->broken[i].hits);
-	rows_bad(rows, &s->bad);
-}
-
-static void rows_all(struct rows *rows, const struct report_summary *s)
-{
-	rows_run(rows, s);
-	rows_stages(rows, s);
-	for (int clock = 0; clock < 2; clock++)
-		rows_bubble(rows, &s->bubble[clock], clock_names[clock]);
-	rows_arithmetic(rows, &s->arithmetic);
-	rows_health(rows, s);
-	rows_recording(rows, s);
 	for (int i = 0; i < s->option_count; i++)
 		rows_text(rows, "meta", s->options[i].name, s->options[i].value);
 }

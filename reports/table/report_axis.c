@@ -74,19 +74,16 @@ double report_axis_part(const struct report_axis *axis, double value)
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
 
-static bool axis_is_integral(enum report_quantity quantity)
-{
-	return quantity == REPORT_NUMBER || quantity == REPORT_COUNT || quantity == REPORT_NS ||
-	       quantity == REPORT_BYTES || quantity == REPORT_CYCLES;
-}
-
 /* The least round number that is at least @step. */
 static double axis_round_step(double step, enum report_quantity quantity)
 {
 	static const double factors[] = {1, 2, 5, 10};
+	const bool integral = quantity == REPORT_NUMBER || quantity == REPORT_COUNT ||
+			      quantity == REPORT_NS || quantity == REPORT_BYTES ||
+			      quantity == REPORT_CYCLES;
 	double power;
 
-	if (axis_is_integral(quantity) && step < 1)
+	if (integral && step < 1)
 		return 1;
 	if (quantity == REPORT_BYTES)
 		return exp2(ceil(log2(step)));

@@ -26,14 +26,18 @@ enum status report__columns(const struct prof_query *query, struct arena *arena,
 /* The cell in @column of the query's current row. Its text is valid until the next step. */
 void report__cell(const struct prof_query *query, int column, struct report_cell *out);
 
-/* Read the rows of an open, bound query and close it. *@more: @limit cut them off. */
+/* Read the rows of an open, bound query and close it. *@more: @limit, or @most bytes (0: any), cut
+ * them off. */
 enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
-			       int64_t limit, bool *more, struct err *err);
+			       int64_t limit, size_t most, bool *more, struct err *err);
 
 /* Read the fact @key of meta into @arena; NULL: there is none. Does nothing after an earlier
  * failure, which is in @err. */
 void report__fact(const char **out, struct arena *arena, struct prof_db *db, const char *key,
 		  struct err *err);
+
+/* A copy of @text in @arena; NULL if it is NULL, or out of memory, which is set in @err. */
+const char *report__copy(struct arena *arena, const char *text, struct err *err);
 
 /* Return true while @db is being written. A long read would then keep SQLite from checkpointing its
  * log. */

@@ -76,39 +76,27 @@ static void csv_cell(struct str *line, const struct report_cell *cell, bool safe
 	}
 }
 
-static void json_integer(struct jsonw *w, int64_t value)
-{
-	char text[32];
-
-	if (value >= -EXACT && value <= EXACT) {
-		jsonw_int(w, value);
-		return;
-	}
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	jsonw_text(w, text);
-}
-
-static void json_real(struct jsonw *w, const char *name, double value)
-{
-	char key[256];
-
-	jsonw_real(w, value);
-	if (isfinite(value))
-		return;
-	snprintf(key, sizeof(key), "%s_nonfinite", name);
-	jsonw_key(w, key);
-	jsonw_text(w, nonfinite_text(value));
-}
-
 void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell)
 {
+	char text[256];
+
 	jsonw_key(w, name);
 	switch (cell->type) {
 	case PROF_INT:
-		json_integer(w, cell->integer);
+		if (cell->integer >= -EXACT && cell->integer <= EXACT) {
+			jsonw_int(w, cell->integer);
+			break;
+		}
+		snprintf(text, sizeof(text), "%" PRId64, cell->integer);
+		jsonw_text(w, text);
 		break;
 	case PROF_REAL:
-		json_real(w, name, cell->real);
+		jsonw_real(w, cell->real);
+		if (isfinite(cell->real))
+			break;
+		snprintf(text, sizeof(text), "%s_nonfinite", name);
+		jsonw_key(w, text);
+		jsonw_text(w, nonfinite_text(cell->real));
 		break;
 	case PROF_TEXT:
 		jsonw_text(w, cell->text);
@@ -212,7 +200,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(stream_formats) == REPORT_FORMATS, "format table out of step");
 
-void report_stream_flush(struct report_stream *stream)
+static void stream_flush(struct report_stream *stream)
 {
 	if (stream->status == ST_OK && stream->lines.failed)
 		stream->status = ST_NOMEM;
@@ -248,7 +236,7 @@ bool report_stream_row(struct report_stream *stream, const struct report_cell *c
 	stream_formats[stream->format].row(stream, cells);
 	stream->rows++;
 	if (stream->lines.failed || (!stream->hold && stream->lines.length >= WRITE_BYTES))
-		report_stream_flush(stream);
+		stream_flush(stream);
 	return stream->status == ST_OK;
 }
 
@@ -256,7 +244,7 @@ enum status report_stream_end(struct report_stream *stream, const char *note, st
 {
 	if (stream->status == ST_OK) {
 		stream_formats[stream->format].end(stream, note);
-		report_stream_flush(stream);
+		stream_flush(stream);
 	}
 	str_free(&stream->lines);
 	if (stream->status == ST_OK && fflush(stream->out))
@@ -315,14 +303,6 @@ static enum status pass_open(struct view_pass *pass, const struct prof_query *qu
 	return ST_OK;
 }
 
-static bool pass_row(struct view_pass *pass, const struct prof_query *query)
-{
-	for (int i = 0; i < pass->column_count; i++)
-		report__cell(query, i, &pass->cells[i]);
-	pass->at = pass->key_column < 0 ? pass->at + 1 : pass->cells[pass->key_column].integer + 1;
-	return report_stream_row(&pass->stream, pass->cells);
-}
-
 /* Read the next slice (the whole view unless the file is live). *@more: call again. */
 static enum status pass_slice(struct view_pass *pass, bool *more, struct err *err)
 {
@@ -338,7 +318,13 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 		status = pass_open(pass, query, err);
 	while (prof_query_next(query, &status, err)) {
 		pass->cut = pass->limit > 0 && pass->stream.rows >= pass->limit;
-		if (pass->cut || !pass_row(pass, query))
+		if (pass->cut)
+			break;
+		for (int i = 0; i < pass->column_count; i++)
+			report__cell(query, i, &pass->cells[i]);
+		pass->at = pass->key_column < 0 ? pass->at + 1
+						: pass->cells[pass->key_column].integer + 1;
+		if (!report_stream_row(&pass->stream, pass->cells))
 			break;
 		*more = pass->live && ++count == SLICE_ROWS;
 		if (*more)
@@ -346,7 +332,7 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 	}
 	prof_query_close(query);
 	if (pass->columns)
-		report_stream_flush(&pass->stream);
+		stream_flush(&pass->stream);
 	return status;
 }
 
@@ -453,16 +439,6 @@ enum status report_render(const struct report_table *table,
 
 /* ---- one cell -------------------------------------------------------------------------------- */
 
-/* Recorded text must not control the terminal: hidden characters become '?', white space becomes a
- * blank. */
-static void replace_controls(char *text)
-{
-	for (char *at = text; *at; at++)
-		if (*at == '\n' || *at == '\t' || *at == '\r')
-			*at = ' ';
-	text[utf8_show(text, strlen(text), "")] = '\0';
-}
-
 static void cell_integer(int64_t value, enum report_quantity quantity, char out[FMT_SIZE])
 {
 	switch (quantity) {
@@ -532,7 +508,12 @@ const char *report_cell_text(const struct report_cell *cell, enum report_quantit
 	switch (cell->type) {
 	case PROF_TEXT:
 		str_copy(out, (size_t)size, cell->text);
-		replace_controls(out);
+		/* Recorded text must not control the terminal: hidden characters become '?', white
+		 * space becomes a blank. */
+		for (char *at = out; *at; at++)
+			if (*at == '\n' || *at == '\t' || *at == '\r')
+				*at = ' ';
+		out[utf8_show(out, strlen(out), "")] = '\0';
 		return out;
 	case PROF_INT:
 		cell_integer(cell->integer, quantity, number);

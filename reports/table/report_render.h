@@ -55,7 +55,7 @@ struct report_stream {
 	struct str lines; /* buffered output */
 	bool terminal;    /* as in the params */
 	bool csv_safe;
-	bool hold; /* buffer everything until report_stream_flush() or the end */
+	bool hold; /* buffer everything until a flush or the end */
 	enum status status;
 };
 
@@ -64,7 +64,6 @@ void report_stream_begin(struct report_stream *stream, const char *name,
 			 const struct report_render_params *params, FILE *out);
 /* Return false if writing failed or the reader is gone; the caller may stop. */
 bool report_stream_row(struct report_stream *stream, const struct report_cell *cells);
-void report_stream_flush(struct report_stream *stream);
 /* @note: "412 rows of 3,000" or NULL. JSON has it beside the rows; CSV omits it. */
 enum status report_stream_end(struct report_stream *stream, const char *note, struct err *err);
 

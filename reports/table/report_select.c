@@ -315,48 +315,12 @@ static void append_note(struct str *note, const char *text)
 	str_addf(note, "%s%s", note->length ? "\n" : "", text);
 }
 
-/* List the columns that text omits by default. */
-static void note_hidden_columns(struct str *note, const struct selection *s)
-{
-	bool any = false;
-
-	for (int i = 0; i < s->names.count; i++) {
-		bool shown = false;
-
-		for (int k = 0; k < s->column_count; k++)
-			shown |= s->columns[k] == i;
-		if (shown)
-			continue;
-		if (!any)
-			append_note(note, "More columns: ");
-		str_addf(note, "%s%s", any ? ", " : "", s->names.names[i]);
-		any = true;
-	}
-	if (any)
-		str_add(note, " (--columns all).");
-}
-
-/* Add @none ("No bubbles: the run had no pipeline ..."). For an imported recording, replace the
- * reason after the colon with @elsewhere. */
-static void note_empty(struct str *note, const char *none, const char *elsewhere)
-{
-	const char *colon = strchr(none, ':');
-	char text[256];
-
-	if (!elsewhere || !colon) {
-		append_note(note, none);
-		return;
-	}
-	snprintf(text, sizeof(text), "%.*s: %s", (int)(colon - none), none, elsewhere);
-	append_note(note, text);
-}
-
 /* Note on a result of @rows rows; @more: the limit cut it. */
 static void add_notes(const struct selection *s, struct prof_db *db, int64_t rows, bool more,
 		      struct str *note)
 {
 	char count[FMT_SIZE], sentence[REPORT_UNFINISHED_SIZE];
-	const char *unfinished;
+	const char *unfinished, *none = s->source->none;
 
 	if (more) {
 		fmt_count(count, rows);
@@ -364,8 +328,18 @@ static void add_notes(const struct selection *s, struct prof_db *db, int64_t row
 	}
 	if (!rows && s->where_count)
 		append_note(note, "No row is as --where asks.");
-	else if (!rows && s->source->none)
-		note_empty(note, s->source->none, prof_origin_none(prof_db_origin(db)));
+	else if (!rows && none) {
+		/* "No bubbles: the run had no pipeline ...". An imported recording has another
+		 * reason. */
+		const char *colon = strchr(none, ':');
+		const char *elsewhere = prof_origin_none(prof_db_origin(db));
+		char text[256];
+
+		if (elsewhere && colon)
+			snprintf(text, sizeof(text), "%.*s: %s", (int)(colon - none), none,
+				 elsewhere);
+		append_note(note, elsewhere && colon ? text : none);
+	}
 	unfinished = report__unfinished(db, sentence);
 	if (unfinished)
 		append_note(note, unfinished);
@@ -436,8 +410,25 @@ static enum status finish_table(const struct selection *s, const struct report_c
 	else if (s->source->columns)
 		table->fit = REPORT_FIT_LAST;
 	add_notes(s, db, table->row_count, more, &note);
-	if (as_text && !choice->columns && table->row_count)
-		note_hidden_columns(&note, s);
+	if (as_text && !choice->columns && table->row_count) {
+		bool any = false;
+
+		/* Columns that text omits by default. */
+		for (int i = 0; i < s->names.count; i++) {
+			bool shown = false;
+
+			for (int k = 0; k < s->column_count; k++)
+				shown |= s->columns[k] == i;
+			if (shown)
+				continue;
+			if (!any)
+				append_note(&note, "More columns: ");
+			str_addf(&note, "%s%s", any ? ", " : "", s->names.names[i]);
+			any = true;
+		}
+		if (any)
+			str_add(&note, " (--columns all).");
+	}
 	if (note.length)
 		table->note = arena_strdup(&table->arena, str_peek(&note));
 	failed = note.failed || (note.length && !table->note);
@@ -460,7 +451,7 @@ enum status report_select_table(struct report_table *out, const struct report_so
 		return status;
 	status = open_selection(&s, &query, db, err);
 	if (status == ST_OK)
-		status = report__table_rows(out, query, source->name, limit, &more, err);
+		status = report__table_rows(out, query, source->name, limit, 0, &more, err);
 	if (status == ST_OK)
 		status = finish_table(&s, choice, db, as_text, more, out, err);
 	if (status != ST_OK)

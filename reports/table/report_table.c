@@ -239,15 +239,6 @@ struct table_rows {
 	size_t most; /* bound of the bytes of cells and texts; 0: unbounded */
 };
 
-static bool table_is_full(const struct report_table *table, const struct table_rows *rows,
-			  int64_t limit)
-{
-	const size_t cells = (size_t)rows->count * (size_t)table->column_count;
-
-	return (limit > 0 && rows->count >= limit) ||
-	       (rows->most > 0 && table->arena.total + cells * sizeof(*rows->cells) >= rows->most);
-}
-
 static enum status read_row(struct report_table *table, struct table_rows *rows,
 			    const struct prof_query *query, struct err *err)
 {
@@ -277,6 +268,7 @@ static enum status read_rows(struct report_table *table, struct prof_query *quer
 			     struct table_rows *rows, bool *more, struct err *err)
 {
 	enum status status;
+	size_t bytes;
 	bool row;
 
 	*more = false;
@@ -284,33 +276,14 @@ static enum status read_rows(struct report_table *table, struct prof_query *quer
 		status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			return status;
-		if (table_is_full(table, rows, limit)) {
-			*more = true;
+		bytes = (size_t)rows->count * (size_t)table->column_count * sizeof(*rows->cells);
+		*more = (limit > 0 && rows->count >= limit) ||
+			(rows->most > 0 && table->arena.total + bytes >= rows->most);
+		if (*more)
 			return ST_OK;
-		}
 		status = read_row(table, rows, query, err);
 		if (status != ST_OK)
 			return status;
-	}
-}
-
-/* If a column's name implies no quantity, use the type of its first value. */
-static void infer_quantities(struct report_table *table)
-{
-	for (int i = 0; i < table->column_count; i++) {
-		struct report_column *column = &table->columns[i];
-
-		for (int64_t row = 0; row < table->row_count; row++) {
-			const struct report_cell *cell =
-				&table->cells[row * table->column_count + i];
-
-			if (cell->type == PROF_NULL)
-				continue;
-			if (column->quantity == REPORT_BYTES && cell->type == PROF_INT)
-				break;
-			column->quantity = report__quantity(column->name, cell->type);
-			break;
-		}
 	}
 }
 
@@ -326,13 +299,27 @@ static enum status store_rows(struct report_table *table, const struct table_row
 	if (!table->cells)
 		return err_nomem(err);
 	memcpy(table->cells, rows->cells, cells * sizeof(*table->cells));
-	infer_quantities(table);
+	/* If a column's name implies no quantity, use the type of its first value. */
+	for (int i = 0; i < table->column_count; i++) {
+		struct report_column *column = &table->columns[i];
+
+		for (int64_t row = 0; row < table->row_count; row++) {
+			const struct report_cell *cell =
+				&table->cells[row * table->column_count + i];
+
+			if (cell->type == PROF_NULL)
+				continue;
+			if (column->quantity == REPORT_BYTES && cell->type == PROF_INT)
+				break;
+			column->quantity = report__quantity(column->name, cell->type);
+			break;
+		}
+	}
 	return ST_OK;
 }
 
-static enum status table_rows_most(struct report_table *out, struct prof_query *query,
-				   const char *name, int64_t limit, size_t most, bool *more,
-				   struct err *err)
+enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
+			       int64_t limit, size_t most, bool *more, struct err *err)
 {
 	struct table_rows rows = {.most = most};
 	enum status status;
@@ -360,12 +347,6 @@ static enum status table_rows_most(struct report_table *out, struct prof_query *
 	return status;
 }
 
-enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
-			       int64_t limit, bool *more, struct err *err)
-{
-	return table_rows_most(out, query, name, limit, 0, more, err);
-}
-
 enum status report_table_query_most(struct report_table *out, struct prof_db *db, const char *name,
 				    const char *sql, int64_t limit, size_t most, bool *more,
 				    struct err *err)
@@ -375,17 +356,14 @@ enum status report_table_query_most(struct report_table *out, struct prof_db *db
 
 	*out = (struct report_table){0};
 	*more = false;
-	return status == ST_OK ? table_rows_most(out, query, name, limit, most, more, err) : status;
+	return status == ST_OK ? report__table_rows(out, query, name, limit, most, more, err)
+			       : status;
 }
 
 enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
 				const char *sql, int64_t limit, bool *more, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = (struct report_table){0};
-	return status == ST_OK ? report__table_rows(out, query, name, limit, more, err) : status;
+	return report_table_query_most(out, db, name, sql, limit, 0, more, err);
 }
 
 enum status report_table_query(struct report_table *out, struct prof_db *db, const char *name,
@@ -405,6 +383,15 @@ enum status report_table_query(struct report_table *out, struct prof_db *db, con
 	return err_nomem(err);
 }
 
+const char *report__copy(struct arena *arena, const char *text, struct err *err)
+{
+	const char *copy = text ? arena_strdup(arena, text) : NULL;
+
+	if (text && !copy)
+		err_nomem(err);
+	return copy;
+}
+
 void report__fact(const char **out, struct arena *arena, struct prof_db *db, const char *key,
 		  struct err *err)
 {
@@ -415,10 +402,7 @@ void report__fact(const char **out, struct arena *arena, struct prof_db *db, con
 		return;
 	prof_query_open(&query, db, "SELECT value FROM meta WHERE key = :key", err);
 	prof_query_text(query, ":key", key);
-	if (prof_query_next(query, &err->status, err) && prof_column_text(query, 0)) {
-		*out = arena_strdup(arena, prof_column_text(query, 0));
-		if (!*out)
-			err_nomem(err);
-	}
+	if (prof_query_next(query, &err->status, err))
+		*out = report__copy(arena, prof_column_text(query, 0), err);
 	prof_query_close(query);
 }

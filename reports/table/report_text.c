@@ -280,18 +280,6 @@ static void drop_columns(struct text_layout *layout, int width)
 		str_add(&layout->note, " (--width 0 shows them, so does --columns).\n");
 }
 
-/* After columns were dropped, widen cut texts into the freed width. */
-static void restore_texts(struct text_layout *layout, int width)
-{
-	for (int i = 0; i < layout->table->column_count; i++) {
-		struct text_column *column = &layout->columns[i];
-
-		if (column->is_text)
-			column->width = max(column->head, column->cells);
-	}
-	shrink_texts(layout, width);
-}
-
 static void fit_width(struct text_layout *layout, int width)
 {
 	bool keep = layout->table->fit == REPORT_FIT_NONE;
@@ -309,7 +297,14 @@ static void fit_width(struct text_layout *layout, int width)
 	shrink_texts(layout, width);
 	if (total_width(layout) > width && !keep) {
 		drop_columns(layout, width);
-		restore_texts(layout, width);
+		/* After columns were dropped, widen cut texts into the freed width. */
+		for (int i = 0; i < layout->table->column_count; i++) {
+			struct text_column *column = &layout->columns[i];
+
+			if (column->is_text)
+				column->width = max(column->head, column->cells);
+		}
+		shrink_texts(layout, width);
 	}
 }
 
@@ -328,15 +323,6 @@ static void print_line(struct text_layout *layout, FILE *out)
 	str_clear(line);
 }
 
-/* Cut @text to @width columns with "...". Pad with a blank if a wide character does not fit. */
-static void put_cut(struct str *line, const char *text, int width)
-{
-	const int bytes = report__cut(text, width - 3);
-
-	str_add_bytes(line, text, (size_t)bytes);
-	str_addf(line, "...%*s", width - 3 - text_columns(text, text + bytes), "");
-}
-
 static void put_cell(struct str *line, const struct text_column *column, const char *text,
 		     bool first)
 {
@@ -345,7 +331,11 @@ static void put_cell(struct str *line, const struct text_column *column, const c
 	if (!first)
 		str_addf(line, "%*s", GAP, "");
 	if (pad < 0) {
-		put_cut(line, text, column->width);
+		const int bytes = report__cut(text, column->width - 3);
+
+		/* A blank pads where a wide character does not fit. */
+		str_add_bytes(line, text, (size_t)bytes);
+		str_addf(line, "...%*s", column->width - 3 - text_columns(text, text + bytes), "");
 		return;
 	}
 	if (!column->is_text)
@@ -377,9 +367,10 @@ static void heading_line(const struct text_layout *layout, int i, int at, int li
 		str_copy(out, length[at] < CELL_SIZE ? length[at] + 1 : CELL_SIZE, piece[at]);
 }
 
-static int heading_lines(const struct text_layout *layout)
+static void print_headings(struct text_layout *layout, bool bold, FILE *out)
 {
 	int lines = 1;
+	char text[CELL_SIZE];
 
 	for (int i = 0; layout->broken && i < layout->table->column_count; i++) {
 		const char *name = layout->table->columns[i].name;
@@ -392,14 +383,6 @@ static int heading_lines(const struct text_layout *layout)
 		if (count > lines)
 			lines = count;
 	}
-	return lines;
-}
-
-static void print_headings(struct text_layout *layout, bool bold, FILE *out)
-{
-	int lines = heading_lines(layout);
-	char text[CELL_SIZE];
-
 	for (int at = 0; at < lines; at++) {
 		bool first = true;
 
@@ -413,40 +396,6 @@ static void print_headings(struct text_layout *layout, bool bold, FILE *out)
 		fputs(bold ? "\033[1m" : "", out);
 		print_line(layout, out);
 		fputs(bold ? "\033[0m" : "", out);
-	}
-}
-
-static void print_rule(struct text_layout *layout, FILE *out)
-{
-	bool first = true;
-
-	for (int i = 0; i < layout->table->column_count; i++) {
-		if (!layout->columns[i].shown)
-			continue;
-		if (!first)
-			str_addf(&layout->line, "%*s", GAP, "");
-		for (int n = 0; n < layout->columns[i].width; n++)
-			str_add(&layout->line, "-");
-		first = false;
-	}
-	print_line(layout, out);
-}
-
-static void print_rows(struct text_layout *layout, FILE *out)
-{
-	char text[CELL_SIZE];
-
-	for (int64_t row = 0; row < layout->table->row_count; row++) {
-		bool first = true;
-
-		for (int i = 0; i < layout->table->column_count; i++) {
-			if (!layout->columns[i].shown)
-				continue;
-			put_cell(&layout->line, &layout->columns[i],
-				 text_of(layout->table, row, i, text), first);
-			first = false;
-		}
-		print_line(layout, out);
 	}
 }
 
@@ -474,29 +423,47 @@ static void print_wrapped(const char *text, int width, FILE *out)
 	}
 }
 
-static void print_notes(struct text_layout *layout, int width, FILE *out)
+static enum status print_table(struct text_layout *layout,
+			       const struct report_render_params *params, FILE *out,
+			       struct err *err)
 {
-	const char *note = layout->table->note;
+	char text[CELL_SIZE];
+	bool first = true;
+	const char *note;
 
+	print_headings(layout, params->bold, out);
+	for (int i = 0; i < layout->table->column_count; i++) {
+		if (!layout->columns[i].shown)
+			continue;
+		if (!first)
+			str_addf(&layout->line, "%*s", GAP, "");
+		for (int n = 0; n < layout->columns[i].width; n++)
+			str_add(&layout->line, "-");
+		first = false;
+	}
+	print_line(layout, out);
+	for (int64_t row = 0; row < layout->table->row_count; row++) {
+		bool left = true;
+
+		for (int i = 0; i < layout->table->column_count; i++) {
+			if (!layout->columns[i].shown)
+				continue;
+			put_cell(&layout->line, &layout->columns[i],
+				 text_of(layout->table, row, i, text), left);
+			left = false;
+		}
+		print_line(layout, out);
+	}
+	note = layout->table->note;
 	if (!layout->table->row_count)
 		fputs("(no rows)\n", out);
 	if (note || layout->note.length)
 		fputc('\n', out);
 	if (note) {
-		print_wrapped(note, width, out);
+		print_wrapped(note, params->width, out);
 		fputc('\n', out);
 	}
-	print_wrapped(str_peek(&layout->note), width, out);
-}
-
-static enum status print_table(struct text_layout *layout,
-			       const struct report_render_params *params, FILE *out,
-			       struct err *err)
-{
-	print_headings(layout, params->bold, out);
-	print_rule(layout, out);
-	print_rows(layout, out);
-	print_notes(layout, params->width, out);
+	print_wrapped(str_peek(&layout->note), params->width, out);
 
 	if (layout->failed || layout->note.failed)
 		return err_nomem(err);

@@ -41,19 +41,6 @@ const struct report_view *report_view_find(const char *name)
 	return NULL;
 }
 
-static enum status view_unknown(const char *name, struct err *err)
-{
-	const char *names[ARRAY_LEN(view_table)], *near;
-
-	for (size_t i = 0; i < ARRAY_LEN(view_table); i++)
-		names[i] = view_table[i].name;
-	near = str_nearest(name, names, ARRAY_LEN(names));
-	if (near)
-		return err_set(err, ST_NOTFOUND, "unknown view \"%s\" (did you mean \"%s\"?)", name,
-			       near);
-	return err_set(err, ST_NOTFOUND, "unknown view \"%s\"", name);
-}
-
 enum status report_table_view(struct report_table *out, struct prof_db *db, const char *name,
 			      int64_t limit, struct err *err)
 {
@@ -64,8 +51,17 @@ enum status report_table_view(struct report_table *out, struct prof_db *db, cons
 	bool more;
 
 	*out = (struct report_table){0};
-	if (!view)
-		return view_unknown(name, err);
+	if (!view) {
+		const char *names[ARRAY_LEN(view_table)], *near;
+
+		for (size_t i = 0; i < ARRAY_LEN(view_table); i++)
+			names[i] = view_table[i].name;
+		near = str_nearest(name, names, ARRAY_LEN(names));
+		if (near)
+			return err_set(err, ST_NOTFOUND,
+				       "unknown view \"%s\" (did you mean \"%s\"?)", name, near);
+		return err_set(err, ST_NOTFOUND, "unknown view \"%s\"", name);
+	}
 	status = report__table_query(out, db, view->name, view->sql, limit, &more, err);
 	if (status != ST_OK || !more)
 		return status;

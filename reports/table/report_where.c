@@ -195,21 +195,14 @@ static const struct {
 	int value;
 } truths[] = {{"yes", 1}, {"no", 0}, {"true", 1}, {"false", 0}};
 
-/* Quantity of a unit behind a value of this column. */
-static enum report_quantity old_unit_quantity(const char *column)
-{
-	const size_t length = strlen(column);
-
-	/* Points in time are written in ns, too, though they are shown as counts. */
-	if (length > 3 && !strcmp(column + length - 3, "_ns"))
-		return REPORT_NS;
-	return report__quantity(column, PROF_NULL);
-}
-
 /* Translate @value of @column to SQL; false if it was invalid in 0.9.0, too. */
 static bool translate_old_value(struct str *sql, const char *column, const char *value)
 {
-	const enum report_quantity quantity = old_unit_quantity(column);
+	const size_t length = strlen(column);
+	/* Points in time are written in ns, too, though they are shown as counts. */
+	const bool is_time = length > 3 && !strcmp(column + length - 3, "_ns");
+	const enum report_quantity quantity =
+		is_time ? REPORT_NS : report__quantity(column, PROF_NULL);
 	double number;
 
 	if (value[0] == '\'' || (str_to_double(value, &number) && !isnan(number))) {

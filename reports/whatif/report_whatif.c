@@ -85,25 +85,6 @@ void report__whatif_bubble(struct report_whatif_prediction *measured, const doub
 	measured->bubble_over_ideal = row[4];
 }
 
-/* ---- the recorded run ------------------------------------------------------------------------ */
-
-static enum status read_run(struct report_whatif *whatif, struct prof_db *db, struct err *err)
-{
-	const struct report_whatif_change none = {0};
-	const char *data;
-	bool suited;
-
-	report__fact(&whatif->text, &whatif->arena, db, "run", err);
-	report__fact(&data, &whatif->arena, db, "data", err);
-	if (!err_stuck(err) && (!whatif->text || !data))
-		err_set(err, ST_NOTFOUND,
-			"no run of ipu-train: it has no run file that could be planned again");
-	if (err_stuck(err) || run_data_read(&whatif->data, data, "meta: data", err) != ST_OK)
-		return err->status;
-	return report__whatif_plan(&whatif->plan, whatif, &none, &suited, whatif->measured.flags,
-				   err);
-}
-
 /* ---- the measured run ------------------------------------------------------------------------ */
 
 /* Read the measured device times, and compare them with the plan of the same run. */
@@ -198,8 +179,20 @@ static enum status describe_split(struct report_whatif_prediction *out, const st
 
 static enum status read_all(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
-	enum status status = read_run(whatif, db, err);
+	const struct report_whatif_change none = {0};
+	enum status status;
+	const char *data;
+	bool suited;
 
+	report__fact(&whatif->text, &whatif->arena, db, "run", err);
+	report__fact(&data, &whatif->arena, db, "data", err);
+	if (!err_stuck(err) && (!whatif->text || !data))
+		err_set(err, ST_NOTFOUND,
+			"no run of ipu-train: it has no run file that could be planned again");
+	if (err_stuck(err) || run_data_read(&whatif->data, data, "meta: data", err) != ST_OK)
+		return err->status;
+	status = report__whatif_plan(&whatif->plan, whatif, &none, &suited, whatif->measured.flags,
+				     err);
 	if (status != ST_OK)
 		return status;
 	if (whatif->plan.layout->steps_per_epoch == 0)

@@ -137,25 +137,6 @@ const struct cli_command report_whatif_cli = {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* A negative number is no option. */
-static bool is_option(const char *word)
-{
-	return word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
-}
-
-/* Collect a key or flag of the run file and the words after it: only the run file knows how many
- * arguments it has. */
-static void collect_words(struct whatif_line *line, int argc, char **argv, int from,
-			  struct cli_walk *walk)
-{
-	struct report_whatif_change *change = &line->change;
-
-	change->words[change->count++] = argv[from++];
-	while (from < argc && !is_option(argv[from]))
-		change->words[change->count++] = argv[from++];
-	walk->at = from;
-}
-
 /* Parse "8" or "2..1024", and the network. */
 static enum status parse_instances(struct whatif_line *line, struct err *err)
 {
@@ -202,9 +183,19 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	     from = walk.at) {
 		if (argument.option)
 			status = cli_set(&argument, line, err);
-		else if (argument.name)
-			collect_words(line, argc, argv, from, &walk);
-		else if (line->path)
+		else if (argument.name) {
+			struct report_whatif_change *change = &line->change;
+
+			/* A key or flag of the run file and the words after it: only the run file
+			 * knows how many arguments it has. */
+			change->words[change->count++] = argv[from++];
+			/* A negative number is no option. */
+			while (from < argc &&
+			       (argv[from][0] != '-' ||
+				(argv[from][1] != '-' && !isalpha((unsigned char)argv[from][1]))))
+				change->words[change->count++] = argv[from++];
+			walk.at = from;
+		} else if (line->path)
 			status = err_set(err, ST_INVALID,
 					 "one word too many: \"%s\" (REPORT is enough)",
 					 argument.value);
@@ -228,18 +219,13 @@ struct rows {
 	const char *unfinished; /* a sentence on missing data; NULL: none is missing */
 };
 
-/* Return true if no change was given. --chunks only modifies a schedule. */
-static bool is_unchanged(const struct report_whatif_change *change)
-{
-	return !change->schedule && change->microbatches == 0 && change->replicas == 0 &&
-	       !change->target && change->stages == 0 && !change->split && change->count == 0 &&
-	       change->instances == 0;
-}
-
 static enum status predict_rows(struct rows *rows, const struct whatif_line *line, struct err *err)
 {
 	struct report_whatif_change change = line->change;
-	const bool all = is_unchanged(&change) && !line->instances;
+	/* No change was given; --chunks only modifies a schedule. */
+	const bool all = !change.schedule && change.microbatches == 0 && change.replicas == 0 &&
+			 !change.target && change.stages == 0 && !change.split &&
+			 change.count == 0 && change.instances == 0 && !line->instances;
 	enum status status = ST_OK;
 
 	if (line->instances && change.network.recorded)
@@ -340,31 +326,26 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 	return status;
 }
 
-static enum status run(const struct whatif_line *line, struct err *err)
-{
-	struct rows rows = {.row = mem_calloc(REPORT_WHATIF_ROWS_MAX, sizeof(*rows.row))};
-	char unfinished[REPORT_UNFINISHED_SIZE];
-	struct report_whatif *whatif = NULL;
-	enum status status =
-		rows.row ? open_inputs(&whatif, line, &rows, unfinished, err) : err_nomem(err);
-
-	rows.whatif = whatif;
-	if (status == ST_OK)
-		status = predict_rows(&rows, line, err);
-	if (status == ST_OK)
-		status = print(&rows, line, err);
-	report_whatif_close(whatif);
-	mem_free(rows.row);
-	return status;
-}
-
 enum status report_whatif_run(int argc, char **argv, struct err *err)
 {
 	struct whatif_line line = {0};
 	enum status status = parse(&line, argc, argv, err);
 
-	if (status == ST_OK)
-		status = run(&line, err);
+	if (status == ST_OK) {
+		struct rows rows = {.row = mem_calloc(REPORT_WHATIF_ROWS_MAX, sizeof(*rows.row))};
+		char unfinished[REPORT_UNFINISHED_SIZE];
+		struct report_whatif *whatif = NULL;
+
+		status = rows.row ? open_inputs(&whatif, &line, &rows, unfinished, err)
+				  : err_nomem(err);
+		rows.whatif = whatif;
+		if (status == ST_OK)
+			status = predict_rows(&rows, &line, err);
+		if (status == ST_OK)
+			status = print(&rows, &line, err);
+		report_whatif_close(whatif);
+		mem_free(rows.row);
+	}
 	mem_free(line.change.words);
 	return status;
 }

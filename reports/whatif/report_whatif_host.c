@@ -134,18 +134,6 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 
 /* ---- predicting ------------------------------------------------------------------------------ */
 
-/* Return true if the plan has the measured stages. */
-static bool same_stages(const struct plan_run *was, const struct plan_run *plan)
-{
-	bool same = was->layout->stages == plan->layout->stages &&
-		    was->model->layer_count == plan->model->layer_count &&
-		    was->run->data.batch_size == plan->run->data.batch_size;
-
-	for (int i = 0; same && i < plan->model->layer_count; i++)
-		same = was->layout->stage[i] == plan->layout->stage[i];
-	return same;
-}
-
 enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 					const struct report_whatif *whatif,
 					const struct plan_run *plan, struct err *err)
@@ -155,8 +143,14 @@ enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 	bool halved = false;
 	double whole;
 	enum status status;
+	bool same = whatif->plan.layout->stages == plan->layout->stages &&
+		    whatif->plan.model->layer_count == plan->model->layer_count &&
+		    whatif->plan.run->data.batch_size == plan->run->data.batch_size;
 
-	if (!same_stages(&whatif->plan, plan))
+	/* Whether the plan has the measured stages. */
+	for (int i = 0; same && i < plan->model->layer_count; i++)
+		same = whatif->plan.layout->stage[i] == plan->layout->stage[i];
+	if (!same)
 		return err_set(err, ST_INVALID,
 			       "--split: the host's times are not known by layer (--clock device)");
 	status = compute_theory(&ideal, plan, host, &halved, err);

@@ -52,26 +52,7 @@ static void add_number(struct words *words, const char *key, int64_t value)
 	add_text(words, key, arena_printf(&words->arena, "%lld", (long long)value));
 }
 
-static bool has_word(const struct words *words, const char *word)
-{
-	for (int i = 0; i < words->count; i++)
-		if (!strcmp(words->list[i], word))
-			return true;
-	return false;
-}
-
 /* ---- the split ------------------------------------------------------------------------------- */
-
-/* Add "0,0,1" as a list; return its number of stages, at most STAGES_MOST. */
-static int add_numbers(struct words *words, const char *split)
-{
-	long most = 0;
-
-	for (const char *at = split; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-		most = max(most, strtol(at, NULL, 10));
-	add_text(words, "--pipeline.stages", arena_printf(&words->arena, "[%s]", split));
-	return (int)min(most, STAGES_MOST - 1L) + 1;
-}
 
 /* Add the layers that begin stages, as {layer: stage}. */
 static int add_names(struct words *words, const char *split)
@@ -105,30 +86,23 @@ static void add_round_robin(struct words *words, int ipus, int chunks)
 	str_free(&list);
 }
 
-/* Number of model chunks per IPU; 0: one stage per IPU. */
-static int chunks_per_ipu(const struct report_whatif *whatif,
-			  const struct report_whatif_change *change)
-{
-	const char *name = ipu_schedule_name(IPU_1F1B_INTERLEAVED);
-	const bool asked = change->schedule && !strcmp(change->schedule, name);
-
-	if (change->chunks > 0)
-		return change->chunks;
-	if (!asked || change->split || whatif->measured.schedule == IPU_1F1B_INTERLEAVED)
-		return 0;
-	return CHUNKS_DEFAULT;
-}
-
 /* Add the stages of @change; return the number of IPUs they need, or 0: as recorded. */
 static int add_split(struct words *words, const struct report_whatif *whatif,
 		     const struct report_whatif_change *change)
 {
 	const struct run_layout *layout = whatif->plan.layout;
-	const int chunks = chunks_per_ipu(whatif, change);
 	const char *split = change->split;
 	const bool automatic = !split || !strcmp(split, "auto");
 	int stages = change->stages > 0 ? change->stages : layout->stages;
+	int chunks = change->chunks; /* of the model, per IPU; 0: one stage per IPU */
 
+	if (chunks <= 0) {
+		const char *name = ipu_schedule_name(IPU_1F1B_INTERLEAVED);
+		const bool asked = change->schedule && !strcmp(change->schedule, name);
+		const bool was = whatif->measured.schedule == IPU_1F1B_INTERLEAVED;
+
+		chunks = asked && !was && !split ? CHUNKS_DEFAULT : 0;
+	}
 	if (chunks > 0 && automatic) {
 		if (change->stages == 0)
 			stages = layout->ipus_used;
@@ -148,8 +122,15 @@ static int add_split(struct words *words, const struct report_whatif *whatif,
 		return stages;
 	}
 	add_text(words, "--pipeline.auto_stages", "null");
-	if (strspn(split, "0123456789, ") == strlen(split))
-		return add_numbers(words, split);
+	if (strspn(split, "0123456789, ") == strlen(split)) {
+		long most = 0;
+
+		/* "0,0,1": the stage of each layer. */
+		for (const char *at = split; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+			most = max(most, strtol(at, NULL, 10));
+		add_text(words, "--pipeline.stages", arena_printf(&words->arena, "[%s]", split));
+		return (int)min(most, STAGES_MOST - 1L) + 1;
+	}
 	return add_names(words, split);
 }
 
@@ -187,19 +168,6 @@ static void add_change(struct words *words, const struct report_whatif *whatif,
 static int64_t round_up(int64_t value, int64_t unit)
 {
 	return (value + unit - 1) / unit * unit;
-}
-
-/* Set the steps of training so that an execution has as many weight updates as recorded. */
-static void adjust_training(struct words *words, const struct report_whatif *whatif,
-			    const struct run_file *run)
-{
-	const int64_t updates = whatif->plan.layout->updates_per_execution;
-	const int64_t micro = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
-
-	add_text(words, "--data.repeat", "true");
-	add_number(words, "--compile.steps_per_execution", micro * updates);
-	add_number(words, "--fit.steps_per_epoch",
-		   micro * updates * (run->ipu.wanted ? run->ipu.auto_select_ipus : 1));
 }
 
 static void drop_forward(struct words *words)
@@ -254,10 +222,17 @@ static enum status build_adjusted(struct plan_run *plan, const struct report_wha
 {
 	const struct run_file *was = whatif->plan.run;
 	struct plan_run forward = {0};
+	const struct run_file *run = plan->run;
+	const int64_t updates = whatif->plan.layout->updates_per_execution;
+	const int64_t micro = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
 	enum status status;
 	int count;
 
-	adjust_training(words, whatif, plan->run);
+	/* Steps of training, so that an execution has as many weight updates as recorded. */
+	add_text(words, "--data.repeat", "true");
+	add_number(words, "--compile.steps_per_execution", micro * updates);
+	add_number(words, "--fit.steps_per_epoch",
+		   micro * updates * (run->ipu.wanted ? run->ipu.auto_select_ipus : 1));
 	count = words->count;
 	drop_forward(words);
 	status = build(plan, whatif, words, err);
@@ -331,8 +306,9 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 	if (arena_init(&words.arena, 0) != 0)
 		return err_nomem(err);
 	add_change(&words, whatif, change);
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-		given = given || has_word(&words, steps[i]);
+	for (int i = 0; i < words.count; i++)
+		for (size_t s = 0; s < ARRAY_LEN(steps); s++)
+			given = given || !strcmp(words.list[i], steps[s]);
 	status = build(plan, whatif, &words, err);
 	if (status == ST_INVALID && plan->run && whatif->plan.layout && !given) {
 		status = build_adjusted(plan, whatif, &words, err);

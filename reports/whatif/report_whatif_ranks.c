@@ -150,22 +150,6 @@ static void end_update(struct reading *r)
 		r->into->buckets[i].ready_ns += r->ready[i];
 }
 
-/* Return the end of @row's rank's previous update, from which the times of this one count. */
-static double anchor_of(struct reading *r, const struct row *row)
-{
-	struct rank_clock *clock = &r->clocks[row->rank];
-
-	if (clock->execution != row->execution || clock->update != row->update) {
-		clock->anchor = clock->execution == row->execution ? clock->end : row->begun_ns;
-		clock->execution = row->execution;
-		clock->update = row->update;
-		clock->end = clock->anchor;
-	}
-	if (row->kind != ROW_LAYER)
-		clock->end = max(clock->end, row->end);
-	return clock->anchor;
-}
-
 static void add_call(struct reading *r, const struct row *row, double anchor)
 {
 	struct whatif_bucket *bucket;
@@ -214,6 +198,7 @@ static void add_span(struct reading *r, const struct row *row, double anchor)
 static void add_row(struct reading *r, const struct row *row)
 {
 	double anchor;
+	struct rank_clock *clock;
 
 	if (row->rank < 0 || row->rank >= r->into->ranks || row->stage < 0 ||
 	    row->stage >= r->whatif->plan.layout->stages) {
@@ -229,7 +214,17 @@ static void add_row(struct reading *r, const struct row *row)
 		r->waits = r->done = 0;
 		memset(r->ready, 0, BUCKETS_MOST * sizeof(*r->ready));
 	}
-	anchor = anchor_of(r, row);
+	/* The end of @row's rank's previous update, from which the times of this one count. */
+	clock = &r->clocks[row->rank];
+	if (clock->execution != row->execution || clock->update != row->update) {
+		clock->anchor = clock->execution == row->execution ? clock->end : row->begun_ns;
+		clock->execution = row->execution;
+		clock->update = row->update;
+		clock->end = clock->anchor;
+	}
+	if (row->kind != ROW_LAYER)
+		clock->end = max(clock->end, row->end);
+	anchor = clock->anchor;
 	if (row->kind <= ROW_SHARES)
 		add_call(r, row, anchor);
 	else

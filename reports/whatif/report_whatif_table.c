@@ -166,20 +166,6 @@ static bool change_at(struct report_whatif_change *out,
 	return false;
 }
 
-static void name_change(char *out, size_t size, const struct report_whatif_change *change)
-{
-	if (change->schedule)
-		snprintf(out, size, "schedule %s", change->schedule);
-	else if (change->microbatches)
-		snprintf(out, size, "%lld micro-batches", (long long)change->microbatches);
-	else if (change->split)
-		snprintf(out, size, "split %s", change->split);
-	else if (change->stages)
-		snprintf(out, size, "%d stage%s", change->stages, change->stages == 1 ? "" : "s");
-	else
-		snprintf(out, size, "target %s", change->target);
-}
-
 enum status report_whatif_row_at(struct report_whatif_row *out, const struct report_whatif *whatif,
 				 int at, bool *more, struct err *err)
 {
@@ -194,7 +180,18 @@ enum status report_whatif_row_at(struct report_whatif_row *out, const struct rep
 		str_copy(out->change, sizeof(out->change), "as recorded");
 	if (at == 0 || !*more)
 		return ST_OK;
-	name_change(out->change, sizeof(out->change), &change);
+	if (change.schedule)
+		snprintf(out->change, sizeof(out->change), "schedule %s", change.schedule);
+	else if (change.microbatches)
+		snprintf(out->change, sizeof(out->change), "%lld micro-batches",
+			 (long long)change.microbatches);
+	else if (change.split)
+		snprintf(out->change, sizeof(out->change), "split %s", change.split);
+	else if (change.stages)
+		snprintf(out->change, sizeof(out->change), "%d stage%s", change.stages,
+			 change.stages == 1 ? "" : "s");
+	else
+		snprintf(out->change, sizeof(out->change), "target %s", change.target);
 	status = report_whatif_predict(&out->prediction, whatif, &change, &why);
 	if (status == ST_OK || status == ST_NOMEM)
 		return status == ST_OK ? ST_OK : err_nomem(err);
