@@ -571,6 +571,27 @@ static void without_times_the_advice_fits_what_there_is(void **state)
 	}
 }
 
+/* Without the clock's rate a gap has no length. */
+static void a_gap_of_an_unknown_clock_is_not_said(void **state)
+{
+	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32];
+	struct report_insights insights;
+	struct plan plan = well;
+	struct prof_db *db;
+
+	(void)state;
+	gaps(&plan);
+	support_tempdir(folder);
+	snprintf(path, sizeof(path), "%s/run.db", folder);
+	record(path, &plan);
+	execute(path, "DELETE FROM meta_facts WHERE key = 'clock_hz'");
+	get(&insights, &db, path);
+	assert_null(find(&insights, "engine_run"));
+	report_insights_free(&insights);
+	prof_db_close(db);
+	support_tempdir_remove(folder);
+}
+
 static void none_is_said_of_a_run_in_which_all_is_well(void **state)
 {
 	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32];
@@ -754,6 +775,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_said_of_a_run_that_has_it),
 		cmocka_unit_test(without_times_the_advice_fits_what_there_is),
+		cmocka_unit_test(a_gap_of_an_unknown_clock_is_not_said),
 		cmocka_unit_test(none_is_said_of_a_run_in_which_all_is_well),
 		cmocka_unit_test(every_insight_has_a_case),
 		cmocka_unit_test(problems_come_first_then_what_is_most_at_stake),
