@@ -14,9 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/kernels/kernel_activation.h"
-#include "trainer/kernels/kernel_dropout.h"
-#include "trainer/kernels/kernel_merge.h"
-#include "trainer/kernels/kernel_softmax.h"
+#include "trainer/kernels/kernel_vector.h"
 
 #define COUNT      4000 /* a multiple of the columns of a softmax */
 #define COLUMNS    10

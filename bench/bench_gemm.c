@@ -21,7 +21,6 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/kernels/kernel_gemm.h"
-#include "trainer/kernels/kernel_openblas.h"
 
 #define PAIRS     9
 #define PAIRS_MAX 1000

@@ -19,7 +19,6 @@
 #include "model/learn/loss.h"
 #include "model/learn/optimizer.h"
 #include "trainer/kernels/kernel_gemm.h"
-#include "trainer/kernels/kernel_openblas.h"
 #include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"

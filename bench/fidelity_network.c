@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/fs.h"
-#include "trainer/train_plan.h"
+#include "trainer/train_job.h"
 
 #define WORDS_MOST 64
 

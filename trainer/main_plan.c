@@ -4,7 +4,7 @@
  */
 #include "common/cli.h"
 #include "model/plan/plan_command.h"
-#include "trainer/train_plan.h"
+#include "trainer/train_job.h"
 
 static int command(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
  * Ownership: a struct train_backup owns its texts, the snapshot being read, and the snapshot's
  * bytes.
  */
-#include "trainer/train_backup.h"
+#include "trainer/train_fit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,9 +18,8 @@
 #include "trainer/data/snapshot.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
-#include "trainer/train_health.h"
+#include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"
-#include "trainer/train_shard.h"
 
 #define BACKUP_FILE "latest.backup"
 
@@ -426,24 +425,11 @@ static enum status find_backup(struct train_backup *backup, size_t *length, stru
 	return fs_read(backup->path, SIZE_MAX / 2, &backup->bytes, length, err);
 }
 
-static enum status read_backup(struct train_backup *backup, size_t length,
-			       struct train_screen *screen, struct err *err)
-{
-	struct ranks *ranks = backup->session->ranks;
-	enum status status = train_ranks_share_bytes(ranks, &backup->bytes, &length, err);
-
-	if (status != ST_OK || !backup->bytes)
-		return status;
-	if (ranks_rank(ranks) > 0)
-		str_copy(backup->path, sizeof(backup->path), BACKUP_FILE);
-	status = snapshot_parse(&backup->from, backup->path, backup->bytes, length, err);
-	return status == ST_OK ? read_session(backup, screen, err) : status;
-}
-
 enum status train_backup_open(struct train_backup *out, struct train_session *session,
 			      const struct callbacks *callbacks, float *first,
 			      struct train_screen *screen, struct err *err)
 {
+	struct ranks *ranks = session->ranks;
 	enum status status;
 	size_t length = 0;
 
@@ -455,14 +441,21 @@ enum status train_backup_open(struct train_backup *out, struct train_session *se
 	if (!out->wanted && !session->run->fit.resume)
 		return ST_OK;
 	status = describe_run(&out->identity, session, callbacks, err);
-	if (status == ST_OK && ranks_rank(session->ranks) == 0)
+	if (status == ST_OK && ranks_rank(ranks) == 0)
 		status = find_backup(out, &length, err);
 	/* All ranks resume from the same backup, or none does. */
 	status = train_ranks_fail_together(session, status, err);
-	if (status == ST_OK)
-		status = train_ranks_fail_together(session, read_backup(out, length, screen, err),
-						   err);
-	return status;
+	if (status != ST_OK)
+		return status;
+	status = train_ranks_share_bytes(ranks, &out->bytes, &length, err);
+	if (status == ST_OK && out->bytes) {
+		if (ranks_rank(ranks) > 0)
+			str_copy(out->path, sizeof(out->path), BACKUP_FILE);
+		status = snapshot_parse(&out->from, out->path, out->bytes, length, err);
+		if (status == ST_OK)
+			status = read_session(out, screen, err);
+	}
+	return train_ranks_fail_together(session, status, err);
 }
 
 enum status train_backup_restore(struct train_backup *backup, struct train_phase *phase,
@@ -481,18 +474,6 @@ enum status train_backup_restore(struct train_backup *backup, struct train_phase
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-static bool is_due(const struct train_backup *backup, int64_t steps, bool ended)
-{
-	const int64_t every = !backup->wanted ? 0 : backup->wanted->every;
-
-	if (!backup->wanted)
-		return false;
-	/* With save_freq in batches, write one at each epoch's end too: callbacks' state has
-	 * changed. */
-	return ended ||
-	       (every > 0 && (steps - backup->last) * backup->session->layout->replicas >= every);
-}
 
 static void append_part(void *user, const void *part, size_t bytes)
 {
@@ -549,6 +530,8 @@ enum status train_backup_write(struct train_backup *backup, struct train_phase *
 			       bool stop, struct err *err)
 {
 	struct train_session *session = backup->session;
+	const int64_t since = session->steps[IPS_TRAIN] - backup->last;
+	int64_t every;
 	enum status status;
 	struct err own;
 
@@ -556,7 +539,12 @@ enum status train_backup_write(struct train_backup *backup, struct train_phase *
 	backup->epoch = epoch;
 	backup->steps = steps;
 	backup->stop = stop;
-	if (!is_due(backup, session->steps[IPS_TRAIN], steps == 0))
+	if (!backup->wanted)
+		return ST_OK;
+	/* With save_freq in batches, write one at each epoch's end too: callbacks' state has
+	 * changed. */
+	every = backup->wanted->every;
+	if (steps > 0 && (every <= 0 || since * session->layout->replicas < every))
 		return ST_OK;
 	ips_span_begin(session->main_track, ips_site_intern("callback", "BackupAndRestore", NULL));
 	train_ranks_weights(session, backup->first ? backup->first : session->replica[0].weights);

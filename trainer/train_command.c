@@ -11,11 +11,16 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "model/applications/application.h"
+#include "model/layers/layer.h"
+#include "model/learn/loss.h"
+#include "model/learn/metric.h"
+#include "model/learn/optimizer.h"
+#include "model/learn/schedule.h"
 #include "model/run/run_example.h"
-#include "trainer/train_compare.h"
+#include "trainer/callbacks/callback.h"
 #include "trainer/train_job.h"
 #include "trainer/train_ranks.h"
-#include "trainer/train_supported.h"
 
 static const struct cli_option OPTIONS[] = {
 	{.name = "--generate",
@@ -133,6 +138,112 @@ struct request {
 	char **words;
 };
 
+/* ---- what a run file may name ---------------------------------------------------------------- */
+
+#define WIDTH 80
+
+/* Return the name in row @index of a table, or NULL after the last row. *@function receives its
+ * alternative name, if any. */
+typedef const char *(*supported_row)(int index, const char **function);
+
+static const char *layer_row(int index, const char **function)
+{
+	int count;
+	const char *const *names = layer_names(&count);
+
+	(void)function;
+	return index < count ? names[index] : NULL;
+}
+
+static const char *loss_row(int index, const char **function)
+{
+	const struct loss loss = {.kind = (enum loss_kind)index};
+
+	if (index >= LOSS_KINDS)
+		return NULL;
+	*function = loss_name(&loss);
+	return loss_class_name(&loss);
+}
+
+static const char *optimizer_row(int index, const char **function)
+{
+	const struct optimizer optimizer = {.kind = (enum optimizer_kind)index};
+
+	(void)function;
+	if (index == OPTIMIZER_KINDS)
+		return OPTIMIZER_LOSS_SCALE;
+	return index < OPTIMIZER_KINDS ? optimizer_name(&optimizer) : NULL;
+}
+
+static const char *schedule_row(int index, const char **function)
+{
+	(void)function;
+	return schedule_kind_name(index);
+}
+
+static const char *metric_row(int index, const char **function)
+{
+	if (index == METRIC_KINDS)
+		return "accuracy";
+	if (index > METRIC_KINDS)
+		return index == METRIC_KINDS + 1 ? "every loss" : NULL;
+	*function = metric_kind_name((enum metric_kind)index);
+	return metric_kind_class((enum metric_kind)index);
+}
+
+static const char *callback_row(int index, const char **function)
+{
+	(void)function;
+	return callback_class_name(index);
+}
+
+static const char *application_row(int index, const char **function)
+{
+	int count;
+	const char *const *names = application_names(&count);
+
+	(void)function;
+	return index < count ? names[index] : NULL;
+}
+
+static const struct {
+	const char *heading;
+	supported_row row;
+} supported[] = {
+	{"Layers", layer_row},
+	{"Losses", loss_row},
+	{"Optimizers", optimizer_row},
+	{"Learning-rate schedules", schedule_row},
+	{"Metrics", metric_row},
+	{"Callbacks", callback_row},
+	{"Applications (models of their own, or layers)", application_row},
+};
+
+/* Print every row of the tables under a heading for each kind, in lines of at most 80 columns.
+ * Losses and metrics are named by their class, with the function's name in brackets. */
+static void list_supported(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(supported); i++) {
+		const char *name, *function = NULL;
+		size_t column = WIDTH;
+
+		fprintf(out, "\n%s:", supported[i].heading);
+		for (int n = 0; (name = supported[i].row(n, &function)); n++, function = NULL) {
+			const size_t length =
+				strlen(name) + (function ? strlen(function) + strlen(" ()") : 0);
+
+			fputs(n > 0 ? "," : "", out);
+			if (column + strlen(", ,") + length > WIDTH) {
+				fputs("\n ", out);
+				column = 1;
+			}
+			fprintf(out, function ? " %s (%s)" : " %s", name, function);
+			column += strlen(", ") + length;
+		}
+		fputc('\n', out);
+	}
+}
+
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static bool is_option(const char *word, const char *name)
@@ -140,21 +251,6 @@ static bool is_option(const char *word, const char *name)
 	const size_t length = strlen(name);
 
 	return strncmp(word, name, length) == 0 && (word[length] == '\0' || word[length] == '=');
-}
-
-static enum status join_command(struct request *request, int argc, char **argv, struct err *err)
-{
-	struct str command = {0};
-
-	str_add(&command, COMMAND.name);
-	for (int i = 1; i < argc; i++)
-		str_addf(&command, " %s", argv[i]);
-	if (command.failed) {
-		str_free(&command);
-		return err_nomem(err);
-	}
-	request->command = command.text;
-	return ST_OK;
 }
 
 /* --generate TEXT is short for a key of the run file. Return whether @next was used as the text. */
@@ -195,10 +291,14 @@ static bool *find_switch(struct request *request, const char *word, struct err *
 /* Parse the command's own options; pass all other words to the run file. */
 static enum status read_request(struct request *request, int argc, char **argv, struct err *err)
 {
-	if (join_command(request, argc, argv, err) != ST_OK)
-		return ST_NOMEM;
+	struct str command = {0};
+
+	str_add(&command, COMMAND.name);
+	for (int i = 1; i < argc; i++)
+		str_addf(&command, " %s", argv[i]);
+	request->command = command.text;
 	request->words = mem_calloc(2 * (size_t)argc + 1, sizeof(*request->words));
-	if (!request->words)
+	if (command.failed || !request->words)
 		return err_nomem(err);
 	for (int i = 1; i < argc; i++) {
 		bool *on = find_switch(request, argv[i], err);
@@ -288,7 +388,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 
 	if (request->list) {
 		status = run_example_list(stdout, err);
-		train_supported_write(stdout);
+		list_supported(stdout);
 		return status;
 	}
 	if (trains(request)) {

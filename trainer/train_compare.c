@@ -5,7 +5,7 @@
  *
  * Threading: the parent has one thread. Ownership: struct comparison owns its rows and lists.
  */
-#include "trainer/train_compare.h"
+#include "trainer/train_command.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -451,37 +451,31 @@ static void write_picture(const struct comparison *comparison, const char *path,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void compare(const struct compare_line *line, struct err *err)
-{
-	struct comparison comparison = {0};
-
-	if (!err_stuck(err))
-		make_rows(&comparison, line, err);
-	if (!err_stuck(err))
-		printf("%-14s %5s %11s %8s %12s %14s %7s\n%-14s %5s %11s %8s %12s %14s %7s\n", "",
-		       "", "", "FLOPs/", "host", "simulated", "", "network", "batch", "parameters",
-		       "param.", "ms/step", "us/step", "ratio");
-	for (int i = 0; i < comparison.count && !err_stuck(err); i++)
-		if (measure_row(&comparison.rows[i], line, err) == ST_OK)
-			print_row(&comparison.rows[i]);
-	if (!err_stuck(err))
-		print_total(&comparison, line->steps);
-	if (!err_stuck(err) && line->svg)
-		write_picture(&comparison, line->svg, err);
-	mem_free(comparison.rows);
-	mem_free(comparison.networks);
-	mem_free(comparison.batches);
-}
-
 int train_compare_command(int argc, char **argv)
 {
 	struct compare_line line = {0};
+	struct comparison comparison = {0};
 	struct err err = {ST_OK, ""};
 
 	if (cli_standard(&train_compare_cli, argc, argv, stdout))
 		return 0;
 	compare_parse(&line, argc, argv, &err);
-	compare(&line, &err);
+	if (!err_stuck(&err))
+		make_rows(&comparison, &line, &err);
+	if (!err_stuck(&err))
+		printf("%-14s %5s %11s %8s %12s %14s %7s\n%-14s %5s %11s %8s %12s %14s %7s\n", "",
+		       "", "", "FLOPs/", "host", "simulated", "", "network", "batch", "parameters",
+		       "param.", "ms/step", "us/step", "ratio");
+	for (int i = 0; i < comparison.count && !err_stuck(&err); i++)
+		if (measure_row(&comparison.rows[i], &line, &err) == ST_OK)
+			print_row(&comparison.rows[i]);
+	if (!err_stuck(&err))
+		print_total(&comparison, line.steps);
+	if (!err_stuck(&err) && line.svg)
+		write_picture(&comparison, line.svg, &err);
+	mem_free(comparison.rows);
+	mem_free(comparison.networks);
+	mem_free(comparison.batches);
 	mem_free(line.words);
 	return err_stuck(&err) ? cli_fail(&train_compare_cli, &err) : 0;
 }

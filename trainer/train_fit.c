@@ -13,15 +13,11 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/npz_writer.h"
-#include "trainer/train_backup.h"
-#include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_phase.h"
 #include "trainer/train_ranks.h"
 #include "trainer/train_record.h"
 #include "trainer/train_session.h"
-#include "trainer/train_generate.h"
-#include "trainer/train_values.h"
 
 struct fit {
 	const struct train_fit_params *params;
@@ -134,21 +130,10 @@ static enum status name_figures(struct fit *fit, struct err *err)
 	return ST_OK;
 }
 
-/* Each replica has its own moving statistics; callbacks get rank 0's weights on all ranks. */
-static enum status copy_weights(struct fit *fit, struct err *err)
-{
-	const size_t bytes = fit->session->model->weights * sizeof(*fit->weights);
-
-	fit->weights = mem_aligned(fit->session->model->weights + 1, sizeof(*fit->weights));
-	if (!fit->weights)
-		return err_nomem(err);
-	memcpy(fit->weights, fit->session->replica[0].weights, bytes);
-	return ST_OK;
-}
-
 static enum status fit_init(struct fit *fit, const struct train_fit_params *params,
 			    struct train_result *result, struct err *err)
 {
+	const size_t weights = params->session->model->weights;
 	enum status status;
 
 	*fit = (struct fit){.params = params, .session = params->session, .result = result};
@@ -164,8 +149,15 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 	if (arena_init(&fit->arena, 0) != 0)
 		return err_nomem(err);
 	status = name_figures(fit, err);
-	if (status == ST_OK && ranks_rank(fit->session->ranks) > 0)
-		status = copy_weights(fit, err);
+	/* Each replica has its own moving statistics; callbacks get rank 0's weights on all
+	 * ranks. */
+	if (status == ST_OK && ranks_rank(fit->session->ranks) > 0) {
+		fit->weights = mem_aligned(weights + 1, sizeof(*fit->weights));
+		if (!fit->weights)
+			return err_nomem(err);
+		memcpy(fit->weights, fit->session->replica[0].weights,
+		       weights * sizeof(*fit->weights));
+	}
 	if (status == ST_OK)
 		status = train_backup_open(&fit->backup, fit->session, params->callbacks,
 					   fit->weights, params->screen, err);
@@ -176,15 +168,6 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 		status = train_async_new(&fit->async, fit->phase, params->callbacks, &fit->host,
 					 err);
 	return status;
-}
-
-static void fit_fini(struct fit *fit)
-{
-	train_phase_free(fit->phase);
-	train_async_free(fit->async);
-	train_backup_close(&fit->backup);
-	mem_free(fit->weights);
-	arena_fini(&fit->arena);
 }
 
 static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)
@@ -248,27 +231,22 @@ static enum status call_batch_end(struct fit *fit, struct err *err)
 				   execution->first_step + execution->steps - 1, &logs, err);
 }
 
-static enum status execute(struct fit *fit, int64_t epoch, struct err *err)
-{
-	enum status status = train_phase_execute(fit->phase, epoch, err), called = ST_OK;
-
-	if (fit->async)
-		called = train_async_join(fit->async, status == ST_OK ? err : NULL);
-	if (status == ST_OK)
-		status = called;
-	if (status == ST_OK)
-		train_values_finish(fit->session, fit->params->callbacks);
-	return status == ST_OK ? call_batch_end(fit, err) : status;
-}
-
 static enum status run_executions(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const struct run_layout *layout = fit->session->layout;
 
 	for (int64_t i = fit->done;
 	     i < layout->executions_per_epoch && !atomic_load(fit->params->stop); i++) {
-		enum status status = execute(fit, epoch, err);
+		enum status status = train_phase_execute(fit->phase, epoch, err), called = ST_OK;
 
+		if (fit->async)
+			called = train_async_join(fit->async, status == ST_OK ? err : NULL);
+		if (status == ST_OK)
+			status = called;
+		if (status != ST_OK)
+			return status;
+		train_values_finish(fit->session, fit->params->callbacks);
+		status = call_batch_end(fit, err);
 		if (status == ST_OK)
 			status = train_health_check(fit->session, err);
 		if (status == ST_OK && !train_session_interrupted(fit->session))
@@ -331,25 +309,17 @@ static void collect_figures(struct fit *fit)
 	fit->result->loss = train->values[0];
 }
 
-/* The figures are training's, then validation's, each beginning with the loss. */
-static enum status evaluate_epoch(struct fit *fit, int64_t epoch, struct err *err)
-{
-	const int count = fit->session->program[IPS_TRAIN].measure.figures.count;
-
-	return train_health_epoch(
-		fit->session, epoch, fit->figures.values[0],
-		fit->session->run->fit.validation ? &fit->figures.values[count] : NULL, err);
-}
-
 static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const struct run_layout *layout = fit->session->layout;
+	const bool validates = fit->session->run->fit.validation;
+	const uint64_t begun_ns = clock_ns();
 	struct train_screen *screen = fit->params->screen;
+	/* Training's figures, then validation's, each beginning with the loss. */
+	const double *figures = fit->figures.values;
 	double step_ns, unused;
 	enum status status;
-	uint64_t begun_ns;
 
-	begun_ns = clock_ns();
 	if (fit->done == 0)
 		train_phase_begin(fit->phase);
 	train_values_begin_epoch(fit->session);
@@ -365,14 +335,16 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	step_ns = train_phase_device_step_ns(fit->phase);
 	fit->result->step_ns = (double)(clock_ns() - begun_ns) /
 			       (double)(layout->steps_per_epoch * layout->replicas);
-	if (status == ST_OK && fit->session->run->fit.validation)
+	if (status == ST_OK && validates)
 		status = run_test(fit->session, epoch, NULL, &unused, err);
 	collect_figures(fit);
 	if (fit->rated)
 		train_record_metric(fit->session, IPS_TRAIN, epoch, IPS_NULL, IPS_NULL,
 				    "learning_rate", host_rate(fit));
 	if (status == ST_OK)
-		status = evaluate_epoch(fit, epoch, err);
+		status = train_health_epoch(
+			fit->session, epoch, figures[0],
+			validates ? figures + fit->phase->measure->figures.count : NULL, err);
 	if (status == ST_OK)
 		screen->figures = &fit->figures;
 	train_screen_end(screen, step_ns);
@@ -423,7 +395,11 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 					    status == ST_OK ? err : NULL);
 		status = status == ST_OK ? ended : status;
 	}
-	fit_fini(&fit);
+	train_phase_free(fit.phase);
+	train_async_free(fit.async);
+	train_backup_close(&fit.backup);
+	mem_free(fit.weights);
+	arena_fini(&fit.arena);
 	return status;
 }
 

@@ -4,7 +4,7 @@
  * Threading: the main thread, while the workers are idle. Ownership: a generator lives for one
  * text.
  */
-#include "trainer/train_generate.h"
+#include "trainer/train_fit.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Health rules in a training: a hit is printed and recorded, and may end the run; the rules for
  * classes and losses are evaluated here, since these are no tensors.
  */
-#include "trainer/train_health.h"
+#include "trainer/train_outfeed.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,6 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"
 #include "trainer/train_screen.h"
 
@@ -144,25 +143,13 @@ enum status train_health_new(struct train_session *session, struct err *err)
 	return status;
 }
 
-static enum status add_ranks(struct ranks *ranks, struct class_counts *counts, struct err *err)
-{
-	int64_t sums[] = {counts->items, counts->predicted};
-	enum status status =
-		train_ranks_add(ranks, counts->targets, 2 * (size_t)counts->classes, err);
-
-	if (status == ST_OK)
-		status = train_ranks_add(ranks, sums, ARRAY_LEN(sums), err);
-	counts->items = sums[0];
-	counts->predicted = sums[1];
-	return status;
-}
-
 /* Sum all replicas' counts of this rank, then those of all ranks; evaluate the rules; reset. */
 static enum status evaluate_classes(struct train_session *session, struct outfeed_health *rules,
 				    const struct ips_keys *keys, struct err *err)
 {
 	struct class_counts *all = &session->replica[0].classes;
 	struct class_figures figures;
+	int64_t sums[2];
 	enum status status;
 
 	if (all->classes == 0)
@@ -171,7 +158,13 @@ static enum status evaluate_classes(struct train_session *session, struct outfee
 		class_counts_merge(all, &session->replica[r].classes);
 		class_counts_clear(&session->replica[r].classes);
 	}
-	status = add_ranks(session->ranks, all, err);
+	sums[0] = all->items;
+	sums[1] = all->predicted;
+	status = train_ranks_add(session->ranks, all->targets, 2 * (size_t)all->classes, err);
+	if (status == ST_OK)
+		status = train_ranks_add(session->ranks, sums, ARRAY_LEN(sums), err);
+	all->items = sums[0];
+	all->predicted = sums[1];
 	figures = class_counts_figures(all);
 	outfeed_health_classes(rules, keys, ips_recording_now_ns(session->recording), figures.items,
 			       figures.imbalance, figures.misprediction);
@@ -262,16 +255,6 @@ static struct ips_keys keys_of(int64_t epoch)
 	return keys;
 }
 
-/* Return the mean loss of @together steps from @first on, as recorded for them. */
-static double mean_loss(const struct train_phase *phase, int64_t first, int64_t together)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < together; i++)
-		sum += train_phase_loss(phase, first + i);
-	return sum / (double)together;
-}
-
 void train_health_losses(struct train_phase *phase)
 {
 	struct train_session *session = phase->session;
@@ -284,9 +267,13 @@ void train_health_losses(struct train_phase *phase)
 		return;
 	keys.execution = execution->execution;
 	for (; phase->evaluated + together <= done; phase->evaluated += together) {
+		double sum = 0;
+
+		for (int64_t i = 0; i < together; i++)
+			sum += train_phase_loss(phase, phase->evaluated + i);
 		keys.step = execution->first_step + phase->evaluated + together - 1;
 		outfeed_health_loss(rules, &keys, ips_recording_now_ns(session->recording),
-				    mean_loss(phase, phase->evaluated, together));
+				    sum / (double)together);
 	}
 }
 

@@ -16,18 +16,13 @@
 #include "common/mem.h"
 #include "popvision/popvision.h"
 #include "trainer/models/keras_file.h"
-#include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
-#include "trainer/train_backup.h"
-#include "trainer/train_generate.h"
-#include "trainer/train_plan.h"
+#include "trainer/train_fit.h"
 #include "trainer/train_ranks.h"
-#include "trainer/train_ranks_report.h"
-#include "trainer/train_health.h"
+#include "trainer/train_outfeed.h"
 #include "trainer/train_session.h"
 #include "trainer/train_screen.h"
 #include "trainer/train_tensors.h"
-#include "trainer/train_values.h"
 
 #define LAG_NS 5000000000 /* shorter lags are in the database only: a busy disk has them */
 
@@ -648,22 +643,6 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
-static enum status save_weights(const struct train_job *job, struct err *err)
-{
-	const struct run_file *run = job->plan.run;
-	const float *weights = job->session->replica[0].weights;
-	enum status status = ST_OK;
-
-	if (ranks_rank(job->ranks) > 0)
-		return ST_OK;
-	if (run->weights.save)
-		status = keras_save_weights(job->plan.model, weights, run->weights.save, err);
-	if (status == ST_OK && run->weights.save_model)
-		status = keras_save_model(job->plan.model, run->model, weights,
-					  run->weights.save_model, err);
-	return status;
-}
-
 static enum status train(struct train_job *job, struct err *err)
 {
 	const struct train_fit_params params = {
@@ -673,11 +652,18 @@ static enum status train(struct train_job *job, struct err *err)
 		.stop = &job->stop,
 		.generated = job->generated,
 	};
+	const struct run_file *run = job->plan.run;
+	const float *weights = job->session->replica[0].weights;
 	enum status status = train_fit(&params, &job->result, err);
 
+	if (ranks_rank(job->ranks) > 0)
+		return status;
+	if (status == ST_OK && run->weights.save)
+		status = keras_save_weights(job->plan.model, weights, run->weights.save, err);
+	if (status == ST_OK && run->weights.save_model)
+		status = keras_save_model(job->plan.model, run->model, weights,
+					  run->weights.save_model, err);
 	if (status == ST_OK)
-		status = save_weights(job, err);
-	if (status == ST_OK && ranks_rank(job->ranks) == 0)
 		train_backup_finish(&job->callbacks);
 	return status;
 }
@@ -774,27 +760,6 @@ static void join_reports(struct train_job *job, enum status status)
 			ranks_count(job->ranks), out, out);
 }
 
-/* Abort after a failure on this rank alone: the others would wait for it forever. */
-static void abort_ranks(struct train_job *job, const struct err *err)
-{
-	if (!job->ranks)
-		return;
-	fprintf(stderr, "ipu-train: rank %d: %s\n", ranks_rank(job->ranks), err->text);
-	ranks_abort(job->ranks, 1);
-}
-
-/* Call after the workers have ended. */
-static void print_health(const struct train_job *job)
-{
-	char *text = !job->screen.out ? NULL
-				      : train_health_text(job->broken,
-							  job->recording ? job->directory : NULL);
-
-	if (text)
-		fprintf(job->screen.out, "%s\n", text);
-	mem_free(text);
-}
-
 enum status train_job_run(struct train_job *job, struct err *err)
 {
 	enum status status = compile(job, err);
@@ -824,13 +789,23 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	train_announce_close(&job->screen.announce);
 	if (!begun)
 		discard_report(job);
-	print_health(job);
+	if (job->screen.out) {
+		char *health =
+			train_health_text(job->broken, job->recording ? job->directory : NULL);
+
+		if (health)
+			fprintf(job->screen.out, "%s\n", health);
+		mem_free(health);
+	}
 	status = close_report(job, status, err);
 	job->others = job->others || (together && ranks_rank(job->ranks) > 0);
-	if (together)
+	if (together) {
 		join_reports(job, early ? ST_OK : status);
-	else
-		abort_ranks(job, err);
+	} else if (job->ranks) {
+		/* This rank alone has failed: the others would wait for it forever. */
+		fprintf(stderr, "ipu-train: rank %d: %s\n", ranks_rank(job->ranks), err->text);
+		ranks_abort(job->ranks, 1);
+	}
 	if (status == ST_OK && job->screen.out)
 		fprintf(job->screen.out, "Program ran successfully%s\n",
 			job->plan.run->ipu.wanted ? " (IPUs simulated)" : "");

@@ -8,9 +8,13 @@
 
 #include "common/fs.h"
 #include "common/str.h"
+#include "model/plan/plan_command.h"
 #include "model/plan/plan_run.h"
+#include "model/run/run_data.h"
+#include "model/run/run_file.h"
 #include "trainer/auto/train_auto.h"
 #include "trainer/callbacks/callback.h"
+#include "trainer/data/dataset.h"
 #include "trainer/models/keras_file.h"
 #include "trainer/train_fit.h"
 #include "trainer/train_ranks.h"
@@ -66,5 +70,17 @@ enum status train_job_prepare(struct train_job *job, struct err *err);
 
 /* Compile, train, evaluate, predict, save; the report is finished in any case. */
 enum status train_job_run(struct train_job *job, struct err *err);
+
+/* ---- planning -------------------------------------------------------------------------------- */
+
+/* What planning needs from the trainer: the data of a run, and the cost of inspecting its
+ * tensors. */
+
+struct run_data train_data_of(const struct dataset *train, const struct dataset *test);
+
+/* Convert the section "data" of @run; the caller sets `notice`, `progress` and `user`. */
+struct dataset_params train_data_params(const struct run_file *run);
+
+extern const struct plan_trainer train_plan;
 
 #endif /* TRAIN_JOB_H */

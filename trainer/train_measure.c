@@ -3,7 +3,7 @@
  *
  * Threading: one thread. Ownership: the caller owns all memory.
  */
-#include "trainer/train_measure.h"
+#include "trainer/train_phase.h"
 
 #include <string.h>
 
@@ -89,17 +89,12 @@ static double measure_one(const struct train_measured *measured)
 
 /* ---- several outputs ------------------------------------------------------------------------- */
 
-/* Copy @count floats of each item out of rows that are @stride apart. */
-static void gather_part(float *to, const float *from, int64_t items, int64_t stride, int64_t count)
+/* Copy @count floats of each item between rows that are @to_stride and @from_stride apart. */
+static void copy_part(float *to, int64_t to_stride, const float *from, int64_t from_stride,
+		      int64_t items, int64_t count)
 {
 	for (int64_t i = 0; i < items; i++)
-		memcpy(to + i * count, from + i * stride, (size_t)count * sizeof(*to));
-}
-
-static void scatter_part(float *to, const float *from, int64_t items, int64_t stride, int64_t count)
-{
-	for (int64_t i = 0; i < items; i++)
-		memcpy(to + i * stride, from + i * count, (size_t)count * sizeof(*to));
+		memcpy(to + i * to_stride, from + i * from_stride, (size_t)count * sizeof(*to));
 }
 
 /* Return the width of a row of the joined outputs, or of their targets. */
@@ -135,10 +130,10 @@ static struct measured_rows part_rows(const struct train_measured *measured,
 	float *outputs = measured->parts, *targets = outputs + 2 * room;
 	float *weights = outputs + 3 * room;
 
-	gather_part(outputs, measured->outputs + output->first, items, row_width(measured->model),
-		    count);
-	gather_part(targets, measured->targets.values + part->first, items, measured->targets.width,
-		    wanted);
+	copy_part(outputs, count, measured->outputs + output->first, row_width(measured->model),
+		  items, count);
+	copy_part(targets, wanted, measured->targets.values + part->first, measured->targets.width,
+		  items, wanted);
 	for (int64_t r = 0; measured->targets.weights && r < items * of_item.positions; r++)
 		weights[r] =
 			measured->targets.weights[r / of_item.positions * each + part->weight_at];
@@ -179,8 +174,8 @@ static double measure_part(const struct train_measured *measured, int o)
 	if (of.gradient && part->given) {
 		if (part->weight != 1.0f)
 			kernel_scale(of.gradient, part->weight, (size_t)(measured->items * count));
-		scatter_part(measured->gradient + output->first, of.gradient, measured->items,
-			     row_width(measured->model), count);
+		copy_part(measured->gradient + output->first, row_width(measured->model),
+			  of.gradient, count, measured->items, count);
 	}
 	return loss * (double)part->weight;
 }

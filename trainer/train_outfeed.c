@@ -8,13 +8,12 @@
  */
 #include "trainer/train_outfeed.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "trainer/train_health.h"
-#include "trainer/train_order.h"
 #include "trainer/train_tensors.h"
 
 /* A tensor recorded from a value. */
@@ -201,6 +200,47 @@ struct outfeed_health *train_outfeed_health(const struct train_session *session)
 }
 
 /* ---- the order of execution ------------------------------------------------------------------ */
+
+/* Mixed-radix numbers: update, micro-batch, direction, tensor. */
+static uint64_t tensors(const struct train_order *order)
+{
+	const uint64_t variables = ((uint64_t)order->slots + 1) * (uint64_t)order->params;
+	const uint64_t layers = (uint64_t)order->layers;
+
+	return variables > layers ? variables : layers;
+}
+
+uint64_t train_order_begin(const struct train_order *order, int64_t update, int64_t microbatch)
+{
+	const uint64_t parts = (uint64_t)order->accumulation + 1;
+
+	return ((uint64_t)update * parts + (uint64_t)microbatch) * 2 * tensors(order);
+}
+
+uint64_t train_order_of(const struct train_order *order, const struct train_order_place *place)
+{
+	const int64_t microbatch =
+		place->phase == IPS_UPDATE ? order->accumulation : place->microbatch;
+	/* Within a micro-batch: forward, then backward. Within an update: gradients, then slots
+	 * and variables. */
+	const enum outfeed_kind first =
+		place->phase == IPS_UPDATE ? OUTFEED_GRADIENT : OUTFEED_ACTIVATION;
+	const uint64_t begin = train_order_begin(order, place->update, microbatch) +
+			       (place->kind == first ? 0 : tensors(order));
+	const uint64_t params = (uint64_t)order->params, number = (uint64_t)place->number;
+
+	assert(microbatch >= 0 && microbatch <= order->accumulation);
+	switch (place->kind) {
+	case OUTFEED_GRADIENT:
+		return begin + params - 1 - number;
+	case OUTFEED_OPTIMIZER_STATE:
+		return begin + (uint64_t)place->slot * params + number;
+	case OUTFEED_WEIGHT:
+		return begin + (uint64_t)order->slots * params + number;
+	default:
+		return begin + number;
+	}
+}
 
 static struct train_order order_of(const struct train_session *session)
 {

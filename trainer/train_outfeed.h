@@ -1,6 +1,7 @@
 /*
  * The tensors that a training session records: those of its registry (train_tensors.h) in the
- * recorder and its queues, and the path of their values.
+ * recorder and its queues, and the path of their values: to the report, to the health rules, and to
+ * a program's callbacks.
  *
  * Threads: the main thread creates and frees it while the workers are idle. A worker records the
  * tensors of its stages.
@@ -8,9 +9,13 @@
 #ifndef TRAIN_OUTFEED_H
 #define TRAIN_OUTFEED_H
 
+#include <stdint.h>
 #include <stdio.h>
 
+#include "outfeed/outfeed_policy.h"
 #include "outfeed/outfeed_queue.h"
+#include "trainer/callbacks/callback.h"
+#include "trainer/train_phase.h"
 #include "trainer/train_session.h"
 
 /* The position of a worker in the execution. */
@@ -96,5 +101,122 @@ void train_outfeed_state(const struct train_session *session, int index, outfeed
 
 /* Return the rules of this session's tensors and losses; NULL: no rules. */
 struct outfeed_health *train_outfeed_health(const struct train_session *session);
+
+/* ---- the order of execution ------------------------------------------------------------------ */
+
+/*
+ * The order of execution as numbers. A value has a greater number than those it is computed from,
+ * whatever the schedule, so that the first bad value of a run is the one with the least number.
+ *
+ * Values are ordered by weight update; within it by micro-batch, with the update itself last;
+ * within a micro-batch forward before backward; within an update gradients in the order of the
+ * backward pass, then slots, then variables. Layers and parameters are ordered by their numbers,
+ * which grow along the stages (model_order()). The numbers are independent of the number of stages.
+ *
+ * Pure functions: any thread.
+ */
+
+/* The ranges of a value's indices. */
+struct train_order {
+	int layers, params, slots; /* slots: per parameter */
+	int64_t accumulation;
+};
+
+/* A value's indices. */
+struct train_order_place {
+	int64_t update, microbatch; /* microbatch: of its pipeline run; unused in an update */
+	char phase;                 /* enum ips_phase: F, B, U */
+	enum outfeed_kind kind;
+	int number; /* the layer of an activation; of all other kinds the parameter */
+	int slot;   /* of optimizer state */
+};
+
+uint64_t train_order_of(const struct train_order *order, const struct train_order_place *place);
+
+/* Return a bound: at most the numbers of @update's micro-batch @microbatch and all after it,
+ * greater than all before it. The accumulation count stands for the update itself. */
+uint64_t train_order_begin(const struct train_order *order, int64_t update, int64_t microbatch);
+
+/* ---- health rules ---------------------------------------------------------------------------- */
+
+/*
+ * Passes a training's losses and classes to the health rules, which see its tensors by themselves,
+ * and implements what a broken rule does to the training.
+ *
+ * Threads: hits come from any worker, one at a time; the main thread calls all other functions.
+ */
+
+/* Callbacks of outfeed_params: the line of a broken rule, and the hit itself. @user: the
+ * session. */
+void train_health_print(void *user, const char *line);
+void train_health_hit(void *user, const struct outfeed_hit *hit);
+
+/* Return the line at a run's end: how often each rule was broken, and where to find more (@report
+ * NULL: nowhere). Free with mem_free(). NULL: no rule was broken, or out of memory. */
+char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *report);
+
+/* Read the run file's rules, and which of them end the run. Call before train_outfeed_new(). */
+enum status train_health_read(struct train_session *session, struct err *err);
+
+/* Allocate the counts of targets that the rules need. Call after train_outfeed_new(). */
+enum status train_health_new(struct train_session *session, struct err *err);
+
+/* Evaluate the rules for the losses of the current execution that all replicas have computed since
+ * the last call. */
+void train_health_losses(struct train_phase *phase);
+
+/* Evaluate the rules at the end of an epoch, with its counts of classes; @val_loss NULL: it was not
+ * validated. Returns train_health_check(). */
+enum status train_health_epoch(struct train_session *session, int64_t epoch, double loss,
+			       const double *val_loss, struct err *err);
+
+/* Write or read the rules' state for session->replica[@index] and its targets, with the first one
+ * also that for losses. If the backup has none, or that of other rules, the state starts empty. */
+void train_health_keep(struct train_session *session, int index, struct snapshot *snapshot);
+
+/* Return ST_FAILED, with the rule and where it was broken, if a rule of health.stop was broken
+ * on any rank: all ranks end. */
+enum status train_health_check(struct train_session *session, struct err *err);
+
+/* ---- values for a program -------------------------------------------------------------------- */
+
+/*
+ * Passes the values that outfeed queues send to a program's callbacks; and asynchronous callbacks:
+ * a thread that polls the workers' progress while an execution runs, and calls batch_end for each
+ * step as soon as its results are available.
+ *
+ * Only one thread dequeues values at a time: the main thread, or while an execution runs the thread
+ * of asynchronous callbacks. That thread sleeps 1 ms if there is nothing new, and longer if that
+ * persists, as Keras for IPU does. Steps are delivered in order, each once for every replica.
+ */
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Which thread dequeues values in a run with @callbacks; @kept: the program dequeues them
+ * itself. */
+enum train_values train_values_of(const struct run_file *run, const struct callbacks *callbacks,
+				  bool kept);
+
+/* Does the polling thread call batch_end and outfeed in this run? */
+bool train_values_running(const struct run_file *run);
+
+/* Deliver the values of an execution that were not dequeued while it ran. The workers are idle. */
+void train_values_finish(struct train_session *session, const struct callbacks *callbacks);
+
+/* Call at the begin of an epoch: discards values retained from the last one. */
+void train_values_begin_epoch(struct train_session *session);
+
+/* ---- asynchronous callbacks ------------------------------------------------------------------ */
+
+struct train_async;
+
+/* Start such a thread for every execution of @phase from now on. All arguments are borrowed. */
+enum status train_async_new(struct train_async **out, struct train_phase *phase,
+			    const struct callbacks *callbacks, const struct callback_host *host,
+			    struct err *err);
+void train_async_free(struct train_async *async); /* accepts NULL */
+
+/* After an execution: make the remaining calls, and return the first failure of a callback. */
+enum status train_async_join(struct train_async *async, struct err *err);
 
 #endif /* TRAIN_OUTFEED_H */

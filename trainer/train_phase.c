@@ -13,7 +13,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/learn/measure_run.h"
-#include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 #include "trainer/train_ranks.h"
@@ -563,18 +562,6 @@ static void wait_for_workers(struct train_phase *phase, int64_t number)
 	}
 }
 
-/* Shorten an interrupted training execution to the runs that all workers have completed. */
-static void cut_short(struct train_session *session)
-{
-	struct train_execution *execution = &session->execution;
-	const int64_t runs = atomic_load(&session->stop_early.runs);
-
-	if (runs >= execution->runs)
-		return;
-	execution->runs = runs;
-	execution->steps = runs * execution->microbatches;
-}
-
 /* A failed recording is reported when it is closed; training continues. */
 bool train_recording_failed(const struct train_session *session)
 {
@@ -647,9 +634,10 @@ static void advance(struct train_phase *phase)
 enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct err *err)
 {
 	struct train_session *session = phase->session;
+	struct train_execution *execution = &session->execution;
 	struct ips_keys keys = IPS_KEYS_NULL;
 	enum status status;
-	int64_t start_ns;
+	int64_t start_ns, runs;
 
 	plan_execution(phase, epoch);
 	if (phase->planned)
@@ -663,20 +651,24 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	start_ns = ips_recording_now_ns(session->recording);
 	train_signal_set(&session->go, session->executions + 1);
 	wait_for_workers(phase, session->executions + 1);
-	cut_short(session);
+	/* An interrupted training execution ends after the runs that all workers have completed. */
+	runs = atomic_load(&session->stop_early.runs);
+	if (runs < execution->runs) {
+		execution->runs = runs;
+		execution->steps = runs * execution->microbatches;
+	}
 	status = train_ranks_results(phase, first_failure(session, err), err);
 	phase->gathered = true;
 	train_health_losses(phase);
-	train_record_device(session, session->execution.runs);
+	train_record_device(session, execution->runs);
 	train_record_runs(session, true);
-	train_outfeed_finalize(session, session->execution.runs, true);
+	train_outfeed_finalize(session, execution->runs, true);
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);
 	collect_results(phase);
 	advance(phase);
 	if (phase->screen)
-		train_screen_executed(phase->screen,
-				      session->execution.steps * session->layout->replicas);
+		train_screen_executed(phase->screen, execution->steps * session->layout->replicas);
 	return status == ST_OK ? first_failure(session, err) : status;
 }

@@ -1,5 +1,6 @@
 /*
- * A phase of a run: the executions of fit, of an evaluation or of a prediction, and their results.
+ * A phase of a run: the executions of fit, of an evaluation or of a prediction, and their results,
+ * down to those of a micro-batch.
  *
  * Threading: a phase belongs to the main thread. Workers write the results of an execution while it
  * runs.
@@ -85,5 +86,38 @@ double train_phase_device_step_ns(const struct train_phase *phase);
 
 /* Has the recording failed? That is reported when it is closed; training continues. */
 bool train_recording_failed(const struct train_session *session);
+
+/* ---- a micro-batch --------------------------------------------------------------------------- */
+
+/*
+ * The measurements of the last stage on a micro-batch: the loss with its gradient, and the metrics.
+ *
+ * A model of several outputs produces one row per item that concatenates all outputs (model.h), and
+ * the data's targets have the same layout. Losses and metrics need each output's rows contiguously,
+ * so parts are copied out, and gradients back. Results are sums in a fixed order. Nothing is
+ * allocated.
+ */
+
+struct train_measured {
+	const struct model *model;
+	const struct loss_list *losses;
+	const struct metric_list *metrics;
+	const float *outputs;
+	const float *logits;               /* NULL: the loss does not use them */
+	struct targets targets;            /* of the items, without masks */
+	const float *masks[MODEL_OUTPUTS]; /* NULL: all rows of the output count */
+	int64_t items, there;         /* there: items without the padding, which is at the end */
+	float *gradient;              /* shaped like the outputs; NULL: not needed */
+	float *parts;                 /* train_measure_parts() floats; NULL if that is 0 */
+	struct class_counts *classes; /* NULL: not needed */
+	double *states;               /* of the metrics, written */
+	float *each;                  /* losses of one output's rows, written; NULL: not needed */
+};
+
+/* Return the floats needed to copy out the parts of @batch items; 0: the model has one output. */
+size_t train_measure_parts(const struct model *model, int64_t batch);
+
+/* Return the loss, without the weights' penalties. */
+double train_measure_run(const struct train_measured *measured);
 
 #endif /* TRAIN_PHASE_H */

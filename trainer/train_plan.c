@@ -1,14 +1,14 @@
 /*
  * What planning needs from the trainer. No state.
  */
-#include "trainer/train_plan.h"
+#include "trainer/train_job.h"
 
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/data/dataset_feed.h"
-#include "trainer/train_job.h"
 #include "trainer/train_tensors.h"
 
 /* How long batches are prepared to measure the time of one. */

@@ -32,23 +32,6 @@ static int public_status(enum status status, const struct err *err, char *messag
 	return (int)status;
 }
 
-static enum status join_words(struct ips_trainer *trainer, const char *run_path, int count,
-			      char *const words[], struct err *err)
-{
-	struct str command = {0};
-
-	str_addf(&command, "ips_trainer_open %s", run_path);
-	for (int i = 0; i < count; i++)
-		str_addf(&command, " %s", words[i]);
-	if (command.failed) {
-		str_free(&command);
-		return err_nomem(err);
-	}
-	trainer->command = command.text;
-	trainer->job.command = command.text;
-	return ST_OK;
-}
-
 /* Return ST_INVALID: the argument @name must not be NULL. */
 static int public_null(const char *name, char *message, size_t size)
 {
@@ -60,14 +43,19 @@ static int public_null(const char *name, char *message, size_t size)
 static enum status open_job(struct ips_trainer *trainer, const char *run_path, int count,
 			    char *const words[], struct err *err)
 {
-	enum status status = join_words(trainer, run_path, count, words, err);
-	char **copy;
+	char **copy = mem_calloc((size_t)count + 1, sizeof(*copy));
+	struct str command = {0};
+	enum status status;
 
-	if (status != ST_OK)
-		return status;
-	copy = mem_calloc((size_t)count + 1, sizeof(*copy));
-	if (!copy)
+	str_addf(&command, "ips_trainer_open %s", run_path);
+	for (int i = 0; i < count; i++)
+		str_addf(&command, " %s", words[i]);
+	trainer->command = command.text;
+	trainer->job.command = command.text;
+	if (!copy || command.failed) {
+		mem_free(copy);
 		return err_nomem(err);
+	}
 	for (int i = 0; i < count; i++)
 		copy[i] = words[i];
 	status = train_job_load(&trainer->job, run_path, count, copy, err);

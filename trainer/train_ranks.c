@@ -16,7 +16,6 @@
 #include "trainer/train_phase.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
-#include "trainer/train_shard.h"
 
 #define ADDED 4096 /* counts per gather */
 
@@ -48,8 +47,6 @@ static int first_replica(const struct train_session *session, int rank)
 {
 	return (int)ranks_cut(session->ranks, (size_t)session->layout->replicas, rank);
 }
-
-/* ---- replicas by rank ------------------------------------------------------------------------ */
 
 void train_ranks_share(struct train_session *session)
 {
@@ -113,18 +110,6 @@ static void layout_pieces(const struct train_exchange *e, struct train_bucket *b
 	}
 }
 
-static int count_branches(const struct train_session *session)
-{
-	const int ranks = ranks_count(session->ranks), replicas = session->layout->replicas;
-	struct train_branch branches[TRAIN_BRANCHES];
-	int all = 0;
-
-	for (int r = 0; r < ranks; r++)
-		all += train_tree_branches(branches, replicas, first_replica(session, r),
-					   first_replica(session, r + 1));
-	return all;
-}
-
 /* Called on the transport's thread, when the branches of all ranks have arrived. */
 static void sum_slice(void *user)
 {
@@ -156,7 +141,7 @@ static enum status bucket_new(struct train_exchange *e, struct train_bucket *buc
 			      const struct train_stage *stage, struct err *err)
 {
 	const struct train_session *session = bucket->session;
-	const int all = count_branches(session), mine = ranks_rank(session->ranks);
+	const int mine = ranks_rank(session->ranks);
 	const struct train_bucket_range *range = &bucket->range;
 	const size_t slice =
 		slice_at(session, stage, range, mine + 1) - slice_at(session, stage, range, mine);
@@ -167,7 +152,13 @@ static enum status bucket_new(struct train_exchange *e, struct train_bucket *buc
 						      .all = gathers ? &bucket->mean : NULL,
 						      .sum = sum_slice,
 						      .user = bucket};
+	struct train_branch branches[TRAIN_BRANCHES];
+	int all = 0;
 
+	for (int r = 0; r < ranks_count(session->ranks); r++)
+		all += train_tree_branches(branches, session->layout->replicas,
+					   first_replica(session, r),
+					   first_replica(session, r + 1));
 	if ((size_t)e->own_count * range->count > INT32_MAX || (size_t)all * slice > INT32_MAX)
 		return err_set(err, ST_LIMIT,
 			       "distribution.bucket_bytes: %zu weights of %d replicas cannot be "
@@ -265,24 +256,22 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 	return status;
 }
 
-static void bucket_free(struct train_bucket *bucket)
-{
-	mem_free(bucket->all);
-	mem_free(bucket->received);
-	ranks_pieces_fini(&bucket->out);
-	ranks_pieces_fini(&bucket->in);
-	ranks_pieces_fini(&bucket->mean);
-	ranks_reduction_free(bucket->reduction);
-}
-
 void train_ranks_free(struct train_session *session)
 {
 	mem_free(session->branch);
 	for (int s = 0; session->exchange && s < session->layout->stages; s++) {
 		struct train_exchange *e = &session->exchange[s];
 
-		for (int b = 0; b < e->bucket_count; b++)
-			bucket_free(&e->buckets[b]);
+		for (int b = 0; b < e->bucket_count; b++) {
+			struct train_bucket *bucket = &e->buckets[b];
+
+			mem_free(bucket->all);
+			mem_free(bucket->received);
+			ranks_pieces_fini(&bucket->out);
+			ranks_pieces_fini(&bucket->in);
+			ranks_pieces_fini(&bucket->mean);
+			ranks_reduction_free(bucket->reduction);
+		}
 		mem_free(e->buckets);
 		mem_free(e->send);
 		ranks_pieces_fini(&e->weights);
@@ -330,27 +319,20 @@ void train_ranks_arrive(struct train_session *session, int stage, int number)
 	ranks_reduce(session->ranks, bucket->reduction);
 }
 
-/* Return the bytes sent to other ranks. */
-static int64_t bytes_sent(const struct train_session *session, const struct ranks_pieces *pieces,
-			  bool all)
-{
-	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
-	int64_t words = 0;
-
-	for (int r = 0; r < ranks; r++)
-		words += r == mine ? 0 : pieces->words[all ? mine : r];
-	return words * (int64_t)sizeof(float);
-}
-
 /* The report `communication` reads these arguments: see reports/named/report_communication.h. */
 static void begin_span(const struct train_session *session, struct ips_track *track,
 		       struct ips_site *site, const struct ranks_pieces *pieces, bool all)
 {
+	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
+	int64_t words = 0; /* sent to other ranks */
+
 	if (!track)
 		return;
+	for (int r = 0; r < ranks; r++)
+		words += r == mine ? 0 : pieces->words[all ? mine : r];
 	ips_span_begin(track, site);
-	ips_span_arg_int(track, "bytes", bytes_sent(session, pieces, all));
-	ips_span_arg_int(track, "ranks", ranks_count(session->ranks));
+	ips_span_arg_int(track, "bytes", words * (int64_t)sizeof(float));
+	ips_span_arg_int(track, "ranks", ranks);
 }
 
 static void end_span(struct ips_track *track, size_t words)
@@ -442,32 +424,27 @@ enum {
 	SAYS
 };
 
-/* Copy the results of replica @r in step @step to or (@in) from @at; return the next position. */
-static double *copy_results(struct train_phase *phase, int64_t step, int64_t r, double *at, bool in)
-{
-	const int64_t place = step * phase->session->layout->replicas + r;
-	const int64_t states = phase->measure->metrics.states;
-	double *mine = phase->sums + place * states;
-
-	if (in)
-		phase->losses[place] = *at;
-	else
-		*at = phase->losses[place];
-	if (in)
-		memcpy(mine, at + 1, (size_t)states * sizeof(*at));
-	else
-		memcpy(at + 1, mine, (size_t)states * sizeof(*at));
-	return at + 1 + states;
-}
-
+/* Copy the results of @rank's replicas, step by step, to or (@in) from @at. */
 static void copy_rank(struct train_phase *phase, int rank, double *at, bool in)
 {
 	const struct train_session *session = phase->session;
+	const int first = first_replica(session, rank), end = first_replica(session, rank + 1);
+	const int64_t states = phase->measure->metrics.states;
 
-	for (int64_t step = 0; step < session->execution.steps; step++)
-		for (int r = first_replica(session, rank); r < first_replica(session, rank + 1);
-		     r++)
-			at = copy_results(phase, step, r, at, in);
+	for (int64_t step = 0; step < session->execution.steps; step++) {
+		for (int r = first; r < end; r++, at += 1 + states) {
+			const int64_t place = step * session->layout->replicas + r;
+			double *mine = phase->sums + place * states;
+
+			if (in) {
+				phase->losses[place] = *at;
+				memcpy(mine, at + 1, (size_t)states * sizeof(*at));
+			} else {
+				*at = phase->losses[place];
+				memcpy(at + 1, mine, (size_t)states * sizeof(*at));
+			}
+		}
+	}
 }
 
 /* Gather the outputs of a prediction step by step: in each a rank's replicas are contiguous. */
@@ -720,18 +697,6 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	return ST_OK;
 }
 
-/* Send @words of rank @from from @out's base to rank 0's @in. */
-static void send_words(struct ranks *ranks, int from, int words, struct ranks_pieces *out,
-		       struct ranks_pieces *in)
-{
-	const int mine = ranks_rank(ranks);
-
-	out->words[0] = mine == from ? words : 0;
-	in->words[from] = mine == 0 ? words : 0;
-	ranks_exchange(ranks, 0, out, in);
-	out->words[0] = in->words[from] = 0;
-}
-
 enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t length,
 				void (*take)(void *user, const void *bytes, size_t length),
 				void *user, struct err *err)
@@ -766,9 +731,14 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 	out.base = mine == 0 ? (void *)out.words : data;
 	in.base = mine == 0 ? data : (void *)in.words;
 	for (int r = 1; r < count && status == ST_OK; r++) {
-		if (lengths[r] == 0)
+		const int words = (int)((lengths[r] + 3) / 4);
+
+		if (words == 0)
 			continue;
-		send_words(ranks, r, (int)((lengths[r] + 3) / 4), &out, &in);
+		out.words[0] = mine == r ? words : 0;
+		in.words[r] = mine == 0 ? words : 0;
+		ranks_exchange(ranks, 0, &out, &in);
+		out.words[0] = in.words[r] = 0;
 		if (mine == 0)
 			take(user, data, (size_t)lengths[r]);
 	}

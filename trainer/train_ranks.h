@@ -1,7 +1,7 @@
 /*
  * Communication of a run over ranks: gradients, so that every rank has the same mean; the results
- * of an execution, so that every rank has those of all replicas; weights; and agreement on
- * failures.
+ * of an execution, so that every rank has those of all replicas; weights; sharded optimizer state;
+ * agreement on failures; and one report of all ranks.
  *
  * A rank has a range of the replicas. It sums them up to the largest complete branches of the tree
  * (common/tree.h), sends each rank a slice of these, sums its own slice over all branches in the
@@ -15,10 +15,10 @@
 #ifndef TRAIN_RANKS_H
 #define TRAIN_RANKS_H
 
+#include "common/fs.h"
 #include "trainer/ranks/ranks.h"
+#include "trainer/train_session.h"
 
-struct ips_track;
-struct train_session;
 struct train_phase;
 struct train_exchange; /* of one stage */
 
@@ -94,5 +94,65 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 
 /* Broadcast the weights of rank 0's first replica to each rank's @weights. */
 void train_ranks_weights(struct train_session *session, float *weights);
+
+/* ---- sharded optimizer state ----------------------------------------------------------------- */
+
+/*
+ * Sharded optimizer state: pipeline.replicated_optimizer_state_sharding, with several ranks.
+ *
+ * Each replica has the optimizer's variables for its share of a stage's trainable weights, and
+ * updates only those weights; then all replicas exchange their shares. An element's update does not
+ * depend on where shares end (with norms, at the end of a parameter), so the weights are the same
+ * bytes as without sharding. A rank has the shares of its replicas, which form one range of the
+ * stage.
+ *
+ * Threading: the workers of a stage call train_shard_publish() and train_shard_fetch(), each for
+ * its replica, with a barrier in between; the main thread calls the other functions.
+ */
+
+/* Is the optimizer state sharded in this run? The value of session->sharded. */
+bool train_shard_wanted(const struct ranks *ranks, const struct run_file *run,
+			const struct optimizer *optimizer);
+
+/* Set stage->own, the ranges that @replica updates, for each of its stages, and the floats of each
+ * slot that they need. Without sharding these are all ranges. */
+enum status train_shard_new(const struct train_session *session, struct train_replica *replica,
+			    struct err *err);
+
+/* Return the offset among @stage's weights of those that the replicas from @replica on update. */
+size_t train_shard_offset(const struct train_session *session, const struct train_stage *stage,
+			  int replica);
+
+/* Copy the replica's updated share of the weights to session->reduced. */
+void train_shard_publish(const struct train_session *session, const struct train_replica *replica,
+			 int stage);
+
+/* Copy all trainable weights of the stage from session->reduced. */
+void train_shard_fetch(const struct train_session *session, const struct train_replica *replica,
+		       int stage);
+
+/* Between executions, called by all ranks: gather the shares of the optimizer's variable @slot of
+ * all replicas in session->reduced, by weight. */
+void train_shard_gather_slot(struct train_session *session, size_t slot);
+
+/* Copy the replica's share of the optimizer's variable @slot from session->reduced. */
+void train_shard_fetch_slot(const struct train_session *session,
+			    const struct train_replica *replica, size_t slot);
+
+/* ---- the report of all ranks ----------------------------------------------------------------- */
+
+/*
+ * One report of all ranks: at the end of a run rank 0 merges their databases, and fetches through
+ * the transport those that it cannot see: on another machine, or below another folder.
+ */
+
+/*
+ * Called by all ranks once their recordings are closed. @directory is this rank's; those of other
+ * ranks are rank1, rank2, ... below rank 0's, and what rank 0 fetches is written there. @out
+ * receives the path of the merged database, which rank 0 has. After a failure all ranks return the
+ * same error, unless only the merge has failed.
+ */
+enum status train_ranks_report(struct ranks *ranks, const char *directory, const char *command,
+			       char out[FS_PATH_SIZE], struct err *err);
 
 #endif /* TRAIN_RANKS_H */

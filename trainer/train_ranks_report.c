@@ -3,7 +3,7 @@
  *
  * Threading: the main thread of each rank.
  */
-#include "trainer/train_ranks_report.h"
+#include "trainer/train_ranks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "profiler/prof_merge.h"
-#include "trainer/train_ranks.h"
 
 #define PIECE_BYTES (1 << 20) /* of a database, in memory at a time */
 
@@ -66,23 +65,6 @@ static void look_for(void *user, const void *bytes, size_t length)
 		survey->bytes[rank] = theirs.bytes;
 }
 
-/* Set @bytes on all ranks. @path: of this rank's database. */
-static enum status find_unseen(struct ranks *ranks, const char *directory, const char *path,
-			       int64_t *bytes, struct err *err)
-{
-	struct survey survey = {.directory = directory, .rank = 1, .bytes = bytes};
-	struct file_identity mine = {0};
-	enum status status;
-	bool others;
-
-	status = train_ranks_agree(ranks, identify(path, &mine, err), &others, err);
-	if (status == ST_OK)
-		status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err);
-	if (status == ST_OK)
-		ranks_broadcast(ranks, 0, bytes, (size_t)ranks_count(ranks) * sizeof(*bytes));
-	return status;
-}
-
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 /* A database on its way from one rank to rank 0. */
@@ -94,6 +76,41 @@ struct transfer {
 	enum status status; /* of writing */
 	struct err *err;
 };
+
+static void write_piece(void *user, const void *bytes, size_t length)
+{
+	struct transfer *transfer = user;
+
+	transfer->status = fs_writer_put(&transfer->writer, bytes, length, transfer->err);
+}
+
+/* Each piece is sent after all have agreed that the one before was read and written. */
+static enum status send_pieces(struct ranks *ranks, int rank, int64_t bytes,
+			       struct transfer *transfer, enum status status, struct err *err)
+{
+	const bool sends = ranks_rank(ranks) == rank;
+	bool others;
+
+	transfer->err = err;
+	for (int64_t left = bytes; left > 0; left -= min(left, (int64_t)PIECE_BYTES)) {
+		const size_t length = (size_t)min(left, (int64_t)PIECE_BYTES);
+
+		if (status == ST_OK && sends &&
+		    fread(transfer->piece, 1, length, transfer->file) != length)
+			status = err_set(err, ST_FAILED, "%s: %s", transfer->path,
+					 ferror(transfer->file)
+						 ? strerror(errno)
+						 : "became shorter while it was sent");
+		status = train_ranks_agree(ranks, status, &others, err);
+		if (status == ST_OK)
+			status = train_ranks_collect(ranks, transfer->piece, sends ? length : 0,
+						     write_piece, transfer, err);
+		if (status != ST_OK)
+			return status;
+		status = transfer->status;
+	}
+	return status;
+}
 
 static enum status begin_writing(struct transfer *transfer, const char *directory, int rank,
 				 struct err *err)
@@ -118,46 +135,6 @@ static enum status begin_reading(struct transfer *transfer, const char *director
 	transfer->file = fopen(transfer->path, "re");
 	return transfer->file ? ST_OK
 			      : err_set(err, ST_FAILED, "%s: %s", transfer->path, strerror(errno));
-}
-
-static enum status read_piece(struct transfer *transfer, size_t length, struct err *err)
-{
-	if (fread(transfer->piece, 1, length, transfer->file) == length)
-		return ST_OK;
-	return err_set(err, ST_FAILED, "%s: %s", transfer->path,
-		       ferror(transfer->file) ? strerror(errno)
-					      : "became shorter while it was sent");
-}
-
-static void write_piece(void *user, const void *bytes, size_t length)
-{
-	struct transfer *transfer = user;
-
-	transfer->status = fs_writer_put(&transfer->writer, bytes, length, transfer->err);
-}
-
-/* Each piece is sent after all have agreed that the one before was read and written. */
-static enum status send_pieces(struct ranks *ranks, int rank, int64_t bytes,
-			       struct transfer *transfer, enum status status, struct err *err)
-{
-	const bool sends = ranks_rank(ranks) == rank;
-	bool others;
-
-	transfer->err = err;
-	for (int64_t left = bytes; left > 0; left -= min(left, (int64_t)PIECE_BYTES)) {
-		const size_t length = (size_t)min(left, (int64_t)PIECE_BYTES);
-
-		if (status == ST_OK && sends)
-			status = read_piece(transfer, length, err);
-		status = train_ranks_agree(ranks, status, &others, err);
-		if (status == ST_OK)
-			status = train_ranks_collect(ranks, transfer->piece, sends ? length : 0,
-						     write_piece, transfer, err);
-		if (status != ST_OK)
-			return status;
-		status = transfer->status;
-	}
-	return status;
 }
 
 /* Copy @rank's database to rank 0. */
@@ -185,11 +162,14 @@ static enum status fetch(struct ranks *ranks, int rank, const char *directory, i
 	return train_ranks_agree(ranks, status, &others, err);
 }
 
+/* Copy to rank 0 the databases that it does not see. */
 static enum status fetch_unseen(struct ranks *ranks, const char *directory, struct err *err)
 {
 	const int count = ranks_count(ranks);
 	int64_t *bytes = mem_calloc((size_t)count, sizeof(*bytes));
 	struct transfer *transfer = mem_alloc(sizeof(*transfer));
+	struct survey survey = {.directory = directory, .rank = 1, .bytes = bytes};
+	struct file_identity mine = {0};
 	char path[FS_PATH_SIZE];
 	enum status status;
 	bool others;
@@ -197,7 +177,11 @@ static enum status fetch_unseen(struct ranks *ranks, const char *directory, stru
 	status = !bytes || !transfer ? err_nomem(err) : database_path(path, directory, 0, err);
 	status = train_ranks_agree(ranks, status, &others, err);
 	if (status == ST_OK)
-		status = find_unseen(ranks, directory, path, bytes, err);
+		status = train_ranks_agree(ranks, identify(path, &mine, err), &others, err);
+	if (status == ST_OK)
+		status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err);
+	if (status == ST_OK)
+		ranks_broadcast(ranks, 0, bytes, (size_t)count * sizeof(*bytes));
 	for (int r = 1; r < count && status == ST_OK; r++)
 		if (bytes[r] > 0)
 			status = fetch(ranks, r, directory, bytes[r], transfer, err);
@@ -208,15 +192,24 @@ static enum status fetch_unseen(struct ranks *ranks, const char *directory, stru
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-static enum status merge(size_t count, const char *directory, const char *command, const char *out,
-			 struct err *err)
+enum status train_ranks_report(struct ranks *ranks, const char *directory, const char *command,
+			       char out[FS_PATH_SIZE], struct err *err)
 {
 	const struct prof_merge_params params = {.command = command};
-	struct prof_merge_source *sources = mem_calloc(count, sizeof(*sources));
-	char(*paths)[FS_PATH_SIZE] = mem_calloc(count, sizeof(*paths));
-	enum status status = sources && paths ? ST_OK : err_nomem(err);
+	const size_t count = (size_t)ranks_count(ranks);
+	enum status status = fetch_unseen(ranks, directory, err);
+	struct prof_merge_source *sources;
+	char(*paths)[FS_PATH_SIZE];
 	struct fs_writer writer;
 
+	if (status != ST_OK || ranks_rank(ranks) > 0)
+		return status;
+	if (!fs_path(out, "%s/ranks.db", directory))
+		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
+	sources = mem_calloc(count, sizeof(*sources));
+	paths = mem_calloc(count, sizeof(*paths));
+	if (!sources || !paths)
+		status = err_nomem(err);
 	for (size_t r = 0; r < count && status == ST_OK; r++) {
 		status = database_path(paths[r], directory, (int)r, err);
 		sources[r].path = paths[r];
@@ -233,16 +226,4 @@ static enum status merge(size_t count, const char *directory, const char *comman
 	mem_free(sources);
 	mem_free(paths);
 	return status;
-}
-
-enum status train_ranks_report(struct ranks *ranks, const char *directory, const char *command,
-			       char out[FS_PATH_SIZE], struct err *err)
-{
-	enum status status = fetch_unseen(ranks, directory, err);
-
-	if (status != ST_OK || ranks_rank(ranks) > 0)
-		return status;
-	if (!fs_path(out, "%s/ranks.db", directory))
-		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
-	return merge((size_t)ranks_count(ranks), directory, command, out, err);
 }

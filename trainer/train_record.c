@@ -33,16 +33,6 @@ static int set_number(struct train_session *session, const char *key, int64_t va
 	return set_fact(session, key, text);
 }
 
-/* Return the bytes for all replicas of this process. */
-static int64_t optimizer_state_bytes(const struct train_session *session)
-{
-	size_t floats = 0;
-
-	for (int r = 0; r < session->replicas; r++)
-		floats += session->replica[r].slot_stride;
-	return (int64_t)(floats * sizeof(float)) * optimizer_slots(&session->optimizer);
-}
-
 /* Record the target's properties besides its name: readers have no table of machines. */
 static int record_machine(struct train_session *session, const struct ipu_target *target)
 {
@@ -113,6 +103,7 @@ static int record_facts(struct train_session *session)
 {
 	const struct run_file *run = session->run;
 	const struct run_layout *layout = session->layout;
+	size_t slots = 0; /* floats of a slot, in all replicas of this process */
 	int failed = 0;
 
 	failed |= set_fact(session, "model", session->model->name);
@@ -136,9 +127,12 @@ static int record_facts(struct train_session *session)
 	failed |= set_number(session, "gradient_accumulation", layout->accumulation);
 	failed |= set_number(session, "seed", (int64_t)run->fit.seed);
 	failed |= set_number(session, "workers", session->worker_count);
+	for (int r = 0; r < session->replicas; r++)
+		slots += session->replica[r].slot_stride;
 	if (session->replica[0].slots)
 		failed |= set_number(session, "optimizer_state_bytes",
-				     optimizer_state_bytes(session));
+				     (int64_t)(slots * sizeof(float)) *
+					     optimizer_slots(&session->optimizer));
 	failed |= set_number(session, "host_threads",
 			     (int64_t)pool_helpers(session->pool) + session->worker_count);
 	failed |= record_tokens(session);

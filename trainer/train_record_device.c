@@ -52,8 +52,9 @@ static const char *shape_text(const struct ipu_tensor *tensor, struct arena *are
 	return !text ? NULL : arena_printf(arena, "%s%s", text, tensor->ndim == 1 ? ",)" : ")");
 }
 
-static int add_variable(struct rows *rows, const struct ipu_variable *variable, int64_t id,
-			struct arena *arena)
+/* Append a variable's row to @rows, and where it lies to @tiles. */
+static int add_variable(struct rows *rows, struct rows *tiles, const struct ipu_variable *variable,
+			int64_t id, struct arena *arena)
 {
 	const struct ipu_tensor *tensor = variable->tensor;
 	const struct ips_variable row = {
@@ -73,18 +74,14 @@ static int add_variable(struct rows *rows, const struct ipu_variable *variable, 
 	if (tensor && !row.shape)
 		return -1;
 	rows_add(rows, &row);
-	return 0;
-}
-
-static void add_variable_tiles(struct rows *rows, const struct ipu_variable *variable, int64_t id)
-{
 	for (int i = 0; i < variable->run_count; i++) {
 		const struct ipu_tile_run *run = &variable->runs[i];
-		const struct ips_variable_tile row = {id, variable->ipu, run->tile, run->bytes,
-						      run->tiles - 1};
+		const struct ips_variable_tile tile = {id, variable->ipu, run->tile, run->bytes,
+						       run->tiles - 1};
 
-		rows_add(rows, &row);
+		rows_add(tiles, &tile);
 	}
+	return 0;
 }
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
@@ -130,8 +127,6 @@ static void add_tiles(struct rows *rows, const struct ipu_memory *memory, int ip
 				rows_add(rows, &row[c][r]);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
-
 /* Append a row for each step, and one after the last for what is always live. */
 static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ipu)
 {
@@ -158,10 +153,8 @@ static int append_all(const struct ipu_memory *memory, struct rows rows[4])
 
 	if (arena_init(&shapes, 0) != 0)
 		return -1;
-	for (int v = 0; v < memory->variable_count && failed == 0; v++) {
-		failed = add_variable(&rows[0], &memory->variables[v], v, &shapes);
-		add_variable_tiles(&rows[1], &memory->variables[v], v);
-	}
+	for (int v = 0; v < memory->variable_count && failed == 0; v++)
+		failed = add_variable(&rows[0], &rows[1], &memory->variables[v], v, &shapes);
 	for (int i = 0; i < memory->ipu_count; i++) {
 		add_tiles(&rows[2], memory, i);
 		add_steps(&rows[3], &memory->ipus[i], i);
@@ -213,17 +206,6 @@ static int64_t part_trace(enum ips_mode mode, int part)
 	return (int64_t)mode * IPU_TRACE_PARTS + part;
 }
 
-/* Append @step after setting the members that belong to the trace. */
-static void append_step(struct trace *trace, struct ips_device_step *step)
-{
-	if (step->ipu != trace->ipu)
-		trace->steps = 0;
-	trace->ipu = step->ipu;
-	step->trace_id = trace->trace_id;
-	step->trace_step = trace->steps++;
-	trace->failed |= ips_append_device_step(trace->session->recording, step);
-}
-
 static double balance(double mean_cycles, int64_t tiles, int64_t cycles, int64_t all_tiles)
 {
 	return cycles > 0 ? mean_cycles * (double)tiles / ((double)cycles * (double)all_tiles)
@@ -266,7 +248,12 @@ static int append_trace_step(void *user, const struct ipu_trace_step *from)
 		step.active_tile_balance =
 			balance(from->mean_cycles, from->tiles, from->cycles, from->tiles);
 	}
-	append_step(trace, &step);
+	if (step.ipu != trace->ipu)
+		trace->steps = 0;
+	trace->ipu = step.ipu;
+	step.trace_id = trace->trace_id;
+	step.trace_step = trace->steps++;
+	trace->failed |= ips_append_device_step(trace->session->recording, &step);
 	return trace->failed;
 }
 
@@ -469,14 +456,6 @@ static int replay_event(const struct replay *replay, const struct ipu_event *eve
 	return ips_append_stage_timing(session->recording, &row);
 }
 
-static const char *transfer_name(const struct plan_device *device,
-				 const struct ipu_transfer *transfer)
-{
-	const char *name = device->executable->programs[transfer->program].name;
-
-	return transfer->kind == IPU_TRANSFER_SYNC ? "Sync (External)" : name;
-}
-
 /* Return the start of a transfer's span. An idle IPU has no span, so that a bubble is visible: omit
  * the part of a sync that waits for other IPUs; the trace's steps include it. */
 static int64_t visible_start(const struct train_session *session,
@@ -504,6 +483,9 @@ static void replay_transfer(const struct replay *replay, const struct ipu_transf
 	struct ips_keys keys = train_record_keys(worker, 0, 0, replay->run, transfer->microbatch);
 	const int64_t start_ns = device_ns(replay, visible_start(worker->session, transfer));
 	const int64_t end_ns = device_ns(replay, transfer->start_cycle + transfer->cycles);
+	const char *name = transfer->kind == IPU_TRANSFER_SYNC
+				   ? "Sync (External)"
+				   : device->executable->programs[transfer->program].name;
 
 	if (end_ns == start_ns)
 		return;
@@ -512,7 +494,7 @@ static void replay_transfer(const struct replay *replay, const struct ipu_transf
 	ips_track_set_keys(track, &keys);
 	ips_span_at(track,
 		    site_at(&worker->session->device_site.program[transfer->program], "transfer",
-			    transfer_name(device, transfer), NULL),
+			    name, NULL),
 		    start_ns, end_ns - start_ns);
 }
 

@@ -7,7 +7,6 @@
 
 #include "common/minmax.h"
 #include "common/tree.h"
-#include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_vector.h"
 
 #define TREE_BLOCK 512 /* floats of a branch summed at a time: they fit the cache */

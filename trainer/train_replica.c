@@ -11,8 +11,8 @@
 #include "common/minmax.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
-#include "trainer/train_measure.h"
-#include "trainer/train_shard.h"
+#include "trainer/train_phase.h"
+#include "trainer/train_ranks.h"
 
 #define RING_LEAST 4 /* gradients between two stages, so that one may run ahead of the other */
 
@@ -27,13 +27,6 @@ _Static_assert(ARRAY_LEN(STAGE_PHASES) == TRAIN_SITES, "names of works out of st
 static bool trains(const struct train_session *session)
 {
 	return session->program[IPS_TRAIN].schedule;
-}
-
-static bool keeps_logits(const struct train_session *session)
-{
-	return trains(session) &&
-	       loss_takes_logits(&session->program[IPS_TRAIN].measure.losses.items[0].loss,
-				 session->model);
 }
 
 static void find_range(const struct train_session *session, int stage, struct train_stage *out)
@@ -100,6 +93,8 @@ static int stage_slots(const struct train_session *session, int number)
 static struct stage_params stage_params_of(const struct train_session *session, int number,
 					   const struct train_stage *stage)
 {
+	const struct loss_part *loss = &session->program[IPS_TRAIN].measure.losses.items[0];
+
 	return (struct stage_params){
 		.model = session->model,
 		.first_layer = stage->first_layer,
@@ -108,7 +103,8 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 		.slots = stage->slots,
 		.training = trains(session),
 		.split = trains(session) && session->program[IPS_TRAIN].schedule->splits,
-		.logits_loss = number == session->layout->stages - 1 && keeps_logits(session),
+		.logits_loss = number == session->layout->stages - 1 && trains(session) &&
+			       loss_takes_logits(&loss->loss, session->model),
 		.fixed_input = true,
 		.seed = session->run->fit.seed,
 		.pool = session->pool,
@@ -117,26 +113,15 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 	};
 }
 
-/* Allocate the buffer for copies of each of several outputs. */
-static enum status new_parts(const struct train_session *session, struct train_stage *stage,
-			     struct err *err)
-{
-	const size_t floats = train_measure_parts(session->model, session->run->data.batch_size);
-
-	if (!floats)
-		return ST_OK;
-	stage->parts = mem_aligned(floats, sizeof(*stage->parts));
-	return stage->parts ? ST_OK : err_nomem(err);
-}
-
 static enum status new_stage_buffers(const struct train_session *session,
 				     const struct train_replica *replica, int number,
 				     struct err *err)
 {
 	struct train_stage *stage = &replica->stage[number];
 	struct stage_params params = stage_params_of(session, number, stage);
+	const bool last = number == session->layout->stages - 1;
 	enum status status;
-	size_t outputs;
+	size_t outputs, parts;
 	int flight;
 
 	params.replica = (uint32_t)replica->number;
@@ -146,12 +131,17 @@ static enum status new_stage_buffers(const struct train_session *session,
 	params.passed = !session->ranks ? NULL : train_worker_passed;
 	params.passed_user = stage;
 	status = stage_new(&stage->stage, &params, err);
-	if (status == ST_OK && number == session->layout->stages - 1)
-		status = new_parts(session, stage, err);
+	/* Copies of each of several outputs need a buffer. */
+	parts = last ? train_measure_parts(session->model, session->run->data.batch_size) : 0;
+	if (status == ST_OK && parts > 0) {
+		stage->parts = mem_aligned(parts, sizeof(*stage->parts));
+		if (!stage->parts)
+			return err_nomem(err);
+	}
 	if (status != ST_OK || !trains(session))
 		return status;
 	outputs = stage_output_count(stage->stage);
-	if (number == session->layout->stages - 1) {
+	if (last) {
 		stage->loss_step = (outputs + 15) / 16 * 16;
 		stage->loss_gradient =
 			mem_aligned((size_t)stage->slots * stage->loss_step, sizeof(float));
@@ -193,11 +183,20 @@ double train_replica_bytes(const struct train_session *session)
 	return bytes;
 }
 
-static enum status new_sites(struct train_session *session, struct train_stage *stage, int number,
-			     struct err *err)
+static enum status new_stage(struct train_session *session, struct train_replica *replica,
+			     int number, struct err *err)
 {
 	const struct model *model = session->model;
+	struct train_stage *stage = &replica->stage[number];
+	const bool spin = pool_processors() > 1 && !session->oversubscribed;
+	enum status status;
 
+	find_range(session, number, stage);
+	session->regularized = session->regularized || stage->regularized;
+	stage->slots = stage_slots(session, number);
+	train_signal_init(&stage->forward_done, spin);
+	train_signal_init(&stage->forward_taken, spin);
+	train_signal_init(&stage->backward_done, spin);
 	stage->layer_site = mem_calloc((size_t)model->layer_count, sizeof(*stage->layer_site));
 	if (!stage->layer_site)
 		return err_nomem(err);
@@ -214,24 +213,6 @@ static enum status new_sites(struct train_session *session, struct train_stage *
 		if (!stage->site[i])
 			return err_nomem(err);
 	}
-	return ST_OK;
-}
-
-static enum status new_stage(struct train_session *session, struct train_replica *replica,
-			     int number, struct err *err)
-{
-	struct train_stage *stage = &replica->stage[number];
-	const bool spin = pool_processors() > 1 && !session->oversubscribed;
-	enum status status;
-
-	find_range(session, number, stage);
-	session->regularized = session->regularized || stage->regularized;
-	stage->slots = stage_slots(session, number);
-	train_signal_init(&stage->forward_done, spin);
-	train_signal_init(&stage->forward_taken, spin);
-	train_signal_init(&stage->backward_done, spin);
-	if (new_sites(session, stage, number, err) != ST_OK)
-		return ST_NOMEM;
 	status = optimizer_ranges_new(&stage->ranges, &stage->range_count, &session->optimizer,
 				      session->model, stage->first_layer, stage->layer_count, err);
 	return status == ST_OK ? new_stage_buffers(session, replica, number, err) : status;
@@ -280,25 +261,6 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	return ST_OK;
 }
 
-/* Call after the stages have been initialized. */
-static enum status new_slots(const struct train_session *session, struct train_replica *replica,
-			     struct err *err)
-{
-	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
-	enum status status;
-
-	if (!trains(session))
-		return ST_OK;
-	status = train_shard_new(session, replica, err);
-	if (status != ST_OK || slots == 0)
-		return status;
-	replica->slots = mem_aligned(replica->slot_stride * slots + 1, sizeof(float));
-	if (!replica->slots)
-		return err_nomem(err);
-	optimizer_start(&session->optimizer, replica->slots, replica->slot_stride);
-	return ST_OK;
-}
-
 int64_t train_replica_runs_done(const struct train_session *session, int replica)
 {
 	const struct train_worker *worker =
@@ -324,6 +286,7 @@ void train_replica_round(const struct train_session *session, struct train_repli
 enum status train_replica_init(struct train_session *session, int index, struct err *err)
 {
 	struct train_replica *replica = &session->replica[index];
+	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
 	enum status status = new_blocks(session, replica, err);
 
 	if (status != ST_OK)
@@ -341,7 +304,17 @@ enum status train_replica_init(struct train_session *session, int index, struct 
 	train_replica_round(session, replica);
 	for (int s = 0; s < session->layout->stages && status == ST_OK; s++)
 		status = new_stage(session, replica, s, err);
-	return status == ST_OK ? new_slots(session, replica, err) : status;
+	if (status != ST_OK || !trains(session))
+		return status;
+	/* After the stages, whose ranges the shares cut. */
+	status = train_shard_new(session, replica, err);
+	if (status != ST_OK || slots == 0)
+		return status;
+	replica->slots = mem_aligned(replica->slot_stride * slots + 1, sizeof(float));
+	if (!replica->slots)
+		return err_nomem(err);
+	optimizer_start(&session->optimizer, replica->slots, replica->slot_stride);
+	return ST_OK;
 }
 
 static void free_stage(struct train_stage *stage)

@@ -325,15 +325,6 @@ void train_screen_figures(FILE *out, const struct train_figures *figures)
 	str_free(&line);
 }
 
-static int digits(int64_t value)
-{
-	int count = 1;
-
-	for (; value >= 10; value /= 10)
-		count++;
-	return count;
-}
-
 void train_screen_progress(struct train_screen *screen, int64_t done)
 {
 	const int64_t all = screen->done + done;
@@ -345,7 +336,8 @@ void train_screen_progress(struct train_screen *screen, int64_t done)
 	if (!screen->out || !screen->terminal)
 		return;
 	bar_cells(cells, EPOCH_BAR, all, screen->steps);
-	str_addf(&line, "%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps), (long long)all,
+	str_addf(&line, "%*lld/%lld [%s] - ETA: %.0fs",
+		 snprintf(NULL, 0, "%lld", (long long)screen->steps), (long long)all,
 		 (long long)screen->steps, cells,
 		 all > 0 ? elapsed / (double)all * (double)(screen->steps - all) : 0.0);
 	if (screen->done > 0 && screen->figures->count > 0) {
@@ -556,23 +548,6 @@ static const char *input_name(const struct model *model, int position)
 	return model->row_count > 0 ? model->rows[0].name : "input";
 }
 
-static void print_sequential_stages(FILE *out, const struct model *model, const int *stage)
-{
-	static const char *const titles[] = {"Layer (type)", "Pipeline Stage"};
-	const struct table table = {out, 2, 60, {30, 60}};
-
-	print_head(&table, model->name, titles);
-	for (int i = 0; i < model->layer_count; i++) {
-		const struct model_layer *layer = &model->layers[i];
-		char fields[COLUMNS][FIELD] = {""};
-
-		snprintf(fields[0], FIELD, "%s (%s)", layer->name, model_layer_class(layer));
-		snprintf(fields[1], FIELD, "%d", stage[i]);
-		print_row(&table, fields);
-		print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
-	}
-}
-
 /* Print a nested model's name before the first of its layers. */
 static void announce_nested(const struct table *table, const struct model *model, int position)
 {
@@ -585,23 +560,31 @@ static void announce_nested(const struct table *table, const struct model *model
 	print_rule(table, '-');
 }
 
-static void print_functional_stages(FILE *out, const struct model *model, const int *stage)
+void train_summary_stages(FILE *out, const struct model *model, const struct run_layout *layout)
 {
 	static const char *const titles[] = {"Layer (type) (node index)", "Input Layers",
 					     "Pipeline Stage"};
-	const struct table table = {out, 3, 89, {35, 71, 89}};
+	static const char *const chain_titles[] = {"Layer (type)", "Pipeline Stage"};
+	const bool graph = model->functional;
+	const struct table table = graph ? (struct table){out, 3, 89, {35, 71, 89}}
+					 : (struct table){out, 2, 60, {30, 60}};
 
-	print_head(&table, model->name, titles);
+	if (layout->stages < 2)
+		return;
+	print_head(&table, model->name, graph ? titles : chain_titles);
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
 		char fields[COLUMNS][FIELD] = {""};
 
-		announce_nested(&table, model, i);
-		snprintf(fields[0], FIELD, "%s (%s) (0)", layer->name, model_layer_class(layer));
-		snprintf(fields[1], FIELD, "%s", input_name(model, layer->inputs[0]));
-		snprintf(fields[2], FIELD, "%d", stage[i]);
+		if (graph)
+			announce_nested(&table, model, i);
+		snprintf(fields[0], FIELD, graph ? "%s (%s) (0)" : "%s (%s)", layer->name,
+			 model_layer_class(layer));
+		if (graph)
+			snprintf(fields[1], FIELD, "%s", input_name(model, layer->inputs[0]));
+		snprintf(fields[graph ? 2 : 1], FIELD, "%d", layout->stage[i]);
 		print_row(&table, fields);
-		for (int k = 1; k < layer->input_count; k++) {
+		for (int k = 1; graph && k < layer->input_count; k++) {
 			char more[COLUMNS][FIELD] = {""};
 
 			snprintf(more[1], FIELD, "%s", input_name(model, layer->inputs[k]));
@@ -609,14 +592,4 @@ static void print_functional_stages(FILE *out, const struct model *model, const 
 		}
 		print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
 	}
-}
-
-void train_summary_stages(FILE *out, const struct model *model, const struct run_layout *layout)
-{
-	if (layout->stages < 2)
-		return;
-	if (model->functional)
-		print_functional_stages(out, model, layout->stage);
-	else
-		print_sequential_stages(out, model, layout->stage);
 }

@@ -13,54 +13,44 @@
 #include "common/minmax.h"
 #include "common/pool.h"
 #include "model/layers/layer.h"
-#include "trainer/kernels/kernel_openblas.h"
-#include "trainer/train_health.h"
+#include "trainer/kernels/kernel_gemm.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"
-#include "trainer/train_shard.h"
 #include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
 /* ---- the compiled plan ----------------------------------------------------------------------- */
 
-static enum status name_figures(struct train_session *session, struct train_measure *measure,
-				struct err *err)
-{
-	struct train_figures *figures = &measure->figures;
-	const size_t count = (size_t)measure->metrics.count + 1;
-
-	figures->names = arena_alloc(&session->arena, count, sizeof(*figures->names));
-	figures->values = arena_alloc(&session->arena, count, sizeof(*figures->values));
-	if (!figures->names || !figures->values)
-		return err_nomem(err);
-	figures->count = (int)count;
-	figures->names[0] = "loss";
-	for (int i = 0; i < measure->metrics.count; i++)
-		figures->names[i + 1] = measure->metrics.items[i].name;
-	return ST_OK;
-}
-
 /* Copy the plan's schedules, measurements and device into the session. */
 static enum status copy_plan(struct train_session *session, struct err *err)
 {
 	const struct plan_run *plan = session->plan;
-	enum status status = ST_OK;
 
 	session->optimizer = plan->optimizer;
 	session->device = plan->device;
-	for (int mode = IPS_TRAIN; mode < TRAIN_MODES && status == ST_OK; mode++) {
+	for (int mode = IPS_TRAIN; mode < TRAIN_MODES; mode++) {
 		const struct plan_program *from = &plan->program[mode];
 		struct train_program *to = &session->program[mode];
+		struct train_figures *figures = &to->measure.figures;
+		const size_t count = (size_t)from->metrics.count + 1;
 
 		to->schedule = from->schedule;
 		to->steps_per_execution = from->steps_per_execution;
 		to->device_bubble = from->bubble;
 		to->measure.losses = from->losses;
 		to->measure.metrics = from->metrics;
-		if (from->measured)
-			status = name_figures(session, &to->measure, err);
+		if (!from->measured)
+			continue;
+		figures->names = arena_alloc(&session->arena, count, sizeof(*figures->names));
+		figures->values = arena_alloc(&session->arena, count, sizeof(*figures->values));
+		if (!figures->names || !figures->values)
+			return err_nomem(err);
+		figures->count = (int)count;
+		figures->names[0] = "loss";
+		for (size_t i = 1; i < count; i++)
+			figures->names[i] = from->metrics.items[i - 1].name;
 	}
-	return status;
+	return ST_OK;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -293,8 +283,10 @@ bool train_session_interrupted(const struct train_session *session)
 	return session->ranks ? session->interrupted : train_interrupted();
 }
 
-static void stop_workers(struct train_session *session)
+void train_session_free(struct train_session *session)
 {
+	if (!session)
+		return;
 	atomic_store(&session->stop, true);
 	train_signal_set(&session->go, INT64_MAX);
 	for (int i = 0; session->worker && i < session->worker_count; i++) {
@@ -305,13 +297,6 @@ static void stop_workers(struct train_session *session)
 		if (worker->session)
 			train_signal_fini(&worker->finished);
 	}
-}
-
-void train_session_free(struct train_session *session)
-{
-	if (!session)
-		return;
-	stop_workers(session);
 	for (int r = 0; session->replica && r < session->replicas; r++)
 		train_replica_fini(session, &session->replica[r]);
 	for (int i = 0; i < session->barrier_count; i++)

@@ -26,7 +26,6 @@
 #include "model/run/run_rules.h"
 #include "outfeed/outfeed.h"
 #include "trainer/data/dataset_feed.h"
-#include "trainer/learn/classes.h"
 #include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/stage.h"
@@ -52,7 +51,7 @@ struct train_stage {
 	size_t first_weight, weight_count; /* its range of the parameter blocks */
 	struct optimizer_range *ranges;    /* its trainable ranges */
 	size_t range_count;
-	struct optimizer_range *own; /* ranges that this replica updates: see train_shard.h */
+	struct optimizer_range *own; /* ranges that this replica updates: see train_ranks.h */
 	size_t own_count;
 	bool regularized;
 	int slots;            /* micro-batches in flight */

@@ -1,33 +1,24 @@
 /*
  * Shares of a stage's trainable weights, counted in floats of its optimizer ranges.
  */
-#include "trainer/train_shard.h"
+#include "trainer/train_ranks.h"
 
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "trainer/train_ranks.h"
-
-static size_t trainable_floats(const struct train_stage *stage)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < stage->range_count; i++)
-		count += stage->ranges[i].count;
-	return count;
-}
 
 /* Return where the shares of the replicas from @replica on begin, in trainable floats. Optimizers
  * with norms of whole parameters need shares that begin with a parameter. */
 static size_t share_begin(const struct train_session *session, const struct train_stage *stage,
 			  int replica)
 {
-	const size_t count = trainable_floats(stage), replicas = (size_t)session->layout->replicas;
-	const size_t at =
-		count / replicas * (size_t)replica + count % replicas * (size_t)replica / replicas;
-	size_t begin = 0;
+	const size_t replicas = (size_t)session->layout->replicas;
+	size_t count = 0, begin = 0, at;
 
+	for (size_t i = 0; i < stage->range_count; i++)
+		count += stage->ranges[i].count;
+	at = count / replicas * (size_t)replica + count % replicas * (size_t)replica / replicas;
 	if (!optimizer_needs_norms(&session->optimizer))
 		return at;
 	for (size_t i = 0; i < stage->range_count; begin += stage->ranges[i++].count)

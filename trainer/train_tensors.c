@@ -464,19 +464,13 @@ bool train_tensors_watched(const struct run_file *run, bool recorded)
 	       (run->health.wanted && (run->health.stop.count > 0 || run->health.rules));
 }
 
-static unsigned watched_kinds(const struct run_file *run)
+enum status train_tensors_plan(struct train_session *session, bool recorded, struct err *err)
 {
-	static const unsigned kinds[] = {
+	static const unsigned watched[] = {
 		[RUN_WATCH_NOTHING] = 0,
 		[RUN_WATCH_GRADIENTS] = 1u << OUTFEED_GRADIENT,
 		[RUN_WATCH_ALL] = 1u << OUTFEED_ACTIVATION | 1u << OUTFEED_GRADIENT,
 	};
-
-	return run->health.wanted ? kinds[run->health.watch] : 0;
-}
-
-enum status train_tensors_plan(struct train_session *session, bool recorded, struct err *err)
-{
 	const struct json_at capture = json_root(session->run->path, session->run->outfeed.capture);
 	const struct model *model = session->model;
 	const size_t variables = 3 + (size_t)optimizer_slots(&session->optimizer);
@@ -499,7 +493,8 @@ enum status train_tensors_plan(struct train_session *session, bool recorded, str
 		status = describe_model(session, err);
 	if (status != ST_OK)
 		return status;
-	tensors->policy.watched = watched_kinds(session->run);
+	tensors->policy.watched =
+		session->run->health.wanted ? watched[session->run->health.watch] : 0;
 	tensors->items = arena_alloc(&session->arena,
 				     (size_t)plan->send_count + 2 * (size_t)model->layer_count + 3 +
 					     variables * (size_t)model->param_count + 1,

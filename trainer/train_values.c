@@ -3,7 +3,7 @@
  * dequeued, finished and released. The thread of asynchronous callbacks polls for steps that all
  * replicas have completed, dequeues their values, and calls batch_end.
  */
-#include "trainer/train_values.h"
+#include "trainer/train_outfeed.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,6 @@
 
 #include "common/mem.h"
 #include "common/pool.h"
-#include "trainer/train_outfeed.h"
 
 #define WAIT_LEAST_NS  1000000
 #define WAIT_MOST_NS   50000000
@@ -74,13 +73,6 @@ void train_values_finish(struct train_session *session, const struct callbacks *
 		train_outfeed_restart(session);
 }
 
-/* Without a thread that dequeues while an execution runs, workers must not wait for room. */
-static void abandon_values(struct train_session *session)
-{
-	if (session->values == TRAIN_VALUES_RUNNING)
-		train_outfeed_abandon(session);
-}
-
 void train_values_begin_epoch(struct train_session *session)
 {
 	if (session->values == TRAIN_VALUES_EPOCH)
@@ -121,32 +113,23 @@ static void call_step(struct train_async *async, int64_t step)
 	}
 }
 
-/* After a failure values are discarded, so that workers do not block on a full queue. */
-static bool async_dequeue(struct train_async *async)
-{
-	return values_dequeue(async->phase->session,
-			      async->err.status == ST_OK ? async->callbacks : NULL, true);
-}
-
-/* Double the wait. Workers may wait for room in a queue, but never for a step's results. */
-static int64_t next_wait(const struct train_async *async, int64_t wait_ns)
-{
-	const int64_t most = async->phase->session->values == TRAIN_VALUES_RUNNING ? WAIT_VALUES_NS
-										   : WAIT_MOST_NS;
-
-	return wait_ns < most / 2 ? 2 * wait_ns : most;
-}
-
 static void *async_main(void *argument)
 {
 	struct train_async *async = argument;
+	struct train_session *session = async->phase->session;
+	/* Workers may wait for room in a queue, but never for a step's results. */
+	const int64_t most_ns =
+		session->values == TRAIN_VALUES_RUNNING ? WAIT_VALUES_NS : WAIT_MOST_NS;
 	int64_t wait_ns = WAIT_LEAST_NS;
 
 	for (;;) {
 		/* Read `ended` first: what workers did before it was set is visible after this. */
 		const bool ended = atomic_load_explicit(&async->ended, memory_order_acquire);
 		const struct timespec pause = {0, wait_ns};
-		bool any = async_dequeue(async);
+		/* After a failure values are discarded, so that workers do not block on a full
+		 * queue. */
+		bool any = values_dequeue(
+			session, async->err.status == ST_OK ? async->callbacks : NULL, true);
 
 		if (async->called < train_phase_steps_done(async->phase)) {
 			call_step(async, async->called++);
@@ -158,7 +141,7 @@ static void *async_main(void *argument)
 			return NULL;
 		} else {
 			nanosleep(&pause, NULL);
-			wait_ns = next_wait(async, wait_ns);
+			wait_ns = wait_ns < most_ns / 2 ? 2 * wait_ns : most_ns;
 		}
 	}
 }
@@ -173,8 +156,9 @@ static void async_start(void *user)
 	atomic_store(&async->ended, false);
 	failed = thread_start(&async->thread, async_main, async);
 	async->started = failed == 0;
-	if (failed != 0)
-		abandon_values(async->phase->session);
+	/* Without a thread that dequeues while an execution runs, workers must not wait for room. */
+	if (failed != 0 && async->phase->session->values == TRAIN_VALUES_RUNNING)
+		train_outfeed_abandon(async->phase->session);
 	if (failed != 0 && async->err.status == ST_OK)
 		err_set(&async->err, ST_FAILED, "asynchronous callbacks: cannot start a thread: %s",
 			strerror(failed));

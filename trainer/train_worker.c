@@ -9,14 +9,12 @@
 
 #include "common/clock.h"
 #include "common/minmax.h"
-#include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
-#include "trainer/train_measure.h"
+#include "trainer/train_phase.h"
 #include "trainer/train_ranks.h"
 #include "trainer/train_reduce.h"
-#include "trainer/train_shard.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 
@@ -584,15 +582,6 @@ static void exchange_shares(struct work *work)
 	train_shard_fetch(session, replica, work->number);
 }
 
-static void outfeed_update(struct work *work)
-{
-	const struct train_outfeed_place place = place_in_run(work);
-	struct err err = {ST_OK, ""};
-
-	keep_first_error(&work->worker->err,
-			 train_outfeed_update(work->worker->session, &place, &err), &err);
-}
-
 /* Return the update's gradients: accumulated, and reduced over replicas. */
 static const float *finish_gradients(struct work *work)
 {
@@ -678,6 +667,8 @@ static void run_updates(struct train_worker *worker, int64_t run)
 
 	for (int s = 0; s < session->layout->stages; s++) {
 		struct work work = update_of(worker, run, s);
+		struct train_outfeed_place place;
+		struct err err = {ST_OK, ""};
 
 		if (session->execution.schedule->device[s] != worker->ipu)
 			continue;
@@ -693,7 +684,8 @@ static void run_updates(struct train_worker *worker, int64_t run)
 				      replica->slots, replica->slot_stride, update, norm);
 		if (applied && session->sharded)
 			exchange_shares(&work);
-		outfeed_update(&work);
+		place = place_in_run(&work);
+		keep_first_error(&worker->err, train_outfeed_update(session, &place, &err), &err);
 		if (replica->halves)
 			model_round_weights(session->model, stage_pool(work.stage->stage),
 					    work.stage->first_layer, work.stage->layer_count, true,

@@ -12,7 +12,6 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "support/math.h"
-#include "trainer/callbacks/callback_name.h"
 
 static const char dense[] = "[{'class_name': 'Dense', 'config': {'units': 3, 'name': 'd'}}]";
 

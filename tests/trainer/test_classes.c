@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trainer/learn/classes.h"
+#include "trainer/learn/measure_run.h"
 
 #define CLASSES 4
 #define ITEMS   1000

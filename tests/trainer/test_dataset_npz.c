@@ -213,7 +213,7 @@ static void test_values_of_every_type_become_floats_and_whole_numbers(void **sta
 			float expected = (float)row->value[i];
 
 			assert_memory_equal(&floats[i], &expected, sizeof(expected));
-			if (dataset__type_whole(array.type))
+			if (dataset__types[array.type].whole)
 				assert_true(dataset__whole(array.type, array.bytes, (size_t)i) ==
 					    (int64_t)row->value[i]);
 		}

@@ -2,7 +2,7 @@
  * Dropout's decisions: the numbers of common/rng.h in the stated order, from any border, of any
  * count.
  */
-#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_activation.h"
 
 #include <math.h>
 #include <string.h>

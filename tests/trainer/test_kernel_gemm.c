@@ -3,7 +3,6 @@
  * OpenBLAS against a product in double.
  */
 #include "trainer/kernels/kernel_gemm.h"
-#include "trainer/kernels/kernel_openblas.h"
 
 #include <math.h>
 #include <string.h>

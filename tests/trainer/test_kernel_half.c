@@ -2,7 +2,7 @@
  * Rounding through half precision: all halves, their neighbours and the ties between them, random
  * floats, against a search among all values that half has; the same bits from every body.
  */
-#include "trainer/kernels/kernel_half.h"
+#include "trainer/kernels/kernel_vector.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * Zeros around images, and the way back.
  */
-#include "trainer/kernels/kernel_pad.h"
+#include "trainer/kernels/kernel_conv.h"
 
 #include <string.h>
 

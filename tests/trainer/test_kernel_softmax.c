@@ -1,7 +1,7 @@
 /*
  * Softmax: worked by hand, stable, and what NaN and infinities do.
  */
-#include "trainer/kernels/kernel_softmax.h"
+#include "trainer/kernels/kernel_activation.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "common/rng.h"
 #include "support/layer_rig.h"
 #include "support/lowered.h"
-#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_activation.h"
 
 #define LAYER(name, options)                                                                       \
 	"[{'class_name': '" name "', 'config': {'name': 'l', 'units': 3" options "}}]"

@@ -10,7 +10,7 @@
 #include "common/mem.h"
 #include "support/math.h"
 #include "support/model_texts.h"
-#include "trainer/kernels/kernel_half.h"
+#include "trainer/kernels/kernel_vector.h"
 #include "trainer/models/stage.h"
 
 static const struct model_shape image = {.ndim = 3, .dim = {6, 6, 3}};

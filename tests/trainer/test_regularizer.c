@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
-#include "trainer/kernels/kernel_regularizer.h"
+#include "trainer/kernels/kernel_optimizer.h"
 
 #define DENSE(units, more)                                                                         \
 	"{'class_name': 'Dense', 'config': {'units': " units ", 'kernel_regularizer': " more "}}"

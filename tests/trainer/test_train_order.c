@@ -6,7 +6,7 @@
 
 #include "support/support.h"
 #include "common/sorted.h"
-#include "trainer/train_order.h"
+#include "trainer/train_outfeed.h"
 
 #define UPDATES 3
 #define MOST    4096

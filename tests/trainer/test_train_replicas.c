@@ -8,7 +8,6 @@
 
 #include "support/dataset_sample.h"
 #include "support/support.h"
-#include "trainer/train_plan.h"
 #include "trainer/train_job.h"
 
 #define WORDS_MOST 16

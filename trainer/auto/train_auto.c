@@ -161,49 +161,33 @@ static double auto_cpu_ghz(void)
 	return auto_cpuinfo("cpu MHz") / 1e3;
 }
 
-static void auto_system(struct jsonw *w)
+enum status train_auto_write_framework(const char *directory, const char *cluster, struct err *err)
 {
 	struct utsname name = {0};
-	char ghz[32];
+	struct str text = {0};
+	char path[FS_PATH_SIZE], ghz[32];
+	enum status status;
+	struct jsonw w;
 
 	if (uname(&name))
 		(void)0; /* the values stay empty; the keys are written anyway */
 	snprintf(ghz, sizeof(ghz), "%.2f", auto_cpu_ghz());
-
-	jsonw_key(w, "System Information");
-	jsonw_begin_object(w);
-	jsonw_key(w, "Operating system");
-	jsonw_text(w, name.sysname);
-	jsonw_key(w, "Operating system version");
-	jsonw_text(w, name.release);
-	jsonw_key(w, "Machine");
-	jsonw_text(w, name.machine);
-	jsonw_key(w, "Nominal CPU frequency [GHz]");
-	jsonw_text(w, ghz);
-	jsonw_key(w, "Number of total cpus");
-	jsonw_int(w, sysconf(_SC_NPROCESSORS_ONLN));
-	jsonw_end_object(w);
-}
-
-enum status train_auto_write_framework(const char *directory, const char *cluster, struct err *err)
-{
-	struct str text = {0};
-	char path[FS_PATH_SIZE];
-	enum status status;
-	struct jsonw w;
-
 	jsonw_init_str(&w, &text, 0);
 	jsonw_begin_object(&w);
 	jsonw_key(&w, "TensorFlow");
 	jsonw_begin_object(&w);
-	jsonw_key(&w, "Version");
-	jsonw_text(&w, "ipuscope " IPUSCOPE_VERSION);
-	jsonw_key(&w, "Githash");
-	jsonw_text(&w, "unknown");
-	jsonw_key(&w, "Cluster");
-	jsonw_text(&w, cluster);
+	jsonw_key_text(&w, "Version", "ipuscope " IPUSCOPE_VERSION);
+	jsonw_key_text(&w, "Githash", "unknown");
+	jsonw_key_text(&w, "Cluster", cluster);
 	jsonw_end_object(&w);
-	auto_system(&w);
+	jsonw_key(&w, "System Information");
+	jsonw_begin_object(&w);
+	jsonw_key_text(&w, "Operating system", name.sysname);
+	jsonw_key_text(&w, "Operating system version", name.release);
+	jsonw_key_text(&w, "Machine", name.machine);
+	jsonw_key_text(&w, "Nominal CPU frequency [GHz]", ghz);
+	jsonw_key_int(&w, "Number of total cpus", sysconf(_SC_NPROCESSORS_ONLN));
+	jsonw_end_object(&w);
 	jsonw_end_object(&w);
 	status = jsonw_end(&w, err);
 

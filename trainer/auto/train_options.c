@@ -139,30 +139,24 @@ struct option_value {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Format a given value for a message. */
-static const char *option_shown(const cJSON *node, char *out, size_t size)
-{
-	if (cJSON_IsString(node))
-		snprintf(out, size, "\"%s\"", node->valuestring);
-	else if (cJSON_IsNumber(node))
-		snprintf(out, size, "%.17g", node->valuedouble);
-	else if (cJSON_IsBool(node))
-		snprintf(out, size, "%s", cJSON_IsTrue(node) ? "true" : "false");
-	else
-		snprintf(out, size, "%s",
-			 cJSON_IsNull(node)    ? "null"
-			 : cJSON_IsArray(node) ? "an array"
-					       : "an object");
-	return out;
-}
-
 static enum status option_reject(const struct train_option_entry *entry, const cJSON *node,
 				 const char *wanted, struct err *err)
 {
 	char shown[256];
 
+	if (cJSON_IsString(node))
+		snprintf(shown, sizeof(shown), "\"%s\"", node->valuestring);
+	else if (cJSON_IsNumber(node))
+		snprintf(shown, sizeof(shown), "%.17g", node->valuedouble);
+	else
+		snprintf(shown, sizeof(shown), "%s",
+			 cJSON_IsTrue(node)    ? "true"
+			 : cJSON_IsBool(node)  ? "false"
+			 : cJSON_IsNull(node)  ? "null"
+			 : cJSON_IsArray(node) ? "an array"
+					       : "an object");
 	return err_set(err, ST_INVALID, VARIABLE ": %s: must be %s, not %s", entry->name, wanted,
-		       option_shown(node, shown, sizeof(shown)));
+		       shown);
 }
 
 static enum status option_bool(const struct train_option_entry *entry, const cJSON *node,
@@ -317,25 +311,6 @@ static enum status options_read(const cJSON *root, struct option_value values[OP
 
 /* ---- storing the values ---------------------------------------------------------------------- */
 
-static enum status option_store(const struct train_option_entry *entry,
-				const struct option_value *value, struct train_options *out,
-				struct err *err)
-{
-	char *field = (char *)out + entry->offset;
-
-	if (entry->kind == TRAIN_OPTION_BOOL) {
-		memcpy(field, &value->boolean, sizeof(value->boolean));
-	} else if (entry->kind == TRAIN_OPTION_INT) {
-		memcpy(field, &value->integer, sizeof(value->integer));
-	} else if (!value->text) {
-		return err_set(err, ST_INVALID, VARIABLE ": %s: must be a text, not a number",
-			       entry->name);
-	} else if (*value->text && !fs_path(out->directory, "%s", value->text)) {
-		return err_set(err, ST_INVALID, VARIABLE ": %s: the path is too long", entry->name);
-	}
-	return ST_OK;
-}
-
 static enum status options_store(struct train_options *out,
 				 const struct option_value values[OPTION_COUNT], struct err *err)
 {
@@ -344,7 +319,7 @@ static enum status options_store(struct train_options *out,
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const struct train_option_entry *entry = &option_table[i];
 		struct option_value value = values[i];
-		enum status status;
+		char *field;
 
 		if (entry->offset == TRAIN_OPTION_NO_FIELD)
 			continue;
@@ -354,9 +329,17 @@ static enum status options_store(struct train_options *out,
 		}
 		if (!value.given)
 			continue;
-		status = option_store(entry, &value, out, err);
-		if (status != ST_OK)
-			return status;
+		field = (char *)out + entry->offset;
+		if (entry->kind == TRAIN_OPTION_BOOL)
+			memcpy(field, &value.boolean, sizeof(value.boolean));
+		else if (entry->kind == TRAIN_OPTION_INT)
+			memcpy(field, &value.integer, sizeof(value.integer));
+		else if (!value.text)
+			return err_set(err, ST_INVALID,
+				       VARIABLE ": %s: must be a text, not a number", entry->name);
+		else if (*value.text && !fs_path(out->directory, "%s", value.text))
+			return err_set(err, ST_INVALID, VARIABLE ": %s: the path is too long",
+				       entry->name);
 	}
 	out->any = out->graph_profile || out->execution_profile || out->lowered_vars ||
 		   out->archive || out->serialized_graph || out->debug_info;
@@ -364,20 +347,6 @@ static enum status options_store(struct train_options *out,
 }
 
 /* ---- normalised text and notes --------------------------------------------------------------- */
-
-static void option_write(struct jsonw *w, const struct train_option_entry *entry,
-			 const struct option_value *value)
-{
-	jsonw_key(w, entry->name);
-	if (entry->kind == TRAIN_OPTION_BOOL)
-		jsonw_bool(w, value->boolean);
-	else if (entry->kind == TRAIN_OPTION_INT)
-		jsonw_int(w, value->integer);
-	else if (value->text)
-		jsonw_text(w, value->text);
-	else
-		jsonw_real(w, value->real);
-}
 
 static enum status options_write(struct train_options *out,
 				 const struct option_value values[OPTION_COUNT], struct err *err)
@@ -387,9 +356,21 @@ static enum status options_write(struct train_options *out,
 
 	jsonw_init_str(&w, &text, 0);
 	jsonw_begin_object(&w);
-	for (int i = 0; i < OPTION_COUNT; i++)
-		if (values[i].given)
-			option_write(&w, &option_table[i], &values[i]);
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct train_option_entry *entry = &option_table[i];
+		const struct option_value *value = &values[i];
+
+		if (!value->given)
+			continue;
+		if (entry->kind == TRAIN_OPTION_BOOL)
+			jsonw_key_bool(&w, entry->name, value->boolean);
+		else if (entry->kind == TRAIN_OPTION_INT)
+			jsonw_key_int(&w, entry->name, value->integer);
+		else if (value->text)
+			jsonw_key_text(&w, entry->name, value->text);
+		else
+			jsonw_key_real(&w, entry->name, value->real);
+	}
 	jsonw_end_object(&w);
 	if (text.failed) {
 		str_free(&text);

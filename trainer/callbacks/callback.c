@@ -1,11 +1,14 @@
 /*
- * The table of callbacks, calling them, and parsing their options.
+ * The table of callbacks, calling them, and parsing their options; and the callbacks of the
+ * training loop and of a program, which have no work of their own.
  *
  * Threading: see callback.h. Ownership: the list owns its callbacks and their state.
  */
 #include "trainer/callbacks/callback.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -277,6 +280,85 @@ void callbacks_keep(const struct callbacks *callbacks, const struct callback_hos
 	snapshot_prefix(snapshot, "%s", "");
 }
 
+/* ---- BackupAndRestore ------------------------------------------------------------------------ */
+
+/* The training loop makes the backups itself after calling all callbacks, since their state is part
+ * of a backup. */
+static const struct model_option backup_options[] = {
+	{"backup_dir", MODEL_TEXT, .offset = offsetof(struct callback_backup, folder)},
+	{"save_freq", .rule = MODEL_ANY},
+	{"delete_checkpoint", MODEL_BOOL, .offset = offsetof(struct callback_backup, deletes),
+	 .fallback = true},
+	{"double_checkpoint", .rule = MODEL_FALSE},
+	{"save_before_preemption", .rule = MODEL_FALSE},
+	{"name", .rule = MODEL_ANY},
+};
+
+static void backup_read(struct callback *callback, const struct json_at *config, struct err *err)
+{
+	struct callback_backup *backup = callback->state;
+
+	callback_read_frequency(config, &backup->every, err);
+	if (!backup->folder || !backup->folder[0])
+		json_fail(config, err, "\"backup_dir\" is missing");
+}
+
+const struct callback_ops callback_backup_and_restore = {
+	.class_name = "BackupAndRestore",
+	.writes = true,
+	.size = sizeof(struct callback_backup),
+	.options = MODEL_OPTIONS(backup_options),
+	.read = backup_read,
+};
+
+const struct callback_backup *callbacks_backup(const struct callbacks *callbacks)
+{
+	for (int i = 0; i < callbacks->count; i++)
+		if (callbacks->items[i].ops == &callback_backup_and_restore)
+			return callbacks->items[i].state;
+	return NULL;
+}
+
+/* ---- OutfeedCallback ------------------------------------------------------------------------- */
+
+/* As in the tutorial: dequeues an outfeed queue at the end of every epoch and prints its values. */
+struct outfeed_callback {
+	const char *queue, *name;
+};
+
+static const struct model_option outfeed_options[] = {
+	{"queue", MODEL_TEXT, .offset = offsetof(struct outfeed_callback, queue)},
+	{"name", MODEL_TEXT, .offset = offsetof(struct outfeed_callback, name)},
+};
+
+static void outfeed_read(struct callback *callback, const struct json_at *config, struct err *err)
+{
+	const struct outfeed_callback *state = callback->state;
+
+	if (!state->queue)
+		json_fail(config, err, "\"queue\" is missing: the name of an outfeed queue");
+}
+
+static enum status outfeed_epoch_end(struct callback *callback, const struct callback_host *host,
+				     int64_t epoch, const struct ips_logs *logs, struct err *err)
+{
+	const struct outfeed_callback *state = callback->state;
+
+	(void)logs;
+	if (!host->outfeed)
+		return ST_OK;
+	return host->outfeed(host->user, state->queue, state->name ? state->name : state->queue,
+			     epoch, err);
+}
+
+const struct callback_ops callback_outfeed = {
+	.class_name = "OutfeedCallback",
+	.size = sizeof(struct outfeed_callback),
+	.options = MODEL_OPTIONS(outfeed_options),
+	.read = outfeed_read,
+	.epoch_end = outfeed_epoch_end,
+};
+
 /* ---- callbacks of a program ------------------------------------------------------------------ */
 
 static enum status own_train_begin(struct callback *callback, const struct callback_host *host,
@@ -419,21 +501,30 @@ const double *callback_log(const struct ips_logs *logs, const char *name)
 	return NULL;
 }
 
-bool callback_smaller_is_better(enum callback_mode mode, const char *monitor)
+bool callback_improves(enum callback_mode mode, const char *monitor, double value, double best,
+		       double min_delta)
 {
-	size_t length = strlen(monitor);
+	const size_t length = strlen(monitor);
+	bool smaller = mode == CALLBACK_MIN;
 
-	if (mode != CALLBACK_AUTO)
-		return mode == CALLBACK_MIN;
+	if (isnan(best))
+		return !isnan(value);
 	/* Keras's rule: metrics that contain "acc" or end in "auc" should grow. */
-	return !(strstr(monitor, "acc") || (length >= 3 && !strcmp(monitor + length - 3, "auc")));
+	if (mode == CALLBACK_AUTO)
+		smaller = !strstr(monitor, "acc") &&
+			  (length < 3 || strcmp(monitor + length - 3, "auc") != 0);
+	return smaller ? value < best - min_delta : value > best + min_delta;
 }
 
-void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,
-			    const struct ips_logs *logs)
+const double *callback_monitored(const struct callback_host *host, const char *what,
+				 const char *monitor, const struct ips_logs *logs, bool *warned)
 {
+	const double *value = callback_log(logs, monitor);
 	struct str text = {0};
 
+	if (value || *warned)
+		return value;
+	*warned = true;
 	str_addf(&text, "%s: the metric \"%s\" is not available; there are:", what, monitor);
 	for (int i = 0; i < logs->count; i++)
 		str_addf(&text, "%s %s", i ? "," : "", logs->items[i].name);
@@ -442,4 +533,5 @@ void callback_print_missing(const struct callback_host *host, const char *what, 
 	if (!text.failed)
 		host->say(host->user, text.text);
 	str_free(&text);
+	return NULL;
 }

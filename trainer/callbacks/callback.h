@@ -136,21 +136,37 @@ enum status callbacks_train_end(const struct callbacks *callbacks, const struct 
 /* Return the log @name, or NULL. */
 const double *callback_log(const struct ips_logs *logs, const char *name);
 
-/* Is a smaller value better? As Keras: by @mode, or if that is "auto" by the metric's name. */
+/* Is @value better than @best by more than @min_delta? A NaN never is; any number is better than a
+ * NaN @best. */
 enum callback_mode {
 	CALLBACK_AUTO,
 	CALLBACK_MIN,
 	CALLBACK_MAX
 };
-bool callback_smaller_is_better(enum callback_mode mode, const char *monitor);
+bool callback_improves(enum callback_mode mode, const char *monitor, double value, double best,
+		       double min_delta);
 extern const char *const callback_modes[];
 
 /* Read save_freq: a number of batches, or 0 for "epoch" (also if it is absent or null). */
 void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
 
-/* Print "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
-void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,
-			    const struct ips_logs *logs);
+/* Return the log @monitor; if it is absent return NULL, and the first time (@warned) print "X
+ * conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
+const double *callback_monitored(const struct callback_host *host, const char *what,
+				 const char *monitor, const struct ips_logs *logs, bool *warned);
+
+/* ---- file names that contain the epoch and its logs ------------------------------------------ */
+
+/* As Keras's ModelCheckpoint accepts them: "weights.{epoch:02d}-{val_loss:.2f}.npz". */
+
+/* Check a pattern when the run file is parsed: every field is {NAME} or {NAME:FORMAT}, where FORMAT
+ * is a width with d, or a precision with f, e or g. */
+enum status callback_name_check(const char *pattern, struct err *err);
+
+/* Format the name for @epoch (from 1). A field that is not in the logs is an error that lists
+ * them. */
+enum status callback_name(const char *pattern, int64_t epoch, const struct ips_logs *logs,
+			  char *out, size_t size, struct err *err);
 
 extern const struct callback_ops callback_backup_and_restore;
 extern const struct callback_ops callback_csv_logger;

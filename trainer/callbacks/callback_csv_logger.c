@@ -47,14 +47,6 @@ static enum status csv_begin(struct callback *callback, const struct callback_ho
 	return ST_OK;
 }
 
-static void csv_value(FILE *file, double value)
-{
-	if (isnan(value))
-		fputs("nan", file);
-	else
-		fprintf(file, "%.17g", value);
-}
-
 static enum status csv_epoch(struct callback *callback, const struct callback_host *host,
 			     int64_t epoch, const struct ips_logs *logs, struct err *err)
 {
@@ -70,8 +62,13 @@ static enum status csv_epoch(struct callback *callback, const struct callback_ho
 	}
 	fprintf(csv->file, "%lld", (long long)epoch - 1);
 	for (int i = 0; i < logs->count; i++) {
+		const double value = logs->items[i].value;
+
 		fputs(csv->separator, csv->file);
-		csv_value(csv->file, logs->items[i].value);
+		if (isnan(value))
+			fputs("nan", csv->file); /* never "-nan" */
+		else
+			fprintf(csv->file, "%.17g", value);
 	}
 	fputc('\n', csv->file);
 	return fflush(csv->file) || ferror(csv->file) ? csv_fail(csv, err) : ST_OK;

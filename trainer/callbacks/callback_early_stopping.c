@@ -60,15 +60,6 @@ static enum status stopping_begin(struct callback *callback, const struct callba
 	return s->best_weights ? ST_OK : err_nomem(err);
 }
 
-/* A NaN never improves; any number improves on a NaN @best. */
-static bool stopping_improves(const struct early_stopping *s, double value, double best)
-{
-	if (isnan(best))
-		return !isnan(value);
-	return callback_smaller_is_better(s->mode, s->monitor) ? value < best - s->min_delta
-							       : value > best + s->min_delta;
-}
-
 static void stopping_save(struct early_stopping *s, const struct callback_host *host, int64_t epoch)
 {
 	s->best_epoch = epoch;
@@ -81,25 +72,21 @@ static enum status stopping_epoch(struct callback *callback, const struct callba
 				  int64_t epoch, const struct ips_logs *logs, struct err *err)
 {
 	struct early_stopping *s = callback->state;
-	const double *value = callback_log(logs, s->monitor);
+	const double *value =
+		callback_monitored(host, "EarlyStopping", s->monitor, logs, &s->warned);
 
 	(void)err;
-	if (!value) {
-		if (!s->warned)
-			callback_print_missing(host, "EarlyStopping", s->monitor, logs);
-		s->warned = true;
-		return ST_OK;
-	}
-	if (epoch <= s->start_from_epoch)
+	if (!value || epoch <= s->start_from_epoch)
 		return ST_OK;
 	if (!s->best_epoch)
 		stopping_save(s, host, epoch);
 	s->waited++;
-	if (stopping_improves(s, *value, s->best)) {
+	if (callback_improves(s->mode, s->monitor, *value, s->best, s->min_delta)) {
 		s->best = *value;
 		stopping_save(s, host, epoch);
 		/* Reset the patience only if the value beats the baseline, too. */
-		if (isnan(s->baseline) || stopping_improves(s, *value, s->baseline))
+		if (isnan(s->baseline) ||
+		    callback_improves(s->mode, s->monitor, *value, s->baseline, s->min_delta))
 			s->waited = 0;
 	}
 	/* As in Keras, the first epoch never ends the training. */

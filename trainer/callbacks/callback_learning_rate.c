@@ -75,33 +75,22 @@ static void plateau_read(struct callback *callback, const struct json_at *config
 		json_fail(config, err, "min_lr must be at least 0, not %g", p->min_lr);
 }
 
-static bool plateau_improves(const struct plateau *p, double value)
-{
-	if (isnan(p->best))
-		return !isnan(value);
-	return callback_smaller_is_better(p->mode, p->monitor) ? value < p->best - p->min_delta
-							       : value > p->best + p->min_delta;
-}
-
 static enum status plateau_epoch(struct callback *callback, const struct callback_host *host,
 				 int64_t epoch, const struct ips_logs *logs, struct err *err)
 {
 	struct plateau *p = callback->state;
-	const double *value = callback_log(logs, p->monitor);
+	const double *value =
+		callback_monitored(host, callback->ops->class_name, p->monitor, logs, &p->warned);
 	const double rate = host->rate(host->user);
 
 	(void)err;
-	if (!value) {
-		if (!p->warned)
-			callback_print_missing(host, callback->ops->class_name, p->monitor, logs);
-		p->warned = true;
+	if (!value)
 		return ST_OK;
-	}
 	if (p->cooling > 0) {
 		p->cooling--;
 		p->waited = 0;
 	}
-	if (plateau_improves(p, *value)) {
+	if (callback_improves(p->mode, p->monitor, *value, p->best, p->min_delta)) {
 		p->best = *value;
 		p->waited = 0;
 		return ST_OK;

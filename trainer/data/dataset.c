@@ -31,37 +31,7 @@ struct dataset_memory {
 	void *names; /* the pointers, followed by the strings that they point to */
 };
 
-static void dataset_memory_free(struct dataset_memory *memory)
-{
-	mem_free(memory->inputs);
-	dataset__decoder_free(memory->decoder);
-	mem_free(memory->targets);
-	mem_free(memory->weights);
-	mem_free(memory->source);
-	mem_free(memory->names);
-	mem_free(memory);
-}
-
 /* ---- inputs ---------------------------------------------------------------------------------- */
-
-static enum status join_shape(struct dataset *out, const struct dataset_about *about,
-			      const struct dataset_array *inputs, struct err *err)
-{
-	out->count = inputs->dim[0];
-	out->ndim = inputs->ndim - 1;
-	if (out->ndim > DATASET_RANK)
-		return err_set(err, ST_FORMAT, "%s: %s has %d dimensions; at most %d are read",
-			       about->source, about->inputs, inputs->ndim, DATASET_RANK + 1);
-	for (int i = 0; i < out->ndim; i++)
-		out->shape[i] = inputs->dim[i + 1];
-	/* Grey images get one channel; single values become vectors of length 1. */
-	if (out->ndim == 0 || (out->ndim == 2 && inputs->type == DATASET_U8))
-		out->shape[out->ndim++] = 1;
-	if (out->count > INT32_MAX)
-		return err_set(err, ST_LIMIT, "%s: %s has %lld items; at most %d are read",
-			       about->source, about->inputs, (long long)out->count, INT32_MAX);
-	return ST_OK;
-}
 
 /* Return @array's values as floats; reuse its memory if they are float32 already. NULL: out of
  * memory. */
@@ -86,10 +56,20 @@ static enum status join_inputs(struct dataset *out, const struct dataset_about *
 			       struct dataset_array *inputs, struct err *err)
 {
 	struct dataset_memory *memory = out->memory;
-	enum status status = join_shape(out, about, inputs, err);
 
-	if (status != ST_OK)
-		return status;
+	out->count = inputs->dim[0];
+	out->ndim = inputs->ndim - 1;
+	if (out->ndim > DATASET_RANK)
+		return err_set(err, ST_FORMAT, "%s: %s has %d dimensions; at most %d are read",
+			       about->source, about->inputs, inputs->ndim, DATASET_RANK + 1);
+	for (int i = 0; i < out->ndim; i++)
+		out->shape[i] = inputs->dim[i + 1];
+	/* Grey images get one channel; single values become vectors of length 1. */
+	if (out->ndim == 0 || (out->ndim == 2 && inputs->type == DATASET_U8))
+		out->shape[out->ndim++] = 1;
+	if (out->count > INT32_MAX)
+		return err_set(err, ST_LIMIT, "%s: %s has %lld items; at most %d are read",
+			       about->source, about->inputs, (long long)out->count, INT32_MAX);
 	if (inputs->type == DATASET_U8) {
 		out->bytes = memory->inputs = inputs->bytes;
 		inputs->bytes = NULL;
@@ -113,19 +93,6 @@ static bool is_bytes(const struct dataset *set)
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-static enum status report_bad_class(const struct dataset_about *about, size_t item, int64_t class,
-				    struct err *err)
-{
-	if (about->classes)
-		return err_set(
-			err, ST_FORMAT, "%s: %s: item %zu has class %lld; classes are from 0 to %d",
-			about->source, about->targets, item, (long long)class, about->classes - 1);
-	return err_set(err, ST_FORMAT,
-		       "%s: %s: item %zu has class %lld; classes are from 0 to %d "
-		       "(astype('float32') makes values of them)",
-		       about->source, about->targets, item, (long long)class, INT32_MAX - 1);
-}
-
 static enum status join_classes(struct dataset *out, const struct dataset_about *about,
 				const struct dataset_array *targets, struct err *err)
 {
@@ -143,7 +110,12 @@ static enum status join_classes(struct dataset *out, const struct dataset_about 
 		int64_t class = dataset__whole(targets->type, targets->bytes, i);
 
 		if (class < 0 || class >= bound)
-			return report_bad_class(about, i, class, err);
+			return err_set(
+				err, ST_FORMAT,
+				"%s: %s: item %zu has class %lld; classes are from 0 to %lld%s",
+				about->source, about->targets, i, (long long)class,
+				(long long)bound - 1,
+				about->classes ? "" : " (astype('float32') makes values of them)");
 		labels[i] = (int32_t) class;
 		if (!about->classes && labels[i] >= out->classes)
 			out->classes = labels[i] + 1;
@@ -176,7 +148,7 @@ struct target_part dataset__target_part(const struct dataset_about *about,
 					const struct dataset_array *array)
 {
 	const int64_t width = (int64_t)(dataset__array_count(array) / (size_t)array->dim[0]);
-	const int classes = dataset__type_whole(array->type) ? class_bound(about, array) : 0;
+	const int classes = dataset__types[array->type].whole ? class_bound(about, array) : 0;
 
 	return (struct target_part){.classes = classes, .width = width == 1 && classes ? 0 : width};
 }
@@ -185,7 +157,7 @@ static enum status join_targets(struct dataset *out, const struct dataset_about 
 				struct dataset_array *targets, struct err *err)
 {
 	struct dataset_memory *memory = out->memory;
-	const bool whole = dataset__type_whole(targets->type);
+	const bool whole = dataset__types[targets->type].whole;
 
 	out->width = (int64_t)(dataset__array_count(targets) / (size_t)targets->dim[0]);
 	if (out->width == 1 && whole) {
@@ -225,11 +197,6 @@ static enum status join_names(struct dataset *out, const struct dataset_about *a
 	}
 	out->names = (const char *const *)names;
 	return ST_OK;
-}
-
-int dataset__only_part(const struct dataset_params *params)
-{
-	return params->no_train && !(params->validation_split > 0.0);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -300,8 +267,16 @@ enum status dataset__weigh(struct dataset *set, const char *name, struct dataset
 
 void dataset_close(struct dataset *dataset)
 {
-	if (dataset->memory) {
-		dataset_memory_free(dataset->memory);
+	struct dataset_memory *memory = dataset->memory;
+
+	if (memory) {
+		mem_free(memory->inputs);
+		dataset__decoder_free(memory->decoder);
+		mem_free(memory->targets);
+		mem_free(memory->weights);
+		mem_free(memory->source);
+		mem_free(memory->names);
+		mem_free(memory);
 		dataset__resize_free((struct dataset_resize *)(uintptr_t)dataset->resize);
 	}
 	*dataset = (struct dataset){0};
@@ -412,6 +387,20 @@ const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
 	return out;
 }
 
+void dataset__synthetic(struct dataset *train, struct dataset *test,
+			const struct dataset_known *known, const struct dataset_params *params,
+			const char *what, const char *how)
+{
+	char text[2 * FS_PATH_SIZE + 512], script[FS_PATH_SIZE];
+
+	train->synthetic = test->synthetic = true;
+	if (!params->notice)
+		return;
+	snprintf(text, sizeof(text), "data: synthetic %s (%s), not the real %s: %s%s", what, how,
+		 known->name, dataset__script(script, known->script), known->remedy);
+	params->notice(params->user, text);
+}
+
 /* ---- search order ---------------------------------------------------------------------------- */
 
 static enum status dataset_open_path(struct dataset *train, struct dataset *test,
@@ -423,7 +412,7 @@ static enum status dataset_open_path(struct dataset *train, struct dataset *test
 			       known->folder ? known->layout : "folder of .npy files", " or ");
 	if (!fs_is_dir(path) || !known->folder)
 		return dataset__npz_open(train, test, known, path, params, err);
-	return known->folder(train, test, known, path, params->limit, err);
+	return known->folder(train, test, known, path, params, err);
 }
 
 /* $IPUSCOPE_DATA/NAME; the default is the XDG data folder, which script/get-... fill. */
@@ -782,9 +771,8 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 			       "data.outputs: %d outputs are beyond the limit: at most %d",
 			       params->output_count, TARGET_PARTS);
 	status = dataset_open_any(train, test, &known, params, err);
-	if (status != ST_OK)
-		return status;
-	status = dataset_finish(train, test, params, err);
+	if (status == ST_OK)
+		status = dataset_finish(train, test, params, err);
 	if (status != ST_OK) {
 		dataset_close(train);
 		dataset_close(test);

@@ -192,57 +192,29 @@ static enum status cifar_names(char *text, size_t length, const char *path, int 
 	return ST_OK;
 }
 
-static enum status cifar_open_folder(struct dataset *train, struct dataset *test,
-				     const struct dataset_cifar *kind, const char *folder,
-				     struct dataset_about *about, struct err *err)
-{
-	char path[FS_PATH_SIZE], *text = NULL;
-	const char *names[CIFAR_CLASSES];
-	enum status status = ST_OK;
-	size_t length;
-
-	if (fs_path(path, "%s/%s", folder, kind->names) && fs_exists(path)) {
-		status = fs_read(path, CIFAR_META, &text, &length, err);
-		if (status == ST_OK)
-			status = cifar_names(text, length, path, kind->classes, names, err);
-		about->names = names;
-	}
-	if (status == ST_OK)
-		status = cifar_part(train, about, kind, folder, kind->train, kind->batches, err);
-	if (status == ST_OK) {
-		status = cifar_part(test, about, kind, folder, kind->test, 0, err);
-		if (status != ST_OK)
-			dataset_close(train);
-	}
-	mem_free(text);
-	return status;
-}
-
-/* Keras stores the set as Python pickles, which only Python can read. */
-static bool cifar_is_pickled(const struct dataset_cifar *kind, const char *folder)
-{
-	char path[FS_PATH_SIZE];
-
-	return fs_path(path, "%s/%s", folder, kind->pickle) && fs_exists(path);
-}
-
 enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 				const struct dataset_known *known, const char *folder,
-				int64_t limit, struct err *err)
+				const struct dataset_params *params, struct err *err)
 {
 	const struct dataset_cifar *kind = dataset__cifar(known->classes);
-	char inner[FS_PATH_SIZE], script[FS_PATH_SIZE], source[FS_PATH_SIZE + 32];
+	char inner[FS_PATH_SIZE], path[FS_PATH_SIZE], script[FS_PATH_SIZE],
+		source[FS_PATH_SIZE + 32];
 	struct dataset_about about = {.source = source,
 				      .inputs = "images",
 				      .targets = "labels",
 				      .classes = known->classes,
 				      .names = known->names,
-				      .limit = limit};
+				      .limit = params->limit};
+	const char *names[CIFAR_CLASSES];
+	enum status status = ST_OK;
+	char *text = NULL;
+	size_t length;
 
 	/* Accept the archive unpacked below the folder. */
 	if (fs_path(inner, "%s/%s", folder, kind->unpacked) && fs_is_dir(inner))
 		folder = inner;
-	if (cifar_is_pickled(kind, folder)) {
+	/* Keras stores the set as Python pickles, which only Python can read. */
+	if (fs_path(path, "%s/%s", folder, kind->pickle) && fs_exists(path)) {
 		dataset__script(script, known->script);
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: holds %s as Python pickles, which are not read: %s%sor save "
@@ -253,5 +225,16 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 			       known->name);
 	}
 	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, folder, kind->title);
-	return cifar_open_folder(train, test, kind, folder, &about, err);
+	if (fs_path(path, "%s/%s", folder, kind->names) && fs_exists(path)) {
+		status = fs_read(path, CIFAR_META, &text, &length, err);
+		if (status == ST_OK)
+			status = cifar_names(text, length, path, kind->classes, names, err);
+		about.names = names;
+	}
+	if (status == ST_OK)
+		status = cifar_part(train, &about, kind, folder, kind->train, kind->batches, err);
+	if (status == ST_OK)
+		status = cifar_part(test, &about, kind, folder, kind->test, 0, err);
+	mem_free(text);
+	return status;
 }

@@ -122,17 +122,12 @@ static void read_run(struct csv *csv)
 		str_add_bytes(&csv->field, from, (size_t)(csv->at - from));
 }
 
-static void trim_field(struct str *field)
-{
-	while (field->length > 0 &&
-	       (field->text[field->length - 1] == ' ' || field->text[field->length - 1] == '\t'))
-		field->text[--field->length] = '\0';
-}
-
 /* Read the next field of the line, without blanks around it. */
 static const char *read_field(struct csv *csv)
 {
-	str_clear(&csv->field);
+	struct str *field = &csv->field;
+
+	str_clear(field);
 	while (has_more(csv) && (*csv->at == ' ' || *csv->at == '\t'))
 		csv->at++;
 	if (has_more(csv) && *csv->at == '"') {
@@ -140,11 +135,13 @@ static const char *read_field(struct csv *csv)
 	} else {
 		while (!at_end_of_line(csv) && *csv->at != ',')
 			read_run(csv);
-		trim_field(&csv->field);
+		while (field->length > 0 && (field->text[field->length - 1] == ' ' ||
+					     field->text[field->length - 1] == '\t'))
+			field->text[--field->length] = '\0';
 	}
-	if (csv->field.failed)
+	if (field->failed)
 		err_nomem(csv->err);
-	return str_peek(&csv->field);
+	return str_peek(field);
 }
 
 /* Skip the separator after a field; return true if another field follows in the line. */
@@ -608,19 +605,6 @@ static void store_target(struct csv *csv, enum csv_target kind, const char *text
 	}
 }
 
-/* Move the column of weights to @out. */
-static void move_weights(struct dataset *out, struct csv *csv)
-{
-	struct dataset_array weights = {.type = DATASET_F32,
-					.ndim = 1,
-					.dim = {(int64_t)csv->kept},
-					.bytes = (uint8_t *)csv->weights};
-
-	csv->weights = NULL;
-	dataset__weigh(out, csv->columns[csv->weight].name, &weights, csv->err);
-	dataset__array_free(&weights);
-}
-
 static void join_table(struct dataset *out, struct csv *csv, enum csv_target kind,
 		       const struct dataset_about *about)
 {
@@ -631,6 +615,8 @@ static void join_table(struct dataset *out, struct csv *csv, enum csv_target kin
 	struct dataset_array targets = {.type = kind == CSV_VALUES ? DATASET_F32 : DATASET_I64,
 					.ndim = labelled,
 					.dim = {(int64_t)csv->kept}};
+	struct dataset_array weights = {
+		.type = DATASET_F32, .ndim = 1, .dim = {(int64_t)csv->kept}};
 	const char *text = csv->targets.text;
 
 	targets.bytes = mem_calloc(csv->kept, each);
@@ -646,8 +632,12 @@ static void join_table(struct dataset *out, struct csv *csv, enum csv_target kin
 		dataset__join(out, about, &inputs, &targets, csv->err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
-	if (!err_stuck(csv->err) && labelled && csv->weight != CSV_NONE)
-		move_weights(out, csv);
+	if (err_stuck(csv->err) || !labelled || csv->weight == CSV_NONE)
+		return;
+	weights.bytes = (uint8_t *)csv->weights;
+	csv->weights = NULL;
+	dataset__weigh(out, csv->columns[csv->weight].name, &weights, csv->err);
+	dataset__array_free(&weights);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

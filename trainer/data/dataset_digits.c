@@ -613,18 +613,6 @@ static enum status digits_write(const struct digits *digits, const char *folder,
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void digits_notice(const struct dataset_known *known, const struct dataset_params *params,
-			  const char *how)
-{
-	char text[2 * FS_PATH_SIZE + 512], script[FS_PATH_SIZE];
-
-	if (!params->notice)
-		return;
-	snprintf(text, sizeof(text), "data: synthetic digits (%s), not the real %s: %s%s", how,
-		 known->name, dataset__script(script, known->script), known->remedy);
-	params->notice(params->user, text);
-}
-
 /* Read the cache, or make the set and cache it; @how receives what the notice says. */
 static enum status digits_get(struct digits *digits, const struct dataset_params *params, char *how,
 			      size_t size, struct err *err)
@@ -674,11 +662,7 @@ enum status dataset__digits_open(struct dataset *train, struct dataset *test,
 	if (status == ST_OK)
 		status = dataset__join(test, &about, &digits.images[1], &digits.labels[1], err);
 	digits_free(&digits);
-	if (status != ST_OK) {
-		dataset_close(train);
-		return status;
-	}
-	train->synthetic = test->synthetic = true;
-	digits_notice(known, params, how);
-	return ST_OK;
+	if (status == ST_OK)
+		dataset__synthetic(train, test, known, params, "digits", how);
+	return status;
 }

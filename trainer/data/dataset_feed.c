@@ -181,29 +181,24 @@ KERNEL_CLONES static void gather_bytes(const uint8_t *restrict from, size_t coun
 	}
 }
 
-static void gather_item(const struct dataset *dataset, size_t item, size_t stored, float *to)
-{
-	const uint8_t *bytes = dataset->bytes ? dataset->bytes + item * stored : NULL;
-	const float *floats = dataset->floats ? dataset->floats + item * stored : NULL;
-
-	if (dataset->resize && bytes)
-		dataset__resize_bytes(dataset->resize, bytes, to);
-	else if (dataset->resize)
-		dataset__resize_floats(dataset->resize, floats, to);
-	else if (bytes)
-		gather_bytes(bytes, stored, to);
-	else
-		memcpy(to, floats, stored * sizeof(*to));
-}
-
 void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items, int64_t count,
 			   float *inputs)
 {
 	size_t floats = dataset_item_floats(dataset), stored = dataset__stored_floats(dataset);
 
 	for (int64_t i = 0; i < count; i++) {
+		const size_t at = (size_t)items[i] * stored;
+		const uint8_t *bytes = dataset->bytes ? dataset->bytes + at : NULL;
+		const float *values = dataset->floats ? dataset->floats + at : NULL;
+		float *to = inputs + (size_t)i * floats;
+
 		assert(items[i] < dataset->count);
-		gather_item(dataset, items[i], stored, inputs + (size_t)i * floats);
+		if (dataset->resize)
+			dataset__resize(dataset->resize, bytes, values, to);
+		else if (bytes)
+			gather_bytes(bytes, stored, to);
+		else
+			memcpy(to, values, stored * sizeof(*to));
 	}
 }
 
@@ -794,8 +789,10 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 	return ST_OK;
 }
 
-static void feed_stop(struct dataset_feed *feed)
+void dataset_feed_free(struct dataset_feed *feed)
 {
+	if (!feed)
+		return;
 	if (feed->started) {
 		pthread_mutex_lock(&feed->lock);
 		feed->stop = true;
@@ -808,13 +805,6 @@ static void feed_stop(struct dataset_feed *feed)
 		pthread_cond_destroy(&feed->emptied);
 		pthread_mutex_destroy(&feed->lock);
 	}
-}
-
-void dataset_feed_free(struct dataset_feed *feed)
-{
-	if (!feed)
-		return;
-	feed_stop(feed);
 	for (int i = 0; feed->places && i < feed->params.depth * feed->params.replicas; i++) {
 		mem_free(feed->places[i].inputs);
 		feed_free_targets(&feed->places[i].targets);

@@ -16,11 +16,6 @@
 
 #define IDX_BYTE 0x08 /* unsigned bytes */
 
-static uint32_t idx_u32(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 static enum status idx_header(struct dataset_stream *stream, struct dataset_array *out, int ndim,
 			      struct err *err)
 {
@@ -52,8 +47,12 @@ static enum status idx_header(struct dataset_stream *stream, struct dataset_arra
 		status =
 			err_set(err, ST_FORMAT, "%s: is truncated within its header", stream->name);
 	out->ndim = ndim;
-	for (int i = 0; status == ST_OK && i < ndim; i++)
-		out->dim[i] = idx_u32(bytes + 4 + 4 * i);
+	for (int i = 0; status == ST_OK && i < ndim; i++) {
+		const uint8_t *at = bytes + 4 + 4 * i;
+
+		out->dim[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
+			      at[3];
+	}
 	return status;
 }
 
@@ -132,8 +131,8 @@ static enum status idx_open_part(struct dataset *out, const struct dataset_about
 }
 
 enum status dataset__idx_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *folder, int64_t limit,
-			      struct err *err)
+			      const struct dataset_known *known, const char *folder,
+			      const struct dataset_params *params, struct err *err)
 {
 	char source[FS_PATH_SIZE + 16];
 	const struct dataset_about about = {.source = source,
@@ -141,15 +140,12 @@ enum status dataset__idx_open(struct dataset *train, struct dataset *test,
 					    .targets = "labels",
 					    .classes = known->classes,
 					    .names = known->names,
-					    .limit = limit};
+					    .limit = params->limit};
 	enum status status;
 
 	snprintf(source, sizeof(source), "%.*s (IDX)", DATASET_PATH_SHOWN, folder);
 	status = idx_open_part(train, &about, folder, "train-images", "train-labels", err);
-	if (status != ST_OK)
-		return status;
-	status = idx_open_part(test, &about, folder, "t10k-images", "t10k-labels", err);
-	if (status != ST_OK)
-		dataset_close(train);
+	if (status == ST_OK)
+		status = idx_open_part(test, &about, folder, "t10k-images", "t10k-labels", err);
 	return status;
 }

@@ -87,7 +87,7 @@ static void scale_image(const struct dataset_decoder *decoder, uint8_t *to,
 		return;
 	floats = mem_resize(NULL, count, sizeof(*floats));
 	if (floats)
-		dataset__resize_bytes(set.resize, image->bytes, floats);
+		dataset__resize(set.resize, image->bytes, NULL, floats);
 	else
 		err_nomem(err);
 	for (size_t i = 0; floats && i < count; i++)
@@ -348,10 +348,6 @@ enum status dataset__images_open(struct dataset *train, struct dataset *test,
 		if (folder.parts[i].count > 0)
 			open_part(i == 0 ? train : test, &folder, &folder.parts[i], params, pool,
 				  &cache, err);
-	if (err_stuck(err)) {
-		dataset_close(train);
-		dataset_close(test);
-	}
 	pool_free(pool);
 	dataset__folder_free(&folder);
 	return err->status;

@@ -290,8 +290,6 @@ enum status dataset__imdb_open(struct dataset *train, struct dataset *test,
 	if (status == ST_OK)
 		status = dataset__imdb_parse(test, &params->texts, params->limit, &file, "x_test",
 					     "y_test", err);
-	if (status != ST_OK)
-		dataset_close(train);
 	mem_free(bytes);
 	return status;
 }

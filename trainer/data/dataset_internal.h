@@ -44,9 +44,12 @@ struct dataset_array {
 	uint8_t *bytes; /* owned (mem_free) */
 };
 
-const char *dataset__type_name(enum dataset_type type);
-size_t dataset__type_size(enum dataset_type type);
-bool dataset__type_whole(enum dataset_type type);
+struct dataset_type_row {
+	const char *name;
+	size_t size; /* bytes */
+	bool whole;
+};
+extern const struct dataset_type_row dataset__types[DATASET_TYPES];
 
 /* Number of values of an array that was read: it fits memory, so the product cannot overflow. */
 size_t dataset__array_count(const struct dataset_array *array);
@@ -188,7 +191,10 @@ enum status dataset__array_read(struct dataset_array *array, struct dataset_stre
 
 /* The part that a single file or folder provides: 0, the training part; 1, the test part, if
  * nothing is trained. */
-int dataset__only_part(const struct dataset_params *params);
+static inline int dataset__only_part(const struct dataset_params *params)
+{
+	return params->no_train && !(params->validation_split > 0.0);
+}
 
 /* Facts about a part besides its arrays. */
 struct dataset_about {
@@ -261,6 +267,19 @@ void dataset__decoder_free(struct dataset_decoder *decoder); /* accepts NULL */
 /* Give @set, which was joined without bytes, the items of @decoder; @set becomes its owner. */
 void dataset__decode_later(struct dataset *set, struct dataset_decoder *decoder);
 
+struct dataset_known;
+
+/* Open a known set from @path, a file or folder that exists. Both parts are empty before; what a
+ * failure leaves in them is closed by dataset_open(). */
+typedef enum status dataset_path_fn(struct dataset *train, struct dataset *test,
+				    const struct dataset_known *known, const char *path,
+				    const struct dataset_params *params, struct err *err);
+
+/* Open a known set from @params->path, whatever it is, or make it. */
+typedef enum status dataset_open_fn(struct dataset *train, struct dataset *test,
+				    const struct dataset_known *known,
+				    const struct dataset_params *params, struct err *err);
+
 /* A known set: its name, its class names and the function that opens its folder. */
 struct dataset_known {
 	const char *name;
@@ -268,22 +287,13 @@ struct dataset_known {
 	int64_t shape[3];          /* of an item, as published */
 	int64_t count, test_count; /* items, as published */
 	const char *const *names;
-	/* Opens a folder in the set's own layout; NULL: the set has no such layout. */
-	enum status (*folder)(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *folder, int64_t limit,
-			      struct err *err);
-	int groups;         /* of classes: the labels of data.label_mode coarse; 0: none */
-	const char *layout; /* of such a folder, for messages */
+	dataset_path_fn *folder; /* in the set's own layout; NULL: the set has no such layout */
+	int groups;              /* of classes: the labels of data.label_mode coarse; 0: none */
+	const char *layout;      /* of such a folder, for messages */
 	/* Names below ~/.keras/datasets, tried in this order; ended by NULL. */
 	const char *keras[4];
-	/* Opens params->path, whatever it is; NULL: use the members above. */
-	enum status (*open)(struct dataset *train, struct dataset *test,
-			    const struct dataset_known *known, const struct dataset_params *params,
-			    struct err *err);
-	/* The default if no files are found; NULL: a path must be given. */
-	enum status (*synthetic)(struct dataset *train, struct dataset *test,
-				 const struct dataset_known *known,
-				 const struct dataset_params *params, struct err *err);
+	dataset_open_fn *open;      /* NULL: use the members above */
+	dataset_open_fn *synthetic; /* if no files are found; NULL: a path must be given */
 	/* How to get the real set: the script that fetches it (or NULL), and the words that follow
 	 * its path. */
 	const char *script, *remedy;
@@ -293,34 +303,15 @@ struct dataset_known {
  * "" for NULL. */
 const char *dataset__script(char out[FS_PATH_SIZE], const char *name);
 
-enum status dataset__idx_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *folder, int64_t limit,
-			      struct err *err);
-enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
-				const struct dataset_known *known, const char *folder,
-				int64_t limit, struct err *err);
-enum status dataset__csv_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known,
-			      const struct dataset_params *params, struct err *err);
-enum status dataset__imdb_open(struct dataset *train, struct dataset *test,
-			       const struct dataset_known *known,
-			       const struct dataset_params *params, struct err *err);
-enum status dataset__text_open(struct dataset *train, struct dataset *test,
-			       const struct dataset_known *known,
-			       const struct dataset_params *params, struct err *err);
-enum status dataset__images_open(struct dataset *train, struct dataset *test,
-				 const struct dataset_known *known,
-				 const struct dataset_params *params, struct err *err);
-enum status dataset__npz_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *path,
-			      const struct dataset_params *params, struct err *err);
-enum status dataset__digits_open(struct dataset *train, struct dataset *test,
-				 const struct dataset_known *known,
-				 const struct dataset_params *params, struct err *err);
+/* Mark both parts as synthetic @what ("digits") in place of the known set, and say so; @how: "made
+ * now". */
+void dataset__synthetic(struct dataset *train, struct dataset *test,
+			const struct dataset_known *known, const struct dataset_params *params,
+			const char *what, const char *how);
 
-enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
-				   const struct dataset_known *known,
-				   const struct dataset_params *params, struct err *err);
+dataset_path_fn dataset__idx_open, dataset__cifar_open, dataset__npz_open;
+dataset_open_fn dataset__csv_open, dataset__imdb_open, dataset__text_open, dataset__images_open,
+	dataset__digits_open, dataset__pictures_open;
 
 /* ---- resizing -------------------------------------------------------------------------------- */
 
@@ -329,9 +320,10 @@ enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
 enum status dataset__resize_set(struct dataset *set, int64_t height, int64_t width,
 				struct err *err);
 
-/* Resize one item, of bytes (scaled to value / 255 first) or floats. Thread safe. */
-void dataset__resize_bytes(const struct dataset_resize *resize, const uint8_t *from, float *to);
-void dataset__resize_floats(const struct dataset_resize *resize, const float *from, float *to);
+/* Resize one item, of @bytes (scaled to value / 255 first) or if that is NULL of @floats. Thread
+ * safe. */
+void dataset__resize(const struct dataset_resize *resize, const uint8_t *bytes, const float *floats,
+		     float *to);
 
 /* Return the number of values of a stored item. */
 size_t dataset__stored_floats(const struct dataset *set);

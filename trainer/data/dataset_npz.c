@@ -219,7 +219,7 @@ static enum status npy_type(const char *descr, const char *name, struct dataset_
 			       "own",
 			       name, shown, descr);
 	for (int type = 0; type < DATASET_TYPES; type++) {
-		const char *known = dataset__type_name((enum dataset_type)type);
+		const char *known = dataset__types[type].name;
 
 		if (!str_starts_with(descr + 2, known) || descr[4] != '\'')
 			continue;
@@ -345,8 +345,6 @@ enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 		       member);
 }
 
-/* ---- the array ------------------------------------------------------------------------------- */
-
 /* Once the array has been read to its end, the stream's checksum covers the whole member. */
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, const char *member, struct err *err)
@@ -379,16 +377,25 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 
 /* ---- a file, or a folder --------------------------------------------------------------------- */
 
+/* A group of arrays that are concatenated: "input" with the names of data.inputs, or outputs. */
+struct npz_names {
+	const char *what;
+	const char *const *items;
+	int count;
+	bool images; /* bytes are images: scale them to [0, 1], as batches do */
+};
+
 struct npz_file {
 	const char *path, *source;
 	char *bytes; /* NULL: the path is a folder of .npy files */
 	size_t length;
 	const struct dataset_known *known;
 	const struct dataset_params *params;
+	struct npz_names inputs, outputs;
 };
 
-static enum status folder_array(struct dataset_array *out, const char *folder, const char *member,
-				struct err *err)
+static enum status npz_array(struct dataset_array *out, const struct npz_file *file,
+			     const char *member, struct err *err)
 {
 	struct dataset_stream stream;
 	char path[FS_PATH_SIZE];
@@ -396,9 +403,11 @@ static enum status folder_array(struct dataset_array *out, const char *folder, c
 	size_t length;
 	char *bytes;
 
+	if (file->bytes)
+		return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
 	*out = (struct dataset_array){0};
-	if (!fs_path(path, "%s/%s.npy", folder, member) || !fs_exists(path))
-		return err_set(err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED, folder,
+	if (!fs_path(path, "%s/%s.npy", file->path, member) || !fs_exists(path))
+		return err_set(err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED, file->path,
 			       member);
 	status = fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, err);
 	if (status != ST_OK)
@@ -412,14 +421,6 @@ static enum status folder_array(struct dataset_array *out, const char *folder, c
 	return status;
 }
 
-static enum status npz_array(struct dataset_array *out, const struct npz_file *file,
-			     const char *member, struct err *err)
-{
-	if (!file->bytes)
-		return folder_array(out, file->path, member, err);
-	return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
-}
-
 /* ---- several inputs, or outputs -------------------------------------------------------------- */
 
 /* Return the number of values of an item. */
@@ -428,29 +429,10 @@ static int64_t npz_width(const struct dataset_array *array)
 	return (int64_t)dataset__array_count(array) / array->dim[0];
 }
 
-/* A group of arrays that are concatenated: "input" with the names of data.inputs, or outputs. */
-struct npz_names {
-	const char *what;
-	const char *const *items;
-	int count;
-	bool images; /* bytes are images: scale them to [0, 1], as batches do */
-};
-
-static struct npz_names npz_input_names(const struct npz_file *file)
-{
-	return (struct npz_names){"input", file->params->inputs, file->params->input_count, true};
-}
-
-static struct npz_names npz_output_names(const struct npz_file *file)
-{
-	return (struct npz_names){"output", file->params->outputs, file->params->output_count,
-				  false};
-}
-
 static void npz_floats(float *out, const struct dataset_array *array, int64_t item, int64_t width,
 		       bool images)
 {
-	const size_t size = dataset__type_size(array->type);
+	const size_t size = dataset__types[array->type].size;
 
 	dataset__to_floats(out, array->type, array->bytes + (size_t)(item * width) * size,
 			   (size_t)width);
@@ -562,20 +544,6 @@ static bool npz_has_any(const struct npz_file *file, const char *member,
 	return npz_member(full, member, names->items[0]) && npz_has(file, full);
 }
 
-static bool npz_has_inputs(const struct npz_file *file, const char *x)
-{
-	const struct npz_names names = npz_input_names(file);
-
-	return npz_has_any(file, x, &names);
-}
-
-static bool npz_has_targets(const struct npz_file *file, const char *y)
-{
-	const struct npz_names names = npz_output_names(file);
-
-	return npz_has_any(file, y, &names);
-}
-
 /* Return the name of the weights of output @i: its own array, else the common @w. NULL: neither. */
 static const char *npz_weight(char own_name[NPZ_MEMBER_SIZE], const struct npz_file *file,
 			      const char *w, const struct npz_names *outputs, int i)
@@ -620,18 +588,18 @@ static enum status npz_output_weights(struct dataset_array *out, const struct np
 static enum status npz_read_weights(struct dataset *set, const struct npz_file *file, const char *w,
 				    struct err *err)
 {
-	const struct npz_names outputs = npz_output_names(file);
+	const struct npz_names *outputs = &file->outputs;
 	struct dataset_array weights = {0};
 	char own_name[NPZ_MEMBER_SIZE];
 	bool any = npz_has(file, w);
 	enum status status;
 
-	for (int i = 0; i < outputs.count && !any; i++)
-		any = npz_weight(own_name, file, w, &outputs, i);
+	for (int i = 0; i < outputs->count && !any; i++)
+		any = npz_weight(own_name, file, w, outputs, i);
 	if (!any)
 		return ST_OK;
-	status = outputs.count ? npz_output_weights(&weights, file, w, &outputs, err)
-			       : npz_array(&weights, file, w, err);
+	status = outputs->count ? npz_output_weights(&weights, file, w, outputs, err)
+				: npz_array(&weights, file, w, err);
 	if (status == ST_OK)
 		status = dataset__weigh(set, w, &weights, err);
 	dataset__array_free(&weights);
@@ -649,21 +617,20 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .names = file->known->names,
 					    .ignored = file->params->ignored[0],
 					    .limit = file->params->limit};
-	const struct npz_names names = npz_input_names(file), outputs = npz_output_names(file);
 	struct dataset_array inputs, targets = {0};
 	struct target_part kinds[TARGET_PARTS] = {{0}};
 	enum status status;
 
-	status = npz_joined(&inputs, file, x, &names, &about, NULL, err);
-	if (status == ST_OK && (!unlabelled || npz_has_targets(file, y)))
-		status = npz_joined(&targets, file, y, &outputs, &about, kinds, err);
+	status = npz_joined(&inputs, file, x, &file->inputs, &about, NULL, err);
+	if (status == ST_OK && (!unlabelled || npz_has_any(file, y, &file->outputs)))
+		status = npz_joined(&targets, file, y, &file->outputs, &about, kinds, err);
 	if (status == ST_OK)
 		status = dataset__join(out, &about, &inputs, &targets, err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
 	if (status == ST_OK && !out->unlabelled) {
 		memcpy(out->parts, kinds, sizeof(kinds));
-		out->part_count = outputs.count;
+		out->part_count = file->outputs.count;
 	}
 	if (status != ST_OK || out->unlabelled)
 		return status;
@@ -678,9 +645,17 @@ enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_params *params, struct err *err)
 {
 	char source[FS_PATH_SIZE + 16];
-	struct npz_file file = {.path = path, .source = source, .known = known, .params = params};
+	struct npz_file file = {
+		.path = path,
+		.source = source,
+		.known = known,
+		.params = params,
+		.inputs = {"input", params->inputs, params->input_count, true},
+		.outputs = {"output", params->outputs, params->output_count, false},
+	};
 	const bool folder = fs_is_dir(path);
 	enum status status = ST_OK;
+	bool tests;
 
 	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, path,
 		 folder ? "npy" : "npz");
@@ -695,17 +670,13 @@ enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 			       "y_train.npy",
 			       path);
 	}
-	if (!params->no_train || !npz_has_inputs(&file, "x_test") ||
-	    npz_has_inputs(&file, "x_train"))
+	tests = npz_has_any(&file, "x_test", &file.inputs);
+	if (!params->no_train || !tests || npz_has_any(&file, "x_train", &file.inputs))
 		status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", false,
 				  err);
-	if (status == ST_OK &&
-	    (npz_has_inputs(&file, "x_test") || npz_has_targets(&file, "y_test"))) {
+	if (status == ST_OK && (tests || npz_has_any(&file, "y_test", &file.outputs)))
 		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test",
 				  params->no_test_targets, err);
-		if (status != ST_OK)
-			dataset_close(train);
-	}
 	mem_free(file.bytes);
 	return status;
 }

@@ -282,17 +282,6 @@ static enum status picture_part(struct dataset *out, int part, const struct data
 	return status;
 }
 
-static void picture_notice(const struct dataset_known *known, const struct dataset_params *params)
-{
-	char text[FS_PATH_SIZE + 512], script[FS_PATH_SIZE];
-
-	if (!params->notice)
-		return;
-	snprintf(text, sizeof(text), "data: synthetic pictures (made now), not the real %s: %s%s",
-		 known->name, dataset__script(script, known->script), known->remedy);
-	params->notice(params->user, text);
-}
-
 enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
 				   const struct dataset_known *known,
 				   const struct dataset_params *params, struct err *err)
@@ -314,15 +303,10 @@ enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
 	if (processors > 1)
 		pool_new(&pool, processors - 1, NULL);
 	status = picture_part(train, 0, &about, pool, err);
-	if (status == ST_OK) {
+	if (status == ST_OK)
 		status = picture_part(test, 1, &about, pool, err);
-		if (status != ST_OK)
-			dataset_close(train);
-	}
 	pool_free(pool);
-	if (status != ST_OK)
-		return status;
-	train->synthetic = test->synthetic = true;
-	picture_notice(known, params);
-	return ST_OK;
+	if (status == ST_OK)
+		dataset__synthetic(train, test, known, params, "pictures", "made now");
+	return status;
 }

@@ -80,9 +80,10 @@ void dataset__resize_free(struct dataset_resize *resize)
 	mem_free(resize);
 }
 
-static enum status resize_check(const struct dataset *set, int64_t height, int64_t width,
-				struct err *err)
+enum status dataset__resize_set(struct dataset *set, int64_t height, int64_t width, struct err *err)
 {
+	struct dataset_resize *resize;
+
 	if (set->ndim != 3)
 		return err_set(err, ST_INVALID,
 			       "data.resize: the items of %s have %d dimensions; images have 3 "
@@ -98,16 +99,8 @@ static enum status resize_check(const struct dataset *set, int64_t height, int64
 		return err_set(err, ST_LIMIT,
 			       "data.resize: images of %lld x %lld and %lld channels are too large",
 			       (long long)height, (long long)width, (long long)set->shape[2]);
-	return ST_OK;
-}
-
-enum status dataset__resize_set(struct dataset *set, int64_t height, int64_t width, struct err *err)
-{
-	enum status status = resize_check(set, height, width, err);
-	struct dataset_resize *resize;
-
-	if (status != ST_OK || (set->shape[0] == height && set->shape[1] == width))
-		return status;
+	if (set->shape[0] == height && set->shape[1] == width)
+		return ST_OK;
 	resize = mem_calloc(1, sizeof(*resize));
 	if (!resize)
 		return err_nomem(err);
@@ -200,8 +193,8 @@ static const float *resize_row(struct resize_strip *strip, int32_t row)
 	return to;
 }
 
-static void resize_image(const struct dataset_resize *resize, const uint8_t *bytes,
-			 const float *floats, float *to)
+void dataset__resize(const struct dataset_resize *resize, const uint8_t *bytes, const float *floats,
+		     float *to)
 {
 	const size_t width = (size_t)(resize->out_width * resize->channels);
 	struct resize_strip strip = {.resize = resize, .bytes = bytes, .floats = floats};
@@ -217,14 +210,4 @@ static void resize_image(const struct dataset_resize *resize, const uint8_t *byt
 				       to + (size_t)y * width + strip.first);
 		}
 	}
-}
-
-void dataset__resize_bytes(const struct dataset_resize *resize, const uint8_t *from, float *to)
-{
-	resize_image(resize, from, NULL, to);
-}
-
-void dataset__resize_floats(const struct dataset_resize *resize, const float *from, float *to)
-{
-	resize_image(resize, NULL, from, to);
 }

@@ -492,10 +492,7 @@ static enum status open_labelled(struct dataset *train, struct dataset *test,
 		if (parts[i].files->count > 0)
 			join_part(i == 0 ? train : test, &folder, &parts[i], &vocabulary, params,
 				  err);
-	if (err_stuck(err)) {
-		dataset_close(train);
-		dataset_close(test);
-	} else if (params->notice) {
+	if (!err_stuck(err) && params->notice) {
 		char text[128];
 
 		snprintf(text, sizeof(text),

@@ -112,18 +112,16 @@ enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Bytes that the rest of @stream can unpack to at most: deflate's greatest ratio is 1032 to 1. */
-static uint64_t dataset_stream_most(const struct dataset_stream *stream)
-{
-	return stream->packing == DATASET_STORED ? stream->left
-						 : ((uint64_t)stream->left + 64) * 1032;
-}
-
 static enum status dataset_array_alloc(struct dataset_array *array,
 				       const struct dataset_stream *stream, size_t *bytes,
 				       struct err *err)
 {
-	int64_t size = (int64_t)dataset__type_size(array->type), count = 1;
+	const int64_t size = (int64_t)dataset__types[array->type].size;
+	/* Bytes that the rest can unpack to: deflate's greatest ratio is 1032 to 1. */
+	const uint64_t most = stream->packing == DATASET_STORED
+				      ? stream->left
+				      : ((uint64_t)stream->left + 64) * 1032;
+	int64_t count = 1;
 
 	for (int i = 0; i < array->ndim; i++) {
 		if (array->dim[i] < 1)
@@ -134,7 +132,7 @@ static enum status dataset_array_alloc(struct dataset_array *array,
 				       stream->name, (long long)DATASET_ARRAY_LIMIT);
 		count *= array->dim[i];
 	}
-	if ((uint64_t)(count * size) > dataset_stream_most(stream))
+	if ((uint64_t)(count * size) > most)
 		return err_set(err, ST_FORMAT,
 			       "%s: is truncated: %zu bytes cannot hold %lld values", stream->name,
 			       stream->left, (long long)count);
@@ -148,7 +146,7 @@ static enum status dataset_array_alloc(struct dataset_array *array,
 enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
 				struct err *err)
 {
-	size_t wanted = 0, got = 0, more = 0, size = dataset__type_size(array->type);
+	size_t wanted = 0, got = 0, more = 0, size = dataset__types[array->type].size;
 	enum status status;
 	uint8_t rest;
 
@@ -174,32 +172,13 @@ enum status dataset__array_read(struct dataset_array *array, struct dataset_stre
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-static const struct type_row {
-	const char *name;
-	size_t size;
-	bool whole;
-} types[] = {
+const struct dataset_type_row dataset__types[] = {
 #define X(end, name, size, whole) [DATASET_##end] = {name, size, whole},
 	DATASET_TYPE_MAP(X)
 #undef X
 };
 
-_Static_assert(ARRAY_LEN(types) == DATASET_TYPES, "type table out of step");
-
-const char *dataset__type_name(enum dataset_type type)
-{
-	return types[type].name;
-}
-
-size_t dataset__type_size(enum dataset_type type)
-{
-	return types[type].size;
-}
-
-bool dataset__type_whole(enum dataset_type type)
-{
-	return types[type].whole;
-}
+_Static_assert(ARRAY_LEN(dataset__types) == DATASET_TYPES, "type table out of step");
 
 size_t dataset__array_count(const struct dataset_array *array)
 {
@@ -282,10 +261,10 @@ static inline float value_f64(const uint8_t *bytes)
 
 int64_t dataset__whole(enum dataset_type type, const uint8_t *bytes, size_t index)
 {
-	size_t size = types[type].size;
+	size_t size = dataset__types[type].size;
 	uint64_t bits = value_bits(bytes + index * size, size);
 
-	assert(types[type].whole);
+	assert(dataset__types[type].whole);
 	switch (type) {
 	case DATASET_I8:
 	case DATASET_I16:

@@ -44,10 +44,10 @@ static enum status npz_values(const struct npz *npz, int index, const char *plac
 	if (status != ST_OK)
 		return status;
 	status = dataset__npy_header(stream, array, err);
-	if (status == ST_OK && dataset__type_whole(array->type))
+	if (status == ST_OK && dataset__types[array->type].whole)
 		status = err_set(err, ST_UNSUPPORTED,
 				 "%s: holds %s; weights are floats: astype('float32') makes such",
-				 place, dataset__type_name(array->type));
+				 place, dataset__types[array->type].name);
 	if (status != ST_OK)
 		dataset__stream_close(stream);
 	return status;
@@ -172,7 +172,7 @@ const struct npz_array *npz_arrays(const struct npz *npz, int *count)
 static enum status npz_floats(struct dataset_stream *stream, enum dataset_type type, float *out,
 			      size_t count, struct err *err)
 {
-	size_t size = dataset__type_size(type), most = NPZ_CHUNK / size, got, done = 0;
+	size_t size = dataset__types[type].size, most = NPZ_CHUNK / size, got, done = 0;
 	uint8_t chunk[NPZ_CHUNK];
 	enum status status;
 

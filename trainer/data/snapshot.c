@@ -147,28 +147,24 @@ static void write_field(struct snapshot *snapshot, const char *name, const void 
 	write_bytes(snapshot, data, bytes);
 }
 
-static void finish(struct snapshot *snapshot)
-{
-	const struct snapshot_entry last = {0};
-	uint64_t digest;
-
-	write_bytes(snapshot, &last, sizeof(last));
-	digest = XXH3_64bits_digest(snapshot->digest);
-	write_bytes(snapshot, &digest, sizeof(digest));
-	if (err_stuck(snapshot->err))
-		fs_writer_drop(&snapshot->file);
-	else
-		fs_writer_close(&snapshot->file, snapshot->err);
-}
-
 enum status snapshot_close(struct snapshot *snapshot)
 {
 	enum status status;
 
 	if (!snapshot)
 		return ST_OK;
-	if (snapshot->digest)
-		finish(snapshot);
+	if (snapshot->digest) {
+		const struct snapshot_entry last = {0};
+		uint64_t digest;
+
+		write_bytes(snapshot, &last, sizeof(last));
+		digest = XXH3_64bits_digest(snapshot->digest);
+		write_bytes(snapshot, &digest, sizeof(digest));
+		if (err_stuck(snapshot->err))
+			fs_writer_drop(&snapshot->file);
+		else
+			fs_writer_close(&snapshot->file, snapshot->err);
+	}
 	status = snapshot->err->status;
 	XXH3_freeState(snapshot->digest);
 	mem_free(snapshot->part);

@@ -1,5 +1,5 @@
 /*
- * Activation functions, element by element, and their gradients.
+ * Activation functions, element by element, and their gradients; softmax; dropout.
  *
  * Plain functions on pointers and sizes, single-threaded. A result may be stored over an operand
  * (y over x, dx over dy); other overlaps are not allowed. Compiled for several instruction sets,
@@ -9,6 +9,9 @@
 #define KERNEL_ACTIVATION_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include "common/rng.h"
 
 /*
  * kernel_NAME(x, y, count): y = NAME(x). kernel_NAME_grad(x, y, dy, dx, count): dx = dy NAME'(x).
@@ -68,5 +71,53 @@ void kernel_shaped_relu_grad(const float *x, const float *dy, float *dx,
 /* y = x; alpha (exp(x) - 1) if x < 0. The gradient is computed from y and alpha (alpha > 0). */
 void kernel_alpha_elu(const float *x, float *y, float alpha, size_t count);
 void kernel_alpha_elu_grad(const float *y, const float *dy, float *dx, float alpha, size_t count);
+
+/* ---- softmax --------------------------------------------------------------------------------- */
+
+/*
+ * Softmax and its logarithm over the last axis, and their gradients.
+ *
+ * Computed as exp(x - max) / sum and x - max - log(sum). A NaN or a +infinity in a row makes the
+ * whole row NaN (infinity minus infinity), as in TensorFlow; -infinity gives 0, and a row of only
+ * -infinity gives NaN. Sums are computed in sixteen lanes, column by column, and the lanes are
+ * added from first to last: the same bytes everywhere. Single-threaded.
+ */
+
+/* x and y are [rows, columns]; x may be y. */
+void kernel_softmax(const float *x, float *y, int64_t rows, int64_t columns);
+void kernel_log_softmax(const float *x, float *y, int64_t rows, int64_t columns);
+
+/* The gradient of x, row by row: y (dy - sum(y dy)), and dy - exp(y) sum(dy). dx may be dy. */
+void kernel_softmax_grad(const float *y, const float *dy, float *dx, int64_t rows, int64_t columns);
+void kernel_log_softmax_grad(const float *y, const float *dy, float *dx, int64_t rows,
+			     int64_t columns);
+
+/* ---- dropout --------------------------------------------------------------------------------- */
+
+/*
+ * Dropout masks: Philox4x32-10 over many blocks at a time.
+ *
+ * The blocks are those of common/rng.h's stream: block b has b as its first counter word. The
+ * numbers are assigned to elements such that no transposition is needed: element 128 g + 32 w + j
+ * of a mask uses word w (0 .. 3) of block 32 g + j. Single-threaded; integer arithmetic only, so
+ * the bytes are the same everywhere.
+ */
+
+#define KERNEL_DROPOUT_GROUP 128 /* elements: masks start at multiples of this */
+
+/*
+ * mask[i] = 1 if the random number of element @first + i is at least @threshold, else 0. @stream:
+ * as rng_init() initialized it. @first: a multiple of KERNEL_DROPOUT_GROUP. The numbers repeat
+ * after 2^34 elements.
+ */
+void kernel_dropout_mask(const struct rng *stream, uint32_t threshold, size_t first, size_t count,
+			 uint8_t *mask);
+
+/* The same in plain C for the first groups; in every build, for the test that compares the two. */
+void kernel__dropout_mask_plain(const struct rng *stream, uint32_t threshold, size_t groups,
+				uint8_t *mask);
+
+/* y = x scale if the mask is 1, else x 0 (NaN stays NaN); y may be x. */
+void kernel_dropout_apply(const float *x, const uint8_t *mask, float scale, float *y, size_t count);
 
 #endif /* KERNEL_ACTIVATION_H */

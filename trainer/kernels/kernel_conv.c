@@ -10,7 +10,6 @@
 #include "common/mem.h"
 #include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_conv_internal.h"
-#include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/kernels/kernel_work.h"
 
 static bool always(void)

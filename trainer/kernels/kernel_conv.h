@@ -1,5 +1,5 @@
 /*
- * Two-dimensional convolutions in NHWC layout, and their gradients.
+ * Two-dimensional convolutions in NHWC layout, and their gradients; depthwise ones; padding.
  *
  * y[n, oy, ox, f] = sum over (i, j, c) of
  *     x[n, oy stride_y + i dilation_y - pad_top, ox stride_x + j dilation_x - pad_left, c]
@@ -85,5 +85,51 @@ const char *kernel_conv_body(int index);
 /* Use body @index from now on; false if this processor cannot run it. For tests and benchmarks,
  * while no convolution runs. Scratch sizes returned earlier become invalid. */
 bool kernel_conv_use(int index);
+
+/* ---- depthwise convolutions ------------------------------------------------------------------ */
+
+/*
+ * Depthwise convolutions, NHWC: every channel has its own filters.
+ *
+ * struct kernel_conv describes them with groups = channels. A channel's multiplier is
+ * filters / channels, filter f reads channel f / multiplier, and the kernel is
+ * [kernel height, kernel width, channels, multiplier]. Each image row is computed in blocks of
+ * channels, reading the pixels in place. With a ReLU dy is always overwritten. The guarantees are
+ * those of the functions above, which call these if every channel is a group.
+ */
+
+static inline bool kernel_is_depthwise(const struct kernel_conv *conv)
+{
+	return conv->groups == conv->channels && conv->groups > 1;
+}
+
+size_t kernel_depthwise_scratch(const struct kernel_conv *conv, unsigned lanes, bool training);
+
+void kernel_depthwise_forward(const struct kernel_conv *conv, const struct kernel_room *room,
+			      const float *x, const float *kernel,
+			      const struct kernel_conv_finish *finish, float *y);
+void kernel_depthwise_grad_input(const struct kernel_conv *conv, const struct kernel_room *room,
+				 const float *dy, const float *kernel, float *dx, bool add);
+void kernel_depthwise_grad_kernel(const struct kernel_conv *conv, const struct kernel_room *room,
+				  const float *x, float *dy, const struct kernel_conv_relu *relu,
+				  float *dkernel, float *dbias);
+
+/* ---- padding --------------------------------------------------------------------------------- */
+
+/*
+ * Zero padding of NHWC images, and its gradient. Slices are ranges of rows; bytes are copied, so
+ * the result is the same for any number of threads. Thread safe.
+ */
+
+struct kernel_pad {
+	int64_t batch, height, width, channels; /* of the images without padding */
+	int64_t top, bottom, left, right;       /* pixels of padding */
+};
+
+/* y[batch, top + height + bottom, left + width + right, channels] */
+void kernel_pad_forward(const struct kernel_pad *pad, struct pool *pool, const float *x, float *y);
+/* dx = the inner part of dy; with @add, added to dx. */
+void kernel_pad_grad(const struct kernel_pad *pad, struct pool *pool, const float *dy, float *dx,
+		     bool add);
 
 #endif /* KERNEL_CONV_H */

@@ -12,7 +12,7 @@
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
-#include "trainer/kernels/kernel_depthwise.h"
+#include "trainer/kernels/kernel_conv.h"
 
 #define SUM_PIXELS 256       /* of a block, about: the packed gradient stays in the L1 cache */
 #define SUM_PARTS  16        /* maximum pixel slices */

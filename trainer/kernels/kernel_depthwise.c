@@ -3,7 +3,7 @@
  *
  * With one filter per channel, kernel_depthwise_tile.h computes the rows.
  */
-#include "trainer/kernels/kernel_depthwise.h"
+#include "trainer/kernels/kernel_conv.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * so that its product needs no unpacking: in plain C, and with AVX-512, because compilers do not
  * emit its 32-bit multiplication to 64 bits. Both give the same bytes.
  */
-#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_activation.h"
 
 #include <assert.h>
 #include <stdbool.h>

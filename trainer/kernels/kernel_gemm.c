@@ -20,7 +20,6 @@
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_conv_internal.h"
-#include "trainer/kernels/kernel_openblas.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 

@@ -1,5 +1,5 @@
 /*
- * Matrix products on the convolutions' tiles.
+ * Matrix products on the convolutions' tiles; and OpenBLAS, as their peer.
  *
  * Row-major float32. An element's sum starts at 0 and runs over k from first to last with fused
  * multiply-adds, for any shape, instruction set and number of threads: the same bytes everywhere.
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
 #include "trainer/kernels/kernel_conv.h"
 
 /* C[m,n] = op(A)[m,k] op(B)[k,n]; C is overwritten, its old contents are not read. */
@@ -39,5 +40,23 @@ void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
 unsigned kernel_gemm_slices(const struct kernel_gemm *gemm);
 uint64_t kernel_gemm_work(const struct kernel_gemm *gemm); /* as in kernel_work.h */
 void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory);
+
+/* ---- OpenBLAS -------------------------------------------------------------------------------- */
+
+/*
+ * OpenBLAS, loaded only for a run that asks for its products (host.products).
+ *
+ * A program that is linked to it starts its threads and maps their buffers, 128 MB each, before
+ * main(); if there is no memory for them, those threads retry for ever, and the program cannot end.
+ */
+
+/* Load the library, and let it allocate the buffers of @threads threads that multiply at the same
+ * time. ST_UNSUPPORTED: it is not installed. Call before the threads that compute are started. */
+enum status kernel_openblas_open(int threads, struct err *err);
+
+/* Compute rows @row to @row + @rows and as many columns of @gemm's product, without finishing
+ * them. kernel_openblas_open() must have succeeded. Thread safe. */
+void kernel_openblas_multiply(const struct kernel_gemm *gemm, int64_t row, int64_t rows,
+			      int64_t column, int64_t columns);
 
 #endif /* KERNEL_GEMM_H */

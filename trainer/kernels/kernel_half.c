@@ -3,7 +3,7 @@
  *
  * Threading: any number of callers; the selection of a body is atomic.
  */
-#include "trainer/kernels/kernel_half.h"
+#include "trainer/kernels/kernel_vector.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

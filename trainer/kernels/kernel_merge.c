@@ -1,7 +1,7 @@
 /*
  * Element-wise operations on two arrays: loops that the compiler vectorizes.
  */
-#include "trainer/kernels/kernel_merge.h"
+#include "trainer/kernels/kernel_vector.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * State: the library, once per process; it is never unloaded. Source: cblas.h of OpenBLAS 0.3.
  */
-#include "trainer/kernels/kernel_openblas.h"
+#include "trainer/kernels/kernel_gemm.h"
 
 #include <assert.h>
 #include <dlfcn.h>

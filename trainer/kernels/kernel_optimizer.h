@@ -66,4 +66,16 @@ void kernel_moment_step(float *steps, const float *weights, const float *gradien
 /* clipped = the gradient times @scale, clipped to -@limit .. @limit; NaN stays. */
 void kernel_clip(float *clipped, const float *gradients, float scale, float limit, size_t count);
 
+/* ---- regularizers ---------------------------------------------------------------------------- */
+
+/* Sums over weights, and their gradients: see trainer/learn/optimizer_run.h for the formulas. Sums
+ * are computed in double, in an order that depends only on @count. */
+
+double kernel_absolute_sum(const float *x, size_t count); /* sum |x| */
+double kernel_square_sum(const float *x, size_t count);   /* sum x^2 */
+
+/* gradients += linear sign(w) + square w; sign(0) is 0, that of NaN is NaN */
+void kernel_regularize(float *gradients, const float *weights, float linear, float square,
+		       size_t count);
+
 #endif /* KERNEL_OPTIMIZER_H */

@@ -1,7 +1,7 @@
 /*
  * Zero padding of images: copies row by row.
  */
-#include "trainer/kernels/kernel_pad.h"
+#include "trainer/kernels/kernel_conv.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * Sums in lanes that are added at the end, so that the compiler may vectorize them.
  */
-#include "trainer/kernels/kernel_regularizer.h"
+#include "trainer/kernels/kernel_optimizer.h"
 
 #include <math.h>
 

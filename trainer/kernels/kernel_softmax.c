@@ -1,7 +1,7 @@
 /*
  * Softmax. See the header for the order of its sums.
  */
-#include "trainer/kernels/kernel_softmax.h"
+#include "trainer/kernels/kernel_activation.h"
 
 #include "common/elementary.h"
 #include "trainer/kernels/kernel_elementary.h"

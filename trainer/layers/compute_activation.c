@@ -9,7 +9,6 @@
 
 #include "common/mem.h"
 #include "trainer/kernels/kernel_activation.h"
-#include "trainer/kernels/kernel_softmax.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 

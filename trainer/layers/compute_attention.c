@@ -11,9 +11,8 @@
 
 #include "common/minmax.h"
 #include "common/rng.h"
-#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_gemm.h"
-#include "trainer/kernels/kernel_softmax.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -82,15 +81,11 @@ static int64_t drop_row(const struct attention *a)
 	return (a->keys + KERNEL_DROPOUT_GROUP - 1) / KERNEL_DROPOUT_GROUP * KERNEL_DROPOUT_GROUP;
 }
 
-static size_t sum_floats(const struct attention *a)
-{
-	return model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
-}
-
 /* Scores, their gradient, a dropout mask, sums for gradients, and the product's scratch. */
 static size_t lane_floats(const struct attention *a)
 {
-	return KERNEL_GEMM_LANE + 3 * score_floats(a) + sum_floats(a);
+	return KERNEL_GEMM_LANE + 3 * score_floats(a) +
+	       model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
 }
 
 static size_t input_floats(const struct model *model, const struct model_layer *layer,

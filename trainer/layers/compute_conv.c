@@ -7,7 +7,6 @@
 
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_conv.h"
-#include "trainer/kernels/kernel_depthwise.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 

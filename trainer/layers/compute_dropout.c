@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 

@@ -16,11 +16,6 @@
 /* Each row by its own mean and population variance. Gradients of gamma and beta are summed per
  * slice, and then over the slices in order. */
 
-static struct kernel_norm_cut rows_cut(const struct model_layer *layer, int64_t batch)
-{
-	return kernel_norm_cut(layer_rows(layer, batch), layer_last_dim(&layer->input));
-}
-
 /* mean and inverse of each row */
 static size_t rows_moments_bytes(const struct model *model, const struct model_layer *layer,
 				 int64_t batch)
@@ -61,7 +56,8 @@ static struct rows_work rows_work(const struct layer_pass *pass)
 
 	return (struct rows_work){
 		.pass = pass,
-		.cut = rows_cut(pass->layer, pass->batch),
+		.cut = kernel_norm_cut(layer_rows(pass->layer, pass->batch),
+				       layer_last_dim(&pass->layer->input)),
 		.channels = layer_last_dim(&pass->layer->input),
 		.epsilon = (float)own->epsilon,
 		.gamma = own->scale ? compute__weights(pass, 0) : NULL,

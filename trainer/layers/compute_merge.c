@@ -7,7 +7,7 @@
  */
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_activation.h"
-#include "trainer/kernels/kernel_merge.h"
+#include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
 #define MERGE_TILE 1024 /* elements that stay in the L1 cache while the inputs are read in turn */

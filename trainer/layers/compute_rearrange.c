@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "trainer/kernels/kernel_pad.h"
+#include "trainer/kernels/kernel_conv.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 

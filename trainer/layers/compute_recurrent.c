@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
@@ -106,21 +106,15 @@ static size_t wide_floats(const struct model_layer *layer, int64_t batch)
 	return model_align((size_t)(batch * layer->input.dim[0] * layer->units * r->gates));
 }
 
-static size_t dropped_floats(const struct model_layer *layer, int64_t batch)
-{
-	const struct layer_recurrent *r = layer->config;
-
-	return r->drop.threshold ? model_align((size_t)(batch * model_shape_count(&layer->input)))
-				 : 0;
-}
-
 static size_t scratch_floats(const struct model_layer *layer, int64_t batch)
 {
+	const struct layer_recurrent *r = layer->config;
+	const size_t input = model_align((size_t)(batch * model_shape_count(&layer->input)));
 	const size_t wide = wide_floats(layer, batch);
 	const size_t units = model_align((size_t)(batch * layer->units));
 
 	/* x, recurrent, before, sums, dh, dc; dropped */
-	return 3 * wide + 8 * units + dropped_floats(layer, batch);
+	return 3 * wide + 8 * units + (r->drop.threshold ? input : 0);
 }
 
 static size_t recurrent_scratch(const struct model *model, const struct model_layer *layer,
@@ -278,17 +272,12 @@ static void drop_state_body(const void *context, int64_t first, int64_t items)
 		drop_state(r, h_before(r, b), r->before + (b * r->steps + r->step) * r->units, b);
 }
 
-/* h of the previous step, as the product reads it; rows are state_stride() floats apart. */
+/* h of the previous step, as the product reads it. */
 static const float *state_before(const struct recurrent *r, int64_t item)
 {
 	const float *h = h_before(r, item);
 
 	return h && r->state_mask ? r->before + (item * r->steps + r->step) * r->units : h;
-}
-
-static int64_t state_stride(const struct recurrent *r)
-{
-	return r->step == 0 && !r->state_mask ? r->units : r->steps * r->units;
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -507,10 +496,12 @@ static void step_body(const void *context, int64_t first, int64_t items)
 /* The recurrent product of a step, plus a GRU's second bias. The first step may have no state. */
 static void recurrent_sums(const struct recurrent *r, const float *bias)
 {
+	const int64_t stride = r->step == 0 && !r->state_mask ? r->units : r->steps * r->units;
+
 	if (h_before(r, 0)) {
 		if (r->state_mask)
 			compute__share(r->pass->pool, r->batch, r->units, drop_state_body, r);
-		multiply_state(r, state_before(r, 0), state_stride(r), 0, state_gates(r), bias);
+		multiply_state(r, state_before(r, 0), stride, 0, state_gates(r), bias);
 		return;
 	}
 	memset(r->sums, 0, (size_t)(r->batch * r->wide) * sizeof(*r->sums));
@@ -558,18 +549,6 @@ static void output_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* Copy the initial state from the inputs. */
-static void copy_start(const struct recurrent *r)
-{
-	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
-
-	if (r->kind.initial_states == 0)
-		return;
-	memcpy(r->start_h, r->pass->inputs[1], bytes);
-	if (r->start_c)
-		memcpy(r->start_c, r->pass->inputs[2], bytes);
-}
-
 /* Load the state of a stateful layer (h and c contiguous per item), or with @put store it. */
 static void transfer_state(const struct recurrent *r, bool put)
 {
@@ -601,6 +580,7 @@ static void recurrent_forward(const struct layer_pass *pass)
 	struct recurrent r = recurrent_of(pass);
 	const float *bias = pass->layer->use_bias ? compute__weights(pass, BIAS) : NULL;
 	const float *second = bias && has_second_bias(&r) ? bias + r.wide : NULL;
+	const size_t bytes = (size_t)(r.batch * r.units) * sizeof(float);
 	const struct kernel_gemm input = {.m = r.batch * r.steps,
 					  .n = r.wide,
 					  .k = r.features,
@@ -616,7 +596,11 @@ static void recurrent_forward(const struct layer_pass *pass)
 	draw_masks(&r);
 	drop_input(&r);
 	transfer_state(&r, false);
-	copy_start(&r);
+	/* The initial state is an input. */
+	if (r.kind.initial_states > 0)
+		memcpy(r.start_h, pass->inputs[1], bytes);
+	if (r.kind.initial_states > 0 && r.start_c)
+		memcpy(r.start_c, pass->inputs[2], bytes);
 	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
@@ -831,24 +815,6 @@ static void before_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* Initialize dh and dc with the gradients of a returned state, or with zeros. */
-static void begin_grads(const struct recurrent *r)
-{
-	const size_t bytes = (size_t)r->units * sizeof(float);
-
-	for (int64_t b = 0; b < r->batch; b++) {
-		const float *dy = r->pass->grad_output + b * output_each(r) + output_state(r);
-		float *dh = r->dh + b * r->units, *dc = r->dc + b * r->units;
-
-		memset(dh, 0, bytes);
-		memset(dc, 0, bytes);
-		if (r->kind.returns_state)
-			memcpy(dh, dy, bytes);
-		if (r->kind.returns_state && r->cell == LAYER_KIND_lstm)
-			memcpy(dc, dy + r->units, bytes);
-	}
-}
-
 /* Whether the gradient of an initial state is wanted. */
 static bool wants_start_grads(const struct recurrent *r)
 {
@@ -859,22 +825,22 @@ static bool wants_start_grads(const struct recurrent *r)
 	return any;
 }
 
-static void store_start_grads(const struct recurrent *r)
-{
-	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
-
-	if (r->kind.initial_states > 0 && r->pass->grad_inputs[1])
-		memcpy(r->pass->grad_inputs[1], r->dh, bytes);
-	if (r->kind.initial_states > 1 && r->pass->grad_inputs[2])
-		memcpy(r->pass->grad_inputs[2], r->dc, bytes);
-}
-
 /* Compute the gradients of all sums, from the last step to the first. */
 static void steps_backward(struct recurrent *r)
 {
 	const size_t floats = (size_t)(r->batch * r->units);
+	const size_t bytes = (size_t)r->units * sizeof(float);
 
-	begin_grads(r);
+	/* Begin with the gradients of a returned state, or with zeros. */
+	memset(r->dh, 0, floats * sizeof(float));
+	memset(r->dc, 0, floats * sizeof(float));
+	for (int64_t b = 0; r->kind.returns_state && b < r->batch; b++) {
+		const float *dy = r->pass->grad_output + b * output_each(r) + output_state(r);
+
+		memcpy(r->dh + b * r->units, dy, bytes);
+		if (r->cell == LAYER_KIND_lstm)
+			memcpy(r->dc + b * r->units, dy + r->units, bytes);
+	}
 	for (r->step = r->steps - 1; r->step >= 0; r->step--) {
 		compute__share(r->pass->pool, r->batch, 16 * r->wide, step_grad_body, r);
 		if (!h_before(r, 0))
@@ -917,6 +883,7 @@ static void weights_backward(const struct recurrent *r)
 static void recurrent_backward(const struct layer_pass *pass)
 {
 	struct recurrent r = recurrent_of(pass);
+	const size_t bytes = (size_t)(r.batch * r.units) * sizeof(float);
 	const struct kernel_gemm input = {.transpose_b = true,
 					  .m = r.batch * r.steps,
 					  .n = r.features,
@@ -935,7 +902,11 @@ static void recurrent_backward(const struct layer_pass *pass)
 	drop_input(&r);
 	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);
-	store_start_grads(&r);
+	/* What is left after the first step is the initial state's. */
+	if (r.kind.initial_states > 0 && pass->grad_inputs[1])
+		memcpy(pass->grad_inputs[1], r.dh, bytes);
+	if (r.kind.initial_states > 1 && pass->grad_inputs[2])
+		memcpy(pass->grad_inputs[2], r.dc, bytes);
 	if (compute__learns(pass))
 		weights_backward(&r);
 	if (pass->grad_inputs[0])

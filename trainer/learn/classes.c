@@ -1,7 +1,7 @@
 /*
  * Counts of targets and mispredictions by class.
  */
-#include "trainer/learn/classes.h"
+#include "trainer/learn/measure_run.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "model/learn/metric.h"
-#include "trainer/learn/measure_run.h"
 
 enum status class_counts_init(struct class_counts *out, int64_t classes, struct err *err)
 {

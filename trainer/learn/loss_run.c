@@ -451,12 +451,6 @@ bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t
 	return label != loss->ignore_class;
 }
 
-/* A metric that ignores no class may meet the class that the loss ignores: the result is NaN. */
-static bool loss_has_class(const struct loss_item *item)
-{
-	return item->label >= 0 && item->label < item->width;
-}
-
 double loss_run_each(const struct loss *loss, const float *outputs, const float *logits,
 		     const struct targets *targets, int64_t rows, int64_t width, float *gradient,
 		     float *each)
@@ -501,10 +495,11 @@ double loss_run_each(const struct loss *loss, const float *outputs, const float 
 			item.label = (int32_t)item.y[0];
 		if (targets->weights)
 			item.share *= targets->weights[i];
-		value = !loss_has_class(&item) ? (double)NAN
-			: element              ? mean_of_elements(&item, element)
-			: from_logits          ? ops->from_logits(&item)
-					       : ops->from_outputs(&item);
+		/* A metric that ignores no class may meet the class that the loss ignores. */
+		value = item.label < 0 || item.label >= width ? (double)NAN
+			: element                             ? mean_of_elements(&item, element)
+			: from_logits                         ? ops->from_logits(&item)
+							      : ops->from_outputs(&item);
 		if (targets->weights)
 			value *= (double)targets->weights[i];
 		if (each)

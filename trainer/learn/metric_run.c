@@ -335,11 +335,6 @@ static const struct {
 	[METRIC_CONFUSION] = {count_confusions, diagonal_result},
 };
 
-static bool is_mean_of_loss(const struct metric *metric)
-{
-	return metric->kind == METRIC_LOSS || metric->kind == METRIC_PERPLEXITY;
-}
-
 double metric_result(const struct metric *metric, const double *states)
 {
 	if (metric->kind < METRIC_KINDS && metric_counts[metric->kind].result)
@@ -361,7 +356,7 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 		counted++;
 		weights += targets->weights ? (double)targets->weights[i] : 1.0;
 	}
-	if (is_mean_of_loss(metric)) {
+	if (metric->kind == METRIC_LOSS || metric->kind == METRIC_PERPLEXITY) {
 		states[0] += loss_run(&metric->loss, outputs, NULL, targets, rows, width, NULL) *
 			     (double)counted;
 		states[1] += weights;

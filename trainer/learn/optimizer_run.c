@@ -13,7 +13,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_optimizer.h"
-#include "trainer/kernels/kernel_regularizer.h"
 #include "trainer/kernels/kernel_work.h"
 
 #define NADAM_WARM        1024  /* updates after which Nadam's momentum no longer changes */

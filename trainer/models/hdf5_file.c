@@ -166,12 +166,6 @@ static void hdf5_attribute_close(struct hdf5_attribute *a)
 		H5Aclose(a->id);
 }
 
-static bool hdf5_attribute_fits(const struct hdf5_attribute *a)
-{
-	return a->count >= 0 && a->count <= HDF5_NAMES_MOST && a->size > 0 &&
-	       (a->variable || a->size <= HDF5_TEXT_MOST / (size_t)max(a->count, 1));
-}
-
 static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path, const char *key,
 				       struct hdf5_attribute *a, struct err *err)
 {
@@ -197,7 +191,8 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path
 	a->size = H5Tget_size(a->type);
 	a->count = H5Sget_simple_extent_npoints(a->space);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" is larger than the limit", key);
-	if (!hdf5_attribute_fits(a))
+	if (a->count < 0 || a->count > HDF5_NAMES_MOST || a->size == 0 ||
+	    (!a->variable && a->size > HDF5_TEXT_MOST / (size_t)max(a->count, 1)))
 		return hdf5_failed(file, path, ST_LIMIT, text, err);
 	a->block = mem_calloc((size_t)a->count + 1, a->size);
 	if (!a->block)

@@ -1,8 +1,10 @@
 /*
- * Detection of a model file's format, by its first bytes or, for an archive, by its members.
+ * Detection of a model file's format, by its first bytes or, for an archive, by its members; and
+ * writing models and weights to Keras's formats.
  *
  * Threading: none. Sources: the formats' own descriptions (onnx.proto, saved_model.proto, the
- * FlatBuffers file identifier of TensorFlow Lite, PyTorch's serialization notes, safetensors).
+ * FlatBuffers file identifier of TensorFlow Lite, PyTorch's serialization notes, safetensors);
+ * keras/src/saving/saving_lib.py (the members of a .keras).
  */
 #include "trainer/models/keras_file.h"
 
@@ -13,8 +15,10 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/npz_writer.h"
 #include "trainer/data/dataset_internal.h"
 #include "trainer/models/keras_hdf5.h"
+#include "trainer/models/model_weights.h"
 
 #define KERAS_FILE_LIMIT ((size_t)4 << 30)
 
@@ -46,21 +50,11 @@ static const struct foreign foreigns[] = {
 	{0, 3, "\x08\x01\x12", "a SavedModel of TensorFlow (saved_model.pb)", to_keras},
 };
 
-static bool has_text(const char *bytes, size_t length, const char *text)
-{
-	return memmem(bytes, min(length, (size_t)4096), text, strlen(text)) != NULL;
-}
-
 /* ModelProto: a small ir_version, then text fields or the graph (field 7). */
 static bool is_onnx(const char *bytes, size_t length)
 {
 	return length > 8 && bytes[0] == '\x08' && bytes[1] > 1 && bytes[1] < 32 &&
 	       (bytes[2] == '\x12' || bytes[2] == '\x3a' || bytes[2] == '\x42');
-}
-
-static bool is_safetensors(const char *bytes, size_t length)
-{
-	return length > 10 && !memcmp(bytes + 5, "\0\0\0{\"", 5);
 }
 
 static enum status refuse(const char *path, const char *what, const char *instead, struct err *err)
@@ -81,9 +75,10 @@ static enum status refuse_foreign(const struct keras_file *file, struct err *err
 			      "give the Keras model it was made from, or its layers as Keras JSON "
 			      "and its weights as .npz",
 			      err);
-	if (is_safetensors(bytes, file->length))
+	if (file->length > 10 && !memcmp(bytes + 5, "\0\0\0{\"", 5))
 		return refuse(file->path, "a safetensors file", to_npz, err);
-	if (file->length > 4 && bytes[0] == '\n' && has_text(bytes, file->length, "Placeholder"))
+	if (file->length > 4 && bytes[0] == '\n' &&
+	    memmem(bytes, min(file->length, (size_t)4096), "Placeholder", strlen("Placeholder")))
 		return refuse(file->path, "a frozen graph of TensorFlow 1 (GraphDef)", to_keras,
 			      err);
 	return ST_OK;
@@ -130,15 +125,6 @@ static enum status archive_kind(struct keras_file *file, struct err *err)
 	else if (find_member(file, NULL, "saved_model.pb", &zip, &member, NULL) == ST_OK)
 		return refuse(file->path, "a zipped SavedModel of TensorFlow", to_keras, err);
 	return ST_OK;
-}
-
-/* Check that the archive has a central directory at its end. */
-static enum status check_archive(const struct keras_file *file, struct err *err)
-{
-	struct dataset_zip zip = {
-		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
-
-	return dataset__zip_open(&zip, err);
 }
 
 /* Read the member @name of a .keras file. */
@@ -273,6 +259,8 @@ static void replace_code(char *text, size_t length)
 enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err)
 {
 	char name[FS_PATH_SIZE + 32], *text = NULL;
+	struct dataset_zip zip = {
+		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
 	enum status status = ST_OK;
 	size_t length = 0;
 
@@ -285,7 +273,8 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 		return json_parse(out, file->bytes, file->length, file->path, err);
 	}
 	if (file->kind == KERAS_ARRAYS) {
-		status = check_archive(file, err);
+		/* Is it whole, with a central directory at its end? */
+		status = dataset__zip_open(&zip, err);
 		if (status != ST_OK)
 			return status;
 		return err_set(err, ST_UNSUPPORTED,
@@ -325,5 +314,130 @@ enum status keras_file_json(cJSON **out, const char *path, struct err *err)
 		return status;
 	status = keras_file_config(out, &file, err);
 	keras_file_close(&file);
+	return status;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *path, const char *ending)
+{
+	const size_t length = strlen(path), wanted = strlen(ending);
+
+	return length >= wanted && !strcmp(path + length - wanted, ending);
+}
+
+enum status keras_save_check(const char *path, const cJSON *json, struct err *err)
+{
+	const bool keras = ends_with(path, ".keras");
+	const bool hdf5 = ends_with(path, ".h5") || ends_with(path, ".hdf5");
+
+	if (json && ((!keras && !hdf5) || ends_with(path, ".weights.h5")))
+		return err_set(err, ST_INVALID,
+			       "%s: a model is saved as .keras or .h5; weights alone are saved by "
+			       "weights.save",
+			       path);
+	if (json && cJSON_HasObjectItem(json, "application"))
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: an application is known by name alone and has no config to "
+			       "save: save its weights (weights.save), or give Keras's to_json() "
+			       "as \"model\"",
+			       path);
+	if (!json && keras)
+		return err_set(err, ST_INVALID,
+			       "%s: a .keras holds a model too: give it as weights.save_model, or "
+			       "save weights as .weights.h5, .h5 or .npz",
+			       path);
+	return keras || hdf5 ? keras_hdf5_usable(path, err) : ST_OK;
+}
+
+enum status keras_save_weights(const struct model *model, const float *weights, const char *path,
+			       struct err *err)
+{
+	const enum keras_layout layout =
+		ends_with(path, ".weights.h5") ? KERAS_LAYOUT_3 : KERAS_LAYOUT_2;
+	enum status status = keras_save_check(path, NULL, err);
+	size_t length;
+	char *bytes;
+
+	if (status != ST_OK)
+		return status;
+	if (!ends_with(path, ".h5") && !ends_with(path, ".hdf5"))
+		return model_weights_save(model, weights, path, err);
+	status = keras_hdf5_write(&bytes, &length, model, weights, layout, NULL, path, err);
+	if (status == ST_OK)
+		status = fs_write(path, bytes, length, err);
+	mem_free(bytes);
+	return status;
+}
+
+/* Add the fields that Keras's loaders need beside class_name and config. Free *@out with
+ * cJSON_free(). */
+static enum status config_text(char **out, const struct model *model, const cJSON *json,
+			       struct err *err)
+{
+	const bool whole = cJSON_HasObjectItem(json, "class_name");
+	cJSON *top = whole ? cJSON_Duplicate(json, true) : cJSON_CreateObject();
+	cJSON *config = whole ? NULL : cJSON_Duplicate(json, true);
+	bool good = top && (whole || config);
+
+	*out = NULL;
+	if (config && !cJSON_AddItemToObject(top, "config", config)) {
+		cJSON_Delete(config);
+		good = false;
+	}
+	if (good && !whole)
+		good = cJSON_AddStringToObject(top, "class_name",
+					       model->functional ? "Functional" : "Sequential");
+	if (good && !cJSON_HasObjectItem(top, "module"))
+		good = cJSON_AddStringToObject(
+			top, "module", model->functional ? "keras.src.models.functional" : "keras");
+	if (good && !cJSON_HasObjectItem(top, "registered_name"))
+		good = model->functional
+			       ? cJSON_AddStringToObject(top, "registered_name", "Functional")
+			       : cJSON_AddNullToObject(top, "registered_name");
+	if (good)
+		*out = cJSON_PrintUnformatted(top);
+	cJSON_Delete(top);
+	return *out ? ST_OK : err_nomem(err);
+}
+
+static enum status write_archive(const char *path, const char *config, const char *weights,
+				 size_t length, struct err *err)
+{
+	/* A fixed date, so that the same weights give the same bytes. Keras reads neither field. */
+	static const char metadata[] =
+		"{\"keras_version\": \"3.0.0\", \"date_saved\": \"1980-01-01@00:00:00\"}";
+	struct npz_writer writer;
+	enum status status = npz_writer_open(&writer, path, err);
+
+	if (status != ST_OK)
+		return status;
+	status = npz_writer_file(&writer, "metadata.json", metadata, strlen(metadata));
+	if (status == ST_OK)
+		status = npz_writer_file(&writer, "config.json", config, strlen(config));
+	if (status == ST_OK)
+		status = npz_writer_file(&writer, "model.weights.h5", weights, length);
+	return npz_writer_close(&writer, status);
+}
+
+enum status keras_save_model(const struct model *model, const cJSON *json, const float *weights,
+			     const char *path, struct err *err)
+{
+	const bool keras = ends_with(path, ".keras");
+	char *bytes = NULL, *config = NULL;
+	size_t length = 0;
+	enum status status = keras_save_check(path, json, err);
+
+	if (status == ST_OK)
+		status = config_text(&config, model, json, err);
+	if (status == ST_OK)
+		status = keras_hdf5_write(&bytes, &length, model, weights,
+					  keras ? KERAS_LAYOUT_3 : KERAS_LAYOUT_2,
+					  keras ? NULL : config, path, err);
+	if (status == ST_OK)
+		status = keras ? write_archive(path, config, bytes, length, err)
+			       : fs_write(path, bytes, length, err);
+	mem_free(bytes);
+	cJSON_free(config);
 	return status;
 }

@@ -171,11 +171,6 @@ static int child_rank(const char *name)
 	return (int)ARRAY_LEN(order);
 }
 
-static bool is_list(const char *name)
-{
-	return !strcmp(name, "layers") || !strcmp(name, KERAS_LIST);
-}
-
 /* Whether @name is a path that goes on after @path. */
 static bool is_below(const char *name, const char *path)
 {
@@ -269,9 +264,6 @@ static const char *count_layer(struct keras_source *s, const char *path,
 	return name;
 }
 
-static void collect_numbered(struct keras_source *s, const char *path, const char *home,
-			     bool in_list, int depth);
-
 /* Collect vars/0, vars/1 ... of @path. */
 static void collect_vars(struct keras_source *s, const char *path)
 {
@@ -289,36 +281,11 @@ static void collect_vars(struct keras_source *s, const char *path)
 	mem_free(names.items);
 }
 
-/* Collect those of @names in @path that have rank @rank. */
-static void collect_children(struct keras_source *s, const char *path, const char *home,
-			     const struct hdf5_texts *names, bool in_list, int rank, int depth)
-{
-	char child[KERAS_PATH_SIZE], inner[KERAS_PATH_SIZE];
-
-	for (int i = 0; !err_stuck(s->err) && i < names->count; i++) {
-		const char *name = names->items[i];
-		const bool list = is_list(name);
-
-		if (child_rank(name) != rank || !strcmp(name, "vars") ||
-		    (!in_list && is_generator(name)) || (depth == 0 && !list) ||
-		    !join_group(s, child, path, name) || !has_group(s, child))
-			continue;
-		if (in_list && !list)
-			name = count_layer(s, path, names, i);
-		if (!name || (list      ? !join(s, inner, home, "layers")
-			      : in_list ? !join(s, inner, home, name)
-					: false))
-			return;
-		if (in_list)
-			add_group(s, inner);
-		collect_numbered(s, child, list || in_list ? inner : home, list, depth + 1);
-	}
-}
-
 /* Keras 3: collect groups by the layers' classes. @in_list: the children of @path are layers. */
 static void collect_numbered(struct keras_source *s, const char *path, const char *home,
 			     bool in_list, int depth)
 {
+	char child[KERAS_PATH_SIZE], inner[KERAS_PATH_SIZE];
 	struct hdf5_texts names;
 
 	if (++s->visited > KERAS_ARRAYS_MOST || depth > KERAS_DEPTH)
@@ -329,8 +296,26 @@ static void collect_numbered(struct keras_source *s, const char *path, const cha
 		collect_vars(s, path);
 	if (err_stuck(s->err) || list_groups(s, path, &names) != ST_OK)
 		return;
-	for (int rank = 0; rank <= child_rank(""); rank++)
-		collect_children(s, path, home, &names, in_list, rank, depth);
+	for (int rank = 0; rank <= child_rank(""); rank++) {
+		for (int i = 0; !err_stuck(s->err) && i < names.count; i++) {
+			const char *name = names.items[i];
+			const bool list = !strcmp(name, "layers") || !strcmp(name, KERAS_LIST);
+
+			if (child_rank(name) != rank || !strcmp(name, "vars") ||
+			    (!in_list && is_generator(name)) || (depth == 0 && !list) ||
+			    !join_group(s, child, path, name) || !has_group(s, child))
+				continue;
+			if (in_list && !list)
+				name = count_layer(s, path, &names, i);
+			if (!name || (list      ? !join(s, inner, home, "layers")
+				      : in_list ? !join(s, inner, home, name)
+						: false))
+				break;
+			if (in_list)
+				add_group(s, inner);
+			collect_numbered(s, child, list || in_list ? inner : home, list, depth + 1);
+		}
+	}
 	mem_free(names.items);
 }
 
@@ -796,16 +781,6 @@ static void write_array(struct keras_writer *w, const char *path, int index)
 		hdf5_put(w->file, path, &shape, w->weights + param->offset, w->err);
 }
 
-/* "lstm/lstm_cell/kernel:0" */
-static const char *write_name(struct keras_writer *w, int index)
-{
-	const struct model_param *param = &w->model->params[index];
-	const struct model_layer *layer = &w->model->layers[param->layer];
-
-	return arena_printf(&w->arena, "%s/%s%s:0", layer->name, find_cell(layer)->name,
-			    param->short_name);
-}
-
 static void write_row(struct keras_writer *w, const char *base, int row, int *params,
 		      const char **names)
 {
@@ -818,7 +793,12 @@ static void write_row(struct keras_writer *w, const char *base, int row, int *pa
 	}
 	hdf5_put_group(w->file, group, w->err);
 	for (int i = 0; i < count && !err_stuck(w->err); i++) {
-		names[i] = write_name(w, params[i]);
+		const struct model_param *param = &w->model->params[params[i]];
+		const struct model_layer *layer = &w->model->layers[param->layer];
+
+		/* "lstm/lstm_cell/kernel:0" */
+		names[i] = arena_printf(&w->arena, "%s/%s%s:0", layer->name, find_cell(layer)->name,
+					param->short_name);
 		if (names[i])
 			write_array(w, arena_printf(&w->arena, "%s/%s", group, names[i]),
 				    params[i]);

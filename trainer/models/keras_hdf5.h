@@ -13,7 +13,16 @@
 #define KERAS_HDF5_H
 
 #include "model/model.h"
-#include "trainer/models/weights_source.h"
+#include "trainer/data/npz.h"
+
+/* Named arrays from which weights are read, independent of the file format. */
+struct weights_source {
+	const struct npz_array *arrays;
+	int count;
+	const void *file; /* argument of read() and close() */
+	enum status (*read)(const void *file, int index, float *out, size_t count, struct err *err);
+	void (*close)(const void *file);
+};
 
 /*
  * Test a file: a child process reads all that the functions below read, since libhdf5 crashes on

@@ -21,21 +21,12 @@
 #include "trainer/data/snapshot.h"
 #include "trainer/models/keras_file.h"
 #include "trainer/models/keras_hdf5.h"
-#include "trainer/kernels/kernel_half.h"
+#include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 
 #define ROUND_GRAIN 65536 /* floats per slice */
 
 /* ---- initial values -------------------------------------------------------------------------- */
-
-static float init_truncated(struct rng *rng)
-{
-	float value = rng_normal(rng);
-
-	while (value < -2.0f || value > 2.0f)
-		value = rng_normal(rng);
-	return value;
-}
 
 /* The dot product of two vectors whose elements are @stride apart. */
 static double product_of(const float *a, const float *b, size_t length, size_t stride)
@@ -101,7 +92,10 @@ void model_init_fill(const struct model_init *init, float *values, size_t count,
 			values[i] = low + high * rng_normal(rng);
 			break;
 		case MODEL_INIT_TRUNCATED:
-			values[i] = low + high * init_truncated(rng);
+			do
+				values[i] = rng_normal(rng);
+			while (values[i] < -2.0f || values[i] > 2.0f);
+			values[i] = low + high * values[i];
 			break;
 		case MODEL_INIT_ONES_AT:
 			values[i] =
@@ -439,37 +433,6 @@ static enum status weights_parse_npz(struct npz **out, const struct keras_file *
 	return npz_parse(out, file->path, file->bytes, file->length, err);
 }
 
-static enum status weights_load_npz(const struct model *model, float *weights,
-				    const struct keras_file *file, bool by_name, int *loaded,
-				    struct err *err)
-{
-	struct npz *npz;
-	enum status status = weights_parse_npz(&npz, file, err);
-
-	if (status != ST_OK)
-		return status;
-	status = model_weights_from(model, weights, npz, file->path, by_name, loaded, err);
-	npz_close(npz);
-	return status;
-}
-
-static enum status weights_load_hdf5(const struct model *model, float *weights,
-				     struct keras_file *file, bool by_name, int *loaded,
-				     struct err *err)
-{
-	struct weights_source source = {0};
-	enum status status = keras_file_try(file, err);
-
-	if (status == ST_OK)
-		status = keras_hdf5_open(&source, model, file->path, file->hdf5, file->hdf5_length,
-					 by_name, err);
-	if (status != ST_OK)
-		return status;
-	status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
-	source.close(source.file);
-	return status;
-}
-
 static bool holds_hdf5(const struct keras_file *file)
 {
 	return file->kind == KERAS_HDF5 || file->kind == KERAS_ARCHIVE;
@@ -478,11 +441,29 @@ static bool holds_hdf5(const struct keras_file *file)
 enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,
 			       bool by_name, int *loaded, struct err *err)
 {
+	struct weights_source source = {0};
+	struct npz *npz;
+	enum status status;
+
 	if (loaded)
 		*loaded = 0;
-	if (holds_hdf5(file))
-		return weights_load_hdf5(model, weights, file, by_name, loaded, err);
-	return weights_load_npz(model, weights, file, by_name, loaded, err);
+	if (!holds_hdf5(file)) {
+		status = weights_parse_npz(&npz, file, err);
+		if (status != ST_OK)
+			return status;
+		status = model_weights_from(model, weights, npz, file->path, by_name, loaded, err);
+		npz_close(npz);
+		return status;
+	}
+	status = keras_file_try(file, err);
+	if (status == ST_OK)
+		status = keras_hdf5_open(&source, model, file->path, file->hdf5, file->hdf5_length,
+					 by_name, err);
+	if (status != ST_OK)
+		return status;
+	status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
+	source.close(source.file);
+	return status;
 }
 
 enum status model_weights_load(const struct model *model, float *weights, const char *path,

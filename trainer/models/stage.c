@@ -329,15 +329,6 @@ static void run_fill_nan(float *values, size_t count)
 	memset(values, 0xff, count * sizeof(*values));
 }
 
-/* Before a forward pass the shared area holds no values. */
-static void run_poison_begin(const struct run *run)
-{
-	const struct stage_plan *plan = &run->stage->plan;
-
-	if (plan->params.poison)
-		run_fill_nan(run->stage->shared, plan->shared_floats + plan->scratch_floats);
-}
-
 /* In a slot only the input is valid before a forward pass, and nothing after a backward pass. */
 static void run_poison_slot(const struct run *run, size_t from)
 {
@@ -470,7 +461,9 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	run.tap = tap;
 	run.tap_user = user;
 	memset(stage->watches, 0, (size_t)stage->plan.value_count * sizeof(*stage->watches));
-	run_poison_begin(&run);
+	/* Before a forward pass the shared area holds no values. */
+	if (stage->plan.params.poison)
+		run_fill_nan(stage->shared, stage->plan.shared_floats + stage->plan.scratch_floats);
 	run_poison_slot(&run, model_align(stage->plan.in.floats));
 	for (int i = 0; i < stage->plan.params.layer_count; i++) {
 		const struct stage_layer *at = &stage->plan.layers[i];

@@ -243,20 +243,6 @@ static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, str
 	plan->layers[relu->position - p->first_layer].passes = true;
 }
 
-static void plan_links(struct stage_plan *plan, struct stage_layer *at, int index)
-{
-	for (int k = 0; k < at->layer->input_count; k++) {
-		int value =
-			plan->value_of[plan_source(plan->params.model, at->layer->inputs[k]) + 1];
-
-		at->links[k] = (struct stage_link){
-			.value = value, .gradient = STAGE_NONE, .partial = STAGE_NONE};
-		plan->values[value].last = index;
-	}
-	if (at->layer->input_count > plan->most_inputs)
-		plan->most_inputs = at->layer->input_count;
-}
-
 /* Determine what each layer reads and makes. false: out of memory. */
 static bool plan_layers(struct stage_plan *plan)
 {
@@ -278,7 +264,15 @@ static bool plan_layers(struct stage_plan *plan)
 		at->links = plan_alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
 		if (!at->links)
 			return false;
-		plan_links(plan, at, i);
+		for (int k = 0; k < layer->input_count; k++) {
+			const int value =
+				plan->value_of[plan_source(p->model, layer->inputs[k]) + 1];
+
+			at->links[k] = (struct stage_link){
+				.value = value, .gradient = STAGE_NONE, .partial = STAGE_NONE};
+			plan->values[value].last = i;
+		}
+		plan->most_inputs = max(plan->most_inputs, layer->input_count);
 		if (at->passes) {
 			at->output = at->links[0].value;
 			plan->value_of[layer->position + 1] = at->output;
@@ -288,13 +282,6 @@ static bool plan_layers(struct stage_plan *plan)
 		plan_fuse(plan, &uses, at);
 	}
 	return true;
-}
-
-static void plan_find_watched(struct stage_plan *plan)
-{
-	for (int i = 0; i < plan->params.layer_count; i++)
-		if (plan_taps_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
-			plan->values[plan->layers[i].output].watched = true;
 }
 
 static void plan_outputs(struct stage_plan *plan)
@@ -429,22 +416,6 @@ static void plan_threads(struct stage_plan *plan)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-/* Keep the input of the final softmax or sigmoid; that of a layer with a kernel needs a buffer. */
-static void plan_logits(struct stage_plan *plan, struct stage_layer *at)
-{
-	struct stage_value *input = &plan->values[at->links[0].value];
-
-	if (!at->skip_activation)
-		return;
-	if (at->layer->param_count > 0) {
-		at->logits = plan_buffer(plan, STAGE_SLOT,
-					 plan_floats(plan, plan->values[at->output].each), 0, 0);
-		plan->logits = at->logits;
-		return;
-	}
-	input->held = true;
-}
-
 /* Whether layer @index may write its output over its first input. */
 static bool plan_in_place(const struct stage_plan *plan, const struct stage_layer *at, int index)
 {
@@ -531,9 +502,21 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 
 static void plan_buffers(struct stage_plan *plan)
 {
-	for (int i = 0; i < plan->params.layer_count; i++)
-		if (!plan->layers[i].passes)
-			plan_logits(plan, &plan->layers[i]);
+	/* Keep the input of the final softmax or sigmoid; that of a layer with a kernel needs a
+	 * buffer. */
+	for (int i = 0; i < plan->params.layer_count; i++) {
+		struct stage_layer *at = &plan->layers[i];
+
+		if (at->passes || !at->skip_activation)
+			continue;
+		if (at->layer->param_count == 0) {
+			plan->values[at->links[0].value].held = true;
+			continue;
+		}
+		at->logits = plan_buffer(plan, STAGE_SLOT,
+					 plan_floats(plan, plan->values[at->output].each), 0, 0);
+		plan->logits = at->logits;
+	}
 	for (int i = 0; i < plan->params.layer_count; i++) {
 		struct stage_layer *at = &plan->layers[i];
 
@@ -813,7 +796,9 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	plan_inputs(plan);
 	if (!plan_layers(plan))
 		return err_nomem(err);
-	plan_find_watched(plan);
+	for (int i = 0; i < p->layer_count; i++)
+		if (plan_taps_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
+			plan->values[plan->layers[i].output].watched = true;
 	plan_outputs(plan);
 	if (!plan_find_wanted(plan))
 		return err_nomem(err);
