@@ -1,6 +1,6 @@
 /*
  * What sharing work out costs, and from which size on it pays: the source of POOL_LANE_WORK and
- * POOL_WAKE_WORK (common/pool_internal.h).
+ * POOL_WAKE_WORK (common/pool.h).
  *
  *	bench_pool [ROUNDS]
  *

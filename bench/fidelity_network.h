@@ -4,7 +4,7 @@
 #ifndef FIDELITY_NETWORK_H
 #define FIDELITY_NETWORK_H
 
-#include "model/plan/plan_figures.h"
+#include "model/plan/plan_run.h"
 
 /* @run: a path below the source tree; @words: its flags and keys, split at blanks. Ends the program
  * where it fails. */

@@ -20,7 +20,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/cli_internal.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"

@@ -165,4 +165,14 @@ bool cli_colour(FILE *stream, const char *when);
 /* Columns of the terminal behind @stream; 80 if it is not a terminal. */
 int cli_width(FILE *stream);
 
+/*
+ * Internal interface between the command-line files.
+ */
+
+/* Row @i of the command's options followed by the standard ones; NULL past the end. */
+const struct cli_option *cli__row(const struct cli_command *command, size_t i);
+
+/* Print the completion for @shell. False: unsupported shell (cli_next() reports the choices). */
+bool cli__completion(const struct cli_command *command, const char *shell, FILE *out);
+
 #endif /* COMMON_CLI_H */

@@ -3,7 +3,7 @@
  *
  * Threading: none. Ownership: tables are borrowed.
  */
-#include "common/cli_internal.h"
+#include "common/cli.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "common/utf8.h"
 
 static const struct {
 	enum status status;

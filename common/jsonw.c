@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/str.h"
 
 static void jsonw_bytes(struct jsonw *w, const char *bytes, size_t length)
 {

@@ -16,7 +16,6 @@
  */
 #include "common/minmax.h"
 #include "common/pool.h"
-#include "common/pool_internal.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A growing string, always 0-terminated. Start with {0}. A failed allocation sets `failed`, keeps
  * the text, and turns later calls into no-ops, so a chain of appends is checked once at its end. */
@@ -50,5 +51,21 @@ size_t str_utf8(const char *text);
 /* Parse the whole text as a number: false if it is not one number in range (no blanks allowed). */
 bool str_to_int(const char *text, long long *out); /* decimal or 0x */
 bool str_to_double(const char *text, double *out);
+
+/*
+ * UTF-8 characters and the columns they occupy on a terminal.
+ */
+
+/* Decode the character at @text as it is drawn (control characters are replaced). Return the bytes
+ * consumed (0 at the end). *@columns is 0 for a character that should be dropped. */
+int utf8_decode(const char *text, uint32_t *character, int *columns);
+
+/* Return whether @character controls a terminal or the text around it, or hides in it: C0 and C1
+ * controls, marks of direction, characters without width. Combining marks are none of these. */
+bool utf8_is_hidden(uint32_t character);
+
+/* Replace each hidden character of @text, of @length bytes, that is not in @kept by '?', in place.
+ * Return the new length, which is at most @length. */
+size_t utf8_show(char *text, size_t length, const char *kept);
 
 #endif /* COMMON_STR_H */

@@ -1,7 +1,7 @@
 /*
  * UTF-8 characters and their columns. Threading: constant data only. Ownership: none.
  */
-#include "common/utf8.h"
+#include "common/str.h"
 
 #include <string.h>
 

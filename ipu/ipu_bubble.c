@@ -3,7 +3,7 @@
  *
  * Pure functions on the caller's data; scratch memory is freed before they return. Any thread.
  */
-#include "ipu/ipu_bubble.h"
+#include "ipu/ipu_schedule.h"
 
 #include <assert.h>
 #include <math.h>

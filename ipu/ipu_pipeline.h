@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "ipu/ipu_bubble.h"
+#include "ipu/ipu_schedule.h"
 
 #define IPU_PIPELINE_STAGES_MAX 512
 #define IPU_PIPELINE_WORKS_MAX  (1 << 20)
@@ -40,7 +40,7 @@ struct ipu_pipeline_work {
 	int64_t start_ns, end_ns;
 };
 
-/* As defined in ipu_bubble.h; NaN if no closed form is known for the parameters. */
+/* As defined in ipu_schedule.h; NaN if no closed form is known for the parameters. */
 struct ipu_pipeline_closed {
 	double makespan_ns, idle_fraction, bubble_rate, bubble_over_ideal;
 };

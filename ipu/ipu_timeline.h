@@ -15,7 +15,6 @@
 
 #include <stdint.h>
 
-#include "ipu/ipu_bubble.h"
 #include "ipu/ipu_schedule.h"
 #include "ipu/ipu_target.h"
 

@@ -4,7 +4,7 @@
  * Variance scaling as in Keras: variance = scale / fan. A uniform distribution has the limit
  * sqrt(3 variance); a normal one is truncated at two deviations and widened to compensate.
  */
-#include "model/model_init.h"
+#include "model/model.h"
 
 #include <assert.h>
 #include <float.h>

@@ -6,7 +6,6 @@
 
 #include "common/arena.h"
 #include "model/model.h"
-#include "model/model_init.h"
 
 /* Zeroed memory that lives as long as the model, or NULL if out of memory. */
 void *model__alloc(struct model *model, size_t count, size_t size);

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/float_mode.h"
+#include "common/cpu.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"

@@ -1,11 +1,11 @@
 /*
- * Rows read ahead. See prof_ahead.h.
+ * Rows read ahead. See prof_db_internal.h.
  *
  * Blocks form a ring: the thread fills those from `filled` on, the caller empties that of `taken`.
  * `lock` guards both numbers, `stop` and `ended`; a block belongs to the thread until it is filled,
  * and to the caller until it is taken.
  */
-#include "profiler/prof_ahead.h"
+#include "profiler/prof_db_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
- * Tick calibration. See prof_clock.h.
+ * Tick calibration. See prof_internal.h.
  *
  * The slope is ns per tick in 32.32 fixed point and stays below 2^32 (at most 1 ns per tick, i.e. a
  * counter of at least 1 GHz; slope_of() clamps slower ones), which keeps the products in 64 bits.
  */
-#include "profiler/prof_clock.h"
+#include "profiler/prof_internal.h"
 
 #include <time.h>
 

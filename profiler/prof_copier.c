@@ -1,8 +1,8 @@
 /*
- * The log copier. See prof_copier.h. The writer alone knows `busy`: it sets it before it posts
+ * The log copier. See prof_disk.h. The writer alone knows `busy`: it sets it before it posts
  * `wake`, and clears it when it has taken `done`.
  */
-#include "profiler/prof_copier.h"
+#include "profiler/prof_disk.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,5 +1,5 @@
 /*
- * The critical path of each step, or of a recording without steps. See prof_critical.h.
+ * The critical path of each step, or of a recording without steps. See prof_finish.h.
  *
  * The graph is that of Holistic Trace Analysis (hta/analyzers/critical_path_analysis.py), so that
  * figures can be compared. Its nodes are the starts and ends of spans: of the threads that call an
@@ -24,7 +24,7 @@
  * time; memory is that of the largest step. Calls that wait are found by their times: the record of
  * a wait, on the track "... (sync)", ends within its call.
  */
-#include "profiler/prof_critical.h"
+#include "profiler/prof_finish.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -20,7 +20,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "profiler/prof_ahead.h"
 #include "profiler/prof_process.h"
 #include "profiler/prof_sql.h"
 

@@ -1,7 +1,7 @@
 /*
- * Indexes at the end of a recording. See prof_index.h. On the thread that owns the connection.
+ * Indexes at the end of a recording. See prof_finish.h. On the thread that owns the connection.
  */
-#include "profiler/prof_index.h"
+#include "profiler/prof_finish.h"
 
 #include "common/clock.h"
 #include "common/mem.h"

@@ -20,7 +20,6 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 #include "profiler/prof_internal.h"
-#include "profiler/prof_site.h"
 
 #define PUSH(list) append(&(list).items, &(list).capacity, &(list).count, sizeof(*(list).items))
 

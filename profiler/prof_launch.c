@@ -1,12 +1,12 @@
 /*
  * Launches are linked at the end of a recording: a kernel may be written before the call that
- * launched it, on another track, and one call of a graph starts many. See prof_launch.h.
+ * launched it, on another track, and one call of a graph starts many. See prof_finish.h.
  *
  * One pass over the calls and over what they launched, both in order of spans, which is nearly that
  * of time: calls are read AHEAD spans further, and remembered as long as there is a place for them.
  * What was launched by a call that is not remembered is joined by SQLite.
  */
-#include "profiler/prof_launch.h"
+#include "profiler/prof_finish.h"
 
 #include "common/mem.h"
 #include "profiler/prof_bulk.h"

@@ -1,7 +1,7 @@
 /*
- * Sorting the increments of levels. See prof_level_sort.h.
+ * Sorting the increments of levels. See prof_bulk.h.
  */
-#include "profiler/prof_level_sort.h"
+#include "profiler/prof_bulk.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
-#include "profiler/prof_index.h"
+#include "profiler/prof_finish.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_merge_internal.h"
 #include "profiler/prof_sql.h"

@@ -1,5 +1,5 @@
 /*
- * Process identity, from /proc. See prof_process.h.
+ * Process identity, from /proc, and nudges. See prof_process.h.
  */
 #include "profiler/prof_process.h"
 
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/minmax.h"
@@ -60,4 +62,33 @@ void prof_process_host(char out[PROF_HOST_SIZE])
 	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	length = strlen(out);
 	snprintf(out + length, PROF_HOST_SIZE - length, " %s", boot);
+}
+
+/* ---- nudges ---------------------------------------------------------------------------------- */
+
+void prof_nudge_send(const char *path)
+{
+	/* If the touch fails, readers still notice at their next poll. */
+	(void)utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+int prof_nudge_watch(const char *path)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	if (watch >= 0 && inotify_add_watch(watch, path, IN_ATTRIB) < 0) {
+		close(watch);
+		watch = -1;
+	}
+	return watch;
+}
+
+bool prof_nudge_taken(int watch)
+{
+	char events[1024];
+	bool taken = false;
+
+	while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
+		taken = true;
+	return taken;
 }

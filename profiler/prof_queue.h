@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/status.h"
+#include "common/err.h"
 
 struct prof_chunk {
 	struct prof_chunk *next;

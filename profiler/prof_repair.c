@@ -8,10 +8,8 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
-#include "profiler/prof_critical.h"
 #include "profiler/prof_db.h"
-#include "profiler/prof_index.h"
-#include "profiler/prof_launch.h"
+#include "profiler/prof_finish.h"
 #include "profiler/prof_sql.h"
 
 #define INDEX_MS ((int64_t)30 * 60 * 1000)

@@ -4,7 +4,7 @@
  * One mutex guards the table of interned sites and the id counter. Interned sites are never freed:
  * slots in rings point to them, and the program may keep pointers as long as it runs.
  */
-#include "profiler/prof_site.h"
+#include "profiler/prof_internal.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
- * See prof_space.h. A file of this VFS is a file of SQLite's own behind a table of methods that
+ * See prof_disk.h. A file of this VFS is a file of SQLite's own behind a table of methods that
  * pass everything on; writes, and the growing of the log's index, are tried again.
  */
-#include "profiler/prof_space.h"
+#include "profiler/prof_disk.h"
 
 #include <errno.h>
 #include <pthread.h>

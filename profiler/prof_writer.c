@@ -4,11 +4,11 @@
  * It sleeps until it is woken (a ring is half full, the queue a quarter full, a flush, the close)
  * or a commit is due. Then it drains rings and queue, and commits at least every commit_ms if
  * there is anything to commit: few large batches disturb the program less than many small ones.
- * The write-ahead log is copied into the database concurrently (prof_copier.h); the writer waits
- * for readers only when it is large, and not for long. The first failure ends writing permanently:
- * everything recorded afterwards is discarded, and waiting threads get the status. Without space on
- * the disk the transaction waits (prof_space.h): what rings and queue cannot hold until there is
- * some is dropped and counted.
+ * The write-ahead log is copied into the database concurrently; the writer waits for readers only
+ * when it is large, and not for long. The first failure ends writing permanently: everything
+ * recorded afterwards is discarded, and waiting threads get the status. Without space on the disk
+ * the transaction waits (both: prof_disk.h); what rings and queue cannot hold until there is some
+ * is dropped and counted.
  *
  * Strings, call sites and contexts are written once each, before the rows that refer to them.
  * Buffered rows point to texts in their chunk, so a chunk is flushed before it is released.
@@ -33,10 +33,8 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "profiler/prof_copier.h"
+#include "profiler/prof_disk.h"
 #include "profiler/prof_internal.h"
-#include "profiler/prof_site.h"
-#include "profiler/prof_space.h"
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
 

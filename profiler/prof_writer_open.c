@@ -15,15 +15,11 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
-#include "profiler/prof_critical.h"
-#include "profiler/prof_index.h"
+#include "profiler/prof_disk.h"
+#include "profiler/prof_finish.h"
 #include "profiler/prof_internal.h"
-#include "profiler/prof_launch.h"
-#include "profiler/prof_nudge.h"
 #include "profiler/prof_process.h"
-#include "profiler/prof_space.h"
 
 #define FLOWS_KEPT   65536u
 #define INDEX_SHARE  50          /* building indexes takes at most 1/50 of the recording's time */

@@ -17,7 +17,7 @@
 #include "model/learn/metric.h"
 #include "model/learn/optimizer.h"
 #include "model/learn/schedule.h"
-#include "model/run/run_example.h"
+#include "model/run/run_file.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/train_job.h"
 #include "trainer/train_ranks.h"

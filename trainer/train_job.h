@@ -10,7 +10,7 @@
 #include "common/str.h"
 #include "model/plan/plan_command.h"
 #include "model/plan/plan_run.h"
-#include "model/run/run_data.h"
+#include "model/run/run_rules.h"
 #include "model/run/run_file.h"
 #include "trainer/auto/train_auto.h"
 #include "trainer/callbacks/callback.h"

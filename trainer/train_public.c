@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/float_mode.h"
+#include "common/cpu.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/train_job.h"

@@ -12,7 +12,7 @@
 #include "common/jsonw.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "ipu/ipu_bubble.h"
+#include "ipu/ipu_schedule.h"
 #include "model/layers/layer.h"
 #include "outfeed/outfeed_stats.h"
 #include "trainer/train_session.h"

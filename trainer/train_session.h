@@ -17,7 +17,7 @@
 
 #include "common/pool.h"
 #include "ipu/compile/ipu_trace.h"
-#include "ipu/ipu_bubble.h"
+#include "ipu/ipu_schedule.h"
 #include "model/learn/loss.h"
 #include "model/learn/metric.h"
 #include "model/learn/optimizer.h"

@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_announce.h"
-#include "profiler/prof_nudge.h"
+#include "profiler/prof_process.h"
 #include "reports/report_find.h"
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))

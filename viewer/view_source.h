@@ -31,7 +31,7 @@ struct view_source {
 	uint64_t let_go_ns; /* when the handle was last closed for the writer */
 	uint64_t retry_ns;  /* closed: when to try again, and how long to wait after that */
 	uint64_t retry_wait_ns;
-	int watch; /* readable when the writer nudges, prof_nudge.h; -1: not available */
+	int watch; /* readable when the writer nudges, prof_process.h; -1: not available */
 };
 
 /* @path: a report directory or a database. */

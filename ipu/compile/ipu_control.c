@@ -4,7 +4,7 @@
  *
  * Threads: none.
  */
-#include "ipu/compile/ipu_control.h"
+#include "ipu/compile/ipu_program.h"
 
 #include <stdlib.h>
 

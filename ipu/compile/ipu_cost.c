@@ -1,7 +1,7 @@
 /*
  * Stage costs from their code, and bytes from what operations read and write. Threads: none.
  */
-#include "ipu/compile/ipu_cost.h"
+#include "ipu/compile/ipu_program.h"
 
 #include <string.h>
 

@@ -104,4 +104,24 @@ bool ipu_node_in(const struct ipu_node *node, int stage, char phase);
 enum status ipu_graph_split(struct ipu_node *nodes, int node_count,
 			    const struct ipu_tensor *tensors, int tensor_count, struct err *err);
 
+/*
+ * Tensors that a stage's forward pass saves for its backward pass.
+ *
+ * Without recomputation: every tensor of the micro-batch that the backward pass reads. With it:
+ * what recomputation cannot produce, namely the stage's inputs and random results (TensorFlow for
+ * IPU caches the results of stateful operations). The last stage never recomputes: its backward
+ * follows immediately.
+ */
+
+struct ipu_stash {
+	int *tensors; /* in ascending order; owned */
+	int count;
+	bool *replayed; /* by node: it is recomputed before the backward; owned */
+	bool replays;   /* whether any node is */
+};
+
+enum status ipu_stash_init(struct ipu_stash *stash, const struct ipu_graph *graph, int stage,
+			   struct err *err);
+void ipu_stash_fini(struct ipu_stash *stash);
+
 #endif /* IPU_GRAPH_H */

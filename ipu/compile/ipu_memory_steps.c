@@ -1,6 +1,6 @@
 /*
  * Program steps of each IPU, and when operations use tensors. Steps are in the order of one round
- * of the pipeline (ipu_control.h).
+ * of the pipeline (ipu_program.h).
  *
  * Threads: none.
  */
@@ -10,8 +10,8 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sorted.h"
+#include "ipu/compile/ipu_graph.h"
 #include "ipu/compile/ipu_memory_internal.h"
-#include "ipu/compile/ipu_stash.h"
 
 int memory__device(const struct memory_build *build, int stage)
 {

@@ -3,7 +3,7 @@
  *
  * Each stage has a function for F, B, U and for the data movement around them; the leaves of a
  * function are steps. The control programs call the functions in the order of the schedule
- * (ipu_control.h). An execution trace shows steps. An IPU executes them sequentially, so the cycles
+ * (ipu_control_add()). An execution trace shows steps. An IPU executes them sequentially, so the cycles
  * of a function are the sum over its steps.
  */
 #ifndef IPU_PROGRAM_H
@@ -97,5 +97,53 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
  * Cycles of a stage to push a tensor of @bytes to its FIFO, or to pop it, including the sync.
  */
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded);
+
+/*
+ * The costs of an executable that the device clock needs.
+ */
+
+struct ipu_costs {
+	struct ipu_stage_cost *stages;              /* by stage, in training */
+	struct ipu_stage_cost *forward, *predicted; /* in evaluation and in prediction */
+	struct ipu_send *sends;
+	int send_count;
+};
+
+/* The arrays belong to @arena. Streams: the inputs and labels that a stage reads, and its results.
+ * Sends: tensors that a stage makes in its forward phase and a later stage reads in any phase. */
+enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *executable,
+			  struct arena *arena, struct err *err);
+
+/*
+ * Control programs: the tree below Engine::run, down to the calls of the stages' functions.
+ *
+ * Engine::run          two stream copies that transfer the number of the program to run, the
+ *                      exchange that broadcasts it to all tiles, a switch over the modes
+ * train, evaluate ..   Repeat over the pipeline runs of an execution: FIFOs undefined,
+ *                      accumulators zeroed, ramp-up, Repeat of the main phase, ramp-down,
+ *                      weight update; Sequential has a Repeat over the micro-batches
+ *                      instead of the three
+ */
+
+/* A mode of Engine::run. */
+struct ipu_mode {
+	const char *name; /* "train" */
+	const struct ipu_schedule *schedule;
+	struct ipu_timeline *timeline; /* ipu_control_add() stores programs in its transfers */
+	int64_t runs;                  /* pipeline runs per execution */
+};
+
+/* Time steps as Sequences: the first @lead, then @period of them @repeats times, then the rest. */
+struct ipu_folding {
+	int lead, period, repeats; /* repeats 0: no main phase */
+	int microbatches;          /* that begin in a period */
+	int slots;                 /* Sequences; the weight update has one more */
+};
+struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
+				    const struct ipu_timeline *timeline);
+
+/* Append the control programs to those of the functions; call once. */
+enum status ipu_control_add(struct ipu_executable *executable, const struct ipu_mode *modes,
+			    int count, struct err *err);
 
 #endif /* IPU_PROGRAM_H */

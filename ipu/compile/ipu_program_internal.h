@@ -4,8 +4,8 @@
 #ifndef IPU_PROGRAM_INTERNAL_H
 #define IPU_PROGRAM_INTERNAL_H
 
+#include "ipu/compile/ipu_graph.h"
 #include "ipu/compile/ipu_program.h"
-#include "ipu/compile/ipu_stash.h"
 
 /* Growing lists of programs and steps; final ones are copied to the executable's arena. After a
  * failure (out of memory) every call is a no-op. */

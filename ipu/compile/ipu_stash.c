@@ -1,7 +1,7 @@
 /*
  * One pass over the backward operations, then one in reverse over the forward ones. Threads: none.
  */
-#include "ipu/compile/ipu_stash.h"
+#include "ipu/compile/ipu_graph.h"
 
 #include "common/mem.h"
 

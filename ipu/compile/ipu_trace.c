@@ -12,7 +12,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "ipu/compile/ipu_control.h"
+#include "ipu/compile/ipu_program.h"
 
 struct tracing {
 	const struct ipu_executable *executable;

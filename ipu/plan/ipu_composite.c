@@ -1,7 +1,7 @@
 /*
  * Layers as operations: one function per family, one row per kind.
  */
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 
 #include <assert.h>
 

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "common/mem.h"
-#include "model/applications/application_nets.h"
+#include "model/applications/application_net.h"
 #include "model/model_config.h"
 
 #define APPLICATION_MOST 1000000000

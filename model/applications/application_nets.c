@@ -3,7 +3,7 @@
  * the body after @input and returns its last node; application.c has a row for each network.
  * application_net.h explains the texts. No state.
  */
-#include "model/applications/application_nets.h"
+#include "model/applications/application_net.h"
 
 #include <math.h>
 

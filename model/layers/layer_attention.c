@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 #include "model/layers/layer_internal.h"
 
 #define HEADS_MOST 4096

@@ -3,7 +3,7 @@
  * state.
  */
 #include "common/mem.h"
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 #include "model/layers/layer_internal.h"
 
 struct layer_table {

@@ -29,7 +29,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 #include "model/layers/layer_internal.h"
 
 #define UNITS_MOST 65536

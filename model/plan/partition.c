@@ -2,7 +2,6 @@
  * The model as units between which the search for the best split can cut: lowered once as one
  * stage, planned, summed up by layer, with the tensors that would cross each cut.
  */
-#include "model/plan/partition.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -245,7 +244,7 @@ static void join_calls(struct measured *measured)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Whether it is a tensor of a micro-batch that a stage passes on or stashes; see ipu_stash.h. */
+/* Whether it is a tensor of a micro-batch that a stage passes on or stashes; see ipu_graph.h. */
 static bool is_flow(enum ipu_tensor_kind kind)
 {
 	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_ACTIVATION || kind == IPU_TENSOR_KEPT;

@@ -13,7 +13,7 @@
 #include "common/arena.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "model/run/run_example.h"
+#include "model/run/run_file.h"
 
 #define OPTIONS_MOST 128
 

@@ -7,10 +7,13 @@
 #ifndef PLAN_COMMAND_H
 #define PLAN_COMMAND_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "common/cli.h"
 #include "common/err.h"
+#include "common/str.h"
+#include "ipu/ipu_pipeline.h"
 #include "model/plan/plan_run.h"
 
 /* What planning needs from the trainer, which this room does not know. */
@@ -76,5 +79,23 @@ int plan_command(int argc, char **argv, const struct plan_trainer *trainer);
 
 /* Width of text on @out: @given if positive, otherwise the terminal's width, or 80. */
 int plan_width(FILE *out, int given);
+
+/*
+ * A Gantt chart of a pipeline's works in letters: a row per stage, time from left to right.
+ */
+
+struct plan_gantt_params {
+	int width;    /* columns, including the row's name; at least 20 are used */
+	bool colour;  /* ANSI colours */
+	bool unicode; /* otherwise ASCII */
+};
+
+/*
+ * Append the chart, a time axis and a legend. A column shows what the stage does for most of its
+ * time span; a work of three columns or more shows its micro-batch beside its letter if that
+ * fits. Check out->failed at the end.
+ */
+void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_params *params,
+		struct str *out);
 
 #endif /* PLAN_COMMAND_H */

@@ -2,7 +2,7 @@
  * Figures of a compiled run, and the estimated size of its report: the rows of each table times the
  * bytes of a row in the file, including its index. Pure functions of the plan: one thread.
  */
-#include "model/plan/plan_figures.h"
+#include "model/plan/plan_run.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  *
  * Threading: none. No state: rows are appended to the text directly.
  */
-#include "model/plan/plan_gantt.h"
+#include "model/plan/plan_command.h"
 
 #include <stdio.h>
 #include <string.h>

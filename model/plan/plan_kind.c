@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 #include "model/plan/plan_operation.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "common/jsonw.h"
 #include "common/mem.h"
 #include "model/plan/plan_command.h"
-#include "model/plan/plan_figures.h"
+#include "model/plan/plan_run.h"
 
 struct model_request {
 	bool json, measure_input;

@@ -10,13 +10,62 @@
 #define PLAN_RUN_H
 
 #include "common/arena.h"
-#include "ipu/compile/ipu_control.h"
-#include "ipu/compile/ipu_cost.h"
+#include "common/str.h"
 #include "ipu/compile/ipu_memory.h"
-#include "ipu/ipu_bubble.h"
+#include "ipu/compile/ipu_program.h"
+#include "ipu/ipu_partition.h"
+#include "ipu/ipu_schedule.h"
+#include "ipu/ipu_target.h"
 #include "model/lower/lower.h"
-#include "model/plan/partition.h"
+#include "model/model.h"
 #include "model/run/run_file.h"
+#include "model/run/run_rules.h"
+
+/*
+ * Splitting a model's layers into the stages of a pipeline: the best split by the planner's costs,
+ * and the cost of any other split for comparison.
+ *
+ * The cost of a layer does not depend on its stage, so the model is lowered as one stage and the
+ * plans are summed up by layer. Threads: none.
+ */
+
+/* A split and its (simulated) cost. */
+struct partition_split {
+	struct ipu_partition *partition; /* units are layers, by position */
+	const char **first_layer;        /* first layer's name, by stage; names are the model's */
+	bool best;                       /* made by partition_best() */
+	double slowest_us;               /* of the slowest stage, per micro-batch */
+	/* A batch on every replica in steady state, if all stages were as slow as the slowest. */
+	double step_us;
+};
+
+void partition_split_free(struct partition_split *split); /* accepts NULL */
+
+/* The plans of a run's layers, made once for all queries. @run and @data must outlive it; so must
+ * @like, a device whose cached plans it reuses if its tiles are the same (NULL: none). */
+struct partitioner;
+struct plan_device;
+
+enum status partitioner_new(struct partitioner **out, const struct run_file *run,
+			    const struct run_data *data, const struct plan_device *like,
+			    struct err *err);
+void partitioner_free(struct partitioner *partitioner); /* accepts NULL */
+
+/* Find the best split of @model into @stages; writes the stage of each layer to @stage (may be
+ * NULL). Outfeed layers of one queue stay together. Fails with ST_INVALID if the model cannot be
+ * split into that many stages. */
+enum status partition_best(struct partition_split **out, struct partitioner *partitioner,
+			   const struct model *model, int stages, int *stage, struct err *err);
+
+/* Compute the cost of the split @stage (by layer, ascending). */
+enum status partition_given(struct partition_split **out, struct partitioner *partitioner,
+			    const struct model *model, int stages, const int *stage,
+			    struct err *err);
+
+/* Append a sentence with a newline: where the stages begin and the time of the slowest; a second
+ * sentence if the split does not fit into memory. @what: whose split it is. */
+void partition_split_describe(const struct partition_split *split, const char *what,
+			      struct str *out);
 
 /*
  * The model lowered to the simulated device: its operations, the cost of each stage, and the
@@ -91,5 +140,55 @@ void plan_run_fini(struct plan_run *plan); /* accepts a zeroed struct */
  */
 enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedule *schedule,
 				const struct ipu_interval *intervals, int count, bool device);
+
+/*
+ * Figures of a compiled run on the simulated device: its cost, and the size of its report.
+ */
+
+/* Times are simulated. A step is one batch on every replica in steady state: the pipeline run of a
+ * weight update, including its ramps, divided by its micro-batches. */
+struct plan_figures {
+	enum run_mode mode; /* training if the run trains, otherwise evaluation or prediction */
+	int64_t clock_hz;
+	int64_t ipus, replicas, stages, ipus_per_replica;
+	int64_t batch, accumulation, effective_batch, steps_per_execution;
+	int64_t operations, programs;
+	int64_t cycles_per_step; /* cycles of a run over its micro-batches, rounded down */
+	double device_step_us;   /* one batch on every replica */
+	double keras_step_us;    /* in Keras's progress bar: counts the batches of all replicas */
+	double update_us;        /* the weight update; 0 without training */
+	double execution_us;     /* an Engine::run: the slower of host and device, see below */
+	double step_us;          /* execution_us for each batch on every replica */
+	double all_reduce_us;    /* part of device_step_us: the replicas' reductions and gathers */
+	/* The host prepares the next batches while the device works, so an execution takes as long
+	 * as the slower of the two. */
+	double input_us;    /* the host's time for a batch on each of its replicas; NaN: unknown */
+	double device_busy; /* fraction of an execution in which the device works */
+	bool waits_for_input; /* the device is faster than the host's input */
+	double items_second;  /* over whole executions, including host cost */
+	double compute_fraction, exchange_fraction, sync_fraction, host_io_fraction;
+	double wait_fraction; /* of all IPUs' cycles, like the four above: waiting for other IPUs */
+	/*
+	 * Of the forward and backward works of a pipeline run; NaN: one stage, or they take no
+	 * time.
+	 */
+	double idle_fraction, bubble_rate, bubble_over_ideal;
+	int64_t flops_per_step;        /* per replica */
+	int64_t memory_bytes_per_ipu;  /* peak of the IPU that needs most */
+	int64_t memory_bytes_per_tile; /* of the tile that needs the largest share of its memory */
+	bool memory_fits;              /* on every tile */
+	double tflops;                 /* of all replicas */
+};
+
+void plan_figures_get(struct plan_figures *out, const struct plan_run *plan);
+
+#define PLAN_TRACED_EXECUTIONS 2 /* default number of executions whose steps a report contains */
+
+/*
+ * Estimate the bytes of profile.db with every autoReport option and the default number of traced
+ * executions, to within about a third: rows are counted from the run, bytes per row were
+ * measured in reports. @looking: the part that captured tensors take.
+ */
+int64_t plan_forecast_report(const struct plan_run *plan, double looking);
 
 #endif /* PLAN_RUN_H */

@@ -13,7 +13,7 @@
 #include "common/jsonw.h"
 #include "common/mem.h"
 #include "model/plan/plan_command.h"
-#include "model/plan/plan_figures.h"
+#include "model/plan/plan_run.h"
 
 #define IPUS_MOST   4096
 #define POINTS_MOST 64

@@ -15,7 +15,6 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "ipu/ipu_pipeline.h"
-#include "model/plan/plan_gantt.h"
 
 #define NS_PER_MS      1e6
 #define MS_MAX         1e12

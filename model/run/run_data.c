@@ -1,7 +1,7 @@
 /*
  * The data of a run as a text, which its recording stores so that the run can be planned again.
  */
-#include "model/run/run_data.h"
+#include "model/run/run_rules.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  *
  * Threading: none. Ownership: a struct examples owns its entries, which scandir() has allocated.
  */
-#include "model/run/run_example.h"
+#include "model/run/run_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/fs.h"
 #include "common/json.h"
 #include "ipu/ipu_schedule.h"
 #include "model/learn/metric.h"
@@ -443,5 +444,20 @@ int64_t run_row_weights(const struct run_file *run, const struct target_kind *ki
 enum status run_class_weights(struct class_weights *out, const struct run_file *run,
 			      struct err *err);
 void run_class_weights_free(struct class_weights *weights);
+
+/*
+ * The examples: run files that are installed beside the program and can be given by name,
+ * "inspect-tensors" for inspect-tensors.json.
+ *
+ * Threading: none.
+ */
+
+/* Resolve the run file of a command line: a path; or, for a word without '/', WORD.json in the
+ * working directory, then the example. If none exists, ST_NOTFOUND names the nearest example. A
+ * path is not checked: reading it reports the most precise error. */
+enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct err *err);
+
+/* Print a line for each example, sorted by name: the name and the run file's description. */
+enum status run_example_list(FILE *out, struct err *err);
 
 #endif /* RUN_FILE_H */

@@ -6,6 +6,9 @@
 #ifndef RUN_RULES_H
 #define RUN_RULES_H
 
+#include "common/err.h"
+#include "common/str.h"
+#include "model/learn/targets.h"
 #include "model/model.h"
 #include "model/run/run_file.h"
 
@@ -60,5 +63,24 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 			   int64_t train_items, int64_t test_items,
 			   const struct run_splitter *splitter, struct err *err);
 void run_layout_free(struct run_layout *layout); /* accepts NULL */
+
+/*
+ * What planning needs to know of the data that a run trains on: number and kind of the items.
+ *
+ * The owner of the sets fills it in: the trainer from its data sets, what-if from a recording.
+ * Pure: any thread.
+ */
+
+struct run_data {
+	int64_t train_items, test_items; /* 0: the part does not exist */
+	struct model_shape item;         /* as it is in a batch */
+	struct target_kind train, test;  /* targets of each part */
+};
+
+/* Append as JSON to @out; if memory runs out, @out is marked as failed. */
+void run_data_write(struct str *out, const struct run_data *data);
+/* The reverse; messages call the text @name. */
+enum status run_data_read(struct run_data *out, const char *text, const char *name,
+			  struct err *err);
 
 #endif /* RUN_RULES_H */

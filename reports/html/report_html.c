@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/str.h"
-#include "common/utf8.h"
 #include "reports/table/report_internal.h"
 
 #define TICK_ROWS 8192

@@ -18,7 +18,7 @@
 #include "common/fmt.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
-#include "common/utf8.h"
+#include "common/str.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
 

@@ -17,7 +17,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "common/utf8.h"
 
 #define GAP         2  /* blanks between columns */
 #define TEXT_MIN    12 /* minimum width of a cut text */

@@ -94,7 +94,7 @@ struct report_whatif_prediction {
 	double step_ns;        /* run / G: one micro-batch, which Keras counts as a step */
 	int64_t update_ns;     /* part of run_ns: the optimizer, on the slowest stage */
 	double samples_second; /* over all replicas */
-	/* Over F and B, by the definitions of ipu_bubble.h; NaN if not recorded. */
+	/* Over F and B, by the definitions of ipu_schedule.h; NaN if not recorded. */
 	int64_t makespan_ns, busy_ns;
 	double idle_fraction, bubble_rate, bubble_over_ideal;
 	int slowest;        /* stage with the longest F + B */

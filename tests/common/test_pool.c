@@ -13,7 +13,6 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
-#include "common/pool_internal.h"
 #include "support/support.h"
 
 /* The counts are plain: the thread sanitizer sees any slice that is run by two. */

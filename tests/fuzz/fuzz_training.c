@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/float_mode.h"
+#include "common/cpu.h"
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"

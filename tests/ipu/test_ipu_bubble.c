@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "ipu/ipu_bubble.h"
+#include "ipu/ipu_schedule.h"
 
 static struct ipu_schedule *schedule_of(enum ipu_schedule_kind kind, int stages, int microbatches)
 {

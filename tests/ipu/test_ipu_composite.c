@@ -5,7 +5,7 @@
 #include "support/support.h"
 
 #include "common/mem.h"
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 
 struct product {
 	const char *name;

@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "ipu/compile/ipu_stash.h"
+#include "ipu/compile/ipu_graph.h"
 #include "ipu/compile/ipu_trace.h"
 #include "support/program_sample.h"
 

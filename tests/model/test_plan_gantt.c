@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/plan/plan_gantt.h"
+#include "model/plan/plan_command.h"
 
 static struct ipu_pipeline *pipeline_of(enum ipu_schedule_kind kind, int stages, int microbatches)
 {

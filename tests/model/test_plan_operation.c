@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 #include "support/plan.h"
 
 static void check_plan(const cJSON *json)

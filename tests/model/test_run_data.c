@@ -1,7 +1,7 @@
 /*
  * What is known of a run's data, written as JSON and read back.
  */
-#include "model/run/run_data.h"
+#include "model/run/run_rules.h"
 
 #include "common/mem.h"
 #include "support/support.h"

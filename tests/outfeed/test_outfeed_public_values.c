@@ -11,8 +11,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "common/err.h"
 #include "common/mem.h"
-#include "common/status.h"
 #include "outfeed/outfeed_stats.h"
 
 static char message[512];

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/err.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "common/status.h"
 #include "support/report_sample.h"
 #include "support/support.h"
 

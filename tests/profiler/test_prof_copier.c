@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "profiler/prof_copier.h"
+#include "profiler/prof_disk.h"
 
 #define COMMIT_PAGES 400  /* 6 MiB, as a busy writer commits at once */
 #define LOG_PAGES    8192 /* 128 MiB: the log may grow to, and by one commit beyond */

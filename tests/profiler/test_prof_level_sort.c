@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "profiler/prof_level_sort.h"
+#include "profiler/prof_bulk.h"
 
 #define COLUMNS                                                                                    \
 	"(track_id INTEGER, level INTEGER, bucket INTEGER, depth INTEGER, busy_ns INTEGER, "       \

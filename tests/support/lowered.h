@@ -19,7 +19,7 @@
 #ifndef SUPPORT_LOWERED_H
 #define SUPPORT_LOWERED_H
 
-#include "ipu/plan/ipu_composite.h"
+#include "ipu/plan/ipu_op.h"
 #include "model/layers/layer.h"
 
 #define LOWERED_TEXT 256

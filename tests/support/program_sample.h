@@ -5,8 +5,7 @@
 #ifndef PROGRAM_SAMPLE_H
 #define PROGRAM_SAMPLE_H
 
-#include "ipu/compile/ipu_control.h"
-#include "ipu/compile/ipu_cost.h"
+#include "ipu/compile/ipu_program.h"
 
 #define PROGRAM_SAMPLE_LAYERS  8
 #define PROGRAM_SAMPLE_TENSORS (10 * PROGRAM_SAMPLE_LAYERS)

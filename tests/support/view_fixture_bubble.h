@@ -4,7 +4,7 @@
 #ifndef SUPPORT_VIEW_FIXTURE_BUBBLE_H
 #define SUPPORT_VIEW_FIXTURE_BUBBLE_H
 
-#include "ipu/ipu_bubble.h"
+#include "ipu/ipu_schedule.h"
 #include "profiler/ipuscope/profiler.h"
 
 /* Set the measures of @row, by its clock, to those of @works on as many IPUs as @row has stages. */

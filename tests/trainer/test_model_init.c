@@ -1,7 +1,7 @@
 /*
  * Initial values: Keras's limits and deviations, keyed by seed and layer name alone.
  */
-#include "model/model_init.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <string.h>

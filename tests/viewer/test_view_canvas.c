@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/str.h"
 #include "support/support.h"
-#include "common/utf8.h"
 #include "viewer/draw/view_canvas.h"
 #include "viewer/draw/view_chart.h"
 

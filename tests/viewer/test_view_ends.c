@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "profiler/ipuscope/profiler.h"
 #include "profiler/prof_internal.h"
-#include "profiler/prof_nudge.h"
+#include "profiler/prof_process.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"

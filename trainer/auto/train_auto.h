@@ -15,7 +15,7 @@
 
 #include "common/err.h"
 #include "common/fs.h"
-#include "model/plan/plan_figures.h"
+#include "model/plan/plan_run.h"
 
 struct train_options {
 	bool any; /* a report is requested: record */

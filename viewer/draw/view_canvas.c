@@ -14,7 +14,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "common/utf8.h"
 
 #define VIEW_TEXT_SIZE 1024
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/utf8.h"
+#include "common/str.h"
 
 #define CW       VIEW_SVG_CELL_WIDTH
 #define CH       VIEW_SVG_CELL_HEIGHT
