@@ -1,6 +1,5 @@
 /*
- * Checks an expression that a user writes as a condition on rows. See prof_expression_check() in
- * prof_db.h.
+ * Checks an expression that a user writes as a condition on rows. See prof_guard.h.
  *
  * SQLite parses the expression in an in-memory database whose only table has the given columns and
  * no rows, so no data of a recording is reachable. An authorizer allows those columns and a list of
@@ -16,7 +15,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "profiler/prof_db.h"
+#include "profiler/prof_guard.h"
 #include "profiler/prof_sql.h"
 
 #define EXPRESSION_TABLE "report"

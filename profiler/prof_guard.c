@@ -1,6 +1,6 @@
 /*
  * Statements that users write: what they may access, how long they run and how much memory they
- * allocate. See prof_db_guard() in prof_db.h.
+ * allocate. See prof_guard.h.
  *
  * Three barriers, each sufficient to protect the file: the handle is opened read-only, SQLite's
  * defensive settings are on, and an authorizer allows reading only, with allow lists of actions,
@@ -18,6 +18,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_db_internal.h"
+#include "profiler/prof_guard.h"
 
 #define MEMORY_BYTES (INT64_C(128) << 20)
 #define STEPS_PER_POLL                                                                             \

@@ -12,6 +12,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_guard.h"
 
 #define MEMORY_BYTES (INT64_C(64) << 20)
 #define TELL_ROWS    8192 /* between two reports of the progress */

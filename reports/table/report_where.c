@@ -20,6 +20,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "profiler/prof_guard.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_select.h"
 

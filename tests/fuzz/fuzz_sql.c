@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "profiler/prof_db.h"
+#include "profiler/prof_guard.h"
 #include "reports/table/report_select.h"
 #include "support/damaged_database.h"
 

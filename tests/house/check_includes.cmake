@@ -23,7 +23,7 @@ set(allowed_viewer reports profiler_read common)
 set(allowed_examples ipuscope)
 
 # The read side of the profiler, and what of it one room alone may have.
-set(profiler_read prof_announce.h prof_db.h prof_process.h prof_timeline.h ipuscope/profiler.h)
+set(profiler_read prof_announce.h prof_db.h prof_guard.h prof_process.h prof_timeline.h ipuscope/profiler.h)
 set(profiler_read_more_reports prof_merge.h prof_repair.h)
 
 set(failures 0)

@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "profiler/prof_db_internal.h"
 #include "profiler/prof_finish.h"
+#include "profiler/prof_guard.h"
 #include "profiler/prof_sql.h"
 
 static void refuse(const char *path, enum status status, const char *words)

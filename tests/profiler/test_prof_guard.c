@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "profiler/prof_db.h"
+#include "profiler/prof_guard.h"
 #include "support/report_sample.h"
 
 #define MEMORY (INT64_C(32) << 20)

@@ -12,6 +12,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_guard.h"
 #include "viewer/draw/view_table.h"
 
 /* ---- typing ---------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_guard.h"
 #include "reports/table/report_views.h"
 #include "viewer/draw/view_grid.h"
 
