@@ -63,12 +63,6 @@ static struct arena_block *arena_block_new(size_t capacity)
 	return block;
 }
 
-static void arena_block_free(struct arena_block *block)
-{
-	ASAN_UNPOISON_MEMORY_REGION(arena_bytes(block), block->capacity);
-	mem_free(block);
-}
-
 int arena_init(struct arena *arena, size_t capacity)
 {
 	*arena = (struct arena){0};
@@ -84,7 +78,8 @@ static void arena_free_from(struct arena_block *block)
 	while (block) {
 		struct arena_block *older = block->older;
 
-		arena_block_free(block);
+		ASAN_UNPOISON_MEMORY_REGION(arena_bytes(block), block->capacity);
+		mem_free(block);
 		block = older;
 	}
 }
@@ -95,30 +90,27 @@ void arena_fini(struct arena *arena)
 	*arena = (struct arena){0};
 }
 
-/* Join all blocks into one of their total capacity. If out of memory, keep only the newest, which
- * is the largest unless a single large request made an older one larger. */
-static void arena_join_blocks(struct arena *arena)
-{
-	struct arena_block *joined;
-	size_t capacity = 0;
-
-	for (struct arena_block *b = arena->block; b; b = b->older)
-		capacity += b->capacity;
-
-	joined = arena_block_new(capacity);
-	if (joined) {
-		arena_free_from(arena->block);
-		arena->block = joined;
-	} else {
-		arena_free_from(arena->block->older);
-		arena->block->older = NULL;
-	}
-}
-
 void arena_reset(struct arena *arena)
 {
-	if (arena->block && arena->block->older)
-		arena_join_blocks(arena);
+	if (arena->block && arena->block->older) {
+		/* One block of their total capacity replaces all. If out of memory, only the newest
+		 * stays, which is the largest unless a single large request made an older one
+		 * larger. */
+		struct arena_block *joined;
+		size_t capacity = 0;
+
+		for (struct arena_block *b = arena->block; b; b = b->older)
+			capacity += b->capacity;
+
+		joined = arena_block_new(capacity);
+		if (joined) {
+			arena_free_from(arena->block);
+			arena->block = joined;
+		} else {
+			arena_free_from(arena->block->older);
+			arena->block->older = NULL;
+		}
+	}
 	if (arena->block)
 		ASAN_POISON_MEMORY_REGION(arena_bytes(arena->block), arena->block->capacity);
 	arena->used = 0;

@@ -120,20 +120,6 @@ static enum status cli_unknown_choice(const struct cli_option *option, const cha
 		       option->argument, value, (int)length, option->choices);
 }
 
-static enum status cli_check_choice(const struct cli_option *option, const char *value,
-				    struct err *err)
-{
-	const char *list = option->choices;
-	size_t length;
-
-	if (!list)
-		return ST_OK;
-	for (; (length = cli_next_word(&list)) > 0; list += length)
-		if (strlen(value) == length && !memcmp(list, value, length))
-			return ST_OK;
-	return cli_unknown_choice(option, value, err);
-}
-
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 void cli_begin(struct cli_walk *walk, const struct cli_command *command, int argc, char **argv,
@@ -164,6 +150,8 @@ static enum status cli_parse_value(struct cli_walk *walk, const struct cli_optio
 				   const char *attached, struct cli_argument *out, struct err *err)
 {
 	const char *next = walk->at < walk->argc ? walk->argv[walk->at] : NULL;
+	const char *list;
+	size_t length;
 
 	out->option = option;
 	out->name = option->name;
@@ -184,7 +172,14 @@ static enum status cli_parse_value(struct cli_walk *walk, const struct cli_optio
 		out->value = next;
 		walk->at++;
 	}
-	return cli_check_choice(option, out->value, err);
+
+	list = option->choices;
+	if (!list)
+		return ST_OK;
+	for (; (length = cli_next_word(&list)) > 0; list += length)
+		if (strlen(out->value) == length && !memcmp(list, out->value, length))
+			return ST_OK;
+	return cli_unknown_choice(option, out->value, err);
 }
 
 /* An option outside the table, in a walk that accepts those. */
@@ -208,23 +203,6 @@ static enum status cli_parse_unknown(struct cli_walk *walk, const char *text, co
 		walk->at++;
 	}
 	return ST_OK;
-}
-
-static enum status cli_parse_long(struct cli_walk *walk, const char *text, struct cli_argument *out,
-				  struct err *err)
-{
-	size_t length = strcspn(text, "=");
-	const char *attached = text[length] ? text + length + 1 : NULL;
-	const struct cli_option *option = cli_find(walk->command, text, length);
-	char name[CLI_NAME_SIZE];
-
-	if (option)
-		return cli_parse_value(walk, option, attached, out, err);
-	if (walk->open)
-		return cli_parse_unknown(walk, text, attached, out, err);
-
-	str_copy(name, min(length + 1, sizeof(name)), text);
-	return cli_unknown_option(walk, name, err);
 }
 
 /* Parse "-c VALUE", "-cVALUE" or a switch. */
@@ -258,8 +236,20 @@ static enum status next_argument(struct cli_walk *walk, struct cli_argument *out
 		out->value = text;
 		return ST_OK;
 	}
-	if (text[1] == '-')
-		return cli_parse_long(walk, text, out, err);
+	if (text[1] == '-') {
+		size_t length = strcspn(text, "=");
+		const char *attached = text[length] ? text + length + 1 : NULL;
+		const struct cli_option *option = cli_find(walk->command, text, length);
+		char name[CLI_NAME_SIZE];
+
+		if (option)
+			return cli_parse_value(walk, option, attached, out, err);
+		if (walk->open)
+			return cli_parse_unknown(walk, text, attached, out, err);
+
+		str_copy(name, min(length + 1, sizeof(name)), text);
+		return cli_unknown_option(walk, name, err);
+	}
 	return cli_parse_short(walk, text, out, err);
 }
 
@@ -299,16 +289,6 @@ enum status cli_parse(const struct cli_command *command, int argc, char **argv, 
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-/* Columns of @text: its characters in @length bytes of UTF-8. */
-static size_t cli_columns(const char *text, size_t length)
-{
-	size_t columns = 0;
-
-	for (size_t i = 0; i < length; i++)
-		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return columns;
-}
-
 /* Print @text wrapped at CLI_WIDTH with a final line feed; lines after the first are indented by
  * @indent. The cursor is at @column. Line feeds in @text are kept. */
 static void cli_wrap(FILE *out, const char *text, size_t indent, size_t column)
@@ -329,7 +309,12 @@ static void cli_wrap(FILE *out, const char *text, size_t indent, size_t column)
 		length = strcspn(text, " \n");
 		if (!length)
 			break;
-		columns = cli_columns(text, length);
+
+		/* As many columns as characters of UTF-8. */
+		columns = 0;
+		for (size_t i = 0; i < length; i++)
+			columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+
 		if (!first && column + 1 + columns > CLI_WIDTH) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			column = indent;

@@ -77,22 +77,6 @@ static void print_names(const struct cli_command *command, FILE *out)
 
 /* ---- bash ------------------------------------------------------------------------------------ */
 
-static void bash_values(const struct cli_option *option, FILE *out)
-{
-	if (!option->argument)
-		return;
-
-	fprintf(out, "\t%s", option->name);
-	if (option->letter)
-		fprintf(out, "|-%c", option->letter);
-	fprintf(out, ")\n");
-	if (option->choices)
-		fprintf(out, "\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", option->choices);
-	else if (wants_file(option->argument))
-		fprintf(out, "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
-	fprintf(out, "\t\treturn\n\t\t;;\n");
-}
-
 /* A verb is the first word, or the second one after its argument: then its function completes as if
  * the verb came first. */
 static void bash_verbs(const struct cli_command *command, FILE *out)
@@ -171,8 +155,21 @@ static void bash_function(const struct cli_command *command, FILE *out)
 		"\t\tprev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n"
 		"\tfi\n"
 		"\tcase \"$prev\" in\n");
-	for (size_t i = 0; (row = cli__row(command, i)); i++)
-		bash_values(row, out);
+	for (size_t i = 0; (row = cli__row(command, i)); i++) {
+		if (!row->argument)
+			continue;
+
+		fprintf(out, "\t%s", row->name);
+		if (row->letter)
+			fprintf(out, "|-%c", row->letter);
+		fprintf(out, ")\n");
+		if (row->choices)
+			fprintf(out, "\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n",
+				row->choices);
+		else if (wants_file(row->argument))
+			fprintf(out, "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
+		fprintf(out, "\t\treturn\n\t\t;;\n");
+	}
 	fprintf(out, "\tesac\n\tif [[ $cur == -* ]]; then\n\t\tCOMPREPLY=($(compgen -W '");
 	for (size_t i = 0; (row = cli__row(command, i)); i++)
 		fprintf(out, "%s%s", i ? " " : "", row->name);
@@ -262,9 +259,9 @@ static void zsh_function(const struct cli_command *command, FILE *out)
 	fprintf(out, "\t_arguments -s \\\n");
 	for (size_t i = 0; (row = cli__row(command, i)); i++)
 		zsh_option(row, out);
-	if (command->words && !wants_file(command->words))
+	if (command->words && !wants_file(command->words)) {
 		fprintf(out, "\t'1:word:(%s)' \\\n", command->words);
-	else if (verb_at(command, 0) || command->names) {
+	} else if (verb_at(command, 0) || command->names) {
 		fprintf(out, "\t'1: :{%scompadd -- ", command->words ? "_files; " : "");
 		print_verbs(command, " ", out);
 		if (command->names) {

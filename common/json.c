@@ -50,27 +50,19 @@ struct json_text {
 	struct err *err;
 };
 
-/* Line and column (characters, not bytes) of @offset, both from 1. */
-static void json_line_column(const struct json_text *in, size_t offset, unsigned *line,
-			     unsigned *column)
-{
-	*line = 1;
-	*column = 1;
-	for (size_t i = 0; i < offset && i < in->length; i++) {
-		if (in->text[i] == '\n') {
-			++*line;
-			*column = 1;
-		} else if (((unsigned char)in->text[i] & 0xc0) != 0x80) {
-			++*column;
-		}
-	}
-}
-
 static enum status json_syntax_error(const struct json_text *in, size_t offset, const char *what)
 {
-	unsigned line, column;
+	unsigned line = 1, column = 1;
 
-	json_line_column(in, offset, &line, &column);
+	/* Columns are characters, not bytes; both are counted from 1. */
+	for (size_t i = 0; i < offset && i < in->length; i++) {
+		if (in->text[i] == '\n') {
+			++line;
+			column = 1;
+		} else if (((unsigned char)in->text[i] & 0xc0) != 0x80) {
+			++column;
+		}
+	}
 	return err_set(in->err, ST_FORMAT, "%s:%u:%u: %s", in->name, line, column, what);
 }
 

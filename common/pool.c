@@ -204,23 +204,6 @@ int thread_start(pthread_t *thread, void *(*run)(void *), void *user)
 	return number;
 }
 
-/* Start the helpers. Return 0 or an errno. */
-static int pool_start(struct pool *pool, unsigned *started)
-{
-	int number = 0;
-
-	while (*started < pool->helpers && !number) {
-		struct pool_thread *thread = &pool->threads[*started];
-
-		thread->pool = pool;
-		thread->number = *started + 1;
-		number = thread_start(&thread->thread, pool_helper, thread);
-		if (!number)
-			++*started;
-	}
-	return number;
-}
-
 enum status pool_new(struct pool **out, unsigned helpers, struct err *err)
 {
 	struct pool *pool;
@@ -238,7 +221,17 @@ enum status pool_new(struct pool **out, unsigned helpers, struct err *err)
 	pthread_cond_init(&pool->wake, NULL);
 	pthread_cond_init(&pool->left, NULL);
 
-	number = pool_start(pool, &started);
+	number = 0;
+	while (started < pool->helpers && !number) {
+		struct pool_thread *thread = &pool->threads[started];
+
+		thread->pool = pool;
+		thread->number = started + 1;
+		number = thread_start(&thread->thread, pool_helper, thread);
+		if (!number)
+			++started;
+	}
+
 	if (number) {
 		pool_destroy(pool, started);
 		return err_set(err, ST_FAILED, "cannot start thread %u of %u: %s", started + 1,
@@ -265,31 +258,6 @@ unsigned pool_lanes(const struct pool *pool)
 	return pool_helpers(pool) + 1;
 }
 
-static void pool_enlist(struct pool *pool, struct pool_job *job)
-{
-	unsigned wakes;
-
-	pthread_mutex_lock(&pool->lock);
-	job->link = pool->jobs;
-	pool->jobs = job;
-	atomic_fetch_add_explicit(&pool->arrivals, 1, memory_order_relaxed);
-	wakes = min(job->wakes_most, pool->asleep);
-	pthread_mutex_unlock(&pool->lock);
-
-	for (unsigned i = 0; i < wakes; i++)
-		pthread_cond_signal(&pool->wake);
-}
-
-/* Lock held. */
-static void pool_unlink(struct pool *pool, const struct pool_job *job)
-{
-	struct pool_job **link = &pool->jobs;
-
-	while (*link != job)
-		link = &(*link)->link;
-	*link = job->link;
-}
-
 static bool pool_job_is_left(struct pool_job *job)
 {
 	return atomic_load_explicit(&job->inside, memory_order_acquire) == 0;
@@ -297,8 +265,12 @@ static bool pool_job_is_left(struct pool_job *job)
 
 static void pool_wait_for_helpers(struct pool *pool, struct pool_job *job)
 {
+	struct pool_job **link = &pool->jobs;
+
 	pthread_mutex_lock(&pool->lock);
-	pool_unlink(pool, job);
+	while (*link != job)
+		link = &(*link)->link;
+	*link = job->link;
 	pthread_mutex_unlock(&pool->lock);
 
 	if (pool->spin && !pool_job_is_left(job)) {
@@ -336,6 +308,7 @@ void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, v
 	unsigned lanes = pool_threads(pool, work, POOL_LANE_WORK, slices);
 	unsigned awake = pool_threads(pool, work, POOL_WAKE_WORK, slices);
 	struct pool_job job;
+	unsigned wakes;
 
 	if (lanes < 2) {
 		for (unsigned i = 0; i < slices; i++)
@@ -354,7 +327,17 @@ void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, v
 		atomic_init(&job.range[i].next, (uint64_t)slices * i / job.ranges);
 		job.range[i].end = (uint64_t)slices * (i + 1) / job.ranges;
 	}
-	pool_enlist(pool, &job);
+
+	pthread_mutex_lock(&pool->lock);
+	job.link = pool->jobs;
+	pool->jobs = &job;
+	atomic_fetch_add_explicit(&pool->arrivals, 1, memory_order_relaxed);
+	wakes = min(job.wakes_most, pool->asleep);
+	pthread_mutex_unlock(&pool->lock);
+
+	for (unsigned i = 0; i < wakes; i++)
+		pthread_cond_signal(&pool->wake);
+
 	pool_run_slices(&job, 0, 0);
 	pool_wait_for_helpers(pool, &job);
 }
