@@ -144,39 +144,6 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static enum status check_interval(const struct ipu_interval *interval, int ipus, int stages,
-				  struct err *err)
-{
-	if (interval->ipu < 0 || interval->ipu >= ipus || interval->stage < 0 ||
-	    interval->stage >= stages || interval->dur_ns < 0)
-		return err_set(err, ST_INVALID,
-			       "stage %d on IPU %d for %lld ns: there are %d stages on %d IPUs",
-			       interval->stage, interval->ipu, (long long)interval->dur_ns, stages,
-			       ipus);
-	return ST_OK;
-}
-
-static void merge_cover(struct measure *m)
-{
-	m->cover = 0;
-	for (int i = 0; i < m->count; i++) {
-		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
-		int64_t end = end_of(&m->by_time[i]);
-
-		if (!last || m->by_time[i].start_ns > end_of(last))
-			m->by_time[m->cover++] = m->by_time[i];
-		else if (end > end_of(last))
-			last->dur_ns = end - last->start_ns;
-	}
-}
-
-static void measure_fini(struct measure *m)
-{
-	mem_free(m->by_ipu);
-	mem_free(m->by_work);
-	mem_free(m->by_time);
-}
-
 static enum status measure_init(struct measure *m, const struct ipu_interval *intervals, int count,
 				struct err *err)
 {
@@ -191,14 +158,17 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	m->last = INT64_MIN;
 	for (int i = 0; i < count; i++) {
 		const struct ipu_interval *work = &intervals[i];
-		enum status status;
 
 		if (work->phase != IPU_PHASE_F && work->phase != IPU_PHASE_B &&
 		    work->phase != IPU_PHASE_W)
 			continue;
-		status = check_interval(work, m->ipus, m->stages, err);
-		if (status != ST_OK)
-			return status;
+		if (work->ipu < 0 || work->ipu >= m->ipus || work->stage < 0 ||
+		    work->stage >= m->stages || work->dur_ns < 0)
+			return err_set(
+				err, ST_INVALID,
+				"stage %d on IPU %d for %lld ns: there are %d stages on %d IPUs",
+				work->stage, work->ipu, (long long)work->dur_ns, m->stages,
+				m->ipus);
 		m->by_ipu[m->count] = m->by_work[m->count] = m->by_time[m->count] = *work;
 		m->count++;
 		m->first = min(work->start_ns, m->first);
@@ -207,7 +177,17 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
 	qsort(m->by_work, (size_t)m->count, size, compare_works);
 	qsort(m->by_time, (size_t)m->count, size, compare_times);
-	merge_cover(m);
+
+	m->cover = 0;
+	for (int i = 0; i < m->count; i++) {
+		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
+		int64_t end = end_of(&m->by_time[i]);
+
+		if (!last || m->by_time[i].start_ns > end_of(last))
+			m->by_time[m->cover++] = m->by_time[i];
+		else if (end > end_of(last))
+			last->dur_ns = end - last->start_ns;
+	}
 	return ST_OK;
 }
 
@@ -268,7 +248,9 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 		}
 		compute_rates(&m, out);
 	}
-	measure_fini(&m);
+	mem_free(m.by_ipu);
+	mem_free(m.by_work);
+	mem_free(m.by_time);
 	return status;
 }
 

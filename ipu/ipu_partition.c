@@ -143,20 +143,6 @@ static enum status fill_stages(struct partition_table *table, struct err *err)
 	return ST_OK;
 }
 
-static void check_flows(const struct ipu_partition_params *params)
-{
-	for (int f = 0; f < params->flow_count; f++) {
-		const struct ipu_flow *flow = &params->flows[f];
-
-		assert(flow->bytes >= 0 && flow->made >= -1);
-		assert(flow->last >= flow->made && flow->last >= 0);
-		assert(flow->last < params->unit_count);
-		for (int k = 0; k < flow->kept_count; k++)
-			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
-			       flow->kept[k] <= flow->last);
-	}
-}
-
 static void table_fini(struct partition_table *table)
 {
 	mem_free(table->border_bytes);
@@ -180,9 +166,17 @@ static enum status table_init(struct partition_table *table,
 	size_t keeps = 0;
 
 	assert(params->unit_count > 0 && params->stages > 0);
-	check_flows(params);
-	for (int f = 0; f < params->flow_count; f++)
-		keeps += (size_t)params->flows[f].kept_count;
+	for (int f = 0; f < params->flow_count; f++) {
+		const struct ipu_flow *flow = &params->flows[f];
+
+		assert(flow->bytes >= 0 && flow->made >= -1);
+		assert(flow->last >= flow->made && flow->last >= 0);
+		assert(flow->last < params->unit_count);
+		for (int k = 0; k < flow->kept_count; k++)
+			assert(flow->kept[k] > (k > 0 ? flow->kept[k - 1] : -1) &&
+			       flow->kept[k] <= flow->last);
+		keeps += (size_t)flow->kept_count;
+	}
 	*table = (struct partition_table){
 		.params = params,
 		.border_bytes = mem_calloc(units + 1, sizeof(*table->border_bytes)),
@@ -501,37 +495,12 @@ static bool bound_cycles(struct search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void summarize(struct ipu_partition *partition, const struct ipu_partition_params *params)
-{
-	int64_t shared = 0;
-
-	partition->fullest = -1;
-	/* The first of the copies comes after the sync. */
-	for (int s = 0; s < partition->stages; s++)
-		shared += shared_transfer(params, &partition->stage[s]);
-	if (is_lockstep(params))
-		shared = max(shared, params->sync_cycles);
-	for (int s = 0; s < partition->stages; s++) {
-		struct ipu_partition_stage *stage = &partition->stage[s];
-
-		partition->sent_bytes += stage->sent_bytes;
-		stage->cycles = stage->work + shared;
-		if (stage->cycles > partition->cycles) {
-			partition->cycles = stage->cycles;
-			partition->slowest = s;
-		}
-		if (stage->overflow_bytes > partition->most_overflow) {
-			partition->most_overflow = stage->overflow_bytes;
-			partition->fullest = s;
-		}
-	}
-}
-
 static enum status partition_make(struct ipu_partition **out, const struct partition_table *table,
 				  const int *first, struct err *err)
 {
 	const int stages = table->params->stages;
 	struct ipu_partition *partition = mem_calloc(1, sizeof(*partition));
+	int64_t shared = 0;
 
 	if (partition)
 		partition->stage = mem_calloc((size_t)stages, sizeof(*partition->stage));
@@ -550,7 +519,28 @@ static enum status partition_make(struct ipu_partition **out, const struct parti
 			range_extend(&range);
 		range_as_stage(&partition->stage[s], &range, s);
 	}
-	summarize(partition, table->params);
+
+	partition->fullest = -1;
+	/* The first of the copies comes after the sync. */
+	for (int s = 0; s < partition->stages; s++)
+		shared += shared_transfer(table->params, &partition->stage[s]);
+	if (is_lockstep(table->params))
+		shared = max(shared, table->params->sync_cycles);
+	for (int s = 0; s < partition->stages; s++) {
+		struct ipu_partition_stage *stage = &partition->stage[s];
+
+		partition->sent_bytes += stage->sent_bytes;
+		stage->cycles = stage->work + shared;
+		if (stage->cycles > partition->cycles) {
+			partition->cycles = stage->cycles;
+			partition->slowest = s;
+		}
+		if (stage->overflow_bytes > partition->most_overflow) {
+			partition->most_overflow = stage->overflow_bytes;
+			partition->fullest = s;
+		}
+	}
+
 	*out = partition;
 	return ST_OK;
 }

@@ -98,19 +98,6 @@ static enum status check_chunks(const struct ipu_pipeline_params *params, struct
 	return ST_OK;
 }
 
-/* The shape for the schedule table, in which each chunk is a stage. */
-static struct ipu_schedule_shape shape_of(const struct ipu_pipeline_params *params)
-{
-	const int chunks = params->chunks > 1 ? params->chunks : 1;
-
-	return (struct ipu_schedule_shape){.stages = params->stages * chunks,
-					   .microbatches = params->microbatches,
-					   .places = params->stages,
-					   .chunks = chunks,
-					   .ipus = params->stages,
-					   .training = true};
-}
-
 enum status ipu_pipeline_check(const struct ipu_pipeline_params *params, struct err *err)
 {
 	const struct ipu_schedule_params count = {.kind = params->kind,
@@ -251,12 +238,20 @@ enum status ipu_pipeline_new(struct ipu_pipeline **out, const struct ipu_pipelin
 	struct ipu_pipeline *pipeline;
 	enum ipu_schedule_kind kind = params->kind;
 	enum status status;
+	int chunks;
 
 	*out = NULL;
 	status = ipu_pipeline_check(params, err);
 	if (status != ST_OK)
 		return status;
-	shape = shape_of(params);
+	/* In the schedule table each chunk is a stage. */
+	chunks = params->chunks > 1 ? params->chunks : 1;
+	shape = (struct ipu_schedule_shape){.stages = params->stages * chunks,
+					    .microbatches = params->microbatches,
+					    .places = params->stages,
+					    .chunks = chunks,
+					    .ipus = params->stages,
+					    .training = true};
 	if (params->stages == 1 && ipu_schedule_lockstep(kind))
 		kind = IPU_SEQUENTIAL;
 	pipeline = mem_calloc(1, sizeof(*pipeline));

@@ -110,24 +110,6 @@ static const struct ipu_target ipu_targets[] = {
 static const char *const ipu_names[] = {"ipu1", "ipu2", "ipu21", "c600"};
 _Static_assert(ARRAY_LEN(ipu_names) == ARRAY_LEN(ipu_targets), "target table out of step");
 
-static enum status target_unknown(const char *name, struct err *err)
-{
-	const char *nearest = str_nearest(name, ipu_names, ARRAY_LEN(ipu_names));
-	struct str names = {0};
-	enum status status;
-
-	for (size_t i = 0; i < ARRAY_LEN(ipu_names); i++)
-		str_addf(&names, "%s%s", i > 0 ? ", " : "", ipu_names[i]);
-	if (nearest)
-		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (did you mean \"%s\"?)",
-				 name, nearest);
-	else
-		status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (there are %s)", name,
-				 str_peek(&names));
-	str_free(&names);
-	return status;
-}
-
 enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *out, struct err *err)
 {
 	const struct ipu_target *found = NULL;
@@ -137,8 +119,23 @@ enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *o
 		if (strcmp(ipu_targets[i].name, name) == 0)
 			found = &ipu_targets[i];
 	}
-	if (!found)
-		return target_unknown(name, err);
+	if (!found) {
+		const char *nearest = str_nearest(name, ipu_names, ARRAY_LEN(ipu_names));
+		struct str names = {0};
+		enum status status;
+
+		for (size_t i = 0; i < ARRAY_LEN(ipu_names); i++)
+			str_addf(&names, "%s%s", i > 0 ? ", " : "", ipu_names[i]);
+		if (nearest)
+			status = err_set(err, ST_NOTFOUND,
+					 "unknown target \"%s\" (did you mean \"%s\"?)", name,
+					 nearest);
+		else
+			status = err_set(err, ST_NOTFOUND, "unknown target \"%s\" (there are %s)",
+					 name, str_peek(&names));
+		str_free(&names);
+		return status;
+	}
 	if (tiles < 0 || tiles > found->tiles)
 		return err_set(err, ST_INVALID,
 			       "%lld tiles per IPU: %s has 1 to %lld (0 for all of them)",
@@ -150,18 +147,12 @@ enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *o
 }
 
 /* FLOP per cycle of a tile; multiply-adds count twice. */
-static double flops_cycle_tile(const struct ipu_target *target, enum ipu_amp_mode mode)
-{
-	const struct ipu_amp *amp = &target->amp[mode];
-
-	assert((unsigned)mode < IPU_AMP_MODES);
-	return 2.0 * (double)(amp->units * amp->in_group) / (double)amp->cycles;
-}
-
 double ipu_target_peak_flops_cycle(const struct ipu_target *target, bool half)
 {
+	const struct ipu_amp *amp = &target->amp[half ? IPU_AMP_HALF_HALF : IPU_AMP_FLOAT];
+
 	return (double)target->tiles *
-	       flops_cycle_tile(target, half ? IPU_AMP_HALF_HALF : IPU_AMP_FLOAT);
+	       (2.0 * (double)(amp->units * amp->in_group) / (double)amp->cycles);
 }
 
 int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles)

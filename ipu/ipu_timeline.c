@@ -62,18 +62,6 @@ enum {
 	LINKS_OF_PAIR = 6
 };
 
-static enum status links_init(struct ipu_links *links, int ipus, struct err *err)
-{
-	links->pairs = (ipus + 1) / 2;
-	links->load = mem_calloc((size_t)links->pairs * LINKS_OF_PAIR, sizeof(*links->load));
-	return links->load ? ST_OK : err_nomem(err);
-}
-
-static void links_fini(struct ipu_links *links)
-{
-	mem_free(links->load);
-}
-
 static void links_clear(struct ipu_links *links)
 {
 	memset(links->load, 0, (size_t)links->pairs * LINKS_OF_PAIR * sizeof(*links->load));
@@ -364,33 +352,6 @@ static void clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 		}
 	}
 }
-
-/* Stream the results of the whole run, after its end. */
-static void clock_results(struct ipu_clock *clock)
-{
-	const struct ipu_schedule *schedule = clock->params->schedule;
-
-	for (int s = 0; s < schedule->stages; s++) {
-		const struct ipu_work work = {.stage = s, .microbatch = -1};
-		const struct ipu_stage_cost *stage = &clock->params->stages[s];
-		const int64_t bytes = stage->update_bytes +
-				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
-		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
-
-		if (bytes == 0)
-			continue;
-		lane->io_at = lane->at;
-		stream_one(clock, IPU_TRANSFER_OUTFEED, schedule->device[s], &work, bytes,
-			   (double)(bytes * link_replicas(clock)));
-		if (clock->overlap) {
-			clock->timeline->split[schedule->device[s]].host_io +=
-				lane->io_at - lane->at;
-			lane->at = lane->io_at;
-		}
-	}
-}
-
-/* ---- lanes of an IPU ------------------------------------------------------------------------- */
 
 /* ---- time step ------------------------------------------------------------------------------- */
 
@@ -756,7 +717,25 @@ static void run_clock(struct ipu_clock *clock)
 		run_step(clock);
 	if (schedule->training)
 		run_function(clock, IPU_FUNCTION_U);
-	clock_results(clock);
+	/* The results of the whole run are streamed after its end. */
+	for (int s = 0; s < schedule->stages; s++) {
+		const struct ipu_work work = {.stage = s, .microbatch = -1};
+		const struct ipu_stage_cost *stage = &clock->params->stages[s];
+		const int64_t bytes = stage->update_bytes +
+				      (clock->params->outfeed_once ? stage->outfeed_bytes : 0);
+		struct ipu_lane *lane = &clock->lanes[schedule->device[s]];
+
+		if (bytes == 0)
+			continue;
+		lane->io_at = lane->at;
+		stream_one(clock, IPU_TRANSFER_OUTFEED, schedule->device[s], &work, bytes,
+			   (double)(bytes * link_replicas(clock)));
+		if (clock->overlap) {
+			clock->timeline->split[schedule->device[s]].host_io +=
+				lane->io_at - lane->at;
+			lane->at = lane->io_at;
+		}
+	}
 	sync_ipus(clock);
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)
@@ -827,24 +806,6 @@ static enum status check_costs(const struct ipu_timeline_params *params, struct 
 	return ST_OK;
 }
 
-/* Index the first work of each step of an IPU. */
-static void index_works(struct ipu_clock *clock)
-{
-	const struct ipu_schedule *schedule = clock->params->schedule;
-
-	for (int i = 0; i < schedule->ipus; i++) {
-		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
-		int work = schedule->first[i];
-
-		for (int step = 0; step <= schedule->time_steps; step++) {
-			while (work < schedule->first[i + 1] &&
-			       schedule->works[work].time_step < step)
-				work++;
-			index[step] = work;
-		}
-	}
-}
-
 static enum status clock_init(struct ipu_clock *clock, struct err *err)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
@@ -872,14 +833,28 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 			6 * (size_t)(schedule->microbatches * clock->params->send_count) + 1,
 		sizeof(*timeline->transfers));
 	timeline->split = mem_calloc(ipus, sizeof(*timeline->split));
+	clock->links.pairs = (schedule->ipus + 1) / 2;
+	clock->links.load =
+		mem_calloc((size_t)clock->links.pairs * LINKS_OF_PAIR, sizeof(*clock->links.load));
 	if (!clock->lanes || !clock->fed || !clock->link_bytes || !clock->index ||
 	    !clock->sent[0] || !clock->sent[1] || !timeline->events || !timeline->transfers ||
-	    !timeline->split)
+	    !timeline->split || !clock->links.load)
 		return err_nomem(err);
 	for (size_t s = 0; s < stages; s++)
 		clock->fed[s] = INT64_MIN / 2;
-	index_works(clock);
-	return links_init(&clock->links, schedule->ipus, err);
+	/* Index the first work of each step of an IPU. */
+	for (int i = 0; i < schedule->ipus; i++) {
+		int *index = &clock->index[(size_t)i * ((size_t)schedule->time_steps + 1)];
+		int work = schedule->first[i];
+
+		for (int step = 0; step <= schedule->time_steps; step++) {
+			while (work < schedule->first[i + 1] &&
+			       schedule->works[work].time_step < step)
+				work++;
+			index[step] = work;
+		}
+	}
+	return ST_OK;
 }
 
 enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timeline_params *params,
@@ -914,7 +889,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	mem_free(clock.index);
 	mem_free(clock.sent[0]);
 	mem_free(clock.sent[1]);
-	links_fini(&clock.links);
+	mem_free(clock.links.load);
 	return status;
 }
 

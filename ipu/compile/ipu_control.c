@@ -338,20 +338,6 @@ static void add_run(struct control *control, int parent)
 		  folding->slots);
 }
 
-/* Store in every transfer the index of its program. */
-static void assign_transfer_programs(struct control *control)
-{
-	struct ipu_timeline *timeline = control->mode->timeline;
-
-	for (int i = 0; i < timeline->transfer_count; i++) {
-		const struct item key = transfer_item(control, &timeline->transfers[i]);
-		const struct item *found = bsearch(&key, control->items, (size_t)control->count,
-						   sizeof(*control->items), compare_items);
-
-		timeline->transfers[i].program = found ? found->program : -1;
-	}
-}
-
 /* Return the root program of the mode. */
 static int add_mode(struct control *control, const struct ipu_mode *mode, struct err *err,
 		    enum status *status)
@@ -370,8 +356,19 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 		ipu__sequence_add(lowering,
 				  ipu__repeat_add(lowering, root, mode->runs, "PipelineRuns", -1),
 				  "PipelineRun"));
-	if (!lowering->failed)
-		assign_transfer_programs(control);
+	if (!lowering->failed) {
+		/* A transfer knows its program. */
+		struct ipu_timeline *timeline = control->mode->timeline;
+
+		for (int i = 0; i < timeline->transfer_count; i++) {
+			const struct item key = transfer_item(control, &timeline->transfers[i]);
+			const struct item *found =
+				bsearch(&key, control->items, (size_t)control->count,
+					sizeof(*control->items), compare_items);
+
+			timeline->transfers[i].program = found ? found->program : -1;
+		}
+	}
 	mem_free(control->items);
 	control->items = NULL;
 	return root;

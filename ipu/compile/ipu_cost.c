@@ -14,22 +14,6 @@ enum cost_mode {
 	COST_MODES
 };
 
-static void stage_costs(const struct ipu_executable *executable, struct ipu_costs *costs)
-{
-	for (int s = 0; s < executable->graph->layout.stages; s++) {
-		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
-			costs->stages[s].function[f] = executable->code[s][f].cost;
-		for (int predicted = 0; predicted < 2; predicted++) {
-			const enum ipu_function_phase f =
-				ipu_forward_function(&executable->graph->layout, (bool)predicted);
-			struct ipu_stage_cost *cost =
-				predicted ? &costs->predicted[s] : &costs->forward[s];
-
-			cost->function[f] = executable->code[s][f].cost;
-		}
-	}
-}
-
 /* Return whether @stage runs the operation in @mode, outside the weight update. */
 static bool runs_in_mode(const struct ipu_node *node, int stage, enum cost_mode mode)
 {
@@ -83,22 +67,12 @@ static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost
 	return bytes;
 }
 
-static int add_send(struct ipu_send **sends, size_t *capacity, struct ipu_costs *costs, int from,
-		    int to, int64_t bytes)
-{
-	if (mem_grow(sends, capacity, (size_t)costs->send_count + 1, sizeof(**sends)) != 0)
-		return -1;
-	(*sends)[costs->send_count++] = (struct ipu_send){from, to, bytes};
-	return 0;
-}
-
 /* @sent is scratch memory, one entry per stage. */
 static int set_stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_costs *costs,
 			   bool *marked, int64_t *sent, struct ipu_send **sends, size_t *capacity)
 {
 	struct ipu_stage_cost *cost[COST_MODES] = {&costs->stages[stage], &costs->forward[stage],
 						   &costs->predicted[stage]};
-	int failed = 0;
 
 	memset(sent, 0, (size_t)graph->layout.stages * sizeof(*sent));
 	for (int mode = COST_MODES - 1; mode >= 0; mode--) {
@@ -114,19 +88,13 @@ static int set_stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_
 		if (marked[t] && tensor->kind == IPU_TENSOR_ACTIVATION && tensor->stage < stage)
 			sent[tensor->stage] += ipu_tensor_bytes(tensor);
 	}
-	for (int from = 0; from < stage && !failed; from++)
-		if (sent[from] > 0)
-			failed = add_send(sends, capacity, costs, from, stage, sent[from]);
-	return failed;
-}
-
-static int copy_sends(struct ipu_costs *costs, const struct ipu_send *sends, struct arena *arena)
-{
-	costs->sends = arena_alloc(arena, (size_t)costs->send_count + 1, sizeof(*costs->sends));
-	if (!costs->sends)
-		return -1;
-	for (int i = 0; i < costs->send_count; i++)
-		costs->sends[i] = sends[i];
+	for (int from = 0; from < stage; from++) {
+		if (sent[from] <= 0)
+			continue;
+		if (mem_grow(sends, capacity, (size_t)costs->send_count + 1, sizeof(**sends)) != 0)
+			return -1;
+		(*sends)[costs->send_count++] = (struct ipu_send){from, stage, sent[from]};
+	}
 	return 0;
 }
 
@@ -146,11 +114,26 @@ enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *ex
 	out->forward = arena_alloc(arena, stages, sizeof(*out->forward));
 	out->predicted = arena_alloc(arena, stages, sizeof(*out->predicted));
 	failed = !marked || !sent || !out->stages || !out->forward || !out->predicted;
-	if (!failed)
-		stage_costs(executable, out);
+	for (int s = 0; s < graph->layout.stages && !failed; s++) {
+		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
+			out->stages[s].function[f] = executable->code[s][f].cost;
+		for (int predicted = 0; predicted < 2; predicted++) {
+			const enum ipu_function_phase f =
+				ipu_forward_function(&graph->layout, (bool)predicted);
+			struct ipu_stage_cost *cost =
+				predicted ? &out->predicted[s] : &out->forward[s];
+
+			cost->function[f] = executable->code[s][f].cost;
+		}
+	}
 	for (int s = 0; s < graph->layout.stages && !failed; s++)
 		failed = set_stage_bytes(graph, s, out, marked, sent, &sends, &capacity);
-	failed = failed || copy_sends(out, sends, arena);
+	if (!failed) {
+		out->sends = arena_alloc(arena, (size_t)out->send_count + 1, sizeof(*out->sends));
+		failed = !out->sends;
+	}
+	for (int i = 0; i < out->send_count && !failed; i++)
+		out->sends[i] = sends[i];
 	mem_free(marked);
 	mem_free(sent);
 	mem_free(sends);

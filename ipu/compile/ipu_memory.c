@@ -147,19 +147,6 @@ struct sweep {
 	struct ipu_memory_step *step; /* by step */
 };
 
-static void add_always(struct ipu_memory_ipu *ipu, const struct ipu_variable *variable)
-{
-	int64_t *category = ipu->category[variable->category];
-
-	ipu->always_live_bytes += variable->bytes;
-	for (int i = 0; i < variable->run_count; i++) {
-		const struct ipu_tile_run *run = &variable->runs[i];
-
-		for (int64_t tile = run->tile; tile < run->tile + run->tiles; tile++)
-			category[tile] += run->bytes;
-	}
-}
-
 static void begin_variable(struct sweep *sweep, const struct ipu_variable *variable, int step)
 {
 	int64_t *most = sweep->ipu->category[IPU_MEMORY_NOT_ALWAYS_LIVE];
@@ -199,7 +186,16 @@ static void link_variables(struct sweep *sweep, int number)
 		if (variable->ipu != number)
 			continue;
 		if (variable->always_live) {
-			add_always(sweep->ipu, variable);
+			int64_t *category = sweep->ipu->category[variable->category];
+
+			sweep->ipu->always_live_bytes += variable->bytes;
+			for (int i = 0; i < variable->run_count; i++) {
+				const struct ipu_tile_run *run = &variable->runs[i];
+
+				for (int64_t tile = run->tile; tile < run->tile + run->tiles;
+				     tile++)
+					category[tile] += run->bytes;
+			}
 			continue;
 		}
 		assert(variable->first_step >= 0 && variable->first_step <= variable->last_step &&
@@ -235,25 +231,6 @@ static void sweep_steps(struct sweep *sweep)
 	ipu->peak_bytes = ipu->always_live_bytes + most;
 }
 
-static void find_worst(const struct ipu_memory *memory, int number)
-{
-	struct ipu_memory_ipu *ipu = &memory->ipus[number];
-	double worst = -1;
-
-	for (int64_t tile = 0; tile < memory->tiles; tile++) {
-		const int64_t bytes = ipu_memory_tile_bytes(memory, number, tile);
-		const int64_t limit = ipu_memory_tile_limit(memory, tile);
-		const double share = (double)bytes / (double)limit;
-
-		ipu->tiles_over += bytes > limit;
-		if (share > worst) {
-			worst = share;
-			ipu->worst_tile = tile;
-			ipu->worst_bytes = bytes;
-		}
-	}
-}
-
 static enum status sweep_ipu(struct memory_build *build, int number)
 {
 	struct ipu_memory *memory = build->memory;
@@ -262,6 +239,7 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 	const size_t tiles = (size_t)memory->tiles, steps = (size_t)ipu->step_count + 1;
 	const size_t variables = (size_t)memory->variable_count + 1;
 	struct sweep sweep = {.build = build, .ipu = ipu};
+	double worst = -1;
 
 	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
 		ipu->category[c] = arena_alloc(arena, tiles, sizeof(*ipu->category[c]));
@@ -284,7 +262,18 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 	ipu->peak_step = -1;
 	link_variables(&sweep, number);
 	sweep_steps(&sweep);
-	find_worst(memory, number);
+	for (int64_t tile = 0; tile < memory->tiles; tile++) {
+		const int64_t bytes = ipu_memory_tile_bytes(memory, number, tile);
+		const int64_t limit = ipu_memory_tile_limit(memory, tile);
+		const double share = (double)bytes / (double)limit;
+
+		ipu->tiles_over += bytes > limit;
+		if (share > worst) {
+			worst = share;
+			ipu->worst_tile = tile;
+			ipu->worst_bytes = bytes;
+		}
+	}
 	return ST_OK;
 }
 
@@ -323,7 +312,7 @@ enum status memory__add_variable(struct memory_build *build, const struct ipu_va
 	return ST_OK;
 }
 
-static void set_tiles(struct memory_build *build)
+static enum status set_layout(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
 	const struct ipu_layout *layout = &build->graph->layout;
@@ -338,12 +327,6 @@ static void set_tiles(struct memory_build *build)
 		memory->io_bytes_per_tile =
 			(int64_t)(layout->io_memory_proportion * (double)target->bytes_per_tile);
 	build->compute_tiles = memory->tiles - memory->io_tiles;
-}
-
-static enum status set_layout(struct memory_build *build)
-{
-	struct ipu_memory *memory = build->memory;
-	const struct ipu_layout *layout = &build->graph->layout;
 
 	build->schedule = layout->schedule ? layout->schedule : layout->forward;
 	build->training = layout->schedule != NULL;
@@ -368,7 +351,6 @@ static enum status build_all(struct memory_build *build)
 	};
 	enum status status = ST_OK;
 
-	set_tiles(build);
 	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
 		status = parts[i](build);
 	return status;
@@ -442,12 +424,6 @@ static int worst_ipu(const struct ipu_memory *memory)
 	return worst;
 }
 
-static bool lives_at(const struct ipu_variable *variable, int ipu, int step)
-{
-	return variable->ipu == ipu && (variable->always_live || (step >= variable->first_step &&
-								  step <= variable->last_step));
-}
-
 /* Find the largest variables on a tile at a step, in descending order; return their number. */
 static int find_offenders(const struct ipu_memory *memory, int ipu, int64_t tile, int step,
 			  const struct ipu_variable *offenders[OFFENDERS])
@@ -459,7 +435,9 @@ static int find_offenders(const struct ipu_memory *memory, int ipu, int64_t tile
 		const int64_t bytes = ipu_variable_on_tile(variable, tile);
 		int at;
 
-		if (bytes == 0 || !lives_at(variable, ipu, step))
+		if (bytes == 0 || !(variable->ipu == ipu &&
+				    (variable->always_live || (step >= variable->first_step &&
+							       step <= variable->last_step))))
 			continue;
 		for (at = count; at > 0; at--) {
 			if (ipu_variable_on_tile(offenders[at - 1], tile) >= bytes)

@@ -156,25 +156,6 @@ static enum status find_or_add_type(struct code *code, const char *name, int *ou
 	return ST_OK;
 }
 
-/* Add the code of a vertex type, once per tile. */
-static enum status add_vertex_code(struct code *code, const char *vertex, int64_t start,
-				   int64_t tiles, int64_t bytes)
-{
-	const int64_t limit = code->build->compute_tiles;
-	int type = 0;
-	enum status status = find_or_add_type(code, vertex, &type);
-
-	for (int64_t i = 0; i < tiles && status == ST_OK; i++) {
-		const int64_t tile = (start + i) % limit;
-
-		if (code->types.on[type][tile])
-			continue;
-		code->types.on[type][tile] = true;
-		add_bytes(code, IPU_MEMORY_VERTEX_CODE, tile, 1, bytes);
-	}
-	return status;
-}
-
 static enum status add_compute(struct code *code, int node, const struct ipu_phase *phase,
 			       int64_t start, int64_t tiles)
 {
@@ -185,6 +166,8 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 	const int64_t state = ipu_phase_state_bytes(plan, phase);
 	const int64_t bytes = ipu_phase_code_bytes(plan, phase);
 	const int64_t pointers = convolves ? plan->pointer_bytes : 0;
+	int type = 0;
+	enum status status;
 
 	if (bytes == 0) { /* a copy, whose code is of Poplar's runtime */
 		add_bytes(code, IPU_MEMORY_COPY_DESCRIPTOR, start, tiles, state);
@@ -196,8 +179,18 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 		add_bytes(code, IPU_MEMORY_VERTEX_FIELD_DATA, start, tiles,
 			  vertices * (convolves ? plan->list_bytes
 						: code->build->target->workers * WORKLIST_WORKER));
-	return add_vertex_code(code, phase->vertex ? phase->vertex : phase->part, start, tiles,
-			       bytes);
+
+	/* A tile has the code of a vertex type once. */
+	status = find_or_add_type(code, phase->vertex ? phase->vertex : phase->part, &type);
+	for (int64_t i = 0; i < tiles && status == ST_OK; i++) {
+		const int64_t tile = (start + i) % code->build->compute_tiles;
+
+		if (code->types.on[type][tile])
+			continue;
+		code->types.on[type][tile] = true;
+		add_bytes(code, IPU_MEMORY_VERTEX_CODE, tile, 1, bytes);
+	}
+	return status;
 }
 
 static enum status add_node(struct code *code, int node)
@@ -242,11 +235,6 @@ static void add_packets(struct code *code, const struct ipu_variable *variable,
 	}
 }
 
-static bool is_host_kind(enum ipu_tensor_kind kind)
-{
-	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT;
-}
-
 /* Return whether the host exchange accesses the variable: buffers on I/O tiles if there are such
  * tiles, otherwise the tensor itself. */
 static bool exchanges_with_host(const struct memory_build *build,
@@ -254,27 +242,11 @@ static bool exchanges_with_host(const struct memory_build *build,
 {
 	const bool buffer = strcmp(variable->kind, "io_buffer") == 0;
 
-	if (!variable->tensor || !is_host_kind(variable->tensor->kind))
+	if (!variable->tensor || !(variable->tensor->kind == IPU_TENSOR_INPUT ||
+				   variable->tensor->kind == IPU_TENSOR_LABELS ||
+				   variable->tensor->kind == IPU_TENSOR_RESULT))
 		return false;
 	return build->memory->io_tiles > 0 ? buffer : !variable->always_live;
-}
-
-static void add_external(struct code *code)
-{
-	const struct ipu_memory *memory = code->build->memory;
-
-	for (int v = 0; v < memory->variable_count; v++) {
-		const struct ipu_variable *variable = &memory->variables[v];
-
-		if (variable->ipu != code->ipu)
-			continue;
-		if (exchanges_with_host(code->build, variable))
-			add_packets(code, variable, IPU_MEMORY_HOST_EXCHANGE_CODE,
-				    IPU_MEMORY_HOST_EXCHANGE_PACKET_HEADER);
-		if (variable->crosses)
-			add_packets(code, variable, IPU_MEMORY_GLOBAL_EXCHANGE_CODE,
-				    IPU_MEMORY_GLOBAL_EXCHANGE_PACKET_HEADER);
-	}
 }
 
 /* ---- control --------------------------------------------------------------------------------- */
@@ -335,19 +307,6 @@ static void add_control(struct code *code, const struct ipu_code *from)
 		called = node;
 		if (node >= 0 && node != next && memory__is_function(&build->graph->nodes[node]))
 			code->written[build->same[node]] = true;
-	}
-}
-
-/* Add switches, loops and calls of the control programs. */
-static void add_flow(struct code *code)
-{
-	const struct ipu_executable *executable = code->build->executable;
-
-	for (int p = 0; p < executable->program_count; p++) {
-		const enum ipu_program_type type = executable->programs[p].type;
-
-		if (type == IPU_SWITCH || type == IPU_REPEAT || type == IPU_CALL)
-			add_instructions(code, control_instructions(type), false);
 	}
 }
 
@@ -446,9 +405,25 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 	for (int s = 0; s < graph->layout.stages; s++)
 		for (int p = 0; p < IPU_FUNCTION_EVALUATE && memory__device(build, s) == ipu; p++)
 			add_control(&code, &build->executable->code[s][p]);
-	add_flow(&code);
+	for (int p = 0; p < build->executable->program_count; p++) {
+		const enum ipu_program_type type = build->executable->programs[p].type;
+
+		if (type == IPU_SWITCH || type == IPU_REPEAT || type == IPU_CALL)
+			add_instructions(&code, control_instructions(type), false);
+	}
 	add_constant(&code);
-	add_external(&code);
+	for (int v = 0; v < build->memory->variable_count; v++) {
+		const struct ipu_variable *variable = &build->memory->variables[v];
+
+		if (variable->ipu != ipu)
+			continue;
+		if (exchanges_with_host(build, variable))
+			add_packets(&code, variable, IPU_MEMORY_HOST_EXCHANGE_CODE,
+				    IPU_MEMORY_HOST_EXCHANGE_PACKET_HEADER);
+		if (variable->crosses)
+			add_packets(&code, variable, IPU_MEMORY_GLOBAL_EXCHANGE_CODE,
+				    IPU_MEMORY_GLOBAL_EXCHANGE_PACKET_HEADER);
+	}
 	return status == ST_OK ? add_categories(&code, runs) : status;
 }
 

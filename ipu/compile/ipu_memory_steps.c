@@ -30,27 +30,13 @@ int memory__place_device(const struct memory_build *build, int place)
 
 /* ---- stashes --------------------------------------------------------------------------------- */
 
-static enum status add_stash(struct memory_build *build, int stage)
-{
-	struct ipu_stash stash;
-	enum status status = ipu_stash_init(&stash, build->graph, stage, build->err);
-
-	if (status != ST_OK)
-		return status;
-	for (int i = 0; i < stash.count; i++)
-		build->stashed[stage][stash.tensors[i]] = true;
-	for (int n = 0; n < build->graph->node_count; n++)
-		build->replayed[n] |= stash.replayed[n];
-	ipu_stash_fini(&stash);
-	return ST_OK;
-}
-
 enum status memory__add_stashes(struct memory_build *build)
 {
 	struct arena *arena = &build->memory->arena;
 	const struct ipu_graph *graph = build->graph;
 	const int stages = graph->layout.stages;
 	enum status status = ST_OK;
+	struct ipu_stash stash;
 
 	build->stashed = arena_alloc(arena, (size_t)stages + 1, sizeof(*build->stashed));
 	build->replayed =
@@ -62,8 +48,16 @@ enum status memory__add_stashes(struct memory_build *build)
 						sizeof(*build->stashed[s]));
 		if (!build->stashed[s])
 			return err_nomem(build->err);
-		if (build->training)
-			status = add_stash(build, s);
+		if (!build->training)
+			continue;
+		status = ipu_stash_init(&stash, graph, s, build->err);
+		if (status != ST_OK)
+			break;
+		for (int i = 0; i < stash.count; i++)
+			build->stashed[s][stash.tensors[i]] = true;
+		for (int n = 0; n < graph->node_count; n++)
+			build->replayed[n] |= stash.replayed[n];
+		ipu_stash_fini(&stash);
 	}
 	return status;
 }
@@ -103,16 +97,6 @@ static int add_section(struct memory_build *build, int stage, enum ipu_function_
 
 #define ROUND_FUNCTIONS 7
 
-static int add_stage_sections(struct memory_build *build, int stage, enum ipu_function_phase phase,
-			      struct ipu_memory_step *steps, int count)
-{
-	if (phase == IPU_FUNCTION_B && build->replays_late)
-		count = add_section(build, stage, IPU_FUNCTION_R, steps, count);
-	if (phase == IPU_FUNCTION_R && build->replays_late)
-		return count;
-	return add_section(build, stage, phase, steps, count);
-}
-
 /* A time step of Grouped runs all functions; one of Interleaved runs F and what follows, or B. */
 static int add_ipu_sections(struct memory_build *build, int ipu, struct ipu_memory_step *steps)
 {
@@ -131,8 +115,12 @@ static int add_ipu_sections(struct memory_build *build, int ipu, struct ipu_memo
 		for (int i = 0; i < stages; i++) {
 			const int stage = back ? stages - 1 - i : i;
 
-			if (memory__device(build, stage) == ipu)
-				count = add_stage_sections(build, stage, phase, steps, count);
+			if (memory__device(build, stage) != ipu)
+				continue;
+			if (phase == IPU_FUNCTION_B && build->replays_late)
+				count = add_section(build, stage, IPU_FUNCTION_R, steps, count);
+			if (phase != IPU_FUNCTION_R || !build->replays_late)
+				count = add_section(build, stage, phase, steps, count);
 		}
 	}
 	return count;
@@ -144,31 +132,15 @@ static bool same_section(const struct ipu_graph *graph, int a, int b)
 	       ipu_function_of(graph, a) == ipu_function_of(graph, b);
 }
 
-/* An operation without own steps is attributed to the step that follows it. */
-static void resolve_nodes(struct memory_build *build)
-{
-	const struct ipu_graph *graph = build->graph;
-
-	for (int n = graph->node_count - 1; n >= 0; n--) {
-		const struct memory_section *section =
-			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
-		const bool followed = n + 1 < graph->node_count && same_section(graph, n, n + 1);
-
-		if (build->when[n].first >= 0 || section->first >= section->end)
-			continue;
-		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
-		build->when[n].last = build->when[n].first;
-	}
-}
-
 enum status memory__add_steps(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
-	const int nodes = build->graph->node_count;
+	const struct ipu_graph *graph = build->graph;
+	const int nodes = graph->node_count;
 
 	build->when = arena_alloc(&memory->arena, (size_t)nodes + 1, sizeof(*build->when));
-	build->sections = arena_alloc(&memory->arena, (size_t)build->graph->layout.stages,
-				      sizeof(*build->sections));
+	build->sections =
+		arena_alloc(&memory->arena, (size_t)graph->layout.stages, sizeof(*build->sections));
 	if (!build->when || !build->sections)
 		return err_nomem(build->err);
 	for (int n = 0; n < nodes; n++)
@@ -184,7 +156,18 @@ enum status memory__add_steps(struct memory_build *build)
 		add_ipu_sections(build, i, steps);
 		ipu->steps = steps;
 	}
-	resolve_nodes(build);
+
+	/* An operation without own steps is attributed to the step that follows it. */
+	for (int n = nodes - 1; n >= 0; n--) {
+		const struct memory_section *section =
+			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
+		const bool followed = n + 1 < nodes && same_section(graph, n, n + 1);
+
+		if (build->when[n].first >= 0 || section->first >= section->end)
+			continue;
+		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
+		build->when[n].last = build->when[n].first;
+	}
 	return ST_OK;
 }
 

@@ -147,41 +147,6 @@ int64_t memory__node_start(const struct memory_build *build, int node)
 		    : 0;
 }
 
-/* Weights and results of a planned operation are mapped as its plan says. */
-static void record_plan(struct memory_build *build, int node)
-{
-	const struct ipu_node *of = &build->graph->nodes[node];
-
-	if (!is_planned(&of->op))
-		return;
-	for (int i = 0; i < of->write_count; i++)
-		if (build->plan_node[of->writes[i]] < 0)
-			build->plan_node[of->writes[i]] = node;
-	for (int i = 0; i < of->read_count; i++)
-		if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT &&
-		    build->plan_node[of->reads[i]] < 0)
-			build->plan_node[of->reads[i]] = node;
-}
-
-/* Accumulators and optimizer state are mapped like the weight that they update. */
-static void record_update(struct memory_build *build, int node)
-{
-	const struct ipu_node *of = &build->graph->nodes[node];
-	int weight = -1;
-
-	if (of->op.phase != IPU_PHASE_U)
-		return;
-	for (int i = 0; i < of->read_count && weight < 0; i++)
-		if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT)
-			weight = of->reads[i];
-	for (int i = 0; i < of->read_count && weight >= 0; i++) {
-		const enum ipu_tensor_kind kind = build->graph->tensors[of->reads[i]].kind;
-
-		if (kind == IPU_TENSOR_ACCUMULATOR || kind == IPU_TENSOR_OPTIMIZER_STATE)
-			build->like[of->reads[i]] = weight;
-	}
-}
-
 static enum status add_spreads(struct memory_build *build)
 {
 	struct arena *arena = &build->memory->arena;
@@ -200,8 +165,33 @@ static enum status add_spreads(struct memory_build *build)
 		build->spread[t].ipu = -1;
 	}
 	for (int n = 0; n < build->graph->node_count; n++) {
-		record_plan(build, n);
-		record_update(build, n);
+		const struct ipu_node *of = &build->graph->nodes[n];
+		int weight;
+
+		/* Weights and results of a planned operation are mapped as its plan says. */
+		if (is_planned(&of->op)) {
+			for (int i = 0; i < of->write_count; i++)
+				if (build->plan_node[of->writes[i]] < 0)
+					build->plan_node[of->writes[i]] = n;
+			for (int i = 0; i < of->read_count; i++)
+				if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT &&
+				    build->plan_node[of->reads[i]] < 0)
+					build->plan_node[of->reads[i]] = n;
+		}
+
+		/* Accumulators and optimizer state are mapped like the weight that they update. */
+		weight = -1;
+		if (of->op.phase != IPU_PHASE_U)
+			continue;
+		for (int i = 0; i < of->read_count && weight < 0; i++)
+			if (build->graph->tensors[of->reads[i]].kind == IPU_TENSOR_WEIGHT)
+				weight = of->reads[i];
+		for (int i = 0; i < of->read_count && weight >= 0; i++) {
+			const enum ipu_tensor_kind kind = build->graph->tensors[of->reads[i]].kind;
+
+			if (kind == IPU_TENSOR_ACCUMULATOR || kind == IPU_TENSOR_OPTIMIZER_STATE)
+				build->like[of->reads[i]] = weight;
+		}
 	}
 	return ST_OK;
 }
@@ -379,15 +369,6 @@ static int departure_step(const struct memory_at *at, enum ipu_function_phase ph
 	return end - 1;
 }
 
-static int fifo_depth(const struct memory_at *at)
-{
-	const struct memory_build *build = at->build;
-
-	if (!build->streaming || !build->training)
-		return 0;
-	return ipu_schedule_fifo_depth(build->schedule, at->place);
-}
-
 /* ---- not always live ------------------------------------------------------------------------- */
 
 /* Return whether its stage recomputes the tensor before any backward operation reads it. */
@@ -498,27 +479,6 @@ static enum status add_replayed(const struct memory_at *at)
 						     : resume_step(at, stage));
 }
 
-/* Add its buffer on the I/O tiles, and the sum of results that are sent once per run. */
-static enum status add_host_buffers(const struct memory_at *at)
-{
-	const struct ipu_tensor *tensor = tensor_of(at);
-	const int64_t elements = scaled_elements(at->build, tensor);
-	const struct memory_piece piece = {.name = variable_name(at, "/io"),
-					   .kind = "io_buffer",
-					   .elements = elements,
-					   .copies = 1,
-					   .always_live = true,
-					   .on_io_tiles = true};
-	enum status status = ST_OK;
-
-	if (tensor->kind == IPU_TENSOR_RESULT && at->build->graph->layout.accumulate_outfeed)
-		status = add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
-				    elements, 1);
-	if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
-		status = add_piece(at, &piece);
-	return status;
-}
-
 /* Add copies of gradients that wait for W operations, one per micro-batch: all but the one that B
  * made last. */
 static enum status add_held(const struct memory_at *at)
@@ -540,14 +500,33 @@ static enum status add_held(const struct memory_at *at)
 static enum status add_transient(const struct memory_at *at)
 {
 	const enum ipu_tensor_kind kind = tensor_of(at)->kind;
-	const int depth = fifo_depth(at);
+	const struct memory_build *build = at->build;
+	const int depth = build->streaming && build->training
+				  ? ipu_schedule_fifo_depth(build->schedule, at->place)
+				  : 0;
 	enum status status = ST_OK;
 
-	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT)
-		status = add_host_buffers(at);
+	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT) {
+		/* Its buffer on the I/O tiles, and the sum of results that are sent once per run. */
+		const struct ipu_tensor *tensor = tensor_of(at);
+		const int64_t elements = scaled_elements(at->build, tensor);
+		const struct memory_piece piece = {.name = variable_name(at, "/io"),
+						   .kind = "io_buffer",
+						   .elements = elements,
+						   .copies = 1,
+						   .always_live = true,
+						   .on_io_tiles = true};
+
+		if (tensor->kind == IPU_TENSOR_RESULT && build->graph->layout.accumulate_outfeed)
+			status =
+				add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
+					   elements, 1);
+		if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
+			status = add_piece(at, &piece);
+	}
 	if (status != ST_OK)
 		return status;
-	if (depth > 0 && at->build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])
+	if (depth > 0 && build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])
 		return add_stashed(at, depth);
 	if (is_replayed(at))
 		return add_replayed(at);
@@ -559,18 +538,6 @@ static enum status add_transient(const struct memory_at *at)
 }
 
 /* ---- always live ----------------------------------------------------------------------------- */
-
-/* Extend [@first, @last] over the adjacent steps that transfer data for the operation. */
-static void extend_over_transfers(const struct memory_at *at, const struct memory_section *section,
-				  int *first, int *last)
-{
-	const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
-
-	while (*first > section->first && steps[*first - 1].node < 0)
-		--*first;
-	while (*last + 1 < section->end && steps[*last + 1].node < 0)
-		++*last;
-}
 
 /* Weights and optimizer state are on chip for a whole function, accumulators for one addition. */
 static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
@@ -587,9 +554,15 @@ static enum status add_transit(const struct memory_at *at, enum ipu_function_pha
 	if (section->first == section->end)
 		return ST_OK;
 	if (tensor_of(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
+		const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
+
 		first = at->use[phase]->first;
 		last = at->use[phase]->last;
-		extend_over_transfers(at, section, &first, &last);
+		/* The adjacent steps transfer data for the operation. */
+		while (first > section->first && steps[first - 1].node < 0)
+			--first;
+		while (last + 1 < section->end && steps[last + 1].node < 0)
+			++last;
 	}
 	return add_while(at, what, elements, first, last);
 }

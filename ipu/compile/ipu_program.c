@@ -209,17 +209,6 @@ void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct i
 	}
 }
 
-static void lower_node(struct ipu_lowering *lowering, int function, int node)
-{
-	const char *name = lowering->executable->graph->nodes[node].op.name;
-	int sequence;
-
-	ipu__before_node(lowering, function, node);
-	sequence = ipu__program_add(lowering, function, IPU_SEQUENCE, name, node);
-	ipu__plan_lower(lowering, sequence, lowering->executable->plans[node], name, node);
-	ipu__after_node(lowering, function, node);
-}
-
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static void finish_code(struct ipu_lowering *lowering, struct ipu_code *code)
@@ -258,11 +247,19 @@ static void lower_nodes(struct ipu_lowering *lowering, int function, int stage,
 	const enum ipu_function_phase from = replays || forward ? IPU_FUNCTION_F : phase;
 
 	ipu__before_function(lowering, function, stage, phase);
-	for (int n = 0; n < graph->node_count; n++)
-		if (graph->nodes[n].op.stage == stage && ipu_function_of(graph, n) == from &&
-		    (!replays || lowering->stash.replayed[n]) &&
-		    (!forward || ipu_node_forward(&graph->nodes[n], predicted)))
-			lower_node(lowering, function, n);
+	for (int n = 0; n < graph->node_count; n++) {
+		const char *name = graph->nodes[n].op.name;
+		int sequence;
+
+		if (graph->nodes[n].op.stage != stage || ipu_function_of(graph, n) != from ||
+		    (replays && !lowering->stash.replayed[n]) ||
+		    (forward && !ipu_node_forward(&graph->nodes[n], predicted)))
+			continue;
+		ipu__before_node(lowering, function, n);
+		sequence = ipu__program_add(lowering, function, IPU_SEQUENCE, name, n);
+		ipu__plan_lower(lowering, sequence, lowering->executable->plans[n], name, n);
+		ipu__after_node(lowering, function, n);
+	}
 	ipu__after_function(lowering, function, stage, phase);
 }
 
@@ -341,41 +338,7 @@ static enum status lower_function(struct ipu_lowering *lowering, int stage,
 	return status == ST_OK && lowering->failed ? err_nomem(err) : status;
 }
 
-static enum status lower_stage(struct ipu_lowering *lowering, int stage, struct err *err)
-{
-	enum status status =
-		ipu_stash_init(&lowering->stash, lowering->executable->graph, stage, err);
-
-	for (int f = 0; f < IPU_FUNCTION_PHASES && status == ST_OK; f++)
-		status = lower_function(lowering, stage, (enum ipu_function_phase)f, err);
-	ipu_stash_fini(&lowering->stash);
-	return status;
-}
-
 /* ---- executable ------------------------------------------------------------------------------ */
-
-/* The operation, or the replica's share of it: an update of variables sharded over replicas. */
-static struct ipu_op replica_op(const struct ipu_graph *graph, int node)
-{
-	struct ipu_op op = graph->nodes[node].op;
-	const int64_t replicas = graph->layout.replicas;
-
-	if (op.phase == IPU_PHASE_U && op.kind == IPU_OP_ELEMENTWISE && replicas > 1 &&
-	    (graph->layout.shard_optimizer_state || graph->layout.shard_weights))
-		op.elements.count = (op.elements.count + replicas - 1) / replicas;
-	return op;
-}
-
-/* Mark a joint plan's gradients of weights: they lie as their weights do. */
-static void mark_aligned(const struct ipu_graph *graph, const struct ipu_plan *plan, int node,
-			 bool *aligned)
-{
-	const struct ipu_node *of = &graph->nodes[node];
-
-	for (int i = 0; i < of->write_count && plan->joint; i++)
-		aligned[of->writes[i]] =
-			graph->tensors[of->writes[i]].kind == IPU_TENSOR_WEIGHT_GRADIENT;
-}
 
 /* Return whether a map's operands lie alike: a weight, what lies as it, and such a gradient. */
 static bool is_aligned(const struct ipu_graph *graph, int node, const bool *aligned)
@@ -410,14 +373,25 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 	if (!executable->plans || !executable->code || !lowering->reduced || !aligned)
 		return err_nomem(err);
 	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
-		struct ipu_op op = replica_op(graph, n);
+		struct ipu_op op = graph->nodes[n].op;
+		const int64_t replicas = graph->layout.replicas;
 
+		/* A replica updates its share of variables that are sharded over replicas. */
+		if (op.phase == IPU_PHASE_U && op.kind == IPU_OP_ELEMENTWISE && replicas > 1 &&
+		    (graph->layout.shard_optimizer_state || graph->layout.shard_weights))
+			op.elements.count = (op.elements.count + replicas - 1) / replicas;
 		if (is_aligned(graph, n, aligned))
 			op.elements.operands = 1;
 		status = ipu_planner_plan(lowering->planner, &op, &graph->nodes[n].options,
 					  &executable->plans[n], err);
-		if (status == ST_OK)
-			mark_aligned(graph, executable->plans[n], n, aligned);
+		if (status == ST_OK) {
+			/* A joint plan's gradients of weights lie as their weights do. */
+			const struct ipu_node *of = &graph->nodes[n];
+
+			for (int i = 0; i < of->write_count && executable->plans[n]->joint; i++)
+				aligned[of->writes[i]] = graph->tensors[of->writes[i]].kind ==
+							 IPU_TENSOR_WEIGHT_GRADIENT;
+		}
 	}
 	return status;
 }
@@ -457,8 +431,12 @@ enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_gra
 	executable->graph = graph;
 	lowering.executable = executable;
 	status = plan_nodes(&lowering, err);
-	for (int s = 0; s < graph->layout.stages && status == ST_OK; s++)
-		status = lower_stage(&lowering, s, err);
+	for (int s = 0; s < graph->layout.stages && status == ST_OK; s++) {
+		status = ipu_stash_init(&lowering.stash, lowering.executable->graph, s, err);
+		for (int f = 0; f < IPU_FUNCTION_PHASES && status == ST_OK; f++)
+			status = lower_function(&lowering, s, (enum ipu_function_phase)f, err);
+		ipu_stash_fini(&lowering.stash);
+	}
 	if (status == ST_OK)
 		status = ipu__programs_store(&lowering, err);
 	mem_free(lowering.programs);

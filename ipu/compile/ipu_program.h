@@ -3,8 +3,8 @@
  *
  * Each stage has a function for F, B, U and for the data movement around them; the leaves of a
  * function are steps. The control programs call the functions in the order of the schedule
- * (ipu_control_add()). An execution trace shows steps. An IPU executes them sequentially, so the cycles
- * of a function are the sum over its steps.
+ * (ipu_control_add()). An execution trace shows steps. An IPU executes them sequentially, so the
+ * cycles of a function are the sum over its steps.
  */
 #ifndef IPU_PROGRAM_H
 #define IPU_PROGRAM_H

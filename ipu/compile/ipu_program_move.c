@@ -115,16 +115,6 @@ static void lower_remote(struct ipu_lowering *lowering, int function, int64_t by
 
 /* ---- over the replicas ----------------------------------------------------------------------- */
 
-/* Cycles to exchange or add @bytes spread over all tiles. */
-static double local_cycles(const struct ipu_target *target, enum ipu_program_type type,
-			   int64_t bytes)
-{
-	const double rate = type == IPU_DO_EXCHANGE ? target->exchange_bytes_cycle
-						    : (double)target->vector_bytes;
-
-	return (double)bytes / ((double)target->tiles * rate);
-}
-
 /* A ring collective as in popops: in each round every replica passes a share to the next one. */
 struct ring {
 	int64_t members, rounds, share; /* members: replicas or domains; share: bytes passed on */
@@ -186,7 +176,8 @@ static void add_local_phase(struct ipu_lowering *lowering, int sequence, enum ip
 {
 	const struct ipu_target *target = lowering->target;
 	const bool exchange = type == IPU_DO_EXCHANGE;
-	const double each = local_cycles(target, type, bytes);
+	const double rate = exchange ? target->exchange_bytes_cycle : (double)target->vector_bytes;
+	const double each = (double)bytes / ((double)target->tiles * rate);
 	const int64_t tiles = bytes > 0 ? target->tiles : 1;
 	const struct ipu_step step = {.node = -1,
 				      .phase = -1,
@@ -203,26 +194,6 @@ static void add_local_phase(struct ipu_lowering *lowering, int sequence, enum ip
 	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
-/* Pass the share to the next replica, after a sync of all members of the ring. */
-static void exchange_share(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
-			   const char *name)
-{
-	struct ipu_step step = {.node = -1,
-				.phase = -1,
-				.type = IPU_SYNC,
-				.cycles = ring->sync,
-				.mean_cycles = (double)ring->sync,
-				.tiles = lowering->target->tiles,
-				.repeats = ring->rounds};
-
-	ipu__step_add(lowering, sequence, &step, "External");
-	step.type = IPU_GLOBAL_EXCHANGE;
-	step.cycles = ring->cycles;
-	step.mean_cycles = (double)ring->cycles;
-	step.bytes_in = step.bytes_out = ring->share * (ring->members - 1) / ring->rounds;
-	ipu__step_add(lowering, sequence, &step, "%s", name);
-}
-
 /* Reduce-scatter: slice a share, then in each round pass it on and add it to the next slice.
  * Gather: copy a share, pass it on, and store it in its slice. */
 static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
@@ -233,6 +204,7 @@ static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct
 	const char *work = ipu__name(lowering, "%s/%s", name, gather ? "Copy" : "Add");
 	const enum ipu_program_type execute = IPU_ON_TILE_EXECUTE;
 	int loop = sequence;
+	struct ipu_step step;
 
 	if (ring->rounds == 0)
 		return;
@@ -244,7 +216,22 @@ static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct
 	if (ring->rounds > 1)
 		loop = ipu__repeat_add(lowering, sequence, ring->rounds, name, -1);
 	add_local_phase(lowering, loop, execute, 0, ring->rounds, index);
-	exchange_share(lowering, loop, ring, name);
+
+	/* The next replica gets the share, after a sync of all members of the ring. */
+	step = (struct ipu_step){.node = -1,
+				 .phase = -1,
+				 .type = IPU_SYNC,
+				 .cycles = ring->sync,
+				 .mean_cycles = (double)ring->sync,
+				 .tiles = lowering->target->tiles,
+				 .repeats = ring->rounds};
+	ipu__step_add(lowering, loop, &step, "External");
+	step.type = IPU_GLOBAL_EXCHANGE;
+	step.cycles = ring->cycles;
+	step.mean_cycles = (double)ring->cycles;
+	step.bytes_in = step.bytes_out = ring->share * (ring->members - 1) / ring->rounds;
+	ipu__step_add(lowering, loop, &step, "%s", name);
+
 	if (gather)
 		add_local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
 	add_local_phase(lowering, loop, IPU_DO_EXCHANGE, ring->share, ring->rounds, slice);
@@ -427,37 +414,19 @@ static int64_t stage_kind_bytes(const struct ipu_graph *graph, int stage, enum i
 	return bytes;
 }
 
-static int64_t shard_bytes(int64_t bytes, const struct ipu_layout *layout, bool shared)
-{
-	return shared ? (bytes + layout->replicas - 1) / layout->replicas : bytes;
-}
-
 /* Stream a stage's variables of @kind between the tiles and streaming memory. */
 static void stream_kind(struct ipu_lowering *lowering, int function, int stage,
 			enum ipu_tensor_kind kind, bool shared, bool load)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
+	const int64_t replicas = graph->layout.replicas;
+	int64_t bytes = stage_kind_bytes(graph, stage, kind);
 
-	lower_remote(lowering, function,
-		     shard_bytes(stage_kind_bytes(graph, stage, kind), &graph->layout, shared),
-		     load,
+	if (shared)
+		bytes = (bytes + replicas - 1) / replicas;
+	lower_remote(lowering, function, bytes, load,
 		     ipu__name(lowering, "%s/Stage%d/%s", load ? "RemoteLoad" : "RemoteStore",
 			       stage, ipu_tensor_kind_name(kind)));
-}
-
-static void load_weights(struct ipu_lowering *lowering, int function, int stage)
-{
-	const struct ipu_graph *graph = lowering->executable->graph;
-	const struct ipu_layout *layout = &graph->layout;
-
-	if (layout->offload_weights)
-		stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT, layout->shard_weights,
-			    true);
-	if (layout->shard_weights)
-		ipu__collective_lower(
-			lowering, function, IPU_ALL_GATHER,
-			stage_kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
-			ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights", stage));
 }
 
 static bool reads_tensor(const struct ipu_graph *graph, int stage, char phase, int tensor)
@@ -509,8 +478,17 @@ void ipu__before_function(struct ipu_lowering *lowering, int function, int stage
 		lowering->stash.replays ? IPU_FUNCTION_R : IPU_FUNCTION_B;
 
 	if (phase != IPU_FUNCTION_U) {
-		if (phase != IPU_FUNCTION_W)
-			load_weights(lowering, function, stage);
+		if (phase != IPU_FUNCTION_W) {
+			if (layout->offload_weights)
+				stream_kind(lowering, function, stage, IPU_TENSOR_WEIGHT,
+					    layout->shard_weights, true);
+			if (layout->shard_weights)
+				ipu__collective_lower(
+					lowering, function, IPU_ALL_GATHER,
+					stage_kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
+					ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights",
+						  stage));
+		}
 		if (ipu__has_fifo(graph, stage) && (phase == reader || phase == IPU_FUNCTION_W))
 			pop_stash(lowering, function, stage, false,
 				  ipu_graph_splits(graph) ? ipu_function_phase_char(phase) : 0);

@@ -51,25 +51,6 @@ static void mark_replayed(struct stashing *stashing, int n)
 	mark_reads_needed(stashing, node);
 }
 
-static void fill_stash(struct stashing *stashing)
-{
-	const struct ipu_graph *graph = stashing->graph;
-	struct ipu_stash *stash = stashing->stash;
-	const bool again = graph->layout.recompute != IPU_RECOMPUTE_NONE &&
-			   stashing->stage + 1 < graph->layout.stages;
-
-	for (int n = 0; n < graph->node_count; n++)
-		if (ipu_node_in(&graph->nodes[n], stashing->stage, IPU_PHASE_B))
-			mark_reads_needed(stashing, &graph->nodes[n]);
-	for (int n = graph->node_count - 1; n >= 0 && again; n--)
-		if (ipu_node_in(&graph->nodes[n], stashing->stage, IPU_PHASE_F))
-			mark_replayed(stashing, n);
-	for (int t = 0; t < graph->tensor_count; t++)
-		if ((stashing->needed[t] || stashing->cached[t]) &&
-		    is_per_microbatch(graph->tensors[t].kind))
-			stash->tensors[stash->count++] = t;
-}
-
 enum status ipu_stash_init(struct ipu_stash *stash, const struct ipu_graph *graph, int stage,
 			   struct err *err)
 {
@@ -83,10 +64,23 @@ enum status ipu_stash_init(struct ipu_stash *stash, const struct ipu_graph *grap
 	stashing.needed = mem_calloc(tensors, sizeof(*stashing.needed));
 	stashing.cached = mem_calloc(tensors, sizeof(*stashing.cached));
 	ready = stash->tensors && stash->replayed && stashing.needed && stashing.cached;
-	if (ready)
-		fill_stash(&stashing);
-	else
+	if (ready) {
+		const bool again = graph->layout.recompute != IPU_RECOMPUTE_NONE &&
+				   stashing.stage + 1 < graph->layout.stages;
+
+		for (int n = 0; n < graph->node_count; n++)
+			if (ipu_node_in(&graph->nodes[n], stashing.stage, IPU_PHASE_B))
+				mark_reads_needed(&stashing, &graph->nodes[n]);
+		for (int n = graph->node_count - 1; n >= 0 && again; n--)
+			if (ipu_node_in(&graph->nodes[n], stashing.stage, IPU_PHASE_F))
+				mark_replayed(&stashing, n);
+		for (int t = 0; t < graph->tensor_count; t++)
+			if ((stashing.needed[t] || stashing.cached[t]) &&
+			    is_per_microbatch(graph->tensors[t].kind))
+				stash->tensors[stash->count++] = t;
+	} else {
 		ipu_stash_fini(stash);
+	}
 	mem_free(stashing.needed);
 	mem_free(stashing.cached);
 	return ready ? ST_OK : err_nomem(err);

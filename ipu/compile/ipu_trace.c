@@ -63,24 +63,6 @@ enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)
 	return types[kind];
 }
 
-static int trace_code_step(const struct tracing *tracing, const struct ipu_step *from,
-			   struct ipu_trace_step *step)
-{
-	int failed;
-
-	step->program = from->program;
-	step->node = from->node;
-	step->type = from->type;
-	step->cycles = from->cycles;
-	step->tiles = from->tiles;
-	step->mean_cycles = from->mean_cycles;
-	step->bytes_in = from->bytes_in;
-	step->bytes_out = from->bytes_out;
-	failed = tracing->fn(tracing->user, step);
-	step->start_cycle += step->cycles;
-	return failed;
-}
-
 /* End of the loop that begins with step @first; a step outside loops is one of its own. */
 static int loop_end(const struct tracing *tracing, const struct ipu_code *code, int first)
 {
@@ -108,9 +90,22 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 
 	for (int first = 0, end; first < code->step_count && !failed; first = end) {
 		end = loop_end(tracing, code, first);
-		for (int64_t r = 0; r < code->steps[first].repeats; r++)
-			for (int i = first; i < end && !failed; i++)
-				failed = trace_code_step(tracing, &code->steps[i], &step);
+		for (int64_t r = 0; r < code->steps[first].repeats; r++) {
+			for (int i = first; i < end && !failed; i++) {
+				const struct ipu_step *from = &code->steps[i];
+
+				step.program = from->program;
+				step.node = from->node;
+				step.type = from->type;
+				step.cycles = from->cycles;
+				step.tiles = from->tiles;
+				step.mean_cycles = from->mean_cycles;
+				step.bytes_in = from->bytes_in;
+				step.bytes_out = from->bytes_out;
+				failed = tracing->fn(tracing->user, &step);
+				step.start_cycle += step.cycles;
+			}
+		}
 	}
 	return failed;
 }
@@ -236,22 +231,6 @@ static void record_difference(struct periods *periods, int time_step, bool same)
 		periods->broken = time_step;
 }
 
-static bool in_last_period(const struct periods *periods, int time_step)
-{
-	return time_step >= periods->end - periods->period && time_step < periods->end;
-}
-
-/* Return whether a time step has a counterpart one period before, or after. */
-static bool has_before(const struct periods *periods, int time_step)
-{
-	return time_step >= periods->first + periods->period && time_step < periods->end;
-}
-
-static bool has_after(const struct periods *periods, int time_step)
-{
-	return time_step >= periods->first && time_step < periods->end - periods->period;
-}
-
 /* Members of event @i, or of transfer @i if @transfers. */
 static int ipu_at(const struct ipu_timeline *timeline, bool transfers, int i)
 {
@@ -279,16 +258,19 @@ static void compare_ipu(struct periods *periods, bool transfers, int first, int 
 {
 	int count = 0;
 
-	for (int i = first; i < end; i++)
-		count += in_last_period(periods, step_at(periods->timeline, transfers, i));
 	for (int i = first; i < end; i++) {
 		const int step = step_at(periods->timeline, transfers, i);
 
-		if (has_before(periods, step))
+		count += step >= periods->end - periods->period && step < periods->end;
+	}
+	for (int i = first; i < end; i++) {
+		const int step = step_at(periods->timeline, transfers, i);
+
+		if (step >= periods->first + periods->period && step < periods->end)
 			record_difference(periods, step,
 					  i - count >= first &&
 						  same_at(periods, transfers, i - count, i));
-		if (has_after(periods, step))
+		if (step >= periods->first && step < periods->end - periods->period)
 			record_difference(periods, step + periods->period,
 					  i + count < end &&
 						  same_at(periods, transfers, i, i + count));

@@ -27,11 +27,6 @@ static double volume(const struct conv_form *form)
 	return (double)form->position[0] * (double)form->position[1] * (double)form->position[2];
 }
 
-static double taps(const struct conv_form *form)
-{
-	return (double)form->kernel[0] * (double)form->kernel[1];
-}
-
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static void forward(const struct ipu_conv *conv, struct conv_form *form)
@@ -190,7 +185,8 @@ static void set_sizes(struct conv_form *form)
 	double groups = (double)form->groups;
 
 	form->inputs = count_inputs(form) * groups;
-	form->weights = (double)form->in * (double)form->out * taps(form) * groups;
+	form->weights = (double)form->in * (double)form->out *
+			((double)form->kernel[0] * (double)form->kernel[1]) * groups;
 	form->outputs = volume(form) * (double)form->out * groups;
 }
 

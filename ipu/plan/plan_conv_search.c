@@ -33,12 +33,6 @@ struct cuts {
 	int count;
 };
 
-/* Return whether @parts divides the tiles of a target, so that the cut can use all of them. */
-static bool divides_tiles(int64_t parts)
-{
-	return 1472 % parts == 0 || 1216 % parts == 0;
-}
-
 static void list_cuts(int64_t size, struct cuts *cuts)
 {
 	int64_t last = 0, last_part = 0;
@@ -50,7 +44,8 @@ static void list_cuts(int64_t size, struct cuts *cuts)
 
 		if (part == last_part)
 			continue;
-		if (coarse && !divides_tiles(parts))
+		/* A divisor of a target's tiles stays: its cut can use all of them. */
+		if (coarse && 1472 % parts != 0 && 1216 % parts != 0)
 			continue;
 		last_part = part;
 		last = parts;
@@ -431,13 +426,6 @@ static int64_t channel_groups(int64_t channels, double group, int64_t serial)
 }
 
 /* Rows of taps are cut into any number of parts to eight, then into powers of two, and all. */
-static bool is_kernel_cut_tried(const struct cuts *rows, int at)
-{
-	const int64_t parts = rows->part[at];
-
-	return parts <= 8 || (parts & (parts - 1)) == 0 || at == rows->count - 1;
-}
-
 static void try_kernels(struct search *search, int64_t serial_in, int64_t serial_out)
 {
 	const struct conv_form *form = search->form;
@@ -449,9 +437,11 @@ static void try_kernels(struct search *search, int64_t serial_in, int64_t serial
 	list_cuts(channel_groups(form->out, search->way->out_group, serial_out), &search->out);
 	list_cuts(form->kernel[0], &rows);
 	for (int r = 0; r < rows.count && rows.part[r] <= search->target->tiles; r++) {
-		if (!is_kernel_cut_tried(&rows, r))
+		const int64_t parts = rows.part[r];
+
+		if (parts > 8 && (parts & (parts - 1)) != 0 && r < rows.count - 1)
 			continue;
-		cut.kernel = rows.part[r];
+		cut.kernel = parts;
 		list_fields(search->target, form, search->way, &cut, &search->fields);
 		try_channels(search, cut);
 	}

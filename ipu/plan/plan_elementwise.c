@@ -80,28 +80,21 @@ static int only_function(const struct ipu_elements *elements)
 	return times == 1 ? only : IPU_FUNCTIONS;
 }
 
-static struct ipu__vertex vertex_of(const struct ipu_elements *elements, enum ipu_dtype dtype)
-{
-	const int only = only_function(elements);
-	struct ipu__vertex vertex = single_vertices[only];
-
-	if (!vertex.name || only == IPU_FUNCTIONS)
-		vertex = elements->broadcast > 0 ? broadcast_vertex : map_vertex;
-	vertex.cycles_each += instructions(elements->times, dtype);
-	return vertex;
-}
-
 void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op *op,
 			   const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
 	const struct ipu_elements *elements = &op->elements;
-	const struct ipu__vertex vertex = vertex_of(elements, op->dtype);
+	const int only = only_function(elements);
+	struct ipu__vertex vertex = single_vertices[only];
 	const struct ipu__spread spread = ipu__spread_over(
 		target, elements->count, ipu__lanes(target, op->dtype), target->tiles);
 	const int64_t element = ipu_dtype_bytes(op->dtype);
 	int64_t most = 0;
 	double all = 0;
 
+	if (!vertex.name || only == IPU_FUNCTIONS)
+		vertex = elements->broadcast > 0 ? broadcast_vertex : map_vertex;
+	vertex.cycles_each += instructions(elements->times, op->dtype);
 	(void)options;
 	if (elements->operands > 1) {
 		most = spread.most;

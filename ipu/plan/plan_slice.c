@@ -35,11 +35,6 @@ struct slice_cut {
 	int64_t rows, width, lookups, mine; /* mine: lookups among its entries, if evenly spread */
 };
 
-static double vectors_of(enum ipu_dtype dtype, int64_t width)
-{
-	return (double)ipu__ceil_div(width, dtype == IPU_UINT8 ? 4 : 2);
-}
-
 /* Add a stage; the workers of a tile share the lookups of its vertex. */
 static void add_stage(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		      const struct slice_work *work, double in_range, double out_of_range,
@@ -70,7 +65,7 @@ static void plan_cut(const struct ipu_target *target, const struct ipu_op *op,
 	const int64_t indices = ipu__product(cut->lookups, INDEX_BYTES);
 	const int64_t table = ipu__product(cut->rows, cut->width) * element;
 	const int64_t slices = ipu__product(cut->lookups, cut->width) * element;
-	const double vectors = vectors_of(op->dtype, cut->width);
+	const double vectors = (double)ipu__ceil_div(cut->width, op->dtype == IPU_UINT8 ? 4 : 2);
 	int64_t received = indices;
 
 	*plan = (struct ipu_plan){.split_batch = cut->groups,
