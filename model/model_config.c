@@ -152,21 +152,6 @@ static const struct model_option *config_find(const struct model_option *options
 	return NULL;
 }
 
-static enum status config_unknown(const struct json_at *at, const char *key,
-				  const struct model_option *options, size_t count,
-				  const struct model_option *more, size_t more_count,
-				  struct err *err)
-{
-	const char *known[CONFIG_KEYS];
-
-	assert(count + more_count <= CONFIG_KEYS);
-	for (size_t i = 0; i < count; i++)
-		known[i] = options[i].key;
-	for (size_t i = 0; i < more_count; i++)
-		known[count + i] = more[i].key;
-	return json_unknown(at, "option", key, known, count + more_count, err);
-}
-
 enum status model_config_check(const struct json_at *at, const struct model_option *options,
 			       size_t count, const struct model_option *more, size_t more_count,
 			       struct err *err)
@@ -180,9 +165,17 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 
 		if (!option)
 			option = config_find(more, more_count, item->string);
-		if (!option)
-			return config_unknown(at, item->string, options, count, more, more_count,
-					      err);
+		if (!option) {
+			const char *known[CONFIG_KEYS];
+
+			assert(count + more_count <= CONFIG_KEYS);
+			for (size_t i = 0; i < count; i++)
+				known[i] = options[i].key;
+			for (size_t i = 0; i < more_count; i++)
+				known[count + i] = more[i].key;
+			return json_unknown(at, "option", item->string, known, count + more_count,
+					    err);
+		}
 		if (option->rule < MODEL_BOOL && !config_rules[option->rule].passes(item))
 			return model_config_unsupported(&here, err,
 							"not supported: it must be %s here",

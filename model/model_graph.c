@@ -121,24 +121,6 @@ static void call_add_input(const struct call *call, const struct json_at *histor
 		reader->list[reader->list_count++] = from;
 }
 
-static void call_keras_tensor(const struct call *call, const struct json_at *at)
-{
-	struct json_at here, config;
-	const char *class_name;
-
-	if (model_config_class(at, &class_name, &here, call->err) != ST_OK)
-		return;
-	if (strcmp(class_name, CALL_TENSOR) != 0)
-		model_config_unsupported(&here, call->err,
-					 "only layers' outputs (\"" CALL_TENSOR
-					 "\") are supported as inputs, not \"%s\"",
-					 class_name);
-	else if (!json_child(at, "config", &config) || !json_child(&config, "keras_history", &here))
-		json_fail(at, call->err, "\"config.keras_history\" is missing");
-	else
-		call_add_input(call, &here);
-}
-
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /* A tensor, null, or a list of them. */
@@ -149,7 +131,21 @@ static void call_argument(const struct call *call, const struct json_at *at)
 	if (err_stuck(call->err) || cJSON_IsNull(at->node))
 		return;
 	if (cJSON_IsObject(at->node)) {
-		call_keras_tensor(call, at);
+		struct json_at here, config;
+		const char *class_name;
+
+		if (model_config_class(at, &class_name, &here, call->err) == ST_OK) {
+			if (strcmp(class_name, CALL_TENSOR) != 0)
+				model_config_unsupported(&here, call->err,
+							 "only layers' outputs (\"" CALL_TENSOR
+							 "\") are supported as inputs, not \"%s\"",
+							 class_name);
+			else if (!json_child(at, "config", &config) ||
+				 !json_child(&config, "keras_history", &here))
+				json_fail(at, call->err, "\"config.keras_history\" is missing");
+			else
+				call_add_input(call, &here);
+		}
 		return;
 	}
 	if (!cJSON_IsArray(at->node))
@@ -406,20 +402,6 @@ static void call_count(struct model_reader *reader, struct model_scope *scope)
 		err_nomem(err);
 }
 
-/* Store the references of the reader's list as the inputs of @to. */
-static void call_store_inputs(struct model_reader *reader, struct model_call *to)
-{
-	const size_t count = (size_t)reader->list_count;
-
-	to->input_count = reader->list_count;
-	to->from = arena_alloc(&reader->scratch, count, sizeof(*to->from));
-	to->inputs = arena_alloc(&reader->scratch, count, sizeof(*to->inputs));
-	if (to->from && to->inputs)
-		memcpy(to->from, reader->list, count * sizeof(*to->from));
-	else
-		err_nomem(reader->err);
-}
-
 /* Read all calls of entry @number. */
 static void call_read(struct model_reader *reader, struct model_scope *scope, int number)
 {
@@ -452,8 +434,20 @@ static void call_read(struct model_reader *reader, struct model_scope *scope, in
 			json_fail(&here, err,
 				  "must be an array or an object {\"args\", \"kwargs\"}");
 		call_check_count(&call, &nodes);
-		if (!err_stuck(err))
-			call_store_inputs(reader, call.to);
+		if (!err_stuck(err)) {
+			/* The references of the reader's list are the inputs. */
+			const size_t count = (size_t)reader->list_count;
+
+			call.to->input_count = reader->list_count;
+			call.to->from =
+				arena_alloc(&reader->scratch, count, sizeof(*call.to->from));
+			call.to->inputs =
+				arena_alloc(&reader->scratch, count, sizeof(*call.to->inputs));
+			if (call.to->from && call.to->inputs)
+				memcpy(call.to->from, reader->list, count * sizeof(*call.to->from));
+			else
+				err_nomem(reader->err);
+		}
 	}
 }
 
@@ -563,32 +557,13 @@ static struct model_reference *call_outputs(const struct call *call, struct mode
 	return references;
 }
 
-static void call_check_outputs(const struct call *call, const struct model_scope *scope,
-			       const struct json_at *config)
-{
-	struct json_at at;
-
-	if (err_stuck(call->err) || !json_child(config, "output_layers", &at))
-		return;
-	for (int i = 0; i < scope->output_count && scope->output_count > 1; i++) {
-		const struct model_entry *entry =
-			&scope->entries[scope->calls[scope->outputs[i].call].entry];
-
-		if (entry->kind == MODEL_ENTRY_INPUT)
-			json_fail(&at, call->err, "\"%s\" is an InputLayer", entry->name);
-		for (int k = 0; k < i && !err_stuck(call->err); k++)
-			if (scope->outputs[k].call == scope->outputs[i].call &&
-			    scope->outputs[k].output == scope->outputs[i].output)
-				json_fail(&at, call->err, "names \"%s\" twice", entry->name);
-	}
-}
-
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	const struct call ends = {.reader = reader, .scope = scope, .err = reader->err};
 	struct model_reference *outputs = NULL;
 	struct err *err = reader->err;
+	struct json_at at;
 
 	if (err_stuck(err))
 		return;
@@ -606,7 +581,19 @@ void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 	for (int i = 0; i < scope->output_count && !err_stuck(err); i++)
 		scope->outputs[i] = (struct model_end){call_resolve(reader, scope, &outputs[i]),
 						       outputs[i].output};
-	call_check_outputs(&ends, scope, config);
+	if (err_stuck(err) || !json_child(config, "output_layers", &at))
+		return;
+	for (int i = 0; i < scope->output_count && scope->output_count > 1; i++) {
+		const struct model_entry *entry =
+			&scope->entries[scope->calls[scope->outputs[i].call].entry];
+
+		if (entry->kind == MODEL_ENTRY_INPUT)
+			json_fail(&at, err, "\"%s\" is an InputLayer", entry->name);
+		for (int k = 0; k < i && !err_stuck(err); k++)
+			if (scope->outputs[k].call == scope->outputs[i].call &&
+			    scope->outputs[k].output == scope->outputs[i].output)
+				json_fail(&at, err, "names \"%s\" twice", entry->name);
+	}
 }
 
 /* ---- the order of execution ------------------------------------------------------------------ */

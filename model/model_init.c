@@ -104,42 +104,12 @@ struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan
 	return init_default(row, fan_in, fan_out);
 }
 
-static void init_unknown(const struct json_at *at, const char *name, struct err *err)
-{
-	struct str known = {0};
-
-	for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
-		str_addf(&known, "%s%s", i ? ", " : "", init_rows[i].class_name);
-	if (known.failed)
-		err_nomem(err);
-	else
-		model_config_unsupported(at, err,
-					 "initializer \"%s\" is not supported (there are %s)", name,
-					 str_peek(&known));
-	str_free(&known);
-}
-
 /* The row of an option; the field already has the default. */
 #define INIT_OPTION(key_, member)                                                                  \
 	{                                                                                          \
-		.key = (key_), .rule = MODEL_REAL, .strict = true, .fallback = init->member,       \
+		.key = (key_), .rule = MODEL_REAL, .strict = true, .fallback = out->member,        \
 		.offset = offsetof(struct model_init, member)                                      \
 	}
-
-static void init_config(const struct init_row *row, const struct json_at *config,
-			struct model_init *init, struct err *err)
-{
-	const struct model_option rows[] = {
-		{"seed", .rule = MODEL_ANY},
-		{"dtype", .rule = MODEL_FLOAT32},
-		INIT_OPTION(row->low, low),
-		INIT_OPTION(row->high, high),
-	};
-	const struct model_options options = {rows, 2u + (row->low != NULL) + (row->high != NULL)};
-
-	model_config_check(config, options.rows, options.count, NULL, 0, err);
-	model_config_read(config, &options, init, NULL, err);
-}
 
 /* VarianceScaling is the only initializer whose fan and distribution are options. "normal" is
  * Keras's old name of "truncated_normal". */
@@ -188,7 +158,17 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 		return err->status;
 	row = init_find(name);
 	if (!row) {
-		init_unknown(at, name, err);
+		struct str known = {0};
+
+		for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
+			str_addf(&known, "%s%s", i ? ", " : "", init_rows[i].class_name);
+		if (known.failed)
+			err_nomem(err);
+		else
+			model_config_unsupported(
+				at, err, "initializer \"%s\" is not supported (there are %s)", name,
+				str_peek(&known));
+		str_free(&known);
 		return err->status;
 	}
 
@@ -197,8 +177,19 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 		init_variance_scaling(&config, out, fan_in, fan_out, err);
 		return err->status;
 	}
-	if (config_here)
-		init_config(row, &config, out, err);
+	if (config_here) {
+		const struct model_option rows[] = {
+			{"seed", .rule = MODEL_ANY},
+			{"dtype", .rule = MODEL_FLOAT32},
+			INIT_OPTION(row->low, low),
+			INIT_OPTION(row->high, high),
+		};
+		const struct model_options options = {rows, 2u + (row->low != NULL) +
+								    (row->high != NULL)};
+
+		model_config_check(&config, options.rows, options.count, NULL, 0, err);
+		model_config_read(&config, &options, out, NULL, err);
+	}
 	if (!err_stuck(err) && out->kind != MODEL_INIT_UNIFORM && out->high < 0.0)
 		json_fail(at, err, "stddev must be at least 0");
 	if (!err_stuck(err) && out->kind == MODEL_INIT_UNIFORM && out->high < out->low)

@@ -786,20 +786,6 @@ static void read_append_join(struct model_reader *reader, const struct model_sco
 	model__check_shape(&scope->layers, &join->output, reader->err);
 }
 
-/* The layer's name; if the layer has several outputs, the later ones get a number, as in Keras. */
-static const char *read_output_name(const struct model_reader *reader,
-				    const struct model_scope *scope, int output)
-{
-	const int entry = scope->calls[scope->outputs[output].call].entry;
-	const char *name = scope->entries[entry].name;
-	int before = 0;
-
-	for (int i = 0; i < output; i++)
-		before += scope->calls[scope->outputs[i].call].entry == entry;
-	return before ? arena_printf(reader->arena, "%s_%d", name, before)
-		      : arena_strdup(reader->arena, name);
-}
-
 static void read_output_names(struct model_reader *reader, const struct model_scope *scope)
 {
 	struct model *model = reader->model;
@@ -811,7 +797,17 @@ static void read_output_names(struct model_reader *reader, const struct model_sc
 	if (!outputs)
 		err_nomem(reader->err);
 	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
-		outputs[i].name = read_output_name(reader, scope, i);
+		const int entry = scope->calls[scope->outputs[i].call].entry;
+		const char *name = scope->entries[entry].name;
+		int before = 0;
+
+		/* The layer's name; if the layer has several outputs, the later ones get a number,
+		 * as in Keras. */
+		for (int j = 0; j < i; j++)
+			before += scope->calls[scope->outputs[j].call].entry == entry;
+		outputs[i].name = before ? arena_printf(reader->arena, "%s_%d", name, before)
+					 : arena_strdup(reader->arena, name);
+
 		if (!outputs[i].name)
 			err_nomem(reader->err);
 		for (int o = 0; o < i && !err_stuck(reader->err); o++)

@@ -160,40 +160,34 @@ static const struct model_option application_options[] = {
 };
 /* clang-format on */
 
-static void read_config(const struct json_at *config, struct application *out, struct err *err)
-{
-	static const struct model_options options = MODEL_OPTIONS(application_options);
-	struct json_at here;
-
-	model_config_check(config, options.rows, options.count, NULL, 0, err);
-	if (model_option_at(config, "weights", &here, err))
-		model_config_unsupported(
-			&here, err,
-			"there are no pretrained weights here: give null, and your own file as the "
-			"run file's weights.load");
-	model_config_read(config, &options, out, NULL, err);
-	if (!model_option_given(config, "alpha", &here, err))
-		return;
-	if (!out->row->takes_alpha)
-		json_fail(&here, err, "%s has no alpha", out->row->name);
-	else if (json_real(&here, &out->alpha, err) == ST_OK &&
-		 !(out->alpha >= 0.1 && out->alpha <= (out->row->narrows ? 1.0 : 10.0)))
-		json_fail(&here, err, "must be from 0.1 to %d, not %g", out->row->narrows ? 1 : 10,
-			  out->alpha);
-}
-
 static enum status application_read(struct application *out, const struct json_at *at,
 				    const struct model_shape *input, struct err *err)
 {
 	static const cJSON nothing = {.type = cJSON_Object};
-	struct json_at config;
+	struct json_at config, here;
+	static const struct model_options options = MODEL_OPTIONS(application_options);
 
 	*out = (struct application){.row = application_find(at, err), .alpha = 1.0};
 	if (!out->row)
 		return err->status;
 	if (!json_child(at, "config", &config) || json_is_null(&config))
 		config = json_root(at->file, &nothing);
-	read_config(&config, out, err);
+
+	model_config_check(&config, options.rows, options.count, NULL, 0, err);
+	if (model_option_at(&config, "weights", &here, err))
+		model_config_unsupported(&here, err,
+					 "there are no pretrained weights here: give null, and "
+					 "your own file as the run file's weights.load");
+	model_config_read(&config, &options, out, NULL, err);
+	if (model_option_given(&config, "alpha", &here, err)) {
+		if (!out->row->takes_alpha)
+			json_fail(&here, err, "%s has no alpha", out->row->name);
+		else if (json_real(&here, &out->alpha, err) == ST_OK &&
+			 !(out->alpha >= 0.1 && out->alpha <= (out->row->narrows ? 1.0 : 10.0)))
+			json_fail(&here, err, "must be from 0.1 to %d, not %g",
+				  out->row->narrows ? 1 : 10, out->alpha);
+	}
+
 	read_input(at, &config, input, out, err);
 	return err->status;
 }

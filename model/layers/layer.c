@@ -40,20 +40,6 @@ const char *const *layer_names(int *count)
 	return names;
 }
 
-/* An item of the input must be an image (3 dimensions) or, for a sequence layer, have 2. */
-static void layer_check_images(const struct model_layer *layer, const struct json_at *config,
-			       struct err *err)
-{
-	const bool sequence = layer->ops->sequence;
-
-	if (!err_stuck(err) && layer->input.ndim != (sequence ? 2 : 3))
-		json_fail(config, err, "%s needs %s, but its input has %d dimension%s",
-			  layer->ops->class_name,
-			  sequence ? "sequences (steps, channels)"
-				   : "images (height, width, channels)",
-			  layer->input.ndim, layer->input.ndim == 1 ? "" : "s");
-}
-
 enum status layer_read(struct model *model, struct model_layer *layer, const struct json_at *config,
 		       struct err *err)
 {
@@ -73,8 +59,18 @@ enum status layer_read(struct model *model, struct model_layer *layer, const str
 	layer->output = layer->input;
 	model_config_check(config, ops->options.rows, ops->options.count, common, ARRAY_LEN(common),
 			   err);
-	if (ops->images)
-		layer_check_images(layer, config, err);
+	if (ops->images) {
+		/* An item of the input must be an image (3 dimensions) or, for a sequence layer,
+		 * have 2. */
+		const bool sequence = layer->ops->sequence;
+
+		if (!err_stuck(err) && layer->input.ndim != (sequence ? 2 : 3))
+			json_fail(config, err, "%s needs %s, but its input has %d dimension%s",
+				  layer->ops->class_name,
+				  sequence ? "sequences (steps, channels)"
+					   : "images (height, width, channels)",
+				  layer->input.ndim, layer->input.ndim == 1 ? "" : "s");
+	}
 	if (!err_stuck(err) && ops->config_size > 0) {
 		layer->config = model__alloc(model, 1, ops->config_size);
 		if (!layer->config)
@@ -104,21 +100,6 @@ static bool layer_param_option(const struct json_at *config, const char *name, c
 	return model_option_at(config, key, out, err);
 }
 
-/* Creating an orthogonal matrix costs the smaller side squared times the greater side. */
-static void layer_check_orthogonal(const struct json_at *config, const struct model_shape *shape,
-				   struct err *err)
-{
-	const double columns = (double)layer_last_dim(shape);
-	const double rows = (double)model_shape_count(shape) / columns;
-
-	if (!err_stuck(err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
-		model_config_limit(
-			config, err,
-			"an orthogonal matrix of %.0f x %.0f would take minutes to make: "
-			"use another initializer, or weights.load",
-			rows, columns);
-}
-
 enum status layer__add_param(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct layer_param *param,
 			     struct err *err)
@@ -135,8 +116,18 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 	if (layer_param_option(config, option, "regularizer", &here, err))
 		model_regularizer_read(&l1, &l2, &here, err);
 	init.columns = layer_last_dim(&param->shape);
-	if (init.kind == MODEL_INIT_ORTHOGONAL)
-		layer_check_orthogonal(config, &param->shape, err);
+	if (init.kind == MODEL_INIT_ORTHOGONAL) {
+		/* Creating an orthogonal matrix costs the smaller side squared times the greater
+		 * side. */
+		const double columns = (double)layer_last_dim(&param->shape);
+		const double rows = (double)model_shape_count(&param->shape) / columns;
+
+		if (!err_stuck(err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
+			model_config_limit(config, err,
+					   "an orthogonal matrix of %.0f x %.0f would take minutes "
+					   "to make: use another initializer, or weights.load",
+					   rows, columns);
+	}
 	if (err_stuck(err) || model__add_param(model, layer, config, param->name, &param->shape,
 					       &init, &added, err) != ST_OK)
 		return err->status;

@@ -273,24 +273,6 @@ static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->output) * (layer->ops == &layer_elu ? 3 : each);
 }
 
-/* A bound and a threshold cost a select each; a slope costs a select and a product. */
-static void relu_functions(const struct model_layer *layer, bool forward, struct ipu_elements *out)
-{
-	const struct layer_relu *c = layer->config;
-
-	if (layer->ops == &layer_elu) {
-		out->times[IPU_FN_EXP] = forward;
-		out->times[IPU_FN_ADD] = 2;
-		out->times[IPU_FN_SELECT] = 1;
-	} else if (layer_relu_is_plain(layer)) {
-		out->times[forward ? IPU_FN_RELU : IPU_FN_RELU_GRAD] = 1;
-		out->times[forward ? IPU_FN_ADD : IPU_FN_SELECT] = c->most < INFINITY;
-	} else {
-		out->times[IPU_FN_ADD] = (uint8_t)(1 + (c->threshold > 0.0f));
-		out->times[IPU_FN_SELECT] = (uint8_t)(1 + (c->most < INFINITY));
-	}
-}
-
 static void relu_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -299,8 +281,21 @@ static void relu_lower(struct layer_lowering *lowering)
 		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
 						  .operands = forward ? 1 : 2},
 			   LAYER_INPUT, LAYER_OUTPUT);
+	const struct layer_relu *c = layer->config;
 
-	relu_functions(layer, forward, &op.op.elements);
+	/* A bound and a threshold cost a select each; a slope costs a select and a product. */
+	if (layer->ops == &layer_elu) {
+		op.op.elements.times[IPU_FN_EXP] = forward;
+		op.op.elements.times[IPU_FN_ADD] = 2;
+		op.op.elements.times[IPU_FN_SELECT] = 1;
+	} else if (layer_relu_is_plain(layer)) {
+		op.op.elements.times[forward ? IPU_FN_RELU : IPU_FN_RELU_GRAD] = 1;
+		op.op.elements.times[forward ? IPU_FN_ADD : IPU_FN_SELECT] = c->most < INFINITY;
+	} else {
+		op.op.elements.times[IPU_FN_ADD] = (uint8_t)(1 + (c->threshold > 0.0f));
+		op.op.elements.times[IPU_FN_SELECT] = (uint8_t)(1 + (c->most < INFINITY));
+	}
+
 	if (!forward) {
 		op.reads = LAYER_GRAD_OUTPUT | (layer->reads_inputs ? LAYER_INPUT : LAYER_OUTPUT);
 		op.writes = LAYER_GRAD_INPUT;

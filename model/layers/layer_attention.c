@@ -124,21 +124,6 @@ static void add_projection(struct model *model, struct model_layer *layer,
 		layer__add_param(model, layer, config, &offsets, err);
 }
 
-/* Keras writes the default, all axes but the batch and the last, as null or as a list. */
-static void check_axes(const struct json_at *config, struct err *err)
-{
-	struct json_at here;
-	const cJSON *axis;
-
-	if (!model_option_given(config, "attention_axes", &here, err) || json_is_null(&here))
-		return;
-	axis = cJSON_GetArraySize(here.node) == 1 ? here.node->child : here.node;
-	if (!cJSON_IsNumber(axis) || (axis->valuedouble != 1.0 && axis->valuedouble != -2.0))
-		model_config_unsupported(
-			&here, err,
-			"not supported: attention is over the steps, so it must be null or [1]");
-}
-
 static const struct model_option heads_options[] = {
 	{"num_heads", MODEL_INT, LAYER_CONFIG(attention, heads), .required = true, .strict = true,
 	 .least = 1, .most = HEADS_MOST},
@@ -167,8 +152,19 @@ static enum status heads_read(struct model *model, struct model_layer *layer,
 {
 	struct layer_attention *own = layer->config;
 	int64_t features[LAYER_ATTENTION_PARTS];
+	struct json_at here;
+	const cJSON *axis;
 
-	check_axes(config, err);
+	/* Keras writes the default, all axes but the batch and the last, as null or as a list. */
+	if (model_option_given(config, "attention_axes", &here, err) && !json_is_null(&here)) {
+		axis = cJSON_GetArraySize(here.node) == 1 ? here.node->child : here.node;
+		if (!cJSON_IsNumber(axis) ||
+		    (axis->valuedouble != 1.0 && axis->valuedouble != -2.0))
+			model_config_unsupported(&here, err,
+						 "not supported: attention is over the steps, so "
+						 "it must be null or [1]");
+	}
+
 	if (own->value_dim == 0)
 		own->value_dim = own->key_dim;
 	if (read_begin(model, layer, config, err) != ST_OK)

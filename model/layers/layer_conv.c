@@ -35,28 +35,6 @@ static const struct model_option separable_options[] = {
 };
 /* clang-format on */
 
-static void conv_size(const struct json_at *config, int64_t size, int way, struct layer_conv *w,
-		      struct err *err)
-{
-	static const char *const names[] = {"high", "wide"};
-	int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
-
-	if (err_stuck(err))
-		return;
-	if (reach > CONV_REACH) {
-		json_fail(config, err, "the dilated kernel is %lld %s, more than the limit of %d",
-			  (long long)reach, names[way], CONV_REACH);
-		return;
-	}
-	w->out[way] = layer__windows(size, reach, w->stride[way], w->same, &w->pad[way]);
-	if (!w->out[way])
-		json_fail(
-			config, err,
-			"the kernel is %lld %s, but the image only %lld: there would be no output "
-			"(\"padding\" is \"valid\")",
-			(long long)reach, names[way], (long long)size);
-}
-
 /* Read the window and "activation"; output sides and padding are left to the caller. */
 static enum status conv_window(struct model_layer *layer, const struct json_at *config,
 			       struct err *err)
@@ -84,8 +62,25 @@ static enum status conv_begin(struct model_layer *layer, const struct json_at *c
 			      struct err *err)
 {
 	conv_window(layer, config, err);
-	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++)
-		conv_size(config, layer_side(&layer->input, way), way, layer->config, err);
+	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++) {
+		static const char *const names[] = {"high", "wide"};
+		const int64_t size = layer_side(&layer->input, way);
+		struct layer_conv *w = layer->config;
+		int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
+
+		if (reach > CONV_REACH) {
+			json_fail(config, err,
+				  "the dilated kernel is %lld %s, more than the limit of %d",
+				  (long long)reach, names[way], CONV_REACH);
+			continue;
+		}
+		w->out[way] = layer__windows(size, reach, w->stride[way], w->same, &w->pad[way]);
+		if (!w->out[way])
+			json_fail(config, err,
+				  "the kernel is %lld %s, but the image only %lld: there would be "
+				  "no output (\"padding\" is \"valid\")",
+				  (long long)reach, names[way], (long long)size);
+	}
 	return err->status;
 }
 

@@ -392,26 +392,6 @@ static int64_t rows_of(const struct layer_lowering *lowering)
 			   : layer_rows(lowering->layer, lowering->batch);
 }
 
-/* Append mean and inverse deviation of each row, then the normalisation. */
-static void rows_lower_forward(struct layer_lowering *lowering)
-{
-	const struct layer_norm *own = lowering->layer->config;
-	const unsigned kept = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN;
-	const int64_t rows = rows_of(lowering);
-	struct layer_op op = layer__map(
-		&(struct ipu_elements){
-			.count = rows,
-			.operands = 2,
-			.times = {[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
-		LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
-
-	op.makes = 2 * rows;
-	lower_statistics(lowering, name_of(lowering), rows, false);
-	lower_below(lowering, name_of(lowering), "Statistics", &op);
-	op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
-	layer__lower(lowering, name_of(lowering), &op);
-}
-
 /* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
 static void rows_lower_gradient(struct layer_lowering *lowering)
 {
@@ -437,7 +417,23 @@ static void rows_lower_gradient(struct layer_lowering *lowering)
 static void rows_lower(struct layer_lowering *lowering)
 {
 	if (lowering->phase == IPU_PHASE_F) {
-		rows_lower_forward(lowering);
+		const struct layer_norm *own = lowering->layer->config;
+		const unsigned kept = lowering->retains ? LAYER_KEPT : LAYER_BETWEEN;
+		const int64_t rows = rows_of(lowering);
+		struct layer_op op = layer__map(
+			&(struct ipu_elements){
+				.count = rows,
+				.operands = 2,
+				.times =
+					{[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}},
+			LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
+
+		/* Mean and inverse deviation of each row, then the normalisation. */
+		op.makes = 2 * rows;
+		lower_statistics(lowering, name_of(lowering), rows, false);
+		lower_below(lowering, name_of(lowering), "Statistics", &op);
+		op = norm_map(lowering, 4, LAYER_INPUT | kept | norm_params(own), LAYER_OUTPUT);
+		layer__lower(lowering, name_of(lowering), &op);
 	} else {
 		if (lowering->layer->trainable)
 			lower_norm_sums(lowering, name_of(lowering), lowering->layer->config,

@@ -120,29 +120,6 @@ int layer_state_count(const struct layer_ops *ops)
 	return ops == &layer_gru || ops == &layer_simple_rnn;
 }
 
-/* Check the initial states, and note whether final states are output. */
-static void read_states(struct model *model, struct model_layer *layer,
-			const struct json_at *config, struct err *err)
-{
-	struct layer_recurrent *r = layer->config;
-	const int states = layer_state_count(layer->ops);
-
-	r->returns_state = layer->returns_state;
-	r->initial_states = layer_own_inputs(layer) - 1;
-	if (!err_stuck(err) && r->initial_states != 0 && r->initial_states != states)
-		json_fail(config, err, "%d initial state%s come%s in: %s has %d", r->initial_states,
-			  r->initial_states == 1 ? "" : "s", r->initial_states == 1 ? "s" : "",
-			  layer->ops->class_name, states);
-	for (int i = 1; i <= r->initial_states && !err_stuck(err); i++) {
-		const struct model_shape *shape = model_input_shape(model, layer, i);
-
-		if (shape->ndim != 1 || shape->dim[0] != layer->units)
-			json_fail(config, err,
-				  "an initial state must have %lld numbers, as many as units",
-				  (long long)layer->units);
-	}
-}
-
 /* clang-format off */
 #define FLAG(key, member) {(key), MODEL_BOOL, LAYER_CONFIG(recurrent, member)}
 static const struct model_option recurrent_options[] = {
@@ -177,6 +154,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	struct layer_recurrent *r = layer->config;
 	const int64_t units = layer->units;
 	bool reset_after = true;
+	int states;
 
 	r->gates = gates_of(layer);
 	check_sizes(layer, config, err);
@@ -191,7 +169,24 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	if (r->stateful)
 		layer->state = layer->ops == &layer_lstm ? 2 * units : units;
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
-	read_states(model, layer, config, err);
+
+	/* Initial states are further inputs. */
+	states = layer_state_count(layer->ops);
+	r->returns_state = layer->returns_state;
+	r->initial_states = layer_own_inputs(layer) - 1;
+	if (!err_stuck(err) && r->initial_states != 0 && r->initial_states != states)
+		json_fail(config, err, "%d initial state%s come%s in: %s has %d", r->initial_states,
+			  r->initial_states == 1 ? "" : "s", r->initial_states == 1 ? "s" : "",
+			  layer->ops->class_name, states);
+	for (int i = 1; i <= r->initial_states && !err_stuck(err); i++) {
+		const struct model_shape *shape = model_input_shape(model, layer, i);
+
+		if (shape->ndim != 1 || shape->dim[0] != layer->units)
+			json_fail(config, err,
+				  "an initial state must have %lld numbers, as many as units",
+				  (long long)layer->units);
+	}
+
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
 			     : (struct model_shape){.ndim = 1, .dim = {units}};

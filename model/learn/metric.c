@@ -216,29 +216,6 @@ static int metric_choice(const struct json_at *config, const char *key, const ch
 	return (int)choice;
 }
 
-/* Read the options of AUC, F1Score and the MeanIoUs. */
-static void metric_counts_config(struct metric *out, const struct json_at *config, struct err *err)
-{
-	static const char *const averages[] = {"macro", "micro", "weighted"};
-	static const char *const curves[] = {"ROC", "PR"}, *const sums[] = {"interpolation"};
-	struct json_at here;
-	bool sparse = out->kind == METRIC_MEAN_IOU;
-
-	out->pr = metric_choice(config, "curve", curves, ARRAY_LEN(curves), 0, err) == 1;
-	metric_choice(config, "summation_method", sums, ARRAY_LEN(sums), 0, err);
-	if (out->kind == METRIC_F1 && !model_option_at(config, "average", &here, err))
-		model_config_unsupported(config, err,
-					 "not supported: F1Score without \"average\" is a list of "
-					 "numbers: give \"macro\", \"micro\" or \"weighted\"");
-	out->average = (enum metric_average)metric_choice(config, "average", averages,
-							  ARRAY_LEN(averages), METRIC_MACRO, err);
-	model_option_bool(config, "sparse_y_pred", &sparse, err);
-	if (sparse && !err_stuck(err))
-		model_config_unsupported(config, err,
-					 "not supported: predictions are the greatest output here: "
-					 "set sparse_y_pred to false, or use OneHotMeanIoU");
-}
-
 /* Read a number, or a list of one. */
 static void metric_read_threshold(const struct json_at *config, const char *key, float *out,
 				  struct err *err)
@@ -259,12 +236,32 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 	static const struct model_option options[] = {{"name", .rule = MODEL_ANY},
 						      {"dtype", .rule = MODEL_FLOAT32}};
 	const struct model_options *own = &metric_ops(out)->options;
+	static const char *const averages[] = {"macro", "micro", "weighted"};
+	static const char *const curves[] = {"ROC", "PR"}, *const sums[] = {"interpolation"};
+	struct json_at here;
+	bool sparse;
 
 	model_config_check(config, own->rows, own->count, options, ARRAY_LEN(options), err);
 	model_config_read(config, own, out, NULL, err);
 	metric_read_threshold(config, "threshold", &out->threshold, err);
 	metric_read_threshold(config, "thresholds", &out->threshold, err);
-	metric_counts_config(out, config, err);
+
+	/* The options of AUC, F1Score and the MeanIoUs. */
+	sparse = out->kind == METRIC_MEAN_IOU;
+	out->pr = metric_choice(config, "curve", curves, ARRAY_LEN(curves), 0, err) == 1;
+	metric_choice(config, "summation_method", sums, ARRAY_LEN(sums), 0, err);
+	if (out->kind == METRIC_F1 && !model_option_at(config, "average", &here, err))
+		model_config_unsupported(config, err,
+					 "not supported: F1Score without \"average\" is a list of "
+					 "numbers: give \"macro\", \"micro\" or \"weighted\"");
+	out->average = (enum metric_average)metric_choice(config, "average", averages,
+							  ARRAY_LEN(averages), METRIC_MACRO, err);
+	model_option_bool(config, "sparse_y_pred", &sparse, err);
+	if (sparse && !err_stuck(err))
+		model_config_unsupported(config, err,
+					 "not supported: predictions are the greatest output here: "
+					 "set sparse_y_pred to false, or use OneHotMeanIoU");
+
 	loss_read_ignored(&out->loss, config,
 			  out->kind == METRIC_PERPLEXITY ? "mask_token_id" : "ignore_class", err);
 }
@@ -378,22 +375,6 @@ enum status metric_check_name(const struct json_at *at, struct err *err)
 	return metric_unknown(at, name, err);
 }
 
-/* Report the options that F1Score and the MeanIoUs require. */
-static void report_missing_config(const struct metric *metric, const struct json_at *at,
-				  struct err *err)
-{
-	if (metric->kind == METRIC_F1)
-		json_fail(
-			at, err,
-			"F1Score needs its \"average\": {\"class_name\": \"F1Score\", \"config\": "
-			"{\"average\": \"macro\"}}");
-	else if (metric->kind == METRIC_MEAN_IOU || metric->kind == METRIC_ONE_HOT_MEAN_IOU)
-		json_fail(at, err,
-			  "%s needs its \"num_classes\": {\"class_name\": \"OneHotMeanIoU\", "
-			  "\"config\": {\"num_classes\": 10}}",
-			  metric_ops(metric)->class_name);
-}
-
 enum status metric_get(struct metric *out, const struct json_at *at,
 		       const struct model_output *output, const struct target_kind *kind,
 		       struct err *err)
@@ -423,10 +404,21 @@ enum status metric_get(struct metric *out, const struct json_at *at,
 		out->threshold = NAN;
 	if (out->kind == METRIC_PERPLEXITY)
 		out->loss = loss_of(LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
-	if (config_here)
+	if (config_here) {
 		metric_config(out, &config, err);
-	else
-		report_missing_config(out, at, err);
+	} else {
+		/* F1Score and the MeanIoUs have required options. */
+		if (out->kind == METRIC_F1)
+			json_fail(at, err,
+				  "F1Score needs its \"average\": {\"class_name\": \"F1Score\", "
+				  "\"config\": {\"average\": \"macro\"}}");
+		else if (out->kind == METRIC_MEAN_IOU || out->kind == METRIC_ONE_HOT_MEAN_IOU)
+			json_fail(
+				at, err,
+				"%s needs its \"num_classes\": {\"class_name\": \"OneHotMeanIoU\", "
+				"\"config\": {\"num_classes\": 10}}",
+				metric_ops(out)->class_name);
+	}
 	if (err_stuck(err) || metric_check(out, at, output, kind, err) != ST_OK)
 		return err->status;
 	if (out->kind == METRIC_PERPLEXITY &&

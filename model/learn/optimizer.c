@@ -232,19 +232,6 @@ static int optimizer_find(const char *name)
 	return -1;
 }
 
-static void optimizer_read_rate(struct optimizer *out, const struct json_at *config,
-				struct err *err)
-{
-	struct json_at here, old;
-	bool new_key = model_option_given(config, "learning_rate", &here, err);
-	bool old_key = model_option_given(config, "lr", &old, err);
-
-	if (new_key && old_key)
-		json_fail(&old, err, "\"lr\" is the old name of \"learning_rate\": give one");
-	else if (new_key || old_key)
-		schedule_get(&out->learning_rate, new_key ? &here : &old, err);
-}
-
 static void optimizer_check_scale(const struct optimizer *optimizer, const struct json_at *config,
 				  const char *key, struct err *err)
 {
@@ -303,7 +290,16 @@ static void optimizer_read(struct optimizer *out, const struct json_at *at, cons
 	if (!(out->epsilon > 0.0))
 		out->epsilon = OPTIMIZER_EPSILON;
 	if (given) {
-		optimizer_read_rate(out, given, err);
+		struct json_at now, old;
+		bool new_key = model_option_given(given, "learning_rate", &now, err);
+		bool old_key = model_option_given(given, "lr", &old, err);
+
+		if (new_key && old_key)
+			json_fail(&old, err,
+				  "\"lr\" is the old name of \"learning_rate\": give one");
+		else if (new_key || old_key)
+			schedule_get(&out->learning_rate, new_key ? &now : &old, err);
+
 		optimizer_check_clipping(out, given, err);
 		optimizer_check_scale(out, given, "loss_scale_factor", err);
 	}

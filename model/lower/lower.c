@@ -88,22 +88,6 @@ static int lower_penalty(struct lowering *lowering, int p)
 							.measure_only = true});
 }
 
-/* gradient += l1 sign(w) + 2 l2 w */
-static int lower_penalty_gradient(struct lowering *lowering, int p)
-{
-	const struct model_param *param = &lowering->from->model->params[p];
-	const struct lower_param *of = &lowering->params[p];
-	struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
-
-	op.name = param_text(lowering, p, "", "/Regularizer/Grad");
-	op.elements.count = (int64_t)param->count;
-	op.elements.operands = 2;
-	op.elements.times[IPU_FN_SCALED_ADD] = (uint8_t)((param->l1 > 0.0f) + (param->l2 > 0.0f));
-	op.elements.times[IPU_FN_SELECT] = param->l1 > 0.0f;
-	return add_node(lowering, &op, (const int[]){of->gradient, of->weight}, 2, &of->gradient,
-			1);
-}
-
 /* ---- outfeeds of gradients ------------------------------------------------------------------- */
 
 static bool is_fed_out(const struct lowering *lowering, int p, char phase)
@@ -230,8 +214,19 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 		return regularized && lowering->from->losses ? lower_penalty(lowering, p) : 0;
 	if (of->gradient < 0)
 		return 0;
-	if (phase == IPU_PHASE_B && regularized)
-		failed = lower_penalty_gradient(lowering, p);
+	if (phase == IPU_PHASE_B && regularized) {
+		/* gradient += l1 sign(w) + 2 l2 w */
+		struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
+
+		op.name = param_text(lowering, p, "", "/Regularizer/Grad");
+		op.elements.count = (int64_t)param->count;
+		op.elements.operands = 2;
+		op.elements.times[IPU_FN_SCALED_ADD] =
+			(uint8_t)((param->l1 > 0.0f) + (param->l2 > 0.0f));
+		op.elements.times[IPU_FN_SELECT] = param->l1 > 0.0f;
+		failed = add_node(lowering, &op, (const int[]){of->gradient, of->weight}, 2,
+				  &of->gradient, 1);
+	}
 	if (!failed && is_fed_out(lowering, p, phase))
 		failed = lower_gradient_outfeed(lowering, p, phase);
 	if (!failed && phase == IPU_PHASE_B && of->accumulator >= 0)
@@ -370,22 +365,6 @@ static int lower_iterations(struct lowering *lowering)
 							.write_count = 1});
 }
 
-static void set_options(const struct lowering *lowering, struct ipu_node *node)
-{
-	const char phase = node->op.phase == IPU_PHASE_W ? IPU_PHASE_B : node->op.phase;
-	const struct run_poplar poplar = run_poplar_of(lowering->from->run, phase, node->op.stage);
-	const struct run_plan *plan =
-		node->op.kind == IPU_OP_CONV ? &poplar.convolution : &poplar.matmul;
-
-	ipu_plan_options_defaults(&node->options);
-	if (node->op.kind != IPU_OP_CONV && node->op.kind != IPU_OP_MATMUL)
-		return;
-	if (!isnan(plan->available_memory_proportion))
-		node->options.available_memory_proportion = plan->available_memory_proportion;
-	if (plan->partials_type == RUN_PARTIALS_HALF)
-		node->options.partials = IPU_FLOAT16;
-}
-
 static int *copy_operands(struct lowering *lowering, const int *list, int *count)
 {
 	int *kept = arena_alloc(lowering->arena, (size_t)*count + 1, sizeof(*kept));
@@ -407,8 +386,19 @@ static int *copy_operands(struct lowering *lowering, const int *list, int *count
 int lower__node(struct lowering *lowering, const struct ipu_node *node)
 {
 	struct ipu_node out = *node;
+	const char phase = out.op.phase == IPU_PHASE_W ? IPU_PHASE_B : out.op.phase;
+	const struct run_poplar poplar = run_poplar_of(lowering->from->run, phase, out.op.stage);
+	const struct run_plan *plan =
+		out.op.kind == IPU_OP_CONV ? &poplar.convolution : &poplar.matmul;
 
-	set_options(lowering, &out);
+	ipu_plan_options_defaults(&out.options);
+	if (out.op.kind == IPU_OP_CONV || out.op.kind == IPU_OP_MATMUL) {
+		if (!isnan(plan->available_memory_proportion))
+			out.options.available_memory_proportion = plan->available_memory_proportion;
+		if (plan->partials_type == RUN_PARTIALS_HALF)
+			out.options.partials = IPU_FLOAT16;
+	}
+
 	out.reads = copy_operands(lowering, node->reads, &out.read_count);
 	out.writes = copy_operands(lowering, node->writes, &out.write_count);
 	if (!out.op.name || !out.reads || !out.writes ||

@@ -304,24 +304,6 @@ static int lower_losses(struct lowering *lowering, int input)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Set the operation that computes a metric's value of each row. */
-static void metric_op(const struct lowering *lowering, const struct metric *metric,
-		      struct ipu_op *op)
-{
-	static const enum ipu_rows_work works[] = {
-		[METRIC_OF_ELEMENTS] = IPU_ROWS_ERROR,
-		[METRIC_OF_GREATEST] = IPU_ROWS_ARGMAX,
-		[METRIC_OF_LOSS] = IPU_ROWS_CROSS_ENTROPY,
-	};
-	const struct lower_rows rows = rows_of(lowering, metric->output);
-	const enum metric_work work = metric_work(metric);
-
-	op->kind = IPU_OP_ROWS;
-	op->rows = (struct ipu_rows){works[work], rows.count, rows.width};
-	if (work == METRIC_OF_LOSS && loss_is_error(&metric->loss))
-		op->rows.work = IPU_ROWS_ERROR;
-}
-
 /* Append the class of a one-hot label; labels that are class numbers need no operation. */
 static int lower_label(struct lowering *lowering, const struct metric *metric, int *label)
 {
@@ -363,8 +345,19 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 		flat(lowering, IPU_TENSOR_TEMPORARY,
 		     arena_printf(lowering->arena, "metrics/%s/items", metric->name), rows.count);
 	int label, mean;
+	static const enum ipu_rows_work works[] = {
+		[METRIC_OF_ELEMENTS] = IPU_ROWS_ERROR,
+		[METRIC_OF_GREATEST] = IPU_ROWS_ARGMAX,
+		[METRIC_OF_LOSS] = IPU_ROWS_CROSS_ENTROPY,
+	};
+	const enum metric_work work = metric_work(metric);
 
-	metric_op(lowering, metric, &op);
+	/* The operation computes the metric's value of each row. */
+	op.kind = IPU_OP_ROWS;
+	op.rows = (struct ipu_rows){works[work], rows.count, rows.width};
+	if (work == METRIC_OF_LOSS && loss_is_error(&metric->loss))
+		op.rows.work = IPU_ROWS_ERROR;
+
 	if (items < 0 || !op.name || lower_label(lowering, metric, &label) != 0 ||
 	    lower__node(lowering, &(struct ipu_node){.op = op,
 						     .reads = (const int[]){output, label},

@@ -180,18 +180,6 @@ static bool stays_on_tiles(const struct run_file *run, enum ipu_tensor_kind kind
 	}
 }
 
-static void sum_variables(struct measured *measured)
-{
-	for (int t = 0; t < measured->graph.tensor_count; t++) {
-		const struct ipu_tensor *tensor = &measured->graph.tensors[t];
-
-		if (ipu_tensor_is_variable(tensor->kind) &&
-		    stays_on_tiles(measured->by->run, tensor->kind))
-			measured->units[position_of(measured, tensor->layer)].variable_bytes +=
-				ipu_tensor_bytes(tensor);
-	}
-}
-
 static bool shares_queue(const struct model_layer *a, const struct model_layer *b)
 {
 	if (model_layer_outfeed(a) != MODEL_MAYBE_OUTFEED ||
@@ -231,24 +219,7 @@ static void join_outfeeds(struct measured *measured)
 	}
 }
 
-/* Calls of a layer share its parameters, so they must be in one stage. */
-static void join_calls(struct measured *measured)
-{
-	const struct model *model = measured->model;
-
-	for (int i = 0; i < model->layer_count; i++)
-		if (model_layer_again(model, &model->layers[i]))
-			for (int j = i; j > model->params[model->layers[i].first_param].layer; j--)
-				measured->units[j].joined = true;
-}
-
 /* ---- tensors --------------------------------------------------------------------------------- */
-
-/* Whether it is a tensor of a micro-batch that a stage passes on or stashes; see ipu_graph.h. */
-static bool is_flow(enum ipu_tensor_kind kind)
-{
-	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_ACTIVATION || kind == IPU_TENSOR_KEPT;
-}
 
 /* The operations that read each tensor: ranges of one array. */
 struct readers {
@@ -325,9 +296,14 @@ static enum status find_flows(struct measured *measured, struct err *err)
 	measured->flows = arena_alloc(&measured->arena, (size_t)graph->tensor_count + 1,
 				      sizeof(*measured->flows));
 	failed = failed || !seen || !measured->flows;
-	for (int t = 0; t < graph->tensor_count && !failed; t++)
-		if (is_flow(graph->tensors[t].kind))
+	/* Tensors of a micro-batch that a stage passes on or stashes; see ipu_graph.h. */
+	for (int t = 0; t < graph->tensor_count && !failed; t++) {
+		const enum ipu_tensor_kind kind = graph->tensors[t].kind;
+
+		if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_ACTIVATION ||
+		    kind == IPU_TENSOR_KEPT)
 			failed = add_flow(measured, &readers, t, seen);
+	}
 	return failed ? err_nomem(err) : ST_OK;
 }
 
@@ -393,18 +369,30 @@ static enum status lower_whole(struct measured *measured, struct err *err)
 static enum status measure(struct measured *measured, int stages, struct err *err)
 {
 	enum status status = lower_whole(measured, err);
+	const struct model *model = measured->model;
 
 	if (status == ST_OK)
 		status = find_flows(measured, err);
 	if (status != ST_OK)
 		return status;
-	for (int i = 0; i < measured->model->layer_count; i++)
-		measured->units[i].computes = measured->model->layers[i].ops->lower != NULL;
+	for (int i = 0; i < model->layer_count; i++)
+		measured->units[i].computes = model->layers[i].ops->lower != NULL;
 	sum_cycles(measured);
 	sum_host(measured, stages);
-	sum_variables(measured);
+	for (int t = 0; t < measured->graph.tensor_count; t++) {
+		const struct ipu_tensor *tensor = &measured->graph.tensors[t];
+
+		if (ipu_tensor_is_variable(tensor->kind) &&
+		    stays_on_tiles(measured->by->run, tensor->kind))
+			measured->units[position_of(measured, tensor->layer)].variable_bytes +=
+				ipu_tensor_bytes(tensor);
+	}
 	join_outfeeds(measured);
-	join_calls(measured);
+	/* Calls of a layer share its parameters, so they must be in one stage. */
+	for (int i = 0; i < model->layer_count; i++)
+		if (model_layer_again(model, &model->layers[i]))
+			for (int j = i; j > model->params[model->layers[i].first_param].layer; j--)
+				measured->units[j].joined = true;
 	return ST_OK;
 }
 

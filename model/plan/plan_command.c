@@ -120,26 +120,6 @@ static const struct cli_command *subcommand_at(size_t at)
 	return at < ARRAY_LEN(SUBCOMMANDS) ? &SUBCOMMANDS[at]->command : NULL;
 }
 
-/* ipu-plan as a whole: for --help without the subcommands' options, for man page and completions
- * with them. Texts are in @arena; some are left out if memory runs out. */
-static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
-					struct arena *arena, bool with_options)
-{
-	struct cli_command command = COMMAND;
-	const char *about = join(arena, COMMAND.about, put_about);
-	const char *details = join(arena, COMMAND.details, put_section);
-
-	command.about = about ? about : COMMAND.about;
-	command.details = details ? details : COMMAND.details;
-	command.examples = join(arena, "", put_examples);
-	command.verb = subcommand_at;
-	if (with_options) {
-		command.options = options;
-		command.option_count = all_options(options, arena);
-	}
-	return command;
-}
-
 static bool asks_help(const char *word)
 {
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -152,10 +132,25 @@ static bool standard_request(int argc, char **argv)
 	struct cli_command command;
 	struct arena arena;
 	bool done;
+	const char *about, *details;
 
 	if (arena_init(&arena, 0) != 0)
 		return false;
-	command = whole_command(options, &arena, argc < 2 || !asks_help(argv[1]));
+
+	/* ipu-plan as a whole: for --help without the subcommands' options, for man page and
+	 * completions with them. Texts are in arena; some are left out if memory runs out. */
+	about = join(&arena, COMMAND.about, put_about);
+	details = join(&arena, COMMAND.details, put_section);
+	command = COMMAND;
+	command.about = about ? about : COMMAND.about;
+	command.details = details ? details : COMMAND.details;
+	command.examples = join(&arena, "", put_examples);
+	command.verb = subcommand_at;
+	if (argc < 2 || !asks_help(argv[1])) {
+		command.options = options;
+		command.option_count = all_options(options, &arena);
+	}
+
 	done = cli_standard(&command, argc, argv, stdout);
 	arena_fini(&arena);
 	return done;

@@ -248,31 +248,27 @@ static double device_spans(const struct plan_run *plan, enum run_mode mode)
 	return operations + timeline->count + timeline->transfer_count;
 }
 
-/* Number of steps of a mode's trace; @starts: how often a part of it runs in a pipeline run. */
-static int64_t trace_steps(const struct plan_run *plan, enum run_mode mode, int64_t *starts)
-{
-	const struct ipu_timeline *timeline = plan->device->timeline[mode];
-	struct ipu_trace_part parts[IPU_TRACE_PARTS];
-	const int count = ipu_trace_parts(parts, plan->program[mode].schedule, timeline);
-	int64_t steps = 0;
-
-	*starts = 0;
-	for (int i = 0; i < count; i++) {
-		ipu_trace_part(plan->device->executable, timeline, &parts[i], count_step, &steps);
-		*starts += parts[i].repeats;
-	}
-	return steps;
-}
-
 static double device_bytes(const struct plan_run *plan, enum run_mode mode,
 			   const struct forecast_mode *of, int64_t traced)
 {
 	const double runs = of->executions > 0 ? (double)(of->runs * traced / of->executions) : 0;
 	int64_t steps, starts;
+	const struct ipu_timeline *timeline;
+	struct ipu_trace_part parts[IPU_TRACE_PARTS];
+	int count;
 
 	if (traced == 0 || of->runs == 0)
 		return 0;
-	steps = trace_steps(plan, mode, &starts);
+
+	/* The number of steps of the mode's trace, and how often its parts run in a pipeline run. */
+	timeline = plan->device->timeline[mode];
+	count = ipu_trace_parts(parts, plan->program[mode].schedule, timeline);
+	steps = 0;
+	starts = 0;
+	for (int i = 0; i < count; i++) {
+		ipu_trace_part(plan->device->executable, timeline, &parts[i], count_step, &steps);
+		starts += parts[i].repeats;
+	}
 	return (double)steps * TRACE_STEP +
 	       runs * ((double)starts * TRACE_RUN + device_spans(plan, mode) * SPAN);
 }

@@ -138,43 +138,34 @@ static void draw_row(struct gantt *g, int stage)
 
 /* ---- axis and legend ------------------------------------------------------------------------- */
 
-static void draw_time(struct gantt *g)
-{
-	char end[LABEL_SIZE];
-	int length = snprintf(end, sizeof(end), "%.6g ms",
-			      (double)g->pipeline->bubble.makespan_ns / 1e6);
-
-	str_addf(g->out, "%*s0%*s\n", g->name_width, "", g->columns - 1,
-		 length < g->columns ? end : "");
-}
-
-static void draw_legend(struct gantt *g)
-{
-	str_addf(g->out, "%*s", g->name_width, "");
-	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
-		const char letter[2] = {looks[i].phase, '\0'};
-
-		if (looks[i].phase == IPU_PHASE_W && !ipu_schedule_row(g->pipeline->kind)->splits)
-			continue;
-		set_colour(g, looks[i].colour);
-		str_add(g->out, letter);
-		set_colour(g, NULL);
-		str_addf(g->out, " %s  ", looks[i].name);
-	}
-	str_addf(g->out, "%s idle%s\n", idle_glyph(g),
-		 g->pipeline->chunks > 1 ? "  (odd chunks: f, b)" : "");
-}
-
 void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_params *params,
 		struct str *out)
 {
 	struct gantt g = {.pipeline = pipeline, .params = params, .out = out};
 	int width = max(params->width, WIDTH_LEAST);
+	char end[LABEL_SIZE];
+	int length;
 
 	g.name_width = snprintf(NULL, 0, "stage %d ", pipeline->stages - 1);
 	g.columns = width - g.name_width;
 	for (int s = 0; s < pipeline->stages; s++)
 		draw_row(&g, s);
-	draw_time(&g);
-	draw_legend(&g);
+	length =
+		snprintf(end, sizeof(end), "%.6g ms", (double)g.pipeline->bubble.makespan_ns / 1e6);
+	str_addf(g.out, "%*s0%*s\n", g.name_width, "", g.columns - 1,
+		 length < g.columns ? end : "");
+
+	str_addf(g.out, "%*s", g.name_width, "");
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
+		const char letter[2] = {looks[i].phase, '\0'};
+
+		if (looks[i].phase == IPU_PHASE_W && !ipu_schedule_row(g.pipeline->kind)->splits)
+			continue;
+		set_colour(&g, looks[i].colour);
+		str_add(g.out, letter);
+		set_colour(&g, NULL);
+		str_addf(g.out, " %s  ", looks[i].name);
+	}
+	str_addf(g.out, "%s idle%s\n", idle_glyph(&g),
+		 g.pipeline->chunks > 1 ? "  (odd chunks: f, b)" : "");
 }

@@ -282,8 +282,7 @@ static enum status complete_request(struct kind_request *request, struct err *er
 }
 
 /* Append what was given, as it was written: "steps 25, units 256". */
-static void describe_kind(const struct kind_request *request, int argc, char **argv,
-			  struct str *text)
+static void describe_kind(int argc, char **argv, struct str *text)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
@@ -298,7 +297,6 @@ static void describe_kind(const struct kind_request *request, int argc, char **a
 				 argument.option->name + 2, argument.value ? " " : "",
 				 argument.value ? argument.value : "");
 	}
-	(void)request;
 }
 
 /* A pass of a layer: its operations and their plans. */
@@ -502,7 +500,7 @@ static enum status run_kind(int argc, char **argv, const struct plan_trainer *tr
 		status = complete_request(&request, err);
 	if (status != ST_OK)
 		return status;
-	describe_kind(&request, argc, argv, &shape);
+	describe_kind(argc, argv, &shape);
 	question.shape = str_peek(&shape);
 	question.layout = kinds[request.of.kind].name;
 	question.op.dtype = request.of.dtype;

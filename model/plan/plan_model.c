@@ -43,26 +43,6 @@ static double share_of(const struct ipu_partition *partition, int stage)
 	return sum > 0 ? (double)partition->stage[stage].cycles / (double)sum : 0;
 }
 
-static void print_table(const struct partition_split *split, FILE *out)
-{
-	const struct ipu_partition *partition = split->partition;
-
-	fprintf(out, "    %5s  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", "stage", "forward",
-		"backward", "transfer", "cycles", "share", "sent", "memory", "from layer");
-	for (int s = 0; s < partition->stages; s++) {
-		const struct ipu_partition_stage *stage = &partition->stage[s];
-		char forward[FMT_SIZE], backward[FMT_SIZE], transfer[FMT_SIZE], cycles[FMT_SIZE];
-		char share[FMT_SIZE], sent[FMT_SIZE], memory[FMT_SIZE];
-
-		fprintf(out, "    %5d  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", s,
-			fmt_count(forward, stage->forward), fmt_count(backward, stage->backward),
-			fmt_count(transfer, stage->transfer), fmt_count(cycles, stage->cycles),
-			fmt_percent(share, share_of(partition, s)),
-			fmt_bytes(sent, (uint64_t)stage->sent_bytes),
-			fmt_bytes(memory, (uint64_t)stage->memory_bytes), split->first_layer[s]);
-	}
-}
-
 static enum status print_split(const struct partition_split *split, const char *what, FILE *out,
 			       struct err *err)
 {
@@ -72,8 +52,29 @@ static enum status print_split(const struct partition_split *split, const char *
 	partition_split_describe(split, what, &text);
 	failed = text.failed;
 	if (!failed) {
+		const struct ipu_partition *partition = split->partition;
+
 		fprintf(out, "  %s", str_peek(&text));
-		print_table(split, out);
+
+		fprintf(out, "    %5s  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", "stage",
+			"forward", "backward", "transfer", "cycles", "share", "sent", "memory",
+			"from layer");
+		for (int s = 0; s < partition->stages; s++) {
+			const struct ipu_partition_stage *stage = &partition->stage[s];
+			char forward[FMT_SIZE], backward[FMT_SIZE], transfer[FMT_SIZE],
+				cycles[FMT_SIZE];
+			char share[FMT_SIZE], sent[FMT_SIZE], memory[FMT_SIZE];
+
+			fprintf(out, "    %5d  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", s,
+				fmt_count(forward, stage->forward),
+				fmt_count(backward, stage->backward),
+				fmt_count(transfer, stage->transfer),
+				fmt_count(cycles, stage->cycles),
+				fmt_percent(share, share_of(partition, s)),
+				fmt_bytes(sent, (uint64_t)stage->sent_bytes),
+				fmt_bytes(memory, (uint64_t)stage->memory_bytes),
+				split->first_layer[s]);
+		}
 	}
 	str_free(&text);
 	return failed ? err_nomem(err) : ST_OK;
@@ -91,25 +92,6 @@ static enum status print_splits(const struct plan_run *plan, FILE *out, struct e
 }
 
 /* ---- splits as JSON -------------------------------------------------------------------------- */
-
-static void json_stage(const struct partition_split *split, int number, struct jsonw *w)
-{
-	const struct ipu_partition_stage *stage = &split->partition->stage[number];
-
-	jsonw_begin_object(w);
-	jsonw_key_text(w, "first_layer", split->first_layer[number]);
-	jsonw_key_int(w, "layers", stage->count);
-	jsonw_key_int(w, "forward_cycles", stage->forward);
-	jsonw_key_int(w, "backward_cycles", stage->backward);
-	jsonw_key_int(w, "transfer_cycles", stage->transfer);
-	jsonw_key_int(w, "update_cycles", stage->update);
-	jsonw_key_int(w, "cycles", stage->cycles);
-	jsonw_key_real(w, "share", share_of(split->partition, number));
-	jsonw_key_int(w, "sent_bytes", stage->sent_bytes);
-	jsonw_key_int(w, "memory_bytes", stage->memory_bytes);
-	jsonw_key_int(w, "overflow_bytes", stage->overflow_bytes);
-	jsonw_end_object(w);
-}
 
 static void json_split(const struct partition_split *split, struct jsonw *w)
 {
@@ -130,8 +112,23 @@ static void json_split(const struct partition_split *split, struct jsonw *w)
 	jsonw_key_int(w, "overflow_bytes", split->partition->most_overflow);
 	jsonw_key(w, "stages");
 	jsonw_begin_array(w);
-	for (int s = 0; s < split->partition->stages; s++)
-		json_stage(split, s, w);
+	for (int s = 0; s < split->partition->stages; s++) {
+		const struct ipu_partition_stage *stage = &split->partition->stage[s];
+
+		jsonw_begin_object(w);
+		jsonw_key_text(w, "first_layer", split->first_layer[s]);
+		jsonw_key_int(w, "layers", stage->count);
+		jsonw_key_int(w, "forward_cycles", stage->forward);
+		jsonw_key_int(w, "backward_cycles", stage->backward);
+		jsonw_key_int(w, "transfer_cycles", stage->transfer);
+		jsonw_key_int(w, "update_cycles", stage->update);
+		jsonw_key_int(w, "cycles", stage->cycles);
+		jsonw_key_real(w, "share", share_of(split->partition, s));
+		jsonw_key_int(w, "sent_bytes", stage->sent_bytes);
+		jsonw_key_int(w, "memory_bytes", stage->memory_bytes);
+		jsonw_key_int(w, "overflow_bytes", stage->overflow_bytes);
+		jsonw_end_object(w);
+	}
 	jsonw_end_array(w);
 	jsonw_end_object(w);
 }
@@ -153,18 +150,14 @@ static void json_splits(const struct plan_run *plan, struct jsonw *w)
 	json_split(plan->best, w);
 }
 
-/* ---- output ---------------------------------------------------------------------------------- */
-
-static const char *mode_name(enum run_mode mode)
-{
-	return mode == RUN_TRAIN ? "train" : mode == RUN_EVALUATE ? "evaluate" : "predict";
-}
-
 static void json_shape(struct jsonw *w, const struct plan_run *plan, const struct plan_figures *f)
 {
 	jsonw_key_text(w, "model", plan->model->name);
 	jsonw_key_text(w, "target", plan->device->target.name);
-	jsonw_key_text(w, "mode", mode_name(f->mode));
+	jsonw_key_text(w, "mode",
+		       f->mode == RUN_TRAIN      ? "train"
+		       : f->mode == RUN_EVALUATE ? "evaluate"
+						 : "predict");
 	jsonw_key_text(w, "cost_model", IPU_COST_MODEL);
 	jsonw_key_int(w, "ipus", f->ipus);
 	jsonw_key_int(w, "replicas", f->replicas);
@@ -176,6 +169,8 @@ static void json_shape(struct jsonw *w, const struct plan_run *plan, const struc
 	jsonw_key_int(w, "operations", f->operations);
 	jsonw_key_int(w, "programs", f->programs);
 }
+
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static enum status print_json(const struct plan_run *plan, const struct plan_figures *f,
 			      double looking, FILE *out, struct err *err)
@@ -305,22 +300,6 @@ static void print_text(const struct plan_run *plan, const struct plan_figures *f
 		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);
 }
 
-static enum status compile_run(struct plan_run *plan, const struct plan_words *words,
-			       bool measure_input, const struct plan_trainer *trainer,
-			       struct err *err)
-{
-	struct run_data data;
-	enum status status = plan_read_run(plan, &data, words, trainer, err);
-
-	if (status == ST_OK && measure_input)
-		status = trainer->measure_input(&plan->run->host.input_us, plan->run, err);
-	if (status == ST_OK)
-		status = plan_run_build(plan, &data, true, err);
-	if (status == ST_OK)
-		status = plan_run_compile(plan, &data, err);
-	return status;
-}
-
 static enum status print(const struct plan_run *plan, bool json, const struct plan_trainer *trainer,
 			 FILE *out, struct err *err)
 {
@@ -349,8 +328,17 @@ static enum status run_model(int argc, char **argv, const struct plan_trainer *t
 	enum status status =
 		plan_read_words(&plan_model.command, argc, argv, &words, &request, err);
 
-	if (status == ST_OK)
-		status = compile_run(&plan, &words, request.measure_input, trainer, err);
+	if (status == ST_OK) {
+		struct run_data data;
+
+		status = plan_read_run(&plan, &data, &words, trainer, err);
+		if (status == ST_OK && request.measure_input)
+			status = trainer->measure_input(&plan.run->host.input_us, plan.run, err);
+		if (status == ST_OK)
+			status = plan_run_build(&plan, &data, true, err);
+		if (status == ST_OK)
+			status = plan_run_compile(&plan, &data, err);
+	}
 	if (status == ST_OK)
 		status = print(&plan, request.json, trainer, out, err);
 	plan_run_fini(&plan);

@@ -319,32 +319,24 @@ static enum status read_product_option(void *request, const struct cli_argument 
 	return read_machine(request, (int)(argument->option - product_options), argument, err);
 }
 
-static enum status read_product(struct product_request *request, int argc, char **argv,
-				struct err *err)
-{
-	static const char *const names[MATMUL_SIZES] = {"M", "K", "N"};
-	const char *sizes[MATMUL_SIZES];
-	const struct cli_words words = {sizes, MATMUL_SIZES, &request->sizes,
-					"M K N are three sizes"};
-	enum status status = cli_parse(&plan_product.command, argc, argv, read_product_option,
-				       request, &words, err);
-
-	for (int i = 0; i < request->sizes && status == ST_OK; i++)
-		status = cli_number(names[i], sizes[i], 1, SIZE_MOST, &request->size[i], err);
-	return status;
-}
-
 static enum status run_product(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
 			       struct err *err)
 {
+	static const char *const names[MATMUL_SIZES] = {"M", "K", "N"};
+	const char *sizes[MATMUL_SIZES];
 	struct product_request request = {.machine = plan_machine_defaults};
+	const struct cli_words words = {sizes, MATMUL_SIZES, &request.sizes,
+					"M K N are three sizes"};
 	struct plan_question question = {
 		.layout = "rows of A are channels out, columns of B the field; else laid out anew"};
 	char shape[SHAPE_SIZE];
 	enum status status;
 
 	(void)trainer;
-	status = read_product(&request, argc, argv, err);
+	status = cli_parse(&plan_product.command, argc, argv, read_product_option, &request, &words,
+			   err);
+	for (int i = 0; i < request.sizes && status == ST_OK; i++)
+		status = cli_number(names[i], sizes[i], 1, SIZE_MOST, &request.size[i], err);
 	if (status != ST_OK)
 		return status;
 	if (request.sizes < MATMUL_SIZES)

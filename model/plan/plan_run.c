@@ -64,27 +64,6 @@ static enum status run_timeline(struct plan_device *device, int mode,
 	return ipu_timeline_new(&device->timeline[mode], &params, err);
 }
 
-static enum status run_timelines(struct plan_device *device,
-				 const struct ipu_schedule *const schedules[], struct err *err)
-{
-	struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
-				   [RUN_EVALUATE] = {.name = "evaluate"},
-				   [RUN_PREDICT] = {.name = "predict"}};
-	enum status status = ST_OK;
-
-	for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
-		modes[mode].schedule = schedules[mode];
-		modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
-		if (!schedules[mode])
-			continue;
-		status = run_timeline(device, mode, schedules[mode], err);
-		modes[mode].timeline = device->timeline[mode];
-	}
-	if (status == ST_OK)
-		status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes), err);
-	return status;
-}
-
 struct ipu_planner *plan_device_planner(const struct plan_device *like,
 					const struct ipu_target *target)
 {
@@ -137,8 +116,23 @@ static enum status plan_device_new(struct plan_device **out, const struct lower_
 	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err);
 	if (status == ST_OK)
 		status = compile(device, lowered, schedules, err);
-	if (status == ST_OK)
-		status = run_timelines(device, schedules, err);
+	if (status == ST_OK) {
+		struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
+					   [RUN_EVALUATE] = {.name = "evaluate"},
+					   [RUN_PREDICT] = {.name = "predict"}};
+
+		for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
+			modes[mode].schedule = schedules[mode];
+			modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
+			if (!schedules[mode])
+				continue;
+			status = run_timeline(device, mode, schedules[mode], err);
+			modes[mode].timeline = device->timeline[mode];
+		}
+		if (status == ST_OK)
+			status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes),
+						 err);
+	}
 	if (status == ST_OK)
 		status = ipu_memory_new(&device->memory, device->executable, &device->target, err);
 	if (status != ST_OK) {
@@ -222,17 +216,6 @@ enum status plan_run_data(struct run_data *out, const struct run_file *run, stru
 	}
 	model_free(model);
 	return err->status;
-}
-
-static enum status new_model(struct plan_run *plan, const struct run_data *data, struct err *err)
-{
-	enum status status = read_model(&plan->model, plan->run, &data->item, err);
-
-	if (status == ST_OK)
-		status = check_inputs(plan, err);
-	if (status == ST_OK)
-		model_set_policy(plan->model, run_policy(plan->run));
-	return status;
 }
 
 struct splitting {
@@ -344,8 +327,12 @@ enum status plan_run_build(struct plan_run *plan, const struct run_data *data, b
 			   struct err *err)
 {
 	struct splitting splitting = {.plan = plan, .data = data};
-	enum status status = new_model(plan, data, err);
+	enum status status = read_model(&plan->model, plan->run, &data->item, err);
 
+	if (status == ST_OK)
+		status = check_inputs(plan, err);
+	if (status == ST_OK)
+		model_set_policy(plan->model, run_policy(plan->run));
 	if (status == ST_OK)
 		status = create_layout(&splitting, compare, err);
 	if (status == ST_OK)
@@ -374,19 +361,6 @@ static enum status new_schedule(struct plan_run *plan, enum run_mode mode, int64
 	if (steps == 0)
 		return ST_OK;
 	return ipu_schedule_new(&plan->program[mode].schedule, &params, err);
-}
-
-static enum status new_schedules(struct plan_run *plan, struct err *err)
-{
-	const struct run_layout *layout = plan->layout;
-	enum status status = new_schedule(plan, RUN_TRAIN, layout->steps_per_execution, err);
-
-	if (status == ST_OK)
-		status =
-			new_schedule(plan, RUN_EVALUATE, layout->evaluate_steps_per_execution, err);
-	if (status == ST_OK)
-		status = new_schedule(plan, RUN_PREDICT, layout->predict_steps_per_execution, err);
-	return status;
 }
 
 static enum status new_device(struct plan_run *plan, const struct run_data *data, struct err *err)
@@ -489,8 +463,14 @@ static enum status measure_bubble(const struct plan_run *plan, struct plan_progr
 
 enum status plan_run_compile(struct plan_run *plan, const struct run_data *data, struct err *err)
 {
-	enum status status = new_schedules(plan, err);
+	const struct run_layout *layout = plan->layout;
+	enum status status = new_schedule(plan, RUN_TRAIN, layout->steps_per_execution, err);
 
+	if (status == ST_OK)
+		status =
+			new_schedule(plan, RUN_EVALUATE, layout->evaluate_steps_per_execution, err);
+	if (status == ST_OK)
+		status = new_schedule(plan, RUN_PREDICT, layout->predict_steps_per_execution, err);
 	if (status == ST_OK)
 		status = new_device(plan, data, err);
 	for (int mode = 0; mode < RUN_MODES && status == ST_OK && plan->device; mode++)

@@ -175,18 +175,6 @@ static void scale_count(int64_t *count, int64_t unit, int64_t own_replicas, int6
 	*count = *count / unit / own_replicas * unit * replicas;
 }
 
-static void scale_data(const struct scale *scale, struct plan_run *plan, struct run_data *data,
-		       int64_t replicas)
-{
-	struct run_file *run = plan->run;
-
-	scale_count(&data->train_items, run->data.batch_size, scale->own_replicas, replicas);
-	scale_count(&data->test_items, run->data.batch_size, scale->own_replicas, replicas);
-	scale_count(&run->fit.steps_per_epoch, 1, scale->own_replicas, replicas);
-	scale_count(&run->evaluate.steps, 1, scale->own_replicas, replicas);
-	scale_count(&run->predict.steps, 1, scale->own_replicas, replicas);
-}
-
 /* Plan the run as it is to find the number of IPUs per replica. */
 static enum status measure_replica(struct scale *scale, struct err *err)
 {
@@ -217,7 +205,15 @@ static enum status plan_point(struct scale *scale, int at, struct err *err)
 	enum status status = read_run(scale, scale->ipus[at], plan, &data, err);
 
 	if (status == ST_OK) {
-		scale_data(scale, plan, &data, scale->ipus[at] / scale->ipus_per_replica);
+		const int64_t replicas = scale->ipus[at] / scale->ipus_per_replica;
+		struct run_file *run = plan->run;
+
+		scale_count(&data.train_items, run->data.batch_size, scale->own_replicas, replicas);
+		scale_count(&data.test_items, run->data.batch_size, scale->own_replicas, replicas);
+		scale_count(&run->fit.steps_per_epoch, 1, scale->own_replicas, replicas);
+		scale_count(&run->evaluate.steps, 1, scale->own_replicas, replicas);
+		scale_count(&run->predict.steps, 1, scale->own_replicas, replicas);
+
 		plan->like = at == 0 ? NULL : scale->first.device;
 		status = plan_run_build(plan, &data, false, err);
 	}

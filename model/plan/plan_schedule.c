@@ -252,17 +252,6 @@ static enum status spread_times(struct request *request, struct err *err)
 	return ST_OK;
 }
 
-/* Split a --backward into halves whose sum is exact to the ns. */
-static void halve_backward(struct request *request)
-{
-	if (request->backward.count == 0)
-		return;
-	for (int s = 0; s < request->stages; s++) {
-		request->input.ns[s] = request->backward.ns[s] / 2;
-		request->weight.ns[s] = request->backward.ns[s] - request->input.ns[s];
-	}
-}
-
 struct plan_schedule_style {
 	int width; /* columns of text */
 	bool colour, unicode;
@@ -302,20 +291,6 @@ static void json_timeline(struct jsonw *w, const struct ipu_pipeline *pipeline)
 	jsonw_end_array(w);
 }
 
-static void json_peaks(struct jsonw *w, const struct ipu_pipeline *pipeline)
-{
-	jsonw_key(w, "peak_activations");
-	jsonw_begin_array(w);
-	for (int s = 0; s < pipeline->stages; s++)
-		jsonw_real(w, pipeline->peak_activations[s]);
-	jsonw_end_array(w);
-	jsonw_key(w, "peak_weight_gradients");
-	jsonw_begin_array(w);
-	for (int s = 0; s < pipeline->stages; s++)
-		jsonw_int(w, pipeline->peak_weights[s]);
-	jsonw_end_array(w);
-}
-
 static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 			  const struct plan_schedule_style *style)
 {
@@ -335,17 +310,18 @@ static void json_pipeline(struct jsonw *w, const struct ipu_pipeline *pipeline,
 	jsonw_key_real(w, "closed_form_idle_fraction", closed->idle_fraction);
 	jsonw_key_real(w, "closed_form_bubble_rate", closed->bubble_rate);
 	jsonw_key_real(w, "closed_form_bubble_over_ideal", closed->bubble_over_ideal);
-	json_peaks(w, pipeline);
+	jsonw_key(w, "peak_activations");
+	jsonw_begin_array(w);
+	for (int s = 0; s < pipeline->stages; s++)
+		jsonw_real(w, pipeline->peak_activations[s]);
+	jsonw_end_array(w);
+	jsonw_key(w, "peak_weight_gradients");
+	jsonw_begin_array(w);
+	for (int s = 0; s < pipeline->stages; s++)
+		jsonw_int(w, pipeline->peak_weights[s]);
+	jsonw_end_array(w);
 	if (style->timeline)
 		json_timeline(w, pipeline);
-	jsonw_end_object(w);
-}
-
-static void json_refusal(struct jsonw *w, const struct plan_schedule_row *row)
-{
-	jsonw_begin_object(w);
-	jsonw_key_text(w, "schedule", ipu_schedule_name(row->kind));
-	jsonw_key_text(w, "error", row->refusal.text);
 	jsonw_end_object(w);
 }
 
@@ -368,10 +344,14 @@ static enum status print_json_all(const struct plan_schedule_row *rows, int coun
 	jsonw_init_file(&w, out, 2);
 	jsonw_begin_array(&w);
 	for (int i = 0; i < count; i++) {
-		if (rows[i].pipeline)
+		if (rows[i].pipeline) {
 			json_pipeline(&w, rows[i].pipeline, style);
-		else
-			json_refusal(&w, &rows[i]);
+		} else {
+			jsonw_begin_object(&w);
+			jsonw_key_text(&w, "schedule", ipu_schedule_name(rows[i].kind));
+			jsonw_key_text(&w, "error", rows[i].refusal.text);
+			jsonw_end_object(&w);
+		}
 	}
 	jsonw_end_array(&w);
 	return jsonw_end(&w, err);
@@ -395,20 +375,6 @@ static void text_pair(struct str *text, const char *name, double simulated, doub
 
 	str_addf(text, "%-23s%18s%18s\n", name, figure(a, simulated, decimals, unit),
 		 figure(b, closed, decimals, unit));
-}
-
-static void text_figures(struct str *text, const struct ipu_pipeline *pipeline)
-{
-	const struct ipu_bubble *bubble = &pipeline->bubble;
-	const struct ipu_pipeline_closed *closed = &pipeline->closed;
-
-	str_addf(text, "%-23s%18s%18s\n", "", "simulated", "closed form");
-	text_pair(text, "makespan", (double)bubble->makespan_ns / NS_PER_MS,
-		  closed->makespan_ns / NS_PER_MS, 3, " ms");
-	text_pair(text, "idle_fraction", bubble->idle_fraction, closed->idle_fraction, 4, "");
-	text_pair(text, "bubble_rate", bubble->bubble_rate, closed->bubble_rate, 4, "");
-	text_pair(text, "bubble_over_ideal", bubble->bubble_over_ideal, closed->bubble_over_ideal,
-		  4, "");
 }
 
 /* Print a list by stage, wrapped at the width and indented to its first figure. */
@@ -464,6 +430,8 @@ static enum status print_text(const struct ipu_pipeline *pipeline,
 	struct plan_gantt_params gantt = {
 		.width = style->width, .colour = style->colour, .unicode = style->unicode};
 	struct str text = {0};
+	const struct ipu_bubble *bubble = &pipeline->bubble;
+	const struct ipu_pipeline_closed *closed = &pipeline->closed;
 
 	str_addf(&text, "%s, %d stages, %d micro-batches", ipu_schedule_name(pipeline->kind),
 		 pipeline->stages, pipeline->microbatches);
@@ -472,7 +440,15 @@ static enum status print_text(const struct ipu_pipeline *pipeline,
 	str_addf(&text, "\n%s\n\n", ipu_schedule_row(pipeline->kind)->about);
 	plan_gantt(pipeline, &gantt, &text);
 	str_add(&text, "\n");
-	text_figures(&text, pipeline);
+
+	str_addf(&text, "%-23s%18s%18s\n", "", "simulated", "closed form");
+	text_pair(&text, "makespan", (double)bubble->makespan_ns / NS_PER_MS,
+		  closed->makespan_ns / NS_PER_MS, 3, " ms");
+	text_pair(&text, "idle_fraction", bubble->idle_fraction, closed->idle_fraction, 4, "");
+	text_pair(&text, "bubble_rate", bubble->bubble_rate, closed->bubble_rate, 4, "");
+	text_pair(&text, "bubble_over_ideal", bubble->bubble_over_ideal, closed->bubble_over_ideal,
+		  4, "");
+
 	str_add(&text, "\nmicro-batches at most at once, by stage\n");
 	text_list(&text, "activations", pipeline, false, style->width);
 	if (ipu_schedule_row(pipeline->kind)->splits)
@@ -490,20 +466,6 @@ static double peak_of_stages(const struct ipu_pipeline *pipeline)
 	return most;
 }
 
-static void text_row(struct str *text, const struct ipu_pipeline *pipeline)
-{
-	const struct ipu_bubble *bubble = &pipeline->bubble;
-	char figures[6][FIGURE_SIZE];
-
-	str_addf(text, "%-17s%13s%10s%8s%8s%8s%12s\n", ipu_schedule_name(pipeline->kind),
-		 figure(figures[0], (double)bubble->makespan_ns / NS_PER_MS, 3, ""),
-		 figure(figures[1], bubble->idle_fraction, 4, ""),
-		 figure(figures[2], bubble->bubble_rate, 4, ""),
-		 figure(figures[3], bubble->bubble_over_ideal, 4, ""),
-		 figure(figures[4], pipeline->closed.bubble_rate, 4, ""),
-		 figure(figures[5], peak_of_stages(pipeline), pipeline->chunks > 1 ? 2 : 0, ""));
-}
-
 static enum status print_text_all(const struct plan_schedule_row *rows, int count,
 				  const struct plan_schedule_style *style, FILE *out,
 				  struct err *err)
@@ -514,9 +476,23 @@ static enum status print_text_all(const struct plan_schedule_row *rows, int coun
 		 "over", "closed", "activations");
 	str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n", "", "ms", "fraction", "rate", "ideal",
 		 "rate", "at most");
-	for (int i = 0; i < count; i++)
-		if (rows[i].pipeline)
-			text_row(&text, rows[i].pipeline);
+	for (int i = 0; i < count; i++) {
+		if (rows[i].pipeline) {
+			const struct ipu_pipeline *pipeline = rows[i].pipeline;
+			const struct ipu_bubble *bubble = &pipeline->bubble;
+			char figures[6][FIGURE_SIZE];
+
+			str_addf(&text, "%-17s%13s%10s%8s%8s%8s%12s\n",
+				 ipu_schedule_name(pipeline->kind),
+				 figure(figures[0], (double)bubble->makespan_ns / NS_PER_MS, 3, ""),
+				 figure(figures[1], bubble->idle_fraction, 4, ""),
+				 figure(figures[2], bubble->bubble_rate, 4, ""),
+				 figure(figures[3], bubble->bubble_over_ideal, 4, ""),
+				 figure(figures[4], pipeline->closed.bubble_rate, 4, ""),
+				 figure(figures[5], peak_of_stages(pipeline),
+					pipeline->chunks > 1 ? 2 : 0, ""));
+		}
+	}
 	for (int i = 0; i < count; i++)
 		if (!rows[i].pipeline)
 			str_addf(&text, "not possible: %s\n", rows[i].refusal.text);
@@ -607,7 +583,15 @@ static enum status schedule_run(int argc, char **argv, const struct plan_trainer
 		status = spread_times(&request, err);
 	if (status != ST_OK)
 		return status;
-	halve_backward(&request);
+
+	/* The halves of a --backward have a sum that is exact to the ns. */
+	if (request.backward.count != 0) {
+		for (int s = 0; s < request.stages; s++) {
+			request.input.ns[s] = request.backward.ns[s] / 2;
+			request.weight.ns[s] = request.backward.ns[s] - request.input.ns[s];
+		}
+	}
+
 	style = (struct plan_schedule_style){
 		.width = plan_width(out, request.width),
 		.colour = cli_colour(out, request.color),

@@ -298,36 +298,6 @@ static size_t run_add_value(const char **values, size_t count, const char *value
 	return count + 1;
 }
 
-/* The values of the flag @name that entries name, as pointers into @words. */
-static size_t run_list_values(const struct run_flag_word *words, int count, const char *name,
-			      const char **values)
-{
-	size_t known = 0;
-
-	for (int i = 0; i < count; i++)
-		if (words[i].has_value && !strcmp(words[i].name, name))
-			known = run_add_value(values, known, words[i].value);
-	return known;
-}
-
-static enum status run_unknown_value(const char *name, const char *given, const char *const *values,
-				     size_t count, struct err *err)
-{
-	const char *near = str_nearest(given, values, count);
-	struct str list = {0};
-
-	for (size_t i = 0; i < count && !near; i++)
-		str_addf(&list, "%s%s", i ? " " : "", values[i]);
-	if (near)
-		err_set(err, ST_INVALID, "%s: unknown value \"%s\" (did you mean \"%s\"?)", name,
-			given, near);
-	else
-		err_set(err, ST_INVALID, "%s: unknown value \"%s\" (there is: %s)", name, given,
-			str_peek(&list));
-	str_free(&list);
-	return ST_INVALID;
-}
-
 /* Check that @option's argument is one of the values that entries name. */
 static enum status run_check_choice(const struct run_words *in, const struct run_option *option,
 				    struct err *err)
@@ -346,9 +316,29 @@ static enum status run_check_choice(const struct run_words *in, const struct run
 	/* One extra, for the argument itself. */
 	values = mem_calloc((size_t)count + 1, sizeof(*values));
 	if (values) {
-		known = run_list_values(words, count, option->name, values);
-		if (run_add_value(values, known, given) != known)
-			status = run_unknown_value(option->name, given, values, known, err);
+		/* The values of the flag option->name that entries name, as pointers into
+		 * words. */
+		known = 0;
+		for (int i = 0; i < count; i++)
+			if (words[i].has_value && !strcmp(words[i].name, option->name))
+				known = run_add_value(values, known, words[i].value);
+
+		if (run_add_value(values, known, given) != known) {
+			const char *near = str_nearest(given, values, known);
+			struct str list = {0};
+
+			for (size_t i = 0; i < known && !near; i++)
+				str_addf(&list, "%s%s", i ? " " : "", values[i]);
+			if (near)
+				err_set(err, ST_INVALID,
+					"%s: unknown value \"%s\" (did you mean \"%s\"?)",
+					option->name, given, near);
+			else
+				err_set(err, ST_INVALID, "%s: unknown value \"%s\" (there is: %s)",
+					option->name, given, str_peek(&list));
+			str_free(&list);
+			status = ST_INVALID;
+		}
 	} else {
 		status = err_nomem(err);
 	}

@@ -323,17 +323,6 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-static enum status read_weight(struct loss_part *part, const struct json_at *at, struct err *err)
-{
-	double weight = 1.0;
-	enum status status = json_real(at, &weight, err);
-
-	if (status == ST_OK && !(fabs(weight) <= 3e38))
-		status = json_fail(at, err, "must be a number that float32 has");
-	part->weight = (float)weight;
-	return status;
-}
-
 static enum status read_weights(struct loss_list *out, const struct json_at *root,
 				const struct model *model, struct err *err)
 {
@@ -343,9 +332,16 @@ static enum status read_weights(struct loss_list *out, const struct json_at *roo
 	if (!run__value_find(root, "compile", "loss_weights", &within, &at))
 		return ST_OK;
 	status = check_by_output(&at, model, false, err);
-	for (int o = 0; o < model->output_count && status == ST_OK; o++)
-		if (value_of_output(&at, model, o, false, &here))
-			status = read_weight(&out->items[o], &here, err);
+	for (int o = 0; o < model->output_count && status == ST_OK; o++) {
+		if (value_of_output(&at, model, o, false, &here)) {
+			double weight = 1.0;
+
+			status = json_real(&here, &weight, err);
+			if (status == ST_OK && !(fabs(weight) <= 3e38))
+				status = json_fail(&here, err, "must be a number that float32 has");
+			out->items[o].weight = (float)weight;
+		}
+	}
 	return status;
 }
 

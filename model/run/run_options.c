@@ -149,29 +149,6 @@ static enum status run_parse_word(cJSON **out, const struct run_key *key, bool i
 	return ST_OK;
 }
 
-static enum status run_parse_words(cJSON **out, const struct run_words *in,
-				   const struct run_option *option, const struct run_key *key,
-				   struct err *err)
-{
-	cJSON *list = cJSON_CreateArray();
-	enum status status = list ? ST_OK : err_nomem(err);
-
-	for (int i = 0; i < run_option_count(option) && status == ST_OK; i++) {
-		const char *word = run__option_word(in, option, i);
-		cJSON *node;
-
-		status = run_parse_word(&node, key, true, option->name, word, err);
-		if (status == ST_OK)
-			cJSON_AddItemToArray(list, node);
-	}
-	if (status != ST_OK) {
-		cJSON_Delete(list);
-		list = NULL;
-	}
-	*out = list;
-	return status;
-}
-
 /* ---- patching -------------------------------------------------------------------------------- */
 
 /* Expand Keras's short form: "sgd" becomes {"class_name": "sgd"}, so that a config can be added. */
@@ -250,8 +227,26 @@ static enum status run_substitute_value(const struct run_substitution *fill,
 					const struct run_key *key, bool item, const char *sign,
 					cJSON **out)
 {
-	if (!strcmp(sign, "$values"))
-		return run_parse_words(out, fill->in, fill->option, key, fill->err);
+	if (!strcmp(sign, "$values")) {
+		cJSON *list = cJSON_CreateArray();
+		enum status status = list ? ST_OK : err_nomem(fill->err);
+
+		for (int i = 0; i < run_option_count(fill->option) && status == ST_OK; i++) {
+			const char *word = run__option_word(fill->in, fill->option, i);
+			cJSON *node;
+
+			status = run_parse_word(&node, key, true, fill->option->name, word,
+						fill->err);
+			if (status == ST_OK)
+				cJSON_AddItemToArray(list, node);
+		}
+		if (status != ST_OK) {
+			cJSON_Delete(list);
+			list = NULL;
+		}
+		*out = list;
+		return status;
+	}
 	return run_parse_word(out, key, item, fill->option->name,
 			      run__option_word(fill->in, fill->option, 0), fill->err);
 }
@@ -354,21 +349,6 @@ static enum status run_descend(cJSON **at, const char *name, const struct run_op
 	return ST_OK;
 }
 
-/* Set the last name of the path. Takes ownership of @value. */
-static enum status run_set_last(cJSON *at, const char *name, cJSON *value,
-				const struct run_option *option, struct err *err)
-{
-	long long index;
-
-	if (cJSON_IsObject(at))
-		return run_set_member(at, name, value, err);
-	if (cJSON_IsArray(at) && str_to_int(name, &index) && index >= 0 &&
-	    index < cJSON_GetArraySize(at) && cJSON_ReplaceItemInArray(at, (int)index, value))
-		return ST_OK;
-	cJSON_Delete(value);
-	return err_set(err, ST_INVALID, "%s: there is no \"%s\" to set", option->name, name);
-}
-
 static enum status run_set_path(cJSON *json, char *path, cJSON *value,
 				const struct run_option *option, struct err *err)
 {
@@ -385,8 +365,20 @@ static enum status run_set_path(cJSON *json, char *path, cJSON *value,
 			status = run_expand_name(json, err);
 		if (status == ST_OK && dot)
 			status = run_descend(&json, name, option, err);
-		if (status == ST_OK && !dot)
-			return run_set_last(json, name, value, option, err);
+		if (status == ST_OK && !dot) {
+			/* The last name of the path takes over the value. */
+			long long index;
+
+			if (cJSON_IsObject(json))
+				return run_set_member(json, name, value, err);
+			if (cJSON_IsArray(json) && str_to_int(name, &index) && index >= 0 &&
+			    index < cJSON_GetArraySize(json) &&
+			    cJSON_ReplaceItemInArray(json, (int)index, value))
+				return ST_OK;
+			cJSON_Delete(value);
+			return err_set(err, ST_INVALID, "%s: there is no \"%s\" to set",
+				       option->name, name);
+		}
 		if (status != ST_OK) {
 			cJSON_Delete(value);
 			return status;
@@ -478,28 +470,6 @@ static enum status run_unknown_option(const struct run_words *in, const char *na
 	return ST_INVALID;
 }
 
-/* Apply all options that are not flags of the file. */
-static enum status run_apply_overrides(const struct run_words *in, struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (int at = 0; at < in->argc && status == ST_OK;) {
-		const struct run_key *key;
-		struct run_option option;
-
-		status = run__next_option(in, &at, &option, err);
-		if (status != ST_OK || run__flag_known(in, option.name))
-			continue;
-		key = run__key_over(option.name + 2);
-		if (!key && run_renamed_option(option.name, err))
-			return ST_INVALID;
-		if (!key || key->kind == RUN_KEY_FLAGS)
-			return run_unknown_option(in, option.name, err);
-		status = run_apply_override(in, key, &option, err);
-	}
-	return status;
-}
-
 /* ---- the whole command line ------------------------------------------------------------------ */
 
 enum status run__options_flags(cJSON *json, const char *file, int argc, char **argv,
@@ -514,6 +484,22 @@ enum status run__options_flags(cJSON *json, const char *file, int argc, char **a
 enum status run__options_keys(cJSON *json, const char *file, int argc, char **argv, struct err *err)
 {
 	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
+	enum status status = ST_OK;
 
-	return run_apply_overrides(&in, err);
+	/* Apply all options that are not flags of the file. */
+	for (int at = 0; at < in.argc && status == ST_OK;) {
+		const struct run_key *key;
+		struct run_option option;
+
+		status = run__next_option(&in, &at, &option, err);
+		if (status != ST_OK || run__flag_known(&in, option.name))
+			continue;
+		key = run__key_over(option.name + 2);
+		if (!key && run_renamed_option(option.name, err))
+			return ST_INVALID;
+		if (!key || key->kind == RUN_KEY_FLAGS)
+			return run_unknown_option(&in, option.name, err);
+		status = run_apply_override(&in, key, &option, err);
+	}
+	return status;
 }

@@ -23,18 +23,6 @@ struct planning {
 
 /* ---- outfeed.layers -------------------------------------------------------------------------- */
 
-static enum status unknown_layer(const struct planning *p, const struct json_at *at,
-				 const char *name)
-{
-	const char **names = arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
-
-	if (!names)
-		return err_nomem(p->err);
-	for (int i = 0; i < p->model->layer_count; i++)
-		names[i] = p->model->layers[i].name;
-	return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count, p->err);
-}
-
 /* Place the layer @name with @key. NULL: the name with "_acts", as in the tutorial. */
 static enum status assign_layer_key(const struct planning *p, const struct json_at *at,
 				    const char *name, const char *key)
@@ -43,46 +31,21 @@ static enum status assign_layer_key(const struct planning *p, const struct json_
 
 	while (layer < p->model->layer_count && strcmp(p->model->layers[layer].name, name) != 0)
 		layer++;
-	if (layer == p->model->layer_count)
-		return unknown_layer(p, at, name);
+	if (layer == p->model->layer_count) {
+		const char **names =
+			arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
+
+		if (!names)
+			return err_nomem(p->err);
+		for (int i = 0; i < p->model->layer_count; i++)
+			names[i] = p->model->layers[i].name;
+		return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count,
+				    p->err);
+	}
 	if (p->placed[layer])
 		return json_fail(at, p->err, "has the layer \"%s\" twice", name);
 	p->placed[layer] = key ? key : arena_printf(p->arena, "%s_acts", name);
 	return p->placed[layer] ? ST_OK : err_nomem(p->err);
-}
-
-static enum status read_list(const struct planning *p, const struct json_at *at)
-{
-	enum status status = ST_OK;
-	struct json_at item = {0};
-
-	while (status == ST_OK && json_next(at, &item)) {
-		const char *name;
-
-		status = json_text(&item, &name, p->err);
-		if (status == ST_OK)
-			status = assign_layer_key(p, &item, name, NULL);
-	}
-	return status;
-}
-
-static enum status read_object(const struct planning *p, const struct json_at *at)
-{
-	enum status status = ST_OK;
-
-	for (const cJSON *node = at->node->child; node && status == ST_OK; node = node->next) {
-		const struct json_at item = {at->file, at, node, node->string, -1};
-		const char *key = NULL;
-
-		if (!json_is_null(&item))
-			status = json_text(&item, &key, p->err);
-		if (status == ST_OK && key && key[0] == '\0')
-			status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
-					   node->string);
-		if (status == ST_OK)
-			status = assign_layer_key(p, &item, node->string, key);
-	}
-	return status;
 }
 
 static enum status read_layers(const struct planning *p)
@@ -95,10 +58,37 @@ static enum status read_layers(const struct planning *p)
 		return ST_OK;
 	if (cJSON_IsString(at.node))
 		return assign_layer_key(p, &at, at.node->valuestring, NULL);
-	if (cJSON_IsArray(at.node))
-		return read_list(p, &at);
-	if (cJSON_IsObject(at.node))
-		return read_object(p, &at);
+	if (cJSON_IsArray(at.node)) {
+		enum status status = ST_OK;
+		struct json_at item = {0};
+
+		while (status == ST_OK && json_next(&at, &item)) {
+			const char *name;
+
+			status = json_text(&item, &name, p->err);
+			if (status == ST_OK)
+				status = assign_layer_key(p, &item, name, NULL);
+		}
+		return status;
+	}
+	if (cJSON_IsObject(at.node)) {
+		enum status status = ST_OK;
+
+		for (const cJSON *node = at.node->child; node && status == ST_OK;
+		     node = node->next) {
+			const struct json_at item = {at.file, &at, node, node->string, -1};
+			const char *key = NULL;
+
+			if (!json_is_null(&item))
+				status = json_text(&item, &key, p->err);
+			if (status == ST_OK && key && key[0] == '\0')
+				status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
+						   node->string);
+			if (status == ST_OK)
+				status = assign_layer_key(p, &item, node->string, key);
+		}
+		return status;
+	}
 	return json_fail(&at, p->err,
 			 "must be a layer, a list of layers, or an object (layer: its key)");
 }
@@ -179,15 +169,6 @@ static const char *queue_name(const struct planning *p, const struct run_send *s
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static int find_queue(const struct run_queues *plan, const char *name)
-{
-	int i = 0;
-
-	while (i < plan->queue_count && strcmp(plan->queues[i].name, name) != 0)
-		i++;
-	return i;
-}
-
 /* The key of the first send of queue @number. */
 static const char *first_key_of(const struct run_queues *plan, int number)
 {
@@ -238,7 +219,9 @@ static enum status assign_queue(const struct planning *p, struct run_send *send)
 
 	if (!name)
 		return err_nomem(p->err);
-	number = find_queue(plan, name);
+	number = 0;
+	while (number < plan->queue_count && strcmp(plan->queues[number].name, name) != 0)
+		number++;
 	if (number == plan->queue_count)
 		plan->queues[plan->queue_count++] =
 			(struct run_queue){.name = name,

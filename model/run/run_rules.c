@@ -244,24 +244,6 @@ static enum status run_rule_mapping(struct run_rules *rules)
 
 /* ---- IPUs and replicas ----------------------------------------------------------------------- */
 
-static enum status run_report_too_few_ipus(struct run_rules *rules)
-{
-	const struct run_layout *layout = rules->layout;
-
-	if (rules->run->pipeline.device_mapping.given)
-		return run_fail(rules, "ipu.auto_select_ipus",
-				"%d attached, but pipeline.device_mapping goes up to IPU %d and "
-				"so needs %d (rounded up to a power of two): give a multiple of "
-				"%d",
-				layout->ipus, layout->ipus_used - 1, layout->ipus_per_replica,
-				layout->ipus_per_replica);
-	return run_fail(rules, "ipu.auto_select_ipus",
-			"%d attached, but a pipeline of %d stages needs %d (stages rounded up "
-			"to a power of two): give a multiple of %d",
-			layout->ipus, layout->stages, layout->ipus_per_replica,
-			layout->ipus_per_replica);
-}
-
 /* Set the IPUs for distribution.replicas; ipu.auto_select_ipus may be the number of one replica. */
 static enum status run_distributed_ipus(struct run_rules *rules)
 {
@@ -315,8 +297,20 @@ static enum status run_rule_ipus(struct run_rules *rules)
 	if (run->distribution.replicas > 0 && run_distributed_ipus(rules) != ST_OK)
 		return rules->err->status;
 	layout->replicas = layout->ipus / layout->ipus_per_replica;
-	if (!layout->replicas)
-		return run_report_too_few_ipus(rules);
+	if (!layout->replicas) {
+		if (rules->run->pipeline.device_mapping.given)
+			return run_fail(
+				rules, "ipu.auto_select_ipus",
+				"%d attached, but pipeline.device_mapping goes up to IPU %d and so "
+				"needs %d (rounded up to a power of two): give a multiple of %d",
+				layout->ipus, layout->ipus_used - 1, layout->ipus_per_replica,
+				layout->ipus_per_replica);
+		return run_fail(rules, "ipu.auto_select_ipus",
+				"%d attached, but a pipeline of %d stages needs %d (stages rounded "
+				"up to a power of two): give a multiple of %d",
+				layout->ipus, layout->stages, layout->ipus_per_replica,
+				layout->ipus_per_replica);
+	}
 
 	unused = layout->ipus - layout->replicas * layout->ipus_per_replica;
 	if (unused)
@@ -665,19 +659,6 @@ static void run_remedy(const struct run_rules *rules, const struct run_span *spa
 		 good * rules->layout->replicas, span->execution_key, good);
 }
 
-/* Note that the host has to act in each step. Given once, for the first mode that it applies to. */
-static void run_note_single_steps(struct run_rules *rules, const struct run_span *span,
-				  int64_t steps, int64_t execution)
-{
-	if (!rules->run->ipu.wanted || execution != 1 || steps == 1 || rules->advised)
-		return;
-	rules->advised = true;
-	str_addf(&rules->notes,
-		 "%s is 1, so the host has a part in every step: a greater one, up to %" PRId64
-		 " (\"epoch\"), is faster.\n",
-		 span->execution_key, steps);
-}
-
 static enum status run_rule_execution(struct run_rules *rules, const struct run_span *span,
 				      int64_t steps, int64_t *execution)
 {
@@ -698,29 +679,19 @@ static enum status run_rule_execution(struct run_rules *rules, const struct run_
 				"%" PRId64 " is not a divisor of the %" PRId64 " steps%s; %s",
 				*execution, steps,
 				rules->layout->replicas > 1 ? " of each replica" : "", remedy);
-	run_note_single_steps(rules, span, steps, *execution);
+
+	/* The host has to act in each step: said once, for the first mode that it applies to. */
+	if (rules->run->ipu.wanted && *execution == 1 && steps != 1 && !rules->advised) {
+		rules->advised = true;
+		str_addf(&rules->notes,
+			 "%s is 1, so the host has a part in every step: a greater one, up to "
+			 "%" PRId64 " (\"epoch\"), is faster.\n",
+			 span->execution_key, steps);
+	}
 	return ST_OK;
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
-
-/* Like Keras, note the effective batch size if it differs from that of the data. */
-static void run_note_effective_batch(struct run_rules *rules)
-{
-	const struct run_layout *layout = rules->layout;
-	int64_t batch = rules->run->data.batch_size;
-
-	if (layout->accumulation == 1 && layout->replicas == 1)
-		return;
-	str_addf(&rules->notes,
-		 "Training is %sdistributed over replicas; the effective batch size is %" PRId64
-		 " (batch %" PRId64 " x %" PRId64 " accumulated x %d replica%s). Weight updates of "
-		 "each replica: %" PRId64 " in an execution, %" PRId64 " in an epoch.\n",
-		 layout->replicas == 1 ? "not " : "",
-		 batch * layout->accumulation * layout->replicas, batch, layout->accumulation,
-		 layout->replicas, layout->replicas == 1 ? "" : "s", layout->updates_per_execution,
-		 layout->updates_per_execution * layout->executions_per_epoch);
-}
 
 static enum status run_rule_fit(struct run_rules *rules)
 {
@@ -736,6 +707,7 @@ static enum status run_rule_fit(struct run_rules *rules)
 				      .unit = layout->accumulation};
 	enum status status;
 	char remedy[256];
+	int64_t batch;
 
 	if (!run->fit.wanted)
 		return ST_OK;
@@ -755,7 +727,21 @@ static enum status run_rule_fit(struct run_rules *rules)
 				layout->steps_per_execution, layout->accumulation, remedy);
 	layout->executions_per_epoch = layout->steps_per_epoch / layout->steps_per_execution;
 	layout->updates_per_execution = layout->steps_per_execution / layout->accumulation;
-	run_note_effective_batch(rules);
+
+	/* Keras, too, says the effective batch size if it differs from that of the data. */
+	batch = rules->run->data.batch_size;
+	if (layout->accumulation != 1 || layout->replicas != 1) {
+		str_addf(&rules->notes,
+			 "Training is %sdistributed over replicas; the effective batch size is "
+			 "%" PRId64 " (batch %" PRId64 " x %" PRId64
+			 " accumulated x %d replica%s). Weight updates of "
+			 "each replica: %" PRId64 " in an execution, %" PRId64 " in an epoch.\n",
+			 layout->replicas == 1 ? "not " : "",
+			 batch * layout->accumulation * layout->replicas, batch,
+			 layout->accumulation, layout->replicas, layout->replicas == 1 ? "" : "s",
+			 layout->updates_per_execution,
+			 layout->updates_per_execution * layout->executions_per_epoch);
+	}
 	return ST_OK;
 }
 
@@ -893,23 +879,6 @@ static enum status run_rule_predict(struct run_rules *rules)
 
 /* ---- applying the rules ---------------------------------------------------------------------- */
 
-static enum status run_rules_apply(struct run_rules *rules)
-{
-	static enum status (*const table[])(struct run_rules *) = {
-		run_rule_stages,   run_rule_work,      run_rule_batch,      run_rule_remainder,
-		run_rule_stateful, run_rule_mapping,   run_rule_ipus,       run_rule_io_tiles,
-		run_rule_pipeline, run_rule_recompute, run_rule_offloading, run_rule_plans,
-		run_rule_fit,      run_rule_repeat,    run_rule_evaluate,   run_rule_predict,
-	};
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < ARRAY_LEN(table) && status == ST_OK; i++)
-		status = table[i](rules);
-	if (status == ST_OK && (rules->warnings.failed || rules->notes.failed))
-		status = err_nomem(rules->err);
-	return status;
-}
-
 enum status run_layout_new(struct run_layout **out, const struct run_file *run, struct model *model,
 			   int64_t train_items, int64_t test_items,
 			   const struct run_splitter *splitter, struct err *err)
@@ -930,10 +899,24 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 		layout->stage = mem_calloc((size_t)model->layer_count, sizeof(*layout->stage));
 	if (layout)
 		layout->device = mem_calloc((size_t)model->layer_count, sizeof(*layout->device));
-	if (!layout || !layout->stage || !layout->device)
+	if (!layout || !layout->stage || !layout->device) {
 		status = err_nomem(err);
-	else
-		status = run_rules_apply(&rules);
+	} else {
+		static enum status (*const table[])(struct run_rules *) = {
+			run_rule_stages,    run_rule_work,       run_rule_batch,
+			run_rule_remainder, run_rule_stateful,   run_rule_mapping,
+			run_rule_ipus,      run_rule_io_tiles,   run_rule_pipeline,
+			run_rule_recompute, run_rule_offloading, run_rule_plans,
+			run_rule_fit,       run_rule_repeat,     run_rule_evaluate,
+			run_rule_predict,
+		};
+
+		status = ST_OK;
+		for (size_t i = 0; i < ARRAY_LEN(table) && status == ST_OK; i++)
+			status = table[i](&rules);
+		if (status == ST_OK && (rules.warnings.failed || rules.notes.failed))
+			status = err_nomem(rules.err);
+	}
 	if (status != ST_OK) {
 		str_free(&rules.warnings);
 		str_free(&rules.notes);

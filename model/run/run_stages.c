@@ -172,26 +172,6 @@ static enum status run_stages_auto(const struct json_at *at, const struct run_fi
 	return splitter->split(splitter->user, model, (int)stages, stage, err);
 }
 
-static enum status run_stages_read(const struct json_at *at, const struct run_file *run,
-				   const struct model *model, const struct run_splitter *splitter,
-				   int *stage, struct err *err)
-{
-	if (run->pipeline.stages_auto)
-		return run_stages_auto(at, run, model, splitter, stage, err);
-	if (run->pipeline.auto_stages > 0)
-		return err_set(err, ST_INVALID,
-			       "%s: pipeline.auto_stages: is of pipeline.stages \"auto\" alone: "
-			       "set it to null, or pipeline.stages to \"auto\"",
-			       run->path);
-	if (cJSON_IsArray(at->node))
-		return run_stages_list(at, model, stage, err);
-	if (cJSON_IsObject(at->node))
-		return run_stages_object(at, model, stage, err);
-	return json_fail(at, err,
-			 "must be a list (the stage of each layer), an object (layer: the stage "
-			 "that starts there) or \"auto\"");
-}
-
 /* ---- checks for all forms -------------------------------------------------------------------- */
 
 /* Check that each layer depends only on its stage and those before. */
@@ -294,7 +274,22 @@ enum status run_stages(const struct run_file *run, const struct model *model,
 
 	if (!json_child(&root, "pipeline", &pipeline) || !json_child(&pipeline, "stages", &at))
 		return json_fail(&root, err, "pipeline.stages: is missing");
-	status = run_stages_read(&at, run, model, splitter, stage, err);
+	if (run->pipeline.stages_auto)
+		status = run_stages_auto(&at, run, model, splitter, stage, err);
+	else if (run->pipeline.auto_stages > 0)
+		status = err_set(err, ST_INVALID,
+				 "%s: pipeline.auto_stages: is of pipeline.stages \"auto\" alone: "
+				 "set it to null, or pipeline.stages to \"auto\"",
+				 run->path);
+	else if (cJSON_IsArray(at.node))
+		status = run_stages_list(&at, model, stage, err);
+	else if (cJSON_IsObject(at.node))
+		status = run_stages_object(&at, model, stage, err);
+	else
+		status =
+			json_fail(&at, err,
+				  "must be a list (the stage of each layer), an object (layer: the "
+				  "stage that starts there) or \"auto\"");
 	if (status != ST_OK)
 		return status;
 
