@@ -28,7 +28,7 @@
 
 #define TRACK_SLOTS 4096 /* of the track of instants: for hundreds of hits between two commits */
 
-static void replicas_free(struct outfeed_tensor *tensor)
+static void free_tensor(struct outfeed_tensor *tensor)
 {
 	for (int r = 0; tensor->replica && r < tensor->outfeed->params.replicas; r++) {
 		struct outfeed_replica *replica = &tensor->replica[r];
@@ -41,11 +41,7 @@ static void replicas_free(struct outfeed_tensor *tensor)
 		pthread_mutex_destroy(&replica->lock);
 	}
 	mem_free(tensor->replica);
-}
 
-static void free_tensor(struct outfeed_tensor *tensor)
-{
-	replicas_free(tensor);
 	mem_free(tensor->queue);
 	mem_free(tensor->key);
 	mem_free(tensor->layer);
@@ -359,20 +355,6 @@ static void neurons_piece(void *user, const float *values, size_t at, size_t cou
 	}
 }
 
-static void measure_neurons(struct job *job)
-{
-	const struct outfeed_tensor *tensor = job->tensor;
-	uint32_t *active = job->replica->active;
-	struct neurons neurons = {active, tensor->neurons, tensor->activity};
-
-	if (!active || job->count % tensor->neurons != 0)
-		return;
-	memset(active, 0, tensor->neurons * sizeof(*active));
-	outfeed_pieces(tensor->dtype, job->values, job->count, neurons_piece, &neurons);
-	job->measure.inactive =
-		outfeed_neurons_inactive(active, job->count / tensor->neurons, tensor->neurons);
-}
-
 struct change {
 	float *before;
 	struct outfeed_change sums;
@@ -426,8 +408,19 @@ static void measure_value(struct job *job, bool whole)
 	out->n_changed = IPS_NULL;
 	measure_values(job);
 	/* A NaN is not active, but it does not mean that the neuron is dead or flat. */
-	if (job->tier >= OUTFEED_COUNTS && out->stats.n_nan == 0)
-		measure_neurons(job);
+	if (job->tier >= OUTFEED_COUNTS && out->stats.n_nan == 0) {
+		const struct outfeed_tensor *tensor = job->tensor;
+		uint32_t *active = job->replica->active;
+		struct neurons neurons = {active, tensor->neurons, tensor->activity};
+
+		if (active && job->count % tensor->neurons == 0) {
+			memset(active, 0, tensor->neurons * sizeof(*active));
+			outfeed_pieces(tensor->dtype, job->values, job->count, neurons_piece,
+				       &neurons);
+			job->measure.inactive = outfeed_neurons_inactive(
+				active, job->count / tensor->neurons, tensor->neurons);
+		}
+	}
 	if (job->tier >= OUTFEED_STATS)
 		measure_changes(job);
 }
@@ -443,18 +436,6 @@ static bool is_bad(const struct outfeed_measure *measure)
 						: count_bad(&measure->stats) > 0;
 }
 
-static uint32_t abs_max_bits(const struct outfeed_stats *stats)
-{
-	const float value = stats->n_nan > 0        ? NAN
-			    : count_bad(stats) > 0  ? INFINITY
-			    : isnan(stats->abs_max) ? 0
-						    : (float)stats->abs_max;
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
 /* Discard what the tier does not measure, so that rules and rows do not depend on whether the whole
  * statistics were needed elsewhere. */
 static void reduce_to_tier(struct outfeed_measure *measure, enum outfeed_tier tier)
@@ -466,7 +447,14 @@ static void reduce_to_tier(struct outfeed_measure *measure, enum outfeed_tier ti
 	outfeed_stats_init(&measure->stats);
 	measure->stats.n = all.n;
 	if (tier == OUTFEED_HEALTH) {
-		measure->abs_max = abs_max_bits(&all);
+		const float value = all.n_nan > 0         ? NAN
+				    : count_bad(&all) > 0 ? INFINITY
+				    : isnan(all.abs_max)  ? 0
+							  : (float)all.abs_max;
+		uint32_t bits;
+
+		memcpy(&bits, &value, sizeof(bits));
+		measure->abs_max = bits;
 	} else {
 		measure->stats.n_nan = all.n_nan;
 		measure->stats.n_pos_inf = all.n_pos_inf;
@@ -480,15 +468,6 @@ static void reduce_to_tier(struct outfeed_measure *measure, enum outfeed_tier ti
 }
 
 /* ---- rules and rows -------------------------------------------------------------------------- */
-
-static double known_abs_max(const struct outfeed_measure *measure)
-{
-	if (measure->known == OUTFEED_HEALTH)
-		return outfeed__float(measure->abs_max);
-	if (measure->stats.n_nan > 0)
-		return (double)NAN;
-	return is_bad(measure) ? (double)INFINITY : measure->stats.abs_max;
-}
 
 /* Check the rules; return whether the value matters to one. */
 static bool check_rules(const struct job *job)
@@ -504,7 +483,10 @@ static bool check_rules(const struct job *job)
 		.n_inf = counted ? stats->n_pos_inf + stats->n_neg_inf : IPS_NULL,
 		.n_zero = counted ? stats->n_zero : IPS_NULL,
 		.n_changed = measure->n_changed,
-		.abs_max = known_abs_max(measure),
+		.abs_max = measure->known == OUTFEED_HEALTH ? outfeed__float(measure->abs_max)
+			   : stats->n_nan > 0               ? (double)NAN
+			   : is_bad(measure)                ? (double)INFINITY
+							    : stats->abs_max,
 		.min = stats->min,
 		.max = stats->max,
 		.mean = stats->mean,
@@ -521,38 +503,34 @@ static bool check_rules(const struct job *job)
 /* Consecutive rows of a broken tensor at tier `health`; after them only at powers of two. */
 #define STRETCH_ROWS 64
 
-/* Tier `health`: append a row only if the value is bad (then with all statistics) or matters to a
- * rule, but not for an unlimited number. The value that ends a stretch with omitted rows gets
- * one. */
-static int record_health(struct job *job)
-{
-	struct outfeed_replica *replica = job->replica;
-	const bool recorded = job->tensor->outfeed->params.recording != NULL;
-	const int64_t stretch = replica->stretch + 1;
-	const bool usual = stretch <= STRETCH_ROWS || (stretch & (stretch - 1)) == 0;
-	const bool bad = is_bad(&job->measure);
-	bool matters, room;
-
-	if (bad && usual && recorded)
-		measure_value(job, true);
-	matters = check_rules(job) || bad;
-	room = matters ? usual : replica->skipped;
-	replica->stretch = matters ? stretch : 0;
-	replica->skipped = matters && !room;
-	if (!room || !recorded ||
-	    !outfeed__afford_health(job->tensor, job->moment, job->count, bad))
-		return 0;
-	return outfeed__append_stats(job->tensor, job->moment, &job->measure);
-}
-
 /* Rules are checked even if the recording has failed. Return the recording's first failure. */
 static int record_rows(struct job *job)
 {
 	struct outfeed_tensor *tensor = job->tensor;
 	int status;
 
-	if (job->tier == OUTFEED_HEALTH)
-		return record_health(job);
+	if (job->tier == OUTFEED_HEALTH) {
+		/* Tier `health`: append a row only if the value is bad (then with all statistics)
+		 * or matters to a rule, but not for an unlimited number. The value that ends a
+		 * stretch with omitted rows gets one. */
+		struct outfeed_replica *replica = job->replica;
+		const bool recorded = job->tensor->outfeed->params.recording != NULL;
+		const int64_t stretch = replica->stretch + 1;
+		const bool usual = stretch <= STRETCH_ROWS || (stretch & (stretch - 1)) == 0;
+		const bool bad = is_bad(&job->measure);
+		bool matters, room;
+
+		if (bad && usual && recorded)
+			measure_value(job, true);
+		matters = check_rules(job) || bad;
+		room = matters ? usual : replica->skipped;
+		replica->stretch = matters ? stretch : 0;
+		replica->skipped = matters && !room;
+		if (!room || !recorded ||
+		    !outfeed__afford_health(job->tensor, job->moment, job->count, bad))
+			return 0;
+		return outfeed__append_stats(job->tensor, job->moment, &job->measure);
+	}
 	check_rules(job);
 	if (!tensor->outfeed->params.recording)
 		return 0;
@@ -565,24 +543,6 @@ static int record_rows(struct job *job)
 	return status;
 }
 
-/* Store the value in ring and frames, which the settling thread reads, too. */
-static int store_history(struct job *job)
-{
-	struct outfeed_replica *replica = job->replica;
-	int status;
-
-	if (!replica->frames)
-		return 0;
-	pthread_mutex_lock(&replica->lock);
-	status = outfeed__ring_flush(job->tensor, &replica->ring);
-	if (job->tier == OUTFEED_LAST_N)
-		outfeed__ring_push(job->tensor, &replica->ring, job->moment, job->values,
-				   job->count);
-	outfeed__bad_remember(job->tensor->outfeed, replica, job->moment, &job->measure);
-	pthread_mutex_unlock(&replica->lock);
-	return status;
-}
-
 static int first_status(int first, int second)
 {
 	return first != 0 ? first : second;
@@ -591,8 +551,18 @@ static int first_status(int first, int second)
 static int record_at_tier(struct job *job)
 {
 	struct outfeed_replica *replica = job->replica;
-	int status = store_history(job);
+	int status = 0;
 
+	/* The value goes into ring and frames, which the settling thread reads, too. */
+	if (replica->frames) {
+		pthread_mutex_lock(&replica->lock);
+		status = outfeed__ring_flush(job->tensor, &replica->ring);
+		if (job->tier == OUTFEED_LAST_N)
+			outfeed__ring_push(job->tensor, &replica->ring, job->moment, job->values,
+					   job->count);
+		outfeed__bad_remember(job->tensor->outfeed, replica, job->moment, &job->measure);
+		pthread_mutex_unlock(&replica->lock);
+	}
 	status = first_status(status, record_rows(job));
 	/* If this value violated a rule, the ring is written, the value included. */
 	if (job->tier == OUTFEED_LAST_N && replica->frames) {
@@ -679,32 +649,30 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 /* Names of states must differ: a snapshot refuses longer ones. */
 #define STATE_NAME 4096
 
-static void replica_state(const struct outfeed_tensor *tensor, struct outfeed_replica *replica,
-			  outfeed_state_visit visit, void *user)
-{
-	int64_t counts[] = {replica->stretch, replica->skipped, replica->has_before};
-	char name[STATE_NAME];
-
-	snprintf(name, sizeof(name), "%d %s/%s", (int)tensor->kind, tensor->queue, tensor->key);
-	outfeed_health_tensor_state(replica->health, name, visit, user);
-	snprintf(name, sizeof(name), "seen %d %s/%s", (int)tensor->kind, tensor->queue,
-		 tensor->key);
-	if (!visit(user, name, counts, sizeof(counts)) ||
-	    !outfeed_health_are_counts(counts, ARRAY_LEN(counts)))
-		return;
-	replica->stretch = counts[0];
-	replica->skipped = counts[1] != 0;
-	snprintf(name, sizeof(name), "before %d %s/%s", (int)tensor->kind, tensor->queue,
-		 tensor->key);
-	replica->has_before =
-		counts[2] != 0 && replica->before &&
-		visit(user, name, replica->before, tensor->count * sizeof(*replica->before));
-}
-
 void outfeed_state(struct outfeed *outfeed, int index, outfeed_state_visit visit, void *user)
 {
-	for (size_t i = 0; i < outfeed->count; i++)
-		if (outfeed->tensors[i]->replica[index].health)
-			replica_state(outfeed->tensors[i], &outfeed->tensors[i]->replica[index],
-				      visit, user);
+	for (size_t i = 0; i < outfeed->count; i++) {
+		const struct outfeed_tensor *tensor = outfeed->tensors[i];
+		struct outfeed_replica *replica = &tensor->replica[index];
+		int64_t counts[] = {replica->stretch, replica->skipped, replica->has_before};
+		char name[STATE_NAME];
+
+		if (!replica->health)
+			continue;
+		snprintf(name, sizeof(name), "%d %s/%s", (int)tensor->kind, tensor->queue,
+			 tensor->key);
+		outfeed_health_tensor_state(replica->health, name, visit, user);
+		snprintf(name, sizeof(name), "seen %d %s/%s", (int)tensor->kind, tensor->queue,
+			 tensor->key);
+		if (!visit(user, name, counts, sizeof(counts)) ||
+		    !outfeed_health_are_counts(counts, ARRAY_LEN(counts)))
+			continue;
+		replica->stretch = counts[0];
+		replica->skipped = counts[1] != 0;
+		snprintf(name, sizeof(name), "before %d %s/%s", (int)tensor->kind, tensor->queue,
+			 tensor->key);
+		replica->has_before = counts[2] != 0 && replica->before &&
+				      visit(user, name, replica->before,
+					    tensor->count * sizeof(*replica->before));
+	}
 }

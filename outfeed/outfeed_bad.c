@@ -160,21 +160,6 @@ static bool is_later_step(const struct step *a, const struct step *b)
 						: a->tensor->index > b->tensor->index;
 }
 
-static void insert_step(struct trail *trail, const struct step *step)
-{
-	int at = trail->count;
-
-	while (at > 0 && is_later_step(step, &trail->steps[at - 1]))
-		at--;
-	if (at == OUTFEED_TRAIL)
-		return;
-	if (trail->count < OUTFEED_TRAIL)
-		trail->count++;
-	memmove(&trail->steps[at + 1], &trail->steps[at],
-		(size_t)(trail->count - 1 - at) * sizeof(*step));
-	trail->steps[at] = *step;
-}
-
 /* Find the last value before @order. */
 static bool find_step(struct step *out, struct outfeed_replica *replica, uint64_t order)
 {
@@ -213,10 +198,22 @@ static void build_trail(struct trail *trail, const struct outfeed *outfeed, uint
 
 	trail->count = 0;
 	for (size_t i = 0; i < outfeed->count; i++) {
+		int at;
+
 		step.tensor = outfeed->tensors[i];
-		if (!is_cause(first, step.tensor->tensor_id) &&
-		    find_step(&step, &step.tensor->replica[first->replica], order))
-			insert_step(trail, &step);
+		if (is_cause(first, step.tensor->tensor_id) ||
+		    !find_step(&step, &step.tensor->replica[first->replica], order))
+			continue;
+		at = trail->count;
+		while (at > 0 && is_later_step(&step, &trail->steps[at - 1]))
+			at--;
+		if (at == OUTFEED_TRAIL)
+			continue;
+		if (trail->count < OUTFEED_TRAIL)
+			trail->count++;
+		memmove(&trail->steps[at + 1], &trail->steps[at],
+			(size_t)(trail->count - 1 - at) * sizeof(step));
+		trail->steps[at] = step;
 	}
 }
 
@@ -261,24 +258,12 @@ static int append_trail(struct ips_recording *recording, const struct outfeed_ca
 	return status;
 }
 
-static void report_first(struct outfeed *outfeed)
-{
-	const struct outfeed_candidate *first = &outfeed->bad.first;
-	struct outfeed_line line = {.length = 0};
-
-	outfeed__line_add(&line, "[HEALTH] first_nonfinite");
-	outfeed__line_add_place(&line, first->tensor->key, first->tensor->layer, &first->keys);
-	outfeed__line_add(&line, " element=%zu value=%s", first->element, first->value);
-	pthread_mutex_lock(&outfeed->lock);
-	outfeed__report(outfeed, ips_site_intern("health", "first_nonfinite", NULL), &first->keys,
-			&line);
-	pthread_mutex_unlock(&outfeed->lock);
-}
-
 int outfeed__bad_settle(struct outfeed *outfeed, uint64_t before)
 {
 	struct ips_recording *recording = outfeed->params.recording;
 	struct outfeed_bad *bad = &outfeed->bad;
+	const struct outfeed_candidate *first = &bad->first;
+	struct outfeed_line line = {.length = 0};
 	struct trail trail;
 	uint64_t order;
 	int status;
@@ -303,6 +288,13 @@ int outfeed__bad_settle(struct outfeed *outfeed, uint64_t before)
 							 .value = bad->first.value});
 	if (status == 0)
 		status = append_trail(recording, &bad->first, &trail);
-	report_first(outfeed);
+
+	outfeed__line_add(&line, "[HEALTH] first_nonfinite");
+	outfeed__line_add_place(&line, first->tensor->key, first->tensor->layer, &first->keys);
+	outfeed__line_add(&line, " element=%zu value=%s", first->element, first->value);
+	pthread_mutex_lock(&outfeed->lock);
+	outfeed__report(outfeed, ips_site_intern("health", "first_nonfinite", NULL), &first->keys,
+			&line);
+	pthread_mutex_unlock(&outfeed->lock);
 	return status;
 }

@@ -44,10 +44,15 @@ static const char *skip_spaces(const char *at)
 	return at;
 }
 
-static bool shape_parse(struct captures_shape *out, const char *text)
+bool captures__shape(struct captures_shape *out, const char *dtype, const char *shape)
 {
-	const char *at = skip_spaces(text);
+	bool empty = false;
+	const char *at;
 
+	*out = (struct captures_shape){.dtype = dtype_find(dtype)};
+	if (out->dtype == DTYPES || !shape)
+		return false;
+	at = skip_spaces(shape);
 	if (*at++ != '(')
 		return false;
 	for (at = skip_spaces(at); *at != ')'; at = skip_spaces(at)) {
@@ -60,16 +65,9 @@ static bool shape_parse(struct captures_shape *out, const char *text)
 		else if (*at != ')')
 			return false;
 	}
-	return *skip_spaces(at + 1) == '\0';
-}
-
-bool captures__shape(struct captures_shape *out, const char *dtype, const char *shape)
-{
-	bool empty = false;
-
-	*out = (struct captures_shape){.dtype = dtype_find(dtype)};
-	if (out->dtype == DTYPES || !shape || !shape_parse(out, shape))
+	if (*skip_spaces(at + 1) != '\0')
 		return false;
+
 	out->bytes = dtype_bytes(out->dtype);
 	for (int i = 0; i < out->ndim; i++)
 		empty |= out->dim[i] == 0;
@@ -109,47 +107,6 @@ static enum status find_shape(struct captures_tensor *tensor, const struct captu
 
 /* ---- the index: tensors ---------------------------------------------------------------------- */
 
-static enum status add_tensor(struct outfeed_captures *captures, const struct prof_query *query,
-			      struct err *err)
-{
-	const char *queue = prof_column_text(query, 1), *key = prof_column_text(query, 2);
-	struct captures_tensor *tensor;
-
-	if (mem_grow(&captures->tensors, &captures->tensor_capacity, captures->tensor_count + 1,
-		     sizeof(*captures->tensors)) != 0)
-		return err_nomem(err);
-	tensor = &captures->tensors[captures->tensor_count++];
-	*tensor = (struct captures_tensor){.tensor_id = prof_column_int(query, 0),
-					   .queue = mem_strdup(!queue ? "" : queue),
-					   .key = mem_strdup(!key ? "" : key)};
-	return !tensor->queue || !tensor->key ? err_nomem(err) : ST_OK;
-}
-
-static enum status read_tensors(struct outfeed_captures *captures, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, captures->db,
-		"SELECT tensor_id, queue, key FROM tensor_rows ORDER BY tensor_id", err);
-
-	while (prof_query_next(query, &status, err))
-		status = add_tensor(captures, query, err);
-	prof_query_close(query);
-	return status;
-}
-
-/* Return NULL if there is none. */
-static struct captures_tensor *find_tensor(const struct outfeed_captures *captures, int64_t id)
-{
-	const size_t at =
-		sorted_place(captures->tensors, captures->tensor_count, sizeof(*captures->tensors),
-			     offsetof(struct captures_tensor, tensor_id), id);
-
-	return at < captures->tensor_count && captures->tensors[at].tensor_id == id
-		       ? &captures->tensors[at]
-		       : NULL;
-}
-
 /* Find or add a replica. *@out is NULL if the tensor has LANES others. */
 static enum status get_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
 			    struct captures_lane **out, struct err *err)
@@ -185,19 +142,6 @@ static void abandon_capture(struct captures_tensor *tensor, struct captures_lane
 	lane->state = CAPTURES_SKIP;
 }
 
-static void begin_capture(struct captures_tensor *tensor, struct captures_lane *lane,
-			  const struct piece *piece)
-{
-	if (lane->state == CAPTURES_OPEN)
-		abandon_capture(tensor, lane);
-	lane->state = CAPTURES_OPEN;
-	lane->start = lane->row_count;
-	lane->received = lane->next = 0;
-	lane->step = piece->step;
-	if (!captures__shape(&lane->shape, piece->dtype, piece->shape))
-		abandon_capture(tensor, lane);
-}
-
 static enum status end_capture(struct captures_tensor *tensor, struct captures_lane *lane,
 			       struct err *err)
 {
@@ -223,34 +167,19 @@ static enum status end_capture(struct captures_tensor *tensor, struct captures_l
 	return ST_OK;
 }
 
-static enum status add_to_lane(struct captures_tensor *tensor, struct captures_lane *lane,
-			       const struct piece *piece, struct err *err)
-{
-	if (piece->chunk == 0)
-		begin_capture(tensor, lane, piece);
-	else if (lane->state == CAPTURES_IDLE ||
-		 (lane->state == CAPTURES_SKIP && piece->chunk < lane->next))
-		abandon_capture(tensor, lane); /* its first piece is missing */
-	if (lane->state == CAPTURES_OPEN && (piece->chunk != lane->next || piece->bytes < 0 ||
-					     piece->bytes > lane->shape.bytes - lane->received))
-		abandon_capture(tensor, lane);
-	lane->next = piece->chunk < INT64_MAX ? piece->chunk + 1 : INT64_MAX;
-	if (lane->state != CAPTURES_OPEN)
-		return ST_OK;
-	if (mem_grow(&lane->row, &lane->row_capacity, lane->row_count + 1, sizeof(*lane->row)) != 0)
-		return err_nomem(err);
-	lane->row[lane->row_count++] = piece->row_id;
-	lane->received += piece->bytes;
-	return lane->received == lane->shape.bytes ? end_capture(tensor, lane, err) : ST_OK;
-}
-
 static enum status add_piece(struct outfeed_captures *captures, const struct piece *piece,
 			     struct err *err)
 {
-	struct captures_tensor *tensor = find_tensor(captures, piece->tensor_id);
+	struct captures_tensor *tensor;
+	const size_t at =
+		sorted_place(captures->tensors, captures->tensor_count, sizeof(*captures->tensors),
+			     offsetof(struct captures_tensor, tensor_id), piece->tensor_id);
 	struct captures_lane *lane;
 	enum status status;
 
+	tensor = at < captures->tensor_count && captures->tensors[at].tensor_id == piece->tensor_id
+			 ? &captures->tensors[at]
+			 : NULL;
 	if (!tensor) {
 		captures->incomplete += piece->chunk == 0;
 		return ST_OK;
@@ -262,7 +191,31 @@ static enum status add_piece(struct outfeed_captures *captures, const struct pie
 		tensor->incomplete += piece->chunk == 0;
 		return ST_OK;
 	}
-	return add_to_lane(tensor, lane, piece, err);
+
+	if (piece->chunk == 0) {
+		if (lane->state == CAPTURES_OPEN)
+			abandon_capture(tensor, lane);
+		lane->state = CAPTURES_OPEN;
+		lane->start = lane->row_count;
+		lane->received = lane->next = 0;
+		lane->step = piece->step;
+		if (!captures__shape(&lane->shape, piece->dtype, piece->shape))
+			abandon_capture(tensor, lane);
+	} else if (lane->state == CAPTURES_IDLE ||
+		   (lane->state == CAPTURES_SKIP && piece->chunk < lane->next)) {
+		abandon_capture(tensor, lane); /* its first piece is missing */
+	}
+	if (lane->state == CAPTURES_OPEN && (piece->chunk != lane->next || piece->bytes < 0 ||
+					     piece->bytes > lane->shape.bytes - lane->received))
+		abandon_capture(tensor, lane);
+	lane->next = piece->chunk < INT64_MAX ? piece->chunk + 1 : INT64_MAX;
+	if (lane->state != CAPTURES_OPEN)
+		return ST_OK;
+	if (mem_grow(&lane->row, &lane->row_capacity, lane->row_count + 1, sizeof(*lane->row)) != 0)
+		return err_nomem(err);
+	lane->row[lane->row_count++] = piece->row_id;
+	lane->received += piece->bytes;
+	return lane->received == lane->shape.bytes ? end_capture(tensor, lane, err) : ST_OK;
 }
 
 /* The size of the row's data if the row states the same size, otherwise -1. Data of no bytes may be
@@ -306,30 +259,47 @@ static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bo
 	return status;
 }
 
-/* The array of rows does not grow any more, so captures may point into it. */
-static void resolve_rows(struct captures_tensor *tensor, struct captures_lane *lane)
-{
-	const int64_t *row = lane->row;
-
-	if (lane->state == CAPTURES_OPEN)
-		abandon_capture(tensor, lane);
-	for (size_t i = 0; i < lane->count; i++) {
-		lane->captures[i].row = row;
-		row += lane->captures[i].rows;
-	}
-}
-
 static enum status read_index(struct outfeed_captures *captures, struct err *err)
 {
-	enum status status = read_tensors(captures, err);
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, captures->db,
+		"SELECT tensor_id, queue, key FROM tensor_rows ORDER BY tensor_id", err);
 	int64_t at = INT64_MIN + 1; /* IPS_NULL means no row */
 	bool more = true;
 
+	while (prof_query_next(query, &status, err)) {
+		const char *queue = prof_column_text(query, 1), *key = prof_column_text(query, 2);
+		struct captures_tensor *tensor;
+
+		if (mem_grow(&captures->tensors, &captures->tensor_capacity,
+			     captures->tensor_count + 1, sizeof(*captures->tensors)) != 0) {
+			status = err_nomem(err);
+			break;
+		}
+		tensor = &captures->tensors[captures->tensor_count++];
+		*tensor = (struct captures_tensor){.tensor_id = prof_column_int(query, 0),
+						   .queue = mem_strdup(!queue ? "" : queue),
+						   .key = mem_strdup(!key ? "" : key)};
+		if (!tensor->queue || !tensor->key)
+			status = err_nomem(err);
+	}
+	prof_query_close(query);
 	while (status == ST_OK && more)
 		status = read_slice(captures, &at, &more, err);
-	for (size_t i = 0; i < captures->tensor_count; i++)
-		for (size_t j = 0; j < captures->tensors[i].lane_count; j++)
-			resolve_rows(&captures->tensors[i], &captures->tensors[i].lanes[j]);
+	for (size_t i = 0; i < captures->tensor_count; i++) {
+		for (size_t j = 0; j < captures->tensors[i].lane_count; j++) {
+			struct captures_lane *lane = &captures->tensors[i].lanes[j];
+			const int64_t *row = lane->row; /* grows no more */
+
+			if (lane->state == CAPTURES_OPEN)
+				abandon_capture(&captures->tensors[i], lane);
+			for (size_t k = 0; k < lane->count; k++) {
+				lane->captures[k].row = row;
+				row += lane->captures[k].rows;
+			}
+		}
+	}
 	return status;
 }
 
@@ -396,21 +366,6 @@ static bool stack_replicas(struct captures_array *array, int32_t shape, size_t c
 	return true;
 }
 
-static void stack_by_time(struct captures_array *array, int32_t shape)
-{
-	const struct captures_tensor *tensor = array->tensor;
-	size_t at = 0;
-
-	for (size_t i = 0; i < tensor->lane_count; i++) {
-		const struct captures_lane *lane = &tensor->lanes[i];
-
-		for (size_t j = 0; j < lane->count; j++)
-			if (lane->captures[j].shape == shape)
-				array->captures[at++] = &lane->captures[j];
-	}
-	qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
-}
-
 /* Stack @count > 0 captures of @lanes replicas. */
 static enum status fill_array(struct captures_array *array, int32_t shape, size_t count,
 			      size_t lanes, struct err *err)
@@ -421,8 +376,19 @@ static enum status fill_array(struct captures_array *array, int32_t shape, size_
 	if (!array->captures)
 		return err_nomem(err);
 	shown->uneven = !stack_replicas(array, shape, count, lanes);
-	if (shown->uneven)
-		stack_by_time(array, shape);
+	if (shown->uneven) {
+		const struct captures_tensor *tensor = array->tensor;
+		size_t at = 0;
+
+		for (size_t i = 0; i < tensor->lane_count; i++) {
+			const struct captures_lane *lane = &tensor->lanes[i];
+
+			for (size_t j = 0; j < lane->count; j++)
+				if (lane->captures[j].shape == shape)
+					array->captures[at++] = &lane->captures[j];
+		}
+		qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
+	}
 	shown->replicas = shown->uneven ? 1 : (int)lanes;
 	shown->dtype = array->shape->dtype;
 	shown->shape[shown->ndim++] = (int64_t)count / shown->replicas;
@@ -458,32 +424,25 @@ static enum status add_array(struct outfeed_captures *captures,
 	return fill_array(array, shape, count, lanes, err);
 }
 
-/* Return the most frequent shape; if several are, the first. */
-static int32_t main_shape(const struct captures_tensor *tensor)
-{
-	size_t most = 0, lanes;
-	int32_t best = 0;
-
-	for (size_t i = 0; i < tensor->shape_count; i++) {
-		size_t count = count_all(tensor, (int32_t)i, &lanes);
-
-		if (count > most) {
-			most = count;
-			best = (int32_t)i;
-		}
-	}
-	return best;
-}
-
 static enum status stack_arrays(struct outfeed_captures *captures, struct err *err)
 {
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < captures->tensor_count && status == ST_OK; i++) {
 		struct captures_tensor *tensor = &captures->tensors[i];
-		const int32_t best = main_shape(tensor);
 		const size_t before = captures->array_count;
+		size_t most = 0, lanes;
+		int32_t best = 0;
 
+		/* The main shape is the most frequent one; if several are, the first. */
+		for (size_t k = 0; k < tensor->shape_count; k++) {
+			size_t count = count_all(tensor, (int32_t)k, &lanes);
+
+			if (count > most) {
+				most = count;
+				best = (int32_t)k;
+			}
+		}
 		if (tensor->lane_count > 0)
 			qsort(tensor->lanes, tensor->lane_count, sizeof(*tensor->lanes),
 			      compare_lanes);
@@ -523,18 +482,6 @@ enum status outfeed_captures_open(struct outfeed_captures **out, struct prof_db 
 	return ST_OK;
 }
 
-static void tensor_fini(struct captures_tensor *tensor)
-{
-	for (size_t i = 0; i < tensor->lane_count; i++) {
-		mem_free(tensor->lanes[i].row);
-		mem_free(tensor->lanes[i].captures);
-	}
-	mem_free(tensor->lanes);
-	mem_free(tensor->shapes);
-	mem_free(tensor->queue);
-	mem_free(tensor->key);
-}
-
 void outfeed_captures_close(struct outfeed_captures *captures)
 {
 	if (!captures)
@@ -544,8 +491,18 @@ void outfeed_captures_close(struct outfeed_captures *captures)
 		mem_free(captures->arrays[i].captures);
 	}
 	mem_free(captures->arrays);
-	for (size_t i = 0; i < captures->tensor_count; i++)
-		tensor_fini(&captures->tensors[i]);
+	for (size_t i = 0; i < captures->tensor_count; i++) {
+		struct captures_tensor *tensor = &captures->tensors[i];
+
+		for (size_t j = 0; j < tensor->lane_count; j++) {
+			mem_free(tensor->lanes[j].row);
+			mem_free(tensor->lanes[j].captures);
+		}
+		mem_free(tensor->lanes);
+		mem_free(tensor->shapes);
+		mem_free(tensor->queue);
+		mem_free(tensor->key);
+	}
 	mem_free(captures->tensors);
 	mem_free(captures);
 }
@@ -622,38 +579,6 @@ static enum status row_open(struct prof_query **out, struct prof_db *db, const c
 	return status;
 }
 
-/* Read the piece in row @row_id, of at most @room bytes. */
-static enum status piece_read(struct piece_buffer *piece, struct prof_db *db, int64_t row_id,
-			      int64_t room, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = row_open(
-		&query, db, "SELECT data FROM capture_rows WHERE row_id = :row", row_id, err);
-
-	if (status == ST_OK)
-		status = piece_copy(piece, query, room, err);
-	prof_query_close(query);
-	return status;
-}
-
-static enum status read_one(const struct captures_one *one, int64_t bytes, struct prof_db *db,
-			    struct piece_buffer *piece, outfeed_captures_sink sink, void *user,
-			    struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (int64_t i = 0; i < one->rows && status == ST_OK; i++) {
-		status = piece_read(piece, db, one->row[i], bytes, err);
-		if (status != ST_OK || piece->size == 0)
-			continue;
-		bytes -= (int64_t)piece->size;
-		status = sink(user, piece->bytes, piece->size, err);
-	}
-	if (status == ST_OK && bytes != 0)
-		status = err_set(err, ST_FORMAT, "a captured piece has shrunk");
-	return status;
-}
-
 enum status outfeed_captures_read_part(struct outfeed_captures *captures, int index, int64_t first,
 				       int64_t count, outfeed_captures_sink sink, void *user,
 				       struct err *err)
@@ -664,9 +589,26 @@ enum status outfeed_captures_read_part(struct outfeed_captures *captures, int in
 	enum status status = ST_OK;
 
 	assert(first >= 0 && count >= 0 && first + count <= array->shown.shape[0]);
-	for (int64_t i = first * array->shown.replicas; i < end && status == ST_OK; i++)
-		status = read_one(array->captures[i], array->shape->bytes, captures->db, &piece,
-				  sink, user, err);
+	for (int64_t i = first * array->shown.replicas; i < end && status == ST_OK; i++) {
+		int64_t bytes = array->shape->bytes;
+
+		for (int64_t j = 0; j < array->captures[i]->rows && status == ST_OK; j++) {
+			struct prof_query *query;
+
+			status = row_open(&query, captures->db,
+					  "SELECT data FROM capture_rows WHERE row_id = :row",
+					  array->captures[i]->row[j], err);
+			if (status == ST_OK)
+				status = piece_copy(&piece, query, bytes, err);
+			prof_query_close(query);
+			if (status != ST_OK || piece.size == 0)
+				continue;
+			bytes -= (int64_t)piece.size;
+			status = sink(user, piece.bytes, piece.size, err);
+		}
+		if (status == ST_OK && bytes != 0)
+			status = err_set(err, ST_FORMAT, "a captured piece has shrunk");
+	}
 	mem_free(piece.bytes);
 	return status;
 }
@@ -681,22 +623,13 @@ enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static uint8_t mode_of_text(const char *text)
-{
-	static const char *const modes[] = {
-		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
-
-	for (uint8_t i = 1; text && i < ARRAY_LEN(modes); i++)
-		if (strcmp(text, modes[i]) == 0)
-			return i;
-	return IPS_MODE_NULL;
-}
-
 static enum status keys_read(struct ips_keys *out, struct prof_db *db, int64_t row_id,
 			     struct err *err)
 {
+	static const char *const modes[] = {
+		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 	struct prof_query *query;
-	const char *phase;
+	const char *mode, *phase;
 	enum status status = row_open(
 		&query, db,
 		"SELECT c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica, "
@@ -714,8 +647,12 @@ static enum status keys_read(struct ips_keys *out, struct prof_db *db, int64_t r
 			.replica = prof_column_int(query, 5),
 			.ipu = prof_column_int(query, 6),
 			.stage = prof_column_int(query, 7),
-			.mode = mode_of_text(prof_column_text(query, 8)),
+			.mode = IPS_MODE_NULL,
 		};
+		mode = prof_column_text(query, 8);
+		for (uint8_t i = 1; mode && i < ARRAY_LEN(modes); i++)
+			if (strcmp(mode, modes[i]) == 0)
+				out->mode = i;
 		phase = prof_column_text(query, 9);
 		if (phase && phase[0] != 0 && strchr("FBWRU", phase[0]))
 			out->phase = phase[0];

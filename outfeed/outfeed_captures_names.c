@@ -42,31 +42,6 @@ static void clean_name(char out[NAME_SIZE], const char *text)
 		strcpy(out, "unnamed");
 }
 
-static void name_clean(struct str *name, const struct captures_array *array, bool with_queue)
-{
-	const struct captures_tensor *tensor = array->tensor;
-	char *whole = with_queue ? mem_printf("%s/%s", tensor->queue, tensor->key) : NULL;
-	char text[NAME_SIZE];
-
-	if (with_queue && !whole)
-		name->failed = true;
-	clean_name(text, with_queue ? !whole ? "" : whole : tensor->key);
-	str_add(name, text);
-	mem_free(whole);
-}
-
-static void name_shape(struct str *name, const struct captures_array *array,
-		       const struct captures_shape *main)
-{
-	const struct captures_shape *shape = array->shape;
-
-	str_add(name, shape->ndim == 0 ? "@scalar" : "@");
-	for (int i = 0; i < shape->ndim; i++)
-		str_addf(name, "%s%lld", i > 0 ? "x" : "", (long long)shape->dim[i]);
-	if (shape->dtype != main->dtype)
-		str_addf(name, "@%s", dtype_name(shape->dtype));
-}
-
 static int compare_keys(const void *a, const void *b)
 {
 	const struct captures_array *p = *(struct captures_array *const *)a;
@@ -90,13 +65,31 @@ static enum status name_array(struct captures_array *array, bool with_queue, str
 {
 	const struct captures_shape *main = array->shape;
 	struct str name = {0};
+	const struct captures_tensor *tensor = array->tensor;
+	char *whole = with_queue ? mem_printf("%s/%s", tensor->queue, tensor->key) : NULL;
+	char text[NAME_SIZE];
 
-	name_clean(&name, array, with_queue);
+	if (with_queue && !whole)
+		name.failed = true;
+	clean_name(text, with_queue ? !whole ? "" : whole : tensor->key);
+	str_add(&name, text);
+	mem_free(whole);
+
 	/* The main array of a tensor precedes its others. */
 	for (const struct captures_array *at = array; !array->main; at--) {
 		if (at->main) {
+			const struct captures_shape *shape;
+
 			main = at->shape;
-			name_shape(&name, array, main);
+
+			shape = array->shape;
+			str_add(&name, shape->ndim == 0 ? "@scalar" : "@");
+			for (int i = 0; i < shape->ndim; i++)
+				str_addf(&name, "%s%lld", i > 0 ? "x" : "",
+					 (long long)shape->dim[i]);
+			if (shape->dtype != main->dtype)
+				str_addf(&name, "@%s", dtype_name(shape->dtype));
+
 			break;
 		}
 	}
@@ -106,17 +99,6 @@ static enum status name_array(struct captures_array *array, bool with_queue, str
 	}
 	array->name = name.text;
 	return ST_OK;
-}
-
-/* Name the arrays of one key, sorted by queue. */
-static enum status name_key(struct captures_array *const *sorted, size_t count, struct err *err)
-{
-	const bool shared = strcmp(sorted[0]->tensor->queue, sorted[count - 1]->tensor->queue) != 0;
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = name_array(sorted[i], shared, err);
-	return status;
 }
 
 /* Do one round of making equal names different; *@again: some were equal. */
@@ -151,10 +133,16 @@ static enum status name_arrays(struct captures_array **sorted, size_t count, str
 
 	qsort(sorted, count, sizeof(sorted[0]), compare_keys);
 	for (size_t first = 0, last; first < count && status == ST_OK; first = last) {
+		const struct captures_tensor *tensor = sorted[first]->tensor;
+		bool shared;
+
 		for (last = first + 1; last < count; last++)
-			if (strcmp(sorted[last]->tensor->key, sorted[first]->tensor->key) != 0)
+			if (strcmp(sorted[last]->tensor->key, tensor->key) != 0)
 				break;
-		status = name_key(sorted + first, last - first, err);
+		/* The arrays of one key are sorted by queue. */
+		shared = strcmp(tensor->queue, sorted[last - 1]->tensor->queue) != 0;
+		for (size_t i = first; i < last && status == ST_OK; i++)
+			status = name_array(sorted[i], shared, err);
 	}
 	for (int round = 0; round < NAME_ROUNDS && status == ST_OK && again; round++)
 		status = make_names_unique(sorted, count, &again, err);

@@ -548,15 +548,19 @@ static void check_steps(struct outfeed_health *health, struct outfeed_hit hit, d
 			   found(spread <= rule->threshold, spread, rule->threshold));
 }
 
-/* For poor_initialization: add a loss to those of its last `patience` steps or to those before. */
-static void add_first_loss(struct outfeed_health *health, const struct ips_keys *keys,
-			   int64_t time_ns, double loss)
+void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *keys,
+			 int64_t time_ns, double loss)
 {
+	const struct outfeed_hit hit = make_hit("loss", keys, time_ns);
 	const struct outfeed_health_rule *rule = &health->rules.rule[OF(poor_initialization)];
+	const int64_t steps = (int64_t)rule->parameter[OUTFEED_POOR_STEPS];
 	struct start *first = &health->first;
-	int64_t steps = (int64_t)rule->parameter[OUTFEED_POOR_STEPS];
-	int late = first->count >= steps - rule->patience;
+	const int late = first->count >= steps - rule->patience;
 
+	health->any_loss = true;
+	check_loss_finite(health, &health->broken_loss, hit, loss);
+	check_steps(health, hit, loss);
+	/* poor_initialization compares the losses of its last `patience` steps with those before. */
 	if (first->count >= steps)
 		return;
 	if (first->count == 0 || first->count == steps - rule->patience)
@@ -566,17 +570,6 @@ static void add_first_loss(struct outfeed_health *health, const struct ips_keys 
 	first->keys = *keys;
 	first->time_ns = time_ns;
 	first->count++;
-}
-
-void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *keys,
-			 int64_t time_ns, double loss)
-{
-	const struct outfeed_hit hit = make_hit("loss", keys, time_ns);
-
-	health->any_loss = true;
-	check_loss_finite(health, &health->broken_loss, hit, loss);
-	check_steps(health, hit, loss);
-	add_first_loss(health, keys, time_ns, loss);
 }
 
 /* ---- epochs and classes ---------------------------------------------------------------------- */
@@ -596,26 +589,13 @@ static void check_epochs(struct outfeed_health *health, struct outfeed_hit hit, 
 		   found(fall < rule->threshold, fall, rule->threshold));
 }
 
-static void check_overfit(struct outfeed_health *health, struct outfeed_hit hit, double loss,
-			  double val_loss)
-{
-	const struct outfeed_health_rule *rule = &health->rules.rule[OF(overfit)];
-	const double excess = (val_loss - loss) / loss, best = health->best_val;
-
-	/* A validation loss that still falls may be higher because training is ahead of it: that is
-	 * learning, not overfitting. */
-	health->best_val = fmin(best, val_loss);
-	if (rule->enabled && loss > 0 && isfinite(excess))
-		check_rule(health, OF(overfit), &health->overfit_epochs, rule->patience, hit,
-			   found(val_loss >= best && excess > rule->threshold, excess,
-				 rule->threshold));
-}
-
 void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *keys,
 			  int64_t time_ns, double loss, double val_loss, bool validated)
 {
 	const struct outfeed_hit hit = make_hit("loss", keys, time_ns);
 	const struct outfeed_hit val_hit = make_hit("val_loss", keys, time_ns);
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(overfit)];
+	const double excess = (val_loss - loss) / loss, best = health->best_val;
 
 	/* If there were losses of steps, they were checked already. */
 	if (!health->any_loss)
@@ -624,7 +604,13 @@ void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *
 	if (!validated)
 		return;
 	check_loss_finite(health, &health->broken_val_loss, val_hit, val_loss);
-	check_overfit(health, val_hit, loss, val_loss);
+	/* A validation loss that still falls may be higher because training is ahead of it: that is
+	 * learning, not overfitting. */
+	health->best_val = fmin(best, val_loss);
+	if (rule->enabled && loss > 0 && isfinite(excess))
+		check_rule(health, OF(overfit), &health->overfit_epochs, rule->patience, val_hit,
+			   found(val_loss >= best && excess > rule->threshold, excess,
+				 rule->threshold));
 }
 
 void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys *keys,
@@ -697,21 +683,6 @@ find_least(const struct outfeed_health_tensor *one, bool gradients, double *leas
 	return found_one;
 }
 
-/* Report at most one hit for kernels and one for gradients: a replica's tensors share its loss. */
-static void check_start(struct outfeed_health *health, const struct outfeed_health_tensor *one,
-			const struct outfeed_health_rule *rule)
-{
-	const double range = rule->parameter[OUTFEED_POOR_RANGE];
-	double least, greatest;
-	const struct outfeed_health_tensor *kernel = find_least(one, false, &least, &greatest);
-
-	if (kernel && greatest / least > rule->threshold)
-		report_start(health, kernel, greatest / least, rule->threshold);
-	kernel = find_least(one, true, &least, &greatest);
-	if (kernel && least < range)
-		report_start(health, kernel, least, range);
-}
-
 static bool is_first_of_replica(const struct outfeed_health *health,
 				const struct outfeed_health_tensor *tensor)
 {
@@ -736,9 +707,22 @@ void outfeed_health_settle(struct outfeed_health *health)
 		return;
 
 	pthread_mutex_lock(&health->start);
-	for (const struct outfeed_health_tensor *t = health->tensors; t; t = t->next)
-		if (is_first_of_replica(health, t))
-			check_start(health, t, rule);
+	for (const struct outfeed_health_tensor *t = health->tensors; t; t = t->next) {
+		if (is_first_of_replica(health, t)) {
+			/* At most one hit for kernels and one for gradients: a replica's tensors
+			 * share its loss. */
+			const double range = rule->parameter[OUTFEED_POOR_RANGE];
+			double least, greatest;
+			const struct outfeed_health_tensor *kernel =
+				find_least(t, false, &least, &greatest);
+
+			if (kernel && greatest / least > rule->threshold)
+				report_start(health, kernel, greatest / least, rule->threshold);
+			kernel = find_least(t, true, &least, &greatest);
+			if (kernel && least < range)
+				report_start(health, kernel, least, range);
+		}
+	}
 	pthread_mutex_unlock(&health->start);
 }
 

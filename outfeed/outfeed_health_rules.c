@@ -137,24 +137,6 @@ static enum status read_real(double *out, const struct json_at *at, struct err *
 	return ST_OK;
 }
 
-static enum status read_parameter(struct outfeed_health_rule *rule, enum outfeed_health_id id,
-				  int parameter, const struct json_at *at, struct err *err)
-{
-	for (size_t i = 0; i < ARRAY_LEN(wholes); i++) {
-		const struct whole *whole = &wholes[i];
-		enum status status;
-		int64_t value;
-
-		if (whole->rule != id || whole->parameter != parameter)
-			continue;
-		status = json_int(at, whole->least, whole->greatest, &value, err);
-		if (status == ST_OK)
-			rule->parameter[parameter] = (double)value;
-		return status;
-	}
-	return read_real(&rule->parameter[parameter], at, err);
-}
-
 /* Read one key of a rule, already checked to be valid. */
 static enum status read_key(struct outfeed_health_rule *rule, enum outfeed_health_id id,
 			    const struct json_at *at, struct err *err)
@@ -167,9 +149,23 @@ static enum status read_key(struct outfeed_health_rule *rule, enum outfeed_healt
 		return read_real(&rule->threshold, at, err);
 	if (strcmp(at->key, "patience") == 0)
 		return json_int(at, 1, INT64_MAX, &rule->patience, err);
-	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++)
-		if (strcmp(at->key, about->parameter[i]) == 0)
-			return read_parameter(rule, id, i, at, err);
+	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++) {
+		if (strcmp(at->key, about->parameter[i]) == 0) {
+			for (size_t j = 0; j < ARRAY_LEN(wholes); j++) {
+				const struct whole *whole = &wholes[j];
+				enum status status;
+				int64_t value;
+
+				if (whole->rule != id || whole->parameter != i)
+					continue;
+				status = json_int(at, whole->least, whole->greatest, &value, err);
+				if (status == ST_OK)
+					rule->parameter[i] = (double)value;
+				return status;
+			}
+			return read_real(&rule->parameter[i], at, err);
+		}
+	}
 	return ST_OK;
 }
 

@@ -97,19 +97,10 @@ bool outfeed_tier_of(enum outfeed_tier *out, const char *text)
 
 /* ---- reading a rule -------------------------------------------------------------------------- */
 
-static enum status unknown_tier(const struct json_at *at, const char *text, struct err *err)
-{
-	const char *known[OUTFEED_TIERS];
-
-	for (int i = 0; i < OUTFEED_TIERS; i++)
-		known[i] = outfeed_tier_text((enum outfeed_tier)i);
-	return json_unknown(at, "tier", text, known, OUTFEED_TIERS, err);
-}
-
 /* Read "stats" or "last 20". */
 static enum status read_tier(const struct json_at *at, struct outfeed_rule *out, struct err *err)
 {
-	const char *text;
+	const char *text, *known[OUTFEED_TIERS];
 	long long last;
 	enum status status = json_text(at, &text, err);
 
@@ -125,7 +116,11 @@ static enum status read_tier(const struct json_at *at, struct outfeed_rule *out,
 		out->last = last;
 		return ST_OK;
 	}
-	return outfeed_tier_of(&out->tier, text) ? ST_OK : unknown_tier(at, text, err);
+	if (outfeed_tier_of(&out->tier, text))
+		return ST_OK;
+	for (int i = 0; i < OUTFEED_TIERS; i++)
+		known[i] = outfeed_tier_text((enum outfeed_tier)i);
+	return json_unknown(at, "tier", text, known, OUTFEED_TIERS, err);
 }
 
 static enum status read_rule_kind(const struct json_at *at, struct outfeed_rule *out,
@@ -211,32 +206,12 @@ static const struct {
 	{"every", read_every},
 };
 
-static enum status read_capture_rule(const struct json_at *at, struct outfeed_rule *out,
-				     struct err *err)
-{
-	const char *keys[ARRAY_LEN(RULE_KEYS)];
-	enum status status;
-	struct json_at value;
-
-	for (size_t i = 0; i < ARRAY_LEN(RULE_KEYS); i++)
-		keys[i] = RULE_KEYS[i].key;
-	out->every = 1;
-	status = json_object(at, err);
-	if (status == ST_OK)
-		status = json_only_keys(at, keys, ARRAY_LEN(keys), err);
-	if (status == ST_OK && !json_child(at, "tier", &value))
-		status = json_fail(at, err, "tier: missing");
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(RULE_KEYS); i++)
-		if (json_child(at, RULE_KEYS[i].key, &value))
-			status = RULE_KEYS[i].read(&value, out, err);
-	return status;
-}
-
 static enum status read_rules(struct outfeed_policy *out, const struct json_at *at, struct err *err)
 {
 	const int count = cJSON_IsArray(at->node) ? json_count(at) : 1;
+	const char *keys[ARRAY_LEN(RULE_KEYS)];
 	enum status status = ST_OK;
-	struct json_at item = {0};
+	struct json_at item = {0}, value;
 
 	out->rules = mem_calloc((size_t)count + 1, sizeof(*out->rules));
 	if (!out->rules)
@@ -251,8 +226,21 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 		status = json_fail(at, err,
 				   "must be a tier such as \"stats\", or a list of rules such as "
 				   "[{\"kind\": \"gradient\", \"tier\": \"full\"}]");
-	while (status == ST_OK && json_next(at, &item))
-		status = read_capture_rule(&item, &out->rules[out->count++], err);
+	for (size_t i = 0; i < ARRAY_LEN(RULE_KEYS); i++)
+		keys[i] = RULE_KEYS[i].key;
+	while (status == ST_OK && json_next(at, &item)) {
+		struct outfeed_rule *rule = &out->rules[out->count++];
+
+		rule->every = 1;
+		status = json_object(&item, err);
+		if (status == ST_OK)
+			status = json_only_keys(&item, keys, ARRAY_LEN(keys), err);
+		if (status == ST_OK && !json_child(&item, "tier", &value))
+			status = json_fail(&item, err, "tier: missing");
+		for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(RULE_KEYS); i++)
+			if (json_child(&item, RULE_KEYS[i].key, &value))
+				status = RULE_KEYS[i].read(&value, rule, err);
+	}
 	return status;
 }
 

@@ -321,25 +321,6 @@ static void print_empty(FILE *out, const struct outfeed_queue *queue)
 		fprintf(out, "(nothing was recorded)\n");
 }
 
-static int append_epoch(struct ips_recording *recording, const struct row *row,
-			const char *callback, enum ips_mode mode, int64_t epoch)
-{
-	const struct ips_tensor_epoch columns = {.mode = mode,
-						 .epoch = epoch,
-						 .callback = callback,
-						 .queue = row->tensor->queue,
-						 .key = row->tensor->key,
-						 .shape = row->shape,
-						 .mean = row->mean,
-						 .std = row->std,
-						 .min = row->min,
-						 .max = row->max,
-						 .nans = row->nans,
-						 .infs = row->infs};
-
-	return ips_append_tensor_epoch(recording, &columns);
-}
-
 enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, enum ips_mode mode,
 			     int64_t epoch, FILE *out, struct err *err)
 {
@@ -358,8 +339,23 @@ enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, 
 		print_table(out, rows, count, epoch);
 	else if (out)
 		print_empty(out, queue);
-	for (size_t i = 0; i < count && recording && status == 0; i++)
-		status = append_epoch(recording, &rows[i], callback, mode, epoch);
+	for (size_t i = 0; i < count && recording && status == 0; i++) {
+		const struct row *row = &rows[i];
+		const struct ips_tensor_epoch columns = {.mode = mode,
+							 .epoch = epoch,
+							 .callback = callback,
+							 .queue = row->tensor->queue,
+							 .key = row->tensor->key,
+							 .shape = row->shape,
+							 .mean = row->mean,
+							 .std = row->std,
+							 .min = row->min,
+							 .max = row->max,
+							 .nans = row->nans,
+							 .infs = row->infs};
+
+		status = ips_append_tensor_epoch(recording, &columns);
+	}
 	mem_free(rows);
 	for (size_t i = 0; i < queue->count; i++) {
 		for (int r = 0; r < queue->replicas; r++) {

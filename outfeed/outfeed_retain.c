@@ -161,26 +161,6 @@ void outfeed_restart(struct outfeed_queue *queue)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void show_value(const struct outfeed_sent *sent, size_t place, outfeed_visit visit,
-		       void *user)
-{
-	const struct outfeed_tensor *tensor = sent->tensor;
-	const struct outfeed_value value = {
-		.queue = tensor->queue,
-		.key = tensor->key,
-		.layer = tensor->layer,
-		.kind = tensor->kind,
-		.dtype = tensor->dtype,
-		.shape = tensor->shape,
-		.ndim = tensor->ndim,
-		.keys = sent->keys[place],
-		.values = sent->values + place * sent->size,
-		.count = tensor->count,
-	};
-
-	visit(user, &value);
-}
-
 bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 {
 	struct outfeed_retained *retained = &queue->retained;
@@ -192,10 +172,27 @@ bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 	if (queue->mode == OUTFEED_LAST)
 		retained->next = count - 1;
 	place = position_of(queue, retained->next);
-	for (int r = 0; visit && r < queue->replicas; r++)
-		for (size_t i = 0; i < queue->count; i++)
-			if (queue->sent[i]->values)
-				show_value(queue->sent[i], place + (size_t)r, visit, user);
+	for (int r = 0; visit && r < queue->replicas; r++, place++) {
+		for (size_t i = 0; i < queue->count; i++) {
+			const struct outfeed_sent *sent = queue->sent[i];
+			const struct outfeed_tensor *tensor = sent->tensor;
+
+			if (!sent->values)
+				continue;
+			visit(user, &(struct outfeed_value){
+					    .queue = tensor->queue,
+					    .key = tensor->key,
+					    .layer = tensor->layer,
+					    .kind = tensor->kind,
+					    .dtype = tensor->dtype,
+					    .shape = tensor->shape,
+					    .ndim = tensor->ndim,
+					    .keys = sent->keys[place],
+					    .values = sent->values + place * sent->size,
+					    .count = tensor->count,
+				    });
+		}
+	}
 	retained->next++;
 	if (retained->waits) {
 		pthread_mutex_lock(&retained->lock);
@@ -204,27 +201,6 @@ bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 		pthread_mutex_unlock(&retained->lock);
 	}
 	return true;
-}
-
-static void describe_stack(const struct outfeed_sent *sent, int64_t first, int64_t count,
-			   struct outfeed_array *out)
-{
-	const struct outfeed_queue *queue = sent->queue;
-	const struct outfeed_tensor *tensor = sent->tensor;
-
-	*out = (struct outfeed_array){
-		.key = tensor->key,
-		.layer = tensor->layer,
-		.kind = tensor->kind,
-		.dtype = tensor->dtype,
-		.values = sent->values + position_of(queue, first) * sent->size,
-	};
-	if (queue->mode == OUTFEED_ALL)
-		out->shape[out->ndim++] = count;
-	if (queue->replicas > 1)
-		out->shape[out->ndim++] = queue->replicas;
-	for (int i = 0; i < tensor->ndim; i++)
-		out->shape[out->ndim++] = tensor->shape[i];
 }
 
 enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
@@ -248,10 +224,28 @@ enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 	/* Other threads may overwrite the last value at any time. */
 	if (came <= retained->dequeued || (queue->mode == OUTFEED_LAST && !wait))
 		return ST_OK;
-	for (size_t i = 0; i < queue->count; i++)
-		if (queue->sent[i]->values)
-			describe_stack(queue->sent[i], first, came - first,
-				       &retained->arrays[(*count)++]);
+	for (size_t i = 0; i < queue->count; i++) {
+		const struct outfeed_sent *sent = queue->sent[i];
+		const struct outfeed_tensor *tensor = sent->tensor;
+		struct outfeed_array *array = &retained->arrays[*count];
+
+		if (!sent->values)
+			continue;
+		*array = (struct outfeed_array){
+			.key = tensor->key,
+			.layer = tensor->layer,
+			.kind = tensor->kind,
+			.dtype = tensor->dtype,
+			.values = sent->values + position_of(queue, first) * sent->size,
+		};
+		if (queue->mode == OUTFEED_ALL)
+			array->shape[array->ndim++] = came - first;
+		if (queue->replicas > 1)
+			array->shape[array->ndim++] = queue->replicas;
+		for (int d = 0; d < tensor->ndim; d++)
+			array->shape[array->ndim++] = tensor->shape[d];
+		++*count;
+	}
 	retained->dequeued = came;
 	return ST_OK;
 }

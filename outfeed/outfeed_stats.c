@@ -255,29 +255,22 @@ static double max_known(double a, double b)
 	return isnan(a) || b > a ? b : a;
 }
 
-static void merge_moments(struct outfeed_stats *into, const struct outfeed_stats *from)
+void outfeed_stats_merge(struct outfeed_stats *into, const struct outfeed_stats *from)
 {
 	double have = (double)outfeed_stats_finite(into), more = (double)outfeed_stats_finite(from);
 	double n = have + more, distance = from->mean - into->mean;
 
-	if (more == 0)
-		return;
-	if (have == 0) {
+	if (have == 0 && more > 0) {
 		into->mean = from->mean;
 		into->m2 = from->m2;
 		into->l1 = from->l1;
 		into->l2_squared = from->l2_squared;
-		return;
+	} else if (more > 0) {
+		into->mean += distance * (more / n);
+		into->m2 += from->m2 + distance * distance * (have / n * more);
+		into->l1 += from->l1;
+		into->l2_squared += from->l2_squared;
 	}
-	into->mean += distance * (more / n);
-	into->m2 += from->m2 + distance * distance * (have / n * more);
-	into->l1 += from->l1;
-	into->l2_squared += from->l2_squared;
-}
-
-void outfeed_stats_merge(struct outfeed_stats *into, const struct outfeed_stats *from)
-{
-	merge_moments(into, from);
 	into->n += from->n;
 	into->n_nan += from->n_nan;
 	into->n_pos_inf += from->n_pos_inf;
@@ -327,28 +320,26 @@ uint32_t outfeed_scan_abs_max(const float *values, size_t count)
 	return outfeed_kernel_get()->abs_max(values, count);
 }
 
-/* Count block by block: a block is still in the first-level cache if a second pass is needed. */
-static void count_block(struct outfeed_stats *out, const float *values, size_t count)
+void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t count)
 {
 	const struct outfeed_kernel *kernel = outfeed_kernel_get();
 	struct outfeed_counts counts;
 
-	kernel->signs(values, count, &counts);
-	out->n_neg += counts.negatives;
-	out->n_pos += counts.positives;
-	if (counts.most < OUTFEED_NONFINITE_BITS)
-		return;
-	kernel->nonfinite(values, count, &counts);
-	out->n_nan += counts.nan;
-	out->n_pos_inf += counts.pos_inf;
-	out->n_neg_inf += counts.neg_inf;
-}
-
-void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t count)
-{
 	outfeed_stats_init(out);
-	for (size_t at = 0; at < count; at += BLOCK)
-		count_block(out, values + at, min(count - at, BLOCK));
+	/* Block by block: a block is still in the first-level cache if a second pass is needed. */
+	for (size_t at = 0; at < count; at += BLOCK) {
+		const size_t size = min(count - at, BLOCK);
+
+		kernel->signs(values + at, size, &counts);
+		out->n_neg += counts.negatives;
+		out->n_pos += counts.positives;
+		if (counts.most < OUTFEED_NONFINITE_BITS)
+			continue;
+		kernel->nonfinite(values + at, size, &counts);
+		out->n_nan += counts.nan;
+		out->n_pos_inf += counts.pos_inf;
+		out->n_neg_inf += counts.neg_inf;
+	}
 	out->n = (int64_t)count;
 	out->n_zero = out->n - out->n_nan - out->n_neg - out->n_pos;
 }
@@ -474,27 +465,6 @@ static int64_t *bin_at(struct outfeed_histogram *histogram, int key)
 	return &histogram->count[bin - OUTFEED_BIN_LEAST];
 }
 
-static void add_few(struct outfeed_histogram *histogram, const float *values, size_t count)
-{
-	uint16_t keys[FEW];
-
-	outfeed_kernel_get()->keys(keys, values, count);
-	for (size_t i = 0; i < count; i++)
-		(*bin_at(histogram, keys[i]))++;
-}
-
-static void tally_keys(uint32_t (*tables)[OUTFEED_KEYS], const uint16_t *keys, size_t count)
-{
-	size_t i = 0;
-
-	for (; i + TABLES <= count; i += TABLES) {
-		for (size_t t = 0; t < TABLES; t++)
-			tables[t][keys[i + t]]++;
-	}
-	for (; i < count; i++)
-		tables[0][keys[i]]++;
-}
-
 /* Add up to OUTFEED_KERNEL_MOST values, so that no count overflows. */
 static void add_many(struct outfeed_histogram *histogram, const float *values, size_t count)
 {
@@ -503,10 +473,15 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 
 	memset(tables, 0, sizeof(tables));
 	for (size_t at = 0; at < count; at += KEYS) {
-		size_t size = min(count - at, KEYS);
+		size_t size = min(count - at, KEYS), i = 0;
 
 		outfeed_kernel_get()->keys(keys, values + at, size);
-		tally_keys(tables, keys, size);
+		for (; i + TABLES <= size; i += TABLES) {
+			for (size_t t = 0; t < TABLES; t++)
+				tables[t][keys[i + t]]++;
+		}
+		for (; i < size; i++)
+			tables[0][keys[i]]++;
 	}
 	for (size_t t = 1; t < TABLES; t++) {
 		for (int key = 0; key < OUTFEED_KEYS; key++)
@@ -520,6 +495,8 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 
 void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *values, size_t count)
 {
+	uint16_t keys[FEW];
+
 	while (count > FEW) {
 		size_t size = min(count, OUTFEED_KERNEL_MOST);
 
@@ -527,7 +504,9 @@ void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *val
 		values += size;
 		count -= size;
 	}
-	add_few(histogram, values, count);
+	outfeed_kernel_get()->keys(keys, values, count);
+	for (size_t i = 0; i < count; i++)
+		(*bin_at(histogram, keys[i]))++;
 }
 
 void outfeed_histogram_merge(struct outfeed_histogram *into, const struct outfeed_histogram *from)

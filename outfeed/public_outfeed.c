@@ -262,29 +262,11 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 	return return_status(err.status, &err, message, size);
 }
 
-/* ---- tensors --------------------------------------------------------------------------------- */
-
-static enum status check_shape(const struct ips_outfeed_tensor_params *params, struct err *err)
-{
-	size_t count = sizeof(float);
-
-	if (params->ndim < 0 || params->ndim > IPS_OUTFEED_NDIM_MAX ||
-	    (params->ndim > 0 && !params->shape))
-		return err_set(err, ST_INVALID,
-			       "tensor \"%s\": a shape of %d dimensions, where 0 to %d can be",
-			       params->key, params->ndim, IPS_OUTFEED_NDIM_MAX);
-	for (int i = 0; i < params->ndim; i++) {
-		if (params->shape[i] < 1 || (uint64_t)params->shape[i] > PTRDIFF_MAX / count)
-			return err_set(err, ST_INVALID, "tensor \"%s\": shape[%d] is %lld",
-				       params->key, i, (long long)params->shape[i]);
-		count *= (size_t)params->shape[i];
-	}
-	return ST_OK;
-}
-
 static enum status check_tensor(const struct ips_outfeed *outfeed,
 				const struct ips_outfeed_tensor_params *params, struct err *err)
 {
+	size_t count = sizeof(float);
+
 	if (!params->key || params->key[0] == '\0')
 		return err_set(err, ST_INVALID, "tensor: it has no key");
 	if ((unsigned)params->kind >= OUTFEED_KINDS || (unsigned)params->dtype >= DTYPES ||
@@ -304,8 +286,21 @@ static enum status check_tensor(const struct ips_outfeed *outfeed,
 				       "tensor \"%s\": queue \"%s\" has it already", params->key,
 				       params->queue);
 	}
-	return check_shape(params, err);
+	if (params->ndim < 0 || params->ndim > IPS_OUTFEED_NDIM_MAX ||
+	    (params->ndim > 0 && !params->shape))
+		return err_set(err, ST_INVALID,
+			       "tensor \"%s\": a shape of %d dimensions, where 0 to %d can be",
+			       params->key, params->ndim, IPS_OUTFEED_NDIM_MAX);
+	for (int i = 0; i < params->ndim; i++) {
+		if (params->shape[i] < 1 || (uint64_t)params->shape[i] > PTRDIFF_MAX / count)
+			return err_set(err, ST_INVALID, "tensor \"%s\": shape[%d] is %lld",
+				       params->key, i, (long long)params->shape[i]);
+		count *= (size_t)params->shape[i];
+	}
+	return ST_OK;
 }
+
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_tensor *tensor,
 			      const struct ips_outfeed_tensor_params *own, struct err *err)
@@ -420,25 +415,19 @@ static void end_call(struct ips_outfeed *outfeed, struct call *call)
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-/* Everything of an order below the returned one has been recorded. */
-static uint64_t completed_below(struct ips_outfeed *outfeed)
-{
-	uint64_t order;
-
-	pthread_mutex_lock(&outfeed->lock);
-	order = outfeed->oldest ? outfeed->oldest->order : outfeed->next;
-	pthread_mutex_unlock(&outfeed->lock);
-	return order;
-}
-
 /* If another thread is settling, what this one has added waits for the next call or the close. */
 static enum status settle_calls(struct ips_outfeed *outfeed, struct err *err)
 {
 	enum status status;
+	uint64_t order;
 
 	if (pthread_mutex_trylock(&outfeed->settling) != 0)
 		return ST_OK;
-	status = outfeed_settle(outfeed->recorder, completed_below(outfeed), err);
+	/* Everything of a lower order has been recorded. */
+	pthread_mutex_lock(&outfeed->lock);
+	order = outfeed->oldest ? outfeed->oldest->order : outfeed->next;
+	pthread_mutex_unlock(&outfeed->lock);
+	status = outfeed_settle(outfeed->recorder, order, err);
 	pthread_mutex_unlock(&outfeed->settling);
 	return status;
 }
@@ -739,20 +728,6 @@ struct ips_captures {
 	int count;
 };
 
-static void describe_array(struct ips_captures_array *out, const struct outfeed_array *array)
-{
-	out->queue = array->queue;
-	out->key = array->key;
-	out->name = array->name;
-	out->dtype = (enum ips_outfeed_dtype)array->dtype;
-	memcpy(out->shape, array->shape, sizeof(out->shape));
-	out->ndim = array->ndim;
-	out->replicas = array->replicas;
-	out->uneven = array->uneven;
-	out->bytes = array->bytes;
-	out->incomplete = array->incomplete;
-}
-
 static enum status open_captures(struct ips_captures *captures, const char *path, struct err *err)
 {
 	enum status status = prof_db_open(&captures->db, path, err);
@@ -765,8 +740,21 @@ static enum status open_captures(struct ips_captures *captures, const char *path
 	captures->arrays = mem_calloc((size_t)captures->count + 1, sizeof(*captures->arrays));
 	if (!captures->arrays)
 		return err_nomem(err);
-	for (int i = 0; i < captures->count; i++)
-		describe_array(&captures->arrays[i], outfeed_captures_at(captures->captures, i));
+	for (int i = 0; i < captures->count; i++) {
+		struct ips_captures_array *out = &captures->arrays[i];
+		const struct outfeed_array *array = outfeed_captures_at(captures->captures, i);
+
+		out->queue = array->queue;
+		out->key = array->key;
+		out->name = array->name;
+		out->dtype = (enum ips_outfeed_dtype)array->dtype;
+		memcpy(out->shape, array->shape, sizeof(out->shape));
+		out->ndim = array->ndim;
+		out->replicas = array->replicas;
+		out->uneven = array->uneven;
+		out->bytes = array->bytes;
+		out->incomplete = array->incomplete;
+	}
 	return ST_OK;
 }
 
