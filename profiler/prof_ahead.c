@@ -120,20 +120,6 @@ static enum status read_row(struct prof_ahead *ahead, struct block *block, struc
 	return ST_OK;
 }
 
-static void fill(struct prof_ahead *ahead, struct block *block)
-{
-	enum status status = ST_OK;
-	bool row = true;
-
-	block->rows = block->used = 0;
-	while (status == ST_OK && row && block->rows < BLOCK_ROWS && block->used < BLOCK_BYTES) {
-		status = ahead->step(ahead->user, &row, &block->failure);
-		if (status == ST_OK && row)
-			status = read_row(ahead, block, &block->failure);
-	}
-	block->last = status != ST_OK || !row;
-}
-
 static void *ahead_main(void *user)
 {
 	struct prof_ahead *ahead = user;
@@ -142,13 +128,26 @@ static void *ahead_main(void *user)
 	pthread_mutex_lock(&ahead->lock);
 	while (!last && !ahead->stop) {
 		struct block *block = &ahead->blocks[ahead->filled % BLOCKS];
+		enum status status;
+		bool row;
 
 		if (ahead->filled - ahead->taken == BLOCKS) {
 			pthread_cond_wait(&ahead->changed, &ahead->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&ahead->lock);
-		fill(ahead, block);
+
+		status = ST_OK;
+		row = true;
+		block->rows = block->used = 0;
+		while (status == ST_OK && row && block->rows < BLOCK_ROWS &&
+		       block->used < BLOCK_BYTES) {
+			status = ahead->step(ahead->user, &row, &block->failure);
+			if (status == ST_OK && row)
+				status = read_row(ahead, block, &block->failure);
+		}
+		block->last = status != ST_OK || !row;
+
 		last = block->last;
 		pthread_mutex_lock(&ahead->lock);
 		ahead->filled++;
@@ -230,25 +229,21 @@ void prof_ahead_stop(struct prof_ahead *ahead)
 	ahead_free(ahead);
 }
 
-/* Give the block back, and wait for the next. */
-static void next_block(struct prof_ahead *ahead)
-{
-	pthread_mutex_lock(&ahead->lock);
-	if (ahead->block) {
-		ahead->taken++;
-		pthread_cond_signal(&ahead->changed);
-	}
-	while (ahead->filled == ahead->taken)
-		pthread_cond_wait(&ahead->changed, &ahead->lock);
-	ahead->block = &ahead->blocks[ahead->taken % BLOCKS];
-	ahead->row = 0;
-	pthread_mutex_unlock(&ahead->lock);
-}
-
 enum status prof_ahead_next(struct prof_ahead *ahead, bool *row, struct err *err)
 {
-	while (!ahead->block || (ahead->row >= ahead->block->rows && !ahead->block->last))
-		next_block(ahead);
+	while (!ahead->block || (ahead->row >= ahead->block->rows && !ahead->block->last)) {
+		/* Give the block back, and wait for the next. */
+		pthread_mutex_lock(&ahead->lock);
+		if (ahead->block) {
+			ahead->taken++;
+			pthread_cond_signal(&ahead->changed);
+		}
+		while (ahead->filled == ahead->taken)
+			pthread_cond_wait(&ahead->changed, &ahead->lock);
+		ahead->block = &ahead->blocks[ahead->taken % BLOCKS];
+		ahead->row = 0;
+		pthread_mutex_unlock(&ahead->lock);
+	}
 	*row = ahead->row < ahead->block->rows;
 	if (*row)
 		ahead->row++;

@@ -127,42 +127,14 @@ static void announce_format(const struct prof_announcement *run, struct str *out
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status announce_read_text(const struct json_at *at, char *out, size_t size,
-				      struct err *err)
-{
-	const char *text = "";
-	enum status status = json_is_null(at) ? ST_OK : json_text(at, &text, err);
-
-	if (status == ST_OK)
-		str_copy(out, size, text);
-	return status;
-}
-
-static enum status announce_read_state(const struct json_at *at, enum report_run_state *out,
-				       struct err *err)
-{
-	size_t state = 0;
-	enum status status =
-		json_choice(at, "state", announce_states, ARRAY_LEN(announce_states), &state, err);
-
-	if (status == ST_OK)
-		*out = (enum report_run_state)state;
-	return status;
-}
-
-static enum status announce_read_fraction(const struct json_at *at, double *out, struct err *err)
-{
-	enum status status = json_real(at, out, err);
-
-	if (status == ST_OK && !(*out >= 0 && *out <= 1))
-		status = json_fail(at, err, "is not a number from 0 to 1");
-	return status;
-}
-
 static enum status announce_read_key(const struct json_at *root, const struct announce_key *key,
 				     void *field, struct err *err)
 {
+	enum status status = ST_OK;
+	const char *text = "";
+	double *real = field;
 	struct json_at at;
+	size_t state = 0;
 
 	if (!json_child(root, key->key, &at))
 		return json_fail(root, err, "%s is missing", key->key);
@@ -170,44 +142,46 @@ static enum status announce_read_key(const struct json_at *root, const struct an
 	case ANNOUNCE_INT:
 		return json_int(&at, key->least, key->greatest, field, err);
 	case ANNOUNCE_TEXT:
-		return announce_read_text(&at, field, key->size, err);
+		if (!json_is_null(&at))
+			status = json_text(&at, &text, err);
+		if (status == ST_OK)
+			str_copy(field, key->size, text);
+		break;
 	case ANNOUNCE_STATE:
-		return announce_read_state(&at, field, err);
+		status = json_choice(&at, "state", announce_states, ARRAY_LEN(announce_states),
+				     &state, err);
+		if (status == ST_OK)
+			*(enum report_run_state *)field = (enum report_run_state)state;
+		break;
 	case ANNOUNCE_FRACTION:
-		return announce_read_fraction(&at, field, err);
+		status = json_real(&at, real, err);
+		if (status == ST_OK && !(*real >= 0 && *real <= 1))
+			status = json_fail(&at, err, "is not a number from 0 to 1");
+		break;
 	}
-	return ST_OK;
-}
-
-static enum status announce_read_all(struct prof_announcement *out, const struct json_at *root,
-				     struct err *err)
-{
-	struct json_at at;
-	int64_t version;
-	enum status status = json_object(root, err);
-
-	if (status == ST_OK && !json_child(root, "version", &at))
-		status = json_fail(root, err, "version is missing");
-	if (status == ST_OK)
-		status = json_int(&at, VERSION, VERSION, &version, err);
-	for (size_t i = 0; i < ARRAY_LEN(announce_keys) && status == ST_OK; i++)
-		status = announce_read_key(root, &announce_keys[i],
-					   (char *)out + announce_keys[i].offset, err);
 	return status;
 }
 
 static enum status announce_parse(struct prof_announcement *out, const char *text, size_t length,
 				  const char *name, struct err *err)
 {
-	struct json_at root;
+	struct json_at root, at;
 	cJSON *json;
 	enum status status = json_parse(&json, text, length, name, err);
+	int64_t version;
 
 	*out = (struct prof_announcement){0};
 	if (status != ST_OK)
 		return status;
 	root = json_root(name, json);
-	status = announce_read_all(out, &root, err);
+	status = json_object(&root, err);
+	if (status == ST_OK && !json_child(&root, "version", &at))
+		status = json_fail(&root, err, "version is missing");
+	if (status == ST_OK)
+		status = json_int(&at, VERSION, VERSION, &version, err);
+	for (size_t i = 0; i < ARRAY_LEN(announce_keys) && status == ST_OK; i++)
+		status = announce_read_key(&root, &announce_keys[i],
+					   (char *)out + announce_keys[i].offset, err);
 	cJSON_Delete(json);
 	return status;
 }
@@ -375,15 +349,6 @@ static int compare_announcements(const void *left, const void *right)
 	return SORTED_BY(a, b, started_ms, pid);
 }
 
-/* Remove the temporary file of a writer that was killed before renaming it. */
-static void folder_tidy_temporary(int folder, const char *name)
-{
-	const int64_t pid = folder_pid(name, ".tmp");
-
-	if (pid > 0 && prof_process_start(pid) == 0)
-		unlinkat(folder, name, 0);
-}
-
 static enum status announce_list(struct prof_announcements *out, int folder, bool tidy,
 				 struct str *notes, struct err *err)
 {
@@ -399,10 +364,15 @@ static enum status announce_list(struct prof_announcements *out, int folder, boo
 			       strerror(errno));
 	}
 	while (status == ST_OK && out->count < RUN_LIMIT && (entry = readdir(dir))) {
-		if (folder_pid(entry->d_name, ".json") > 0)
+		if (folder_pid(entry->d_name, ".json") > 0) {
 			status = folder_add(out, folder, entry->d_name, tidy, notes, err);
-		else if (tidy)
-			folder_tidy_temporary(folder, entry->d_name);
+		} else if (tidy) {
+			/* A writer was killed before it renamed its temporary file. */
+			const int64_t pid = folder_pid(entry->d_name, ".tmp");
+
+			if (pid > 0 && prof_process_start(pid) == 0)
+				unlinkat(folder, entry->d_name, 0);
+		}
 	}
 	closedir(dir);
 	if (out->count > 1)
@@ -541,34 +511,15 @@ static void announce_user(char *out, size_t size)
 		snprintf(out, size, "%lu", (unsigned long)geteuid());
 }
 
-static void announce_describe(struct prof_announce *announce, const struct prof_announcement *run)
-{
-	const int64_t pid = getpid();
-
-	announce->run = *run;
-	announce->run.pid = pid;
-	announce->run.process_start = prof_process_start(pid);
-	announce->run.started_ms = clock_epoch_ns() / 1000000;
-	announce_user(announce->run.user, sizeof(announce->run.user));
-	snprintf(announce->name, sizeof(announce->name), "%lld.json", (long long)pid);
-	snprintf(announce->temporary, sizeof(announce->temporary), "%lld.tmp", (long long)pid);
-}
-
-/* Two runs that start at once could get the same IPUs; without the lock they still may. */
-static void announce_lock(int folder)
-{
-	const struct timespec pause = {.tv_nsec = 5000000};
-
-	for (int i = 0; i < LOCK_TRIES && flock(folder, LOCK_EX | LOCK_NB) != 0; i++)
-		nanosleep(&pause, NULL);
-}
-
 static enum status announce_assign(struct prof_announce *announce, struct err *err)
 {
+	const struct timespec pause = {.tv_nsec = 5000000};
 	struct prof_announcements others = {0};
 	enum status status;
 
-	announce_lock(announce->folder);
+	/* Two runs that start at once could get the same IPUs; without the lock they still may. */
+	for (int i = 0; i < LOCK_TRIES && flock(announce->folder, LOCK_EX | LOCK_NB) != 0; i++)
+		nanosleep(&pause, NULL);
 	status = announce_list(&others, announce->folder, false, NULL, err);
 	if (status == ST_OK) {
 		announce->run.first_id = prof_announce_place(&others, announce->run.ipus);
@@ -593,6 +544,7 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 {
 	struct prof_announce *announce;
 	enum status status;
+	int64_t pid;
 
 	*out = NULL;
 	if (atomic_flag_test_and_set(&announced))
@@ -602,7 +554,14 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 		atomic_flag_clear(&announced);
 		return err_nomem(err);
 	}
-	announce_describe(announce, run);
+	pid = getpid();
+	announce->run = *run;
+	announce->run.pid = pid;
+	announce->run.process_start = prof_process_start(pid);
+	announce->run.started_ms = clock_epoch_ns() / 1000000;
+	announce_user(announce->run.user, sizeof(announce->run.user));
+	snprintf(announce->name, sizeof(announce->name), "%lld.json", (long long)pid);
+	snprintf(announce->temporary, sizeof(announce->temporary), "%lld.tmp", (long long)pid);
 	status = announce_folder(&announce->folder, true, err);
 	if (status == ST_OK)
 		status = announce_assign(announce, err);

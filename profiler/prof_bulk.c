@@ -144,27 +144,6 @@ static void add_int(struct record *record, int64_t value)
 	add_value(record, type + 1, (uint64_t)value, sizes[type]);
 }
 
-/* @whole: a whole number is stored as an integer, as in a column of the type REAL. */
-static void add_real(struct record *record, double value, bool whole)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	if (value != value)
-		add_value(record, 0, 0, 0);
-	else if (whole && value > -0x1p47 && value < 0x1p47 && value == (double)(int64_t)value)
-		add_int(record, (int64_t)value);
-	else
-		add_value(record, 7, bits, 8);
-}
-
-static void add_text(struct record *record, const char *text, size_t size)
-{
-	record->types += put_varint(record->type + record->types, 2 * size + 13);
-	memcpy(record->value + record->values, text, size);
-	record->values += size;
-}
-
 /* Fill @record from @cells; false: too long, or with a blob. The id of a rowid table is NULL. */
 static bool make_record(const struct prof_bulk_table *table, const struct prof_cell *cells,
 			struct record *record)
@@ -181,14 +160,29 @@ static bool make_record(const struct prof_bulk_table *table, const struct prof_c
 			size = strlen(cell->value.p);
 		if (cell->type == PROF_CELL_BLOB || record->values + size > PROF_BULK_MOST)
 			return false;
-		if (cell->type == PROF_CELL_NULL)
+		if (cell->type == PROF_CELL_NULL) {
 			add_value(record, 0, 0, 0);
-		else if (cell->type == PROF_CELL_INT)
+		} else if (cell->type == PROF_CELL_INT) {
 			add_int(record, cell->value.i);
-		else if (cell->type == PROF_CELL_REAL)
-			add_real(record, cell->value.r, !table->keyed);
-		else
-			add_text(record, cell->value.p, size);
+		} else if (cell->type == PROF_CELL_REAL) {
+			/* Without a key a whole number is stored as an integer, as in a column of
+			 * the type REAL. */
+			double value = cell->value.r;
+			uint64_t bits;
+
+			memcpy(&bits, &value, sizeof(bits));
+			if (value != value)
+				add_value(record, 0, 0, 0);
+			else if (!table->keyed && value > -0x1p47 && value < 0x1p47 &&
+				 value == (double)(int64_t)value)
+				add_int(record, (int64_t)value);
+			else
+				add_value(record, 7, bits, 8);
+		} else {
+			record->types += put_varint(record->type + record->types, 2 * size + 13);
+			memcpy(record->value + record->values, cell->value.p, size);
+			record->values += size;
+		}
 	}
 	return 1 + record->types + record->values <= PROF_BULK_MOST;
 }
@@ -340,15 +334,6 @@ static enum status turn_leaf(struct prof_bulk_table *table, struct err *err)
 	return status == ST_OK ? add_divider(table, &divider, err) : status;
 }
 
-static bool is_next(const struct prof_bulk_table *table, const int64_t key[4])
-{
-	size_t i = 0;
-
-	while (i + 1 < table->keys && key[i] == table->last[i])
-		i++;
-	return key[0] >> 55 == 0 && key[i] > table->last[i];
-}
-
 enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell *cells,
 			  bool *loaded, struct err *err)
 {
@@ -356,13 +341,15 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 	unsigned char head[9 + 9 + 1], *place;
 	struct record record;
 	struct page *page;
-	size_t bytes, size;
+	size_t bytes, size, same = 0;
 	enum status status = level_at(table, 0, &page, err);
 
 	*loaded = false;
 	for (size_t i = 0; i < table->keys && table->kind != PROF_BULK_ASSIGNED; i++)
 		key[i] = cells[i].value.i;
-	if (status != ST_OK || !is_next(table, key))
+	while (same + 1 < table->keys && key[same] == table->last[same])
+		same++;
+	if (status != ST_OK || key[0] >> 55 != 0 || key[same] <= table->last[same])
 		return status;
 	/* Rows that follow one that is inserted, with its key, are inserted, too: they replace it. */
 	memcpy(table->last, key, sizeof(key));
@@ -429,27 +416,12 @@ void prof_bulk_free(struct prof_bulk *bulk)
 	mem_free(bulk);
 }
 
-static enum status find_root(struct prof_bulk_table *table, struct err *err)
-{
-	sqlite3 *db = table->bulk->db;
-	sqlite3_stmt *statement = NULL;
-	int code = sqlite3_prepare_v2(
-		db, "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?", -1,
-		&statement, NULL);
-
-	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
-	if (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
-		table->root = (uint32_t)sqlite3_column_int64(statement, 0);
-	code = sqlite3_finalize(statement);
-	return code == SQLITE_OK && table->root > 0 ? ST_OK
-						    : prof_sql_error(db, code, err, "load rows");
-}
-
 enum status prof_bulk_table(struct prof_bulk *bulk, const char *name, enum prof_bulk_kind kind,
 			    size_t columns, struct prof_bulk_table **out, struct err *err)
 {
 	struct prof_bulk_table *table = mem_calloc(1, sizeof(*table));
+	sqlite3_stmt *statement = NULL;
+	int code;
 
 	assert(columns >= 2 && columns < COLUMNS_MOST);
 	*out = NULL;
@@ -466,7 +438,18 @@ enum status prof_bulk_table(struct prof_bulk *bulk, const char *name, enum prof_
 	if (!table->name)
 		return err_nomem(err);
 	*out = table;
-	return find_root(table, err);
+	code = sqlite3_prepare_v2(
+		bulk->db,
+		"SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?", -1,
+		&statement, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+		table->root = (uint32_t)sqlite3_column_int64(statement, 0);
+	code = sqlite3_finalize(statement);
+	return code == SQLITE_OK && table->root > 0
+		       ? ST_OK
+		       : prof_sql_error(bulk->db, code, err, "load rows");
 }
 
 uint64_t prof_bulk_pages(const struct prof_bulk *bulk)
@@ -499,39 +482,6 @@ static void relocate(unsigned char *page, uint32_t pages)
 	}
 }
 
-/* Append the staged pages to the database @fd of @pages pages. */
-static enum status copy_pages(struct prof_bulk *bulk, int fd, uint32_t pages, struct err *err)
-{
-	unsigned char page[PROF_PAGE_BYTES];
-	enum status status = ST_OK;
-
-	for (uint32_t i = 0; i < bulk->staged && status == ST_OK; i++) {
-		status = fs_read_at(bulk->fd, (uint64_t)i * PROF_PAGE_BYTES, page, sizeof(page),
-				    "rows", err);
-		if (status != ST_OK)
-			break;
-		relocate(page, pages);
-		status = write_page(fd, place_of(pages, i) - 1, page, err);
-	}
-	return status;
-}
-
-/* Stage the open pages but the topmost. */
-static enum status finish_table(struct prof_bulk_table *table, struct err *err)
-{
-	enum status status = ST_OK;
-	uint32_t child = 0;
-	size_t depth = 0;
-
-	if (!table->levels[0] || table->levels[0]->cells == 0)
-		return ST_OK;
-	for (; depth + 1 < LEVELS_MOST && table->levels[depth + 1] && status == ST_OK; depth++)
-		status = stage(table, depth, child, &child, err);
-	table->top = table->levels[depth];
-	page_finish(table, table->top, depth, child);
-	return status;
-}
-
 /* Append all pages to the database @fd, the topmost ones in the tables' places. */
 static enum status write_trees(struct prof_bulk *bulk, int fd, struct err *err)
 {
@@ -539,10 +489,30 @@ static enum status write_trees(struct prof_bulk *bulk, int fd, struct err *err)
 	enum status status = fs_read_at(fd, 0, header, sizeof(header), "header", err);
 	const uint32_t pages = get_4(header + HEADER_PAGES);
 
-	for (struct prof_bulk_table *t = bulk->tables; t && status == ST_OK; t = t->next)
-		status = finish_table(t, err);
-	if (status == ST_OK)
-		status = copy_pages(bulk, fd, pages, err);
+	/* The open pages but the topmost are staged. */
+	for (struct prof_bulk_table *t = bulk->tables; t && status == ST_OK; t = t->next) {
+		uint32_t child = 0;
+		size_t depth = 0;
+
+		if (!t->levels[0] || t->levels[0]->cells == 0)
+			continue;
+		for (; depth + 1 < LEVELS_MOST && t->levels[depth + 1] && status == ST_OK; depth++)
+			status = stage(t, depth, child, &child, err);
+		t->top = t->levels[depth];
+		page_finish(t, t->top, depth, child);
+	}
+	if (status == ST_OK) {
+		unsigned char page[PROF_PAGE_BYTES];
+
+		for (uint32_t i = 0; i < bulk->staged && status == ST_OK; i++) {
+			status = fs_read_at(bulk->fd, (uint64_t)i * PROF_PAGE_BYTES, page,
+					    sizeof(page), "rows", err);
+			if (status != ST_OK)
+				break;
+			relocate(page, pages);
+			status = write_page(fd, place_of(pages, i) - 1, page, err);
+		}
+	}
 	for (struct prof_bulk_table *t = bulk->tables; t && status == ST_OK; t = t->next) {
 		if (!t->top)
 			continue;

@@ -85,20 +85,6 @@ void prof_copier_free(struct prof_copier *copier)
 	mem_free(copier);
 }
 
-/*
- * Copy all that is left, and wait until no reader uses the log: the next transaction restarts it.
- * Readers that begin meanwhile find everything in the database and do not use the log.
- */
-static void empty_log(struct prof_copier *copier, sqlite3 *db)
-{
-	if (copier->busy)
-		wait_for(&copier->done);
-	copier->busy = false;
-	sqlite3_busy_timeout(db, READER_MS);
-	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-	sqlite3_busy_timeout(db, PROF_BUSY_MS);
-}
-
 void prof_copier_run(struct prof_copier *copier, sqlite3 *db, int pages)
 {
 	if (!copier) {
@@ -110,7 +96,16 @@ void prof_copier_run(struct prof_copier *copier, sqlite3 *db, int pages)
 		copier->restart = MANY_PAGES;
 	copier->pages = pages;
 	if (pages >= copier->restart) {
-		empty_log(copier, db);
+		/* All that is left is copied, and no reader may use the log any more: the next
+		 * transaction restarts it. Readers that begin meanwhile find everything in the
+		 * database and do not use the log. */
+		if (copier->busy)
+			wait_for(&copier->done);
+		copier->busy = false;
+		sqlite3_busy_timeout(db, READER_MS);
+		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+		sqlite3_busy_timeout(db, PROF_BUSY_MS);
+
 		copier->restart = pages + MORE_PAGES;
 		return;
 	}

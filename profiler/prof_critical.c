@@ -391,13 +391,6 @@ static uint32_t find_call(const struct path *p, int64_t span)
 									      : NONE;
 }
 
-static uint8_t kernel_kind(const char *kind)
-{
-	if (!kind || strcmp(kind, "memory") == 0)
-		return KIND_MEMORY;
-	return strcmp(kind, "communication") == 0 ? KIND_COMMUNICATION : KIND_COMPUTE;
-}
-
 static char wait_kind(const char *name)
 {
 	if (!name || sqlite3_strnicmp(name, "context", 7) == 0)
@@ -463,7 +456,9 @@ static bool take_row(struct path *p, uint32_t at, const struct window *window)
 	const int64_t when = lane->kind == LANE_DEVICE ? column(lane->rows, 5, start) : start;
 
 	if (lane->kind == LANE_DEVICE)
-		event.kind = kernel_kind(text);
+		event.kind = !text || strcmp(text, "memory") == 0 ? KIND_MEMORY
+			     : strcmp(text, "communication") == 0 ? KIND_COMMUNICATION
+								  : KIND_COMPUTE;
 	if (when > window->end) {
 		lane->ready = !put_aside(p, &event, column(lane->rows, 5, IPS_NULL) != IPS_NULL);
 		return !lane->ready;

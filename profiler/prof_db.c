@@ -270,15 +270,6 @@ static bool is_memory_limit(const struct prof_db *db, int code)
 	       sqlite3_memory_highwater(0) > db->most_bytes / 4;
 }
 
-static enum status report_memory_limit(const struct prof_db *db, struct err *err)
-{
-	char text[FMT_SIZE];
-
-	return err_set(err, ST_LIMIT,
-		       "%s: a query needs more than %s of memory (--unlimited lifts the limit)",
-		       db->path, fmt_bytes(text, (uint64_t)db->most_bytes));
-}
-
 static enum status report_open_failure(struct prof_db *db, int code, struct err *err)
 {
 	char wal[FS_PATH_SIZE + 8];
@@ -318,18 +309,6 @@ static int pragma_int(struct prof_db *db, const char *sql, int64_t *value)
 	return sqlite3_finalize(statement);
 }
 
-static enum status report_foreign(const struct prof_db *db, struct err *err)
-{
-	struct stat info;
-
-	if (stat(db->path, &info) == 0 && info.st_size == 0)
-		return err_set(err, ST_FORMAT,
-			       "%s: is empty: nothing was recorded yet, or the writer died before "
-			       "its first commit",
-			       db->path);
-	return err_set(err, ST_FORMAT, "%s: a database, but not one of ipuscope", db->path);
-}
-
 static enum status check_version(struct prof_db *db, struct err *err)
 {
 	int64_t application, version;
@@ -339,8 +318,17 @@ static enum status check_version(struct prof_db *db, struct err *err)
 		code = pragma_int(db, "PRAGMA user_version", &version);
 	if (code != SQLITE_OK)
 		return prof_sql_error(db->handle, code, err, db->path);
-	if (application != PROF_APPLICATION_ID)
-		return report_foreign(db, err);
+	if (application != PROF_APPLICATION_ID) {
+		struct stat info;
+
+		if (stat(db->path, &info) == 0 && info.st_size == 0)
+			return err_set(
+				err, ST_FORMAT,
+				"%s: is empty: nothing was recorded yet, or the writer died before "
+				"its first commit",
+				db->path);
+		return err_set(err, ST_FORMAT, "%s: a database, but not one of ipuscope", db->path);
+	}
 	if (version != PROF_SCHEMA_VERSION)
 		return err_set(
 			err, ST_VERSION,
@@ -623,11 +611,6 @@ void prof_db_interrupt(struct prof_db *db)
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-static bool is_blank(const char *sql)
-{
-	return !sql || sql[strspn(sql, " \t\r\n;")] == 0;
-}
-
 /* A statement of @query failed with SQLITE_ERROR or SQLITE_AUTH. Our own are correct, and fail if
  * another program has emptied or overwritten the file. */
 static enum status report_invalid(const struct prof_query *query, struct err *err)
@@ -664,7 +647,7 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 		return prof_sql_error(handle, code, err, query->db->path);
 	if (!query->statement)
 		return err_set(err, ST_INVALID, "no statement");
-	if (!is_blank(rest))
+	if (rest && rest[strspn(rest, " \t\r\n;")] != 0)
 		return err_set(err, ST_INVALID, "more than one statement");
 	if (!sqlite3_stmt_readonly(query->statement))
 		return err_set(err, ST_INVALID, "the database is open for reading only");
@@ -787,8 +770,14 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 		return status;
 	if ((code & 0xff) == SQLITE_ERROR)
 		return report_invalid(query, err);
-	if (is_memory_limit(query->db, code))
-		return report_memory_limit(query->db, err);
+	if (is_memory_limit(query->db, code)) {
+		char text[FMT_SIZE];
+
+		return err_set(
+			err, ST_LIMIT,
+			"%s: a query needs more than %s of memory (--unlimited lifts the limit)",
+			query->db->path, fmt_bytes(text, (uint64_t)query->db->most_bytes));
+	}
 	return prof_sql_error(query->db->handle, code, err, query->db->path);
 }
 

@@ -130,12 +130,6 @@ static int name_order(const void *name, const void *entry)
 	return sqlite3_stricmp(name, *(const char *const *)entry);
 }
 
-static bool is_function_allowed(const char *name)
-{
-	return name &&
-	       bsearch(name, functions, ARRAY_LEN(functions), sizeof(functions[0]), name_order);
-}
-
 static const struct prof_pragma *find_pragma(const char *table)
 {
 	return bsearch(table, pragmas, ARRAY_LEN(pragmas), sizeof(pragmas[0]), name_order);
@@ -203,7 +197,8 @@ static int authorize(void *user, int action, const char *a, const char *b, const
 		snprintf(guard->denied, DENIED_SIZE, "the table %s", !a ? "" : a);
 		return SQLITE_DENY;
 	case SQLITE_FUNCTION:
-		if (is_function_allowed(b))
+		if (b &&
+		    bsearch(b, functions, ARRAY_LEN(functions), sizeof(functions[0]), name_order))
 			return SQLITE_OK;
 		snprintf(guard->denied, DENIED_SIZE, "the function %s()", !b ? "" : b);
 		return SQLITE_DENY;

@@ -289,25 +289,22 @@ static enum status on_argument(struct prof_writer *writer, struct prof_lane *lan
 	return ST_OK;
 }
 
-/* Set the target to the span open at @ns; pop given spans that ended before. */
-static void target_at(struct prof_lane *lane, int64_t ns)
-{
-	const struct prof_open_span *top = top_span(lane);
-
-	while (top && top->end_ns < ns) {
-		lane->stack.count--;
-		top = top_span(lane);
-	}
-	lane->target = !top ? (struct prof_ref){0, false} : top->span;
-}
-
 static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 			   const struct ips_slot *slot)
 {
 	struct prof_flow *flow;
 
-	if (slot->kind >> PROF_KIND_BITS == PROF_AT)
-		target_at(lane, (int64_t)slot->ticks);
+	if (slot->kind >> PROF_KIND_BITS == PROF_AT) {
+		/* The target is the span open at ns; pop given spans that ended before. */
+		const int64_t ns = (int64_t)slot->ticks;
+		const struct prof_open_span *top = top_span(lane);
+
+		while (top && top->end_ns < ns) {
+			lane->stack.count--;
+			top = top_span(lane);
+		}
+		lane->target = !top ? (struct prof_ref){0, false} : top->span;
+	}
 	if (lane->target.value == 0 && !lane->target.here) {
 		writer->dropped_here++;
 		return ST_OK;
@@ -527,19 +524,6 @@ static void insert_zone(struct prof_writer *writer, const struct prof_lane *lane
 	prof_cell_int(&cells[6], finest);
 }
 
-/* Replace references into the buffer by ids; set the finest level of their zone in open spans. */
-static void resolve_spans(struct prof_lane *lane, int64_t base, int finest)
-{
-	for (size_t i = 0; i < lane->stack.count; i++) {
-		struct prof_open_span *open = &lane->stack.items[i];
-
-		if (open->span.here)
-			open->finest = finest;
-		open->span = (struct prof_ref){prof_span_id(open->span, base), false};
-	}
-	lane->target = (struct prof_ref){prof_span_id(lane->target, base), false};
-}
-
 /* Insert the increments of @levels, or sort them to be loaded. */
 static void put_levels(struct prof_writer *writer, const struct prof_lane *lane,
 		       struct prof_levels *levels, int finest)
@@ -569,7 +553,15 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 	last_ns = lane->spans.items[count - 1].start_ns;
 	prof_levels_flush(&lane->levels);
 	finest = prof_levels_finest(&lane->levels, last_ns - first_ns);
-	resolve_spans(lane, base, finest);
+	/* References into the buffer become ids; open spans keep the finest level of their zone. */
+	for (size_t i = 0; i < lane->stack.count; i++) {
+		struct prof_open_span *open = &lane->stack.items[i];
+
+		if (open->span.here)
+			open->finest = finest;
+		open->span = (struct prof_ref){prof_span_id(open->span, base), false};
+	}
+	lane->target = (struct prof_ref){prof_span_id(lane->target, base), false};
 	insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base, writer->last_span,
 		    finest);
 	if (finest > 0) {
@@ -623,12 +615,6 @@ static int compare_args(const void *a, const void *b)
 	return SORTED_BY(x, y, of_instant, owner.value, name_id, number);
 }
 
-/* Return whether @arg has a greater key in its table than @before, another of that table. */
-static bool is_after(const struct prof_arg *arg, const struct prof_arg *before)
-{
-	return SORTED_BY(before, arg, owner.value, name_id) < 0;
-}
-
 static int64_t name_id(struct prof_writer *writer, const char *name)
 {
 	struct prof_name *known = &writer->names[(uintptr_t)name / 8 % PROF_NAMES];
@@ -655,7 +641,8 @@ static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_
 		arg->owner.value = prof_span_id(arg->owner, arg->of_instant ? first : base);
 		arg->owner.here = false;
 		arg->number = (uint32_t)i;
-		sorted = sorted && (!last[arg->of_instant] || is_after(arg, last[arg->of_instant]));
+		sorted = sorted && (!last[arg->of_instant] || SORTED_BY(last[arg->of_instant], arg,
+									owner.value, name_id) < 0);
 		last[arg->of_instant] = arg;
 	}
 	if (ok(writer) && !sorted)
@@ -778,21 +765,6 @@ bool prof__lane_waits(const struct prof_lane *lane)
 	       lane->dropped_told != __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 }
 
-static void clear_lane(struct prof_lane *lane)
-{
-	prof__lane_free_texts(lane);
-	lane->spans.count = 0;
-	lane->ends.count = 0;
-	lane->longs.count = 0;
-	lane->args.count = 0;
-	lane->texts.count = 0;
-	lane->flows.count = 0;
-	lane->abouts.count = 0;
-	lane->rows.count = 0;
-	lane->instants.count = 0;
-	lane->samples.count = 0;
-}
-
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 {
 	int64_t base = writer->last_span + 1;
@@ -826,6 +798,17 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	if (ok(writer))
 		prof__insert_counters(&writer->counter_levels, lane->track_id, &lane->counters,
 				      &writer->err);
-	clear_lane(lane);
+
+	prof__lane_free_texts(lane);
+	lane->spans.count = 0;
+	lane->ends.count = 0;
+	lane->longs.count = 0;
+	lane->args.count = 0;
+	lane->texts.count = 0;
+	lane->flows.count = 0;
+	lane->abouts.count = 0;
+	lane->rows.count = 0;
+	lane->instants.count = 0;
+	lane->samples.count = 0;
 	return writer->err.status;
 }

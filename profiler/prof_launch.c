@@ -189,44 +189,22 @@ static enum status fill_launches(sqlite3 *db, struct prof_bulk *bulk, struct cal
 	return status == ST_OK && bulk ? prof_bulk_join(bulk, err) : status;
 }
 
-/* Find the name of flows, which is made if there is none. */
-static enum status name_flows(sqlite3 *db, struct flows *flows, struct err *err)
-{
-	sqlite3_stmt *statement = NULL;
-	enum status status = prof_sql_run(db, flow_name_sql, err);
-
-	if (status != ST_OK)
-		return status;
-	check(db, sqlite3_prepare_v2(db, flow_id_sql, -1, &statement, NULL), &status, err);
-	if (status == ST_OK && sqlite3_step(statement) == SQLITE_ROW)
-		flows->name_id = sqlite3_column_int64(statement, 0);
-	check(db, sqlite3_finalize(statement), &status, err);
-	return status;
-}
-
-/* Put the flows that are not put yet. */
-static enum status put_flows(sqlite3 *db, struct flows *flows, struct err *err)
-{
-	sqlite3_stmt *rows = NULL;
-	enum status status = ST_OK;
-
-	check(db, sqlite3_prepare_v2(db, flows_sql, -1, &rows, NULL), &status, err);
-	check(db, sqlite3_bind_int64(rows, 1, flows->last), &status, err);
-	while (status == ST_OK && sqlite3_step(rows) == SQLITE_ROW)
-		status = put_flow(flows, sqlite3_column_int64(rows, 0),
-				  sqlite3_column_int64(rows, 1), err);
-	check(db, sqlite3_finalize(rows), &status, err);
-	return status == ST_OK ? prof_insert_flush(flows->rows, err) : status;
-}
-
 static enum status link_all(sqlite3 *db, size_t count, struct prof_insert *rows, struct err *err)
 {
 	struct calls calls = {.mask = 1};
 	struct prof_insert inserted = {0};
 	struct flows flows = {.rows = rows ? rows : &inserted, .last = INT64_MIN};
 	struct prof_bulk *bulk = NULL;
+	sqlite3_stmt *statement = NULL;
 	bool missed = false;
-	enum status status = name_flows(db, &flows, err);
+	enum status status = prof_sql_run(db, flow_name_sql, err);
+
+	if (status != ST_OK)
+		return status;
+	check(db, sqlite3_prepare_v2(db, flow_id_sql, -1, &statement, NULL), &status, err);
+	if (status == ST_OK && sqlite3_step(statement) == SQLITE_ROW)
+		flows.name_id = sqlite3_column_int64(statement, 0);
+	check(db, sqlite3_finalize(statement), &status, err);
 
 	if (status == ST_OK && rows)
 		status = prof_bulk_new(&bulk, db, err);
@@ -245,8 +223,16 @@ static enum status link_all(sqlite3 *db, size_t count, struct prof_insert *rows,
 	mem_free(calls.places);
 	if (status == ST_OK && missed && (calls.forgot || calls.more))
 		status = prof_sql_run(db, missed_sql, err);
+	if (status == ST_OK) { /* the flows that are not put yet */
+		check(db, sqlite3_prepare_v2(db, flows_sql, -1, &statement, NULL), &status, err);
+		check(db, sqlite3_bind_int64(statement, 1, flows.last), &status, err);
+		while (status == ST_OK && sqlite3_step(statement) == SQLITE_ROW)
+			status = put_flow(&flows, sqlite3_column_int64(statement, 0),
+					  sqlite3_column_int64(statement, 1), err);
+		check(db, sqlite3_finalize(statement), &status, err);
+	}
 	if (status == ST_OK)
-		status = put_flows(db, &flows, err);
+		status = prof_insert_flush(flows.rows, err);
 	prof_insert_fini(&inserted);
 	return status;
 }

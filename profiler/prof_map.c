@@ -133,19 +133,6 @@ bool prof_recent_get(struct prof_recent *recent, const void *key, int64_t *value
 	return true;
 }
 
-static void forget_old(struct prof_recent *recent, const void *keep)
-{
-	for (size_t i = 0; recent->forget && i < recent->old.capacity; i++) {
-		struct slot_head *slot = slot_at(recent, &recent->old, i);
-
-		if (slot->state == SLOT_USED && memcmp(slot + 1, keep, recent->key_size) != 0)
-			recent->forget(recent->user, slot->value);
-	}
-	mem_free(recent->old.slots);
-	recent->old = recent->young;
-	memset(&recent->young, 0, sizeof(recent->young));
-}
-
 /* Grow or rehash the young table; removed slots are dropped. */
 static bool young_grow(struct prof_recent *recent)
 {
@@ -177,8 +164,17 @@ bool prof_recent_put(struct prof_recent *recent, const void *key, int64_t value)
 	struct slot_head *slot;
 	bool found;
 
-	if (recent->young.count >= recent->generation)
-		forget_old(recent, key);
+	if (recent->young.count >= recent->generation) {
+		for (size_t i = 0; recent->forget && i < recent->old.capacity; i++) {
+			struct slot_head *old = slot_at(recent, &recent->old, i);
+
+			if (old->state == SLOT_USED && memcmp(old + 1, key, recent->key_size) != 0)
+				recent->forget(recent->user, old->value);
+		}
+		mem_free(recent->old.slots);
+		recent->old = recent->young;
+		memset(&recent->young, 0, sizeof(recent->young));
+	}
 	if ((recent->young.filled + 1) * 2 > recent->young.capacity && !young_grow(recent))
 		return false;
 	slot = find(recent, &recent->young, key, &found);

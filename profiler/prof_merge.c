@@ -136,24 +136,10 @@ static int64_t query_int(struct merge *m, const char *sql)
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-/* A view or virtual table instead of a table would make the merge execute its code. */
-static void check_tables(struct merge *m, const char *name)
-{
-	char sql[256];
-
-	snprintf(
-		sql, sizeof(sql),
-		"SELECT count(*) FROM %s.sqlite_schema WHERE (type <> 'table' OR rootpage < 1) AND "
-		"lower(name) IN (SELECT name FROM main.sqlite_schema WHERE type = 'table')",
-		name);
-	if (query_int(m, sql) != 0 && prof__merge_ok(m))
-		err_set(&m->err, ST_FORMAT, "its tables are not those of a recording");
-}
-
 /* Attach @path read-only as @name (src, ref), and check its tables. */
 static void attach(struct merge *m, const char *path, const char *name)
 {
-	char wal[FS_PATH_SIZE + 8];
+	char wal[FS_PATH_SIZE + 8], sql[256];
 	int code;
 
 	if (!prof__merge_ok(m))
@@ -166,7 +152,15 @@ static void attach(struct merge *m, const char *path, const char *name)
 		code = prof_sql_attach(m->db, path, "immutable=1", name);
 	if (code != SQLITE_OK)
 		fail(m, code);
-	check_tables(m, name);
+
+	/* A view or virtual table instead of a table would make the merge execute its code. */
+	snprintf(sql, sizeof(sql),
+		 "SELECT count(*) FROM %s.sqlite_schema WHERE (type <> 'table' OR rootpage < 1) "
+		 "AND lower(name) IN (SELECT name FROM main.sqlite_schema WHERE type = 'table')",
+		 name);
+	if (query_int(m, sql) != 0 && prof__merge_ok(m))
+		err_set(&m->err, ST_FORMAT, "its tables are not those of a recording");
+
 	if (!prof__merge_ok(m))
 		err_prefix(&m->err, "%s", path);
 }
@@ -358,19 +352,6 @@ static void create_names(struct merge *m)
 	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity, "                     \
 	"ifnull(dims, x'00') AS dims FROM temp.src_tensors"
 
-/* Recordings from before 1.0 may have no names of dimensions. */
-static void view_tensors(struct merge *m)
-{
-	const bool dims =
-		query_int(m, "SELECT count(*) FROM pragma_table_info('tensor_rows', 'src') "
-			     "WHERE name = 'dims'") > 0;
-
-	run_script(m, "DROP VIEW IF EXISTS temp.src_tensors");
-	run_script(m, dims ? "CREATE TEMP VIEW src_tensors AS SELECT * FROM src.tensor_rows"
-			   : "CREATE TEMP VIEW src_tensors AS SELECT *, NULL AS dims "
-			     "FROM src.tensor_rows");
-}
-
 static void intern_names(struct merge *m)
 {
 	static const char *const list[] = {
@@ -397,8 +378,16 @@ static void intern_names(struct merge *m)
 		"ifnull(patience, x'00'), ifnull(enabled, x'00'), ifnull(why, x'00'), "
 		"ifnull(parameters, x'00') FROM src.health_rule_rows ORDER BY row_id",
 	};
+	const bool dims =
+		query_int(m, "SELECT count(*) FROM pragma_table_info('tensor_rows', 'src') "
+			     "WHERE name = 'dims'") > 0;
 
-	view_tensors(m);
+	/* Recordings from before 1.0 may have no names of dimensions. */
+	run_script(m, "DROP VIEW IF EXISTS temp.src_tensors");
+	run_script(m, dims ? "CREATE TEMP VIEW src_tensors AS SELECT * FROM src.tensor_rows"
+			   : "CREATE TEMP VIEW src_tensors AS SELECT *, NULL AS dims "
+			     "FROM src.tensor_rows");
+
 	run_all(m, list, ARRAY_LEN(list));
 }
 
@@ -427,20 +416,6 @@ static void write_names(struct merge *m)
 	"CASE WHEN %d AND t." column " LIKE 'rank ' || t.rank || '/%%' "                           \
 	"THEN substr(t." column ", length('rank ' || t.rank || '/') + 1) "                         \
 	"ELSE coalesce(t." column ", '') END"
-
-/* Count, over all sources, the tracks with each name. */
-static void count_track_names(struct merge *m)
-{
-	char sql[512];
-
-	snprintf(sql, sizeof(sql),
-		 "INSERT INTO temp.track_names SELECT " UNRANKED(
-			 "track") ", 1 "
-				  "FROM src.track_rows t WHERE true "
-				  "ON CONFLICT (name) DO UPDATE SET times = times + 1",
-		 m->source->ranks > 1);
-	prof__merge_run(m, sql);
-}
 
 /* If tracks of several ranks have the same name, the rank is prepended to each. */
 static void copy_tracks(struct merge *m)
@@ -554,14 +529,6 @@ static void measure_all(struct merge *m)
 	prof_sql_detach(m->db, "ref");
 }
 
-static void shift_by_wall_clock(struct merge *m)
-{
-	for (size_t i = 0; i < m->count; i++) {
-		if (m->sources[i].has_clock && m->params->align != PROF_MERGE_ALIGN_NONE)
-			m->sources[i].shift_ns = m->files[i].epoch_ns;
-	}
-}
-
 /* Make the earliest start 0; sources without a clock start there. */
 static void start_at_zero(struct merge *m, bool all)
 {
@@ -582,7 +549,10 @@ static void align_clocks(struct merge *m)
 	if (!prof__merge_ok(m))
 		return;
 	m->what = "align";
-	shift_by_wall_clock(m);
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->sources[i].has_clock && m->params->align != PROF_MERGE_ALIGN_NONE)
+			m->sources[i].shift_ns = m->files[i].epoch_ns;
+	}
 	if (m->params->align != PROF_MERGE_ALIGN_NONE)
 		start_at_zero(m, false);
 	prof__merge_run(m, "CREATE TEMP TABLE anchors (d INTEGER NOT NULL)");
@@ -810,8 +780,9 @@ static void find_bases(struct merge *m)
 		find_base(m, list[i].which, list[i].table, list[i].column);
 }
 
-static void merge_rows(struct merge *m)
+static void merge_source(struct merge *m)
 {
+	const char *path = m->files[m->at].path;
 	static const struct {
 		const char *what;
 		void (*run)(struct merge *m);
@@ -821,6 +792,11 @@ static void merge_rows(struct merge *m)
 		{"facts", copy_meta},
 	};
 
+	m->source = &m->sources[m->at];
+	attach(m, path, "src");
+	if (!prof__merge_ok(m))
+		return;
+
 	run_script(m, "BEGIN");
 	for (size_t i = 0; i < ARRAY_LEN(steps) && prof__merge_ok(m); i++) {
 		m->what = steps[i].what;
@@ -828,17 +804,7 @@ static void merge_rows(struct merge *m)
 	}
 	m->source->spans = query_int(m, "SELECT count(*) FROM src.span_rows");
 	run_script(m, "COMMIT");
-}
 
-static void merge_source(struct merge *m)
-{
-	const char *path = m->files[m->at].path;
-
-	m->source = &m->sources[m->at];
-	attach(m, path, "src");
-	if (!prof__merge_ok(m))
-		return;
-	merge_rows(m);
 	if (!prof__merge_ok(m)) {
 		if (m->stopped)
 			fail(m, SQLITE_INTERRUPT);
@@ -855,10 +821,20 @@ static void read_all_sources(struct merge *m)
 {
 	m->what = "read";
 	for (m->at = 0; m->at < m->count && prof__merge_ok(m); m->at++) {
+		char sql[512];
+
 		m->source = &m->sources[m->at];
 		read_source(m, &m->files[m->at], m->source);
 		attach(m, m->files[m->at].path, "src");
-		count_track_names(m);
+
+		/* Count, over all sources, the tracks with each name. */
+		snprintf(sql, sizeof(sql),
+			 "INSERT INTO temp.track_names SELECT " UNRANKED(
+				 "track") ", 1 "
+					  "FROM src.track_rows t WHERE true "
+					  "ON CONFLICT (name) DO UPDATE SET times = times + 1",
+			 m->source->ranks > 1);
+		prof__merge_run(m, sql);
 		prof_sql_detach(m->db, "src");
 	}
 	if (prof__merge_ok(m))

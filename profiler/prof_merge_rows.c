@@ -276,20 +276,6 @@ static void digest_bytes(uint64_t digest[2], const void *bytes, size_t size)
 	}
 }
 
-static void digest_row(uint64_t digest[2], sqlite3_stmt *row)
-{
-	for (int i = 0; i < sqlite3_column_count(row); i++) {
-		const int type = sqlite3_column_type(row, i);
-		const void *value = sqlite3_column_blob(row, i);
-		const int size = sqlite3_column_bytes(row, i);
-
-		digest_bytes(digest, &type, sizeof(type));
-		digest_bytes(digest, &size, sizeof(size));
-		if (value)
-			digest_bytes(digest, value, (size_t)size);
-	}
-}
-
 /* Digest the rows as they would be copied with the current bases; names by their merged ids. */
 static void digest_table(struct merge *m, const char *table, uint64_t digest[2], int64_t *rows)
 {
@@ -306,7 +292,16 @@ static void digest_table(struct merge *m, const char *table, uint64_t digest[2],
 	statement = prof__merge_prepare(m, str_peek(&sql));
 	digest_bytes(digest, table, strlen(table));
 	while (prof__merge_step(m, statement)) {
-		digest_row(digest, statement);
+		for (int i = 0; i < sqlite3_column_count(statement); i++) {
+			const int type = sqlite3_column_type(statement, i);
+			const void *value = sqlite3_column_blob(statement, i);
+			const int size = sqlite3_column_bytes(statement, i);
+
+			digest_bytes(digest, &type, sizeof(type));
+			digest_bytes(digest, &size, sizeof(size));
+			if (value)
+				digest_bytes(digest, value, (size_t)size);
+		}
 		++*rows;
 	}
 	sqlite3_finalize(statement);
@@ -436,18 +431,6 @@ static struct track_state *get_track(struct level_builder *builder, int64_t trac
 	return &builder->tracks[builder->count++];
 }
 
-static void add_long(struct level_builder *builder, int level, int64_t start_ns, int64_t span_id)
-{
-	struct prof_cell *cells = next_row(builder, &builder->longs);
-
-	if (!cells)
-		return;
-	prof_cell_int(&cells[0], builder->zone.track_id);
-	prof_cell_int(&cells[1], level);
-	prof_cell_int(&cells[2], start_ns);
-	prof_cell_int(&cells[3], span_id);
-}
-
 /* Spans that are open or have values no recorder writes are in no level. */
 static void add_span(struct level_builder *builder, sqlite3_stmt *row, int64_t start_ns)
 {
@@ -461,8 +444,16 @@ static void add_span(struct level_builder *builder, sqlite3_stmt *row, int64_t s
 	level = prof_level_enter(dur_ns);
 	prof_levels_add(&builder->track->levels, (uint32_t)depth, start_ns, dur_ns, (uint32_t)site,
 			0);
-	if (level > 0)
-		add_long(builder, level - 1, start_ns, sqlite3_column_int64(row, 0));
+	if (level > 0) {
+		struct prof_cell *cells = next_row(builder, &builder->longs);
+
+		if (!cells)
+			return;
+		prof_cell_int(&cells[0], builder->zone.track_id);
+		prof_cell_int(&cells[1], level - 1);
+		prof_cell_int(&cells[2], start_ns);
+		prof_cell_int(&cells[3], sqlite3_column_int64(row, 0));
+	}
 }
 
 /* After the last row of a zone: write the zone and the increments of its track's levels. */

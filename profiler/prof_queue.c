@@ -14,11 +14,6 @@
 #define MAX_SPARES  8u
 #define OWN_CHUNKS  2u /* one is filled while the writer drains the other */
 
-static size_t rounded(size_t size)
-{
-	return (size + 15) / 16 * 16;
-}
-
 /* Return NULL if out of memory. */
 static struct prof_chunk *new_chunk(size_t capacity)
 {
@@ -99,15 +94,6 @@ static size_t outside_size(const struct prof_column *column, const unsigned char
 	return size < 0 ? 0 : (size_t)size;
 }
 
-static size_t record_size(const struct prof_row_type *type, const unsigned char *row)
-{
-	size_t size = sizeof(struct prof_record) + type->size;
-
-	for (size_t i = 0; i < type->count; i++)
-		size += outside_size(&type->columns[i], row);
-	return rounded(size);
-}
-
 static void copy_record(unsigned char *out, unsigned table, size_t size, const unsigned char *row)
 {
 	const struct prof_row_type *type = &prof_row_types[table];
@@ -161,9 +147,13 @@ static unsigned char *reserve(struct prof_queue *queue, size_t size)
 static enum status put_one(struct prof_queue *queue, unsigned table, const unsigned char *row,
 			   void (*wake)(void *), void *user)
 {
-	size_t size = record_size(&prof_row_types[table], row);
+	const struct prof_row_type *type = &prof_row_types[table];
+	size_t size = sizeof(struct prof_record) + type->size;
 	unsigned char *out;
 
+	for (size_t i = 0; i < type->count; i++)
+		size += outside_size(&type->columns[i], row);
+	size = (size + 15) / 16 * 16;
 	while (queue->stopped == ST_OK && queue->bytes > 0 && queue->bytes + size > queue->limit) {
 		if (queue->no_space) {
 			queue->refused++;

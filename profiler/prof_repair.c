@@ -48,19 +48,6 @@ static enum status finish(sqlite3 *db, bool complete, struct err *err)
 	return ST_OK;
 }
 
-static enum status repair_file(const char *path, bool complete, struct err *err)
-{
-	sqlite3 *db = NULL;
-	int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
-	enum status status = code == SQLITE_OK ? finish(db, complete, err)
-					       : prof_sql_error(db, code, err, "open");
-
-	sqlite3_close(db);
-	if (status != ST_OK)
-		err_prefix(err, "%s", path);
-	return status;
-}
-
 enum status prof_repair(const char *path, bool *done, struct err *err)
 {
 	char wal[FS_PATH_SIZE + 8];
@@ -88,7 +75,16 @@ enum status prof_repair(const char *path, bool *done, struct err *err)
 	if (!file)
 		return err_nomem(err);
 	if (!complete || !indexed || fs_exists(wal)) {
-		status = repair_file(file, complete, err);
+		sqlite3 *own = NULL;
+		int code = sqlite3_open_v2(file, &own,
+					   SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+
+		status = code == SQLITE_OK ? finish(own, complete, err)
+					   : prof_sql_error(own, code, err, "open");
+		sqlite3_close(own);
+		if (status != ST_OK)
+			err_prefix(err, "%s", file);
+
 		*done = status == ST_OK;
 	}
 	mem_free(file);

@@ -35,16 +35,12 @@ uint32_t prof_site_id(struct ips_site *site)
 	return id;
 }
 
-static int same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool is_site(const struct ips_site *site, const char *category, const char *name,
 		    const char *operation)
 {
 	return strcmp(site->name, name) == 0 && strcmp(site->category, category) == 0 &&
-	       same_text(site->operation, operation);
+	       (site->operation == operation ||
+		(site->operation && operation && strcmp(site->operation, operation) == 0));
 }
 
 /* Allocate the site and its texts in one block. */

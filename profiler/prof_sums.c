@@ -26,12 +26,6 @@ static void add(union prof_sum_value *sum, int64_t value)
 		sum->i = out;
 }
 
-static void add_real(union prof_sum_value *sum, double value)
-{
-	if (!isnan(value))
-		sum->r = isnan(sum->r) ? value : sum->r + value;
-}
-
 static void set_least(union prof_sum_value *sum, int64_t value)
 {
 	if (value != IPS_NULL && (sum->i == IPS_NULL || value < sum->i))
@@ -201,7 +195,10 @@ static void bubble_add(struct prof_writer *writer, union prof_sum_value *sum, co
 	add(&sum[BUBBLE_OVERSUBSCRIBED],
 	    b->oversubscribed == IPS_NULL ? IPS_NULL : b->oversubscribed > 0);
 	for (size_t i = 0; i < ARRAY_LEN(fractions); i++) {
-		add_real(&sum[BUBBLE_SUMS + i], fractions[i]);
+		union prof_sum_value *of = &sum[BUBBLE_SUMS + i];
+
+		if (!isnan(fractions[i]))
+			of->r = isnan(of->r) ? fractions[i] : of->r + fractions[i];
 		add(&sum[BUBBLE_KNOWN + i], !isnan(fractions[i]));
 	}
 }
@@ -468,15 +465,6 @@ static uint64_t hash_key(const int64_t *key)
 	return map_bytes(MAP_SEED, key, PROF_SUM_KEYS * sizeof(*key));
 }
 
-static struct prof_sum_group *find_group(const struct prof_sums *sums, const int64_t *key)
-{
-	size_t at;
-
-	MAP_FIND(at, &sums->map, hash_key(key),
-		 memcmp(sums->groups[at].key, key, sizeof(sums->groups->key)) == 0);
-	return at == MAP_NONE ? NULL : &sums->groups[at];
-}
-
 static struct prof_sum_group *group_new(struct prof_sums *sums, const struct prof_sum_type *type,
 					const int64_t *key)
 {
@@ -499,24 +487,6 @@ static struct prof_sum_group *group_new(struct prof_sums *sums, const struct pro
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-static enum status prepare(struct prof_writer *writer, struct prof_sums *sums,
-			   const struct prof_sum_type *type)
-{
-	size_t columns = type->keys + type->values;
-	struct str head = {0};
-	enum status status;
-
-	str_addf(&head, "INSERT OR REPLACE INTO %s (sum_id, rank", type->table);
-	for (size_t i = 0; i < columns; i++)
-		str_addf(&head, ", %s", type->columns[i].name);
-	str_add(&head, ")");
-	status = head.failed ? err_nomem(&writer->err)
-			     : prof_insert_init(&sums->insert, writer->db, str_peek(&head),
-						columns + 2, NULL, &writer->err);
-	str_free(&head);
-	return status;
-}
 
 static void set_cell(struct prof_cell *cell, enum prof_sum_column_kind kind,
 		     union prof_sum_value value)
@@ -564,25 +534,25 @@ static enum status flush(struct prof_writer *writer, struct prof_sums *sums,
 
 	if (sums->changed_count == 0)
 		return ST_OK;
-	if (!sums->insert.many)
-		status = prepare(writer, sums, type);
+	if (!sums->insert.many) {
+		size_t columns = type->keys + type->values;
+		struct str head = {0};
+
+		str_addf(&head, "INSERT OR REPLACE INTO %s (sum_id, rank", type->table);
+		for (size_t i = 0; i < columns; i++)
+			str_addf(&head, ", %s", type->columns[i].name);
+		str_add(&head, ")");
+		status = head.failed ? err_nomem(&writer->err)
+				     : prof_insert_init(&sums->insert, writer->db, str_peek(&head),
+							columns + 2, NULL, &writer->err);
+		str_free(&head);
+	}
 	if (status == ST_OK)
 		status = prof__writer_begin(writer);
 	for (size_t i = 0; i < sums->changed_count && status == ST_OK; i++)
 		status = write_group(writer, sums, type, sums->changed[i]);
 	sums->changed_count = 0;
 	return status == ST_OK ? prof_insert_flush(&sums->insert, &writer->err) : status;
-}
-
-static enum status discard_groups(struct prof_writer *writer, struct prof_sums *sums,
-				  const struct prof_sum_type *type)
-{
-	enum status status = flush(writer, sums, type);
-
-	sums->forgotten += (int64_t)sums->count;
-	sums->count = 0;
-	map_clear(&sums->map);
-	return status;
 }
 
 /* ---- interface ------------------------------------------------------------------------------- */
@@ -595,11 +565,20 @@ enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, 
 	int64_t key[PROF_SUM_KEYS] = {0};
 	enum status status = type->key(writer, row, key);
 
-	if (status == ST_OK)
-		group = find_group(sums, key);
+	if (status == ST_OK) {
+		size_t at;
+
+		MAP_FIND(at, &sums->map, hash_key(key),
+			 memcmp(sums->groups[at].key, key, sizeof(sums->groups->key)) == 0);
+		group = at == MAP_NONE ? NULL : &sums->groups[at];
+	}
 	if (status == ST_OK && !group) {
-		if (type->forget && sums->count == PROF_SUM_GROUPS)
-			status = discard_groups(writer, sums, type);
+		if (type->forget && sums->count == PROF_SUM_GROUPS) {
+			status = flush(writer, sums, type);
+			sums->forgotten += (int64_t)sums->count;
+			sums->count = 0;
+			map_clear(&sums->map);
+		}
 		if (status == ST_OK) {
 			group = group_new(sums, type, key);
 			status = !group ? err_nomem(&writer->err) : ST_OK;

@@ -77,16 +77,6 @@ static struct prof_thread *calling_thread(void)
 	return mine;
 }
 
-/* Take over @lane, whose thread has ended: the spans that it left open end now. */
-static void adopt(struct prof_lane *lane, struct prof_thread *thread)
-{
-	while (lane->ring.open > 0 || lane->ring.skipping > 0)
-		ips_span_end(&lane->ring);
-	prof__thread_release(lane->thread);
-	lane->thread = thread;
-	atomic_fetch_add(&thread->holders, 1);
-}
-
 /* The lane of @thread, or else of a thread that has ended, that was opened as @name; NULL: none.
  * The lock is held. */
 static struct prof_lane *find_lane(struct ips_recording *recording, struct prof_thread *thread,
@@ -102,8 +92,14 @@ static struct prof_lane *find_lane(struct ips_recording *recording, struct prof_
 		if (!idle && atomic_load(&lane->thread->ended))
 			idle = lane;
 	}
-	if (idle)
-		adopt(idle, thread);
+	if (idle) {
+		/* Its thread has ended: the spans that it left open end now. */
+		while (idle->ring.open > 0 || idle->ring.skipping > 0)
+			ips_span_end(&idle->ring);
+		prof__thread_release(idle->thread);
+		idle->thread = thread;
+		atomic_fetch_add(&thread->holders, 1);
+	}
 	return idle;
 }
 

@@ -151,26 +151,6 @@ static enum status add_long(struct prof_db *db, const struct window *window, int
 	return status;
 }
 
-static void read_bucket(const struct prof_query *query, int level, struct prof_bar *bar)
-{
-	int shift = prof_level_shift(level);
-
-	memset(bar, 0, sizeof(*bar));
-	bar->start_ns = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST >> shift) *
-			((int64_t)1 << shift);
-	bar->dur_ns = (int64_t)1 << shift;
-	bar->span_id = IPS_NULL;
-	bar->depth = (int)prof__within(prof_column_int(query, 1), 0, PROF_DEPTH_MOST);
-	bar->busy_ns = prof_column_int(query, 2);
-	bar->count = prof_column_int(query, 3);
-	bar->site_id = prof_column_int(query, 4);
-	bar->stage = IPS_NULL;
-	bar->microbatch = IPS_NULL;
-	bar->step = IPS_NULL;
-	bar->weight_update = IPS_NULL;
-	bar->execution = IPS_NULL;
-}
-
 static enum status add_buckets(struct prof_db *db, const struct window *window, struct bars *bars,
 			       struct err *err)
 {
@@ -189,7 +169,21 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 	while (prof_query_next(query, &status, err)) {
 		struct prof_bar bar;
 
-		read_bucket(query, window->level, &bar);
+		memset(&bar, 0, sizeof(bar));
+		bar.start_ns = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST >> shift) *
+			       ((int64_t)1 << shift);
+		bar.dur_ns = (int64_t)1 << shift;
+		bar.span_id = IPS_NULL;
+		bar.depth = (int)prof__within(prof_column_int(query, 1), 0, PROF_DEPTH_MOST);
+		bar.busy_ns = prof_column_int(query, 2);
+		bar.count = prof_column_int(query, 3);
+		bar.site_id = prof_column_int(query, 4);
+		bar.stage = IPS_NULL;
+		bar.microbatch = IPS_NULL;
+		bar.step = IPS_NULL;
+		bar.weight_update = IPS_NULL;
+		bar.execution = IPS_NULL;
+
 		status = add_bar(bars, &bar, err);
 	}
 	prof_query_close(query);
@@ -355,30 +349,6 @@ static char *copy_column(struct arena *arena, const struct prof_query *query, in
 	return copy;
 }
 
-/* Compute the track's depth and last time from its last span and that span's ancestors. */
-static enum status measure_end(struct prof_db *db, struct prof_track *track, struct err *err)
-{
-	int64_t span_id;
-	int below = INT_MAX;
-	enum status status =
-		prof__timeline_last_before(db, track->track_id, INT64_MAX, &span_id, err);
-
-	while (status == ST_OK && span_id != IPS_NULL) {
-		struct prof_timeline_row row;
-		bool found;
-
-		status = prof__timeline_ancestor(db, span_id, 0, &below, &row, &found, err);
-		if (status != ST_OK || !found)
-			break;
-		if (row.bar.depth + 1 > track->depth)
-			track->depth = row.bar.depth + 1;
-		if (row.bar.start_ns + row.bar.dur_ns > track->last_ns)
-			track->last_ns = row.bar.start_ns + row.bar.dur_ns;
-		span_id = row.parent_id;
-	}
-	return status;
-}
-
 static enum status measure_track(struct prof_db *db, struct prof_track *track, struct err *err)
 {
 	static const char *const depths[] = {
@@ -386,7 +356,8 @@ static enum status measure_track(struct prof_db *db, struct prof_track *track, s
 		"SELECT max(r.depth) FROM long_spans l JOIN span_rows r ON r.span_id = l.span_id "
 		"WHERE l.track_id = :id AND l.level = 12",
 	};
-	int64_t value;
+	int64_t value, span_id;
+	int below = INT_MAX;
 	enum status status =
 		prof__timeline_number(db,
 				      "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = "
@@ -405,7 +376,23 @@ static enum status measure_track(struct prof_db *db, struct prof_track *track, s
 		if (value + 1 > track->depth)
 			track->depth = (int)value + 1;
 	}
-	return status == ST_OK ? measure_end(db, track, err) : status;
+	if (status == ST_OK)
+		status = prof__timeline_last_before(db, track->track_id, INT64_MAX, &span_id, err);
+	/* The depth and the last time come from the last span and its ancestors, too. */
+	while (status == ST_OK && span_id != IPS_NULL) {
+		struct prof_timeline_row row;
+		bool found;
+
+		status = prof__timeline_ancestor(db, span_id, 0, &below, &row, &found, err);
+		if (status != ST_OK || !found)
+			break;
+		if (row.bar.depth + 1 > track->depth)
+			track->depth = row.bar.depth + 1;
+		if (row.bar.start_ns + row.bar.dur_ns > track->last_ns)
+			track->last_ns = row.bar.start_ns + row.bar.dur_ns;
+		span_id = row.parent_id;
+	}
+	return status;
 }
 
 static enum status list_tracks(struct prof_db *db, struct arena *arena, struct prof_track *tracks,
@@ -483,30 +470,6 @@ enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct
 
 /* ---- one span -------------------------------------------------------------------------------- */
 
-static enum status read_arguments(struct prof_db *db, int64_t span_id, struct arena *arena,
-				  const char **out, struct err *err)
-{
-	struct prof_query *query;
-	const char *all = NULL;
-	enum status status = prof_query_open(
-		&query, db, "SELECT name, value FROM span_args WHERE span_id = :span", err);
-
-	prof_query_int(query, ":span", span_id);
-	while (prof_query_next(query, &status, err)) {
-		const char *name, *value;
-
-		name = prof_column_text(query, 0);
-		value = prof_column_text(query, 1);
-		all = arena_printf(arena, "%s%s%s=%s", !all ? "" : all, !all ? "" : ", ",
-				   !name ? "" : name, !value ? "-" : value);
-		if (!all)
-			status = err_nomem(err);
-	}
-	prof_query_close(query);
-	*out = all;
-	return status;
-}
-
 static enum status read_span(const struct prof_query *query, struct arena *arena,
 			     struct prof_span *out, struct err *err)
 {
@@ -563,7 +526,23 @@ enum status prof_timeline_span(struct prof_db *db, int64_t span_id, struct arena
 	if (status == ST_OK)
 		status = read_span(query, arena, out, err);
 	prof_query_close(query);
-	return status == ST_OK ? read_arguments(db, span_id, arena, &out->arguments, err) : status;
+	if (status != ST_OK)
+		return status;
+
+	status = prof_query_open(&query, db,
+				 "SELECT name, value FROM span_args WHERE span_id = :span", err);
+	prof_query_int(query, ":span", span_id);
+	while (prof_query_next(query, &status, err)) {
+		const char *name = prof_column_text(query, 0), *value = prof_column_text(query, 1);
+
+		out->arguments = arena_printf(
+			arena, "%s%s%s=%s", !out->arguments ? "" : out->arguments,
+			!out->arguments ? "" : ", ", !name ? "" : name, !value ? "-" : value);
+		if (!out->arguments)
+			status = err_nomem(err);
+	}
+	prof_query_close(query);
+	return status;
 }
 
 enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena *arena,
@@ -596,42 +575,36 @@ enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena
 
 /* ---- by position ----------------------------------------------------------------------------- */
 
-static enum status find_covering(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
-				 int64_t *out, struct err *err)
-{
-	int64_t span_id;
-	int below = INT_MAX;
-	enum status status = prof__timeline_last_before(
-		db, track_id, time_ns == INT64_MAX ? time_ns : time_ns + 1, &span_id, err);
-
-	while (status == ST_OK && span_id != IPS_NULL) {
-		struct prof_timeline_row row;
-		bool found;
-
-		status = prof__timeline_ancestor(db, span_id, INT64_MAX, &below, &row, &found, err);
-		if (status != ST_OK || !found)
-			break;
-		if (row.bar.depth <= depth &&
-		    (sat_sub(time_ns, row.bar.start_ns) < row.bar.dur_ns ||
-		     time_ns == row.bar.start_ns)) {
-			*out = span_id;
-			break;
-		}
-		span_id = row.parent_id;
-	}
-	return status;
-}
-
 enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
 			     int64_t *span_id, struct err *err)
 {
 	enum status status;
+	int64_t at;
+	int below = INT_MAX;
 
 	*span_id = IPS_NULL;
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = find_covering(db, track_id, time_ns, depth, span_id, err);
+
+	status = prof__timeline_last_before(db, track_id,
+					    time_ns == INT64_MAX ? time_ns : time_ns + 1, &at, err);
+	while (status == ST_OK && at != IPS_NULL) {
+		struct prof_timeline_row row;
+		bool found;
+
+		status = prof__timeline_ancestor(db, at, INT64_MAX, &below, &row, &found, err);
+		if (status != ST_OK || !found)
+			break;
+		if (row.bar.depth <= depth &&
+		    (sat_sub(time_ns, row.bar.start_ns) < row.bar.dur_ns ||
+		     time_ns == row.bar.start_ns)) {
+			*span_id = at;
+			break;
+		}
+		at = row.parent_id;
+	}
+
 	prof__timeline_end(db);
 	return status;
 }
@@ -686,12 +659,6 @@ static enum status match_sites(struct prof_db *db, const char *text, struct sear
 	return status;
 }
 
-static bool site_matches(const struct search *search, int64_t site_id)
-{
-	return !search->sites ||
-	       ((size_t)site_id < search->site_count && search->sites[site_id] != 0);
-}
-
 /* Return whether a span that starts at @start_ns is farther away than the best match so far. */
 static bool is_worse(const struct search *search, int64_t start_ns)
 {
@@ -727,8 +694,11 @@ static enum status search_zone(struct prof_db *db, struct prof_timeline_zone zon
 	prof_query_int(query, ":low", search->low_site);
 	prof_query_int(query, ":high", search->high_site);
 	while (!*done && prof_query_next(query, &status, err)) {
+		const int64_t site = prof_column_int(query, 2);
+
 		*done = is_worse(search, prof_column_int(query, 1));
-		if (*done || !site_matches(search, prof_column_int(query, 2)))
+		if (*done || (search->sites &&
+			      ((size_t)site >= search->site_count || search->sites[site] == 0)))
 			continue;
 		search->best_id = prof_column_int(query, 0);
 		search->best_ns = prof_column_int(query, 1);

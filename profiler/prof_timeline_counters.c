@@ -26,22 +26,6 @@
 	"LEFT JOIN sites s ON s.site_id = c.site_id LEFT JOIN strings n ON n.string_id = "         \
 	"s.name_id"
 
-static enum status read_series(const struct prof_query *query, struct arena *arena,
-			       struct prof_counter *out, struct err *err)
-{
-	const char *track = prof_column_text(query, 4), *name = prof_column_text(query, 5);
-
-	*out = (struct prof_counter){
-		.track_id = prof_column_int(query, 0),
-		.site_id = prof_column_int(query, 1),
-		.clock = prof_column_int(query, 2) == 1,
-		.rank = prof_column_int(query, 3),
-		.track = arena_strdup(arena, !track ? "?" : track),
-		.name = arena_strdup(arena, !name ? "?" : name),
-	};
-	return !out->track || !out->name ? err_nomem(err) : ST_OK;
-}
-
 static enum status next_series(struct prof_db *db, const struct prof_counter *last,
 			       struct arena *arena, struct prof_counter *out, bool *found,
 			       struct err *err)
@@ -55,8 +39,19 @@ static enum status next_series(struct prof_db *db, const struct prof_counter *la
 	prof_query_int(query, ":track", !last ? INT64_MIN + 1 : last->track_id);
 	prof_query_int(query, ":site", !last ? INT64_MIN + 1 : last->site_id);
 	*found = prof_query_next(query, &status, err);
-	if (*found)
-		status = read_series(query, arena, out, err);
+	if (*found) {
+		const char *track = prof_column_text(query, 4), *name = prof_column_text(query, 5);
+
+		*out = (struct prof_counter){
+			.track_id = prof_column_int(query, 0),
+			.site_id = prof_column_int(query, 1),
+			.clock = prof_column_int(query, 2) == 1,
+			.rank = prof_column_int(query, 3),
+			.track = arena_strdup(arena, !track ? "?" : track),
+			.name = arena_strdup(arena, !name ? "?" : name),
+		};
+		status = !out->track || !out->name ? err_nomem(err) : ST_OK;
+	}
 	prof_query_close(query);
 	return status;
 }
@@ -160,24 +155,16 @@ static bool is_sample_before(struct prof_db *db, int64_t row, int64_t time_ns, e
 	return *status == ST_OK && at_ns != IPS_NULL && at_ns < time_ns;
 }
 
-/* Among the zone's rows, sorted by time, find the first at @time_ns or later. */
-static enum status first_sample(struct prof_db *db, struct prof_timeline_zone zone, int64_t time_ns,
-				int64_t *out, struct err *err)
-{
-	enum status status = ST_OK;
-
-	SORTED_FIRST(*out, zone.first_row, zone.last_row + 1,
-		     is_sample_before(db, *out, time_ns, &status, err));
-	return status;
-}
-
 static enum status add_sample_zone(const struct sampling *at, struct prof_timeline_zone zone,
 				   struct err *err)
 {
 	struct prof_query *query = NULL;
 	int64_t first = 0;
-	enum status status = first_sample(at->db, zone, at->from_ns, &first, err);
+	enum status status = ST_OK;
 
+	/* The zone's rows are sorted by time. */
+	SORTED_FIRST(first, zone.first_row, zone.last_row + 1,
+		     is_sample_before(at->db, first, at->from_ns, &status, err));
 	if (status == ST_OK)
 		status = prof_query_open(&query, at->db,
 					 "SELECT time_ns, value, site_id FROM counter_rows WHERE "

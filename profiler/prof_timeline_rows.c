@@ -104,26 +104,6 @@ void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
 	put_context(&context, &out->bar);
 }
 
-static enum status get_context(struct prof_db *db, int64_t context_id,
-			       struct prof_timeline_context *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT stage, microbatch, step, weight_update, phase, execution FROM contexts "
-		"WHERE context_id = :context",
-		err);
-
-	*out = PROF_NO_CONTEXT;
-	prof_query_int(query, ":context", context_id);
-	if (prof_query_next(query, &status, err))
-		read_context(query, 0, out);
-	if (status == ST_OK)
-		out->context_id = context_id;
-	prof_query_close(query);
-	return status;
-}
-
 enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query *query,
 				     int64_t now_ns, struct prof_timeline_context *known,
 				     struct prof_timeline_row *out, struct err *err)
@@ -132,15 +112,27 @@ enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query
 	enum status status = ST_OK;
 
 	read_span(query, now_ns, out);
-	if (context_id != known->context_id)
-		status = get_context(db, context_id, known, err);
+	if (context_id != known->context_id) {
+		struct prof_query *found;
+
+		status = prof_query_open(&found, db,
+					 "SELECT stage, microbatch, step, weight_update, phase, "
+					 "execution FROM contexts WHERE context_id = :context",
+					 err);
+		*known = PROF_NO_CONTEXT;
+		prof_query_int(found, ":context", context_id);
+		if (prof_query_next(found, &status, err))
+			read_context(found, 0, known);
+		if (status == ST_OK)
+			known->context_id = context_id;
+		prof_query_close(found);
+	}
 	put_context(known, &out->bar);
 	return status;
 }
 
-/* Read the row @span_id; *@found is false if it does not exist. */
-static enum status get_row(struct prof_db *db, int64_t span_id, int64_t now_ns,
-			   struct prof_timeline_row *out, bool *found, struct err *err)
+enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t now_ns, int *below,
+				    struct prof_timeline_row *out, bool *found, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, ROW_BY_ID, err);
@@ -153,14 +145,6 @@ static enum status get_row(struct prof_db *db, int64_t span_id, int64_t now_ns,
 	if (*found)
 		prof__timeline_read(query, now_ns, out);
 	prof_query_close(query);
-	return status;
-}
-
-enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t now_ns, int *below,
-				    struct prof_timeline_row *out, bool *found, struct err *err)
-{
-	enum status status = get_row(db, span_id, now_ns, out, found, err);
-
 	if (*found && out->bar.depth >= *below)
 		*found = false;
 	else if (*found)

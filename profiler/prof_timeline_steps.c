@@ -167,22 +167,6 @@ static bool is_before(const struct prof_run *run, const struct run_key *key)
 	return key->by == BY_RUN || run->start_cycle < key->cycle;
 }
 
-static void read_run(const struct prof_query *query, struct prof_run *out)
-{
-	*out = (struct prof_run){
-		.run_id = prof_column_int(query, 0),
-		.trace_id = prof_column_int(query, 1),
-		.rank = prof_column_int(query, 2),
-		.execution = prof_column_int(query, 3),
-		.weight_update = prof_column_int(query, 4),
-		.first_step = prof_column_int(query, 5),
-		.first_microbatch = prof_column_int(query, 6),
-		.replica = prof_column_int(query, 7),
-		.first_ipu = prof_column_int(query, 8),
-		.start_cycle = prof__within(prof_column_int(query, 9), 0, PROF_TIME_MOST),
-	};
-}
-
 /* Read the run @row; *@found is false if it does not exist. */
 static enum status get_run(struct prof_db *db, int64_t row, struct prof_run *out, bool *found,
 			   struct err *err)
@@ -196,8 +180,20 @@ static enum status get_run(struct prof_db *db, int64_t row, struct prof_run *out
 		return status;
 	prof_query_int(query, ":row", row);
 	*found = prof_query_next(query, &status, err);
-	if (*found)
-		read_run(query, out);
+	if (*found) {
+		*out = (struct prof_run){
+			.run_id = prof_column_int(query, 0),
+			.trace_id = prof_column_int(query, 1),
+			.rank = prof_column_int(query, 2),
+			.execution = prof_column_int(query, 3),
+			.weight_update = prof_column_int(query, 4),
+			.first_step = prof_column_int(query, 5),
+			.first_microbatch = prof_column_int(query, 6),
+			.replica = prof_column_int(query, 7),
+			.first_ipu = prof_column_int(query, 8),
+			.start_cycle = prof__within(prof_column_int(query, 9), 0, PROF_TIME_MOST),
+		};
+	}
 	prof_query_close(query);
 	return status;
 }
@@ -406,27 +402,6 @@ static enum status first_bubble(struct prof_db *db, int64_t rank, int64_t execut
 	return status;
 }
 
-static void read_bubble(const struct prof_query *query, struct prof_bubble *out)
-{
-	*out = (struct prof_bubble){
-		.clock = prof_column_int(query, 0) == 1,
-		.rank = prof_column_int(query, 1),
-		.execution = prof_column_int(query, 2),
-		.weight_update = prof_column_int(query, 3),
-		.replica = prof_column_int(query, 4),
-		.stages = prof_column_int(query, 5),
-		.microbatches = prof_column_int(query, 6),
-		.makespan_ns = prof_column_int(query, 7),
-		.busy_ns = prof_column_int(query, 8),
-		.ramp_up_ns = prof_column_int(query, 9),
-		.ramp_down_ns = prof_column_int(query, 10),
-		.imbalance_ns = prof_column_int(query, 11),
-		.communication_ns = prof_column_int(query, 12),
-		.idle_fraction = prof_column_real(query, 13),
-		.theory_idle_fraction = prof_column_real(query, 14),
-	};
-}
-
 static enum status read_rows(struct prof_db *db, int64_t first, int64_t end,
 			     struct prof_bubble *out, int *count, struct err *err)
 {
@@ -441,8 +416,27 @@ static enum status read_rows(struct prof_db *db, int64_t first, int64_t end,
 		return status;
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":end", end);
-	while (*count < end - first && prof_query_next(query, &status, err))
-		read_bubble(query, &out[(*count)++]);
+	while (*count < end - first && prof_query_next(query, &status, err)) {
+		struct prof_bubble *bubble = &out[(*count)++];
+
+		*bubble = (struct prof_bubble){
+			.clock = prof_column_int(query, 0) == 1,
+			.rank = prof_column_int(query, 1),
+			.execution = prof_column_int(query, 2),
+			.weight_update = prof_column_int(query, 3),
+			.replica = prof_column_int(query, 4),
+			.stages = prof_column_int(query, 5),
+			.microbatches = prof_column_int(query, 6),
+			.makespan_ns = prof_column_int(query, 7),
+			.busy_ns = prof_column_int(query, 8),
+			.ramp_up_ns = prof_column_int(query, 9),
+			.ramp_down_ns = prof_column_int(query, 10),
+			.imbalance_ns = prof_column_int(query, 11),
+			.communication_ns = prof_column_int(query, 12),
+			.idle_fraction = prof_column_real(query, 13),
+			.theory_idle_fraction = prof_column_real(query, 14),
+		};
+	}
 	prof_query_close(query);
 	return status;
 }
