@@ -21,7 +21,6 @@
 #include "profiler/prof_timeline.h"
 #include "reports/report_find.h"
 #include "viewer/view_config.h"
-#include "viewer/view_term.h"
 #include "profiler/prof_db.h"
 
 #define VIEW_SCREEN_WORD(screen, ops) #ops " "
@@ -253,24 +252,9 @@ static enum status view_read_settings(struct view_arguments *out, struct err *er
 	return ST_OK;
 }
 
-static enum status view_check_tensor(struct view_arguments *out, struct err *err)
-{
-	const struct view_opening *tensor = &out->tensor;
-
-	if (tensor->key &&
-	    ((out->view != VIEW_UNSAID && out->view != VIEW_TENSORS) || out->statement))
-		return err_set(err, ST_INVALID, "--tensor goes only with --view tensors");
-	if (!tensor->key && (tensor->page != VIEW_UNSAID || tensor->step != IPS_NULL ||
-			     tensor->sample > 0 || tensor->head > 0))
-		return err_set(err, ST_INVALID,
-			       "--page, --step, --sample and --head go only with --tensor KEY");
-	if (tensor->key)
-		out->settings.screen = VIEW_TENSORS;
-	return ST_OK;
-}
-
 static enum status view_parse(struct view_arguments *out, int argc, char **argv, struct err *err)
 {
+	const struct view_opening *tensor = &out->tensor;
 	const char *reports[2] = {NULL, NULL};
 	int count = 0;
 	const struct cli_words words = {reports, ARRAY_LEN(reports), &count,
@@ -293,16 +277,24 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 		view_parse_time("--from", out->from, &out->from_ns, err);
 	if (err->status == ST_OK && out->to)
 		view_parse_time("--to", out->to, &out->to_ns, err);
-	if (err->status == ST_OK)
-		view_read_settings(out, err);
-	if (err->status == ST_OK && out->from_ns >= out->to_ns)
-		err_set(err, ST_INVALID, "--from must be before --to");
-	if (err->status == ST_OK && out->statement) {
-		if (out->view != VIEW_UNSAID && out->view != VIEW_SQL)
-			err_set(err, ST_INVALID, "--query goes only with --view sql");
+	if (err->status != ST_OK || view_read_settings(out, err) != ST_OK)
+		return err->status;
+	if (out->from_ns >= out->to_ns)
+		return err_set(err, ST_INVALID, "--from must be before --to");
+	if (out->statement && out->view != VIEW_UNSAID && out->view != VIEW_SQL)
+		return err_set(err, ST_INVALID, "--query goes only with --view sql");
+	if (tensor->key &&
+	    ((out->view != VIEW_UNSAID && out->view != VIEW_TENSORS) || out->statement))
+		return err_set(err, ST_INVALID, "--tensor goes only with --view tensors");
+	if (!tensor->key && (tensor->page != VIEW_UNSAID || tensor->step != IPS_NULL ||
+			     tensor->sample > 0 || tensor->head > 0))
+		return err_set(err, ST_INVALID,
+			       "--page, --step, --sample and --head go only with --tensor KEY");
+	if (out->statement)
 		out->settings.screen = VIEW_SQL;
-	}
-	return err->status == ST_OK ? view_check_tensor(out, err) : err->status;
+	if (tensor->key)
+		out->settings.screen = VIEW_TENSORS;
+	return ST_OK;
 }
 
 /* Return the time range of the spans of @clock (0 host, 1 device); false: the clock has no
@@ -357,15 +349,6 @@ static enum status view_check_range(struct prof_db *db, const struct view_argume
 	return status;
 }
 
-/* Print text if output or input is not a terminal, or the terminal is dumb. */
-static bool view_is_batch(const struct view_arguments *arguments)
-{
-	const char *term = getenv("TERM");
-
-	return arguments->format != VIEW_UNSAID || !isatty(STDOUT_FILENO) ||
-	       !isatty(STDIN_FILENO) || !term || !term[0] || strcmp(term, "dumb") == 0;
-}
-
 static enum status view_print(struct view_session *session, const struct view_arguments *arguments,
 			      struct err *err)
 {
@@ -396,6 +379,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 						.mouse = config->mouse};
 	struct err err = {0};
 	enum status status = view_check_range(session->source.db, arguments, &err);
+	const char *term = getenv("TERM");
 	int signal_number = 0;
 
 	if (status != ST_OK)
@@ -406,7 +390,9 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	session->context.opening = arguments->tensor;
 	session->context.query = arguments->query[0] ? arguments->query : NULL;
 	session->theme = view_config_theme(config, getenv("COLORFGBG"));
-	if (view_is_batch(arguments)) {
+	/* Print text if output or input is not a terminal, or the terminal is dumb. */
+	if (arguments->format != VIEW_UNSAID || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) ||
+	    !term || !term[0] || strcmp(term, "dumb") == 0) {
 		status = view_print(session, arguments, &err);
 	} else {
 		session->context.follow = config->follow && !view_session_over(session);
@@ -419,19 +405,13 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	return signal_number == 0 || signal_number == SIGINT ? 0 : 128 + signal_number;
 }
 
-static bool view_is_ascii(const struct view_config *config)
-{
-	if (strcmp(config->ascii, "auto") != 0)
-		return strcmp(config->ascii, "always") == 0;
-	return !view_term_unicode();
-}
-
 static int view_start(const struct view_arguments *arguments)
 {
 	struct view_session session;
 	char newest[FS_PATH_SIZE];
 	struct err err = {0};
 	const char *path = arguments->path, *target = arguments->target;
+	const char *ascii = arguments->settings.ascii;
 	int code;
 
 	if (!path) {
@@ -441,8 +421,10 @@ static int view_start(const struct view_arguments *arguments)
 	}
 	if (report_find_recording(&path, view_cli.name, &err) != ST_OK ||
 	    (target && report_find_recording(&target, view_cli.name, &err) != ST_OK) ||
-	    view_session_open(&session, path, target, view_is_ascii(&arguments->settings), &err) !=
-		    ST_OK)
+	    view_session_open(&session, path, target,
+			      strcmp(ascii, "always") == 0 ||
+				      (strcmp(ascii, "auto") == 0 && !view_term_unicode()),
+			      &err) != ST_OK)
 		return cli_fail(&view_cli, &err);
 	code = view_run(&session, arguments);
 	view_session_close(&session);

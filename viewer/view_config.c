@@ -170,32 +170,20 @@ static enum status config_read_screen(const struct json_at *at, struct view_conf
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static enum status view_read_keys(const struct json_at *root, struct view_config *out,
-				  struct err *err)
+enum status view_config_load(struct view_config *config, const char *path, struct err *err)
 {
+	char folder[FS_PATH_SIZE], own[FS_PATH_SIZE];
+	struct view_config loaded = *config;
+	struct json_at root, at;
 	static const char *const keys[] = {"theme", "color", "ascii", "mouse", "follow", "screen"};
 	static enum status (*const readers[])(const struct json_at *at, struct view_config *out,
 					      struct err *err) = {
 		config_read_theme, config_read_color,  config_read_ascii,
 		config_read_mouse, config_read_follow, config_read_screen};
-	enum status status = json_only_keys(root, keys, ARRAY_LEN(keys), err);
-	struct json_at at;
-
-	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(readers), "keys out of step");
-	for (size_t i = 0; i < ARRAY_LEN(keys) && status == ST_OK; i++)
-		if (json_child(root, keys[i], &at))
-			status = readers[i](&at, out, err);
-	return status;
-}
-
-enum status view_config_load(struct view_config *config, const char *path, struct err *err)
-{
-	char folder[FS_PATH_SIZE], own[FS_PATH_SIZE];
-	struct view_config loaded = *config;
-	struct json_at root;
 	enum status status;
 	cJSON *json;
 
+	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(readers), "keys out of step");
 	if (!path) {
 		if (!fs_xdg(folder, "XDG_CONFIG_HOME", ".config") ||
 		    !fs_path(own, "%s/view.json", folder) || !fs_exists(own))
@@ -206,7 +194,10 @@ enum status view_config_load(struct view_config *config, const char *path, struc
 	if (status != ST_OK)
 		return status;
 	root = json_root(path, json);
-	status = view_read_keys(&root, &loaded, err);
+	status = json_only_keys(&root, keys, ARRAY_LEN(keys), err);
+	for (size_t i = 0; i < ARRAY_LEN(keys) && status == ST_OK; i++)
+		if (json_child(&root, keys[i], &at))
+			status = readers[i](&at, &loaded, err);
 	cJSON_Delete(json);
 	if (status == ST_OK)
 		*config = loaded;

@@ -1,9 +1,9 @@
 /*
  * Bookmarks to JSON and back.
  *
- * Threading: none. Ownership: see the header.
+ * Threading: none. Ownership: view_session.h.
  */
-#include "viewer/view_marks.h"
+#include "viewer/view_session.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,26 +15,6 @@
 #include "viewer/view_config.h"
 
 #define FILE_MOST (4 << 20) /* bytes: 200 of the longest, as UTF-8 */
-
-/* Identify the run by start time, process and rank, as part of a file name. */
-static void view_marks_run(struct prof_db *db, char *out, size_t size)
-{
-	static const char *const keys[] = {"start_epoch_ns", "pid", "rank"};
-	char value[64];
-	size_t length = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		if (!prof_db_meta(db, keys[i], value, sizeof(value)))
-			continue;
-		if (strspn(value, "0123456789-") != strlen(value))
-			continue; /* a file name is made of it */
-		length += (size_t)snprintf(out + length, size - length, "%s%s", length ? "-" : "",
-					   value);
-		if (length >= size)
-			break;
-	}
-}
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -134,8 +114,10 @@ static enum status view_marks_load(struct view_marks *marks, struct err *err)
 
 enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct err *err)
 {
+	static const char *const keys[] = {"start_epoch_ns", "pid", "rank"};
+	char run[128], name[160], value[64];
+	size_t length = 0;
 	enum status status;
-	char run[128], name[160];
 
 	if (marks->read)
 		return ST_OK;
@@ -144,7 +126,18 @@ enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct
 	if (!marks->items)
 		return err_nomem(err);
 
-	view_marks_run(db, run, sizeof(run));
+	/* Identify the run by start time, process and rank, as part of a file name. */
+	run[0] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		if (!prof_db_meta(db, keys[i], value, sizeof(value)))
+			continue;
+		if (strspn(value, "0123456789-") != strlen(value))
+			continue; /* a file name is made of it */
+		length += (size_t)snprintf(run + length, sizeof(run) - length, "%s%s",
+					   length ? "-" : "", value);
+		if (length >= sizeof(run))
+			break;
+	}
 	snprintf(name, sizeof(name), "bookmarks/%s.json", run);
 	if (!run[0] || !view_own_path(marks->path, name))
 		marks->path[0] = '\0';
@@ -188,6 +181,8 @@ static void view_mark_write(struct jsonw *w, const struct view_mark *mark)
 	jsonw_end_object(w);
 }
 
+/* ---- changes --------------------------------------------------------------------------------- */
+
 static enum status view_marks_write(const struct view_marks *marks, struct err *err)
 {
 	struct str text = {0};
@@ -212,8 +207,6 @@ static enum status view_marks_write(const struct view_marks *marks, struct err *
 	return status;
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
-
 static bool view_marks_full(const struct view_marks *marks)
 {
 	return marks->count == VIEW_MARKS_MOST;
@@ -234,16 +227,12 @@ static void view_marks_drop(struct view_marks *marks, int at)
 	marks->count--;
 }
 
-static bool view_mark_same(const struct view_mark *a, const struct view_mark *b)
-{
-	return strcmp(a->name, b->name) == 0 && strcmp(a->screen, b->screen) == 0 &&
-	       view_place_same(&a->place, &b->place);
-}
-
 static int view_marks_find(const struct view_marks *marks, const struct view_mark *mark)
 {
 	for (int i = 0; i < marks->count; i++)
-		if (view_mark_same(&marks->items[i], mark))
+		if (strcmp(marks->items[i].name, mark->name) == 0 &&
+		    strcmp(marks->items[i].screen, mark->screen) == 0 &&
+		    view_place_same(&marks->items[i].place, &mark->place))
 			return i;
 	return -1;
 }
@@ -288,21 +277,6 @@ static enum status view_marks_too_many(struct err *err)
 		       VIEW_MARKS_MOST);
 }
 
-/* Save @marks, whose last item was just added. The caller holds the lock. */
-static enum status view_marks_save(struct view_marks *marks, struct err *err)
-{
-	struct view_marks next;
-	enum status status = view_marks_merged(marks, &next, err);
-
-	/* Other viewers have filled the file. */
-	if (status == ST_OK && view_marks_find(&next, &marks->items[marks->count - 1]) < 0)
-		status = view_marks_too_many(err);
-	if (status == ST_OK)
-		status = view_marks_commit(marks, &next, err);
-	mem_free(next.items);
-	return status;
-}
-
 enum status view_marks_refresh(struct view_marks *marks, struct err *err)
 {
 	struct view_marks next;
@@ -319,6 +293,7 @@ enum status view_marks_refresh(struct view_marks *marks, struct err *err)
 
 enum status view_marks_add(struct view_marks *marks, const struct view_mark *mark, struct err *err)
 {
+	struct view_marks next;
 	enum status status;
 	int lock;
 
@@ -328,30 +303,20 @@ enum status view_marks_add(struct view_marks *marks, const struct view_mark *mar
 	if (!marks->path[0])
 		return ST_OK;
 	lock = view_own_lock();
-	status = view_marks_save(marks, err);
-	view_own_unlock(lock);
-	return status;
-}
-
-static enum status view_marks_forget(struct view_marks *marks, const struct view_mark *mark,
-				     struct err *err)
-{
-	struct view_marks next;
-	enum status status = view_marks_merged(marks, &next, err);
-	int at;
-
-	if (status == ST_OK) {
-		at = view_marks_find(&next, mark);
-		if (at >= 0)
-			view_marks_drop(&next, at);
+	status = view_marks_merged(marks, &next, err);
+	/* Other viewers have filled the file. */
+	if (status == ST_OK && view_marks_find(&next, &marks->items[marks->count - 1]) < 0)
+		status = view_marks_too_many(err);
+	if (status == ST_OK)
 		status = view_marks_commit(marks, &next, err);
-	}
 	mem_free(next.items);
+	view_own_unlock(lock);
 	return status;
 }
 
 enum status view_marks_remove(struct view_marks *marks, int at, struct err *err)
 {
+	struct view_marks next;
 	struct view_mark mark;
 	enum status status;
 	int lock;
@@ -364,7 +329,14 @@ enum status view_marks_remove(struct view_marks *marks, int at, struct err *err)
 		return ST_OK;
 	}
 	lock = view_own_lock();
-	status = view_marks_forget(marks, &mark, err);
+	status = view_marks_merged(marks, &next, err);
+	if (status == ST_OK) {
+		at = view_marks_find(&next, &mark);
+		if (at >= 0)
+			view_marks_drop(&next, at);
+		status = view_marks_commit(marks, &next, err);
+	}
+	mem_free(next.items);
 	view_own_unlock(lock);
 	return status;
 }

@@ -159,19 +159,6 @@ bool view_place_same(const struct view_place *a, const struct view_place *b)
 	return strcmp(a->sql, b->sql) == 0;
 }
 
-/* Fill the field named like @column of @query, if there is such a field and it is unknown. */
-static void fill_field(struct view_place *place, const struct prof_query *query, int column)
-{
-	const struct view_place_field *field = view_place_field(prof_column_name(query, column));
-
-	if (!field || view_place_knows(place, field))
-		return;
-	if (field->text)
-		view_place_text(view_place_chars(place, field), prof_column_text(query, column));
-	else
-		*view_place_number(place, field) = prof_column_int(query, column);
-}
-
 /* Find where the next " name=" begins, or the end of @text. */
 static const char *view_place_pair_end(const char *text)
 {
@@ -184,29 +171,24 @@ static const char *view_place_pair_end(const char *text)
 	return text + strlen(text);
 }
 
-static void view_place_pair(struct view_place *place, const char *name, const char *value)
-{
-	const struct view_place_field *field = view_place_field(name);
-	long long number;
-
-	if (!field || view_place_knows(place, field))
-		return;
-	if (field->text)
-		view_place_text(view_place_chars(place, field), value);
-	else if (str_to_int(value, &number))
-		*view_place_number(place, field) = number;
-}
-
 void view_place_keys(struct view_place *place, const char *keys)
 {
 	char name[VIEW_PLACE_NAME], value[VIEW_PLACE_NAME];
+	const struct view_place_field *field;
 	const char *equal, *end;
+	long long number;
 
 	while (keys && (equal = strchr(keys, '='))) {
 		end = view_place_pair_end(equal);
 		snprintf(name, sizeof(name), "%.*s", (int)(equal - keys), keys);
 		snprintf(value, sizeof(value), "%.*s", (int)(end - equal - 1), equal + 1);
-		view_place_pair(place, name, value);
+		field = view_place_field(name);
+		if (field && !view_place_knows(place, field)) {
+			if (field->text)
+				view_place_text(view_place_chars(place, field), value);
+			else if (str_to_int(value, &number))
+				*view_place_number(place, field) = number;
+		}
 		keys = *end ? end + 1 : NULL;
 	}
 }
@@ -232,7 +214,7 @@ static void view_place_bind(struct view_place *place, struct prof_query *query, 
 	}
 }
 
-/* Fill the unknown fields of @place from the first row of @sql. */
+/* Fill the unknown fields of @place from the columns of the same name in the first row of @sql. */
 static enum status view_place_query(struct view_place *place, struct prof_db *db, const char *sql,
 				    struct err *err)
 {
@@ -241,8 +223,18 @@ static enum status view_place_query(struct view_place *place, struct prof_db *db
 
 	view_place_bind(place, query, sql);
 	if (prof_query_next(query, &status, err))
-		for (int c = 0; c < prof_column_count(query); c++)
-			fill_field(place, query, c);
+		for (int c = 0; c < prof_column_count(query); c++) {
+			const struct view_place_field *field =
+				view_place_field(prof_column_name(query, c));
+
+			if (!field || view_place_knows(place, field))
+				continue;
+			if (field->text)
+				view_place_text(view_place_chars(place, field),
+						prof_column_text(query, c));
+			else
+				*view_place_number(place, field) = prof_column_int(query, c);
+		}
 	prof_query_close(query);
 	return status;
 }

@@ -220,4 +220,26 @@ enum status view_screen_rows(const struct view_screen_ops *ops, void *state,
 /* VIEW_ON_...: the requests that apply to the screen. */
 unsigned view_screen_where(enum view_screen screen, const struct view_context *context);
 
+/* ---- the texts of Help ----------------------------------------------------------------------- */
+
+/* Both lists end with an entry without a text. */
+struct view_help_word {
+	const char *word, *text;
+};
+
+struct view_help_key {
+	enum view_request request;
+	const char *text;
+};
+
+struct view_help_told {
+	const char *answers; /* the questions, in a line of the list of screens */
+	const char *shows;
+	const struct view_help_word *words;
+	const struct view_help_key *keys;
+};
+
+/* One row per screen; Help's own has no terms. */
+const struct view_help_told *view_help_told(enum view_screen screen);
+
 #endif /* VIEW_SCREEN_H */

@@ -358,22 +358,6 @@ void view__load(struct view_session *session)
 #define PATIENCE   (30 * UINT64_C(1000000000)) /* longest wait for a cancelled job on exit */
 #define SLICE      (5 * UINT64_C(1000000))
 
-static enum status view_open_sources(struct view_session *session, const char *path,
-				     const char *target, struct err *err)
-{
-	enum status status = view_source_open(&session->source, path, err);
-
-	if (status != ST_OK)
-		return status;
-	session->context.source = &session->source;
-	if (!target)
-		return ST_OK;
-	status = view_source_open(&session->target, target, err);
-	if (status == ST_OK)
-		session->context.target = &session->target;
-	return status;
-}
-
 void view_session_foreground(struct view_session *session)
 {
 	const uint64_t since = clock_ns();
@@ -411,7 +395,14 @@ enum status view_session_open(struct view_session *session, const char *path, co
 	enum status status;
 
 	memset(session, 0, sizeof(*session));
-	status = view_open_sources(session, path, target, err);
+	status = view_source_open(&session->source, path, err);
+	if (status == ST_OK) {
+		session->context.source = &session->source;
+		if (target)
+			status = view_source_open(&session->target, target, err);
+		if (target && status == ST_OK)
+			session->context.target = &session->target;
+	}
 	session->canvas.ascii = ascii;
 	session->context.body = view_frame_layout(VIEW_MIN_WIDTH, VIEW_MIN_HEIGHT).body;
 	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
@@ -480,22 +471,6 @@ static bool view_expire_message(struct view_session *session, uint64_t now_ns)
 	return true;
 }
 
-/* Report a run that has ended since the last poll. */
-static void view_report_end(struct view_session *session, enum view_state before)
-{
-	const enum view_state state = session->source.state;
-
-	if (before == state || session->prompt != VIEW_NO_PROMPT)
-		return;
-	if (state == VIEW_COMPLETE)
-		view__notify(session, "the run has ended; its recording is complete", NULL);
-	else if (state == VIEW_KILLED)
-		view__notify(
-			session,
-			"the run has died; what it wrote is here: ipu-report repair adds the sums",
-			NULL);
-}
-
 static bool view_poll(struct view_session *session, uint64_t now_ns)
 {
 	const enum view_state state = session->source.state;
@@ -503,7 +478,16 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 
 	if (session->context.target && view_source_poll(&session->target, now_ns))
 		news = true;
-	view_report_end(session, state);
+	/* Report a run that has ended since the last poll. */
+	if (state != session->source.state && session->prompt == VIEW_NO_PROMPT) {
+		if (session->source.state == VIEW_COMPLETE)
+			view__notify(session, "the run has ended; its recording is complete", NULL);
+		else if (session->source.state == VIEW_KILLED)
+			view__notify(session,
+				     "the run has died; what it wrote is here: ipu-report repair "
+				     "adds the sums",
+				     NULL);
+	}
 	for (int i = 0; news && i < VIEW_SCREENS; i++)
 		session->news[i] = true;
 	if (news)
@@ -511,37 +495,23 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 	return (news && !session->paused) || state != session->source.state;
 }
 
-/* If the writer asks for it, cancel the job, which keeps the file open: the writer waits only a
- * second to close it, and the user can repeat the request. */
-static void view_yield_to_writer(struct view_session *session)
-{
-	if (view_cancelled(&session->context) ||
-	    (!view_source_nudged(&session->source) &&
-	     !(session->context.target && view_source_nudged(&session->target))))
-		return;
-	atomic_store(&session->context.closing, true);
-	view__cancel(session);
-}
-
-/* The least time between two loads for news. */
-static uint64_t view_between_loads(const struct view_session *session, enum view_screen screen)
-{
-	const uint64_t took = session->load_ns[screen];
-	uint64_t wait = min(LOAD_SHARE * took, STALE_NS);
-
-	wait = max(LONG_SHARE * took, wait);
-	return max(view__ops(session)->least_ns, wait);
-}
-
 bool view_session_tick(struct view_session *session, uint64_t now_ns)
 {
 	const enum view_screen screen = session->screen;
 	const bool waited = view_session_busy(session);
+	uint64_t took, wait;
 	bool draw;
 
 	view__finish_job(session, 0);
 	if (view_session_busy(session)) {
-		view_yield_to_writer(session);
+		/* If the writer asks for it, cancel the job, which keeps the file open: the writer
+		 * waits only a second to close it, and the user can repeat the request. */
+		if (!view_cancelled(&session->context) &&
+		    (view_source_nudged(&session->source) ||
+		     (session->context.target && view_source_nudged(&session->target)))) {
+			atomic_store(&session->context.closing, true);
+			view__cancel(session);
+		}
 		return true; /* the status line shows the elapsed time */
 	}
 	/* A job that ended since the last tick has results to draw. */
@@ -550,10 +520,14 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	draw = view_poll(session, now_ns) || draw;
 	if (session->paused)
 		return draw;
+	/* The least time between two loads for news. */
+	took = session->load_ns[screen];
+	wait = min(LOAD_SHARE * took, STALE_NS);
+	wait = max(LONG_SHARE * took, wait);
+	wait = max(view__ops(session)->least_ns, wait);
 	/* Load the next part only after the last one has been drawn. */
 	if (session->news[screen] && session->source.db && !session->undrawn &&
-	    (session->context.more ||
-	     now_ns >= session->loaded_ns[screen] + view_between_loads(session, screen)))
+	    (session->context.more || now_ns >= session->loaded_ns[screen] + wait))
 		session->stale = true;
 	return draw || session->stale;
 }

@@ -1,17 +1,20 @@
 /*
  * The viewer without a terminal: keys in, a canvas out.
  *
- * The terminal (view_term.h), the tests and the batch mode drive the same session. One thread;
+ * The terminal (view_term.c), the tests and the batch mode drive the same session. One thread;
  * after view_session_background() the calls that may take long run on a second one (view_screen.h
  * lists them), and the first never waits longer than one frame may take.
  */
 #ifndef VIEW_SESSION_H
 #define VIEW_SESSION_H
 
+#include "common/arena.h"
+#include "common/fs.h"
 #include "reports/table/report_render.h"
+#include "viewer/draw/view_canvas.h"
+#include "viewer/view_keys.h"
 #include "viewer/view_layout.h"
-#include "viewer/view_marks.h"
-#include "viewer/view_popup.h"
+#include "viewer/view_place.h"
 #include "viewer/view_screen.h"
 #include "viewer/view_worker.h"
 
@@ -36,6 +39,74 @@ enum view_popup_kind {
 	VIEW_MARKS_POPUP, /* tag: the bookmark */
 	VIEW_RUNS_POPUP   /* tag: the run, or one of view_session_runs.c */
 };
+
+/*
+ * Bookmarks of a report: places to return to, kept between sessions.
+ *
+ * Nothing is written to the report: the file is bookmarks/RUN.json (view_config.h), RUN being the
+ * start time, process and rank of the run, so that a copy of the report has the same bookmarks.
+ * Each change starts from the file's current content, so that viewers of one run share them. The
+ * struct owns its items.
+ */
+#define VIEW_MARKS_MOST 200
+#define VIEW_MARK_NAME  96
+
+struct view_mark {
+	char name[VIEW_MARK_NAME];
+	char screen[16]; /* by name */
+	struct view_place place;
+	bool unkept; /* not in the file */
+};
+
+struct view_marks {
+	struct view_mark *items; /* oldest first */
+	int count;
+	bool read;
+	char path[FS_PATH_SIZE]; /* "": no file; the bookmarks last as long as this process */
+};
+
+/* Read the bookmarks of the report in @db, once; a missing file has none. Refresh adds what other
+ * viewers changed since; if that fails, the bookmarks stay as they were. */
+enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct err *err);
+enum status view_marks_refresh(struct view_marks *marks, struct err *err);
+void view_marks_free(struct view_marks *marks); /* accepts a zeroed struct */
+
+/* Add or remove one, on top of what other viewers changed meanwhile, and write the file. ST_LIMIT:
+ * VIEW_MARKS_MOST is reached. On any other failure the file is unchanged; an added bookmark lasts
+ * as long as this process and is saved with the next one; one to be removed stays. */
+enum status view_marks_add(struct view_marks *marks, const struct view_mark *mark, struct err *err);
+enum status view_marks_remove(struct view_marks *marks, int at, struct err *err);
+
+/*
+ * A list over the screen to choose one item from: places to go to, bookmarks, the lines of a query.
+ * It owns its texts.
+ */
+#define VIEW_POPUP_ITEMS 512
+
+struct view_popup_item {
+	const char *name, *text; /* name: left of it, or NULL */
+	int tag;                 /* set and used by the caller */
+};
+
+struct view_popup {
+	int kind; /* set by the caller; 0: no popup */
+	const char *title, *foot;
+	struct view_popup_item items[VIEW_POPUP_ITEMS];
+	int count, at, scroll, rows; /* rows: visible ones, set by the layout */
+	struct view_rect rect;       /* frame included */
+	struct arena arena;
+	bool failed; /* out of memory: items are missing */
+};
+
+/* Empty it and set its @kind; @title and @foot (NULL: none) must be constant data. */
+void view_popup_begin(struct view_popup *popup, int kind, const char *title, const char *foot);
+void view_popup_add(struct view_popup *popup, int tag, const char *name, const char *text);
+void view_popup_close(struct view_popup *popup); /* kind 0, memory freed; accepts a zeroed one */
+
+/* Move the selection; false: @request is no movement. */
+bool view_popup_request(struct view_popup *popup, enum view_request request);
+/* The item at this cell of the screen; -1: none. */
+int view_popup_hit(const struct view_popup *popup, int x, int y);
 
 /* A region of a row where a click is the same as a key. */
 struct view_hit {

@@ -12,7 +12,6 @@
 #include "common/minmax.h"
 #include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
-#include "viewer/view_popup.h"
 
 /* ---- a list in a frame ----------------------------------------------------------------------- */
 
@@ -225,48 +224,6 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	return width;
 }
 
-/* Choose the longest names that leave @rest columns for the name and the state of the run. */
-static enum title_names view_title_names(const struct view_session *session, int width, int rest)
-{
-	if (view_tabs_width(session, TITLE_WHOLE) <= width - rest)
-		return TITLE_WHOLE;
-	return view_tabs_width(session, TITLE_BRIEF) <= width - rest ? TITLE_BRIEF : TITLE_ACTIVE;
-}
-
-static int view_draw_tabs(struct view_session *session, struct view_pane *pane,
-			  enum title_names names)
-{
-	char text[TAB_SIZE];
-	int x = 1;
-
-	for (int i = 0; i < VIEW_SCREENS; i++) {
-		const bool here = i == (int)session->screen;
-		const int from = x;
-
-		if (!view__listed(session, i))
-			continue;
-		x += view_text(pane, x, 0, here ? VIEW_BAR_ACTIVE : VIEW_BAR,
-			       view_tab(session, i, names, text));
-		view_add_hit(session, pane->rect.y, from, x, view_screen((enum view_screen)i)->key);
-	}
-	return x;
-}
-
-static void view_title_name(const struct view_session *session, char *out, size_t size)
-{
-	if (session->context.target)
-		snprintf(out, size, "%s > %s", session->source.name, session->target.name);
-	else
-		snprintf(out, size, "%s", session->source.name);
-}
-
-/* Are both runs complete? */
-static bool view_are_complete(const struct view_session *session)
-{
-	return session->source.state == VIEW_COMPLETE &&
-	       (!session->context.target || session->target.state == VIEW_COMPLETE);
-}
-
 /* "recording, following"; if the states of two runs differ "S complete, T recording". */
 static const char *view_state_note(const struct view_session *session, char *out, size_t size)
 {
@@ -284,15 +241,33 @@ static void view_draw_title(struct view_session *session)
 	static const enum view_glyph dot = VIEW_GLYPH_DOT;
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.title);
 	const int width = pane.rect.width;
-	char state[STATE_SIZE], name[2 * sizeof(session->source.name) + 8];
-	int x, room, used, least;
+	char state[STATE_SIZE], name[2 * sizeof(session->source.name) + 8], text[TAB_SIZE];
+	int x = 1, room, used, least;
+	enum title_names names;
 
 	view_fill(&pane, 0, 0, width, VIEW_BAR);
 	view_state_note(session, state, sizeof(state));
 	used = view_text_width(state) + 3;
-	view_title_name(session, name, sizeof(name));
+	if (session->context.target)
+		snprintf(name, sizeof(name), "%s > %s", session->source.name, session->target.name);
+	else
+		snprintf(name, sizeof(name), "%s", session->source.name);
+	/* Choose the longest names that leave space for the name and the state of the run. */
 	least = min(NAME_LEAST, view_text_width(name));
-	x = view_draw_tabs(session, &pane, view_title_names(session, width, used + 2 + least));
+	room = width - used - 2 - least;
+	names = view_tabs_width(session, TITLE_WHOLE) <= room   ? TITLE_WHOLE
+		: view_tabs_width(session, TITLE_BRIEF) <= room ? TITLE_BRIEF
+								: TITLE_ACTIVE;
+	for (int i = 0; i < VIEW_SCREENS; i++) {
+		const bool here = i == (int)session->screen;
+		const int from = x;
+
+		if (!view__listed(session, i))
+			continue;
+		x += view_text(&pane, x, 0, here ? VIEW_BAR_ACTIVE : VIEW_BAR,
+			       view_tab(session, i, names, text));
+		view_add_hit(session, pane.rect.y, from, x, view_screen((enum view_screen)i)->key);
+	}
 	room = width - x - used - 2;
 	session->state_shown = room >= 0;
 	if (room < 0)
@@ -367,7 +342,9 @@ static void view_draw_status(struct view_session *session)
 		view_grid_status(view__grid(session), text, sizeof(text));
 	/* The title had no space for the state of the run. */
 	if (!session->state_shown &&
-	    (!view_are_complete(session) || session->paused || session->context.follow))
+	    (!(session->source.state == VIEW_COMPLETE &&
+	       (!session->context.target || session->target.state == VIEW_COMPLETE)) ||
+	     session->paused || session->context.follow))
 		x += view_text(&pane, x, 0, VIEW_WARN,
 			       view_state_note(session, state, sizeof(state)));
 	if (session->context.target && session->context.differ)

@@ -123,18 +123,9 @@ static void session_push_history(struct view_session *session)
 	session->history_count++;
 }
 
-static void session_marks_go(struct view_session *session, int at)
-{
-	const struct view_mark *mark = &session->marks.items[at];
-	const int screen = view_session_screen_of(mark->screen);
+/* ---- from screen to screen ------------------------------------------------------------------- */
 
-	if (screen < 0 || !view_screen((enum view_screen)screen)->go) {
-		view__notify(session, "there is no such screen: ", mark->screen);
-		return;
-	}
-	session_push_history(session);
-	session_visit(session, (enum view_screen)screen, &mark->place);
-}
+#define POPUP_FRAME 6 /* columns of the frame beside a line */
 
 static void session_marks_forget(struct view_session *session, int at)
 {
@@ -149,10 +140,6 @@ static void session_marks_forget(struct view_session *session, int at)
 	session_marks_list(session);
 	session->popup.at = min(at, session->popup.count - 1);
 }
-
-/* ---- from screen to screen ------------------------------------------------------------------- */
-
-#define POPUP_FRAME 6 /* columns of the frame beside a line */
 
 void view__join(struct view_session *session)
 {
@@ -354,7 +341,15 @@ static void session_popup_enter(struct view_session *session)
 	}
 	view_popup_close(&session->popup);
 	if (kind == VIEW_MARKS_POPUP) {
-		session_marks_go(session, tag);
+		const struct view_mark *mark = &session->marks.items[tag];
+		const int screen = view_session_screen_of(mark->screen);
+
+		if (screen < 0 || !view_screen((enum view_screen)screen)->go) {
+			view__notify(session, "there is no such screen: ", mark->screen);
+			return;
+		}
+		session_push_history(session);
+		session_visit(session, (enum view_screen)screen, &mark->place);
 	} else if (kind == VIEW_JOIN_POPUP) {
 		session_push_history(session);
 		session_visit(session, (enum view_screen)tag, &session->joined);
@@ -406,16 +401,6 @@ static void view_search(struct view_session *session, bool forward)
 	str_copy(job->text, sizeof(job->text), session->search);
 	job->forward = forward;
 	view__start(session);
-}
-
-static void view_open_prompt(struct view_session *session, enum view_prompt_kind kind)
-{
-	session->prompt = kind;
-	session->input[0] = '\0';
-	session->proposed = kind == VIEW_WRITE_PROMPT;
-	if (kind == VIEW_WRITE_PROMPT)
-		snprintf(session->input, sizeof(session->input), "%s.txt",
-			 view__ops(session)->name);
 }
 
 static void view_accept_prompt(struct view_session *session)
@@ -487,12 +472,6 @@ static void view_report_over(struct view_session *session, const char *rest)
 		     rest);
 }
 
-static void view_reload(struct view_session *session)
-{
-	session->news[session->screen] = true;
-	session->stale = true;
-}
-
 /* A pause that began while the run recorded can be ended after the run. */
 static void view_pause(struct view_session *session)
 {
@@ -535,23 +514,22 @@ static void view_differ(struct view_session *session)
 			     : NULL);
 }
 
-static void view_help_or_back(struct view_session *session)
-{
-	if (session->screen == VIEW_HELP_SCREEN)
-		view_leave(session, false);
-	else
-		view_session_show(session, VIEW_HELP_SCREEN);
-}
-
 static void session_open_prompt(struct view_session *session, enum view_request request)
 {
-	if (request == VIEW_FILTER_REQUEST && !view__ops(session)->filter &&
-	    !view__ops(session)->grid)
+	const bool filter = request == VIEW_FILTER_REQUEST, write = request == VIEW_WRITE_REQUEST;
+
+	if (filter && !view__ops(session)->filter && !view__ops(session)->grid) {
 		view__notify(session, "this screen has no filter: / searches", NULL);
-	else
-		view_open_prompt(session, request == VIEW_FILTER_REQUEST  ? VIEW_FILTER_PROMPT
-					  : request == VIEW_WRITE_REQUEST ? VIEW_WRITE_PROMPT
-									  : VIEW_SEARCH_PROMPT);
+		return;
+	}
+	session->prompt = filter  ? VIEW_FILTER_PROMPT
+			  : write ? VIEW_WRITE_PROMPT
+				  : VIEW_SEARCH_PROMPT;
+	session->input[0] = '\0';
+	session->proposed = write;
+	if (write)
+		snprintf(session->input, sizeof(session->input), "%s.txt",
+			 view__ops(session)->name);
 }
 
 void view__general(struct view_session *session, enum view_request request)
@@ -567,7 +545,10 @@ void view__general(struct view_session *session, enum view_request request)
 		view_session_show(session, (enum view_screen)screen);
 		break;
 	case VIEW_HELP_REQUEST:
-		view_help_or_back(session);
+		if (session->screen == VIEW_HELP_SCREEN)
+			view_leave(session, false);
+		else
+			view_session_show(session, VIEW_HELP_SCREEN);
 		break;
 	case VIEW_SEARCH_REQUEST:
 	case VIEW_FILTER_REQUEST:
@@ -606,7 +587,8 @@ void view__general(struct view_session *session, enum view_request request)
 		view_pause(session);
 		break;
 	case VIEW_RELOAD_REQUEST:
-		view_reload(session);
+		session->news[session->screen] = true;
+		session->stale = true;
 		break;
 	case VIEW_REDRAW_REQUEST:
 		session->redraw = true;
@@ -663,18 +645,6 @@ void view__request_key(struct view_session *session, uint32_t key)
 	}
 }
 
-/* Movement keys move in the list of runs; typed text filters it. */
-static void view_runs_key(struct view_session *session, uint32_t key)
-{
-	if (key >= VIEW_KEY_UP && view_popup_request(&session->popup, view_request_of(key)))
-		return;
-	view_prompt_key(session, key);
-	if (session->prompt == VIEW_RUNS_PROMPT)
-		view__runs_fill(session);
-	else
-		view__runs_leave(session);
-}
-
 static void view_handle_key(struct view_session *session, uint32_t key)
 {
 	session->context.message[0] = '\0';
@@ -682,7 +652,15 @@ static void view_handle_key(struct view_session *session, uint32_t key)
 	session->said_ns = 0;
 	session->typing = false;
 	if (session->prompt == VIEW_RUNS_PROMPT) {
-		view_runs_key(session, key);
+		/* Movement keys move in the list of runs; typed text filters it. */
+		if (key < VIEW_KEY_UP ||
+		    !view_popup_request(&session->popup, view_request_of(key))) {
+			view_prompt_key(session, key);
+			if (session->prompt == VIEW_RUNS_PROMPT)
+				view__runs_fill(session);
+			else
+				view__runs_leave(session);
+		}
 	} else if (session->prompt != VIEW_NO_PROMPT) {
 		view_prompt_key(session, key);
 	} else if (session->popup.kind != VIEW_NO_POPUP) {

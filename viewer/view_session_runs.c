@@ -45,21 +45,6 @@ static enum status runs_reset_screens(struct view_session *session, struct err *
 	return status;
 }
 
-/* Restore the cursor's place, as far as the new runs have it. */
-static void runs_restore_place(struct view_session *session, const struct view_place *place)
-{
-	struct view_job *job;
-
-	if (!place || !view__ops(session)->go || view__ops(session)->stays ||
-	    session->frame.too_small) {
-		session->stale = true;
-		return;
-	}
-	job = view__job(session, VIEW_GO_JOB);
-	job->place = *place;
-	view__start(session);
-}
-
 /* Show @source and @target (without a path: the source alone). The caller closes what is no longer
  * shown; false: nothing has changed, and a message says why. */
 static bool runs_change(struct view_session *session, struct view_source source,
@@ -86,7 +71,14 @@ static bool runs_change(struct view_session *session, struct view_source source,
 	context->runs++;
 	context->differ = context->differ && context->target;
 	view__notify(session, text, rest);
-	runs_restore_place(session, known ? &place : NULL);
+	/* Restore the cursor's place, as far as the new runs have it. */
+	if (known && view__ops(session)->go && !view__ops(session)->stays &&
+	    !session->frame.too_small) {
+		view__job(session, VIEW_GO_JOB)->place = place;
+		view__start(session);
+	} else {
+		session->stale = true;
+	}
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /*
- * An open report: its database handle and the state of its run.
+ * Reports: an open one, with its database handle and the state of its run; and those to compare it
+ * with, of the working directory and of the folder that contains it.
  *
  * The handle is closed while the writer closes the file and reopened afterwards; between the two
  * `db` is NULL and screens keep showing what they have. One thread.
@@ -10,8 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/arena.h"
 #include "common/fs.h"
 #include "profiler/prof_db.h"
+
+struct view_context;
 
 enum view_state {
 	VIEW_RECORDING,
@@ -50,5 +54,27 @@ const char *view_state_text(enum view_state state);
 /* Find the newest report (tf_report__*) in @folder; ST_NOTFOUND names the pattern, and a run that
  * is recording now. */
 enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err);
+
+/* ---- runs to compare with -------------------------------------------------------------------- */
+
+struct view_run {
+	const char *path;
+	const char *text;       /* start time, state, name, model */
+	int64_t when_ns;        /* since 1970 */
+	uint64_t device, inode; /* of the database */
+};
+
+/* Start with {0}. The list owns its texts. */
+struct view_runs {
+	struct view_run *items; /* the newest first */
+	size_t count, capacity;
+	struct arena arena;
+};
+
+/* Read the list again, without the source; ST_INTERRUPTED: cancelled. On failure the list is empty.
+ * If there are too many, only the newest files are listed. */
+enum status view_runs_read(struct view_runs *out, const struct view_context *context,
+			   struct err *err);
+void view_runs_free(struct view_runs *runs);
 
 #endif /* VIEW_SOURCE_H */

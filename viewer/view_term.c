@@ -5,7 +5,7 @@
  * Threading: one thread; crash handlers call async-signal-safe functions only. Ownership: the
  * process's one terminal.
  */
-#include "viewer/view_term.h"
+#include "viewer/view_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -162,13 +162,6 @@ static void view_crash_guard(const struct termios *before)
 		sigaction(view_crash_signals[i], &action, &view_crash.old[i]);
 }
 
-static void view_crash_release(void)
-{
-	view_crash.guarding = false;
-	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
-		sigaction(view_crash_signals[i], &view_crash.old[i], NULL);
-}
-
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
 #define SEQUENCE_SIZE 24
@@ -254,23 +247,6 @@ static enum status view_install_handlers(struct sigaction *old, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(view_signals); i++)
 		sigaction(view_signals[i], &action, &old[i]);
 	return ST_OK;
-}
-
-static void view_restore_handlers(const struct sigaction *old)
-{
-	for (size_t i = 0; i < ARRAY_LEN(view_signals); i++)
-		sigaction(view_signals[i], &old[i], NULL);
-	close(view_pipe[0]);
-	close(view_pipe[1]);
-	view_pipe[0] = view_pipe[1] = -1;
-}
-
-static void view_drain_pipe(void)
-{
-	char bytes[64];
-
-	while (read(view_pipe[0], bytes, sizeof(bytes)) > 0)
-		;
 }
 
 /* ---- colours --------------------------------------------------------------------------------- */
@@ -360,35 +336,10 @@ static int view_flush_run(const struct view_term *term, const struct view_line *
 	return x;
 }
 
-static void view_flush_line(const struct view_term *term, const struct view_line *line)
-{
-	for (int x = 0; x < line->width;) {
-		if (!view_is_changed(line, x)) {
-			x++;
-			continue;
-		}
-		if (line->cells[x].character == 0 && x > 0)
-			x--;
-		x = view_flush_run(term, line, x);
-	}
-}
-
-/* Store what ncurses displays now; without memory for it, every flush writes everything. */
-static void view_store_shown(struct view_term *term, const struct view_canvas *canvas)
-{
-	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
-
-	if (!term->shown)
-		term->shown = mem_calloc(count, sizeof(*term->shown));
-	if (term->shown)
-		memcpy(term->shown, canvas->cells, count * sizeof(*term->shown));
-	term->width = canvas->width;
-	term->height = canvas->height;
-}
-
 static void view_flush(struct view_term *term, struct view_session *session)
 {
 	const struct view_canvas *canvas = &session->canvas;
+	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
 
 	if (session->redraw || term->width != canvas->width || term->height != canvas->height) {
 		mem_free(term->shown);
@@ -404,9 +355,23 @@ static void view_flush(struct view_term *term, struct view_session *session)
 					       term->shown ? &term->shown[first] : NULL, y,
 					       canvas->width};
 
-		view_flush_line(term, &line);
+		for (int x = 0; x < line.width;) {
+			if (!view_is_changed(&line, x)) {
+				x++;
+				continue;
+			}
+			if (line.cells[x].character == 0 && x > 0)
+				x--;
+			x = view_flush_run(term, &line, x);
+		}
 	}
-	view_store_shown(term, canvas);
+	/* Store what ncurses displays now; without memory for it, every flush writes everything. */
+	if (!term->shown)
+		term->shown = mem_calloc(count, sizeof(*term->shown));
+	if (term->shown)
+		memcpy(term->shown, canvas->cells, count * sizeof(*term->shown));
+	term->width = canvas->width;
+	term->height = canvas->height;
 	refresh();
 }
 
@@ -554,7 +519,9 @@ static void view_leave_screen(struct view_term *term)
 	curs_set(1);
 	mousemask(0, NULL);
 	endwin();
-	view_crash_release();
+	view_crash.guarding = false;
+	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
+		sigaction(view_crash_signals[i], &view_crash.old[i], NULL);
 	delscreen(term->screen);
 	term->screen = NULL;
 	mem_free(term->shown);
@@ -606,10 +573,12 @@ static bool view_wait(const struct view_session *session, int milliseconds)
 				{view_pipe[0], POLLIN, 0},
 				{source, POLLIN, 0},
 				{target, POLLIN, 0}};
+	char bytes[64];
 
 	if (poll(wait, ARRAY_LEN(wait), milliseconds) < 0)
 		return errno == EINTR;
-	view_drain_pipe();
+	while (read(view_pipe[0], bytes, sizeof(bytes)) > 0)
+		;
 	return !(wait[0].revents & (POLLHUP | POLLERR | POLLNVAL)) || (wait[0].revents & POLLIN);
 }
 
@@ -677,6 +646,10 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 	}
 	*signal_number = view_end_signal;
 	view_session_foreground(session);
-	view_restore_handlers(old);
+	for (size_t i = 0; i < ARRAY_LEN(view_signals); i++)
+		sigaction(view_signals[i], &old[i], NULL);
+	close(view_pipe[0]);
+	close(view_pipe[1]);
+	view_pipe[0] = view_pipe[1] = -1;
 	return status;
 }

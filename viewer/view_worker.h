@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "viewer/view_runs.h"
 #include "viewer/view_screen.h"
 
 #define VIEW_PROMPT_SIZE 256

@@ -8,7 +8,6 @@
 #include "support/support.h"
 #include "support/view_pane.h"
 #include "viewer/draw/view_chart.h"
-#include "viewer/draw/view_share.h"
 #include "reports/table/report_axis.h"
 
 static const struct view_canvas modes[] = {

@@ -208,7 +208,7 @@ static void test_hits_are_broken_down(void **state)
 
 		view_rig_press(rig, "b");
 		if (i == 0)
-			assert_int_equal(screen->part, VIEW_HEALTH_BY_layer);
+			assert_int_equal(screen->part, VIEW_HEALTH_BY_LAYER);
 		assert_string_equal(screen->grid.table.columns[0].name, columns[screen->part]);
 		snprintf(sql, sizeof(sql),
 			 "SELECT count(*) FROM health GROUP BY %s ORDER BY 1 DESC LIMIT 1",

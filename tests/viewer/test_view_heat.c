@@ -4,11 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "reports/table/report_axis.h"
 #include "support/support.h"
 #include "support/view_pane.h"
-#include "viewer/draw/view_heat.h"
-#include "viewer/draw/view_share.h"
-#include "reports/table/report_axis.h"
+#include "viewer/draw/view_chart.h"
 
 #define MOST_WIDTH  300
 #define MOST_HEIGHT 100

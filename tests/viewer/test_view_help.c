@@ -7,7 +7,7 @@
 
 #include "support/support.h"
 #include "support/view_rig.h"
-#include "viewer/help/view_help.h"
+#include "viewer/view_screen.h"
 
 /* Press the key of @screen, then ?. */
 static void ask_on(struct view_rig *rig, enum view_screen screen)

@@ -6,7 +6,7 @@
 
 #include "support/support.h"
 #include "viewer/draw/view_canvas.h"
-#include "viewer/view_term.h"
+#include "viewer/view_command.h"
 #include "viewer/view_keys.h"
 
 static void test_no_key_has_two_requests(void **state)

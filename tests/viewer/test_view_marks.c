@@ -11,7 +11,7 @@
 #include "support/support.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
-#include "viewer/view_marks.h"
+#include "viewer/view_session.h"
 
 struct fixture {
 	char folder[SUPPORT_PATH_SIZE];

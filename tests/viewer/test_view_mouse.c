@@ -7,7 +7,7 @@
 
 #include "support/view_rig.h"
 #include "viewer/timeline/view_timeline_internal.h"
-#include "viewer/view_term.h"
+#include "viewer/view_command.h"
 
 #define LANE   1 /* that is clicked */
 #define COLUMN 40

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "viewer/draw/view_heat.h"
 #include "viewer/draw/view_canvas.h"
+#include "viewer/draw/view_chart.h"
 
 static char *picture(const struct view_canvas *canvas, enum view_theme theme, const char *title)
 {

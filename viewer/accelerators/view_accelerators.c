@@ -251,25 +251,11 @@ static enum status read_curve(struct view_accelerators *screen, struct view_cont
 	return status;
 }
 
-static void lay_out(struct view_accelerators *screen, const struct view_context *context)
-{
-	const int height = context->body.height;
-	const bool curve =
-		screen->report == MEMORY_REPORT && screen->grid.count > 0 && height >= CURVE_FROM;
-
-	screen->curve_height = curve ? min(height / 2, 16) : 0;
-	screen->row_height = height >= ROW_FROM && !context->whole ? ROW_ROWS : 0;
-	view_grid_layout(
-		&screen->grid,
-		(struct view_rect){0, 1 + screen->curve_height, context->body.width,
-				   max(height - 1 - screen->curve_height - screen->row_height, 0)});
-}
-
 static enum status accelerators_load(void *state, struct view_context *context, bool news,
 				     struct err *err)
 {
 	struct view_accelerators *screen = state;
-	const int report = screen->report, by = screen->by[report];
+	const int report = screen->report, by = screen->by[report], height = context->body.height;
 	const struct report_grouping *grouping = grouping_of(screen);
 	const char *sort = grouping->sort;
 	enum status status = ST_OK;
@@ -310,28 +296,19 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 	}
 	if (status == ST_OK && report == MEMORY_REPORT && screen->any)
 		status = read_curve(screen, context, err);
-	lay_out(screen, context);
+	screen->curve_height =
+		report == MEMORY_REPORT && screen->grid.count > 0 && height >= CURVE_FROM
+			? min(height / 2, 16)
+			: 0;
+	screen->row_height = height >= ROW_FROM && !context->whole ? ROW_ROWS : 0;
+	view_grid_layout(
+		&screen->grid,
+		(struct view_rect){0, 1 + screen->curve_height, context->body.width,
+				   max(height - 1 - screen->curve_height - screen->row_height, 0)});
 	return status;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
-
-static void draw_heading(const struct view_accelerators *screen, struct view_pane *pane)
-{
-	const struct report_grouping *grouping = grouping_of(screen);
-	const bool wide = pane->rect.width >= 84;
-	int x = 1;
-
-	for (int i = 0; i < REPORTS; i++) {
-		const bool here = i == screen->report;
-
-		if (wide || here)
-			x += view_textf(pane, x, 0, here ? VIEW_TITLE : VIEW_DIM,
-					here && wide ? "[%s]" : " %s ", reports[i].title);
-	}
-	if (grouping->by)
-		view_textf(pane, x + 1, 0, VIEW_NORMAL, "by %s", grouping->by);
-}
 
 static void draw_curve(const struct view_accelerators *screen, struct view_pane *pane)
 {
@@ -358,14 +335,25 @@ static void accelerators_draw(const void *state, const struct view_context *cont
 	const struct view_accelerators *screen = state;
 	const struct report_named *named = reports[screen->report].named;
 	const struct view_rect table = screen->grid.area;
+	const struct report_grouping *grouping = grouping_of(screen);
+	const bool wide = pane->rect.width >= 84;
 	struct view_pane part;
+	int x = 1;
 
 	if (!screen->any) {
 		view_nothing(pane, "Nothing ran on a GPU or another accelerator.",
 			     "Recordings of GPUs are imported: `ipu-view trace.json`.", NULL);
 		return;
 	}
-	draw_heading(screen, pane);
+	for (int i = 0; i < REPORTS; i++) {
+		const bool here = i == screen->report;
+
+		if (wide || here)
+			x += view_textf(pane, x, 0, here ? VIEW_TITLE : VIEW_DIM,
+					here && wide ? "[%s]" : " %s ", reports[i].title);
+	}
+	if (grouping->by)
+		view_textf(pane, x + 1, 0, VIEW_NORMAL, "by %s", grouping->by);
 	if (screen->grid.table.row_count == 0) {
 		view_text_folded(pane,
 				 (struct view_rect){2, 2, pane->rect.width - 3,

@@ -9,14 +9,233 @@
  */
 #include "viewer/communication/view_communication_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "reports/named/report_communication.h"
+#include "viewer/draw/view_chart.h"
 
-#define LEAST_ROWS 8 /* of a body with both map and table */
+#define LEAST_ROWS  8 /* of a body with both map and table */
+#define LABEL_WIDTH 9 /* "rank 123 " */
+#define TALLEST     3 /* rows of the map for one rank */
+#define WIDEST      8 /* columns of the map for one weight update */
+#define NAME_MOST   48
+
+/* ---- the picture ----------------------------------------------------------------------------- */
+
+/* Rows that the map takes of @rows. */
+static int comm_map_rows(const struct view_communication *screen, int rows)
+{
+	const int ranks = max(screen->rank_count, 1);
+
+	if (rows < 1)
+		return 0;
+	if (ranks <= rows)
+		return min(rows / ranks, TALLEST) * ranks;
+	/* Two ranks in a cell. */
+	return min(rows, (ranks + 1) / 2);
+}
+
+static int comm_across(const struct view_communication *screen, int column)
+{
+	const int64_t updates = screen->window.to - screen->window.from;
+
+	return view_share_cell(updates, screen->across, column - screen->window.from);
+}
+
+static int comm_down(const struct view_communication *screen, int row)
+{
+	return view_share_cell(screen->rank_count, screen->down, row);
+}
+
+static enum status comm_picture(struct view_communication *screen, struct view_context *context,
+				struct err *err)
+{
+	struct view_rect *map = &screen->areas.map;
+	const int64_t from = screen->window.from, to = screen->window.to, updates = to - from;
+	size_t cells;
+
+	(void)context;
+	screen->across = screen->down = 0;
+	arena_reset(&screen->picture_arena);
+	if (screen->count == 0 || map->width <= LABEL_WIDTH || map->height < 1)
+		return ST_OK;
+	map->x += LABEL_WIDTH;
+	map->width -= LABEL_WIDTH;
+	/* Each weight update has as many columns, where all have one. */
+	if (updates < map->width)
+		map->width = (int)min(map->width / updates, (int64_t)WIDEST) * (int)updates;
+	screen->across = (int)min(updates, (int64_t)map->width);
+	screen->down = min(screen->rank_count, 2 * map->height);
+	cells = (size_t)screen->across * (size_t)screen->down;
+	screen->picture = arena_alloc(&screen->picture_arena, cells, sizeof(*screen->picture));
+	if (!screen->picture)
+		return err_nomem(err);
+	for (size_t i = 0; i < cells; i++)
+		screen->picture[i] = NAN;
+	for (size_t i = screen->first[from]; i < screen->first[to]; i++) {
+		const struct view_comm_cell *cell = &screen->cells[i];
+		double *at = &screen->picture[comm_down(screen, cell->row) * screen->across +
+					      comm_across(screen, cell->column)];
+
+		*at = fmax(*at, cell->value[screen->quantity]);
+	}
+	return ST_OK;
+}
+
+bool view__comm_find(const struct view_communication *screen, int x, int y, int *row, int *column)
+{
+	const struct view_pane map = {.rect = screen->areas.map};
+	int across, down;
+	int64_t from, to;
+
+	if (screen->across == 0 || !view_heat_find(&map, screen->across, screen->down,
+						   x - map.rect.x, y - map.rect.y, &across, &down))
+		return false;
+	view_share(screen->window.to - screen->window.from, screen->across, across, &from, &to);
+	*column = (int)(screen->window.from + from);
+	view_share(screen->rank_count, screen->down, down, &from, &to);
+	*row = (int)from;
+	return true;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static struct report_axis comm_scale(const struct view_communication *screen)
+{
+	const double greatest = screen->greatest[screen->quantity];
+
+	return (struct report_axis){
+		.low = 0,
+		.high = screen->quantity == VIEW_COMM_HIDDEN || !(greatest > 0) ? 1 : greatest,
+		.quantity = view__comm_quantities[screen->quantity].quantity};
+}
+
+/* Put the column's number into @number, and say what it counts. */
+static const char *comm_counted(const struct view_communication *screen, int64_t column,
+				long long *number)
+{
+	const struct view_comm_cell *cell = &screen->cells[screen->first[column]];
+	const bool update = cell->weight_update != IPS_NULL;
+
+	*number = update ? cell->weight_update : cell->number;
+	return update ? "weight update" : "call";
+}
+
+/* "weight update 57", or "call 12" where calls belong to none. */
+static const char *comm_column_name(const struct view_communication *screen, int column,
+				    char out[NAME_MOST])
+{
+	long long number;
+	const char *what = comm_counted(screen, column, &number);
+
+	snprintf(out, NAME_MOST, "%s %lld", what, number);
+	return out;
+}
+
+/* The figures of the cell under the cursor. */
+static void comm_draw_heading(const struct view_communication *screen, struct view_pane *pane)
+{
+	const struct view_comm_cell *cell = view__comm_cell(screen, screen->row, screen->column);
+	char name[NAME_MOST], value[FMT_SIZE];
+	int x = view_textf(pane, 1, 0, VIEW_BOLD, "rank %lld, %s",
+			   (long long)screen->ranks[screen->row],
+			   comm_column_name(screen, screen->column, name)) +
+		1;
+
+	if (!cell)
+		view_text_cut(pane, x, 0, pane->rect.width - x, VIEW_DIM, ": exchanged nothing");
+	for (int q = 0; cell && q < VIEW_COMM_QUANTITIES && x < pane->rect.width; q++) {
+		const struct view_comm_quantity_info *info = &view__comm_quantities[q];
+		const struct report_axis scale = {.quantity = info->quantity};
+		char text[2 * FMT_SIZE + 32];
+
+		if (isnan(cell->value[q]))
+			continue;
+		snprintf(text, sizeof(text), "  %s %s", info->name,
+			 report_axis_text(&scale, cell->value[q], value));
+		x += view_text_cut(pane, x, 0, pane->rect.width - x,
+				   q == (int)screen->quantity ? VIEW_BOLD : VIEW_NORMAL, text);
+	}
+}
+
+static void comm_draw_map(const struct view_communication *screen,
+			  const struct view_context *context, struct view_pane *pane)
+{
+	const struct report_axis scale = comm_scale(screen);
+	struct view_pane map = view_pane_sub(pane, screen->areas.map);
+	int last = -1;
+
+	view_heat_map(&map, screen->picture, screen->across, screen->down, &scale);
+	for (int y = 0; y < map.rect.height; y++) {
+		char label[32];
+		int row, column;
+
+		if (!view__comm_find(screen, screen->areas.map.x, screen->areas.map.y + y, &row,
+				     &column) ||
+		    row == last)
+			continue;
+		last = row;
+		snprintf(label, sizeof(label), "rank %lld", (long long)screen->ranks[row]);
+		view_text_right(pane, screen->areas.map.x - LABEL_WIDTH, screen->areas.map.y + y,
+				LABEL_WIDTH - 1, row == screen->row ? VIEW_BOLD : VIEW_DIM, label);
+	}
+	if (!context->whole && screen->column >= screen->window.from &&
+	    screen->column < screen->window.to) {
+		const struct view_rect at = view_heat_place(&map, screen->across, screen->down,
+							    comm_across(screen, screen->column),
+							    comm_down(screen, screen->row));
+
+		for (int y = 0; y < at.height; y++)
+			for (int x = 0; x < at.width; x++)
+				view_put(&map, at.x + x, at.y + y, VIEW_CURSOR, 'X');
+	}
+}
+
+static void comm_draw_legend(const struct view_communication *screen,
+			     const struct view_context *context, struct view_pane *pane)
+{
+	const struct report_axis scale = comm_scale(screen);
+	const int y = screen->areas.legend.y, width = pane->rect.width;
+	long long from, to;
+	const char *what = comm_counted(screen, screen->window.from, &from);
+	const char *last = comm_counted(screen, screen->window.to - 1, &to);
+	char text[160];
+	int x = 1;
+
+	x += view_heat_legend(pane, x, y, width - x, &scale);
+	snprintf(text, sizeof(text), "  %s, %ss %lld to %s%s%lld%s",
+		 view__comm_quantities[screen->quantity].name, what, from,
+		 strcmp(what, last) == 0 ? "" : last, strcmp(what, last) == 0 ? "" : " ", to,
+		 context->whole ? "" : "  X the cursor");
+	view_text_cut(pane, x, y, width - x, VIEW_DIM, text);
+}
+
+static void comm_draw(const void *state, const struct view_context *context, struct view_pane *pane)
+{
+	const struct view_communication *screen = state;
+
+	if (screen->count == 0) {
+		view_nothing(pane,
+			     context->source->none ? "No calls of MPI were recorded:"
+						   : "No calls of MPI were recorded.",
+			     "`mpirun -n 2 ipu-train RUN` records them, libipuscope-mpi those of "
+			     "others.",
+			     context->source->none);
+		return;
+	}
+	if (screen->areas.heading.height > 0 && !context->whole)
+		comm_draw_heading(screen, pane);
+	if (screen->across > 0)
+		comm_draw_map(screen, context, pane);
+	if (screen->areas.legend.height > 0)
+		comm_draw_legend(screen, context, pane);
+	view_grid_draw(&screen->grid, pane, !context->whole);
+}
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
@@ -35,7 +254,7 @@ static struct view_comm_layout comm_areas(const struct view_communication *scree
 		const int share =
 			show == VIEW_COMM_MAP ? rows - 1 : max((rows - 1) / 2, rows - 1 - list);
 
-		out.map = (struct view_rect){0, y, body.width, view__comm_map_rows(screen, share)};
+		out.map = (struct view_rect){0, y, body.width, comm_map_rows(screen, share)};
 		out.legend = (struct view_rect){0, y + out.map.height, body.width, 1};
 		y += out.map.height + 1;
 	}
@@ -86,25 +305,6 @@ static void comm_go_rank(struct view_communication *screen, int row)
 	comm_lead_table(screen);
 }
 
-/* Weight updates in a column of the map. */
-static int64_t comm_stride(const struct view_communication *screen)
-{
-	return max((screen->window.to - screen->window.from) / max(screen->across, 1), (int64_t)1);
-}
-
-static enum view_answer comm_zoom(struct view_communication *screen, struct view_context *context,
-				  bool closer)
-{
-	const struct view_window before = screen->window;
-
-	screen->window = view_window_zoom(before, screen->column, closer ? 1 : 2, closer ? 2 : 1,
-					  screen->extent);
-	if (before.from == screen->window.from && before.to == screen->window.to)
-		view_message(context, closer ? "this is as close as it gets" : "all of it is shown",
-			     NULL);
-	return VIEW_LOAD;
-}
-
 /* Handle requests that move in the map. */
 static enum view_answer comm_move(struct view_communication *screen, struct view_context *context,
 				  enum view_request request)
@@ -119,11 +319,15 @@ static enum view_answer comm_move(struct view_communication *screen, struct view
 		return VIEW_UNHANDLED;
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
-	case VIEW_RIGHT_REQUEST:
+	case VIEW_RIGHT_REQUEST: {
+		const int64_t shown = screen->window.to - screen->window.from;
+		/* Weight updates in a column of the map. */
+		const int64_t stride = max(shown / max(screen->across, 1), (int64_t)1);
+
 		comm_move_to(screen, row,
-			     column +
-				     (request == VIEW_LEFT_REQUEST ? -1 : 1) * comm_stride(screen));
+			     column + (request == VIEW_LEFT_REQUEST ? -stride : stride));
 		return VIEW_LOAD;
+	}
 	case VIEW_UP_REQUEST:
 	case VIEW_DOWN_REQUEST:
 		if (screen->show != VIEW_COMM_MAP)
@@ -142,8 +346,18 @@ static enum view_answer comm_move(struct view_communication *screen, struct view
 		return VIEW_LOAD;
 	}
 	case VIEW_ZOOM_IN_REQUEST:
-	case VIEW_ZOOM_OUT_REQUEST:
-		return comm_zoom(screen, context, request == VIEW_ZOOM_IN_REQUEST);
+	case VIEW_ZOOM_OUT_REQUEST: {
+		const bool closer = request == VIEW_ZOOM_IN_REQUEST;
+		const struct view_window before = screen->window;
+
+		screen->window = view_window_zoom(before, screen->column, closer ? 1 : 2,
+						  closer ? 2 : 1, screen->extent);
+		if (before.from == screen->window.from && before.to == screen->window.to)
+			view_message(context,
+				     closer ? "this is as close as it gets" : "all of it is shown",
+				     NULL);
+		return VIEW_LOAD;
+	}
 	case VIEW_ZOOM_ALL_REQUEST:
 		screen->window = screen->extent;
 		return VIEW_LOAD;
@@ -323,36 +537,30 @@ static struct view_grid *comm_grid(void *state)
 	return &((struct view_communication *)state)->grid;
 }
 
-/* Keep the window and the cursor within what was read. */
-static void comm_fit(struct view_communication *screen)
+static enum status comm_load(void *state, struct view_context *context, bool news, struct err *err)
 {
-	const struct view_window extent = {0, max(screen->columns, 1)};
+	struct view_communication *screen = state;
+	const bool first = !screen->begun;
 	const bool all = screen->window.from == screen->extent.from &&
 			 screen->window.to == screen->extent.to;
+	enum status status = news ? view__comm_read(screen, context, err) : ST_OK;
+	const struct view_window extent = {0, max(screen->columns, 1)};
 
+	if (status != ST_OK)
+		return status;
+	/* Keep the window and the cursor within what was read. */
 	screen->window = all ? extent : view_window_clamp(screen->window, extent);
 	screen->extent = extent;
 	if (!screen->begun && screen->count > 0)
 		screen->begun = view__comm_worst(screen, &screen->row, &screen->column);
 	comm_move_to(screen, screen->row, screen->column);
-}
-
-static enum status comm_load(void *state, struct view_context *context, bool news, struct err *err)
-{
-	struct view_communication *screen = state;
-	const bool first = !screen->begun;
-	enum status status = news ? view__comm_read(screen, context, err) : ST_OK;
-
-	if (status != ST_OK)
-		return status;
-	comm_fit(screen);
 	if (screen->count == 0)
 		return ST_OK;
 	status = view__comm_list(screen, context, err);
 	screen->areas = comm_areas(
 		screen, (struct view_rect){0, 0, context->body.width, context->body.height});
 	if (status == ST_OK)
-		status = view__comm_picture(screen, context, err);
+		status = comm_picture(screen, context, err);
 	if (status != ST_OK)
 		return status;
 	view_grid_layout(&screen->grid, screen->areas.table);
@@ -399,7 +607,7 @@ static void comm_status(const void *state, const struct view_context *context, c
 			size_t size)
 {
 	const struct view_communication *screen = state;
-	char name[VIEW_COMM_NAME], rows[VIEW_MESSAGE_SIZE] = "";
+	char name[NAME_MOST], rows[VIEW_MESSAGE_SIZE] = "";
 
 	if (screen->count == 0) {
 		snprintf(out, size, "no calls of MPI recorded");
@@ -414,7 +622,7 @@ static void comm_status(const void *state, const struct view_context *context, c
 	snprintf(out, size, "%srank %lld, %s%s%s%s%s%s",
 		 context->target ? "map of the source; " : "",
 		 (long long)screen->ranks[screen->row],
-		 view__comm_column_name(screen, screen->column, name),
+		 comm_column_name(screen, screen->column, name),
 		 screen->cut ? ", the first cells alone" : "", rows[0] ? "; by " : "",
 		 rows[0] ? report_named_communication.groupings[screen->by].by : "",
 		 rows[0] ? ": " : "", rows);
@@ -428,7 +636,7 @@ static int comm_height(const void *state, const struct view_context *context)
 	if (screen->count == 0)
 		return VIEW_NOTHING_ROWS;
 	/* The map at its tallest, with a heading, a legend and the table. */
-	return view__comm_map_rows(screen, 3 * screen->rank_count) + (int)screen->grid.count + 3;
+	return comm_map_rows(screen, 3 * screen->rank_count) + (int)screen->grid.count + 3;
 }
 
 /* The rows of the table; of the map alone those that it shows. */
@@ -456,7 +664,7 @@ const struct view_screen_ops view_communication_ops = {
 	.fini = comm_fini,
 	.grid = comm_grid,
 	.load = comm_load,
-	.draw = view__comm_draw,
+	.draw = comm_draw,
 	.request = comm_request,
 	.word = comm_word,
 	.status = comm_status,

@@ -98,17 +98,8 @@ int view__comm_column_of(const struct view_communication *screen,
 /* The column with the greatest value (of shares hidden, the least), and its row. */
 bool view__comm_worst(const struct view_communication *screen, int *row, int *column);
 
-/* view_communication_draw.c */
-enum status view__comm_picture(struct view_communication *screen, struct view_context *context,
-			       struct err *err);
-/* Rows that the map takes of @rows. */
-int view__comm_map_rows(const struct view_communication *screen, int rows);
-/* "weight update 57", or "call 12" where calls belong to none. */
-#define VIEW_COMM_NAME 48
-const char *view__comm_column_name(const struct view_communication *screen, int column,
-				   char out[VIEW_COMM_NAME]);
+/* view_communication.c */
 /* Find what is drawn in the cell @x, @y of the body. */
 bool view__comm_find(const struct view_communication *screen, int x, int y, int *row, int *column);
-void view__comm_draw(const void *state, const struct view_context *context, struct view_pane *pane);
 
 #endif /* VIEW_COMMUNICATION_INTERNAL_H */

@@ -104,33 +104,6 @@ const struct report_grouping *view__comm_grouping(const char *by)
 	return of;
 }
 
-static enum status comm_read_cells(struct view_communication *screen, struct prof_db *db,
-				   struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, view__comm_grouping("update")->sql, err);
-
-	screen->cut = false;
-	while (prof_query_next(query, &status, err)) {
-		struct view_comm_cell cell;
-
-		screen->cut = screen->count == VIEW_COMM_ROWS;
-		if (screen->cut)
-			break;
-		status = comm_read_cell(screen, query, &cell, err);
-		if (status == ST_OK && mem_grow(&screen->cells, &screen->capacity,
-						screen->count + 1, sizeof(*screen->cells)))
-			status = err_nomem(err);
-		if (status != ST_OK)
-			break;
-		/* Every rank has its own process; what has no rank cannot be a row. */
-		if (cell.rank != IPS_NULL)
-			screen->cells[screen->count++] = cell;
-	}
-	prof_query_close(query);
-	return status;
-}
-
 /* Find the ranks and columns of the cells, which are sorted. */
 static enum status comm_make_map(struct view_communication *screen, struct err *err)
 {
@@ -170,6 +143,7 @@ enum status view__comm_read(struct view_communication *screen, struct view_conte
 			    struct err *err)
 {
 	enum status status;
+	struct prof_query *query;
 
 	screen->listed = -1;
 	screen->count = 0;
@@ -177,7 +151,26 @@ enum status view__comm_read(struct view_communication *screen, struct view_conte
 	arena_reset(&screen->arena);
 	if (!context->source->db)
 		return ST_OK;
-	status = comm_read_cells(screen, context->source->db, err);
+	status = prof_query_open(&query, context->source->db, view__comm_grouping("update")->sql,
+				 err);
+	screen->cut = false;
+	while (prof_query_next(query, &status, err)) {
+		struct view_comm_cell cell;
+
+		screen->cut = screen->count == VIEW_COMM_ROWS;
+		if (screen->cut)
+			break;
+		status = comm_read_cell(screen, query, &cell, err);
+		if (status == ST_OK && mem_grow(&screen->cells, &screen->capacity,
+						screen->count + 1, sizeof(*screen->cells)))
+			status = err_nomem(err);
+		if (status != ST_OK)
+			break;
+		/* Every rank has its own process; what has no rank cannot be a row. */
+		if (cell.rank != IPS_NULL)
+			screen->cells[screen->count++] = cell;
+	}
+	prof_query_close(query);
 	if (status == ST_OK && view_cancelled(context))
 		status = err_set(err, ST_INTERRUPTED, "stopped");
 	if (status == ST_OK && screen->count > 0)

@@ -182,12 +182,6 @@ bool view_blocks_click(struct view_blocks *blocks, int x, int y)
 	return false;
 }
 
-/* Number of blocks above the columns: 0 if there is only one column. */
-static int view_head_count(const struct view_blocks *blocks, int two_from, int width)
-{
-	return width < two_from ? 0 : blocks->heads < blocks->count ? blocks->heads : blocks->count;
-}
-
 static int view_two_column_width(const struct view_blocks *blocks)
 {
 	return blocks->two_from ? blocks->two_from : TWO_FROM;
@@ -253,19 +247,11 @@ static bool view_fold_block(struct view_blocks *blocks, struct view_block *block
 	return more;
 }
 
-static bool view_fold(struct view_blocks *blocks)
-{
-	bool more = false;
-
-	for (int i = 0; blocks->folds && i < blocks->count; i++)
-		more = view_fold_block(blocks, &blocks->block[i]) || more;
-	return more;
-}
-
 static void view_position_blocks(struct view_blocks *blocks, int width)
 {
 	const int two_from = view_two_column_width(blocks);
-	const int heads = view_head_count(blocks, two_from, width - 2);
+	/* Number of blocks above the columns: 0 if there is only one column. */
+	const int heads = width - 2 < two_from ? 0 : min(blocks->heads, blocks->count);
 	const int ends[] = {blocks->later > heads ? min(blocks->later, blocks->count) : heads,
 			    blocks->count};
 	int heights[VIEW_BLOCKS_MOST], top = 0, first = heads;
@@ -295,13 +281,18 @@ static void view_position_blocks(struct view_blocks *blocks, int width)
 
 enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)
 {
+	bool more;
+
 	if (blocks->failed)
 		return err_nomem(err);
 	/* Wrapping may change the columns and make them narrower. This ends: lines only get
 	 * shorter. */
-	do
+	do {
 		view_position_blocks(blocks, width);
-	while (view_fold(blocks));
+		more = false;
+		for (int i = 0; blocks->folds && i < blocks->count; i++)
+			more = view_fold_block(blocks, &blocks->block[i]) || more;
+	} while (more);
 	if (blocks->failed)
 		return err_nomem(err);
 	if (blocks->scroll > blocks->height - height)
@@ -345,29 +336,24 @@ static void blocks_draw_line(const struct view_block *block, const struct view_l
 		view_text_cut(pane, x + name, y, width - name, line->style, line->value);
 }
 
-static void view_draw_block(const struct view_blocks *blocks, const struct view_block *block,
-			    int first, struct view_pane *pane)
-{
-	const int x = block->place.x + 1, width = block->place.width;
-	int y = block->place.y - blocks->scroll, used;
-
-	if (y >= 0) {
-		used = view_text_cut(pane, x, y, width, VIEW_TITLE, block->title);
-		view_glyphs(pane, x + used + 1, y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL,
-			    width - used - 1);
-	}
-	for (size_t i = 0; i < block->count; i++) {
-		y = block->place.y + 1 + (int)i - blocks->scroll;
-		if (y >= 0 && y < pane->rect.height)
-			blocks_draw_line(block, &block->lines[i], x + 1, y, width - 1,
-					 blocks->found == first + (int)i, pane);
-	}
-}
-
 void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane)
 {
 	for (int i = 0, first = 0; i < blocks->count; i++) {
-		view_draw_block(blocks, &blocks->block[i], first, pane);
+		const struct view_block *block = &blocks->block[i];
+		const int x = block->place.x + 1, width = block->place.width;
+		int y = block->place.y - blocks->scroll, used;
+
+		if (y >= 0) {
+			used = view_text_cut(pane, x, y, width, VIEW_TITLE, block->title);
+			view_glyphs(pane, x + used + 1, y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL,
+				    width - used - 1);
+		}
+		for (size_t l = 0; l < block->count; l++) {
+			y = block->place.y + 1 + (int)l - blocks->scroll;
+			if (y >= 0 && y < pane->rect.height)
+				blocks_draw_line(block, &block->lines[l], x + 1, y, width - 1,
+						 blocks->found == first + (int)l, pane);
+		}
 		first += (int)blocks->block[i].count;
 	}
 	if (blocks->scroll > 0)

@@ -56,11 +56,6 @@ void view_canvas_fini(struct view_canvas *canvas)
 	canvas->width = canvas->height = 0;
 }
 
-static const struct view_cell *view_row(const struct view_canvas *canvas, int y)
-{
-	return &canvas->cells[(size_t)y * (size_t)canvas->width];
-}
-
 int view_encode(uint32_t character, char out[5])
 {
 	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -88,7 +83,7 @@ enum status view_canvas_print(const struct view_canvas *canvas, int from, int to
 	char bytes[5];
 
 	for (int y = from; y < to; y++) {
-		const struct view_cell *row = view_row(canvas, y);
+		const struct view_cell *row = &canvas->cells[(size_t)y * (size_t)canvas->width];
 		int end = canvas->width;
 
 		while (end > 0 && row[end - 1].character == ' ')

@@ -4,7 +4,6 @@
  * Threading: one thread per canvas. Ownership: none.
  */
 #include "viewer/draw/view_chart.h"
-#include "viewer/draw/view_share.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,26 +109,19 @@ static void view_draw_scale(struct view_pane *pane, const struct report_axis *y)
 
 /* ---- the axis below -------------------------------------------------------------------------- */
 
-static int view_axis_number_width(const struct report_axis *x)
-{
-	char text[FMT_SIZE];
-	const int low = view_text_width(report_axis_text(x, x->low, text));
-
-	return max(low, view_text_width(report_axis_text(x, x->high, text)));
-}
-
 /* @pane holds the axis's rows; the plot begins at column @left. */
 static void view_draw_ticks(struct view_pane *pane, const struct report_axis *x, int left)
 {
 	const int columns = pane->rect.width - left, row = pane->rect.height - 1;
-	const int each = view_axis_number_width(x) + 4;
+	char text[FMT_SIZE];
+	const int low = view_text_width(report_axis_text(x, x->low, text));
+	const int each = max(low, view_text_width(report_axis_text(x, x->high, text))) + 4;
 	double ticks[REPORT_AXIS_TICKS];
 	const int count = report_axis_ticks(x, max(columns / each, 2), ticks);
 	int used = left;
 
 	for (int i = 0; i < count; i++) {
 		const int at = left + (int)lrint(report_axis_part(x, ticks[i]) * (columns - 1));
-		char text[FMT_SIZE];
 		const int width = view_text_width(report_axis_text(x, ticks[i], text));
 		const int from = max(left, min(at - width / 2, pane->rect.width - width));
 
@@ -166,17 +158,6 @@ static int view_title_width(const struct view_pane *pane, const char *title)
 		       : 0;
 }
 
-static void chart_draw_axis(struct view_pane *pane, const struct report_axis *x, int left)
-{
-	if (left > 0)
-		view_glyphs(pane, left - 1, 0, VIEW_DIM, VIEW_GLYPH_CORNER, 1);
-	view_glyphs(pane, left, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - left);
-	view_draw_ticks(pane, x, left);
-	if (x->title && left > 2)
-		view_text_right(pane, 0, pane->rect.height - 1, left - 2, VIEW_DIM,
-				view_title_suffix(x->title, left - 2));
-}
-
 struct view_pane view_chart_axes(struct view_pane *pane, const struct report_axis *x,
 				 const struct report_axis *y, int scale)
 {
@@ -195,7 +176,16 @@ struct view_pane view_chart_axes(struct view_pane *pane, const struct report_axi
 	}
 	if (areas.axis.height > 0) {
 		part = view_pane_sub(pane, areas.axis);
-		chart_draw_axis(&part, x, areas.scale.width);
+		if (areas.scale.width > 0)
+			view_glyphs(&part, areas.scale.width - 1, 0, VIEW_DIM, VIEW_GLYPH_CORNER,
+				    1);
+		view_glyphs(&part, areas.scale.width, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL,
+			    part.rect.width - areas.scale.width);
+		view_draw_ticks(&part, x, areas.scale.width);
+		if (x->title && areas.scale.width > 2)
+			view_text_right(&part, 0, part.rect.height - 1, areas.scale.width - 2,
+					VIEW_DIM,
+					view_title_suffix(x->title, areas.scale.width - 2));
 	}
 	return view_pane_sub(pane, areas.plot);
 }
@@ -575,18 +565,6 @@ void view_chart_stack(struct view_pane *plot, const struct view_series *series, 
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-static void view_draw_upright_bar(struct view_pane *plot, int x, enum view_style style, double part)
-{
-	const int rows = plot->rect.height;
-	const double full = part * rows;
-
-	for (int row = 0; row < rows && full > row; row++) {
-		const double cell = full - row >= 1 ? 1 : full - row;
-
-		view_put(plot, x, rows - 1 - row, style, view_level_char(plot->canvas, cell));
-	}
-}
-
 void view_chart_columns(struct view_pane *plot, enum view_style style, const double *values,
 			int64_t count, const struct report_axis *y)
 {
@@ -603,8 +581,17 @@ void view_chart_columns(struct view_pane *plot, enum view_style style, const dou
 		for (int64_t i = from; i < to; i++)
 			if (isfinite(values[i]))
 				greatest = fmax(greatest, values[i]);
-		if (!isnan(greatest))
-			view_draw_upright_bar(plot, x, style, report_axis_part(y, greatest));
+		if (!isnan(greatest)) {
+			const int rows = plot->rect.height;
+			const double full = report_axis_part(y, greatest) * rows;
+
+			for (int row = 0; row < rows && full > row; row++) {
+				const double cell = full - row >= 1 ? 1 : full - row;
+
+				view_put(plot, x, rows - 1 - row, style,
+					 view_level_char(plot->canvas, cell));
+			}
+		}
 	}
 }
 

@@ -94,22 +94,6 @@ static int64_t grid_find_cursor(const struct view_grid *old, const struct view_g
 	return old->at;
 }
 
-/* Carry over the order and the hidden columns of @old, by name. */
-static void grid_retain_columns(const struct view_grid *old, struct view_grid *grid)
-{
-	grid->sort = -1;
-	if (old->sort >= 0 && old->sort < old->table.column_count)
-		grid->sort = view_table_column(&grid->table, old->table.columns[old->sort].name);
-	for (int i = 0; i < old->table.column_count; i++) {
-		const int at = old->traits[i].hidden
-				       ? view_table_column(&grid->table, old->table.columns[i].name)
-				       : -1;
-
-		if (at >= 0)
-			grid->traits[at].hidden = true;
-	}
-}
-
 /* Compile the filter. On failure return false with the reason in @trouble. */
 static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t size)
 {
@@ -190,7 +174,18 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 	next.columns = columns;
 	next.column_count = column_count;
 	view__grid_traits(&next, keys);
-	grid_retain_columns(grid, &next);
+	/* The order and the hidden columns stay, by name. */
+	next.sort = -1;
+	if (grid->sort >= 0 && grid->sort < grid->table.column_count)
+		next.sort = view_table_column(&next.table, grid->table.columns[grid->sort].name);
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int at = grid->traits[i].hidden
+				       ? view_table_column(&next.table, grid->table.columns[i].name)
+				       : -1;
+
+		if (at >= 0)
+			next.traits[at].hidden = true;
+	}
 	stopped = !view__grid_sort(&next) || !grid_apply_filter(&next);
 	if (!stopped) {
 		view__grid_reorder(&next);
@@ -444,25 +439,6 @@ static int grid_hideable_group(const struct view_grid *grid)
 											  : -1;
 }
 
-static void grid_report_choice(struct view_grid *grid, enum grid_choice choice, int hidden,
-			       bool changed)
-{
-	char text[VIEW_MESSAGE_SIZE];
-
-	if (choice == GRID_FEWER)
-		snprintf(text, sizeof(text), "%.40s is hidden; | again: the usual columns",
-			 view__grid_title(grid, hidden));
-	else if (choice == GRID_USUAL && changed)
-		snprintf(text, sizeof(text), "the usual columns again");
-	else if (grid_count_off_screen(grid) > 0)
-		snprintf(text, sizeof(text), "all columns are shown: %s",
-			 grid->still ? "> goes through them" : "l and h go sideways");
-	else
-		snprintf(text, sizeof(text), "all columns are shown; %s",
-			 choice == GRID_ALL ? "| again: fewer" : "> orders by one, and | hides it");
-	grid_set_message(grid, text);
-}
-
 /* Show more columns, fewer, or the usual ones, and report which. */
 static void grid_toggle_columns(struct view_grid *grid)
 {
@@ -472,6 +448,7 @@ static void grid_toggle_columns(struct view_grid *grid)
 									 : GRID_USUAL;
 	const bool every = grid->every, changed = every || grid_hides_some(grid);
 	const int hidden = choice == GRID_FEWER ? grid_hideable_group(grid) : -1;
+	char text[VIEW_MESSAGE_SIZE];
 
 	for (int i = 0; i < grid->table.column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
@@ -491,24 +468,21 @@ static void grid_toggle_columns(struct view_grid *grid)
 	view__grid_reorder(grid);
 	grid->column = 0;
 	view_grid_layout(grid, grid->area);
-	grid_report_choice(grid, choice, hidden, changed);
+	if (choice == GRID_FEWER)
+		snprintf(text, sizeof(text), "%.40s is hidden; | again: the usual columns",
+			 view__grid_title(grid, hidden));
+	else if (choice == GRID_USUAL && changed)
+		snprintf(text, sizeof(text), "the usual columns again");
+	else if (grid_count_off_screen(grid) > 0)
+		snprintf(text, sizeof(text), "all columns are shown: %s",
+			 grid->still ? "> goes through them" : "l and h go sideways");
+	else
+		snprintf(text, sizeof(text), "all columns are shown; %s",
+			 choice == GRID_ALL ? "| again: fewer" : "> orders by one, and | hides it");
+	grid_set_message(grid, text);
 }
 
 /* ---- the status line ------------------------------------------------------------------------- */
-
-static void grid_status_order(const struct view_grid *grid, char *out, size_t size)
-{
-	const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
-
-	out[0] = '\0';
-	if (grid->sort >= 0)
-		snprintf(out, size, ", by %.60s%s%s%s", view__grid_title(grid, group),
-			 group == grid->sort ? "" : " ",
-			 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
-			 grid->reverse ? " reversed" : "");
-	else if (grid->reverse)
-		snprintf(out, size, ", reversed");
-}
 
 /* "+3 columns: l, +12: |": how many more columns exist, and the keys that show them. */
 static void grid_status_columns(const struct view_grid *grid, char *out, size_t size)
@@ -550,7 +524,15 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 		snprintf(all, sizeof(all), " (%s in all)",
 			 fmt_count(number, grid->table.row_count));
 	if (grid->traits) {
-		grid_status_order(grid, order, sizeof(order));
+		const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
+
+		if (grid->sort >= 0)
+			snprintf(order, sizeof(order), ", by %.60s%s%s%s",
+				 view__grid_title(grid, group), group == grid->sort ? "" : " ",
+				 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
+				 grid->reverse ? " reversed" : "");
+		else if (grid->reverse)
+			snprintf(order, sizeof(order), ", reversed");
 		grid_status_columns(grid, columns, sizeof(columns));
 	}
 	if (grid->count > 0)

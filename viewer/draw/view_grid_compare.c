@@ -253,16 +253,6 @@ static struct report_cell join_diff(const struct report_cell *a, const struct re
 	return cell;
 }
 
-/* Ids and positions are assigned anew by each recording, so their differences mean nothing. */
-static bool join_is_id(const struct join *join, const struct join_column *column)
-{
-	const char *name = join_column_name(join, column);
-	const size_t length = strlen(name);
-
-	return strcmp(name, "position") == 0 ||
-	       (length > 3 && strcmp(name + length - 3, "_id") == 0);
-}
-
 /* Return true if the column is a duration rather than a point in time. */
 static bool join_is_duration(const struct join *join, const struct join_column *column)
 {
@@ -290,9 +280,13 @@ static const char *join_verdict(const struct join *join, int64_t source, int64_t
 		const struct report_cell *a = join_cell(join->source, source, column->source);
 		const struct report_cell *b = join_cell(join->target, target, column->target);
 		const bool duration = join_is_duration(join, column);
-		const char *verdict;
+		const char *name = join_column_name(join, column), *verdict;
+		const size_t length = strlen(name);
 
-		if (column->shape == JOIN_KEY || join_is_id(join, column) ||
+		/* Ids and positions are assigned anew by each recording, so their differences mean
+		 * nothing. */
+		if (column->shape == JOIN_KEY || strcmp(name, "position") == 0 ||
+		    (length > 3 && strcmp(name + length - 3, "_id") == 0) ||
 		    (column->shape == JOIN_TEXT && !column->twice))
 			continue;
 		if (column->shape == JOIN_TEXT || a->type == PROF_NULL || b->type == PROF_NULL)
@@ -366,38 +360,31 @@ static void join_make_table(struct join *join)
 	join_add_name(join, &at, VIEW_GRID_VERDICT, "", REPORT_TEXT);
 }
 
-static void join_alloc(struct join *join)
-{
-	const size_t columns =
-		(size_t)join->source->column_count + (size_t)join->target->column_count;
-	const size_t sources = (size_t)join->source->row_count + 1;
-	const size_t targets = (size_t)join->target->row_count + 1;
-	size_t heads = 16;
-
-	while (heads < 2 * targets)
-		heads *= 2;
-	join->mask = heads - 1;
-	if (arena_init(&join->arena, 0) == 0) {
-		join->columns = arena_alloc(&join->arena, columns + 1, sizeof(*join->columns));
-		join->partner = arena_alloc(&join->arena, sources, sizeof(*join->partner));
-		join->taken = arena_alloc(&join->arena, targets, sizeof(*join->taken));
-		join->heads = arena_alloc(&join->arena, heads, sizeof(*join->heads));
-		join->next = arena_alloc(&join->arena, targets, sizeof(*join->next));
-	}
-	if (!join->columns || !join->partner || !join->taken || !join->heads || !join->next)
-		join->status = err_nomem(join->err);
-}
-
 enum status view_grid_compare(struct report_table *out, const struct view_context *context,
 			      const struct report_table *source, const struct report_table *target,
 			      const char *keys, struct err *err)
 {
 	struct join join = {
 		.source = source, .target = target, .context = context, .out = out, .err = err};
+	const size_t columns = (size_t)source->column_count + (size_t)target->column_count;
+	const size_t sources = (size_t)source->row_count + 1;
+	const size_t targets = (size_t)target->row_count + 1;
+	size_t heads = 16;
 	int64_t at = 0;
 
 	memset(out, 0, sizeof(*out));
-	join_alloc(&join);
+	while (heads < 2 * targets)
+		heads *= 2;
+	join.mask = heads - 1;
+	if (arena_init(&join.arena, 0) == 0) {
+		join.columns = arena_alloc(&join.arena, columns + 1, sizeof(*join.columns));
+		join.partner = arena_alloc(&join.arena, sources, sizeof(*join.partner));
+		join.taken = arena_alloc(&join.arena, targets, sizeof(*join.taken));
+		join.heads = arena_alloc(&join.arena, heads, sizeof(*join.heads));
+		join.next = arena_alloc(&join.arena, targets, sizeof(*join.next));
+	}
+	if (!join.columns || !join.partner || !join.taken || !join.heads || !join.next)
+		join.status = err_nomem(join.err);
 	if (join.status == ST_OK) {
 		join_list_columns(&join, keys);
 		join_pair_rows(&join);

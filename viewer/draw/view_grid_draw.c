@@ -60,27 +60,6 @@ static int grid_verdict_column(const struct report_table *table)
 	return last >= 0 && strcmp(table->columns[last].name, VIEW_GRID_VERDICT) == 0 ? last : -1;
 }
 
-/* Group adjacent columns: a number, its target and their difference. */
-static void grid_group_columns(struct view_grid *grid)
-{
-	const struct report_table *table = &grid->table;
-
-	for (int i = 0; i < table->column_count; i += grid->traits[i].size) {
-		struct view_grid_trait *trait = &grid->traits[i];
-
-		*trait = (struct view_grid_trait){.group = i, .size = 1};
-		if (grid_has_suffix(table, i, i + 1, "_target"))
-			trait->size = grid_has_suffix(table, i, i + 2, "_diff") ? 3 : 2;
-		for (int part = 1; part < trait->size; part++)
-			grid->traits[i + part] = (struct view_grid_trait){
-				.group = i,
-				.size = 1,
-				.role = part == 1 ? VIEW_GRID_TARGET : VIEW_GRID_DIFF};
-		if (trait->size > 1)
-			grid->compared = true;
-	}
-}
-
 double view__cell_number(const struct report_cell *cell)
 {
 	return cell->type == PROF_INT    ? (double)cell->integer
@@ -164,7 +143,21 @@ void view__grid_traits(struct view_grid *grid, const char *keys)
 	const int64_t step = table->row_count / GRID_SAMPLE + 1;
 
 	grid->compared = grid_verdict_column(table) >= 0;
-	grid_group_columns(grid);
+	/* Group adjacent columns: a number, its target and their difference. */
+	for (int i = 0; i < table->column_count; i += grid->traits[i].size) {
+		struct view_grid_trait *trait = &grid->traits[i];
+
+		*trait = (struct view_grid_trait){.group = i, .size = 1};
+		if (grid_has_suffix(table, i, i + 1, "_target"))
+			trait->size = grid_has_suffix(table, i, i + 2, "_diff") ? 3 : 2;
+		for (int part = 1; part < trait->size; part++)
+			grid->traits[i + part] = (struct view_grid_trait){
+				.group = i,
+				.size = 1,
+				.role = part == 1 ? VIEW_GRID_TARGET : VIEW_GRID_DIFF};
+		if (trait->size > 1)
+			grid->compared = true;
+	}
 	for (int i = 0; i < table->column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
 		const enum report_quantity quantity = table->columns[i].quantity;
@@ -382,23 +375,18 @@ static int grid_fix_columns(struct view_grid *grid, int room)
 	return used;
 }
 
-/* In a comparison the group that orders the rows is the most important one. */
-static int grid_importance(const struct view_grid *grid, int column)
-{
-	const struct view_grid_trait *trait = &grid->traits[column];
-
-	if (grid->compared && grid->sort >= 0 && grid->traits[grid->sort].group == trait->group)
-		return INT_MAX;
-	return trait->column ? trait->column->importance : 1;
-}
-
 /* The most important column that is not chosen yet; -1: none. */
 static int grid_next_fit(const struct view_grid *grid)
 {
 	int best = -1, importance = 0;
 
 	for (int i = 0; i < grid->table.column_count; i++) {
-		const int own = grid_importance(grid, i);
+		const struct view_grid_trait *trait = &grid->traits[i];
+		const int own = grid->compared && grid->sort >= 0 &&
+						grid->traits[grid->sort].group == trait->group
+					? INT_MAX
+				: trait->column ? trait->column->importance
+						: 1;
 
 		if (!grid_scrolls(grid, i) || grid->traits[i].fits)
 			continue;
@@ -661,22 +649,6 @@ static void grid_draw_cell(const struct view_grid *grid, const struct view_grid_
 				       trait->greatest);
 }
 
-static void grid_draw_row(const struct view_grid *grid, int64_t at, int y, bool selected,
-			  struct view_pane *pane)
-{
-	const int64_t row = grid->order[at];
-	const char only = grid_only_mark(grid, row);
-
-	if (selected) {
-		view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
-		view_glyphs(pane, 0, y, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
-	} else if (only) {
-		view_put(pane, 0, y, VIEW_WARN, (uint32_t)only);
-	}
-	for (int i = 0; i < grid->place_count; i++)
-		grid_draw_cell(grid, &grid->places[i], row, y, selected, pane);
-}
-
 /* Draw the scroll bar: which part of the rows is visible. */
 static void grid_draw_scroll_mark(const struct view_grid *grid, struct view_pane *pane)
 {
@@ -716,9 +688,21 @@ void view_grid_draw(const struct view_grid *grid, const struct view_pane *body, 
 						     : "Nothing differs: D shows all.");
 		return;
 	}
-	for (int i = 0; i < rows && grid->scroll + i < grid->count; i++)
-		grid_draw_row(grid, grid->scroll + i, i + 1, active && grid->scroll + i == grid->at,
-			      &pane);
+	for (int i = 0; i < rows && grid->scroll + i < grid->count; i++) {
+		const int y = i + 1;
+		const bool selected = active && grid->scroll + i == grid->at;
+		const int64_t row = grid->order[grid->scroll + i];
+		const char only = grid_only_mark(grid, row);
+
+		if (selected) {
+			view_fill(&pane, 0, y, pane.rect.width, VIEW_CURSOR);
+			view_glyphs(&pane, 0, y, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
+		} else if (only) {
+			view_put(&pane, 0, y, VIEW_WARN, (uint32_t)only);
+		}
+		for (int c = 0; c < grid->place_count; c++)
+			grid_draw_cell(grid, &grid->places[c], row, y, selected, &pane);
+	}
 	if (grid->count > rows && rows > 0)
 		grid_draw_scroll_mark(grid, &pane);
 }

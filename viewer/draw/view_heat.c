@@ -3,8 +3,7 @@
  *
  * Threading: one thread per canvas. Ownership: none.
  */
-#include "viewer/draw/view_heat.h"
-#include "viewer/draw/view_share.h"
+#include "viewer/draw/view_chart.h"
 
 #include <math.h>
 #include <string.h>

@@ -230,35 +230,27 @@ static bool view_is_text(const struct view_svg *svg, int x)
 	       !view_block_shape(character, &shape);
 }
 
-/* The end of the words that begin at @x: one style, separated by single blanks. */
-static int view_words_end(const struct view_svg *svg, int x)
-{
-	const struct view_cell *row = svg->row;
-	const uint16_t style = row[x].style;
-	int end = x + 1;
-
-	while (end < svg->canvas->width && row[end].style == style) {
-		if (view_is_text(svg, end))
-			end++;
-		else if (row[end].character == ' ' && end + 1 < svg->canvas->width &&
-			 row[end + 1].style == style && view_is_text(svg, end + 1))
-			end += 2;
-		else
-			break;
-	}
-	return end;
-}
-
 static void view_write_texts(const struct view_svg *svg)
 {
 	for (int x = 0, end; x < svg->canvas->width; x = end) {
 		const char *attributes =
 			view_style_paint(svg->row[x].style, svg->theme, 256).attributes;
+		const struct view_cell *row = svg->row;
+		const uint16_t style = row[x].style;
 
 		end = x + 1;
 		if (!view_is_text(svg, x))
 			continue;
-		end = view_words_end(svg, x);
+		/* Words of one style that single blanks separate are one text. */
+		while (end < svg->canvas->width && row[end].style == style) {
+			if (view_is_text(svg, end))
+				end++;
+			else if (row[end].character == ' ' && end + 1 < svg->canvas->width &&
+				 row[end + 1].style == style && view_is_text(svg, end + 1))
+				end += 2;
+			else
+				break;
+		}
 		fprintf(svg->out, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"#%06x\"%s>",
 			x * CW, svg->top + BASELINE, (end - x) * CW, view_cell_colour(svg, x, true),
 			strchr(attributes, 'B') ? " font-weight=\"bold\"" : "");
@@ -268,26 +260,14 @@ static void view_write_texts(const struct view_svg *svg)
 	}
 }
 
-/* The title comes from a database: characters that XML does not allow are dropped. */
-static void view_write_title(FILE *out, const char *title)
-{
-	uint32_t character;
-	int columns, bytes;
-
-	fputs("<title>", out);
-	while (title && (bytes = utf8_decode(title, &character, &columns)) > 0) {
-		view_write_escaped(out, character);
-		title += bytes;
-	}
-	fputs("</title>\n", out);
-}
-
 enum status view_svg_write(const struct view_canvas *canvas, int from, int to,
 			   enum view_theme theme, const char *title, FILE *out, struct err *err)
 {
 	const int width = canvas->width * CW + 2 * MARGIN;
 	const int height = (to - from) * CH + 2 * MARGIN;
 	struct view_svg svg = {.canvas = canvas, .theme = theme, .out = out};
+	uint32_t character;
+	int columns, bytes;
 
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -296,7 +276,13 @@ enum status view_svg_write(const struct view_canvas *canvas, int from, int to,
 		"shape-rendering=\"crispEdges\" "
 		"role=\"img\">\n",
 		width, height, -MARGIN, -MARGIN, width, height);
-	view_write_title(out, title);
+	/* The title comes from a database: characters that XML does not allow are dropped. */
+	fputs("<title>", out);
+	while (title && (bytes = utf8_decode(title, &character, &columns)) > 0) {
+		view_write_escaped(out, character);
+		title += bytes;
+	}
+	fputs("</title>\n", out);
 	fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#%06x\"/>\n",
 		-MARGIN, -MARGIN, width, height, view_palette(-1, theme, false));
 	for (int y = from; y < to; y++) {

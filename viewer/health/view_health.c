@@ -1,7 +1,7 @@
 /*
  * The screen Health: the broken rules, how often, where and when; and where bad numbers began.
  *
- * Threading: that of the session. Ownership: view_health_internal.h.
+ * Threading: that of the session; loading that of its worker. Ownership: view_health_internal.h.
  */
 #include "viewer/health/view_health_internal.h"
 
@@ -11,10 +11,360 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "common/str.h"
+#include "reports/summary/report_summary.h"
 #include "viewer/view_layout.h"
 
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* The columns of the view `health`, for rows selected by id. */
+#define HITS_FROM                                                                                  \
+	"health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "                      \
+	"LEFT JOIN contexts c ON c.context_id = h.context_id"
+#define HITS_COLUMNS                                                                               \
+	"h.time_ns AS at_ns, h.rule, coalesce(h.layer, i.layer) AS layer, coalesce(h.key, i.key) " \
+	"AS key, "                                                                                 \
+	"c.phase, c.epoch, c.step, h.value, h.threshold, coalesce(c.stage, i.stage) AS stage, "    \
+	"i.queue, c.rank, c.mode, c.execution, c.weight_update, c.microbatch, c.replica"
+
+static const char health_rules_sql[] =
+	"SELECT r.rule, coalesce(s.hits, 0) AS hits, r.enabled, r.threshold, r.patience, s.layer, "
+	"s.key, s.stage, s.phase, s.epoch, s.step, s.time_ns AS at_ns, s.value, s.queue, s.rank, "
+	"s.mode, "
+	"s.execution, s.weight_update, s.microbatch, s.replica, r.why "
+	"FROM health_rules r LEFT JOIN health_sums s ON s.rule = r.rule UNION ALL "
+	"SELECT rule, hits, NULL, threshold, NULL, layer, key, stage, phase, epoch, step, time_ns, "
+	"value, queue, rank, mode, execution, weight_update, microbatch, replica, NULL "
+	"FROM health_sums WHERE rule NOT IN (SELECT rule FROM health_rules)";
+
+static const char health_origin_sql[] =
+	"SELECT position, role, key, layer, phase, step, n_nan, n_pos_inf + n_neg_inf AS n_inf, n, "
+	"abs_max, std, mean, min, max, kind, stage, time_ns AS at_ns, queue, rank, mode, epoch, "
+	"execution, "
+	"weight_update, microbatch, replica FROM nonfinite_trail ORDER BY rank, position";
+
+static const struct view_grid_column health_rules_columns[] = {
+	{.name = "rule", .importance = 100, .least = 16},
+	{.name = "hits", .importance = 95, .bar = true},
+	{.name = "enabled", .title = "on", .importance = 40},
+	{.name = "threshold", .importance = 80},
+	{.name = "patience", .importance = 10},
+	{.name = "layer", .title = "first in", .importance = 70},
+	{.name = "key", .title = "tensor", .importance = 15},
+	{.name = "stage", .importance = 0},
+	{.name = "phase", .importance = 12},
+	{.name = "epoch", .importance = 11},
+	{.name = "step", .title = "at step", .importance = 60},
+	{.name = "at_ns", .title = "at", .importance = 50},
+	{.name = "value", .title = "found", .importance = 55},
+	{.name = "queue", .importance = 0},
+	{.name = "rank", .importance = 0},
+	{.name = "mode", .importance = 0},
+	{.name = "execution", .importance = 0},
+	{.name = "weight_update", .importance = 0},
+	{.name = "microbatch", .importance = 0},
+	{.name = "replica", .importance = 0},
+	{.name = "why", .importance = 5},
+};
+
+static const struct view_grid_column health_hits_columns[] = {
+	{.name = "at_ns", .title = "at", .importance = 100},
+	{.name = "rule", .importance = 95, .least = 12},
+	{.name = "layer", .importance = 60},
+	{.name = "key", .title = "tensor", .importance = 90, .least = 20},
+	{.name = "phase", .importance = 50},
+	{.name = "epoch", .importance = 45},
+	{.name = "step", .importance = 85},
+	{.name = "value", .title = "found", .importance = 80},
+	{.name = "threshold", .importance = 70},
+	{.name = "stage", .importance = 40},
+	{.name = "queue", .importance = 0},
+	{.name = "rank", .importance = 0},
+	{.name = "mode", .importance = 5},
+	{.name = "execution", .importance = 0},
+	{.name = "weight_update", .title = "update", .importance = 30},
+	{.name = "microbatch", .importance = 20},
+	{.name = "replica", .importance = 10},
+};
+
+static const struct view_grid_column health_parts_columns[] = {
+	{.name = "layer", .importance = 100},
+	{.name = "key", .title = "tensor", .importance = 100},
+	{.name = "hits", .importance = 95, .bar = true},
+	{.name = "rules", .importance = 80},
+	{.name = "first_ns", .title = "first at", .importance = 60},
+	{.name = "last_ns", .title = "last at", .importance = 50},
+};
+
+static const struct view_grid_column health_origin_columns[] = {
+	{.name = "position", .title = "order", .importance = 100},
+	{.name = "role", .importance = 90},
+	{.name = "key", .title = "tensor", .importance = 95, .least = 22},
+	{.name = "layer", .importance = 40},
+	{.name = "phase", .importance = 85},
+	{.name = "step", .importance = 86},
+	{.name = "n_nan", .title = "NaN", .importance = 80},
+	{.name = "n_inf", .title = "Inf", .importance = 79},
+	{.name = "n", .title = "of", .importance = 70},
+	{.name = "abs_max", .importance = 60},
+	{.name = "std", .importance = 50},
+	{.name = "mean", .importance = 20},
+	{.name = "min", .importance = 19},
+	{.name = "max", .importance = 18},
+	{.name = "kind", .importance = 15},
+	{.name = "stage", .importance = 14},
+	{.name = "at_ns", .title = "at", .importance = 13},
+	{.name = "queue", .importance = 0},
+	{.name = "rank", .importance = 0},
+	{.name = "mode", .importance = 0},
+	{.name = "epoch", .importance = 0},
+	{.name = "execution", .importance = 0},
+	{.name = "weight_update", .importance = 0},
+	{.name = "microbatch", .importance = 0},
+	{.name = "replica", .importance = 0},
+};
+
+#define KEYS_OF_HIT "rule,queue,key,layer,phase,epoch,step,microbatch,replica,rank"
+
+static const struct health_way {
+	const char *title, *keys, *sort;
+	const struct view_grid_column *columns;
+	int column_count;
+} health_ways[] = {
+	[VIEW_HEALTH_RULES] = {"rules", "rule,rank", "hits", health_rules_columns,
+			       ARRAY_LEN(health_rules_columns)},
+	[VIEW_HEALTH_HITS] = {"hits", KEYS_OF_HIT, "", health_hits_columns,
+			      ARRAY_LEN(health_hits_columns)},
+	[VIEW_HEALTH_PARTS] = {"by layer", NULL, "hits", health_parts_columns,
+			       ARRAY_LEN(health_parts_columns)},
+	[VIEW_HEALTH_ORIGIN] = {"where bad numbers began", "rank,position", "",
+				health_origin_columns, ARRAY_LEN(health_origin_columns)},
+};
+
+static const struct health_part {
+	const char *name, *title, *sql;
+} health_parts[] = {
+	[VIEW_HEALTH_BY_LAYER] = {"layer", "by layer", "coalesce(h.layer, i.layer)"},
+	[VIEW_HEALTH_BY_KEY] = {"key", "by tensor", "coalesce(h.key, i.key)"},
+	[VIEW_HEALTH_BY_STAGE] = {"stage", "by stage", "coalesce(c.stage, i.stage)"},
+	[VIEW_HEALTH_BY_PHASE] = {"phase", "by phase", "c.phase"},
+	[VIEW_HEALTH_BY_EPOCH] = {"epoch", "by epoch", "c.epoch"},
+};
+
+static const char *health_title(const struct view_health *screen, enum view_health_way way)
+{
+	return way == VIEW_HEALTH_PARTS ? health_parts[screen->part].title : health_ways[way].title;
+}
+
+/* Switch to another way, with a new grid. */
+static void health_turn_to(struct view_health *screen, enum view_health_way way)
+{
+	if (screen->way == way)
+		return;
+	view_grid_fini(&screen->grid);
+	memset(&screen->grid, 0, sizeof(screen->grid));
+	screen->ranked[way] = false;
+	screen->way = way;
+}
+
+/* ---- over the run ---------------------------------------------------------------------------- */
+
+static enum status health_query_rules(struct prof_db *db, const char *sql, int64_t row,
+				      int64_t *out, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = IPS_NULL;
+	if (row != IPS_NULL)
+		prof_query_int(query, ":row", row);
+	if (prof_query_next(query, &status, err))
+		*out = prof_column_int(query, 0);
+	prof_query_close(query);
+	return status;
+}
+
+/* Every n-th hit, starting with the first. */
+#define SAMPLED                                                                                    \
+	"WITH sample(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM sample WHERE i + 1 < %d) "
+
+/* Load the strip up to the end of the run, as far as hits and executions show it. */
+static enum status health_strip_load(struct view_health_strip *strip, struct prof_db *db,
+				     struct err *err)
+{
+	int64_t last, end;
+	enum status status;
+	struct prof_query *query;
+	char sql[512];
+
+	memset(strip, 0, sizeof(*strip));
+	strip->every = 1;
+	status =
+		health_query_rules(db, "SELECT max(row_id) FROM health_rows", IPS_NULL, &last, err);
+	if (status != ST_OK || last < 1)
+		return status;
+	strip->hits = last;
+	strip->every = 1 + (last - 1) / VIEW_HEALTH_SAMPLE;
+	status = health_query_rules(db, "SELECT max(last_end_ns) FROM execution_sums", IPS_NULL,
+				    &strip->until_ns, err);
+	if (status == ST_OK)
+		status = health_query_rules(
+			db, "SELECT time_ns FROM health_rows WHERE row_id = :row", last, &end, err);
+	if (status != ST_OK)
+		return status;
+	if (end > strip->until_ns)
+		strip->until_ns = end;
+	if (strip->until_ns < 0)
+		strip->until_ns = 0;
+	snprintf(sql, sizeof(sql),
+		 SAMPLED "SELECT h.time_ns FROM sample CROSS JOIN health_rows h "
+			 "WHERE h.row_id = 1 + sample.i * %lld",
+		 VIEW_HEALTH_SAMPLE, (long long)strip->every);
+	status = prof_query_open(&query, db, sql, err);
+	while (prof_query_next(query, &status, err)) {
+		const int64_t at = prof_column_int(query, 0);
+		const double part = (double)at / ((double)strip->until_ns + 1);
+
+		if (part >= 0 && part < 1)
+			strip->bucket[(int)(part * VIEW_HEALTH_BUCKETS)] += (double)strip->every;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* ---- where bad numbers began ----------------------------------------------------------------- */
+
+static void health_origin_part(struct str *out, const struct prof_query *query, int column,
+			       const char *name)
+{
+	if (prof_column_type(query, column) == PROF_TEXT)
+		str_addf(out, ", %s %s", name, prof_column_text(query, column));
+	else if (prof_column_type(query, column) == PROF_INT)
+		str_addf(out, ", %s %lld", name, (long long)prof_column_int(query, column));
+}
+
+static enum status health_origin_load(struct view_health *screen, struct prof_db *db,
+				      struct err *err)
+{
+	struct prof_query *query;
+	struct str text = {0};
+	char when[FMT_SIZE];
+	enum status status = prof_query_open(&query, db, REPORT_FIRST_BAD, err);
+
+	screen->origin[0] = '\0';
+	screen->bad = prof_query_next(query, &status, err);
+	if (screen->bad) {
+		const char *value = prof_column_text(query, 11), *key = prof_column_text(query, 0);
+		const char *phase = prof_column_text(query, 2);
+		static const struct {
+			const char *phase, *name;
+		} names[] = {{"F", "forward"},
+			     {"B", "backward"},
+			     {"W", "weight part"},
+			     {"R", "recomputation"},
+			     {"U", "weight update"}};
+
+		str_addf(&text, "Bad numbers began with %s in %s", value ? value : "?",
+			 key ? key : "?");
+		health_origin_part(&text, query, 10, "element");
+		health_origin_part(&text, query, 2, "phase");
+		for (size_t i = 0; i < ARRAY_LEN(names) && phase; i++)
+			if (strcmp(phase, names[i].phase) == 0)
+				str_addf(&text, " (%s)", names[i].name);
+		health_origin_part(&text, query, 5, "step");
+		health_origin_part(&text, query, 4, "update");
+		health_origin_part(&text, query, 3, "epoch");
+		if (prof_column_type(query, 9) == PROF_INT)
+			str_addf(&text, ", at %s", fmt_ns(when, prof_column_int(query, 9)));
+		if (text.failed)
+			status = err_nomem(err);
+		else
+			str_copy(screen->origin, sizeof(screen->origin), str_peek(&text));
+	}
+	str_free(&text);
+	prof_query_close(query);
+	return status;
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+static void health_sql(struct view_health *screen, bool follow)
+{
+	const struct health_part *part = &health_parts[screen->part];
+	const int64_t every = max(screen->source.every, screen->target.every);
+	const int64_t all = max(screen->source.hits, screen->target.hits);
+	const int64_t last = all > VIEW_HEALTH_PAGE ? all - VIEW_HEALTH_PAGE + 1 : 1;
+
+	switch (screen->way) {
+	case VIEW_HEALTH_HITS:
+		if (follow || screen->page > last)
+			screen->page = last;
+		if (screen->page < 1)
+			screen->page = 1;
+		snprintf(screen->sql, sizeof(screen->sql),
+			 "SELECT " HITS_COLUMNS " FROM " HITS_FROM
+			 " WHERE h.row_id >= %lld AND h.row_id < %lld ORDER BY h.row_id",
+			 (long long)screen->page, (long long)screen->page + VIEW_HEALTH_PAGE);
+		break;
+	case VIEW_HEALTH_PARTS:
+		snprintf(screen->sql, sizeof(screen->sql),
+			 SAMPLED
+			 "SELECT %s AS %s, %lld * count(*) AS hits, group_concat(DISTINCT h.rule) "
+			 "AS rules, min(h.time_ns) AS first_ns, max(h.time_ns) AS last_ns FROM "
+			 "sample CROSS JOIN " HITS_FROM
+			 " WHERE h.row_id = 1 + sample.i * %lld GROUP BY 1",
+			 VIEW_HEALTH_SAMPLE, part->sql, part->name, (long long)every,
+			 (long long)every);
+		break;
+	default:
+		str_copy(screen->sql, sizeof(screen->sql),
+			 screen->way == VIEW_HEALTH_RULES ? health_rules_sql : health_origin_sql);
+		break;
+	}
+}
+
+static enum view_style health_style(const struct report_table *table, int64_t row, int column)
+{
+	const struct report_cell *cell = &table->cells[row * table->column_count + column];
+	const char *name = table->columns[column].name;
+	const bool count = strcmp(name, "hits") == 0 || strcmp(name, "n_nan") == 0 ||
+			   strcmp(name, "n_inf") == 0;
+
+	if (count && cell->type == PROF_INT)
+		return cell->integer > 0 ? VIEW_BAD : VIEW_DIM;
+	if (strcmp(name, "role") == 0 && cell->text && strcmp(cell->text, "bad") == 0)
+		return VIEW_BAD;
+	return strcmp(name, "why") == 0 ? VIEW_DIM : VIEW_NORMAL;
+}
+
+static enum status health_grid_load(struct view_health *screen, struct view_context *context,
+				    struct err *err)
+{
+	const struct health_way *way = &health_ways[screen->way];
+	const char *keys = screen->way == VIEW_HEALTH_RULES && context->target
+				   ? "rule" /* those without hits have no rank */
+			   : screen->way == VIEW_HEALTH_PARTS ? health_parts[screen->part].name
+			   : screen->way == VIEW_HEALTH_HITS && !context->target
+				   ? NULL /* many hits are alike: the cursor keeps its number */
+				   : way->keys;
+	enum status status;
+
+	health_sql(screen, context->follow);
+	screen->grid.style = health_style;
+	screen->grid.differ = context->differ;
+	status = view_grid_query(&screen->grid, context, "health", screen->sql, keys, way->columns,
+				 way->column_count, 0, err);
+	if (status != ST_OK)
+		return status;
+	if (!screen->ranked[screen->way] && !view_grid_sort(&screen->grid, way->sort, false))
+		return err_set(err, ST_INTERRUPTED, "stopped");
+	/* The trail ends with the first bad tensor: show that end. */
+	if (!screen->ranked[screen->way] && screen->way == VIEW_HEALTH_ORIGIN)
+		view_grid_request(&screen->grid, VIEW_END_REQUEST);
+	screen->ranked[screen->way] = true;
+	return ST_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
 
 #define HEAD_MOST 3 /* rows for where bad numbers began */
 #define WHY_MOST  3
@@ -43,33 +393,67 @@ static int health_why_rows(const struct view_health *screen, int width)
 	return most;
 }
 
-/* Below the grid: the explanation of a rule, the strips, an axis. */
-void view__health_layout(struct view_health *screen, const struct view_context *context)
+static enum status health_load(void *state, struct view_context *context, bool news,
+			       struct err *err)
 {
-	const int height = context->body.height;
-	const struct view_rect area = {0, 0, context->body.width - 2, HEAD_MOST};
-	const int origin = screen->bad ? view_text_folded(NULL, area, VIEW_BAD, screen->origin) : 1;
+	struct view_health *screen = state;
+	const int width = context->body.width, height = context->body.height;
+	enum status status = ST_OK;
+	int origin = 1;
 
+	if (news) {
+		status = health_strip_load(&screen->source, context->source->db, err);
+		if (status == ST_OK && context->target)
+			status = health_strip_load(&screen->target, context->target->db, err);
+		if (status == ST_OK)
+			status = health_origin_load(screen, context->source->db, err);
+	}
+	if (status == ST_OK && view_cancelled(context))
+		status = err_set(err, ST_INTERRUPTED, "interrupted");
+	if (status == ST_OK)
+		status = health_grid_load(screen, context, err);
+	if (status != ST_OK)
+		return status;
+	if (screen->bad)
+		origin = view_text_folded(NULL, (struct view_rect){0, 0, width - 2, HEAD_MOST},
+					  VIEW_BAD, screen->origin);
 	screen->head = height >= 12 ? 1 + origin : 2;
-	screen->why_rows = context->whole ? 0 : health_why_rows(screen, context->body.width);
+	screen->why_rows = context->whole ? 0 : health_why_rows(screen, width);
 	screen->why_rows = height >= 20 || screen->why_rows == 0 ? screen->why_rows : 1;
+	/* Below the grid: the explanation of a rule, the strips, an axis. */
 	screen->foot = height < 12 ? 0 : screen->why_rows + (context->target ? 2 : 1) + 1;
 	screen->grid_height = height - screen->head - screen->foot;
+	view_grid_layout(&screen->grid,
+			 (struct view_rect){0, screen->head, width, screen->grid_height});
+	return ST_OK;
 }
 
-static void health_draw_origin(const struct view_health *screen, struct view_pane *pane)
+static bool health_is_before(struct prof_db *db, int64_t row, int64_t time_ns, enum status *status,
+			     struct err *err)
 {
-	if (screen->bad) {
-		view_text_folded(pane,
-				 (struct view_rect){1, 1, pane->rect.width - 2, screen->head - 1},
-				 VIEW_BAD, screen->origin);
-		return;
-	}
-	/* Without rules nothing was watched, so nothing can be said. */
-	if (screen->way != VIEW_HEALTH_RULES || screen->grid.table.row_count > 0)
-		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
-			      "No NaN and no Inf was found in what is watched.");
+	int64_t at = INT64_MAX;
+
+	if (*status == ST_OK)
+		*status = health_query_rules(
+			db, "SELECT time_ns FROM health_rows WHERE row_id = :row", row, &at, err);
+	return *status == ST_OK && at < time_ns;
 }
+
+/* Hits are in order of time; with merged ranks approximately. */
+static enum status health_page_at(struct view_health *screen, const struct view_context *context,
+				  bool target, int64_t time_ns, struct err *err)
+{
+	struct prof_db *db = target ? context->target->db : context->source->db;
+	const int64_t last = target ? screen->target.hits : screen->source.hits;
+	enum status status = ST_OK;
+	int64_t low;
+
+	SORTED_FIRST(low, 1, last, health_is_before(db, low, time_ns, &status, err));
+	screen->page = low > VIEW_HEALTH_PAGE / 2 ? low - VIEW_HEALTH_PAGE / 2 : 1;
+	return status;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static void health_draw_strip(const struct view_health_strip *strip, struct view_pane *pane, int y,
 			      enum view_style style, const char *name)
@@ -121,22 +505,6 @@ static void health_draw_axis(const struct view_health *screen, const struct view
 		view_text_right(pane, 8, y, pane->rect.width - 9, VIEW_DIM, until);
 }
 
-static void health_draw_foot(const struct view_health *screen, const struct view_context *context,
-			     struct view_pane *pane, int y)
-{
-	const char *why = view_grid_text(&screen->grid, "why");
-
-	if (why && !context->whole)
-		view_text_folded(pane,
-				 (struct view_rect){1, y, pane->rect.width - 2, screen->why_rows},
-				 VIEW_DIM, why);
-	y += screen->why_rows;
-	health_draw_strip(&screen->source, pane, y, VIEW_BAD, context->target ? "Source" : "hits");
-	if (context->target)
-		health_draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "Target");
-	health_draw_axis(screen, context, pane, y + 1);
-}
-
 static const char *health_nothing(const struct view_health *screen)
 {
 	if (screen->grid.table.row_count > 0)
@@ -155,22 +523,40 @@ static void health_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane)
 {
 	const struct view_health *screen = state;
-	int x = 1;
+	const char *why = view_grid_text(&screen->grid, "why");
+	int x = 1, y;
 
 	for (int way = 0; way < VIEW_HEALTH_WAY_COUNT; way++) {
 		const bool active = way == (int)screen->way;
 
 		x += view_textf(pane, x, 0, active ? VIEW_KEY : VIEW_DIM, active ? "[%s]" : " %s ",
-				view__health_title(screen, (enum view_health_way)way));
+				health_title(screen, (enum view_health_way)way));
 		x++;
 	}
-	health_draw_origin(screen, pane);
+	if (screen->bad)
+		view_text_folded(pane,
+				 (struct view_rect){1, 1, pane->rect.width - 2, screen->head - 1},
+				 VIEW_BAD, screen->origin);
+	/* Without rules nothing was watched, so nothing can be said. */
+	else if (screen->way != VIEW_HEALTH_RULES || screen->grid.table.row_count > 0)
+		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
+			      "No NaN and no Inf was found in what is watched.");
 	if (screen->grid.table.row_count > 0)
 		view_grid_draw(&screen->grid, pane, !context->whole);
 	else if (screen->head + screen->foot + 1 < pane->rect.height)
 		view_text(pane, 1, screen->head + 1, VIEW_DIM, health_nothing(screen));
-	if (screen->foot > 0)
-		health_draw_foot(screen, context, pane, pane->rect.height - screen->foot);
+	if (screen->foot <= 0)
+		return;
+	y = pane->rect.height - screen->foot;
+	if (why && !context->whole)
+		view_text_folded(pane,
+				 (struct view_rect){1, y, pane->rect.width - 2, screen->why_rows},
+				 VIEW_DIM, why);
+	y += screen->why_rows;
+	health_draw_strip(&screen->source, pane, y, VIEW_BAD, context->target ? "Source" : "hits");
+	if (context->target)
+		health_draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "Target");
+	health_draw_axis(screen, context, pane, y + 1);
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
@@ -243,8 +629,8 @@ static enum view_answer health_open_rule(struct view_health *screen, struct view
 	}
 	/* Names of rules are letters and underscores, so they are valid regular expressions. */
 	str_copy(name, sizeof(name), rule);
-	view__health_way(screen, VIEW_HEALTH_HITS);
-	if (view__health_page_at(screen, context, target, first, NULL) != ST_OK)
+	health_turn_to(screen, VIEW_HEALTH_HITS);
+	if (health_page_at(screen, context, target, first, NULL) != ST_OK)
 		screen->page = 1;
 	str_copy(screen->grid.filter, sizeof(screen->grid.filter), name);
 	return VIEW_LOAD;
@@ -259,8 +645,8 @@ static enum view_answer health_request(void *state, struct view_context *context
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		view__health_way(screen, (enum view_health_way)view_next_choice(
-						 (int)screen->way, VIEW_HEALTH_WAY_COUNT, request));
+		health_turn_to(screen, (enum view_health_way)view_next_choice(
+					       (int)screen->way, VIEW_HEALTH_WAY_COUNT, request));
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
 		if (screen->way == VIEW_HEALTH_PARTS) {
@@ -269,7 +655,7 @@ static enum view_answer health_request(void *state, struct view_context *context
 			memset(&screen->grid, 0, sizeof(screen->grid));
 			screen->ranked[VIEW_HEALTH_PARTS] = false;
 		}
-		view__health_way(screen, VIEW_HEALTH_PARTS);
+		health_turn_to(screen, VIEW_HEALTH_PARTS);
 		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		return screen->way == VIEW_HEALTH_RULES ? health_open_rule(screen, context)
@@ -284,7 +670,7 @@ static enum view_answer health_request(void *state, struct view_context *context
 	answer = view_grid_request(&screen->grid, request);
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST &&
 	    screen->way != VIEW_HEALTH_RULES) {
-		view__health_way(screen, VIEW_HEALTH_RULES);
+		health_turn_to(screen, VIEW_HEALTH_RULES);
 		return VIEW_LOAD;
 	}
 	return answer;
@@ -306,7 +692,7 @@ static void health_status(const void *state, const struct view_context *context,
 		snprintf(out, size, "estimated from one hit in %s: %s",
 			 fmt_count(all, screen->source.every), grid);
 	else
-		snprintf(out, size, "%s: %s", view__health_title(screen, screen->way), grid);
+		snprintf(out, size, "%s: %s", health_title(screen, screen->way), grid);
 }
 
 static int health_height(const void *state, const struct view_context *context)
@@ -380,15 +766,15 @@ static enum status health_go(void *state, struct view_context *context,
 	bool found;
 
 	if (health_is_of_origin(place)) {
-		view__health_way(screen, VIEW_HEALTH_ORIGIN);
-		return view__health_load(screen, context, false, err);
+		health_turn_to(screen, VIEW_HEALTH_ORIGIN);
+		return health_load(screen, context, false, err);
 	}
-	screen->part = VIEW_HEALTH_BY_layer;
-	view__health_way(screen, way);
+	screen->part = VIEW_HEALTH_BY_LAYER;
+	health_turn_to(screen, way);
 	if (at != IPS_NULL)
-		status = view__health_page_at(screen, context, target, at, err);
+		status = health_page_at(screen, context, target, at, err);
 	if (status == ST_OK)
-		status = view__health_load(screen, context, false, err);
+		status = health_load(screen, context, false, err);
 	if (status != ST_OK)
 		return status;
 	found = at != IPS_NULL &&
@@ -405,11 +791,6 @@ static enum status health_go(void *state, struct view_context *context,
 static void health_query(const void *state, const struct view_context *context, struct str *out)
 {
 	const struct view_health *screen = state;
-	static const char *const groups[] = {
-#define GROUP(part, title) [VIEW_HEALTH_BY_##part] = #part,
-		VIEW_HEALTH_PARTS_OF(GROUP)
-#undef GROUP
-	};
 
 	(void)context;
 	switch (screen->way) {
@@ -422,7 +803,7 @@ static void health_query(const void *state, const struct view_context *context, 
 			 "SELECT %s, count(*) AS hits, group_concat(DISTINCT rule) AS rules, "
 			 "min(time_ns) AS first_ns, max(time_ns) AS last_ns FROM health "
 			 "GROUP BY 1 ORDER BY 2 DESC;\n",
-			 groups[screen->part]);
+			 health_parts[screen->part].name);
 		break;
 	default:
 		str_addf(out, "%s;\n", screen->sql);
@@ -455,7 +836,7 @@ const struct view_screen_ops view_health_ops = {
 	.init = health_init,
 	.fini = health_fini,
 	.grid = health_grid,
-	.load = view__health_load,
+	.load = health_load,
 	.draw = health_draw,
 	.request = health_request,
 	.word = health_word,

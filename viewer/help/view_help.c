@@ -5,7 +5,7 @@
  *
  * Threading: that of the session. Ownership: the blocks own their texts.
  */
-#include "viewer/help/view_help.h"
+#include "viewer/view_screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -398,16 +398,6 @@ const struct view_help_told *view_help_told(enum view_screen screen)
 	return &help_texts[screen];
 }
 
-/* Return what the key of @request does on @screen. */
-static const char *view_help_key_text(enum view_screen screen, enum view_request request)
-{
-	const struct view_help_key *key = help_texts[screen].keys;
-
-	while (key && key->text && key->request != request)
-		key++;
-	return key && key->text ? key->text : view_request_info(request)->help;
-}
-
 /* ---- the screen ------------------------------------------------------------------------------ */
 
 #define KEYS_WIDTH 20
@@ -486,6 +476,7 @@ static void view_help_keys(struct view_help *help, unsigned where, enum view_scr
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++) {
 		const enum view_request request = (enum view_request)i;
 		const struct view_request_info *info = view_request_info(request);
+		const struct view_help_key *told = help_texts[screen].keys;
 		char keys[VIEW_KEY_LIST_SIZE];
 
 		if (!(info->screens & where))
@@ -496,27 +487,11 @@ static void view_help_keys(struct view_help *help, unsigned where, enum view_scr
 				view_help_screens(help);
 		}
 		group = info->group;
+		while (told && told->text && told->request != request)
+			told++;
 		view_help_fact(help, view_key_list(request, keys),
-			       view_help_key_text(screen, request));
+			       told && told->text ? told->text : info->help);
 	}
-}
-
-static void view_help_fill(struct view_help *help, const struct view_context *context)
-{
-	const enum view_screen about = (enum view_screen)context->about;
-
-	view_blocks_clear(&help->blocks);
-	help->blocks.two_from = TWO_FROM;
-	help->blocks.heads = context->whole ? VIEW_HELP_SCREEN : 1;
-	view_help_width(help, true);
-	for (int i = 0; i < VIEW_HELP_SCREEN; i++)
-		if (context->whole || i == (int)about)
-			view_help_screen(help, (enum view_screen)i);
-	view_help_width(help, false);
-	if (context->whole)
-		view_help_keys(help, VIEW_ON_ALL, VIEW_HELP_SCREEN);
-	else
-		view_help_keys(help, view_screen_where(about, context), about);
 }
 
 static enum status view_help_load(void *state, struct view_context *context, bool news,
@@ -527,11 +502,24 @@ static enum status view_help_load(void *state, struct view_context *context, boo
 	(void)news;
 	if (help->width == 0 || help->blocks.failed || help->about != context->about ||
 	    help->width != context->body.width) {
+		const enum view_screen about = (enum view_screen)context->about;
+
 		if (help->about != context->about)
 			help->blocks.scroll = 0;
 		help->about = context->about;
 		help->width = context->body.width;
-		view_help_fill(help, context);
+		view_blocks_clear(&help->blocks);
+		help->blocks.two_from = TWO_FROM;
+		help->blocks.heads = context->whole ? VIEW_HELP_SCREEN : 1;
+		view_help_width(help, true);
+		for (int i = 0; i < VIEW_HELP_SCREEN; i++)
+			if (context->whole || i == (int)about)
+				view_help_screen(help, (enum view_screen)i);
+		view_help_width(help, false);
+		if (context->whole)
+			view_help_keys(help, VIEW_ON_ALL, VIEW_HELP_SCREEN);
+		else
+			view_help_keys(help, view_screen_where(about, context), about);
 	}
 	return view_blocks_fit(&help->blocks, context->body.width, context->body.height, err);
 }

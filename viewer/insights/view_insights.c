@@ -16,6 +16,258 @@
 #include "common/str.h"
 #include "reports/table/report_render.h"
 
+static const struct view_grid_column insights_insight_columns[] = {
+	{.name = "severity", .title = "kind", .width = 7, .least = 1, .importance = 90},
+	{.name = "id", .title = "insight", .least = 10, .importance = 100},
+	{.name = "subject_kind", .title = "about", .least = 5, .importance = 30},
+	{.name = "subject", .title = "which", .least = 5, .importance = 40},
+	{.name = "share", .title = "at stake", .importance = 80, .bar = true},
+	{.name = "sentence", .title = "what", .least = 20, .importance = 60},
+	{.name = "remedy", .importance = 0},
+	{.name = "measured_step_ns", .importance = 0},
+	{.name = "predicted_step_ns", .importance = 0},
+	{.name = "measured_idle_fraction", .importance = 0},
+	{.name = "predicted_idle_fraction", .importance = 0},
+	{.name = "measured_bytes", .importance = 0},
+	{.name = "predicted_bytes", .importance = 0},
+	{.name = "numbers", .importance = 0},
+	{.name = "view", .importance = 0},
+	{.name = "keys", .importance = 0},
+	{.name = "sql", .importance = 0},
+	{.name = "position", .importance = 0},
+};
+
+#define INSIGHT_KEYS "id,subject_kind,subject"
+
+static enum status insights_find(struct view_insights *screen, struct view_context *context,
+				 struct err *err)
+{
+	struct prof_db *const dbs[2] = {context->source->db,
+					context->target ? context->target->db : NULL};
+	struct report_insights found;
+	enum status status;
+
+	screen->compared = context->target != NULL;
+	for (int i = 0; i < 2; i++) {
+		if (!dbs[i])
+			continue;
+		if (view_cancelled(context))
+			return err_set(err, ST_INTERRUPTED, "stopped");
+		status = report_insights_get(&found, dbs[i], err);
+		if (status != ST_OK)
+			return status;
+		screen->selected[i] = NULL;
+		report_insights_free(&screen->found[i]);
+		screen->found[i] = found;
+	}
+	return ST_OK;
+}
+
+void view__insight_place(const struct report_insight *insight, struct view_place *out)
+{
+	char subject[2 * VIEW_PLACE_NAME];
+
+	view_place_clear(out);
+	if (insight->sql && strlen(insight->sql) < sizeof(out->sql))
+		strcpy(out->sql, insight->sql);
+	view_place_keys(out, insight->keys);
+	if (insight->subject) {
+		snprintf(subject, sizeof(subject), "%s=%s", insight->subject_kind,
+			 insight->subject);
+		view_place_keys(out, subject);
+	}
+	/* The keys of the view metrics have a metric's name as `name`. */
+	if (insight->view && strcmp(insight->view, "metrics") == 0 && insight->keys &&
+	    strstr(insight->keys, "name="))
+		view_place_text(out->metric, strstr(insight->keys, "name=") + strlen("name="));
+	view_place_text(out->view, insight->view);
+	view_place_text(out->keys, insight->keys);
+}
+
+/* The IPU of the insight; IPS_NULL: none. */
+static int64_t insight_ipu(const struct report_insight *insight)
+{
+	struct view_place place;
+
+	view__insight_place(insight, &place);
+	return place.ipu;
+}
+
+/* The IPU after @ipu that an insight is about; IPS_NULL after the last. */
+static int64_t insights_next_ipu(const struct view_insights *screen, int64_t ipu)
+{
+	int64_t next = IPS_NULL;
+
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++) {
+			const int64_t of = insight_ipu(&screen->found[r].items[i]);
+
+			if (of != IPS_NULL && of > ipu && (next == IPS_NULL || of < next))
+				next = of;
+		}
+	return next;
+}
+
+static bool insights_insight_passes(const struct view_insights *screen,
+				    const struct report_insight *insight)
+{
+	if (screen->severity != VIEW_ALL_SEVERITIES && screen->severity != insight->severity)
+		return false;
+	return screen->ipu == IPS_NULL || screen->ipu == insight_ipu(insight);
+}
+
+/* Do those that match the other choice differ in severity, or @by_ipu in their IPU? */
+static bool insights_part(const struct view_insights *screen, bool by_ipu)
+{
+	int64_t first = 0;
+	bool known = false;
+
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++) {
+			const struct report_insight *insight = &screen->found[r].items[i];
+			const int64_t ipu = insight_ipu(insight), severity = insight->severity;
+			const int64_t value = by_ipu ? ipu : severity;
+
+			if (by_ipu ? screen->severity != VIEW_ALL_SEVERITIES &&
+					     (int64_t)screen->severity != severity
+				   : screen->ipu != IPS_NULL && screen->ipu != ipu)
+				continue;
+			if (known && value != first)
+				return true;
+			first = value;
+			known = true;
+		}
+	return false;
+}
+
+/* Does any insight match the choices? */
+static bool insights_any(const struct view_insights *screen)
+{
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++)
+			if (insights_insight_passes(screen, &screen->found[r].items[i]))
+				return true;
+	return false;
+}
+
+/* The rows of one report. */
+static enum status insights_rows(const struct view_insights *screen, int report,
+				 struct report_table *out, struct err *err)
+{
+	const struct report_insights *found = &screen->found[report];
+	struct report_insights some = {0};
+	enum status status;
+
+	memset(out, 0, sizeof(*out));
+	some.items = mem_calloc((size_t)found->count + 1, sizeof(*some.items));
+	if (!some.items)
+		return err_nomem(err);
+	for (int i = 0; i < found->count; i++)
+		if (insights_insight_passes(screen, &found->items[i]))
+			some.items[some.count++] = found->items[i];
+	status = report_insights_table(out, &some, err);
+	mem_free(some.items);
+	return status;
+}
+
+/* REPORT_INSIGHT_SEVERITIES: unknown. */
+static int insights_row_severity(const struct report_table *rows, int64_t row)
+{
+	static const char *const columns[] = {"severity", "severity_target"};
+
+	for (size_t n = 0; n < ARRAY_LEN(columns); n++)
+		for (int c = 0; c < rows->column_count; c++) {
+			const struct report_cell *cell = &rows->cells[row * rows->column_count + c];
+
+			if (cell->type != PROF_TEXT ||
+			    strcmp(rows->columns[c].name, columns[n]) != 0)
+				continue;
+			for (int s = 0; s < REPORT_INSIGHT_SEVERITIES; s++)
+				if (strcmp(cell->text, report_insight_severity(
+							       (enum report_insight_severity)s)) ==
+				    0)
+					return s;
+		}
+	return REPORT_INSIGHT_SEVERITIES;
+}
+
+/* Sort by severity: the comparison puts rows of the Target alone last. */
+static enum status insights_list_order(struct report_table *rows, struct err *err)
+{
+	const size_t width = (size_t)rows->column_count;
+	struct report_cell *cells =
+		arena_alloc(&rows->arena, (size_t)rows->row_count * width + 1, sizeof(*cells));
+	struct report_cell *to = cells;
+
+	if (!cells)
+		return err_nomem(err);
+	for (int s = 0; s <= REPORT_INSIGHT_SEVERITIES; s++)
+		for (int64_t r = 0; r < rows->row_count; r++)
+			if (insights_row_severity(rows, r) == s) {
+				memcpy(to, &rows->cells[(size_t)r * width], width * sizeof(*to));
+				to += width;
+			}
+	rows->cells = cells;
+	return ST_OK;
+}
+
+/* List the insights that match the choices. */
+static enum status insights_list(struct view_insights *screen, struct view_context *context,
+				 struct err *err)
+{
+	struct report_table rows[2] = {{0}}, joined = {0};
+	enum status status = insights_rows(screen, 0, &rows[0], err);
+
+	if (status == ST_OK && screen->compared) {
+		status = insights_rows(screen, 1, &rows[1], err);
+		if (status == ST_OK)
+			status = view_grid_compare(&joined, context, &rows[0], &rows[1],
+						   INSIGHT_KEYS, err);
+		report_table_free(&rows[0]);
+		report_table_free(&rows[1]);
+		rows[0] = joined;
+		if (status == ST_OK)
+			status = insights_list_order(&rows[0], err);
+	}
+	if (status != ST_OK) {
+		report_table_free(&rows[0]);
+		return status;
+	}
+	screen->grid.differ = context->differ;
+	screen->chosen = false;
+	return view_grid_set(&screen->grid, context, &rows[0], insights_insight_columns,
+			     (int)ARRAY_LEN(insights_insight_columns), INSIGHT_KEYS, err);
+}
+
+/* ---- the one under the cursor ---------------------------------------------------------------- */
+
+static bool insights_same_text(const struct report_cell *cell, const char *text)
+{
+	if (!cell || cell->type != PROF_TEXT)
+		return !text;
+	return text && strcmp(cell->text, text) == 0;
+}
+
+/* Select the insight under the cursor, in both reports. */
+static void insights_select(struct view_insights *screen)
+{
+	const struct report_cell *id = view_grid_cell(&screen->grid, "id");
+	const struct report_cell *kind = view_grid_cell(&screen->grid, "subject_kind");
+	const struct report_cell *subject = view_grid_cell(&screen->grid, "subject");
+
+	for (int r = 0; r < 2; r++) {
+		screen->selected[r] = NULL;
+		for (int i = 0; i < screen->found[r].count && id && !screen->selected[r]; i++) {
+			const struct report_insight *insight = &screen->found[r].items[i];
+
+			if (insights_same_text(id, insight->id) &&
+			    insights_same_text(kind, insight->subject_kind) &&
+			    insights_same_text(subject, insight->subject))
+				screen->selected[r] = insight;
+		}
+	}
+}
+
 /* ---- areas ----------------------------------------------------------------------------------- */
 
 #define BESIDE_FROM 120 /* columns of body */
@@ -89,20 +341,6 @@ static void insights_describe_pair(struct view_blocks *blocks, const char *name,
 	}
 }
 
-static void insights_describe_gain(struct view_blocks *blocks, const struct report_insight *insight)
-{
-	const struct report_insight_gain *gain = &insight->gain;
-
-	if (!isfinite(gain->step_ns[1]) && !isfinite(gain->idle_fraction[1]) &&
-	    !isfinite(gain->bytes[1]))
-		return;
-	view_blocks_begin(blocks, "What it would change (simulated)",
-			  (int)sizeof("always live predicted "));
-	insights_describe_pair(blocks, "step", gain->step_ns, REPORT_NS);
-	insights_describe_pair(blocks, "bubble", gain->idle_fraction, REPORT_FRACTION);
-	insights_describe_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
-}
-
 static void insights_describe_numbers(struct view_blocks *blocks,
 				      const struct report_insight *insight)
 {
@@ -167,6 +405,7 @@ static void insights_describe_one(struct view_blocks *blocks, const struct repor
 	const char *title = arena_printf(&blocks->arena, "%s%s %s", report,
 					 report_insight_severity(insight->severity),
 					 insights_insight_head(blocks, insight));
+	const struct report_insight_gain *gain = &insight->gain;
 
 	blocks->failed |= !title;
 	view_blocks_begin(blocks, title ? title : "", NAME_WIDTH);
@@ -176,7 +415,14 @@ static void insights_describe_one(struct view_blocks *blocks, const struct repor
 		view_blocks_begin(blocks, "What to do", NAME_WIDTH);
 		view_blocks_fold(blocks, NULL, VIEW_NORMAL, width, insight->remedy);
 	}
-	insights_describe_gain(blocks, insight);
+	if (isfinite(gain->step_ns[1]) || isfinite(gain->idle_fraction[1]) ||
+	    isfinite(gain->bytes[1])) {
+		view_blocks_begin(blocks, "What it would change (simulated)",
+				  (int)sizeof("always live predicted "));
+		insights_describe_pair(blocks, "step", gain->step_ns, REPORT_NS);
+		insights_describe_pair(blocks, "bubble", gain->idle_fraction, REPORT_FRACTION);
+		insights_describe_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
+	}
 	insights_describe_numbers(blocks, insight);
 }
 
@@ -234,6 +480,8 @@ static void insights_describe_all(struct view_insights *screen, int width)
 	}
 }
 
+/* ---- loading --------------------------------------------------------------------------------- */
+
 /* For a report without insights: list the rules that were checked. */
 static void insights_describe_looked(struct view_blocks *blocks, int width)
 {
@@ -247,23 +495,12 @@ static void insights_describe_looked(struct view_blocks *blocks, int width)
 	str_free(&ids);
 }
 
-static void insights_describe_not_looked(struct view_insights *screen, int width)
-{
-	static const char *const heads[2] = {"Not looked for, as the recording lacks it",
-					     "Not looked for in the Target"};
-
-	for (int r = 0; r < 2; r++)
-		if (screen->found[r].not_looked) {
-			view_blocks_begin(&screen->told, heads[r], NAME_WIDTH);
-			view_blocks_fold(&screen->told, NULL, VIEW_DIM, width,
-					 screen->found[r].not_looked);
-		}
-}
-
 /* Describe the selected insight (@whole: all of them) in lines of at most @width columns. */
 static enum status insights_describe(struct view_insights *screen, int width, int height,
 				     bool whole, struct err *err)
 {
+	static const char *const heads[2] = {"Not looked for, as the recording lacks it",
+					     "Not looked for in the Target"};
 	const int line = min(width, LINE_MOST) - 4;
 
 	view_blocks_clear(&screen->told);
@@ -274,11 +511,14 @@ static enum status insights_describe(struct view_insights *screen, int width, in
 		insights_describe_selected(screen, line);
 	if (screen->found[0].count + screen->found[1].count == 0)
 		insights_describe_looked(&screen->told, line);
-	insights_describe_not_looked(screen, line);
+	for (int r = 0; r < 2; r++)
+		if (screen->found[r].not_looked) {
+			view_blocks_begin(&screen->told, heads[r], NAME_WIDTH);
+			view_blocks_fold(&screen->told, NULL, VIEW_DIM, line,
+					 screen->found[r].not_looked);
+		}
 	return view_blocks_fit(&screen->told, min(width, LINE_MOST), height, err);
 }
-
-/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Every move of the cursor loads as well, since the text is of the selected insight. */
 static enum status insights_load(void *state, struct view_context *context, bool news,
@@ -286,10 +526,10 @@ static enum status insights_load(void *state, struct view_context *context, bool
 {
 	struct view_insights *screen = state;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-	enum status status = news ? view__insights_find(screen, context, err) : ST_OK;
+	enum status status = news ? insights_find(screen, context, err) : ST_OK;
 
 	if (status == ST_OK && (news || screen->chosen))
-		status = view__insights_list(screen, context, err);
+		status = insights_list(screen, context, err);
 	if (status != ST_OK)
 		return status;
 	screen->areas = view_insights_areas(body, (int)screen->grid.count + 1,
@@ -299,7 +539,7 @@ static enum status insights_load(void *state, struct view_context *context, bool
 		screen->areas =
 			view_insights_areas(body, (int)screen->grid.count + 1, VIEW_INSIGHTS_BOTH);
 	view_grid_layout(&screen->grid, screen->areas.list);
-	view__insights_select(screen);
+	insights_select(screen);
 	return insights_describe(screen, screen->areas.told.width, screen->areas.told.height,
 				 context->whole, err);
 }
@@ -398,17 +638,6 @@ static enum view_answer insights_told_request(struct view_insights *screen,
 	return view_blocks_request(&screen->told, screen->areas.told.height, request);
 }
 
-static enum view_answer insights_list_request(struct view_insights *screen,
-					      enum view_request request)
-{
-	const int64_t before = screen->grid.at;
-	const enum view_answer answer = view_grid_request(&screen->grid, request);
-
-	if (screen->grid.at != before)
-		screen->told.scroll = 0;
-	return answer == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
-}
-
 /* Is it a choice of the list while the list is hidden? */
 static bool insights_is_unseen(const struct view_insights *screen, enum view_request request)
 {
@@ -428,6 +657,7 @@ static enum view_answer insights_request(void *state, struct view_context *conte
 					 enum view_request request)
 {
 	struct view_insights *screen = state;
+	const int64_t before = screen->grid.at;
 	enum view_answer answer = VIEW_UNHANDLED;
 
 	if (insights_is_unseen(screen, request)) {
@@ -446,21 +676,26 @@ static enum view_answer insights_request(void *state, struct view_context *conte
 		/* Skip choices without any match. */
 		do
 			screen->severity = (screen->severity + 1) % (VIEW_ALL_SEVERITIES + 1);
-		while (screen->severity != VIEW_ALL_SEVERITIES && !view__insights_any(screen));
+		while (screen->severity != VIEW_ALL_SEVERITIES && !insights_any(screen));
 		screen->chosen = true;
 		insights_say_choice(context, screen);
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
 		do
-			screen->ipu = view__insights_next_ipu(screen, screen->ipu);
-		while (screen->ipu != IPS_NULL && !view__insights_any(screen));
+			screen->ipu = insights_next_ipu(screen, screen->ipu);
+		while (screen->ipu != IPS_NULL && !insights_any(screen));
 		screen->chosen = true;
 		insights_say_choice(context, screen);
 		return VIEW_LOAD;
 	default:
 		if (screen->areas.list.height == 0)
 			answer = insights_told_request(screen, request);
-		return answer == VIEW_UNHANDLED ? insights_list_request(screen, request) : answer;
+		if (answer != VIEW_UNHANDLED)
+			return answer;
+		answer = view_grid_request(&screen->grid, request);
+		if (screen->grid.at != before)
+			screen->told.scroll = 0;
+		return answer == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
 	}
 }
 
@@ -624,7 +859,7 @@ static enum status insights_go(void *state, struct view_context *context,
 
 		screen->severity = VIEW_ALL_SEVERITIES;
 		screen->ipu = IPS_NULL;
-		status = view__insights_list(screen, context, err);
+		status = insights_list(screen, context, err);
 		if (status != ST_OK)
 			return status;
 	}
@@ -678,9 +913,9 @@ static const char *insights_word(const void *state, enum view_request request)
 	case VIEW_ENTER_REQUEST:
 		return "go there";
 	case VIEW_BREAKDOWN_REQUEST:
-		return view__insights_part(screen, false) ? "kind" : "";
+		return insights_part(screen, false) ? "kind" : "";
 	case VIEW_SELECT_REQUEST:
-		return view__insights_part(screen, true) ? NULL : "";
+		return insights_part(screen, true) ? NULL : "";
 	default:
 		return NULL;
 	}

@@ -1,5 +1,5 @@
 /*
- * The state of the screen Insights, shared by the files that find, list and describe them.
+ * The state of the screen Insights, and what others take of it.
  *
  * Invariant after a load: the grid's rows are the insights found that match the choices; the text
  * describes the one under the cursor.
@@ -44,21 +44,6 @@ struct view_insights {
 /* view_insights.c */
 struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 						enum view_insights_show show);
-
-/* view_insights_list.c */
-enum status view__insights_find(struct view_insights *screen, struct view_context *context,
-				struct err *err);
-/* List the insights that match the choices. */
-enum status view__insights_list(struct view_insights *screen, struct view_context *context,
-				struct err *err);
-/* Select the insight under the cursor, in both reports. */
-void view__insights_select(struct view_insights *screen);
-/* Does any insight match the choices? */
-bool view__insights_any(const struct view_insights *screen);
-/* Do those that match the other choice differ in severity, or @by_ipu in their IPU? */
-bool view__insights_part(const struct view_insights *screen, bool by_ipu);
-/* The IPU after @ipu that an insight is about; IPS_NULL after the last. */
-int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);
 /* Get the place that @insight is about. */
 void view__insight_place(const struct report_insight *insight, struct view_place *out);
 

@@ -83,8 +83,19 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 /* ---- cursor and window ----------------------------------------------------------------------- */
 
-static struct view_window liveness_extent(const struct view_liveness *live)
+static void liveness_move_to(struct view_liveness *live, int64_t step)
 {
+	if (step >= live->extent.to)
+		step = live->extent.to - 1;
+	live->cursor = max(live->extent.from, step);
+	if (live->cursor < live->window.from || live->cursor >= live->window.to)
+		live->window = view_window_show(live->window, live->cursor, live->extent);
+}
+
+/* Update the extent to what is shown, and clamp cursor and window to it. */
+static void liveness_clamp(struct view_liveness *live)
+{
+	const bool whole = view__live_shows_all(live);
 	struct view_window extent = {0, 1};
 	bool found = false;
 
@@ -100,24 +111,6 @@ static struct view_window liveness_extent(const struct view_liveness *live)
 			extent.to = found && extent.to > to ? extent.to : to;
 			found = true;
 		}
-	return extent;
-}
-
-static void liveness_move_to(struct view_liveness *live, int64_t step)
-{
-	if (step >= live->extent.to)
-		step = live->extent.to - 1;
-	live->cursor = max(live->extent.from, step);
-	if (live->cursor < live->window.from || live->cursor >= live->window.to)
-		live->window = view_window_show(live->window, live->cursor, live->extent);
-}
-
-/* Update the extent to what is shown, and clamp cursor and window to it. */
-static void liveness_clamp(struct view_liveness *live)
-{
-	const struct view_window extent = liveness_extent(live);
-	const bool whole = view__live_shows_all(live);
-
 	live->window = whole ? extent : view_window_clamp(live->window, extent);
 	live->extent = extent;
 	liveness_move_to(live, live->cursor);
@@ -211,28 +204,24 @@ static void liveness_toggle_mark(struct view_liveness *live, struct view_context
 		      (long long)live->cursor);
 }
 
-static void liveness_zoom(struct view_liveness *live, struct view_context *context, bool closer)
-{
-	const struct view_window before = live->window;
-
-	live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2, closer ? 2 : 1,
-					live->extent);
-	if (live->window.from == before.from && live->window.to == before.to)
-		view_message(context,
-			     closer ? "this is as close as it gets" : "all program steps are shown",
-			     NULL);
-}
-
 static enum view_answer liveness_handle_picture(struct view_liveness *live,
 						struct view_context *context,
 						enum view_request request)
 {
+	const bool closer = request == VIEW_ZOOM_IN_REQUEST;
+	const struct view_window before = live->window;
 	int64_t step;
 
 	switch (request) {
 	case VIEW_ZOOM_IN_REQUEST:
 	case VIEW_ZOOM_OUT_REQUEST:
-		liveness_zoom(live, context, request == VIEW_ZOOM_IN_REQUEST);
+		live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2,
+						closer ? 2 : 1, live->extent);
+		if (live->window.from == before.from && live->window.to == before.to)
+			view_message(context,
+				     closer ? "this is as close as it gets"
+					    : "all program steps are shown",
+				     NULL);
 		return VIEW_LOAD;
 	case VIEW_ZOOM_ALL_REQUEST:
 		live->window = live->extent;
@@ -341,19 +330,11 @@ static enum view_answer liveness_request(void *state, struct view_context *conte
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-/* The program of the step on @ipu, or on the shown IPU. */
-static int64_t liveness_program(const struct view_liveness *live, int64_t ipu)
-{
-	const struct view_live_curve *curve =
-		ipu != IPS_NULL ? view__live_curve(&live->report[0], ipu) : NULL;
-	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
-
-	return at ? at->program_id : live->facts[0].program_id;
-}
-
 static bool liveness_current_place(const void *state, struct view_place *out)
 {
 	const struct view_liveness *live = state;
+	const struct view_live_curve *curve;
+	const struct view_live_step *at;
 
 	view_place_clear(out);
 	if (live->ipu_count == 0)
@@ -365,7 +346,10 @@ static bool liveness_current_place(const void *state, struct view_place *out)
 		out->layer[0] = '\0';
 	if (out->ipu == IPS_NULL && live->ipu != VIEW_LIVE_ALL)
 		out->ipu = live->ipus[live->ipu];
-	out->program_id = liveness_program(live, out->ipu);
+	/* The program of the step on that IPU, or on the shown one. */
+	curve = out->ipu != IPS_NULL ? view__live_curve(&live->report[0], out->ipu) : NULL;
+	at = curve ? view__live_at(curve, live->cursor) : NULL;
+	out->program_id = at ? at->program_id : live->facts[0].program_id;
 	return true;
 }
 

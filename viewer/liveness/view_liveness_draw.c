@@ -5,7 +5,7 @@
  * Threading: the session's; drawing is the terminal's. Ownership: the screen's arenas.
  */
 #include "viewer/liveness/view_liveness_internal.h"
-#include "viewer/draw/view_share.h"
+#include "viewer/draw/view_canvas.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,23 +108,12 @@ static enum status liveness_make_target_line(struct view_liveness *live,
 	return ST_OK;
 }
 
-static void liveness_set_limit(const struct view_liveness *live, struct view_live_band *band)
-{
-	const struct view_live_curve *curve = view__live_curve(&live->report[0], band->ipu);
-
-	band->limit = (double)NAN;
-	if (curve && curve->capacity > 0 && live->always_live &&
-	    band->y.high >= LIMIT_FROM * (double)curve->capacity)
-		band->limit = (double)curve->capacity;
-	if (isfinite(band->limit) && band->y.high < band->limit * HEADROOM)
-		band->y.high = band->limit * HEADROOM;
-}
-
 /* Scale from 0 to the peak of the whole program, so that all windows have the same scale. */
 static void liveness_set_scale(const struct view_liveness *live, struct view_live_band *band)
 {
 	const double zero = 0;
 	const bool with = live->always_live;
+	const struct view_live_curve *source = view__live_curve(&live->report[0], band->ipu);
 
 	report_axis_begin(&band->y);
 	band->y.quantity = REPORT_BYTES;
@@ -138,7 +127,12 @@ static void liveness_set_scale(const struct view_liveness *live, struct view_liv
 	}
 	report_axis_finish(&band->y);
 	band->y.low = 0;
-	liveness_set_limit(live, band);
+	band->limit = (double)NAN;
+	if (source && source->capacity > 0 && live->always_live &&
+	    band->y.high >= LIMIT_FROM * (double)source->capacity)
+		band->limit = (double)source->capacity;
+	if (isfinite(band->limit) && band->y.high < band->limit * HEADROOM)
+		band->y.high = band->limit * HEADROOM;
 }
 
 static enum status liveness_make_bands(struct view_liveness *live, struct err *err)
@@ -168,24 +162,6 @@ static enum status liveness_make_bands(struct view_liveness *live, struct err *e
 		live->scale = max(scale, live->scale);
 	}
 	return ST_OK;
-}
-
-static enum status liveness_fill_bands(struct view_liveness *live, struct err *err)
-{
-	const int64_t steps = live->window.to - live->window.from;
-	enum status status = ST_OK;
-
-	live->plot = view_chart_areas(live->areas.chart.width, live->areas.chart.height,
-				      live->scale, true)
-			     .plot.width;
-	live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
-	for (int b = 0; b < live->band_count && status == ST_OK; b++) {
-		for (int r = 0; r < 2 && status == ST_OK; r++)
-			status = liveness_fill_points(live, &live->bands[b], r, err);
-		if (status == ST_OK)
-			status = liveness_make_target_line(live, &live->bands[b], err);
-	}
-	return status;
 }
 
 /* ---- the overview ---------------------------------------------------------------------------- */
@@ -224,36 +200,29 @@ static enum status liveness_make_overview(struct view_liveness *live, struct err
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static enum status liveness_read_program_name(struct view_liveness *live, struct prof_db *db,
-					      struct err *err)
-{
-	struct prof_query *query;
-	enum status status;
-
-	live->program[0] = '\0';
-	if (live->facts[0].program_id == IPS_NULL || !db)
-		return ST_OK;
-	status = prof_query_open(&query, db,
-				 "SELECT coalesce(name, operation, type) FROM programs "
-				 "WHERE program_id = :program_id",
-				 err);
-	prof_query_int(query, ":program_id", live->facts[0].program_id);
-	if (prof_query_next(query, &status, err))
-		view_place_text(live->program, prof_column_text(query, 0));
-	prof_query_close(query);
-	return status;
-}
-
 enum status view__live_picture(struct view_liveness *live, struct view_context *context,
 			       struct err *err)
 {
 	enum status status;
+	struct prof_query *query;
 
 	arena_reset(&live->arena);
 	live->band_count = live->points = live->overview_count = 0;
 	status = liveness_make_bands(live, err);
-	if (status == ST_OK)
-		status = liveness_fill_bands(live, err);
+	if (status == ST_OK) {
+		const int64_t steps = live->window.to - live->window.from;
+
+		live->plot = view_chart_areas(live->areas.chart.width, live->areas.chart.height,
+					      live->scale, true)
+				     .plot.width;
+		live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
+		for (int b = 0; b < live->band_count && status == ST_OK; b++) {
+			for (int r = 0; r < 2 && status == ST_OK; r++)
+				status = liveness_fill_points(live, &live->bands[b], r, err);
+			if (status == ST_OK)
+				status = liveness_make_target_line(live, &live->bands[b], err);
+		}
+	}
 	if (status == ST_OK)
 		status = liveness_make_overview(live, err);
 	if (status != ST_OK) {
@@ -272,7 +241,18 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 			live->facts[r] = (struct view_live_facts){true, at->program_id, at->always,
 								  at->rest};
 	}
-	return liveness_read_program_name(live, context->source->db, err);
+	live->program[0] = '\0';
+	if (live->facts[0].program_id == IPS_NULL || !context->source->db)
+		return ST_OK;
+	status = prof_query_open(&query, context->source->db,
+				 "SELECT coalesce(name, operation, type) FROM programs "
+				 "WHERE program_id = :program_id",
+				 err);
+	prof_query_int(query, ":program_id", live->facts[0].program_id);
+	if (prof_query_next(query, &status, err))
+		view_place_text(live->program, prof_column_text(query, 0));
+	prof_query_close(query);
+	return status;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -347,27 +327,12 @@ static void liveness_peak_text(const struct view_liveness *live, bool brief, cha
 			 liveness_bytes_text(curve->capacity, limit));
 }
 
-static void liveness_draw_peak(const struct view_liveness *live, struct view_pane *pane, int from)
-{
-	const int room = pane->rect.width - from - 1;
-	char text[160];
-
-	for (int brief = 0; brief < 2 && live->band_count == 1; brief++) {
-		(live->compared ? liveness_peaks_text : liveness_peak_text)(live, brief, text,
-									    sizeof(text));
-		if (view_text_width(text) > room)
-			continue;
-		view_text_right(pane, from, 0, room, VIEW_DIM, text);
-		return;
-	}
-}
-
 static void liveness_draw_legend(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int width = pane->rect.width;
 	const char *label = width >= LABEL_FROM ? " (simulated)" : "";
-	char text[48];
-	int x = 1;
+	char text[48], peak[160];
+	int x = 1, room;
 
 	if (live->ipu == VIEW_LIVE_ALL)
 		snprintf(text, sizeof(text), "%d of %zu IPUs%s", live->band_count, live->ipu_count,
@@ -382,7 +347,16 @@ static void liveness_draw_legend(const struct view_liveness *live, struct view_p
 	x += view_chart_key(pane, x, 0, width - x, STYLE_REST, "not always live");
 	if (live->compared)
 		x += view_chart_key(pane, x, 0, width - x, VIEW_TARGET, "Target");
-	liveness_draw_peak(live, pane, x);
+	/* The peak is described as completely as fits. */
+	room = pane->rect.width - x - 1;
+	for (int brief = 0; brief < 2 && live->band_count == 1; brief++) {
+		(live->compared ? liveness_peaks_text : liveness_peak_text)(live, brief, peak,
+									    sizeof(peak));
+		if (view_text_width(peak) > room)
+			continue;
+		view_text_right(pane, x, 0, room, VIEW_DIM, peak);
+		return;
+	}
 }
 
 /* Draw the whole program on one row; brackets enclose the window. */
@@ -435,21 +409,6 @@ static void liveness_draw_series(const struct view_liveness *live,
 	}
 }
 
-/* Mark selected steps at the top of the chart, and the cursor's with a vertical line. */
-static void liveness_draw_marks(const struct view_liveness *live, struct view_pane *plot)
-{
-	int x;
-
-	for (int i = 0; i < live->mark_count; i++) {
-		x = liveness_cell(live, live->marks[i]);
-		if (x >= 0)
-			view_put(plot, x, 0, VIEW_SELECTED, 'x');
-	}
-	x = liveness_cell(live, live->cursor);
-	if (x >= 0)
-		view_chart_marker(plot, x);
-}
-
 static void liveness_draw_band(const struct view_liveness *live, int at, bool whole,
 			       struct view_pane *chart)
 {
@@ -463,8 +422,20 @@ static void liveness_draw_band(const struct view_liveness *live, int at, bool wh
 						&band->y, live->scale);
 
 	liveness_draw_series(live, band, &plot);
-	if (!whole)
-		liveness_draw_marks(live, &plot);
+	if (!whole) {
+		int column;
+
+		/* Mark selected steps at the top of the chart, and the cursor's with a vertical
+		 * line. */
+		for (int i = 0; i < live->mark_count; i++) {
+			column = liveness_cell(live, live->marks[i]);
+			if (column >= 0)
+				view_put(&plot, column, 0, VIEW_SELECTED, 'x');
+		}
+		column = liveness_cell(live, live->cursor);
+		if (column >= 0)
+			view_chart_marker(&plot, column);
+	}
 	if (live->ipu == VIEW_LIVE_ALL)
 		view_textf(&plot, plot.rect.width - 8, 0, VIEW_BOLD, "IPU %lld",
 			   (long long)band->ipu);

@@ -36,21 +36,6 @@ void view__live_report_fini(struct view_live_report *report)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status liveness_read_counts(struct prof_db *db, int64_t *rows, int64_t *variables,
-					struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, liveness_sql_counts, err);
-
-	*rows = *variables = 0;
-	if (prof_query_next(query, &status, err)) {
-		*rows = prof_column_int(query, 0);
-		*variables = prof_column_int(query, 1);
-	}
-	prof_query_close(query);
-	return status;
-}
-
 /* Clamp bytes and steps of damaged files, so that sums and step + 1 do not overflow. */
 static int64_t liveness_clamp_value(int64_t value)
 {
@@ -93,35 +78,13 @@ static int liveness_by_step(const void *a, const void *b)
 	return SORTED_BY(x, y, ipu, step);
 }
 
-/* Sort the steps, if they are not: ipuscope writes them in order. */
-static void liveness_sort_steps(struct view_live_report *report)
-{
-	for (size_t i = 1; i < report->count; i++)
-		if (liveness_by_step(&report->steps[i - 1], &report->steps[i]) > 0) {
-			qsort(report->steps, report->count, sizeof(*report->steps),
-			      liveness_by_step);
-			return;
-		}
-}
-
-/* Update the peaks with the last step of the curve. */
-static void liveness_update_peaks(struct view_live_curve *curve)
-{
-	const struct view_live_step *steps = curve->steps, *last = &steps[curve->count - 1];
-
-	if (last->rest > steps[curve->peak[0]].rest)
-		curve->peak[0] = curve->count - 1;
-	if (last->rest + last->always > steps[curve->peak[1]].rest + steps[curve->peak[1]].always)
-		curve->peak[1] = curve->count - 1;
-}
-
 static enum status liveness_make_curves(struct view_live_report *report, struct err *err)
 {
 	struct view_live_curve *curve = NULL;
 
 	report->curve_count = 0;
 	for (size_t i = 0; i < report->count; i++) {
-		const struct view_live_step *step = &report->steps[i];
+		const struct view_live_step *step = &report->steps[i], *peak;
 
 		if (!curve || curve->ipu != step->ipu) {
 			if (mem_grow(&report->curves, &report->curve_capacity,
@@ -133,32 +96,30 @@ static enum status liveness_make_curves(struct view_live_report *report, struct 
 			*curve = (struct view_live_curve){
 				.ipu = step->ipu, .steps = step, .capacity = IPS_NULL};
 		}
+		peak = &curve->steps[curve->peak[0]];
+		if (step->rest > peak->rest)
+			curve->peak[0] = curve->count;
+		peak = &curve->steps[curve->peak[1]];
+		if (step->rest + step->always > peak->rest + peak->always)
+			curve->peak[1] = curve->count;
 		curve->count++;
-		liveness_update_peaks(curve);
 	}
 	return ST_OK;
-}
-
-static enum status liveness_read_capacity(struct view_live_report *report, struct prof_db *db,
-					  struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, liveness_sql_capacity, err);
-
-	while (prof_query_next(query, &status, err))
-		for (size_t i = 0; i < report->curve_count; i++)
-			if (report->curves[i].ipu == prof_column_int(query, 0))
-				report->curves[i].capacity = prof_column_int(query, 1);
-	prof_query_close(query);
-	return status;
 }
 
 static enum status liveness_read_report(struct view_live_report *report, struct prof_db *db,
 					bool *changed, struct err *err)
 {
-	int64_t rows, variables;
-	enum status status = liveness_read_counts(db, &rows, &variables, err);
+	int64_t rows = 0, variables = 0;
+	bool sorted = true;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, liveness_sql_counts, err);
 
+	if (prof_query_next(query, &status, err)) {
+		rows = prof_column_int(query, 0);
+		variables = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
 	/* A plan is written at once and never changed. */
 	if (status != ST_OK || (rows == report->rows && variables == report->variables))
 		return status;
@@ -168,10 +129,20 @@ static enum status liveness_read_report(struct view_live_report *report, struct 
 	status = liveness_read_steps(report, db, err);
 	if (status != ST_OK)
 		return status;
-	liveness_sort_steps(report);
+	/* ipuscope writes the steps in order. */
+	for (size_t i = 1; i < report->count && sorted; i++)
+		sorted = liveness_by_step(&report->steps[i - 1], &report->steps[i]) <= 0;
+	if (!sorted)
+		qsort(report->steps, report->count, sizeof(*report->steps), liveness_by_step);
 	status = liveness_make_curves(report, err);
-	if (status == ST_OK)
-		status = liveness_read_capacity(report, db, err);
+	if (status == ST_OK) {
+		status = prof_query_open(&query, db, liveness_sql_capacity, err);
+		while (prof_query_next(query, &status, err))
+			for (size_t i = 0; i < report->curve_count; i++)
+				if (report->curves[i].ipu == prof_column_int(query, 0))
+					report->curves[i].capacity = prof_column_int(query, 1);
+		prof_query_close(query);
+	}
 	if (status == ST_OK) {
 		report->rows = rows;
 		report->variables = variables;

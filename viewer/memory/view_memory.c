@@ -278,23 +278,6 @@ static enum status memory_load(void *state, struct view_context *context, bool n
 
 /* ---- status, opening, closing ---------------------------------------------------------------- */
 
-static void memory_status_window(const struct view_memory *screen, char *out, size_t size)
-{
-	char last[FMT_SIZE], first[FMT_SIZE];
-
-	if (screen->view == VIEW_MEMORY_TABLE && view__memory_shown(screen) > VIEW_MEMORY_ROWS)
-		snprintf(out, size, ", the fullest of %s",
-			 fmt_count(first, view__memory_shown(screen)));
-	else if (screen->view != VIEW_MEMORY_CURVE || screen->span == 0)
-		out[0] = '\0';
-	else
-		snprintf(out, size, ", tiles %s to %s",
-			 view__memory_name(screen, view__memory_at(screen, screen->from), first),
-			 view__memory_name(screen,
-					   view__memory_at(screen, screen->from + screen->span - 1),
-					   last));
-}
-
 /* The full name of the details' line under the cursor, as the line itself may be cut. */
 static const char *memory_status_line(const struct view_memory *screen)
 {
@@ -323,6 +306,7 @@ static void memory_status_text(const struct view_memory *screen, enum view_statu
 	static const char *const by[] = {"", " by category", " by region", " by liveness"};
 	const char *line = memory_status_line(screen);
 	char name[FMT_SIZE], tile[FMT_SIZE + 8] = "", window[2 * FMT_SIZE + 16];
+	char last[FMT_SIZE], first[FMT_SIZE];
 
 	if (form == STATUS_ROWS) {
 		str_copy(out, size, rows);
@@ -331,7 +315,17 @@ static void memory_status_text(const struct view_memory *screen, enum view_statu
 	if (form < STATUS_NO_TILE)
 		snprintf(tile, sizeof(tile), ", tile %s",
 			 view__memory_name(screen, view__memory_cursor(screen), name));
-	memory_status_window(screen, window, sizeof(window));
+	if (screen->view == VIEW_MEMORY_TABLE && view__memory_shown(screen) > VIEW_MEMORY_ROWS)
+		snprintf(window, sizeof(window), ", the fullest of %s",
+			 fmt_count(first, view__memory_shown(screen)));
+	else if (screen->view != VIEW_MEMORY_CURVE || screen->span == 0)
+		window[0] = '\0';
+	else
+		snprintf(window, sizeof(window), ", tiles %s to %s",
+			 view__memory_name(screen, view__memory_at(screen, screen->from), first),
+			 view__memory_name(screen,
+					   view__memory_at(screen, screen->from + screen->span - 1),
+					   last));
 	snprintf(out, size, "%s of %s%s%s%s%s%s%s%s%s", views[screen->view],
 		 view__memory_what(screen),
 		 screen->subject.name[0] ? form == STATUS_ALL ? " (Esc: all memory)" : ""
@@ -582,18 +576,6 @@ static const char memory_sql_by_id[] =
 
 static const char memory_join_sql_layer[] = "SELECT 1 FROM variables WHERE layer = :text LIMIT 1";
 
-static enum status memory_has_layer(struct prof_db *db, const char *layer, bool *found,
-				    struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, memory_join_sql_layer, err);
-
-	prof_query_text(query, ":text", layer);
-	*found = prof_query_next(query, &status, err);
-	prof_query_close(query);
-	return status;
-}
-
 static enum status memory_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err)
 {
@@ -609,7 +591,12 @@ static enum status memory_go(void *state, struct view_context *context,
 		status = memory_find_variable(screen, context->source->db, memory_sql_by_id, NULL,
 					      place->variable_id, &found, err);
 	} else if (place->layer[0]) {
-		status = memory_has_layer(context->source->db, place->layer, &found, err);
+		struct prof_query *query;
+
+		status = prof_query_open(&query, context->source->db, memory_join_sql_layer, err);
+		prof_query_text(query, ":text", place->layer);
+		found = prof_query_next(query, &status, err);
+		prof_query_close(query);
 		if (found) {
 			memory_select_subject(screen, IPS_NULL, place->layer);
 			memory_show_ipu(screen, IPS_NULL);

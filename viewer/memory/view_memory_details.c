@@ -56,31 +56,6 @@ static int64_t memory_positive_difference(int64_t apart, int64_t needed)
 	return max(saved, 0);
 }
 
-static int64_t memory_saved(const struct view_memory *screen, int side, int64_t index)
-{
-	const struct view_memory_details *details = &screen->details;
-
-	for (int t = 0; t < details->together_count; t++)
-		if (details->together[t] == index)
-			return memory_positive_difference(details->apart[side][t],
-							  screen->side[side].not_always[index]);
-	return 0;
-}
-
-static int64_t memory_saved_of_all(const struct view_memory *screen, int side)
-{
-	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
-	const struct view_memory_side *from = &screen->side[side];
-	int64_t apart = 0, needed = 0;
-
-	for (int64_t i = first; i < end; i++) {
-		needed = sat_add(needed, from->not_always[i]);
-		if (i % screen->tiles == 0)
-			apart = sat_add(apart, from->apart[i / screen->tiles]);
-	}
-	return memory_positive_difference(apart, needed);
-}
-
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* Add a column for @index; in a comparison one per report. */
@@ -147,8 +122,14 @@ static int64_t memory_value_excess(const struct view_memory *screen, int side, c
 static int64_t memory_value_saved(const struct view_memory *screen, int side, const int64_t *bytes,
 				  int64_t index)
 {
+	const struct view_memory_details *details = &screen->details;
+
 	(void)bytes;
-	return memory_saved(screen, side, index);
+	for (int t = 0; t < details->together_count; t++)
+		if (details->together[t] == index)
+			return memory_positive_difference(details->apart[side][t],
+							  screen->side[side].not_always[index]);
+	return 0;
 }
 
 /* Sum over all shown tiles; a tile that the report lacks counts as 0. */
@@ -158,8 +139,17 @@ static int64_t memory_sum_all(const struct view_memory *screen, int side, view_t
 	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
 	int64_t sum = 0;
 
-	if (of == memory_value_saved)
-		return memory_saved_of_all(screen, side);
+	if (of == memory_value_saved) {
+		const struct view_memory_side *from = &screen->side[side];
+		int64_t apart = 0, needed = 0;
+
+		for (int64_t i = first; i < end; i++) {
+			needed = sat_add(needed, from->not_always[i]);
+			if (i % screen->tiles == 0)
+				apart = sat_add(apart, from->apart[i / screen->tiles]);
+		}
+		return memory_positive_difference(apart, needed);
+	}
 	if (of == memory_value_held)
 		for (int64_t i = first; bytes && i < end; i++)
 			sum = sat_add(sum, bytes[i]);
@@ -280,27 +270,20 @@ static void memory_add_notes(struct view_memory *screen)
 				"further IPUs are left out: there are too many");
 }
 
-static void memory_add_liveness(struct view_memory *screen, const struct view_context *context)
-{
-	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
-
-	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_LIVENESS_GROUP, "By liveness");
-	if (!memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP))
-		return;
-	memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "always live", s->always,
-			  t->always);
-	memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
-			  s->not_always, t->not_always);
-	memory_add_sums(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "saved by overlap",
-			memory_value_saved, NULL, NULL);
-}
-
 static void memory_add_groups(struct view_memory *screen, const struct view_context *context)
 {
 	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
 	int from;
 
-	memory_add_liveness(screen, context);
+	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_LIVENESS_GROUP, "By liveness");
+	if (memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP)) {
+		memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "always live",
+				  s->always, t->always);
+		memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
+				  s->not_always, t->not_always);
+		memory_add_sums(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "saved by overlap",
+				memory_value_saved, NULL, NULL);
+	}
 	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_CATEGORY_GROUP, "By category");
 	from = screen->details.count;
 	for (int c = 0; c < screen->categories; c++)
@@ -400,27 +383,6 @@ static void memory_add_bytes(struct view_memory_line *line, int column, int64_t 
 		sat_add(line->value[column] == IPS_NULL ? 0 : line->value[column], bytes);
 }
 
-/* Add the bytes of a variable to the columns of its tiles and of all selected tiles, and @bytes,
- * its bytes on all tiles, to the last column. */
-static void memory_add_hits(struct view_memory *screen, struct view_memory_line *line, int side,
-			    const struct view_hits *hits, int64_t variable_id, int64_t bytes)
-{
-	const struct view_memory_details *details = &screen->details;
-	const int first = (int)sorted_place(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]),
-					    offsetof(struct view_hit, variable_id), variable_id);
-
-	for (int c = side; c < details->column_count; c += screen->sides) {
-		const int64_t index = details->columns[c].index;
-
-		if (index == VIEW_MEMORY_ALL)
-			memory_add_bytes(line, c, bytes);
-		for (int h = first; h < hits->count && hits->hit[h].variable_id == variable_id; h++)
-			if (index == VIEW_MEMORY_TOGETHER ||
-			    index == details->together[hits->hit[h].tile])
-				memory_add_bytes(line, c, hits->hit[h].bytes);
-	}
-}
-
 static enum status memory_add_variable(struct view_memory *screen, int side,
 				       const struct view_hits *hits, const struct prof_query *query,
 				       struct err *err)
@@ -429,14 +391,28 @@ static enum status memory_add_variable(struct view_memory *screen, int side,
 	const char *name = prof_column_text(query, 1), *kind = prof_column_text(query, 2);
 	const char *layer = prof_column_text(query, 3);
 	struct view_memory_line *line = memory_variable_line(screen, name ? name : "?");
+	const struct view_memory_details *details = &screen->details;
+	const int64_t variable_id = prof_column_int(query, 0);
+	const int first = (int)sorted_place(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]),
+					    offsetof(struct view_hit, variable_id), variable_id);
 
 	if (!line)
 		return err_nomem(err);
-	memory_add_hits(screen, line, side, hits, prof_column_int(query, 0),
-			prof_column_int(query, 4));
+	/* Add its bytes to the columns of its tiles and of all selected tiles, and its bytes on all
+	 * tiles to the last column. */
+	for (int c = side; c < details->column_count; c += screen->sides) {
+		const int64_t index = details->columns[c].index;
+
+		if (index == VIEW_MEMORY_ALL)
+			memory_add_bytes(line, c, prof_column_int(query, 4));
+		for (int h = first; h < hits->count && hits->hit[h].variable_id == variable_id; h++)
+			if (index == VIEW_MEMORY_TOGETHER ||
+			    index == details->together[hits->hit[h].tile])
+				memory_add_bytes(line, c, hits->hit[h].bytes);
+	}
 	if (line->more)
 		return ST_OK;
-	line->variable_id = prof_column_int(query, 0);
+	line->variable_id = variable_id;
 	line->side = side;
 	line->more = arena_printf(arena, "%s%s%s%s", kind ? kind : "",
 				  prof_column_int(query, 5) == 1 ? ", always live" : "",

@@ -76,22 +76,6 @@ static void memory_move_bin(struct view_memory *screen, int by)
 	view__memory_set_cursor(screen, screen->bins[at].fullest);
 }
 
-/* Move to the next tile of the same bin. */
-static void memory_move_in_bin(struct view_memory *screen, int by)
-{
-	const int64_t shown = view__memory_shown(screen);
-
-	for (int64_t p = memory_position(screen) + by; p >= 0 && p < shown; p += by) {
-		const int64_t index = view__memory_at(screen, p);
-		const int64_t value = view__memory_value(screen, 0, index);
-
-		if ((value - screen->bin_base) / screen->bin_bytes == screen->bin_at) {
-			view__memory_set_cursor(screen, index);
-			return;
-		}
-	}
-}
-
 static void memory_move_curve(struct view_memory *screen, enum view_request request)
 {
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
@@ -133,26 +117,27 @@ static void memory_move_chip(struct view_memory *screen, enum view_request reque
 
 static void memory_move_histogram(struct view_memory *screen, enum view_request request)
 {
+	const int64_t shown = view__memory_shown(screen);
+	const int by = request == VIEW_LEFT_REQUEST ? -1 : request == VIEW_RIGHT_REQUEST ? 1 : 0;
+
 	if (request == VIEW_UP_REQUEST || request == VIEW_DOWN_REQUEST)
 		memory_move_bin(screen, request == VIEW_UP_REQUEST ? -1 : 1);
-	else if (request == VIEW_LEFT_REQUEST || request == VIEW_RIGHT_REQUEST)
-		memory_move_in_bin(screen, request == VIEW_LEFT_REQUEST ? -1 : 1);
+	/* Left and Right move to the next tile of the same bin. */
+	for (int64_t p = memory_position(screen) + by; by != 0 && p >= 0 && p < shown; p += by) {
+		const int64_t index = view__memory_at(screen, p);
+		const int64_t value = view__memory_value(screen, 0, index);
+
+		if ((value - screen->bin_base) / screen->bin_bytes == screen->bin_at) {
+			view__memory_set_cursor(screen, index);
+			break;
+		}
+	}
 }
 
 static bool memory_is_vertical(enum view_request request)
 {
 	return request == VIEW_UP_REQUEST || request == VIEW_DOWN_REQUEST ||
 	       request == VIEW_PAGE_UP_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
-}
-
-static void memory_move_end(struct view_memory *screen, bool last)
-{
-	if (screen->view != VIEW_MEMORY_HISTOGRAM) {
-		memory_set_position(screen, last ? view__memory_shown(screen) - 1 : 0);
-		return;
-	}
-	screen->bin_at = last ? screen->bin_count : -1;
-	memory_move_bin(screen, last ? -1 : 1);
 }
 
 static enum view_answer memory_move(struct view_memory *screen, struct view_context *context,
@@ -162,7 +147,7 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 		[VIEW_MEMORY_CURVE] = memory_move_curve,
 		[VIEW_MEMORY_CHIP] = memory_move_chip,
 		[VIEW_MEMORY_HISTOGRAM] = memory_move_histogram};
-	const bool end = request == VIEW_HOME_REQUEST || request == VIEW_END_REQUEST;
+	const bool last = request == VIEW_END_REQUEST, end = last || request == VIEW_HOME_REQUEST;
 
 	(void)context;
 	if ((screen->details.active && (end || memory_is_vertical(request))) ||
@@ -181,8 +166,11 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 		details->at = (int)memory_clamp(details->at + by, 0, details->count - 1);
 		return VIEW_DRAW;
 	}
-	if (end)
-		memory_move_end(screen, request == VIEW_END_REQUEST);
+	if (end && screen->view == VIEW_MEMORY_HISTOGRAM) {
+		screen->bin_at = last ? screen->bin_count : -1;
+		memory_move_bin(screen, last ? -1 : 1);
+	} else if (end)
+		memory_set_position(screen, last ? view__memory_shown(screen) - 1 : 0);
 	else if (!view__memory_shown_grid(screen))
 		moves[screen->view](screen, request);
 	return VIEW_LOAD;
@@ -260,37 +248,33 @@ static void memory_go_to_row(struct view_memory *screen)
 		view__memory_set_cursor(screen, view__memory_index(screen, ipu, tile));
 }
 
-static void memory_click_picture(struct view_memory *screen, int x, int y)
-{
-	const struct view_rect *area = &screen->areas.picture;
-	const int bin = screen->sides > 0 ? (y - 1) / screen->sides : -1;
-	struct view_grid *grid = view__memory_shown_grid(screen);
-
-	if (screen->view == VIEW_MEMORY_CURVE && x >= VIEW_MEMORY_SCALE &&
-	    x - VIEW_MEMORY_SCALE < screen->curve.count)
-		view__memory_set_cursor(screen, screen->curve.index[x - VIEW_MEMORY_SCALE]);
-	else if (screen->view == VIEW_MEMORY_CHIP)
-		view__memory_set_cursor(screen, view__memory_floor_find(screen, x, y));
-	else if (screen->view == VIEW_MEMORY_HISTOGRAM && y >= 1 && bin < screen->bin_count)
-		view__memory_set_cursor(screen, screen->bins[bin].fullest);
-	else if (grid && view_grid_click(grid, area->x + x, area->y + y) != VIEW_UNHANDLED)
-		memory_go_to_row(screen);
-}
-
 enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_memory *screen = state;
 	const struct view_rect *area = &screen->areas.picture;
+	/* In the picture. */
+	const int column = x - area->x - VIEW_MEMORY_SCALE, row = y - area->y;
+	const int bin = screen->sides > 0 ? (row - 1) / screen->sides : -1;
+	struct view_grid *grid = view__memory_shown_grid(screen);
 
 	(void)context;
 	if (screen->ipus == 0)
 		return VIEW_DRAW;
 	if (view_rect_contains(screen->areas.details, x, y)) {
 		screen->details.active = true;
-	} else if (view_rect_contains(*area, x, y)) {
-		screen->details.active = false;
-		memory_click_picture(screen, x - area->x, y - area->y);
+		return VIEW_LOAD;
 	}
+	if (!view_rect_contains(*area, x, y))
+		return VIEW_LOAD;
+	screen->details.active = false;
+	if (screen->view == VIEW_MEMORY_CURVE && column >= 0 && column < screen->curve.count)
+		view__memory_set_cursor(screen, screen->curve.index[column]);
+	else if (screen->view == VIEW_MEMORY_CHIP)
+		view__memory_set_cursor(screen, view__memory_floor_find(screen, x - area->x, row));
+	else if (screen->view == VIEW_MEMORY_HISTOGRAM && row >= 1 && bin < screen->bin_count)
+		view__memory_set_cursor(screen, screen->bins[bin].fullest);
+	else if (grid && view_grid_click(grid, x, y) != VIEW_UNHANDLED)
+		memory_go_to_row(screen);
 	return VIEW_LOAD;
 }
 

@@ -19,8 +19,7 @@
 #include "common/str.h"
 #include "reports/named/report_floor.h"
 #include "reports/table/report_axis.h"
-#include "viewer/draw/view_heat.h"
-#include "viewer/draw/view_share.h"
+#include "viewer/draw/view_chart.h"
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
@@ -88,17 +87,11 @@ void view__memory_choose(struct view_memory *screen, int at)
 	str_copy(screen->part, sizeof(screen->part), at < 0 ? "" : screen->series[at].name);
 }
 
-static const int64_t *memory_shown_bytes(const struct view_memory *screen, int side)
-{
-	if (screen->subject.name[0])
-		return screen->side[side].subject;
-	return screen->chosen >= 0 ? screen->series[screen->chosen].bytes[side]
-				   : screen->side[side].total;
-}
-
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index)
 {
-	const int64_t *bytes = memory_shown_bytes(screen, side);
+	const int64_t *bytes = screen->subject.name[0] ? screen->side[side].subject
+			       : screen->chosen >= 0   ? screen->series[screen->chosen].bytes[side]
+						       : screen->side[side].total;
 
 	return bytes ? bytes[index] : 0;
 }
@@ -166,17 +159,6 @@ int64_t view__memory_top(const struct view_memory *screen)
 
 /* ---- the curve's columns --------------------------------------------------------------------- */
 
-/* The positions @from .. @to - 1 that column @column of the curve covers, at least one. */
-static void memory_column_positions(const struct view_memory *screen, int column, int64_t *from,
-				    int64_t *to)
-{
-	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
-
-	view_share(span, screen->curve.count, column, from, to);
-	*from += screen->from;
-	*to += screen->from;
-}
-
 int view__memory_column_of(const struct view_memory *screen, int64_t position)
 {
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
@@ -213,12 +195,18 @@ static enum status memory_make_curve(struct view_memory *screen, int columns, st
 	return ST_OK;
 }
 
+/* ---- the histogram's bins -------------------------------------------------------------------- */
+
 static void memory_fill_column(struct view_memory *screen, int x)
 {
 	struct view_memory_curve *curve = &screen->curve;
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
 	int64_t from, to, most = -1;
 
-	memory_column_positions(screen, x, &from, &to);
+	/* The positions that the column covers, at least one. */
+	view_share(span, curve->count, x, &from, &to);
+	from += screen->from;
+	to += screen->from;
 	for (; from < to; from++) {
 		const int64_t index = view__memory_at(screen, from);
 
@@ -239,8 +227,6 @@ static void memory_fill_column(struct view_memory *screen, int x)
 		curve->part[part][x] += bytes ? (double)bytes[curve->index[x]] : 0;
 	}
 }
-
-/* ---- the histogram's bins -------------------------------------------------------------------- */
 
 /* The least of 1, 2, 3, 4, 6, 8, 12 ... that is at least @least. */
 static int64_t memory_round_up(int64_t least)
@@ -503,17 +489,6 @@ static void memory_floor_mark_tile(const struct view_memory *screen, struct view
 			view_put(plan, place.x + x, place.y + y, style, character);
 }
 
-/* Mark tiles that are out of memory in red and with a glyph. */
-static void memory_floor_mark_excess(const struct view_memory *screen, struct view_pane *plan,
-				     int side, int64_t base)
-{
-	if (screen->sums[side].over == 0)
-		return;
-	for (int64_t i = base; i < base + screen->tiles; i++)
-		if (view__memory_excess(&screen->side[side], i) > 0)
-			memory_floor_mark_tile(screen, plan, i - base, VIEW_BAD, '!');
-}
-
 static void memory_floor_draw_plan(const struct view_memory *screen,
 				   const struct view_context *context, struct view_pane *pane,
 				   int plan, const struct report_axis *scale)
@@ -542,7 +517,11 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 		view_heat_signed_map(&map, values, floor->columns, floor->rows, floor->most);
 	} else {
 		view_heat_map(&map, values, floor->columns, floor->rows, scale);
-		memory_floor_mark_excess(screen, &map, (int)layer, base);
+		/* Mark tiles that are out of memory in red and with a glyph. */
+		for (int64_t i = base; screen->sums[layer].over > 0 && i < base + screen->tiles;
+		     i++)
+			if (view__memory_excess(&screen->side[layer], i) > 0)
+				memory_floor_mark_tile(screen, &map, i - base, VIEW_BAD, '!');
 	}
 	for (int i = 0; i < screen->marks; i++) {
 		const int64_t index =
@@ -556,24 +535,6 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 		memory_floor_mark_tile(screen, &map, cursor - base, VIEW_CURSOR, 'X');
 }
 
-/* Draw the legends of the shades. Return the first free column. */
-static int memory_floor_draw_scales(const struct view_memory *screen, struct view_pane *pane,
-				    const struct report_axis *scale, int y)
-{
-	const struct view_memory_floor *floor = &screen->floor;
-	const bool difference = screen->sides > 1 && floor->each != 2;
-	int x = 0;
-
-	if (screen->sides == 1 || floor->each > 1)
-		x = view_heat_legend(pane, 0, y, pane->rect.width, scale);
-	x += x > 0 ? 2 : 0;
-	if (difference)
-		x += view_heat_signed_legend(pane, x, y, pane->rect.width - x, floor->most,
-					     REPORT_BYTES) +
-		     2;
-	return x;
-}
-
 void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *pane)
 {
@@ -584,11 +545,17 @@ void view__memory_draw_floor(const struct view_memory *screen, const struct view
 	const bool over = screen->sums[0].over > 0 || screen->sums[1].over > 0;
 	const int y = pane->rect.height - 1;
 	char more[VIEW_PLACE_NAME + 96];
-	int x;
+	int x = 0;
 
 	for (int plan = 0; plan < floor->count; plan++)
 		memory_floor_draw_plan(screen, context, pane, plan, &scale);
-	x = memory_floor_draw_scales(screen, pane, &scale, y);
+	if (screen->sides == 1 || floor->each > 1)
+		x = view_heat_legend(pane, 0, y, pane->rect.width, &scale);
+	x += x > 0 ? 2 : 0;
+	if (screen->sides > 1 && floor->each != 2)
+		x += view_heat_signed_legend(pane, x, y, pane->rect.width - x, floor->most,
+					     REPORT_BYTES) +
+		     2;
 	snprintf(more, sizeof(more), "%s%s  X the cursor%s%s",
 		 screen->sides > 1 && floor->each == 1 ? "Target less Source, " : "",
 		 view__memory_what(screen),

@@ -201,22 +201,6 @@ static bool memory_next_row(struct prof_query *query, const struct view_context 
 	return prof_query_next(query, status, err);
 }
 
-static enum status memory_read_side(struct view_memory *screen, struct view_context *context,
-				    struct view_memory_side *side, struct prof_db *db,
-				    struct err *err)
-{
-	struct prof_query *query = NULL;
-	enum status status = memory_alloc_arrays(screen, side, err);
-	int64_t rows = 0;
-
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, memory_sql_memory, err);
-	while (memory_next_row(query, context, &rows, &status, err))
-		status = memory_add_row(screen, side, query, err);
-	prof_query_close(query);
-	return status;
-}
-
 /* ---- merged reports -------------------------------------------------------------------------- */
 
 static void memory_read_ranks(struct view_memory_side *side, struct prof_db *db)
@@ -299,31 +283,21 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 	else if (screen->tiles > VIEW_MEMORY_TILES / (screen->ipus > 0 ? screen->ipus : 1))
 		screen->ipus = (int)(VIEW_MEMORY_TILES / screen->tiles);
 	for (int s = 0; s < screen->sides && status == ST_OK && screen->ipus > 0; s++) {
+		struct prof_query *query = NULL;
+		int64_t rows = 0;
+
 		memory_read_ranks(&screen->side[s], db[s]);
-		status = memory_read_side(screen, context, &screen->side[s], db[s], err);
+		status = memory_alloc_arrays(screen, &screen->side[s], err);
+		if (status == ST_OK)
+			status = prof_query_open(&query, db[s], memory_sql_memory, err);
+		while (memory_next_row(query, context, &rows, &status, err))
+			status = memory_add_row(screen, &screen->side[s], query, err);
+		prof_query_close(query);
 		if (status == ST_OK)
 			status = memory_read_apart(screen, &screen->side[s], db[s], err);
 	}
 	if (status != ST_OK)
 		screen->ipus = 0;
-	return status;
-}
-
-static enum status memory_read_subject(struct view_memory *screen, struct view_context *context,
-				       int64_t *array, struct prof_db *db, struct err *err)
-{
-	const bool layer = screen->subject.variable_id == IPS_NULL;
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db, layer ? memory_sql_layer : memory_sql_variable, err);
-	struct view_memory_run run;
-	int64_t rows = 0;
-
-	prof_query_text(query, ":name", screen->subject.name);
-	while (memory_next_row(query, context, &rows, &status, err))
-		if (memory_read_run(screen, query, &run))
-			memory_add_run(array, &run);
-	prof_query_close(query);
 	return status;
 }
 
@@ -341,10 +315,22 @@ enum status view__memory_subject(struct view_memory *screen, struct view_context
 	for (int s = 0; s < screen->sides && screen->subject.name[0] && status == ST_OK; s++) {
 		int64_t *array = memory_tile_array(screen, &screen->subject_arena, err);
 
-		if (!array)
+		if (!array) {
 			status = ST_NOMEM;
-		else
-			status = memory_read_subject(screen, context, array, db[s], err);
+		} else {
+			const bool layer = screen->subject.variable_id == IPS_NULL;
+			struct prof_query *query;
+			struct view_memory_run run;
+			int64_t rows = 0;
+
+			status = prof_query_open(
+				&query, db[s], layer ? memory_sql_layer : memory_sql_variable, err);
+			prof_query_text(query, ":name", screen->subject.name);
+			while (memory_next_row(query, context, &rows, &status, err))
+				if (memory_read_run(screen, query, &run))
+					memory_add_run(array, &run);
+			prof_query_close(query);
+		}
 		screen->side[s].subject = status == ST_OK ? array : NULL;
 	}
 	screen->subject_stale = status != ST_OK;

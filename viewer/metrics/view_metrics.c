@@ -186,12 +186,19 @@ static struct view_grid *metrics_shown_grid(void *state)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status metrics_rows(struct report_table *out, const struct view_metrics_list *list,
-				struct err *err)
+static enum status metrics_read_side(struct view_metrics *screen, struct view_context *context,
+				     int side, struct report_table *out, struct err *err)
 {
-	enum status status = view_table_new(out, "metrics", metrics_columns,
-					    ARRAY_LEN(metrics_columns), list->count, err);
+	const struct view_source *source =
+		side == VIEW_METRICS_SOURCE ? context->source : context->target;
+	struct view_metrics_list *list = &screen->lists[side];
+	enum status status = view_metrics_list(list, source->db, err);
 
+	if (status == ST_OK)
+		status = view_metrics_read(list, source->db, context, 1, list->rows, err);
+	if (status == ST_OK)
+		status = view_table_new(out, "metrics", metrics_columns, ARRAY_LEN(metrics_columns),
+					list->count, err);
 	for (int i = 0; i < list->count && status == ST_OK; i++) {
 		const struct view_metric *item = &list->items[i];
 		/* REAL with NaN: the metric was NaN. NULL would mean unknown. */
@@ -212,19 +219,6 @@ static enum status metrics_rows(struct report_table *out, const struct view_metr
 			report_table_free(out);
 	}
 	return status;
-}
-
-static enum status metrics_read_side(struct view_metrics *screen, struct view_context *context,
-				     int side, struct report_table *out, struct err *err)
-{
-	const struct view_source *source =
-		side == VIEW_METRICS_SOURCE ? context->source : context->target;
-	struct view_metrics_list *list = &screen->lists[side];
-	enum status status = view_metrics_list(list, source->db, err);
-
-	if (status == ST_OK)
-		status = view_metrics_read(list, source->db, context, 1, list->rows, err);
-	return status == ST_OK ? metrics_rows(out, list, err) : status;
 }
 
 static enum status metrics_grid(struct view_metrics *screen, struct view_context *context,
@@ -339,14 +333,6 @@ static enum view_answer metrics_step(struct view_metrics *screen, int by)
 	return metrics_select(screen, before);
 }
 
-static enum view_answer metrics_back(struct view_metrics *screen)
-{
-	if (!screen->large)
-		return VIEW_UNHANDLED;
-	screen->large = false;
-	return VIEW_LOAD;
-}
-
 static enum view_answer metrics_list_request(struct view_metrics *screen, enum view_request request)
 {
 	const int64_t before = screen->grid.at;
@@ -407,9 +393,10 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 		screen->large = !screen->large;
 		return VIEW_LOAD;
 	case VIEW_BACK_REQUEST:
-		if (metrics_back(screen) == VIEW_LOAD)
-			return VIEW_LOAD;
-		return metrics_list_request(screen, request);
+		if (!screen->large)
+			return metrics_list_request(screen, request);
+		screen->large = false;
+		return VIEW_LOAD;
 	default:
 		return metrics_list_request(screen, request);
 	}

@@ -74,27 +74,6 @@ static bool metrics_has_x(const struct view_metric *metric, enum view_metrics_x 
 	return true;
 }
 
-static void metrics_ends(struct view_metrics *screen,
-			 struct view_metric *const metrics[VIEW_METRICS_SIDES])
-{
-	screen->least_x = INFINITY;
-	screen->greatest_x = -INFINITY;
-	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
-		const struct view_metric *metric = metrics[side];
-
-		if (!metric || metric->point_count == 0)
-			continue;
-		screen->least_x =
-			fmin(screen->least_x, metrics_x_of(&metric->points[0], screen->x, 0));
-		screen->greatest_x =
-			fmax(screen->greatest_x,
-			     metrics_x_of(&metric->points[metric->point_count - 1], screen->x,
-					  (int64_t)metric->point_count - 1));
-	}
-	if (screen->least_x > screen->greatest_x)
-		screen->least_x = screen->greatest_x = 0;
-}
-
 /* ---- the window ------------------------------------------------------------------------------ */
 
 static void metrics_finish_window(struct view_metrics *screen, bool follow)
@@ -259,7 +238,22 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 	screen->x = screen->wanted;
 	while (!screen->has_x[screen->x])
 		screen->x = (enum view_metrics_x)((screen->x + 1) % VIEW_METRICS_XS);
-	metrics_ends(screen, metrics);
+	screen->least_x = INFINITY;
+	screen->greatest_x = -INFINITY;
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
+		const struct view_metric *metric = metrics[side];
+
+		if (!metric || metric->point_count == 0)
+			continue;
+		screen->least_x =
+			fmin(screen->least_x, metrics_x_of(&metric->points[0], screen->x, 0));
+		screen->greatest_x =
+			fmax(screen->greatest_x,
+			     metrics_x_of(&metric->points[metric->point_count - 1], screen->x,
+					  (int64_t)metric->point_count - 1));
+	}
+	if (screen->least_x > screen->greatest_x)
+		screen->least_x = screen->greatest_x = 0;
 	metrics_finish_window(screen, context->follow);
 	for (int side = 0; side < sides && status == ST_OK; side++) {
 		if (!metrics[side])
@@ -495,7 +489,7 @@ static int metrics_values_width(const struct view_metrics *screen, double moment
 	return width;
 }
 
-/* ---- the trend ------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 /* Draw the trend of the metric at the right edge, if it fits. */
 static void metrics_draw_trend(const struct view_metrics *screen, struct view_pane *pane, int x)
@@ -526,29 +520,14 @@ static void metrics_draw_trend(const struct view_metrics *screen, struct view_pa
 	view_text_right(pane, x, 0, pane->rect.width - x - 1, VIEW_BOLD, line);
 }
 
-/* ---- the line -------------------------------------------------------------------------------- */
-
-/* Describe the curve, as completely as fits into @room. */
-static void metrics_what(const struct view_metrics *screen, int room, char *out, size_t size)
-{
-	const char *metric = metrics_cell(&screen->grid, "metric");
-	const char *mode = metrics_cell(&screen->grid, "mode");
-
-	snprintf(out, size, " %s, %s, by %s: ", metric, mode, metrics_cell(&screen->grid, "per"));
-	if (view_text_width(out) > room)
-		snprintf(out, size, " %s, %s, ", metric, mode);
-	if (view_text_width(out) > room)
-		snprintf(out, size, " %s, ", metric);
-	if (view_text_width(out) > room)
-		snprintf(out, size, " ");
-}
-
 static void metrics_heading(const struct view_metrics *screen, struct view_pane *pane)
 {
 	char what[2 * VIEW_PLACE_NAME], moment[FMT_SIZE + 32] = "", text[FMT_SIZE];
 	double at = 0;
 	const bool any = metrics_moment(screen, &at);
 	int x = 1, room = pane->rect.width - x;
+	const char *metric = metrics_cell(&screen->grid, "metric");
+	const char *mode = metrics_cell(&screen->grid, "mode");
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, 1);
 	if (any) {
@@ -557,7 +536,15 @@ static void metrics_heading(const struct view_metrics *screen, struct view_pane 
 			 screen->axis_x.title, report_axis_text(&screen->axis_x, at, text));
 		room -= view_text_width(moment) + metrics_values_width(screen, at);
 	}
-	metrics_what(screen, room, what, sizeof(what));
+	/* The curve is described as completely as fits. */
+	snprintf(what, sizeof(what), " %s, %s, by %s: ", metric, mode,
+		 metrics_cell(&screen->grid, "per"));
+	if (view_text_width(what) > room)
+		snprintf(what, sizeof(what), " %s, %s, ", metric, mode);
+	if (view_text_width(what) > room)
+		snprintf(what, sizeof(what), " %s, ", metric);
+	if (view_text_width(what) > room)
+		snprintf(what, sizeof(what), " ");
 	x += view_text_cut(pane, x, 0, pane->rect.width - 2, VIEW_BOLD, what);
 	if (any) {
 		x += view_text(pane, x, 0, VIEW_DIM, moment);

@@ -113,19 +113,6 @@ static enum status metrics_read_sum(struct view_metrics_list *list, const struct
 	return ST_OK;
 }
 
-static enum status metrics_read_int(struct prof_db *db, const char *sql, int64_t *out,
-				    struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = 0;
-	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 void view_metrics_fini(struct view_metrics_list *list)
 {
 	for (int i = 0; i < list->count; i++)
@@ -146,8 +133,10 @@ enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db
 	if (!list->items)
 		status = err_nomem(err);
 	if (status == ST_OK)
-		status = metrics_read_int(db, "SELECT max(row_id) FROM metric_rows", &list->rows,
-					  err);
+		status =
+			prof_db_number(db, "SELECT max(row_id) FROM metric_rows", &list->rows, err);
+	if (list->rows < 0)
+		list->rows = 0;
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, metrics_sql_sums, err);
 	while (prof_query_next(query, &status, err))
@@ -232,20 +221,12 @@ static bool metrics_is_before(struct prof_db *db, int64_t id, int64_t time_ns, e
 	return before;
 }
 
-/* The first row from @from to @to at or after @time_ns; rows are in order of time. */
-static enum status metrics_find_time(struct prof_db *db, int64_t from, int64_t to, int64_t time_ns,
-				     int64_t *out, struct err *err)
+static enum status metrics_read_epochs(struct view_metrics_list *list, struct prof_db *db,
+				       const struct view_context *context, int64_t from, int64_t to,
+				       struct err *err)
 {
-	enum status status = ST_OK;
-
-	SORTED_FIRST(*out, from, to, metrics_is_before(db, *out, time_ns, &status, err));
-	return status;
-}
-
-/* When epochs end, at most EPOCHS_MOST of them. */
-static enum status metrics_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOST], int *count,
-				     struct err *err)
-{
+	int64_t ends[EPOCHS_MOST], at = from;
+	int count = 0;
 	struct prof_query *query;
 	enum status status =
 		prof_query_open(&query, db,
@@ -253,25 +234,15 @@ static enum status metrics_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOS
 				"NULL ORDER BY last_end_ns DESC LIMIT 300",
 				err);
 
-	*count = 0;
-	while (*count < EPOCHS_MOST && prof_query_next(query, &status, err))
-		ends[(*count)++] = prof_column_int(query, 0);
+	/* When epochs end, at most EPOCHS_MOST of them. */
+	while (count < EPOCHS_MOST && prof_query_next(query, &status, err))
+		ends[count++] = prof_column_int(query, 0);
 	prof_query_close(query);
-	return status;
-}
-
-static enum status metrics_read_epochs(struct view_metrics_list *list, struct prof_db *db,
-				       const struct view_context *context, int64_t from, int64_t to,
-				       struct err *err)
-{
-	int64_t ends[EPOCHS_MOST], at = from;
-	int count;
-	enum status status = metrics_read_ends(db, ends, &count, err);
-
 	for (int i = 0; i < count && status == ST_OK; i++) {
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = metrics_find_time(db, from, to, ends[i], &at, err);
+		/* The first row at or after the epoch's end; rows are in order of time. */
+		SORTED_FIRST(at, from, to, metrics_is_before(db, at, ends[i], &status, err));
 		if (status == ST_OK)
 			status = metrics_read_stretch(list, db, at - STRETCH / 2, at + STRETCH / 2,
 						      err);
@@ -305,20 +276,6 @@ static int metrics_row_order(const void *a, const void *b)
 	return SORTED_BY(one, two, row);
 }
 
-/* Sort the points and remove duplicates: ranges may overlap. */
-static void metrics_finish_points(struct view_metric *item)
-{
-	size_t kept = 0;
-
-	if (item->point_count < 2)
-		return;
-	qsort(item->points, item->point_count, sizeof(*item->points), metrics_row_order);
-	for (size_t i = 1; i < item->point_count; i++)
-		if (item->points[i].row != item->points[kept].row)
-			item->points[++kept] = item->points[i];
-	item->point_count = kept + 1;
-}
-
 enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
 			      const struct view_context *context, int64_t from, int64_t to,
 			      struct err *err)
@@ -333,7 +290,18 @@ enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db
 	status = metrics_read_spread(list, db, context, from, to, err);
 	if (status == ST_OK)
 		status = metrics_read_epochs(list, db, context, from, to, err);
-	for (int i = 0; i < list->count; i++)
-		metrics_finish_points(&list->items[i]);
+	for (int i = 0; i < list->count; i++) {
+		struct view_metric *item = &list->items[i];
+		size_t kept = 0;
+
+		/* Sort the points and remove duplicates: ranges may overlap. */
+		if (item->point_count < 2)
+			continue;
+		qsort(item->points, item->point_count, sizeof(*item->points), metrics_row_order);
+		for (size_t p = 1; p < item->point_count; p++)
+			if (item->points[p].row != item->points[kept].row)
+				item->points[++kept] = item->points[p];
+		item->point_count = kept + 1;
+	}
 	return status;
 }

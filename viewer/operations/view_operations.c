@@ -213,9 +213,10 @@ static double operations_load_fact(struct prof_db *db, const char *key)
 		       : (double)NAN;
 }
 
-static enum status operations_load_facts(struct view_operations *screen,
-					 struct view_context *context, struct err *err)
+static enum status operations_load_rows(struct view_operations *screen,
+					struct view_context *context, struct err *err)
 {
+	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
 	enum status status;
 
 	screen->clock_hz = operations_load_fact(context->source->db, "clock_hz");
@@ -224,18 +225,9 @@ static enum status operations_load_facts(struct view_operations *screen,
 		screen->ns = false;
 	status = prof_db_number(context->source->db, "SELECT " REPORT_MICROBATCHES " IS NULL",
 				&screen->alone, err);
-	return status != ST_OK
-		       ? status
-		       : prof_db_number(context->source->db, "SELECT max(stage) FROM operations",
+	if (status == ST_OK)
+		status = prof_db_number(context->source->db, "SELECT max(stage) FROM operations",
 					&screen->last, err);
-}
-
-static enum status operations_load_rows(struct view_operations *screen,
-					struct view_context *context, struct err *err)
-{
-	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
-	enum status status = operations_load_facts(screen, context, err);
-
 	if (status != ST_OK)
 		return status;
 	operations_make_sql(screen, !context->target);

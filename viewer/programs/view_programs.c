@@ -35,19 +35,6 @@ static enum status programs_load_side(struct view_programs *screen, struct prof_
 	return status;
 }
 
-static enum status programs_load_facts(struct view_programs *screen, struct view_context *context,
-				       struct err *err)
-{
-	enum status status = prof_db_number(
-		context->source->db, "SELECT max(stage) FROM operations", &screen->last_ipu, err);
-
-	if (status == ST_OK)
-		status = programs_load_side(screen, context->source->db, VIEW_SOURCE_SIDE, err);
-	if (status == ST_OK && context->target)
-		status = programs_load_side(screen, context->target->db, VIEW_TARGET_SIDE, err);
-	return status;
-}
-
 /* Read both reports' programs into one tree. */
 static enum status programs_load_tree(struct view_programs *screen, struct view_context *context,
 				      struct err *err)
@@ -177,22 +164,6 @@ static void programs_to_parent(struct view_programs *screen, struct view_context
 		view_message(context, "nothing is above this program", NULL);
 }
 
-/* Left closes, then moves to the parent; Right opens, then moves to the first child. */
-static void programs_left_or_right(struct view_programs *screen, struct view_context *context,
-				   bool right)
-{
-	struct view_program *node = programs_cursor(screen);
-
-	if (!node)
-		return;
-	if (node->first != VIEW_NO_PROGRAM && node->open != right)
-		node->open = right;
-	else if (right && node->first != VIEW_NO_PROGRAM)
-		programs_move_to(screen, screen->at + 1);
-	else if (!right)
-		programs_to_parent(screen, context);
-}
-
 /* Report requests that apply only to the tree while the list is shown. */
 static bool programs_reject_in_list(const struct view_programs *screen,
 				    struct view_context *context, enum view_request request)
@@ -216,6 +187,7 @@ static bool programs_handle_open(struct view_programs *screen, struct view_conte
 				 enum view_request request)
 {
 	struct view_program *node = programs_cursor(screen);
+	const bool right = request == VIEW_RIGHT_REQUEST;
 
 	switch (request) {
 	case VIEW_ENTER_REQUEST:
@@ -248,7 +220,14 @@ static bool programs_handle_open(struct view_programs *screen, struct view_conte
 	}
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
-		programs_left_or_right(screen, context, request == VIEW_RIGHT_REQUEST);
+		/* Left closes, then moves to the parent; Right opens, then moves to the first
+		 * child. */
+		if (node && node->first != VIEW_NO_PROGRAM && node->open != right)
+			node->open = right;
+		else if (node && right && node->first != VIEW_NO_PROGRAM)
+			programs_move_to(screen, screen->at + 1);
+		else if (node && !right)
+			programs_to_parent(screen, context);
 		return true;
 	case VIEW_PARENT_REQUEST:
 		programs_to_parent(screen, context);
@@ -416,32 +395,30 @@ static enum status programs_table(void *state, struct view_context *context,
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void programs_layout(struct view_programs *screen, const struct view_context *context)
-{
-	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-	const int wanted = screen->details.height;
-	struct view_split split = {.upper = body};
-
-	if (!context->whole && body.height >= DETAILS_FROM && wanted > 0)
-		split = view_split_rows(body, body.height - 1 - min(wanted, body.height / 2),
-					LOWER_LEAST);
-	screen->table = split.upper;
-	screen->line = split.heading;
-	screen->lower = split.lower;
-}
-
 static enum status programs_load(void *state, struct view_context *context, bool news,
 				 struct err *err)
 {
 	struct view_programs *screen = state;
+	const struct view_rect body = {0, 0, context->body.width, context->body.height};
+	struct view_split split = {.upper = body};
 	const struct view_program *node;
 	enum status status = ST_OK;
+	int wanted;
 
 	if (news || !screen->loaded) {
 		if (programs_changed(screen, context))
 			status = programs_load_tree(screen, context, err);
-		if (status == ST_OK)
-			status = programs_load_facts(screen, context, err);
+		if (status == ST_OK) {
+			status = prof_db_number(context->source->db,
+						"SELECT max(stage) FROM operations",
+						&screen->last_ipu, err);
+			if (status == ST_OK)
+				status = programs_load_side(screen, context->source->db,
+							    VIEW_SOURCE_SIDE, err);
+			if (status == ST_OK && context->target)
+				status = programs_load_side(screen, context->target->db,
+							    VIEW_TARGET_SIDE, err);
+		}
 		if (status == ST_OK)
 			status = programs_load_cycles(screen, context, err);
 	}
@@ -458,7 +435,12 @@ static enum status programs_load(void *state, struct view_context *context, bool
 		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
 	if (status != ST_OK)
 		return status;
-	programs_layout(screen, context);
+	wanted = min(screen->details.height, body.height / 2);
+	if (!context->whole && body.height >= DETAILS_FROM && screen->details.height > 0)
+		split = view_split_rows(body, body.height - 1 - wanted, LOWER_LEAST);
+	screen->table = split.upper;
+	screen->line = split.heading;
+	screen->lower = split.lower;
 	view__programs_scroll(screen);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }

@@ -233,6 +233,8 @@ static int programs_sum_types(const struct view_programs *screen, int program,
 	return count;
 }
 
+/* ---- the details ----------------------------------------------------------------------------- */
+
 static void programs_describe_types(struct view_programs *screen, const struct view_program *node,
 				    bool compared)
 {
@@ -259,8 +261,6 @@ static void programs_describe_types(struct view_programs *screen, const struct v
 	}
 }
 
-/* ---- the details ----------------------------------------------------------------------------- */
-
 /* Show the facts of one report; in a comparison, below its name. */
 static enum status programs_describe_side(struct view_programs *screen,
 					  const struct view_program *node, struct prof_db *db,
@@ -279,10 +279,10 @@ static enum status programs_describe_side(struct view_programs *screen,
 			       : status;
 }
 
-static enum status programs_describe_sides(struct view_programs *screen,
-					   const struct view_program *node,
-					   struct view_context *context, struct err *err)
+enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
+				  struct err *err)
 {
+	const struct view_program *node = view__programs_at(screen);
 	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
 						 context->target ? context->target->db : NULL};
 	static const char *const titles[VIEW_SIDES] = {"Source", "Target"};
@@ -290,21 +290,6 @@ static enum status programs_describe_sides(struct view_programs *screen,
 		"Source: live while it runs, beside what always is",
 		"Target: live while it runs, beside what always is"};
 	enum status status = ST_OK;
-
-	if (!context->target)
-		return programs_describe_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
-					      "Live while it runs, beside what always is", err);
-	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
-		if (node->id[side] != IPS_NULL)
-			status = programs_describe_side(screen, node, dbs[side], side, titles[side],
-							live[side], err);
-	return status;
-}
-
-enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
-				  struct err *err)
-{
-	const struct view_program *node = view__programs_at(screen);
 
 	view_blocks_clear(&screen->details);
 	screen->details.two_from = 110;
@@ -316,7 +301,14 @@ enum status view__programs_detail(struct view_programs *screen, struct view_cont
 		return ST_OK;
 	}
 	programs_describe_program(screen, node, context->target != NULL);
-	return programs_describe_sides(screen, node, context, err);
+	if (!context->target)
+		return programs_describe_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
+					      "Live while it runs, beside what always is", err);
+	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
+		if (node->id[side] != IPS_NULL)
+			status = programs_describe_side(screen, node, dbs[side], side, titles[side],
+							live[side], err);
+	return status;
 }
 
 static void programs_substitute_id(struct str *out, const char *sql, int64_t program)
@@ -373,20 +365,6 @@ static const struct {
 	{"StreamCopyEnd", 'd', VIEW_WARN},
 	{"WriteUndef", 'u', VIEW_OTHER_TEXT},
 };
-
-static void programs_draw_mark(struct view_pane *pane, int x, int y, const char *type,
-			       bool selected)
-{
-	char letter = '?';
-	enum view_style style = VIEW_OTHER_TEXT;
-
-	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
-		if (strcmp(marks[i].type, type) == 0) {
-			letter = marks[i].letter;
-			style = marks[i].style;
-		}
-	view_put(pane, x, y, selected ? VIEW_CURSOR : style, (uint32_t)letter);
-}
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -582,14 +560,20 @@ static void programs_draw_name(const struct view_programs *screen,
 	const int deepest = (columns->name - NAME_LEAST) / 2;
 	const int depth = screen->flat ? 0 : node->depth;
 	int x = 1 + 2 * (depth < deepest ? depth : deepest > 0 ? deepest : 0);
-	char text[512], times[FMT_SIZE];
+	enum view_style colour = VIEW_OTHER_TEXT;
+	char text[512], times[FMT_SIZE], letter = '?';
 
 	/* Too deep to indent: show the depth as a number. */
 	if (depth > deepest)
 		x += view_textf(pane, x, y, selected ? VIEW_CURSOR : VIEW_DIM, "%d:", depth);
 	if (node->first != VIEW_NO_PROGRAM && !screen->flat)
 		view_glyphs(pane, x, y, style, node->open ? VIEW_GLYPH_DOWN : VIEW_GLYPH_SELECT, 1);
-	programs_draw_mark(pane, x + 2, y, node->type, selected);
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		if (strcmp(marks[i].type, node->type) == 0) {
+			letter = marks[i].letter;
+			colour = marks[i].style;
+		}
+	view_put(pane, x + 2, y, selected ? VIEW_CURSOR : colour, (uint32_t)letter);
 	if (node->repeat != IPS_NULL)
 		snprintf(text, sizeof(text), "%.100s (%.300s) x %s", node->type, node->name,
 			 fmt_count(times, node->repeat));
@@ -647,18 +631,6 @@ static void programs_draw_tree(const struct view_programs *screen,
 	}
 }
 
-static void programs_draw_line(const struct view_programs *screen, struct view_pane *pane)
-{
-	const struct view_program *node = view__programs_at(screen);
-	char text[400];
-
-	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	if (!node)
-		return;
-	snprintf(text, sizeof(text), " %.80s (%.280s) ", node->type, node->name);
-	view_text_cut(pane, 2, 0, pane->rect.width - 4, VIEW_BOLD, text);
-}
-
 void view__programs_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane)
 {
@@ -666,6 +638,8 @@ void view__programs_draw(const void *state, const struct view_context *context,
 	struct view_pane table = view_pane_sub(pane, screen->table);
 	struct view_pane line = view_pane_sub(pane, screen->line);
 	struct view_pane lower = view_pane_sub(pane, screen->lower);
+	const struct view_program *node = view__programs_at(screen);
+	char text[400];
 
 	if (screen->tree.count == 0) {
 		view_nothing(pane, "No programs have been recorded:",
@@ -675,7 +649,11 @@ void view__programs_draw(const void *state, const struct view_context *context,
 	}
 	programs_draw_tree(screen, context, &table);
 	if (line.rect.height > 0)
-		programs_draw_line(screen, &line);
+		view_glyphs(&line, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, line.rect.width);
+	if (line.rect.height > 0 && node) {
+		snprintf(text, sizeof(text), " %.80s (%.280s) ", node->type, node->name);
+		view_text_cut(&line, 2, 0, line.rect.width - 4, VIEW_BOLD, text);
+	}
 	if (lower.rect.height > 0)
 		view_blocks_draw(&screen->details, &lower);
 }

@@ -465,13 +465,6 @@ enum status view__tree_join(struct view_tree *tree, const struct view_tree *targ
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool program_differs(const struct view_program *program)
-{
-	return program->id[VIEW_SOURCE_SIDE] == IPS_NULL ||
-	       program->id[VIEW_TARGET_SIDE] == IPS_NULL ||
-	       program->own[VIEW_SOURCE_SIDE] != program->own[VIEW_TARGET_SIDE];
-}
-
 const struct view_program *view__programs_at(const struct view_programs *screen)
 {
 	return screen->at < screen->count ? &screen->tree.nodes[screen->rows[screen->at]] : NULL;
@@ -545,7 +538,9 @@ static void programs_apply_filter(struct view_programs *screen, bool differ)
 		struct view_program *node = &tree->nodes[tree->walk[i]];
 
 		node->matches =
-			(!differ || program_differs(node)) &&
+			(!differ || node->id[VIEW_SOURCE_SIDE] == IPS_NULL ||
+			 node->id[VIEW_TARGET_SIDE] == IPS_NULL ||
+			 node->own[VIEW_SOURCE_SIDE] != node->own[VIEW_TARGET_SIDE]) &&
 			(!filtered || (regexec(&expression, programs_program_text(node, text), 0,
 					       NULL, 0) == 0) != no);
 		node->shown = node->matches;
@@ -573,20 +568,6 @@ static int programs_next_row(const struct view_tree *tree, int at, bool inside)
 	while (at != VIEW_NO_PROGRAM && tree->nodes[at].next == VIEW_NO_PROGRAM)
 		at = tree->nodes[at].parent;
 	return at == VIEW_NO_PROGRAM ? at : tree->nodes[at].next;
-}
-
-static void programs_list_tree_rows(struct view_programs *screen, bool some)
-{
-	const struct view_tree *tree = &screen->tree;
-
-	for (int at = tree->first; at != VIEW_NO_PROGRAM;) {
-		const struct view_program *node = &tree->nodes[at];
-
-		if (node->shown)
-			screen->rows[screen->count++] = at;
-		/* A filter opens everything that leads to a match. */
-		at = programs_next_row(tree, at, node->shown && (node->open || some));
-	}
 }
 
 static int programs_compare_cycles(const void *a, const void *b, void *user)
@@ -629,10 +610,21 @@ void view__programs_rows(struct view_programs *screen, bool differ)
 		return;
 	programs_apply_filter(screen, differ);
 	screen->count = 0;
-	if (screen->flat)
+	if (screen->flat) {
 		programs_list_leaf_rows(screen);
-	else
-		programs_list_tree_rows(screen, differ || screen->filter[screen->filter[0] == '!']);
+	} else {
+		const bool some = differ || screen->filter[screen->filter[0] == '!'];
+		const struct view_tree *tree = &screen->tree;
+
+		for (int at = tree->first; at != VIEW_NO_PROGRAM;) {
+			const struct view_program *node = &tree->nodes[at];
+
+			if (node->shown)
+				screen->rows[screen->count++] = at;
+			/* A filter opens everything that leads to a match. */
+			at = programs_next_row(tree, at, node->shown && (node->open || some));
+		}
+	}
 	for (int i = 0; i < screen->count; i++)
 		if (screen->rows[i] == selected)
 			screen->at = i;

@@ -34,18 +34,6 @@ static bool sql_typing(const void *state)
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-/* Length of the common prefix of all completions, ignoring case. */
-static size_t sql_common_prefix(const struct view_sql_offers *offers)
-{
-	size_t common = strlen(offers->items[0]);
-
-	for (int i = 1; i < offers->count; i++)
-		for (size_t c = 0; c < common; c++)
-			if (strncasecmp(offers->items[0], offers->items[i], c + 1) != 0)
-				common = c;
-	return common;
-}
-
 static void sql_list_offers(const struct view_sql *screen, char *out, size_t size)
 {
 	const struct view_sql_offers *offers = &screen->offers;
@@ -92,7 +80,12 @@ static enum view_answer sql_complete(struct view_sql *screen, struct view_contex
 			     NULL);
 		return VIEW_DRAW;
 	}
-	common = sql_common_prefix(offers);
+	/* Length of the common prefix of all completions, ignoring case. */
+	common = strlen(offers->items[0]);
+	for (int i = 1; i < offers->count; i++)
+		for (size_t c = 0; c < common; c++)
+			if (strncasecmp(offers->items[0], offers->items[i], c + 1) != 0)
+				common = c;
 	if (offers->count == 1 || common > offers->length)
 		sql_insert_offer(screen, offers->items[0], common);
 	if (offers->count == 1)
@@ -145,15 +138,6 @@ static enum view_answer sql_seek(struct view_sql *screen, struct view_context *c
 }
 
 /* ---- Enter ----------------------------------------------------------------------------------- */
-
-/* Enter on an empty last line also runs it, for users who do not know that a semicolon does. */
-static bool sql_is_ended(const struct view_edit *edit)
-{
-	const size_t length = strlen(edit->text);
-
-	return prof_query_is_complete(edit->text) ||
-	       (edit->at == length && length > 0 && edit->text[length - 1] == '\n');
-}
 
 /* Locate the error and add the most similar known name to its text. */
 static void sql_explain(struct view_sql *screen, const char *sql,
@@ -257,12 +241,17 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 
 static enum view_answer sql_enter(struct view_sql *screen, struct view_context *context)
 {
+	const size_t length = strlen(screen->edit.text);
+
 	if (screen->edit.text[strspn(screen->edit.text, " \t\n;")] == '\0') {
 		view_message(context,
 			     "a statement, as SELECT * FROM meta; Esc and v show the views", NULL);
 		return VIEW_DRAW;
 	}
-	if (sql_is_ended(&screen->edit)) {
+	/* Enter on an empty last line also runs it, for users who do not know that a semicolon
+	 * does. */
+	if (prof_query_is_complete(screen->edit.text) ||
+	    (screen->edit.at == length && length > 0 && screen->edit.text[length - 1] == '\n')) {
 		view__sql_run(screen, context);
 		return VIEW_LOAD;
 	}
@@ -450,22 +439,6 @@ static struct view_grid *sql_active_grid(void *state)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status sql_view_row(const struct view_sql_view *view, struct report_table *table,
-				int64_t row, struct err *err)
-{
-	struct str text = {0};
-	enum status status;
-
-	for (int i = 0; i < view->column_count; i++)
-		str_addf(&text, "%s%s", i > 0 ? ", " : "", view->columns[i]);
-	const struct report_cell cells[] = {view_text_cell(view->name), view_text_cell(view->usage),
-					    view_text_cell(str_peek(&text))};
-
-	status = text.failed ? err_nomem(err) : view_table_row(table, row, cells, err);
-	str_free(&text);
-	return status;
-}
-
 static enum status sql_load_views(struct view_sql *screen, struct view_context *context,
 				  struct err *err)
 {
@@ -480,8 +453,19 @@ static enum status sql_load_views(struct view_sql *screen, struct view_context *
 					err);
 	if (status != ST_OK)
 		return status;
-	for (int i = 0; i < names->count && status == ST_OK; i++)
-		status = sql_view_row(&names->views[i], &table, i, err);
+	for (int i = 0; i < names->count && status == ST_OK; i++) {
+		const struct view_sql_view *view = &names->views[i];
+		struct str text = {0};
+
+		for (int c = 0; c < view->column_count; c++)
+			str_addf(&text, "%s%s", c > 0 ? ", " : "", view->columns[c]);
+		const struct report_cell cells[] = {view_text_cell(view->name),
+						    view_text_cell(view->usage),
+						    view_text_cell(str_peek(&text))};
+
+		status = text.failed ? err_nomem(err) : view_table_row(&table, i, cells, err);
+		str_free(&text);
+	}
 	if (status != ST_OK) {
 		report_table_free(&table);
 		return status;
@@ -490,31 +474,6 @@ static enum status sql_load_views(struct view_sql *screen, struct view_context *
 			       ARRAY_LEN(sql_views_columns), "view", err);
 	screen->has_views = status == ST_OK;
 	return status;
-}
-
-static void sql_layout(struct view_sql *screen, const struct view_context *context)
-{
-	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-	struct view_rect rect;
-
-	screen->areas = view__sql_areas(body, view__sql_prompt_rows(screen, body.width),
-					screen->ran && !context->whole);
-	if (screen->areas.side.width == 0 && view__sql_shows_result(screen)) {
-		/* No view is under a cursor, so the rows use its area, too. */
-		screen->areas.main.height += screen->areas.columns.height;
-		screen->areas.columns.height = 0;
-	}
-	if (screen->ran) {
-		rect = sql_grid_rect(screen, &screen->result);
-		view_grid_layout(&screen->result, rect);
-	}
-	if (view__sql_shows_result(screen) && !context->whole &&
-	    view_grid_is_cut(&screen->result)) {
-		view__sql_areas_row(&screen->areas);
-		view_grid_layout(&screen->result, screen->areas.main);
-	}
-	rect = sql_grid_rect(screen, &screen->views);
-	view_grid_layout(&screen->views, rect);
 }
 
 /* Report the error with line and column, because the output does not show the statement. */
@@ -558,6 +517,8 @@ static enum status sql_load(void *state, struct view_context *context, bool news
 	struct view_sql *screen = state;
 	const enum status status = screen->has_views ? ST_OK : sql_first_load(screen, context, err);
 	const bool others = screen->runs != context->runs;
+	const struct view_rect body = {0, 0, context->body.width, context->body.height};
+	struct view_rect rect;
 
 	if (status != ST_OK)
 		return status;
@@ -568,7 +529,24 @@ static enum status sql_load(void *state, struct view_context *context, bool news
 	else if (news && screen->ran && context->follow && screen->took_ns < QUICK_NS &&
 		 strcmp(screen->statement, screen->edit.text) == 0)
 		sql_run_again(screen, context);
-	sql_layout(screen, context);
+	screen->areas = view__sql_areas(body, view__sql_prompt_rows(screen, body.width),
+					screen->ran && !context->whole);
+	if (screen->areas.side.width == 0 && view__sql_shows_result(screen)) {
+		/* No view is under a cursor, so the rows use its area, too. */
+		screen->areas.main.height += screen->areas.columns.height;
+		screen->areas.columns.height = 0;
+	}
+	if (screen->ran) {
+		rect = sql_grid_rect(screen, &screen->result);
+		view_grid_layout(&screen->result, rect);
+	}
+	if (view__sql_shows_result(screen) && !context->whole &&
+	    view_grid_is_cut(&screen->result)) {
+		view__sql_areas_row(&screen->areas);
+		view_grid_layout(&screen->result, screen->areas.main);
+	}
+	rect = sql_grid_rect(screen, &screen->views);
+	view_grid_layout(&screen->views, rect);
 	return ST_OK;
 }
 

@@ -89,20 +89,6 @@ static int sql_columns(const char *text, size_t length)
 	return view_text_width(copy);
 }
 
-/* Bytes to skip at the beginning of a line so that its first @upto bytes end within @width
- * columns. */
-static size_t sql_skipped_bytes(const char *text, size_t upto, int width)
-{
-	size_t skip = 0;
-
-	while (skip < upto && sql_columns(text + skip, upto - skip) >= width) {
-		skip++;
-		while (skip < upto && ((unsigned char)text[skip] & 0xc0) == 0x80)
-			skip++;
-	}
-	return skip;
-}
-
 /* Draw text with highlighted SQL keywords. */
 static void sql_draw_words(struct view_pane *pane, int x, int y, const char *text, size_t length)
 {
@@ -137,8 +123,17 @@ static size_t sql_draw_line(const struct view_sql *screen, const struct view_con
 	const bool here = view_edit_line(edit, edit->at, &begin) == line;
 
 	view_text(pane, 0, y, VIEW_TITLE, line == 0 ? "sql>" : "  ->");
-	if (here)
-		skip = sql_skipped_bytes(text, edit->at - begin, room.width);
+	if (here) {
+		const size_t upto = edit->at - begin;
+
+		/* The line's beginning is skipped until the cursor is within the room. */
+		skip = 0;
+		while (skip < upto && sql_columns(text + skip, upto - skip) >= room.width) {
+			skip++;
+			while (skip < upto && ((unsigned char)text[skip] & 0xc0) == 0x80)
+				skip++;
+		}
+	}
 	sql_draw_words(&text_pane, 0, 0, text + skip, length - skip);
 	if (here && screen->focus == VIEW_SQL_EDIT && !context->whole)
 		view_restyle(&text_pane, sql_columns(text + skip, edit->at - begin - skip), 0,
@@ -193,21 +188,6 @@ static void sql_draw_prompt(const struct view_sql *screen, const struct view_con
 
 /* ---- the result and the views ---------------------------------------------------------------- */
 
-static void sql_heading_text(const struct view_sql *screen, char *out, size_t size)
-{
-	char rows[FMT_SIZE], took[FMT_SIZE];
-
-	if (!view__sql_shows_result(screen)) {
-		snprintf(out, size, " Views: what a row is ");
-		return;
-	}
-	snprintf(out, size, " %s%s row%s in %s%s ", screen->more ? "the first " : "",
-		 fmt_count(rows, screen->result.table.row_count),
-		 screen->result.table.row_count == 1 ? "" : "s",
-		 fmt_ns(took, (int64_t)screen->took_ns),
-		 screen->more ? "; there are more, with LIMIT and OFFSET" : "");
-}
-
 /* Draw the columns of the view under the cursor that fit. */
 static void sql_draw_columns(const struct view_sql *screen, struct view_pane *pane)
 {
@@ -238,13 +218,20 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	const struct view_sql_areas *areas = &screen->areas;
 	const bool result = view__sql_shows_result(screen);
 	struct view_pane part = view_pane_sub(pane, areas->prompt);
-	char text[128];
+	char text[128], rows[FMT_SIZE], took[FMT_SIZE];
 
 	sql_draw_prompt(screen, context, &part);
 	part = view_pane_sub(pane, areas->heading);
 
 	view_glyphs(&part, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, part.rect.width);
-	sql_heading_text(screen, text, sizeof(text));
+	snprintf(text, sizeof(text), " Views: what a row is ");
+	if (result)
+		snprintf(text, sizeof(text), " %s%s row%s in %s%s ",
+			 screen->more ? "the first " : "",
+			 fmt_count(rows, screen->result.table.row_count),
+			 screen->result.table.row_count == 1 ? "" : "s",
+			 fmt_ns(took, (int64_t)screen->took_ns),
+			 screen->more ? "; there are more, with LIMIT and OFFSET" : "");
 	view_text_cut(&part, 1, 0, part.rect.width - 2,
 		      screen->focus == VIEW_SQL_EDIT ? VIEW_DIM : VIEW_BOLD, text);
 	if (screen->areas.side.width > 0)

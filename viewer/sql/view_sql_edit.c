@@ -4,7 +4,7 @@
  *
  * Threading: none. Ownership: the history owns its statements.
  */
-#include "viewer/sql/view_sql_edit.h"
+#include "viewer/sql/view_sql_internal.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -73,17 +73,6 @@ static size_t sql_line_end(const struct view_edit *edit, size_t at)
 	return at + strcspn(edit->text + at, "\n");
 }
 
-static size_t sql_word_begin(const struct view_edit *edit)
-{
-	size_t at = edit->at;
-
-	while (at > 0 && isspace((unsigned char)edit->text[at - 1]))
-		at--;
-	while (at > 0 && !isspace((unsigned char)edit->text[at - 1]))
-		at--;
-	return at;
-}
-
 int view_edit_line(const struct view_edit *edit, size_t at, size_t *begin)
 {
 	int line = 0;
@@ -135,7 +124,13 @@ static bool sql_erase_after(struct view_edit *edit)
 
 static bool sql_erase_word(struct view_edit *edit)
 {
-	return sql_erase(edit, sql_word_begin(edit), edit->at);
+	size_t at = edit->at;
+
+	while (at > 0 && isspace((unsigned char)edit->text[at - 1]))
+		at--;
+	while (at > 0 && !isspace((unsigned char)edit->text[at - 1]))
+		at--;
+	return sql_erase(edit, at, edit->at);
 }
 
 static bool sql_erase_line_begin(struct view_edit *edit)
@@ -296,10 +291,18 @@ static void sql_escape(struct str *out, const char *text)
 	str_add(out, "\n");
 }
 
-static void sql_history_parse(struct view_sql_history *history, char *text)
+enum status view_sql_history_read(struct view_sql_history *history, struct err *err)
 {
+	char path[FS_PATH_SIZE], *text;
+	size_t length;
+	enum status status;
 	char *rest;
 
+	if (!view_own_path(path, HISTORY_NAME))
+		return ST_OK;
+	status = view_own_read(path, FILE_MOST, &text, &length, err);
+	if (status != ST_OK)
+		return status == ST_NOTFOUND ? ST_OK : status;
 	for (char *line = text; line && *line; line = rest) {
 		rest = strchr(line, '\n');
 		if (rest)
@@ -308,20 +311,6 @@ static void sql_history_parse(struct view_sql_history *history, char *text)
 		if (line[0] && strlen(line) < VIEW_PLACE_SQL)
 			sql_history_put(history, line);
 	}
-}
-
-enum status view_sql_history_read(struct view_sql_history *history, struct err *err)
-{
-	char path[FS_PATH_SIZE], *text;
-	size_t length;
-	enum status status;
-
-	if (!view_own_path(path, HISTORY_NAME))
-		return ST_OK;
-	status = view_own_read(path, FILE_MOST, &text, &length, err);
-	if (status != ST_OK)
-		return status == ST_NOTFOUND ? ST_OK : status;
-	sql_history_parse(history, text);
 	mem_free(text);
 	return ST_OK;
 }

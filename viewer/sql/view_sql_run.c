@@ -3,7 +3,7 @@
  *
  * Threading: the session's worker. Ownership: the caller's table; names in their arena.
  */
-#include "viewer/sql/view_sql_run.h"
+#include "viewer/sql/view_sql_internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -353,24 +353,6 @@ static enum status sql_number_rows(struct report_table *table, struct err *err)
 	return ST_OK;
 }
 
-static enum status sql_join(struct view_sql_answer *out, const struct view_context *context,
-			    struct report_table *source, struct report_table *target,
-			    struct err *err)
-{
-	enum status status = ST_OK;
-
-	sql_join_keys(out->keys, source, target);
-	if (!out->keys[0]) {
-		str_copy(out->keys, sizeof(out->keys), "row");
-		status = sql_number_rows(source, err);
-		if (status == ST_OK)
-			status = sql_number_rows(target, err);
-	}
-	return status == ST_OK
-		       ? view_grid_compare(&out->table, context, source, target, out->keys, err)
-		       : status;
-}
-
 enum status view_sql_run(struct view_sql_answer *out, struct view_context *context, const char *sql,
 			 struct err *err)
 {
@@ -383,8 +365,18 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 	status = sql_run_on_report(out, &source, context, context->source, sql, err);
 	if (status == ST_OK && context->target) {
 		status = sql_run_on_report(out, &target, context, context->target, sql, err);
-		if (status == ST_OK)
-			status = sql_join(out, context, &source, &target, err);
+		if (status == ST_OK) {
+			sql_join_keys(out->keys, &source, &target);
+			if (!out->keys[0]) {
+				str_copy(out->keys, sizeof(out->keys), "row");
+				status = sql_number_rows(&source, err);
+				if (status == ST_OK)
+					status = sql_number_rows(&target, err);
+			}
+			if (status == ST_OK)
+				status = view_grid_compare(&out->table, context, &source, &target,
+							   out->keys, err);
+		}
 		report_table_free(&source);
 		report_table_free(&target);
 	} else {
@@ -421,18 +413,16 @@ static void sql_add_condition(struct str *out, const char *column, const char *v
 		str_add_sql_bytes(out, value, length);
 }
 
-static bool sql_is_column(const char *text, size_t length)
-{
-	return length > 0 && length < 64 &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
-}
-
 /* The "=" of a pair that begins at @at, if only a column name precedes it; otherwise NULL. */
 static const char *sql_pair_equals(const char *at)
 {
 	const char *equals = at + strcspn(at, "= ");
+	const size_t length = (size_t)(equals - at);
 
-	return *equals == '=' && sql_is_column(at, (size_t)(equals - at)) ? equals : NULL;
+	return *equals == '=' && length > 0 && length < 64 &&
+			       strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_") == length
+		       ? equals
+		       : NULL;
 }
 
 static void sql_add_conditions(struct str *out, const char *keys)

@@ -184,17 +184,6 @@ static void summary_add_time_left(struct view_summary *screen)
 			 fmt_ns(left, left_ns));
 }
 
-/* "step 12: ", "update 3: ", or "". */
-static const char *summary_step_text(char out[VIEW_WHEN_SIZE], int64_t step, int64_t weight_update)
-{
-	out[0] = '\0';
-	if (step != IPS_NULL)
-		snprintf(out, VIEW_WHEN_SIZE, "step %lld: ", (long long)step);
-	else if (weight_update != IPS_NULL)
-		snprintf(out, VIEW_WHEN_SIZE, "update %lld: ", (long long)weight_update);
-	return out;
-}
-
 /* Show the time up to which data is written, on both clocks (`?` explains them). */
 static void summary_add_clocks(struct view_summary *screen)
 {
@@ -231,11 +220,15 @@ static void summary_add_latest_tensor(struct view_summary *screen, const struct 
 	char mean[FMT_SIZE], std[FMT_SIZE], when[VIEW_WHEN_SIZE];
 	struct view_place *place;
 
+	/* "step 12: ", "update 3: ", or "". */
+	when[0] = '\0';
+	if (latest->step != IPS_NULL)
+		snprintf(when, VIEW_WHEN_SIZE, "step %lld: ", (long long)latest->step);
+	else if (latest->weight_update != IPS_NULL)
+		snprintf(when, VIEW_WHEN_SIZE, "update %lld: ", (long long)latest->weight_update);
 	view_blocks_fact(&screen->blocks, latest->key, latest->bad > 0 ? VIEW_BAD : VIEW_NORMAL,
-			 "%smean %s, std %s%s",
-			 summary_step_text(when, latest->step, latest->weight_update),
-			 fmt_real(mean, latest->mean), fmt_real(std, latest->std),
-			 latest->bad > 0 ? ", NaN or Inf" : "");
+			 "%smean %s, std %s%s", when, fmt_real(mean, latest->mean),
+			 fmt_real(std, latest->std), latest->bad > 0 ? ", NaN or Inf" : "");
 	place = view__summary_link(screen, VIEW_SCREENS);
 	if (!place)
 		return;
@@ -244,28 +237,22 @@ static void summary_add_latest_tensor(struct view_summary *screen, const struct 
 	place->weight_update = latest->weight_update;
 }
 
-/* Columns of names; tensor keys are long. */
-static int summary_name_columns(const struct view_now *now)
+void view__summary_live(struct view_summary *screen)
 {
+	const struct view_now *now = &screen->now;
+	struct view_blocks *blocks = &screen->blocks;
 	int width = SUMMARY_LIVE_NAME_WIDTH;
+	char done[FMT_SIZE];
 
+	if (!now->live)
+		return;
+	/* Tensor keys are long. */
 	for (int i = 0; i < now->latest_count; i++) {
 		const int key = view_text_width(now->latest[i].key) + 1;
 
 		width = max(key, width);
 	}
-	return min(width, NAME_MOST);
-}
-
-void view__summary_live(struct view_summary *screen)
-{
-	const struct view_now *now = &screen->now;
-	struct view_blocks *blocks = &screen->blocks;
-	char done[FMT_SIZE];
-
-	if (!now->live)
-		return;
-	view_blocks_begin(blocks, "Now", summary_name_columns(now));
+	view_blocks_begin(blocks, "Now", min(width, NAME_MOST));
 	summary_add_progress(screen);
 	summary_add_time_left(screen);
 	if (screen->summary.weight_updates > 0)
@@ -368,17 +355,6 @@ static bool summary_current_place(const void *state, struct view_place *out)
 	return link != 0;
 }
 
-/* The screen that Enter opens; VIEW_SCREENS: ask the user. */
-static int summary_linked_screen(const struct view_summary *screen,
-				 const struct view_context *context)
-{
-	const int link = view_blocks_linked(&screen->blocks);
-
-	if (context->target)
-		return (int)view__compare_leads(screen);
-	return link ? screen->leads[link - 1] : VIEW_SCREENS;
-}
-
 static enum view_answer summary_request(void *state, struct view_context *context,
 					enum view_request request)
 {
@@ -394,7 +370,12 @@ static enum view_answer summary_request(void *state, struct view_context *contex
 				       : view_blocks_request(&screen->blocks, context->body.height,
 							     request);
 	if (summary_current_place(screen, &place)) {
-		context->leads = summary_linked_screen(screen, context);
+		const int link = view_blocks_linked(&screen->blocks);
+
+		/* The screen that Enter opens; VIEW_SCREENS: ask the user. */
+		context->leads = context->target ? (int)view__compare_leads(screen)
+				 : link          ? screen->leads[link - 1]
+						 : VIEW_SCREENS;
 		return request == VIEW_JOIN_REQUEST || context->leads == VIEW_SCREENS ? VIEW_JOIN
 										      : VIEW_LEAD;
 	}

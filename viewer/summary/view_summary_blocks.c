@@ -243,21 +243,6 @@ struct view_place *view__summary_link(struct view_summary *screen, enum view_scr
 	return place;
 }
 
-static void summary_link_stage(struct view_summary *screen, const struct report_stage *stage,
-			       int clock)
-{
-	struct view_place *place = view__summary_link(screen, VIEW_SCREENS);
-
-	if (!place)
-		return;
-	place->stage = stage->stage;
-	place->ipu = stage->ipu;
-	view_place_text(place->clock, clock ? "device" : "host");
-	view_place_text(place->view, "stage_sums");
-	snprintf(place->keys, sizeof(place->keys), "clock=%s stage=%lld", clock ? "device" : "host",
-		 (long long)stage->stage);
-}
-
 static void summary_link_metric(struct view_summary *screen, const char *metric, bool known)
 {
 	struct view_place *place = known ? view__summary_link(screen, VIEW_SCREENS) : NULL;
@@ -448,6 +433,7 @@ static void summary_add_stages_block(struct view_summary *screen, int clock)
 		} phases[] = {{"  F forward", VIEW_FORWARD_TEXT, stage->forward_ns[clock]},
 			      {"  B backward", VIEW_BACKWARD_TEXT, stage->backward_ns[clock]},
 			      {"  U update", VIEW_UPDATE_TEXT, stage->update_ns[clock]}};
+		struct view_place *place;
 
 		if (stage->ipu != IPS_NULL)
 			view_blocks_text(blocks, VIEW_BOLD, "stage %lld on IPU %lld%s",
@@ -455,7 +441,15 @@ static void summary_add_stages_block(struct view_summary *screen, int clock)
 					 i == slowest ? ", the slowest" : "");
 		else
 			view_blocks_text(blocks, VIEW_BOLD, "all layers, on this machine");
-		summary_link_stage(screen, stage, clock);
+		place = view__summary_link(screen, VIEW_SCREENS);
+		if (place) {
+			place->stage = stage->stage;
+			place->ipu = stage->ipu;
+			view_place_text(place->clock, clock ? "device" : "host");
+			view_place_text(place->view, "stage_sums");
+			snprintf(place->keys, sizeof(place->keys), "clock=%s stage=%lld",
+				 clock ? "device" : "host", (long long)stage->stage);
+		}
 		summary_add_text(blocks, "  layers", stage->layers);
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
 			if (phases[p].ns > 0)
@@ -492,28 +486,6 @@ static void summary_add_bad_number(struct view_summary *screen)
 	view_place_text(place->clock, "host");
 }
 
-static void summary_add_broken_rule(struct view_summary *screen, const struct report_broken *broken)
-{
-	const bool stepped = broken->step != IPS_NULL;
-	char text[FMT_SIZE];
-	struct view_place *place;
-
-	view_blocks_fact(&screen->blocks, broken->rule, VIEW_WARN, "%s hit%s, first in %s %lld%s%s",
-			 fmt_count(text, broken->hits), broken->hits == 1 ? "" : "s",
-			 stepped ? "step" : "weight update",
-			 (long long)(stepped ? broken->step : broken->weight_update),
-			 broken->key ? ": " : "", broken->key ? broken->key : "");
-	place = view__summary_link(screen, VIEW_SCREENS);
-	if (!place)
-		return;
-	view_place_text(place->rule, broken->rule);
-	view_place_text(place->key, broken->key);
-	place->step = broken->step;
-	place->weight_update = broken->weight_update;
-	place->time_ns = broken->first_ns;
-	view_place_text(place->clock, "host");
-}
-
 static void summary_add_health_block(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
@@ -525,8 +497,27 @@ static void summary_add_health_block(struct view_summary *screen)
 		view_blocks_fact(&screen->blocks, "rules", VIEW_GOOD, "%lld in force, none broken",
 				 (long long)summary->rules);
 	summary_add_bad_number(screen);
-	for (int i = 0; i < summary->broken_count; i++)
-		summary_add_broken_rule(screen, &summary->broken[i]);
+	for (int i = 0; i < summary->broken_count; i++) {
+		const struct report_broken *broken = &summary->broken[i];
+		const bool stepped = broken->step != IPS_NULL;
+		char text[FMT_SIZE];
+		struct view_place *place;
+
+		view_blocks_fact(&screen->blocks, broken->rule, VIEW_WARN,
+				 "%s hit%s, first in %s %lld%s%s", fmt_count(text, broken->hits),
+				 broken->hits == 1 ? "" : "s", stepped ? "step" : "weight update",
+				 (long long)(stepped ? broken->step : broken->weight_update),
+				 broken->key ? ": " : "", broken->key ? broken->key : "");
+		place = view__summary_link(screen, VIEW_SCREENS);
+		if (!place)
+			continue;
+		view_place_text(place->rule, broken->rule);
+		view_place_text(place->key, broken->key);
+		place->step = broken->step;
+		place->weight_update = broken->weight_update;
+		place->time_ns = broken->first_ns;
+		view_place_text(place->clock, "host");
+	}
 }
 
 static void summary_add_recorded_block(struct view_blocks *blocks,

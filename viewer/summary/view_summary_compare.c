@@ -257,19 +257,6 @@ static const char *summary_diff_text(const struct report_diff_row *row, char out
 	return out;
 }
 
-/* "mean_ns" becomes "mean": values include their unit. */
-static void summary_row_name(const char *name, char out[CELL_SIZE])
-{
-	size_t length;
-
-	str_copy(out, CELL_SIZE, name);
-	length = strlen(out);
-	if (length > 3 && strcmp(out + length - 3, "_ns") == 0)
-		out[length - 3] = '\0';
-	for (char *at = strchr(out, '_'); at; at = strchr(at, '_'))
-		*at = ' ';
-}
-
 /* Key and name in one text; of a setting only the key; without " replica 0" if it is the only
  * one. */
 static const char *summary_row_what(const struct report_diff_row *row, bool replicas, char *out,
@@ -278,23 +265,22 @@ static const char *summary_row_what(const struct report_diff_row *row, bool repl
 	static const char replica[] = " replica 0";
 	const char *at = replicas ? NULL : strstr(row->key, replica);
 	char name[CELL_SIZE];
+	size_t length;
 
 	if (strcmp(row->section, "settings") == 0) {
 		str_copy(out, size, row->key);
 		return out;
 	}
-	summary_row_name(row->name, name);
+	/* "mean_ns" becomes "mean": values include their unit. */
+	str_copy(name, CELL_SIZE, row->name);
+	length = strlen(name);
+	if (length > 3 && strcmp(name + length - 3, "_ns") == 0)
+		name[length - 3] = '\0';
+	for (char *blank = strchr(name, '_'); blank; blank = strchr(blank, '_'))
+		*blank = ' ';
 	snprintf(out, size, "%.*s%s %s", at ? (int)(at - row->key) : (int)strlen(row->key),
 		 row->key, at ? at + strlen(replica) : "", name);
 	return out;
-}
-
-static bool summary_has_replicas(const struct report_diff *diff)
-{
-	for (size_t i = 0; i < diff->count; i++)
-		if (strstr(diff->rows[i].key, " replica 1"))
-			return true;
-	return false;
 }
 
 static enum status summary_fill_row(struct report_table *table, int64_t at,
@@ -383,11 +369,13 @@ static size_t summary_rank_rows(struct view_ranked *out, const struct report_dif
 static enum status summary_fill_rows(struct report_table *out, const struct report_diff *diff,
 				     bool differ, struct err *err)
 {
-	const bool replicas = summary_has_replicas(diff);
+	bool replicas = false;
 	struct view_ranked *ranked = mem_calloc(diff->count + 1, sizeof(*ranked));
 	enum status status = ranked ? ST_OK : err_nomem(err);
 	size_t count = 0;
 
+	for (size_t i = 0; i < diff->count && !replicas; i++)
+		replicas = strstr(diff->rows[i].key, " replica 1") != NULL;
 	if (status == ST_OK) {
 		count = summary_rank_rows(ranked, diff, differ);
 		status = view_table_new(out, "compare", summary_columns, ARRAY_LEN(summary_columns),
@@ -435,23 +423,12 @@ static enum status summary_compare_read(struct view_summary *screen, struct view
 	return ST_OK;
 }
 
-/* If cells are cut, reserve rows at the bottom for the complete cursor's row. */
-static void summary_compare_layout(struct view_summary *screen, const struct view_context *context)
-{
-	const int height = context->body.height;
-	const int head = height > VIEW_COMPARE_HEAD ? VIEW_COMPARE_HEAD : 0;
-	struct view_rect table = {0, head, context->body.width, height - head};
-
-	view_grid_layout(&screen->grid, table);
-	if (context->whole || height < WHOLE_FROM || !view_grid_is_cut(&screen->grid))
-		return;
-	table.height -= WHOLE_ROWS;
-	view_grid_layout(&screen->grid, table);
-}
-
 enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
 			       struct err *err)
 {
+	const int height = context->body.height;
+	const int head = height > VIEW_COMPARE_HEAD ? VIEW_COMPARE_HEAD : 0;
+	struct view_rect area = {0, head, context->body.width, height - head};
 	struct report_table table = {0};
 	enum status status = ST_OK;
 
@@ -465,7 +442,12 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 	report_table_free(&table);
 	if (status != ST_OK)
 		return status;
-	summary_compare_layout(screen, context);
+	view_grid_layout(&screen->grid, area);
+	/* If cells are cut, reserve rows at the bottom for the complete cursor's row. */
+	if (!context->whole && height >= WHOLE_FROM && view_grid_is_cut(&screen->grid)) {
+		area.height -= WHOLE_ROWS;
+		view_grid_layout(&screen->grid, area);
+	}
 	return ST_OK;
 }
 

@@ -44,21 +44,10 @@ static const char summary_memory_sql[] =
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void summary_keep_device(struct view_glance *glance, const struct report_insights *found)
-{
-	const struct report_accelerator *longest = report_insights_device(found);
-
-	glance->devices = found->accelerator_count;
-	if (!longest)
-		return;
-	glance->device = *longest;
-	glance->device.device = glance->device.name = glance->device.keys = NULL;
-	str_copy(glance->device_name, sizeof(glance->device_name), longest->name);
-}
-
 static enum status summary_check_insights(struct view_glance *glance, struct prof_db *db,
 					  struct err *err)
 {
+	const struct report_accelerator *longest;
 	struct report_insights found;
 	enum status status = report_insights_get(&found, db, err);
 
@@ -79,7 +68,13 @@ static enum status summary_check_insights(struct view_glance *glance, struct pro
 		/* Without these fields Enter opens the insight instead of its rows in SQL. */
 		glance->worst_place.view[0] = glance->worst_place.sql[0] = '\0';
 	}
-	summary_keep_device(glance, &found);
+	longest = report_insights_device(&found);
+	glance->devices = found.accelerator_count;
+	if (longest) {
+		glance->device = *longest;
+		glance->device.device = glance->device.name = glance->device.keys = NULL;
+		str_copy(glance->device_name, sizeof(glance->device_name), longest->name);
+	}
 	report_insights_free(&found);
 	return ST_OK;
 }
@@ -102,23 +97,6 @@ static enum status summary_check_trend(struct view_glance *glance, struct view_c
 			glance->trend = view_metrics_trend(loss);
 	}
 	view_metrics_fini(&list);
-	return status;
-}
-
-static enum status summary_check_speed(struct view_glance *glance, struct prof_db *db,
-				       struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, summary_speed_sql, err);
-
-	if (prof_query_next(query, &status, err)) {
-		glance->steps = prof_column_int(query, 0);
-		glance->host_ns = prof_column_int(query, 1);
-		glance->cycles = prof_column_int(query, 2);
-		glance->steps_of = prof_column_int(query, 3);
-		glance->trained_ns = sat_sub(prof_column_int(query, 5), prof_column_int(query, 4));
-	}
-	prof_query_close(query);
 	return status;
 }
 
@@ -148,8 +126,17 @@ enum status view__summary_check(struct view_summary *screen, struct view_context
 	struct view_glance *glance = &screen->glance;
 	const enum view_state state = context->source->state;
 	const uint64_t now_ns = clock_ns();
-	enum status status = summary_check_speed(glance, context->source->db, err);
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, context->source->db, summary_speed_sql, err);
 
+	if (prof_query_next(query, &status, err)) {
+		glance->steps = prof_column_int(query, 0);
+		glance->host_ns = prof_column_int(query, 1);
+		glance->cycles = prof_column_int(query, 2);
+		glance->steps_of = prof_column_int(query, 3);
+		glance->trained_ns = sat_sub(prof_column_int(query, 5), prof_column_int(query, 4));
+	}
+	prof_query_close(query);
 	if (status != ST_OK ||
 	    (glance->checked && glance->state == state &&
 	     (state != VIEW_RECORDING || now_ns - glance->checked_ns < CHECK_NS)))
@@ -349,9 +336,12 @@ static void summary_glance_health(struct view_summary *screen)
 		view_place_text(place->rule, summary->broken[0].rule);
 }
 
-/* The greatest of the four causes of idleness. */
-static const char *summary_main_cause(const struct report_bubble_mean *bubble)
+static void summary_glance_bubble(struct view_summary *screen)
 {
+	const int clock = screen->summary.bubble[1].known;
+	const struct report_bubble_mean *bubble = &screen->summary.bubble[clock];
+	struct view_place *place;
+	char idle[FMT_SIZE], theory[FMT_SIZE];
 	const struct {
 		double share;
 		const char *name;
@@ -361,26 +351,17 @@ static const char *summary_main_cause(const struct report_bubble_mean *bubble)
 		      {bubble->ramp_down, "ramp-down"}};
 	size_t most = 0;
 
+	if (!bubble->known || isnan(bubble->idle_fraction))
+		return;
+	/* The greatest of the four causes of idleness. */
 	for (size_t i = 1; i < ARRAY_LEN(causes); i++)
 		if (causes[i].share > causes[most].share)
 			most = i;
-	return causes[most].name;
-}
-
-static void summary_glance_bubble(struct view_summary *screen)
-{
-	const int clock = screen->summary.bubble[1].known;
-	const struct report_bubble_mean *bubble = &screen->summary.bubble[clock];
-	struct view_place *place;
-	char idle[FMT_SIZE], theory[FMT_SIZE];
-
-	if (!bubble->known || isnan(bubble->idle_fraction))
-		return;
 	place = summary_add_glance(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
 				   "%s (theory %s) on %s, mostly %s",
 				   fmt_percent(idle, bubble->idle_fraction),
 				   fmt_percent(theory, bubble->theory_idle_fraction),
-				   clock ? "IPUs" : "workers", summary_main_cause(bubble));
+				   clock ? "IPUs" : "workers", causes[most].name);
 	/* Link to the pipeline run that was idle most. */
 	if (place) {
 		view_place_text(place->view, "bubble_sums");
@@ -482,19 +463,16 @@ static void summary_glance_advice(struct view_summary *screen)
 
 void view__summary_glance(struct view_summary *screen)
 {
+	static void (*const lines[])(struct view_summary *) = {
+		summary_glance_run,        summary_glance_loss,   summary_glance_speed,
+		summary_glance_arithmetic, summary_glance_health, summary_glance_bubble,
+		summary_glance_slowest,    summary_glance_memory, summary_glance_devices,
+		summary_glance_advice};
 	view_blocks_begin(&screen->blocks,
 			  screen->summary.bubble[1].known ? "At a glance: IPUs are simulated, "
 							    "host and loss are measured"
 							  : "At a glance",
 			  SUMMARY_GLANCE_NAME_WIDTH);
-	summary_glance_run(screen);
-	summary_glance_loss(screen);
-	summary_glance_speed(screen);
-	summary_glance_arithmetic(screen);
-	summary_glance_health(screen);
-	summary_glance_bubble(screen);
-	summary_glance_slowest(screen);
-	summary_glance_memory(screen);
-	summary_glance_devices(screen);
-	summary_glance_advice(screen);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		lines[i](screen);
 }

@@ -131,11 +131,33 @@ static void tensors_draw_heading(const struct view_tensors *screen, struct view_
 	view_text(pane, x, 0, VIEW_NORMAL, " ");
 }
 
-static void tensors_draw_page(const struct view_tensors *screen, const struct view_context *context,
-			      const struct view_pane *pane)
+static void tensors_draw(const void *state, const struct view_context *context,
+			 struct view_pane *pane)
 {
+	const struct view_tensors *screen = state;
+	struct view_pane heading = view_pane_sub(pane, screen->heading);
 	struct view_pane body = view_pane_sub(pane, screen->body);
 
+	if (screen->list.table.row_count == 0) {
+		view_nothing(pane, "No tensors have been recorded:",
+			     "outfeed.capture, .activations and .gradients of the run file say "
+			     "which are.",
+			     context->source->none);
+		return;
+	}
+	if (screen->table.height > 0)
+		view__tensors_list_draw(screen, context, pane);
+	if (screen->list.count == 0) {
+		if (screen->opened)
+			view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+				      "No tensor matches the filter.");
+		return;
+	}
+	if (heading.rect.height < 1)
+		return;
+	tensors_draw_heading(screen, &heading);
+	if (screen->body.height < 1)
+		return;
 	switch (screen->page) {
 	case VIEW_TENSOR_HISTOGRAM:
 		view__histogram_draw(screen, context, &body);
@@ -158,42 +180,23 @@ static void tensors_draw_page(const struct view_tensors *screen, const struct vi
 	}
 }
 
-static void tensors_draw(const void *state, const struct view_context *context,
-			 struct view_pane *pane)
-{
-	const struct view_tensors *screen = state;
-	struct view_pane heading = view_pane_sub(pane, screen->heading);
-
-	if (screen->list.table.row_count == 0) {
-		view_nothing(pane, "No tensors have been recorded:",
-			     "outfeed.capture, .activations and .gradients of the run file say "
-			     "which are.",
-			     context->source->none);
-		return;
-	}
-	if (screen->table.height > 0)
-		view__tensors_list_draw(screen, context, pane);
-	if (screen->list.count == 0) {
-		if (screen->opened)
-			view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-				      "No tensor matches the filter.");
-		return;
-	}
-	if (heading.rect.height < 1)
-		return;
-	tensors_draw_heading(screen, &heading);
-	if (screen->body.height > 0)
-		tensors_draw_page(screen, context, pane);
-}
-
 /* ---- other screens --------------------------------------------------------------------------- */
 
-/* Fill step, time and other fields from the row under the page's cursor. */
-static void tensors_row_place(const struct view_tensors *screen, struct view_place *out)
+static bool tensors_place(const void *state, struct view_place *out)
 {
-	const struct report_tensor_row *row = view__curve_row(screen);
-	const struct view_tensor_capture *capture = view__values_capture(screen);
+	const struct view_tensors *screen = state;
+	const struct view_tensor_capture *capture;
+	const struct report_tensor_row *row;
 
+	view_place_clear(out);
+	if (screen->list.count == 0)
+		return false;
+	view_grid_place(&screen->list, "key,queue,layer,stage,rank", "", out);
+	if (!screen->opened)
+		return true;
+	/* Step, time and other fields are those of the row under the page's cursor. */
+	row = view__curve_row(screen);
+	capture = view__values_capture(screen);
 	if (screen->page >= VIEW_TENSOR_RULES) {
 		view_grid_place(&screen->grid,
 				"step,weight_update,epoch,microbatch,replica,phase,mode,rule", "",
@@ -213,18 +216,6 @@ static void tensors_row_place(const struct view_tensors *screen, struct view_pla
 	}
 	if (out->time_ns != IPS_NULL)
 		view_place_text(out->clock, "host");
-}
-
-static bool tensors_place(const void *state, struct view_place *out)
-{
-	const struct view_tensors *screen = state;
-
-	view_place_clear(out);
-	if (screen->list.count == 0)
-		return false;
-	view_grid_place(&screen->list, "key,queue,layer,stage,rank", "", out);
-	if (screen->opened)
-		tensors_row_place(screen, out);
 	return true;
 }
 
@@ -436,19 +427,6 @@ static enum status tensors_load_page(struct view_tensors *screen, struct view_co
 	return status;
 }
 
-/* With D list only tensors that differ, unless a page is open. */
-static void tensors_list_differ(struct view_tensors *screen, const struct view_context *context)
-{
-	const bool differ = context->target && context->differ && !screen->opened;
-
-	if (screen->list.differ == differ)
-		return;
-	screen->list.differ = differ;
-	view_grid_filter(&screen->list, screen->list.filter);
-	if (!differ && screen->key[0])
-		view_grid_go(&screen->list, "key", screen->key, 0);
-}
-
 /* Fail if the tensor lacks what the command line requests: the page would show something else. */
 static enum status tensors_check_opening(const struct view_tensors *screen,
 					 const struct view_opening *opening, struct err *err)
@@ -520,6 +498,7 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 {
 	struct view_tensors *screen = state;
 	enum status status = ST_OK;
+	const bool differ = context->target && context->differ && !screen->opened;
 
 	if (news || screen->list.table.row_count == 0)
 		status = view__tensors_list(screen, context, err);
@@ -529,7 +508,13 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 		screen->begun = true;
 		return tensors_begin(screen, context, err);
 	}
-	tensors_list_differ(screen, context);
+	/* With D list only tensors that differ, unless a page is open. */
+	if (screen->list.differ != differ) {
+		screen->list.differ = differ;
+		view_grid_filter(&screen->list, screen->list.filter);
+		if (!differ && screen->key[0])
+			view_grid_go(&screen->list, "key", screen->key, 0);
+	}
 	tensors_layout(screen, context);
 	if (!screen->opened)
 		view_grid_layout(&screen->list, screen->table);
@@ -584,23 +569,6 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 	return answer;
 }
 
-static enum view_answer tensors_change_scale(struct view_tensors *screen,
-					     struct view_context *context)
-{
-	struct view_tensor_values *v = &screen->values;
-	const bool curve = screen->page == VIEW_TENSOR_CURVE && screen->list.count > 0;
-	const bool map = screen->page == VIEW_TENSOR_VALUES && v->sequence.headed;
-
-	v->by_row ^= map;
-	view_message(context,
-		     curve       ? report_scale_turn(&screen->scale, &screen->y, &screen->spread)
-		     : !map      ? "for the curve of a statistic (v), and maps of attention"
-		     : v->by_row ? "shades: each row to its own greatest"
-				 : "shades: one scale for all rows",
-		     NULL);
-	return curve || map ? VIEW_LOAD : VIEW_DRAW;
-}
-
 static enum view_answer tensors_request(void *state, struct view_context *context,
 					enum view_request request)
 {
@@ -620,8 +588,20 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 		return VIEW_LOAD;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
-	case VIEW_UNIT_REQUEST:
-		return tensors_change_scale(screen, context);
+	case VIEW_UNIT_REQUEST: {
+		struct view_tensor_values *v = &screen->values;
+		const bool curve = screen->page == VIEW_TENSOR_CURVE && screen->list.count > 0;
+		const bool map = screen->page == VIEW_TENSOR_VALUES && v->sequence.headed;
+
+		v->by_row ^= map;
+		view_message(context,
+			     curve  ? report_scale_turn(&screen->scale, &screen->y, &screen->spread)
+			     : !map ? "for the curve of a statistic (v), and maps of attention"
+			     : v->by_row ? "shades: each row to its own greatest"
+					 : "shades: one scale for all rows",
+			     NULL);
+		return curve || map ? VIEW_LOAD : VIEW_DRAW;
+	}
 	case VIEW_SELECT_REQUEST:
 		return replica_next(screen, context);
 	default:

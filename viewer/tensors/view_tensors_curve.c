@@ -77,14 +77,6 @@ static bool tensors_all_ascend(const struct view_tensors *screen, enum view_tens
 	return true;
 }
 
-static enum view_tensor_axis tensors_choose_axis(const struct view_tensors *screen)
-{
-	for (int by = VIEW_BY_STEP; by < VIEW_BY_ROW; by++)
-		if (tensors_all_ascend(screen, (enum view_tensor_axis)by))
-			return (enum view_tensor_axis)by;
-	return VIEW_BY_ROW;
-}
-
 static int tensors_order_rows(const struct report_tensor_row *a, const struct report_tensor_row *b,
 			      enum view_tensor_axis by)
 {
@@ -169,13 +161,16 @@ static enum status tensors_curves_fill(struct view_tensors *screen, struct err *
 {
 	static const char *const titles[] = {
 		[VIEW_BY_STEP] = "step", [VIEW_BY_UPDATE] = "weight update", [VIEW_BY_ROW] = "row"};
+	int by = VIEW_BY_STEP;
 	enum status status = ST_OK;
 
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
 		status = tensors_curve_lines(screen, &screen->curve[side], err);
 	if (status != ST_OK)
 		return status;
-	screen->by = tensors_choose_axis(screen);
+	while (by < VIEW_BY_ROW && !tensors_all_ascend(screen, (enum view_tensor_axis)by))
+		by++;
+	screen->by = (enum view_tensor_axis)by;
 	screen->x = (struct report_axis){.quantity = REPORT_NUMBER, .title = titles[screen->by]};
 	screen->y = (struct report_axis){.quantity = REPORT_REAL};
 	report_axis_begin(&screen->x);
@@ -195,27 +190,11 @@ static int curve_side(const struct view_tensors *screen)
 	return screen->curve[0].rows.count == 0 && screen->curve[1].rows.count > 0;
 }
 
-/* Move the cursor to the last row at or before the wanted step, or else weight update. */
-static void curve_move_cursor(struct view_tensors *screen)
-{
-	const struct report_tensor_rows *rows = &screen->curve[curve_side(screen)].rows;
-
-	for (int i = 0; i < rows->count; i++) {
-		const bool steps = rows->row[i].step != IPS_NULL && screen->wanted_step != IPS_NULL;
-		const int64_t at = steps ? rows->row[i].step : rows->row[i].weight_update;
-		const int64_t wanted = steps ? screen->wanted_step : screen->wanted_update;
-
-		if (at != IPS_NULL && at <= wanted)
-			screen->cursor = i;
-	}
-	screen->wanted_step = screen->wanted_update = IPS_NULL;
-}
-
 enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
 			     struct err *err)
 {
+	const struct report_tensor_rows *rows;
 	enum status status = ST_OK;
-	int64_t count;
 
 	arena_reset(&screen->curve_arena);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
@@ -227,10 +206,19 @@ enum status view__curve_load(struct view_tensors *screen, struct view_context *c
 			screen->curve[side].rows.count = screen->curve[side].line_count = 0;
 		return status;
 	}
-	curve_move_cursor(screen);
-	count = screen->curve[curve_side(screen)].rows.count;
-	if (screen->cursor < 0 || screen->cursor >= count || context->follow)
-		screen->cursor = count - 1;
+	/* Move the cursor to the last row at or before the wanted step, or else weight update. */
+	rows = &screen->curve[curve_side(screen)].rows;
+	for (int i = 0; i < rows->count; i++) {
+		const bool steps = rows->row[i].step != IPS_NULL && screen->wanted_step != IPS_NULL;
+		const int64_t at = steps ? rows->row[i].step : rows->row[i].weight_update;
+		const int64_t wanted = steps ? screen->wanted_step : screen->wanted_update;
+
+		if (at != IPS_NULL && at <= wanted)
+			screen->cursor = i;
+	}
+	screen->wanted_step = screen->wanted_update = IPS_NULL;
+	if (screen->cursor < 0 || screen->cursor >= rows->count || context->follow)
+		screen->cursor = rows->count - 1;
 	return ST_OK;
 }
 

@@ -12,7 +12,7 @@
 
 #include "common/minmax.h"
 #include "common/str.h"
-#include "viewer/draw/view_heat.h"
+#include "viewer/draw/view_chart.h"
 
 #define BIN_LEAST    (-256)
 #define BIN_GREATEST 257

@@ -90,26 +90,6 @@ static const char tensors_list_kinds_sql[] =
 	"GROUP BY kind ORDER BY kind <> 'gradient', kind";
 _Static_assert(VIEW_TENSORS_KIND == 48, "the query says 47");
 
-/* Find the kind after the shown one; "" after the last. */
-static enum status tensors_list_next_kind(const struct view_tensors *screen, struct prof_db *db,
-					  char out[VIEW_TENSORS_KIND], struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, tensors_list_kinds_sql, err);
-	bool next = !screen->kind[0];
-
-	out[0] = '\0';
-	while (!out[0] && prof_query_next(query, &status, err)) {
-		const char *kind = prof_column_text(query, 0);
-
-		if (next)
-			str_copy(out, VIEW_TENSORS_KIND, kind);
-		next |= strcmp(kind, screen->kind) == 0;
-	}
-	prof_query_close(query);
-	return status;
-}
-
 static enum view_style tensors_list_style(const struct report_table *table, int64_t row, int column)
 {
 	const struct report_cell *cell = &table->cells[row * table->column_count + column];
@@ -133,17 +113,6 @@ static int tensors_spark_order(const void *a, const void *b)
 	const struct view_spark *two = *(struct view_spark *const *)b;
 
 	return SORTED_BY(one, two, tensor_id, rank);
-}
-
-static struct view_spark *tensors_find_spark(const struct spark_index *index,
-					     const struct report_tensor_row *row)
-{
-	const struct view_spark wanted = {.tensor_id = row->tensor_id, .rank = row->rank};
-	const struct view_spark *key = &wanted;
-	struct view_spark *const *found = bsearch(&key, index->by, index->count,
-						  sizeof(struct view_spark *), tensors_spark_order);
-
-	return found ? *found : NULL;
 }
 
 /* Add row @at of its replica. The replicas' rows of one moment share a point. */
@@ -172,14 +141,6 @@ struct spark_rows {
 	size_t replicas;
 };
 
-static int64_t *tensors_spark_rows(const struct spark_rows *rows, const struct view_tensors *screen,
-				   const struct view_spark *spark,
-				   const struct report_tensor_row *row)
-{
-	return &rows->of[(size_t)(spark - screen->sparks) * rows->replicas +
-			 (size_t)view__replica_number(row->replica)];
-}
-
 static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *err)
 {
 	struct spark_index index = {.count = (size_t)screen->spark_count};
@@ -201,12 +162,19 @@ static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *
 		memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
 		for (int i = 0; i < screen->sampled.count; i++) {
 			const struct report_tensor_row *row = &screen->sampled.row[i];
-			struct view_spark *spark = tensors_find_spark(&index, row);
+			const struct view_spark wanted = {.tensor_id = row->tensor_id,
+							  .rank = row->rank};
+			const struct view_spark *key = &wanted;
+			struct view_spark *const *found =
+				bsearch(&key, index.by, index.count, sizeof(struct view_spark *),
+					tensors_spark_order);
+			struct view_spark *spark = found ? *found : NULL;
 			int64_t *count;
 
 			if (!spark || !view__replica_shows(screen, row->replica))
 				continue;
-			count = tensors_spark_rows(&rows, screen, spark, row);
+			count = &rows.of[(size_t)(spark - screen->sparks) * rows.replicas +
+					 (size_t)view__replica_number(row->replica)];
 			if (pass == 1)
 				tensors_spark_add(spark, *count, row);
 			++*count;
@@ -296,8 +264,21 @@ enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct vie
 {
 	char kind[VIEW_TENSORS_KIND];
 	struct err err;
-	enum status status = tensors_list_next_kind(screen, context->source->db, kind, &err);
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, context->source->db, tensors_list_kinds_sql, &err);
+	bool next = !screen->kind[0];
 
+	/* Find the kind after the shown one; "" after the last. */
+	kind[0] = '\0';
+	while (!kind[0] && prof_query_next(query, &status, &err)) {
+		const char *name = prof_column_text(query, 0);
+
+		if (next)
+			str_copy(kind, sizeof(kind), name);
+		next |= strcmp(name, screen->kind) == 0;
+	}
+	prof_query_close(query);
 	if (status == ST_OK)
 		status = view__tensors_list_kind(screen, context, kind, &err);
 	if (status != ST_OK)

@@ -16,7 +16,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "viewer/draw/view_heat.h"
+#include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_table.h"
 
 #define PIECES_MOST 4096
@@ -137,14 +137,6 @@ static int64_t tensors_clamp_offset(int64_t at, int64_t most)
 	return at > most ? max(most, 0) : at < 0 ? 0 : at;
 }
 
-/* Rows above the numbers: the title, a note, names, indexes. */
-static int tensors_rows_above(const struct view_tensor_values *values)
-{
-	const bool names = view__values_parts(values) > 1;
-
-	return 1 + (values->note[0] != '\0') + names + !values->picture;
-}
-
 /* Choose the part of the slice to read: as much as fits the screen, or for a picture all of it up
  * to VIEW_TENSORS_SLICE values. */
 static void tensors_values_window(struct view_tensors *screen)
@@ -160,7 +152,10 @@ static void tensors_values_window(struct view_tensors *screen)
 		rows = min(v->rows, most / columns);
 		v->row = v->column = 0;
 	} else {
-		rows = screen->body.height - tensors_rows_above(v);
+		const bool names = view__values_parts(v) > 1;
+
+		/* Rows above the numbers: the title, a note, names, indexes. */
+		rows = screen->body.height - (1 + (v->note[0] != '\0') + names + !v->picture);
 		columns = (screen->body.width - VIEW_MATRIX_INDEX) / parts / VIEW_MATRIX_CELL;
 		rows = min(v->rows, max(rows, 1));
 		columns = min(v->columns, max(columns, 1));
@@ -784,32 +779,16 @@ static void tensors_draw_cell(const struct view_tensor_values *v, int part, int 
 			text);
 }
 
-static void tensors_draw_part(const struct view_tensor_values *v, int part, int x, int y,
-			      struct view_pane *pane)
-{
-	for (int c = 0; c < v->shown_columns; c++) {
-		char text[32];
-
-		snprintf(text, sizeof(text), "[%lld]", (long long)(v->column + c));
-		view_text_right(pane, x + c * VIEW_MATRIX_CELL, y, VIEW_MATRIX_CELL - 1, VIEW_DIM,
-				text);
-	}
-	for (int r = 0; r < v->shown_rows && v->part[part].cell; r++)
-		for (int c = 0; c < v->shown_columns; c++)
-			tensors_draw_cell(v, part, r, c, x + c * VIEW_MATRIX_CELL, y + 1 + r, pane);
-}
-
 static void tensors_draw_numbers(const struct view_tensor_values *v, int y, struct view_pane *pane)
 {
 	const int parts = view__values_parts(v);
-	const int width = v->shown_columns * VIEW_MATRIX_CELL;
+	const int width = v->shown_columns * VIEW_MATRIX_CELL, top = y + (parts > 1);
 
 	for (int r = 0; r < v->shown_rows; r++) {
 		char text[32];
 
 		snprintf(text, sizeof(text), "[%lld]", (long long)(v->row + r));
-		view_text_right(pane, 0, y + (parts > 1) + 1 + r, VIEW_MATRIX_INDEX - 1, VIEW_DIM,
-				text);
+		view_text_right(pane, 0, top + 1 + r, VIEW_MATRIX_INDEX - 1, VIEW_DIM, text);
 	}
 	for (int i = 0; i < parts; i++) {
 		const int part = tensors_part_at(v, i), x = VIEW_MATRIX_INDEX + i * width;
@@ -817,28 +796,21 @@ static void tensors_draw_numbers(const struct view_tensor_values *v, int y, stru
 		if (parts > 1)
 			view_text_right(pane, x, y, VIEW_MATRIX_CELL - 1, tensors_part_styles[part],
 					tensors_part_names[part]);
-		tensors_draw_part(v, part, x, y + (parts > 1), pane);
+		for (int c = 0; c < v->shown_columns; c++) {
+			char text[32];
+
+			snprintf(text, sizeof(text), "[%lld]", (long long)(v->column + c));
+			view_text_right(pane, x + c * VIEW_MATRIX_CELL, top, VIEW_MATRIX_CELL - 1,
+					VIEW_DIM, text);
+		}
+		for (int r = 0; r < v->shown_rows && v->part[part].cell; r++)
+			for (int c = 0; c < v->shown_columns; c++)
+				tensors_draw_cell(v, part, r, c, x + c * VIEW_MATRIX_CELL,
+						  top + 1 + r, pane);
 	}
 }
 
 /* ---- as pictures ----------------------------------------------------------------------------- */
-
-/* Mark NaN and infinities, which are holes in the map. With D equal cells stay holes. */
-static void tensors_draw_marks(const struct view_tensor_values *v,
-			       const struct view_tensor_matrix *matrix, struct view_pane *map)
-{
-	for (int r = 0; r < v->shown_rows; r++)
-		for (int c = 0; c < v->shown_columns; c++) {
-			const int64_t at = (int64_t)r * v->shown_columns + c;
-			struct view_rect place;
-
-			if (isfinite(matrix->cell[at]) || !view__values_has(v, matrix, r, c) ||
-			    (v->equal && v->equal[at]))
-				continue;
-			place = view_heat_place(map, v->shown_columns, v->shown_rows, c, r);
-			view_put(map, place.x, place.y, VIEW_BAD, '!');
-		}
-}
 
 static void tensors_draw_heat(const struct view_tensor_values *v, int part, struct view_rect area,
 			      struct view_canvas *canvas, bool named)
@@ -860,28 +832,28 @@ static void tensors_draw_heat(const struct view_tensor_values *v, int part, stru
 	}
 	view_heat_map(&map, matrix->cell, v->shown_columns, v->shown_rows,
 		      part == VIEW_OF_DIFF ? &v->diff_scale : &v->scale);
-	tensors_draw_marks(v, matrix, &map);
-}
+	/* Mark NaN and infinities, which are holes in the map. With D equal cells stay holes. */
+	for (int r = 0; r < v->shown_rows; r++)
+		for (int c = 0; c < v->shown_columns; c++) {
+			const int64_t at = (int64_t)r * v->shown_columns + c;
+			struct view_rect place;
 
-static void tensors_draw_legends(const struct view_tensor_values *v, int parts,
-				 struct view_pane *pane)
-{
-	const int y = pane->rect.height - 1;
-	const bool diff = parts > VIEW_OF_DIFF && v->differs;
-	const int width = diff ? pane->rect.width / 2 : pane->rect.width;
-	int x = 1;
-
-	view_heat_legend(pane, x, y, width - 2, &v->scale);
-	if (!diff)
-		return;
-	x = width + view_text(pane, width, y, VIEW_BOLD, "Diff ");
-	view_heat_legend(pane, x, y, pane->rect.width - x - 1, &v->diff_scale);
+			if (isfinite(matrix->cell[at]) || !view__values_has(v, matrix, r, c) ||
+			    (v->equal && v->equal[at]))
+				continue;
+			place = view_heat_place(&map, v->shown_columns, v->shown_rows, c, r);
+			view_put(&map, place.x, place.y, VIEW_BAD, '!');
+		}
 }
 
 static void tensors_draw_pictures(const struct view_tensor_values *v, int y, struct view_pane *pane)
 {
 	const int parts = view__values_parts(v);
 	struct view_rect area = pane->rect;
+	const int bottom = pane->rect.height - 1;
+	const bool diff = parts > VIEW_OF_DIFF && v->differs;
+	const int width = diff ? pane->rect.width / 2 : pane->rect.width;
+	int x = 1;
 
 	area.y += y;
 	area.height -= y + 1;
@@ -893,7 +865,11 @@ static void tensors_draw_pictures(const struct view_tensor_values *v, int y, str
 		share.width -= i + 1 < parts; /* a gap */
 		tensors_draw_heat(v, tensors_part_at(v, i), share, pane->canvas, parts > 1);
 	}
-	tensors_draw_legends(v, parts, pane);
+	view_heat_legend(pane, x, bottom, width - 2, &v->scale);
+	if (!diff)
+		return;
+	x = width + view_text(pane, width, bottom, VIEW_BOLD, "Diff ");
+	view_heat_legend(pane, x, bottom, pane->rect.width - x - 1, &v->diff_scale);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -927,24 +903,20 @@ static void tensors_draw_slice(const struct view_tensors *screen, struct view_pa
 		view_text(pane, x + 2, 0, VIEW_WARN, "only its beginning is in the picture");
 }
 
-static const char *tensors_missing_text(const struct view_tensors *screen)
-{
-	const struct view_tensor_captures *both = &screen->values.both;
-
-	if (both->looked < both->all)
-		return "None of its captures is among those looked at.";
-	return screen->replica >= 0 ? "No values of this replica were kept: i shows another."
-				    : "No values were kept of it (outfeed.capture full).";
-}
-
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane)
 {
 	const struct view_tensor_values *v = &screen->values;
 	int y = 1;
 
 	if (!view__values_capture(screen)) {
+		const struct view_tensor_captures *both = &screen->values.both;
+
 		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      tensors_missing_text(screen));
+			      both->looked < both->all
+				      ? "None of its captures is among those looked at."
+			      : screen->replica >= 0
+				      ? "No values of this replica were kept: i shows another."
+				      : "No values were kept of it (outfeed.capture full).");
 		return;
 	}
 	tensors_draw_slice(screen, pane);

@@ -105,32 +105,26 @@ static enum view_style tensors_grids_style(const struct report_table *table, int
 	return strcmp(name, "rule") == 0 ? VIEW_WARN : VIEW_NORMAL;
 }
 
-/* For another tensor or page, start at the curve's cursor, or at the first row. */
-static void tensors_grids_begin(struct view_tensors *screen)
-{
-	const struct report_tensor_row *row = view__curve_row(screen);
-
-	if (screen->grid_page == screen->page && screen->grid_replica == screen->replica &&
-	    memcmp(screen->grid_of, screen->id, sizeof(screen->id)) == 0)
-		return;
-	view_grid_fini(&screen->grid);
-	memset(&screen->grid, 0, sizeof(screen->grid));
-	screen->grid_page = screen->page;
-	screen->grid_replica = screen->replica;
-	memcpy(screen->grid_of, screen->id, sizeof(screen->id));
-	screen->grid_from = 1;
-	if (screen->page == VIEW_TENSOR_ROWS && row)
-		screen->grid_from = row->row_id > RANGE / 2 ? row->row_id - RANGE / 2 : 1;
-}
-
 enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
 			     struct err *err)
 {
 	const bool rules = screen->page == VIEW_TENSOR_RULES;
+	const struct report_tensor_row *row = view__curve_row(screen);
 	struct str sql = {0};
 	enum status status;
 
-	tensors_grids_begin(screen);
+	/* For another tensor or page, start at the curve's cursor, or at the first row. */
+	if (screen->grid_page != screen->page || screen->grid_replica != screen->replica ||
+	    memcmp(screen->grid_of, screen->id, sizeof(screen->id)) != 0) {
+		view_grid_fini(&screen->grid);
+		memset(&screen->grid, 0, sizeof(screen->grid));
+		screen->grid_page = screen->page;
+		screen->grid_replica = screen->replica;
+		memcpy(screen->grid_of, screen->id, sizeof(screen->id));
+		screen->grid_from = 1;
+		if (screen->page == VIEW_TENSOR_ROWS && row)
+			screen->grid_from = row->row_id > RANGE / 2 ? row->row_id - RANGE / 2 : 1;
+	}
 	(rules ? tensors_rules_sql : tensors_rows_sql)(screen, context->target != NULL, &sql);
 	str_addf(&sql, " AND h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
 		 (long long)screen->grid_from, (long long)screen->grid_from + RANGE - 1,
@@ -245,6 +239,16 @@ static enum status tensors_bin_row(const struct view_tensor_histogram *h, int co
 	return view_table_row(out, row, cells, err);
 }
 
+/* ---- values ---------------------------------------------------------------------------------- */
+
+#define CELL_ONE 6 /* columns of one report */
+
+static const struct report_column tensors_cell_columns[] = {
+	{"step", REPORT_NUMBER},       {"weight_update", REPORT_NUMBER}, {"slice", REPORT_TEXT},
+	{"row", REPORT_NUMBER},        {"column", REPORT_NUMBER},        {"value", REPORT_REAL},
+	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
+};
+
 static enum status tensors_histogram_table(const struct view_tensors *screen, bool compared,
 					   struct report_table *out, struct err *err)
 {
@@ -261,33 +265,6 @@ static enum status tensors_histogram_table(const struct view_tensors *screen, bo
 		if (!tensors_bin_empty(h, i / h->bins, i % h->bins))
 			status = tensors_bin_row(h, i / h->bins, i % h->bins, out, row++, err);
 	return status;
-}
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-#define CELL_ONE 6 /* columns of one report */
-
-static const struct report_column tensors_cell_columns[] = {
-	{"step", REPORT_NUMBER},       {"weight_update", REPORT_NUMBER}, {"slice", REPORT_TEXT},
-	{"row", REPORT_NUMBER},        {"column", REPORT_NUMBER},        {"value", REPORT_REAL},
-	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
-};
-
-static enum status tensors_cell_row(const struct view_tensors *screen, int64_t at,
-				    const char *slice, struct report_table *out, int64_t row,
-				    struct err *err)
-{
-	const struct view_tensor_values *v = &screen->values;
-	const struct view_tensor_capture *capture = view__values_capture(screen);
-	const int y = (int)(at / v->shown_columns), x = (int)(at % v->shown_columns);
-	struct report_cell cells[CELL_ONE - 1 + VIEW_TENSOR_SHARES] = {
-		view_int(capture->step), view_int(capture->weight_update), view_text_cell(slice),
-		view_int(v->row + y), view_int(v->column + x)};
-
-	for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
-		if (v->part[i].cell && view__values_has(v, &v->part[i], y, x))
-			cells[CELL_ONE - 1 + i] = view_real(v->part[i].cell[at]);
-	return view_table_row(out, row, cells, err);
 }
 
 static enum status tensors_values_table(const struct view_tensors *screen, bool compared,
@@ -316,9 +293,18 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 							: CELL_ONE,
 					       rows, err);
 	for (int64_t at = 0; at < cells && status == ST_OK; at++) {
+		const struct view_tensor_capture *capture = view__values_capture(screen);
+		const int y = (int)(at / v->shown_columns), x = (int)(at % v->shown_columns);
+		struct report_cell shown[CELL_ONE - 1 + VIEW_TENSOR_SHARES] = {
+			view_int(capture->step), view_int(capture->weight_update),
+			view_text_cell(slice.text), view_int(v->row + y), view_int(v->column + x)};
+
 		if (v->equal && v->equal[at])
 			continue;
-		status = tensors_cell_row(screen, at, slice.text, out, row++, err);
+		for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
+			if (v->part[i].cell && view__values_has(v, &v->part[i], y, x))
+				shown[CELL_ONE - 1 + i] = view_real(v->part[i].cell[at]);
+		status = view_table_row(out, row++, shown, err);
 	}
 	str_free(&slice);
 	if (cells < all)

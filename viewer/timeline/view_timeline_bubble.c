@@ -51,29 +51,6 @@ const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", 
 /* Restrict to training if the run has any. */
 #define MODE " AND mode = (SELECT max(mode) FROM bubble_sums)"
 
-static void view_read_means(struct view_timeline *tl)
-{
-	for (int c = 0; c < 2 && tl->status == ST_OK; c++) {
-		struct view_bubble *mean = &tl->bubbles.mean[c];
-		struct prof_query *query;
-
-		*mean = (struct view_bubble){.mean = true};
-		tl->status = prof_query_open(&query, tl->db, MEANS ":clock" MODE, &tl->err);
-		prof_query_text(query, ":clock", c ? "device" : "host");
-		if (prof_query_next(query, &tl->status, &tl->err) &&
-		    prof_column_int(query, 0) > 0) {
-			mean->runs = prof_column_int(query, 0);
-			mean->idle = prof_column_real(query, 1);
-			mean->theory = prof_column_real(query, 2);
-			for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++)
-				mean->part[i] = prof_column_real(query, 2 + i);
-			mean->makespan_ns = prof_column_int(query, 7);
-			mean->mean_makespan_ns = prof_column_int(query, 8);
-		}
-		prof_query_close(query);
-	}
-}
-
 /* Record that the clock, and @lane if it is not NULL, works on @stage. */
 static void view_add_stage(struct view_timeline *tl, int clock, int64_t stage,
 			   struct view_lane *lane)
@@ -115,7 +92,25 @@ void view__bubbles_read(struct view_timeline *tl)
 	tl->bubbles.last = -1;
 	if (tl->status == ST_OK)
 		view_read_stages(tl);
-	view_read_means(tl);
+	for (int c = 0; c < 2 && tl->status == ST_OK; c++) {
+		struct view_bubble *mean = &tl->bubbles.mean[c];
+		struct prof_query *query;
+
+		*mean = (struct view_bubble){.mean = true};
+		tl->status = prof_query_open(&query, tl->db, MEANS ":clock" MODE, &tl->err);
+		prof_query_text(query, ":clock", c ? "device" : "host");
+		if (prof_query_next(query, &tl->status, &tl->err) &&
+		    prof_column_int(query, 0) > 0) {
+			mean->runs = prof_column_int(query, 0);
+			mean->idle = prof_column_real(query, 1);
+			mean->theory = prof_column_real(query, 2);
+			for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++)
+				mean->part[i] = prof_column_real(query, 2 + i);
+			mean->makespan_ns = prof_column_int(query, 7);
+			mean->mean_makespan_ns = prof_column_int(query, 8);
+		}
+		prof_query_close(query);
+	}
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */

@@ -207,6 +207,8 @@ static void view_add_span(struct view_timeline *tl)
 	view_add_int_field(tl, "span", span->span_id);
 }
 
+/* ---- idle time ------------------------------------------------------------------------------- */
+
 /* Compose "worker 0 > Engine::run > update": the enclosing spans, outermost first. */
 static void view_compose_path(struct view_timeline *tl)
 {
@@ -224,8 +226,6 @@ static void view_compose_path(struct view_timeline *tl)
 		length += (size_t)snprintf(path + length, VIEW_PATH_SIZE - length, " > %s",
 					   names[count]);
 }
-
-/* ---- idle time ------------------------------------------------------------------------------- */
 
 static void view_add_gap_fields(struct view_timeline *tl)
 {
@@ -322,18 +322,6 @@ static void view_add_step_fields(struct view_timeline *tl)
 	snprintf(tl->under.path, sizeof(tl->under.path), "%s", view__lane(tl)->track->name);
 }
 
-/* Is the span of a jump still selected? It is while the cursor is in it. */
-static bool view_is_pinned(struct view_timeline *tl)
-{
-	struct prof_span *span = &tl->under.span;
-
-	return tl->cursor.pinned != IPS_NULL &&
-	       prof_timeline_span(tl->db, tl->cursor.pinned, &tl->under.arena, span, NULL) ==
-		       ST_OK &&
-	       tl->cursor.ns >= span->start_ns &&
-	       (span->dur_ns == IPS_NULL || tl->cursor.ns < span->start_ns + max(span->dur_ns, 1));
-}
-
 void view__detail_load(struct view_timeline *tl)
 {
 	/* Why the bubble counts the time as idle. Transfers and syncs within a run count, too. */
@@ -342,6 +330,7 @@ void view__detail_load(struct view_timeline *tl)
 		"imbalance: waits for others", "communication: its input is on the way"};
 	const struct view_lane *lane = view__lane(tl);
 	struct view_under *under = &tl->under;
+	struct prof_span *span = &under->span;
 
 	if (tl->status != ST_OK)
 		return;
@@ -350,7 +339,11 @@ void view__detail_load(struct view_timeline *tl)
 	under->in_gap = false;
 	under->path[0] = under->hint[0] = '\0';
 	under->selected = IPS_NULL;
-	if (view_is_pinned(tl)) {
+	/* The span of a jump stays selected while the cursor is in it. */
+	if (tl->cursor.pinned != IPS_NULL &&
+	    prof_timeline_span(tl->db, tl->cursor.pinned, &under->arena, span, NULL) == ST_OK &&
+	    tl->cursor.ns >= span->start_ns &&
+	    (span->dur_ns == IPS_NULL || tl->cursor.ns < span->start_ns + max(span->dur_ns, 1))) {
 		/* A span that was jumped to takes precedence over the step. */
 		tl->device.at_cursor.step = NULL;
 		under->selected = tl->cursor.pinned;

@@ -6,9 +6,6 @@
  * are read; for a run narrower than a few cells all steps are added to one cell, and if there are
  * more runs than cells can show, a sample is read.
  *
- * A column's colour is the kind with most of its time, its height the share of active tiles (or the
- * tile balance), and below it is a letter, or a name if the step is wide.
- *
  * Threading: one thread. Ownership: templates have an arena of their own and are kept; cells are in
  * the picture's arena.
  */
@@ -26,16 +23,6 @@
 #define MOST_RUNS   1024
 #define NARROW      6   /* a run of fewer cells is added to one cell */
 #define MOST_TRACES 256 /* retained templates */
-
-static const struct {
-	const char *name, *brief;
-	enum view_style style;
-	char letter;
-} view_kinds[VIEW_KINDS] = {{"no run", "no run", VIEW_DIM, '.'},
-			    {"compute", "comp", VIEW_COMPUTE, 'C'},
-			    {"exchange", "exch", VIEW_EXCHANGE, 'X'},
-			    {"sync", "sync", VIEW_SYNC, 'S'},
-			    {"host copy", "host", VIEW_HOST_COPY, 'H'}};
 
 static enum view_kind view_kind_of_step(const struct prof_step *step)
 {
@@ -278,22 +265,6 @@ bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t
 	return longest > 0;
 }
 
-/* Are most columns mixtures of steps? Then one kind's colour would hide the others. */
-static bool view_is_mixed(const struct view_timeline *tl)
-{
-	int mixed = 0, all = 0;
-
-	for (int i = 0; i < tl->lane_count; i++)
-		for (int x = 0; x < tl->width && tl->lanes[i].bsp; x++) {
-			const struct view_bsp *cell = &tl->lanes[i].bsp[x];
-			const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
-
-			all += busy > 0;
-			mixed += busy > 0 && (!cell->step || cell->best < busy / 2);
-		}
-	return 2 * mixed > all;
-}
-
 void view__device_load(struct view_timeline *tl)
 {
 	const struct view_window ns = tl->clock[IPS_DEVICE].window;
@@ -302,7 +273,7 @@ void view__device_load(struct view_timeline *tl)
 					   sat_real((double)ns.to / ns_per_cycle)};
 	const struct view_lane *first = view__lane(tl);
 	struct prof_run *runs = NULL;
-	int count = 0;
+	int count = 0, mixed = 0, all = 0;
 
 	tl->device.at_cursor = (struct view_step){0};
 	memset(tl->device.share, 0, sizeof(tl->device.share));
@@ -323,171 +294,14 @@ void view__device_load(struct view_timeline *tl)
 			view_load_steps(tl, &tl->lanes[i], window, runs, count);
 	if (tl->status == ST_OK)
 		view_find_step(tl, runs, count);
-	tl->device.mixed = view_is_mixed(tl);
-}
+	/* If most columns are mixtures of steps, one kind's colour would hide the others. */
+	for (int i = 0; i < tl->lane_count; i++)
+		for (int x = 0; x < tl->width && tl->lanes[i].bsp; x++) {
+			const struct view_bsp *cell = &tl->lanes[i].bsp[x];
+			const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
 
-/* ---- drawing --------------------------------------------------------------------------------- */
-
-static enum view_kind view_cell_kind(const struct view_bsp *cell)
-{
-	int best = VIEW_KIND_IDLE;
-
-	for (int k = VIEW_KIND_COMPUTE; k < VIEW_KINDS; k++)
-		if (cell->cycles[k] > cell->cycles[best])
-			best = k;
-	return (enum view_kind)best;
-}
-
-/* The share of active tiles, or the tile balance. Steps without a number count as all tiles. */
-static double view_cell_height(const struct view_timeline *tl, const struct view_bsp *cell)
-{
-	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
-
-	if (cell->all <= 0)
-		return 0;
-	if (tl->choice.balance)
-		return cell->balanced > 0 ? cell->balance / cell->balanced
-					  : fmin(1, cell->balance / cell->all);
-	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
-}
-
-/* Stack the kinds of a column by share, compute at the bottom. A row shows the kind at its
- * middle. */
-static void view_draw_shares(const struct view_lane *lane, struct view_pane *pane, int x, int rows,
-			     bool cursor)
-{
-	const struct view_bsp *cell = &lane->bsp[x];
-
-	for (int i = 0; i < rows; i++) {
-		const double middle = cell->all * (rows - 1 - i + 0.5) / rows;
-		double below = 0;
-		int kind = VIEW_KIND_COMPUTE;
-
-		while (kind < VIEW_KINDS && middle >= below + cell->cycles[kind])
-			below += cell->cycles[kind++];
-		if (kind < VIEW_KINDS)
-			view_put(pane, x, lane->y + i, view_kinds[kind].style,
-				 pane->canvas->plain || pane->canvas->ascii
-					 ? (uint32_t)(unsigned char)view_kinds[kind].letter
-					 : view_level_char(pane->canvas, 1));
-		else if (cursor)
-			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
-	}
-}
-
-static void view_draw_cell(const struct view_timeline *tl, const struct view_lane *lane,
-			   struct view_pane *pane, int x, int rows, bool cursor)
-{
-	const enum view_kind kind = view_cell_kind(&lane->bsp[x]);
-	const double height = view_cell_height(tl, &lane->bsp[x]) * rows;
-
-	for (int i = 0; i < rows; i++) {
-		const double part = height - (rows - 1 - i);
-
-		if (part > 0)
-			view_put(pane, x, lane->y + i, view_kinds[kind].style,
-				 pane->canvas->plain || pane->canvas->ascii
-					 ? (uint32_t)(unsigned char)view_kinds[kind].letter
-					 : view_level_char(pane->canvas, part));
-		else if (cursor)
-			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
-	}
-}
-
-/* Draw "MatMul/Dense_256" under a wide step, else the letter of its kind. */
-static void view_draw_step_names(const struct view_timeline *tl, const struct view_lane *lane,
-				 struct view_pane *pane, int y, int cursor_x)
-{
-	for (int x = 0, end; x < tl->width; x = end) {
-		const struct view_bsp *cell = &lane->bsp[x];
-		const enum view_kind kind = view_cell_kind(cell);
-		const enum view_style style = view_kinds[kind].style;
-		const uint32_t letter = (unsigned char)view_kinds[kind].letter;
-		const struct prof_step *step = kind == VIEW_KIND_IDLE ? NULL : cell->step;
-		const char *name = NULL;
-
-		for (end = x + 1; step && end < tl->width && lane->bsp[end].step == step; end++)
-			;
-		if (cell->dark) {
-			view_glyphs(pane, x, y, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
-			continue;
+			all += busy > 0;
+			mixed += busy > 0 && (!cell->step || cell->best < busy / 2);
 		}
-		if (step)
-			name = step->operation ? step->operation : step->name;
-		if (name && strrchr(name, '/') && view_text_width(name) > end - x - 3)
-			name = strrchr(name, '/') + 1;
-		name = end - x >= 7 ? name : NULL;
-		for (int i = x; i < (name ? x + 1 : end); i++)
-			view_put(pane, i, y, i == cursor_x ? VIEW_SELECTED : style, letter);
-		if (name)
-			view_text_cut(pane, x + 2, y, end - x - 3, style, name);
-	}
-}
-
-void view__draw_device(const struct view_timeline *tl, const struct view_lane *lane,
-		       struct view_pane *pane)
-{
-	const int height = view__lane_height(lane);
-	const int cursor_x = pane->canvas->plain ? -1 : view__cursor_column(tl, 1);
-
-	if (!lane->bsp)
-		return;
-	for (int x = 0; height > 1 && x < tl->width; x++) {
-		if (tl->device.mixed)
-			view_draw_shares(lane, pane, x, height - 1, x == cursor_x);
-		else
-			view_draw_cell(tl, lane, pane, x, height - 1, x == cursor_x);
-	}
-	view_draw_step_names(tl, lane, pane, lane->y + height - 1, cursor_x);
-}
-
-/* Draw "C compute 16.4 %  X exchange 2.0 % ...  height: active tiles". */
-void view__draw_device_key(const struct view_timeline *tl, struct view_pane *pane, int x)
-{
-	const bool wide = pane->rect.width - x >= 100;
-	double all = 0;
-
-	for (int k = 0; k < VIEW_KINDS; k++)
-		all += tl->device.share[k];
-	if (all <= 0) {
-		view_text(pane, x, 0, VIEW_WARN, "no device steps are recorded here");
-		return;
-	}
-	for (int k = 1; k <= VIEW_KINDS; k++) {
-		const int kind = k % VIEW_KINDS; /* idle last */
-
-		x += view_textf(pane, x, 0, view_kinds[kind].style, "%c %s",
-				view_kinds[kind].letter,
-				wide ? view_kinds[kind].name : view_kinds[kind].brief);
-		x += 2 + view_textf(pane, x + 1, 0, VIEW_NORMAL, "%.1f%s",
-				    tl->device.share[kind] / all * 100, wide ? " %" : "");
-	}
-	if (tl->device.stride > 1)
-		view_textf(pane, x, 0, VIEW_DIM, "1 run of %lld", (long long)tl->device.stride);
-	else
-		view_textf(pane, x, 0, VIEW_DIM, "height: %s",
-			   tl->device.mixed     ? "share of time"
-			   : tl->choice.balance ? "tile balance"
-						: "active tiles");
-}
-
-/* ---- the query ------------------------------------------------------------------------------- */
-
-void view__device_query(const struct view_timeline *tl, struct str *out)
-{
-	const struct view_window ns = tl->clock[IPS_DEVICE].window;
-	int64_t first = INT64_MAX, last = INT64_MIN;
-
-	for (int i = 0; i < tl->run_count; i++) {
-		first = min(tl->runs[i].execution, first);
-		last = max(tl->runs[i].execution, last);
-	}
-	str_add(out, "SELECT ipu, trace_step, type, name, operation, start_cycle, cycles, "
-		     "active_tiles, tile_balance, weight_update, microbatch\nFROM device_steps\n"
-		     "WHERE ");
-	if (first <= last && first != IPS_NULL)
-		str_addf(out, "execution BETWEEN %lld AND %lld AND ", (long long)first,
-			 (long long)last);
-	str_addf(out, "start_ns < %lld AND start_ns + dur_ns > %lld\nORDER BY ipu, start_cycle;\n",
-		 (long long)ns.to, (long long)ns.from);
+	tl->device.mixed = 2 * mixed > all;
 }

@@ -1,10 +1,12 @@
 /*
- * Drawing the timeline from its columns, and what surrounds them: the heading, labels, idle times
- * and the overview.
+ * Drawing the timeline from its columns, and what surrounds them: the heading, labels, idle times,
+ * the overview, counters, arrows, and the comparison of two.
  *
  * A span at least one cell wide is a bar with its label (phase letter and micro-batch, or name);
  * several spans in one cell are a column whose height is their share of the time. The bubble is
- * shaded with a character. No query, no allocation, no change of state.
+ * shaded with a character. Of the device's steps, a column's colour is the kind with most of its
+ * time, its height the share of active tiles (or the tile balance), and below it is a letter, or a
+ * name if the step is wide. No query, no allocation, no change of state.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -78,6 +80,161 @@ static const struct {
 	{"imb.", VIEW_IMBALANCE, VIEW_GLYPH_FILL_IMBALANCE},
 	{"comm.", VIEW_COMMUNICATION, VIEW_GLYPH_FILL_COMMUNICATION},
 };
+
+/* ---- steps of the device --------------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *brief;
+	enum view_style style;
+	char letter;
+} view_kinds[VIEW_KINDS] = {{"no run", "no run", VIEW_DIM, '.'},
+			    {"compute", "comp", VIEW_COMPUTE, 'C'},
+			    {"exchange", "exch", VIEW_EXCHANGE, 'X'},
+			    {"sync", "sync", VIEW_SYNC, 'S'},
+			    {"host copy", "host", VIEW_HOST_COPY, 'H'}};
+
+static enum view_kind view_cell_kind(const struct view_bsp *cell)
+{
+	int best = VIEW_KIND_IDLE;
+
+	for (int k = VIEW_KIND_COMPUTE; k < VIEW_KINDS; k++)
+		if (cell->cycles[k] > cell->cycles[best])
+			best = k;
+	return (enum view_kind)best;
+}
+
+/* The share of active tiles, or the tile balance. Steps without a number count as all tiles. */
+static double view_cell_height(const struct view_timeline *tl, const struct view_bsp *cell)
+{
+	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
+
+	if (cell->all <= 0)
+		return 0;
+	if (tl->choice.balance)
+		return cell->balanced > 0 ? cell->balance / cell->balanced
+					  : fmin(1, cell->balance / cell->all);
+	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
+}
+
+/* Stack the kinds of a column by share, compute at the bottom. A row shows the kind at its
+ * middle. */
+static void view_draw_shares(const struct view_lane *lane, struct view_pane *pane, int x, int rows,
+			     bool cursor)
+{
+	const struct view_bsp *cell = &lane->bsp[x];
+
+	for (int i = 0; i < rows; i++) {
+		const double middle = cell->all * (rows - 1 - i + 0.5) / rows;
+		double below = 0;
+		int kind = VIEW_KIND_COMPUTE;
+
+		while (kind < VIEW_KINDS && middle >= below + cell->cycles[kind])
+			below += cell->cycles[kind++];
+		if (kind < VIEW_KINDS)
+			view_put(pane, x, lane->y + i, view_kinds[kind].style,
+				 pane->canvas->plain || pane->canvas->ascii
+					 ? (uint32_t)(unsigned char)view_kinds[kind].letter
+					 : view_level_char(pane->canvas, 1));
+		else if (cursor)
+			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
+	}
+}
+
+static void view_draw_cell(const struct view_timeline *tl, const struct view_lane *lane,
+			   struct view_pane *pane, int x, int rows, bool cursor)
+{
+	const enum view_kind kind = view_cell_kind(&lane->bsp[x]);
+	const double height = view_cell_height(tl, &lane->bsp[x]) * rows;
+
+	for (int i = 0; i < rows; i++) {
+		const double part = height - (rows - 1 - i);
+
+		if (part > 0)
+			view_put(pane, x, lane->y + i, view_kinds[kind].style,
+				 pane->canvas->plain || pane->canvas->ascii
+					 ? (uint32_t)(unsigned char)view_kinds[kind].letter
+					 : view_level_char(pane->canvas, part));
+		else if (cursor)
+			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
+	}
+}
+
+/* Draw "MatMul/Dense_256" under a wide step, else the letter of its kind. */
+static void view_draw_step_names(const struct view_timeline *tl, const struct view_lane *lane,
+				 struct view_pane *pane, int y, int cursor_x)
+{
+	for (int x = 0, end; x < tl->width; x = end) {
+		const struct view_bsp *cell = &lane->bsp[x];
+		const enum view_kind kind = view_cell_kind(cell);
+		const enum view_style style = view_kinds[kind].style;
+		const uint32_t letter = (unsigned char)view_kinds[kind].letter;
+		const struct prof_step *step = kind == VIEW_KIND_IDLE ? NULL : cell->step;
+		const char *name = NULL;
+
+		for (end = x + 1; step && end < tl->width && lane->bsp[end].step == step; end++)
+			;
+		if (cell->dark) {
+			view_glyphs(pane, x, y, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
+			continue;
+		}
+		if (step)
+			name = step->operation ? step->operation : step->name;
+		if (name && strrchr(name, '/') && view_text_width(name) > end - x - 3)
+			name = strrchr(name, '/') + 1;
+		name = end - x >= 7 ? name : NULL;
+		for (int i = x; i < (name ? x + 1 : end); i++)
+			view_put(pane, i, y, i == cursor_x ? VIEW_SELECTED : style, letter);
+		if (name)
+			view_text_cut(pane, x + 2, y, end - x - 3, style, name);
+	}
+}
+
+static void view_draw_device(const struct view_timeline *tl, const struct view_lane *lane,
+			     struct view_pane *pane)
+{
+	const int height = view__lane_height(lane);
+	const int cursor_x = pane->canvas->plain ? -1 : view__cursor_column(tl, 1);
+
+	if (!lane->bsp)
+		return;
+	for (int x = 0; height > 1 && x < tl->width; x++) {
+		if (tl->device.mixed)
+			view_draw_shares(lane, pane, x, height - 1, x == cursor_x);
+		else
+			view_draw_cell(tl, lane, pane, x, height - 1, x == cursor_x);
+	}
+	view_draw_step_names(tl, lane, pane, lane->y + height - 1, cursor_x);
+}
+
+/* Draw "C compute 16.4 %  X exchange 2.0 % ...  height: active tiles". */
+static void view_draw_device_key(const struct view_timeline *tl, struct view_pane *pane, int x)
+{
+	const bool wide = pane->rect.width - x >= 100;
+	double all = 0;
+
+	for (int k = 0; k < VIEW_KINDS; k++)
+		all += tl->device.share[k];
+	if (all <= 0) {
+		view_text(pane, x, 0, VIEW_WARN, "no device steps are recorded here");
+		return;
+	}
+	for (int k = 1; k <= VIEW_KINDS; k++) {
+		const int kind = k % VIEW_KINDS; /* idle last */
+
+		x += view_textf(pane, x, 0, view_kinds[kind].style, "%c %s",
+				view_kinds[kind].letter,
+				wide ? view_kinds[kind].name : view_kinds[kind].brief);
+		x += 2 + view_textf(pane, x + 1, 0, VIEW_NORMAL, "%.1f%s",
+				    tl->device.share[kind] / all * 100, wide ? " %" : "");
+	}
+	if (tl->device.stride > 1)
+		view_textf(pane, x, 0, VIEW_DIM, "1 run of %lld", (long long)tl->device.stride);
+	else
+		view_textf(pane, x, 0, VIEW_DIM, "height: %s",
+			   tl->device.mixed     ? "share of time"
+			   : tl->choice.balance ? "tile balance"
+						: "active tiles");
+}
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
@@ -272,29 +429,6 @@ static void view_draw_row(const struct view_bar_row *row)
 	}
 }
 
-/* Write "not traced" over untraced ranges that are wide enough. */
-static void view_draw_untraced(const struct view_timeline *tl, const struct view_lane *lane,
-			       struct view_pane *pane)
-{
-	static const char text[] = " not traced ";
-	const int64_t size = sizeof(text);
-	const struct view_window window = tl->clock[IPS_DEVICE].window;
-	struct view_dark dark;
-
-	for (int64_t at = window.from;
-	     view__next_untraced(tl, lane, at, &dark) && dark.at.from < window.to;
-	     at = dark.at.to) {
-		const int64_t left = view_window_column(window, tl->width, dark.at.from);
-		const int64_t from = left < 0 ? 0 : left + 1;
-		const int64_t to = min(view_window_column(window, tl->width, dark.at.to - 1),
-				       (int64_t)tl->width);
-
-		if (to - from >= size)
-			view_text(pane, (int)(from + (to - from - size) / 2), view__row_y(lane, 0),
-				  VIEW_DIM, text);
-	}
-}
-
 static void view_draw_lane(const struct view_timeline *tl, const struct view_lane *lane,
 			   struct view_pane *pane)
 {
@@ -306,9 +440,13 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 				   .cursor_x = pane->canvas->plain ? -1
 								   : view__cursor_column(tl, clock),
 				   .column_ns = max((window.to - window.from) / tl->width, 1)};
+	static const char text[] = " not traced ";
+	const int64_t size = sizeof(text);
+	const struct view_window device = tl->clock[IPS_DEVICE].window;
+	struct view_dark dark;
 
 	if (tl->choice.way == VIEW_BSP)
-		view__draw_device(tl, lane, pane);
+		view_draw_device(tl, lane, pane);
 	if (!lane->columns)
 		return;
 	for (int r = 0; r < lane->rows && tl->choice.way != VIEW_BSP; r++) {
@@ -319,7 +457,180 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 		row.label_y = row.y + (row.thick - 1) / 2;
 		view_draw_row(&row);
 	}
-	view_draw_untraced(tl, lane, pane);
+	/* Write "not traced" over untraced ranges that are wide enough. */
+	for (int64_t at = device.from;
+	     view__next_untraced(tl, lane, at, &dark) && dark.at.from < device.to;
+	     at = dark.at.to) {
+		const int64_t left = view_window_column(device, tl->width, dark.at.from);
+		const int64_t from = left < 0 ? 0 : left + 1;
+		const int64_t to = min(view_window_column(device, tl->width, dark.at.to - 1),
+				       (int64_t)tl->width);
+
+		if (to - from >= size)
+			view_text(pane, (int)(from + (to - from - size) / 2), view__row_y(lane, 0),
+				  VIEW_DIM, text);
+	}
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+/* Format a counter's value in the unit that its name ends in. */
+static const char *view_counter_text(const char *name, double value, char out[FMT_SIZE])
+{
+	const size_t length = strlen(name);
+
+	if (isnan(value)) {
+		snprintf(out, FMT_SIZE, "-");
+		return out;
+	}
+	if (length >= 5 && strcmp(name + length - 5, "bytes") == 0 && value >= 0 && value < 1e18)
+		return fmt_bytes(out, (uint64_t)value);
+	if (length >= 3 && strcmp(name + length - 3, "_ns") == 0 && fabs(value) < 1e18)
+		return fmt_ns(out, (int64_t)value);
+	if (fabs(value) < 1e9 && value == floor(value))
+		return fmt_count(out, (int64_t)value);
+	return fmt_real(out, value);
+}
+
+/* Return the counter's name, prefixed with its track if another counter has the same name. */
+static const char *view_strip_name(const struct view_counters *all, int i, char *out, size_t size)
+{
+	const struct prof_counter *counter = all->strips[i].counter;
+
+	for (int j = 0; j < all->count; j++)
+		if (&all->series[j] != counter && strcmp(all->series[j].name, counter->name) == 0) {
+			snprintf(out, size, "%s %s", counter->track, counter->name);
+			return out;
+		}
+	return counter->name;
+}
+
+/* Draw a curve of Braille dots; in ASCII fill the cells from below instead. */
+static void view_draw_strip(const struct view_strip *strip, struct view_pane *plot)
+{
+	const int height = plot->rect.height, count = 2 * plot->rect.width;
+
+	if (!plot->canvas->ascii) {
+		view_chart_curve(plot, VIEW_CURVE, strip->points, count, strip->low, strip->high);
+		return;
+	}
+	for (int i = 0; i < count; i++) {
+		const struct view_chart_point *a = &strip->points[i & ~1], *b = a + 1;
+		const double most = fmax(a->greatest, b->greatest);
+		const double level = (most - strip->low) / (strip->high - strip->low);
+
+		for (int y = 0; y < height && isfinite(most); y++)
+			view_put(plot, i / 2, y, VIEW_CURVE,
+				 view_level_char(plot->canvas,
+						 fmax(level * height - (height - 1 - y),
+						      y == height - 1 ? 0.01 : 0)));
+	}
+}
+
+static void view_draw_strip_texts(const struct view_timeline *tl, int i, struct view_pane *pane)
+{
+	const struct view_strip *strip = &tl->counters.strips[i];
+	const char *name = strip->counter->name;
+	const int label = tl->areas.labels.width, x = tl->mark ? 3 : 1;
+	char text[VIEW_PATH_SIZE], low[FMT_SIZE], high[FMT_SIZE];
+
+	if (tl->mark)
+		view_put(pane, 1, 0, tl->mark == 'S' ? VIEW_SOURCE : VIEW_TARGET,
+			 (uint32_t)tl->mark);
+	view_text_cut(pane, x, 0, label - x - 1, VIEW_NORMAL,
+		      view_strip_name(&tl->counters, i, text, sizeof(text)));
+	if (tl->areas.idle.width > 0)
+		view_text_right(pane, pane->rect.width - tl->areas.idle.width, 0,
+				tl->areas.idle.width, VIEW_BOLD,
+				view_counter_text(name, strip->at_cursor, low));
+	if (pane->rect.height < 2 || strip->flat)
+		return;
+	snprintf(text, sizeof(text), "%s to %s", view_counter_text(name, strip->low, low),
+		 view_counter_text(name, strip->high, high));
+	view_text_cut(pane, x, 1, label - x - 1, VIEW_DIM, text);
+}
+
+static void view_draw_strips(const struct view_timeline *tl, struct view_pane *pane)
+{
+	const struct view_counters *all = &tl->counters;
+	struct view_rect rect = all->area;
+
+	rect.height = all->rows;
+	for (int i = 0; i < all->strip_count; i++, rect.y += all->rows) {
+		struct view_pane strip = view_pane_sub(pane, rect);
+		struct view_pane plot =
+			view_pane_sub(pane, (struct view_rect){tl->areas.lanes.x, rect.y, tl->width,
+							       rect.height});
+		const int x = view__cursor_column(tl, all->strips[i].counter->clock);
+
+		view_draw_strip_texts(tl, i, &strip);
+		if (all->strips[i].low <= all->strips[i].high)
+			view_draw_strip(&all->strips[i], &plot);
+		for (int y = 0; y < rect.height && x >= 0 && !pane->canvas->plain; y++)
+			view_restyle(&plot, x, y, VIEW_SELECTED);
+	}
+}
+
+/* ---- arrows ---------------------------------------------------------------------------------- */
+
+/* Draw over an empty cell. */
+static void view_arrow_cell(struct view_pane *pane, int x, int y, enum view_glyph glyph)
+{
+	if (x >= 0 && y >= 0 && x < pane->rect.width && y < pane->rect.height &&
+	    view_char_at(pane, x, y) == ' ' && view_style_at(pane, x, y) == VIEW_NORMAL)
+		view_glyphs(pane, x, y, VIEW_SELECT_MARK, glyph, 1);
+}
+
+/* The screen row of a span in the lanes' area; above or below it, if its lane is not visible. */
+static int view_span_y(const struct view_timeline *tl, const struct view_pane *pane,
+		       int64_t track_id, int depth)
+{
+	const int lane = view__lane_of(tl, track_id);
+	const struct view_lane *at = lane < 0 ? NULL : &tl->lanes[lane];
+	int row;
+
+	if (!at || at->rows == 0)
+		return lane >= 0 && lane < tl->scroll ? -1 : pane->rect.height;
+	row = view__row_of_depth(tl, at, depth);
+	return view__row_y(at, row) + (view__row_thick(at, row) - 1) / 2;
+}
+
+static void view_draw_arrows(const struct view_timeline *tl, struct view_pane *pane)
+{
+	if (pane->canvas->plain || tl->choice.way == VIEW_BSP)
+		return;
+	for (int i = 0; i < tl->arrows.count; i++) {
+		const struct view_arrow *arrow = &tl->arrows.all[i];
+		const struct prof_span *from = arrow->in ? &arrow->other : &tl->under.span;
+		const struct prof_span *to = arrow->in ? &tl->under.span : &arrow->other;
+		const struct view_window window = view__clock((struct view_timeline *)tl)->window;
+		const int64_t end = from->start_ns + max(from->dur_ns, 0);
+		const int64_t left = view_window_column(window, tl->width, min(end, to->start_ns));
+		const int64_t right = view_window_column(window, tl->width, to->start_ns);
+		const int width = tl->width, x = (int)min(max(left, 0), (int64_t)width - 1),
+			  until = (int)min(max(right, 0), (int64_t)width);
+		const int y = view_span_y(tl, pane, from->track_id, from->depth);
+		const int to_y = view_span_y(tl, pane, to->track_id, to->depth),
+			  step = to_y > y ? 1 : -1;
+
+		if (right < 0 || left >= width || y == to_y)
+			continue;
+		for (int at = y + step; at != to_y; at += step)
+			view_arrow_cell(pane, x, at,
+					right > left || at + step != to_y ? VIEW_GLYPH_VERTICAL
+					: step > 0                        ? VIEW_GLYPH_DOWN
+									  : VIEW_GLYPH_UP);
+		if (right > left) {
+			view_arrow_cell(pane, x, to_y,
+					step > 0 ? VIEW_GLYPH_CORNER : VIEW_GLYPH_TOP_LEFT);
+			for (int at = x + 1; at < until - 1; at++)
+				view_arrow_cell(pane, at, to_y, VIEW_GLYPH_HORIZONTAL);
+			view_arrow_cell(pane, until - 1, to_y, VIEW_GLYPH_SELECT);
+		}
+		if (to_y < 0 || to_y >= pane->rect.height)
+			view_arrow_cell(pane, x, to_y < 0 ? 0 : pane->rect.height - 1,
+					to_y < 0 ? VIEW_GLYPH_UP : VIEW_GLYPH_DOWN);
+	}
 }
 
 /* ---- beside the lanes ------------------------------------------------------------------------ */
@@ -381,27 +692,6 @@ static void view_draw_labels(const struct view_timeline *tl, struct view_pane *p
 		view_glyphs(pane, right, 0, VIEW_KEY, VIEW_GLYPH_UP, 1);
 	if (tl->lanes[tl->lane_count - 1].rows == 0)
 		view_glyphs(pane, right, pane->rect.height - 1, VIEW_KEY, VIEW_GLYPH_DOWN, 1);
-}
-
-static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pane)
-{
-	char text[FMT_SIZE];
-
-	for (int c = 0; c < 2; c++)
-		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
-			view_text_right(pane, 0, tl->clock[c].axis_y, pane->rect.width, VIEW_DIM,
-					c == IPS_DEVICE && tl->choice.way == VIEW_BSP ? "no run"
-										      : "idle");
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct view_lane *lane = &tl->lanes[i];
-
-		if (lane->rows == 0 || isnan(lane->idle))
-			continue;
-		snprintf(text, sizeof(text), "%.1f%%", lane->idle * 100);
-		view_text_right(pane, 0, view_middle_y(lane, max(lane->work_row, 0)),
-				pane->rect.width,
-				lane->pipeline && lane->idle > 0.5 ? VIEW_WARN : VIEW_NORMAL, text);
-	}
 }
 
 /* Draw the whole run on one row; brackets enclose the window. The label is "whole run", or if the
@@ -570,9 +860,87 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 	if (choice->critical && choice->way != VIEW_BSP)
 		x += view_text(pane, x, 0, VIEW_WARN, "critical path") + 2;
 	if (choice->way == VIEW_BSP)
-		view__draw_device_key(tl, pane, x);
+		view_draw_device_key(tl, pane, x);
 	else
 		view_draw_bubble(tl, pane, x);
+}
+
+/* ---- the table above two timelines ----------------------------------------------------------- */
+
+#define FIGURES    7
+#define TABLE_ROWS 4 /* of the comparison's table, header included */
+
+/* The figure of column @column; NaN: unknown. */
+static double view_figure(const struct view_bubble *bubble, int column)
+{
+	const double figures[FIGURES] = {
+		(double)bubble->mean_makespan_ns,
+		bubble->idle * 100,
+		bubble->theory * 100,
+		bubble->part[VIEW_CAUSE_RAMP_UP] * 100,
+		bubble->part[VIEW_CAUSE_RAMP_DOWN] * 100,
+		bubble->part[VIEW_CAUSE_IMBALANCE] * 100,
+		bubble->part[VIEW_CAUSE_COMMUNICATION] * 100,
+	};
+
+	return bubble->runs < 1 ? NAN : figures[column];
+}
+
+static void view_figure_text(double value, int column, bool sign, char *out, size_t size)
+{
+	char ns[FMT_SIZE];
+
+	if (isnan(value))
+		snprintf(out, size, "-");
+	else if (column == 0)
+		snprintf(out, size, "%s%s", sign && value > 0 ? "+" : "",
+			 fmt_ns(ns, (int64_t)value));
+	else
+		snprintf(out, size, sign && fabs(value) >= 0.05 ? "%+.1f" : "%.1f",
+			 fabs(value) < 0.05 ? 0 : value);
+}
+
+/* Draw Source, Target and Diff for the runs in the windows: makespan, and the bubble in % of IPUs x
+ * makespan. In a low body draw one line. */
+static void view_draw_comparison(const struct view_timeline *tl, struct view_pane *whole)
+{
+	static const char *const titles[FIGURES] = {"makespan",  "bubble %",  "theory", "ramp-up",
+						    "ramp-down", "imbalance", "comm."};
+	static const struct {
+		const char *name;
+		enum view_style style;
+	} rows[] = {{"Source", VIEW_SOURCE}, {"Target", VIEW_TARGET}, {"Diff", VIEW_BOLD}};
+	struct view_pane table = view_pane_sub(whole, tl->beside.head), *pane = &table;
+	const int left = 9, cells = min(max((table.rect.width - left - 1) / FIGURES, 9), 16);
+	const struct view_bubble *source = &tl->bubbles.shown[view__lead(tl)];
+	const struct view_bubble *target = &tl->target->bubbles.shown[view__lead(tl)];
+	char text[FMT_SIZE + 8];
+
+	if (table.rect.height < TABLE_ROWS) {
+		const double mine = view_figure(source, 1), its = view_figure(target, 1);
+
+		if (table.rect.height > 0 && (isnan(mine) || isnan(its)))
+			view_text(pane, 1, 0, VIEW_DIM, "no pipeline runs to compare");
+		view_figure_text(its - mine, 1, true, text, sizeof(text));
+		if (table.rect.height > 0 && !isnan(mine) && !isnan(its))
+			view_textf(pane, 1, 0, VIEW_BOLD, "bubble: S %.1f %% T %.1f %% diff %s",
+				   mine, its, text);
+		return;
+	}
+	for (int i = 0; i < FIGURES && left + (i + 1) * cells <= table.rect.width; i++) {
+		const double mine = view_figure(source, i), its = view_figure(target, i);
+		const double values[] = {mine, its, its - mine};
+
+		view_text_right(pane, left + i * cells, 0, cells, VIEW_DIM, titles[i]);
+		for (int r = 0; r < 3; r++) {
+			view_figure_text(values[r], i, r == 2, text, sizeof(text));
+			view_text_right(pane, left + i * cells, r + 1, cells,
+					r == 2 ? VIEW_BOLD : VIEW_NORMAL, text);
+		}
+	}
+	view_text(pane, 1, 0, VIEW_TITLE, view__way_names[tl->choice.way]);
+	for (int r = 0; r < 3; r++)
+		view_text(pane, 1, r + 1, rows[r].style, rows[r].name);
 }
 
 /* ---- the whole body -------------------------------------------------------------------------- */
@@ -586,6 +954,7 @@ static void view_draw_report(const struct view_timeline *tl, struct view_pane *p
 	struct view_pane labels = view_pane_sub(pane, tl->areas.labels);
 	struct view_pane idle = view_pane_sub(pane, tl->areas.idle);
 	struct view_pane details = view_pane_sub(pane, tl->areas.details);
+	char text[FMT_SIZE];
 
 	if (tl->lane_count == 0) {
 		view_text(pane, 2, tl->beside.half.y + 1, VIEW_DIM, "No spans have been recorded.");
@@ -600,15 +969,29 @@ static void view_draw_report(const struct view_timeline *tl, struct view_pane *p
 		if (tl->lanes[i].rows > 0)
 			view_draw_lane(tl, &tl->lanes[i], &lanes);
 	if (tl->mark != 'T')
-		view__draw_arrows(tl, &lanes);
+		view_draw_arrows(tl, &lanes);
 	view_draw_head(tl, &head);
 	if (tl->heading.height > 1)
 		view_draw_legend(tl, &head);
 	view_draw_labels(tl, &labels);
-	view_draw_idle(tl, &idle);
+	for (int c = 0; c < 2; c++)
+		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
+			view_text_right(&idle, 0, tl->clock[c].axis_y, idle.rect.width, VIEW_DIM,
+					c == IPS_DEVICE && tl->choice.way == VIEW_BSP ? "no run"
+										      : "idle");
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+
+		if (lane->rows == 0 || isnan(lane->idle))
+			continue;
+		snprintf(text, sizeof(text), "%.1f%%", lane->idle * 100);
+		view_text_right(&idle, 0, view_middle_y(lane, max(lane->work_row, 0)),
+				idle.rect.width,
+				lane->pipeline && lane->idle > 0.5 ? VIEW_WARN : VIEW_NORMAL, text);
+	}
 	if (overview.rect.height > 0)
 		view_draw_whole_run(tl, &overview);
-	view__draw_strips(tl, pane);
+	view_draw_strips(tl, pane);
 	view__draw_details(tl, &details);
 }
 
@@ -619,7 +1002,7 @@ void view__timeline_draw(const void *state, const struct view_context *context,
 
 	(void)context;
 	if (tl->target) {
-		view__draw_comparison(tl, pane);
+		view_draw_comparison(tl, pane);
 		view_draw_report(tl->target, pane);
 	}
 	view_draw_report(tl, pane);

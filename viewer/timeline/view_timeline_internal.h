@@ -8,9 +8,16 @@
 
 #include "viewer/timeline/view_timeline_state.h"
 
-/* view_timeline.c: one report's load. */
+/* view_timeline.c */
+/* One report's load. */
 enum status view__timeline_load(struct view_timeline *tl, struct view_context *context, bool news,
 				struct err *err);
+/* Go to the other end of an arrow of the selected span. */
+void view__follow_arrow(struct view_timeline *tl);
+bool view__has_path(struct view_timeline *tl);
+/* Is the path chosen, and the bar of that track not on it? */
+bool view__is_off_path(const struct view_timeline *tl, int64_t track_id,
+		       const struct prof_bar *bar);
 
 /* view_timeline_lanes.c */
 /* Build the lanes from the tracks, after news or another choice of lanes. */
@@ -36,6 +43,9 @@ void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane
 void view__picture_reset(struct view_timeline *tl);
 void view__layout(struct view_timeline *tl);
 void view__picture_load(struct view_timeline *tl);
+bool view__counters_request(struct view_timeline *tl, enum view_request request);
+/* Give the same counter the same scale in both reports. */
+void view__strips_match(struct view_timeline *tl);
 
 /* view_timeline_bubble.c */
 extern const char *const view__cause_names[VIEW_CAUSES];
@@ -48,34 +58,6 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 void view__device_load(struct view_timeline *tl);
 /* Find the longest step within @ns on the cursor's lane; *@time: its middle. false: no step. */
 bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t *time);
-void view__device_query(const struct view_timeline *tl, struct str *out);
-void view__draw_device(const struct view_timeline *tl, const struct view_lane *lane,
-		       struct view_pane *pane);
-void view__draw_device_key(const struct view_timeline *tl, struct view_pane *pane, int x);
-
-/* view_timeline_counters.c */
-bool view__counters_request(struct view_timeline *tl, enum view_request request);
-/* Cut the strips' area from the bottom of the lanes' areas. */
-void view__layout_strips(struct view_timeline *tl);
-void view__strips_load(struct view_timeline *tl);
-/* Give the same counter the same scale in both reports. */
-void view__strips_match(struct view_timeline *tl);
-void view__draw_strips(const struct view_timeline *tl, struct view_pane *pane);
-void view__strips_query(const struct view_timeline *tl, struct str *out);
-
-/* view_timeline_arrows.c */
-/* Read the arrows of the selected span, after the details. */
-void view__arrows_load(struct view_timeline *tl);
-void view__draw_arrows(const struct view_timeline *tl, struct view_pane *pane);
-/* Go to the other end of an arrow of the selected span. */
-void view__follow_arrow(struct view_timeline *tl);
-bool view__has_path(struct view_timeline *tl);
-/* Read the critical path, if it is chosen and not known. */
-void view__path_load(struct view_timeline *tl);
-void view__path_free(struct view_timeline *tl);
-/* Is the path chosen, and the bar of that track not on it? */
-bool view__is_off_path(const struct view_timeline *tl, int64_t track_id,
-		       const struct prof_bar *bar);
 
 /* view_timeline_detail.c */
 void view__detail_load(struct view_timeline *tl);
@@ -103,7 +85,6 @@ bool view__show_hidden(struct view_timeline *tl);
 void view__copy_choices(struct view_timeline *tl);
 /* Derive the target's lane, window and cursor from the source's. */
 void view__align(struct view_timeline *tl);
-void view__draw_comparison(const struct view_timeline *tl, struct view_pane *pane);
 
 /* view_timeline_draw.c */
 void view__timeline_draw(const void *state, const struct view_context *context,

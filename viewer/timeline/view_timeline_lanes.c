@@ -306,24 +306,21 @@ void view__hidden_free(struct view_timeline *tl)
 	*own = (struct view_hidden){0};
 }
 
-/* Add a lane to the list. If it has no name or memory is short, it stays shown. */
-static void view_hide(struct view_timeline *tl, const struct prof_track *track)
-{
-	struct view_hidden *list = tl->hiding.list;
-	char *name;
-
-	if (!track->track || view_is_listed(list, track) ||
-	    mem_grow(&list->lanes, &list->capacity, list->count + 1, sizeof(*list->lanes)))
-		return;
-	name = mem_strdup(track->track);
-	if (name)
-		list->lanes[list->count++] = (struct view_hidden_lane){track->rank, name};
-}
-
 static void view_hide_members(struct view_timeline *tl, const struct view_lane *lane)
 {
-	for (int i = 0; i < lane->member_count; i++)
-		view_hide(tl, lane->members[i]);
+	for (int i = 0; i < lane->member_count; i++) {
+		struct view_hidden *list = tl->hiding.list;
+		char *name;
+
+		/* Add a lane to the list. If it has no name or memory is short, it stays shown. */
+		if (!lane->members[i]->track || view_is_listed(list, lane->members[i]) ||
+		    mem_grow(&list->lanes, &list->capacity, list->count + 1, sizeof(*list->lanes)))
+			continue;
+		name = mem_strdup(lane->members[i]->track);
+		if (name)
+			list->lanes[list->count++] =
+				(struct view_hidden_lane){lane->members[i]->rank, name};
+	}
 }
 
 /* Hide all shown lanes of @tl except that of @stays. */

@@ -170,26 +170,6 @@ static bool view_pop_guess(struct view_worst *worst, struct view_guess *out)
 	return true;
 }
 
-/* Check the guess: scan a bucket, or look up the edges of the idle time. */
-static void view_check_guess(struct view_timeline *tl, struct view_worst *worst,
-			     const struct view_guess *guess)
-{
-	struct view_gap gap;
-
-	if (guess->bucket) {
-		if (worst->scans++ < MOST_SCANS)
-			(void)view_scan_idle(tl, worst, guess->at, guess->most);
-		else
-			worst->forgotten = max(guess->most, worst->forgotten);
-		return;
-	}
-	if (!view__gap_at(tl, guess->at.from + (guess->at.to - guess->at.from) / 2, &gap) ||
-	    gap.dark || view_clipped_length(gap.at, worst->window) <= worst->length)
-		return;
-	worst->length = view_clipped_length(gap.at, worst->window);
-	worst->gap = gap.at;
-}
-
 static void view_jump_worst(struct view_timeline *tl)
 {
 	struct view_context *context = tl->context;
@@ -201,9 +181,23 @@ static void view_jump_worst(struct view_timeline *tl)
 	bool all = view_scan_idle(tl, &worst, window, 0), more;
 
 	for (int i = 0; (more = view_pop_guess(&worst, &guess)) && i < MOST_PROBES; i++) {
+		struct view_gap gap;
+
 		if (view_cancelled(context))
 			break;
-		view_check_guess(tl, &worst, &guess);
+		/* Check the guess: scan a bucket, or look up the edges of the idle time. */
+		if (guess.bucket) {
+			if (worst.scans++ < MOST_SCANS)
+				(void)view_scan_idle(tl, &worst, guess.at, guess.most);
+			else
+				worst.forgotten = max(guess.most, worst.forgotten);
+			continue;
+		}
+		if (!view__gap_at(tl, guess.at.from + (guess.at.to - guess.at.from) / 2, &gap) ||
+		    gap.dark || view_clipped_length(gap.at, worst.window) <= worst.length)
+			continue;
+		worst.length = view_clipped_length(gap.at, worst.window);
+		worst.gap = gap.at;
 	}
 	all = all && !more && worst.forgotten <= worst.length;
 	if (worst.length == 0) {
@@ -817,30 +811,6 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
 
-/* The depth of the row of @lane at @y of the lanes' area. */
-static int view_depth_at(const struct view_lane *lane, int y)
-{
-	int row = 0;
-
-	while (row + 1 < lane->rows && y >= view__row_y(lane, row + 1))
-		row++;
-	return lane->first_depth + row;
-}
-
-/* Move the window to the clicked time of the whole run. */
-static enum view_answer view_click_overview(struct view_timeline *tl, int x)
-{
-	struct view_clock *clock = view__clock(tl);
-	const int64_t length = clock->window.to - clock->window.from;
-
-	tl->cursor.ns = view_window_time(clock->extent, tl->width, x);
-	tl->cursor.pinned = IPS_NULL;
-	clock->window = view_window_clamp((struct view_window){tl->cursor.ns - length / 2,
-							       tl->cursor.ns - length / 2 + length},
-					  clock->extent);
-	return VIEW_LOAD;
-}
-
 /* Move the cursor to the lane, the row and the time of the cell. After a drag from another cell of
  * the same clock, measure lengths from there. */
 enum view_answer view__timeline_click(void *state, struct view_context *context, int x, int y)
@@ -852,11 +822,23 @@ enum view_answer view__timeline_click(void *state, struct view_context *context,
 	if (tl->lane_count == 0 || column < 0 || column >= tl->width)
 		return VIEW_UNHANDLED;
 	view__begin(tl, context);
-	if (overview->height > 0 && y == overview->y)
-		return view_click_overview(tl, column);
+	if (overview->height > 0 && y == overview->y) {
+		struct view_clock *clock = view__clock(tl);
+		const int64_t length = clock->window.to - clock->window.from;
+
+		/* Move the window to the clicked time of the whole run. */
+		tl->cursor.ns = view_window_time(clock->extent, tl->width, column);
+		tl->cursor.pinned = IPS_NULL;
+		clock->window =
+			view_window_clamp((struct view_window){tl->cursor.ns - length / 2,
+							       tl->cursor.ns - length / 2 + length},
+					  clock->extent);
+		return VIEW_LOAD;
+	}
 	for (int i = 0; i < tl->lane_count && row < tl->areas.lanes.height; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const int clock = lane->track->clock;
+		int depth = 0;
 
 		if (lane->rows == 0 || row < lane->y || row >= lane->y + view__lane_height(lane))
 			continue;
@@ -864,7 +846,9 @@ enum view_answer view__timeline_click(void *state, struct view_context *context,
 			tl->cursor.x_ns = tl->cursor.ns;
 			tl->cursor.x_clock = clock;
 		}
-		view__go(tl, i, view_depth_at(lane, row),
+		while (depth + 1 < lane->rows && row >= view__row_y(lane, depth + 1))
+			depth++;
+		view__go(tl, i, lane->first_depth + depth,
 			 view_window_time(tl->clock[clock].window, tl->width, column), IPS_NULL);
 		return VIEW_LOAD;
 	}

@@ -1,6 +1,6 @@
 /*
  * The timeline's picture: areas and positions of lanes, bars as columns of cells, pipeline runs,
- * the overview.
+ * the overview; and under the lanes counters, a strip each, on the axis of the track's clock.
  *
  * A load costs a few bounded queries per visible lane, whatever the size of the file. Bars become
  * columns here, so that drawing reads cells only.
@@ -10,18 +10,24 @@
  * its parts. So while the level is unchanged, the retained bars are cut to the new window, and the
  * missing parts to the left and to the right are read.
  *
+ * A load reads a few buckets or samples of a counter per column and strip, however large the file
+ * is. Between two samples a counter has the value of the first; before the first sample nothing is
+ * drawn.
+ *
  * Threading: one thread. Ownership: the timeline owns retained bars, until the next load or news;
- * all else is in the picture's arena, until the next load.
+ * series of counters are in the tracks' arena, all else in the picture's, until the next load.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "common/sorted.h"
 
 #define MOST_PARTS   4  /* of a name */
@@ -31,6 +37,167 @@
 #define HEADING_FROM 12 /* least rows of a body with a heading */
 #define LEGEND_FROM  20 /* least rows of a body with a legend */
 #define FEW_SPANS    64 /* a cut bucket of so few is read as spans */
+#define MOST_SERIES  256
+#define TALL_FROM    20 /* least lane rows for strips of two rows */
+#define MOST_ROWS    4  /* of a strip, if lanes leave rows free */
+#define PART         3  /* strips get at most 1/3 of the lanes' rows */
+
+/* ---- strips of counters ---------------------------------------------------------------------- */
+
+/* Each key press shows the next counters; after the last ones it hides them. */
+bool view__counters_request(struct view_timeline *tl, enum view_request request)
+{
+	struct view_counters *all = &tl->counters;
+	const int next = all->shown ? all->first + all->strip_count : 0;
+
+	if (request != VIEW_COUNTERS_REQUEST)
+		return false;
+	all->asked = !all->shown || (all->strip_count > 0 && next < all->count);
+	all->shown = all->asked;
+	all->first = all->asked ? next : 0;
+	if (!all->asked)
+		view_message(tl->context, "no counters", NULL);
+	return true;
+}
+
+static void view_layout_strips(struct view_timeline *tl)
+{
+	struct view_counters *all = &tl->counters;
+	struct view_rect *columns[] = {&tl->areas.labels, &tl->areas.lanes, &tl->areas.idle};
+	const int room = tl->areas.lanes.height;
+	int height;
+
+	if (all->shown && !all->known && tl->status == ST_OK) {
+		tl->status = prof_timeline_counters(tl->db, MOST_SERIES, &tl->tracks.arena,
+						    &all->series, &all->count, &tl->err);
+		all->known = tl->status == ST_OK;
+	}
+	all->area = (struct view_rect){0};
+	all->rows = room >= TALL_FROM ? 2 : 1;
+	if (!all->shown || !all->known || all->first >= all->count)
+		return;
+	height = min(all->count - all->first, room / PART / all->rows) * all->rows;
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		columns[i]->height -= columns[i]->height > height ? height : 0;
+	all->area = (struct view_rect){
+		tl->areas.labels.x, tl->areas.lanes.y + tl->areas.lanes.height,
+		tl->areas.labels.width + tl->areas.lanes.width + tl->areas.idle.width, height};
+}
+
+/* ---- samples of counters --------------------------------------------------------------------- */
+
+/* Return the last sample up to @time; NaN: none. */
+static double view_read_sample(struct view_timeline *tl, const struct prof_counter *counter,
+			       int64_t time)
+{
+	struct prof_samples_cell cell;
+
+	if (tl->status == ST_OK)
+		tl->status = prof_timeline_sample_at(tl->db, counter, time, &cell, &tl->err);
+	return tl->status == ST_OK && cell.count > 0 ? cell.last : NAN;
+}
+
+static void view_load_strip(struct view_timeline *tl, struct view_strip *strip)
+{
+	const struct prof_counter *counter = strip->counter;
+	const struct view_window window = tl->clock[counter->clock].window;
+	const struct view_window lead = tl->clock[view__lead(tl)].window;
+	const int count = 2 * tl->width;
+	int64_t at = tl->cursor.ns;
+	struct prof_samples_cell *cells =
+		view__alloc(tl, &tl->picture, (size_t)count, sizeof(*cells));
+	double held = view_read_sample(tl, counter, window.from - 1);
+
+	strip->points = view__alloc(tl, &tl->picture, (size_t)count, sizeof(*strip->points));
+	/* Map the cursor's column to the counter's clock. */
+	if (counter->clock != view__lead(tl))
+		at = sat_add(window.from,
+			     sat_real((double)(at - lead.from) / (double)(lead.to - lead.from) *
+				      (double)(window.to - window.from)));
+	strip->at_cursor = view_read_sample(tl, counter, at);
+	if (tl->status == ST_OK)
+		tl->status = prof_timeline_samples(tl->db, counter, window.from, window.to, count,
+						   cells, &tl->err);
+	if (tl->status != ST_OK)
+		return;
+	for (int i = 0; i < count; i++) {
+		const struct prof_samples_cell *cell = &cells[i];
+
+		strip->points[i] = (struct view_chart_point){held, held, held, false};
+		if (cell->count < 1)
+			continue;
+		strip->points[i].value = cell->total / (double)cell->count;
+		strip->points[i].least = cell->least;
+		strip->points[i].greatest = cell->greatest;
+		held = cell->last;
+	}
+	if (!view_chart_range(strip->points, count, &strip->low, &strip->high))
+		strip->low = strip->high + 1;
+	/* flat: all values are one value, which the scale surrounds. */
+	strip->flat = true;
+	for (int i = 0; i < count; i++)
+		strip->flat &= strip->points[i].least != strip->low;
+}
+
+static void view_strips_load(struct view_timeline *tl)
+{
+	struct view_counters *all = &tl->counters;
+	const int count = all->area.height / all->rows;
+	int used = 0, spare;
+	char text[64];
+
+	if (tl->status != ST_OK)
+		return;
+	/* If the lanes leave rows free, move the strips up to them and make them higher. */
+	for (int i = 0; i < tl->lane_count; i++)
+		if (tl->lanes[i].rows > 0)
+			used = max(used, tl->lanes[i].y + view__lane_height(&tl->lanes[i]));
+	spare = tl->areas.lanes.height - used - 1;
+	if (count > 0 && spare >= 0) {
+		const int more = min(spare / count, MOST_ROWS - all->rows);
+
+		all->area.y = tl->areas.lanes.y + used + 1;
+		all->area.height += more * count;
+		all->rows += more;
+	}
+	all->strips = view__alloc(tl, &tl->picture, (size_t)count + 1, sizeof(*all->strips));
+	for (int i = 0; i < count && !view__stopped(tl); i++) {
+		all->strips[i] = (struct view_strip){.counter = &all->series[all->first + i]};
+		view_load_strip(tl, &all->strips[i]);
+		all->strip_count += tl->status == ST_OK;
+	}
+	if (tl->status != ST_OK)
+		return;
+	/* A key asked for counters: report that there are none, or which of them these are. */
+	if (all->asked && all->count == 0) {
+		all->shown = false;
+		view_message(tl->context, "no counters were recorded", NULL);
+	} else if (all->asked && all->strip_count < all->count) {
+		const int last = all->first + all->strip_count;
+
+		snprintf(text, sizeof(text), "counters %d to %d of %d", all->first + 1, last,
+			 all->count);
+		view_message(tl->context, text, last < all->count ? ": p shows the next" : "");
+	}
+	all->asked = false;
+}
+
+void view__strips_match(struct view_timeline *tl)
+{
+	struct view_counters *mine = &tl->counters, *its = &tl->target->counters;
+
+	for (int i = 0; i < mine->strip_count; i++)
+		for (int j = 0; j < its->strip_count; j++) {
+			struct view_strip *a = &mine->strips[i], *b = &its->strips[j];
+
+			if (strcmp(a->counter->name, b->counter->name) != 0 ||
+			    strcmp(a->counter->track, b->counter->track) != 0 || a->low > a->high ||
+			    b->low > b->high)
+				continue;
+			a->low = b->low = fmin(a->low, b->low);
+			a->high = b->high = fmax(a->high, b->high);
+		}
+}
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
@@ -90,7 +257,7 @@ void view__layout(struct view_timeline *tl)
 		tl->areas.overview.height = 0;
 	}
 	tl->width = tl->areas.lanes.width;
-	view__layout_strips(tl);
+	view_layout_strips(tl);
 	rows = view_lane_rows(tl);
 	tl->clock[IPS_HOST].axis_y = tl->clock[IPS_DEVICE].axis_y = -1;
 	if (rows < 1 || tl->lane_count == 0)
@@ -107,47 +274,13 @@ void view__layout(struct view_timeline *tl)
 
 /* ---- retained bars --------------------------------------------------------------------------- */
 
-/* As in prof_timeline_bars(): a bar without length counts at its start. */
-static bool view_overlaps(const struct prof_bar *bar, struct view_window window)
-{
-	return bar->start_ns < window.to &&
-	       (bar->start_ns >= window.from || bar->start_ns + bar->dur_ns > window.from);
-}
-
-/* Merge the @count bars at @more into @kept, restricted to @window; equal bars become one. */
-static void view_merge_bars(struct view_timeline *tl, struct view_bars *kept,
-			    struct view_window window, const struct prof_bar *more, int count)
-{
-	struct prof_bar *all = mem_calloc((size_t)kept->count + (size_t)count + 1, sizeof(*all));
-	int used = 0;
-
-	if (!all) {
-		tl->status = err_nomem(&tl->err);
-		return;
-	}
-	for (int a = 0, b = 0; a < kept->count || b < count;) {
-		const int order = a == kept->count ? 1
-				  : b == count     ? -1
-						   : prof_timeline_order(&kept->bars[a], &more[b]);
-		const struct prof_bar *bar = order <= 0 ? &kept->bars[a] : &more[b];
-
-		a += order <= 0;
-		b += order >= 0;
-		if (view_overlaps(bar, window))
-			all[used++] = *bar;
-	}
-	mem_free(kept->bars);
-	kept->bars = all;
-	kept->count = used;
-}
-
 /* Read the bars from @from to @to into @kept and restrict it to the clock's window; an empty range
  * reads nothing. */
 static void view_read_bars(struct view_timeline *tl, struct view_bars *kept,
 			   const struct view_clock *clock, int64_t from, int64_t to)
 {
-	struct prof_bar *bars = NULL;
-	int count = 0;
+	struct prof_bar *bars = NULL, *all;
+	int count = 0, used = 0;
 
 	if (tl->status != ST_OK)
 		return;
@@ -155,8 +288,31 @@ static void view_read_bars(struct view_timeline *tl, struct view_bars *kept,
 		tl->status = prof_timeline_bars_at(tl->db, kept->track_id, kept->level, from, to,
 						   clock->extent.to, &tl->picture, &bars, &count,
 						   &tl->err);
-	if (tl->status == ST_OK)
-		view_merge_bars(tl, kept, clock->window, bars, count);
+	if (tl->status != ST_OK)
+		return;
+	/* They are merged with those of @kept; equal bars become one. */
+	all = mem_calloc((size_t)kept->count + (size_t)count + 1, sizeof(*all));
+	if (!all) {
+		tl->status = err_nomem(&tl->err);
+		return;
+	}
+	for (int a = 0, b = 0; a < kept->count || b < count;) {
+		const int order = a == kept->count ? 1
+				  : b == count     ? -1
+						   : prof_timeline_order(&kept->bars[a], &bars[b]);
+		const struct prof_bar *bar = order <= 0 ? &kept->bars[a] : &bars[b];
+
+		a += order <= 0;
+		b += order >= 0;
+		/* As in prof_timeline_bars(): a bar without length counts at its start. */
+		if (bar->start_ns < clock->window.to &&
+		    (bar->start_ns >= clock->window.from ||
+		     bar->start_ns + bar->dur_ns > clock->window.from))
+			all[used++] = *bar;
+	}
+	mem_free(kept->bars);
+	kept->bars = all;
+	kept->count = used;
 }
 
 /* The bars of @track in the window; NULL on failure. */
@@ -848,5 +1004,5 @@ void view__picture_load(struct view_timeline *tl)
 	view__bubble_load(tl);
 	view__device_load(tl);
 	view_load_overview(tl);
-	view__strips_load(tl);
+	view_strips_load(tl);
 }

@@ -17,17 +17,14 @@
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
 
 #define MOST_WORKS 512 /* spans read from the start of an update on */
-#define TABLE_ROWS 4   /* of the comparison's table, header included */
 
 /* ---- the place under the cursor -------------------------------------------------------------- */
 
@@ -695,81 +692,4 @@ void view__align(struct view_timeline *tl)
 		its->window = view_window_clamp(window, its->extent);
 	}
 	target->cursor.ns = tl->cursor.ns - window.from + its->window.from;
-}
-
-/* ---- the table above two timelines ----------------------------------------------------------- */
-
-#define FIGURES 7
-
-/* The figure of column @column; NaN: unknown. */
-static double view_figure(const struct view_bubble *bubble, int column)
-{
-	const double figures[FIGURES] = {
-		(double)bubble->mean_makespan_ns,
-		bubble->idle * 100,
-		bubble->theory * 100,
-		bubble->part[VIEW_CAUSE_RAMP_UP] * 100,
-		bubble->part[VIEW_CAUSE_RAMP_DOWN] * 100,
-		bubble->part[VIEW_CAUSE_IMBALANCE] * 100,
-		bubble->part[VIEW_CAUSE_COMMUNICATION] * 100,
-	};
-
-	return bubble->runs < 1 ? NAN : figures[column];
-}
-
-static void view_figure_text(double value, int column, bool sign, char *out, size_t size)
-{
-	char ns[FMT_SIZE];
-
-	if (isnan(value))
-		snprintf(out, size, "-");
-	else if (column == 0)
-		snprintf(out, size, "%s%s", sign && value > 0 ? "+" : "",
-			 fmt_ns(ns, (int64_t)value));
-	else
-		snprintf(out, size, sign && fabs(value) >= 0.05 ? "%+.1f" : "%.1f",
-			 fabs(value) < 0.05 ? 0 : value);
-}
-
-/* Draw Source, Target and Diff for the runs in the windows: makespan, and the bubble in % of IPUs x
- * makespan. In a low body draw one line. */
-void view__draw_comparison(const struct view_timeline *tl, struct view_pane *whole)
-{
-	static const char *const titles[FIGURES] = {"makespan",  "bubble %",  "theory", "ramp-up",
-						    "ramp-down", "imbalance", "comm."};
-	static const struct {
-		const char *name;
-		enum view_style style;
-	} rows[] = {{"Source", VIEW_SOURCE}, {"Target", VIEW_TARGET}, {"Diff", VIEW_BOLD}};
-	struct view_pane table = view_pane_sub(whole, tl->beside.head), *pane = &table;
-	const int left = 9, cells = min(max((table.rect.width - left - 1) / FIGURES, 9), 16);
-	const struct view_bubble *source = &tl->bubbles.shown[view__lead(tl)];
-	const struct view_bubble *target = &tl->target->bubbles.shown[view__lead(tl)];
-	char text[FMT_SIZE + 8];
-
-	if (table.rect.height < TABLE_ROWS) {
-		const double mine = view_figure(source, 1), its = view_figure(target, 1);
-
-		if (table.rect.height > 0 && (isnan(mine) || isnan(its)))
-			view_text(pane, 1, 0, VIEW_DIM, "no pipeline runs to compare");
-		view_figure_text(its - mine, 1, true, text, sizeof(text));
-		if (table.rect.height > 0 && !isnan(mine) && !isnan(its))
-			view_textf(pane, 1, 0, VIEW_BOLD, "bubble: S %.1f %% T %.1f %% diff %s",
-				   mine, its, text);
-		return;
-	}
-	for (int i = 0; i < FIGURES && left + (i + 1) * cells <= table.rect.width; i++) {
-		const double mine = view_figure(source, i), its = view_figure(target, i);
-		const double values[] = {mine, its, its - mine};
-
-		view_text_right(pane, left + i * cells, 0, cells, VIEW_DIM, titles[i]);
-		for (int r = 0; r < 3; r++) {
-			view_figure_text(values[r], i, r == 2, text, sizeof(text));
-			view_text_right(pane, left + i * cells, r + 1, cells,
-					r == 2 ? VIEW_BOLD : VIEW_NORMAL, text);
-		}
-	}
-	view_text(pane, 1, 0, VIEW_TITLE, view__way_names[tl->choice.way]);
-	for (int r = 0; r < 3; r++)
-		view_text(pane, 1, r + 1, rows[r].style, rows[r].name);
 }
