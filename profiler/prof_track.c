@@ -139,16 +139,20 @@ static bool reserve_room(struct ips_track *track, uint64_t slots)
 static bool wait_for_room(struct ips_track *track, uint64_t slots)
 {
 	const struct timespec pause = {0, 100000};
-	struct ips_recording *recording = lane_of(track)->recording;
+	const struct prof_lane *lane = lane_of(track);
+	struct ips_recording *recording = lane->recording;
 
 	if (track->skipping != 0) {
 		count_dropped(track);
 		return false;
 	}
 	while (track->head + track->open + slots > track->limit && !reserve_room(track, slots)) {
-		/* A ring that holds only reserved slots would never be drained, and no ring is while
-		 * the disk is full. */
-		if (track->head == __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) ||
+		const uint64_t keys = lane->keys_wait ? 1 + PROF_KEYS_SLOTS : 0;
+
+		/* Draining does not help if reserved slots leave too few, and no ring is drained
+		 * while the disk is full. What the writer has drained is not asked: it may have
+		 * drained all since there was no room. */
+		if (track->open + keys + slots > track->mask + 1 ||
 		    __atomic_load_n(&recording->no_space, __ATOMIC_ACQUIRE) != 0 ||
 		    prof__is_child(recording)) {
 			count_dropped(track);

@@ -282,6 +282,23 @@ static void test_given_times_in_order_nest_and_others_are_counted(void **state)
 	assert_int_equal(prof_ask(place->path, "SELECT sum(dropped) FROM overhead"), 6);
 }
 
+/* The writer empties the ring at any moment, also just after it was seen to be full. */
+static void test_a_full_ring_of_given_times_waits_and_loses_nothing(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	const struct ips_track_params params = {"IPU 0", "device", 0, IPS_DEVICE, 16};
+	struct ips_track *track = ips_track_open(recording, "ipu 0", &params);
+	const int64_t count = support_rounds(100000);
+	IPS_SITE(a, "device", "a");
+
+	for (int64_t i = 0; i < count; i++)
+		ips_span_at(track, &a, i, 1);
+	prof_stop(recording);
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM spans"), count);
+	assert_int_equal(prof_ask(place->path, "SELECT sum(dropped) FROM overhead"), 0);
+}
+
 static void test_begun_and_given_spans_may_share_a_track(void **state)
 {
 	struct prof_place *place = *state;
@@ -926,6 +943,7 @@ int main(void)
 		CASE(test_instants_and_counters),
 		CASE(test_memory_of_the_process_is_sampled),
 		CASE(test_given_times_in_order_nest_and_others_are_counted),
+		CASE(test_a_full_ring_of_given_times_waits_and_loses_nothing),
 		CASE(test_begun_and_given_spans_may_share_a_track),
 		CASE(test_a_span_without_a_site_is_nothing_but_keeps_the_nesting),
 		CASE(test_what_is_within_a_dropped_span_is_dropped_with_it),
