@@ -13,6 +13,9 @@ report=$(ls -d tf_report__*)
 [ "$(sqlite3 "$report/profile.db" 'PRAGMA integrity_check')" = ok ] || fail "integrity"
 "$bin/ipu-report" "$report" >summary.txt || fail "no summary of an incomplete report"
 grep -q 'state  *failed: .*File too large' summary.txt || fail "the summary does not say what failed: $(cat summary.txt)"
-grep -q 'reached  *epoch' summary.txt || fail "the summary does not say how far the run came: $(cat summary.txt)"
+# On a slow machine the disk may be full just when an execution has ended: then nothing lies beyond it.
+beyond=$(sqlite3 "$report/profile.db" "SELECT coalesce(max(c.execution), -1) > (SELECT max(execution) FROM execution_rows)
+	FROM stage_timing_rows s JOIN contexts c USING (context_id) WHERE s.clock = 0")
+[ "$(grep -c 'reached  *epoch' summary.txt)" = "$beyond" ] || fail "the summary does not say how far the run came: $(cat summary.txt)"
 grep -q 'what came after the last commit' summary.txt || fail "the summary does not say what is missing: $(cat summary.txt)"
 "$bin/ipu-view" "$report" --view summary --text >/dev/null || fail "no view of an incomplete report"
