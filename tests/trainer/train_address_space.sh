@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Address space that ends anywhere: the run is done, or one line and exit code 1; nothing waits for memory for ever, and no report is
-# left without an execution. As released: the address sanitizer takes terabytes.
+# left without an execution, unless it was the report's writer that had no memory: then the line says that it is incomplete.
+# As released: the address sanitizer takes terabytes.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 cd "$work"
@@ -24,7 +25,8 @@ limited() {
 	[ "$(wc -l <err)" -eq 1 ] || fail "$what"
 	[ $code -eq 1 ] || grep -q 'host.products: cannot load OpenBLAS' err || fail "$what"
 	for db in tf_report*/profile.db; do
-		[ ! -e "$db" ] || [ "$(sqlite3 -readonly "$db" "SELECT count(*) > 0 FROM executions")" = 1 ] || fail "$what: $db is left"
+		[ ! -e "$db" ] || [ "$(sqlite3 -readonly "$db" "SELECT count(*) > 0 FROM executions")" = 1 ] ||
+			grep -q 'the report is incomplete: .*out of memory' err || fail "$what: $db is left"
 	done
 }
 
