@@ -144,6 +144,20 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
+static void merge_cover(struct measure *m)
+{
+	m->cover = 0;
+	for (int i = 0; i < m->count; i++) {
+		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
+		int64_t end = end_of(&m->by_time[i]);
+
+		if (!last || m->by_time[i].start_ns > end_of(last))
+			m->by_time[m->cover++] = m->by_time[i];
+		else if (end > end_of(last))
+			last->dur_ns = end - last->start_ns;
+	}
+}
+
 static enum status measure_init(struct measure *m, const struct ipu_interval *intervals, int count,
 				struct err *err)
 {
@@ -177,17 +191,7 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
 	qsort(m->by_work, (size_t)m->count, size, compare_works);
 	qsort(m->by_time, (size_t)m->count, size, compare_times);
-
-	m->cover = 0;
-	for (int i = 0; i < m->count; i++) {
-		struct ipu_interval *last = m->cover > 0 ? &m->by_time[m->cover - 1] : NULL;
-		int64_t end = end_of(&m->by_time[i]);
-
-		if (!last || m->by_time[i].start_ns > end_of(last))
-			m->by_time[m->cover++] = m->by_time[i];
-		else if (end > end_of(last))
-			last->dur_ns = end - last->start_ns;
-	}
+	merge_cover(m);
 	return ST_OK;
 }
 

@@ -104,13 +104,6 @@ struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan
 	return init_default(row, fan_in, fan_out);
 }
 
-/* The row of an option; the field already has the default. */
-#define INIT_OPTION(key_, member)                                                                  \
-	{                                                                                          \
-		.key = (key_), .rule = MODEL_REAL, .strict = true, .fallback = out->member,        \
-		.offset = offsetof(struct model_init, member)                                      \
-	}
-
 /* VarianceScaling is the only initializer whose fan and distribution are options. "normal" is
  * Keras's old name of "truncated_normal". */
 static void init_variance_scaling(const struct json_at *config, struct model_init *init,
@@ -143,6 +136,13 @@ static void init_variance_scaling(const struct json_at *config, struct model_ini
 		*init = init_scaled(kinds[s.distribution],
 				    s.scale / init_fan(fans[s.mode], fan_in, fan_out));
 }
+
+/* The row of an option; the field already has the default. */
+#define INIT_OPTION(key_, member)                                                                  \
+	{                                                                                          \
+		.key = (key_), .rule = MODEL_REAL, .strict = true, .fallback = out->member,        \
+		.offset = offsetof(struct model_init, member)                                      \
+	}
 
 enum status model_init_read(struct model_init *out, const struct json_at *at, int64_t fan_in,
 			    int64_t fan_out, struct err *err)

@@ -503,34 +503,38 @@ static bool check_rules(const struct job *job)
 /* Consecutive rows of a broken tensor at tier `health`; after them only at powers of two. */
 #define STRETCH_ROWS 64
 
+/* Tier `health`: append a row only if the value is bad (then with all statistics) or matters to a
+ * rule, but not for an unlimited number. The value that ends a stretch with omitted rows gets
+ * one. */
+static int record_health(struct job *job)
+{
+	struct outfeed_replica *replica = job->replica;
+	const bool recorded = job->tensor->outfeed->params.recording != NULL;
+	const int64_t stretch = replica->stretch + 1;
+	const bool usual = stretch <= STRETCH_ROWS || (stretch & (stretch - 1)) == 0;
+	const bool bad = is_bad(&job->measure);
+	bool matters, room;
+
+	if (bad && usual && recorded)
+		measure_value(job, true);
+	matters = check_rules(job) || bad;
+	room = matters ? usual : replica->skipped;
+	replica->stretch = matters ? stretch : 0;
+	replica->skipped = matters && !room;
+	if (!room || !recorded ||
+	    !outfeed__afford_health(job->tensor, job->moment, job->count, bad))
+		return 0;
+	return outfeed__append_stats(job->tensor, job->moment, &job->measure);
+}
+
 /* Rules are checked even if the recording has failed. Return the recording's first failure. */
 static int record_rows(struct job *job)
 {
 	struct outfeed_tensor *tensor = job->tensor;
 	int status;
 
-	if (job->tier == OUTFEED_HEALTH) {
-		/* Tier `health`: append a row only if the value is bad (then with all statistics)
-		 * or matters to a rule, but not for an unlimited number. The value that ends a
-		 * stretch with omitted rows gets one. */
-		struct outfeed_replica *replica = job->replica;
-		const bool recorded = job->tensor->outfeed->params.recording != NULL;
-		const int64_t stretch = replica->stretch + 1;
-		const bool usual = stretch <= STRETCH_ROWS || (stretch & (stretch - 1)) == 0;
-		const bool bad = is_bad(&job->measure);
-		bool matters, room;
-
-		if (bad && usual && recorded)
-			measure_value(job, true);
-		matters = check_rules(job) || bad;
-		room = matters ? usual : replica->skipped;
-		replica->stretch = matters ? stretch : 0;
-		replica->skipped = matters && !room;
-		if (!room || !recorded ||
-		    !outfeed__afford_health(job->tensor, job->moment, job->count, bad))
-			return 0;
-		return outfeed__append_stats(job->tensor, job->moment, &job->measure);
-	}
+	if (job->tier == OUTFEED_HEALTH)
+		return record_health(job);
 	check_rules(job);
 	if (!tensor->outfeed->params.recording)
 		return 0;

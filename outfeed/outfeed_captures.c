@@ -366,6 +366,21 @@ static bool stack_replicas(struct captures_array *array, int32_t shape, size_t c
 	return true;
 }
 
+static void stack_by_time(struct captures_array *array, int32_t shape)
+{
+	const struct captures_tensor *tensor = array->tensor;
+	size_t at = 0;
+
+	for (size_t i = 0; i < tensor->lane_count; i++) {
+		const struct captures_lane *lane = &tensor->lanes[i];
+
+		for (size_t j = 0; j < lane->count; j++)
+			if (lane->captures[j].shape == shape)
+				array->captures[at++] = &lane->captures[j];
+	}
+	qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
+}
+
 /* Stack @count > 0 captures of @lanes replicas. */
 static enum status fill_array(struct captures_array *array, int32_t shape, size_t count,
 			      size_t lanes, struct err *err)
@@ -376,19 +391,8 @@ static enum status fill_array(struct captures_array *array, int32_t shape, size_
 	if (!array->captures)
 		return err_nomem(err);
 	shown->uneven = !stack_replicas(array, shape, count, lanes);
-	if (shown->uneven) {
-		const struct captures_tensor *tensor = array->tensor;
-		size_t at = 0;
-
-		for (size_t i = 0; i < tensor->lane_count; i++) {
-			const struct captures_lane *lane = &tensor->lanes[i];
-
-			for (size_t j = 0; j < lane->count; j++)
-				if (lane->captures[j].shape == shape)
-					array->captures[at++] = &lane->captures[j];
-		}
-		qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
-	}
+	if (shown->uneven)
+		stack_by_time(array, shape);
 	shown->replicas = shown->uneven ? 1 : (int)lanes;
 	shown->dtype = array->shape->dtype;
 	shown->shape[shown->ndim++] = (int64_t)count / shown->replicas;

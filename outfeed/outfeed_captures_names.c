@@ -42,6 +42,16 @@ static void clean_name(char out[NAME_SIZE], const char *text)
 		strcpy(out, "unnamed");
 }
 
+static void name_shape(struct str *name, const struct captures_shape *shape,
+		       const struct captures_shape *main)
+{
+	str_add(name, shape->ndim == 0 ? "@scalar" : "@");
+	for (int i = 0; i < shape->ndim; i++)
+		str_addf(name, "%s%lld", i > 0 ? "x" : "", (long long)shape->dim[i]);
+	if (shape->dtype != main->dtype)
+		str_addf(name, "@%s", dtype_name(shape->dtype));
+}
+
 static int compare_keys(const void *a, const void *b)
 {
 	const struct captures_array *p = *(struct captures_array *const *)a;
@@ -63,7 +73,6 @@ static int compare_names(const void *a, const void *b)
 
 static enum status name_array(struct captures_array *array, bool with_queue, struct err *err)
 {
-	const struct captures_shape *main = array->shape;
 	struct str name = {0};
 	const struct captures_tensor *tensor = array->tensor;
 	char *whole = with_queue ? mem_printf("%s/%s", tensor->queue, tensor->key) : NULL;
@@ -78,18 +87,7 @@ static enum status name_array(struct captures_array *array, bool with_queue, str
 	/* The main array of a tensor precedes its others. */
 	for (const struct captures_array *at = array; !array->main; at--) {
 		if (at->main) {
-			const struct captures_shape *shape;
-
-			main = at->shape;
-
-			shape = array->shape;
-			str_add(&name, shape->ndim == 0 ? "@scalar" : "@");
-			for (int i = 0; i < shape->ndim; i++)
-				str_addf(&name, "%s%lld", i > 0 ? "x" : "",
-					 (long long)shape->dim[i]);
-			if (shape->dtype != main->dtype)
-				str_addf(&name, "@%s", dtype_name(shape->dtype));
-
+			name_shape(&name, array->shape, at->shape);
 			break;
 		}
 	}

@@ -262,6 +262,8 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 	return return_status(err.status, &err, message, size);
 }
 
+/* ---- tensors --------------------------------------------------------------------------------- */
+
 static enum status check_tensor(const struct ips_outfeed *outfeed,
 				const struct ips_outfeed_tensor_params *params, struct err *err)
 {
@@ -299,8 +301,6 @@ static enum status check_tensor(const struct ips_outfeed *outfeed,
 	}
 	return ST_OK;
 }
-
-/* ---- tensors --------------------------------------------------------------------------------- */
 
 static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_tensor *tensor,
 			      const struct ips_outfeed_tensor_params *own, struct err *err)

@@ -5,6 +5,8 @@
  * All are generated from the database only: the same database gives the same bytes. They are
  * streamed, in memory that does not grow with the run, to a temporary file that is then renamed:
  * an old file stays until the new one is complete. Threading: none.
+ *
+ * At the end: how our own programs open a recorded run.
  */
 #ifndef POPVISION_H
 #define POPVISION_H

@@ -89,7 +89,7 @@ static void graph_programs(struct popvision *pv)
 	graph_roots(pv, "functionPrograms", true);
 }
 
-/* ---- vertices, compute sets, exchanges ------------------------------------------------------- */
+/* ---- vertices and compute sets --------------------------------------------------------------- */
 
 /* Vertex types are not recorded. They are named after the kind of the operation and the compute
  * set's name within it, without a trailing number: "matmul::Reduce". */
@@ -124,11 +124,11 @@ static void graph_compute_sets(struct popvision *pv)
 	jsonw_end_object(&pv->w);
 }
 
+/* ---- file ------------------------------------------------------------------------------------ */
+
 #define EXCHANGES                                                                                  \
 	" FROM programs WHERE type IN ('DoExchange', 'GlobalExchange') OR type LIKE "              \
 	"'StreamCopy%' ORDER BY program_id"
-
-/* ---- file ------------------------------------------------------------------------------------ */
 
 static void graph_body(struct popvision *pv)
 {

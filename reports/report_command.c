@@ -3,7 +3,6 @@
  *
  * Threading: none. Ownership: the database is open for one report. Prints to standard output.
  */
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -202,6 +202,8 @@ struct outfeed_health *train_outfeed_health(const struct train_session *session)
 /* ---- the order of execution ------------------------------------------------------------------ */
 
 /* Mixed-radix numbers: update, micro-batch, direction, tensor. */
+
+/* Return how many numbers the tensors of a direction take. */
 static uint64_t tensors(const struct train_order *order)
 {
 	const uint64_t variables = ((uint64_t)order->slots + 1) * (uint64_t)order->params;

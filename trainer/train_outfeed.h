@@ -190,8 +190,6 @@ enum status train_health_check(struct train_session *session, struct err *err);
  * persists, as Keras for IPU does. Steps are delivered in order, each once for every replica.
  */
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
 /* Which thread dequeues values in a run with @callbacks; @kept: the program dequeues them
  * itself. */
 enum train_values train_values_of(const struct run_file *run, const struct callbacks *callbacks,

@@ -48,6 +48,8 @@ static int first_replica(const struct train_session *session, int rank)
 	return (int)ranks_cut(session->ranks, (size_t)session->layout->replicas, rank);
 }
 
+/* ---- replicas by rank ------------------------------------------------------------------------ */
+
 void train_ranks_share(struct train_session *session)
 {
 	const int rank = ranks_rank(session->ranks);

@@ -127,6 +127,8 @@ static void add_tiles(struct rows *rows, const struct ipu_memory *memory, int ip
 				rows_add(rows, &row[c][r]);
 }
 
+/* ---- steps ----------------------------------------------------------------------------------- */
+
 /* Append a row for each step, and one after the last for what is always live. */
 static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ipu)
 {

@@ -390,7 +390,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	session->context.opening = arguments->tensor;
 	session->context.query = arguments->query[0] ? arguments->query : NULL;
 	session->theme = view_config_theme(config, getenv("COLORFGBG"));
-	/* Print text if output or input is not a terminal, or the terminal is dumb. */
+	/* Without a terminal, or on a dumb one, text is printed. */
 	if (arguments->format != VIEW_UNSAID || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) ||
 	    !term || !term[0] || strcmp(term, "dumb") == 0) {
 		status = view_print(session, arguments, &err);

@@ -181,8 +181,6 @@ static void view_mark_write(struct jsonw *w, const struct view_mark *mark)
 	jsonw_end_object(w);
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
-
 static enum status view_marks_write(const struct view_marks *marks, struct err *err)
 {
 	struct str text = {0};
@@ -206,6 +204,8 @@ static enum status view_marks_write(const struct view_marks *marks, struct err *
 	str_free(&text);
 	return status;
 }
+
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static bool view_marks_full(const struct view_marks *marks)
 {

@@ -478,7 +478,7 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 
 	if (session->context.target && view_source_poll(&session->target, now_ns))
 		news = true;
-	/* Report a run that has ended since the last poll. */
+	/* The run may have ended since the last poll. */
 	if (state != session->source.state && session->prompt == VIEW_NO_PROMPT) {
 		if (session->source.state == VIEW_COMPLETE)
 			view__notify(session, "the run has ended; its recording is complete", NULL);

@@ -123,10 +123,6 @@ static void session_push_history(struct view_session *session)
 	session->history_count++;
 }
 
-/* ---- from screen to screen ------------------------------------------------------------------- */
-
-#define POPUP_FRAME 6 /* columns of the frame beside a line */
-
 static void session_marks_forget(struct view_session *session, int at)
 {
 	struct err err = {0};
@@ -140,6 +136,8 @@ static void session_marks_forget(struct view_session *session, int at)
 	session_marks_list(session);
 	session->popup.at = min(at, session->popup.count - 1);
 }
+
+/* ---- from screen to screen ------------------------------------------------------------------- */
 
 void view__join(struct view_session *session)
 {
@@ -253,6 +251,8 @@ static void session_return(struct view_session *session)
 }
 
 /* ---- the query behind a screen --------------------------------------------------------------- */
+
+#define POPUP_FRAME 6 /* columns of the frame beside a line */
 
 /* Add the lines of the statement, folded to the screen's width, so that text copied from there is
  * complete. A comment is not folded: its second line would not be a comment. */

@@ -424,6 +424,12 @@ static int worst_ipu(const struct ipu_memory *memory)
 	return worst;
 }
 
+static bool lives_at(const struct ipu_variable *variable, int ipu, int step)
+{
+	return variable->ipu == ipu && (variable->always_live || (step >= variable->first_step &&
+								  step <= variable->last_step));
+}
+
 /* Find the largest variables on a tile at a step, in descending order; return their number. */
 static int find_offenders(const struct ipu_memory *memory, int ipu, int64_t tile, int step,
 			  const struct ipu_variable *offenders[OFFENDERS])
@@ -435,9 +441,7 @@ static int find_offenders(const struct ipu_memory *memory, int ipu, int64_t tile
 		const int64_t bytes = ipu_variable_on_tile(variable, tile);
 		int at;
 
-		if (bytes == 0 || !(variable->ipu == ipu &&
-				    (variable->always_live || (step >= variable->first_step &&
-							       step <= variable->last_step))))
+		if (bytes == 0 || !lives_at(variable, ipu, step))
 			continue;
 		for (at = count; at > 0; at--) {
 			if (ipu_variable_on_tile(offenders[at - 1], tile) >= bytes)

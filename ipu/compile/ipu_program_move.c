@@ -194,6 +194,26 @@ static void add_local_phase(struct ipu_lowering *lowering, int sequence, enum ip
 	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
+/* Pass the share to the next replica, after a sync of all members of the ring. */
+static void exchange_share(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
+			   const char *name)
+{
+	struct ipu_step step = {.node = -1,
+				.phase = -1,
+				.type = IPU_SYNC,
+				.cycles = ring->sync,
+				.mean_cycles = (double)ring->sync,
+				.tiles = lowering->target->tiles,
+				.repeats = ring->rounds};
+
+	ipu__step_add(lowering, sequence, &step, "External");
+	step.type = IPU_GLOBAL_EXCHANGE;
+	step.cycles = ring->cycles;
+	step.mean_cycles = (double)ring->cycles;
+	step.bytes_in = step.bytes_out = ring->share * (ring->members - 1) / ring->rounds;
+	ipu__step_add(lowering, sequence, &step, "%s", name);
+}
+
 /* Reduce-scatter: slice a share, then in each round pass it on and add it to the next slice.
  * Gather: copy a share, pass it on, and store it in its slice. */
 static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
@@ -204,7 +224,6 @@ static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct
 	const char *work = ipu__name(lowering, "%s/%s", name, gather ? "Copy" : "Add");
 	const enum ipu_program_type execute = IPU_ON_TILE_EXECUTE;
 	int loop = sequence;
-	struct ipu_step step;
 
 	if (ring->rounds == 0)
 		return;
@@ -216,22 +235,7 @@ static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct
 	if (ring->rounds > 1)
 		loop = ipu__repeat_add(lowering, sequence, ring->rounds, name, -1);
 	add_local_phase(lowering, loop, execute, 0, ring->rounds, index);
-
-	/* The next replica gets the share, after a sync of all members of the ring. */
-	step = (struct ipu_step){.node = -1,
-				 .phase = -1,
-				 .type = IPU_SYNC,
-				 .cycles = ring->sync,
-				 .mean_cycles = (double)ring->sync,
-				 .tiles = lowering->target->tiles,
-				 .repeats = ring->rounds};
-	ipu__step_add(lowering, loop, &step, "External");
-	step.type = IPU_GLOBAL_EXCHANGE;
-	step.cycles = ring->cycles;
-	step.mean_cycles = (double)ring->cycles;
-	step.bytes_in = step.bytes_out = ring->share * (ring->members - 1) / ring->rounds;
-	ipu__step_add(lowering, loop, &step, "%s", name);
-
+	exchange_share(lowering, loop, ring, name);
 	if (gather)
 		add_local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
 	add_local_phase(lowering, loop, IPU_DO_EXCHANGE, ring->share, ring->rounds, slice);

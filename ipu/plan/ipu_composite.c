@@ -362,7 +362,7 @@ static void conv_elements(const struct ipu_composite *from, double *operands, do
 
 /* Forward: statistics of each item's groups, then one map over all elements. Backward: sums over
  * the groups between two maps; the gradients of beta and gamma are sums by channel. The lowering of
- * GroupNormalization (layer_layer_normalization.c) has the same list: a test compares them. */
+ * GroupNormalization (layer_normalization.c) has the same list: a test compares them. */
 static void groupnorm(struct list *list)
 {
 	const struct ipu_composite *from = list->from;

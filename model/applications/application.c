@@ -154,7 +154,7 @@ static const struct model_option application_options[] = {
 	{"input_tensor", .rule = MODEL_NULL},
 	{"pooling", MODEL_CHOICE, AT(pooling), .choices = poolings, .fallback = APPLICATION_UNPOOLED},
 	{"classes", MODEL_INT, AT(classes), .strict = true, .least = 1, .most = APPLICATION_MOST, .fallback = 1000},
-	{"alpha", .rule = MODEL_ANY}, /* read_config() knows its bounds */
+	{"alpha", .rule = MODEL_ANY}, /* application_read() knows its bounds */
 	{"classifier_activation", MODEL_TEXT, AT(activation), .text = "softmax"},
 	{"name", MODEL_TEXT, AT(name)},
 };
@@ -164,8 +164,8 @@ static enum status application_read(struct application *out, const struct json_a
 				    const struct model_shape *input, struct err *err)
 {
 	static const cJSON nothing = {.type = cJSON_Object};
-	struct json_at config, here;
 	static const struct model_options options = MODEL_OPTIONS(application_options);
+	struct json_at config, here;
 
 	*out = (struct application){.row = application_find(at, err), .alpha = 1.0};
 	if (!out->row)

@@ -60,13 +60,12 @@ enum status layer_read(struct model *model, struct model_layer *layer, const str
 	model_config_check(config, ops->options.rows, ops->options.count, common, ARRAY_LEN(common),
 			   err);
 	if (ops->images) {
-		/* An item of the input must be an image (3 dimensions) or, for a sequence layer,
-		 * have 2. */
-		const bool sequence = layer->ops->sequence;
+		/* An item must have 3 dimensions, as an image, or 2 for a sequence layer. */
+		const bool sequence = ops->sequence;
 
 		if (!err_stuck(err) && layer->input.ndim != (sequence ? 2 : 3))
 			json_fail(config, err, "%s needs %s, but its input has %d dimension%s",
-				  layer->ops->class_name,
+				  ops->class_name,
 				  sequence ? "sequences (steps, channels)"
 					   : "images (height, width, channels)",
 				  layer->input.ndim, layer->input.ndim == 1 ? "" : "s");

@@ -276,15 +276,15 @@ static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
 static void relu_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
+	const struct layer_relu *c = layer->config;
 	const bool elu = layer->ops == &layer_elu, forward = lowering->phase == IPU_PHASE_F;
 	struct layer_op op =
 		layer__map(&(struct ipu_elements){.count = layer__lower_count(lowering),
 						  .operands = forward ? 1 : 2},
 			   LAYER_INPUT, LAYER_OUTPUT);
-	const struct layer_relu *c = layer->config;
 
 	/* A bound and a threshold cost a select each; a slope costs a select and a product. */
-	if (layer->ops == &layer_elu) {
+	if (elu) {
 		op.op.elements.times[IPU_FN_EXP] = forward;
 		op.op.elements.times[IPU_FN_ADD] = 2;
 		op.op.elements.times[IPU_FN_SELECT] = 1;

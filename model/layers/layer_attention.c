@@ -153,11 +153,12 @@ static enum status heads_read(struct model *model, struct model_layer *layer,
 	struct layer_attention *own = layer->config;
 	int64_t features[LAYER_ATTENTION_PARTS];
 	struct json_at here;
-	const cJSON *axis;
 
 	/* Keras writes the default, all axes but the batch and the last, as null or as a list. */
 	if (model_option_given(config, "attention_axes", &here, err) && !json_is_null(&here)) {
-		axis = cJSON_GetArraySize(here.node) == 1 ? here.node->child : here.node;
+		const cJSON *axis =
+			cJSON_GetArraySize(here.node) == 1 ? here.node->child : here.node;
+
 		if (!cJSON_IsNumber(axis) ||
 		    (axis->valuedouble != 1.0 && axis->valuedouble != -2.0))
 			model_config_unsupported(&here, err,

@@ -61,9 +61,10 @@ static enum status conv_window(struct model_layer *layer, const struct json_at *
 static enum status conv_begin(struct model_layer *layer, const struct json_at *config,
 			      struct err *err)
 {
+	static const char *const names[] = {"high", "wide"};
+
 	conv_window(layer, config, err);
 	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++) {
-		static const char *const names[] = {"high", "wide"};
 		const int64_t size = layer_side(&layer->input, way);
 		struct layer_conv *w = layer->config;
 		int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
@@ -72,7 +73,7 @@ static enum status conv_begin(struct model_layer *layer, const struct json_at *c
 			json_fail(config, err,
 				  "the dilated kernel is %lld %s, more than the limit of %d",
 				  (long long)reach, names[way], CONV_REACH);
-			continue;
+			break;
 		}
 		w->out[way] = layer__windows(size, reach, w->stride[way], w->same, &w->pad[way]);
 		if (!w->out[way])

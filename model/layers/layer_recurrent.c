@@ -153,8 +153,8 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 {
 	struct layer_recurrent *r = layer->config;
 	const int64_t units = layer->units;
+	const int states = layer_state_count(layer->ops);
 	bool reset_after = true;
-	int states;
 
 	r->gates = gates_of(layer);
 	check_sizes(layer, config, err);
@@ -171,7 +171,6 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
 
 	/* Initial states are further inputs. */
-	states = layer_state_count(layer->ops);
 	r->returns_state = layer->returns_state;
 	r->initial_states = layer_own_inputs(layer) - 1;
 	if (!err_stuck(err) && r->initial_states != 0 && r->initial_states != states)

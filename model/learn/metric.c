@@ -239,7 +239,7 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 	static const char *const averages[] = {"macro", "micro", "weighted"};
 	static const char *const curves[] = {"ROC", "PR"}, *const sums[] = {"interpolation"};
 	struct json_at here;
-	bool sparse;
+	bool sparse = out->kind == METRIC_MEAN_IOU;
 
 	model_config_check(config, own->rows, own->count, options, ARRAY_LEN(options), err);
 	model_config_read(config, own, out, NULL, err);
@@ -247,7 +247,6 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 	metric_read_threshold(config, "thresholds", &out->threshold, err);
 
 	/* The options of AUC, F1Score and the MeanIoUs. */
-	sparse = out->kind == METRIC_MEAN_IOU;
 	out->pr = metric_choice(config, "curve", curves, ARRAY_LEN(curves), 0, err) == 1;
 	metric_choice(config, "summation_method", sums, ARRAY_LEN(sums), 0, err);
 	if (out->kind == METRIC_F1 && !model_option_at(config, "average", &here, err))

@@ -335,6 +335,11 @@ static int lower_label(struct lowering *lowering, const struct metric *metric, i
 
 static int lower_metric(struct lowering *lowering, const struct metric *metric, int output)
 {
+	static const enum ipu_rows_work works[] = {
+		[METRIC_OF_ELEMENTS] = IPU_ROWS_ERROR,
+		[METRIC_OF_GREATEST] = IPU_ROWS_ARGMAX,
+		[METRIC_OF_LOSS] = IPU_ROWS_CROSS_ENTROPY,
+	};
 	const struct lower_rows rows = rows_of(lowering, metric->output);
 	struct ipu_op op = {
 		.name = arena_printf(lowering->arena, "metrics/%s", metric->name),
@@ -344,13 +349,8 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 	int items =
 		flat(lowering, IPU_TENSOR_TEMPORARY,
 		     arena_printf(lowering->arena, "metrics/%s/items", metric->name), rows.count);
-	int label, mean;
-	static const enum ipu_rows_work works[] = {
-		[METRIC_OF_ELEMENTS] = IPU_ROWS_ERROR,
-		[METRIC_OF_GREATEST] = IPU_ROWS_ARGMAX,
-		[METRIC_OF_LOSS] = IPU_ROWS_CROSS_ENTROPY,
-	};
 	const enum metric_work work = metric_work(metric);
+	int label, mean;
 
 	/* The operation computes the metric's value of each row. */
 	op.kind = IPU_OP_ROWS;

@@ -2,6 +2,7 @@
  * The model as units between which the search for the best split can cut: lowered once as one
  * stage, planned, summed up by layer, with the tensors that would cross each cut.
  */
+#include "model/plan/plan_run.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 #include "ipu/ipu_timeline.h"
 #include "model/layers/layer.h"
 #include "model/lower/lower.h"
-#include "model/plan/plan_run.h"
 #include "model/run/run_file.h"
 
 #define US_PER_S 1e6

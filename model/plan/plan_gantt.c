@@ -136,7 +136,7 @@ static void draw_row(struct gantt *g, int stage)
 	str_add(g->out, "\n");
 }
 
-/* ---- axis and legend ------------------------------------------------------------------------- */
+/* ---- the chart ------------------------------------------------------------------------------- */
 
 void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_params *params,
 		struct str *out)
@@ -150,22 +150,23 @@ void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_par
 	g.columns = width - g.name_width;
 	for (int s = 0; s < pipeline->stages; s++)
 		draw_row(&g, s);
-	length =
-		snprintf(end, sizeof(end), "%.6g ms", (double)g.pipeline->bubble.makespan_ns / 1e6);
-	str_addf(g.out, "%*s0%*s\n", g.name_width, "", g.columns - 1,
-		 length < g.columns ? end : "");
 
-	str_addf(g.out, "%*s", g.name_width, "");
+	/* The axis. */
+	length = snprintf(end, sizeof(end), "%.6g ms", (double)pipeline->bubble.makespan_ns / 1e6);
+	str_addf(out, "%*s0%*s\n", g.name_width, "", g.columns - 1, length < g.columns ? end : "");
+
+	/* The legend. */
+	str_addf(out, "%*s", g.name_width, "");
 	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
 		const char letter[2] = {looks[i].phase, '\0'};
 
-		if (looks[i].phase == IPU_PHASE_W && !ipu_schedule_row(g.pipeline->kind)->splits)
+		if (looks[i].phase == IPU_PHASE_W && !ipu_schedule_row(pipeline->kind)->splits)
 			continue;
 		set_colour(&g, looks[i].colour);
-		str_add(g.out, letter);
+		str_add(out, letter);
 		set_colour(&g, NULL);
-		str_addf(g.out, " %s  ", looks[i].name);
+		str_addf(out, " %s  ", looks[i].name);
 	}
-	str_addf(g.out, "%s idle%s\n", idle_glyph(&g),
-		 g.pipeline->chunks > 1 ? "  (odd chunks: f, b)" : "");
+	str_addf(out, "%s idle%s\n", idle_glyph(&g),
+		 pipeline->chunks > 1 ? "  (odd chunks: f, b)" : "");
 }

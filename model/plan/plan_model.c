@@ -55,15 +55,13 @@ static enum status print_split(const struct partition_split *split, const char *
 		const struct ipu_partition *partition = split->partition;
 
 		fprintf(out, "  %s", str_peek(&text));
-
 		fprintf(out, "    %5s  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", "stage",
 			"forward", "backward", "transfer", "cycles", "share", "sent", "memory",
 			"from layer");
 		for (int s = 0; s < partition->stages; s++) {
 			const struct ipu_partition_stage *stage = &partition->stage[s];
-			char forward[FMT_SIZE], backward[FMT_SIZE], transfer[FMT_SIZE],
-				cycles[FMT_SIZE];
-			char share[FMT_SIZE], sent[FMT_SIZE], memory[FMT_SIZE];
+			char forward[FMT_SIZE], backward[FMT_SIZE], transfer[FMT_SIZE];
+			char cycles[FMT_SIZE], share[FMT_SIZE], sent[FMT_SIZE], memory[FMT_SIZE];
 
 			fprintf(out, "    %5d  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", s,
 				fmt_count(forward, stage->forward),
@@ -150,6 +148,8 @@ static void json_splits(const struct plan_run *plan, struct jsonw *w)
 	json_split(plan->best, w);
 }
 
+/* ---- output ---------------------------------------------------------------------------------- */
+
 static void json_shape(struct jsonw *w, const struct plan_run *plan, const struct plan_figures *f)
 {
 	jsonw_key_text(w, "model", plan->model->name);
@@ -169,8 +169,6 @@ static void json_shape(struct jsonw *w, const struct plan_run *plan, const struc
 	jsonw_key_int(w, "operations", f->operations);
 	jsonw_key_int(w, "programs", f->programs);
 }
-
-/* ---- output ---------------------------------------------------------------------------------- */
 
 static enum status print_json(const struct plan_run *plan, const struct plan_figures *f,
 			      double looking, FILE *out, struct err *err)

@@ -486,7 +486,7 @@ enum status run__options_keys(cJSON *json, const char *file, int argc, char **ar
 	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
 	enum status status = ST_OK;
 
-	/* Apply all options that are not flags of the file. */
+	/* The flags of the file have been applied: here are the other options. */
 	for (int at = 0; at < in.argc && status == ST_OK;) {
 		const struct run_key *key;
 		struct run_option option;

@@ -298,7 +298,7 @@ static enum status run_rule_ipus(struct run_rules *rules)
 		return rules->err->status;
 	layout->replicas = layout->ipus / layout->ipus_per_replica;
 	if (!layout->replicas) {
-		if (rules->run->pipeline.device_mapping.given)
+		if (run->pipeline.device_mapping.given)
 			return run_fail(
 				rules, "ipu.auto_select_ipus",
 				"%d attached, but pipeline.device_mapping goes up to IPU %d and so "
@@ -705,9 +705,9 @@ static enum status run_rule_fit(struct run_rules *rules)
 				      .given = run->fit.steps_per_epoch,
 				      .wanted = run->compile.steps_per_execution,
 				      .unit = layout->accumulation};
+	const int64_t batch = run->data.batch_size;
 	enum status status;
 	char remedy[256];
-	int64_t batch;
 
 	if (!run->fit.wanted)
 		return ST_OK;
@@ -729,7 +729,6 @@ static enum status run_rule_fit(struct run_rules *rules)
 	layout->updates_per_execution = layout->steps_per_execution / layout->accumulation;
 
 	/* Keras, too, says the effective batch size if it differs from that of the data. */
-	batch = rules->run->data.batch_size;
 	if (layout->accumulation != 1 || layout->replicas != 1) {
 		str_addf(&rules->notes,
 			 "Training is %sdistributed over replicas; the effective batch size is "
@@ -915,7 +914,7 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 		for (size_t i = 0; i < ARRAY_LEN(table) && status == ST_OK; i++)
 			status = table[i](&rules);
 		if (status == ST_OK && (rules.warnings.failed || rules.notes.failed))
-			status = err_nomem(rules.err);
+			status = err_nomem(err);
 	}
 	if (status != ST_OK) {
 		str_free(&rules.warnings);

@@ -78,7 +78,7 @@ enum status report_public__text(struct ips_report *report, const char **out, con
 const char *ips_report_fact(struct ips_report *report, const char *key)
 {
 	struct err err = {ST_OK, ""};
-	const char *value;
+	const char *value = NULL;
 	enum status status;
 	struct prof_query *query;
 
@@ -86,7 +86,6 @@ const char *ips_report_fact(struct ips_report *report, const char *key)
 		return NULL;
 	status = prof_query_open(&query, report->db, "SELECT value FROM meta WHERE key = :key",
 				 &err);
-	value = NULL;
 	prof_query_text(query, ":key", key);
 	if (prof_query_next(query, &status, &err))
 		status = report_public__text(report, &value, prof_column_text(query, 0), &err);

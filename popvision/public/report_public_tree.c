@@ -35,7 +35,7 @@ static void cut_cycles(struct ips_report_program *programs, size_t count, int64_
 		if (at != IPS_REPORT_NONE && seen[at] == i + 1) {
 			int64_t least = at;
 
-			/* Cut the cycle that contains @at at its least index. */
+			/* A cycle is cut at its least index. */
 			for (int64_t next = programs[at].parent; next != at;
 			     next = programs[next].parent)
 				least = min(next, least);

@@ -13,10 +13,10 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "reports/named/report_named.h"
-#include "reports/table/report_render.h"
 #include "common/str.h"
+#include "reports/named/report_named.h"
 #include "reports/table/report_internal.h"
+#include "reports/table/report_render.h"
 #include "reports/table/report_table.h"
 
 #define TARGET "target" /* schema name of the attached second run */

@@ -258,7 +258,7 @@ static void draw_chart(struct report_html *page, const struct html_chart *chart,
 		else
 			draw_line(page, series, colour, axes);
 		if (s == 0) {
-			/* Mark where the curve has no number, at the foot of the chart. */
+			/* Marks at the foot of the chart: there the curve has no number. */
 			html_add(page, "<path class=\"gaps\" d=\"");
 			for (size_t i = 0; i < series->count; i++)
 				if (!isfinite(series->y[i]))

@@ -91,9 +91,9 @@ void html_metrics(struct report_html *page)
 {
 	struct metric_curves curves = {.at = mem_calloc(METRICS_MAX, sizeof(*curves.at))};
 
-	if (!curves.at)
+	if (!curves.at) {
 		html_check(page, err_nomem(page->err));
-	else {
+	} else {
 		struct prof_query *query;
 		enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
 		int64_t rows = 0;
@@ -192,9 +192,9 @@ void html_tensors(struct report_html *page)
 	struct tensor_curves curves = {.at = mem_calloc(TENSORS_MAX, sizeof(*curves.at))};
 	int drawn = 0;
 
-	if (!curves.at)
+	if (!curves.at) {
 		html_check(page, err_nomem(page->err));
-	else if (html_check(page, select_tensors(&curves, page->db, page->err))) {
+	} else if (html_check(page, select_tensors(&curves, page->db, page->err))) {
 		struct prof_query *query;
 		enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
 		int64_t rows = 0;

@@ -119,10 +119,10 @@ void html_memory(struct report_html *page)
 {
 	struct heat heat = {.page = page, .ipu = IPS_NULL};
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, heat.page->db, sql_greatest, heat.page->err);
+	enum status status = prof_query_open(&query, page->db, sql_greatest, page->err);
 
 	heat.greatest = 1;
-	if (prof_query_next(query, &status, heat.page->err)) {
+	if (prof_query_next(query, &status, page->err)) {
 		if (prof_column_int(query, 0) >= 0 && prof_column_int(query, 0) < TILES_MAX)
 			heat.height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
 		if (prof_column_int(query, 1) > 0)

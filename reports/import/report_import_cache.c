@@ -5,7 +5,6 @@
  * not at all, and two that import the same file at once leave one of two equal entries. An entry
  * that is removed stays readable for those that have it open.
  */
-
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>

@@ -250,7 +250,7 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 		code = set_int(import, "trace_duration_ns", counts->last_ns - counts->first_ns);
 	if (code == 0) {
 		const int64_t least = (int64_t)1000000000 * 1000000000; /* ns since 1970: in 2001 */
-		int64_t base = import->counts->base_ns;
+		int64_t base = counts->base_ns;
 
 		/* The start of the recording, if the trace has it. */
 		if (import->epoch_ns != IPS_NULL)
@@ -258,7 +258,7 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 		else if (base > least)
 			code = set_int(import, "start_epoch_ns", base);
 		else
-			code = ips_meta_set(import->recording, "start_epoch_ns", NULL);
+			code = ips_meta_set(recording, "start_epoch_ns", NULL);
 	}
 	if (code == 0)
 		code = set_int(import, "trace_events", (int64_t)counts->events);
@@ -273,7 +273,7 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 			continue;
 		report__import_unescape(&token, name, sizeof(name), NULL, NULL);
 		snprintf(key, sizeof(key), "trace.process %s.labels", name);
-		code = ips_meta_set(import->recording, key, import->processes.items[i].labels);
+		code = ips_meta_set(recording, key, import->processes.items[i].labels);
 	}
 	for (size_t i = 0; i < import->meta_count && code == 0; i++)
 		code = ips_meta_set(recording, import->meta[i].key, import->meta[i].value);

@@ -174,16 +174,6 @@ void report__import_fini(struct import *import);
 extern const struct import_format report__import_sqlite, report__import_xplane,
 	report__import_pftrace, report__import_folded, report__import_chrome;
 
-/* Copy the input to a new file beside the output: *@fd (-1: not made), and its path in @named, or
- * NULL: it has no name. The caller closes and removes it, after a failure, too. */
-enum status report__import_copy(struct import *import, char *named, int *fd, size_t *size,
-				struct err *err);
-
-/* Store a fact as trace@head.@key. */
-enum status report__import_meta_add(struct import *import, const char *head,
-				    const struct import_token *key,
-				    const struct import_token *value, struct err *err);
-
 /* report_import_reader.c */
 /* Put a copy of @record, or half of a span, with @args (may be NULL). */
 enum status report__import_put(struct import *import, const struct import_record *record,
@@ -191,6 +181,10 @@ enum status report__import_put(struct import *import, const struct import_record
 /* Append a row to @args. */
 void report__import_args_row(struct import_args *args, enum ips_table table, const void *row,
 			     size_t size);
+/* Copy the input to a new file beside the output: *@fd (-1: not made), and its path in @named, or
+ * NULL: it has no name. The caller closes and removes it, after a failure, too. */
+enum status report__import_copy(struct import *import, char named[FS_PATH_SIZE], int *fd,
+				size_t *size, struct err *err);
 
 /* report_import_kineto.c: what PyTorch's profiler says */
 enum import_kineto report__import_kineto(const char *category, const char *name);
@@ -228,6 +222,10 @@ const struct import_thread *report__import_thread_beside(const struct import *im
 void report__import_tables_fini(struct import *import);
 
 /* report_import_events.c */
+/* Store a fact as trace@head.@key. */
+enum status report__import_meta_add(struct import *import, const char *head,
+				    const struct import_token *key,
+				    const struct import_token *value, struct err *err);
 enum status report__import_meta_write(struct import *import, struct err *err);
 
 /* report_import_pair.c */

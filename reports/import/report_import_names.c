@@ -138,7 +138,7 @@ static bool create_site(struct import *import, const struct import_event *event,
 	long long step;
 
 	if (series) {
-		/* Append a sample's series to the counter's name. */
+		/* A sample's series follows the counter's name. */
 		char *counter = import->text + name;
 		size_t length = strlen(counter);
 

@@ -533,12 +533,10 @@ static void nvtx_row(struct import_sqlite *in, struct prof_query *query, void *u
 
 	(void)user;
 	if (type == NVTX_DOMAIN) {
-		const int64_t key[4] = {-4, known_process(in, prof_column_int(query, 3)),
-					prof_column_int(query, 6), 0};
-		const char *name = prof_column_text(query, 4);
+		const int64_t key[4] = {-4, known_process(in, global), prof_column_int(query, 6)};
 		bool fresh;
-		uint32_t index = report__import_intern(&in->import->kept, !name ? "" : name,
-						       !name ? 0 : strlen(name), SIZE_MAX, &fresh);
+		uint32_t index = report__import_intern(&in->import->kept, !text ? "" : text,
+						       !text ? 0 : strlen(text), SIZE_MAX, &fresh);
 
 		import_used(in->import, REPORT_IMPORT_NAME);
 		if (index == IMPORT_NO_ID)

@@ -561,8 +561,10 @@ void report__import_broken(struct import *import, uint64_t offset, const char *w
 	str_copy(counts->why, sizeof(counts->why), why);
 }
 
-enum status report__import_copy(struct import *import, char *named, int *fd, size_t *size,
-				struct err *err)
+/* ---- the input ------------------------------------------------------------------------------- */
+
+enum status report__import_copy(struct import *import, char named[FS_PATH_SIZE], int *fd,
+				size_t *size, struct err *err)
 {
 	const char *output = import->params->output;
 	char *buffer = mem_alloc(COPY_BYTES), path[FS_PATH_SIZE];
@@ -587,7 +589,7 @@ enum status report__import_copy(struct import *import, char *named, int *fd, siz
 		for (size_t done = 0; status == ST_OK && done < got;) {
 			const ssize_t put = write(*fd, buffer + done, got - done);
 
-			if (put < 0 && errno != EINTR)
+			if (put == 0 || (put < 0 && errno != EINTR))
 				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
 						 "%s: cannot write: %s", path, strerror(errno));
 			done += put < 0 ? 0 : (size_t)put;

@@ -348,8 +348,8 @@ static bool find_step(struct import *import, const struct import_record *record,
 	if (record->time_ns < process->step_end_ns)
 		*step = process->step;
 	if (facts->row && facts->row->name == IPS_TABLE_call && key != IPS_NULL) {
-		/* Remember the step for what the call launches. The keys of a trace grow with time,
-		 * so recent ones never share a place in the largest table. */
+		/* What the call launches has its step. The keys of a trace grow with time, so
+		 * recent ones never share a place in the largest table. */
 		while (import->call_places == 0 || (import->call_places < IMPORT_MOST_CALLS &&
 						    call_place(import, key)->key != IPS_NULL &&
 						    call_place(import, key)->key != key)) {
@@ -397,7 +397,7 @@ static enum status record_span(struct import *import, const struct import_record
 		    record->time_ns - import->counts->base_ns, dur_ns);
 	if (facts.others > 0 || record->unfinished)
 		record_args(import, lane->track, &span_calls, record);
-	/* End flows that bind to the thread's next span. */
+	/* Flows that bind to the thread's next span end here. */
 	for (size_t i = 0; i < thread->next_count; i++)
 		ips_flow_in(lane->track, site_at(import, thread->next[i].site),
 			    thread->next[i].link);

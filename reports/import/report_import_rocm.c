@@ -216,8 +216,8 @@ static void read_rpd(struct import_sqlite *in)
 	in->string_column = "string";
 	links = report__sqlite_rows_beside(in, rpd_links_sql); /* sorted while calls are read */
 	each(in, api_sql, rpd_call);
-	/* Walk both results side by side; both are in the order of the operations. SQLite would
-	 * sort the links twice to join them. */
+	/* Both results are in the order of the operations. SQLite would sort the links twice to
+	 * join them. */
 	query = report__sqlite_rows(in, op_sql);
 	more = links && prof_query_next(links, &in->err->status, in->err);
 	while (query && report__sqlite_next(in, query)) {

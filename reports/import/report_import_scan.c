@@ -98,7 +98,7 @@ uint32_t report__import_names_add(struct import_names *names, const struct impor
 		const size_t count = names->table.count;
 		char clean[IMPORT_ARG_NAME];
 
-		/* Store a new name as valid UTF-8. */
+		/* Names are kept as valid UTF-8. */
 		report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
 		names->failed =
 			id == IMPORT_NO_ID ||
@@ -529,7 +529,7 @@ static enum status parse_top(struct import_scan *scan, char first, struct err *e
 	scan->reader.at++;
 	if (first == '[')
 		return parse_events(scan, true, err);
-	/* Read the members behind "{". */
+	/* The members behind "{". */
 	while (status == ST_OK && !scan->broken) {
 		struct import_token key;
 		enum outcome outcome;

@@ -544,7 +544,7 @@ enum status report__import_sorter_read(struct import_sorter *sorter, struct err 
 	sorter->windows = mem_alloc(min(sorter->run_count, (size_t)MERGED) * RUN_READ);
 	if (status == ST_OK && (!sorter->heap || !sorter->windows))
 		status = err_nomem(err);
-	/* Leave at most MERGED runs, each of neighbours that are merged. */
+	/* Neighbours are merged until there are at most MERGED runs. */
 	while (status == ST_OK && sorter->run_count > MERGED) {
 		size_t kept = 0;
 

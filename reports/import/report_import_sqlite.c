@@ -270,7 +270,6 @@ uint32_t report__sqlite_site(struct import_sqlite *in, int number, const char *c
 		struct prof_query *query;
 		struct str sql = {0};
 
-		/* The text @id, in @name; "": there is none. */
 		str_addf(&sql, "SELECT \"%s\" FROM main.\"%s\" WHERE id = :id", in->string_column,
 			 in->strings);
 		if (sql.failed)

@@ -502,7 +502,6 @@ enum status report_insights_get(struct report_insights *out, struct prof_db *db,
 	}
 	list_undetected(&facts, missing);
 	report_whatif_close(facts.whatif);
-	facts.whatif = NULL;
 	report_summary_free(&facts.summary);
 	if (err_stuck(facts.err))
 		report_insights_free(out);

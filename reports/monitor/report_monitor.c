@@ -51,8 +51,6 @@ static double effective_watts(const struct report_monitor_device *device, int64_
 	return idle + (device->watts - idle) * (1 - exp(-seconds / WARM_UP_SECONDS));
 }
 
-/* ---- the partition --------------------------------------------------------------------------- */
-
 static void monitor_heat_board(struct report_monitor *monitor, int first)
 {
 	const int end = min(first + REPORT_MONITOR_BOARD, monitor->count);
@@ -74,6 +72,8 @@ static void monitor_heat_board(struct report_monitor *monitor, int first)
 		monitor->devices[i].board_c = AMBIENT_C + BOARD_C_WATT * felt;
 	}
 }
+
+/* ---- the partition --------------------------------------------------------------------------- */
 
 enum status report_monitor_new(struct report_monitor *out, struct prof_announcements *runs,
 			       const struct report_monitor_params *params, struct err *err)

@@ -267,7 +267,6 @@ int report_monitor_command(int argc, char **argv)
 		.seconds = WATCH_SECONDS,
 	};
 	struct err err = {ST_OK, ""};
-	struct str out = {0};
 	enum status status;
 	int number = 0;
 
@@ -278,6 +277,8 @@ int report_monitor_command(int argc, char **argv)
 	if (status == ST_OK && request.watch) {
 		status = watch_snapshots(&request, &number, &err);
 	} else if (status == ST_OK) {
+		struct str out = {0};
+
 		status = draw_snapshot(&request, &out, &err);
 		if (status == ST_OK && (fputs(str_peek(&out), stdout) < 0 || fflush(stdout) != 0))
 			status = err_set(&err, ST_IO, "write: %s", strerror(errno));

@@ -10,7 +10,6 @@
  *
  * Threading: constant data only. Ownership: definitions are literals.
  */
-
 #include "reports/named/report_named.h"
 
 /* Kernels and copies. A graph that was recorded as a whole computes. */

@@ -3,7 +3,8 @@
  * the contract's views, the default columns and order of text, and the note for an empty result.
  *
  * report_named.c lists all definitions and contains most. Below are the queries that insights, the
- * comparison and the viewer share with them.
+ * comparison and the viewer share with them, and the evaluation of health rules with other
+ * thresholds.
  */
 #ifndef REPORT_NAMED_H
 #define REPORT_NAMED_H

@@ -346,9 +346,8 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 	if (prof_query_next(query, &status, err))
 		at.below = prof_column_int(query, 0) + 1;
 	prof_query_close(query);
-	status = status == ST_OK && at.below <= kept->row_id
-			 ? report_kept_read(&first, arena, db, &at, err)
-			 : status;
+	if (status == ST_OK && at.below <= kept->row_id)
+		status = report_kept_read(&first, arena, db, &at, err);
 	known = status == ST_OK && first.row_id != kept->row_id && first.count == kept->count;
 	for (int64_t r = 0; r < kept->shape[0] && status == ST_OK; r++) {
 		const float *row = kept->values + r * columns;

@@ -329,9 +329,6 @@ static enum status attention(struct sequence *s, struct err *err)
 
 /* ---- token-losses ---------------------------------------------------------------------------- */
 
-/* From dark to bright red, in the 256-colour palette. */
-static const int loss_colours[] = {16, 52, 88, 124, 160, 196};
-
 /* Mean at each position, over all captures or those of one step. */
 static enum status position_rows(struct sequence *s, int64_t length, struct err *err)
 {
@@ -372,6 +369,9 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 	return status;
 }
 
+/* From dark to bright red, in the 256-colour palette. */
+static const int loss_colours[] = {16, 52, 88, 124, 160, 196};
+
 static void print_text(const struct sequence *s, const float *losses, const float *targets,
 		       int64_t length)
 {
@@ -401,6 +401,8 @@ static void print_text(const struct sequence *s, const float *losses, const floa
 
 static enum status losses(struct sequence *s, struct err *err)
 {
+	static const struct report_column columns[] = {
+		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
 	const struct sequence_line *line = s->line;
 	const struct report_kept *kept = &s->kept;
 	const struct report_kept_at at =
@@ -408,8 +410,6 @@ static enum status losses(struct sequence *s, struct err *err)
 	const float *targets = NULL, *values;
 	int64_t length;
 	enum status status;
-	static const struct report_column columns[] = {
-		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
 
 	status = report_kept_read(&s->kept, &s->arena, s->db, &at, err);
 	if (status != ST_OK)

@@ -3,7 +3,6 @@
  *
  * Threading: none. Ownership: the sums own their array of stages.
  */
-
 #include <string.h>
 
 #include "common/mem.h"

@@ -326,9 +326,9 @@ static void add_notes(const struct selection *s, struct prof_db *db, int64_t row
 		fmt_count(count, rows);
 		str_addf(note, "the first %s rows; there are more", count);
 	}
-	if (!rows && s->where_count)
+	if (!rows && s->where_count) {
 		append_note(note, "No row is as --where asks.");
-	else if (!rows && none) {
+	} else if (!rows && none) {
 		/* "No bubbles: the run had no pipeline ...". An imported recording has another
 		 * reason. */
 		const char *colon = strchr(none, ':');

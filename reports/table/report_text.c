@@ -442,14 +442,13 @@ static enum status print_table(struct text_layout *layout,
 	}
 	print_line(layout, out);
 	for (int64_t row = 0; row < layout->table->row_count; row++) {
-		bool left = true;
-
+		first = true;
 		for (int i = 0; i < layout->table->column_count; i++) {
 			if (!layout->columns[i].shown)
 				continue;
 			put_cell(&layout->line, &layout->columns[i],
-				 text_of(layout->table, row, i, text), left);
-			left = false;
+				 text_of(layout->table, row, i, text), first);
+			first = false;
 		}
 		print_line(layout, out);
 	}

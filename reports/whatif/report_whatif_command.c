@@ -17,8 +17,8 @@
 #include "reports/table/report_internal.h"
 #include "reports/table/report_render.h"
 #include "reports/report_verbs.h"
-#include "profiler/prof_db.h"
 #include "reports/whatif/report_whatif.h"
+#include "profiler/prof_db.h"
 
 #define STAGES_MOST    256 /* limit of pipeline.device_mapping */
 #define INSTANCES_MOST 65536
@@ -181,9 +181,9 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	cli_begin(&walk, &report_whatif_cli, argc, argv, true);
 	for (from = walk.at; (status = cli_next(&walk, &argument, &more, err)) == ST_OK && more;
 	     from = walk.at) {
-		if (argument.option)
+		if (argument.option) {
 			status = cli_set(&argument, line, err);
-		else if (argument.name) {
+		} else if (argument.name) {
 			struct report_whatif_change *change = &line->change;
 
 			/* A key or flag of the run file and the words after it: only the run file
@@ -195,12 +195,13 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 				(argv[from][1] != '-' && !isalpha((unsigned char)argv[from][1]))))
 				change->words[change->count++] = argv[from++];
 			walk.at = from;
-		} else if (line->path)
+		} else if (line->path) {
 			status = err_set(err, ST_INVALID,
 					 "one word too many: \"%s\" (REPORT is enough)",
 					 argument.value);
-		else
+		} else {
 			line->path = argument.value;
+		}
 		if (status != ST_OK)
 			return status;
 	}

@@ -131,27 +131,41 @@ enum status callbacks_epoch_end(const struct callbacks *callbacks, const struct 
 enum status callbacks_train_end(const struct callbacks *callbacks, const struct callback_host *host,
 				struct err *err);
 
+/* ---- the callbacks --------------------------------------------------------------------------- */
+
+extern const struct callback_ops callback_backup_and_restore;
+extern const struct callback_ops callback_csv_logger;
+extern const struct callback_ops callback_early_stopping;
+extern const struct callback_ops callback_learning_rate_scheduler;
+extern const struct callback_ops callback_model_checkpoint;
+extern const struct callback_ops callback_outfeed;
+extern const struct callback_ops callback_reduce_lr_on_plateau;
+extern const struct callback_ops callback_terminate_on_nan;
+
 /* ---- helpers of the callbacks ---------------------------------------------------------------- */
 
 /* Return the log @name, or NULL. */
 const double *callback_log(const struct ips_logs *logs, const char *name);
 
-/* Is @value better than @best by more than @min_delta? A NaN never is; any number is better than a
- * NaN @best. */
+/* Which values are better: the smaller, the greater, or (auto) what Keras takes from the metric's
+ * name. */
 enum callback_mode {
 	CALLBACK_AUTO,
 	CALLBACK_MIN,
 	CALLBACK_MAX
 };
+extern const char *const callback_modes[];
+
+/* Is @value better than @best by more than @min_delta? A NaN never is; any number is better than a
+ * NaN @best. */
 bool callback_improves(enum callback_mode mode, const char *monitor, double value, double best,
 		       double min_delta);
-extern const char *const callback_modes[];
 
 /* Read save_freq: a number of batches, or 0 for "epoch" (also if it is absent or null). */
 void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
 
-/* Return the log @monitor; if it is absent return NULL, and the first time (@warned) print "X
- * conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
+/* Return the log @monitor; if it is absent return NULL, and the first time (@warned) have the host
+ * say so, for @what, with the logs that there are. */
 const double *callback_monitored(const struct callback_host *host, const char *what,
 				 const char *monitor, const struct ips_logs *logs, bool *warned);
 
@@ -167,14 +181,5 @@ enum status callback_name_check(const char *pattern, struct err *err);
  * them. */
 enum status callback_name(const char *pattern, int64_t epoch, const struct ips_logs *logs,
 			  char *out, size_t size, struct err *err);
-
-extern const struct callback_ops callback_backup_and_restore;
-extern const struct callback_ops callback_csv_logger;
-extern const struct callback_ops callback_early_stopping;
-extern const struct callback_ops callback_learning_rate_scheduler;
-extern const struct callback_ops callback_model_checkpoint;
-extern const struct callback_ops callback_outfeed;
-extern const struct callback_ops callback_reduce_lr_on_plateau;
-extern const struct callback_ops callback_terminate_on_nan;
 
 #endif /* CALLBACK_H */

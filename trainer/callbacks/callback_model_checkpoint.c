@@ -204,7 +204,7 @@ static void checkpoint_read(struct callback *callback, const struct json_at *con
 static enum status checkpoint_save(struct checkpoint *c, const struct callback_host *host,
 				   const struct ips_logs *logs, struct err *err)
 {
-	char path[FS_PATH_SIZE], text[FS_PATH_SIZE + 64];
+	char path[FS_PATH_SIZE];
 	enum status status;
 
 	if (c->best_only) {
@@ -221,9 +221,13 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 		return status;
 	}
 	status = keras_save_weights(host->model, host->weights(host->user), path, err);
-	snprintf(text, sizeof(text), "Epoch %" PRId64 ": saving model to %s", c->epoch, path);
-	if (status == ST_OK && c->verbose)
+	if (status == ST_OK && c->verbose) {
+		char text[FS_PATH_SIZE + 64];
+
+		snprintf(text, sizeof(text), "Epoch %" PRId64 ": saving model to %s", c->epoch,
+			 path);
 		host->say(host->user, text);
+	}
 	return status;
 }
 

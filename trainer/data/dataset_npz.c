@@ -345,6 +345,8 @@ enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 		       member);
 }
 
+/* ---- the array ------------------------------------------------------------------------------- */
+
 /* Once the array has been read to its end, the stream's checksum covers the whole member. */
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, const char *member, struct err *err)

@@ -597,10 +597,11 @@ static void recurrent_forward(const struct layer_pass *pass)
 	drop_input(&r);
 	transfer_state(&r, false);
 	/* The initial state is an input. */
-	if (r.kind.initial_states > 0)
+	if (r.kind.initial_states > 0) {
 		memcpy(r.start_h, pass->inputs[1], bytes);
-	if (r.kind.initial_states > 0 && r.start_c)
-		memcpy(r.start_c, pass->inputs[2], bytes);
+		if (r.start_c)
+			memcpy(r.start_c, pass->inputs[2], bytes);
+	}
 	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
@@ -831,7 +832,7 @@ static void steps_backward(struct recurrent *r)
 	const size_t floats = (size_t)(r->batch * r->units);
 	const size_t bytes = (size_t)r->units * sizeof(float);
 
-	/* Begin with the gradients of a returned state, or with zeros. */
+	/* At first these are the gradients of a returned state, or zeros. */
 	memset(r->dh, 0, floats * sizeof(float));
 	memset(r->dc, 0, floats * sizeof(float));
 	for (int64_t b = 0; r->kind.returns_state && b < r->batch; b++) {

@@ -259,8 +259,6 @@ static void replace_code(char *text, size_t length)
 enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err)
 {
 	char name[FS_PATH_SIZE + 32], *text = NULL;
-	struct dataset_zip zip = {
-		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
 	enum status status = ST_OK;
 	size_t length = 0;
 
@@ -273,7 +271,11 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 		return json_parse(out, file->bytes, file->length, file->path, err);
 	}
 	if (file->kind == KERAS_ARRAYS) {
-		/* Is it whole, with a central directory at its end? */
+		struct dataset_zip zip = {.name = file->path,
+					  .bytes = (const uint8_t *)file->bytes,
+					  .length = file->length};
+
+		/* A truncated one, without a central directory at its end, is reported as such. */
 		status = dataset__zip_open(&zip, err);
 		if (status != ST_OK)
 			return status;

@@ -2,8 +2,8 @@
  * Shared by a stage's files: the plan, which holds the location of each tensor and each gradient
  * and what each layer does in both directions.
  *
- * stage.c creates and frees stages, stage_plan.c plans them, stage_run.c runs them. A plan is
- * read-only after its creation; all of it is in its arena.
+ * stage.c creates, runs and frees stages; stage_plan.c plans them. A plan is read-only after its
+ * creation; all of it is in its arena.
  */
 #ifndef STAGE_INTERNAL_H
 #define STAGE_INTERNAL_H

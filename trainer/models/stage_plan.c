@@ -502,7 +502,7 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 
 static void plan_buffers(struct stage_plan *plan)
 {
-	/* Keep the input of the final softmax or sigmoid; that of a layer with a kernel needs a
+	/* The input of the final softmax or sigmoid is kept; that of a layer with a kernel needs a
 	 * buffer. */
 	for (int i = 0; i < plan->params.layer_count; i++) {
 		struct stage_layer *at = &plan->layers[i];

@@ -5,7 +5,8 @@
  * The cursor is a rank and a weight update. Rows of the table that are of one rank, or of one
  * update, move it.
  *
- * Threading: the session's. Ownership: view_communication_internal.h.
+ * Threading: the session's; the picture is made on its worker, and drawing only draws. Ownership:
+ * view_communication_internal.h.
  */
 #include "viewer/communication/view_communication_internal.h"
 

@@ -1,5 +1,6 @@
 /*
- * The state of the screen Communication, shared by the files that read, draw and handle it.
+ * The state of the screen Communication, shared by the file that reads and the one that draws and
+ * handles it.
  *
  * The rows of the report `communication` by weight update are read once for all news: they are the
  * cells of the map, whose columns are weight updates and whose rows are ranks, for every quantity.

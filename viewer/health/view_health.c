@@ -439,7 +439,8 @@ static bool health_is_before(struct prof_db *db, int64_t row, int64_t time_ns, e
 	return *status == ST_OK && at < time_ns;
 }
 
-/* Hits are in order of time; with merged ranks approximately. */
+/* Choose the page with the first hit at or after @time_ns, in the source or the @target. Hits are
+ * in order of time; with merged ranks approximately. */
 static enum status health_page_at(struct view_health *screen, const struct view_context *context,
 				  bool target, int64_t time_ns, struct err *err)
 {
@@ -533,11 +534,11 @@ static void health_draw(const void *state, const struct view_context *context,
 				health_title(screen, (enum view_health_way)way));
 		x++;
 	}
+	/* Without rules nothing was watched, so nothing can be said. */
 	if (screen->bad)
 		view_text_folded(pane,
 				 (struct view_rect){1, 1, pane->rect.width - 2, screen->head - 1},
 				 VIEW_BAD, screen->origin);
-	/* Without rules nothing was watched, so nothing can be said. */
 	else if (screen->way != VIEW_HEALTH_RULES || screen->grid.table.row_count > 0)
 		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
 			      "No NaN and no Inf was found in what is watched.");

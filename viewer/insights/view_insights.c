@@ -1,7 +1,9 @@
 /*
  * The screen Insights: what to change in the run, as a list, and the text of the selected one.
  *
- * Threading: that of the session. Ownership: view_insights_internal.h.
+ * Threading: that of the session; loading that of its worker, places are read on the terminal's
+ * thread. Ownership: the found insights' arenas own all texts but those of the grid, which copies,
+ * and those composed for the blocks, whose arena owns them.
  */
 #include "viewer/insights/view_insights_internal.h"
 
@@ -15,6 +17,8 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "reports/table/report_render.h"
+
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static const struct view_grid_column insights_insight_columns[] = {
 	{.name = "severity", .title = "kind", .width = 7, .least = 1, .importance = 90},
@@ -480,8 +484,6 @@ static void insights_describe_all(struct view_insights *screen, int width)
 	}
 }
 
-/* ---- loading --------------------------------------------------------------------------------- */
-
 /* For a report without insights: list the rules that were checked. */
 static void insights_describe_looked(struct view_blocks *blocks, int width)
 {
@@ -519,6 +521,8 @@ static enum status insights_describe(struct view_insights *screen, int width, in
 		}
 	return view_blocks_fit(&screen->told, min(width, LINE_MOST), height, err);
 }
+
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Every move of the cursor loads as well, since the text is of the selected insight. */
 static enum status insights_load(void *state, struct view_context *context, bool news,
@@ -657,8 +661,6 @@ static enum view_answer insights_request(void *state, struct view_context *conte
 					 enum view_request request)
 {
 	struct view_insights *screen = state;
-	const int64_t before = screen->grid.at;
-	enum view_answer answer = VIEW_UNHANDLED;
 
 	if (insights_is_unseen(screen, request)) {
 		view_message(context, "that is for the list: v shows it", NULL);
@@ -687,7 +689,10 @@ static enum view_answer insights_request(void *state, struct view_context *conte
 		screen->chosen = true;
 		insights_say_choice(context, screen);
 		return VIEW_LOAD;
-	default:
+	default: {
+		const int64_t before = screen->grid.at;
+		enum view_answer answer = VIEW_UNHANDLED;
+
 		if (screen->areas.list.height == 0)
 			answer = insights_told_request(screen, request);
 		if (answer != VIEW_UNHANDLED)
@@ -696,6 +701,7 @@ static enum view_answer insights_request(void *state, struct view_context *conte
 		if (screen->grid.at != before)
 			screen->told.scroll = 0;
 		return answer == VIEW_UNHANDLED ? VIEW_UNHANDLED : VIEW_LOAD;
+	}
 	}
 }
 

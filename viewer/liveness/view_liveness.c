@@ -208,13 +208,14 @@ static enum view_answer liveness_handle_picture(struct view_liveness *live,
 						struct view_context *context,
 						enum view_request request)
 {
-	const bool closer = request == VIEW_ZOOM_IN_REQUEST;
-	const struct view_window before = live->window;
 	int64_t step;
 
 	switch (request) {
 	case VIEW_ZOOM_IN_REQUEST:
-	case VIEW_ZOOM_OUT_REQUEST:
+	case VIEW_ZOOM_OUT_REQUEST: {
+		const bool closer = request == VIEW_ZOOM_IN_REQUEST;
+		const struct view_window before = live->window;
+
 		live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2,
 						closer ? 2 : 1, live->extent);
 		if (live->window.from == before.from && live->window.to == before.to)
@@ -223,6 +224,7 @@ static enum view_answer liveness_handle_picture(struct view_liveness *live,
 					    : "all program steps are shown",
 				     NULL);
 		return VIEW_LOAD;
+	}
 	case VIEW_ZOOM_ALL_REQUEST:
 		live->window = live->extent;
 		return VIEW_LOAD;

@@ -5,7 +5,6 @@
  * Threading: the session's; drawing is the terminal's. Ownership: the screen's arenas.
  */
 #include "viewer/liveness/view_liveness_internal.h"
-#include "viewer/draw/view_canvas.h"
 
 #include <math.h>
 #include <stdio.h>

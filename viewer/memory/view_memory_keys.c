@@ -169,10 +169,11 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 	if (end && screen->view == VIEW_MEMORY_HISTOGRAM) {
 		screen->bin_at = last ? screen->bin_count : -1;
 		memory_move_bin(screen, last ? -1 : 1);
-	} else if (end)
+	} else if (end) {
 		memory_set_position(screen, last ? view__memory_shown(screen) - 1 : 0);
-	else if (!view__memory_shown_grid(screen))
+	} else if (!view__memory_shown_grid(screen)) {
 		moves[screen->view](screen, request);
+	}
 	return VIEW_LOAD;
 }
 

@@ -195,8 +195,6 @@ static enum status memory_make_curve(struct view_memory *screen, int columns, st
 	return ST_OK;
 }
 
-/* ---- the histogram's bins -------------------------------------------------------------------- */
-
 static void memory_fill_column(struct view_memory *screen, int x)
 {
 	struct view_memory_curve *curve = &screen->curve;
@@ -227,6 +225,8 @@ static void memory_fill_column(struct view_memory *screen, int x)
 		curve->part[part][x] += bytes ? (double)bytes[curve->index[x]] : 0;
 	}
 }
+
+/* ---- the histogram's bins -------------------------------------------------------------------- */
 
 /* The least of 1, 2, 3, 4, 6, 8, 12 ... that is at least @least. */
 static int64_t memory_round_up(int64_t least)

@@ -233,8 +233,6 @@ static int programs_sum_types(const struct view_programs *screen, int program,
 	return count;
 }
 
-/* ---- the details ----------------------------------------------------------------------------- */
-
 static void programs_describe_types(struct view_programs *screen, const struct view_program *node,
 				    bool compared)
 {
@@ -260,6 +258,8 @@ static void programs_describe_types(struct view_programs *screen, const struct v
 					fmt_count(other, types[i].programs));
 	}
 }
+
+/* ---- the details ----------------------------------------------------------------------------- */
 
 /* Show the facts of one report; in a comparison, below its name. */
 static enum status programs_describe_side(struct view_programs *screen,
@@ -420,7 +420,8 @@ static struct draw_columns programs_layout_columns(const struct view_programs *s
 		const int name = room < NARROW ? NAME_NARROW : NAME_LEAST;
 		bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
 
-		/* Reserve Source, Target and Diff if they fit; with fewer columns selected, only Diff. */
+		/* Reserve Source, Target and Diff if they fit; with fewer columns selected, only
+		 * Diff. */
 		if (!fits)
 			fits = programs_reserve(&room, &columns.cycles, number, name) &&
 			       programs_reserve(&room, &columns.target, number, name);

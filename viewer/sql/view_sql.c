@@ -80,7 +80,7 @@ static enum view_answer sql_complete(struct view_sql *screen, struct view_contex
 			     NULL);
 		return VIEW_DRAW;
 	}
-	/* Length of the common prefix of all completions, ignoring case. */
+	/* The common prefix of all completions, ignoring case. */
 	common = strlen(offers->items[0]);
 	for (int i = 1; i < offers->count; i++)
 		for (size_t c = 0; c < common; c++)

@@ -76,8 +76,6 @@ int view__sql_prompt_rows(const struct view_sql *screen, int width)
 	return lines + (screen->wrong_at >= 0) + 1;
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
-
 /* ---- the statement --------------------------------------------------------------------------- */
 
 /* Terminal columns of the first @length bytes. */
@@ -127,7 +125,6 @@ static size_t sql_draw_line(const struct view_sql *screen, const struct view_con
 		const size_t upto = edit->at - begin;
 
 		/* The line's beginning is skipped until the cursor is within the room. */
-		skip = 0;
 		while (skip < upto && sql_columns(text + skip, upto - skip) >= room.width) {
 			skip++;
 			while (skip < upto && ((unsigned char)text[skip] & 0xc0) == 0x80)
@@ -214,6 +211,7 @@ static void sql_draw_columns(const struct view_sql *screen, struct view_pane *pa
 
 void view__sql_draw(const void *state, const struct view_context *context, struct view_pane *pane)
 {
+	static const char views[] = " Views: what a row is ";
 	const struct view_sql *screen = state;
 	const struct view_sql_areas *areas = &screen->areas;
 	const bool result = view__sql_shows_result(screen);
@@ -224,8 +222,9 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	part = view_pane_sub(pane, areas->heading);
 
 	view_glyphs(&part, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, part.rect.width);
-	snprintf(text, sizeof(text), " Views: what a row is ");
-	if (result)
+	if (!result)
+		snprintf(text, sizeof(text), "%s", views);
+	else
 		snprintf(text, sizeof(text), " %s%s row%s in %s%s ",
 			 screen->more ? "the first " : "",
 			 fmt_count(rows, screen->result.table.row_count),
@@ -235,7 +234,7 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	view_text_cut(&part, 1, 0, part.rect.width - 2,
 		      screen->focus == VIEW_SQL_EDIT ? VIEW_DIM : VIEW_BOLD, text);
 	if (screen->areas.side.width > 0)
-		view_text(&part, screen->areas.side.x + 1, 0, VIEW_DIM, " Views: what a row is ");
+		view_text(&part, screen->areas.side.x + 1, 0, VIEW_DIM, views);
 	view_grid_draw(result ? &screen->result : &screen->views, pane,
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);

@@ -463,16 +463,19 @@ static void summary_glance_advice(struct view_summary *screen)
 
 void view__summary_glance(struct view_summary *screen)
 {
-	static void (*const lines[])(struct view_summary *) = {
-		summary_glance_run,        summary_glance_loss,   summary_glance_speed,
-		summary_glance_arithmetic, summary_glance_health, summary_glance_bubble,
-		summary_glance_slowest,    summary_glance_memory, summary_glance_devices,
-		summary_glance_advice};
 	view_blocks_begin(&screen->blocks,
 			  screen->summary.bubble[1].known ? "At a glance: IPUs are simulated, "
 							    "host and loss are measured"
 							  : "At a glance",
 			  SUMMARY_GLANCE_NAME_WIDTH);
-	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		lines[i](screen);
+	summary_glance_run(screen);
+	summary_glance_loss(screen);
+	summary_glance_speed(screen);
+	summary_glance_arithmetic(screen);
+	summary_glance_health(screen);
+	summary_glance_bubble(screen);
+	summary_glance_slowest(screen);
+	summary_glance_memory(screen);
+	summary_glance_devices(screen);
+	summary_glance_advice(screen);
 }

@@ -269,7 +269,7 @@ enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct vie
 		prof_query_open(&query, context->source->db, tensors_list_kinds_sql, &err);
 	bool next = !screen->kind[0];
 
-	/* Find the kind after the shown one; "" after the last. */
+	/* The kind after the shown one; "" after the last. */
 	kind[0] = '\0';
 	while (!kind[0] && prof_query_next(query, &status, &err)) {
 		const char *name = prof_column_text(query, 0);

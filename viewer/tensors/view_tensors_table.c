@@ -239,16 +239,6 @@ static enum status tensors_bin_row(const struct view_tensor_histogram *h, int co
 	return view_table_row(out, row, cells, err);
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
-#define CELL_ONE 6 /* columns of one report */
-
-static const struct report_column tensors_cell_columns[] = {
-	{"step", REPORT_NUMBER},       {"weight_update", REPORT_NUMBER}, {"slice", REPORT_TEXT},
-	{"row", REPORT_NUMBER},        {"column", REPORT_NUMBER},        {"value", REPORT_REAL},
-	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
-};
-
 static enum status tensors_histogram_table(const struct view_tensors *screen, bool compared,
 					   struct report_table *out, struct err *err)
 {
@@ -267,12 +257,22 @@ static enum status tensors_histogram_table(const struct view_tensors *screen, bo
 	return status;
 }
 
+/* ---- values ---------------------------------------------------------------------------------- */
+
+#define CELL_ONE 6 /* columns of one report */
+
+static const struct report_column tensors_cell_columns[] = {
+	{"step", REPORT_NUMBER},       {"weight_update", REPORT_NUMBER}, {"slice", REPORT_TEXT},
+	{"row", REPORT_NUMBER},        {"column", REPORT_NUMBER},        {"value", REPORT_REAL},
+	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
+};
+
 static enum status tensors_values_table(const struct view_tensors *screen, bool compared,
 					struct report_table *out, struct err *err)
 {
 	const struct view_tensor_values *v = &screen->values;
-	const int64_t all =
-		view__values_capture(screen) ? (int64_t)v->shown_rows * v->shown_columns : 0;
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+	const int64_t all = capture ? (int64_t)v->shown_rows * v->shown_columns : 0;
 	const int64_t cells = min(all, CELLS_MOST);
 	struct str slice = {0};
 	int64_t rows = 0, row = 0;
@@ -292,20 +292,20 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 					       compared ? (int)ARRAY_LEN(tensors_cell_columns)
 							: CELL_ONE,
 					       rows, err);
-	for (int64_t at = 0; at < cells && status == ST_OK; at++) {
-		const struct view_tensor_capture *capture = view__values_capture(screen);
-		const int y = (int)(at / v->shown_columns), x = (int)(at % v->shown_columns);
-		struct report_cell shown[CELL_ONE - 1 + VIEW_TENSOR_SHARES] = {
-			view_int(capture->step), view_int(capture->weight_update),
-			view_text_cell(slice.text), view_int(v->row + y), view_int(v->column + x)};
+	for (int64_t at = 0; at < cells && status == ST_OK; at++)
+		if (!(v->equal && v->equal[at])) {
+			const int y = (int)(at / v->shown_columns);
+			const int x = (int)(at % v->shown_columns);
+			struct report_cell shown[CELL_ONE - 1 + VIEW_TENSOR_SHARES] = {
+				view_int(capture->step), view_int(capture->weight_update),
+				view_text_cell(slice.text), view_int(v->row + y),
+				view_int(v->column + x)};
 
-		if (v->equal && v->equal[at])
-			continue;
-		for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
-			if (v->part[i].cell && view__values_has(v, &v->part[i], y, x))
-				shown[CELL_ONE - 1 + i] = view_real(v->part[i].cell[at]);
-		status = view_table_row(out, row++, shown, err);
-	}
+			for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
+				if (v->part[i].cell && view__values_has(v, &v->part[i], y, x))
+					shown[CELL_ONE - 1 + i] = view_real(v->part[i].cell[at]);
+			status = view_table_row(out, row++, shown, err);
+		}
 	str_free(&slice);
 	if (cells < all)
 		out->note = "the first 100,000 values of the slice";

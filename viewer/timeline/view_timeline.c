@@ -26,7 +26,6 @@
 #include "viewer/draw/view_table.h"
 
 #define TABLE_LIMIT 100000
-#define TABLE_ROWS  4  /* of the comparison's table, header included */
 #define TABLE_FROM  20 /* least rows of a body with the table; otherwise one line */
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
@@ -70,6 +69,7 @@ static void view_read_arrows(struct view_timeline *tl, bool in)
 	prof_query_close(query);
 }
 
+/* Read the arrows of the selected span, after the details. */
 static void view_arrows_load(struct view_timeline *tl)
 {
 	tl->arrows.count = 0;
@@ -174,6 +174,7 @@ bool view__has_path(struct view_timeline *tl)
 	       has == 1;
 }
 
+/* Read the critical path, if it is chosen and not known. */
 static void view_path_load(struct view_timeline *tl)
 {
 	static const char sql[] =
@@ -388,7 +389,7 @@ static enum status view_load_both(struct view_timeline *tl, struct view_context 
 {
 	struct view_timeline *target = tl->target;
 	const int width = context->body.width, height = context->body.height;
-	const int head = height >= TABLE_FROM ? TABLE_ROWS : height >= 4 ? 1 : 0;
+	const int head = height >= TABLE_FROM ? VIEW_TABLE_ROWS : height >= 4 ? 1 : 0;
 	const bool sums = view__shows_sums(tl);
 	const bool details = tl->under.wanted && !context->whole &&
 			     height >= (sums ? VIEW_SUMS_FROM_TWO : DETAIL_FROM);

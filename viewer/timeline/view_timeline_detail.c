@@ -207,8 +207,6 @@ static void view_add_span(struct view_timeline *tl)
 	view_add_int_field(tl, "span", span->span_id);
 }
 
-/* ---- idle time ------------------------------------------------------------------------------- */
-
 /* Compose "worker 0 > Engine::run > update": the enclosing spans, outermost first. */
 static void view_compose_path(struct view_timeline *tl)
 {
@@ -226,6 +224,8 @@ static void view_compose_path(struct view_timeline *tl)
 		length += (size_t)snprintf(path + length, VIEW_PATH_SIZE - length, " > %s",
 					   names[count]);
 }
+
+/* ---- idle time ------------------------------------------------------------------------------- */
 
 static void view_add_gap_fields(struct view_timeline *tl)
 {

@@ -867,8 +867,7 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 
 /* ---- the table above two timelines ----------------------------------------------------------- */
 
-#define FIGURES    7
-#define TABLE_ROWS 4 /* of the comparison's table, header included */
+#define FIGURES 7
 
 /* The figure of column @column; NaN: unknown. */
 static double view_figure(const struct view_bubble *bubble, int column)
@@ -916,7 +915,7 @@ static void view_draw_comparison(const struct view_timeline *tl, struct view_pan
 	const struct view_bubble *target = &tl->target->bubbles.shown[view__lead(tl)];
 	char text[FMT_SIZE + 8];
 
-	if (table.rect.height < TABLE_ROWS) {
+	if (table.rect.height < VIEW_TABLE_ROWS) {
 		const double mine = view_figure(source, 1), its = view_figure(target, 1);
 
 		if (table.rect.height > 0 && (isnan(mine) || isnan(its)))

@@ -8,6 +8,8 @@
 
 #include "viewer/timeline/view_timeline_state.h"
 
+#define VIEW_TABLE_ROWS 4 /* of the comparison's table, header included */
+
 /* view_timeline.c */
 /* One report's load. */
 enum status view__timeline_load(struct view_timeline *tl, struct view_context *context, bool news,

@@ -312,7 +312,7 @@ static void view_hide_members(struct view_timeline *tl, const struct view_lane *
 		struct view_hidden *list = tl->hiding.list;
 		char *name;
 
-		/* Add a lane to the list. If it has no name or memory is short, it stays shown. */
+		/* A lane without a name, or for which memory is short, stays shown. */
 		if (!lane->members[i]->track || view_is_listed(list, lane->members[i]) ||
 		    mem_grow(&list->lanes, &list->capacity, list->count + 1, sizeof(*list->lanes)))
 			continue;

@@ -60,6 +60,7 @@ bool view__counters_request(struct view_timeline *tl, enum view_request request)
 	return true;
 }
 
+/* Cut the strips' area from the bottom of the lanes' areas. */
 static void view_layout_strips(struct view_timeline *tl)
 {
 	struct view_counters *all = &tl->counters;
