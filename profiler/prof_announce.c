@@ -500,13 +500,25 @@ static enum status announce_write(struct prof_announce *announce, struct err *er
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Read from this machine's list of users: getpwuid() loads the modules that nsswitch.conf names,
+ * and glibc 2.36 crashes where memory ends meanwhile. The environment names the users of a
+ * directory service. */
 static void announce_user(char *out, size_t size)
 {
+	FILE *users = fopen("/etc/passwd", "re");
 	char room[1024];
 	struct passwd entry, *found = NULL;
+	const char *name = getenv("LOGNAME");
 
-	if (getpwuid_r(geteuid(), &entry, room, sizeof(room), &found) == 0 && found)
-		str_copy(out, size, entry.pw_name);
+	while (users && fgetpwent_r(users, &entry, room, sizeof(room), &found) == 0 &&
+	       found->pw_uid != geteuid())
+		found = NULL;
+	if (users)
+		fclose(users);
+	if (found)
+		str_copy(out, size, found->pw_name);
+	else if (name && *name)
+		str_copy(out, size, name);
 	else
 		snprintf(out, size, "%lu", (unsigned long)geteuid());
 }
