@@ -745,6 +745,19 @@ void prof_query_text(struct prof_query *query, const char *name, const char *val
 						     SQLITE_TRANSIENT));
 }
 
+/* Have SQLite make the row's texts, so that a column of type PROF_TEXT always has one. */
+static bool make_texts(sqlite3_stmt *statement)
+{
+	const int count = sqlite3_data_count(statement);
+
+	for (int i = 0; i < count; i++) {
+		if (sqlite3_column_type(statement, i) == SQLITE_TEXT &&
+		    !sqlite3_column_text(statement, i))
+			return false;
+	}
+	return true;
+}
+
 static enum status step(struct prof_query *query, bool *row, struct err *err)
 {
 	enum status status;
@@ -756,6 +769,8 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 	query->db->running = query;
 	code = sqlite3_step(query->statement);
 	query->db->running = NULL;
+	if (code == SQLITE_ROW && !make_texts(query->statement))
+		code = SQLITE_NOMEM;
 	*row = code == SQLITE_ROW;
 	if (code == SQLITE_ROW && query->db->most_rows > 0 &&
 	    ++query->rows > query->db->most_rows) {

@@ -124,7 +124,8 @@ enum prof_type {
 int prof_column_count(const struct prof_query *query);
 const char *prof_column_name(const struct prof_query *query, int column);
 enum prof_type prof_column_type(const struct prof_query *query, int column);
-/* NULL reads as IPS_NULL, NaN and NULL. Texts are valid until the next step. */
+/* NULL reads as IPS_NULL, NaN and NULL. Texts are valid until the next step; a column of type
+ * PROF_TEXT always has one. */
 int64_t prof_column_int(const struct prof_query *query, int column);
 double prof_column_real(const struct prof_query *query, int column);
 const char *prof_column_text(const struct prof_query *query, int column);

@@ -236,9 +236,14 @@ static void copy_make(struct merge *m, struct copy *copy, const char *table)
 	*copy = (struct copy){0};
 	if (columns)
 		sqlite3_bind_text(columns, 1, table, -1, SQLITE_STATIC);
-	while (prof__merge_step(m, columns))
-		add_column(copy, table, (const char *)sqlite3_column_text(columns, 0),
-			   sqlite3_column_int(columns, 1) != 0);
+	while (prof__merge_step(m, columns)) {
+		const char *name = (const char *)sqlite3_column_text(columns, 0);
+
+		if (!name)
+			err_nomem(&m->err);
+		else
+			add_column(copy, table, name, sqlite3_column_int(columns, 1) != 0);
+	}
 	sqlite3_finalize(columns);
 	if (copy->names.failed || copy->values.failed || copy->joins.failed)
 		err_nomem(&m->err);

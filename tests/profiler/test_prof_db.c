@@ -573,6 +573,35 @@ static void test_only_tables_stand_for_tables(void **state)
 	}
 }
 
+/* SQLite allocates some texts only when they are read: the step fails then, not the reader. */
+static void test_a_text_without_memory_fails_its_step(void **state)
+{
+	struct prof_place *place = *state;
+	enum status status = ST_OK;
+	struct prof_query *query;
+	struct prof_db *db;
+	char sql[8192];
+	struct err err;
+	bool row = false, has_text;
+
+	/* 4,000 bytes: SQLite has a few small allocations ready. */
+	snprintf(sql, sizeof(sql), "SELECT CAST(x'%0*d' AS TEXT)", 8000, 61);
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, &err), ST_OK);
+	for (int64_t more = 0; !row; more += 64) {
+		assert_int_equal(prof_query_open(&query, db, sql, &err), ST_OK);
+		sqlite3_hard_heap_limit64(sqlite3_memory_used() + more);
+		status = prof_query_step(query, &row, &err);
+		has_text = row && prof_column_text(query, 0);
+		sqlite3_hard_heap_limit64(0);
+		assert_int_equal(row, has_text);
+		assert_int_equal(row, status == ST_OK);
+		assert_true(more < 100000);
+		prof_query_close(query);
+	}
+	prof_db_close(db);
+}
+
 /* The same of memory: rows that are sorted, each large. */
 static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 {
@@ -724,6 +753,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_view_that_takes_all_memory_is_an_error),
+		CASE(test_a_text_without_memory_fails_its_step),
 		CASE(test_a_call_that_would_take_hours_is_an_error),
 		CASE(test_what_is_not_ours_is_refused_in_words),
 		CASE(test_a_database_of_any_name_can_be_attached),
