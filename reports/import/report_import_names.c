@@ -98,11 +98,13 @@ static uint32_t intern(struct import *import, struct import_intern *table, void 
 	uint32_t id;
 
 	*fresh = true;
-	id = key->failed ? IMPORT_NO_ID
-			 : report__import_intern(table, str_peek(key), key->length, most, fresh);
+	/* Its item comes first: the items that have to be freed are counted by the strings. */
+	id = key->failed || mem_grow(items, capacity, table->count + 1, size) != 0
+		     ? IMPORT_NO_ID
+		     : report__import_intern(table, str_peek(key), key->length, most, fresh);
 	if (!*fresh)
 		return id;
-	if (id == IMPORT_NO_ID || mem_grow(items, capacity, table->count, size) != 0) {
+	if (id == IMPORT_NO_ID) {
 		err_nomem(err);
 		return IMPORT_NO_ID;
 	}
