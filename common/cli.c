@@ -1,11 +1,10 @@
 /*
- * Command lines of all programs: parsing, --help and man pages from one table.
+ * Command lines of all programs: parsing from one table, and running the command.
  *
  * Threading: none. Ownership: arguments and tables are borrowed.
  */
 #include "common/cli.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <errno.h>
@@ -24,20 +23,18 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
-#define CLI_WIDTH       80
-#define CLI_COLUMN      26 /* where the help texts of options begin */
+#define CLI_WIDTH       80 /* of what is no terminal */
 #define CLI_STACK_BYTES (8u << 20)
 #define CLI_NEAR_LIST   64 /* most names compared for a suggestion */
 
-/* The options of every command. */
-static const struct cli_option cli_standards[] = {
-	{.name = "--help", .letter = 'h', .help = "Print this text."},
-	{.name = "--version", .help = "Print the version."},
-	{.name = "--completion",
-	 .argument = "SHELL",
-	 .choices = "bash zsh",
-	 .help = "Print the completion for a shell."},
-	{.name = "--man", .help = "Print the source of the manual page."},
+const struct cli_option cli__standards[CLI__STANDARDS] = {
+	[CLI__HELP] = {.name = "--help", .letter = 'h', .help = "Print this text."},
+	[CLI__VERSION] = {.name = "--version", .help = "Print the version."},
+	[CLI__COMPLETION] = {.name = "--completion",
+			     .argument = "SHELL",
+			     .choices = "bash zsh",
+			     .help = "Print the completion for a shell."},
+	[CLI__MAN] = {.name = "--man", .help = "Print the source of the manual page."},
 };
 
 bool cli_locale(void)
@@ -56,7 +53,7 @@ const struct cli_option *cli__row(const struct cli_command *command, size_t i)
 		return &command->options[i];
 
 	i -= command->option_count;
-	return i < ARRAY_LEN(cli_standards) ? &cli_standards[i] : NULL;
+	return i < CLI__STANDARDS ? &cli__standards[i] : NULL;
 }
 
 static const struct cli_option *cli_find(const struct cli_command *command, const char *name,
@@ -287,293 +284,76 @@ enum status cli_parse(const struct cli_command *command, int argc, char **argv, 
 	return status;
 }
 
-/* ---- help ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-/* Print @text wrapped at CLI_WIDTH with a final line feed; lines after the first are indented by
- * @indent. The cursor is at @column. Line feeds in @text are kept. */
-static void cli_wrap(FILE *out, const char *text, size_t indent, size_t column)
+enum status cli_number(const char *name, const char *value, int64_t least, int64_t greatest,
+		       int64_t *out, struct err *err)
 {
-	bool first = true;
+	long long number;
 
-	while (*text) {
-		size_t blanks = strspn(text, " "), length, columns;
+	if (!str_to_int(value, &number) || number < least || number > greatest) {
+		err_set(err, ST_INVALID, "%s: \"%s\" is not a number from %" PRId64, name, value,
+			least);
+		if (err && greatest != INT64_MAX) {
+			const size_t length = strlen(err->text);
 
-		text += blanks;
-		if (*text == '\n') {
-			fprintf(out, "\n%*s", text[1] && text[1] != '\n' ? (int)indent : 0, "");
-			column = indent;
-			first = true;
-			text++;
-			continue;
+			snprintf(err->text + length, sizeof(err->text) - length, " to %" PRId64,
+				 greatest);
 		}
-		length = strcspn(text, " \n");
-		if (!length)
-			break;
-
-		/* As many columns as characters of UTF-8. */
-		columns = 0;
-		for (size_t i = 0; i < length; i++)
-			columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-
-		if (!first && column + 1 + columns > CLI_WIDTH) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			column = indent;
-			first = true;
-		}
-		fprintf(out, "%s%.*s", first ? "" : " ", (int)length, text);
-		column += columns + !first;
-		first = false;
-		text += length;
+		return ST_INVALID;
 	}
-	fputc('\n', out);
+	*out = number;
+	return ST_OK;
 }
 
-static void cli_help_option(FILE *out, const struct cli_option *option)
+/* Index of @word among @choices, which contain it. */
+static int cli_choice_index(const char *choices, const char *word)
 {
-	char left[128];
-	int used;
+	const size_t length = strlen(word);
+	int place = 0;
 
-	if (option->letter)
-		used = snprintf(left, sizeof(left), "  -%c, %s", option->letter, option->name);
-	else
-		used = snprintf(left, sizeof(left), "      %s", option->name);
-	if (option->argument && used > 0 && (size_t)used < sizeof(left))
-		snprintf(left + used, sizeof(left) - (size_t)used, " %s", option->argument);
-
-	if (strlen(left) + 2 > CLI_COLUMN)
-		fprintf(out, "%s\n%*s", left, CLI_COLUMN, "");
-	else
-		fprintf(out, "%-*s", CLI_COLUMN, left);
-	cli_wrap(out, option->help, CLI_COLUMN, CLI_COLUMN);
+	for (const char *at = choices;
+	     strncmp(at, word, length) != 0 || (at[length] != ' ' && at[length] != '\0'); place++)
+		at += strcspn(at, " ") + 1;
+	return place;
 }
 
-/* Call @show for each "command\texplanation" line. */
-static void cli_for_each_example(const char *examples, FILE *out,
-				 void (*show)(FILE *out, const char *command, int length,
-					      const char *why))
+enum status cli_set(const struct cli_argument *argument, void *into, struct err *err)
 {
-	while (examples && *examples) {
-		size_t length = strcspn(examples, "\n");
-		size_t command = strcspn(examples, "\t\n");
-		char why[1024] = "";
+	void *field = (char *)into + argument->option->field.offset;
+	const int64_t least = argument->option->field.least, most = argument->option->field.most;
+	enum status status;
+	int64_t size;
 
-		if (command < length)
-			str_copy(why, min(length - command, sizeof(why)), examples + command + 1);
-		if (length)
-			show(out, examples, (int)command, why);
-		examples += length + (examples[length] == '\n');
+	switch (argument->option->field.kind) {
+	case CLI_OWN:
+		break;
+	case CLI_SWITCH:
+		*(bool *)field = true;
+		break;
+	case CLI_TEXT:
+		*(const char **)field = argument->value;
+		break;
+	case CLI_NUMBER:
+		return cli_number(argument->name, argument->value, least,
+				  most > 0 ? most : INT64_MAX, field, err);
+	case CLI_SIZE:
+		status = cli_number(argument->name, argument->value, least,
+				    most > 0 ? most : CLI_SIZE_MOST, &size, err);
+		if (status == ST_OK)
+			*(int *)field = (int)size;
+		return status;
+	case CLI_CHOICE:
+		*(int *)field = cli_choice_index(argument->option->choices, argument->value);
+		break;
+	case CLI_VALUE:
+		*(int *)field = (int)least;
+		break;
 	}
+	return ST_OK;
 }
 
-static void cli_help_example(FILE *out, const char *command, int length, const char *why)
-{
-	fprintf(out, "  %.*s\n", length, command);
-	if (*why) {
-		fprintf(out, "      ");
-		cli_wrap(out, why, 6, 6);
-	}
-}
-
-void cli_help(const struct cli_command *command, FILE *out)
-{
-	const struct cli_option *row;
-	int used = fprintf(out, "Usage: %s ", command->name);
-
-	cli_wrap(out, command->synopsis ? command->synopsis : "", used > 0 ? (size_t)used : 0,
-		 used > 0 ? (size_t)used : 0);
-	if (command->about) {
-		fputc('\n', out);
-		cli_wrap(out, command->about, 0, 0);
-	}
-
-	fprintf(out, "\nOptions:\n");
-	for (size_t i = 0; (row = cli__row(command, i)); i++)
-		cli_help_option(out, row);
-
-	if (command->examples) {
-		fprintf(out, "\nExamples:\n");
-		cli_for_each_example(command->examples, out, cli_help_example);
-	}
-	fprintf(out, "\nExit codes: 0 done, 1 the work failed, 2 the request was wrong.\n");
-}
-
-/* ---- manual page ----------------------------------------------------------------------------- */
-
-/* Escape for roff: a point or quote that begins a line would be a request. */
-static void cli_roff(FILE *out, const char *text, size_t length)
-{
-	bool start = true;
-
-	for (size_t i = 0; i < length; i++) {
-		char c = text[i];
-
-		if (start && (c == '.' || c == '\''))
-			fputs("\\&", out);
-		if (c == '\\')
-			fputs("\\e", out);
-		else if (c == '-')
-			fputs("\\-", out);
-		else
-			fputc(c, out);
-		start = c == '\n';
-	}
-}
-
-/* Return whether the first line of @text is a title like FILES with text below it. */
-static bool cli_is_title(const char *text, size_t length, size_t *title)
-{
-	*title = 0;
-	while (*title < length && (isupper((unsigned char)text[*title]) || text[*title] == ' '))
-		++*title;
-	return *title > 0 && *title < length && text[*title] == '\n';
-}
-
-/* Paragraphs are separated by blank lines; one that begins with a title starts a section. */
-static void cli_man_paragraphs(FILE *out, const char *text)
-{
-	bool first = true;
-
-	while (text && *text) {
-		const char *end = strstr(text, "\n\n");
-		size_t length = end ? (size_t)(end - text) : strlen(text), title;
-		const char *next = end ? end + 2 : text + length;
-
-		while (length > 0 && text[length - 1] == '\n')
-			length--;
-		if (cli_is_title(text, length, &title)) {
-			fprintf(out, ".SH %c%.*s%c\n", '"', (int)title, text, '"');
-			text += title + 1;
-			length -= title + 1;
-		} else if (!first) {
-			fputs(".PP\n", out);
-		}
-		cli_roff(out, text, length);
-		fputc('\n', out);
-		first = false;
-		text = next;
-	}
-}
-
-static void cli_man_option(FILE *out, const struct cli_option *option)
-{
-	fputs(".TP\n", out);
-	if (option->letter)
-		fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
-	fputs("\\fB", out);
-	cli_roff(out, option->name, strlen(option->name));
-	fputs("\\fR", out);
-	if (option->argument) {
-		fputs(" \\fI", out);
-		cli_roff(out, option->argument, strlen(option->argument));
-		fputs("\\fR", out);
-	}
-	fputc('\n', out);
-	cli_roff(out, option->help, strlen(option->help));
-	fputc('\n', out);
-}
-
-static void cli_man_example(FILE *out, const char *command, int length, const char *why)
-{
-	fputs(".TP\n\\fB", out);
-	cli_roff(out, command, (size_t)length);
-	fputs("\\fR\n", out);
-	cli_roff(out, why, strlen(why));
-	fputc('\n', out);
-}
-
-static void cli_man(const struct cli_command *command, FILE *out)
-{
-	const struct cli_option *row;
-	char page[CLI_NAME_SIZE];
-
-	/* The page of "ipu-report diff" is ipu-report-diff: page names contain no blank. */
-	str_copy(page, sizeof(page), command->name);
-	for (char *p = page; *p; p++)
-		*p = *p == ' ' ? '-' : *p;
-
-	fputs(".TH ", out);
-	for (const char *p = page; *p; p++)
-		fputc(toupper((unsigned char)*p), out);
-	fprintf(out, " 1 \"\" \"ipuscope %s\" \"User Commands\"\n.SH NAME\n", IPUSCOPE_VERSION);
-	cli_roff(out, page, strlen(page));
-	fputs(" \\- ", out);
-	cli_roff(out, command->summary, strlen(command->summary));
-	fputs("\n.SH SYNOPSIS\n\\fB", out);
-	cli_roff(out, command->name, strlen(command->name));
-	fputs("\\fR ", out);
-	cli_roff(out, command->synopsis, strlen(command->synopsis));
-	fputs("\n.SH DESCRIPTION\n", out);
-	cli_man_paragraphs(out, command->about);
-
-	fputs(".SH OPTIONS\n", out);
-	for (size_t i = 0; (row = cli__row(command, i)); i++)
-		cli_man_option(out, row);
-	if (command->examples) {
-		fputs(".SH EXAMPLES\n", out);
-		cli_for_each_example(command->examples, out, cli_man_example);
-	}
-	fputs(".SH \"EXIT STATUS\"\n"
-	      ".TP\n0\nDone.\n"
-	      ".TP\n1\nThe work failed, or a gate was exceeded.\n"
-	      ".TP\n2\nThe request was wrong.\n",
-	      out);
-	if (command->details) {
-		size_t title;
-
-		/* Without a heading the text would belong to EXIT STATUS. */
-		if (!cli_is_title(command->details, strlen(command->details), &title))
-			fputs(".SH NOTES\n", out);
-		cli_man_paragraphs(out, command->details);
-	}
-}
-
-/* ---- standard options ------------------------------------------------------------------------ */
-
-static void cli_version(const struct cli_command *command, FILE *out)
-{
-	fprintf(out, "%s %s\n", command->name, IPUSCOPE_VERSION);
-}
-
-static bool cli_run_standard(const struct cli_command *command, const struct cli_option *standard,
-			     const char *value, FILE *out)
-{
-	static void (*const shows[])(const struct cli_command *, FILE *) = {cli_help, cli_version,
-									    NULL, cli_man};
-	size_t row = (size_t)(standard - cli_standards);
-
-	_Static_assert(ARRAY_LEN(shows) == ARRAY_LEN(cli_standards),
-		       "standard options out of step");
-	if (!shows[row])
-		return cli__completion(command, value, out);
-	shows[row](command, out);
-	return true;
-}
-
-static bool cli_is_standard(const struct cli_option *option)
-{
-	for (size_t i = 0; i < ARRAY_LEN(cli_standards); i++)
-		if (option == &cli_standards[i])
-			return true;
-	return false;
-}
-
-bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE *out)
-{
-	struct cli_argument argument;
-	struct cli_walk walk;
-	bool more;
-
-	/* Ignore errors: `--colr --help` asks for help. */
-	cli_begin(&walk, command, argc, argv, true);
-	do {
-		enum status status = cli_next(&walk, &argument, &more, NULL);
-
-		if (more && status == ST_OK && cli_is_standard(argument.option) &&
-		    cli_run_standard(command, argument.option, argument.value, out))
-			return true;
-	} while (more);
-	return false;
-}
+/* ---- running a command ----------------------------------------------------------------------- */
 
 int cli_fail(const struct cli_command *command, const struct err *err)
 {
@@ -665,6 +445,8 @@ int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, 
 	return cli_finish(name, call.code);
 }
 
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
 bool cli_colour(FILE *stream, const char *when)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -684,73 +466,6 @@ bool cli_colour(FILE *stream, const char *when)
 	if (!term || !strcmp(term, "dumb"))
 		return false;
 	return isatty(fileno(stream)) == 1;
-}
-
-enum status cli_number(const char *name, const char *value, int64_t least, int64_t greatest,
-		       int64_t *out, struct err *err)
-{
-	long long number;
-
-	if (!str_to_int(value, &number) || number < least || number > greatest) {
-		err_set(err, ST_INVALID, "%s: \"%s\" is not a number from %" PRId64, name, value,
-			least);
-		if (err && greatest != INT64_MAX) {
-			const size_t length = strlen(err->text);
-
-			snprintf(err->text + length, sizeof(err->text) - length, " to %" PRId64,
-				 greatest);
-		}
-		return ST_INVALID;
-	}
-	*out = number;
-	return ST_OK;
-}
-
-/* Index of @word among @choices, which contain it. */
-static int cli_choice_index(const char *choices, const char *word)
-{
-	const size_t length = strlen(word);
-	int place = 0;
-
-	for (const char *at = choices;
-	     strncmp(at, word, length) != 0 || (at[length] != ' ' && at[length] != '\0'); place++)
-		at += strcspn(at, " ") + 1;
-	return place;
-}
-
-enum status cli_set(const struct cli_argument *argument, void *into, struct err *err)
-{
-	void *field = (char *)into + argument->option->field.offset;
-	const int64_t least = argument->option->field.least, most = argument->option->field.most;
-	enum status status;
-	int64_t size;
-
-	switch (argument->option->field.kind) {
-	case CLI_OWN:
-		break;
-	case CLI_SWITCH:
-		*(bool *)field = true;
-		break;
-	case CLI_TEXT:
-		*(const char **)field = argument->value;
-		break;
-	case CLI_NUMBER:
-		return cli_number(argument->name, argument->value, least,
-				  most > 0 ? most : INT64_MAX, field, err);
-	case CLI_SIZE:
-		status = cli_number(argument->name, argument->value, least,
-				    most > 0 ? most : CLI_SIZE_MOST, &size, err);
-		if (status == ST_OK)
-			*(int *)field = (int)size;
-		return status;
-	case CLI_CHOICE:
-		*(int *)field = cli_choice_index(argument->option->choices, argument->value);
-		break;
-	case CLI_VALUE:
-		*(int *)field = (int)least;
-		break;
-	}
-	return ST_OK;
 }
 
 int cli_width(FILE *stream)

@@ -169,10 +169,17 @@ int cli_width(FILE *stream);
  * Internal interface between the command-line files.
  */
 
+/* The options of every command, in the order of the help. */
+enum {
+	CLI__HELP,
+	CLI__VERSION,
+	CLI__COMPLETION,
+	CLI__MAN,
+	CLI__STANDARDS
+};
+extern const struct cli_option cli__standards[CLI__STANDARDS];
+
 /* Row @i of the command's options followed by the standard ones; NULL past the end. */
 const struct cli_option *cli__row(const struct cli_command *command, size_t i);
-
-/* Print the completion for @shell. False: unsupported shell (cli_next() reports the choices). */
-bool cli__completion(const struct cli_command *command, const char *shell, FILE *out);
 
 #endif /* COMMON_CLI_H */
