@@ -1,14 +1,29 @@
 /*
- * Counts of targets and mispredictions by class.
+ * The class of outputs and of one-hot targets; counts of targets and mispredictions by class.
  */
 #include "trainer/learn/measure_run.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "model/learn/metric.h"
+
+int64_t class_greatest(const float *x, int64_t count)
+{
+	float greatest = -FLT_MAX;
+	int64_t at = 0;
+
+	for (int64_t j = 0; j < count; j++) {
+		if (x[j] > greatest) {
+			greatest = x[j];
+			at = j;
+		}
+	}
+	return at;
+}
 
 enum status class_counts_init(struct class_counts *out, int64_t classes, struct err *err)
 {
@@ -50,7 +65,7 @@ static int64_t class_of(const struct class_counts *counts, const struct targets 
 		found = (int64_t)values[0];
 		return (float)found == values[0] ? found : -1;
 	}
-	return targets->width == counts->classes ? metric_greatest(values, targets->width) : -1;
+	return targets->width == counts->classes ? class_greatest(values, targets->width) : -1;
 }
 
 void class_counts_add(struct class_counts *counts, const float *outputs,
@@ -66,7 +81,7 @@ void class_counts_add(struct class_counts *counts, const float *outputs,
 		if (width != counts->classes || width == 1)
 			continue;
 		counts->predicted++;
-		counts->missed[class] += metric_greatest(outputs + i * width, width) != class;
+		counts->missed[class] += class_greatest(outputs + i * width, width) != class;
 	}
 }
 

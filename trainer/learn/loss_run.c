@@ -447,7 +447,7 @@ bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t
 	if (targets->classes)
 		return targets->classes[row] != loss->ignore_class;
 	values = targets->values + row * targets->width;
-	label = targets->width > 1 ? metric_greatest(values, targets->width) : (int64_t)values[0];
+	label = targets->width > 1 ? class_greatest(values, targets->width) : (int64_t)values[0];
 	return label != loss->ignore_class;
 }
 

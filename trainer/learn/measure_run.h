@@ -45,10 +45,10 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 /* The metric's value; NaN: the mean of no values. */
 double metric_result(const struct metric *metric, const double *states);
 
-/* The index of the greatest value: the first of equals, NaN is skipped (0 if all are NaN). */
-int64_t metric_greatest(const float *x, int64_t count);
-
 /* ---- classes --------------------------------------------------------------------------------- */
+
+/* The index of the greatest value: the first of equals, NaN is skipped (0 if all are NaN). */
+int64_t class_greatest(const float *x, int64_t count);
 
 /*
  * How often each class was a target, and how often it was mispredicted: input of the health rule

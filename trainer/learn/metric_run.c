@@ -2,7 +2,6 @@
  * Evaluation of metrics: means over rows, and results of counts over all rows. No state: everything
  * is in the caller's memory.
  */
-#include <float.h>
 #include <math.h>
 
 #include "common/elementary.h"
@@ -21,20 +20,6 @@ struct metric_item {
 };
 
 /* ---- the measures ---------------------------------------------------------------------------- */
-
-int64_t metric_greatest(const float *x, int64_t count)
-{
-	float greatest = -FLT_MAX;
-	int64_t at = 0;
-
-	for (int64_t j = 0; j < count; j++) {
-		if (x[j] > greatest) {
-			greatest = x[j];
-			at = j;
-		}
-	}
-	return at;
-}
 
 static bool metric_same(float a, float b)
 {
@@ -55,12 +40,12 @@ static double metric_binary(const struct metric_item *item)
 
 static double metric_categorical(const struct metric_item *item)
 {
-	return metric_greatest(item->p, item->width) == metric_greatest(item->y, item->width);
+	return class_greatest(item->p, item->width) == class_greatest(item->y, item->width);
 }
 
 static double metric_sparse(const struct metric_item *item)
 {
-	return metric_same((float)metric_greatest(item->p, item->width), item->y[0]);
+	return metric_same((float)class_greatest(item->p, item->width), item->y[0]);
 }
 
 /* TensorFlow's in_top_k, which stops once more than k outputs are greater. */
@@ -80,7 +65,7 @@ static double metric_in_top_k(const struct metric_item *item, int64_t label)
 
 static double metric_top_k(const struct metric_item *item)
 {
-	return metric_in_top_k(item, metric_greatest(item->y, item->width));
+	return metric_in_top_k(item, class_greatest(item->y, item->width));
 }
 
 static double metric_sparse_top_k(const struct metric_item *item)
@@ -153,7 +138,7 @@ static int64_t class_of(const struct metric_item *item)
 	const double label = (double)item->y[0];
 
 	if (item->y_step > 0)
-		return metric_greatest(item->y, item->width);
+		return class_greatest(item->y, item->width);
 	return label >= 0.0 && label < (double)item->metric->classes ? (int64_t)label : -1;
 }
 
@@ -161,7 +146,7 @@ static int64_t class_of(const struct metric_item *item)
 static void count_classes(const struct metric_item *item, double *counts)
 {
 	const bool greatest = isnan(item->metric->threshold);
-	const int64_t best = metric_greatest(item->p, item->width);
+	const int64_t best = class_greatest(item->p, item->width);
 	const int64_t label = item->y_step > 0 ? -1 : class_of(item);
 
 	for (int64_t c = 0; c < item->width; c++, counts += 3) {
@@ -197,7 +182,7 @@ static double f1_result(const struct metric *metric, const double *counts)
 /* Update a confusion matrix: rows are the targets' classes, columns the predicted ones. */
 static void count_confusions(const struct metric_item *item, double *counts)
 {
-	const int64_t label = class_of(item), predicted = metric_greatest(item->p, item->width);
+	const int64_t label = class_of(item), predicted = class_greatest(item->p, item->width);
 
 	if (label >= 0 && label < item->metric->classes && predicted < item->metric->classes)
 		counts[label * item->metric->classes + predicted] += item->weight;
