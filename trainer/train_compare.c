@@ -150,7 +150,7 @@ static void train_row(struct figures *out, const struct compare_line *line, cons
 	train_job_init(&job, NULL, true);
 	status = parse_run(&job.plan.run, line, row, &err);
 	if (status == ST_OK)
-		status = train_job_callbacks(&job.callbacks, job.plan.run, &err);
+		status = callbacks_load(&job.callbacks, job.plan.run, &err);
 	if (status == ST_OK)
 		status = train_job_prepare(&job, &err);
 	if (status == ST_OK)

@@ -129,16 +129,6 @@ static enum status check_same(struct train_job *job, struct err *err)
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-enum status train_job_callbacks(struct callbacks *out, const struct run_file *run, struct err *err)
-{
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at list;
-
-	if (!run->callbacks || !json_child(&root, "callbacks", &list))
-		return ST_OK;
-	return callbacks_read(out, &list, err);
-}
-
 const struct run_checks train_run_checks = {
 	.capture = outfeed_policy_check, .rules = outfeed_health_check, .load = keras_file_json};
 
@@ -150,7 +140,7 @@ enum status train_job_load(struct train_job *job, const char *path, int count, c
 
 	if (status == ST_OK)
 		status = run_check_compile(job->plan.run, err);
-	return status == ST_OK ? train_job_callbacks(&job->callbacks, job->plan.run, err) : status;
+	return status == ST_OK ? callbacks_load(&job->callbacks, job->plan.run, err) : status;
 }
 
 static void add_notice(void *user, const char *text)

@@ -62,9 +62,6 @@ extern const struct run_checks train_run_checks;
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err);
 
-/* Read the callbacks of a run file; on failure nothing is left in @out. */
-enum status train_job_callbacks(struct callbacks *out, const struct run_file *run, struct err *err);
-
 /* Open data, build model and layout, checking the whole request; print the model's summary. */
 enum status train_job_prepare(struct train_job *job, struct err *err);
 

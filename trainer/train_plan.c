@@ -7,7 +7,6 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/minmax.h"
 #include "trainer/data/dataset_feed.h"
 #include "trainer/train_tensors.h"
 
@@ -84,7 +83,7 @@ static enum status describe(struct run_data *out, const struct run_file *run, st
 	const struct dataset_params params = train_data_params(run);
 	struct dataset train, test;
 	struct callbacks callbacks = {0};
-	enum status status = train_job_callbacks(&callbacks, run, err);
+	enum status status = callbacks_load(&callbacks, run, err);
 
 	callbacks_fini(&callbacks);
 	if (status == ST_OK)

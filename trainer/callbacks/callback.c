@@ -6,7 +6,6 @@
  */
 #include "trainer/callbacks/callback.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -140,6 +139,16 @@ enum status callbacks_read(struct callbacks *out, const struct json_at *list, st
 	if (err_stuck(err))
 		callbacks_fini(out);
 	return err->status;
+}
+
+enum status callbacks_load(struct callbacks *out, const struct run_file *run, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at list;
+
+	if (!run->callbacks || !json_child(&root, "callbacks", &list))
+		return ST_OK;
+	return callbacks_read(out, &list, err);
 }
 
 bool callbacks_show_outfeeds(const struct callbacks *callbacks)

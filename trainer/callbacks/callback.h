@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "model/model.h"
 #include "model/model_config.h"
+#include "model/run/run_file.h"
 #include "trainer/data/snapshot.h"
 
 /* Functions and data of the training that callbacks use. */
@@ -80,6 +81,8 @@ const char *callback_class_name(int index);
 /* Parse @list: [{class_name, config}, ...], or NULL. On failure @out is empty except for
  * `silent`. */
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err);
+/* Parse the callbacks of @run, if it has any; on failure as callbacks_read(). */
+enum status callbacks_load(struct callbacks *out, const struct run_file *run, struct err *err);
 void callbacks_fini(struct callbacks *callbacks); /* accepts a zeroed struct */
 
 /* Does the list have an OutfeedCallback? Without one, every queue gets the tutorial's default. */
