@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "popvision/popvision.h"
 #include "trainer/models/keras_file.h"
+#include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_fit.h"
 #include "trainer/train_ranks.h"

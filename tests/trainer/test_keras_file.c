@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "support/model_texts.h"
 #include "trainer/models/hdf5_file.h"
+#include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 
 #define WEIGHTS_MOST 4096

@@ -15,7 +15,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/callbacks/callback.h"
-#include "trainer/models/keras_file.h"
+#include "trainer/models/keras_save.h"
 
 /* ---- file names that contain the epoch and its logs ------------------------------------------ */
 

@@ -1,7 +1,6 @@
 /*
- * Files of models and weights: reading them, detected by content (Keras's JSON, .npz, HDF5 and
- * .keras), and saving. The error for a file of another program names its format and says how to
- * convert it.
+ * Reading files of models and weights, detected by content: Keras's JSON, .npz, HDF5 and .keras.
+ * The error for a file of another program names its format and says how to convert it.
  */
 #ifndef KERAS_FILE_H
 #define KERAS_FILE_H
@@ -10,7 +9,6 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "model/model.h"
 
 enum keras_kind {
 	KERAS_TEXT,   /* JSON, or any file without a known signature */
@@ -46,25 +44,5 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 /* Open a file in memory. Takes ownership of @bytes, even on failure. */
 enum status keras_file_from(struct keras_file *out, const char *path, char *bytes, size_t length,
 			    struct err *err);
-
-/* ---- saving ---------------------------------------------------------------------------------- */
-
-/*
- * Saving a model as Keras does. The extension selects the format: .keras and .h5 for a model with
- * its weights; .weights.h5, .h5 or any other (.npz) for weights only. A file is written completely
- * or not at all; the same weights give the same bytes.
- */
-
-/* Check @path before there is anything to write: fail as keras_save_weights() or keras_save_model()
- * would. @json: the JSON of a model to be saved; NULL: weights. */
-enum status keras_save_check(const char *path, const cJSON *json, struct err *err);
-
-/* Save as .weights.h5 or .h5, by extension; all others are .npz. */
-enum status keras_save_weights(const struct model *model, const float *weights, const char *path,
-			       struct err *err);
-
-/* @json: as model_new() read it, but not an application by name. */
-enum status keras_save_model(const struct model *model, const cJSON *json, const float *weights,
-			     const char *path, struct err *err);
 
 #endif /* KERAS_FILE_H */

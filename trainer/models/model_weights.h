@@ -3,9 +3,9 @@
  * policies, and weights in files.
  *
  * Files are NumPy's .npz, one float32 array per variable, named as in Keras
- * ("Dense_128/kernel:0"), or Keras's own formats: .h5, .weights.h5, .keras (keras_file.h).
- * numpy.load() reads the saved .npz files; files that numpy.savez() and savez_compressed() write
- * of a Keras model's weights can be loaded.
+ * ("Dense_128/kernel:0"), or Keras's own formats: .h5, .weights.h5, .keras (keras_file.h reads
+ * them, keras_save.h writes them). numpy.load() reads the saved .npz files; files that
+ * numpy.savez() and savez_compressed() write of a Keras model's weights can be loaded.
  */
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H
