@@ -157,15 +157,6 @@ bool dataset_gives_classes(const struct dataset *dataset)
 	return dataset->labels && !dataset->one_hot;
 }
 
-size_t dataset_item_floats(const struct dataset *dataset)
-{
-	size_t floats = 1;
-
-	for (int i = 0; i < dataset->ndim; i++)
-		floats *= (size_t)dataset->shape[i];
-	return floats;
-}
-
 /*
  * value / 255, rounded once. With 1 / 255 = 257 / 65536 + 1 / (255 x 65536) the first product is
  * exact (at most 16 bits), so that only the rounding of the sum matters. A test compares all 256

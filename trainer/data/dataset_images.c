@@ -1,10 +1,9 @@
 /*
- * Folders of images by class, as Keras's image_dataset_from_directory() reads them: decoded, scaled
- * to one size as data.resize specifies (see dataset_resize.c) and rounded to bytes again, which
- * need a quarter of the memory of floats. Images are decoded once at the start and cached. If they
- * do not fit the memory, they are decoded whenever a feed needs them.
+ * Folders of images by class, as Keras's image_dataset_from_directory() reads them. Images are
+ * decoded (see dataset_decoder.c) once at the start and cached. If they do not fit the memory, they
+ * are decoded whenever a feed needs them.
  *
- * Threading: several threads decode files; each writes its own item. A decoder is read-only.
+ * Threading: several threads decode files; each writes its own item.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -19,13 +18,6 @@
 #include "trainer/data/image.h"
 
 #define IMAGES_ROUND 256 /* files decoded between two checks for errors */
-
-/* How a part's files become items. */
-struct dataset_decoder {
-	char **paths; /* owned, [count] */
-	int64_t count, height, width, channels;
-	bool resizes;
-};
 
 struct image_round {
 	const struct dataset_decoder *decoder;
@@ -49,131 +41,6 @@ static bool is_image(const char *name)
 	return false;
 }
 
-static void decode_file(struct image *out, const char *path, bool gray, struct err *err)
-{
-	size_t length;
-	char *bytes;
-
-	*out = (struct image){0};
-	if (fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, err) != ST_OK)
-		return;
-	image_decode(out, gray, path, bytes, length, err);
-	mem_free(bytes);
-}
-
-/* Scale @image to the decoder's size, rounding values to the nearest byte. */
-static void scale_image(const struct dataset_decoder *decoder, uint8_t *to,
-			const struct image *image, const char *path, struct err *err)
-{
-	const int64_t height = decoder->height, width = decoder->width;
-	const size_t count = (size_t)(height * width * image->channels);
-	struct dataset set = {
-		.ndim = 3, .shape = {image->height, image->width, image->channels}, .source = path};
-	float *floats;
-
-	if (image->height == height && image->width == width) {
-		memcpy(to, image->bytes, count);
-		return;
-	}
-	if (!decoder->resizes) {
-		err_set(err, ST_FORMAT,
-			"%s: has %lld x %lld pixels, %s has %lld x %lld: data.resize makes them "
-			"one size",
-			path, (long long)image->height, (long long)image->width, decoder->paths[0],
-			(long long)height, (long long)width);
-		return;
-	}
-	if (dataset__resize_set(&set, height, width, err) != ST_OK)
-		return;
-	floats = mem_resize(NULL, count, sizeof(*floats));
-	if (floats)
-		dataset__resize(set.resize, image->bytes, NULL, floats);
-	else
-		err_nomem(err);
-	for (size_t i = 0; floats && i < count; i++)
-		to[i] = (uint8_t)(floats[i] * 255.0f + 0.5f);
-	mem_free(floats);
-	dataset__resize_free((struct dataset_resize *)(uintptr_t)set.resize);
-}
-
-/* ---- decoders -------------------------------------------------------------------------------- */
-
-static int64_t item_bytes(const struct dataset_decoder *decoder)
-{
-	return decoder->height * decoder->width * decoder->channels;
-}
-
-enum status dataset__decode(const struct dataset_decoder *decoder, int64_t item, uint8_t *to,
-			    struct err *err)
-{
-	const char *path = decoder->paths[item];
-	struct image image;
-	struct err own;
-
-	err = err_start(err, &own);
-	decode_file(&image, path, decoder->channels == 1, err);
-	if (!err_stuck(err))
-		scale_image(decoder, to, &image, path, err);
-	mem_free(image.bytes);
-	return err->status;
-}
-
-void dataset__decoder_free(struct dataset_decoder *decoder)
-{
-	for (int64_t i = 0; decoder && i < decoder->count; i++)
-		mem_free(decoder->paths[i]);
-	if (decoder)
-		mem_free(decoder->paths);
-	mem_free(decoder);
-}
-
-/* Set the size of all items: data.resize, else the first file's. */
-static void find_size(struct dataset_decoder *decoder, const struct dataset_params *params,
-		      struct err *err)
-{
-	struct image image;
-
-	decoder->height = params->resize.height;
-	decoder->width = params->resize.width;
-	decoder->channels = params->images.gray ? 1 : 3;
-	decoder->resizes = decoder->height > 0;
-	if (!decoder->resizes) {
-		decode_file(&image, decoder->paths[0], params->images.gray, err);
-		decoder->height = image.height;
-		decoder->width = image.width;
-		mem_free(image.bytes);
-	}
-	if (!err_stuck(err) && decoder->height * decoder->width > IMAGE_PIXELS_MOST)
-		err_set(err, ST_LIMIT,
-			"data.resize: images of %lld x %lld pixels are more than the %d that are "
-			"read",
-			(long long)decoder->height, (long long)decoder->width, IMAGE_PIXELS_MOST);
-}
-
-/* Moves the paths of the first @params->limit of @files into the decoder. */
-static struct dataset_decoder *new_decoder(struct dataset_files *files,
-					   const struct dataset_params *params, struct err *err)
-{
-	struct dataset_decoder *decoder = mem_calloc(1, sizeof(*decoder));
-	const int64_t files_count = (int64_t)files->count;
-	const int64_t count = params->limit > 0 ? min(files_count, params->limit) : files_count;
-
-	if (decoder)
-		decoder->paths = mem_calloc((size_t)count, sizeof(*decoder->paths));
-	if (!decoder || !decoder->paths) {
-		mem_free(decoder);
-		err_nomem(err);
-		return NULL;
-	}
-	decoder->count = count;
-	for (int64_t i = 0; i < count; i++) {
-		decoder->paths[i] = files->files[i].path;
-		files->files[i].path = NULL;
-	}
-	find_size(decoder, params, err);
-	return decoder;
-}
-
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 static void decode_item(void *context, unsigned slice)
@@ -182,7 +49,8 @@ static void decode_item(void *context, unsigned slice)
 	const int64_t item = round->first + slice;
 
 	round->errors[slice] = (struct err){ST_OK, ""};
-	dataset__decode(round->decoder, item, round->bytes + item * item_bytes(round->decoder),
+	dataset__decode(round->decoder, item,
+			round->bytes + item * dataset__decoder_bytes(round->decoder),
 			&round->errors[slice]);
 }
 
@@ -261,7 +129,8 @@ static uint64_t digest_files(const struct dataset_decoder *decoder, const char *
 /* Allocate the cache only if the machine has that much memory available. */
 static uint8_t *allocate_cache(const struct dataset_decoder *decoder, struct err *err)
 {
-	const int64_t bytes = decoder->count * item_bytes(decoder), have = mem_available();
+	const int64_t bytes = decoder->count * dataset__decoder_bytes(decoder),
+		      have = mem_available();
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 	uint8_t *memory;
 
@@ -275,7 +144,7 @@ static uint8_t *allocate_cache(const struct dataset_decoder *decoder, struct err
 			fmt_bytes(have_text, (uint64_t)have));
 		return NULL;
 	}
-	memory = mem_calloc((size_t)decoder->count, (size_t)item_bytes(decoder));
+	memory = mem_calloc((size_t)decoder->count, (size_t)dataset__decoder_bytes(decoder));
 	if (!memory)
 		err_nomem(err);
 	return memory;
@@ -287,7 +156,7 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 		      struct pool *pool, int64_t *cache, struct err *err)
 {
 	struct dataset_array array = {.type = DATASET_U8, .ndim = 4};
-	struct dataset_decoder *decoder = new_decoder(files, params, err);
+	struct dataset_decoder *decoder = dataset__decoder_new(files, params, err);
 	struct image_round round = {.decoder = decoder};
 	uint64_t digest = 0;
 	bool later;
@@ -300,9 +169,9 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 	array.dim[1] = decoder->height;
 	array.dim[2] = decoder->width;
 	array.dim[3] = decoder->channels;
-	later = params->shapes || decoder->count * item_bytes(decoder) > *cache;
+	later = params->shapes || decoder->count * dataset__decoder_bytes(decoder) > *cache;
 	if (!later) {
-		*cache -= decoder->count * item_bytes(decoder);
+		*cache -= decoder->count * dataset__decoder_bytes(decoder);
 		array.bytes = allocate_cache(decoder, err);
 	}
 	round.bytes = array.bytes;

@@ -224,6 +224,8 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 			  struct dataset_array *inputs, struct dataset_array *targets,
 			  struct err *err);
 
+/* ---- folders of files by class --------------------------------------------------------------- */
+
 /* The files of one part, interleaved by class. */
 struct dataset_files {
 	char folder[FS_PATH_SIZE]; /* empty: no such part */
@@ -259,13 +261,35 @@ enum status dataset__folder_join(struct dataset *out, const struct dataset_folde
 				 const struct dataset_files *part, const char *what, int64_t limit,
 				 struct dataset_array *inputs, struct err *err);
 
+/* ---- images as items ------------------------------------------------------------------------- */
+
+/* How a part's files of images become items. */
+struct dataset_decoder {
+	char **paths; /* owned, [count] */
+	int64_t count, height, width, channels;
+	bool resizes;
+};
+
+/* Take the paths of the first @params->limit of @files. After an error in @err the result may be
+ * NULL or a decoder to free. */
+struct dataset_decoder *dataset__decoder_new(struct dataset_files *files,
+					     const struct dataset_params *params, struct err *err);
+void dataset__decoder_free(struct dataset_decoder *decoder); /* accepts NULL */
+
+/* Return the bytes of an item. */
+static inline int64_t dataset__decoder_bytes(const struct dataset_decoder *decoder)
+{
+	return decoder->height * decoder->width * decoder->channels;
+}
+
 /* Decode item @item into the bytes @to. Thread safe. */
 enum status dataset__decode(const struct dataset_decoder *decoder, int64_t item, uint8_t *to,
 			    struct err *err);
-void dataset__decoder_free(struct dataset_decoder *decoder); /* accepts NULL */
 
 /* Give @set, which was joined without bytes, the items of @decoder; @set becomes its owner. */
 void dataset__decode_later(struct dataset *set, struct dataset_decoder *decoder);
+
+/* ---- known sets ------------------------------------------------------------------------------ */
 
 struct dataset_known;
 

@@ -122,6 +122,17 @@ enum status dataset__resize_set(struct dataset *set, int64_t height, int64_t wid
 	return ST_OK;
 }
 
+/* ---- sizes of items, resized and stored ------------------------------------------------------ */
+
+size_t dataset_item_floats(const struct dataset *dataset)
+{
+	size_t floats = 1;
+
+	for (int i = 0; i < dataset->ndim; i++)
+		floats *= (size_t)dataset->shape[i];
+	return floats;
+}
+
 size_t dataset__stored_floats(const struct dataset *set)
 {
 	const struct dataset_resize *resize = set->resize;
