@@ -71,8 +71,6 @@ int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes)
 {
 	struct gather_plan p = gather_plan(gather);
 
-	if (conv__winograd_applies(&gather->view, gather->filters, gather->groups))
-		return conv__winograd_scratch(gather, lanes);
 	return conv__dense_floats(&gather->view) + conv__shared_floats(&gather->view) +
 	       p.lane * lanes;
 }
@@ -305,10 +303,6 @@ void conv__gather(const struct conv_gather *gather, const struct kernel_room *ro
 	struct conv_gather g = *gather;
 	struct gather_plan p;
 
-	if (conv__winograd_applies(&g.view, g.filters, g.groups)) {
-		conv__winograd(gather, room);
-		return;
-	}
 	conv__dense(&g.view, room->pool, room->scratch);
 	p = gather_plan(&g);
 	p.memory = shared + conv__shared_floats(&gather->view);

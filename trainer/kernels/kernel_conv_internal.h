@@ -268,9 +268,7 @@ struct conv_gather {
 	int64_t groups, group_source, group_weights, group_out; /* floats from group to group */
 };
 
-/* Floats of scratch; the pointers in @gather are not used. */
-int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes);
-void conv__gather(const struct conv_gather *gather, const struct kernel_room *room);
+/* ---- what convolutions share: kernel_conv_base.c --------------------------------------------- */
 
 /* The view that a forward pass reads; @x may be NULL. */
 struct conv_view conv__forward_view(const struct kernel_conv *conv, const float *x);
@@ -289,7 +287,12 @@ struct conv_parts {
 
 /* Add the parts from first to last. */
 void conv__add_parts(const struct conv_parts *parts, struct pool *pool);
-int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes); /* floats */
+
+/* ---- direct sums: kernel_conv_gather.c, kernel_conv_sum.c ------------------------------------ */
+
+/* Floats of scratch; the pointers in @gather are not used. */
+int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes);
+void conv__gather(const struct conv_gather *gather, const struct kernel_room *room);
 /* Pack the panel of @gather's filters that begins at @column of @group. */
 void conv__gather_pack(const struct conv_gather *gather, int64_t group, int64_t column,
 		       int64_t columns, float *b);
@@ -299,7 +302,10 @@ int64_t conv__gather_lines_scratch(const struct conv_gather *gather, int64_t lin
 void conv__gather_lines(const struct conv_gather *gather, int64_t panel, int64_t panels,
 			int64_t line, int64_t end, float *memory);
 
-/* ---- Winograd: kernel_conv_winograd.c -------------------------------------------------------- */
+/* Floats of scratch for the kernel's gradient, by Winograd's tiles where these apply. */
+int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes);
+
+/* ---- Winograd: kernel_conv_winograd.c, kernel_conv_winograd_sum.c ---------------------------- */
 
 #define WINOGRAD_SIDE      4 /* outputs of a tile, per axis */
 #define WINOGRAD_READ      6 /* pixels that it reads, per axis */

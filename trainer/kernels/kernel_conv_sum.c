@@ -7,9 +7,7 @@
  * processed in blocks that stay in the cache.
  */
 #include <math.h>
-#include <string.h>
 
-#include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/kernels/kernel_conv.h"
@@ -20,8 +18,7 @@
 #define SUM_SMALL  (1 << 16) /* maximum floats of a kernel that is summed in parts */
 #define SUM_LARGE  (1 << 18) /* the same with at least SUM_MANY pixels */
 #define SUM_MANY   8192
-#define SUM_SLICES 8    /* target slices of a large kernel */
-#define SUM_ADD    4096 /* floats per slice when parts are added */
+#define SUM_SLICES 8 /* target slices of a large kernel */
 
 struct sum_plan {
 	const struct kernel_conv *conv;
@@ -242,37 +239,6 @@ static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
 
 	range.panel_end = range.panel + 1;
 	sum_lines(p, &range, 0, p->lines, p->memory + lane * p->lane, p->dkernel, p->dbias);
-}
-
-KERNEL_CLONES
-static void sum_add(const struct conv_parts *p, int64_t first, int64_t floats, float *out)
-{
-	memcpy(out, p->parts + first, (size_t)floats * sizeof(float));
-	for (int64_t part = 1; part < p->count; part++) {
-		const float *restrict from = p->parts + part * p->stride + first;
-
-		for (int64_t i = 0; i < floats; i++)
-			out[i] += from[i];
-	}
-}
-
-static void sum_add_slice(void *context, unsigned slice)
-{
-	const struct conv_parts *p = context;
-	int64_t first = (int64_t)slice * SUM_ADD;
-
-	if (first < p->floats)
-		sum_add(p, first, min(SUM_ADD, p->floats - first), p->dkernel + first);
-	else if (p->dbias)
-		sum_add(p, conv__whole_lines(p->floats), p->filters, p->dbias);
-}
-
-void conv__add_parts(const struct conv_parts *parts, struct pool *pool)
-{
-	struct conv_parts p = *parts;
-
-	pool_share(pool, kernel_work_floats(p.count * p.floats), sum_add_slice, &p,
-		   (unsigned)(conv__ceil(p.floats, SUM_ADD) + 1));
 }
 
 /* For a large kernel several slices read all of dy: apply the ReLU's gradient before them. */
