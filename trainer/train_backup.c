@@ -247,6 +247,15 @@ static void sync_replica(struct train_session *session, struct train_replica *re
 		train_replica_round(session, replica);
 }
 
+/* Gather the shares of the optimizer's variable @slot of all replicas in session->reduced, by
+ * weight. Called by all ranks. */
+static void gather_slot(struct train_session *session, size_t slot)
+{
+	train_shard_publish_slot(session, slot);
+	for (int s = 0; s < session->layout->stages; s++)
+		train_ranks_gather(session, s, NULL);
+}
+
 /* The optimizer's variables, which are the same for all replicas: rank 0 saves those of the first
  * one. If they are sharded, all ranks gather the shares in session->reduced. */
 static void sync_slots(struct train_session *session, struct snapshot *snapshot)
@@ -260,7 +269,7 @@ static void sync_slots(struct train_session *session, struct snapshot *snapshot)
 		float *whole = sharded ? session->reduced : session->replica[0].slots + s * weights;
 
 		if (sharded && !reads)
-			train_shard_gather_slot(session, s);
+			gather_slot(session, s);
 		snprintf(name, sizeof(name), "slot %zu", s);
 		if (reads || ranks_rank(session->ranks) == 0)
 			model_weights_keep(session->model, whole, name, snapshot);

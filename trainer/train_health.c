@@ -255,26 +255,14 @@ static struct ips_keys keys_of(int64_t epoch)
 	return keys;
 }
 
-void train_health_losses(struct train_phase *phase)
+void train_health_loss(struct train_session *session, int64_t step, double loss)
 {
-	struct train_session *session = phase->session;
-	const struct train_execution *execution = &session->execution;
 	struct outfeed_health *rules = train_outfeed_health(session);
-	const int64_t done = train_phase_steps_done(phase), together = train_phase_together(phase);
-	struct ips_keys keys = keys_of(execution->epoch);
+	struct ips_keys keys = keys_of(session->execution.epoch);
 
-	if (!rules || phase->mode != IPS_TRAIN)
-		return;
-	keys.execution = execution->execution;
-	for (; phase->evaluated + together <= done; phase->evaluated += together) {
-		double sum = 0;
-
-		for (int64_t i = 0; i < together; i++)
-			sum += train_phase_loss(phase, phase->evaluated + i);
-		keys.step = execution->first_step + phase->evaluated + together - 1;
-		outfeed_health_loss(rules, &keys, ips_recording_now_ns(session->recording),
-				    sum / (double)together);
-	}
+	keys.execution = session->execution.execution;
+	keys.step = step;
+	outfeed_health_loss(rules, &keys, ips_recording_now_ns(session->recording), loss);
 }
 
 enum status train_health_epoch(struct train_session *session, int64_t epoch, double loss,

@@ -15,8 +15,9 @@
 #include "outfeed/outfeed_policy.h"
 #include "outfeed/outfeed_queue.h"
 #include "trainer/callbacks/callback.h"
-#include "trainer/train_phase.h"
 #include "trainer/train_session.h"
+
+struct train_phase;
 
 /* The position of a worker in the execution. */
 struct train_outfeed_place {
@@ -161,9 +162,10 @@ enum status train_health_read(struct train_session *session, struct err *err);
 /* Allocate the counts of targets that the rules need. Call after train_outfeed_new(). */
 enum status train_health_new(struct train_session *session, struct err *err);
 
-/* Evaluate the rules for the losses of the current execution that all replicas have computed since
- * the last call. */
-void train_health_losses(struct train_phase *phase);
+/* Evaluate the rules for the loss of the current execution at @step: the mean over replicas, and
+ * over steps with common results, of which @step is the last. The execution trains, and there are
+ * rules: see train_outfeed_health(). */
+void train_health_loss(struct train_session *session, int64_t step, double loss);
 
 /* Evaluate the rules at the end of an epoch, with its counts of classes; @val_loss NULL: it was not
  * validated. Returns train_health_check(). */

@@ -47,7 +47,9 @@ static int64_t weight_of(const struct train_phase *phase, int64_t step, int64_t 
 		       : train_phase_items(phase, step, replica);
 }
 
-double train_phase_loss(const struct train_phase *phase, int64_t step)
+/* Return the loss of @step of the current execution, including its penalty: the mean over
+ * replicas. */
+static double step_loss(const struct train_phase *phase, int64_t step)
 {
 	const int replicas = phase->session->layout->replicas;
 	const double *losses = phase->losses + step * replicas;
@@ -63,7 +65,9 @@ double train_phase_loss(const struct train_phase *phase, int64_t step)
 	return (weights > 0.0 ? sum / weights : 0.0) + penalty_of(phase, step);
 }
 
-int64_t train_phase_together(const struct train_phase *phase)
+/* Return the steps with common results: pipeline.accumulate_outfeed sends them once a pipeline
+ * run. */
+static int64_t together_of(const struct train_phase *phase)
 {
 	return phase->session->run->pipeline.accumulate_outfeed
 		       ? phase->session->execution.microbatches
@@ -74,7 +78,7 @@ void train_phase_step(const struct train_phase *phase, int64_t step, int64_t rep
 		      double *values)
 {
 	const int64_t replicas = phase->session->layout->replicas;
-	const int64_t together = train_phase_together(phase), first = step / together * together;
+	const int64_t together = together_of(phase), first = step / together * together;
 	const struct metric_list *metrics = &phase->measure->metrics;
 
 	for (int64_t i = 0; i < metrics->states; i++)
@@ -151,7 +155,7 @@ static void add_results(struct train_phase *phase)
 		add_step(phase, i);
 		train_record_metric(session, execution->mode, execution->epoch,
 				    execution->execution, execution->first_step + i, "loss",
-				    train_phase_loss(phase, i));
+				    step_loss(phase, i));
 	}
 }
 
@@ -161,7 +165,7 @@ static void add_accumulated(struct train_phase *phase)
 	struct train_session *session = phase->session;
 	const struct train_execution *execution = &session->execution;
 	const int replicas = session->layout->replicas;
-	const int64_t together = train_phase_together(phase);
+	const int64_t together = together_of(phase);
 	const struct metric_list *metrics = &phase->measure->metrics;
 
 	for (int64_t i = together - 1; i < execution->steps; i += together) {
@@ -205,7 +209,7 @@ static void update_figures(struct train_phase *phase)
 /* Turn the results of the execution that has just ended into rows, means and figures. */
 static void collect_results(struct train_phase *phase)
 {
-	if (phase->mode != IPS_PREDICT && train_phase_together(phase) > 1)
+	if (phase->mode != IPS_PREDICT && together_of(phase) > 1)
 		add_accumulated(phase);
 	else if (phase->mode != IPS_PREDICT)
 		add_results(phase);
@@ -344,11 +348,12 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 	return status == ST_OK ? dataset_feed_new(&phase->feed, &params, err) : status;
 }
 
-size_t train_phase_output_floats(const struct train_phase *phase)
+/* Return the floats of a step's predictions on one replica: [batch, output]. */
+static size_t output_floats(const struct train_session *session)
 {
-	const struct model *model = phase->session->model;
+	const struct model *model = session->model;
 
-	return (size_t)phase->session->run->data.batch_size *
+	return (size_t)session->run->data.batch_size *
 	       (size_t)model_shape_count(&model->layers[model->layer_count - 1].output);
 }
 
@@ -374,8 +379,7 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 		return err_nomem(err);
 	if (phase->mode != IPS_PREDICT)
 		return ST_OK;
-	phase->outputs =
-		mem_calloc(places, train_phase_output_floats(phase) * sizeof(*phase->outputs));
+	phase->outputs = mem_calloc(places, output_floats(session) * sizeof(*phase->outputs));
 	return !phase->outputs ? err_nomem(err) : ST_OK;
 }
 
@@ -485,6 +489,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.penalties = phase->penalties,
 		.sums = phase->sums,
 		.outputs = phase->outputs,
+		.output_floats = output_floats(session),
 		.measure = phase->measure,
 	};
 	phase->evaluated = 0;
@@ -540,18 +545,37 @@ static int64_t record_ahead(struct train_session *session, int64_t before)
 	return done;
 }
 
+/* Pass the losses that all replicas have computed since the last call to the health rules. */
+static void check_losses(struct train_phase *phase)
+{
+	struct train_session *session = phase->session;
+	const int64_t done = train_phase_steps_done(phase), together = together_of(phase);
+
+	if (!train_outfeed_health(session) || phase->mode != IPS_TRAIN)
+		return;
+	for (; phase->evaluated + together <= done; phase->evaluated += together) {
+		double sum = 0;
+
+		for (int64_t i = 0; i < together; i++)
+			sum += step_loss(phase, phase->evaluated + i);
+		train_health_loss(session,
+				  session->execution.first_step + phase->evaluated + together - 1,
+				  sum / (double)together);
+	}
+}
+
 static void wait_for_workers(struct train_phase *phase, int64_t number)
 {
 	struct train_session *session = phase->session;
 	int64_t done = record_ahead(session, 0);
 
-	train_health_losses(phase);
+	check_losses(phase);
 
 	for (int i = 0; i < session->worker_count; i++) {
 		while (!train_signal_wait_ms(&session->worker[i].finished, number, LOOK_MS)) {
 			ips_memory_sample(session->main_track);
 			done = record_ahead(session, done);
-			train_health_losses(phase);
+			check_losses(phase);
 			if (phase->screen)
 				train_screen_progress(
 					phase->screen,
@@ -657,9 +681,9 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 		execution->runs = runs;
 		execution->steps = runs * execution->microbatches;
 	}
-	status = train_ranks_results(phase, first_failure(session, err), err);
+	status = train_ranks_results(session, first_failure(session, err), err);
 	phase->gathered = true;
-	train_health_losses(phase);
+	check_losses(phase);
 	train_record_device(session, execution->runs);
 	train_record_runs(session, true);
 	train_outfeed_finalize(session, execution->runs, true);

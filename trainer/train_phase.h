@@ -51,9 +51,6 @@ void train_phase_begin(struct train_phase *phase);
 /* Return the number of items in the batch of @step (of the current execution) on @replica. */
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica);
 
-/* Return the floats of a step's predictions on one replica: [batch, output]. */
-size_t train_phase_output_floats(const struct train_phase *phase);
-
 /* Write or read the running means, after train_phase_begin(). */
 void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot);
 
@@ -71,14 +68,6 @@ void train_phase_step(const struct train_phase *phase, int64_t step, int64_t rep
 
 /* Return the steps of the current execution that all replicas have completed. */
 int64_t train_phase_steps_done(const struct train_phase *phase);
-
-/* Return the steps with common results: pipeline.accumulate_outfeed sends them once a pipeline
- * run. */
-int64_t train_phase_together(const struct train_phase *phase);
-
-/* Return the loss of @step of the current execution, including its penalty: the mean over
- * replicas. */
-double train_phase_loss(const struct train_phase *phase, int64_t step);
 
 /* Return the simulated ns of a step as Keras counts them, over all replicas, including each
  * execution's fixed host cost; NaN: no device. */

@@ -13,7 +13,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "trainer/train_phase.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
 
@@ -427,22 +426,22 @@ enum {
 };
 
 /* Copy the results of @rank's replicas, step by step, to or (@in) from @at. */
-static void copy_rank(struct train_phase *phase, int rank, double *at, bool in)
+static void copy_rank(const struct train_session *session, int rank, double *at, bool in)
 {
-	const struct train_session *session = phase->session;
+	const struct train_execution *execution = &session->execution;
 	const int first = first_replica(session, rank), end = first_replica(session, rank + 1);
-	const int64_t states = phase->measure->metrics.states;
+	const int64_t states = execution->measure->metrics.states;
 
-	for (int64_t step = 0; step < session->execution.steps; step++) {
+	for (int64_t step = 0; step < execution->steps; step++) {
 		for (int r = first; r < end; r++, at += 1 + states) {
 			const int64_t place = step * session->layout->replicas + r;
-			double *mine = phase->sums + place * states;
+			double *mine = execution->sums + place * states;
 
 			if (in) {
-				phase->losses[place] = *at;
+				execution->losses[place] = *at;
 				memcpy(mine, at + 1, (size_t)states * sizeof(*at));
 			} else {
-				*at = phase->losses[place];
+				*at = execution->losses[place];
 				memcpy(at + 1, mine, (size_t)states * sizeof(*at));
 			}
 		}
@@ -450,12 +449,12 @@ static void copy_rank(struct train_phase *phase, int rank, double *at, bool in)
 }
 
 /* Gather the outputs of a prediction step by step: in each a rank's replicas are contiguous. */
-static enum status gather_outputs(struct train_phase *phase, struct ranks_pieces *pieces,
+static enum status gather_outputs(const struct train_session *session, struct ranks_pieces *pieces,
 				  struct err *err)
 {
-	const struct train_session *session = phase->session;
+	const struct train_execution *execution = &session->execution;
 	const int replicas = session->layout->replicas, ranks = ranks_count(session->ranks);
-	const size_t width = train_phase_output_floats(phase);
+	const size_t width = execution->output_floats;
 
 	if (width * (size_t)replicas > INT32_MAX)
 		return err_set(err, ST_LIMIT,
@@ -465,22 +464,22 @@ static enum status gather_outputs(struct train_phase *phase, struct ranks_pieces
 		pieces->words[r] =
 			(int)(width * (size_t)first_replica(session, r + 1)) - pieces->at[r];
 	}
-	for (int64_t step = 0; step < session->execution.steps; step++) {
-		pieces->base = phase->outputs + (size_t)step * width * (size_t)replicas;
+	for (int64_t step = 0; step < execution->steps; step++) {
+		pieces->base = execution->outputs + (size_t)step * width * (size_t)replicas;
 		ranks_gather(session->ranks, 0, pieces);
 	}
 	return ST_OK;
 }
 
-static enum status gather_results(struct train_phase *phase, enum status status,
+static enum status gather_results(struct train_session *session, enum status status,
 				  struct ranks_pieces *pieces, struct err *err)
 {
-	struct train_session *session = phase->session;
+	const struct train_execution *execution = &session->execution;
 	const int replicas = session->layout->replicas, ranks = ranks_count(session->ranks);
 	const int mine = ranks_rank(session->ranks);
-	const int64_t each =
-		phase->outputs ? 0
-			       : session->execution.steps * (1 + phase->measure->metrics.states);
+	const int64_t each = execution->outputs
+				     ? 0
+				     : execution->steps * (1 + execution->measure->metrics.states);
 	const int64_t words = (each * replicas + (int64_t)SAYS * ranks) * 2;
 	double *values, *own;
 	int failed = -1;
@@ -502,8 +501,8 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 	own = values + pieces->at[mine] / 2;
 	own[SAYS_INTERRUPTED] = train_interrupted();
 	own[SAYS_STATUS] = (double)status;
-	if (!phase->outputs)
-		copy_rank(phase, mine, own + SAYS, false);
+	if (!execution->outputs)
+		copy_rank(session, mine, own + SAYS, false);
 	pieces->base = values;
 	ranks_gather(session->ranks, 0, pieces);
 	for (int r = 0; r < ranks; r++) {
@@ -512,8 +511,8 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 		session->interrupted = session->interrupted || reported[SAYS_INTERRUPTED] != 0.0;
 		if (reported[SAYS_STATUS] != (double)ST_OK && failed < 0)
 			failed = r;
-		if (!phase->outputs && r != mine)
-			copy_rank(phase, r, reported + SAYS, true);
+		if (!execution->outputs && r != mine)
+			copy_rank(session, r, reported + SAYS, true);
 	}
 	mem_free(values);
 	session->together = failed >= 0;
@@ -523,18 +522,18 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 	return share_failure(session->ranks, failed, status, err);
 }
 
-enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err)
+enum status train_ranks_results(struct train_session *session, enum status status, struct err *err)
 {
 	struct ranks_pieces pieces = {0};
 
-	if (!phase->session->ranks)
+	if (!session->ranks)
 		return status;
-	if (ranks_pieces_new(&pieces, phase->session->ranks, NULL, err) != ST_OK)
+	if (ranks_pieces_new(&pieces, session->ranks, NULL, err) != ST_OK)
 		status = ST_NOMEM;
 	else
-		status = gather_results(phase, status, &pieces, err);
-	if (status == ST_OK && phase->outputs)
-		status = gather_outputs(phase, &pieces, err);
+		status = gather_results(session, status, &pieces, err);
+	if (status == ST_OK && session->execution.outputs)
+		status = gather_outputs(session, &pieces, err);
 	ranks_pieces_fini(&pieces);
 	return status;
 }

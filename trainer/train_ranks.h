@@ -19,7 +19,6 @@
 #include "trainer/ranks/ranks.h"
 #include "trainer/train_session.h"
 
-struct train_phase;
 struct train_exchange; /* of one stage */
 
 /* Set session->replicas and first_replica; there are at most as many ranks as replicas. */
@@ -56,7 +55,7 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 
 /* Gather the execution's results of all replicas, and whether any rank was interrupted. @status is
  * this rank's; if any is not ST_OK, all ranks return the first such one, with its text. */
-enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err);
+enum status train_ranks_results(struct train_session *session, enum status status, struct err *err);
 
 /* Measure how far this rank's wall clock is ahead of rank 0's, and the bound of the error. Uses
  * that no rank can have the result of a gather before all have sent their part. Called by all
@@ -131,9 +130,9 @@ void train_shard_publish(const struct train_session *session, const struct train
 void train_shard_fetch(const struct train_session *session, const struct train_replica *replica,
 		       int stage);
 
-/* Between executions, called by all ranks: gather the shares of the optimizer's variable @slot of
- * all replicas in session->reduced, by weight. */
-void train_shard_gather_slot(struct train_session *session, size_t slot);
+/* Between executions: copy the shares of the optimizer's variable @slot of this rank's replicas to
+ * session->reduced, by weight; the rest is zeroed. */
+void train_shard_publish_slot(const struct train_session *session, size_t slot);
 
 /* Copy the replica's share of the optimizer's variable @slot from session->reduced. */
 void train_shard_fetch_slot(const struct train_session *session,

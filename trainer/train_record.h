@@ -8,7 +8,8 @@
 #include "ipu/compile/ipu_trace.h"
 #include "trainer/train_session.h"
 
-/* Record facts, layers, operations, tracks and call sites: once, before the first execution. */
+/* Record facts, layers, operations, the device's memory, tracks and call sites: once, before the
+ * first execution. */
 enum status train_record_start(struct train_session *session, struct err *err);
 
 /* Create the lane for the decoding of @mode's feeds; nothing without a recording. */
@@ -51,9 +52,6 @@ int64_t train__global_ipu(const struct train_session *session, int replica, int 
 
 /* Return the first worker of a replica, which writes the replica's rows. */
 struct train_worker *train__first_worker(struct train_session *session, int replica);
-
-/* Record the device's memory: variables and their tiles, each tile's categories, liveness. */
-enum status train__append_memory(const struct train_session *session);
 
 /* Record the bubble of pipeline run @run. */
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,

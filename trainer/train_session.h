@@ -104,10 +104,11 @@ struct train_execution {
 	int64_t start_cycle;
 	bool traced; /* its device timeline is recorded in full */
 	struct dataset_feed *feed;
-	double *losses;    /* steps x replicas, without penalties */
-	double *penalties; /* runs x layers: of the weights' regularisers */
-	double *sums;      /* steps x replicas x states of the metrics */
-	float *outputs;    /* steps x replicas x [batch, output]; NULL: not needed */
+	double *losses;       /* steps x replicas, without penalties */
+	double *penalties;    /* runs x layers: of the weights' regularisers */
+	double *sums;         /* steps x replicas x states of the metrics */
+	float *outputs;       /* steps x replicas x output_floats; NULL: not needed */
+	size_t output_floats; /* of a step's predictions on one replica */
 	const struct train_measure *measure;
 };
 

@@ -112,7 +112,7 @@ void train_shard_fetch(const struct train_session *session, const struct train_r
 		       session->reduced + of->ranges[i].first, of->ranges[i].count * sizeof(float));
 }
 
-void train_shard_gather_slot(struct train_session *session, size_t slot)
+void train_shard_publish_slot(const struct train_session *session, size_t slot)
 {
 	memset(session->reduced, 0, session->model->weights * sizeof(*session->reduced));
 	for (int r = 0; r < session->replicas; r++) {
@@ -127,8 +127,6 @@ void train_shard_gather_slot(struct train_session *session, size_t slot)
 				       own->count * sizeof(*values));
 			}
 	}
-	for (int s = 0; s < session->layout->stages; s++)
-		train_ranks_gather(session, s, NULL);
 }
 
 void train_shard_fetch_slot(const struct train_session *session,

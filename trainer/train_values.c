@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/pool.h"
+#include "trainer/train_phase.h"
 
 #define WAIT_LEAST_NS  1000000
 #define WAIT_MOST_NS   50000000
