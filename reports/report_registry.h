@@ -69,9 +69,4 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 /* Return true if the entry supports --columns, --sort, --where and --sql. */
 bool report_entry_selects(const struct report_entry *entry);
 
-/* Write the rows of a query or, with --sql, print the query itself, as @request asks. */
-struct report_source;
-enum status report_run_source(const struct report_source *source,
-			      const struct report_request *request, struct err *err);
-
 #endif /* REPORT_REGISTRY_H */

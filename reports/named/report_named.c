@@ -698,6 +698,22 @@ const char *report_named_groupings(const struct report_named *named, char *out, 
 	return out;
 }
 
+enum status report_run_source(const struct report_source *source,
+			      const struct report_request *request, struct err *err)
+{
+	const bool as_text = request->render.format == REPORT_AS_TEXT;
+	int64_t limit = request->limit;
+
+	if (request->choice.sql)
+		return report_select_print(source, &request->choice, request->db, as_text,
+					   limit == REPORT_LIMIT_DEFAULT ? 0 : limit, request->out,
+					   err);
+	if (limit == REPORT_LIMIT_DEFAULT)
+		limit = as_text ? REPORT_TEXT_LIMIT : 0;
+	return report_select_write(source, &request->choice, request->db, &request->render, limit,
+				   request->out, err);
+}
+
 static enum status find_grouping(const struct report_grouping **out,
 				 const struct report_named *named, const char *by, struct err *err)
 {

@@ -38,6 +38,10 @@ struct report_named {
 enum status report_run_named(const struct report_entry *entry, const struct report_request *request,
 			     struct err *err);
 
+/* Write the rows of a query or, with --sql, print the query itself, as @request asks. */
+enum status report_run_source(const struct report_source *source,
+			      const struct report_request *request, struct err *err);
+
 /* List the groupings in @out, "operation layer stage phase"; "" if there is only one. */
 const char *report_named_groupings(const struct report_named *named, char *out, size_t size);
 

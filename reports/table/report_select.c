@@ -43,24 +43,6 @@ bool report_choice_selects(const struct report_choice *choice)
 
 /* ---- names of columns ------------------------------------------------------------------------ */
 
-enum status report__no_column(const struct report_names *names, const char *option,
-			      const char *name, struct err *err)
-{
-	const char *near = str_nearest(name, names->names, (size_t)names->count);
-	struct str list = {0};
-	enum status status;
-
-	if (near)
-		return err_set(err, ST_INVALID, "%s: no column \"%s\" (did you mean \"%s\"?)",
-			       option, name, near);
-	for (int i = 0; i < names->count; i++)
-		str_addf(&list, "%s%s", i ? ", " : "", names->names[i]);
-	status = err_set(err, ST_INVALID, "%s: no column \"%s\" (there are %s)", option, name,
-			 str_peek(&list));
-	str_free(&list);
-	return status;
-}
-
 static enum status find_name(int *out, const struct report_names *names, const char *option,
 			     const char *name, struct err *err)
 {

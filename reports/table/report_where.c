@@ -9,6 +9,8 @@
  * In 0.9.0 a condition was `column OP value` in a separate language, with `~` for globs and units
  * behind numbers. Such a condition is rejected, and the error gives the equivalent SQL.
  *
+ * The error for a column that a report lacks is here, too: every option that names columns uses it.
+ *
  * Threading: none. Ownership: results belong to the caller's arena.
  */
 #include <ctype.h>
@@ -27,6 +29,26 @@
 #define BLANKS     " \t\r\n"
 #define NO_COLUMN  "no such column: "
 #define TOKEN_SIZE 128
+
+/* ---- unknown columns ------------------------------------------------------------------------- */
+
+enum status report__no_column(const struct report_names *names, const char *option,
+			      const char *name, struct err *err)
+{
+	const char *near = str_nearest(name, names->names, (size_t)names->count);
+	struct str list = {0};
+	enum status status;
+
+	if (near)
+		return err_set(err, ST_INVALID, "%s: no column \"%s\" (did you mean \"%s\"?)",
+			       option, name, near);
+	for (int i = 0; i < names->count; i++)
+		str_addf(&list, "%s%s", i ? ", " : "", names->names[i]);
+	status = err_set(err, ST_INVALID, "%s: no column \"%s\" (there are %s)", option, name,
+			 str_peek(&list));
+	str_free(&list);
+	return status;
+}
 
 /* ---- numbers with units ---------------------------------------------------------------------- */
 
