@@ -1,6 +1,9 @@
 /*
  * Read a recording for what-if, and predict a change.
  *
+ * On the device's clock a change is planned; on the host's clock the measured mean times of stages
+ * are rearranged, assuming a core per IPU.
+ *
  * Threading: read by one thread, then constant. Ownership: an arena, and the plan.
  */
 #include "reports/whatif/report_whatif.h"
@@ -12,6 +15,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/summary/report_summary.h"
 #include "reports/table/report_internal.h"
 #include "reports/whatif/report_whatif_internal.h"
 
@@ -60,8 +64,11 @@ const struct report_whatif_prediction *report_whatif_measured(const struct repor
 	return &whatif->measured;
 }
 
-bool report__whatif_row(double *out, int count, struct prof_db *db, const char *sql,
-			struct err *err)
+/* ---- rows of measurements -------------------------------------------------------------------- */
+
+/* Read the first @count columns of the first row of @sql (NULL: NaN). Return false if there is
+ * none, or after a failure, which is in @err. */
+static bool read_row(double *out, int count, struct prof_db *db, const char *sql, struct err *err)
 {
 	struct prof_query *query;
 	bool found;
@@ -76,7 +83,9 @@ bool report__whatif_row(double *out, int count, struct prof_db *db, const char *
 	return found;
 }
 
-void report__whatif_bubble(struct report_whatif_prediction *measured, const double row[5])
+/* Set the measured bubble of a clock from the row of its means: ns of the makespan, busy ns, and
+ * the three forms of the bubble. */
+static void set_bubble(struct report_whatif_prediction *measured, const double row[5])
 {
 	measured->makespan_ns = llround(row[0]);
 	measured->busy_ns = llround(row[1]);
@@ -85,7 +94,7 @@ void report__whatif_bubble(struct report_whatif_prediction *measured, const doub
 	measured->bubble_over_ideal = row[4];
 }
 
-/* ---- the measured run ------------------------------------------------------------------------ */
+/* ---- the device's clock ---------------------------------------------------------------------- */
 
 /* Read the measured device times, and compare them with the plan of the same run. */
 static enum status read_device(struct report_whatif *whatif, struct prof_db *db, struct err *err)
@@ -102,10 +111,10 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 	planned_ns = measured->run_ns;
 	measured->run_ns = measured->makespan_ns = measured->busy_ns = 0;
 	measured->idle_fraction = measured->bubble_rate = measured->bubble_over_ideal = NAN;
-	if (report__whatif_row(row, 2, db,
-			       "SELECT cycles, updates FROM executions WHERE mode = 'train' AND "
-			       "cycles > 0 AND updates > 0 LIMIT 1",
-			       err)) {
+	if (read_row(row, 2, db,
+		     "SELECT cycles, updates FROM executions WHERE mode = 'train' AND "
+		     "cycles > 0 AND updates > 0 LIMIT 1",
+		     err)) {
 		const int64_t cycles = (int64_t)fmin(row[0], 0x1p62);
 		const int64_t updates = (int64_t)fmin(fmax(row[1], 1), 0x1p62);
 
@@ -117,18 +126,178 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 	if (!err_stuck(err) && measured->run_ns == 0)
 		err_set(err, ST_NOTFOUND,
 			"no execution of a training was finished: nothing to go by");
-	if (report__whatif_row(
-		    row, 5, db,
-		    "SELECT total_makespan_ns / runs, total_busy_ns / runs, "
-		    "1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
-		    "mean_bubble_over_ideal FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
-		    "'device' AND mode = 'train' ORDER BY runs DESC LIMIT 1",
-		    err))
-		report__whatif_bubble(measured, row);
+	if (read_row(row, 5, db,
+		     "SELECT total_makespan_ns / runs, total_busy_ns / runs, "
+		     "1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
+		     "mean_bubble_over_ideal FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
+		     "'device' AND mode = 'train' ORDER BY runs DESC LIMIT 1",
+		     err))
+		set_bubble(measured, row);
 	whatif->assumptions = 1u << REPORT_WHATIF_NO_EXECUTION_HOST;
 	if (llabs(planned_ns - measured->run_ns) > 1)
 		whatif->assumptions |= 1u << REPORT_WHATIF_PLAN_DIFFERS;
 	return err->status;
+}
+
+/* ---- the host's clock ------------------------------------------------------------------------ */
+
+static enum status read_stage_times(struct report_whatif *whatif, struct report_sums *sums,
+				    struct err *err)
+{
+	struct whatif_host *host = &whatif->host;
+	const size_t stages = (size_t)whatif->plan.layout->stages;
+
+	host->forward = arena_alloc(&whatif->arena, stages, sizeof(*host->forward));
+	host->backward = arena_alloc(&whatif->arena, stages, sizeof(*host->backward));
+	if (!host->forward || !host->backward)
+		return err_nomem(err);
+	for (int s = 0; s < (int)stages; s++) {
+		const struct report_stage_sum *sum = report_sums_stage(sums, s);
+		double count, update;
+
+		if (!sum)
+			return err_nomem(err);
+		if (sum->count < 1)
+			return err_set(err, ST_NOTFOUND,
+				       "the recording has no host times of stage %d", s);
+		count = (double)sum->count;
+		host->forward[s] = (double)sum->forward_ns[0] / count;
+		host->backward[s] = (double)sum->backward_ns[0] / count;
+		update = (double)sum->update_ns[0] / count * (double)whatif->measured.microbatches;
+		host->update = fmax(host->update, update);
+	}
+	return ST_OK;
+}
+
+/* The theoretical bubble of a plan: no IPU waits except for its input. */
+static enum status compute_theory(struct ipu_bubble *out, const struct plan_run *plan,
+				  const struct whatif_host *host, bool *halved, struct err *err)
+{
+	const struct run_layout *layout = plan->layout;
+	const struct ipu_schedule_params params = {
+		.kind = plan->run->pipeline.wanted ? plan->run->pipeline.schedule : IPU_SEQUENTIAL,
+		.stages = layout->stages,
+		.microbatches = (int)layout->accumulation,
+		.training = true,
+		.ipus = layout->ipus_used,
+		.device = layout->device};
+	double *half = mem_calloc((size_t)layout->stages, sizeof(*half));
+	struct ipu_schedule_costs costs = {.forward = host->forward, .backward = host->backward};
+	struct ipu_schedule *schedule = NULL;
+	enum status status = half ? ipu_schedule_new(&schedule, &params, err) : err_nomem(err);
+
+	if (status == ST_OK && schedule->splits) {
+		for (int s = 0; s < layout->stages; s++)
+			half[s] = host->backward[s] / 2;
+		costs.backward = costs.weight = half;
+		*halved = true;
+	}
+	if (status == ST_OK)
+		status = ipu_bubble_theory(schedule, &costs, out, err);
+	ipu_schedule_free(schedule);
+	mem_free(half);
+	return status;
+}
+
+/* Compare the measured run with theory. */
+static enum status compare_with_theory(struct report_whatif *whatif, struct err *err)
+{
+	struct whatif_host *host = &whatif->host;
+	struct report_whatif_prediction *measured = &whatif->measured;
+	struct ipu_bubble ideal;
+	int64_t makespan;
+	bool halved = false;
+	enum status status = compute_theory(&ideal, &whatif->plan, host, &halved, err);
+
+	if (status != ST_OK)
+		return status;
+	/* The makespan of a single stage is not recorded: it is what theory says. */
+	makespan = measured->makespan_ns > 0 ? measured->makespan_ns : ideal.makespan_ns;
+	host->waits = ideal.makespan_ns > 0 ? (double)makespan / (double)ideal.makespan_ns : 1;
+	host->rest_ns = fmax(0, (double)measured->run_ns - (double)makespan);
+	measured->update_ns = llround(host->update);
+	for (int s = 0; s < whatif->plan.layout->stages; s++) {
+		const int64_t both = llround(host->forward[s] + host->backward[s]);
+
+		if (both <= measured->slowest_ns)
+			continue;
+		measured->slowest_ns = both;
+		measured->slowest = s;
+	}
+	whatif->assumptions = 1u << REPORT_WHATIF_HOST_MEANS | 1u << REPORT_WHATIF_HOST_WAITS;
+	if (host->oversubscribed)
+		whatif->assumptions |= 1u << REPORT_WHATIF_HOST_CORES;
+	return ST_OK;
+}
+
+/* Read the mean times of stages, and compare the measured run with theory. */
+static enum status read_host(struct report_whatif *whatif, struct prof_db *db, struct err *err)
+{
+	struct report_whatif_prediction *measured = &whatif->measured;
+	struct report_sums sums = {0};
+	double row[6];
+
+	if (report_sums_read(&sums, db, err) == ST_OK)
+		read_stage_times(whatif, &sums, err);
+	report_sums_free(&sums);
+	if (read_row(row, 1, db,
+		     "SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions "
+		     "WHERE mode = 'train' AND updates > 0 AND dur_ns > 0 "
+		     "HAVING sum(updates) > 0",
+		     err))
+		measured->run_ns = llround(row[0]);
+	if (!err_stuck(err) && measured->run_ns < 1)
+		err_set(err, ST_NOTFOUND,
+			"no execution of a training was finished: nothing to go by");
+	if (read_row(row, 6, db,
+		     "SELECT 1.0 * total_makespan_ns / runs, 1.0 * total_busy_ns / runs, "
+		     "1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
+		     "mean_bubble_over_ideal, oversubscribed_runs FROM bubble_sums WHERE "
+		     "stages IS NOT 1 AND clock = 'host' AND mode = 'train' ORDER BY runs DESC "
+		     "LIMIT 1",
+		     err)) {
+		set_bubble(measured, row);
+		whatif->host.oversubscribed = row[5] > 0;
+	}
+	return err_stuck(err) ? err->status : compare_with_theory(whatif, err);
+}
+
+static enum status predict_host(struct report_whatif_prediction *out,
+				const struct report_whatif *whatif, const struct plan_run *plan,
+				struct err *err)
+{
+	const struct whatif_host *host = &whatif->host;
+	struct ipu_bubble ideal;
+	bool halved = false;
+	double whole;
+	enum status status;
+	bool same = whatif->plan.layout->stages == plan->layout->stages &&
+		    whatif->plan.model->layer_count == plan->model->layer_count &&
+		    whatif->plan.run->data.batch_size == plan->run->data.batch_size;
+
+	/* Whether the plan has the measured stages. */
+	for (int i = 0; same && i < plan->model->layer_count; i++)
+		same = whatif->plan.layout->stage[i] == plan->layout->stage[i];
+	if (!same)
+		return err_set(err, ST_INVALID,
+			       "--split: the host's times are not known by layer (--clock device)");
+	status = compute_theory(&ideal, plan, host, &halved, err);
+	if (status != ST_OK)
+		return status;
+	if (halved)
+		out->assumptions |= 1u << REPORT_WHATIF_HOST_HALF;
+	/* Assume the same ratio to theory as measured. */
+	out->makespan_ns = llround((double)ideal.makespan_ns * host->waits);
+	out->busy_ns = ideal.busy_ns;
+	out->bubble_rate = 1 - (1 - ideal.bubble_rate) / host->waits;
+	whole = (double)out->makespan_ns * plan->layout->ipus_used;
+	out->idle_fraction = 1 - (double)out->busy_ns / whole;
+	out->bubble_over_ideal = (whole - (double)out->busy_ns) / (double)out->busy_ns;
+	out->run_ns = out->makespan_ns + llround(host->rest_ns);
+	out->update_ns = llround(host->update);
+	out->slowest = whatif->measured.slowest;
+	out->slowest_ns = whatif->measured.slowest_ns;
+	return ST_OK;
 }
 
 /* ---- common to both clocks ------------------------------------------------------------------- */
@@ -198,7 +367,7 @@ static enum status read_all(struct report_whatif *whatif, struct prof_db *db, st
 	if (whatif->plan.layout->steps_per_epoch == 0)
 		return err_set(err, ST_NOTFOUND, "the run trained nothing (\"fit\": null)");
 	set_shape(&whatif->measured, &whatif->plan);
-	status = whatif->clock == REPORT_WHATIF_HOST ? report__whatif_host(whatif, db, err)
+	status = whatif->clock == REPORT_WHATIF_HOST ? read_host(whatif, db, err)
 						     : read_device(whatif, db, err);
 	if (status == ST_OK)
 		set_rates(&whatif->measured);
@@ -251,7 +420,7 @@ static enum status predict(struct report_whatif_prediction *out, const struct re
 	set_shape(out, plan);
 	out->memory_fits = true;
 	if (whatif->clock == REPORT_WHATIF_HOST)
-		status = report__whatif_host_predict(out, whatif, plan, err);
+		status = predict_host(out, whatif, plan, err);
 	else if (!plan->device)
 		status = err_set(err, ST_INVALID, "without \"ipu\" there is no device to plan for");
 	else

@@ -52,15 +52,6 @@ struct report_whatif {
 	struct arena arena;
 };
 
-/* Read the first @count columns of the first row of @sql (NULL: NaN). Return false if there is
- * none, or after a failure, which is in @err. */
-bool report__whatif_row(double *out, int count, struct prof_db *db, const char *sql,
-			struct err *err);
-
-/* Set the measured bubble of a clock from the row of its means: ns of the makespan, busy ns, and
- * the three forms of the bubble. */
-void report__whatif_bubble(struct report_whatif_prediction *measured, const double row[5]);
-
 /* Plan the run file with @change. The caller frees the plan (plan_run_fini()), also on failure.
  * *@suited: numbers of steps and executions had to be changed. @flags: as in the prediction. */
 enum status report__whatif_plan(struct plan_run *plan, const struct report_whatif *whatif,
@@ -69,12 +60,6 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 
 /* Fill in the figures of a plan. */
 void report__whatif_figures(struct report_whatif_prediction *out, const struct plan_run *plan);
-
-/* Host clock: read the measurements, and predict a plan from them. */
-enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db, struct err *err);
-enum status report__whatif_host_predict(struct report_whatif_prediction *out,
-					const struct report_whatif *whatif,
-					const struct plan_run *plan, struct err *err);
 
 /* Host clock: add the instances of @change to a prediction for the recorded ones. */
 enum status report__whatif_ranks_predict(struct report_whatif_prediction *out,

@@ -355,14 +355,17 @@ static int most_branches(int instances, int each)
 static void read_count(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
 	const int replicas = whatif->plan.layout->replicas;
-	double row[2] = {0, 0};
-	int64_t count, last;
+	struct prof_query *query;
+	int64_t count = 0, last = 0;
 
-	report__whatif_row(
-		row, 2, db,
+	prof_query_open(
+		&query, db,
 		"SELECT count(DISTINCT rank), max(rank) FROM executions WHERE mode = 'train'", err);
-	count = (int64_t)row[0];
-	last = isnan(row[1]) ? IPS_NULL : (int64_t)row[1];
+	if (prof_query_next(query, &err->status, err)) {
+		count = prof_column_int(query, 0);
+		last = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
 	if (err_stuck(err))
 		return;
 	if (count < 1 || count > RANKS_MOST || last != count - 1)
