@@ -1,7 +1,8 @@
 /*
  * Shared by the files of the insights: the facts, which are read once, and adding an insight.
  *
- * report_insights.c reads the facts, report_insights_<topic>.c detect insights.
+ * report_insights_facts.c is what detectors call, report_insights_<topic>.c detect insights, and
+ * report_insights.c runs them.
  */
 #ifndef REPORT_INSIGHTS_INTERNAL_H
 #define REPORT_INSIGHTS_INTERNAL_H
@@ -99,6 +100,8 @@ struct insight_facts {
 
 /* ---- reading facts --------------------------------------------------------------------------- */
 
+/* Options, stages, shares of time and the trace. */
+void report__insight_read(struct insight_facts *facts);
 void report__insight_memory(struct insight_facts *facts);
 void report__insight_accelerators(struct insight_facts *facts);
 
