@@ -1,7 +1,7 @@
 /*
- * Perfetto's protobuf traces: the packets of a file, with interned names, clocks of their own and
- * compressed packets. Events are read by report_import_pftrace_event.c, what GPUs did by
- * report_import_pftrace_gpu.c.
+ * Perfetto's protobuf traces: the packets of a file, compressed ones too. Events are read by
+ * report_import_pftrace_event.c, what GPUs did by report_import_pftrace_gpu.c; names and clocks are
+ * those of report_import_pftrace_sequence.c.
  *
  * A file is a sequence of packets, each of a writer's sequence, which has its own interned names,
  * defaults and clocks until it clears them. Packets come in any order of time; names of tracks may
@@ -15,13 +15,9 @@
 #include <zlib.h>
 
 #include "common/mem.h"
-#include "common/minmax.h"
 
-#define PACKET_MOST    ((size_t)16 << 20)
-#define INFLATED_MOST  ((size_t)32 << 20)
-#define SEQUENCES_MOST ((size_t)65536)
-#define INTERNED_MOST  ((size_t)1 << 20) /* names of a sequence */
-#define BOOTTIME       6                 /* the clock */
+#define PACKET_MOST   ((size_t)16 << 20)
+#define INFLATED_MOST ((size_t)32 << 20)
 
 enum packet_field {
 	PACKET_PROCESS_TREE = 2,
@@ -44,83 +40,7 @@ enum packet_field {
 	PACKET_ZSTD = 133
 };
 
-const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes)
-{
-	const size_t length = min(import_wire_size(bytes), sizeof(pf->text) - 1);
-	const char *kept;
-
-	memcpy(pf->text, bytes->at, length);
-	pf->text[length] = '\0';
-	kept = report__import_keep(pf->import, pf->text);
-	if (!kept)
-		err_nomem(pf->err);
-	return kept;
-}
-
-/* ---- sequences ------------------------------------------------------------------------------- */
-
-static struct sequence *find_sequence(struct pftrace *pf, uint64_t id)
-{
-	struct sequence *sequence;
-	size_t at;
-
-	MAP_FIND(at, &pf->sequence_map, id, pf->sequences[at].id == id);
-	if (at != MAP_NONE)
-		return &pf->sequences[at];
-	if (pf->sequence_count == SEQUENCES_MOST) {
-		err_set(pf->err, ST_FORMAT, "%s: more than %zu sequences of packets",
-			pf->import->input.name, SEQUENCES_MOST);
-		return NULL;
-	}
-	sequence = report__import_append(&pf->sequence_map, id, &pf->sequences, &pf->sequence_count,
-					 &pf->sequence_capacity, sizeof(*sequence), pf->err);
-	if (sequence)
-		*sequence = (struct sequence){.id = id, .pid = IPS_NULL, .tid = IPS_NULL};
-	return sequence;
-}
-
-static void clear_sequence(struct sequence *sequence)
-{
-	sequence->count = 0;
-	map_clear(&sequence->map);
-	sequence->clock = 0;
-	sequence->has_track = false;
-	sequence->extra_count = 0;
-	sequence->whole = true;
-}
-
-const struct interned *report__pftrace_find(const struct sequence *sequence,
-					    enum interned_kind kind, uint64_t iid)
-{
-	size_t at;
-
-	MAP_FIND(at, &sequence->map, iid << 8 | kind,
-		 sequence->names[at].iid == iid && sequence->names[at].kind == kind);
-	return at == MAP_NONE ? NULL : &sequence->names[at];
-}
-
-const char *report__pftrace_interned(const struct sequence *sequence, enum interned_kind kind,
-				     uint64_t iid)
-{
-	const struct interned *found = report__pftrace_find(sequence, kind, iid);
-
-	return found ? found->text : NULL;
-}
-
-void report__pftrace_intern(struct pftrace *pf, struct sequence *sequence,
-			    const struct interned *item)
-{
-	struct interned *added;
-
-	if (!item->text || sequence->count == INTERNED_MOST ||
-	    report__pftrace_find(sequence, item->kind, item->iid))
-		return;
-	added = report__import_append(&sequence->map, item->iid << 8 | item->kind, &sequence->names,
-				      &sequence->count, &sequence->capacity, sizeof(*added),
-				      pf->err);
-	if (added)
-		*added = *item;
-}
+/* ---- interned names and defaults ------------------------------------------------------------- */
 
 #define INTERNED_KERNELS 1000
 
@@ -188,37 +108,6 @@ static void add_interned(struct pftrace *pf, struct sequence *sequence, struct i
 	}
 }
 
-/* Numbers of a repeated field, one value or many packed in bytes; return how many there are. */
-size_t report__pftrace_numbers(const struct import_wire_field *field, bool fixed, uint64_t *out,
-			       size_t most, size_t count)
-{
-	struct import_wire packed = field->bytes;
-
-	if (!pftrace_is_bytes(field)) {
-		if (count < most)
-			out[count++] = field->value;
-		return count;
-	}
-	while (packed.at < packed.end && count < most) {
-		uint64_t value = 0;
-		unsigned shift = 0;
-
-		if (fixed && packed.end - packed.at < 8)
-			break;
-		if (fixed) {
-			memcpy(&value, packed.at, sizeof(value));
-			packed.at += 8;
-		} else {
-			do {
-				value |= shift < 64 ? (uint64_t)(*packed.at & 0x7f) << shift : 0;
-				shift += 7;
-			} while ((*packed.at++ & 0x80) != 0 && packed.at < packed.end);
-		}
-		out[count++] = value;
-	}
-	return count;
-}
-
 static void read_defaults(struct sequence *sequence, struct import_wire defaults)
 {
 	struct import_wire_field field, inner;
@@ -241,94 +130,6 @@ static void read_defaults(struct sequence *sequence, struct import_wire defaults
 			}
 		}
 	}
-}
-
-/* ---- clocks ---------------------------------------------------------------------------------- */
-
-static struct pf_clock *clock_of(struct pftrace *pf, struct sequence *sequence, uint64_t id)
-{
-	if (id < 64)
-		return &pf->clocks[id];
-	return id < PFTRACE_CLOCKS ? &sequence->clocks[id - 64] : NULL;
-}
-
-/* Times beyond 146 years are damage. So differences of two times do not overflow. */
-static bool is_time(int64_t ns)
-{
-	return ns >= 0 && ns <= INT64_MAX / 2;
-}
-
-/* All clocks of a snapshot show the same instant: boot time, or what the file has instead of it. */
-static void read_snapshot(struct pftrace *pf, struct sequence *sequence,
-			  struct import_wire snapshot)
-{
-	struct {
-		struct pf_clock *clock;
-		int64_t ns;
-	} seen[32];
-	size_t count = 0;
-	struct import_wire_field field, inner;
-	int64_t now = IPS_NULL, wall = IPS_NULL, any = 0;
-
-	while (count < ARRAY_LEN(seen) && import_wire_next(&snapshot, &field)) {
-		struct import_wire message = field.bytes;
-		int64_t multiplier = 1, ticks = 0;
-		uint64_t id = 0;
-		bool incremental = false;
-		struct pf_clock *clock;
-
-		if (field.number != 1 || !pftrace_is_bytes(&field))
-			continue;
-		while (import_wire_next(&message, &inner)) {
-			if (inner.number == 1)
-				id = inner.value;
-			else if (inner.number == 2)
-				ticks = import_wire_int(&inner);
-			else if (inner.number == 3)
-				incremental = inner.value != 0;
-			else if (inner.number == 4 && inner.value > 0)
-				multiplier = import_wire_int(&inner);
-		}
-		clock = clock_of(pf, sequence, id);
-		if (!clock || __builtin_mul_overflow(ticks, multiplier, &ticks) || !is_time(ticks))
-			continue;
-		clock->multiplier = multiplier;
-		clock->incremental = incremental;
-		clock->last_ns = ticks;
-		if (id == BOOTTIME)
-			now = ticks;
-		else if (now == IPS_NULL && clock->known && is_time(ticks + clock->offset_ns))
-			now = ticks + clock->offset_ns;
-		if (id == 1)
-			wall = ticks;
-		any = any == 0 ? ticks : any;
-		seen[count].clock = clock;
-		seen[count++].ns = ticks;
-	}
-	now = now == IPS_NULL ? any : now;
-	for (size_t i = 0; i < count; i++) {
-		seen[i].clock->offset_ns = now - seen[i].ns;
-		seen[i].clock->known = true;
-	}
-	if (wall != IPS_NULL && pf->import->epoch_ns == IPS_NULL)
-		pf->import->epoch_ns = wall - now;
-}
-
-/* A timestamp in ns of boot time; a clock that no snapshot has counts as it. */
-int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64_t id,
-			   int64_t ticks)
-{
-	struct pf_clock *clock = clock_of(pf, sequence, id);
-	int64_t ns;
-
-	if (!clock || !clock->known)
-		return ticks;
-	if (__builtin_mul_overflow(ticks, clock->multiplier, &ns) ||
-	    (clock->incremental && __builtin_add_overflow(ns, clock->last_ns, &ns)))
-		return IPS_NULL;
-	if (clock->incremental)
-		clock->last_ns = ns;
-	return __builtin_add_overflow(ns, clock->offset_ns, &ns) ? IPS_NULL : ns;
 }
 
 /* ---- packets --------------------------------------------------------------------------------- */
@@ -514,19 +315,19 @@ static void read_packet(struct pftrace *pf, struct import_wire packet, bool comp
 		read_compressed(pf, parts.at[zstd ? PART_ZSTD : PART_DEFLATED], zstd);
 		return;
 	}
-	sequence = find_sequence(pf, id);
+	sequence = report__pftrace_sequence(pf, id);
 	if (!sequence)
 		return;
 	if (dropped)
 		sequence->whole = false;
 	if (flags & 1)
-		clear_sequence(sequence);
+		report__pftrace_clear(sequence);
 	if (has_part(&parts, PART_DEFAULTS))
 		read_defaults(sequence, parts.at[PART_DEFAULTS]);
 	if (has_part(&parts, PART_INTERNED))
 		add_interned(pf, sequence, parts.at[PART_INTERNED]);
 	if (has_part(&parts, PART_CLOCKS))
-		read_snapshot(pf, sequence, parts.at[PART_CLOCKS]);
+		report__pftrace_snapshot(pf, sequence, parts.at[PART_CLOCKS]);
 	if (has_part(&parts, PART_PROCESS_TREE))
 		name_processes(pf, parts.at[PART_PROCESS_TREE]);
 	read_old_names(pf, sequence, &parts);
@@ -543,7 +344,7 @@ static void read_packet(struct pftrace *pf, struct import_wire packet, bool comp
 	time = report__pftrace_ns(pf, sequence,
 				  has_clock         ? clock
 				  : sequence->clock ? sequence->clock
-						    : BOOTTIME,
+						    : PFTRACE_BOOTTIME,
 				  time);
 	if ((flags & 2) && !sequence->whole) {
 		pf->import->counts->events++;

@@ -1,7 +1,8 @@
 /*
- * A Perfetto trace while it is read: what report_import_pftrace.c (packets, sequences, clocks),
- * report_import_pftrace_event.c (tracks and track events) and report_import_pftrace_gpu.c (render
- * stages and counters of GPUs) share.
+ * A Perfetto trace while it is read: what report_import_pftrace.c (packets),
+ * report_import_pftrace_event.c (tracks and track events), report_import_pftrace_gpu.c (render
+ * stages and counters of GPUs) and, below these, report_import_pftrace_sequence.c (names and clocks
+ * of sequences) share.
  */
 #ifndef REPORT_IMPORT_PFTRACE_H
 #define REPORT_IMPORT_PFTRACE_H
@@ -9,7 +10,9 @@
 #include "reports/import/report_import_internal.h"
 #include "reports/import/report_import_wire.h"
 
-#define PFTRACE_CLOCKS 128 /* numbers of clocks; from 64 on they are a sequence's own */
+#define PFTRACE_CLOCKS   128 /* numbers of clocks; from 64 on they are a sequence's own */
+#define PFTRACE_BOOTTIME 6   /* the clock that all times are converted to */
+#define PFTRACE_MOST     ((size_t)1 << 20) /* tracks, and processes */
 
 /* What the names of a sequence are of. */
 enum interned_kind {
@@ -119,11 +122,15 @@ static inline bool pftrace_is_bytes(const struct import_wire_field *field)
 	return field->type == IMPORT_WIRE_BYTES && field->bytes.at;
 }
 
-/* ---- report_import_pftrace.c ----------------------------------------------------------------- */
+/* ---- report_import_pftrace_sequence.c -------------------------------------------------------- */
 
 /* A copy of the text that lives as long as the import, the same for equal ones. NULL: out of
  * memory. */
 const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes);
+/* The sequence of packets @id, new if it is not known; NULL: too many, or out of memory. */
+struct sequence *report__pftrace_sequence(struct pftrace *pf, uint64_t id);
+/* Forget the sequence's names and defaults, as its writer does. */
+void report__pftrace_clear(struct sequence *sequence);
 /* Add a name of the sequence; the first of an id stays. Its text NULL: out of memory. */
 void report__pftrace_intern(struct pftrace *pf, struct sequence *sequence,
 			    const struct interned *item);
@@ -137,15 +144,18 @@ const char *report__pftrace_interned(const struct sequence *sequence, enum inter
  * to the @count of @out, which has room for @most. Return how many there are. */
 size_t report__pftrace_numbers(const struct import_wire_field *field, bool fixed, uint64_t *out,
 			       size_t most, size_t count);
+/* Read a ClockSnapshot. */
+void report__pftrace_snapshot(struct pftrace *pf, struct sequence *sequence,
+			      struct import_wire snapshot);
 /* A timestamp of clock @id in ns of boot time; a clock that no snapshot has counts as it. IPS_NULL:
  * out of range. */
 int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64_t id,
 			   int64_t ticks);
+void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name);
+const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid); /* or NULL */
 
 /* ---- report_import_pftrace_event.c ----------------------------------------------------------- */
 
-void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name);
-const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid); /* or NULL */
 /* The descriptor of a thread or process into @track. @reference_us: of a thread, may be NULL. */
 void report__pftrace_descriptor(struct pftrace *pf, struct import_wire message, bool of_thread,
 				struct pf_track *track, int64_t *reference_us);

@@ -12,9 +12,8 @@
 #include "common/mem.h"
 #include "reports/import/report_import_pftrace.h"
 
-#define TRACKS_MOST ((size_t)1 << 20)
-#define OLD_FLOWS   3 /* seed of the keys of flows in the old form */
-#define DEPTH_MOST  8 /* of a nested argument */
+#define OLD_FLOWS  3 /* seed of the keys of flows in the old form */
+#define DEPTH_MOST 8 /* of a nested argument */
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
@@ -31,7 +30,7 @@ static struct pf_track *get_track(struct pftrace *pf, uint64_t uuid)
 {
 	struct pf_track *track = find_track(pf, uuid);
 
-	if (track || pf->track_count == TRACKS_MOST)
+	if (track || pf->track_count == PFTRACE_MOST)
 		return track;
 	track = report__import_append(&pf->track_map, uuid, &pf->tracks, &pf->track_count,
 				      &pf->track_capacity, sizeof(*track), pf->err);
@@ -43,35 +42,6 @@ static struct pf_track *get_track(struct pftrace *pf, uint64_t uuid)
 					   .track = IMPORT_NO_ID,
 					   .site = IMPORT_NO_ID};
 	return track;
-}
-
-void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name)
-{
-	struct pf_process *process;
-	size_t at;
-
-	if (pid == IPS_NULL || !name || name[0] == '\0')
-		return;
-	MAP_FIND(at, &pf->process_map, (uint64_t)pid, pf->processes[at].pid == pid);
-	if (at != MAP_NONE) {
-		pf->processes[at].name = name;
-		return;
-	}
-	if (pf->process_count == TRACKS_MOST)
-		return;
-	process = report__import_append(&pf->process_map, (uint64_t)pid, &pf->processes,
-					&pf->process_count, &pf->process_capacity, sizeof(*process),
-					pf->err);
-	if (process)
-		*process = (struct pf_process){pid, name};
-}
-
-const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid)
-{
-	size_t at;
-
-	MAP_FIND(at, &pf->process_map, (uint64_t)pid, pf->processes[at].pid == pid);
-	return at == MAP_NONE ? NULL : pf->processes[at].name;
 }
 
 /* {pid 1, tid 2, name 5} of a thread, {pid 1, name 6} of a process. */
