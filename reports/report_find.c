@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/mem.h"
 #include "common/str.h"
 #include "profiler/ipuscope/profiler.h"
 #include "reports/import/report_import.h"
@@ -110,35 +109,6 @@ void report_find_choose(int *argc, char **argv, int most, const char *command, F
 			argv[left++] = argv[i];
 	*argc = left;
 	argv[left] = NULL;
-}
-
-enum status report_find_check_output(const char *path, const char *file, struct err *err)
-{
-	/* SQLite's side files while a database is being written, or after its writer was killed. */
-	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
-	const char *inside = fs_is_dir(path) ? "/profile.db" : "";
-	char own[FS_PATH_SIZE];
-
-	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-		if (fs_path(own, "%s%s%s", path, inside, endings[i]) && fs_is_same(own, file))
-			return err_set(err, ST_INVALID,
-				       "%s: belongs to a report that is read; write another file",
-				       file);
-	return ST_OK;
-}
-
-enum status report_find_check_log(const char *file, struct err *err)
-{
-	static const char *const endings[] = {"-wal", "-journal"};
-	char log[FS_PATH_SIZE];
-
-	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-		if (fs_path(log, "%s%s", file, endings[i]) && fs_exists(log))
-			return err_set(err, ST_INVALID,
-				       "%s: belongs to a recording that is not finished "
-				       "(`ipu-report %s repair` first, or another FILE)",
-				       log, file);
-	return ST_OK;
 }
 
 enum status report_find_recording(const char **path, const char *command, struct err *err)

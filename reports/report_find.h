@@ -38,12 +38,4 @@ enum status report_find_resolve(const char **path, const char *command, struct e
 enum status report_find_report(const char **path, char newest[FS_PATH_SIZE], const char *command,
 			       struct err *err);
 
-/* Return ST_INVALID if @file is the database of @path or one of its SQLite side files: replacing it
- * would destroy the report that is being read. */
-enum status report_find_check_output(const char *path, const char *file, struct err *err);
-
-/* Return ST_INVALID if SQLite would replay a log beside @file into the database that replaces it:
- * the log belongs to a recording that was killed, or that is still written. */
-enum status report_find_check_log(const char *file, struct err *err);
-
 #endif /* REPORT_FIND_H */

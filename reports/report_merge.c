@@ -18,6 +18,7 @@
 #include "common/str.h"
 #include "profiler/prof_merge.h"
 #include "reports/report_find.h"
+#include "reports/report_output.h"
 #include "reports/report_verbs.h"
 #include "profiler/prof_db.h"
 
@@ -135,7 +136,7 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 		return err_set(err, ST_INVALID, "%s: is a folder (-o %s/profile.db?)", line->file,
 			       line->file);
 	for (size_t i = 0; i < line->count && status == ST_OK; i++)
-		status = report_find_check_output(line->sources[i].path, line->file, err);
+		status = report_output_check(line->sources[i].path, line->file, err);
 	if (status != ST_OK)
 		return status;
 	if (!stat(line->file, &info)) {
@@ -146,7 +147,7 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 			return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
 				       line->file);
 	}
-	return report_find_check_log(line->file, err);
+	return report_output_check_log(line->file, err);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

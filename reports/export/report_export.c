@@ -20,6 +20,7 @@
 #include "reports/report_find.h"
 #include "reports/table/report_internal.h"
 #include "popvision/popvision.h"
+#include "reports/report_output.h"
 #include "reports/report_verbs.h"
 #include "profiler/prof_db.h"
 
@@ -78,7 +79,7 @@ static enum status check_file(const struct report_export *format, const char *re
 					      "%s: needs a file (-o FILE), not the standard "
 					      "output",
 					      format->name);
-	status = report_find_check_output(report, path, err);
+	status = report_output_check(report, path, err);
 	if (status != ST_OK)
 		return status;
 	if (!force && fs_exists(path))

@@ -16,7 +16,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "reports/import/report_import_internal.h"
-#include "reports/report_find.h"
+#include "reports/report_output.h"
 
 #define COMMIT_MS     500u
 #define ROW_BYTES     ((uint64_t)4 << 20) /* of rows in memory, such as those of memory events */
@@ -220,7 +220,7 @@ static enum status fail_exists(const char *output, struct err *err)
 static enum status move_to_output(const char *temporary, const char *target, const char *output,
 				  bool force, struct err *err)
 {
-	enum status status = report_find_check_log(output, err);
+	enum status status = report_output_check_log(output, err);
 
 	if (status != ST_OK)
 		return status;
@@ -249,7 +249,7 @@ static enum status check_output(const struct report_import_params *params, struc
 	if (stat(params->output, &info) == 0 && !S_ISREG(info.st_mode))
 		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
 			       params->output);
-	return report_find_check_log(params->output, err);
+	return report_output_check_log(params->output, err);
 }
 
 /* Import the trace, with its halves of spans sorted first or paired as they come. *@again: they

@@ -22,7 +22,7 @@
 #include "profiler/prof_db.h"
 #include "reports/import/report_import.h"
 #include "reports/import/report_import_internal.h"
-#include "reports/report_verbs.h"
+#include "reports/report_output.h"
 
 #define CACHE_MB   4096
 #define SHOWN_MOST 80 /* bytes of the file's name in the entry's */

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/import/report_import_internal.h"
+#include "reports/report_output.h"
 #include "reports/report_verbs.h"
 #include "profiler/prof_db.h"
 

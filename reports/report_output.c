@@ -1,8 +1,9 @@
 /*
- * See report_verbs.h. Threading: the handler may run on any thread and touches atomics only.
- * Ownership: none.
+ * See report_output.h.
+ *
+ * Threading: the signal handler may run on any thread and touches atomics only. Ownership: none.
  */
-#include "reports/report_verbs.h"
+#include "reports/report_output.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -10,9 +11,41 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "common/fs.h"
 #include "common/mem.h"
 
-#define SAME_NS 333000000
+enum status report_output_check(const char *path, const char *file, struct err *err)
+{
+	/* SQLite's side files while a database is being written, or after its writer was killed. */
+	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+	const char *inside = fs_is_dir(path) ? "/profile.db" : "";
+	char own[FS_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(own, "%s%s%s", path, inside, endings[i]) && fs_is_same(own, file))
+			return err_set(err, ST_INVALID,
+				       "%s: belongs to a report that is read; write another file",
+				       file);
+	return ST_OK;
+}
+
+enum status report_output_check_log(const char *file, struct err *err)
+{
+	static const char *const endings[] = {"-wal", "-journal"};
+	char log[FS_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(log, "%s%s", file, endings[i]) && fs_exists(log))
+			return err_set(err, ST_INVALID,
+				       "%s: belongs to a recording that is not finished "
+				       "(`ipu-report %s repair` first, or another FILE)",
+				       log, file);
+	return ST_OK;
+}
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+#define SAME_NS 333000000 /* signals of one process within it count as one */
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[ARRAY_LEN(signals)];
