@@ -10,7 +10,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/diff/report_diff.h"
-#include "reports/import/report_import_scan.h"
+#include "reports/import/report_import_intern.h"
 
 #define SITES_MAX (1 << 22) /* bound for damaged files */
 #define STEP_NAME "ProfilerStep#"

@@ -49,19 +49,6 @@ const char *report_import_note_text(enum report_import_note note)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-enum status report__import_progress(struct import *import, int permille, struct err *err)
-{
-	const struct report_import_params *params = import->params;
-	enum status status;
-
-	if (!params->progress)
-		return ST_OK;
-	status = params->progress(params->user, permille, import->counts->events);
-	return status == ST_OK
-		       ? ST_OK
-		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
-}
-
 enum status report__import_init(struct import *import, const char *temporary, bool sorted,
 				struct err *err)
 {

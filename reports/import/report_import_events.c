@@ -17,18 +17,6 @@
 
 /* ---- events of phase M ----------------------------------------------------------------------- */
 
-const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name)
-{
-	const struct import_arg *arg;
-
-	for (size_t at = 0; at < event->args.used; at += import_arg_size(arg)) {
-		arg = (const struct import_arg *)(const void *)(event->args.bytes + at);
-		if (arg->name == name)
-			return arg;
-	}
-	return NULL;
-}
-
 static enum status set_text(char **to, const struct import_arg *arg, struct err *err)
 {
 	char number[32];
@@ -140,25 +128,6 @@ static enum status read_metadata(struct import *import, struct import_event *eve
 
 /* ---- top-level values ------------------------------------------------------------------------ */
 
-enum status report__import_meta_add(struct import *import, const char *head,
-				    const struct import_token *key,
-				    const struct import_token *value, struct err *err)
-{
-	struct import_meta *meta = &import->meta[import->meta_count];
-	char name[256];
-
-	if (import->meta_count == IMPORT_MOST_META || value->length >= IMPORT_TEXT_SIZE) {
-		report__import_note(import, REPORT_IMPORT_NOTE_KEYS);
-		return ST_OK;
-	}
-	report__import_unescape(key, name, sizeof(name), NULL, NULL);
-	report__import_unescape(value, import->text, IMPORT_TEXT_SIZE, NULL, NULL);
-	meta->key = mem_printf("trace%s.%s", head, name);
-	meta->value = mem_strdup(import->text);
-	import->meta_count++;
-	return !meta->key || !meta->value ? err_nomem(err) : ST_OK;
-}
-
 /* In traces of Kineto, times count from this wall-clock time. */
 static void parse_epoch(struct import *import, const struct import_token *value)
 {
@@ -226,74 +195,12 @@ static enum status on_value(void *user, const struct import_token *key,
 	return report__import_meta_add(import, "", key, value, err);
 }
 
-/* ---- meta ------------------------------------------------------------------------------------ */
-
-static int set_int(struct import *import, const char *key, int64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	return ips_meta_set(import->recording, key, text);
-}
-
-enum status report__import_meta_write(struct import *import, struct err *err)
-{
-	const struct report_import_counts *counts = import->counts;
-	struct ips_recording *recording = import->recording;
-	int code = ips_meta_set(recording, "source", import->source);
-
-	if (code == 0)
-		code = ips_meta_set(recording, "trace_file", import->input.name);
-	if (code == 0)
-		code = set_int(import, "trace_base_ns", counts->base_ns);
-	if (code == 0)
-		code = set_int(import, "trace_duration_ns", counts->last_ns - counts->first_ns);
-	if (code == 0) {
-		const int64_t least = (int64_t)1000000000 * 1000000000; /* ns since 1970: in 2001 */
-		int64_t base = counts->base_ns;
-
-		/* The start of the recording, if the trace has it. */
-		if (import->epoch_ns != IPS_NULL)
-			code = set_int(import, "start_epoch_ns", import->epoch_ns + base);
-		else if (base > least)
-			code = set_int(import, "start_epoch_ns", base);
-		else
-			code = ips_meta_set(recording, "start_epoch_ns", NULL);
-	}
-	if (code == 0)
-		code = set_int(import, "trace_events", (int64_t)counts->events);
-	if (code == 0 && counts->broken)
-		code = set_int(import, "trace_broken_at", (int64_t)counts->broken_at);
-	for (size_t i = 0; i < import->processes.table.count && code == 0; i++) {
-		const struct import_string *pid = &import->processes.table.strings[i];
-		const struct import_token token = {.at = pid->text, .length = pid->length};
-		char name[64], key[128];
-
-		if (!import->processes.items[i].labels)
-			continue;
-		report__import_unescape(&token, name, sizeof(name), NULL, NULL);
-		snprintf(key, sizeof(key), "trace.process %s.labels", name);
-		code = ips_meta_set(recording, key, import->processes.items[i].labels);
-	}
-	for (size_t i = 0; i < import->meta_count && code == 0; i++)
-		code = ips_meta_set(recording, import->meta[i].key, import->meta[i].value);
-	if (code != 0)
-		return err_set(err, (enum status)code, "cannot write: %s", ips_status_text(code));
-	return ST_OK;
-}
-
 /* ---- events ---------------------------------------------------------------------------------- */
 
 #define FAMILY_THREAD 1 /* seeds of hashes, so that ids of different families never match */
 #define FAMILY_NEST   2
 #define FAMILY_OLD    3
 #define FAMILY_FLOW   4
-
-void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset)
-{
-	if (import->counts->left[left]++ == 0)
-		import->counts->left_at[left] = offset;
-}
 
 /* Handle a missing index: out of memory (set in @err), or too many threads, which is counted. */
 static enum status count_no_index(struct import *import, const struct import_event *event,

@@ -1,8 +1,8 @@
 /*
  * Shared by the parts of an import: the tables of names, threads and processes, the sorters, the
  * counts. In order of use: the reader of the format (report_import_reader.h) makes records of
- * events, report_import_track.c maps threads to tracks, report_import_record.c pairs begins and
- * ends into spans and records everything.
+ * events, report_import_pair.c pairs begins and ends into spans, report_import_track.c maps threads
+ * to tracks, report_import_record.c records everything.
  *
  * Threading: the caller's thread only (the sorters and the recording have their own).
  */
@@ -155,8 +155,6 @@ static inline void import_used(struct import *import, enum report_import_use use
 {
 	import->counts->used[use]++;
 }
-/* Like report__import_left(), and store the byte offset of the first such event. */
-void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 
 /* report_import.c */
 /* Prepare @import, whose params, counts and input are set; the sorters' files are named after
@@ -186,8 +184,10 @@ void report__import_args_row(struct import_args *args, enum ips_table table, con
 enum status report__import_copy(struct import *import, char named[FS_PATH_SIZE], int *fd,
 				size_t *size, struct err *err);
 
-/* report_import_kineto.c: what PyTorch's profiler says */
+/* report_import_kind.c */
 enum import_kineto report__import_kineto(const char *category, const char *name);
+
+/* report_import_kineto.c: what PyTorch's profiler says */
 enum import_thread_kind report__import_kineto_kind(enum import_kineto kineto);
 /* Append what is known of a span to its arguments, as a row. */
 enum status report__import_kineto_span(struct import *import, struct import_event *event,
@@ -199,14 +199,19 @@ enum status report__import_kineto_memory(struct import *import, const struct imp
 enum status report__import_kineto_value(struct import *import, const struct import_token *key,
 					const struct import_token *value, bool *taken,
 					struct err *err);
-/* The last argument of this name; NULL: there is none. */
-const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name);
+
+/* report_import_facts.c */
+/* Store a fact as trace@head.@key. */
+enum status report__import_meta_add(struct import *import, const char *head,
+				    const struct import_token *key,
+				    const struct import_token *value, struct err *err);
+enum status report__import_meta_write(struct import *import, struct err *err);
+/* Like report__import_left(), and store the byte offset of the first such event. */
+void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
+/* Report the progress of the later phases; fails if the user cancelled. */
+enum status report__import_progress(struct import *import, int permille, struct err *err);
 
 /* report_import_names.c */
-/* Append an item to the list *@items, and add it to @map under @key. Return it, not initialised;
- * NULL: out of memory, which is set in @err. */
-void *report__import_append(struct map *map, uint64_t key, void *items, size_t *count,
-			    size_t *capacity, size_t size, struct err *err);
 /* The next return indices; IMPORT_NO_ID: too many, or out of memory (set in @err) */
 uint32_t report__import_site(struct import *import, const struct import_event *event,
 			     const char *series, struct err *err);
@@ -220,13 +225,6 @@ bool report__import_of_thread(enum import_thread_kind kind);
 const struct import_thread *report__import_thread_beside(const struct import *import,
 							 const struct import_thread *thread);
 void report__import_tables_fini(struct import *import);
-
-/* report_import_events.c */
-/* Store a fact as trace@head.@key. */
-enum status report__import_meta_add(struct import *import, const char *head,
-				    const struct import_token *key,
-				    const struct import_token *value, struct err *err);
-enum status report__import_meta_write(struct import *import, struct err *err);
 
 /* report_import_pair.c */
 bool report__import_pairs_init(struct import *import);
@@ -253,9 +251,6 @@ enum status report__import_record(struct import *import, struct err *err);
 struct import_flows;
 bool report__import_flows_init(struct import *import);
 void report__import_flows_fini(struct import *import);
-
-/* Report the progress of the later phases; fails if the user cancelled. */
-enum status report__import_progress(struct import *import, int permille, struct err *err);
 
 /* ---- progress of a command (report_import_command.c) ----------------------------------------- */
 

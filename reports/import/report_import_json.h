@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define IMPORT_PADDING 64
 #define IMPORT_DEPTH   1024 /* maximum nesting of one value */
@@ -41,6 +42,15 @@ struct import_token {
 	enum import_kind kind;
 	bool escaped; /* the text contains backslashes */
 };
+
+/* A text that is no JSON as a token, which is copied as it is. NULL: absent. */
+static inline struct import_token import_token_of(const char *text)
+{
+	/* A number's text is not unescaped. */
+	return (struct import_token){.at = !text ? "" : text,
+				     .length = !text ? 0 : strlen(text),
+				     .kind = !text ? IMPORT_ABSENT : IMPORT_NUMBER};
+}
 
 /* Skip blanks; return the next character, or 0 (and set `more`) at the end. */
 char report__import_peek(struct import_reader *reader);

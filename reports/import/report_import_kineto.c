@@ -15,50 +15,7 @@
 #include "common/str.h"
 #include "reports/import/report_import_internal.h"
 
-/* ---- categories ------------------------------------------------------------------------------ */
-
-/* The first row that fits an event; @name NULL: events of any name. */
-static const struct {
-	const char *category, *name;
-	enum import_kineto kineto;
-} categories[] = {
-	{"kernel", NULL, KINETO_KERNEL},
-	{"Kernel", NULL, KINETO_KERNEL},
-	{"gpu_memcpy", NULL, KINETO_COPY},
-	{"Memcpy", NULL, KINETO_COPY},
-	{"gpu_memset", NULL, KINETO_FILL},
-	{"Memset", NULL, KINETO_FILL},
-	{"mtia_ccp_events", "dma_request", KINETO_COPY},
-	{"mtia_ccp_events", "event_wait", KINETO_SYNC},
-	{"mtia_ccp_events", "event_record", KINETO_SYNC},
-	{"mtia_ccp_events", NULL, KINETO_KERNEL},
-	{"cuda_runtime", NULL, KINETO_CALL},
-	{"cuda_driver", NULL, KINETO_CALL},
-	{"Runtime", NULL, KINETO_CALL},
-	{"xpu_runtime", NULL, KINETO_CALL},
-	{"xpu_driver", NULL, KINETO_CALL},
-	{"mtia_runtime", NULL, KINETO_CALL},
-	{"privateuse1_runtime", NULL, KINETO_CALL},
-	{"privateuse1_driver", NULL, KINETO_CALL},
-	{"user_annotation", NULL, KINETO_ANNOTATION},
-	{"gpu_user_annotation", NULL, KINETO_DEVICE_ANNOTATION},
-	{"python_function", NULL, KINETO_PYTHON},
-	{"cuda_sync", NULL, KINETO_SYNC},
-	{"xpu_sync", NULL, KINETO_SYNC},
-	{"ac2g", NULL, KINETO_LAUNCH},
-	{"async_cpu_to_gpu", NULL, KINETO_LAUNCH},
-	{"async_gpu", NULL, KINETO_LAUNCH},
-};
-
-enum import_kineto report__import_kineto(const char *category, const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(categories); i++) {
-		if (strcmp(categories[i].category, category) == 0 &&
-		    (!categories[i].name || strcmp(categories[i].name, name) == 0))
-			return categories[i].kineto;
-	}
-	return strcmp(name, "[memory]") == 0 ? KINETO_MEMORY : KINETO_NONE;
-}
+/* ---- rows beside a thread's ------------------------------------------------------------------ */
 
 enum import_thread_kind report__import_kineto_kind(enum import_kineto kineto)
 {

@@ -1,80 +1,12 @@
 /*
- * Interned strings, and the tables of call sites, processes and threads of a trace, keyed by their
- * text in the trace.
+ * What a trace names: the tables of call sites, processes and threads, keyed by their text in the
+ * trace, and of devices. Readers of formats declare these through report_import_reader.h.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "reports/import/report_import_internal.h"
-
-/* ---- interned strings ------------------------------------------------------------------------ */
-
-void report__import_intern_fini(struct import_intern *table)
-{
-	arena_fini(&table->arena);
-	mem_free(table->strings);
-	map_fini(&table->map);
-	memset(table, 0, sizeof(*table));
-}
-
-static bool add_string(struct import_intern *table, const char *text, size_t length, uint64_t hash)
-{
-	char *copy;
-
-	if (table->count >= IMPORT_NO_ID - 1 ||
-	    mem_grow(&table->strings, &table->capacity, table->count + 1,
-		     sizeof(*table->strings)) != 0)
-		return false;
-	copy = arena_alloc(&table->arena, length + 1, 1);
-	if (!copy)
-		return false;
-	memcpy(copy, text, length);
-	copy[length] = 0;
-	if (map_add(&table->map, hash, table->count) != 0)
-		return false;
-	table->strings[table->count++] = (struct import_string){copy, length};
-	return true;
-}
-
-uint32_t report__import_intern_find(const struct import_intern *table, const char *text,
-				    size_t length)
-{
-	const struct import_string *strings = table->strings;
-	size_t at;
-
-	MAP_FIND(at, &table->map, import_hash(0, text, length),
-		 strings[at].length == length && memcmp(strings[at].text, text, length) == 0);
-	return at == MAP_NONE ? IMPORT_NO_ID : (uint32_t)at;
-}
-
-uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
-			       size_t most, bool *fresh)
-{
-	const uint32_t at = report__import_intern_find(table, text, length);
-
-	*fresh = at == IMPORT_NO_ID;
-	if (!*fresh)
-		return at;
-	*fresh = table->count < most;
-	if (!*fresh || !add_string(table, text, length, import_hash(0, text, length)))
-		return IMPORT_NO_ID;
-	return (uint32_t)table->count - 1;
-}
-
-void *report__import_append(struct map *map, uint64_t key, void *items, size_t *count,
-			    size_t *capacity, size_t size, struct err *err)
-{
-	unsigned char *base;
-
-	if (mem_grow(items, capacity, *count + 1, size) != 0 || map_add(map, key, *count) != 0) {
-		err_nomem(err);
-		return NULL;
-	}
-	memcpy(&base, items, sizeof(base));
-	return base + (*count)++ * size;
-}
-
-/* ---- call sites, processes and threads ------------------------------------------------------- */
 
 #define KEY_SEPARATOR "\x01"
 #define STEP_NAME     "ProfilerStep#"
@@ -290,6 +222,172 @@ const struct import_thread *report__import_thread_beside(const struct import *im
 	str_free(&text);
 	return at == IMPORT_NO_ID ? NULL : &import->threads.items[at];
 }
+
+/* ---- what readers declare -------------------------------------------------------------------- */
+
+/* An event without any fields. Its arguments are not touched: they are many pages. */
+static void clear_event(struct import_event *event)
+{
+	memset(event, 0, offsetof(struct import_event, args));
+	event->args.used = 0;
+	event->args.left = 0;
+}
+
+static enum status set_text(char **to, const char *text, struct err *err)
+{
+	char *copy;
+
+	if (!text || (*to && strcmp(*to, text) == 0))
+		return ST_OK;
+	copy = mem_strdup(text);
+	if (!copy)
+		return err_nomem(err);
+	mem_free(*to);
+	*to = copy;
+	return ST_OK;
+}
+
+/* The status of a function that returned @id. */
+static enum status status_of(uint32_t id, const struct err *err)
+{
+	return id == IMPORT_NO_ID ? err->status : ST_OK;
+}
+
+enum status report__import_track(struct import *import, const struct import_track *track,
+				 uint32_t *out, struct err *err)
+{
+	struct import_event event;
+	struct import_process *process;
+	struct import_thread *thread;
+	enum status status;
+
+	clear_event(&event);
+	event.fields[IMPORT_FIELD_PID] = import_token_of(track->process);
+	event.fields[track->kind == IMPORT_ASYNC ? IMPORT_FIELD_CAT : IMPORT_FIELD_TID] =
+		import_token_of(track->thread);
+	*out = report__import_thread(import, track->kind, &event, err);
+	if (*out == IMPORT_NO_ID)
+		return status_of(*out, err);
+	thread = &import->threads.items[*out];
+	thread->sort = track->sort;
+	thread->device = track->device;
+	status = set_text(&thread->name, track->name, err);
+	if (thread->process == IMPORT_NO_ID || status != ST_OK)
+		return status;
+	process = &import->processes.items[thread->process];
+	if (track->process_sort != IPS_NULL) {
+		process->sort = track->process_sort;
+		process->sorted = true;
+	}
+	return set_text(&process->name, track->process_name, err);
+}
+
+void report__import_track_under(struct import *import, uint32_t track, uint32_t above)
+{
+	uint32_t at = above;
+
+	/* A file may put a track under itself, or under others without end. */
+	for (int i = 0; at != IMPORT_NO_ID && at != track && i < IMPORT_NESTED_MOST; i++)
+		at = import->threads.items[at].above;
+	if (at == IMPORT_NO_ID)
+		import->threads.items[track].above = above;
+}
+
+enum status report__import_track_shows(struct import *import, uint32_t track, const char *device,
+				       struct err *err)
+{
+	if (track == IMPORT_NO_ID || import->threads.items[track].shows)
+		return ST_OK;
+	import->threads.items[track].shows = device;
+	return device ? ST_OK : err_nomem(err);
+}
+
+enum status report__import_name_site(struct import *import, const char *category, const char *name,
+				     uint32_t *out, struct err *err)
+{
+	struct import_event event;
+
+	clear_event(&event);
+	event.fields[IMPORT_FIELD_CAT] = import_token_of(category);
+	event.fields[IMPORT_FIELD_NAME] = import_token_of(name);
+	*out = report__import_site(import, &event, NULL, err);
+	return status_of(*out, err);
+}
+
+enum status report__import_arg_name(struct import *import, const char *name, uint32_t *out,
+				    struct err *err)
+{
+	struct import_token token = import_token_of(name);
+
+	*out = report__import_names_add(&import->scan.names, &token);
+	return import->scan.names.failed ? err_nomem(err) : ST_OK;
+}
+
+const char *report__import_keep(struct import *import, const char *text)
+{
+	bool fresh;
+	uint32_t id;
+
+	if (!text)
+		return NULL;
+	id = report__import_intern(&import->kept, text, strlen(text), SIZE_MAX, &fresh);
+	return id == IMPORT_NO_ID ? NULL : import->kept.strings[id].text;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+enum status report__import_device(struct import *import, const struct ips_device *device,
+				  struct err *err)
+{
+	const char *name = device->device;
+	size_t i = 0;
+
+	(void)err;
+	while (i < import->device_count &&
+	       (name ? !import->devices[i].device || strcmp(import->devices[i].device, name) != 0
+		     : import->devices[i].number != device->number))
+		i++;
+	if (i == IMPORT_MOST_DEVICES)
+		return ST_OK;
+	if (i < import->device_count && !name)
+		name = import->devices[i].device;
+	import->device_count += i == import->device_count;
+	import->devices[i] = *device;
+	import->devices[i].device = name;
+	return ST_OK;
+}
+
+const char *report__import_accelerator(struct import *import, const char *kind, int64_t number)
+{
+	struct ips_device device = {NULL,     number,   NULL,     NULL,
+				    IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL};
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s %lld", kind, (long long)number);
+	device.device = report__import_keep(import, name);
+	for (size_t i = 0; i < import->device_count && device.device; i++) {
+		struct ips_device *known = &import->devices[i];
+
+		if (known->number == number && !known->device)
+			known->device = device.device;
+		if (known->number == number && strcmp(known->device, name) == 0)
+			return known->device;
+	}
+	if (device.device)
+		report__import_device(import, &device, NULL);
+	return device.device;
+}
+
+const char *report__import_gpu(struct import *import, int64_t number)
+{
+	for (size_t i = 0; i < import->device_count; i++) {
+		if (import->devices[i].number == number && import->devices[i].device)
+			return import->devices[i].device;
+	}
+	return report__import_accelerator(import, "GPU", number);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void report__import_tables_fini(struct import *import)
 {

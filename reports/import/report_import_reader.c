@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,233 +81,7 @@ static enum status put(struct import *import, const struct import_record *record
 	return status;
 }
 
-/* ---- where and what -------------------------------------------------------------------------- */
-
-static struct import_token token_of(const char *text)
-{
-	/* a number's text is copied as it is */
-	return (struct import_token){.at = !text ? "" : text,
-				     .length = !text ? 0 : strlen(text),
-				     .kind = !text ? IMPORT_ABSENT : IMPORT_NUMBER};
-}
-
-/* An event without any fields. Its arguments are not touched: they are many pages. */
-static void clear_event(struct import_event *event)
-{
-	memset(event, 0, offsetof(struct import_event, args));
-	event->args.used = 0;
-	event->args.left = 0;
-}
-
-static enum status set_text(char **to, const char *text, struct err *err)
-{
-	char *copy;
-
-	if (!text || (*to && strcmp(*to, text) == 0))
-		return ST_OK;
-	copy = mem_strdup(text);
-	if (!copy)
-		return err_nomem(err);
-	mem_free(*to);
-	*to = copy;
-	return ST_OK;
-}
-
-/* The status of a function that returned @id. */
-static enum status status_of(uint32_t id, const struct err *err)
-{
-	return id == IMPORT_NO_ID ? err->status : ST_OK;
-}
-
-enum status report__import_track(struct import *import, const struct import_track *track,
-				 uint32_t *out, struct err *err)
-{
-	struct import_event event;
-	struct import_process *process;
-	struct import_thread *thread;
-	enum status status;
-
-	clear_event(&event);
-	event.fields[IMPORT_FIELD_PID] = token_of(track->process);
-	event.fields[track->kind == IMPORT_ASYNC ? IMPORT_FIELD_CAT : IMPORT_FIELD_TID] =
-		token_of(track->thread);
-	*out = report__import_thread(import, track->kind, &event, err);
-	if (*out == IMPORT_NO_ID)
-		return status_of(*out, err);
-	thread = &import->threads.items[*out];
-	thread->sort = track->sort;
-	thread->device = track->device;
-	status = set_text(&thread->name, track->name, err);
-	if (thread->process == IMPORT_NO_ID || status != ST_OK)
-		return status;
-	process = &import->processes.items[thread->process];
-	if (track->process_sort != IPS_NULL) {
-		process->sort = track->process_sort;
-		process->sorted = true;
-	}
-	return set_text(&process->name, track->process_name, err);
-}
-
-void report__import_track_under(struct import *import, uint32_t track, uint32_t above)
-{
-	uint32_t at = above;
-
-	/* A file may put a track under itself, or under others without end. */
-	for (int i = 0; at != IMPORT_NO_ID && at != track && i < IMPORT_NESTED_MOST; i++)
-		at = import->threads.items[at].above;
-	if (at == IMPORT_NO_ID)
-		import->threads.items[track].above = above;
-}
-
-enum status report__import_track_shows(struct import *import, uint32_t track, const char *device,
-				       struct err *err)
-{
-	if (track == IMPORT_NO_ID || import->threads.items[track].shows)
-		return ST_OK;
-	import->threads.items[track].shows = device;
-	return device ? ST_OK : err_nomem(err);
-}
-
-enum status report__import_name_site(struct import *import, const char *category, const char *name,
-				     uint32_t *out, struct err *err)
-{
-	struct import_event event;
-
-	clear_event(&event);
-	event.fields[IMPORT_FIELD_CAT] = token_of(category);
-	event.fields[IMPORT_FIELD_NAME] = token_of(name);
-	*out = report__import_site(import, &event, NULL, err);
-	return status_of(*out, err);
-}
-
-enum status report__import_arg_name(struct import *import, const char *name, uint32_t *out,
-				    struct err *err)
-{
-	struct import_token token = token_of(name);
-
-	*out = report__import_names_add(&import->scan.names, &token);
-	return import->scan.names.failed ? err_nomem(err) : ST_OK;
-}
-
-const char *report__import_keep(struct import *import, const char *text)
-{
-	bool fresh;
-	uint32_t id;
-
-	if (!text)
-		return NULL;
-	id = report__import_intern(&import->kept, text, strlen(text), SIZE_MAX, &fresh);
-	return id == IMPORT_NO_ID ? NULL : import->kept.strings[id].text;
-}
-
-enum status report__import_device(struct import *import, const struct ips_device *device,
-				  struct err *err)
-{
-	const char *name = device->device;
-	size_t i = 0;
-
-	(void)err;
-	while (i < import->device_count &&
-	       (name ? !import->devices[i].device || strcmp(import->devices[i].device, name) != 0
-		     : import->devices[i].number != device->number))
-		i++;
-	if (i == IMPORT_MOST_DEVICES)
-		return ST_OK;
-	if (i < import->device_count && !name)
-		name = import->devices[i].device;
-	import->device_count += i == import->device_count;
-	import->devices[i] = *device;
-	import->devices[i].device = name;
-	return ST_OK;
-}
-
-const char *report__import_accelerator(struct import *import, const char *kind, int64_t number)
-{
-	struct ips_device device = {NULL,     number,   NULL,     NULL,
-				    IPS_NULL, IPS_NULL, IPS_NULL, IPS_NULL};
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s %lld", kind, (long long)number);
-	device.device = report__import_keep(import, name);
-	for (size_t i = 0; i < import->device_count && device.device; i++) {
-		struct ips_device *known = &import->devices[i];
-
-		if (known->number == number && !known->device)
-			known->device = device.device;
-		if (known->number == number && strcmp(known->device, name) == 0)
-			return known->device;
-	}
-	if (device.device)
-		report__import_device(import, &device, NULL);
-	return device.device;
-}
-
-const char *report__import_gpu(struct import *import, int64_t number)
-{
-	for (size_t i = 0; i < import->device_count; i++) {
-		if (import->devices[i].number == number && import->devices[i].device)
-			return import->devices[i].device;
-	}
-	return report__import_accelerator(import, "GPU", number);
-}
-
-/* As Holistic Trace Analysis tells communication and memory from computation. */
-const char *report__import_kernel_kind(const char *name)
-{
-	static const struct {
-		const char *text, *kind;
-		bool anywhere;
-	} kinds[] = {
-		{"nccl", "communication", false},
-		{"ncclKernel", "communication", true},
-		{"ncclDevKernel", "communication", true},
-		{"rccl", "communication", true},
-		{"hccl", "communication", false},
-		/* of XLA, which runs them on any device */
-		{"all-reduce", "communication", false},
-		{"all-gather", "communication", false},
-		{"all-to-all", "communication", false},
-		{"reduce-scatter", "communication", false},
-		{"collective-", "communication", false},
-		{"copy-start", "memory", false},
-		{"copy-done", "memory", false},
-		{"Memcpy", "memory", false},
-		{"Memset", "memory", false},
-		{"hipMemcpy", "memory", false},
-		{"hipMemset", "memory", false},
-		{"dma", "memory", false},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (kinds[i].anywhere ? strstr(name, kinds[i].text) != NULL
-				      : str_starts_with(name, kinds[i].text))
-			return kinds[i].kind;
-	}
-	return "compute";
-}
-
-struct ips_kernel report__import_kernel(const char *device, int64_t stream, const char *kind,
-					int64_t launch_key)
-{
-	return (struct ips_kernel){.device = device,
-				   .context = IPS_NULL,
-				   .stream = stream,
-				   .kind = kind,
-				   .launch_key = launch_key,
-				   .grid_x = IPS_NULL,
-				   .grid_y = IPS_NULL,
-				   .grid_z = IPS_NULL,
-				   .block_x = IPS_NULL,
-				   .block_y = IPS_NULL,
-				   .block_z = IPS_NULL,
-				   .registers = IPS_NULL,
-				   .shared_bytes = IPS_NULL,
-				   .occupancy = (double)NAN,
-				   .graph = IPS_NULL,
-				   .graph_node = IPS_NULL};
-}
-
-/* ---- arguments ------------------------------------------------------------------------------- */
+/* ---- arguments and rows ---------------------------------------------------------------------- */
 
 /* Append an argument of @size bytes; NULL: there is no room, which is counted. */
 static struct import_arg *append(struct import_args *args, uint32_t name, enum import_arg_type type,
@@ -377,6 +150,27 @@ void report__import_row(struct import *import, enum ips_table table, const void 
 		key = ((const struct ips_copy *)row)->launch_key;
 	import->linked = import->linked || key != IPS_NULL;
 	report__import_args_row(&import->args, table, row, size);
+}
+
+struct ips_kernel report__import_kernel(const char *device, int64_t stream, const char *kind,
+					int64_t launch_key)
+{
+	return (struct ips_kernel){.device = device,
+				   .context = IPS_NULL,
+				   .stream = stream,
+				   .kind = kind,
+				   .launch_key = launch_key,
+				   .grid_x = IPS_NULL,
+				   .grid_y = IPS_NULL,
+				   .grid_z = IPS_NULL,
+				   .block_x = IPS_NULL,
+				   .block_y = IPS_NULL,
+				   .block_z = IPS_NULL,
+				   .registers = IPS_NULL,
+				   .shared_bytes = IPS_NULL,
+				   .occupancy = (double)NAN,
+				   .graph = IPS_NULL,
+				   .graph_node = IPS_NULL};
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -515,52 +309,6 @@ enum status report__import_memory(struct import *import, uint32_t track,
 	return status;
 }
 
-/* ---- facts and reasons ----------------------------------------------------------------------- */
-
-enum status report__import_fact(struct import *import, const char *key, const char *value,
-				struct err *err)
-{
-	const struct import_token name = token_of(key), text = token_of(value);
-
-	return report__import_meta_add(import, "", &name, &text, err);
-}
-
-void report__import_left(struct import *import, enum report_import_left left)
-{
-	import->counts->left[left]++;
-}
-
-void report__import_left_what(struct import *import, const char *what, uint64_t count)
-{
-	struct report_import_counts *counts = import->counts;
-	size_t i = 0;
-
-	if (count == 0)
-		return;
-	counts->left[REPORT_IMPORT_LEFT_KIND] += count;
-	while (i < REPORT_IMPORT_WHATS && counts->whats[i].count > 0 &&
-	       strcmp(counts->whats[i].what, what) != 0)
-		i++;
-	if (i == REPORT_IMPORT_WHATS)
-		return;
-	str_copy(counts->whats[i].what, sizeof(counts->whats[i].what), what);
-	counts->whats[i].count += count;
-}
-
-void report__import_note(struct import *import, enum report_import_note note)
-{
-	import->counts->notes[note]++;
-}
-
-void report__import_broken(struct import *import, uint64_t offset, const char *why)
-{
-	struct report_import_counts *counts = import->counts;
-
-	counts->broken = true;
-	counts->broken_at = offset;
-	str_copy(counts->why, sizeof(counts->why), why);
-}
-
 /* ---- the input ------------------------------------------------------------------------------- */
 
 enum status report__import_copy(struct import *import, char named[FS_PATH_SIZE], int *fd,
@@ -600,12 +348,4 @@ enum status report__import_copy(struct import *import, char named[FS_PATH_SIZE],
 	}
 	mem_free(buffer);
 	return status;
-}
-
-enum status report__import_progress_read(struct import *import, uint64_t done, uint64_t all,
-					 struct err *err)
-{
-	/* Reading counts as half of the work. */
-	return report__import_progress(import,
-				       all == 0 || done > all ? -1 : (int)(done * 500 / all), err);
 }

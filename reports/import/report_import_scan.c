@@ -57,6 +57,18 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 	args->used += import_arg_size(arg);
 }
 
+const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name)
+{
+	const struct import_arg *arg;
+
+	for (size_t at = 0; at < event->args.used; at += import_arg_size(arg)) {
+		arg = (const struct import_arg *)(const void *)(event->args.bytes + at);
+		if (arg->name == name)
+			return arg;
+	}
+	return NULL;
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 #define MOST_NAMES (1 << 16) /* maximum number of different names */

@@ -13,55 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
 #include "common/err.h"
-#include "common/map.h"
 #include "reports/import/report_import_input.h"
+#include "reports/import/report_import_intern.h"
 #include "reports/import/report_import_json.h"
-
-/* ---- interned strings ------------------------------------------------------------------------ */
-
-/* Map byte strings to ids from 0 in order of arrival. The table owns the strings; their addresses
- * are stable until fini. */
-#define IMPORT_NO_ID UINT32_MAX
-
-struct import_intern {
-	struct arena arena;
-	struct import_string {
-		const char *text; /* 0-terminated */
-		size_t length;
-	} * strings;
-	size_t count, capacity;
-	struct map map;
-};
-
-void report__import_intern_fini(struct import_intern *table); /* accepts a zeroed struct */
-/* Return the id of @length bytes at @text, adding them if there are fewer than @most strings.
- * *@fresh: they were added. IMPORT_NO_ID: @most is reached, or (*@fresh true) out of memory. */
-uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
-			       size_t most, bool *fresh);
-
-/* Return the id of a string that was added; else IMPORT_NO_ID. */
-uint32_t report__import_intern_find(const struct import_intern *table, const char *text,
-				    size_t length);
-
-/* A fast hash, not collision-resistant: collisions only cost time. @seed chains several hashes. */
-static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t length)
-{
-	const unsigned char *at = bytes;
-	uint64_t hash = seed ^ (length * 0x9e3779b97f4a7c15u), word;
-
-	for (; length >= 8; length -= 8, at += 8) {
-		__builtin_memcpy(&word, at, 8);
-		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	if (length > 0)
-		__builtin_memcpy(&word, at, length);
-	hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
-	return hash ^ hash >> 29;
-}
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -208,6 +163,9 @@ struct import_event {
 	uint32_t others;               /* number of other fields */
 	struct import_args args;
 };
+
+/* The last argument of this name; NULL: there is none. */
+const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name);
 
 /* Predicted successor of each field: traces repeat the same sequences. Initialize with {0}. */
 struct import_guess {
