@@ -53,35 +53,29 @@ const struct report_entry *report_entry_at(int at, enum report_group *group)
 	return at < (int)ARRAY_LEN(view_entries) ? &view_entries[at] : NULL;
 }
 
-static enum status report_unknown_entry(const char *name, bool only_views, struct err *err)
-{
-	const char *names[NAMES_MAX], *near;
-	const char *kind = only_views ? "view" : "report";
-	const struct report_entry *entry;
-	enum report_group group;
-	size_t count = 0;
-
-	for (int i = 0; (entry = report_entry_at(i, &group)) && count < NAMES_MAX; i++)
-		if (!only_views || group == REPORT_GROUP_VIEWS)
-			names[count++] = entry->name;
-	near = str_nearest(name, names, count);
-	if (near)
-		return err_set(err, ST_NOTFOUND, "unknown %s \"%s\" (did you mean \"%s\"?)", kind,
-			       name, near);
-	return err_set(err, ST_NOTFOUND, "unknown %s \"%s\" (`ipu-report list` names them)", kind,
-		       name);
-}
-
 enum status report_entry_find(const struct report_entry **out, const char *name, struct err *err)
 {
 	const bool only_views = str_starts_with(name, VIEW_PREFIX);
 	const char *word = only_views ? name + strlen(VIEW_PREFIX) : name;
+	const char *kind = only_views ? "view" : "report";
+	const char *names[NAMES_MAX], *near;
 	enum report_group group;
+	size_t count = 0;
 
-	for (int i = 0; (*out = report_entry_at(i, &group)); i++)
-		if (!strcmp((*out)->name, word) && (!only_views || group == REPORT_GROUP_VIEWS))
+	for (int i = 0; (*out = report_entry_at(i, &group)); i++) {
+		if (only_views && group != REPORT_GROUP_VIEWS)
+			continue;
+		if (!strcmp((*out)->name, word))
 			return ST_OK;
-	return report_unknown_entry(word, only_views, err);
+		if (count < NAMES_MAX)
+			names[count++] = (*out)->name;
+	}
+	near = str_nearest(word, names, count);
+	if (near)
+		return err_set(err, ST_NOTFOUND, "unknown %s \"%s\" (did you mean \"%s\"?)", kind,
+			       word, near);
+	return err_set(err, ST_NOTFOUND, "unknown %s \"%s\" (`ipu-report list` names them)", kind,
+		       word);
 }
 
 bool report_entry_selects(const struct report_entry *entry)

@@ -479,28 +479,11 @@ static enum status check_gate(const struct report_diff *diff, const struct diff_
 	return worse > 0 ? ST_FAILED : ST_OK;
 }
 
-static enum status print_diff(const struct diff_line *line, struct prof_db *source,
-			      struct prof_db *target, struct err *err)
-{
-	struct report_diff diff;
-	enum status status = report_diff_get(&diff, source, target, line->sections, err);
-
-	if (status != ST_OK)
-		return status;
-	if (line->how.render.format == REPORT_AS_TEXT)
-		status = write_text(&diff, &line->how, stdout, err);
-	else
-		status = write_table(&diff, &line->how, stdout, err);
-	if (status == ST_OK)
-		status = check_gate(&diff, &line->how, err);
-	report_diff_free(&diff);
-	return status;
-}
-
 enum status report_diff_run(int argc, char **argv, struct err *err)
 {
 	struct ips_report *reports[2] = {NULL, NULL};
 	char unfinished[2][REPORT_UNFINISHED_SIZE];
+	struct report_diff diff = {0};
 	struct diff_line line;
 	enum status status = parse_line(&line, argc, argv, err);
 
@@ -515,8 +498,15 @@ enum status report_diff_run(int argc, char **argv, struct err *err)
 				report__unfinished(report_public_db(reports[i]), unfinished[i]);
 	}
 	if (status == ST_OK)
-		status = print_diff(&line, report_public_db(reports[0]),
-				    report_public_db(reports[1]), err);
+		status = report_diff_get(&diff, report_public_db(reports[0]),
+					 report_public_db(reports[1]), line.sections, err);
+	if (status == ST_OK)
+		status = line.how.render.format == REPORT_AS_TEXT
+				 ? write_text(&diff, &line.how, stdout, err)
+				 : write_table(&diff, &line.how, stdout, err);
+	if (status == ST_OK)
+		status = check_gate(&diff, &line.how, err);
+	report_diff_free(&diff);
 	ips_report_close(reports[0]);
 	ips_report_close(reports[1]);
 	return status;

@@ -136,36 +136,30 @@ struct points {
 	void (*put)(struct chrome_export *chrome, const struct prof_query *query);
 };
 
-/* Write the slice after row *@at, and advance *@at. */
-static void write_slice(struct chrome_export *chrome, const struct points *points, int64_t last,
-			int64_t *at)
-{
-	struct prof_query *query;
-	int rows = 0;
-
-	prof_query_open(&query, chrome->request->db, points->sql, chrome->err);
-	prof_query_int(query, ":after", *at);
-	prof_query_int(query, ":last", last);
-	prof_query_int(query, ":count", SLICE);
-	while (prof_query_next(query, &chrome->err->status, chrome->err)) {
-		rows++;
-		*at = prof_column_int(query, 0);
-		points->put(chrome, query);
-	}
-	prof_query_close(query);
-	if (rows < SLICE)
-		*at = last;
-	chrome->sites.round++;
-	chrome->contexts.round++;
-}
-
 static void write_points(struct chrome_export *chrome, const struct points *points)
 {
 	int64_t last, at = -INT64_MAX;
 
 	prof_db_number(chrome->request->db, points->last, &last, chrome->err);
 	while (!err_stuck(chrome->err) && at < last) {
-		write_slice(chrome, points, last, &at);
+		struct prof_query *query;
+		int rows = 0;
+
+		/* The slice after the last row read. */
+		prof_query_open(&query, chrome->request->db, points->sql, chrome->err);
+		prof_query_int(query, ":after", at);
+		prof_query_int(query, ":last", last);
+		prof_query_int(query, ":count", SLICE);
+		while (prof_query_next(query, &chrome->err->status, chrome->err)) {
+			rows++;
+			at = prof_column_int(query, 0);
+			points->put(chrome, query);
+		}
+		prof_query_close(query);
+		if (rows < SLICE)
+			at = last;
+		chrome->sites.round++;
+		chrome->contexts.round++;
 		if (!err_stuck(chrome->err))
 			report_export_tick(chrome->request, chrome->counts[points->kind], last,
 					   chrome->err);
@@ -605,18 +599,6 @@ static void name_process(struct chrome_export *chrome, int at)
 	write_metadata(chrome, pid, 0, "process_sort_index", &index);
 }
 
-static void name_tracks(struct chrome_export *chrome)
-{
-	const struct report_walk *walk = &chrome->walk;
-
-	for (int i = 0; i < walk->track_count; i++) {
-		if (!report_walk_selects_track(walk, &walk->tracks[i]))
-			continue;
-		name_process(chrome, i);
-		name_track(chrome, &walk->tracks[i], 0);
-	}
-}
-
 /* ---- spans ----------------------------------------------------------------------------------- */
 
 /*
@@ -759,9 +741,15 @@ static void write_all(struct chrome_export *chrome)
 	static void (*const parts[])(struct chrome_export * chrome) = {
 		write_spans, write_flows, write_instants, write_counters, write_steps,
 	};
+	const struct report_walk *walk = &chrome->walk;
 
 	report_sink_text(&chrome->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-	name_tracks(chrome);
+	for (int i = 0; i < walk->track_count; i++) {
+		if (!report_walk_selects_track(walk, &walk->tracks[i]))
+			continue;
+		name_process(chrome, i);
+		name_track(chrome, &walk->tracks[i], 0);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(parts) && !err_stuck(chrome->err); i++)
 		parts[i](chrome);
 	report_sink_text(&chrome->sink, "\n],\"otherData\":");

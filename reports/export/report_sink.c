@@ -93,19 +93,6 @@ void report_sink_json(struct report_sink *sink, struct str *scratch, const char 
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static enum status sink_init_gzip(struct report_sink *sink, struct err *err)
-{
-	sink->gzip = mem_calloc(1, sizeof(*sink->gzip));
-	if (!sink->gzip)
-		return err_nomem(err);
-	if (deflateInit2(&sink->gzip->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8,
-			 Z_DEFAULT_STRATEGY) == Z_OK)
-		return ST_OK;
-	mem_free(sink->gzip);
-	sink->gzip = NULL;
-	return err_nomem(err);
-}
-
 static void sink_free(struct report_sink *sink)
 {
 	if (sink->gzip)
@@ -126,8 +113,15 @@ enum status report_sink_open(struct report_sink *sink, const char *path, struct 
 	sink->buffer = mem_alloc(REPORT_SINK_BYTES);
 	if (!sink->buffer)
 		return err_nomem(err);
-	if (length > 3 && strcmp(path + length - 3, ".gz") == 0)
-		status = sink_init_gzip(sink, err);
+	if (length > 3 && strcmp(path + length - 3, ".gz") == 0) {
+		sink->gzip = mem_calloc(1, sizeof(*sink->gzip));
+		if (!sink->gzip || deflateInit2(&sink->gzip->stream, GZIP_LEVEL, Z_DEFLATED,
+						GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+			mem_free(sink->gzip);
+			sink->gzip = NULL;
+			status = err_nomem(err);
+		}
+	}
 	if (status == ST_OK && !sink->standard)
 		status = fs_writer_open(&sink->file, path, err);
 	if (status != ST_OK)

@@ -89,29 +89,10 @@ struct reading {
 	int column;
 };
 
-static enum status read_row(struct report_tensor_rows *out, const struct prof_query *query,
-			    struct err *err)
-{
-	if (mem_grow(&out->row, &out->capacity, (size_t)out->count + 1, sizeof(*out->row)))
-		return err_nomem(err);
-	out->row[out->count++] = (struct report_tensor_row){
-		.tensor_id = prof_column_int(query, 0),
-		.rank = prof_column_int(query, 1),
-		.row_id = prof_column_int(query, 2),
-		.time_ns = prof_column_int(query, 3),
-		.epoch = prof_column_int(query, 4),
-		.weight_update = prof_column_int(query, 5),
-		.step = prof_column_int(query, 6),
-		.n_bad = prof_column_int(query, 7),
-		.value = prof_column_real(query, 8),
-		.replica = prof_column_int(query, 9),
-	};
-	return ST_OK;
-}
-
 static enum status read_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	const struct reading *reading = user;
+	struct report_tensor_rows *out = reading->out;
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, reading->db, column_sql[reading->column], err);
 
@@ -121,10 +102,27 @@ static enum status read_range(void *user, int64_t from, int64_t to, struct err *
 		prof_query_int(query, ":tensor", reading->tensor_id);
 	if (reading->rank != IPS_NULL)
 		prof_query_int(query, ":rank", reading->rank);
-	while (prof_query_next(query, &status, err))
-		status = read_row(reading->out, query, err);
+	while (prof_query_next(query, &status, err)) {
+		if (mem_grow(&out->row, &out->capacity, (size_t)out->count + 1,
+			     sizeof(*out->row))) {
+			status = err_nomem(err);
+			break;
+		}
+		out->row[out->count++] = (struct report_tensor_row){
+			.tensor_id = prof_column_int(query, 0),
+			.rank = prof_column_int(query, 1),
+			.row_id = prof_column_int(query, 2),
+			.time_ns = prof_column_int(query, 3),
+			.epoch = prof_column_int(query, 4),
+			.weight_update = prof_column_int(query, 5),
+			.step = prof_column_int(query, 6),
+			.n_bad = prof_column_int(query, 7),
+			.value = prof_column_real(query, 8),
+			.replica = prof_column_int(query, 9),
+		};
+	}
 	prof_query_close(query);
-	reading->out->looked += to - from;
+	out->looked += to - from;
 	return status;
 }
 

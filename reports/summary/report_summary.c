@@ -581,42 +581,11 @@ static void derive_counts(struct report_summary *out)
 		out->replicas = out->stages ? 1 : 0;
 }
 
-static void fill_summary(struct report_summary *out, struct prof_db *db, struct report_sums *sums,
-			 struct err *err)
-{
-	bool nan; /* an accuracy that is NaN is unknown */
-
-	read_state(out, db, err);
-	read_meta(out, db, err);
-	for_each_row(out, db, sql_executions, read_executions, err);
-	for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
-	read_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
-	read_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
-	read_metric(db, "evaluate", "loss", &out->evaluate_loss, &out->evaluate_loss_nan, err);
-	read_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan, err);
-	if (!err_stuck(err))
-		report_sums_read(sums, db, err);
-	read_stages(out, db, sums, err);
-	for_each_row(out, db, sql_recording, read_recording, err);
-	if (out->origin == PROF_FROM_TRACE)
-		for_each_row(out, db, sql_trace, read_trace, err);
-	read_health(out, db, err);
-	if (err_stuck(err))
-		return;
-	for (int clock = 0; clock < 2; clock++)
-		compute_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
-	measure_file(out);
-	derive_counts(out);
-	if (!out->whole)
-		find_reached(out, db, err);
-	if (!out->whole || (out->spans == 0 && out->executions == 0))
-		list_absent(out, err);
-}
-
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct report_sums sums = {0};
 	struct err own;
+	bool nan; /* an accuracy that is NaN is unknown */
 
 	*out = (struct report_summary){
 		.origin = prof_db_origin(db),
@@ -641,7 +610,31 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 		*out = (struct report_summary){0};
 		return err_nomem(err);
 	}
-	fill_summary(out, db, &sums, err);
+	read_state(out, db, err);
+	read_meta(out, db, err);
+	for_each_row(out, db, sql_executions, read_executions, err);
+	for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
+	read_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
+	read_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
+	read_metric(db, "evaluate", "loss", &out->evaluate_loss, &out->evaluate_loss_nan, err);
+	read_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan, err);
+	if (!err_stuck(err))
+		report_sums_read(&sums, db, err);
+	read_stages(out, db, &sums, err);
+	for_each_row(out, db, sql_recording, read_recording, err);
+	if (out->origin == PROF_FROM_TRACE)
+		for_each_row(out, db, sql_trace, read_trace, err);
+	read_health(out, db, err);
+	if (!err_stuck(err)) {
+		for (int clock = 0; clock < 2; clock++)
+			compute_bubble(out, &sums.bubble[clock], &out->bubble[clock]);
+		measure_file(out);
+		derive_counts(out);
+		if (!out->whole)
+			find_reached(out, db, err);
+		if (!out->whole || (out->spans == 0 && out->executions == 0))
+			list_absent(out, err);
+	}
 	report_sums_free(&sums);
 	if (err_stuck(err))
 		report_summary_free(out);

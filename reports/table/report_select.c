@@ -183,15 +183,19 @@ static enum status read_names(struct selection *s, struct prof_db *db, struct er
 	return status;
 }
 
-static enum status resolve_selection(struct selection *s, const struct report_choice *choice,
-				     struct prof_db *db, bool as_text, struct err *err)
+/* Resolve the choice. The caller frees the arena, unless this fails. */
+static enum status init_selection(struct selection *s, const struct report_source *source,
+				  const struct report_choice *choice, struct prof_db *db,
+				  bool as_text, int64_t limit, struct err *err)
 {
-	const char *columns = choice->columns, *sort = s->source->sort;
+	const char *columns = choice->columns, *sort = source->sort;
 	enum status status = ST_OK;
 
+	*s = (struct selection){.source = source, .sql = source->sql, .limit = limit};
+	if (arena_init(&s->arena, 0))
+		return err_nomem(err);
 	if (!columns && as_text)
-		columns = s->source->columns;
-	s->sql = s->source->sql;
+		columns = source->columns;
 	if (!s->sql)
 		status = build_rows_sql(s, err);
 	if (status == ST_OK)
@@ -214,19 +218,6 @@ static enum status resolve_selection(struct selection *s, const struct report_ch
 	if (status == ST_OK)
 		status = append_order(s, sort, err);
 	s->wrapped = columns || s->where_count || s->order_count;
-	return status;
-}
-
-static enum status init_selection(struct selection *s, const struct report_source *source,
-				  const struct report_choice *choice, struct prof_db *db,
-				  bool as_text, int64_t limit, struct err *err)
-{
-	enum status status;
-
-	*s = (struct selection){.source = source, .limit = limit};
-	if (arena_init(&s->arena, 0))
-		return err_nomem(err);
-	status = resolve_selection(s, choice, db, as_text, err);
 	if (status != ST_OK)
 		arena_fini(&s->arena);
 	return status;
@@ -329,27 +320,6 @@ static void add_notes(const struct selection *s, struct prof_db *db, int64_t row
 
 /* ---- streaming ------------------------------------------------------------------------------- */
 
-static enum status stream_rows(const struct selection *s, struct prof_query *query,
-			       struct report_stream *stream, struct report_cell *cells, bool *more,
-			       struct err *err)
-{
-	*more = false;
-	for (;;) {
-		bool row;
-		enum status status = prof_query_step(query, &row, err);
-
-		if (status != ST_OK || !row)
-			return status;
-		*more = s->limit > 0 && stream->rows >= s->limit;
-		if (*more)
-			return ST_OK;
-		for (int i = 0; i < stream->column_count; i++)
-			report__cell(query, i, &cells[i]);
-		if (!report_stream_row(stream, cells))
-			return ST_OK;
-	}
-}
-
 static enum status stream_query(struct selection *s, struct prof_db *db, struct prof_query *query,
 				const struct report_render_params *params, FILE *out,
 				struct err *err)
@@ -359,8 +329,8 @@ static enum status stream_query(struct selection *s, struct prof_db *db, struct 
 	struct report_cell *cells;
 	struct str note = {0};
 	enum status status, ended;
+	bool row, more = false;
 	int count;
-	bool more;
 
 	status = report__columns(query, &s->arena, &columns, &count, err);
 	if (status != ST_OK)
@@ -369,7 +339,15 @@ static enum status stream_query(struct selection *s, struct prof_db *db, struct 
 	if (!cells)
 		return err_nomem(err);
 	report_stream_begin(&stream, s->source->name, columns, count, params, out);
-	status = stream_rows(s, query, &stream, cells, &more, err);
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		more = s->limit > 0 && stream.rows >= s->limit;
+		if (more)
+			break;
+		for (int i = 0; i < stream.column_count; i++)
+			report__cell(query, i, &cells[i]);
+		if (!report_stream_row(&stream, cells))
+			break;
+	}
 	add_notes(s, db, stream.rows, more, &note);
 	ended = report_stream_end(&stream, note.length ? str_peek(&note) : NULL,
 				  status == ST_OK ? err : NULL);

@@ -239,52 +239,41 @@ struct table_rows {
 	size_t most; /* bound of the bytes of cells and texts; 0: unbounded */
 };
 
-static enum status read_row(struct report_table *table, struct table_rows *rows,
-			    const struct prof_query *query, struct err *err)
-{
-	size_t columns = (size_t)table->column_count, at = (size_t)rows->count * columns;
-
-	if (mem_grow(&rows->cells, &rows->capacity, at + columns, sizeof(*rows->cells)))
-		return err_nomem(err);
-	for (int i = 0; i < table->column_count; i++) {
-		struct report_cell *cell = &rows->cells[at + (size_t)i];
-
-		report__cell(query, i, cell);
-		/* A blob's cell holds its size as an integer. */
-		if (prof_column_type(query, i) == PROF_BLOB)
-			table->columns[i].quantity = REPORT_BYTES;
-		if (cell->type == PROF_TEXT) {
-			cell->text = arena_strdup(&table->arena, cell->text);
-			if (!cell->text)
-				return err_nomem(err);
-		}
-	}
-	rows->count++;
-	return ST_OK;
-}
-
 /* Read all rows; *@more: a bound stopped it. */
 static enum status read_rows(struct report_table *table, struct prof_query *query, int64_t limit,
 			     struct table_rows *rows, bool *more, struct err *err)
 {
+	const size_t columns = (size_t)table->column_count;
 	enum status status;
-	size_t bytes;
 	bool row;
 
 	*more = false;
-	for (;;) {
-		status = prof_query_step(query, &row, err);
-		if (status != ST_OK || !row)
-			return status;
-		bytes = (size_t)rows->count * (size_t)table->column_count * sizeof(*rows->cells);
+	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+		const size_t at = (size_t)rows->count * columns;
+
 		*more = (limit > 0 && rows->count >= limit) ||
-			(rows->most > 0 && table->arena.total + bytes >= rows->most);
+			(rows->most > 0 &&
+			 table->arena.total + at * sizeof(*rows->cells) >= rows->most);
 		if (*more)
 			return ST_OK;
-		status = read_row(table, rows, query, err);
-		if (status != ST_OK)
-			return status;
+		if (mem_grow(&rows->cells, &rows->capacity, at + columns, sizeof(*rows->cells)))
+			return err_nomem(err);
+		for (int i = 0; i < table->column_count; i++) {
+			struct report_cell *cell = &rows->cells[at + (size_t)i];
+
+			report__cell(query, i, cell);
+			/* A blob's cell holds its size as an integer. */
+			if (prof_column_type(query, i) == PROF_BLOB)
+				table->columns[i].quantity = REPORT_BYTES;
+			if (cell->type != PROF_TEXT)
+				continue;
+			cell->text = arena_strdup(&table->arena, cell->text);
+			if (!cell->text)
+				return err_nomem(err);
+		}
+		rows->count++;
 	}
+	return status;
 }
 
 static enum status store_rows(struct report_table *table, const struct table_rows *rows,

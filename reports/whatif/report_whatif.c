@@ -411,31 +411,6 @@ void report_whatif_close(struct report_whatif *whatif)
 	mem_free(whatif);
 }
 
-static enum status predict(struct report_whatif_prediction *out, const struct report_whatif *whatif,
-			   const struct report_whatif_change *change, const struct plan_run *plan,
-			   struct err *err)
-{
-	enum status status = ST_OK;
-
-	set_shape(out, plan);
-	out->memory_fits = true;
-	if (whatif->clock == REPORT_WHATIF_HOST)
-		status = predict_host(out, whatif, plan, err);
-	else if (!plan->device)
-		status = err_set(err, ST_INVALID, "without \"ipu\" there is no device to plan for");
-	else
-		report__whatif_figures(out, plan);
-	if (status != ST_OK)
-		return status;
-	if (change->instances)
-		status = report__whatif_ranks_predict(out, whatif, change, err);
-	if (status != ST_OK)
-		return status;
-	set_rates(out);
-	out->assumptions |= whatif->assumptions;
-	return describe_split(out, &whatif->plan, plan, err);
-}
-
 enum status report_whatif_predict(struct report_whatif_prediction *out,
 				  const struct report_whatif *whatif,
 				  const struct report_whatif_change *change, struct err *err)
@@ -461,8 +436,24 @@ enum status report_whatif_predict(struct report_whatif_prediction *out,
 		out->assumptions |= 1u << REPORT_WHATIF_STEPS_SUITED;
 	if (status == ST_OK && plan.layout->steps_per_epoch == 0)
 		status = err_set(err, ST_INVALID, "fit: null trains nothing");
-	if (status == ST_OK)
-		status = predict(out, whatif, change, &plan, err);
+	if (status != ST_OK)
+		goto done;
+	set_shape(out, &plan);
+	out->memory_fits = true;
+	if (whatif->clock == REPORT_WHATIF_HOST)
+		status = predict_host(out, whatif, &plan, err);
+	else if (!plan.device)
+		status = err_set(err, ST_INVALID, "without \"ipu\" there is no device to plan for");
+	else
+		report__whatif_figures(out, &plan);
+	if (status == ST_OK && change->instances)
+		status = report__whatif_ranks_predict(out, whatif, change, err);
+	if (status != ST_OK)
+		goto done;
+	set_rates(out);
+	out->assumptions |= whatif->assumptions;
+	status = describe_split(out, &whatif->plan, &plan, err);
+done:
 	plan_run_fini(&plan);
 	return status;
 }

@@ -280,26 +280,6 @@ static void print_notes(const struct rows *rows, int width)
 				     width);
 }
 
-static enum status print(const struct rows *rows, const struct whatif_line *line, struct err *err)
-{
-	const bool text = line->render.format == REPORT_AS_TEXT;
-	struct report_table table;
-	enum status status = report_whatif_table(&table, rows->row, rows->count,
-						 line->columns     ? line->columns
-						 : !text           ? "all"
-						 : line->instances ? REPORT_WHATIF_INSTANCES
-								   : NULL,
-						 err);
-
-	if (status != ST_OK)
-		return status;
-	status = report_render(&table, &line->render, stdout, err);
-	report_table_free(&table);
-	if (status == ST_OK && text)
-		print_notes(rows, line->render.width);
-	return status;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static enum status open_inputs(struct report_whatif **out, const struct whatif_line *line,
@@ -336,6 +316,8 @@ enum status report_whatif_run(int argc, char **argv, struct err *err)
 		struct rows rows = {.row = mem_calloc(REPORT_WHATIF_ROWS_MAX, sizeof(*rows.row))};
 		char unfinished[REPORT_UNFINISHED_SIZE];
 		struct report_whatif *whatif = NULL;
+		struct report_table table = {0};
+		const bool text = line.render.format == REPORT_AS_TEXT;
 
 		status = rows.row ? open_inputs(&whatif, &line, &rows, unfinished, err)
 				  : err_nomem(err);
@@ -343,7 +325,17 @@ enum status report_whatif_run(int argc, char **argv, struct err *err)
 		if (status == ST_OK)
 			status = predict_rows(&rows, &line, err);
 		if (status == ST_OK)
-			status = print(&rows, &line, err);
+			status = report_whatif_table(&table, rows.row, rows.count,
+						     line.columns     ? line.columns
+						     : !text          ? "all"
+						     : line.instances ? REPORT_WHATIF_INSTANCES
+								      : NULL,
+						     err);
+		if (status == ST_OK)
+			status = report_render(&table, &line.render, stdout, err);
+		report_table_free(&table);
+		if (status == ST_OK && text)
+			print_notes(&rows, line.render.width);
 		report_whatif_close(whatif);
 		mem_free(rows.row);
 	}
