@@ -15,7 +15,6 @@
 #include "common/fmt.h"
 #include "common/fs.h"
 #include "common/mem.h"
-#include "common/str.h"
 #include "profiler/prof_merge.h"
 #include "reports/report_find.h"
 #include "reports/report_output.h"

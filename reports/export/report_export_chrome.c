@@ -13,7 +13,6 @@
  *
  * Threading: none. Ownership: an export owns its sink, walk and caches.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/fmt.h"

@@ -5,7 +5,6 @@
  */
 #include "reports/html/report_html.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/fs.h"

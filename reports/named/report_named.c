@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/str.h"
 #include "reports/named/report_communication.h"
 #include "reports/table/report_select.h"
 

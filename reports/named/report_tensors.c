@@ -5,7 +5,6 @@
  */
 #include "reports/named/report_tensors.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "common/mem.h"

@@ -5,7 +5,6 @@
  */
 #include "reports/table/report_table.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
