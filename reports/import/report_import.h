@@ -29,6 +29,7 @@
 	X(SPAN, "spans (X)")                                                                       \
 	X(BEGIN, "begins of spans")                                                                \
 	X(END, "ends of spans")                                                                    \
+	X(STATE, "states that ended, or went on")                                                  \
 	X(INSTANT, "instants")                                                                     \
 	X(COUNTER, "samples of counters")                                                          \
 	X(FLOW, "sides of flows")                                                                  \

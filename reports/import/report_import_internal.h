@@ -82,7 +82,7 @@ struct import_thread {
 	const char *device;   /* of a stream: "GPU 0" */
 	const char *shows;    /* the device whose counters it has; NULL: none */
 	char *track;          /* unique name of its first lane */
-	int64_t sort;
+	int64_t sort, rank;   /* `rank` among those with the same `sort` */
 	struct import_lane *lanes;
 	size_t lane_count, lane_capacity;
 	/* flows that end at the next span */

@@ -270,6 +270,7 @@ enum status report__import_track(struct import *import, const struct import_trac
 		return status_of(*out, err);
 	thread = &import->threads.items[*out];
 	thread->sort = track->sort;
+	thread->rank = track->rank;
 	thread->device = track->device;
 	status = set_text(&thread->name, track->name, err);
 	if (thread->process == IMPORT_NO_ID || status != ST_OK)

@@ -3,7 +3,8 @@
  *
  * Halves of one pair (a thread; or a category and id) have a stack. An end without a name ends the
  * innermost begin. One with a name ends the innermost begin of that name, and begins nested in it,
- * which are then unfinished. Begins without an end last until the end of the enclosing span.
+ * which are then unfinished. Begins without an end last until the end of the enclosing span. The
+ * states of a track are a pair of their own: each lasts until the next one.
  *
  * Nearly every file has the halves of a pair in order of time. So they are paired while the file is
  * read, with a stack for each pair. Where a file turns out to be otherwise, or has so many pairs or
@@ -117,6 +118,27 @@ static bool same_name(const struct import *import, uint32_t a, uint32_t b)
 	       strcmp(import->sites.items[a].site->name, import->sites.items[b].site->name) == 0;
 }
 
+/* The same state again goes on. */
+static enum status put_state(struct import *import, struct pair_stack *stack,
+			     const struct half *half, struct err *err)
+{
+	const struct half end = {half->record, NULL, 0};
+	const uint32_t site = half->record->site;
+	enum status status = ST_OK;
+
+	if (stack->count > 0 && site != IMPORT_NO_ID &&
+	    same_name(import, begin_at(stack, 0)->site, site)) {
+		import_used(import, REPORT_IMPORT_STATE);
+		return ST_OK;
+	}
+	if (stack->count > 0)
+		status = pop(import, stack, half->record->time_ns, &end, err);
+	if (status != ST_OK || site != IMPORT_NO_ID)
+		return status != ST_OK ? status : push(import, stack, half, err);
+	import_used(import, REPORT_IMPORT_STATE);
+	return ST_OK;
+}
+
 static enum status put_half(struct import *import, struct pair_stack *stack,
 			    const struct half *half, struct err *err)
 {
@@ -126,6 +148,8 @@ static enum status put_half(struct import *import, struct pair_stack *stack,
 
 	if (record->kind == IMPORT_RECORD_BEGIN)
 		return push(import, stack, half, err);
+	if (record->kind == IMPORT_RECORD_STATE)
+		return put_state(import, stack, half, err);
 	while (match > 0 && record->site != IMPORT_NO_ID &&
 	       !same_name(import, begin_at(stack, match - 1)->site, record->site))
 		match--;

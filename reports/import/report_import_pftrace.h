@@ -60,8 +60,18 @@ struct sequence {
 	struct pf_clock clocks[PFTRACE_CLOCKS - 64];
 };
 
+/* TrackDescriptor.ChildTracksOrdering. */
+enum child_order {
+	ORDER_UNKNOWN = 0,
+	ORDER_NAMES = 1,
+	ORDER_TIMES = 2, /* as they are found in the file */
+	ORDER_RANKS = 3
+};
+
 struct pf_track {
 	uint64_t uuid, parent;
+	uint64_t order;   /* of those under it: enum child_order */
+	int64_t rank;     /* among its siblings, if the file orders these */
 	int64_t pid, tid; /* IPS_NULL: not known */
 	const char *name;
 	bool described, has_parent, counter, incremental;
@@ -78,8 +88,8 @@ struct pf_stage {
 };
 
 struct pf_process {
-	int64_t pid;
-	const char *name;
+	int64_t pid, rank;
+	const char *name; /* NULL: not known */
 };
 
 #define PFTRACE_RECENT 4096 /* a power of two */
@@ -101,6 +111,7 @@ struct pftrace {
 	struct pf_track *tracks;
 	size_t track_count, track_capacity;
 	struct map track_map;
+	bool ordered, threads_ordered, processes_ordered; /* anything; by rank */
 	struct pf_process *processes;
 	size_t process_count, process_capacity;
 	struct map process_map;
@@ -151,6 +162,8 @@ void report__pftrace_snapshot(struct pftrace *pf, struct sequence *sequence,
  * out of range. */
 int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64_t id,
 			   int64_t ticks);
+/* Find or add a process; NULL: @pid is IPS_NULL, too many, or out of memory. */
+struct pf_process *report__pftrace_process(struct pftrace *pf, int64_t pid);
 void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name);
 const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid); /* or NULL */
 
@@ -161,7 +174,8 @@ void report__pftrace_descriptor(struct pftrace *pf, struct import_wire message, 
 				struct pf_track *track, int64_t *reference_us);
 /* A TrackDescriptor. */
 void report__pftrace_track(struct pftrace *pf, struct import_wire message);
-/* Put the tracks under those that their descriptors name, which may come after their events. */
+/* Put the tracks under those that their descriptors name, and in their order. Descriptors may come
+ * after events. */
 void report__pftrace_nest(struct pftrace *pf);
 /* A TrackEvent. @ns: of its packet, if @has_time. */
 void report__pftrace_event(struct pftrace *pf, struct sequence *sequence,

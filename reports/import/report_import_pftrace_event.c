@@ -7,9 +7,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "reports/import/report_import_pftrace.h"
 
 #define OLD_FLOWS  3 /* seed of the keys of flows in the old form */
@@ -17,7 +19,7 @@
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-static struct pf_track *find_track(struct pftrace *pf, uint64_t uuid)
+static struct pf_track *find_track(const struct pftrace *pf, uint64_t uuid)
 {
 	size_t at;
 
@@ -68,7 +70,7 @@ void report__pftrace_descriptor(struct pftrace *pf, struct import_wire message, 
 }
 
 /* The track that @track is under, if that is not a process's own; or NULL. */
-static struct pf_track *track_above(struct pftrace *pf, const struct pf_track *track)
+static struct pf_track *track_above(const struct pftrace *pf, const struct pf_track *track)
 {
 	struct pf_track *above = track->has_parent ? find_track(pf, track->parent) : NULL;
 	const bool is_process = above && above->pid != IPS_NULL && above->tid == IPS_NULL;
@@ -76,12 +78,25 @@ static struct pf_track *track_above(struct pftrace *pf, const struct pf_track *t
 	return above && above->described && !is_process ? above : NULL;
 }
 
-/* Declare the track to the import; again where its names have come. */
+/* The order of those under what the file calls the track's parent; without one, the root's. */
+static uint64_t order_of(const struct pftrace *pf, const struct pf_track *track)
+{
+	const struct pf_track *parent = find_track(pf, track->parent);
+
+	return track->pid != IPS_NULL || !parent ? ORDER_UNKNOWN : parent->order;
+}
+
+/* Declare the track to the import; again where its names or its order have come. */
 static void declare(struct pftrace *pf, struct pf_track *track)
 {
+	const struct pf_process *of;
 	const struct pf_track *above = track;
+	const uint64_t order = order_of(pf, track);
 	char process[32], thread[48];
-	struct import_track own = {.kind = IMPORT_THREAD, .process_sort = IPS_NULL};
+	struct import_track own = {
+		.kind = IMPORT_THREAD,
+		.process_sort = IPS_NULL,
+		.rank = order == ORDER_NAMES || order == ORDER_RANKS ? track->rank : 0};
 	int64_t pid = track->pid;
 
 	for (int i = 0; i < IMPORT_NESTED_MOST && pid == IPS_NULL && above && above->has_parent;
@@ -93,9 +108,12 @@ static void declare(struct pftrace *pf, struct pf_track *track)
 		snprintf(process, sizeof(process), "%" PRId64, pid);
 		own.process = process;
 		own.process_name = report__pftrace_process_name(pf, pid);
+		of = pf->processes_ordered ? report__pftrace_process(pf, pid) : NULL;
+		own.process_sort = of ? of->rank : IPS_NULL;
 	}
 	own.name = track->name;
-	own.sort = above && above->tid != IPS_NULL ? above->tid : 0;
+	if (above && above->tid != IPS_NULL)
+		own.sort = pf->threads_ordered ? above->rank : above->tid;
 	if (track->tid != IPS_NULL)
 		snprintf(thread, sizeof(thread), "%" PRId64, track->tid);
 	else
@@ -104,8 +122,41 @@ static void declare(struct pftrace *pf, struct pf_track *track)
 	report__import_track(pf->import, &own, &track->track, pf->err);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct pf_track *x = *(struct pf_track *const *)a, *y = *(struct pf_track *const *)b;
+
+	const int order = x->parent == y->parent ? strcmp(x->name, y->name) : 0;
+
+	return order != 0 ? order : SORTED_BY(x, y, parent, uuid);
+}
+
+/* Rank the tracks whose parents order them by name. */
+static void rank_names(struct pftrace *pf)
+{
+	struct pf_track **list = mem_calloc(pf->track_count + 1, sizeof(struct pf_track *));
+	size_t count = 0;
+
+	if (!list) {
+		err_nomem(pf->err);
+		return;
+	}
+	for (size_t t = 0; t < pf->track_count; t++)
+		if (pf->tracks[t].name && order_of(pf, &pf->tracks[t]) == ORDER_NAMES)
+			list[count++] = &pf->tracks[t];
+	qsort(list, count, sizeof(struct pf_track *), compare_names);
+	for (size_t i = 0; i < count; i++)
+		list[i]->rank = (int64_t)i;
+	mem_free(list);
+}
+
 void report__pftrace_nest(struct pftrace *pf)
 {
+	if (pf->ordered)
+		rank_names(pf);
+	for (size_t t = 0; t < pf->track_count && pf->ordered && !err_stuck(pf->err); t++)
+		if (pf->tracks[t].track != IMPORT_NO_ID)
+			declare(pf, &pf->tracks[t]);
 	for (size_t t = 0; t < pf->track_count && !err_stuck(pf->err); t++) {
 		struct pf_track *track = &pf->tracks[t];
 
@@ -127,6 +178,8 @@ void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 {
 	struct import_wire_field field, inner;
 	struct pf_track given = {.pid = IPS_NULL, .tid = IPS_NULL, .multiplier = 1};
+	bool processes_ordered = false, threads_ordered = false;
+	struct pf_process *process;
 	struct pf_track *track;
 
 	while (import_wire_next(&message, &field)) {
@@ -137,6 +190,14 @@ void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 		} else if (field.number == 5) {
 			given.parent = field.value;
 			given.has_parent = field.value != 0;
+		} else if (field.number == 11) {
+			given.order = field.value;
+		} else if (field.number == 12) {
+			given.rank = (int32_t)field.value;
+		} else if (field.number == 19) {
+			processes_ordered = field.value == 1;
+		} else if (field.number == 20) {
+			threads_ordered = field.value == 1;
 		} else if (!pftrace_is_bytes(&field)) {
 			continue;
 		} else if (field.number == 2 || field.number == 10 || field.number == 13) {
@@ -154,6 +215,15 @@ void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 			}
 		}
 	}
+	if (given.uuid == 0) {
+		pf->processes_ordered = pf->processes_ordered || processes_ordered;
+		pf->threads_ordered = pf->threads_ordered || threads_ordered;
+	}
+	pf->ordered = pf->ordered || pf->processes_ordered || pf->threads_ordered ||
+		      given.order != ORDER_UNKNOWN;
+	process = given.tid == IPS_NULL ? report__pftrace_process(pf, given.pid) : NULL;
+	if (process)
+		process->rank = given.rank;
 	track = err_stuck(pf->err) ? NULL : get_track(pf, given.uuid);
 	if (!track)
 		return;
@@ -327,6 +397,7 @@ enum event_type {
 	TYPE_END = 2,
 	TYPE_INSTANT = 3,
 	TYPE_COUNTER = 4,
+	TYPE_STATE = 5, /* its name: that of the state which begins; empty: none */
 	TYPE_SPAN = 100 /* of ours: a slice with its duration, phase X */
 };
 
@@ -631,7 +702,8 @@ static uint32_t track_of(struct pftrace *pf, const struct sequence *sequence,
 	track = get_track(pf, event->track);
 	if (track && track->track == IMPORT_NO_ID) {
 		/* A track without a name has that of its first event, as Perfetto shows it. */
-		if (!track->name && track->pid == IPS_NULL && track->uuid != 0)
+		if (!track->name && track->pid == IPS_NULL && track->uuid != 0 &&
+		    event->type != TYPE_STATE)
 			track->name = event->name;
 		declare(pf, track);
 	}
@@ -652,7 +724,7 @@ static void put_event(struct pftrace *pf, struct sequence *sequence, struct impo
 	if (event->type == TYPE_NONE)
 		event->type = type_of_phase(event->phase);
 	if ((event->type == TYPE_NONE && !is_flow) || event->type == TYPE_COUNTER ||
-	    (event->type > TYPE_COUNTER && event->type != TYPE_SPAN)) {
+	    (event->type > TYPE_STATE && event->type != TYPE_SPAN)) {
 		report__import_left(import, REPORT_IMPORT_LEFT_PHASE);
 		return;
 	}
@@ -661,7 +733,9 @@ static void put_event(struct pftrace *pf, struct sequence *sequence, struct impo
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return;
 	}
-	site = get_site(pf, event->category, event->name);
+	site = event->type == TYPE_STATE && (!event->name || event->name[0] == '\0')
+		       ? IMPORT_NO_ID
+		       : get_site(pf, event->category, event->name);
 	if (err_stuck(pf->err))
 		return;
 	if (is_flow) {
@@ -691,6 +765,8 @@ static void put_event(struct pftrace *pf, struct sequence *sequence, struct impo
 				    __builtin_mul_overflow(event->dur_us, 1000, &dur_ns) ? INT64_MAX
 											 : dur_ns,
 				    pf->err);
+	else if (event->type == TYPE_STATE)
+		report__import_state(import, track, site, event->ns, pf->err);
 	else
 		report__import_instant(import, track, site, event->ns, pf->err);
 	if (event->gpu.at)

@@ -212,25 +212,33 @@ int64_t report__pftrace_ns(struct pftrace *pf, struct sequence *sequence, uint64
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name)
+struct pf_process *report__pftrace_process(struct pftrace *pf, int64_t pid)
 {
 	struct pf_process *process;
 	size_t at;
 
-	if (pid == IPS_NULL || !name || name[0] == '\0')
-		return;
 	MAP_FIND(at, &pf->process_map, (uint64_t)pid, pf->processes[at].pid == pid);
-	if (at != MAP_NONE) {
-		pf->processes[at].name = name;
-		return;
-	}
-	if (pf->process_count == PFTRACE_MOST)
-		return;
+	if (at != MAP_NONE)
+		return &pf->processes[at];
+	if (pid == IPS_NULL || pf->process_count == PFTRACE_MOST)
+		return NULL;
 	process = report__import_append(&pf->process_map, (uint64_t)pid, &pf->processes,
 					&pf->process_count, &pf->process_capacity, sizeof(*process),
 					pf->err);
 	if (process)
-		*process = (struct pf_process){pid, name};
+		*process = (struct pf_process){.pid = pid};
+	return process;
+}
+
+void report__pftrace_name_process(struct pftrace *pf, int64_t pid, const char *name)
+{
+	struct pf_process *process;
+
+	if (!name || name[0] == '\0')
+		return;
+	process = report__pftrace_process(pf, pid);
+	if (process)
+		process->name = name;
 }
 
 const char *report__pftrace_process_name(const struct pftrace *pf, int64_t pid)

@@ -198,13 +198,14 @@ enum status report__import_span(struct import *import, uint32_t track, uint32_t 
 static enum status put_half(struct import *import, enum import_record_kind kind, uint32_t track,
 			    uint32_t site, int64_t ns, uint64_t pair, struct err *err)
 {
+	const uint64_t seed = pair != 0 ? 1 : kind == IMPORT_RECORD_STATE ? 2 : 0;
 	const struct import_record record = {
 		.kind = (uint8_t)kind,
 		.time_ns = ns,
 		.thread = track,
 		.site = site,
 		.async = import->threads.items[track].kind == IMPORT_ASYNC,
-		.value = import_hash(pair == 0 ? 0 : 1, pair == 0 ? (const void *)&track : &pair,
+		.value = import_hash(seed, pair == 0 ? (const void *)&track : &pair,
 				     pair == 0 ? sizeof(track) : sizeof(pair))};
 
 	return put(import, &record, err);
@@ -220,6 +221,12 @@ enum status report__import_end(struct import *import, uint32_t track, uint32_t s
 			       uint64_t pair, struct err *err)
 {
 	return put_half(import, IMPORT_RECORD_STOP, track, site, ns, pair, err);
+}
+
+enum status report__import_state(struct import *import, uint32_t track, uint32_t site, int64_t ns,
+				 struct err *err)
+{
+	return put_half(import, IMPORT_RECORD_STATE, track, site, ns, 0, err);
 }
 
 /* Put a point; @use: what it is counted as; IMPORT_NO_USE: it is counted when recorded. */

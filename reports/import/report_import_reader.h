@@ -78,6 +78,7 @@ struct import_track {
 	const char *name;         /* shown; NULL: "thread TID", or what `device` says */
 	const char *process_name; /* NULL: not known */
 	int64_t sort;             /* among those of the process */
+	int64_t rank;             /* among those of the process with the same `sort` */
 	int64_t process_sort;     /* of the process among others; IPS_NULL: not known */
 	/* Of a stream: the device's name ("GPU 0"), interned. Kernels and copies of a stream are
 	 * never within each other. NULL: no stream. */
@@ -158,6 +159,9 @@ enum status report__import_begin(struct import *import, uint32_t track, uint32_t
 				 uint64_t pair, struct err *err);
 enum status report__import_end(struct import *import, uint32_t track, uint32_t site, int64_t ns,
 			       uint64_t pair, struct err *err);
+/* What @track is in from @ns on: a span until the next state. @site IMPORT_NO_ID: none any more. */
+enum status report__import_state(struct import *import, uint32_t track, uint32_t site, int64_t ns,
+				 struct err *err);
 enum status report__import_instant(struct import *import, uint32_t track, uint32_t site, int64_t ns,
 				   struct err *err);
 enum status report__import_sample(struct import *import, uint32_t track, uint32_t site, int64_t ns,

@@ -51,7 +51,8 @@ enum import_record_kind {
 	IMPORT_RECORD_FLOW_END,
 	/* halves of spans, still to be paired */
 	IMPORT_RECORD_BEGIN,
-	IMPORT_RECORD_STOP
+	IMPORT_RECORD_STOP,
+	IMPORT_RECORD_STATE /* begins a span that lasts until the next one; without a site: none */
 };
 
 /* Return less than 0 if @a comes first. Records that are equal come in the order of their puts. */

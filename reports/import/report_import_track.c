@@ -62,7 +62,7 @@ static int compare_tracks(const void *a, const void *b, void *user)
 		order = SORTED_ORDER(number_or_last(process_pid(import, x)),
 				     number_or_last(process_pid(import, y)));
 	if (order == 0)
-		order = SORTED_BY(x, y, process, sort);
+		order = SORTED_BY(x, y, process, sort, rank);
 	if (order == 0)
 		order = SORTED_ORDER(group_of(x->kind), group_of(y->kind));
 	if (order == 0)

@@ -284,6 +284,39 @@ assert {above["round"], above["about"]} == {"about", None} or {above["round"], a
 damage(trace, "bad.pftrace")
 
 
+# Tracks in the order that the file asks for, and states, in and out of the order of time.
+def make_ordered(states):
+    def track(uuid, *more):
+        return packet((60, message((1, uuid), *more)))
+
+    out = []
+    for pid, rank in ((30, 2), (31, 1)):
+        out.append(track(pid, (3, message((1, pid), (6, f"process {pid}"))), (12, rank)))
+    out += [track(3000 + tid, (4, message((1, 30), (2, tid), (5, f"thread {tid}"))), (12, rank)) for tid, rank in ((1, 5), (2, 3))]
+    out += [track(50, (5, 31), (2, "ranks"), (11, 3)), track(60, (5, 31), (2, "names"), (11, 1)), track(70, (5, 31), (2, "player"))]
+    out += [track(uuid, (5, above), (2, name), (12, rank)) for uuid, above, name, rank in (
+        (51, 50, "second", 2), (52, 50, "first", -1), (53, 50, "third", 9), (61, 60, "zeta", 1), (62, 60, "alpha", 2), (63, 60, "mu", 3))]
+    out += [packet((8, 1000), (11, message((9, 3), (11, uuid), (23, "mark")))) for uuid in (3001, 3002, 51, 52, 53, 61, 62, 63, 70)]
+    out += [packet((8, ns), (11, message((9, 5), (11, 70), *([(23, name)] if name is not None else [])))) for ns, name in states]
+    out.append(packet((8, 5000), (11, message((9, 3), (11, 3001), (23, "last")))))
+    return b"".join(out + [track(0, (19, 1), (20, 1))])  # the root's descriptor may come last
+
+
+states = [(1100, "buffering"), (1200, "buffering"), (1300, "playing"), (1500, ""), (1600, None), (1700, "buffering"), (1800, "paused")]
+for order in (states, states[3:] + states[:3]):
+    open("ordered.pftrace", "wb").write(make_ordered(order))
+    done = run("ordered.pftrace")
+    assert done.returncode == 0 and re.search(rb" 3 +states that ended, or went on", done.stdout), done
+    assert told(done.stdout.decode()) == 17
+    db = sqlite3.connect("out.db")
+    assert db.execute("SELECT name, start_ns, dur_ns FROM spans WHERE track = 'player' ORDER BY start_ns").fetchall() == [
+        ("buffering", 1100, 200), ("playing", 1300, 200), ("buffering", 1700, 100), ("paused", 1800, 3200)]
+    order = [name for name, in db.execute("SELECT track FROM track_rows ORDER BY track_id")]
+    assert order.index("process 31") < order.index("process 30")
+    for inner in (["thread 2", "thread 1"], ["first", "second", "third"], ["alpha", "mu", "zeta"]):
+        assert [name for name in order if name in inner] == inner, order
+
+
 def make_gpu_trace():
     """Two streams of a GPU and one of another, with launches, waits, and counters, in both forms of descriptors."""
     names = (12, message(
