@@ -207,8 +207,9 @@ void report__insight_device_copies(struct insight_facts *facts)
 		who, fmt_ns(time, (int64_t)a->copies), fmt_percent(share, insight->share));
 	report__insight_number(insight, "copies_ns", a->copies, REPORT_NS);
 	report__insight_number(insight, "copies_share", insight->share, REPORT_FRACTION);
-	insight->remedy = "Copy from pinned memory, on a stream of its own, while the batch before "
-			  "is computed; leave on the device what is used again.";
+	insight->remedy =
+		"Copy while the batch before is computed: on a GPU from pinned memory, on a "
+		"stream of its own. Leave on the device what is used again.";
 }
 
 void report__insight_exposed_communication(struct insight_facts *facts)
