@@ -903,6 +903,8 @@ void ipu_timeline_free(struct ipu_timeline *timeline)
 	mem_free(timeline);
 }
 
+/* ---- reading a timeline ---------------------------------------------------------------------- */
+
 int ipu_timeline_intervals(const struct ipu_timeline *timeline, const struct ipu_target *target,
 			   struct ipu_interval *out)
 {
@@ -924,4 +926,27 @@ int ipu_timeline_intervals(const struct ipu_timeline *timeline, const struct ipu
 		};
 	}
 	return count;
+}
+
+bool ipu_walk_next(struct ipu_walk *walk)
+{
+	const struct ipu_timeline *timeline = walk->timeline;
+	const struct ipu_event *event =
+		walk->events < timeline->count ? &timeline->events[walk->events] : NULL;
+	const struct ipu_transfer *transfer = walk->transfers < timeline->transfer_count
+						      ? &timeline->transfers[walk->transfers]
+						      : NULL;
+
+	if (event && transfer) {
+		if (transfer->ipu < event->ipu ||
+		    (transfer->ipu == event->ipu && transfer->start_cycle <= event->start_cycle))
+			event = NULL;
+		else
+			transfer = NULL;
+	}
+	walk->events += event != NULL;
+	walk->transfers += transfer != NULL;
+	walk->event = event;
+	walk->transfer = transfer;
+	return event || transfer;
 }

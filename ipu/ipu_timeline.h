@@ -123,6 +123,16 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 			     struct err *err);
 void ipu_timeline_free(struct ipu_timeline *timeline); /* accepts NULL */
 
+/* Iterator over a timeline: by IPU, then start, transfers among the functions. Start from
+ * {.timeline = ...}; false at the end. One of @event and @transfer is set. */
+struct ipu_walk {
+	const struct ipu_timeline *timeline;
+	int events, transfers; /* already visited */
+	const struct ipu_event *event;
+	const struct ipu_transfer *transfer;
+};
+bool ipu_walk_next(struct ipu_walk *walk);
+
 /* Input of ipu_bubble_measure_lockstep(): the functions of micro-batches, in ns. Recomputation
  * counts as part of its backward. @out has room for timeline->count; return the number stored. */
 int ipu_timeline_intervals(const struct ipu_timeline *timeline, const struct ipu_target *target,

@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/sorted.h"
 #include "ipu/compile/ipu_program_internal.h"
-#include "ipu/compile/ipu_trace.h"
 
 /* A program of a time step, for all IPUs; sorted in the order of execution within the step. */
 struct item {

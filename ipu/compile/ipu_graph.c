@@ -58,6 +58,11 @@ int64_t ipu_tensor_bytes(const struct ipu_tensor *tensor)
 	return bytes;
 }
 
+bool ipu_graph_splits(const struct ipu_graph *graph)
+{
+	return graph->layout.schedule && graph->layout.schedule->splits;
+}
+
 bool ipu_node_in(const struct ipu_node *node, int stage, char phase)
 {
 	const char of = node->op.phase == IPU_PHASE_W ? IPU_PHASE_B : node->op.phase;

@@ -96,6 +96,8 @@ struct ipu_graph {
 	struct ipu_layout layout;
 };
 
+/* Return whether the schedule runs W apart from B. */
+bool ipu_graph_splits(const struct ipu_graph *graph);
 /* Return whether evaluation (or prediction if @predicted) runs the operation, of phase F. */
 bool ipu_node_forward(const struct ipu_node *node, bool predicted);
 /* Return whether the operation belongs to @stage and @phase; phase B includes W. */

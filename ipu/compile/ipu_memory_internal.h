@@ -1,6 +1,6 @@
 /*
- * Construction of a memory, shared by the ipu_memory files. The order is: steps, uses of tensors,
- * variables, code, liveness.
+ * Construction of a memory, shared by the ipu_memory files. The order is: functions, stashes,
+ * steps, uses of tensors, variables, code, liveness.
  */
 #ifndef IPU_MEMORY_INTERNAL_H
 #define IPU_MEMORY_INTERNAL_H
@@ -80,6 +80,14 @@ int memory__device(const struct memory_build *build, int stage);
 int memory__place(const struct memory_build *build, int stage);
 int memory__place_device(const struct memory_build *build, int place);
 
+/* Return whether the plan of the operation says where its weights and its result lie. */
+bool memory__is_planned(const struct ipu_op *op);
+/* Identical convolutions, matrix products and normalisations are one function that is called, as
+ * TensorFlow for IPU caches them: code and mapping exist once. */
+bool memory__is_function(const struct ipu_node *node);
+
+/* In the order in which ipu_memory_new() calls them. */
+enum status memory__add_functions(struct memory_build *build);
 enum status memory__add_stashes(struct memory_build *build);
 enum status memory__add_steps(struct memory_build *build);
 enum status memory__add_uses(struct memory_build *build);
@@ -87,10 +95,6 @@ enum status memory__add_tensors(struct memory_build *build);
 enum status memory__add_temporaries(struct memory_build *build);
 enum status memory__add_code(struct memory_build *build);
 
-/* Identical convolutions, matrix products and normalisations are one function that is called, as
- * TensorFlow for IPU caches them: code and mapping exist once. */
-enum status memory__add_functions(struct memory_build *build);
-bool memory__is_function(const struct ipu_node *node);
 /* The tile of an operation's first vertex. */
 int64_t memory__node_start(const struct memory_build *build, int node);
 

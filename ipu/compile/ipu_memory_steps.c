@@ -1,6 +1,7 @@
 /*
- * Program steps of each IPU, and when operations use tensors. Steps are in the order of one round
- * of the pipeline (ipu_program.h).
+ * What tensors are placed by: operations that share a function, stashes, the program steps of each
+ * IPU, and when operations use tensors. Steps are in the order of one round of the pipeline
+ * (ipu_program.h).
  *
  * Threads: none.
  */
@@ -26,6 +27,56 @@ int memory__place(const struct memory_build *build, int stage)
 int memory__place_device(const struct memory_build *build, int place)
 {
 	return build->streaming ? memory__device(build, place) : place;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+bool memory__is_planned(const struct ipu_op *op)
+{
+	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
+}
+
+bool memory__is_function(const struct ipu_node *node)
+{
+	return node->function || memory__is_planned(&node->op);
+}
+
+/* An operation and its plan; identical operations share a plan. */
+struct planned {
+	uintptr_t plan;
+	int ipu, node;
+};
+
+static int compare_planned(const void *a, const void *b)
+{
+	const struct planned *x = a, *y = b;
+
+	return SORTED_BY(x, y, plan, ipu, node);
+}
+
+enum status memory__add_functions(struct memory_build *build)
+{
+	const struct ipu_graph *graph = build->graph;
+	struct arena *arena = &build->memory->arena;
+	const size_t nodes = (size_t)graph->node_count + 1;
+	struct planned *planned = arena_alloc(arena, nodes, sizeof(*planned));
+	int count = 0;
+
+	build->same = arena_alloc(arena, nodes, sizeof(*build->same));
+	if (!planned || !build->same)
+		return err_nomem(build->err);
+	for (int n = 0; n < graph->node_count; n++) {
+		build->same[n] = n;
+		if (memory__is_function(&graph->nodes[n]))
+			planned[count++] = (struct planned){
+				(uintptr_t)build->executable->plans[n],
+				memory__device(build, graph->nodes[n].op.stage), n};
+	}
+	qsort(planned, (size_t)count, sizeof(*planned), compare_planned);
+	for (int i = 1; i < count; i++)
+		if (planned[i].plan == planned[i - 1].plan && planned[i].ipu == planned[i - 1].ipu)
+			build->same[planned[i].node] = build->same[planned[i - 1].node];
+	return ST_OK;
 }
 
 /* ---- stashes --------------------------------------------------------------------------------- */

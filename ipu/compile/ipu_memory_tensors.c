@@ -8,13 +8,11 @@
  * Threads: none.
  */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "common/sorted.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
 /* Least bytes of a tensor on a tile, as in poputil::mapTensorLinearly. */
@@ -37,11 +35,6 @@ struct memory_piece {
 	bool always_live, on_io_tiles, crosses;
 	int first, last;
 };
-
-static bool is_planned(const struct ipu_op *op)
-{
-	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
-}
 
 /* ---- distribution ---------------------------------------------------------------------------- */
 
@@ -85,51 +78,6 @@ int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY
 	return count;
 }
 
-/* ---- functions ------------------------------------------------------------------------------- */
-
-/* An operation and its plan; identical operations share a plan. */
-struct planned {
-	uintptr_t plan;
-	int ipu, node;
-};
-
-static int compare_planned(const void *a, const void *b)
-{
-	const struct planned *x = a, *y = b;
-
-	return SORTED_BY(x, y, plan, ipu, node);
-}
-
-bool memory__is_function(const struct ipu_node *node)
-{
-	return node->function || is_planned(&node->op);
-}
-
-enum status memory__add_functions(struct memory_build *build)
-{
-	const struct ipu_graph *graph = build->graph;
-	struct arena *arena = &build->memory->arena;
-	const size_t nodes = (size_t)graph->node_count + 1;
-	struct planned *planned = arena_alloc(arena, nodes, sizeof(*planned));
-	int count = 0;
-
-	build->same = arena_alloc(arena, nodes, sizeof(*build->same));
-	if (!planned || !build->same)
-		return err_nomem(build->err);
-	for (int n = 0; n < graph->node_count; n++) {
-		build->same[n] = n;
-		if (memory__is_function(&graph->nodes[n]))
-			planned[count++] = (struct planned){
-				(uintptr_t)build->executable->plans[n],
-				memory__device(build, graph->nodes[n].op.stage), n};
-	}
-	qsort(planned, (size_t)count, sizeof(*planned), compare_planned);
-	for (int i = 1; i < count; i++)
-		if (planned[i].plan == planned[i - 1].plan && planned[i].ipu == planned[i - 1].ipu)
-			build->same[planned[i].node] = build->same[planned[i - 1].node];
-	return ST_OK;
-}
-
 /* ---- selection of tiles ---------------------------------------------------------------------- */
 
 int64_t memory__node_start(const struct memory_build *build, int node)
@@ -137,7 +85,7 @@ int64_t memory__node_start(const struct memory_build *build, int node)
 	const struct ipu_op *op = &build->graph->nodes[build->same[node]].op;
 	const char *name = op->name;
 
-	if (is_planned(op))
+	if (memory__is_planned(op))
 		return 0;
 	/* Scale the hash to the number of tiles: a few tiles more or fewer shift all starts alike,
 	 * so operations that were apart stay apart. */
@@ -169,7 +117,7 @@ static enum status add_spreads(struct memory_build *build)
 		int weight;
 
 		/* Weights and results of a planned operation are mapped as its plan says. */
-		if (is_planned(&of->op)) {
+		if (memory__is_planned(&of->op)) {
 			for (int i = 0; i < of->write_count; i++)
 				if (build->plan_node[of->writes[i]] < 0)
 					build->plan_node[of->writes[i]] = n;

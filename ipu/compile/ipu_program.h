@@ -31,6 +31,8 @@ enum ipu_program_type {
 };
 
 const char *ipu_program_type_name(enum ipu_program_type type); /* "OnTileExecute" */
+/* The program type of a transfer; for a stream copy that of its middle part. */
+enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind);
 
 /* A node of the tree; its id is its index in the list. Parents precede their children. */
 struct ipu_program {
@@ -88,7 +90,6 @@ void ipu_executable_free(struct ipu_executable *executable); /* accepts NULL */
 /* The function of an operation: F, B, W or U; W belongs to B if the schedule does not split them.
  */
 enum ipu_function_phase ipu_function_of(const struct ipu_graph *graph, int node);
-bool ipu_graph_splits(const struct ipu_graph *graph);
 
 /* The function that evaluation or prediction runs: a separate one if F does more than they need. */
 enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bool predicted);

@@ -42,6 +42,8 @@ void ipu__step_add(struct ipu_lowering *lowering, int sequence, const struct ipu
 /* Append the Sync of all tiles that precedes a phase. */
 void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats, int node,
 		   int phase);
+/* Copy the programs so far to the executable. */
+enum status ipu__programs_store(struct ipu_lowering *lowering, struct err *err);
 /* Append the phases of an operation's plan. */
 void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
 		     const char *name, int node);
@@ -68,9 +70,6 @@ void ipu__after_function(struct ipu_lowering *lowering, int function, int stage,
 enum status ipu__push_lower(struct ipu_lowering *lowering, int function, int stage);
 enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int stage,
 			     struct err *err);
-
-/* Copy the programs so far to the executable. */
-enum status ipu__programs_store(struct ipu_lowering *lowering, struct err *err);
 
 /* Fail if the layout requires something that the target lacks. */
 enum status ipu__layout_check(const struct ipu_graph *graph, const struct ipu_target *target,

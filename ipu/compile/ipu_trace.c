@@ -7,10 +7,8 @@
  */
 #include "ipu/compile/ipu_trace.h"
 
-#include <assert.h>
 #include <limits.h>
 
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "ipu/compile/ipu_program.h"
 
@@ -20,48 +18,6 @@ struct tracing {
 	ipu_trace_fn fn;
 	void *user;
 };
-
-bool ipu_walk_next(struct ipu_walk *walk)
-{
-	const struct ipu_timeline *timeline = walk->timeline;
-	const struct ipu_event *event =
-		walk->events < timeline->count ? &timeline->events[walk->events] : NULL;
-	const struct ipu_transfer *transfer = walk->transfers < timeline->transfer_count
-						      ? &timeline->transfers[walk->transfers]
-						      : NULL;
-
-	if (event && transfer) {
-		if (transfer->ipu < event->ipu ||
-		    (transfer->ipu == event->ipu && transfer->start_cycle <= event->start_cycle))
-			event = NULL;
-		else
-			transfer = NULL;
-	}
-	walk->events += event != NULL;
-	walk->transfers += transfer != NULL;
-	walk->event = event;
-	walk->transfer = transfer;
-	return event || transfer;
-}
-
-enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind)
-{
-	static const enum ipu_program_type types[] = {
-		[IPU_TRANSFER_INFEED] = IPU_STREAM_COPY_MID,
-		[IPU_TRANSFER_COPY_IN] = IPU_DO_EXCHANGE,
-		[IPU_TRANSFER_COPY_OUT] = IPU_DO_EXCHANGE,
-		[IPU_TRANSFER_WAIT] = IPU_SYNC,
-		[IPU_TRANSFER_RECEIVE] = IPU_GLOBAL_EXCHANGE,
-		[IPU_TRANSFER_SYNC] = IPU_SYNC,
-		[IPU_TRANSFER_GLOBAL] = IPU_GLOBAL_EXCHANGE,
-		[IPU_TRANSFER_SYNC_ANS] = IPU_SYNC_ANS,
-		[IPU_TRANSFER_OUTFEED] = IPU_STREAM_COPY_MID,
-	};
-
-	_Static_assert(ARRAY_LEN(types) == IPU_TRANSFER_KINDS, "transfer types out of step");
-	assert((unsigned)kind < IPU_TRANSFER_KINDS);
-	return types[kind];
-}
 
 /* End of the loop that begins with step @first; a step outside loops is one of its own. */
 static int loop_end(const struct tracing *tracing, const struct ipu_code *code, int first)

@@ -7,16 +7,6 @@
 
 #include "ipu/compile/ipu_program.h"
 
-/* Iterator over a timeline: by IPU, then start, transfers among the functions. Start from
- * {.timeline = ...}; false at the end. One of @event and @transfer is set. */
-struct ipu_walk {
-	const struct ipu_timeline *timeline;
-	int events, transfers; /* already visited */
-	const struct ipu_event *event;
-	const struct ipu_transfer *transfer;
-};
-bool ipu_walk_next(struct ipu_walk *walk);
-
 struct ipu_trace_step {
 	int ipu, stage, microbatch; /* -1: none, or not a single one */
 	char phase;                 /* enum ipu_work_phase, or '\0' */
@@ -55,8 +45,5 @@ int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
 /* Report every step of the first repeat of @part; cycles are relative to its start. */
 int ipu_trace_part(const struct ipu_executable *executable, const struct ipu_timeline *timeline,
 		   const struct ipu_trace_part *part, ipu_trace_fn fn, void *user);
-
-/* The program type of a transfer; for a stream copy that of its middle part. */
-enum ipu_program_type ipu_transfer_type(enum ipu_transfer_kind kind);
 
 #endif /* IPU_TRACE_H */

@@ -37,6 +37,10 @@ void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
  * (asserted). */
 void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase);
 
+/* Complete a plan whose planner has appended all phases: the repeats of @op, and the sums. */
+void ipu__plan_finish(const struct ipu_target *target, const struct ipu_op *op,
+		      struct ipu_plan *plan);
+
 /* Round up to whole cycles, saturating far below the end of the range so that sums do not
  * overflow. */
 int64_t ipu__whole(double value);
