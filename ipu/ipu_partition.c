@@ -104,24 +104,18 @@ static void fill_lists(struct partition_table *table)
 /* What stages keep depends only on the order of work, not on which of them share an IPU, except for
  * schedules that assign stages in turn. Four rounds suffice for all schedules that do not keep all
  * micro-batches. */
-static struct ipu_schedule_params schedule_params(const struct ipu_partition_params *params)
-{
-	const bool in_turn = ipu_schedule_row(params->schedule)->sharing == IPU_SHARE_IN_TURN;
-	const bool all = !ipu_schedule_lockstep(params->schedule) && !in_turn;
-
-	return (struct ipu_schedule_params){.kind = params->schedule,
-					    .stages = params->stages,
-					    .microbatches = all && params->microbatches > 0
-								    ? params->microbatches
-								    : 4 * params->stages,
-					    .training = params->training,
-					    .device = in_turn ? params->device : NULL};
-}
-
 static enum status fill_stages(struct partition_table *table, struct err *err)
 {
 	const struct ipu_partition_params *params = table->params;
-	const struct ipu_schedule_params of = schedule_params(params);
+	const bool in_turn = ipu_schedule_row(params->schedule)->sharing == IPU_SHARE_IN_TURN;
+	const bool all = !ipu_schedule_lockstep(params->schedule) && !in_turn;
+	const struct ipu_schedule_params of = {.kind = params->schedule,
+					       .stages = params->stages,
+					       .microbatches = all && params->microbatches > 0
+								       ? params->microbatches
+								       : 4 * params->stages,
+					       .training = params->training,
+					       .device = in_turn ? params->device : NULL};
 	struct ipu_schedule *schedule;
 	enum status status = ipu_schedule_new(&schedule, &of, err);
 
@@ -632,31 +626,24 @@ int ipu_partition_most_stages(const struct ipu_partition_params *params)
 	return stages;
 }
 
-/* The maximum of each figure over the stages; of one_way the sum. */
-static struct ipu_partition_stage greatest(const struct ipu_partition *partition)
+int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
+				 const struct ipu_partition_params *params, int64_t microbatches)
 {
-	struct ipu_partition_stage out = {0};
+	/* The maximum of each figure over the stages; of one_way the sum. */
+	struct ipu_partition_stage most = {0};
+	const int64_t steps = microbatches + params->stages - 1;
+	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
+	int64_t beyond, sum = 0;
 
 	for (int s = 0; s < partition->stages; s++) {
 		const struct ipu_partition_stage *stage = &partition->stage[s];
 
-		out.forward = max(out.forward, stage->forward);
-		out.backward = max(out.backward, stage->backward);
-		out.update = max(out.update, stage->update);
-		out.one_way += stage->one_way;
+		most.forward = max(most.forward, stage->forward);
+		most.backward = max(most.backward, stage->backward);
+		most.update = max(most.update, stage->update);
+		most.one_way += stage->one_way;
 	}
-	return out;
-}
-
-int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
-				 const struct ipu_partition_params *params, int64_t microbatches)
-{
-	const struct ipu_partition_stage most = greatest(partition);
-	const int64_t beyond = max(most.one_way, params->sync_cycles);
-	const int64_t steps = microbatches + params->stages - 1;
-	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
-	int64_t sum = 0;
-
+	beyond = max(most.one_way, params->sync_cycles);
 	if (pace != IPU_PACE_ALONE && !params->training)
 		return steps * partition->cycles;
 	switch (pace) {

@@ -288,8 +288,10 @@ void ipu_pipeline_free(struct ipu_pipeline *pipeline)
 
 /* ---- closed forms ---------------------------------------------------------------------------- */
 
-static struct ipu__times collect_times(const struct ipu_pipeline_params *params)
+void ipu_pipeline_closed_get(const struct ipu_pipeline_params *params,
+			     struct ipu_pipeline_closed *out)
 {
+	struct ipu__form form;
 	struct ipu__times t = {
 		.equal = true,
 		.p = params->stages,
@@ -300,6 +302,7 @@ static struct ipu__times collect_times(const struct ipu_pipeline_params *params)
 		.w = (double)params->backward_weight_ns[0],
 		.c = (double)params->communication_ns,
 	};
+	double busy; /* of a stage, on average */
 
 	for (int s = 0; s < params->stages; s++) {
 		double forward = (double)params->forward_ns[s];
@@ -312,16 +315,7 @@ static struct ipu__times collect_times(const struct ipu_pipeline_params *params)
 		t.forward_most = fmax(t.forward_most, forward);
 		t.backward_most = fmax(t.backward_most, input + weight);
 	}
-	return t;
-}
-
-void ipu_pipeline_closed_get(const struct ipu_pipeline_params *params,
-			     struct ipu_pipeline_closed *out)
-{
-	struct ipu__times t = collect_times(params);
-	struct ipu__form form;
-	double busy = t.m * (t.forward_sum + t.backward_sum) / t.p; /* of a stage, on average */
-
+	busy = t.m * (t.forward_sum + t.backward_sum) / t.p;
 	form = ipu_schedule_row(params->kind)->closed(&t);
 	*out = (struct ipu_pipeline_closed){
 		.makespan_ns = form.makespan,

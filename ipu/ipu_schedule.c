@@ -653,13 +653,6 @@ static double *made_entry(const struct clock *clock, char phase, int stage, int 
 	return &clock->made[phase == IPU_PHASE_B][(size_t)stage * each + (size_t)microbatch];
 }
 
-static double duration(const struct ipu_schedule_costs *costs, const struct ipu_work *work)
-{
-	return (work->phase == IPU_PHASE_F   ? costs->forward
-		: work->phase == IPU_PHASE_B ? costs->backward
-					     : costs->weight)[work->stage];
-}
-
 /* Time at which the input of @work is available. Its producer is in an earlier step, so its end is
  * known. */
 static double input_time(const struct clock *clock, const struct ipu_work *work)
@@ -695,6 +688,9 @@ static void run_works(struct clock *clock, double *start, double *end)
 	for (int i = 0; i < count; i++) {
 		const int w = schedule->by_step[i];
 		const struct ipu_work *work = &schedule->works[w];
+		const double *cost = work->phase == IPU_PHASE_F   ? clock->costs->forward
+				     : work->phase == IPU_PHASE_B ? clock->costs->backward
+								  : clock->costs->weight;
 		double *free_at = &clock->free_at[schedule->device[work->stage]];
 		double input;
 
@@ -705,7 +701,7 @@ static void run_works(struct clock *clock, double *start, double *end)
 		}
 		input = lockstep ? step_at : input_time(clock, work);
 		start[w] = max(input, *free_at);
-		end[w] = *free_at = start[w] + duration(clock->costs, work);
+		end[w] = *free_at = start[w] + cost[work->stage];
 		step_end = max(end[w], step_end);
 		sent = sent || sends(schedule, work);
 		if (work->phase != IPU_PHASE_W)

@@ -264,19 +264,6 @@ static int64_t link_replicas(const struct ipu_clock *clock)
 	return share < 1 ? 1 : share < replicas ? share : replicas;
 }
 
-/* Cycles until the host has prepared the next batch. */
-static int64_t host_wait(const struct ipu_clock *clock, int stage, int64_t at, double bytes)
-{
-	const struct ipu_target *target = clock->params->target;
-	int64_t wait;
-
-	if (clock->params->prefetch_depth != 1)
-		return 0;
-	wait = clock->fed[stage] +
-	       ipu_stream_copy(target, bytes, target->host_fill_bytes_second).cycles - at;
-	return max(wait, 0);
-}
-
 static void stream_one(struct ipu_clock *clock, enum ipu_transfer_kind kind, int ipu,
 		       const struct ipu_work *work, int64_t bytes, double on_link)
 {
@@ -286,8 +273,11 @@ static void stream_one(struct ipu_clock *clock, enum ipu_transfer_kind kind, int
 	struct ipu_stream_copy copy = ipu_host_copy(target, on_link);
 	struct ipu_transfer *transfer;
 
-	if (kind == IPU_TRANSFER_INFEED) {
-		const int64_t wait = host_wait(clock, work->stage, *at, on_link);
+	if (kind == IPU_TRANSFER_INFEED && clock->params->prefetch_depth == 1) {
+		/* The host has to prepare the next batch. */
+		const int64_t fill =
+			ipu_stream_copy(target, on_link, target->host_fill_bytes_second).cycles;
+		const int64_t wait = max(clock->fed[work->stage] + fill - *at, 0);
 
 		copy.begin_cycles += wait;
 		copy.cycles += wait;

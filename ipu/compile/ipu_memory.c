@@ -342,20 +342,6 @@ static enum status set_layout(struct memory_build *build)
 	return memory->ipus ? ST_OK : err_nomem(build->err);
 }
 
-static enum status build_all(struct memory_build *build)
-{
-	static enum status (*const parts[])(struct memory_build *) = {
-		set_layout,       memory__add_functions, memory__add_stashes,     memory__add_steps,
-		memory__add_uses, memory__add_tensors,   memory__add_temporaries, memory__add_code,
-		add_liveness,
-	};
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
-		status = parts[i](build);
-	return status;
-}
-
 /* Build the whole memory for a batch smaller by @batch_divisor; @graph may differ from the
  * executable's in its layout, but has the same operations. */
 static enum status memory_build_for(struct ipu_memory **out,
@@ -363,12 +349,17 @@ static enum status memory_build_for(struct ipu_memory **out,
 				    const struct ipu_graph *graph, const struct ipu_target *target,
 				    int64_t batch_divisor, struct err *err)
 {
+	static enum status (*const parts[])(struct memory_build *) = {
+		set_layout,       memory__add_functions, memory__add_stashes,     memory__add_steps,
+		memory__add_uses, memory__add_tensors,   memory__add_temporaries, memory__add_code,
+		add_liveness,
+	};
 	struct memory_build build = {.executable = executable,
 				     .graph = graph,
 				     .target = target,
 				     .batch_divisor = batch_divisor,
 				     .err = err};
-	enum status status;
+	enum status status = ST_OK;
 
 	*out = NULL;
 	build.memory = mem_calloc(1, sizeof(*build.memory));
@@ -377,7 +368,8 @@ static enum status memory_build_for(struct ipu_memory **out,
 		return err_nomem(err);
 	}
 	build.memory->graph = graph;
-	status = build_all(&build);
+	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
+		status = parts[i](&build);
 	if (status != ST_OK) {
 		ipu_memory_free(build.memory);
 		return status;
@@ -456,16 +448,6 @@ static int find_offenders(const struct ipu_memory *memory, int ipu, int64_t tile
 	return count;
 }
 
-static const char *step_name(const struct ipu_memory *memory, int ipu, int step)
-{
-	const struct ipu_memory_ipu *of = &memory->ipus[ipu];
-	const char *name = NULL;
-
-	if (step >= 0 && step < of->step_count && of->steps[step].node >= 0)
-		name = memory->graph->nodes[of->steps[step].node].op.name;
-	return name ? name : "its end";
-}
-
 static void describe_overflow(struct str *text, const struct ipu_memory *memory, int ipu)
 {
 	const struct ipu_memory_ipu *of = &memory->ipus[ipu];
@@ -473,13 +455,16 @@ static void describe_overflow(struct str *text, const struct ipu_memory *memory,
 	const struct ipu_variable *offenders[OFFENDERS] = {NULL};
 	int count = find_offenders(memory, ipu, of->worst_tile, step, offenders);
 	char bytes[FMT_SIZE], limit[FMT_SIZE];
+	const char *name = NULL;
 
+	if (step >= 0 && step < of->step_count && of->steps[step].node >= 0)
+		name = memory->graph->nodes[of->steps[step].node].op.name;
 	str_addf(text,
 		 "IPU %d is out of memory on %d of %lld tiles: tile %lld needs %s of %s bytes", ipu,
 		 of->tiles_over, (long long)memory->tiles, (long long)of->worst_tile,
 		 fmt_count(bytes, of->worst_bytes),
 		 fmt_count(limit, ipu_memory_tile_limit(memory, of->worst_tile)));
-	str_addf(text, " at %s; largest there:", step_name(memory, ipu, step));
+	str_addf(text, " at %s; largest there:", name ? name : "its end");
 	for (int i = 0; i < count; i++)
 		str_addf(text, "%s %s %s", i > 0 ? "," : "", offenders[i]->name,
 			 fmt_count(bytes, ipu_variable_on_tile(offenders[i], of->worst_tile)));

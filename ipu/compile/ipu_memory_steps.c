@@ -177,12 +177,6 @@ static int add_ipu_sections(struct memory_build *build, int ipu, struct ipu_memo
 	return count;
 }
 
-static bool same_section(const struct ipu_graph *graph, int a, int b)
-{
-	return graph->nodes[a].op.stage == graph->nodes[b].op.stage &&
-	       ipu_function_of(graph, a) == ipu_function_of(graph, b);
-}
-
 enum status memory__add_steps(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
@@ -210,9 +204,11 @@ enum status memory__add_steps(struct memory_build *build)
 
 	/* An operation without own steps is attributed to the step that follows it. */
 	for (int n = nodes - 1; n >= 0; n--) {
-		const struct memory_section *section =
-			&build->sections[graph->nodes[n].op.stage][ipu_function_of(graph, n)];
-		const bool followed = n + 1 < nodes && same_section(graph, n, n + 1);
+		const int stage = graph->nodes[n].op.stage;
+		const enum ipu_function_phase function = ipu_function_of(graph, n);
+		const struct memory_section *section = &build->sections[stage][function];
+		const bool followed = n + 1 < nodes && graph->nodes[n + 1].op.stage == stage &&
+				      ipu_function_of(graph, n + 1) == function;
 
 		if (build->when[n].first >= 0 || section->first >= section->end)
 			continue;

@@ -173,18 +173,6 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 	add_number(numbers, op->repeats);
 }
 
-static enum status check_op(const struct ipu_op *op, const struct op_numbers *numbers,
-			    struct err *err)
-{
-	for (int i = 0; i < numbers->dimensions; i++)
-		if (numbers->number[i] < 1 || numbers->number[i] > PLAN_MOST)
-			return err_set(err, ST_INVALID,
-				       "%s %s: a dimension of %lld cannot be planned (1 to 2^40)",
-				       ipu_op_kind_name(op->kind), op->name ? op->name : "",
-				       (long long)numbers->number[i]);
-	return ST_OK;
-}
-
 /* ---- cache ----------------------------------------------------------------------------------- */
 
 enum status ipu_planner_new(struct ipu_planner **out, const struct ipu_target *target,
@@ -292,13 +280,16 @@ enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *o
 	struct ipu_plan_options defaults;
 	struct op_numbers numbers;
 	struct plan_key key;
-	enum status status;
+	enum status status = ST_OK;
 
 	*out = NULL;
 	op_numbers(op, &numbers);
-	status = check_op(op, &numbers, err);
-	if (status != ST_OK)
-		return status;
+	for (int i = 0; i < numbers.dimensions; i++)
+		if (numbers.number[i] < 1 || numbers.number[i] > PLAN_MOST)
+			return err_set(err, ST_INVALID,
+				       "%s %s: a dimension of %lld cannot be planned (1 to 2^40)",
+				       ipu_op_kind_name(op->kind), op->name ? op->name : "",
+				       (long long)numbers.number[i]);
 	ipu_plan_options_defaults(&defaults);
 	options = options ? options : &defaults;
 	make_key(op, options, &key);

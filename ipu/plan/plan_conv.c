@@ -171,30 +171,21 @@ static void flatten(struct conv_form *form)
 	}
 }
 
-static double count_inputs(const struct conv_form *form)
-{
-	if (form->flat)
-		return volume(form) * (double)form->in;
-	return (double)form->position[0] * (double)form->in_field[0] * (double)form->in_field[1] *
-	       (double)form->in;
-}
-
-/* Set the elements of operands and result. */
-static void set_sizes(struct conv_form *form)
-{
-	double groups = (double)form->groups;
-
-	form->inputs = count_inputs(form) * groups;
-	form->weights = (double)form->in * (double)form->out *
-			((double)form->kernel[0] * (double)form->kernel[1]) * groups;
-	form->outputs = volume(form) * (double)form->out * groups;
-}
-
+/* Flatten @form, count the elements of its operands and its result, and append it. */
 static void add(struct conv_form *forms, int *count, struct conv_form form)
 {
+	const double groups = (double)form.groups;
+	double positions; /* of the input */
+
 	assert(*count < CONV_FORMS);
 	flatten(&form);
-	set_sizes(&form);
+	positions = form.flat ? volume(&form)
+			      : (double)form.position[0] * (double)form.in_field[0] *
+					(double)form.in_field[1];
+	form.inputs = positions * (double)form.in * groups;
+	form.weights = (double)form.in * (double)form.out *
+		       ((double)form.kernel[0] * (double)form.kernel[1]) * groups;
+	form.outputs = volume(&form) * (double)form.out * groups;
 	forms[(*count)++] = form;
 }
 
@@ -217,25 +208,6 @@ static int add_forms(const struct ipu_conv *conv, struct conv_form form, struct 
 	return count;
 }
 
-static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct conv_form *forms,
-		      int count)
-{
-	for (int which = 0; which < 4; which++) {
-		struct conv_form form = base;
-		bool skip = false;
-
-		for (int i = 0; i < 2; i++) {
-			if (!(which >> i & 1))
-				continue;
-			skip = skip || !is_expanded(&base, i);
-			expand(&form, i);
-		}
-		if (!skip)
-			count = add_forms(conv, form, forms, count);
-	}
-	return count;
-}
-
 /* Combine groups of few channels into groups as large as the AMP reads at once. Weights between
  * channels of different groups are zeros, and all operands change layout. */
 static bool combine_groups(struct ipu_conv *conv, enum ipu_dtype dtype)
@@ -253,7 +225,7 @@ static bool combine_groups(struct ipu_conv *conv, enum ipu_dtype dtype)
 	return true;
 }
 
-/* Add the forms of one way to express a pass. */
+/* Add the forms of one way to express a pass: with neither, either and both dimensions expanded. */
 static int forms_of(const struct ipu_conv *conv,
 		    void (*express)(const struct ipu_conv *conv, struct conv_form *form),
 		    enum ipu_dtype dtype, enum ipu_dtype partials, struct conv_form *forms,
@@ -267,7 +239,20 @@ static int forms_of(const struct ipu_conv *conv,
 	base.partials = partials;
 	base.activations = conv->pass != IPU_BACKWARD_WEIGHTS;
 	base.depthwise = conv->groups > 1 && conv->in_channels == 1 && conv->out_channels == 1;
-	return conv_forms(conv, base, forms, count);
+	for (int which = 0; which < 4; which++) {
+		struct conv_form form = base;
+		bool skip = false;
+
+		for (int i = 0; i < 2; i++) {
+			if (!(which >> i & 1))
+				continue;
+			skip = skip || !is_expanded(&base, i);
+			expand(&form, i);
+		}
+		if (!skip)
+			count = add_forms(conv, form, forms, count);
+	}
+	return count;
 }
 
 static int pass_forms(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ipu_dtype partials,
@@ -320,6 +305,8 @@ static int ipu_conv_forms(const struct ipu_op *op, const struct ipu_plan_options
 		forms[f].move_in = forms[f].move_weights = forms[f].move_out = true;
 	return count;
 }
+
+/* ---- joint plans of a layer ------------------------------------------------------------------ */
 
 /* A layer's sizes. */
 struct layer {
@@ -534,38 +521,7 @@ static void try_hmac(struct joint *joint)
 	}
 }
 
-/* Plan the products of all passes of a trained layer, jointly if that is faster (return whether it
- * is); @op is one of them. */
-static bool ipu_conv_joint(const struct ipu_target *target, const struct ipu_op *op,
-			   const struct ipu_plan_options *options, double limit,
-			   struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES])
-{
-	const struct layer layer = layer_of(op, options);
-	struct joint joint = {.target = target, .limit = limit, .choices = choices};
-	bool fits = true;
-	double alone;
-
-	for (int p = 0; p < IPU_PASSES; p++) {
-		struct conv_form forms[CONV_FORMS];
-		int count;
-
-		ops[p] = pass_of(op, &layer, (enum ipu_pass)p);
-		count = ipu_conv_forms(&ops[p], options, forms);
-		ipu__conv_search(target, forms, count, limit, &choices[p]);
-		joint.best += choices[p].cost.estimate;
-		fits = fits && choices[p].cost.memory <= limit;
-		joint.forms[p] = forms[0];
-		joint.forms[p].move_in = p == IPU_BACKWARD_WEIGHTS;
-		joint.forms[p].move_out = false;
-		joint.forms[p].apart = p != IPU_FORWARD;
-	}
-	if (!fits)
-		joint.best = INFINITY;
-	alone = joint.best;
-	try_amp(&joint);
-	try_hmac(&joint);
-	return joint.best < alone;
-}
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 /* Phases in order of execution, with vertices by data type. */
 static const struct {
@@ -700,6 +656,8 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 		ipu__plan_add(plan, &phase);
 }
 
+/* ---- plans ----------------------------------------------------------------------------------- */
+
 static double memory_limit(const struct ipu_target *target, const struct ipu_plan_options *options)
 {
 	return (double)target->bytes_per_tile * options->available_memory_proportion;
@@ -736,17 +694,39 @@ static void plan_product(const struct ipu_target *target, const struct ipu_op *o
 	fill_plan(&choice, plan);
 }
 
+/* The joint plan counts if it is faster than the three plans that are made alone. */
 void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, struct ipu_op ops[IPU_PASSES],
 		     struct ipu_plan plans[IPU_PASSES])
 {
+	const struct layer layer = layer_of(op, options);
+	const double limit = memory_limit(target, options);
 	struct conv_choice choices[IPU_PASSES];
-
-	const bool joint =
-		ipu_conv_joint(target, op, options, memory_limit(target, options), ops, choices);
+	struct joint joint = {.target = target, .limit = limit, .choices = choices};
+	bool fits = true;
+	double alone;
 
 	for (int p = 0; p < IPU_PASSES; p++) {
-		plans[p].joint = joint;
+		struct conv_form forms[CONV_FORMS];
+		int count;
+
+		ops[p] = pass_of(op, &layer, (enum ipu_pass)p);
+		count = ipu_conv_forms(&ops[p], options, forms);
+		ipu__conv_search(target, forms, count, limit, &choices[p]);
+		joint.best += choices[p].cost.estimate;
+		fits = fits && choices[p].cost.memory <= limit;
+		joint.forms[p] = forms[0];
+		joint.forms[p].move_in = p == IPU_BACKWARD_WEIGHTS;
+		joint.forms[p].move_out = false;
+		joint.forms[p].apart = p != IPU_FORWARD;
+	}
+	if (!fits)
+		joint.best = INFINITY;
+	alone = joint.best;
+	try_amp(&joint);
+	try_hmac(&joint);
+	for (int p = 0; p < IPU_PASSES; p++) {
+		plans[p].joint = joint.best < alone;
 		fill_plan(&choices[p], &plans[p]);
 	}
 }
