@@ -81,14 +81,6 @@ enum status layer_read(struct model *model, struct model_layer *layer, const str
 	return err->status;
 }
 
-enum status layer__read_activation(struct model_layer *layer, const struct json_at *config,
-				   struct err *err)
-{
-	model__read_activation(config, "activation", &layer->activation, err);
-	layer->reads_output = layer_activation_needs_output(layer->activation);
-	return err->status;
-}
-
 /* Find the option "NAME_part", or "part" if @name is empty; false: absent or null. */
 static bool layer_param_option(const struct json_at *config, const char *name, const char *part,
 			       struct json_at *out, struct err *err)

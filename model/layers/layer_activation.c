@@ -115,16 +115,12 @@ int64_t layer__activation_work(enum model_activation activation)
 	return activation_rows[activation].work;
 }
 
-static void set_activation(struct model_layer *layer, enum model_activation activation)
+enum status layer__read_activation(struct model_layer *layer, const struct json_at *config,
+				   struct err *err)
 {
-	layer->activation = activation;
-	layer->reads_inputs = layer_activation_needs_input(activation);
-	layer->reads_output = layer_activation_needs_output(activation);
-}
-
-static int64_t activation_flops(const struct model_layer *layer, int64_t batch)
-{
-	return batch * model_shape_count(&layer->output) * activation_rows[layer->activation].work;
+	model__read_activation(config, "activation", &layer->activation, err);
+	layer->reads_output = layer_activation_needs_output(layer->activation);
+	return err->status;
 }
 
 /* Append the activation from @in to the output. In phase B, its gradient goes to @grad, and its
@@ -161,9 +157,34 @@ static void lower_activation(struct layer_lowering *lowering, unsigned in, unsig
 	layer__lower(lowering, forward ? row->part : row->grad_part, &op);
 }
 
+unsigned layer__lower_sums(const struct layer_lowering *lowering)
+{
+	const enum model_activation activation = lowering->layer->activation;
+
+	if (lowering->takes_logits)
+		return LAYER_BETWEEN;
+	if (lowering->retains && layer_activation_needs_input(activation))
+		return LAYER_KEPT;
+	return LAYER_OUTPUT;
+}
+
 void layer__lower_activation(struct layer_lowering *lowering)
 {
 	lower_activation(lowering, layer__lower_sums(lowering), LAYER_KEPT, LAYER_GRAD_OUTPUT);
+}
+
+/* ---- Activation, Softmax --------------------------------------------------------------------- */
+
+static void set_activation(struct model_layer *layer, enum model_activation activation)
+{
+	layer->activation = activation;
+	layer->reads_inputs = layer_activation_needs_input(activation);
+	layer->reads_output = layer_activation_needs_output(activation);
+}
+
+static int64_t activation_flops(const struct model_layer *layer, int64_t batch)
+{
+	return batch * model_shape_count(&layer->output) * activation_rows[layer->activation].work;
 }
 
 static void activation_lower(struct layer_lowering *lowering)
@@ -339,8 +360,11 @@ bool layer_is_relu(const struct model_layer *layer, float *most)
 
 /* ---- PReLU ----------------------------------------------------------------------------------- */
 
-/* x if it is above 0, otherwise alpha x, with a trained alpha: one for each value of an item; axes
- * in shared_axes share an alpha. */
+/*
+ * x if it is above 0, otherwise alpha x, with a trained alpha: one for each value of an item; axes
+ * in shared_axes share an alpha.
+ */
+
 /* Number of shared axes: shared_axes, numbered from 1, must be the first ones. 0 after an error. */
 static int shared_axes(const struct model_layer *layer, const struct json_at *config,
 		       struct err *err)

@@ -7,7 +7,6 @@
  * Threads: none.
  */
 #include <assert.h>
-#include <math.h>
 
 #include "common/mem.h"
 #include "model/lower/lower_internal.h"
@@ -251,6 +250,8 @@ static int lower_params(struct lowering *lowering, int position, char phase)
 	return 0;
 }
 
+/* ---- infeeds --------------------------------------------------------------------------------- */
+
 /* Copy a stream from its even distribution over the tiles to the layout that its readers need. */
 static int lower_infeed(struct lowering *lowering, int tensor, const char *name, int64_t atom)
 {
@@ -286,56 +287,6 @@ static int lower_infeeds(struct lowering *lowering)
 	return failed;
 }
 
-/* ---- running means --------------------------------------------------------------------------- */
-
-/* Append a tensor of one value on the last stage. */
-static int scalar(struct lowering *lowering, enum ipu_tensor_kind kind, const char *name)
-{
-	return lower__tensor(lowering,
-			     &(struct ipu_tensor){.name = name,
-						  .kind = kind,
-						  .ndim = 1,
-						  .dim = {1},
-						  .stage = lowering->from->layout->stages - 1});
-}
-
-/* Works in place if @to is @reads[0]. */
-static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_function function,
-			const int *reads, int count, int to)
-{
-	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
-			    .name = name,
-			    .phase = IPU_PHASE_F,
-			    .stage = lowering->from->layout->stages - 1,
-			    .elements = {.count = 1, .operands = count}};
-
-	op.elements.times[function] = 1;
-	op.elements.times[IPU_FN_SELECT] = function == IPU_FN_DIVIDE; /* division by 0 gives 0 */
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = reads,
-							.read_count = count,
-							.writes = &to,
-							.write_count = 1,
-							.measure_only = true});
-}
-
-int lower__running_mean(struct lowering *lowering, const char *name, int value, int result)
-{
-	struct arena *arena = lowering->arena;
-	const int total = scalar(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/total", name));
-	const int count = scalar(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/count", name));
-	const int both[] = {total, value}, mean[] = {total, count};
-
-	if (total < 0 || count < 0 ||
-	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd", name), IPU_FN_ADD, both, 2,
-			 total) != 0 ||
-	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd_1", name), IPU_FN_ADD, &count,
-			 1, count) != 0)
-		return -1;
-	return lower_scalar(lowering, arena_printf(arena, "%s/div_no_nan", name), IPU_FN_DIVIDE,
-			    mean, 2, result);
-}
-
 /* ---- iterations ------------------------------------------------------------------------------ */
 
 /* Increment the optimizer's iterations, in phase U of the first stage. */
@@ -365,49 +316,7 @@ static int lower_iterations(struct lowering *lowering)
 							.write_count = 1});
 }
 
-static int *copy_operands(struct lowering *lowering, const int *list, int *count)
-{
-	int *kept = arena_alloc(lowering->arena, (size_t)*count + 1, sizeof(*kept));
-	int keeps = 0;
-
-	for (int i = 0; kept && i < *count; i++) {
-		bool twice = false;
-
-		for (int k = 0; k < keeps && !twice; k++)
-			twice = kept[k] == list[i];
-		assert(list[i] >= 0);
-		if (!twice)
-			kept[keeps++] = list[i];
-	}
-	*count = keeps;
-	return kept;
-}
-
-int lower__node(struct lowering *lowering, const struct ipu_node *node)
-{
-	struct ipu_node out = *node;
-	const char phase = out.op.phase == IPU_PHASE_W ? IPU_PHASE_B : out.op.phase;
-	const struct run_poplar poplar = run_poplar_of(lowering->from->run, phase, out.op.stage);
-	const struct run_plan *plan =
-		out.op.kind == IPU_OP_CONV ? &poplar.convolution : &poplar.matmul;
-
-	ipu_plan_options_defaults(&out.options);
-	if (out.op.kind == IPU_OP_CONV || out.op.kind == IPU_OP_MATMUL) {
-		if (!isnan(plan->available_memory_proportion))
-			out.options.available_memory_proportion = plan->available_memory_proportion;
-		if (plan->partials_type == RUN_PARTIALS_HALF)
-			out.options.partials = IPU_FLOAT16;
-	}
-
-	out.reads = copy_operands(lowering, node->reads, &out.read_count);
-	out.writes = copy_operands(lowering, node->writes, &out.write_count);
-	if (!out.op.name || !out.reads || !out.writes ||
-	    mem_grow(&lowering->nodes, &lowering->node_capacity, lowering->node_count + 1,
-		     sizeof(out)) != 0)
-		return -1;
-	lowering->nodes[lowering->node_count++] = out;
-	return 0;
-}
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static int lower_all(struct lowering *lowering)
 {

@@ -75,24 +75,20 @@ int lower__flat(struct lowering *lowering, int position, enum ipu_tensor_kind ki
 /* Append a tensor of the same shape. */
 int lower__like(struct lowering *lowering, int tensor, enum ipu_tensor_kind kind,
 		enum ipu_dtype dtype, int stage, const char *name);
-int lower__output(struct lowering *lowering, int position); /* of a layer */
-int lower__tensors(struct lowering *lowering); /* all that exist before any operation */
-
 /* Append @node; lists are copied, and options are set from the run. */
 int lower__node(struct lowering *lowering, const struct ipu_node *node);
 /* Append a cast from one tensor to another; bytes become floats in [0, 1]: a division by 255. */
 int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
 		int stage, int from, int to);
 
+int lower__output(struct lowering *lowering, int position); /* of a layer */
+int lower__tensors(struct lowering *lowering); /* all that exist before any operation */
+
 int lower__layer_forward(struct lowering *lowering, int position);
 int lower__layer_backward(struct lowering *lowering, int position);
 
-/* Append the update of a mean over all steps with @value; the mean is written to @result. */
-int lower__running_mean(struct lowering *lowering, const char *name, int value, int result);
-
 int lower__loss_forward(struct lowering *lowering);
 int lower__loss_backward(struct lowering *lowering); /* to the last layer's gradient */
-int lower__outfeed(struct lowering *lowering, int position);
 
 static inline int64_t lower__batch(const struct lowering *lowering)
 {

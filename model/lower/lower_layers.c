@@ -1,6 +1,7 @@
 /*
- * Lowering: a layer's operations with the tensors that they read and write, and the flow of
- * gradients from the layers that read an output to the layer that produced it.
+ * Lowering: a layer's operations with the tensors that they read and write, the copies of its
+ * output for outfeeds, and the flow of gradients from the layers that read an output to the layer
+ * that produced it.
  *
  * Threads: none.
  */
@@ -34,29 +35,6 @@ static int add_node(struct lowering *lowering, const struct ipu_op *op, size_t r
 					      .writes = lowering->list + reads,
 					      .write_count = (int)(lowering->listed - reads),
 					      .training_only = training_only});
-}
-
-int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
-		int stage, int from, int to)
-{
-	const bool bytes = lowering->tensors[from].dtype == IPU_UINT8;
-	const struct ipu_op op = {
-		.kind = IPU_OP_ELEMENTWISE,
-		.name = name,
-		.layer = layer,
-		.phase = phase,
-		.stage = stage,
-		.dtype = bytes ? lowering->tensors[to].dtype : IPU_FLOAT32,
-		.elements = {.count = ipu_tensor_elements(&lowering->tensors[from]),
-			     .operands = 1,
-			     .times = {[IPU_FN_CAST] = 1, [IPU_FN_DIVIDE_BY] = bytes}},
-	};
-
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &from,
-							.read_count = 1,
-							.writes = &to,
-							.write_count = 1});
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -374,6 +352,42 @@ static int layer_ops(struct lowering *lowering, int position, char phase,
 	return out->failed ? -1 : 0;
 }
 
+/* Append copies of the layer's output for the queues that send it. */
+static int lower_outfeeds(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	const int from = lowering->layers[position].output;
+	const struct run_queues *plan = &lowering->outfeeds;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		const struct run_send *send = &plan->sends[i];
+		struct ipu_op op = {.kind = IPU_OP_COPY,
+				    .layer = layer->name,
+				    .phase = IPU_PHASE_F,
+				    .stage = stage_of(lowering, position)};
+		int to;
+
+		if (send->layer != position || !send->sent)
+			continue;
+		op.name = arena_printf(lowering->arena, "%s/outfeed", send->key);
+		op.dtype = lowering->tensors[from].dtype;
+		op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
+		op.copy.atom = layer->output.ndim ? layer->output.dim[layer->output.ndim - 1] : 1;
+		to = lower__like(lowering, from, IPU_TENSOR_RESULT, op.dtype, op.stage, op.name);
+		if (to < 0)
+			return -1;
+		lowering->tensors[to].layer = layer->name;
+		if (lower__node(lowering, &(struct ipu_node){.op = op,
+							     .reads = &from,
+							     .read_count = 1,
+							     .writes = &to,
+							     .write_count = 1,
+							     .training_only = true}) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 int lower__layer_forward(struct lowering *lowering, int position)
 {
 	struct lower_layer *of = &lowering->layers[position];
@@ -386,7 +400,7 @@ int lower__layer_forward(struct lowering *lowering, int position)
 		failed = lower_op(lowering, position, &layer, i);
 	if (of->output < 0)
 		of->output = input_tensor(lowering, layer.layer, 0);
-	return failed ? -1 : lower__outfeed(lowering, position);
+	return failed ? -1 : lower_outfeeds(lowering, position);
 }
 
 /* Add the gradients that several layers contribute to one output. */

@@ -1,5 +1,5 @@
 /*
- * Lowering: the loss with its gradient, metrics, and outfeeds of layers.
+ * Lowering: the loss with its gradient, and metrics.
  *
  * Like TensorFlow's ops, the loss computes its gradient in the forward pass, and the backward pass
  * scales it by an item's share in the mean.
@@ -53,6 +53,46 @@ static int cast_to_float(struct lowering *lowering, int tensor, const char *name
 	return to;
 }
 
+/* Works in place if @to is @reads[0]. */
+static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_function function,
+			const int *reads, int count, int to)
+{
+	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+			    .name = name,
+			    .phase = IPU_PHASE_F,
+			    .stage = lowering->from->layout->stages - 1,
+			    .elements = {.count = 1, .operands = count}};
+
+	op.elements.times[function] = 1;
+	op.elements.times[IPU_FN_SELECT] = function == IPU_FN_DIVIDE; /* division by 0 gives 0 */
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = reads,
+							.read_count = count,
+							.writes = &to,
+							.write_count = 1,
+							.measure_only = true});
+}
+
+/* Append the update of a mean over all steps with @value; the mean is written to @result. */
+static int lower_running_mean(struct lowering *lowering, const char *name, int value, int result)
+{
+	struct arena *arena = lowering->arena;
+	const int total =
+		flat(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/total", name), 1);
+	const int count =
+		flat(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/count", name), 1);
+	const int both[] = {total, value}, mean[] = {total, count};
+
+	if (total < 0 || count < 0 ||
+	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd", name), IPU_FN_ADD, both, 2,
+			 total) != 0 ||
+	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd_1", name), IPU_FN_ADD, &count,
+			 1, count) != 0)
+		return -1;
+	return lower_scalar(lowering, arena_printf(arena, "%s/div_no_nan", name), IPU_FN_DIVIDE,
+			    mean, 2, result);
+}
+
 /* Append *@mean, the mean over the rows of @from, or over the rows that the loss counts if there
  * is a @mask (-1: none). Its mean over the steps is a result, as Keras shows it. */
 static int lower_mean(struct lowering *lowering, int output, const char *name, const char *result,
@@ -79,7 +119,7 @@ static int lower_mean(struct lowering *lowering, int output, const char *name, c
 				.write_count = 1,
 				.measure_only = true}) != 0)
 		return -1;
-	return lower__running_mean(lowering, result, *mean, to);
+	return lower_running_mean(lowering, result, *mean, to);
 }
 
 /* List @from and the factors of a loss's or metric's rows: their weights, if @weights, and @mask
@@ -286,7 +326,7 @@ static int lower_total(struct lowering *lowering, const int *means, int count)
 						     .write_count = 1,
 						     .measure_only = true}) != 0)
 		return -1;
-	return lower__running_mean(lowering, "loss", total, result);
+	return lower_running_mean(lowering, "loss", total, result);
 }
 
 static int lower_losses(struct lowering *lowering, int input)
@@ -450,43 +490,4 @@ int lower__loss_backward(struct lowering *lowering)
 							.read_count = count,
 							.writes = &of->gradient,
 							.write_count = 1});
-}
-
-/* ---- outfeeds -------------------------------------------------------------------------------- */
-
-static int lower_send(struct lowering *lowering, const struct run_send *send)
-{
-	const struct model_layer *layer = &lowering->from->model->layers[send->layer];
-	const int from = lowering->layers[send->layer].output;
-	struct ipu_op op = {.kind = IPU_OP_COPY,
-			    .layer = layer->name,
-			    .phase = IPU_PHASE_F,
-			    .stage = lowering->from->layout->stage[send->layer]};
-	int to;
-
-	op.name = arena_printf(lowering->arena, "%s/outfeed", send->key);
-	op.dtype = lowering->tensors[from].dtype;
-	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
-	op.copy.atom = layer->output.ndim ? layer->output.dim[layer->output.ndim - 1] : 1;
-	to = lower__like(lowering, from, IPU_TENSOR_RESULT, op.dtype, op.stage, op.name);
-	if (to < 0)
-		return -1;
-	lowering->tensors[to].layer = layer->name;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &from,
-							.read_count = 1,
-							.writes = &to,
-							.write_count = 1,
-							.training_only = true});
-}
-
-int lower__outfeed(struct lowering *lowering, int position)
-{
-	const struct run_queues *plan = &lowering->outfeeds;
-	int failed = 0;
-
-	for (int i = 0; i < plan->send_count && !failed; i++)
-		if (plan->sends[i].layer == position && plan->sends[i].sent)
-			failed = lower_send(lowering, &plan->sends[i]);
-	return failed;
 }

@@ -1,46 +1,8 @@
 /*
- * Lowering: the tensors. Threads: none.
+ * Lowering: the tensors that exist before any operation. Threads: none.
  */
-#include "common/mem.h"
 #include "model/layers/layer_config.h"
 #include "model/lower/lower_internal.h"
-
-int lower__tensor(struct lowering *lowering, const struct ipu_tensor *tensor)
-{
-	if (!tensor->name || mem_grow(&lowering->tensors, &lowering->tensor_capacity,
-				      lowering->tensor_count + 1, sizeof(*tensor)) != 0)
-		return -1;
-	lowering->tensors[lowering->tensor_count] = *tensor;
-	return (int)lowering->tensor_count++;
-}
-
-int lower__flat(struct lowering *lowering, int position, enum ipu_tensor_kind kind,
-		enum ipu_dtype dtype, const char *part, int64_t elements)
-{
-	const struct model_layer *layer = &lowering->from->model->layers[position];
-
-	return lower__tensor(
-		lowering, &(struct ipu_tensor){
-				  .name = arena_printf(lowering->arena, "%s/%s", layer->name, part),
-				  .layer = layer->name,
-				  .kind = kind,
-				  .dtype = dtype,
-				  .ndim = 1,
-				  .dim = {elements},
-				  .stage = lowering->from->layout->stage[position]});
-}
-
-int lower__like(struct lowering *lowering, int tensor, enum ipu_tensor_kind kind,
-		enum ipu_dtype dtype, int stage, const char *name)
-{
-	struct ipu_tensor like = lowering->tensors[tensor];
-
-	like.name = name;
-	like.kind = kind;
-	like.dtype = dtype;
-	like.stage = stage;
-	return lower__tensor(lowering, &like);
-}
 
 static void set_shape(struct ipu_tensor *tensor, int64_t batch, const struct model_shape *shape)
 {
