@@ -9,15 +9,12 @@
 #ifndef PLAN_RUN_H
 #define PLAN_RUN_H
 
-#include "common/arena.h"
 #include "common/str.h"
-#include "ipu/compile/ipu_memory.h"
-#include "ipu/compile/ipu_program.h"
 #include "ipu/ipu_partition.h"
 #include "ipu/ipu_schedule.h"
-#include "ipu/ipu_target.h"
 #include "model/lower/lower.h"
 #include "model/model.h"
+#include "model/plan/plan_device.h"
 #include "model/run/run_file.h"
 #include "model/run/run_rules.h"
 
@@ -44,7 +41,6 @@ void partition_split_free(struct partition_split *split); /* accepts NULL */
 /* The plans of a run's layers, made once for all queries. @run and @data must outlive it; so must
  * @like, a device whose cached plans it reuses if its tiles are the same (NULL: none). */
 struct partitioner;
-struct plan_device;
 
 enum status partitioner_new(struct partitioner **out, const struct run_file *run,
 			    const struct run_data *data, const struct plan_device *like,
@@ -66,29 +62,6 @@ enum status partition_given(struct partition_split **out, struct partitioner *pa
  * sentence if the split does not fit into memory. @what: whose split it is. */
 void partition_split_describe(const struct partition_split *split, const char *what,
 			      struct str *out);
-
-/*
- * The model lowered to the simulated device: its operations, the cost of each stage, and the
- * timeline of a pipeline run for training, evaluation and prediction. Constant once training
- * starts; recording replays the timelines with an offset. The costs are the planner's.
- */
-struct plan_device {
-	struct ipu_target target;
-	struct ipu_target compute; /* without its I/O tiles: the target of the plans */
-	struct ipu_planner *planner;
-	bool lent;              /* the planner belongs to another device */
-	struct ipu_graph graph; /* nodes in order of stage, then phase (F, B, U), then work */
-	struct ipu_executable *executable;
-	struct ipu_memory *memory;
-	struct ipu_costs costs;
-	struct ipu_timeline *timeline[RUN_MODES]; /* by enum run_mode; NULL: not run */
-	int64_t host_cycles; /* fixed host cost of each execution, between executions */
-	struct arena arena;
-};
-
-/* The planner of @like (may be NULL) if it plans for such a target, otherwise NULL. */
-struct ipu_planner *plan_device_planner(const struct plan_device *like,
-					const struct ipu_target *target);
 
 struct plan_bubble {
 	struct ipu_bubble measured, theory;
