@@ -27,6 +27,8 @@ int run__choice(const char *choices, const char *word);
 /* Fail at @at with "unknown key", naming the nearest key of the section, otherwise of all. */
 enum status run__key_unknown(const struct json_at *at, const struct run_key *section,
 			     struct err *err);
+/* Check that every key of @at is a key of @section (NULL: the top level). */
+void run__keys_check(const struct json_at *at, const struct run_key *section, struct err *err);
 
 /* Write to @out what replaces the obsolete name @name ("gradient_accumulation_count"); false: the
  * name is unknown. */

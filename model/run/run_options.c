@@ -1,409 +1,472 @@
 /*
- * The command line of a run: converting its words to JSON, merging them into the run file's
- * tree, and `--key value`, which sets one key or a value below one. The run file's own flags are
- * in run_flags.c.
+ * The command line of a run: the run file's own flags, and `--key value`.
  *
- * Threading: none. Ownership: the caller owns the tree that is patched. Recursion follows the
- * nesting of JSON texts, which the parser bounds.
+ * An entry's name is one or several words. The entry applies if all of them are on the command
+ * line; a word "--name=VALUE" requires that value. Entries apply in the order in which the file
+ * lists them, independent of the command line's order; of a flag used twice, the last use
+ * counts.
+ *
+ * Threading: none.
  */
-#include "model/run/run_options.h"
-
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "model/run/run_words.h"
 
-/* ---- options --------------------------------------------------------------------------------- */
+#define RUN_CHOICE "$choice"
 
-enum status run__next_option(const struct run_words *in, int *at, struct run_option *out,
-			     struct err *err)
-{
-	const char *word = in->argv[*at];
-	size_t length = strcspn(word, "=");
-
-	*out = (struct run_option){.at = *at + 1};
-	if (!str_starts_with(word, "--") || !word[2])
-		return err_set(err, ST_INVALID,
-			       "unexpected word \"%s\" (options are written --key value)", word);
-	if (length >= sizeof(out->name))
-		return err_set(err, ST_INVALID, "the option %.40s... is too long", word);
-
-	memcpy(out->name, word, length);
-	if (word[length])
-		out->attached = word + length + 1;
-	for (++*at; *at < in->argc && !str_starts_with(in->argv[*at], "--"); ++*at)
-		out->count++;
-	return ST_OK;
-}
-
-static int run_option_count(const struct run_option *option)
-{
-	return option->attached ? 1 : option->count;
-}
-
-const char *run__option_word(const struct run_words *in, const struct run_option *option, int index)
-{
-	if (index >= run_option_count(option))
-		return NULL;
-	return option->attached ? option->attached : in->argv[option->at + index];
-}
-
-enum status run__option_check(const struct run_words *in, const struct run_option *option,
-			      enum run_takes takes, struct err *err)
-{
-	static const int most[] = {0, 1, INT32_MAX};
-
-	if (option->attached) {
-		/* Words after "--name=value" belong to no option. */
-		if (option->count > 0)
-			return err_set(err, ST_INVALID, "%s: unexpected word \"%s\" after it",
-				       option->name, in->argv[option->at]);
-		if (takes == RUN_TAKES_NOTHING)
-			return err_set(err, ST_INVALID, "%s takes no value", option->name);
-		return ST_OK;
-	}
-	if (takes != RUN_TAKES_NOTHING && !option->count)
-		return err_set(err, ST_INVALID, "%s needs a value", option->name);
-	if (option->count > most[takes])
-		return err_set(err, ST_INVALID, "%s takes %s: unexpected word \"%s\"", option->name,
-			       takes == RUN_TAKES_NOTHING ? "no value" : "one value",
-			       in->argv[option->at + most[takes]]);
-	return ST_OK;
-}
-
-/* ---- signs in a patch ------------------------------------------------------------------------ */
-
-enum run_takes run__takes(const cJSON *patch)
-{
-	enum run_takes takes = RUN_TAKES_NOTHING;
-
-	if (cJSON_IsString(patch)) {
-		if (!strcmp(patch->valuestring, "$value"))
-			return RUN_TAKES_VALUE;
-		if (!strcmp(patch->valuestring, "$values"))
-			return RUN_TAKES_VALUES;
-	}
-	for (const cJSON *item = patch->child; item; item = item->next) {
-		enum run_takes below = run__takes(item);
-
-		if (below > takes)
-			takes = below;
-	}
-	return takes;
-}
-
-/* ---- words to JSON --------------------------------------------------------------------------- */
-
-static enum status run_text_node(cJSON **out, const char *word, struct err *err)
-{
-	*out = cJSON_CreateString(word);
-	return *out ? ST_OK : err_nomem(err);
-}
-
-/* Parse @word as JSON; if that fails, it is a text, unless it begins like a JSON list or object. */
-static enum status run_json_or_text(cJSON **out, const char *name, const char *word,
-				    struct err *err)
-{
-	struct err why;
-	enum status status = json_parse(out, word, strlen(word), name, &why);
-
-	if (status == ST_OK)
-		return status;
-	if (status == ST_NOMEM || *word == '{' || *word == '[')
-		return err_set(err, status, "%s", why.text);
-	return run_text_node(out, word, err);
-}
-
-/* Whether @word is a text by its key's kind; items of a list may also be objects. */
-static bool run_is_texts(const struct run_key *key, const char *word)
-{
-	return key && (key->kind == RUN_KEY_TEXTS || key->kind == RUN_KEY_FILTERS ||
-		       ((key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS) && *word != '{'));
-}
-
-static enum status run_parse_word(cJSON **out, const struct run_key *key, bool item,
-				  const char *name, const char *word, struct err *err)
-{
-	bool text = key && (key->kind == RUN_KEY_TEXT || key->kind == RUN_KEY_CHOICE);
-	enum status status;
-	cJSON *list;
-
-	if (item && run_is_texts(key, word))
-		return run_text_node(out, word, err);
-	if (text && *word != '"' && strcmp(word, "null") != 0)
-		return run_text_node(out, word, err);
-	if (!run_is_texts(key, word) || *word == '[' || !strcmp(word, "null"))
-		return run_json_or_text(out, name, word, err);
-
-	status = run_text_node(out, word, err);
-	if (status != ST_OK)
-		return status;
-	list = cJSON_CreateArray();
-	if (!list) {
-		cJSON_Delete(*out);
-		*out = NULL;
-		return err_nomem(err);
-	}
-	cJSON_AddItemToArray(list, *out);
-	*out = list;
-	return ST_OK;
-}
-
-/* ---- patching -------------------------------------------------------------------------------- */
-
-/* Expand Keras's short form: "sgd" becomes {"class_name": "sgd"}, so that a config can be added. */
-static enum status run_expand_name(cJSON *node, struct err *err)
-{
-	cJSON *name = cJSON_CreateString(node->valuestring);
-
-	if (!name)
-		return err_nomem(err);
-	cJSON_free(node->valuestring);
-	node->valuestring = NULL;
-	node->type = cJSON_Object | (node->type & ~0xff);
-	if (cJSON_AddItemToObject(node, "class_name", name))
-		return ST_OK;
-	cJSON_Delete(name);
-	return err_nomem(err);
-}
-
-static enum status run_set_member(cJSON *at, const char *key, cJSON *value, struct err *err)
-{
-	cJSON *old = cJSON_GetObjectItemCaseSensitive(at, key);
-	char *name;
-
-	if (!old) {
-		if (cJSON_AddItemToObject(at, key, value))
-			return ST_OK;
-		cJSON_Delete(value);
-		return err_nomem(err);
-	}
-
-	/*
-	 * cJSON's replacement by name does not notice (in 1.7.15) that it ran out of memory.
-	 */
-	name = mem_strdup(key);
-	if (!name) {
-		cJSON_Delete(value);
-		return err_nomem(err);
-	}
-	cJSON_free(value->string);
-	value->string = name;
-	cJSON_ReplaceItemViaPointer(at, old, value);
-	return ST_OK;
-}
-
-static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (const cJSON *item = patch->child; item && status == ST_OK; item = item->next) {
-		cJSON *old = cJSON_GetObjectItemCaseSensitive(target, item->string), *copy;
-
-		if (cJSON_IsString(old) && cJSON_GetObjectItemCaseSensitive(item, "config") &&
-		    !cJSON_HasObjectItem(item, "class_name"))
-			status = run_expand_name(old, err);
-		if (cJSON_IsObject(item) && cJSON_IsObject(old)) {
-			if (status == ST_OK)
-				status = run_merge(old, item, err);
-			continue;
-		}
-		copy = cJSON_Duplicate(item, true);
-		if (!copy)
-			return err_nomem(err);
-		status = run_set_member(target, item->string, copy, err);
-	}
-	return status;
-}
-
-/* State while the signs of a flag's patch are replaced. */
-struct run_substitution {
-	const struct run_words *in;
-	const struct run_option *option;
-	struct err *err;
+/* A word of a flag's name: "--model-type=Model" of "--no-pipelining --model-type=Model". */
+struct run_flag_word {
+	char name[RUN_WORD_SIZE];  /* "--model-type" */
+	char value[RUN_WORD_SIZE]; /* "Model", or "" */
+	bool has_value, last;
 };
 
-static enum status run_substitute_value(const struct run_substitution *fill,
-					const struct run_key *key, bool item, const char *sign,
-					cJSON **out)
+/* ---- the words of an entry's name ------------------------------------------------------------ */
+
+/* Read the next word of *@rest into *@out and advance; false at the end. Long words are truncated:
+ * run_check_words() refuses them. */
+static bool run_next_word(const char **rest, struct run_flag_word *out)
 {
-	if (!strcmp(sign, "$values")) {
-		cJSON *list = cJSON_CreateArray();
-		enum status status = list ? ST_OK : err_nomem(fill->err);
+	const char *word = *rest + strspn(*rest, " ");
+	size_t length = strcspn(word, " "), name = strcspn(word, "= ");
 
-		for (int i = 0; i < run_option_count(fill->option) && status == ST_OK; i++) {
-			const char *word = run__option_word(fill->in, fill->option, i);
-			cJSON *node;
-
-			status = run_parse_word(&node, key, true, fill->option->name, word,
-						fill->err);
-			if (status == ST_OK)
-				cJSON_AddItemToArray(list, node);
-		}
-		if (status != ST_OK) {
-			cJSON_Delete(list);
-			list = NULL;
-		}
-		*out = list;
-		return status;
-	}
-	return run_parse_word(out, key, item, fill->option->name,
-			      run__option_word(fill->in, fill->option, 0), fill->err);
+	*out = (struct run_flag_word){.has_value = word[name] == '='};
+	if (!length)
+		return false;
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)name, word);
+	if (out->has_value)
+		snprintf(out->value, sizeof(out->value), "%.*s", (int)(length - name - 1),
+			 word + name + 1);
+	*rest = word + length;
+	out->last = !(*rest)[strspn(*rest, " ")];
+	return true;
 }
 
-/* Replace "$value" and "$values" below @node, whose path is @path and whose governing row is
- * @key. */
-static enum status run_substitute_words(const struct run_substitution *fill, cJSON *node,
-					const char *path, const struct run_key *key)
+static const cJSON *run_flag_first(const struct run_words *in)
 {
-	enum status status = ST_OK;
+	const cJSON *flags = cJSON_GetObjectItemCaseSensitive(in->json, "flags");
 
-	for (cJSON *item = node->child, *next; item && status == ST_OK; item = next) {
-		const struct run_key *below = key;
-		char place[RUN_WORD_SIZE] = "";
-		cJSON *value;
-
-		next = item->next;
-		/* Below a row that is not a section, that row's kind applies. */
-		if (cJSON_IsObject(node) && (!key || key->kind == RUN_KEY_SECTION)) {
-			str_copy(place, sizeof(place), path);
-			if (*path)
-				strncat(place, ".", sizeof(place) - strlen(place) - 1);
-			strncat(place, item->string, sizeof(place) - strlen(place) - 1);
-			below = run__key_find(place);
-		}
-		if (run__takes(item) == RUN_TAKES_NOTHING)
-			continue;
-		if (!cJSON_IsString(item)) {
-			status = run_substitute_words(fill, item, place, below);
-			continue;
-		}
-
-		/* The members of a list's objects are not governed by the list's row. */
-		if (cJSON_IsObject(node) && below && below == key &&
-		    (key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS))
-			below = NULL;
-		status = run_substitute_value(fill, below, cJSON_IsArray(node), item->valuestring,
-					      &value);
-		if (status != ST_OK)
-			break;
-		if (cJSON_IsArray(node))
-			cJSON_ReplaceItemViaPointer(node, item, value);
-		else
-			status = run_set_member(node, item->string, value, fill->err);
-	}
-	return status;
+	return cJSON_IsObject(flags) ? flags->child : NULL;
 }
 
-enum status run__patch(const struct run_words *in, const cJSON *patch,
-		       const struct run_option *option, struct err *err)
+static const cJSON *run_choices(const cJSON *patch)
 {
-	const struct run_substitution fill = {.in = in, .option = option, .err = err};
-	cJSON *copy = cJSON_Duplicate(patch, true);
-	enum status status;
+	return cJSON_GetObjectItemCaseSensitive(patch, RUN_CHOICE);
+}
 
-	if (!copy)
+/* What @word, a word of the entry @flag, implies about its flag's argument. */
+static enum run_takes run_word_takes(const cJSON *flag, const struct run_flag_word *word)
+{
+	if (word->has_value)
+		return RUN_TAKES_VALUE;
+	if (!word->last)
+		return RUN_TAKES_NOTHING;
+	return run_choices(flag) ? RUN_TAKES_VALUE : run__takes(flag);
+}
+
+/* What the flag @name takes according to all entries; false if no entry names it. */
+static bool run_flag_takes(const struct run_words *in, const char *name, enum run_takes *out)
+{
+	bool found = false;
+
+	*out = RUN_TAKES_NOTHING;
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+		const char *rest = flag->string;
+		struct run_flag_word word;
+
+		while (run_next_word(&rest, &word)) {
+			enum run_takes takes = run_word_takes(flag, &word);
+
+			if (strcmp(word.name, name) != 0)
+				continue;
+			found = true;
+			if (takes > *out)
+				*out = takes;
+		}
+	}
+	return found;
+}
+
+static bool run_flag_known(const struct run_words *in, const char *name)
+{
+	enum run_takes takes;
+
+	return run_flag_takes(in, name, &takes);
+}
+
+/* List the words of all of the file's flags, with one for each "$choice". The caller frees *@out
+ * (mem_free()). */
+static enum status run_flag_words(const struct run_words *in, struct run_flag_word **out,
+				  int *count, struct err *err)
+{
+	size_t most = 0;
+	int n = 0;
+
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next)
+		most += strlen(flag->string) + (size_t)cJSON_GetArraySize(run_choices(flag));
+	*count = 0;
+	*out = mem_calloc(most, sizeof(**out));
+	if (!*out)
 		return err_nomem(err);
-	status = run_substitute_words(&fill, copy, "", NULL);
-	if (status == ST_OK)
-		status = run_merge(in->json, copy, err);
-	cJSON_Delete(copy);
-	return status;
-}
 
-/* ---- `--key value` --------------------------------------------------------------------------- */
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+		const cJSON *choices = run_choices(flag);
+		const char *rest = flag->string;
 
-/* Descend to the child @name of *@at; an absent or null child becomes an object. */
-static enum status run_descend(cJSON **at, const char *name, const struct run_option *option,
-			       struct err *err)
-{
-	long long index;
-	cJSON *next;
-
-	if (cJSON_IsArray(*at)) {
-		int count = cJSON_GetArraySize(*at);
-
-		if (!str_to_int(name, &index) || index < 0 || index >= count)
-			return err_set(err, ST_INVALID,
-				       "%s: \"%s\" is not an index of a list of %d", option->name,
-				       name, count);
-		*at = cJSON_GetArrayItem(*at, (int)index);
-		return ST_OK;
+		while (run_next_word(&rest, &(*out)[n]))
+			n++;
+		for (const cJSON *item = choices ? choices->child : NULL; item; item = item->next) {
+			(*out)[n] = (*out)[n - 1];
+			(*out)[n].has_value = true;
+			str_copy((*out)[n].value, sizeof((*out)[n].value), item->string);
+			n++;
+		}
 	}
-	if (!cJSON_IsObject(*at))
-		return err_set(err, ST_INVALID, "%s: there is no \"%s\" in a plain value",
-			       option->name, name);
-
-	next = cJSON_GetObjectItemCaseSensitive(*at, name);
-	if (!next || cJSON_IsNull(next)) {
-		enum status status;
-
-		next = cJSON_CreateObject();
-		if (!next)
-			return err_nomem(err);
-		status = run_set_member(*at, name, next, err);
-		if (status != ST_OK)
-			return status;
-	}
-	*at = next;
+	*count = n;
 	return ST_OK;
 }
 
-static enum status run_set_path(cJSON *json, char *path, cJSON *value,
-				const struct run_option *option, struct err *err)
+/* ---- checking the file's entries ------------------------------------------------------------- */
+
+/* Check that the keys of a patch are run file keys; values are checked after merging. */
+static enum status run_check_patch(const struct json_at *at, const struct run_key *section,
+				   struct err *err)
 {
-	/* Here an optimizer, a loss or a metric may be given by its name only. */
-	const bool named = str_starts_with(path, "compile.") || str_starts_with(path, "evaluate.");
 	enum status status = ST_OK;
-	char *name = path, *dot;
+	struct json_at below = {0};
 
-	for (;; name = dot + 1) {
-		dot = strchr(name, '.');
-		if (dot)
-			*dot = '\0';
-		if (named && cJSON_IsString(json) && !strcmp(name, "config"))
-			status = run_expand_name(json, err);
-		if (status == ST_OK && dot)
-			status = run_descend(&json, name, option, err);
-		if (status == ST_OK && !dot) {
-			/* The last name of the path takes over the value. */
-			long long index;
+	while (status == ST_OK && json_next(at, &below)) {
+		char path[RUN_WORD_SIZE];
+		const struct run_key *key;
 
-			if (cJSON_IsObject(json))
-				return run_set_member(json, name, value, err);
-			if (cJSON_IsArray(json) && str_to_int(name, &index) && index >= 0 &&
-			    index < cJSON_GetArraySize(json) &&
-			    cJSON_ReplaceItemInArray(json, (int)index, value))
-				return ST_OK;
-			cJSON_Delete(value);
-			return err_set(err, ST_INVALID, "%s: there is no \"%s\" to set",
-				       option->name, name);
-		}
-		if (status != ST_OK) {
-			cJSON_Delete(value);
-			return status;
+		snprintf(path, sizeof(path), "%s%s%s", section ? section->path : "",
+			 section ? "." : "", below.key);
+		key = run__key_find(path);
+		if (!key)
+			return run__key_unknown(&below, section, err);
+		if (key->kind == RUN_KEY_FLAGS)
+			return json_fail(&below, err, "a flag cannot change the flags");
+		if (key->kind == RUN_KEY_SECTION && cJSON_IsObject(below.node))
+			status = run_check_patch(&below, key, err);
+	}
+	return status;
+}
+
+/* Whether siblings use both "$value" and "$values", which has no meaning. */
+static bool run_takes_both(const cJSON *patch)
+{
+	bool one = false, many = false;
+
+	for (const cJSON *item = patch->child; item; item = item->next) {
+		enum run_takes takes = run__takes(item);
+
+		one |= takes == RUN_TAKES_VALUE;
+		many |= takes == RUN_TAKES_VALUES;
+		if (run_takes_both(item))
+			return true;
+	}
+	return one && many;
+}
+
+/* Check the words of the entry's name. */
+static enum status run_check_words(const struct run_words *in, const struct json_at *at,
+				   struct err *err)
+{
+	const char *rest = at->key;
+	struct run_flag_word word, other;
+	int count = 0;
+
+	if (strlen(at->key) >= RUN_WORD_SIZE)
+		return json_fail(at, err, "a flag's name is too long");
+	for (; run_next_word(&rest, &word); count++) {
+		enum run_takes here = run_word_takes(at->node, &word), all;
+		const char *again = rest;
+
+		if (!str_starts_with(word.name, "--") || !word.name[2] ||
+		    (word.has_value && !word.value[0]))
+			return json_fail(
+				at, err,
+				"a flag's name is \"--\" and a word, or several such, each "
+				"with \"=VALUE\" or without");
+		if (run__key_over(word.name + 2))
+			return json_fail(at, err,
+					 "%s is a key of the run file already; take another name",
+					 word.name);
+		while (run_next_word(&again, &other))
+			if (!strcmp(other.name, word.name))
+				return json_fail(at, err, "names %s twice", word.name);
+		run_flag_takes(in, word.name, &all);
+		if (here == RUN_TAKES_VALUE && all == RUN_TAKES_VALUES)
+			return json_fail(at, err, "%s takes one value here and a list elsewhere",
+					 word.name);
+		if (word.last && word.has_value &&
+		    (run_choices(at->node) || run__takes(at->node) != RUN_TAKES_NOTHING))
+			return json_fail(at, err, "%s has its value already", word.name);
+	}
+	return count ? ST_OK : json_fail(at, err, "a flag's name is \"--\" and a word");
+}
+
+static enum status run_check_choices(const struct json_at *at, const struct json_at *choices,
+				     struct err *err)
+{
+	enum status status = json_object(choices, err);
+	struct json_at choice = {0};
+
+	if (status == ST_OK && json_count(at) != 1)
+		return json_fail(at, err, "\"" RUN_CHOICE "\" must stand alone");
+	if (status == ST_OK && !json_count(choices))
+		return json_fail(choices, err, "has no value to choose");
+	while (status == ST_OK && json_next(choices, &choice)) {
+		status = json_object(&choice, err);
+		if (status == ST_OK)
+			status = run_check_patch(&choice, NULL, err);
+	}
+	return status;
+}
+
+static enum status run_check_flag(const struct run_words *in, const struct json_at *at,
+				  struct err *err)
+{
+	enum status status = json_object(at, err);
+	struct json_at choices;
+
+	if (status == ST_OK)
+		status = run_check_words(in, at, err);
+	if (status != ST_OK)
+		return status;
+	if (run_takes_both(at->node))
+		return json_fail(at, err, "holds both \"$value\" and \"$values\"");
+	if (json_child(at, RUN_CHOICE, &choices))
+		return run_check_choices(at, &choices, err);
+	return run_check_patch(at, NULL, err);
+}
+
+static enum status run_flags_check(const struct run_words *in, struct err *err)
+{
+	struct json_at root = json_root(in->file, in->json), flags, flag = {0};
+	enum status status = ST_OK;
+
+	if (!json_child(&root, "flags", &flags) || json_is_null(&flags))
+		return ST_OK;
+	status = json_object(&flags, err);
+	while (status == ST_OK && json_next(&flags, &flag))
+		status = run_check_flag(in, &flag, err);
+	return status;
+}
+
+/* ---- the command line's flags ---------------------------------------------------------------- */
+
+/* Find the last use of the flag @name on the command line. */
+static enum status run_find_last_use(const struct run_words *in, const char *name, bool *used,
+				     struct run_option *out, struct err *err)
+{
+	enum status status = ST_OK;
+	struct run_option option;
+
+	*used = false;
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		status = run__next_option(in, &at, &option, err);
+		if (status == ST_OK && !strcmp(option.name, name)) {
+			*out = option;
+			*used = true;
 		}
 	}
+	return status;
 }
 
-static enum status run_apply_override(const struct run_words *in, const struct run_key *key,
-				      const struct run_option *option, struct err *err)
+/* Whether any argument of @name is valid; false if entries name its values. */
+static bool run_takes_anything(const struct run_words *in, const char *name)
 {
-	enum status status = run__option_check(in, option, RUN_TAKES_VALUE, err);
-	char path[RUN_WORD_SIZE];
-	cJSON *value;
-	bool exact;
+	bool anything = false;
 
-	if (status != ST_OK)
-		return status;
-	str_copy(path, sizeof(path), option->name + 2);
-	exact = !strcmp(key->path, path);
-	status = run_parse_word(&value, exact ? key : NULL, false, option->name,
-				run__option_word(in, option, 0), err);
-	if (status != ST_OK)
-		return status;
-	return run_set_path(in->json, path, value, option, err);
+	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+		const char *rest = flag->string;
+		struct run_flag_word word;
+
+		while (run_next_word(&rest, &word)) {
+			if (strcmp(word.name, name) != 0 || !word.last || word.has_value)
+				continue;
+			if (run_choices(flag))
+				return false;
+			anything |= run__takes(flag) != RUN_TAKES_NOTHING;
+		}
+	}
+	return anything;
 }
+
+/* Append @value to @values unless it is already there; returns the new count. */
+static size_t run_add_value(const char **values, size_t count, const char *value)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(values[i], value))
+			return count;
+	values[count] = value;
+	return count + 1;
+}
+
+/* Check that @option's argument is one of the values that entries name. */
+static enum status run_check_choice(const struct run_words *in, const struct run_option *option,
+				    struct err *err)
+{
+	const char *given = run__option_word(in, option, 0), **values;
+	struct run_flag_word *words;
+	enum status status;
+	size_t known;
+	int count;
+
+	if (run_takes_anything(in, option->name))
+		return ST_OK;
+	status = run_flag_words(in, &words, &count, err);
+	if (status != ST_OK)
+		return status;
+	/* One extra, for the argument itself. */
+	values = mem_calloc((size_t)count + 1, sizeof(*values));
+	if (values) {
+		/* The values of the flag option->name that entries name, as pointers into
+		 * words. */
+		known = 0;
+		for (int i = 0; i < count; i++)
+			if (words[i].has_value && !strcmp(words[i].name, option->name))
+				known = run_add_value(values, known, words[i].value);
+
+		if (run_add_value(values, known, given) != known) {
+			const char *near = str_nearest(given, values, known);
+			struct str list = {0};
+
+			for (size_t i = 0; i < known && !near; i++)
+				str_addf(&list, "%s%s", i ? " " : "", values[i]);
+			if (near)
+				err_set(err, ST_INVALID,
+					"%s: unknown value \"%s\" (did you mean \"%s\"?)",
+					option->name, given, near);
+			else
+				err_set(err, ST_INVALID, "%s: unknown value \"%s\" (there is: %s)",
+					option->name, given, str_peek(&list));
+			str_free(&list);
+			status = ST_INVALID;
+		}
+	} else {
+		status = err_nomem(err);
+	}
+	mem_free(values);
+	mem_free(words);
+	return status;
+}
+
+/* Check that every flag on the command line has the arguments that it takes. */
+static enum status run_check_uses(const struct run_words *in, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		struct run_option option;
+		enum run_takes takes;
+
+		status = run__next_option(in, &at, &option, err);
+		if (status != ST_OK || !run_flag_takes(in, option.name, &takes))
+			continue;
+		status = run__option_check(in, &option, takes, err);
+		if (status == ST_OK && takes == RUN_TAKES_VALUE)
+			status = run_check_choice(in, &option, err);
+	}
+	return status;
+}
+
+/* Whether all words of the entry @flag are given. @missing receives the first that is not, or "" if
+ * only a value differs; @option the last word's use. */
+static enum status run_flag_applies(const struct run_words *in, const cJSON *flag, bool *applies,
+				    struct run_option *option, char missing[RUN_WORD_SIZE],
+				    struct err *err)
+{
+	const char *rest = flag->string;
+	struct run_flag_word word;
+
+	*applies = false;
+	missing[0] = '\0';
+	while (run_next_word(&rest, &word)) {
+		bool used;
+		enum status status = run_find_last_use(in, word.name, &used, option, err);
+
+		if (status != ST_OK)
+			return status;
+		if (!used) {
+			str_copy(missing, RUN_WORD_SIZE, word.name);
+			return ST_OK;
+		}
+		if (word.has_value && strcmp(run__option_word(in, option, 0), word.value) != 0)
+			return ST_OK;
+	}
+	*applies = true;
+	return ST_OK;
+}
+
+static bool run_flag_names(const cJSON *flag, const char *name)
+{
+	const char *rest = flag->string;
+	struct run_flag_word word;
+
+	while (run_next_word(&rest, &word))
+		if (!strcmp(word.name, name))
+			return true;
+	return false;
+}
+
+/* Note for each flag without effect which other flag the nearest entry needs. */
+static enum status run_note_unused(const struct run_words *in, struct str *notes, struct err *err)
+{
+	char lacks[RUN_WORD_SIZE], missing[RUN_WORD_SIZE];
+	struct run_option given, last = {.name = ""};
+	enum status status = ST_OK;
+
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		bool vain = true;
+
+		lacks[0] = '\0';
+		status = run__next_option(in, &at, &given, err);
+		for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK && vain;
+		     flag = flag->next) {
+			bool applies;
+
+			if (!run_flag_names(flag, given.name))
+				continue;
+			status = run_flag_applies(in, flag, &applies, &last, missing, err);
+			vain = !applies && missing[0];
+			if (vain && !lacks[0])
+				str_copy(lacks, sizeof(lacks), missing);
+		}
+		if (status == ST_OK && vain && lacks[0])
+			str_addf(notes, "%s has no effect without %s.\n", given.name, lacks);
+	}
+	return status;
+}
+
+/* Apply the flags of the command line. @notes gets a line for each that has no effect. */
+static enum status run_flags_patch(const struct run_words *in, struct str *notes, struct err *err)
+{
+	enum status status = run_check_uses(in, err);
+
+	for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK; flag = flag->next) {
+		const cJSON *patch = flag, *choices = run_choices(flag);
+		struct run_option option = {.name = ""};
+		char missing[RUN_WORD_SIZE];
+		bool applies;
+
+		status = run_flag_applies(in, flag, &applies, &option, missing, err);
+		if (status != ST_OK || !applies)
+			continue;
+		if (choices)
+			patch = cJSON_GetObjectItemCaseSensitive(choices,
+								 run__option_word(in, &option, 0));
+		if (patch)
+			status = run__patch(in, patch, &option, err);
+	}
+	return status == ST_OK ? run_note_unused(in, notes, err) : status;
+}
+
+/* ---- what is neither a flag nor a key -------------------------------------------------------- */
 
 /* The flag or key among @names that @word ("epoch") is nearest to; otherwise the key that ends
  * in it: data.batch_size for "batch-size". */
@@ -443,7 +506,7 @@ static enum status run_unknown_option(const struct run_words *in, const char *na
 	struct run_flag_word *words;
 	int key_count, flag_count;
 	const struct run_key *keys = run_file_keys(&key_count);
-	enum status status = run__flag_words(in, &words, &flag_count, err);
+	enum status status = run_flag_words(in, &words, &flag_count, err);
 	size_t count = 0;
 
 	if (status != ST_OK)
@@ -476,9 +539,9 @@ enum status run__options_flags(cJSON *json, const char *file, int argc, char **a
 			       struct str *notes, struct err *err)
 {
 	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
-	enum status status = run__flags_check(&in, err);
+	enum status status = run_flags_check(&in, err);
 
-	return status == ST_OK ? run__flags_patch(&in, notes, err) : status;
+	return status == ST_OK ? run_flags_patch(&in, notes, err) : status;
 }
 
 enum status run__options_keys(cJSON *json, const char *file, int argc, char **argv, struct err *err)
@@ -492,14 +555,14 @@ enum status run__options_keys(cJSON *json, const char *file, int argc, char **ar
 		struct run_option option;
 
 		status = run__next_option(&in, &at, &option, err);
-		if (status != ST_OK || run__flag_known(&in, option.name))
+		if (status != ST_OK || run_flag_known(&in, option.name))
 			continue;
 		key = run__key_over(option.name + 2);
 		if (!key && run_renamed_option(option.name, err))
 			return ST_INVALID;
 		if (!key || key->kind == RUN_KEY_FLAGS)
 			return run_unknown_option(&in, option.name, err);
-		status = run_apply_override(&in, key, &option, err);
+		status = run__override(&in, key, &option, err);
 	}
 	return status;
 }

@@ -1,9 +1,14 @@
 /*
- * The table of the run file's keys, a section before its keys.
+ * The table of the run file's keys, a section before its keys; and looking keys up in it.
  *
  * Threading: constant data. docs/run-file.md lists the same keys; a test compares the two.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "common/mem.h"
+#include "common/str.h"
+#include "model/model_config.h"
 #include "model/run/run_internal.h"
 
 #define AT(member)                                                                                 \
@@ -483,4 +488,181 @@ const struct run_key *run_file_keys(int *count)
 {
 	*count = (int)ARRAY_LEN(run_keys);
 	return run_keys;
+}
+
+/* ---- looking keys up ------------------------------------------------------------------------- */
+
+const char *run_key_type(const struct run_key *key)
+{
+	static const char *const types[] = {
+		[RUN_KEY_SECTION] = "object",
+		[RUN_KEY_INT] = "whole number",
+		[RUN_KEY_BOOL] = "true or false",
+		[RUN_KEY_TEXT] = "text",
+		[RUN_KEY_CHOICE] = "text",
+		[RUN_KEY_TEXTS] = "text or list of texts",
+		[RUN_KEY_NAMED] = "true, false or list of texts",
+		[RUN_KEY_FILTERS] = "list of texts",
+		[RUN_KEY_STEPS] = "whole number or text",
+		[RUN_KEY_SHUFFLE] = "true, false or whole number",
+		[RUN_KEY_TREE] = "text, list or object",
+		[RUN_KEY_LIST] = "list",
+		[RUN_KEY_FLAGS] = "object",
+		[RUN_KEY_SIZE] = "list of two whole numbers",
+		[RUN_KEY_REAL] = "number",
+		[RUN_KEY_MAYBE] = "true or false",
+		[RUN_KEY_INTS] = "list of whole numbers",
+		[RUN_KEY_PLAN] = "object",
+		[RUN_KEY_PLANS] = "list of objects",
+		[RUN_KEY_CAPTURE] = "text or list",
+		[RUN_KEY_BYTES] = "number or text",
+		[RUN_KEY_LISTS] = "list or object",
+	};
+
+	_Static_assert(ARRAY_LEN(types) == RUN_KEY_KINDS, "key types out of step");
+	return types[key->kind];
+}
+
+const struct run_key *run__key_find(const char *path)
+{
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (int i = 0; i < count; i++)
+		if (!strcmp(keys[i].path, path))
+			return &keys[i];
+	return NULL;
+}
+
+const struct run_key *run__key_over(const char *path)
+{
+	/* Kinds whose values may be addressed below the key. */
+	static const bool trees[RUN_KEY_KINDS] = {
+		[RUN_KEY_TREE] = true,  [RUN_KEY_LIST] = true,  [RUN_KEY_INTS] = true,
+		[RUN_KEY_PLAN] = true,  [RUN_KEY_PLANS] = true, [RUN_KEY_CAPTURE] = true,
+		[RUN_KEY_LISTS] = true,
+	};
+	const struct run_key *key = run__key_find(path);
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (int i = 0; !key && i < count; i++) {
+		size_t length = strlen(keys[i].path);
+
+		if (trees[keys[i].kind] && path[0] && !strncmp(path, keys[i].path, length) &&
+		    path[length] == '.' && path[length + 1])
+			key = &keys[i];
+	}
+	return key;
+}
+
+const char *run__key_last(const struct run_key *key)
+{
+	const char *dot = strrchr(key->path, '.');
+
+	return dot ? dot + 1 : key->path;
+}
+
+/* Whether @key is directly in @section (NULL: the top level), not in a section within it. */
+static bool run_key_within(const struct run_key *key, const struct run_key *section)
+{
+	size_t length = section ? strlen(section->path) : 0;
+
+	if (!section)
+		return !strchr(key->path, '.');
+	return !strncmp(key->path, section->path, length) && key->path[length] == '.' &&
+	       !strchr(key->path + length + 1, '.');
+}
+
+int run__choice(const char *choices, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (int i = 0; *choices; i++) {
+		size_t next = strcspn(choices, " ");
+
+		if (next == length && !memcmp(choices, word, length))
+			return i;
+		choices += next;
+		choices += strspn(choices, " ");
+	}
+	return -1;
+}
+
+bool run__renamed_text(const char *name, char *out, size_t size)
+{
+	const struct model_legacy_option *row = model_legacy_option(name);
+
+	if (!row)
+		return false;
+
+	switch (row->kind) {
+	case MODEL_LEGACY_PLACE:
+		snprintf(out, size, "is \"%s\" in a run file", row->what);
+		break;
+	case MODEL_LEGACY_REMOVED:
+		snprintf(out, size, "was removed after TensorFlow 2.1: %s", row->what);
+		break;
+	case MODEL_LEGACY_REFUSED:
+		snprintf(out, size, "cannot be given for a Keras model: %s", row->what);
+		break;
+	}
+	return true;
+}
+
+/* The key of another section that @word ("epochs" at the top level) names; or NULL. */
+static const char *run_key_of_other_section(const char *word)
+{
+	const char *last[RUN_KEYS_MOST], *near;
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (int i = 0; i < count; i++)
+		last[i] = run__key_last(&keys[i]);
+	near = str_nearest(word, last, (size_t)count);
+	for (int i = 0; near && i < count; i++)
+		if (last[i] == near)
+			return keys[i].path;
+	return NULL;
+}
+
+enum status run__key_unknown(const struct json_at *at, const struct run_key *section,
+			     struct err *err)
+{
+	const char *names[RUN_KEYS_MOST], *near;
+	char text[ERR_TEXT_SIZE];
+	size_t within = 0;
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	if (run__renamed_text(at->key, text, sizeof(text)))
+		return json_fail(at, err, "%s", text);
+	for (int i = 0; i < count; i++)
+		if (run_key_within(&keys[i], section))
+			names[within++] = run__key_last(&keys[i]);
+
+	near = str_nearest(at->key, names, within);
+	if (!near)
+		near = run_key_of_other_section(at->key);
+	if (near)
+		return json_fail(at, err, "unknown key (did you mean \"%s\"?)", near);
+	return json_fail(at, err, "unknown key (docs/run-file.md lists them)");
+}
+
+void run__keys_check(const struct json_at *at, const struct run_key *section, struct err *err)
+{
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (const cJSON *node = at->node->child; node && !err_stuck(err); node = node->next) {
+		struct json_at below = {
+			.file = at->file, .up = at, .node = node, .key = node->string, .index = -1};
+		bool known = false;
+
+		for (int i = 0; i < count && !known; i++)
+			known = run_key_within(&keys[i], section) &&
+				!strcmp(run__key_last(&keys[i]), node->string);
+		if (!known)
+			run__key_unknown(&below, section, err);
+	}
 }

@@ -1,11 +1,11 @@
 /*
- * What the command line's sources share: words, options, and merging into the tree.
+ * The words of a run's command line: options, and merging them into the run file's tree.
  *
  * Flags are merge patches: objects merge, any other value replaces, and null is stored instead of
  * removing the key (so that a flag can set "ipu": null).
  */
-#ifndef RUN_OPTIONS_H
-#define RUN_OPTIONS_H
+#ifndef RUN_WORDS_H
+#define RUN_WORDS_H
 
 #include "model/run/run_internal.h"
 
@@ -50,24 +50,8 @@ enum run_takes run__takes(const cJSON *patch);
 enum status run__patch(const struct run_words *in, const cJSON *patch,
 		       const struct run_option *option, struct err *err);
 
-/* Check the file's flags; apply those of the command line. @notes gets a line for each that has no
- * effect. */
-enum status run__flags_check(const struct run_words *in, struct err *err);
-enum status run__flags_patch(const struct run_words *in, struct str *notes, struct err *err);
+/* Set @key, or the value below it that the option names, to the option's word. */
+enum status run__override(const struct run_words *in, const struct run_key *key,
+			  const struct run_option *option, struct err *err);
 
-/* Whether @name ("--epochs") is one of the file's flags. */
-bool run__flag_known(const struct run_words *in, const char *name);
-
-/* A word of a flag's name: "--model-type=Model" of "--no-pipelining --model-type=Model". */
-struct run_flag_word {
-	char name[RUN_WORD_SIZE];  /* "--model-type" */
-	char value[RUN_WORD_SIZE]; /* "Model", or "" */
-	bool has_value, last;
-};
-
-/* List the words of all of the file's flags, with one for each "$choice". The caller frees *@out
- * (mem_free()). */
-enum status run__flag_words(const struct run_words *in, struct run_flag_word **out, int *count,
-			    struct err *err);
-
-#endif /* RUN_OPTIONS_H */
+#endif /* RUN_WORDS_H */
