@@ -1,5 +1,5 @@
 /*
- * A model: creating it, its shapes and parameters, sorting by stages, and queries.
+ * A model: its memory, shapes and parameters, sorting by stages, and queries.
  *
  * Threading: a model is read-only after model_new() and model_order(). Ownership: the model and
  * everything it points to are in one arena, which the model refers to by `memory`.
@@ -27,63 +27,21 @@ struct model_box {
 	struct model model;
 };
 
-/* ---- creating and freeing -------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-static void model_read(struct model_box *box, const struct json_at *at,
-		       const struct model_shape *input, bool ends, struct err *err)
-{
-	struct model_reader reader = {.model = &box->model,
-				      .arena = &box->arena,
-				      .data = input,
-				      .ends = ends,
-				      .err = err};
-
-	if (arena_init(&reader.scratch, 0)) {
-		err_nomem(err);
-		return;
-	}
-	model__read(&reader, at);
-	arena_fini(&reader.scratch);
-	model__names_free(&reader.taken);
-	model__names_free(&reader.shared);
-	mem_free(reader.list);
-	cJSON_Delete(reader.copies);
-	mem_free(reader.notes);
-}
-
-static enum status model_create(struct model **out, const struct json_at *at,
-				const struct model_shape *input, bool ends, struct err *err)
+enum status model__new(struct model **out, struct err *err)
 {
 	struct model_box *box = mem_calloc(1, sizeof(*box));
-	struct err own;
 
 	*out = NULL;
-	err = err_start(err, &own);
 	/* The arena allocates its first block on the first request. */
 	if (!box || arena_init(&box->arena, 0)) {
 		mem_free(box);
 		return err_nomem(err);
 	}
 	box->model.memory = box;
-	model_read(box, at, input, ends, err);
-	if (err_stuck(err)) {
-		model_free(&box->model);
-		return err->status;
-	}
-	model_set_policy(&box->model, MODEL_POLICY_TEXT);
 	*out = &box->model;
 	return ST_OK;
-}
-
-enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
-		      struct err *err)
-{
-	return model_create(out, at, input, false, err);
-}
-
-enum status model_new_outputs(struct model **out, const struct json_at *at, struct err *err)
-{
-	return model_create(out, at, NULL, true, err);
 }
 
 void model_free(struct model *model)

@@ -7,6 +7,9 @@
 #include "common/arena.h"
 #include "model/model.h"
 
+/* Create a model without layers, which model_free() ends. */
+enum status model__new(struct model **out, struct err *err);
+
 /* Zeroed memory that lives as long as the model, or NULL if out of memory. */
 void *model__alloc(struct model *model, size_t count, size_t size);
 

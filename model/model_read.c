@@ -1,359 +1,17 @@
 /*
  * Reading a Keras model: Sequential or Functional; nested models are flattened into their layers. A
- * list of layers is a scope: its entries are read (class and name), connected (model_graph.c) and
+ * list of layers is a scope: its entries are read (model_entries.c), connected (model_graph.c) and
  * turned into layers in execution order (model_call.c), nested models included.
  *
  * Threading and ownership: see model_reader.h. Recursion is as deep as models are nested, at most
  * MODEL_DEPTH.
  */
-#include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/minmax.h"
 #include "common/str.h"
 #include "model/applications/application.h"
 #include "model/model_reader.h"
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-/* Names crafted to collide make lookups linear; MODEL_LAYERS bounds the total time. */
-struct model_name {
-	const char *name;
-	int value;
-};
-
-int *model__names_find(const struct model_names *names, const char *name)
-{
-	size_t at;
-
-	MAP_FIND(at, &names->map, map_text(MAP_SEED, name),
-		 strcmp(names->items[at].name, name) == 0);
-	return at == MAP_NONE ? NULL : &names->items[at].value;
-}
-
-int model__names_add(struct model_names *names, const char *name, int value)
-{
-	const size_t at = names->map.count;
-	int *known = model__names_find(names, name);
-
-	if (known) {
-		*known = value;
-		return 0;
-	}
-	if (mem_grow(&names->items, &names->capacity, at + 1, sizeof(*names->items)) != 0 ||
-	    map_add(&names->map, map_text(MAP_SEED, name), at) != 0)
-		return -1;
-	names->items[at] = (struct model_name){name, value};
-	return 0;
-}
-
-void model__names_free(struct model_names *names)
-{
-	mem_free(names->items);
-	map_fini(&names->map);
-	*names = (struct model_names){0};
-}
-
-/* Insert an underscore before each capital that begins a word: "MaxPooling2D" becomes
- * "max_pooling2d", "ReLU" becomes "re_lu". */
-void model__snake(const char *class_name, char *out, size_t size)
-{
-	size_t used = 0;
-
-	for (const char *c = class_name; *c && used + 2 < size; c++) {
-		bool begins = c != class_name && isupper((unsigned char)*c) &&
-			      (islower((unsigned char)c[-1]) || islower((unsigned char)c[1]) ||
-			       isdigit((unsigned char)c[1]));
-
-		if (begins && out[used - 1] != '_')
-			out[used++] = '_';
-		out[used++] = (char)tolower((unsigned char)*c);
-	}
-	out[used] = '\0';
-}
-
-static void read_check_name(const struct json_at *at, const char *name, struct err *err)
-{
-	if (!*name)
-		json_fail(at, err, "a name must not be empty");
-	else if (strlen(name) >= MODEL_NAME_SIZE)
-		json_fail(at, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
-	for (const char *c = name; *c && !err_stuck(err); c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			json_fail(at, err, "a name must not hold control characters");
-}
-
-/* Read a name that may be absent or null; *@place receives its position. */
-static void read_name(const struct json_at *at, struct json_at *place, const char **name,
-		      struct err *err)
-{
-	struct json_at here;
-
-	if (!model_option_at(at, "name", &here, err))
-		return;
-	*place = here;
-	if (json_text(&here, name, err) == ST_OK)
-		read_check_name(&here, *name, err);
-}
-
-/* ---- an entry's kind and names --------------------------------------------------------------- */
-
-struct json_at model__item(const struct json_at *list, const cJSON *node, int index)
-{
-	return (struct json_at){.file = list->file, .up = list, .node = node, .index = index};
-}
-
-struct json_at model__entry_at(const struct model_scope *scope, int entry)
-{
-	return model__item(&scope->layers, scope->entries[entry].node, entry);
-}
-
-static void read_class(struct model_entry *entry, const struct json_at *at, struct err *err)
-{
-	const char *const *known, *layer = model_legacy_function(at->node);
-	const char *module =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(at->node, "module"));
-	int count;
-
-	if (layer)
-		entry->class_name = layer;
-	model_legacy_class(at, entry->class_name, err);
-	if (err_stuck(err))
-		return;
-	entry->class_name = model_legacy_present(entry->class_name);
-	entry->ops = layer_find(entry->class_name);
-	if (!strcmp(entry->class_name, "InputLayer")) {
-		entry->kind = MODEL_ENTRY_INPUT;
-	} else if (entry->ops) {
-		entry->kind = MODEL_ENTRY_LAYER;
-	} else if (!strcmp(entry->class_name, "Functional") ||
-		   !strcmp(entry->class_name, "Sequential")) {
-		entry->kind = MODEL_ENTRY_MODEL;
-	} else if (model__is_wrapper(entry->class_name)) {
-		entry->kind = MODEL_ENTRY_WRAPPER;
-	} else {
-		known = layer_names(&count);
-		if (module && str_starts_with(module, "keras.src.ops"))
-			model_config_unsupported(
-				at, err,
-				"\"%s\" is a function of Keras called on a layer's "
-				"output: use a layer instead (\"Add\" for x + y)",
-				entry->class_name);
-		else if (str_nearest(entry->class_name, known, (size_t)count))
-			json_unknown(at, "layer", entry->class_name, known, (size_t)count, err);
-		else
-			json_fail(at, err,
-				  "unknown layer \"%s\": a class of one's own has its code "
-				  "elsewhere; "
-				  "put layers that are known in its place (ipu-train --list), or "
-				  "leave "
-				  "it out",
-				  entry->class_name);
-	}
-}
-
-static void read_kind(struct model_entry *entry, const struct json_at *at, struct err *err)
-{
-	static const struct model_option application[] = {
-		{"application", .rule = MODEL_ANY},
-		{"config", .rule = MODEL_ANY},
-		{"name", .rule = MODEL_ANY},
-		{"inbound_nodes", .rule = MODEL_ANY},
-	};
-	static const struct model_option options[] = {
-		{"class_name", .rule = MODEL_ANY},    {"config", .rule = MODEL_ANY},
-		{"name", .rule = MODEL_ANY},          {"inbound_nodes", .rule = MODEL_ANY},
-		{"module", .rule = MODEL_ANY},        {"registered_name", .rule = MODEL_ANY},
-		{"build_config", .rule = MODEL_ANY},  {"shared_object_id", .rule = MODEL_ANY},
-		{"keras_version", .rule = MODEL_ANY}, {"compile_config", .rule = MODEL_ANY},
-		{"backend", .rule = MODEL_ANY},
-	};
-	struct json_at here;
-
-	if (err_stuck(err) || json_object(at, err) != ST_OK)
-		return;
-	if (json_child(at, "application", &here)) {
-		entry->kind = MODEL_ENTRY_APPLICATION;
-		if (model_config_check(at, application, ARRAY_LEN(application), NULL, 0, err) ==
-		    ST_OK)
-			json_text(&here, &entry->class_name, err);
-		return;
-	}
-	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
-	if (!model_option_need(at, "class_name", &here, err) ||
-	    json_text(&here, &entry->class_name, err) != ST_OK)
-		return;
-	read_class(entry, at, err);
-	if (err_stuck(err))
-		return;
-	if (!model_option_at(at, "config", &here, err)) {
-		json_fail(at, err, "\"config\" is missing");
-		return;
-	}
-	entry->config = here.node;
-	/* Keras before 2.2.3 wrote a Sequential model's config as the list of its layers. */
-	if (!cJSON_IsArray(here.node) || entry->kind != MODEL_ENTRY_MODEL)
-		json_object(&here, err);
-}
-
-/* Return "dense", "dense_1" and so on, counted over the unnamed entries of the class. */
-static const char *read_default_name(struct model_reader *reader, struct model_names *unnamed,
-				     const struct model_entry *entry)
-{
-	char base[MODEL_NAME_SIZE];
-	int *counter, number = 0;
-	const char *snake;
-
-	if (entry->kind == MODEL_ENTRY_INPUT) {
-		snprintf(base, sizeof(base), "input");
-	} else if (!strcmp(entry->class_name, "Functional")) {
-		snprintf(base, sizeof(base), "model");
-	} else if (entry->kind == MODEL_ENTRY_APPLICATION) { /* "resnet50" */
-		str_copy(base, sizeof(base), entry->class_name);
-		for (char *c = base; *c; c++)
-			*c = (char)tolower((unsigned char)*c);
-	} else {
-		model__snake(entry->class_name, base, sizeof(base));
-	}
-
-	counter = model__names_find(unnamed, base);
-	if (counter)
-		number = ++*counter;
-	snake = arena_strdup(reader->arena, base);
-	if (!snake || (!counter && model__names_add(unnamed, snake, 0)))
-		return NULL;
-	if (entry->kind == MODEL_ENTRY_INPUT) /* Keras counts these from 1 */
-		return arena_printf(reader->arena, "%s_%d", base, number + 1);
-	return number ? arena_printf(reader->arena, "%s_%d", base, number) : snake;
-}
-
-/* Read an entry's name, which may be in its config, beside it, in both (alike) or absent. */
-static void read_entry_name(struct model_reader *reader, struct model_scope *scope,
-			    struct model_names *unnamed, int index)
-{
-	struct model_entry *entry = &scope->entries[index];
-	struct json_at at = model__entry_at(scope, index), place = at, config, other = at;
-	const char *inside = NULL, *beside = NULL;
-	struct err *err = reader->err;
-
-	if (json_child(&at, "config", &config))
-		read_name(&config, &place, &inside, err);
-	read_name(&at, inside ? &other : &place, &beside, err);
-	if (err_stuck(err))
-		return;
-	if (inside && beside && strcmp(inside, beside) != 0) {
-		json_fail(&other, err, "\"%s\" is not the name in its config, \"%s\"", beside,
-			  inside);
-		return;
-	}
-	entry->name = inside || beside ? arena_strdup(reader->arena, inside ? inside : beside)
-				       : read_default_name(reader, unnamed, entry);
-	if (entry->name && model__names_find(&scope->names, entry->name))
-		json_fail(&place, err, "two layers are named \"%s\": names must be unique",
-			  entry->name);
-	else if (!entry->name || model__names_add(&scope->names, entry->name, index))
-		err_nomem(err);
-}
-
-/* Set the entry's path in Keras 3's weight files. It counts classes within the list and ignores
- * user-chosen names. Source: keras/src/saving/saving_lib.py, naming.py. */
-static void read_entry_home(struct model_reader *reader, const struct model_scope *scope,
-			    struct model_names *classes, struct model_entry *entry)
-{
-	const bool application = entry->kind == MODEL_ENTRY_APPLICATION;
-	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *key,
-		   *place;
-	char snake[MODEL_NAME_SIZE];
-	int *counter, number = 0;
-
-	if (err_stuck(reader->err))
-		return;
-	if (scope->wrapper) {
-		place = model__wrap_place(scope->wrapper, scope->name, entry->name);
-		entry->home = place ? arena_printf(reader->arena, "%s/%s", outer, place) : outer;
-		if (!entry->home)
-			err_nomem(reader->err);
-		return;
-	}
-	model__snake(application ? "Functional" : entry->class_name, snake, sizeof(snake));
-	counter = model__names_find(classes, snake);
-	if (counter)
-		number = ++*counter;
-	key = counter ? snake : arena_strdup(&reader->scratch, snake);
-	entry->home = number ? arena_printf(reader->arena, "%s%slayers/%s_%d", outer, slash, snake,
-					    number)
-			     : arena_printf(reader->arena, "%s%slayers/%s", outer, slash, snake);
-	if (!key || !entry->home || (!counter && model__names_add(classes, key, 0)))
-		err_nomem(reader->err);
-}
-
-/* Read the entry's shared_object_id. Entries with the same one are one object in Keras, with one
- * set of weights. Keras 3, which also writes "module", uses addresses: one namespace in a file. */
-static void read_shared(struct model_reader *reader, const struct model_scope *scope,
-			struct model_entry *entry, const struct json_at *at)
-{
-	const bool keras3 = cJSON_GetObjectItemCaseSensitive(entry->node, "module");
-	struct json_at here;
-	int64_t id;
-
-	if (entry->kind == MODEL_ENTRY_INPUT ||
-	    !model_option_at(at, "shared_object_id", &here, reader->err) ||
-	    json_int(&here, INT64_MIN, INT64_MAX, &id, reader->err) != ST_OK)
-		return;
-	entry->object = arena_printf(&reader->scratch, "%d/%lld", keras3 ? -1 : scope->sharing,
-				     (long long)id);
-	if (!entry->object || (!model__names_find(&reader->shared, entry->object) &&
-			       model__names_add(&reader->shared, entry->object, -1)))
-		err_nomem(reader->err);
-}
-
-/* Read kinds and names of all entries in the list scope->layers. */
-static void read_entry_list(struct model_reader *reader, struct model_scope *scope)
-{
-	struct model_names unnamed = {0}, classes = {0};
-	struct err *err = reader->err;
-	const cJSON *node;
-
-	/* In Keras, each functional model that is not inside another one begins a new namespace. */
-	if (scope->functional && !(scope->outer && scope->outer->sharing))
-		scope->sharing = ++reader->sharings;
-	else if (scope->outer)
-		scope->sharing = scope->outer->sharing;
-
-	if (err_stuck(err) || json_array(&scope->layers, err) != ST_OK)
-		return;
-	scope->count = json_count(&scope->layers);
-	if (scope->count > MODEL_LAYERS - reader->entries) {
-		json_fail(&scope->layers, err, "%d layers are more than the limit of %d",
-			  reader->entries + scope->count, MODEL_LAYERS);
-		return;
-	}
-	reader->entries += scope->count;
-	scope->entries =
-		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->entries));
-	if (!scope->entries) {
-		err_nomem(err);
-		return;
-	}
-	node = scope->layers.node->child;
-	for (int i = 0; i < scope->count && !err_stuck(err); i++, node = node->next) {
-		struct json_at at = model__item(&scope->layers, node, i);
-
-		scope->entries[i].node = node;
-		scope->entries[i].first_layer = -1;
-		read_kind(&scope->entries[i], &at, err);
-		read_shared(reader, scope, &scope->entries[i], &at);
-		if (!err_stuck(err))
-			read_entry_name(reader, scope, &unnamed, i);
-		read_entry_home(reader, scope, &classes, &scope->entries[i]);
-	}
-	model__names_free(&unnamed);
-	model__names_free(&classes);
-	if (!err_stuck(err) && !scope->count)
-		json_fail(&scope->layers, err, "a model needs at least one layer");
-}
 
 /* ---- nested models --------------------------------------------------------------------------- */
 
@@ -665,7 +323,6 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 	model_option_need(config, "layers", &scope->layers, err);
 }
 
-/* scope->layers is linked to @config and is valid only during this call. */
 /* Return the copy of @config without the operations that compute masks; the reader keeps it. After
  * a failure it is @config. */
 static const struct json_at *leave_masks_out(struct model_reader *reader,
@@ -690,6 +347,7 @@ static const struct json_at *leave_masks_out(struct model_reader *reader,
 	return out;
 }
 
+/* scope->layers is linked to @config and is valid only during this call. */
 static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
@@ -701,7 +359,7 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		scope->layers = *config;
 	else
 		read_options(reader, scope, config);
-	read_entry_list(reader, scope);
+	model__read_entries(reader, scope);
 	if (scope->functional) {
 		model__read_calls(reader, scope, config);
 		model__sort(reader, scope);
@@ -861,8 +519,8 @@ static void read_model_config(struct model_reader *reader, const struct json_at 
 	struct err *err = reader->err;
 	struct json_at place;
 
-	read_name(config, &place, &scope.name, err);
-	read_name(outer, &place, &scope.name, err);
+	model__read_name(config, &place, &scope.name, err);
+	model__read_name(outer, &place, &scope.name, err);
 	if (err_stuck(err))
 		return;
 	scope.name = reader->model->name = arena_strdup(reader->arena, scope.name);
@@ -933,7 +591,8 @@ static bool read_is_functional(const struct json_at *at, struct err *err)
 	return false;
 }
 
-void model__read(struct model_reader *reader, const struct json_at *at)
+/* Read the object at @at: a model, a config alone, or an application. */
+static void read_model(struct model_reader *reader, const struct json_at *at)
 {
 	static const struct model_option options[] = {
 		{"class_name", .rule = MODEL_ANY},   {"config", .rule = MODEL_ANY},
@@ -976,4 +635,49 @@ void model__read(struct model_reader *reader, const struct json_at *at)
 	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
 	if (model_option_need(at, "config", &here, err))
 		read_model_config(reader, at, &here, functional);
+}
+
+/* ---- creating a model ------------------------------------------------------------------------ */
+
+static enum status model_create(struct model **out, const struct json_at *at,
+				const struct model_shape *input, bool ends, struct err *err)
+{
+	struct model_reader reader = {.data = input, .ends = ends};
+	struct err own;
+
+	*out = NULL;
+	err = err_start(err, &own);
+	reader.err = err;
+	if (model__new(&reader.model, err) != ST_OK)
+		return err->status;
+	reader.arena = model__arena(reader.model);
+	if (arena_init(&reader.scratch, 0) == 0) {
+		read_model(&reader, at);
+		arena_fini(&reader.scratch);
+		model__names_free(&reader.taken);
+		model__names_free(&reader.shared);
+		mem_free(reader.list);
+		cJSON_Delete(reader.copies);
+		mem_free(reader.notes);
+	} else {
+		err_nomem(err);
+	}
+	if (err_stuck(err)) {
+		model_free(reader.model);
+		return err->status;
+	}
+	model_set_policy(reader.model, MODEL_POLICY_TEXT);
+	*out = reader.model;
+	return ST_OK;
+}
+
+enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
+		      struct err *err)
+{
+	return model_create(out, at, input, false, err);
+}
+
+enum status model_new_outputs(struct model **out, const struct json_at *at, struct err *err)
+{
+	return model_create(out, at, NULL, true, err);
 }

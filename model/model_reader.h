@@ -1,9 +1,9 @@
 /*
  * What the parts of the model reader share. A model in the JSON is a list of layers, some of
  * which may be models themselves. Each list is a scope of names and is read separately
- * (model_read.c). model_graph.c resolves the inputs of each entry (inbound_nodes of Keras 2 and
- * 3) and sorts the calls into execution order; model_call.c turns a call of an entry into
- * layers. Failures are sticky in the reader's `err`.
+ * (model_read.c). model_entries.c reads the kind and the names of each entry; model_graph.c
+ * resolves its inputs (inbound_nodes of Keras 2 and 3) and sorts the calls into execution order;
+ * model_call.c turns a call of an entry into layers. Failures are sticky in the reader's `err`.
  *
  * Threading: a reader is used by one thread. Ownership: data that the model retains is in its
  * arena; data that only the reading needs is in the reader's `scratch`.
@@ -97,7 +97,7 @@ struct model_scope {
 	int tensor_count;
 	int row; /* the row of all its layers; -1: each entry has a separate row */
 	int depth;
-	int sharing;           /* the namespace of shared_object_ids: see read_entry_list() */
+	int sharing;           /* the namespace of shared_object_ids: see model__read_entries() */
 	struct json_at layers; /* the list */
 	struct model_entry *entries;
 	int count;
@@ -150,6 +150,12 @@ struct json_at model__item(const struct json_at *list, const cJSON *node, int in
 /* The entry's position in the JSON; @layers must outlive it. */
 struct json_at model__entry_at(const struct model_scope *scope, int entry);
 
+/* Read a name that may be absent or null; *@place receives its position. */
+void model__read_name(const struct json_at *at, struct json_at *place, const char **name,
+		      struct err *err);
+/* Read kinds and names of all entries in the list scope->layers. */
+void model__read_entries(struct model_reader *reader, struct model_scope *scope);
+
 /* Number of outputs of the nested model. */
 int model__entry_outputs(const struct model_entry *entry);
 /* Read the calls of every entry of a functional model, and the model's inputs and outputs. */
@@ -182,11 +188,6 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 struct model_layer *model__new_layer(struct model_reader *reader);
 /* The layer that marks the valid steps of the model's output @output; 0: all steps are valid. */
 int model__output_mask(struct model_reader *reader, const struct json_at *at, int output);
-
-/* ---- a model --------------------------------------------------------------------------------- */
-
-/* Read the object at @at: a model, a config alone, or an application. */
-void model__read(struct model_reader *reader, const struct json_at *at);
 
 /* ---- wrappers -------------------------------------------------------------------------------- */
 
