@@ -228,20 +228,13 @@ static const char *merge_class(const struct wrapped *w)
 	return NULL;
 }
 
-/* Keras's Bidirectional outputs zeros at masked steps of sequences. */
-static bool put_zeros(cJSON *config)
-{
-	const cJSON *sequences = cJSON_GetObjectItemCaseSensitive(config, "return_sequences");
-
-	return put(config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
-}
-
 /* Add the layer @name of one direction. Its initial states follow @input; their numbers begin at
  * @first. */
 static bool add_direction(const struct wrapped *w, cJSON *config, const char *name,
 			  const char *input, int first)
 {
 	const char *from[2 + DIRECTION_STATES] = {input};
+	const cJSON *sequences;
 
 	for (int i = 0; i < w->starts; i++) {
 		from[1 + i] = arena_printf(w->arena, "%s/state_%d", name, first + i);
@@ -252,8 +245,11 @@ static bool add_direction(const struct wrapped *w, cJSON *config, const char *na
 			return false;
 		}
 	}
-	return config && add_layer(w->layers, w->class_name, config, name, from) &&
-	       put_zeros(config);
+	if (!config || !add_layer(w->layers, w->class_name, config, name, from))
+		return false;
+	/* Keras's Bidirectional outputs zeros at masked steps of sequences. */
+	sequences = cJSON_GetObjectItemCaseSensitive(config, "return_sequences");
+	return put(config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
 }
 
 /* Add the outputs: the merged output or both, then the final states of each direction. */

@@ -202,20 +202,6 @@ static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_
 					      .measure_only = true});
 }
 
-/* Append the mask of an output's valid rows, in float32. */
-static int lower_rows_mask(struct lowering *lowering, int output)
-{
-	const int layer = lowering->from->model->outputs[output].mask;
-	struct lower_loss *loss = &lowering->losses[output];
-
-	loss->rows = -1;
-	if (!layer)
-		return 0;
-	loss->rows = cast_to_float(lowering, lowering->layers[layer].output,
-				   loss_part_name(lowering, output, "mask/Cast"));
-	return loss->rows < 0 ? -1 : 0;
-}
-
 /* Append the mask of the rows that the loss uses, and their number. */
 static int lower_loss_mask(struct lowering *lowering, int output)
 {
@@ -228,8 +214,16 @@ static int lower_loss_mask(struct lowering *lowering, int output)
 				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
 				  .reduce = {rows.count, 1}};
-	int failed = lower_rows_mask(lowering, output);
+	const int layer = lowering->from->model->outputs[output].mask;
+	int failed = 0;
 
+	/* The mask of the output's valid rows, in float32. */
+	loss->rows = -1;
+	if (layer) {
+		loss->rows = cast_to_float(lowering, lowering->layers[layer].output,
+					   loss_part_name(lowering, output, "mask/Cast"));
+		failed = loss->rows < 0 ? -1 : 0;
+	}
 	loss->mask = loss->rows;
 	if (!failed && lowering->from->losses->items[output].loss.ignores)
 		failed = lower_ignored(lowering, output, kind);

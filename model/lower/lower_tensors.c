@@ -203,11 +203,24 @@ static int param_tensor(struct lowering *lowering, const struct model_param *par
 	return lower__tensor(lowering, &tensor);
 }
 
-static int add_slots(struct lowering *lowering, const struct model_param *param,
-		     struct lower_param *of)
+static int add_trainable(struct lowering *lowering, const struct model_param *param,
+			 struct lower_param *of)
 {
+	const struct run_file *run = lowering->from->run;
 	const struct optimizer *optimizer = lowering->from->optimizer;
+	const bool half = run->accumulation.wanted && run->accumulation.dtype == RUN_FLOAT16;
 
+	of->gradient =
+		param_tensor(lowering, param, IPU_TENSOR_WEIGHT_GRADIENT, IPU_FLOAT32, "", "_grad");
+	if (of->gradient < 0)
+		return -1;
+	if (lowering->from->layout->accumulation > 1) {
+		of->accumulator =
+			param_tensor(lowering, param, IPU_TENSOR_ACCUMULATOR,
+				     half ? IPU_FLOAT16 : IPU_FLOAT32, "GradientAccumulation/", "");
+		if (of->accumulator < 0)
+			return -1;
+	}
 	for (int s = 0; s < optimizer_slots(optimizer); s++) {
 		const char *prefix =
 			arena_printf(lowering->arena, "%s/%s/", optimizer_name(optimizer),
@@ -222,26 +235,6 @@ static int add_slots(struct lowering *lowering, const struct model_param *param,
 			of->first_slot = slot;
 	}
 	return 0;
-}
-
-static int add_trainable(struct lowering *lowering, const struct model_param *param,
-			 struct lower_param *of)
-{
-	const struct run_file *run = lowering->from->run;
-	const bool half = run->accumulation.wanted && run->accumulation.dtype == RUN_FLOAT16;
-
-	of->gradient =
-		param_tensor(lowering, param, IPU_TENSOR_WEIGHT_GRADIENT, IPU_FLOAT32, "", "_grad");
-	if (of->gradient < 0)
-		return -1;
-	if (lowering->from->layout->accumulation > 1) {
-		of->accumulator =
-			param_tensor(lowering, param, IPU_TENSOR_ACCUMULATOR,
-				     half ? IPU_FLOAT16 : IPU_FLOAT32, "GradientAccumulation/", "");
-		if (of->accumulator < 0)
-			return -1;
-	}
-	return add_slots(lowering, param, of);
 }
 
 /* Return whether a parameter is in the weights of the layer before; a bias is left if that has

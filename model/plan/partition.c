@@ -207,18 +207,6 @@ static int last_joined(const struct model *model, int i)
 	return last;
 }
 
-/* A queue collects the tensors of MaybeOutfeeds until the final one. Queues belong to a stage,
- * so all of them must be in one stage, as must all that name the same queue. */
-static void join_outfeeds(struct measured *measured)
-{
-	for (int i = 0; i < measured->model->layer_count; i++) {
-		const int last = last_joined(measured->model, i);
-
-		for (int j = i + 1; j <= last; j++)
-			measured->units[j].joined = true;
-	}
-}
-
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 /* The operations that read each tensor: ranges of one array. */
@@ -387,7 +375,14 @@ static enum status measure(struct measured *measured, int stages, struct err *er
 			measured->units[position_of(measured, tensor->layer)].variable_bytes +=
 				ipu_tensor_bytes(tensor);
 	}
-	join_outfeeds(measured);
+	/* A queue collects the tensors of MaybeOutfeeds until the final one. Queues belong to a stage,
+	 * so all of them must be in one stage, as must all that name the same queue. */
+	for (int i = 0; i < model->layer_count; i++) {
+		const int last = last_joined(model, i);
+
+		for (int j = i + 1; j <= last; j++)
+			measured->units[j].joined = true;
+	}
 	/* Calls of a layer share its parameters, so they must be in one stage. */
 	for (int i = 0; i < model->layer_count; i++)
 		if (model_layer_again(model, &model->layers[i]))

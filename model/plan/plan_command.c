@@ -158,14 +158,6 @@ static bool standard_request(int argc, char **argv)
 
 /* ---- subcommands ----------------------------------------------------------------------------- */
 
-static const struct plan_subcommand *find_subcommand(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++)
-		if (strcmp(SUBCOMMANDS[i]->name, name) == 0)
-			return SUBCOMMANDS[i];
-	return NULL;
-}
-
 /* Report why argv[1] is not a subcommand. */
 static enum status report_unknown(int argc, char **argv, struct err *err)
 {
@@ -237,11 +229,11 @@ static int run_subcommand(const struct plan_subcommand *sub, int argc, char **ar
 
 int plan_command(int argc, char **argv, const struct plan_trainer *trainer)
 {
-	const struct plan_subcommand *sub = argc > 1 ? find_subcommand(argv[1]) : NULL;
 	struct err err = {ST_OK, ""};
 
-	if (sub)
-		return run_subcommand(sub, argc - 1, argv + 1, trainer);
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(SUBCOMMANDS); i++)
+		if (strcmp(SUBCOMMANDS[i]->name, argv[1]) == 0)
+			return run_subcommand(SUBCOMMANDS[i], argc - 1, argv + 1, trainer);
 	if (standard_request(argc, argv))
 		return finish(&COMMAND, ST_OK, &err);
 	report_unknown(argc, argv, &err);

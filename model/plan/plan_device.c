@@ -13,16 +13,6 @@ struct ipu_planner *plan_device_planner(const struct plan_device *like,
 	return like && ipu_planner_suits(like->planner, target) ? like->planner : NULL;
 }
 
-/* A prediction streams out the output of the last stage, as float32. */
-static int64_t output_bytes(const struct lower_request *lowered)
-{
-	const struct model *model = lowered->model;
-
-	return lowered->run->data.batch_size *
-	       model_shape_count(&model->layers[model->layer_count - 1].output) *
-	       (int64_t)sizeof(float);
-}
-
 static enum status run_timeline(struct plan_device *device, int mode,
 				const struct ipu_schedule *schedule, struct err *err)
 {
@@ -52,6 +42,7 @@ static enum status run_timeline(struct plan_device *device, int mode,
 static enum status compile(struct plan_device *device, const struct lower_request *lowered,
 			   const struct ipu_schedule *const schedules[], struct err *err)
 {
+	const struct model *model = lowered->model;
 	enum status status = lower_model(&device->graph, lowered, &device->arena, err);
 
 	if (status != ST_OK)
@@ -73,9 +64,12 @@ static enum status compile(struct plan_device *device, const struct lower_reques
 					    &device->compute, err);
 	if (status == ST_OK)
 		status = ipu_costs_get(&device->costs, device->executable, &device->arena, err);
+	/* A prediction streams out the output of the last stage, as float32. */
 	if (status == ST_OK)
 		device->costs.predicted[device->graph.layout.stages - 1].outfeed_bytes +=
-			output_bytes(lowered);
+			lowered->run->data.batch_size *
+			model_shape_count(&model->layers[model->layer_count - 1].output) *
+			(int64_t)sizeof(float);
 	return status;
 }
 

@@ -78,17 +78,6 @@ static enum status print_split(const struct partition_split *split, const char *
 	return failed ? err_nomem(err) : ST_OK;
 }
 
-static enum status print_splits(const struct plan_run *plan, FILE *out, struct err *err)
-{
-	enum status status = ST_OK;
-
-	if (plan->split && !plan->run->pipeline.stages_auto)
-		status = print_split(plan->split, "pipeline.stages", out, err);
-	if (status == ST_OK && plan->best)
-		status = print_split(plan->best, "pipeline.stages auto", out, err);
-	return status;
-}
-
 /* ---- splits as JSON -------------------------------------------------------------------------- */
 
 static void json_split(const struct partition_split *split, struct jsonw *w)
@@ -314,7 +303,11 @@ static enum status print(const struct plan_run *plan, bool json, const struct pl
 	if (plan->layout->warnings)
 		fputs(plan->layout->warnings, out);
 	print_text(plan, &figures, looking, out);
-	return print_splits(plan, out, err);
+	if (plan->split && !plan->run->pipeline.stages_auto)
+		status = print_split(plan->split, "pipeline.stages", out, err);
+	if (status == ST_OK && plan->best)
+		status = print_split(plan->best, "pipeline.stages auto", out, err);
+	return status;
 }
 
 static enum status run_model(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,

@@ -90,13 +90,6 @@ static bool run_flag_takes(const struct run_words *in, const char *name, enum ru
 	return found;
 }
 
-static bool run_flag_known(const struct run_words *in, const char *name)
-{
-	enum run_takes takes;
-
-	return run_flag_takes(in, name, &takes);
-}
-
 /* List the words of all of the file's flags, with one for each "$choice". The caller frees *@out
  * (mem_free()). */
 static enum status run_flag_words(const struct run_words *in, struct run_flag_word **out,
@@ -242,19 +235,6 @@ static enum status run_check_flag(const struct run_words *in, const struct json_
 	if (json_child(at, RUN_CHOICE, &choices))
 		return run_check_choices(at, &choices, err);
 	return run_check_patch(at, NULL, err);
-}
-
-static enum status run_flags_check(const struct run_words *in, struct err *err)
-{
-	struct json_at root = json_root(in->file, in->json), flags, flag = {0};
-	enum status status = ST_OK;
-
-	if (!json_child(&root, "flags", &flags) || json_is_null(&flags))
-		return ST_OK;
-	status = json_object(&flags, err);
-	while (status == ST_OK && json_next(&flags, &flag))
-		status = run_check_flag(in, &flag, err);
-	return status;
 }
 
 /* ---- the command line's flags ---------------------------------------------------------------- */
@@ -539,8 +519,14 @@ enum status run__options_flags(cJSON *json, const char *file, int argc, char **a
 			       struct str *notes, struct err *err)
 {
 	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
-	enum status status = run_flags_check(&in, err);
+	struct json_at root = json_root(file, json), flags, flag = {0};
+	enum status status = ST_OK;
 
+	if (json_child(&root, "flags", &flags) && !json_is_null(&flags)) {
+		status = json_object(&flags, err);
+		while (status == ST_OK && json_next(&flags, &flag))
+			status = run_check_flag(&in, &flag, err);
+	}
 	return status == ST_OK ? run_flags_patch(&in, notes, err) : status;
 }
 
@@ -553,9 +539,10 @@ enum status run__options_keys(cJSON *json, const char *file, int argc, char **ar
 	for (int at = 0; at < in.argc && status == ST_OK;) {
 		const struct run_key *key;
 		struct run_option option;
+		enum run_takes takes;
 
 		status = run__next_option(&in, &at, &option, err);
-		if (status != ST_OK || run_flag_known(&in, option.name))
+		if (status != ST_OK || run_flag_takes(&in, option.name, &takes))
 			continue;
 		key = run__key_over(option.name + 2);
 		if (!key && run_renamed_option(option.name, err))

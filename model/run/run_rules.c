@@ -108,21 +108,15 @@ static enum status run_rule_batch(struct run_rules *rules)
 			batch, wanted);
 }
 
-static bool run_is_stateful(const struct model *model)
-{
-	bool any = false;
-
-	for (int i = 0; i < model->layer_count; i++)
-		any = any || model->layers[i].state > 0;
-	return any;
-}
-
 /* With a stateful layer, an item continues the item at the same index of the batch before. */
 static enum status run_rule_stateful(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
+	bool stateful = false;
 
-	if (!run_is_stateful(rules->model))
+	for (int i = 0; i < rules->model->layer_count; i++)
+		stateful = stateful || rules->model->layers[i].state > 0;
+	if (!stateful)
 		return ST_OK;
 	if (!run->data.drop_remainder)
 		return run_fail(rules, "data.drop_remainder",

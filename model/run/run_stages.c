@@ -219,19 +219,6 @@ static enum status run_check_stage_calls(const struct json_at *at, const struct 
 	return ST_OK;
 }
 
-/* Count the layers of stage @number; *@computes: one of them does more than pass its input on. */
-static int run_stage_layers(const struct model *model, const int *stage, int number, bool *computes)
-{
-	int count = 0;
-
-	*computes = false;
-	for (int i = 0; i < model->layer_count; i++) {
-		count += stage[i] == number;
-		*computes |= stage[i] == number && !model->layers[i].ops->pass_through;
-	}
-	return count;
-}
-
 /* Check that each stage has a layer, and that the last has one that computes: the loss is
  * computed in the stage of the outputs, and pass-through layers alone produce none. */
 static enum status run_check_stages_filled(const struct json_at *at, const struct model *model,
@@ -239,11 +226,19 @@ static enum status run_check_stages_filled(const struct json_at *at, const struc
 {
 	struct str missing = {0};
 	enum status status = ST_OK;
-	bool computes = false;
+	bool computes = false; /* the last stage: a layer does more than pass its input on */
 
-	for (int s = 0; s < stages; s++)
-		if (!run_stage_layers(model, stage, s, &computes))
+	for (int s = 0; s < stages; s++) {
+		int count = 0;
+
+		computes = false;
+		for (int i = 0; i < model->layer_count; i++) {
+			count += stage[i] == s;
+			computes |= stage[i] == s && !model->layers[i].ops->pass_through;
+		}
+		if (!count)
 			str_addf(&missing, "%s%d", missing.length ? ", " : "", s);
+	}
 	if (missing.failed)
 		status = err_nomem(err);
 	else if (missing.length)
