@@ -21,6 +21,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "profiler/prof_insert.h"
 #include "profiler/prof_sql.h"
 
 #define LEVELS_MOST  12                           /* of which a page has 16 children or more */

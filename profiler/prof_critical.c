@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "profiler/prof_insert.h"
 #include "profiler/prof_sql.h"
 
 #define NONE            UINT32_MAX

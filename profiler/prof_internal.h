@@ -22,6 +22,7 @@
 #include "common/map.h"
 #include "profiler/ipuscope/profiler.h"
 #include "profiler/prof_bulk.h"
+#include "profiler/prof_insert.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_map.h"
 #include "profiler/prof_queue.h"

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "profiler/prof_bulk.h"
+#include "profiler/prof_insert.h"
 #include "profiler/prof_sql.h"
 
 #define AHEAD  (1 << 19) /* at least the spans that a recording buffers before they have ids */

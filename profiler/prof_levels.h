@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "common/minmax.h"
-#include "profiler/prof_sql.h"
+#include "profiler/prof_insert.h"
 
 #define PROF_LEVELS      13
 #define PROF_LEVEL_SHIFT 16 /* of level 0 */

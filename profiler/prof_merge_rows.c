@@ -16,9 +16,9 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "profiler/prof_insert.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_merge_internal.h"
-#include "profiler/prof_sql.h"
 
 #define TIME_MOST   (INT64_C(1) << 61)
 #define DEPTH_MOST  65535

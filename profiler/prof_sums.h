@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "common/map.h"
-#include "profiler/prof_sql.h"
+#include "profiler/prof_insert.h"
 
 #define PROF_SUM_GROUPS 4096u /* of stages, bubbles, epochs: then written and discarded */
 #define PROF_SUM_KEYS   6

@@ -93,13 +93,6 @@ static enum status open_database(struct prof_writer *writer, const char *path, b
 	return status;
 }
 
-static enum status prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, struct err *err)
-{
-	int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
-
-	return code == SQLITE_OK ? ST_OK : prof_sql_error(db, code, err, "prepare");
-}
-
 static enum status prepare_statements(struct prof_writer *writer, struct err *err)
 {
 	const struct {
@@ -115,7 +108,7 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
-		status = prepare(list[i].statement, writer->db, list[i].sql, err);
+		status = prof_sql_prepare(list[i].statement, writer->db, list[i].sql, err);
 	return status;
 }
 
@@ -254,9 +247,9 @@ enum status prof__writer_meta(struct prof_writer *writer, const char *key, const
 			      struct err *err)
 {
 	sqlite3_stmt *statement;
-	enum status status =
-		prepare(&statement, writer->db,
-			"INSERT OR REPLACE INTO meta_facts (key, value) VALUES (?, ?)", err);
+	enum status status = prof_sql_prepare(
+		&statement, writer->db,
+		"INSERT OR REPLACE INTO meta_facts (key, value) VALUES (?, ?)", err);
 
 	if (status != ST_OK)
 		return status;

@@ -18,6 +18,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "profiler/prof_bulk.h"
+#include "profiler/prof_insert.h"
 #include "profiler/prof_sql.h"
 
 #define TEXT_BYTES 70000 /* more than four pages */

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "profiler/prof_bulk.h"
+#include "profiler/prof_sql.h"
 
 #define COLUMNS                                                                                    \
 	"(track_id INTEGER, level INTEGER, bucket INTEGER, depth INTEGER, busy_ns INTEGER, "       \
