@@ -1,21 +1,19 @@
 /*
- * The read side: opening, queries, a cache of statements. See prof_db.h.
+ * The read side: opening a file, and what it says of itself. See prof_db.h; queries are in
+ * prof_query.c.
  *
- * One thread per handle, except prof_db_interrupt(). The handle owns its connection and the cached
- * statements; a query owns its statement while it is open.
+ * One thread per handle, except prof_db_interrupt(). The handle owns its connection, the cached
+ * statements, the calls and the guard.
  */
 #include "profiler/prof_db_internal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/fmt.h"
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
@@ -24,7 +22,6 @@
 #include "profiler/prof_sql.h"
 
 #define BUSY_MS        500
-#define STEPS_PER_LOOK 4000
 #define STEPS          INT64_C(300000000) /* some seconds; more for each byte of the file */
 #define STEPS_PER_BYTE 200
 #define CPU_NS         INT64_C(100000000000) /* of the thread; more for each byte of the file */
@@ -38,19 +35,6 @@
 
 static bool unlimited;      /* by the user */
 static bool limited_memory; /* by the command */
-
-struct prof_query {
-	struct prof_db *db;
-	sqlite3_stmt *statement;
-	char *sql;
-	bool busy; /* in use by a caller */
-	/* What it took since it was opened, however many others are opened meanwhile. */
-	int64_t rows, steps, since_ns;
-	bool ended; /* by a limit on these */
-	uint64_t used;
-	struct err failure;       /* of a bind: reported at the next step */
-	struct prof_ahead *ahead; /* not NULL: has the statement, and the handle */
-};
 
 static const char *const view_names[] = {
 	"meta",
@@ -195,36 +179,6 @@ static int connect_without_index(struct prof_db *db)
 			  stat(wal, &info) == 0 && info.st_size > 0 ? WITHOUT_LOCKS : IMMUTABLE);
 }
 
-static int64_t thread_cpu_ns(void)
-{
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* Steps alone would not do: one that calls a function on megabytes takes as long as a million. */
-static int look_at_steps(void *user)
-{
-	const struct prof_db *db = user;
-	struct prof_query *query = db->running;
-
-	if (!query || db->most_steps == 0)
-		return 0;
-	query->steps += STEPS_PER_LOOK;
-	query->ended =
-		query->steps > db->most_steps || thread_cpu_ns() - query->since_ns > db->most_ns;
-	return query->ended;
-}
-
-static void restart_limits(struct prof_query *query)
-{
-	query->rows = 0;
-	query->steps = 0;
-	query->since_ns = thread_cpu_ns();
-	query->ended = false;
-}
-
 void prof_db_unlimited(void)
 {
 	unlimited = true;
@@ -252,22 +206,7 @@ static void set_limits(struct prof_db *db)
 	db->most_steps = STEPS + STEPS_PER_BYTE * (int64_t)info.st_size;
 	db->most_ns = CPU_NS + CPU_NS_BYTE * (int64_t)info.st_size;
 	db->most_rows = ROWS + (int64_t)info.st_size;
-	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, look_at_steps, db);
-}
-
-static enum status report_limit(const struct prof_db *db, struct err *err)
-{
-	return err_set(err, ST_LIMIT,
-		       "%s: a query does not end: the file's views or rows are not those of a "
-		       "recording (--unlimited lifts the limit)",
-		       db->path);
-}
-
-/* Whether SQLite's result is due to the limit on memory: what it holds doubles at times. */
-static bool is_memory_limit(const struct prof_db *db, int code)
-{
-	return (code & 0xff) == SQLITE_NOMEM && !db->guard && db->most_bytes > 0 &&
-	       sqlite3_memory_highwater(0) > db->most_bytes / 4;
+	sqlite3_progress_handler(db->handle, PROF_STEPS_PER_LOOK, prof__query_look, db);
 }
 
 static enum status report_open_failure(struct prof_db *db, int code, struct err *err)
@@ -295,27 +234,13 @@ static enum status report_open_failure(struct prof_db *db, int code, struct err 
 	}
 }
 
-/* Store the number that @sql selects, 0 if none; return SQLite's result. */
-static int pragma_int(struct prof_db *db, const char *sql, int64_t *value)
-{
-	sqlite3_stmt *statement;
-	int code = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
-
-	*value = 0;
-	if (code != SQLITE_OK)
-		return code;
-	if (sqlite3_step(statement) == SQLITE_ROW)
-		*value = sqlite3_column_int64(statement, 0);
-	return sqlite3_finalize(statement);
-}
-
 static enum status check_version(struct prof_db *db, struct err *err)
 {
 	int64_t application, version;
-	int code = pragma_int(db, "PRAGMA application_id", &application);
+	int code = prof__pragma_int(db, "PRAGMA application_id", &application);
 
 	if (code == SQLITE_OK)
-		code = pragma_int(db, "PRAGMA user_version", &version);
+		code = prof__pragma_int(db, "PRAGMA user_version", &version);
 	if (code != SQLITE_OK)
 		return prof_sql_error(db->handle, code, err, db->path);
 	if (application != PROF_APPLICATION_ID) {
@@ -411,21 +336,11 @@ void prof_db_detach(struct prof_db *db, const char *name)
 		;
 }
 
-static void query_free(struct prof_query *query)
-{
-	if (!query)
-		return;
-	sqlite3_finalize(query->statement);
-	mem_free(query->sql);
-	mem_free(query);
-}
-
 void prof_db_close(struct prof_db *db)
 {
 	if (!db)
 		return;
-	for (size_t i = 0; i < PROF_CACHE_SIZE; i++)
-		query_free(db->cache[i]);
+	prof__query_cache_free(db);
 	sqlite3_close(db->handle);
 	prof__calls_free(db);
 	prof__guard_free(db);
@@ -456,31 +371,13 @@ void prof_db_read_through(struct prof_db *db)
 	sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
 }
 
-/* A caller without @err takes a failed read for a missing value. Without memory that would be a
- * wrong answer, so the next query whose caller has @err fails. */
-static enum status keep_failure(struct prof_db *db, enum status status, const struct err *err)
-{
-	if (status == ST_NOMEM && !err)
-		db->out_of_memory = true;
-	return status;
-}
-
-bool prof_db_lacked_memory(struct prof_db *db)
-{
-	const bool lacked = db && db->out_of_memory;
-
-	if (lacked)
-		db->out_of_memory = false;
-	return lacked;
-}
-
 /* ---- metadata -------------------------------------------------------------------------------- */
 
 /* Copy the value in the current row to @out. */
 static enum status copy_meta(const struct prof_query *query, char *out, size_t size,
 			     struct err *err)
 {
-	const bool null = sqlite3_column_type(query->statement, 0) == SQLITE_NULL;
+	const bool null = prof_column_type(query, 0) == PROF_NULL;
 	const char *text = prof_column_text(query, 0);
 
 	if (!text && !null)
@@ -508,7 +405,7 @@ static enum status read_meta(struct prof_db *db, const char *key, char *out, siz
 		status = row ? copy_meta(query, out, size, err)
 			     : err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
 	prof_query_close(query);
-	return keep_failure(db, status, err);
+	return prof__keep_failure(db, status, err);
 }
 
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
@@ -607,334 +504,4 @@ int64_t prof_db_version(struct prof_db *db)
 void prof_db_interrupt(struct prof_db *db)
 {
 	sqlite3_interrupt(db->handle);
-}
-
-/* ---- queries --------------------------------------------------------------------------------- */
-
-/* A statement of @query failed with SQLITE_ERROR or SQLITE_AUTH. Our own are correct, and fail if
- * another program has emptied or overwritten the file. */
-static enum status report_invalid(const struct prof_query *query, struct err *err)
-{
-	char message[ERR_TEXT_SIZE];
-	int64_t application;
-
-	str_copy(message, sizeof(message), sqlite3_errmsg(query->db->handle));
-	if (!query->db->guard && !query->db->foreign &&
-	    pragma_int(query->db, "PRAGMA application_id", &application) == SQLITE_OK &&
-	    application != PROF_APPLICATION_ID)
-		return err_set(err, ST_FORMAT,
-			       "%s: another program has overwritten the file while it was read",
-			       query->db->path);
-	return err_set(err, ST_INVALID, "%s", message);
-}
-
-static enum status prepare(struct prof_query *query, const char *sql, struct err *err)
-{
-	sqlite3 *handle = query->db->handle;
-	const char *rest = NULL;
-	enum status status;
-	int code;
-
-	query->db->running = query;
-	code = sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->statement,
-				  &rest);
-	query->db->running = NULL;
-	if (code != SQLITE_OK && prof__guard_error(query->db, code, &status, err))
-		return status;
-	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_AUTH)
-		return report_invalid(query, err);
-	if (code != SQLITE_OK)
-		return prof_sql_error(handle, code, err, query->db->path);
-	if (!query->statement)
-		return err_set(err, ST_INVALID, "no statement");
-	if (rest && rest[strspn(rest, " \t\r\n;")] != 0)
-		return err_set(err, ST_INVALID, "more than one statement");
-	if (!sqlite3_stmt_readonly(query->statement))
-		return err_set(err, ST_INVALID, "the database is open for reading only");
-	return ST_OK;
-}
-
-static enum status query_new(struct prof_query **out, struct prof_db *db, const char *sql,
-			     struct err *err)
-{
-	struct prof_query *query = mem_calloc(1, sizeof(*query));
-	enum status status;
-
-	if (!query)
-		return err_nomem(err);
-	query->db = db;
-	restart_limits(query);
-	query->sql = mem_strdup(sql);
-	status = !query->sql ? err_nomem(err) : prepare(query, sql, err);
-	if (status != ST_OK) {
-		query_free(query);
-		return status;
-	}
-	*out = query;
-	return ST_OK;
-}
-
-enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
-			    struct err *err)
-{
-	enum status status;
-
-	*out = NULL;
-	if (!db)
-		return err_set(err, ST_BUSY, "the run is being closed: a moment");
-	if (err && prof_db_lacked_memory(db))
-		return err_nomem(err);
-	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
-		struct prof_query *query = db->cache[i];
-
-		if (query && !query->busy && strcmp(query->sql, sql) == 0) {
-			query->busy = true;
-			query->failure.status = ST_OK;
-			restart_limits(query);
-			*out = query;
-			return ST_OK;
-		}
-	}
-	status = query_new(out, db, sql, err);
-	if (status == ST_OK)
-		(*out)->busy = true;
-	return keep_failure(db, status, err);
-}
-
-/* Return the parameter's index; 0 without a query, or for an unknown name, which the next step
- * reports. */
-static int find_parameter(struct prof_query *query, const char *name)
-{
-	int index = query ? sqlite3_bind_parameter_index(query->statement, name) : 0;
-
-	if (query && index == 0 && query->failure.status == ST_OK)
-		err_set(&query->failure, ST_INVALID, "the query has no parameter %s", name);
-	return index;
-}
-
-static void set_failure(struct prof_query *query, int code)
-{
-	if (code != SQLITE_OK && query->failure.status == ST_OK)
-		prof_sql_error(query->db->handle, code, &query->failure, "bind");
-}
-
-void prof_query_int(struct prof_query *query, const char *name, int64_t value)
-{
-	int index = find_parameter(query, name);
-
-	if (index > 0)
-		set_failure(query, value == IPS_NULL
-					   ? sqlite3_bind_null(query->statement, index)
-					   : sqlite3_bind_int64(query->statement, index, value));
-}
-
-void prof_query_real(struct prof_query *query, const char *name, double value)
-{
-	int index = find_parameter(query, name);
-
-	if (index > 0)
-		set_failure(query, sqlite3_bind_double(query->statement, index, value));
-}
-
-void prof_query_text(struct prof_query *query, const char *name, const char *value)
-{
-	int index = find_parameter(query, name);
-
-	if (index > 0)
-		set_failure(query, sqlite3_bind_text(query->statement, index, value, -1,
-						     SQLITE_TRANSIENT));
-}
-
-/* Have SQLite make the row's texts, so that a column of type PROF_TEXT always has one. */
-static bool make_texts(sqlite3_stmt *statement)
-{
-	const int count = sqlite3_data_count(statement);
-
-	for (int i = 0; i < count; i++) {
-		if (sqlite3_column_type(statement, i) == SQLITE_TEXT &&
-		    !sqlite3_column_text(statement, i))
-			return false;
-	}
-	return true;
-}
-
-static enum status step(struct prof_query *query, bool *row, struct err *err)
-{
-	enum status status;
-	int code;
-
-	*row = false;
-	if (query->failure.status != ST_OK)
-		return err_set(err, query->failure.status, "%s", query->failure.text);
-	query->db->running = query;
-	code = sqlite3_step(query->statement);
-	query->db->running = NULL;
-	if (code == SQLITE_ROW && !make_texts(query->statement))
-		code = SQLITE_NOMEM;
-	*row = code == SQLITE_ROW;
-	if (code == SQLITE_ROW && query->db->most_rows > 0 &&
-	    ++query->rows > query->db->most_rows) {
-		*row = false;
-		return report_limit(query->db, err);
-	}
-	if (code == SQLITE_ROW || code == SQLITE_DONE)
-		return ST_OK;
-	if ((code & 0xff) == SQLITE_INTERRUPT && !query->db->guard && query->ended)
-		return report_limit(query->db, err);
-	if (prof__guard_error(query->db, code, &status, err))
-		return status;
-	if ((code & 0xff) == SQLITE_ERROR)
-		return report_invalid(query, err);
-	if (is_memory_limit(query->db, code)) {
-		char text[FMT_SIZE];
-
-		return err_set(
-			err, ST_LIMIT,
-			"%s: a query needs more than %s of memory (--unlimited lifts the limit)",
-			query->db->path, fmt_bytes(text, (uint64_t)query->db->most_bytes));
-	}
-	return prof_sql_error(query->db->handle, code, err, query->db->path);
-}
-
-static enum status step_ahead(void *user, bool *row, struct err *err)
-{
-	return step(user, row, err);
-}
-
-enum status prof_query_ahead(struct prof_query *query, struct err *err)
-{
-	query->since_ns = 0; /* of the new thread */
-	return prof_ahead_start(&query->ahead, query->statement, step_ahead, query, err);
-}
-
-enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
-{
-	return keep_failure(query->db,
-			    query->ahead ? prof_ahead_next(query->ahead, row, err)
-					 : step(query, row, err),
-			    err);
-}
-
-bool prof_query_next(struct prof_query *query, enum status *status, struct err *err)
-{
-	bool row = false;
-
-	if (*status == ST_OK)
-		*status = prof_query_step(query, &row, err);
-	return *status == ST_OK && row;
-}
-
-void prof_query_close(struct prof_query *query)
-{
-	size_t oldest = 0;
-	struct prof_db *db;
-
-	if (!query)
-		return;
-	db = query->db;
-	prof_ahead_stop(query->ahead);
-	query->ahead = NULL;
-	sqlite3_reset(query->statement);
-	sqlite3_clear_bindings(query->statement);
-	query->busy = false;
-	query->used = ++db->uses;
-	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
-		if (db->cache[i] == query)
-			return;
-	}
-	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
-		const struct prof_query *other = db->cache[i], *old = db->cache[oldest];
-
-		if (!other) {
-			oldest = i;
-			break;
-		}
-		if (!other->busy && (old->busy || other->used < old->used))
-			oldest = i;
-	}
-	if (db->cache[oldest] && db->cache[oldest]->busy) {
-		query_free(query);
-		return;
-	}
-	query_free(db->cache[oldest]);
-	db->cache[oldest] = query;
-}
-
-enum status prof_db_number(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = IPS_NULL;
-	if (prof_query_next(query, &status, err))
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
-/* ---- columns --------------------------------------------------------------------------------- */
-
-int prof_column_count(const struct prof_query *query)
-{
-	return sqlite3_column_count(query->statement);
-}
-
-const char *prof_column_name(const struct prof_query *query, int column)
-{
-	const char *name = sqlite3_column_name(query->statement, column);
-
-	return !name ? "" : name;
-}
-
-enum prof_type prof_column_type(const struct prof_query *query, int column)
-{
-	switch (query->ahead ? prof_ahead_type(query->ahead, column)
-			     : sqlite3_column_type(query->statement, column)) {
-	case SQLITE_INTEGER:
-		return PROF_INT;
-	case SQLITE_FLOAT:
-		return PROF_REAL;
-	case SQLITE_TEXT:
-		return PROF_TEXT;
-	case SQLITE_BLOB:
-		return PROF_BLOB;
-	default:
-		return PROF_NULL;
-	}
-}
-
-int64_t prof_column_int(const struct prof_query *query, int column)
-{
-	const int64_t value = query->ahead ? prof_ahead_int(query->ahead, column)
-					   : sqlite3_column_int64(query->statement, column);
-
-	/* SQLite returns 0 for NULL, so only a 0 needs the check. */
-	return value == 0 && prof_column_type(query, column) == PROF_NULL ? IPS_NULL : value;
-}
-
-double prof_column_real(const struct prof_query *query, int column)
-{
-	const double value = query->ahead ? prof_ahead_real(query->ahead, column)
-					  : sqlite3_column_double(query->statement, column);
-
-	return value == 0 && prof_column_type(query, column) == PROF_NULL ? (double)NAN : value;
-}
-
-const char *prof_column_text(const struct prof_query *query, int column)
-{
-	size_t size;
-
-	return query->ahead ? prof_ahead_text(query->ahead, column, &size)
-			    : (const char *)sqlite3_column_text(query->statement, column);
-}
-
-const void *prof_column_blob(const struct prof_query *query, int column, size_t *size)
-{
-	const void *blob;
-
-	if (query->ahead)
-		return prof_ahead_text(query->ahead, column, size);
-	blob = sqlite3_column_blob(query->statement, column);
-	*size = (size_t)sqlite3_column_bytes(query->statement, column);
-	return blob;
 }

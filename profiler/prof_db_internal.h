@@ -11,12 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/arena.h"
 #include "common/err.h"
 #include "profiler/prof_db.h"
+#include "profiler/prof_guard.h"
 
 #define PROF_CACHE_SIZE 64 /* statements */
 
-struct prof_guard;
+/* A table or view of the schema of a guarded handle's file. */
+struct prof_guard_table {
+	const char *name;
+	bool module; /* a virtual table: a damaged file could reach its module's code */
+};
+
+/* What prof_guard.c knows of a guarded handle. */
+struct prof_guard {
+	struct prof_guard_params params;
+	int64_t hard_before, soft_before; /* memory limits to restore */
+	char denied[128];                 /* name of what the authorizer last refused */
+	struct arena names;
+	struct prof_guard_table *tables; /* sorted by name */
+	size_t table_count;
+};
 
 struct prof_db {
 	sqlite3 *handle;
@@ -36,9 +52,21 @@ struct prof_db {
 	int64_t most_bytes; /* of SQLite's memory in this process; 0: no limit */
 };
 
-/* If a guarded handle stopped a statement with the SQLite result @code, set *@status and @err and
- * return true. Otherwise leave both unchanged. */
-bool prof__guard_error(struct prof_db *db, int code, enum status *status, struct err *err);
+/* prof_query.c */
+
+#define PROF_STEPS_PER_LOOK 4000
+/* SQLite's progress handler, every so many steps of its machine: return whether the running
+ * statement is at its limits. */
+int prof__query_look(void *db);
+/* Return @status, the result of a read. Remember that memory was short if the caller has no @err:
+ * it takes a failed read for a missing value, which would be a wrong answer, so the next query
+ * whose caller has @err fails. */
+enum status prof__keep_failure(struct prof_db *db, enum status status, const struct err *err);
+/* Store the number that @sql selects, 0 if none; return SQLite's result. */
+int prof__pragma_int(struct prof_db *db, const char *sql, int64_t *value);
+void prof__query_cache_free(struct prof_db *db); /* no query is open */
+
+/* prof_guard.c */
 /* Whether a guarded handle is open, whose limit on memory applies to the process. */
 bool prof__guarded(void);
 /* Whether the user of a guarded handle has cancelled the statement. */

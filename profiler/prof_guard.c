@@ -11,10 +11,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/arena.h"
-#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_db_internal.h"
@@ -23,23 +21,7 @@
 #define MEMORY_BYTES (INT64_C(128) << 20)
 #define STEPS_PER_POLL                                                                             \
 	100 /* of SQLite's machine between two calls of `cancelled`; one may take ms */
-#define DENIED_SIZE  128
 #define PRAGMA_TABLE "pragma_" /* prefix of a pragma's name as a table-valued function */
-
-/* A table or view of the file's schema. */
-struct guard_table {
-	const char *name;
-	bool module; /* a virtual table: a damaged file could reach its module's code */
-};
-
-struct prof_guard {
-	struct prof_guard_params params;
-	int64_t hard_before, soft_before; /* memory limits to restore */
-	char denied[DENIED_SIZE];         /* name of what the authorizer last refused */
-	struct arena names;
-	struct guard_table *tables; /* sorted by name */
-	size_t table_count;
-};
 
 /* ---- allow lists, sorted for bsearch() ------------------------------------------------------- */
 
@@ -150,7 +132,7 @@ static bool is_pragma_allowed(const char *name, const char *argument)
  * use. */
 static bool is_table_allowed(const struct prof_guard *guard, const char *name, const char *column)
 {
-	const struct guard_table *found;
+	const struct prof_guard_table *found;
 
 	if (!name)
 		return false;
@@ -194,22 +176,22 @@ static int authorize(void *user, int action, const char *a, const char *b, const
 	case SQLITE_READ:
 		if (is_table_allowed(guard, a, b))
 			return SQLITE_OK;
-		snprintf(guard->denied, DENIED_SIZE, "the table %s", !a ? "" : a);
+		snprintf(guard->denied, sizeof(guard->denied), "the table %s", !a ? "" : a);
 		return SQLITE_DENY;
 	case SQLITE_FUNCTION:
 		if (b &&
 		    bsearch(b, functions, ARRAY_LEN(functions), sizeof(functions[0]), name_order))
 			return SQLITE_OK;
-		snprintf(guard->denied, DENIED_SIZE, "the function %s()", !b ? "" : b);
+		snprintf(guard->denied, sizeof(guard->denied), "the function %s()", !b ? "" : b);
 		return SQLITE_DENY;
 	case SQLITE_PRAGMA:
 		if (is_pragma_allowed(a, b))
 			return SQLITE_OK;
-		snprintf(guard->denied, DENIED_SIZE, "PRAGMA %s%s", !a ? "" : a,
+		snprintf(guard->denied, sizeof(guard->denied), "PRAGMA %s%s", !a ? "" : a,
 			 !b ? "" : " = ...");
 		return SQLITE_DENY;
 	default:
-		snprintf(guard->denied, DENIED_SIZE, "%s", action_name(action, a));
+		snprintf(guard->denied, sizeof(guard->denied), "%s", action_name(action, a));
 		return SQLITE_DENY;
 	}
 }
@@ -288,7 +270,7 @@ static enum status list_tables(struct prof_guard *guard, struct prof_db *db, str
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	while (prof_query_next(query, &status, err)) {
-		struct guard_table *table;
+		struct prof_guard_table *table;
 
 		if (guard->table_count == room) {
 			room = room == 0 ? 128 : 2 * room;
@@ -381,27 +363,6 @@ void prof__guard_free(struct prof_db *db)
 	__atomic_sub_fetch(&guards, 1, __ATOMIC_RELAXED);
 	free_guard(db->guard);
 	db->guard = NULL;
-}
-
-bool prof__guard_error(struct prof_db *db, int code, enum status *status, struct err *err)
-{
-	char text[FMT_SIZE];
-
-	if (!db->guard)
-		return false;
-	if (db->guard->denied[0] != 0) {
-		*status = err_set(err, ST_INVALID,
-				  "%s is not allowed here: only statements that read are",
-				  db->guard->denied);
-		db->guard->denied[0] = 0;
-		return true;
-	}
-	if ((code & 0xff) != SQLITE_NOMEM)
-		return false;
-	*status = err_set(err, ST_LIMIT,
-			  "the statement needs more than %s of memory: ask for less, or in parts",
-			  fmt_bytes(text, (uint64_t)db->guard->params.memory_bytes));
-	return true;
 }
 
 int prof_db_error_offset(struct prof_db *db)
