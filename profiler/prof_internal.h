@@ -173,7 +173,7 @@ struct prof_sample {
 		size_t count, capacity;                                                            \
 	}
 
-struct prof_thread; /* prof_thread.c */
+struct prof_thread; /* prof_record.c */
 
 struct prof_lane {
 	struct ips_track ring; /* first: the public pointer points to it */
@@ -323,16 +323,42 @@ struct ips_recording {
 	uint64_t turns_set, turns_taken;
 };
 
-/* prof_record.c */
+/* prof_track.c */
+/* From now on the recording belongs to this process, and not to children that it forks. */
+void prof__claim(struct ips_recording *recording);
 bool prof__is_child(const struct ips_recording *recording); /* a forked child: must not touch it */
 void prof__wake(void *recording);                           /* never blocks */
-
-/* prof_thread.c */
-void prof__thread_release(struct prof_thread *thread); /* accepts NULL */
-
-/* prof_track.c: the order of draining if recording is all the program does (params.alone). On the
- * writer's thread; false: no turn is pending. */
+/* The order of draining if recording is all the program does (params.alone). On the writer's
+ * thread; false: no turn is pending. */
 bool prof__turn_pop(struct ips_recording *recording, struct prof_turn *out);
+
+/* prof_dictionary.c */
+enum status prof__writer_begin(struct prof_writer *writer);
+/* Insert a `meta` value, in the open transaction or one of its own. */
+enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
+			      struct err *err);
+enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
+enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
+const char *prof__phase_text(int64_t phase); /* NULL where unknown */
+enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
+				 bool needed, int64_t *id);
+
+/* prof_sums.c */
+/* Add @row of @table (its public struct), just written, to the sums of its kind. */
+enum status prof__sums_row(struct prof_writer *writer, unsigned table, const void *row);
+enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row);
+/* Write the changed sums in the open transaction. */
+enum status prof__sums_flush(struct prof_writer *writer);
+void prof__sums_fini(struct prof_writer *writer); /* accepts a zeroed struct */
+
+/* prof_append.c */
+/* Insert a row of @table, a public struct; @span_id is the value of a column SPAN. It is buffered
+ * until the flush: until then its texts must stay valid. */
+enum status prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
+			     int64_t span_id);
+enum status prof__writer_flush_rows(struct prof_writer *writer);
+/* Insert and flush the rows of a chunk. */
+enum status prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk);
 
 /* prof_lane.c: on the writer's thread */
 /* Drain at most @most events before the slot @end, which is the begin of an event. */
@@ -361,23 +387,13 @@ bool prof__lane_waits(const struct prof_lane *lane); /* rows are buffered */
 /* prof_writer.c */
 void *prof__writer_main(void *recording);
 void *prof__standby_main(void *recording);
-enum status prof__writer_begin(struct prof_writer *writer);
-enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
-enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
-enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
-				 bool needed, int64_t *id);
-/* Insert a row of @table, a public struct; @span_id is the value of a column SPAN. It is buffered
- * until the flush: until then its texts must stay valid. */
-enum status prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
-			     int64_t span_id);
-enum status prof__writer_flush_rows(struct prof_writer *writer);
 /* Insert a row of the view overhead. */
 enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost);
 /* Insert one row with the cost of recording since the last such row; @dropped is the total. */
 enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
-/* Stop writing permanently; writer->err has the reason. */
 /* Describe what is missing for lack of space. */
 void prof__gaps_text(const struct prof_gaps *gaps, char *out, size_t size);
+/* Stop writing permanently; writer->err has the reason. */
 void prof__writer_fail(struct ips_recording *recording, enum status status);
 
 /* prof_writer_open.c */
@@ -388,21 +404,8 @@ enum status prof__writer_create(struct prof_writer *writer, const char *path,
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
 			      const struct ips_recording_params *params, struct err *err);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
-/* Insert a `meta` value, in the open transaction or one of its own. */
-enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
-			      struct err *err);
 /* After the thread has ended: build indexes, set the state, leave WAL mode. */
 enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun);
-
-const char *prof__phase_text(int64_t phase); /* NULL where unknown */
-
-/* prof_sums.c */
-/* Add @row of @table (its public struct), just written, to the sums of its kind. */
-enum status prof__sums_row(struct prof_writer *writer, unsigned table, const void *row);
-enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row);
-/* Write the changed sums in the open transaction. */
-enum status prof__sums_flush(struct prof_writer *writer);
-void prof__sums_fini(struct prof_writer *writer); /* accepts a zeroed struct */
 
 /*
  * Call sites: interned sites, and the ids that all recordings of a process share.

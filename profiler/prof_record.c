@@ -3,12 +3,20 @@
  *
  * Threads and locks: see prof_internal.h. A recording belongs to the process that opened it; in a
  * forked child every function here does nothing and returns 0.
+ *
+ * Tracks of threads: each thread that records has its own, found by the calling thread, and one set
+ * of keys for all of them. A thread's state is shared by the thread and the lanes that are its, and
+ * freed by the last of them: a recording may be closed before a thread ends, and a thread may end
+ * before the recording is closed. A lane whose thread has ended goes to the next thread that asks
+ * for one of its name, so that a program which starts threads without end has as many lanes as run
+ * at one time. ips_recording.lock guards prof_lane.thread. The keys belong to the thread itself.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,32 +32,7 @@
 #define RINGS       256 /* rings of the recording's ring_slots that all tracks' rings fit in */
 #define RING_PART   64  /* a ring takes at most this part of what is left of that */
 
-static unsigned generation; /* number of forks that led to this process */
 static uint64_t recordings; /* opened in this process */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void count_fork(void)
-{
-	__atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(NULL, NULL, count_fork);
-}
-
-bool prof__is_child(const struct ips_recording *recording)
-{
-	return recording->generation != __atomic_load_n(&generation, __ATOMIC_RELAXED);
-}
-
-void prof__wake(void *user)
-{
-	struct ips_recording *recording = user;
-
-	if (__atomic_exchange_n(&recording->nudged, 1, __ATOMIC_ACQ_REL) == 0)
-		sem_post(&recording->wake);
-}
 
 void ips_recording_params_defaults(struct ips_recording_params *params)
 {
@@ -82,12 +65,27 @@ static void remove_files(const char *path)
 	}
 }
 
+/* A thread that records. */
+struct prof_thread {
+	atomic_int holders; /* the thread itself, and its lanes */
+	atomic_bool ended;
+	uint64_t recording; /* `serial` of the recording that the keys are for; 0: none were set */
+	struct ips_keys keys;
+};
+
+/* Accepts NULL. */
+static void thread_release(struct prof_thread *thread)
+{
+	if (thread && atomic_fetch_sub(&thread->holders, 1) == 1)
+		mem_free(thread);
+}
+
 static void lane_free(struct prof_lane *lane)
 {
 	if (lane->ring.slots)
 		prof__lane_discard(lane);
 	prof__lane_free_texts(lane);
-	prof__thread_release(lane->thread);
+	thread_release(lane->thread);
 	mem_free(lane->ring.slots);
 	mem_free(lane->track);
 	mem_free(lane->name);
@@ -168,7 +166,7 @@ static enum status recording_new(struct ips_recording **out, const char *path,
 	if (recording->params.command)
 		recording->command = mem_strdup(recording->params.command);
 	recording->params.command = recording->command;
-	recording->generation = __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	prof__claim(recording);
 	recording->serial = __atomic_add_fetch(&recordings, 1, __ATOMIC_RELAXED);
 	if (!recording->path || (params && params->command && !recording->command) ||
 	    init_threading(recording, err) != ST_OK) {
@@ -208,7 +206,6 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	*out = NULL;
 	if (message && size > 0)
 		message[0] = 0;
-	pthread_once(&fork_once, watch_forks);
 	if (!path || path[0] == 0) {
 		err_set(&err, ST_INVALID, "a recording needs a path");
 		return report_error(&err, message, size);
@@ -589,4 +586,147 @@ struct ips_track *ips_track_open_foreign(struct ips_recording *recording, const 
 					 int64_t tid)
 {
 	return track_open(recording, track, params, pid, tid, true);
+}
+
+/* ---- tracks of threads ----------------------------------------------------------------------- */
+
+/* The track that the thread asked for last. */
+struct last_track {
+	uint64_t recording;
+	bool unnamed;
+	struct prof_lane *lane;
+};
+
+static const struct ips_keys no_keys = IPS_KEYS_NULL;
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static bool thread_key_made;
+static _Thread_local struct prof_thread *mine;
+static _Thread_local struct last_track last_track;
+
+static void end_thread(void *of_thread)
+{
+	struct prof_thread *thread = of_thread;
+
+	atomic_store(&thread->ended, true);
+	thread_release(thread);
+	mine = NULL;
+	last_track.recording = 0;
+}
+
+static void make_key(void)
+{
+	thread_key_made = pthread_key_create(&thread_key, end_thread) == 0;
+}
+
+/* Return the calling thread's state; NULL if memory is short. */
+static struct prof_thread *calling_thread(void)
+{
+	pthread_once(&thread_key_once, make_key);
+	if (mine || !thread_key_made)
+		return mine;
+	mine = mem_calloc(1, sizeof(*mine));
+	if (!mine)
+		return NULL;
+	atomic_init(&mine->holders, 1);
+	mine->keys = no_keys;
+	if (pthread_setspecific(thread_key, mine) != 0) {
+		mem_free(mine);
+		mine = NULL;
+	}
+	return mine;
+}
+
+/* The lane of @thread, or else of a thread that has ended, that was opened as @name; NULL: none.
+ * The lock is held. */
+static struct prof_lane *find_lane(struct ips_recording *recording, struct prof_thread *thread,
+				   const char *name)
+{
+	struct prof_lane *idle = NULL;
+
+	for (struct prof_lane *lane = recording->lanes; lane; lane = lane->next) {
+		if (!lane->thread || strcmp(lane->name, name) != 0)
+			continue;
+		if (lane->thread == thread)
+			return lane;
+		if (!idle && atomic_load(&lane->thread->ended))
+			idle = lane;
+	}
+	if (idle) {
+		/* Its thread has ended: the spans that it left open end now. */
+		while (idle->ring.open > 0 || idle->ring.skipping > 0)
+			ips_span_end(&idle->ring);
+		thread_release(idle->thread);
+		idle->thread = thread;
+		atomic_fetch_add(&thread->holders, 1);
+	}
+	return idle;
+}
+
+struct ips_track *ips_thread_track(struct ips_recording *recording, const char *name)
+{
+	const bool unnamed = !name;
+	char system_name[17] = "";
+	struct prof_thread *thread;
+	struct prof_lane *lane;
+
+	if (!recording)
+		return NULL;
+	if (last_track.recording == recording->serial &&
+	    (unnamed ? last_track.unnamed : strcmp(last_track.lane->name, name) == 0))
+		return &last_track.lane->ring;
+	thread = prof__is_child(recording) ? NULL : calling_thread();
+	if (!thread)
+		return NULL;
+	if (unnamed && prctl(PR_GET_NAME, system_name) == 0 && system_name[0] != '\0')
+		name = system_name;
+	name = !name ? "thread" : name;
+	pthread_mutex_lock(&recording->lock);
+	lane = find_lane(recording, thread, name);
+	pthread_mutex_unlock(&recording->lock);
+	if (!lane) {
+		lane = (struct prof_lane *)ips_track_open(recording, name, NULL);
+		if (!lane)
+			return NULL;
+		pthread_mutex_lock(&recording->lock);
+		lane->thread = thread;
+		pthread_mutex_unlock(&recording->lock);
+		atomic_fetch_add(&thread->holders, 1);
+	}
+	ips_track_set_keys(&lane->ring,
+			   thread->recording == recording->serial ? &thread->keys : NULL);
+	last_track = (struct last_track){recording->serial, unnamed, lane};
+	return &lane->ring;
+}
+
+/* The lane of @thread after @lane (NULL: the first); NULL: there is none. Keys are set without the
+ * lock, which a full ring may need. */
+static struct prof_lane *next_lane(struct ips_recording *recording, struct prof_lane *lane,
+				   const struct prof_thread *thread)
+{
+	pthread_mutex_lock(&recording->lock);
+	lane = !lane ? recording->lanes : lane->next;
+	while (lane && lane->thread != thread)
+		lane = lane->next;
+	pthread_mutex_unlock(&recording->lock);
+	return lane;
+}
+
+void ips_thread_set_keys(struct ips_recording *recording, const struct ips_keys *keys)
+{
+	struct prof_thread *thread =
+		!recording || prof__is_child(recording) ? NULL : calling_thread();
+
+	if (!thread)
+		return;
+	thread->recording = recording->serial;
+	thread->keys = !keys ? no_keys : *keys;
+	for (struct prof_lane *lane = next_lane(recording, NULL, thread); lane;
+	     lane = next_lane(recording, lane, thread))
+		ips_track_set_keys(&lane->ring, &thread->keys);
+}
+
+void ips_thread_keys(const struct ips_recording *recording, struct ips_keys *out)
+{
+	*out = recording && mine && mine->recording == recording->serial ? mine->keys : no_keys;
 }

@@ -1,5 +1,6 @@
 /*
- * The producing side of tracks.
+ * The producing side of tracks. First, what a producer needs of the recording: whether it belongs
+ * to this process, and waking its writer.
  *
  * A ring holds `mask + 1` slots; `head`, `published` and `consumed` count slots from the start and
  * never wrap. Free slots are those before consumed + capacity. Each open span reserves one of them
@@ -24,6 +25,40 @@
 #include "profiler/prof_process.h"
 
 #define MEMORY_NS (200 * UINT64_C(1000000)) /* between two samples of the process's memory */
+
+/* ---- the recording --------------------------------------------------------------------------- */
+
+static unsigned generation; /* number of forks that led to this process */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+	__atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, count_fork);
+}
+
+void prof__claim(struct ips_recording *recording)
+{
+	pthread_once(&fork_once, watch_forks);
+	recording->generation = __atomic_load_n(&generation, __ATOMIC_RELAXED);
+}
+
+bool prof__is_child(const struct ips_recording *recording)
+{
+	return recording->generation != __atomic_load_n(&generation, __ATOMIC_RELAXED);
+}
+
+void prof__wake(void *user)
+{
+	struct ips_recording *recording = user;
+
+	if (__atomic_exchange_n(&recording->nudged, 1, __ATOMIC_ACQ_REL) == 0)
+		sem_post(&recording->wake);
+}
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
@@ -432,4 +467,16 @@ void ips_span_row(struct ips_track *track, enum ips_table table, const void *row
 		publish(track, 1 + slots);
 	}
 	ips_track_leave(track);
+}
+
+/* ---- for languages that cannot use inline functions of C ------------------------------------- */
+
+void ips_track_begin(struct ips_track *track, struct ips_site *site)
+{
+	ips_span_begin(track, site);
+}
+
+void ips_track_end(struct ips_track *track)
+{
+	ips_span_end(track);
 }

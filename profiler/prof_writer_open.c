@@ -243,23 +243,6 @@ static enum status link_launches(struct prof_writer *writer)
 		       : status;
 }
 
-enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
-			      struct err *err)
-{
-	sqlite3_stmt *statement;
-	enum status status = prof_sql_prepare(
-		&statement, writer->db,
-		"INSERT OR REPLACE INTO meta_facts (key, value) VALUES (?, ?)", err);
-
-	if (status != ST_OK)
-		return status;
-	sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
-	sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
-	status = prof_sql_execute(statement, err, "write meta");
-	sqlite3_finalize(statement);
-	return status;
-}
-
 static enum status set_meta_int(struct prof_writer *writer, const char *key, int64_t value,
 				struct err *err)
 {
