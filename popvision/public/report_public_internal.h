@@ -121,11 +121,6 @@ int64_t report_public__program_index(struct ips_report *report, int64_t program_
 int64_t report_public__variable_index(struct ips_report *report, int64_t variable_id);
 int64_t report_public__track_index(struct ips_report *report, int64_t track_id);
 
-/* Link lists that have been read: the program tree; operations with their programs and layers, and
- * compute sets with both. */
-enum status report_public__link_tree(struct ips_report *report, struct err *err);
-enum status report_public__link_operations(struct ips_report *report, struct err *err);
-
 void report_public__memory_free(struct report_public__memory *memory); /* accepts NULL */
 
 /* ---- cursors --------------------------------------------------------------------------------- */
