@@ -381,36 +381,12 @@ static void stack_by_time(struct captures_array *array, int32_t shape)
 	qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
 }
 
-/* Stack @count > 0 captures of @lanes replicas. */
-static enum status fill_array(struct captures_array *array, int32_t shape, size_t count,
-			      size_t lanes, struct err *err)
-{
-	struct outfeed_array *shown = &array->shown;
-
-	array->captures = mem_calloc(count, sizeof(array->captures[0]));
-	if (!array->captures)
-		return err_nomem(err);
-	shown->uneven = !stack_replicas(array, shape, count, lanes);
-	if (shown->uneven)
-		stack_by_time(array, shape);
-	shown->replicas = shown->uneven ? 1 : (int)lanes;
-	shown->dtype = array->shape->dtype;
-	shown->shape[shown->ndim++] = (int64_t)count / shown->replicas;
-	if (shown->replicas > 1)
-		shown->shape[shown->ndim++] = shown->replicas;
-	for (int i = 0; i < array->shape->ndim; i++)
-		shown->shape[shown->ndim++] = array->shape->dim[i];
-	if (__builtin_mul_overflow((int64_t)count, array->shape->bytes, &shown->bytes))
-		return err_set(err, ST_LIMIT, "captures of \"%.64s\" have too many bytes",
-			       array->tensor->key);
-	return ST_OK;
-}
-
 static enum status add_array(struct outfeed_captures *captures,
 			     const struct captures_tensor *tensor, int32_t shape, bool main,
 			     struct err *err)
 {
 	struct captures_array *array;
+	struct outfeed_array *shown;
 	size_t lanes, count = count_all(tensor, shape, &lanes);
 
 	if (count == 0)
@@ -425,7 +401,24 @@ static enum status add_array(struct outfeed_captures *captures,
 					 .shown = {.queue = tensor->queue,
 						   .key = tensor->key,
 						   .incomplete = main ? tensor->incomplete : 0}};
-	return fill_array(array, shape, count, lanes, err);
+	array->captures = mem_calloc(count, sizeof(array->captures[0]));
+	if (!array->captures)
+		return err_nomem(err);
+	shown = &array->shown;
+	shown->uneven = !stack_replicas(array, shape, count, lanes);
+	if (shown->uneven)
+		stack_by_time(array, shape);
+	shown->replicas = shown->uneven ? 1 : (int)lanes;
+	shown->dtype = array->shape->dtype;
+	shown->shape[shown->ndim++] = (int64_t)count / shown->replicas;
+	if (shown->replicas > 1)
+		shown->shape[shown->ndim++] = shown->replicas;
+	for (int i = 0; i < array->shape->ndim; i++)
+		shown->shape[shown->ndim++] = array->shape->dim[i];
+	if (__builtin_mul_overflow((int64_t)count, array->shape->bytes, &shown->bytes))
+		return err_set(err, ST_LIMIT, "captures of \"%.64s\" have too many bytes",
+			       tensor->key);
+	return ST_OK;
 }
 
 static enum status stack_arrays(struct outfeed_captures *captures, struct err *err)

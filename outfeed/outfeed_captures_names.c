@@ -124,11 +124,20 @@ static enum status make_names_unique(struct captures_array **sorted, size_t coun
 	return ST_OK;
 }
 
-static enum status name_arrays(struct captures_array **sorted, size_t count, struct err *err)
+enum status captures__names(struct outfeed_captures *captures, struct err *err)
 {
+	const size_t count = captures->array_count;
+	struct captures_array **sorted;
 	enum status status = ST_OK;
 	bool again = true;
 
+	if (count == 0)
+		return ST_OK;
+	sorted = mem_calloc(count, sizeof(*sorted));
+	if (!sorted)
+		return err_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &captures->arrays[i];
 	qsort(sorted, count, sizeof(sorted[0]), compare_keys);
 	for (size_t first = 0, last; first < count && status == ST_OK; first = last) {
 		const struct captures_tensor *tensor = sorted[first]->tensor;
@@ -145,24 +154,7 @@ static enum status name_arrays(struct captures_array **sorted, size_t count, str
 	for (int round = 0; round < NAME_ROUNDS && status == ST_OK && again; round++)
 		status = make_names_unique(sorted, count, &again, err);
 	if (status == ST_OK && again)
-		return err_set(err, ST_FORMAT, "captured tensors have names that are all alike");
-	return status;
-}
-
-enum status captures__names(struct outfeed_captures *captures, struct err *err)
-{
-	const size_t count = captures->array_count;
-	struct captures_array **sorted;
-	enum status status;
-
-	if (count == 0)
-		return ST_OK;
-	sorted = mem_calloc(count, sizeof(*sorted));
-	if (!sorted)
-		return err_nomem(err);
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = &captures->arrays[i];
-	status = name_arrays(sorted, count, err);
+		status = err_set(err, ST_FORMAT, "captured tensors have names that are all alike");
 	mem_free(sorted);
 	for (size_t i = 0; i < count; i++)
 		captures->arrays[i].shown.name = captures->arrays[i].name;

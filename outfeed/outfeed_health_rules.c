@@ -169,15 +169,35 @@ static enum status read_key(struct outfeed_health_rule *rule, enum outfeed_healt
 	return ST_OK;
 }
 
-static enum status read_rule_object(struct outfeed_health_rule *rule, enum outfeed_health_id id,
-				    const struct json_at *at, struct err *err)
+static enum status read_health_rule(struct outfeed_health_rules *rules, const struct json_at *at,
+				    struct err *err)
 {
-	const struct outfeed_health_about *about = &rules_about[id];
+	static const char *const names[] = {
+#define HEALTH_NAME(name) #name,
+		OUTFEED_HEALTH_MAP(HEALTH_NAME)
+#undef HEALTH_NAME
+	};
 	const char *keys[3 + OUTFEED_HEALTH_PARAMETERS] = {"threshold", "patience", "enabled"};
+	const struct outfeed_health_about *about;
+	struct outfeed_health_rule *rule;
+	enum outfeed_health_id id;
 	enum status status;
 	struct json_at key;
 	size_t count = 3;
 
+	if (!outfeed_health_find(&id, at->key))
+		return json_unknown(at->up, "health rule", at->key, names, ARRAY_LEN(names), err);
+	about = &rules_about[id];
+	rule = &rules->rule[id];
+	if (cJSON_IsBool(at->node)) {
+		rule->enabled = cJSON_IsTrue(at->node);
+		return ST_OK;
+	}
+	if (!cJSON_IsObject(at->node))
+		return json_fail(at, err,
+				 "must be true, false, or an object such as "
+				 "{\"threshold\": %g}",
+				 about->fallback.threshold);
 	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++)
 		keys[count++] = about->parameter[i];
 	status = json_only_keys(at, keys, count, err);
@@ -193,30 +213,6 @@ static enum status read_rule_object(struct outfeed_health_rule *rule, enum outfe
 				 "the last part",
 				 (long long)rule->patience, rule->parameter[OUTFEED_POOR_STEPS]);
 	return ST_OK;
-}
-
-static enum status read_health_rule(struct outfeed_health_rules *rules, const struct json_at *at,
-				    struct err *err)
-{
-	static const char *const names[] = {
-#define HEALTH_NAME(name) #name,
-		OUTFEED_HEALTH_MAP(HEALTH_NAME)
-#undef HEALTH_NAME
-	};
-	enum outfeed_health_id id;
-
-	if (!outfeed_health_find(&id, at->key))
-		return json_unknown(at->up, "health rule", at->key, names, ARRAY_LEN(names), err);
-	if (cJSON_IsBool(at->node)) {
-		rules->rule[id].enabled = cJSON_IsTrue(at->node);
-		return ST_OK;
-	}
-	if (!cJSON_IsObject(at->node))
-		return json_fail(at, err,
-				 "must be true, false, or an object such as "
-				 "{\"threshold\": %g}",
-				 rules_about[id].fallback.threshold);
-	return read_rule_object(&rules->rule[id], id, at, err);
 }
 
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,

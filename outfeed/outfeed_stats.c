@@ -402,30 +402,25 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(bounds) == OUTFEED_ACTIVITIES, "table out of step");
 
-/* Few neurons make short rows: process @together cases as one row, and add up its columns. */
-static void add_narrow(uint32_t *active, const float *values, size_t rows, size_t together,
-		       size_t neurons, float low, float high)
-{
-	uint32_t wide[NARROW] = {0};
-
-	outfeed_kernel_get()->active(wide, values, rows, together * neurons, low, high);
-	for (size_t i = 0; i < together * neurons; i++)
-		active[i % neurons] += wide[i];
-}
-
 void outfeed_neurons_add(uint32_t *active, enum outfeed_activity activity, const float *values,
 			 size_t cases, size_t neurons)
 {
 	float low = bounds[activity].low, high = bounds[activity].high;
-	size_t together, rows;
+	size_t together;
 
 	assert(activity != OUTFEED_NO_ACTIVITY);
 	if (neurons == 0)
 		return;
 	together = NARROW / neurons;
 	if (together > 1) {
-		rows = cases / together;
-		add_narrow(active, values, rows, together, neurons, low, high);
+		/* Few neurons make short rows: process several cases as one row, and add up its
+		 * columns. */
+		const size_t rows = cases / together;
+		uint32_t wide[NARROW] = {0};
+
+		outfeed_kernel_get()->active(wide, values, rows, together * neurons, low, high);
+		for (size_t i = 0; i < together * neurons; i++)
+			active[i % neurons] += wide[i];
 		values += rows * together * neurons;
 		cases -= rows * together;
 	}

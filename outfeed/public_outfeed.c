@@ -818,26 +818,11 @@ static enum status copy_to_buffer(void *user, const void *data, size_t bytes, st
 	return ST_OK;
 }
 
-static enum status read_items(struct ips_captures *captures, int index, int64_t first,
-			      int64_t count, void *buffer, struct err *err)
-{
-	const struct ips_captures_array *array = ips_captures_at(captures, index);
-	unsigned char *at = buffer;
-
-	if (!array)
-		return report_no_array(captures, index, err);
-	if (first < 0 || count < 0 || first > array->shape[0] || count > array->shape[0] - first)
-		return err_set(err, ST_INVALID,
-			       "%s: array \"%s\": %lld items from %lld on, where there are %lld",
-			       prof_db_path(captures->db), array->name, (long long)count,
-			       (long long)first, (long long)array->shape[0]);
-	return outfeed_captures_read_part(captures->captures, index, first, count, copy_to_buffer,
-					  &at, err);
-}
-
 int ips_captures_read(struct ips_captures *captures, int index, int64_t first, int64_t count,
 		      void *buffer, char *message, size_t size)
 {
+	const struct ips_captures_array *array;
+	unsigned char *at = buffer;
 	struct err err = {ST_OK, ""};
 	enum status status;
 
@@ -845,7 +830,18 @@ int ips_captures_read(struct ips_captures *captures, int index, int64_t first, i
 		return return_null("captures", message, size);
 	if (!buffer && count > 0)
 		return return_null("buffer", message, size);
-	status = read_items(captures, index, first, count, buffer, &err);
+	array = ips_captures_at(captures, index);
+	if (!array)
+		status = report_no_array(captures, index, &err);
+	else if (first < 0 || count < 0 || first > array->shape[0] ||
+		 count > array->shape[0] - first)
+		status = err_set(&err, ST_INVALID,
+				 "%s: array \"%s\": %lld items from %lld on, where there are %lld",
+				 prof_db_path(captures->db), array->name, (long long)count,
+				 (long long)first, (long long)array->shape[0]);
+	else
+		status = outfeed_captures_read_part(captures->captures, index, first, count,
+						    copy_to_buffer, &at, &err);
 	return return_status(status, &err, message, size);
 }
 

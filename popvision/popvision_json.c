@@ -67,16 +67,6 @@ static bool step_query(struct popvision *pv, struct prof_query *query)
 	return query && prof_query_next(query, &pv->status, pv->err);
 }
 
-/* Record the report's own failure, if it has one. */
-static void check_report(struct popvision *pv)
-{
-	char text[ERR_TEXT_SIZE];
-	int failed = ips_report_status(pv->report, text, sizeof(text));
-
-	if (pv->status == ST_OK && failed)
-		pv->status = err_set(pv->err, (enum status)failed, "%s", text);
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static void write_value(struct popvision *pv, const struct prof_query *query, int column)
@@ -237,6 +227,8 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	struct popvision pv = {.report = report, .replica = replica, .err = err};
 	struct popvision_file file;
 	enum status status = popvision__file_open(&file, path, err);
+	char text[ERR_TEXT_SIZE];
+	int failed;
 
 	if (status != ST_OK)
 		return status;
@@ -252,7 +244,10 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	jsonw_key_text(&pv.w, "model", ips_report_info(pv.report)->model);
 	jsonw_end_object(&pv.w);
 	body(&pv);
-	check_report(&pv);
+	/* The report remembers its own first failure. */
+	failed = ips_report_status(report, text, sizeof(text));
+	if (pv.status == ST_OK && failed)
+		pv.status = err_set(err, (enum status)failed, "%s", text);
 	jsonw_end_object(&pv.w);
 	status = jsonw_end(&pv.w, pv.status == ST_OK ? err : NULL);
 	if (pv.status == ST_OK && status != ST_OK)

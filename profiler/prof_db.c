@@ -373,19 +373,6 @@ void prof_db_read_through(struct prof_db *db)
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* Copy the value in the current row to @out. */
-static enum status copy_meta(const struct prof_query *query, char *out, size_t size,
-			     struct err *err)
-{
-	const bool null = prof_column_type(query, 0) == PROF_NULL;
-	const char *text = prof_column_text(query, 0);
-
-	if (!text && !null)
-		return err_nomem(err);
-	str_copy(out, size, !text ? "" : text);
-	return ST_OK;
-}
-
 /* Copy the value of a meta key to @out; ST_NOTFOUND if it does not exist. */
 static enum status read_meta(struct prof_db *db, const char *key, char *out, size_t size,
 			     struct err *err)
@@ -401,9 +388,17 @@ static enum status read_meta(struct prof_db *db, const char *key, char *out, siz
 		return status;
 	prof_query_text(query, ":key", key);
 	status = prof_query_step(query, &row, err);
-	if (status == ST_OK)
-		status = row ? copy_meta(query, out, size, err)
-			     : err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
+	if (status == ST_OK && !row) {
+		status = err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
+	} else if (status == ST_OK) {
+		const bool null = prof_column_type(query, 0) == PROF_NULL;
+		const char *text = prof_column_text(query, 0);
+
+		if (!text && !null)
+			status = err_nomem(err);
+		else
+			str_copy(out, size, !text ? "" : text);
+	}
 	prof_query_close(query);
 	return prof__keep_failure(db, status, err);
 }

@@ -11,27 +11,18 @@
 #include "common/mem.h"
 #include "profiler/prof_internal.h"
 
-/* Nothing that is written to a file without its name would be found. */
-static enum status check_place(struct prof_writer *writer)
-{
-	struct stat info;
-
-	if (stat(sqlite3_db_filename(writer->db, NULL), &info) == 0 &&
-	    info.st_dev == writer->device && info.st_ino == writer->inode)
-		return ST_OK;
-	return err_set(&writer->err, ST_IO,
-		       "was deleted, renamed or replaced while it was written");
-}
-
 enum status prof__writer_begin(struct prof_writer *writer)
 {
 	enum status status;
+	struct stat info;
 
 	if (writer->in_transaction)
 		return ST_OK;
-	status = check_place(writer);
-	if (status != ST_OK)
-		return status;
+	/* Nothing that is written to a file without its name would be found. */
+	if (stat(sqlite3_db_filename(writer->db, NULL), &info) != 0 ||
+	    info.st_dev != writer->device || info.st_ino != writer->inode)
+		return err_set(&writer->err, ST_IO,
+			       "was deleted, renamed or replaced while it was written");
 	status = prof_sql_execute(writer->begin, &writer->err, "begin");
 	writer->in_transaction = status == ST_OK;
 	return status;

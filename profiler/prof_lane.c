@@ -576,19 +576,6 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 	put_levels(writer, lane, &lane->levels, finest);
 }
 
-static void flush_longs(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
-{
-	for (size_t i = 0; i < lane->longs.count; i++) {
-		const struct prof_long_span *span = &lane->longs.items[i];
-		struct prof_cell *cells = next_row(writer, &writer->longs);
-
-		prof_cell_int(&cells[0], lane->track_id);
-		prof_cell_int(&cells[1], span->level);
-		prof_cell_int(&cells[2], span->start_ns);
-		prof_cell_int(&cells[3], prof_span_id(span->span, base));
-	}
-}
-
 /* ---- arguments and flows --------------------------------------------------------------------- */
 
 static void set_value(struct prof_cell *cell, const struct prof_lane *lane,
@@ -780,7 +767,15 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 		sqlite3_bind_int64(writer->end_span, 2, lane->ends.items[i].span_id);
 		prof_sql_execute(writer->end_span, &writer->err, "end a span");
 	}
-	flush_longs(writer, lane, base);
+	for (size_t i = 0; i < lane->longs.count; i++) {
+		const struct prof_long_span *span = &lane->longs.items[i];
+		struct prof_cell *cells = next_row(writer, &writer->longs);
+
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], span->level);
+		prof_cell_int(&cells[2], span->start_ns);
+		prof_cell_int(&cells[3], prof_span_id(span->span, base));
+	}
 	flush_args(writer, lane, base, writer->last_row[PROF_ZONE_INSTANTS] + 1);
 	for (size_t i = 0; i < lane->flows.count && ok(writer); i++)
 		flush_flow(writer, &lane->flows.items[i],

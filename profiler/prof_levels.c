@@ -325,16 +325,6 @@ void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t ti
 	samples_merge(samples, &sample);
 }
 
-static void counters_flush(struct prof_counters *counters)
-{
-	for (size_t i = 0; i < counters->series_count; i++) {
-		for (int l = 0; l < PROF_LEVELS; l++) {
-			if (counters->series[i].levels[l].count > 0)
-				flush_samples(counters, &counters->series[i], l);
-		}
-	}
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
@@ -365,7 +355,12 @@ enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 enum status prof__insert_counters(struct prof_insert *rows, int64_t track_id,
 				  struct prof_counters *counters, struct err *err)
 {
-	counters_flush(counters);
+	for (size_t i = 0; i < counters->series_count; i++) {
+		for (int l = 0; l < PROF_LEVELS; l++) {
+			if (counters->series[i].levels[l].count > 0)
+				flush_samples(counters, &counters->series[i], l);
+		}
+	}
 	if (counters->failed)
 		return err_nomem(err);
 	for (size_t i = 0; i < counters->count; i++) {

@@ -184,29 +184,10 @@ static void query_free(struct prof_query *query)
 	mem_free(query);
 }
 
-static enum status query_new(struct prof_query **out, struct prof_db *db, const char *sql,
-			     struct err *err)
-{
-	struct prof_query *query = mem_calloc(1, sizeof(*query));
-	enum status status;
-
-	if (!query)
-		return err_nomem(err);
-	query->db = db;
-	restart_limits(query);
-	query->sql = mem_strdup(sql);
-	status = !query->sql ? err_nomem(err) : prepare(query, sql, err);
-	if (status != ST_OK) {
-		query_free(query);
-		return status;
-	}
-	*out = query;
-	return ST_OK;
-}
-
 enum status prof_query_open(struct prof_query **out, struct prof_db *db, const char *sql,
 			    struct err *err)
 {
+	struct prof_query *query;
 	enum status status;
 
 	*out = NULL;
@@ -215,8 +196,7 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	if (err && prof_db_lacked_memory(db))
 		return err_nomem(err);
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
-		struct prof_query *query = db->cache[i];
-
+		query = db->cache[i];
 		if (query && !query->busy && strcmp(query->sql, sql) == 0) {
 			query->busy = true;
 			query->failure.status = ST_OK;
@@ -225,9 +205,19 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 			return ST_OK;
 		}
 	}
-	status = query_new(out, db, sql, err);
-	if (status == ST_OK)
-		(*out)->busy = true;
+	query = mem_calloc(1, sizeof(*query));
+	if (!query)
+		return prof__keep_failure(db, err_nomem(err), err);
+	query->db = db;
+	restart_limits(query);
+	query->sql = mem_strdup(sql);
+	status = !query->sql ? err_nomem(err) : prepare(query, sql, err);
+	if (status == ST_OK) {
+		query->busy = true;
+		*out = query;
+	} else {
+		query_free(query);
+	}
 	return prof__keep_failure(db, status, err);
 }
 

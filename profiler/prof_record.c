@@ -32,6 +32,7 @@
 #define RINGS       256 /* rings of the recording's ring_slots that all tracks' rings fit in */
 #define RING_PART   64  /* a ring takes at most this part of what is left of that */
 
+static const struct ips_keys no_keys = IPS_KEYS_NULL;
 static uint64_t recordings; /* opened in this process */
 
 void ips_recording_params_defaults(struct ips_recording_params *params)
@@ -491,26 +492,6 @@ static uint64_t reserve_ring(struct ips_recording *recording, uint32_t slots)
 	return 0;
 }
 
-static bool lane_set(struct prof_lane *lane, const char *track,
-		     const struct ips_track_params *params, uint64_t capacity)
-{
-	static const struct ips_keys none = IPS_KEYS_NULL;
-
-	lane->ring.slots = mem_aligned(capacity, sizeof(struct ips_slot));
-	lane->ring.mask = capacity - 1;
-	lane->keys = none;
-	lane->ipu = !params ? IPS_NULL : params->ipu;
-	lane->clock = !params ? IPS_HOST : params->clock;
-	lane->track = mem_strdup(track);
-	lane->name = mem_strdup(params && params->name ? params->name : track);
-	if (params && params->parent) {
-		lane->parent = mem_strdup(params->parent);
-		if (!lane->parent)
-			return false;
-	}
-	return lane->ring.slots && lane->track && lane->name;
-}
-
 static bool name_taken(const struct ips_recording *recording, const char *track)
 {
 	size_t at;
@@ -554,7 +535,17 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 	lane->pid = pid;
 	lane->tid = tid;
 	lane->waits = waits;
-	if (!lane_set(lane, track, params, slots)) {
+	lane->ring.slots = mem_aligned(slots, sizeof(struct ips_slot));
+	lane->ring.mask = slots - 1;
+	lane->keys = no_keys;
+	lane->ipu = !params ? IPS_NULL : params->ipu;
+	lane->clock = !params ? IPS_HOST : params->clock;
+	lane->track = mem_strdup(track);
+	lane->name = mem_strdup(params && params->name ? params->name : track);
+	if (params && params->parent)
+		lane->parent = mem_strdup(params->parent);
+	if (!lane->ring.slots || !lane->track || !lane->name ||
+	    (params && params->parent && !lane->parent)) {
 		lane_free(lane);
 		return NULL;
 	}
@@ -597,7 +588,6 @@ struct last_track {
 	struct prof_lane *lane;
 };
 
-static const struct ips_keys no_keys = IPS_KEYS_NULL;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key;
 static bool thread_key_made;

@@ -22,14 +22,6 @@ static const struct {
 	{SQLITE_AUTH, ST_UNSUPPORTED},
 };
 
-/* Return the system's errno. SQLite does not record it for a failed COMMIT; use errno then. */
-static int system_error(sqlite3 *db)
-{
-	int system = !db ? 0 : sqlite3_system_errno(db);
-
-	return system == 0 ? errno : system;
-}
-
 static enum status status_of(int code, int system)
 {
 
@@ -45,9 +37,13 @@ static enum status status_of(int code, int system)
 
 enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what)
 {
-	int system = system_error(db);
-	const char *text = !db ? sqlite3_errstr(code) : sqlite3_errmsg(db);
+	int system = !db ? 0 : sqlite3_system_errno(db);
+	const char *text;
 
+	/* SQLite does not record the system's errno for a failed COMMIT. */
+	if (system == 0)
+		system = errno;
+	text = !db ? sqlite3_errstr(code) : sqlite3_errmsg(db);
 	if ((code & 0xff) == SQLITE_IOERR && system != 0)
 		return err_set(err, status_of(code, system), "%s: %s (%s)", what, text,
 			       strerror(system));

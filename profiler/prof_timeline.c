@@ -287,24 +287,6 @@ static enum status copy_bars(struct bars *bars, struct arena *arena, struct prof
 	return ST_OK;
 }
 
-static enum status collect(struct prof_db *db, const struct window *window, struct bars *bars,
-			   struct err *err)
-{
-	enum status status = add_left_edge(db, window, bars, err);
-
-	if (status == ST_OK && window->level < 0)
-		return add_rows(db, window, ZONES_ALL, 0, bars, err);
-	if (status == ST_OK)
-		status = add_open(db, window, bars, err);
-	if (status == ST_OK)
-		status = add_buckets(db, window, bars, err);
-	for (int level = window->level + 1; level < PROF_LEVELS && status == ST_OK; level++)
-		status = add_rows(db, window, ZONES_SPARSE, level, bars, err);
-	for (int level = window->level; level < PROF_LEVELS && status == ST_OK; level++)
-		status = add_long(db, window, level, bars, err);
-	return status;
-}
-
 enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int level, int64_t from_ns,
 				  int64_t to_ns, int64_t now_ns, struct arena *arena,
 				  struct prof_bar **out, int *count, struct err *err)
@@ -320,7 +302,19 @@ enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int leve
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = collect(db, &window, &bars, err);
+	status = add_left_edge(db, &window, &bars, err);
+	if (status == ST_OK && level < 0) {
+		status = add_rows(db, &window, ZONES_ALL, 0, &bars, err);
+	} else {
+		if (status == ST_OK)
+			status = add_open(db, &window, &bars, err);
+		if (status == ST_OK)
+			status = add_buckets(db, &window, &bars, err);
+		for (int l = level + 1; l < PROF_LEVELS && status == ST_OK; l++)
+			status = add_rows(db, &window, ZONES_SPARSE, l, &bars, err);
+		for (int l = level; l < PROF_LEVELS && status == ST_OK; l++)
+			status = add_long(db, &window, l, &bars, err);
+	}
 	prof__timeline_end(db);
 	if (status == ST_OK)
 		status = copy_bars(&bars, arena, out, count, err);
@@ -432,34 +426,24 @@ static enum status list_tracks(struct prof_db *db, struct arena *arena, struct p
 	return failed ? err_nomem(err) : status;
 }
 
-static enum status read_tracks(struct prof_db *db, struct arena *arena, struct prof_track **out,
-			       int *count, struct err *err)
-{
-	int64_t rows;
-	enum status status = prof_db_number(db, "SELECT count(*) FROM track_rows", &rows, err);
-
-	if (status != ST_OK || rows <= 0)
-		return status;
-	*out = arena_alloc(arena, (size_t)rows, sizeof(**out));
-	if (!*out)
-		return err_nomem(err);
-	status = list_tracks(db, arena, *out, rows, count, err);
-	for (int i = 0; i < *count && status == ST_OK; i++)
-		status = measure_track(db, &(*out)[i], err);
-	return status;
-}
-
 enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct prof_track **out,
 				 int *count, struct err *err)
 {
 	enum status status;
+	int64_t rows;
 
 	*out = NULL;
 	*count = 0;
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = read_tracks(db, arena, out, count, err);
+	status = prof_db_number(db, "SELECT count(*) FROM track_rows", &rows, err);
+	if (status == ST_OK && rows > 0) {
+		*out = arena_alloc(arena, (size_t)rows, sizeof(**out));
+		status = !*out ? err_nomem(err) : list_tracks(db, arena, *out, rows, count, err);
+	}
+	for (int i = 0; i < *count && status == ST_OK; i++)
+		status = measure_track(db, &(*out)[i], err);
 	prof__timeline_end(db);
 	if (status != ST_OK) {
 		*out = NULL;
@@ -743,31 +727,12 @@ static enum status search_track(struct prof_db *db, int64_t track_id, struct sea
 	return status;
 }
 
-static enum status search_tracks(struct prof_db *db, int64_t track_id, int clock,
-				 struct search *search, struct err *err)
-{
-	struct prof_query *query;
-	enum status status;
-
-	if (track_id != IPS_NULL)
-		return search_track(db, track_id, search, err);
-	status = prof_query_open(
-		&query, db,
-		"SELECT track_id FROM track_rows WHERE :clock < 0 OR clock = :clock "
-		"ORDER BY track_id",
-		err);
-	prof_query_int(query, ":clock", clock);
-	while (prof_query_next(query, &status, err))
-		status = search_track(db, prof_column_int(query, 0), search, err);
-	prof_query_close(query);
-	return status;
-}
-
 enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int clock,
 				    const char *text, int64_t time_ns, bool forward,
 				    int64_t *budget, int64_t *span_id, struct err *err)
 {
 	struct search search = {NULL, 0, 0, INT64_MAX, time_ns, forward, 0, IPS_NULL, *budget};
+	struct prof_query *query;
 	bool any = true;
 	enum status status;
 
@@ -777,8 +742,19 @@ enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int cl
 		return status;
 	if (text)
 		status = match_sites(db, text, &search, &any, err);
-	if (status == ST_OK && any)
-		status = search_tracks(db, track_id, clock, &search, err);
+	if (status == ST_OK && any && track_id != IPS_NULL) {
+		status = search_track(db, track_id, &search, err);
+	} else if (status == ST_OK && any) {
+		status = prof_query_open(
+			&query, db,
+			"SELECT track_id FROM track_rows WHERE :clock < 0 OR clock = :clock "
+			"ORDER BY track_id",
+			err);
+		prof_query_int(query, ":clock", clock);
+		while (prof_query_next(query, &status, err))
+			status = search_track(db, prof_column_int(query, 0), &search, err);
+		prof_query_close(query);
+	}
 	prof__timeline_end(db);
 	mem_free(search.sites);
 	*budget = search.budget;

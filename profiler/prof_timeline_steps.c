@@ -70,26 +70,6 @@ static bool read_step(const struct prof_query *query, struct arena *arena, struc
 	return !failed;
 }
 
-static enum status read_trace_header(struct prof_db *db, struct arena *arena,
-				     struct prof_trace *out, struct err *err)
-{
-	struct prof_query *query;
-	bool failed = false;
-	enum status status = prof_query_open(
-		&query, db, "SELECT clock_hz, name FROM device_traces WHERE trace_id = :trace",
-		err);
-
-	prof_query_int(query, ":trace", out->trace_id);
-	if (prof_query_next(query, &status, err)) {
-		const char *name = prof_column_text(query, 1);
-
-		out->clock_hz = prof_column_real(query, 0);
-		out->name = copy_text(arena, !name ? "" : name, &failed);
-	}
-	prof_query_close(query);
-	return failed ? err_nomem(err) : status;
-}
-
 static enum status read_steps(struct prof_db *db, struct arena *arena, int64_t most,
 			      struct prof_trace *out, struct err *err)
 {
@@ -117,6 +97,8 @@ static enum status read_steps(struct prof_db *db, struct arena *arena, int64_t m
 enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct arena *arena,
 				struct prof_trace *out, struct err *err)
 {
+	struct prof_query *query;
+	bool failed = false;
 	int64_t rows = 0;
 	enum status status;
 
@@ -124,7 +106,19 @@ enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct are
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = read_trace_header(db, arena, out, err);
+	status = prof_query_open(&query, db,
+				 "SELECT clock_hz, name FROM device_traces WHERE trace_id = :trace",
+				 err);
+	prof_query_int(query, ":trace", trace_id);
+	if (prof_query_next(query, &status, err)) {
+		const char *name = prof_column_text(query, 1);
+
+		out->clock_hz = prof_column_real(query, 0);
+		out->name = copy_text(arena, !name ? "" : name, &failed);
+	}
+	prof_query_close(query);
+	if (failed)
+		status = err_nomem(err);
 	if (status == ST_OK)
 		status = prof__timeline_number(
 			db, "SELECT count(*) FROM device_step_rows WHERE trace_id = :id", trace_id,

@@ -51,13 +51,6 @@ static uint64_t file_bytes(const char *path)
 	return stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
 }
 
-static uint64_t database_bytes(struct prof_writer *writer)
-{
-	const char *path = sqlite3_db_filename(writer->db, NULL);
-
-	return file_bytes(path) + file_bytes(sqlite3_filename_wal(path));
-}
-
 /* The run's time that recording took: threads record in parallel, and wait together. */
 static int64_t record_ns(struct ips_recording *recording, uint64_t events, uint64_t rows)
 {
@@ -198,6 +191,7 @@ static void report_commit(struct ips_recording *recording, uint64_t dropped)
 {
 	struct prof_writer *writer = &recording->writer;
 	struct ips_commit *told = &writer->told;
+	const char *path = sqlite3_db_filename(writer->db, NULL);
 
 	told->number++;
 	told->spans = (uint64_t)writer->last_span;
@@ -205,7 +199,7 @@ static void report_commit(struct ips_recording *recording, uint64_t dropped)
 	told->counters = (uint64_t)writer->last_row[PROF_ZONE_COUNTERS];
 	told->rows = writer->rows_total;
 	told->dropped = dropped;
-	told->bytes = database_bytes(writer);
+	told->bytes = file_bytes(path) + file_bytes(sqlite3_filename_wal(path));
 	told->lag_ns = writer->lag_ns;
 	told->safe_ns = writer->safe_ns;
 	if (recording->params.on_commit)
@@ -223,15 +217,6 @@ void prof__gaps_text(const struct prof_gaps *gaps, char *out, size_t size)
 		 "no space on the disk %" PRIu64 " times, for %.1f s in all: %" PRIu64
 		 " events and %" PRIu64 " rows are missing",
 		 gaps->count, (double)gaps->ns / 1e9, gaps->events, gaps->rows);
-}
-
-static enum status write_gaps(struct prof_writer *writer)
-{
-	char text[GAPS_SIZE];
-
-	prof__gaps_text(&writer->gaps, text, sizeof(text));
-	writer->gaps.told = true;
-	return prof__writer_meta(writer, "gaps", text, &writer->err);
 }
 
 /* Commit what has been drained. @all: everything recorded before the round's begin. */
@@ -257,8 +242,13 @@ static enum status commit(struct ips_recording *recording, bool all)
 		status = prof__writer_overhead(recording, dropped);
 	if (status == ST_OK)
 		status = prof__sums_flush(writer);
-	if (status == ST_OK && writer->gaps.count > 0 && !writer->gaps.told)
-		status = write_gaps(writer);
+	if (status == ST_OK && writer->gaps.count > 0 && !writer->gaps.told) {
+		char text[GAPS_SIZE];
+
+		prof__gaps_text(&writer->gaps, text, sizeof(text));
+		writer->gaps.told = true;
+		status = prof__writer_meta(writer, "gaps", text, &writer->err);
+	}
 	if (status == ST_OK)
 		status = flush_dictionaries(writer);
 	if (status == ST_OK)
@@ -281,17 +271,6 @@ static enum status commit(struct ips_recording *recording, bool all)
 
 /* ---- failure --------------------------------------------------------------------------------- */
 
-/* Record the reason in the file. It fits on a full disk, too: in the log's space of the rows that
- * were just rolled back; if the previous commit filled the log, at the log's start after a
- * checkpoint. */
-static void record_failure(struct prof_writer *writer)
-{
-	if (prof__writer_meta(writer, "failure", writer->err.text, NULL) == ST_OK)
-		return;
-	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-	prof__writer_meta(writer, "failure", writer->err.text, NULL);
-}
-
 void prof__writer_fail(struct ips_recording *recording, enum status status)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -303,8 +282,13 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	writer->in_transaction = false;
 	writer->err.status = status;
-	if (writer->db)
-		record_failure(writer);
+	/* Record the reason in the file. It fits on a full disk, too: in the log's space of the
+	 * rows that were just rolled back; if the previous commit filled the log, at the log's
+	 * start after a checkpoint. */
+	if (writer->db && prof__writer_meta(writer, "failure", writer->err.text, NULL) != ST_OK) {
+		sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+		prof__writer_meta(writer, "failure", writer->err.text, NULL);
+	}
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
 		recording->failure = writer->err;
@@ -472,20 +456,7 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 	return status;
 }
 
-/* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the first
- * non-finite number) matter most if a run is killed. */
-static enum status commit_rows_if_overdue(struct ips_recording *recording, uint64_t *work)
-{
-	enum status status = ST_OK;
-
-	if (!commit_overdue(recording))
-		return ST_OK;
-	if (!recording->params.alone)
-		status = drain_rows(recording, work);
-	return status == ST_OK ? commit(recording, false) : status;
-}
-
-/* Drain one batch of @lane before @end. */
+/* Drain one batch of @lane before @end, and commit if that is overdue. */
 static enum status drain_batch(struct ips_recording *recording, struct prof_lane *lane,
 			       uint64_t end, uint64_t *work)
 {
@@ -493,7 +464,13 @@ static enum status drain_batch(struct ips_recording *recording, struct prof_lane
 	enum status status = prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
 
 	*work += lane->tail - before;
-	return status == ST_OK ? commit_rows_if_overdue(recording, work) : status;
+	if (status != ST_OK || !commit_overdue(recording))
+		return status;
+	/* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the
+	 * first non-finite number) matter most if a run is killed. */
+	if (!recording->params.alone)
+		status = drain_rows(recording, work);
+	return status == ST_OK ? commit(recording, false) : status;
 }
 
 /* Drain what every ring holds now, in batches. *@work counts slots. */

@@ -232,17 +232,6 @@ static enum status finish_loading(struct prof_writer *writer)
 		       : status;
 }
 
-/* Link launches, which makes flows; then all of these are there. */
-static enum status link_launches(struct prof_writer *writer)
-{
-	enum status status = prof_launch_link(writer->db, writer->flow_bulk ? &writer->flows : NULL,
-					      &writer->err);
-
-	return status == ST_OK && writer->flow_bulk
-		       ? prof_bulk_join(writer->flow_bulk, &writer->err)
-		       : status;
-}
-
 static enum status set_meta_int(struct prof_writer *writer, const char *key, int64_t value,
 				struct err *err)
 {
@@ -528,7 +517,11 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 		status = set_meta_int(writer, "ticks_per_second",
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
 	if (status == ST_OK)
-		status = link_launches(writer);
+		status = prof_launch_link(writer->db, writer->flow_bulk ? &writer->flows : NULL,
+					  &writer->err);
+	/* Launches make flows; now all of these are there. */
+	if (status == ST_OK && writer->flow_bulk)
+		status = prof_bulk_join(writer->flow_bulk, &writer->err);
 	if (status == ST_OK)
 		status = prof_critical_find(writer->db, &writer->err);
 	if (status == ST_OK) {
