@@ -202,20 +202,10 @@ static enum status cli_parse_unknown(struct cli_walk *walk, const char *text, co
 	return ST_OK;
 }
 
-/* Parse "-c VALUE", "-cVALUE" or a switch. */
-static enum status cli_parse_short(struct cli_walk *walk, const char *text,
-				   struct cli_argument *out, struct err *err)
-{
-	const struct cli_option *option = cli_find_letter(walk->command, text[1]);
-
-	if (!option || (!option->argument && text[2]))
-		return cli_unknown_option(walk, text, err);
-	return cli_parse_value(walk, option, text[2] ? text + 2 : NULL, out, err);
-}
-
 static enum status next_argument(struct cli_walk *walk, struct cli_argument *out, bool *more,
 				 struct err *err)
 {
+	const struct cli_option *option;
 	const char *text;
 
 	*out = (struct cli_argument){0};
@@ -236,9 +226,9 @@ static enum status next_argument(struct cli_walk *walk, struct cli_argument *out
 	if (text[1] == '-') {
 		size_t length = strcspn(text, "=");
 		const char *attached = text[length] ? text + length + 1 : NULL;
-		const struct cli_option *option = cli_find(walk->command, text, length);
 		char name[CLI_NAME_SIZE];
 
+		option = cli_find(walk->command, text, length);
 		if (option)
 			return cli_parse_value(walk, option, attached, out, err);
 		if (walk->open)
@@ -247,7 +237,11 @@ static enum status next_argument(struct cli_walk *walk, struct cli_argument *out
 		str_copy(name, min(length + 1, sizeof(name)), text);
 		return cli_unknown_option(walk, name, err);
 	}
-	return cli_parse_short(walk, text, out, err);
+	/* "-c VALUE", "-cVALUE" or a switch. */
+	option = cli_find_letter(walk->command, text[1]);
+	if (!option || (!option->argument && text[2]))
+		return cli_unknown_option(walk, text, err);
+	return cli_parse_value(walk, option, text[2] ? text + 2 : NULL, out, err);
 }
 
 enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err)

@@ -425,6 +425,7 @@ static void bash_function(const struct cli_command *command, FILE *out)
 	fprintf(out, "}\n");
 }
 
+/* One shell function for each verb and one for the command. */
 static void completion_bash(const struct cli_command *command, FILE *out)
 {
 	const struct cli_command *verb;
@@ -546,19 +547,6 @@ static void completion_zsh(const struct cli_command *command, FILE *out)
 		command->name, function, function, command->name);
 }
 
-/* One shell function per command and one per verb. False: unsupported shell (cli_next() reports the
- * choices). */
-static bool cli_completion(const struct cli_command *command, const char *shell, FILE *out)
-{
-	if (shell && !strcmp(shell, "bash"))
-		completion_bash(command, out);
-	else if (shell && !strcmp(shell, "zsh"))
-		completion_zsh(command, out);
-	else
-		return false;
-	return true;
-}
-
 /* ---- standard options ------------------------------------------------------------------------ */
 
 static void cli_version(const struct cli_command *command, FILE *out)
@@ -576,9 +564,14 @@ static bool cli_run_standard(const struct cli_command *command, const struct cli
 	};
 	const size_t row = (size_t)(standard - cli__standards);
 
-	if (row == CLI__COMPLETION)
-		return cli_completion(command, value, out);
-	shows[row](command, out);
+	if (row != CLI__COMPLETION)
+		shows[row](command, out);
+	else if (value && !strcmp(value, "bash"))
+		completion_bash(command, out);
+	else if (value && !strcmp(value, "zsh"))
+		completion_zsh(command, out);
+	else
+		return false; /* an unsupported shell: cli_next() reports the choices */
 	return true;
 }
 

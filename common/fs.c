@@ -227,23 +227,6 @@ enum status fs_read(const char *path, size_t limit, char **out, size_t *length, 
 	return status;
 }
 
-/* Return 0 or an errno. */
-static int fs_write_all(int fd, const char *data, size_t length)
-{
-	while (length) {
-		ssize_t put = write(fd, data, length);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return errno;
-		data += put;
-		length -= (size_t)put;
-	}
-
-	return 0;
-}
-
 /* Return the length of "BASE.PID-N.tmp", with which @name begins, or 0. */
 static size_t fs_temporary_length(const char *name, const char *base)
 {
@@ -384,12 +367,23 @@ void fs_writer_drop(struct fs_writer *writer)
 enum status fs_writer_put(struct fs_writer *writer, const void *data, size_t length,
 			  struct err *err)
 {
-	int number = fs_write_all(writer->fd, data, length);
+	const char *at = data;
 
-	if (!number)
-		return ST_OK;
-	fs_writer_drop(writer);
-	return fs_fail(err, number, "write", writer->path);
+	while (length) {
+		const ssize_t put = write(writer->fd, at, length);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0) {
+			const int number = errno;
+
+			fs_writer_drop(writer);
+			return fs_fail(err, number, "write", writer->path);
+		}
+		at += put;
+		length -= (size_t)put;
+	}
+	return ST_OK;
 }
 
 enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *data, size_t length,

@@ -462,14 +462,6 @@ enum status json_unknown(const struct json_at *at, const char *what, const char 
 			 list, *list ? ")" : "");
 }
 
-static bool json_contains(const char *word, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(word, words[i]))
-			return true;
-	return false;
-}
-
 enum status json_only_keys(const struct json_at *at, const char *const *keys, size_t count,
 			   struct err *err)
 {
@@ -477,15 +469,20 @@ enum status json_only_keys(const struct json_at *at, const char *const *keys, si
 
 	if (status != ST_OK)
 		return status;
-	for (const cJSON *item = at->node->child; item; item = item->next)
-		if (!json_contains(item->string, keys, count))
+	for (const cJSON *item = at->node->child; item; item = item->next) {
+		size_t i = 0;
+
+		while (i < count && strcmp(item->string, keys[i]) != 0)
+			i++;
+		if (i == count)
 			return json_unknown(at, "key", item->string, keys, count, err);
+	}
 	return ST_OK;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static const char *json_type(const cJSON *node)
+static enum status json_wrong_type(const struct json_at *at, const char *wanted, struct err *err)
 {
 	static const struct {
 		int type;
@@ -495,16 +492,12 @@ static const char *json_type(const cJSON *node)
 		{cJSON_Number, "a number"},  {cJSON_String, "a text"}, {cJSON_Array, "an array"},
 		{cJSON_Object, "an object"},
 	};
+	const char *type = "something else";
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if ((node->type & 0xff) == rows[i].type)
-			return rows[i].text;
-	return "something else";
-}
-
-static enum status json_wrong_type(const struct json_at *at, const char *wanted, struct err *err)
-{
-	return json_fail(at, err, "must be %s, not %s", wanted, json_type(at->node));
+		if ((at->node->type & 0xff) == rows[i].type)
+			type = rows[i].text;
+	return json_fail(at, err, "must be %s, not %s", wanted, type);
 }
 
 enum status json_int(const struct json_at *at, int64_t least, int64_t greatest, int64_t *out,

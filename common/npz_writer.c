@@ -93,19 +93,6 @@ static uint32_t npz_crc(uint32_t crc, const void *data, size_t length)
 	return (uint32_t)crc32_z(crc, data, length);
 }
 
-static uint32_t npz_crc_values(uint32_t crc, const float *values, size_t count)
-{
-	uint8_t chunk[4 * NPZ_CHUNK];
-
-	for (size_t done = 0; done < count;) {
-		size_t part = min(count - done, NPZ_CHUNK);
-
-		crc = npz_crc(crc, chunk, npz_to_bytes(values + done, part, chunk));
-		done += part;
-	}
-	return crc;
-}
-
 /* ---- a member -------------------------------------------------------------------------------- */
 
 /* The fields that local header and directory entry share, from the version on; @extra is the length
@@ -180,20 +167,6 @@ static enum status npz_put(struct npz_writer *writer, const void *data, size_t l
 	return fs_writer_put(&writer->file, data, length, writer->err);
 }
 
-static enum status npz_put_values(struct npz_writer *writer, const float *values, size_t count)
-{
-	uint8_t chunk[4 * NPZ_CHUNK];
-	enum status status = ST_OK;
-
-	for (size_t done = 0; done < count && status == ST_OK;) {
-		size_t part = min(count - done, NPZ_CHUNK);
-
-		status = npz_put(writer, chunk, npz_to_bytes(values + done, part, chunk));
-		done += part;
-	}
-	return status;
-}
-
 /* Write the zip header of member @name and the @length bytes at @header; @bytes of values will
  * follow. @crc covers both. */
 static enum status npz_begin_member(struct npz_writer *writer, const char *name, const char *header,
@@ -237,12 +210,26 @@ enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *m
 			   const float *values, size_t count)
 {
 	char header[NPZ_HEADER];
+	uint8_t chunk[4 * NPZ_CHUNK];
 	size_t length = npz_header(member, header);
-	uint32_t crc = npz_crc_values(npz_crc(0, header, length), values, count);
-	enum status status = npz_begin_array(writer, member, header, length,
-					     sizeof(float) * (uint64_t)count, crc);
+	uint32_t crc = npz_crc(0, header, length);
+	enum status status;
 
-	return status == ST_OK ? npz_put_values(writer, values, count) : status;
+	for (size_t done = 0; done < count;) {
+		size_t part = min(count - done, NPZ_CHUNK);
+
+		crc = npz_crc(crc, chunk, npz_to_bytes(values + done, part, chunk));
+		done += part;
+	}
+	status = npz_begin_array(writer, member, header, length, sizeof(float) * (uint64_t)count,
+				 crc);
+	for (size_t done = 0; done < count && status == ST_OK;) {
+		size_t part = min(count - done, NPZ_CHUNK);
+
+		status = npz_put(writer, chunk, npz_to_bytes(values + done, part, chunk));
+		done += part;
+	}
+	return status;
 }
 
 enum status npz_writer_begin(struct npz_writer *writer, const struct npz_member *member,

@@ -112,14 +112,6 @@ static char near_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static unsigned near_change(char a, char b)
-{
-	if (a == b)
-		return 0;
-
-	return near_lower(a) == near_lower(b) ? NEAR_CASE : NEAR_EDIT;
-}
-
 /* Edit distance (insert, delete, change, transpose) from @a to @b. */
 static unsigned near_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
@@ -134,8 +126,11 @@ static unsigned near_distance(const char *a, size_t a_length, const char *b, siz
 
 		now[0] = (unsigned)i * NEAR_EDIT;
 		for (size_t j = 1; j <= b_length; j++) {
-			unsigned best = old[j - 1] + near_change(a[i - 1], b[j - 1]);
+			const char x = a[i - 1], y = b[j - 1];
+			unsigned best = old[j - 1];
 
+			if (x != y)
+				best += near_lower(x) == near_lower(y) ? NEAR_CASE : NEAR_EDIT;
 			best = min(best, old[j] + NEAR_EDIT);
 			best = min(best, now[j - 1] + NEAR_EDIT);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
