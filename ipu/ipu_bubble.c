@@ -217,16 +217,6 @@ static int64_t longest_span(const struct measure *m)
 	return longest;
 }
 
-static void compute_rates(const struct measure *m, struct ipu_bubble *out)
-{
-	const double busy = (double)out->busy_ns, span = (double)longest_span(m);
-	const double total = (double)m->ipus * (double)out->makespan_ns;
-
-	out->idle_fraction = total > 0 ? (total - busy) / total : NAN;
-	out->bubble_rate = span > 0 ? 1 - busy / m->ipus / span : NAN;
-	out->bubble_over_ideal = busy > 0 ? (total - busy) / busy : NAN;
-}
-
 static enum status measure(const struct ipu_interval *intervals, int count, int ipus, int stages,
 			   enum blame blame, struct ipu_bubble *out, struct err *err)
 {
@@ -239,6 +229,7 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 		return err_set(err, ST_INVALID, "a bubble of %d stages on %d IPUs", stages, ipus);
 	status = measure_init(&m, intervals, count, err);
 	if (status == ST_OK && m.count > 0) {
+		double busy, span, total;
 		int from = 0;
 
 		out->makespan_ns = m.last - m.first;
@@ -250,7 +241,12 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 			measure_ipu(&m, m.by_ipu + from, to - from, blame, out);
 			from = to;
 		}
-		compute_rates(&m, out);
+		busy = (double)out->busy_ns;
+		span = (double)longest_span(&m);
+		total = (double)ipus * (double)out->makespan_ns;
+		out->idle_fraction = total > 0 ? (total - busy) / total : NAN;
+		out->bubble_rate = span > 0 ? 1 - busy / ipus / span : NAN;
+		out->bubble_over_ideal = busy > 0 ? (total - busy) / busy : NAN;
 	}
 	mem_free(m.by_ipu);
 	mem_free(m.by_work);

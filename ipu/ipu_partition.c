@@ -278,25 +278,14 @@ static bool is_recomputed(const struct partition_table *table, int stage)
 	return table->params->recompute && stage + 1 < table->params->stages;
 }
 
-static void set_memory(struct ipu_partition_stage *out, const struct partition_range *range,
-		       int stage)
-{
-	const struct partition_table *table = range->table;
-	const int64_t live = table->live[stage];
-	int64_t kept = range->kept_bytes * live;
-
-	if (is_recomputed(table, stage))
-		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
-	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
-	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
-}
-
 /* Compute the cost of the range as stage @stage. */
 static void range_as_stage(struct ipu_partition_stage *out, const struct partition_range *range,
 			   int stage)
 {
 	const struct partition_table *table = range->table;
 	const struct ipu_partition_params *params = table->params;
+	const int64_t live = table->live[stage];
+	int64_t kept = range->kept_bytes * live;
 
 	*out = (struct ipu_partition_stage){
 		.first = range->first,
@@ -316,7 +305,10 @@ static void range_as_stage(struct ipu_partition_stage *out, const struct partiti
 	}
 	set_cycles(out, params, crossing_cycles(table, stage, range->first),
 		   crossing_cycles(table, stage + 1, range->end));
-	set_memory(out, range, stage);
+	if (is_recomputed(table, stage))
+		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
+	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
+	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
 }
 
 /* ---- search ---------------------------------------------------------------------------------- */

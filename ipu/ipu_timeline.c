@@ -639,20 +639,6 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 		*sent_entry(clock, work->phase, work->stage, work->microbatch) = lane->at;
 }
 
-/* An IPU has at most one work in such a step. Results of earlier steps have been sent. */
-static void run_alone(struct ipu_clock *clock, int ipu)
-{
-	int count;
-	const struct ipu_work *work = clock_works(clock, ipu, clock->step, &count);
-
-	assert(count <= 1);
-	if (count > 0)
-		receive(clock, ipu, work);
-	run_works(clock, ipu, clock->step);
-	if (count > 0)
-		send(clock, ipu, work);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void run_step(struct ipu_clock *clock)
@@ -669,10 +655,21 @@ static void run_step(struct ipu_clock *clock)
 	if (clock->overlap)
 		clock_stream(clock, IPU_TRANSFER_OUTFEED);
 	for (int i = 0; i < ipus; i++) {
-		if (clock->lockstep)
+		if (clock->lockstep) {
 			run_works(clock, i, step);
-		else
-			run_alone(clock, i);
+		} else {
+			int count;
+			const struct ipu_work *work = clock_works(clock, i, clock->step, &count);
+
+			/* An IPU has at most one work in such a step. Results of earlier steps have
+			 * been sent. */
+			assert(count <= 1);
+			if (count > 0)
+				receive(clock, i, work);
+			run_works(clock, i, clock->step);
+			if (count > 0)
+				send(clock, i, work);
+		}
 		if (clock->overlap)
 			join_lanes(clock, i);
 	}

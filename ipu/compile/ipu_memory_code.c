@@ -235,19 +235,16 @@ static void add_packets(struct code *code, const struct ipu_variable *variable,
 	}
 }
 
-static bool is_host_kind(enum ipu_tensor_kind kind)
-{
-	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT;
-}
-
 /* Return whether the host exchange accesses the variable: buffers on I/O tiles if there are such
  * tiles, otherwise the tensor itself. */
 static bool exchanges_with_host(const struct memory_build *build,
 				const struct ipu_variable *variable)
 {
 	const bool buffer = strcmp(variable->kind, "io_buffer") == 0;
+	const struct ipu_tensor *tensor = variable->tensor;
 
-	if (!variable->tensor || !is_host_kind(variable->tensor->kind))
+	if (!tensor || (tensor->kind != IPU_TENSOR_INPUT && tensor->kind != IPU_TENSOR_LABELS &&
+			tensor->kind != IPU_TENSOR_RESULT))
 		return false;
 	return build->memory->io_tiles > 0 ? buffer : !variable->always_live;
 }

@@ -566,21 +566,15 @@ static int next_place(const struct memory_use *uses, int count, struct memory_at
 	return to;
 }
 
-static const struct memory_use *first_phase_use(const struct memory_at *at)
-{
-	for (int p = 0; p < MEMORY_PHASES; p++)
-		if (at->use[p])
-			return at->use[p];
-	return NULL;
-}
-
 /* The nearest place from which the tensor reaches @at; -1: it is made there. */
 static int source_place(const struct memory_at *at, const struct memory_use *uses, int count)
 {
-	const struct memory_use *first = first_phase_use(at);
+	const struct memory_use *first = NULL;
 	const struct ipu_tensor *tensor = tensor_of(at);
 	int from = -1;
 
+	for (int p = 0; p < MEMORY_PHASES && !first; p++)
+		first = at->use[p];
 	if (!first->read_first)
 		return -1;
 	for (int i = 0; i < count; i++) {

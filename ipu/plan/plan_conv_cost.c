@@ -84,19 +84,6 @@ struct tile_data {
 	double buffer;               /* bytes that the vertex needs beside its partials */
 };
 
-/* A SLIC vertex has a second buffer for the outputs of a group, a vertical MAC one for each worker
- * (ConvVertices.cpp). */
-static double buffer_bytes(const struct ipu_target *target, const struct conv_form *form,
-			   const struct conv_way *way, const struct ipu_vertex_share *tile)
-{
-	const double group =
-		tile->positions * way->out_group * way->conv_group * bytes_of(form->partials);
-
-	if (way->method == IPU_METHOD_SLIC)
-		return SLIC_BUFFER + group;
-	return way->method == IPU_METHOD_VERTICAL_MAC ? (double)target->workers * group : 0;
-}
-
 /* The lists of work that tell each worker its pieces of rows, for each tap three 16-bit numbers a
  * piece; the vertical MAC's, of four, are of pieces of the kernel's rows, for each position
  * (ConvVertices.cpp). The 1x1 vertex has one piece for each worker. */
@@ -162,11 +149,20 @@ static void compute_tile_data(const struct ipu_target *target, const struct conv
 	double groups = tile->conv_groups * way->conv_group;
 	double in = tile->in_groups * way->in_group * groups;
 	double channels = tile->out_groups * way->out_group;
+	double group =
+		tile->positions * way->out_group * way->conv_group * bytes_of(form->partials);
 
 	out->in = inputs * in * bytes_of(form->dtype);
 	out->weights = rows * columns * in * channels * bytes_of(form->dtype);
 	out->outputs = tile->positions * channels * groups;
-	out->buffer = buffer_bytes(target, form, way, tile);
+	/* A SLIC vertex has a second buffer for the outputs of a group, a vertical MAC one for each
+	 * worker (ConvVertices.cpp). */
+	if (way->method == IPU_METHOD_SLIC)
+		out->buffer = SLIC_BUFFER + group;
+	else
+		out->buffer = way->method == IPU_METHOD_VERTICAL_MAC
+				      ? (double)target->workers * group
+				      : 0;
 }
 
 /* Return @form, or a copy in @own: what an outer product makes is of its operands' type
