@@ -12,17 +12,6 @@
 #include "common/str.h"
 #include "model/model_reader.h"
 
-static void read_check_name(const struct json_at *at, const char *name, struct err *err)
-{
-	if (!*name)
-		json_fail(at, err, "a name must not be empty");
-	else if (strlen(name) >= MODEL_NAME_SIZE)
-		json_fail(at, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
-	for (const char *c = name; *c && !err_stuck(err); c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			json_fail(at, err, "a name must not hold control characters");
-}
-
 void model__read_name(const struct json_at *at, struct json_at *place, const char **name,
 		      struct err *err)
 {
@@ -31,8 +20,15 @@ void model__read_name(const struct json_at *at, struct json_at *place, const cha
 	if (!model_option_at(at, "name", &here, err))
 		return;
 	*place = here;
-	if (json_text(&here, name, err) == ST_OK)
-		read_check_name(&here, *name, err);
+	if (json_text(&here, name, err) != ST_OK)
+		return;
+	if (!**name)
+		json_fail(&here, err, "a name must not be empty");
+	else if (strlen(*name) >= MODEL_NAME_SIZE)
+		json_fail(&here, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
+	for (const char *c = *name; *c && !err_stuck(err); c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			json_fail(&here, err, "a name must not hold control characters");
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */

@@ -177,16 +177,6 @@ static void read_row_inputs(const struct model_reader *reader, const struct mode
 	}
 }
 
-static bool read_input_is_open(const cJSON *layer)
-{
-	const cJSON *config = cJSON_GetObjectItemCaseSensitive(layer, "config");
-	const cJSON *shape = cJSON_GetObjectItemCaseSensitive(config, "batch_input_shape");
-
-	if (!shape)
-		shape = cJSON_GetObjectItemCaseSensitive(config, "batch_shape");
-	return cJSON_IsNull(cJSON_GetArrayItem(shape, 1));
-}
-
 /* Whether the nested model contains an input layer; *@open: that layer leaves its sizes open. */
 static bool read_nested_input(const struct model_entry *entry, bool *open)
 {
@@ -206,7 +196,11 @@ static bool read_nested_input(const struct model_entry *entry, bool *open)
 
 		if (!cJSON_IsString(name) || strcmp(name->valuestring, "InputLayer") != 0)
 			continue;
-		*open = read_input_is_open(layer);
+		config = cJSON_GetObjectItemCaseSensitive(layer, "config");
+		shape = cJSON_GetObjectItemCaseSensitive(config, "batch_input_shape");
+		if (!shape)
+			shape = cJSON_GetObjectItemCaseSensitive(config, "batch_shape");
+		*open = cJSON_IsNull(cJSON_GetArrayItem(shape, 1));
 		return true;
 	}
 	return false;

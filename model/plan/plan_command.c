@@ -193,20 +193,16 @@ static enum status report_unknown(int argc, char **argv, struct err *err)
 	return status;
 }
 
-/* Fail if the output could not be written, for example on a full disk. */
-static enum status check_written(FILE *out, struct err *err)
-{
-	errno = 0;
-	if (fflush(out) == 0 && ferror(out) == 0)
-		return ST_OK;
-	return err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO, "cannot write: %s",
-		       errno != 0 ? strerror(errno) : status_text(ST_IO));
-}
-
 static int finish(const struct cli_command *command, enum status status, struct err *err)
 {
-	if (status == ST_OK)
-		status = check_written(stdout, err);
+	if (status == ST_OK) {
+		errno = 0;
+		/* The output can be incomplete, for example on a full disk. */
+		if (fflush(stdout) != 0 || ferror(stdout) != 0)
+			status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
+					 "cannot write: %s",
+					 errno != 0 ? strerror(errno) : status_text(ST_IO));
+	}
 	return status == ST_OK ? 0 : cli_fail(command, err);
 }
 

@@ -125,28 +125,6 @@ static const char *list_keys(struct str *text, uint64_t bits)
 	return str_peek(text);
 }
 
-static enum status find_kind(const char *word, enum ipu_composite_kind *out, struct err *err)
-{
-	const char *names[IPU_COMPOSITES], *nearest;
-
-	for (int k = 0; k < IPU_COMPOSITES; k++) {
-		names[k] = kinds[k].name;
-		*out = (enum ipu_composite_kind)k;
-		if (word && strcmp(word, kinds[k].name) == 0)
-			return ST_OK;
-	}
-	if (!word)
-		return err_set(err, ST_INVALID, "a kind is missing: one of %s", KIND_NAMES);
-	nearest = str_nearest(word, names, IPU_COMPOSITES);
-	if (nearest)
-		return err_set(err, ST_INVALID, "unknown kind \"%s\" (did you mean \"%s\"?)", word,
-			       nearest);
-	return err_set(err, ST_INVALID,
-		       "unknown kind \"%s\" (one of: %s; products and convolutions have verbs of "
-		       "their own, `ipu-plan matmul` and `ipu-plan conv`)",
-		       word, KIND_NAMES);
-}
-
 static enum status check_keys(const struct kind_request *request, struct err *err)
 {
 	const struct kind *kind = &kinds[request->of.kind];
@@ -180,13 +158,30 @@ static enum status read_kind_option(void *user, const struct cli_argument *argum
 
 static enum status read_kind(struct kind_request *request, int argc, char **argv, struct err *err)
 {
-	const char *word = NULL;
+	const char *names[IPU_COMPOSITES], *nearest, *word = NULL;
 	int count = 0;
 	const struct cli_words words = {&word, 1, &count, "keys give all but the kind"};
 	enum status status =
 		cli_parse(&plan_kind.command, argc, argv, read_kind_option, request, &words, err);
 
-	return status == ST_OK ? find_kind(word, &request->of.kind, err) : status;
+	if (status != ST_OK)
+		return status;
+	for (int k = 0; k < IPU_COMPOSITES; k++) {
+		names[k] = kinds[k].name;
+		request->of.kind = (enum ipu_composite_kind)k;
+		if (word && strcmp(word, kinds[k].name) == 0)
+			return ST_OK;
+	}
+	if (!word)
+		return err_set(err, ST_INVALID, "a kind is missing: one of %s", KIND_NAMES);
+	nearest = str_nearest(word, names, IPU_COMPOSITES);
+	if (nearest)
+		return err_set(err, ST_INVALID, "unknown kind \"%s\" (did you mean \"%s\"?)", word,
+			       nearest);
+	return err_set(err, ST_INVALID,
+		       "unknown kind \"%s\" (one of: %s; products and convolutions have verbs of "
+		       "their own, `ipu-plan matmul` and `ipu-plan conv`)",
+		       word, KIND_NAMES);
 }
 
 /* Set the geometry of a Conv1D: a field of one column. */

@@ -125,17 +125,6 @@ static enum status read_ipus(struct scale *scale, const char *list, struct err *
 	return status;
 }
 
-static enum status choose_ipus(struct scale *scale, const char *list, struct err *err)
-{
-	enum status status = ST_OK;
-
-	if (list)
-		return read_ipus(scale, list, err);
-	for (int64_t ipus = scale->ipus_per_replica; ipus <= 1024 && status == ST_OK; ipus *= 2)
-		status = add_ipus(scale, ipus, err);
-	return status;
-}
-
 /* ---- planning a point ------------------------------------------------------------------------ */
 
 /* Read the run for @ipus (0: as it is). "auto" keeps the number of stages that the run file's IPUs
@@ -416,8 +405,11 @@ static enum status run_scale(int argc, char **argv, const struct plan_trainer *t
 		status = err_set(err, ST_INVALID, "--json and --csv: give one of them");
 	if (status == ST_OK)
 		status = measure_replica(scale, err);
-	if (status == ST_OK)
-		status = choose_ipus(scale, request.ipus, err);
+	if (status == ST_OK && request.ipus)
+		status = read_ipus(scale, request.ipus, err);
+	for (int64_t ipus = scale->ipus_per_replica;
+	     !request.ipus && ipus <= 1024 && status == ST_OK; ipus *= 2)
+		status = add_ipus(scale, ipus, err);
 	for (int i = 0; i < scale->count && status == ST_OK; i++)
 		status = plan_point(scale, i, err);
 	if (status == ST_OK && request.json)

@@ -61,28 +61,10 @@ static enum status read_number(const struct json_at *at, const char *key, int64_
 	return json_int(&here, 0, greatest, out, err);
 }
 
-static enum status read_parts(const struct json_at *at, struct target_kind *out, struct err *err)
-{
-	enum status status = json_array(at, err);
-	int64_t classes = 0;
-	struct json_at here;
-
-	if (status == ST_OK && json_count(at) > TARGET_PARTS)
-		status = json_fail(at, err, "has more than %d entries", TARGET_PARTS);
-	for (int i = 0; status == ST_OK && json_item(at, i, &here); i++) {
-		status = read_number(&here, "classes", INT32_MAX, &classes, err);
-		if (status == ST_OK)
-			status = read_number(&here, "width", INT32_MAX, &out->parts[i].width, err);
-		out->parts[i].classes = (int)classes;
-		out->part_count = i + 1;
-	}
-	return status;
-}
-
 static enum status read_targets(const struct json_at *root, const char *key,
 				struct target_kind *out, struct err *err)
 {
-	struct json_at at, here;
+	struct json_at at, here, part;
 	int64_t classes = 0;
 	enum status status;
 
@@ -94,8 +76,19 @@ static enum status read_targets(const struct json_at *root, const char *key,
 		status = read_number(&at, "width", INT32_MAX, &out->width, err);
 	if (status == ST_OK && json_child(&at, "weights", &here))
 		status = json_int(&here, 1, INT32_MAX, &out->weights, err);
-	if (status == ST_OK && json_child(&at, "parts", &here))
-		status = read_parts(&here, out, err);
+	if (status != ST_OK || !json_child(&at, "parts", &here))
+		return status;
+	status = json_array(&here, err);
+	if (status == ST_OK && json_count(&here) > TARGET_PARTS)
+		status = json_fail(&here, err, "has more than %d entries", TARGET_PARTS);
+	classes = 0;
+	for (int i = 0; status == ST_OK && json_item(&here, i, &part); i++) {
+		status = read_number(&part, "classes", INT32_MAX, &classes, err);
+		if (status == ST_OK)
+			status = read_number(&part, "width", INT32_MAX, &out->parts[i].width, err);
+		out->parts[i].classes = (int)classes;
+		out->part_count = i + 1;
+	}
 	return status;
 }
 

@@ -309,39 +309,37 @@ static void set_final(const struct planning *p)
 	}
 }
 
-/* MaybeOutfeedQueue's rule: a final layer enqueues if anything has passed, its own output or
- * that of a layer before. */
-static void set_queue_sent(const struct run_queues *plan, int queue)
+static void set_sent(const struct planning *p)
 {
-	bool any = false, placed = false;
+	const struct run_texts *filters = &p->run->outfeed.activations;
+	const struct run_queues *plan = p->plan;
 
 	for (int i = 0; i < plan->send_count; i++) {
 		struct run_send *send = &plan->sends[i];
 
-		if (send->queue != queue)
-			continue;
-		send->sent = !placed && send->passes;
-		any |= send->passes;
-		placed |= any && send->final;
-	}
-	for (int i = 0; i < plan->send_count && !placed; i++)
-		if (plan->sends[i].queue == queue)
-			plan->sends[i].sent = false;
-}
-
-static void set_sent(const struct planning *p)
-{
-	const struct run_texts *filters = &p->run->outfeed.activations;
-
-	for (int i = 0; i < p->plan->send_count; i++) {
-		struct run_send *send = &p->plan->sends[i];
-
 		send->passes = str_has_any(send->key, filters->given ? filters->items : NULL,
 					   filters->count);
 	}
-	for (int q = 0; q < p->plan->queue_count; q++)
-		if (p->plan->queues[q].wrapped)
-			set_queue_sent(p->plan, q);
+	/* MaybeOutfeedQueue's rule: a final layer enqueues if anything has passed, its own output or
+	 * that of a layer before. */
+	for (int q = 0; q < plan->queue_count; q++) {
+		bool any = false, placed = false;
+
+		if (!plan->queues[q].wrapped)
+			continue;
+		for (int i = 0; i < plan->send_count; i++) {
+			struct run_send *send = &plan->sends[i];
+
+			if (send->queue != q)
+				continue;
+			send->sent = !placed && send->passes;
+			any |= send->passes;
+			placed |= any && send->final;
+		}
+		for (int i = 0; i < plan->send_count && !placed; i++)
+			if (plan->sends[i].queue == q)
+				plan->sends[i].sent = false;
+	}
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -419,38 +417,29 @@ static enum status check_key(const struct run_queues *plan, int number, const st
 	return ST_OK;
 }
 
-static enum status check_queue(const struct run_queues *plan, int queue, const struct run_file *run,
-			       const struct model *model, struct err *err)
-{
-	bool any = false, placed = false;
-
-	for (int i = 0; i < plan->send_count; i++) {
-		const struct run_send *send = &plan->sends[i];
-
-		if (send->queue != queue)
-			continue;
-		if (send->passes && check_key(plan, i, run, model, err) != ST_OK)
-			return ST_INVALID;
-		any |= send->passes;
-		if (placed && send->final)
-			return err_set(
-				err, ST_INVALID,
-				"%s: outfeed queue \"%s\": a queue is enqueued in one place, so "
-				"\"%s\" cannot be a second final outfeed (give all but the last "
-				"layer final_outfeed=False)",
-				run->path, plan->queues[queue].name, send->key);
-		placed |= any && send->final;
-	}
-	return ST_OK;
-}
-
 enum status run_queues_check(const struct run_queues *plan, const struct run_file *run,
 			     const struct model *model, struct err *err)
 {
-	enum status status = ST_OK;
+	for (int q = 0; q < plan->queue_count; q++) {
+		bool any = false, placed = false;
 
-	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
-		if (plan->queues[q].wrapped)
-			status = check_queue(plan, q, run, model, err);
-	return status;
+		for (int i = 0; plan->queues[q].wrapped && i < plan->send_count; i++) {
+			const struct run_send *send = &plan->sends[i];
+
+			if (send->queue != q)
+				continue;
+			if (send->passes && check_key(plan, i, run, model, err) != ST_OK)
+				return ST_INVALID;
+			any |= send->passes;
+			if (placed && send->final)
+				return err_set(
+					err, ST_INVALID,
+					"%s: outfeed queue \"%s\": a queue is enqueued in one "
+					"place, so \"%s\" cannot be a second final outfeed (give "
+					"all but the last layer final_outfeed=False)",
+					run->path, plan->queues[q].name, send->key);
+			placed |= any && send->final;
+		}
+	}
+	return ST_OK;
 }
