@@ -38,29 +38,6 @@ static void graph_target(struct popvision *pv)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-static void graph_program(struct popvision *pv, const struct ips_report_program *program)
-{
-	struct jsonw *w = &pv->w;
-
-	jsonw_begin_object(w);
-	jsonw_key_int(w, "id", program->program_id);
-	jsonw_key_text(w, "type", program->type);
-	jsonw_key_text(w, "name", program->name);
-	jsonw_key_text(w, "operation", program->operation);
-	popvision__int(pv, "count", program->repeat_count);
-	popvision__int(pv, "target", program->call_target);
-	jsonw_key(w, "children");
-	jsonw_begin_array(w);
-	for (int64_t i = program->first_child; i != IPS_REPORT_NONE;) {
-		const struct ips_report_program *child = ips_report_program(pv->report, i);
-
-		jsonw_int(w, child->program_id);
-		i = child->next_sibling;
-	}
-	jsonw_end_array(w);
-	jsonw_end_object(w);
-}
-
 /* Write the ids of the roots that are functions, or of those that are not. */
 static void graph_roots(struct popvision *pv, const char *key, bool functions)
 {
@@ -79,12 +56,32 @@ static void graph_roots(struct popvision *pv, const char *key, bool functions)
 static void graph_programs(struct popvision *pv)
 {
 	const int64_t count = ips_report_program_count(pv->report);
+	struct jsonw *w = &pv->w;
 
-	jsonw_key(&pv->w, "programs");
-	jsonw_begin_array(&pv->w);
-	for (int64_t i = 0; i < count; i++)
-		graph_program(pv, ips_report_program(pv->report, i));
-	jsonw_end_array(&pv->w);
+	jsonw_key(w, "programs");
+	jsonw_begin_array(w);
+	for (int64_t p = 0; p < count; p++) {
+		const struct ips_report_program *program = ips_report_program(pv->report, p);
+
+		jsonw_begin_object(w);
+		jsonw_key_int(w, "id", program->program_id);
+		jsonw_key_text(w, "type", program->type);
+		jsonw_key_text(w, "name", program->name);
+		jsonw_key_text(w, "operation", program->operation);
+		popvision__int(pv, "count", program->repeat_count);
+		popvision__int(pv, "target", program->call_target);
+		jsonw_key(w, "children");
+		jsonw_begin_array(w);
+		for (int64_t i = program->first_child; i != IPS_REPORT_NONE;) {
+			const struct ips_report_program *child = ips_report_program(pv->report, i);
+
+			jsonw_int(w, child->program_id);
+			i = child->next_sibling;
+		}
+		jsonw_end_array(w);
+		jsonw_end_object(w);
+	}
+	jsonw_end_array(w);
 	graph_roots(pv, "controlPrograms", false);
 	graph_roots(pv, "functionPrograms", true);
 }

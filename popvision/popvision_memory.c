@@ -47,22 +47,6 @@ static int64_t *memory_region(const struct memory *m, int64_t category, int regi
 	return memory_array(m, SUMS + category * REGIONS + region);
 }
 
-static void memory_set_tile(const struct memory *m, int64_t at,
-			    const struct ips_report_memory *tile)
-{
-	memory_array(m, SUM_TOTAL)[at] = tile->total_excluding_gaps;
-	memory_array(m, SUM_OVERFLOWED)[at] = tile->overflowed_excluding_gaps;
-	memory_array(m, SUM_ALWAYS_LIVE)[at] = tile->always_live_bytes;
-	memory_array(m, SUM_NOT_ALWAYS_LIVE)[at] = tile->not_always_live_bytes;
-	for (int64_t c = 0; c < m->categories; c++) {
-		const struct ips_report_category *from = &tile->categories[c];
-
-		memory_region(m, c, NON_INTERLEAVED)[at] = from->non_interleaved;
-		memory_region(m, c, INTERLEAVED)[at] = from->interleaved;
-		memory_region(m, c, OVERFLOWED)[at] = from->overflowed;
-	}
-}
-
 static void memory_read(struct memory *m)
 {
 	struct popvision *pv = m->pv;
@@ -86,8 +70,19 @@ static void memory_read(struct memory *m)
 		const struct ips_report_memory *tile =
 			ips_report_tile_memory(pv->report, at / per_ipu, at % per_ipu);
 
-		if (tile)
-			memory_set_tile(m, at, tile);
+		if (!tile)
+			continue;
+		memory_array(m, SUM_TOTAL)[at] = tile->total_excluding_gaps;
+		memory_array(m, SUM_OVERFLOWED)[at] = tile->overflowed_excluding_gaps;
+		memory_array(m, SUM_ALWAYS_LIVE)[at] = tile->always_live_bytes;
+		memory_array(m, SUM_NOT_ALWAYS_LIVE)[at] = tile->not_always_live_bytes;
+		for (int64_t c = 0; c < m->categories; c++) {
+			const struct ips_report_category *from = &tile->categories[c];
+
+			memory_region(m, c, NON_INTERLEAVED)[at] = from->non_interleaved;
+			memory_region(m, c, INTERLEAVED)[at] = from->interleaved;
+			memory_region(m, c, OVERFLOWED)[at] = from->overflowed;
+		}
 	}
 }
 

@@ -305,21 +305,6 @@ static enum status spans_open(struct ips_report *report, struct ips_report_spans
 	return ST_OK;
 }
 
-/* Look up the database's number of track @index. */
-static enum status track_number(struct ips_report *report, int64_t index, int64_t *track_id,
-				struct err *err)
-{
-	const struct report_public__track *track =
-		report_public__item(report, PUBLIC_TRACKS, index);
-
-	if (!track)
-		return err_set(err, ST_INVALID, "%s: track %lld, where there are %lld",
-			       prof_db_path(report->db), (long long)index,
-			       (long long)report_public__count(report, PUBLIC_TRACKS));
-	*track_id = track->track_id;
-	return ST_OK;
-}
-
 int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **out,
 			  const struct ips_report_span_filter *filter, char *message, size_t size)
 {
@@ -335,8 +320,18 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 		return report_public__null_argument("report", message, size);
 	if (!filter)
 		filter = &all;
-	if (filter->track != IPS_NULL)
-		status = track_number(report, filter->track, &track_id, &err);
+	/* Look up the database's number of the track. */
+	if (filter->track != IPS_NULL) {
+		const struct report_public__track *track =
+			report_public__item(report, PUBLIC_TRACKS, filter->track);
+
+		if (track)
+			track_id = track->track_id;
+		else
+			status = err_set(&err, ST_INVALID, "%s: track %lld, where there are %lld",
+					 prof_db_path(report->db), (long long)filter->track,
+					 (long long)report_public__count(report, PUBLIC_TRACKS));
+	}
 	if (status != ST_OK)
 		return report_public__status(NULL, status, &err, message, size);
 	status = spans_open(report, out, INT64_MIN + 1, track_id, filter, &err);

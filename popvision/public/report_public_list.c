@@ -246,28 +246,11 @@ static const struct {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status add_row(struct ips_report *report, enum report_public__list_id id,
-			   const struct prof_query *query, struct err *err)
-{
-	struct report_public__list *list = &report->lists[id];
-	const size_t size = kinds[id].size;
-	unsigned char *item;
-
-	if (mem_grow(&list->items, &list->capacity, list->count + 1, size) != 0)
-		return err_nomem(err);
-	item = list->items + list->count * size;
-	memset(item, 0, size);
-	if (kinds[id].index_at != NO_INDEX)
-		*(int64_t *)(void *)(item + kinds[id].index_at) = (int64_t)list->count;
-	list->count++;
-	return report_public__row(report, query, kinds[id].fields, kinds[id].field_count, item,
-				  err);
-}
-
 /* Read a list without linking it to others. */
 static void read_once(struct ips_report *report, enum report_public__list_id id)
 {
 	struct report_public__list *list = &report->lists[id];
+	const size_t size = kinds[id].size;
 	struct err err = {ST_OK, ""};
 	struct prof_query *query;
 	enum status status;
@@ -276,8 +259,21 @@ static void read_once(struct ips_report *report, enum report_public__list_id id)
 		return;
 	list->loaded = true;
 	status = prof_query_open(&query, report->db, kinds[id].sql, &err);
-	while (prof_query_next(query, &status, &err))
-		status = add_row(report, id, query, &err);
+	while (prof_query_next(query, &status, &err)) {
+		unsigned char *item;
+
+		if (mem_grow(&list->items, &list->capacity, list->count + 1, size) != 0) {
+			status = err_nomem(&err);
+			break;
+		}
+		item = list->items + list->count * size;
+		memset(item, 0, size);
+		if (kinds[id].index_at != NO_INDEX)
+			*(int64_t *)(void *)(item + kinds[id].index_at) = (int64_t)list->count;
+		list->count++;
+		status = report_public__row(report, query, kinds[id].fields, kinds[id].field_count,
+					    item, &err);
+	}
 	prof_query_close(query);
 	list->status = status;
 	if (list->status != ST_OK) {
@@ -355,20 +351,6 @@ static int64_t next_after_subtree(const struct ips_report_program *programs, int
 	return IPS_REPORT_NONE;
 }
 
-/* Set depths in an order in which parents precede their children. */
-static void set_depths(struct ips_report *report)
-{
-	struct ips_report_program *programs = programs_of(report);
-	int64_t at = report->first_root;
-
-	while (at != IPS_REPORT_NONE) {
-		const int64_t parent = programs[at].parent, child = programs[at].first_child;
-
-		programs[at].depth = parent == IPS_REPORT_NONE ? 0 : programs[parent].depth + 1;
-		at = child != IPS_REPORT_NONE ? child : next_after_subtree(programs, at);
-	}
-}
-
 /* Link the programs. Their list is marked as loaded, so looking one up does not load it again. */
 static enum status link_tree(struct ips_report *report, struct err *err)
 {
@@ -391,7 +373,15 @@ static enum status link_tree(struct ips_report *report, struct err *err)
 	if (seen && order) {
 		cut_cycles(programs, count, seen);
 		link_children(report, order);
-		set_depths(report);
+		/* Set depths in an order in which parents precede their children. */
+		for (int64_t at = report->first_root; at != IPS_REPORT_NONE;) {
+			const int64_t parent = programs[at].parent,
+				      child = programs[at].first_child;
+
+			programs[at].depth =
+				parent == IPS_REPORT_NONE ? 0 : programs[parent].depth + 1;
+			at = child != IPS_REPORT_NONE ? child : next_after_subtree(programs, at);
+		}
 		for (size_t i = 0; i < count; i++)
 			if (programs[i].called != IPS_REPORT_NONE)
 				programs[programs[i].called].is_function = 1;
