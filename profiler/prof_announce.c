@@ -110,21 +110,6 @@ static void announce_write_key(struct jsonw *w, const struct announce_key *key, 
 	}
 }
 
-static void announce_format(const struct prof_announcement *run, struct str *out)
-{
-	struct jsonw w;
-
-	jsonw_init_str(&w, out, 2);
-	jsonw_begin_object(&w);
-	jsonw_key_int(&w, "version", VERSION);
-	for (size_t i = 0; i < ARRAY_LEN(announce_keys); i++)
-		announce_write_key(&w, &announce_keys[i],
-				   (const char *)run + announce_keys[i].offset);
-	jsonw_end_object(&w);
-	if (jsonw_end(&w, NULL) != ST_OK)
-		out->failed = true;
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status announce_read_key(const struct json_at *root, const struct announce_key *key,
@@ -487,9 +472,20 @@ static bool announce_save(struct prof_announce *announce)
 
 static enum status announce_write(struct prof_announce *announce, struct err *err)
 {
+	const struct prof_announcement *run = &announce->run;
+	struct jsonw w;
+
 	announce->written_ns = clock_ns();
 	str_clear(&announce->text);
-	announce_format(&announce->run, &announce->text);
+	jsonw_init_str(&w, &announce->text, 2);
+	jsonw_begin_object(&w);
+	jsonw_key_int(&w, "version", VERSION);
+	for (size_t i = 0; i < ARRAY_LEN(announce_keys); i++)
+		announce_write_key(&w, &announce_keys[i],
+				   (const char *)run + announce_keys[i].offset);
+	jsonw_end_object(&w);
+	if (jsonw_end(&w, NULL) != ST_OK)
+		announce->text.failed = true;
 	if (announce->text.failed)
 		return err_nomem(err);
 	if (!announce_save(announce))

@@ -137,19 +137,6 @@ static void add_to_bucket(struct prof_levels *levels, uint32_t depth, int level,
 	share_add(bucket->part, site, ns);
 }
 
-static bool grow_depths(struct prof_levels *levels, uint32_t depth)
-{
-	if (mem_grow(&levels->depths, &levels->depth_capacity, (size_t)depth + 1,
-		     sizeof(*levels->depths)) != 0) {
-		levels->failed = true;
-		return false;
-	}
-	memset(levels->depths + levels->depth_count, 0,
-	       ((size_t)depth + 1 - levels->depth_count) * sizeof(*levels->depths));
-	levels->depth_count = (size_t)depth + 1;
-	return true;
-}
-
 void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
 		     uint32_t site, int finest)
 {
@@ -161,8 +148,16 @@ void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_n
 	if (level >= PROF_LEVELS)
 		return;
 	shift = prof_level_shift(level);
-	if (depth >= levels->depth_count && !grow_depths(levels, depth))
-		return;
+	if (depth >= levels->depth_count) {
+		if (mem_grow(&levels->depths, &levels->depth_capacity, (size_t)depth + 1,
+			     sizeof(*levels->depths)) != 0) {
+			levels->failed = true;
+			return;
+		}
+		memset(levels->depths + levels->depth_count, 0,
+		       ((size_t)depth + 1 - levels->depth_count) * sizeof(*levels->depths));
+		levels->depth_count = (size_t)depth + 1;
+	}
 	if (level > 0)
 		flush_below(levels, depth, level);
 	while (start_ns >> shift < end_ns >> shift) {

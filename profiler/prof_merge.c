@@ -472,19 +472,6 @@ static void copy_tracks(struct merge *m)
 		"src") ") b ON b.number = a.number AND b.mode IS a.mode AND b.epoch IS a.epoch "   \
 		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 << 61"
 
-/* Find the common anchors of the current source and the first one, as differences of recorded
- * times. */
-static void find_anchors(struct merge *m)
-{
-	static const char count[] = "SELECT count(*) FROM temp.anchors";
-
-	prof__merge_run(m, "DELETE FROM temp.anchors");
-	prof__merge_run(m, COMMON(EXECUTIONS));
-	if (query_int(m, count) == 0)
-		prof__merge_run(m, COMMON(STEPS));
-	m->source->anchors = query_int(m, count);
-}
-
 /* Measure what remains, after the shifts, between @reference and the current source. */
 static void measure_residual(struct merge *m, const struct prof_merge_source *reference)
 {
@@ -514,13 +501,21 @@ static void measure_residual(struct merge *m, const struct prof_merge_source *re
 
 static void measure_all(struct merge *m)
 {
+	static const char count[] = "SELECT count(*) FROM temp.anchors";
+
 	attach(m, m->files[0].path, "ref");
 	for (m->at = 1; m->at < m->count && prof__merge_ok(m); m->at++) {
 		m->source = &m->sources[m->at];
 		attach(m, m->files[m->at].path, "src");
 		if (!prof__merge_ok(m))
 			break;
-		find_anchors(m);
+		/* Find the common anchors of this source and the first one, as differences of
+		 * recorded times. */
+		prof__merge_run(m, "DELETE FROM temp.anchors");
+		prof__merge_run(m, COMMON(EXECUTIONS));
+		if (query_int(m, count) == 0)
+			prof__merge_run(m, COMMON(STEPS));
+		m->source->anchors = query_int(m, count);
 		measure_residual(m, &m->sources[0]);
 		if (!prof__merge_ok(m))
 			err_prefix(&m->err, "%s", m->files[m->at].path);

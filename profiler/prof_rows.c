@@ -125,32 +125,30 @@ static const char *const definitions[] = {
 	[PROF_COLUMN_BLOB] = "BLOB",
 };
 
-static void add_table(struct str *sql, const struct prof_row_type *type)
-{
-	const char *before = "";
-
-	str_addf(sql, "CREATE TABLE %s (\n", type->table);
-	if (type->columns[0].kind != PROF_COLUMN_ID && type->columns[0].kind != PROF_COLUMN_SPAN) {
-		str_add(sql, "\trow_id INTEGER PRIMARY KEY");
-		before = ",\n";
-	}
-	for (size_t i = 0; i < type->count; i++, before = ",\n")
-		str_addf(sql, "%s\t%s %s", before, type->columns[i].name,
-			 definitions[type->columns[i].kind]);
-	str_add(sql, ");\n");
-	if (!type->view)
-		return;
-	str_addf(sql, "CREATE VIEW %s AS SELECT", type->view);
-	for (size_t i = 0; i < type->count; i++)
-		str_addf(sql, "%s %s", i == 0 ? "" : ",", type->columns[i].name);
-	str_addf(sql, " FROM %s;\n", type->table);
-}
-
 void prof_schema_text(struct str *sql)
 {
-	for (size_t i = 0; i < PROF_TABLES; i++) {
-		if (i != PROF_TABLE_META) /* a WITHOUT ROWID table: in schema.sql */
-			add_table(sql, &prof_row_types[i]);
+	for (size_t t = 0; t < PROF_TABLES; t++) {
+		const struct prof_row_type *type = &prof_row_types[t];
+		const char *before = "";
+
+		if (t == PROF_TABLE_META) /* a WITHOUT ROWID table: in schema.sql */
+			continue;
+		str_addf(sql, "CREATE TABLE %s (\n", type->table);
+		if (type->columns[0].kind != PROF_COLUMN_ID &&
+		    type->columns[0].kind != PROF_COLUMN_SPAN) {
+			str_add(sql, "\trow_id INTEGER PRIMARY KEY");
+			before = ",\n";
+		}
+		for (size_t i = 0; i < type->count; i++, before = ",\n")
+			str_addf(sql, "%s\t%s %s", before, type->columns[i].name,
+				 definitions[type->columns[i].kind]);
+		str_add(sql, ");\n");
+		if (!type->view)
+			continue;
+		str_addf(sql, "CREATE VIEW %s AS SELECT", type->view);
+		for (size_t i = 0; i < type->count; i++)
+			str_addf(sql, "%s %s", i == 0 ? "" : ",", type->columns[i].name);
+		str_addf(sql, " FROM %s;\n", type->table);
 	}
 	str_add(sql, schema_sql);
 }

@@ -512,14 +512,6 @@ static uint64_t flush_ticket(struct ips_recording *recording)
 	return ticket;
 }
 
-static void finish_flush(struct ips_recording *recording, uint64_t ticket)
-{
-	pthread_mutex_lock(&recording->lock);
-	recording->flush_done = ticket;
-	pthread_cond_broadcast(&recording->flushed);
-	pthread_mutex_unlock(&recording->lock);
-}
-
 /* Do one round; *@work counts the slots and rows drained. */
 static enum status work_round(struct ips_recording *recording, bool last, uint64_t *work)
 {
@@ -538,8 +530,12 @@ static enum status work_round(struct ips_recording *recording, bool last, uint64
 	if (status == ST_OK && (wanted || commit_due(recording)))
 		status = commit(recording, wanted || !recording->params.alone);
 	recording->writer.write_ns += clock_ns() - started;
-	if (status == ST_OK && ticket != recording->flush_done)
-		finish_flush(recording, ticket);
+	if (status == ST_OK && ticket != recording->flush_done) {
+		pthread_mutex_lock(&recording->lock);
+		recording->flush_done = ticket;
+		pthread_cond_broadcast(&recording->flushed);
+		pthread_mutex_unlock(&recording->lock);
+	}
 	return status;
 }
 

@@ -443,13 +443,6 @@ static void leave_wal(struct prof_writer *writer)
 	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
 }
 
-/* Upper bound of flows whose sides were both recorded but not matched, because the first one was
- * discarded before the second came. A side whose other side was never recorded is no loss. */
-static uint64_t lost_flows(const struct prof_writer *writer)
-{
-	return min(writer->forgotten, min(writer->one_sided[0], writer->one_sided[1]));
-}
-
 static enum status commit_cost(struct prof_writer *writer)
 {
 	enum status status = prof_insert_flush(&writer->overhead, &writer->err);
@@ -467,7 +460,11 @@ static enum status commit_cost(struct prof_writer *writer)
 static enum status write_last_overhead(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
-	const uint64_t lost = lost_flows(writer);
+	/* Upper bound of flows whose sides were both recorded but not matched, because the first one
+	 * was discarded before the second came. A side whose other side was never recorded is no
+	 * loss. */
+	const uint64_t lost =
+		min(writer->forgotten, min(writer->one_sided[0], writer->one_sided[1]));
 	enum status status;
 
 	if (lost == 0 && writer->write_ns == 0)
