@@ -42,16 +42,6 @@ static void clean_name(char out[NAME_SIZE], const char *text)
 		strcpy(out, "unnamed");
 }
 
-static void name_shape(struct str *name, const struct captures_shape *shape,
-		       const struct captures_shape *main)
-{
-	str_add(name, shape->ndim == 0 ? "@scalar" : "@");
-	for (int i = 0; i < shape->ndim; i++)
-		str_addf(name, "%s%lld", i > 0 ? "x" : "", (long long)shape->dim[i]);
-	if (shape->dtype != main->dtype)
-		str_addf(name, "@%s", dtype_name(shape->dtype));
-}
-
 static int compare_keys(const void *a, const void *b)
 {
 	const struct captures_array *p = *(struct captures_array *const *)a;
@@ -84,12 +74,18 @@ static enum status name_array(struct captures_array *array, bool with_queue, str
 	str_add(&name, text);
 	mem_free(whole);
 
-	/* The main array of a tensor precedes its others. */
-	for (const struct captures_array *at = array; !array->main; at--) {
-		if (at->main) {
-			name_shape(&name, array->shape, at->shape);
-			break;
-		}
+	if (!array->main) {
+		const struct captures_shape *shape = array->shape;
+		const struct captures_array *at = array;
+
+		/* The main array of a tensor precedes its others. */
+		while (!at->main)
+			at--;
+		str_add(&name, shape->ndim == 0 ? "@scalar" : "@");
+		for (int i = 0; i < shape->ndim; i++)
+			str_addf(&name, "%s%lld", i > 0 ? "x" : "", (long long)shape->dim[i]);
+		if (shape->dtype != at->shape->dtype)
+			str_addf(&name, "@%s", dtype_name(shape->dtype));
 	}
 	if (name.failed) {
 		str_free(&name);
