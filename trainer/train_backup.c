@@ -247,15 +247,6 @@ static void sync_replica(struct train_session *session, struct train_replica *re
 		train_replica_round(session, replica);
 }
 
-/* Gather the shares of the optimizer's variable @slot of all replicas in session->reduced, by
- * weight. Called by all ranks. */
-static void gather_slot(struct train_session *session, size_t slot)
-{
-	train_shard_publish_slot(session, slot);
-	for (int s = 0; s < session->layout->stages; s++)
-		train_ranks_gather(session, s, NULL);
-}
-
 /* The optimizer's variables, which are the same for all replicas: rank 0 saves those of the first
  * one. If they are sharded, all ranks gather the shares in session->reduced. */
 static void sync_slots(struct train_session *session, struct snapshot *snapshot)
@@ -268,8 +259,12 @@ static void sync_slots(struct train_session *session, struct snapshot *snapshot)
 	for (size_t s = 0; s < slots; s++) {
 		float *whole = sharded ? session->reduced : session->replica[0].slots + s * weights;
 
-		if (sharded && !reads)
-			gather_slot(session, s);
+		/* Gather the shares of all replicas, by weight. */
+		if (sharded && !reads) {
+			train_shard_publish_slot(session, s);
+			for (int stage = 0; stage < session->layout->stages; stage++)
+				train_ranks_gather(session, stage, NULL);
+		}
 		snprintf(name, sizeof(name), "slot %zu", s);
 		if (reads || ranks_rank(session->ranks) == 0)
 			model_weights_keep(session->model, whole, name, snapshot);

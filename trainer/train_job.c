@@ -308,25 +308,11 @@ static void discard_report(struct train_job *job)
 	}
 }
 
-/* Print the lines about the device that the tutorials' logs have, marked as simulated. */
-static void print_device(const struct train_job *job)
-{
-	const struct run_file *run = job->plan.run;
-	const int ipus = job->plan.layout->ipus;
-
-	if (!run->ipu.wanted)
-		return;
-	fprintf(job->screen.out,
-		"Poplar version: none (simulated by ipuscope %s, cost model %s)\n"
-		"Device /device:IPU:0 attached to %d IPU%s with Poplar device ID: 0 (simulated "
-		"%s)\n",
-		IPUSCOPE_VERSION, IPU_COST_MODEL, ipus, ipus == 1 ? "" : "s", run->ipu.target);
-}
-
 /* Print the notices, the device, and the model, once the request has been checked. */
 static enum status print_run(struct train_job *job, struct err *err)
 {
 	const struct plan_run *plan = &job->plan;
+	const int ipus = plan->layout->ipus;
 	FILE *out = job->screen.out;
 	struct str split = {0};
 
@@ -337,7 +323,14 @@ static enum status print_run(struct train_job *job, struct err *err)
 		return err_nomem(err);
 	}
 	fprintf(out, "%s%s", str_peek(&job->notices), plan->run->notes);
-	print_device(job);
+	/* The lines about the device that the tutorials' logs have, marked as simulated. */
+	if (plan->run->ipu.wanted)
+		fprintf(out,
+			"Poplar version: none (simulated by ipuscope %s, cost model %s)\n"
+			"Device /device:IPU:0 attached to %d IPU%s with Poplar device ID: 0 "
+			"(simulated %s)\n",
+			IPUSCOPE_VERSION, IPU_COST_MODEL, ipus, ipus == 1 ? "" : "s",
+			plan->run->ipu.target);
 	train_summary_model(out, plan->model, plan->model->batch);
 	train_summary_stages(out, plan->model, plan->layout);
 	fputs(str_peek(&split), out);

@@ -127,32 +127,27 @@ static void add_addends(struct train_phase *phase)
 		phase->states[i] += train_tree_sum(addend_of(phase, i + 1, 0), replicas);
 }
 
-/* Weight a batch's loss by its items, as Keras does. */
-static void add_step(struct train_phase *phase, int64_t step)
-{
-	const int64_t replicas = phase->session->layout->replicas;
-	const int64_t states = phase->measure->metrics.states;
-	const double penalty = penalty_of(phase, step);
-
-	for (int64_t r = 0; r < replicas; r++) {
-		const int64_t place = step * replicas + r;
-		const int64_t weight = weight_of(phase, step, r);
-
-		*addend_of(phase, 0, r) = (phase->losses[place] + penalty) * (double)weight;
-		phase->weight += (double)weight;
-		for (int64_t i = 0; i < states; i++)
-			*addend_of(phase, i + 1, r) = phase->sums[place * states + i];
-	}
-	add_addends(phase);
-}
-
 static void add_results(struct train_phase *phase)
 {
 	struct train_session *session = phase->session;
 	const struct train_execution *execution = &session->execution;
+	const int64_t replicas = session->layout->replicas;
+	const int64_t states = phase->measure->metrics.states;
 
 	for (int64_t i = 0; i < execution->steps; i++) {
-		add_step(phase, i);
+		const double penalty = penalty_of(phase, i);
+
+		/* Weight a batch's loss by its items, as Keras does. */
+		for (int64_t r = 0; r < replicas; r++) {
+			const int64_t place = i * replicas + r;
+			const int64_t weight = weight_of(phase, i, r);
+
+			*addend_of(phase, 0, r) = (phase->losses[place] + penalty) * (double)weight;
+			phase->weight += (double)weight;
+			for (int64_t s = 0; s < states; s++)
+				*addend_of(phase, s + 1, r) = phase->sums[place * states + s];
+		}
+		add_addends(phase);
 		train_record_metric(session, execution->mode, execution->epoch,
 				    execution->execution, execution->first_step + i, "loss",
 				    step_loss(phase, i));
@@ -204,16 +199,6 @@ static void update_figures(struct train_phase *phase)
 
 		figures->values[m + 1] = metric_result(metric, phase->states + metric->first_state);
 	}
-}
-
-/* Turn the results of the execution that has just ended into rows, means and figures. */
-static void collect_results(struct train_phase *phase)
-{
-	if (phase->mode != IPS_PREDICT && together_of(phase) > 1)
-		add_accumulated(phase);
-	else if (phase->mode != IPS_PREDICT)
-		add_results(phase);
-	update_figures(phase);
 }
 
 void train_phase_begin(struct train_phase *phase)
@@ -690,7 +675,12 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);
-	collect_results(phase);
+	/* Turn the results into rows, means and figures. */
+	if (phase->mode != IPS_PREDICT && together_of(phase) > 1)
+		add_accumulated(phase);
+	else if (phase->mode != IPS_PREDICT)
+		add_results(phase);
+	update_figures(phase);
 	advance(phase);
 	if (phase->screen)
 		train_screen_executed(phase->screen, execution->steps * session->layout->replicas);

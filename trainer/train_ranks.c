@@ -291,12 +291,17 @@ const struct train_bucket_range *train_ranks_bucket(const struct train_session *
 	return &session->exchange[stage].buckets[bucket].range;
 }
 
-/* Compute what this rank sends of the bucket: by rank, then by branch. */
-static void sum_branches(const struct train_session *session, const struct train_exchange *e,
-			 const struct train_bucket *bucket, size_t first_weight)
+void train_ranks_arrive(struct train_session *session, int stage, int number)
 {
+	const struct train_exchange *e = &session->exchange[stage];
+	struct train_bucket *bucket = &e->buckets[number];
+	const size_t first_weight = session->replica[0].stage[stage].first_weight;
 	float *to = bucket->out.base;
 
+	if (atomic_fetch_add(&bucket->arrived, 1) + 1 < session->replicas)
+		return;
+	atomic_store(&bucket->arrived, 0);
+	/* Compute what this rank sends of the bucket: by rank, then by branch. */
 	for (int r = 0; r < ranks_count(session->ranks); r++) {
 		const size_t length = (size_t)bucket->mean.words[r];
 		const size_t at = first_weight + bucket->range.first + (size_t)bucket->mean.at[r];
@@ -306,17 +311,6 @@ static void sum_branches(const struct train_session *session, const struct train
 				to, session->branch + (e->own[b].first - session->first_replica),
 				at, length, e->own[b].count);
 	}
-}
-
-void train_ranks_arrive(struct train_session *session, int stage, int number)
-{
-	const struct train_exchange *e = &session->exchange[stage];
-	struct train_bucket *bucket = &e->buckets[number];
-
-	if (atomic_fetch_add(&bucket->arrived, 1) + 1 < session->replicas)
-		return;
-	atomic_store(&bucket->arrived, 0);
-	sum_branches(session, e, bucket, session->replica[0].stage[stage].first_weight);
 	ranks_reduce(session->ranks, bucket->reduction);
 }
 

@@ -257,21 +257,10 @@ enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 	return (enum status)ips_append_bubble(session->recording, &row);
 }
 
-static enum status record_host_run(struct train_session *session, int replica, int64_t run)
-{
-	const struct ipu_schedule *schedule = session->execution.schedule;
-	const int works = schedule->first[schedule->ipus];
-	struct plan_bubble bubble;
-	enum status status = plan_bubble_measure(
-		&bubble, schedule, session->replica[replica].interval + run * works, works, false);
-
-	if (status != ST_OK)
-		return status;
-	return train__append_bubble(train__first_worker(session, replica), run, IPS_HOST, &bubble);
-}
-
 enum status train_record_runs(struct train_session *session, bool all)
 {
+	const struct ipu_schedule *schedule = session->execution.schedule;
+
 	if (!session->recording)
 		return ST_OK;
 	for (int r = 0; r < session->replicas; r++) {
@@ -280,8 +269,15 @@ enum status train_record_runs(struct train_session *session, bool all)
 			all ? session->execution.runs : train_replica_runs_done(session, r);
 
 		for (; replica->runs_recorded < done; replica->runs_recorded++) {
-			enum status status = record_host_run(session, r, replica->runs_recorded);
+			const int works = schedule->first[schedule->ipus];
+			const int64_t run = replica->runs_recorded;
+			struct plan_bubble bubble;
+			enum status status = plan_bubble_measure(
+				&bubble, schedule, replica->interval + run * works, works, false);
 
+			if (status == ST_OK)
+				status = train__append_bubble(train__first_worker(session, r), run,
+							      IPS_HOST, &bubble);
 			if (status != ST_OK)
 				return status;
 		}

@@ -317,29 +317,27 @@ enum status train_replica_init(struct train_session *session, int index, struct 
 	return ST_OK;
 }
 
-static void free_stage(struct train_stage *stage)
-{
-	stage_free(stage->stage);
-	if (stage->own != stage->ranges)
-		mem_free(stage->own);
-	mem_free(stage->ranges);
-	mem_free(stage->loss_gradient);
-	mem_free(stage->parts);
-	for (int i = 0; stage->ring && i < stage->ring_count; i++)
-		mem_free(stage->ring[i]);
-	mem_free(stage->ring);
-	mem_free(stage->layer_site);
-	if (stage->slots > 0) {
-		train_signal_fini(&stage->forward_done);
-		train_signal_fini(&stage->forward_taken);
-		train_signal_fini(&stage->backward_done);
-	}
-}
-
 void train_replica_fini(const struct train_session *session, struct train_replica *replica)
 {
-	for (int s = 0; replica->stage && s < session->layout->stages; s++)
-		free_stage(&replica->stage[s]);
+	for (int s = 0; replica->stage && s < session->layout->stages; s++) {
+		struct train_stage *stage = &replica->stage[s];
+
+		stage_free(stage->stage);
+		if (stage->own != stage->ranges)
+			mem_free(stage->own);
+		mem_free(stage->ranges);
+		mem_free(stage->loss_gradient);
+		mem_free(stage->parts);
+		for (int i = 0; stage->ring && i < stage->ring_count; i++)
+			mem_free(stage->ring[i]);
+		mem_free(stage->ring);
+		mem_free(stage->layer_site);
+		if (stage->slots > 0) {
+			train_signal_fini(&stage->forward_done);
+			train_signal_fini(&stage->forward_taken);
+			train_signal_fini(&stage->backward_done);
+		}
+	}
 	mem_free(replica->stage);
 	mem_free(replica->weights);
 	mem_free(replica->halves);

@@ -307,23 +307,6 @@ static enum outfeed_tier add_watched(struct train_tensors *tensors,
 	return choice.tier;
 }
 
-static void watch_outputs(struct train_session *session)
-{
-	for (int i = 0; i < session->model->layer_count; i++) {
-		const struct model_layer *layer = &session->model->layers[i];
-		enum outfeed_tier tier;
-
-		if (layer->ops->pass_through || layer->output.ndim >= OUTFEED_NDIM_MAX ||
-		    is_output_sent(session, i))
-			continue;
-		tier = add_watched(&session->tensors, &session->tensors.output[i + 1], i, 0,
-				   output_count(session, i));
-		if (tier != OUTFEED_OFF)
-			session->taps[i] |=
-				tier == OUTFEED_HEALTH ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK;
-	}
-}
-
 /* Watch attention scores that rules name. */
 static enum status watch_scores(struct train_session *session, struct err *err)
 {
@@ -447,7 +430,19 @@ static enum status add_watches(struct train_session *session, struct err *err)
 		return err_nomem(err);
 	for (int i = 0; i < plan->send_count; i++)
 		mark_rules(tensors, plan->sends[i].key, OUTFEED_ACTIVATION, OUTFEED_WATCHED);
-	watch_outputs(session);
+	for (int i = 0; i < session->model->layer_count; i++) {
+		const struct model_layer *layer = &session->model->layers[i];
+		enum outfeed_tier tier;
+
+		if (layer->ops->pass_through || layer->output.ndim >= OUTFEED_NDIM_MAX ||
+		    is_output_sent(session, i))
+			continue;
+		tier = add_watched(tensors, &tensors->output[i + 1], i, 0,
+				   output_count(session, i));
+		if (tier != OUTFEED_OFF)
+			session->taps[i] |=
+				tier == OUTFEED_HEALTH ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK;
+	}
 	status = watch_scores(session, err);
 	if (status == ST_OK)
 		status = watch_tokens(session, err);

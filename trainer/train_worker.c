@@ -279,17 +279,6 @@ static void copy_prediction(struct work *work, int slot)
 	       (size_t)items_of(work) * item * sizeof(float));
 }
 
-/* Compute the results of the last stage's forward, and publish them to pollers of steps_done. */
-static void compute_results(struct work *work, int slot)
-{
-	if (work->worker->session->execution.mode == IPS_PREDICT)
-		copy_prediction(work, slot);
-	else
-		compute_loss(work, slot);
-	atomic_store_explicit(&work->worker->replica->steps_done, work->sequence + 1,
-			      memory_order_release);
-}
-
 static void record_input(struct work *work, const struct train_outfeed_place *place, int slot)
 {
 	struct train_session *session = work->worker->session;
@@ -330,10 +319,17 @@ static void run_forward(struct work *work)
 	stage_forward(work->stage->stage, slot, items_of(work), (uint64_t)step_of(work),
 		      worker->replica->weights,
 		      train_outfeed_due(session, &place) ? tap_activation : NULL, work);
-	if (work->number == last)
-		compute_results(work, slot);
-	else
+	if (work->number == last) {
+		if (session->execution.mode == IPS_PREDICT)
+			copy_prediction(work, slot);
+		else
+			compute_loss(work, slot);
+		/* Publish the results to pollers of steps_done. */
+		atomic_store_explicit(&worker->replica->steps_done, work->sequence + 1,
+				      memory_order_release);
+	} else {
 		draw_flow(work, &ACTIVATIONS, true, work->number);
+	}
 	end_work(work);
 	train_signal_set(&work->stage->forward_done, work->sequence + 1);
 }

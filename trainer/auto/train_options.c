@@ -265,14 +265,6 @@ static const option_read_fn option_read[] = {
 
 /* ---- parsing the object ---------------------------------------------------------------------- */
 
-static int option_find(const char *name)
-{
-	for (int i = 0; i < OPTION_COUNT; i++)
-		if (!strcmp(option_table[i].name, name))
-			return i;
-	return -1;
-}
-
 static enum status option_unknown(const char *name, struct err *err)
 {
 	const char *names[OPTION_COUNT], *near;
@@ -295,12 +287,15 @@ static enum status options_read(const cJSON *root, struct option_value values[OP
 			       EXAMPLE);
 
 	for (const cJSON *node = root->child; node; node = node->next) {
-		int at = option_find(node->string);
-		const struct train_option_entry *entry = at < 0 ? NULL : &option_table[at];
+		const struct train_option_entry *entry;
 		enum status status;
+		int at = 0;
 
-		if (!entry)
+		while (at < OPTION_COUNT && strcmp(option_table[at].name, node->string) != 0)
+			at++;
+		if (at == OPTION_COUNT)
 			return option_unknown(node->string, err);
+		entry = &option_table[at];
 		status = option_read[entry->kind](entry, node, &values[at], err);
 		if (status != ST_OK)
 			return status;

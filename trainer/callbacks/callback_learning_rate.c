@@ -137,24 +137,6 @@ struct scheduler {
 	int64_t verbose;
 };
 
-static void scheduler_read_row(struct scheduler *s, const struct json_at *row, struct err *err)
-{
-	struct json_at epoch, rate;
-	const int64_t least = s->count > 0 ? s->rows[s->count - 1].epoch + 1 : 0;
-
-	if (json_array(row, err) != ST_OK)
-		return;
-	if (json_count(row) != 2 || !json_item(row, 0, &epoch) || !json_item(row, 1, &rate)) {
-		json_fail(row, err, "must be [epoch, rate]");
-		return;
-	}
-	json_int(&epoch, least, INT32_MAX, &s->rows[s->count].epoch, err);
-	if (json_real(&rate, &s->rows[s->count].rate, err) == ST_OK &&
-	    !(s->rows[s->count].rate >= 0.0 && s->rows[s->count].rate <= 3e38))
-		json_fail(&rate, err, "must be at least 0, not %g", s->rows[s->count].rate);
-	s->count++;
-}
-
 static const struct model_option scheduler_options[] = {
 	{"schedule", .rule = MODEL_ANY}, /* read below */
 	{"verbose", MODEL_INT, .offset = offsetof(struct scheduler, verbose), .most = INT32_MAX},
@@ -173,8 +155,23 @@ static void scheduler_read(struct callback *callback, const struct json_at *conf
 		err_nomem(err);
 		return;
 	}
-	while (!err_stuck(err) && json_next(&table, &row))
-		scheduler_read_row(s, &row, err);
+	while (!err_stuck(err) && json_next(&table, &row)) {
+		struct json_at epoch, rate;
+		const int64_t least = s->count > 0 ? s->rows[s->count - 1].epoch + 1 : 0;
+
+		if (json_array(&row, err) != ST_OK)
+			return;
+		if (json_count(&row) != 2 || !json_item(&row, 0, &epoch) ||
+		    !json_item(&row, 1, &rate)) {
+			json_fail(&row, err, "must be [epoch, rate]");
+			return;
+		}
+		json_int(&epoch, least, INT32_MAX, &s->rows[s->count].epoch, err);
+		if (json_real(&rate, &s->rows[s->count].rate, err) == ST_OK &&
+		    !(s->rows[s->count].rate >= 0.0 && s->rows[s->count].rate <= 3e38))
+			json_fail(&rate, err, "must be at least 0, not %g", s->rows[s->count].rate);
+		s->count++;
+	}
 }
 
 static enum status scheduler_epoch(struct callback *callback, const struct callback_host *host,

@@ -231,22 +231,6 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 	return status;
 }
 
-/* Check that the logs have every field of the name. After a batch they lack validation metrics. */
-static enum status checkpoint_check_name(const struct checkpoint *c, const struct ips_logs *logs,
-					 struct err *err)
-{
-	char path[FS_PATH_SIZE];
-	struct ips_logs some = *logs;
-	enum status status;
-
-	while (c->every && some.count && !strncmp(some.items[some.count - 1].name, "val_", 4))
-		some.count--;
-	status = callback_name(c->path, 1, &some, path, sizeof(path), err);
-	if (status != ST_OK)
-		err_prefix(err, "ModelCheckpoint: %s", c->path);
-	return status;
-}
-
 /* Before the first epoch, report a name whose fields have no value, and a missing folder, unless
  * the folder's name depends on the epoch. */
 static enum status checkpoint_begin(struct callback *callback, const struct callback_host *host,
@@ -257,8 +241,19 @@ static enum status checkpoint_begin(struct callback *callback, const struct call
 	const char *field = strchr(c->path, '{');
 	enum status status = keras_save_check(c->path, NULL, err);
 
-	if (status == ST_OK && host->logs)
-		status = checkpoint_check_name(c, host->logs, err);
+	/* Check that the logs have every field of the name. After a batch they lack validation
+	 * metrics. */
+	if (status == ST_OK && host->logs) {
+		struct ips_logs some = *host->logs;
+		char path[FS_PATH_SIZE];
+
+		while (c->every && some.count &&
+		       !strncmp(some.items[some.count - 1].name, "val_", 4))
+			some.count--;
+		status = callback_name(c->path, 1, &some, path, sizeof(path), err);
+		if (status != ST_OK)
+			err_prefix(err, "ModelCheckpoint: %s", c->path);
+	}
 	if (status != ST_OK)
 		return status;
 	return slash && field && field < slash ? ST_OK : fs_check_write(c->path, err);

@@ -279,19 +279,6 @@ static void dataset_empty_part(const struct dataset *there, struct dataset *miss
 	missing->memory = NULL;
 }
 
-static enum status dataset_resize(struct dataset *train, struct dataset *test,
-				  const struct dataset_params *params, struct err *err)
-{
-	const int64_t height = params->resize.height, width = params->resize.width;
-	enum status status = ST_OK;
-
-	if (train->count)
-		status = dataset__resize_set(train, height, width, err);
-	if (status == ST_OK && test->count)
-		status = dataset__resize_set(test, height, width, err);
-	return status;
-}
-
 /* Keras's validation_split: the last items, before any shuffling. @test borrows @train's memory. */
 static enum status dataset_split(struct dataset *train, struct dataset *test, double split,
 				 struct err *err)
@@ -396,7 +383,12 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 			       "are float values: take float16 or float32",
 			       any->source);
 	if (params->resize.height) {
-		status = dataset_resize(train, test, params, err);
+		const int64_t height = params->resize.height, width = params->resize.width;
+
+		if (train->count)
+			status = dataset__resize_set(train, height, width, err);
+		if (status == ST_OK && test->count)
+			status = dataset__resize_set(test, height, width, err);
 		if (status != ST_OK)
 			return status;
 	}

@@ -65,25 +65,22 @@ struct dense_backward_work {
 	int64_t rows, units;
 };
 
-static void dense_bias_slice(const struct dense_backward_work *w, unsigned slice)
-{
-	int64_t column = (int64_t)slice * DENSE_SUM_GRAIN, left = w->units - column;
-
-	kernel_column_sums(w->dz + column, w->units, w->rows, min(left, DENSE_SUM_GRAIN),
-			   w->bias + column);
-}
-
 static void dense_backward_slice(void *context, unsigned slice, unsigned lane)
 {
 	const struct dense_backward_work *w = context;
 	float *memory = w->scratch + lane * KERNEL_GEMM_LANE;
 
-	if (slice < w->kernel_slices)
+	if (slice < w->kernel_slices) {
 		kernel_gemm_slice(&w->kernel, slice, memory);
-	else if (slice - w->kernel_slices < w->input_slices)
+	} else if (slice - w->kernel_slices < w->input_slices) {
 		kernel_gemm_slice(&w->input, slice - w->kernel_slices, memory);
-	else
-		dense_bias_slice(w, slice - w->kernel_slices - w->input_slices);
+	} else {
+		const unsigned part = slice - w->kernel_slices - w->input_slices;
+		int64_t column = (int64_t)part * DENSE_SUM_GRAIN, left = w->units - column;
+
+		kernel_column_sums(w->dz + column, w->units, w->rows, min(left, DENSE_SUM_GRAIN),
+				   w->bias + column);
+	}
 }
 
 static void dense_backward(const struct layer_pass *pass)

@@ -36,24 +36,6 @@ static enum status stage_limit(const struct stage_params *p, struct err *err)
 		       count * (double)p->batch * (double)p->slots * 4e-9);
 }
 
-/* Whether tensors are within bounds. Matrix products count rows in an int; and layers compute their
- * memory sizes before the sizes are summed. */
-static bool stage_rows_fit(const struct stage_params *p)
-{
-	for (int i = 0; i < p->layer_count; i++) {
-		const struct model_layer *layer = &p->model->layers[p->first_layer + i];
-		int64_t rows;
-
-		if (__builtin_mul_overflow(model_shape_count(&layer->output), p->batch, &rows) ||
-		    (size_t)rows > STAGE_FLOATS)
-			return false;
-		rows /= layer->output.ndim ? layer->output.dim[layer->output.ndim - 1] : 1;
-		if (rows > INT_MAX)
-			return false;
-	}
-	return true;
-}
-
 static enum status stage_check(const struct stage_params *p, struct err *err)
 {
 	assert(p->first_layer >= 0 && p->layer_count > 0);
@@ -65,7 +47,20 @@ static enum status stage_check(const struct stage_params *p, struct err *err)
 			       "the model's input layer asks for batches of %lld, but the batch "
 			       "size is %lld",
 			       (long long)p->model->batch, (long long)p->batch);
-	return stage_rows_fit(p) ? ST_OK : stage_limit(p, err);
+	/* Tensors must be within bounds. Matrix products count rows in an int; and layers compute
+	 * their memory sizes before the sizes are summed. */
+	for (int i = 0; i < p->layer_count; i++) {
+		const struct model_layer *layer = &p->model->layers[p->first_layer + i];
+		int64_t rows;
+
+		if (__builtin_mul_overflow(model_shape_count(&layer->output), p->batch, &rows) ||
+		    (size_t)rows > STAGE_FLOATS)
+			return stage_limit(p, err);
+		rows /= layer->output.ndim ? layer->output.dim[layer->output.ndim - 1] : 1;
+		if (rows > INT_MAX)
+			return stage_limit(p, err);
+	}
+	return ST_OK;
 }
 
 /* Sum up the floats of the whole block; false: too large. */

@@ -122,20 +122,6 @@ static void border_cross(const struct stage_plan *plan, int border,
 		crossing->count += crossing->read[i];
 }
 
-static void border_tensor(const struct stage_plan *plan, struct stage_border *border, int position,
-			  bool live)
-{
-	size_t each = (size_t)model_shape_count(plan_shape(plan->params.model, position));
-	size_t floats = plan_floats(plan, each), begin = model_align(border->floats);
-
-	border->tensors[border->count++] =
-		(struct stage_tensor){.position = position, .offset = begin, .live = live};
-	/* Once beyond the limit, the sum stays there. */
-	border->floats = floats >= STAGE_FLOATS || begin >= STAGE_FLOATS
-				 ? STAGE_FLOATS
-				 : begin + each * (size_t)plan->params.batch;
-}
-
 /* List the tensors that cross the border before layer @border. false: out of memory. */
 static bool plan_border(struct stage_plan *plan, int border, struct stage_border *out)
 {
@@ -151,9 +137,21 @@ static bool plan_border(struct stage_plan *plan, int border, struct stage_border
 	out->tensors = plan_alloc(plan, (size_t)crossing.count, sizeof(*out->tensors));
 	if (!out->tensors)
 		return false;
-	for (int i = 0; i <= border; i++)
-		if (crossing.read[i])
-			border_tensor(plan, out, i - 1, crossing.live[i]);
+	for (int i = 0; i <= border; i++) {
+		size_t each, floats, begin;
+
+		if (!crossing.read[i])
+			continue;
+		each = (size_t)model_shape_count(plan_shape(plan->params.model, i - 1));
+		floats = plan_floats(plan, each);
+		begin = model_align(out->floats);
+		out->tensors[out->count++] = (struct stage_tensor){
+			.position = i - 1, .offset = begin, .live = crossing.live[i]};
+		/* Once beyond the limit, the sum stays there. */
+		out->floats = floats >= STAGE_FLOATS || begin >= STAGE_FLOATS
+				      ? STAGE_FLOATS
+				      : begin + each * (size_t)plan->params.batch;
+	}
 	return true;
 }
 
@@ -749,16 +747,6 @@ static enum status memory_offset_shared(struct stage_plan *plan)
 	return ST_OK;
 }
 
-/* Assign offsets in the slots and in the shared area. ST_LIMIT: too large. */
-static enum status plan_offsets(struct stage_plan *plan)
-{
-	if (plan->in.floats >= STAGE_FLOATS || plan->state_floats >= STAGE_FLOATS ||
-	    plan->out.floats >= STAGE_FLOATS || plan->scratch_floats >= STAGE_FLOATS ||
-	    !memory_offset_slot(plan))
-		return ST_LIMIT;
-	return memory_offset_shared(plan);
-}
-
 /* ---- the whole plan -------------------------------------------------------------------------- */
 
 static bool plan_allocate(struct stage_plan *plan)
@@ -807,7 +795,12 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	plan_threads(plan);
 	plan_buffers(plan);
 	plan_backward(plan);
-	status = plan_offsets(plan);
+	/* Assign offsets in the slots and in the shared area. */
+	if (plan->in.floats >= STAGE_FLOATS || plan->state_floats >= STAGE_FLOATS ||
+	    plan->out.floats >= STAGE_FLOATS || plan->scratch_floats >= STAGE_FLOATS ||
+	    !memory_offset_slot(plan))
+		return ST_LIMIT;
+	status = memory_offset_shared(plan);
 	return status == ST_NOMEM ? err_nomem(err) : status;
 }
 
