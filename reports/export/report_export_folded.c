@@ -91,19 +91,9 @@ static void enter_span(void *user, const struct prof_track *track,
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Write a name within a line, with separators replaced. */
-static void write_name(struct report_sink *sink, const char *name)
-{
-	for (; *name != '\0'; name++) {
-		const unsigned char c = (unsigned char)*name;
-
-		*report_sink_room(sink) = c == ';' ? ':' : c < 0x20 || c == 0x7f ? ' ' : (char)c;
-		sink->used++;
-	}
-}
-
 static void write_node(struct folded *folded, size_t at)
 {
+	struct report_sink *sink = &folded->sink;
 	size_t names[DEPTH_MOST + 1], count = 0;
 
 	if (folded->nodes[at].self_ns <= 0)
@@ -111,11 +101,19 @@ static void write_node(struct folded *folded, size_t at)
 	for (size_t node = at; node != NONE; node = folded->nodes[node].parent)
 		names[count++] = node;
 	while (count > 0) {
-		write_name(&folded->sink, folded->nodes[names[--count]].name);
-		report_sink_text(&folded->sink, count > 0 ? ";" : " ");
+		/* Write a name within a line, with separators replaced. */
+		for (const char *name = folded->nodes[names[--count]].name; *name != '\0'; name++) {
+			const unsigned char c = (unsigned char)*name;
+
+			*report_sink_room(sink) = c == ';'                ? ':'
+						  : c < 0x20 || c == 0x7f ? ' '
+									  : (char)c;
+			sink->used++;
+		}
+		report_sink_text(sink, count > 0 ? ";" : " ");
 	}
-	report_sink_int(&folded->sink, folded->nodes[at].self_ns);
-	report_sink_text(&folded->sink, "\n");
+	report_sink_int(sink, folded->nodes[at].self_ns);
+	report_sink_text(sink, "\n");
 	folded->lines++;
 }
 

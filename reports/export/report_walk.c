@@ -125,21 +125,6 @@ static void read_tracks(struct report_walk *walk)
 	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), compare_track_ids);
 }
 
-/* Find the end of the recording on each clock. */
-static void find_ends(struct report_walk *walk)
-{
-	int64_t committed;
-
-	prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, walk->err);
-	walk->end_ns[IPS_HOST] = max(committed, 0);
-	for (int i = 0; i < walk->track_count; i++) {
-		int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
-
-		if (walk->tracks[i].last_ns > *end)
-			*end = walk->tracks[i].last_ns;
-	}
-}
-
 /* A range without an end is of an execution that was running when the recording ended. */
 static void add_execution(struct report_walk *walk, const struct prof_query *query)
 {
@@ -200,6 +185,8 @@ static void render_execution(const struct prof_query *query, struct str *out)
 void report_walk_open(struct report_walk *walk, const struct report_export_request *request,
 		      struct err *err)
 {
+	int64_t committed;
+
 	*walk = (struct report_walk){.request = request, .db = request->db, .err = err};
 	if (arena_init(&walk->arena, 0) != 0)
 		err_nomem(err);
@@ -207,8 +194,17 @@ void report_walk_open(struct report_walk *walk, const struct report_export_reque
 	else if (prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
 				err) == ST_OK)
 		read_tracks(walk);
-	if (!err_stuck(err))
-		find_ends(walk);
+	/* Find the end of the recording on each clock. */
+	if (!err_stuck(err)) {
+		prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
+		walk->end_ns[IPS_HOST] = max(committed, 0);
+		for (int i = 0; i < walk->track_count; i++) {
+			int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
+
+			if (walk->tracks[i].last_ns > *end)
+				*end = walk->tracks[i].last_ns;
+		}
+	}
 	find_execution(walk);
 	report_pieces_init(&walk->executions, walk->db,
 			   "SELECT context_id, execution FROM contexts WHERE "

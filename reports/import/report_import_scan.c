@@ -129,25 +129,6 @@ uint32_t report__import_names_add(struct import_names *names, const struct impor
 	return id;
 }
 
-static bool names_init(struct import_names *names)
-{
-	static const char *const known[] = {
-#define NAME_TEXT(name, text) text,
-		IMPORT_NAME_MAP(NAME_TEXT)
-#undef NAME_TEXT
-	};
-
-	*names = (struct import_names){0};
-	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		const struct import_token token = {
-			.at = known[i], .length = strlen(known[i]), .kind = IMPORT_TEXT};
-
-		if (report__import_names_add(names, &token) != i || names->failed)
-			return false;
-	}
-	return true;
-}
-
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 static bool is_field(const struct import_token *key, int field)
@@ -258,12 +239,25 @@ static bool parse_event(struct import_reader *reader, struct import_names *names
 
 bool report__import_scan_init(struct import_scan *scan, struct import_input *input)
 {
+	static const char *const known[] = {
+#define NAME_TEXT(name, text) text,
+		IMPORT_NAME_MAP(NAME_TEXT)
+#undef NAME_TEXT
+	};
+
 	memset(scan, 0, sizeof(*scan));
 	scan->input = input;
 	scan->capacity = IMPORT_WINDOW;
 	scan->window = mem_alloc(IMPORT_WINDOW + IMPORT_PADDING);
-	if (!scan->window || !names_init(&scan->names))
+	if (!scan->window)
 		return false;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		const struct import_token token = {
+			.at = known[i], .length = strlen(known[i]), .kind = IMPORT_TEXT};
+
+		if (report__import_names_add(&scan->names, &token) != i || scan->names.failed)
+			return false;
+	}
 	memset(scan->window, 0, IMPORT_PADDING);
 	scan->reader.at = scan->window;
 	scan->reader.end = scan->window;

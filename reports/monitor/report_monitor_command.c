@@ -162,13 +162,6 @@ static enum status draw_snapshot(struct monitor_request *request, struct str *ou
 #define SCREEN_ENTER "\033[?1049h\033[?7l\033[?25l"
 #define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 
-static bool can_draw(void)
-{
-	const char *term = getenv("TERM");
-
-	return term && term[0] && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
-}
-
 /* If the terminal has too few rows, omit the top: the changing part is at the end. */
 static void draw_text(const char *text)
 {
@@ -266,6 +259,7 @@ int report_monitor_command(int argc, char **argv)
 		.params = {.ipus = 4, .target = "ipu2"},
 		.seconds = WATCH_SECONDS,
 	};
+	const char *term = getenv("TERM");
 	struct err err = {ST_OK, ""};
 	enum status status;
 	int number = 0;
@@ -273,7 +267,8 @@ int report_monitor_command(int argc, char **argv)
 	if (cli_standard(&monitor_cli, argc, argv, stdout))
 		return 0;
 	status = parse_line(&request, argc, argv, &err);
-	request.screen = request.watch && !request.json && can_draw();
+	request.screen = request.watch && !request.json && term && term[0] &&
+			 strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
 	if (status == ST_OK && request.watch) {
 		status = watch_snapshots(&request, &number, &err);
 	} else if (status == ST_OK) {

@@ -71,31 +71,28 @@ static void add_rule(struct str *out, const struct monitor_column *columns, size
 	str_add(out, "+\n");
 }
 
-/* Centre @text in @width columns, cut with "..." if it is longer. */
-static void add_cell(struct str *out, const char *text, int width)
-{
-	char clean[CELL_SIZE];
-	const struct report_cell cell = {.type = PROF_TEXT, .text = text};
-	int length, left;
-
-	report_cell_text(&cell, REPORT_TEXT, clean, sizeof(clean));
-	length = report__width(clean);
-	if (length > width) {
-		const int kept = report__cut(clean, width - 3);
-
-		str_addf(out, "|%.*s...", kept, clean);
-		return;
-	}
-	left = (width - length) / 2;
-	str_addf(out, "|%*s%s%*s", left, "", clean, width - length - left, "");
-}
-
-/* @cells NULL: the headings. */
+/* Centre each text in its column, cut with "..." if it is longer. @cells NULL: the headings. */
 static void add_row(struct str *out, const struct monitor_column *columns, size_t count,
 		    const char *const *cells)
 {
-	for (size_t i = 0; i < count; i++)
-		add_cell(out, cells ? cells[i] : columns[i].head, columns[i].width);
+	for (size_t i = 0; i < count; i++) {
+		char clean[CELL_SIZE];
+		const struct report_cell cell = {.type = PROF_TEXT,
+						 .text = cells ? cells[i] : columns[i].head};
+		const int width = columns[i].width;
+		int length, left;
+
+		report_cell_text(&cell, REPORT_TEXT, clean, sizeof(clean));
+		length = report__width(clean);
+		if (length > width) {
+			const int kept = report__cut(clean, width - 3);
+
+			str_addf(out, "|%.*s...", kept, clean);
+			continue;
+		}
+		left = (width - length) / 2;
+		str_addf(out, "|%*s%s%*s", left, "", clean, width - length - left, "");
+	}
 	str_add(out, "|\n");
 }
 

@@ -141,20 +141,6 @@ static int axis_subpower_ticks(const struct report_axis *axis, int most, double 
 	return count;
 }
 
-/* Return 0 if the axis is linear or has fewer than two such ticks. */
-static int axis_log_ticks(const struct report_axis *axis, int most, double *out)
-{
-	int count = 0;
-
-	if (axis->logarithmic && axis->linear > 0)
-		count = axis_signed_power_ticks(axis, most, out);
-	else if (axis->logarithmic && axis->low > 0)
-		count = axis_power_ticks(axis, most, out);
-	if (count < 2 && axis->logarithmic && axis->low > 0)
-		count = axis_subpower_ticks(axis, most, out);
-	return count < 2 ? 0 : count;
-}
-
 int report_axis_ticks(const struct report_axis *axis, int most, double out[REPORT_AXIS_TICKS])
 {
 	const double slack = (axis->high / 2 - axis->low / 2) * 1e-9;
@@ -164,9 +150,16 @@ int report_axis_ticks(const struct report_axis *axis, int most, double out[REPOR
 	most = most < 2 ? 2 : most > REPORT_AXIS_TICKS ? REPORT_AXIS_TICKS : most;
 	if (!(axis->high > axis->low) || !isfinite(axis->low) || !isfinite(axis->high))
 		return 0;
-	count = axis_log_ticks(axis, most, out);
-	if (count > 0)
+	if (axis->logarithmic && axis->linear > 0)
+		count = axis_signed_power_ticks(axis, most, out);
+	else if (axis->logarithmic && axis->low > 0)
+		count = axis_power_ticks(axis, most, out);
+	if (count < 2 && axis->logarithmic && axis->low > 0)
+		count = axis_subpower_ticks(axis, most, out);
+	if (count >= 2)
 		return count;
+	/* The axis is linear or has fewer than two such ticks. */
+	count = 0;
 	step = axis_round_step((axis->high / 2 - axis->low / 2) / most * 2, axis->quantity);
 	first = ceil((axis->low - slack) / step);
 	if (!isfinite(step) || !isfinite(first) || step <= 0)
