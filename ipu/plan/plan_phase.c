@@ -42,25 +42,20 @@ static bool is_product(const struct ipu_plan *plan, const struct ipu_phase *phas
 	return plan->method != IPU_METHOD_NONE && strcmp(phase->part, "Convolve") == 0;
 }
 
-/* Instructions of 4 bytes. poplibs' assembly has at most 335 for the AMP's 1x1 vertex of two types,
- * supervisor and worker, and 686 for nx1 (lib/poplin/codelets/asm). */
-static int64_t method_code_bytes(enum ipu_method method)
+/* An exchange has an instruction for each tile that a tile listens to (popops, DynamicSlice.cpp),
+ * and for each message that is sent. */
+int64_t ipu_phase_code_bytes(const struct ipu_plan *plan, const struct ipu_phase *phase)
 {
-	static const int64_t bytes[] = {
+	/* Instructions of 4 bytes. poplibs' assembly has at most 335 for the AMP's 1x1 vertex of two
+	 * types, supervisor and worker, and 686 for nx1 (lib/poplin/codelets/asm). */
+	static const int64_t method_bytes[] = {
 		[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
 		[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
 		[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
 		[IPU_METHOD_SLIC] = 1200,
 	};
 
-	_Static_assert(ARRAY_LEN(bytes) == IPU_METHODS, "code table out of step");
-	return bytes[method];
-}
-
-/* An exchange has an instruction for each tile that a tile listens to (popops, DynamicSlice.cpp),
- * and for each message that is sent. */
-int64_t ipu_phase_code_bytes(const struct ipu_plan *plan, const struct ipu_phase *phase)
-{
+	_Static_assert(ARRAY_LEN(method_bytes) == IPU_METHODS, "code table out of step");
 	if (phase->kind == IPU_EXCHANGE) {
 		const int64_t tiles = max(phase->tiles, 1);
 		const int64_t messages =
@@ -69,7 +64,7 @@ int64_t ipu_phase_code_bytes(const struct ipu_plan *plan, const struct ipu_phase
 		return EXCHANGE_ENTRY + INSTRUCTION * (messages + phase->sources);
 	}
 	if (is_product(plan, phase))
-		return method_code_bytes(plan->method);
+		return method_bytes[plan->method];
 	return phase->vertex && strcmp(phase->vertex, COPY_VERTEX) == 0 ? 0 : VERTEX_CODE;
 }
 
