@@ -444,25 +444,6 @@ static struct dataset_array digits_labels(int64_t count, uint8_t *labels)
 	return (struct dataset_array){.ndim = 1, .dim = {count}, .bytes = labels};
 }
 
-static enum status digits_make_part(struct digits *digits, int part, int64_t limit,
-				    struct pool *pool, struct err *err)
-{
-	int64_t count = digits_parts[part].count;
-	struct digits_work work = {.part = part};
-
-	if (limit > 0 && limit < count)
-		count = limit;
-	work.count = count;
-	work.pixels = mem_alloc((size_t)count * DATASET_DIGIT_BYTES);
-	work.labels = mem_alloc((size_t)count);
-	digits->images[part] = digits_images(count, work.pixels);
-	digits->labels[part] = digits_labels(count, work.labels);
-	if (!work.pixels || !work.labels)
-		return err_nomem(err);
-	pool_run(pool, digits_slice, &work, (unsigned)((count + DIGITS_SLICE - 1) / DIGITS_SLICE));
-	return ST_OK;
-}
-
 static enum status digits_make(struct digits *digits, int64_t limit, struct err *err)
 {
 	unsigned processors = pool_processors();
@@ -472,8 +453,23 @@ static enum status digits_make(struct digits *digits, int64_t limit, struct err 
 	/* A pool is optional: without one, drawing only takes longer. */
 	if (processors > 1)
 		pool_new(&pool, processors - 1, NULL);
-	for (int part = 0; part < 2 && status == ST_OK; part++)
-		status = digits_make_part(digits, part, limit, pool, err);
+	for (int part = 0; part < 2 && status == ST_OK; part++) {
+		int64_t count = digits_parts[part].count;
+		struct digits_work work = {.part = part};
+
+		if (limit > 0 && limit < count)
+			count = limit;
+		work.count = count;
+		work.pixels = mem_alloc((size_t)count * DATASET_DIGIT_BYTES);
+		work.labels = mem_alloc((size_t)count);
+		digits->images[part] = digits_images(count, work.pixels);
+		digits->labels[part] = digits_labels(count, work.labels);
+		if (work.pixels && work.labels)
+			pool_run(pool, digits_slice, &work,
+				 (unsigned)((count + DIGITS_SLICE - 1) / DIGITS_SLICE));
+		else
+			status = err_nomem(err);
+	}
 	pool_free(pool);
 	if (status != ST_OK)
 		digits_free(digits);

@@ -18,25 +18,6 @@
 
 #define FOLDER_FILES_MOST (1 << 24)
 
-static void add_file(struct dataset_files *part, const char *folder, const char *name, int label,
-		     struct err *err)
-{
-	char path[FS_PATH_SIZE];
-	struct dataset_file *file;
-
-	if (part->count == FOLDER_FILES_MOST || !fs_path(path, "%s/%s", folder, name)) {
-		err_set(err, ST_LIMIT, "%s: too many files, or too long a path", folder);
-	} else if (mem_grow(&part->files, &part->room, part->count + 1, sizeof(*part->files))) {
-		err_nomem(err);
-	} else {
-		file = &part->files[part->count];
-		*file = (struct dataset_file){.label = label, .path = mem_strdup(path)};
-		part->count += file->path != NULL;
-		if (!file->path)
-			err_nomem(err);
-	}
-}
-
 static void list_class(struct dataset_files *part, const char *folder, int label,
 		       const struct dataset_wanted *wanted, struct err *err)
 {
@@ -45,9 +26,26 @@ static void list_class(struct dataset_files *part, const char *folder, int label
 
 	if (fs_list(&names, folder, err) != ST_OK)
 		return;
-	for (size_t i = 0; i < names.count && !err_stuck(err); i++)
-		if (wanted->is(names.names[i]))
-			add_file(part, folder, names.names[i], label, err);
+	for (size_t i = 0; i < names.count && !err_stuck(err); i++) {
+		char path[FS_PATH_SIZE];
+		struct dataset_file *file;
+
+		if (!wanted->is(names.names[i]))
+			continue;
+		if (part->count == FOLDER_FILES_MOST ||
+		    !fs_path(path, "%s/%s", folder, names.names[i])) {
+			err_set(err, ST_LIMIT, "%s: too many files, or too long a path", folder);
+		} else if (mem_grow(&part->files, &part->room, part->count + 1,
+				    sizeof(*part->files))) {
+			err_nomem(err);
+		} else {
+			file = &part->files[part->count];
+			*file = (struct dataset_file){.label = label, .path = mem_strdup(path)};
+			part->count += file->path != NULL;
+			if (!file->path)
+				err_nomem(err);
+		}
+	}
 	for (size_t i = first; i < part->count; i++) {
 		part->files[i].at = (int64_t)(i - first);
 		part->files[i].of = (int64_t)(part->count - first);
