@@ -416,11 +416,6 @@ static void sql_fini(void *state)
 
 /* ---- parts of the screen --------------------------------------------------------------------- */
 
-bool view__sql_shows_result(const struct view_sql *screen)
-{
-	return screen->ran && (screen->areas.side.width > 0 || screen->focus != VIEW_SQL_VIEWS);
-}
-
 static struct view_rect sql_grid_rect(const struct view_sql *screen, const struct view_grid *grid)
 {
 	const struct view_sql_areas *areas = &screen->areas;

@@ -65,6 +65,11 @@ void view__sql_areas_row(struct view_sql_areas *areas)
 	areas->row = sql_cut_bottom(&areas->main, ROW_LINES, RESULT_ROWS);
 }
 
+bool view__sql_shows_result(const struct view_sql *screen)
+{
+	return screen->ran && (screen->areas.side.width > 0 || screen->focus != VIEW_SQL_VIEWS);
+}
+
 /* The statement's lines, a caret if the position is known, and one row for the error. */
 int view__sql_prompt_rows(const struct view_sql *screen, int width)
 {

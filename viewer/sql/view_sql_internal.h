@@ -187,13 +187,14 @@ struct view_sql {
 /* view_sql.c */
 /* Run the statement in the prompt. The screen stays usable if the run fails. */
 void view__sql_run(struct view_sql *screen, struct view_context *context);
-bool view__sql_shows_result(const struct view_sql *screen);
 extern const struct view_bar_key view__sql_typing_keys[];
 
 /* view_sql_draw.c */
 struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wide);
 /* Reserve rows below the result for the cells of the cursor's row, if there is room. */
 void view__sql_areas_row(struct view_sql_areas *areas);
+/* Return true if the result has an area, false if the views take its place. */
+bool view__sql_shows_result(const struct view_sql *screen);
 int view__sql_prompt_rows(const struct view_sql *screen, int width);
 void view__sql_draw(const void *state, const struct view_context *context, struct view_pane *pane);
 void view__sql_status(const void *state, const struct view_context *context, char *out,
