@@ -1,5 +1,5 @@
 /*
- * State of the Operations screen, shared by the files that query, describe a row, and draw.
+ * State of the Operations screen, shared by its files.
  *
  * Rows are operations multiplied by their executions in a weight update
  * (reports/named/report_named.h), or their sums by layer, kind, or stage and phase. All times
@@ -62,21 +62,22 @@ struct view_operations_grouping {
 	const char *group;   /* SQL of GROUP BY; NULL: no sums */
 };
 
-/* view_operations.c */
+/* view_operations_read.c */
 extern const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS];
-extern const struct view_grid_column view__operations_columns[];
-extern const int view__operations_column_count;
+/* Read the rows of the grid, their totals, and the facts that the screen needs. */
+enum status view__operations_read(struct view_operations *screen, struct view_context *context,
+				  struct err *err);
 /* "layer Dense_128", "stage 1, phase F" */
 void view__operations_row_name(const struct view_operations *screen, char *out, size_t size);
-void view__operations_where(const struct view_operations *screen, struct str *out);
 /* Add the SQL condition that selects the operations of the grid's row. Return false if there is no
  * row. */
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size);
-
-/* view_operations_draw.c */
+/* Read the details of the grid's row. */
 enum status view__operations_detail(struct view_operations *screen, struct view_context *context,
 				    struct err *err);
+
+/* view_operations_draw.c */
 void view__operations_draw(const void *state, const struct view_context *context,
 			   struct view_pane *pane);
 
