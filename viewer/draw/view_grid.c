@@ -357,7 +357,7 @@ enum status view_grid_table(const struct view_grid *grid, struct report_table *o
 	return status;
 }
 
-/* ---- the filter, and searching --------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 static bool grid_contains(const char *text, const void *word)
 {
@@ -543,27 +543,7 @@ void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 		 grid->filter, grid->count > 0 ? columns : "", order);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-void view__grid_scroll(struct view_grid *grid)
-{
-	const int64_t rows = grid->area.height > 2 ? grid->area.height - 1 : 1;
-
-	if (grid->at >= grid->count)
-		grid->at = grid->count - 1;
-	if (grid->at < 0)
-		grid->at = 0;
-	if (grid->at < grid->scroll)
-		grid->scroll = grid->at;
-	if (grid->at >= grid->scroll + rows)
-		grid->scroll = grid->at - rows + 1;
-	if (grid->scroll > grid->count - rows)
-		grid->scroll = grid->count - rows;
-	if (grid->scroll < 0)
-		grid->scroll = 0;
-}
-
-/* ---- columns --------------------------------------------------------------------------------- */
+/* ---- ordering by a column -------------------------------------------------------------------- */
 
 static bool grid_order_by(struct view_grid *grid, int column, bool reverse)
 {

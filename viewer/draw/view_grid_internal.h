@@ -1,5 +1,5 @@
 /*
- * Shared by the grid's files: facts about columns, and the steps from rows to a layout.
+ * Shared by the grid's files: facts about columns and cells, and the steps from rows to a layout.
  *
  * Rows: sort into a sequence, then filter. Columns: form groups (a number with its target and
  * diff), order the groups in a line-up, then assign positions for a width.
@@ -49,7 +49,7 @@ static inline bool view__grid_stopped(const struct view_context *context)
 	return context && view_cancelled(context);
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- columns and cells (view_grid_cells.c) --------------------------------------------------- */
 
 static inline const struct report_cell *view__grid_at(const struct view_grid *grid, int64_t row,
 						      int column)
@@ -67,18 +67,21 @@ const char *view__grid_text(const struct view_grid *grid, int64_t row, int colum
 			    char out[VIEW_GRID_TEXT]);
 /* The cell's number; NaN: none. */
 double view__cell_number(const struct report_cell *cell);
+/* Fill the grid's zeroed traits with everything that does not depend on the size. */
+void view__grid_traits(struct view_grid *grid, const char *keys);
+/* Widen the traits to the texts of a row. */
+void view__grid_measure_row(struct view_grid *grid, int64_t row);
+/* Return '-' if only the source has the row, '+' if only the target has it, '\0' for both. */
+char view__grid_only_mark(const struct view_grid *grid, int64_t row);
 /* Return true if the row of a comparison has any difference. */
 bool view__grid_differs(const struct view_grid *grid, int64_t row);
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- the order of the rows (view_grid_sort.c) ------------------------------------------------ */
 
-/* Fill the grid's zeroed traits with everything that does not depend on the size. */
-void view__grid_traits(struct view_grid *grid, const char *keys);
 /* Compute `sequence`, all rows in sort order. Return false if cancelled; it is then unchanged. */
 bool view__grid_sort(struct view_grid *grid);
 /* Return true if sorting by @column puts the greatest value first. */
 bool view__grid_descends(const struct view_grid *grid, int column);
 void view__grid_reorder(struct view_grid *grid); /* update order and count; keep the cursor's row */
-void view__grid_scroll(struct view_grid *grid);  /* until the cursor is visible */
 
 #endif /* VIEW_GRID_INTERNAL_H */
