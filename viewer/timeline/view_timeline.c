@@ -1,18 +1,11 @@
 /*
  * The screen Timeline: its state, its load, its status line, its rows for CSV and JSON with their
- * statement, and its row of functions; arrows between spans, such as from the launch of a kernel to
- * the kernel, and the critical path of steps of a GPU program, both as the recording has them.
- *
- * The arrows of the selected span are drawn over what is empty between the lanes, and a key follows
- * them: from the call to what it launched, and back; from a call that launched many, to the next
- * one each time. If the critical path is chosen, spans that are not on it are drawn as those that a
- * filter excludes. A cell of many spans is on it if the path leads through its lane then.
+ * statement, and its row of functions.
  *
  * Ids of spans increase with the start on each track, so a window is a range of ids. Each load
  * finds it (one bisection per lane), so that the statement is quick on a file of any size.
  *
- * Threading: one thread. Ownership: view_timeline_state.h says which arena holds what. Arrows are
- * in the arena of what is under the cursor; the path's edges are owned, and read once until news.
+ * Threading: one thread. Ownership: view_timeline_state.h says which arena holds what.
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -20,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "viewer/draw/view_table.h"
@@ -29,220 +21,6 @@
 #define TABLE_FROM  20 /* least rows of a body with the table; otherwise one line */
 #define DETAIL_ROWS 6
 #define DETAIL_FROM 24
-#define MOST_ARROWS 64
-#define MOST_EDGES  1000000
-
-/* ---- arrows ---------------------------------------------------------------------------------- */
-
-/* Without an index the arrows of a span are looked for only if there are few. */
-static bool view_has_arrows(struct view_timeline *tl)
-{
-	static const char sql[] =
-		"SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND "
-		"name = 'flow_to') OR (SELECT ifnull(max(row_id), 0) FROM flow_rows) "
-		"< 1000000";
-	int64_t has = 0;
-
-	return tl->db && prof_db_number(tl->db, sql, &has, NULL) == ST_OK && has == 1;
-}
-
-static void view_read_arrows(struct view_timeline *tl, bool in)
-{
-	static const char *const sql[] = {
-		"SELECT to_span_id FROM flows WHERE from_span_id = :span ORDER BY 1 LIMIT :most",
-		"SELECT from_span_id FROM flows WHERE to_span_id = :span ORDER BY 1 LIMIT :most"};
-	struct view_arrows *arrows = &tl->arrows;
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, tl->db, sql[in], NULL);
-
-	prof_query_int(query, ":span", tl->under.selected);
-	prof_query_int(query, ":most", MOST_ARROWS);
-	while (arrows->count < MOST_ARROWS && prof_query_next(query, &status, NULL)) {
-		struct view_arrow *arrow = &arrows->all[arrows->count];
-
-		if (prof_timeline_span(tl->db, prof_column_int(query, 0), &tl->under.arena,
-				       &arrow->other, NULL) != ST_OK)
-			continue;
-		arrow->in = in;
-		arrows->count++;
-	}
-	prof_query_close(query);
-}
-
-/* Read the arrows of the selected span, after the details. */
-static void view_arrows_load(struct view_timeline *tl)
-{
-	tl->arrows.count = 0;
-	tl->arrows.all = NULL;
-	if (tl->status != ST_OK || tl->under.selected == IPS_NULL || tl->under.in_gap ||
-	    !view_has_arrows(tl))
-		return;
-	tl->arrows.all = view__alloc(tl, &tl->under.arena, MOST_ARROWS, sizeof(*tl->arrows.all));
-	for (int in = 0; in < 2 && tl->arrows.all; in++)
-		view_read_arrows(tl, in);
-}
-
-/* Find where an arrow from the selected span leads: behind the one followed last, or else first. */
-static int64_t view_next_arrow(struct view_timeline *tl, bool in, int64_t behind, int64_t *nth,
-			       int64_t *count)
-{
-	static const char *const sql[] = {
-		"SELECT coalesce(min(iif(to_span_id > :behind, to_span_id, NULL)), "
-		"min(to_span_id)), count(*), sum(to_span_id <= :behind) FROM flows "
-		"WHERE from_span_id = :span",
-		"SELECT min(from_span_id), count(*), 0 FROM flows WHERE to_span_id = :span"};
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, tl->db, sql[in], NULL);
-	int64_t to = IPS_NULL;
-
-	prof_query_int(query, ":span", tl->under.selected);
-	if (!in)
-		prof_query_int(query, ":behind", behind);
-	if (prof_query_next(query, &status, NULL)) {
-		to = prof_column_int(query, 0);
-		*count = prof_column_int(query, 1);
-		*nth = prof_column_int(query, 2) % max(*count, 1) + 1;
-	}
-	prof_query_close(query);
-	return to;
-}
-
-void view__follow_arrow(struct view_timeline *tl)
-{
-	struct view_arrows *arrows = &tl->arrows;
-	const int64_t here = tl->under.selected;
-	const bool back = here != IPS_NULL && here == arrows->to;
-	int64_t to = back ? arrows->from : IPS_NULL, nth = 1, count = 1;
-	bool in = back;
-	struct prof_span span;
-	char text[64], number[FMT_SIZE], of[FMT_SIZE];
-	int lane;
-
-	if (to == IPS_NULL && here != IPS_NULL && view_has_arrows(tl)) {
-		to = view_next_arrow(tl, false, here == arrows->from ? arrows->to : INT64_MIN + 1,
-				     &nth, &count);
-		in = to == IPS_NULL;
-		if (in)
-			to = view_next_arrow(tl, true, 0, &nth, &count);
-	}
-	if (to == IPS_NULL ||
-	    prof_timeline_span(tl->db, to, &tl->under.arena, &span, NULL) != ST_OK) {
-		view_message(tl->context, "no arrow leads from or to this span", NULL);
-		return;
-	}
-	lane = view__lane_of(tl, span.track_id);
-	if (lane < 0 && view__show_hidden(tl))
-		lane = view__lane_of(tl, span.track_id);
-	if (lane < 0)
-		return;
-	/* Back at the arrow's start, its end is kept: the key goes on to the next one. */
-	arrows->from = in ? to : here;
-	arrows->to = in ? here : to;
-	view__go(tl, lane, span.depth, span.start_ns, to);
-	if (!in && count > 1) {
-		snprintf(text, sizeof(text), "%s of %s", fmt_count(number, nth),
-			 fmt_count(of, count));
-		view_message(tl->context, "arrow ", text);
-	}
-}
-
-/* ---- the critical path ----------------------------------------------------------------------- */
-
-static int view_edge_order(const void *a, const void *b)
-{
-	const struct view_edge *x = a, *y = b;
-
-	if (x->track_id != y->track_id)
-		return x->track_id < y->track_id ? -1 : 1;
-	return (x->from > y->from) - (x->from < y->from);
-}
-
-static int view_id_order(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-bool view__has_path(struct view_timeline *tl)
-{
-	int64_t has;
-
-	return tl->db &&
-	       prof_db_number(tl->db, "SELECT EXISTS (SELECT 1 FROM critical_rows)", &has, NULL) ==
-		       ST_OK &&
-	       has == 1;
-}
-
-/* Read the critical path, if it is chosen and not known. */
-static void view_path_load(struct view_timeline *tl)
-{
-	static const char sql[] =
-		"SELECT r.track_id, p.span_id, p.time_ns, p.time_ns + p.dur_ns "
-		"FROM critical_rows p JOIN span_rows r ON r.span_id = p.span_id LIMIT :most";
-	struct view_path *path = &tl->path;
-	struct prof_query *query;
-
-	if (!tl->choice.critical || path->known || tl->status != ST_OK)
-		return;
-	path->count = 0;
-	path->known = true;
-	if (!view__has_path(tl))
-		return;
-	tl->status = prof_query_open(&query, tl->db, sql, &tl->err);
-	prof_query_int(query, ":most", MOST_EDGES);
-	while (prof_query_next(query, &tl->status, &tl->err)) {
-		if (mem_grow(&path->edges, &path->capacity, path->count + 1,
-			     sizeof(*path->edges)) != 0) {
-			tl->status = err_nomem(&tl->err);
-			break;
-		}
-		path->edges[path->count++] =
-			(struct view_edge){prof_column_int(query, 0), prof_column_int(query, 1),
-					   prof_column_int(query, 2), prof_column_int(query, 3)};
-	}
-	prof_query_close(query);
-	mem_free(path->ids);
-	path->ids = mem_alloc((path->count + 1) * sizeof(*path->ids));
-	if (!path->ids)
-		tl->status = err_nomem(&tl->err);
-	if (tl->status != ST_OK) {
-		path->known = false;
-		path->count = 0;
-		return;
-	}
-	for (size_t i = 0; i < path->count; i++)
-		path->ids[i] = path->edges[i].span_id;
-	if (path->count == 0)
-		return;
-	qsort(path->ids, path->count, sizeof(*path->ids), view_id_order);
-	qsort(path->edges, path->count, sizeof(*path->edges), view_edge_order);
-}
-
-bool view__is_off_path(const struct view_timeline *tl, int64_t track_id, const struct prof_bar *bar)
-{
-	const struct view_path *path = &tl->path;
-	size_t low = 0, high = path->count;
-
-	if (!tl->choice.critical || !path->known)
-		return false;
-	if (bar->span_id != IPS_NULL)
-		return path->count == 0 || !bsearch(&bar->span_id, path->ids, path->count,
-						    sizeof(*path->ids), view_id_order);
-	/* Edges of a lane do not overlap: the last that begins before the bucket ends. */
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct view_edge *edge = &path->edges[middle];
-
-		if (edge->track_id < track_id ||
-		    (edge->track_id == track_id && edge->from < bar->start_ns + bar->dur_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low == 0 || path->edges[low - 1].track_id != track_id ||
-	       path->edges[low - 1].to < bar->start_ns;
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -369,12 +147,12 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	view__link_windows(tl);
 	view__layout(tl);
 	if (tl->width > 0) {
-		view_path_load(tl);
+		view__path_load(tl);
 		view__picture_load(tl);
 		if (tl->status == ST_OK)
 			view_load_rows(tl);
 		view__detail_load(tl);
-		view_arrows_load(tl);
+		view__arrows_load(tl);
 	}
 	view__filter_load(tl, news);
 	for (int i = 0; i < tl->lane_count && tl->status != ST_OK; i++)

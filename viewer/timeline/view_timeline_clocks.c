@@ -1,6 +1,6 @@
 /*
  * The timeline's two clocks: units and axes, the mapping from one to the other, the untraced ranges
- * of device time, and the first window.
+ * of device time, the first window, and the move of the cursor with its window.
  *
  * Executions give an approximate mapping between host and device time. A window that shows a part
  * of an execution is aligned to the same weight update on both clocks, found by bisection, since a
@@ -707,7 +707,7 @@ static void view_first_window(struct view_timeline *tl)
 		tl->cursor.track_id = view__lane(tl)->track->track_id;
 }
 
-/* ---- after news ------------------------------------------------------------------------------ */
+/* ---- after news, or another choice of lanes -------------------------------------------------- */
 
 /* Choose a lane for the cursor if its own is not shown: preferably of the same clock, then of an
  * IPU. */
@@ -766,4 +766,30 @@ void view__lanes_load(struct view_timeline *tl)
 				clock->extent);
 	}
 	tl->relane = false;
+}
+
+bool view__show_hidden(struct view_timeline *tl)
+{
+	if (tl->hiding.lanes == 0)
+		return false;
+	view__hidden_free(tl);
+	if (tl->target)
+		tl->target->relane = true;
+	view__lanes_load(tl);
+	return tl->status == ST_OK;
+}
+
+/* ---- the cursor ------------------------------------------------------------------------------ */
+
+void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id)
+{
+	struct view_clock *clock;
+
+	tl->cursor.lane = lane;
+	tl->cursor.track_id = tl->lanes[lane].track->track_id;
+	tl->cursor.depth = depth;
+	clock = view__clock(tl);
+	tl->cursor.ns = time;
+	clock->window = view_window_show(clock->window, time, clock->extent);
+	tl->cursor.pinned = span_id;
 }

@@ -641,17 +641,6 @@ static int view_middle_y(const struct view_lane *lane, int row)
 	return view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2;
 }
 
-/* Return the last part of a lane's path, or all of it if another lane has the same last part; "+"
- * and the name of what is folded. */
-const char *view__lane_name(const struct view_timeline *tl, int lane)
-{
-	const struct view_lane *mine = &tl->lanes[lane];
-
-	if (mine->fold)
-		return mine->fold;
-	return mine->namesake ? mine->track->track : mine->track->name;
-}
-
 /* Draw the names of clocks and lanes, mark the cursor's lane, and draw arrows if lanes are
  * outside. */
 static void view_draw_labels(const struct view_timeline *tl, struct view_pane *pane)

@@ -14,8 +14,14 @@
 /* One report's load. */
 enum status view__timeline_load(struct view_timeline *tl, struct view_context *context, bool news,
 				struct err *err);
+
+/* view_timeline_arrows.c */
+/* Read the arrows of the selected span, after the details. */
+void view__arrows_load(struct view_timeline *tl);
 /* Go to the other end of an arrow of the selected span. */
 void view__follow_arrow(struct view_timeline *tl);
+/* Read the critical path, if it is chosen and not known. */
+void view__path_load(struct view_timeline *tl);
 bool view__has_path(struct view_timeline *tl);
 /* Is the path chosen, and the bar of that track not on it? */
 bool view__is_off_path(const struct view_timeline *tl, int64_t track_id,
@@ -36,6 +42,8 @@ bool view__filter_status(const struct view_timeline *tl, char *out,
 /* view_timeline_clocks.c */
 /* Load lanes, clocks and the cursor's lane, after news or another choice of lanes. */
 void view__lanes_load(struct view_timeline *tl);
+/* Show hidden lanes again; false: there are none. */
+bool view__show_hidden(struct view_timeline *tl);
 /* Set the window of the clock that does not lead to the same executions. */
 void view__link_windows(struct view_timeline *tl);
 void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane);
@@ -81,8 +89,6 @@ bool view__timeline_place(const void *state, struct view_place *out);
 bool view__timeline_offers(const struct view_place *place, char *out, size_t size);
 enum status view__timeline_go(void *state, struct view_context *context,
 			      const struct view_place *place, struct err *err);
-/* Show hidden lanes again; false: there are none. */
-bool view__show_hidden(struct view_timeline *tl);
 /* Copy the choices made by keys to the target. */
 void view__copy_choices(struct view_timeline *tl);
 /* Derive the target's lane, window and cursor from the source's. */
@@ -91,6 +97,5 @@ void view__align(struct view_timeline *tl);
 /* view_timeline_draw.c */
 void view__timeline_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane);
-const char *view__lane_name(const struct view_timeline *tl, int lane);
 
 #endif /* VIEW_TIMELINE_INTERNAL_H */

@@ -694,6 +694,15 @@ bool view__lane_rows(struct view_timeline *tl, const struct prof_track *track,
 	       *first != IPS_NULL && *last != IPS_NULL && *first <= *last;
 }
 
+const char *view__lane_name(const struct view_timeline *tl, int lane)
+{
+	const struct view_lane *mine = &tl->lanes[lane];
+
+	if (mine->fold)
+		return mine->fold;
+	return mine->namesake ? mine->track->track : mine->track->name;
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Facts of a lane that are kept when the tracks are read again. */

@@ -31,19 +31,6 @@
 #define MOST_PROBES   40 /* scans and edge searches */
 #define MOST_GUESSES  256
 
-void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id)
-{
-	struct view_clock *clock;
-
-	tl->cursor.lane = lane;
-	tl->cursor.track_id = tl->lanes[lane].track->track_id;
-	tl->cursor.depth = depth;
-	clock = view__clock(tl);
-	tl->cursor.ns = time;
-	clock->window = view_window_show(clock->window, time, clock->extent);
-	tl->cursor.pinned = span_id;
-}
-
 static bool view_read_span(struct view_timeline *tl, int64_t id, struct prof_span *out)
 {
 	return id != IPS_NULL &&

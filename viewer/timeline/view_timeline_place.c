@@ -441,17 +441,6 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 	view_message(tl->context, "only T has it, and there the cursor is: S is beside it", NULL);
 }
 
-bool view__show_hidden(struct view_timeline *tl)
-{
-	if (tl->hiding.lanes == 0)
-		return false;
-	view__hidden_free(tl);
-	if (tl->target)
-		tl->target->relane = true;
-	view__lanes_load(tl);
-	return tl->status == ST_OK;
-}
-
 static void view_go_to_place(struct view_timeline *tl, const struct view_place *place)
 {
 	if (place->target_only == 1 && tl->target) {

@@ -545,6 +545,9 @@ static inline void view__bars_free(struct view_timeline *tl)
 extern const char *const view__way_names[VIEW_WAYS];
 extern const char *const view__fold_names[VIEW_FOLDS];
 int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
+/* The last part of a lane's path, or all of it if another lane has the same last part; "+" and the
+ * name of what is folded. */
+const char *view__lane_name(const struct view_timeline *tl, int lane);
 /* The lane of this report that corresponds to @track of the other: same clock and IPU, or the same
  * name. -1: none. */
 int view__same_lane(const struct view_timeline *tl, const struct prof_track *track);
@@ -594,6 +597,8 @@ void view__mark_untraced(const struct view_timeline *tl, const struct view_lane 
 
 /* The exact idle time of the cursor's lane at @time; false: there is work. */
 bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out);
+/* Move the cursor there, and the window with it. */
+void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
 
 /* view_timeline_picture.c */
 /* The row of the lane that shows @depth, or the last row. */
@@ -607,8 +612,6 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 			  char *out, size_t size);
 
 /* view_timeline_move.c */
-/* Move the cursor there, and the window with it. */
-void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
 /* Move to a span of that name; false: none. */
 bool view__jump_name(struct view_timeline *tl, const char *text, bool forward);
 
