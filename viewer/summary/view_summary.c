@@ -237,7 +237,7 @@ static void summary_add_latest_tensor(struct view_summary *screen, const struct 
 	place->weight_update = latest->weight_update;
 }
 
-void view__summary_live(struct view_summary *screen)
+static void summary_add_now_block(struct view_summary *screen)
 {
 	const struct view_now *now = &screen->now;
 	struct view_blocks *blocks = &screen->blocks;
@@ -297,6 +297,22 @@ static struct view_grid *summary_grid(void *state)
 	return screen->compared ? &screen->grid : NULL;
 }
 
+static void summary_fill(struct view_summary *screen, const struct view_source *source)
+{
+	struct view_blocks *blocks = &screen->blocks;
+
+	view_blocks_clear(blocks);
+	screen->link_count = 0;
+	blocks->folds = true;
+	blocks->heads = 1 + screen->now.live;
+	summary_add_now_block(screen);
+	view__summary_glance(screen);
+	view__summary_results(screen);
+	/* Results come first for any number of columns; facts of the run follow below them. */
+	blocks->later = blocks->count;
+	view__summary_facts(screen, source);
+}
+
 static enum status summary_load(void *state, struct view_context *context, bool news,
 				struct err *err)
 {
@@ -325,7 +341,7 @@ static enum status summary_load(void *state, struct view_context *context, bool 
 
 		screen->started = true;
 		screen->width = context->body.width;
-		view__summary_fill(screen, context->source);
+		summary_fill(screen, context->source);
 		screen->blocks.found = found;
 	}
 	return view_blocks_fit(&screen->blocks, context->body.width, context->body.height, err);

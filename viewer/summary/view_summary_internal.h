@@ -93,11 +93,10 @@ struct view_summary {
 /* Comparison of two reports. */
 #define VIEW_COMPARE_HEAD 3 /* rows above the table */
 
-/* view_summary.c */
-void view__summary_live(struct view_summary *screen);
-
 /* view_summary_blocks.c */
-void view__summary_fill(struct view_summary *screen, const struct view_source *source);
+/* Add the blocks of what the run achieved, and of what it was. */
+void view__summary_results(struct view_summary *screen);
+void view__summary_facts(struct view_summary *screen, const struct view_source *source);
 /* Link the line added last to a place, which the caller fills in, on the screen @leads
  * (VIEW_SCREENS: one of those that know the place). Return NULL if there are too many links. */
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads);
