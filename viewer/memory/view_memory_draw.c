@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
@@ -18,31 +17,6 @@
 /* ---- the heading ----------------------------------------------------------------------------- */
 
 #define HEADING_CATEGORIES 4
-
-const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME])
-{
-	static const struct {
-		const char *name, *brief;
-	} names[] = {{"globalExchangeCode", "globalExchCode"},
-		     {"globalExchangePacketHeader", "globalExchHeader"},
-		     {"hostExchangeCode", "hostExchCode"},
-		     {"hostExchangePacketHeader", "hostExchHeader"},
-		     {"internalExchangeCode", "internalExchCode"},
-		     {"notAlwaysLiveVariables", "notAlwaysLive"},
-		     {"vectorListDescriptor", "vectorListDescr"},
-		     {"vertexFieldData", "vertexFields"},
-		     {"vertexInstanceState", "vertexState"}};
-	const size_t length = strcspn(name, "/"); /* "stack/IPU0" */
-
-	if (view_text_width(name) <= width)
-		return name;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strlen(names[i].name) == length && strncmp(name, names[i].name, length) == 0) {
-			snprintf(out, VIEW_PLACE_NAME, "%s%s", names[i].brief, name + length);
-			return out;
-		}
-	return name;
-}
 
 /* Append @more unless @line then gets wider than @width. */
 static bool memory_add_fitting(struct str *line, int width, const char *more)

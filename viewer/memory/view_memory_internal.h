@@ -252,7 +252,7 @@ typedef enum status (*view_memory_build)(const struct view_memory *screen, int s
 					 const void *rows, struct report_table *out,
 					 struct err *err);
 
-/* view_memory.c */
+/* view_memory_tiles.c */
 /* Conversions between IPU, tile number, index and position. Pure. */
 int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu); /* -1: no such IPU */
 int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_t tile); /* or -1 */
@@ -267,6 +267,9 @@ void view__memory_set_cursor(struct view_memory *screen, int64_t index);
 void view__memory_window(struct view_memory *screen); /* clamp from and span */
 /* "37", or with several IPUs "1,37". */
 const char *view__memory_name(const struct view_memory *screen, int64_t index, char out[FMT_SIZE]);
+/* The name of a category, or of a variable named after one; abbreviated if it is wider than @width
+ * columns. */
+const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
 
 /* view_memory_details.c */
 enum status view__memory_details(struct view_memory *screen, struct view_context *context,
@@ -276,9 +279,6 @@ void view__memory_draw_details(const struct view_memory *screen, const struct vi
 
 /* view_memory_draw.c */
 void view__memory_heading(struct view_memory *screen);
-/* The name of a category, or of a variable named after one; abbreviated if it is wider than @width
- * columns. */
-const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
 void view__memory_draw(const void *state, const struct view_context *context,
 		       struct view_pane *pane);
 
