@@ -9,7 +9,9 @@
 
 #define IDLE_WIDTH     7
 #define DETAILS_HEIGHT 6
-#define COLUMN_WIDTH   66 /* widest column of text that still reads easily */
+#define COLUMN_WIDTH   66  /* widest column of text that still reads easily */
+#define TENSORS_WIDE   100 /* least width for two pictures side by side */
+#define TENSORS_HIGH   12  /* below this height side by side as well */
 
 struct view_frame view_frame_layout(int width, int height)
 {
@@ -132,6 +134,22 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 	}
 	out.table = rest;
 	return out;
+}
+
+struct view_rect view_tensors_share(struct view_rect area, int count, int at)
+{
+	const bool above = area.width < TENSORS_WIDE && area.height >= TENSORS_HIGH;
+	const int whole = above ? area.height : area.width;
+	const int from = whole * at / count, to = whole * (at + 1) / count;
+
+	if (above) {
+		area.y += from;
+		area.height = to - from;
+	} else {
+		area.x += from;
+		area.width = to - from;
+	}
+	return area;
 }
 
 /* Lay the blocks out in at most @columns columns; *@used: the columns that have a block. */

@@ -65,6 +65,8 @@ struct view_tensors_layout {
 };
 
 struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows);
+/* The area of picture @at of @count: side by side if the page is wide or low, else stacked. */
+struct view_rect view_tensors_share(struct view_rect area, int count, int at);
 
 /*
  * Lay out blocks of @heights rows in order: two columns if @width is @two_from or more, three if it

@@ -12,91 +12,11 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
-/* ---- replicas -------------------------------------------------------------------------------- */
-
-bool view__replica_shows(struct view_tensors *screen, int64_t replica)
-{
-	const int number = view__replica_number(replica);
-
-	if (replica == number && number >= screen->replicas)
-		screen->replicas = number + 1;
-	return screen->replica < 0 || number == screen->replica;
-}
-
-enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
-			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
-			       struct err *err)
-{
-	enum status status = prof_query_open(out, db, sql, err);
-
-	if (status != ST_OK)
-		return status;
-	prof_query_int(*out, ":from", from);
-	prof_query_int(*out, ":to", to);
-	prof_query_int(*out, ":tensor", screen->id[side]);
-	if (screen->rank != IPS_NULL)
-		prof_query_int(*out, ":rank", screen->rank);
-	return ST_OK;
-}
-
-static enum view_answer replica_next(struct view_tensors *screen, struct view_context *context)
-{
-	const struct report_tensor_row *row = view__curve_row(screen);
-	const struct view_tensor_capture *capture = view__values_capture(screen);
-
-	if (screen->replicas < 2) {
-		view_messagef(context, screen->replicas == 1
-					       ? "tensors are of one replica"
-					       : "no replica is recorded of these rows");
-		return VIEW_DRAW;
-	}
-	screen->replica = screen->replica + 1 < screen->replicas ? screen->replica + 1 : -1;
-	if (row) {
-		screen->wanted_step = row->step;
-		screen->wanted_update = row->weight_update;
-	}
-	if (capture) {
-		screen->values.wanted =
-			capture->step != IPS_NULL ? capture->step : capture->weight_update;
-		screen->values.at = -1;
-	}
-	if (screen->replica < 0)
-		view_messagef(context, "all %d replicas", screen->replicas);
-	else
-		view_messagef(context, "replica %d of %d", screen->replica, screen->replicas);
-	return VIEW_LOAD;
-}
-
-void view__replica_text(const struct view_tensors *screen, char *out, size_t size)
-{
-	out[0] = '\0';
-	if (screen->replicas > 1 && screen->replica < 0)
-		snprintf(out, size, ", all %d replicas", screen->replicas);
-	else if (screen->replicas > 1)
-		snprintf(out, size, ", replica %d", screen->replica);
-}
-
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 #define PAGE_ROWS               24 /* in text output, of curve and histograms */
 #define LIST_PAGE               10 /* rows of the list, hidden by an open page, of its PgUp and PgDn */
 #define PAGE_TITLE(page, title) [VIEW_TENSOR_##page] = title,
-
-struct view_rect view__tensors_share(struct view_rect area, int count, int at)
-{
-	const bool above = area.width < VIEW_TENSORS_WIDE && area.height >= VIEW_TENSORS_HIGH;
-	const int whole = above ? area.height : area.width;
-	const int from = whole * at / count, to = whole * (at + 1) / count;
-
-	if (above) {
-		area.y += from;
-		area.height = to - from;
-	} else {
-		area.x += from;
-		area.width = to - from;
-	}
-	return area;
-}
 
 /* Draw the names of all pages if they fit, else of the shown one. */
 static void tensors_draw_heading(const struct view_tensors *screen, struct view_pane *pane)
@@ -342,16 +262,6 @@ static enum status tensors_go(void *state, struct view_context *context,
 	return ST_OK;
 }
 
-/* ---- the screen ------------------------------------------------------------------------------ */
-
-const char *view__statistic(const struct view_tensors *screen)
-{
-	int count;
-	const char *const *names = report_tensor_columns(&count);
-
-	return names[screen->statistic % count];
-}
-
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Lay out the body: the list, and the page below a heading. */
@@ -567,6 +477,35 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 		return VIEW_LOAD;
 	}
 	return answer;
+}
+
+/* Show the next replica, and after the last one all. */
+static enum view_answer replica_next(struct view_tensors *screen, struct view_context *context)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+
+	if (screen->replicas < 2) {
+		view_messagef(context, screen->replicas == 1
+					       ? "tensors are of one replica"
+					       : "no replica is recorded of these rows");
+		return VIEW_DRAW;
+	}
+	screen->replica = screen->replica + 1 < screen->replicas ? screen->replica + 1 : -1;
+	if (row) {
+		screen->wanted_step = row->step;
+		screen->wanted_update = row->weight_update;
+	}
+	if (capture) {
+		screen->values.wanted =
+			capture->step != IPS_NULL ? capture->step : capture->weight_update;
+		screen->values.at = -1;
+	}
+	if (screen->replica < 0)
+		view_messagef(context, "all %d replicas", screen->replicas);
+	else
+		view_messagef(context, "replica %d of %d", screen->replica, screen->replicas);
+	return VIEW_LOAD;
 }
 
 static enum view_answer tensors_request(void *state, struct view_context *context,

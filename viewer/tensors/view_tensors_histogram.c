@@ -471,8 +471,7 @@ void view__histogram_draw(const struct view_tensors *screen, const struct view_c
 	tensors_draw_map_legend(screen, context, &row);
 	if (context->target) {
 		for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
-			struct view_rect share =
-				view__tensors_share(area, VIEW_TENSORS_SIDES, side);
+			struct view_rect share = view_tensors_share(area, VIEW_TENSORS_SIDES, side);
 			struct view_pane title = tensors_cut_row(&share, canvas, false);
 
 			tensors_draw_title(screen, context, side, &title);

@@ -27,9 +27,7 @@
 #define VIEW_SPARK_POINTS       40
 #define VIEW_REPLICAS_MOST      256 /* higher replica numbers count as 0 */
 #define VIEW_TENSORS_NDIM       8
-#define VIEW_TENSORS_SIDES      2   /* the Source and the Target */
-#define VIEW_TENSORS_WIDE       100 /* least width for two pictures side by side */
-#define VIEW_TENSORS_HIGH       12  /* below this height side by side as well */
+#define VIEW_TENSORS_SIDES      2 /* the Source and the Target */
 #define VIEW_TENSORS_SQL        4096
 #define VIEW_TENSORS_KIND       48
 
@@ -245,7 +243,7 @@ static inline bool view__values_has(const struct view_tensor_values *values,
 #define VIEW_MATRIX_CELL  10
 #define VIEW_MATRIX_INDEX 7
 
-/* view_tensors.c */
+/* view_tensors_choice.c */
 const char *view__statistic(const struct view_tensors *screen);
 /* Count the replica of a row that was read. Is it shown? */
 bool view__replica_shows(struct view_tensors *screen, int64_t replica);
@@ -256,8 +254,12 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
 			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
 			       struct err *err);
-/* The area of picture @at of @count: side by side if the page is wide or low, else stacked. */
-struct view_rect view__tensors_share(struct view_rect area, int count, int at);
+/* The integer that @sql returns; 0 if there is none. */
+enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
+/* The chosen capture; NULL: none. */
+const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);
+/* Number of matrices with values, 0 to 3. */
+int view__values_parts(const struct view_tensor_values *values);
 
 /* view_tensors_curve.c */
 enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
@@ -322,8 +324,6 @@ enum status view__tensors_table(void *state, struct view_context *context, struc
 void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
 /* view_tensors_values.c */
-/* The integer that @sql returns; 0 if there is none. */
-enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
 enum status view__values_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 enum view_answer view__values_request(struct view_tensors *screen, enum view_request request);
@@ -332,9 +332,5 @@ const char *view__values_next(const struct view_tensor_values *values);
 /* Number of rows that show all of the capture in @width columns. */
 int view__values_height(const struct view_tensor_values *values, int width);
 void view__values_status(const struct view_tensors *screen, char *out, size_t size);
-/* The chosen capture; NULL: none. */
-const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);
-/* Number of matrices with values, 0 to 3. */
-int view__values_parts(const struct view_tensor_values *values);
 
 #endif /* VIEW_TENSORS_INTERNAL_H */

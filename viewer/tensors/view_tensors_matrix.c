@@ -860,7 +860,7 @@ static void tensors_draw_pictures(const struct view_tensor_values *v, int y, str
 	if (parts == 1)
 		area = tensors_draw_tokens(v, area, pane);
 	for (int i = 0; i < parts && area.height > 0; i++) {
-		struct view_rect share = view__tensors_share(area, parts, i);
+		struct view_rect share = view_tensors_share(area, parts, i);
 
 		share.width -= i + 1 < parts; /* a gap */
 		tensors_draw_heat(v, tensors_part_at(v, i), share, pane->canvas, parts > 1);

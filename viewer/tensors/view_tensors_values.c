@@ -76,18 +76,6 @@ static enum status tensors_find_range(void *user, int64_t from, int64_t to, stru
 	return status;
 }
 
-enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = 0;
-	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
-
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Are they of the same time? Activations have a step, gradients a weight update. */
@@ -194,17 +182,7 @@ static enum status captures_load(struct view_tensors *screen, struct view_contex
 	return tensors_pair_up(values, partner, taken, err);
 }
 
-/* ---- the slice ------------------------------------------------------------------------------- */
-
-const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen)
-{
-	const struct view_tensor_values *values = &screen->values;
-
-	return values->at >= 0 && values->at < values->both.count ? &values->both.list[values->at]
-								  : NULL;
-}
-
-/* ---- its shape ------------------------------------------------------------------------------- */
+/* ---- the shape of the slice ------------------------------------------------------------------ */
 
 /* Parse a shape like "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond VIEW_TENSORS_NDIM
  * are ignored. */
@@ -276,13 +254,6 @@ static void tensors_slice_size(struct view_tensor_values *values, struct view_te
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static bool tensors_same_shape(const struct view_tensor_matrix *a,
-			       const struct view_tensor_matrix *b)
-{
-	return a->ndim == b->ndim &&
-	       memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0;
-}
-
 static void tensors_values_note(struct view_tensors *screen, const struct view_context *context)
 {
 	static const char *const names[] = {"Source", "Target"};
@@ -298,19 +269,9 @@ static void tensors_values_note(struct view_tensors *screen, const struct view_c
 	if (source->ndim == 0 || target->ndim == 0)
 		snprintf(values->note, sizeof(values->note), "No %s %s: %s alone", names[missing],
 			 values->found[missing].count > 0 ? when : "captures", names[!missing]);
-	else if (!tensors_same_shape(source, target))
+	else if (view__values_parts(values) < VIEW_TENSOR_SHARES)
 		snprintf(values->note, sizeof(values->note), "No Diff: Target's shape is %s",
 			 target->shape_text);
-}
-
-int view__values_parts(const struct view_tensor_values *values)
-{
-	const struct view_tensor_matrix *source = &values->part[VIEW_OF_SOURCE];
-	const struct view_tensor_matrix *target = &values->part[VIEW_OF_TARGET];
-
-	if (source->ndim == 0 || target->ndim == 0)
-		return source->ndim > 0 || target->ndim > 0;
-	return tensors_same_shape(source, target) ? 3 : 2;
 }
 
 /* Choose the last capture at or before the step under the cursor, or the newest. */
