@@ -1,12 +1,13 @@
 /*
- * The session: the table of screens; jobs, from start to result; polling the reports for news.
+ * The session: jobs, from start to end; opening and closing; polling the reports for news.
+ *
+ * A job is started with a function that handles its result once it has ended. The files above this
+ * one (keys, places, runs, writing) each give their own.
  *
  * Threading: view_session.h. Ownership: the session owns the states of its screens.
  */
 #include "viewer/view_session.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -15,99 +16,6 @@
 #include "common/str.h"
 #include "viewer/view_screen.h"
 #include "viewer/view_session_internal.h"
-
-/* ---- screens --------------------------------------------------------------------------------- */
-
-static const struct view_screen_ops *const view_screens[] = {
-#define VIEW_SCREEN_ROW(screen, ops) [VIEW_##screen] = &view_##ops##_ops,
-	VIEW_SCREEN_MAP(VIEW_SCREEN_ROW)
-#undef VIEW_SCREEN_ROW
-};
-_Static_assert(ARRAY_LEN(view_screens) == VIEW_SCREENS, "screen table out of step");
-
-const struct view_screen_ops *view_screen(enum view_screen screen)
-{
-	return view_screens[screen];
-}
-
-void *view_state_new(const struct view_screen_ops *ops)
-{
-	void *state = mem_calloc(1, ops->size);
-
-	if (state && ops->init)
-		ops->init(state);
-	return state;
-}
-
-void view_state_free(const struct view_screen_ops *ops, void *state)
-{
-	if (state && ops->fini)
-		ops->fini(state);
-	mem_free(state);
-}
-
-unsigned view_screen_where(enum view_screen screen, const struct view_context *context)
-{
-	const bool table = screen == VIEW_SUMMARY && context->target;
-
-	return view_screens[screen]->where | (table ? VIEW_ON_COMPARED : 0);
-}
-
-enum status view__look_for_screens(struct view_session *session, struct err *err)
-{
-	const struct view_source *shown[] = {&session->source, session->context.target};
-	enum status status = ST_OK;
-
-	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
-		bool has = !view_screens[i]->has;
-
-		for (size_t r = 0; r < ARRAY_LEN(shown) && !has && status == ST_OK; r++) {
-			int64_t any = 0;
-
-			/* A file that is closed for its writer: as before. */
-			if (shown[r] && !shown[r]->db)
-				any = !session->absent[i];
-			else if (shown[r])
-				status = prof_db_number(shown[r]->db, view_screens[i]->has, &any,
-							err);
-			/* A damaged file has nothing to show. */
-			if (status != ST_NOMEM)
-				status = ST_OK;
-			has = any != 0;
-		}
-		if (status == ST_OK)
-			session->absent[i] = !has;
-	}
-	return status;
-}
-
-void view_message(struct view_context *context, const char *text, const char *rest)
-{
-	static const char dots[] = "...";
-	char *out = context->message;
-	size_t used, room;
-
-	str_copy(out, VIEW_MESSAGE_SIZE, text);
-	used = strlen(out);
-	room = VIEW_MESSAGE_SIZE - 1 - used;
-	if (rest && strlen(rest) > room && room > sizeof(dots)) {
-		str_copy(out + used, VIEW_MESSAGE_SIZE - used, dots);
-		used += sizeof(dots) - 1;
-		rest += strlen(rest) - (room - (sizeof(dots) - 1));
-		while (((unsigned char)*rest & 0xc0) == 0x80)
-			rest++;
-	}
-	str_copy(out + used, VIEW_MESSAGE_SIZE - used, rest ? rest : "");
-}
-
-void view_messagef(struct view_context *context, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(context->message, sizeof(context->message), format, args);
-	va_end(args);
-}
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
@@ -118,11 +26,13 @@ bool view_session_busy(const struct view_session *session)
 	return session->job.kind != VIEW_NO_JOB;
 }
 
-struct view_job *view__job(struct view_session *session, enum view_job_kind kind)
+struct view_job *view__job(struct view_session *session, enum view_job_kind kind,
+			   view_job_ended ended)
 {
 	struct view_job *job = &session->job;
 
 	memset(job, 0, sizeof(*job));
+	session->job_ended = ended;
 	job->kind = kind;
 	job->ops = view__ops(session);
 	job->state = session->state[session->screen];
@@ -147,6 +57,12 @@ void view__cancel(struct view_session *session)
 		prof_db_interrupt(session->source.db);
 	if (session->target.db)
 		prof_db_interrupt(session->target.db);
+}
+
+void view__notify(struct view_session *session, const char *text, const char *rest)
+{
+	session->said_ns = 0;
+	view_message(&session->context, text, rest);
 }
 
 static bool view_is_over(const struct view_source *source)
@@ -186,102 +102,10 @@ static void view_finish_load(struct view_session *session, const struct view_job
 	session->load_ns[screen] = job->took_ns;
 }
 
-static void view_handle_answer(struct view_session *session, const struct view_job *job)
-{
-	if (job->answer == VIEW_LOAD)
-		session->stale = true;
-	else if (job->answer == VIEW_JOIN)
-		view__join(session);
-	else if (job->answer == VIEW_LEAD)
-		view__enter(session);
-	else if (job->answer == VIEW_COPY)
-		view__copy(session);
-	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_REQUEST_JOB)
-		view__general(session, job->request);
-	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_KEY_JOB)
-		view__request_key(session, job->key);
-}
-
-void view__notify(struct view_session *session, const char *text, const char *rest)
-{
-	session->said_ns = 0;
-	view_message(&session->context, text, rest);
-}
-
-/* "3 of 375, found on another lane"; without a message from the screen, the status line has the
- * number. */
-static void view_finish_search(struct view_session *session, const struct view_job *job)
-{
-	struct view_context *context = &session->context;
-	char place[64], more[VIEW_MESSAGE_SIZE];
-
-	if (!job->found && view_cancelled(context)) {
-		view__notify(session, view_stopped(context), NULL);
-	} else if (!job->found) {
-		view__notify(session, "not found: ", job->text);
-	} else if (context->hits > 0 && context->message[0]) {
-		snprintf(place, sizeof(place), "%lld of %lld", (long long)context->hit,
-			 (long long)context->hits);
-		snprintf(more, sizeof(more), ", %.*s", VIEW_MESSAGE_SIZE - 8, context->message);
-		view__notify(session, place, more);
-	}
-	session->stale = true;
-}
-
-/* Handle the result of the job that has ended. This may start another job. */
-static void session_finish_job(struct view_session *session)
-{
-	const struct view_job job = session->job;
-
-	session->job.kind = VIEW_NO_JOB;
-	if (view_job_moves(&job))
-		session->offering[session->job_screen] = job.offering;
-	switch (job.kind) {
-	case VIEW_LOAD_JOB:
-		view_finish_load(session, &job);
-		break;
-	case VIEW_REQUEST_JOB:
-	case VIEW_KEY_JOB:
-	case VIEW_CLICK_JOB:
-		if (job.due)
-			view_finish_load(session, &job);
-		if (job.err.status == ST_OK)
-			view_handle_answer(session, &job);
-		break;
-	case VIEW_SEARCH_JOB:
-		view_finish_search(session, &job);
-		break;
-	case VIEW_GO_JOB:
-		session->fresh[session->job_screen] = job.fresh;
-		session->stale = true;
-		if (job.err.status != ST_OK)
-			view__notify(session,
-				     job.err.status == ST_INTERRUPTED
-					     ? view_stopped(&session->context)
-					     : job.err.text,
-				     NULL);
-		break;
-	case VIEW_JOIN_JOB:
-		session->joined = job.place;
-		if (job.lead)
-			view__entered(session);
-		else
-			view__join_list(session);
-		break;
-	case VIEW_WRITE_JOB:
-		view__written(session);
-		break;
-	case VIEW_RUNS_JOB:
-		view__runs_list(session);
-		break;
-	default:
-		session->stale = true;
-		break;
-	}
-}
-
 void view__finish_job(struct view_session *session, uint64_t wait_ns)
 {
+	struct view_job job;
+
 	if (!view_session_busy(session))
 		return;
 	if (session->worker && !view_worker_wait(session->worker, wait_ns)) {
@@ -290,7 +114,15 @@ void view__finish_job(struct view_session *session, uint64_t wait_ns)
 			view__cancel(session);
 		return;
 	}
-	session_finish_job(session);
+	/* Handling the result may start another job. */
+	job = session->job;
+	session->job.kind = VIEW_NO_JOB;
+	if (view_job_moves(&job))
+		session->offering[session->job_screen] = job.offering;
+	if (job.kind == VIEW_LOAD_JOB || job.due)
+		view_finish_load(session, &job);
+	if (session->job_ended)
+		session->job_ended(session, &job);
 }
 
 void view__start(struct view_session *session)
@@ -307,27 +139,9 @@ void view__start(struct view_session *session)
 	view__finish_job(session, MOMENT_NS);
 }
 
-/* Is a database closed, so that its writer can finish the file? */
 bool view__db_closed(const struct view_session *session)
 {
 	return !session->source.db || (session->context.target && !session->target.db);
-}
-
-void view__request(struct view_session *session, enum view_request request)
-{
-	struct view_job *job = view__job(session, VIEW_REQUEST_JOB);
-	const char *group;
-
-	job->request = request;
-
-	/* Moving and zooming use what the screen shows, and a burst of such keys needs no load in
-	 * between. Other requests use the result of earlier keys. */
-	group = view_request_info(request)->group;
-	job->due = session->stale && !view__db_closed(session) && strcmp(group, "Moving") != 0 &&
-		   strcmp(group, "Zooming") != 0;
-	if (job->due)
-		session->stale = false;
-	view__start(session);
 }
 
 void view__load(struct view_session *session)
@@ -343,20 +157,99 @@ void view__load(struct view_session *session)
 			view__notify(session, "the run is being closed: a moment", NULL);
 		return;
 	}
-	view__job(session, VIEW_LOAD_JOB);
+	view__job(session, VIEW_LOAD_JOB, NULL);
+	view__start(session);
+}
+
+/* ---- screens --------------------------------------------------------------------------------- */
+
+enum status view__look_for_screens(struct view_session *session, struct err *err)
+{
+	const struct view_source *shown[] = {&session->source, session->context.target};
+	enum status status = ST_OK;
+
+	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
+		const char *query = view_screen((enum view_screen)i)->has;
+		bool has = !query;
+
+		for (size_t r = 0; r < ARRAY_LEN(shown) && !has && status == ST_OK; r++) {
+			int64_t any = 0;
+
+			/* A file that is closed for its writer: as before. */
+			if (shown[r] && !shown[r]->db)
+				any = !session->absent[i];
+			else if (shown[r])
+				status = prof_db_number(shown[r]->db, query, &any, err);
+			/* A damaged file has nothing to show. */
+			if (status != ST_NOMEM)
+				status = ST_OK;
+			has = any != 0;
+		}
+		if (status == ST_OK)
+			session->absent[i] = !has;
+	}
+	return status;
+}
+
+void view_session_show(struct view_session *session, enum view_screen screen)
+{
+	if (screen == session->screen)
+		return;
+	if (session->screen != VIEW_HELP_SCREEN) {
+		session->before = session->screen;
+		session->context.about = (int)session->before;
+	}
+	session->screen = screen;
+	session->stale = true;
+}
+
+int view_session_screen_of(const char *name)
+{
+	for (int i = 0; i < VIEW_SCREENS; i++)
+		if (strcmp(view_screen((enum view_screen)i)->name, name) == 0)
+			return i;
+	return -1;
+}
+
+bool view__current_place(const struct view_session *session, struct view_place *place)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+
+	view_place_clear(place);
+	return session->fresh[session->screen] && ops->place &&
+	       ops->place(session->state[session->screen], place);
+}
+
+bool view__is_typing(const struct view_session *session)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+
+	return session->fresh[session->screen] && ops->typing &&
+	       ops->typing(session->state[session->screen]);
+}
+
+/* The screen has been asked to go to a place. */
+static void session_gone(struct view_session *session, const struct view_job *job)
+{
+	session->fresh[session->job_screen] = job->fresh;
+	session->stale = true;
+	if (job->err.status != ST_OK)
+		view__notify(session,
+			     job->err.status == ST_INTERRUPTED ? view_stopped(&session->context)
+							       : job->err.text,
+			     NULL);
+}
+
+void view__go_to(struct view_session *session, const struct view_place *place)
+{
+	view__job(session, VIEW_GO_JOB, session_gone)->place = *place;
 	view__start(session);
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
-/* Loads for news take at most a hundredth of the time, so that the run being followed keeps the
- * rest; up to a tenth if the data would otherwise be older than STALE_NS. */
-#define LOAD_SHARE 100
-#define LONG_SHARE 10
-#define STALE_NS   (2 * UINT64_C(1000000000))
-#define MESSAGE_NS (5 * UINT64_C(1000000000))
-#define PATIENCE   (30 * UINT64_C(1000000000)) /* longest wait for a cancelled job on exit */
-#define SLICE      (5 * UINT64_C(1000000))
+#define PATIENCE (30 * UINT64_C(1000000000)) /* longest wait for a cancelled job on exit */
+#define SLICE    (5 * UINT64_C(1000000))
 
 void view_session_foreground(struct view_session *session)
 {
@@ -377,7 +270,7 @@ void view_session_close(struct view_session *session)
 {
 	view_session_foreground(session);
 	for (int i = 0; i < VIEW_SCREENS; i++) {
-		view_state_free(view_screens[i], session->state[i]);
+		view_state_free(view_screen((enum view_screen)i), session->state[i]);
 		session->state[i] = NULL;
 	}
 	report_table_free(&session->job.table);
@@ -407,7 +300,7 @@ enum status view_session_open(struct view_session *session, const char *path, co
 	session->context.body = view_frame_layout(VIEW_MIN_WIDTH, VIEW_MIN_HEIGHT).body;
 	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
 		session->news[i] = true;
-		session->state[i] = view_state_new(view_screens[i]);
+		session->state[i] = view_state_new(view_screen((enum view_screen)i));
 		status = session->state[i] ? ST_OK : err_nomem(err);
 	}
 	if (status == ST_OK)
@@ -433,27 +326,14 @@ enum status view_session_size(struct view_session *session, int width, int heigh
 	return ST_OK;
 }
 
-void view_session_show(struct view_session *session, enum view_screen screen)
-{
-	if (screen == session->screen)
-		return;
-	if (session->screen != VIEW_HELP_SCREEN) {
-		session->before = session->screen;
-		session->context.about = (int)session->before;
-	}
-	session->screen = screen;
-	session->stale = true;
-}
-
-int view_session_screen_of(const char *name)
-{
-	for (int i = 0; i < VIEW_SCREENS; i++)
-		if (strcmp(view_screen((enum view_screen)i)->name, name) == 0)
-			return i;
-	return -1;
-}
-
 /* ---- ticks ----------------------------------------------------------------------------------- */
+
+/* Loads for news take at most a hundredth of the time, so that the run being followed keeps the
+ * rest; up to a tenth if the data would otherwise be older than STALE_NS. */
+#define LOAD_SHARE 100
+#define LONG_SHARE 10
+#define STALE_NS   (2 * UINT64_C(1000000000))
+#define MESSAGE_NS (5 * UINT64_C(1000000000))
 
 /* Remove the message after MESSAGE_NS; true: it was removed. */
 static bool view_expire_message(struct view_session *session, uint64_t now_ns)

@@ -8,13 +8,13 @@
 #ifndef VIEW_SESSION_H
 #define VIEW_SESSION_H
 
-#include "common/arena.h"
 #include "common/fs.h"
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_canvas.h"
 #include "viewer/view_keys.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_place.h"
+#include "viewer/view_popup.h"
 #include "viewer/view_screen.h"
 #include "viewer/view_worker.h"
 
@@ -77,42 +77,16 @@ void view_marks_free(struct view_marks *marks); /* accepts a zeroed struct */
 enum status view_marks_add(struct view_marks *marks, const struct view_mark *mark, struct err *err);
 enum status view_marks_remove(struct view_marks *marks, int at, struct err *err);
 
-/*
- * A list over the screen to choose one item from: places to go to, bookmarks, the lines of a query.
- * It owns its texts.
- */
-#define VIEW_POPUP_ITEMS 512
-
-struct view_popup_item {
-	const char *name, *text; /* name: left of it, or NULL */
-	int tag;                 /* set and used by the caller */
-};
-
-struct view_popup {
-	int kind; /* set by the caller; 0: no popup */
-	const char *title, *foot;
-	struct view_popup_item items[VIEW_POPUP_ITEMS];
-	int count, at, scroll, rows; /* rows: visible ones, set by the layout */
-	struct view_rect rect;       /* frame included */
-	struct arena arena;
-	bool failed; /* out of memory: items are missing */
-};
-
-/* Empty it and set its @kind; @title and @foot (NULL: none) must be constant data. */
-void view_popup_begin(struct view_popup *popup, int kind, const char *title, const char *foot);
-void view_popup_add(struct view_popup *popup, int tag, const char *name, const char *text);
-void view_popup_close(struct view_popup *popup); /* kind 0, memory freed; accepts a zeroed one */
-
-/* Move the selection; false: @request is no movement. */
-bool view_popup_request(struct view_popup *popup, enum view_request request);
-/* The item at this cell of the screen; -1: none. */
-int view_popup_hit(const struct view_popup *popup, int x, int y);
-
 /* A region of a row where a click is the same as a key. */
 struct view_hit {
 	int y, from, to;
 	uint32_t key;
 };
+
+struct view_session;
+
+/* Handle the result of a job that has ended. This may start the next job. */
+typedef void (*view_job_ended)(struct view_session *session, const struct view_job *job);
 
 struct view_session {
 	struct view_source source, target;
@@ -152,6 +126,7 @@ struct view_session {
 	/* Jobs. A running job owns the states, the context and the databases. */
 	struct view_worker *worker; /* NULL: jobs run on the calling thread */
 	struct view_job job;        /* kind VIEW_NO_JOB: none is running */
+	view_job_ended job_ended;   /* NULL: nothing but what a load needs */
 	enum view_screen job_screen;
 	uint64_t job_since_ns;
 	char job_path[VIEW_PROMPT_SIZE]; /* the file of a write job */

@@ -1,6 +1,6 @@
 /*
- * Keys and clicks: dispatched to the prompt, the popup or the screen; going from screen to screen
- * and back; bookmarks; and the requests common to all screens.
+ * Keys and clicks: dispatched to the prompt, the popup or the screen; the requests common to all
+ * screens; and drawing after what was queued has been handled.
  *
  * Threading: view_session.h. Ownership: none.
  */
@@ -12,320 +12,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-
-/* ---- bookmarks ------------------------------------------------------------------------------- */
-
-/* Read the report's bookmarks on first use; false: failed, and a message says why. */
-static bool view_marks_ready(struct view_session *session)
-{
-	struct err err = {0};
-
-	if (!session->marks.read && !session->source.db) {
-		view__notify(session, "the run is being closed: a moment", NULL);
-		return false;
-	}
-	if (view_marks_read(&session->marks, session->source.db, &err) == ST_OK)
-		return true;
-	view__notify(session, "bookmarks: ", err.text);
-	return false;
-}
-
-bool view__current_place(const struct view_session *session, struct view_place *place)
-{
-	const struct view_screen_ops *ops = view__ops(session);
-
-	view_place_clear(place);
-	return session->fresh[session->screen] && ops->place &&
-	       ops->place(session->state[session->screen], place);
-}
-
-static void session_prompt_mark(struct view_session *session)
-{
-	const struct view_screen_ops *ops = view__ops(session);
-	struct view_place place;
-	char text[VIEW_PLACE_NAME] = "";
-
-	if (!view__current_place(session, &place)) {
-		view__notify(session, "nothing is selected here to be bookmarked", NULL);
-		return;
-	}
-	if (ops->offers)
-		ops->offers(&place, text, sizeof(text));
-	session->prompt = VIEW_MARK_PROMPT;
-	str_copy(session->input, min(sizeof(session->input), (size_t)VIEW_MARK_NAME), text);
-	session->proposed = text[0] != '\0';
-}
-
-static void session_mark(struct view_session *session, const char *name)
-{
-	struct view_mark mark = {0};
-	struct err err = {0};
-
-	if (!view__current_place(session, &mark.place) || !view_marks_ready(session))
-		return;
-	str_copy(mark.name, sizeof(mark.name), name[0] ? name : view__ops(session)->title);
-	str_copy(mark.screen, sizeof(mark.screen), view__ops(session)->name);
-	if (view_marks_add(&session->marks, &mark, &err) == ST_OK)
-		view__notify(session, "bookmarked (' lists them): ", mark.name);
-	else
-		view__notify(session, "not kept: ", err.text);
-}
-
-static void session_marks_list(struct view_session *session)
-{
-	if (!view_marks_ready(session))
-		return;
-	(void)view_marks_refresh(&session->marks, NULL); /* on failure list those already read */
-	if (session->marks.count == 0) {
-		view__notify(session, "no bookmarks yet: m makes one", NULL);
-		return;
-	}
-	view_popup_begin(&session->popup, VIEW_MARKS_POPUP, "Bookmarks",
-			 "Enter or a digit goes there, d forgets it, Esc stays");
-	for (int i = 0; i < session->marks.count; i++) {
-		const struct view_mark *mark = &session->marks.items[i];
-		const int screen = view_session_screen_of(mark->screen);
-
-		view_popup_add(&session->popup, i,
-			       screen < 0 ? mark->screen
-					  : view_screen((enum view_screen)screen)->title,
-			       mark->name);
-	}
-}
-
-static void session_visit(struct view_session *session, enum view_screen screen,
-			  const struct view_place *place)
-{
-	struct view_job *job;
-
-	view_session_show(session, screen);
-	/* Going to a place ends following, which would move on to the newest. */
-	if (session->context.follow)
-		view__notify(session, "no longer following", NULL);
-	session->context.follow = false;
-	job = view__job(session, VIEW_GO_JOB);
-	job->fresh = session->fresh[screen];
-	job->place = *place;
-	view__start(session);
-}
-
-/* Push the cursor's place on the history. */
-static void session_push_history(struct view_session *session)
-{
-	if (session->history_count == VIEW_HISTORY) {
-		memmove(session->history, session->history + 1,
-			(VIEW_HISTORY - 1) * sizeof(session->history[0]));
-		session->history_count--;
-	}
-	session->history[session->history_count].screen = session->screen;
-	session->history[session->history_count].known =
-		view__current_place(session, &session->history[session->history_count].place);
-	session->history_count++;
-}
-
-static void session_marks_forget(struct view_session *session, int at)
-{
-	struct err err = {0};
-
-	if (view_marks_remove(&session->marks, at, &err) != ST_OK)
-		view__notify(session, "not forgotten: ", err.text);
-	if (session->marks.count == 0) {
-		view_popup_close(&session->popup);
-		return;
-	}
-	session_marks_list(session);
-	session->popup.at = min(at, session->popup.count - 1);
-}
-
-/* ---- from screen to screen ------------------------------------------------------------------- */
-
-void view__join(struct view_session *session)
-{
-	struct view_place place;
-
-	if (!view__current_place(session, &place)) {
-		view__notify(session, "nothing is selected here", NULL);
-		return;
-	}
-	view__job(session, VIEW_JOIN_JOB)->place = place;
-	view__start(session);
-}
-
-/* The screen that shows the rows of a view of the contract: an insight on them goes there first. */
-static const struct view_home {
-	const char *views; /* prefix of their names */
-	enum view_screen screen;
-} view_homes[] = {
-	{"tile_memory", VIEW_MEMORY},     {"variable", VIEW_MEMORY},
-	{"liveness", VIEW_LIVENESS},      {"program", VIEW_PROGRAMS},
-	{"compute_sets", VIEW_PROGRAMS},  {"layers", VIEW_OPERATIONS},
-	{"operations", VIEW_OPERATIONS},  {"plans", VIEW_OPERATIONS},
-	{"device_steps", VIEW_TIMELINE},  {"stage_", VIEW_TIMELINE},
-	{"bubble", VIEW_TIMELINE},        {"execution", VIEW_TIMELINE},
-	{"time_split", VIEW_TIMELINE},    {"span", VIEW_TIMELINE},
-	{"tensor", VIEW_TENSORS},         {"captures", VIEW_TENSORS},
-	{"metric", VIEW_METRICS},         {"health", VIEW_HEALTH},
-	{"first_nonfinite", VIEW_HEALTH}, {"nonfinite_trail", VIEW_HEALTH},
-};
-
-static int view_home_of(const struct view_place *place)
-{
-	for (size_t i = 0; i < ARRAY_LEN(view_homes) && place->view[0]; i++)
-		if (str_starts_with(place->view, view_homes[i].views))
-			return (int)view_homes[i].screen;
-	return -1;
-}
-
-static void view_join_add(struct view_session *session, int screen)
-{
-	const struct view_screen_ops *ops = view_screen((enum view_screen)screen);
-	char text[VIEW_PLACE_NAME] = "";
-
-	if (screen != (int)session->screen && !session->absent[screen] && ops->offers && ops->go &&
-	    ops->offers(&session->joined, text, sizeof(text)))
-		view_popup_add(&session->popup, screen, ops->title, text);
-}
-
-void view__enter(struct view_session *session)
-{
-	struct view_job *job;
-	struct view_place place;
-
-	(void)view__current_place(session, &place);
-	job = view__job(session, VIEW_JOIN_JOB);
-	job->place = place;
-	job->lead = true;
-	view__start(session);
-}
-
-void view__entered(struct view_session *session)
-{
-	const enum view_screen screen = (enum view_screen)session->context.leads;
-	const struct view_screen_ops *ops = view_screen(screen);
-	char text[VIEW_PLACE_NAME];
-
-	session_push_history(session);
-	if (ops->offers && ops->go && ops->offers(&session->joined, text, sizeof(text)))
-		session_visit(session, screen, &session->joined);
-	else
-		view_session_show(session, screen);
-}
-
-void view__join_list(struct view_session *session)
-{
-	const int home = view_home_of(&session->joined);
-
-	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to",
-			 "Enter or a digit goes, Esc stays");
-	if (home >= 0)
-		view_join_add(session, home);
-	for (int i = 0; i < VIEW_SCREENS; i++)
-		if (i != home && i != VIEW_INSIGHTS)
-			view_join_add(session, i);
-	/* Insights offers every place, since it cannot know before its rules have run: list it
-	 * last. */
-	view_join_add(session, VIEW_INSIGHTS);
-	if (session->popup.count == 0) {
-		view_popup_close(&session->popup);
-		view__notify(session, "no other screen knows more of this", NULL);
-	}
-}
-
-static void session_return(struct view_session *session)
-{
-	struct view_place here;
-	int last;
-
-	if (session->history_count == 0) {
-		view__notify(session, "there is no way back: o goes to other screens", NULL);
-		return;
-	}
-	last = --session->history_count;
-	view_session_show(session, session->history[last].screen);
-	/* A screen still at that place keeps its state, which holds more than the place. */
-	if (session->history[last].known && view__ops(session)->go &&
-	    !(view__current_place(session, &here) &&
-	      view_place_same(&here, &session->history[last].place)))
-		session_visit(session, session->history[last].screen,
-			      &session->history[last].place);
-}
-
-/* ---- the query behind a screen --------------------------------------------------------------- */
-
-#define POPUP_FRAME 6 /* columns of the frame beside a line */
-
-/* Add the lines of the statement, folded to the screen's width, so that text copied from there is
- * complete. A comment is not folded: its second line would not be a comment. */
-static void view_query_lines(struct view_session *session)
-{
-	const int room = session->frame.body.width - POPUP_FRAME;
-	char part[VIEW_PLACE_SQL];
-	int line = 0;
-	bool begins = true;
-
-	for (const char *at = session->statement; *at;) {
-		const size_t length = begins && strncmp(at, "--", 2) == 0
-					      ? strcspn(at, "\n")
-					      : view_text_fold(at, max(room, 20));
-
-		snprintf(part, sizeof(part), "%.*s", (int)length, at);
-		view_popup_add(&session->popup, line, NULL, part);
-		at += length;
-		at += strspn(at, " ");
-		begins = *at == '\n';
-		line += begins;
-		at += begins;
-	}
-}
-
-void view__copy(struct view_session *session)
-{
-	struct str text = {0};
-
-	view__ops(session)->copy(session->state[session->screen], &text);
-	str_copy(session->statement, sizeof(session->statement),
-		 text.failed ? "" : str_peek(&text));
-	str_free(&text);
-	view_popup_begin(&session->popup, VIEW_COPY_POPUP, "Flags, behind ipu-train RUN",
-			 "Esc closes");
-	view_query_lines(session);
-}
-
-static void session_query(struct view_session *session)
-{
-	const struct view_screen_ops *ops = view__ops(session);
-	struct str text = {0};
-
-	if (ops->query && session->fresh[session->screen])
-		ops->query(session->state[session->screen], &session->context, &text);
-	str_copy(session->statement, sizeof(session->statement),
-		 text.failed ? "" : str_peek(&text));
-	str_free(&text);
-	if (!session->statement[0]) {
-		view__notify(session, "no query is behind this screen", NULL);
-		return;
-	}
-	view_popup_begin(&session->popup, VIEW_QUERY_POPUP, "The query behind this screen",
-			 "Enter runs the statement under the cursor, Esc closes");
-	view_query_lines(session);
-}
-
-/* Return the statement that contains line @line of @text. */
-static void view_statement_at(const char *text, int line, char out[VIEW_PLACE_SQL])
-{
-	const char *begin = text, *end;
-	int passed = 0;
-
-	for (const char *c = text; *c && passed < line; c++) {
-		if (*c != '\n')
-			continue;
-		passed++;
-		if (c > text && c[-1] == ';')
-			begin = c + 1;
-	}
-	end = strstr(begin, ";\n");
-	snprintf(out, VIEW_PLACE_SQL, "%.*s", end ? (int)(end - begin) : (int)strlen(begin), begin);
-}
 
 /* ---- the popup ------------------------------------------------------------------------------- */
 
@@ -348,16 +34,16 @@ static void session_popup_enter(struct view_session *session)
 			view__notify(session, "there is no such screen: ", mark->screen);
 			return;
 		}
-		session_push_history(session);
-		session_visit(session, (enum view_screen)screen, &mark->place);
+		view__remember(session);
+		view__visit(session, (enum view_screen)screen, &mark->place);
 	} else if (kind == VIEW_JOIN_POPUP) {
-		session_push_history(session);
-		session_visit(session, (enum view_screen)tag, &session->joined);
+		view__remember(session);
+		view__visit(session, (enum view_screen)tag, &session->joined);
 	} else if (kind == VIEW_QUERY_POPUP && view_session_screen_of("sql") >= 0) {
 		view_place_clear(&place);
-		view_statement_at(session->statement, tag, place.sql);
-		session_push_history(session);
-		session_visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
+		view__statement_at(session->statement, tag, place.sql);
+		view__remember(session);
+		view__visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
 	}
 }
 
@@ -379,13 +65,33 @@ static void session_popup_key(struct view_session *session, uint32_t key)
 		session->quit = true;
 	} else if (session->popup.kind == VIEW_MARKS_POPUP &&
 		   (key == 'd' || key == VIEW_KEY_DELETE)) {
-		session_marks_forget(session, session->popup.items[session->popup.at].tag);
+		view__marks_forget(session, session->popup.items[session->popup.at].tag);
 	} else if (!view_popup_request(&session->popup, request)) {
 		view_popup_close(&session->popup);
 	}
 }
 
 /* ---- the prompt ------------------------------------------------------------------------------ */
+
+/* "3 of 375, found on another lane"; without a message from the screen, the status line has the
+ * number. */
+static void session_searched(struct view_session *session, const struct view_job *job)
+{
+	struct view_context *context = &session->context;
+	char place[64], more[VIEW_MESSAGE_SIZE];
+
+	if (!job->found && view_cancelled(context)) {
+		view__notify(session, view_stopped(context), NULL);
+	} else if (!job->found) {
+		view__notify(session, "not found: ", job->text);
+	} else if (context->hits > 0 && context->message[0]) {
+		snprintf(place, sizeof(place), "%lld of %lld", (long long)context->hit,
+			 (long long)context->hits);
+		snprintf(more, sizeof(more), ", %.*s", VIEW_MESSAGE_SIZE - 8, context->message);
+		view__notify(session, place, more);
+	}
+	session->stale = true;
+}
 
 static void view_search(struct view_session *session, bool forward)
 {
@@ -397,10 +103,16 @@ static void view_search(struct view_session *session, bool forward)
 	}
 	if (!session->fresh[session->screen])
 		return;
-	job = view__job(session, VIEW_SEARCH_JOB);
+	job = view__job(session, VIEW_SEARCH_JOB, session_searched);
 	str_copy(job->text, sizeof(job->text), session->search);
 	job->forward = forward;
 	view__start(session);
+}
+
+static void session_filtered(struct view_session *session, const struct view_job *job)
+{
+	(void)job;
+	session->stale = true;
 }
 
 static void view_accept_prompt(struct view_session *session)
@@ -415,12 +127,12 @@ static void view_accept_prompt(struct view_session *session)
 			str_copy(session->search, sizeof(session->search), session->input);
 		view_search(session, true);
 	} else if (kind == VIEW_FILTER_PROMPT) {
-		struct view_job *job = view__job(session, VIEW_FILTER_JOB);
+		struct view_job *job = view__job(session, VIEW_FILTER_JOB, session_filtered);
 
 		str_copy(job->text, sizeof(job->text), session->input);
 		view__start(session);
 	} else if (kind == VIEW_MARK_PROMPT) {
-		session_mark(session, session->input);
+		view__mark(session, session->input);
 	} else if (session->input[0]) {
 		view__write(session, session->input);
 	}
@@ -532,7 +244,8 @@ static void session_open_prompt(struct view_session *session, enum view_request 
 			 view__ops(session)->name);
 }
 
-void view__general(struct view_session *session, enum view_request request)
+/* Handle a request that the screen does not. */
+static void session_general(struct view_session *session, enum view_request request)
 {
 	int screen = (int)session->screen;
 
@@ -563,16 +276,16 @@ void view__general(struct view_session *session, enum view_request request)
 		view__join(session);
 		break;
 	case VIEW_RETURN_REQUEST:
-		session_return(session);
+		view__return(session);
 		break;
 	case VIEW_MARK_REQUEST:
-		session_prompt_mark(session);
+		view__prompt_mark(session);
 		break;
 	case VIEW_MARKS_REQUEST:
-		session_marks_list(session);
+		view__marks_list(session);
 		break;
 	case VIEW_QUERY_REQUEST:
-		session_query(session);
+		view__query(session);
 		break;
 	case VIEW_DIFFER_REQUEST:
 		view_differ(session);
@@ -616,15 +329,28 @@ static enum view_screen view_screen_of_key(uint32_t key)
 	return VIEW_SCREENS;
 }
 
-bool view__is_typing(const struct view_session *session)
-{
-	const struct view_screen_ops *ops = view__ops(session);
+static void session_answered(struct view_session *session, const struct view_job *job);
 
-	return session->fresh[session->screen] && ops->typing &&
-	       ops->typing(session->state[session->screen]);
+/* Pass the request to the screen. */
+static void session_request(struct view_session *session, enum view_request request)
+{
+	struct view_job *job = view__job(session, VIEW_REQUEST_JOB, session_answered);
+	const char *group;
+
+	job->request = request;
+
+	/* Moving and zooming use what the screen shows, and a burst of such keys needs no load in
+	 * between. Other requests use the result of earlier keys. */
+	group = view_request_info(request)->group;
+	job->due = session->stale && !view__db_closed(session) && strcmp(group, "Moving") != 0 &&
+		   strcmp(group, "Zooming") != 0;
+	if (job->due)
+		session->stale = false;
+	view__start(session);
 }
 
-void view__request_key(struct view_session *session, uint32_t key)
+/* Handle a key that is not text. */
+static void session_request_key(struct view_session *session, uint32_t key)
 {
 	const enum view_request request = view_request_of(key);
 	const enum view_screen screen = view_screen_of_key(key);
@@ -639,11 +365,32 @@ void view__request_key(struct view_session *session, uint32_t key)
 		if (key >= '0' && key <= '9')
 			view__notify(session, "there is no such screen", NULL);
 	} else if (!session->fresh[session->screen]) {
-		view__general(session, request);
+		session_general(session, request);
 	} else {
-		view__request(session, request);
+		session_request(session, request);
 	}
 }
+
+/* The screen has answered a request, a key or a click. */
+static void session_answered(struct view_session *session, const struct view_job *job)
+{
+	if (job->err.status != ST_OK)
+		return;
+	if (job->answer == VIEW_LOAD)
+		session->stale = true;
+	else if (job->answer == VIEW_JOIN)
+		view__join(session);
+	else if (job->answer == VIEW_LEAD)
+		view__enter(session);
+	else if (job->answer == VIEW_COPY)
+		view__copy(session);
+	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_REQUEST_JOB)
+		session_general(session, job->request);
+	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_KEY_JOB)
+		session_request_key(session, job->key);
+}
+
+/* ---- keys, and the queue of those typed during a job ----------------------------------------- */
 
 static void view_handle_key(struct view_session *session, uint32_t key)
 {
@@ -666,11 +413,11 @@ static void view_handle_key(struct view_session *session, uint32_t key)
 	} else if (session->popup.kind != VIEW_NO_POPUP) {
 		session_popup_key(session, key);
 	} else if (view__is_typing(session)) {
-		view__job(session, VIEW_KEY_JOB)->key = key;
+		view__job(session, VIEW_KEY_JOB, session_answered)->key = key;
 		session->typing = true;
 		view__start(session);
 	} else {
-		view__request_key(session, key);
+		session_request_key(session, key);
 	}
 }
 
@@ -703,7 +450,8 @@ static void session_load_before_key(struct view_session *session, uint32_t key)
 		view__load(session);
 }
 
-void view__queued(struct view_session *session)
+/* Handle the keys queued while a job was running. */
+static void session_handle_queued(struct view_session *session)
 {
 	while (session->queued > 0 && !view_session_busy(session) && !session->quit) {
 		const uint32_t key = session->queue[0];
@@ -721,7 +469,7 @@ void view__queued(struct view_session *session)
 void view_session_key(struct view_session *session, uint32_t key)
 {
 	view__finish_job(session, 0);
-	view__queued(session);
+	session_handle_queued(session);
 	session_load_before_key(session, key);
 	if (!view_session_busy(session)) {
 		view_handle_key(session, key);
@@ -731,6 +479,15 @@ void view_session_key(struct view_session *session, uint32_t key)
 		view__cancel(session);
 	if (view_request_of(key) != VIEW_BACK_REQUEST && session->queued < VIEW_QUEUE)
 		session->queue[session->queued++] = key;
+}
+
+void view_session_draw(struct view_session *session)
+{
+	view__finish_job(session, 0);
+	session_handle_queued(session);
+	if (!view_session_busy(session) && session->stale && !session->frame.too_small)
+		view__load(session);
+	view__picture(session);
 }
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
@@ -748,7 +505,7 @@ static bool view_click_body(struct view_session *session, int x, int y, bool dra
 	    (!view__ops(session)->click && !view__ops(session)->grid) ||
 	    !session->fresh[session->screen])
 		return false;
-	job = view__job(session, VIEW_CLICK_JOB);
+	job = view__job(session, VIEW_CLICK_JOB, session_answered);
 	job->x = x - body->x;
 	job->y = y - body->y;
 	session->context.dragged = dragged;

@@ -74,8 +74,7 @@ static bool runs_change(struct view_session *session, struct view_source source,
 	/* Restore the cursor's place, as far as the new runs have it. */
 	if (known && view__ops(session)->go && !view__ops(session)->stays &&
 	    !session->frame.too_small) {
-		view__job(session, VIEW_GO_JOB)->place = place;
-		view__start(session);
+		view__go_to(session, &place);
 	} else {
 		session->stale = true;
 	}
@@ -97,12 +96,6 @@ static void runs_compare(struct view_session *session, const char *path)
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
-
-void view__runs(struct view_session *session)
-{
-	view__job(session, VIEW_RUNS_JOB)->runs = &session->runs;
-	view__start(session);
-}
 
 /* Add a line of @before and @text if @searched contains the input. */
 static void runs_add(struct view_session *session, int tag, const char *before, const char *text,
@@ -141,10 +134,11 @@ void view__runs_fill(struct view_session *session)
 		runs_add(session, RUNS_PATH, "Enter opens ", session->input, session->input);
 }
 
-void view__runs_list(struct view_session *session)
+/* The runs have been found: list them. */
+static void runs_list(struct view_session *session, const struct view_job *job)
 {
-	if (session->job.err.status != ST_OK) {
-		view__notify(session, session->job.err.text, NULL);
+	if (job->err.status != ST_OK) {
+		view__notify(session, job->err.text, NULL);
 		return;
 	}
 	session->prompt = VIEW_RUNS_PROMPT;
@@ -154,6 +148,12 @@ void view__runs_list(struct view_session *session)
 	if (session->popup.count == 0)
 		view_popup_add(&session->popup, RUNS_PATH, NULL,
 			       "No other report here, nor beside this one: type a path.");
+}
+
+void view__runs(struct view_session *session)
+{
+	view__job(session, VIEW_RUNS_JOB, runs_list)->runs = &session->runs;
+	view__start(session);
 }
 
 void view__runs_leave(struct view_session *session)

@@ -244,6 +244,29 @@ static void view_report_written(struct view_session *session, const char *path, 
 	str_free(&text);
 }
 
+/* The rows have been gathered: write them. */
+static void session_gathered(struct view_session *session, const struct view_job *job)
+{
+	const char *path = session->job_path;
+	const struct report_render_params params = {.format = session_file_kind(path)->format,
+						    .tool = "ipu-view"};
+	struct err err = job->err;
+	char note[VIEW_MESSAGE_SIZE / 2] = "";
+	struct view_file file;
+
+	if (err.status == ST_OK) {
+		if (view_file_open(&file, path, &err) == ST_OK)
+			view_file_close(&file,
+					report_render(&session->job.table, &params, file.out, &err),
+					&err);
+		/* CSV has no field for a note. */
+		str_copy(note, sizeof(note),
+			 session->job.table.note ? session->job.table.note : "");
+		report_table_free(&session->job.table);
+	}
+	view_report_written(session, path, note, &err);
+}
+
 void view__write(struct view_session *session, const char *path)
 {
 	const struct view_kind *kind = session_file_kind(path);
@@ -271,7 +294,7 @@ void view__write(struct view_session *session, const char *path)
 	}
 	if (format != REPORT_AS_TEXT) {
 		str_copy(session->job_path, sizeof(session->job_path), path);
-		view__job(session, VIEW_WRITE_JOB);
+		view__job(session, VIEW_WRITE_JOB, session_gathered);
 		view__start(session);
 		return;
 	}
@@ -281,26 +304,4 @@ void view__write(struct view_session *session, const char *path)
 					  : view_write_shown(session, file.out, &err),
 				&err);
 	view_report_written(session, path, NULL, &err);
-}
-
-void view__written(struct view_session *session)
-{
-	const char *path = session->job_path;
-	const struct report_render_params params = {.format = session_file_kind(path)->format,
-						    .tool = "ipu-view"};
-	struct err err = session->job.err;
-	char note[VIEW_MESSAGE_SIZE / 2] = "";
-	struct view_file file;
-
-	if (err.status == ST_OK) {
-		if (view_file_open(&file, path, &err) == ST_OK)
-			view_file_close(&file,
-					report_render(&session->job.table, &params, file.out, &err),
-					&err);
-		/* CSV has no field for a note. */
-		str_copy(note, sizeof(note),
-			 session->job.table.note ? session->job.table.note : "");
-		report_table_free(&session->job.table);
-	}
-	view_report_written(session, path, note, &err);
 }

@@ -16,19 +16,6 @@
 #include "common/pool.h"
 #include "viewer/draw/view_grid.h"
 
-enum status view_screen_rows(const struct view_screen_ops *ops, void *state,
-			     struct view_context *context, struct report_table *out,
-			     struct err *err)
-{
-	struct view_grid *grid = ops->grid ? ops->grid(state) : NULL;
-
-	if (ops->table)
-		return ops->table(state, context, out, err);
-	if (grid)
-		return view_grid_table(grid, out, err);
-	return err_set(err, ST_INVALID, "the screen %s has no rows: use --text", ops->name);
-}
-
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static bool view_lacked_memory(const struct view_context *context)

@@ -38,7 +38,6 @@ struct view_job {
 	bool fresh; /* the screen has been loaded */
 	bool due;   /* request: load first, since it uses the result of earlier keys */
 	bool forward;
-	bool lead; /* join: go to the screen context->leads instead of listing places */
 	enum view_request request;
 	uint32_t key;
 	int x, y;

@@ -13,159 +13,6 @@
 #include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
 
-/* ---- a list in a frame ----------------------------------------------------------------------- */
-
-#define GAP       2
-#define MOST_NAME 24
-
-void view_popup_close(struct view_popup *popup)
-{
-	arena_fini(&popup->arena);
-	memset(popup, 0, sizeof(*popup));
-}
-
-void view_popup_begin(struct view_popup *popup, int kind, const char *title, const char *foot)
-{
-	view_popup_close(popup);
-	popup->kind = kind;
-	popup->title = title;
-	popup->foot = foot;
-}
-
-void view_popup_add(struct view_popup *popup, int tag, const char *name, const char *text)
-{
-	struct view_popup_item item = {.tag = tag};
-
-	if (popup->count == VIEW_POPUP_ITEMS)
-		return;
-	item.text = arena_strdup(&popup->arena, text);
-	item.name = name ? arena_strdup(&popup->arena, name) : NULL;
-	if (!item.text || (name && !item.name))
-		popup->failed = true;
-	else
-		popup->items[popup->count++] = item;
-}
-
-static int view_popup_name_width(const struct view_popup *popup)
-{
-	int most = 0;
-
-	for (int i = 0; i < popup->count; i++) {
-		const int width =
-			popup->items[i].name ? view_text_width(popup->items[i].name) + 2 * GAP : 0;
-
-		most = max(width, most);
-	}
-	return min(most, MOST_NAME);
-}
-
-/* Position it over @body. */
-static void popup_layout(struct view_popup *popup, struct view_rect body)
-{
-	const int names = view_popup_name_width(popup);
-	int width = view_text_width(popup->title) + 6;
-
-	if (popup->foot && view_text_width(popup->foot) + 6 > width)
-		width = view_text_width(popup->foot) + 6;
-	for (int i = 0; i < popup->count; i++)
-		if (names + view_text_width(popup->items[i].text) + 6 > width)
-			width = names + view_text_width(popup->items[i].text) + 6;
-	popup->rect = view_popup_area(body, width, popup->count + 2);
-	popup->rows = popup->rect.height > 2 ? popup->rect.height - 2 : 0;
-	if (popup->at < popup->scroll)
-		popup->scroll = popup->at;
-	if (popup->rows > 0 && popup->at >= popup->scroll + popup->rows)
-		popup->scroll = popup->at - popup->rows + 1;
-}
-
-static void view_popup_frame(const struct view_popup *popup, struct view_pane *pane)
-{
-	const int right = pane->rect.width - 1, bottom = pane->rect.height - 1;
-
-	for (int y = 0; y <= bottom; y++) {
-		view_fill(pane, 0, y, pane->rect.width, VIEW_NORMAL);
-		view_glyphs(pane, 0, y, VIEW_TITLE, VIEW_GLYPH_VERTICAL, 1);
-		view_glyphs(pane, right, y, VIEW_TITLE, VIEW_GLYPH_VERTICAL, 1);
-	}
-	view_glyphs(pane, 1, 0, VIEW_TITLE, VIEW_GLYPH_HORIZONTAL, right - 1);
-	view_glyphs(pane, 1, bottom, VIEW_TITLE, VIEW_GLYPH_HORIZONTAL, right - 1);
-	view_glyphs(pane, 0, 0, VIEW_TITLE, VIEW_GLYPH_TOP_LEFT, 1);
-	view_glyphs(pane, right, 0, VIEW_TITLE, VIEW_GLYPH_TOP_RIGHT, 1);
-	view_glyphs(pane, 0, bottom, VIEW_TITLE, VIEW_GLYPH_CORNER, 1);
-	view_glyphs(pane, right, bottom, VIEW_TITLE, VIEW_GLYPH_BOTTOM_RIGHT, 1);
-	view_textf(pane, 2, 0, VIEW_TITLE, " %s ", popup->title);
-	if (popup->foot)
-		view_textf(pane, 2, bottom, VIEW_DIM, " %s ", popup->foot);
-}
-
-static void popup_draw(const struct view_popup *popup, struct view_canvas *canvas)
-{
-	struct view_pane pane = view_pane_at(canvas, popup->rect), line;
-	const int names = view_popup_name_width(popup);
-
-	if (pane.rect.width < 4 || pane.rect.height < 3)
-		return;
-	view_popup_frame(popup, &pane);
-	for (int i = 0; i < popup->rows && popup->scroll + i < popup->count; i++) {
-		const struct view_popup_item *item = &popup->items[popup->scroll + i];
-		const bool here = popup->scroll + i == popup->at;
-		struct view_rect rect = {pane.rect.x + 1, pane.rect.y + 1 + i, pane.rect.width - 2,
-					 1};
-
-		line = view_pane_at(canvas, rect);
-		view_fill(&line, 0, 0, rect.width, here ? VIEW_CURSOR : VIEW_NORMAL);
-		if (here)
-			view_glyphs(&line, 0, 0, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
-		if (item->name && popup->scroll + i < 9)
-			view_put(&line, 1, 0, here ? VIEW_CURSOR : VIEW_KEY,
-				 (uint32_t)('1' + popup->scroll + i));
-		if (item->name)
-			view_text_cut(&line, 3, 0, names - 3, here ? VIEW_CURSOR : VIEW_KEY,
-				      item->name);
-		view_text_cut(&line, 1 + names, 0, rect.width - names - 2,
-			      here ? VIEW_CURSOR : VIEW_NORMAL, item->text);
-	}
-}
-
-bool view_popup_request(struct view_popup *popup, enum view_request request)
-{
-	static const struct {
-		enum view_request request;
-		int by; /* rows; 0: pages or ends */
-	} moves[] = {{VIEW_UP_REQUEST, -1},
-		     {VIEW_DOWN_REQUEST, 1},
-		     {VIEW_PAGE_UP_REQUEST, -2},
-		     {VIEW_PAGE_DOWN_REQUEST, 2},
-		     {VIEW_HOME_REQUEST, -VIEW_POPUP_ITEMS},
-		     {VIEW_END_REQUEST, VIEW_POPUP_ITEMS}};
-
-	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
-		int by = moves[i].by;
-
-		if (moves[i].request != request)
-			continue;
-		if (by == 2 || by == -2)
-			by = by / 2 * (popup->rows > 1 ? popup->rows - 1 : 1);
-		popup->at += by;
-		if (popup->at >= popup->count)
-			popup->at = popup->count - 1;
-		if (popup->at < 0)
-			popup->at = 0;
-		return true;
-	}
-	return false;
-}
-
-int view_popup_hit(const struct view_popup *popup, int x, int y)
-{
-	const int item = popup->scroll + y - popup->rect.y - 1;
-
-	if (x <= popup->rect.x || x >= popup->rect.x + popup->rect.width - 1 ||
-	    y <= popup->rect.y || y >= popup->rect.y + popup->rect.height - 1)
-		return -1;
-	return item < popup->count ? item : -1;
-}
-
 /* ---- the frame ------------------------------------------------------------------------------- */
 
 #define BAR_GAP      2
@@ -525,10 +372,8 @@ static void view_draw_body(struct view_session *session)
 		view__ops(session)->draw(session->state[session->screen], &session->context, &pane);
 	else if (session->trouble.status != ST_OK)
 		view_text(&pane, 2, 1, VIEW_BAD, session->trouble.text);
-	if (session->popup.kind != VIEW_NO_POPUP) {
-		popup_layout(&session->popup, session->frame.body);
-		popup_draw(&session->popup, &session->canvas);
-	}
+	if (session->popup.kind != VIEW_NO_POPUP)
+		view_popup_draw(&session->popup, session->frame.body, &session->canvas);
 }
 
 void view__picture(struct view_session *session)
@@ -549,13 +394,4 @@ void view__picture(struct view_session *session)
 	view_draw_title(session);
 	view_draw_status(session);
 	view_draw_keys(session);
-}
-
-void view_session_draw(struct view_session *session)
-{
-	view__finish_job(session, 0);
-	view__queued(session);
-	if (!view_session_busy(session) && session->stale && !session->frame.too_small)
-		view__load(session);
-	view__picture(session);
 }
