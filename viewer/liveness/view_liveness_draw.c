@@ -379,35 +379,6 @@ static void liveness_draw_overview(const struct view_liveness *live, struct view
 
 /* ---- the chart ------------------------------------------------------------------------------- */
 
-static void liveness_draw_series(const struct view_liveness *live,
-				 const struct view_live_band *band, struct view_pane *plot)
-{
-	struct view_series series[2];
-	int count = 0;
-
-	if (band->rest[0]) {
-		if (live->always_live)
-			series[count++] = (struct view_series){.values = band->always[0],
-							       .count = live->points,
-							       .style = STYLE_ALWAYS};
-		series[count++] = (struct view_series){
-			.values = band->rest[0], .count = live->points, .style = STYLE_REST};
-		view_chart_stack(plot, series, count, &band->y);
-	}
-	if (band->line) {
-		series[0] = (struct view_series){
-			.values = band->line, .count = 2 * live->plot, .style = VIEW_TARGET};
-		view_chart_line(plot, series, NULL, &band->y);
-	}
-	if (isfinite(band->limit)) {
-		const double part = report_axis_part(&band->y, band->limit);
-		const int y = (int)lrint((1 - part) * (plot->rect.height - 1));
-
-		view_glyphs(plot, 0, y, VIEW_BAD, VIEW_GLYPH_HORIZONTAL, plot->rect.width);
-		view_text(plot, 1, y, VIEW_BAD, " limit ");
-	}
-}
-
 static void liveness_draw_band(const struct view_liveness *live, int at, bool whole,
 			       struct view_pane *chart)
 {
@@ -419,8 +390,30 @@ static void liveness_draw_band(const struct view_liveness *live, int at, bool wh
 	struct view_pane pane = view_pane_sub(chart, band->rect);
 	struct view_pane plot = view_chart_axes(&pane, at == live->band_count - 1 ? &x : NULL,
 						&band->y, live->scale);
+	struct view_series series[2];
+	int count = 0;
 
-	liveness_draw_series(live, band, &plot);
+	if (band->rest[0]) {
+		if (live->always_live)
+			series[count++] = (struct view_series){.values = band->always[0],
+							       .count = live->points,
+							       .style = STYLE_ALWAYS};
+		series[count++] = (struct view_series){
+			.values = band->rest[0], .count = live->points, .style = STYLE_REST};
+		view_chart_stack(&plot, series, count, &band->y);
+	}
+	if (band->line) {
+		series[0] = (struct view_series){
+			.values = band->line, .count = 2 * live->plot, .style = VIEW_TARGET};
+		view_chart_line(&plot, series, NULL, &band->y);
+	}
+	if (isfinite(band->limit)) {
+		const double part = report_axis_part(&band->y, band->limit);
+		const int y = (int)lrint((1 - part) * (plot.rect.height - 1));
+
+		view_glyphs(&plot, 0, y, VIEW_BAD, VIEW_GLYPH_HORIZONTAL, plot.rect.width);
+		view_text(&plot, 1, y, VIEW_BAD, " limit ");
+	}
 	if (!whole) {
 		int column;
 

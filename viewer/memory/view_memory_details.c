@@ -666,26 +666,6 @@ static const char *memory_diff_text(int64_t source, int64_t target, char out[FMT
 	return out;
 }
 
-static void memory_draw_numbers(struct view_pane *pane, const struct view_memory_line *line, int y,
-				const struct view_cells *cells, enum view_style style)
-{
-	char text[FMT_SIZE + 32];
-	int x = 2 + cells->name;
-
-	for (int c = 0; c < cells->shown; c++, x += cells->value) {
-		const int64_t value = line->value[c], before = c ? line->value[c - 1] : value;
-
-		view_text_right(pane, x, y, cells->value, style,
-				value == IPS_NULL ? "-" : fmt_count(text, value));
-		if (!cells->diff || c % 2 == 0)
-			continue;
-		view_text_right(pane, x + cells->value, y, DIFF_WIDTH,
-				style == VIEW_CURSOR || before == value ? style : VIEW_BAD,
-				memory_diff_text(before, value, text));
-		x += DIFF_WIDTH;
-	}
-}
-
 static void memory_draw_line(const struct view_memory *screen, struct view_pane *pane,
 			     const struct view_memory_line *line, int y,
 			     const struct view_cells *cells, bool here)
@@ -695,7 +675,7 @@ static void memory_draw_line(const struct view_memory *screen, struct view_pane 
 				      : line->kind == VIEW_MEMORY_GROUP ? VIEW_BOLD
 				      : line->kind == VIEW_MEMORY_NOTE  ? VIEW_DIM
 									: VIEW_NORMAL;
-	char brief[VIEW_PLACE_NAME];
+	char brief[VIEW_PLACE_NAME], text[FMT_SIZE + 32];
 	int x = 2 + 2 * line->depth, used;
 
 	if (here)
@@ -717,7 +697,19 @@ static void memory_draw_line(const struct view_memory *screen, struct view_pane 
 	if (line->more && cells->name + 2 - x >= MORE_LEAST)
 		view_text_cut(pane, x, y, cells->name + 2 - x - 1, here ? style : VIEW_DIM,
 			      line->more);
-	memory_draw_numbers(pane, line, y, cells, style);
+	x = 2 + cells->name;
+	for (int c = 0; c < cells->shown; c++, x += cells->value) {
+		const int64_t value = line->value[c], before = c ? line->value[c - 1] : value;
+
+		view_text_right(pane, x, y, cells->value, style,
+				value == IPS_NULL ? "-" : fmt_count(text, value));
+		if (!cells->diff || c % 2 == 0)
+			continue;
+		view_text_right(pane, x + cells->value, y, DIFF_WIDTH,
+				style == VIEW_CURSOR || before == value ? style : VIEW_BAD,
+				memory_diff_text(before, value, text));
+		x += DIFF_WIDTH;
+	}
 }
 
 /* Draw lines @from .. @to - 1, scrolled so that the cursor's line is visible. */

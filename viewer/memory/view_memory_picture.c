@@ -238,32 +238,10 @@ static int64_t memory_round_up(int64_t least)
 	return power >= 4 && power / 4 * 3 >= least ? power / 4 * 3 : power;
 }
 
-static void memory_fill_bins(struct view_memory *screen, int64_t base)
-{
-	const int64_t cursor = view__memory_cursor(screen), shown = view__memory_shown(screen);
-
-	for (int64_t position = 0; position < shown; position++) {
-		const int64_t index = view__memory_at(screen, position);
-
-		for (int s = 0; s < screen->sides; s++) {
-			const int64_t value = view__memory_value(screen, s, index);
-			const int at = (int)((value - base) / screen->bin_bytes);
-			struct view_memory_bin *bin = &screen->bins[at];
-
-			bin->tiles[s]++;
-			if (s == 0 && index == cursor)
-				screen->bin_at = at;
-			if (s == 0 && (bin->fullest < 0 ||
-				       value > view__memory_value(screen, s, bin->fullest)))
-				bin->fullest = index;
-		}
-	}
-}
-
 static void memory_make_bins(struct view_memory *screen, int rows)
 {
-	int64_t low, high, base;
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	int64_t low, high, base, cursor;
 
 	screen->bin_count = screen->bin_at = 0;
 	if (rows > VIEW_MEMORY_BINS)
@@ -289,7 +267,23 @@ static void memory_make_bins(struct view_memory *screen, int rows)
 	screen->bin_count = (int)((high - base) / screen->bin_bytes) + 1;
 	for (int i = 0; i < screen->bin_count; i++)
 		screen->bins[i] = (struct view_memory_bin){.fullest = -1};
-	memory_fill_bins(screen, base);
+	cursor = view__memory_cursor(screen);
+	for (int64_t position = 0; position < shown; position++) {
+		const int64_t index = view__memory_at(screen, position);
+
+		for (int s = 0; s < screen->sides; s++) {
+			const int64_t value = view__memory_value(screen, s, index);
+			const int at = (int)((value - base) / screen->bin_bytes);
+			struct view_memory_bin *bin = &screen->bins[at];
+
+			bin->tiles[s]++;
+			if (s == 0 && index == cursor)
+				screen->bin_at = at;
+			if (s == 0 && (bin->fullest < 0 ||
+				       value > view__memory_value(screen, s, bin->fullest)))
+				bin->fullest = index;
+		}
+	}
 }
 
 /* ---- floor plans: values --------------------------------------------------------------------- */

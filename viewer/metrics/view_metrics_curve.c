@@ -416,29 +416,6 @@ static bool metrics_is_compared(const struct view_metrics *screen)
 	return screen->curves[VIEW_METRICS_TARGET].recorded > 0;
 }
 
-static void metrics_value_text(const struct view_metrics *screen, int side, double moment,
-			       struct view_metrics_value *out)
-{
-	const struct view_metric_point *point;
-	char text[FMT_SIZE];
-	double at;
-
-	point = view__metrics_point(screen, side, &at);
-	out->finite = !point || isfinite(point->value);
-	if (!point)
-		snprintf(out->text, sizeof(out->text), "-");
-	else if (screen->areas.heading.width >= NAMES_FROM || !metrics_is_compared(screen))
-		snprintf(out->text, sizeof(out->text), "%s", fmt_real(text, point->value));
-	else
-		snprintf(out->text, sizeof(out->text), "%.4g", point->value);
-	if (point && (at < moment || at > moment)) {
-		const size_t used = strlen(out->text);
-
-		snprintf(out->text + used, sizeof(out->text) - used, " at %s",
-			 report_axis_text(&screen->axis_x, at, text));
-	}
-}
-
 /* Collect the values under the cursor, of one report or two. Return their number. */
 static int metrics_values(const struct view_metrics *screen, double moment,
 			  struct view_metrics_value out[VIEW_METRICS_SIDES])
@@ -450,9 +427,28 @@ static int metrics_values(const struct view_metrics *screen, double moment,
 	const int count = metrics_is_compared(screen) ? VIEW_METRICS_SIDES : 1;
 
 	for (int side = 0; side < count; side++) {
-		out[side].style = styles[side];
-		out[side].name = wide ? names[side] : letters[side];
-		metrics_value_text(screen, side, moment, &out[side]);
+		struct view_metrics_value *value = &out[side];
+		const struct view_metric_point *point;
+		char text[FMT_SIZE];
+		double at;
+
+		value->style = styles[side];
+		value->name = wide ? names[side] : letters[side];
+		point = view__metrics_point(screen, side, &at);
+		value->finite = !point || isfinite(point->value);
+		if (!point)
+			snprintf(value->text, sizeof(value->text), "-");
+		else if (wide || count == 1)
+			snprintf(value->text, sizeof(value->text), "%s",
+				 fmt_real(text, point->value));
+		else
+			snprintf(value->text, sizeof(value->text), "%.4g", point->value);
+		if (point && (at < moment || at > moment)) {
+			const size_t used = strlen(value->text);
+
+			snprintf(value->text + used, sizeof(value->text) - used, " at %s",
+				 report_axis_text(&screen->axis_x, at, text));
+		}
 	}
 	return count;
 }

@@ -193,25 +193,6 @@ struct detail_type {
 	int64_t programs, cycles[VIEW_SIDES];
 };
 
-static void programs_add_to_type(struct detail_type *types, int *count,
-				 const struct view_program *node)
-{
-	int i = 0;
-
-	while (i < *count && strcmp(types[i].type, node->type) != 0)
-		i++;
-	if (i == *count) {
-		/* If there are too many types, the last one collects the rest. */
-		if (*count == TYPES_MOST)
-			i--;
-		else
-			types[(*count)++] = (struct detail_type){.type = node->type};
-	}
-	types[i].programs++;
-	for (int side = 0; side < VIEW_SIDES; side++)
-		types[i].cycles[side] += node->own[side];
-}
-
 /* Sum @program and its descendants, which directly follow it in the walk, by type. */
 static int programs_sum_types(const struct view_programs *screen, int program,
 			      struct detail_type *types)
@@ -221,8 +202,21 @@ static int programs_sum_types(const struct view_programs *screen, int program,
 
 	while (at < tree->walk_count && tree->walk[at] != program)
 		at++;
-	for (int i = at; i < tree->walk_count && i <= at + tree->nodes[program].inside; i++)
-		programs_add_to_type(types, &count, &tree->nodes[tree->walk[i]]);
+	for (int i = at; i < tree->walk_count && i <= at + tree->nodes[program].inside; i++) {
+		const struct view_program *node = &tree->nodes[tree->walk[i]];
+		int type = 0;
+
+		while (type < count && strcmp(types[type].type, node->type) != 0)
+			type++;
+		/* If there are too many types, the last one collects the rest. */
+		if (type == count && count == TYPES_MOST)
+			type--;
+		else if (type == count)
+			types[count++] = (struct detail_type){.type = node->type};
+		types[type].programs++;
+		for (int side = 0; side < VIEW_SIDES; side++)
+			types[type].cycles[side] += node->own[side];
+	}
 	for (int i = 1; i < count; i++)
 		for (int j = i; j > 0 && types[j].cycles[0] > types[j - 1].cycles[0]; j--) {
 			const struct detail_type swap = types[j];

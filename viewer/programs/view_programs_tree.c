@@ -581,40 +581,33 @@ static int programs_compare_cycles(const void *a, const void *b, void *user)
 	return one != two ? SORTED_ORDER(two, one) : SORTED_ORDER(*(const int *)a, *(const int *)b);
 }
 
-static void programs_list_leaf_rows(struct view_programs *screen)
-{
-	struct view_tree *tree = &screen->tree;
-
-	for (int i = 0; i < tree->walk_count; i++) {
-		const struct view_program *node = &tree->nodes[tree->walk[i]];
-
-		if (node->first == VIEW_NO_PROGRAM && node->matches)
-			screen->rows[screen->count++] = tree->walk[i];
-	}
-	if (screen->count > 1)
-		qsort_r(screen->rows, (size_t)screen->count, sizeof(*screen->rows),
-			programs_compare_cycles, tree);
-	for (int i = 0; screen->reverse && i < screen->count / 2; i++) {
-		const int swap = screen->rows[i];
-
-		screen->rows[i] = screen->rows[screen->count - 1 - i];
-		screen->rows[screen->count - 1 - i] = swap;
-	}
-}
-
 void view__programs_rows(struct view_programs *screen, bool differ)
 {
 	const int64_t selected = screen->selected;
+	struct view_tree *tree = &screen->tree;
 
 	if (!screen->rows)
 		return;
 	programs_apply_filter(screen, differ);
 	screen->count = 0;
 	if (screen->flat) {
-		programs_list_leaf_rows(screen);
+		for (int i = 0; i < tree->walk_count; i++) {
+			const struct view_program *node = &tree->nodes[tree->walk[i]];
+
+			if (node->first == VIEW_NO_PROGRAM && node->matches)
+				screen->rows[screen->count++] = tree->walk[i];
+		}
+		if (screen->count > 1)
+			qsort_r(screen->rows, (size_t)screen->count, sizeof(*screen->rows),
+				programs_compare_cycles, tree);
+		for (int i = 0; screen->reverse && i < screen->count / 2; i++) {
+			const int swap = screen->rows[i];
+
+			screen->rows[i] = screen->rows[screen->count - 1 - i];
+			screen->rows[screen->count - 1 - i] = swap;
+		}
 	} else {
 		const bool some = differ || screen->filter[screen->filter[0] == '!'];
-		const struct view_tree *tree = &screen->tree;
 
 		for (int at = tree->first; at != VIEW_NO_PROGRAM;) {
 			const struct view_program *node = &tree->nodes[at];

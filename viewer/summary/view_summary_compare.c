@@ -283,30 +283,6 @@ static const char *summary_row_what(const struct report_diff_row *row, bool repl
 	return out;
 }
 
-static enum status summary_fill_row(struct report_table *table, int64_t at,
-				    const struct report_diff_row *row, bool replicas,
-				    struct err *err)
-{
-	char source[CELL_SIZE], target[CELL_SIZE], diff[CELL_SIZE], what[2 * CELL_SIZE];
-	const struct report_diff_value *from = &row->source, *to = &row->target;
-	const struct report_cell cells[] = {
-		view_text_cell(row->section),
-		view_text_cell(summary_row_what(row, replicas, what, sizeof(what))),
-		view_text_cell(row->key),
-		view_text_cell(row->name),
-		view_text_cell(summary_value_text(from, row->quantity, source)),
-		view_text_cell(summary_value_text(to, row->quantity, target)),
-		view_text_cell(summary_diff_text(row, diff)),
-		view_text_cell(report_diff_verdict(row)),
-		view_real(report_diff_fraction(row)),
-		view_real(from->known && !from->text ? from->number : (double)NAN),
-		view_real(to->known && !to->text ? to->number : (double)NAN),
-		view_int(row->measured),
-	};
-
-	return view_table_row(table, at, cells, err);
-}
-
 /* ---- order of rows --------------------------------------------------------------------------- */
 
 struct view_ranked {
@@ -381,8 +357,27 @@ static enum status summary_fill_rows(struct report_table *out, const struct repo
 		status = view_table_new(out, "compare", summary_columns, ARRAY_LEN(summary_columns),
 					(int64_t)count, err);
 	}
-	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = summary_fill_row(out, (int64_t)i, ranked[i].row, replicas, err);
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		const struct report_diff_row *row = ranked[i].row;
+		const struct report_diff_value *from = &row->source, *to = &row->target;
+		char source[CELL_SIZE], target[CELL_SIZE], change[CELL_SIZE], what[2 * CELL_SIZE];
+		const struct report_cell cells[] = {
+			view_text_cell(row->section),
+			view_text_cell(summary_row_what(row, replicas, what, sizeof(what))),
+			view_text_cell(row->key),
+			view_text_cell(row->name),
+			view_text_cell(summary_value_text(from, row->quantity, source)),
+			view_text_cell(summary_value_text(to, row->quantity, target)),
+			view_text_cell(summary_diff_text(row, change)),
+			view_text_cell(report_diff_verdict(row)),
+			view_real(report_diff_fraction(row)),
+			view_real(from->known && !from->text ? from->number : (double)NAN),
+			view_real(to->known && !to->text ? to->number : (double)NAN),
+			view_int(row->measured),
+		};
+
+		status = view_table_row(out, (int64_t)i, cells, err);
+	}
 	mem_free(ranked);
 	return status;
 }

@@ -323,19 +323,6 @@ enum view_answer view__curve_request(struct view_tensors *screen, enum view_requ
 
 /* ---- the row under the cursor ---------------------------------------------------------------- */
 
-static int tensors_draw_position(const struct view_tensors *screen, struct view_pane *pane)
-{
-	const struct report_tensor_row *row = view__curve_row(screen);
-	const double at = screen->curve[curve_side(screen)].at[screen->cursor];
-	int x = view_textf(pane, 1, 0, VIEW_BOLD, "%s %.0f", screen->x.title, at);
-
-	/* If several replicas are shown, name the row's. */
-	if (screen->replica < 0 && screen->replicas > 1)
-		x += view_textf(pane, 1 + x, 0, VIEW_BOLD, ", replica %lld",
-				(long long)row->replica);
-	return 1 + x + view_text(pane, 1 + x, 0, VIEW_BOLD, ": ");
-}
-
 static int tensors_draw_bad_count(const struct report_tensor_row *row, int x,
 				  struct view_pane *pane)
 {
@@ -387,7 +374,12 @@ int view__curve_readout(const struct view_tensors *screen, const struct view_con
 
 	if (!screen->opened || !row || context->whole)
 		return 1;
-	x = tensors_draw_position(screen, pane);
+	x = 1 + view_textf(pane, 1, 0, VIEW_BOLD, "%s %.0f", screen->x.title,
+			   screen->curve[curve_side(screen)].at[screen->cursor]);
+	/* If several replicas are shown, name the row's. */
+	if (screen->replica < 0 && screen->replicas > 1)
+		x += view_textf(pane, x, 0, VIEW_BOLD, ", replica %lld", (long long)row->replica);
+	x += view_text(pane, x, 0, VIEW_BOLD, ": ");
 	if (!context->target || wide)
 		x += view_textf(pane, x, 0, VIEW_BOLD, "%s ", view__statistic(screen));
 	if (!context->target) {
