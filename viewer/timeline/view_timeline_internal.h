@@ -54,8 +54,6 @@ void view__picture_reset(struct view_timeline *tl);
 void view__layout(struct view_timeline *tl);
 void view__picture_load(struct view_timeline *tl);
 bool view__counters_request(struct view_timeline *tl, enum view_request request);
-/* Give the same counter the same scale in both reports. */
-void view__strips_match(struct view_timeline *tl);
 
 /* view_timeline_bubble.c */
 extern const char *const view__cause_names[VIEW_CAUSES];

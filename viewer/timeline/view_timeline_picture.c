@@ -183,23 +183,6 @@ static void view_strips_load(struct view_timeline *tl)
 	all->asked = false;
 }
 
-void view__strips_match(struct view_timeline *tl)
-{
-	struct view_counters *mine = &tl->counters, *its = &tl->target->counters;
-
-	for (int i = 0; i < mine->strip_count; i++)
-		for (int j = 0; j < its->strip_count; j++) {
-			struct view_strip *a = &mine->strips[i], *b = &its->strips[j];
-
-			if (strcmp(a->counter->name, b->counter->name) != 0 ||
-			    strcmp(a->counter->track, b->counter->track) != 0 || a->low > a->high ||
-			    b->low > b->high)
-				continue;
-			a->low = b->low = fmin(a->low, b->low);
-			a->high = b->high = fmax(a->high, b->high);
-		}
-}
-
 /* ---- areas ----------------------------------------------------------------------------------- */
 
 /* Cut @above rows off the top of the lanes and their side columns, and @below off the bottom. */
