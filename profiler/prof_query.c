@@ -13,6 +13,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_sql.h"
 
@@ -20,6 +21,8 @@ struct prof_query {
 	struct prof_db *db;
 	sqlite3_stmt *statement;
 	char *sql;
+	uint8_t *types; /* of the row, as SQLite numbers them: column_count of them */
+	int column_count;
 	bool busy; /* in use by a caller */
 	/* What it took since it was opened, however many others are opened meanwhile. */
 	int64_t rows, steps, since_ns;
@@ -172,7 +175,9 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 		return err_set(err, ST_INVALID, "more than one statement");
 	if (!sqlite3_stmt_readonly(query->statement))
 		return err_set(err, ST_INVALID, "the database is open for reading only");
-	return ST_OK;
+	query->column_count = sqlite3_column_count(query->statement);
+	query->types = mem_calloc((size_t)query->column_count + 1, 1);
+	return !query->types ? err_nomem(err) : ST_OK;
 }
 
 static void query_free(struct prof_query *query)
@@ -180,6 +185,7 @@ static void query_free(struct prof_query *query)
 	if (!query)
 		return;
 	sqlite3_finalize(query->statement);
+	mem_free(query->types);
 	mem_free(query->sql);
 	mem_free(query);
 }
@@ -265,20 +271,23 @@ void prof_query_text(struct prof_query *query, const char *name, const char *val
 						     SQLITE_TRANSIENT));
 }
 
-/* Have SQLite make the row's texts, so that a column of type PROF_TEXT always has one. */
-static bool make_texts(sqlite3_stmt *statement)
+/* Read the types of the row, and have SQLite make its texts, so that a column of type PROF_TEXT
+ * always has one. */
+static bool read_types(struct prof_query *query)
 {
-	const int count = sqlite3_data_count(statement);
+	/* After a change of the schema, `SELECT *` may have fewer columns. */
+	const int count = min(query->column_count, sqlite3_data_count(query->statement));
 
 	for (int i = 0; i < count; i++) {
-		if (sqlite3_column_type(statement, i) == SQLITE_TEXT &&
-		    !sqlite3_column_text(statement, i))
+		query->types[i] = (uint8_t)sqlite3_column_type(query->statement, i);
+		if (query->types[i] == SQLITE_TEXT && !sqlite3_column_text(query->statement, i))
 			return false;
 	}
 	return true;
 }
 
-static enum status step(struct prof_query *query, bool *row, struct err *err)
+/* @ahead: by the thread that reads ahead, which keeps types and texts of its own. */
+static enum status step(struct prof_query *query, bool ahead, bool *row, struct err *err)
 {
 	enum status status;
 	int code;
@@ -289,7 +298,7 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 	query->db->running = query;
 	code = sqlite3_step(query->statement);
 	query->db->running = NULL;
-	if (code == SQLITE_ROW && !make_texts(query->statement))
+	if (code == SQLITE_ROW && !ahead && !read_types(query))
 		code = SQLITE_NOMEM;
 	*row = code == SQLITE_ROW;
 	if (code == SQLITE_ROW && query->db->most_rows > 0 &&
@@ -318,7 +327,7 @@ static enum status step(struct prof_query *query, bool *row, struct err *err)
 
 static enum status step_ahead(void *user, bool *row, struct err *err)
 {
-	return step(user, row, err);
+	return step(user, true, row, err);
 }
 
 enum status prof_query_ahead(struct prof_query *query, struct err *err)
@@ -331,7 +340,7 @@ enum status prof_query_step(struct prof_query *query, bool *row, struct err *err
 {
 	return prof__keep_failure(query->db,
 				  query->ahead ? prof_ahead_next(query->ahead, row, err)
-					       : step(query, row, err),
+					       : step(query, false, row, err),
 				  err);
 }
 
@@ -414,8 +423,9 @@ const char *prof_column_name(const struct prof_query *query, int column)
 
 enum prof_type prof_column_type(const struct prof_query *query, int column)
 {
-	switch (query->ahead ? prof_ahead_type(query->ahead, column)
-			     : sqlite3_column_type(query->statement, column)) {
+	switch (query->ahead                   ? prof_ahead_type(query->ahead, column)
+		: column < query->column_count ? query->types[column]
+					       : sqlite3_column_type(query->statement, column)) {
 	case SQLITE_INTEGER:
 		return PROF_INT;
 	case SQLITE_FLOAT:
