@@ -1,5 +1,6 @@
 /*
- * Command lines of all programs: parsing from one table, and running the command.
+ * Command lines of all programs: parsing from one table, running the command; and what the terminal
+ * shows: colours, and how many columns.
  *
  * Threading: none. Ownership: arguments and tables are borrowed.
  */

@@ -554,7 +554,7 @@ static void cli_version(const struct cli_command *command, FILE *out)
 	fprintf(out, "%s %s\n", command->name, IPUSCOPE_VERSION);
 }
 
-static bool cli_run_standard(const struct cli_command *command, const struct cli_option *standard,
+static void cli_run_standard(const struct cli_command *command, const struct cli_option *standard,
 			     const char *value, FILE *out)
 {
 	static void (*const shows[CLI__STANDARDS])(const struct cli_command *, FILE *) = {
@@ -566,13 +566,10 @@ static bool cli_run_standard(const struct cli_command *command, const struct cli
 
 	if (row != CLI__COMPLETION)
 		shows[row](command, out);
-	else if (value && !strcmp(value, "bash"))
+	else if (!strcmp(value, "bash"))
 		completion_bash(command, out);
-	else if (value && !strcmp(value, "zsh"))
-		completion_zsh(command, out);
 	else
-		return false; /* an unsupported shell: cli_next() reports the choices */
-	return true;
+		completion_zsh(command, out); /* cli_next() accepts no other shell */
 }
 
 static bool cli_is_standard(const struct cli_option *option)
@@ -594,9 +591,10 @@ bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE
 	do {
 		enum status status = cli_next(&walk, &argument, &more, NULL);
 
-		if (more && status == ST_OK && cli_is_standard(argument.option) &&
-		    cli_run_standard(command, argument.option, argument.value, out))
+		if (more && status == ST_OK && cli_is_standard(argument.option)) {
+			cli_run_standard(command, argument.option, argument.value, out);
 			return true;
+		}
 	} while (more);
 	return false;
 }

@@ -5,7 +5,6 @@
  */
 #include "common/fs.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -215,6 +215,7 @@ enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *m
 	uint32_t crc = npz_crc(0, header, length);
 	enum status status;
 
+	/* The member's header, which precedes the values, has their checksum. */
 	for (size_t done = 0; done < count;) {
 		size_t part = min(count - done, NPZ_CHUNK);
 

@@ -5,7 +5,6 @@
  */
 #include "common/str.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
