@@ -6,7 +6,6 @@
  */
 #include "trainer/train_fit.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,7 +258,6 @@ static void sync_slots(struct train_session *session, struct snapshot *snapshot)
 	for (size_t s = 0; s < slots; s++) {
 		float *whole = sharded ? session->reduced : session->replica[0].slots + s * weights;
 
-		/* Gather the shares of all replicas, by weight. */
 		if (sharded && !reads) {
 			train_shard_publish_slot(session, s);
 			for (int stage = 0; stage < session->layout->stages; stage++)

@@ -137,7 +137,7 @@ static void add_results(struct train_phase *phase)
 	for (int64_t i = 0; i < execution->steps; i++) {
 		const double penalty = penalty_of(phase, i);
 
-		/* Weight a batch's loss by its items, as Keras does. */
+		/* As in Keras, a batch's loss counts as often as it has items. */
 		for (int64_t r = 0; r < replicas; r++) {
 			const int64_t place = i * replicas + r;
 			const int64_t weight = weight_of(phase, i, r);
@@ -675,7 +675,6 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);
-	/* Turn the results into rows, means and figures. */
 	if (phase->mode != IPS_PREDICT && together_of(phase) > 1)
 		add_accumulated(phase);
 	else if (phase->mode != IPS_PREDICT)

@@ -301,7 +301,7 @@ void train_ranks_arrive(struct train_session *session, int stage, int number)
 	if (atomic_fetch_add(&bucket->arrived, 1) + 1 < session->replicas)
 		return;
 	atomic_store(&bucket->arrived, 0);
-	/* Compute what this rank sends of the bucket: by rank, then by branch. */
+	/* What this rank sends of the bucket lies by receiving rank, then by branch. */
 	for (int r = 0; r < ranks_count(session->ranks); r++) {
 		const size_t length = (size_t)bucket->mean.words[r];
 		const size_t at = first_weight + bucket->range.first + (size_t)bucket->mean.at[r];

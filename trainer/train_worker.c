@@ -324,7 +324,7 @@ static void run_forward(struct work *work)
 			copy_prediction(work, slot);
 		else
 			compute_loss(work, slot);
-		/* Publish the results to pollers of steps_done. */
+		/* Released after the results, which pollers of steps_done read. */
 		atomic_store_explicit(&worker->replica->steps_done, work->sequence + 1,
 				      memory_order_release);
 	} else {

@@ -215,6 +215,8 @@ static void test_images_are_scaled(void **state)
 	assert_int_not_equal(open_folder(place, 0, false, 1), ST_OK);
 	assert_contains(err.text, "set/a/2.png: has 1 x 1 pixels, ");
 	assert_contains(err.text, "set/a/1.png has 2 x 2: data.resize");
+	assert_int_equal(open_folder(place, 65536, false, 1), ST_LIMIT);
+	assert_contains(err.text, "data.resize: images of 65536 x 65536 pixels are more than the ");
 }
 
 static void test_wrong_folders_are_named(void **state)
@@ -234,7 +236,6 @@ static void test_wrong_folders_are_named(void **state)
 	copy_sample(place, "set/test/c/1.png", "rgb.png");
 	assert_int_not_equal(open_folder(place, 2, false, 1), ST_OK);
 	assert_contains(err.text, "set/test/c: is no label of the training part");
-	assert_int_not_equal(open_folder(place, 65536, false, 1), ST_OK);
 }
 
 /* What is predicted alone lies there without classes, beside what is trained on or by itself. */

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "common/fs.h"
-#include "common/mem.h"
 #include "common/str.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/models/keras_save.h"
@@ -241,8 +240,8 @@ static enum status checkpoint_begin(struct callback *callback, const struct call
 	const char *field = strchr(c->path, '{');
 	enum status status = keras_save_check(c->path, NULL, err);
 
-	/* Check that the logs have every field of the name. After a batch they lack validation
-	 * metrics. */
+	/* A field that no log has would fail only at the first save. After a batch the logs lack
+	 * validation metrics. */
 	if (status == ST_OK && host->logs) {
 		struct ips_logs some = *host->logs;
 		char path[FS_PATH_SIZE];

@@ -28,7 +28,6 @@ static void list_class(struct dataset_files *part, const char *folder, int label
 		return;
 	for (size_t i = 0; i < names.count && !err_stuck(err); i++) {
 		char path[FS_PATH_SIZE];
-		struct dataset_file *file;
 
 		if (!wanted->is(names.names[i]))
 			continue;
@@ -39,7 +38,8 @@ static void list_class(struct dataset_files *part, const char *folder, int label
 				    sizeof(*part->files))) {
 			err_nomem(err);
 		} else {
-			file = &part->files[part->count];
+			struct dataset_file *file = &part->files[part->count];
+
 			*file = (struct dataset_file){.label = label, .path = mem_strdup(path)};
 			part->count += file->path != NULL;
 			if (!file->path)

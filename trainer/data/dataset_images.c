@@ -129,8 +129,8 @@ static uint64_t digest_files(const struct dataset_decoder *decoder, const char *
 /* Allocate the cache only if the machine has that much memory available. */
 static uint8_t *allocate_cache(const struct dataset_decoder *decoder, struct err *err)
 {
-	const int64_t bytes = decoder->count * dataset__decoder_bytes(decoder),
-		      have = mem_available();
+	const int64_t bytes = decoder->count * dataset__decoder_bytes(decoder);
+	const int64_t have = mem_available();
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 	uint8_t *memory;
 

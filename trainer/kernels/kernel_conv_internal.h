@@ -1,5 +1,6 @@
 /*
- * Internals shared by the convolution's files: tiles, the bodies that compute them, and gathering.
+ * Internals shared by the convolution's files: tiles and the bodies that compute them, what an
+ * output reads, direct sums, and Winograd's tiles.
  */
 #ifndef KERNEL_CONV_INTERNAL_H
 #define KERNEL_CONV_INTERNAL_H

@@ -4,7 +4,6 @@
  * Bias and ReLU are applied to a tile of the forward product before it is stored. The two products
  * of the backward pass run in one pool job.
  */
-#include <limits.h>
 #include <math.h>
 
 #include "common/minmax.h"

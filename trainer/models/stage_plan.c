@@ -795,7 +795,7 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	plan_threads(plan);
 	plan_buffers(plan);
 	plan_backward(plan);
-	/* Assign offsets in the slots and in the shared area. */
+	/* A sum that has reached the bound is too large for offsets. */
 	if (plan->in.floats >= STAGE_FLOATS || plan->state_floats >= STAGE_FLOATS ||
 	    plan->out.floats >= STAGE_FLOATS || plan->scratch_floats >= STAGE_FLOATS ||
 	    !memory_offset_slot(plan))
