@@ -484,9 +484,7 @@ static enum status announce_write(struct prof_announce *announce, struct err *er
 		announce_write_key(&w, &announce_keys[i],
 				   (const char *)run + announce_keys[i].offset);
 	jsonw_end_object(&w);
-	if (jsonw_end(&w, NULL) != ST_OK)
-		announce->text.failed = true;
-	if (announce->text.failed)
+	if (jsonw_end(&w, NULL) != ST_OK || announce->text.failed)
 		return err_nomem(err);
 	if (!announce_save(announce))
 		return err_set(err, ST_IO, "ipuscope/%s: cannot be written: %s", announce->name,
@@ -496,9 +494,9 @@ static enum status announce_write(struct prof_announce *announce, struct err *er
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Read from this machine's list of users: getpwuid() loads the modules that nsswitch.conf names,
- * and glibc 2.36 crashes where memory ends meanwhile. The environment names the users of a
- * directory service. */
+/* From this machine's list of users, not by getpwuid(): that loads the modules that nsswitch.conf
+ * names, and glibc 2.36 crashes where memory ends meanwhile. Users of a directory service are not
+ * in the list: the environment names them. */
 static void announce_user(char *out, size_t size)
 {
 	FILE *users = fopen("/etc/passwd", "re");

@@ -8,7 +8,6 @@
 #define PROF_INSERT_H
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -509,8 +509,6 @@ static void measure_all(struct merge *m)
 		attach(m, m->files[m->at].path, "src");
 		if (!prof__merge_ok(m))
 			break;
-		/* Find the common anchors of this source and the first one, as differences of
-		 * recorded times. */
 		prof__merge_run(m, "DELETE FROM temp.anchors");
 		prof__merge_run(m, COMMON(EXECUTIONS));
 		if (query_int(m, count) == 0)

@@ -13,7 +13,6 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_sql.h"
 
@@ -21,9 +20,10 @@ struct prof_query {
 	struct prof_db *db;
 	sqlite3_stmt *statement;
 	char *sql;
-	uint8_t *types; /* of the row, as SQLite numbers them: column_count of them */
-	int column_count;
-	bool busy; /* in use by a caller */
+	uint8_t *types; /* of the row's columns, as SQLite numbers them */
+	size_t types_room;
+	int type_count; /* 0: there is no row */
+	bool busy;      /* in use by a caller */
 	/* What it took since it was opened, however many others are opened meanwhile. */
 	int64_t rows, steps, since_ns;
 	bool ended; /* by a limit on these */
@@ -175,9 +175,7 @@ static enum status prepare(struct prof_query *query, const char *sql, struct err
 		return err_set(err, ST_INVALID, "more than one statement");
 	if (!sqlite3_stmt_readonly(query->statement))
 		return err_set(err, ST_INVALID, "the database is open for reading only");
-	query->column_count = sqlite3_column_count(query->statement);
-	query->types = mem_calloc((size_t)query->column_count + 1, 1);
-	return !query->types ? err_nomem(err) : ST_OK;
+	return ST_OK;
 }
 
 static void query_free(struct prof_query *query)
@@ -273,16 +271,14 @@ void prof_query_text(struct prof_query *query, const char *name, const char *val
 
 /* Read the types of the row, and have SQLite make its texts, so that a column of type PROF_TEXT
  * always has one. */
-static bool read_types(struct prof_query *query)
+static bool read_types(struct prof_query *query, int count)
 {
-	/* After a change of the schema, `SELECT *` may have fewer columns. */
-	const int count = min(query->column_count, sqlite3_data_count(query->statement));
-
 	for (int i = 0; i < count; i++) {
 		query->types[i] = (uint8_t)sqlite3_column_type(query->statement, i);
 		if (query->types[i] == SQLITE_TEXT && !sqlite3_column_text(query->statement, i))
 			return false;
 	}
+	query->type_count = count;
 	return true;
 }
 
@@ -293,13 +289,21 @@ static enum status step(struct prof_query *query, bool ahead, bool *row, struct 
 	int code;
 
 	*row = false;
+	query->type_count = 0;
 	if (query->failure.status != ST_OK)
 		return err_set(err, query->failure.status, "%s", query->failure.text);
 	query->db->running = query;
 	code = sqlite3_step(query->statement);
 	query->db->running = NULL;
-	if (code == SQLITE_ROW && !ahead && !read_types(query))
-		code = SQLITE_NOMEM;
+	if (code == SQLITE_ROW && !ahead) {
+		/* Not that of prepare(): a changed schema gives `SELECT *` other columns. */
+		const int count = sqlite3_data_count(query->statement);
+
+		if (mem_grow(&query->types, &query->types_room, (size_t)count, 1) != 0)
+			return err_nomem(err);
+		if (!read_types(query, count))
+			code = SQLITE_NOMEM;
+	}
 	*row = code == SQLITE_ROW;
 	if (code == SQLITE_ROW && query->db->most_rows > 0 &&
 	    ++query->rows > query->db->most_rows) {
@@ -365,6 +369,7 @@ void prof_query_close(struct prof_query *query)
 	query->ahead = NULL;
 	sqlite3_reset(query->statement);
 	sqlite3_clear_bindings(query->statement);
+	query->type_count = 0;
 	query->busy = false;
 	query->used = ++db->uses;
 	for (size_t i = 0; i < PROF_CACHE_SIZE; i++) {
@@ -423,9 +428,13 @@ const char *prof_column_name(const struct prof_query *query, int column)
 
 enum prof_type prof_column_type(const struct prof_query *query, int column)
 {
-	switch (query->ahead                   ? prof_ahead_type(query->ahead, column)
-		: column < query->column_count ? query->types[column]
-					       : sqlite3_column_type(query->statement, column)) {
+	int type = SQLITE_NULL;
+
+	if (query->ahead)
+		type = prof_ahead_type(query->ahead, column);
+	else if (column < query->type_count)
+		type = query->types[column];
+	switch (type) {
 	case SQLITE_INTEGER:
 		return PROF_INT;
 	case SQLITE_FLOAT:

@@ -24,7 +24,6 @@ static const struct {
 
 static enum status status_of(int code, int system)
 {
-
 	if ((code & 0xff) == SQLITE_IOERR &&
 	    (system == EFBIG || system == ENOSPC || system == EDQUOT))
 		return ST_NOSPACE;

@@ -282,9 +282,9 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	writer->in_transaction = false;
 	writer->err.status = status;
-	/* Record the reason in the file. It fits on a full disk, too: in the log's space of the
-	 * rows that were just rolled back; if the previous commit filled the log, at the log's
-	 * start after a checkpoint. */
+	/* The file has room for the reason on a full disk, too: in the log's space of the rows that
+	 * were just rolled back; if the previous commit filled the log, at the log's start after a
+	 * checkpoint. */
 	if (writer->db && prof__writer_meta(writer, "failure", writer->err.text, NULL) != ST_OK) {
 		sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
 		prof__writer_meta(writer, "failure", writer->err.text, NULL);
@@ -456,7 +456,7 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 	return status;
 }
 
-/* Drain one batch of @lane before @end, and commit if that is overdue. */
+/* Drain one batch of @lane before @end, and commit if a commit is overdue. */
 static enum status drain_batch(struct ips_recording *recording, struct prof_lane *lane,
 			       uint64_t end, uint64_t *work)
 {

@@ -143,6 +143,36 @@ static void test_what_is_announced_is_read_back(void **state)
 	prof_announce_close(out);
 }
 
+/* Only root can be a user whom this machine's list does not name. */
+static void test_the_environment_names_a_user_of_no_list(void **state)
+{
+	static const char *const names[][2] = {{"far", "far"}, {"", "54321"}, {NULL, "54321"}};
+	struct fixture *f = *state;
+	const struct prof_announcement run = sample();
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(f->dir, 54321, 54321), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct prof_announce *out;
+		enum status said, read;
+
+		if (names[i][0])
+			setenv("LOGNAME", names[i][0], 1);
+		else
+			unsetenv("LOGNAME");
+		assert_int_equal(seteuid(54321), 0);
+		said = prof_announce_open(&out, &run, &f->err);
+		read = look(f, false);
+		prof_announce_close(out);
+		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(said, ST_OK);
+		assert_int_equal(read, ST_OK);
+		assert_int_equal(f->runs.count, 1);
+		assert_string_equal(f->runs.items[0].user, names[i][1]);
+	}
+}
+
 static void test_progress_is_written_a_few_times_a_second(void **state)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -483,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_announced_is_read_back),
+		TEST(the_environment_names_a_user_of_no_list),
 		TEST(progress_is_written_a_few_times_a_second),
 		TEST(the_end_leaves_nothing),
 		TEST(a_process_announces_one_run_at_a_time),

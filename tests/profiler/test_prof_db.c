@@ -577,8 +577,8 @@ static void test_only_tables_stand_for_tables(void **state)
 static void test_a_text_without_memory_fails_its_step(void **state)
 {
 	struct prof_place *place = *state;
-	enum status status = ST_OK;
 	struct prof_query *query;
+	enum status status;
 	struct prof_db *db;
 	char sql[8192];
 	struct err err;
@@ -602,7 +602,50 @@ static void test_a_text_without_memory_fails_its_step(void **state)
 	prof_db_close(db);
 }
 
-/* The same of memory: rows that are sorted, each large. */
+/* A cached statement is prepared anew where the file that it names is another one. */
+static void test_a_query_has_the_columns_of_the_file_that_is_attached_now(void **state)
+{
+	static const struct {
+		const char *sql;
+		int columns;
+		enum prof_type types[3];
+	} cases[] = {
+		{"CREATE TABLE t AS SELECT 7 AS a", 1, {PROF_INT}},
+		{"CREATE TABLE t AS SELECT 'x' AS a, NULL AS b, 0.5 AS c",
+		 3,
+		 {PROF_TEXT, PROF_NULL, PROF_REAL}},
+		{"CREATE TABLE t AS SELECT 0.5 AS a, 7 AS b", 2, {PROF_REAL, PROF_INT}},
+	};
+	struct prof_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 8];
+	struct prof_db *db, *other;
+	struct prof_query *query;
+	bool row;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(path, sizeof(path), "%s/%zu.db", place->folder, i);
+		prof_change(path, cases[i].sql);
+		assert_int_equal(prof_db_open_foreign(&other, path, NULL), ST_OK);
+		assert_int_equal(prof_db_attach(db, other, "other", NULL), ST_OK);
+		assert_int_equal(prof_query_open(&query, db, "SELECT * FROM other.t", NULL), ST_OK);
+		assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+		assert_true(row);
+		assert_int_equal(prof_column_count(query), cases[i].columns);
+		for (int c = 0; c < cases[i].columns; c++)
+			assert_int_equal(prof_column_type(query, c), cases[i].types[c]);
+		assert_int_equal(prof_query_step(query, &row, NULL), ST_OK);
+		assert_false(row);
+		assert_int_equal(prof_column_type(query, 0), PROF_NULL);
+		prof_query_close(query);
+		prof_db_detach(db, "other");
+		prof_db_close(other);
+	}
+	prof_db_close(db);
+}
+
+/* Rows that are sorted, each large, are in memory all at once. */
 static void test_a_view_that_takes_all_memory_is_an_error(void **state)
 {
 	struct prof_place *place = *state;
@@ -754,6 +797,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_view_that_takes_all_memory_is_an_error),
 		CASE(test_a_text_without_memory_fails_its_step),
+		CASE(test_a_query_has_the_columns_of_the_file_that_is_attached_now),
 		CASE(test_a_call_that_would_take_hours_is_an_error),
 		CASE(test_what_is_not_ours_is_refused_in_words),
 		CASE(test_a_database_of_any_name_can_be_attached),
