@@ -661,8 +661,8 @@ static void run_step(struct ipu_clock *clock)
 			int count;
 			const struct ipu_work *work = clock_works(clock, i, clock->step, &count);
 
-			/* An IPU has at most one work in such a step. Results of earlier steps have
-			 * been sent. */
+			/* Out of lockstep an IPU has at most one work in a step. Results of earlier
+			 * steps have been sent. */
 			assert(count <= 1);
 			if (count > 0)
 				receive(clock, i, work);

@@ -69,10 +69,8 @@ static void read_class(struct model_entry *entry, const struct json_at *at, stru
 		else
 			json_fail(at, err,
 				  "unknown layer \"%s\": a class of one's own has its code "
-				  "elsewhere; "
-				  "put layers that are known in its place (ipu-train --list), or "
-				  "leave "
-				  "it out",
+				  "elsewhere; put layers that are known in its place "
+				  "(ipu-train --list), or leave it out",
 				  entry->class_name);
 	}
 }

@@ -177,9 +177,7 @@ static enum status run_set_member(cJSON *at, const char *key, cJSON *value, stru
 		return err_nomem(err);
 	}
 
-	/*
-	 * cJSON's replacement by name does not notice (in 1.7.15) that it ran out of memory.
-	 */
+	/* cJSON's replacement by name does not notice (in 1.7.15) that it ran out of memory. */
 	name = mem_strdup(key);
 	if (!name) {
 		cJSON_Delete(value);
