@@ -5,9 +5,12 @@
 #include "profiler/prof_announce.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -156,16 +159,21 @@ static void test_the_environment_names_a_user_of_no_list(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct prof_announce *out;
 		enum status said, read;
+		bool reached;
 
 		if (names[i][0])
 			setenv("LOGNAME", names[i][0], 1);
 		else
 			unsetenv("LOGNAME");
 		assert_int_equal(seteuid(54321), 0);
+		reached = faccessat(AT_FDCWD, f->dir, W_OK, AT_EACCESS) == 0;
 		said = prof_announce_open(&out, &run, &f->err);
 		read = look(f, false);
 		prof_announce_close(out);
 		assert_int_equal(seteuid(0), 0);
+		prctl(PR_SET_DUMPABLE, 1); /* again: a sanitizer looks for leaks at the end */
+		if (!reached)              /* others may not enter the folder for temporary files */
+			skip();
 		assert_int_equal(said, ST_OK);
 		assert_int_equal(read, ST_OK);
 		assert_int_equal(f->runs.count, 1);
