@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "viewer/view_layout.h"
 
@@ -49,7 +50,7 @@ bool view_popup_request(struct view_popup *popup, enum view_request request)
 {
 	static const struct {
 		enum view_request request;
-		int by; /* rows; 0: pages or ends */
+		int by; /* rows; 2 and -2: pages */
 	} moves[] = {{VIEW_UP_REQUEST, -1},
 		     {VIEW_DOWN_REQUEST, 1},
 		     {VIEW_PAGE_UP_REQUEST, -2},
@@ -57,7 +58,7 @@ bool view_popup_request(struct view_popup *popup, enum view_request request)
 		     {VIEW_HOME_REQUEST, -VIEW_POPUP_ITEMS},
 		     {VIEW_END_REQUEST, VIEW_POPUP_ITEMS}};
 
-	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
 		int by = moves[i].by;
 
 		if (moves[i].request != request)
@@ -99,18 +100,16 @@ static int popup_name_width(const struct view_popup *popup)
 	return min(most, MOST_NAME);
 }
 
-/* Position it over @body. */
-static void popup_layout(struct view_popup *popup, struct view_rect body)
+/* Position it over @body, with @names columns for the names of items. */
+static void popup_layout(struct view_popup *popup, struct view_rect body, int names)
 {
-	const int names = popup_name_width(popup);
-	int width = view_text_width(popup->title) + 6;
+	int width = view_text_width(popup->title);
 
-	if (popup->foot && view_text_width(popup->foot) + 6 > width)
-		width = view_text_width(popup->foot) + 6;
+	if (popup->foot)
+		width = max(view_text_width(popup->foot), width);
 	for (int i = 0; i < popup->count; i++)
-		if (names + view_text_width(popup->items[i].text) + 6 > width)
-			width = names + view_text_width(popup->items[i].text) + 6;
-	popup->rect = view_popup_area(body, width, popup->count + 2);
+		width = max(names + view_text_width(popup->items[i].text), width);
+	popup->rect = view_popup_area(body, width + VIEW_POPUP_FRAME, popup->count + 2);
 	popup->rows = popup->rect.height > 2 ? popup->rect.height - 2 : 0;
 	if (popup->at < popup->scroll)
 		popup->scroll = popup->at;
@@ -143,7 +142,7 @@ void view_popup_draw(struct view_popup *popup, struct view_rect body, struct vie
 	const int names = popup_name_width(popup);
 	struct view_pane pane, line;
 
-	popup_layout(popup, body);
+	popup_layout(popup, body, names);
 	pane = view_pane_at(canvas, popup->rect);
 	if (pane.rect.width < 4 || pane.rect.height < 3)
 		return;

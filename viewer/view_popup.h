@@ -12,6 +12,7 @@
 #include "viewer/view_keys.h"
 
 #define VIEW_POPUP_ITEMS 512
+#define VIEW_POPUP_FRAME 6 /* columns beside a text: the frame and its margins */
 
 struct view_popup_item {
 	const char *name, *text; /* name: left of it, or NULL */

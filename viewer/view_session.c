@@ -1,5 +1,6 @@
 /*
- * The session: jobs, from start to end; opening and closing; polling the reports for news.
+ * The session: jobs, from start to end; the screen that is shown; opening and closing; polling the
+ * reports for news.
  *
  * A job is started with a function that handles its result once it has ended. The files above this
  * one (keys, places, runs, writing) each give their own.
@@ -13,7 +14,6 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "common/str.h"
 #include "viewer/view_screen.h"
 #include "viewer/view_session_internal.h"
 

@@ -126,7 +126,7 @@ struct view_session {
 	/* Jobs. A running job owns the states, the context and the databases. */
 	struct view_worker *worker; /* NULL: jobs run on the calling thread */
 	struct view_job job;        /* kind VIEW_NO_JOB: none is running */
-	view_job_ended job_ended;   /* NULL: nothing but what a load needs */
+	view_job_ended job_ended;   /* NULL: a load, which has no more to do */
 	enum view_screen job_screen;
 	uint64_t job_since_ns;
 	char job_path[VIEW_PROMPT_SIZE]; /* the file of a write job */

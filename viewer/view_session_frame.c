@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "viewer/draw/view_grid.h"
-#include "viewer/view_layout.h"
 
 /* ---- the frame ------------------------------------------------------------------------------- */
 
@@ -85,7 +85,6 @@ static const char *view_state_note(const struct view_session *session, char *out
 
 static void view_draw_title(struct view_session *session)
 {
-	static const enum view_glyph dot = VIEW_GLYPH_DOT;
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.title);
 	const int width = pane.rect.width;
 	char state[STATE_SIZE], name[2 * sizeof(session->source.name) + 8], text[TAB_SIZE];
@@ -121,7 +120,7 @@ static void view_draw_title(struct view_session *session)
 		return;
 	if (room >= least)
 		view_text_right(&pane, x + 1, 0, room, VIEW_BAR_NOTE, name);
-	view_glyphs(&pane, width - used, 0, VIEW_BAR, dot, 1);
+	view_glyphs(&pane, width - used, 0, VIEW_BAR, VIEW_GLYPH_DOT, 1);
 	view_text(&pane, width - used + 2, 0, VIEW_BAR, state);
 }
 
@@ -155,8 +154,7 @@ static void view_draw_waiting(const struct view_session *session, struct view_pa
 					    [VIEW_WRITE_JOB] = "gathering rows",
 					    [VIEW_RUNS_JOB] = "looking for runs"};
 	const enum view_job_kind kind = session->job.kind;
-	const char *what =
-		kind < sizeof(doing) / sizeof(doing[0]) && doing[kind] ? doing[kind] : "working";
+	const char *what = kind < ARRAY_LEN(doing) && doing[kind] ? doing[kind] : "working";
 
 	if (waited >= SHOW_WAIT_NS)
 		view_textf(pane, 1, 0, VIEW_WARN, "%s ... %.1f s, Esc stops it", what,
@@ -213,7 +211,7 @@ static bool view_key_is_pinned(enum view_request request)
 	static const enum view_request pinned[] = {VIEW_JOIN_REQUEST, VIEW_HELP_REQUEST,
 						   VIEW_CLOSE_REQUEST};
 
-	for (size_t i = 0; i < sizeof(pinned) / sizeof(pinned[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(pinned); i++)
 		if (pinned[i] == request)
 			return true;
 	return false;

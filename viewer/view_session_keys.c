@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/mem.h"
-#include "common/minmax.h"
 #include "common/str.h"
 
 /* ---- the popup ------------------------------------------------------------------------------- */
@@ -335,13 +333,11 @@ static void session_answered(struct view_session *session, const struct view_job
 static void session_request(struct view_session *session, enum view_request request)
 {
 	struct view_job *job = view__job(session, VIEW_REQUEST_JOB, session_answered);
-	const char *group;
+	const char *group = view_request_info(request)->group;
 
 	job->request = request;
-
 	/* Moving and zooming use what the screen shows, and a burst of such keys needs no load in
 	 * between. Other requests use the result of earlier keys. */
-	group = view_request_info(request)->group;
 	job->due = session->stale && !view__db_closed(session) && strcmp(group, "Moving") != 0 &&
 		   strcmp(group, "Zooming") != 0;
 	if (job->due)

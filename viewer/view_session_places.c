@@ -94,7 +94,7 @@ static void view_join_add(struct view_session *session, int screen)
 		view_popup_add(&session->popup, screen, ops->title, text);
 }
 
-/* List the screens that know more. */
+/* The place is complete: list the screens that know more of it. */
 static void session_list_screens(struct view_session *session, const struct view_job *job)
 {
 	const int home = view_home_of(&job->place);
@@ -128,7 +128,7 @@ void view__join(struct view_session *session)
 	view__start(session);
 }
 
-/* The places are known that the screen to enter can show. */
+/* The place is complete: go to the screen of context.leads, and there to the place if it has it. */
 static void session_entered(struct view_session *session, const struct view_job *job)
 {
 	const enum view_screen screen = (enum view_screen)session->context.leads;
@@ -239,13 +239,19 @@ void view__marks_forget(struct view_session *session, int at)
 
 /* ---- the query behind a screen --------------------------------------------------------------- */
 
-#define POPUP_FRAME 6 /* columns of the frame beside a line */
+/* Keep the text for its popup, and free it; if memory is short nothing is kept. */
+static void view_keep_statement(struct view_session *session, struct str *text)
+{
+	str_copy(session->statement, sizeof(session->statement),
+		 text->failed ? "" : str_peek(text));
+	str_free(text);
+}
 
 /* Add the lines of the statement, folded to the screen's width, so that text copied from there is
  * complete. A comment is not folded: its second line would not be a comment. */
 static void view_query_lines(struct view_session *session)
 {
-	const int room = session->frame.body.width - POPUP_FRAME;
+	const int room = session->frame.body.width - VIEW_POPUP_FRAME;
 	char part[VIEW_PLACE_SQL];
 	int line = 0;
 	bool begins = true;
@@ -272,9 +278,7 @@ void view__query(struct view_session *session)
 
 	if (ops->query && session->fresh[session->screen])
 		ops->query(session->state[session->screen], &session->context, &text);
-	str_copy(session->statement, sizeof(session->statement),
-		 text.failed ? "" : str_peek(&text));
-	str_free(&text);
+	view_keep_statement(session, &text);
 	if (!session->statement[0]) {
 		view__notify(session, "no query is behind this screen", NULL);
 		return;
@@ -305,9 +309,7 @@ void view__copy(struct view_session *session)
 	struct str text = {0};
 
 	view__ops(session)->copy(session->state[session->screen], &text);
-	str_copy(session->statement, sizeof(session->statement),
-		 text.failed ? "" : str_peek(&text));
-	str_free(&text);
+	view_keep_statement(session, &text);
 	view_popup_begin(&session->popup, VIEW_COPY_POPUP, "Flags, behind ipu-train RUN",
 			 "Esc closes");
 	view_query_lines(session);

@@ -6,6 +6,7 @@
  */
 #include "viewer/view_source.h"
 
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +197,16 @@ static bool view_running(char out[FS_PATH_SIZE])
 			str_copy(out, FS_PATH_SIZE, runs.items[i].report);
 	prof_announcements_free(&runs);
 	return out[0] != '\0';
+}
+
+double view_source_fact(struct prof_db *db, const char *key)
+{
+	char text[64];
+	double value;
+
+	return prof_db_meta(db, key, text, sizeof(text)) && str_to_double(text, &value) && value > 0
+		       ? value
+		       : (double)NAN;
 }
 
 enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err)

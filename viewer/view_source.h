@@ -51,6 +51,9 @@ bool view_source_nudged(const struct view_source *source);
 
 const char *view_state_text(enum view_state state);
 
+/* A positive number of the run's meta data; NaN: there is none. */
+double view_source_fact(struct prof_db *db, const char *key);
+
 /* Find the newest report (tf_report__*) in @folder; ST_NOTFOUND names the pattern, and a run that
  * is recording now. */
 enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err);

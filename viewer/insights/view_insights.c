@@ -1,9 +1,9 @@
 /*
  * The screen Insights: what to change in the run, as a list, and the text of the selected one.
  *
- * Threading: that of the session; loading that of its worker, places are read on the terminal's
- * thread. Ownership: the found insights' arenas own all texts but those of the grid, which copies,
- * and those composed for the blocks, whose arena owns them.
+ * Threading: the session's; loads run on its worker, places are read on the terminal's thread.
+ * Ownership: texts are in the arenas of the found insights; the grid has copies, and the blocks own
+ * what is composed for them.
  */
 #include "viewer/insights/view_insights_internal.h"
 

@@ -19,8 +19,6 @@
 #include "common/str.h"
 #include "reports/named/report_floor.h"
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
 #define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VIEW_MEMORY_NAMES)
 #define VALUE_LEAST 12 /* "tile 63,1471" */
 

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"

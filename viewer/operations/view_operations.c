@@ -33,7 +33,7 @@ static void operations_layout(struct view_operations *screen, const struct view_
 		split = view_split_rows(
 			rest,
 			rest.height - 1 -
-				min(wanted + (rest.width < 110),
+				min(wanted + (rest.width < VIEW_OPERATIONS_TWO_FROM),
 				    screen->closer ? rest.height * 3 / 4 : rest.height / 2),
 			LOWER_LEAST);
 	else if (screen->closer && wanted > 0)

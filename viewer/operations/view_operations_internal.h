@@ -12,6 +12,8 @@
 #include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
 
+#define VIEW_OPERATIONS_TWO_FROM 110 /* least width of details in two columns */
+
 enum view_operations_way {
 	VIEW_BY_OPERATION,
 	VIEW_BY_LAYER,

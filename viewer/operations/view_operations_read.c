@@ -17,8 +17,6 @@
 
 /* ---- the statement of the rows --------------------------------------------------------------- */
 
-#define ROWS_MOST 100000
-
 /* Sums read each operation once; a model has only some thousands. */
 const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS] = {
 	[VIEW_BY_OPERATION] = {"operation", "operation", "operation",
@@ -126,6 +124,8 @@ static void operations_make_sql(struct view_operations *screen, bool share)
 
 /* ---- reading the rows ------------------------------------------------------------------------ */
 
+#define ROWS_MOST 100000
+
 static enum status operations_read_totals(struct view_operations *screen, struct prof_db *db,
 					  struct view_operations_totals *out, struct err *err)
 {
@@ -152,25 +152,14 @@ static enum status operations_read_totals(struct view_operations *screen, struct
 	return status;
 }
 
-/* A positive number of meta; otherwise NaN. */
-static double operations_load_fact(struct prof_db *db, const char *key)
-{
-	char text[64];
-	double value;
-
-	return prof_db_meta(db, key, text, sizeof(text)) && str_to_double(text, &value) && value > 0
-		       ? value
-		       : (double)NAN;
-}
-
 enum status view__operations_read(struct view_operations *screen, struct view_context *context,
 				  struct err *err)
 {
 	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
 	enum status status;
 
-	screen->clock_hz = operations_load_fact(context->source->db, "clock_hz");
-	screen->peak_cycle = operations_load_fact(context->source->db, "peak_flops_per_cycle");
+	screen->clock_hz = view_source_fact(context->source->db, "clock_hz");
+	screen->peak_cycle = view_source_fact(context->source->db, "peak_flops_per_cycle");
 	if (isnan(screen->clock_hz))
 		screen->ns = false;
 	status = prof_db_number(context->source->db, "SELECT " REPORT_MICROBATCHES " IS NULL",
@@ -543,7 +532,7 @@ enum status view__operations_detail(struct view_operations *screen, struct view_
 	enum status status;
 
 	view_blocks_clear(&screen->details);
-	screen->details.two_from = 110;
+	screen->details.two_from = VIEW_OPERATIONS_TWO_FROM;
 	screen->details.folds = true;
 	if (screen->grid.count == 0)
 		return ST_OK;

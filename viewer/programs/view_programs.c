@@ -20,14 +20,9 @@
 static enum status programs_load_side(struct view_programs *screen, struct prof_db *db,
 				      enum view_side side, struct err *err)
 {
-	char clock[64];
-	double hz;
 	enum status status;
 
-	screen->clock_hz[side] = (double)NAN;
-	if (prof_db_meta(db, "clock_hz", clock, sizeof(clock)) && str_to_double(clock, &hz) &&
-	    hz > 0)
-		screen->clock_hz[side] = hz;
+	screen->clock_hz[side] = view_source_fact(db, "clock_hz");
 	status = prof_db_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
 				&screen->updates[side], err);
 	if (screen->updates[side] == IPS_NULL)
@@ -388,12 +383,10 @@ static enum status programs_table(void *state, struct view_context *context,
 	return status;
 }
 
-/* ---- the screen ------------------------------------------------------------------------------ */
+/* ---- loading the screen ---------------------------------------------------------------------- */
 
 #define DETAILS_FROM 17 /* least rows of the body with details below the tree */
 #define LOWER_LEAST  5
-
-/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status programs_load(void *state, struct view_context *context, bool news,
 				 struct err *err)

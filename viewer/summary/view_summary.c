@@ -127,7 +127,7 @@ static enum status summary_load_progress(struct view_summary *screen, struct vie
 	if (!now->live)
 		return ST_OK;
 	summary_read_announcement(now, context->source->path);
-	for (size_t i = 0; i < sizeof(view_now_queries) / sizeof(view_now_queries[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(view_now_queries); i++) {
 		struct prof_query *query;
 
 		status = prof_query_open(&query, context->source->db, view_now_queries[i].sql, err);

@@ -7,7 +7,6 @@
  */
 #include "viewer/summary/view_summary_internal.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,10 +18,6 @@
 #include "common/str.h"
 
 #define SUMMARY_BLOCKS_NAME_WIDTH 16
-#define RULE_WIDTH                22 /* of "saturated_activation" */
-#define RUN_WIDTH                 44 /* "model.config.layers[3].config.final_outfeed" */
-#define RUN_SETTINGS              400
-#define OPTION_BYTES              160
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -90,6 +85,8 @@ static void summary_add_share(struct view_blocks *blocks, const char *name, doub
 }
 
 /* ---- what the run achieved ------------------------------------------------------------------- */
+
+#define RULE_WIDTH 22 /* of "saturated_activation" */
 
 static void summary_add_bubble_block(struct view_blocks *blocks,
 				     const struct report_bubble_mean *bubble, const char *title)
@@ -294,6 +291,8 @@ void view__summary_results(struct view_summary *screen)
 
 /* ---- the machine and its program ------------------------------------------------------------- */
 
+#define RUN_SETTINGS 400
+
 /* Rows are never deleted, so max(row_id) is their count where row_id exists. */
 static const char summary_machine_sql[] =
 	"SELECT max(tile + coalesce(more_tiles, 0)) + 1, max(capacity), "
@@ -412,6 +411,9 @@ static void summary_add_program_block(struct view_blocks *blocks,
 }
 
 /* ---- the run, its files and settings --------------------------------------------------------- */
+
+#define RUN_WIDTH    44 /* "model.config.layers[3].config.final_outfeed" */
+#define OPTION_BYTES 160
 
 static void summary_add_run_block(struct view_summary *screen, enum view_state state)
 {

@@ -57,13 +57,10 @@ enum status view__tensors_rows(struct prof_query **out, const struct view_tensor
 
 enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	const enum status status = prof_db_number(db, sql, out, err);
 
-	*out = 0;
-	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
+	if (*out == IPS_NULL)
+		*out = 0;
 	return status;
 }
 

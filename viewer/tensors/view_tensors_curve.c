@@ -317,11 +317,9 @@ enum view_answer view__curve_request(struct view_tensors *screen, enum view_requ
 	}
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* ---- the row under the cursor ---------------------------------------------------------------- */
 
 #define NAMES_FROM 76 /* least width for "Source" instead of "S" */
-
-/* ---- the row under the cursor ---------------------------------------------------------------- */
 
 static int tensors_draw_bad_count(const struct report_tensor_row *row, int x,
 				  struct view_pane *pane)

@@ -254,7 +254,7 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
 			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
 			       struct err *err);
-/* The integer that @sql returns; 0 if there is none. */
+/* The last row as @sql, max(row_id) of a table, has it; 0: the table is empty. */
 enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
 /* The chosen capture; NULL: none. */
 const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);

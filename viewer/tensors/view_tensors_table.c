@@ -141,8 +141,8 @@ enum status view__grids_load(struct view_tensors *screen, struct view_context *c
 		context->target ? (rules ? "rule,step,phase,replica" : "mode,step,phase,replica")
 				: "row",
 		rules ? tensors_rules_columns : tensors_rows_columns,
-		rules ? (int)(sizeof(tensors_rules_columns) / sizeof(tensors_rules_columns[0]))
-		      : (int)(sizeof(tensors_rows_columns) / sizeof(tensors_rows_columns[0])),
+		rules ? (int)ARRAY_LEN(tensors_rules_columns)
+		      : (int)ARRAY_LEN(tensors_rows_columns),
 		0, err);
 	str_free(&sql);
 	if (status == ST_OK)
@@ -293,7 +293,7 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 							: CELL_ONE,
 					       rows, err);
 	for (int64_t at = 0; at < cells && status == ST_OK; at++)
-		if (!(v->equal && v->equal[at])) {
+		if (!v->equal || !v->equal[at]) {
 			const int y = (int)(at / v->shown_columns);
 			const int x = (int)(at % v->shown_columns);
 			struct report_cell shown[CELL_ONE - 1 + VIEW_TENSOR_SHARES] = {

@@ -18,6 +18,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 
 #define MOST_ARROWS 64
 #define MOST_EDGES  1000000
@@ -59,7 +60,6 @@ static void view_read_arrows(struct view_timeline *tl, bool in)
 	prof_query_close(query);
 }
 
-/* Read the arrows of the selected span, after the details. */
 void view__arrows_load(struct view_timeline *tl)
 {
 	tl->arrows.count = 0;
@@ -142,16 +142,14 @@ static int view_edge_order(const void *a, const void *b)
 {
 	const struct view_edge *x = a, *y = b;
 
-	if (x->track_id != y->track_id)
-		return x->track_id < y->track_id ? -1 : 1;
-	return (x->from > y->from) - (x->from < y->from);
+	return SORTED_BY(x, y, track_id, from);
 }
 
 static int view_id_order(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return (x > y) - (x < y);
+	return SORTED_ORDER(x, y);
 }
 
 bool view__has_path(struct view_timeline *tl)
@@ -164,7 +162,6 @@ bool view__has_path(struct view_timeline *tl)
 	       has == 1;
 }
 
-/* Read the critical path, if it is chosen and not known. */
 void view__path_load(struct view_timeline *tl)
 {
 	static const char sql[] =

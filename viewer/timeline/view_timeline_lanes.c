@@ -715,13 +715,9 @@ struct view_known_lane {
 /* Read a positive number below @most from the run's meta data; 0: missing or out of range. */
 static double view_read_fact(struct prof_db *db, const char *key, double most)
 {
-	char text[64];
-	double number;
+	const double number = view_source_fact(db, key);
 
-	return prof_db_meta(db, key, text, sizeof(text)) && str_to_double(text, &number) &&
-			       number > 0 && number < most
-		       ? number
-		       : 0;
+	return number < most ? number : 0;
 }
 
 static int view_by_track(const void *left, const void *right)
