@@ -332,6 +332,22 @@ static void test_an_insight_leads_to_the_screen_of_its_rows_first(void **state)
 	assert_true(found > 0);
 }
 
+/* Where no row is, nothing leads on; a bookmark may be of a viewer that has other screens. */
+static void test_what_leads_nowhere_is_said(void **state)
+{
+	struct view_rig *rig = *state;
+
+	show(rig, VIEW_OPERATIONS);
+	view_rig_press(rig, "m\r'");
+	strcpy(rig->session.marks.items[0].screen, "elsewhere");
+	view_rig_press(rig, "\r");
+	assert_shows(rig, "there is no such screen: elsewhere");
+	view_rig_press(rig, "\\no such row\ro");
+	assert_shows(rig, "nothing is selected here");
+	view_rig_press(rig, "m");
+	assert_shows(rig, "nothing is selected here to be bookmarked");
+}
+
 /* The statements behind every screen are statements. */
 static void test_every_query_runs(void **state)
 {
@@ -371,6 +387,7 @@ int main(void)
 		JOIN_TEST(test_going_somewhere_ends_the_following),
 		JOIN_TEST(test_what_only_the_target_has_is_gone_to_in_the_target),
 		JOIN_TEST(test_an_insight_leads_to_the_screen_of_its_rows_first),
+		JOIN_TEST(test_what_leads_nowhere_is_said),
 		JOIN_TEST(test_every_query_runs),
 	};
 

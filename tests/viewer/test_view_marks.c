@@ -289,6 +289,27 @@ static void test_what_is_no_file_of_bookmarks_is_spared(void **state)
 	view_marks_free(&marks);
 }
 
+/* The status line says what a full disk does to a bookmark that is made, and to one forgotten. */
+static void test_the_viewer_says_what_a_full_disk_does(void **state)
+{
+	struct fixture *f = *state;
+	struct view_rig rig = {0};
+	char path[SUPPORT_PATH_SIZE + 16];
+
+	snprintf(path, sizeof(path), "%s/run.db", f->folder);
+	view_rig_open(&rig, path, NULL, 132, 40);
+	view_rig_press(&rig, "2m\r");
+	support_limit_files(0);
+	view_rig_press(&rig, "m\r");
+	assert_shows(&rig, "not kept: ");
+	assert_int_equal(rig.session.marks.count, 2);
+	view_rig_press(&rig, "'d");
+	assert_shows(&rig, "not forgotten: ");
+	assert_int_equal(rig.session.marks.count, 2);
+	support_limit_files(-1);
+	view_rig_close(&rig);
+}
+
 /* A name that would be cut within a character; the list's cursor stays where one was forgotten. */
 static void test_the_list_is_kept_as_one_uses_it(void **state)
 {
@@ -340,6 +361,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_full_disk_loses_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_file_of_bookmarks_is_spared, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_viewer_says_what_a_full_disk_does, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_the_list_is_kept_as_one_uses_it, setup,
 						teardown),
