@@ -221,9 +221,10 @@ uint32_t report__import_process(struct import *import, const struct import_token
 				struct err *err);
 /* A row of a thread or stream, not of a process or category. */
 bool report__import_of_thread(enum import_thread_kind kind);
-/* The thread that a row of Python's frames or of waiting belongs to; NULL: it has no row. */
-const struct import_thread *report__import_thread_beside(const struct import *import,
-							 const struct import_thread *thread);
+/* The thread that a row of Python's frames or of waiting belongs to; *@out NULL: it has no row. */
+enum status report__import_thread_beside(const struct import *import,
+					 const struct import_thread *thread,
+					 const struct import_thread **out, struct err *err);
 void report__import_tables_fini(struct import *import);
 
 /* report_import_pair.c */

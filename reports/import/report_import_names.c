@@ -30,7 +30,7 @@ static uint32_t intern(struct import *import, struct import_intern *table, void 
 	uint32_t id;
 
 	*fresh = true;
-	/* Its item comes first: the items that have to be freed are counted by the strings. */
+	/* The item's room comes first: as many items are freed as there are strings. */
 	id = key->failed || mem_grow(items, capacity, table->count + 1, size) != 0
 		     ? IMPORT_NO_ID
 		     : report__import_intern(table, str_peek(key), key->length, most, fresh);
@@ -205,22 +205,24 @@ uint32_t report__import_thread(struct import *import, enum import_thread_kind ki
 	return id;
 }
 
-const struct import_thread *report__import_thread_beside(const struct import *import,
-							 const struct import_thread *thread)
+enum status report__import_thread_beside(const struct import *import,
+					 const struct import_thread *thread,
+					 const struct import_thread **out, struct err *err)
 {
 	const struct import_string *key =
 		&import->threads.table.strings[thread - import->threads.items];
 	const char first = (char)('0' + IMPORT_THREAD);
 	struct str text = {0};
-	size_t at = MAP_NONE;
+	enum status status;
+	uint32_t at;
 
 	str_add_bytes(&text, &first, 1);
 	str_add_bytes(&text, key->text + 1, key->length - 1);
-	if (!text.failed)
-		at = report__import_intern_find(&import->threads.table, str_peek(&text),
-						text.length);
+	status = text.failed ? err_nomem(err) : ST_OK;
+	at = report__import_intern_find(&import->threads.table, str_peek(&text), text.length);
+	*out = at == IMPORT_NO_ID ? NULL : &import->threads.items[at];
 	str_free(&text);
-	return at == IMPORT_NO_ID ? NULL : &import->threads.items[at];
+	return status;
 }
 
 /* ---- what readers declare -------------------------------------------------------------------- */

@@ -339,7 +339,9 @@ static enum status complete_threads(struct import *import, struct err *err)
 		if (thread->device && process && !process->sorted)
 			process->sort = DEVICE_SORT;
 		if (thread->kind == IMPORT_PYTHON || thread->kind == IMPORT_SYNC)
-			of = report__import_thread_beside(import, thread);
+			status = report__import_thread_beside(import, thread, &of, err);
+		if (status != ST_OK)
+			return status;
 		if (of && !thread->name && of->name) {
 			thread->name = mem_strdup(of->name);
 			if (!thread->name)

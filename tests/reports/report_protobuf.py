@@ -284,7 +284,7 @@ assert {above["round"], above["about"]} == {"about", None} or {above["round"], a
 damage(trace, "bad.pftrace")
 
 
-# Tracks in the order that the file asks for, and states, in and out of the order of time.
+# Tracks in the order that the file asks for, and states, in and out of the order of time, with a slice across them.
 def make_ordered(states):
     def track(uuid, *more):
         return packet((60, message((1, uuid), *more)))
@@ -298,6 +298,7 @@ def make_ordered(states):
         (51, 50, "second", 2), (52, 50, "first", -1), (53, 50, "third", 9), (61, 60, "zeta", 1), (62, 60, "alpha", 2), (63, 60, "mu", 3))]
     out += [packet((8, 1000), (11, message((9, 3), (11, uuid), (23, "mark")))) for uuid in (3001, 3002, 51, 52, 53, 61, 62, 63, 70)]
     out += [packet((8, ns), (11, message((9, 5), (11, 70), *([(23, name)] if name is not None else [])))) for ns, name in states]
+    out += [packet((8, 1250), (11, message((9, 1), (11, 70), (23, "slice")))), packet((8, 1350), (11, message((9, 2), (11, 70))))]
     out.append(packet((8, 5000), (11, message((9, 3), (11, 3001), (23, "last")))))
     return b"".join(out + [track(0, (19, 1), (20, 1))])  # the root's descriptor may come last
 
@@ -307,10 +308,11 @@ for order in (states, states[3:] + states[:3]):
     open("ordered.pftrace", "wb").write(make_ordered(order))
     done = run("ordered.pftrace")
     assert done.returncode == 0 and re.search(rb" 3 +states that ended, or went on", done.stdout), done
-    assert told(done.stdout.decode()) == 17
+    assert told(done.stdout.decode()) == 19
     db = sqlite3.connect("out.db")
     assert db.execute("SELECT name, start_ns, dur_ns FROM spans WHERE track = 'player' ORDER BY start_ns").fetchall() == [
         ("buffering", 1100, 200), ("playing", 1300, 200), ("buffering", 1700, 100), ("paused", 1800, 3200)]
+    assert db.execute("SELECT start_ns, dur_ns FROM spans WHERE name = 'slice'").fetchall() == [(1250, 100)]
     order = [name for name, in db.execute("SELECT track FROM track_rows ORDER BY track_id")]
     assert order.index("process 31") < order.index("process 30")
     for inner in (["thread 2", "thread 1"], ["first", "second", "third"], ["alpha", "mu", "zeta"]):
