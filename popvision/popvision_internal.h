@@ -1,7 +1,7 @@
 /*
- * Shared by the writers of graph.json and execution.json: rows of a query as JSON. debug.cbor has
- * the file from here, too. Derived data (the target, the program tree, the memory of tiles) comes
- * from ipuscope/report.h.
+ * Shared by the writers of graph.json and execution.json: rows of a query as JSON; by them and the
+ * writer of debug.cbor: the file. Derived data (the target, the program tree, the memory of tiles)
+ * comes from ipuscope/report.h.
  *
  * The first failure is stored in `status`; later calls then write nulls at most.
  */

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cli.h"
@@ -113,7 +112,6 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 static enum status merge_check(const struct merge_line *line, struct err *err)
 {
 	enum status status = ST_OK;
-	struct stat info;
 
 	if (!line->count)
 		return report_find_suggest(".", "ipu-report merge", "no report given", err);
@@ -135,18 +133,8 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 		return err_set(err, ST_INVALID, "%s: is a folder (-o %s/profile.db?)", line->file,
 			       line->file);
 	for (size_t i = 0; i < line->count && status == ST_OK; i++)
-		status = report_output_check(line->sources[i].path, line->file, err);
-	if (status != ST_OK)
-		return status;
-	if (!stat(line->file, &info)) {
-		if (!line->force)
-			return err_set(err, ST_INVALID,
-				       "%s: is there already (--force replaces it)", line->file);
-		if (!S_ISREG(info.st_mode))
-			return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
-				       line->file);
-	}
-	return report_output_check_log(line->file, err);
+		status = report_output_check_source(line->sources[i].path, line->file, err);
+	return status == ST_OK ? report_output_check(line->file, line->force, err) : status;
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

@@ -8,13 +8,14 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
 
-enum status report_output_check(const char *path, const char *file, struct err *err)
+enum status report_output_check_source(const char *path, const char *file, struct err *err)
 {
 	/* SQLite's side files while a database is being written, or after its writer was killed. */
 	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
@@ -41,6 +42,17 @@ enum status report_output_check_log(const char *file, struct err *err)
 				       "(`ipu-report %s repair` first, or another FILE)",
 				       log, file);
 	return ST_OK;
+}
+
+enum status report_output_check(const char *file, bool force, struct err *err)
+{
+	struct stat info;
+
+	if (!force && fs_exists(file))
+		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", file);
+	if (stat(file, &info) == 0 && !S_ISREG(info.st_mode))
+		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file", file);
+	return report_output_check_log(file, err);
 }
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */

@@ -10,11 +10,15 @@
 
 /* Return ST_INVALID if @file is the database of @path or one of its SQLite side files: replacing it
  * would destroy the report that is being read. */
-enum status report_output_check(const char *path, const char *file, struct err *err);
+enum status report_output_check_source(const char *path, const char *file, struct err *err);
 
 /* Return ST_INVALID if SQLite would replay a log beside @file into the database that replaces it:
  * the log belongs to a recording that was killed, or that is still written. */
 enum status report_output_check_log(const char *file, struct err *err);
+
+/* Return ST_INVALID if there is a file already and @force is not set, or a device or pipe; and as
+ * report_output_check_log(). */
+enum status report_output_check(const char *file, bool force, struct err *err);
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 

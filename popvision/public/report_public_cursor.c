@@ -320,7 +320,7 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 		return report_public__null_argument("report", message, size);
 	if (!filter)
 		filter = &all;
-	/* Look up the database's number of the track. */
+	/* The filter has the track's index, the query the database's number. */
 	if (filter->track != IPS_NULL) {
 		const struct report_public__track *track =
 			report_public__item(report, PUBLIC_TRACKS, filter->track);

@@ -373,7 +373,7 @@ static enum status link_tree(struct ips_report *report, struct err *err)
 	if (seen && order) {
 		cut_cycles(programs, count, seen);
 		link_children(report, order);
-		/* Set depths in an order in which parents precede their children. */
+		/* Parents precede their children, so a parent's depth is known. */
 		for (int64_t at = report->first_root; at != IPS_REPORT_NONE;) {
 			const int64_t parent = programs[at].parent,
 				      child = programs[at].first_child;

@@ -79,7 +79,7 @@ static enum status check_file(const struct report_export *format, const char *re
 					      "%s: needs a file (-o FILE), not the standard "
 					      "output",
 					      format->name);
-	status = report_output_check(report, path, err);
+	status = report_output_check_source(report, path, err);
 	if (status != ST_OK)
 		return status;
 	if (!force && fs_exists(path))

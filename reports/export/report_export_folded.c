@@ -101,7 +101,7 @@ static void write_node(struct folded *folded, size_t at)
 	for (size_t node = at; node != NONE; node = folded->nodes[node].parent)
 		names[count++] = node;
 	while (count > 0) {
-		/* Write a name within a line, with separators replaced. */
+		/* A separator within a name would split it, or the line. */
 		for (const char *name = folded->nodes[names[--count]].name; *name != '\0'; name++) {
 			const unsigned char c = (unsigned char)*name;
 

@@ -185,8 +185,6 @@ static void render_execution(const struct prof_query *query, struct str *out)
 void report_walk_open(struct report_walk *walk, const struct report_export_request *request,
 		      struct err *err)
 {
-	int64_t committed;
-
 	*walk = (struct report_walk){.request = request, .db = request->db, .err = err};
 	if (arena_init(&walk->arena, 0) != 0)
 		err_nomem(err);
@@ -194,8 +192,10 @@ void report_walk_open(struct report_walk *walk, const struct report_export_reque
 	else if (prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
 				err) == ST_OK)
 		read_tracks(walk);
-	/* Find the end of the recording on each clock. */
 	if (!err_stuck(err)) {
+		int64_t committed;
+
+		/* Open spans last until the recording's end on their clock. */
 		prof_db_number(walk->db, "SELECT max(time_ns) FROM overhead", &committed, err);
 		walk->end_ns[IPS_HOST] = max(committed, 0);
 		for (int i = 0; i < walk->track_count; i++) {

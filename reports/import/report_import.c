@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fs.h"
@@ -198,11 +197,6 @@ static enum status write_database(struct import *import, const char *path, struc
 		       (unsigned long long)told.counters);
 }
 
-static enum status fail_exists(const char *output, struct err *err)
-{
-	return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", output);
-}
-
 /* @target: the file that @output names, which may be a link. */
 static enum status move_to_output(const char *temporary, const char *target, const char *output,
 				  bool force, struct err *err)
@@ -214,7 +208,8 @@ static enum status move_to_output(const char *temporary, const char *target, con
 	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, target, force ? 0 : RENAME_NOREPLACE) == 0)
 		return ST_OK;
 	if (errno == EEXIST)
-		return fail_exists(output, err);
+		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)",
+			       output);
 	if (errno == EINVAL && !fs_exists(target) && rename(temporary, target) == 0)
 		return ST_OK;
 	return err_set(err, ST_IO, "%s: cannot write: %s", output, strerror(errno));
@@ -223,20 +218,13 @@ static enum status move_to_output(const char *temporary, const char *target, con
 /* Check the output before any work is done. */
 static enum status check_output(const struct report_import_params *params, struct err *err)
 {
-	struct stat info;
-
 	if (fs_is_dir(params->output))
 		return err_set(err, ST_INVALID, "%s: is a folder; name a file in it",
 			       params->output);
 	if (strcmp(params->trace, "-") != 0 && fs_is_same(params->trace, params->output))
 		return err_set(err, ST_INVALID, "%s: is the trace itself; write another file",
 			       params->output);
-	if (!params->force && fs_exists(params->output))
-		return fail_exists(params->output, err);
-	if (stat(params->output, &info) == 0 && !S_ISREG(info.st_mode))
-		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
-			       params->output);
-	return report_output_check_log(params->output, err);
+	return report_output_check(params->output, params->force, err);
 }
 
 /* Import the trace, with its halves of spans sorted first or paired as they come. *@again: they

@@ -118,7 +118,7 @@ static bool same_name(const struct import *import, uint32_t a, uint32_t b)
 	       strcmp(import->sites.items[a].site->name, import->sites.items[b].site->name) == 0;
 }
 
-/* The same state again goes on. */
+/* The same state again goes on. A stack has one state at most. */
 static enum status put_state(struct import *import, struct pair_stack *stack,
 			     const struct half *half, struct err *err)
 {
@@ -133,8 +133,10 @@ static enum status put_state(struct import *import, struct pair_stack *stack,
 	}
 	if (stack->count > 0)
 		status = pop(import, stack, half->record->time_ns, &end, err);
-	if (status != ST_OK || site != IMPORT_NO_ID)
-		return status != ST_OK ? status : push(import, stack, half, err);
+	if (status != ST_OK)
+		return status;
+	if (site != IMPORT_NO_ID)
+		return push(import, stack, half, err);
 	import_used(import, REPORT_IMPORT_STATE);
 	return ST_OK;
 }

@@ -111,7 +111,8 @@ struct pftrace {
 	struct pf_track *tracks;
 	size_t track_count, track_capacity;
 	struct map track_map;
-	bool ordered, threads_ordered, processes_ordered; /* anything; by rank */
+	bool ordered;                            /* a descriptor asks for an order */
+	bool threads_ordered, processes_ordered; /* by rank */
 	struct pf_process *processes;
 	size_t process_count, process_capacity;
 	struct map process_map;

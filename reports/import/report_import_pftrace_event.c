@@ -78,7 +78,8 @@ static struct pf_track *track_above(const struct pftrace *pf, const struct pf_tr
 	return above && above->described && !is_process ? above : NULL;
 }
 
-/* The order of those under what the file calls the track's parent; without one, the root's. */
+/* The order that the track's parent, or else the root, asks for. Processes and threads have orders
+ * of their own. */
 static uint64_t order_of(const struct pftrace *pf, const struct pf_track *track)
 {
 	const struct pf_track *parent = find_track(pf, track->parent);
@@ -89,7 +90,6 @@ static uint64_t order_of(const struct pftrace *pf, const struct pf_track *track)
 /* Declare the track to the import; again where its names or its order have come. */
 static void declare(struct pftrace *pf, struct pf_track *track)
 {
-	const struct pf_process *of;
 	const struct pf_track *above = track;
 	const uint64_t order = order_of(pf, track);
 	char process[32], thread[48];
@@ -105,10 +105,12 @@ static void declare(struct pftrace *pf, struct pf_track *track)
 		pid = !above ? IPS_NULL : above->pid;
 	}
 	if (pid != IPS_NULL) {
+		const struct pf_process *of =
+			pf->processes_ordered ? report__pftrace_process(pf, pid) : NULL;
+
 		snprintf(process, sizeof(process), "%" PRId64, pid);
 		own.process = process;
 		own.process_name = report__pftrace_process_name(pf, pid);
-		of = pf->processes_ordered ? report__pftrace_process(pf, pid) : NULL;
 		own.process_sort = of ? of->rank : IPS_NULL;
 	}
 	own.name = track->name;
@@ -125,7 +127,6 @@ static void declare(struct pftrace *pf, struct pf_track *track)
 static int compare_names(const void *a, const void *b)
 {
 	const struct pf_track *x = *(struct pf_track *const *)a, *y = *(struct pf_track *const *)b;
-
 	const int order = x->parent == y->parent ? strcmp(x->name, y->name) : 0;
 
 	return order != 0 ? order : SORTED_BY(x, y, parent, uuid);
@@ -152,11 +153,12 @@ static void rank_names(struct pftrace *pf)
 
 void report__pftrace_nest(struct pftrace *pf)
 {
-	if (pf->ordered)
+	if (pf->ordered) {
 		rank_names(pf);
-	for (size_t t = 0; t < pf->track_count && pf->ordered && !err_stuck(pf->err); t++)
-		if (pf->tracks[t].track != IMPORT_NO_ID)
-			declare(pf, &pf->tracks[t]);
+		for (size_t t = 0; t < pf->track_count && !err_stuck(pf->err); t++)
+			if (pf->tracks[t].track != IMPORT_NO_ID)
+				declare(pf, &pf->tracks[t]);
+	}
 	for (size_t t = 0; t < pf->track_count && !err_stuck(pf->err); t++) {
 		struct pf_track *track = &pf->tracks[t];
 
@@ -174,6 +176,9 @@ void report__pftrace_nest(struct pftrace *pf)
 	}
 }
 
+/* {uuid 1, name 2 (static 10, atrace 13), process 3, thread 4, parent_uuid 5, counter 8,
+ * child_ordering 11, sibling_order_rank 12, and of the root: process_ordering 19, thread_ordering
+ * 20, where 1 is by rank}. */
 void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 {
 	struct import_wire_field field, inner;
@@ -215,12 +220,9 @@ void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 			}
 		}
 	}
-	if (given.uuid == 0) {
-		pf->processes_ordered = pf->processes_ordered || processes_ordered;
-		pf->threads_ordered = pf->threads_ordered || threads_ordered;
-	}
-	pf->ordered = pf->ordered || pf->processes_ordered || pf->threads_ordered ||
-		      given.order != ORDER_UNKNOWN;
+	pf->processes_ordered |= given.uuid == 0 && processes_ordered;
+	pf->threads_ordered |= given.uuid == 0 && threads_ordered;
+	pf->ordered |= pf->processes_ordered || pf->threads_ordered || given.order != ORDER_UNKNOWN;
 	process = given.tid == IPS_NULL ? report__pftrace_process(pf, given.pid) : NULL;
 	if (process)
 		process->rank = given.rank;
@@ -701,7 +703,8 @@ static uint32_t track_of(struct pftrace *pf, const struct sequence *sequence,
 		return legacy_track(pf, sequence, event, async);
 	track = get_track(pf, event->track);
 	if (track && track->track == IMPORT_NO_ID) {
-		/* A track without a name has that of its first event, as Perfetto shows it. */
+		/* A track without a name has that of its first event, as Perfetto shows it; but a
+		 * state's name says nothing of the others. */
 		if (!track->name && track->pid == IPS_NULL && track->uuid != 0 &&
 		    event->type != TYPE_STATE)
 			track->name = event->name;

@@ -198,6 +198,7 @@ enum status report__import_span(struct import *import, uint32_t track, uint32_t 
 static enum status put_half(struct import *import, enum import_record_kind kind, uint32_t track,
 			    uint32_t site, int64_t ns, uint64_t pair, struct err *err)
 {
+	/* A thread's spans, its states, and pairs by number never end each other. */
 	const uint64_t seed = pair != 0 ? 1 : kind == IMPORT_RECORD_STATE ? 2 : 0;
 	const struct import_record record = {
 		.kind = (uint8_t)kind,
@@ -343,10 +344,11 @@ enum status report__import_copy(struct import *import, char named[FS_PATH_SIZE],
 		status = report__import_input_read(&import->input, buffer, COPY_BYTES, &got, err);
 		for (size_t done = 0; status == ST_OK && done < got;) {
 			const ssize_t put = write(*fd, buffer + done, got - done);
+			const int number = put == 0 ? EIO : errno;
 
-			if (put == 0 || (put < 0 && errno != EINTR))
-				status = err_set(err, errno == ENOSPC ? ST_NOSPACE : ST_IO,
-						 "%s: cannot write: %s", path, strerror(errno));
+			if (put == 0 || (put < 0 && number != EINTR))
+				status = err_set(err, number == ENOSPC ? ST_NOSPACE : ST_IO,
+						 "%s: cannot write: %s", path, strerror(number));
 			done += put < 0 ? 0 : (size_t)put;
 		}
 		*size += status == ST_OK ? got : 0;

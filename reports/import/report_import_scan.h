@@ -164,7 +164,7 @@ struct import_event {
 	struct import_args args;
 };
 
-/* The last argument of this name; NULL: there is none. */
+/* The first argument of this name; NULL: there is none. */
 const struct import_arg *report__import_find_arg(const struct import_event *event, uint32_t name);
 
 /* Predicted successor of each field: traces repeat the same sequences. Initialize with {0}. */

@@ -1,6 +1,6 @@
 /*
- * What the detectors of insights share: the facts on options, stages, shares of time and the trace,
- * the cells of queries, and adding an insight with its gain.
+ * What the detectors of insights share: thresholds, the cells of queries, the facts on options,
+ * stages, shares of time and the trace, what-if, and adding an insight with its gain.
  *
  * Tables that grow with the run are read through sums, or only their first rows: a training repeats
  * the same work. Threading: none. Ownership: all memory belongs to the insights' arena.

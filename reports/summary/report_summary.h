@@ -141,8 +141,8 @@ enum status report_summary_table(struct report_table *out, const struct report_s
 
 /* ---- sums over stage timings and bubbles ----------------------------------------------------- */
 
-/* The writer maintains them in the database, so reading them takes constant time however long the
- * run is. */
+/* The writer maintains the sums in the database, so reading them takes constant time however long
+ * the run is. */
 
 struct report_stage_sum {
 	int64_t stage, ipu;                                  /* ipu IPS_NULL: unknown */
