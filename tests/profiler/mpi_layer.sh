@@ -73,17 +73,21 @@ for implementation in openmpi mpich; do
 	compile=(mpicc.$implementation -std=c11 -D_GNU_SOURCE "-I$source/profiler" "$source/tests/profiler/mpi_program.c")
 	found=("$library" "-Wl,-rpath,$(cd "${library%/*}" && pwd)")
 	"${compile[@]}" -o program "${found[@]}"
+	# The library of a sanitizer, with which ours may be built, has to come before those of a program that is built without.
+	runtime=$(ldd "$layer" | awk '/lib[at]san/ { print $3 }')
+	run=("${launch[@]}" env "LD_PRELOAD=$runtime")
+	# LD_PRELOAD ends a name at a space or colon; LD_LIBRARY_PATH at a colon alone.
+	preloaded=("${launch[@]}" env "LD_LIBRARY_PATH=$(cd "${layer%/*}" && pwd)" "LD_PRELOAD=$runtime ${layer##*/}")
 	how=alone
-	"${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
+	"${run[@]}" ./program || fail "$how, $implementation: exit code $?"
 	[ -z "$(ls -d mpi_report* 2>/dev/null)" ] || fail "a program without the layer has left a report"
 	how=preloaded
-	# LD_PRELOAD ends a name at a space or colon; LD_LIBRARY_PATH at a colon alone.
-	IPUSCOPE_MPI_REPORT=report "${launch[@]}" env "LD_LIBRARY_PATH=$(cd "${layer%/*}" && pwd)" "LD_PRELOAD=${layer##*/}" ./program || fail "$how, $implementation: exit code $?"
+	IPUSCOPE_MPI_REPORT=report "${preloaded[@]}" ./program || fail "$how, $implementation: exit code $?"
 	checked
 	how=linked
 	"${compile[@]}" -o program -Wl,--no-as-needed "$layer" "-Wl,-rpath,$(cd "${layer%/*}" && pwd)" "${found[@]}"
 	day=$(date +%F)
-	LD_BIND_NOW=1 "${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
+	LD_BIND_NOW=1 "${run[@]}" ./program || fail "$how, $implementation: exit code $?"
 	compgen -G "mpi_report__${day}__*" >/dev/null || compgen -G "mpi_report__$(date +%F)__*" >/dev/null ||
 		fail "$how, $implementation: a report of $day is called" mpi_report__*
 	mv mpi_report__* report
@@ -103,7 +107,7 @@ for implementation in openmpi mpich; do
 		esac
 		sed "${edits[@]}" "$source/tests/profiler/mpi_program.f90" >program.f90
 		mpif90.$implementation -fallow-argument-mismatch -w -o program_f program.f90 || fail "$how, $implementation: does not compile"
-		IPUSCOPE_MPI_REPORT=report "${launch[@]}" env "LD_LIBRARY_PATH=$(cd "${layer%/*}" && pwd)" "LD_PRELOAD=${layer##*/}" ./program_f || fail "$how, $implementation: exit code $?"
+		IPUSCOPE_MPI_REPORT=report "${preloaded[@]}" ./program_f || fail "$how, $implementation: exit code $?"
 		"$bin/ipu-report" merge report/rank*.db -o all.db >/dev/null
 		asked all.db "SELECT name, count(*) FROM spans WHERE category = 'mpi' GROUP BY 1" \
 			"MPI_Allreduce:24 MPI_Alltoallv:4 MPI_Barrier:4 MPI_Bcast:20 MPI_Comm_dup:4 MPI_Comm_split:4 MPI_Ibarrier:4 MPI_Irecv:3 MPI_Send:3 MPI_Wait:7"

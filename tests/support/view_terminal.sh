@@ -3,6 +3,7 @@
 bin=${IPUSCOPE_BIN_DIR:?}
 make=${IPUSCOPE_VIEW_MAKE:-./view_make}
 work=$(mktemp -d)
+report=$work/run.db # what view() shows
 failures=0
 tmux_=(tmux -L "ipuview$$" -f "${IPUSCOPE_SOURCE_DIR:?}/tests/support/tmux.conf")
 
@@ -96,11 +97,11 @@ start()
 	appears "$work/started"
 }
 
-# Run ipu-view with the arguments, and say how it ended.
+# Run ipu-view with the arguments on $report, and say how it ended.
 view()
 {
 	rm -f "$work/pid"
-	type_ "clear; sh -c 'echo \$\$ >\"$work/pid\"; exec \"$bin/ipu-view\" $* \"$work/run.db\"'; echo ended \$?"
+	type_ "clear; sh -c 'echo \$\$ >\"$work/pid\"; exec \"$bin/ipu-view\" $* \"$report\"'; echo ended \$?"
 	keys Enter
 }
 
