@@ -24,30 +24,20 @@ static struct ipu_op param_op(const struct lowering *lowering, int p, char phase
 			       .stage = lowering->from->layout->stage[param->layer]};
 }
 
-static const char *param_text(const struct lowering *lowering, int p, const char *prefix,
+static const char *param_text(struct lowering *lowering, int p, const char *prefix,
 			      const char *suffix)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
 
-	return arena_printf(lowering->arena, "%s%s/%s%s", prefix,
-			    lowering->from->model->layers[param->layer].name, param->short_name,
-			    suffix);
-}
-
-static int add_node(struct lowering *lowering, const struct ipu_op *op, const int *reads,
-		    int read_count, const int *writes, int write_count)
-{
-	return lower__node(lowering, &(struct ipu_node){.op = *op,
-							.reads = reads,
-							.read_count = read_count,
-							.writes = writes,
-							.write_count = write_count});
+	return lower__name(lowering, "%s%s/%s%s", prefix,
+			   lowering->from->model->layers[param->layer].name, param->short_name,
+			   suffix);
 }
 
 /* ---- regularisers ---------------------------------------------------------------------------- */
 
 /* Append the sum of squares of a parameter; for l1, a map computes each value before. */
-static int lower_penalty(struct lowering *lowering, int p)
+static void lower_penalty(struct lowering *lowering, int p)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
 	struct ipu_op op = param_op(lowering, p, IPU_PHASE_F, IPU_OP_REDUCE);
@@ -69,22 +59,19 @@ static int lower_penalty(struct lowering *lowering, int p)
 		map.elements.count = (int64_t)param->count;
 		map.elements.operands = 1;
 		map.elements.times[IPU_FN_ADD] = param->l2 > 0.0f ? 4 : 2;
-		if (each < 0 || add_node(lowering, &map, &from, 1, &each, 1) != 0)
-			return -1;
+		lower__op(lowering, &map, &from, 1, each);
 		lowering->tensors[each].layer = op.layer;
 		from = each;
 	}
 	op.name = param_text(lowering, p, "", "/Regularizer/Sum");
 	op.reduce.inputs = (int64_t)param->count;
 	op.reduce.outputs = 1;
-	if (to < 0)
-		return -1;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &from,
-							.read_count = 1,
-							.writes = &to,
-							.write_count = 1,
-							.measure_only = true});
+	lower__node(lowering, &(struct ipu_node){.op = op,
+						 .reads = &from,
+						 .read_count = 1,
+						 .writes = &to,
+						 .write_count = 1,
+						 .measure_only = true});
 }
 
 /* ---- outfeeds of gradients ------------------------------------------------------------------- */
@@ -98,19 +85,18 @@ static bool is_fed_out(const struct lowering *lowering, int p, char phase)
 	       lowering->from->run->outfeed.optimizer_mode == mode;
 }
 
-static int lower_gradient_outfeed(struct lowering *lowering, int p, char phase)
+static void lower_gradient_outfeed(struct lowering *lowering, int p, char phase)
 {
 	const struct lower_param *of = &lowering->params[p];
 	const int from =
 		phase == IPU_PHASE_U && of->accumulator >= 0 ? of->accumulator : of->gradient;
 	struct ipu_op op = param_op(lowering, p, phase, IPU_OP_COPY);
-	int to;
 
 	op.name = param_text(lowering, p, "", "_grad/outfeed");
 	op.copy.count = ipu_tensor_elements(&lowering->tensors[from]);
 	op.copy.atom = 1;
-	to = lower__like(lowering, from, IPU_TENSOR_RESULT, IPU_FLOAT32, op.stage, op.name);
-	return to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
+	lower__op(lowering, &op, &from, 1,
+		  lower__like(lowering, from, IPU_TENSOR_RESULT, IPU_FLOAT32, op.stage, op.name));
 }
 
 /* ---- accumulation and update ----------------------------------------------------------------- */
@@ -123,7 +109,7 @@ static bool accumulates_in_half(const struct lowering *lowering, int p)
 }
 
 /* sums += gradient; for a running mean, sums n / (n + 1) + gradient / (n + 1). */
-static int lower_accumulation(struct lowering *lowering, int p)
+static void lower_accumulation(struct lowering *lowering, int p)
 {
 	const struct lower_param *of = &lowering->params[p];
 	struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
@@ -135,12 +121,11 @@ static int lower_accumulation(struct lowering *lowering, int p)
 	op.elements.times[IPU_FN_ADD] =
 		lowering->from->run->accumulation.reduction == RUN_RUNNING_MEAN;
 	op.elements.times[IPU_FN_CAST] = accumulates_in_half(lowering, p);
-	return add_node(lowering, &op, (const int[]){of->accumulator, of->gradient}, 2,
-			&of->accumulator, 1);
+	lower__op(lowering, &op, (const int[]){of->accumulator, of->gradient}, 2, of->accumulator);
 }
 
 /* Append the sum of squares of a tensor, for its norm. */
-static int lower_norm(struct lowering *lowering, int p, int from, const char *what)
+static void lower_norm(struct lowering *lowering, int p, int from, const char *what)
 {
 	struct ipu_op op = param_op(lowering, p, IPU_PHASE_U, IPU_OP_REDUCE);
 	struct ipu_tensor result = {.name = param_text(lowering, p, what, "/result"),
@@ -154,39 +139,38 @@ static int lower_norm(struct lowering *lowering, int p, int from, const char *wh
 	op.name = param_text(lowering, p, what, "");
 	op.reduce.inputs = ipu_tensor_elements(&lowering->tensors[from]);
 	op.reduce.outputs = 1;
-	return to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
+	lower__op(lowering, &op, &from, 1, to);
 }
 
-static int lower_norms(struct lowering *lowering, int p, int gradient)
+static void lower_norms(struct lowering *lowering, int p, int gradient)
 {
 	const struct optimizer *optimizer = lowering->from->optimizer;
 	const struct lower_param *of = &lowering->params[p];
-	int failed = 0;
 
 	if (optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0)
-		failed = lower_norm(lowering, p, gradient, "ClipNorm/");
+		lower_norm(lowering, p, gradient, "ClipNorm/");
 	else if (optimizer->loss_scale_dynamic)
-		failed = lower_norm(lowering, p, gradient, "LossScale/");
-	if (!failed && optimizer->kind == OPTIMIZER_LAMB) {
-		failed = lower_norm(lowering, p, of->weight, "WeightNorm/");
+		lower_norm(lowering, p, gradient, "LossScale/");
+	if (optimizer->kind == OPTIMIZER_LAMB) {
+		lower_norm(lowering, p, of->weight, "WeightNorm/");
 		/* The step has the size of its first slot. */
-		if (!failed)
-			failed = lower_norm(lowering, p, of->first_slot, "StepNorm/");
+		lower_norm(lowering, p, of->first_slot, "StepNorm/");
 	}
-	return failed;
 }
 
-static int lower_update(struct lowering *lowering, int p)
+static void lower_update(struct lowering *lowering, int p)
 {
 	const struct lower_request *from = lowering->from;
 	const struct lower_param *of = &lowering->params[p];
 	const int slots = optimizer_slots(from->optimizer);
 	int *operands = arena_alloc(lowering->arena, (size_t)slots + 2, sizeof(*operands));
 	struct ipu_op op = param_op(lowering, p, IPU_PHASE_U, IPU_OP_ELEMENTWISE);
-	const char *prefix = arena_printf(lowering->arena, "%s/", optimizer_name(from->optimizer));
+	const char *prefix = lower__name(lowering, "%s/", optimizer_name(from->optimizer));
 
-	if (!operands || !prefix)
-		return -1;
+	if (!operands) {
+		lowering->failed = true;
+		return;
+	}
 	op.name = param_text(lowering, p, prefix, "");
 	op.elements = optimizer_elements(from->optimizer,
 					 ipu_tensor_elements(&lowering->tensors[of->weight]));
@@ -195,24 +179,26 @@ static int lower_update(struct lowering *lowering, int p)
 	op.elements.times[IPU_FN_CAST] = accumulates_in_half(lowering, p);
 	operands[0] = of->accumulator >= 0 ? of->accumulator : of->gradient;
 	operands[1] = of->weight;
-	if (lower_norms(lowering, p, operands[0]) != 0)
-		return -1;
+	lower_norms(lowering, p, operands[0]);
 	for (int s = 0; s < slots; s++)
 		operands[2 + s] = of->first_slot + s;
-	return add_node(lowering, &op, operands, slots + 2, operands + 1, slots + 1);
+	lower__node(lowering, &(struct ipu_node){.op = op,
+						 .reads = operands,
+						 .read_count = slots + 2,
+						 .writes = operands + 1,
+						 .write_count = slots + 1});
 }
 
-static int lower_param(struct lowering *lowering, int p, char phase)
+static void lower_param(struct lowering *lowering, int p, char phase)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
 	const struct lower_param *of = &lowering->params[p];
 	const bool regularized = param->l1 > 0.0f || param->l2 > 0.0f;
-	int failed = 0;
 
-	if (phase == IPU_PHASE_F)
-		return regularized && lowering->from->losses ? lower_penalty(lowering, p) : 0;
-	if (of->gradient < 0)
-		return 0;
+	if (phase == IPU_PHASE_F && regularized && lowering->from->losses)
+		lower_penalty(lowering, p);
+	if (phase == IPU_PHASE_F || of->gradient < 0)
+		return;
 	if (phase == IPU_PHASE_B && regularized) {
 		/* gradient += l1 sign(w) + 2 l2 w */
 		struct ipu_op op = param_op(lowering, p, IPU_PHASE_B, IPU_OP_ELEMENTWISE);
@@ -223,37 +209,33 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 		op.elements.times[IPU_FN_SCALED_ADD] =
 			(uint8_t)((param->l1 > 0.0f) + (param->l2 > 0.0f));
 		op.elements.times[IPU_FN_SELECT] = param->l1 > 0.0f;
-		failed = add_node(lowering, &op, (const int[]){of->gradient, of->weight}, 2,
-				  &of->gradient, 1);
+		lower__op(lowering, &op, (const int[]){of->gradient, of->weight}, 2, of->gradient);
 	}
-	if (!failed && is_fed_out(lowering, p, phase))
-		failed = lower_gradient_outfeed(lowering, p, phase);
-	if (!failed && phase == IPU_PHASE_B && of->accumulator >= 0)
-		failed = lower_accumulation(lowering, p);
-	if (!failed && phase == IPU_PHASE_U)
-		failed = lower_update(lowering, p);
-	return failed;
+	if (is_fed_out(lowering, p, phase))
+		lower_gradient_outfeed(lowering, p, phase);
+	if (phase == IPU_PHASE_B && of->accumulator >= 0)
+		lower_accumulation(lowering, p);
+	if (phase == IPU_PHASE_U)
+		lower_update(lowering, p);
 }
 
 /* Lower the parameters of a layer. Phase F: penalties; B: regularisers' gradients, outfeeds of
  * gradients, accumulation; U: the update. */
-static int lower_params(struct lowering *lowering, int position, char phase)
+static void lower_params(struct lowering *lowering, int position, char phase)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 
 	/* In phase B the first call is lowered last, when all gradients are complete. */
 	if (model_layer_again(lowering->from->model, layer))
-		return 0;
+		return;
 	for (int p = 0; p < layer->param_count; p++)
-		if (lower_param(lowering, layer->first_param + p, phase) != 0)
-			return -1;
-	return 0;
+		lower_param(lowering, layer->first_param + p, phase);
 }
 
 /* ---- infeeds --------------------------------------------------------------------------------- */
 
 /* Copy a stream from its even distribution over the tiles to the layout that its readers need. */
-static int lower_infeed(struct lowering *lowering, int tensor, const char *name, int64_t atom)
+static void lower_infeed(struct lowering *lowering, int tensor, const char *name, int64_t atom)
 {
 	const struct ipu_tensor *of = &lowering->tensors[tensor];
 	const struct ipu_op op = {.kind = IPU_OP_COPY,
@@ -263,80 +245,77 @@ static int lower_infeed(struct lowering *lowering, int tensor, const char *name,
 				  .dtype = of->dtype,
 				  .copy = {.count = ipu_tensor_elements(of), .atom = atom}};
 
-	return lower__node(lowering,
-			   &(struct ipu_node){.op = op,
-					      .reads = &tensor,
-					      .read_count = 1,
-					      .writes = &tensor,
-					      .write_count = 1,
-					      .measure_only = tensor == lowering->labels ||
-							      tensor == lowering->weights});
+	lower__node(lowering, &(struct ipu_node){.op = op,
+						 .reads = &tensor,
+						 .read_count = 1,
+						 .writes = &tensor,
+						 .write_count = 1,
+						 .measure_only = tensor == lowering->labels ||
+								 tensor == lowering->weights});
 }
 
 /* Append the infeed of the batch, rearranged for its readers. */
-static int lower_infeeds(struct lowering *lowering)
+static void lower_infeeds(struct lowering *lowering)
 {
 	const struct model_shape *shape = &lowering->from->model->input;
 	const int64_t atom = shape->ndim > 0 ? shape->dim[shape->ndim - 1] : 1;
-	int failed = lower_infeed(lowering, lowering->input, "infeed/arg0", atom);
 
-	if (!failed && lowering->labels >= 0)
-		failed = lower_infeed(lowering, lowering->labels, "infeed/arg1", 1);
-	if (!failed && lowering->weights >= 0)
-		failed = lower_infeed(lowering, lowering->weights, "infeed/arg2", 1);
-	return failed;
+	lower_infeed(lowering, lowering->input, "infeed/arg0", atom);
+	if (lowering->labels >= 0)
+		lower_infeed(lowering, lowering->labels, "infeed/arg1", 1);
+	if (lowering->weights >= 0)
+		lower_infeed(lowering, lowering->weights, "infeed/arg2", 1);
 }
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
 /* Increment the optimizer's iterations, in phase U of the first stage. */
-static int lower_iterations(struct lowering *lowering)
+static void lower_iterations(struct lowering *lowering)
 {
 	const char *optimizer = optimizer_name(lowering->from->optimizer);
 	const int iterations = lower__tensor(
-		lowering,
-		&(struct ipu_tensor){.name = arena_printf(lowering->arena, "%s/iter", optimizer),
-				     .kind = IPU_TENSOR_STATE,
-				     .dtype = IPU_INT32,
-				     .ndim = 1,
-				     .dim = {1}});
+		lowering, &(struct ipu_tensor){.name = lower__name(lowering, "%s/iter", optimizer),
+					       .kind = IPU_TENSOR_STATE,
+					       .dtype = IPU_INT32,
+					       .ndim = 1,
+					       .dim = {1}});
 	const struct ipu_op op = {
 		.kind = IPU_OP_ELEMENTWISE,
-		.name = arena_printf(lowering->arena, "%s/iter/AssignAdd", optimizer),
+		.name = lower__name(lowering, "%s/iter/AssignAdd", optimizer),
 		.phase = IPU_PHASE_U,
 		.dtype = IPU_INT32,
 		.elements = {.count = 1, .operands = 1, .times = {[IPU_FN_ADD] = 1}}};
 
-	if (iterations < 0)
-		return -1;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &iterations,
-							.read_count = 1,
-							.writes = &iterations,
-							.write_count = 1});
+	lower__op(lowering, &op, &iterations, 1, iterations);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
-static int lower_all(struct lowering *lowering)
+static void lower_all(struct lowering *lowering)
 {
 	const int layers = lowering->from->model->layer_count;
-	int failed = lower__tensors(lowering) || lower_infeeds(lowering);
 
-	for (int i = 0; i < layers && !failed; i++)
-		failed =
-			lower__layer_forward(lowering, i) || lower_params(lowering, i, IPU_PHASE_F);
-	if (!failed)
-		failed = lower__loss_forward(lowering);
-	if (failed || !lowering->training)
-		return failed;
-	failed = lower__loss_backward(lowering);
-	for (int i = layers - 1; i >= 0 && !failed; i--)
-		failed = lower__layer_backward(lowering, i) ||
-			 lower_params(lowering, i, IPU_PHASE_B);
-	for (int i = 0; i < layers && !failed; i++)
-		failed = lower_params(lowering, i, IPU_PHASE_U);
-	return failed ? failed : lower_iterations(lowering);
+	lower__tensors(lowering);
+	if (lowering->failed)
+		return;
+	lower_infeeds(lowering);
+	for (int i = 0; i < layers && !lowering->failed; i++) {
+		lower__layer_forward(lowering, i);
+		lower_params(lowering, i, IPU_PHASE_F);
+	}
+	if (lowering->failed)
+		return;
+	lower__loss_forward(lowering);
+	if (!lowering->training)
+		return;
+	lower__loss_backward(lowering);
+	for (int i = layers - 1; i >= 0 && !lowering->failed; i--) {
+		lower__layer_backward(lowering, i);
+		lower_params(lowering, i, IPU_PHASE_B);
+	}
+	for (int i = 0; i < layers && !lowering->failed; i++)
+		lower_params(lowering, i, IPU_PHASE_U);
+	lower_iterations(lowering);
 }
 
 /* Whether the schedule runs gradients of weights as separate works. */
@@ -348,7 +327,7 @@ static bool splits_weight_gradients(const struct lowering *lowering)
 	       ipu_schedule_row(run->pipeline.schedule)->splits;
 }
 
-static int store_graph(struct lowering *lowering, struct ipu_graph *graph)
+static void store_graph(struct lowering *lowering, struct ipu_graph *graph)
 {
 	static const char phases[] = {IPU_PHASE_F, IPU_PHASE_B, IPU_PHASE_W, IPU_PHASE_U};
 	struct ipu_tensor *tensors =
@@ -357,8 +336,9 @@ static int store_graph(struct lowering *lowering, struct ipu_graph *graph)
 		arena_alloc(lowering->arena, lowering->node_count + 1, sizeof(*nodes));
 	int count = 0;
 
-	if (!tensors || !nodes)
-		return -1;
+	lowering->failed = lowering->failed || !tensors || !nodes;
+	if (lowering->failed)
+		return;
 	for (size_t i = 0; i < lowering->tensor_count; i++)
 		tensors[i] = lowering->tensors[i];
 	for (int s = 0; s < lowering->from->layout->stages; s++)
@@ -372,7 +352,6 @@ static int store_graph(struct lowering *lowering, struct ipu_graph *graph)
 	graph->tensor_count = (int)lowering->tensor_count;
 	graph->nodes = nodes;
 	graph->node_count = count;
-	return 0;
 }
 
 /* ---- layout of the run ----------------------------------------------------------------------- */
@@ -426,7 +405,6 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	const bool training = lowered->run->fit.wanted && lowered->losses;
 	struct lowering lowering = {.from = lowered, .arena = arena, .training = training};
 	enum status status = ST_OK;
-	int failed;
 
 	*graph = (struct ipu_graph){0};
 	if (training)
@@ -437,14 +415,15 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	lowering.labels = lowering.weights = lowering.logits_layer = -1;
 	if (training && loss_takes_logits(&lowered->losses->items[0].loss, lowered->model))
 		lowering.logits_layer = model_final_activation(lowered->model);
-	failed = lower_all(&lowering) ||
-		 (splits_weight_gradients(&lowering) &&
-		  ipu_graph_split(lowering.nodes, (int)lowering.node_count, lowering.tensors,
-				  (int)lowering.tensor_count, err) != ST_OK) ||
-		 store_graph(&lowering, graph);
+	lower_all(&lowering);
+	if (!lowering.failed && splits_weight_gradients(&lowering) &&
+	    ipu_graph_split(lowering.nodes, (int)lowering.node_count, lowering.tensors,
+			    (int)lowering.tensor_count, err) != ST_OK)
+		lowering.failed = true;
+	store_graph(&lowering, graph);
 	set_layout(&graph->layout, lowered);
 	mem_free(lowering.tensors);
 	mem_free(lowering.nodes);
 	mem_free(lowering.list);
-	return failed ? err_nomem(err) : ST_OK;
+	return lowering.failed ? err_nomem(err) : ST_OK;
 }

@@ -3,15 +3,30 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 
 #include "common/mem.h"
 #include "model/lower/lower_internal.h"
 
+const char *lower__name(struct lowering *lowering, const char *format, ...)
+{
+	const char *name;
+	va_list args;
+
+	va_start(args, format);
+	name = arena_vprintf(lowering->arena, format, args);
+	va_end(args);
+	lowering->failed = lowering->failed || !name;
+	return name ? name : "";
+}
+
 int lower__tensor(struct lowering *lowering, const struct ipu_tensor *tensor)
 {
-	if (!tensor->name || mem_grow(&lowering->tensors, &lowering->tensor_capacity,
-				      lowering->tensor_count + 1, sizeof(*tensor)) != 0)
-		return -1;
+	if (lowering->failed || mem_grow(&lowering->tensors, &lowering->tensor_capacity,
+					 lowering->tensor_count + 1, sizeof(*tensor)) != 0) {
+		lowering->failed = true;
+		return 0;
+	}
 	lowering->tensors[lowering->tensor_count] = *tensor;
 	return (int)lowering->tensor_count++;
 }
@@ -22,14 +37,14 @@ int lower__flat(struct lowering *lowering, int position, enum ipu_tensor_kind ki
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 
 	return lower__tensor(
-		lowering, &(struct ipu_tensor){
-				  .name = arena_printf(lowering->arena, "%s/%s", layer->name, part),
-				  .layer = layer->name,
-				  .kind = kind,
-				  .dtype = dtype,
-				  .ndim = 1,
-				  .dim = {elements},
-				  .stage = lowering->from->layout->stage[position]});
+		lowering,
+		&(struct ipu_tensor){.name = lower__name(lowering, "%s/%s", layer->name, part),
+				     .layer = layer->name,
+				     .kind = kind,
+				     .dtype = dtype,
+				     .ndim = 1,
+				     .dim = {elements},
+				     .stage = lowering->from->layout->stage[position]});
 }
 
 int lower__like(struct lowering *lowering, int tensor, enum ipu_tensor_kind kind,
@@ -64,7 +79,7 @@ static int *copy_operands(struct lowering *lowering, const int *list, int *count
 	return kept;
 }
 
-int lower__node(struct lowering *lowering, const struct ipu_node *node)
+void lower__node(struct lowering *lowering, const struct ipu_node *node)
 {
 	struct ipu_node out = *node;
 	const char phase = out.op.phase == IPU_PHASE_W ? IPU_PHASE_B : out.op.phase;
@@ -72,6 +87,8 @@ int lower__node(struct lowering *lowering, const struct ipu_node *node)
 	const struct run_plan *plan =
 		out.op.kind == IPU_OP_CONV ? &poplar.convolution : &poplar.matmul;
 
+	if (lowering->failed)
+		return;
 	ipu_plan_options_defaults(&out.options);
 	if (out.op.kind == IPU_OP_CONV || out.op.kind == IPU_OP_MATMUL) {
 		if (!isnan(plan->available_memory_proportion))
@@ -82,16 +99,26 @@ int lower__node(struct lowering *lowering, const struct ipu_node *node)
 
 	out.reads = copy_operands(lowering, node->reads, &out.read_count);
 	out.writes = copy_operands(lowering, node->writes, &out.write_count);
-	if (!out.op.name || !out.reads || !out.writes ||
+	if (!out.reads || !out.writes ||
 	    mem_grow(&lowering->nodes, &lowering->node_capacity, lowering->node_count + 1,
 		     sizeof(out)) != 0)
-		return -1;
-	lowering->nodes[lowering->node_count++] = out;
-	return 0;
+		lowering->failed = true;
+	else
+		lowering->nodes[lowering->node_count++] = out;
 }
 
-int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
-		int stage, int from, int to)
+void lower__op(struct lowering *lowering, const struct ipu_op *op, const int *reads, int count,
+	       int to)
+{
+	lower__node(lowering, &(struct ipu_node){.op = *op,
+						 .reads = reads,
+						 .read_count = count,
+						 .writes = &to,
+						 .write_count = 1});
+}
+
+void lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
+		 int stage, int from, int to)
 {
 	const bool bytes = lowering->tensors[from].dtype == IPU_UINT8;
 	const struct ipu_op op = {
@@ -106,9 +133,5 @@ int lower__cast(struct lowering *lowering, const char *name, const char *layer, 
 			     .times = {[IPU_FN_CAST] = 1, [IPU_FN_DIVIDE_BY] = bytes}},
 	};
 
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &from,
-							.read_count = 1,
-							.writes = &to,
-							.write_count = 1});
+	lower__op(lowering, &op, &from, 1, to);
 }

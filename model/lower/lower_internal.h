@@ -1,8 +1,9 @@
 /*
  * What the parts of the lowering share: the tensors and operations created so far.
  *
- * Functions that return int return -1 on failure, which is always lack of memory. A tensor is
- * identified by its index; -1 is none.
+ * Failures, which are always lack of memory, are sticky: after one, nothing is appended. A tensor is
+ * identified by its index; -1 is none. After a failure it is 0, the infeed, which exists as soon as
+ * lower__tensors() has succeeded.
  */
 #ifndef LOWER_INTERNAL_H
 #define LOWER_INTERNAL_H
@@ -46,6 +47,7 @@ struct lower_param {
 struct lowering {
 	const struct lower_request *from;
 	struct arena *arena;
+	bool failed; /* out of memory */
 	bool training;
 	struct run_queues outfeeds; /* empty without training */
 	int logits_layer;           /* the loss reads its activation's input; -1: none */
@@ -67,7 +69,10 @@ struct lowering {
 	size_t listed, list_capacity;
 };
 
-/* Append a tensor and return its index. A NULL name counts as lack of memory. */
+/* Format a name, in the arena; "" after a failure. */
+const char *lower__name(struct lowering *lowering, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Append a tensor and return its index. */
 int lower__tensor(struct lowering *lowering, const struct ipu_tensor *tensor);
 /* Append a 1D tensor of @elements on the stage of layer @position; @part is the end of its name. */
 int lower__flat(struct lowering *lowering, int position, enum ipu_tensor_kind kind,
@@ -76,19 +81,22 @@ int lower__flat(struct lowering *lowering, int position, enum ipu_tensor_kind ki
 int lower__like(struct lowering *lowering, int tensor, enum ipu_tensor_kind kind,
 		enum ipu_dtype dtype, int stage, const char *name);
 /* Append @node; lists are copied, and options are set from the run. */
-int lower__node(struct lowering *lowering, const struct ipu_node *node);
+void lower__node(struct lowering *lowering, const struct ipu_node *node);
+/* Append an operation that reads @count tensors and writes one. */
+void lower__op(struct lowering *lowering, const struct ipu_op *op, const int *reads, int count,
+	       int to);
 /* Append a cast from one tensor to another; bytes become floats in [0, 1]: a division by 255. */
-int lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
-		int stage, int from, int to);
+void lower__cast(struct lowering *lowering, const char *name, const char *layer, char phase,
+		 int stage, int from, int to);
 
 int lower__output(struct lowering *lowering, int position); /* of a layer */
-int lower__tensors(struct lowering *lowering); /* all that exist before any operation */
+void lower__tensors(struct lowering *lowering); /* all that exist before any operation */
 
-int lower__layer_forward(struct lowering *lowering, int position);
-int lower__layer_backward(struct lowering *lowering, int position);
+void lower__layer_forward(struct lowering *lowering, int position);
+void lower__layer_backward(struct lowering *lowering, int position);
 
-int lower__loss_forward(struct lowering *lowering);
-int lower__loss_backward(struct lowering *lowering); /* to the last layer's gradient */
+void lower__loss_forward(struct lowering *lowering);
+void lower__loss_backward(struct lowering *lowering); /* to the last layer's gradient */
 
 static inline int64_t lower__batch(const struct lowering *lowering)
 {

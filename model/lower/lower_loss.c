@@ -37,6 +37,18 @@ static int flat(struct lowering *lowering, enum ipu_tensor_kind kind, const char
 						  .stage = lowering->from->layout->stages - 1});
 }
 
+/* Append an operation that only a measuring program runs, and that writes @to. */
+static void add_measure(struct lowering *lowering, const struct ipu_op *op, const int *reads,
+			int count, int to)
+{
+	lower__node(lowering, &(struct ipu_node){.op = *op,
+						 .reads = reads,
+						 .read_count = count,
+						 .writes = &to,
+						 .write_count = 1,
+						 .measure_only = true});
+}
+
 /* Cast @tensor to float32, as Keras does with outputs. */
 static int cast_to_float(struct lowering *lowering, int tensor, const char *name)
 {
@@ -47,15 +59,14 @@ static int cast_to_float(struct lowering *lowering, int tensor, const char *name
 	if (lowering->tensors[tensor].dtype == IPU_FLOAT32)
 		return tensor;
 	to = lower__like(lowering, tensor, IPU_TENSOR_TEMPORARY, IPU_FLOAT32, stage, name);
-	if (to < 0 || lower__cast(lowering, name, model->layers[model->layer_count - 1].name,
-				  IPU_PHASE_F, stage, tensor, to) != 0)
-		return -1;
+	lower__cast(lowering, name, model->layers[model->layer_count - 1].name, IPU_PHASE_F, stage,
+		    tensor, to);
 	return to;
 }
 
 /* Works in place if @to is @reads[0]. */
-static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_function function,
-			const int *reads, int count, int to)
+static void lower_scalar(struct lowering *lowering, const char *name, enum ipu_function function,
+			 const int *reads, int count, int to)
 {
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 			    .name = name,
@@ -65,61 +76,44 @@ static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_fu
 
 	op.elements.times[function] = 1;
 	op.elements.times[IPU_FN_SELECT] = function == IPU_FN_DIVIDE; /* division by 0 gives 0 */
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = reads,
-							.read_count = count,
-							.writes = &to,
-							.write_count = 1,
-							.measure_only = true});
+	add_measure(lowering, &op, reads, count, to);
 }
 
 /* Append the update of a mean over all steps with @value; the mean is written to @result. */
-static int lower_running_mean(struct lowering *lowering, const char *name, int value, int result)
+static void lower_running_mean(struct lowering *lowering, const char *name, int value, int result)
 {
-	struct arena *arena = lowering->arena;
 	const int total =
-		flat(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/total", name), 1);
+		flat(lowering, IPU_TENSOR_STATE, lower__name(lowering, "%s/total", name), 1);
 	const int count =
-		flat(lowering, IPU_TENSOR_STATE, arena_printf(arena, "%s/count", name), 1);
+		flat(lowering, IPU_TENSOR_STATE, lower__name(lowering, "%s/count", name), 1);
 	const int both[] = {total, value}, mean[] = {total, count};
 
-	if (total < 0 || count < 0 ||
-	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd", name), IPU_FN_ADD, both, 2,
-			 total) != 0 ||
-	    lower_scalar(lowering, arena_printf(arena, "%s/AssignAdd_1", name), IPU_FN_ADD, &count,
-			 1, count) != 0)
-		return -1;
-	return lower_scalar(lowering, arena_printf(arena, "%s/div_no_nan", name), IPU_FN_DIVIDE,
-			    mean, 2, result);
+	lower_scalar(lowering, lower__name(lowering, "%s/AssignAdd", name), IPU_FN_ADD, both, 2,
+		     total);
+	lower_scalar(lowering, lower__name(lowering, "%s/AssignAdd_1", name), IPU_FN_ADD, &count, 1,
+		     count);
+	lower_scalar(lowering, lower__name(lowering, "%s/div_no_nan", name), IPU_FN_DIVIDE, mean, 2,
+		     result);
 }
 
-/* Append *@mean, the mean over the rows of @from, or over the rows that the loss counts if there
- * is a @mask (-1: none). Its mean over the steps is a result, as Keras shows it. */
+/* Append the mean over the rows of @from, or over the rows that the loss counts if there is a @mask
+ * (-1: none), and return it. Its mean over the steps is a result, as Keras shows it. */
 static int lower_mean(struct lowering *lowering, int output, const char *name, const char *result,
-		      int from, int mask, int *mean)
+		      int from, int mask)
 {
 	const struct lower_rows rows = rows_of(lowering, output);
 	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
-				  .name = arena_printf(lowering->arena, "%s/Mean", name),
+				  .name = lower__name(lowering, "%s/Mean", name),
 				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
 				  .reduce = {rows.count, 1}};
-	int to;
+	const int mean = flat(lowering, IPU_TENSOR_TEMPORARY, op.name, 1);
+	const int to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
 
-	*mean = flat(lowering, IPU_TENSOR_TEMPORARY, arena_printf(lowering->arena, "%s/Mean", name),
-		     1);
-	to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
-	if (*mean < 0 || to < 0 ||
-	    lower__node(lowering,
-			&(struct ipu_node){
-				.op = op,
-				.reads = (const int[]){from, lowering->losses[output].counted},
-				.read_count = mask < 0 ? 1 : 2,
-				.writes = mean,
-				.write_count = 1,
-				.measure_only = true}) != 0)
-		return -1;
-	return lower_running_mean(lowering, result, *mean, to);
+	add_measure(lowering, &op, (const int[]){from, lowering->losses[output].counted},
+		    mask < 0 ? 1 : 2, mean);
+	lower_running_mean(lowering, result, mean, to);
+	return mean;
 }
 
 /* List @from and the factors of a loss's or metric's rows: their weights, if @weights, and @mask
@@ -145,7 +139,7 @@ static int weighted(struct lowering *lowering, int output, const char *name, int
 	int list[3], to;
 	const int operands = row_factors(lowering, from, weights, mask, list);
 	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
-				  .name = arena_printf(lowering->arena, "%s/weighted", name),
+				  .name = lower__name(lowering, "%s/weighted", name),
 				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
 				  .elements = {.count = rows.count,
@@ -155,28 +149,22 @@ static int weighted(struct lowering *lowering, int output, const char *name, int
 	if (operands == 1)
 		return from;
 	to = flat(lowering, IPU_TENSOR_TEMPORARY, op.name, rows.count);
-	if (to < 0 || lower__node(lowering, &(struct ipu_node){.op = op,
-							       .reads = list,
-							       .read_count = operands,
-							       .writes = &to,
-							       .write_count = 1,
-							       .measure_only = true}) != 0)
-		return -1;
+	add_measure(lowering, &op, list, operands, to);
 	return to;
 }
 
 /* With several outputs, names include the output: "loss/box/mask/Sum". */
-static const char *loss_part_name(const struct lowering *lowering, int output, const char *part)
+static const char *loss_part_name(struct lowering *lowering, int output, const char *part)
 {
 	const struct model *model = lowering->from->model;
 
-	return model->output_count > 1 ? arena_printf(lowering->arena, "loss/%s/%s",
-						      model->outputs[output].name, part)
-				       : arena_printf(lowering->arena, "loss/%s", part);
+	return model->output_count > 1
+		       ? lower__name(lowering, "loss/%s/%s", model->outputs[output].name, part)
+		       : lower__name(lowering, "loss/%s", part);
 }
 
 /* Append the mask of rows whose label is not the loss's ignore_class, times the mask of rows. */
-static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_kind kind)
+static void lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_kind kind)
 {
 	struct lower_loss *loss = &lowering->losses[output];
 	const struct lower_rows rows = rows_of(lowering, output);
@@ -191,19 +179,12 @@ static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_
 			     .times = {[IPU_FN_SELECT] = 1, [IPU_FN_ADD] = both}}};
 
 	loss->mask = flat(lowering, kind, op.name, rows.count);
-	if (loss->mask < 0)
-		return -1;
-	return lower__node(lowering,
-			   &(struct ipu_node){.op = op,
-					      .reads = (const int[]){lowering->labels, loss->rows},
-					      .read_count = 1 + both,
-					      .writes = &loss->mask,
-					      .write_count = 1,
-					      .measure_only = true});
+	add_measure(lowering, &op, (const int[]){lowering->labels, loss->rows}, 1 + both,
+		    loss->mask);
 }
 
 /* Append the mask of the rows that the loss uses, and their number. */
-static int lower_loss_mask(struct lowering *lowering, int output)
+static void lower_loss_mask(struct lowering *lowering, int output)
 {
 	const enum ipu_tensor_kind kind =
 		lowering->training ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY;
@@ -215,29 +196,18 @@ static int lower_loss_mask(struct lowering *lowering, int output)
 				  .stage = rows.stage,
 				  .reduce = {rows.count, 1}};
 	const int layer = lowering->from->model->outputs[output].mask;
-	int failed = 0;
 
 	/* The mask of the output's valid rows, in float32. */
-	loss->rows = -1;
-	if (layer) {
-		loss->rows = cast_to_float(lowering, lowering->layers[layer].output,
-					   loss_part_name(lowering, output, "mask/Cast"));
-		failed = loss->rows < 0 ? -1 : 0;
-	}
+	loss->rows = layer ? cast_to_float(lowering, lowering->layers[layer].output,
+					   loss_part_name(lowering, output, "mask/Cast"))
+			   : -1;
 	loss->mask = loss->rows;
-	if (!failed && lowering->from->losses->items[output].loss.ignores)
-		failed = lower_ignored(lowering, output, kind);
-	if (failed || loss->mask < 0)
-		return failed;
+	if (lowering->from->losses->items[output].loss.ignores)
+		lower_ignored(lowering, output, kind);
+	if (loss->mask < 0)
+		return;
 	loss->counted = flat(lowering, kind, op.name, 1);
-	if (loss->counted < 0)
-		return -1;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &loss->mask,
-							.read_count = 1,
-							.writes = &loss->counted,
-							.write_count = 1,
-							.measure_only = true});
+	add_measure(lowering, &op, &loss->mask, 1, loss->counted);
 }
 
 /* ---- the loss -------------------------------------------------------------------------------- */
@@ -257,7 +227,8 @@ static int loss_input(const struct lowering *lowering)
 					       : lowering->layers[layer->inputs[0]].output;
 }
 
-static int lower_loss(struct lowering *lowering, int output, int input, int *mean)
+/* Return the mean over the rows. */
+static int lower_loss(struct lowering *lowering, int output, int input)
 {
 	const struct model *model = lowering->from->model;
 	const struct loss *loss = &lowering->from->losses->items[output].loss;
@@ -272,35 +243,29 @@ static int lower_loss(struct lowering *lowering, int output, int input, int *mea
 			 .rows = rows.count,
 			 .columns = rows.width},
 	};
-	const char *result = model->output_count > 1 ? arena_printf(lowering->arena, "%s_loss",
-								    model->outputs[output].name)
-						     : "loss";
+	const char *result = model->output_count > 1
+				     ? lower__name(lowering, "%s_loss", model->outputs[output].name)
+				     : "loss";
 	int writes[2] = {flat(lowering, IPU_TENSOR_TEMPORARY,
-			      arena_printf(lowering->arena, "%s/items", op.name), rows.count),
+			      lower__name(lowering, "%s/items", op.name), rows.count),
 			 -1};
 
 	if (lowering->training)
-		writes[1] = lowering->losses[output].backprop =
-			flat(lowering, IPU_TENSOR_KEPT,
-			     arena_printf(lowering->arena, "%s/backprop", op.name),
-			     rows.count * rows.width);
-	if (writes[0] < 0 || (lowering->training && writes[1] < 0) || !op.name || !result)
-		return -1;
-	if (lower__node(lowering,
-			&(struct ipu_node){.op = op,
-					   .reads = (const int[]){input, lowering->labels},
-					   .read_count = 2,
-					   .writes = writes,
-					   .write_count = lowering->training ? 2 : 1,
-					   .measure_only = true}) != 0)
-		return -1;
+		writes[1] = lowering->losses[output].backprop = flat(
+			lowering, IPU_TENSOR_KEPT, lower__name(lowering, "%s/backprop", op.name),
+			rows.count * rows.width);
+	lower__node(lowering, &(struct ipu_node){.op = op,
+						 .reads = (const int[]){input, lowering->labels},
+						 .read_count = 2,
+						 .writes = writes,
+						 .write_count = lowering->training ? 2 : 1,
+						 .measure_only = true});
 	writes[0] = weighted(lowering, output, op.name, writes[0], true, mask);
-	return writes[0] < 0 ? -1
-			     : lower_mean(lowering, output, op.name, result, writes[0], mask, mean);
+	return lower_mean(lowering, output, op.name, result, writes[0], mask);
 }
 
 /* Append the sum of several outputs' losses @means, each times its weight. */
-static int lower_total(struct lowering *lowering, const int *means, int count)
+static void lower_total(struct lowering *lowering, const int *means, int count)
 {
 	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 				  .name = "loss/AddN",
@@ -312,62 +277,50 @@ static int lower_total(struct lowering *lowering, const int *means, int count)
 	const int total = flat(lowering, IPU_TENSOR_TEMPORARY, op.name, 1);
 	const int result = flat(lowering, IPU_TENSOR_RESULT, "loss", 1);
 
-	if (total < 0 || result < 0 ||
-	    lower__node(lowering, &(struct ipu_node){.op = op,
-						     .reads = means,
-						     .read_count = count,
-						     .writes = &total,
-						     .write_count = 1,
-						     .measure_only = true}) != 0)
-		return -1;
-	return lower_running_mean(lowering, "loss", total, result);
+	add_measure(lowering, &op, means, count, total);
+	lower_running_mean(lowering, "loss", total, result);
 }
 
-static int lower_losses(struct lowering *lowering, int input)
+static void lower_losses(struct lowering *lowering, int input)
 {
 	const struct loss_list *losses = lowering->from->losses;
 	int means[MODEL_OUTPUTS], count = 0;
 
-	for (int o = 0; o < losses->count; o++)
-		if (lower_loss_mask(lowering, o) != 0 ||
-		    (losses->items[o].given &&
-		     lower_loss(lowering, o, input, &means[count++]) != 0))
-			return -1;
-	return losses->count > 1 ? lower_total(lowering, means, count) : 0;
+	for (int o = 0; o < losses->count; o++) {
+		lower_loss_mask(lowering, o);
+		if (losses->items[o].given)
+			means[count++] = lower_loss(lowering, o, input);
+	}
+	if (losses->count > 1)
+		lower_total(lowering, means, count);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Append the class of a one-hot label; labels that are class numbers need no operation. */
-static int lower_label(struct lowering *lowering, const struct metric *metric, int *label)
+/* Append the class of a one-hot label, and return it; labels that are class numbers need no
+ * operation. */
+static int lower_label(struct lowering *lowering, const struct metric *metric)
 {
 	const struct lower_rows rows = rows_of(lowering, metric->output);
-	const struct ipu_op op = {
-		.kind = IPU_OP_ROWS,
-		.name = arena_printf(lowering->arena, "metrics/%s/ArgMax", metric->name),
-		.phase = IPU_PHASE_F,
-		.stage = rows.stage,
-		.rows = {IPU_ROWS_ARGMAX, rows.count, rows.width}};
+	const struct ipu_op op = {.kind = IPU_OP_ROWS,
+				  .name = lower__name(lowering, "metrics/%s/ArgMax", metric->name),
+				  .phase = IPU_PHASE_F,
+				  .stage = rows.stage,
+				  .rows = {IPU_ROWS_ARGMAX, rows.count, rows.width}};
+	int label;
 
-	*label = lowering->labels;
 	if (metric_work(metric) != METRIC_OF_GREATEST ||
 	    targets_are_classes(
 		    &lowering->from->losses->items[metric->output].targets,
 		    loss_rows_of(&lowering->from->model->outputs[metric->output]).positions))
-		return 0;
-	*label = flat(lowering, IPU_TENSOR_TEMPORARY,
-		      arena_printf(lowering->arena, "metrics/%s/label", metric->name), rows.count);
-	if (*label < 0)
-		return -1;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &lowering->labels,
-							.read_count = 1,
-							.writes = label,
-							.write_count = 1,
-							.measure_only = true});
+		return lowering->labels;
+	label = flat(lowering, IPU_TENSOR_TEMPORARY,
+		     lower__name(lowering, "metrics/%s/label", metric->name), rows.count);
+	add_measure(lowering, &op, &lowering->labels, 1, label);
+	return label;
 }
 
-static int lower_metric(struct lowering *lowering, const struct metric *metric, int output)
+static void lower_metric(struct lowering *lowering, const struct metric *metric, int output)
 {
 	static const enum ipu_rows_work works[] = {
 		[METRIC_OF_ELEMENTS] = IPU_ROWS_ERROR,
@@ -376,15 +329,13 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 	};
 	const struct lower_rows rows = rows_of(lowering, metric->output);
 	struct ipu_op op = {
-		.name = arena_printf(lowering->arena, "metrics/%s", metric->name),
+		.name = lower__name(lowering, "metrics/%s", metric->name),
 		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
 	};
-	int items =
-		flat(lowering, IPU_TENSOR_TEMPORARY,
-		     arena_printf(lowering->arena, "metrics/%s/items", metric->name), rows.count);
+	int items = flat(lowering, IPU_TENSOR_TEMPORARY,
+			 lower__name(lowering, "metrics/%s/items", metric->name), rows.count);
 	const enum metric_work work = metric_work(metric);
-	int label, mean;
 
 	/* The operation computes the metric's value of each row. */
 	op.kind = IPU_OP_ROWS;
@@ -392,49 +343,37 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 	if (work == METRIC_OF_LOSS && loss_is_error(&metric->loss))
 		op.rows.work = IPU_ROWS_ERROR;
 
-	if (items < 0 || !op.name || lower_label(lowering, metric, &label) != 0 ||
-	    lower__node(lowering, &(struct ipu_node){.op = op,
-						     .reads = (const int[]){output, label},
-						     .read_count = 2,
-						     .writes = &items,
-						     .write_count = 1,
-						     .measure_only = true}) != 0)
-		return -1;
+	add_measure(lowering, &op, (const int[]){output, lower_label(lowering, metric)}, 2, items);
 	items = weighted(lowering, metric->output, op.name, items, metric->weighted,
 			 lowering->losses[metric->output].rows);
-	if (items < 0)
-		return -1;
-	return lower_mean(lowering, metric->output, op.name,
-			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items,
-			  lowering->losses[metric->output].rows, &mean);
+	lower_mean(lowering, metric->output, op.name,
+		   lower__name(lowering, "metrics/%s/result", metric->name), items,
+		   lowering->losses[metric->output].rows);
 }
 
-int lower__loss_forward(struct lowering *lowering)
+void lower__loss_forward(struct lowering *lowering)
 {
 	const struct model *model = lowering->from->model;
 	const struct metric_list *metrics = lowering->from->metrics;
-	const int output = lowering->layers[model->layer_count - 1].output;
-	int input, values;
+	int values;
 
 	if (!lowering->from->losses)
-		return 0;
-	input = cast_to_float(lowering, loss_input(lowering), "loss/Cast");
-	if (input < 0 || lower_losses(lowering, input) != 0)
-		return -1;
+		return;
+	values = cast_to_float(lowering, loss_input(lowering), "loss/Cast");
+	lower_losses(lowering, values);
 	if (!metrics || !metrics->count)
-		return 0;
-	values = lowering->logits_layer < 0 ? input
-					    : cast_to_float(lowering, output, "metrics/Cast");
-	for (int i = 0; values >= 0 && i < metrics->count; i++)
-		if (metrics->items[i].kind != METRIC_OUTPUT_LOSS &&
-		    lower_metric(lowering, &metrics->items[i], values) != 0)
-			return -1;
-	return values < 0 ? -1 : 0;
+		return;
+	if (lowering->logits_layer >= 0)
+		values = cast_to_float(lowering, lowering->layers[model->layer_count - 1].output,
+				       "metrics/Cast");
+	for (int i = 0; i < metrics->count; i++)
+		if (metrics->items[i].kind != METRIC_OUTPUT_LOSS)
+			lower_metric(lowering, &metrics->items[i], values);
 }
 
 /* ---- its gradient ---------------------------------------------------------------------------- */
 
-int lower__loss_backward(struct lowering *lowering)
+void lower__loss_backward(struct lowering *lowering)
 {
 	const struct model *model = lowering->from->model;
 	const struct model_layer *last = &model->layers[model->layer_count - 1];
@@ -445,15 +384,15 @@ int lower__loss_backward(struct lowering *lowering)
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 			    .name = losses->count > 1
 					    ? "gradients/loss/mul"
-					    : arena_printf(lowering->arena, "gradients/loss/%s/mul",
-							   loss_name(&losses->items[0].loss)),
+					    : lower__name(lowering, "gradients/loss/%s/mul",
+							  loss_name(&losses->items[0].loss)),
 			    .phase = IPU_PHASE_B,
 			    .stage = stage,
 			    .elements = {.operands = 1}};
 	int list[3 * MODEL_OUTPUTS + 1], count = 0;
 
 	if (!of->needs)
-		return 0;
+		return;
 	/* The losses' gradients come first; they are multiplied by weights, masks and mask sums. */
 	op.elements.operands = 1 + (lowering->weights >= 0);
 	for (int o = 0; o < losses->count; o++) {
@@ -475,13 +414,7 @@ int lower__loss_backward(struct lowering *lowering)
 	op.elements.times[IPU_FN_CAST] = dtype != IPU_FLOAT32;
 	op.elements.times[IPU_FN_ADD] = (uint8_t)op.elements.operands;
 	of->gradient = lower__like(lowering, of->output, IPU_TENSOR_GRADIENT, dtype, stage,
-				   arena_printf(lowering->arena, "%s/gradient", last->name));
-	if (of->gradient < 0 || !op.name)
-		return -1;
+				   lower__name(lowering, "%s/gradient", last->name));
 	lowering->tensors[of->gradient].layer = last->name;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = list,
-							.read_count = count,
-							.writes = &of->gradient,
-							.write_count = 1});
+	lower__op(lowering, &op, list, count, of->gradient);
 }

@@ -20,7 +20,7 @@ enum ipu_dtype lower_infeed_dtype(const struct run_file *run, const struct model
 						  : IPU_FLOAT32;
 }
 
-static int add_input(struct lowering *lowering)
+static void add_input(struct lowering *lowering)
 {
 	struct ipu_tensor tensor = {
 		.name = "infeed",
@@ -29,11 +29,10 @@ static int add_input(struct lowering *lowering)
 
 	set_shape(&tensor, lower__batch(lowering), &lowering->from->model->input);
 	lowering->input = lower__tensor(lowering, &tensor);
-	return lowering->input < 0 ? -1 : 0;
 }
 
 /* Keras's labels are float32, including class numbers. They are streamed to the loss's stage. */
-static int add_labels(struct lowering *lowering)
+static void add_labels(struct lowering *lowering)
 {
 	const struct target_kind *kind = &lowering->from->targets;
 	struct ipu_tensor tensor = {.name = "infeed/labels",
@@ -44,17 +43,16 @@ static int add_labels(struct lowering *lowering)
 
 	lowering->labels = lowering->weights = -1;
 	if (!lowering->from->losses)
-		return 0;
+		return;
 	if (kind->width > 0)
 		tensor.dim[tensor.ndim++] = kind->width;
 	lowering->labels = lower__tensor(lowering, &tensor);
-	if (lowering->labels < 0 || kind->weights == 0)
-		return lowering->labels < 0 ? -1 : 0;
+	if (kind->weights == 0)
+		return;
 	tensor.name = "infeed/sample_weight";
 	tensor.ndim = kind->weights > 1 ? 2 : 1;
 	tensor.dim[1] = kind->weights > 1 ? kind->weights : 0;
 	lowering->weights = lower__tensor(lowering, &tensor);
-	return lowering->weights < 0 ? -1 : 0;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -63,7 +61,7 @@ int lower__output(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	struct ipu_tensor tensor = {
-		.name = arena_printf(lowering->arena, "%s/output", layer->name),
+		.name = lower__name(lowering, "%s/output", layer->name),
 		.layer = layer->name,
 		.kind = IPU_TENSOR_ACTIVATION,
 		.dtype = layer->half ? IPU_FLOAT16 : IPU_FLOAT32,
@@ -74,37 +72,33 @@ int lower__output(struct lowering *lowering, int position)
 	return lower__tensor(lowering, &tensor);
 }
 
-static int add_layer(struct lowering *lowering, int position)
+static void add_layer(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	struct lower_layer *of = &lowering->layers[position];
 	const size_t inputs = (size_t)layer->input_count;
 
 	of->output = of->kept = of->between = of->between_too = of->gradient = of->state = -1;
-	if (layer->state > 0 && model_layer_again(lowering->from->model, layer)) {
+	if (layer->state > 0 && model_layer_again(lowering->from->model, layer))
 		of->state =
 			lowering->layers[lowering->from->model->params[layer->first_param].layer]
 				.state;
-	} else if (layer->state > 0) {
+	else if (layer->state > 0)
 		of->state = lower__flat(lowering, position, IPU_TENSOR_STATE,
 					layer->half ? IPU_FLOAT16 : IPU_FLOAT32, "state",
 					lower__batch(lowering) * layer->state);
-		if (of->state < 0)
-			return -1;
-	}
 	of->edge = arena_alloc(lowering->arena, (size_t)of->edges_most + 1, sizeof(*of->edge));
 	of->given = arena_alloc(lowering->arena, inputs, sizeof(*of->given));
 	of->wanted = arena_alloc(lowering->arena, inputs, sizeof(*of->wanted));
 	of->cast_input = arena_alloc(lowering->arena, inputs, sizeof(*of->cast_input));
 	if (!of->edge || !of->given || !of->wanted || !of->cast_input)
-		return -1;
-	for (int i = 0; i < layer->input_count; i++) {
+		lowering->failed = true;
+	for (int i = 0; i < layer->input_count && !lowering->failed; i++) {
 		const int at = layer->inputs[i];
 
 		of->given[i] = -1;
 		of->wanted[i] = of->needs && at != MODEL_INPUT && lowering->layers[at].needs;
 	}
-	return 0;
 }
 
 /* A layer's output needs a gradient if the layer or one before it is trained, and if the model's
@@ -191,8 +185,8 @@ static int param_tensor(struct lowering *lowering, const struct model_param *par
 {
 	const struct model_layer *layer = &lowering->from->model->layers[param->layer];
 	struct ipu_tensor tensor = {
-		.name = arena_printf(lowering->arena, "%s%s/%s%s", prefix, layer->name,
-				     param->short_name, suffix),
+		.name = lower__name(lowering, "%s%s/%s%s", prefix, layer->name, param->short_name,
+				    suffix),
 		.layer = layer->name,
 		.kind = kind,
 		.dtype = dtype,
@@ -203,8 +197,8 @@ static int param_tensor(struct lowering *lowering, const struct model_param *par
 	return lower__tensor(lowering, &tensor);
 }
 
-static int add_trainable(struct lowering *lowering, const struct model_param *param,
-			 struct lower_param *of)
+static void add_trainable(struct lowering *lowering, const struct model_param *param,
+			  struct lower_param *of)
 {
 	const struct run_file *run = lowering->from->run;
 	const struct optimizer *optimizer = lowering->from->optimizer;
@@ -212,29 +206,19 @@ static int add_trainable(struct lowering *lowering, const struct model_param *pa
 
 	of->gradient =
 		param_tensor(lowering, param, IPU_TENSOR_WEIGHT_GRADIENT, IPU_FLOAT32, "", "_grad");
-	if (of->gradient < 0)
-		return -1;
-	if (lowering->from->layout->accumulation > 1) {
+	if (lowering->from->layout->accumulation > 1)
 		of->accumulator =
 			param_tensor(lowering, param, IPU_TENSOR_ACCUMULATOR,
 				     half ? IPU_FLOAT16 : IPU_FLOAT32, "GradientAccumulation/", "");
-		if (of->accumulator < 0)
-			return -1;
-	}
 	for (int s = 0; s < optimizer_slots(optimizer); s++) {
-		const char *prefix =
-			arena_printf(lowering->arena, "%s/%s/", optimizer_name(optimizer),
-				     optimizer_slot_name(optimizer, s));
-		int slot = !prefix ? -1
-				   : param_tensor(lowering, param, IPU_TENSOR_OPTIMIZER_STATE,
-						  IPU_FLOAT32, prefix, "");
+		const char *prefix = lower__name(lowering, "%s/%s/", optimizer_name(optimizer),
+						 optimizer_slot_name(optimizer, s));
+		const int slot = param_tensor(lowering, param, IPU_TENSOR_OPTIMIZER_STATE,
+					      IPU_FLOAT32, prefix, "");
 
-		if (slot < 0)
-			return -1;
 		if (s == 0)
 			of->first_slot = slot;
 	}
-	return 0;
 }
 
 /* Return whether a parameter is in the weights of the layer before; a bias is left if that has
@@ -249,7 +233,7 @@ static bool is_folded_param(const struct lowering *lowering, int p)
 		p != layer->first_param + layer_batch_norm_bias(layer));
 }
 
-static int add_param(struct lowering *lowering, int p)
+static void add_param(struct lowering *lowering, int p)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
 	struct lower_param *of = &lowering->params[p];
@@ -262,36 +246,34 @@ static int add_param(struct lowering *lowering, int p)
 				   .first_slot = -1};
 	if (is_folded_param(lowering, p)) {
 		of->weight = -1;
-		return 0;
+		return;
 	}
 	of->weight = param_tensor(lowering, param,
 				  param->trainable ? IPU_TENSOR_WEIGHT : IPU_TENSOR_STATE,
 				  IPU_FLOAT32, "", "");
-	if (of->weight < 0)
-		return -1;
-	if (!param->trainable || !lowering->layers[param->layer].needs)
-		return 0;
-	return add_trainable(lowering, param, of);
+	if (param->trainable && lowering->layers[param->layer].needs)
+		add_trainable(lowering, param, of);
 }
 
-int lower__tensors(struct lowering *lowering)
+void lower__tensors(struct lowering *lowering)
 {
 	const struct model *model = lowering->from->model;
-	int failed;
 
 	lowering->layers =
 		arena_alloc(lowering->arena, (size_t)model->layer_count, sizeof(*lowering->layers));
 	lowering->params = arena_alloc(lowering->arena, (size_t)model->param_count + 1,
 				       sizeof(*lowering->params));
-	if (!lowering->layers || !lowering->params)
-		return -1;
+	if (!lowering->layers || !lowering->params) {
+		lowering->failed = true;
+		return;
+	}
 	mark_needs(lowering);
-	failed = add_input(lowering) || add_labels(lowering);
-	for (int i = 0; i < model->layer_count && !failed; i++) {
-		failed = add_layer(lowering, i);
+	add_input(lowering);
+	add_labels(lowering);
+	for (int i = 0; i < model->layer_count && !lowering->failed; i++) {
+		add_layer(lowering, i);
 		lowering->layers[i].folded = is_folded(lowering, i);
 	}
-	for (int p = 0; p < model->param_count && !failed; p++)
-		failed = add_param(lowering, p);
-	return failed ? -1 : 0;
+	for (int p = 0; p < model->param_count && !lowering->failed; p++)
+		add_param(lowering, p);
 }
