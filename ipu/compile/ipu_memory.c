@@ -10,6 +10,7 @@
 #include "ipu/compile/ipu_memory.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "common/fmt.h"
@@ -231,10 +232,9 @@ static void sweep_steps(struct sweep *sweep)
 	ipu->peak_bytes = ipu->always_live_bytes + most;
 }
 
-static enum status sweep_ipu(struct memory_build *build, int number)
+static void sweep_ipu(struct memory_build *build, int number)
 {
 	struct ipu_memory *memory = build->memory;
-	struct arena *arena = &memory->arena;
 	struct ipu_memory_ipu *ipu = &memory->ipus[number];
 	const size_t tiles = (size_t)memory->tiles, steps = (size_t)ipu->step_count + 1;
 	const size_t variables = (size_t)memory->variable_count + 1;
@@ -242,20 +242,16 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 	double worst = -1;
 
 	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
-		ipu->category[c] = arena_alloc(arena, tiles, sizeof(*ipu->category[c]));
-	ipu->tile_peak_step = arena_alloc(arena, tiles, sizeof(*ipu->tile_peak_step));
-	sweep.live = arena_alloc(arena, tiles, sizeof(*sweep.live));
-	sweep.begins = arena_alloc(arena, steps, sizeof(*sweep.begins));
-	sweep.ends = arena_alloc(arena, steps, sizeof(*sweep.ends));
-	sweep.next_begin = arena_alloc(arena, variables, sizeof(*sweep.next_begin));
-	sweep.next_end = arena_alloc(arena, variables, sizeof(*sweep.next_end));
-	sweep.step = arena_alloc(arena, steps, sizeof(*sweep.step));
-	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
-		if (!ipu->category[c])
-			return err_nomem(build->err);
-	if (!ipu->tile_peak_step || !sweep.live || !sweep.begins || !sweep.ends ||
-	    !sweep.next_begin || !sweep.next_end || !sweep.step)
-		return err_nomem(build->err);
+		ipu->category[c] = memory__alloc(build, tiles, sizeof(*ipu->category[c]));
+	ipu->tile_peak_step = memory__alloc(build, tiles, sizeof(*ipu->tile_peak_step));
+	sweep.live = memory__alloc(build, tiles, sizeof(*sweep.live));
+	sweep.begins = memory__alloc(build, steps, sizeof(*sweep.begins));
+	sweep.ends = memory__alloc(build, steps, sizeof(*sweep.ends));
+	sweep.next_begin = memory__alloc(build, variables, sizeof(*sweep.next_begin));
+	sweep.next_end = memory__alloc(build, variables, sizeof(*sweep.next_end));
+	sweep.step = memory__alloc(build, steps, sizeof(*sweep.step));
+	if (err_stuck(build->err))
+		return;
 	for (int s = 0; s < ipu->step_count; s++)
 		sweep.step[s] = ipu->steps[s];
 	ipu->steps = sweep.step;
@@ -274,45 +270,67 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 			ipu->worst_bytes = bytes;
 		}
 	}
-	return ST_OK;
 }
 
-static enum status add_liveness(struct memory_build *build)
+static void add_liveness(struct memory_build *build)
 {
-	enum status status = ST_OK;
-
-	for (int i = 0; i < build->memory->ipu_count && status == ST_OK; i++)
-		status = sweep_ipu(build, i);
-	return status;
+	for (int i = 0; i < build->memory->ipu_count && !err_stuck(build->err); i++)
+		sweep_ipu(build, i);
 }
 
 /* ---- construction ---------------------------------------------------------------------------- */
 
-enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable)
+void *memory__alloc(struct memory_build *build, size_t count, size_t size)
+{
+	void *out = err_stuck(build->err) ? NULL : arena_alloc(&build->memory->arena, count, size);
+
+	if (!out && !err_stuck(build->err))
+		err_nomem(build->err);
+	return out;
+}
+
+const char *memory__name(struct memory_build *build, const char *format, ...)
+{
+	const char *name;
+	va_list args;
+
+	va_start(args, format);
+	name = arena_vprintf(&build->memory->arena, format, args);
+	va_end(args);
+	if (!name && !err_stuck(build->err))
+		err_nomem(build->err);
+	return name ? name : "";
+}
+
+void memory__add_variable(struct memory_build *build, const struct ipu_variable *variable)
 {
 	struct ipu_memory *memory = build->memory;
 	const size_t count = (size_t)memory->variable_count;
 	const size_t run_bytes = (size_t)variable->run_count * sizeof(*variable->runs);
 	struct ipu_tile_run *runs;
 
-	if (variable->bytes == 0 || (!variable->always_live && variable->first_step < 0))
-		return ST_OK;
-	if (count >= MEMORY_MOST_VARIABLES)
-		return err_set(build->err, ST_INVALID,
-			       "more than %d variables on the IPUs cannot be placed",
-			       MEMORY_MOST_VARIABLES);
-	runs = arena_alloc(&memory->arena, (size_t)variable->run_count, sizeof(*runs));
+	if (err_stuck(build->err) || variable->bytes == 0 ||
+	    (!variable->always_live && variable->first_step < 0))
+		return;
+	if (count >= MEMORY_MOST_VARIABLES) {
+		err_set(build->err, ST_INVALID,
+			"more than %d variables on the IPUs cannot be placed",
+			MEMORY_MOST_VARIABLES);
+		return;
+	}
+	runs = memory__alloc(build, (size_t)variable->run_count, sizeof(*runs));
 	if (!runs || mem_grow(&memory->variables, &build->variable_capacity, count + 1,
-			      sizeof(*memory->variables)) != 0)
-		return err_nomem(build->err);
+			      sizeof(*memory->variables)) != 0) {
+		err_nomem(build->err);
+		return;
+	}
 	memcpy(runs, variable->runs, run_bytes);
 	memory->variables[count] = *variable;
 	memory->variables[count].runs = runs;
 	memory->variable_count++;
-	return ST_OK;
 }
 
-static enum status set_layout(struct memory_build *build)
+static void set_layout(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
 	const struct ipu_layout *layout = &build->graph->layout;
@@ -337,9 +355,7 @@ static enum status set_layout(struct memory_build *build)
 	build->replays_late = !build->streaming ||
 			      layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
 	memory->ipu_count = build->schedule ? build->schedule->ipus : 1;
-	memory->ipus =
-		arena_alloc(&memory->arena, (size_t)memory->ipu_count + 1, sizeof(*memory->ipus));
-	return memory->ipus ? ST_OK : err_nomem(build->err);
+	memory->ipus = memory__alloc(build, (size_t)memory->ipu_count + 1, sizeof(*memory->ipus));
 }
 
 /* Build the whole memory for a batch smaller by @batch_divisor; @graph may differ from the
@@ -349,7 +365,7 @@ static enum status memory_build_for(struct ipu_memory **out,
 				    const struct ipu_graph *graph, const struct ipu_target *target,
 				    int64_t batch_divisor, struct err *err)
 {
-	static enum status (*const parts[])(struct memory_build *) = {
+	static void (*const parts[])(struct memory_build *) = {
 		set_layout,       memory__add_functions, memory__add_stashes,     memory__add_steps,
 		memory__add_uses, memory__add_tensors,   memory__add_temporaries, memory__add_code,
 		add_liveness,
@@ -357,22 +373,22 @@ static enum status memory_build_for(struct ipu_memory **out,
 	struct memory_build build = {.executable = executable,
 				     .graph = graph,
 				     .target = target,
-				     .batch_divisor = batch_divisor,
-				     .err = err};
-	enum status status = ST_OK;
+				     .batch_divisor = batch_divisor};
+	struct err own;
 
 	*out = NULL;
+	build.err = err_start(err, &own);
 	build.memory = mem_calloc(1, sizeof(*build.memory));
 	if (!build.memory || arena_init(&build.memory->arena, 0) != 0) {
 		mem_free(build.memory);
 		return err_nomem(err);
 	}
 	build.memory->graph = graph;
-	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
-		status = parts[i](&build);
-	if (status != ST_OK) {
+	for (size_t i = 0; i < ARRAY_LEN(parts) && !err_stuck(build.err); i++)
+		parts[i](&build);
+	if (err_stuck(build.err)) {
 		ipu_memory_free(build.memory);
-		return status;
+		return build.err->status;
 	}
 	*out = build.memory;
 	return ST_OK;

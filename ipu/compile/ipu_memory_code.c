@@ -37,8 +37,8 @@ static int64_t ceil_div(int64_t value, int64_t by)
 
 /* ---- temporaries ----------------------------------------------------------------------------- */
 
-static enum status add_temporary(struct memory_build *build, int node, const char *what, int first,
-				 int last)
+static void add_temporary(struct memory_build *build, int node, const char *what, int first,
+			  int last)
 {
 	const struct ipu_op *op = &build->graph->nodes[node].op;
 	const struct ipu_plan *plan = build->executable->plans[node];
@@ -51,8 +51,7 @@ static enum status add_temporary(struct memory_build *build, int node, const cha
 					 .limit = build->compute_tiles};
 	struct ipu_tile_run runs[MEMORY_RUNS];
 	const struct ipu_variable variable = {
-		.name = arena_printf(&build->memory->arena, "%s/temporary%s",
-				     op->name ? op->name : "", what),
+		.name = memory__name(build, "%s/temporary%s", op->name ? op->name : "", what),
 		.kind = ipu_tensor_kind_name(IPU_TENSOR_TEMPORARY),
 		.layer = op->layer,
 		.node = node,
@@ -65,32 +64,27 @@ static enum status add_temporary(struct memory_build *build, int node, const cha
 		.run_count = memory__deal(&deal, runs),
 	};
 
-	if (!variable.name)
-		return err_nomem(build->err);
-	return memory__add_variable(build, &variable);
+	memory__add_variable(build, &variable);
 }
 
-enum status memory__add_temporaries(struct memory_build *build)
+void memory__add_temporaries(struct memory_build *build)
 {
-	enum status status = ST_OK;
-
-	for (int n = 0; n < build->graph->node_count && status == ST_OK; n++) {
+	for (int n = 0; n < build->graph->node_count && !err_stuck(build->err); n++) {
 		const struct memory_when *when = &build->when[n];
 		const struct ipu_plan *plan = build->executable->plans[n];
 
 		if (plan->temporary_bytes <= 0 || plan->tiles_used <= 0)
 			continue;
-		if (plan->temporary_bytes > MEMORY_MOST_BYTES / build->compute_tiles)
-			return err_set(build->err, ST_INVALID,
-				       "%s needs more than 4 TB while it runs",
-				       build->graph->nodes[n].op.name);
+		if (plan->temporary_bytes > MEMORY_MOST_BYTES / build->compute_tiles) {
+			err_set(build->err, ST_INVALID, "%s needs more than 4 TB while it runs",
+				build->graph->nodes[n].op.name);
+			return;
+		}
 		if (when->first >= 0)
-			status = add_temporary(build, n, "", when->first, when->last);
-		if (status == ST_OK && when->again_first >= 0)
-			status = add_temporary(build, n, "/again", when->again_first,
-					       when->again_last);
+			add_temporary(build, n, "", when->first, when->last);
+		if (when->again_first >= 0)
+			add_temporary(build, n, "/again", when->again_first, when->again_last);
 	}
-	return status;
 }
 
 /* ---- code of operations ---------------------------------------------------------------------- */
@@ -125,39 +119,40 @@ static void add_bytes(struct code *code, enum ipu_memory_category category, int6
 	difference[start + tiles - limit] -= bytes;
 }
 
-static enum status find_or_add_type(struct code *code, const char *name, int *out)
+/* Return the tiles that have the code of the vertex type @name, by tile; NULL: a failure. */
+static bool *tiles_of_type(struct code *code, const char *name)
 {
 	struct vertex_types *types = &code->types;
-	struct arena *arena = &code->build->memory->arena;
 	const size_t capacity = types->capacity == 0 ? 32 : 2 * types->capacity;
+	bool *on;
 
-	for (*out = 0; *out < types->count; ++*out)
-		if (strcmp(types->name[*out], name) == 0)
-			return ST_OK;
+	for (int i = 0; i < types->count; i++)
+		if (strcmp(types->name[i], name) == 0)
+			return types->on[i];
 	if ((size_t)types->count == types->capacity) {
-		const char **names = arena_alloc(arena, capacity, sizeof(*names));
-		bool **on = arena_alloc(arena, capacity, sizeof(*on));
+		const char **names = memory__alloc(code->build, capacity, sizeof(*names));
+		bool **all = memory__alloc(code->build, capacity, sizeof(*all));
 
-		if (!names || !on)
-			return err_nomem(code->build->err);
+		if (err_stuck(code->build->err))
+			return NULL;
 		for (int i = 0; i < types->count; i++) {
 			names[i] = types->name[i];
-			on[i] = types->on[i];
+			all[i] = types->on[i];
 		}
 		types->name = names;
-		types->on = on;
+		types->on = all;
 		types->capacity = capacity;
 	}
-	types->on[*out] =
-		arena_alloc(arena, (size_t)code->build->compute_tiles, sizeof(*types->on[*out]));
-	if (!types->on[*out])
-		return err_nomem(code->build->err);
+	on = memory__alloc(code->build, (size_t)code->build->compute_tiles, sizeof(*on));
+	if (!on)
+		return NULL;
+	types->on[types->count] = on;
 	types->name[types->count++] = name;
-	return ST_OK;
+	return on;
 }
 
-static enum status add_compute(struct code *code, int node, const struct ipu_phase *phase,
-			       int64_t start, int64_t tiles)
+static void add_compute(struct code *code, int node, const struct ipu_phase *phase, int64_t start,
+			int64_t tiles)
 {
 	const struct ipu_op *op = &code->build->graph->nodes[node].op;
 	const struct ipu_plan *plan = code->build->executable->plans[node];
@@ -166,12 +161,11 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 	const int64_t state = ipu_phase_state_bytes(plan, phase);
 	const int64_t bytes = ipu_phase_code_bytes(plan, phase);
 	const int64_t pointers = convolves ? plan->pointer_bytes : 0;
-	int type = 0;
-	enum status status;
+	bool *on;
 
 	if (bytes == 0) { /* a copy, whose code is of Poplar's runtime */
 		add_bytes(code, IPU_MEMORY_COPY_DESCRIPTOR, start, tiles, state);
-		return ST_OK;
+		return;
 	}
 	add_bytes(code, IPU_MEMORY_VERTEX_INSTANCE_STATE, start, tiles, state - pointers);
 	add_bytes(code, IPU_MEMORY_VECTOR_LIST_DESCRIPTOR, start, tiles, pointers);
@@ -181,25 +175,22 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 						: code->build->target->workers * WORKLIST_WORKER));
 
 	/* A tile has the code of a vertex type once. */
-	status = find_or_add_type(code, phase->vertex ? phase->vertex : phase->part, &type);
-	for (int64_t i = 0; i < tiles && status == ST_OK; i++) {
+	on = tiles_of_type(code, phase->vertex ? phase->vertex : phase->part);
+	for (int64_t i = 0; i < tiles && on; i++) {
 		const int64_t tile = (start + i) % code->build->compute_tiles;
 
-		if (code->types.on[type][tile])
-			continue;
-		code->types.on[type][tile] = true;
-		add_bytes(code, IPU_MEMORY_VERTEX_CODE, tile, 1, bytes);
+		if (!on[tile])
+			add_bytes(code, IPU_MEMORY_VERTEX_CODE, tile, 1, bytes);
+		on[tile] = true;
 	}
-	return status;
 }
 
-static enum status add_node(struct code *code, int node)
+static void add_node(struct code *code, int node)
 {
 	const struct ipu_plan *plan = code->build->executable->plans[node];
 	const int64_t start = memory__node_start(code->build, node);
-	enum status status = ST_OK;
 
-	for (int i = 0; i < plan->phase_count && status == ST_OK; i++) {
+	for (int i = 0; i < plan->phase_count && !err_stuck(code->build->err); i++) {
 		const struct ipu_phase *phase = &plan->phases[i];
 		const int64_t tiles = phase->tiles < 1 ? 1
 				      : phase->tiles < code->build->compute_tiles
@@ -210,9 +201,8 @@ static enum status add_node(struct code *code, int node)
 			add_bytes(code, IPU_MEMORY_INTERNAL_EXCHANGE_CODE, start, tiles,
 				  ipu_phase_code_bytes(plan, phase));
 		else
-			status = add_compute(code, node, phase, start, tiles);
+			add_compute(code, node, phase, start, tiles);
 	}
-	return status;
 }
 
 /* ---- code between IPUs and to the host ------------------------------------------------------- */
@@ -346,15 +336,14 @@ static int sum_runs(const int64_t *difference, int64_t tiles, struct ipu_tile_ru
 	return count;
 }
 
-static enum status add_categories(struct code *code, struct ipu_tile_run *runs)
+static void add_categories(struct code *code, struct ipu_tile_run *runs)
 {
 	struct memory_build *build = code->build;
-	enum status status = ST_OK;
 
-	for (int c = IPU_MEMORY_CONTROL_CODE; c < IPU_MEMORY_CATEGORIES && status == ST_OK; c++) {
+	for (int c = IPU_MEMORY_CONTROL_CODE; c < IPU_MEMORY_CATEGORIES; c++) {
 		const char *name = ipu_memory_category_name((enum ipu_memory_category)c);
 		struct ipu_variable variable = {
-			.name = arena_printf(&build->memory->arena, "%s/IPU%d", name, code->ipu),
+			.name = memory__name(build, "%s/IPU%d", name, code->ipu),
 			.kind = name,
 			.node = -1,
 			.ipu = code->ipu,
@@ -365,42 +354,32 @@ static enum status add_categories(struct code *code, struct ipu_tile_run *runs)
 			.runs = runs,
 		};
 
-		if (!variable.name)
-			return err_nomem(build->err);
 		variable.run_count =
 			sum_runs(code->bytes[c], build->memory->tiles, runs, &variable.bytes);
 		if (variable.run_count > 0)
-			status = memory__add_variable(build, &variable);
+			memory__add_variable(build, &variable);
 	}
-	return status;
 }
 
-static enum status add_ipu(struct memory_build *build, int ipu)
+static void add_ipu(struct memory_build *build, int ipu)
 {
 	const struct ipu_graph *graph = build->graph;
-	struct arena *arena = &build->memory->arena;
 	const size_t tiles = (size_t)build->memory->tiles + 1;
 	struct code code = {.build = build, .ipu = ipu};
-	struct ipu_tile_run *runs = arena_alloc(arena, tiles, sizeof(*runs));
-	enum status status = ST_OK;
+	struct ipu_tile_run *runs = memory__alloc(build, tiles, sizeof(*runs));
 
-	if (!runs)
-		return err_nomem(build->err);
-	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++) {
-		code.bytes[c] = arena_alloc(arena, tiles, sizeof(*code.bytes[c]));
-		if (!code.bytes[c])
-			return err_nomem(build->err);
-	}
-	code.written = arena_alloc(arena, (size_t)graph->node_count + 1, sizeof(*code.written));
-	if (!code.written)
-		return err_nomem(build->err);
-	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
+	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
+		code.bytes[c] = memory__alloc(build, tiles, sizeof(*code.bytes[c]));
+	code.written = memory__alloc(build, (size_t)graph->node_count + 1, sizeof(*code.written));
+	if (err_stuck(build->err))
+		return;
+	for (int n = 0; n < graph->node_count; n++) {
 		if (memory__device(build, graph->nodes[n].op.stage) != ipu || build->same[n] != n)
 			continue;
-		status = add_node(&code, n);
+		add_node(&code, n);
 		/* Recomputation repeats whatever is not a function. */
-		if (status == ST_OK && build->replayed[n] && !memory__is_function(&graph->nodes[n]))
-			status = add_node(&code, n);
+		if (build->replayed[n] && !memory__is_function(&graph->nodes[n]))
+			add_node(&code, n);
 	}
 	for (int s = 0; s < graph->layout.stages; s++)
 		for (int p = 0; p < IPU_FUNCTION_EVALUATE && memory__device(build, s) == ipu; p++)
@@ -424,14 +403,11 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 			add_packets(&code, variable, IPU_MEMORY_GLOBAL_EXCHANGE_CODE,
 				    IPU_MEMORY_GLOBAL_EXCHANGE_PACKET_HEADER);
 	}
-	return status == ST_OK ? add_categories(&code, runs) : status;
+	add_categories(&code, runs);
 }
 
-enum status memory__add_code(struct memory_build *build)
+void memory__add_code(struct memory_build *build)
 {
-	enum status status = ST_OK;
-
-	for (int i = 0; i < build->memory->ipu_count && status == ST_OK; i++)
-		status = add_ipu(build, i);
-	return status;
+	for (int i = 0; i < build->memory->ipu_count && !err_stuck(build->err); i++)
+		add_ipu(build, i);
 }

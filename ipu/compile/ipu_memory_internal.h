@@ -71,8 +71,14 @@ struct memory_build {
 	struct memory_spread *spread; /* by tensor */
 	int64_t *cursor;              /* by IPU: first tile of the next tensor */
 	size_t variable_capacity;
-	struct err *err;
+	struct err *err; /* the first failure (never NULL), after which nothing is added */
 };
+
+/* Allocate zeroed memory that lives as long as the memory model; NULL: a failure, now recorded. */
+void *memory__alloc(struct memory_build *build, size_t count, size_t size);
+/* Format a name likewise; "" after a failure. */
+const char *memory__name(struct memory_build *build, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* The IPU of a stage. */
 int memory__device(const struct memory_build *build, int stage);
@@ -87,19 +93,19 @@ bool memory__is_planned(const struct ipu_op *op);
 bool memory__is_function(const struct ipu_node *node);
 
 /* In the order in which ipu_memory_new() calls them. */
-enum status memory__add_functions(struct memory_build *build);
-enum status memory__add_stashes(struct memory_build *build);
-enum status memory__add_steps(struct memory_build *build);
-enum status memory__add_uses(struct memory_build *build);
-enum status memory__add_tensors(struct memory_build *build);
-enum status memory__add_temporaries(struct memory_build *build);
-enum status memory__add_code(struct memory_build *build);
+void memory__add_functions(struct memory_build *build);
+void memory__add_stashes(struct memory_build *build);
+void memory__add_steps(struct memory_build *build);
+void memory__add_uses(struct memory_build *build);
+void memory__add_tensors(struct memory_build *build);
+void memory__add_temporaries(struct memory_build *build);
+void memory__add_code(struct memory_build *build);
 
 /* The tile of an operation's first vertex. */
 int64_t memory__node_start(const struct memory_build *build, int node);
 
 /* Append a variable; copies the runs. */
-enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable);
+void memory__add_variable(struct memory_build *build, const struct ipu_variable *variable);
 
 /* Distribute @elements of @element_bytes each in whole grains over at most @tiles tiles from @start
  * on, modulo @limit; return the number of runs. */

@@ -54,17 +54,16 @@ static int compare_planned(const void *a, const void *b)
 	return SORTED_BY(x, y, plan, ipu, node);
 }
 
-enum status memory__add_functions(struct memory_build *build)
+void memory__add_functions(struct memory_build *build)
 {
 	const struct ipu_graph *graph = build->graph;
-	struct arena *arena = &build->memory->arena;
 	const size_t nodes = (size_t)graph->node_count + 1;
-	struct planned *planned = arena_alloc(arena, nodes, sizeof(*planned));
+	struct planned *planned = memory__alloc(build, nodes, sizeof(*planned));
 	int count = 0;
 
-	build->same = arena_alloc(arena, nodes, sizeof(*build->same));
-	if (!planned || !build->same)
-		return err_nomem(build->err);
+	build->same = memory__alloc(build, nodes, sizeof(*build->same));
+	if (err_stuck(build->err))
+		return;
 	for (int n = 0; n < graph->node_count; n++) {
 		build->same[n] = n;
 		if (memory__is_function(&graph->nodes[n]))
@@ -76,41 +75,31 @@ enum status memory__add_functions(struct memory_build *build)
 	for (int i = 1; i < count; i++)
 		if (planned[i].plan == planned[i - 1].plan && planned[i].ipu == planned[i - 1].ipu)
 			build->same[planned[i].node] = build->same[planned[i - 1].node];
-	return ST_OK;
 }
 
 /* ---- stashes --------------------------------------------------------------------------------- */
 
-enum status memory__add_stashes(struct memory_build *build)
+void memory__add_stashes(struct memory_build *build)
 {
-	struct arena *arena = &build->memory->arena;
 	const struct ipu_graph *graph = build->graph;
 	const int stages = graph->layout.stages;
-	enum status status = ST_OK;
 	struct ipu_stash stash;
 
-	build->stashed = arena_alloc(arena, (size_t)stages + 1, sizeof(*build->stashed));
+	build->stashed = memory__alloc(build, (size_t)stages + 1, sizeof(*build->stashed));
 	build->replayed =
-		arena_alloc(arena, (size_t)graph->node_count + 1, sizeof(*build->replayed));
-	if (!build->stashed || !build->replayed)
-		return err_nomem(build->err);
-	for (int s = 0; s < stages && status == ST_OK; s++) {
-		build->stashed[s] = arena_alloc(arena, (size_t)graph->tensor_count + 1,
-						sizeof(*build->stashed[s]));
-		if (!build->stashed[s])
-			return err_nomem(build->err);
-		if (!build->training)
+		memory__alloc(build, (size_t)graph->node_count + 1, sizeof(*build->replayed));
+	for (int s = 0; s < stages && !err_stuck(build->err); s++) {
+		build->stashed[s] = memory__alloc(build, (size_t)graph->tensor_count + 1,
+						  sizeof(*build->stashed[s]));
+		if (err_stuck(build->err) || !build->training ||
+		    ipu_stash_init(&stash, graph, s, build->err) != ST_OK)
 			continue;
-		status = ipu_stash_init(&stash, graph, s, build->err);
-		if (status != ST_OK)
-			break;
 		for (int i = 0; i < stash.count; i++)
 			build->stashed[s][stash.tensors[i]] = true;
 		for (int n = 0; n < graph->node_count; n++)
 			build->replayed[n] |= stash.replayed[n];
 		ipu_stash_fini(&stash);
 	}
-	return status;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -177,17 +166,17 @@ static int add_ipu_sections(struct memory_build *build, int ipu, struct ipu_memo
 	return count;
 }
 
-enum status memory__add_steps(struct memory_build *build)
+void memory__add_steps(struct memory_build *build)
 {
 	struct ipu_memory *memory = build->memory;
 	const struct ipu_graph *graph = build->graph;
 	const int nodes = graph->node_count;
 
-	build->when = arena_alloc(&memory->arena, (size_t)nodes + 1, sizeof(*build->when));
+	build->when = memory__alloc(build, (size_t)nodes + 1, sizeof(*build->when));
 	build->sections =
-		arena_alloc(&memory->arena, (size_t)graph->layout.stages, sizeof(*build->sections));
-	if (!build->when || !build->sections)
-		return err_nomem(build->err);
+		memory__alloc(build, (size_t)graph->layout.stages, sizeof(*build->sections));
+	if (err_stuck(build->err))
+		return;
 	for (int n = 0; n < nodes; n++)
 		build->when[n] = (struct memory_when){-1, -1, -1, -1};
 	for (int i = 0; i < memory->ipu_count; i++) {
@@ -195,9 +184,9 @@ enum status memory__add_steps(struct memory_build *build)
 		struct ipu_memory_step *steps;
 
 		ipu->step_count = add_ipu_sections(build, i, NULL);
-		steps = arena_alloc(&memory->arena, (size_t)ipu->step_count + 1, sizeof(*steps));
+		steps = memory__alloc(build, (size_t)ipu->step_count + 1, sizeof(*steps));
 		if (!steps)
-			return err_nomem(build->err);
+			return;
 		add_ipu_sections(build, i, steps);
 		ipu->steps = steps;
 	}
@@ -215,7 +204,6 @@ enum status memory__add_steps(struct memory_build *build)
 		build->when[n].first = followed ? build->when[n + 1].first : section->end - 1;
 		build->when[n].last = build->when[n].first;
 	}
-	return ST_OK;
 }
 
 /* ---- uses ------------------------------------------------------------------------------------ */
@@ -329,27 +317,24 @@ static int merge_uses(struct memory_use *uses, int count)
 	return kept;
 }
 
-enum status memory__add_uses(struct memory_build *build)
+void memory__add_uses(struct memory_build *build)
 {
 	const struct ipu_graph *graph = build->graph;
-	int *last_user = arena_alloc(&build->memory->arena, (size_t)graph->tensor_count + 1,
-				     sizeof(*last_user));
+	int *last_user = memory__alloc(build, (size_t)graph->tensor_count + 1, sizeof(*last_user));
 	size_t most = 0;
 	int count = 0;
 
-	if (!last_user)
-		return err_nomem(build->err);
+	for (int n = 0; n < graph->node_count; n++)
+		most += (size_t)graph->nodes[n].read_count + (size_t)graph->nodes[n].write_count;
+	build->uses = memory__alloc(build, most + 1, sizeof(*build->uses));
+	if (err_stuck(build->err))
+		return;
 	for (int n = 0; n < graph->node_count; n++) {
 		for (int i = 0; i < graph->nodes[n].read_count; i++)
 			last_user[graph->nodes[n].reads[i]] = n;
 		for (int i = 0; i < graph->nodes[n].write_count; i++)
 			last_user[graph->nodes[n].writes[i]] = n;
 	}
-	for (int n = 0; n < graph->node_count; n++)
-		most += (size_t)graph->nodes[n].read_count + (size_t)graph->nodes[n].write_count;
-	build->uses = arena_alloc(&build->memory->arena, most + 1, sizeof(*build->uses));
-	if (!build->uses)
-		return err_nomem(build->err);
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
 		const int begin = count;
@@ -365,5 +350,4 @@ enum status memory__add_uses(struct memory_build *build)
 	}
 	qsort(build->uses, (size_t)count, sizeof(*build->uses), compare_uses);
 	build->use_count = merge_uses(build->uses, count);
-	return ST_OK;
 }

@@ -95,18 +95,17 @@ int64_t memory__node_start(const struct memory_build *build, int node)
 		    : 0;
 }
 
-static enum status add_spreads(struct memory_build *build)
+static void add_spreads(struct memory_build *build)
 {
-	struct arena *arena = &build->memory->arena;
 	const size_t tensors = (size_t)build->graph->tensor_count + 1;
 
-	build->plan_node = arena_alloc(arena, tensors, sizeof(*build->plan_node));
-	build->like = arena_alloc(arena, tensors, sizeof(*build->like));
-	build->spread = arena_alloc(arena, tensors, sizeof(*build->spread));
+	build->plan_node = memory__alloc(build, tensors, sizeof(*build->plan_node));
+	build->like = memory__alloc(build, tensors, sizeof(*build->like));
+	build->spread = memory__alloc(build, tensors, sizeof(*build->spread));
 	build->cursor =
-		arena_alloc(arena, (size_t)build->memory->ipu_count + 1, sizeof(*build->cursor));
-	if (!build->plan_node || !build->like || !build->spread || !build->cursor)
-		return err_nomem(build->err);
+		memory__alloc(build, (size_t)build->memory->ipu_count + 1, sizeof(*build->cursor));
+	if (err_stuck(build->err))
+		return;
 	for (int t = 0; t < build->graph->tensor_count; t++) {
 		build->plan_node[t] = -1;
 		build->like[t] = t;
@@ -141,7 +140,6 @@ static enum status add_spreads(struct memory_build *build)
 				build->like[of->reads[i]] = weight;
 		}
 	}
-	return ST_OK;
 }
 
 /* Number of tiles in the linear mapping, with at least MEMORY_TILE_BYTES on each. */
@@ -194,7 +192,7 @@ static int64_t scaled_elements(const struct memory_build *build, const struct ip
 	return (elements + build->batch_divisor - 1) / build->batch_divisor;
 }
 
-static enum status add_piece(const struct memory_at *at, const struct memory_piece *piece)
+static void add_piece(const struct memory_at *at, const struct memory_piece *piece)
 {
 	struct memory_build *build = at->build;
 	const struct ipu_tensor *tensor = tensor_of(at);
@@ -216,12 +214,13 @@ static enum status add_piece(const struct memory_at *at, const struct memory_pie
 		.runs = runs,
 	};
 
-	if (!piece->name)
-		return err_nomem(build->err);
-	if (piece->elements < 0 ||
-	    piece->elements >= MEMORY_MOST_BYTES / deal.element_bytes / piece->copies)
-		return err_set(build->err, ST_INVALID,
-			       "%s has 4 TB or more, which no IPU has memory for", piece->name);
+	if (!err_stuck(build->err) &&
+	    (piece->elements < 0 ||
+	     piece->elements >= MEMORY_MOST_BYTES / deal.element_bytes / piece->copies))
+		err_set(build->err, ST_INVALID, "%s has 4 TB or more, which no IPU has memory for",
+			piece->name);
+	if (err_stuck(build->err))
+		return;
 	deal.grain = build->target->vector_bytes / deal.element_bytes;
 	deal.grain = max(1, deal.grain);
 	if (piece->on_io_tiles) {
@@ -239,19 +238,18 @@ static enum status add_piece(const struct memory_at *at, const struct memory_pie
 		if (piece->on_io_tiles)
 			runs[i].tile += build->compute_tiles;
 	}
-	return memory__add_variable(build, &variable);
+	memory__add_variable(build, &variable);
 }
 
-/* The tensor's name, the suffix of the place, and @what; NULL: out of memory. */
+/* The tensor's name, the suffix of the place, and @what. */
 static const char *variable_name(const struct memory_at *at, const char *what)
 {
-	return arena_printf(&at->build->memory->arena, "%s%s%s", tensor_of(at)->name, at->suffix,
-			    what);
+	return memory__name(at->build, "%s%s%s", tensor_of(at)->name, at->suffix, what);
 }
 
 /* Add @copies of @elements that are always live, as NAME@what. */
-static enum status add_always(const struct memory_at *at, const char *what, const char *kind,
-			      int64_t elements, int64_t copies)
+static void add_always(const struct memory_at *at, const char *what, const char *kind,
+		       int64_t elements, int64_t copies)
 {
 	const struct memory_piece piece = {.name = variable_name(at, what),
 					   .kind = kind,
@@ -259,12 +257,12 @@ static enum status add_always(const struct memory_at *at, const char *what, cons
 					   .copies = copies,
 					   .always_live = true};
 
-	return add_piece(at, &piece);
+	add_piece(at, &piece);
 }
 
 /* Add @elements that are live at least from step @first to @last. */
-static enum status add_while(const struct memory_at *at, const char *what, int64_t elements,
-			     int first, int last)
+static void add_while(const struct memory_at *at, const char *what, int64_t elements, int first,
+		      int last)
 {
 	const struct memory_piece piece = {.name = variable_name(at, what),
 					   .kind = ipu_tensor_kind_name(tensor_of(at)->kind),
@@ -274,7 +272,7 @@ static enum status add_while(const struct memory_at *at, const char *what, int64
 					   .first = first,
 					   .last = max(first, last)};
 
-	return add_piece(at, &piece);
+	add_piece(at, &piece);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -380,22 +378,22 @@ static int last_use(const struct memory_at *at, int from, int to)
  * From its recomputation or FIFO to its last use in the backward pass, which may be in the next
  * round.
  */
-static enum status add_resumed(const struct memory_at *at, const char *what, const char *next,
-			       int first)
+static void add_resumed(const struct memory_at *at, const char *what, const char *next, int first)
 {
 	const int64_t elements = scaled_elements(at->build, tensor_of(at));
 	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
 	const int last = backward ? backward->last : at->use[IPU_FUNCTION_F]->again_last;
-	enum status status;
 
-	if (!backward || first <= last)
-		return add_while(at, what, elements, first, last);
-	status = add_while(at, what, elements, first, departure_step(at, IPU_FUNCTION_B));
-	return status == ST_OK ? add_while(at, next, elements, 0, last) : status;
+	if (!backward || first <= last) {
+		add_while(at, what, elements, first, last);
+		return;
+	}
+	add_while(at, what, elements, first, departure_step(at, IPU_FUNCTION_B));
+	add_while(at, next, elements, 0, last);
 }
 
 /* Add the tensor in the forward pass, in its FIFO, and after it is popped. */
-static enum status add_stashed(const struct memory_at *at, int depth)
+static void add_stashed(const struct memory_at *at, int depth)
 {
 	const struct memory_build *build = at->build;
 	const struct memory_section *push = &build->sections[at->place][IPU_FUNCTION_PUSH];
@@ -403,33 +401,27 @@ static enum status add_stashed(const struct memory_at *at, int depth)
 	const int pushed =
 		push->first < push->end ? push->end - 1 : departure_step(at, IPU_FUNCTION_F);
 	const int used = last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1);
-	enum status status = add_while(at, "", elements, first_use(at), max(pushed, used));
 
-	if (status == ST_OK && !build->graph->layout.offload_activations)
-		status = add_always(at, "/fifo", "fifo", elements, depth);
-	if (status != ST_OK)
-		return status;
-	return add_resumed(at, "/popped", "/popped/next", resume_step(at, at->place));
+	add_while(at, "", elements, first_use(at), max(pushed, used));
+	if (!build->graph->layout.offload_activations)
+		add_always(at, "/fifo", "fifo", elements, depth);
+	add_resumed(at, "/popped", "/popped/next", resume_step(at, at->place));
 }
 
-static enum status add_replayed(const struct memory_at *at)
+static void add_replayed(const struct memory_at *at)
 {
 	const struct memory_use *forward = at->use[IPU_FUNCTION_F];
 	const int stage = at->build->graph->nodes[forward->writer].op.stage;
-	enum status status =
-		add_while(at, "", scaled_elements(at->build, tensor_of(at)), first_use(at),
-			  last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1));
 
-	if (status != ST_OK)
-		return status;
-	return add_resumed(at, "/recomputed", "/recomputed/next",
-			   forward->again_first >= 0 ? forward->again_first
-						     : resume_step(at, stage));
+	add_while(at, "", scaled_elements(at->build, tensor_of(at)), first_use(at),
+		  last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1));
+	add_resumed(at, "/recomputed", "/recomputed/next",
+		    forward->again_first >= 0 ? forward->again_first : resume_step(at, stage));
 }
 
 /* Add copies of gradients that wait for W operations, one per micro-batch: all but the one that B
  * made last. */
-static enum status add_held(const struct memory_at *at)
+static void add_held(const struct memory_at *at)
 {
 	const struct memory_build *build = at->build;
 	const struct memory_use *backward = at->use[IPU_FUNCTION_B];
@@ -438,21 +430,19 @@ static enum status add_held(const struct memory_at *at)
 	if (!build->training || !build->schedule->splits || !backward || !backward->held ||
 	    (backward->writer >= 0 &&
 	     build->graph->nodes[backward->writer].op.phase == IPU_PHASE_W))
-		return ST_OK;
+		return;
 	held = ipu_schedule_held(build->schedule, at->place);
-	if (held < 2)
-		return ST_OK;
-	return add_always(at, "/held", "fifo", scaled_elements(build, tensor_of(at)), held - 1);
+	if (held >= 2)
+		add_always(at, "/held", "fifo", scaled_elements(build, tensor_of(at)), held - 1);
 }
 
-static enum status add_transient(const struct memory_at *at)
+static void add_transient(const struct memory_at *at)
 {
 	const enum ipu_tensor_kind kind = tensor_of(at)->kind;
 	const struct memory_build *build = at->build;
 	const int depth = build->streaming && build->training
 				  ? ipu_schedule_fifo_depth(build->schedule, at->place)
 				  : 0;
-	enum status status = ST_OK;
 
 	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT) {
 		/* Its buffer on the I/O tiles, and the sum of results that are sent once per run. */
@@ -466,41 +456,34 @@ static enum status add_transient(const struct memory_at *at)
 						   .on_io_tiles = true};
 
 		if (tensor->kind == IPU_TENSOR_RESULT && build->graph->layout.accumulate_outfeed)
-			status =
-				add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
-					   elements, 1);
-		if (status == ST_OK && at->build->memory->io_tiles > 0 && !at->received)
-			status = add_piece(at, &piece);
+			add_always(at, "/sum", ipu_tensor_kind_name(IPU_TENSOR_ACCUMULATOR),
+				   elements, 1);
+		if (at->build->memory->io_tiles > 0 && !at->received)
+			add_piece(at, &piece);
 	}
-	if (status != ST_OK)
-		return status;
-	if (depth > 0 && build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])
-		return add_stashed(at, depth);
-	if (is_replayed(at))
-		return add_replayed(at);
-	status = add_held(at);
-	if (status != ST_OK)
-		return status;
-	return add_while(at, "", scaled_elements(at->build, tensor_of(at)), first_use(at),
-			 last_use(at, 0, MEMORY_PHASES));
+	if (depth > 0 && build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F]) {
+		add_stashed(at, depth);
+	} else if (is_replayed(at)) {
+		add_replayed(at);
+	} else {
+		add_held(at);
+		add_while(at, "", scaled_elements(at->build, tensor_of(at)), first_use(at),
+			  last_use(at, 0, MEMORY_PHASES));
+	}
 }
 
 /* ---- always live ----------------------------------------------------------------------------- */
 
 /* Weights and optimizer state are on chip for a whole function, accumulators for one addition. */
-static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
-			       int64_t elements)
+static void add_transit(const struct memory_at *at, enum ipu_function_phase phase, int64_t elements)
 {
 	const int stage = tensor_of(at)->stage;
 	const struct memory_section *section = &at->build->sections[stage][phase];
-	const char *what = arena_printf(&at->build->memory->arena, "/transit/%c",
-					ipu_function_phase_char(phase));
+	const char *what = memory__name(at->build, "/transit/%c", ipu_function_phase_char(phase));
 	int first = section->first, last = section->end - 1;
 
-	if (!what)
-		return err_nomem(at->build->err);
 	if (section->first == section->end)
-		return ST_OK;
+		return;
 	if (tensor_of(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
 		const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
 
@@ -512,12 +495,12 @@ static enum status add_transit(const struct memory_at *at, enum ipu_function_pha
 		while (last + 1 < section->end && steps[last + 1].node < 0)
 			++last;
 	}
-	return add_while(at, what, elements, first, last);
+	add_while(at, what, elements, first, last);
 }
 
 /* Add weights, states and accumulators. Of variables in remote memory only those in transit are on
  * the chip; a shard is gathered for functions that use the whole; the update works on the shard. */
-static enum status add_persistent(const struct memory_at *at)
+static void add_persistent(const struct memory_at *at)
 {
 	static const enum ipu_function_phase phases[] = {IPU_FUNCTION_F, IPU_FUNCTION_R,
 							 IPU_FUNCTION_B, IPU_FUNCTION_U};
@@ -534,21 +517,19 @@ static enum status add_persistent(const struct memory_at *at)
 	const int64_t elements = scaled_elements(at->build, tensor);
 	const int64_t shard =
 		sharded ? (elements + layout->replicas - 1) / layout->replicas : elements;
-	enum status status = ST_OK;
 
 	if (!offloaded)
-		status = add_always(at, sharded ? "/shard" : "", ipu_tensor_kind_name(tensor->kind),
-				    shard, 1);
-	for (size_t i = 0; i < ARRAY_LEN(phases) && status == ST_OK; i++) {
+		add_always(at, sharded ? "/shard" : "", ipu_tensor_kind_name(tensor->kind), shard,
+			   1);
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
 		const enum ipu_function_phase phase = phases[i];
 		const bool again = phase == IPU_FUNCTION_R;
 		const bool whole = tensor->kind == IPU_TENSOR_WEIGHT && phase != IPU_FUNCTION_U;
 
 		if (at->use[again ? IPU_FUNCTION_F : phase] && (whole || !again) &&
 		    (offloaded || (sharded && whole)))
-			status = add_transit(at, phase, whole ? elements : shard);
+			add_transit(at, phase, whole ? elements : shard);
 	}
-	return status;
 }
 
 /* ---- all tensors ----------------------------------------------------------------------------- */
@@ -608,26 +589,23 @@ static void find_readers(struct memory_at *at, const struct memory_use *uses, in
 }
 
 /* A tensor that skips stages waits in a FIFO until its micro-batch reaches the reader. */
-static enum status add_skip(const struct memory_at *at, int from)
+static void add_skip(const struct memory_at *at, int from)
 {
 	const int distance = from < at->place ? at->place - from : from - at->place;
 	struct memory_at maker = *at;
 	struct memory_piece piece = {.kind = "fifo", .copies = distance - 1, .always_live = true};
 
 	if (!at->build->streaming || distance < 2)
-		return ST_OK;
+		return;
 	maker.ipu = memory__place_device(at->build, from);
 	piece.elements = scaled_elements(at->build, tensor_of(at));
-	piece.name = arena_printf(&at->build->memory->arena, "%s/skip/Stage%d", tensor_of(at)->name,
-				  at->place);
-	return add_piece(&maker, &piece);
+	piece.name = memory__name(at->build, "%s/skip/Stage%d", tensor_of(at)->name, at->place);
+	add_piece(&maker, &piece);
 }
 
-static enum status add_at_places(struct memory_at *at, const struct memory_use *uses, int count)
+static void add_at_places(struct memory_at *at, const struct memory_use *uses, int count)
 {
-	enum status status = ST_OK;
-
-	for (int from = 0, to; from < count && status == ST_OK; from = to) {
+	for (int from = 0, to; from < count; from = to) {
 		int source;
 
 		to = next_place(uses, count, at, from);
@@ -638,46 +616,43 @@ static enum status add_at_places(struct memory_at *at, const struct memory_use *
 		at->suffix =
 			at->place == memory__place(at->build, tensor_of(at)->stage)
 				? ""
-				: arena_printf(&at->build->memory->arena, "/%s%d",
+				: memory__name(at->build, "/%s%d",
 					       at->build->streaming ? "Stage" : "IPU", at->place);
-		if (!at->suffix)
-			return err_nomem(at->build->err);
 		if (at->received)
-			status = add_skip(at, source);
-		if (status == ST_OK)
-			status = add_transient(at);
+			add_skip(at, source);
+		add_transient(at);
 	}
-	return status;
 }
 
-static enum status add_tensor(struct memory_build *build, int tensor, const struct memory_use *uses,
-			      int count)
+static void add_tensor(struct memory_build *build, int tensor, const struct memory_use *uses,
+		       int count)
 {
 	struct memory_at at = {.build = build, .tensor = tensor, .suffix = ""};
 	const int home = memory__place(build, build->graph->tensors[tensor].stage);
 
-	if (!ipu_tensor_is_variable(build->graph->tensors[tensor].kind))
-		return add_at_places(&at, uses, count);
+	if (!ipu_tensor_is_variable(build->graph->tensors[tensor].kind)) {
+		add_at_places(&at, uses, count);
+		return;
+	}
 	for (int i = 0; i < count; i++)
 		if (uses[i].place == home)
 			at.use[uses[i].phase] = &uses[i];
 	at.place = home;
 	at.ipu = memory__place_device(build, home);
-	return add_persistent(&at);
+	add_persistent(&at);
 }
 
-enum status memory__add_tensors(struct memory_build *build)
+void memory__add_tensors(struct memory_build *build)
 {
-	enum status status = add_spreads(build);
 	int from = 0;
 
-	for (int t = 0; t < build->graph->tensor_count && status == ST_OK; t++) {
+	add_spreads(build);
+	for (int t = 0; t < build->graph->tensor_count && !err_stuck(build->err); t++) {
 		int to = from;
 
 		while (to < build->use_count && build->uses[to].tensor == t)
 			to++;
-		status = add_tensor(build, t, &build->uses[from], to - from);
+		add_tensor(build, t, &build->uses[from], to - from);
 		from = to;
 	}
-	return status;
 }
