@@ -189,16 +189,13 @@ void model__read_parts(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	struct model *model = reader->model;
-	int *outside = arena_alloc(&reader->scratch, 1, sizeof(*outside));
-	struct model_part *parts =
-		arena_alloc(reader->arena, (size_t)scope->input_count, sizeof(*parts));
+	int *outside = model__scratch(reader, 1, sizeof(*outside));
+	struct model_part *parts = model__kept(reader, (size_t)scope->input_count, sizeof(*parts));
 	struct json_at place;
 	int64_t total = 0;
 
-	if (!parts || !outside) {
-		err_nomem(reader->err);
+	if (err_stuck(reader->err))
 		return;
-	}
 	*outside = MODEL_OUTSIDE;
 	json_child(config, "input_layers", &place);
 	for (int i = 0; i < scope->input_count && !err_stuck(reader->err); i++) {
@@ -238,8 +235,8 @@ struct model_layer *model__new_layer(struct model_reader *reader)
 	struct model_layer *layers;
 
 	if (!count || (count >= READ_FIRST_LAYERS && !(count & (count - 1)))) {
-		layers = arena_alloc(reader->arena, count ? 2 * count : READ_FIRST_LAYERS,
-				     sizeof(*layers));
+		layers =
+			model__kept(reader, count ? 2 * count : READ_FIRST_LAYERS, sizeof(*layers));
 		if (!layers)
 			return NULL;
 		if (count)
@@ -277,8 +274,8 @@ static void read_layer_name(struct model_reader *reader, const struct model_scop
 	if (full && nested && model__names_find(&reader->taken, full))
 		json_fail(at, reader->err, "two layers are named \"%s\": names must be unique",
 			  full);
-	else if (!full || (nested && model__names_add(&reader->taken, full, 0)))
-		err_nomem(reader->err);
+	else if (nested || !full)
+		model__add_name(reader, &reader->taken, full, 0);
 }
 
 /* ---- repeated calls -------------------------------------------------------------------------- */
@@ -322,8 +319,7 @@ static void read_call_name(struct model_reader *reader, struct model_layer *laye
 			arena_printf(reader->arena, "%s_%d", reader->model->layers[first].name,
 				     ++reader->notes[first].calls);
 	while (layer->name && model__names_find(&reader->taken, layer->name));
-	if (!layer->name || model__names_add(&reader->taken, layer->name, 0))
-		err_nomem(reader->err);
+	model__add_name(reader, &reader->taken, layer->name, 0);
 }
 
 /* ---- masks ----------------------------------------------------------------------------------- */
@@ -378,8 +374,7 @@ static struct model_layer *begin_side_layer(struct model_reader *reader, int mak
 	if (model__names_find(&reader->taken, name))
 		json_fail(at, reader->err, "two layers are named \"%s\": names must be unique",
 			  name);
-	else if (model__names_add(&reader->taken, name, 0))
-		err_nomem(reader->err);
+	model__add_name(reader, &reader->taken, name, 0);
 	*beside = (struct model_layer){
 		.name = name,
 		.position = model->layer_count,
@@ -401,7 +396,7 @@ static void add_state_layers(struct model_reader *reader, int maker, int states,
 {
 	static const char *const names[] = {"output", "h", "c"};
 	struct model *model = reader->model;
-	int *inputs = arena_alloc(reader->arena, 1, sizeof(*inputs));
+	int *inputs = model__kept(reader, 1, sizeof(*inputs));
 
 	if (inputs)
 		*inputs = maker;
@@ -426,13 +421,11 @@ static void add_mask_layer(struct model_reader *reader, const struct json_at *at
 		begin_side_layer(reader, position, "mask", model->layers[position].inputs, at);
 	const struct model_layer *maker = &model->layers[position];
 
-	if (!mask)
+	if (!mask || layer_mask(model, maker, mask, reader->err) != ST_OK)
 		return;
-	if (!err_stuck(reader->err) && layer_mask(model, maker, mask, reader->err) == ST_OK) {
-		reader->notes[maker->position].mask = mask->position;
-		add_note(reader, mask->position, mask->position, MODEL_UNMASKED);
-		model->layer_count++;
-	}
+	reader->notes[maker->position].mask = mask->position;
+	add_note(reader, mask->position, mask->position, MODEL_UNMASKED);
+	model->layer_count++;
 }
 
 /* If the output still has a mask, the loss ignores padding. */
@@ -493,17 +486,13 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 	struct model *model = reader->model;
 	struct model_layer *layer = model__new_layer(reader);
 	/* Space for two masks. */
-	int *inputs = arena_alloc(reader->arena, (size_t)call->input_count + 2, sizeof(*inputs));
+	int *inputs = model__kept(reader, (size_t)call->input_count + 2, sizeof(*inputs));
 	const int first = find_first_call(reader, entry, at);
 	struct json_at config;
 	int mask;
 
 	if (err_stuck(reader->err))
 		return;
-	if (!layer || !inputs) {
-		err_nomem(reader->err);
-		return;
-	}
 	json_child(at, "config", &config);
 	*layer = (struct model_layer){
 		.ops = entry->ops,

@@ -156,15 +156,15 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 			       size_t count, const struct model_option *more, size_t more_count,
 			       struct err *err)
 {
+	struct json_at here = {0};
+
 	if (err_stuck(err) || json_object(at, err) != ST_OK)
 		return err->status;
-	for (const cJSON *item = at->node->child; item; item = item->next) {
-		const struct model_option *option = config_find(options, count, item->string);
-		const struct json_at here = {
-			.file = at->file, .up = at, .node = item, .key = item->string, .index = -1};
+	while (json_next(at, &here)) {
+		const struct model_option *option = config_find(options, count, here.key);
 
 		if (!option)
-			option = config_find(more, more_count, item->string);
+			option = config_find(more, more_count, here.key);
 		if (!option) {
 			const char *known[CONFIG_KEYS];
 
@@ -173,10 +173,9 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 				known[i] = options[i].key;
 			for (size_t i = 0; i < more_count; i++)
 				known[count + i] = more[i].key;
-			return json_unknown(at, "option", item->string, known, count + more_count,
-					    err);
+			return json_unknown(at, "option", here.key, known, count + more_count, err);
 		}
-		if (option->rule < MODEL_BOOL && !config_rules[option->rule].passes(item))
+		if (option->rule < MODEL_BOOL && !config_rules[option->rule].passes(here.node))
 			return model_config_unsupported(&here, err,
 							"not supported: it must be %s here",
 							config_rules[option->rule].only);

@@ -176,8 +176,7 @@ static void read_entry_name(struct model_reader *reader, struct model_scope *sco
 	if (entry->name && model__names_find(&scope->names, entry->name))
 		json_fail(&place, err, "two layers are named \"%s\": names must be unique",
 			  entry->name);
-	else if (!entry->name || model__names_add(&scope->names, entry->name, index))
-		err_nomem(err);
+	model__add_name(reader, &scope->names, entry->name, index);
 }
 
 /* Set the entry's path in Keras 3's weight files. It counts classes within the list and ignores
@@ -208,8 +207,10 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 	entry->home = number ? arena_printf(reader->arena, "%s%slayers/%s_%d", outer, slash, snake,
 					    number)
 			     : arena_printf(reader->arena, "%s%slayers/%s", outer, slash, snake);
-	if (!key || !entry->home || (!counter && model__names_add(classes, key, 0)))
+	if (!entry->home)
 		err_nomem(reader->err);
+	if (!counter)
+		model__add_name(reader, classes, key, 0);
 }
 
 /* Read the entry's shared_object_id. Entries with the same one are one object in Keras, with one
@@ -227,9 +228,8 @@ static void read_shared(struct model_reader *reader, const struct model_scope *s
 		return;
 	entry->object = arena_printf(&reader->scratch, "%d/%lld", keras3 ? -1 : scope->sharing,
 				     (long long)id);
-	if (!entry->object || (!model__names_find(&reader->shared, entry->object) &&
-			       model__names_add(&reader->shared, entry->object, -1)))
-		err_nomem(reader->err);
+	if (!entry->object || !model__names_find(&reader->shared, entry->object))
+		model__add_name(reader, &reader->shared, entry->object, -1);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ void model__read_entries(struct model_reader *reader, struct model_scope *scope)
 {
 	struct model_names unnamed = {0}, classes = {0};
 	struct err *err = reader->err;
-	const cJSON *node;
+	struct json_at at = {0};
 
 	/* In Keras, each functional model that is not inside another one begins a new namespace. */
 	if (scope->functional && !(scope->outer && scope->outer->sharing))
@@ -255,23 +255,17 @@ void model__read_entries(struct model_reader *reader, struct model_scope *scope)
 		return;
 	}
 	reader->entries += scope->count;
-	scope->entries =
-		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->entries));
-	if (!scope->entries) {
-		err_nomem(err);
-		return;
-	}
-	node = scope->layers.node->child;
-	for (int i = 0; i < scope->count && !err_stuck(err); i++, node = node->next) {
-		struct json_at at = model__item(&scope->layers, node, i);
+	scope->entries = model__scratch(reader, (size_t)scope->count + 1, sizeof(*scope->entries));
+	while (!err_stuck(err) && json_next(&scope->layers, &at)) {
+		struct model_entry *entry = &scope->entries[at.index];
 
-		scope->entries[i].node = node;
-		scope->entries[i].first_layer = -1;
-		read_kind(&scope->entries[i], &at, err);
-		read_shared(reader, scope, &scope->entries[i], &at);
+		entry->node = at.node;
+		entry->first_layer = -1;
+		read_kind(entry, &at, err);
+		read_shared(reader, scope, entry, &at);
 		if (!err_stuck(err))
-			read_entry_name(reader, scope, &unnamed, i);
-		read_entry_home(reader, scope, &classes, &scope->entries[i]);
+			read_entry_name(reader, scope, &unnamed, at.index);
+		read_entry_home(reader, scope, &classes, entry);
 	}
 	model__names_free(&unnamed);
 	model__names_free(&classes);

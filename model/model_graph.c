@@ -96,11 +96,9 @@ static struct model_reference call_read_history(struct model_reader *reader,
 	found = model__names_find(&scope->names, name);
 	if (found)
 		return call_read_reference(scope, *found, &call, &output, err);
-	known = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*known));
-	if (!known) {
-		err_nomem(err);
+	known = model__scratch(reader, (size_t)scope->count + 1, sizeof(*known));
+	if (!known)
 		return none;
-	}
 	for (int i = 0; i < scope->count; i++)
 		known[i] = scope->entries[i].name;
 	json_unknown(&name_at, "layer", name, known, (size_t)scope->count, err);
@@ -126,7 +124,7 @@ static void call_add_input(const struct call *call, const struct json_at *histor
 /* A tensor, null, or a list of them. */
 static void call_argument(const struct call *call, const struct json_at *at)
 {
-	const cJSON *node = at->node->child;
+	struct json_at item = {0};
 
 	if (err_stuck(call->err) || cJSON_IsNull(at->node))
 		return;
@@ -151,13 +149,11 @@ static void call_argument(const struct call *call, const struct json_at *at)
 	if (!cJSON_IsArray(at->node))
 		model_config_unsupported(at, call->err,
 					 "a constant as a layer's input is not supported");
-	for (int i = 0; node && !err_stuck(call->err); node = node->next, i++) {
-		struct json_at here = model__item(at, node, i);
-
-		if (cJSON_IsArray(node))
-			model_config_unsupported(&here, call->err,
+	while (!err_stuck(call->err) && json_next(at, &item)) {
+		if (cJSON_IsArray(item.node))
+			model_config_unsupported(&item, call->err,
 						 "lists of lists of inputs are not supported");
-		call_argument(call, &here);
+		call_argument(call, &item);
 	}
 }
 
@@ -248,23 +244,22 @@ static bool call_inference(const struct call *call, const cJSON *node)
 
 static void call_kwargs(const struct call *call, const struct json_at *at)
 {
+	struct json_at here = {0};
+
 	if (err_stuck(call->err) || json_object(at, call->err) != ST_OK)
 		return;
-	for (const cJSON *node = at->node->child; node && !err_stuck(call->err);
-	     node = node->next) {
-		const struct json_at here = {
-			.file = at->file, .up = at, .node = node, .key = node->string, .index = -1};
-		if (call->keras3 && !strcmp(node->string, "inputs")) {
+	while (!err_stuck(call->err) && json_next(at, &here)) {
+		if (call->keras3 && !strcmp(here.key, "inputs")) {
 			call_argument(call, &here);
 			continue;
 		}
-		if (call_is_empty(node) || call_attention(call, &here) ||
+		if (call_is_empty(here.node) || call_attention(call, &here) ||
 		    call_operand(call, &here) || call_initial_state(call, &here) ||
-		    call_inference(call, node))
+		    call_inference(call, here.node))
 			continue;
 		model_config_unsupported(
 			&here, call->err,
-			!strcmp(node->string, "training")
+			!strcmp(here.key, "training")
 				? "not supported: it must be null or false"
 				: "not supported: it must be null for this argument of the call");
 	}
@@ -276,20 +271,14 @@ static void call_keras3(struct call *call, const struct json_at *at)
 {
 	static const struct model_option options[] = {{"args", .rule = MODEL_ANY},
 						      {"kwargs", .rule = MODEL_ANY}};
-	struct json_at here;
+	struct json_at here, argument = {0};
 
 	call->keras3 = true;
 	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, call->err);
 	if (model_option_given(at, "args", &here, call->err) &&
-	    json_array(&here, call->err) == ST_OK) {
-		const cJSON *node = here.node->child;
-
-		for (int i = 0; node; node = node->next, i++) {
-			struct json_at argument = model__item(&here, node, i);
-
+	    json_array(&here, call->err) == ST_OK)
+		while (json_next(&here, &argument))
 			call_argument(call, &argument);
-		}
-	}
 	if (model_option_given(at, "kwargs", &here, call->err))
 		call_kwargs(call, &here);
 }
@@ -305,16 +294,13 @@ static void call_keras2_tensor(const struct call *call, const struct json_at *at
 
 static void call_keras2(const struct call *call, const struct json_at *at)
 {
-	const cJSON *node = at->node->child;
+	struct json_at here = {0};
 
-	if (cJSON_IsString(node)) /* one tensor, not in a list */
+	if (cJSON_IsString(at->node->child)) /* one tensor, not in a list */
 		call_keras2_tensor(call, at);
 	else
-		for (int i = 0; node && !err_stuck(call->err); node = node->next, i++) {
-			struct json_at here = model__item(at, node, i);
-
+		while (!err_stuck(call->err) && json_next(at, &here))
 			call_keras2_tensor(call, &here);
-		}
 }
 
 /* Number of "input_layers" or "output_layers" of a nested model; ["input_1", 0, 0] alone counts
@@ -396,39 +382,33 @@ static void call_count(struct model_reader *reader, struct model_scope *scope)
 		scope->call_count += entry->call_count;
 		reader->entries += entry->call_count - 1;
 	}
-	scope->calls =
-		arena_alloc(&reader->scratch, (size_t)scope->call_count + 1, sizeof(*scope->calls));
-	if (!scope->calls)
-		err_nomem(err);
+	scope->calls = model__scratch(reader, (size_t)scope->call_count + 1, sizeof(*scope->calls));
 }
 
 /* Read all calls of entry @number. */
 static void call_read(struct model_reader *reader, struct model_scope *scope, int number)
 {
 	struct model_entry *entry = &scope->entries[number];
-	struct json_at at = model__entry_at(scope, number), nodes;
+	struct json_at at = model__entry_at(scope, number), nodes, here = {0};
 	struct err *err = reader->err;
-	const cJSON *node;
 
 	if (err_stuck(err))
 		return;
 	scope->calls[entry->first_call].entry = number;
 	if (!call_nodes(entry, &at, &nodes, err))
 		return;
-	node = nodes.node->child;
-	for (int i = 0; node && !err_stuck(err); node = node->next, i++) {
+	while (!err_stuck(err) && json_next(&nodes, &here)) {
 		struct call call = {.reader = reader,
 				    .scope = scope,
 				    .entry = entry,
-				    .to = &scope->calls[entry->first_call + i],
+				    .to = &scope->calls[entry->first_call + here.index],
 				    .err = err};
-		struct json_at here = model__item(&nodes, node, i);
 
 		reader->list_count = 0;
 		call.to->entry = number;
-		if (cJSON_IsObject(node))
+		if (cJSON_IsObject(here.node))
 			call_keras3(&call, &here);
-		else if (cJSON_IsArray(node))
+		else if (cJSON_IsArray(here.node))
 			call_keras2(&call, &here);
 		else
 			json_fail(&here, err,
@@ -439,14 +419,10 @@ static void call_read(struct model_reader *reader, struct model_scope *scope, in
 			const size_t count = (size_t)reader->list_count;
 
 			call.to->input_count = reader->list_count;
-			call.to->from =
-				arena_alloc(&reader->scratch, count, sizeof(*call.to->from));
-			call.to->inputs =
-				arena_alloc(&reader->scratch, count, sizeof(*call.to->inputs));
-			if (call.to->from && call.to->inputs)
+			call.to->from = model__scratch(reader, count, sizeof(*call.to->from));
+			call.to->inputs = model__scratch(reader, count, sizeof(*call.to->inputs));
+			if (!err_stuck(err))
 				memcpy(call.to->from, reader->list, count * sizeof(*call.to->from));
-			else
-				err_nomem(reader->err);
 		}
 	}
 }
@@ -509,12 +485,10 @@ static void call_inputs(const struct call *call, struct model_scope *scope,
 {
 	struct model_reader *reader = call->reader;
 	const int count = call_read_ends(call, config, "input_layers", MODEL_PARTS);
-	bool *named = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*named));
-	int *inputs = arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*inputs));
+	bool *named = model__scratch(reader, (size_t)scope->count + 1, sizeof(*named));
+	int *inputs = model__scratch(reader, (size_t)count + 1, sizeof(*inputs));
 	struct json_at at;
 
-	if (!named || !inputs)
-		err_nomem(call->err);
 	for (int i = 0; i < count && !err_stuck(call->err); i++) {
 		const struct model_entry *entry = &scope->entries[reader->list[i].entry];
 
@@ -544,14 +518,10 @@ static struct model_reference *call_outputs(const struct call *call, struct mode
 	struct model_reader *reader = call->reader;
 	const int count = call_read_ends(call, config, "output_layers", MODEL_OUTPUTS);
 	struct model_reference *references =
-		arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*references));
+		model__scratch(reader, (size_t)count + 1, sizeof(*references));
 
-	scope->outputs = arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*scope->outputs));
-	if (!references || !scope->outputs) {
-		err_nomem(call->err);
-		return NULL;
-	}
-	if (count)
+	scope->outputs = model__scratch(reader, (size_t)count + 1, sizeof(*scope->outputs));
+	if (count && references)
 		memcpy(references, reader->list, (size_t)count * sizeof(*references));
 	scope->output_count = count;
 	return references;
@@ -610,21 +580,17 @@ struct graph {
 	bool *reaches_output; /* by call: reaches_output to an output */
 };
 
-static int graph_alloc(struct graph *graph, struct arena *scratch)
+static void graph_alloc(struct graph *graph, struct model_reader *reader)
 {
 	size_t count = (size_t)graph->scope->call_count, edges = 0;
 
 	for (size_t i = 0; i < count; i++)
 		edges += (size_t)graph->scope->calls[i].input_count;
-	graph->waiting = arena_alloc(scratch, count, sizeof(int));
-	graph->first = arena_alloc(scratch, count + 2, sizeof(int));
-	graph->readers = arena_alloc(scratch, edges + 1, sizeof(int));
-	graph->ready = arena_alloc(scratch, count, sizeof(int));
-	graph->reaches_output = arena_alloc(scratch, count, sizeof(bool));
-	return graph->waiting && graph->first && graph->readers && graph->ready &&
-			       graph->reaches_output
-		       ? 0
-		       : -1;
+	graph->waiting = model__scratch(reader, count, sizeof(int));
+	graph->first = model__scratch(reader, count + 2, sizeof(int));
+	graph->readers = model__scratch(reader, edges + 1, sizeof(int));
+	graph->ready = model__scratch(reader, count, sizeof(int));
+	graph->reaches_output = model__scratch(reader, count, sizeof(bool));
 }
 
 /* Build the lists of calls that read each call's output. */
@@ -762,12 +728,10 @@ void model__sort(struct model_reader *reader, struct model_scope *scope)
 
 	if (err_stuck(reader->err))
 		return;
-	scope->order =
-		arena_alloc(&reader->scratch, (size_t)scope->call_count + 1, sizeof(*scope->order));
-	if (!scope->order || graph_alloc(&graph, &reader->scratch)) {
-		err_nomem(reader->err);
+	scope->order = model__scratch(reader, (size_t)scope->call_count + 1, sizeof(*scope->order));
+	graph_alloc(&graph, reader);
+	if (err_stuck(reader->err))
 		return;
-	}
 	graph_link(&graph);
 	if (graph_order(&graph, scope->order) < scope->call_count)
 		graph_cycle(&graph, reader->err);

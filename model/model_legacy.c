@@ -213,14 +213,11 @@ const struct model_legacy_option *model_legacy_option(const char *name)
 
 void model_legacy_keys(const struct json_at *config, struct err *err)
 {
-	for (const cJSON *item = config->node->child; item && !err_stuck(err); item = item->next) {
+	struct json_at here = {0};
+
+	while (!err_stuck(err) && json_next(config, &here)) {
 		const struct model_legacy_option *row =
-			item->string ? model_legacy_option(item->string) : NULL;
-		const struct json_at here = {.file = config->file,
-					     .up = config,
-					     .node = item,
-					     .key = item->string,
-					     .index = -1};
+			here.key ? model_legacy_option(here.key) : NULL;
 
 		if (row)
 			model_config_unsupported(&here, err,

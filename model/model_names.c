@@ -47,6 +47,37 @@ void model__names_free(struct model_names *names)
 	*names = (struct model_names){0};
 }
 
+void model__add_name(struct model_reader *reader, struct model_names *names, const char *name,
+		     int value)
+{
+	if (!err_stuck(reader->err) && (!name || model__names_add(names, name, value)))
+		err_nomem(reader->err);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void *reader_alloc(struct model_reader *reader, struct arena *arena, size_t count,
+			  size_t size)
+{
+	void *out = err_stuck(reader->err) ? NULL : arena_alloc(arena, count, size);
+
+	if (!out && !err_stuck(reader->err))
+		err_nomem(reader->err);
+	return out;
+}
+
+void *model__scratch(struct model_reader *reader, size_t count, size_t size)
+{
+	return reader_alloc(reader, &reader->scratch, count, size);
+}
+
+void *model__kept(struct model_reader *reader, size_t count, size_t size)
+{
+	return reader_alloc(reader, reader->arena, count, size);
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
 /* Insert an underscore before each capital that begins a word: "MaxPooling2D" becomes
  * "max_pooling2d", "ReLU" becomes "re_lu". */
 void model__snake(const char *class_name, char *out, size_t size)

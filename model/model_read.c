@@ -22,7 +22,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 			struct model_call *call, const struct json_at *config, bool functional)
 {
 	const struct model_entry *entry = &scope->entries[call->entry];
-	int *tensors = arena_alloc(&reader->scratch, (size_t)call->input_count, sizeof(*tensors));
+	int *tensors = model__scratch(reader, (size_t)call->input_count, sizeof(*tensors));
 	struct model_scope inner = {
 		.outer = scope,
 		.name = entry->name,
@@ -37,27 +37,21 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 		.depth = scope->depth + 1,
 	};
 
-	if (!tensors) {
-		err_nomem(reader->err);
-		return;
-	}
-	for (int i = 0; i < call->input_count; i++)
+	for (int i = 0; tensors && i < call->input_count; i++)
 		tensors[i] = model__input_tensor(scope, call, i);
-	if (inner.depth > MODEL_DEPTH) {
+	if (!err_stuck(reader->err) && inner.depth > MODEL_DEPTH)
 		json_fail(config, reader->err,
 			  "models are nested more than %d deep: that is beyond the limit",
 			  MODEL_DEPTH);
+	if (err_stuck(reader->err))
 		return;
-	}
 	read_scope(reader, &inner, config);
 	model__names_free(&inner.names);
 	if (!err_stuck(reader->err))
 		call->source = model__output_tensor(&inner, 0);
 	if (err_stuck(reader->err) || inner.output_count == 1)
 		return;
-	call->sources = arena_alloc(&reader->scratch, (size_t)inner.output_count, sizeof(int));
-	if (!call->sources)
-		err_nomem(reader->err);
+	call->sources = model__scratch(reader, (size_t)inner.output_count, sizeof(int));
 	for (int i = 0; call->sources && i < inner.output_count; i++)
 		call->sources[i] = model__output_tensor(&inner, i);
 }
@@ -137,12 +131,8 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 		return;
 	for (int i = 0; i < entry->call_count; i++)
 		count += (size_t)scope->calls[entry->first_call + i].input_count;
-	inputs = arena_alloc(reader->arena, count, sizeof(*inputs));
-	calls = arena_alloc(reader->arena, count, sizeof(*calls));
-	if (!inputs || !calls) {
-		err_nomem(reader->err);
-		return;
-	}
+	inputs = model__kept(reader, count, sizeof(*inputs));
+	calls = model__kept(reader, count, sizeof(*calls));
 	*row = (struct model_row){
 		.name = entry->name, .class_name = "Functional", .inputs = inputs, .calls = calls};
 	if (entry->kind == MODEL_ENTRY_LAYER)
@@ -232,18 +222,12 @@ static void read_row_shapes(struct model_reader *reader, const struct model_scop
 /* Connect the entries of a Sequential model: the input of each is the entry before. */
 static void read_sequential(struct model_reader *reader, struct model_scope *scope)
 {
-	int *numbers;
+	int *numbers = model__scratch(reader, 2 * (size_t)scope->count + 1, sizeof(*numbers));
 
+	scope->outputs = model__scratch(reader, 1, sizeof(*scope->outputs));
+	scope->calls = model__scratch(reader, (size_t)scope->count + 1, sizeof(*scope->calls));
 	if (err_stuck(reader->err))
 		return;
-	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 1, sizeof(*numbers));
-	scope->outputs = arena_alloc(&reader->scratch, 1, sizeof(*scope->outputs));
-	scope->calls =
-		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->calls));
-	if (!numbers || !scope->outputs || !scope->calls) {
-		err_nomem(reader->err);
-		return;
-	}
 	scope->order = numbers + scope->count;
 	scope->output_count = 1;
 	scope->outputs[0] = (struct model_end){.call = scope->count - 1};
@@ -282,14 +266,11 @@ static void read_prepare_rows(struct model_reader *reader, const struct model_sc
 	if (err_stuck(reader->err))
 		return;
 	model->functional = scope->functional;
-	model->rows = arena_alloc(reader->arena, (size_t)scope->count + 1, sizeof(*model->rows));
-	if (!model->rows)
-		err_nomem(reader->err);
-	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++)
-		if ((scope->entries[i].kind == MODEL_ENTRY_LAYER ||
-		     model__is_part(scope, &scope->entries[i])) &&
-		    model__names_add(&reader->taken, scope->entries[i].name, 0))
-			err_nomem(reader->err);
+	model->rows = model__kept(reader, (size_t)scope->count + 1, sizeof(*model->rows));
+	for (int i = 0; i < scope->count; i++)
+		if (scope->entries[i].kind == MODEL_ENTRY_LAYER ||
+		    model__is_part(scope, &scope->entries[i]))
+			model__add_name(reader, &reader->taken, scope->entries[i].name, 0);
 }
 
 static void read_options(struct model_reader *reader, struct model_scope *scope,
@@ -322,12 +303,10 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 static const struct json_at *leave_masks_out(struct model_reader *reader,
 					     const struct json_at *config)
 {
-	struct json_at *out = arena_alloc(&reader->scratch, 1, sizeof(*out));
+	struct json_at *out = model__scratch(reader, 1, sizeof(*out));
 	cJSON *copy;
 
-	if (!out)
-		err_nomem(reader->err);
-	if (err_stuck(reader->err) || model__leave_masks_out(&copy, config, reader->err) != ST_OK)
+	if (!out || model__leave_masks_out(&copy, config, reader->err) != ST_OK)
 		return config;
 	if (!reader->copies)
 		reader->copies = cJSON_CreateArray();
@@ -401,7 +380,7 @@ static void read_append_join(struct model_reader *reader, const struct model_sco
 {
 	struct model *model = reader->model;
 	struct model_layer *join = model__new_layer(reader), *from;
-	int *inputs = arena_alloc(reader->arena, (size_t)scope->output_count, sizeof(*inputs));
+	int *inputs = model__kept(reader, (size_t)scope->output_count, sizeof(*inputs));
 	const char *name = "outputs";
 
 	if (model__names_find(&reader->taken, name))
@@ -441,13 +420,9 @@ static void read_append_join(struct model_reader *reader, const struct model_sco
 static void read_output_names(struct model_reader *reader, const struct model_scope *scope)
 {
 	struct model *model = reader->model;
-	struct model_output *outputs;
+	struct model_output *outputs =
+		model__kept(reader, (size_t)scope->output_count, sizeof(*outputs));
 
-	if (err_stuck(reader->err))
-		return;
-	outputs = arena_alloc(reader->arena, (size_t)scope->output_count, sizeof(*outputs));
-	if (!outputs)
-		err_nomem(reader->err);
 	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
 		const int entry = scope->calls[scope->outputs[i].call].entry;
 		const char *name = scope->entries[entry].name;

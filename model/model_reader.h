@@ -145,6 +145,14 @@ struct model_reader {
 	struct err *err;
 };
 
+/* Allocate zeroed memory that only the reading needs, or that the model keeps. NULL: a failure, now
+ * recorded. */
+void *model__scratch(struct model_reader *reader, size_t count, size_t size);
+void *model__kept(struct model_reader *reader, size_t count, size_t size);
+/* Add @name to @names; NULL counts as lack of memory, which is recorded. */
+void model__add_name(struct model_reader *reader, struct model_names *names, const char *name,
+		     int value);
+
 /* Item @index of @list, whose node is @node. Unlike json_item(), does not walk the list. */
 struct json_at model__item(const struct json_at *list, const cJSON *node, int index);
 /* The entry's position in the JSON; @layers must outlive it. */

@@ -236,21 +236,13 @@ static void check_loss(const struct json_at *at, struct err *err)
 static void check_each(const struct json_at *at, bool metrics,
 		       void (*check)(const struct json_at *at, struct err *err), struct err *err)
 {
-	const cJSON *node = at->node->child;
+	struct json_at item = {0};
 
-	if (!is_by_name(at) && !is_by_position(at, metrics)) {
+	if (!is_by_name(at) && !is_by_position(at, metrics))
 		check(at, err);
-		return;
-	}
-	for (int i = 0; node && !err_stuck(err); node = node->next, i++) {
-		const struct json_at item = {.file = at->file,
-					     .up = at,
-					     .node = node,
-					     .key = node->string,
-					     .index = node->string ? -1 : i};
-
-		check(&item, err);
-	}
+	else
+		while (!err_stuck(err) && json_next(at, &item))
+			check(&item, err);
 }
 
 /* Check data.outputs before the data are opened, which have an array for each. */

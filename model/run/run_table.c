@@ -653,15 +653,14 @@ void run__keys_check(const struct json_at *at, const struct run_key *section, st
 {
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
+	struct json_at below = {0};
 
-	for (const cJSON *node = at->node->child; node && !err_stuck(err); node = node->next) {
-		struct json_at below = {
-			.file = at->file, .up = at, .node = node, .key = node->string, .index = -1};
+	while (!err_stuck(err) && json_next(at, &below)) {
 		bool known = false;
 
 		for (int i = 0; i < count && !known; i++)
 			known = run_key_within(&keys[i], section) &&
-				!strcmp(run__key_last(&keys[i]), node->string);
+				!strcmp(run__key_last(&keys[i]), below.key);
 		if (!known)
 			run__key_unknown(&below, section, err);
 	}
