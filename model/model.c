@@ -488,6 +488,29 @@ bool model_layer_again_in_row(const struct model *model, const struct model_laye
 	return false;
 }
 
+int model_find_layer(const struct model *model, const char *name)
+{
+	for (int i = 0; i < model->layer_count; i++)
+		if (!strcmp(model->layers[i].name, name))
+			return i;
+	return -1;
+}
+
+enum status model_unknown_layer(const struct model *model, const struct json_at *at,
+				const char *name, struct err *err)
+{
+	const char **names = mem_calloc((size_t)model->layer_count + 1, sizeof(*names));
+	enum status status;
+
+	if (!names)
+		return err_nomem(err);
+	for (int i = 0; i < model->layer_count; i++)
+		names[i] = model->layers[i].name;
+	status = json_unknown(at, "layer", name, names, (size_t)model->layer_count, err);
+	mem_free(names);
+	return status;
+}
+
 int64_t model_layer_params(const struct model *model, int layer)
 {
 	const struct model_layer *at = &model->layers[layer];

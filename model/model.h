@@ -241,6 +241,12 @@ bool model_layer_again(const struct model *model, const struct model_layer *laye
  * weights of a layer that is listed in two models with both, but once in each. */
 bool model_layer_again_in_row(const struct model *model, const struct model_layer *layer);
 
+/* The layer named @name, or -1. */
+int model_find_layer(const struct model *model, const char *name);
+/* Report, at @at, that there is no layer @name, with the nearest name. */
+enum status model_unknown_layer(const struct model *model, const struct json_at *at,
+				const char *name, struct err *err);
+
 int64_t model_layer_params(const struct model *model, int layer); /* 0 for a repeated call */
 int64_t model_layer_flops(const struct model *model, int layer, int64_t batch); /* forward */
 const char *model_layer_class(const struct model_layer *layer);

@@ -1,8 +1,9 @@
 /*
- * Planning outfeed queues; see the header.
+ * Planning outfeed queues; see the header. Failures are sticky in the planning's err.
  */
 #include "model/run/run_queues.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -17,80 +18,69 @@ struct planning {
 	const struct run_file *run;
 	const struct model *model;
 	const struct run_layout *layout;
-	struct err *err;
+	struct err *err;     /* never NULL */
 	const char **placed; /* by layer: its key in outfeed.layers; NULL: none */
 };
 
 /* ---- outfeed.layers -------------------------------------------------------------------------- */
 
-/* Place the layer @name with @key. NULL: the name with "_acts", as in the tutorial. */
-static enum status assign_layer_key(const struct planning *p, const struct json_at *at,
-				    const char *name, const char *key)
+/* Format a name in the arena; NULL: a failure. */
+static const char *format_name(const struct planning *p, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static const char *format_name(const struct planning *p, const char *format, ...)
 {
-	int layer = 0;
+	const char *name;
+	va_list args;
 
-	while (layer < p->model->layer_count && strcmp(p->model->layers[layer].name, name) != 0)
-		layer++;
-	if (layer == p->model->layer_count) {
-		const char **names =
-			arena_alloc(p->arena, (size_t)p->model->layer_count, sizeof(*names));
-
-		if (!names)
-			return err_nomem(p->err);
-		for (int i = 0; i < p->model->layer_count; i++)
-			names[i] = p->model->layers[i].name;
-		return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count,
-				    p->err);
-	}
-	if (p->placed[layer])
-		return json_fail(at, p->err, "has the layer \"%s\" twice", name);
-	p->placed[layer] = key ? key : arena_printf(p->arena, "%s_acts", name);
-	return p->placed[layer] ? ST_OK : err_nomem(p->err);
+	va_start(args, format);
+	name = arena_vprintf(p->arena, format, args);
+	va_end(args);
+	if (!name)
+		err_nomem(p->err);
+	return name;
 }
 
-static enum status read_layers(const struct planning *p)
+/* Place the layer @name with @key. NULL: the name with "_acts", as in the tutorial. */
+static void assign_layer_key(const struct planning *p, const struct json_at *at, const char *name,
+			     const char *key)
+{
+	const int layer = model_find_layer(p->model, name);
+
+	if (layer < 0)
+		model_unknown_layer(p->model, at, name, p->err);
+	else if (p->placed[layer])
+		json_fail(at, p->err, "has the layer \"%s\" twice", name);
+	else
+		p->placed[layer] = key ? key : format_name(p, "%s_acts", name);
+}
+
+static void read_layers(const struct planning *p)
 {
 	const struct json_at root = json_root(p->run->path, p->run->json);
-	struct json_at section, at;
+	struct json_at section, at, item = {0};
 
 	if (!p->run->outfeed.layers || !json_child(&root, "outfeed", &section) ||
 	    !json_child(&section, "layers", &at))
-		return ST_OK;
-	if (cJSON_IsString(at.node))
-		return assign_layer_key(p, &at, at.node->valuestring, NULL);
-	if (cJSON_IsArray(at.node)) {
-		enum status status = ST_OK;
-		struct json_at item = {0};
-
-		while (status == ST_OK && json_next(&at, &item)) {
-			const char *name;
-
-			status = json_text(&item, &name, p->err);
-			if (status == ST_OK)
-				status = assign_layer_key(p, &item, name, NULL);
-		}
-		return status;
+		return;
+	if (cJSON_IsString(at.node)) {
+		assign_layer_key(p, &at, at.node->valuestring, NULL);
+		return;
 	}
-	if (cJSON_IsObject(at.node)) {
-		enum status status = ST_OK;
+	if (!cJSON_IsArray(at.node) && !cJSON_IsObject(at.node))
+		json_fail(&at, p->err,
+			  "must be a layer, a list of layers, or an object (layer: its key)");
+	/* A list has names of layers, an object such names and the keys. */
+	while (!err_stuck(p->err) && json_next(&at, &item)) {
+		const char *name = item.key, *key = NULL;
 
-		for (const cJSON *node = at.node->child; node && status == ST_OK;
-		     node = node->next) {
-			const struct json_at item = {at.file, &at, node, node->string, -1};
-			const char *key = NULL;
-
-			if (!json_is_null(&item))
-				status = json_text(&item, &key, p->err);
-			if (status == ST_OK && key && key[0] == '\0')
-				status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
-						   node->string);
-			if (status == ST_OK)
-				status = assign_layer_key(p, &item, node->string, key);
-		}
-		return status;
+		if (!name)
+			json_text(&item, &name, p->err);
+		else if (!json_is_null(&item) && json_text(&item, &key, p->err) == ST_OK && !*key)
+			json_fail(&item, p->err, "is no key; null: \"%s_acts\"", name);
+		if (!err_stuck(p->err))
+			assign_layer_key(p, &item, name, key);
 	}
-	return json_fail(&at, p->err,
-			 "must be a layer, a list of layers, or an object (layer: its key)");
 }
 
 /* ---- listing what may be sent ---------------------------------------------------------------- */
@@ -107,14 +97,16 @@ static void add_send(const struct planning *p, int layer, const char *key, bool 
 		.layer = layer, .key = key, .final = final, .placed = placed, .sent = true};
 }
 
-static enum status list_sends(const struct planning *p)
+static void list_sends(const struct planning *p)
 {
 	const size_t most = 2 * (size_t)p->model->layer_count;
 
 	p->plan->sends = arena_alloc(p->arena, most + 1, sizeof(*p->plan->sends));
 	p->plan->queues = arena_alloc(p->arena, most + 1, sizeof(*p->plan->queues));
-	if (!p->plan->sends || !p->plan->queues)
-		return err_nomem(p->err);
+	if (!p->plan->sends || !p->plan->queues) {
+		err_nomem(p->err);
+		return;
+	}
 	for (int i = 0; i < p->model->layer_count; i++) {
 		const struct model_layer *layer = &p->model->layers[i];
 		const enum model_outfeed kind = model_layer_outfeed(layer);
@@ -125,7 +117,6 @@ static enum status list_sends(const struct planning *p)
 		if (p->placed[i])
 			add_send(p, i, p->placed[i], true, true);
 	}
-	return ST_OK;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -160,10 +151,9 @@ static const char *queue_name(const struct planning *p, const struct run_send *s
 	if (given)
 		return given;
 	if (!is_maybe(p, send))
-		return has_others(p, send) ? arena_printf(p->arena, SINGLE "_%s", send->key)
-					   : SINGLE;
+		return has_others(p, send) ? format_name(p, SINGLE "_%s", send->key) : SINGLE;
 	return has_others(p, send)
-		       ? arena_printf(p->arena, MULTI "_stage_%d", p->layout->stage[send->layer])
+		       ? format_name(p, MULTI "_stage_%d", p->layout->stage[send->layer])
 		       : MULTI;
 }
 
@@ -180,64 +170,59 @@ static const char *first_key_of(const struct run_queues *plan, int number)
 }
 
 /* Check the device's rules for sends that share a queue. */
-static enum status check_shared(const struct planning *p, const struct run_send *send, int number)
+static void check_shared(const struct planning *p, const struct run_send *send, int number)
 {
 	const struct run_queue *queue = &p->plan->queues[number];
 	const int stage = p->layout->stage[send->layer];
 
 	if (queue->gradients)
-		return err_set(p->err, ST_INVALID,
-			       "%s: layer \"%s\": \"%s\" is the optimizer's queue, and a queue is "
-			       "enqueued in one place: name another",
-			       p->run->path, send->key, queue->name);
-	if (!queue->wrapped && !is_maybe(p, send))
-		return err_set(
-			p->err, ST_INVALID,
+		err_set(p->err, ST_INVALID,
+			"%s: layer \"%s\": \"%s\" is the optimizer's queue, and a queue is "
+			"enqueued in one place: name another",
+			p->run->path, send->key, queue->name);
+	else if (!queue->wrapped && !is_maybe(p, send))
+		err_set(p->err, ST_INVALID,
 			"%s: outfeed queue \"%s\": a queue is enqueued in one place, but both "
 			"\"%s\" and \"%s\" use it (give each a queue, or use MaybeOutfeed)",
 			p->run->path, queue->name, first_key_of(p->plan, number), send->key);
-	if (queue->wrapped != is_maybe(p, send))
-		return err_set(p->err, ST_INVALID,
-			       "%s: layer \"%s\": outfeed queue \"%s\" is used by an Outfeed and "
-			       "by a MaybeOutfeed (\"%s\"): an Outfeed has a queue of its own",
-			       p->run->path, send->key, queue->name, first_key_of(p->plan, number));
-	if (queue->stage != stage)
-		return err_set(p->err, ST_INVALID,
-			       "%s: layer \"%s\" of stage %d: outfeed queue \"%s\" is that of "
-			       "stage %d (\"%s\"), and what a queue sends is put together in one "
-			       "stage: name another, or leave \"queue\" out",
-			       p->run->path, send->key, stage, queue->name, queue->stage,
-			       first_key_of(p->plan, number));
-	return ST_OK;
+	else if (queue->wrapped != is_maybe(p, send))
+		err_set(p->err, ST_INVALID,
+			"%s: layer \"%s\": outfeed queue \"%s\" is used by an Outfeed and by a "
+			"MaybeOutfeed (\"%s\"): an Outfeed has a queue of its own",
+			p->run->path, send->key, queue->name, first_key_of(p->plan, number));
+	else if (queue->stage != stage)
+		err_set(p->err, ST_INVALID,
+			"%s: layer \"%s\" of stage %d: outfeed queue \"%s\" is that of stage %d "
+			"(\"%s\"), and what a queue sends is put together in one stage: name "
+			"another, or leave \"queue\" out",
+			p->run->path, send->key, stage, queue->name, queue->stage,
+			first_key_of(p->plan, number));
 }
 
-static enum status assign_queue(const struct planning *p, struct run_send *send)
+static void assign_queue(const struct planning *p, struct run_send *send)
 {
 	struct run_queues *plan = p->plan;
 	const char *name = queue_name(p, send);
-	int number;
+	int number = 0;
 
 	if (!name)
-		return err_nomem(p->err);
-	number = 0;
+		return;
 	while (number < plan->queue_count && strcmp(plan->queues[number].name, name) != 0)
 		number++;
-	if (number == plan->queue_count)
+	if (number < plan->queue_count)
+		check_shared(p, send, number);
+	else
 		plan->queues[plan->queue_count++] =
 			(struct run_queue){.name = name,
 					   .wrapped = is_maybe(p, send),
 					   .stage = p->layout->stage[send->layer]};
-	else if (check_shared(p, send, number) != ST_OK)
-		return ST_INVALID;
 	send->queue = number;
-	return ST_OK;
 }
 
 /* Outfeeds precede MaybeOutfeeds, in the order in which the tutorial attaches their callbacks. */
-static enum status assign_queues(const struct planning *p)
+static void assign_queues(const struct planning *p)
 {
 	struct run_queues *plan = p->plan;
-	enum status status = ST_OK;
 
 	for (int i = 0; i < plan->send_count; i++)
 		plan->sends[i].queue = -1;
@@ -247,10 +232,9 @@ static enum status assign_queues(const struct planning *p)
 								       .wrapped = true,
 								       .stage = -1};
 	for (int maybe = 0; maybe < 2; maybe++)
-		for (int i = 0; i < plan->send_count && status == ST_OK; i++)
+		for (int i = 0; i < plan->send_count && !err_stuck(p->err); i++)
 			if (is_maybe(p, &plan->sends[i]) == (maybe == 1))
-				status = assign_queue(p, &plan->sends[i]);
-	return status;
+				assign_queue(p, &plan->sends[i]);
 }
 
 /* ---- callbacks and final sends --------------------------------------------------------------- */
@@ -267,7 +251,7 @@ static int callback_kind(const struct run_queue *queue)
 }
 
 /* Use the tutorial's names; if several queues are of one kind, append the queue's name. */
-static enum status name_callbacks(const struct planning *p)
+static void name_callbacks(const struct planning *p)
 {
 	int count[ARRAY_LEN(callback_names)] = {0};
 
@@ -277,14 +261,10 @@ static enum status name_callbacks(const struct planning *p)
 		struct run_queue *queue = &p->plan->queues[i];
 		const int kind = callback_kind(queue);
 
-		queue->callback = count[kind] == 1
-					  ? callback_names[kind]
-					  : arena_printf(p->arena, "%s (%s)", callback_names[kind],
-							 queue->name);
-		if (!queue->callback)
-			return err_nomem(p->err);
+		queue->callback = count[kind] == 1 ? callback_names[kind]
+						   : format_name(p, "%s (%s)", callback_names[kind],
+								 queue->name);
 	}
-	return ST_OK;
 }
 
 /* In a queue that has sends of outfeed.layers, the last send is the final one; in other queues the
@@ -344,7 +324,7 @@ static void set_sent(const struct planning *p)
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-static enum status plan_gradients(const struct planning *p)
+static void plan_gradients(const struct planning *p)
 {
 	const struct run_texts *filters = &p->run->outfeed.gradients;
 	const bool queue = filters->given && !p->run->outfeed.off;
@@ -352,46 +332,41 @@ static enum status plan_gradients(const struct planning *p)
 	p->plan->gradients = arena_alloc(p->arena, (size_t)p->model->param_count + 1,
 					 sizeof(*p->plan->gradients));
 	if (!p->plan->gradients)
-		return err_nomem(p->err);
-	for (int i = 0; i < p->model->param_count; i++) {
+		err_nomem(p->err);
+	for (int i = 0; i < p->model->param_count && !err_stuck(p->err); i++) {
 		const struct model_param *param = &p->model->params[i];
 		struct run_gradient *gradient = &p->plan->gradients[i];
 
-		gradient->key = arena_printf(p->arena, "%s_grad", param->name);
-		if (!gradient->key)
-			return err_nomem(p->err);
-		gradient->sent = queue && param->trainable &&
+		gradient->key = format_name(p, "%s_grad", param->name);
+		gradient->sent = queue && param->trainable && gradient->key &&
 				 str_has_any(gradient->key, filters->items, filters->count);
 	}
-	return ST_OK;
 }
 
 enum status run_queues_plan(struct run_queues *out, struct arena *arena, const struct run_file *run,
 			    const struct model *model, const struct run_layout *layout,
 			    struct err *err)
 {
-	struct planning p = {out, arena, run, model, layout, err, NULL};
-	enum status status;
+	struct err own;
+	struct planning p = {out, arena, run, model, layout, err_start(err, &own), NULL};
 
 	*out = (struct run_queues){0};
-	status = plan_gradients(&p);
-	if (status != ST_OK || run->outfeed.off)
-		return status;
+	plan_gradients(&p);
+	if (err_stuck(p.err) || run->outfeed.off)
+		return p.err->status;
 	p.placed = arena_alloc(arena, (size_t)model->layer_count + 1, sizeof(*p.placed));
 	if (!p.placed)
 		return err_nomem(err);
-	status = read_layers(&p);
-	if (status == ST_OK)
-		status = list_sends(&p);
-	if (status == ST_OK)
-		status = assign_queues(&p);
-	if (status == ST_OK)
-		status = name_callbacks(&p);
-	if (status != ST_OK)
-		return status;
+	read_layers(&p);
+	if (!err_stuck(p.err))
+		list_sends(&p);
+	if (err_stuck(p.err))
+		return p.err->status;
+	assign_queues(&p);
+	name_callbacks(&p);
 	set_final(&p);
 	set_sent(&p);
-	return ST_OK;
+	return p.err->status;
 }
 
 /* ---- errors of a MaybeOutfeedQueue ----------------------------------------------------------- */

@@ -57,15 +57,16 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 {
 	/* The layer that concatenates several outputs may be omitted: it is in the last stage. */
 	const int required = model->layer_count - (model->output_count > 1);
-	int count = json_count(at), i = 0;
+	const int count = json_count(at);
+	struct json_at item = {0};
 
 	if (count != model->layer_count && count != required)
 		return json_fail(at, err,
 				 "has %d entries, but the model has %d layers; give each its stage",
 				 count, required);
 
-	for (const cJSON *node = at->node->child; node; node = node->next, i++) {
-		struct json_at item = {.file = at->file, .up = at, .node = node, .index = i};
+	while (json_next(at, &item)) {
+		const int i = item.index;
 		enum status status;
 		int64_t value;
 
@@ -84,38 +85,16 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 	return ST_OK;
 }
 
-/* Check that every name of {layer: stage} is a layer's. */
-static enum status run_check_stage_names(const struct json_at *at, const struct model *model,
-					 struct err *err)
-{
-	enum status status = ST_OK;
-	const char **names;
-
-	names = mem_calloc((size_t)model->layer_count + 1, sizeof(*names));
-	if (!names)
-		return err_nomem(err);
-	for (int i = 0; i < model->layer_count; i++)
-		names[i] = model->layers[i].name;
-
-	for (const cJSON *node = at->node->child; node && status == ST_OK; node = node->next) {
-		bool found = false;
-
-		for (int i = 0; i < model->layer_count && !found; i++)
-			found = !strcmp(names[i], node->string);
-		if (!found)
-			status = json_unknown(at, "layer", node->string, names,
-					      (size_t)model->layer_count, err);
-	}
-	mem_free(names);
-	return status;
-}
-
 static enum status run_stages_object(const struct json_at *at, const struct model *model,
 				     int *stage, struct err *err)
 {
-	enum status status = run_check_stage_names(at, model, err);
+	enum status status = ST_OK;
+	struct json_at named = {0};
 	int current = 0;
 
+	while (status == ST_OK && json_next(at, &named))
+		if (model_find_layer(model, named.key) < 0)
+			status = model_unknown_layer(model, at, named.key, err);
 	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
 		/* The first layer may be omitted: its stage can only be 0. */
 		int next = i ? current + 1 : 0;
