@@ -351,8 +351,8 @@ enum run_key_kind {
 struct run_key {
 	const char *path;     /* "fit.epochs" */
 	const char *fallback; /* the default as JSON; NULL: the key is required */
-	const char *choices;  /* "sum mean running_mean", or NULL */
 	const char *help;
+	const char *choices;     /* "sum mean running_mean", or NULL */
 	int64_t least, greatest; /* of numbers; of each, in lists */
 	int64_t absent;          /* the value of null, for integers and choices */
 	enum run_key_kind kind;

@@ -54,10 +54,9 @@ enum status run__fill(const struct run_value *value);
 
 /* Check the file's flags, and apply those in @argv to @json. @notes gets a line for each flag that
  * has no effect. */
-enum status run__options_flags(cJSON *json, const char *file, int argc, char **argv,
-			       struct str *notes, struct err *err);
+void run__options_flags(cJSON *json, const char *file, int argc, char **argv, struct str *notes,
+			struct err *err);
 /* Then apply the keys in @argv, which override what the flags made. */
-enum status run__options_keys(cJSON *json, const char *file, int argc, char **argv,
-			      struct err *err);
+void run__options_keys(cJSON *json, const char *file, int argc, char **argv, struct err *err);
 
 #endif /* RUN_INTERNAL_H */

@@ -90,48 +90,46 @@ static bool run_flag_takes(const struct run_words *in, const char *name, enum ru
 	return found;
 }
 
-/* List the words of all of the file's flags, with one for each "$choice". The caller frees *@out
- * (mem_free()). */
-static enum status run_flag_words(const struct run_words *in, struct run_flag_word **out,
-				  int *count, struct err *err)
+/* List the words of all of the file's flags, with one for each "$choice". The caller frees them
+ * (mem_free()). NULL: a failure. */
+static struct run_flag_word *run_flag_words(const struct run_words *in, int *count)
 {
+	struct run_flag_word *out;
 	size_t most = 0;
 	int n = 0;
 
 	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next)
 		most += strlen(flag->string) + (size_t)cJSON_GetArraySize(run_choices(flag));
-	*count = 0;
-	*out = mem_calloc(most, sizeof(**out));
-	if (!*out)
-		return err_nomem(err);
+	out = mem_calloc(most, sizeof(*out));
+	if (!out)
+		err_nomem(in->err);
 
-	for (const cJSON *flag = run_flag_first(in); flag; flag = flag->next) {
+	for (const cJSON *flag = run_flag_first(in); flag && out; flag = flag->next) {
 		const cJSON *choices = run_choices(flag);
 		const char *rest = flag->string;
 
-		while (run_next_word(&rest, &(*out)[n]))
+		while (run_next_word(&rest, &out[n]))
 			n++;
 		for (const cJSON *item = choices ? choices->child : NULL; item; item = item->next) {
-			(*out)[n] = (*out)[n - 1];
-			(*out)[n].has_value = true;
-			str_copy((*out)[n].value, sizeof((*out)[n].value), item->string);
+			out[n] = out[n - 1];
+			out[n].has_value = true;
+			str_copy(out[n].value, sizeof(out[n].value), item->string);
 			n++;
 		}
 	}
 	*count = n;
-	return ST_OK;
+	return out;
 }
 
 /* ---- checking the file's entries ------------------------------------------------------------- */
 
 /* Check that the keys of a patch are run file keys; values are checked after merging. */
-static enum status run_check_patch(const struct json_at *at, const struct run_key *section,
-				   struct err *err)
+static void run_check_patch(const struct json_at *at, const struct run_key *section,
+			    struct err *err)
 {
-	enum status status = ST_OK;
 	struct json_at below = {0};
 
-	while (status == ST_OK && json_next(at, &below)) {
+	while (!err_stuck(err) && json_next(at, &below)) {
 		char path[RUN_WORD_SIZE];
 		const struct run_key *key;
 
@@ -139,13 +137,12 @@ static enum status run_check_patch(const struct json_at *at, const struct run_ke
 			 section ? "." : "", below.key);
 		key = run__key_find(path);
 		if (!key)
-			return run__key_unknown(&below, section, err);
-		if (key->kind == RUN_KEY_FLAGS)
-			return json_fail(&below, err, "a flag cannot change the flags");
-		if (key->kind == RUN_KEY_SECTION && cJSON_IsObject(below.node))
-			status = run_check_patch(&below, key, err);
+			run__key_unknown(&below, section, err);
+		else if (key->kind == RUN_KEY_FLAGS)
+			json_fail(&below, err, "a flag cannot change the flags");
+		else if (key->kind == RUN_KEY_SECTION && cJSON_IsObject(below.node))
+			run_check_patch(&below, key, err);
 	}
-	return status;
 }
 
 /* Whether siblings use both "$value" and "$values", which has no meaning. */
@@ -165,9 +162,9 @@ static bool run_takes_both(const cJSON *patch)
 }
 
 /* Check the words of the entry's name. */
-static enum status run_check_words(const struct run_words *in, const struct json_at *at,
-				   struct err *err)
+static enum status run_check_words(const struct run_words *in, const struct json_at *at)
 {
+	struct err *err = in->err;
 	const char *rest = at->key;
 	struct run_flag_word word, other;
 	int count = 0;
@@ -202,59 +199,50 @@ static enum status run_check_words(const struct run_words *in, const struct json
 	return count ? ST_OK : json_fail(at, err, "a flag's name is \"--\" and a word");
 }
 
-static enum status run_check_choices(const struct json_at *at, const struct json_at *choices,
-				     struct err *err)
+static void run_check_choices(const struct json_at *at, const struct json_at *choices,
+			      struct err *err)
 {
-	enum status status = json_object(choices, err);
 	struct json_at choice = {0};
 
-	if (status == ST_OK && json_count(at) != 1)
-		return json_fail(at, err, "\"" RUN_CHOICE "\" must stand alone");
-	if (status == ST_OK && !json_count(choices))
-		return json_fail(choices, err, "has no value to choose");
-	while (status == ST_OK && json_next(choices, &choice)) {
-		status = json_object(&choice, err);
-		if (status == ST_OK)
-			status = run_check_patch(&choice, NULL, err);
-	}
-	return status;
+	if (json_object(choices, err) != ST_OK)
+		return;
+	if (json_count(at) != 1)
+		json_fail(at, err, "\"" RUN_CHOICE "\" must stand alone");
+	else if (!json_count(choices))
+		json_fail(choices, err, "has no value to choose");
+	while (!err_stuck(err) && json_next(choices, &choice))
+		if (json_object(&choice, err) == ST_OK)
+			run_check_patch(&choice, NULL, err);
 }
 
-static enum status run_check_flag(const struct run_words *in, const struct json_at *at,
-				  struct err *err)
+static void run_check_flag(const struct run_words *in, const struct json_at *at)
 {
-	enum status status = json_object(at, err);
 	struct json_at choices;
 
-	if (status == ST_OK)
-		status = run_check_words(in, at, err);
-	if (status != ST_OK)
-		return status;
+	if (json_object(at, in->err) != ST_OK || run_check_words(in, at) != ST_OK)
+		return;
 	if (run_takes_both(at->node))
-		return json_fail(at, err, "holds both \"$value\" and \"$values\"");
-	if (json_child(at, RUN_CHOICE, &choices))
-		return run_check_choices(at, &choices, err);
-	return run_check_patch(at, NULL, err);
+		json_fail(at, in->err, "holds both \"$value\" and \"$values\"");
+	else if (json_child(at, RUN_CHOICE, &choices))
+		run_check_choices(at, &choices, in->err);
+	else
+		run_check_patch(at, NULL, in->err);
 }
 
 /* ---- the command line's flags ---------------------------------------------------------------- */
 
-/* Find the last use of the flag @name on the command line. */
-static enum status run_find_last_use(const struct run_words *in, const char *name, bool *used,
-				     struct run_option *out, struct err *err)
+/* Find the last use of the flag @name on the command line; false: there is none. */
+static bool run_find_last_use(const struct run_words *in, const char *name, struct run_option *out)
 {
-	enum status status = ST_OK;
 	struct run_option option;
+	bool used = false;
 
-	*used = false;
-	for (int at = 0; at < in->argc && status == ST_OK;) {
-		status = run__next_option(in, &at, &option, err);
-		if (status == ST_OK && !strcmp(option.name, name)) {
+	for (int at = 0; run__next_option(in, &at, &option);)
+		if (!strcmp(option.name, name)) {
 			*out = option;
-			*used = true;
+			used = true;
 		}
-	}
-	return status;
+	return used;
 }
 
 /* Whether any argument of @name is valid; false if entries name its values. */
@@ -288,99 +276,72 @@ static size_t run_add_value(const char **values, size_t count, const char *value
 }
 
 /* Check that @option's argument is one of the values that entries name. */
-static enum status run_check_choice(const struct run_words *in, const struct run_option *option,
-				    struct err *err)
+static void run_check_choice(const struct run_words *in, const struct run_option *option)
 {
-	const char *given = run__option_word(in, option, 0), **values;
+	const char *given = run__option_word(in, option, 0), **values, *near;
 	struct run_flag_word *words;
-	enum status status;
-	size_t known;
+	struct str list = {0};
+	size_t known = 0;
 	int count;
 
 	if (run_takes_anything(in, option->name))
-		return ST_OK;
-	status = run_flag_words(in, &words, &count, err);
-	if (status != ST_OK)
-		return status;
+		return;
+	words = run_flag_words(in, &count);
 	/* One extra, for the argument itself. */
 	values = mem_calloc((size_t)count + 1, sizeof(*values));
-	if (values) {
-		/* The values of the flag option->name that entries name, as pointers into
-		 * words. */
-		known = 0;
-		for (int i = 0; i < count; i++)
-			if (words[i].has_value && !strcmp(words[i].name, option->name))
-				known = run_add_value(values, known, words[i].value);
-
-		if (run_add_value(values, known, given) != known) {
-			const char *near = str_nearest(given, values, known);
-			struct str list = {0};
-
-			for (size_t i = 0; i < known && !near; i++)
-				str_addf(&list, "%s%s", i ? " " : "", values[i]);
-			if (near)
-				err_set(err, ST_INVALID,
-					"%s: unknown value \"%s\" (did you mean \"%s\"?)",
-					option->name, given, near);
-			else
-				err_set(err, ST_INVALID, "%s: unknown value \"%s\" (there is: %s)",
-					option->name, given, str_peek(&list));
-			str_free(&list);
-			status = ST_INVALID;
-		}
-	} else {
-		status = err_nomem(err);
+	if (!values)
+		err_nomem(in->err);
+	/* The values of the flag option->name that entries name, as pointers into words. */
+	for (int i = 0; i < count && !err_stuck(in->err); i++)
+		if (words[i].has_value && !strcmp(words[i].name, option->name))
+			known = run_add_value(values, known, words[i].value);
+	if (!err_stuck(in->err) && run_add_value(values, known, given) != known) {
+		near = str_nearest(given, values, known);
+		for (size_t i = 0; i < known && !near; i++)
+			str_addf(&list, "%s%s", i ? " " : "", values[i]);
+		if (near)
+			err_set(in->err, ST_INVALID,
+				"%s: unknown value \"%s\" (did you mean \"%s\"?)", option->name,
+				given, near);
+		else
+			err_set(in->err, ST_INVALID, "%s: unknown value \"%s\" (there is: %s)",
+				option->name, given, str_peek(&list));
+		str_free(&list);
 	}
 	mem_free(values);
 	mem_free(words);
-	return status;
 }
 
 /* Check that every flag on the command line has the arguments that it takes. */
-static enum status run_check_uses(const struct run_words *in, struct err *err)
+static void run_check_uses(const struct run_words *in)
 {
-	enum status status = ST_OK;
+	struct run_option option;
+	enum run_takes takes;
 
-	for (int at = 0; at < in->argc && status == ST_OK;) {
-		struct run_option option;
-		enum run_takes takes;
-
-		status = run__next_option(in, &at, &option, err);
-		if (status != ST_OK || !run_flag_takes(in, option.name, &takes))
-			continue;
-		status = run__option_check(in, &option, takes, err);
-		if (status == ST_OK && takes == RUN_TAKES_VALUE)
-			status = run_check_choice(in, &option, err);
-	}
-	return status;
+	for (int at = 0; run__next_option(in, &at, &option);)
+		if (run_flag_takes(in, option.name, &takes) &&
+		    run__option_check(in, &option, takes) == ST_OK && takes == RUN_TAKES_VALUE)
+			run_check_choice(in, &option);
 }
 
 /* Whether all words of the entry @flag are given. @missing receives the first that is not, or "" if
  * only a value differs; @option the last word's use. */
-static enum status run_flag_applies(const struct run_words *in, const cJSON *flag, bool *applies,
-				    struct run_option *option, char missing[RUN_WORD_SIZE],
-				    struct err *err)
+static bool run_flag_applies(const struct run_words *in, const cJSON *flag,
+			     struct run_option *option, char missing[RUN_WORD_SIZE])
 {
 	const char *rest = flag->string;
 	struct run_flag_word word;
 
-	*applies = false;
 	missing[0] = '\0';
 	while (run_next_word(&rest, &word)) {
-		bool used;
-		enum status status = run_find_last_use(in, word.name, &used, option, err);
-
-		if (status != ST_OK)
-			return status;
-		if (!used) {
+		if (!run_find_last_use(in, word.name, option)) {
 			str_copy(missing, RUN_WORD_SIZE, word.name);
-			return ST_OK;
+			return false;
 		}
 		if (word.has_value && strcmp(run__option_word(in, option, 0), word.value) != 0)
-			return ST_OK;
+			return false;
 	}
-	*applies = true;
-	return ST_OK;
+	return true;
 }
 
 static bool run_flag_names(const cJSON *flag, const char *name)
@@ -395,55 +356,46 @@ static bool run_flag_names(const cJSON *flag, const char *name)
 }
 
 /* Note for each flag without effect which other flag the nearest entry needs. */
-static enum status run_note_unused(const struct run_words *in, struct str *notes, struct err *err)
+static void run_note_unused(const struct run_words *in, struct str *notes)
 {
 	char lacks[RUN_WORD_SIZE], missing[RUN_WORD_SIZE];
 	struct run_option given, last = {.name = ""};
-	enum status status = ST_OK;
 
-	for (int at = 0; at < in->argc && status == ST_OK;) {
+	for (int at = 0; run__next_option(in, &at, &given);) {
 		bool vain = true;
 
 		lacks[0] = '\0';
-		status = run__next_option(in, &at, &given, err);
-		for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK && vain;
-		     flag = flag->next) {
-			bool applies;
-
+		for (const cJSON *flag = run_flag_first(in); flag && vain; flag = flag->next) {
 			if (!run_flag_names(flag, given.name))
 				continue;
-			status = run_flag_applies(in, flag, &applies, &last, missing, err);
-			vain = !applies && missing[0];
+			vain = !run_flag_applies(in, flag, &last, missing) && missing[0];
 			if (vain && !lacks[0])
 				str_copy(lacks, sizeof(lacks), missing);
 		}
-		if (status == ST_OK && vain && lacks[0])
+		if (vain && lacks[0])
 			str_addf(notes, "%s has no effect without %s.\n", given.name, lacks);
 	}
-	return status;
 }
 
 /* Apply the flags of the command line. @notes gets a line for each that has no effect. */
-static enum status run_flags_patch(const struct run_words *in, struct str *notes, struct err *err)
+static void run_flags_patch(const struct run_words *in, struct str *notes)
 {
-	enum status status = run_check_uses(in, err);
-
-	for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK; flag = flag->next) {
+	run_check_uses(in);
+	for (const cJSON *flag = run_flag_first(in); flag && !err_stuck(in->err);
+	     flag = flag->next) {
 		const cJSON *patch = flag, *choices = run_choices(flag);
 		struct run_option option = {.name = ""};
 		char missing[RUN_WORD_SIZE];
-		bool applies;
 
-		status = run_flag_applies(in, flag, &applies, &option, missing, err);
-		if (status != ST_OK || !applies)
+		if (!run_flag_applies(in, flag, &option, missing))
 			continue;
 		if (choices)
 			patch = cJSON_GetObjectItemCaseSensitive(choices,
 								 run__option_word(in, &option, 0));
 		if (patch)
-			status = run__patch(in, patch, &option, err);
+			run__patch(in, patch, &option);
 	}
-	return status == ST_OK ? run_note_unused(in, notes, err) : status;
+	run_note_unused(in, notes);
 }
 
 /* ---- what is neither a flag nor a key -------------------------------------------------------- */
@@ -480,76 +432,69 @@ static bool run_renamed_option(const char *name, struct err *err)
 }
 
 /* Report a word that is neither a flag nor a key, with the nearest of both. */
-static enum status run_unknown_option(const struct run_words *in, const char *name, struct err *err)
+static void run_unknown_option(const struct run_words *in, const char *name)
 {
 	const char **names, *near;
-	struct run_flag_word *words;
 	int key_count, flag_count;
+	struct run_flag_word *words = run_flag_words(in, &flag_count);
 	const struct run_key *keys = run_file_keys(&key_count);
-	enum status status = run_flag_words(in, &words, &flag_count, err);
 	size_t count = 0;
 
-	if (status != ST_OK)
-		return status;
 	names = mem_calloc((size_t)key_count + (size_t)flag_count, sizeof(*names));
-	if (!names) {
-		mem_free(words);
-		return err_nomem(err);
+	if (!names)
+		err_nomem(in->err);
+	if (!err_stuck(in->err)) {
+		for (int i = 0; i < key_count; i++)
+			if (keys[i].kind != RUN_KEY_FLAGS)
+				names[count++] = keys[i].path;
+		for (int i = 0; i < flag_count; i++)
+			names[count++] = words[i].name + 2;
+		near = run_nearest_option(name + 2, names, count);
+		if (near)
+			err_set(in->err, ST_INVALID, "unknown option %s (did you mean --%s?)", name,
+				near);
+		else
+			err_set(in->err, ST_INVALID,
+				"unknown option %s (`ipu-train --help RUN` lists flags and keys)",
+				name);
 	}
-	for (int i = 0; i < key_count; i++)
-		if (keys[i].kind != RUN_KEY_FLAGS)
-			names[count++] = keys[i].path;
-	for (int i = 0; i < flag_count; i++)
-		names[count++] = words[i].name + 2;
-
-	near = run_nearest_option(name + 2, names, count);
-	if (near)
-		err_set(err, ST_INVALID, "unknown option %s (did you mean --%s?)", name, near);
-	else
-		err_set(err, ST_INVALID,
-			"unknown option %s (`ipu-train --help RUN` lists flags and keys)", name);
 	mem_free(names);
 	mem_free(words);
-	return ST_INVALID;
 }
 
 /* ---- the whole command line ------------------------------------------------------------------ */
 
-enum status run__options_flags(cJSON *json, const char *file, int argc, char **argv,
-			       struct str *notes, struct err *err)
+void run__options_flags(cJSON *json, const char *file, int argc, char **argv, struct str *notes,
+			struct err *err)
 {
-	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
+	const struct run_words in = {
+		.json = json, .file = file, .argv = argv, .argc = argc, .err = err};
 	struct json_at root = json_root(file, json), flags, flag = {0};
-	enum status status = ST_OK;
 
-	if (json_child(&root, "flags", &flags) && !json_is_null(&flags)) {
-		status = json_object(&flags, err);
-		while (status == ST_OK && json_next(&flags, &flag))
-			status = run_check_flag(&in, &flag, err);
-	}
-	return status == ST_OK ? run_flags_patch(&in, notes, err) : status;
+	if (json_child(&root, "flags", &flags) && !json_is_null(&flags) &&
+	    json_object(&flags, err) == ST_OK)
+		while (!err_stuck(err) && json_next(&flags, &flag))
+			run_check_flag(&in, &flag);
+	run_flags_patch(&in, notes);
 }
 
-enum status run__options_keys(cJSON *json, const char *file, int argc, char **argv, struct err *err)
+void run__options_keys(cJSON *json, const char *file, int argc, char **argv, struct err *err)
 {
-	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
-	enum status status = ST_OK;
+	const struct run_words in = {
+		.json = json, .file = file, .argv = argv, .argc = argc, .err = err};
+	struct run_option option;
+	enum run_takes takes;
 
 	/* The flags of the file have been applied: here are the other options. */
-	for (int at = 0; at < in.argc && status == ST_OK;) {
-		const struct run_key *key;
-		struct run_option option;
-		enum run_takes takes;
+	for (int at = 0; run__next_option(&in, &at, &option);) {
+		const struct run_key *key = run__key_over(option.name + 2);
 
-		status = run__next_option(&in, &at, &option, err);
-		if (status != ST_OK || run_flag_takes(&in, option.name, &takes))
+		if (run_flag_takes(&in, option.name, &takes) ||
+		    (!key && run_renamed_option(option.name, err)))
 			continue;
-		key = run__key_over(option.name + 2);
-		if (!key && run_renamed_option(option.name, err))
-			return ST_INVALID;
 		if (!key || key->kind == RUN_KEY_FLAGS)
-			return run_unknown_option(&in, option.name, err);
-		status = run__override(&in, key, &option, err);
+			run_unknown_option(&in, option.name);
+		else
+			run__override(&in, key, &option);
 	}
-	return status;
 }
