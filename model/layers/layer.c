@@ -77,23 +77,21 @@ enum status layer_read(struct model *model, struct model_layer *layer, const str
 	}
 	model_config_read(config, &ops->options, layer->config, layer, err);
 	if (!err_stuck(err) && ops->read)
-		ops->read(model, layer, config, err);
+		ops->read(&(const struct layer_reading){model, layer, config, err});
 	return err->status;
 }
 
 /* Find the option "NAME_part", or "part" if @name is empty; false: absent or null. */
-static bool layer_param_option(const struct json_at *config, const char *name, const char *part,
-			       struct json_at *out, struct err *err)
+static bool layer_param_option(const struct layer_reading *in, const char *name, const char *part,
+			       struct json_at *out)
 {
 	char key[64];
 
 	snprintf(key, sizeof(key), "%s%s%s", name, *name ? "_" : "", part);
-	return model_option_at(config, key, out, err);
+	return model_option_at(in->config, key, out, in->err);
 }
 
-enum status layer__add_param(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, const struct layer_param *param,
-			     struct err *err)
+enum status layer__add_param(const struct layer_reading *in, const struct layer_param *param)
 {
 	struct model_init init =
 		model_init_named(param->initializer, param->fan_in, param->fan_out);
@@ -102,10 +100,10 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 	struct model_param *added;
 	struct json_at here;
 
-	if (layer_param_option(config, option, "initializer", &here, err))
-		model_init_read(&init, &here, param->fan_in, param->fan_out, err);
-	if (layer_param_option(config, option, "regularizer", &here, err))
-		model_regularizer_read(&l1, &l2, &here, err);
+	if (layer_param_option(in, option, "initializer", &here))
+		model_init_read(&init, &here, param->fan_in, param->fan_out, in->err);
+	if (layer_param_option(in, option, "regularizer", &here))
+		model_regularizer_read(&l1, &l2, &here, in->err);
 	init.columns = layer_last_dim(&param->shape);
 	if (init.kind == MODEL_INIT_ORTHOGONAL) {
 		/* Creating an orthogonal matrix costs the smaller side squared times the greater
@@ -113,16 +111,16 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 		const double columns = (double)layer_last_dim(&param->shape);
 		const double rows = (double)model_shape_count(&param->shape) / columns;
 
-		if (!err_stuck(err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
-			model_config_limit(config, err,
+		if (!err_stuck(in->err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
+			model_config_limit(in->config, in->err,
 					   "an orthogonal matrix of %.0f x %.0f would take minutes "
 					   "to make: use another initializer, or weights.load",
 					   rows, columns);
 	}
-	if (err_stuck(err) || model__add_param(model, layer, config, param->name, &param->shape,
-					       &init, &added, err) != ST_OK)
-		return err->status;
-	added->trainable = layer->trainable && !param->fixed;
+	if (err_stuck(in->err) || model__add_param(in->model, in->layer, in->config, param->name,
+						   &param->shape, &init, &added, in->err) != ST_OK)
+		return in->err->status;
+	added->trainable = in->layer->trainable && !param->fixed;
 	added->autocast = !param->fixed && !param->no_autocast;
 	added->l1 = l1;
 	added->l2 = l2;
@@ -139,24 +137,23 @@ int64_t layer_rows(const struct model_layer *layer, int64_t batch)
 	return batch * (model_shape_count(&layer->input) / layer_last_dim(&layer->input));
 }
 
-enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
-				   struct err *err)
+enum status layer__check_last_axis(const struct layer_reading *in)
 {
 	struct json_at here, item;
 	int64_t axis;
 
-	if (!model_option_given(config, "axis", &here, err))
-		return err->status;
+	if (!model_option_given(in->config, "axis", &here, in->err))
+		return in->err->status;
 	item = here;
 	if (cJSON_IsArray(here.node) && (json_count(&here) != 1 || !json_item(&here, 0, &item)))
 		return model_config_unsupported(
-			&here, err, "not supported: it must be the last axis alone here");
-	if (json_int(&item, INT64_MIN, INT64_MAX, &axis, err) == ST_OK && axis != -1 &&
-	    axis != layer->input.ndim)
-		model_config_unsupported(&item, err,
+			&here, in->err, "not supported: it must be the last axis alone here");
+	if (json_int(&item, INT64_MIN, INT64_MAX, &axis, in->err) == ST_OK && axis != -1 &&
+	    axis != in->layer->input.ndim)
+		model_config_unsupported(&item, in->err,
 					 "not supported: it must be the last axis (-1 or %d) here",
-					 layer->input.ndim);
-	return err->status;
+					 in->layer->input.ndim);
+	return in->err->status;
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -183,23 +180,22 @@ enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, i
 	return err->status;
 }
 
-enum status layer__window_option(const struct model_layer *layer, const struct json_at *config,
-				 const char *key, int64_t least, int64_t most, int64_t absent,
-				 int64_t out[LAYER_WAYS], struct err *err)
+enum status layer__window_option(const struct layer_reading *in, const char *key, int64_t least,
+				 int64_t most, int64_t absent, int64_t out[LAYER_WAYS])
 {
 	struct json_at here, item;
 
 	out[LAYER_Y] = out[LAYER_X] = absent;
-	if (layer->ops->sequence)
+	if (in->layer->ops->sequence)
 		out[LAYER_Y] = 1;
-	if (!(absent ? model_option_given(config, key, &here, err)
-		     : model_option_need(config, key, &here, err)))
-		return err->status;
-	if (!layer->ops->sequence)
-		return layer__pair(&here, least, most, out, err);
+	if (!(absent ? model_option_given(in->config, key, &here, in->err)
+		     : model_option_need(in->config, key, &here, in->err)))
+		return in->err->status;
+	if (!in->layer->ops->sequence)
+		return layer__pair(&here, least, most, out, in->err);
 	if (cJSON_IsArray(here.node) && json_count(&here) == 1 && json_item(&here, 0, &item))
 		here = item;
-	return json_int(&here, least, most, &out[LAYER_X], err);
+	return json_int(&here, least, most, &out[LAYER_X], in->err);
 }
 
 void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS], int64_t channels)
@@ -211,14 +207,14 @@ void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS
 			.ndim = 3, .dim = {sides[LAYER_Y], sides[LAYER_X], channels}};
 }
 
-enum status layer__padding(const struct json_at *config, bool *same, struct err *err)
+enum status layer__padding(const struct layer_reading *in, bool *same)
 {
 	static const char *const known[] = {"valid", "same"};
 	size_t choice = 0;
 
-	model_option_choice(config, "padding", known, ARRAY_LEN(known), &choice, err);
+	model_option_choice(in->config, "padding", known, ARRAY_LEN(known), &choice, in->err);
 	*same = choice == 1;
-	return err->status;
+	return in->err->status;
 }
 
 int64_t layer__windows(int64_t size, int64_t reach, int64_t stride, bool same, int64_t *before)

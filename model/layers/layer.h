@@ -83,6 +83,14 @@ enum layer_masks {
 	LAYER_MASKS_ATTEND /* the masks of queries and keys are inputs; the output has the former */
 };
 
+/* A layer whose config is read; its row, inputs and input shape are set. */
+struct layer_reading {
+	struct model *model;
+	struct model_layer *layer;
+	const struct json_at *config;
+	struct err *err; /* sticky; never NULL */
+};
+
 struct compute_ops; /* trainer/layers/compute.h */
 
 struct layer_ops {
@@ -96,8 +104,7 @@ struct layer_ops {
 	bool images;                  /* its input must be images, or sequences if `sequence` */
 	/* Read what the rows of the options do not; set the output shape, which is the input's, and
 	 * parameters (model__add_param). Not called after a failure; NULL: nothing. */
-	enum status (*read)(struct model *model, struct model_layer *layer,
-			    const struct json_at *config, struct err *err);
+	enum status (*read)(const struct layer_reading *in);
 	int64_t (*flops)(const struct model_layer *layer, int64_t batch); /* NULL: 0 */
 	/* Append the device operations of a phase for one micro-batch. `stage` is 0; the caller
 	 * sets it. NULL: no operations. */

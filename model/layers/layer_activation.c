@@ -115,12 +115,12 @@ int64_t layer__activation_work(enum model_activation activation)
 	return activation_rows[activation].work;
 }
 
-enum status layer__read_activation(struct model_layer *layer, const struct json_at *config,
-				   struct err *err)
+enum status layer__read_activation(const struct layer_reading *in)
 {
-	model__read_activation(config, "activation", &layer->activation, err);
+	struct model_layer *layer = in->layer;
+	model__read_activation(in->config, "activation", &layer->activation, in->err);
 	layer->reads_output = layer_activation_needs_output(layer->activation);
-	return err->status;
+	return in->err->status;
 }
 
 /* Append the activation from @in to the output. In phase B, its gradient goes to @grad, and its
@@ -196,15 +196,13 @@ static void activation_lower(struct layer_lowering *lowering)
 static const struct model_option activation_options[] = {
 	{"activation", .rule = MODEL_ANY}, {"activity_regularizer", .rule = MODEL_NULL}};
 
-static enum status activation_read(struct model *model, struct model_layer *layer,
-				   const struct json_at *config, struct err *err)
+static enum status activation_read(const struct layer_reading *in)
 {
 	enum model_activation activation = MODEL_LINEAR;
 
-	(void)model;
-	model__read_activation(config, "activation", &activation, err);
-	set_activation(layer, activation);
-	return err->status;
+	model__read_activation(in->config, "activation", &activation, in->err);
+	set_activation(in->layer, activation);
+	return in->err->status;
 }
 
 const struct layer_ops layer_activation = {
@@ -222,12 +220,10 @@ const struct layer_ops layer_activation = {
 static const struct model_option softmax_options[] = {{"axis", .rule = MODEL_ANY}};
 
 /* Over the last axis. */
-static enum status softmax_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status softmax_read(const struct layer_reading *in)
 {
-	(void)model;
-	set_activation(layer, MODEL_SOFTMAX);
-	return layer__check_last_axis(layer, config, err);
+	set_activation(in->layer, MODEL_SOFTMAX);
+	return layer__check_last_axis(in);
 }
 
 const struct layer_ops layer_softmax = {
@@ -271,14 +267,11 @@ static const struct model_option leaky_relu_options[] = {
 static const struct model_option elu_options[] = {RELU_NUMBER("alpha", alpha, 1.0)};
 /* clang-format on */
 
-static enum status relu_read(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct err *err)
+static enum status relu_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_relu *c = layer->config;
 
-	(void)model;
-	(void)config;
-	(void)err;
 	if (layer->ops == &layer_leaky_relu)
 		c->most = INFINITY;
 	layer->reads_inputs = !layer_relu_is_plain(layer);
@@ -366,27 +359,28 @@ bool layer_is_relu(const struct model_layer *layer, float *most)
  */
 
 /* Number of shared axes: shared_axes, numbered from 1, must be the first ones. 0 after an error. */
-static int shared_axes(const struct model_layer *layer, const struct json_at *config,
-		       struct err *err)
+static int shared_axes(const struct layer_reading *in)
 {
 	struct json_at here, item = {0};
 	unsigned seen = 0;
 	int count;
 
-	if (!model_option_at(config, "shared_axes", &here, err) || json_array(&here, err) != ST_OK)
+	if (!model_option_at(in->config, "shared_axes", &here, in->err) ||
+	    json_array(&here, in->err) != ST_OK)
 		return 0;
 	count = json_count(&here);
 	while (json_next(&here, &item)) {
 		int64_t axis;
 
-		if (json_int(&item, 1, layer->input.ndim, &axis, err) != ST_OK)
+		if (json_int(&item, 1, in->layer->input.ndim, &axis, in->err) != ST_OK)
 			return 0;
 		seen |= 1u << axis;
 	}
-	if (count <= layer->input.ndim && seen == (2u << count) - 2u)
+	if (count <= in->layer->input.ndim && seen == (2u << count) - 2u)
 		return count;
 	model_config_unsupported(
-		&here, err, "not supported: shared axes must be the first ones, as [1] or [1, 2]");
+		&here, in->err,
+		"not supported: shared axes must be the first ones, as [1] or [1, 2]");
 	return 0;
 }
 
@@ -395,17 +389,16 @@ static const struct model_option p_relu_options[] = {
 	{"shared_axes", .rule = MODEL_ANY},
 };
 
-static enum status p_relu_read(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, struct err *err)
+static enum status p_relu_read(const struct layer_reading *in)
 {
 	struct layer_param alpha = {.name = "alpha", .initializer = "Zeros"};
-	const int shared = shared_axes(layer, config, err);
+	const int shared = shared_axes(in);
 
-	alpha.shape = layer->input;
+	alpha.shape = in->layer->input;
 	for (int d = 0; d < shared; d++)
 		alpha.shape.dim[d] = 1;
 	alpha.fan_in = alpha.fan_out = model_shape_count(&alpha.shape);
-	return layer__add_param(model, layer, config, &alpha, err);
+	return layer__add_param(in, &alpha);
 }
 
 static int64_t p_relu_flops(const struct model_layer *layer, int64_t batch)

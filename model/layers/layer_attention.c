@@ -28,57 +28,59 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void check_inputs(const struct model *model, const struct model_layer *layer,
-			 const struct json_at *config, struct err *err)
+static void check_inputs(const struct layer_reading *in)
 {
+	const struct model_layer *layer = in->layer;
 	const struct layer_attention *own = layer->config;
 	const struct model_shape *shape[LAYER_ATTENTION_PARTS];
 	char text[192];
 
-	for (int p = 0; p < LAYER_ATTENTION_PARTS && !err_stuck(err); p++) {
-		shape[p] = model_input_shape(model, layer, own->input[p]);
+	for (int p = 0; p < LAYER_ATTENTION_PARTS && !err_stuck(in->err); p++) {
+		shape[p] = model_input_shape(in->model, layer, own->input[p]);
 		model_shape_text(shape[p], 0, text, sizeof(text));
 		if (shape[p]->ndim != 2)
-			json_fail(config, err,
+			json_fail(in->config, in->err,
 				  "%s needs sequences (steps, features), but input %d is %s",
 				  layer->ops->class_name, own->input[p], text);
 	}
-	if (err_stuck(err))
+	if (err_stuck(in->err))
 		return;
 	if (shape[LAYER_ATTENTION_KEY]->dim[0] != shape[LAYER_ATTENTION_VALUE]->dim[0])
-		json_fail(config, err,
+		json_fail(in->config, in->err,
 			  "there must be as many keys as values: %lld and %lld come in",
 			  (long long)shape[LAYER_ATTENTION_KEY]->dim[0],
 			  (long long)shape[LAYER_ATTENTION_VALUE]->dim[0]);
 	else if (!own->projects && layer->input.dim[1] != shape[LAYER_ATTENTION_KEY]->dim[1])
-		json_fail(config, err, "queries and keys must be as wide as each other: %lld, %lld",
+		json_fail(in->config, in->err,
+			  "queries and keys must be as wide as each other: %lld, %lld",
 			  (long long)layer->input.dim[1],
 			  (long long)shape[LAYER_ATTENTION_KEY]->dim[1]);
 }
 
 /* Check that the counts of scores and of projected values do not overflow. */
-static void check_sizes(const struct model *model, const struct model_layer *layer,
-			const struct json_at *config, struct err *err)
+static void check_sizes(const struct layer_reading *in)
 {
+	const struct model_layer *layer = in->layer;
 	const struct layer_attention *own = layer->config;
 	const double length = (double)layer->input.dim[0];
 	const double keys =
-		(double)model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
+		(double)model_input_shape(in->model, layer, own->input[LAYER_ATTENTION_KEY])
+			->dim[0];
 	const double wide = (double)(own->key_dim + own->value_dim);
 	const double item = (double)own->heads * (length * keys + (length + keys) * wide);
 
-	if (!err_stuck(err) && item > ITEM_MOST)
+	if (!err_stuck(in->err) && item > ITEM_MOST)
 		model_config_limit(
-			config, err,
+			in->config, in->err,
 			"%lld heads over %.0f queries and %.0f keys have %.3g scores and "
 			"values an item: at most %.3g are possible",
 			(long long)own->heads, length, keys, item, ITEM_MOST);
 }
 
 /* Read the config that both kinds share, except sizes; check that inputs are sequences. */
-static enum status read_begin(const struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
+static enum status read_begin(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_attention *own = layer->config;
 
 	own->projects = layer->ops == &layer_multi_head_attention;
@@ -86,20 +88,19 @@ static enum status read_begin(const struct model *model, struct model_layer *lay
 	own->input[LAYER_ATTENTION_VALUE] = layer_own_inputs(layer) > 1;
 	own->input[LAYER_ATTENTION_KEY] =
 		layer_own_inputs(layer) > 2 ? 2 : own->input[LAYER_ATTENTION_VALUE];
-	check_inputs(model, layer, config, err);
-	layer__read_drop(config, "dropout", &own->drop, err);
-	layer__read_seed(config, &own->seed, err);
-	model_option_bool(config, "use_causal_mask", &own->causal, err);
-	return err->status;
+	check_inputs(in);
+	layer__read_drop(in, "dropout", &own->drop);
+	layer__read_seed(in, &own->seed);
+	model_option_bool(in->config, "use_causal_mask", &own->causal, in->err);
+	return in->err->status;
 }
 
 /* Add kernel and bias of a projection from @features to heads or, if @out, from heads to
  * features. */
-static void add_projection(struct model *model, struct model_layer *layer,
-			   const struct json_at *config, const char *kernel, const char *bias,
-			   int64_t features, int64_t width, bool out, struct err *err)
+static void add_projection(const struct layer_reading *in, const char *kernel, const char *bias,
+			   int64_t features, int64_t width, bool out)
 {
-	const struct layer_attention *own = layer->config;
+	const struct layer_attention *own = in->layer->config;
 	/* Keras counts fans as for a convolution: all but the last two dimensions are the field. */
 	const struct layer_param weights = {
 		.name = kernel,
@@ -119,9 +120,9 @@ static void add_projection(struct model *model, struct model_layer *layer,
 
 	if (out)
 		offsets.shape = (struct model_shape){.ndim = 1, .dim = {features}};
-	layer__add_param(model, layer, config, &weights, err);
-	if (layer->use_bias)
-		layer__add_param(model, layer, config, &offsets, err);
+	layer__add_param(in, &weights);
+	if (in->layer->use_bias)
+		layer__add_param(in, &offsets);
 }
 
 static const struct model_option heads_options[] = {
@@ -147,44 +148,45 @@ static const struct model_option heads_options[] = {
 	{"use_causal_mask", .rule = MODEL_ANY},
 };
 
-static enum status heads_read(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
+static enum status heads_read(const struct layer_reading *in)
 {
-	struct layer_attention *own = layer->config;
+	struct layer_attention *own = in->layer->config;
 	int64_t features[LAYER_ATTENTION_PARTS];
 	struct json_at here;
 
 	/* Keras writes the default, all axes but the batch and the last, as null or as a list. */
-	if (model_option_given(config, "attention_axes", &here, err) && !json_is_null(&here)) {
+	if (model_option_given(in->config, "attention_axes", &here, in->err) &&
+	    !json_is_null(&here)) {
 		const cJSON *axis =
 			cJSON_GetArraySize(here.node) == 1 ? here.node->child : here.node;
 
 		if (!cJSON_IsNumber(axis) ||
 		    (axis->valuedouble != 1.0 && axis->valuedouble != -2.0))
-			model_config_unsupported(&here, err,
+			model_config_unsupported(&here, in->err,
 						 "not supported: attention is over the steps, so "
 						 "it must be null or [1]");
 	}
 
 	if (own->value_dim == 0)
 		own->value_dim = own->key_dim;
-	if (read_begin(model, layer, config, err) != ST_OK)
-		return err->status;
-	check_sizes(model, layer, config, err);
-	if (err_stuck(err))
-		return err->status;
+	if (read_begin(in) != ST_OK)
+		return in->err->status;
+	check_sizes(in);
+	if (err_stuck(in->err))
+		return in->err->status;
 	own->scale = (float)(1.0 / sqrt((double)own->key_dim));
 	for (int p = 0; p < LAYER_ATTENTION_PARTS; p++)
-		features[p] = layer_last_dim(model_input_shape(model, layer, own->input[p]));
-	add_projection(model, layer, config, "query/kernel", "query/bias",
-		       features[LAYER_ATTENTION_QUERY], own->key_dim, false, err);
-	add_projection(model, layer, config, "key/kernel", "key/bias",
-		       features[LAYER_ATTENTION_KEY], own->key_dim, false, err);
-	add_projection(model, layer, config, "value/kernel", "value/bias",
-		       features[LAYER_ATTENTION_VALUE], own->value_dim, false, err);
-	add_projection(model, layer, config, "attention_output/kernel", "attention_output/bias",
-		       features[LAYER_ATTENTION_QUERY], own->value_dim, true, err);
-	return err->status;
+		features[p] =
+			layer_last_dim(model_input_shape(in->model, in->layer, own->input[p]));
+	add_projection(in, "query/kernel", "query/bias", features[LAYER_ATTENTION_QUERY],
+		       own->key_dim, false);
+	add_projection(in, "key/kernel", "key/bias", features[LAYER_ATTENTION_KEY], own->key_dim,
+		       false);
+	add_projection(in, "value/kernel", "value/bias", features[LAYER_ATTENTION_VALUE],
+		       own->value_dim, false);
+	add_projection(in, "attention_output/kernel", "attention_output/bias",
+		       features[LAYER_ATTENTION_QUERY], own->value_dim, true);
+	return in->err->status;
 }
 
 static const struct model_option attention_options[] = {
@@ -193,28 +195,28 @@ static const struct model_option attention_options[] = {
 	{"seed", .rule = MODEL_ANY},        {"use_causal_mask", .rule = MODEL_ANY},
 };
 
-static enum status attention_read(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status attention_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_attention *own = layer->config;
 	const char *mode = "dot";
 	struct json_at here;
 
-	if (read_begin(model, layer, config, err) != ST_OK)
-		return err->status;
+	if (read_begin(in) != ST_OK)
+		return in->err->status;
 	own->heads = 1;
-	if (model_option_given(config, "score_mode", &here, err) &&
-	    json_text(&here, &mode, err) == ST_OK && strcmp(mode, "dot") != 0)
-		model_config_unsupported(&here, err,
+	if (model_option_given(in->config, "score_mode", &here, in->err) &&
+	    json_text(&here, &mode, in->err) == ST_OK && strcmp(mode, "dot") != 0)
+		model_config_unsupported(&here, in->err,
 					 "\"%s\" is not supported here: it must be \"dot\"", mode);
-	model_option_bool(config, "causal", &own->causal, err);
+	model_option_bool(in->config, "causal", &own->causal, in->err);
 	own->key_dim = layer->input.dim[1];
-	own->value_dim =
-		layer_last_dim(model_input_shape(model, layer, own->input[LAYER_ATTENTION_VALUE]));
+	own->value_dim = layer_last_dim(
+		model_input_shape(in->model, layer, own->input[LAYER_ATTENTION_VALUE]));
 	own->scale = 1.0f;
 	layer->output.dim[1] = own->value_dim;
-	check_sizes(model, layer, config, err);
-	return err->status;
+	check_sizes(in);
+	return in->err->status;
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

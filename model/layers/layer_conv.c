@@ -36,53 +36,51 @@ static const struct model_option separable_options[] = {
 /* clang-format on */
 
 /* Read the window and "activation"; output sides and padding are left to the caller. */
-static enum status conv_window(struct model_layer *layer, const struct json_at *config,
-			       struct err *err)
+static enum status conv_window(const struct layer_reading *in)
 {
-	struct layer_conv *w = layer->config;
+	struct layer_conv *w = in->layer->config;
 	struct json_at here;
 
 	if (!w->multiplier)
 		w->multiplier = 1;
-	layer__window_option(layer, config, "kernel_size", 1, CONV_SIDE, 0, w->kernel, err);
-	layer__window_option(layer, config, "strides", 1, CONV_SIDE, 1, w->stride, err);
-	layer__window_option(layer, config, "dilation_rate", 1, CONV_SIDE, 1, w->dilation, err);
-	layer__padding(config, &w->same, err);
+	layer__window_option(in, "kernel_size", 1, CONV_SIDE, 0, w->kernel);
+	layer__window_option(in, "strides", 1, CONV_SIDE, 1, w->stride);
+	layer__window_option(in, "dilation_rate", 1, CONV_SIDE, 1, w->dilation);
+	layer__padding(in, &w->same);
 	if ((w->stride[LAYER_Y] > 1 || w->stride[LAYER_X] > 1) &&
 	    (w->dilation[LAYER_Y] > 1 || w->dilation[LAYER_X] > 1) &&
-	    model_option_given(config, "dilation_rate", &here, err))
-		model_config_unsupported(&here, err,
+	    model_option_given(in->config, "dilation_rate", &here, in->err))
+		model_config_unsupported(&here, in->err,
 					 "not supported together with \"strides\" above 1 (nor is "
 					 "it in TensorFlow)");
-	return layer__read_activation(layer, config, err);
+	return layer__read_activation(in);
 }
 
 /* The same, with output sides and padding; the output shape is left to the caller. */
-static enum status conv_begin(struct model_layer *layer, const struct json_at *config,
-			      struct err *err)
+static enum status conv_begin(const struct layer_reading *in)
 {
 	static const char *const names[] = {"high", "wide"};
 
-	conv_window(layer, config, err);
-	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++) {
-		const int64_t size = layer_side(&layer->input, way);
-		struct layer_conv *w = layer->config;
+	conv_window(in);
+	for (int way = 0; way < LAYER_WAYS && !err_stuck(in->err); way++) {
+		const int64_t size = layer_side(&in->layer->input, way);
+		struct layer_conv *w = in->layer->config;
 		int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
 
 		if (reach > CONV_REACH) {
-			json_fail(config, err,
+			json_fail(in->config, in->err,
 				  "the dilated kernel is %lld %s, more than the limit of %d",
 				  (long long)reach, names[way], CONV_REACH);
 			break;
 		}
 		w->out[way] = layer__windows(size, reach, w->stride[way], w->same, &w->pad[way]);
 		if (!w->out[way])
-			json_fail(config, err,
+			json_fail(in->config, in->err,
 				  "the kernel is %lld %s, but the image only %lld: there would be "
 				  "no output (\"padding\" is \"valid\")",
 				  (long long)reach, names[way], (long long)size);
 	}
-	return err->status;
+	return in->err->status;
 }
 
 /* (height, width, depth, filters), for sequences (steps, depth, filters). */
@@ -98,59 +96,56 @@ static struct model_shape conv_kernel_shape(const struct model_layer *layer, int
 }
 
 /* "groups" must be 1. */
-static void conv_no_groups(const struct layer_conv *w, const struct json_at *config,
-			   struct err *err)
+static void conv_no_groups(const struct layer_reading *in)
 {
+	const struct layer_conv *w = in->layer->config;
 	struct json_at here;
 
-	if (w->groups != 1 && model_option_given(config, "groups", &here, err))
-		model_config_unsupported(&here, err, "not supported: it must be 1 here");
+	if (w->groups != 1 && model_option_given(in->config, "groups", &here, in->err))
+		model_config_unsupported(&here, in->err, "not supported: it must be 1 here");
 }
 
 /* Each channel of the input becomes a group. */
-static enum status conv_multiplier(const struct model_layer *layer, const struct json_at *config,
-				   struct err *err)
+static enum status conv_multiplier(const struct layer_reading *in)
 {
-	struct layer_conv *w = layer->config;
+	struct layer_conv *w = in->layer->config;
 	struct json_at here;
 
-	conv_no_groups(w, config, err);
-	w->groups = layer_last_dim(&layer->input);
+	conv_no_groups(in);
+	w->groups = layer_last_dim(&in->layer->input);
 	if (w->multiplier > CONV_COUNT / w->groups &&
-	    model_option_given(config, "depth_multiplier", &here, err))
-		json_fail(&here, err, "%lld outputs of each of %lld channels are too many",
+	    model_option_given(in->config, "depth_multiplier", &here, in->err))
+		json_fail(&here, in->err, "%lld outputs of each of %lld channels are too many",
 			  (long long)w->multiplier, (long long)w->groups);
-	return err->status;
+	return in->err->status;
 }
 
-static enum status conv_depthwise(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status conv_depthwise(const struct layer_reading *in)
 {
-	const struct layer_conv *w = layer->config;
+	const struct layer_conv *w = in->layer->config;
 	struct layer_param kernel = {
 		.name = "depthwise_kernel", .option = "depthwise", .initializer = "GlorotUniform"};
 	int64_t taps;
 
-	if (err_stuck(err))
-		return err->status;
+	if (err_stuck(in->err))
+		return in->err->status;
 	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	kernel.shape = conv_kernel_shape(layer, w->groups, w->multiplier);
+	kernel.shape = conv_kernel_shape(in->layer, w->groups, w->multiplier);
 	kernel.fan_in = taps * w->groups;
 	kernel.fan_out = taps * w->multiplier;
-	return layer__add_param(model, layer, config, &kernel, err);
+	return layer__add_param(in, &kernel);
 }
 
-static enum status conv_bias(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct err *err)
+static enum status conv_bias(const struct layer_reading *in)
 {
-	int64_t filters = layer_last_dim(&layer->output);
+	int64_t filters = layer_last_dim(&in->layer->output);
 	const struct layer_param bias = {.name = "bias",
 					 .initializer = "Zeros",
 					 .shape = {.ndim = 1, .dim = {filters}},
 					 .fan_in = filters,
 					 .fan_out = filters};
 
-	return layer->use_bias ? layer__add_param(model, layer, config, &bias, err) : ST_OK;
+	return in->layer->use_bias ? layer__add_param(in, &bias) : ST_OK;
 }
 
 int64_t layer_conv_pixels(const struct model_layer *layer, int64_t batch)
@@ -199,23 +194,24 @@ static void conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 /* ---- Conv2D and Conv1D ----------------------------------------------------------------------- */
 
 /* y = activation(x * W + b); W is [kernel height, width, channels / groups, filters]. */
-static enum status conv2d_read(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, struct err *err)
+static enum status conv2d_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
 	const int64_t channels = layer_last_dim(&layer->input);
 	const struct layer_conv *w = layer->config;
 	int64_t depth, taps;
 	struct json_at here;
 
-	if (conv_begin(layer, config, err) != ST_OK)
-		return err->status;
-	if (model_option_given(config, "groups", &here, err)) {
+	if (conv_begin(in) != ST_OK)
+		return in->err->status;
+	if (model_option_given(in->config, "groups", &here, in->err)) {
 		if (channels % w->groups)
-			json_fail(&here, err, "%lld groups do not divide the input's %lld channels",
+			json_fail(&here, in->err,
+				  "%lld groups do not divide the input's %lld channels",
 				  (long long)w->groups, (long long)channels);
 		else if (layer->units % w->groups)
-			json_fail(&here, err, "%lld groups do not divide the %lld filters",
+			json_fail(&here, in->err, "%lld groups do not divide the %lld filters",
 				  (long long)w->groups, (long long)layer->units);
 	}
 	depth = channels / w->groups;
@@ -224,8 +220,8 @@ static enum status conv2d_read(struct model *model, struct model_layer *layer,
 	kernel.shape = conv_kernel_shape(layer, depth, layer->units);
 	kernel.fan_in = taps * depth;
 	kernel.fan_out = taps * layer->units;
-	layer__add_param(model, layer, config, &kernel, err);
-	return conv_bias(model, layer, config, err);
+	layer__add_param(in, &kernel);
+	return conv_bias(in);
 }
 
 static int64_t conv2d_flops(const struct model_layer *layer, int64_t batch)
@@ -253,18 +249,18 @@ static void conv2d_lower(struct layer_lowering *lowering)
 
 /* Each channel has depth_multiplier separate filters; the kernel is [kernel height, width,
  * channels, depth_multiplier]. */
-static enum status depthwise_read(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status depthwise_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const struct layer_conv *w = layer->config;
 
-	conv_begin(layer, config, err);
-	conv_multiplier(layer, config, err);
-	if (conv_depthwise(model, layer, config, err) != ST_OK)
-		return err->status;
+	conv_begin(in);
+	conv_multiplier(in);
+	if (conv_depthwise(in) != ST_OK)
+		return in->err->status;
 	layer->units = w->groups * w->multiplier;
 	layer__set_output(layer, w->out, layer->units);
-	return conv_bias(model, layer, config, err);
+	return conv_bias(in);
 }
 
 static int64_t depthwise_flops(const struct model_layer *layer, int64_t batch)
@@ -289,16 +285,15 @@ static void depthwise_lower(struct layer_lowering *lowering)
  * pixels and an output_padding p, "same" gives n s or, with p, (n - 1) s + r - 2 floor(r / 2) + p;
  * "valid" gives n s + max(r - s, 0) or (n - 1) s + r + p.
  */
-static void transposed_side(const struct model_layer *layer, const struct json_at *config, int way,
-			    int64_t more, struct err *err)
+static void transposed_side(const struct layer_reading *in, int way, int64_t more)
 {
-	struct layer_conv *w = layer->config;
-	const int64_t side = layer_side(&layer->input, way), stride = w->stride[way];
+	struct layer_conv *w = in->layer->config;
+	const int64_t side = layer_side(&in->layer->input, way), stride = w->stride[way];
 	const int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
 	int64_t *out = &w->out[way];
 
 	if (side > CONV_COUNT / stride - reach) {
-		json_fail(config, err, "an output of %lld x %lld pixels is too large",
+		json_fail(in->config, in->err, "an output of %lld x %lld pixels is too large",
 			  (long long)side, (long long)stride);
 		return;
 	}
@@ -308,45 +303,45 @@ static void transposed_side(const struct model_layer *layer, const struct json_a
 		*out = (side - 1) * stride + reach + more - (w->same ? reach / 2 * 2 : 0);
 	/* Fails if the convolution would not give this side back. */
 	if (*out < 1 || layer__windows(*out, reach, stride, w->same, &w->pad[way]) != side)
-		json_fail(config, err,
+		json_fail(in->config, in->err,
 			  "no image of %lld pixels has %lld places of this kernel: leave "
 			  "\"output_padding\" out, or choose another below the stride",
 			  (long long)*out, (long long)side);
 }
 
-static enum status transposed_read(struct model *model, struct model_layer *layer,
-				   const struct json_at *config, struct err *err)
+static enum status transposed_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
 	int64_t more[LAYER_WAYS] = {-1, -1}, taps;
 	struct layer_conv *w = layer->config;
 	struct json_at here;
 
-	if (conv_window(layer, config, err) != ST_OK)
-		return err->status;
+	if (conv_window(in) != ST_OK)
+		return in->err->status;
 	w->transposed = true;
-	conv_no_groups(w, config, err);
-	if (model_option_at(config, "output_padding", &here, err))
-		layer__window_option(layer, config, "output_padding", 0, CONV_COUNT, 0, more, err);
+	conv_no_groups(in);
+	if (model_option_at(in->config, "output_padding", &here, in->err))
+		layer__window_option(in, "output_padding", 0, CONV_COUNT, 0, more);
 	if (layer->ops->sequence)
 		more[LAYER_Y] = -1;
-	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++)
+	for (int way = 0; way < LAYER_WAYS && !err_stuck(in->err); way++)
 		if (more[way] >= w->stride[way] &&
-		    model_option_at(config, "output_padding", &here, err))
-			json_fail(&here, err, "must be below the stride, %lld",
+		    model_option_at(in->config, "output_padding", &here, in->err))
+			json_fail(&here, in->err, "must be below the stride, %lld",
 				  (long long)w->stride[way]);
 		else
-			transposed_side(layer, config, way, more[way], err);
-	if (err_stuck(err))
-		return err->status;
+			transposed_side(in, way, more[way]);
+	if (err_stuck(in->err))
+		return in->err->status;
 	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
 	layer__set_output(layer, w->out, layer->units);
 	kernel.shape = conv_kernel_shape(layer, layer->units, layer_last_dim(&layer->input));
 	/* Keras counts fans by position in the shape. */
 	kernel.fan_in = taps * layer->units;
 	kernel.fan_out = taps * layer_last_dim(&layer->input);
-	layer__add_param(model, layer, config, &kernel, err);
-	return conv_bias(model, layer, config, err);
+	layer__add_param(in, &kernel);
+	return conv_bias(in);
 }
 
 static int64_t transposed_flops(const struct model_layer *layer, int64_t batch)
@@ -393,17 +388,17 @@ int64_t layer_separable_between(const struct model_layer *layer)
 	return w->groups * w->multiplier;
 }
 
-static enum status separable_read(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status separable_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_param kernel = {
 		.name = "pointwise_kernel", .option = "pointwise", .initializer = "GlorotUniform"};
 	const struct layer_conv *w = layer->config;
 
-	conv_begin(layer, config, err);
-	conv_multiplier(layer, config, err);
-	if (conv_depthwise(model, layer, config, err) != ST_OK)
-		return err->status;
+	conv_begin(in);
+	conv_multiplier(in);
+	if (conv_depthwise(in) != ST_OK)
+		return in->err->status;
 	kernel.fan_in = layer_separable_between(layer);
 	kernel.fan_out = layer->units;
 	layer__set_output(layer, w->out, layer->units);
@@ -412,8 +407,8 @@ static enum status separable_read(struct model *model, struct model_layer *layer
 			? (struct model_shape){.ndim = 3, .dim = {1, kernel.fan_in, kernel.fan_out}}
 			: (struct model_shape){.ndim = 4,
 					       .dim = {1, 1, kernel.fan_in, kernel.fan_out}};
-	layer__add_param(model, layer, config, &kernel, err);
-	return conv_bias(model, layer, config, err);
+	layer__add_param(in, &kernel);
+	return conv_bias(in);
 }
 
 static int64_t separable_flops(const struct model_layer *layer, int64_t batch)

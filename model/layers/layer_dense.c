@@ -22,9 +22,9 @@ static const struct model_option dense_options[] = {
 	{"lora_alpha", .rule = MODEL_NULL},
 };
 
-static enum status dense_read(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
+static enum status dense_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const int64_t inputs = layer_last_dim(&layer->input);
 	struct layer_param kernel = {
 		.name = "kernel", .initializer = "GlorotUniform", .fan_in = inputs};
@@ -32,24 +32,25 @@ static enum status dense_read(struct model *model, struct model_layer *layer,
 	struct json_at here;
 
 	if (!layer->input.ndim)
-		return json_fail(config, err, "Dense needs an input of at least one dimension");
-	if (layer->units > INT_MAX && json_child(config, "units", &here))
+		return json_fail(in->config, in->err,
+				 "Dense needs an input of at least one dimension");
+	if (layer->units > INT_MAX && json_child(in->config, "units", &here))
 		return model_config_limit(
-			&here, err,
+			&here, in->err,
 			"%lld units are beyond the limit of %d: this layer's kernel would take "
 			"%.0f GB",
 			(long long)layer->units, INT_MAX,
 			(double)layer->units * (double)inputs * 4e-9);
-	layer__read_activation(layer, config, err);
+	layer__read_activation(in);
 	layer->output.dim[layer->output.ndim - 1] = layer->units;
 	layer->reads_inputs = layer->trainable; /* for the kernel's gradient */
 	kernel.shape = (struct model_shape){.ndim = 2, .dim = {inputs, layer->units}};
 	bias.shape = (struct model_shape){.ndim = 1, .dim = {layer->units}};
 	kernel.fan_out = bias.fan_in = bias.fan_out = layer->units;
-	layer__add_param(model, layer, config, &kernel, err);
+	layer__add_param(in, &kernel);
 	if (layer->use_bias)
-		layer__add_param(model, layer, config, &bias, err);
-	return err->status;
+		layer__add_param(in, &bias);
+	return in->err->status;
 }
 
 struct layer_dense_sizes layer_dense_sizes(const struct model_layer *layer, int64_t batch)

@@ -19,16 +19,16 @@
  * retained, a byte each, for the backward pass.
  */
 
-void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
-		      struct err *err)
+void layer__read_drop(const struct layer_reading *in, const char *key, struct layer_drop *out)
 {
 	struct json_at here;
 	double rate = 0.0;
 
-	if (!model_option_given(config, key, &here, err) || json_real(&here, &rate, err) != ST_OK)
+	if (!model_option_given(in->config, key, &here, in->err) ||
+	    json_real(&here, &rate, in->err) != ST_OK)
 		return;
 	if (!(rate >= 0.0 && rate < 1.0)) {
-		json_fail(&here, err,
+		json_fail(&here, in->err,
 			  "must be at least 0 and below 1: the share of what is dropped");
 		return;
 	}
@@ -36,40 +36,40 @@ void layer__read_drop(const struct json_at *config, const char *key, struct laye
 	out->threshold = (uint32_t)(rate * 0x1p32);
 }
 
-void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *err)
+void layer__read_seed(const struct layer_reading *in, uint32_t *out)
 {
 	struct json_at here;
 	int64_t seed;
 
-	if (model_option_at(config, "seed", &here, err) &&
-	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
+	if (model_option_at(in->config, "seed", &here, in->err) &&
+	    json_int(&here, INT32_MIN, INT64_MAX, &seed, in->err) == ST_OK)
 		*out = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
 }
 
 /* Read "noise_shape", for example [null, 1, 1, 1]: one decision per item. A dimension is shared
  * where its entry is 1 and the input's is not; shared dimensions must be adjacent. */
-static enum status dropout_noise_shape(struct layer_dropout *c, const struct model_layer *layer,
-				       const struct json_at *config, struct err *err)
+static enum status dropout_noise_shape(const struct layer_reading *in, struct layer_dropout *c)
 {
-	const int dims = layer->input.ndim + 1;
+	const int dims = in->layer->input.ndim + 1;
 	struct json_at here, item;
 	bool before = false;
 	int runs = 0;
 
-	if (!model_option_at(config, "noise_shape", &here, err) || json_array(&here, err) != ST_OK)
-		return err->status;
+	if (!model_option_at(in->config, "noise_shape", &here, in->err) ||
+	    json_array(&here, in->err) != ST_OK)
+		return in->err->status;
 	if (json_count(&here) != dims)
-		return json_fail(&here, err, "must have %d entries, the batch's first", dims);
+		return json_fail(&here, in->err, "must have %d entries, the batch's first", dims);
 	for (int i = 0; json_item(&here, i, &item); i++) {
-		const int64_t whole = i ? layer->input.dim[i - 1] : 0;
+		const int64_t whole = i ? in->layer->input.dim[i - 1] : 0;
 		int64_t dim = whole;
 		bool shared;
 
-		if (!json_is_null(&item) && json_int(&item, 1, INT64_MAX, &dim, err) != ST_OK)
-			return err->status;
+		if (!json_is_null(&item) && json_int(&item, 1, INT64_MAX, &dim, in->err) != ST_OK)
+			return in->err->status;
 		if (dim != whole && dim != 1)
 			return json_fail(
-				&item, err,
+				&item, in->err,
 				"must be 1, null or the input's dimension (the batch's is null)");
 		/* A dimension of 1 counts as shared if its neighbour is. */
 		shared = dim != whole || (before && whole == 1);
@@ -83,7 +83,7 @@ static enum status dropout_noise_shape(struct layer_dropout *c, const struct mod
 	}
 	if (runs > 1)
 		return model_config_unsupported(
-			&here, err, "not supported: shared dimensions (1) must stand together");
+			&here, in->err, "not supported: shared dimensions (1) must stand together");
 	return ST_OK;
 }
 
@@ -94,23 +94,23 @@ static const struct model_option dropout_options[] = {
 	{"data_format", .rule = MODEL_CHANNELS_LAST},
 };
 
-static enum status dropout_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status dropout_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_dropout *c = layer->config;
 	struct json_at here;
 
-	(void)model;
-	if (!model_option_need(config, "rate", &here, err))
-		return err->status;
-	layer__read_drop(config, "rate", &c->drop, err);
-	layer__read_seed(config, &c->seed, err);
-	if (err_stuck(err) || layer->ops == &layer_dropout)
-		return dropout_noise_shape(c, layer, config, err);
+	if (!model_option_need(in->config, "rate", &here, in->err))
+		return in->err->status;
+	layer__read_drop(in, "rate", &c->drop);
+	layer__read_seed(in, &c->seed);
+	if (err_stuck(in->err) || layer->ops == &layer_dropout)
+		return dropout_noise_shape(in, c);
 
 	/* SpatialDropout: one decision per channel of an item. */
-	if (model_option_at(config, "noise_shape", &here, err))
-		return model_config_unsupported(&here, err, "not supported: it must be null here");
+	if (model_option_at(in->config, "noise_shape", &here, in->err))
+		return model_config_unsupported(&here, in->err,
+						"not supported: it must be null here");
 	c->shared = 1;
 	c->shared_end = layer->input.ndim;
 	return ST_OK;
@@ -214,14 +214,13 @@ static const struct model_option rate_options[] = {
 };
 /* clang-format on */
 
-static enum status noise_read(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
+static enum status noise_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const bool adds = layer->ops == &layer_gaussian_noise;
 	struct layer_noise *c = layer->config;
 	double a;
 
-	(void)model;
 	c->spread = (float)(adds ? c->rate : sqrt(c->rate / (1.0 - c->rate)));
 	a = 1.0 / sqrt((1.0 - c->rate) * (1.0 + c->rate * SELU_LOW * SELU_LOW));
 	if (layer->ops == &layer_alpha_dropout) {
@@ -230,8 +229,8 @@ static enum status noise_read(struct model *model, struct model_layer *layer,
 		c->drop_offset = (float)(a * SELU_LOW - a * SELU_LOW * c->rate);
 		c->threshold = (uint32_t)(c->rate * 0x1p32);
 	}
-	layer__read_seed(config, &c->seed, err);
-	return err->status;
+	layer__read_seed(in, &c->seed);
+	return in->err->status;
 }
 
 static int64_t noise_flops(const struct model_layer *layer, int64_t batch)

@@ -24,21 +24,21 @@ static const struct model_option embedding_options[] = {
 	{"dtype", .rule = MODEL_INPUT_DTYPE}, /* Keras 2.0 writes int32 */
 };
 
-static enum status embedding_read(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status embedding_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const int64_t rows = ((const struct layer_table *)layer->config)->rows;
 	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
 
 	if (layer->input.ndim >= MODEL_DIMS)
-		return json_fail(config, err,
+		return json_fail(in->config, in->err,
 				 "Embedding adds a dimension, and there are %d at most",
 				 MODEL_DIMS);
 	layer->output.dim[layer->output.ndim++] = layer->units;
 	table.shape = (struct model_shape){.ndim = 2, .dim = {rows, layer->units}};
 	table.fan_in = rows;
 	table.fan_out = layer->units;
-	return layer__add_param(model, layer, config, &table, err);
+	return layer__add_param(in, &table);
 }
 
 /* Row numbers have no gradient: it is filled with zeros. */
@@ -91,24 +91,24 @@ static const struct model_option position_options[] = {
 	{"initializer", .rule = MODEL_ANY},
 };
 
-static enum status position_read(struct model *model, struct model_layer *layer,
-				 const struct json_at *config, struct err *err)
+static enum status position_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const int64_t length = ((const struct layer_table *)layer->config)->rows;
 	struct layer_param table = {
 		.name = "position_embeddings", .initializer = "GlorotUniform", .option = ""};
 	struct json_at here;
 
 	if (layer->input.ndim != 2)
-		return json_fail(config, err,
+		return json_fail(in->config, in->err,
 				 "PositionEmbedding needs sequences (steps, features)");
-	if (length < layer->input.dim[0] && json_child(config, "sequence_length", &here))
-		return json_fail(&here, err, "is less than the input's %lld steps",
+	if (length < layer->input.dim[0] && json_child(in->config, "sequence_length", &here))
+		return json_fail(&here, in->err, "is less than the input's %lld steps",
 				 (long long)layer->input.dim[0]);
 	table.shape = (struct model_shape){.ndim = 2, .dim = {length, layer->input.dim[1]}};
 	table.fan_in = length;
 	table.fan_out = layer->input.dim[1];
-	return layer__add_param(model, layer, config, &table, err);
+	return layer__add_param(in, &table);
 }
 
 /* Forward: a broadcast over the items; backward: a sum over the items. */

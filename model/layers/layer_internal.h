@@ -1,6 +1,6 @@
 /*
  * What the kinds of layers share: reading options and appending device operations. Read failures
- * are sticky in @err, which is not NULL: once it holds one, nothing more is read.
+ * are sticky in the reading's err: once it holds one, nothing more is read.
  */
 #ifndef LAYER_INTERNAL_H
 #define LAYER_INTERNAL_H
@@ -26,8 +26,7 @@ enum status layer_part(struct model *model, struct model_layer *part,
 	}
 
 /* Read "activation". */
-enum status layer__read_activation(struct model_layer *layer, const struct json_at *config,
-				   struct err *err);
+enum status layer__read_activation(const struct layer_reading *in);
 
 /* The defaults of a parameter, and the prefix of its options NAME_initializer, NAME_regularizer and
  * NAME_constraint. */
@@ -40,9 +39,7 @@ struct layer_param {
 	bool fixed;       /* never trained: moving statistics */
 	bool no_autocast; /* float32 even in a layer that is half */
 };
-enum status layer__add_param(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, const struct layer_param *param,
-			     struct err *err);
+enum status layer__add_param(const struct layer_reading *in, const struct layer_param *param);
 /* The rows of an option table for such a parameter. */
 #define LAYER_PARAM_OPTIONS(name)                                                                  \
 	{name "_initializer", .rule = MODEL_ANY}, {name "_regularizer", .rule = MODEL_ANY},        \
@@ -52,14 +49,12 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 
 /* Check that "axis" (a number or a list of one; the batch is 0) names the last axis: -1 or its
  * number. Absent passes. */
-enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
-				   struct err *err);
+enum status layer__check_last_axis(const struct layer_reading *in);
 
 /* Read the dropout rate at @key, in [0, 1). If it is absent, *@out does not change. */
-void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
-		      struct err *err);
+void layer__read_drop(const struct layer_reading *in, const char *key, struct layer_drop *out);
 /* Read "seed", to be mixed into the layer's stream; if it is absent, *@out (0: none) stays. */
-void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *err);
+void layer__read_seed(const struct layer_reading *in, uint32_t *out);
 
 /*
  * Append @op, whose kind, sizes and operands are set; set its names, phase and type. @part is the
@@ -100,14 +95,13 @@ enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, i
 			struct err *err);
 /* Read a window option: height and width, or a sequence's steps (height 1). @absent: the default
  * (0: the option is required). */
-enum status layer__window_option(const struct model_layer *layer, const struct json_at *config,
-				 const char *key, int64_t least, int64_t most, int64_t absent,
-				 int64_t out[LAYER_WAYS], struct err *err);
+enum status layer__window_option(const struct layer_reading *in, const char *key, int64_t least,
+				 int64_t most, int64_t absent, int64_t out[LAYER_WAYS]);
 /* Set the output to an image of these sides, or to a sequence. */
 void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS],
 		       int64_t channels);
 /* Read "padding": whether it is "same". Absent: "valid". */
-enum status layer__padding(const struct json_at *config, bool *same, struct err *err);
+enum status layer__padding(const struct layer_reading *in, bool *same);
 
 /* Number of window positions along a side of @size; 0: the window does not fit. @before receives
  * the padding before the first. */

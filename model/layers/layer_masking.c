@@ -9,15 +9,13 @@
 static const struct model_option masking_options[] = {
 	{"mask_value", MODEL_FLOAT, LAYER_CONFIG(masking, value), .strict = true}};
 
-static enum status masking_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status masking_read(const struct layer_reading *in)
 {
-	(void)model;
-	if (layer->input.ndim < 2)
-		return json_fail(config, err,
+	if (in->layer->input.ndim < 2)
+		return json_fail(in->config, in->err,
 				 "Masking needs sequences (steps, features), one number a step has "
 				 "no features: Embedding's mask_zero is for numbers of words");
-	layer->makes_mask = true;
+	in->layer->makes_mask = true;
 	return ST_OK;
 }
 

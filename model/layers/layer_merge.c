@@ -23,16 +23,16 @@ static bool merge_is_gate(const struct model_shape *a, const struct model_shape 
 	return gate;
 }
 
-static enum status merge_read(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
+static enum status merge_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_merge *c = layer->config;
 	char first_text[192], other_text[192];
 
 	layer->reads_output = false; /* unless a ReLU is fused */
 	c->gate = LAYER_NO_GATE;
 	if (layer->ops == &layer_multiply && layer->input_count == 2) {
-		const struct model_shape *other = model_input_shape(model, layer, 1);
+		const struct model_shape *other = model_input_shape(in->model, layer, 1);
 
 		if (model__same_shape(&layer->input, other))
 			c->gate = LAYER_NO_GATE;
@@ -42,7 +42,7 @@ static enum status merge_read(struct model *model, struct model_layer *layer,
 			c->gate = 0;
 	}
 	for (int i = 1; i < layer->input_count; i++) {
-		const struct model_shape *shape = model_input_shape(model, layer, i);
+		const struct model_shape *shape = model_input_shape(in->model, layer, i);
 
 		if (i == c->gate || model__same_shape(shape, &layer->input))
 			continue;
@@ -52,7 +52,7 @@ static enum status merge_read(struct model *model, struct model_layer *layer,
 		}
 		model_shape_text(&layer->input, 0, first_text, sizeof(first_text));
 		model_shape_text(shape, 0, other_text, sizeof(other_text));
-		return json_fail(config, err,
+		return json_fail(in->config, in->err,
 				 "the inputs of %s must have one shape: the first is %s, but input "
 				 "%d is %s",
 				 model_layer_class(layer), first_text, i, other_text);

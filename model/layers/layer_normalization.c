@@ -20,10 +20,9 @@
 /* clang-format on */
 
 /* Add gamma (ones) and beta (zeros). */
-static enum status read_norm(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, const struct layer_norm *norm,
-			     struct err *err)
+static enum status read_norm(const struct layer_reading *in, const struct layer_norm *norm)
 {
+	struct model_layer *layer = in->layer;
 	int64_t channels = layer_last_dim(&layer->input);
 	struct layer_param param = {
 		.shape = {.ndim = 1, .dim = {channels}},
@@ -33,18 +32,18 @@ static enum status read_norm(struct model *model, struct model_layer *layer,
 	};
 
 	if (!layer->input.ndim)
-		return json_fail(config, err, "%s needs an input of at least one dimension",
+		return json_fail(in->config, in->err, "%s needs an input of at least one dimension",
 				 layer->ops->class_name);
-	layer__check_last_axis(layer, config, err);
+	layer__check_last_axis(in);
 	param.name = "gamma";
 	param.initializer = "Ones";
 	if (norm->scale)
-		layer__add_param(model, layer, config, &param, err);
+		layer__add_param(in, &param);
 	param.name = "beta";
 	param.initializer = "Zeros";
 	if (norm->center)
-		layer__add_param(model, layer, config, &param, err);
-	return err->status;
+		layer__add_param(in, &param);
+	return in->err->status;
 }
 
 /* Append @op as NAME/PART.
@@ -167,9 +166,9 @@ static const struct model_option norm_options[] = {
 };
 /* clang-format on */
 
-static enum status norm_read(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct err *err)
+static enum status norm_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const int64_t channels = layer_last_dim(&layer->input);
 	struct layer_param moving = {.name = "moving_mean",
 				     .initializer = "Zeros",
@@ -181,18 +180,18 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 
 	if (layer->mask && layer->input.ndim != 2)
 		return model_config_unsupported(
-			config, err,
+			in->config, in->err,
 			"\"%s\": BatchNormalization with a mask is of (steps, channels) alone",
 			layer->name);
 	c->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
-	read_norm(model, layer, config, &c->norm, err);
-	layer__add_param(model, layer, config, &moving, err);
+	read_norm(in, &c->norm);
+	layer__add_param(in, &moving);
 	moving.name = "moving_variance";
 	moving.initializer = "Ones";
-	layer__add_param(model, layer, config, &moving, err);
+	layer__add_param(in, &moving);
 	if (c->fused && c->norm.epsilon < NORM_FUSED_EPSILON)
 		c->norm.epsilon = NORM_FUSED_EPSILON;
-	return err->status;
+	return in->err->status;
 }
 
 int layer_batch_norm_bias(const struct model_layer *layer)
@@ -340,10 +339,9 @@ const struct layer_ops layer_batch_normalization = {
 static const struct model_option rows_options[] = {NORM_OPTIONS(norm, ),
 						   {"rms_scaling", .rule = MODEL_FALSE}};
 
-static enum status rows_read(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, struct err *err)
+static enum status rows_read(const struct layer_reading *in)
 {
-	return read_norm(model, layer, config, layer->config, err);
+	return read_norm(in, in->layer->config);
 }
 
 /* "groups" -1: one group per channel. */
@@ -352,24 +350,23 @@ static const struct model_option groups_options[] = {
 	{"groups", MODEL_INT, LAYER_CONFIG(norm, groups), .strict = true, .least = -1,
 	 .most = INT32_MAX, .fallback = 32}};
 
-static enum status groups_read(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, struct err *err)
+static enum status groups_read(const struct layer_reading *in)
 {
-	const int64_t channels = layer_last_dim(&layer->input);
-	struct layer_norm *norm = layer->config;
-	struct json_at here = *config;
+	const int64_t channels = layer_last_dim(&in->layer->input);
+	struct layer_norm *norm = in->layer->config;
+	struct json_at here = *in->config;
 
-	if (read_norm(model, layer, config, norm, err) != ST_OK)
-		return err->status;
-	model_option_given(config, "groups", &here, err);
+	if (read_norm(in, norm) != ST_OK)
+		return in->err->status;
+	model_option_given(in->config, "groups", &here, in->err);
 	if (norm->groups == -1)
 		norm->groups = channels;
 	if (!norm->groups || channels % norm->groups)
-		json_fail(&here, err,
+		json_fail(&here, in->err,
 			  "%lld groups do not divide the input's %lld channels: \"groups\" must "
 			  "be a divisor of them, or -1 for a group of each",
 			  (long long)norm->groups, (long long)channels);
-	return err->status;
+	return in->err->status;
 }
 
 /* The same as BatchNormalization: moments, then values. */
@@ -464,29 +461,30 @@ ROWS_LAYER(group_normalization, "GroupNormalization", groups);
 
 /* Read @key: a number for all channels or a list of @channels. *@here is false if it is absent or
  * null. */
-static enum status channel_numbers(const struct json_at *config, const char *key, float *out,
-				   int64_t channels, bool *here, struct err *err)
+static enum status channel_numbers(const struct layer_reading *in, const char *key, float *out,
+				   int64_t channels, bool *here)
 {
 	struct json_at at, item = {0};
 	double value;
 	int count;
 
-	*here = model_option_at(config, key, &at, err);
+	*here = model_option_at(in->config, key, &at, in->err);
 	if (!*here)
-		return err->status;
+		return in->err->status;
 	count = cJSON_IsArray(at.node) ? json_count(&at) : 1;
 	if (count != 1 && count != channels)
-		return json_fail(&at, err, "must be a number or a list of %lld, one per channel",
+		return json_fail(&at, in->err,
+				 "must be a number or a list of %lld, one per channel",
 				 (long long)channels);
 	for (int i = 0; i < count; i++) {
 		if (cJSON_IsArray(at.node))
 			json_next(&at, &item);
 		else
 			item = at;
-		if (json_real(&item, &value, err) != ST_OK)
-			return err->status;
+		if (json_real(&item, &value, in->err) != ST_OK)
+			return in->err->status;
 		if (!isfinite((float)value))
-			return json_fail(&item, err, "must be a finite number");
+			return json_fail(&item, in->err, "must be a finite number");
 		out[i] = (float)value;
 	}
 	for (int64_t i = count; i < channels; i++)
@@ -507,46 +505,45 @@ static const struct model_option normalization_options[] = {
 	{"invert", .rule = MODEL_FALSE},
 };
 
-static enum status normalization_read(struct model *model, struct model_layer *layer,
-				      const struct json_at *config, struct err *err)
+static enum status normalization_read(const struct layer_reading *in)
 {
-	const int64_t channels = layer_last_dim(&layer->input);
+	const int64_t channels = layer_last_dim(&in->layer->input);
 	const struct model_shape shape = {.ndim = 1, .dim = {channels}};
 	const struct layer_param params[] = {
 		{.name = "mean", .initializer = "Zeros", .shape = shape, .fixed = true},
 		{.name = "variance", .initializer = "Ones", .shape = shape, .fixed = true},
 		{.name = "count", .initializer = "Zeros", .fixed = true},
 	};
-	struct layer_normalization *c = layer->config;
+	struct layer_normalization *c = in->layer->config;
 	bool mean_here, variance_here, one;
 	struct json_at axis;
 
 	/* null: one mean and one variance for all channels. */
-	one = model_option_given(config, "axis", &axis, err) && json_is_null(&axis);
-	if (!one && layer__check_last_axis(layer, config, err) != ST_OK)
-		return err->status;
-	c->mean = model__alloc(model, (size_t)channels, sizeof(float));
-	c->variance = model__alloc(model, (size_t)channels, sizeof(float));
+	one = model_option_given(in->config, "axis", &axis, in->err) && json_is_null(&axis);
+	if (!one && layer__check_last_axis(in) != ST_OK)
+		return in->err->status;
+	c->mean = model__alloc(in->model, (size_t)channels, sizeof(float));
+	c->variance = model__alloc(in->model, (size_t)channels, sizeof(float));
 	if (!c->mean || !c->variance)
-		return err_nomem(err);
-	channel_numbers(config, "mean", c->mean, channels, &mean_here, err);
-	if (channel_numbers(config, "variance", c->variance, channels, &variance_here, err) !=
-	    ST_OK)
-		return err->status;
+		return err_nomem(in->err);
+	channel_numbers(in, "mean", c->mean, channels, &mean_here);
+	if (channel_numbers(in, "variance", c->variance, channels, &variance_here) != ST_OK)
+		return in->err->status;
 	if (mean_here != variance_here)
-		return json_fail(config, err, "\"mean\" and \"variance\" must be given together");
+		return json_fail(in->config, in->err,
+				 "\"mean\" and \"variance\" must be given together");
 	if (!mean_here && one)
 		return model_config_unsupported(
-			&axis, err, "not supported without \"mean\" and \"variance\" here");
+			&axis, in->err, "not supported without \"mean\" and \"variance\" here");
 	if (!mean_here) {
 		c->mean = c->variance = NULL;
 		for (size_t i = 0; i < ARRAY_LEN(params); i++)
-			layer__add_param(model, layer, config, &params[i], err);
-		return err->status;
+			layer__add_param(in, &params[i]);
+		return in->err->status;
 	}
 	for (int64_t i = 0; i < channels; i++)
 		if (c->variance[i] < 0.0f)
-			return json_fail(config, err, "\"variance\" must not be negative");
+			return json_fail(in->config, in->err, "\"variance\" must not be negative");
 	return ST_OK;
 }
 
@@ -601,21 +598,20 @@ const struct layer_ops layer_normalization = {
 static const struct model_option rescaling_options[] = {{"scale", .rule = MODEL_ANY},
 							{"offset", .rule = MODEL_ANY}};
 
-static enum status rescaling_read(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status rescaling_read(const struct layer_reading *in)
 {
-	const int64_t channels = layer_last_dim(&layer->input);
-	struct layer_rescaling *c = layer->config;
+	const int64_t channels = layer_last_dim(&in->layer->input);
+	struct layer_rescaling *c = in->layer->config;
 	bool here;
 
-	c->scale = model__alloc(model, (size_t)channels, sizeof(float));
-	c->offset = model__alloc(model, (size_t)channels, sizeof(float));
+	c->scale = model__alloc(in->model, (size_t)channels, sizeof(float));
+	c->offset = model__alloc(in->model, (size_t)channels, sizeof(float));
 	if (!c->scale || !c->offset)
-		return err_nomem(err);
-	channel_numbers(config, "scale", c->scale, channels, &here, err);
-	if (!here && !err_stuck(err))
-		return json_fail(config, err, "\"scale\" is missing");
-	return channel_numbers(config, "offset", c->offset, channels, &here, err);
+		return err_nomem(in->err);
+	channel_numbers(in, "scale", c->scale, channels, &here);
+	if (!here && !err_stuck(in->err))
+		return json_fail(in->config, in->err, "\"scale\" is missing");
+	return channel_numbers(in, "offset", c->offset, channels, &here);
 }
 
 static void rescaling_lower(struct layer_lowering *lowering)

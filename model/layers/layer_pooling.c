@@ -23,21 +23,20 @@ static const struct model_option pooling_options[] = {
 	{"data_format", .rule = MODEL_CHANNELS_LAST},
 };
 
-static enum status pooling_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status pooling_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	int64_t pool[LAYER_WAYS], strides[LAYER_WAYS];
 	struct layer_pool *c = layer->config;
 	struct json_at here;
 	bool same;
 
-	(void)model;
-	layer__window_option(layer, config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
+	layer__window_option(in, "pool_size", 1, POOLING_SIDE, 2, pool);
 	memcpy(strides, pool, sizeof(strides));
-	if (model_option_at(config, "strides", &here, err))
-		layer__window_option(layer, config, "strides", 1, POOLING_SIDE, 1, strides, err);
-	if (layer__padding(config, &same, err) != ST_OK)
-		return err->status;
+	if (model_option_at(in->config, "strides", &here, in->err))
+		layer__window_option(in, "strides", 1, POOLING_SIDE, 1, strides);
+	if (layer__padding(in, &same) != ST_OK)
+		return in->err->status;
 	*c = (struct layer_pool){
 		.height = layer_side(&layer->input, LAYER_Y),
 		.width = layer_side(&layer->input, LAYER_X),
@@ -50,7 +49,7 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 	c->out_height = layer__windows(c->height, pool[0], strides[0], same, &c->top);
 	c->out_width = layer__windows(c->width, pool[1], strides[1], same, &c->left);
 	if (!c->out_height || !c->out_width)
-		return json_fail(config, err,
+		return json_fail(in->config, in->err,
 				 "a pool of %lldx%lld does not fit into an image of %lldx%lld "
 				 "(padding \"same\" would make it fit)",
 				 (long long)pool[0], (long long)pool[1], (long long)c->height,
@@ -136,17 +135,16 @@ POOLING_LAYER(average_pooling2d, "AveragePooling2D", average, false);
 static const struct model_option global_options[] = {{"data_format", .rule = MODEL_CHANNELS_LAST},
 						     {"keepdims", .rule = MODEL_ANY}};
 
-static enum status global_read(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, struct err *err)
+static enum status global_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	bool keepdims = false;
 
-	(void)model;
-	model_option_bool(config, "keepdims", &keepdims, err);
+	model_option_bool(in->config, "keepdims", &keepdims, in->err);
 	layer->output = (struct model_shape){.ndim = 1, .dim = {layer_last_dim(&layer->input)}};
 	if (keepdims)
 		layer__set_output(layer, (const int64_t[]){1, 1}, layer_last_dim(&layer->input));
-	return err->status;
+	return in->err->status;
 }
 
 static int64_t global_flops(const struct model_layer *layer, int64_t batch)

@@ -12,13 +12,10 @@
 
 static const struct model_option flatten_options[] = {{"data_format", .rule = MODEL_CHANNELS_LAST}};
 
-static enum status flatten_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status flatten_read(const struct layer_reading *in)
 {
-	(void)model;
-	(void)config;
-	(void)err;
-	layer->output = (struct model_shape){.ndim = 1, .dim = {model_shape_count(&layer->input)}};
+	in->layer->output =
+		(struct model_shape){.ndim = 1, .dim = {model_shape_count(&in->layer->input)}};
 	return ST_OK;
 }
 
@@ -72,22 +69,21 @@ static enum status report_mismatch(const struct model_layer *layer, const struct
 
 static const struct model_option reshape_options[] = {{"target_shape", .rule = MODEL_ANY}};
 
-static enum status reshape_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status reshape_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	int64_t count = model_shape_count(&layer->input), filled = 1;
 	struct json_at here;
 	int open;
 
-	(void)model;
-	if (!model_option_need(config, "target_shape", &here, err) ||
-	    reshape_dims(&here, &layer->output, &open, err) != ST_OK)
-		return err->status;
+	if (!model_option_need(in->config, "target_shape", &here, in->err) ||
+	    reshape_dims(&here, &layer->output, &open, in->err) != ST_OK)
+		return in->err->status;
 	for (int i = 0; i < layer->output.ndim; i++)
 		if (__builtin_mul_overflow(filled, layer->output.dim[i], &filled))
-			return report_mismatch(layer, &here, err);
+			return report_mismatch(layer, &here, in->err);
 	if (open >= 0 ? count % filled != 0 : count != filled)
-		return report_mismatch(layer, &here, err);
+		return report_mismatch(layer, &here, in->err);
 	if (open >= 0)
 		layer->output.dim[open] = count / filled;
 	return ST_OK;
@@ -143,108 +139,102 @@ static enum status rearrange_end(struct model_layer *layer, const struct layer_r
 static const struct model_option cropping_options[] = {
 	{"cropping", .rule = MODEL_ANY}, {"data_format", .rule = MODEL_CHANNELS_LAST}};
 
-static enum status cropping_read(struct model *model, struct model_layer *layer,
-				 const struct json_at *config, struct err *err)
+static enum status cropping_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_rearrange *r = rearrange_begin(layer);
 	const int ways = layer->ops->sequence ? 1 : 2;
 	struct json_at here, item;
 
-	(void)model;
-	for (int way = 0; way < ways && !err_stuck(err); way++) {
+	for (int way = 0; way < ways && !err_stuck(in->err); way++) {
 		int64_t sides[2] = {1, 1};
 
 		if (!layer->ops->sequence)
 			sides[0] = sides[1] = 0;
-		if (json_child(config, "cropping", &here)) {
+		if (json_child(in->config, "cropping", &here)) {
 			item = here;
 			if (ways == 2 && cJSON_IsArray(here.node) && !json_item(&here, way, &item))
-				return json_fail(&here, err,
+				return json_fail(&here, in->err,
 						 "must be a whole number, [height, "
 						 "width] or [[top, bottom], [left, "
 						 "right]]");
-			layer__pair(&item, 0, INT32_MAX, sides, err);
+			layer__pair(&item, 0, INT32_MAX, sides, in->err);
 		}
-		if (!err_stuck(err) && sides[0] + sides[1] >= r->dim[way].size)
-			return json_fail(config, err,
+		if (!err_stuck(in->err) && sides[0] + sides[1] >= r->dim[way].size)
+			return json_fail(in->config, in->err,
 					 "nothing is left of %lld after %lld and %lld are cropped",
 					 (long long)r->dim[way].size, (long long)sides[0],
 					 (long long)sides[1]);
 		r->dim[way].first = sides[0];
 		r->dim[way].size -= sides[0] + sides[1];
 	}
-	return rearrange_end(layer, r, err);
+	return rearrange_end(layer, r, in->err);
 }
 
 /* For sequences only; UpSampling2D, which may interpolate, is in layer_sampling.c. */
 static const struct model_option up_sampling_options[] = {{"size", .rule = MODEL_ANY}};
 
-static enum status up_sampling_read(struct model *model, struct model_layer *layer,
-				    const struct json_at *config, struct err *err)
+static enum status up_sampling_read(const struct layer_reading *in)
 {
-	struct layer_rearrange *r = rearrange_begin(layer);
+	struct layer_rearrange *r = rearrange_begin(in->layer);
 	int64_t size[LAYER_WAYS];
 
-	(void)model;
-	if (layer__window_option(layer, config, "size", 1, SIZE_MOST, 2, size, err) != ST_OK)
-		return err->status;
+	if (layer__window_option(in, "size", 1, SIZE_MOST, 2, size) != ST_OK)
+		return in->err->status;
 	r->dim[0].repeat = size[LAYER_X];
 	r->dim[0].size *= r->dim[0].repeat;
-	return rearrange_end(layer, r, err);
+	return rearrange_end(in->layer, r, in->err);
 }
 
 /* "dims": the input's dimensions in their new order, numbered from 1. */
 static const struct model_option permute_options[] = {{"dims", .rule = MODEL_ANY}};
 
-static enum status permute_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status permute_read(const struct layer_reading *in)
 {
-	struct layer_rearrange *r = rearrange_begin(layer);
+	struct layer_rearrange *r = rearrange_begin(in->layer);
 	struct layer_rearrange before;
 	struct json_at here, item = {0};
 	unsigned seen = 0;
 
-	(void)model;
-	if (!model_option_need(config, "dims", &here, err) || json_array(&here, err) != ST_OK)
-		return err->status;
+	if (!model_option_need(in->config, "dims", &here, in->err) ||
+	    json_array(&here, in->err) != ST_OK)
+		return in->err->status;
 	before = *r;
-	while (!err_stuck(err) && json_next(&here, &item)) {
+	while (!err_stuck(in->err) && json_next(&here, &item)) {
 		int64_t from;
 
-		if (json_int(&item, 1, r->ndim, &from, err) != ST_OK)
-			return err->status;
+		if (json_int(&item, 1, r->ndim, &from, in->err) != ST_OK)
+			return in->err->status;
 		if (item.index < r->ndim)
 			r->dim[item.index] = before.dim[from - 1];
 		seen |= 1u << from;
 	}
 	if (json_count(&here) != r->ndim || seen != (2u << r->ndim) - 2u)
-		return json_fail(&here, err,
+		return json_fail(&here, in->err,
 				 "must have each of the input's %d dimensions once, from 1",
 				 r->ndim);
-	return rearrange_end(layer, r, err);
+	return rearrange_end(in->layer, r, in->err);
 }
 
 static const struct model_option repeat_vector_options[] = {{"n", .rule = MODEL_ANY}};
 
-static enum status repeat_vector_read(struct model *model, struct model_layer *layer,
-				      const struct json_at *config, struct err *err)
+static enum status repeat_vector_read(const struct layer_reading *in)
 {
-	struct layer_rearrange *r = rearrange_begin(layer);
+	struct layer_rearrange *r = rearrange_begin(in->layer);
 	struct json_at here;
 	int64_t n = 1;
 
-	(void)model;
-	if (!model_option_need(config, "n", &here, err) ||
-	    json_int(&here, 1, SIZE_MOST, &n, err) != ST_OK)
-		return err->status;
+	if (!model_option_need(in->config, "n", &here, in->err) ||
+	    json_int(&here, 1, SIZE_MOST, &n, in->err) != ST_OK)
+		return in->err->status;
 	if (r->ndim != 1)
-		return json_fail(config, err,
+		return json_fail(in->config, in->err,
 				 "RepeatVector needs a vector, but its input has %d dimensions",
 				 r->ndim);
 	r->ndim = 2;
 	r->dim[1] = r->dim[0];
 	r->dim[0] = (struct layer_rearrange_dim){n, 0, 1, 0};
-	return rearrange_end(layer, r, err);
+	return rearrange_end(in->layer, r, in->err);
 }
 
 enum status layer_part(struct model *model, struct model_layer *part,
@@ -270,15 +260,13 @@ static const struct model_option input_options[] = {
 };
 
 /* A part of the model's input; the model reader has already read its shape. */
-static enum status input_read(struct model *model, struct model_layer *layer,
-			      const struct json_at *config, struct err *err)
+static enum status input_read(const struct layer_reading *in)
 {
-	const struct model_part *part = model->parts;
+	const struct model_part *part = in->model->parts;
 
-	(void)config;
-	while (strcmp(part->name, layer->name) != 0)
+	while (strcmp(part->name, in->layer->name) != 0)
 		part++;
-	return layer_part(model, layer, &part->shape, part->first, err);
+	return layer_part(in->model, in->layer, &part->shape, part->first, in->err);
 }
 
 /* The gradient sums the copies of a value that occurs several times in the output. */
@@ -342,25 +330,24 @@ const struct layer_ops layer_input = {
 static const struct model_option padding_options[] = {{"padding", .rule = MODEL_ANY},
 						      {"data_format", .rule = MODEL_CHANNELS_LAST}};
 
-static enum status padding_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status padding_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const bool sequence = layer->ops->sequence;
 	int64_t sides[LAYER_WAYS][2] = {{!sequence, !sequence}, {1, 1}};
 	struct json_at here, item;
 
-	(void)model;
-	if (json_child(config, "padding", &here) && sequence) {
-		layer__pair(&here, 0, PADDING_MOST, sides[LAYER_X], err);
-	} else if (json_child(config, "padding", &here)) {
+	if (json_child(in->config, "padding", &here) && sequence) {
+		layer__pair(&here, 0, PADDING_MOST, sides[LAYER_X], in->err);
+	} else if (json_child(in->config, "padding", &here)) {
 		if (cJSON_IsArray(here.node) && json_count(&here) != LAYER_WAYS)
-			return json_fail(&here, err,
+			return json_fail(&here, in->err,
 					 "must be a whole number, [height, width] or [[top, "
 					 "bottom], [left, right]]");
 		for (int way = 0; way < LAYER_WAYS; way++) {
 			if (!json_item(&here, way, &item))
 				item = here;
-			layer__pair(&item, 0, PADDING_MOST, sides[way], err);
+			layer__pair(&item, 0, PADDING_MOST, sides[way], in->err);
 		}
 	}
 	*(struct layer_pad *)layer->config = (struct layer_pad){
@@ -373,7 +360,7 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 		sides[way][0] += sides[way][1] + layer_side(&layer->input, way);
 	layer__set_output(layer, (const int64_t[]){sides[LAYER_Y][0], sides[LAYER_X][0]},
 			  layer_last_dim(&layer->input));
-	return err->status;
+	return in->err->status;
 }
 
 const struct layer_ops layer_zero_padding2d = {
@@ -401,18 +388,19 @@ const struct layer_ops layer_zero_padding1d = {
 
 static const struct model_option concatenate_options[] = {{"axis", .rule = MODEL_ANY}};
 
-static enum status concatenate_read(struct model *model, struct model_layer *layer,
-				    const struct json_at *config, struct err *err)
+static enum status concatenate_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const int last = layer->input.ndim - 1;
 	char first_text[192], other_text[192];
 
-	if (layer__check_last_axis(layer, config, err) != ST_OK)
-		return err->status;
+	if (layer__check_last_axis(in) != ST_OK)
+		return in->err->status;
 	if (!layer->input.ndim)
-		return json_fail(config, err, "Concatenate needs inputs of at least one dimension");
+		return json_fail(in->config, in->err,
+				 "Concatenate needs inputs of at least one dimension");
 	for (int i = 1; i < layer->input_count; i++) {
-		const struct model_shape *shape = model_input_shape(model, layer, i);
+		const struct model_shape *shape = model_input_shape(in->model, layer, i);
 		bool fits = shape->ndim == layer->input.ndim;
 
 		for (int d = 0; fits && d < last; d++)
@@ -423,7 +411,7 @@ static enum status concatenate_read(struct model *model, struct model_layer *lay
 		}
 		model_shape_text(&layer->input, 0, first_text, sizeof(first_text));
 		model_shape_text(shape, 0, other_text, sizeof(other_text));
-		return json_fail(config, err,
+		return json_fail(in->config, in->err,
 				 "the inputs of Concatenate must agree in all but the last "
 				 "dimension: the first is %s, but input %d is %s",
 				 first_text, i, other_text);
@@ -478,18 +466,18 @@ static const struct model_option maybe_outfeed_options[] = {QUEUE,
 							     LAYER_FIELD(final_outfeed),
 							     .strict = true, .fallback = true}};
 
-static enum status outfeed_read(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
+static enum status outfeed_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const char *text = layer->outfeed_queue;
 	struct json_at here;
 
-	if (!text || !json_child(config, "queue", &here))
+	if (!text || !json_child(in->config, "queue", &here))
 		return ST_OK;
 	if (text[0] == '\0')
-		return json_fail(&here, err, "is no name of a queue; null: chosen for it");
-	layer->outfeed_queue = arena_printf(model__arena(model), "%s", text);
-	return layer->outfeed_queue ? ST_OK : err_nomem(err);
+		return json_fail(&here, in->err, "is no name of a queue; null: chosen for it");
+	layer->outfeed_queue = arena_printf(model__arena(in->model), "%s", text);
+	return layer->outfeed_queue ? ST_OK : err_nomem(in->err);
 }
 
 const struct layer_ops layer_outfeed = {

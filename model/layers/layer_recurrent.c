@@ -44,16 +44,16 @@ static int gates_of(const struct model_layer *layer)
 
 /* The function must be elementwise with a derivative computable from its result, because a step
  * retains only the result. */
-static void read_activation(const struct json_at *config, const char *key,
-			    enum model_activation *out, struct err *err)
+static void read_activation(const struct layer_reading *in, const char *key,
+			    enum model_activation *out)
 {
 	struct json_at here;
 
-	model__read_activation(config, key, out, err);
-	if (model_option_given(config, key, &here, err) &&
+	model__read_activation(in->config, key, out, in->err);
+	if (model_option_given(in->config, key, &here, in->err) &&
 	    (*out == MODEL_SOFTMAX || *out == MODEL_LOG_SOFTMAX ||
 	     layer_activation_needs_input(*out)))
-		model_config_unsupported(&here, err,
+		model_config_unsupported(&here, in->err,
 					 "not supported here: it must be elu, exponential, "
 					 "hard_sigmoid, leaky_relu, linear, relu, relu6, selu, "
 					 "sigmoid, softplus or tanh");
@@ -61,23 +61,23 @@ static void read_activation(const struct json_at *config, const char *key,
 
 /* Check that the retained values of an item can be counted; model__add_param() limits the
  * weights. */
-static void check_sizes(const struct model_layer *layer, const struct json_at *config,
-			struct err *err)
+static void check_sizes(const struct layer_reading *in)
 {
+	const struct model_layer *layer = in->layer;
 	const double steps = (double)layer->input.dim[0], units = (double)layer->units;
 	const double item =
 		steps * ((double)layer->input.dim[1] + (double)(gates_of(layer) + 2) * units);
 
-	if (!err_stuck(err) && item > ITEM_MOST)
-		model_config_limit(config, err,
+	if (!err_stuck(in->err) && item > ITEM_MOST)
+		model_config_limit(in->config, in->err,
 				   "%.0f units over %.0f steps keep %.3g numbers an item: at most "
 				   "%.3g are possible",
 				   units, steps, item, ITEM_MOST);
 }
 
-static void add_params(struct model *model, struct model_layer *layer, const struct json_at *config,
-		       struct err *err)
+static void add_params(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	const struct layer_recurrent *r = layer->config;
 	const int64_t wide = gates_of(layer) * layer->units, features = layer->input.dim[1];
 	const struct layer_param kernel = {.name = "kernel",
@@ -100,14 +100,14 @@ static void add_params(struct model *model, struct model_layer *layer, const str
 
 	if (layer->ops == &layer_gru && !r->reset_before)
 		bias.shape = (struct model_shape){.ndim = 2, .dim = {2, wide}};
-	model_option_bool(config, "unit_forget_bias", &forget, err);
-	layer__add_param(model, layer, config, &kernel, err);
-	layer__add_param(model, layer, config, &recurrent, err);
-	if (!layer->use_bias || layer__add_param(model, layer, config, &bias, err) != ST_OK)
+	model_option_bool(in->config, "unit_forget_bias", &forget, in->err);
+	layer__add_param(in, &kernel);
+	layer__add_param(in, &recurrent);
+	if (!layer->use_bias || layer__add_param(in, &bias) != ST_OK)
 		return;
 	/* Keras's unit_forget_bias: the second quarter starts as ones. */
 	if (forget)
-		model->params[layer->first_param + layer->param_count - 1].init =
+		in->model->params[layer->first_param + layer->param_count - 1].init =
 			(struct model_init){.kind = MODEL_INIT_ONES_AT,
 					    .low = (double)layer->units,
 					    .high = 1.0};
@@ -148,24 +148,24 @@ static const struct model_option recurrent_options[] = {
 };
 /* clang-format on */
 
-static enum status recurrent_read(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct err *err)
+static enum status recurrent_read(const struct layer_reading *in)
 {
+	struct model_layer *layer = in->layer;
 	struct layer_recurrent *r = layer->config;
 	const int64_t units = layer->units;
 	const int states = layer_state_count(layer->ops);
 	bool reset_after = true;
 
 	r->gates = gates_of(layer);
-	check_sizes(layer, config, err);
+	check_sizes(in);
 	r->activation = MODEL_TANH;
 	r->recurrent_activation = MODEL_SIGMOID;
-	read_activation(config, "activation", &r->activation, err);
-	read_activation(config, "recurrent_activation", &r->recurrent_activation, err);
-	layer__read_drop(config, "dropout", &r->drop, err);
-	layer__read_drop(config, "recurrent_dropout", &r->recurrent_drop, err);
-	layer__read_seed(config, &r->seed, err);
-	model_option_bool(config, "reset_after", &reset_after, err);
+	read_activation(in, "activation", &r->activation);
+	read_activation(in, "recurrent_activation", &r->recurrent_activation);
+	layer__read_drop(in, "dropout", &r->drop);
+	layer__read_drop(in, "recurrent_dropout", &r->recurrent_drop);
+	layer__read_seed(in, &r->seed);
+	model_option_bool(in->config, "reset_after", &reset_after, in->err);
 	if (r->stateful)
 		layer->state = layer->ops == &layer_lstm ? 2 * units : units;
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
@@ -173,15 +173,15 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	/* Initial states are further inputs. */
 	r->returns_state = layer->returns_state;
 	r->initial_states = layer_own_inputs(layer) - 1;
-	if (!err_stuck(err) && r->initial_states != 0 && r->initial_states != states)
-		json_fail(config, err, "%d initial state%s come%s in: %s has %d", r->initial_states,
-			  r->initial_states == 1 ? "" : "s", r->initial_states == 1 ? "s" : "",
-			  layer->ops->class_name, states);
-	for (int i = 1; i <= r->initial_states && !err_stuck(err); i++) {
-		const struct model_shape *shape = model_input_shape(model, layer, i);
+	if (!err_stuck(in->err) && r->initial_states != 0 && r->initial_states != states)
+		json_fail(in->config, in->err, "%d initial state%s come%s in: %s has %d",
+			  r->initial_states, r->initial_states == 1 ? "" : "s",
+			  r->initial_states == 1 ? "s" : "", layer->ops->class_name, states);
+	for (int i = 1; i <= r->initial_states && !err_stuck(in->err); i++) {
+		const struct model_shape *shape = model_input_shape(in->model, layer, i);
 
 		if (shape->ndim != 1 || shape->dim[0] != layer->units)
-			json_fail(config, err,
+			json_fail(in->config, in->err,
 				  "an initial state must have %lld numbers, as many as units",
 				  (long long)layer->units);
 	}
@@ -195,8 +195,8 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 			(struct model_shape){.ndim = 1,
 					     .dim = {model_shape_count(&layer->output) +
 						     layer_state_count(layer->ops) * units}};
-	add_params(model, layer, config, err);
-	return err->status;
+	add_params(in);
+	return in->err->status;
 }
 
 int layer_states(const struct layer_ops *ops, const cJSON *config)

@@ -45,29 +45,28 @@ static const struct model_option affine_options[] = {
 /* clang-format on */
 
 /* Make layer->config the identity, with the seed of the options. */
-static struct layer_sampling *sampling_begin(const struct model_layer *layer,
-					     const struct json_at *config, struct err *err)
+static struct layer_sampling *sampling_begin(const struct layer_reading *in)
 {
-	struct layer_sampling *s = layer->config;
+	struct layer_sampling *s = in->layer->config;
 
 	for (int way = 0; way < LAYER_WAYS; way++)
-		s->size[way] = layer_side(&layer->input, way);
+		s->size[way] = layer_side(&in->layer->input, way);
 	s->fill = LAYER_FILL_NEAREST;
-	layer__read_seed(config, &s->seed, err);
+	layer__read_seed(in, &s->seed);
 	return s;
 }
 
 /* Read the output's "height" and "width". */
-static void read_output(struct model_layer *layer, const struct json_at *config, struct err *err)
+static void read_output(const struct layer_reading *in)
 {
 	static const char *const keys[LAYER_WAYS] = {"height", "width"};
 	int64_t sides[LAYER_WAYS] = {1, 1};
 	struct json_at here;
 
 	for (int way = 0; way < LAYER_WAYS; way++)
-		if (model_option_need(config, keys[way], &here, err))
-			json_int(&here, 1, SIDE_MOST, &sides[way], err);
-	layer__set_output(layer, sides, layer_last_dim(&layer->input));
+		if (model_option_need(in->config, keys[way], &here, in->err))
+			json_int(&here, 1, SIDE_MOST, &sides[way], in->err);
+	layer__set_output(in->layer, sides, layer_last_dim(&in->layer->input));
 }
 
 /* Set the greatest centred window with the output's proportions, rounded as in Keras. */
@@ -99,13 +98,12 @@ static bool fits(const struct model_layer *layer)
 }
 
 /* Copies the centre; if the image is too small, enlarges the window. */
-static enum status center_crop_read(struct model *model, struct model_layer *layer,
-				    const struct json_at *config, struct err *err)
+static enum status center_crop_read(const struct layer_reading *in)
 {
-	struct layer_sampling *s = sampling_begin(layer, config, err);
+	struct model_layer *layer = in->layer;
+	struct layer_sampling *s = sampling_begin(in);
 
-	(void)model;
-	read_output(layer, config, err);
+	read_output(in);
 	for (int way = 0; way < LAYER_WAYS && fits(layer); way++) {
 		s->first[way] = (s->size[way] - layer_side(&layer->output, way)) / 2;
 		s->size[way] = layer_side(&layer->output, way);
@@ -113,82 +111,76 @@ static enum status center_crop_read(struct model *model, struct model_layer *lay
 	if (!fits(layer))
 		set_window(s, layer);
 	s->bilinear = !is_copy(s, layer);
-	return err->status;
+	return in->err->status;
 }
 
 /* In inference, and for images that are too small, the window is resized. */
-static enum status random_crop_read(struct model *model, struct model_layer *layer,
-				    const struct json_at *config, struct err *err)
+static enum status random_crop_read(const struct layer_reading *in)
 {
-	struct layer_sampling *s = sampling_begin(layer, config, err);
+	struct model_layer *layer = in->layer;
+	struct layer_sampling *s = sampling_begin(in);
 
-	(void)model;
-	read_output(layer, config, err);
+	read_output(in);
 	set_window(s, layer);
 	s->bilinear = !is_copy(s, layer);
 	s->by = fits(layer) ? LAYER_SAMPLING_CROP : LAYER_SAMPLING_WINDOW;
-	return err->status;
+	return in->err->status;
 }
 
-static enum status random_flip_read(struct model *model, struct model_layer *layer,
-				    const struct json_at *config, struct err *err)
+static enum status random_flip_read(const struct layer_reading *in)
 {
 	static const char *const modes[] = {"horizontal_and_vertical", "vertical", "horizontal"};
-	struct layer_sampling *s = sampling_begin(layer, config, err);
+	struct layer_sampling *s = sampling_begin(in);
 	size_t mode = 0;
 
-	(void)model;
-	model_option_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
+	model_option_choice(in->config, "mode", modes, ARRAY_LEN(modes), &mode, in->err);
 	s->by = LAYER_SAMPLING_FLIP;
 	s->flips[LAYER_Y] = mode != 2;
 	s->flips[LAYER_X] = mode != 1;
-	return err->status;
+	return in->err->status;
 }
 
 /* Read "interpolation"; @bilinear is the default. */
-static bool read_bilinear(const struct json_at *config, bool bilinear, struct err *err)
+static bool read_bilinear(const struct layer_reading *in, bool bilinear)
 {
 	const char *text = bilinear ? "bilinear" : "nearest";
 	struct json_at here;
 
-	if (!model_option_given(config, "interpolation", &here, err) ||
-	    json_text(&here, &text, err) != ST_OK)
+	if (!model_option_given(in->config, "interpolation", &here, in->err) ||
+	    json_text(&here, &text, in->err) != ST_OK)
 		return bilinear;
 	if (strcmp(text, "bilinear") != 0 && strcmp(text, "nearest") != 0)
-		model_config_unsupported(&here, err,
+		model_config_unsupported(&here, in->err,
 					 "not supported: it must be \"nearest\" or \"bilinear\"");
 	return !strcmp(text, "bilinear");
 }
 
-static enum status resizing_read(struct model *model, struct model_layer *layer,
-				 const struct json_at *config, struct err *err)
+static enum status resizing_read(const struct layer_reading *in)
 {
-	struct layer_sampling *s = sampling_begin(layer, config, err);
+	struct layer_sampling *s = sampling_begin(in);
 	bool crops = false;
 
-	(void)model;
-	read_output(layer, config, err);
-	model_option_bool(config, "crop_to_aspect_ratio", &crops, err);
+	read_output(in);
+	model_option_bool(in->config, "crop_to_aspect_ratio", &crops, in->err);
 	if (crops)
-		set_window(s, layer);
-	s->bilinear = read_bilinear(config, true, err) && !is_copy(s, layer);
-	return err->status;
+		set_window(s, in->layer);
+	s->bilinear = read_bilinear(in, true) && !is_copy(s, in->layer);
+	return in->err->status;
 }
 
-static enum status up_sampling_read(struct model *model, struct model_layer *layer,
-				    const struct json_at *config, struct err *err)
+static enum status up_sampling_read(const struct layer_reading *in)
 {
-	struct layer_sampling *s = sampling_begin(layer, config, err);
+	struct model_layer *layer = in->layer;
+	struct layer_sampling *s = sampling_begin(in);
 	int64_t sides[LAYER_WAYS];
 
-	(void)model;
-	if (layer__window_option(layer, config, "size", 1, SIDE_MOST, 2, sides, err) != ST_OK)
-		return err->status;
+	if (layer__window_option(in, "size", 1, SIDE_MOST, 2, sides) != ST_OK)
+		return in->err->status;
 	for (int way = 0; way < LAYER_WAYS; way++)
 		sides[way] *= s->size[way];
 	layer__set_output(layer, sides, layer_last_dim(&layer->input));
-	s->bilinear = read_bilinear(config, false, err) && !is_copy(s, layer);
-	return err->status;
+	s->bilinear = read_bilinear(in, false) && !is_copy(s, layer);
+	return in->err->status;
 }
 
 /* Read a number (used with both signs) or [lower, upper] in any order, from -1 to 1; @open excludes
@@ -216,8 +208,7 @@ static void read_share(const struct json_at *at, bool open, double out[2], struc
 }
 
 /* Read RandomRotation, RandomTranslation and RandomZoom. */
-static enum status random_affine_read(struct model *model, struct model_layer *layer,
-				      const struct json_at *config, struct err *err)
+static enum status random_affine_read(const struct layer_reading *in)
 {
 	static const char *const fills[] = {
 		[LAYER_FILL_REFLECT] = "reflect",
@@ -225,28 +216,27 @@ static enum status random_affine_read(struct model *model, struct model_layer *l
 		[LAYER_FILL_CONSTANT] = "constant",
 		[LAYER_FILL_NEAREST] = "nearest",
 	};
-	const bool turns = layer->ops == &layer_random_rotation;
-	const bool zooms = layer->ops == &layer_random_zoom;
-	struct layer_sampling *s = sampling_begin(layer, config, err);
+	const bool turns = in->layer->ops == &layer_random_rotation;
+	const bool zooms = in->layer->ops == &layer_random_zoom;
+	struct layer_sampling *s = sampling_begin(in);
 	size_t fill = LAYER_FILL_REFLECT;
 	struct json_at here;
 	double value = 0.0;
 
-	(void)model;
 	s->by = turns ? LAYER_SAMPLING_TURN : zooms ? LAYER_SAMPLING_ZOOM : LAYER_SAMPLING_SHIFT;
-	if (model_option_need(config, turns ? "factor" : "height_factor", &here, err))
-		read_share(&here, zooms, s->share[LAYER_Y], err);
-	s->joined = zooms && !model_option_at(config, "width_factor", &here, err);
-	if (!turns && !s->joined && model_option_need(config, "width_factor", &here, err))
-		read_share(&here, zooms, s->share[LAYER_X], err);
-	model_option_choice(config, "fill_mode", fills, ARRAY_LEN(fills), &fill, err);
-	if (model_option_at(config, "fill_value", &here, err) &&
-	    json_real(&here, &value, err) == ST_OK && !isfinite((float)value))
-		return json_fail(&here, err, "must be a finite number");
+	if (model_option_need(in->config, turns ? "factor" : "height_factor", &here, in->err))
+		read_share(&here, zooms, s->share[LAYER_Y], in->err);
+	s->joined = zooms && !model_option_at(in->config, "width_factor", &here, in->err);
+	if (!turns && !s->joined && model_option_need(in->config, "width_factor", &here, in->err))
+		read_share(&here, zooms, s->share[LAYER_X], in->err);
+	model_option_choice(in->config, "fill_mode", fills, ARRAY_LEN(fills), &fill, in->err);
+	if (model_option_at(in->config, "fill_value", &here, in->err) &&
+	    json_real(&here, &value, in->err) == ST_OK && !isfinite((float)value))
+		return json_fail(&here, in->err, "must be a finite number");
 	s->fill = (enum layer_fill)fill;
 	s->fill_value = (float)value;
-	s->bilinear = read_bilinear(config, true, err);
-	return err->status;
+	s->bilinear = read_bilinear(in, true);
+	return in->err->status;
 }
 
 bool layer_sampling_now(const struct model_layer *layer, bool training, struct layer_sampling *out)
