@@ -355,17 +355,18 @@ static void run_read_model(struct run_memory *memory)
 static void run_read_rules(struct run_memory *memory)
 {
 	struct run_file *run = &memory->run;
-	struct json_at root = json_root(run->path, run->json), health, rules;
+	struct run_place place;
+	struct json_at root;
 	char path[FS_PATH_SIZE];
 
-	if (!run->health.rules || !json_child(&root, "health", &health) ||
-	    !json_child(&health, "rules", &rules))
+	if (!run->health.rules || !run__value_find(run, "health", "rules", &place))
 		return;
-	if (!cJSON_IsString(rules.node)) {
-		memory->checks->rules(&rules, memory->err);
+	if (!cJSON_IsString(place.at.node)) {
+		memory->checks->rules(&place.at, memory->err);
 		return;
 	}
-	run_read_file(memory, "health.rules", rules.node->valuestring, true, &memory->rules, path);
+	run_read_file(memory, "health.rules", place.at.node->valuestring, true, &memory->rules,
+		      path);
 	if (err_stuck(memory->err))
 		return;
 	root = json_root(path, memory->rules);
@@ -595,11 +596,12 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 	return status;
 }
 
-bool run__value_find(const struct json_at *root, const char *section, const char *key,
-		     struct json_at *within, struct json_at *out)
+bool run__value_find(const struct run_file *run, const char *section, const char *key,
+		     struct run_place *out)
 {
-	return json_child(root, section, within) && !json_is_null(within) &&
-	       json_child(within, key, out) && !json_is_null(out);
+	out->root = json_root(run->path, run->json);
+	return json_child(&out->root, section, &out->section) && !json_is_null(&out->section) &&
+	       json_child(&out->section, key, &out->at) && !json_is_null(&out->at);
 }
 
 enum status run_model_at(struct json_at *root, struct json_at *out, const struct run_file *run,
@@ -627,10 +629,8 @@ enum model_policy run_policy(const struct run_file *run)
 
 enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err)
 {
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at;
+	struct run_place place;
 
 	return optimizer_get(
-		out, run__value_find(&root, "compile", "optimizer", &within, &at) ? &at : NULL,
-		err);
+		out, run__value_find(run, "compile", "optimizer", &place) ? &place.at : NULL, err);
 }

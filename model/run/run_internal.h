@@ -34,9 +34,14 @@ void run__keys_check(const struct json_at *at, const struct run_key *section, st
  * name is unknown. */
 bool run__renamed_text(const char *name, char *out, size_t size);
 
-/* Find the value of @key in @section; false: absent or null. The cursors are linked to @root. */
-bool run__value_find(const struct json_at *root, const char *section, const char *key,
-		     struct json_at *within, struct json_at *out);
+/* Where a value is: `at`, linked to the others. */
+struct run_place {
+	struct json_at root, section, at;
+};
+
+/* Find the value of @key in @section; false: absent or null. */
+bool run__value_find(const struct run_file *run, const char *section, const char *key,
+		     struct run_place *out);
 
 /* A value of the file that is to be stored in the struct. */
 struct run_value {

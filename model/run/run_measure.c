@@ -72,22 +72,20 @@ static const char *output_names(const struct model *model, char *out, size_t siz
 	return out;
 }
 
-static enum status check_by_output(const struct json_at *at, const struct model *model,
-				   bool metrics, struct err *err)
+static void check_by_output(const struct json_at *at, const struct model *model, bool metrics,
+			    struct err *err)
 {
-	enum status status = ST_OK;
+	struct json_at named = {0};
 	char names[256];
 
 	if (is_by_position(at, metrics) && json_count(at) != model->output_count)
-		return json_fail(at, err, "has %d %s, but the model has %d output%s: %s",
-				 json_count(at), json_count(at) == 1 ? "entry" : "entries",
-				 model->output_count, model->output_count == 1 ? "" : "s",
-				 output_names(model, names, sizeof(names)));
-	for (const cJSON *node = at->node->child; is_by_name(at) && node && status == ST_OK;
-	     node = node->next)
-		if (find_output(model, node->string) < 0)
-			status = unknown_output(at, model, node->string, err);
-	return status;
+		json_fail(at, err, "has %d %s, but the model has %d output%s: %s", json_count(at),
+			  json_count(at) == 1 ? "entry" : "entries", model->output_count,
+			  model->output_count == 1 ? "" : "s",
+			  output_names(model, names, sizeof(names)));
+	while (is_by_name(at) && !err_stuck(err) && json_next(at, &named))
+		if (find_output(model, named.key) < 0)
+			unknown_output(at, model, named.key, err);
 }
 
 /* Find the value in @at for output @o; false: absent or null. */
@@ -184,20 +182,19 @@ static enum status read_outputs(struct model **out, const struct run_file *run, 
 enum status run_class_weights(struct class_weights *out, const struct run_file *run,
 			      struct err *err)
 {
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at;
+	struct run_place place;
 	struct model *model;
 	struct err own;
 
 	err = err_start(err, &own);
 	*out = (struct class_weights){0};
-	if (!run__value_find(&root, "fit", "class_weight", &within, &at) ||
+	if (!run__value_find(run, "fit", "class_weight", &place) ||
 	    read_outputs(&model, run, err) != ST_OK)
 		return err->status;
 	if (model->output_count > 1)
-		read_class_weights(out, &at, model, &run->data.outputs, err);
+		read_class_weights(out, &place.at, model, &run->data.outputs, err);
 	else
-		read_class_weight(&out->parts[0], &at, err);
+		read_class_weight(&out->parts[0], &place.at, err);
 	model_free(model);
 	if (err_stuck(err))
 		run_class_weights_free(out);
@@ -248,25 +245,25 @@ static void check_each(const struct json_at *at, bool metrics,
 /* Check data.outputs before the data are opened, which have an array for each. */
 static void check_outputs(const struct run_file *run, struct err *err)
 {
-	const struct json_at root = json_root(run->path, run->json);
 	const struct run_texts *named = &run->data.outputs;
+	struct run_place place;
 	struct model *model;
-	struct json_at within, at;
 	char names[256];
 
 	if (read_outputs(&model, run, err) == ST_OK && model->output_count > 1) {
-		run__value_find(&root, "data", "outputs", &within, &at);
+		run__value_find(run, "data", "outputs", &place);
 		for (int i = 0; i < named->count && !err_stuck(err); i++)
 			if (find_output(model, named->items[i]) < 0)
-				unknown_output(&at, model, named->items[i], err);
+				unknown_output(&place.at, model, named->items[i], err);
 		for (int i = 1; i < named->count && !err_stuck(err); i++)
 			for (int k = 0; k < i && !err_stuck(err); k++)
 				if (!strcmp(named->items[i], named->items[k]))
-					json_fail(&at, err, "names \"%s\" twice", named->items[i]);
-		run__value_find(&root, "data", "one_hot", &within, &at);
+					json_fail(&place.at, err, "names \"%s\" twice",
+						  named->items[i]);
+		run__value_find(run, "data", "one_hot", &place);
 		for (int i = 0; i < run->data.one_hot.count && !err_stuck(err); i++)
 			if (find_text(named, run->data.one_hot.items[i]) < 0)
-				json_unknown(&at, "output", run->data.one_hot.items[i],
+				json_unknown(&place.at, "output", run->data.one_hot.items[i],
 					     named->items, (size_t)named->count, err);
 		if (!named->count && (run->fit.wanted || run->evaluate.wanted))
 			err_set(err, ST_INVALID,
@@ -294,10 +291,9 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 		{"evaluate", "loss", false},
 		{"evaluate", "metrics", true},
 	};
-	const struct json_at root = json_root(run->path, run->json);
 	struct optimizer optimizer;
 	struct class_weights weights;
-	struct json_at within, at;
+	struct run_place place;
 	struct err own;
 
 	err = err_start(err, &own);
@@ -305,8 +301,8 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 	if (!err_stuck(err))
 		check_outputs(run, err);
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !err_stuck(err); i++)
-		if (run__value_find(&root, rows[i].section, rows[i].key, &within, &at))
-			check_each(&at, rows[i].metrics,
+		if (run__value_find(run, rows[i].section, rows[i].key, &place))
+			check_each(&place.at, rows[i].metrics,
 				   rows[i].metrics ? check_metric : check_loss, err);
 	if (!err_stuck(err) && run_class_weights(&weights, run, err) == ST_OK)
 		run_class_weights_free(&weights);
@@ -315,54 +311,52 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-static enum status read_weights(struct loss_list *out, const struct json_at *root,
-				const struct model *model, struct err *err)
+static void read_weights(struct loss_list *out, const struct run_file *run,
+			 const struct model *model, struct err *err)
 {
-	struct json_at within, at, here;
-	enum status status;
+	struct run_place place;
+	struct json_at here;
 
-	if (!run__value_find(root, "compile", "loss_weights", &within, &at))
-		return ST_OK;
-	status = check_by_output(&at, model, false, err);
-	for (int o = 0; o < model->output_count && status == ST_OK; o++) {
-		if (value_of_output(&at, model, o, false, &here)) {
+	if (err_stuck(err) || !run__value_find(run, "compile", "loss_weights", &place))
+		return;
+	check_by_output(&place.at, model, false, err);
+	for (int o = 0; o < model->output_count && !err_stuck(err); o++) {
+		if (value_of_output(&place.at, model, o, false, &here)) {
 			double weight = 1.0;
 
-			status = json_real(&here, &weight, err);
-			if (status == ST_OK && !(fabs(weight) <= 3e38))
-				status = json_fail(&here, err, "must be a number that float32 has");
+			if (json_real(&here, &weight, err) == ST_OK && !(fabs(weight) <= 3e38))
+				json_fail(&here, err, "must be a number that float32 has");
 			out->items[o].weight = (float)weight;
 		}
 	}
-	return status;
 }
 
-/* Read @section's losses, or compile's; does not set their targets. */
-static enum status read_losses(struct loss_list *out, const struct json_at *root,
+/* Read @section's losses, or compile's; does not set their targets. @err is not NULL. */
+static enum status read_losses(struct loss_list *out, const struct run_file *run,
 			       const char *section, const struct model *model,
-			       struct json_at *within, struct json_at *at, struct err *err)
+			       struct run_place *place, struct err *err)
 {
 	bool any = false;
 	struct json_at here;
-	enum status status;
 
 	*out = (struct loss_list){.count = model->output_count};
-	if (!run__value_find(root, section, "loss", within, at) &&
-	    !run__value_find(root, "compile", "loss", within, at))
-		return err_set(err, ST_INVALID, "%s: compile.loss: missing", root->file);
-	status = check_by_output(at, model, false, err);
-	for (int o = 0; o < out->count && status == ST_OK; o++) {
+	if (!run__value_find(run, section, "loss", place) &&
+	    !run__value_find(run, "compile", "loss", place))
+		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
+	check_by_output(&place->at, model, false, err);
+	for (int o = 0; o < out->count && !err_stuck(err); o++) {
 		struct loss_part *part = &out->items[o];
 
 		part->weight = 1.0f;
-		part->given = value_of_output(at, model, o, false, &here);
+		part->given = value_of_output(&place->at, model, o, false, &here);
 		any = any || part->given;
 		if (part->given)
-			status = loss_get(&part->loss, &here, err);
+			loss_get(&part->loss, &here, err);
 	}
-	if (status == ST_OK && !any)
-		return json_fail(at, err, "no output has a loss");
-	return status == ST_OK ? read_weights(out, root, model, err) : status;
+	if (!err_stuck(err) && !any)
+		json_fail(&place->at, err, "no output has a loss");
+	read_weights(out, run, model, err);
+	return err->status;
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */
@@ -404,23 +398,23 @@ static int named_output(const struct run_file *run, const struct model *model, i
 
 bool run_ignored(const struct run_file *run, int i, int64_t *class)
 {
-	const struct json_at root = json_root(run->path, run->json);
 	const struct run_texts *named = &run->data.outputs;
 	struct model *model = NULL;
-	struct json_at within, at, here;
+	struct run_place place;
+	struct json_at here;
 	bool found = false;
 	struct err err;
 	int o = 0;
 
-	if (!run__value_find(&root, "compile", "loss", &within, &at))
+	if (!run__value_find(run, "compile", "loss", &place))
 		return false;
-	if (!is_by_name(&at) && !is_by_position(&at, false))
-		return ignores(&at, class);
+	if (!is_by_name(&place.at) && !is_by_position(&place.at, false))
+		return ignores(&place.at, class);
 	if (read_outputs(&model, run, &err) == ST_OK) {
 		if (i < named->count)
 			o = find_output(model, named->items[i]);
 		found = o >= 0 && o < model->output_count &&
-			value_of_output(&at, model, o, false, &here) && ignores(&here, class);
+			value_of_output(&place.at, model, o, false, &here) && ignores(&here, class);
 	}
 	model_free(model);
 	return found;
@@ -429,15 +423,15 @@ bool run_ignored(const struct run_file *run, int i, int64_t *class)
 enum status run_targets(struct target_kind *out, const struct run_file *run, const char *section,
 			const struct model *model, struct err *err)
 {
-	const struct json_at root = json_root(run->path, run->json);
 	const struct run_texts *named = &run->data.outputs;
-	struct json_at within, at;
+	struct run_place place;
 	struct loss_list losses;
-	enum status status = read_losses(&losses, &root, section, model, &within, &at, err);
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct target_kind){0};
-	if (status != ST_OK)
-		return status;
+	if (read_losses(&losses, run, section, model, &place, err) != ST_OK)
+		return err->status;
 	if (model->output_count == 1) {
 		*out = natural_targets(&losses.items[0], &model->outputs[0]);
 		return ST_OK;
@@ -457,11 +451,11 @@ enum status run_targets(struct target_kind *out, const struct run_file *run, con
 
 static bool has_class_weight(const struct run_file *run, const struct model *model, int o)
 {
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at, here;
+	struct run_place place;
+	struct json_at here;
 
-	return run__value_find(&root, "fit", "class_weight", &within, &at) &&
-	       value_of_output(&at, model, o, false, &here);
+	return run__value_find(run, "fit", "class_weight", &place) &&
+	       value_of_output(&place.at, model, o, false, &here);
 }
 
 /* Assign the parts of @kind to the outputs that data.outputs names. */
@@ -556,55 +550,53 @@ static enum status check_losses(const struct loss_list *losses, const struct run
 	return ST_OK;
 }
 
-static enum status add_metrics(struct metric_list *metrics, const struct run_file *run,
-			       const struct loss_list *losses, const struct model *model,
-			       const struct json_at *at, bool weighted, struct err *err)
+static void add_metrics(struct metric_list *metrics, const struct run_file *run,
+			const struct loss_list *losses, const struct model *model,
+			const struct json_at *at, bool weighted, struct err *err)
 {
 	const bool all = !is_by_name(at) && !is_by_position(at, true);
-	enum status status = check_by_output(at, model, true, err);
 	struct json_at here;
 
-	for (int o = 0; o < losses->count && status == ST_OK; o++) {
+	if (err_stuck(err))
+		return;
+	check_by_output(at, model, true, err);
+	for (int o = 0; o < losses->count && !err_stuck(err); o++) {
 		const struct loss_part *part = &losses->items[o];
 
 		if (!value_of_output(at, model, o, true, &here) ||
 		    (cJSON_IsArray(here.node) && !json_count(&here)) ||
 		    (all && losses->count > 1 && !has_targets(part)))
 			continue;
-		status = losses->count > 1 && !has_targets(part)
-				 ? report_missing_targets(run, model, o, "metric", err)
-				 : metric_list_add(metrics, &here, weighted, model, o,
-						   &part->targets, err);
+		if (losses->count > 1 && !has_targets(part))
+			report_missing_targets(run, model, o, "metric", err);
+		else
+			metric_list_add(metrics, &here, weighted, model, o, &part->targets, err);
 	}
-	return status;
 }
 
 enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
 			const struct run_file *run, const char *section, const struct model *model,
 			const struct target_kind *kind, struct err *err)
 {
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at;
-	enum status status;
+	struct run_place place;
+	struct err own;
 
+	err = err_start(err, &own);
 	*metrics = (struct metric_list){0};
-	status = read_losses(losses, &root, section, model, &within, &at, err);
-	if (status == ST_OK)
-		status = assign_targets(losses, run, model, kind, err);
-	if (status == ST_OK)
-		status = check_losses(losses, run, model, &at, err);
-	for (int o = 0; o < losses->count && losses->count > 1 && status == ST_OK; o++)
+	if (read_losses(losses, run, section, model, &place, err) == ST_OK &&
+	    assign_targets(losses, run, model, kind, err) == ST_OK)
+		check_losses(losses, run, model, &place.at, err);
+	for (int o = 0; o < losses->count && losses->count > 1 && !err_stuck(err); o++)
 		if (losses->items[o].given)
-			status = metric_list_add_loss(metrics, &losses->items[o].loss, model, o,
-						      err);
-	if (status == ST_OK && (run__value_find(&root, section, "metrics", &within, &at) ||
-				run__value_find(&root, "compile", "metrics", &within, &at)))
-		status = add_metrics(metrics, run, losses, model, &at, false, err);
-	if (status == ST_OK && run__value_find(&root, "compile", "weighted_metrics", &within, &at))
-		status = add_metrics(metrics, run, losses, model, &at, true, err);
-	if (status != ST_OK)
+			metric_list_add_loss(metrics, &losses->items[o].loss, model, o, err);
+	if (run__value_find(run, section, "metrics", &place) ||
+	    run__value_find(run, "compile", "metrics", &place))
+		add_metrics(metrics, run, losses, model, &place.at, false, err);
+	if (run__value_find(run, "compile", "weighted_metrics", &place))
+		add_metrics(metrics, run, losses, model, &place.at, true, err);
+	if (err_stuck(err))
 		metric_list_free(metrics);
-	return status;
+	return err->status;
 }
 
 int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
