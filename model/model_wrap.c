@@ -26,60 +26,6 @@ bool model__is_wrapper(const char *class_name)
 	return false;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-/* Takes ownership of @item. Returns false if out of memory, which a NULL @item also means. */
-static bool append(cJSON *list, cJSON *item)
-{
-	if (item && cJSON_AddItemToArray(list, item))
-		return true;
-	cJSON_Delete(item);
-	return false;
-}
-
-static bool put(cJSON *object, const char *key, cJSON *item)
-{
-	cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-	if (item && cJSON_AddItemToObject(object, key, item))
-		return true;
-	cJSON_Delete(item);
-	return false;
-}
-
-/* Append ["NAME", 0, @output] to @list; @call: add the empty arguments that a call has. */
-static bool append_tensor(cJSON *list, const char *name, int output, bool call)
-{
-	cJSON *tensor = cJSON_CreateArray();
-
-	return append(list, tensor) && append(tensor, cJSON_CreateString(name)) &&
-	       append(tensor, cJSON_CreateNumber(0)) &&
-	       append(tensor, cJSON_CreateNumber(output)) &&
-	       (!call || append(tensor, cJSON_CreateObject()));
-}
-
-/* Append a layer with inputs @from (NULL-terminated). Takes ownership of @config and names it. */
-static bool add_layer(cJSON *layers, const char *class_name, cJSON *config, const char *name,
-		      const char *const *from)
-{
-	cJSON *layer = cJSON_CreateObject(), *calls, *call = NULL;
-
-	if (!append(layers, layer)) {
-		cJSON_Delete(config);
-		return false;
-	}
-	if (!put(layer, "config", config) || !put(config, "name", cJSON_CreateString(name)) ||
-	    !put(layer, "class_name", cJSON_CreateString(class_name)) ||
-	    !put(layer, "name", cJSON_CreateString(name)))
-		return false;
-	calls = cJSON_AddArrayToObject(layer, "inbound_nodes");
-	if (!calls || (*from && !append(calls, call = cJSON_CreateArray())))
-		return false;
-	for (; *from; from++)
-		if (!append_tensor(call, *from, 0, true))
-			return false;
-	return true;
-}
-
 /* ---- the wrapped layer ----------------------------------------------------------------------- */
 
 struct wrapped {
@@ -93,8 +39,65 @@ struct wrapped {
 	int states;              /* final states per direction */
 	bool unmerged;           /* the directions' outputs are not merged */
 	struct arena *arena;
-	struct err *err;
+	struct err *err; /* sticky: after a failure, nothing is added */
 };
+
+/* Take over @item, which @added says the tree has. Return it; NULL: a failure. */
+static cJSON *keep(const struct wrapped *w, cJSON *item, bool added)
+{
+	if (added)
+		return item;
+	cJSON_Delete(item);
+	if (!err_stuck(w->err))
+		err_nomem(w->err);
+	return NULL;
+}
+
+/* Append @item, which is taken over; a NULL @list or @item counts as lack of memory. */
+static cJSON *append(const struct wrapped *w, cJSON *list, cJSON *item)
+{
+	return keep(w, item, !err_stuck(w->err) && item && cJSON_AddItemToArray(list, item));
+}
+
+/* The same as the member @key of @object, in place of an old one. */
+static cJSON *put(const struct wrapped *w, cJSON *object, const char *key, cJSON *item)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+	return keep(w, item,
+		    !err_stuck(w->err) && item && cJSON_AddItemToObject(object, key, item));
+}
+
+/* Append ["NAME", 0, @output] to @list; @call: add the empty arguments that a call has. */
+static void append_tensor(const struct wrapped *w, cJSON *list, const char *name, int output,
+			  bool call)
+{
+	cJSON *tensor = append(w, list, cJSON_CreateArray());
+
+	append(w, tensor, cJSON_CreateString(name));
+	append(w, tensor, cJSON_CreateNumber(0));
+	append(w, tensor, cJSON_CreateNumber(output));
+	if (call)
+		append(w, tensor, cJSON_CreateObject());
+}
+
+/* Append a layer with inputs @from (NULL-terminated), and return it. Takes ownership of @config and
+ * names it. */
+static cJSON *add_layer(const struct wrapped *w, const char *class_name, cJSON *config,
+			const char *name, const char *const *from)
+{
+	cJSON *layer = append(w, w->layers, cJSON_CreateObject()), *calls, *call = NULL;
+
+	config = put(w, layer, "config", config);
+	put(w, config, "name", cJSON_CreateString(name));
+	put(w, layer, "class_name", cJSON_CreateString(class_name));
+	put(w, layer, "name", cJSON_CreateString(name));
+	calls = put(w, layer, "inbound_nodes", cJSON_CreateArray());
+	if (*from)
+		call = append(w, calls, cJSON_CreateArray());
+	for (; *from; from++)
+		append_tensor(w, call, *from, 0, true);
+	return layer;
+}
 
 static void read_wrapped(struct wrapped *w)
 {
@@ -130,7 +133,7 @@ static void read_wrapped(struct wrapped *w)
 }
 
 /* Copy the wrapped layer's config and apply the wrapper's "trainable". The copy drops the input
- * shape, which is that of one step or is given by the wrapper. NULL: out of memory. */
+ * shape, which is that of one step or is given by the wrapper. */
 static cJSON *inner_config(const struct wrapped *w, const cJSON *from)
 {
 	cJSON *config = cJSON_Duplicate(from, true);
@@ -138,29 +141,25 @@ static cJSON *inner_config(const struct wrapped *w, const cJSON *from)
 
 	cJSON_DeleteItemFromObjectCaseSensitive(config, "batch_input_shape");
 	cJSON_DeleteItemFromObjectCaseSensitive(config, "batch_shape");
-	if (config && cJSON_IsFalse(trainable) && !put(config, "trainable", cJSON_CreateFalse())) {
-		cJSON_Delete(config);
-		return NULL;
-	}
+	if (cJSON_IsFalse(trainable))
+		put(w, config, "trainable", cJSON_CreateFalse());
 	return config;
 }
 
 /* Add the nested model's InputLayer, with the wrapper's input shape if it has one. */
-static bool add_input(const struct wrapped *w, cJSON *layers, const char *name)
+static void add_input(const struct wrapped *w, const char *name)
 {
 	static const char *const keys[] = {"batch_input_shape", "batch_shape"};
 	cJSON *config = cJSON_CreateObject();
 	const char *const none[] = {NULL};
 
-	for (size_t i = 0; config && i < ARRAY_LEN(keys); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const cJSON *shape = cJSON_GetObjectItemCaseSensitive(w->config.node, keys[i]);
 
-		if (shape && !put(config, keys[i], cJSON_Duplicate(shape, true))) {
-			cJSON_Delete(config);
-			return false;
-		}
+		if (shape)
+			put(w, config, keys[i], cJSON_Duplicate(shape, true));
 	}
-	return config && add_layer(layers, "InputLayer", config, name, none);
+	add_layer(w, "InputLayer", config, name, none);
 }
 
 /* ---- TimeDistributed ------------------------------------------------------------------------- */
@@ -180,33 +179,29 @@ static bool is_step_by_step(const char *class_name)
 	return false;
 }
 
-static bool add_distributed(const struct wrapped *w, cJSON *layers, const char *name,
-			    const char *input)
+static void add_distributed(const struct wrapped *w, const char *name, const char *input)
 {
 	static const char *const object[] = {"shared_object_id", "module"};
 	const char *const from[] = {input, NULL};
-	cJSON *config = inner_config(w, w->inside);
+	cJSON *layer;
 
 	if (!is_step_by_step(w->class_name)) {
-		cJSON_Delete(config);
 		model_config_unsupported(
 			&w->layer, w->err,
 			"\"%s\": TimeDistributed of %s is not supported: it may hold what works "
 			"along the last axis (Dense, Activation, LayerNormalization, Dropout and "
 			"the like); Conv1D and Conv2D see all steps at once",
 			name, w->class_name);
-		return true;
+		return;
 	}
-	if (!config || !add_layer(layers, w->class_name, config, name, from))
-		return false;
+	layer = add_layer(w, w->class_name, inner_config(w, w->inside), name, from);
 	/* Keras wraps the layer itself, which another model may list, too. */
 	for (size_t i = 0; i < ARRAY_LEN(object); i++) {
 		const cJSON *item = cJSON_GetObjectItemCaseSensitive(w->layer.node, object[i]);
 
-		if (item && !put(layers->child->prev, object[i], cJSON_Duplicate(item, true)))
-			return false;
+		if (item)
+			put(w, layer, object[i], cJSON_Duplicate(item, true));
 	}
-	return true;
 }
 
 /* ---- Bidirectional --------------------------------------------------------------------------- */
@@ -228,46 +223,41 @@ static const char *merge_class(const struct wrapped *w)
 	return NULL;
 }
 
-/* Add the layer @name of one direction. Its initial states follow @input; their numbers begin at
- * @first. */
-static bool add_direction(const struct wrapped *w, cJSON *config, const char *name,
-			  const char *input, int first)
+/* Add the layer @name of one direction, and return its config; NULL: a failure. Its initial states
+ * follow @input; their numbers begin at @first. Takes ownership of @config. */
+static cJSON *add_direction(const struct wrapped *w, cJSON *config, const char *name,
+			    const char *input, int first)
 {
 	const char *from[2 + DIRECTION_STATES] = {input};
 	const cJSON *sequences;
 
 	for (int i = 0; i < w->starts; i++) {
 		from[1 + i] = arena_printf(w->arena, "%s/state_%d", name, first + i);
-		if (!from[1 + i] || !append_tensor(w->ends[0], from[1 + i], 0, false) ||
-		    !add_layer(w->layers, "InputLayer", cJSON_CreateObject(), from[1 + i],
-			       &from[1 + DIRECTION_STATES])) {
-			cJSON_Delete(config);
-			return false;
-		}
+		append_tensor(w, w->ends[0], from[1 + i], 0, false);
+		add_layer(w, "InputLayer", cJSON_CreateObject(), from[1 + i],
+			  &from[1 + DIRECTION_STATES]);
 	}
-	if (!config || !add_layer(w->layers, w->class_name, config, name, from))
-		return false;
+	config = cJSON_GetObjectItemCaseSensitive(add_layer(w, w->class_name, config, name, from),
+						  "config");
 	/* Keras's Bidirectional outputs zeros at masked steps of sequences. */
 	sequences = cJSON_GetObjectItemCaseSensitive(config, "return_sequences");
-	return put(config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
+	put(w, config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
+	return config;
 }
 
 /* Add the outputs: the merged output or both, then the final states of each direction. */
-static bool add_outputs(const struct wrapped *w, const char *merged, const char *const *both)
+static void add_outputs(const struct wrapped *w, const char *merged, const char *const *both)
 {
-	if (!w->unmerged && !append_tensor(w->ends[1], merged, 0, false))
-		return false;
+	if (!w->unmerged)
+		append_tensor(w, w->ends[1], merged, 0, false);
 	for (int d = 0; w->unmerged && d < 2; d++)
-		if (!append_tensor(w->ends[1], both[d], 0, false))
-			return false;
+		append_tensor(w, w->ends[1], both[d], 0, false);
 	for (int d = 0; d < 2; d++)
 		for (int i = 0; i < w->states; i++)
-			if (!append_tensor(w->ends[1], both[d], 1 + i, false))
-				return false;
-	return true;
+			append_tensor(w, w->ends[1], both[d], 1 + i, false);
 }
 
-static bool add_directions(const struct wrapped *w, const char *name, const char *input)
+static void add_directions(const struct wrapped *w, const char *name, const char *input)
 {
 	const char *merge = w->unmerged ? NULL : merge_class(w);
 	const char *forward = arena_printf(w->arena, "%s/forward_%s", name, w->name);
@@ -277,30 +267,26 @@ static bool add_directions(const struct wrapped *w, const char *name, const char
 	const cJSON *other = cJSON_GetObjectItemCaseSensitive(w->config.node, "backward_layer");
 	const cJSON *own = cJSON_GetObjectItemCaseSensitive(other, "config");
 	const char *const both[] = {forward, backward, NULL};
-	const bool is_reversed = cJSON_IsTrue(reversed);
-	cJSON *second, *join;
+	cJSON *second;
 
-	if (err_stuck(w->err))
-		return true;
-	if (strcmp(w->class_name, "LSTM") != 0 && strcmp(w->class_name, "GRU") != 0 &&
-	    strcmp(w->class_name, "SimpleRNN") != 0) {
+	if (!err_stuck(w->err) && strcmp(w->class_name, "LSTM") != 0 &&
+	    strcmp(w->class_name, "GRU") != 0 && strcmp(w->class_name, "SimpleRNN") != 0)
 		model_config_unsupported(&w->layer, w->err,
 					 "\"%s\": Bidirectional of %s is not supported: it must be "
 					 "LSTM, GRU or SimpleRNN",
 					 name, w->class_name);
-		return true;
-	}
-	if (!forward || !backward || !merged ||
-	    !add_direction(w, inner_config(w, w->inside), forward, input, 0))
-		return false;
-	second = inner_config(w, own ? own : w->inside);
-	if (!add_direction(w, second, backward, input, w->starts) ||
-	    !put(second, "go_backwards", cJSON_CreateBool(!is_reversed)) ||
-	    !put(second, "return_reversed", cJSON_CreateTrue()))
-		return false;
-	join = w->unmerged ? NULL : cJSON_CreateObject();
-	return add_outputs(w, merged, both) &&
-	       (w->unmerged || (join && add_layer(w->layers, merge, join, merged, both)));
+	else if (!err_stuck(w->err) && (!forward || !backward || !merged))
+		err_nomem(w->err);
+	if (err_stuck(w->err))
+		return;
+	add_direction(w, inner_config(w, w->inside), forward, input, 0);
+	second = add_direction(w, inner_config(w, own ? own : w->inside), backward, input,
+			       w->starts);
+	put(w, second, "go_backwards", cJSON_CreateBool(!cJSON_IsTrue(reversed)));
+	put(w, second, "return_reversed", cJSON_CreateTrue());
+	add_outputs(w, merged, both);
+	if (!w->unmerged)
+		add_layer(w, merge, cJSON_CreateObject(), merged, both);
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -356,27 +342,26 @@ enum status model__wrap_build(cJSON **out, const struct json_at *at,
 	const bool bidirectional = !strcmp(entry->class_name, wrappers[0]);
 	const char *name = entry->name, *input = arena_printf(arena, "%s/input", name);
 	cJSON *model = cJSON_CreateObject(), *config;
-	bool done;
 
 	*out = NULL;
 	if (inputs > 1 && inputs - 1 != states)
 		json_fail(at, err, "%d initial state%s in: \"%s\" has %d, of both directions",
 			  inputs - 1, inputs == 2 ? " comes" : "s come", name, states);
 	read_wrapped(&w);
-	config = cJSON_AddObjectToObject(model, "config");
-	w.layers = cJSON_AddArrayToObject(config, "layers");
-	w.ends[0] = cJSON_AddArrayToObject(config, "input_layers");
-	w.ends[1] = cJSON_AddArrayToObject(config, "output_layers");
-	done = input && w.layers && w.ends[0] && w.ends[1] &&
-	       put(config, "name", cJSON_CreateString(name)) &&
-	       append_tensor(w.ends[0], input, 0, false);
-	if (done && !err_stuck(err))
-		done = add_input(&w, w.layers, input) &&
-		       (bidirectional ? add_directions(&w, name, input)
-				      : append_tensor(w.ends[1], name, 0, false) &&
-						add_distributed(&w, w.layers, name, input));
-	if (!done && !err_stuck(err))
-		err_nomem(err);
+	config = put(&w, model, "config", cJSON_CreateObject());
+	w.layers = put(&w, config, "layers", cJSON_CreateArray());
+	w.ends[0] = put(&w, config, "input_layers", cJSON_CreateArray());
+	w.ends[1] = put(&w, config, "output_layers", cJSON_CreateArray());
+	put(&w, config, "name", cJSON_CreateString(name));
+	append_tensor(&w, w.ends[0], input, 0, false);
+	if (!err_stuck(err))
+		add_input(&w, input);
+	if (!err_stuck(err) && bidirectional) {
+		add_directions(&w, name, input);
+	} else if (!err_stuck(err)) {
+		append_tensor(&w, w.ends[1], name, 0, false);
+		add_distributed(&w, name, input);
+	}
 	if (err_stuck(err))
 		cJSON_Delete(model);
 	else

@@ -363,24 +363,17 @@ static enum status padding_read(const struct layer_reading *in)
 	return in->err->status;
 }
 
-const struct layer_ops layer_zero_padding2d = {
-	.class_name = "ZeroPadding2D",
-	.kind = LAYER_KIND_zero_padding2d,
-	.options = MODEL_OPTIONS(padding_options),
-	.config_size = sizeof(struct layer_pad),
-	.images = true,
-	.read = padding_read,
-};
+#define PADDING_LAYER(row, name, is_sequence)                                                      \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(padding_options),           \
+					      .config_size = sizeof(struct layer_pad),             \
+					      .images = true,                                      \
+					      .read = padding_read,                                \
+					      .sequence = (is_sequence)}
 
-const struct layer_ops layer_zero_padding1d = {
-	.class_name = "ZeroPadding1D",
-	.kind = LAYER_KIND_zero_padding1d,
-	.options = MODEL_OPTIONS(padding_options),
-	.config_size = sizeof(struct layer_pad),
-	.images = true,
-	.read = padding_read,
-	.sequence = true,
-};
+PADDING_LAYER(zero_padding1d, "ZeroPadding1D", true);
+PADDING_LAYER(zero_padding2d, "ZeroPadding2D", false);
 
 /* ---- Concatenate ----------------------------------------------------------------------------- */
 
@@ -480,22 +473,14 @@ static enum status outfeed_read(const struct layer_reading *in)
 	return layer->outfeed_queue ? ST_OK : err_nomem(in->err);
 }
 
-const struct layer_ops layer_outfeed = {
-	.class_name = "Outfeed",
-	.masks = LAYER_MASKS_PASS,
-	.kind = LAYER_KIND_outfeed,
-	.options = MODEL_OPTIONS(outfeed_options),
-	.read = outfeed_read,
-	.pass_through = true,
-	.outfeed = MODEL_OUTFEED,
-};
+#define OUTFEED_LAYER(row, name, what)                                                             \
+	const struct layer_ops layer_##row = {.class_name = (name),                                \
+					      .masks = LAYER_MASKS_PASS,                           \
+					      .kind = LAYER_KIND_##row,                            \
+					      .options = MODEL_OPTIONS(row##_options),             \
+					      .read = outfeed_read,                                \
+					      .pass_through = true,                                \
+					      .outfeed = (what)}
 
-const struct layer_ops layer_maybe_outfeed = {
-	.class_name = "MaybeOutfeed",
-	.masks = LAYER_MASKS_PASS,
-	.kind = LAYER_KIND_maybe_outfeed,
-	.options = MODEL_OPTIONS(maybe_outfeed_options),
-	.read = outfeed_read,
-	.pass_through = true,
-	.outfeed = MODEL_MAYBE_OUTFEED,
-};
+OUTFEED_LAYER(outfeed, "Outfeed", MODEL_OUTFEED);
+OUTFEED_LAYER(maybe_outfeed, "MaybeOutfeed", MODEL_MAYBE_OUTFEED);

@@ -51,85 +51,80 @@ void run_data_write(struct str *out, const struct run_data *data)
 		out->failed = true;
 }
 
-static enum status read_number(const struct json_at *at, const char *key, int64_t greatest,
-			       int64_t *out, struct err *err)
+/* The readers do nothing if @err (not NULL) already holds a failure. */
+
+/* Find the value at @key, which must be there; false: a failure. */
+static bool find_value(const struct json_at *at, const char *key, struct json_at *out,
+		       struct err *err)
+{
+	if (!err_stuck(err) && !json_child(at, key, out))
+		json_fail(at, err, "\"%s\" is missing", key);
+	return !err_stuck(err);
+}
+
+static void read_number(const struct json_at *at, const char *key, int64_t greatest, int64_t *out,
+			struct err *err)
 {
 	struct json_at here;
 
-	if (!json_child(at, key, &here))
-		return json_fail(at, err, "\"%s\" is missing", key);
-	return json_int(&here, 0, greatest, out, err);
+	if (find_value(at, key, &here, err))
+		json_int(&here, 0, greatest, out, err);
 }
 
-static enum status read_targets(const struct json_at *root, const char *key,
-				struct target_kind *out, struct err *err)
+static void read_targets(const struct json_at *root, const char *key, struct target_kind *out,
+			 struct err *err)
 {
-	struct json_at at, here, part;
+	struct json_at at, here, part = {0};
 	int64_t classes = 0;
-	enum status status;
 
-	if (!json_child(root, key, &at))
-		return json_fail(root, err, "\"%s\" is missing", key);
-	status = read_number(&at, "classes", INT32_MAX, &classes, err);
+	if (!find_value(root, key, &at, err))
+		return;
+	read_number(&at, "classes", INT32_MAX, &classes, err);
 	out->classes = (int)classes;
-	if (status == ST_OK)
-		status = read_number(&at, "width", INT32_MAX, &out->width, err);
-	if (status == ST_OK && json_child(&at, "weights", &here))
-		status = json_int(&here, 1, INT32_MAX, &out->weights, err);
-	if (status != ST_OK || !json_child(&at, "parts", &here))
-		return status;
-	status = json_array(&here, err);
-	if (status == ST_OK && json_count(&here) > TARGET_PARTS)
-		status = json_fail(&here, err, "has more than %d entries", TARGET_PARTS);
-	classes = 0;
-	for (int i = 0; status == ST_OK && json_item(&here, i, &part); i++) {
-		status = read_number(&part, "classes", INT32_MAX, &classes, err);
-		if (status == ST_OK)
-			status = read_number(&part, "width", INT32_MAX, &out->parts[i].width, err);
-		out->parts[i].classes = (int)classes;
-		out->part_count = i + 1;
+	read_number(&at, "width", INT32_MAX, &out->width, err);
+	if (!err_stuck(err) && json_child(&at, "weights", &here))
+		json_int(&here, 1, INT32_MAX, &out->weights, err);
+	if (err_stuck(err) || !json_child(&at, "parts", &here) || json_array(&here, err) != ST_OK)
+		return;
+	if (json_count(&here) > TARGET_PARTS)
+		json_fail(&here, err, "has more than %d entries", TARGET_PARTS);
+	while (!err_stuck(err) && json_next(&here, &part)) {
+		struct target_part *to = &out->parts[out->part_count++];
+
+		read_number(&part, "classes", INT32_MAX, &classes, err);
+		read_number(&part, "width", INT32_MAX, &to->width, err);
+		to->classes = (int)classes;
 	}
-	return status;
 }
 
-static enum status read_item(const struct json_at *root, struct model_shape *out, struct err *err)
+static void read_item(const struct json_at *root, struct model_shape *out, struct err *err)
 {
-	struct json_at at, dim;
-	enum status status = ST_OK;
+	struct json_at at, dim = {0};
 
-	if (!json_child(root, "item", &at))
-		return json_fail(root, err, "\"item\" is missing");
-	status = json_array(&at, err);
-	if (status == ST_OK && json_count(&at) > MODEL_DIMS)
-		status = json_fail(&at, err, "has more than %d dimensions", MODEL_DIMS);
-	if (status != ST_OK)
-		return status;
-	out->ndim = json_count(&at);
-	for (int i = 0; status == ST_OK && json_item(&at, i, &dim); i++)
-		status = json_int(&dim, 1, INT32_MAX, &out->dim[i], err);
-	return status;
+	if (!find_value(root, "item", &at, err) || json_array(&at, err) != ST_OK)
+		return;
+	if (json_count(&at) > MODEL_DIMS)
+		json_fail(&at, err, "has more than %d dimensions", MODEL_DIMS);
+	while (!err_stuck(err) && json_next(&at, &dim))
+		json_int(&dim, 1, INT32_MAX, &out->dim[out->ndim++], err);
 }
 
 enum status run_data_read(struct run_data *out, const char *text, const char *name, struct err *err)
 {
 	struct json_at root;
-	enum status status;
+	struct err own;
 	cJSON *tree;
 
+	err = err_start(err, &own);
 	*out = (struct run_data){0};
-	status = json_parse(&tree, text, strlen(text), name, err);
-	if (status != ST_OK)
-		return status;
+	if (json_parse(&tree, text, strlen(text), name, err) != ST_OK)
+		return err->status;
 	root = json_root(name, tree);
-	status = read_number(&root, "train_items", INT64_C(1) << 53, &out->train_items, err);
-	if (status == ST_OK)
-		status = read_number(&root, "test_items", INT64_C(1) << 53, &out->test_items, err);
-	if (status == ST_OK)
-		status = read_item(&root, &out->item, err);
-	if (status == ST_OK)
-		status = read_targets(&root, "train", &out->train, err);
-	if (status == ST_OK)
-		status = read_targets(&root, "test", &out->test, err);
+	read_number(&root, "train_items", INT64_C(1) << 53, &out->train_items, err);
+	read_number(&root, "test_items", INT64_C(1) << 53, &out->test_items, err);
+	read_item(&root, &out->item, err);
+	read_targets(&root, "train", &out->train, err);
+	read_targets(&root, "test", &out->test, err);
 	cJSON_Delete(tree);
-	return status;
+	return err->status;
 }

@@ -169,16 +169,26 @@ static enum status run_rule_remainder(struct run_rules *rules)
 
 /* ---- stages on IPUs -------------------------------------------------------------------------- */
 
+/* The schedule of @microbatches (0: still unknown) on the layout's stages and IPUs. */
+static struct ipu_schedule_params run_schedule(const struct run_rules *rules, bool training,
+					       int64_t microbatches)
+{
+	const struct run_file *run = rules->run;
+
+	return (struct ipu_schedule_params){
+		.kind = run->pipeline.wanted ? run->pipeline.schedule : IPU_SEQUENTIAL,
+		.stages = rules->layout->stages,
+		.microbatches = (int)microbatches,
+		.training = training,
+		.ipus = rules->layout->ipus_used,
+		.device = rules->layout->device,
+	};
+}
+
 /* The schedule decides which stages may share an IPU. */
 static enum status run_mapping_shared(struct run_rules *rules)
 {
-	const struct run_file *run = rules->run;
-	const struct run_layout *layout = rules->layout;
-	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
-						   .stages = layout->stages,
-						   .training = run->fit.wanted,
-						   .ipus = layout->ipus_used,
-						   .device = layout->device};
+	const struct ipu_schedule_params params = run_schedule(rules, rules->run->fit.wanted, 0);
 	struct err why;
 
 	if (ipu_schedule_check_stages(&params, &why) == ST_OK)
@@ -354,12 +364,7 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 	struct run_layout *layout = rules->layout;
-	struct ipu_schedule_params params = {.kind = run->pipeline.wanted ? run->pipeline.schedule
-									  : IPU_SEQUENTIAL,
-					     .stages = layout->stages,
-					     .training = true,
-					     .ipus = layout->ipus_used,
-					     .device = layout->device};
+	struct ipu_schedule_params params = run_schedule(rules, true, 0);
 	enum status status;
 
 	layout->accumulation = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
@@ -762,18 +767,11 @@ static enum status run_rule_depth(struct run_rules *rules, const struct run_span
 				  int64_t steps, int64_t execution)
 {
 	const struct run_file *run = rules->run;
-	const struct run_layout *layout = rules->layout;
-	const struct ipu_schedule_params params = {
-		.kind = run->pipeline.wanted ? run->pipeline.schedule : IPU_SEQUENTIAL,
-		.stages = layout->stages,
-		.microbatches = (int)execution,
-		.ipus = layout->ipus_used,
-		.device = layout->device};
+	const struct ipu_schedule_params params = run_schedule(rules, false, execution);
 	int64_t good = steps / span->unit * span->unit;
-	enum status status;
 	struct err why;
+	enum status status = ipu_schedule_check(&params, span->execution_key, &why);
 
-	status = ipu_schedule_check(&params, span->execution_key, &why);
 	if (status == ST_OK)
 		return ST_OK;
 	if (!good)
@@ -783,22 +781,17 @@ static enum status run_rule_depth(struct run_rules *rules, const struct run_span
 			       run->pipeline.wanted ? "pipeline.schedule: " : "", why.text);
 	return run_fail(rules, "pipeline.schedule",
 			"%s; %s %" PRId64 " with %s %" PRId64 " would do", why.text,
-			span->steps_key, good * layout->replicas, span->execution_key, good);
+			span->steps_key, good * rules->layout->replicas, span->execution_key, good);
 }
 
 /* The smallest such depth; valid depths are its multiples. Stages that share an IPU leave
  * Interleaved fewer parallel micro-batches. */
 static int64_t run_least_depth(const struct run_rules *rules)
 {
-	const struct run_file *run = rules->run;
-	const struct run_layout *layout = rules->layout;
-	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
-						   .stages = layout->stages,
-						   .ipus = layout->ipus_used,
-						   .device = layout->device};
-	const int multiple = run->pipeline.wanted ? ipu_schedule_multiple(&params) : 1;
+	const struct ipu_schedule_params params = run_schedule(rules, false, 0);
+	const int multiple = rules->run->pipeline.wanted ? ipu_schedule_multiple(&params) : 1;
 
-	return multiple > 0 ? multiple : layout->stages;
+	return multiple > 0 ? multiple : rules->layout->stages;
 }
 
 /* Without data.repeat, the set must have all requested batches. */
