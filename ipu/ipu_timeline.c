@@ -157,9 +157,11 @@ static void clock_event(struct ipu_clock *clock, int ipu, int stage, int microba
 	clock->lanes[ipu].at += cost->cycles;
 }
 
-/* Append a transfer, to be filled in; one of no cycles is overwritten by the next. */
+/* Append a transfer of @work (NULL: of none), to be filled in; one of no cycles is overwritten by
+ * the next. */
 static struct ipu_transfer *clock_transfer(struct ipu_clock *clock, enum ipu_transfer_kind kind,
-					   int ipu, int64_t start, int64_t cycles)
+					   int ipu, const struct ipu_work *work, int64_t start,
+					   int64_t cycles)
 {
 	struct ipu_timeline *timeline = clock->timeline;
 	struct ipu_transfer *transfer = &timeline->transfers[timeline->transfer_count];
@@ -167,8 +169,8 @@ static struct ipu_transfer *clock_transfer(struct ipu_clock *clock, enum ipu_tra
 	*transfer = (struct ipu_transfer){.kind = kind,
 					  .ipu = ipu,
 					  .time_step = clock->step,
-					  .stage = -1,
-					  .microbatch = -1,
+					  .stage = work ? work->stage : -1,
+					  .microbatch = work ? work->microbatch : -1,
 					  .start_cycle = start,
 					  .cycles = cycles,
 					  .program = -1};
@@ -282,9 +284,7 @@ static void stream_one(struct ipu_clock *clock, enum ipu_transfer_kind kind, int
 		copy.begin_cycles += wait;
 		copy.cycles += wait;
 	}
-	transfer = clock_transfer(clock, kind, ipu, *at, copy.cycles);
-	transfer->stage = work->stage;
-	transfer->microbatch = work->microbatch;
+	transfer = clock_transfer(clock, kind, ipu, work, *at, copy.cycles);
 	transfer->begin_cycles = copy.begin_cycles;
 	transfer->end_cycles = copy.end_cycles;
 	if (kind == IPU_TRANSFER_INFEED)
@@ -360,9 +360,7 @@ static void copy_tiles(struct ipu_clock *clock, int ipu, const struct ipu_work *
 	if (work->phase != IPU_PHASE_F || bytes == 0)
 		return;
 	cycles = (int64_t)ceil(target->phase_cycles + (double)bytes / rate);
-	transfer = clock_transfer(clock, kind, ipu, clock->lanes[ipu].at, cycles);
-	transfer->stage = work->stage;
-	transfer->microbatch = work->microbatch;
+	transfer = clock_transfer(clock, kind, ipu, work, clock->lanes[ipu].at, cycles);
 	transfer->bytes_in = transfer->bytes_out = bytes;
 	clock->timeline->split[ipu].exchange += cycles;
 	clock->lanes[ipu].at += cycles;
@@ -434,7 +432,8 @@ static void sync_ipus(struct ipu_clock *clock)
 	for (int i = 0; i < ipus; i++) {
 		struct ipu_lane *lane = &clock->lanes[i];
 
-		clock_transfer(clock, IPU_TRANSFER_SYNC, i, lane->at, longest + sync - lane->at);
+		clock_transfer(clock, IPU_TRANSFER_SYNC, i, NULL, lane->at,
+			       longest + sync - lane->at);
 		clock->timeline->split[i].idle += longest - lane->at;
 		clock->timeline->split[i].sync += sync;
 		lane->at = longest + sync;
@@ -471,12 +470,12 @@ static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *w
 	struct ipu_split *split = &clock->timeline->split[ipu];
 	struct ipu_transfer *transfer;
 
-	clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, lane->at, start - lane->at);
+	clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, NULL, lane->at, start - lane->at);
 	split->idle += start - lane->at;
-	transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, start, sync);
+	transfer = clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, NULL, start, sync);
 	transfer->stage = work->stage;
 	transfer->backward = work->phase == IPU_PHASE_B;
-	transfer = clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, start + sync, cycles);
+	transfer = clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, NULL, start + sync, cycles);
 	transfer->stage = work->stage;
 	transfer->backward = work->phase == IPU_PHASE_B;
 	transfer->bytes_in = lane->received;
@@ -537,7 +536,7 @@ static void exchange(struct ipu_clock *clock, int step)
 	for (int i = 0; i < schedule->ipus; i++) {
 		struct ipu_lane *lane = &clock->lanes[i];
 
-		clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at, end - lane->at);
+		clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, NULL, lane->at, end - lane->at);
 		clock->timeline->split[i].idle += end - lane->at;
 		lane->at = end;
 	}
@@ -605,18 +604,13 @@ static void receive(struct ipu_clock *clock, int ipu, const struct ipu_work *wor
 	struct ipu_lane *lane = &clock->lanes[ipu];
 	struct ipu_split *split = &clock->timeline->split[ipu];
 	const int64_t wait = max(copies.there - lane->at, 0);
-	struct ipu_transfer *transfer;
 
 	if (copies.there < 0)
 		return;
-	transfer = clock_transfer(clock, IPU_TRANSFER_WAIT, ipu, lane->at, wait + sync);
-	transfer->stage = work->stage;
-	transfer->microbatch = work->microbatch;
+	clock_transfer(clock, IPU_TRANSFER_WAIT, ipu, work, lane->at, wait + sync);
 	lane->at += wait + sync;
-	transfer = clock_transfer(clock, IPU_TRANSFER_RECEIVE, ipu, lane->at, copies.cycles);
-	transfer->stage = work->stage;
-	transfer->microbatch = work->microbatch;
-	transfer->bytes_in = copies.bytes;
+	clock_transfer(clock, IPU_TRANSFER_RECEIVE, ipu, work, lane->at, copies.cycles)->bytes_in =
+		copies.bytes;
 	lane->at += copies.cycles;
 	split->idle += wait;
 	split->sync += sync;
@@ -627,12 +621,9 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 {
 	const struct copies copies = plan_copies(clock, ipu, work, false);
 	struct ipu_lane *lane = &clock->lanes[ipu];
-	struct ipu_transfer *transfer =
-		clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, lane->at, copies.cycles);
 
-	transfer->stage = work->stage;
-	transfer->microbatch = work->microbatch;
-	transfer->bytes_out = copies.bytes;
+	clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, work, lane->at, copies.cycles)->bytes_out =
+		copies.bytes;
 	lane->at += copies.cycles;
 	clock->timeline->split[ipu].exchange += copies.cycles;
 	if (work->phase != IPU_PHASE_W)

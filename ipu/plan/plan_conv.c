@@ -523,108 +523,75 @@ static void try_hmac(struct joint *joint)
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
+#define OF_TYPE(vertex)                                                                            \
+	{                                                                                          \
+		vertex "<float>", vertex "<half>"                                                  \
+	}
+#define REDUCE_ADD                                                                                 \
+	{                                                                                          \
+		"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"                   \
+	}
+
 /* Phases in order of execution, with vertices by data type. */
 static const struct {
 	const char *part;
-	const char *vertex[2]; /* float32, float16; NULL: an exchange, or depends on the method */
 	enum ipu_phase_kind kind;
+	const char *vertex[2]; /* float32, float16; NULL: an exchange, or depends on the method */
 } conv_parts[] = {
-	[CONV_INPUT_EXCHANGE] = {"BroadcastInput/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_PRE_EXCHANGE] = {"PreArrange/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_PRE_COPY] = {"PreArrange/OnTileCopy-0",
-			   {"poputil::Transpose2d<float>", "poputil::Transpose2d<half>"},
-			   IPU_COMPUTE},
-	[CONV_SLICE] = {"DynamicSlice",
-			{"popops::DynamicSlice1d<float>", "popops::DynamicSlice1d<half>"},
-			IPU_COMPUTE},
-	[CONV_EXCHANGE] = {"Convolve/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_COMPUTE] = {"Convolve", {NULL, NULL}, IPU_COMPUTE},
-	[CONV_REDUCE_EXCHANGE_0] = {"Reduce0/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_REDUCE_0] = {"Reduce0",
-			   {"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"},
-			   IPU_COMPUTE},
-	[CONV_REDUCE_EXCHANGE_1] = {"Reduce1/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_REDUCE_1] = {"Reduce1",
-			   {"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"},
-			   IPU_COMPUTE},
-	[CONV_REDUCE_EXCHANGE_2] = {"Reduce2/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_REDUCE_2] = {"Reduce2",
-			   {"poplin::ReduceAdd<float,float>", "poplin::ReduceAdd<half,half>"},
-			   IPU_COMPUTE},
+	[CONV_INPUT_EXCHANGE] = {"BroadcastInput/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_PRE_EXCHANGE] = {"PreArrange/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_PRE_COPY] = {"PreArrange/OnTileCopy-0", IPU_COMPUTE, OF_TYPE("poputil::Transpose2d")},
+	[CONV_SLICE] = {"DynamicSlice", IPU_COMPUTE, OF_TYPE("popops::DynamicSlice1d")},
+	[CONV_EXCHANGE] = {"Convolve/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_COMPUTE] = {"Convolve", IPU_COMPUTE, {NULL}},
+	[CONV_REDUCE_EXCHANGE_0] = {"Reduce0/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_REDUCE_0] = {"Reduce0", IPU_COMPUTE, REDUCE_ADD},
+	[CONV_REDUCE_EXCHANGE_1] = {"Reduce1/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_REDUCE_1] = {"Reduce1", IPU_COMPUTE, REDUCE_ADD},
+	[CONV_REDUCE_EXCHANGE_2] = {"Reduce2/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_REDUCE_2] = {"Reduce2", IPU_COMPUTE, REDUCE_ADD},
 	[CONV_ADD] = {"AddInPlace",
+		      IPU_COMPUTE,
 		      {"popops::BinaryOp1DInPlaceSupervisor<ADD,float>",
-		       "popops::BinaryOp1DInPlaceSupervisor<ADD,half>"},
-		      IPU_COMPUTE},
-	[CONV_UPDATE] = {"DynamicUpdate",
-			 {"popops::DynamicUpdateSlice1d<float>",
-			  "popops::DynamicUpdateSlice1d<half>"},
-			 IPU_COMPUTE},
+		       "popops::BinaryOp1DInPlaceSupervisor<ADD,half>"}},
+	[CONV_UPDATE] = {"DynamicUpdate", IPU_COMPUTE, OF_TYPE("popops::DynamicUpdateSlice1d")},
 	[CONV_CAST] = {"Cast",
-		       {"popops::Cast<float,half>", "popops::Cast<float,half>"},
-		       IPU_COMPUTE},
-	[CONV_FILL] = {"Fill", {"popops::Fill<float>", "popops::Fill<half>"}, IPU_COMPUTE},
-	[CONV_POST_EXCHANGE] = {"PostArrange/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
-	[CONV_POST_COPY] = {"PostArrange/OnTileCopy-0",
-			    {"poputil::Transpose2d<float>", "poputil::Transpose2d<half>"},
-			    IPU_COMPUTE},
+		       IPU_COMPUTE,
+		       {"popops::Cast<float,half>", "popops::Cast<float,half>"}},
+	[CONV_FILL] = {"Fill", IPU_COMPUTE, OF_TYPE("popops::Fill")},
+	[CONV_POST_EXCHANGE] = {"PostArrange/ExchangePre", IPU_EXCHANGE, {NULL}},
+	[CONV_POST_COPY] = {"PostArrange/OnTileCopy-0", IPU_COMPUTE,
+			    OF_TYPE("poputil::Transpose2d")},
 };
 _Static_assert(ARRAY_LEN(conv_parts) == CONV_PARTS, "parts out of step");
 
-/* By types (float32; float16 with float32 partials; float16 with float16 partials), then units. */
-static const char *const amp_1x1_names[3][3] = {
-	{"poplin::ConvPartial1x1Out<float,float,true,false,4,8>",
-	 "poplin::ConvPartial1x1Out<float,float,true,false,8,8>",
-	 "poplin::ConvPartial1x1Out<float,float,true,false,16,8>"},
-	{"poplin::ConvPartial1x1Out<half,float,true,false,4,16>",
-	 "poplin::ConvPartial1x1Out<half,float,true,false,8,16>",
-	 "poplin::ConvPartial1x1Out<half,float,true,false,16,16>"},
-	{"poplin::ConvPartial1x1Out<half,half,true,false,4,16>",
-	 "poplin::ConvPartial1x1Out<half,half,true,false,8,16>",
-	 "poplin::ConvPartial1x1Out<half,half,true,false,16,16>"},
+/* clang-format off */
+#define AMP_OF_TYPES(vertex, types, in_group) \
+	{vertex "<" types ",true,false,4," in_group ">", vertex "<" types ",true,false,8," in_group ">", \
+	 vertex "<" types ",true,false,16," in_group ">"}
+#define AMP(vertex) \
+	{AMP_OF_TYPES(vertex, "float,float", "8"), AMP_OF_TYPES(vertex, "half,float", "16"), \
+	 AMP_OF_TYPES(vertex, "half,half", "16")}
+#define BY_TYPES(vertex, end) {{vertex "<float,float" end}, {vertex "<half,float" end}, {vertex "<half,half" end}}
+/* By types (float32; float16 with float32 partials; float16 with float16 partials), and of the AMP
+ * by units (4, 8, 16). */
+static const char *const vertex_names[IPU_METHODS][3][3] = {
+	[IPU_METHOD_AMP_1X1] = AMP("poplin::ConvPartial1x1Out"),
+	[IPU_METHOD_AMP_NX1] = AMP("poplin::ConvPartialnx1"),
+	[IPU_METHOD_HORIZONTAL_MAC] = BY_TYPES("poplin::ConvPartialHorizontalMac", ",true>"),
+	[IPU_METHOD_VERTICAL_MAC] = BY_TYPES("poplin::ConvPartialVerticalMac", ",true>"),
+	[IPU_METHOD_OUTER_PRODUCT] = {{"poplin::OuterProduct<float>"}, {"poplin::OuterProduct<half>"},
+				      {"poplin::OuterProduct<half>"}},
+	[IPU_METHOD_SLIC] = BY_TYPES("poplin::ConvPartial1xNSLIC", ">"),
 };
-static const char *const amp_nx1_names[3][3] = {
-	{"poplin::ConvPartialnx1<float,float,true,false,4,8>",
-	 "poplin::ConvPartialnx1<float,float,true,false,8,8>",
-	 "poplin::ConvPartialnx1<float,float,true,false,16,8>"},
-	{"poplin::ConvPartialnx1<half,float,true,false,4,16>",
-	 "poplin::ConvPartialnx1<half,float,true,false,8,16>",
-	 "poplin::ConvPartialnx1<half,float,true,false,16,16>"},
-	{"poplin::ConvPartialnx1<half,half,true,false,4,16>",
-	 "poplin::ConvPartialnx1<half,half,true,false,8,16>",
-	 "poplin::ConvPartialnx1<half,half,true,false,16,16>"},
-};
-static const char *const mac_names[] = {"poplin::ConvPartialHorizontalMac<float,float,true>",
-					"poplin::ConvPartialHorizontalMac<half,float,true>",
-					"poplin::ConvPartialHorizontalMac<half,half,true>"};
-static const char *const vertical_names[] = {"poplin::ConvPartialVerticalMac<float,float,true>",
-					     "poplin::ConvPartialVerticalMac<half,float,true>",
-					     "poplin::ConvPartialVerticalMac<half,half,true>"};
-static const char *const outer_names[] = {
-	"poplin::OuterProduct<float>", "poplin::OuterProduct<half>", "poplin::OuterProduct<half>"};
-
-static const char *const slic_names[] = {"poplin::ConvPartial1xNSLIC<float,float>",
-					 "poplin::ConvPartial1xNSLIC<half,float>",
-					 "poplin::ConvPartial1xNSLIC<half,half>"};
+/* clang-format on */
 
 static const char *vertex_name(const struct conv_form *form, const struct conv_way *way)
 {
-	int types = form->dtype != IPU_FLOAT16 ? 0 : form->partials != IPU_FLOAT16 ? 1 : 2;
-	int units = way->amp.units >= 16 ? 2 : way->amp.units >= 8 ? 1 : 0;
+	const int types = form->dtype != IPU_FLOAT16 ? 0 : form->partials != IPU_FLOAT16 ? 1 : 2;
+	const int units = way->amp.units >= 16 ? 2 : way->amp.units >= 8 ? 1 : 0;
 
-	switch (way->method) {
-	case IPU_METHOD_AMP_1X1:
-		return amp_1x1_names[types][units];
-	case IPU_METHOD_AMP_NX1:
-		return amp_nx1_names[types][units];
-	case IPU_METHOD_HORIZONTAL_MAC:
-		return mac_names[types];
-	case IPU_METHOD_VERTICAL_MAC:
-		return vertical_names[types];
-	case IPU_METHOD_SLIC:
-		return slic_names[types];
-	default:
-		return outer_names[types];
-	}
+	return vertex_names[way->method][types][units];
 }
 
 static void fill_phase(const struct conv_choice *choice, enum conv_part part, struct ipu_plan *plan)
