@@ -1,9 +1,9 @@
 /*
  * What the parts of the lowering share: the tensors and operations created so far.
  *
- * Failures, which are always lack of memory, are sticky: after one, nothing is appended. A tensor is
- * identified by its index; -1 is none. After a failure it is 0, the infeed, which exists as soon as
- * lower__tensors() has succeeded.
+ * Failures, which are always lack of memory, are sticky: after one, nothing is appended. A tensor
+ * is identified by its index; -1 is none. After a failure it is 0, the infeed, which exists as soon
+ * as lower__tensors() has succeeded.
  */
 #ifndef LOWER_INTERNAL_H
 #define LOWER_INTERNAL_H
