@@ -567,20 +567,23 @@ _Static_assert(ARRAY_LEN(conv_parts) == CONV_PARTS, "parts out of step");
 
 /* clang-format off */
 #define AMP_OF_TYPES(vertex, types, in_group) \
-	{vertex "<" types ",true,false,4," in_group ">", vertex "<" types ",true,false,8," in_group ">", \
+	{vertex "<" types ",true,false,4," in_group ">", \
+	 vertex "<" types ",true,false,8," in_group ">", \
 	 vertex "<" types ",true,false,16," in_group ">"}
 #define AMP(vertex) \
 	{AMP_OF_TYPES(vertex, "float,float", "8"), AMP_OF_TYPES(vertex, "half,float", "16"), \
 	 AMP_OF_TYPES(vertex, "half,half", "16")}
-#define BY_TYPES(vertex, end) {{vertex "<float,float" end}, {vertex "<half,float" end}, {vertex "<half,half" end}}
-/* By types (float32; float16 with float32 partials; float16 with float16 partials), and of the AMP
- * by units (4, 8, 16). */
+#define BY_TYPES(vertex, end) \
+	{{vertex "<float,float" end}, {vertex "<half,float" end}, {vertex "<half,half" end}}
+/* By types (float32; float16 with float32 partials; float16 with float16 partials), then by units
+ * (4, 8, 16), which only the AMP has. */
 static const char *const vertex_names[IPU_METHODS][3][3] = {
 	[IPU_METHOD_AMP_1X1] = AMP("poplin::ConvPartial1x1Out"),
 	[IPU_METHOD_AMP_NX1] = AMP("poplin::ConvPartialnx1"),
 	[IPU_METHOD_HORIZONTAL_MAC] = BY_TYPES("poplin::ConvPartialHorizontalMac", ",true>"),
 	[IPU_METHOD_VERTICAL_MAC] = BY_TYPES("poplin::ConvPartialVerticalMac", ",true>"),
-	[IPU_METHOD_OUTER_PRODUCT] = {{"poplin::OuterProduct<float>"}, {"poplin::OuterProduct<half>"},
+	[IPU_METHOD_OUTER_PRODUCT] = {{"poplin::OuterProduct<float>"},
+				      {"poplin::OuterProduct<half>"},
 				      {"poplin::OuterProduct<half>"}},
 	[IPU_METHOD_SLIC] = BY_TYPES("poplin::ConvPartial1xNSLIC", ">"),
 };
