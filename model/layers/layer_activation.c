@@ -118,6 +118,7 @@ int64_t layer__activation_work(enum model_activation activation)
 enum status layer__read_activation(const struct layer_reading *in)
 {
 	struct model_layer *layer = in->layer;
+
 	model__read_activation(in->config, "activation", &layer->activation, in->err);
 	layer->reads_output = layer_activation_needs_output(layer->activation);
 	return in->err->status;

@@ -36,7 +36,7 @@ static const char *format_name(const struct planning *p, const char *format, ...
 	va_start(args, format);
 	name = arena_vprintf(p->arena, format, args);
 	va_end(args);
-	if (!name)
+	if (!name && !err_stuck(p->err))
 		err_nomem(p->err);
 	return name;
 }

@@ -14,13 +14,14 @@
 #define AT(member)                                                                                 \
 	.offset = offsetof(struct run_file, member), .size = sizeof(((struct run_file *)0)->member)
 
-/* A key whose path is that of its field: kind, default (NULL: required), help, bounds. */
+/* A key whose path is that of its field: kind, default (NULL: required), help, bounds. The
+ * path, the default and the help are in the order of struct run_key. */
 #define KEY(member_, ...) NAMED_KEY(#member_, member_, __VA_ARGS__)
 #define NAMED_KEY(path_, member_, kind_, ...)                                                      \
 	{                                                                                          \
 		AT(member_), .kind = RUN_KEY_##kind_, .path = (path_), __VA_ARGS__                 \
 	}
-/* What has no field. */
+/* A key without a field. */
 #define ROW(path_, kind_, ...)                                                                     \
 	{                                                                                          \
 		.kind = RUN_KEY_##kind_, .path = (path_), __VA_ARGS__                              \
@@ -202,8 +203,7 @@ static const struct run_key run_keys[] = {
 	    "The .npz file that gets the outputs, relative to the working directory; null: none."),
 	NAMED_KEY("generate", generate.wanted, SECTION, "null",
 		  "Write text after each epoch and at the end, of a model that learns what follows "
-		  "each "
-		  "token of a text file; null: do not."),
+		  "each token of a text file; null: do not."),
 	KEY(generate.prompt, TEXT, "null",
 	    "What the text begins with; --generate TEXT says the same."),
 	KEY(generate.length, INT, "200", "Tokens behind the prompt.", .least = 1,
@@ -370,8 +370,7 @@ static const struct run_key run_keys[] = {
 	NAMED_KEY("pipeline.weight_update_poplar_options", pipeline.update_options, PLAN, "null",
 		  "One such object for all weight updates."),
 	KEY(pipeline.offload_weight_update_variables, MAYBE, "null",
-	    "Keep the optimizer's variables in the host's memory but for the update; null: "
-	    "no."),
+	    "Keep the optimizer's variables in the host's memory but for the update; null: no."),
 	KEY(pipeline.replicated_optimizer_state_sharding, MAYBE, "null",
 	    "Each replica keeps a share of the optimizer's variables; null: no."),
 	KEY(pipeline.offload_activations, MAYBE, "null",
@@ -387,8 +386,7 @@ static const struct run_key run_keys[] = {
 
 	NAMED_KEY("outfeed", outfeed.wanted, SECTION, "null",
 		  "Which tensors come back to the host; null: what outfeed layers send, "
-		  "unfiltered, and "
-		  "no gradients."),
+		  "unfiltered, and no gradients."),
 	KEY(outfeed.activations, FILTERS, "null",
 	    "Keep the activations whose key contains one of these texts; null or [\"none\"]: all; "
 	    "[]: none."),
@@ -419,8 +417,7 @@ static const struct run_key run_keys[] = {
 
 	NAMED_KEY("health", health.wanted, SECTION, "{}",
 		  "The health rules: what is looked for while training (docs/health.md); null: "
-		  "nothing "
-		  "is."),
+		  "nothing is."),
 	KEY(health.rules, TREE, "null",
 	    "What differs from the defaults: {rule: {threshold, patience, enabled ...}, or true or "
 	    "false}; or the path of a JSON file of that, relative to the run file, else to the "
