@@ -15,8 +15,14 @@ static enum status prepare_rows(struct prof_writer *writer, unsigned table)
 	struct str head = {0};
 	enum status status;
 
-	/* A row whose id the caller assigns replaces an older one with the same id. */
-	str_addf(&head, "INSERT OR REPLACE INTO %s (", type->table);
+	/* A row whose id the caller assigns, or a fact, replaces an older one. */
+	str_addf(&head, "INSERT OR %s INTO %s (",
+		 type->columns[0].kind == PROF_COLUMN_ID ||
+				 type->columns[0].kind == PROF_COLUMN_SPAN ||
+				 table == PROF_TABLE_META
+			 ? "REPLACE"
+			 : "FAIL",
+		 type->table);
 	for (size_t i = 0; i < type->count; i++)
 		str_addf(&head, "%s%s", i == 0 ? "" : ", ", type->columns[i].name);
 	str_add(&head, ")");
@@ -93,7 +99,7 @@ enum status prof__writer_row(struct prof_writer *writer, unsigned table, const u
 	enum status status = ST_OK;
 	struct prof_cell *cells;
 
-	if (!writer->rows[table].many)
+	if (!writer->rows[table].cells)
 		status = prepare_rows(writer, table);
 	if (status == ST_OK)
 		status = prof__writer_begin(writer);

@@ -11,29 +11,29 @@
 #include "profiler/prof_sql.h"
 
 /* Prepare "HEAD VALUES (?,?),(?,?) TAIL"; values are always bound, never part of the text. */
-static enum status prepare_values(sqlite3_stmt **out, sqlite3 *db, const char *head, size_t columns,
-				  size_t rows, const char *tail, struct err *err)
+static enum status prepare_values(const struct prof_insert *insert, size_t rows, sqlite3_stmt **out,
+				  struct err *err)
 {
 	struct str sql = {0};
 	enum status status;
 
-	str_add(&sql, head);
+	str_add(&sql, insert->head);
 	str_add(&sql, " VALUES ");
 	for (size_t r = 0; r < rows; r++) {
 		str_add(&sql, r == 0 ? "(?" : ",(?");
-		for (size_t c = 1; c < columns; c++)
+		for (size_t c = 1; c < insert->columns; c++)
 			str_add(&sql, ",?");
 		str_add(&sql, ")");
 	}
-	if (tail) {
+	if (insert->tail) {
 		str_add(&sql, " ");
-		str_add(&sql, tail);
+		str_add(&sql, insert->tail);
 	}
 	if (sql.failed) {
 		str_free(&sql);
 		return err_nomem(err);
 	}
-	status = prof_sql_prepare(out, db, str_peek(&sql), err);
+	status = prof_sql_prepare(out, insert->db, str_peek(&sql), err);
 	str_free(&sql);
 	return status;
 }
@@ -41,22 +41,18 @@ static enum status prepare_values(sqlite3_stmt **out, sqlite3 *db, const char *h
 enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char *head,
 			     size_t columns, const char *tail, struct err *err)
 {
-	enum status status;
-
 	memset(insert, 0, sizeof(*insert));
+	insert->db = db;
 	insert->columns = columns;
+	insert->tail = tail;
+	insert->head = mem_strdup(head);
 	insert->cells = mem_calloc(2 * PROF_BATCH * columns, sizeof(*insert->cells));
-	if (!insert->cells)
-		return err_nomem(err);
-	insert->bound = insert->cells + PROF_BATCH * columns; /* NULL, as of a new statement */
-	status = prepare_values(&insert->many, db, head, columns, PROF_BATCH, tail, err);
-	if (status == ST_OK)
-		status = prepare_values(&insert->few, db, head, columns, PROF_FEW, tail, err);
-	if (status == ST_OK)
-		status = prepare_values(&insert->one, db, head, columns, 1, tail, err);
-	if (status != ST_OK)
+	if (!insert->head || !insert->cells) {
 		prof_insert_fini(insert);
-	return status;
+		return err_nomem(err);
+	}
+	insert->bound = insert->cells + PROF_BATCH * columns; /* NULL, as of a new statement */
+	return ST_OK;
 }
 
 void prof_insert_fini(struct prof_insert *insert)
@@ -64,6 +60,7 @@ void prof_insert_fini(struct prof_insert *insert)
 	sqlite3_finalize(insert->many);
 	sqlite3_finalize(insert->few);
 	sqlite3_finalize(insert->one);
+	mem_free(insert->head);
 	mem_free(insert->cells);
 	memset(insert, 0, sizeof(*insert));
 }
@@ -123,7 +120,7 @@ static enum status insert_cells(struct prof_insert *insert, sqlite3_stmt *statem
 			insert->bound[i] = cells[i];
 	}
 	if (code != SQLITE_OK)
-		return prof_sql_error(sqlite3_db_handle(statement), code, err, "bind");
+		return prof_sql_error(insert->db, code, err, "bind");
 	status = prof_sql_execute(statement, err, "insert");
 	if (status == ST_OK)
 		insert->total += rows;
@@ -137,7 +134,7 @@ enum status prof_insert_flush(struct prof_insert *insert, struct err *err)
 
 	insert->rows = 0;
 	for (size_t r = 0; r < rows && status == ST_OK; r += step) {
-		sqlite3_stmt *statement = insert->one;
+		sqlite3_stmt **statement = &insert->one;
 
 		step = 1;
 		if (insert->bulk) {
@@ -149,14 +146,17 @@ enum status prof_insert_flush(struct prof_insert *insert, struct err *err)
 			if (loaded || status != ST_OK)
 				continue;
 		} else if (rows - r >= PROF_BATCH) {
-			statement = insert->many;
+			statement = &insert->many;
 			step = PROF_BATCH;
 		} else if (rows - r >= PROF_FEW) {
-			statement = insert->few;
+			statement = &insert->few;
 			step = PROF_FEW;
 		}
-		status = insert_cells(insert, statement, insert->cells + r * insert->columns, step,
-				      err);
+		if (!*statement)
+			status = prepare_values(insert, step, statement, err);
+		if (status == ST_OK)
+			status = insert_cells(insert, *statement,
+					      insert->cells + r * insert->columns, step, err);
 	}
 	return status;
 }

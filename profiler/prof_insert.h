@@ -37,8 +37,11 @@ struct prof_cell {
 struct prof_bulk_table;
 
 struct prof_insert {
-	sqlite3_stmt *many, *few, *one;
-	size_t columns, rows; /* rows waiting */
+	sqlite3 *db;
+	char *head;
+	const char *tail;
+	sqlite3_stmt *many, *few, *one; /* NULL until needed: most tables stay small */
+	size_t columns, rows;           /* rows waiting */
 	struct prof_cell *cells;
 	struct prof_cell *bound; /* what `many` has bound */
 	uint64_t total;          /* rows inserted */
@@ -52,7 +55,9 @@ static inline int64_t prof_insert_last(const struct prof_insert *insert)
 	return (int64_t)(insert->total + insert->rows);
 }
 
-/* @head and @tail enclose the VALUES: "INSERT INTO t (a, b)", "ON CONFLICT ..." (may be NULL). */
+/* @head and @tail enclose the VALUES: "INSERT INTO t (a, b)", "ON CONFLICT ..." (may be NULL; a
+ * constant). "INSERT OR FAIL" is the fastest: any other one keeps a copy of every page that a
+ * statement of many rows changes, to undo that statement alone. */
 enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char *head,
 			     size_t columns, const char *tail, struct err *err);
 void prof_insert_fini(struct prof_insert *insert);

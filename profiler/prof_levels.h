@@ -124,10 +124,12 @@ void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t ti
 /* The INSERT statements of zones and levels, for the recorder and for merging. */
 
 #define PROF_INSERT_ZONE                                                                           \
-	"INSERT INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row, finest)"
+	"INSERT OR FAIL INTO zones (kind, track_id, first_ns, first_row, last_ns, last_row, "      \
+	"finest)"
 #define PROF_INSERT_SPARSE_ZONE                                                                    \
-	"INSERT INTO sparse_zones (track_id, finest, first_ns, first_row, last_ns, last_row)"
-#define PROF_INSERT_LONG "INSERT INTO long_spans (track_id, level, start_ns, span_id)"
+	"INSERT OR FAIL INTO sparse_zones (track_id, finest, first_ns, first_row, last_ns, "       \
+	"last_row)"
+#define PROF_INSERT_LONG "INSERT OR FAIL INTO long_spans (track_id, level, start_ns, span_id)"
 #define PROF_INSERT_LEVEL                                                                          \
 	"INSERT INTO span_levels (track_id, level, bucket, depth, busy_ns, count, site_id, "       \
 	"site_ns)"

@@ -534,7 +534,7 @@ static enum status flush(struct prof_writer *writer, struct prof_sums *sums,
 
 	if (sums->changed_count == 0)
 		return ST_OK;
-	if (!sums->insert.many) {
+	if (!sums->insert.cells) {
 		size_t columns = type->keys + type->values;
 		struct str head = {0};
 

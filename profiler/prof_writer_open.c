@@ -55,11 +55,18 @@ static bool set_journal_mode(sqlite3 *db, const char *sql, const char *wanted)
 /* Use a write-ahead log that readers can read, or, if @alone, no journal. */
 static enum status set_journal(struct prof_writer *writer, bool alone, struct err *err)
 {
+	enum status status;
+
 	if (alone)
 		return prof_sql_run(writer->db,
 				    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
 				    "PRAGMA locking_mode=EXCLUSIVE",
 				    err);
+	/* The switch writes to a file that was just made and has no rows yet: the first checkpoint
+	 * syncs it. */
+	status = prof_sql_run(writer->db, "PRAGMA synchronous=OFF", err);
+	if (status != ST_OK)
+		return status;
 	if (!set_journal_mode(writer->db, "PRAGMA journal_mode=WAL", "wal"))
 		return err_set(err, sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
 			       "cannot keep a write-ahead log here (%s); record on a local disk",
@@ -120,33 +127,34 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		size_t columns;
 		const char *tail;
 	} list[] = {
-		{&writer->strings, "INSERT INTO strings (string_id, value)", 2, NULL},
+		{&writer->strings, "INSERT OR FAIL INTO strings (string_id, value)", 2, NULL},
 		{&writer->sites,
-		 "INSERT INTO sites (site_id, category_id, name_id, operation_id, file_id, line)",
+		 "INSERT OR FAIL INTO sites (site_id, category_id, name_id, operation_id, file_id, "
+		 "line)",
 		 6, NULL},
 		{&writer->contexts,
-		 "INSERT INTO contexts (context_id, rank, mode, epoch, execution, weight_update, "
-		 "step, "
-		 "microbatch, replica, ipu, stage, phase)",
+		 "INSERT OR FAIL INTO contexts (context_id, rank, mode, epoch, execution, "
+		 "weight_update, step, microbatch, replica, ipu, stage, phase)",
 		 12, NULL},
 		{&writer->tracks,
-		 "INSERT INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, name, "
-		 "parent)",
+		 "INSERT OR FAIL INTO track_rows (track_id, rank, clock, pid, tid, ipu, track, "
+		 "name, parent)",
 		 9, NULL},
 		{&writer->spans,
-		 "INSERT INTO span_rows (track_id, site_id, start_ns, dur_ns, context_id, "
+		 "INSERT OR FAIL INTO span_rows (track_id, site_id, start_ns, dur_ns, context_id, "
 		 "parent_back, depth)",
 		 7, NULL},
 		{&writer->args, "INSERT OR REPLACE INTO span_arg_rows (span_id, name_id, value)", 3,
 		 NULL},
 		{&writer->instant_args,
 		 "INSERT OR REPLACE INTO instant_arg_rows (instant_id, name_id, value)", 3, NULL},
-		{&writer->flows, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
-		 NULL},
+		{&writer->flows,
+		 "INSERT OR FAIL INTO flow_rows (from_span_id, to_span_id, name_id)", 3, NULL},
 		{&writer->instants,
-		 "INSERT INTO instant_rows (track_id, site_id, time_ns, context_id)", 4, NULL},
-		{&writer->samples, "INSERT INTO counter_rows (track_id, site_id, time_ns, value)",
-		 4, NULL},
+		 "INSERT OR FAIL INTO instant_rows (track_id, site_id, time_ns, context_id)", 4,
+		 NULL},
+		{&writer->samples,
+		 "INSERT OR FAIL INTO counter_rows (track_id, site_id, time_ns, value)", 4, NULL},
 		{&writer->zones, PROF_INSERT_ZONE, 7, NULL},
 		{&writer->sparse_zones, PROF_INSERT_SPARSE_ZONE, 6, NULL},
 		{&writer->longs, PROF_INSERT_LONG, 4, NULL},
@@ -154,7 +162,7 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		{&writer->counter_levels, PROF_INSERT_COUNTER_LEVEL, 8,
 		 PROF_INSERT_COUNTER_LEVEL_TAIL},
 		{&writer->overhead,
-		 "INSERT INTO overhead_rows (rank, time_ns, events, rows, bytes, dropped, "
+		 "INSERT OR FAIL INTO overhead_rows (rank, time_ns, events, rows, bytes, dropped, "
 		 "record_ns_estimate, write_ns, lag_ns)",
 		 9, NULL},
 	};
