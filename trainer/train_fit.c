@@ -34,6 +34,7 @@ struct fit {
 	struct ips_log *logs;         /* buffer for all of them */
 	struct arena arena;
 	struct train_result *result;
+	struct err *err; /* the first failure: no epoch is trained after it */
 };
 
 /* ---- functions for callbacks ----------------------------------------------------------------- */
@@ -89,56 +90,60 @@ static enum status host_outfeed(void *user, const char *queue, const char *name,
 				struct err *err)
 {
 	const struct fit *fit = user;
-	const enum status status = train_outfeed_callback(fit->session, queue, name,
-							  fit->params->screen->out, epoch, err);
+	struct err failure = {ST_OK, ""};
+	const enum status status = train_outfeed_callback(
+		fit->session, queue, name, fit->params->screen->out, epoch, &failure);
 
-	return train_recording_failed(fit->session) ? ST_OK : status;
+	if (status == ST_OK || train_recording_failed(fit->session))
+		return ST_OK;
+	return err_set(err, status, "%s", failure.text);
 }
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
 /* Name the figures: "loss", "accuracy", with validation "val_loss", "val_accuracy", and the
  * learning rate if callbacks change it. */
-static enum status name_figures(struct fit *fit, struct err *err)
+static void name_figures(struct fit *fit)
 {
 	const struct train_program *program = fit->session->program;
 	const struct train_figures *train = &program[IPS_TRAIN].measure.figures;
 	const struct train_figures *validation = &program[IPS_EVALUATE].measure.figures;
-	const int more = fit->session->run->fit.validation ? validation->count : 0;
-	const bool rate = callbacks_move_rate(fit->params->callbacks);
-	const size_t count = (size_t)(train->count + more) + rate;
+	struct train_figures *figures = &fit->figures;
+	size_t count;
 
-	fit->figures.count = (int)count;
-	fit->figures.names = arena_alloc(&fit->arena, count, sizeof(*fit->figures.names));
-	fit->figures.values = arena_alloc(&fit->arena, count, sizeof(*fit->figures.values));
+	fit->validated = fit->session->run->fit.validation ? validation->count : 0;
+	fit->rated = callbacks_move_rate(fit->params->callbacks);
+	count = (size_t)(train->count + fit->validated) + fit->rated;
+	figures->count = (int)count;
+	figures->names = arena_alloc(&fit->arena, count, sizeof(*figures->names));
+	figures->values = arena_alloc(&fit->arena, count, sizeof(*figures->values));
 	fit->logs = arena_alloc(&fit->arena, count, sizeof(*fit->logs));
-	if (!fit->figures.names || !fit->figures.values || !fit->logs)
-		return err_nomem(err);
+	if (!figures->names || !figures->values || !fit->logs) {
+		err_nomem(fit->err);
+		return;
+	}
 	for (int i = 0; i < train->count; i++)
-		fit->figures.names[i] = train->names[i];
-	for (int i = 0; i < more; i++) {
+		figures->names[i] = train->names[i];
+	for (int i = 0; i < fit->validated; i++) {
 		const char *name = arena_printf(&fit->arena, "val_%s", validation->names[i]);
 
 		if (!name)
-			return err_nomem(err);
-		fit->figures.names[train->count + i] = name;
+			err_nomem(fit->err);
+		figures->names[train->count + i] = name;
 	}
-	if (rate)
-		fit->figures.names[count - 1] = "learning_rate";
-	fit->validated = more;
-	fit->rated = rate;
-	return ST_OK;
+	if (fit->rated)
+		figures->names[count - 1] = "learning_rate";
 }
 
-static enum status fit_init(struct fit *fit, const struct train_fit_params *params,
-			    struct train_result *result, struct err *err)
+static void fit_init(struct fit *fit, const struct train_fit_params *params,
+		     struct train_result *result, struct err *err)
 {
-	const size_t weights = params->session->model->weights;
-	enum status status;
+	struct train_session *session = params->session;
+	const size_t weights = session->model->weights;
 
-	*fit = (struct fit){.params = params, .session = params->session, .result = result};
+	*fit = (struct fit){.params = params, .session = session, .result = result, .err = err};
 	fit->host = (struct callback_host){.user = fit,
-					   .model = params->session->model,
+					   .model = session->model,
 					   .weights = host_weights,
 					   .set_weights = host_set_weights,
 					   .stop = host_stop,
@@ -147,27 +152,27 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 					   .say = host_print,
 					   .outfeed = host_outfeed};
 	if (arena_init(&fit->arena, 0) != 0)
-		return err_nomem(err);
-	status = name_figures(fit, err);
+		err_nomem(err);
+	else
+		name_figures(fit);
 	/* Each replica has its own moving statistics; callbacks get rank 0's weights on all
 	 * ranks. */
-	if (status == ST_OK && ranks_rank(fit->session->ranks) > 0) {
+	if (!err_stuck(err) && ranks_rank(session->ranks) > 0) {
 		fit->weights = mem_aligned(weights + 1, sizeof(*fit->weights));
-		if (!fit->weights)
-			return err_nomem(err);
-		memcpy(fit->weights, fit->session->replica[0].weights,
-		       weights * sizeof(*fit->weights));
+		if (fit->weights)
+			memcpy(fit->weights, session->replica[0].weights,
+			       weights * sizeof(*fit->weights));
+		else
+			err_nomem(err);
 	}
-	if (status == ST_OK)
-		status = train_backup_open(&fit->backup, fit->session, params->callbacks,
-					   fit->weights, params->screen, err);
+	if (!err_stuck(err))
+		train_backup_open(&fit->backup, session, params->callbacks, fit->weights,
+				  params->screen, err);
 	fit->host.resumed = fit->backup.from;
-	if (status == ST_OK)
-		status = train_phase_new(&fit->phase, fit->session, IPS_TRAIN, params->screen, err);
-	if (status == ST_OK && train_values_running(fit->session->run))
-		status = train_async_new(&fit->async, fit->phase, params->callbacks, &fit->host,
-					 err);
-	return status;
+	if (!err_stuck(err))
+		train_phase_new(&fit->phase, session, IPS_TRAIN, params->screen, err);
+	if (!err_stuck(err) && train_values_running(session->run))
+		train_async_new(&fit->async, fit->phase, params->callbacks, &fit->host, err);
 }
 
 static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)
@@ -177,109 +182,148 @@ static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figu
 	return (struct ips_logs){fit->logs, figures->count};
 }
 
+/* Call the callbacks. After a failure theirs are not reported. */
+static void call(const struct fit *fit, struct callback_event event)
+{
+	event.host = &fit->host;
+	event.err = err_stuck(fit->err) ? NULL : fit->err;
+	callbacks_call(fit->params->callbacks, &event);
+}
+
 /* Start the callbacks; then restore their state and that of the epoch when resuming. */
-static enum status begin_fit(struct fit *fit, struct err *err)
+static void begin_fit(struct fit *fit)
 {
 	const struct ips_logs names = logs_of(fit, &fit->figures);
-	enum status status;
 
-	fit->host.logs = &names;
-	status = callbacks_train_begin(fit->params->callbacks, &fit->host, err);
-	fit->host.logs = NULL;
+	call(fit, (struct callback_event){.moment = CALLBACK_TRAIN_BEGIN, .logs = &names});
 	train_phase_begin(fit->phase);
-	if (status == ST_OK)
-		status = train_backup_restore(&fit->backup, fit->phase, &fit->host, err);
-	status = train_ranks_fail_together(fit->session, status, err);
-	if (status == ST_OK && fit->backup.stop)
+	if (!err_stuck(fit->err))
+		train_backup_restore(&fit->backup, fit->phase, &fit->host, fit->err);
+	train_ranks_fail_together(fit->session, fit->err->status, fit->err);
+	if (!err_stuck(fit->err) && fit->backup.stop)
 		host_stop(fit);
 	fit->done = fit->backup.steps / fit->session->layout->steps_per_execution;
 	fit->result->epochs = fit->backup.epoch - 1;
+}
+
+/* ---- executions of evaluations and predictions ----------------------------------------------- */
+
+struct predictions {
+	float *values; /* [items, width]; NULL: not saved */
+	int64_t items;
+	size_t width;
+};
+
+/* Append the execution's outputs, batch by batch. */
+static void append_outputs(struct predictions *out, const struct train_phase *phase)
+{
+	const int64_t replicas = phase->session->layout->replicas;
+	const size_t batch = (size_t)phase->session->run->data.batch_size;
+
+	for (int64_t i = 0; i < phase->steps_per_execution * replicas; i++) {
+		const int64_t items = train_phase_items(phase, i / replicas, i % replicas);
+
+		if (out->values)
+			memcpy(out->values + (size_t)out->items * out->width,
+			       phase->outputs + (size_t)i * batch * out->width,
+			       (size_t)items * out->width * sizeof(float));
+		out->items += items;
+	}
+}
+
+/* Run all executions of an evaluation or prediction, called @what in messages. @out NULL: outputs
+ * are not needed. */
+static enum status execute_all(struct train_phase *phase, int64_t steps, int64_t epoch,
+			       const char *what, struct predictions *out, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int64_t i = 0; status == ST_OK && i < steps / phase->steps_per_execution; i++) {
+		status = train_phase_execute(phase, epoch, err);
+		if (status == ST_OK && out)
+			append_outputs(out, phase);
+		if (status == ST_OK && train_session_interrupted(phase->session))
+			status = err_set(err, ST_INTERRUPTED, "interrupted in the %s", what);
+	}
 	return status;
 }
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
 /* Print outfeeds, unless the run file has OutfeedCallbacks, which are called with the others. */
-static enum status print_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
+static void print_outfeeds(struct fit *fit, int64_t epoch)
 {
 	const struct run_queues *plan = &fit->session->outfeed_plan;
-	enum status status = ST_OK;
 
 	if (callbacks_show_outfeeds(fit->params->callbacks))
-		return ST_OK;
-	for (int q = 0; q < plan->queue_count && status == ST_OK; q++)
-		status = host_outfeed(fit, plan->queues[q].name, plan->queues[q].callback, epoch,
-				      err);
-	return status;
+		return;
+	for (int q = 0; q < plan->queue_count && !err_stuck(fit->err); q++)
+		host_outfeed(fit, plan->queues[q].name, plan->queues[q].callback, epoch, fit->err);
 }
 
 /* As on the IPU: called once for each execution, with its last batch and that batch's results. */
-static enum status call_batch_end(struct fit *fit, struct err *err)
+static void call_batch_end(struct fit *fit)
 {
 	const struct train_execution *execution = &fit->session->execution;
 	struct train_figures last = fit->phase->measure->figures;
 	struct ips_logs logs;
 
 	if (fit->params->callbacks->count == 0)
-		return ST_OK;
+		return;
 	last.values = fit->figures.values; /* not in use within an epoch */
 	train_phase_step(fit->phase, execution->steps - 1, fit->session->layout->replicas - 1,
 			 last.values);
 	logs = logs_of(fit, &last);
-	return callbacks_batch_end(fit->params->callbacks, &fit->host,
-				   fit->async ? CALLBACK_RESTING : CALLBACK_ALL, IPS_TRAIN,
-				   execution->first_step + execution->steps - 1, &logs, err);
+	call(fit, (struct callback_event){.moment = CALLBACK_BATCH_END,
+					  .which = fit->async ? CALLBACK_RESTING : CALLBACK_ALL,
+					  .mode = IPS_TRAIN,
+					  .batch = execution->first_step + execution->steps - 1,
+					  .logs = &logs});
 }
 
-static enum status run_executions(struct fit *fit, int64_t epoch, struct err *err)
+static void backup(struct fit *fit, int64_t epoch, int64_t steps)
+{
+	if (!err_stuck(fit->err))
+		train_backup_write(&fit->backup, fit->phase, &fit->host, epoch, steps,
+				   atomic_load(fit->params->stop), fit->err);
+}
+
+static void run_executions(struct fit *fit, int64_t epoch)
 {
 	const struct run_layout *layout = fit->session->layout;
 
-	for (int64_t i = fit->done;
-	     i < layout->executions_per_epoch && !atomic_load(fit->params->stop); i++) {
-		enum status status = train_phase_execute(fit->phase, epoch, err), called = ST_OK;
-
+	for (int64_t i = fit->done; i < layout->executions_per_epoch && !err_stuck(fit->err) &&
+				    !atomic_load(fit->params->stop);
+	     i++) {
+		train_phase_execute(fit->phase, epoch, fit->err);
 		if (fit->async)
-			called = train_async_join(fit->async, status == ST_OK ? err : NULL);
-		if (status == ST_OK)
-			status = called;
-		if (status != ST_OK)
-			return status;
+			train_async_join(fit->async, fit->err);
+		if (err_stuck(fit->err))
+			return;
 		train_values_finish(fit->session, fit->params->callbacks);
-		status = call_batch_end(fit, err);
-		if (status == ST_OK)
-			status = train_health_check(fit->session, err);
-		if (status == ST_OK && !train_session_interrupted(fit->session))
-			status = train_backup_write(&fit->backup, fit->phase, &fit->host, epoch,
-						    (i + 1) * layout->steps_per_execution,
-						    atomic_load(fit->params->stop), err);
-		if (status != ST_OK)
-			return status;
-		if (train_session_interrupted(fit->session))
-			return err_set(err, ST_INTERRUPTED, "interrupted in epoch %lld",
-				       (long long)epoch);
+		call_batch_end(fit);
+		if (!err_stuck(fit->err))
+			train_health_check(fit->session, fit->err);
+		if (!train_session_interrupted(fit->session))
+			backup(fit, epoch, (i + 1) * layout->steps_per_execution);
+		if (train_session_interrupted(fit->session) && !err_stuck(fit->err))
+			err_set(fit->err, ST_INTERRUPTED, "interrupted in epoch %lld",
+				(long long)epoch);
 	}
-	return ST_OK;
 }
 
 /* Evaluate the whole test set. @screen NULL: print nothing. */
 static enum status run_test(struct train_session *session, int64_t epoch,
 			    struct train_screen *screen, double *device_step_ns, struct err *err)
 {
-	const struct run_layout *layout = session->layout;
 	struct train_phase *phase;
 	enum status status = train_phase_new(&phase, session, IPS_EVALUATE, screen, err);
 
 	if (status != ST_OK)
 		return status;
 	train_phase_begin(phase);
-	for (int64_t i = 0;
-	     status == ST_OK && i < layout->evaluate_steps / layout->evaluate_steps_per_execution;
-	     i++) {
-		status = train_phase_execute(phase, epoch, err);
-		if (status == ST_OK && train_session_interrupted(session))
-			status = err_set(err, ST_INTERRUPTED, "interrupted in the evaluation");
-	}
+	status =
+		execute_all(phase, session->layout->evaluate_steps, epoch, "evaluation", NULL, err);
 	train_phase_record(phase, epoch);
 	*device_step_ns = train_phase_device_step_ns(phase);
 	train_phase_free(phase);
@@ -309,7 +353,7 @@ static void collect_figures(struct fit *fit)
 	fit->result->loss = train->values[0];
 }
 
-static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
+static void run_epoch(struct fit *fit, int64_t epoch)
 {
 	const struct run_layout *layout = fit->session->layout;
 	const bool validates = fit->session->run->fit.validation;
@@ -318,7 +362,6 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	/* Training's figures, then validation's, each beginning with the loss. */
 	const double *figures = fit->figures.values;
 	double step_ns, unused;
-	enum status status;
 
 	if (fit->done == 0)
 		train_phase_begin(fit->phase);
@@ -329,87 +372,76 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (fit->done > 0)
 		train_screen_executed(screen,
 				      fit->done * layout->steps_per_execution * layout->replicas);
-	status = run_executions(fit, epoch, err);
+	run_executions(fit, epoch);
 	fit->done = 0;
 	train_phase_record(fit->phase, epoch);
 	step_ns = train_phase_device_step_ns(fit->phase);
 	fit->result->step_ns = (double)(clock_ns() - begun_ns) /
 			       (double)(layout->steps_per_epoch * layout->replicas);
-	if (status == ST_OK && validates)
-		status = run_test(fit->session, epoch, NULL, &unused, err);
+	if (!err_stuck(fit->err) && validates)
+		run_test(fit->session, epoch, NULL, &unused, fit->err);
 	collect_figures(fit);
 	if (fit->rated)
 		train_record_metric(fit->session, IPS_TRAIN, epoch, IPS_NULL, IPS_NULL,
 				    "learning_rate", host_rate(fit));
-	if (status == ST_OK)
-		status = train_health_epoch(
-			fit->session, epoch, figures[0],
-			validates ? figures + fit->phase->measure->figures.count : NULL, err);
-	if (status == ST_OK)
+	if (!err_stuck(fit->err))
+		train_health_epoch(fit->session, epoch, figures[0],
+				   validates ? figures + fit->phase->measure->figures.count : NULL,
+				   fit->err);
+	if (!err_stuck(fit->err))
 		screen->figures = &fit->figures;
 	train_screen_end(screen, step_ns);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(fit->err))
+		return;
 	fit->result->epochs = epoch;
-	return print_outfeeds(fit, epoch, err);
+	print_outfeeds(fit, epoch);
 }
 
-static enum status call_epoch(struct fit *fit, int64_t epoch, struct err *err)
+static void call_epoch(struct fit *fit, int64_t epoch)
 {
-	enum status status = callbacks_epoch_begin(fit->params->callbacks, &fit->host, epoch, err);
 	struct ips_logs logs;
 
-	if (status == ST_OK)
-		status = run_epoch(fit, epoch, err);
-	if (status != ST_OK)
-		return status;
+	call(fit, (struct callback_event){.moment = CALLBACK_EPOCH_BEGIN, .epoch = epoch});
+	if (!err_stuck(fit->err))
+		run_epoch(fit, epoch);
+	if (err_stuck(fit->err))
+		return;
 	logs = logs_of(fit, &fit->figures);
 	train_ranks_weights(fit->session,
 			    fit->weights ? fit->weights : fit->session->replica[0].weights);
-	if (epoch < fit->session->run->fit.epochs)
-		status = generate(fit->params, err);
-	if (status == ST_OK)
-		status = callbacks_epoch_end(fit->params->callbacks, &fit->host, epoch, &logs, err);
-	return status == ST_OK ? train_backup_write(&fit->backup, fit->phase, &fit->host, epoch + 1,
-						    0, atomic_load(fit->params->stop), err)
-			       : status;
+	if (epoch < fit->session->run->fit.epochs && generate(fit->params, fit->err) != ST_OK)
+		return;
+	call(fit,
+	     (struct callback_event){.moment = CALLBACK_EPOCH_END, .epoch = epoch, .logs = &logs});
+	backup(fit, epoch + 1, 0);
 }
 
 static enum status run_fit(const struct train_fit_params *params, struct train_result *result,
 			   struct err *err)
 {
 	struct fit fit;
-	enum status status = fit_init(&fit, params, result, err), ended;
 
-	if (status == ST_OK)
-		status = begin_fit(&fit, err);
+	fit_init(&fit, params, result, err);
+	if (!err_stuck(err))
+		begin_fit(&fit);
 	for (int64_t epoch = fit.backup.epoch;
-	     status == ST_OK && epoch <= params->session->run->fit.epochs &&
+	     !err_stuck(err) && epoch <= params->session->run->fit.epochs &&
 	     !atomic_load(params->stop);
 	     epoch++)
-		status = call_epoch(&fit, epoch, err);
+		call_epoch(&fit, epoch);
 	/* Callbacks also end after an interrupt, or if a health rule stops the training. */
-	if (status == ST_OK || status == ST_INTERRUPTED ||
-	    train_stop_asked(&params->session->stop_early)) {
-		ended = callbacks_train_end(params->callbacks, &fit.host,
-					    status == ST_OK ? err : NULL);
-		status = status == ST_OK ? ended : status;
-	}
+	if (err->status == ST_OK || err->status == ST_INTERRUPTED ||
+	    train_stop_asked(&params->session->stop_early))
+		call(&fit, (struct callback_event){.moment = CALLBACK_TRAIN_END});
 	train_phase_free(fit.phase);
 	train_async_free(fit.async);
 	train_backup_close(&fit.backup);
 	mem_free(fit.weights);
 	arena_fini(&fit.arena);
-	return status;
+	return err->status;
 }
 
 /* ---- predict --------------------------------------------------------------------------------- */
-
-struct predictions {
-	float *values; /* [items, width]; NULL: not saved */
-	int64_t items;
-	size_t width;
-};
 
 static enum status predictions_new(struct predictions *out, const struct train_session *session,
 				   struct err *err)
@@ -432,23 +464,6 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 		return err_set(err, ST_NOMEM, "out of memory: %s for the predictions",
 			       fmt_bytes(bytes, count * sizeof(float)));
 	return ST_OK;
-}
-
-/* Append the execution's outputs, batch by batch. */
-static void append_outputs(struct predictions *out, const struct train_phase *phase)
-{
-	const int64_t replicas = phase->session->layout->replicas;
-	const size_t batch = (size_t)phase->session->run->data.batch_size;
-
-	for (int64_t i = 0; i < phase->steps_per_execution * replicas; i++) {
-		const int64_t items = train_phase_items(phase, i / replicas, i % replicas);
-
-		if (out->values)
-			memcpy(out->values + (size_t)out->items * out->width,
-			       phase->outputs + (size_t)i * batch * out->width,
-			       (size_t)items * out->width * sizeof(float));
-		out->items += items;
-	}
 }
 
 /* Save the array of output @o; with several outputs a row concatenates them. */
@@ -518,15 +533,9 @@ static enum status train_predict(struct train_session *session, struct train_scr
 		return status;
 	status = predictions_new(&predictions, session, err);
 	train_screen_evaluate(screen, IPS_PREDICT, layout->predict_steps * layout->replicas, &none);
-	for (int64_t i = 0;
-	     status == ST_OK && i < layout->predict_steps / layout->predict_steps_per_execution;
-	     i++) {
-		status = train_phase_execute(phase, IPS_NULL, err);
-		if (status == ST_OK)
-			append_outputs(&predictions, phase);
-		if (status == ST_OK && train_session_interrupted(session))
-			status = err_set(err, ST_INTERRUPTED, "interrupted in the prediction");
-	}
+	if (status == ST_OK)
+		status = execute_all(phase, layout->predict_steps, IPS_NULL, "prediction",
+				     &predictions, err);
 	train_screen_end(screen, train_phase_device_step_ns(phase));
 	if (status == ST_OK)
 		status = save_predictions(&predictions, session, err);
@@ -580,7 +589,9 @@ enum status train_fit(const struct train_fit_params *params, struct train_result
 {
 	const struct run_file *run = params->session->run;
 	enum status status = ST_OK;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct train_result){.loss = NAN, .evaluate_loss = NAN, .step_ns = NAN};
 	if (run->fit.wanted)
 		status = run_fit(params, out, err);

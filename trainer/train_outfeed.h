@@ -216,7 +216,8 @@ enum status train_async_new(struct train_async **out, struct train_phase *phase,
 			    struct err *err);
 void train_async_free(struct train_async *async); /* accepts NULL */
 
-/* After an execution: make the remaining calls, and return the first failure of a callback. */
-enum status train_async_join(struct train_async *async, struct err *err);
+/* After an execution: make the remaining calls. The first failure of a callback goes to @err,
+ * unless it holds one already. */
+void train_async_join(struct train_async *async, struct err *err);
 
 #endif /* TRAIN_OUTFEED_H */

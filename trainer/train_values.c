@@ -100,17 +100,19 @@ static void call_step(struct train_async *async, int64_t step)
 	const struct train_figures *figures = &async->phase->measure->figures;
 	const struct train_session *session = async->phase->session;
 	const struct ips_logs logs = {async->logs, figures->count};
+	const struct callback_event event = {.moment = CALLBACK_BATCH_END,
+					     .host = async->host,
+					     .which = CALLBACK_RUNNING,
+					     .mode = async->phase->mode,
+					     .batch = session->execution.first_step + step,
+					     .logs = &logs,
+					     .err = &async->err};
 
-	for (int r = 0; r < session->layout->replicas && async->err.status == ST_OK; r++) {
-		struct err err = {ST_OK, ""};
-
+	for (int r = 0; r < session->layout->replicas && !err_stuck(&async->err); r++) {
 		train_phase_step(async->phase, step, r, async->values);
 		for (int i = 0; i < figures->count; i++)
 			async->logs[i] = (struct ips_log){figures->names[i], async->values[i]};
-		if (callbacks_batch_end(async->callbacks, async->host, CALLBACK_RUNNING,
-					async->phase->mode, session->execution.first_step + step,
-					&logs, &err) != ST_OK)
-			async->err = err;
+		callbacks_call(async->callbacks, &event);
 	}
 }
 
@@ -190,17 +192,14 @@ enum status train_async_new(struct train_async **out, struct train_phase *phase,
 	return ST_OK;
 }
 
-enum status train_async_join(struct train_async *async, struct err *err)
+void train_async_join(struct train_async *async, struct err *err)
 {
 	atomic_store_explicit(&async->ended, true, memory_order_release);
 	if (async->started)
 		pthread_join(async->thread, NULL);
 	async->started = false;
-	if (async->err.status == ST_OK)
-		return ST_OK;
-	if (err)
+	if (!err_stuck(err))
 		*err = async->err;
-	return async->err.status;
 }
 
 void train_async_free(struct train_async *async)

@@ -78,6 +78,26 @@ static enum status sample_read(struct sample *s, const char *text, struct err *e
 	return status;
 }
 
+static enum status sample_call(struct sample *s, enum callback_moment moment, struct err *err)
+{
+	const struct callback_event event = {.moment = moment, .host = &s->host, .err = err};
+
+	return callbacks_call(&s->callbacks, &event);
+}
+
+static enum status sample_batch(struct sample *s, enum callback_which which, int64_t batch,
+				const struct ips_logs *logs)
+{
+	const struct callback_event event = {.moment = CALLBACK_BATCH_END,
+					     .host = &s->host,
+					     .which = which,
+					     .mode = IPS_TRAIN,
+					     .batch = batch,
+					     .logs = logs};
+
+	return callbacks_call(&s->callbacks, &event);
+}
+
 static void sample_open(struct sample *s, const char *text)
 {
 	struct err err = {0};
@@ -97,7 +117,7 @@ static void sample_open(struct sample *s, const char *text)
 					 .rate = sample_rate,
 					 .set_rate = sample_set_rate,
 					 .say = sample_say};
-	assert_int_equal(callbacks_train_begin(&s->callbacks, &s->host, NULL), ST_OK);
+	assert_int_equal(sample_call(s, CALLBACK_TRAIN_BEGIN, NULL), ST_OK);
 }
 
 static void sample_close(struct sample *s)
@@ -112,13 +132,15 @@ static enum status sample_epoch(struct sample *s, int64_t epoch, double loss, do
 {
 	const struct ips_log items[] = {{"loss", loss}, {"accuracy", accuracy}};
 	const struct ips_logs logs = {items, 2};
+	struct callback_event event = {
+		.moment = CALLBACK_EPOCH_BEGIN, .host = &s->host, .epoch = epoch, .err = err};
 	enum status status;
 
 	s->weights[0] = (float)epoch;
-	status = callbacks_epoch_begin(&s->callbacks, &s->host, epoch, err);
-	if (status == ST_OK)
-		status = callbacks_epoch_end(&s->callbacks, &s->host, epoch, &logs, err);
-	return status;
+	status = callbacks_call(&s->callbacks, &event);
+	event.moment = CALLBACK_EPOCH_END;
+	event.logs = &logs;
+	return status == ST_OK ? callbacks_call(&s->callbacks, &event) : status;
 }
 
 /* Returns the epoch at which the training was stopped; 0: never. */
@@ -132,7 +154,7 @@ static int64_t stopped_at(const char *text, const double *losses, int count)
 		assert_int_equal(sample_epoch(&s, i + 1, losses[i], -losses[i], NULL), ST_OK);
 		stopped = s.stops ? i + 1 : 0;
 	}
-	assert_int_equal(callbacks_train_end(&s.callbacks, &s.host, NULL), ST_OK);
+	assert_int_equal(sample_call(&s, CALLBACK_TRAIN_END, NULL), ST_OK);
 	sample_close(&s);
 	return stopped;
 }
@@ -177,7 +199,7 @@ static void test_early_stopping_restores_the_best_weights(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(sample_epoch(&s, i + 1, losses[i], 0, NULL), ST_OK);
 	assert_int_equal(s.stops, 1);
-	assert_int_equal(callbacks_train_end(&s.callbacks, &s.host, NULL), ST_OK);
+	assert_int_equal(sample_call(&s, CALLBACK_TRAIN_END, NULL), ST_OK);
 	assert_true(s.weights[0] >= 2.0f && s.weights[0] <= 2.0f);
 	assert_string_equal(s.last,
 			    "Epoch 4: early stopping. Weights restored from the best epoch: 2");
@@ -213,7 +235,7 @@ static void test_the_csv_has_a_line_per_epoch(void **state)
 				"'test_callback.csv', 'separator': ';', 'append': true}}]");
 		assert_int_equal(sample_epoch(&s, 1, 0.5, 0.25, NULL), ST_OK);
 		assert_int_equal(sample_epoch(&s, 2, NAN, INFINITY, NULL), ST_OK);
-		assert_int_equal(callbacks_train_end(&s.callbacks, &s.host, NULL), ST_OK);
+		assert_int_equal(sample_call(&s, CALLBACK_TRAIN_END, NULL), ST_OK);
 		sample_close(&s);
 	}
 	assert_int_equal(fs_read(path, 4096, &text, &length, NULL), ST_OK);
@@ -235,7 +257,7 @@ static void test_a_csv_that_cannot_be_written_is_an_error(void **state)
 				     "'/nowhere/a.csv'}}]",
 				     &err),
 			 ST_OK);
-	assert_int_equal(callbacks_train_begin(&s.callbacks, &s.host, &err), ST_NOTFOUND);
+	assert_int_equal(sample_call(&s, CALLBACK_TRAIN_BEGIN, &err), ST_NOTFOUND);
 	assert_contains(err.text, "CSVLogger: /nowhere/a.csv: No such file or directory");
 	callbacks_fini(&s.callbacks);
 }
@@ -264,6 +286,8 @@ static void test_an_outfeed_callback_names_its_queue(void **state)
 	struct err err = {0};
 	struct shown shown = {0};
 	struct callback_host at = host;
+	const struct callback_event event = {
+		.moment = CALLBACK_EPOCH_END, .host = &at, .epoch = 7, .logs = &logs, .err = &err};
 
 	(void)state;
 	at.user = &shown;
@@ -273,7 +297,7 @@ static void test_an_outfeed_callback_names_its_queue(void **state)
 				     &err),
 			 ST_OK);
 	assert_true(callbacks_show_outfeeds(&shown.s.callbacks));
-	assert_int_equal(callbacks_epoch_end(&shown.s.callbacks, &at, 7, &logs, &err), ST_FAILED);
+	assert_int_equal(callbacks_call(&shown.s.callbacks, &event), ST_FAILED);
 	assert_string_equal(shown.queue, "q");
 	assert_string_equal(shown.name, "n");
 	assert_int_equal(shown.epoch, 7);
@@ -367,13 +391,9 @@ static void test_checkpoints_count_batches_over_executions(void **state)
 	sample_open(&s, "[{'class_name': 'ModelCheckpoint', 'config': {'filepath': "
 			"'test_callback_b.npz', 'save_freq': 10}}]");
 	for (int64_t batch = 3; batch < 40; batch += 4) {
-		assert_int_equal(callbacks_batch_end(&s.callbacks, &s.host, CALLBACK_RUNNING,
-						     IPS_TRAIN, batch, &logs, NULL),
-				 ST_OK);
+		assert_int_equal(sample_batch(&s, CALLBACK_RUNNING, batch, &logs), ST_OK);
 		assert_false(fs_exists("test_callback_b.npz"));
-		assert_int_equal(callbacks_batch_end(&s.callbacks, &s.host, CALLBACK_RESTING,
-						     IPS_TRAIN, batch, &logs, NULL),
-				 ST_OK);
+		assert_int_equal(sample_batch(&s, CALLBACK_RESTING, batch, &logs), ST_OK);
 		written += !unlink("test_callback_b.npz");
 	}
 	assert_int_equal(written, 3);
@@ -434,9 +454,7 @@ static void test_a_program_built_earlier_knows_fewer_members(void **state)
 	assert_int_equal(callbacks_add(&s.callbacks, &own, NULL, NULL), ST_OK);
 	assert_int_equal(sample_epoch(&s, 3, 0.5, 0, NULL), ST_OK);
 	assert_true(seen[0] >= 3.0 && seen[1] >= 0.5);
-	assert_int_equal(callbacks_batch_end(&s.callbacks, &s.host, CALLBACK_ALL, IPS_TRAIN, 1,
-					     &(struct ips_logs){NULL, 0}, NULL),
-			 ST_OK);
+	assert_int_equal(sample_batch(&s, CALLBACK_ALL, 1, &(struct ips_logs){NULL, 0}), ST_OK);
 	sample_close(&s);
 }
 
@@ -576,7 +594,7 @@ static void test_a_rate_that_is_a_schedule_cannot_be_changed(void **state)
 	sample_open(&s, "[{'class_name': 'LearningRateScheduler', 'config': {'schedule': []}}]");
 	assert_true(callbacks_move_rate(&s.callbacks));
 	s.rate = NAN;
-	assert_int_equal(callbacks_train_begin(&s.callbacks, &s.host, &err), ST_INVALID);
+	assert_int_equal(sample_call(&s, CALLBACK_TRAIN_BEGIN, &err), ST_INVALID);
 	assert_contains(err.text, "the optimizer's is a schedule");
 	sample_close(&s);
 }
@@ -592,9 +610,7 @@ static void test_a_loss_that_is_no_number_ends_training(void **state)
 		struct sample s;
 
 		sample_open(&s, "[{'class_name': 'TerminateOnNaN'}]");
-		assert_int_equal(callbacks_batch_end(&s.callbacks, &s.host, CALLBACK_ALL, IPS_TRAIN,
-						     7, &logs, NULL),
-				 ST_OK);
+		assert_int_equal(sample_batch(&s, CALLBACK_ALL, 7, &logs), ST_OK);
 		assert_int_equal(s.stops, i > 0);
 		if (i > 0)
 			assert_string_equal(s.last, "Batch 7: Invalid loss, terminating training");

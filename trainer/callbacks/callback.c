@@ -7,9 +7,12 @@
 #include "trainer/callbacks/callback.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
@@ -21,6 +24,12 @@ struct callback_own {
 };
 
 static const struct callback_ops callback_own_ops;
+
+/* The state of @callback if a program added it; otherwise NULL. */
+static const struct callback_own *own_of(const struct callback *callback)
+{
+	return callback->ops == &callback_own_ops ? callback->state : NULL;
+}
 
 static const struct callback_ops *const callback_rows[] = {
 	&callback_backup_and_restore,      &callback_csv_logger,       &callback_early_stopping,
@@ -151,12 +160,19 @@ enum status callbacks_load(struct callbacks *out, const struct run_file *run, st
 	return callbacks_read(out, &list, err);
 }
 
-bool callbacks_show_outfeeds(const struct callbacks *callbacks)
+/* The first callback of a class, or NULL. */
+static const struct callback *find(const struct callbacks *callbacks,
+				   const struct callback_ops *ops)
 {
 	for (int i = 0; i < callbacks->count; i++)
-		if (callbacks->items[i].ops == &callback_outfeed)
-			return true;
-	return false;
+		if (callbacks->items[i].ops == ops)
+			return &callbacks->items[i];
+	return NULL;
+}
+
+bool callbacks_show_outfeeds(const struct callbacks *callbacks)
+{
+	return find(callbacks, &callback_outfeed);
 }
 
 bool callbacks_move_rate(const struct callbacks *callbacks)
@@ -190,101 +206,65 @@ static bool is_silent(const struct callbacks *callbacks, const struct callback *
 	return callbacks->silent && one->ops->writes;
 }
 
-/* Call @member of every callback that has it with the arguments that follow. */
-#define CALLBACKS_CALL(callbacks, member, ...)                                                     \
-	do {                                                                                       \
-		for (int i_ = 0; i_ < (callbacks)->count; i_++) {                                  \
-			struct callback *one_ = &(callbacks)->items[i_];                           \
-			enum status status_ = one_->ops->member && !is_silent(callbacks, one_)     \
-						      ? one_->ops->member(one_, __VA_ARGS__)       \
-						      : ST_OK;                                     \
-                                                                                                   \
-			if (status_ != ST_OK)                                                      \
-				return status_;                                                    \
-		}                                                                                  \
-		return ST_OK;                                                                      \
-	} while (0)
-
-enum status callbacks_train_begin(const struct callbacks *callbacks,
-				  const struct callback_host *host, struct err *err)
+enum status callbacks_call(const struct callbacks *callbacks, const struct callback_event *event)
 {
-	CALLBACKS_CALL(callbacks, train_begin, host, err);
-}
+	struct callback_event at = *event;
+	struct err own;
 
-enum status callbacks_epoch_begin(const struct callbacks *callbacks,
-				  const struct callback_host *host, int64_t epoch, struct err *err)
-{
-	CALLBACKS_CALL(callbacks, epoch_begin, host, epoch, err);
-}
-
-enum status callbacks_batch_end(const struct callbacks *callbacks, const struct callback_host *host,
-				enum callback_which which, enum ips_mode mode, int64_t batch,
-				const struct ips_logs *logs, struct err *err)
-{
-	for (int i = 0; i < callbacks->count; i++) {
+	at.err = err_start(event->err, &own);
+	for (int i = 0; i < callbacks->count && !err_stuck(at.err); i++) {
 		struct callback *one = &callbacks->items[i];
-		enum status status;
 
-		if (!one->ops->batch_end || is_silent(callbacks, one) ||
-		    (which != CALLBACK_ALL && one->ops->any_thread != (which == CALLBACK_RUNNING)))
-			continue;
-		status = one->ops->batch_end(one, host, mode, batch, logs, err);
-		if (status != ST_OK)
-			return status;
+		if (one->ops->on[at.moment] && !is_silent(callbacks, one) &&
+		    (at.which == CALLBACK_ALL ||
+		     one->ops->any_thread == (at.which == CALLBACK_RUNNING)))
+			one->ops->on[at.moment](one, &at);
 	}
-	return ST_OK;
+	return at.err->status;
 }
 
 bool callbacks_dequeue_outfeeds(const struct callbacks *callbacks)
 {
-	for (int i = 0; i < callbacks->count; i++) {
-		const struct callback *one = &callbacks->items[i];
-
-		if (one->ops == &callback_own_ops &&
-		    ((const struct callback_own *)one->state)->own.outfeed)
+	for (int i = 0; i < callbacks->count; i++)
+		if (own_of(&callbacks->items[i]) && own_of(&callbacks->items[i])->own.outfeed)
 			return true;
-	}
 	return false;
 }
 
 void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_trainer_outfeed *sent)
 {
-	for (int i = 0; i < callbacks->count; i++)
-		if (callbacks->items[i].ops->outfeed)
-			callbacks->items[i].ops->outfeed(&callbacks->items[i], sent);
-}
+	for (int i = 0; i < callbacks->count; i++) {
+		const struct callback_own *state = own_of(&callbacks->items[i]);
 
-enum status callbacks_epoch_end(const struct callbacks *callbacks, const struct callback_host *host,
-				int64_t epoch, const struct ips_logs *logs, struct err *err)
-{
-	CALLBACKS_CALL(callbacks, epoch_end, host, epoch, logs, err);
-}
-
-enum status callbacks_train_end(const struct callbacks *callbacks, const struct callback_host *host,
-				struct err *err)
-{
-	CALLBACKS_CALL(callbacks, train_end, host, err);
+		if (state && state->own.outfeed)
+			state->own.outfeed(state->own.user, state->trainer, sent);
+	}
 }
 
 const char *callback_keeper(const struct callback *callback)
 {
-	const struct callback_own *own = callback->state;
+	const struct callback_own *state = own_of(callback);
 
-	if (callback->ops == &callback_own_ops && (!own->own.save || !own->own.restore))
+	if (state && (!state->own.save || !state->own.restore))
 		return NULL;
-	return callback->ops->keep ? callback->ops->class_name : NULL;
+	return callback->ops->on[CALLBACK_KEEP] ? callback->ops->class_name : NULL;
 }
 
 void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
 		    struct snapshot *snapshot)
 {
+	const struct callback_event event = {.moment = CALLBACK_KEEP,
+					     .host = host,
+					     .snapshot = snapshot,
+					     .err = snapshot_err(snapshot)};
+
 	for (int i = 0; i < callbacks->count; i++) {
 		struct callback *one = &callbacks->items[i];
 
 		if (!callback_keeper(one) || is_silent(callbacks, one))
 			continue;
 		snapshot_prefix(snapshot, "callbacks[%d].%s.", i, one->ops->class_name);
-		one->ops->keep(one, host, snapshot);
+		one->ops->on[CALLBACK_KEEP](one, &event);
 	}
 	snapshot_prefix(snapshot, "%s", "");
 }
@@ -322,10 +302,9 @@ const struct callback_ops callback_backup_and_restore = {
 
 const struct callback_backup *callbacks_backup(const struct callbacks *callbacks)
 {
-	for (int i = 0; i < callbacks->count; i++)
-		if (callbacks->items[i].ops == &callback_backup_and_restore)
-			return callbacks->items[i].state;
-	return NULL;
+	const struct callback *backup = find(callbacks, &callback_backup_and_restore);
+
+	return backup ? backup->state : NULL;
 }
 
 /* ---- OutfeedCallback ------------------------------------------------------------------------- */
@@ -348,16 +327,14 @@ static void outfeed_read(struct callback *callback, const struct json_at *config
 		json_fail(config, err, "\"queue\" is missing: the name of an outfeed queue");
 }
 
-static enum status outfeed_epoch_end(struct callback *callback, const struct callback_host *host,
-				     int64_t epoch, const struct ips_logs *logs, struct err *err)
+static void outfeed_epoch_end(struct callback *callback, const struct callback_event *event)
 {
 	const struct outfeed_callback *state = callback->state;
+	const struct callback_host *host = event->host;
 
-	(void)logs;
-	if (!host->outfeed)
-		return ST_OK;
-	return host->outfeed(host->user, state->queue, state->name ? state->name : state->queue,
-			     epoch, err);
+	if (host->outfeed)
+		host->outfeed(host->user, state->queue, state->name ? state->name : state->queue,
+			      event->epoch, event->err);
 }
 
 const struct callback_ops callback_outfeed = {
@@ -365,91 +342,49 @@ const struct callback_ops callback_outfeed = {
 	.size = sizeof(struct outfeed_callback),
 	.options = MODEL_OPTIONS(outfeed_options),
 	.read = outfeed_read,
-	.epoch_end = outfeed_epoch_end,
+	.on = {[CALLBACK_EPOCH_END] = outfeed_epoch_end},
 };
 
 /* ---- callbacks of a program ------------------------------------------------------------------ */
 
-static enum status own_train_begin(struct callback *callback, const struct callback_host *host,
-				   struct err *err)
+static void own_call(struct callback *callback, const struct callback_event *event)
 {
-	const struct callback_own *own = callback->state;
+	const struct callback_own *state = callback->state;
+	const struct ips_callback *own = &state->own;
 
-	(void)host;
-	(void)err;
-	if (own->own.train_begin)
-		own->own.train_begin(own->own.user, own->trainer);
-	return ST_OK;
+	switch (event->moment) {
+	case CALLBACK_TRAIN_BEGIN:
+		if (own->train_begin)
+			own->train_begin(own->user, state->trainer);
+		break;
+	case CALLBACK_EPOCH_BEGIN:
+		if (own->epoch_begin)
+			own->epoch_begin(own->user, state->trainer, event->epoch);
+		break;
+	case CALLBACK_BATCH_END:
+		if (own->batch_end)
+			own->batch_end(own->user, state->trainer, event->mode, event->batch,
+				       event->logs);
+		break;
+	case CALLBACK_EPOCH_END:
+		if (own->epoch_end)
+			own->epoch_end(own->user, state->trainer, event->epoch, event->logs);
+		break;
+	default:
+		if (own->train_end)
+			own->train_end(own->user, state->trainer);
+	}
 }
 
-static enum status own_train_end(struct callback *callback, const struct callback_host *host,
-				 struct err *err)
+static void own_keep(struct callback *callback, const struct callback_event *event)
 {
 	const struct callback_own *own = callback->state;
-
-	(void)host;
-	(void)err;
-	if (own->own.train_end)
-		own->own.train_end(own->own.user, own->trainer);
-	return ST_OK;
-}
-
-static enum status own_epoch_begin(struct callback *callback, const struct callback_host *host,
-				   int64_t epoch, struct err *err)
-{
-	const struct callback_own *own = callback->state;
-
-	(void)host;
-	(void)err;
-	if (own->own.epoch_begin)
-		own->own.epoch_begin(own->own.user, own->trainer, epoch);
-	return ST_OK;
-}
-
-static enum status own_epoch_end(struct callback *callback, const struct callback_host *host,
-				 int64_t epoch, const struct ips_logs *logs, struct err *err)
-{
-	const struct callback_own *own = callback->state;
-
-	(void)host;
-	(void)err;
-	if (own->own.epoch_end)
-		own->own.epoch_end(own->own.user, own->trainer, epoch, logs);
-	return ST_OK;
-}
-
-static enum status own_batch_end(struct callback *callback, const struct callback_host *host,
-				 enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
-				 struct err *err)
-{
-	const struct callback_own *own = callback->state;
-
-	(void)host;
-	(void)err;
-	if (own->own.batch_end)
-		own->own.batch_end(own->own.user, own->trainer, mode, batch, logs);
-	return ST_OK;
-}
-
-static void own_outfeed(struct callback *callback, const struct ips_trainer_outfeed *sent)
-{
-	const struct callback_own *own = callback->state;
-
-	if (own->own.outfeed)
-		own->own.outfeed(own->own.user, own->trainer, sent);
-}
-
-static void own_keep(struct callback *callback, const struct callback_host *host,
-		     struct snapshot *snapshot)
-{
-	const struct callback_own *own = callback->state;
-	struct err *err = snapshot_err(snapshot);
+	struct snapshot *snapshot = event->snapshot;
 	const void *lent = NULL;
 	size_t bytes = 0;
 	void *state;
 
-	(void)host;
-	if (err_stuck(err))
+	if (err_stuck(event->err))
 		return;
 	if (!snapshot_reads(snapshot))
 		lent = own->own.save(own->own.user, own->trainer, &bytes);
@@ -460,23 +395,22 @@ static void own_keep(struct callback *callback, const struct callback_host *host
 	/* The backup's bytes are unaligned, so pass a copy. */
 	state = mem_alloc(bytes + 1);
 	if (!state)
-		err_nomem(err);
+		err_nomem(event->err);
 	else if (own->own.restore(own->own.user, own->trainer, memcpy(state, lent, bytes), bytes))
-		err_set(err, ST_INVALID, "%s: a callback of the program refuses its state",
+		err_set(event->err, ST_INVALID, "%s: a callback of the program refuses its state",
 			snapshot_path(snapshot));
 	mem_free(state);
 }
 
 static const struct callback_ops callback_own_ops = {
 	.class_name = "Callback",
-	.train_begin = own_train_begin,
-	.train_end = own_train_end,
-	.epoch_begin = own_epoch_begin,
-	.epoch_end = own_epoch_end,
-	.batch_end = own_batch_end,
-	.outfeed = own_outfeed,
 	.any_thread = true,
-	.keep = own_keep,
+	.on = {[CALLBACK_TRAIN_BEGIN] = own_call,
+	       [CALLBACK_EPOCH_BEGIN] = own_call,
+	       [CALLBACK_BATCH_END] = own_call,
+	       [CALLBACK_EPOCH_END] = own_call,
+	       [CALLBACK_TRAIN_END] = own_call,
+	       [CALLBACK_KEEP] = own_keep},
 };
 
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
@@ -525,22 +459,37 @@ bool callback_improves(enum callback_mode mode, const char *monitor, double valu
 	return smaller ? value < best - min_delta : value > best + min_delta;
 }
 
-const double *callback_monitored(const struct callback_host *host, const char *what,
-				 const char *monitor, const struct ips_logs *logs, bool *warned)
+void callback_say(const struct callback_event *event, const char *format, ...)
 {
+	char text[FS_PATH_SIZE + 128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	event->host->say(event->host->user, text);
+}
+
+const double *callback_monitored(const struct callback *callback,
+				 const struct callback_event *event, const char *monitor,
+				 bool *warned)
+{
+	const struct ips_logs *logs = event->logs;
 	const double *value = callback_log(logs, monitor);
 	struct str text = {0};
 
 	if (value || *warned)
 		return value;
 	*warned = true;
-	str_addf(&text, "%s: the metric \"%s\" is not available; there are:", what, monitor);
+	str_addf(&text,
+		 "%s: the metric \"%s\" is not available; there are:", callback->ops->class_name,
+		 monitor);
 	for (int i = 0; i < logs->count; i++)
 		str_addf(&text, "%s %s", i ? "," : "", logs->items[i].name);
 	if (!strncmp(monitor, "val_", 4))
 		str_add(&text, " (fit.validation gives those that begin with val_)");
 	if (!text.failed)
-		host->say(host->user, text.text);
+		event->host->say(event->host->user, text.text);
 	str_free(&text);
 	return NULL;
 }

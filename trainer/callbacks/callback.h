@@ -20,8 +20,7 @@
 struct callback_host {
 	void *user;
 	const struct model *model;
-	const struct ips_logs *logs; /* names of an epoch's logs; NULL: unknown */
-	bool resumed;                /* training resumes from a backup: append to existing files */
+	bool resumed; /* training resumes from a backup: append to existing files */
 	const float *(*weights)(void *user);                   /* of the first replica */
 	void (*set_weights)(void *user, const float *weights); /* of all replicas */
 	void (*stop)(void *user);                              /* after the current execution */
@@ -34,37 +33,53 @@ struct callback_host {
 			       struct err *err);
 };
 
+enum callback_moment {
+	CALLBACK_TRAIN_BEGIN,
+	CALLBACK_EPOCH_BEGIN,
+	CALLBACK_BATCH_END,
+	CALLBACK_EPOCH_END,
+	CALLBACK_TRAIN_END,
+	CALLBACK_KEEP, /* write or read the state of the epochs so far; read after train_begin */
+	CALLBACK_MOMENTS
+};
+
+/* Which callbacks' batch_end to call: with asynchronous callbacks those of any thread are called
+ * while an execution runs, the others after it. */
+enum callback_which {
+	CALLBACK_ALL,
+	CALLBACK_RUNNING,
+	CALLBACK_RESTING
+};
+
+/* A moment at which callbacks are called; members that it does not have are 0. */
+struct callback_event {
+	enum callback_moment moment;
+	const struct callback_host *host;
+	enum callback_which which;
+	enum ips_mode mode;
+	int64_t epoch;               /* from 1 */
+	int64_t batch;               /* the last of the execution, or the step */
+	const struct ips_logs *logs; /* at train_begin: the names of an epoch's; NULL: unknown */
+	struct snapshot *snapshot;
+	struct err *err; /* the first failure, after which no callback is called */
+};
+
 struct callback {
 	const struct callback_ops *ops;
 	void *state; /* private to the class */
 };
 
-/* Any member may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
+/* Any member may be NULL. */
 struct callback_ops {
 	const char *class_name;
 	bool writes;     /* writes a file: only the first of several ranks calls it */
 	bool moves_rate; /* changes the learning rate, so an epoch's logs include it */
+	bool any_thread; /* batch_end may be called while an execution runs */
 	size_t size;     /* of the state, which is zeroed and then gets the options, texts copied */
 	struct model_options options;
 	/* Called when the options have been read. */
 	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
-	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
-				   struct err *err);
-	enum status (*epoch_begin)(struct callback *callback, const struct callback_host *host,
-				   int64_t epoch, struct err *err);
-	enum status (*batch_end)(struct callback *callback, const struct callback_host *host,
-				 enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
-				 struct err *err);
-	/* Called with a value that a queue has sent. On any thread. */
-	void (*outfeed)(struct callback *callback, const struct ips_trainer_outfeed *sent);
-	bool any_thread; /* batch_end may be called while an execution runs */
-	enum status (*epoch_end)(struct callback *callback, const struct callback_host *host,
-				 int64_t epoch, const struct ips_logs *logs, struct err *err);
-	enum status (*train_end)(struct callback *callback, const struct callback_host *host,
-				 struct err *err);
-	/* Write or read the state of the epochs so far; when reading, called after train_begin. */
-	void (*keep)(struct callback *callback, const struct callback_host *host,
-		     struct snapshot *snapshot);
+	void (*on[CALLBACK_MOMENTS])(struct callback *callback, const struct callback_event *event);
 	void (*fini)(struct callback *callback); /* frees what is neither a text nor the state */
 };
 
@@ -110,29 +125,13 @@ const char *callback_keeper(const struct callback *callback);
 void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
 		    struct snapshot *snapshot);
 
-/* Does any callback receive the values that queues send? callbacks_outfeed() passes one on. */
+/* Does any callback receive the values that queues send? callbacks_outfeed() passes one on, on any
+ * thread. */
 bool callbacks_dequeue_outfeeds(const struct callbacks *callbacks);
 void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_trainer_outfeed *sent);
 
-/* Call this function of every callback, in order; stop at the first that fails. */
-enum status callbacks_train_begin(const struct callbacks *callbacks,
-				  const struct callback_host *host, struct err *err);
-enum status callbacks_epoch_begin(const struct callbacks *callbacks,
-				  const struct callback_host *host, int64_t epoch, struct err *err);
-/* Which callbacks' batch_end to call: with asynchronous callbacks those of any thread are called
- * while an execution runs, the others after it. */
-enum callback_which {
-	CALLBACK_ALL,
-	CALLBACK_RUNNING,
-	CALLBACK_RESTING
-};
-enum status callbacks_batch_end(const struct callbacks *callbacks, const struct callback_host *host,
-				enum callback_which which, enum ips_mode mode, int64_t batch,
-				const struct ips_logs *logs, struct err *err);
-enum status callbacks_epoch_end(const struct callbacks *callbacks, const struct callback_host *host,
-				int64_t epoch, const struct ips_logs *logs, struct err *err);
-enum status callbacks_train_end(const struct callbacks *callbacks, const struct callback_host *host,
-				struct err *err);
+/* Call every callback, in order; stop at the first that fails. @event->err may be NULL. */
+enum status callbacks_call(const struct callbacks *callbacks, const struct callback_event *event);
 
 /* ---- the callbacks --------------------------------------------------------------------------- */
 
@@ -167,10 +166,15 @@ bool callback_improves(enum callback_mode mode, const char *monitor, double valu
 /* Read save_freq: a number of batches, or 0 for "epoch" (also if it is absent or null). */
 void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
 
-/* Return the log @monitor; if it is absent return NULL, and the first time (@warned) have the host
- * say so, for @what, with the logs that there are. */
-const double *callback_monitored(const struct callback_host *host, const char *what,
-				 const char *monitor, const struct ips_logs *logs, bool *warned);
+/* Have the host print a line. */
+void callback_say(const struct callback_event *event, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Return the log @monitor; if it is absent return NULL, and the first time (@warned) say so with
+ * the logs that there are. */
+const double *callback_monitored(const struct callback *callback,
+				 const struct callback_event *event, const char *monitor,
+				 bool *warned);
 
 /* ---- file names that contain the epoch and its logs ------------------------------------------ */
 

@@ -27,32 +27,30 @@ static const struct model_option csv_options[] = {
 	{"name", .rule = MODEL_ANY},
 };
 
-static enum status csv_fail(const struct csv_logger *csv, struct err *err)
+static void csv_fail(const struct csv_logger *csv, struct err *err)
 {
 	const bool nowhere = errno == ENOENT || errno == ENOTDIR;
 
-	return err_set(err, nowhere ? ST_NOTFOUND : ST_IO, "CSVLogger: %s: %s", csv->path,
-		       strerror(errno));
+	err_set(err, nowhere ? ST_NOTFOUND : ST_IO, "CSVLogger: %s: %s", csv->path,
+		strerror(errno));
 }
 
-static enum status csv_begin(struct callback *callback, const struct callback_host *host,
-			     struct err *err)
+static void csv_begin(struct callback *callback, const struct callback_event *event)
 {
 	struct csv_logger *csv = callback->state;
 
-	csv->file = fopen(csv->path, csv->append || host->resumed ? "a" : "w");
+	csv->file = fopen(csv->path, csv->append || event->host->resumed ? "a" : "w");
 	if (!csv->file || fseek(csv->file, 0, SEEK_END) != 0)
-		return csv_fail(csv, err);
-	csv->headed = csv->append && ftell(csv->file) > 0;
-	return ST_OK;
+		csv_fail(csv, event->err);
+	else
+		csv->headed = csv->append && ftell(csv->file) > 0;
 }
 
-static enum status csv_epoch(struct callback *callback, const struct callback_host *host,
-			     int64_t epoch, const struct ips_logs *logs, struct err *err)
+static void csv_epoch(struct callback *callback, const struct callback_event *event)
 {
 	struct csv_logger *csv = callback->state;
+	const struct ips_logs *logs = event->logs;
 
-	(void)host;
 	if (!csv->headed) {
 		fputs("epoch", csv->file);
 		for (int i = 0; i < logs->count; i++)
@@ -60,7 +58,7 @@ static enum status csv_epoch(struct callback *callback, const struct callback_ho
 		fputc('\n', csv->file);
 		csv->headed = true;
 	}
-	fprintf(csv->file, "%lld", (long long)epoch - 1);
+	fprintf(csv->file, "%lld", (long long)event->epoch - 1);
 	for (int i = 0; i < logs->count; i++) {
 		const double value = logs->items[i].value;
 
@@ -71,30 +69,28 @@ static enum status csv_epoch(struct callback *callback, const struct callback_ho
 			fprintf(csv->file, "%.17g", value);
 	}
 	fputc('\n', csv->file);
-	return fflush(csv->file) || ferror(csv->file) ? csv_fail(csv, err) : ST_OK;
+	if (fflush(csv->file) || ferror(csv->file))
+		csv_fail(csv, event->err);
 }
 
-static enum status csv_end(struct callback *callback, const struct callback_host *host,
-			   struct err *err)
+static void csv_end(struct callback *callback, const struct callback_event *event)
 {
 	struct csv_logger *csv = callback->state;
-	int failed = csv->file ? fclose(csv->file) : 0;
 
-	(void)host;
+	if (csv->file && fclose(csv->file) != 0)
+		csv_fail(csv, event->err);
 	csv->file = NULL;
-	return failed ? csv_fail(csv, err) : ST_OK;
 }
 
 /* Truncate the file to its size at the backup: the epochs after it are trained and written
  * again. */
-static void csv_keep(struct callback *callback, const struct callback_host *host,
-		     struct snapshot *snapshot)
+static void csv_keep(struct callback *callback, const struct callback_event *event)
 {
 	struct csv_logger *csv = callback->state;
-	struct err *err = snapshot_err(snapshot);
+	struct snapshot *snapshot = event->snapshot;
+	struct err *err = event->err;
 	int64_t bytes;
 
-	(void)host;
 	if (err_stuck(err))
 		return;
 	bytes = fseeko(csv->file, 0, SEEK_END) == 0 ? (int64_t)ftello(csv->file) : -1;
@@ -124,9 +120,9 @@ const struct callback_ops callback_csv_logger = {
 	.writes = true,
 	.size = sizeof(struct csv_logger),
 	.options = MODEL_OPTIONS(csv_options),
-	.train_begin = csv_begin,
-	.epoch_end = csv_epoch,
-	.train_end = csv_end,
-	.keep = csv_keep,
+	.on = {[CALLBACK_TRAIN_BEGIN] = csv_begin,
+	       [CALLBACK_EPOCH_END] = csv_epoch,
+	       [CALLBACK_TRAIN_END] = csv_end,
+	       [CALLBACK_KEEP] = csv_keep},
 	.fini = csv_fini,
 };

@@ -6,7 +6,6 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -49,89 +48,81 @@ static void stopping_read(struct callback *callback, const struct json_at *confi
 	s->min_delta = fabs(s->min_delta);
 }
 
-static enum status stopping_begin(struct callback *callback, const struct callback_host *host,
-				  struct err *err)
+static void stopping_begin(struct callback *callback, const struct callback_event *event)
 {
 	struct early_stopping *s = callback->state;
 
 	if (!s->restore || s->best_weights)
-		return ST_OK;
-	s->best_weights = mem_aligned(host->model->weights + 1, sizeof(float));
-	return s->best_weights ? ST_OK : err_nomem(err);
+		return;
+	s->best_weights = mem_aligned(event->host->model->weights + 1, sizeof(float));
+	if (!s->best_weights)
+		err_nomem(event->err);
 }
 
-static void stopping_save(struct early_stopping *s, const struct callback_host *host, int64_t epoch)
+static void stopping_save(struct early_stopping *s, const struct callback_event *event)
 {
-	s->best_epoch = epoch;
+	const struct callback_host *host = event->host;
+
+	s->best_epoch = event->epoch;
 	if (s->best_weights)
 		memcpy(s->best_weights, host->weights(host->user),
 		       host->model->weights * sizeof(float));
 }
 
-static enum status stopping_epoch(struct callback *callback, const struct callback_host *host,
-				  int64_t epoch, const struct ips_logs *logs, struct err *err)
+static void stopping_epoch(struct callback *callback, const struct callback_event *event)
 {
 	struct early_stopping *s = callback->state;
-	const double *value =
-		callback_monitored(host, "EarlyStopping", s->monitor, logs, &s->warned);
+	const double *value = callback_monitored(callback, event, s->monitor, &s->warned);
 
-	(void)err;
-	if (!value || epoch <= s->start_from_epoch)
-		return ST_OK;
+	if (!value || event->epoch <= s->start_from_epoch)
+		return;
 	if (!s->best_epoch)
-		stopping_save(s, host, epoch);
+		stopping_save(s, event);
 	s->waited++;
 	if (callback_improves(s->mode, s->monitor, *value, s->best, s->min_delta)) {
 		s->best = *value;
-		stopping_save(s, host, epoch);
+		stopping_save(s, event);
 		/* Reset the patience only if the value beats the baseline, too. */
 		if (isnan(s->baseline) ||
 		    callback_improves(s->mode, s->monitor, *value, s->baseline, s->min_delta))
 			s->waited = 0;
 	}
 	/* As in Keras, the first epoch never ends the training. */
-	if (s->waited < s->patience || !s->waited || epoch < 2)
-		return ST_OK;
-	s->stopped_epoch = epoch;
-	host->stop(host->user);
-	return ST_OK;
+	if (s->waited < s->patience || !s->waited || event->epoch < 2)
+		return;
+	s->stopped_epoch = event->epoch;
+	event->host->stop(event->host->user);
 }
 
-static enum status stopping_end(struct callback *callback, const struct callback_host *host,
-				struct err *err)
+static void stopping_end(struct callback *callback, const struct callback_event *event)
 {
 	struct early_stopping *s = callback->state;
-	char text[160];
+	const bool restores = s->restore && s->best_epoch;
 
-	(void)err;
 	if (!s->stopped_epoch)
-		return ST_OK;
-	if (s->restore && s->best_epoch)
-		host->set_weights(host->user, s->best_weights);
-	if (!s->verbose)
-		return ST_OK;
-	if (s->restore && s->best_epoch)
-		snprintf(text, sizeof(text),
-			 "Epoch %lld: early stopping. Weights restored from the best epoch: %lld",
-			 (long long)s->stopped_epoch, (long long)s->best_epoch);
-	else
-		snprintf(text, sizeof(text), "Epoch %lld: early stopping",
-			 (long long)s->stopped_epoch);
-	host->say(host->user, text);
-	return ST_OK;
+		return;
+	if (restores)
+		event->host->set_weights(event->host->user, s->best_weights);
+	if (s->verbose && restores)
+		callback_say(event,
+			     "Epoch %lld: early stopping. Weights restored from the best epoch: "
+			     "%lld",
+			     (long long)s->stopped_epoch, (long long)s->best_epoch);
+	else if (s->verbose)
+		callback_say(event, "Epoch %lld: early stopping", (long long)s->stopped_epoch);
 }
 
-static void stopping_keep(struct callback *callback, const struct callback_host *host,
-			  struct snapshot *snapshot)
+static void stopping_keep(struct callback *callback, const struct callback_event *event)
 {
 	struct early_stopping *s = callback->state;
 
-	snapshot_real(snapshot, "best", &s->best);
-	snapshot_integer(snapshot, "waited", &s->waited, 0, INT32_MAX);
-	snapshot_integer(snapshot, "best_epoch", &s->best_epoch, 0, INT32_MAX);
-	snapshot_integer(snapshot, "stopped_epoch", &s->stopped_epoch, 0, INT32_MAX);
+	snapshot_real(event->snapshot, "best", &s->best);
+	snapshot_integer(event->snapshot, "waited", &s->waited, 0, INT32_MAX);
+	snapshot_integer(event->snapshot, "best_epoch", &s->best_epoch, 0, INT32_MAX);
+	snapshot_integer(event->snapshot, "stopped_epoch", &s->stopped_epoch, 0, INT32_MAX);
 	if (s->best_weights && s->best_epoch > 0)
-		model_weights_keep(host->model, s->best_weights, "best_weights", snapshot);
+		model_weights_keep(event->host->model, s->best_weights, "best_weights",
+				   event->snapshot);
 }
 
 static void stopping_fini(struct callback *callback)
@@ -146,10 +137,10 @@ const struct callback_ops callback_early_stopping = {
 	.size = sizeof(struct early_stopping),
 	.options = MODEL_OPTIONS(stopping_options),
 	.read = stopping_read,
-	.train_begin = stopping_begin,
-	.epoch_end = stopping_epoch,
-	.train_end = stopping_end,
-	.keep = stopping_keep,
+	.on = {[CALLBACK_TRAIN_BEGIN] = stopping_begin,
+	       [CALLBACK_EPOCH_END] = stopping_epoch,
+	       [CALLBACK_TRAIN_END] = stopping_end,
+	       [CALLBACK_KEEP] = stopping_keep},
 	.fini = stopping_fini,
 };
 
@@ -157,26 +148,20 @@ const struct callback_ops callback_early_stopping = {
 
 static const struct model_option terminate_options[] = {{"name", .rule = MODEL_ANY}};
 
-static enum status terminate_batch(struct callback *callback, const struct callback_host *host,
-				   enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
-				   struct err *err)
+static void terminate_batch(struct callback *callback, const struct callback_event *event)
 {
-	const double *loss = callback_log(logs, "loss");
-	char text[96];
+	const double *loss = callback_log(event->logs, "loss");
 
 	(void)callback;
-	(void)err;
-	if (mode != IPS_TRAIN || !loss || isfinite(*loss))
-		return ST_OK;
-	snprintf(text, sizeof(text), "Batch %lld: Invalid loss, terminating training",
-		 (long long)batch);
-	host->say(host->user, text);
-	host->stop(host->user);
-	return ST_OK;
+	if (event->mode != IPS_TRAIN || !loss || isfinite(*loss))
+		return;
+	callback_say(event, "Batch %lld: Invalid loss, terminating training",
+		     (long long)event->batch);
+	event->host->stop(event->host->user);
 }
 
 const struct callback_ops callback_terminate_on_nan = {
 	.class_name = "TerminateOnNaN",
 	.options = MODEL_OPTIONS(terminate_options),
-	.batch_end = terminate_batch,
+	.on = {[CALLBACK_BATCH_END] = terminate_batch},
 };

@@ -5,35 +5,29 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
 
-static enum status rate_begin(struct callback *callback, const struct callback_host *host,
-			      struct err *err)
+static void rate_begin(struct callback *callback, const struct callback_event *event)
 {
-	if (!isnan(host->rate(host->user)))
-		return ST_OK;
-	return err_set(
-		err, ST_INVALID,
-		"%s changes a constant learning rate, but the optimizer's is a schedule: "
-		"give compile.optimizer a number as learning_rate, or leave the callback out",
-		callback->ops->class_name);
+	if (isnan(event->host->rate(event->host->user)))
+		err_set(event->err, ST_INVALID,
+			"%s changes a constant learning rate, but the optimizer's is a schedule: "
+			"give compile.optimizer a number as learning_rate, or leave the callback "
+			"out",
+			callback->ops->class_name);
 }
 
-static void set_rate(const struct callback *callback, const struct callback_host *host,
-		     int64_t epoch, double rate, int64_t verbose)
+static void set_rate(const struct callback *callback, const struct callback_event *event,
+		     double rate, int64_t verbose)
 {
-	char text[128];
-
-	host->set_rate(host->user, rate);
-	snprintf(text, sizeof(text), "Epoch %lld: %s setting learning rate to %g.",
-		 (long long)epoch, callback->ops->class_name, rate);
+	event->host->set_rate(event->host->user, rate);
 	if (verbose)
-		host->say(host->user, text);
+		callback_say(event, "Epoch %lld: %s setting learning rate to %g.",
+			     (long long)event->epoch, callback->ops->class_name, rate);
 }
 
 /* ---- ReduceLROnPlateau ----------------------------------------------------------------------- */
@@ -75,17 +69,14 @@ static void plateau_read(struct callback *callback, const struct json_at *config
 		json_fail(config, err, "min_lr must be at least 0, not %g", p->min_lr);
 }
 
-static enum status plateau_epoch(struct callback *callback, const struct callback_host *host,
-				 int64_t epoch, const struct ips_logs *logs, struct err *err)
+static void plateau_epoch(struct callback *callback, const struct callback_event *event)
 {
 	struct plateau *p = callback->state;
-	const double *value =
-		callback_monitored(host, callback->ops->class_name, p->monitor, logs, &p->warned);
-	const double rate = host->rate(host->user);
+	const double *value = callback_monitored(callback, event, p->monitor, &p->warned);
+	const double rate = event->host->rate(event->host->user);
 
-	(void)err;
 	if (!value)
-		return ST_OK;
+		return;
 	if (p->cooling > 0) {
 		p->cooling--;
 		p->waited = 0;
@@ -93,25 +84,22 @@ static enum status plateau_epoch(struct callback *callback, const struct callbac
 	if (callback_improves(p->mode, p->monitor, *value, p->best, p->min_delta)) {
 		p->best = *value;
 		p->waited = 0;
-		return ST_OK;
+		return;
 	}
 	if (p->cooling > 0 || ++p->waited < p->patience || rate <= p->min_lr)
-		return ST_OK;
-	set_rate(callback, host, epoch, max(rate * p->factor, p->min_lr), p->verbose);
+		return;
+	set_rate(callback, event, max(rate * p->factor, p->min_lr), p->verbose);
 	p->cooling = p->cooldown;
 	p->waited = 0;
-	return ST_OK;
 }
 
-static void plateau_keep(struct callback *callback, const struct callback_host *host,
-			 struct snapshot *snapshot)
+static void plateau_keep(struct callback *callback, const struct callback_event *event)
 {
 	struct plateau *p = callback->state;
 
-	(void)host;
-	snapshot_real(snapshot, "best", &p->best);
-	snapshot_integer(snapshot, "waited", &p->waited, 0, INT32_MAX);
-	snapshot_integer(snapshot, "cooling", &p->cooling, 0, INT32_MAX);
+	snapshot_real(event->snapshot, "best", &p->best);
+	snapshot_integer(event->snapshot, "waited", &p->waited, 0, INT32_MAX);
+	snapshot_integer(event->snapshot, "cooling", &p->cooling, 0, INT32_MAX);
 }
 
 const struct callback_ops callback_reduce_lr_on_plateau = {
@@ -120,9 +108,9 @@ const struct callback_ops callback_reduce_lr_on_plateau = {
 	.size = sizeof(struct plateau),
 	.options = MODEL_OPTIONS(plateau_options),
 	.read = plateau_read,
-	.train_begin = rate_begin,
-	.epoch_end = plateau_epoch,
-	.keep = plateau_keep,
+	.on = {[CALLBACK_TRAIN_BEGIN] = rate_begin,
+	       [CALLBACK_EPOCH_END] = plateau_epoch,
+	       [CALLBACK_KEEP] = plateau_keep},
 };
 
 /* ---- LearningRateScheduler ------------------------------------------------------------------- */
@@ -174,18 +162,15 @@ static void scheduler_read(struct callback *callback, const struct json_at *conf
 	}
 }
 
-static enum status scheduler_epoch(struct callback *callback, const struct callback_host *host,
-				   int64_t epoch, struct err *err)
+static void scheduler_epoch(struct callback *callback, const struct callback_event *event)
 {
 	const struct scheduler *s = callback->state;
 	int last = -1;
 
-	(void)err;
-	for (int i = 0; i < s->count && s->rows[i].epoch < epoch; i++)
+	for (int i = 0; i < s->count && s->rows[i].epoch < event->epoch; i++)
 		last = i;
 	if (last >= 0)
-		set_rate(callback, host, epoch, s->rows[last].rate, s->verbose);
-	return ST_OK;
+		set_rate(callback, event, s->rows[last].rate, s->verbose);
 }
 
 static void scheduler_fini(struct callback *callback)
@@ -201,7 +186,6 @@ const struct callback_ops callback_learning_rate_scheduler = {
 	.size = sizeof(struct scheduler),
 	.options = MODEL_OPTIONS(scheduler_options),
 	.read = scheduler_read,
-	.train_begin = rate_begin,
-	.epoch_begin = scheduler_epoch,
+	.on = {[CALLBACK_TRAIN_BEGIN] = rate_begin, [CALLBACK_EPOCH_BEGIN] = scheduler_epoch},
 	.fini = scheduler_fini,
 };

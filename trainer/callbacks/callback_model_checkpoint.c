@@ -200,106 +200,91 @@ static void checkpoint_read(struct callback *callback, const struct json_at *con
 		json_fail(&here, err, "%s", why.text);
 }
 
-static enum status checkpoint_save(struct checkpoint *c, const struct callback_host *host,
-				   const struct ips_logs *logs, struct err *err)
+/* Format the file's name for @epoch. */
+static enum status checkpoint_path(const struct checkpoint *c, int64_t epoch,
+				   const struct ips_logs *logs, char path[FS_PATH_SIZE],
+				   struct err *err)
 {
+	if (callback_name(c->path, epoch, logs, path, FS_PATH_SIZE, err) == ST_OK)
+		return ST_OK;
+	return err_prefix(err, "ModelCheckpoint: %s", c->path);
+}
+
+static void checkpoint_save(struct callback *callback, const struct callback_event *event)
+{
+	struct checkpoint *c = callback->state;
+	const struct callback_host *host = event->host;
 	char path[FS_PATH_SIZE];
-	enum status status;
 
 	if (c->best_only) {
-		const double *value =
-			callback_monitored(host, "ModelCheckpoint", c->monitor, logs, &c->warned);
+		const double *value = callback_monitored(callback, event, c->monitor, &c->warned);
 
 		if (!value || !callback_improves(c->mode, c->monitor, *value, c->best, 0.0))
-			return ST_OK;
+			return;
 		c->best = *value;
 	}
-	status = callback_name(c->path, c->epoch, logs, path, sizeof(path), err);
-	if (status != ST_OK) {
-		err_prefix(err, "ModelCheckpoint: %s", c->path);
-		return status;
-	}
-	status = keras_save_weights(host->model, host->weights(host->user), path, err);
-	if (status == ST_OK && c->verbose) {
-		char text[FS_PATH_SIZE + 64];
-
-		snprintf(text, sizeof(text), "Epoch %" PRId64 ": saving model to %s", c->epoch,
-			 path);
-		host->say(host->user, text);
-	}
-	return status;
+	if (checkpoint_path(c, c->epoch, event->logs, path, event->err) == ST_OK &&
+	    keras_save_weights(host->model, host->weights(host->user), path, event->err) == ST_OK &&
+	    c->verbose)
+		callback_say(event, "Epoch %" PRId64 ": saving model to %s", c->epoch, path);
 }
 
 /* Before the first epoch, report a name whose fields have no value, and a missing folder, unless
  * the folder's name depends on the epoch. */
-static enum status checkpoint_begin(struct callback *callback, const struct callback_host *host,
-				    struct err *err)
+static void checkpoint_begin(struct callback *callback, const struct callback_event *event)
 {
 	const struct checkpoint *c = callback->state;
 	const char *slash = strrchr(c->path, '/');
 	const char *field = strchr(c->path, '{');
-	enum status status = keras_save_check(c->path, NULL, err);
 
+	keras_save_check(c->path, NULL, event->err);
 	/* A field that no log has would fail only at the first save. After a batch the logs lack
 	 * validation metrics. */
-	if (status == ST_OK && host->logs) {
-		struct ips_logs some = *host->logs;
+	if (event->logs && !err_stuck(event->err)) {
+		struct ips_logs some = *event->logs;
 		char path[FS_PATH_SIZE];
 
 		while (c->every && some.count &&
 		       !strncmp(some.items[some.count - 1].name, "val_", 4))
 			some.count--;
-		status = callback_name(c->path, 1, &some, path, sizeof(path), err);
-		if (status != ST_OK)
-			err_prefix(err, "ModelCheckpoint: %s", c->path);
+		checkpoint_path(c, 1, &some, path, event->err);
 	}
-	if (status != ST_OK)
-		return status;
-	return slash && field && field < slash ? ST_OK : fs_check_write(c->path, err);
+	if (!err_stuck(event->err) && !(slash && field && field < slash))
+		fs_check_write(c->path, event->err);
 }
 
-static enum status checkpoint_epoch_begin(struct callback *callback,
-					  const struct callback_host *host, int64_t epoch,
-					  struct err *err)
+static void checkpoint_epoch_begin(struct callback *callback, const struct callback_event *event)
 {
 	struct checkpoint *c = callback->state;
 
-	(void)host;
-	(void)err;
-	c->epoch = epoch;
-	return ST_OK;
+	c->epoch = event->epoch;
 }
 
-/* Called once per execution, so @batch advances by several batches. */
-static enum status checkpoint_batch(struct callback *callback, const struct callback_host *host,
-				    enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
-				    struct err *err)
+/* Called once per execution, so @event->batch advances by several batches. */
+static void checkpoint_batch(struct callback *callback, const struct callback_event *event)
 {
 	struct checkpoint *c = callback->state;
 
-	if (mode != IPS_TRAIN || !c->every || batch + 1 - c->seen < c->every)
-		return ST_OK;
-	c->seen = batch + 1;
-	return checkpoint_save(c, host, logs, err);
+	if (event->mode != IPS_TRAIN || !c->every || event->batch + 1 - c->seen < c->every)
+		return;
+	c->seen = event->batch + 1;
+	checkpoint_save(callback, event);
 }
 
-static enum status checkpoint_epoch(struct callback *callback, const struct callback_host *host,
-				    int64_t epoch, const struct ips_logs *logs, struct err *err)
+static void checkpoint_epoch(struct callback *callback, const struct callback_event *event)
+{
+	const struct checkpoint *c = callback->state;
+
+	if (!c->every)
+		checkpoint_save(callback, event);
+}
+
+static void checkpoint_keep(struct callback *callback, const struct callback_event *event)
 {
 	struct checkpoint *c = callback->state;
 
-	(void)epoch;
-	return c->every ? ST_OK : checkpoint_save(c, host, logs, err);
-}
-
-static void checkpoint_keep(struct callback *callback, const struct callback_host *host,
-			    struct snapshot *snapshot)
-{
-	struct checkpoint *c = callback->state;
-
-	(void)host;
-	snapshot_integer(snapshot, "seen", &c->seen, 0, INT64_MAX);
-	snapshot_real(snapshot, "best", &c->best);
+	snapshot_integer(event->snapshot, "seen", &c->seen, 0, INT64_MAX);
+	snapshot_real(event->snapshot, "best", &c->best);
 }
 
 const struct callback_ops callback_model_checkpoint = {
@@ -308,9 +293,9 @@ const struct callback_ops callback_model_checkpoint = {
 	.size = sizeof(struct checkpoint),
 	.options = MODEL_OPTIONS(checkpoint_options),
 	.read = checkpoint_read,
-	.train_begin = checkpoint_begin,
-	.epoch_begin = checkpoint_epoch_begin,
-	.batch_end = checkpoint_batch,
-	.epoch_end = checkpoint_epoch,
-	.keep = checkpoint_keep,
+	.on = {[CALLBACK_TRAIN_BEGIN] = checkpoint_begin,
+	       [CALLBACK_EPOCH_BEGIN] = checkpoint_epoch_begin,
+	       [CALLBACK_BATCH_END] = checkpoint_batch,
+	       [CALLBACK_EPOCH_END] = checkpoint_epoch,
+	       [CALLBACK_KEEP] = checkpoint_keep},
 };
