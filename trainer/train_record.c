@@ -77,10 +77,8 @@ enum status train_record_work(struct train_worker *worker, const struct ips_keys
 
 /* ---- executions and metrics ------------------------------------------------------------------ */
 
-static int record_host_split(struct train_session *session, int64_t dur_ns)
+static void record_host_split(struct train_session *session, int64_t dur_ns)
 {
-	int failed = 0;
-
 	for (int i = 0; i < session->worker_count; i++) {
 		const struct train_worker *worker = &session->worker[i];
 		const int64_t busy = worker->compute_ns + worker->exchange_ns + worker->sync_ns +
@@ -97,19 +95,15 @@ static int record_host_split(struct train_session *session, int64_t dur_ns)
 			.idle_ns = dur_ns > busy ? dur_ns - busy : 0,
 		};
 
-		failed |= ips_append_time_split(session->recording, &row);
+		ips_append_time_split(session->recording, &row);
 	}
-	return failed;
 }
 
-static int record_device_split(struct train_session *session)
+static void record_device_split(struct train_session *session)
 {
 	const struct train_execution *execution = &session->execution;
-	int failed = 0;
 
-	if (!execution->timeline)
-		return 0;
-	for (int i = 0; i < session->worker_count; i++) {
+	for (int i = 0; execution->timeline && i < session->worker_count; i++) {
 		const struct train_worker *worker = &session->worker[i];
 		const struct ipu_split *split = &execution->timeline->split[worker->ipu];
 		const struct ipu_target *target = &session->device->target;
@@ -125,16 +119,14 @@ static int record_device_split(struct train_session *session)
 			.idle_ns = ipu_target_ns(target, split->idle * execution->runs),
 		};
 
-		failed |= ips_append_time_split(session->recording, &row);
+		ips_append_time_split(session->recording, &row);
 	}
-	return failed;
 }
 
-enum status train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns)
+void train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns)
 {
 	const struct train_execution *execution = &session->execution;
-	const bool device = execution->timeline != NULL;
-	const int64_t cycles = device ? execution->timeline->cycles * execution->runs : IPS_NULL;
+	const struct ipu_timeline *timeline = execution->timeline;
 	const struct ips_execution row = {
 		.mode = (int64_t)execution->mode,
 		.epoch = execution->epoch,
@@ -144,21 +136,20 @@ enum status train_record_execution(struct train_session *session, int64_t start_
 		.updates = execution->mode == IPS_TRAIN ? execution->runs : IPS_NULL,
 		.start_ns = start_ns,
 		.dur_ns = end_ns - start_ns,
-		.start_cycle = device ? execution->start_cycle : IPS_NULL,
-		.cycles = cycles,
+		.start_cycle = timeline ? execution->start_cycle : IPS_NULL,
+		.cycles = timeline ? timeline->cycles * execution->runs : IPS_NULL,
 		.traced = execution->traced,
 	};
 
 	if (!session->recording)
-		return ST_OK;
-	if (ips_append_execution(session->recording, &row) != 0 ||
-	    record_host_split(session, end_ns - start_ns) != 0 || record_device_split(session) != 0)
-		return ST_FAILED;
-	return ST_OK;
+		return;
+	ips_append_execution(session->recording, &row);
+	record_host_split(session, end_ns - start_ns);
+	record_device_split(session);
 }
 
-enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
-				int64_t execution, int64_t step, const char *name, double value)
+void train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
+			 int64_t execution, int64_t step, const char *name, double value)
 {
 	const struct ips_metric row = {
 		.mode = (int64_t)mode,
@@ -170,11 +161,11 @@ enum status train_record_metric(struct train_session *session, enum ips_mode mod
 		.value = value,
 	};
 
-	return (enum status)ips_append_metric(session->recording, &row);
+	ips_append_metric(session->recording, &row);
 }
 
-enum status train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
-				   const struct metric *metric, const double *counts)
+void train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
+			    const struct metric *metric, const double *counts)
 {
 	const size_t count = (size_t)metric->states;
 	float *values;
@@ -192,13 +183,12 @@ enum status train_record_confusion(struct train_session *session, enum ips_mode 
 				      .dtype = "float32",
 				      .shape = shape,
 				      .bytes = (int64_t)(count * sizeof(*values))};
-	int failed;
 
 	if (!session->recording)
-		return ST_OK;
+		return;
 	values = mem_alloc(count * sizeof(*values));
 	if (!values)
-		return ST_NOMEM;
+		return;
 	for (size_t i = 0; i < count; i++)
 		values[i] = (float)counts[i];
 	outfeed_stats_read(&seen, DTYPE_FLOAT32, values, count, NULL);
@@ -214,10 +204,9 @@ enum status train_record_confusion(struct train_session *session, enum ips_mode 
 	stats.keys = capture.keys;
 	stats.time_ns = ips_recording_now_ns(session->recording);
 	capture.tensor_id = stats.tensor_id = ips_tensor_add(session->recording, &tensor);
-	failed = ips_append_tensor_stats(session->recording, &stats);
-	failed |= ips_append_capture(session->recording, &capture);
+	ips_append_tensor_stats(session->recording, &stats);
+	ips_append_capture(session->recording, &capture);
 	mem_free(values);
-	return failed ? ST_FAILED : ST_OK;
 }
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
@@ -257,12 +246,12 @@ enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 	return (enum status)ips_append_bubble(session->recording, &row);
 }
 
-enum status train_record_runs(struct train_session *session, bool all)
+void train_record_runs(struct train_session *session, bool all)
 {
 	const struct ipu_schedule *schedule = session->execution.schedule;
 
 	if (!session->recording)
-		return ST_OK;
+		return;
 	for (int r = 0; r < session->replicas; r++) {
 		struct train_replica *replica = &session->replica[r];
 		const int64_t done =
@@ -272,15 +261,12 @@ enum status train_record_runs(struct train_session *session, bool all)
 			const int works = schedule->first[schedule->ipus];
 			const int64_t run = replica->runs_recorded;
 			struct plan_bubble bubble;
-			enum status status = plan_bubble_measure(
-				&bubble, schedule, replica->interval + run * works, works, false);
 
-			if (status == ST_OK)
-				status = train__append_bubble(train__first_worker(session, r), run,
-							      IPS_HOST, &bubble);
-			if (status != ST_OK)
-				return status;
+			if (plan_bubble_measure(&bubble, schedule, replica->interval + run * works,
+						works, false) != ST_OK ||
+			    train__append_bubble(train__first_worker(session, r), run, IPS_HOST,
+						 &bubble) != ST_OK)
+				return;
 		}
 	}
-	return ST_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * Writes the rows of the database for the training loop. Without a recording, these functions do
- * nothing.
+ * nothing. Once a run has begun, a recording that has failed is reported when it is closed, not
+ * here.
  */
 #ifndef TRAIN_RECORD_H
 #define TRAIN_RECORD_H
@@ -28,22 +29,22 @@ enum status train_record_work(struct train_worker *worker, const struct ips_keys
  * the main thread writes them ahead of the workers, but not beyond the run after which an interrupt
  * ends the execution.
  */
-enum status train_record_device(struct train_session *session, int64_t runs);
+void train_record_device(struct train_session *session, int64_t runs);
 
 /* Record the host's bubbles of the pipeline runs that have ended since the last call; @all: of all
  * runs of the execution (the workers have finished). Called by the main thread. */
-enum status train_record_runs(struct train_session *session, bool all);
+void train_record_runs(struct train_session *session, bool all);
 
 /* Record an execution that has ended. */
-enum status train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns);
+void train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns);
 
 /* Record a metric; @execution, @step IPS_NULL: of the epoch. */
-enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
-				int64_t execution, int64_t step, const char *name, double value);
+void train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
+			 int64_t execution, int64_t step, const char *name, double value);
 
 /* Record the epoch's confusion matrix, rows by target, as a tensor of the queue "metrics". */
-enum status train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
-				   const struct metric *metric, const double *counts);
+void train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
+			    const struct metric *metric, const double *counts);
 
 /* ---- shared by the files that write rows ----------------------------------------------------- */
 

@@ -14,7 +14,6 @@ struct trace {
 	const struct train_session *session;
 	int64_t trace_id;
 	int64_t ipu, steps; /* the current IPU, and its steps so far */
-	int failed;
 };
 
 /* Return the trace's id; each part of a mode's pipeline run is a trace. */
@@ -70,12 +69,11 @@ static int append_trace_step(void *user, const struct ipu_trace_step *from)
 	trace->ipu = step.ipu;
 	step.trace_id = trace->trace_id;
 	step.trace_step = trace->steps++;
-	trace->failed |= ips_append_device_step(trace->session->recording, &step);
-	return trace->failed;
+	return ips_append_device_step(trace->session->recording, &step);
 }
 
-static int append_part(const struct train_session *session, int number,
-		       const struct ipu_trace_part *part, const char *name)
+static void append_part(const struct train_session *session, int number,
+			const struct ipu_trace_part *part, const char *name)
 {
 	struct trace trace = {.session = session,
 			      .trace_id = part_trace(session->execution.mode, number),
@@ -86,20 +84,17 @@ static int append_part(const struct train_session *session, int number,
 		.name = name,
 	};
 
-	trace.failed = ips_append_device_trace(session->recording, &row);
-	if (trace.failed == 0)
+	if (ips_append_device_trace(session->recording, &row) == 0)
 		ipu_trace_part(session->device->executable, session->execution.timeline, part,
 			       append_trace_step, &trace);
-	return trace.failed;
 }
 
-static enum status append_traces(const struct train_session *session)
+static void append_traces(const struct train_session *session)
 {
 	static const char *const modes[TRAIN_MODES] = {
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 	const enum ips_mode mode = session->execution.mode;
 	const struct train_program *program = &session->program[mode];
-	int failed = 0;
 
 	for (int i = 0; i < program->trace_part_count; i++) {
 		const struct ipu_trace_part *part = &program->trace_part[i];
@@ -110,22 +105,21 @@ static enum status append_traces(const struct train_session *session)
 			 : part->first_step > 0                           ? "/RampDown"
 			 : part->end_step < program->schedule->time_steps ? "/RampUp"
 									  : "");
-		failed |= append_part(session, i, part, name);
+		append_part(session, i, part, name);
 	}
-	return failed == 0 ? ST_OK : ST_FAILED;
 }
 
 /* ---- runs of a trace ------------------------------------------------------------------------- */
 
-static int append_repeats(struct train_worker *worker, int64_t run, int64_t start_cycle, int number)
+static void append_repeats(struct train_worker *worker, int64_t run, int64_t start_cycle,
+			   int number)
 {
 	struct train_session *session = worker->session;
 	const enum ips_mode mode = session->execution.mode;
 	const struct ipu_trace_part *part = &session->program[mode].trace_part[number];
 	const struct ips_keys keys = train_record_keys(worker, 0, 0, run, 0);
-	int failed = 0;
 
-	for (int64_t i = 0; i < part->repeats && failed == 0; i++) {
+	for (int64_t i = 0; i < part->repeats; i++) {
 		const int64_t first = i * part->microbatches;
 		const struct ips_device_run row = {
 			.trace_id = part_trace(mode, number),
@@ -140,29 +134,25 @@ static int append_repeats(struct train_worker *worker, int64_t run, int64_t star
 			.start_cycle = start_cycle + part->start_cycle + i * part->cycles,
 		};
 
-		failed = ips_append_device_run(session->recording, &row);
+		ips_append_device_run(session->recording, &row);
 	}
-	return failed;
 }
 
 /* Append pipeline run @run of the current execution to the execution trace, starting at
  * @start_cycle of the device's clock; before a mode's first run, append its steps. Called by the
  * main thread. */
-static enum status append_device_run(struct train_worker *worker, int64_t run, int64_t start_cycle)
+static void append_device_run(struct train_worker *worker, int64_t run, int64_t start_cycle)
 {
 	struct train_session *session = worker->session;
 	struct train_program *program = &session->program[session->execution.mode];
-	int failed = 0;
 
 	if (program->trace_part_count == 0) {
 		program->trace_part_count = ipu_trace_parts(program->trace_part, program->schedule,
 							    session->execution.timeline);
-		if (append_traces(session) != ST_OK)
-			return ST_FAILED;
+		append_traces(session);
 	}
-	for (int i = 0; i < program->trace_part_count && failed == 0; i++)
-		failed = append_repeats(worker, run, start_cycle, i);
-	return failed == 0 ? ST_OK : ST_FAILED;
+	for (int i = 0; i < program->trace_part_count; i++)
+		append_repeats(worker, run, start_cycle, i);
 }
 
 /* ---- the timeline ---------------------------------------------------------------------------- */
@@ -251,7 +241,7 @@ static struct ips_site *event_site(const struct replay *replay, const struct ipu
 		       device->executable->programs[program].name, NULL);
 }
 
-static int replay_event(const struct replay *replay, const struct ipu_event *event)
+static void replay_event(const struct replay *replay, const struct ipu_event *event)
 {
 	struct train_worker *worker = replay->worker;
 	struct train_session *session = worker->session;
@@ -268,9 +258,8 @@ static int replay_event(const struct replay *replay, const struct ipu_event *eve
 		ips_span_at(track, event_site(replay, event), row.start_ns, row.dur_ns);
 		replay_parts(replay, event, track);
 	}
-	if (event->phase == '\0')
-		return 0;
-	return ips_append_stage_timing(session->recording, &row);
+	if (event->phase != '\0')
+		ips_append_stage_timing(session->recording, &row);
 }
 
 /* Return the start of a transfer's span. An idle IPU has no span, so that a bubble is visible: omit
@@ -315,48 +304,38 @@ static void replay_transfer(const struct replay *replay, const struct ipu_transf
 		    start_ns, end_ns - start_ns);
 }
 
-static enum status record_device_run(struct train_worker *worker, int64_t run)
+static void record_device_run(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
 	const struct ipu_timeline *timeline = session->execution.timeline;
 	const bool traced = session->execution.traced;
 	struct ipu_walk walk = {.timeline = timeline};
 	struct replay replay = {.worker = worker, .run = run};
-	int failed = 0;
 
 	if (!timeline)
-		return ST_OK;
+		return;
 	replay.target = &session->device->target;
 	replay.origin = session->execution.start_cycle + run * timeline->cycles;
-	if (traced && append_device_run(worker, run, replay.origin) != ST_OK)
-		return ST_FAILED;
+	if (traced)
+		append_device_run(worker, run, replay.origin);
 	while (ipu_walk_next(&walk)) {
 		if (walk.event)
-			failed |= replay_event(&replay, walk.event);
+			replay_event(&replay, walk.event);
 		else if (traced)
 			replay_transfer(&replay, walk.transfer);
 	}
-	if (failed != 0)
-		return ST_FAILED;
-	return train__append_bubble(worker, run, IPS_DEVICE,
-				    &session->program[session->execution.mode].device_bubble);
+	train__append_bubble(worker, run, IPS_DEVICE,
+			     &session->program[session->execution.mode].device_bubble);
 }
 
-enum status train_record_device(struct train_session *session, int64_t runs)
+void train_record_device(struct train_session *session, int64_t runs)
 {
 	int64_t first;
 
 	if (!session->recording)
-		return ST_OK;
+		return;
 	runs = train_stop_claim(&session->stop_early, runs, &first);
-	for (int64_t run = first; run < runs; run++) {
-		for (int r = 0; r < session->replicas; r++) {
-			enum status status =
-				record_device_run(train__first_worker(session, r), run);
-
-			if (status != ST_OK)
-				return status;
-		}
-	}
-	return ST_OK;
+	for (int64_t run = first; run < runs; run++)
+		for (int r = 0; r < session->replicas; r++)
+			record_device_run(train__first_worker(session, r), run);
 }

@@ -19,50 +19,54 @@
 
 #define ROWS 512 /* appended at once */
 
+/* What the functions below add to. */
+struct start {
+	struct train_session *session;
+	struct ips_recording *recording;
+	int failed; /* not 0: something could not be added */
+};
+
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-static int set_fact(struct train_session *session, const char *key, const char *value)
+static void set_fact(struct start *start, const char *key, const char *value)
 {
-	return ips_meta_set(session->recording, key, value);
+	start->failed |= ips_meta_set(start->recording, key, value);
 }
 
-static int set_number(struct train_session *session, const char *key, int64_t value)
+static void set_number(struct start *start, const char *key, int64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return set_fact(session, key, text);
+	set_fact(start, key, text);
 }
 
 /* Record the target's properties besides its name: readers have no table of machines. */
-static int record_machine(struct train_session *session, const struct ipu_target *target)
+static void record_machine(struct start *start, const struct ipu_target *target)
 {
-	int failed = 0;
-
-	failed |= set_fact(session, "target", target->name);
-	failed |= set_fact(session, "cost_model", IPU_COST_MODEL);
-	failed |= set_fact(session, "architecture", target->architecture);
-	failed |= set_number(session, "tiles_per_ipu", target->tiles);
-	failed |= set_number(session, "bytes_per_tile", target->bytes_per_tile);
-	failed |= set_number(session, "clock_hz", (int64_t)target->clock_hz);
-	failed |= set_number(session, "sync_cycles", (int64_t)target->sync_cycles);
-	failed |= set_number(session, "peak_flops_per_cycle",
-			     (int64_t)ipu_target_peak_flops_cycle(
-				     target, model_policy(session->model) == MODEL_POLICY_MIXED));
-	return failed;
+	set_fact(start, "target", target->name);
+	set_fact(start, "cost_model", IPU_COST_MODEL);
+	set_fact(start, "architecture", target->architecture);
+	set_number(start, "tiles_per_ipu", target->tiles);
+	set_number(start, "bytes_per_tile", target->bytes_per_tile);
+	set_number(start, "clock_hz", (int64_t)target->clock_hz);
+	set_number(start, "sync_cycles", (int64_t)target->sync_cycles);
+	set_number(start, "peak_flops_per_cycle",
+		   (int64_t)ipu_target_peak_flops_cycle(
+			   target, model_policy(start->session->model) == MODEL_POLICY_MIXED));
 }
 
 /* Record the key of the tensor with token numbers, and for a text the tokens' names. */
-static int record_tokens(struct train_session *session)
+static void record_tokens(struct start *start)
 {
+	const struct train_session *session = start->session;
 	const char *key = train_tensors_tokens(session);
 	const struct dataset *set = session->train_set;
 	struct str text = {0};
 	struct jsonw w;
-	int failed;
 
 	if (!key)
-		return 0;
+		return;
 	jsonw_init_str(&w, &text, 0);
 	jsonw_begin_object(&w);
 	jsonw_key_text(&w, "key", key);
@@ -76,79 +80,73 @@ static int record_tokens(struct train_session *session)
 		jsonw_end_array(&w);
 	}
 	jsonw_end_object(&w);
-	failed = jsonw_end(&w, NULL) != ST_OK || text.failed
-			 ? -1
-			 : set_fact(session, "tokens", str_peek(&text));
+	start->failed |= jsonw_end(&w, NULL) != ST_OK || text.failed;
+	set_fact(start, "tokens", str_peek(&text));
 	str_free(&text);
-	return failed;
 }
 
 /* "mean_squared_error", with several outputs "class: sparse_categorical_crossentropy, box: ..." */
-static int set_losses(struct train_session *session)
+static void set_losses(struct start *start)
 {
+	const struct train_session *session = start->session;
 	const struct loss_list *losses = &session->program[IPS_TRAIN].measure.losses;
 	struct str text = {0};
-	int failed;
 
 	for (int o = 0; o < losses->count; o++)
 		if (losses->items[o].given)
 			str_addf(&text, "%s%s%s%s", text.length ? ", " : "",
 				 losses->count > 1 ? session->model->outputs[o].name : "",
 				 losses->count > 1 ? ": " : "", loss_name(&losses->items[o].loss));
-	failed = text.failed || set_fact(session, "loss", str_peek(&text));
+	start->failed |= text.failed;
+	set_fact(start, "loss", str_peek(&text));
 	str_free(&text);
-	return failed;
 }
 
-static int record_facts(struct train_session *session)
+static void record_facts(struct start *start)
 {
+	const struct train_session *session = start->session;
 	const struct run_file *run = session->run;
 	const struct run_layout *layout = session->layout;
 	size_t slots = 0; /* floats of a slot, in all replicas of this process */
-	int failed = 0;
 
-	failed |= set_fact(session, "model", session->model->name);
-	failed |= set_fact(session, "dataset", session->train_set->source);
-	failed |= set_fact(session, "optimizer", optimizer_name(&session->optimizer));
+	set_fact(start, "model", session->model->name);
+	set_fact(start, "dataset", session->train_set->source);
+	set_fact(start, "optimizer", optimizer_name(&session->optimizer));
 	if (run->fit.wanted)
-		failed |= set_losses(session);
-	failed |=
-		set_fact(session, "schedule",
-			 run->pipeline.wanted ? ipu_schedule_name(run->pipeline.schedule) : "none");
-	failed |= set_fact(session, "products",
-			   run->host.products == RUN_PRODUCTS_OPENBLAS ? "openblas" : "tiles");
-	failed |=
-		set_fact(session, "dtype_policy", model_policy_name(model_policy(session->model)));
-	failed |= set_number(session, "stages", layout->stages);
-	failed |= set_number(session, "replicas", layout->replicas);
-	failed |= set_number(session, "ipus", layout->ipus);
-	failed |= set_number(session, "epochs", run->fit.epochs);
-	failed |= set_number(session, "steps_per_epoch", layout->steps_per_epoch);
-	failed |= set_number(session, "batch_size", run->data.batch_size);
-	failed |= set_number(session, "gradient_accumulation", layout->accumulation);
-	failed |= set_number(session, "seed", (int64_t)run->fit.seed);
-	failed |= set_number(session, "workers", session->worker_count);
+		set_losses(start);
+	set_fact(start, "schedule",
+		 run->pipeline.wanted ? ipu_schedule_name(run->pipeline.schedule) : "none");
+	set_fact(start, "products",
+		 run->host.products == RUN_PRODUCTS_OPENBLAS ? "openblas" : "tiles");
+	set_fact(start, "dtype_policy", model_policy_name(model_policy(session->model)));
+	set_number(start, "stages", layout->stages);
+	set_number(start, "replicas", layout->replicas);
+	set_number(start, "ipus", layout->ipus);
+	set_number(start, "epochs", run->fit.epochs);
+	set_number(start, "steps_per_epoch", layout->steps_per_epoch);
+	set_number(start, "batch_size", run->data.batch_size);
+	set_number(start, "gradient_accumulation", layout->accumulation);
+	set_number(start, "seed", (int64_t)run->fit.seed);
+	set_number(start, "workers", session->worker_count);
 	for (int r = 0; r < session->replicas; r++)
 		slots += session->replica[r].slot_stride;
 	if (session->replica[0].slots)
-		failed |= set_number(session, "optimizer_state_bytes",
-				     (int64_t)(slots * sizeof(float)) *
-					     optimizer_slots(&session->optimizer));
-	failed |= set_number(session, "host_threads",
-			     (int64_t)pool_helpers(session->pool) + session->worker_count);
-	failed |= record_tokens(session);
-	failed |= set_number(session, "oversubscribed", session->oversubscribed);
+		set_number(start, "optimizer_state_bytes",
+			   (int64_t)(slots * sizeof(float)) * optimizer_slots(&session->optimizer));
+	set_number(start, "host_threads",
+		   (int64_t)pool_helpers(session->pool) + session->worker_count);
+	record_tokens(start);
+	set_number(start, "oversubscribed", session->oversubscribed);
 	if (session->device)
-		failed |= record_machine(session, &session->device->target);
-	return failed;
+		record_machine(start, &session->device->target);
 }
 
 /* ---- layers, operations, programs ------------------------------------------------------------ */
 
-static int record_layers(struct train_session *session)
+static void record_layers(struct start *start)
 {
+	const struct train_session *session = start->session;
 	const struct model *model = session->model;
-	int failed = 0;
 
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
@@ -166,18 +164,17 @@ static int record_layers(struct train_session *session)
 
 		model_shape_text(&layer->output, session->run->data.batch_size, shape,
 				 sizeof(shape));
-		failed |= ips_append_layer(session->recording, &row);
+		start->failed |= ips_append_layer(start->recording, &row);
 	}
-	return failed;
 }
 
-static int record_operations(struct train_session *session)
+static void record_operations(struct start *start)
 {
-	int failed = 0;
+	const struct plan_device *device = start->session->device;
 
-	for (int i = 0; session->device && i < session->device->graph.node_count; i++) {
-		const struct ipu_op *op = &session->device->graph.nodes[i].op;
-		const struct ipu_plan *plan = session->device->executable->plans[i];
+	for (int i = 0; i < device->graph.node_count; i++) {
+		const struct ipu_op *op = &device->graph.nodes[i].op;
+		const struct ipu_plan *plan = device->executable->plans[i];
 		const char phase[2] = {op->phase, '\0'};
 		const struct ips_operation row = {
 			.operation = op->name,
@@ -196,15 +193,13 @@ static int record_operations(struct train_session *session)
 			.code_bytes = plan->code_bytes,
 		};
 
-		failed |= ips_append_operation(session->recording, &row);
+		start->failed |= ips_append_operation(start->recording, &row);
 	}
-	return failed;
 }
 
-static int record_plans(struct train_session *session)
+static void record_plans(struct start *start)
 {
-	const struct plan_device *device = session->device;
-	int failed = 0;
+	const struct plan_device *device = start->session->device;
 
 	for (int i = 0; i < device->graph.node_count; i++) {
 		const struct ipu_plan *plan = device->executable->plans[i];
@@ -221,9 +216,8 @@ static int record_plans(struct train_session *session)
 			.cycles = plan->cycles,
 		};
 
-		failed |= ips_append_plan(session->recording, &row);
+		start->failed |= ips_append_plan(start->recording, &row);
 	}
-	return failed;
 }
 
 static const char *operation_name(const struct plan_device *device, int node)
@@ -231,10 +225,9 @@ static const char *operation_name(const struct plan_device *device, int node)
 	return node < 0 ? NULL : device->graph.nodes[node].op.name;
 }
 
-static int record_programs(struct train_session *session)
+static void record_programs(struct start *start)
 {
-	const struct plan_device *device = session->device;
-	int failed = 0;
+	const struct plan_device *device = start->session->device;
 
 	for (int i = 0; i < device->executable->program_count; i++) {
 		const struct ipu_program *program = &device->executable->programs[i];
@@ -249,15 +242,13 @@ static int record_programs(struct train_session *session)
 			.call_target = program->call_target < 0 ? IPS_NULL : program->call_target,
 		};
 
-		failed |= ips_append_program(session->recording, &row);
+		start->failed |= ips_append_program(start->recording, &row);
 	}
-	return failed;
 }
 
-static int record_code(struct train_session *session, const struct ipu_code *code)
+static void record_code(struct start *start, const struct ipu_code *code)
 {
-	const struct plan_device *device = session->device;
-	int failed = 0;
+	const struct plan_device *device = start->session->device;
 
 	for (int i = 0; i < code->step_count; i++) {
 		const struct ipu_step *step = &code->steps[i];
@@ -272,40 +263,36 @@ static int record_code(struct train_session *session, const struct ipu_code *cod
 		};
 
 		if (step->type == IPU_ON_TILE_EXECUTE)
-			failed |= ips_append_compute_set(session->recording, &row);
+			start->failed |= ips_append_compute_set(start->recording, &row);
 	}
-	return failed;
 }
 
-static int record_executable(struct train_session *session)
+static void record_executable(struct start *start)
 {
-	const struct plan_device *device = session->device;
-	int failed;
+	const struct train_session *session = start->session;
 
-	if (!device)
-		return 0;
-	failed = record_plans(session) | record_programs(session);
+	record_plans(start);
+	record_programs(start);
 	for (int s = 0; s < session->layout->stages; s++)
 		for (int f = 0; f < IPU_FUNCTION_PHASES; f++)
-			failed |= record_code(session, &device->executable->code[s][f]);
-	return failed;
+			record_code(start, &session->device->executable->code[s][f]);
 }
 
 /* ---- the device's memory: buffered rows ------------------------------------------------------ */
 
 /* Buffered rows of one table. */
 struct rows {
-	struct ips_recording *recording;
+	struct start *start;
 	enum ips_table table;
 	size_t size, count;
 	unsigned char *items; /* ROWS of @size */
-	int failed;
 };
 
 static void rows_flush(struct rows *rows)
 {
 	if (rows->count > 0)
-		rows->failed |= ips_append(rows->recording, rows->table, rows->items, rows->count);
+		rows->start->failed |=
+			ips_append(rows->start->recording, rows->table, rows->items, rows->count);
 	rows->count = 0;
 }
 
@@ -331,8 +318,8 @@ static const char *shape_text(const struct ipu_tensor *tensor, struct arena *are
 }
 
 /* Append a variable's row to @rows, and where it lies to @tiles. */
-static int add_variable(struct rows *rows, struct rows *tiles, const struct ipu_variable *variable,
-			int64_t id, struct arena *arena)
+static void add_variable(struct rows *rows, struct rows *tiles, const struct ipu_variable *variable,
+			 int64_t id, struct arena *arena)
 {
 	const struct ipu_tensor *tensor = variable->tensor;
 	const struct ips_variable row = {
@@ -349,8 +336,7 @@ static int add_variable(struct rows *rows, struct rows *tiles, const struct ipu_
 		.last_program_step = variable->always_live ? IPS_NULL : variable->last_step,
 	};
 
-	if (tensor && !row.shape)
-		return -1;
+	rows->start->failed |= tensor && !row.shape;
 	rows_add(rows, &row);
 	for (int i = 0; i < variable->run_count; i++) {
 		const struct ipu_tile_run *run = &variable->runs[i];
@@ -359,7 +345,6 @@ static int add_variable(struct rows *rows, struct rows *tiles, const struct ipu_
 
 		rows_add(tiles, &tile);
 	}
-	return 0;
 }
 
 /* ---- the device's memory: tiles -------------------------------------------------------------- */
@@ -426,137 +411,123 @@ static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ip
 
 /* ---- the device's memory: all tables --------------------------------------------------------- */
 
-static int append_all(const struct ipu_memory *memory, struct rows rows[4])
+static void record_memory(struct start *start)
 {
-	struct arena shapes;
-	int failed = 0;
+	const struct ipu_memory *memory = start->session->device->memory;
+	struct rows rows[4] = {
+		{start, IPS_TABLE_variable, .size = sizeof(struct ips_variable)},
+		{start, IPS_TABLE_variable_tile, .size = sizeof(struct ips_variable_tile)},
+		{start, IPS_TABLE_tile_memory, .size = sizeof(struct ips_tile_memory)},
+		{start, IPS_TABLE_liveness, .size = sizeof(struct ips_liveness)},
+	};
+	struct arena arena; /* the buffers, and the texts of shapes */
 
-	if (arena_init(&shapes, 0) != 0)
-		return -1;
-	for (int v = 0; v < memory->variable_count && failed == 0; v++)
-		failed = add_variable(&rows[0], &rows[1], &memory->variables[v], v, &shapes);
-	for (int i = 0; i < memory->ipu_count; i++) {
+	if (arena_init(&arena, 0) != 0) {
+		start->failed = -1;
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		rows[i].items = arena_alloc(&arena, ROWS, rows[i].size);
+		start->failed |= !rows[i].items;
+	}
+	for (int v = 0; v < memory->variable_count && start->failed == 0; v++)
+		add_variable(&rows[0], &rows[1], &memory->variables[v], v, &arena);
+	for (int i = 0; i < memory->ipu_count && start->failed == 0; i++) {
 		add_tiles(&rows[2], memory, i);
 		add_steps(&rows[3], &memory->ipus[i], i);
 	}
-	for (int i = 0; i < 4; i++) {
-		rows_flush(&rows[i]);
-		failed |= rows[i].failed;
-	}
-	arena_fini(&shapes);
-	return failed;
-}
-
-static int record_memory(const struct train_session *session)
-{
-	struct rows rows[4] = {
-		{.table = IPS_TABLE_variable, .size = sizeof(struct ips_variable)},
-		{.table = IPS_TABLE_variable_tile, .size = sizeof(struct ips_variable_tile)},
-		{.table = IPS_TABLE_tile_memory, .size = sizeof(struct ips_tile_memory)},
-		{.table = IPS_TABLE_liveness, .size = sizeof(struct ips_liveness)},
-	};
-	int failed = 0;
-
-	if (!session->device)
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		rows[i].recording = session->recording;
-		rows[i].items = mem_calloc(ROWS, rows[i].size);
-		failed |= !rows[i].items;
-	}
-	if (failed == 0)
-		failed = append_all(session->device->memory, rows);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		mem_free(rows[i].items);
-	return failed;
+		rows_flush(&rows[i]);
+	arena_fini(&arena);
 }
 
 /* ---- tracks and call sites ------------------------------------------------------------------- */
 
-static struct ips_track *open_track(struct train_session *session, enum ips_clock clock,
-				    const char *lane, const char *name, int64_t ipu)
+static struct ips_track *open_track(struct start *start, enum ips_clock clock, const char *name,
+				    int64_t ipu)
 {
-	char track[160];
 	const struct ips_track_params params = {.name = name, .ipu = ipu, .clock = clock};
+	struct ips_track *track;
+	char path[160];
 
-	snprintf(track, sizeof(track), "%s/%s", clock == IPS_HOST ? "host" : "device", lane);
-	return ips_track_open(session->recording, track, &params);
+	snprintf(path, sizeof(path), "%s/%s", clock == IPS_HOST ? "host" : "device", name);
+	track = ips_track_open(start->recording, path, &params);
+	start->failed |= !track;
+	return track;
 }
 
-static int open_tracks(struct train_session *session)
+static void open_tracks(struct start *start)
 {
+	struct train_session *session = start->session;
+	const struct plan_device *device = session->device;
 	char name[64];
 
-	session->main_track = open_track(session, IPS_HOST, "Engine::run", "Engine::run", IPS_NULL);
-	if (session->device)
-		session->engine_track =
-			open_track(session, IPS_DEVICE, "Engine::run", "Engine::run", IPS_NULL);
+	session->main_track = open_track(start, IPS_HOST, "Engine::run", IPS_NULL);
+	if (device)
+		session->engine_track = open_track(start, IPS_DEVICE, "Engine::run", IPS_NULL);
 	for (int i = 0; i < session->worker_count; i++) {
 		struct train_worker *worker = &session->worker[i];
-		const int replica = worker->replica->number;
-		const int64_t ipu = train__global_ipu(session, replica, worker->ipu);
+		struct train_replica *replica = worker->replica;
+		const int64_t ipu = train__global_ipu(session, replica->number, worker->ipu);
 
-		snprintf(name, sizeof(name), !session->device ? "CPU" : "IPU %lld", (long long)ipu);
-		worker->track = open_track(session, IPS_HOST, name, name, ipu);
-		if (!worker->track)
-			return -1;
+		snprintf(name, sizeof(name), !device ? "CPU" : "IPU %lld", (long long)ipu);
+		worker->track = open_track(start, IPS_HOST, name, ipu);
 		for (int s = 0; s < session->layout->stages; s++)
 			if (session->layout->device[s] == worker->ipu)
-				worker->replica->stage[s].track = worker->track;
-		if (!session->device)
+				replica->stage[s].track = worker->track;
+		if (!device)
 			continue;
-		worker->replica->device_track[worker->ipu] =
-			open_track(session, IPS_DEVICE, name, name, ipu);
-		if (!worker->replica->device_track[worker->ipu])
-			return -1;
-		if (!session->device->graph.layout.place_ops_on_io_tiles)
+		replica->device_track[worker->ipu] = open_track(start, IPS_DEVICE, name, ipu);
+		if (!device->graph.layout.place_ops_on_io_tiles)
 			continue;
 		snprintf(name, sizeof(name), "IPU %lld I/O", (long long)ipu);
-		worker->replica->io_track[worker->ipu] =
-			open_track(session, IPS_DEVICE, name, name, ipu);
-		if (!worker->replica->io_track[worker->ipu])
-			return -1;
+		replica->io_track[worker->ipu] = open_track(start, IPS_DEVICE, name, ipu);
 	}
-	return !session->main_track ? -1 : 0;
 }
 
-static int make_sites(struct train_session *session)
+static void make_sites(struct start *start)
 {
-	const struct plan_device *device = session->device;
+	struct train_session *session = start->session;
+	const size_t nodes = (size_t)session->device->graph.node_count + 1;
+	const size_t programs = (size_t)session->device->executable->program_count + 1;
 	struct train_sites *sites = &session->device_site;
-	size_t nodes, programs;
 
-	if (!device)
-		return 0;
-	nodes = (size_t)device->graph.node_count + 1;
-	programs = (size_t)device->executable->program_count + 1;
 	sites->node = arena_alloc(&session->arena, nodes, sizeof(*sites->node));
 	sites->move = arena_alloc(&session->arena, programs, sizeof(*sites->move));
 	sites->program = arena_alloc(&session->arena, programs, sizeof(*sites->program));
-	return sites->node && sites->move && sites->program ? 0 : -1;
+	start->failed |= !sites->node || !sites->move || !sites->program;
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
 /* The recording's own failure, such as a full disk, is the reason; without one it is memory. */
-static enum status record_failed(const struct train_session *session, const char *what,
-				 struct err *err)
+static enum status end_start(const struct start *start, const char *what, struct err *err)
 {
-	const int failed = ips_recording_flush(session->recording);
+	int failed;
 
+	if (start->failed == 0)
+		return ST_OK;
+	failed = ips_recording_flush(start->recording);
 	return err_set(err, ST_FAILED, "recording %s failed: %s", what,
 		       ips_status_text(failed != 0 ? failed : (int)ST_NOMEM));
 }
 
 enum status train_record_start(struct train_session *session, struct err *err)
 {
+	struct start start = {session, session->recording, 0};
+
 	if (!session->recording)
 		return ST_OK;
-	if (record_facts(session) != 0 || record_layers(session) != 0 ||
-	    record_operations(session) != 0 || record_executable(session) != 0 ||
-	    make_sites(session) != 0 || record_memory(session) != 0 || open_tracks(session) != 0)
-		return record_failed(session, "the model", err);
-	return ST_OK;
+	record_facts(&start);
+	record_layers(&start);
+	if (session->device) {
+		record_operations(&start);
+		record_executable(&start);
+		make_sites(&start);
+		record_memory(&start);
+	}
+	open_tracks(&start);
+	return end_start(&start, "the model", err);
 }
 
 enum status train_record_data(struct train_session *session, enum ips_mode mode, struct err *err)
@@ -564,12 +535,11 @@ enum status train_record_data(struct train_session *session, enum ips_mode mode,
 	static const char *const names[TRAIN_MODES] = {[IPS_TRAIN] = "data",
 						       [IPS_EVALUATE] = "data (evaluate)",
 						       [IPS_PREDICT] = "data (predict)"};
+	struct start start = {session, session->recording, 0};
 
 	if (!session->recording || session->data_track[mode])
 		return ST_OK;
-	session->data_track[mode] =
-		open_track(session, IPS_HOST, names[mode], names[mode], IPS_NULL);
-	if (!session->data_track[mode] || set_fact(session, "decoding", "as needed") != 0)
-		return record_failed(session, "the data", err);
-	return ST_OK;
+	session->data_track[mode] = open_track(&start, IPS_HOST, names[mode], IPS_NULL);
+	set_fact(&start, "decoding", "as needed");
+	return end_start(&start, "the data", err);
 }
