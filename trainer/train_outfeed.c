@@ -298,11 +298,23 @@ static bool is_due(const struct registered *registered, const struct ips_keys *k
 	return false;
 }
 
-/* Record @value in all its tensors. Time spent on watched tensors counts as recording overhead. */
-static enum status record_value(const struct train_session *session,
-				const struct train_outfeed_place *place, const struct value *value,
-				struct err *err)
+/* Return the entry of a value of this worker's training; NULL: nothing is recorded of it now. */
+static const struct registered *due_of(const struct train_outfeed_place *place,
+				       enum outfeed_kind kind, int number, int slot)
 {
+	const struct train_session *session = place->worker->session;
+	const struct registered *first;
+
+	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
+		return NULL;
+	first = *registered_of(session, kind, number, slot);
+	return is_due(first, &place->keys) ? first : NULL;
+}
+
+/* Record @value in all its tensors. Time spent on watched tensors counts as recording overhead. */
+static enum status record_value(const struct train_outfeed_place *place, const struct value *value)
+{
+	const struct train_session *session = place->worker->session;
 	const struct train_order order = order_of(session);
 	const struct train_order_place at = {
 		.update = place->update,
@@ -321,6 +333,7 @@ static enum status record_value(const struct train_session *session,
 		.sources = value->sources,
 		.source_count = value->source_count,
 	};
+	struct err err = {ST_OK, ""};
 	enum status status = ST_OK;
 
 	for (const struct registered *one =
@@ -331,143 +344,100 @@ static enum status record_value(const struct train_session *session,
 		if (!outfeed_due(one->tensor, &place->keys))
 			continue;
 		status = outfeed_record(one->tensor, &moment, value->values, value->count, NULL,
-					err);
+					&err);
 		if (!one->sent)
 			ips_recording_spent(session->recording, (int64_t)(clock_ns() - begun), 0);
 	}
+	train_worker_failed(place->worker, status, &err);
 	return status;
 }
 
 /* Add the variable of @param as a source. */
-static void add_source(const struct train_session *session, const struct train_outfeed_place *place,
-		       int param, struct value *out)
+static void add_source(const struct train_outfeed_place *place, int param, struct value *out)
 {
+	const struct train_session *session = place->worker->session;
 	const struct model_param *of = &session->model->params[param];
 
 	if (out->source_count < OUTFEED_TRAIL)
 		out->sources[out->source_count++] = (struct outfeed_source){
 			&session->tensors.variable[param],
-			train_session_replica(session, place->keys.replica)->weights + of->offset,
-			of->count};
+			place->worker->replica->weights + of->offset, of->count};
 }
 
-bool train_outfeed_due(const struct train_session *session, const struct train_outfeed_place *place)
+bool train_outfeed_due(const struct train_outfeed_place *place, enum train_part first)
 {
-	const struct train_stage *stage;
+	const struct train_stage *stage = &place->worker->replica->stage[place->keys.stage];
 
-	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
-		return false;
-	stage = &train_session_replica(session, place->keys.replica)->stage[place->keys.stage];
 	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
-		for (int part = TRAIN_OUTPUT; part <= TRAIN_SCORES; part++)
-			if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, part),
-				   &place->keys))
+		for (int part = (int)first; part <= TRAIN_SCORES; part++)
+			if (due_of(place, OUTFEED_ACTIVATION, i, part))
 				return true;
 	return false;
 }
 
-bool train_outfeed_scores_due(const struct train_session *session,
-			      const struct train_outfeed_place *place)
-{
-	const struct train_stage *stage =
-		&train_session_replica(session, place->keys.replica)->stage[place->keys.stage];
-
-	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
-		return false;
-	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
-		if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, TRAIN_SCORES),
-			   &place->keys))
-			return true;
-	return false;
-}
-
 /* Record a part of a forward pass without sources or a known maximum. */
-static enum status record_part(const struct train_session *session,
-			       const struct train_outfeed_place *place, enum train_part part,
-			       int layer, const float *values, size_t count, struct err *err)
+static enum status record_part(const struct train_outfeed_place *place, enum train_part part,
+			       int layer, const float *values, size_t count)
 {
-	struct value value;
+	const struct value value = {.kind = OUTFEED_ACTIVATION,
+				    .number = layer,
+				    .slot = (int)part,
+				    .values = values,
+				    .count = count};
 
-	if (!is_due(*registered_of(session, OUTFEED_ACTIVATION, layer, (int)part), &place->keys))
-		return ST_OK;
-	value.kind = OUTFEED_ACTIVATION;
-	value.number = layer;
-	value.slot = (int)part;
-	value.values = values;
-	value.count = count;
-	value.abs_max_known = false;
-	value.abs_max = 0;
-	value.source_count = 0;
-	return record_value(session, place, &value, err);
+	return due_of(place, value.kind, layer, value.slot) ? record_value(place, &value) : ST_OK;
 }
 
-enum status train_outfeed_input(struct train_session *session,
-				const struct train_outfeed_place *place, const float *values,
-				size_t count, struct err *err)
+void train_outfeed_input(const struct train_outfeed_place *place, const float *values, size_t count)
 {
-	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
-		return ST_OK;
-	return record_part(session, place, TRAIN_INPUT, 0, values, count, err);
+	record_part(place, TRAIN_INPUT, 0, values, count);
 }
 
-float *train_outfeed_tokens(const struct train_session *session,
-			    const struct train_outfeed_place *place)
+float *train_outfeed_tokens(const struct train_outfeed_place *place)
 {
+	const struct train_session *session = place->worker->session;
 	const int last = session->model->layer_count - 1;
 
-	if (!session->outfeed || !session->outfeed->tokens ||
-	    session->execution.mode != IPS_TRAIN ||
-	    (!is_due(*registered_of(session, OUTFEED_ACTIVATION, last, TRAIN_TARGETS),
-		     &place->keys) &&
-	     !is_due(*registered_of(session, OUTFEED_ACTIVATION, last, TRAIN_LOSSES),
-		     &place->keys)))
+	if (!due_of(place, OUTFEED_ACTIVATION, last, TRAIN_TARGETS) &&
+	    !due_of(place, OUTFEED_ACTIVATION, last, TRAIN_LOSSES))
 		return NULL;
 	return session->outfeed->tokens +
 	       (size_t)place->keys.replica *
 		       (size_t)(session->run->data.batch_size * loss_positions(session->model));
 }
 
-enum status train_outfeed_losses(struct train_session *session,
-				 const struct train_outfeed_place *place,
-				 const struct targets *targets, float *tokens, int64_t count,
-				 struct err *err)
+void train_outfeed_losses(const struct train_outfeed_place *place, const struct targets *targets,
+			  float *tokens, int64_t count)
 {
-	const int last = session->model->layer_count - 1;
-	enum status status =
-		record_part(session, place, TRAIN_LOSSES, last, tokens, (size_t)count, err);
+	const int last = place->worker->session->model->layer_count - 1;
+	const enum status status = record_part(place, TRAIN_LOSSES, last, tokens, (size_t)count);
 
 	for (int64_t i = 0; targets->classes && i < count; i++)
 		tokens[i] = (float)targets->classes[i];
-	return status != ST_OK ? status
-			       : record_part(session, place, TRAIN_TARGETS, last,
-					     targets->classes ? tokens : targets->values,
-					     (size_t)count, err);
+	if (status == ST_OK)
+		record_part(place, TRAIN_TARGETS, last, targets->classes ? tokens : targets->values,
+			    (size_t)count);
 }
 
-enum status train_outfeed_activation(struct train_session *session,
-				     const struct train_outfeed_place *place,
-				     const struct stage_tapped *tapped, struct err *err)
+void train_outfeed_activation(const struct train_outfeed_place *place,
+			      const struct stage_tapped *tapped)
 {
+	const struct train_session *session = place->worker->session;
 	const struct model *model = session->model;
 	const struct model_layer *layer = &model->layers[tapped->layer];
 	const int origin = train_tensors_origin(model, tapped->layer);
-	enum status status = ST_OK;
-	struct value value;
+	struct value value = {.kind = OUTFEED_ACTIVATION,
+			      .number = tapped->layer,
+			      .values = tapped->values,
+			      .count = tapped->count,
+			      .abs_max_known = tapped->abs_max_known,
+			      .abs_max = tapped->abs_max};
 
-	if (tapped->scores)
-		status = record_part(session, place, TRAIN_SCORES, tapped->layer, tapped->scores,
-				     tapped->score_count, err);
-	if (status != ST_OK ||
-	    !is_due(*registered_of(session, OUTFEED_ACTIVATION, tapped->layer, 0), &place->keys))
-		return status;
-	value.kind = OUTFEED_ACTIVATION;
-	value.number = tapped->layer;
-	value.slot = 0;
-	value.values = tapped->values;
-	value.count = tapped->count;
-	value.abs_max_known = tapped->abs_max_known;
-	value.abs_max = tapped->abs_max;
-	value.source_count = 0;
+	if (tapped->scores && record_part(place, TRAIN_SCORES, tapped->layer, tapped->scores,
+					  tapped->score_count) != ST_OK)
+		return;
+	if (!due_of(place, OUTFEED_ACTIVATION, tapped->layer, TRAIN_OUTPUT))
+		return;
 	/* A layer that passes its input on has the sources of that input. */
 	for (int i = 0; i < tapped->input_count && origin == tapped->layer; i++) {
 		const int from = train_tensors_origin(model, layer->inputs[i]);
@@ -481,78 +451,63 @@ enum status train_outfeed_activation(struct train_session *session,
 	if (origin != MODEL_INPUT && session->layout->stage[origin] == (int)place->keys.stage) {
 		layer = &model->layers[origin];
 		for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++)
-			add_source(session, place, p, &value);
+			add_source(place, p, &value);
 	}
-	return record_value(session, place, &value, err);
+	record_value(place, &value);
 }
 
 /* Record a gradient, a slot or a variable. */
-static enum status record_variable(const struct train_session *session,
-				   const struct train_outfeed_place *place, enum outfeed_kind kind,
-				   int number, int slot, const float *values, struct err *err)
+static enum status record_variable(const struct train_outfeed_place *place, enum outfeed_kind kind,
+				   int number, int slot, const float *values)
 {
-	const struct registered *first = *registered_of(session, kind, number, slot);
-	struct value value;
+	const struct model_param *param = &place->worker->session->model->params[number];
+	const struct registered *due = due_of(place, kind, number, slot);
+	struct value value = {.kind = kind,
+			      .number = number,
+			      .slot = slot,
+			      .values = values + param->offset,
+			      .count = param->count};
 
-	if (!is_due(first, &place->keys))
+	if (!due)
 		return ST_OK;
-	value.kind = kind;
-	value.number = number;
-	value.slot = slot;
-	value.values = values;
-	value.count = session->model->params[number].count;
-	value.abs_max_known = false;
-	value.abs_max = 0;
-	value.source_count = 0;
-	if (kind == OUTFEED_GRADIENT && !first->sent)
-		add_source(session, place, number, &value);
-	return record_value(session, place, &value, err);
+	if (kind == OUTFEED_GRADIENT && !due->sent)
+		add_source(place, number, &value);
+	return record_value(place, &value);
 }
 
-enum status train_outfeed_gradients(struct train_session *session,
-				    const struct train_outfeed_place *place,
-				    enum run_outfeed_optimizer mode, const float *gradients,
-				    struct err *err)
+void train_outfeed_gradients(const struct train_outfeed_place *place,
+			     enum run_outfeed_optimizer mode, const float *gradients)
 {
-	const struct model *model = session->model;
+	const struct train_session *session = place->worker->session;
 	enum status status = ST_OK;
 
-	if (!session->outfeed || session->run->outfeed.optimizer_mode != mode)
-		return ST_OK;
-	for (int p = model->param_count - 1; p >= 0 && status == ST_OK; p--) {
-		const struct model_param *param = &model->params[p];
-
-		if (session->layout->stage[param->layer] == (int)place->keys.stage)
-			status = record_variable(session, place, OUTFEED_GRADIENT, p, 0,
-						 gradients + param->offset, err);
-	}
-	return status;
+	if (session->run->outfeed.optimizer_mode != mode)
+		return;
+	for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
+		if (session->layout->stage[session->model->params[p].layer] ==
+		    (int)place->keys.stage)
+			status = record_variable(place, OUTFEED_GRADIENT, p, 0, gradients);
 }
 
-enum status train_outfeed_update(struct train_session *session,
-				 const struct train_outfeed_place *place, struct err *err)
+void train_outfeed_update(const struct train_outfeed_place *place)
 {
+	const struct train_session *session = place->worker->session;
 	const struct model *model = session->model;
-	const struct train_replica *replica = train_session_replica(session, place->keys.replica);
+	const struct train_replica *replica = place->worker->replica;
 	const int slots = session->sharded ? 0 : optimizer_slots(&session->optimizer);
 	enum status status = ST_OK;
 
 	if (!session->outfeed || !session->outfeed->updates)
-		return ST_OK;
+		return;
 	for (int p = 0; p < model->param_count && status == ST_OK; p++) {
-		const struct model_param *param = &model->params[p];
-
-		if (session->layout->stage[param->layer] != (int)place->keys.stage)
+		if (session->layout->stage[model->params[p].layer] != (int)place->keys.stage)
 			continue;
 		for (int s = 0; s < slots && status == ST_OK; s++)
-			status = record_variable(
-				session, place, OUTFEED_OPTIMIZER_STATE, p, s,
-				replica->slots + (size_t)s * model->weights + param->offset, err);
+			status = record_variable(place, OUTFEED_OPTIMIZER_STATE, p, s,
+						 replica->slots + (size_t)s * model->weights);
 		if (status == ST_OK)
-			status = record_variable(session, place, OUTFEED_WEIGHT, p, 0,
-						 replica->weights + param->offset, err);
+			status = record_variable(place, OUTFEED_WEIGHT, p, 0, replica->weights);
 	}
-	return status;
 }
 
 /* ---- queues ---------------------------------------------------------------------------------- */

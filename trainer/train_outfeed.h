@@ -21,6 +21,7 @@ struct train_phase;
 
 /* The position of a worker in the execution. */
 struct train_outfeed_place {
+	struct train_worker *worker;
 	struct ips_keys keys;
 	int64_t update;     /* of the whole run */
 	int64_t microbatch; /* of its pipeline run; the accumulation count in a weight update */
@@ -34,44 +35,34 @@ enum status train_outfeed_close(struct train_session *session, struct err *err);
 
 /* ---- recording values ------------------------------------------------------------------------ */
 
-/* Is anything recorded in the forward pass at @place? */
-bool train_outfeed_due(const struct train_session *session,
-		       const struct train_outfeed_place *place);
+/* A failure of these is the worker's (train_worker_failed()). */
 
-/* Are attention scores recorded in the forward pass at @place? */
-bool train_outfeed_scores_due(const struct train_session *session,
-			      const struct train_outfeed_place *place);
+/* Is any part of an activation recorded in the forward pass at @place, from @first on: the output,
+ * then the attention scores? */
+bool train_outfeed_due(const struct train_outfeed_place *place, enum train_part first);
 
 /* Record the model's input. */
-enum status train_outfeed_input(struct train_session *session,
-				const struct train_outfeed_place *place, const float *values,
-				size_t count, struct err *err);
+void train_outfeed_input(const struct train_outfeed_place *place, const float *values,
+			 size_t count);
 
 /* Return the buffer for the losses of the micro-batch's tokens, written by loss_run() and passed to
  * train_outfeed_losses(); NULL: not recorded. */
-float *train_outfeed_tokens(const struct train_session *session,
-			    const struct train_outfeed_place *place);
+float *train_outfeed_tokens(const struct train_outfeed_place *place);
 /* Record losses and targets. @tokens is overwritten. @count: rows without padding. */
-enum status train_outfeed_losses(struct train_session *session,
-				 const struct train_outfeed_place *place,
-				 const struct targets *targets, float *tokens, int64_t count,
-				 struct err *err);
+void train_outfeed_losses(const struct train_outfeed_place *place, const struct targets *targets,
+			  float *tokens, int64_t count);
 
 /* Record the output of a layer in a forward pass, and its attention scores. */
-enum status train_outfeed_activation(struct train_session *session,
-				     const struct train_outfeed_place *place,
-				     const struct stage_tapped *tapped, struct err *err);
+void train_outfeed_activation(const struct train_outfeed_place *place,
+			      const struct stage_tapped *tapped);
 
 /* Record the gradients of a stage's variables, in reverse order, as the tutorial's optimizer does.
  * @mode: the kind of @gradients; those of the other mode are not recorded. */
-enum status train_outfeed_gradients(struct train_session *session,
-				    const struct train_outfeed_place *place,
-				    enum run_outfeed_optimizer mode, const float *gradients,
-				    struct err *err);
+void train_outfeed_gradients(const struct train_outfeed_place *place,
+			     enum run_outfeed_optimizer mode, const float *gradients);
 
 /* Record the variables and slots of a stage after its update. */
-enum status train_outfeed_update(struct train_session *session,
-				 const struct train_outfeed_place *place, struct err *err);
+void train_outfeed_update(const struct train_outfeed_place *place);
 
 /* Called by the main thread: @runs pipeline runs of the current execution are complete on all
  * replicas; @ended: their updates, too. Write the rows that can be determined only then, and those

@@ -288,13 +288,6 @@ bool train_session_fits(const struct train_session *session);
 /* Was an early end requested? All ranks give the same answer after the same execution. */
 bool train_session_interrupted(const struct train_session *session);
 
-/* Return replica @number, which must be one of this process. */
-static inline struct train_replica *train_session_replica(const struct train_session *session,
-							  int64_t number)
-{
-	return &session->replica[number - session->first_replica];
-}
-
 /* ---- replicas -------------------------------------------------------------------------------- */
 
 /* Initialize the zeroed session->replica[index], with Keras's initial weights. */
@@ -321,6 +314,10 @@ double train_replica_bytes(const struct train_session *session);
 /* The thread's function; @argument is the struct train_worker. Returns when session->stop is
  * set. */
 void *train_worker_main(void *argument);
+
+/* Store the worker's first failure; without a text in @err it is the recording's. Does nothing if
+ * @status is ST_OK. */
+void train_worker_failed(struct train_worker *worker, enum status status, const struct err *err);
 
 /* For stage_params.passed; @user is the struct train_stage. */
 void train_worker_passed(void *user, int layer);

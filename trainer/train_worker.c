@@ -26,7 +26,7 @@ struct work {
 	int64_t run;      /* pipeline run of the execution */
 	int64_t within;   /* micro-batch of the run */
 	int64_t sequence; /* micro-batch of the execution: run x microbatches + within */
-	struct ips_keys keys;
+	struct train_outfeed_place place;
 	int64_t start_ns, start_cpu_ns;
 	size_t interval; /* index among the intervals of the execution */
 };
@@ -36,14 +36,27 @@ static struct train_stage *stage_of(const struct work *work, int number)
 	return &work->worker->replica->stage[number];
 }
 
-static void keep_first_error(struct err *into, enum status status, const struct err *err)
+void train_worker_failed(struct train_worker *worker, enum status status, const struct err *err)
 {
-	if (status == ST_OK || into->status != ST_OK)
+	if (status == ST_OK || worker->err.status != ST_OK)
 		return;
 	if (err->text[0] != '\0')
-		*into = *err;
+		worker->err = *err;
 	else
-		err_set(into, status, "recording: %s", status_text(status));
+		err_set(&worker->err, status, "recording: %s", status_text(status));
+}
+
+static void set_place(struct work *work, char phase)
+{
+	const struct train_session *session = work->worker->session;
+
+	work->place = (struct train_outfeed_place){
+		.worker = work->worker,
+		.keys = train_record_keys(work->worker, work->number, phase, work->run,
+					  work->within),
+		.update = session->execution.first_update + work->run,
+		.microbatch = work->within < 0 ? session->layout->accumulation : work->within,
+	};
 }
 
 /* Start the clock. Called after waiting, so that only work is timed. */
@@ -52,12 +65,12 @@ static void begin_work(struct work *work, char phase, enum train_site site)
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
 
-	work->keys = train_record_keys(worker, work->number, phase, work->run, work->within);
+	set_place(work, phase);
 	if (!session->recording) {
 		work->start_ns = (int64_t)clock_ns();
 		return;
 	}
-	ips_track_set_keys(worker->track, &work->keys);
+	ips_track_set_keys(worker->track, &work->place.keys);
 	work->start_cpu_ns = (int64_t)clock_thread_cpu_ns();
 	ips_span_begin(worker->track, work->stage->site[site]);
 	work->start_ns = ips_recording_now_ns(session->recording);
@@ -69,7 +82,7 @@ static void end_work(struct work *work)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
-	struct err err = {ST_OK, ""};
+	const struct err none = {ST_OK, ""};
 	int64_t end_ns;
 
 	if (!session->recording) {
@@ -79,20 +92,20 @@ static void end_work(struct work *work)
 	end_ns = ips_recording_now_ns(session->recording);
 	ips_span_end(worker->track);
 	worker->compute_ns += end_ns - work->start_ns;
-	if (work->keys.phase != IPS_UPDATE) {
+	if (work->place.keys.phase != IPS_UPDATE) {
 		struct ipu_interval *interval = &worker->replica->interval[work->interval];
 
 		interval->ipu = worker->ipu;
 		interval->stage = work->number;
 		interval->microbatch = (int)work->within;
-		interval->phase = work->keys.phase;
+		interval->phase = work->place.keys.phase;
 		interval->start_ns = work->start_ns;
 		interval->dur_ns = end_ns - work->start_ns;
 	}
-	keep_first_error(&worker->err,
-			 train_record_work(worker, &work->keys, work->start_ns, end_ns,
-					   (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
-			 &err);
+	train_worker_failed(worker,
+			    train_record_work(worker, &work->place.keys, work->start_ns, end_ns,
+					      (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
+			    &none);
 }
 
 /* If the execution is traced, record an arrow to or from the neighbour's span of the same
@@ -118,26 +131,11 @@ IPS_SITE(GRADIENTS, "flow", "gradients");
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-static struct train_outfeed_place place_in_run(const struct work *work)
-{
-	const struct train_session *session = work->worker->session;
-
-	return (struct train_outfeed_place){
-		.keys = work->keys,
-		.update = session->execution.first_update + work->run,
-		.microbatch = work->within < 0 ? session->layout->accumulation : work->within,
-	};
-}
-
 static void tap_activation(void *user, const struct stage_tapped *tapped)
 {
-	struct work *work = user;
-	struct train_session *session = work->worker->session;
-	const struct train_outfeed_place place = place_in_run(work);
-	struct err err = {ST_OK, ""};
+	const struct work *work = user;
 
-	keep_first_error(&work->worker->err,
-			 train_outfeed_activation(session, &place, tapped, &err), &err);
+	train_outfeed_activation(&work->place, tapped);
 }
 
 /* Return the step as the mode counts them, over all executions. */
@@ -182,7 +180,7 @@ static int64_t read_inputs(struct work *work, float *inputs)
 	if (lags)
 		ips_span_end(worker->track);
 	if (dataset_feed_failure(feed, &err) != ST_OK) {
-		keep_first_error(&worker->err, err.status, &err);
+		train_worker_failed(worker, err.status, &err);
 		train_stop_ask(&session->stop_early);
 	}
 	return items;
@@ -224,7 +222,6 @@ static int64_t result_index(const struct work *work)
 
 static void compute_loss(struct work *work, int slot)
 {
-	const struct train_outfeed_place place = place_in_run(work);
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
 	struct train_execution *execution = &session->execution;
@@ -248,9 +245,8 @@ static void compute_loss(struct work *work, int slot)
 				   ? &worker->replica->classes
 				   : NULL,
 		.states = execution->sums + result_index(work) * measure->metrics.states,
-		.each = train_outfeed_tokens(session, &place),
+		.each = train_outfeed_tokens(&work->place),
 	};
-	struct err err = {ST_OK, ""};
 
 	measured.items = dataset_feed_targets(execution->feed, worker->replica->number,
 					      step_of(work), &measured.targets);
@@ -258,11 +254,8 @@ static void compute_loss(struct work *work, int slot)
 		measured.masks[o] = stage_mask(work->stage->stage, slot, o);
 	execution->losses[result_index(work)] = train_measure_run(&measured);
 	if (measured.each)
-		keep_first_error(
-			&worker->err,
-			train_outfeed_losses(session, &place, &measured.targets, measured.each,
-					     measured.there * loss_positions(session->model), &err),
-			&err);
+		train_outfeed_losses(&work->place, &measured.targets, measured.each,
+				     measured.there * loss_positions(session->model));
 	if (measured.gradient && worker->loss_scale.scale != 1.0)
 		kernel_scale(measured.gradient, (float)worker->loss_scale.scale,
 			     stage_output_count(work->stage->stage));
@@ -279,25 +272,12 @@ static void copy_prediction(struct work *work, int slot)
 	       (size_t)items_of(work) * item * sizeof(float));
 }
 
-static void record_input(struct work *work, const struct train_outfeed_place *place, int slot)
-{
-	struct train_session *session = work->worker->session;
-	const size_t item = (size_t)model_shape_count(&session->model->input);
-	struct err err = {ST_OK, ""};
-
-	keep_first_error(&work->worker->err,
-			 train_outfeed_input(session, place, stage_input(work->stage->stage, slot),
-					     (size_t)items_of(work) * item, &err),
-			 &err);
-}
-
 static void run_forward(struct work *work)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
 	const int last = session->layout->stages - 1;
 	const int slot = (int)(work->sequence % work->stage->slots);
-	struct train_outfeed_place place;
 
 	if (work->number > 0)
 		train_signal_wait(&stage_of(work, work->number - 1)->forward_done,
@@ -312,13 +292,14 @@ static void run_forward(struct work *work)
 		draw_flow(work, &ACTIVATIONS, false, work->number - 1);
 	receive_input(work, slot);
 	stage_set_training(work->stage->stage, session->execution.mode == IPS_TRAIN);
-	place = place_in_run(work);
 	if (work->number == 0)
-		record_input(work, &place, slot);
-	stage_set_scores(work->stage->stage, train_outfeed_scores_due(session, &place));
+		train_outfeed_input(
+			&work->place, stage_input(work->stage->stage, slot),
+			(size_t)(items_of(work) * model_shape_count(&session->model->input)));
+	stage_set_scores(work->stage->stage, train_outfeed_due(&work->place, TRAIN_SCORES));
 	stage_forward(work->stage->stage, slot, items_of(work), (uint64_t)step_of(work),
 		      worker->replica->weights,
-		      train_outfeed_due(session, &place) ? tap_activation : NULL, work);
+		      train_outfeed_due(&work->place, TRAIN_OUTPUT) ? tap_activation : NULL, work);
 	if (work->number == last) {
 		if (session->execution.mode == IPS_PREDICT)
 			copy_prediction(work, slot);
@@ -335,18 +316,6 @@ static void run_forward(struct work *work)
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
-
-static void outfeed_gradients(struct work *work, enum run_outfeed_optimizer mode,
-			      const float *gradients)
-{
-	const struct train_outfeed_place place = place_in_run(work);
-	struct err err = {ST_OK, ""};
-
-	keep_first_error(
-		&work->worker->err,
-		train_outfeed_gradients(work->worker->session, &place, mode, gradients, &err),
-		&err);
-}
 
 /* The first micro-batch's gradients are written directly to the sums. @first: offset within the
  * stage's weights. */
@@ -426,7 +395,7 @@ static void complete_gradients(struct work *work)
 				     work->stage->first_layer, work->stage->layer_count,
 				     work->worker->replica->weights, gradients,
 				     work->worker->loss_scale.scale);
-	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
+	train_outfeed_gradients(&work->place, RUN_AFTER_COMPUTE, gradients);
 	work->stage->sending = NULL;
 	if (is_last(work) && sends_early(work))
 		send_buckets(work, 0);
@@ -586,7 +555,7 @@ static const float *finish_gradients(struct work *work)
 
 	if (!sends_early(work))
 		accumulate_last(work, 0, work->stage->weight_count);
-	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
+	train_outfeed_gradients(&work->place, RUN_BEFORE_APPLY, replica->accumulated);
 	if (session->layout->replicas == 1)
 		return replica->accumulated;
 	if (session->exchange)
@@ -598,12 +567,14 @@ static const float *finish_gradients(struct work *work)
 
 static struct work update_of(struct train_worker *worker, int64_t run, int stage)
 {
-	return (struct work){.worker = worker,
-			     .stage = &worker->replica->stage[stage],
-			     .number = stage,
-			     .run = run,
-			     .within = -1,
-			     .keys = train_record_keys(worker, stage, IPS_UPDATE, run, -1)};
+	struct work work = {.worker = worker,
+			    .stage = &worker->replica->stage[stage],
+			    .number = stage,
+			    .run = run,
+			    .within = -1};
+
+	set_place(&work, IPS_UPDATE);
+	return work;
 }
 
 /*
@@ -663,8 +634,6 @@ static void run_updates(struct train_worker *worker, int64_t run)
 
 	for (int s = 0; s < session->layout->stages; s++) {
 		struct work work = update_of(worker, run, s);
-		struct train_outfeed_place place;
-		struct err err = {ST_OK, ""};
 
 		if (session->execution.schedule->device[s] != worker->ipu)
 			continue;
@@ -680,8 +649,7 @@ static void run_updates(struct train_worker *worker, int64_t run)
 				      replica->slots, replica->slot_stride, update, norm);
 		if (applied && session->sharded)
 			exchange_shares(&work);
-		place = place_in_run(&work);
-		keep_first_error(&worker->err, train_outfeed_update(session, &place, &err), &err);
+		train_outfeed_update(&work.place);
 		if (replica->halves)
 			model_round_weights(session->model, stage_pool(work.stage->stage),
 					    work.stage->first_layer, work.stage->layer_count, true,
