@@ -142,106 +142,75 @@ struct request {
 
 #define WIDTH 80
 
-/* Return the name in row @index of a table, or NULL after the last row. *@function receives its
- * alternative name, if any. */
-typedef const char *(*supported_row)(int index, const char **function);
-
-static const char *layer_row(int index, const char **function)
-{
-	int count;
-	const char *const *names = layer_names(&count);
-
-	(void)function;
-	return index < count ? names[index] : NULL;
-}
-
-static const char *loss_row(int index, const char **function)
-{
-	const struct loss loss = {.kind = (enum loss_kind)index};
-
-	if (index >= LOSS_KINDS)
-		return NULL;
-	*function = loss_name(&loss);
-	return loss_class_name(&loss);
-}
-
-static const char *optimizer_row(int index, const char **function)
-{
-	const struct optimizer optimizer = {.kind = (enum optimizer_kind)index};
-
-	(void)function;
-	if (index == OPTIMIZER_KINDS)
-		return OPTIMIZER_LOSS_SCALE;
-	return index < OPTIMIZER_KINDS ? optimizer_name(&optimizer) : NULL;
-}
-
-static const char *schedule_row(int index, const char **function)
-{
-	(void)function;
-	return schedule_kind_name(index);
-}
-
-static const char *metric_row(int index, const char **function)
-{
-	if (index == METRIC_KINDS)
-		return "accuracy";
-	if (index > METRIC_KINDS)
-		return index == METRIC_KINDS + 1 ? "every loss" : NULL;
-	*function = metric_kind_name((enum metric_kind)index);
-	return metric_kind_class((enum metric_kind)index);
-}
-
-static const char *callback_row(int index, const char **function)
-{
-	(void)function;
-	return callback_class_name(index);
-}
-
-static const char *application_row(int index, const char **function)
-{
-	int count;
-	const char *const *names = application_names(&count);
-
-	(void)function;
-	return index < count ? names[index] : NULL;
-}
-
-static const struct {
-	const char *heading;
-	supported_row row;
-} supported[] = {
-	{"Layers", layer_row},
-	{"Losses", loss_row},
-	{"Optimizers", optimizer_row},
-	{"Learning-rate schedules", schedule_row},
-	{"Metrics", metric_row},
-	{"Callbacks", callback_row},
-	{"Applications (models of their own, or layers)", application_row},
+/* Lists of names in lines of at most WIDTH columns, each below a heading. */
+struct lists {
+	FILE *out;
+	size_t column; /* 0: before the first list */
+	bool any;      /* the list has a name */
 };
 
-/* Print every row of the tables under a heading for each kind, in lines of at most 80 columns.
- * Losses and metrics are named by their class, with the function's name in brackets. */
+static void begin_list(struct lists *lists, const char *heading)
+{
+	fprintf(lists->out, "%s\n%s:", lists->column > 0 ? "\n" : "", heading);
+	lists->column = WIDTH;
+	lists->any = false;
+}
+
+/* Losses and metrics are named by their class, with the @function's name in brackets; else NULL. */
+static void add_name(struct lists *lists, const char *name, const char *function)
+{
+	const size_t length = strlen(name) + (function ? strlen(function) + strlen(" ()") : 0);
+
+	fputs(lists->any ? "," : "", lists->out);
+	if (lists->column + strlen(", ,") + length > WIDTH) {
+		fputs("\n ", lists->out);
+		lists->column = 1;
+	}
+	fprintf(lists->out, function ? " %s (%s)" : " %s", name, function);
+	lists->column += strlen(", ") + length;
+	lists->any = true;
+}
+
 static void list_supported(FILE *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(supported); i++) {
-		const char *name, *function = NULL;
-		size_t column = WIDTH;
+	struct lists lists = {.out = out};
+	const char *const *names, *name;
+	int count;
 
-		fprintf(out, "\n%s:", supported[i].heading);
-		for (int n = 0; (name = supported[i].row(n, &function)); n++, function = NULL) {
-			const size_t length =
-				strlen(name) + (function ? strlen(function) + strlen(" ()") : 0);
+	begin_list(&lists, "Layers");
+	names = layer_names(&count);
+	for (int i = 0; i < count; i++)
+		add_name(&lists, names[i], NULL);
+	begin_list(&lists, "Losses");
+	for (int i = 0; i < LOSS_KINDS; i++) {
+		const struct loss loss = {.kind = (enum loss_kind)i};
 
-			fputs(n > 0 ? "," : "", out);
-			if (column + strlen(", ,") + length > WIDTH) {
-				fputs("\n ", out);
-				column = 1;
-			}
-			fprintf(out, function ? " %s (%s)" : " %s", name, function);
-			column += strlen(", ") + length;
-		}
-		fputc('\n', out);
+		add_name(&lists, loss_class_name(&loss), loss_name(&loss));
 	}
+	begin_list(&lists, "Optimizers");
+	for (int i = 0; i < OPTIMIZER_KINDS; i++) {
+		const struct optimizer optimizer = {.kind = (enum optimizer_kind)i};
+
+		add_name(&lists, optimizer_name(&optimizer), NULL);
+	}
+	add_name(&lists, OPTIMIZER_LOSS_SCALE, NULL);
+	begin_list(&lists, "Learning-rate schedules");
+	for (int i = 0; (name = schedule_kind_name(i)); i++)
+		add_name(&lists, name, NULL);
+	begin_list(&lists, "Metrics");
+	for (int i = 0; i < METRIC_KINDS; i++)
+		add_name(&lists, metric_kind_class((enum metric_kind)i),
+			 metric_kind_name((enum metric_kind)i));
+	add_name(&lists, "accuracy", NULL);
+	add_name(&lists, "every loss", NULL);
+	begin_list(&lists, "Callbacks");
+	for (int i = 0; (name = callback_class_name(i)); i++)
+		add_name(&lists, name, NULL);
+	begin_list(&lists, "Applications (models of their own, or layers)");
+	names = application_names(&count);
+	for (int i = 0; i < count; i++)
+		add_name(&lists, names[i], NULL);
+	fputc('\n', out);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
