@@ -726,9 +726,8 @@ static void join_reports(struct train_job *job, enum status status)
 {
 	struct err err = {ST_OK, ""};
 	char out[FS_PATH_SIZE];
-	bool others;
 
-	status = train_ranks_agree(job->ranks, status, &others, &err);
+	status = train_ranks_agree(job->ranks, status, NULL, &err);
 	if (status != ST_OK || !job->ranks || !job->options.any)
 		return;
 	status = train_ranks_report(job->ranks, job->directory, job->command, out, &err);

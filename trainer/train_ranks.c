@@ -596,16 +596,15 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 		failed = statuses[r] ? r : -1;
 	mem_free(statuses);
 	/* If all ranks have found the same error, only one line is printed. */
-	*others = failed >= 0 && ranks_rank(ranks) > 0;
+	if (others)
+		*others = failed >= 0 && ranks_rank(ranks) > 0;
 	return failed < 0 ? status : share_failure(ranks, failed, status, err);
 }
 
 enum status train_ranks_fail_together(struct train_session *session, enum status status,
 				      struct err *err)
 {
-	bool others;
-
-	status = train_ranks_agree(session->ranks, status, &others, err);
+	status = train_ranks_agree(session->ranks, status, NULL, err);
 	session->together = session->together || status != ST_OK;
 	return status;
 }
@@ -666,7 +665,6 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	uint64_t *lengths, length_sent;
 	size_t all, even;
 	char last[4] = {0};
-	bool others;
 
 	if (!ranks)
 		return ST_OK;
@@ -681,7 +679,7 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	even = all / 4 * 4;
 	if (!*bytes)
 		*bytes = mem_alloc(all + 1);
-	if (train_ranks_agree(ranks, *bytes ? ST_OK : err_nomem(err), &others, err) != ST_OK)
+	if (train_ranks_agree(ranks, *bytes ? ST_OK : err_nomem(err), NULL, err) != ST_OK)
 		return ST_FAILED;
 	*length = all;
 	for (size_t at = 0; at < even; at += SHARED_BYTES)
@@ -701,7 +699,6 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 	enum status status = ST_NOMEM;
 	uint64_t *lengths, most = 0;
 	char *data = NULL;
-	bool others;
 
 	if (!ranks)
 		return ST_OK;
@@ -718,7 +715,7 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 					   "%" PRIu64 " bytes of a rank are too many", most);
 	else
 		err_nomem(err);
-	status = train_ranks_agree(ranks, status, &others, err);
+	status = train_ranks_agree(ranks, status, NULL, err);
 	if (status == ST_OK && mine > 0 && length > 0)
 		memcpy(data, bytes, length);
 	/* Use different addresses even if nothing is sent or received: Open MPI takes equal ones

@@ -66,7 +66,7 @@ struct train_clock {
 enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err);
 
 /* Return ST_OK if @status is ST_OK on all ranks; else all return the status and text of the first
- * rank that failed. *others: rank 0 reports the error. */
+ * rank that failed. *others: rank 0 reports the error; @others may be NULL. */
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
 			      struct err *err);
 

@@ -69,97 +69,88 @@ static void look_for(void *user, const void *bytes, size_t length)
 
 /* A database on its way from one rank to rank 0. */
 struct transfer {
+	struct ranks *ranks;
+	const char *directory;   /* of this rank */
 	char path[FS_PATH_SIZE]; /* where this rank reads or writes it */
 	FILE *file;              /* on the rank that sends it */
 	struct fs_writer writer; /* on rank 0 */
 	char piece[PIECE_BYTES];
-	enum status status; /* of writing */
-	struct err *err;
+	struct err *err; /* the first failure: of this rank, until all have agreed on one */
 };
+
+static enum status agree(const struct transfer *transfer)
+{
+	return train_ranks_agree(transfer->ranks, transfer->err->status, NULL, transfer->err);
+}
 
 static void write_piece(void *user, const void *bytes, size_t length)
 {
 	struct transfer *transfer = user;
 
-	transfer->status = fs_writer_put(&transfer->writer, bytes, length, transfer->err);
+	fs_writer_put(&transfer->writer, bytes, length, transfer->err);
 }
 
 /* Each piece is sent after all have agreed that the one before was read and written. */
-static enum status send_pieces(struct ranks *ranks, int rank, int64_t bytes,
-			       struct transfer *transfer, enum status status, struct err *err)
+static void send_pieces(struct transfer *transfer, int rank, int64_t bytes)
 {
-	const bool sends = ranks_rank(ranks) == rank;
-	bool others;
+	const bool sends = ranks_rank(transfer->ranks) == rank;
+	struct err *err = transfer->err;
 
-	transfer->err = err;
 	for (int64_t left = bytes; left > 0; left -= min(left, (int64_t)PIECE_BYTES)) {
 		const size_t length = (size_t)min(left, (int64_t)PIECE_BYTES);
 
-		if (status == ST_OK && sends &&
+		if (!err_stuck(err) && sends &&
 		    fread(transfer->piece, 1, length, transfer->file) != length)
-			status = err_set(err, ST_FAILED, "%s: %s", transfer->path,
-					 ferror(transfer->file)
-						 ? strerror(errno)
-						 : "became shorter while it was sent");
-		status = train_ranks_agree(ranks, status, &others, err);
-		if (status == ST_OK)
-			status = train_ranks_collect(ranks, transfer->piece, sends ? length : 0,
-						     write_piece, transfer, err);
-		if (status != ST_OK)
-			return status;
-		status = transfer->status;
+			err_set(err, ST_FAILED, "%s: %s", transfer->path,
+				ferror(transfer->file) ? strerror(errno)
+						       : "became shorter while it was sent");
+		if (agree(transfer) != ST_OK ||
+		    train_ranks_collect(transfer->ranks, transfer->piece, sends ? length : 0,
+					write_piece, transfer, err) != ST_OK)
+			return;
 	}
-	return status;
 }
 
-static enum status begin_writing(struct transfer *transfer, const char *directory, int rank,
-				 struct err *err)
+static void begin_writing(struct transfer *transfer, int rank)
 {
-	enum status status = database_path(transfer->path, directory, rank, err);
 	char folder[FS_PATH_SIZE];
 
-	if (status != ST_OK)
-		return status;
+	if (database_path(transfer->path, transfer->directory, rank, transfer->err) != ST_OK)
+		return;
 	fs_path(folder, "%.*s", (int)(strrchr(transfer->path, '/') - transfer->path),
 		transfer->path);
-	status = fs_make_dirs(folder, err);
-	return status == ST_OK ? fs_writer_open(&transfer->writer, transfer->path, err) : status;
+	if (fs_make_dirs(folder, transfer->err) == ST_OK)
+		fs_writer_open(&transfer->writer, transfer->path, transfer->err);
 }
 
-static enum status begin_reading(struct transfer *transfer, const char *directory, struct err *err)
+static void begin_reading(struct transfer *transfer)
 {
-	enum status status = database_path(transfer->path, directory, 0, err);
-
-	if (status != ST_OK)
-		return status;
+	if (database_path(transfer->path, transfer->directory, 0, transfer->err) != ST_OK)
+		return;
 	transfer->file = fopen(transfer->path, "re");
-	return transfer->file ? ST_OK
-			      : err_set(err, ST_FAILED, "%s: %s", transfer->path, strerror(errno));
+	if (!transfer->file)
+		err_set(transfer->err, ST_FAILED, "%s: %s", transfer->path, strerror(errno));
 }
 
 /* Copy @rank's database to rank 0. */
-static enum status fetch(struct ranks *ranks, int rank, const char *directory, int64_t bytes,
-			 struct transfer *transfer, struct err *err)
+static enum status fetch(struct transfer *transfer, int rank, int64_t bytes)
 {
-	const bool writes = ranks_rank(ranks) == 0;
-	enum status status = ST_OK;
-	bool others;
+	const bool writes = ranks_rank(transfer->ranks) == 0;
 
 	transfer->file = NULL;
 	transfer->writer.fd = -1;
-	transfer->status = ST_OK;
 	if (writes)
-		status = begin_writing(transfer, directory, rank, err);
-	else if (ranks_rank(ranks) == rank)
-		status = begin_reading(transfer, directory, err);
-	status = send_pieces(ranks, rank, bytes, transfer, status, err);
-	if (writes && status == ST_OK)
-		status = fs_writer_close(&transfer->writer, err);
+		begin_writing(transfer, rank);
+	else if (ranks_rank(transfer->ranks) == rank)
+		begin_reading(transfer);
+	send_pieces(transfer, rank, bytes);
+	if (writes && !err_stuck(transfer->err))
+		fs_writer_close(&transfer->writer, transfer->err);
 	else if (writes)
 		fs_writer_drop(&transfer->writer);
 	if (transfer->file)
 		fclose(transfer->file);
-	return train_ranks_agree(ranks, status, &others, err);
+	return agree(transfer);
 }
 
 /* Copy to rank 0 the databases that it does not see. */
@@ -172,19 +163,22 @@ static enum status fetch_unseen(struct ranks *ranks, const char *directory, stru
 	struct file_identity mine = {0};
 	char path[FS_PATH_SIZE];
 	enum status status;
-	bool others;
 
 	status = !bytes || !transfer ? err_nomem(err) : database_path(path, directory, 0, err);
-	status = train_ranks_agree(ranks, status, &others, err);
+	status = train_ranks_agree(ranks, status, NULL, err);
 	if (status == ST_OK)
-		status = train_ranks_agree(ranks, identify(path, &mine, err), &others, err);
+		status = train_ranks_agree(ranks, identify(path, &mine, err), NULL, err);
 	if (status == ST_OK)
 		status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err);
-	if (status == ST_OK)
+	if (status == ST_OK) {
 		ranks_broadcast(ranks, 0, bytes, (size_t)count * sizeof(*bytes));
+		transfer->ranks = ranks;
+		transfer->directory = directory;
+		transfer->err = err;
+	}
 	for (int r = 1; r < count && status == ST_OK; r++)
 		if (bytes[r] > 0)
-			status = fetch(ranks, r, directory, bytes[r], transfer, err);
+			status = fetch(transfer, r, bytes[r]);
 	mem_free(bytes);
 	mem_free(transfer);
 	return status;
