@@ -106,8 +106,8 @@ static enum status host_outfeed(void *user, const char *queue, const char *name,
 static void name_figures(struct fit *fit)
 {
 	const struct train_program *program = fit->session->program;
-	const struct train_figures *train = &program[IPS_TRAIN].measure.figures;
-	const struct train_figures *validation = &program[IPS_EVALUATE].measure.figures;
+	const struct train_figures *train = &program[IPS_TRAIN].figures;
+	const struct train_figures *validation = &program[IPS_EVALUATE].figures;
 	struct train_figures *figures = &fit->figures;
 	size_t count;
 
@@ -220,7 +220,7 @@ static void append_outputs(struct predictions *out, const struct train_phase *ph
 	const int64_t replicas = phase->session->layout->replicas;
 	const size_t batch = (size_t)phase->session->run->data.batch_size;
 
-	for (int64_t i = 0; i < phase->steps_per_execution * replicas; i++) {
+	for (int64_t i = 0; i < phase->program->steps_per_execution * replicas; i++) {
 		const int64_t items = train_phase_items(phase, i / replicas, i % replicas);
 
 		if (out->values)
@@ -238,7 +238,8 @@ static enum status execute_all(struct train_phase *phase, int64_t steps, int64_t
 {
 	enum status status = ST_OK;
 
-	for (int64_t i = 0; status == ST_OK && i < steps / phase->steps_per_execution; i++) {
+	for (int64_t i = 0; status == ST_OK && i < steps / phase->program->steps_per_execution;
+	     i++) {
 		status = train_phase_execute(phase, epoch, err);
 		if (status == ST_OK && out)
 			append_outputs(out, phase);
@@ -265,7 +266,7 @@ static void print_outfeeds(struct fit *fit, int64_t epoch)
 static void call_batch_end(struct fit *fit)
 {
 	const struct train_execution *execution = &fit->session->execution;
-	struct train_figures last = fit->phase->measure->figures;
+	struct train_figures last = *fit->phase->figures;
 	struct ips_logs logs;
 
 	if (fit->params->callbacks->count == 0)
@@ -341,8 +342,8 @@ static enum status generate(const struct train_fit_params *params, struct err *e
 static void collect_figures(struct fit *fit)
 {
 	const struct train_program *program = fit->session->program;
-	const struct train_figures *train = &program[IPS_TRAIN].measure.figures;
-	const struct train_figures *validation = &program[IPS_EVALUATE].measure.figures;
+	const struct train_figures *train = &program[IPS_TRAIN].figures;
+	const struct train_figures *validation = &program[IPS_EVALUATE].figures;
 
 	for (int i = 0; i < train->count; i++)
 		fit->figures.values[i] = train->values[i];
@@ -367,8 +368,7 @@ static void run_epoch(struct fit *fit, int64_t epoch)
 		train_phase_begin(fit->phase);
 	train_values_begin_epoch(fit->session);
 	train_screen_epoch(screen, epoch, fit->session->run->fit.epochs,
-			   layout->steps_per_epoch * layout->replicas,
-			   &fit->phase->measure->figures);
+			   layout->steps_per_epoch * layout->replicas, fit->phase->figures);
 	if (fit->done > 0)
 		train_screen_executed(screen,
 				      fit->done * layout->steps_per_execution * layout->replicas);
@@ -386,7 +386,7 @@ static void run_epoch(struct fit *fit, int64_t epoch)
 				    "learning_rate", host_rate(fit));
 	if (!err_stuck(fit->err))
 		train_health_epoch(fit->session, epoch, figures[0],
-				   validates ? figures + fit->phase->measure->figures.count : NULL,
+				   validates ? figures + fit->phase->figures->count : NULL,
 				   fit->err);
 	if (!err_stuck(fit->err))
 		screen->figures = &fit->figures;
@@ -550,22 +550,21 @@ static enum status train_predict(struct train_session *session, struct train_scr
 /* Print the loss of a text's tokens in bits, the unit of compression. */
 static void print_bits(const struct train_session *session, FILE *out)
 {
-	const struct train_measure *measure = &session->program[IPS_EVALUATE].measure;
+	const struct loss_part *loss = &session->plan->program[IPS_EVALUATE].losses.items[0];
 	const struct dataset *set = session->test_set;
 
 	if (!set->names || set->labels || session->regularized ||
-	    strcmp(loss_class_name(&measure->losses.items[0].loss),
-		   "SparseCategoricalCrossentropy") != 0)
+	    strcmp(loss_class_name(&loss->loss), "SparseCategoricalCrossentropy") != 0)
 		return;
 	fprintf(out, "Bits per token of the test set: %.4f\n",
-		measure->figures.values[0] / 0x1.62e42fefa39efp-1);
+		session->program[IPS_EVALUATE].figures.values[0] / 0x1.62e42fefa39efp-1);
 }
 
 static enum status evaluate(const struct train_fit_params *params, struct train_result *out,
 			    struct err *err)
 {
 	struct train_session *session = params->session;
-	const struct train_figures *figures = &session->program[IPS_EVALUATE].measure.figures;
+	const struct train_figures *figures = &session->program[IPS_EVALUATE].figures;
 	double step_ns = NAN;
 	enum status status;
 

@@ -124,9 +124,8 @@ static int64_t classes_of(const struct train_session *session)
 		return 0;
 	if (targets_are_classes(&kind, positions))
 		return kind.classes;
-	return loss_is_error(&session->program[IPS_TRAIN].measure.losses.items[0].loss)
-		       ? 0
-		       : kind.width;
+	return loss_is_error(&session->plan->program[IPS_TRAIN].losses.items[0].loss) ? 0
+										      : kind.width;
 }
 
 enum status train_health_new(struct train_session *session, struct err *err)

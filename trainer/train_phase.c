@@ -79,7 +79,7 @@ void train_phase_step(const struct train_phase *phase, int64_t step, int64_t rep
 {
 	const int64_t replicas = phase->session->layout->replicas;
 	const int64_t together = together_of(phase), first = step / together * together;
-	const struct metric_list *metrics = &phase->measure->metrics;
+	const struct metric_list *metrics = &phase->program->metrics;
 
 	for (int64_t i = 0; i < metrics->states; i++)
 		phase->step[i] = 0.0;
@@ -123,7 +123,7 @@ static void add_addends(struct train_phase *phase)
 	const int replicas = phase->session->layout->replicas;
 
 	phase->loss += train_tree_sum(addend_of(phase, 0, 0), replicas);
-	for (int64_t i = 0; i < phase->measure->metrics.states; i++)
+	for (int64_t i = 0; i < phase->program->metrics.states; i++)
 		phase->states[i] += train_tree_sum(addend_of(phase, i + 1, 0), replicas);
 }
 
@@ -132,7 +132,7 @@ static void add_results(struct train_phase *phase)
 	struct train_session *session = phase->session;
 	const struct train_execution *execution = &session->execution;
 	const int64_t replicas = session->layout->replicas;
-	const int64_t states = phase->measure->metrics.states;
+	const int64_t states = phase->program->metrics.states;
 
 	for (int64_t i = 0; i < execution->steps; i++) {
 		const double penalty = penalty_of(phase, i);
@@ -161,7 +161,7 @@ static void add_accumulated(struct train_phase *phase)
 	const struct train_execution *execution = &session->execution;
 	const int replicas = session->layout->replicas;
 	const int64_t together = together_of(phase);
-	const struct metric_list *metrics = &phase->measure->metrics;
+	const struct metric_list *metrics = &phase->program->metrics;
 
 	for (int64_t i = together - 1; i < execution->steps; i += together) {
 		for (int64_t r = 0; r < replicas; r++) {
@@ -189,13 +189,13 @@ static void add_accumulated(struct train_phase *phase)
 
 static void update_figures(struct train_phase *phase)
 {
-	struct train_figures *figures = &phase->measure->figures;
+	struct train_figures *figures = phase->figures;
 
 	if (figures->count == 0)
 		return;
 	figures->values[0] = phase->weight > 0.0 ? phase->loss / phase->weight : NAN;
 	for (int m = 0; m + 1 < figures->count; m++) {
-		const struct metric *metric = &phase->measure->metrics.items[m];
+		const struct metric *metric = &phase->program->metrics.items[m];
 
 		figures->values[m + 1] = metric_result(metric, phase->states + metric->first_state);
 	}
@@ -204,7 +204,7 @@ static void update_figures(struct train_phase *phase)
 void train_phase_begin(struct train_phase *phase)
 {
 	phase->loss = phase->weight = 0.0;
-	for (int64_t i = 0; i < phase->measure->metrics.states; i++)
+	for (int64_t i = 0; i < phase->program->metrics.states; i++)
 		phase->states[i] = 0.0;
 	update_figures(phase);
 }
@@ -214,14 +214,14 @@ void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot)
 	snapshot_real(snapshot, "epoch/loss", &phase->loss);
 	snapshot_real(snapshot, "epoch/weight", &phase->weight);
 	snapshot_field(snapshot, "epoch/metrics", phase->states,
-		       (size_t)phase->measure->metrics.states * sizeof(*phase->states));
+		       (size_t)phase->program->metrics.states * sizeof(*phase->states));
 	update_figures(phase);
 }
 
 void train_phase_record(const struct train_phase *phase, int64_t epoch)
 {
-	const struct train_figures *figures = &phase->measure->figures;
-	const struct metric_list *metrics = &phase->measure->metrics;
+	const struct train_figures *figures = phase->figures;
+	const struct metric_list *metrics = &phase->program->metrics;
 
 	for (int i = 0; phase->weight > 0.0 && i < figures->count; i++)
 		train_record_metric(phase->session, phase->mode, epoch, IPS_NULL, IPS_NULL,
@@ -263,7 +263,7 @@ static void record_decoding(void *user, int replica, int64_t step, int64_t items
 static int feed_depth(const struct train_phase *phase, const struct dataset *set)
 {
 	const struct train_session *session = phase->session;
-	const struct ipu_schedule *schedule = session->program[phase->mode].schedule;
+	const struct ipu_schedule *schedule = phase->program->schedule;
 	const int64_t asked = session->run->data.prefetch;
 	const int least = schedule ? ipu_schedule_ahead(schedule) : 1;
 
@@ -342,26 +342,28 @@ static size_t output_floats(const struct train_session *session)
 	       (size_t)model_shape_count(&model->layers[model->layer_count - 1].output);
 }
 
+/* One block has all results except the outputs; `losses` is its begin. */
 static enum status new_results(struct train_phase *phase, struct err *err)
 {
 	const struct train_session *session = phase->session;
 	const struct run_layout *layout = session->layout;
-	const size_t places = (size_t)phase->steps_per_execution * (size_t)layout->replicas;
-	const size_t metrics = (size_t)phase->measure->metrics.count + 1;
-	const size_t states = (size_t)phase->measure->metrics.states + 1; /* never 0 */
+	const size_t replicas = (size_t)layout->replicas;
+	const size_t places = (size_t)phase->program->steps_per_execution * replicas;
 	const size_t runs = phase->mode == IPS_TRAIN ? (size_t)layout->updates_per_execution : 1;
+	const size_t penalties = runs * (size_t)session->model->layer_count;
+	const size_t values = (size_t)phase->program->metrics.count + 1;
+	const size_t states = (size_t)phase->program->metrics.states + 1; /* with the loss */
 
-	phase->losses = mem_calloc(places, sizeof(*phase->losses));
-	phase->penalties =
-		mem_calloc(runs * (size_t)session->model->layer_count, sizeof(*phase->penalties));
-	phase->sums = mem_calloc(places * states, sizeof(*phase->sums));
-	phase->states = mem_calloc(states, sizeof(*phase->states));
-	phase->step = mem_calloc(states, sizeof(*phase->step));
-	phase->values = mem_calloc(metrics, sizeof(*phase->values));
-	phase->addends = mem_calloc(states * (size_t)layout->replicas, sizeof(*phase->addends));
-	if (!phase->losses || !phase->penalties || !phase->sums || !phase->states || !phase->step ||
-	    !phase->values || !phase->addends)
+	phase->losses = mem_calloc(places + penalties + values + (places + 2 + replicas) * states,
+				   sizeof(*phase->losses));
+	if (!phase->losses)
 		return err_nomem(err);
+	phase->penalties = phase->losses + places;
+	phase->values = phase->penalties + penalties;
+	phase->sums = phase->values + values;
+	phase->states = phase->sums + places * states;
+	phase->step = phase->states + states;
+	phase->addends = phase->step + states;
 	if (phase->mode != IPS_PREDICT)
 		return ST_OK;
 	phase->outputs = mem_calloc(places, output_floats(session) * sizeof(*phase->outputs));
@@ -396,8 +398,8 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 	phase->session = session;
 	phase->screen = screen;
 	phase->mode = mode;
-	phase->steps_per_execution = session->program[mode].steps_per_execution;
-	phase->measure = &session->program[mode].measure;
+	phase->program = &session->plan->program[mode];
+	phase->figures = &session->program[mode].figures;
 	status = new_results(phase, err);
 	if (status == ST_OK)
 		status = new_feed(phase, err);
@@ -418,12 +420,6 @@ void train_phase_free(struct train_phase *phase)
 	dataset_feed_free(phase->feed);
 	run_class_weights_free(&phase->class_weights);
 	mem_free(phase->losses);
-	mem_free(phase->penalties);
-	mem_free(phase->sums);
-	mem_free(phase->states);
-	mem_free(phase->step);
-	mem_free(phase->values);
-	mem_free(phase->addends);
 	mem_free(phase->outputs);
 	mem_free(phase);
 }
@@ -454,7 +450,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 {
 	struct train_session *session = phase->session;
 	const bool train = phase->mode == IPS_TRAIN;
-	const int64_t steps = phase->steps_per_execution;
+	const int64_t steps = phase->program->steps_per_execution;
 
 	session->execution = (struct train_execution){
 		.mode = phase->mode,
@@ -465,7 +461,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.microbatches = train ? session->layout->accumulation : steps,
 		.runs = train ? steps / session->layout->accumulation : 1,
 		.first_update = session->updates,
-		.schedule = session->program[phase->mode].schedule,
+		.schedule = phase->program->schedule,
 		.timeline = !session->device ? NULL : session->device->timeline[phase->mode],
 		.start_cycle = session->device_cycle,
 		.traced = session->executions < session->trace_executions,
@@ -475,7 +471,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.sums = phase->sums,
 		.outputs = phase->outputs,
 		.output_floats = output_floats(session),
-		.measure = phase->measure,
+		.program = phase->program,
 	};
 	phase->evaluated = 0;
 	phase->gathered = false;

@@ -17,8 +17,8 @@ struct train_phase {
 	struct train_session *session;
 	struct train_screen *screen; /* NULL: print nothing */
 	enum ips_mode mode;
-	int64_t steps_per_execution;
-	struct train_measure *measure;
+	const struct plan_program *program;
+	struct train_figures *figures;
 	struct dataset_feed *feed;
 	struct class_weights class_weights; /* fit.class_weight */
 	/* Results of an execution, laid out as struct train_execution describes. */

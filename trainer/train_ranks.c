@@ -424,7 +424,7 @@ static void copy_rank(const struct train_session *session, int rank, double *at,
 {
 	const struct train_execution *execution = &session->execution;
 	const int first = first_replica(session, rank), end = first_replica(session, rank + 1);
-	const int64_t states = execution->measure->metrics.states;
+	const int64_t states = execution->program->metrics.states;
 
 	for (int64_t step = 0; step < execution->steps; step++) {
 		for (int r = first; r < end; r++, at += 1 + states) {
@@ -473,7 +473,7 @@ static enum status gather_results(struct train_session *session, enum status sta
 	const int mine = ranks_rank(session->ranks);
 	const int64_t each = execution->outputs
 				     ? 0
-				     : execution->steps * (1 + execution->measure->metrics.states);
+				     : execution->steps * (1 + execution->program->metrics.states);
 	const int64_t words = (each * replicas + (int64_t)SAYS * ranks) * 2;
 	double *values, *own;
 	int failed = -1;

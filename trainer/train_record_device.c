@@ -101,10 +101,10 @@ static void append_traces(const struct train_session *session)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%s%s", modes[mode],
-			 part->repeats > 1                                ? "/Main"
-			 : part->first_step > 0                           ? "/RampDown"
-			 : part->end_step < program->schedule->time_steps ? "/RampUp"
-									  : "");
+			 part->repeats > 1                                          ? "/Main"
+			 : part->first_step > 0                                     ? "/RampDown"
+			 : part->end_step < session->execution.schedule->time_steps ? "/RampUp"
+										    : "");
 		append_part(session, i, part, name);
 	}
 }
@@ -147,8 +147,9 @@ static void append_device_run(struct train_worker *worker, int64_t run, int64_t 
 	struct train_program *program = &session->program[session->execution.mode];
 
 	if (program->trace_part_count == 0) {
-		program->trace_part_count = ipu_trace_parts(program->trace_part, program->schedule,
-							    session->execution.timeline);
+		program->trace_part_count =
+			ipu_trace_parts(program->trace_part, session->execution.schedule,
+					session->execution.timeline);
 		append_traces(session);
 	}
 	for (int i = 0; i < program->trace_part_count; i++)
@@ -324,8 +325,7 @@ static void record_device_run(struct train_worker *worker, int64_t run)
 		else if (traced)
 			replay_transfer(&replay, walk.transfer);
 	}
-	train__append_bubble(worker, run, IPS_DEVICE,
-			     &session->program[session->execution.mode].device_bubble);
+	train__append_bubble(worker, run, IPS_DEVICE, &session->execution.program->bubble);
 }
 
 void train_record_device(struct train_session *session, int64_t runs)

@@ -89,7 +89,7 @@ static void record_tokens(struct start *start)
 static void set_losses(struct start *start)
 {
 	const struct train_session *session = start->session;
-	const struct loss_list *losses = &session->program[IPS_TRAIN].measure.losses;
+	const struct loss_list *losses = &session->plan->program[IPS_TRAIN].losses;
 	struct str text = {0};
 
 	for (int o = 0; o < losses->count; o++)

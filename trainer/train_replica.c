@@ -26,7 +26,7 @@ _Static_assert(ARRAY_LEN(STAGE_PHASES) == TRAIN_SITES, "names of works out of st
 
 static bool trains(const struct train_session *session)
 {
-	return session->program[IPS_TRAIN].schedule;
+	return session->plan->program[IPS_TRAIN].schedule;
 }
 
 static void find_range(const struct train_session *session, int stage, struct train_stage *out)
@@ -75,11 +75,11 @@ static int stage_slots(const struct train_session *session, int number)
 	int slots = 1;
 
 	if (trains(session))
-		slots = ipu_schedule_live(session->program[IPS_TRAIN].schedule, number);
+		slots = ipu_schedule_live(session->plan->program[IPS_TRAIN].schedule, number);
 	/* Without a backward pass, the next stage copies one output while this one writes
 	 * others. */
 	for (int mode = IPS_TRAIN + 1; mode < TRAIN_MODES; mode++) {
-		const struct ipu_schedule *schedule = session->program[mode].schedule;
+		const struct ipu_schedule *schedule = session->plan->program[mode].schedule;
 		int flight;
 
 		if (!schedule || number == session->layout->stages - 1)
@@ -93,7 +93,7 @@ static int stage_slots(const struct train_session *session, int number)
 static struct stage_params stage_params_of(const struct train_session *session, int number,
 					   const struct train_stage *stage)
 {
-	const struct loss_part *loss = &session->program[IPS_TRAIN].measure.losses.items[0];
+	const struct loss_part *loss = &session->plan->program[IPS_TRAIN].losses.items[0];
 
 	return (struct stage_params){
 		.model = session->model,
@@ -102,7 +102,7 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 		.batch = session->run->data.batch_size,
 		.slots = stage->slots,
 		.training = trains(session),
-		.split = trains(session) && session->program[IPS_TRAIN].schedule->splits,
+		.split = trains(session) && session->plan->program[IPS_TRAIN].schedule->splits,
 		.logits_loss = number == session->layout->stages - 1 && trains(session) &&
 			       loss_takes_logits(&loss->loss, session->model),
 		.fixed_input = true,
@@ -147,7 +147,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 			mem_aligned((size_t)stage->slots * stage->loss_step, sizeof(float));
 		return !stage->loss_gradient ? err_nomem(err) : ST_OK;
 	}
-	flight = ipu_schedule_in_flight(session->program[IPS_TRAIN].schedule, number + 1,
+	flight = ipu_schedule_in_flight(session->plan->program[IPS_TRAIN].schedule, number + 1,
 					IPU_PHASE_B);
 	stage->ring_count = max(flight, RING_LEAST);
 	stage->ring = mem_calloc((size_t)stage->ring_count, sizeof(*stage->ring));
@@ -224,7 +224,7 @@ static size_t most_works(const struct train_session *session)
 	size_t most = 1;
 
 	for (int mode = IPS_TRAIN; session->recording && mode < TRAIN_MODES; mode++) {
-		const struct ipu_schedule *schedule = session->program[mode].schedule;
+		const struct ipu_schedule *schedule = session->plan->program[mode].schedule;
 		const int64_t runs = mode == IPS_TRAIN ? session->layout->updates_per_execution : 1;
 		const size_t works = !schedule ? 0 : (size_t)schedule->first[schedule->ipus];
 
@@ -237,28 +237,28 @@ static size_t most_works(const struct train_session *session)
 static enum status new_blocks(const struct train_session *session, struct train_replica *replica,
 			      struct err *err)
 {
-	const size_t weights = session->model->weights + 1;
+	const struct {
+		float **block;
+		bool wanted;
+	} blocks[] = {
+		{&replica->weights, true},
+		{&replica->halves, model_policy(session->model) != MODEL_POLICY_TEXT},
+		{&replica->accumulated, trains(session)},
+		{&replica->fresh, trains(session) && session->layout->accumulation > 1},
+	};
+	const bool squares = trains(session) && optimizer_needs_whole_norm(&session->optimizer);
 
-	replica->weights = mem_aligned(weights, sizeof(float));
-	if (!replica->weights)
-		return err_nomem(err);
-	if (model_policy(session->model) != MODEL_POLICY_TEXT) {
-		replica->halves = mem_aligned(weights, sizeof(float));
-		if (!replica->halves)
+	for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+		if (!blocks[i].wanted)
+			continue;
+		*blocks[i].block = mem_aligned(session->model->weights + 1, sizeof(float));
+		if (!*blocks[i].block)
 			return err_nomem(err);
 	}
-	if (!trains(session))
-		return ST_OK;
-	replica->accumulated = mem_aligned(weights, sizeof(float));
-	if (session->layout->accumulation > 1)
-		replica->fresh = mem_aligned(weights, sizeof(float));
-	if (optimizer_needs_whole_norm(&session->optimizer))
+	if (squares)
 		replica->squares =
 			mem_calloc((size_t)session->model->param_count + 1, sizeof(double));
-	if (!replica->accumulated || (!replica->fresh && session->layout->accumulation > 1) ||
-	    (!replica->squares && optimizer_needs_whole_norm(&session->optimizer)))
-		return err_nomem(err);
-	return ST_OK;
+	return squares && !replica->squares ? err_nomem(err) : ST_OK;
 }
 
 int64_t train_replica_runs_done(const struct train_session *session, int replica)

@@ -1,6 +1,5 @@
 /*
- * Builds a session, in this order: the compiled plan, memory and its limits, schedules, workers and
- * their threads.
+ * Builds a session, in this order: figures, memory and its limits, workers and their threads.
  */
 #include "trainer/train_session.h"
 
@@ -19,27 +18,17 @@
 #include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
-/* ---- the compiled plan ----------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
-/* Copy the plan's schedules, measurements and device into the session. */
-static enum status copy_plan(struct train_session *session, struct err *err)
+/* Name the figures of each mode that computes any: the loss, then the metrics. */
+static enum status name_figures(struct train_session *session, struct err *err)
 {
-	const struct plan_run *plan = session->plan;
-
-	session->optimizer = plan->optimizer;
-	session->device = plan->device;
 	for (int mode = IPS_TRAIN; mode < TRAIN_MODES; mode++) {
-		const struct plan_program *from = &plan->program[mode];
-		struct train_program *to = &session->program[mode];
-		struct train_figures *figures = &to->measure.figures;
-		const size_t count = (size_t)from->metrics.count + 1;
+		const struct plan_program *program = &session->plan->program[mode];
+		struct train_figures *figures = &session->program[mode].figures;
+		const size_t count = (size_t)program->metrics.count + 1;
 
-		to->schedule = from->schedule;
-		to->steps_per_execution = from->steps_per_execution;
-		to->device_bubble = from->bubble;
-		to->measure.losses = from->losses;
-		to->measure.metrics = from->metrics;
-		if (!from->measured)
+		if (!program->measured)
 			continue;
 		figures->names = arena_alloc(&session->arena, count, sizeof(*figures->names));
 		figures->values = arena_alloc(&session->arena, count, sizeof(*figures->values));
@@ -48,7 +37,7 @@ static enum status copy_plan(struct train_session *session, struct err *err)
 		figures->count = (int)count;
 		figures->names[0] = "loss";
 		for (size_t i = 1; i < count; i++)
-			figures->names[i] = from->metrics.items[i - 1].name;
+			figures->names[i] = program->metrics.items[i - 1].name;
 	}
 	return ST_OK;
 }
@@ -198,7 +187,7 @@ bool train_session_fits(const struct train_session *session)
 static enum status build_session(struct train_session *session, struct err *err)
 {
 	const struct run_layout *layout = session->layout;
-	enum status status = copy_plan(session, err);
+	enum status status = name_figures(session, err);
 
 	session->sharded = status == ST_OK &&
 			   train_shard_wanted(session->ranks, session->run, &session->optimizer);
@@ -257,6 +246,8 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->run = params->plan->run;
 	session->layout = params->plan->layout;
 	session->model = params->plan->model;
+	session->optimizer = params->plan->optimizer;
+	session->device = params->plan->device;
 	session->train_set = params->train_set;
 	session->test_set = params->test_set;
 	session->recording = params->recording;

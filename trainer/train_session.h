@@ -85,13 +85,6 @@ struct train_replica {
 	struct ips_track **io_track;     /* by local IPU: of its I/O tiles; entries may be NULL */
 };
 
-/* The measurements of training, or of evaluation. */
-struct train_measure {
-	struct loss_list losses;
-	struct metric_list metrics;
-	struct train_figures figures; /* of both, used by the main thread only */
-};
-
 /* One Engine::run; written by the main thread while the workers are idle. */
 struct train_execution {
 	enum ips_mode mode;
@@ -104,22 +97,19 @@ struct train_execution {
 	int64_t start_cycle;
 	bool traced; /* its device timeline is recorded in full */
 	struct dataset_feed *feed;
-	double *losses;       /* steps x replicas, without penalties */
-	double *penalties;    /* runs x layers: of the weights' regularisers */
-	double *sums;         /* steps x replicas x states of the metrics */
-	float *outputs;       /* steps x replicas x output_floats; NULL: not needed */
-	size_t output_floats; /* of a step's predictions on one replica */
-	const struct train_measure *measure;
+	double *losses;                     /* steps x replicas, without penalties */
+	double *penalties;                  /* runs x layers: of the weights' regularisers */
+	double *sums;                       /* steps x replicas x states of the metrics */
+	float *outputs;                     /* steps x replicas x output_floats; NULL: not needed */
+	size_t output_floats;               /* of a step's predictions on one replica */
+	const struct plan_program *program; /* of the mode, with losses and metrics */
 };
 
-/* The program of a mode's Engine::run, and its measurements. */
+/* What the main thread knows of a mode besides its program in the plan. */
 struct train_program {
-	const struct ipu_schedule *schedule; /* of the plan; NULL: the run does not use this mode */
-	struct plan_bubble device_bubble;
+	struct train_figures figures;                      /* of losses and metrics */
 	struct ipu_trace_part trace_part[IPU_TRACE_PARTS]; /* of its device timeline */
 	int trace_part_count;                              /* 0: its steps have not been recorded */
-	struct train_measure measure;
-	int64_t steps_per_execution;
 };
 
 #define TRAIN_MODES (IPS_PREDICT + 1)

@@ -97,7 +97,7 @@ struct train_async {
 
 static void call_step(struct train_async *async, int64_t step)
 {
-	const struct train_figures *figures = &async->phase->measure->figures;
+	const struct train_figures *figures = async->phase->figures;
 	const struct train_session *session = async->phase->session;
 	const struct ips_logs logs = {async->logs, figures->count};
 	const struct callback_event event = {.moment = CALLBACK_BATCH_END,
@@ -172,7 +172,7 @@ enum status train_async_new(struct train_async **out, struct train_phase *phase,
 			    struct err *err)
 {
 	struct train_async *async = mem_calloc(1, sizeof(*async));
-	const size_t count = (size_t)phase->measure->figures.count;
+	const size_t count = (size_t)phase->figures->count;
 
 	*out = NULL;
 	if (!async)

@@ -225,14 +225,14 @@ static void compute_loss(struct work *work, int slot)
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
 	struct train_execution *execution = &session->execution;
-	const struct train_measure *measure = execution->measure;
+	const struct plan_program *program = execution->program;
 	const bool training = execution->mode == IPS_TRAIN;
 	struct train_measured measured = {
 		.model = session->model,
-		.losses = &measure->losses,
-		.metrics = &measure->metrics,
+		.losses = &program->losses,
+		.metrics = &program->metrics,
 		.outputs = stage_output(work->stage->stage, slot),
-		.logits = loss_takes_logits(&measure->losses.items[0].loss, session->model)
+		.logits = loss_takes_logits(&program->losses.items[0].loss, session->model)
 				  ? stage_logits(work->stage->stage, slot)
 				  : NULL,
 		.there =
@@ -244,7 +244,7 @@ static void compute_loss(struct work *work, int slot)
 		.classes = training && worker->replica->classes.classes > 0
 				   ? &worker->replica->classes
 				   : NULL,
-		.states = execution->sums + result_index(work) * measure->metrics.states,
+		.states = execution->sums + result_index(work) * program->metrics.states,
 		.each = train_outfeed_tokens(&work->place),
 	};
 
