@@ -236,7 +236,8 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 	const int stages = session->layout->stages;
 	enum status status = ranks_channels(session->ranks, 2 * stages + 1, err);
 
-	session->branch = mem_calloc((size_t)session->replicas, sizeof(*session->branch));
+	session->branch =
+		arena_alloc(&session->arena, (size_t)session->replicas, sizeof(*session->branch));
 	if (!session->branch)
 		return err_nomem(err);
 	for (int r = 0; r < session->replicas; r++)
@@ -259,7 +260,6 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 
 void train_ranks_free(struct train_session *session)
 {
-	mem_free(session->branch);
 	for (int s = 0; session->exchange && s < session->layout->stages; s++) {
 		struct train_exchange *e = &session->exchange[s];
 

@@ -1,7 +1,8 @@
 /*
  * A replica's blocks and stages: all memory that a worker uses, allocated once.
  *
- * Ownership: the session owns it; a partly initialized replica can be freed too.
+ * Ownership: the session owns it, its arena what is small; a partly initialized replica can be
+ * freed too.
  */
 #include "trainer/train_session.h"
 
@@ -121,8 +122,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 	struct stage_params params = stage_params_of(session, number, stage);
 	const bool last = number == session->layout->stages - 1;
 	enum status status;
-	size_t outputs, parts;
-	int flight;
+	size_t parts;
 
 	params.replica = (uint32_t)replica->number;
 	params.halves = replica->halves;
@@ -140,23 +140,17 @@ static enum status new_stage_buffers(const struct train_session *session,
 	}
 	if (status != ST_OK || !trains(session))
 		return status;
-	outputs = stage_output_count(stage->stage);
-	if (last) {
-		stage->loss_step = (outputs + 15) / 16 * 16;
-		stage->loss_gradient =
-			mem_aligned((size_t)stage->slots * stage->loss_step, sizeof(float));
-		return !stage->loss_gradient ? err_nomem(err) : ST_OK;
+	stage->gradient_step = (stage_output_count(stage->stage) + 15) / 16 * 16;
+	stage->gradient_count = stage->slots;
+	if (!last) {
+		const int flight = ipu_schedule_in_flight(
+			session->plan->program[IPS_TRAIN].schedule, number + 1, IPU_PHASE_B);
+
+		stage->gradient_count = max(flight, RING_LEAST);
 	}
-	flight = ipu_schedule_in_flight(session->plan->program[IPS_TRAIN].schedule, number + 1,
-					IPU_PHASE_B);
-	stage->ring_count = max(flight, RING_LEAST);
-	stage->ring = mem_calloc((size_t)stage->ring_count, sizeof(*stage->ring));
-	for (int i = 0; stage->ring && i < stage->ring_count; i++) {
-		stage->ring[i] = mem_aligned(outputs, sizeof(float));
-		if (!stage->ring[i])
-			return err_nomem(err);
-	}
-	return !stage->ring ? err_nomem(err) : ST_OK;
+	stage->gradients = mem_aligned((size_t)stage->gradient_count * stage->gradient_step,
+				       sizeof(*stage->gradients));
+	return stage->gradients ? ST_OK : err_nomem(err);
 }
 
 double train_replica_bytes(const struct train_session *session)
@@ -197,7 +191,8 @@ static enum status new_stage(struct train_session *session, struct train_replica
 	train_signal_init(&stage->forward_done, spin);
 	train_signal_init(&stage->forward_taken, spin);
 	train_signal_init(&stage->backward_done, spin);
-	stage->layer_site = mem_calloc((size_t)model->layer_count, sizeof(*stage->layer_site));
+	stage->layer_site = arena_alloc(&session->arena, (size_t)model->layer_count,
+					sizeof(*stage->layer_site));
 	if (!stage->layer_site)
 		return err_nomem(err);
 	for (int i = 0; i < model->layer_count; i++) {
@@ -287,17 +282,18 @@ enum status train_replica_init(struct train_session *session, int index, struct 
 {
 	struct train_replica *replica = &session->replica[index];
 	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
+	const size_t ipus = (size_t)session->layout->ipus_per_replica;
+	struct arena *arena = &session->arena;
 	enum status status = new_blocks(session, replica, err);
 
 	if (status != ST_OK)
 		return status;
 	replica->number = session->first_replica + index;
 	replica->interval = mem_calloc(most_works(session), sizeof(*replica->interval));
-	replica->device_track =
-		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
-	replica->io_track =
-		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));
-	replica->stage = mem_calloc((size_t)session->layout->stages, sizeof(*replica->stage));
+	replica->device_track = arena_alloc(arena, ipus, sizeof(struct ips_track *));
+	replica->io_track = arena_alloc(arena, ipus, sizeof(struct ips_track *));
+	replica->stage =
+		arena_alloc(arena, (size_t)session->layout->stages, sizeof(*replica->stage));
 	if (!replica->interval || !replica->device_track || !replica->io_track || !replica->stage)
 		return err_nomem(err);
 	model_init_weights(session->model, replica->weights, session->run->fit.seed);
@@ -326,19 +322,14 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 		if (stage->own != stage->ranges)
 			mem_free(stage->own);
 		mem_free(stage->ranges);
-		mem_free(stage->loss_gradient);
+		mem_free(stage->gradients);
 		mem_free(stage->parts);
-		for (int i = 0; stage->ring && i < stage->ring_count; i++)
-			mem_free(stage->ring[i]);
-		mem_free(stage->ring);
-		mem_free(stage->layer_site);
 		if (stage->slots > 0) {
 			train_signal_fini(&stage->forward_done);
 			train_signal_fini(&stage->forward_taken);
 			train_signal_fini(&stage->backward_done);
 		}
 	}
-	mem_free(replica->stage);
 	mem_free(replica->weights);
 	mem_free(replica->halves);
 	mem_free(replica->accumulated);
@@ -346,7 +337,5 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 	mem_free(replica->slots);
 	mem_free(replica->squares);
 	mem_free(replica->interval);
-	mem_free(replica->device_track);
-	mem_free(replica->io_track);
 	class_counts_fini(&replica->classes);
 }

@@ -162,7 +162,7 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 {
 	const int stages = session->layout->stages;
 
-	session->barrier = mem_calloc((size_t)stages, sizeof(*session->barrier));
+	session->barrier = arena_alloc(&session->arena, (size_t)stages, sizeof(*session->barrier));
 	session->reduced = mem_aligned(session->model->weights + 1, sizeof(float));
 	if (!session->barrier || !session->reduced)
 		return err_nomem(err);
@@ -198,8 +198,10 @@ static enum status build_session(struct train_session *session, struct err *err)
 	train_ranks_share(session);
 	session->workers_per_replica = layout->ipus_used;
 	session->worker_count = session->replicas * session->workers_per_replica;
-	session->replica = mem_calloc((size_t)session->replicas, sizeof(*session->replica));
-	session->worker = mem_calloc((size_t)session->worker_count, sizeof(*session->worker));
+	session->replica =
+		arena_alloc(&session->arena, (size_t)session->replicas, sizeof(*session->replica));
+	session->worker = arena_alloc(&session->arena, (size_t)session->worker_count,
+				      sizeof(*session->worker));
 	if (!session->replica || !session->worker)
 		return err_nomem(err);
 	status = new_pool(session, err);
@@ -298,10 +300,7 @@ void train_session_free(struct train_session *session)
 	train_outfeed_close(session, NULL);
 	train_tensors_fini(&session->tensors);
 	pool_free(session->pool);
-	mem_free(session->barrier);
 	mem_free(session->reduced);
-	mem_free(session->replica);
-	mem_free(session->worker);
 	train_signal_fini(&session->go);
 	train_stop_fini(&session->stop_early);
 	arena_fini(&session->arena);

@@ -55,11 +55,10 @@ struct train_stage {
 	size_t own_count;
 	bool regularized;
 	int slots;            /* micro-batches in flight */
-	float *loss_gradient; /* last stage: for each slot, loss_step apart: [batch, output] */
-	size_t loss_step;     /* floats; whole cache lines */
+	float *gradients;     /* [batch, output], written by the loss or by the next stage */
+	size_t gradient_step; /* floats from one to the next; whole cache lines */
+	int gradient_count;   /* bounds the gradients in flight */
 	float *parts;         /* train_measure_parts(); NULL: none */
-	float **ring;         /* gradients of its output, written by the next stage */
-	int ring_count;       /* bounds the gradients in flight */
 	struct train_signal forward_done;  /* micro-batches of this execution */
 	struct train_signal forward_taken; /* outputs that the next stage has copied */
 	struct train_signal backward_done;

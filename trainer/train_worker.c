@@ -36,6 +36,12 @@ static struct train_stage *stage_of(const struct work *work, int number)
 	return &work->worker->replica->stage[number];
 }
 
+/* Return the place of the output's gradient of a micro-batch. */
+static float *gradient_at(const struct train_stage *stage, int64_t sequence)
+{
+	return stage->gradients + (size_t)(sequence % stage->gradient_count) * stage->gradient_step;
+}
+
 void train_worker_failed(struct train_worker *worker, enum status status, const struct err *err)
 {
 	if (status == ST_OK || worker->err.status != ST_OK)
@@ -237,9 +243,7 @@ static void compute_loss(struct work *work, int slot)
 				  : NULL,
 		.there =
 			dataset_feed_items(execution->feed, worker->replica->number, step_of(work)),
-		.gradient = training ? work->stage->loss_gradient +
-					       (size_t)slot * work->stage->loss_step
-				     : NULL,
+		.gradient = training ? gradient_at(work->stage, work->sequence) : NULL,
 		.parts = work->stage->parts,
 		.classes = training && worker->replica->classes.classes > 0
 				   ? &worker->replica->classes
@@ -418,7 +422,7 @@ static void run_backward(struct work *work)
 	const bool splits = session->execution.schedule->splits;
 	const int last = session->layout->stages - 1;
 	const int slot = (int)(work->sequence % work->stage->slots);
-	float *gradient, *to_input = NULL;
+	float *to_input = NULL;
 
 	if (work->number < last)
 		train_signal_wait(&stage_of(work, work->number + 1)->backward_done,
@@ -426,20 +430,18 @@ static void run_backward(struct work *work)
 	if (work->number > 0) {
 		struct train_stage *to = stage_of(work, work->number - 1);
 
-		train_signal_wait(&to->backward_done, work->sequence + 1 - to->ring_count);
-		to_input = to->ring[work->sequence % to->ring_count];
+		train_signal_wait(&to->backward_done, work->sequence + 1 - to->gradient_count);
+		to_input = gradient_at(to, work->sequence);
 	}
 
 	begin_work(work, IPS_BACKWARD, TRAIN_SITE_BACKWARD);
 	if (work->number < last)
 		draw_flow(work, &GRADIENTS, false, work->number + 1);
-	gradient = work->number == last
-			   ? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
-			   : work->stage->ring[work->sequence % work->stage->ring_count];
 	if (!splits && is_last(work) && sends_early(work))
 		work->stage->sending = work;
-	stage_backward(work->stage->stage, slot, worker->replica->weights, gradient,
-		       splits ? NULL : gradients_of(work), to_input);
+	stage_backward(work->stage->stage, slot, worker->replica->weights,
+		       gradient_at(work->stage, work->sequence), splits ? NULL : gradients_of(work),
+		       to_input);
 	if (!splits)
 		complete_gradients(work);
 	if (work->number > 0)
