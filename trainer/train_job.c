@@ -239,17 +239,15 @@ static enum status make_directory(struct train_job *job, struct err *err)
 static void watch_commit(void *user, const struct ips_commit *commit)
 {
 	struct train_job *job = user;
-	char line[256];
 
 	if (job->lagged || commit->lag_ns < LAG_NS)
 		return;
 	job->lagged = true;
-	snprintf(line, sizeof(line),
-		 "ipu-train: the report lags: disk or processor do not keep up, and a kill now "
-		 "would "
-		 "lose %.1f s of the recording, not 0.1 s (`lag_ns` in the view overhead)",
-		 (double)commit->lag_ns / 1e9);
-	train_screen_say(&job->screen, job->screen.log, line);
+	train_screen_say(&job->screen, job->screen.log,
+			 "ipu-train: the report lags: disk or processor do not keep up, and a kill "
+			 "now would lose %.1f s of the recording, not 0.1 s (`lag_ns` in the view "
+			 "overhead)",
+			 (double)commit->lag_ns / 1e9);
 }
 
 static enum status open_report(struct train_job *job, struct err *err)
@@ -344,6 +342,14 @@ static enum status print_run(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
+/* Check a file of weights, or of a @model, that the run will write; @path NULL: none. */
+static enum status check_saved(const char *path, const cJSON *model, struct err *err)
+{
+	enum status status = path ? keras_save_check(path, model, err) : ST_OK;
+
+	return status == ST_OK && path ? fs_check_write(path, err) : status;
+}
+
 /* Check that files can be read or written before hours of training, not after. */
 static enum status check_files(struct train_job *job, struct err *err)
 {
@@ -354,14 +360,10 @@ static enum status check_files(struct train_job *job, struct err *err)
 		status = model_weights_open(&job->weights, run->weights.load, err);
 	if (status == ST_OK && ranks_rank(job->ranks) == 0)
 		status = train_backup_check(run, err);
-	if (status == ST_OK && run->weights.save)
-		status = keras_save_check(run->weights.save, NULL, err);
-	if (status == ST_OK && run->weights.save)
-		status = fs_check_write(run->weights.save, err);
-	if (status == ST_OK && run->weights.save_model)
-		status = keras_save_check(run->weights.save_model, run->model, err);
-	if (status == ST_OK && run->weights.save_model)
-		status = fs_check_write(run->weights.save_model, err);
+	if (status == ST_OK)
+		status = check_saved(run->weights.save, NULL, err);
+	if (status == ST_OK)
+		status = check_saved(run->weights.save_model, run->model, err);
 	if (status == ST_OK && run->predict.wanted && run->predict.output)
 		status = fs_check_write(run->predict.output, err);
 	return status;
@@ -483,13 +485,9 @@ static void write_beside(struct train_job *job,
 	};
 	struct err err = {0};
 
-	char line[ERR_TEXT_SIZE + 64];
-
-	if (write(job->directory, &wanted, &err) != ST_OK) {
-		snprintf(line, sizeof(line), "ipu-train: %s (the run goes on without it)",
-			 err.text);
-		train_screen_say(&job->screen, job->screen.log, line);
-	}
+	if (write(job->directory, &wanted, &err) != ST_OK)
+		train_screen_say(&job->screen, job->screen.log,
+				 "ipu-train: %s (the run goes on without it)", err.text);
 }
 
 /* Written before the first step, so that a killed run has them. A failure of the recording is
@@ -541,17 +539,15 @@ static void print_forecast(const struct train_job *job)
 static void announce(struct train_job *job)
 {
 	struct err err = {ST_OK, ""};
-	char line[ERR_TEXT_SIZE + 64];
 	enum status status;
 
 	if (!job->plan.run->ipu.wanted || ranks_rank(job->ranks) > 0)
 		return;
 	status = train_announce_open(&job->screen.announce, job->plan.run, job->plan.layout,
 				     job->command, job->directory, &err);
-	if (status != ST_OK && status != ST_NOTFOUND) {
-		snprintf(line, sizeof(line), "ipu-monitor will not show this run: %s", err.text);
-		train_screen_say(&job->screen, job->screen.out, line);
-	}
+	if (status != ST_OK && status != ST_NOTFOUND)
+		train_screen_say(&job->screen, job->screen.out,
+				 "ipu-monitor will not show this run: %s", err.text);
 }
 
 /* Print progress as TensorFlow for IPU does, for the device only: CPU programs are not compiled. */

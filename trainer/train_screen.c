@@ -7,6 +7,7 @@
 #include "trainer/train_screen.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,9 +27,8 @@
 #define COMPILE_BAR  50
 #define COMPILE_TEXT                                                                               \
 	60 /* columns beside it: "[] 2% Step: Pre-Planning Operations [Elapsed: ...]" */
-#define COLUMNS   4
-#define FIELD     256
-#define LINE_MOST 128
+#define COLUMNS 4
+#define FIELD   256
 
 /* ---- announcements --------------------------------------------------------------------------- */
 
@@ -155,8 +155,9 @@ static void end_bar(struct train_screen *screen, const char *line)
 	pthread_mutex_unlock(&screen->lock);
 }
 
-void train_screen_say(struct train_screen *screen, FILE *out, const char *line)
+void train_screen_say(struct train_screen *screen, FILE *out, const char *format, ...)
 {
+	va_list args;
 	bool over;
 
 	if (!out)
@@ -167,7 +168,10 @@ void train_screen_say(struct train_screen *screen, FILE *out, const char *line)
 		fputs(CLEAR, screen->out);
 		fflush(screen->out);
 	}
-	fprintf(out, "%s\n", line);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
 	fflush(out);
 	if (over)
 		print_bar(screen);
@@ -428,37 +432,25 @@ static void print_rule(const struct table *table, char character)
 	putc('\n', table->out);
 }
 
-/* As Keras's print_row(): each field is truncated to its column, with a blank before the next. */
-static void print_row(const struct table *table, char fields[COLUMNS][FIELD])
+/* As Keras's print_row(): each field is truncated to its column, with a blank before the next.
+ * NULL: an empty field. */
+static void print_row(const struct table *table, const char *const *fields)
 {
-	char line[LINE_MOST] = "";
-	size_t length = 0;
-
 	for (int i = 0; i < table->columns; i++) {
-		const size_t end = (size_t)table->ends[i];
+		const int width = table->ends[i] - (i > 0 ? table->ends[i - 1] : 0);
+		const char *field = fields[i] ? fields[i] : "";
 
-		if (i > 0)
-			line[length - 1] = ' ';
-		snprintf(line + length, sizeof(line) - length, "%s", fields[i]);
-		length = strlen(line);
-		if (length > end)
-			length = end;
-		memset(line + length, ' ', end - length);
-		length = end;
-		line[length] = '\0';
+		fprintf(table->out, "%-*.*s", width, i + 1 < table->columns ? width - 1 : width,
+			field);
 	}
-	fprintf(table->out, "%s\n", line);
+	putc('\n', table->out);
 }
 
 static void print_head(const struct table *table, const char *name, const char *const *titles)
 {
-	char fields[COLUMNS][FIELD] = {""};
-
-	for (int i = 0; i < table->columns; i++)
-		snprintf(fields[i], FIELD, "%s", titles[i]);
 	fprintf(table->out, "Model: \"%s\"\n", name);
 	print_rule(table, '_');
-	print_row(table, fields);
+	print_row(table, titles);
 	print_rule(table, '=');
 }
 
@@ -498,22 +490,19 @@ static void print_model_row(const struct table *table, const struct model *model
 {
 	const struct model_row *row = &model->rows[number];
 	const bool input = strcmp(row->class_name, "InputLayer") == 0;
-	char fields[COLUMNS][FIELD] = {""}, shape[FIELD - 2];
+	char name[FIELD], shape[FIELD - 2], output[FIELD], params[FMT_SIZE], from[FIELD] = "";
+	const char *fields[COLUMNS] = {name, output, params, from};
 
 	model_shape_text(&row->output, row->any_batch ? 0 : batch, shape, sizeof(shape));
-	snprintf(fields[0], FIELD, "%s (%s)", row->name, row->class_name);
-	snprintf(fields[1], FIELD, input ? "[%s]" : "%s", shape);
-	snprintf(fields[2], FIELD, "%lld", (long long)row_params(model, number, false));
-	if (row->input_count > 0)
-		snprintf(fields[3], FIELD, "%s[%d][0]", model->rows[row->inputs[0]].name,
-			 row->calls[0]);
-	print_row(table, fields);
-	for (int i = 1; table->columns > 3 && i < row->input_count; i++) {
-		char more[COLUMNS][FIELD] = {""};
-
-		snprintf(more[3], FIELD, "%s[%d][0]", model->rows[row->inputs[i]].name,
-			 row->calls[i]);
-		print_row(table, more);
+	snprintf(name, sizeof(name), "%s (%s)", row->name, row->class_name);
+	snprintf(output, sizeof(output), input ? "[%s]" : "%s", shape);
+	snprintf(params, sizeof(params), "%lld", (long long)row_params(model, number, false));
+	for (int i = 0; i == 0 || (table->columns > 3 && i < row->input_count); i++) {
+		if (i < row->input_count)
+			snprintf(from, sizeof(from), "%s[%d][0]", model->rows[row->inputs[i]].name,
+				 row->calls[i]);
+		print_row(table, fields);
+		fields[0] = fields[1] = fields[2] = NULL;
 	}
 }
 
@@ -574,22 +563,19 @@ void train_summary_stages(FILE *out, const struct model *model, const struct run
 	print_head(&table, model->name, graph ? titles : chain_titles);
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
-		char fields[COLUMNS][FIELD] = {""};
+		char name[FIELD], stage[FMT_SIZE];
 
 		if (graph)
 			announce_nested(&table, model, i);
-		snprintf(fields[0], FIELD, graph ? "%s (%s) (0)" : "%s (%s)", layer->name,
+		snprintf(name, sizeof(name), graph ? "%s (%s) (0)" : "%s (%s)", layer->name,
 			 model_layer_class(layer));
-		if (graph)
-			snprintf(fields[1], FIELD, "%s", input_name(model, layer->inputs[0]));
-		snprintf(fields[graph ? 2 : 1], FIELD, "%d", layout->stage[i]);
-		print_row(&table, fields);
-		for (int k = 1; graph && k < layer->input_count; k++) {
-			char more[COLUMNS][FIELD] = {""};
-
-			snprintf(more[1], FIELD, "%s", input_name(model, layer->inputs[k]));
-			print_row(&table, more);
-		}
+		snprintf(stage, sizeof(stage), "%d", layout->stage[i]);
+		print_row(&table,
+			  graph ? (const char *[]){name, input_name(model, layer->inputs[0]), stage}
+				: (const char *[]){name, stage});
+		for (int k = 1; graph && k < layer->input_count; k++)
+			print_row(&table, (const char *[]){
+						  NULL, input_name(model, layer->inputs[k]), NULL});
 		print_rule(&table, i + 1 == model->layer_count ? '=' : '_');
 	}
 }

@@ -170,7 +170,7 @@ static void *talk(void *user)
 
 	for (int i = 0; i < LINES; i++) {
 		snprintf(line, sizeof(line), "[HEALTH] thread=%d line=%d.", talker->number, i);
-		train_screen_say(talker->screen, talker->out, line);
+		train_screen_say(talker->screen, talker->out, "%s", line);
 	}
 	(*talker->ended)++;
 	return NULL;
