@@ -19,6 +19,7 @@
 #include "trainer/models/model_weights.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"
+#include "trainer/train_record.h"
 
 #define BACKUP_FILE "latest.backup"
 
@@ -105,14 +106,12 @@ static bool find_difference(const cJSON **a, const cJSON **b, struct str *path)
 	if (!objects && !arrays)
 		return true;
 	for (const cJSON *x = there->child, *y = here->child; x || y; at++) {
-		if (objects && x) {
-			str_addf(path, "%s%s", length ? "." : "", x->string);
-			*a = x;
-			*b = cJSON_GetObjectItemCaseSensitive(here, x->string);
-		} else if (objects) {
-			str_addf(path, "%s%s", length ? "." : "", y->string);
-			*a = cJSON_GetObjectItemCaseSensitive(there, y->string);
-			*b = y;
+		if (objects) {
+			const char *key = x ? x->string : y->string;
+
+			str_addf(path, "%s%s", length ? "." : "", key);
+			*a = x ? x : cJSON_GetObjectItemCaseSensitive(there, key);
+			*b = x ? cJSON_GetObjectItemCaseSensitive(here, key) : y;
 		} else {
 			str_addf(path, "[%d]", at);
 			*a = x;
@@ -122,9 +121,8 @@ static bool find_difference(const cJSON **a, const cJSON **b, struct str *path)
 			return true;
 		if (path->text)
 			path->text[path->length = length] = '\0';
-		if (objects && !x)
-			y = y->next;
-		else if (arrays && y)
+		/* Of objects, first the keys that are there, then those that are here. */
+		if (y && (arrays || !x))
 			y = y->next;
 		x = x ? x->next : NULL;
 	}
@@ -355,16 +353,14 @@ static void record_part(const struct train_backup *backup, const char *first, in
 {
 	const struct train_session *session = backup->session;
 	const int rank = ranks_rank(session->ranks);
-	char number[24], report[FS_PATH_SIZE];
+	char report[FS_PATH_SIZE];
 
 	if (rank == 0 || rank >= ranks || first[0] == '\0' ||
 	    !fs_path(report, "%s/rank%d", first, rank))
 		str_copy(report, sizeof(report), first);
-	snprintf(number, sizeof(number), "%" PRId64, session->part);
-	ips_meta_set(session->recording, "part", number);
+	train_record_number(session->recording, "part", session->part);
 	ips_meta_set(session->recording, "continues", report);
-	snprintf(number, sizeof(number), "%" PRId64, session->steps[IPS_TRAIN]);
-	ips_meta_set(session->recording, "continues_after_step", number);
+	train_record_number(session->recording, "continues_after_step", session->steps[IPS_TRAIN]);
 }
 
 static void print_part(const struct train_backup *backup, FILE *out, const char *report)

@@ -21,6 +21,7 @@
 #include "trainer/train_fit.h"
 #include "trainer/train_ranks.h"
 #include "trainer/train_outfeed.h"
+#include "trainer/train_record.h"
 #include "trainer/train_session.h"
 #include "trainer/train_screen.h"
 #include "trainer/train_tensors.h"
@@ -253,7 +254,7 @@ static void watch_commit(void *user, const struct ips_commit *commit)
 static enum status open_report(struct train_job *job, struct err *err)
 {
 	struct ips_recording_params params;
-	char path[FS_PATH_SIZE], message[ERR_TEXT_SIZE], number[32];
+	char path[FS_PATH_SIZE], message[ERR_TEXT_SIZE];
 	enum status status;
 	int failed;
 
@@ -274,10 +275,8 @@ static enum status open_report(struct train_job *job, struct err *err)
 		return err_set(err, (enum status)failed, "%s", message);
 	if (job->ranks) {
 		ips_meta_set(job->recording, "mpi", ranks_transport_name(job->ranks));
-		snprintf(number, sizeof(number), "%" PRId64, job->clock.offset_ns);
-		ips_meta_set(job->recording, "clock_offset_ns", number);
-		snprintf(number, sizeof(number), "%" PRId64, job->clock.bound_ns);
-		ips_meta_set(job->recording, "clock_bound_ns", number);
+		train_record_number(job->recording, "clock_offset_ns", job->clock.offset_ns);
+		train_record_number(job->recording, "clock_bound_ns", job->clock.bound_ns);
 	}
 	return write_json_files(job, err);
 }
@@ -682,18 +681,18 @@ static void report_weights(const struct train_job *job)
 static void report_loss_scale(const struct train_job *job)
 {
 	const struct train_loss_scale *at = &job->session->worker[0].loss_scale;
-	char scale[32], skipped[24];
+	char scale[32];
 
 	if (!job->session->optimizer.loss_scale_dynamic)
 		return;
 	snprintf(scale, sizeof(scale), "%g", at->scale);
-	snprintf(skipped, sizeof(skipped), "%" PRId64, at->skipped);
 	ips_meta_set(job->recording, "loss_scale", scale);
-	ips_meta_set(job->recording, "updates_skipped", skipped);
+	train_record_number(job->recording, "updates_skipped", at->skipped);
 	if (job->screen.out)
 		fprintf(job->screen.out,
-			"Loss scale: %s; updates skipped for gradients that are not finite: %s\n",
-			scale, skipped);
+			"Loss scale: %s; updates skipped for gradients that are not finite: "
+			"%" PRId64 "\n",
+			scale, at->skipped);
 }
 
 /* Finish the report whatever came before; an incomplete report fails the run. */

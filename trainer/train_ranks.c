@@ -321,8 +321,6 @@ static void begin_span(const struct train_session *session, struct ips_track *tr
 	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
 	int64_t words = 0; /* sent to other ranks */
 
-	if (!track)
-		return;
 	for (int r = 0; r < ranks; r++)
 		words += r == mine ? 0 : pieces->words[all ? mine : r];
 	ips_span_begin(track, site);
@@ -332,8 +330,6 @@ static void begin_span(const struct train_session *session, struct ips_track *tr
 
 static void end_span(struct ips_track *track, size_t words)
 {
-	if (!track)
-		return;
 	ips_span_arg_int(track, "size", (int64_t)(words * sizeof(float)));
 	ips_span_end(track);
 }
@@ -345,8 +341,6 @@ static void record_operation(struct ips_track *track, int bucket, uint64_t from,
 {
 	const uint64_t until = min(to, waits);
 
-	if (!track)
-		return;
 	ips_span_arg_int(track, "bucket", bucket);
 	ips_span_arg_int(track, "hidden_ns", until > from ? (int64_t)(until - from) : 0);
 	ips_span_arg_int(track, "before_ns", (int64_t)begun - (int64_t)from);

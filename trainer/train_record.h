@@ -16,6 +16,9 @@ enum status train_record_start(struct train_session *session, struct err *err);
 /* Create the lane for the decoding of @mode's feeds; nothing without a recording. */
 enum status train_record_data(struct train_session *session, enum ips_mode mode, struct err *err);
 
+/* Record a fact that is a number. */
+int train_record_number(struct ips_recording *recording, const char *key, int64_t value);
+
 /* Return the keys of a work item of @worker; @microbatch -1 for none. */
 struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
 				  int64_t run, int64_t microbatch);

@@ -33,12 +33,17 @@ static void set_fact(struct start *start, const char *key, const char *value)
 	start->failed |= ips_meta_set(start->recording, key, value);
 }
 
-static void set_number(struct start *start, const char *key, int64_t value)
+int train_record_number(struct ips_recording *recording, const char *key, int64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	set_fact(start, key, text);
+	return ips_meta_set(recording, key, text);
+}
+
+static void set_number(struct start *start, const char *key, int64_t value)
+{
+	start->failed |= train_record_number(start->recording, key, value);
 }
 
 /* Record the target's properties besides its name: readers have no table of machines. */

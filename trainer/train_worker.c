@@ -114,6 +114,15 @@ static void end_work(struct work *work)
 			    &none);
 }
 
+/* Count the time since @begin in @counter, not as compute. */
+static void count_as(struct train_worker *worker, int64_t *counter, int64_t begin)
+{
+	const int64_t ns = (int64_t)clock_ns() - begin;
+
+	*counter += ns;
+	worker->compute_ns -= ns;
+}
+
 /* If the execution is traced, record an arrow to or from the neighbour's span of the same
  * micro-batch. */
 static void draw_flow(struct work *work, struct ips_site *site, bool out, int from_stage)
@@ -207,15 +216,13 @@ static void receive_input(struct work *work, int slot)
 		quantize_inputs(session->run->infeed.dtype, model_input_is_rows(session->model),
 				inputs,
 				(size_t)(items * model_shape_count(&session->model->input)));
-		work->worker->host_io_ns += (int64_t)clock_ns() - begin;
-		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+		count_as(work->worker, &work->worker->host_io_ns, begin);
 	} else {
 		struct train_stage *from = stage_of(work, work->number - 1);
 
 		stage_receive(stage, slot, from->stage, (int)(work->sequence % from->slots));
 		train_signal_set(&from->forward_taken, work->sequence + 1);
-		work->worker->exchange_ns += (int64_t)clock_ns() - begin;
-		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+		count_as(work->worker, &work->worker->exchange_ns, begin);
 	}
 }
 
@@ -466,23 +473,13 @@ static void run_weights(struct work *work)
 
 /* ---- weight update --------------------------------------------------------------------------- */
 
-/* Count the wait as sync, not as compute. */
+/* Count the wait as sync. */
 static void wait_at(struct train_worker *worker, pthread_barrier_t *barrier)
 {
 	const int64_t begin = (int64_t)clock_ns();
 
 	pthread_barrier_wait(barrier);
-	worker->sync_ns += (int64_t)clock_ns() - begin;
-	worker->compute_ns -= (int64_t)clock_ns() - begin;
-}
-
-/* Count the time since @begin as exchange, not as compute. */
-static void count_exchange(struct train_worker *worker, int64_t begin)
-{
-	const int64_t ns = (int64_t)clock_ns() - begin;
-
-	worker->exchange_ns += ns;
-	worker->compute_ns -= ns;
+	count_as(worker, &worker->sync_ns, begin);
 }
 
 /* Wait for the other replicas of this stage. */
@@ -507,7 +504,7 @@ static void reduce_replicas(struct work *work)
 	train_tree_sums(session->reduced + from, session->branch, from, to - from,
 			session->layout->replicas);
 	train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
-	count_exchange(work->worker, begin);
+	count_as(work->worker, &work->worker->exchange_ns, begin);
 	wait_for_replicas(work);
 }
 
@@ -520,13 +517,13 @@ static void reduce_ranks(struct work *work)
 	for (; work->stage->sent < train_ranks_buckets(session, work->number); work->stage->sent++)
 		train_ranks_arrive(session, work->number, work->stage->sent);
 	work->stage->sent = 0;
-	count_exchange(work->worker, begin);
+	count_as(work->worker, &work->worker->exchange_ns, begin);
 	wait_for_replicas(work);
 	begin = (int64_t)clock_ns();
 	if (work->worker->replica == session->replica)
 		train_ranks_wait(session, work->number,
 				 session->recording ? work->worker->track : NULL);
-	count_exchange(work->worker, begin);
+	count_as(work->worker, &work->worker->exchange_ns, begin);
 	wait_for_replicas(work);
 }
 
@@ -538,13 +535,13 @@ static void exchange_shares(struct work *work)
 	int64_t begin = (int64_t)clock_ns();
 
 	train_shard_publish(session, replica, work->number);
-	count_exchange(work->worker, begin);
+	count_as(work->worker, &work->worker->exchange_ns, begin);
 	wait_for_replicas(work);
 	begin = (int64_t)clock_ns();
 	if (replica == session->replica)
 		train_ranks_gather(session, work->number,
 				   session->recording ? work->worker->track : NULL);
-	count_exchange(work->worker, begin);
+	count_as(work->worker, &work->worker->exchange_ns, begin);
 	wait_for_replicas(work);
 	train_shard_fetch(session, replica, work->number);
 }
