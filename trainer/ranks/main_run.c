@@ -182,61 +182,52 @@ static void print_line(const char *const *words)
 	fputc('\n', stderr);
 }
 
-/* Store the launcher's command line in @words, which has room for it; @rest: RUN and the words
- * after it. @hosts and @options own the words' text; @options is modified. */
-static void make_words(const char **words, const struct line *line, const char *program,
-		       const char *trainer, char **rest, int count, char *options, char *numbers[2],
-		       const char *hosts)
-{
-	char *left = NULL;
-
-	*words++ = program;
-	for (char *word = strtok_r(options, " \t", &left); word;
-	     word = strtok_r(NULL, " \t", &left))
-		*words++ = word;
-	*words++ = "-n";
-	*words++ = numbers[0];
-	if (line->hosts) {
-		*words++ = launchers[line->mpi].hosts;
-		*words++ = hosts;
-	}
-	*words++ = trainer;
-	for (int i = 0; i < count; i++)
-		*words++ = rest[i];
-	if (line->replicas) {
-		*words++ = "--distribution.replicas";
-		*words++ = numbers[1];
-	}
-	*words++ = "--distribution.instances";
-	*words++ = "mpi";
-}
-
-/* Execute the launcher; returns only on failure or with --dry-run. */
+/* Execute the launcher with RUN and the words after it, which are @rest; returns only on failure or
+ * with --dry-run. */
 static enum status run(const struct line *line, const char *program, const char *trainer,
 		       char **rest, int count, struct err *err)
 {
 	char *options = mem_strdup(line->launcher_options ? line->launcher_options : "");
 	const char **words = mem_calloc((options ? strlen(options) : 0) + (size_t)count + OWN_WORDS,
 					sizeof(*words));
-	char instances[16], replicas[16];
+	const char **word = words;
+	char instances[16], replicas[16], *left = NULL;
 	struct str hosts = {0};
 	enum status status = ST_OK;
 
 	if (line->hosts)
 		name_hosts(&hosts, line);
-	snprintf(instances, sizeof(instances), "%d", line->instances);
-	snprintf(replicas, sizeof(replicas), "%d", line->replicas);
 	if (!options || !words || hosts.failed) {
 		status = err_nomem(err);
-	} else {
-		make_words(words, line, program, trainer, rest, count, options,
-			   (char *[]){instances, replicas}, str_peek(&hosts));
-		print_line((const char *const *)words);
-		if (!line->dry) {
-			execvp(program, (char *const *)words);
-			status = err_set(err, ST_FAILED, "%s: %s", program, strerror(errno));
-		}
+		goto end;
 	}
+	*word++ = program;
+	for (char *option = strtok_r(options, " \t", &left); option;
+	     option = strtok_r(NULL, " \t", &left))
+		*word++ = option;
+	snprintf(instances, sizeof(instances), "%d", line->instances);
+	*word++ = "-n";
+	*word++ = instances;
+	if (line->hosts) {
+		*word++ = launchers[line->mpi].hosts;
+		*word++ = str_peek(&hosts);
+	}
+	*word++ = trainer;
+	for (int i = 0; i < count; i++)
+		*word++ = rest[i];
+	if (line->replicas) {
+		snprintf(replicas, sizeof(replicas), "%d", line->replicas);
+		*word++ = "--distribution.replicas";
+		*word++ = replicas;
+	}
+	*word++ = "--distribution.instances";
+	*word++ = "mpi";
+	print_line(words);
+	if (!line->dry) {
+		execvp(program, (char *const *)words);
+		status = err_set(err, ST_FAILED, "%s: %s", program, strerror(errno));
+	}
+end:
 	mem_free(options);
 	mem_free(words);
 	str_free(&hosts);
