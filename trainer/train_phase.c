@@ -118,23 +118,25 @@ static double *addend_of(const struct train_phase *phase, int64_t number, int64_
 	return phase->addends + number * phase->session->layout->replicas + replica;
 }
 
-static void add_addends(struct train_phase *phase)
+/* Add the addends of @step of the current execution to the running sums, and record its @loss. */
+static void add_step(struct train_phase *phase, int64_t step, double loss)
 {
+	const struct train_execution *execution = &phase->session->execution;
 	const int replicas = phase->session->layout->replicas;
 
 	phase->loss += train_tree_sum(addend_of(phase, 0, 0), replicas);
 	for (int64_t i = 0; i < phase->program->metrics.states; i++)
 		phase->states[i] += train_tree_sum(addend_of(phase, i + 1, 0), replicas);
+	train_record_metric(phase->session, execution->mode, execution->epoch, execution->execution,
+			    execution->first_step + step, "loss", loss);
 }
 
 static void add_results(struct train_phase *phase)
 {
-	struct train_session *session = phase->session;
-	const struct train_execution *execution = &session->execution;
-	const int64_t replicas = session->layout->replicas;
+	const int64_t replicas = phase->session->layout->replicas;
 	const int64_t states = phase->program->metrics.states;
 
-	for (int64_t i = 0; i < execution->steps; i++) {
+	for (int64_t i = 0; i < phase->session->execution.steps; i++) {
 		const double penalty = penalty_of(phase, i);
 
 		/* As in Keras, a batch's loss counts as often as it has items. */
@@ -147,23 +149,18 @@ static void add_results(struct train_phase *phase)
 			for (int64_t s = 0; s < states; s++)
 				*addend_of(phase, s + 1, r) = phase->sums[place * states + s];
 		}
-		add_addends(phase);
-		train_record_metric(session, execution->mode, execution->epoch,
-				    execution->execution, execution->first_step + i, "loss",
-				    step_loss(phase, i));
+		add_step(phase, i, step_loss(phase, i));
 	}
 }
 
 /* Add one result for each pipeline run and replica, all with the same weight. */
 static void add_accumulated(struct train_phase *phase)
 {
-	struct train_session *session = phase->session;
-	const struct train_execution *execution = &session->execution;
-	const int replicas = session->layout->replicas;
+	const int replicas = phase->session->layout->replicas;
 	const int64_t together = together_of(phase);
 	const struct metric_list *metrics = &phase->program->metrics;
 
-	for (int64_t i = together - 1; i < execution->steps; i += together) {
+	for (int64_t i = together - 1; i < phase->session->execution.steps; i += together) {
 		for (int64_t r = 0; r < replicas; r++) {
 			train_phase_step(phase, i, r, phase->values);
 			*addend_of(phase, 0, r) = phase->values[0];
@@ -179,11 +176,8 @@ static void add_accumulated(struct train_phase *phase)
 			}
 		}
 		phase->weight += replicas;
-		add_addends(phase);
-		train_record_metric(session, execution->mode, execution->epoch,
-				    execution->execution, execution->first_step + i, "loss",
-				    train_tree_sum(addend_of(phase, 0, 0), replicas) /
-					    (double)replicas);
+		add_step(phase, i,
+			 train_tree_sum(addend_of(phase, 0, 0), replicas) / (double)replicas);
 	}
 }
 
@@ -437,8 +431,6 @@ static void reset_signals(struct train_session *session)
 			atomic_store(&stage->forward_taken.value, 0);
 			atomic_store(&stage->backward_done.value, 0);
 		}
-	}
-	for (int r = 0; r < session->replicas; r++) {
 		atomic_store(&session->replica[r].steps_done, 0);
 		session->replica[r].runs_recorded = 0;
 	}
@@ -588,20 +580,26 @@ static enum status first_failure(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
-/* Record the span above the device's lanes; the host's span is on the main track. */
-static void record_engine_run(struct train_session *session)
+/* Set the keys of the current execution's spans on @track, and return their site. */
+static struct ips_site *engine_run(const struct train_execution *execution, struct ips_track *track)
 {
-	const struct train_execution *execution = &session->execution;
 	struct ips_keys keys = IPS_KEYS_NULL;
-	struct ips_site *site = ips_site_intern("execution", "Engine::run", NULL);
 
 	keys.mode = (uint8_t)execution->mode;
 	keys.epoch = execution->epoch;
 	keys.execution = execution->execution;
+	ips_track_set_keys(track, &keys);
+	return ips_site_intern("execution", "Engine::run", NULL);
+}
+
+/* Record the span above the device's lanes; the host's span is on the main track. */
+static void record_engine_run(struct train_session *session)
+{
+	const struct train_execution *execution = &session->execution;
+
 	if (!execution->timeline)
 		return;
-	ips_track_set_keys(session->engine_track, &keys);
-	ips_span_at(session->engine_track, site,
+	ips_span_at(session->engine_track, engine_run(execution, session->engine_track),
 		    ipu_target_ns(&session->device->target, execution->start_cycle),
 		    ipu_target_ns(&session->device->target,
 				  execution->timeline->cycles * execution->runs));
@@ -640,19 +638,16 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 {
 	struct train_session *session = phase->session;
 	struct train_execution *execution = &session->execution;
-	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_site *site;
 	enum status status;
 	int64_t start_ns, runs;
 
 	plan_execution(phase, epoch);
 	if (phase->planned)
 		phase->planned(phase->user);
-	keys.mode = (uint8_t)phase->mode;
-	keys.epoch = epoch;
-	keys.execution = session->executions;
-	ips_track_set_keys(session->main_track, &keys);
+	site = engine_run(execution, session->main_track);
 	ips_memory_sample(session->main_track);
-	ips_span_begin(session->main_track, ips_site_intern("execution", "Engine::run", NULL));
+	ips_span_begin(session->main_track, site);
 	start_ns = ips_recording_now_ns(session->recording);
 	train_signal_set(&session->go, session->executions + 1);
 	wait_for_workers(phase, session->executions + 1);

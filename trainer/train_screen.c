@@ -384,20 +384,20 @@ void train_screen_end(struct train_screen *screen, double device_step_ns)
 	const struct train_figures *figures = screen->figures;
 	const int count = screen->done > 0 ? figures->count : 0;
 	char cells[EPOCH_BAR + 1], step[32], text[FIELD];
-	struct str line = {0}, shown = {0};
-	int width, bar, column;
+	struct str line = {0};
+	int width, bar, column, shown = 0;
 
 	if (!screen->out)
 		return;
 	per_step(screen->done > 0 ? elapsed / (double)screen->done : 0, step, sizeof(step));
 	for (int i = 0; i < count; i++) {
 		format_figure(text, figures, i);
-		str_addf(&shown, " - %s", text);
+		shown += (int)(strlen(" - ") + strlen(text));
 	}
 	width = max(cli_width(screen->out), SCREEN_LEAST);
 	snprintf(text, sizeof(text), "%lld/%lld [] - %.0fs %s", (long long)screen->done,
 		 (long long)screen->steps, elapsed * 1e-9, step);
-	bar = width - (int)strlen(text) - (int)strlen(str_peek(&shown));
+	bar = width - (int)strlen(text) - shown;
 	bar = max(BAR_LEAST, min(bar / 10 * 10, EPOCH_BAR)); /* a stable width over epochs */
 	bar_cells(cells, bar, screen->done, screen->steps);
 	str_addf(&line, "%lld/%lld [%s] - %.0fs %s", (long long)screen->done,
@@ -414,7 +414,6 @@ void train_screen_end(struct train_screen *screen, double device_step_ns)
 	}
 	end_bar(screen, str_peek(&line));
 	str_free(&line);
-	str_free(&shown);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

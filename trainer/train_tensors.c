@@ -106,16 +106,13 @@ static const char *variable_dims(const struct model *model, const struct model_p
 }
 
 /* Describe the output of a layer; MODEL_INPUT: the model's input. */
-static enum status describe_output(struct outfeed_tensor_params *out, struct train_session *session,
-				   int number, struct err *err)
+static void describe_output(struct outfeed_tensor_params *out, const struct train_session *session,
+			    int number, int64_t shape[MODEL_DIMS + 1])
 {
 	const struct model *model = session->model;
 	const struct model_layer *layer = number == MODEL_INPUT ? NULL : &model->layers[number];
 	const struct model_shape *from = !layer ? &model->input : &layer->output;
-	int64_t *shape = arena_alloc(&session->arena, MODEL_DIMS + 1, sizeof(*shape));
 
-	if (!shape)
-		return err_nomem(err);
 	shape[0] = session->run->data.batch_size;
 	memcpy(shape + 1, from->dim, sizeof(from->dim));
 	*out = (struct outfeed_tensor_params){
@@ -129,7 +126,6 @@ static enum status describe_output(struct outfeed_tensor_params *out, struct tra
 		.activity = activity_of(model, number),
 		.dims = output_dims(model, number, from),
 	};
-	return ST_OK;
 }
 
 /* Describe all values that can be recorded or named in the trail of a bad number. */
@@ -137,16 +133,16 @@ static enum status describe_model(struct train_session *session, struct err *err
 {
 	const struct model *model = session->model;
 	struct train_tensors *tensors = &session->tensors;
-	enum status status = ST_OK;
+	const size_t outputs = (size_t)model->layer_count + 1;
+	int64_t(*shapes)[MODEL_DIMS + 1] = arena_alloc(&session->arena, outputs, sizeof(*shapes));
 
-	tensors->output = arena_alloc(&session->arena, (size_t)model->layer_count + 1,
-				      sizeof(*tensors->output));
+	tensors->output = arena_alloc(&session->arena, outputs, sizeof(*tensors->output));
 	tensors->variable = arena_alloc(&session->arena, (size_t)model->param_count + 1,
 					sizeof(*tensors->variable));
-	if (!tensors->output || !tensors->variable)
+	if (!shapes || !tensors->output || !tensors->variable)
 		return err_nomem(err);
-	for (int i = MODEL_INPUT; i < model->layer_count && status == ST_OK; i++)
-		status = describe_output(&tensors->output[i + 1], session, i, err);
+	for (int i = MODEL_INPUT; i < model->layer_count; i++)
+		describe_output(&tensors->output[i + 1], session, i, shapes[i + 1]);
 	for (int p = 0; p < model->param_count; p++) {
 		const struct model_param *param = &model->params[p];
 
@@ -161,7 +157,7 @@ static enum status describe_model(struct train_session *session, struct err *err
 			.dims = variable_dims(model, param),
 		};
 	}
-	return status;
+	return ST_OK;
 }
 
 static size_t output_count(const struct train_session *session, int layer)

@@ -484,13 +484,7 @@ double loss_run_each(const struct loss *loss, const float *outputs, const float 
 				each[i] = 0.0f;
 			continue;
 		}
-		if (targets->classes) {
-			number = (float)targets->classes[i];
-			item.y = &number;
-		} else {
-			item.y = targets->values + i * targets->width;
-			item.y_step = targets->width > 1;
-		}
+		item.y = measure_targets(targets, i, &number, &item.y_step);
 		if (loss->kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY)
 			item.label = (int32_t)item.y[0];
 		if (targets->weights)

@@ -10,6 +10,18 @@
 #include "model/learn/metric.h"
 #include "model/learn/targets.h"
 
+/* Return the targets of a row, which lie *@step apart; 0: one for all outputs. A class number goes to
+ * *@number. */
+static inline const float *measure_targets(const struct targets *targets, int64_t row,
+					   float *number, int64_t *step)
+{
+	*step = !targets->classes && targets->width > 1;
+	if (!targets->classes)
+		return targets->values + row * targets->width;
+	*number = (float)targets->classes[row];
+	return number;
+}
+
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 /* Whether the row is included in the mean. */

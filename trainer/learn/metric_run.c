@@ -357,13 +357,7 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 
 		if (!loss_counts(&metric->loss, targets, i))
 			continue;
-		if (targets->classes) {
-			number = (float)targets->classes[i];
-			item.y = &number;
-		} else {
-			item.y = targets->values + i * targets->width;
-			item.y_step = targets->width > 1;
-		}
+		item.y = measure_targets(targets, i, &number, &item.y_step);
 		if (metric_counts[metric->kind].count)
 			metric_counts[metric->kind].count(&item, states);
 		else
