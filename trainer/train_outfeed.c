@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
 /* A tensor recorded from a value. */
@@ -348,7 +349,7 @@ static enum status record_value(const struct train_outfeed_place *place, const s
 		if (!one->sent)
 			ips_recording_spent(session->recording, (int64_t)(clock_ns() - begun), 0);
 	}
-	train_worker_failed(place->worker, status, &err);
+	train_record_failed(place->worker, status, &err);
 	return status;
 }
 

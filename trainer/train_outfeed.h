@@ -35,7 +35,7 @@ enum status train_outfeed_close(struct train_session *session, struct err *err);
 
 /* ---- recording values ------------------------------------------------------------------------ */
 
-/* A failure of these is the worker's (train_worker_failed()). */
+/* A failure of these is the worker's (train_record_failed()). */
 
 /* Is any part of an activation recorded in the forward pass at @place, from @first on: the output,
  * then the attention scores? */

@@ -61,8 +61,18 @@ struct ips_keys train_record_keys(const struct train_worker *worker, int stage, 
 	return keys;
 }
 
-enum status train_record_work(struct train_worker *worker, const struct ips_keys *keys,
-			      int64_t start_ns, int64_t end_ns, int64_t cpu_ns)
+void train_record_failed(struct train_worker *worker, enum status status, const struct err *err)
+{
+	if (status == ST_OK || worker->err.status != ST_OK)
+		return;
+	if (err->text[0] != '\0')
+		worker->err = *err;
+	else
+		err_set(&worker->err, status, "recording: %s", status_text(status));
+}
+
+void train_record_work(struct train_worker *worker, const struct ips_keys *keys, int64_t start_ns,
+		       int64_t end_ns, int64_t cpu_ns)
 {
 	const struct ips_stage_timing row = {
 		.keys = *keys,
@@ -71,8 +81,11 @@ enum status train_record_work(struct train_worker *worker, const struct ips_keys
 		.dur_ns = end_ns - start_ns,
 		.cpu_ns = cpu_ns,
 	};
+	const struct err none = {ST_OK, ""};
 
-	return (enum status)ips_append_stage_timing(worker->session->recording, &row);
+	train_record_failed(worker,
+			    (enum status)ips_append_stage_timing(worker->session->recording, &row),
+			    &none);
 }
 
 /* ---- executions and metrics ------------------------------------------------------------------ */

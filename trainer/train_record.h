@@ -23,9 +23,13 @@ int train_record_number(struct ips_recording *recording, const char *key, int64_
 struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
 				  int64_t run, int64_t microbatch);
 
-/* Record that a stage has completed its phase. */
-enum status train_record_work(struct train_worker *worker, const struct ips_keys *keys,
-			      int64_t start_ns, int64_t end_ns, int64_t cpu_ns);
+/* Keep the worker's first failure; without a text in @err it is the recording's. Does nothing if
+ * @status is ST_OK. */
+void train_record_failed(struct train_worker *worker, enum status status, const struct err *err);
+
+/* Record that a stage has completed its phase; a failure is the worker's. */
+void train_record_work(struct train_worker *worker, const struct ips_keys *keys, int64_t start_ns,
+		       int64_t end_ns, int64_t cpu_ns);
 
 /*
  * Record the device's rows of the current execution, up to pipeline run @runs. They are planned, so

@@ -304,10 +304,6 @@ double train_replica_bytes(const struct train_session *session);
  * set. */
 void *train_worker_main(void *argument);
 
-/* Store the worker's first failure; without a text in @err it is the recording's. Does nothing if
- * @status is ST_OK. */
-void train_worker_failed(struct train_worker *worker, enum status status, const struct err *err);
-
 /* For stage_params.passed; @user is the struct train_stage. */
 void train_worker_passed(void *user, int layer);
 

@@ -42,16 +42,6 @@ static float *gradient_at(const struct train_stage *stage, int64_t sequence)
 	return stage->gradients + (size_t)(sequence % stage->gradient_count) * stage->gradient_step;
 }
 
-void train_worker_failed(struct train_worker *worker, enum status status, const struct err *err)
-{
-	if (status == ST_OK || worker->err.status != ST_OK)
-		return;
-	if (err->text[0] != '\0')
-		worker->err = *err;
-	else
-		err_set(&worker->err, status, "recording: %s", status_text(status));
-}
-
 static void set_place(struct work *work, char phase)
 {
 	const struct train_session *session = work->worker->session;
@@ -88,7 +78,6 @@ static void end_work(struct work *work)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
-	const struct err none = {ST_OK, ""};
 	int64_t end_ns;
 
 	if (!session->recording) {
@@ -108,10 +97,8 @@ static void end_work(struct work *work)
 		interval->start_ns = work->start_ns;
 		interval->dur_ns = end_ns - work->start_ns;
 	}
-	train_worker_failed(worker,
-			    train_record_work(worker, &work->place.keys, work->start_ns, end_ns,
-					      (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
-			    &none);
+	train_record_work(worker, &work->place.keys, work->start_ns, end_ns,
+			  (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns);
 }
 
 /* Count the time since @begin in @counter, not as compute. */
@@ -195,7 +182,7 @@ static int64_t read_inputs(struct work *work, float *inputs)
 	if (lags)
 		ips_span_end(worker->track);
 	if (dataset_feed_failure(feed, &err) != ST_OK) {
-		train_worker_failed(worker, err.status, &err);
+		train_record_failed(worker, err.status, &err);
 		train_stop_ask(&session->stop_early);
 	}
 	return items;
