@@ -17,19 +17,13 @@
 #include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
-/* A tensor recorded from a value. */
-struct registered {
-	struct outfeed_tensor *tensor;
-	bool sent;               /* by a queue; otherwise it is watched */
-	struct registered *next; /* of the same value */
-};
-
 struct train_outfeed {
 	struct outfeed *outfeed;
 	struct outfeed_queue **queues; /* in the plan's order; NULL: off */
 	int queue_count;
-	struct registered **registry; /* by value: see registered_of() */
-	bool updates;                 /* any variable or slot is recorded */
+	struct train_tensor **registry; /* by value: see registered_of() */
+	struct train_order order;
+	bool updates;  /* any variable or slot is recorded */
 	float *tokens; /* losses of a micro-batch's tokens, by replica; NULL: not needed */
 };
 
@@ -37,8 +31,8 @@ struct train_outfeed {
 
 /* Return the registry's entry. Parts of forward passes come first, by part and layer, then
  * parameter gradients, variables, and slots, each by parameter. */
-static struct registered **registered_of(const struct train_session *session,
-					 enum outfeed_kind kind, int number, int slot)
+static struct train_tensor **registered_of(const struct train_session *session,
+					   enum outfeed_kind kind, int number, int slot)
 {
 	const int layers = session->model->layer_count, params = session->model->param_count;
 	const int first[OUTFEED_KINDS] = {
@@ -51,33 +45,29 @@ static struct registered **registered_of(const struct train_session *session,
 	return &session->outfeed->registry[first[kind] + number];
 }
 
-static enum status register_tensor(struct train_session *session, const struct train_tensor *of,
+static enum status register_tensor(struct train_session *session, struct train_tensor *of,
 				   struct err *err)
 {
 	struct train_outfeed *outfeed = session->outfeed;
-	struct registered **end = registered_of(session, of->params.kind, of->number, of->slot);
+	struct train_tensor **end = registered_of(session, of->params.kind, of->number, of->slot);
 	const struct model_layer *layer = &session->model->layers[of->number];
-	struct outfeed_tensor *tensor;
 	enum status status;
 
 	if (of->queue < 0)
-		status = outfeed_tensor_add(outfeed->outfeed, &tensor, &of->params, err);
+		status = outfeed_tensor_add(outfeed->outfeed, &of->tensor, &of->params, err);
 	else if (of->params.kind == OUTFEED_ACTIVATION && layer->output.ndim >= OUTFEED_NDIM_MAX)
 		return err_set(err, ST_LIMIT,
 			       "layer \"%s\": its output has %d dimensions, and an outfeed queue "
 			       "takes %d at most",
 			       layer->name, layer->output.ndim + 1, OUTFEED_NDIM_MAX);
 	else
-		status = outfeed_queue_add(outfeed->queues[of->queue], &tensor, &of->params,
+		status = outfeed_queue_add(outfeed->queues[of->queue], &of->tensor, &of->params,
 					   of->final, err);
-	if (status != ST_OK || !tensor)
+	if (status != ST_OK || !of->tensor)
 		return status;
 	while (*end)
 		end = &(*end)->next;
-	*end = arena_alloc(&session->arena, 1, sizeof(**end));
-	if (!*end)
-		return err_nomem(err);
-	**end = (struct registered){.tensor = tensor, .sent = of->queue >= 0};
+	*end = of;
 	outfeed->updates |=
 		of->params.kind == OUTFEED_WEIGHT || of->params.kind == OUTFEED_OPTIMIZER_STATE;
 	if (of->params.kind == OUTFEED_ACTIVATION && of->slot >= TRAIN_TARGETS &&
@@ -146,7 +136,7 @@ static enum status register_all(struct train_session *session, struct err *err)
 	if (status != ST_OK)
 		return status;
 	of->registry =
-		arena_alloc(&session->arena, (size_t)values + 1, sizeof(struct registered *));
+		arena_alloc(&session->arena, (size_t)values + 1, sizeof(struct train_tensor *));
 	if (!of->registry)
 		return err_nomem(err);
 	if (!session->run->outfeed.off) {
@@ -172,7 +162,15 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 	if (session->run->outfeed.off && session->tensors.count == 0 && !rules_wanted(session))
 		return ST_OK;
 	session->outfeed = arena_alloc(&session->arena, 1, sizeof(*session->outfeed));
-	return session->outfeed ? register_all(session, err) : err_nomem(err);
+	if (!session->outfeed)
+		return err_nomem(err);
+	session->outfeed->order = (struct train_order){
+		.layers = session->model->layer_count,
+		.params = session->model->param_count,
+		.slots = optimizer_slots(&session->optimizer),
+		.accumulation = session->layout->accumulation,
+	};
+	return register_all(session, err);
 }
 
 enum status train_outfeed_close(struct train_session *session, struct err *err)
@@ -245,22 +243,12 @@ uint64_t train_order_of(const struct train_order *order, const struct train_orde
 	}
 }
 
-static struct train_order order_of(const struct train_session *session)
-{
-	return (struct train_order){
-		.layers = session->model->layer_count,
-		.params = session->model->param_count,
-		.slots = optimizer_slots(&session->optimizer),
-		.accumulation = session->layout->accumulation,
-	};
-}
-
 /* While workers are running, the updates of the last completed run may still be pending. */
 void train_outfeed_finalize(struct train_session *session, int64_t runs, bool ended)
 {
-	const struct train_order order = order_of(session);
 	const int64_t update = session->execution.first_update + runs;
 	struct err err = {ST_OK, ""};
+	const struct train_order *order;
 	uint64_t before;
 	enum status status;
 
@@ -270,8 +258,9 @@ void train_outfeed_finalize(struct train_session *session, int64_t runs, bool en
 		outfeed_flush(session->outfeed->outfeed);
 	if (update == 0)
 		return;
-	before = ended ? train_order_begin(&order, update, 0)
-		       : train_order_begin(&order, update - 1, order.accumulation);
+	order = &session->outfeed->order;
+	before = ended ? train_order_begin(order, update, 0)
+		       : train_order_begin(order, update - 1, order->accumulation);
 	status = outfeed_settle(session->outfeed->outfeed, before, &err);
 	if (status != ST_OK && session->looking.status == ST_OK)
 		session->looking = err;
@@ -291,7 +280,7 @@ struct value {
 	int source_count;
 };
 
-static bool is_due(const struct registered *registered, const struct ips_keys *keys)
+static bool is_due(const struct train_tensor *registered, const struct ips_keys *keys)
 {
 	for (; registered; registered = registered->next)
 		if (outfeed_due(registered->tensor, keys))
@@ -300,11 +289,11 @@ static bool is_due(const struct registered *registered, const struct ips_keys *k
 }
 
 /* Return the entry of a value of this worker's training; NULL: nothing is recorded of it now. */
-static const struct registered *due_of(const struct train_outfeed_place *place,
-				       enum outfeed_kind kind, int number, int slot)
+static const struct train_tensor *due_of(const struct train_outfeed_place *place,
+					 enum outfeed_kind kind, int number, int slot)
 {
 	const struct train_session *session = place->worker->session;
-	const struct registered *first;
+	const struct train_tensor *first;
 
 	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
 		return NULL;
@@ -316,7 +305,6 @@ static const struct registered *due_of(const struct train_outfeed_place *place,
 static enum status record_value(const struct train_outfeed_place *place, const struct value *value)
 {
 	const struct train_session *session = place->worker->session;
-	const struct train_order order = order_of(session);
 	const struct train_order_place at = {
 		.update = place->update,
 		.microbatch = place->microbatch,
@@ -328,7 +316,7 @@ static enum status record_value(const struct train_outfeed_place *place, const s
 	const struct outfeed_moment moment = {
 		.keys = place->keys,
 		.time_ns = ips_recording_now_ns(session->recording),
-		.order = train_order_of(&order, &at),
+		.order = train_order_of(&session->outfeed->order, &at),
 		.abs_max_known = value->abs_max_known,
 		.abs_max = value->abs_max,
 		.sources = value->sources,
@@ -337,7 +325,7 @@ static enum status record_value(const struct train_outfeed_place *place, const s
 	struct err err = {ST_OK, ""};
 	enum status status = ST_OK;
 
-	for (const struct registered *one =
+	for (const struct train_tensor *one =
 		     *registered_of(session, value->kind, value->number, value->slot);
 	     one && status == ST_OK; one = one->next) {
 		const uint64_t begun = clock_ns();
@@ -346,7 +334,7 @@ static enum status record_value(const struct train_outfeed_place *place, const s
 			continue;
 		status = outfeed_record(one->tensor, &moment, value->values, value->count, NULL,
 					&err);
-		if (!one->sent)
+		if (one->queue < 0)
 			ips_recording_spent(session->recording, (int64_t)(clock_ns() - begun), 0);
 	}
 	train_record_failed(place->worker, status, &err);
@@ -462,7 +450,7 @@ static enum status record_variable(const struct train_outfeed_place *place, enum
 				   int number, int slot, const float *values)
 {
 	const struct model_param *param = &place->worker->session->model->params[number];
-	const struct registered *due = due_of(place, kind, number, slot);
+	const struct train_tensor *due = due_of(place, kind, number, slot);
 	struct value value = {.kind = kind,
 			      .number = number,
 			      .slot = slot,
@@ -471,7 +459,7 @@ static enum status record_variable(const struct train_outfeed_place *place, enum
 
 	if (!due)
 		return ST_OK;
-	if (kind == OUTFEED_GRADIENT && !due->sent)
+	if (kind == OUTFEED_GRADIENT && due->queue < 0)
 		add_source(place, number, &value);
 	return record_value(place, &value);
 }

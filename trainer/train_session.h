@@ -144,6 +144,9 @@ struct train_tensor {
 	bool sent;    /* the queue's filters accept it, and it precedes the final one */
 	int number;   /* the layer of an activation; otherwise the parameter */
 	int slot;     /* of optimizer state; of activations enum train_part; else 0 */
+	/* Used by train_outfeed.c: */
+	struct outfeed_tensor *tensor;
+	struct train_tensor *next; /* of the same value */
 };
 
 struct train_tensors {
