@@ -23,7 +23,6 @@ struct train_bucket {
 	const struct train_session *session;
 	struct train_bucket_range range;
 	struct train_branch *all; /* what this rank receives, by rank */
-	int all_count;
 	float *received;
 	struct ranks_pieces out, in, mean;
 	struct ranks_reduction *reduction;
@@ -31,7 +30,9 @@ struct train_bucket {
 };
 
 struct train_exchange {
-	struct train_branch own[TRAIN_BRANCHES]; /* what this rank sends */
+	struct train_branch *branches;  /* of the replicas of all ranks, by rank */
+	int *first;                     /* by rank: its first of them; one more: their number */
+	const struct train_branch *own; /* what this rank sends */
 	int own_count;
 	struct train_bucket *buckets; /* from the stage's end on */
 	int bucket_count;
@@ -72,45 +73,6 @@ static size_t slice_at(const struct train_session *session, const struct train_s
 	return min(max(at, range->first), range->first + range->count) - range->first;
 }
 
-/* Set which branches each rank sends, and the offsets of its slices. */
-static void layout_pieces(const struct train_exchange *e, struct train_bucket *bucket,
-			  const struct train_stage *stage)
-{
-	const struct train_session *session = bucket->session;
-	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
-	const struct train_bucket_range *range = &bucket->range;
-	const size_t slice =
-		slice_at(session, stage, range, mine + 1) - slice_at(session, stage, range, mine);
-	struct train_branch branches[TRAIN_BRANCHES];
-	size_t in = 0;
-
-	for (int r = 0; r < ranks; r++) {
-		const size_t from = slice_at(session, stage, range, r),
-			     to = slice_at(session, stage, range, r + 1);
-		const int count = train_tree_branches(branches, session->layout->replicas,
-						      first_replica(session, r),
-						      first_replica(session, r + 1));
-
-		bucket->mean.words[r] = (int)(to - from);
-		bucket->mean.at[r] = (int)from;
-		bucket->out.at[r] = (int)((size_t)e->own_count * from);
-		bucket->in.at[r] = (int)in;
-		/* A rank sums its own branches where they are. */
-		if (r != mine) {
-			bucket->out.words[r] = (int)((size_t)e->own_count * (to - from));
-			bucket->in.words[r] = (int)((size_t)count * slice);
-			in += (size_t)count * slice;
-		}
-		for (int b = 0; b < count; b++) {
-			float *values = r == mine ? (float *)bucket->out.base + bucket->out.at[r]
-						  : bucket->received + bucket->in.at[r];
-
-			bucket->all[bucket->all_count] = branches[b];
-			bucket->all[bucket->all_count++].values = values + (size_t)b * slice;
-		}
-	}
-}
-
 /* Called on the transport's thread, when the branches of all ranks have arrived. */
 static void sum_slice(void *user)
 {
@@ -138,12 +100,15 @@ static int layer_of(const struct model *model, const struct train_stage *stage,
 	return layer;
 }
 
+/* Set which branches each rank sends, and the offsets of its slices. */
 static enum status bucket_new(struct train_exchange *e, struct train_bucket *bucket,
-			      const struct train_stage *stage, struct err *err)
+			      struct train_session *session, const struct train_stage *stage,
+			      struct err *err)
 {
-	const struct train_session *session = bucket->session;
-	const int mine = ranks_rank(session->ranks);
+	struct ranks *ranks = session->ranks;
+	const int mine = ranks_rank(ranks), all = e->first[ranks_count(ranks)];
 	const struct train_bucket_range *range = &bucket->range;
+	const size_t own = (size_t)e->own_count, at = stage->first_weight + range->first;
 	const size_t slice =
 		slice_at(session, stage, range, mine + 1) - slice_at(session, stage, range, mine);
 	const bool gathers = !session->sharded || optimizer_needs_whole_norm(&session->optimizer);
@@ -153,28 +118,42 @@ static enum status bucket_new(struct train_exchange *e, struct train_bucket *buc
 						      .all = gathers ? &bucket->mean : NULL,
 						      .sum = sum_slice,
 						      .user = bucket};
-	struct train_branch branches[TRAIN_BRANCHES];
-	int all = 0;
+	float *received;
 
-	for (int r = 0; r < ranks_count(session->ranks); r++)
-		all += train_tree_branches(branches, session->layout->replicas,
-					   first_replica(session, r),
-					   first_replica(session, r + 1));
-	if ((size_t)e->own_count * range->count > INT32_MAX || (size_t)all * slice > INT32_MAX)
+	if (own * range->count > INT32_MAX || (size_t)all * slice > INT32_MAX)
 		return err_set(err, ST_LIMIT,
 			       "distribution.bucket_bytes: %zu weights of %d replicas cannot be "
 			       "exchanged at once: set it to less",
 			       range->count, session->layout->replicas);
-	bucket->all = mem_calloc((size_t)all, sizeof(*bucket->all));
+	bucket->all = arena_alloc(&session->arena, (size_t)all, sizeof(*bucket->all));
 	bucket->received = mem_aligned((size_t)(all - e->own_count) * slice + 1, sizeof(float));
 	if (!bucket->all || !bucket->received ||
-	    ranks_pieces_new(&bucket->out, session->ranks,
-			     e->send + (size_t)e->own_count * range->first, err) != ST_OK ||
-	    ranks_pieces_new(&bucket->in, session->ranks, bucket->received, err) != ST_OK ||
-	    ranks_pieces_new(&bucket->mean, session->ranks,
-			     session->reduced + stage->first_weight + range->first, err) != ST_OK)
+	    ranks_pieces_new(&bucket->out, ranks, e->send + own * range->first, err) != ST_OK ||
+	    ranks_pieces_new(&bucket->in, ranks, bucket->received, err) != ST_OK ||
+	    ranks_pieces_new(&bucket->mean, ranks, session->reduced + at, err) != ST_OK)
 		return err_nomem(err);
-	layout_pieces(e, bucket, stage);
+	received = bucket->received;
+	for (int r = 0; r < ranks_count(ranks); r++) {
+		const size_t from = slice_at(session, stage, range, r);
+		const size_t length = slice_at(session, stage, range, r + 1) - from;
+		const size_t count = (size_t)(e->first[r + 1] - e->first[r]);
+		/* A rank sums its own branches where they are. */
+		const float *values = r == mine ? e->send + own * (range->first + from) : received;
+
+		bucket->mean.words[r] = (int)length;
+		bucket->mean.at[r] = (int)from;
+		bucket->out.at[r] = (int)(own * from);
+		bucket->in.at[r] = (int)(received - bucket->received);
+		if (r != mine) {
+			bucket->out.words[r] = (int)(own * length);
+			bucket->in.words[r] = (int)(count * slice);
+			received += count * slice;
+		}
+		for (int b = e->first[r]; b < e->first[r + 1]; b++, values += slice) {
+			bucket->all[b] = e->branches[b];
+			bucket->all[b].values = values;
+		}
+	}
 	return ranks_reduction_new(&bucket->reduction, &params, err);
 }
 
@@ -199,22 +178,32 @@ static enum status weights_new(struct train_exchange *e, const struct train_sess
 	return ST_OK;
 }
 
-static enum status exchange_new(struct train_exchange *e, const struct train_session *session,
+static enum status exchange_new(struct train_exchange *e, struct train_session *session,
 				const struct train_stage *stage, struct err *err)
 {
+	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
 	const size_t weights = stage->weight_count;
 	const size_t each = (size_t)session->run->distribution.bucket_bytes / sizeof(float);
 	const size_t count = max((weights + each - 1) / each, 1);
+	struct arena *arena = &session->arena;
 	enum status status = ST_OK;
 
-	e->own_count =
-		train_tree_branches(e->own, session->layout->replicas, session->first_replica,
-				    session->first_replica + session->replicas);
-	e->send = mem_aligned((size_t)e->own_count * weights + 1, sizeof(float));
-	e->buckets = mem_calloc(count, sizeof(*e->buckets));
+	e->branches = arena_alloc(arena, (size_t)ranks * TRAIN_BRANCHES, sizeof(*e->branches));
+	e->first = arena_alloc(arena, (size_t)ranks + 1, sizeof(*e->first));
+	e->buckets = arena_alloc(arena, count, sizeof(*e->buckets));
 	e->exchange = ips_site_intern("mpi", "MPI_Ialltoallv", NULL);
 	e->gather = ips_site_intern("mpi", "MPI_Iallgatherv", NULL);
-	if (!e->send || !e->buckets || !e->exchange || !e->gather)
+	if (!e->branches || !e->first || !e->buckets || !e->exchange || !e->gather)
+		return err_nomem(err);
+	for (int r = 0; r < ranks; r++)
+		e->first[r + 1] = e->first[r] + train_tree_branches(e->branches + e->first[r],
+								    session->layout->replicas,
+								    first_replica(session, r),
+								    first_replica(session, r + 1));
+	e->own = e->branches + e->first[mine];
+	e->own_count = e->first[mine + 1] - e->first[mine];
+	e->send = mem_aligned((size_t)e->own_count * weights + 1, sizeof(float));
+	if (!e->send)
 		return err_nomem(err);
 	for (; (size_t)e->bucket_count < count && status == ST_OK; e->bucket_count++) {
 		struct train_bucket *bucket = &e->buckets[e->bucket_count];
@@ -226,7 +215,7 @@ static enum status exchange_new(struct train_exchange *e, const struct train_ses
 		bucket->session = session;
 		bucket->range = (struct train_bucket_range){.first = first, .count = end - first};
 		bucket->range.layer = layer_of(session->model, stage, &bucket->range);
-		status = bucket_new(e, bucket, stage, err);
+		status = bucket_new(e, bucket, session, stage, err);
 	}
 	return status == ST_OK ? weights_new(e, session, stage, err) : status;
 }
@@ -247,7 +236,8 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 					      .values = session->replica[r].accumulated};
 	if (!session->ranks || status != ST_OK)
 		return status;
-	session->exchange = mem_calloc((size_t)stages, sizeof(*session->exchange));
+	session->exchange =
+		arena_alloc(&session->arena, (size_t)stages, sizeof(*session->exchange));
 	if (!session->exchange)
 		return err_nomem(err);
 	for (int s = 0; s < stages && status == ST_OK; s++) {
@@ -266,18 +256,15 @@ void train_ranks_free(struct train_session *session)
 		for (int b = 0; b < e->bucket_count; b++) {
 			struct train_bucket *bucket = &e->buckets[b];
 
-			mem_free(bucket->all);
 			mem_free(bucket->received);
 			ranks_pieces_fini(&bucket->out);
 			ranks_pieces_fini(&bucket->in);
 			ranks_pieces_fini(&bucket->mean);
 			ranks_reduction_free(bucket->reduction);
 		}
-		mem_free(e->buckets);
 		mem_free(e->send);
 		ranks_pieces_fini(&e->weights);
 	}
-	mem_free(session->exchange);
 }
 
 int train_ranks_buckets(const struct train_session *session, int stage)
