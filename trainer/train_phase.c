@@ -274,11 +274,6 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 	const struct train_session *session = phase->session;
 	const struct run_file *run = session->run;
 	const struct run_layout *layout = session->layout;
-	const int64_t steps[TRAIN_MODES] = {
-		[IPS_TRAIN] = run->fit.epochs * layout->steps_per_epoch,
-		[IPS_EVALUATE] = layout->evaluate_steps,
-		[IPS_PREDICT] = layout->predict_steps,
-	};
 	const int64_t given[TRAIN_MODES] = {
 		[IPS_TRAIN] = run->fit.steps_per_epoch,
 		[IPS_EVALUATE] = run->evaluate.steps,
@@ -306,7 +301,7 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.no_targets = phase->mode == IPS_PREDICT,
 		.first_step = train ? 0 : session->steps[phase->mode],
 		.skip = train ? session->steps[phase->mode] : 0,
-		.steps = steps[phase->mode],
+		.steps = passed[phase->mode] * (train ? run->fit.epochs : 1),
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
 		.depth = feed_depth(phase, set),
 		.positions = loss_positions(session->model),

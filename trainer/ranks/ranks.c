@@ -212,11 +212,8 @@ static bool begin_operation(struct ranks *ranks, struct ranks_operation *o)
 
 	switch (o->kind) {
 	case RANKS_EXCHANGE:
-		transport->exchange(o->channel, o->send, o->receive, &o->request);
-		return false;
 	case RANKS_REDUCE:
-		transport->exchange(o->channel, o->reduction->params.out, o->reduction->params.in,
-				    &o->request);
+		transport->exchange(o->channel, o->send, o->receive, &o->request);
 		return false;
 	case RANKS_GATHER:
 		transport->gather(o->channel, o->receive, &o->request);
@@ -533,6 +530,8 @@ void ranks_reduce(struct ranks *ranks, struct ranks_reduction *reduction)
 {
 	reduction->operation = (struct ranks_operation){.kind = RANKS_REDUCE,
 							.channel = reduction->params.line->channel,
+							.send = reduction->params.out,
+							.receive = reduction->params.in,
 							.reduction = reduction};
 	reduction->turn = reduction->params.line->begun++;
 	reduction->exchanged = reduction->gathers = false;
