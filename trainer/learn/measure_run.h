@@ -10,8 +10,8 @@
 #include "model/learn/metric.h"
 #include "model/learn/targets.h"
 
-/* Return the targets of a row, which lie *@step apart; 0: one for all outputs. A class number goes to
- * *@number. */
+/* Return the targets of a row, which lie *@step apart; 0: one for all outputs. A class number is
+ * stored in *@number. */
 static inline const float *measure_targets(const struct targets *targets, int64_t row,
 					   float *number, int64_t *step)
 {
