@@ -20,7 +20,7 @@ void train_health_print(void *user, const char *line)
 	const struct train_session *session = user;
 
 	if (session->screen)
-		train_screen_say(session->screen, session->screen->log, "%s", line);
+		train_screen_say(session->screen, session->screen->log, "%s\n", line);
 }
 
 static void add_number(struct str *text, const char *before, int64_t number)

@@ -247,7 +247,7 @@ static void watch_commit(void *user, const struct ips_commit *commit)
 	train_screen_say(&job->screen, job->screen.log,
 			 "ipu-train: the report lags: disk or processor do not keep up, and a kill "
 			 "now would lose %.1f s of the recording, not 0.1 s (`lag_ns` in the view "
-			 "overhead)",
+			 "overhead)\n",
 			 (double)commit->lag_ns / 1e9);
 }
 
@@ -486,7 +486,7 @@ static void write_beside(struct train_job *job,
 
 	if (write(job->directory, &wanted, &err) != ST_OK)
 		train_screen_say(&job->screen, job->screen.log,
-				 "ipu-train: %s (the run goes on without it)", err.text);
+				 "ipu-train: %s (the run goes on without it)\n", err.text);
 }
 
 /* Written before the first step, so that a killed run has them. A failure of the recording is
@@ -546,7 +546,7 @@ static void announce(struct train_job *job)
 				     job->command, job->directory, &err);
 	if (status != ST_OK && status != ST_NOTFOUND)
 		train_screen_say(&job->screen, job->screen.out,
-				 "ipu-monitor will not show this run: %s", err.text);
+				 "ipu-monitor will not show this run: %s\n", err.text);
 }
 
 /* Print progress as TensorFlow for IPU does, for the device only: CPU programs are not compiled. */

@@ -680,9 +680,11 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 	enum status status = ST_NOMEM;
 	uint64_t *lengths, most = 0;
 	char *data = NULL;
+	struct err own;
 
 	if (!ranks)
 		return ST_OK;
+	err = err_start(err, &own);
 	lengths = gather_words(ranks, length);
 	for (int r = 1; lengths && r < count; r++)
 		most = max(most, lengths[r]);

@@ -171,7 +171,6 @@ void train_screen_say(struct train_screen *screen, FILE *out, const char *format
 	va_start(args, format);
 	vfprintf(out, format, args);
 	va_end(args);
-	fputc('\n', out);
 	fflush(out);
 	if (over)
 		print_bar(screen);

@@ -69,7 +69,8 @@ struct train_screen {
 
 void train_screen_init(struct train_screen *screen, FILE *out, bool quiet);
 
-/* Print a line to @out (NULL: discard it). On a terminal a bar is cleared and redrawn below. */
+/* Print a line to @out (NULL: discard it). On a terminal a bar is cleared and redrawn below.
+ * @format ends with "\n": a line reaches stderr in one write, so that lines of ranks do not mix. */
 void train_screen_say(struct train_screen *screen, FILE *out, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Stop redrawing the bar: it stays, and further output appears below it. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -113,7 +114,7 @@ static void test_the_compile_bar_gives_way_to_a_line(void **state)
 	screen.log = t.out;
 	for (int step = 0; step < 4; step++) {
 		train_screen_compile(&screen, "model", step);
-		train_screen_say(&screen, screen.log, "[HEALTH] rule=exploding");
+		train_screen_say(&screen, screen.log, "[HEALTH] rule=exploding\n");
 		look(&t);
 		assert_int_equal(t.rows, 3 + step);
 		assert_row(&t, 0, "[", "]"); /* whole, with the time that has elapsed */
@@ -121,7 +122,7 @@ static void test_the_compile_bar_gives_way_to_a_line(void **state)
 		assert_row(&t, 1, "[HEALTH] rule=exploding", "exploding");
 	}
 	train_screen_compile(&screen, "model", 4);
-	train_screen_say(&screen, screen.log, "behind it");
+	train_screen_say(&screen, screen.log, "behind it\n");
 	look(&t);
 	assert_row(&t, 2, "[", "]");
 	assert_non_null(strstr(t.row[t.rows - 3], "100% Compilation Finished"));
@@ -170,7 +171,7 @@ static void *talk(void *user)
 
 	for (int i = 0; i < LINES; i++) {
 		snprintf(line, sizeof(line), "[HEALTH] thread=%d line=%d.", talker->number, i);
-		train_screen_say(talker->screen, talker->out, "%s", line);
+		train_screen_say(talker->screen, talker->out, "%s\n", line);
 	}
 	(*talker->ended)++;
 	return NULL;
@@ -231,13 +232,34 @@ static void test_a_log_elsewhere_has_lines_alone(void **state)
 	open_terminal(&t);
 	train_screen_init(&screen, t.out, false);
 	train_screen_compile(&screen, "model", 1);
-	train_screen_say(&screen, log, "one");
-	train_screen_say(&screen, NULL, "none");
+	train_screen_say(&screen, log, "one\n");
+	train_screen_say(&screen, NULL, "none\n");
 	assert_int_equal(ftell(log), 4);
 	look(&t);
 	assert_row(&t, 0, "[", "]");
 	fclose(log);
 	close_terminal(&t);
+}
+
+/* Lines of several processes mix in a log that they share, unless each is one write. */
+static void test_a_line_is_one_write(void **state)
+{
+	struct train_screen screen;
+	char text[64] = "";
+	FILE *log;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	log = fdopen(ends[0], "w");
+	assert_non_null(log);
+	assert_int_equal(setvbuf(log, NULL, _IONBF, 0), 0); /* as stderr */
+	train_screen_init(&screen, NULL, true);
+	train_screen_say(&screen, log, "ipu-train: %d of %s\n", 1, "two");
+	assert_int_equal(recv(ends[1], text, sizeof(text) - 1, MSG_DONTWAIT), 20);
+	assert_string_equal(text, "ipu-train: 1 of two\n");
+	fclose(log);
+	close(ends[1]);
 }
 
 int main(void)
@@ -247,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_figures_are_whole_or_not_there),
 		cmocka_unit_test(test_lines_of_threads_are_whole_beside_a_bar),
 		cmocka_unit_test(test_a_log_elsewhere_has_lines_alone),
+		cmocka_unit_test(test_a_line_is_one_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
