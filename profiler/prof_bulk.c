@@ -120,71 +120,72 @@ struct record {
 	unsigned char type[COLUMNS_MOST * 3], value[PROF_BULK_MOST + 8];
 };
 
-/* Add a value of @size bytes, the low ones of @bits. */
-static void add_value(struct record *record, unsigned type, uint64_t bits, unsigned size)
-{
-	const uint64_t big = size == 0 ? 0 : htobe64(bits << (64 - 8 * size));
+static const unsigned char value_bytes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0}; /* by type */
 
-	record->type[record->types++] = (unsigned char)type;
-	memcpy(record->value + record->values, &big, sizeof(big));
-	record->values += size;
+/* Write the low bytes of @bits that a value of @type has; 8 may be written. Return the type. */
+static unsigned put_value(unsigned char *out, unsigned type, uint64_t bits)
+{
+	const uint64_t big = htobe64(bits << (-8u * value_bytes[type] & 63));
+
+	memcpy(out, &big, sizeof(big));
+	return type;
 }
 
-static void add_int(struct record *record, int64_t value)
+static unsigned put_int(unsigned char *out, int64_t value)
 {
-	static const unsigned sizes[] = {1, 2, 3, 4, 6, 8}; /* of the types from 1 on */
+	/* by the bytes that a value takes with its sign */
+	static const unsigned char types[] = {0, 1, 2, 3, 4, 5, 5, 6, 6};
 	const uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
-	unsigned type = 0;
+	const unsigned bits = 64 - (unsigned)__builtin_clzll(magnitude | 1);
 
-	if (value == 0 || value == 1) {
-		add_value(record, 8 + (unsigned)value, 0, 0);
-		return;
-	}
-	while (type < 5 && magnitude >> (8 * sizes[type] - 1) != 0)
-		type++;
-	add_value(record, type + 1, (uint64_t)value, sizes[type]);
+	return put_value(out, (uint64_t)value <= 1 ? 8 + (unsigned)value : types[bits / 8 + 1],
+			 (uint64_t)value);
+}
+
+/* Without a key a whole number is stored as an integer, as in a column of the type REAL. */
+static unsigned put_real(unsigned char *out, double value, bool keyed)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	if (value != value)
+		return 0;
+	if (!keyed && value > -0x1p47 && value < 0x1p47 && value == (double)(int64_t)value)
+		return put_int(out, (int64_t)value);
+	return put_value(out, 7, bits);
 }
 
 /* Fill @record from @cells; false: too long, or with a blob. The id of a rowid table is NULL. */
 static bool make_record(const struct prof_bulk_table *table, const struct prof_cell *cells,
 			struct record *record)
 {
-	record->types = 0;
-	record->values = 0;
+	unsigned char *types = record->type, *values = record->value;
+
 	if (!table->keyed)
-		add_value(record, 0, 0, 0);
+		*types++ = 0;
 	for (size_t i = table->kind == PROF_BULK_ROWID; i < table->columns; i++) {
 		const struct prof_cell *cell = &cells[i];
-		size_t size = 8;
+		const size_t size = cell->type == PROF_CELL_TEXT ? strlen(cell->value.p) : 8;
+		unsigned type = 0;
 
-		if (cell->type == PROF_CELL_TEXT)
-			size = strlen(cell->value.p);
-		if (cell->type == PROF_CELL_BLOB || record->values + size > PROF_BULK_MOST)
+		if (cell->type == PROF_CELL_BLOB ||
+		    size > (size_t)(record->value + PROF_BULK_MOST - values))
 			return false;
-		if (cell->type == PROF_CELL_NULL) {
-			add_value(record, 0, 0, 0);
-		} else if (cell->type == PROF_CELL_INT) {
-			add_int(record, cell->value.i);
-		} else if (cell->type == PROF_CELL_REAL) {
-			/* Without a key a whole number is stored as an integer, as in a column of
-			 * the type REAL. */
-			double value = cell->value.r;
-			uint64_t bits;
-
-			memcpy(&bits, &value, sizeof(bits));
-			if (value != value)
-				add_value(record, 0, 0, 0);
-			else if (!table->keyed && value > -0x1p47 && value < 0x1p47 &&
-				 value == (double)(int64_t)value)
-				add_int(record, (int64_t)value);
-			else
-				add_value(record, 7, bits, 8);
-		} else {
-			record->types += put_varint(record->type + record->types, 2 * size + 13);
-			memcpy(record->value + record->values, cell->value.p, size);
-			record->values += size;
+		if (cell->type == PROF_CELL_TEXT) {
+			types += put_varint(types, 2 * size + 13);
+			memcpy(values, cell->value.p, size);
+			values += size;
+			continue;
 		}
+		if (cell->type == PROF_CELL_INT)
+			type = put_int(values, cell->value.i);
+		else if (cell->type == PROF_CELL_REAL)
+			type = put_real(values, cell->value.r, table->keyed);
+		*types++ = (unsigned char)type;
+		values += value_bytes[type];
 	}
+	record->types = (size_t)(types - record->type);
+	record->values = (size_t)(values - record->value);
 	return 1 + record->types + record->values <= PROF_BULK_MOST;
 }
 
@@ -353,7 +354,8 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 	if (status != ST_OK || key[0] >> 55 != 0 || key[same] <= table->last[same])
 		return status;
 	/* Rows that follow one that is inserted, with its key, are inserted, too: they replace it. */
-	memcpy(table->last, key, sizeof(key));
+	for (size_t i = 0; i < table->keys; i++)
+		table->last[i] = key[i];
 	if (!make_record(table, cells, &record)) {
 		assert(table->kind != PROF_BULK_ASSIGNED);
 		return ST_OK;

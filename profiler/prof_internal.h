@@ -98,11 +98,16 @@ enum {
 	PROF_ZONES
 };
 
-/* A span in the lane's buffer (@value is its index), or one that already has its id. Id 0: none. */
+/* A span that has its id, 0: none; or one in the lane's buffer: its index there, as -1 - index. One
+ * number: two would be written apart and copied together, for which a processor waits. */
 struct prof_ref {
 	int64_t value;
-	bool here;
 };
+
+static inline struct prof_ref prof_ref_here(size_t index)
+{
+	return (struct prof_ref){-1 - (int64_t)index};
+}
 
 struct prof_open_span {
 	struct prof_ref span; /* of a ghost (no call site): its parent's */
@@ -369,7 +374,7 @@ void prof__lane_discard(struct prof_lane *lane);
 /* Return the id of a span; the spans in the lane's buffer get the ids from @base on. */
 static inline int64_t prof_span_id(struct prof_ref span, int64_t base)
 {
-	return span.here ? base + span.value : span.value;
+	return span.value < 0 ? base - 1 - span.value : span.value;
 }
 
 /* Distance from row @id back to its parent; 0: no parent. */
@@ -377,7 +382,7 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 {
 	const int64_t parent = prof_span_id(row->parent, base);
 
-	return row->parent.here || parent != 0 ? id - parent : 0;
+	return parent != 0 ? id - parent : 0;
 }
 
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);

@@ -72,7 +72,7 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 			     int64_t start_ns, int64_t end_ns)
 {
 	const struct prof_open_span *above = top_span(lane);
-	const struct prof_ref parent = !above ? (struct prof_ref){0, false} : above->span;
+	const struct prof_ref parent = !above ? (struct prof_ref){0} : above->span;
 	const int32_t depth = !above ? -1 : above->depth;
 	struct prof_open_span *top;
 	struct prof_span_row *row;
@@ -95,7 +95,7 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 		row->context = lane->context;
 		row->site = site;
 		row->depth = top->depth;
-		top->span = (struct prof_ref){(int64_t)lane->spans.count - 1, true};
+		top->span = prof_ref_here(lane->spans.count - 1);
 	}
 	lane->target = top->span;
 	return ST_OK;
@@ -107,8 +107,8 @@ static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
 {
 	int level = prof_level_enter(dur_ns);
 
-	if (top->span.here) {
-		lane->spans.items[top->span.value].dur_ns = dur_ns;
+	if (top->span.value < 0) {
+		lane->spans.items[-1 - top->span.value].dur_ns = dur_ns;
 		prof_levels_add(&lane->levels, (uint32_t)top->depth, top->start_ns, dur_ns,
 				top->site, 0);
 	} else {
@@ -155,7 +155,7 @@ static enum status on_end(struct prof_writer *writer, struct prof_lane *lane,
 		status = end_span(writer, lane, top, ns - top->start_ns);
 	lane->stack.count--;
 	top = top_span(lane);
-	lane->target = !top ? (struct prof_ref){0, false} : top->span;
+	lane->target = !top ? (struct prof_ref){0} : top->span;
 	return status;
 }
 
@@ -173,7 +173,7 @@ static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
 	}
 	if (start_ns < lane->last_ns || (top && start_ns + dur_ns > top->end_ns)) {
 		writer->dropped_here++;
-		lane->target = (struct prof_ref){0, false};
+		lane->target = (struct prof_ref){0};
 		return ST_OK;
 	}
 	lane->last_ns = start_ns;
@@ -212,7 +212,7 @@ static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane
 	instant->time_ns = event_time(writer, lane, slot);
 	instant->context = lane->context;
 	instant->site = site;
-	lane->instant = (struct prof_ref){(int64_t)lane->instants.count - 1, true};
+	lane->instant = prof_ref_here(lane->instants.count - 1);
 	return ST_OK;
 }
 
@@ -268,7 +268,7 @@ static enum status on_argument(struct prof_writer *writer, struct prof_lane *lan
 	const struct prof_ref owner = of_instant ? lane->instant : lane->target;
 	struct prof_arg *arg;
 
-	if (owner.value == 0 && !owner.here) {
+	if (owner.value == 0) {
 		writer->dropped_here++;
 		return ST_OK;
 	}
@@ -303,9 +303,9 @@ static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 			lane->stack.count--;
 			top = top_span(lane);
 		}
-		lane->target = !top ? (struct prof_ref){0, false} : top->span;
+		lane->target = !top ? (struct prof_ref){0} : top->span;
 	}
-	if (lane->target.value == 0 && !lane->target.here) {
+	if (lane->target.value == 0) {
 		writer->dropped_here++;
 		return ST_OK;
 	}
@@ -326,7 +326,7 @@ static enum status on_row(struct prof_writer *writer, struct prof_lane *lane,
 	const size_t size = prof_row_types[table].size;
 	struct prof_about *about;
 
-	if (lane->target.value == 0 && !lane->target.here) {
+	if (lane->target.value == 0) {
 		writer->dropped_here++;
 		return ST_OK;
 	}
@@ -557,11 +557,11 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 	for (size_t i = 0; i < lane->stack.count; i++) {
 		struct prof_open_span *open = &lane->stack.items[i];
 
-		if (open->span.here)
+		if (open->span.value < 0)
 			open->finest = finest;
-		open->span = (struct prof_ref){prof_span_id(open->span, base), false};
+		open->span = (struct prof_ref){prof_span_id(open->span, base)};
 	}
-	lane->target = (struct prof_ref){prof_span_id(lane->target, base), false};
+	lane->target = (struct prof_ref){prof_span_id(lane->target, base)};
 	insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base, writer->last_span,
 		    finest);
 	if (finest > 0) {
@@ -626,7 +626,6 @@ static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_
 
 		arg->name_id = name_id(writer, arg->name);
 		arg->owner.value = prof_span_id(arg->owner, arg->of_instant ? first : base);
-		arg->owner.here = false;
 		arg->number = (uint32_t)i;
 		sorted = sorted && (!last[arg->of_instant] || SORTED_BY(last[arg->of_instant], arg,
 									owner.value, name_id) < 0);
@@ -713,7 +712,7 @@ static void flush_instants(struct prof_writer *writer, struct prof_lane *lane)
 		prof_cell_int(&cells[2], instant->time_ns);
 		prof_cell_int(&cells[3], instant->context == 0 ? IPS_NULL : instant->context);
 	}
-	lane->instant = (struct prof_ref){prof_span_id(lane->instant, first), false};
+	lane->instant = (struct prof_ref){prof_span_id(lane->instant, first)};
 	writer->last_row[PROF_ZONE_INSTANTS] += (int64_t)count;
 	insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
 		    lane->instants.items[count - 1].time_ns, first,
