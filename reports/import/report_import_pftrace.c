@@ -330,7 +330,8 @@ static void read_packet(struct pftrace *pf, struct import_wire packet, bool comp
 		report__pftrace_snapshot(pf, sequence, parts.at[PART_CLOCKS]);
 	if (has_part(&parts, PART_PROCESS_TREE))
 		name_processes(pf, parts.at[PART_PROCESS_TREE]);
-	read_old_names(pf, sequence, &parts);
+	if (has_part(&parts, PART_PROCESS) || has_part(&parts, PART_THREAD))
+		read_old_names(pf, sequence, &parts);
 	if (has_part(&parts, PART_TRACK))
 		report__pftrace_track(pf, parts.at[PART_TRACK]);
 	if (what) {

@@ -282,72 +282,107 @@ static uint32_t get_argument(struct pftrace *pf, const char *name)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
+/* The name of an annotation; NULL: none. *@value: its only other field; number 0: there are more, or
+ * none. */
 static const char *argument_name(struct pftrace *pf, const struct sequence *sequence,
-				 struct import_wire annotation)
+				 struct import_wire annotation, struct import_wire_field *value)
 {
 	struct import_wire_field field;
 	const char *name = NULL;
+	size_t values = 0;
 
 	while (import_wire_next(&annotation, &field)) {
 		if (field.number == 10 && pftrace_is_bytes(&field))
 			name = report__pftrace_keep(pf, &field.bytes);
 		else if (field.number == 1 && field.type == IMPORT_WIRE_VARINT)
 			name = report__pftrace_interned(sequence, INTERNED_ARGUMENT, field.value);
+		else if (values++ == 0)
+			*value = field;
 	}
+	if (values != 1 || annotation.broken)
+		value->number = 0;
 	return name;
 }
 
-/* An annotation as the argument @name with the index @id; the members of a dictionary are
- * NAME.MEMBER, those of an array NAME[i]. */
+static void read_argument(struct pftrace *pf, const struct sequence *sequence,
+			  struct import_wire annotation, const char *name, uint32_t id, int depth);
+
+/* A field of an annotation as the argument @name with the index @id; the members of a dictionary
+ * are NAME.MEMBER, those of an array NAME[i], of which *@items were read. */
+static void read_value(struct pftrace *pf, const struct sequence *sequence,
+		       const struct import_wire_field *field, const char *name, uint32_t id,
+		       int depth, uint32_t *items)
+{
+	struct import *import = pf->import;
+	struct import_wire_field value;
+	char nested[IMPORT_ARG_NAME];
+	const char *text;
+	uint32_t inner;
+
+	switch (field->number) {
+	case 2: /* bool, uint, int, pointer */
+	case 3:
+	case 4:
+	case 7:
+		report__import_arg_int(import, id, import_wire_int(field));
+		break;
+	case 5:
+		report__import_arg_real(import, id, import_wire_double(field));
+		break;
+	case 6: /* a text, JSON */
+	case 9:
+		text = !pftrace_is_bytes(field) ? NULL : report__pftrace_keep(pf, &field->bytes);
+		report__import_arg_text(import, id, text);
+		break;
+	case 17:
+		report__import_arg_text(
+			import, id,
+			report__pftrace_interned(sequence, INTERNED_TEXT, field->value));
+		break;
+	case 11:
+	case 12:
+		if (!pftrace_is_bytes(field) || depth == DEPTH_MOST)
+			break;
+		text = field->number == 12 ? NULL
+					   : argument_name(pf, sequence, field->bytes, &value);
+		if (text)
+			snprintf(nested, sizeof(nested), "%s.%s", name, text);
+		else
+			snprintf(nested, sizeof(nested), "%s[%u]", name, (*items)++);
+		/* not a kept text: there may be any number */
+		if (report__import_arg_name(import, nested, &inner, pf->err) == ST_OK)
+			read_argument(pf, sequence, field->bytes, nested, inner, depth + 1);
+		break;
+	default:
+		break;
+	}
+}
+
 static void read_argument(struct pftrace *pf, const struct sequence *sequence,
 			  struct import_wire annotation, const char *name, uint32_t id, int depth)
 {
-	struct import *import = pf->import;
 	struct import_wire_field field;
-	char nested[IMPORT_ARG_NAME];
-	uint32_t inner, items = 0;
+	uint32_t items = 0;
 
-	while (!err_stuck(pf->err) && import_wire_next(&annotation, &field)) {
-		const char *text;
+	while (!err_stuck(pf->err) && import_wire_next(&annotation, &field))
+		read_value(pf, sequence, &field, name, id, depth, &items);
+}
 
-		switch (field.number) {
-		case 2: /* bool, uint, int, pointer */
-		case 3:
-		case 4:
-		case 7:
-			report__import_arg_int(import, id, import_wire_int(&field));
-			break;
-		case 5:
-			report__import_arg_real(import, id, import_wire_double(&field));
-			break;
-		case 6: /* a text, JSON */
-		case 9:
-			text = !pftrace_is_bytes(&field) ? NULL
-							 : report__pftrace_keep(pf, &field.bytes);
-			report__import_arg_text(import, id, text);
-			break;
-		case 17:
-			report__import_arg_text(
-				import, id,
-				report__pftrace_interned(sequence, INTERNED_TEXT, field.value));
-			break;
-		case 11:
-		case 12:
-			if (!pftrace_is_bytes(&field) || depth == DEPTH_MOST)
-				break;
-			text = field.number == 12 ? NULL : argument_name(pf, sequence, field.bytes);
-			if (text)
-				snprintf(nested, sizeof(nested), "%s.%s", name, text);
-			else
-				snprintf(nested, sizeof(nested), "%s[%u]", name, items++);
-			/* not a kept text: there may be any number */
-			if (report__import_arg_name(import, nested, &inner, pf->err) == ST_OK)
-				read_argument(pf, sequence, field.bytes, nested, inner, depth + 1);
-			break;
-		default:
-			break;
-		}
-	}
+/* An annotation of an event. Nearly all have a name and one value, and are walked once. */
+static void put_argument(struct pftrace *pf, const struct sequence *sequence,
+			 struct import_wire annotation)
+{
+	struct import_wire_field value;
+	const char *name = argument_name(pf, sequence, annotation, &value);
+	uint32_t items = 0, id;
+
+	if (!name)
+		return;
+	id = get_argument(pf, name);
+	if (value.number == 0)
+		read_argument(pf, sequence, annotation, name, id, 0);
+	else if (!err_stuck(pf->err))
+		read_value(pf, sequence, &value, name, id, 0, &items);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -405,7 +440,7 @@ enum event_type {
 
 struct pf_event {
 	uint64_t type, track;
-	bool has_track, has_value, has_time, has_arguments;
+	bool has_track, has_value, has_time;
 	const char *name, *category; /* kept texts; NULL: none */
 	double value;
 	int64_t ns;
@@ -415,7 +450,8 @@ struct pf_event {
 	uint64_t direction; /* of the flow bind_id: 1 in, 2 out, 3 both; 0: none */
 	bool bind_enclosing;
 	int64_t dur_us, pid, tid;
-	struct import_wire gpu; /* `at` NULL: none */
+	/* `at` NULL: none. From the first argument to the last, with what is between them. */
+	struct import_wire gpu, arguments;
 	/* What is counted above. Not cleared, which took a quarter of the time of an event. */
 	uint64_t flows[FLOWS_OF_EVENT], ends[FLOWS_OF_EVENT], extra[8], extra_tracks[8];
 };
@@ -489,9 +525,10 @@ static int64_t us_to_ns(struct pftrace *pf, struct sequence *sequence, int64_t u
 static void read_event(struct pftrace *pf, struct sequence *sequence, struct import_wire message,
 		       struct pf_event *event)
 {
+	const unsigned char *begun = message.at;
 	struct import_wire_field field;
 
-	while (import_wire_next(&message, &field)) {
+	for (; import_wire_next(&message, &field); begun = message.at) {
 		switch (field.number) {
 		case EVENT_TIME_DELTA_US:
 			if (__builtin_add_overflow(sequence->reference_us, import_wire_int(&field),
@@ -515,7 +552,9 @@ static void read_event(struct pftrace *pf, struct sequence *sequence, struct imp
 			break;
 		}
 		case EVENT_ARGUMENT: /* read when the event's track is known */
-			event->has_arguments = true;
+			if (!event->arguments.at)
+				event->arguments.at = begun;
+			event->arguments.end = message.at;
 			break;
 		case EVENT_LEGACY:
 			if (pftrace_is_bytes(&field))
@@ -713,10 +752,10 @@ static uint32_t track_of(struct pftrace *pf, const struct sequence *sequence,
 	return track ? track->track : IMPORT_NO_ID;
 }
 
-static void put_event(struct pftrace *pf, struct sequence *sequence, struct import_wire message,
-		      struct pf_event *event)
+static void put_event(struct pftrace *pf, struct sequence *sequence, struct pf_event *event)
 {
 	struct import *import = pf->import;
+	struct import_wire arguments = event->arguments;
 	struct import_wire_field field;
 	const bool async = is_phase(event->phase, "benSFT");
 	const bool is_flow = event->type == TYPE_NONE && is_phase(event->phase, "stf");
@@ -745,14 +784,9 @@ static void put_event(struct pftrace *pf, struct sequence *sequence, struct impo
 		put_old_flow(pf, event, track, site);
 		return;
 	}
-	while (event->has_arguments && !err_stuck(pf->err) && import_wire_next(&message, &field)) {
-		const char *name;
-
-		if (field.number != EVENT_ARGUMENT || !pftrace_is_bytes(&field))
-			continue;
-		name = argument_name(pf, sequence, field.bytes);
-		if (name)
-			read_argument(pf, sequence, field.bytes, name, get_argument(pf, name), 0);
+	while (!err_stuck(pf->err) && import_wire_next(&arguments, &field)) {
+		if (field.number == EVENT_ARGUMENT && pftrace_is_bytes(&field))
+			put_argument(pf, sequence, field.bytes);
 	}
 	if (event->gpu.at && (event->type == TYPE_BEGIN || event->type == TYPE_SPAN))
 		report__pftrace_gpu_call(pf, event->gpu);
@@ -819,5 +853,5 @@ void report__pftrace_event(struct pftrace *pf, struct sequence *sequence,
 	if (!event.has_time || event.ns == IPS_NULL)
 		report__import_left(import, REPORT_IMPORT_LEFT_NO_TIME);
 	else
-		put_event(pf, sequence, message, &event);
+		put_event(pf, sequence, &event);
 }

@@ -3,6 +3,7 @@
  */
 #include "reports/import/report_import_wire.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -11,21 +12,34 @@
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* Read a varint of at most 10 bytes; false: there is none before @end. */
-static bool read_varint(const unsigned char **at, const unsigned char *end, uint64_t *out)
+/* The highest bit of a byte says that another one follows, which takes it away again: that is less
+ * work than a mask. */
+const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
+						uint64_t *out)
 {
 	uint64_t value = 0;
-	const unsigned char *byte = *at;
 
-	for (unsigned shift = 0; shift < 70 && byte < end; shift += 7) {
-		value |= shift < 64 ? (uint64_t)(*byte & 0x7f) << shift : 0;
-		if ((*byte++ & 0x80) == 0) {
-			*at = byte;
+#pragma GCC unroll 10
+	for (unsigned i = 0; i < 10 && at < end; i++) {
+		const uint64_t byte = *at++;
+
+		value += (byte - (i > 0)) << 7 * i;
+		if (byte < 0x80) {
 			*out = value;
-			return true;
+			return at;
 		}
 	}
-	return false;
+	return NULL;
+}
+
+/* The same, going on behind it. */
+static bool read_varint(const unsigned char **at, const unsigned char *end, uint64_t *out)
+{
+	const unsigned char *behind = report__import_wire_varint(*at, end, out);
+
+	if (behind)
+		*at = behind;
+	return behind != NULL;
 }
 
 bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out)
@@ -49,8 +63,8 @@ bool report__import_wire_field(struct import_wire *wire, struct import_wire_fiel
 		length = out->type == IMPORT_WIRE_FIXED64 ? 8 : 4;
 		if ((uint64_t)(wire->end - wire->at) < length)
 			return false;
-		for (uint64_t i = length; i > 0; i--)
-			out->value = out->value << 8 | wire->at[i - 1];
+		memcpy(&out->value, wire->at, length);
+		out->value = le64toh(out->value);
 		wire->at += length;
 		break;
 	case IMPORT_WIRE_BYTES:

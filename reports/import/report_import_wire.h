@@ -39,31 +39,59 @@ struct import_wire_field {
 	struct import_wire bytes; /* of bytes; `at` NULL: too large, skipped */
 };
 
+/* Read a varint of at most 10 bytes; return what is behind it, or NULL: there is none before @end. */
+const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
+						uint64_t *out);
 /* import_wire_next() of every kind of field. */
 bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out);
 
-/* Read the next field of a message; false: there is none, or (`broken`) it is malformed. Most
- * fields are numbers below 16 and short: those are read here, which takes half of the time. */
-static inline bool import_wire_next(struct import_wire *wire, struct import_wire_field *out)
-{
-	const unsigned char *at = wire->at;
-	const size_t left = (size_t)(wire->end - at);
-	const uint32_t type = left < 2 ? UINT32_MAX : at[0] & 7u;
+#define IMPORT_WIRE_INLINE static inline __attribute__((always_inline)) bool
 
-	if (wire->broken || left < 2 || at[0] < 8 || at[0] > 127 || at[1] > 127 ||
-	    (type != IMPORT_WIRE_VARINT && (type != IMPORT_WIRE_BYTES || at[1] > left - 2)))
-		return report__import_wire_field(wire, out);
-	out->number = at[0] >> 3;
-	out->type = (enum import_wire_type)type;
-	out->value = type == IMPORT_WIRE_VARINT ? at[1] : 0;
-	out->bytes = (struct import_wire){NULL, NULL, false};
-	wire->at = at + 2;
-	if (type == IMPORT_WIRE_BYTES) {
-		out->bytes.at = at + 2;
-		out->bytes.end = at + 2 + at[1];
-		wire->at = out->bytes.end;
+/* The same with copies, so that nothing has the address of @wire or @out. */
+IMPORT_WIRE_INLINE import_wire_any(struct import_wire *wire, struct import_wire_field *out)
+{
+	struct import_wire_field field = {.number = 0};
+	struct import_wire rest = *wire;
+	const bool more = report__import_wire_field(&rest, &field);
+
+	*wire = rest;
+	*out = field;
+	return more;
+}
+
+/* Read the next field of a message; false: there is none, or (`broken`) it is malformed. Most
+ * fields are varints and bytes with numbers below 16: those are read here. Inlined and without an
+ * address a walk keeps @wire and @out in registers; from memory they would be copied as vectors of
+ * what was written piece by piece, for which a processor waits each time. */
+IMPORT_WIRE_INLINE import_wire_next(struct import_wire *wire, struct import_wire_field *out)
+{
+	const unsigned char *at = wire->at, *const end = wire->end;
+
+	if (at == end || wire->broken)
+		return false;
+	if (end - at >= 2 && at[0] >= 8 && at[0] < 0x80 &&
+	    ((at[0] & 7) == IMPORT_WIRE_VARINT || (at[0] & 7) == IMPORT_WIRE_BYTES)) {
+		const enum import_wire_type type = (enum import_wire_type)(at[0] & 7);
+		const unsigned char *behind = at + 2;
+		uint64_t value = at[1];
+
+		if (value >= 0x80)
+			behind = report__import_wire_varint(at + 1, end, &value);
+		if (behind && (type == IMPORT_WIRE_VARINT || value <= (uint64_t)(end - behind))) {
+			out->number = at[0] >> 3;
+			out->type = type;
+			out->value = type == IMPORT_WIRE_VARINT ? value : 0;
+			out->bytes = (struct import_wire){NULL, NULL, false};
+			if (type == IMPORT_WIRE_BYTES) {
+				out->bytes.at = behind;
+				behind += value;
+				out->bytes.end = behind;
+			}
+			wire->at = behind;
+			return true;
+		}
 	}
-	return true;
+	return import_wire_any(wire, out);
 }
 
 static inline int64_t import_wire_int(const struct import_wire_field *field)

@@ -32,6 +32,12 @@ struct metadata {
 	const char *name;           /* interned; NULL: none */
 	uint32_t index;             /* site of events, argument's name of statistics */
 	bool indexed, has_stats;
+	enum {
+		STAT_PLAIN,
+		STAT_CORRELATION,
+		STAT_GROUP,
+		STAT_ALLOCATED
+	} says; /* what a statistic says beyond an argument */
 };
 
 struct metadata_table {
@@ -164,10 +170,9 @@ static void add_metadata(struct xplane *x, struct metadata_table *table, struct 
 		*added = item;
 }
 
-/* The site of events with the metadata @id; without metadata it is named by the number. */
-static uint32_t site_of(struct xplane *x, int64_t id)
+/* The site of events with the metadata @id (may be NULL: it is named by the number). */
+static uint32_t site_of(struct xplane *x, int64_t id, struct metadata *metadata)
 {
-	struct metadata *metadata = find_metadata(&x->events, id);
 	uint32_t site = 0;
 	char number[40];
 
@@ -186,6 +191,19 @@ static uint32_t site_of(struct xplane *x, int64_t id)
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
+/* Number the argument that a statistic becomes, and note what else it says. */
+static void index_stat(struct xplane *x, struct metadata *stat)
+{
+	report__import_arg_name(x->import, stat->name, &stat->index, x->err);
+	stat->indexed = !err_stuck(x->err);
+	if (strcmp(stat->name, "correlation_id") == 0)
+		stat->says = STAT_CORRELATION;
+	else if (strcmp(stat->name, "group_id") == 0)
+		stat->says = STAT_GROUP;
+	else if (strcmp(stat->name, "bytes_allocated") == 0)
+		stat->says = STAT_ALLOCATED;
+}
+
 static void take_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts)
 {
 	struct import *import = x->import;
@@ -202,21 +220,19 @@ static void take_stat(struct xplane *x, struct import_wire stat, struct event_fa
 	name = find_metadata(&x->stats, id);
 	if (!ends_well(x, &stat) || !name || !name->name || value.number == 0)
 		return;
-	if (!name->indexed) {
-		report__import_arg_name(import, name->name, &name->index, x->err);
-		name->indexed = !err_stuck(x->err);
-	}
+	if (!name->indexed)
+		index_stat(x, name);
 	if (err_stuck(x->err))
 		return;
 	if (value.number == 2 && value.type == IMPORT_WIRE_FIXED64) {
 		report__import_arg_real(import, name->index, import_wire_double(&value));
 	} else if ((value.number == 3 || value.number == 4) && value.type == IMPORT_WIRE_VARINT) {
 		report__import_arg_int(import, name->index, import_wire_int(&value));
-		if (strcmp(name->name, "correlation_id") == 0)
+		if (name->says == STAT_CORRELATION)
 			facts->correlation = import_wire_int(&value);
-		else if (strcmp(name->name, "group_id") == 0)
+		else if (name->says == STAT_GROUP)
 			report__import_arg_int(import, x->step_name, import_wire_int(&value));
-		else if (strcmp(name->name, "bytes_allocated") == 0)
+		else if (name->says == STAT_ALLOCATED)
 			facts->allocated = (double)import_wire_int(&value);
 	} else if (value.number == 7 && value.type == IMPORT_WIRE_VARINT) {
 		const struct metadata *text = find_metadata(&x->stats, import_wire_int(&value));
@@ -290,11 +306,14 @@ static void take_event(struct xplane *x, const struct line *line, struct import_
 	int64_t id = 0, offset_ps = 0, dur_ps = 0, start_ps, end_ps, start_ns;
 	struct import_wire walk = event;
 	struct import_wire_field field;
-	const struct metadata *metadata;
-	bool aggregate = false;
+	struct metadata *metadata;
+	bool aggregate = false, has_stats = false;
 	uint32_t site;
 
 	while (import_wire_next(&walk, &field)) {
+		has_stats = has_stats || field.number == 4;
+		if (!has_stats)
+			event.at = walk.at; /* its statistics are read from here on */
 		if (field.type != IMPORT_WIRE_VARINT)
 			continue;
 		if (field.number == 1)
@@ -327,8 +346,8 @@ static void take_event(struct xplane *x, const struct line *line, struct import_
 		report__import_left(import, REPORT_IMPORT_LEFT_TIME_RANGE);
 		return;
 	}
-	site = site_of(x, id);
 	metadata = find_metadata(&x->events, id);
+	site = site_of(x, id, metadata);
 	if (metadata && metadata->has_stats)
 		take_stats(x, metadata->message, 5, &facts);
 	take_stats(x, event, 4, &facts);
