@@ -228,8 +228,7 @@ static bool read_time(struct import *import, const struct import_event *event, i
 }
 
 /* Put a record without arguments. */
-static enum status put_point(struct import *import, const struct import_record *record,
-			     struct err *err)
+static enum status put_point(struct import *import, struct import_record *record, struct err *err)
 {
 	return report__import_put(import, record, NULL, err);
 }

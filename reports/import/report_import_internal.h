@@ -173,8 +173,8 @@ extern const struct import_format report__import_sqlite, report__import_xplane,
 	report__import_pftrace, report__import_folded, report__import_chrome;
 
 /* report_import_reader.c */
-/* Put a copy of @record, or half of a span, with @args (may be NULL). */
-enum status report__import_put(struct import *import, const struct import_record *record,
+/* Number @record, and put a copy of it, or half of a span, with @args (may be NULL). */
+enum status report__import_put(struct import *import, struct import_record *record,
 			       const struct import_args *args, struct err *err);
 /* Append a row to @args. */
 void report__import_args_row(struct import_args *args, enum ips_table table, const void *row,

@@ -36,36 +36,35 @@ static enum status put_sorted(struct import_sorter *sorter, const struct import_
 	return ST_OK;
 }
 
-enum status report__import_put(struct import *import, const struct import_record *given,
+enum status report__import_put(struct import *import, struct import_record *record,
 			       const struct import_args *args, struct err *err)
 {
-	const bool half = given->kind >= IMPORT_RECORD_BEGIN;
-	struct import_record record = *given;
+	const bool half = record->kind >= IMPORT_RECORD_BEGIN;
 	enum status status;
 	int64_t dur;
 
-	record.number = import->counts->events;
+	record->number = import->counts->events;
 	if (!half)
-		status = put_sorted(import->main, &record, args, err);
+		status = put_sorted(import->main, record, args, err);
 	else if (import->halves)
-		status = put_sorted(import->halves, &record, args, err);
+		status = put_sorted(import->halves, record, args, err);
 	else
-		status = report__import_half(import, &record, args, err);
+		status = report__import_half(import, record, args, err);
 	if (status != ST_OK)
 		return status;
 	import->counts->notes[REPORT_IMPORT_NOTE_CUT_ARGS] += !args ? 0 : args->left;
-	import->threads.items[record.thread].used = true;
+	import->threads.items[record->thread].used = true;
 	import->records += !half;
-	dur = record.kind == IMPORT_RECORD_SPAN && record.dur_ns > 0 ? record.dur_ns : 0;
-	if (record.time_ns < import->first_ns)
-		import->first_ns = record.time_ns;
-	if (record.time_ns + dur > import->last_ns)
-		import->last_ns = record.time_ns + dur;
+	dur = record->kind == IMPORT_RECORD_SPAN && record->dur_ns > 0 ? record->dur_ns : 0;
+	if (record->time_ns < import->first_ns)
+		import->first_ns = record->time_ns;
+	if (record->time_ns + dur > import->last_ns)
+		import->last_ns = record->time_ns + dur;
 	return ST_OK;
 }
 
 /* Put a record of a reader with the arguments collected for it. */
-static enum status put(struct import *import, const struct import_record *record, struct err *err)
+static enum status put(struct import *import, struct import_record *record, struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -178,12 +177,12 @@ struct ips_kernel report__import_kernel(const char *device, int64_t stream, cons
 enum status report__import_span(struct import *import, uint32_t track, uint32_t site,
 				int64_t start_ns, int64_t dur_ns, struct err *err)
 {
-	const struct import_record record = {.kind = IMPORT_RECORD_SPAN,
-					     .time_ns = start_ns,
-					     .dur_ns = dur_ns,
-					     .thread = track,
-					     .site = site,
-					     .unfinished = dur_ns == -1};
+	struct import_record record = {.kind = IMPORT_RECORD_SPAN,
+				       .time_ns = start_ns,
+				       .dur_ns = dur_ns,
+				       .thread = track,
+				       .site = site,
+				       .unfinished = dur_ns == -1};
 
 	const uint64_t records = import->records;
 	enum status status = put(import, &record, err);
@@ -200,7 +199,7 @@ static enum status put_half(struct import *import, enum import_record_kind kind,
 {
 	/* A thread's spans, its states, and pairs by number never end each other. */
 	const uint64_t seed = pair != 0 ? 1 : kind == IMPORT_RECORD_STATE ? 2 : 0;
-	const struct import_record record = {
+	struct import_record record = {
 		.kind = (uint8_t)kind,
 		.time_ns = ns,
 		.thread = track,
@@ -232,7 +231,7 @@ enum status report__import_state(struct import *import, uint32_t track, uint32_t
 
 /* Put a point; @use: what it is counted as; IMPORT_NO_USE: it is counted when recorded. */
 #define IMPORT_NO_USE REPORT_IMPORT_USES
-static enum status put_point(struct import *import, const struct import_record *record,
+static enum status put_point(struct import *import, struct import_record *record,
 			     enum report_import_use use, struct err *err)
 {
 	const uint64_t records = import->records;
@@ -246,7 +245,7 @@ static enum status put_point(struct import *import, const struct import_record *
 enum status report__import_instant(struct import *import, uint32_t track, uint32_t site, int64_t ns,
 				   struct err *err)
 {
-	const struct import_record record = {
+	struct import_record record = {
 		.kind = IMPORT_RECORD_INSTANT, .time_ns = ns, .thread = track, .site = site};
 
 	return put_point(import, &record, REPORT_IMPORT_INSTANT, err);
@@ -264,7 +263,7 @@ static struct import_record sample(uint32_t track, uint32_t site, int64_t ns, do
 enum status report__import_sample(struct import *import, uint32_t track, uint32_t site, int64_t ns,
 				  double value, struct err *err)
 {
-	const struct import_record record = sample(track, site, ns, value);
+	struct import_record record = sample(track, site, ns, value);
 
 	return put_point(import, &record, REPORT_IMPORT_COUNTER, err);
 }
@@ -277,11 +276,11 @@ enum status report__import_flow(struct import *import, uint32_t track, uint32_t 
 					[IMPORT_FLOW_STEP] = IMPORT_RECORD_FLOW_STEP,
 					[IMPORT_FLOW_END] = IMPORT_RECORD_FLOW_END,
 					[IMPORT_FLOW_NEXT] = IMPORT_RECORD_FLOW_NEXT};
-	const struct import_record record = {.kind = kinds[side],
-					     .time_ns = ns,
-					     .thread = track,
-					     .site = site,
-					     .value = import_hash(2, &key, sizeof(key)) | 1};
+	struct import_record record = {.kind = kinds[side],
+				       .time_ns = ns,
+				       .thread = track,
+				       .site = site,
+				       .value = import_hash(2, &key, sizeof(key)) | 1};
 
 	return put_point(import, &record, IMPORT_NO_USE, err);
 }
@@ -294,7 +293,7 @@ enum status report__import_memory(struct import *import, uint32_t track,
 		int64_t value;
 	} series[] = {{"allocated bytes", event->total_bytes},
 		      {"reserved bytes", event->reserved_bytes}};
-	const struct import_record record = {
+	struct import_record record = {
 		.kind = IMPORT_RECORD_MEMORY, .time_ns = event->time_ns, .thread = track};
 	enum status status;
 

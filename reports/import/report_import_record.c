@@ -197,20 +197,20 @@ static int64_t launch_key(const struct import_arg *row)
 	}
 }
 
-static struct record_facts read_facts(const struct import_record *record)
+static void read_facts(const struct import_record *record, struct record_facts *facts)
 {
-	struct record_facts facts = {.keys = IPS_KEYS_NULL};
 	const struct import_arg *arg;
+
+	*facts = (struct record_facts){.keys = IPS_KEYS_NULL};
 
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
 		if (arg->type == IMPORT_ARG_ROW && arg->name != IPS_TABLE_range)
-			facts.row = arg;
+			facts->row = arg;
 		if (arg->type == IMPORT_ARG_ROW || arg->name >= IMPORT_NAME_KEYS ||
-		    !parse_key(arg, &facts.keys))
-			facts.others++;
+		    !parse_key(arg, &facts->keys))
+			facts->others++;
 	}
-	return facts;
 }
 
 /* Functions that record an argument: of a span, or of an instant. */
@@ -368,12 +368,15 @@ static enum status record_span(struct import *import, const struct import_record
 			       struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
-	struct record_facts facts = read_facts(record);
-	const bool device = facts.row && facts.row->name != IPS_TABLE_call;
+	struct record_facts facts;
 	struct import_lane *lane;
-	enum status status = find_lane(import, thread, record, device, &lane, err);
+	enum status status;
 	int64_t step, dur_ns;
+	bool device;
 
+	read_facts(record, &facts);
+	device = facts.row && facts.row->name != IPS_TABLE_call;
+	status = find_lane(import, thread, record, device, &lane, err);
 	if (status != ST_OK)
 		return status;
 	if (!lane) {
@@ -415,9 +418,10 @@ static enum status record_instant(struct import *import, const struct import_rec
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
 	struct ips_track *track = thread->lanes[0].track;
-	const struct record_facts facts = read_facts(record);
+	struct record_facts facts;
 
 	(void)err;
+	read_facts(record, &facts);
 	ips_track_set_keys(track, &facts.keys);
 	ips_instant_at(track, site_at(import, record->site),
 		       record->time_ns - import->counts->base_ns);
