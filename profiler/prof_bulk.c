@@ -99,25 +99,31 @@ static uint32_t get_4(const unsigned char *in)
 	return (uint32_t)(get_2(in) << 16 | get_2(in + 2));
 }
 
+static size_t varint_bytes(uint64_t value)
+{
+	return (70 - (size_t)__builtin_clzll(value | 1)) / 7;
+}
+
 /* Write a varint below 2^56, the most significant 7 bits first, and return its bytes. */
 static size_t put_varint(unsigned char *out, uint64_t value)
 {
-	size_t bytes = 1;
+	const size_t bytes = varint_bytes(value);
 
-	while (value >> 7 * bytes != 0)
-		bytes++;
-	for (size_t i = bytes; i-- > 0; value >>= 7)
+	out[bytes - 1] = (unsigned char)(value & 0x7f);
+	for (size_t i = bytes - 1; i-- > 0;) {
+		value >>= 7;
 		out[i] = (unsigned char)(value | 0x80);
-	out[bytes - 1] &= 0x7f;
+	}
 	return bytes;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* A row as the types and the bytes of its values, behind which 8 more may be written. */
+/* A row as the types and the bytes of its values: behind PROF_BULK_MOST of these each column may
+ * have a number more, and 8 bytes may be written there. */
 struct record {
 	size_t types, values; /* bytes */
-	unsigned char type[COLUMNS_MOST * 3], value[PROF_BULK_MOST + 8];
+	unsigned char type[COLUMNS_MOST * 3], value[PROF_BULK_MOST + (COLUMNS_MOST + 1) * 8];
 };
 
 static const unsigned char value_bytes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0}; /* by type */
@@ -165,22 +171,24 @@ static bool make_record(const struct prof_bulk_table *table, const struct prof_c
 		*types++ = 0;
 	for (size_t i = table->kind == PROF_BULK_ROWID; i < table->columns; i++) {
 		const struct prof_cell *cell = &cells[i];
-		const size_t size = cell->type == PROF_CELL_TEXT ? strlen(cell->value.p) : 8;
 		unsigned type = 0;
 
-		if (cell->type == PROF_CELL_BLOB ||
-		    size > (size_t)(record->value + PROF_BULK_MOST - values))
-			return false;
-		if (cell->type == PROF_CELL_TEXT) {
+		if (cell->type == PROF_CELL_INT) {
+			type = put_int(values, cell->value.i);
+		} else if (cell->type == PROF_CELL_REAL) {
+			type = put_real(values, cell->value.r, table->keyed);
+		} else if (cell->type == PROF_CELL_TEXT) {
+			const size_t size = strlen(cell->value.p);
+
+			if ((size_t)(values - record->value) + size > PROF_BULK_MOST)
+				return false;
 			types += put_varint(types, 2 * size + 13);
 			memcpy(values, cell->value.p, size);
 			values += size;
 			continue;
+		} else if (cell->type == PROF_CELL_BLOB) {
+			return false;
 		}
-		if (cell->type == PROF_CELL_INT)
-			type = put_int(values, cell->value.i);
-		else if (cell->type == PROF_CELL_REAL)
-			type = put_real(values, cell->value.r, table->keyed);
 		*types++ = (unsigned char)type;
 		values += value_bytes[type];
 	}
@@ -340,7 +348,7 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 			  bool *loaded, struct err *err)
 {
 	int64_t key[4] = {table->last[0] + 1, 0, 0, 0};
-	unsigned char head[9 + 9 + 1], *place;
+	unsigned char *place;
 	struct record record;
 	struct page *page;
 	size_t bytes, size, same = 0;
@@ -360,19 +368,21 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 		assert(table->kind != PROF_BULK_ASSIGNED);
 		return ST_OK;
 	}
-	bytes = put_varint(head, 1 + record.types + record.values);
+	bytes = 1 + record.types + record.values;
+	size = varint_bytes(bytes) + bytes;
 	if (!table->keyed)
-		bytes += put_varint(head + bytes, (uint64_t)key[0]);
-	head[bytes++] = (unsigned char)(1 + record.types);
-	size = bytes + record.types + record.values;
+		size += varint_bytes((uint64_t)key[0]);
 	place = page_room(page, 0, size);
 	if (!place) {
 		status = turn_leaf(table, err);
 		place = page_room(page, 0, size);
 	}
-	memcpy(place, head, bytes);
-	memcpy(place + bytes, record.type, record.types);
-	memcpy(place + bytes + record.types, record.value, record.values);
+	place += put_varint(place, bytes);
+	if (!table->keyed)
+		place += put_varint(place, (uint64_t)key[0]);
+	*place++ = (unsigned char)(1 + record.types);
+	memcpy(place, record.type, record.types);
+	memcpy(place + record.types, record.value, record.values);
 	table->leaf_last = key[0];
 	*loaded = status == ST_OK;
 	return status;

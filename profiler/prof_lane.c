@@ -28,7 +28,7 @@ static bool append(void *items, size_t *capacity, size_t *count, size_t size)
 {
 	unsigned char *base;
 
-	if (mem_grow(items, capacity, *count + 1, size) != 0)
+	if (*count == *capacity && mem_grow(items, capacity, *count + 1, size) != 0)
 		return false;
 	memcpy(&base, items, sizeof(base));
 	memset(base + *count * size, 0, size);
