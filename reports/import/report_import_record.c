@@ -199,9 +199,12 @@ static int64_t launch_key(const struct import_arg *row)
 
 static void read_facts(const struct import_record *record, struct record_facts *facts)
 {
+	static const struct ips_keys none = IPS_KEYS_NULL;
 	const struct import_arg *arg;
 
-	*facts = (struct record_facts){.keys = IPS_KEYS_NULL};
+	facts->keys = none;
+	facts->others = 0;
+	facts->row = NULL;
 
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);

@@ -396,8 +396,9 @@ enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes
 	}
 	if (!buffer->bytes)
 		buffer->bytes = mem_alloc(sorter->size);
-	if (!buffer->bytes || mem_grow(&buffer->keys, &buffer->capacity, buffer->count + 1,
-				       sizeof(*buffer->keys)) != 0)
+	if (!buffer->bytes || (buffer->count == buffer->capacity &&
+			       mem_grow(&buffer->keys, &buffer->capacity, buffer->count + 1,
+					sizeof(*buffer->keys)) != 0))
 		return err_nomem(err);
 	*out = (struct import_record *)(void *)(buffer->bytes + buffer->used);
 	buffer->keys[buffer->count++].record = *out;

@@ -206,7 +206,12 @@ static void index_stat(struct xplane *x, struct metadata *stat)
 
 static void take_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts)
 {
+	static const enum import_wire_type types[] = {
+		[2] = IMPORT_WIRE_FIXED64, [3] = IMPORT_WIRE_VARINT, [4] = IMPORT_WIRE_VARINT,
+		[5] = IMPORT_WIRE_BYTES,   [7] = IMPORT_WIRE_VARINT,
+	};
 	struct import *import = x->import;
+	const struct metadata *text;
 	struct import_wire_field field, value = {.number = 0};
 	struct metadata *name;
 	int64_t id = 0;
@@ -224,9 +229,14 @@ static void take_stat(struct xplane *x, struct import_wire stat, struct event_fa
 		index_stat(x, name);
 	if (err_stuck(x->err))
 		return;
-	if (value.number == 2 && value.type == IMPORT_WIRE_FIXED64) {
+	if (value.number >= ARRAY_LEN(types) || value.type != types[value.number])
+		return;
+	switch (value.number) {
+	case 2:
 		report__import_arg_real(import, name->index, import_wire_double(&value));
-	} else if ((value.number == 3 || value.number == 4) && value.type == IMPORT_WIRE_VARINT) {
+		break;
+	case 3: /* unsigned, signed */
+	case 4:
 		report__import_arg_int(import, name->index, import_wire_int(&value));
 		if (name->says == STAT_CORRELATION)
 			facts->correlation = import_wire_int(&value);
@@ -234,25 +244,30 @@ static void take_stat(struct xplane *x, struct import_wire stat, struct event_fa
 			report__import_arg_int(import, x->step_name, import_wire_int(&value));
 		else if (name->says == STAT_ALLOCATED)
 			facts->allocated = (double)import_wire_int(&value);
-	} else if (value.number == 7 && value.type == IMPORT_WIRE_VARINT) {
-		const struct metadata *text = find_metadata(&x->stats, import_wire_int(&value));
-
-		report__import_arg_text(import, name->index, !text ? NULL : text->name);
-	} else if (value.number == 5 && value.type == IMPORT_WIRE_BYTES) {
+		break;
+	case 5:
 		report__import_arg_text(import, name->index, text_of(x, &value.bytes));
+		break;
+	case 7: /* the name of a statistic */
+		text = find_metadata(&x->stats, import_wire_int(&value));
+		report__import_arg_text(import, name->index, !text ? NULL : text->name);
+		break;
+	default:
+		break;
 	}
 }
 
 /* The statistics of a message in its fields @number. */
-static void take_stats(struct xplane *x, struct import_wire message, uint32_t number,
+static void take_stats(struct xplane *x, const struct import_wire *message, uint32_t number,
 		       struct event_facts *facts)
 {
+	struct import_wire walk = {message->at, message->end, message->broken};
 	struct import_wire_field field;
 
-	while (!err_stuck(x->err) && import_wire_next(&message, &field))
+	while (!err_stuck(x->err) && import_wire_next(&walk, &field))
 		if (field.number == number && field.type == IMPORT_WIRE_BYTES)
 			take_stat(x, field.bytes, facts);
-	ends_well(x, &message);
+	ends_well(x, &walk);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -349,8 +364,8 @@ static void take_event(struct xplane *x, const struct line *line, struct import_
 	metadata = find_metadata(&x->events, id);
 	site = site_of(x, id, metadata);
 	if (metadata && metadata->has_stats)
-		take_stats(x, metadata->message, 5, &facts);
-	take_stats(x, event, 4, &facts);
+		take_stats(x, &metadata->message, 5, &facts);
+	take_stats(x, &event, 4, &facts);
 	if (err_stuck(x->err))
 		return;
 	start_ns = start_ps / 1000;
