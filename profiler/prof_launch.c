@@ -43,6 +43,7 @@ static const char needed_sql[] =
 struct calls {
 	sqlite3_stmt *rows;
 	bool more;
+	int64_t span_id; /* of the row that is read next; INT64_MAX: there is none */
 	struct call {
 		int64_t key, span_id; /* span_id 0: free */
 	} * places;
@@ -56,11 +57,17 @@ static struct call *call_place(const struct calls *calls, int64_t key)
 	return &calls->places[((uint64_t)key + ((uint64_t)key >> 48) * 0x9e3779b1u) & calls->mask];
 }
 
+static void next_call(struct calls *calls)
+{
+	calls->more = sqlite3_step(calls->rows) == SQLITE_ROW;
+	calls->span_id = calls->more ? sqlite3_column_int64(calls->rows, 0) : INT64_MAX;
+}
+
 /* Remember the calls whose spans are at most @last. */
 static void read_calls(struct calls *calls, int64_t last)
 {
-	while (calls->more && sqlite3_column_int64(calls->rows, 0) <= last) {
-		const int64_t span_id = sqlite3_column_int64(calls->rows, 0);
+	for (; calls->span_id <= last; next_call(calls)) {
+		const int64_t span_id = calls->span_id;
 		const int64_t key = sqlite3_column_int64(calls->rows, 1);
 		struct call *call = call_place(calls, key);
 
@@ -68,7 +75,6 @@ static void read_calls(struct calls *calls, int64_t last)
 			calls->forgot = true;
 		if (call->span_id == 0 || (call->key != key && span_id - call->span_id > AHEAD))
 			*call = (struct call){key, span_id};
-		calls->more = sqlite3_step(calls->rows) == SQLITE_ROW;
 	}
 }
 
@@ -126,7 +132,7 @@ static enum status link_rows(struct calls *calls, struct launched *launched,
 	bool all = true;
 	size_t at;
 
-	calls->more = sqlite3_step(calls->rows) == SQLITE_ROW;
+	next_call(calls);
 	next_launched(launched, 0);
 	next_launched(launched, 1);
 	for (; status == ST_OK && (row = first_launched(launched, &at));

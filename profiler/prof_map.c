@@ -12,14 +12,19 @@
 
 uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh)
 {
-	const uint64_t hash = map_text(MAP_SEED, text);
+	uint32_t *recent = &texts->recent[(uintptr_t)text / 8 % PROF_TEXTS_RECENT];
+	uint64_t hash;
 	char *copy;
 	size_t at;
 
 	*fresh = false;
+	/* Most texts are given again at the same address; comparing takes less time than a hash. */
+	if (*recent != 0 && strcmp(texts->items[*recent - 1], text) == 0)
+		return *recent;
+	hash = map_text(MAP_SEED, text);
 	MAP_FIND(at, &texts->map, hash, strcmp(texts->items[at], text) == 0);
 	if (at != MAP_NONE)
-		return (uint32_t)at + 1;
+		return *recent = (uint32_t)at + 1;
 	if (mem_grow(&texts->items, &texts->capacity, texts->map.count + 1,
 		     sizeof(*texts->items)) != 0)
 		return 0;
@@ -30,7 +35,7 @@ uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh)
 	}
 	*fresh = true;
 	texts->items[texts->map.count - 1] = copy;
-	return (uint32_t)texts->map.count;
+	return *recent = (uint32_t)texts->map.count;
 }
 
 void prof_texts_fini(struct prof_texts *texts)

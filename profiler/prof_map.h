@@ -14,11 +14,15 @@
 #include "common/map.h"
 #include "profiler/ipuscope/profiler.h"
 
+#define PROF_TEXTS_RECENT 64
+
 /* Interned texts; ids count from 1 in order of insertion. */
 struct prof_texts {
 	struct map map;
 	char **items; /* map.count of them */
 	size_t capacity;
+	/* Ids that were returned last, by the address of the text given; 0: none. */
+	uint32_t recent[PROF_TEXTS_RECENT];
 };
 
 /* Return the id of @text, and in *@fresh whether it was inserted; 0 if out of memory. */
