@@ -39,7 +39,7 @@ struct import_wire_field {
 	struct import_wire bytes; /* of bytes; `at` NULL: too large, skipped */
 };
 
-/* Read a varint of at most 10 bytes; return what is behind it, or NULL: there is none before @end. */
+/* Read a varint of at most 10 bytes; return what is behind it, NULL: there is none before @end. */
 const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
 						uint64_t *out);
 /* import_wire_next() of every kind of field. */
