@@ -43,7 +43,7 @@ static const char needed_sql[] =
 struct calls {
 	sqlite3_stmt *rows;
 	bool more;
-	int64_t span_id; /* of the row that is read next; INT64_MAX: there is none */
+	int64_t span_id; /* of the row that is read next, if there is `more` */
 	struct call {
 		int64_t key, span_id; /* span_id 0: free */
 	} * places;
@@ -60,13 +60,14 @@ static struct call *call_place(const struct calls *calls, int64_t key)
 static void next_call(struct calls *calls)
 {
 	calls->more = sqlite3_step(calls->rows) == SQLITE_ROW;
-	calls->span_id = calls->more ? sqlite3_column_int64(calls->rows, 0) : INT64_MAX;
+	if (calls->more)
+		calls->span_id = sqlite3_column_int64(calls->rows, 0);
 }
 
 /* Remember the calls whose spans are at most @last. */
 static void read_calls(struct calls *calls, int64_t last)
 {
-	for (; calls->span_id <= last; next_call(calls)) {
+	for (; calls->more && calls->span_id <= last; next_call(calls)) {
 		const int64_t span_id = calls->span_id;
 		const int64_t key = sqlite3_column_int64(calls->rows, 1);
 		struct call *call = call_place(calls, key);
@@ -142,7 +143,7 @@ static enum status link_rows(struct calls *calls, struct launched *launched,
 		struct prof_cell *cells;
 		const struct call *call;
 
-		read_calls(calls, span_id + AHEAD);
+		read_calls(calls, span_id > INT64_MAX - AHEAD ? INT64_MAX : span_id + AHEAD);
 		call = call_place(calls, key);
 		if (call->span_id == 0 || call->key != key) {
 			*missed = true;

@@ -45,10 +45,10 @@ const unsigned char *report__import_wire_varint(const unsigned char *at, const u
 /* import_wire_next() of every kind of field. */
 bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out);
 
-#define IMPORT_WIRE_INLINE static inline __attribute__((always_inline)) bool
+#define IMPORT_WIRE_INLINE static inline __attribute__((always_inline))
 
 /* The same with copies, so that nothing has the address of @wire or @out. */
-IMPORT_WIRE_INLINE import_wire_any(struct import_wire *wire, struct import_wire_field *out)
+IMPORT_WIRE_INLINE bool import_wire_any(struct import_wire *wire, struct import_wire_field *out)
 {
 	struct import_wire_field field = {.number = 0};
 	struct import_wire rest = *wire;
@@ -63,7 +63,7 @@ IMPORT_WIRE_INLINE import_wire_any(struct import_wire *wire, struct import_wire_
  * fields are varints and bytes with numbers below 16: those are read here. Inlined and without an
  * address a walk keeps @wire and @out in registers; from memory they would be copied as vectors of
  * what was written piece by piece, for which a processor waits each time. */
-IMPORT_WIRE_INLINE import_wire_next(struct import_wire *wire, struct import_wire_field *out)
+IMPORT_WIRE_INLINE bool import_wire_next(struct import_wire *wire, struct import_wire_field *out)
 {
 	const unsigned char *at = wire->at, *const end = wire->end;
 

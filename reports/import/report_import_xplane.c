@@ -170,7 +170,7 @@ static void add_metadata(struct xplane *x, struct metadata_table *table, struct 
 		*added = item;
 }
 
-/* The site of events with the metadata @id (may be NULL: it is named by the number). */
+/* The site of the events that have @metadata; NULL: they have none, and @id names the site. */
 static uint32_t site_of(struct xplane *x, int64_t id, struct metadata *metadata)
 {
 	uint32_t site = 0;

@@ -315,7 +315,13 @@ static void test_what_is_loaded_is_what_would_be_inserted(void **state)
 	/* Rows of each table, and the longest value: with long ones few rows make many levels. */
 	static const struct {
 		uint32_t rows, most;
-	} sizes[] = {{0, 0}, {1, 0}, {2, 100}, {700, 1}, {3000, TEXT_BYTES}, {30000, 900}};
+	} sizes[] = {{0, 0},
+		     {1, 0},
+		     {2, 100},
+		     {700, 1},
+		     {3000, TEXT_BYTES},
+		     {30000, 900},
+		     {3000, PROF_BULK_MOST + 10}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
