@@ -60,9 +60,9 @@ IMPORT_WIRE_INLINE bool import_wire_any(struct import_wire *wire, struct import_
 }
 
 /* Read the next field of a message; false: there is none, or (`broken`) it is malformed. Most
- * fields are varints and bytes with numbers below 16: those are read here. Inlined and without an
- * address a walk keeps @wire and @out in registers; from memory they would be copied as vectors of
- * what was written piece by piece, for which a processor waits each time. */
+ * fields are varints and bytes with numbers below 16: those are read here. This is inlined, and
+ * takes no address of @wire or @out, so that a walk has both in registers. In memory their members
+ * would be written one by one and copied together, for which a processor waits each time. */
 IMPORT_WIRE_INLINE bool import_wire_next(struct import_wire *wire, struct import_wire_field *out)
 {
 	const unsigned char *at = wire->at, *const end = wire->end;
