@@ -85,8 +85,8 @@ static const struct dataset_known known_sets[] = {
 };
 
 /* Look up @params->name; coarse labels replace the number of classes by that of their groups. */
-static enum status dataset_find(struct dataset_known *out, const struct dataset_params *params,
-				struct err *err)
+static void dataset_find(struct dataset_known *out, const struct dataset_params *params,
+			 struct err *err)
 {
 	const char *names[ARRAY_LEN(known_sets)], *name = params->name, *near;
 
@@ -96,22 +96,23 @@ static enum status dataset_find(struct dataset_known *out, const struct dataset_
 			continue;
 		*out = known_sets[i];
 		if (params->coarse && !out->groups)
-			return err_set(err, ST_INVALID,
-				       "data.label_mode: coarse labels are of data.name cifar100, "
-				       "and this is %s",
-				       name);
+			err_set(err, ST_INVALID,
+				"data.label_mode: coarse labels are of data.name cifar100, and "
+				"this is %s",
+				name);
 		if (params->coarse)
 			out->classes = out->groups;
-		return ST_OK;
+		return;
 	}
 	near = str_nearest(name, names, ARRAY_LEN(names));
 	if (near)
-		return err_set(err, ST_INVALID, "unknown data set \"%s\" (did you mean \"%s\"?)",
-			       name, near);
-	return err_set(err, ST_INVALID,
-		       "unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, "
-		       "cifar100, npz, csv, text, imdb, images)",
-		       name);
+		err_set(err, ST_INVALID, "unknown data set \"%s\" (did you mean \"%s\"?)", name,
+			near);
+	else
+		err_set(err, ST_INVALID,
+			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, "
+			"cifar100, npz, csv, text, imdb, images)",
+			name);
 }
 
 const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
@@ -124,33 +125,30 @@ const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
 	return out;
 }
 
-void dataset__synthetic(struct dataset *train, struct dataset *test,
-			const struct dataset_known *known, const struct dataset_params *params,
-			const char *what, const char *how)
+void dataset__synthetic(const struct dataset_opening *o, const char *what, const char *how)
 {
 	char text[2 * FS_PATH_SIZE + 512], script[FS_PATH_SIZE];
 
-	train->synthetic = test->synthetic = true;
-	if (!params->notice)
+	if (err_stuck(o->err))
+		return;
+	o->parts[0]->synthetic = o->parts[1]->synthetic = true;
+	if (!o->params->notice)
 		return;
 	snprintf(text, sizeof(text), "data: synthetic %s (%s), not the real %s: %s%s", what, how,
-		 known->name, dataset__script(script, known->script), known->remedy);
-	params->notice(params->user, text);
+		 o->known->name, dataset__script(script, o->known->script), o->known->remedy);
+	o->params->notice(o->params->user, text);
+}
+
+struct dataset_about dataset__about_images(const struct dataset_opening *o)
+{
+	return (struct dataset_about){.inputs = "images",
+				      .targets = "labels",
+				      .classes = o->known->classes,
+				      .names = o->known->names,
+				      .limit = o->params->limit};
 }
 
 /* ---- search order ---------------------------------------------------------------------------- */
-
-static enum status dataset_open_path(struct dataset *train, struct dataset *test,
-				     const struct dataset_known *known, const char *path,
-				     const struct dataset_params *params, struct err *err)
-{
-	if (!fs_exists(path))
-		return err_set(err, ST_NOTFOUND, "%s: there is no such %s%s.npz file", path,
-			       known->folder ? known->layout : "folder of .npy files", " or ");
-	if (!fs_is_dir(path) || !known->folder)
-		return dataset__npz_open(train, test, known, path, params, err);
-	return known->folder(train, test, known, path, params, err);
-}
 
 /* $IPUSCOPE_DATA/NAME; the default is the XDG data folder, which script/get-... fill. */
 static bool dataset_data_folder(char out[FS_PATH_SIZE], const char *name)
@@ -170,37 +168,38 @@ static bool dataset_keras_path(char out[FS_PATH_SIZE], const char *name)
 	return home && *home && fs_path(out, "%s/.keras/datasets/%s", home, name);
 }
 
-static enum status dataset_open_any(struct dataset *train, struct dataset *test,
-				    const struct dataset_known *known,
-				    const struct dataset_params *params, struct err *err)
+/* A set that exists but cannot be read is an error: do not fall back to another one. */
+static void dataset_open_any(struct dataset_opening *o)
 {
-	struct dataset_params found = *params;
+	const struct dataset_known *known = o->known;
 	char path[FS_PATH_SIZE];
 
-	if (known->open) {
-		for (const char *const *place = known->keras; *place && !found.path; place++)
-			if (dataset_keras_path(path, *place) && fs_exists(path))
-				found.path = path;
-		return known->open(train, test, known, &found, err);
-	}
-	if (params->path)
-		return dataset_open_path(train, test, known, params->path, params, err);
-	if (!known->classes)
-		return err_set(
-			err, ST_INVALID,
+	/* Sets with an own way to open look in no other place for their files. */
+	if (!o->path && !known->open && known->classes && dataset_data_folder(path, known->name) &&
+	    fs_exists(path))
+		o->path = path;
+	for (const char *const *place = known->keras; *place && !o->path; place++)
+		if (dataset_keras_path(path, *place) && fs_exists(path))
+			o->path = path;
+	if (known->open)
+		known->open(o);
+	else if (!o->path && !known->classes)
+		err_set(o->err, ST_INVALID,
 			"data set \"%s\": which file? Give it with --data.path FILE.npz, or a "
 			"folder of .npy files",
 			known->name);
-	/* A set that exists but cannot be read is an error: do not fall back to another one. */
-	if (dataset_data_folder(path, known->name) && fs_exists(path))
-		return dataset_open_path(train, test, known, path, params, err);
-	for (const char *const *place = known->keras; *place; place++)
-		if (dataset_keras_path(path, *place) && fs_exists(path))
-			return dataset_open_path(train, test, known, path, params, err);
-	if (!known->synthetic)
-		return err_set(err, ST_NOTFOUND, "data set \"%s\": is not on this machine: %s",
-			       known->name, known->remedy);
-	return known->synthetic(train, test, known, params, err);
+	else if (!o->path && !known->synthetic)
+		err_set(o->err, ST_NOTFOUND, "data set \"%s\": is not on this machine: %s",
+			known->name, known->remedy);
+	else if (!o->path)
+		known->synthetic(o);
+	else if (!fs_exists(o->path))
+		err_set(o->err, ST_NOTFOUND, "%s: there is no such %s%s.npz file", o->path,
+			known->folder ? known->layout : "folder of .npy files", " or ");
+	else if (!fs_is_dir(o->path) || !known->folder)
+		dataset__npz_open(o);
+	else
+		known->folder(o);
 }
 
 /* ---- the two parts together ------------------------------------------------------------------ */
@@ -362,43 +361,36 @@ static enum status set_one_hot_parts(struct dataset *train, struct dataset *test
 	return ST_OK;
 }
 
-static enum status dataset_finish(struct dataset *train, struct dataset *test,
-				  const struct dataset_params *params, struct err *err)
+static void dataset_finish(const struct dataset_opening *o)
 {
-	const struct dataset *any = train->count ? train : test;
-	enum status status;
+	struct dataset *train = o->parts[0], *test = o->parts[1],
+		       *any = train->count ? train : test;
+	const struct dataset_params *params = o->params;
+	struct err *err = o->err;
 
-	if (train->count && test->count) {
-		status = dataset_check_parts(train, test, err);
-		if (status != ST_OK)
-			return status;
-	}
-	status = any->part_count ? set_one_hot_parts(train, test, params, err)
-				 : set_one_hot(train, test, params, err);
-	if (status != ST_OK)
-		return status;
-	if (params->pictures && !is_bytes(any))
-		return err_set(err, ST_INVALID,
-			       "%s: infeed.dtype: uint8 is for pictures stored as bytes, and these "
-			       "are float values: take float16 or float32",
-			       any->source);
-	if (params->resize.height) {
-		const int64_t height = params->resize.height, width = params->resize.width;
-
-		if (train->count)
-			status = dataset__resize_set(train, height, width, err);
-		if (status == ST_OK && test->count)
-			status = dataset__resize_set(test, height, width, err);
-		if (status != ST_OK)
-			return status;
-	}
+	if (!err_stuck(err) && train->count && test->count)
+		dataset_check_parts(train, test, err);
+	if (!err_stuck(err) && any->part_count)
+		set_one_hot_parts(train, test, params, err);
+	else if (!err_stuck(err))
+		set_one_hot(train, test, params, err);
+	if (!err_stuck(err) && params->pictures && !is_bytes(any))
+		err_set(err, ST_INVALID,
+			"%s: infeed.dtype: uint8 is for pictures stored as bytes, and these are "
+			"float values: take float16 or float32",
+			any->source);
+	for (int part = 0; part < 2 && params->resize.height && !err_stuck(err); part++)
+		if (o->parts[part]->count)
+			dataset__resize_set(o->parts[part], params->resize.height,
+					    params->resize.width, err);
+	if (err_stuck(err))
+		return;
 	if (params->validation_split > 0.0)
-		return dataset_split(train, test, params->validation_split, err);
-	if (!train->count)
+		dataset_split(train, test, params->validation_split, err);
+	else if (!train->count)
 		dataset_empty_part(test, train);
 	else if (!test->count)
 		dataset_empty_part(train, test);
-	return ST_OK;
 }
 
 int64_t dataset_beyond(const struct dataset *dataset, int64_t first, int64_t count, int64_t rows,
@@ -474,11 +466,13 @@ enum status dataset_describe(struct dataset *train, struct dataset *test,
 {
 	struct dataset_params shapes = *params;
 	struct dataset_known known = {0};
-	enum status status = dataset_find(&known, params, err);
+	struct err own;
 
+	err = err_start(err, &own);
 	*train = *test = (struct dataset){0};
-	if (status != ST_OK)
-		return status;
+	dataset_find(&known, params, err);
+	if (err_stuck(err))
+		return err->status;
 	shapes.shapes = true;
 	if (params->path || !known.classes || params->validation_split > 0.0)
 		return dataset_open(train, test, &shapes, err);
@@ -490,26 +484,30 @@ enum status dataset_describe(struct dataset *train, struct dataset *test,
 enum status dataset_open(struct dataset *train, struct dataset *test,
 			 const struct dataset_params *params, struct err *err)
 {
-	struct dataset_known known;
-	enum status status = dataset_find(&known, params, err);
+	struct dataset_known known = {0};
+	struct err own;
+	struct dataset_opening opening = {.parts = {train, test},
+					  .known = &known,
+					  .params = params,
+					  .path = params->path,
+					  .err = err_start(err, &own)};
 
+	err = opening.err;
 	*train = *test = (struct dataset){0};
-	if (status != ST_OK)
-		return status;
-	if ((params->input_count || params->output_count) && (known.open || known.classes))
-		return err_set(err, ST_INVALID,
-			       "data.%s: names arrays of data.name npz, and this is %s",
-			       params->input_count ? "inputs" : "outputs", known.name);
-	if (params->output_count > TARGET_PARTS)
-		return err_set(err, ST_LIMIT,
-			       "data.outputs: %d outputs are beyond the limit: at most %d",
-			       params->output_count, TARGET_PARTS);
-	status = dataset_open_any(train, test, &known, params, err);
-	if (status == ST_OK)
-		status = dataset_finish(train, test, params, err);
-	if (status != ST_OK) {
+	dataset_find(&known, params, err);
+	if (!err_stuck(err) && (params->input_count || params->output_count) &&
+	    (known.open || known.classes))
+		err_set(err, ST_INVALID, "data.%s: names arrays of data.name npz, and this is %s",
+			params->input_count ? "inputs" : "outputs", known.name);
+	else if (!err_stuck(err) && params->output_count > TARGET_PARTS)
+		err_set(err, ST_LIMIT, "data.outputs: %d outputs are beyond the limit: at most %d",
+			params->output_count, TARGET_PARTS);
+	if (!err_stuck(err))
+		dataset_open_any(&opening);
+	dataset_finish(&opening);
+	if (err_stuck(err)) {
 		dataset_close(train);
 		dataset_close(test);
 	}
-	return status;
+	return err->status;
 }

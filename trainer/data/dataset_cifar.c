@@ -106,13 +106,12 @@ struct cifar_file {
 	size_t length;
 };
 
-static enum status cifar_join(struct dataset *out, const struct dataset_about *about,
-			      const struct dataset_cifar *kind, const struct cifar_file *files,
-			      int count, struct err *err)
+static void cifar_join(struct dataset *out, const struct dataset_about *about,
+		       const struct dataset_cifar *kind, const struct cifar_file *files, int count,
+		       struct err *err)
 {
 	const int64_t side = DATASET_CIFAR_SIDE;
 	struct dataset_array images = {.ndim = 4, .dim = {0, side, side, 3}}, labels = {.ndim = 1};
-	enum status status = ST_OK;
 	int64_t first = 0, total = 0;
 
 	for (int i = 0; i < count; i++)
@@ -121,31 +120,26 @@ static enum status cifar_join(struct dataset *out, const struct dataset_about *a
 	images.bytes = mem_resize(NULL, (size_t)total + 1, DATASET_CIFAR_BYTES);
 	labels.bytes = mem_alloc((size_t)total + 1);
 	if (!images.bytes || !labels.bytes)
-		status = err_nomem(err);
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		status = dataset__cifar_parse(&images, &labels, first, kind, files[i].path,
-					      files[i].bytes, files[i].length, err);
+		err_nomem(err);
+	for (int i = 0; i < count && !err_stuck(err); i++) {
+		dataset__cifar_parse(&images, &labels, first, kind, files[i].path, files[i].bytes,
+				     files[i].length, err);
 		first += (int64_t)(files[i].length / cifar_record(kind));
 	}
-	if (status == ST_OK)
-		status = dataset__join(out, about, &images, &labels, err);
-	dataset__array_free(&images);
-	dataset__array_free(&labels);
-	return status;
+	dataset__join(out, about, &images, &labels, err);
 }
 
 /* Read the files @stem1.bin to @stem<most>.bin, as far as present; @most 0: @stem.bin alone. */
-static enum status cifar_part(struct dataset *out, const struct dataset_about *about,
-			      const struct dataset_cifar *kind, const char *folder,
-			      const char *stem, int most, struct err *err)
+static void cifar_part(struct dataset *out, const struct dataset_about *about,
+		       const struct dataset_cifar *kind, const char *folder, const char *stem,
+		       int most, struct err *err)
 {
 	struct cifar_file *files = mem_calloc(CIFAR_BATCHES, sizeof(*files));
-	enum status status = ST_OK;
 	int count = 0;
 
 	if (!files)
-		return err_nomem(err);
-	for (int i = 1; i <= (most ? most : 1) && status == ST_OK; i++) {
+		err_nomem(err);
+	for (int i = 1; i <= (most ? most : 1) && !err_stuck(err); i++) {
 		struct cifar_file *file = &files[count];
 		char number[12] = "";
 
@@ -154,19 +148,19 @@ static enum status cifar_part(struct dataset *out, const struct dataset_about *a
 		if (!fs_path(file->path, "%s/%s%s.bin", folder, stem, number) ||
 		    !fs_exists(file->path))
 			continue;
-		status = fs_read(file->path, DATASET_FILE_LIMIT, &file->bytes, &file->length, err);
-		count += status == ST_OK;
+		if (fs_read(file->path, DATASET_FILE_LIMIT, &file->bytes, &file->length, err) ==
+		    ST_OK)
+			count++;
 	}
-	if (status == ST_OK && !count)
-		status = err_set(err, ST_NOTFOUND,
-				 "%s: there is no %s%s.bin in this folder (%s's binary version)",
-				 folder, stem, most ? "1" : "", kind->title);
-	if (status == ST_OK)
-		status = cifar_join(out, about, kind, files, count, err);
+	if (!err_stuck(err) && !count)
+		err_set(err, ST_NOTFOUND,
+			"%s: there is no %s%s.bin in this folder (%s's binary version)", folder,
+			stem, most ? "1" : "", kind->title);
+	if (!err_stuck(err))
+		cifar_join(out, about, kind, files, count, err);
 	for (int i = 0; i < count; i++)
 		mem_free(files[i].bytes);
 	mem_free(files);
-	return status;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -192,21 +186,13 @@ static enum status cifar_names(char *text, size_t length, const char *path, int 
 	return ST_OK;
 }
 
-enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
-				const struct dataset_known *known, const char *folder,
-				const struct dataset_params *params, struct err *err)
+void dataset__cifar_open(const struct dataset_opening *o)
 {
-	const struct dataset_cifar *kind = dataset__cifar(known->classes);
+	const struct dataset_cifar *kind = dataset__cifar(o->known->classes);
 	char inner[FS_PATH_SIZE], path[FS_PATH_SIZE], script[FS_PATH_SIZE],
 		source[FS_PATH_SIZE + 32];
-	struct dataset_about about = {.source = source,
-				      .inputs = "images",
-				      .targets = "labels",
-				      .classes = known->classes,
-				      .names = known->names,
-				      .limit = params->limit};
-	const char *names[CIFAR_CLASSES];
-	enum status status = ST_OK;
+	struct dataset_about about = dataset__about_images(o);
+	const char *names[CIFAR_CLASSES], *folder = o->path;
 	char *text = NULL;
 	size_t length;
 
@@ -215,26 +201,25 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 		folder = inner;
 	/* Keras stores the set as Python pickles, which only Python can read. */
 	if (fs_path(path, "%s/%s", folder, kind->pickle) && fs_exists(path)) {
-		dataset__script(script, known->script);
-		return err_set(err, ST_UNSUPPORTED,
-			       "%s: holds %s as Python pickles, which are not read: %s%sor save "
-			       "Keras's arrays with numpy.savez as ~/.keras/datasets/%s.npz "
-			       "(x_train, y_train, x_test, y_test)",
-			       folder, kind->title, *script ? script : "get",
-			       *script ? " fetches the binary version, " : " the binary version, ",
-			       known->name);
+		dataset__script(script, o->known->script);
+		err_set(o->err, ST_UNSUPPORTED,
+			"%s: holds %s as Python pickles, which are not read: %s%sor save Keras's "
+			"arrays with numpy.savez as ~/.keras/datasets/%s.npz (x_train, y_train, "
+			"x_test, y_test)",
+			folder, kind->title, *script ? script : "get",
+			*script ? " fetches the binary version, " : " the binary version, ",
+			o->known->name);
+		return;
 	}
 	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, folder, kind->title);
+	about.source = source;
 	if (fs_path(path, "%s/%s", folder, kind->names) && fs_exists(path)) {
-		status = fs_read(path, CIFAR_META, &text, &length, err);
-		if (status == ST_OK)
-			status = cifar_names(text, length, path, kind->classes, names, err);
+		if (fs_read(path, CIFAR_META, &text, &length, o->err) == ST_OK)
+			cifar_names(text, length, path, kind->classes, names, o->err);
 		about.names = names;
 	}
-	if (status == ST_OK)
-		status = cifar_part(train, &about, kind, folder, kind->train, kind->batches, err);
-	if (status == ST_OK)
-		status = cifar_part(test, &about, kind, folder, kind->test, 0, err);
+	for (int part = 0; part < 2 && !err_stuck(o->err); part++)
+		cifar_part(o->parts[part], &about, kind, folder, part ? kind->test : kind->train,
+			   part ? 0 : kind->batches, o->err);
 	mem_free(text);
-	return status;
 }

@@ -628,10 +628,7 @@ static void join_table(struct dataset *out, struct csv *csv, enum csv_target kin
 	}
 	inputs.bytes = (uint8_t *)csv->values;
 	csv->values = NULL;
-	if (!err_stuck(csv->err))
-		dataset__join(out, about, &inputs, &targets, csv->err);
-	dataset__array_free(&inputs);
-	dataset__array_free(&targets);
+	dataset__join(out, about, &inputs, &targets, csv->err);
 	if (err_stuck(csv->err) || !labelled || csv->weight == CSV_NONE)
 		return;
 	weights.bytes = (uint8_t *)csv->weights;
@@ -723,56 +720,47 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 }
 
 /* Set the paths of the parts; "" for a missing one. */
-static enum status find_parts(char paths[2][FS_PATH_SIZE], const struct dataset_params *params,
-			      struct err *err)
+static void find_parts(const struct dataset_opening *o, char paths[2][FS_PATH_SIZE])
 {
-	static const char *const names[] = {"train.csv", "test.csv"};
+	const bool folder = fs_is_dir(o->path);
 	bool fits = true;
 
 	paths[0][0] = paths[1][0] = '\0';
-	if (!fs_is_dir(params->path))
-		fits = fs_path(paths[dataset__only_part(params)], "%s", params->path);
-	for (int part = 0; part < 2 && fits && fs_is_dir(params->path); part++)
-		fits = fs_path(paths[part], "%s/%s", params->path, names[part]);
+	if (folder)
+		fits = fs_path(paths[0], "%s/train.csv", o->path) &&
+		       fs_path(paths[1], "%s/test.csv", o->path);
+	else
+		fits = fs_path(paths[dataset__only_part(o->params)], "%s", o->path);
 	if (!fits)
-		return err_set(err, ST_LIMIT, "%s: the path is too long", params->path);
-	if (fs_is_dir(params->path)) {
-		const bool tests = fs_exists(paths[1]);
-
-		if (!tests)
-			paths[1][0] = '\0';
-		if (tests && params->no_train && !fs_exists(paths[0]))
-			paths[0][0] = '\0';
-	}
-	return ST_OK;
+		err_set(o->err, ST_LIMIT, "%s: the path is too long", o->path);
+	else if (folder && !fs_exists(paths[1]))
+		paths[1][0] = '\0';
+	else if (folder && o->params->no_train && !fs_exists(paths[0]))
+		paths[0][0] = '\0';
 }
 
-enum status dataset__csv_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known,
-			      const struct dataset_params *params, struct err *err)
+void dataset__csv_open(const struct dataset_opening *o)
 {
 	struct dataset_csv parts[2] = {{0}};
 	struct fs_reader readers[2] = {{.fd = -1}, {.fd = -1}};
 	char paths[2][FS_PATH_SIZE];
-	enum status status;
 
-	if (!params->path)
-		return err_set(
-			err, ST_INVALID,
+	if (o->path)
+		find_parts(o, paths);
+	else
+		err_set(o->err, ST_INVALID,
 			"data set \"%s\": which file? Give it with --data.path FILE.csv, or a "
 			"folder with train.csv and test.csv",
-			known->name);
-	status = find_parts(paths, params, err);
-	for (int part = 0; part < 2 && status == ST_OK; part++) {
+			o->known->name);
+	for (int part = 0; part < 2 && !err_stuck(o->err); part++) {
 		if (paths[part][0] == '\0')
 			continue;
-		status = fs_reader_open(&readers[part], paths[part], err);
+		fs_reader_open(&readers[part], paths[part], o->err);
 		parts[part].name = paths[part];
 		parts[part].reader = &readers[part];
 	}
-	if (status == ST_OK)
-		status = dataset__csv_parse(train, test, params, parts, err);
+	if (!err_stuck(o->err))
+		dataset__csv_parse(o->parts[0], o->parts[1], o->params, parts, o->err);
 	fs_reader_close(&readers[0]);
 	fs_reader_close(&readers[1]);
-	return status;
 }

@@ -444,16 +444,15 @@ static struct dataset_array digits_labels(int64_t count, uint8_t *labels)
 	return (struct dataset_array){.ndim = 1, .dim = {count}, .bytes = labels};
 }
 
-static enum status digits_make(struct digits *digits, int64_t limit, struct err *err)
+static void digits_make(struct digits *digits, int64_t limit, struct err *err)
 {
 	unsigned processors = pool_processors();
-	enum status status = ST_OK;
 	struct pool *pool = NULL;
 
 	/* A pool is optional: without one, drawing only takes longer. */
 	if (processors > 1)
 		pool_new(&pool, processors - 1, NULL);
-	for (int part = 0; part < 2 && status == ST_OK; part++) {
+	for (int part = 0; part < 2 && !err_stuck(err); part++) {
 		int64_t count = digits_parts[part].count;
 		struct digits_work work = {.part = part};
 
@@ -468,12 +467,9 @@ static enum status digits_make(struct digits *digits, int64_t limit, struct err 
 			pool_run(pool, digits_slice, &work,
 				 (unsigned)((count + DIGITS_SLICE - 1) / DIGITS_SLICE));
 		else
-			status = err_nomem(err);
+			err_nomem(err);
 	}
 	pool_free(pool);
-	if (status != ST_OK)
-		digits_free(digits);
-	return status;
 }
 
 /* ---- the cache ------------------------------------------------------------------------------- */
@@ -610,55 +606,40 @@ static enum status digits_write(const struct digits *digits, const char *folder,
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Read the cache, or make the set and cache it; @how receives what the notice says. */
-static enum status digits_get(struct digits *digits, const struct dataset_params *params, char *how,
-			      size_t size, struct err *err)
+static void digits_get(struct digits *digits, int64_t limit, char *how, size_t size,
+		       struct err *err)
 {
 	char base[FS_PATH_SIZE], folder[FS_PATH_SIZE] = "";
-	enum status status;
 	struct err why = {.text = "neither XDG_CACHE_HOME nor HOME is set"};
 
 	if (fs_xdg(base, "XDG_CACHE_HOME", ".cache") &&
-	    fs_path(folder, "%s/" DIGITS_FOLDER, base) &&
-	    digits_read(digits, folder, params->limit)) {
+	    fs_path(folder, "%s/" DIGITS_FOLDER, base) && digits_read(digits, folder, limit)) {
 		snprintf(how, size, "from %s", folder);
-		return ST_OK;
+		return;
 	}
-	status = digits_make(digits, params->limit, err);
-	if (status != ST_OK)
-		return status;
-
-	if (params->limit > 0)
+	digits_make(digits, limit, err);
+	if (err_stuck(err))
+		return;
+	if (limit > 0)
 		snprintf(how, size, "made now");
 	else if (*folder && digits_write(digits, folder, &why) == ST_OK)
 		snprintf(how, size, "made now, kept in %s", folder);
 	else
 		snprintf(how, size, "made now, not kept: %s", why.text);
-	return ST_OK;
 }
 
-enum status dataset__digits_open(struct dataset *train, struct dataset *test,
-				 const struct dataset_known *known,
-				 const struct dataset_params *params, struct err *err)
+void dataset__digits_open(const struct dataset_opening *o)
 {
 	static const char *const names[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-	const struct dataset_about about = {.source = DIGITS_SOURCE,
-					    .inputs = "images",
-					    .targets = "labels",
-					    .classes = (int)ARRAY_LEN(names),
-					    .names = names,
-					    .limit = params->limit};
+	struct dataset_about about = dataset__about_images(o);
 	char how[FS_PATH_SIZE + 64];
 	struct digits digits = {0};
-	enum status status;
 
-	status = digits_get(&digits, params, how, sizeof(how), err);
-	if (status != ST_OK)
-		return status;
-	status = dataset__join(train, &about, &digits.images[0], &digits.labels[0], err);
-	if (status == ST_OK)
-		status = dataset__join(test, &about, &digits.images[1], &digits.labels[1], err);
-	digits_free(&digits);
-	if (status == ST_OK)
-		dataset__synthetic(train, test, known, params, "digits", how);
-	return status;
+	about.source = DIGITS_SOURCE;
+	about.names = names;
+	digits_get(&digits, o->params->limit, how, sizeof(how), o->err);
+	for (int part = 0; part < 2; part++)
+		dataset__join(o->parts[part], &about, &digits.images[part], &digits.labels[part],
+			      o->err);
+	dataset__synthetic(o, "digits", how);
 }

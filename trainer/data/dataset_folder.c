@@ -136,13 +136,11 @@ static void find_parts(struct dataset_folder *out, const struct dataset_params *
 	}
 }
 
-enum status dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
-				 const struct dataset_wanted *wanted, struct err *err)
+void dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
+			  const struct dataset_wanted *wanted, struct err *err)
 {
 	struct dataset_files *parts = out->parts;
-	struct err own;
 
-	err = err_start(err, &own);
 	*out = (struct dataset_folder){0};
 	find_parts(out, params, err);
 	if (!err_stuck(err) && parts[0].folder[0])
@@ -164,7 +162,6 @@ enum status dataset__folder_list(struct dataset_folder *out, const struct datase
 			list_part(&parts[i], &out->labels, wanted, err);
 	if (err_stuck(err))
 		dataset__folder_free(out);
-	return err->status;
 }
 
 void dataset__folder_free(struct dataset_folder *folder)
@@ -178,9 +175,9 @@ void dataset__folder_free(struct dataset_folder *folder)
 	*folder = (struct dataset_folder){0};
 }
 
-enum status dataset__folder_join(struct dataset *out, const struct dataset_folder *folder,
-				 const struct dataset_files *part, const char *what, int64_t limit,
-				 struct dataset_array *inputs, struct err *err)
+void dataset__folder_join(struct dataset *out, const struct dataset_folder *folder,
+			  const struct dataset_files *part, const char *what, int64_t limit,
+			  struct dataset_array *inputs, struct err *err)
 {
 	const struct dataset_about about = {.source = part->folder,
 					    .inputs = what,
@@ -190,15 +187,14 @@ enum status dataset__folder_join(struct dataset *out, const struct dataset_folde
 					    .limit = limit};
 	struct dataset_array targets = {
 		.type = DATASET_I32, .ndim = !part->unlabelled, .dim = {inputs->dim[0]}};
-	enum status status;
 
 	targets.bytes = mem_calloc((size_t)inputs->dim[0], sizeof(int32_t));
+	if (!targets.bytes)
+		err_nomem(err);
 	for (int64_t i = 0; targets.bytes && i < inputs->dim[0]; i++) {
 		const int32_t label = part->files[i].label;
 
 		memcpy(targets.bytes + (size_t)i * sizeof(label), &label, sizeof(label));
 	}
-	status = targets.bytes ? dataset__join(out, &about, inputs, &targets, err) : err_nomem(err);
-	dataset__array_free(&targets);
-	return status;
+	dataset__join(out, &about, inputs, &targets, err);
 }

@@ -179,8 +179,7 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 		for_all(&round, decode_item, params, pool, err);
 	if (!err_stuck(err))
 		digest = digest_files(decoder, files->folder, params, pool, err);
-	if (!err_stuck(err))
-		dataset__folder_join(out, folder, files, "images", 0, &array, err);
+	dataset__folder_join(out, folder, files, "images", 0, &array, err);
 	if (!err_stuck(err)) {
 		out->files_digest = digest;
 		if (later)
@@ -188,36 +187,30 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 	}
 	if (err_stuck(err) || !later)
 		dataset__decoder_free(decoder);
-	dataset__array_free(&array);
 }
 
-enum status dataset__images_open(struct dataset *train, struct dataset *test,
-				 const struct dataset_known *known,
-				 const struct dataset_params *params, struct err *err)
+void dataset__images_open(const struct dataset_opening *o)
 {
 	static const struct dataset_wanted wanted = {is_image, "*.png, *.jpg or *.jpeg"};
+	const struct dataset_params *params = o->params;
 	const unsigned threads = params->threads ? params->threads : pool_processors();
 	int64_t cache = params->cache_bytes ? params->cache_bytes : mem_available() / 2;
-	struct dataset_folder folder;
+	struct dataset_folder folder = {0};
 	struct pool *pool = NULL;
-	struct err own;
 
-	err = err_start(err, &own);
-	if (!params->path)
-		return err_set(err, ST_INVALID,
-			       "data set \"%s\": which images? Give a folder with a folder of PNG "
-			       "and JPEG files for each class with --data.path FOLDER",
-			       known->name);
-	if (image_usable(params->path, err) != ST_OK ||
-	    dataset__folder_list(&folder, params, &wanted, err) != ST_OK)
-		return err->status;
-	if (!params->shapes)
-		pool_new(&pool, threads - 1, err);
-	for (int i = 0; i < 2 && !err_stuck(err); i++)
+	if (!o->path)
+		err_set(o->err, ST_INVALID,
+			"data set \"%s\": which images? Give a folder with a folder of PNG and "
+			"JPEG files for each class with --data.path FOLDER",
+			o->known->name);
+	else if (image_usable(o->path, o->err) == ST_OK)
+		dataset__folder_list(&folder, params, &wanted, o->err);
+	if (!err_stuck(o->err) && !params->shapes)
+		pool_new(&pool, threads - 1, o->err);
+	for (int i = 0; i < 2 && !err_stuck(o->err); i++)
 		if (folder.parts[i].count > 0)
-			open_part(i == 0 ? train : test, &folder, &folder.parts[i], params, pool,
-				  &cache, err);
+			open_part(o->parts[i], &folder, &folder.parts[i], params, pool, &cache,
+				  o->err);
 	pool_free(pool);
 	dataset__folder_free(&folder);
-	return err->status;
 }

@@ -39,9 +39,9 @@ struct pickle {
 static uint8_t next_byte(struct pickle *pickle)
 {
 	if (pickle->at == pickle->have && !err_stuck(pickle->err)) {
-		pickle->at = pickle->have = 0;
-		dataset__stream_read(pickle->stream, pickle->bytes, sizeof(pickle->bytes),
-				     &pickle->have, pickle->err);
+		pickle->at = 0;
+		pickle->have =
+			dataset__stream_read(pickle->stream, pickle->bytes, sizeof(pickle->bytes));
 		if (!err_stuck(pickle->err) && pickle->have == 0)
 			err_set(pickle->err, ST_FORMAT, "%s: is truncated within its lists",
 				pickle->stream->name);
@@ -218,9 +218,8 @@ static void read_reviews(struct dataset_array *out, const struct dataset_csv *fi
 	char place[FS_PATH_SIZE + 64];
 
 	snprintf(place, sizeof(place), "%.*s: %s", DATASET_PATH_SHOWN, file->name, member);
-	if (dataset__npz_find(&zip, member, &entry, err) != ST_OK ||
-	    dataset__zip_member_open(&zip, &entry, place, &stream, err) != ST_OK)
-		return;
+	dataset__npz_find(&zip, member, &entry, err);
+	dataset__zip_member_open(&zip, &entry, place, &stream, err);
 	/* Skip the .npy header; if the array does not hold objects, the opcodes will not parse. */
 	skip_bytes(&pickle, 8);
 	skip_bytes(&pickle, next_number(&pickle, 2));
@@ -260,36 +259,27 @@ enum status dataset__imdb_parse(struct dataset *out, const struct dataset_texts 
 	read_reviews(&inputs, file, x, texts, err);
 	if (!err_stuck(err))
 		dataset__npz_parse(&targets, file->name, file->bytes, file->length, y, err);
-	if (!err_stuck(err))
-		dataset__join(out, &about, &inputs, &targets, err);
-	dataset__array_free(&inputs);
-	dataset__array_free(&targets);
+	dataset__join(out, &about, &inputs, &targets, err);
 	return err->status;
 }
 
-enum status dataset__imdb_open(struct dataset *train, struct dataset *test,
-			       const struct dataset_known *known,
-			       const struct dataset_params *params, struct err *err)
+void dataset__imdb_open(const struct dataset_opening *o)
 {
-	struct dataset_csv file = {.name = params->path};
-	enum status status;
-	char *bytes;
+	static const char *const arrays[2][2] = {{"x_train", "y_train"}, {"x_test", "y_test"}};
+	struct dataset_csv file = {.name = o->path};
+	char *bytes = NULL;
 
-	if (!params->path)
-		return err_set(err, ST_NOTFOUND,
-			       "data set \"%s\": keras.datasets.imdb.load_data() fetches it to "
-			       "~/.keras/datasets/imdb.npz; or give that file with --data.path, or "
-			       "texts by label with data.name text",
-			       known->name);
-	status = fs_read(params->path, DATASET_FILE_LIMIT, &bytes, &file.length, err);
-	if (status != ST_OK)
-		return status;
+	if (!o->path)
+		err_set(o->err, ST_NOTFOUND,
+			"data set \"%s\": keras.datasets.imdb.load_data() fetches it to "
+			"~/.keras/datasets/imdb.npz; or give that file with --data.path, or texts "
+			"by label with data.name text",
+			o->known->name);
+	else
+		fs_read(o->path, DATASET_FILE_LIMIT, &bytes, &file.length, o->err);
 	file.bytes = bytes;
-	status = dataset__imdb_parse(train, &params->texts, params->limit, &file, "x_train",
-				     "y_train", err);
-	if (status == ST_OK)
-		status = dataset__imdb_parse(test, &params->texts, params->limit, &file, "x_test",
-					     "y_test", err);
+	for (int part = 0; part < 2 && !err_stuck(o->err); part++)
+		dataset__imdb_parse(o->parts[part], &o->params->texts, o->params->limit, &file,
+				    arrays[part][0], arrays[part][1], o->err);
 	mem_free(bytes);
-	return status;
 }

@@ -71,26 +71,31 @@ enum dataset_packing {
 	DATASET_DEFLATE
 };
 
-/* A stream unpacks bytes on demand, so that a small file cannot fill the memory. */
+/* A stream unpacks bytes on demand, so that a small file cannot fill the memory. Failures stick in
+ * its err: the functions below then do nothing, and a stream that did not open is read as empty. */
 struct dataset_stream {
 	const char *name; /* for messages */
+	struct err *err;  /* borrowed, not NULL */
 	enum dataset_packing packing;
 	const uint8_t *in;
 	size_t left;
 	bool ended;
-	bool sums;         /* a zip member: compare with its archive's CRC */
-	unsigned long crc; /* of the bytes read so far, if `sums` */
+	bool sums;                 /* a zip member: compare with its archive's CRC */
+	unsigned long crc, wanted; /* if `sums`: of the bytes read so far, and the archive's */
 	z_stream inflate;
 };
 
-enum status dataset__stream_open(struct dataset_stream *stream, const char *name,
-				 enum dataset_packing packing, const void *bytes, size_t length,
-				 struct err *err);
+void dataset__stream_open(struct dataset_stream *stream, const char *name,
+			  enum dataset_packing packing, const void *bytes, size_t length,
+			  struct err *err);
 void dataset__stream_close(struct dataset_stream *stream);
 
-/* Read @size bytes; *@got is less only at the end of the stream. */
-enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_t size, size_t *got,
-				 struct err *err);
+/* Read @size bytes; return their number, which is less only at the end and after a failure. */
+size_t dataset__stream_read(struct dataset_stream *stream, void *out, size_t size);
+/* Read exactly @size bytes, or fail: "is truncated@where". */
+void dataset__stream_take(struct dataset_stream *stream, void *out, size_t size, const char *where);
+/* Check that nothing follows the @count values that were read, and the checksum. */
+void dataset__stream_end(struct dataset_stream *stream, size_t count);
 
 /* ---- zip archives in memory, read member by member ------------------------------------------- */
 
@@ -113,11 +118,15 @@ struct dataset_zip_member {
 enum status dataset__zip_open(struct dataset_zip *zip, struct err *err);
 enum status dataset__zip_next(struct dataset_zip *zip, struct dataset_zip_member *out,
 			      struct err *err);
+/* Find the first member named @name or, with @ends, whose name ends so, in a zip that is not open.
+ * ST_NOTFOUND, without a message: no such member. */
+enum status dataset__zip_find(struct dataset_zip *zip, const char *name, bool ends,
+			      struct dataset_zip_member *out, struct err *err);
 
 /* Open a stream over @member's bytes; @name is for messages and borrowed. */
-enum status dataset__zip_member_open(const struct dataset_zip *zip,
-				     const struct dataset_zip_member *member, const char *name,
-				     struct dataset_stream *out, struct err *err);
+void dataset__zip_member_open(const struct dataset_zip *zip,
+			      const struct dataset_zip_member *member, const char *name,
+			      struct dataset_stream *out, struct err *err);
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
@@ -135,8 +144,7 @@ enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 			      struct dataset_zip_member *out, struct err *err);
 
 /* Read the header of an .npy array (everything before the values): @out's type and dimensions. */
-enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out,
-				struct err *err);
+void dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out);
 
 /* The file layouts of CIFAR-10 and CIFAR-100. */
 struct dataset_cifar {
@@ -182,10 +190,9 @@ enum status dataset__imdb_parse(struct dataset *out, const struct dataset_texts 
 				int64_t limit, const struct dataset_csv *file, const char *x,
 				const char *y, struct err *err);
 
-/* Read an array whose dimensions are set, and check that nothing follows. Allocate memory only if
- * the packed bytes can hold that much. On failure the array has no bytes. */
-enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
-				struct err *err);
+/* Read an array whose dimensions are set, to the stream's end. Allocate memory only if the packed
+ * bytes can hold that much. On failure the array has no bytes. */
+void dataset__array_read(struct dataset_array *array, struct dataset_stream *stream);
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
@@ -218,11 +225,11 @@ struct target_part dataset__target_part(const struct dataset_about *about,
 enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
 			   struct err *err);
 
-/* Join inputs and targets after checking counts, shapes and classes; moves both on success. Targets
- * without dimensions: the set is unlabelled. */
-enum status dataset__join(struct dataset *out, const struct dataset_about *about,
-			  struct dataset_array *inputs, struct dataset_array *targets,
-			  struct err *err);
+/* Join inputs and targets after checking counts, shapes and classes. Targets without dimensions: the
+ * set is unlabelled. Both arrays are empty afterwards, in any case. If @err has a failure already,
+ * that is all it does; it is not NULL. */
+void dataset__join(struct dataset *out, const struct dataset_about *about,
+		   struct dataset_array *inputs, struct dataset_array *targets, struct err *err);
 
 /* ---- folders of files by class --------------------------------------------------------------- */
 
@@ -250,16 +257,16 @@ struct dataset_wanted {
 };
 
 /* List the folder @params->path of folders by class, or its subfolders train and test with such
- * folders. Each part that exists has at least one file. On failure nothing is left to free. */
-enum status dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
-				 const struct dataset_wanted *wanted, struct err *err);
+ * folders. Each part that exists has at least one file. On failure the folder is empty. */
+void dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
+			  const struct dataset_wanted *wanted, struct err *err);
 void dataset__folder_free(struct dataset_folder *folder);
 
-/* Join @inputs with the classes of the first files of @part, one file for each item. @what: the
- * inputs' name in messages. */
-enum status dataset__folder_join(struct dataset *out, const struct dataset_folder *folder,
-				 const struct dataset_files *part, const char *what, int64_t limit,
-				 struct dataset_array *inputs, struct err *err);
+/* dataset__join() @inputs with the classes of the first files of @part, one file for each item.
+ * @what: the inputs' name in messages. */
+void dataset__folder_join(struct dataset *out, const struct dataset_folder *folder,
+			  const struct dataset_files *part, const char *what, int64_t limit,
+			  struct dataset_array *inputs, struct err *err);
 
 /* ---- images as items ------------------------------------------------------------------------- */
 
@@ -293,16 +300,21 @@ void dataset__decode_later(struct dataset *set, struct dataset_decoder *decoder)
 
 struct dataset_known;
 
-/* Open a known set from @path, a file or folder that exists. Both parts are empty before; what a
- * failure leaves in them is closed by dataset_open(). */
-typedef enum status dataset_path_fn(struct dataset *train, struct dataset *test,
-				    const struct dataset_known *known, const char *path,
-				    const struct dataset_params *params, struct err *err);
+/* A known set that is being opened. */
+struct dataset_opening {
+	/* Training and test, empty before. What a failure leaves in them is closed by
+	 * dataset_open(). */
+	struct dataset *parts[2];
+	const struct dataset_known *known;
+	const struct dataset_params *params;
+	const char *path; /* where the set is; NULL: not known */
+	struct err *err;  /* not NULL; failures stick in it */
+};
 
-/* Open a known set from @params->path, whatever it is, or make it. */
-typedef enum status dataset_open_fn(struct dataset *train, struct dataset *test,
-				    const struct dataset_known *known,
-				    const struct dataset_params *params, struct err *err);
+typedef void dataset_open_fn(const struct dataset_opening *opening);
+
+/* The images and labels of a known set, without the source. */
+struct dataset_about dataset__about_images(const struct dataset_opening *opening);
 
 /* A known set: its name, its class names and the function that opens its folder. */
 struct dataset_known {
@@ -311,7 +323,7 @@ struct dataset_known {
 	int64_t shape[3];          /* of an item, as published */
 	int64_t count, test_count; /* items, as published */
 	const char *const *names;
-	dataset_path_fn *folder; /* in the set's own layout; NULL: the set has no such layout */
+	dataset_open_fn *folder; /* in the set's own layout; NULL: the set has no such layout */
 	int groups;              /* of classes: the labels of data.label_mode coarse; 0: none */
 	const char *layout;      /* of such a folder, for messages */
 	/* Names below ~/.keras/datasets, tried in this order; ended by NULL. */
@@ -327,13 +339,13 @@ struct dataset_known {
  * "" for NULL. */
 const char *dataset__script(char out[FS_PATH_SIZE], const char *name);
 
-/* Mark both parts as synthetic @what ("digits") in place of the known set, and say so; @how: "made
- * now". */
-void dataset__synthetic(struct dataset *train, struct dataset *test,
-			const struct dataset_known *known, const struct dataset_params *params,
-			const char *what, const char *how);
+/* Mark both parts as synthetic @what ("digits") in place of the known set, and say so, unless
+ * opening failed; @how: "made now". */
+void dataset__synthetic(const struct dataset_opening *opening, const char *what, const char *how);
 
-dataset_path_fn dataset__idx_open, dataset__cifar_open, dataset__npz_open;
+/* From a file or folder that exists. */
+dataset_open_fn dataset__idx_open, dataset__cifar_open, dataset__npz_open;
+/* From the path, whatever it is; the last two make the set. */
 dataset_open_fn dataset__csv_open, dataset__imdb_open, dataset__text_open, dataset__images_open,
 	dataset__digits_open, dataset__pictures_open;
 

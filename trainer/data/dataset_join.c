@@ -187,45 +187,43 @@ static enum status join_names(struct dataset *out, const struct dataset_about *a
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-enum status dataset__join(struct dataset *out, const struct dataset_about *about,
-			  struct dataset_array *inputs, struct dataset_array *targets,
-			  struct err *err)
+/* The targets are joined first: of tokens they are the inputs' numbers, which are moved then. */
+static void join_parts(struct dataset *out, const struct dataset_about *about,
+		       struct dataset_array *inputs, struct dataset_array *targets, struct err *err)
 {
-	struct dataset_memory *memory;
-	enum status status;
+	struct dataset_memory *memory = mem_calloc(1, sizeof(*memory));
 
 	assert(inputs->ndim > 0);
-	*out = (struct dataset){.unlabelled = targets->ndim == 0};
-	if (!out->unlabelled && inputs->dim[0] != targets->dim[0])
-		return err_set(err, ST_FORMAT, "%s: there are %lld %s but %lld %s", about->source,
-			       (long long)inputs->dim[0], about->inputs, (long long)targets->dim[0],
-			       about->targets);
-	memory = mem_calloc(1, sizeof(*memory));
-	if (!memory)
-		return err_nomem(err);
-	out->memory = memory;
-	/* Join the targets first: inputs are moved, not copied, and stay the caller's on
-	 * failure. */
-	memory->source = mem_strdup(about->source);
-	status = memory->source ? ST_OK : err_nomem(err);
-	if (status == ST_OK && !out->unlabelled)
-		status = join_targets(out, about, targets, err);
-	if (status == ST_OK)
-		status = join_names(out, about, err);
-	if (status == ST_OK)
-		status = join_inputs(out, about, inputs, err);
-	if (status == ST_OK && about->tokens)
+	*out = (struct dataset){.unlabelled = targets->ndim == 0, .memory = memory};
+	if (memory)
+		out->source = memory->source = mem_strdup(about->source);
+	if (!out->source)
+		err_nomem(err);
+	else if (!out->unlabelled && inputs->dim[0] != targets->dim[0])
+		err_set(err, ST_FORMAT, "%s: there are %lld %s but %lld %s", about->source,
+			(long long)inputs->dim[0], about->inputs, (long long)targets->dim[0],
+			about->targets);
+	if (!err_stuck(err) && !out->unlabelled)
+		join_targets(out, about, targets, err);
+	if (!err_stuck(err))
+		join_names(out, about, err);
+	if (!err_stuck(err))
+		join_inputs(out, about, inputs, err);
+	if (about->tokens && out->floats)
 		out->values = out->floats + 1;
-	if (status != ST_OK) {
+	if (err_stuck(err))
 		dataset_close(out);
-		return status;
-	}
-	out->source = memory->source;
-	if (about->limit > 0 && about->limit < out->count)
+	else if (about->limit > 0 && about->limit < out->count)
 		out->count = about->limit;
+}
+
+void dataset__join(struct dataset *out, const struct dataset_about *about,
+		   struct dataset_array *inputs, struct dataset_array *targets, struct err *err)
+{
+	if (!err_stuck(err))
+		join_parts(out, about, inputs, targets, err);
 	dataset__array_free(inputs);
 	dataset__array_free(targets);
-	return ST_OK;
 }
 
 enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,

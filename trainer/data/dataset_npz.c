@@ -125,40 +125,58 @@ enum status dataset__zip_next(struct dataset_zip *zip, struct dataset_zip_member
 	return ST_OK;
 }
 
-enum status dataset__zip_member_open(const struct dataset_zip *zip,
-				     const struct dataset_zip_member *member, const char *name,
-				     struct dataset_stream *out, struct err *err)
+enum status dataset__zip_find(struct dataset_zip *zip, const char *name, bool ends,
+			      struct dataset_zip_member *out, struct err *err)
+{
+	const size_t length = strlen(name);
+	enum status status = dataset__zip_open(zip, err);
+
+	*out = (struct dataset_zip_member){0};
+	while (status == ST_OK) {
+		status = dataset__zip_next(zip, out, err);
+		if (status != ST_OK || !out->name)
+			break;
+		if ((ends ? out->name_length >= length : out->name_length == length) &&
+		    !memcmp(out->name + out->name_length - length, name, length))
+			return ST_OK;
+	}
+	return status == ST_OK ? ST_NOTFOUND : status;
+}
+
+void dataset__zip_member_open(const struct dataset_zip *zip,
+			      const struct dataset_zip_member *member, const char *name,
+			      struct dataset_stream *out, struct err *err)
 {
 	const uint8_t *local = zip->bytes + member->local;
-	size_t left, skip;
-	enum status status;
+	size_t left = 0, skip = 0;
 
+	*out = (struct dataset_stream){.name = name, .err = err};
+	if (err_stuck(err))
+		return;
 	if (member->packed == ZIP_BEYOND || member->unpacked == ZIP_BEYOND ||
 	    member->local == ZIP_BEYOND)
-		return err_set(err, ST_UNSUPPORTED, "%s: is a zip64 member, which is not read",
-			       name);
-	if (member->flags & 1)
-		return err_set(err, ST_UNSUPPORTED, "%s: is encrypted", name);
-	if (member->method != 0 && member->method != 8)
-		return err_set(err, ST_UNSUPPORTED,
-			       "%s: is packed by method %u; only stored (0) and deflated (8) are "
-			       "read",
-			       name, member->method);
-	if (member->local > zip->length || zip->length - member->local < ZIP_LOCAL_SIZE ||
-	    memcmp(local, "PK\3\4", 4) != 0)
-		return err_set(err, ST_FORMAT,
-			       "%s: is damaged: its header is not where the "
-			       "directory says",
-			       name);
-	left = zip->length - member->local;
-	skip = ZIP_LOCAL_SIZE + zip_u16(local + 26) + zip_u16(local + 28);
-	if (skip > left || member->packed > left - skip)
-		return err_set(err, ST_FORMAT,
-			       "%s: is truncated: its data lies beyond the file's end", name);
-	status = dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED,
-				      local + skip, member->packed, err);
-	out->sums = status == ST_OK;
-	return status;
+		err_set(err, ST_UNSUPPORTED, "%s: is a zip64 member, which is not read", name);
+	else if (member->flags & 1)
+		err_set(err, ST_UNSUPPORTED, "%s: is encrypted", name);
+	else if (member->method != 0 && member->method != 8)
+		err_set(err, ST_UNSUPPORTED,
+			"%s: is packed by method %u; only stored (0) and deflated (8) are read",
+			name, member->method);
+	else if (member->local > zip->length || zip->length - member->local < ZIP_LOCAL_SIZE ||
+		 memcmp(local, "PK\3\4", 4) != 0)
+		err_set(err, ST_FORMAT,
+			"%s: is damaged: its header is not where the directory says", name);
+	if (!err_stuck(err)) {
+		left = zip->length - member->local;
+		skip = ZIP_LOCAL_SIZE + zip_u16(local + 26) + zip_u16(local + 28);
+		if (skip > left || member->packed > left - skip)
+			err_set(err, ST_FORMAT,
+				"%s: is truncated: its data lies beyond the file's end", name);
+	}
+	dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED,
+			     local + skip, member->packed, err);
+	out->sums = true;
+	out->wanted = member->crc;
 }
 
 /* ---- the header of an .npy ------------------------------------------------------------------- */
@@ -266,58 +284,34 @@ static enum status npy_dictionary(const char *text, const char *name, struct dat
 	return ST_OK;
 }
 
-static enum status npy_read(struct dataset_stream *stream, void *out, size_t size, struct err *err)
+void dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out)
 {
-	enum status status;
-	size_t got;
-
-	status = dataset__stream_read(stream, out, size, &got, err);
-	if (status == ST_OK && got < size)
-		status = err_set(err, ST_FORMAT, "%s: is truncated within its .npy header",
-				 stream->name);
-	return status;
-}
-
-enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out,
-				struct err *err)
-{
+	static const char where[] = " within its .npy header";
 	char text[NPY_HEADER_MOST + 1];
 	uint8_t head[12] = {0};
-	enum status status;
 	size_t length;
 
-	status = npy_read(stream, head, 8, err);
-	if (status != ST_OK)
-		return status;
+	dataset__stream_take(stream, head, 8, where);
+	if (err_stuck(stream->err))
+		return;
 	if (memcmp(head, "\x93NUMPY", 6) != 0)
-		return err_set(err, ST_FORMAT, "%s: is not an .npy array", stream->name);
-	if (head[6] != 1 && head[6] != 2)
-		return err_set(err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read",
-			       stream->name, head[6]);
+		err_set(stream->err, ST_FORMAT, "%s: is not an .npy array", stream->name);
+	else if (head[6] != 1 && head[6] != 2)
+		err_set(stream->err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read",
+			stream->name, head[6]);
 	/* Version 1 has two bytes of length, version 2 four. */
-	status = npy_read(stream, head + 8, head[6] == 1 ? 2 : 4, err);
-	if (status != ST_OK)
-		return status;
+	dataset__stream_take(stream, head + 8, head[6] == 1 ? 2 : 4, where);
 	length = (size_t)head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 |
 		 (size_t)head[11] << 24;
-	if (length > NPY_HEADER_MOST)
-		return err_set(err, ST_LIMIT,
-			       "%s: its .npy header has %zu bytes, at most %d are read",
-			       stream->name, length, NPY_HEADER_MOST);
-	status = npy_read(stream, text, length, err);
-	if (status != ST_OK)
-		return status;
+	if (!err_stuck(stream->err) && length > NPY_HEADER_MOST)
+		err_set(stream->err, ST_LIMIT,
+			"%s: its .npy header has %zu bytes, at most %d are read", stream->name,
+			length, NPY_HEADER_MOST);
+	dataset__stream_take(stream, text, length, where);
+	if (err_stuck(stream->err))
+		return;
 	text[length] = '\0';
-	return npy_dictionary(text, stream->name, out, err);
-}
-
-/* Read an .npy: header and values. */
-static enum status npy_array(struct dataset_stream *stream, struct dataset_array *out,
-			     struct err *err)
-{
-	enum status status = dataset__npy_header(stream, out, err);
-
-	return status == ST_OK ? dataset__array_read(out, stream, err) : status;
+	npy_dictionary(text, stream->name, out, stream->err);
 }
 
 /* ---- npz ------------------------------------------------------------------------------------- */
@@ -328,53 +322,37 @@ static enum status npy_array(struct dataset_stream *stream, struct dataset_array
 enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 			      struct dataset_zip_member *out, struct err *err)
 {
-	enum status status = dataset__zip_open(zip, err);
-	size_t length = strlen(member);
+	char name[NPZ_MEMBER_SIZE + 4];
+	enum status status;
 
-	while (status == ST_OK) {
-		status = dataset__zip_next(zip, out, err);
-		if (status != ST_OK || !out->name)
-			break;
-		if (out->name_length == length + 4 && !memcmp(out->name, member, length) &&
-		    !memcmp(out->name + length, ".npy", 4))
-			return ST_OK;
-	}
-	if (status != ST_OK)
-		return status;
-	return err_set(err, ST_NOTFOUND, "%s: there is no array \"%s\" " NPZ_NEEDED, zip->name,
-		       member);
+	snprintf(name, sizeof(name), "%s.npy", member);
+	status = dataset__zip_find(zip, name, false, out, err);
+	if (status == ST_NOTFOUND)
+		err_set(err, ST_NOTFOUND, "%s: there is no array \"%s\" " NPZ_NEEDED, zip->name,
+			member);
+	return status;
 }
 
 /* ---- the array ------------------------------------------------------------------------------- */
 
-/* Once the array has been read to its end, the stream's checksum covers the whole member. */
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, const char *member, struct err *err)
 {
 	struct dataset_zip zip = {.name = name, .bytes = bytes, .length = length};
 	char place[FS_PATH_SIZE + 64];
+	struct dataset_zip_member entry;
 	struct dataset_stream stream;
-	struct dataset_zip_member entry = {0};
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct dataset_array){0};
-	status = dataset__npz_find(&zip, member, &entry, err);
-	if (status != ST_OK)
-		return status;
 	snprintf(place, sizeof(place), "%.*s: %.60s", DATASET_PATH_SHOWN, name, member);
-	status = dataset__zip_member_open(&zip, &entry, place, &stream, err);
-	if (status != ST_OK)
-		return status;
-
-	status = npy_array(&stream, out, err);
-	if (status == ST_OK && stream.crc != entry.crc) {
-		status = err_set(err, ST_FORMAT, "%s: its checksum does not fit: it is damaged",
-				 place);
-		mem_free(out->bytes);
-		out->bytes = NULL;
-	}
+	dataset__npz_find(&zip, member, &entry, err);
+	dataset__zip_member_open(&zip, &entry, place, &stream, err);
+	dataset__npy_header(&stream, out);
+	dataset__array_read(out, &stream);
 	dataset__stream_close(&stream);
-	return status;
+	return err->status;
 }
 
 /* ---- a file, or a folder --------------------------------------------------------------------- */
@@ -388,39 +366,36 @@ struct npz_names {
 };
 
 struct npz_file {
+	const struct dataset_opening *opening;
 	const char *path, *source;
 	char *bytes; /* NULL: the path is a folder of .npy files */
 	size_t length;
-	const struct dataset_known *known;
-	const struct dataset_params *params;
 	struct npz_names inputs, outputs;
+	struct err *err; /* the opening's: after a failure no more is read */
 };
 
-static enum status npz_array(struct dataset_array *out, const struct npz_file *file,
-			     const char *member, struct err *err)
+/* Read the array @member, which is empty after a failure. */
+static void npz_array(struct dataset_array *out, const struct npz_file *file, const char *member)
 {
 	struct dataset_stream stream;
-	char path[FS_PATH_SIZE];
-	enum status status;
+	char path[FS_PATH_SIZE], *bytes = NULL;
 	size_t length;
-	char *bytes;
 
-	if (file->bytes)
-		return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
 	*out = (struct dataset_array){0};
-	if (!fs_path(path, "%s/%s.npy", file->path, member) || !fs_exists(path))
-		return err_set(err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED, file->path,
-			       member);
-	status = fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, err);
-	if (status != ST_OK)
-		return status;
-	status = dataset__stream_open(&stream, path, DATASET_STORED, bytes, length, err);
-	if (status == ST_OK) {
-		status = npy_array(&stream, out, err);
+	if (err_stuck(file->err))
+		return;
+	if (file->bytes) {
+		dataset__npz_parse(out, file->path, file->bytes, file->length, member, file->err);
+	} else if (!fs_path(path, "%s/%s.npy", file->path, member) || !fs_exists(path)) {
+		err_set(file->err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED, file->path,
+			member);
+	} else if (fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, file->err) == ST_OK) {
+		dataset__stream_open(&stream, path, DATASET_STORED, bytes, length, file->err);
+		dataset__npy_header(&stream, out);
+		dataset__array_read(out, &stream);
 		dataset__stream_close(&stream);
 	}
 	mem_free(bytes);
-	return status;
 }
 
 /* ---- several inputs, or outputs -------------------------------------------------------------- */
@@ -443,30 +418,31 @@ static void npz_floats(float *out, const struct dataset_array *array, int64_t it
 }
 
 /* Concatenate @parts into one array of floats: a row holds an item's values of all parts. */
-static enum status npz_rows(struct dataset_array *out, const struct npz_file *file,
-			    const struct npz_names *names, const struct dataset_array *parts,
-			    struct err *err)
+static void npz_rows(struct dataset_array *out, const struct npz_file *file,
+		     const struct npz_names *names, const struct dataset_array *parts)
 {
-	const int count = names->count;
 	const int64_t items = parts[0].dim[0];
 	int64_t total = 0, at = 0;
-	float *rows;
+	float *rows = NULL;
 
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < names->count && !err_stuck(file->err); i++) {
 		if (parts[i].dim[0] != items)
-			return err_set(err, ST_FORMAT,
-				       "%s: %s \"%s\" has %lld items but \"%s\" has %lld",
-				       file->path, names->what, names->items[0], (long long)items,
-				       names->items[i], (long long)parts[i].dim[0]);
-		total += npz_width(&parts[i]);
+			err_set(file->err, ST_FORMAT,
+				"%s: %s \"%s\" has %lld items but \"%s\" has %lld", file->path,
+				names->what, names->items[0], (long long)items, names->items[i],
+				(long long)parts[i].dim[0]);
+		else
+			total += npz_width(&parts[i]);
 	}
-	if (total > DATASET_ARRAY_LIMIT / (int64_t)sizeof(*rows) / items)
-		return err_set(err, ST_LIMIT, "%s: data.%ss: would hold more than %lld bytes",
-			       file->path, names->what, (long long)DATASET_ARRAY_LIMIT);
+	if (!err_stuck(file->err) && total > DATASET_ARRAY_LIMIT / (int64_t)sizeof(*rows) / items)
+		err_set(file->err, ST_LIMIT, "%s: data.%ss: would hold more than %lld bytes",
+			file->path, names->what, (long long)DATASET_ARRAY_LIMIT);
+	if (err_stuck(file->err))
+		return;
 	rows = mem_resize(NULL, (size_t)(items * total), sizeof(*rows));
 	if (!rows)
-		return err_nomem(err);
-	for (int i = 0; i < count; i++) {
+		err_nomem(file->err);
+	for (int i = 0; rows && i < names->count; i++) {
 		const int64_t width = npz_width(&parts[i]);
 
 		for (int64_t item = 0; item < items; item++)
@@ -475,7 +451,6 @@ static enum status npz_rows(struct dataset_array *out, const struct npz_file *fi
 	}
 	*out = (struct dataset_array){
 		.type = DATASET_F32, .ndim = 2, .dim = {items, total}, .bytes = (uint8_t *)rows};
-	return ST_OK;
 }
 
 /* "x_train_user" */
@@ -486,39 +461,37 @@ static bool npz_member(char out[NPZ_MEMBER_SIZE], const char *x, const char *inp
 
 /* Read the array @member, or with several names their arrays, concatenated. @kinds receives the
  * kind of each array as targets of @about; NULL: not needed. */
-static enum status npz_joined(struct dataset_array *out, const struct npz_file *file,
-			      const char *member, const struct npz_names *names,
-			      const struct dataset_about *about, struct target_part *kinds,
-			      struct err *err)
+static void npz_joined(struct dataset_array *out, const struct npz_file *file, const char *member,
+		       const struct npz_names *names, const struct dataset_about *about,
+		       struct target_part *kinds)
 {
 	struct dataset_array *parts;
-	enum status status = ST_OK;
 	char full[NPZ_MEMBER_SIZE];
 
-	if (!names->count)
-		return npz_array(out, file, member, err);
 	*out = (struct dataset_array){0};
+	if (!names->count || err_stuck(file->err)) {
+		npz_array(out, file, member);
+		return;
+	}
 	parts = mem_calloc((size_t)names->count, sizeof(*parts));
 	if (!parts)
-		return err_nomem(err);
-	for (int i = 0; i < names->count && status == ST_OK; i++) {
-		status = npz_member(full, member, names->items[i])
-				 ? npz_array(&parts[i], file, full, err)
-				 : err_set(err, ST_INVALID, "data.%ss[%d]: is too long",
-					   names->what, i);
-		if (kinds && status == ST_OK) {
-			struct dataset_about its = *about;
+		err_nomem(file->err);
+	for (int i = 0; parts && i < names->count && !err_stuck(file->err); i++) {
+		struct dataset_about its = *about;
 
-			its.ignored = file->params->ignored[i];
+		its.ignored = file->opening->params->ignored[i];
+		if (npz_member(full, member, names->items[i]))
+			npz_array(&parts[i], file, full);
+		else
+			err_set(file->err, ST_INVALID, "data.%ss[%d]: is too long", names->what, i);
+		if (kinds && !err_stuck(file->err))
 			kinds[i] = dataset__target_part(&its, &parts[i]);
-		}
 	}
-	if (status == ST_OK)
-		status = npz_rows(out, file, names, parts, err);
-	for (int i = 0; i < names->count; i++)
+	if (!err_stuck(file->err))
+		npz_rows(out, file, names, parts);
+	for (int i = 0; parts && i < names->count; i++)
 		dataset__array_free(&parts[i]);
 	mem_free(parts);
-	return status;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -557,128 +530,111 @@ static const char *npz_weight(char own_name[NPZ_MEMBER_SIZE], const struct npz_f
 
 /* Read the weights of each output, concatenated in a row; an item has one number for each
  * output. */
-static enum status npz_output_weights(struct dataset_array *out, const struct npz_file *file,
-				      const char *w, const struct npz_names *outputs,
-				      struct err *err)
+static void npz_output_weights(struct dataset_array *out, const struct npz_file *file,
+			       const char *w)
 {
+	const struct npz_names *outputs = &file->outputs;
 	struct dataset_array parts[TARGET_PARTS] = {{0}};
-	enum status status = ST_OK;
 	char own_name[NPZ_MEMBER_SIZE];
 
-	for (int i = 0; i < outputs->count && status == ST_OK; i++) {
+	for (int i = 0; i < outputs->count && !err_stuck(file->err); i++) {
 		const char *name = npz_weight(own_name, file, w, outputs, i);
 
-		status = name ? npz_array(&parts[i], file, name, err)
-			      : err_set(err, ST_NOTFOUND,
-					"%s: there is no array \"%s_%s\": give one of each output "
-					"that data.outputs names, or %s for those without",
-					file->path, w, outputs->items[i], w);
-		if (status == ST_OK && npz_width(&parts[i]) != 1)
-			status = err_set(err, ST_FORMAT,
-					 "%s: %s has %lld numbers for each item: of a model of "
-					 "several outputs it has 1",
-					 file->path, name, (long long)npz_width(&parts[i]));
+		if (name)
+			npz_array(&parts[i], file, name);
+		else
+			err_set(file->err, ST_NOTFOUND,
+				"%s: there is no array \"%s_%s\": give one of each output that "
+				"data.outputs names, or %s for those without",
+				file->path, w, outputs->items[i], w);
+		if (!err_stuck(file->err) && npz_width(&parts[i]) != 1)
+			err_set(file->err, ST_FORMAT,
+				"%s: %s has %lld numbers for each item: of a model of several "
+				"outputs it has 1",
+				file->path, name, (long long)npz_width(&parts[i]));
 	}
-	if (status == ST_OK)
-		status = npz_rows(out, file, outputs, parts, err);
+	if (!err_stuck(file->err))
+		npz_rows(out, file, outputs, parts);
 	for (int i = 0; i < outputs->count; i++)
 		dataset__array_free(&parts[i]);
-	return status;
 }
 
 /* Read the weights of items; @w may be missing. */
-static enum status npz_read_weights(struct dataset *set, const struct npz_file *file, const char *w,
-				    struct err *err)
+static void npz_read_weights(struct dataset *set, const struct npz_file *file, const char *w)
 {
 	const struct npz_names *outputs = &file->outputs;
 	struct dataset_array weights = {0};
 	char own_name[NPZ_MEMBER_SIZE];
 	bool any = npz_has(file, w);
-	enum status status;
 
 	for (int i = 0; i < outputs->count && !any; i++)
 		any = npz_weight(own_name, file, w, outputs, i);
 	if (!any)
-		return ST_OK;
-	status = outputs->count ? npz_output_weights(&weights, file, w, outputs, err)
-				: npz_array(&weights, file, w, err);
-	if (status == ST_OK)
-		status = dataset__weigh(set, w, &weights, err);
+		return;
+	if (outputs->count)
+		npz_output_weights(&weights, file, w);
+	else
+		npz_array(&weights, file, w);
+	if (!err_stuck(file->err))
+		dataset__weigh(set, w, &weights, file->err);
 	dataset__array_free(&weights);
-	return status;
 }
 
 /* Read one part. Weights are optional, and so is @y if @unlabelled allows it. */
-static enum status npz_part(struct dataset *out, const struct npz_file *file, const char *x,
-			    const char *y, const char *w, bool unlabelled, struct err *err)
+static void npz_part(struct dataset *out, const struct npz_file *file, const char *x, const char *y,
+		     const char *w, bool unlabelled)
 {
-	const struct dataset_about about = {.source = file->source,
-					    .inputs = x,
-					    .targets = y,
-					    .classes = file->known->classes,
-					    .names = file->known->names,
-					    .ignored = file->params->ignored[0],
-					    .limit = file->params->limit};
+	struct dataset_about about = dataset__about_images(file->opening);
 	struct dataset_array inputs, targets = {0};
 	struct target_part kinds[TARGET_PARTS] = {{0}};
-	enum status status;
 
-	status = npz_joined(&inputs, file, x, &file->inputs, &about, NULL, err);
-	if (status == ST_OK && (!unlabelled || npz_has_any(file, y, &file->outputs)))
-		status = npz_joined(&targets, file, y, &file->outputs, &about, kinds, err);
-	if (status == ST_OK)
-		status = dataset__join(out, &about, &inputs, &targets, err);
-	dataset__array_free(&inputs);
-	dataset__array_free(&targets);
-	if (status == ST_OK && !out->unlabelled) {
-		memcpy(out->parts, kinds, sizeof(kinds));
-		out->part_count = file->outputs.count;
-	}
-	if (status != ST_OK || out->unlabelled)
-		return status;
-	status = npz_read_weights(out, file, w, err);
-	if (status != ST_OK)
-		dataset_close(out);
-	return status;
+	about.source = file->source;
+	about.inputs = x;
+	about.targets = y;
+	about.ignored = file->opening->params->ignored[0];
+	npz_joined(&inputs, file, x, &file->inputs, &about, NULL);
+	if (!unlabelled || npz_has_any(file, y, &file->outputs))
+		npz_joined(&targets, file, y, &file->outputs, &about, kinds);
+	dataset__join(out, &about, &inputs, &targets, file->err);
+	if (err_stuck(file->err) || out->unlabelled)
+		return;
+	memcpy(out->parts, kinds, sizeof(kinds));
+	out->part_count = file->outputs.count;
+	npz_read_weights(out, file, w);
 }
 
-enum status dataset__npz_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *path,
-			      const struct dataset_params *params, struct err *err)
+void dataset__npz_open(const struct dataset_opening *o)
 {
+	const struct dataset_params *params = o->params;
+	const bool folder = fs_is_dir(o->path);
 	char source[FS_PATH_SIZE + 16];
 	struct npz_file file = {
-		.path = path,
+		.opening = o,
+		.path = o->path,
 		.source = source,
-		.known = known,
-		.params = params,
 		.inputs = {"input", params->inputs, params->input_count, true},
 		.outputs = {"output", params->outputs, params->output_count, false},
+		.err = o->err,
 	};
-	const bool folder = fs_is_dir(path);
-	enum status status = ST_OK;
 	bool tests;
 
-	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, path,
+	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, o->path,
 		 folder ? "npy" : "npz");
 	if (!folder)
-		status = fs_read(path, DATASET_FILE_LIMIT, &file.bytes, &file.length, err);
-	if (status != ST_OK)
-		return status;
-	if (file.length >= 6 && !memcmp(file.bytes, "\x93NUMPY", 6)) {
-		mem_free(file.bytes);
-		return err_set(err, ST_INVALID,
-			       "%s: is one .npy array: give the folder that has x_train.npy and "
-			       "y_train.npy",
-			       path);
+		fs_read(o->path, DATASET_FILE_LIMIT, &file.bytes, &file.length, o->err);
+	if (file.length >= 6 && !memcmp(file.bytes, "\x93NUMPY", 6))
+		err_set(o->err, ST_INVALID,
+			"%s: is one .npy array: give the folder that has x_train.npy and "
+			"y_train.npy",
+			o->path);
+	if (!err_stuck(o->err)) {
+		tests = npz_has_any(&file, "x_test", &file.inputs);
+		if (!params->no_train || !tests || npz_has_any(&file, "x_train", &file.inputs))
+			npz_part(o->parts[0], &file, "x_train", "y_train", "sample_weight_train",
+				 false);
+		if (tests || npz_has_any(&file, "y_test", &file.outputs))
+			npz_part(o->parts[1], &file, "x_test", "y_test", "sample_weight_test",
+				 params->no_test_targets);
 	}
-	tests = npz_has_any(&file, "x_test", &file.inputs);
-	if (!params->no_train || !tests || npz_has_any(&file, "x_train", &file.inputs))
-		status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", false,
-				  err);
-	if (status == ST_OK && (tests || npz_has_any(&file, "y_test", &file.outputs)))
-		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test",
-				  params->no_test_targets, err);
 	mem_free(file.bytes);
-	return status;
 }

@@ -256,12 +256,11 @@ static void picture_slice(void *context, unsigned slice)
 					       work->pixels + i * DATASET_CIFAR_BYTES);
 }
 
-static enum status picture_part(struct dataset *out, int part, const struct dataset_about *about,
-				struct pool *pool, struct err *err)
+static void picture_part(struct dataset *out, int part, const struct dataset_about *about,
+			 struct pool *pool, struct err *err)
 {
 	struct picture_work work = {.part = part, .count = picture_counts[part]};
 	struct dataset_array images = {.ndim = 4}, labels = {.ndim = 1};
-	enum status status;
 
 	if (about->limit > 0 && about->limit < work.count)
 		work.count = about->limit;
@@ -270,43 +269,30 @@ static enum status picture_part(struct dataset *out, int part, const struct data
 	images.dim[3] = 3;
 	images.bytes = work.pixels = mem_alloc((size_t)work.count * DATASET_CIFAR_BYTES);
 	labels.bytes = work.labels = mem_alloc((size_t)work.count);
-	if (!work.pixels || !work.labels) {
-		status = err_nomem(err);
-	} else {
+	if (!work.pixels || !work.labels)
+		err_nomem(err);
+	else
 		pool_run(pool, picture_slice, &work,
 			 (unsigned)((work.count + PICTURE_SLICE - 1) / PICTURE_SLICE));
-		status = dataset__join(out, about, &images, &labels, err);
-	}
-	dataset__array_free(&images);
-	dataset__array_free(&labels);
-	return status;
+	dataset__join(out, about, &images, &labels, err);
 }
 
-enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
-				   const struct dataset_known *known,
-				   const struct dataset_params *params, struct err *err)
+void dataset__pictures_open(const struct dataset_opening *o)
 {
 	const char *names[ARRAY_LEN(shape_rows)];
-	const struct dataset_about about = {.source = PICTURE_SOURCE,
-					    .inputs = "images",
-					    .targets = "labels",
-					    .classes = (int)ARRAY_LEN(names),
-					    .names = names,
-					    .limit = params->limit};
+	struct dataset_about about = dataset__about_images(o);
 	unsigned processors = pool_processors();
 	struct pool *pool = NULL;
-	enum status status;
 
+	about.source = PICTURE_SOURCE;
+	about.names = names;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		names[i] = shape_rows[i].name;
 	/* A pool is optional: without one, drawing only takes longer. */
 	if (processors > 1)
 		pool_new(&pool, processors - 1, NULL);
-	status = picture_part(train, 0, &about, pool, err);
-	if (status == ST_OK)
-		status = picture_part(test, 1, &about, pool, err);
+	for (int part = 0; part < 2 && !err_stuck(o->err); part++)
+		picture_part(o->parts[part], part, &about, pool, o->err);
 	pool_free(pool);
-	if (status == ST_OK)
-		dataset__synthetic(train, test, known, params, "pictures", "made now");
-	return status;
+	dataset__synthetic(o, "pictures", "made now");
 }

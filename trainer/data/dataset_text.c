@@ -370,9 +370,7 @@ enum status dataset__text_parse(struct dataset *out, const struct dataset_texts 
 	if (!err_stuck(err))
 		windows.bytes = (uint8_t *)number_tokens((size_t)(windows.dim[0] * length) + 1,
 							 &vocabulary, texts, text, err);
-	if (!err_stuck(err))
-		dataset__join(out, &about, &windows, &windows, err);
-	dataset__array_free(&windows);
+	dataset__join(out, &about, &windows, &windows, err);
 	mem_free(names);
 	vocabulary_fini(&vocabulary);
 	return err->status;
@@ -450,33 +448,28 @@ static void join_part(struct dataset *out, const struct dataset_folder *folder,
 		return;
 	}
 	inputs.bytes = mem_calloc(count * (size_t)length, sizeof(float));
+	if (!inputs.bytes)
+		err_nomem(err);
 	for (size_t i = 0; inputs.bytes && i < count; i++)
 		fill_item((float *)(void *)inputs.bytes + i * (size_t)length, (size_t)length,
 			  &part->ranges[i], &part->sequence, vocabulary);
-	if (inputs.bytes)
-		dataset__folder_join(out, folder, part->files, "texts", params->limit, &inputs,
-				     err);
-	else
-		err_nomem(err);
-	dataset__array_free(&inputs);
+	dataset__folder_join(out, folder, part->files, "texts", params->limit, &inputs, err);
 }
 
-static enum status open_labelled(struct dataset *train, struct dataset *test,
-				 const struct dataset_params *params, struct err *err)
+static void open_labelled(const struct dataset_opening *o)
 {
 	static const struct dataset_wanted wanted = {is_text, "*.txt"};
+	const struct dataset_params *params = o->params;
 	const struct dataset_texts *texts = &params->texts;
 	const int64_t most = texts->vocabulary_size ? texts->vocabulary_size : INT32_MAX;
 	struct dataset_folder folder;
 	struct text_part parts[2] = {{.files = &folder.parts[0]}, {.files = &folder.parts[1]}};
 	struct vocabulary vocabulary = {0};
+	struct err *err = o->err;
 	const char **names = NULL;
-	struct err own;
 
-	err = err_start(err, &own);
-	if (dataset__folder_list(&folder, params, &wanted, err) != ST_OK)
-		return err->status;
-	if (folder.parts[0].count == 0)
+	dataset__folder_list(&folder, params, &wanted, err);
+	if (!err_stuck(err) && folder.parts[0].count == 0)
 		err_set(err, ST_INVALID,
 			"%s: there are no texts to train with, which number the tokens: they are "
 			"wanted in train/LABEL beside what is in test",
@@ -490,8 +483,7 @@ static enum status open_labelled(struct dataset *train, struct dataset *test,
 	}
 	for (int i = 0; i < 2 && !err_stuck(err); i++)
 		if (parts[i].files->count > 0)
-			join_part(i == 0 ? train : test, &folder, &parts[i], &vocabulary, params,
-				  err);
+			join_part(o->parts[i], &folder, &parts[i], &vocabulary, params, err);
 	if (!err_stuck(err) && params->notice) {
 		char text[128];
 
@@ -507,32 +499,26 @@ static enum status open_labelled(struct dataset *train, struct dataset *test,
 		mem_free(parts[i].sequence.entries);
 	}
 	dataset__folder_free(&folder);
-	return err->status;
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-enum status dataset__text_open(struct dataset *train, struct dataset *test,
-			       const struct dataset_known *known,
-			       const struct dataset_params *params, struct err *err)
+void dataset__text_open(const struct dataset_opening *o)
 {
-	struct dataset_csv text = {.name = params->path};
-	enum status status;
-	char *bytes;
+	struct dataset_csv text = {.name = o->path};
+	char *bytes = NULL;
 
-	if (!params->path)
-		return err_set(err, ST_INVALID,
-			       "data set \"%s\": which text? Give it with --data.path FILE.txt, or "
-			       "a folder with a folder of .txt files for each label",
-			       known->name);
-	if (fs_is_dir(params->path))
-		return open_labelled(train, test, params, err);
-	status = fs_read(params->path, DATASET_FILE_LIMIT, &bytes, &text.length, err);
-	if (status != ST_OK)
-		return status;
-	text.bytes = bytes;
-	status = dataset__text_parse(dataset__only_part(params) ? test : train, &params->texts,
-				     params->limit, &text, err);
+	if (!o->path)
+		err_set(o->err, ST_INVALID,
+			"data set \"%s\": which text? Give it with --data.path FILE.txt, or a "
+			"folder with a folder of .txt files for each label",
+			o->known->name);
+	else if (fs_is_dir(o->path))
+		open_labelled(o);
+	else if (fs_read(o->path, DATASET_FILE_LIMIT, &bytes, &text.length, o->err) == ST_OK) {
+		text.bytes = bytes;
+		dataset__text_parse(o->parts[dataset__only_part(o->params)], &o->params->texts,
+				    o->params->limit, &text, o->err);
+	}
 	mem_free(bytes);
-	return status;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
@@ -28,25 +29,22 @@ static void dataset_zfree(voidpf opaque, voidpf p)
 	mem_free(p);
 }
 
-enum status dataset__stream_open(struct dataset_stream *stream, const char *name,
-				 enum dataset_packing packing, const void *bytes, size_t length,
-				 struct err *err)
+void dataset__stream_open(struct dataset_stream *stream, const char *name,
+			  enum dataset_packing packing, const void *bytes, size_t length,
+			  struct err *err)
 {
 	/* zlib's convention: add 16 for a gzip frame; a negative number means no frame. */
 	int window = packing == DATASET_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;
 
-	*stream = (struct dataset_stream){
-		.name = name, .packing = packing, .in = bytes, .left = length};
-	if (packing == DATASET_STORED)
-		return ST_OK;
-
+	*stream = (struct dataset_stream){.name = name, .in = bytes, .left = length, .err = err};
+	if (packing == DATASET_STORED || err_stuck(err))
+		return;
 	stream->inflate.zalloc = dataset_zalloc;
 	stream->inflate.zfree = dataset_zfree;
-	if (inflateInit2(&stream->inflate, window) != Z_OK) {
-		stream->packing = DATASET_STORED; /* nothing to close */
-		return err_nomem(err);
-	}
-	return ST_OK;
+	if (inflateInit2(&stream->inflate, window) == Z_OK)
+		stream->packing = packing;
+	else
+		err_nomem(err); /* nothing to close */
 }
 
 void dataset__stream_close(struct dataset_stream *stream)
@@ -56,66 +54,88 @@ void dataset__stream_close(struct dataset_stream *stream)
 	stream->packing = DATASET_STORED;
 }
 
-static enum status dataset_stream_inflate(struct dataset_stream *stream, uint8_t *out, size_t size,
-					  size_t *got, struct err *err)
+static size_t dataset_stream_inflate(struct dataset_stream *stream, uint8_t *out, size_t size)
 {
 	z_stream *z = &stream->inflate;
+	size_t got = 0;
 
-	while (*got < size && !stream->ended) {
+	while (got < size && !stream->ended && !err_stuck(stream->err)) {
 		uInt in = stream->left < UINT_MAX ? (uInt)stream->left : UINT_MAX;
-		uInt room = size - *got < UINT_MAX ? (uInt)(size - *got) : UINT_MAX;
+		uInt room = size - got < UINT_MAX ? (uInt)(size - got) : UINT_MAX;
 		int code;
 
 		/* zlib does not modify the bytes at next_in. */
 		z->next_in = (Bytef *)(uintptr_t)stream->in;
 		z->avail_in = in;
-		z->next_out = out + *got;
+		z->next_out = out + got;
 		z->avail_out = room;
 		code = inflate(z, Z_NO_FLUSH);
 		stream->in += in - z->avail_in;
 		stream->left -= in - z->avail_in;
-		*got += room - z->avail_out;
+		got += room - z->avail_out;
 
 		if (code == Z_STREAM_END)
 			stream->ended = true;
 		else if (code == Z_MEM_ERROR)
-			return err_nomem(err);
-		else if (code == Z_BUF_ERROR || (code == Z_OK && !stream->left && *got < size))
-			return err_set(err, ST_FORMAT,
-				       "%s: is truncated: its packed data ends early",
-				       stream->name);
+			err_nomem(stream->err);
+		else if (code == Z_BUF_ERROR || (code == Z_OK && !stream->left && got < size))
+			err_set(stream->err, ST_FORMAT,
+				"%s: is truncated: its packed data ends early", stream->name);
 		else if (code != Z_OK)
-			return err_set(err, ST_FORMAT, "%s: its packed data is damaged (%s)",
-				       stream->name, z->msg ? z->msg : "zlib");
+			err_set(stream->err, ST_FORMAT, "%s: its packed data is damaged (%s)",
+				stream->name, z->msg ? z->msg : "zlib");
 	}
-	return ST_OK;
+	return got;
 }
 
-enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_t size, size_t *got,
-				 struct err *err)
+size_t dataset__stream_read(struct dataset_stream *stream, void *out, size_t size)
 {
-	enum status status = ST_OK;
+	size_t got = min(size, stream->left);
 
-	*got = 0;
+	if (err_stuck(stream->err))
+		return 0;
 	if (stream->packing != DATASET_STORED) {
-		status = dataset_stream_inflate(stream, out, size, got, err);
+		got = dataset_stream_inflate(stream, out, size);
 	} else {
-		*got = size < stream->left ? size : stream->left;
-		memcpy(out, stream->in, *got);
-		stream->in += *got;
-		stream->left -= *got;
+		memcpy(out, stream->in, got);
+		stream->in += got;
+		stream->left -= got;
 	}
-	if (status == ST_OK && stream->sums)
-		stream->crc = crc32_z(stream->crc, out, *got);
-	return status;
+	if (stream->sums)
+		stream->crc = crc32_z(stream->crc, out, got);
+	return got;
+}
+
+void dataset__stream_take(struct dataset_stream *stream, void *out, size_t size, const char *where)
+{
+	const size_t got = dataset__stream_read(stream, out, size);
+
+	if (!err_stuck(stream->err) && got < size)
+		err_set(stream->err, ST_FORMAT, "%s: is truncated%s", stream->name, where);
+}
+
+/* Reading past the end also makes zlib check a gzip file's checksum. */
+void dataset__stream_end(struct dataset_stream *stream, size_t count)
+{
+	uint8_t rest;
+	const size_t more = dataset__stream_read(stream, &rest, 1);
+
+	if (err_stuck(stream->err))
+		return;
+	if (more || stream->left)
+		err_set(stream->err, ST_FORMAT, "%s: has more bytes after its %zu values",
+			stream->name, count);
+	else if (stream->sums && stream->crc != stream->wanted)
+		err_set(stream->err, ST_FORMAT, "%s: its checksum does not fit: it is damaged",
+			stream->name);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-static enum status dataset_array_alloc(struct dataset_array *array,
-				       const struct dataset_stream *stream, size_t *bytes,
-				       struct err *err)
+/* Return the array's number of values. */
+static size_t dataset_array_alloc(struct dataset_array *array, const struct dataset_stream *stream)
 {
+	struct err *err = stream->err;
 	const int64_t size = (int64_t)dataset__types[array->type].size;
 	/* Bytes that the rest can unpack to: deflate's greatest ratio is 1032 to 1. */
 	const uint64_t most = stream->packing == DATASET_STORED
@@ -123,51 +143,41 @@ static enum status dataset_array_alloc(struct dataset_array *array,
 				      : ((uint64_t)stream->left + 64) * 1032;
 	int64_t count = 1;
 
-	for (int i = 0; i < array->ndim; i++) {
+	for (int i = 0; i < array->ndim && !err_stuck(err); i++) {
 		if (array->dim[i] < 1)
-			return err_set(err, ST_FORMAT, "%s: is empty: dimension %d is %lld",
-				       stream->name, i, (long long)array->dim[i]);
-		if (array->dim[i] > DATASET_ARRAY_LIMIT / size / count)
-			return err_set(err, ST_LIMIT, "%s: would hold more than %lld bytes",
-				       stream->name, (long long)DATASET_ARRAY_LIMIT);
-		count *= array->dim[i];
+			err_set(err, ST_FORMAT, "%s: is empty: dimension %d is %lld", stream->name,
+				i, (long long)array->dim[i]);
+		else if (array->dim[i] > DATASET_ARRAY_LIMIT / size / count)
+			err_set(err, ST_LIMIT, "%s: would hold more than %lld bytes", stream->name,
+				(long long)DATASET_ARRAY_LIMIT);
+		else
+			count *= array->dim[i];
 	}
-	if ((uint64_t)(count * size) > most)
-		return err_set(err, ST_FORMAT,
-			       "%s: is truncated: %zu bytes cannot hold %lld values", stream->name,
-			       stream->left, (long long)count);
+	if (!err_stuck(err) && (uint64_t)(count * size) > most)
+		err_set(err, ST_FORMAT, "%s: is truncated: %zu bytes cannot hold %lld values",
+			stream->name, stream->left, (long long)count);
+	if (err_stuck(err))
+		return 0;
 	array->bytes = mem_alloc((size_t)(count * size));
 	if (!array->bytes)
-		return err_nomem(err);
-	*bytes = (size_t)(count * size);
-	return ST_OK;
+		err_nomem(err);
+	return (size_t)count;
 }
 
-enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
-				struct err *err)
+void dataset__array_read(struct dataset_array *array, struct dataset_stream *stream)
 {
-	size_t wanted = 0, got = 0, more = 0, size = dataset__types[array->type].size;
-	enum status status;
-	uint8_t rest;
+	const size_t size = dataset__types[array->type].size;
+	const size_t count = dataset_array_alloc(array, stream);
+	const size_t got = dataset__stream_read(stream, array->bytes, count * size);
 
-	status = dataset_array_alloc(array, stream, &wanted, err);
-	if (status != ST_OK)
-		return status;
-	status = dataset__stream_read(stream, array->bytes, wanted, &got, err);
-	if (status == ST_OK && got < wanted)
-		status = err_set(err, ST_FORMAT, "%s: is truncated: %zu of %zu values are there",
-				 stream->name, got / size, wanted / size);
-	/* Reading past the end also makes zlib check a gzip file's checksum. */
-	if (status == ST_OK)
-		status = dataset__stream_read(stream, &rest, 1, &more, err);
-	if (status == ST_OK && (more || stream->left))
-		status = err_set(err, ST_FORMAT, "%s: has more bytes after its %zu values",
-				 stream->name, wanted / size);
-	if (status != ST_OK) {
+	if (!err_stuck(stream->err) && got < count * size)
+		err_set(stream->err, ST_FORMAT, "%s: is truncated: %zu of %zu values are there",
+			stream->name, got / size, count);
+	dataset__stream_end(stream, count);
+	if (err_stuck(stream->err)) {
 		mem_free(array->bytes);
 		array->bytes = NULL;
 	}
-	return status;
 }
 
 /* ---- types ----------------------------------------------------------------------------------- */

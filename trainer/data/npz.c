@@ -33,24 +33,16 @@ static void npz_format_place(const struct npz *npz, const char *name, char *out,
 }
 
 /* Open a stream positioned at the first value. */
-static enum status npz_values(const struct npz *npz, int index, const char *place,
-			      struct dataset_stream *stream, struct dataset_array *array,
-			      struct err *err)
+static void npz_values(const struct npz *npz, int index, const char *place,
+		       struct dataset_stream *stream, struct dataset_array *array, struct err *err)
 {
-	enum status status =
-		dataset__zip_member_open(&npz->zip, &npz->members[index], place, stream, err);
-
 	*array = (struct dataset_array){0};
-	if (status != ST_OK)
-		return status;
-	status = dataset__npy_header(stream, array, err);
-	if (status == ST_OK && dataset__types[array->type].whole)
-		status = err_set(err, ST_UNSUPPORTED,
-				 "%s: holds %s; weights are floats: astype('float32') makes such",
-				 place, dataset__types[array->type].name);
-	if (status != ST_OK)
-		dataset__stream_close(stream);
-	return status;
+	dataset__zip_member_open(&npz->zip, &npz->members[index], place, stream, err);
+	dataset__npy_header(stream, array);
+	if (!err_stuck(err) && dataset__types[array->type].whole)
+		err_set(err, ST_UNSUPPORTED,
+			"%s: holds %s; weights are floats: astype('float32') makes such", place,
+			dataset__types[array->type].name);
 }
 
 static enum status npz_add(struct npz *npz, const struct dataset_zip_member *member,
@@ -60,7 +52,6 @@ static enum status npz_add(struct npz *npz, const struct dataset_zip_member *mem
 	char place[FS_PATH_SIZE + 512], *name;
 	struct dataset_stream stream;
 	struct dataset_array header;
-	enum status status;
 
 	name = arena_alloc(&npz->arena, member->name_length + 1, 1);
 	if (!name)
@@ -76,16 +67,14 @@ static enum status npz_add(struct npz *npz, const struct dataset_zip_member *mem
 	array->name = name;
 	npz->members[npz->count] = *member;
 	npz_format_place(npz, name, place, sizeof(place));
-	status = npz_values(npz, npz->count, place, &stream, &header, err);
-	if (status != ST_OK)
-		return status;
+	npz_values(npz, npz->count, place, &stream, &header, err);
 	dataset__stream_close(&stream);
 
 	_Static_assert(DATASET_RANK + 1 <= NPZ_DIMS, "an npz_array has too few dimensions");
 	array->ndim = header.ndim;
 	memcpy(array->dim, header.dim, sizeof(header.dim));
 	npz->count++;
-	return ST_OK;
+	return err->status;
 }
 
 static enum status npz_directory(struct npz *npz, struct err *err)
@@ -99,14 +88,12 @@ static enum status npz_directory(struct npz *npz, struct err *err)
 	npz->members = arena_alloc(&npz->arena, npz->zip.entries + 1, sizeof(*npz->members));
 	if (!npz->arrays || !npz->members)
 		return err_nomem(err);
-	for (;;) {
+	do {
 		status = dataset__zip_next(&npz->zip, &member, err);
-		if (status != ST_OK || !member.name)
-			return status;
-		status = npz_add(npz, &member, err);
-		if (status != ST_OK)
-			return status;
-	}
+		if (status == ST_OK && member.name)
+			status = npz_add(npz, &member, err);
+	} while (status == ST_OK && member.name);
+	return status;
 }
 
 /* Takes ownership of @owned, also on failure. */
@@ -114,9 +101,10 @@ static enum status npz_new(struct npz **out, const char *path, const void *bytes
 			   char *owned, struct err *err)
 {
 	struct npz *npz = mem_calloc(1, sizeof(*npz));
-	enum status status;
+	struct err own;
 
 	*out = NULL;
+	err = err_start(err, &own);
 	if (!npz || arena_init(&npz->arena, 0)) {
 		mem_free(npz);
 		mem_free(owned);
@@ -125,13 +113,11 @@ static enum status npz_new(struct npz **out, const char *path, const void *bytes
 	npz->owned = owned;
 	npz->path = arena_strdup(&npz->arena, path);
 	npz->zip = (struct dataset_zip){.name = npz->path, .bytes = bytes, .length = length};
-	status = npz->path ? npz_directory(npz, err) : err_nomem(err);
-	if (status != ST_OK) {
+	if ((npz->path ? npz_directory(npz, err) : err_nomem(err)) == ST_OK)
+		*out = npz;
+	else
 		npz_close(npz);
-		return status;
-	}
-	*out = npz;
-	return ST_OK;
+	return err->status;
 }
 
 enum status npz_open(struct npz **out, const char *path, struct err *err)
@@ -168,49 +154,30 @@ const struct npz_array *npz_arrays(const struct npz *npz, int *count)
 	return npz->arrays;
 }
 
-/* Read @count values of @type, and check that the stream ends there. */
-static enum status npz_floats(struct dataset_stream *stream, enum dataset_type type, float *out,
-			      size_t count, struct err *err)
-{
-	size_t size = dataset__types[type].size, most = NPZ_CHUNK / size, got, done = 0;
-	uint8_t chunk[NPZ_CHUNK];
-	enum status status;
-
-	while (done < count) {
-		size_t wanted = min(count - done, most);
-
-		status = dataset__stream_read(stream, chunk, wanted * size, &got, err);
-		if (status != ST_OK)
-			return status;
-		if (got < wanted * size)
-			return err_set(err, ST_FORMAT,
-				       "%s: is truncated: %zu of %zu values are there",
-				       stream->name, done + got / size, count);
-		dataset__to_floats(out + done, type, chunk, wanted);
-		done += wanted;
-	}
-	status = dataset__stream_read(stream, chunk, 1, &got, err);
-	if (status == ST_OK && (got || stream->left))
-		status = err_set(err, ST_FORMAT, "%s: has more bytes after its %zu values",
-				 stream->name, count);
-	return status;
-}
-
 enum status npz_read(const struct npz *npz, int index, float *out, size_t count, struct err *err)
 {
 	char place[FS_PATH_SIZE + 512];
+	uint8_t chunk[NPZ_CHUNK];
 	struct dataset_stream stream;
 	struct dataset_array array;
-	enum status status;
+	size_t size, got;
+	struct err own;
 
+	err = err_start(err, &own);
 	npz_format_place(npz, npz->arrays[index].name, place, sizeof(place));
-	status = npz_values(npz, index, place, &stream, &array, err);
-	if (status != ST_OK)
-		return status;
-	status = npz_floats(&stream, array.type, out, count, err);
-	if (status == ST_OK && stream.crc != npz->members[index].crc)
-		status = err_set(err, ST_FORMAT, "%s: its checksum does not fit: it is damaged",
-				 place);
+	npz_values(npz, index, place, &stream, &array, err);
+	size = dataset__types[array.type].size;
+	for (size_t done = 0; done < count && !err_stuck(err); done += got / size) {
+		const size_t wanted = min(count - done, NPZ_CHUNK / size);
+
+		got = dataset__stream_read(&stream, chunk, wanted * size);
+		if (!err_stuck(err) && got < wanted * size)
+			err_set(err, ST_FORMAT, "%s: is truncated: %zu of %zu values are there",
+				place, done + got / size, count);
+		if (!err_stuck(err))
+			dataset__to_floats(out + done, array.type, chunk, wanted);
+	}
+	dataset__stream_end(&stream, count);
 	dataset__stream_close(&stream);
-	return status;
+	return err->status;
 }

@@ -83,43 +83,29 @@ static enum status refuse_foreign(const struct keras_file *file, struct err *err
 
 /* ---- archives -------------------------------------------------------------------------------- */
 
-/* Find the member @name or, if that is NULL, the first whose name ends in @ending; or
- * ST_NOTFOUND. */
-static enum status find_member(const struct keras_file *file, const char *name, const char *ending,
-			       struct dataset_zip *zip, struct dataset_zip_member *member,
-			       struct err *err)
+static struct dataset_zip zip_of(const struct keras_file *file)
 {
-	enum status status;
-
-	*zip = (struct dataset_zip){
+	return (struct dataset_zip){
 		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
-	status = dataset__zip_open(zip, err);
-	while (status == ST_OK) {
-		const char *wanted = name ? name : ending;
-		const size_t length = strlen(wanted);
+}
 
-		status = dataset__zip_next(zip, member, err);
-		if (status != ST_OK || !member->name)
-			break;
-		if ((name ? member->name_length == length : member->name_length >= length) &&
-		    !memcmp(member->name + member->name_length - length, wanted, length))
-			return ST_OK;
-	}
-	return status == ST_OK ? ST_NOTFOUND : status;
+static bool has_member(const struct keras_file *file, const char *name, bool ends)
+{
+	struct dataset_zip zip = zip_of(file);
+	struct dataset_zip_member member;
+
+	return dataset__zip_find(&zip, name, ends, &member, NULL) == ST_OK;
 }
 
 /* Set the kind of an archive, determined by its members. */
 static enum status archive_kind(struct keras_file *file, struct err *err)
 {
-	struct dataset_zip_member member;
-	struct dataset_zip zip;
-
 	file->kind = KERAS_ARRAYS;
-	if (find_member(file, "config.json", NULL, &zip, &member, NULL) == ST_OK)
+	if (has_member(file, "config.json", false))
 		file->kind = KERAS_ARCHIVE;
-	else if (find_member(file, NULL, "data.pkl", &zip, &member, NULL) == ST_OK)
+	else if (has_member(file, "data.pkl", true))
 		return refuse(file->path, "a checkpoint of PyTorch", to_npz, err);
-	else if (find_member(file, NULL, "saved_model.pb", &zip, &member, NULL) == ST_OK)
+	else if (has_member(file, "saved_model.pb", true))
 		return refuse(file->path, "a zipped SavedModel of TensorFlow", to_keras, err);
 	return ST_OK;
 }
@@ -129,37 +115,26 @@ static enum status read_member(const struct keras_file *file, const char *name, 
 			       size_t *length, struct err *err)
 {
 	struct dataset_array array = {.type = DATASET_U8, .ndim = 1};
-	struct dataset_stream stream;
+	struct dataset_zip zip = zip_of(file);
 	struct dataset_zip_member member;
-	struct dataset_zip zip;
+	struct dataset_stream stream;
 	char place[FS_PATH_SIZE + 64];
-	enum status status = find_member(file, name, NULL, &zip, &member, err);
+	struct err own;
 
-	*out = NULL;
-	if (status == ST_NOTFOUND)
-		return err_set(err, ST_FORMAT,
-			       "%s: has no \"%s\": it is no whole .keras file (save it with "
-			       "model.save())",
-			       file->path, name);
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (dataset__zip_find(&zip, name, false, &member, err) == ST_NOTFOUND)
+		err_set(err, ST_FORMAT,
+			"%s: has no \"%s\": it is no whole .keras file (save it with "
+			"model.save())",
+			file->path, name);
 	snprintf(place, sizeof(place), "%.*s: %s", DATASET_PATH_SHOWN, file->path, name);
-	status = dataset__zip_member_open(&zip, &member, place, &stream, err);
-	if (status != ST_OK)
-		return status;
+	dataset__zip_member_open(&zip, &member, place, &stream, err);
 	array.dim[0] = member.unpacked;
-	status = dataset__array_read(&array, &stream, err);
-	if (status == ST_OK && stream.crc != member.crc)
-		status = err_set(err, ST_FORMAT, "%s: its checksum does not fit: it is damaged",
-				 place);
+	dataset__array_read(&array, &stream);
 	dataset__stream_close(&stream);
-	if (status == ST_OK) {
-		*out = (char *)array.bytes;
-		*length = member.unpacked;
-	} else {
-		dataset__array_free(&array);
-	}
-	return status;
+	*out = (char *)array.bytes;
+	*length = member.unpacked;
+	return err->status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -268,9 +243,7 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 		return json_parse(out, file->bytes, file->length, file->path, err);
 	}
 	if (file->kind == KERAS_ARRAYS) {
-		struct dataset_zip zip = {.name = file->path,
-					  .bytes = (const uint8_t *)file->bytes,
-					  .length = file->length};
+		struct dataset_zip zip = zip_of(file);
 
 		/* A truncated one, without a central directory at its end, is reported as such. */
 		status = dataset__zip_open(&zip, err);
