@@ -97,7 +97,8 @@ static float *floats(size_t count)
 	return values;
 }
 
-static void open_case(struct bench *b, const struct bench_case *c)
+/* @pool: the largest that will run the case. */
+static void open_case(struct bench *b, const struct bench_case *c, struct pool *pool)
 {
 	char *text = mem_printf("{\"layers\": [{\"class_name\": \"%s\", \"config\": %s}]}",
 				c->layer, c->config);
@@ -118,13 +119,9 @@ static void open_case(struct bench *b, const struct bench_case *c)
 	layer = &b->model->layers[0];
 	in = (size_t)(c->batch * model_shape_count(&layer->input));
 	out = (size_t)(c->batch * model_shape_count(&layer->output));
-	for (int i = 0; i < SETS; i++) {
+	for (int i = 0; i < SETS; i++)
 		b->sets[i] =
 			(struct bench_set){floats(in), floats(out), floats(out), floats(in), NULL};
-		if (compute_of(layer)->kept)
-			b->sets[i].kept =
-				memory(compute_of(layer)->kept(b->model, layer, c->batch));
-	}
 	b->weights = memory(b->model->weights * sizeof(float));
 	b->gradients = memory(b->model->weights * sizeof(float));
 	model_init_weights(b->model, b->weights, 1);
@@ -132,13 +129,15 @@ static void open_case(struct bench *b, const struct bench_case *c)
 				      .layer = layer,
 				      .batch = c->batch,
 				      .training = true,
+				      .pool = pool,
 				      .weights = b->weights,
 				      .gradients = b->gradients,
 				      .relu = c->relu,
 				      .relu_most = INFINITY};
 	if (compute_of(layer)->scratch)
-		b->pass.scratch = memory(
-			compute_of(layer)->scratch(b->model, layer, c->batch, THREADS, true));
+		b->pass.scratch = memory(compute_of(layer)->scratch(&b->pass));
+	for (int i = 0; i < SETS && compute_of(layer)->kept; i++)
+		b->sets[i].kept = memory(compute_of(layer)->kept(&b->pass));
 	for (int t = 0; t < THREADS; t++)
 		b->forward[t] = b->backward[t] = INFINITY;
 }
@@ -282,7 +281,7 @@ int main(int argc, char **argv)
 		if (pool_new(&pools[t], t, NULL))
 			stop("no threads");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		open_case(&benches[i], &cases[i]);
+		open_case(&benches[i], &cases[i], pools[threads - 1]);
 	for (int round = 0; round < (int)rounds; round++) {
 		for (unsigned t = 0; t < threads; t++) {
 			double rate = read_all(&reading, pools[t]);

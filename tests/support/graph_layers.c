@@ -185,18 +185,10 @@ static void join_backward(const struct layer_pass *pass)
 
 /* ---- pick ------------------------------------------------------------------------------------ */
 
-static size_t pick_kept(const struct model *model, const struct model_layer *layer, int64_t batch)
+/* Its scratch is as large. */
+static size_t pick_kept(const struct layer_pass *pass)
 {
-	(void)model;
-	return (size_t)(model_shape_count(&layer->output) * batch) * sizeof(int32_t);
-}
-
-static size_t pick_scratch(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, unsigned lanes, bool training)
-{
-	(void)lanes;
-	(void)training;
-	return pick_kept(model, layer, batch);
+	return outputs_of(pass) * sizeof(int32_t);
 }
 
 static void pick_forward(const struct layer_pass *pass)
@@ -305,7 +297,7 @@ static const struct compute_ops graph_pick_passes = {
 	.forward = pick_forward,
 	.backward = pick_backward,
 	.kept = pick_kept,
-	.scratch = pick_scratch,
+	.scratch = pick_kept,
 };
 const struct layer_ops graph_pick = {
 	.class_name = "Pick",

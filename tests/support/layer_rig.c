@@ -56,11 +56,15 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 					.grad_output = rig->dy,
 					.gradients = rig->gradients};
 	if (compute_of(layer)->kept && training)
-		rig->pass.kept = rig_memory(compute_of(layer)->kept(model, layer, batch));
+		rig->pass.kept = rig_memory(compute_of(layer)->kept(&rig->pass));
 	if (compute_of(layer)->scratch) {
-		const unsigned lanes = pool_lanes(pool);
-		const size_t trains = compute_of(layer)->scratch(model, layer, batch, lanes, true);
-		const size_t infers = compute_of(layer)->scratch(model, layer, batch, lanes, false);
+		struct layer_pass training_pass = rig->pass, inference_pass = rig->pass;
+		size_t trains, infers;
+
+		training_pass.training = true;
+		inference_pass.training = false;
+		trains = compute_of(layer)->scratch(&training_pass);
+		infers = compute_of(layer)->scratch(&inference_pass);
 
 		assert_true(trains >= infers); /* a stage that trains evaluates, too */
 		rig->pass.scratch = rig_memory(training ? trains : infers);

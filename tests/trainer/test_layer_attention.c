@@ -204,21 +204,20 @@ static void open_work(struct work *work, const char *class_name, const char *con
 		work->inputs[inputs] = counting[0];
 		work->grad_inputs[inputs] = work->dmask;
 	}
-	work->pass = (struct layer_pass){
-		.model = model,
-		.layer = work->layer,
-		.batch = BATCH,
-		.training = true,
-		.weights = work->weights,
-		.inputs = work->inputs,
-		.output = work->y,
-		.relu_most = INFINITY,
-		.scores = work->scores,
-		.kept = mem_aligned(ops->kept(model, work->layer, BATCH) + 1, 1),
-		.scratch = mem_aligned(ops->scratch(model, work->layer, BATCH, 1, true), 1),
-		.grad_output = work->dy,
-		.grad_inputs = work->grad_inputs,
-		.gradients = work->gradients};
+	work->pass = (struct layer_pass){.model = model,
+					 .layer = work->layer,
+					 .batch = BATCH,
+					 .training = true,
+					 .weights = work->weights,
+					 .inputs = work->inputs,
+					 .output = work->y,
+					 .relu_most = INFINITY,
+					 .scores = work->scores,
+					 .grad_output = work->dy,
+					 .grad_inputs = work->grad_inputs,
+					 .gradients = work->gradients};
+	work->pass.kept = mem_aligned(ops->kept(&work->pass) + 1, 1);
+	work->pass.scratch = mem_aligned(ops->scratch(&work->pass), 1);
 	assert_true(work->pass.kept && work->pass.scratch);
 	ops->forward(&work->pass);
 	ops->backward(&work->pass);
@@ -259,7 +258,7 @@ static void run_form(const struct form *form)
 				(double)work.weights[params[p].offset + i];
 
 	reference(form, &n, slopes, y, scores);
-	assert_int_equal(compute_of(work.layer)->scores(work.m.model, work.layer, BATCH),
+	assert_int_equal(compute_of(work.layer)->scores(&work.pass),
 			 (size_t)(BATCH * 2 * STEPS * form->keys) * sizeof(float));
 	for (size_t i = 0; i < ARRAY_LEN(scores); i++)
 		if (fabs((double)work.scores[i] - scores[i]) > 1e-6)
@@ -492,12 +491,13 @@ static void test_memory_grows_with_the_sequence(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct math_model m;
-		const struct compute_ops *ops;
+		struct layer_pass pass = {.batch = 1, .training = true};
 
 		math_model_open(&m, HEADS(""), 2, (int64_t[]){i ? 4096 : 1024, 5});
-		ops = compute_of(&m.model->layers[0]);
-		bytes[i] = ops->kept(m.model, &m.model->layers[0], 1) +
-			   ops->scratch(m.model, &m.model->layers[0], 1, 1, true);
+		pass.model = m.model;
+		pass.layer = &m.model->layers[0];
+		bytes[i] = compute_of(pass.layer)->kept(&pass) +
+			   compute_of(pass.layer)->scratch(&pass);
 		math_model_close(&m);
 	}
 	assert_true(bytes[1] < 4 * bytes[0]);

@@ -453,8 +453,10 @@ static void test_smaller_batches_need_no_more_memory(void **state)
 		layer_rig_open(&rig, layers[i % 2], 3, shapes[i / 2], 1, true, NULL);
 		ops = compute_of(rig.pass.layer);
 		for (int64_t batch = 1; batch < 600; batch++) {
-			size_t bytes = ops->scratch(rig.m.model, rig.pass.layer, batch, 2, true);
+			size_t bytes;
 
+			rig.pass.batch = batch;
+			bytes = ops->scratch(&rig.pass);
 			assert_true(bytes >= before);
 			before = bytes;
 		}

@@ -61,16 +61,17 @@ struct layer_pass {
 
 struct compute_ops {
 	void (*forward)(const struct layer_pass *pass);
+	/* Called only if at least one gradient is wanted: of an input, or of the parameters. */
 	void (*backward)(const struct layer_pass *pass);
-	/* Bytes; NULL: none. @lanes: of the pool. Called once, for the greatest batch. */
-	size_t (*kept)(const struct model *model, const struct model_layer *layer, int64_t batch);
-	size_t (*scratch)(const struct model *model, const struct model_layer *layer, int64_t batch,
-			  unsigned lanes, bool training);
+	/* Sizes for a pass over the greatest batch, of which only model, layer, batch, training and
+	 * pool are set. Bytes; NULL: none. */
+	size_t (*kept)(const struct layer_pass *pass);
+	size_t (*scratch)(const struct layer_pass *pass);
 	/* Bytes of attention scores: the softmax [batch, heads, queries, keys], before dropout.
 	 * NULL: the layer is no attention. */
-	size_t (*scores)(const struct model *model, const struct model_layer *layer, int64_t batch);
+	size_t (*scores)(const struct layer_pass *pass);
 	/* Floats passed from one forward pass to the next, contiguous per item; NULL: none. */
-	size_t (*state)(const struct model_layer *layer, int64_t batch);
+	size_t (*state)(const struct layer_pass *pass);
 	const void *own; /* data specific to the kind: kernels */
 	/* Where a pass may write; the stage plans its memory accordingly. */
 	bool in_place;      /* forward: output may be inputs[0], if nothing reads that later */

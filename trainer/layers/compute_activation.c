@@ -155,13 +155,11 @@ void compute__activate_elements_grad(enum model_activation activation, const flo
 		row->each_grad(NULL, y, dy, dy, count);
 }
 
-size_t compute__activation_kept(const struct model *model, const struct model_layer *layer,
-				int64_t batch)
+size_t compute__activation_kept(const struct layer_pass *pass)
 {
-	(void)model;
-	if (!layer_activation_needs_input(layer->activation))
+	if (!layer_activation_needs_input(pass->layer->activation))
 		return 0;
-	return (size_t)(batch * model_shape_count(&layer->output)) * sizeof(float);
+	return (size_t)compute__count(pass) * sizeof(float);
 }
 
 float *compute__activation_sums(const struct layer_pass *pass)
@@ -192,9 +190,8 @@ static void activation_backward(const struct layer_pass *pass)
 		.out = pass->grad_inputs[0],
 	};
 
-	if (work.out)
-		activation_gradient(pass->pool, &work, layer_rows(layer, pass->batch),
-				    layer_last_dim(&layer->output));
+	activation_gradient(pass->pool, &work, layer_rows(layer, pass->batch),
+			    layer_last_dim(&layer->output));
 }
 
 const struct compute_ops compute_activation = {
@@ -248,8 +245,7 @@ static void relu_forward(const struct layer_pass *pass)
 
 static void relu_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
-		compute__share(pass->pool, compute__count(pass), 1, relu_backward_body, pass);
+	compute__share(pass->pool, compute__count(pass), 1, relu_backward_body, pass);
 }
 
 const struct compute_ops compute_relu = {

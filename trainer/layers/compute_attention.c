@@ -47,22 +47,27 @@ struct attention {
 
 /* ---- sizes and memory ------------------------------------------------------------------------ */
 
-static void attention_sizes(const struct model *model, const struct model_layer *layer,
-			    int64_t batch, struct attention *out)
+/* An attention without memory. */
+static struct attention attention_sizes(const struct layer_pass *pass)
 {
-	const struct layer_attention *own = layer->config;
+	const struct layer_attention *own = pass->layer->config;
+	struct attention a = {
+		.pass = pass,
+		.own = *own,
+		.batch = pass->batch,
+		.length = pass->layer->input.dim[0],
+		.keys = model_input_shape(pass->model, pass->layer, own->input[LAYER_ATTENTION_KEY])
+				->dim[0],
+	};
 
-	out->own = *own;
-	out->batch = batch;
-	out->length = layer->input.dim[0];
-	out->keys = model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
 	for (int p = 0; p < PARTS; p++) {
 		const bool values = p == VALUE || p == CONTEXT;
 		const bool queries = p == QUERY || p == CONTEXT;
 
-		out->wide[p] = own->heads * (values ? own->value_dim : own->key_dim);
-		out->rows[p] = batch * (queries ? out->length : out->keys);
+		a.wide[p] = own->heads * (values ? own->value_dim : own->key_dim);
+		a.rows[p] = a.batch * (queries ? a.length : a.keys);
 	}
+	return a;
 }
 
 static size_t part_floats(const struct attention *a, int part)
@@ -88,60 +93,54 @@ static size_t lane_floats(const struct attention *a)
 	       model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
 }
 
-static size_t input_floats(const struct model *model, const struct model_layer *layer,
-			   int64_t batch)
+static size_t input_floats(const struct layer_pass *pass)
 {
 	int64_t largest = 0;
 
-	for (int i = 0; i < layer->input_count; i++)
-		largest = max(largest, model_shape_count(model_input_shape(model, layer, i)));
-	return model_align((size_t)(batch * largest));
+	for (int i = 0; i < pass->layer->input_count; i++)
+		largest = max(largest,
+			      model_shape_count(model_input_shape(pass->model, pass->layer, i)));
+	return model_align((size_t)(pass->batch * largest));
 }
 
-static size_t attention_kept(const struct model *model, const struct model_layer *layer,
-			     int64_t batch)
+static size_t attention_kept(const struct layer_pass *pass)
 {
-	struct attention a;
+	const struct attention a = attention_sizes(pass);
 	size_t floats = 0;
 
-	attention_sizes(model, layer, batch, &a);
 	for (int p = 0; p < PARTS && a.own.projects; p++)
 		floats += part_floats(&a, p);
 	return floats * sizeof(float);
 }
 
-static size_t attention_scratch(const struct model *model, const struct model_layer *layer,
-				int64_t batch, unsigned lanes, bool training)
+static size_t attention_scratch(const struct layer_pass *pass)
 {
-	struct attention a;
-	size_t floats;
+	const struct attention a = attention_sizes(pass);
+	const unsigned lanes = pool_lanes(pass->pool);
+	size_t floats = lanes * lane_floats(&a) + input_floats(pass);
 
-	attention_sizes(model, layer, batch, &a);
-	floats = lanes * lane_floats(&a) + input_floats(model, layer, batch);
-	for (int p = 0; p < PARTS && training; p++)
+	for (int p = 0; p < PARTS && pass->training; p++)
 		floats += part_floats(&a, p);
 	return floats * sizeof(float) + kernel_gemm_scratch(lanes);
 }
 
-static size_t attention_scores(const struct model *model, const struct model_layer *layer,
-			       int64_t batch)
+static size_t attention_scores(const struct layer_pass *pass)
 {
-	struct attention a;
+	const struct attention a = attention_sizes(pass);
 
-	attention_sizes(model, layer, batch, &a);
-	return (size_t)(batch * a.own.heads * a.length * a.keys) * sizeof(float);
+	return (size_t)(a.batch * a.own.heads * a.length * a.keys) * sizeof(float);
 }
 
 static struct attention attention_of(const struct layer_pass *pass, bool backward)
 {
-	struct attention a = {.pass = pass, .backward = backward};
+	struct attention a = attention_sizes(pass);
 	float *kept = pass->kept, *scratch = pass->scratch;
 
-	attention_sizes(pass->model, pass->layer, pass->batch, &a);
+	a.backward = backward;
 	a.lanes = scratch;
 	scratch += pool_lanes(pass->pool) * lane_floats(&a);
 	a.partial = scratch;
-	scratch += input_floats(pass->model, pass->layer, pass->batch);
+	scratch += input_floats(pass);
 	for (int p = 0; p < PARTS; p++) {
 		if (p == CONTEXT && !a.own.projects) {
 			a.in[p] = pass->output;
@@ -533,13 +532,8 @@ static void inputs_backward(const struct attention *a)
 static void attention_backward(const struct layer_pass *pass)
 {
 	struct attention a = attention_of(pass, true);
-	bool wanted = compute__learns(pass);
 
 	compute__masks_backward(pass);
-	for (int i = 0; i < pass->layer->input_count; i++)
-		wanted |= pass->grad_inputs[i] != NULL;
-	if (!wanted)
-		return;
 	if (a.own.projects)
 		project_back(&a, CONTEXT, a.in[CONTEXT], a.grad[CONTEXT], a.wide[CONTEXT],
 			     pass->grad_output, features_of(&a, CONTEXT));

@@ -42,54 +42,43 @@ struct norm_scratch {
 	double *sums;
 };
 
-static size_t norm_channels(const struct model_layer *layer)
+static size_t norm_channels(const struct layer_pass *pass)
 {
-	return model_align((size_t)layer_last_dim(&layer->input));
-}
-
-static struct kernel_norm_cut norm_cut(const struct model_layer *layer, int64_t batch)
-{
-	return kernel_norm_cut(layer_rows(layer, batch), layer_last_dim(&layer->input));
+	return model_align((size_t)layer_last_dim(&pass->layer->input));
 }
 
 /* Slices that there is memory for: a smaller batch or a mask may need more than this batch. */
-static size_t norm_max_slices(const struct model_layer *layer, int64_t batch)
+static size_t norm_max_slices(const struct layer_pass *pass)
 {
-	return kernel_norm_max_slices(layer_rows(layer, batch), layer_last_dim(&layer->input));
+	return kernel_norm_max_slices(layer_rows(pass->layer, pass->batch),
+				      layer_last_dim(&pass->layer->input));
 }
 
-static size_t norm_kept_bytes(const struct model *model, const struct model_layer *layer,
-			      int64_t batch)
+static size_t norm_kept_bytes(const struct layer_pass *pass)
 {
-	(void)model;
-	(void)batch;
-	return 4 * norm_channels(layer) * sizeof(float);
+	return 4 * norm_channels(pass) * sizeof(float);
 }
 
-static size_t norm_row_floats(const struct model_layer *layer, int64_t batch)
+/* Floats of all rows: the input has as many values as the output. */
+static size_t norm_row_floats(const struct layer_pass *pass)
 {
-	return model_align((size_t)(batch * model_shape_count(&layer->input)));
+	return model_align((size_t)compute__count(pass));
 }
 
-static size_t norm_scratch_bytes(const struct model *model, const struct model_layer *layer,
-				 int64_t batch, unsigned lanes, bool training)
+static size_t norm_scratch_bytes(const struct layer_pass *pass)
 {
-	size_t sums = 2 * norm_max_slices(layer, batch) * norm_channels(layer) * sizeof(double);
+	const size_t channels = norm_channels(pass);
+	size_t sums = 2 * norm_max_slices(pass) * channels * sizeof(double);
 
-	if (layer->mask)
-		sums += 2 * norm_channels(layer) * sizeof(double) +
-			2 * norm_row_floats(layer, batch) * sizeof(float);
-
-	(void)lanes;
-	(void)training;
-	return sums + 2 * norm_channels(layer) * sizeof(float) +
-	       norm_kept_bytes(model, layer, batch);
+	if (pass->layer->mask)
+		sums += 2 * channels * sizeof(double) + 2 * norm_row_floats(pass) * sizeof(float);
+	return sums + 2 * channels * sizeof(float) + norm_kept_bytes(pass);
 }
 
 static struct norm_scratch norm_scratch_of(const struct layer_pass *pass)
 {
-	size_t slices = norm_max_slices(pass->layer, pass->batch);
-	size_t channels = norm_channels(pass->layer);
+	size_t slices = norm_max_slices(pass);
+	size_t channels = norm_channels(pass);
 	struct norm_scratch s;
 
 	s.a = pass->scratch;
@@ -99,13 +88,13 @@ static struct norm_scratch norm_scratch_of(const struct layer_pass *pass)
 	s.kept = s.slope + channels;
 	s.sums = (double *)(void *)(s.kept + 4 * channels);
 	s.x = (float *)(void *)(s.sums + 2 * channels);
-	s.dy = s.x + norm_row_floats(pass->layer, pass->batch);
+	s.dy = s.x + norm_row_floats(pass);
 	return s;
 }
 
-static struct norm_kept norm_kept_of(const struct model_layer *layer, float *memory)
+static struct norm_kept norm_kept_of(const struct layer_pass *pass, float *memory)
 {
-	size_t channels = norm_channels(layer);
+	size_t channels = norm_channels(pass);
 
 	return (struct norm_kept){memory, memory + channels, memory + 2 * channels,
 				  memory + 3 * channels};
@@ -135,7 +124,8 @@ static struct norm_work norm_work(const struct layer_pass *pass, const struct no
 			 .offset = kept->offset,
 			 .relu = pass->relu,
 			 .most = pass->relu_most},
-		.cut = norm_cut(pass->layer, pass->batch),
+		.cut = kernel_norm_cut(layer_rows(pass->layer, pass->batch),
+				       layer_last_dim(&pass->layer->input)),
 		.x = pass->inputs[0],
 		.a = scratch->a,
 		.b = scratch->b,
@@ -261,10 +251,8 @@ static int64_t norm_moments(const struct layer_pass *pass, const struct norm_scr
 
 static void norm_forward(const struct layer_pass *pass)
 {
-	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
 	struct norm_scratch scratch = norm_scratch_of(pass);
-	struct norm_kept kept =
-		norm_kept_of(pass->layer, pass->training ? pass->kept : scratch.kept);
+	struct norm_kept kept = norm_kept_of(pass, pass->training ? pass->kept : scratch.kept);
 	struct norm_work work = norm_work(pass, &kept, &scratch);
 	int64_t channels = work.norm.channels;
 
@@ -282,7 +270,7 @@ static void norm_forward(const struct layer_pass *pass)
 			norm_coefficients(pass, &kept, c, (double)norm_moving_mean(pass)[c],
 					  (double)norm_moving_variance(pass)[c]);
 	}
-	pool_share(pass->pool, norm_cost(&work, 2), norm_apply_slice, &work, cut.slices);
+	pool_share(pass->pool, norm_cost(&work, 2), norm_apply_slice, &work, work.cut.slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -332,10 +320,10 @@ static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm
 				struct norm_work work)
 {
 	const int64_t channels = work.norm.channels;
-	double *a = scratch->sums, *b = a + norm_channels(pass->layer);
+	double *a = scratch->sums, *b = a + norm_channels(pass);
 	int64_t rows[2];
 
-	memset(scratch->sums, 0, 2 * norm_channels(pass->layer) * sizeof(*a));
+	memset(scratch->sums, 0, 2 * norm_channels(pass) * sizeof(*a));
 	for (int part = 0; part < 2; part++) {
 		norm_gather(pass, pass->grad_output, part == 0, scratch->dy);
 		rows[part] = norm_gather(pass, pass->inputs[0], part == 0, scratch->x);
@@ -389,9 +377,8 @@ static void norm_param_gradients(const struct layer_pass *pass, const struct nor
 
 static void norm_backward(const struct layer_pass *pass)
 {
-	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
 	struct norm_scratch scratch = norm_scratch_of(pass);
-	struct norm_kept kept = norm_kept_of(pass->layer, pass->kept);
+	struct norm_kept kept = norm_kept_of(pass, pass->kept);
 	struct norm_work work = norm_work(pass, &kept, &scratch);
 
 	compute__masks_backward(pass);
@@ -402,7 +389,7 @@ static void norm_backward(const struct layer_pass *pass)
 		return;
 	work.out = pass->grad_inputs[0];
 	work.add = compute__adds(pass, 0);
-	pool_share(pass->pool, norm_cost(&work, 3), norm_grad_slice, &work, cut.slices);
+	pool_share(pass->pool, norm_cost(&work, 3), norm_grad_slice, &work, work.cut.slices);
 }
 
 const struct compute_ops compute_batch_normalization = {

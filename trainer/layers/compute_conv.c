@@ -24,15 +24,16 @@ struct conv_kernels {
 };
 
 /* The convolution over a batch of the layer's input; a transposed layer's is over its output. */
-static struct kernel_conv conv_kernel(const struct model_layer *layer, int64_t channels,
-				      int64_t filters, int64_t batch)
+static struct kernel_conv conv_kernel(const struct layer_pass *pass, int64_t channels,
+				      int64_t filters)
 {
+	const struct model_layer *layer = pass->layer;
 	const struct layer_conv *w = layer->config;
 	const struct model_shape *from = w->transposed ? &layer->output : &layer->input;
 	const struct model_shape *to = w->transposed ? &layer->input : &layer->output;
 
 	return (struct kernel_conv){
-		.batch = batch,
+		.batch = pass->batch,
 		.height = layer_side(from, LAYER_Y),
 		.width = layer_side(from, LAYER_X),
 		.channels = channels,
@@ -97,15 +98,15 @@ enum {
 	CONV_BIAS
 };
 
-static struct kernel_conv conv_of(const struct model_layer *layer, int64_t batch)
+static struct kernel_conv conv_of(const struct layer_pass *pass)
 {
-	return conv_kernel(layer, layer_last_dim(&layer->input), layer->units, batch);
+	return conv_kernel(pass, layer_last_dim(&pass->layer->input), pass->layer->units);
 }
 
 static void conv_forward(const struct layer_pass *pass)
 {
 	const struct conv_kernels *kernels = compute_of(pass->layer)->own;
-	struct kernel_conv conv = conv_of(pass->layer, pass->batch);
+	struct kernel_conv conv = conv_of(pass);
 	struct kernel_room room = {pass->pool, pass->scratch};
 	struct kernel_conv_finish finish = conv_finish(pass, CONV_BIAS);
 
@@ -117,7 +118,7 @@ static void conv_forward(const struct layer_pass *pass)
 static void conv_backward(const struct layer_pass *pass)
 {
 	const struct conv_kernels *kernels = compute_of(pass->layer)->own;
-	struct kernel_conv conv = conv_of(pass->layer, pass->batch);
+	struct kernel_conv conv = conv_of(pass);
 	struct kernel_room room = {pass->pool, pass->scratch};
 	struct kernel_conv_relu relu = conv_gradient(pass);
 	float *bias = compute__learns(pass) && pass->layer->use_bias
@@ -136,14 +137,12 @@ static void conv_backward(const struct layer_pass *pass)
 				    compute__adds(pass, 0));
 }
 
-static size_t conv_scratch(const struct model *model, const struct model_layer *layer,
-			   int64_t batch, unsigned lanes, bool training)
+static size_t conv_scratch(const struct layer_pass *pass)
 {
-	const struct conv_kernels *kernels = compute_of(layer)->own;
-	struct kernel_conv conv = conv_of(layer, batch);
+	const struct conv_kernels *kernels = compute_of(pass->layer)->own;
+	struct kernel_conv conv = conv_of(pass);
 
-	(void)model;
-	return kernels->scratch(&conv, lanes, training);
+	return kernels->scratch(&conv, pool_lanes(pass->pool), pass->training);
 }
 
 #define CONV_OPS                                                                                   \
@@ -176,9 +175,9 @@ const struct compute_ops compute_depthwise_conv2d = {
 
 /* The passes of the convolution from the output to the input, in reverse. Bias and activation
  * follow in separate passes. */
-static struct kernel_conv transposed_of(const struct model_layer *layer, int64_t batch)
+static struct kernel_conv transposed_of(const struct layer_pass *pass)
 {
-	return conv_kernel(layer, layer->units, layer_last_dim(&layer->input), batch);
+	return conv_kernel(pass, pass->layer->units, layer_last_dim(&pass->layer->input));
 }
 
 static void bias_body(const void *context, int64_t first, int64_t rows)
@@ -192,7 +191,7 @@ static void bias_body(const void *context, int64_t first, int64_t rows)
 
 static void transposed_forward(const struct layer_pass *pass)
 {
-	const struct kernel_conv conv = transposed_of(pass->layer, pass->batch);
+	const struct kernel_conv conv = transposed_of(pass);
 	const struct kernel_room room = {pass->pool, pass->scratch};
 	const int64_t pixels = layer_conv_pixels(pass->layer, pass->batch);
 	float *sums = compute__activation_sums(pass);
@@ -218,7 +217,7 @@ static void transposed_backward(const struct layer_pass *pass)
 {
 	const struct kernel_conv_finish plain = {0};
 	const struct kernel_conv_relu none = {0};
-	const struct kernel_conv conv = transposed_of(pass->layer, pass->batch);
+	const struct kernel_conv conv = transposed_of(pass);
 	const struct kernel_room room = {pass->pool, pass->scratch};
 	const int64_t pixels = layer_conv_pixels(pass->layer, pass->batch);
 
@@ -238,14 +237,11 @@ static void transposed_backward(const struct layer_pass *pass)
 }
 
 /* The forward pass is a gradient of the convolution. */
-static size_t transposed_scratch(const struct model *model, const struct model_layer *layer,
-				 int64_t batch, unsigned lanes, bool training)
+static size_t transposed_scratch(const struct layer_pass *pass)
 {
-	const struct kernel_conv conv = transposed_of(layer, batch);
+	const struct kernel_conv conv = transposed_of(pass);
 
-	(void)model;
-	(void)training;
-	return kernel_conv_scratch(&conv, lanes, true);
+	return kernel_conv_scratch(&conv, pool_lanes(pass->pool), true);
 }
 
 const struct compute_ops compute_conv2d_transpose = {
@@ -265,15 +261,16 @@ struct separable {
 	float *between, *grad; /* the intermediate result, and its gradient */
 };
 
-static struct separable separable_of(const struct model_layer *layer, int64_t batch)
+static struct separable separable_of(const struct layer_pass *pass)
 {
+	const struct model_layer *layer = pass->layer;
 	struct separable s = {
-		.depthwise = conv_kernel(layer, layer_last_dim(&layer->input),
-					 layer_separable_between(layer), batch),
+		.depthwise = conv_kernel(pass, layer_last_dim(&layer->input),
+					 layer_separable_between(layer)),
 	};
 
 	s.pointwise = (struct kernel_conv){
-		.batch = batch,
+		.batch = pass->batch,
 		.height = s.depthwise.out_height,
 		.width = s.depthwise.out_width,
 		.channels = s.depthwise.filters,
@@ -292,24 +289,23 @@ static struct separable separable_of(const struct model_layer *layer, int64_t ba
 }
 
 /* Floats of the intermediate result, in whole cache lines. */
-static size_t separable_floats(const struct model_layer *layer, int64_t batch)
+static size_t separable_floats(const struct layer_pass *pass)
 {
-	return model_align(
-		(size_t)(layer_conv_pixels(layer, batch) * layer_separable_between(layer)));
+	return model_align((size_t)(layer_conv_pixels(pass->layer, pass->batch) *
+				    layer_separable_between(pass->layer)));
 }
 
 /* Floats that the activation keeps, stored before the intermediate result. */
-static size_t separable_first(const struct model *model, const struct model_layer *layer,
-			      int64_t batch)
+static size_t separable_first(const struct layer_pass *pass)
 {
-	return model_align(compute__activation_kept(model, layer, batch) / sizeof(float));
+	return model_align(compute__activation_kept(pass) / sizeof(float));
 }
 
 static struct separable separable_pass(const struct layer_pass *pass)
 {
-	struct separable s = separable_of(pass->layer, pass->batch);
+	struct separable s = separable_of(pass);
 
-	s.between = (float *)pass->kept + separable_first(pass->model, pass->layer, pass->batch);
+	s.between = (float *)pass->kept + separable_first(pass);
 	s.grad = pass->scratch;
 	s.room = (struct kernel_room){pass->pool, pass->scratch};
 	return s;
@@ -337,7 +333,7 @@ static void separable_backward(const struct layer_pass *pass)
 	struct kernel_conv_relu relu = conv_gradient(pass);
 	struct separable s = separable_pass(pass);
 
-	s.room.scratch = s.grad + separable_floats(layer, pass->batch);
+	s.room.scratch = s.grad + separable_floats(pass);
 	relu.keep = true;
 	if (!compute__learns(pass))
 		kernel_conv_grad_relu(&relu, pass->pool, pass->grad_output,
@@ -347,8 +343,6 @@ static void separable_backward(const struct layer_pass *pass)
 			&s.pointwise, &s.room, s.between, pass->grad_output, &relu,
 			compute__gradients(pass, LAYER_SEPARABLE_POINTWISE),
 			layer->use_bias ? compute__gradients(pass, LAYER_SEPARABLE_BIAS) : NULL);
-	if (!compute__learns(pass) && !pass->grad_inputs[0])
-		return;
 	kernel_conv_grad_input(&s.pointwise, &s.room, pass->grad_output,
 			       compute__weights(pass, LAYER_SEPARABLE_POINTWISE), s.grad, false);
 	if (compute__learns(pass))
@@ -361,22 +355,19 @@ static void separable_backward(const struct layer_pass *pass)
 					    pass->grad_inputs[0], compute__adds(pass, 0));
 }
 
-static size_t separable_kept(const struct model *model, const struct model_layer *layer,
-			     int64_t batch)
+static size_t separable_kept(const struct layer_pass *pass)
 {
-	return (separable_first(model, layer, batch) + separable_floats(layer, batch)) *
-	       sizeof(float);
+	return (separable_first(pass) + separable_floats(pass)) * sizeof(float);
 }
 
-static size_t separable_scratch(const struct model *model, const struct model_layer *layer,
-				int64_t batch, unsigned lanes, bool training)
+static size_t separable_scratch(const struct layer_pass *pass)
 {
-	struct separable s = separable_of(layer, batch);
-	size_t depthwise = kernel_depthwise_scratch(&s.depthwise, lanes, training);
-	size_t pointwise = kernel_conv_scratch(&s.pointwise, lanes, training);
-	size_t grad = training ? separable_floats(layer, batch) * sizeof(float) : 0;
+	const unsigned lanes = pool_lanes(pass->pool);
+	struct separable s = separable_of(pass);
+	size_t depthwise = kernel_depthwise_scratch(&s.depthwise, lanes, pass->training);
+	size_t pointwise = kernel_conv_scratch(&s.pointwise, lanes, pass->training);
+	size_t grad = pass->training ? separable_floats(pass) * sizeof(float) : 0;
 
-	(void)model;
 	return grad + max(depthwise, pointwise);
 }
 

@@ -14,14 +14,9 @@
 
 #define DENSE_SUM_GRAIN 256 /* columns per slice of the bias gradient */
 
-static size_t dense_scratch(const struct model *model, const struct model_layer *layer,
-			    int64_t batch, unsigned lanes, bool training)
+static size_t dense_scratch(const struct layer_pass *pass)
 {
-	(void)model;
-	(void)layer;
-	(void)batch;
-	(void)training;
-	return kernel_gemm_scratch(lanes);
+	return kernel_gemm_scratch(pool_lanes(pass->pool));
 }
 
 static void dense_forward(const struct layer_pass *pass)
@@ -118,8 +113,6 @@ static void dense_backward(const struct layer_pass *pass)
 	uint64_t cost = kernel_work_floats(s.rows * s.units);
 	unsigned slices;
 
-	if (!compute__learns(pass) && !pass->grad_inputs[0])
-		return;
 	if (!pass->skip_activation)
 		compute__activate_grad(pass->pool, layer->activation, pass->kept, pass->output,
 				       pass->grad_output, s.rows, s.units);

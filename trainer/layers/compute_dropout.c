@@ -12,20 +12,6 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-static void copy_body(const void *context, int64_t first, int64_t count)
-{
-	const struct layer_pass *pass = context;
-
-	memcpy(pass->grad_inputs[0] + first, pass->grad_output + first,
-	       (size_t)count * sizeof(float));
-}
-
-static void pass_gradient_on(const struct layer_pass *pass)
-{
-	if (pass->grad_inputs[0] && pass->grad_inputs[0] != pass->grad_output)
-		compute__share(pass->pool, compute__count(pass), 1, copy_body, pass);
-}
-
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
 /* Inverted, as in TensorFlow. Decisions are numbered over the micro-batch; they are kept, one byte
@@ -33,13 +19,11 @@ static void pass_gradient_on(const struct layer_pass *pass)
 
 _Static_assert(COMPUTE_GRAIN % KERNEL_DROPOUT_GROUP == 0, "slices begin where groups do");
 
-static size_t dropout_kept(const struct model *model, const struct model_layer *layer,
-			   int64_t batch)
+static size_t dropout_kept(const struct layer_pass *pass)
 {
-	const struct layer_dropout *c = layer->config;
-	struct layer_dropout_sizes s = layer_dropout_sizes(layer, batch);
+	const struct layer_dropout *c = pass->layer->config;
+	struct layer_dropout_sizes s = layer_dropout_sizes(pass->layer, pass->batch);
 
-	(void)model;
 	return c->drop.threshold ? (size_t)(s.outer * s.inner) : 0;
 }
 
@@ -143,17 +127,15 @@ static void dropout_forward(const struct layer_pass *pass)
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->inputs[0], pass->output, true);
 	else
-		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
+		compute__identity(pass);
 }
 
 static void dropout_backward(const struct layer_pass *pass)
 {
-	if (!pass->grad_inputs[0])
-		return;
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->grad_output, pass->grad_inputs[0], false);
 	else
-		pass_gradient_on(pass);
+		compute__identity_grad(pass);
 }
 
 const struct compute_ops compute_dropout = {
@@ -173,14 +155,13 @@ const struct compute_ops compute_dropout = {
 
 _Static_assert(COMPUTE_GRAIN % NOISE_EACH == 0, "slices begin where blocks do");
 
-static size_t noise_kept(const struct model *model, const struct model_layer *layer, int64_t batch)
+static size_t noise_kept(const struct layer_pass *pass)
 {
-	const struct layer_noise *c = layer->config;
+	const struct layer_noise *c = pass->layer->config;
 
-	(void)model;
-	if (layer->ops->kind == LAYER_KIND_gaussian_noise || !(c->rate > 0.0))
+	if (pass->layer->ops->kind == LAYER_KIND_gaussian_noise || !(c->rate > 0.0))
 		return 0;
-	return (size_t)(batch * model_shape_count(&layer->output)) * sizeof(float);
+	return (size_t)compute__count(pass) * sizeof(float);
 }
 
 static bool noise_applies(const struct layer_pass *pass)
@@ -219,12 +200,10 @@ static void noise_forward_body(const void *context, int64_t first, int64_t count
 
 static void noise_forward(const struct layer_pass *pass)
 {
-	const int64_t count = compute__count(pass);
-
 	if (noise_applies(pass))
-		compute__share_output(pass, count, 1, noise_forward_body, pass);
+		compute__share_output(pass, compute__count(pass), 1, noise_forward_body, pass);
 	else
-		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], count, 1);
+		compute__identity(pass);
 }
 
 static void noise_backward_body(const void *context, int64_t first, int64_t count)
@@ -239,8 +218,8 @@ static void noise_backward_body(const void *context, int64_t first, int64_t coun
 static void noise_backward(const struct layer_pass *pass)
 {
 	if (!noise_applies(pass) || pass->layer->ops->kind == LAYER_KIND_gaussian_noise)
-		pass_gradient_on(pass);
-	else if (pass->grad_inputs[0])
+		compute__identity_grad(pass);
+	else
 		compute__share(pass->pool, compute__count(pass), 1, noise_backward_body, pass);
 }
 

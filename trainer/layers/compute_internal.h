@@ -43,14 +43,16 @@ void compute__activate_elements_grad(enum model_activation activation, const flo
  * pass stores the activation's input. That is the logits if the loss wants them, the kept memory if
  * the gradient reads it (an evaluation may have none), else the output.
  */
-size_t compute__activation_kept(const struct model *model, const struct model_layer *layer,
-				int64_t batch);
+size_t compute__activation_kept(const struct layer_pass *pass);
 float *compute__activation_sums(const struct layer_pass *pass);
 
 /* Parameter @index of the pass's layer: the values that the layer reads (rounded if the parameter
  * is half; a statistic never is, and may be written), and its gradient. */
 float *compute__weights(const struct layer_pass *pass, int index);
 float *compute__gradients(const struct layer_pass *pass, int index);
+/* The passes of a layer whose output is its only input: a copy, unless both have one buffer. */
+void compute__identity(const struct layer_pass *pass);
+void compute__identity_grad(const struct layer_pass *pass);
 /* A mask has no gradient: write zeros if one is wanted. */
 void compute__masks_backward(const struct layer_pass *pass);
 
@@ -76,8 +78,7 @@ bool compute__learns(const struct layer_pass *pass);
 #define COMPUTE_PATTERN 256
 int64_t compute__pattern(int64_t channels);
 /* The scratch of a layer with two patterns, for its compute_ops. */
-size_t compute__pattern_pair(const struct model *model, const struct model_layer *layer,
-			     int64_t batch, unsigned lanes, bool training);
+size_t compute__pattern_pair(const struct layer_pass *pass);
 /* Fill @pattern with @numbers, one per channel, and their repetitions. */
 void compute__repeat(float *pattern, const float *numbers, int64_t channels);
 

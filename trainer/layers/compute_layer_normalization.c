@@ -17,24 +17,21 @@
  * slice, and then over the slices in order. */
 
 /* mean and inverse of each row */
-static size_t rows_moments_bytes(const struct model *model, const struct model_layer *layer,
-				 int64_t batch)
+static size_t rows_moments_bytes(const struct layer_pass *pass)
 {
-	(void)model;
-	return 2 * model_align((size_t)layer_rows(layer, batch)) * sizeof(float);
+	return 2 * model_align((size_t)layer_rows(pass->layer, pass->batch)) * sizeof(float);
 }
 
 /* Sums by slice and channel, or the moments if none are kept: a training stage also evaluates. */
-static size_t rows_scratch_bytes(const struct model *model, const struct model_layer *layer,
-				 int64_t batch, unsigned lanes, bool training)
+static size_t rows_scratch_bytes(const struct layer_pass *pass)
 {
-	const size_t moments = rows_moments_bytes(model, layer, batch);
-	const int64_t channels = layer_last_dim(&layer->input);
-	const size_t slices = kernel_norm_max_slices(layer_rows(layer, batch), channels);
+	const size_t moments = rows_moments_bytes(pass);
+	const int64_t channels = layer_last_dim(&pass->layer->input);
+	const size_t slices =
+		kernel_norm_max_slices(layer_rows(pass->layer, pass->batch), channels);
 	const size_t sums = 2 * slices * model_align((size_t)channels) * sizeof(double);
 
-	(void)lanes;
-	return training ? max(sums, moments) : moments;
+	return pass->training ? max(sums, moments) : moments;
 }
 
 #define ROWS_HOT 4096 /* floats that stay in the L1 cache */
@@ -129,8 +126,6 @@ static void rows_backward(const struct layer_pass *pass)
 		work.gamma_sums = pass->scratch;
 	if (compute__learns(pass) && own->center)
 		work.beta_sums = (double *)pass->scratch + work.cut.slices * work.channels;
-	if (!work.gamma_sums && !work.beta_sums && !pass->grad_inputs[0])
-		return;
 	pool_share(pass->pool, kernel_work_floats(5 * work.cut.rows * work.channels),
 		   rows_backward_slice, &work, work.cut.slices);
 	if (work.gamma_sums)
@@ -168,25 +163,20 @@ struct groups {
 	float *numbers;            /* [batch, 4, channels], written by slices */
 };
 
-static size_t groups_moments_bytes(const struct model *model, const struct model_layer *layer,
-				   int64_t batch)
+static size_t groups_moments_bytes(const struct layer_pass *pass)
 {
-	const struct layer_norm *own = layer->config;
+	const struct layer_norm *own = pass->layer->config;
 
-	(void)model;
-	return 2 * model_align((size_t)(batch * own->groups)) * sizeof(float);
+	return 2 * model_align((size_t)(pass->batch * own->groups)) * sizeof(float);
 }
 
 /* Sums and coefficients by item and channel, and the moments, which only a training pass keeps. */
-static size_t groups_scratch_bytes(const struct model *model, const struct model_layer *layer,
-				   int64_t batch, unsigned lanes, bool training)
+static size_t groups_scratch_bytes(const struct layer_pass *pass)
 {
-	const size_t channels = (size_t)(batch * layer_last_dim(&layer->input));
+	const size_t channels = (size_t)(pass->batch * layer_last_dim(&pass->layer->input));
 
-	(void)lanes;
-	(void)training;
 	return 2 * channels * sizeof(double) + model_align(4 * channels) * sizeof(float) +
-	       groups_moments_bytes(model, layer, batch);
+	       groups_moments_bytes(pass);
 }
 
 static struct groups groups_of(const struct layer_pass *pass)

@@ -70,8 +70,7 @@ static void masking_forward(const struct layer_pass *pass)
 
 static void masking_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
-		compute__share(pass->pool, rows_of(pass), features_of(pass), grad_body, pass);
+	compute__share(pass->pool, rows_of(pass), features_of(pass), grad_body, pass);
 }
 
 const struct compute_ops compute_masking = {

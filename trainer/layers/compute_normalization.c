@@ -66,8 +66,7 @@ static void rescaling_forward(const struct layer_pass *pass)
 
 static void rescaling_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
-		rescaling_run(pass, false);
+	rescaling_run(pass, false);
 }
 
 /* The patterns are built from the config's numbers, or from the current parameters. */
@@ -101,8 +100,7 @@ static void normalization_forward(const struct layer_pass *pass)
 
 static void normalization_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
-		normalization_run(pass, false);
+	normalization_run(pass, false);
 }
 
 #define CHANNELS_OPS .scratch = compute__pattern_pair, .in_place = true, .grad_in_place = true

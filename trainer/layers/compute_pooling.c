@@ -69,28 +69,34 @@ static int64_t pooling_count(const struct pooling_work *w, unsigned slice)
 	return min(left, w->step);
 }
 
-static void pooling_forward(const struct layer_pass *pass, pool_slice slice)
+/* The slices of maxima and of means. */
+struct pooling_kind {
+	pool_slice forward, backward;
+};
+
+static void pooling_forward(const struct layer_pass *pass)
 {
+	const struct pooling_kind *kind = compute_of(pass->layer)->own;
 	const struct layer_pool *pool = pass->layer->config;
 	unsigned slices;
 	struct pooling_work work =
 		pooling_work(pass, pass->batch * pool->out_height,
 			     pool->stride_height * pool->width * pool->channels, &slices);
 
-	pool_share(pass->pool, pooling_cost(pass), slice, &work, slices);
+	pool_share(pass->pool, pooling_cost(pass), kind->forward, &work, slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
 
-static void pooling_backward(const struct layer_pass *pass, pool_slice slice)
+static void pooling_backward(const struct layer_pass *pass)
 {
+	const struct pooling_kind *kind = compute_of(pass->layer)->own;
 	const struct layer_pool *pool = pass->layer->config;
 	unsigned slices;
 	struct pooling_work work = pooling_work(pass, pass->batch * pool->height,
 						pool->width * pool->channels, &slices);
 
-	if (pass->grad_inputs[0])
-		pool_share(pass->pool, pooling_cost(pass), slice, &work, slices);
+	pool_share(pass->pool, pooling_cost(pass), kind->backward, &work, slices);
 }
 
 /* Report the rows that the slice has just written to the watch. */
@@ -122,22 +128,11 @@ static void max_backward_slice(void *context, unsigned slice)
 			     slice * w->step, pooling_count(w, slice), compute__adds(w->pass, 0));
 }
 
-static void max_forward(const struct layer_pass *pass)
+static size_t max_kept(const struct layer_pass *pass)
 {
-	pooling_forward(pass, max_forward_slice);
-}
+	const struct kernel_pool pool = pooling_of(pass->layer);
 
-static void max_backward(const struct layer_pass *pass)
-{
-	pooling_backward(pass, max_backward_slice);
-}
-
-static size_t max_kept(const struct model *model, const struct model_layer *layer, int64_t batch)
-{
-	const struct kernel_pool pool = pooling_of(layer);
-
-	(void)model;
-	return (size_t)(batch * model_shape_count(&layer->output)) * kernel_pool_argmax_size(&pool);
+	return (size_t)compute__count(pass) * kernel_pool_argmax_size(&pool);
 }
 
 static void average_forward_slice(void *context, unsigned slice)
@@ -158,27 +153,17 @@ static void average_backward_slice(void *context, unsigned slice)
 				 compute__adds(w->pass, 0));
 }
 
-static void average_forward(const struct layer_pass *pass)
-{
-	pooling_forward(pass, average_forward_slice);
-}
-
-static void average_backward(const struct layer_pass *pass)
-{
-	pooling_backward(pass, average_backward_slice);
-}
+#define POOLING_PASSES .forward = pooling_forward, .backward = pooling_backward, .adds = true
 
 const struct compute_ops compute_max_pooling2d = {
-	.forward = max_forward,
-	.backward = max_backward,
+	POOLING_PASSES,
 	.kept = max_kept,
-	.adds = true,
+	.own = &(const struct pooling_kind){max_forward_slice, max_backward_slice},
 };
 
 const struct compute_ops compute_average_pooling2d = {
-	.forward = average_forward,
-	.backward = average_backward,
-	.adds = true,
+	POOLING_PASSES,
+	.own = &(const struct pooling_kind){average_forward_slice, average_backward_slice},
 };
 
 /* ---- whole images ---------------------------------------------------------------------------- */
@@ -190,10 +175,14 @@ const struct compute_ops compute_average_pooling2d = {
 #define GLOBAL_GRAIN 16384 /* minimum floats that are worth a slice */
 #define GLOBAL_STRIP 512   /* channels of a strip */
 
+struct global_work;
+
+/* Computes one image's part, from offset @x of the input and @y of the pooled values. */
+typedef void (*global_part)(const struct global_work *work, int64_t x, int64_t y, int64_t channels);
+
 struct global_work {
 	const struct layer_pass *pass;
-	/* Compute one image's part, from offset @x of the input and @y of the pooled values. */
-	void (*part)(const struct global_work *work, int64_t x, int64_t y, int64_t channels);
+	global_part part;
 	int64_t cells, channels;
 	int64_t images; /* per group */
 	int64_t strip;  /* channels per strip */
@@ -213,8 +202,7 @@ static void global_slice(void *context, unsigned slice)
 			channels);
 }
 
-static void global_run(const struct layer_pass *pass,
-		       void (*part)(const struct global_work *, int64_t, int64_t, int64_t))
+static void global_run(const struct layer_pass *pass, global_part part)
 {
 	const struct model_shape *input = &pass->layer->input;
 	const int64_t channels = layer_last_dim(input);
@@ -322,8 +310,7 @@ static void global_max_forward(const struct layer_pass *pass)
 
 static void global_max_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
-		global_run(pass, max_grad_part);
+	global_run(pass, max_grad_part);
 }
 
 const struct compute_ops compute_global_average_pooling2d = {

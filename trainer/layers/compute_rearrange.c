@@ -112,9 +112,8 @@ static void rearrange_forward(const struct layer_pass *pass)
 
 static void rearrange_backward(const struct layer_pass *pass)
 {
-	if (pass->grad_inputs[0])
-		compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
-			       rearrange_backward_body, pass);
+	compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
+		       rearrange_backward_body, pass);
 }
 
 const struct compute_ops compute_rearrange = {
@@ -152,9 +151,8 @@ static void padding_backward(const struct layer_pass *pass)
 {
 	const struct kernel_pad pad = padding_of(pass);
 
-	if (pass->grad_inputs[0])
-		kernel_pad_grad(&pad, pass->pool, pass->grad_output, pass->grad_inputs[0],
-				compute__adds(pass, 0));
+	kernel_pad_grad(&pad, pass->pool, pass->grad_output, pass->grad_inputs[0],
+			compute__adds(pass, 0));
 }
 
 const struct compute_ops compute_zero_padding2d = {
@@ -202,14 +200,10 @@ static void concatenate_backward_body(const void *context, int64_t first, int64_
 		const int64_t columns = concatenate_columns(pass, i);
 		float *dx = pass->grad_inputs[i];
 
-		for (int64_t row = first; dx && row < first + rows; row++) {
-			const float *dy = pass->grad_output + row * width + column;
-
-			if (compute__adds(pass, i))
-				kernel_add(dx + row * columns, dy, (size_t)columns);
-			else
-				memcpy(dx + row * columns, dy, (size_t)columns * sizeof(*dx));
-		}
+		for (int64_t row = first; dx && row < first + rows; row++)
+			kernel_merge_pass(pass->grad_output + row * width + column, 1.0f,
+					  dx + row * columns, compute__adds(pass, i),
+					  (size_t)columns);
 		column += columns;
 	}
 }

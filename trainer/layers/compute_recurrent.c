@@ -72,64 +72,65 @@ static bool has_start(const struct layer_recurrent *r)
 	return r->stateful || r->initial_states > 0;
 }
 
-static size_t kept_floats(const struct model_layer *layer, int64_t batch)
+static size_t kept_floats(const struct layer_pass *pass)
 {
+	const struct model_layer *layer = pass->layer;
 	const struct layer_recurrent *r = layer->config;
 	const int64_t steps = layer->input.dim[0] * layer->units * (r->gates + 2);
 
-	return (size_t)(batch * (steps + (has_start(r) ? state_floats(layer) : 0)));
+	return (size_t)(pass->batch * (steps + (has_start(r) ? state_floats(layer) : 0)));
 }
 
-static size_t recurrent_state(const struct model_layer *layer, int64_t batch)
+static size_t recurrent_state(const struct layer_pass *pass)
 {
-	const struct layer_recurrent *r = layer->config;
+	const struct layer_recurrent *r = pass->layer->config;
 
-	return r->stateful ? (size_t)(batch * state_floats(layer)) : 0;
+	return r->stateful ? (size_t)(pass->batch * state_floats(pass->layer)) : 0;
 }
 
-static size_t recurrent_kept(const struct model *model, const struct model_layer *layer,
-			     int64_t batch)
+static size_t recurrent_kept(const struct layer_pass *pass)
 {
+	const struct model_layer *layer = pass->layer;
 	const struct layer_recurrent *r = layer->config;
 	const int64_t bytes = (r->drop.threshold ? layer->input.dim[1] : 0) +
 			      (r->recurrent_drop.threshold ? layer->units : 0);
 
-	(void)model;
-	return kept_floats(layer, batch) * sizeof(float) + (size_t)(batch * bytes);
+	return kept_floats(pass) * sizeof(float) + (size_t)(pass->batch * bytes);
 }
 
 /* Floats of the arrays of the scratch. */
-static size_t wide_floats(const struct model_layer *layer, int64_t batch)
+static size_t wide_floats(const struct layer_pass *pass)
 {
-	const struct layer_recurrent *r = layer->config;
+	const struct layer_recurrent *r = pass->layer->config;
 
-	return model_align((size_t)(batch * layer->input.dim[0] * layer->units * r->gates));
+	return model_align(
+		(size_t)(pass->batch * pass->layer->input.dim[0] * pass->layer->units * r->gates));
 }
 
-static size_t scratch_floats(const struct model_layer *layer, int64_t batch)
+static size_t unit_floats(const struct layer_pass *pass)
 {
-	const struct layer_recurrent *r = layer->config;
-	const size_t input = model_align((size_t)(batch * model_shape_count(&layer->input)));
-	const size_t wide = wide_floats(layer, batch);
-	const size_t units = model_align((size_t)(batch * layer->units));
+	return model_align((size_t)(pass->batch * pass->layer->units));
+}
+
+static size_t scratch_floats(const struct layer_pass *pass)
+{
+	const struct layer_recurrent *r = pass->layer->config;
+	const int64_t inputs = pass->batch * model_shape_count(&pass->layer->input);
 
 	/* x, recurrent, before, sums, dh, dc; dropped */
-	return 3 * wide + 8 * units + (r->drop.threshold ? input : 0);
+	return 3 * wide_floats(pass) + 8 * unit_floats(pass) +
+	       (r->drop.threshold ? model_align((size_t)inputs) : 0);
 }
 
-static size_t recurrent_scratch(const struct model *model, const struct model_layer *layer,
-				int64_t batch, unsigned lanes, bool training)
+static size_t recurrent_scratch(const struct layer_pass *pass)
 {
-	(void)model;
-	(void)training;
-	return scratch_floats(layer, batch) * sizeof(float) + kernel_gemm_scratch(lanes);
+	return scratch_floats(pass) * sizeof(float) + kernel_gemm_scratch(pool_lanes(pass->pool));
 }
 
 static struct recurrent recurrent_of(const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
-	const size_t wide = wide_floats(layer, pass->batch);
-	const size_t units = model_align((size_t)(pass->batch * layer->units));
+	const size_t wide = wide_floats(pass), units = unit_floats(pass);
 	float *scratch = pass->scratch;
 	struct recurrent r = {
 		.pass = pass,
@@ -148,7 +149,7 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 		.dh = scratch + 3 * wide + 4 * units,
 		.dc = scratch + 3 * wide + 5 * units,
 		.dropped = scratch + 3 * wide + 8 * units,
-		.room = {pass->pool, scratch + scratch_floats(layer, pass->batch)},
+		.room = {pass->pool, scratch + scratch_floats(pass)},
 	};
 	uint8_t *masks;
 
@@ -160,7 +161,7 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 	if (has_start(&r.kind) && r.cell == LAYER_KIND_lstm)
 		r.start_c = r.start_h + r.batch * r.units;
 	r.input = pass->inputs[0];
-	masks = (uint8_t *)(r.gates + kept_floats(layer, pass->batch));
+	masks = (uint8_t *)(r.gates + kept_floats(pass));
 	if (compute__is_random(pass) && r.kind.drop.threshold) {
 		r.input_mask = masks;
 		r.input = r.dropped;
@@ -898,8 +899,6 @@ static void recurrent_backward(const struct layer_pass *pass)
 					  .openblas = pass->openblas};
 
 	compute__masks_backward(pass);
-	if (!compute__learns(pass) && !pass->grad_inputs[0] && !wants_start_grads(&r))
-		return;
 	drop_input(&r);
 	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);

@@ -312,18 +312,6 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* The gradient if the output equals the input. */
-static void identity_grad_body(const void *context, int64_t first, int64_t count)
-{
-	const struct layer_pass *pass = context;
-	float *dx = pass->grad_inputs[0] + first;
-
-	if (compute__adds(pass, 0))
-		kernel_add(dx, pass->grad_output + first, (size_t)count);
-	else
-		memcpy(dx, pass->grad_output + first, (size_t)count * sizeof(*dx));
-}
-
 static void sampling_forward(const struct layer_pass *pass)
 {
 	struct sampling w;
@@ -332,20 +320,18 @@ static void sampling_forward(const struct layer_pass *pass)
 		compute__share_output(pass, pass->batch * w.out[LAYER_Y],
 				      w.out[LAYER_X] * w.channels, forward_body, &w);
 	else
-		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
+		compute__identity(pass);
 }
 
 static void sampling_backward(const struct layer_pass *pass)
 {
 	struct sampling w;
 
-	if (!pass->grad_inputs[0])
-		return;
 	if (sampling_begin(&w, pass))
 		compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
 			       backward_body, &w);
 	else
-		compute__share(pass->pool, compute__count(pass), 1, identity_grad_body, pass);
+		compute__identity_grad(pass);
 }
 
 const struct compute_ops compute_sampling = {

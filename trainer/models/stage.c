@@ -420,9 +420,7 @@ static void run_tap(const struct run *run, const struct stage_layer *at)
 	}
 	if (run->stage->scores && at->scores != STAGE_NONE) {
 		tapped.scores = run_pointer(run, at->scores);
-		tapped.score_count =
-			compute_of(at->layer)->scores(run->pass.model, at->layer, run->pass.batch) /
-			sizeof(float);
+		tapped.score_count = compute_of(at->layer)->scores(&run->pass) / sizeof(float);
 	}
 	if (watch) {
 		tapped.abs_max_known = true;

@@ -466,24 +466,27 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 {
 	const struct stage_params *p = &plan->params;
 	const struct compute_ops *ops = compute_of(at->layer);
+	const struct layer_pass pass = {.model = p->model,
+					.layer = at->layer,
+					.batch = p->batch,
+					.training = p->training,
+					.pool = p->pool};
 	size_t floats;
 
 	if (ops->kept) {
-		floats = plan_bytes_floats(ops->kept(p->model, at->layer, p->batch));
+		floats = plan_bytes_floats(ops->kept(&pass));
 		at->kept = plan_buffer(plan, STAGE_SHARED, floats, index, index);
 		if (at->backward)
 			plan_extend(plan, &plan->buffers[at->kept],
 				    plan_backward_time(plan, index));
 	}
 	if (ops->scores && plan_taps_of(plan, at->layer) & STAGE_SCORES) {
-		floats = plan_bytes_floats(ops->scores(p->model, at->layer, p->batch));
+		floats = plan_bytes_floats(ops->scores(&pass));
 		at->scores = plan_buffer(plan, STAGE_SHARED, floats, index, index);
 	}
 	if (ops->scratch) {
-		floats = plan_bytes_floats(ops->scratch(p->model, at->layer, p->batch,
-							pool_lanes(p->pool), p->training));
-		if (floats > plan->scratch_floats)
-			plan->scratch_floats = floats;
+		floats = plan_bytes_floats(ops->scratch(&pass));
+		plan->scratch_floats = max(plan->scratch_floats, floats);
 	}
 	if (ops->state && model_layer_again(p->model, at->layer)) {
 		/* A repeated call shares the state, and starts where the previous one ended. */
@@ -493,7 +496,7 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 		at->state_floats = plan->layers[first - p->first_layer].state_floats;
 	} else if (ops->state) {
 		at->state = plan->state_floats;
-		at->state_floats = ops->state(at->layer, p->batch);
+		at->state_floats = ops->state(&pass);
 		plan->state_floats += plan_bytes_floats(at->state_floats * sizeof(float));
 	}
 }
