@@ -46,6 +46,13 @@ static enum status hdf5_read_failed(const struct hdf5 *file, const char *path, c
 	return hdf5_failed(file, path, ST_FORMAT, what, err);
 }
 
+/* Close what @id stands for, of any kind; a negative one is none. */
+static void hdf5_release(hid_t id)
+{
+	if (id >= 0)
+		H5Idec_ref(id);
+}
+
 static herr_t hdf5_refuse_link(const char *parent, const char *group, const char *child,
 			       const char *object, unsigned *flags, hid_t access, void *data)
 {
@@ -59,8 +66,8 @@ static herr_t hdf5_refuse_link(const char *parent, const char *group, const char
 	return -1;
 }
 
-static enum status hdf5_new(struct hdf5 **out, const char *name, const void *bytes, size_t length,
-			    struct err *err)
+enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
+		       struct err *err)
 {
 	struct hdf5 *file = mem_calloc(1, sizeof(*file));
 	hid_t driver;
@@ -94,23 +101,11 @@ static enum status hdf5_new(struct hdf5 **out, const char *name, const void *byt
 	return ST_OK;
 }
 
-enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
-		       struct err *err)
-{
-	return hdf5_new(out, name, bytes, length, err);
-}
-
-enum status hdf5_create(struct hdf5 **out, const char *name, struct err *err)
-{
-	return hdf5_new(out, name, NULL, 0, err);
-}
-
 void hdf5_close(struct hdf5 *file)
 {
 	if (!file)
 		return;
-	if (file->id >= 0)
-		H5Fclose(file->id);
+	hdf5_release(file->id);
 	H5Pclose(file->access);
 	mem_free(file->name);
 	mem_free(file);
@@ -129,8 +124,7 @@ bool hdf5_has_group(const struct hdf5 *file, const char *path)
 	const hid_t object = hdf5_open_object(file, path);
 	const bool group = object >= 0 && H5Iget_type(object) == H5I_GROUP;
 
-	if (object >= 0)
-		H5Oclose(object);
+	hdf5_release(object);
 	return group;
 }
 
@@ -139,8 +133,7 @@ bool hdf5_has_attribute(const struct hdf5 *file, const char *path, const char *k
 	const hid_t object = hdf5_open_object(file, path);
 	const bool has = object >= 0 && H5Aexists(object, key) > 0;
 
-	if (object >= 0)
-		H5Oclose(object);
+	hdf5_release(object);
 	return has;
 }
 
@@ -158,12 +151,9 @@ static void hdf5_attribute_close(struct hdf5_attribute *a)
 	if (a->block && a->variable)
 		H5Dvlen_reclaim(a->type, a->space, H5P_DEFAULT, a->block);
 	mem_free(a->block);
-	if (a->space >= 0)
-		H5Sclose(a->space);
-	if (a->type >= 0)
-		H5Tclose(a->type);
-	if (a->id >= 0)
-		H5Aclose(a->id);
+	hdf5_release(a->space);
+	hdf5_release(a->type);
+	hdf5_release(a->id);
 }
 
 static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path, const char *key,
@@ -176,7 +166,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path
 	if (object < 0)
 		return hdf5_read_failed(file, path, "is not there", err);
 	a->id = H5Aopen(object, key, H5P_DEFAULT);
-	H5Oclose(object);
+	hdf5_release(object);
 	if (a->id >= 0)
 		a->type = H5Aget_type(a->id);
 	if (a->id >= 0)
@@ -339,8 +329,7 @@ enum status hdf5_names(const struct hdf5 *file, const char *path, struct hdf5_te
 	}
 	if (status == ST_OK)
 		status = hdf5_list(out, &texts, (int)info.nlinks, err);
-	if (group >= 0)
-		H5Oclose(group);
+	hdf5_release(group);
 	str_free(&texts);
 	return status;
 }
@@ -353,14 +342,10 @@ struct hdf5_array {
 
 static void hdf5_array_close(struct hdf5_array *a)
 {
-	if (a->creation >= 0)
-		H5Pclose(a->creation);
-	if (a->space >= 0)
-		H5Sclose(a->space);
-	if (a->type >= 0)
-		H5Tclose(a->type);
-	if (a->id >= 0)
-		H5Oclose(a->id);
+	hdf5_release(a->creation);
+	hdf5_release(a->space);
+	hdf5_release(a->type);
+	hdf5_release(a->id);
 }
 
 /* Whether a chunk is within the limit: compressed chunks are unpacked whole. */
@@ -457,8 +442,15 @@ enum status hdf5_read(const struct hdf5 *file, const char *path, float *out, siz
 
 static enum status hdf5_write_failed(const struct hdf5 *file, const char *path, struct err *err)
 {
-	return err_set(err, ST_FAILED, "%s: %.512s: libhdf5 did not write it", file->name,
-		       hdf5_path(path));
+	return hdf5_failed(file, path, ST_FAILED, "libhdf5 did not write it", err);
+}
+
+static hid_t hdf5_link_properties(void)
+{
+	const hid_t links = H5Pcreate(H5P_LINK_CREATE);
+
+	H5Pset_create_intermediate_group(links, 1);
+	return links;
 }
 
 enum status hdf5_put_group(struct hdf5 *file, const char *path, struct err *err)
@@ -467,14 +459,11 @@ enum status hdf5_put_group(struct hdf5 *file, const char *path, struct err *err)
 
 	if (hdf5_has_group(file, path))
 		return ST_OK;
-	links = H5Pcreate(H5P_LINK_CREATE);
-	H5Pset_create_intermediate_group(links, 1);
+	links = hdf5_link_properties();
 	group = H5Gcreate2(file->id, path, links, H5P_DEFAULT, H5P_DEFAULT);
-	H5Pclose(links);
-	if (group < 0)
-		return hdf5_write_failed(file, path, err);
-	H5Gclose(group);
-	return ST_OK;
+	hdf5_release(group);
+	hdf5_release(links);
+	return group < 0 ? hdf5_write_failed(file, path, err) : ST_OK;
 }
 
 /* Write an attribute, and close @type and @space. */
@@ -487,14 +476,12 @@ static enum status hdf5_put_attribute(struct hdf5 *file, const char *path, const
 
 	if (object >= 0)
 		id = H5Acreate2(object, key, type, space, H5P_DEFAULT, H5P_DEFAULT);
-	if (id >= 0) {
+	if (id >= 0)
 		put = H5Awrite(id, type, block);
-		H5Aclose(id);
-	}
-	H5Sclose(space);
-	H5Tclose(type);
-	if (object >= 0)
-		H5Oclose(object);
+	hdf5_release(id);
+	hdf5_release(space);
+	hdf5_release(type);
+	hdf5_release(object);
 	return put < 0 ? hdf5_write_failed(file, path, err) : ST_OK;
 }
 
@@ -560,24 +547,21 @@ enum status hdf5_put_texts(struct hdf5 *file, const char *path, const char *key,
 enum status hdf5_put(struct hdf5 *file, const char *path, const struct hdf5_shape *shape,
 		     const float *values, struct err *err)
 {
-	hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = H5Pcreate(H5P_DATASET_CREATE), space,
-	      id;
+	hid_t links = hdf5_link_properties(), creation = H5Pcreate(H5P_DATASET_CREATE), space, id;
 	hsize_t dim[HDF5_DIMS];
 	herr_t put = -1;
 
 	for (int i = 0; i < shape->ndim; i++)
 		dim[i] = (hsize_t)shape->dim[i];
-	H5Pset_create_intermediate_group(links, 1);
 	H5Pset_obj_track_times(creation, 0); /* so that equal values give equal bytes */
 	space = shape->ndim ? H5Screate_simple(shape->ndim, dim, NULL) : H5Screate(H5S_SCALAR);
 	id = H5Dcreate2(file->id, path, H5T_IEEE_F32LE, space, links, creation, H5P_DEFAULT);
-	if (id >= 0) {
+	if (id >= 0)
 		put = H5Dwrite(id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
-		H5Dclose(id);
-	}
-	H5Sclose(space);
-	H5Pclose(creation);
-	H5Pclose(links);
+	hdf5_release(id);
+	hdf5_release(space);
+	hdf5_release(creation);
+	hdf5_release(links);
 	return put < 0 ? hdf5_write_failed(file, path, err) : ST_OK;
 }
 

@@ -33,11 +33,10 @@ struct hdf5_shape {
 	int64_t dim[HDF5_DIMS];
 };
 
-/* Open a file in memory. @bytes may be freed after the call. @name is for messages, and copied. */
+/* Open a file in memory; @bytes NULL: create an empty one. @bytes may be freed after the call.
+ * @name is for messages, and copied. */
 enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
 		       struct err *err);
-/* Create an empty file. */
-enum status hdf5_create(struct hdf5 **out, const char *name, struct err *err);
 void hdf5_close(struct hdf5 *file); /* accepts NULL */
 
 /* ---- reading --------------------------------------------------------------------------------- */

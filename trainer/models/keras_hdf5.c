@@ -891,7 +891,7 @@ enum status keras_hdf5_write(char **out, size_t *length, const struct model *mod
 	w.err = err = err_start(err, &own);
 	if (arena_init(&w.arena, 0))
 		return err_nomem(err);
-	if (hdf5_create(&w.file, name, err) == ST_OK) {
+	if (hdf5_parse(&w.file, name, NULL, 0, err) == ST_OK) {
 		if (layout == KERAS_LAYOUT_2)
 			write_named(&w, config);
 		else
