@@ -92,13 +92,19 @@ struct stage_plan {
 	struct stage_layer *layers;
 	struct stage_value *values;
 	int value_count;
-	struct stage_buffer *buffers;
+	struct stage_buffer *buffers,
+		**sorted; /* sorted: those in the shared area, while planning */
 	int buffer_count;
 	struct stage_border in, out;
 	int *value_of; /* by position + 1 in the model; STAGE_NONE: not in this stage */
 	bool *reached; /* by position: the model's output depends on it */
-	bool *written; /* by position, while planning gradients: its parameters' have a writer */
-	int logits;    /* buffer, or STAGE_NONE */
+	/* Used while planning, by position in the model: */
+	bool *written; /* its parameters' gradients have a writer */
+	bool *wanted;  /* + 1: needs a gradient, as in struct stage_value */
+	bool *read,
+		*live;    /* + 1, of a border: made before and read behind it; as in stage_tensor */
+	int *uses, *user; /* readers of its output, over the whole model, and the last of them */
+	int logits;       /* buffer, or STAGE_NONE */
 	int masks[MODEL_OUTPUTS]; /* of the last stage, by output: values, or STAGE_NONE */
 	int most_inputs;
 	size_t slot_floats, shared_floats, scratch_floats, state_floats;

@@ -18,6 +18,7 @@
  * Threading: none. Ownership: everything is in the plan's arena.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/minmax.h"
 #include "common/sorted.h"
@@ -25,12 +26,6 @@
 #include "trainer/models/stage_internal.h"
 
 /* ---- buffers --------------------------------------------------------------------------------- */
-
-/* Allocate zeroed memory in the plan's arena; NULL: out of memory. @count may be 0. */
-static void *plan_alloc(struct stage_plan *plan, size_t count, size_t size)
-{
-	return arena_alloc(&plan->arena, count + 1, size);
-}
 
 /* Floats of a batch with @each floats per item, rounded up to whole cache lines. */
 static size_t plan_floats(const struct stage_plan *plan, size_t each)
@@ -69,14 +64,11 @@ static const struct model_shape *plan_shape(const struct model *model, int posit
 	return position == MODEL_INPUT ? &model->input : &model->layers[position].output;
 }
 
-/* Find the layers that the model's output depends on. false: out of memory. */
-static bool plan_find_reached(struct stage_plan *plan)
+/* Find the layers that the model's output depends on. */
+static void plan_find_reached(struct stage_plan *plan)
 {
 	const struct model *model = plan->params.model;
 
-	plan->reached = plan_alloc(plan, (size_t)model->layer_count, sizeof(*plan->reached));
-	if (!plan->reached)
-		return false;
 	plan->reached[model->layer_count - 1] = true;
 	for (int i = model->layer_count - 1; i >= 0; i--) {
 		const struct model_layer *layer = &model->layers[i];
@@ -85,27 +77,21 @@ static bool plan_find_reached(struct stage_plan *plan)
 			if (layer->inputs[k] != MODEL_INPUT)
 				plan->reached[layer->inputs[k]] = true;
 	}
-	return true;
 }
 
-/* The tensors that cross a border, by position + 1. */
-struct border_crossing {
-	bool *read; /* made before the border and read behind it */
-	bool *live; /* read by a layer that the model's output depends on */
-	int count;
-};
-
-static void border_cross(const struct stage_plan *plan, int border,
-			 struct border_crossing *crossing)
+/* List the tensors that cross the border before layer @border. */
+static void plan_border(struct stage_plan *plan, int border, struct stage_border *out)
 {
 	const struct model *model = plan->params.model;
 	int end = plan_source(model, border - 1) + 1;
 
+	memset(plan->read, 0, ((size_t)model->layer_count + 1) * sizeof(*plan->read));
+	memset(plan->live, 0, ((size_t)model->layer_count + 1) * sizeof(*plan->live));
 	if (border == model->layer_count)
-		crossing->read[end] = crossing->live[end] = true;
+		plan->read[end] = plan->live[end] = true;
 	for (int o = 0; o < model->output_count && border < model->layer_count; o++)
 		if (model->outputs[o].mask && model->outputs[o].mask < border)
-			crossing->read[model->outputs[o].mask + 1] = true;
+			plan->read[model->outputs[o].mask + 1] = true;
 	for (int i = border; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
 
@@ -114,45 +100,25 @@ static void border_cross(const struct stage_plan *plan, int border,
 
 			if (root >= border)
 				continue;
-			crossing->read[root + 1] = true;
-			crossing->live[root + 1] = crossing->live[root + 1] || plan->reached[i];
+			plan->read[root + 1] = true;
+			plan->live[root + 1] = plan->live[root + 1] || plan->reached[i];
 		}
 	}
-	for (int i = 0; i <= border; i++)
-		crossing->count += crossing->read[i];
-}
-
-/* List the tensors that cross the border before layer @border. false: out of memory. */
-static bool plan_border(struct stage_plan *plan, int border, struct stage_border *out)
-{
-	size_t positions = (size_t)plan->params.model->layer_count + 1;
-	struct border_crossing crossing = {
-		.read = plan_alloc(plan, positions, sizeof(*crossing.read)),
-		.live = plan_alloc(plan, positions, sizeof(*crossing.live)),
-	};
-
-	if (!crossing.read || !crossing.live)
-		return false;
-	border_cross(plan, border, &crossing);
-	out->tensors = plan_alloc(plan, (size_t)crossing.count, sizeof(*out->tensors));
-	if (!out->tensors)
-		return false;
 	for (int i = 0; i <= border; i++) {
 		size_t each, floats, begin;
 
-		if (!crossing.read[i])
+		if (!plan->read[i])
 			continue;
-		each = (size_t)model_shape_count(plan_shape(plan->params.model, i - 1));
+		each = (size_t)model_shape_count(plan_shape(model, i - 1));
 		floats = plan_floats(plan, each);
 		begin = model_align(out->floats);
 		out->tensors[out->count++] = (struct stage_tensor){
-			.position = i - 1, .offset = begin, .live = crossing.live[i]};
+			.position = i - 1, .offset = begin, .live = plan->live[i]};
 		/* Once beyond the limit, the sum stays there. */
 		out->floats = floats >= STAGE_FLOATS || begin >= STAGE_FLOATS
 				      ? STAGE_FLOATS
 				      : begin + each * (size_t)plan->params.batch;
 	}
-	return true;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -187,31 +153,21 @@ static void plan_inputs(struct stage_plan *plan)
 	}
 }
 
-/* The readers of each layer's output, over the whole model. */
-struct plan_uses {
-	int *count, *user; /* by position */
-};
-
-static bool plan_count_uses(struct stage_plan *plan, struct plan_uses *uses)
+static void plan_count_uses(struct stage_plan *plan)
 {
 	const struct model *model = plan->params.model;
 
-	uses->count = plan_alloc(plan, (size_t)model->layer_count, sizeof(*uses->count));
-	uses->user = plan_alloc(plan, (size_t)model->layer_count, sizeof(*uses->user));
-	if (!uses->count || !uses->user)
-		return false;
-	uses->count[model->layer_count - 1] = 1; /* the model's output */
+	plan->uses[model->layer_count - 1] = 1; /* the model's output */
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
 
 		for (int k = 0; k < layer->input_count; k++) {
 			if (layer->inputs[k] == MODEL_INPUT)
 				continue;
-			uses->count[layer->inputs[k]]++;
-			uses->user[layer->inputs[k]] = i;
+			plan->uses[layer->inputs[k]]++;
+			plan->user[layer->inputs[k]] = i;
 		}
 	}
-	return true;
 }
 
 static unsigned plan_taps_of(const struct stage_plan *plan, const struct model_layer *layer)
@@ -224,16 +180,16 @@ static unsigned plan_taps_of(const struct stage_plan *plan, const struct model_l
 
 /* If a ReLU in the same stage is the layer's only reader, the layer's own pass applies it. The
  * layer then has no output of its own that a tap could see. */
-static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, struct stage_layer *at)
+static void plan_fuse(struct stage_plan *plan, struct stage_layer *at)
 {
 	const struct stage_params *p = &plan->params;
 	const struct model_layer *layer = at->layer, *relu;
 
 	if (p->unfused || at->tapped || !compute_of(layer)->fuses_relu ||
-	    layer->activation != MODEL_LINEAR || uses->count[layer->position] != 1 ||
+	    layer->activation != MODEL_LINEAR || plan->uses[layer->position] != 1 ||
 	    layer->position == p->model->layer_count - 1)
 		return;
-	relu = &p->model->layers[uses->user[layer->position]];
+	relu = &p->model->layers[plan->user[layer->position]];
 	if (relu->position >= p->first_layer + p->layer_count ||
 	    !layer_is_relu(relu, &at->relu_most))
 		return;
@@ -241,15 +197,12 @@ static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, str
 	plan->layers[relu->position - p->first_layer].passes = true;
 }
 
-/* Determine what each layer reads and makes. false: out of memory. */
-static bool plan_layers(struct stage_plan *plan)
+/* Determine what each layer reads and makes. */
+static void plan_layers(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
 	int final = p->logits_loss ? model_final_activation(p->model) : -1;
-	struct plan_uses uses;
 
-	if (!plan_count_uses(plan, &uses))
-		return false;
 	for (int i = 0; i < p->layer_count; i++) {
 		struct stage_layer *at = &plan->layers[i];
 		const struct model_layer *layer = &p->model->layers[p->first_layer + i];
@@ -259,9 +212,8 @@ static bool plan_layers(struct stage_plan *plan)
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
 		at->tapped = plan_taps_of(plan, layer) != 0;
-		at->links = plan_alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
-		if (!at->links)
-			return false;
+		if (i > 0) /* the first layer has the links of all */
+			at->links = at[-1].links + at[-1].layer->input_count;
 		for (int k = 0; k < layer->input_count; k++) {
 			const int value =
 				plan->value_of[plan_source(p->model, layer->inputs[k]) + 1];
@@ -277,9 +229,8 @@ static bool plan_layers(struct stage_plan *plan)
 			continue;
 		}
 		at->output = plan_value(plan, layer->position);
-		plan_fuse(plan, &uses, at);
+		plan_fuse(plan, at);
 	}
-	return true;
 }
 
 static void plan_outputs(struct stage_plan *plan)
@@ -313,14 +264,12 @@ static bool plan_learns(const struct model *model, const struct model_layer *lay
 }
 
 /* Find the tensors that have a trainable layer before them. */
-static bool plan_find_wanted(struct stage_plan *plan)
+static void plan_find_wanted(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
 	int end = p->first_layer + p->layer_count;
-	bool *wanted = plan_alloc(plan, (size_t)end + 1, sizeof(*wanted));
+	bool *wanted = plan->wanted;
 
-	if (!wanted)
-		return false;
 	wanted[0] = !p->fixed_input;
 	for (int i = 0; i < end; i++) {
 		const struct model_layer *layer = &p->model->layers[i];
@@ -334,7 +283,6 @@ static bool plan_find_wanted(struct stage_plan *plan)
 	for (int i = 0; i <= end; i++)
 		if (plan->value_of[i] != STAGE_NONE)
 			plan->values[plan->value_of[i]].wanted = p->training && wanted[i];
-	return true;
 }
 
 /* A layer has a backward pass if a gradient reaches it and an input or a parameter wants one. */
@@ -659,11 +607,6 @@ static void plan_backward(struct stage_plan *plan)
 
 /* ---- offsets --------------------------------------------------------------------------------- */
 
-struct memory_item {
-	struct stage_buffer *buffer;
-	int number;
-};
-
 static bool memory_append(size_t *total, struct stage_buffer *buffer)
 {
 	buffer->offset = *total;
@@ -683,10 +626,11 @@ static bool memory_offset_slot(struct stage_plan *plan)
 
 static int memory_larger_first(const void *a, const void *b)
 {
-	const struct memory_item *left = a, *right = b;
-	const int order = SORTED_BY(right, left, buffer->floats);
+	const struct stage_buffer *left = *(struct stage_buffer *const *)a;
+	const struct stage_buffer *right = *(struct stage_buffer *const *)b;
 
-	return order != 0 ? order : SORTED_BY(left, right, number);
+	return left->floats != right->floats ? SORTED_BY(right, left, floats)
+					     : (left > right) - (left < right);
 }
 
 static bool memory_overlaps(const struct stage_buffer *a, const struct stage_buffer *b)
@@ -715,84 +659,93 @@ static void memory_insert(struct stage_buffer **placed, int count, struct stage_
 	placed[at] = buffer;
 }
 
-static enum status memory_offset_shared(struct stage_plan *plan)
+static bool memory_offset_shared(struct stage_plan *plan)
 {
-	size_t capacity = (size_t)plan->buffer_count + 1, sum = 0;
-	struct memory_item *items = arena_alloc(&plan->arena, capacity, sizeof(*items));
-	struct stage_buffer **placed =
-		arena_alloc(&plan->arena, capacity, sizeof(struct stage_buffer *));
+	struct stage_buffer **sorted = plan->sorted;
 	int count = 0;
 
-	if (!items || !placed)
-		return ST_NOMEM;
 	/* If the sum of all sizes is within bounds, so is every offset. */
 	for (int i = 0; i < plan->buffer_count; i++) {
 		if (plan->buffers[i].area != STAGE_SHARED)
 			continue;
-		if (!memory_append(&sum, &plan->buffers[i]))
-			return ST_LIMIT;
-		items[count] = (struct memory_item){&plan->buffers[i], count};
-		count++;
+		if (!memory_append(&plan->shared_floats, &plan->buffers[i]))
+			return false;
+		sorted[count++] = &plan->buffers[i];
 	}
-	plan->shared_floats = sum;
 	if (plan->params.unshared)
-		return ST_OK;
+		return true;
 
-	qsort(items, (size_t)count, sizeof(*items), memory_larger_first);
+	qsort(sorted, (size_t)count, sizeof(struct stage_buffer *), memory_larger_first);
 	plan->shared_floats = 0;
+	/* Those before @i have their places, and are sorted by offset. */
 	for (int i = 0; i < count; i++) {
-		struct stage_buffer *buffer = items[i].buffer;
+		struct stage_buffer *buffer = sorted[i];
 
-		memory_insert(placed, i, buffer);
-		if (buffer->offset + buffer->floats > plan->shared_floats)
-			plan->shared_floats = buffer->offset + buffer->floats;
+		memory_insert(sorted, i, buffer);
+		plan->shared_floats = max(plan->shared_floats, buffer->offset + buffer->floats);
 	}
-	return ST_OK;
+	return true;
 }
 
 /* ---- the whole plan -------------------------------------------------------------------------- */
 
+/* Allocate all arrays, zeroed; false: out of memory. */
 static bool plan_allocate(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
-	size_t layers = (size_t)p->layer_count, links = 0, values, positions;
+	const size_t layers = (size_t)p->layer_count, positions = (size_t)p->model->layer_count + 1;
+	/* Those of the stage's layers, and what the layers before them make. */
+	const size_t values = layers + (size_t)p->first_layer + 1;
+	size_t links = 1, buffers;
+	struct arena *arena = &plan->arena;
 
 	for (int i = 0; i < p->layer_count; i++)
 		links += (size_t)p->model->layers[p->first_layer + i].input_count;
-	values = layers + (size_t)plan->in.count;
-	positions = (size_t)p->model->layer_count + 1;
-	plan->layers = plan_alloc(plan, layers, sizeof(*plan->layers));
-	plan->values = plan_alloc(plan, values, sizeof(*plan->values));
 	/* Tensors and their gradients; per layer the kept memory, logits, scores, the gradient held
 	 * for the weights, and a repeated call's gradients; per link a partial gradient. */
-	plan->buffers = plan_alloc(plan, 2 * values + 5 * layers + links, sizeof(*plan->buffers));
-	plan->written = plan_alloc(plan, positions, sizeof(*plan->written));
-	plan->value_of = plan_alloc(plan, positions, sizeof(*plan->value_of));
-	if (!plan->layers || !plan->values || !plan->buffers || !plan->value_of || !plan->written)
+	buffers = 2 * values + 5 * layers + links;
+	plan->layers = arena_alloc(arena, layers, sizeof(*plan->layers));
+	plan->values = arena_alloc(arena, values, sizeof(*plan->values));
+	plan->buffers = arena_alloc(arena, buffers, sizeof(*plan->buffers));
+	plan->sorted = arena_alloc(arena, buffers, sizeof(struct stage_buffer *));
+	plan->in.tensors = arena_alloc(arena, positions, sizeof(*plan->in.tensors));
+	plan->out.tensors = arena_alloc(arena, positions, sizeof(*plan->out.tensors));
+	plan->value_of = arena_alloc(arena, positions, sizeof(*plan->value_of));
+	/* Five flags and two numbers by position. */
+	plan->reached = arena_alloc(arena, positions, 5 * sizeof(*plan->reached));
+	plan->uses = arena_alloc(arena, positions, 2 * sizeof(*plan->uses));
+	if (!plan->layers || !plan->values || !plan->buffers || !plan->sorted ||
+	    !plan->in.tensors || !plan->out.tensors || !plan->value_of || !plan->reached ||
+	    !plan->uses)
 		return false;
+	plan->written = plan->reached + positions;
+	plan->wanted = plan->written + positions;
+	plan->read = plan->wanted + positions;
+	plan->live = plan->read + positions;
+	plan->user = plan->uses + positions;
+	plan->layers[0].links = arena_alloc(arena, links, sizeof(struct stage_link));
 	for (size_t i = 0; i < positions; i++)
 		plan->value_of[i] = STAGE_NONE;
-	return true;
+	return plan->layers[0].links;
 }
 
-static enum status plan_make(struct stage_plan *plan, struct err *err)
+/* ST_LIMIT if sizes are out of bounds. */
+static enum status plan_make(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
-	enum status status;
 
-	if (!plan_find_reached(plan) || !plan_border(plan, p->first_layer, &plan->in) ||
-	    !plan_border(plan, p->first_layer + p->layer_count, &plan->out) || !plan_allocate(plan))
-		return err_nomem(err);
+	plan_find_reached(plan);
+	plan_border(plan, p->first_layer, &plan->in);
+	plan_border(plan, p->first_layer + p->layer_count, &plan->out);
 	plan->logits = STAGE_NONE;
 	plan_inputs(plan);
-	if (!plan_layers(plan))
-		return err_nomem(err);
+	plan_count_uses(plan);
+	plan_layers(plan);
 	for (int i = 0; i < p->layer_count; i++)
 		if (plan_taps_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
 			plan->values[plan->layers[i].output].watched = true;
 	plan_outputs(plan);
-	if (!plan_find_wanted(plan))
-		return err_nomem(err);
+	plan_find_wanted(plan);
 	plan_backward_passes(plan);
 	plan_last_reads(plan);
 	plan_threads(plan);
@@ -801,10 +754,9 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	/* A sum that has reached the bound is too large for offsets. */
 	if (plan->in.floats >= STAGE_FLOATS || plan->state_floats >= STAGE_FLOATS ||
 	    plan->out.floats >= STAGE_FLOATS || plan->scratch_floats >= STAGE_FLOATS ||
-	    !memory_offset_slot(plan))
+	    !memory_offset_slot(plan) || !memory_offset_shared(plan))
 		return ST_LIMIT;
-	status = memory_offset_shared(plan);
-	return status == ST_NOMEM ? err_nomem(err) : status;
+	return ST_OK;
 }
 
 enum status stage__plan(struct stage_plan *plan, const struct stage_params *params, struct err *err)
@@ -814,7 +766,7 @@ enum status stage__plan(struct stage_plan *plan, const struct stage_params *para
 	*plan = (struct stage_plan){.params = *params};
 	if (arena_init(&plan->arena, 0))
 		return err_nomem(err);
-	status = plan_make(plan, err);
+	status = plan_allocate(plan) ? plan_make(plan) : err_nomem(err);
 	if (status != ST_OK)
 		stage__plan_fini(plan);
 	return status;
