@@ -20,24 +20,9 @@ enum {
 
 #define VECTOR static inline __attribute__((always_inline)) TARGET
 
-VECTOR VEC vec_zero(void)
-{
-	return _mm256_setzero_ps();
-}
-
 VECTOR VEC vec_all(float x)
 {
 	return _mm256_set1_ps(x);
-}
-
-VECTOR VEC vec_load(const float *p)
-{
-	return _mm256_loadu_ps(p);
-}
-
-VECTOR void vec_store(float *p, VEC x)
-{
-	_mm256_storeu_ps(p, x);
 }
 
 VECTOR __m256i vec_mask(int count)
@@ -61,11 +46,6 @@ VECTOR VEC vec_fma(VEC a, VEC b, VEC c)
 	return _mm256_fmadd_ps(a, b, c);
 }
 
-VECTOR VEC vec_add(VEC a, VEC b)
-{
-	return _mm256_add_ps(a, b);
-}
-
 VECTOR VEC vec_max(VEC a, VEC b)
 {
 	return _mm256_max_ps(a, b);
@@ -78,7 +58,7 @@ VECTOR VEC vec_min(VEC a, VEC b)
 
 VECTOR VEC vec_inside(VEC x, VEC y, VEC most)
 {
-	VEC outside = _mm256_or_ps(_mm256_cmp_ps(y, vec_zero(), _CMP_LE_OQ),
+	VEC outside = _mm256_or_ps(_mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_LE_OQ),
 				   _mm256_cmp_ps(y, most, _CMP_GE_OQ));
 
 	return _mm256_andnot_ps(outside, x);

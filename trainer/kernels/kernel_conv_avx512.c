@@ -19,24 +19,9 @@ enum {
 
 #define VECTOR static inline __attribute__((always_inline)) TARGET
 
-VECTOR VEC vec_zero(void)
-{
-	return _mm512_setzero_ps();
-}
-
 VECTOR VEC vec_all(float x)
 {
 	return _mm512_set1_ps(x);
-}
-
-VECTOR VEC vec_load(const float *p)
-{
-	return _mm512_loadu_ps(p);
-}
-
-VECTOR void vec_store(float *p, VEC x)
-{
-	_mm512_storeu_ps(p, x);
 }
 
 VECTOR __mmask16 vec_mask(int count)
@@ -59,11 +44,6 @@ VECTOR VEC vec_fma(VEC a, VEC b, VEC c)
 	return _mm512_fmadd_ps(a, b, c);
 }
 
-VECTOR VEC vec_add(VEC a, VEC b)
-{
-	return _mm512_add_ps(a, b);
-}
-
 VECTOR VEC vec_max(VEC a, VEC b)
 {
 	return _mm512_max_ps(a, b);
@@ -76,10 +56,10 @@ VECTOR VEC vec_min(VEC a, VEC b)
 
 VECTOR VEC vec_inside(VEC x, VEC y, VEC most)
 {
-	__mmask16 outside = _mm512_cmp_ps_mask(y, vec_zero(), _CMP_LE_OQ) |
+	__mmask16 outside = _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_LE_OQ) |
 			    _mm512_cmp_ps_mask(y, most, _CMP_GE_OQ);
 
-	return _mm512_mask_mov_ps(x, outside, vec_zero());
+	return _mm512_mask_mov_ps(x, outside, _mm512_setzero_ps());
 }
 
 /* Interleave floats, then pairs of floats, then quarters of the vectors. */

@@ -2,7 +2,6 @@
  * The convolution's tiles in plain C, for any processor: 4 pixels by 16 filters.
  */
 #include <math.h>
-#include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
 
@@ -27,27 +26,9 @@ VECTOR VEC vec_all(float x)
 	return (VEC){x, x, x, x, x, x, x, x};
 }
 
-VECTOR VEC vec_zero(void)
-{
-	return (VEC){0};
-}
-
-VECTOR VEC vec_load(const float *p)
-{
-	VEC v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-VECTOR void vec_store(float *p, VEC v)
-{
-	memcpy(p, &v, sizeof(v));
-}
-
 VECTOR VEC vec_load_part(const float *p, int count)
 {
-	VEC v = vec_zero();
+	VEC v = {0};
 
 	for (int i = 0; i < LANES && i < count; i++)
 		v[i] = p[i];
@@ -67,11 +48,6 @@ VECTOR VEC vec_fma(VEC a, VEC b, VEC c)
 	for (int i = 0; i < LANES; i++)
 		c[i] = fmaf(a[i], b[i], c[i]);
 	return c;
-}
-
-VECTOR VEC vec_add(VEC a, VEC b)
-{
-	return a + b;
 }
 
 VECTOR VEC vec_max(VEC a, VEC b)

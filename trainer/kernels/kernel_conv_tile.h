@@ -1,13 +1,12 @@
 /*
  * The tiles of the convolution, for one vector type: included by kernel_conv_BODY.c, which defines
  *
- *	VEC, LANES      a vector of floats, and its length
+ *	VEC, LANES      a vector of floats, of the compiler's own type, and its length
  *	ROWS            maximum rows of a tile: all their sums stay in registers
  *	PIXELS          maximum pixels of a depthwise tile
  *	STEPS           an enum: steps of the depth per loop iteration
  *	TARGET          the attribute that enables the instructions
- *	vec_zero, vec_load, vec_store, vec_load_part, vec_store_part, vec_all, vec_fma, vec_add,
- *	vec_max, vec_min
+ *	vec_load_part, vec_store_part, vec_all, vec_fma, vec_max, vec_min
  *	vec_inside      (x, y, most): x, but 0 if y <= 0 or y >= most
  *	vec_transpose   of LANES vectors
  *
@@ -17,6 +16,43 @@
  */
 #define PANEL  (2 * LANES)
 #define INLINE static inline __attribute__((always_inline)) TARGET
+
+INLINE VEC vec_zero(void)
+{
+	return (VEC){0};
+}
+
+INLINE VEC vec_add(VEC a, VEC b)
+{
+	return a + b;
+}
+
+/* A vector anywhere in an array of floats. */
+typedef float vec_floats __attribute__((vector_size(sizeof(VEC)), aligned(1), may_alias));
+
+INLINE VEC vec_load(const float *p)
+{
+	return *(const vec_floats *)p;
+}
+
+INLINE void vec_store(float *p, VEC x)
+{
+	*(vec_floats *)p = x;
+}
+
+/* The first @count lanes, or all if there are more. */
+INLINE VEC vec_load_some(const float *p, int64_t count)
+{
+	return count >= LANES ? vec_load(p) : vec_load_part(p, (int)count);
+}
+
+INLINE void vec_store_some(float *p, VEC x, int64_t count)
+{
+	if (count >= LANES)
+		vec_store(p, x);
+	else
+		vec_store_part(p, x, (int)count);
+}
 
 INLINE void tile_step(VEC acc[ROWS][2], const float *a0, const float *a1, int64_t s, const float *b,
 		      const int rows, const int vectors)
@@ -182,11 +218,6 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 
 #define PACK_AHEAD 16 /* rows to prefetch: the hardware prefetcher misses large strides */
 
-INLINE VEC pack_load(const float *w, int64_t count)
-{
-	return count >= LANES ? vec_load(w) : vec_load_part(w, (int)count);
-}
-
 /* Whole panels are copied row by row, because memory delivers adjacent lines faster; the last one,
  * if it is partial or the only one, by itself. */
 static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int columns, float *b)
@@ -213,9 +244,9 @@ static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int colu
 			__builtin_prefetch(w + PACK_AHEAD * ld);
 			__builtin_prefetch(w + PACK_AHEAD * ld + LANES);
 		}
-		vec_store(b, pack_load(w, rest));
+		vec_store(b, vec_load_some(w, rest));
 		vec_store(b + LANES,
-			  rest > LANES ? pack_load(w + LANES, rest - LANES) : vec_zero());
+			  rest > LANES ? vec_load_some(w + LANES, rest - LANES) : vec_zero());
 	}
 }
 
@@ -229,7 +260,8 @@ INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns,
 
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++)
-			rows[i] = i < columns ? pack_load(w + i * ld + k, depth - k) : vec_zero();
+			rows[i] =
+				i < columns ? vec_load_some(w + i * ld + k, depth - k) : vec_zero();
 		vec_transpose(rows);
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++)
@@ -262,12 +294,10 @@ static TARGET void conv_transpose(const float *w, int64_t ld, int64_t rows, int6
 
 INLINE VEC pack_relu(float *dy, const float *y, float most, bool keep, int64_t count)
 {
-	VEC x = vec_inside(pack_load(dy, count), pack_load(y, count), vec_all(most));
+	VEC x = vec_inside(vec_load_some(dy, count), vec_load_some(y, count), vec_all(most));
 
-	if (keep && count >= LANES)
-		vec_store(dy, x);
-	else if (keep)
-		vec_store_part(dy, x, (int)count);
+	if (keep)
+		vec_store_some(dy, x, count);
 	return x;
 }
 
@@ -321,18 +351,15 @@ INLINE void few_vectors(const struct conv_few *f, VEC a[FEW_ROWS][FEW_DEPTH], co
 
 #pragma GCC unroll 4
 	for (int i = 0; i < depth; i++)
-		column[i] = pack_load(b + i * f->b_row, count);
+		column[i] = vec_load_some(b + i * f->b_row, count);
 #pragma GCC unroll 4
 	for (int row = 0; row < rows; row++, c += f->c_row) {
-		VEC sum = add ? pack_load(c, count) : vec_zero();
+		VEC sum = add ? vec_load_some(c, count) : vec_zero();
 
 #pragma GCC unroll 4
 		for (int i = 0; i < depth; i++)
 			sum = vec_fma(a[row][i], column[i], sum);
-		if (count >= LANES)
-			vec_store(c, sum);
-		else
-			vec_store_part(c, sum, (int)count);
+		vec_store_some(c, sum, count);
 	}
 }
 
@@ -378,9 +405,9 @@ INLINE void few_panel(const struct conv_few *f, int64_t k, int64_t column, int64
 
 #pragma GCC unroll 4
 	for (int i = 0; i < depth; i++, b += f->b_row) {
-		low[i] = whole ? vec_load(b) : pack_load(b, count);
+		low[i] = whole ? vec_load(b) : vec_load_some(b, count);
 		high[i] = whole           ? vec_load(b + LANES)
-			  : count > LANES ? pack_load(b + LANES, count - LANES)
+			  : count > LANES ? vec_load_some(b + LANES, count - LANES)
 					  : vec_zero();
 		__builtin_prefetch(b + FEW_DEPTH * f->b_row);
 	}
@@ -388,11 +415,11 @@ INLINE void few_panel(const struct conv_few *f, int64_t k, int64_t column, int64
 		VEC sum = vec_zero(), next = vec_zero();
 
 		if (add) {
-			sum = whole ? vec_load(c) : pack_load(c, count);
+			sum = whole ? vec_load(c) : vec_load_some(c, count);
 			if (whole)
 				next = vec_load(c + LANES);
 			else if (count > LANES)
-				next = pack_load(c + LANES, count - LANES);
+				next = vec_load_some(c + LANES, count - LANES);
 		}
 #pragma GCC unroll 4
 		for (int i = 0; i < depth; i++) {
@@ -456,7 +483,7 @@ INLINE void few_block(const struct conv_few *f, const float *b, int64_t k, int64
 	for (int i = 0; i < LANES; i++, b += f->b_row) {
 		__asm__ volatile("" : "+r"(b));
 		transposed[i] = whole         ? vec_load(b)
-				: i < columns ? pack_load(b, depth)
+				: i < columns ? vec_load_some(b, depth)
 					      : vec_zero();
 		__builtin_prefetch(b + 8 * LANES);
 	}
@@ -509,10 +536,8 @@ INLINE void few_columns(const struct conv_few *f, int64_t column, const int rows
 
 #pragma GCC unroll 3
 		for (int row = 0; row < rows; row++) {
-			if (count >= LANES)
-				vec_store(c + row * f->c_row, sums[block][row]);
-			else if (count > 0)
-				vec_store_part(c + row * f->c_row, sums[block][row], (int)count);
+			if (count > 0)
+				vec_store_some(c + row * f->c_row, sums[block][row], count);
 		}
 	}
 }

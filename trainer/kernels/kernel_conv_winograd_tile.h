@@ -114,9 +114,10 @@ INLINE void transform_input(const struct conv_transform *s, const bool whole)
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
 				line[y] = whole || transform_has(s, y, x)
-						  ? pack_load(s->x + (y - first_y) * s->row +
-								      (x - first_x) * s->pixel + c,
-							      s->channels - c)
+						  ? vec_load_some(s->x + (y - first_y) * s->row +
+									  (x - first_x) * s->pixel +
+									  c,
+								  s->channels - c)
 						  : vec_zero();
 			transform_pixels(line, column);
 #pragma GCC unroll 6
@@ -144,7 +145,7 @@ static TARGET void conv_transform_input(const struct conv_transform *s)
 INLINE VEC transform_dy(const struct conv_transform *s, float *dy, int64_t at, int64_t count)
 {
 	return s->y ? pack_relu(dy + at, s->y + at, s->most, s->keep, count)
-		    : pack_load(dy + at, count);
+		    : vec_load_some(dy + at, count);
 }
 
 static TARGET void conv_transform_gradient(const struct conv_transform *s, float *dy)
@@ -189,15 +190,12 @@ INLINE void inverse_store(const struct conv_inverse *p, float *c, VEC y, int64_t
 			  const VEC *bias)
 {
 	if (p->add)
-		y = vec_add(pack_load(c, count), y);
+		y = vec_add(vec_load_some(c, count), y);
 	if (bias)
 		y = vec_add(y, *bias);
 	if (p->relu)
 		y = vec_min(vec_all(p->most), vec_max(vec_zero(), y));
-	if (count >= LANES)
-		vec_store(c, y);
-	else
-		vec_store_part(c, y, (int)count);
+	vec_store_some(c, y, count);
 }
 
 static TARGET void conv_inverse(const struct conv_inverse *p)
@@ -293,12 +291,8 @@ static TARGET void conv_inverse_kernel(const float *u, int64_t position, int64_t
 				m[x] = across[x][y];
 			inverse_weights(m, out);
 #pragma GCC unroll 3
-			for (int x = 0; x < 3; x++) {
-				if (count >= LANES)
-					vec_store(to + (y * 3 + x) * tap, out[x]);
-				else
-					vec_store_part(to + (y * 3 + x) * tap, out[x], (int)count);
-			}
+			for (int x = 0; x < 3; x++)
+				vec_store_some(to + (y * 3 + x) * tap, out[x], count);
 		}
 	}
 }
