@@ -417,7 +417,8 @@ static void run_body(const struct pool_body *body, struct body_sample *s, int64_
 					   6 * CHANNELS,
 					   7 * CHANNELS,
 					   8 * CHANNELS};
-	struct pool_run run = {s->x, s->y, kind % 2 ? s->argmax : NULL, 1, 0, channels, offsets};
+	struct pool_run run = {
+		s->x, s->y, kind % 2 ? s->argmax : NULL, 1, 0, channels, kind < 2 ? 4 : 9, offsets};
 	struct pool_share shares[POOL_SHARES] = {{0}};
 
 	for (uint32_t i = 0; i < POOL_SHARES; i++) {
@@ -425,10 +426,8 @@ static void run_body(const struct pool_body *body, struct body_sample *s, int64_
 		shares[i].argmax = s->argmax + i * CHANNELS;
 		shares[i].cell = i + 1;
 	}
-	if (kind < 2)
-		body->max_4(&run);
-	else if (kind < 4)
-		body->max_9(&run);
+	if (kind < 4)
+		body->max(&run);
 	else if (kind < 12)
 		body->gather(shares, kind % 4 + 1, s->dx, channels, kind > 7);
 	else

@@ -198,33 +198,45 @@ void kernel_conv_grad_relu(const struct kernel_conv_relu *relu, struct pool *poo
 
 /* ---- the sum of parts ------------------------------------------------------------------------ */
 
+struct sum_parts {
+	const struct kernel_conv *conv;
+	float *parts;
+	int64_t count;
+	float *dkernel, *dbias;
+};
+
+/* Sum @floats floats of the parts, from @from in the first one on. */
 KERNEL_CLONES
-static void sum_add(const struct conv_parts *p, int64_t first, int64_t floats, float *out)
+static void sum_add(const struct sum_parts *p, const float *from, int64_t floats, float *out)
 {
-	memcpy(out, p->parts + first, (size_t)floats * sizeof(float));
+	const int64_t stride = conv__part_floats(p->conv);
+
+	memcpy(out, from, (size_t)floats * sizeof(float));
 	for (int64_t part = 1; part < p->count; part++) {
-		const float *restrict from = p->parts + part * p->stride + first;
+		const float *restrict more = from + part * stride;
 
 		for (int64_t i = 0; i < floats; i++)
-			out[i] += from[i];
+			out[i] += more[i];
 	}
 }
 
 static void sum_add_slice(void *context, unsigned slice)
 {
-	const struct conv_parts *p = context;
-	int64_t first = (int64_t)slice * SUM_ADD;
+	const struct sum_parts *p = context;
+	int64_t first = (int64_t)slice * SUM_ADD, floats = conv__kernel_floats(p->conv);
 
-	if (first < p->floats)
-		sum_add(p, first, min(SUM_ADD, p->floats - first), p->dkernel + first);
+	if (first < floats)
+		sum_add(p, p->parts + first, min(SUM_ADD, floats - first), p->dkernel + first);
 	else if (p->dbias)
-		sum_add(p, conv__whole_lines(p->floats), p->filters, p->dbias);
+		sum_add(p, conv__part_bias(p->conv, p->parts), p->conv->filters, p->dbias);
 }
 
-void conv__add_parts(const struct conv_parts *parts, struct pool *pool)
+void conv__add_parts(const struct kernel_conv *conv, struct pool *pool, float *parts, int64_t count,
+		     float *dkernel, float *dbias)
 {
-	struct conv_parts p = *parts;
+	struct sum_parts p = {conv, parts, count, dkernel, dbias};
+	int64_t floats = conv__kernel_floats(conv);
 
-	pool_share(pool, kernel_work_floats(p.count * p.floats), sum_add_slice, &p,
-		   (unsigned)(conv__ceil(p.floats, SUM_ADD) + 1));
+	pool_share(pool, kernel_work_floats(count * floats), sum_add_slice, &p,
+		   (unsigned)(conv__ceil(floats, SUM_ADD) + 1));
 }

@@ -277,17 +277,26 @@ struct conv_view conv__forward_view(const struct kernel_conv *conv, const float 
  * 0, nothing is summed. */
 struct conv_gather conv__input_gather(const struct kernel_conv *conv, int64_t phase_y,
 				      int64_t phase_x);
-/* The gradients of a kernel and a bias, summed in parts: each part holds @floats of the kernel and,
- * from the next cache line on, @filters of the bias. */
-struct conv_parts {
-	const float *parts;
-	int64_t stride, count; /* floats from part to part; number of parts */
-	int64_t floats, filters;
-	float *dkernel, *dbias; /* the sums; dbias may be NULL */
-};
+/* The gradients of a kernel and a bias, summed in parts: each part holds the kernel's and, from the
+ * next cache line on, the bias's. */
+static inline int64_t conv__kernel_floats(const struct kernel_conv *c)
+{
+	return c->kernel_height * c->kernel_width * (c->channels / c->groups) * c->filters;
+}
 
-/* Add the parts from first to last. */
-void conv__add_parts(const struct conv_parts *parts, struct pool *pool);
+static inline int64_t conv__part_floats(const struct kernel_conv *c)
+{
+	return conv__whole_lines(conv__kernel_floats(c)) + conv__whole_lines(c->filters);
+}
+
+static inline float *conv__part_bias(const struct kernel_conv *c, float *part)
+{
+	return part + conv__whole_lines(conv__kernel_floats(c));
+}
+
+/* Add the parts from first to last; @dbias may be NULL. */
+void conv__add_parts(const struct kernel_conv *conv, struct pool *pool, float *parts, int64_t count,
+		     float *dkernel, float *dbias);
 
 /* ---- direct sums: kernel_conv_gather.c, kernel_conv_sum.c ------------------------------------ */
 

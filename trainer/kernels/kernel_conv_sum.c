@@ -33,7 +33,6 @@ struct sum_plan {
 	int64_t part_count, part;   /* part: floats; part_count 1: no parts */
 	int64_t unit;               /* output rows that must stay within one part */
 	int64_t filters, panels;    /* per group */
-	int64_t depth;              /* rows of the kernel, per group */
 	int64_t run_pieces, pieces; /* per run; of all runs */
 	int64_t piece_slices;
 	struct conv_band shared;
@@ -52,7 +51,7 @@ static int64_t sum_block(const struct conv_view *v, int64_t pixels)
 static int64_t sum_parts(const struct sum_plan *p)
 {
 	int64_t min_units = conv__ceil(conv__ceil(SUM_PART, p->view.out_columns), p->unit);
-	int64_t units = p->lines / p->unit, floats = p->depth * p->conv->filters;
+	int64_t units = p->lines / p->unit, floats = conv__kernel_floats(p->conv);
 
 	if (floats > SUM_LARGE || (floats > SUM_SMALL && p->lines * p->view.out_columns < SUM_MANY))
 		return 1;
@@ -67,10 +66,9 @@ static struct sum_plan sum_plan(const struct kernel_conv *c)
 		.body = conv__body(),
 		.view = conv__forward_view(c, NULL),
 		.filters = c->filters / c->groups,
-		.depth = c->kernel_height * c->kernel_width * (c->channels / c->groups),
 	};
 
-	if (p.depth * c->filters <= SUM_SMALL)
+	if (conv__kernel_floats(c) <= SUM_SMALL)
 		pixels = SUM_PIXELS / 2;
 	conv__flatten(&p.view, pixels);
 	p.lines = p.view.images * p.view.out_rows;
@@ -78,7 +76,7 @@ static struct sum_plan sum_plan(const struct kernel_conv *c)
 	p.block = sum_block(&p.view, pixels);
 	p.unit = p.block >= p.view.out_rows ? p.view.out_rows : 1;
 	p.part_count = sum_parts(&p);
-	p.part = conv__whole_lines(p.depth * c->filters) + conv__whole_lines(c->filters);
+	p.part = conv__part_floats(c);
 
 	p.band = conv__band_floats(&p.view, p.block);
 	p.lane = p.band + max(p.block * p.view.out_columns, SUM_PIXELS) * p.body->panel;
@@ -223,7 +221,7 @@ static void sum_part_slice(void *context, unsigned slice, unsigned lane)
 
 	for (; range.group < p->conv->groups; range.group++)
 		sum_lines(p, &range, line, end, p->memory + lane * p->lane, part,
-			  part + conv__whole_lines(p->depth * p->conv->filters));
+			  conv__part_bias(p->conv, part));
 }
 
 static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
@@ -259,7 +257,7 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 {
 	struct sum_plan p = sum_plan(conv);
 	uint64_t work = kernel_work_products(conv->batch * conv->out_height * conv->out_width *
-					     conv->filters * p.depth);
+					     conv__kernel_floats(conv));
 	float *shared;
 	struct conv_band shape;
 
@@ -288,14 +286,7 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 	p.pieces = p.run_pieces * shape.runs_y * shape.runs_x;
 	if (p.part_count > 1) {
 		pool_share_lanes(room->pool, work, sum_part_slice, &p, (unsigned)p.part_count);
-		conv__add_parts(&(struct conv_parts){.parts = p.parts,
-						     .stride = p.part,
-						     .count = p.part_count,
-						     .floats = p.depth * conv->filters,
-						     .filters = conv->filters,
-						     .dkernel = dkernel,
-						     .dbias = dbias},
-				room->pool);
+		conv__add_parts(conv, room->pool, p.parts, p.part_count, dkernel, dbias);
 		return;
 	}
 	p.piece_slices = min(p.pieces, conv__ceil(SUM_SLICES, p.panels * conv->groups));

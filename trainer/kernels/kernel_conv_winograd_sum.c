@@ -46,7 +46,7 @@ static struct winograd_sum winograd_sum(const struct kernel_conv *c)
 		.conv = c,
 		.body = conv__body(),
 		.view = conv__forward_view(c, NULL),
-		.kernel = 9 * c->channels * c->filters,
+		.kernel = conv__kernel_floats(c),
 		.part_count = 1,
 	};
 	int64_t tiles, channels, slice_panels = 1;
@@ -63,7 +63,7 @@ static struct winograd_sum winograd_sum(const struct kernel_conv *c)
 		p.channel_slices = 1;
 		slice_panels = p.panels;
 	}
-	p.part = conv__whole_lines(p.kernel) + conv__whole_lines(c->filters);
+	p.part = conv__part_floats(c);
 
 	channels = conv__ceil(c->channels, p.channel_slices);
 	p.pitch = conv__winograd_pitch(channels);
@@ -220,7 +220,7 @@ static void sum_part_slice(void *context, unsigned slice, unsigned lane)
 
 	if (p->part_count > 1) {
 		range.dkernel = p->parts + slice * p->part;
-		range.dbias = range.dkernel + conv__whole_lines(p->kernel);
+		range.dbias = conv__part_bias(p->conv, range.dkernel);
 	}
 	sum_range(p, &range, p->memory + lane * p->lane);
 }
@@ -275,13 +275,6 @@ bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *r
 	if (atomic_load_explicit(&p.direct, memory_order_relaxed))
 		return false;
 	if (p.part_count > 1)
-		conv__add_parts(&(struct conv_parts){.parts = p.parts,
-						     .stride = p.part,
-						     .count = p.part_count,
-						     .floats = p.kernel,
-						     .filters = c->filters,
-						     .dkernel = dkernel,
-						     .dbias = dbias},
-				room->pool);
+		conv__add_parts(c, room->pool, p.parts, p.part_count, dkernel, dbias);
 	return true;
 }

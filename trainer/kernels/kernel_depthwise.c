@@ -262,8 +262,7 @@ static struct depth_sum depth_sum(const struct kernel_conv *conv)
 	s.lines = conv->batch * conv->out_height;
 	s.part_lines = depth_slice_lines(&s.view, s.lines, DEPTH_PARTS, conv->filters);
 	s.part_count = conv__ceil(s.lines, s.part_lines);
-	s.part = conv__whole_lines(conv->kernel_height * conv->kernel_width * conv->filters) +
-		 conv__whole_lines(conv->filters);
+	s.part = conv__part_floats(conv);
 	s.lane = conv__band_floats(&s.view, s.part_lines);
 	return s;
 }
@@ -319,7 +318,7 @@ static void depth_part_slice(void *context, unsigned slice, unsigned lane)
 	int64_t line = slice * s->part_lines, row = c->out_width * c->filters;
 	int64_t end = min(line + s->part_lines, s->lines);
 	float *part = s->parts + slice * s->part;
-	float *bias = part + conv__whole_lines(c->kernel_height * c->kernel_width * c->filters);
+	float *bias = conv__part_bias(c, part);
 	struct conv_band band = conv__band(&s->view, line, end - line, s->memory + lane * s->lane);
 
 	memset(part, 0, (size_t)s->part * sizeof(float));
@@ -347,15 +346,7 @@ void kernel_depthwise_grad_kernel(const struct kernel_conv *conv, const struct k
 	s.parts = s.memory + s.lane * pool_lanes(room->pool);
 	pool_share_lanes(room->pool, depth_work(&s.view, conv->filters), depth_part_slice, &s,
 			 (unsigned)s.part_count);
-	conv__add_parts(&(struct conv_parts){.parts = s.parts,
-					     .stride = s.part,
-					     .count = s.part_count,
-					     .floats = conv->kernel_height * conv->kernel_width *
-						       conv->filters,
-					     .filters = conv->filters,
-					     .dkernel = dkernel,
-					     .dbias = dbias},
-			room->pool);
+	conv__add_parts(conv, room->pool, s.parts, s.part_count, dkernel, dbias);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -52,86 +52,58 @@ void kernel_sgd_momentum(float *weights, const float *gradients, float *sums, fl
 	(nesterov ? sgd_nesterov : sgd_plain)(weights, gradients, sums, rate, momentum, count);
 }
 
-KERNEL_CLONES
-static void rmsprop_plain(float *restrict weights, const float *restrict gradients,
-			  float *restrict squares, const struct kernel_rmsprop *p, size_t count)
+/* Without momentum the means are weighted sums, with it differences are: as TensorFlow does it. */
+KERNEL_INLINE void rmsprop_any(float *restrict weights, const float *restrict gradients,
+			       float *restrict squares, float *restrict sums, float *restrict means,
+			       const struct kernel_rmsprop *p, size_t count, bool momentum,
+			       bool centered)
 {
 	const float rate = p->rate, rho = p->rho, rest = 1.0f - p->rho, epsilon = p->epsilon;
+	const float kept = p->momentum;
 
 	for (size_t i = 0; i < count; i++) {
-		float g = gradients[i], square = rho * squares[i] + rest * (g * g);
+		float g = gradients[i], mean = 0.0f, spread, sum;
+		float square = momentum ? squares[i] + (g * g - squares[i]) * rest
+					: rho * squares[i] + rest * (g * g);
 
+		if (centered)
+			mean = momentum ? means[i] + (g - means[i]) * rest
+					: rho * means[i] + rest * g;
+		spread = centered ? square - mean * mean : square;
 		squares[i] = square;
-		weights[i] -= rate * g / (sqrtf(square) + epsilon);
+		if (centered)
+			means[i] = mean;
+		if (momentum) {
+			sum = sums[i] * kept + g * rate / sqrtf(spread + epsilon);
+			sums[i] = sum;
+			weights[i] -= sum;
+		} else {
+			weights[i] -= rate * g / (sqrtf(spread) + epsilon);
+		}
 	}
 }
 
-KERNEL_CLONES
-static void rmsprop_centered(float *restrict weights, const float *restrict gradients,
-			     float *restrict squares, float *restrict means,
-			     const struct kernel_rmsprop *p, size_t count)
-{
-	const float rate = p->rate, rho = p->rho, rest = 1.0f - p->rho, epsilon = p->epsilon;
-
-	for (size_t i = 0; i < count; i++) {
-		float g = gradients[i], square = rho * squares[i] + rest * (g * g);
-		float mean = rho * means[i] + rest * g;
-
-		squares[i] = square;
-		means[i] = mean;
-		weights[i] -= rate * g / (sqrtf(square - mean * mean) + epsilon);
+#define RMSPROP_VARIANT(name, momentum, centered)                                                  \
+	KERNEL_CLONES                                                                              \
+	static void name(float *weights, const float *gradients, float *squares, float *sums,      \
+			 float *means, const struct kernel_rmsprop *p, size_t count)               \
+	{                                                                                          \
+		rmsprop_any(weights, gradients, squares, sums, means, p, count, momentum,          \
+			    centered);                                                             \
 	}
-}
 
-KERNEL_CLONES
-static void rmsprop_momentum(float *restrict weights, const float *restrict gradients,
-			     float *restrict squares, float *restrict sums,
-			     const struct kernel_rmsprop *p, size_t count)
-{
-	const float rate = p->rate, rest = 1.0f - p->rho, epsilon = p->epsilon;
-	const float momentum = p->momentum;
-
-	for (size_t i = 0; i < count; i++) {
-		float g = gradients[i], square = squares[i] + (g * g - squares[i]) * rest;
-		float sum = sums[i] * momentum + g * rate / sqrtf(square + epsilon);
-
-		squares[i] = square;
-		sums[i] = sum;
-		weights[i] -= sum;
-	}
-}
-
-KERNEL_CLONES
-static void rmsprop_both(float *restrict weights, const float *restrict gradients,
-			 float *restrict squares, float *restrict sums, float *restrict means,
-			 const struct kernel_rmsprop *p, size_t count)
-{
-	const float rate = p->rate, rest = 1.0f - p->rho, epsilon = p->epsilon;
-	const float momentum = p->momentum;
-
-	for (size_t i = 0; i < count; i++) {
-		float g = gradients[i], square = squares[i] + (g * g - squares[i]) * rest;
-		float mean = means[i] + (g - means[i]) * rest;
-		float sum = sums[i] * momentum + g * rate / sqrtf(square - mean * mean + epsilon);
-
-		squares[i] = square;
-		means[i] = mean;
-		sums[i] = sum;
-		weights[i] -= sum;
-	}
-}
+RMSPROP_VARIANT(rmsprop_plain, false, false)
+RMSPROP_VARIANT(rmsprop_centered, false, true)
+RMSPROP_VARIANT(rmsprop_momentum, true, false)
+RMSPROP_VARIANT(rmsprop_both, true, true)
 
 void kernel_rmsprop(float *weights, const float *gradients, float *squares, float *sums,
 		    float *means, const struct kernel_rmsprop *p, size_t count)
 {
-	if (sums && means)
-		rmsprop_both(weights, gradients, squares, sums, means, p, count);
-	else if (sums)
-		rmsprop_momentum(weights, gradients, squares, sums, p, count);
-	else if (means)
-		rmsprop_centered(weights, gradients, squares, means, p, count);
-	else
-		rmsprop_plain(weights, gradients, squares, p, count);
+	(sums && means ? rmsprop_both
+	 : sums        ? rmsprop_momentum
+	 : means       ? rmsprop_centered
+		       : rmsprop_plain)(weights, gradients, squares, sums, means, p, count);
 }
 
 KERNEL_CLONES

@@ -149,15 +149,12 @@ KERNEL_INLINE void pool_average_run_of(const struct pool_run *r, int cells)
 }
 
 KERNEL_CLONES
-static void pool_average_4(const struct pool_run *run)
+static void pool_average_run(const struct pool_run *run)
 {
-	pool_average_run_of(run, 4);
-}
-
-KERNEL_CLONES
-static void pool_average_9(const struct pool_run *run)
-{
-	pool_average_run_of(run, 9);
+	if (run->cells == 4)
+		pool_average_run_of(run, 4);
+	else
+		pool_average_run_of(run, 9);
 }
 
 KERNEL_CLONES
@@ -192,7 +189,7 @@ static void pool_average_window(const struct kernel_pool *p, const struct pool_w
 
 /* The functions of one kind of pooling: for a run of complete windows, and for any window. */
 struct pool_kind {
-	void (*run)(const struct pool_run *run); /* NULL: not in runs */
+	void (*run)(const struct pool_run *run); /* of 4 or 9 cells */
 	void (*window)(const struct kernel_pool *pool, const struct pool_window *window,
 		       const float *x, float *y, void *argmax);
 };
@@ -215,8 +212,8 @@ static void pool_rows(const struct kernel_pool *p, const struct pool_kind *kind,
 {
 	int64_t offsets[9], line = p->out_width * p->channels, from, to;
 	size_t size = kernel_pool_argmax_size(p);
+	const int cells = pool_offsets(p, offsets);
 
-	pool_offsets(p, offsets);
 	pool_complete_columns(p, &from, &to);
 	for (int64_t r = row; r < row + rows; r++) {
 		const float *image = x + r / p->out_height * (p->height * p->width * p->channels);
@@ -226,7 +223,7 @@ static void pool_rows(const struct kernel_pool *p, const struct pool_kind *kind,
 		struct pool_run run;
 
 		pool_window_rows(p, r % p->out_height, &w);
-		if (!kind->run || w.row_to - w.row_from < p->pool_height || from == to) {
+		if (!cells || w.row_to - w.row_from < p->pool_height || from == to) {
 			pool_windows(p, kind, &w, image, out, indexes, 0, p->out_width);
 			continue;
 		}
@@ -239,6 +236,7 @@ static void pool_rows(const struct kernel_pool *p, const struct pool_kind *kind,
 			.count = to - from,
 			.step = p->stride_width * p->channels,
 			.channels = p->channels,
+			.cells = cells,
 			.offsets = offsets,
 		};
 		kind->run(&run);
@@ -249,27 +247,15 @@ static void pool_rows(const struct kernel_pool *p, const struct pool_kind *kind,
 void kernel_pool_max(const struct kernel_pool *pool, const float *x, float *y, void *argmax,
 		     int64_t row, int64_t rows)
 {
-	struct pool_kind kind = {.window = pool_max_window};
-	int64_t offsets[9];
-	int cells = pool_offsets(pool, offsets);
+	const struct pool_kind kind = {pool__body()->max, pool_max_window};
 
-	if (cells == 4)
-		kind.run = pool__body()->max_4;
-	else if (cells == 9)
-		kind.run = pool__body()->max_9;
 	pool_rows(pool, &kind, x, y, argmax, row, rows);
 }
 
 void kernel_pool_average(const struct kernel_pool *pool, const float *x, float *y, int64_t row,
 			 int64_t rows)
 {
-	struct pool_kind kind = {.window = pool_average_window};
-	int64_t offsets[9];
-	int cells = pool_offsets(pool, offsets);
+	static const struct pool_kind kind = {pool_average_run, pool_average_window};
 
-	if (cells == 4)
-		kind.run = pool_average_4;
-	else if (cells == 9)
-		kind.run = pool_average_9;
 	pool_rows(pool, &kind, x, y, NULL, row, rows);
 }

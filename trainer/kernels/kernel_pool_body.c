@@ -22,7 +22,7 @@ static bool plain_runs(void)
 	return true;
 }
 
-KERNEL_INLINE void plain_max(const struct pool_run *r, int64_t window, int64_t c, int cells)
+KERNEL_INLINE void plain_max_one(const struct pool_run *r, int64_t window, int64_t c, int cells)
 {
 	const float *x = r->x + window * r->step + c;
 	float maximum = x[0];
@@ -42,18 +42,19 @@ KERNEL_INLINE void plain_max(const struct pool_run *r, int64_t window, int64_t c
 		r->argmax[window * r->channels + c] = at;
 }
 
-static void plain_max_4(const struct pool_run *run)
+KERNEL_INLINE void plain_max_of(const struct pool_run *run, int cells)
 {
 	for (int64_t i = 0; i < run->count; i++)
 		for (int64_t c = 0; c < run->channels; c++)
-			plain_max(run, i, c, 4);
+			plain_max_one(run, i, c, cells);
 }
 
-static void plain_max_9(const struct pool_run *run)
+static void plain_max(const struct pool_run *run)
 {
-	for (int64_t i = 0; i < run->count; i++)
-		for (int64_t c = 0; c < run->channels; c++)
-			plain_max(run, i, c, 9);
+	if (run->cells == 4)
+		plain_max_of(run, 4);
+	else
+		plain_max_of(run, 9);
 }
 
 KERNEL_INLINE void plain_gather_one(const struct pool_share *shares, int count, float *dx,
@@ -104,7 +105,7 @@ POOL_512 KERNEL_INLINE __mmask16 avx512_lanes(int64_t c, int64_t channels)
 	return (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff);
 }
 
-POOL_512 KERNEL_INLINE void avx512_max(const struct pool_run *r, int cells)
+POOL_512 KERNEL_INLINE void avx512_max_of(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;
@@ -132,14 +133,12 @@ POOL_512 KERNEL_INLINE void avx512_max(const struct pool_run *r, int cells)
 	}
 }
 
-POOL_512 static void avx512_max_4(const struct pool_run *run)
+POOL_512 static void avx512_max(const struct pool_run *run)
 {
-	avx512_max(run, 4);
-}
-
-POOL_512 static void avx512_max_9(const struct pool_run *run)
-{
-	avx512_max(run, 9);
+	if (run->cells == 4)
+		avx512_max_of(run, 4);
+	else
+		avx512_max_of(run, 9);
 }
 
 POOL_512 KERNEL_INLINE __m512 avx512_share(const float *dy, const uint8_t *argmax, uint32_t cell,
@@ -221,7 +220,7 @@ POOL_256 KERNEL_INLINE void avx2_store_bytes(uint8_t *out, __m256i values)
 	memcpy(out + 4, &high, sizeof(high));
 }
 
-POOL_256 KERNEL_INLINE void avx2_max(const struct pool_run *r, int cells)
+POOL_256 KERNEL_INLINE void avx2_max_of(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;
@@ -246,18 +245,16 @@ POOL_256 KERNEL_INLINE void avx2_max(const struct pool_run *r, int cells)
 				avx2_store_bytes(r->argmax + i * r->channels + c, at);
 		}
 		for (; c < r->channels; c++)
-			plain_max(r, i, c, cells);
+			plain_max_one(r, i, c, cells);
 	}
 }
 
-POOL_256 static void avx2_max_4(const struct pool_run *run)
+POOL_256 static void avx2_max(const struct pool_run *run)
 {
-	avx2_max(run, 4);
-}
-
-POOL_256 static void avx2_max_9(const struct pool_run *run)
-{
-	avx2_max(run, 9);
+	if (run->cells == 4)
+		avx2_max_of(run, 4);
+	else
+		avx2_max_of(run, 9);
 }
 
 POOL_256 KERNEL_INLINE __m256 avx2_share(const float *dy, const uint8_t *argmax, uint32_t cell)
@@ -310,10 +307,10 @@ POOL_256 static void avx2_spread(const float *dy, const uint8_t *argmax, float *
 
 static const struct pool_body pool_bodies[] = {
 #ifdef POOL_X86
-	{"AVX-512", avx512_runs, avx512_max_4, avx512_max_9, avx512_gather, avx512_spread},
-	{"AVX2", avx2_runs, avx2_max_4, avx2_max_9, avx2_gather, avx2_spread},
+	{"AVX-512", avx512_runs, avx512_max, avx512_gather, avx512_spread},
+	{"AVX2", avx2_runs, avx2_max, avx2_gather, avx2_spread},
 #endif
-	{"portable", plain_runs, plain_max_4, plain_max_9, plain_gather, plain_spread},
+	{"portable", plain_runs, plain_max, plain_gather, plain_spread},
 };
 
 const struct pool_body *pool__bodies(int *count)

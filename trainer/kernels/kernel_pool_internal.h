@@ -15,7 +15,8 @@ struct pool_run {
 	int64_t count;   /* windows */
 	int64_t step;    /* floats from window to window */
 	int64_t channels;
-	const int64_t *offsets; /* of a window's cells from its first, in floats */
+	int cells;              /* of a window: 4 or 9 */
+	const int64_t *offsets; /* of the cells from a window's first, in floats */
 };
 
 /* A window that contains a pixel: the window's output, and the pixel's index in the window. */
@@ -32,9 +33,8 @@ struct pool_share {
 struct pool_body {
 	const char *name;
 	bool (*runs_here)(void);
-	/* y and argmax of windows of 4 and of 9 cells. */
-	void (*max_4)(const struct pool_run *run);
-	void (*max_9)(const struct pool_run *run);
+	/* y and argmax of the windows. */
+	void (*max)(const struct pool_run *run);
 	/* dx = (with @add: +=) the sum of the shares whose argmax is this cell, in order. */
 	void (*gather)(const struct pool_share *shares, int count, float *dx, int64_t channels,
 		       bool add);
