@@ -139,15 +139,6 @@ void dataset__synthetic(const struct dataset_opening *o, const char *what, const
 	o->params->notice(o->params->user, text);
 }
 
-struct dataset_about dataset__about_images(const struct dataset_opening *o)
-{
-	return (struct dataset_about){.inputs = "images",
-				      .targets = "labels",
-				      .classes = o->known->classes,
-				      .names = o->known->names,
-				      .limit = o->params->limit};
-}
-
 /* ---- search order ---------------------------------------------------------------------------- */
 
 /* $IPUSCOPE_DATA/NAME; the default is the XDG data folder, which script/get-... fill. */
@@ -161,25 +152,19 @@ static bool dataset_data_folder(char out[FS_PATH_SIZE], const char *name)
 	return fs_xdg(data, "XDG_DATA_HOME", ".local/share") && fs_path(out, "%s/%s", data, name);
 }
 
-static bool dataset_keras_path(char out[FS_PATH_SIZE], const char *name)
-{
-	const char *home = getenv("HOME");
-
-	return home && *home && fs_path(out, "%s/.keras/datasets/%s", home, name);
-}
-
 /* A set that exists but cannot be read is an error: do not fall back to another one. */
 static void dataset_open_any(struct dataset_opening *o)
 {
 	const struct dataset_known *known = o->known;
+	const char *home = getenv("HOME");
 	char path[FS_PATH_SIZE];
 
 	/* Sets with an own way to open look in no other place for their files. */
 	if (!o->path && !known->open && known->classes && dataset_data_folder(path, known->name) &&
 	    fs_exists(path))
 		o->path = path;
-	for (const char *const *place = known->keras; *place && !o->path; place++)
-		if (dataset_keras_path(path, *place) && fs_exists(path))
+	for (const char *const *place = known->keras; home && *home && *place && !o->path; place++)
+		if (fs_path(path, "%s/.keras/datasets/%s", home, *place) && fs_exists(path))
 			o->path = path;
 	if (known->open)
 		known->open(o);

@@ -219,18 +219,6 @@ static size_t require_column(struct csv *csv, const char *key, const char *name)
 	return found == CSV_NONE ? report_missing_column(csv, key, name) : found;
 }
 
-/* Return the counterpart of @train's column @at: same name, same rank among columns of that
- * name. */
-static size_t find_counterpart(const struct csv *csv, const struct csv *train, size_t at)
-{
-	const char *name = train->columns[at].name;
-	size_t before = 0;
-
-	for (size_t i = 0; i < at; i++)
-		before += !strcmp(train->columns[i].name, name);
-	return find_column(csv, name, before);
-}
-
 static void report_no_counterpart(struct csv *csv, const struct csv *other, const char *name)
 {
 	char who[FS_PATH_SIZE + 8];
@@ -239,19 +227,23 @@ static void report_no_counterpart(struct csv *csv, const struct csv *other, cons
 	report_missing_column(csv, who, name);
 }
 
-/* Find the target by the key's name or by that of @train's (NULL: none); default: the last
- * column. */
+/* Find the target by the key's name or by that of @train's (NULL: none) and its rank among columns
+ * of that name; default: the last column. */
 static void choose_target(struct csv *csv, const struct dataset_table *table,
 			  const struct csv *train)
 {
+	const char *name = train ? train->columns[train->target].name : NULL;
+	size_t before = 0;
+
+	for (size_t i = 0; train && i < train->target; i++)
+		before += !strcmp(train->columns[i].name, name);
 	if (table->target)
 		csv->target = csv->lacks ? find_column(csv, table->target, 0)
 					 : require_column(csv, "data.target", table->target);
 	else
-		csv->target =
-			train ? find_counterpart(csv, train, train->target) : csv->column_count - 1;
+		csv->target = train ? find_column(csv, name, before) : csv->column_count - 1;
 	if (csv->target == CSV_NONE && !csv->lacks)
-		report_no_counterpart(csv, train, train->columns[train->target].name);
+		report_no_counterpart(csv, train, name);
 }
 
 static void choose_weight(struct csv *csv, const struct dataset_table *table,

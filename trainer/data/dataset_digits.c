@@ -407,14 +407,6 @@ struct digits {
 	struct dataset_array images[2], labels[2];
 };
 
-static void digits_free(struct digits *digits)
-{
-	for (int part = 0; part < 2; part++) {
-		dataset__array_free(&digits->images[part]);
-		dataset__array_free(&digits->labels[part]);
-	}
-}
-
 /* ---- making ---------------------------------------------------------------------------------- */
 
 struct digits_work {
@@ -555,8 +547,10 @@ static bool digits_read(struct digits *digits, const char *folder, int64_t limit
 		line += (size_t)(row->count / DIGITS_BLOCK);
 	}
 	mem_free(text);
-	if (!good)
-		digits_free(digits);
+	for (int part = 0; part < 2 && !good; part++) {
+		dataset__array_free(&digits->images[part]);
+		dataset__array_free(&digits->labels[part]);
+	}
 	return good;
 }
 

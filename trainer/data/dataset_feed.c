@@ -193,14 +193,6 @@ void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items,
 	}
 }
 
-/* Return the class number at position @place of an item. */
-static size_t class_at(const struct dataset *dataset, size_t item, size_t place)
-{
-	if (dataset->labels)
-		return (size_t)dataset->labels[item];
-	return (size_t)dataset->values[item * (size_t)dataset->width + place];
-}
-
 /* Copy the values of an item, with class numbers as vectors where the batch has those. */
 static void gather_parts(const struct dataset *dataset, const float *from, float *to)
 {
@@ -234,8 +226,14 @@ void dataset_gather_targets(const struct dataset *dataset, const uint32_t *items
 			const size_t length = (size_t)dataset->classes;
 
 			memset(to, 0, width * sizeof(*to));
-			for (size_t place = 0; place * length < width; place++)
-				to[place * length + class_at(dataset, items[i], place)] = 1.0f;
+			for (size_t place = 0; place * length < width; place++) {
+				const size_t at = items[i] * (size_t)dataset->width + place;
+				const size_t class = dataset->labels
+							     ? (size_t)dataset->labels[items[i]]
+							     : (size_t)dataset->values[at];
+
+				to[place * length + class] = 1.0f;
+			}
 		} else if (dataset->part_count) {
 			gather_parts(dataset, dataset->values + items[i] * (size_t)dataset->width,
 				     to);

@@ -22,6 +22,15 @@ struct dataset_memory {
 	void *names; /* the pointers, followed by the strings that they point to */
 };
 
+struct dataset_about dataset__about_images(const struct dataset_opening *o)
+{
+	return (struct dataset_about){.inputs = "images",
+				      .targets = "labels",
+				      .classes = o->known->classes,
+				      .names = o->known->names,
+				      .limit = o->params->limit};
+}
+
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 /* Return @array's values as floats; reuse its memory if they are float32 already. NULL: out of
@@ -48,6 +57,7 @@ static enum status join_inputs(struct dataset *out, const struct dataset_about *
 {
 	struct dataset_memory *memory = out->memory;
 
+	assert(inputs->ndim > 0);
 	out->count = inputs->dim[0];
 	out->ndim = inputs->ndim - 1;
 	if (out->ndim > DATASET_RANK)
@@ -188,18 +198,18 @@ static enum status join_names(struct dataset *out, const struct dataset_about *a
 /* ---- both ------------------------------------------------------------------------------------ */
 
 /* The targets are joined first: of tokens they are the inputs' numbers, which are moved then. */
-static void join_parts(struct dataset *out, const struct dataset_about *about,
-		       struct dataset_array *inputs, struct dataset_array *targets, struct err *err)
+void dataset__join(struct dataset *out, const struct dataset_about *about,
+		   struct dataset_array *inputs, struct dataset_array *targets, struct err *err)
 {
-	struct dataset_memory *memory = mem_calloc(1, sizeof(*memory));
+	struct dataset_memory *memory = err_stuck(err) ? NULL : mem_calloc(1, sizeof(*memory));
 
-	assert(inputs->ndim > 0);
-	*out = (struct dataset){.unlabelled = targets->ndim == 0, .memory = memory};
-	if (memory)
+	if (memory) {
+		*out = (struct dataset){.unlabelled = targets->ndim == 0, .memory = memory};
 		out->source = memory->source = mem_strdup(about->source);
-	if (!out->source)
+	}
+	if (!err_stuck(err) && (!memory || !out->source))
 		err_nomem(err);
-	else if (!out->unlabelled && inputs->dim[0] != targets->dim[0])
+	else if (!err_stuck(err) && !out->unlabelled && inputs->dim[0] != targets->dim[0])
 		err_set(err, ST_FORMAT, "%s: there are %lld %s but %lld %s", about->source,
 			(long long)inputs->dim[0], about->inputs, (long long)targets->dim[0],
 			about->targets);
@@ -209,19 +219,12 @@ static void join_parts(struct dataset *out, const struct dataset_about *about,
 		join_names(out, about, err);
 	if (!err_stuck(err))
 		join_inputs(out, about, inputs, err);
-	if (about->tokens && out->floats)
+	if (!err_stuck(err) && about->tokens)
 		out->values = out->floats + 1;
-	if (err_stuck(err))
-		dataset_close(out);
-	else if (about->limit > 0 && about->limit < out->count)
+	if (!err_stuck(err) && about->limit > 0 && about->limit < out->count)
 		out->count = about->limit;
-}
-
-void dataset__join(struct dataset *out, const struct dataset_about *about,
-		   struct dataset_array *inputs, struct dataset_array *targets, struct err *err)
-{
-	if (!err_stuck(err))
-		join_parts(out, about, inputs, targets, err);
+	if (memory && err_stuck(err))
+		dataset_close(out);
 	dataset__array_free(inputs);
 	dataset__array_free(targets);
 }

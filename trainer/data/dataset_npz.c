@@ -255,63 +255,54 @@ static enum status npy_type(const char *descr, const char *name, struct dataset_
 		       name, shown, descr);
 }
 
-static enum status npy_dictionary(const char *text, const char *name, struct dataset_array *out,
-				  struct err *err)
-{
-	const char *descr = npy_value(text, "'descr'"), *shape = npy_value(text, "'shape'");
-	const char *fortran = npy_value(text, "'fortran_order'");
-	enum status status;
-	int ndim;
-
-	if (!descr || !shape || !fortran)
-		return err_set(err, ST_FORMAT,
-			       "%s: its .npy header lacks descr, shape or fortran_order", name);
-	status = npy_type(descr, name, out, err);
-	if (status != ST_OK)
-		return status;
-	if (!npy_shape(shape, out, &ndim))
-		return err_set(err, ST_FORMAT, "%s: its shape is malformed", name);
-	/* Fortran and C order are the same for a vector. */
-	if (!str_starts_with(fortran, "False") && ndim != 1)
-		return err_set(err, ST_UNSUPPORTED,
-			       "%s: is in Fortran order; numpy.ascontiguousarray() changes that",
-			       name);
-	if (ndim < 1 || ndim > (int)ARRAY_LEN(out->dim))
-		return err_set(err, ST_FORMAT,
-			       "%s: has %d dimensions; from 1 (items) to %zu are read", name, ndim,
-			       ARRAY_LEN(out->dim));
-	out->ndim = ndim;
-	return ST_OK;
-}
-
 void dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out)
 {
 	static const char where[] = " within its .npy header";
+	const char *name = stream->name, *descr, *shape, *fortran;
 	char text[NPY_HEADER_MOST + 1];
 	uint8_t head[12] = {0};
+	struct err *err = stream->err;
 	size_t length;
+	int ndim;
 
 	dataset__stream_take(stream, head, 8, where);
-	if (err_stuck(stream->err))
+	if (err_stuck(err))
 		return;
 	if (memcmp(head, "\x93NUMPY", 6) != 0)
-		err_set(stream->err, ST_FORMAT, "%s: is not an .npy array", stream->name);
+		err_set(err, ST_FORMAT, "%s: is not an .npy array", name);
 	else if (head[6] != 1 && head[6] != 2)
-		err_set(stream->err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read",
-			stream->name, head[6]);
+		err_set(err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read", name,
+			head[6]);
 	/* Version 1 has two bytes of length, version 2 four. */
 	dataset__stream_take(stream, head + 8, head[6] == 1 ? 2 : 4, where);
 	length = (size_t)head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 |
 		 (size_t)head[11] << 24;
-	if (!err_stuck(stream->err) && length > NPY_HEADER_MOST)
-		err_set(stream->err, ST_LIMIT,
-			"%s: its .npy header has %zu bytes, at most %d are read", stream->name,
-			length, NPY_HEADER_MOST);
+	if (!err_stuck(err) && length > NPY_HEADER_MOST)
+		err_set(err, ST_LIMIT, "%s: its .npy header has %zu bytes, at most %d are read",
+			name, length, NPY_HEADER_MOST);
 	dataset__stream_take(stream, text, length, where);
-	if (err_stuck(stream->err))
+	if (err_stuck(err))
 		return;
 	text[length] = '\0';
-	npy_dictionary(text, stream->name, out, stream->err);
+	descr = npy_value(text, "'descr'");
+	shape = npy_value(text, "'shape'");
+	fortran = npy_value(text, "'fortran_order'");
+	if (!descr || !shape || !fortran)
+		err_set(err, ST_FORMAT, "%s: its .npy header lacks descr, shape or fortran_order",
+			name);
+	else if (npy_type(descr, name, out, err) != ST_OK)
+		return;
+	else if (!npy_shape(shape, out, &ndim))
+		err_set(err, ST_FORMAT, "%s: its shape is malformed", name);
+	/* Fortran and C order are the same for a vector. */
+	else if (!str_starts_with(fortran, "False") && ndim != 1)
+		err_set(err, ST_UNSUPPORTED,
+			"%s: is in Fortran order; numpy.ascontiguousarray() changes that", name);
+	else if (ndim < 1 || ndim > (int)ARRAY_LEN(out->dim))
+		err_set(err, ST_FORMAT, "%s: has %d dimensions; from 1 (items) to %zu are read",
+			name, ndim, ARRAY_LEN(out->dim));
+	else
+		out->ndim = ndim;
 }
 
 /* ---- npz ------------------------------------------------------------------------------------- */

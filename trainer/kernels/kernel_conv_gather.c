@@ -123,30 +123,22 @@ static struct conv_tile gather_tile(const struct gather_plan *p, const struct co
 	};
 }
 
-static void gather_pixels(const struct gather_plan *p, struct conv_tile *tile, const float *a,
-			  float *c, int64_t pixels)
-{
-	int64_t half = (pixels + 1) / 2;
-	bool wide = tile->columns > p->body->lanes;
-
-	tile->a0 = a;
-	tile->a1 = a + half * tile->pixel;
-	tile->c0 = c;
-	tile->c1 = c + half * tile->c_pixel;
-	p->body->tile[wide][pixels - 1](tile);
-}
-
 /* Compute one output row, cut into tiles of nearly equal size. */
 static void gather_row(const struct gather_plan *p, struct conv_tile *tile, const float *a,
 		       float *c, int64_t pixels)
 {
 	int64_t tiles = conv__ceil(pixels, p->body->rows);
+	bool wide = tile->columns > p->body->lanes;
 
 	for (int64_t i = 0; i < tiles; i++) {
 		int64_t first = conv__piece(pixels, tiles, i);
+		int64_t count = conv__piece(pixels, tiles, i + 1) - first, half = (count + 1) / 2;
 
-		gather_pixels(p, tile, a + first * tile->pixel, c + first * tile->c_pixel,
-			      conv__piece(pixels, tiles, i + 1) - first);
+		tile->a0 = a + first * tile->pixel;
+		tile->a1 = tile->a0 + half * tile->pixel;
+		tile->c0 = c + first * tile->c_pixel;
+		tile->c1 = tile->c0 + half * tile->c_pixel;
+		p->body->tile[wide][count - 1](tile);
 	}
 }
 

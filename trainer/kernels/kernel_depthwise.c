@@ -100,18 +100,6 @@ static void depth_plan(struct depth_gather *d)
 	d->lane = conv__band_floats(v, d->slice_lines);
 }
 
-/* Update the watch of a slice row by row, while the row is in the cache. */
-static void depth_watch(const struct depth_gather *d, const struct conv_depth_row *row,
-			uint32_t *abs_max)
-{
-	uint32_t row_max;
-
-	if (!d->g.finish.watch)
-		return;
-	row_max = kernel_abs_max(row->c, (size_t)(row->pixels * row->channels));
-	*abs_max = max(row_max, *abs_max);
-}
-
 static void depth_slice(void *context, unsigned slice, unsigned lane)
 {
 	const struct depth_gather *d = context;
@@ -136,7 +124,6 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 		.finish = g->finish,
 		.add = g->add,
 	};
-	uint32_t abs_max = 0;
 
 	for (; line < end; line++) {
 		row.a = conv__band_line(v, &band, line);
@@ -149,10 +136,11 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 			depth_row_reduce(&row);
 		else
 			depth_row_expand(&row);
-		depth_watch(d, &row, &abs_max);
+		if (g->finish.watch) /* while the row is in the cache */
+			kernel_watch_update(
+				g->finish.watch,
+				kernel_abs_max(row.c, (size_t)(row.pixels * row.channels)));
 	}
-	if (g->finish.watch)
-		kernel_watch_update(g->finish.watch, abs_max);
 }
 
 /* Each multiply-add reads one float. */

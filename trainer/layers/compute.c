@@ -9,7 +9,6 @@
 #include <assert.h>
 
 #include "common/minmax.h"
-#include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
@@ -144,25 +143,6 @@ void compute__share_output(const struct layer_pass *pass, int64_t rows, int64_t 
 	}
 	elements_run(pass->pool, &work, columns, elements_watched_slice);
 	pass->watch->known = true;
-}
-
-void compute__identity(const struct layer_pass *pass)
-{
-	compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
-}
-
-static void identity_grad_body(const void *context, int64_t first, int64_t count)
-{
-	const struct layer_pass *pass = context;
-
-	kernel_merge_pass(pass->grad_output + first, 1.0f, pass->grad_inputs[0] + first,
-			  compute__adds(pass, 0), (size_t)count);
-}
-
-void compute__identity_grad(const struct layer_pass *pass)
-{
-	if (pass->grad_inputs[0] != pass->grad_output)
-		compute__share(pass->pool, compute__count(pass), 1, identity_grad_body, pass);
 }
 
 int64_t compute__pattern(int64_t channels)

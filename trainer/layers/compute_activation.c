@@ -171,6 +171,25 @@ float *compute__activation_sums(const struct layer_pass *pass)
 	return pass->output;
 }
 
+void compute__identity(const struct layer_pass *pass)
+{
+	compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
+}
+
+static void identity_grad_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+
+	kernel_merge_pass(pass->grad_output + first, 1.0f, pass->grad_inputs[0] + first,
+			  compute__adds(pass, 0), (size_t)count);
+}
+
+void compute__identity_grad(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0] != pass->grad_output)
+		compute__share(pass->pool, compute__count(pass), 1, identity_grad_body, pass);
+}
+
 static void activation_forward(const struct layer_pass *pass)
 {
 	compute__activate(pass, pass->layer->activation, pass->inputs[0],

@@ -75,15 +75,10 @@ static size_t part_floats(const struct attention *a, int part)
 	return model_align((size_t)(a->rows[part] * a->wide[part]));
 }
 
-/* Floats of a block's scores; and below, the random numbers reserved for a row of them. */
+/* Floats of a block's scores. */
 static size_t score_floats(const struct attention *a)
 {
 	return model_align((size_t)(ATTENTION_BLOCK * a->keys));
-}
-
-static int64_t drop_row(const struct attention *a)
-{
-	return (a->keys + KERNEL_DROPOUT_GROUP - 1) / KERNEL_DROPOUT_GROUP * KERNEL_DROPOUT_GROUP;
 }
 
 /* Scores, their gradient, a dropout mask, sums for gradients, and the product's scratch. */
@@ -321,13 +316,15 @@ static void block_drop(const struct block *b, bool decide, float *x)
 {
 	const struct attention *a = b->a;
 	const int64_t row = (b->item * a->own.heads + b->head) * a->length + b->first;
+	/* Random numbers reserved for a row, in whole groups. */
+	const int64_t each =
+		(a->keys + KERNEL_DROPOUT_GROUP - 1) / KERNEL_DROPOUT_GROUP * KERNEL_DROPOUT_GROUP;
 
 	if (!a->drops)
 		return;
 	for (int64_t i = 0; i < b->rows && decide; i++)
-		kernel_dropout_mask(&a->stream, a->own.drop.threshold,
-				    (size_t)((row + i) * drop_row(a)), (size_t)b->columns,
-				    b->mask + i * b->columns);
+		kernel_dropout_mask(&a->stream, a->own.drop.threshold, (size_t)((row + i) * each),
+				    (size_t)b->columns, b->mask + i * b->columns);
 	kernel_dropout_apply(x, b->mask, a->own.drop.scale, x, (size_t)(b->rows * b->columns));
 }
 

@@ -478,20 +478,15 @@ static bool is_of_steps(const struct model_shape *shape, int64_t steps)
 	return shape->ndim > 0 && shape->dim[0] == steps;
 }
 
-static bool is_causal(const struct model_layer *layer)
-{
-	const struct layer_attention *own = layer->config;
-
-	return own->causal && !layer->mask && !layer->key_mask;
-}
-
 /* Whether a step of the layer's output depends on this step and earlier ones only. */
 static bool is_stepwise(const struct model_layer *layer)
 {
+	const struct layer_attention *attention = layer->config;
+
 	switch (layer->ops->kind) {
 	case LAYER_KIND_attention:
 	case LAYER_KIND_multi_head_attention:
-		return is_causal(layer);
+		return attention->causal && !layer->mask && !layer->key_mask;
 	case LAYER_KIND_embedding: /* rows of a table, by index or by position */
 	case LAYER_KIND_position_embedding:
 	case LAYER_KIND_dropout:

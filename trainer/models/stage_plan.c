@@ -507,55 +507,34 @@ static void plan_border_gradients(struct stage_plan *plan)
 	}
 }
 
-/* Whether the layer reads the tensor twice; the two gradients then need different buffers. */
-static bool plan_reads_twice(const struct stage_layer *at, int input)
-{
-	for (int k = 0; k < at->layer->input_count; k++)
-		if (k != input && at->links[k].value == at->links[input].value)
-			return true;
-	return false;
-}
-
-/* Whether the first input's gradient may use the buffer of the output's gradient. */
-static bool plan_grad_in_place(const struct stage_plan *plan, const struct stage_layer *at,
-			       int input)
-{
-	const struct stage_value *value = &plan->values[at->links[input].value];
-
-	return compute_of(at->layer)->grad_in_place && !plan->params.unshared && input == 0 &&
-	       value->each == plan->values[at->output].each;
-}
-
-static void plan_first_gradient(struct stage_plan *plan, const struct stage_layer *at, int input,
-				int time)
-{
-	struct stage_value *value = &plan->values[at->links[input].value];
-
-	value->written = true;
-	if (value->gradient != STAGE_NONE)
-		return;
-	if (plan_grad_in_place(plan, at, input))
-		value->gradient = plan->values[at->output].gradient;
-	else
-		value->gradient =
-			plan_buffer(plan, STAGE_SHARED, plan_floats(plan, value->each), time, time);
-}
-
 static void plan_link_backward(struct stage_plan *plan, const struct stage_layer *at, int input,
 			       int time)
 {
+	const struct compute_ops *ops = compute_of(at->layer);
+	const struct stage_value *output = &plan->values[at->output];
 	struct stage_link *link = &at->links[input];
 	struct stage_value *value = &plan->values[link->value];
+	const size_t floats = plan_floats(plan, value->each);
+	bool twice = false;
 
 	if (!value->wanted)
 		return;
-	if (!value->written)
-		plan_first_gradient(plan, at, input, time);
-	else if (compute_of(at->layer)->adds && !plan_reads_twice(at, input))
+	/* The two gradients of a tensor that the layer reads twice need different buffers. */
+	for (int k = 0; k < at->layer->input_count; k++)
+		twice = twice || (k != input && at->links[k].value == link->value);
+	if (!value->written && value->gradient == STAGE_NONE) {
+		/* The first input's may use the buffer of the output's gradient. */
+		if (ops->grad_in_place && !plan->params.unshared && input == 0 &&
+		    value->each == output->each)
+			value->gradient = output->gradient;
+		else
+			value->gradient = plan_buffer(plan, STAGE_SHARED, floats, time, time);
+	} else if (value->written && ops->adds && !twice) {
 		link->add = true;
-	else
-		link->partial =
-			plan_buffer(plan, STAGE_SHARED, plan_floats(plan, value->each), time, time);
+	} else if (value->written) {
+		link->partial = plan_buffer(plan, STAGE_SHARED, floats, time, time);
+	}
+	value->written = true;
 	link->gradient = value->gradient;
 }
 
@@ -633,11 +612,6 @@ static int memory_larger_first(const void *a, const void *b)
 					     : (left > right) - (left < right);
 }
 
-static bool memory_overlaps(const struct stage_buffer *a, const struct stage_buffer *b)
-{
-	return a->first <= b->last && b->first <= a->last;
-}
-
 /* Insert @buffer among the @count placed buffers, which are sorted by offset. */
 static void memory_insert(struct stage_buffer **placed, int count, struct stage_buffer *buffer)
 {
@@ -647,7 +621,7 @@ static void memory_insert(struct stage_buffer **placed, int count, struct stage_
 	for (int i = 0; i < count; i++) {
 		size_t end = placed[i]->offset + placed[i]->floats;
 
-		if (!memory_overlaps(placed[i], buffer))
+		if (placed[i]->first > buffer->last || buffer->first > placed[i]->last)
 			continue;
 		if (offset + buffer->floats <= placed[i]->offset)
 			break;
