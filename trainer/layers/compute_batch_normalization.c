@@ -27,19 +27,25 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* The coefficients that produced the output, by channel; each array on its own cache lines. */
-struct norm_kept {
+/* A pass: what it computes, and pointers to its arrays. Each array is on its own cache lines. */
+struct norm_work {
+	const struct layer_pass *pass;
+	const struct layer_batch_norm *own;
+	struct kernel_norm norm; /* with the coefficients below */
+	struct kernel_norm_cut cut;
+	const float *x, *dy;
+	float *out; /* y or dx */
+	/* Kept: the coefficients that produced the output, by channel. */
 	float *mean, *scale, *offset, *inverse;
-};
-
-/* Sums by slice and channel; coefficients of the gradient; inference's memory for norm_kept. */
-struct norm_scratch {
+	/* Scratch: sums by slice and channel; coefficients of the gradient. */
 	double *a, *b;
 	float *constant, *slope;
-	float *kept;
-	/* With a mask: the unmasked (or masked) rows of x and of dy, and their sums. */
-	float *x, *dy;
+	bool moments; /* the moments have a gradient */
+	/* With a mask: the sums, and the unmasked (or masked) rows of x and of dy. */
 	double *sums;
+	float *mask_x, *mask_dy;
+	const float *mask; /* by row: in the gradient, whether the moments include it; NULL: all */
+	bool add;
 };
 
 static size_t norm_channels(const struct layer_pass *pass)
@@ -75,62 +81,39 @@ static size_t norm_scratch_bytes(const struct layer_pass *pass)
 	return sums + 2 * channels * sizeof(float) + norm_kept_bytes(pass);
 }
 
-static struct norm_scratch norm_scratch_of(const struct layer_pass *pass)
+/* @kept NULL: the coefficients are scratch, too. */
+static struct norm_work norm_work(const struct layer_pass *pass, float *kept)
 {
-	size_t slices = norm_max_slices(pass);
-	size_t channels = norm_channels(pass);
-	struct norm_scratch s;
-
-	s.a = pass->scratch;
-	s.b = s.a + slices * channels;
-	s.constant = (float *)(void *)(s.b + slices * channels);
-	s.slope = s.constant + channels;
-	s.kept = s.slope + channels;
-	s.sums = (double *)(void *)(s.kept + 4 * channels);
-	s.x = (float *)(void *)(s.sums + 2 * channels);
-	s.dy = s.x + norm_row_floats(pass);
-	return s;
-}
-
-static struct norm_kept norm_kept_of(const struct layer_pass *pass, float *memory)
-{
-	size_t channels = norm_channels(pass);
-
-	return (struct norm_kept){memory, memory + channels, memory + 2 * channels,
-				  memory + 3 * channels};
-}
-
-/* ---- forward --------------------------------------------------------------------------------- */
-
-struct norm_work {
-	struct kernel_norm norm;
-	struct kernel_norm_cut cut;
-	const float *x, *dy;
-	float *out; /* y or dx */
-	double *a, *b;
-	const float *constant, *slope; /* NULL: the moments have no gradient */
-	struct kernel_watch *watch;    /* of the output; NULL: not wanted */
-	const float *mask; /* by row: in the gradient, whether the moments include it; NULL: all */
-	bool add;
-};
-
-static struct norm_work norm_work(const struct layer_pass *pass, const struct norm_kept *kept,
-				  const struct norm_scratch *scratch)
-{
-	return (struct norm_work){
+	const size_t channels = norm_channels(pass), slices = norm_max_slices(pass);
+	struct norm_work w = {
+		.pass = pass,
+		.own = pass->layer->config,
 		.norm = {.channels = layer_last_dim(&pass->layer->input),
-			 .mean = kept->mean,
-			 .scale = kept->scale,
-			 .offset = kept->offset,
 			 .relu = pass->relu,
 			 .most = pass->relu_most},
 		.cut = kernel_norm_cut(layer_rows(pass->layer, pass->batch),
 				       layer_last_dim(&pass->layer->input)),
 		.x = pass->inputs[0],
-		.a = scratch->a,
-		.b = scratch->b,
+		.a = pass->scratch,
 	};
+
+	w.b = w.a + slices * channels;
+	w.constant = (float *)(void *)(w.b + slices * channels);
+	w.slope = w.constant + channels;
+	w.mean = kept ? kept : w.slope + channels;
+	w.scale = w.mean + channels;
+	w.offset = w.scale + channels;
+	w.inverse = w.offset + channels;
+	w.sums = (double *)(void *)(w.slope + 5 * channels);
+	w.mask_x = (float *)(void *)(w.sums + 2 * channels);
+	w.mask_dy = w.mask_x + norm_row_floats(pass);
+	w.norm.mean = w.mean;
+	w.norm.scale = w.scale;
+	w.norm.offset = w.offset;
+	return w;
 }
+
+/* ---- forward --------------------------------------------------------------------------------- */
 
 /* The cost of reading or writing @tensors tensors. */
 static uint64_t norm_cost(const struct norm_work *w, int64_t tensors)
@@ -152,12 +135,12 @@ static void norm_apply_slice(void *context, unsigned slice)
 {
 	const struct norm_work *w = context;
 	int64_t at = slice * w->cut.step * w->norm.channels;
+	const uint32_t abs_max =
+		kernel_norm_apply(&w->norm, w->x + at, w->out + at,
+				  kernel_norm_slice_rows(&w->cut, slice), w->pass->watch);
 
-	const uint32_t abs_max = kernel_norm_apply(
-		&w->norm, w->x + at, w->out + at, kernel_norm_slice_rows(&w->cut, slice), w->watch);
-
-	if (w->watch)
-		kernel_watch_update(w->watch, abs_max);
+	if (w->pass->watch)
+		kernel_watch_update(w->pass->watch, abs_max);
 }
 
 /* Whether to use batch statistics: in training, for a layer that learns. */
@@ -166,61 +149,31 @@ static bool norm_uses_batch(const struct layer_pass *pass)
 	return pass->training && layer_batch_norm_learns(pass->layer);
 }
 
-static float *norm_moving_mean(const struct layer_pass *pass)
-{
-	const struct layer_batch_norm *own = pass->layer->config;
-
-	return compute__weights(pass, own->norm.scale + own->norm.center);
-}
-
-static float *norm_moving_variance(const struct layer_pass *pass)
-{
-	const struct layer_batch_norm *own = pass->layer->config;
-
-	return compute__weights(pass, own->norm.scale + own->norm.center + 1);
-}
-
 static float norm_moving_average(float moving, double batch, double momentum)
 {
 	return (float)((double)moving * momentum + batch * (1.0 - momentum));
 }
 
-/* @mean and @squares are of @rows rows. */
-static void norm_update_moving(const struct layer_pass *pass, const double *mean,
-			       const double *squares, int64_t rows)
-{
-	const struct layer_batch_norm *own = pass->layer->config;
-	float *moving_mean = norm_moving_mean(pass), *moving = norm_moving_variance(pass);
-	double count = (double)(own->fused && rows > 1 ? rows - 1 : rows);
-
-	for (int64_t c = 0; c < layer_last_dim(&pass->layer->input); c++) {
-		moving_mean[c] = norm_moving_average(moving_mean[c], mean[c], own->momentum);
-		moving[c] = norm_moving_average(moving[c], squares[c] / count, own->momentum);
-	}
-}
-
 /* Compute the coefficients that normalize x from one channel's mean and variance. */
-static void norm_coefficients(const struct layer_pass *pass, const struct norm_kept *kept,
-			      int64_t channel, double mean, double variance)
+static void norm_coefficients(const struct norm_work *w, int64_t channel, double mean,
+			      double variance)
 {
-	const struct layer_batch_norm *own = pass->layer->config;
-	double inverse = 1.0 / sqrt(variance + own->norm.epsilon);
-	double gamma = own->norm.scale ? (double)compute__weights(pass, 0)[channel] : 1.0;
+	const struct layer_norm *own = &w->own->norm;
+	double inverse = 1.0 / sqrt(variance + own->epsilon);
+	double gamma = own->scale ? (double)compute__weights(w->pass, 0)[channel] : 1.0;
 
-	kept->mean[channel] = (float)mean;
-	kept->inverse[channel] = (float)inverse;
-	kept->scale[channel] = (float)(gamma * inverse);
-	kept->offset[channel] =
-		own->norm.center ? compute__weights(pass, own->norm.scale)[channel] : 0.0f;
+	w->mean[channel] = (float)mean;
+	w->inverse[channel] = (float)inverse;
+	w->scale[channel] = (float)(gamma * inverse);
+	w->offset[channel] = own->center ? compute__weights(w->pass, own->scale)[channel] : 0.0f;
 }
 
 /* Copy the unmasked rows of @from (@unmasked), or the masked ones, to @to; return their number. */
-static int64_t norm_gather(const struct layer_pass *pass, const float *from, bool unmasked,
-			   float *to)
+static int64_t norm_gather(const struct norm_work *w, const float *from, bool unmasked, float *to)
 {
-	const size_t channels = (size_t)layer_last_dim(&pass->layer->input);
-	const float *mask = pass->inputs[pass->layer->mask];
-	const int64_t rows = layer_rows(pass->layer, pass->batch);
+	const size_t channels = (size_t)w->norm.channels;
+	const float *mask = w->pass->inputs[w->pass->layer->mask];
+	const int64_t rows = layer_rows(w->pass->layer, w->pass->batch);
 	int64_t count = 0;
 
 	for (int64_t i = 0; i < rows; i++)
@@ -231,44 +184,47 @@ static int64_t norm_gather(const struct layer_pass *pass, const float *from, boo
 }
 
 /* Compute the micro-batch's moments into the first slice; return their number of rows. */
-static int64_t norm_moments(const struct layer_pass *pass, const struct norm_scratch *scratch,
-			    struct norm_work work)
+static int64_t norm_moments(struct norm_work work)
 {
-	if (pass->layer->mask) {
-		const int64_t rows = norm_gather(pass, work.x, true, scratch->x);
+	if (work.pass->layer->mask) {
+		const int64_t rows = norm_gather(&work, work.x, true, work.mask_x);
 
 		memset(work.a, 0, (size_t)work.norm.channels * sizeof(*work.a));
 		memset(work.b, 0, (size_t)work.norm.channels * sizeof(*work.b));
 		if (rows == 0)
 			return 0;
 		work.cut = kernel_norm_cut(rows, work.norm.channels);
-		work.x = scratch->x;
+		work.x = work.mask_x;
 	}
-	pool_share(pass->pool, norm_cost(&work, 2), norm_moments_slice, &work, work.cut.slices);
+	pool_share(work.pass->pool, norm_cost(&work, 2), norm_moments_slice, &work,
+		   work.cut.slices);
 	kernel_norm_merge_moments(&work.cut, work.norm.channels, work.a, work.b);
 	return work.cut.rows;
 }
 
 static void norm_forward(const struct layer_pass *pass)
 {
-	struct norm_scratch scratch = norm_scratch_of(pass);
-	struct norm_kept kept = norm_kept_of(pass, pass->training ? pass->kept : scratch.kept);
-	struct norm_work work = norm_work(pass, &kept, &scratch);
-	int64_t channels = work.norm.channels;
+	struct norm_work work = norm_work(pass, pass->training ? pass->kept : NULL);
+	const struct layer_batch_norm *own = work.own;
+	float *moving_mean = compute__weights(pass, own->norm.scale + own->norm.center);
+	float *moving = compute__weights(pass, own->norm.scale + own->norm.center + 1);
 
 	work.out = pass->output;
-	work.watch = pass->watch;
 	if (norm_uses_batch(pass)) {
 		/* If all rows are masked, mean and variance are 0. */
-		const int64_t rows = max(norm_moments(pass, &scratch, work), 1);
+		const int64_t rows = max(norm_moments(work), 1);
+		const double count = (double)(own->fused && rows > 1 ? rows - 1 : rows);
 
-		norm_update_moving(pass, work.a, work.b, rows);
-		for (int64_t c = 0; c < channels; c++)
-			norm_coefficients(pass, &kept, c, work.a[c], work.b[c] / (double)rows);
+		for (int64_t c = 0; c < work.norm.channels; c++) {
+			moving_mean[c] =
+				norm_moving_average(moving_mean[c], work.a[c], own->momentum);
+			moving[c] =
+				norm_moving_average(moving[c], work.b[c] / count, own->momentum);
+			norm_coefficients(&work, c, work.a[c], work.b[c] / (double)rows);
+		}
 	} else {
-		for (int64_t c = 0; c < channels; c++)
-			norm_coefficients(pass, &kept, c, (double)norm_moving_mean(pass)[c],
-					  (double)norm_moving_variance(pass)[c]);
+		for (int64_t c = 0; c < work.norm.channels; c++)
+			norm_coefficients(&work, c, (double)moving_mean[c], (double)moving[c]);
 	}
 	pool_share(pass->pool, norm_cost(&work, 2), norm_apply_slice, &work, work.cut.slices);
 	if (pass->watch)
@@ -296,43 +252,43 @@ static void norm_grad_slice(void *context, unsigned slice)
 
 	for (int64_t row = first, next; row < end; row = next) {
 		const bool unmasked = !w->mask || w->mask[row] != 0.0f;
+		const bool moments = w->moments && unmasked;
 		const int64_t at = row * w->norm.channels;
 
 		for (next = w->mask ? row + 1 : end;
 		     next < end && (w->mask[next] != 0.0f) == unmasked; next++)
 			;
-		kernel_norm_grad(&w->norm, unmasked ? w->constant : NULL,
-				 unmasked ? w->slope : NULL, w->x + at, w->dy + at, w->out + at,
-				 next - row, w->add);
+		kernel_norm_grad(&w->norm, moments ? w->constant : NULL, moments ? w->slope : NULL,
+				 w->x + at, w->dy + at, w->out + at, next - row, w->add);
 	}
 }
 
-static void norm_sums(const struct layer_pass *pass, struct norm_work *work)
+static void norm_sums(struct norm_work *work)
 {
-	pool_share(pass->pool, norm_cost(work, 2), norm_sums_slice, work, work->cut.slices);
+	pool_share(work->pass->pool, norm_cost(work, 2), norm_sums_slice, work, work->cut.slices);
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->a);
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
 }
 
 /* The same for the unmasked rows, then for the masked ones. The gradients of the latter are 0 if
  * nothing reads them, so padding changes no bytes. Return the number of unmasked rows. */
-static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm_scratch *scratch,
-				struct norm_work work)
+static int64_t norm_masked_sums(struct norm_work work)
 {
 	const int64_t channels = work.norm.channels;
-	double *a = scratch->sums, *b = a + norm_channels(pass);
+	double *a = work.sums, *b = a + norm_channels(work.pass);
+	const float *x = work.x, *dy = work.dy;
 	int64_t rows[2];
 
-	memset(scratch->sums, 0, 2 * norm_channels(pass) * sizeof(*a));
+	memset(a, 0, 2 * norm_channels(work.pass) * sizeof(*a));
 	for (int part = 0; part < 2; part++) {
-		norm_gather(pass, pass->grad_output, part == 0, scratch->dy);
-		rows[part] = norm_gather(pass, pass->inputs[0], part == 0, scratch->x);
+		norm_gather(&work, dy, part == 0, work.mask_dy);
+		rows[part] = norm_gather(&work, x, part == 0, work.mask_x);
 		if (rows[part] == 0)
 			continue;
 		work.cut = kernel_norm_cut(rows[part], channels);
-		work.x = scratch->x;
-		work.dy = scratch->dy;
-		norm_sums(pass, &work);
+		work.x = work.mask_x;
+		work.dy = work.mask_dy;
+		norm_sums(&work);
 		for (int64_t c = 0; c < channels; c++) {
 			a[c] += work.a[c];
 			b[c] += work.b[c];
@@ -347,44 +303,40 @@ static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm
  * With n = (x - mean) inverse: the gradient of gamma is sum dy n, that of beta is sum dy, that of
  * x is gamma inverse (dy - mean of dy - n times the mean of dy n).
  */
-static void norm_param_gradients(const struct layer_pass *pass, const struct norm_kept *kept,
-				 const struct norm_scratch *scratch, struct norm_work *work)
+static void norm_param_gradients(struct norm_work *work)
 {
-	const struct layer_batch_norm *own = pass->layer->config;
+	const struct layer_pass *pass = work->pass;
+	const struct layer_norm *own = &work->own->norm;
 	double rows = (double)work->cut.rows;
 
 	if (pass->layer->mask && norm_uses_batch(pass)) {
-		rows = (double)max(norm_masked_sums(pass, scratch, *work), 1);
+		rows = (double)max(norm_masked_sums(*work), 1);
 		work->mask = pass->inputs[pass->layer->mask];
 	} else {
-		norm_sums(pass, work);
+		norm_sums(work);
 	}
 	for (int64_t c = 0; c < work->norm.channels; c++) {
-		double inverse = (double)kept->inverse[c];
+		double inverse = (double)work->inverse[c];
 
-		if (own->norm.scale && compute__learns(pass))
+		if (own->scale && compute__learns(pass))
 			compute__gradients(pass, 0)[c] = (float)(work->b[c] * inverse);
-		if (own->norm.center && compute__learns(pass))
-			compute__gradients(pass, own->norm.scale)[c] = (float)work->a[c];
-		scratch->constant[c] = (float)(work->a[c] / rows);
-		scratch->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);
+		if (own->center && compute__learns(pass))
+			compute__gradients(pass, own->scale)[c] = (float)work->a[c];
+		work->constant[c] = (float)(work->a[c] / rows);
+		work->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);
 	}
-	if (!norm_uses_batch(pass)) /* the statistics do not depend on this batch */
-		return;
-	work->constant = scratch->constant;
-	work->slope = scratch->slope;
+	/* Other statistics do not depend on this batch. */
+	work->moments = norm_uses_batch(pass);
 }
 
 static void norm_backward(const struct layer_pass *pass)
 {
-	struct norm_scratch scratch = norm_scratch_of(pass);
-	struct norm_kept kept = norm_kept_of(pass, pass->kept);
-	struct norm_work work = norm_work(pass, &kept, &scratch);
+	struct norm_work work = norm_work(pass, pass->kept);
 
 	compute__masks_backward(pass);
 	work.dy = pass->grad_output;
 	if (pass->layer->trainable)
-		norm_param_gradients(pass, &kept, &scratch, &work);
+		norm_param_gradients(&work);
 	if (!pass->grad_inputs[0])
 		return;
 	work.out = pass->grad_inputs[0];
