@@ -225,9 +225,9 @@ struct target_part dataset__target_part(const struct dataset_about *about,
 enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
 			   struct err *err);
 
-/* Join inputs and targets after checking counts, shapes and classes. Targets without dimensions: the
- * set is unlabelled. Both arrays are empty afterwards, in any case. If @err has a failure already,
- * that is all it does; it is not NULL. */
+/* Join inputs and targets after checking counts, shapes and classes. Targets without dimensions:
+ * the set is unlabelled. Both arrays are empty afterwards, in any case. If @err has a failure
+ * already, that is all it does; it is not NULL. */
 void dataset__join(struct dataset *out, const struct dataset_about *about,
 		   struct dataset_array *inputs, struct dataset_array *targets, struct err *err);
 
