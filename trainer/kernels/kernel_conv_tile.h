@@ -14,6 +14,8 @@
  * fused multiply-adds with it. The multipliers are busy in every cycle, and A and B are read in
  * place, without excess. vec_max(a, b) and vec_min(a, b) return b if either operand is NaN.
  */
+#include <string.h>
+
 #define PANEL  (2 * LANES)
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
@@ -27,17 +29,19 @@ INLINE VEC vec_add(VEC a, VEC b)
 	return a + b;
 }
 
-/* A vector anywhere in an array of floats. */
-typedef float vec_floats __attribute__((vector_size(sizeof(VEC)), aligned(1), may_alias));
-
+/* Copies, because vectors begin at any float: they are one instruction each where there is one, and
+ * the portable tiles are slower with an unaligned vector type. */
 INLINE VEC vec_load(const float *p)
 {
-	return *(const vec_floats *)p;
+	VEC x;
+
+	memcpy(&x, p, sizeof(x));
+	return x;
 }
 
 INLINE void vec_store(float *p, VEC x)
 {
-	*(vec_floats *)p = x;
+	memcpy(p, &x, sizeof(x));
 }
 
 /* The first @count lanes, or all if there are more. */
