@@ -196,6 +196,43 @@ static void test_unknown_names_are_refused(void **state)
 	assert_contains(err.text, "Give it with --data.path");
 }
 
+/* More than there may be outputs, whose parameters they have no part in. */
+static void test_inputs_may_be_many(void **state)
+{
+	enum {
+		INPUTS = 40
+	};
+	static struct sample_zip zip;
+	struct sample_place *place = *state;
+	char names[INPUTS][4], path[FS_PATH_SIZE];
+	const char *inputs[INPUTS];
+	struct sample_bytes array;
+	struct dataset train, test;
+	struct err err = {0};
+	const struct dataset_params params = {
+		.name = "npz", .path = path, .inputs = inputs, .input_count = INPUTS};
+
+	for (int i = 0; i < INPUTS; i++) {
+		char member[32];
+
+		inputs[i] = names[i];
+		snprintf(names[i], sizeof(names[i]), "%d", i);
+		snprintf(member, sizeof(member), "x_train_%d.npy", i);
+		sample_npy(&array, "'|u1'", "False", "(2, 1)", 2, 250);
+		sample_zip_add(&zip, member, &array, 0);
+	}
+	sample_npy(&array, "'|u1'", "False", "(2,)", 2, 10);
+	sample_zip_add(&zip, "y_train.npy", &array, 0);
+	sample_zip_end(&zip);
+	write_at(place, "x.npz", &zip.file);
+	assert_true(fs_path(path, "%s/x.npz", place->folder));
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(train.count, 2);
+	assert_int_equal(train.shape[0], INPUTS);
+	dataset_close(&train);
+	dataset_close(&test);
+}
+
 static void test_no_memory_is_undone(void **state)
 {
 	struct sample_place *place = *state;
@@ -263,6 +300,7 @@ int main(void)
 		TEST(test_parts_must_fit_together),
 		TEST(test_limit_holds_for_both_parts),
 		TEST(test_unknown_names_are_refused),
+		TEST(test_inputs_may_be_many),
 		TEST(test_no_memory_is_undone),
 		TEST(test_real_mnist_is_read),
 	};

@@ -153,38 +153,38 @@ static bool dataset_data_folder(char out[FS_PATH_SIZE], const char *name)
 }
 
 /* A set that exists but cannot be read is an error: do not fall back to another one. */
-static void dataset_open_any(struct dataset_opening *o)
+static void dataset_open_any(struct dataset_opening o)
 {
-	const struct dataset_known *known = o->known;
+	const struct dataset_known *known = o.known;
 	const char *home = getenv("HOME");
 	char path[FS_PATH_SIZE];
 
-	/* Sets with an own way to open look in no other place for their files. */
-	if (!o->path && !known->open && known->classes && dataset_data_folder(path, known->name) &&
+	/* Sets that are opened in their own way are not looked for in the data folder. */
+	if (!o.path && !known->open && known->classes && dataset_data_folder(path, known->name) &&
 	    fs_exists(path))
-		o->path = path;
-	for (const char *const *place = known->keras; home && *home && *place && !o->path; place++)
+		o.path = path;
+	for (const char *const *place = known->keras; home && *home && *place && !o.path; place++)
 		if (fs_path(path, "%s/.keras/datasets/%s", home, *place) && fs_exists(path))
-			o->path = path;
+			o.path = path;
 	if (known->open)
-		known->open(o);
-	else if (!o->path && !known->classes)
-		err_set(o->err, ST_INVALID,
+		known->open(&o);
+	else if (!o.path && !known->classes)
+		err_set(o.err, ST_INVALID,
 			"data set \"%s\": which file? Give it with --data.path FILE.npz, or a "
 			"folder of .npy files",
 			known->name);
-	else if (!o->path && !known->synthetic)
-		err_set(o->err, ST_NOTFOUND, "data set \"%s\": is not on this machine: %s",
+	else if (!o.path && !known->synthetic)
+		err_set(o.err, ST_NOTFOUND, "data set \"%s\": is not on this machine: %s",
 			known->name, known->remedy);
-	else if (!o->path)
-		known->synthetic(o);
-	else if (!fs_exists(o->path))
-		err_set(o->err, ST_NOTFOUND, "%s: there is no such %s%s.npz file", o->path,
+	else if (!o.path)
+		known->synthetic(&o);
+	else if (!fs_exists(o.path))
+		err_set(o.err, ST_NOTFOUND, "%s: there is no such %s%s.npz file", o.path,
 			known->folder ? known->layout : "folder of .npy files", " or ");
-	else if (!fs_is_dir(o->path) || !known->folder)
-		dataset__npz_open(o);
+	else if (!fs_is_dir(o.path) || !known->folder)
+		dataset__npz_open(&o);
 	else
-		known->folder(o);
+		known->folder(&o);
 }
 
 /* ---- the two parts together ------------------------------------------------------------------ */
@@ -471,11 +471,11 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 {
 	struct dataset_known known = {0};
 	struct err own;
-	struct dataset_opening opening = {.parts = {train, test},
-					  .known = &known,
-					  .params = params,
-					  .path = params->path,
-					  .err = err_start(err, &own)};
+	const struct dataset_opening opening = {.parts = {train, test},
+						.known = &known,
+						.params = params,
+						.path = params->path,
+						.err = err_start(err, &own)};
 
 	err = opening.err;
 	*train = *test = (struct dataset){0};
@@ -488,7 +488,7 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 		err_set(err, ST_LIMIT, "data.outputs: %d outputs are beyond the limit: at most %d",
 			params->output_count, TARGET_PARTS);
 	if (!err_stuck(err))
-		dataset_open_any(&opening);
+		dataset_open_any(opening);
 	dataset_finish(&opening);
 	if (err_stuck(err)) {
 		dataset_close(train);

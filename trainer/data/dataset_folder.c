@@ -188,9 +188,11 @@ void dataset__folder_join(struct dataset *out, const struct dataset_folder *fold
 	struct dataset_array targets = {
 		.type = DATASET_I32, .ndim = !part->unlabelled, .dim = {inputs->dim[0]}};
 
-	targets.bytes = mem_calloc((size_t)inputs->dim[0], sizeof(int32_t));
-	if (!targets.bytes)
-		err_nomem(err);
+	if (!err_stuck(err)) {
+		targets.bytes = mem_calloc((size_t)inputs->dim[0], sizeof(int32_t));
+		if (!targets.bytes)
+			err_nomem(err);
+	}
 	for (int64_t i = 0; targets.bytes && i < inputs->dim[0]; i++) {
 		const int32_t label = part->files[i].label;
 

@@ -468,15 +468,16 @@ static void npz_joined(struct dataset_array *out, const struct npz_file *file, c
 	if (!parts)
 		err_nomem(file->err);
 	for (int i = 0; parts && i < names->count && !err_stuck(file->err); i++) {
-		struct dataset_about its = *about;
-
-		its.ignored = file->opening->params->ignored[i];
 		if (npz_member(full, member, names->items[i]))
 			npz_array(&parts[i], file, full);
 		else
 			err_set(file->err, ST_INVALID, "data.%ss[%d]: is too long", names->what, i);
-		if (kinds && !err_stuck(file->err))
+		if (kinds && !err_stuck(file->err)) {
+			struct dataset_about its = *about;
+
+			its.ignored = file->opening->params->ignored[i];
 			kinds[i] = dataset__target_part(&its, &parts[i]);
+		}
 	}
 	if (!err_stuck(file->err))
 		npz_rows(out, file, names, parts);
