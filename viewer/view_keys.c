@@ -85,6 +85,26 @@ int view_next_choice(int at, int count, enum view_request request)
 	return (at + (back ? count - 1 : 1)) % count;
 }
 
+bool view_list_move(int64_t *at, enum view_request request, int64_t page, int64_t count)
+{
+	switch (request) {
+	case VIEW_UP_REQUEST:
+	case VIEW_DOWN_REQUEST:
+		*at += request == VIEW_UP_REQUEST ? -1 : 1;
+		return true;
+	case VIEW_PAGE_UP_REQUEST:
+	case VIEW_PAGE_DOWN_REQUEST:
+		*at += request == VIEW_PAGE_UP_REQUEST ? -page : page;
+		return true;
+	case VIEW_HOME_REQUEST:
+	case VIEW_END_REQUEST:
+		*at = request == VIEW_HOME_REQUEST ? 0 : count - 1;
+		return true;
+	default:
+		return false;
+	}
+}
+
 const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE])
 {
 	for (size_t i = 0; i < ARRAY_LEN(view_key_names); i++)

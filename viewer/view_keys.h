@@ -228,6 +228,10 @@ enum view_request view_request_of(uint32_t key); /* VIEW_NONE where the key has 
  * goes back (VIEW_VIEW_BACK_REQUEST, VIEW_STATISTIC_BACK_REQUEST ...). */
 int view_next_choice(int at, int count, enum view_request request);
 
+/* Move *@at, the cursor of a list of @count items, by one, by @page, or to an end; the caller keeps
+ * it within the list. Return false: the request does not move it. */
+bool view_list_move(int64_t *at, enum view_request request, int64_t page, int64_t count);
+
 /* "Ctrl-L", "Shift-Left", "PgUp", "k". Returns @out. */
 #define VIEW_KEY_NAME_SIZE 16
 const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE]);

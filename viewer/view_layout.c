@@ -74,6 +74,13 @@ struct view_rect view_popup_area(struct view_rect body, int columns, int rows)
 				  body.y + (body.height - height) / 2, width, height};
 }
 
+void view_list_scroll(int64_t *at, int64_t *scroll, int64_t count, int64_t rows)
+{
+	*at = max(min(*at, count - 1), 0);
+	*scroll = max(min(*scroll, *at), *at - rows + 1);
+	*scroll = max(min(*scroll, count - rows), 0);
+}
+
 struct view_split view_split_rows(struct view_rect body, int upper, int fewest)
 {
 	struct view_split out = {.upper = body};

@@ -48,31 +48,12 @@ void view_popup_add(struct view_popup *popup, int tag, const char *name, const c
 
 bool view_popup_request(struct view_popup *popup, enum view_request request)
 {
-	static const struct {
-		enum view_request request;
-		int by; /* rows; 2 and -2: pages */
-	} moves[] = {{VIEW_UP_REQUEST, -1},
-		     {VIEW_DOWN_REQUEST, 1},
-		     {VIEW_PAGE_UP_REQUEST, -2},
-		     {VIEW_PAGE_DOWN_REQUEST, 2},
-		     {VIEW_HOME_REQUEST, -VIEW_POPUP_ITEMS},
-		     {VIEW_END_REQUEST, VIEW_POPUP_ITEMS}};
+	int64_t at = popup->at;
 
-	for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
-		int by = moves[i].by;
-
-		if (moves[i].request != request)
-			continue;
-		if (by == 2 || by == -2)
-			by = by / 2 * (popup->rows > 1 ? popup->rows - 1 : 1);
-		popup->at += by;
-		if (popup->at >= popup->count)
-			popup->at = popup->count - 1;
-		if (popup->at < 0)
-			popup->at = 0;
-		return true;
-	}
-	return false;
+	if (!view_list_move(&at, request, max(popup->rows - 1, 1), popup->count))
+		return false;
+	popup->at = (int)max(min(at, (int64_t)popup->count - 1), 0);
+	return true;
 }
 
 int view_popup_hit(const struct view_popup *popup, int x, int y)

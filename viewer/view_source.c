@@ -199,6 +199,44 @@ static bool view_running(char out[FS_PATH_SIZE])
 	return out[0] != '\0';
 }
 
+struct prof_query *view_query_open(struct prof_db *db, const char *sql, struct err *err)
+{
+	struct prof_query *query = NULL;
+
+	if (!err_stuck(err))
+		prof_query_open(&query, db, sql, err);
+	return query;
+}
+
+int64_t view_query_number(struct prof_db *db, const char *sql, struct err *err)
+{
+	int64_t number = IPS_NULL;
+
+	if (!err_stuck(err))
+		prof_db_number(db, sql, &number, err);
+	return number;
+}
+
+int64_t view_query_at(struct prof_db *db, const char *sql, int64_t row, struct err *err)
+{
+	struct prof_query *query = view_query_open(db, sql, err);
+	int64_t number;
+
+	prof_query_int(query, ":row", row);
+	number = view_query_next(query, err) ? prof_column_int(query, 0) : IPS_NULL;
+	prof_query_close(query);
+	return number;
+}
+
+void *view_alloc(struct arena *arena, size_t count, size_t size, struct err *err)
+{
+	void *items = err_stuck(err) ? NULL : arena_alloc(arena, count + 1, size);
+
+	if (!items && !err_stuck(err))
+		err_nomem(err);
+	return items;
+}
+
 double view_source_fact(struct prof_db *db, const char *key)
 {
 	char text[64];

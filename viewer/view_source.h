@@ -51,6 +51,25 @@ bool view_source_nudged(const struct view_source *source);
 
 const char *view_state_text(enum view_state state);
 
+/*
+ * Reading as a series of steps: each does nothing after an earlier failure, which @err (not NULL)
+ * keeps, so the caller checks it once. A query that could not be opened is NULL and has no rows.
+ */
+struct prof_query *view_query_open(struct prof_db *db, const char *sql, struct err *err);
+
+static inline bool view_query_next(struct prof_query *query, struct err *err)
+{
+	return prof_query_next(query, &err->status, err);
+}
+
+/* The first column of @sql's first row; IPS_NULL: none, or a failure. With :row bound to @row in the
+ * second. */
+int64_t view_query_number(struct prof_db *db, const char *sql, struct err *err);
+int64_t view_query_at(struct prof_db *db, const char *sql, int64_t row, struct err *err);
+
+/* Zeroed memory for @count items and one more; NULL only after a failure. */
+void *view_alloc(struct arena *arena, size_t count, size_t size, struct err *err);
+
 /* A positive number of the run's meta data; NaN: there is none. */
 double view_source_fact(struct prof_db *db, const char *key);
 

@@ -148,10 +148,10 @@ static const struct view_grid_column columns[] = {
 };
 
 struct view_accelerators {
+	struct view_grid grid; /* first: view_state_grid() */
 	int report, by[ARRAY_LEN(reports)];
 	int listed_report, listed_by; /* of the grid's rows; -1: none, or they are old */
 	bool any;                     /* the recording has kernels, ranges or allocations */
-	struct view_grid grid;
 	int row_height, curve_height;
 	int64_t found_row, found; /* the span of a row of the grid's table; IPS_NULL: none */
 	/* The memory of the cursor's device: allocated bytes over the time of all. */
@@ -181,16 +181,6 @@ static void accelerators_init(void *state)
 
 	screen->listed_report = -1;
 	screen->found_row = -1;
-}
-
-static void accelerators_fini(void *state)
-{
-	view_grid_fini(&((struct view_accelerators *)state)->grid);
-}
-
-static struct view_grid *accelerators_grid(void *state)
-{
-	return &((struct view_accelerators *)state)->grid;
 }
 
 /* Read the bytes allocated on the device of the cursor's row: the least and the greatest of each
@@ -530,8 +520,8 @@ const struct view_screen_ops view_accelerators_ops = {
 	.least_ns = 5 * UINT64_C(1000000000),
 	.size = sizeof(struct view_accelerators),
 	.init = accelerators_init,
-	.fini = accelerators_fini,
-	.grid = accelerators_grid,
+	.fini = view_state_grid_fini,
+	.grid = view_state_grid,
 	.load = accelerators_load,
 	.draw = accelerators_draw,
 	.request = accelerators_request,

@@ -403,26 +403,15 @@ static void view_blocks_step(struct view_blocks *blocks, int height, int by)
 enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
 				     enum view_request request)
 {
-	switch (request) {
-	case VIEW_UP_REQUEST:
-	case VIEW_DOWN_REQUEST:
-		view_blocks_step(blocks, height, request == VIEW_UP_REQUEST ? -1 : 1);
-		return VIEW_DRAW;
-	case VIEW_PAGE_UP_REQUEST:
-		view_blocks_scroll(blocks, height, blocks->scroll - height + 1);
-		return VIEW_DRAW;
-	case VIEW_PAGE_DOWN_REQUEST:
-		view_blocks_scroll(blocks, height, blocks->scroll + height - 1);
-		return VIEW_DRAW;
-	case VIEW_HOME_REQUEST:
-		view_blocks_scroll(blocks, height, 0);
-		return VIEW_DRAW;
-	case VIEW_END_REQUEST:
-		view_blocks_scroll(blocks, height, blocks->height);
-		return VIEW_DRAW;
-	default:
+	int64_t to = blocks->scroll;
+
+	if (!view_list_move(&to, request, height - 1, blocks->height + 1))
 		return VIEW_UNHANDLED;
-	}
+	if (request == VIEW_UP_REQUEST || request == VIEW_DOWN_REQUEST)
+		view_blocks_step(blocks, height, request == VIEW_UP_REQUEST ? -1 : 1);
+	else
+		view_blocks_scroll(blocks, height, (int)to);
+	return VIEW_DRAW;
 }
 
 bool view_blocks_search(struct view_blocks *blocks, struct view_context *context, int height,

@@ -6,7 +6,6 @@
  */
 #include "viewer/draw/view_grid_internal.h"
 
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +22,16 @@ void view_grid_fini(struct view_grid *grid)
 	report_table_free(&grid->table);
 	arena_fini(&grid->arena);
 	memset(grid, 0, sizeof(*grid));
+}
+
+struct view_grid *view_state_grid(void *state)
+{
+	return state;
+}
+
+void view_state_grid_fini(void *state)
+{
+	view_grid_fini(state);
 }
 
 static enum status grid_alloc(struct view_grid *grid, struct err *err)
@@ -94,8 +103,7 @@ static int64_t grid_find_cursor(const struct view_grid *old, const struct view_g
 	return old->at;
 }
 
-/* Compile the filter. On failure return false with the reason in @trouble. */
-static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t size)
+bool view_filter_compile(regex_t *out, const char *filter, char *trouble, size_t size)
 {
 	const int error =
 		regcomp(out, filter + (filter[0] == '!'), REG_EXTENDED | REG_ICASE | REG_NOSUB);
@@ -135,8 +143,8 @@ static bool grid_apply_filter(struct view_grid *grid)
 	int64_t row = 0;
 
 	grid->trouble[0] = '\0';
-	filtered = filtered &&
-		   grid_compile(&expression, grid->filter, grid->trouble, sizeof(grid->trouble));
+	filtered = filtered && view_filter_compile(&expression, grid->filter, grid->trouble,
+						   sizeof(grid->trouble));
 	for (; row < grid->table.row_count; row++) {
 		tried[row] = (!grid->differ || view__grid_differs(grid, row)) &&
 			     (!filtered || grid_row_matches(grid, row, grid_matches_expression,
@@ -277,7 +285,7 @@ void view_grid_filter(struct view_grid *grid, const char *text)
 	regex_t expression;
 
 	str_copy(filter, sizeof(filter), text);
-	if (!grid_compile(&expression, filter, grid->trouble, sizeof(grid->trouble)))
+	if (!view_filter_compile(&expression, filter, grid->trouble, sizeof(grid->trouble)))
 		return;
 	regfree(&expression);
 	grid->trouble[0] = '\0';
@@ -623,26 +631,13 @@ enum view_answer view_grid_request(struct view_grid *grid, enum view_request req
 {
 	const int64_t page = grid->area.height > 3 ? grid->area.height - 2 : 1;
 	const bool rows = grid->traits != NULL; /* without rows the grid still consumes its keys */
+	int64_t at = grid->at;
 
+	if (view_list_move(&at, request, page, grid->count)) {
+		grid_move_cursor(grid, at);
+		return VIEW_DRAW;
+	}
 	switch (request) {
-	case VIEW_UP_REQUEST:
-		grid_move_cursor(grid, grid->at - 1);
-		return VIEW_DRAW;
-	case VIEW_DOWN_REQUEST:
-		grid_move_cursor(grid, grid->at + 1);
-		return VIEW_DRAW;
-	case VIEW_PAGE_UP_REQUEST:
-		grid_move_cursor(grid, grid->at - page);
-		return VIEW_DRAW;
-	case VIEW_PAGE_DOWN_REQUEST:
-		grid_move_cursor(grid, grid->at + page);
-		return VIEW_DRAW;
-	case VIEW_HOME_REQUEST:
-		grid_move_cursor(grid, 0);
-		return VIEW_DRAW;
-	case VIEW_END_REQUEST:
-		grid_move_cursor(grid, grid->count - 1);
-		return VIEW_DRAW;
 	case VIEW_LEFT_REQUEST:
 		grid->column -= rows && grid->column > 0;
 		grid_move_cursor(grid, grid->at);
@@ -652,12 +647,9 @@ enum view_answer view_grid_request(struct view_grid *grid, enum view_request req
 		grid_move_cursor(grid, grid->at);
 		return VIEW_DRAW;
 	case VIEW_SORT_NEXT_REQUEST:
-		if (rows)
-			grid_sort_step(grid, 1);
-		return VIEW_DRAW;
 	case VIEW_SORT_BACK_REQUEST:
 		if (rows)
-			grid_sort_step(grid, -1);
+			grid_sort_step(grid, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1);
 		return VIEW_DRAW;
 	case VIEW_REVERSE_REQUEST:
 		if (rows)

@@ -15,12 +15,15 @@
 #ifndef VIEW_GRID_H
 #define VIEW_GRID_H
 
+#include <regex.h>
+
 #include "common/arena.h"
 #include "reports/table/report_table.h"
 #include "viewer/view_screen.h"
 
 /* How a column is shown. Without an entry, defaults follow from the column's name and quantity. The
- * entry of `x` also applies to `x_target` and `x_diff`. */
+ * entry of `x` also applies to `x_target` and `x_diff`. A last entry without a name is that of all
+ * other columns, except a comparison's verdict. */
 struct view_grid_column {
 	const char *name;  /* the table's column */
 	const char *title; /* NULL: the name */
@@ -77,6 +80,14 @@ struct view_grid {
 };
 
 void view_grid_fini(struct view_grid *grid); /* accepts a zeroed grid */
+
+/* For the rows of screens whose state begins with its only table. */
+struct view_grid *view_state_grid(void *state);
+void view_state_grid_fini(void *state);
+
+/* Compile a filter, whose leading "!" the caller handles; *@out is freed with regfree(). Return
+ * false with the reason in @trouble if it is no expression. */
+bool view_filter_compile(regex_t *out, const char *filter, char *trouble, size_t size);
 
 /* Move @table into the grid: *@table is emptied, and on failure the grid is unchanged. The grid
  * keeps @context (NULL: not cancellable) until the next call. ST_INTERRUPTED: cancelled. Cursor,

@@ -175,10 +175,14 @@ void view__grid_traits(struct view_grid *grid, const char *keys)
 	for (int i = 0; i < table->column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
 		const enum report_quantity quantity = table->columns[i].quantity;
+		const char *name = table->columns[trait->group].name;
 
-		for (int c = 0; c < grid->column_count; c++)
-			if (strcmp(grid->columns[c].name, table->columns[trait->group].name) == 0)
+		for (int c = 0; c < grid->column_count && !trait->column; c++) {
+			const char *of = grid->columns[c].name;
+
+			if (of ? strcmp(of, name) == 0 : strcmp(name, VIEW_GRID_VERDICT) != 0)
 				trait->column = &grid->columns[c];
+		}
 		trait->key = view__grid_listed(keys, table->columns[i].name);
 		trait->number = quantity != REPORT_TEXT && quantity != REPORT_BOOL;
 		if (trait->role == VIEW_GRID_PLAIN && trait->column && trait->column->bar)

@@ -21,6 +21,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "viewer/draw/view_chart.h"
+#include "viewer/view_layout.h"
 
 /* ---- the text of a heading ------------------------------------------------------------------- */
 
@@ -293,25 +294,6 @@ static void grid_position_lineup(struct view_grid *grid, int *room)
 
 /* ---- layout ---------------------------------------------------------------------------------- */
 
-/* Scroll until the cursor is visible. */
-static void grid_scroll(struct view_grid *grid)
-{
-	const int64_t rows = grid->area.height > 2 ? grid->area.height - 1 : 1;
-
-	if (grid->at >= grid->count)
-		grid->at = grid->count - 1;
-	if (grid->at < 0)
-		grid->at = 0;
-	if (grid->at < grid->scroll)
-		grid->scroll = grid->at;
-	if (grid->at >= grid->scroll + rows)
-		grid->scroll = grid->at - rows + 1;
-	if (grid->scroll > grid->count - rows)
-		grid->scroll = grid->count - rows;
-	if (grid->scroll < 0)
-		grid->scroll = 0;
-}
-
 void view_grid_layout(struct view_grid *grid, struct view_rect area)
 {
 	/* Each column has a blank after it; the last one's is needed only beside a scroll mark. */
@@ -321,7 +303,7 @@ void view_grid_layout(struct view_grid *grid, struct view_rect area)
 	grid->place_count = 0;
 	if (!grid->traits)
 		return;
-	grid_scroll(grid);
+	view_list_scroll(&grid->at, &grid->scroll, grid->count, max(area.height - 1, 1));
 	/* Measure the rows on the screen. */
 	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + area.height - 1; i++)
 		view__grid_measure_row(grid, grid->order[i]);

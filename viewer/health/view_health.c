@@ -50,20 +50,13 @@ static const struct view_grid_column health_rules_columns[] = {
 	{.name = "patience", .importance = 10},
 	{.name = "layer", .title = "first in", .importance = 70},
 	{.name = "key", .title = "tensor", .importance = 15},
-	{.name = "stage", .importance = 0},
 	{.name = "phase", .importance = 12},
 	{.name = "epoch", .importance = 11},
 	{.name = "step", .title = "at step", .importance = 60},
 	{.name = "at_ns", .title = "at", .importance = 50},
 	{.name = "value", .title = "found", .importance = 55},
-	{.name = "queue", .importance = 0},
-	{.name = "rank", .importance = 0},
-	{.name = "mode", .importance = 0},
-	{.name = "execution", .importance = 0},
-	{.name = "weight_update", .importance = 0},
-	{.name = "microbatch", .importance = 0},
-	{.name = "replica", .importance = 0},
 	{.name = "why", .importance = 5},
+	{.importance = 0}, /* all others */
 };
 
 static const struct view_grid_column health_hits_columns[] = {
@@ -77,13 +70,11 @@ static const struct view_grid_column health_hits_columns[] = {
 	{.name = "value", .title = "found", .importance = 80},
 	{.name = "threshold", .importance = 70},
 	{.name = "stage", .importance = 40},
-	{.name = "queue", .importance = 0},
-	{.name = "rank", .importance = 0},
 	{.name = "mode", .importance = 5},
-	{.name = "execution", .importance = 0},
 	{.name = "weight_update", .title = "update", .importance = 30},
 	{.name = "microbatch", .importance = 20},
 	{.name = "replica", .importance = 10},
+	{.importance = 0}, /* all others */
 };
 
 static const struct view_grid_column health_parts_columns[] = {
@@ -113,14 +104,7 @@ static const struct view_grid_column health_origin_columns[] = {
 	{.name = "kind", .importance = 15},
 	{.name = "stage", .importance = 14},
 	{.name = "at_ns", .title = "at", .importance = 13},
-	{.name = "queue", .importance = 0},
-	{.name = "rank", .importance = 0},
-	{.name = "mode", .importance = 0},
-	{.name = "epoch", .importance = 0},
-	{.name = "execution", .importance = 0},
-	{.name = "weight_update", .importance = 0},
-	{.name = "microbatch", .importance = 0},
-	{.name = "replica", .importance = 0},
+	{.importance = 0}, /* all others */
 };
 
 #define KEYS_OF_HIT "rule,queue,key,layer,phase,epoch,step,microbatch,replica,rank"
@@ -168,59 +152,34 @@ static void health_turn_to(struct view_health *screen, enum view_health_way way)
 
 /* ---- over the run ---------------------------------------------------------------------------- */
 
-static enum status health_query_rules(struct prof_db *db, const char *sql, int64_t row,
-				      int64_t *out, struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
-
-	*out = IPS_NULL;
-	if (row != IPS_NULL)
-		prof_query_int(query, ":row", row);
-	if (prof_query_next(query, &status, err))
-		*out = prof_column_int(query, 0);
-	prof_query_close(query);
-	return status;
-}
+static const char health_time_sql[] = "SELECT time_ns FROM health_rows WHERE row_id = :row";
 
 /* Every n-th hit, starting with the first. */
 #define SAMPLED                                                                                    \
 	"WITH sample(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM sample WHERE i + 1 < %d) "
 
 /* Load the strip up to the end of the run, as far as hits and executions show it. */
-static enum status health_strip_load(struct view_health_strip *strip, struct prof_db *db,
-				     struct err *err)
+static void health_strip_load(struct view_health_strip *strip, struct prof_db *db, struct err *err)
 {
-	int64_t last, end;
-	enum status status;
+	const int64_t last = view_query_number(db, "SELECT max(row_id) FROM health_rows", err);
 	struct prof_query *query;
+	int64_t end;
 	char sql[512];
 
-	memset(strip, 0, sizeof(*strip));
-	strip->every = 1;
-	status =
-		health_query_rules(db, "SELECT max(row_id) FROM health_rows", IPS_NULL, &last, err);
-	if (status != ST_OK || last < 1)
-		return status;
+	*strip = (struct view_health_strip){.every = 1};
+	if (last < 1)
+		return;
 	strip->hits = last;
 	strip->every = 1 + (last - 1) / VIEW_HEALTH_SAMPLE;
-	status = health_query_rules(db, "SELECT max(last_end_ns) FROM execution_sums", IPS_NULL,
-				    &strip->until_ns, err);
-	if (status == ST_OK)
-		status = health_query_rules(
-			db, "SELECT time_ns FROM health_rows WHERE row_id = :row", last, &end, err);
-	if (status != ST_OK)
-		return status;
-	if (end > strip->until_ns)
-		strip->until_ns = end;
-	if (strip->until_ns < 0)
-		strip->until_ns = 0;
+	end = view_query_number(db, "SELECT max(last_end_ns) FROM execution_sums", err);
+	strip->until_ns = max(view_query_at(db, health_time_sql, last, err), end);
+	strip->until_ns = max(strip->until_ns, 0);
 	snprintf(sql, sizeof(sql),
 		 SAMPLED "SELECT h.time_ns FROM sample CROSS JOIN health_rows h "
 			 "WHERE h.row_id = 1 + sample.i * %lld",
 		 VIEW_HEALTH_SAMPLE, (long long)strip->every);
-	status = prof_query_open(&query, db, sql, err);
-	while (prof_query_next(query, &status, err)) {
+	query = view_query_open(db, sql, err);
+	while (view_query_next(query, err)) {
 		const int64_t at = prof_column_int(query, 0);
 		const double part = (double)at / ((double)strip->until_ns + 1);
 
@@ -228,7 +187,6 @@ static enum status health_strip_load(struct view_health_strip *strip, struct pro
 			strip->bucket[(int)(part * VIEW_HEALTH_BUCKETS)] += (double)strip->every;
 	}
 	prof_query_close(query);
-	return status;
 }
 
 /* ---- where bad numbers began ----------------------------------------------------------------- */
@@ -242,16 +200,14 @@ static void health_origin_part(struct str *out, const struct prof_query *query, 
 		str_addf(out, ", %s %lld", name, (long long)prof_column_int(query, column));
 }
 
-static enum status health_origin_load(struct view_health *screen, struct prof_db *db,
-				      struct err *err)
+static void health_origin_load(struct view_health *screen, struct prof_db *db, struct err *err)
 {
-	struct prof_query *query;
+	struct prof_query *query = view_query_open(db, REPORT_FIRST_BAD, err);
 	struct str text = {0};
 	char when[FMT_SIZE];
-	enum status status = prof_query_open(&query, db, REPORT_FIRST_BAD, err);
 
 	screen->origin[0] = '\0';
-	screen->bad = prof_query_next(query, &status, err);
+	screen->bad = view_query_next(query, err);
 	if (screen->bad) {
 		const char *value = prof_column_text(query, 11), *key = prof_column_text(query, 0);
 		const char *phase = prof_column_text(query, 2);
@@ -276,13 +232,12 @@ static enum status health_origin_load(struct view_health *screen, struct prof_db
 		if (prof_column_type(query, 9) == PROF_INT)
 			str_addf(&text, ", at %s", fmt_ns(when, prof_column_int(query, 9)));
 		if (text.failed)
-			status = err_nomem(err);
+			err_nomem(err);
 		else
 			str_copy(screen->origin, sizeof(screen->origin), str_peek(&text));
 	}
 	str_free(&text);
 	prof_query_close(query);
-	return status;
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -336,8 +291,8 @@ static enum view_style health_style(const struct report_table *table, int64_t ro
 	return strcmp(name, "why") == 0 ? VIEW_DIM : VIEW_NORMAL;
 }
 
-static enum status health_grid_load(struct view_health *screen, struct view_context *context,
-				    struct err *err)
+static void health_grid_load(struct view_health *screen, struct view_context *context,
+			     struct err *err)
 {
 	const struct health_way *way = &health_ways[screen->way];
 	const char *keys = screen->way == VIEW_HEALTH_RULES && context->target
@@ -346,22 +301,20 @@ static enum status health_grid_load(struct view_health *screen, struct view_cont
 			   : screen->way == VIEW_HEALTH_HITS && !context->target
 				   ? NULL /* many hits are alike: the cursor keeps its number */
 				   : way->keys;
-	enum status status;
 
 	health_sql(screen, context->follow);
 	screen->grid.style = health_style;
-	screen->grid.differ = context->differ;
-	status = view_grid_query(&screen->grid, context, "health", screen->sql, keys, way->columns,
-				 way->column_count, 0, err);
-	if (status != ST_OK)
-		return status;
-	if (!screen->ranked[screen->way] && !view_grid_sort(&screen->grid, way->sort, false))
-		return err_set(err, ST_INTERRUPTED, "stopped");
+	if (view_grid_query(&screen->grid, context, "health", screen->sql, keys, way->columns,
+			    way->column_count, 0, err) != ST_OK)
+		return;
+	if (!screen->ranked[screen->way] && !view_grid_sort(&screen->grid, way->sort, false)) {
+		err_set(err, ST_INTERRUPTED, "stopped");
+		return;
+	}
 	/* The trail ends with the first bad tensor: show that end. */
 	if (!screen->ranked[screen->way] && screen->way == VIEW_HEALTH_ORIGIN)
 		view_grid_request(&screen->grid, VIEW_END_REQUEST);
 	screen->ranked[screen->way] = true;
-	return ST_OK;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -398,22 +351,22 @@ static enum status health_load(void *state, struct view_context *context, bool n
 {
 	struct view_health *screen = state;
 	const int width = context->body.width, height = context->body.height;
-	enum status status = ST_OK;
+	struct err own;
 	int origin = 1;
 
+	err = err_start(err, &own);
 	if (news) {
-		status = health_strip_load(&screen->source, context->source->db, err);
-		if (status == ST_OK && context->target)
-			status = health_strip_load(&screen->target, context->target->db, err);
-		if (status == ST_OK)
-			status = health_origin_load(screen, context->source->db, err);
+		health_strip_load(&screen->source, context->source->db, err);
+		if (context->target)
+			health_strip_load(&screen->target, context->target->db, err);
+		health_origin_load(screen, context->source->db, err);
 	}
-	if (status == ST_OK && view_cancelled(context))
-		status = err_set(err, ST_INTERRUPTED, "interrupted");
-	if (status == ST_OK)
-		status = health_grid_load(screen, context, err);
-	if (status != ST_OK)
-		return status;
+	if (!err_stuck(err) && view_cancelled(context))
+		err_set(err, ST_INTERRUPTED, "interrupted");
+	if (!err_stuck(err))
+		health_grid_load(screen, context, err);
+	if (err_stuck(err))
+		return err->status;
 	if (screen->bad)
 		origin = view_text_folded(NULL, (struct view_rect){0, 0, width - 2, HEAD_MOST},
 					  VIEW_BAD, screen->origin);
@@ -428,30 +381,17 @@ static enum status health_load(void *state, struct view_context *context, bool n
 	return ST_OK;
 }
 
-static bool health_is_before(struct prof_db *db, int64_t row, int64_t time_ns, enum status *status,
-			     struct err *err)
-{
-	int64_t at = INT64_MAX;
-
-	if (*status == ST_OK)
-		*status = health_query_rules(
-			db, "SELECT time_ns FROM health_rows WHERE row_id = :row", row, &at, err);
-	return *status == ST_OK && at < time_ns;
-}
-
 /* Choose the page with the first hit at or after @time_ns, in the source or the @target. Hits are
  * in order of time; with merged ranks approximately. */
-static enum status health_page_at(struct view_health *screen, const struct view_context *context,
-				  bool target, int64_t time_ns, struct err *err)
+static void health_page_at(struct view_health *screen, const struct view_context *context,
+			   bool target, int64_t time_ns, struct err *err)
 {
 	struct prof_db *db = target ? context->target->db : context->source->db;
 	const int64_t last = target ? screen->target.hits : screen->source.hits;
-	enum status status = ST_OK;
 	int64_t low;
 
-	SORTED_FIRST(low, 1, last, health_is_before(db, low, time_ns, &status, err));
+	SORTED_FIRST(low, 1, last, view_query_at(db, health_time_sql, low, err) < time_ns);
 	screen->page = low > VIEW_HEALTH_PAGE / 2 ? low - VIEW_HEALTH_PAGE / 2 : 1;
-	return status;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -569,16 +509,6 @@ static void health_init(void *state)
 	screen->page = 1;
 }
 
-static void health_fini(void *state)
-{
-	view_grid_fini(&((struct view_health *)state)->grid);
-}
-
-static struct view_grid *health_grid(void *state)
-{
-	return &((struct view_health *)state)->grid;
-}
-
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* Change the page of hits if the cursor leaves it; true: changed. */
@@ -622,6 +552,7 @@ static enum view_answer health_open_rule(struct view_health *screen, struct view
 	const bool source = health_row_number(screen, "hits") > 0;
 	const bool target = !source && health_row_number(screen, "hits_target") > 0;
 	const int64_t first = health_row_number(screen, target ? "at_ns_target" : "at_ns");
+	struct err err = {0};
 	char name[64] = "";
 
 	if (!rule || (!source && !target)) {
@@ -631,7 +562,8 @@ static enum view_answer health_open_rule(struct view_health *screen, struct view
 	/* Names of rules are letters and underscores, so they are valid regular expressions. */
 	str_copy(name, sizeof(name), rule);
 	health_turn_to(screen, VIEW_HEALTH_HITS);
-	if (health_page_at(screen, context, target, first, NULL) != ST_OK)
+	health_page_at(screen, context, target, first, &err);
+	if (err_stuck(&err))
 		screen->page = 1;
 	str_copy(screen->grid.filter, sizeof(screen->grid.filter), name);
 	return VIEW_LOAD;
@@ -763,9 +695,10 @@ static enum status health_go(void *state, struct view_context *context,
 	const enum view_health_way way = at != IPS_NULL ? VIEW_HEALTH_HITS
 					 : rule         ? VIEW_HEALTH_RULES
 							: VIEW_HEALTH_PARTS;
-	enum status status = ST_OK;
+	struct err own;
 	bool found;
 
+	err = err_start(err, &own);
 	if (health_is_of_origin(place)) {
 		health_turn_to(screen, VIEW_HEALTH_ORIGIN);
 		return health_load(screen, context, false, err);
@@ -773,11 +706,9 @@ static enum status health_go(void *state, struct view_context *context,
 	screen->part = VIEW_HEALTH_BY_LAYER;
 	health_turn_to(screen, way);
 	if (at != IPS_NULL)
-		status = health_page_at(screen, context, target, at, err);
-	if (status == ST_OK)
-		status = health_load(screen, context, false, err);
-	if (status != ST_OK)
-		return status;
+		health_page_at(screen, context, target, at, err);
+	if (err_stuck(err) || health_load(screen, context, false, err) != ST_OK)
+		return err->status;
 	found = at != IPS_NULL &&
 		view_grid_go(&screen->grid, target ? "at_ns_target" : "at_ns", NULL, at);
 	if (!found)
@@ -835,8 +766,8 @@ const struct view_screen_ops view_health_ops = {
 	.least_ns = 1000 * UINT64_C(1000000),
 	.size = sizeof(struct view_health),
 	.init = health_init,
-	.fini = health_fini,
-	.grid = health_grid,
+	.fini = view_state_grid_fini,
+	.grid = view_state_grid,
 	.load = health_load,
 	.draw = health_draw,
 	.request = health_request,

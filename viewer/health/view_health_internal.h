@@ -41,9 +41,9 @@ struct view_health_strip {
 };
 
 struct view_health {
+	struct view_grid grid; /* first: view_state_grid() */
 	enum view_health_way way;
 	enum view_health_part part;
-	struct view_grid grid;
 	bool ranked[VIEW_HEALTH_WAY_COUNT]; /* its first order has been set */
 	int64_t page;                       /* first row id of the hits shown */
 	struct view_health_strip source, target;

@@ -27,18 +27,7 @@ static const struct view_grid_column insights_insight_columns[] = {
 	{.name = "subject", .title = "which", .least = 5, .importance = 40},
 	{.name = "share", .title = "at stake", .importance = 80, .bar = true},
 	{.name = "sentence", .title = "what", .least = 20, .importance = 60},
-	{.name = "remedy", .importance = 0},
-	{.name = "measured_step_ns", .importance = 0},
-	{.name = "predicted_step_ns", .importance = 0},
-	{.name = "measured_idle_fraction", .importance = 0},
-	{.name = "predicted_idle_fraction", .importance = 0},
-	{.name = "measured_bytes", .importance = 0},
-	{.name = "predicted_bytes", .importance = 0},
-	{.name = "numbers", .importance = 0},
-	{.name = "view", .importance = 0},
-	{.name = "keys", .importance = 0},
-	{.name = "sql", .importance = 0},
-	{.name = "position", .importance = 0},
+	{.importance = 0}, /* all others */
 };
 
 #define INSIGHT_KEYS "id,subject_kind,subject"
@@ -904,11 +893,6 @@ static void insights_fini(void *state)
 	view_blocks_fini(&screen->told);
 }
 
-static struct view_grid *insights_grid(void *state)
-{
-	return &((struct view_insights *)state)->grid;
-}
-
 static const char *insights_word(const void *state, enum view_request request)
 {
 	const struct view_insights *screen = state;
@@ -937,7 +921,7 @@ const struct view_screen_ops view_insights_ops = {
 	.size = sizeof(struct view_insights),
 	.init = insights_init,
 	.fini = insights_fini,
-	.grid = insights_grid,
+	.grid = view_state_grid,
 	.load = insights_load,
 	.draw = insights_draw,
 	.request = insights_request,

@@ -29,8 +29,8 @@ struct view_insights_layout {
 };
 
 struct view_insights {
+	struct view_grid grid;           /* first: view_state_grid() */
 	struct report_insights found[2]; /* in the Source and, comparing, in the Target */
-	struct view_grid grid;
 	struct view_blocks told;
 	struct view_insights_layout areas;
 	enum view_insights_show show;

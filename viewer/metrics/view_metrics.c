@@ -179,11 +179,6 @@ static void metrics_fini(void *state)
 	arena_fini(&screen->spark_arena);
 }
 
-static struct view_grid *metrics_shown_grid(void *state)
-{
-	return &((struct view_metrics *)state)->grid;
-}
-
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status metrics_read_side(struct view_metrics *screen, struct view_context *context,
@@ -485,7 +480,7 @@ const struct view_screen_ops view_metrics_ops = {
 	.size = sizeof(struct view_metrics),
 	.init = metrics_init,
 	.fini = metrics_fini,
-	.grid = metrics_shown_grid,
+	.grid = view_state_grid,
 	.load = metrics_load,
 	.draw = view__metrics_draw,
 	.request = metrics_request,

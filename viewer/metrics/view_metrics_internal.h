@@ -56,9 +56,9 @@ struct view_metrics_spark {
 };
 
 struct view_metrics {
+	struct view_grid grid; /* first: view_state_grid() */
 	struct view_metrics_list lists[VIEW_METRICS_SIDES];
 	struct view_metrics_list detail[VIEW_METRICS_SIDES]; /* the window of a sampled metric */
-	struct view_grid grid;
 	bool loaded;
 	struct view_metrics_areas areas;
 	bool large; /* the chart alone */

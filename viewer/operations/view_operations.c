@@ -53,16 +53,15 @@ static enum status operations_load(void *state, struct view_context *context, bo
 				   struct err *err)
 {
 	struct view_operations *screen = state;
-	enum status status = ST_OK;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (news || !screen->sql.length)
-		status = view__operations_read(screen, context, err);
-	if (status == ST_OK)
-		status = view__operations_detail(screen, context, err);
-	if (status == ST_OK)
-		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
-	if (status != ST_OK)
-		return status;
+		view__operations_read(screen, context, err);
+	view__operations_detail(screen, context, err);
+	if (err_stuck(err) ||
+	    view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err) != ST_OK)
+		return err->status;
 	operations_layout(screen, context);
 	view_grid_layout(&screen->grid, screen->table);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
@@ -303,11 +302,6 @@ static void operations_fini(void *state)
 	str_free(&screen->more);
 }
 
-static struct view_grid *operations_grid(void *state)
-{
-	return &((struct view_operations *)state)->grid;
-}
-
 static const char *operations_word(const void *state, enum view_request request)
 {
 	const struct view_operations *screen = state;
@@ -339,7 +333,7 @@ const struct view_screen_ops view_operations_ops = {
 	.size = sizeof(struct view_operations),
 	.init = operations_init,
 	.fini = operations_fini,
-	.grid = operations_grid,
+	.grid = view_state_grid,
 	.load = operations_load,
 	.draw = view__operations_draw,
 	.request = operations_request,

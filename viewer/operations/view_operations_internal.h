@@ -37,7 +37,7 @@ struct view_operations_totals {
 };
 
 struct view_operations {
-	struct view_grid grid;
+	struct view_grid grid; /* first: view_state_grid() */
 	enum view_operations_way way;
 	enum view_operations_parts parts;
 	bool ns;               /* times instead of cycles */
@@ -64,11 +64,11 @@ struct view_operations_grouping {
 	const char *group;   /* SQL of GROUP BY; NULL: no sums */
 };
 
-/* view_operations_read.c */
+/* view_operations_read.c; after a failure, which @err (not NULL) keeps, its functions do nothing. */
 extern const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS];
 /* Read the rows of the grid, their totals, and the facts that the screen needs. */
-enum status view__operations_read(struct view_operations *screen, struct view_context *context,
-				  struct err *err);
+void view__operations_read(struct view_operations *screen, struct view_context *context,
+			   struct err *err);
 /* "layer Dense_128", "stage 1, phase F" */
 void view__operations_row_name(const struct view_operations *screen, char *out, size_t size);
 /* Add the SQL condition that selects the operations of the grid's row. Return false if there is no
@@ -76,8 +76,8 @@ void view__operations_row_name(const struct view_operations *screen, char *out, 
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size);
 /* Read the details of the grid's row. */
-enum status view__operations_detail(struct view_operations *screen, struct view_context *context,
-				    struct err *err);
+void view__operations_detail(struct view_operations *screen, struct view_context *context,
+			     struct err *err);
 
 /* view_operations_draw.c */
 void view__operations_draw(const void *state, const struct view_context *context,

@@ -126,67 +126,60 @@ static void operations_make_sql(struct view_operations *screen, bool share)
 
 #define ROWS_MOST 100000
 
-static enum status operations_read_totals(struct view_operations *screen, struct prof_db *db,
-					  struct view_operations_totals *out, struct err *err)
+static void operations_read_totals(struct view_operations *screen, struct prof_db *db,
+				   struct view_operations_totals *out, struct err *err)
 {
 	double *const sums[] = {&out->cycles, &out->compute, &out->exchange,
 				&out->sync,   &out->flops,   &out->code_bytes};
 	struct str sql = {0};
 	struct prof_query *query;
-	enum status status;
 
 	str_add(&sql,
 		"SELECT count(*), sum(update_cycles), sum(update_compute), sum(update_exchange), "
 		"sum(update_sync), sum(update_flops), sum(code_bytes) FROM " REPORT_OPERATIONS);
 	operations_where(screen, &sql);
-	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
-	if (status == ST_OK) {
-		if (prof_query_next(query, &status, err)) {
-			out->operations = prof_column_int(query, 0);
-			for (int i = 0; i < (int)ARRAY_LEN(sums); i++)
-				*sums[i] = prof_column_real(query, i + 1);
-		}
-		prof_query_close(query);
+	if (sql.failed && !err_stuck(err))
+		err_nomem(err);
+	query = view_query_open(db, str_peek(&sql), err);
+	if (view_query_next(query, err)) {
+		out->operations = prof_column_int(query, 0);
+		for (int i = 0; i < (int)ARRAY_LEN(sums); i++)
+			*sums[i] = prof_column_real(query, i + 1);
 	}
+	prof_query_close(query);
 	str_free(&sql);
-	return status;
 }
 
-enum status view__operations_read(struct view_operations *screen, struct view_context *context,
-				  struct err *err)
+void view__operations_read(struct view_operations *screen, struct view_context *context,
+			   struct err *err)
 {
 	const struct view_operations_grouping *grouping = &view__operations_groupings[screen->way];
-	enum status status;
 
 	screen->clock_hz = view_source_fact(context->source->db, "clock_hz");
 	screen->peak_cycle = view_source_fact(context->source->db, "peak_flops_per_cycle");
 	if (isnan(screen->clock_hz))
 		screen->ns = false;
-	status = prof_db_number(context->source->db, "SELECT " REPORT_MICROBATCHES " IS NULL",
-				&screen->alone, err);
-	if (status == ST_OK)
-		status = prof_db_number(context->source->db, "SELECT max(stage) FROM operations",
-					&screen->last, err);
-	if (status != ST_OK)
-		return status;
+	screen->alone = view_query_number(context->source->db,
+					  "SELECT " REPORT_MICROBATCHES " IS NULL", err);
+	screen->last =
+		view_query_number(context->source->db, "SELECT max(stage) FROM operations", err);
+	if (err_stuck(err))
+		return;
 	operations_make_sql(screen, !context->target);
 	if (screen->sql.failed)
-		return err_nomem(err);
-	status = operations_read_totals(screen, context->source->db, &screen->totals[0], err);
-	if (status == ST_OK && context->target)
-		status = operations_read_totals(screen, context->target->db, &screen->totals[1],
-						err);
-	if (status == ST_OK && view_cancelled(context))
-		return err_set(err, ST_INTERRUPTED, "stopped");
-	if (status != ST_OK)
-		return status;
-	status = view_grid_query(&screen->grid, context, "operations", screen->sql.text,
-				 grouping->keys, operations_columns,
-				 (int)ARRAY_LEN(operations_columns), ROWS_MOST, err);
-	/* Marks the order in the heading, and sorts in the rows that only the target has. */
-	if (status == ST_OK)
+		err_nomem(err);
+	operations_read_totals(screen, context->source->db, &screen->totals[0], err);
+	if (context->target)
+		operations_read_totals(screen, context->target->db, &screen->totals[1], err);
+	if (!err_stuck(err) && view_cancelled(context))
+		err_set(err, ST_INTERRUPTED, "stopped");
+	/* Sorting marks the order in the heading, and sorts in the rows that only the target
+	 * has. */
+	if (!err_stuck(err) &&
+	    view_grid_query(&screen->grid, context, "operations", screen->sql.text, grouping->keys,
+			    operations_columns, (int)ARRAY_LEN(operations_columns), ROWS_MOST,
+			    err) == ST_OK)
 		view_grid_sort_first(&screen->grid, screen->ns ? "update_ns" : "update_cycles");
-	return status;
 }
 
 /* ---- the row under the cursor ---------------------------------------------------------------- */
@@ -254,20 +247,18 @@ struct detail {
 typedef void (*detail_row)(struct detail *detail, const struct prof_query *query);
 
 /* Bind :operation and :layer of @sql, and pass each row to @add_row. */
-static enum status operations_add_rows(struct detail *detail, const char *sql, detail_row add_row,
-				       struct err *err)
+static void operations_add_rows(struct detail *detail, const char *sql, detail_row add_row,
+				struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, detail->db, sql, err);
+	struct prof_query *query = view_query_open(detail->db, sql, err);
 
 	if (strstr(sql, ":operation"))
 		prof_query_text(query, ":operation", detail->operation);
 	if (strstr(sql, ":layer"))
 		prof_query_text(query, ":layer", detail->layer);
-	while (prof_query_next(query, &status, err))
+	while (view_query_next(query, err))
 		add_row(detail, query);
 	prof_query_close(query);
-	return status;
 }
 
 static const char *operations_detail_text(const struct prof_query *query, int column)
@@ -423,7 +414,7 @@ static void operations_detail_begin(const struct detail *detail, const char *tit
 	view_blocks_begin(detail->blocks, arena_strdup(&detail->blocks->arena, text), NAME_WIDTH);
 }
 
-static enum status operations_detail_operation(struct detail *detail, struct err *err)
+static void operations_detail_operation(struct detail *detail, struct err *err)
 {
 	static const struct {
 		const char *title, *sql;
@@ -435,33 +426,25 @@ static enum status operations_detail_operation(struct detail *detail, struct err
 		     {NULL, operations_tensors_sql, operations_tensors_row},
 		     {"Compute sets, with the balance of the tiles at work", operations_sets_sql,
 		      operations_sets_row}};
-	enum status status = ST_OK;
 
 	detail->root = IPS_NULL;
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(parts); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (parts[i].title)
 			operations_detail_begin(detail, parts[i].title);
-		status = operations_add_rows(detail, parts[i].sql, parts[i].add_row, err);
+		operations_add_rows(detail, parts[i].sql, parts[i].add_row, err);
 	}
-	return status;
 }
 
-static enum status operations_detail_group(struct detail *detail, const char *sql, struct err *err)
+static void operations_detail_group(struct detail *detail, const char *sql, struct err *err)
 {
-	enum status status;
-
 	operations_detail_begin(detail, "The longest operations: Enter shows all of them");
-	status = operations_add_rows(detail, sql, operations_largest_row, err);
-	if (status != ST_OK || !detail->layer)
-		return status;
+	operations_add_rows(detail, sql, operations_largest_row, err);
+	if (!detail->layer)
+		return;
 	operations_detail_begin(detail, "What it keeps");
-	status = operations_add_rows(detail, operations_layer_sql, operations_layer_row, err);
-	if (status == ST_OK)
-		status = operations_add_rows(detail, operations_variables_sql,
-					     operations_variables_row, err);
-	return status == ST_OK ? operations_add_rows(detail, operations_tensors_sql,
-						     operations_tensors_row, err)
-			       : status;
+	operations_add_rows(detail, operations_layer_sql, operations_layer_row, err);
+	operations_add_rows(detail, operations_variables_sql, operations_variables_row, err);
+	operations_add_rows(detail, operations_tensors_sql, operations_tensors_row, err);
 }
 
 /* Write the statement with its parameters replaced by their values. */
@@ -489,23 +472,23 @@ static void operations_add_statement(struct str *out, const char *sql, const str
 	str_add(out, ";\n");
 }
 
-static enum status operations_detail_report(struct view_operations *screen, struct detail *detail,
-					    struct err *err)
+static void operations_detail_report(struct view_operations *screen, struct detail *detail,
+				     struct err *err)
 {
 	static const char *const all[] = {operations_plan_sql,     operations_sets_sql,
 					  operations_programs_sql, operations_variables_sql,
 					  operations_tensors_sql,  operations_layer_sql};
 	struct str sql = {0};
-	enum status status;
 	char name[128];
 
 	str_clear(&screen->more);
 	if (screen->way == VIEW_BY_OPERATION) {
 		if (!detail->operation)
-			return ST_OK;
+			return;
 		for (size_t i = 0; i < ARRAY_LEN(all); i++)
 			operations_add_statement(&screen->more, all[i], detail);
-		return operations_detail_operation(detail, err);
+		operations_detail_operation(detail, err);
+		return;
 	}
 
 	/* The largest operations of the selected sum. */
@@ -516,33 +499,35 @@ static enum status operations_detail_report(struct view_operations *screen, stru
 	view__operations_condition(screen, &sql, name, sizeof(name));
 	str_addf(&sql, " ORDER BY update_cycles DESC LIMIT %d", DETAIL_ROWS);
 	str_addf(&screen->more, "%s;\n", str_peek(&sql));
-	status = sql.failed ? err_nomem(err) : operations_detail_group(detail, sql.text, err);
+	if (sql.failed)
+		err_nomem(err);
+	else
+		operations_detail_group(detail, sql.text, err);
 	str_free(&sql);
-	return status;
 }
 
-enum status view__operations_detail(struct view_operations *screen, struct view_context *context,
-				    struct err *err)
+void view__operations_detail(struct view_operations *screen, struct view_context *context,
+			     struct err *err)
 {
 	struct detail detail = {.blocks = &screen->details,
 				.db = context->source->db,
 				.operation = view_grid_text(&screen->grid, "operation"),
 				.layer = view_grid_text(&screen->grid, "layer"),
 				.report = context->target ? "Source" : ""};
-	enum status status;
 
+	if (err_stuck(err))
+		return;
 	view_blocks_clear(&screen->details);
 	screen->details.two_from = VIEW_OPERATIONS_TWO_FROM;
 	screen->details.folds = true;
 	if (screen->grid.count == 0)
-		return ST_OK;
-	status = operations_detail_report(screen, &detail, err);
-	if (status == ST_OK && context->target) {
+		return;
+	operations_detail_report(screen, &detail, err);
+	if (!err_stuck(err) && context->target) {
 		detail.db = context->target->db;
 		detail.report = "Target";
-		status = operations_detail_report(screen, &detail, err);
+		operations_detail_report(screen, &detail, err);
 	}
-	if (status == ST_OK && screen->more.failed)
-		return err_nomem(err);
-	return status;
+	if (!err_stuck(err) && screen->more.failed)
+		err_nomem(err);
 }

@@ -107,7 +107,7 @@ static bool programs_changed(const struct view_programs *screen, struct view_con
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void programs_move_to(struct view_programs *screen, int at)
+static void programs_move_to(struct view_programs *screen, int64_t at)
 {
 	screen->at = at;
 	view__programs_scroll(screen);
@@ -119,34 +119,6 @@ static void programs_move_to(struct view_programs *screen, int at)
 static struct view_program *programs_cursor(struct view_programs *screen)
 {
 	return screen->at < screen->count ? &screen->tree.nodes[screen->rows[screen->at]] : NULL;
-}
-
-static bool programs_handle_move(struct view_programs *screen, enum view_request request)
-{
-	const int page = screen->table.height > 3 ? screen->table.height - 2 : 1;
-
-	switch (request) {
-	case VIEW_UP_REQUEST:
-		programs_move_to(screen, screen->at - 1);
-		return true;
-	case VIEW_DOWN_REQUEST:
-		programs_move_to(screen, screen->at + 1);
-		return true;
-	case VIEW_PAGE_UP_REQUEST:
-		programs_move_to(screen, screen->at - page);
-		return true;
-	case VIEW_PAGE_DOWN_REQUEST:
-		programs_move_to(screen, screen->at + page);
-		return true;
-	case VIEW_HOME_REQUEST:
-		programs_move_to(screen, 0);
-		return true;
-	case VIEW_END_REQUEST:
-		programs_move_to(screen, screen->count - 1);
-		return true;
-	default:
-		return false;
-	}
 }
 
 static void programs_to_parent(struct view_programs *screen, struct view_context *context)
@@ -266,10 +238,15 @@ static enum view_answer programs_request(void *state, struct view_context *conte
 					 enum view_request request)
 {
 	struct view_programs *screen = state;
+	int64_t at = screen->at;
 
 	if (programs_reject_in_list(screen, context, request))
 		return VIEW_DRAW;
-	if (programs_handle_move(screen, request) || programs_handle_open(screen, context, request))
+	if (view_list_move(&at, request, max(screen->table.height - 2, 1), screen->count)) {
+		programs_move_to(screen, at);
+		return VIEW_LOAD;
+	}
+	if (programs_handle_open(screen, context, request))
 		return VIEW_LOAD;
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
@@ -441,7 +418,7 @@ static enum status programs_load(void *state, struct view_context *context, bool
 static enum view_answer programs_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_programs *screen = state;
-	const int row = screen->scroll + y - 1;
+	const int64_t row = screen->scroll + y - 1;
 
 	(void)context;
 	(void)x;

@@ -12,9 +12,8 @@
 #ifndef VIEW_PROGRAMS_INTERNAL_H
 #define VIEW_PROGRAMS_INTERNAL_H
 
-#include <regex.h>
-
 #include "viewer/draw/view_blocks.h"
+#include "viewer/draw/view_grid.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 
@@ -73,7 +72,8 @@ struct view_program_ranks {
 struct view_programs {
 	struct view_tree tree;
 	int *rows; /* indexes of the shown programs */
-	int count, at, scroll;
+	int count;
+	int64_t at, scroll;
 	int64_t selected; /* index of the cursor's program in the tree; kept over loads */
 	bool flat;        /* show a list of leaves, longest first, instead of the tree */
 	bool by_type;     /* the details show sums by type */

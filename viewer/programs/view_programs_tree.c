@@ -472,20 +472,8 @@ const struct view_program *view__programs_at(const struct view_programs *screen)
 
 void view__programs_scroll(struct view_programs *screen)
 {
-	const int rows = screen->table.height > 2 ? screen->table.height - 1 : 1;
-
-	if (screen->at >= screen->count)
-		screen->at = screen->count - 1;
-	if (screen->at < 0)
-		screen->at = 0;
-	if (screen->at < screen->scroll)
-		screen->scroll = screen->at;
-	if (screen->at >= screen->scroll + rows)
-		screen->scroll = screen->at - rows + 1;
-	if (screen->scroll > screen->count - rows)
-		screen->scroll = screen->count - rows;
-	if (screen->scroll < 0)
-		screen->scroll = 0;
+	view_list_scroll(&screen->at, &screen->scroll, screen->count,
+			 max(screen->table.height - 1, 1));
 }
 
 /* ---- the filter ------------------------------------------------------------------------------ */
@@ -498,16 +486,6 @@ static const char *programs_program_text(const struct view_program *program, cha
 	return out;
 }
 
-static bool programs_compile(regex_t *out, const char *filter, char *trouble, size_t size)
-{
-	const int error =
-		regcomp(out, filter + (filter[0] == '!'), REG_EXTENDED | REG_ICASE | REG_NOSUB);
-
-	if (error)
-		regerror(error, out, trouble, size);
-	return error == 0;
-}
-
 void view__programs_filter(void *state, const char *text)
 {
 	struct view_programs *screen = state;
@@ -515,7 +493,7 @@ void view__programs_filter(void *state, const char *text)
 	regex_t expression;
 
 	str_copy(filter, sizeof(filter), text);
-	if (!programs_compile(&expression, filter, screen->trouble, sizeof(screen->trouble)))
+	if (!view_filter_compile(&expression, filter, screen->trouble, sizeof(screen->trouble)))
 		return;
 	regfree(&expression);
 	screen->trouble[0] = '\0';
@@ -532,8 +510,8 @@ static void programs_apply_filter(struct view_programs *screen, bool differ)
 	bool filtered = screen->filter[no] != '\0';
 
 	if (filtered)
-		filtered = programs_compile(&expression, screen->filter, screen->trouble,
-					    sizeof(screen->trouble));
+		filtered = view_filter_compile(&expression, screen->filter, screen->trouble,
+					       sizeof(screen->trouble));
 	for (int i = tree->walk_count - 1; i >= 0; i--) {
 		struct view_program *node = &tree->nodes[tree->walk[i]];
 

@@ -214,16 +214,12 @@ static const struct report_column summary_columns[] = {
 static const struct view_grid_column summary_shown[] = {
 	{"section", NULL, 0, 6, 5, false},
 	{"what", NULL, 0, 24, 9, false},
-	{"key", NULL, 0, 0, 0, false},
-	{"name", NULL, 0, 0, 0, false},
 	{"source_text", "Source", 0, 10, 7, false},
 	{"target_text", "Target", 0, 10, 7, false},
 	{"diff_text", "Diff", 0, 11, 6, false},
 	{"verdict", NULL, 0, 7, 7, false},
 	{"diff_fraction", "of larger", 0, 8, 6, false},
-	{"source", NULL, 0, 0, 0, false},
-	{"target", NULL, 0, 0, 0, false},
-	{"measured", NULL, 0, 0, 0, false},
+	{.importance = 0}, /* all others */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -239,14 +239,15 @@ static enum status tensors_go(void *state, struct view_context *context,
 	struct view_tensors *screen = state;
 	const bool key = place->key[0] != '\0';
 	bool found = tensors_go_row(screen, place);
+	struct err own;
 
+	err = err_start(err, &own);
 	if (!found && screen->kind[0]) {
-		const enum status status = view__tensors_list_kind(screen, context, "", err);
-
-		if (status != ST_OK)
-			return status;
-		found = tensors_go_row(screen, place);
+		view__tensors_list_kind(screen, context, "", err);
+		found = !err_stuck(err) && tensors_go_row(screen, place);
 	}
+	if (err_stuck(err))
+		return err->status;
 	if (!found && tensors_is_of_stage(place))
 		return err_set(err, ST_NOTFOUND, "no tensor of stage %lld has been recorded",
 			       (long long)place->stage);
@@ -285,14 +286,13 @@ static void tensors_layout(struct view_tensors *screen, const struct view_contex
 }
 
 /* Choose the tensor under the list's cursor. */
-static enum status tensors_choose(struct view_tensors *screen, struct view_context *context,
-				  struct err *err)
+static void tensors_choose(struct view_tensors *screen, struct view_context *context,
+			   struct err *err)
 {
 	const struct view_grid *list = &screen->list;
 	const char *key = view_grid_text(list, "key"), *queue = view_grid_text(list, "queue");
 	const int64_t rows = view_grid_int(list, "rows");
 	int64_t before[VIEW_TENSORS_SIDES];
-	enum status status = ST_OK;
 
 	memcpy(before, screen->id, sizeof(before));
 	screen->has_queue = queue != NULL;
@@ -304,8 +304,8 @@ static enum status tensors_choose(struct view_tensors *screen, struct view_conte
 		struct prof_db *db = view__tensors_db(context, side);
 
 		screen->id[side] = IPS_NULL;
-		if (key && db && status == ST_OK)
-			status = report_tensor_find(db, queue, key, &screen->id[side], err);
+		if (key && db && !err_stuck(err))
+			report_tensor_find(db, queue, key, &screen->id[side], err);
 	}
 	if (memcmp(before, screen->id, sizeof(before)) != 0) {
 		/* Reset the page for another tensor. */
@@ -315,31 +315,30 @@ static enum status tensors_choose(struct view_tensors *screen, struct view_conte
 		memset(screen->values.first, 0, sizeof(screen->values.first));
 		view__sequence_choose(screen, context);
 	}
-	return status;
 }
 
-static enum status tensors_load_page(struct view_tensors *screen, struct view_context *context,
-				     struct err *err)
+static void tensors_load_page(struct view_tensors *screen, struct view_context *context,
+			      struct err *err)
 {
-	static enum status (*const loads[])(struct view_tensors *, struct view_context *,
-					    struct err *) = {
+	static void (*const loads[])(struct view_tensors *, struct view_context *, struct err *) = {
 		[VIEW_TENSOR_HISTOGRAM] = view__histogram_load,
 		[VIEW_TENSOR_VALUES] = view__values_load,
 		[VIEW_TENSOR_RULES] = view__grids_load,
 		[VIEW_TENSOR_ROWS] = view__grids_load,
 	};
-	enum status status = view__curve_load(screen, context, err);
 
-	if (status == ST_OK && view_cancelled(context))
-		return err_set(err, ST_INTERRUPTED, "interrupted");
-	if (status == ST_OK && screen->page != VIEW_TENSOR_CURVE)
-		status = loads[screen->page](screen, context, err);
-	return status;
+	if (err_stuck(err))
+		return;
+	view__curve_load(screen, context, err);
+	if (!err_stuck(err) && view_cancelled(context))
+		err_set(err, ST_INTERRUPTED, "interrupted");
+	if (!err_stuck(err) && screen->page != VIEW_TENSOR_CURVE)
+		loads[screen->page](screen, context, err);
 }
 
 /* Fail if the tensor lacks what the command line requests: the page would show something else. */
-static enum status tensors_check_opening(const struct view_tensors *screen,
-					 const struct view_opening *opening, struct err *err)
+static void tensors_check_opening(const struct view_tensors *screen,
+				  const struct view_opening *opening, struct err *err)
 {
 	const struct view_tensor_values *v = &screen->values;
 	const struct view_tensor_capture *capture = view__values_capture(screen);
@@ -354,69 +353,69 @@ static enum status tensors_check_opening(const struct view_tensors *screen,
 	} axes[] = {{"--sample", opening->sample, text || first->ndim > 2 ? first->shape[0] : 1},
 		    {"--head", opening->head, first->ndim > 3 ? first->shape[1] : 1}};
 
-	if (screen->page != VIEW_TENSOR_VALUES)
-		return opening->step == IPS_NULL && opening->sample == 0 && opening->head == 0
-			       ? ST_OK
-			       : err_set(err, ST_INVALID,
-					 "--step, --sample and --head go only with --page values");
+	if (err_stuck(err))
+		return;
+	if (screen->page != VIEW_TENSOR_VALUES) {
+		if (opening->step != IPS_NULL || opening->sample != 0 || opening->head != 0)
+			err_set(err, ST_INVALID,
+				"--step, --sample and --head go only with --page values");
+		return;
+	}
 	if (opening->step != IPS_NULL && step != opening->step)
-		return err_set(err, ST_NOTFOUND, "--step %lld: no values of %s were kept then",
-			       (long long)opening->step, opening->key);
-	for (size_t i = 0; i < ARRAY_LEN(axes); i++)
+		err_set(err, ST_NOTFOUND, "--step %lld: no values of %s were kept then",
+			(long long)opening->step, opening->key);
+	for (size_t i = 0; i < ARRAY_LEN(axes) && !err_stuck(err); i++)
 		if (axes[i].at > 0 && (!capture || axes[i].at >= axes[i].count))
-			return err_set(err, ST_INVALID, "%s %lld: %s has %lld, from 0",
-				       axes[i].option, (long long)axes[i].at, opening->key,
-				       (long long)(capture ? axes[i].count : 0));
-	return ST_OK;
+			err_set(err, ST_INVALID, "%s %lld: %s has %lld, from 0", axes[i].option,
+				(long long)axes[i].at, opening->key,
+				(long long)(capture ? axes[i].count : 0));
 }
 
 /* Open the page of the tensor that the command line names. */
-static enum status tensors_begin(struct view_tensors *screen, struct view_context *context,
-				 struct err *err)
+static void tensors_begin(struct view_tensors *screen, struct view_context *context,
+			  struct err *err)
 {
 	const struct view_opening *opening = &context->opening;
 	struct view_tensor_values *v = &screen->values;
-	enum status status;
 
-	if (!view_grid_go(&screen->list, "key", opening->key, 0))
-		return err_set(err, ST_NOTFOUND,
-			       "--tensor %s: it is not recorded; --view tensors --csv has those "
-			       "that are",
-			       opening->key);
+	if (!view_grid_go(&screen->list, "key", opening->key, 0)) {
+		err_set(err, ST_NOTFOUND,
+			"--tensor %s: it is not recorded; --view tensors --csv has those that are",
+			opening->key);
+		return;
+	}
 	screen->opened = true;
 	tensors_layout(screen, context);
-	status = tensors_choose(screen, context, err);
+	tensors_choose(screen, context, err);
 	v->wanted = opening->step;
 	v->first[0] = v->sample = opening->sample;
 	v->first[1] = opening->head;
 	screen->page =
 		opening->page < 0 ? VIEW_TENSOR_VALUES : (enum view_tensor_page)opening->page;
-	if (status == ST_OK)
-		status = tensors_load_page(screen, context, err);
-	if (status != ST_OK)
-		return status;
-	status = tensors_check_opening(screen, opening, err);
-	if (status == ST_OK && opening->page < 0 && v->both.count == 0) {
+	tensors_load_page(screen, context, err);
+	tensors_check_opening(screen, opening, err);
+	if (!err_stuck(err) && opening->page < 0 && v->both.count == 0) {
 		screen->page = VIEW_TENSOR_CURVE;
-		status = tensors_load_page(screen, context, err);
+		tensors_load_page(screen, context, err);
 	}
-	return status;
 }
 
 static enum status tensors_load(void *state, struct view_context *context, bool news,
 				struct err *err)
 {
 	struct view_tensors *screen = state;
-	enum status status = ST_OK;
 	const bool differ = context->target && context->differ && !screen->opened;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (news || screen->list.table.row_count == 0)
-		status = view__tensors_list(screen, context, err);
-	if (status != ST_OK)
-		return status;
+		view__tensors_list(screen, context, err);
+	if (err_stuck(err))
+		return err->status;
 	if (context->opening.key && !screen->begun) {
 		screen->begun = true;
-		return tensors_begin(screen, context, err);
+		tensors_begin(screen, context, err);
+		return err->status;
 	}
 	/* With D list only tensors that differ, unless a page is open. */
 	if (screen->list.differ != differ) {
@@ -428,10 +427,10 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 	tensors_layout(screen, context);
 	if (!screen->opened)
 		view_grid_layout(&screen->list, screen->table);
-	status = tensors_choose(screen, context, err);
-	if (status != ST_OK || screen->list.count == 0 || screen->heading.height == 0)
-		return status;
-	return tensors_load_page(screen, context, err);
+	tensors_choose(screen, context, err);
+	if (screen->list.count > 0 && screen->heading.height > 0)
+		tensors_load_page(screen, context, err);
+	return err->status;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -467,12 +466,13 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 	if (answer == VIEW_DRAW)
 		return VIEW_LOAD;
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST) {
-		struct err err;
+		struct err err = {0};
 
 		/* Tensors of all kinds again. */
 		if (!screen->kind[0])
 			return VIEW_UNHANDLED;
-		if (view__tensors_list_kind(screen, context, "", &err) != ST_OK)
+		view__tensors_list_kind(screen, context, "", &err);
+		if (err_stuck(&err))
 			view_message(context, err.text, NULL);
 		return VIEW_LOAD;
 	}
@@ -553,12 +553,13 @@ static enum view_answer tensors_request(void *state, struct view_context *contex
 	switch (request) {
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST: {
-		struct err err;
+		struct err err = {0};
 		int count;
 
 		report_tensor_columns(&count);
 		screen->statistic = view_next_choice(screen->statistic, count, request);
-		if (view__tensors_list(screen, context, &err) != ST_OK)
+		view__tensors_list(screen, context, &err);
+		if (err_stuck(&err))
 			view_message(context, err.text, NULL);
 		return VIEW_LOAD;
 	}

@@ -39,29 +39,18 @@ void view__replica_text(const struct view_tensors *screen, char *out, size_t siz
 
 /* ---- rows of the tensor ---------------------------------------------------------------------- */
 
-enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
-			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
-			       struct err *err)
+struct prof_query *view__tensors_rows(const struct view_tensors *screen, int side,
+				      struct prof_db *db, const char *sql, int64_t from, int64_t to,
+				      struct err *err)
 {
-	enum status status = prof_query_open(out, db, sql, err);
+	struct prof_query *query = view_query_open(db, sql, err);
 
-	if (status != ST_OK)
-		return status;
-	prof_query_int(*out, ":from", from);
-	prof_query_int(*out, ":to", to);
-	prof_query_int(*out, ":tensor", screen->id[side]);
+	prof_query_int(query, ":from", from);
+	prof_query_int(query, ":to", to);
+	prof_query_int(query, ":tensor", screen->id[side]);
 	if (screen->rank != IPS_NULL)
-		prof_query_int(*out, ":rank", screen->rank);
-	return ST_OK;
-}
-
-enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
-{
-	const enum status status = prof_db_number(db, sql, out, err);
-
-	if (*out == IPS_NULL)
-		*out = 0;
-	return status;
+		prof_query_int(query, ":rank", screen->rank);
+	return query;
 }
 
 /* ---- the capture ----------------------------------------------------------------------------- */

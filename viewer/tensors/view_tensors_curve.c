@@ -22,17 +22,17 @@ static int64_t tensors_row_at(const struct report_tensor_row *row, enum view_ten
 /* ---- the rows of the shown replicas, one line each ------------------------------------------- */
 
 /* Make a line for each replica with rows; they are filled when the axis is known. */
-static enum status tensors_curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
-				       struct err *err)
+static void tensors_curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
+				struct err *err)
 {
 	const size_t replicas = (size_t)screen->replicas + 1;
-	int *counts = arena_alloc(&screen->curve_arena, replicas, sizeof(*counts));
+	int *counts = view_alloc(&screen->curve_arena, replicas, sizeof(*counts), err);
 	int first = 0;
 
 	curve->line_count = 0;
-	curve->lines = arena_alloc(&screen->curve_arena, replicas, sizeof(*curve->lines));
-	if (!counts || !curve->lines)
-		return err_nomem(err);
+	curve->lines = view_alloc(&screen->curve_arena, replicas, sizeof(*curve->lines), err);
+	if (err_stuck(err))
+		return;
 	for (int i = 0; i < curve->rows.count; i++)
 		counts[view__replica_number(curve->rows.row[i].replica)]++;
 	for (size_t r = 0; r < replicas; r++) {
@@ -42,7 +42,6 @@ static enum status tensors_curve_lines(struct view_tensors *screen, struct view_
 			(struct view_tensor_line){(int64_t)r, first, counts[r]};
 		first += counts[r];
 	}
-	return ST_OK;
 }
 
 /* ---- the axis -------------------------------------------------------------------------------- */
@@ -95,8 +94,8 @@ static int tensors_compare_updates(const void *a, const void *b)
 	return tensors_order_rows(a, b, VIEW_BY_UPDATE);
 }
 
-static enum status tensors_curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
-				      struct err *err)
+static void tensors_curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
+			       struct err *err)
 {
 	struct arena *arena = &screen->curve_arena;
 	const size_t count = (size_t)curve->rows.count;
@@ -106,12 +105,12 @@ static enum status tensors_curve_fill(struct view_tensors *screen, struct view_t
 	if (curve->line_count > 1 && screen->by != VIEW_BY_ROW)
 		qsort(curve->rows.row, (size_t)curve->rows.count, sizeof(*curve->rows.row),
 		      screen->by == VIEW_BY_STEP ? tensors_compare_steps : tensors_compare_updates);
-	curve->values = arena_alloc(arena, count + 1, sizeof(*curve->values));
-	curve->at = arena_alloc(arena, count + 1, sizeof(*curve->at));
-	curve->line_values = arena_alloc(arena, count + 1, sizeof(*curve->line_values));
-	curve->line_at = arena_alloc(arena, count + 1, sizeof(*curve->line_at));
-	if (!curve->values || !curve->at || !curve->line_values || !curve->line_at)
-		return err_nomem(err);
+	curve->values = view_alloc(arena, count, sizeof(*curve->values), err);
+	curve->at = view_alloc(arena, count, sizeof(*curve->at), err);
+	curve->line_values = view_alloc(arena, count, sizeof(*curve->line_values), err);
+	curve->line_at = view_alloc(arena, count, sizeof(*curve->line_at), err);
+	if (err_stuck(err))
+		return;
 	for (int i = 0; i < curve->line_count; i++)
 		at[curve->lines[i].replica] = curve->lines[i].first;
 	for (size_t i = 0; i < count; i++) {
@@ -127,47 +126,40 @@ static enum status tensors_curve_fill(struct view_tensors *screen, struct view_t
 	report_axis_include(&screen->x, curve->at, (int64_t)count);
 	report_axis_include(&screen->y, curve->values, (int64_t)count);
 	report_spread_include(&screen->spread, curve->values, (int64_t)count);
-	return ST_OK;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status tensors_curve_read(struct view_tensors *screen, struct view_context *context,
-				      int side, struct err *err)
+static void tensors_curve_read(struct view_tensors *screen, struct view_context *context, int side,
+			       struct err *err)
 {
 	struct view_tensor_curve *curve = &screen->curve[side];
 	struct prof_db *db = view__tensors_db(context, side);
-	enum status status;
+	int kept = 0;
 
 	curve->rows.count = 0;
 	curve->values = NULL;
 	curve->line_count = 0;
-	if (!db || screen->id[side] == IPS_NULL)
-		return ST_OK;
-	status = report_tensor_rows_read(&curve->rows, db, screen->id[side], screen->rank,
-					 view__statistic(screen), VIEW_TENSORS_CURVE, err);
-	if (status == ST_OK) {
-		int kept = 0;
-
-		for (int i = 0; i < curve->rows.count; i++)
-			if (view__replica_shows(screen, curve->rows.row[i].replica))
-				curve->rows.row[kept++] = curve->rows.row[i];
-		curve->rows.count = kept;
-	}
-	return status;
+	if (!db || screen->id[side] == IPS_NULL || err_stuck(err) ||
+	    report_tensor_rows_read(&curve->rows, db, screen->id[side], screen->rank,
+				    view__statistic(screen), VIEW_TENSORS_CURVE, err) != ST_OK)
+		return;
+	for (int i = 0; i < curve->rows.count; i++)
+		if (view__replica_shows(screen, curve->rows.row[i].replica))
+			curve->rows.row[kept++] = curve->rows.row[i];
+	curve->rows.count = kept;
 }
 
-static enum status tensors_curves_fill(struct view_tensors *screen, struct err *err)
+static void tensors_curves_fill(struct view_tensors *screen, struct err *err)
 {
 	static const char *const titles[] = {
 		[VIEW_BY_STEP] = "step", [VIEW_BY_UPDATE] = "weight update", [VIEW_BY_ROW] = "row"};
 	int by = VIEW_BY_STEP;
-	enum status status = ST_OK;
 
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = tensors_curve_lines(screen, &screen->curve[side], err);
-	if (status != ST_OK)
-		return status;
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_curve_lines(screen, &screen->curve[side], err);
+	if (err_stuck(err))
+		return;
 	while (by < VIEW_BY_ROW && !tensors_all_ascend(screen, (enum view_tensor_axis)by))
 		by++;
 	screen->by = (enum view_tensor_axis)by;
@@ -176,12 +168,11 @@ static enum status tensors_curves_fill(struct view_tensors *screen, struct err *
 	report_axis_begin(&screen->x);
 	screen->spread = (struct report_spread){0};
 	report_axis_begin(&screen->y);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = tensors_curve_fill(screen, &screen->curve[side], err);
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_curve_fill(screen, &screen->curve[side], err);
 	report_axis_finish(&screen->x);
 	report_axis_scale(&screen->y, &screen->spread, screen->scale);
 	screen->known = report_axis_finish(&screen->y);
-	return status;
 }
 
 /* The report whose rows the cursor is in: the Source if it has rows. */
@@ -190,21 +181,18 @@ static int curve_side(const struct view_tensors *screen)
 	return screen->curve[0].rows.count == 0 && screen->curve[1].rows.count > 0;
 }
 
-enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err)
+void view__curve_load(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
 	const struct report_tensor_rows *rows;
-	enum status status = ST_OK;
 
 	arena_reset(&screen->curve_arena);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = tensors_curve_read(screen, context, side, err);
-	if (status == ST_OK)
-		status = tensors_curves_fill(screen, err);
-	if (status != ST_OK) {
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_curve_read(screen, context, side, err);
+	tensors_curves_fill(screen, err);
+	if (err_stuck(err)) {
 		for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
 			screen->curve[side].rows.count = screen->curve[side].line_count = 0;
-		return status;
+		return;
 	}
 	/* Move the cursor to the last row at or before the wanted step, or else weight update. */
 	rows = &screen->curve[curve_side(screen)].rows;
@@ -219,7 +207,6 @@ enum status view__curve_load(struct view_tensors *screen, struct view_context *c
 	screen->wanted_step = screen->wanted_update = IPS_NULL;
 	if (screen->cursor < 0 || screen->cursor >= rows->count || context->follow)
 		screen->cursor = rows->count - 1;
-	return ST_OK;
 }
 
 /* ---- the cursor ------------------------------------------------------------------------------ */

@@ -121,9 +121,8 @@ static void tensors_collect_row(struct histogram_builder *g, const struct prof_q
 static enum status tensors_collect_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	struct histogram_builder *g = user;
-	struct prof_query *query;
-	enum status status = view__tensors_rows(
-		&query, g->screen, g->side, g->db,
+	struct prof_query *query = view__tensors_rows(
+		g->screen, g->side, g->db,
 		"SELECT h.context_id, h.bin, h.low, h.high, h.count, c.step, c.weight_update, "
 		"c.microbatch, c.replica, c.mode "
 		"FROM tensor_histogram_rows h LEFT JOIN contexts c ON c.context_id = h.context_id "
@@ -131,65 +130,56 @@ static enum status tensors_collect_range(void *user, int64_t from, int64_t to, s
 		"AND (:rank IS NULL OR c.rank = :rank)",
 		from, to, err);
 
-	if (status != ST_OK)
-		return status;
-	while (prof_query_next(query, &status, err))
+	while (view_query_next(query, err))
 		tensors_collect_row(g, query);
 	prof_query_close(query);
 	g->screen->histogram.side[g->side].looked += to - from;
-	return status;
+	return err->status;
 }
 
-static enum status tensors_collect_side(struct histogram_builder *g, struct view_context *context,
-					struct err *err)
+static void tensors_collect_side(struct histogram_builder *g, struct view_context *context,
+				 struct err *err)
 {
 	struct view_tensor_histograms *side = &g->screen->histogram.side[g->side];
 	struct arena *arena = &g->screen->page_arena;
-	enum status status;
 
 	g->db = view__tensors_db(context, g->side);
 	if (!g->db || g->screen->id[g->side] == IPS_NULL)
-		return ST_OK;
-	g->count = arena_alloc(arena, (size_t)COLUMNS_MOST * BINS, sizeof(*g->count));
-	g->step = arena_alloc(arena, COLUMNS_MOST, sizeof(*g->step));
-	g->update = arena_alloc(arena, COLUMNS_MOST, sizeof(*g->update));
-	if (!g->count || !g->step || !g->update)
-		return err_nomem(err);
-	status = view__last_row(g->db, "SELECT max(row_id) FROM tensor_histogram_rows", &side->all,
-				err);
-	return status == ST_OK ? report_ranges(side->all, VIEW_TENSORS_HISTOGRAMS, 2048,
-					       tensors_collect_range, g, err)
-			       : status;
+		return;
+	g->count = view_alloc(arena, (size_t)COLUMNS_MOST * BINS, sizeof(*g->count), err);
+	g->step = view_alloc(arena, COLUMNS_MOST, sizeof(*g->step), err);
+	g->update = view_alloc(arena, COLUMNS_MOST, sizeof(*g->update), err);
+	side->all = view_query_number(
+		g->db, "SELECT ifnull(max(row_id), 0) FROM tensor_histogram_rows", err);
+	if (!err_stuck(err))
+		report_ranges(side->all, VIEW_TENSORS_HISTOGRAMS, 2048, tensors_collect_range, g,
+			      err);
 }
 
 /* ---- the pictures ---------------------------------------------------------------------------- */
 
 /* Collect the bins that occur in either report, the greatest values first. */
-static enum status tensors_picture_bins(struct view_tensor_histogram *h, const struct bins *bins,
-					struct arena *arena, struct err *err)
+static void tensors_picture_bins(struct view_tensor_histogram *h, const struct bins *bins,
+				 struct arena *arena, struct err *err)
 {
 	int count = 0;
 
 	for (int b = 0; b < BINS; b++)
 		count += bins->there[b];
-	h->low = arena_alloc(arena, (size_t)count + 1, sizeof(*h->low));
-	h->high = arena_alloc(arena, (size_t)count + 1, sizeof(*h->high));
-	h->bin = arena_alloc(arena, (size_t)count + 1, sizeof(*h->bin));
-	if (!h->low || !h->high || !h->bin)
-		return err_nomem(err);
-	for (int b = BINS - 1; b >= 0; b--) {
+	h->low = view_alloc(arena, (size_t)count, sizeof(*h->low), err);
+	h->high = view_alloc(arena, (size_t)count, sizeof(*h->high), err);
+	h->bin = view_alloc(arena, (size_t)count, sizeof(*h->bin), err);
+	for (int b = BINS - 1; b >= 0 && !err_stuck(err); b--) {
 		if (!bins->there[b])
 			continue;
 		h->low[h->bins] = bins->low[b];
 		h->high[h->bins] = bins->high[b];
 		h->bin[h->bins++] = b + BIN_LEAST;
 	}
-	return ST_OK;
 }
 
-static enum status tensors_picture_side(struct view_tensor_histogram *h,
-					const struct histogram_builder *g, struct arena *arena,
-					struct err *err)
+static void tensors_picture_side(struct view_tensor_histogram *h, const struct histogram_builder *g,
+				 struct arena *arena, struct err *err)
 {
 	struct view_tensor_histograms *side = &h->side[g->side];
 	const size_t cells = (size_t)h->bins * (size_t)h->columns;
@@ -200,10 +190,8 @@ static enum status tensors_picture_side(struct view_tensor_histogram *h,
 		side->last_step = g->last[(g->moments - 1) % RECENT].step;
 		side->last_update = g->last[(g->moments - 1) % RECENT].update;
 	}
-	side->count = arena_alloc(arena, cells + 1, sizeof(*side->count));
-	if (!side->count)
-		return err_nomem(err);
-	for (size_t i = 0; i < cells; i++) {
+	side->count = view_alloc(arena, cells, sizeof(*side->count), err);
+	for (size_t i = 0; i < cells && side->count; i++) {
 		const size_t b = (size_t)(h->bin[i / (size_t)h->columns] - BIN_LEAST);
 		const size_t c = i % (size_t)h->columns;
 		const double count = (int)c < side->columns ? g->count[c * BINS + b] : 0;
@@ -211,7 +199,6 @@ static enum status tensors_picture_side(struct view_tensor_histogram *h,
 		side->count[i] = count > 0 ? count : (double)NAN;
 		h->greatest = fmax(h->greatest, count);
 	}
-	return ST_OK;
 }
 
 /* With D: clear counts that are equal at the same step in both. */
@@ -233,13 +220,13 @@ static void tensors_picture_differ(struct view_tensor_histogram *h)
 	}
 }
 
-static enum status tensors_build_pictures(struct histogram_builder *g, struct view_tensors *screen,
-					  struct err *err)
+static void tensors_build_pictures(struct histogram_builder *g, struct view_tensors *screen,
+				   struct err *err)
 {
 	struct view_tensor_histogram *h = &screen->histogram;
-	enum status status = tensors_picture_bins(h, g[0].bins, &screen->page_arena, err);
 
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
+	tensors_picture_bins(h, g[0].bins, &screen->page_arena, err);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && !err_stuck(err); side++) {
 		/* Use the same number of moments per column in both. */
 		while (g[side].moments > 0 && g[side].share < g[!side].share)
 			tensors_merge_columns(&g[side]);
@@ -247,40 +234,34 @@ static enum status tensors_build_pictures(struct histogram_builder *g, struct vi
 			(int)((g[side].moments + g[side].share - 1) / g[side].share);
 		h->columns = max(h->columns, h->side[side].columns);
 	}
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = tensors_picture_side(h, &g[side], &screen->page_arena, err);
-	return status;
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_picture_side(h, &g[side], &screen->page_arena, err);
 }
 
-enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,
-				 struct err *err)
+void view__histogram_load(struct view_tensors *screen, struct view_context *context,
+			  struct err *err)
 {
 	struct bins *bins;
 	struct histogram_builder *g;
-	enum status status = ST_OK;
 
 	screen->histogram = (struct view_tensor_histogram){0};
 	arena_reset(&screen->page_arena);
-	bins = arena_alloc(&screen->page_arena, 1, sizeof(*bins));
-	g = arena_alloc(&screen->page_arena, VIEW_TENSORS_SIDES, sizeof(*g));
-	if (!bins || !g)
-		return err_nomem(err);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
+	bins = view_alloc(&screen->page_arena, 1, sizeof(*bins), err);
+	g = view_alloc(&screen->page_arena, VIEW_TENSORS_SIDES, sizeof(*g), err);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && !err_stuck(err); side++) {
+		g[side] = (struct histogram_builder){
+			.screen = screen, .bins = bins, .side = side, .share = 1};
 		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
-		g[side].screen = screen;
-		g[side].bins = bins;
-		g[side].side = side;
-		g[side].share = 1;
-		status = tensors_collect_side(&g[side], context, err);
+			err_set(err, ST_INTERRUPTED, "interrupted");
+		else
+			tensors_collect_side(&g[side], context, err);
 	}
-	if (status == ST_OK)
-		status = tensors_build_pictures(g, screen, err);
-	if (status != ST_OK)
+	if (!err_stuck(err))
+		tensors_build_pictures(g, screen, err);
+	if (err_stuck(err))
 		screen->histogram = (struct view_tensor_histogram){0};
 	else if (context->target && context->differ)
 		tensors_picture_differ(&screen->histogram);
-	return status;
 }
 
 /* The column of the row under the curve's cursor; -1: none. */

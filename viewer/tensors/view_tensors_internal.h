@@ -28,7 +28,6 @@
 #define VIEW_REPLICAS_MOST      256 /* higher replica numbers count as 0 */
 #define VIEW_TENSORS_NDIM       8
 #define VIEW_TENSORS_SIDES      2 /* the Source and the Target */
-#define VIEW_TENSORS_SQL        4096
 #define VIEW_TENSORS_KIND       48
 
 /* X(page, title) */
@@ -214,7 +213,6 @@ struct view_tensors {
 	int64_t grid_of[VIEW_TENSORS_SIDES]; /* its tensor */
 	enum view_tensor_page grid_page;
 	int grid_replica;
-	char sql[VIEW_TENSORS_SQL]; /* its statement */
 
 	struct view_rect table, heading, body; /* areas; empty if they do not fit */
 };
@@ -243,6 +241,8 @@ static inline bool view__values_has(const struct view_tensor_values *values,
 #define VIEW_MATRIX_CELL  10
 #define VIEW_MATRIX_INDEX 7
 
+/* What reads is a series of steps that do nothing after a failure, which @err (not NULL) keeps. */
+
 /* view_tensors_choice.c */
 const char *view__statistic(const struct view_tensors *screen);
 /* Count the replica of a row that was read. Is it shown? */
@@ -251,19 +251,16 @@ bool view__replica_shows(struct view_tensors *screen, int64_t replica);
 void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
 /* Open @sql for the rows from :from to before :to, of @side's tensor (:tensor) and its rank (:rank,
  * NULL: any). */
-enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
-			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
-			       struct err *err);
-/* The last row as @sql, max(row_id) of a table, has it; 0: the table is empty. */
-enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
+struct prof_query *view__tensors_rows(const struct view_tensors *screen, int side,
+				      struct prof_db *db, const char *sql, int64_t from, int64_t to,
+				      struct err *err);
 /* The chosen capture; NULL: none. */
 const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);
 /* Number of matrices with values, 0 to 3. */
 int view__values_parts(const struct view_tensor_values *values);
 
 /* view_tensors_curve.c */
-enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err);
+void view__curve_load(struct view_tensors *screen, struct view_context *context, struct err *err);
 enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request);
 /* The row under the cursor; NULL: none. */
 const struct report_tensor_row *view__curve_row(const struct view_tensors *screen);
@@ -275,48 +272,44 @@ int view__curve_readout(const struct view_tensors *screen, const struct view_con
 			struct view_pane *pane);
 
 /* view_tensors_histogram.c */
-enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,
-				 struct err *err);
+void view__histogram_load(struct view_tensors *screen, struct view_context *context,
+			  struct err *err);
 void view__histogram_draw(const struct view_tensors *screen, const struct view_context *context,
 			  struct view_pane *pane);
 
 /* view_tensors_list.c */
-enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
-			       struct err *err);
+void view__tensors_list(struct view_tensors *screen, struct view_context *context, struct err *err);
 void view__tensors_list_sql(const struct view_tensors *screen, bool compared, struct str *out);
 /* List only tensors of @kind, "": all; on failure nothing changes. */
-enum status view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
-				    const char *kind, struct err *err);
+void view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
+			     const char *kind, struct err *err);
 /* List the tensors of the next kind, and after the last kind all. */
 enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct view_context *context);
 void view__tensors_list_draw(const struct view_tensors *screen, const struct view_context *context,
 			     struct view_pane *pane);
 /* All statistics as a table, with the order and filter of the list. */
-enum status view__tensors_list_table(const struct view_tensors *screen,
-				     struct view_context *context, struct report_table *out,
-				     struct err *err);
+void view__tensors_list_table(const struct view_tensors *screen, struct view_context *context,
+			      struct report_table *out, struct err *err);
 
 /* view_tensors_matrix.c */
 /* Read the values of the slice. */
-enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
-			      struct err *err);
+void view__matrix_load(struct view_tensors *screen, struct view_context *context, struct err *err);
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
 /* Find out what the chosen tensor is, and choose how it is shown first. */
 void view__sequence_choose(struct view_tensors *screen, const struct view_context *context);
-enum status view__sequence_load(struct view_tensors *screen, struct view_context *context,
-				struct err *err);
+void view__sequence_load(struct view_tensors *screen, struct view_context *context,
+			 struct err *err);
 /* Clear pointers into the page's arena. */
 void view__sequence_reset(struct view_tensor_sequence *sequence);
 bool view__sequence_has_page(const struct view_tensor_values *values);
 /* Rows of the page below its title. */
 int64_t view__sequence_height(const struct view_tensor_sequence *sequence, int width);
 /* Return the rows of a text or of norms. */
-enum status view__sequence_table(const struct view_tensor_values *values, struct report_table *out,
-				 struct err *err);
+void view__sequence_table(const struct view_tensor_values *values, struct report_table *out,
+			  struct err *err);
 
 /* view_tensors_table.c */
-enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err);
+void view__grids_load(struct view_tensors *screen, struct view_context *context, struct err *err);
 enum view_answer view__grids_request(struct view_tensors *screen, enum view_request request);
 /* The rows of the shown page. */
 enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
@@ -324,8 +317,7 @@ enum status view__tensors_table(void *state, struct view_context *context, struc
 void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
 /* view_tensors_values.c */
-enum status view__values_load(struct view_tensors *screen, struct view_context *context,
-			      struct err *err);
+void view__values_load(struct view_tensors *screen, struct view_context *context, struct err *err);
 enum view_answer view__values_request(struct view_tensors *screen, enum view_request request);
 /* What the key b changes the values to: "picture"; "": there are none. */
 const char *view__values_next(const struct view_tensor_values *values);

@@ -14,6 +14,7 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 #include "common/str.h"
+#include "viewer/draw/view_table.h"
 
 /* The titles name the statistic of the column. */
 #define LIST_COLUMNS(name)                                                                         \
@@ -141,7 +142,7 @@ struct spark_rows {
 	size_t replicas;
 };
 
-static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *err)
+static void tensors_sparks_fill(struct view_tensors *screen, struct err *err)
 {
 	struct spark_index index = {.count = (size_t)screen->spark_count};
 	struct spark_rows rows;
@@ -149,11 +150,11 @@ static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *
 	for (int i = 0; i < screen->sampled.count; i++)
 		(void)view__replica_shows(screen, screen->sampled.row[i].replica);
 	rows.replicas = (size_t)screen->replicas + 1;
-	index.by = arena_alloc(&screen->spark_arena, index.count + 1, sizeof(*index.by));
-	rows.of = arena_alloc(&screen->spark_arena, (index.count + 1) * rows.replicas,
-			      sizeof(*rows.of));
-	if (!index.by || !rows.of)
-		return err_nomem(err);
+	index.by = view_alloc(&screen->spark_arena, index.count, sizeof(*index.by), err);
+	rows.of = view_alloc(&screen->spark_arena, index.count * rows.replicas, sizeof(*rows.of),
+			     err);
+	if (err_stuck(err))
+		return;
 	for (size_t i = 0; i < index.count; i++)
 		index.by[i] = &screen->sparks[i];
 	qsort(index.by, index.count, sizeof(struct view_spark *), tensors_spark_order);
@@ -182,96 +183,88 @@ static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *
 				spark->most = max(spark->most, *count);
 		}
 	}
-	return ST_OK;
 }
 
 static const struct report_cell *tensors_list_cell(const struct report_table *table, int64_t row,
 						   const char *name)
 {
-	for (int c = 0; c < table->column_count; c++)
-		if (strcmp(table->columns[c].name, name) == 0)
-			return &table->cells[row * table->column_count + c];
-	return NULL;
+	return &table->cells[row * table->column_count + view_table_column(table, name)];
 }
 
-static enum status tensors_sparks_load(struct view_tensors *screen, struct view_context *context,
-				       struct err *err)
+static void tensors_sparks_load(struct view_tensors *screen, struct view_context *context,
+				struct err *err)
 {
 	const struct report_table *table = &screen->list.table;
 	struct prof_db *db = context->source->db;
-	enum status status =
-		report_tensor_rows_read(&screen->sampled, db, IPS_NULL, IPS_NULL,
-					view__statistic(screen), VIEW_TENSORS_SPARKS, err);
 
+	report_tensor_rows_read(&screen->sampled, db, IPS_NULL, IPS_NULL, view__statistic(screen),
+				VIEW_TENSORS_SPARKS, err);
 	arena_reset(&screen->spark_arena);
 	screen->spark_count = 0;
-	screen->sparks = arena_alloc(&screen->spark_arena, (size_t)table->row_count + 1,
-				     sizeof(*screen->sparks));
-	if (status == ST_OK && !screen->sparks)
-		status = err_nomem(err);
-	for (int64_t row = 0; row < table->row_count && status == ST_OK; row++) {
+	screen->sparks = view_alloc(&screen->spark_arena, (size_t)table->row_count,
+				    sizeof(*screen->sparks), err);
+	for (int64_t row = 0; row < table->row_count && !err_stuck(err); row++) {
 		const struct report_cell *rank = tensors_list_cell(table, row, "rank");
 
 		screen->sparks[row].rank = rank->type == PROF_INT ? rank->integer : IPS_NULL;
-		status = report_tensor_find(db, tensors_list_cell(table, row, "queue")->text,
-					    tensors_list_cell(table, row, "key")->text,
-					    &screen->sparks[row].tensor_id, err);
+		report_tensor_find(db, tensors_list_cell(table, row, "queue")->text,
+				   tensors_list_cell(table, row, "key")->text,
+				   &screen->sparks[row].tensor_id, err);
 		screen->spark_count = row + 1;
 	}
-	return status == ST_OK ? tensors_sparks_fill(screen, err) : status;
+	if (!err_stuck(err))
+		tensors_sparks_fill(screen, err);
 }
 
-enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
-			       struct err *err)
+void view__tensors_list(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
 	const struct list_statistic *statistic = tensors_list_statistic(screen);
 	struct str sql = {0};
-	enum status status;
 
 	view__tensors_list_sql(screen, context->target != NULL, &sql);
 	if (sql.failed)
-		status = err_nomem(err);
+		err_nomem(err);
 	else
-		status = view_grid_query(&screen->list, context, "tensors", str_peek(&sql),
-					 /* Two runs may have the same keys in other queues. */
-					 context->target ? "key" : "queue,key,rank",
-					 statistic->columns, statistic->count, 0, err);
+		view_grid_query(&screen->list, context, "tensors", str_peek(&sql),
+				/* Two runs may have the same keys in other queues. */
+				context->target ? "key" : "queue,key,rank", statistic->columns,
+				statistic->count, 0, err);
 	str_free(&sql);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return;
 	screen->list.style = tensors_list_style;
-	if (!screen->ranked && !view_grid_sort(&screen->list, "greatest", false))
-		return err_set(err, ST_INTERRUPTED, "stopped");
+	if (!screen->ranked && !view_grid_sort(&screen->list, "greatest", false)) {
+		err_set(err, ST_INTERRUPTED, "stopped");
+		return;
+	}
 	screen->ranked = true;
-	return context->target ? ST_OK : tensors_sparks_load(screen, context, err);
+	if (!context->target)
+		tensors_sparks_load(screen, context, err);
 }
 
-enum status view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
-				    const char *kind, struct err *err)
+void view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
+			     const char *kind, struct err *err)
 {
 	char before[VIEW_TENSORS_KIND];
-	enum status status;
 
 	memcpy(before, screen->kind, sizeof(before));
 	str_copy(screen->kind, sizeof(screen->kind), kind);
-	status = view__tensors_list(screen, context, err);
-	if (status != ST_OK)
+	view__tensors_list(screen, context, err);
+	if (err_stuck(err))
 		memcpy(screen->kind, before, sizeof(before));
-	return status;
 }
 
 enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct view_context *context)
 {
 	char kind[VIEW_TENSORS_KIND];
-	struct err err;
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, context->source->db, tensors_list_kinds_sql, &err);
+	struct err err = {0};
+	struct prof_query *query =
+		view_query_open(context->source->db, tensors_list_kinds_sql, &err);
 	bool next = !screen->kind[0];
 
 	/* The kind after the shown one; "" after the last. */
 	kind[0] = '\0';
-	while (!kind[0] && prof_query_next(query, &status, &err)) {
+	while (!kind[0] && view_query_next(query, &err)) {
 		const char *name = prof_column_text(query, 0);
 
 		if (next)
@@ -279,9 +272,9 @@ enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct vie
 		next |= strcmp(name, screen->kind) == 0;
 	}
 	prof_query_close(query);
-	if (status == ST_OK)
-		status = view__tensors_list_kind(screen, context, kind, &err);
-	if (status != ST_OK)
+	if (!err_stuck(&err))
+		view__tensors_list_kind(screen, context, kind, &err);
+	if (err_stuck(&err))
 		view_message(context, err.text, NULL);
 	else if (!kind[0])
 		view_message(context, "tensors of all kinds", NULL);
@@ -324,9 +317,8 @@ void view__tensors_list_draw(const struct view_tensors *screen, const struct vie
 
 static bool tensors_same_cell(const struct report_cell *a, const struct report_cell *b)
 {
-	if (!a || !b || !a->text || !b->text)
-		return (a && a->text) == (b && b->text) &&
-		       (!a || !b || a->type != PROF_INT || a->integer == b->integer);
+	if (!a->text || !b->text)
+		return a->text == b->text && (a->type != PROF_INT || a->integer == b->integer);
 	return strcmp(a->text, b->text) == 0;
 }
 
@@ -344,17 +336,15 @@ static bool tensors_is_listed(const struct report_table *all, int64_t row,
 }
 
 /* Bring the rows of @all into the order and filter of the list. */
-static enum status tensors_list_order(const struct view_grid *list, struct report_table *all,
-				      struct err *err)
+static void tensors_list_order(const struct view_grid *list, struct report_table *all,
+			       struct err *err)
 {
 	const size_t columns = (size_t)all->column_count;
 	struct report_cell *cells =
-		arena_alloc(&all->arena, (size_t)(list->count + 1) * columns, sizeof(*cells));
+		view_alloc(&all->arena, (size_t)list->count * columns, sizeof(*cells), err);
 	int64_t rows = 0;
 
-	if (!cells)
-		return err_nomem(err);
-	for (int64_t i = 0; i < list->count; i++)
+	for (int64_t i = 0; i < list->count && cells; i++)
 		for (int64_t row = 0; row < all->row_count; row++)
 			if (tensors_is_listed(all, row, &list->table, list->order[i])) {
 				memcpy(cells + (size_t)rows++ * columns,
@@ -364,24 +354,14 @@ static enum status tensors_list_order(const struct view_grid *list, struct repor
 			}
 	all->cells = cells;
 	all->row_count = rows;
-	return ST_OK;
 }
 
-enum status view__tensors_list_table(const struct view_tensors *screen,
-				     struct view_context *context, struct report_table *out,
-				     struct err *err)
+void view__tensors_list_table(const struct view_tensors *screen, struct view_context *context,
+			      struct report_table *out, struct err *err)
 {
-	enum status status;
-
 	if (context->target)
-		return view_grid_table(&screen->list, out, err);
-	status = report_table_query(out, context->source->db, "tensors",
-				    "SELECT * FROM tensor_sums", 0, err);
-	if (status == ST_OK)
-		status = tensors_list_order(&screen->list, out, err);
-	if (status != ST_OK) {
-		report_table_free(out);
-		memset(out, 0, sizeof(*out));
-	}
-	return status;
+		view_grid_table(&screen->list, out, err);
+	else if (report_table_query(out, context->source->db, "tensors",
+				    "SELECT * FROM tensor_sums", 0, err) == ST_OK)
+		tensors_list_order(&screen->list, out, err);
 }

@@ -69,12 +69,11 @@ struct reading {
 
 /* Read a piece of the capture by its number. Row ids of pieces rise, with other tensors'
  * between. */
-static enum status tensors_window_piece(const struct window *w, const struct reading *reading,
-					int64_t piece, int64_t *each, struct err *err)
+static void tensors_window_piece(const struct window *w, const struct reading *reading,
+				 int64_t piece, int64_t *each, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, reading->db,
+	struct prof_query *query = view_query_open(
+		reading->db,
 		"SELECT data FROM capture_rows WHERE row_id >= :row AND row_id < :row + :most "
 		"AND tensor_id = :tensor AND context_id IS :context AND coalesce(chunk, 0) = "
 		":piece "
@@ -89,7 +88,7 @@ static enum status tensors_window_piece(const struct window *w, const struct rea
 	if (reading->context_id != IPS_NULL)
 		prof_query_int(query, ":context", reading->context_id);
 	prof_query_int(query, ":piece", piece);
-	data = prof_query_next(query, &status, err) ? prof_column_blob(query, 0, &size) : NULL;
+	data = view_query_next(query, err) ? prof_column_blob(query, 0, &size) : NULL;
 	if (data) {
 		const int64_t count = (int64_t)size / dtype_bytes(w->type);
 
@@ -98,24 +97,22 @@ static enum status tensors_window_piece(const struct window *w, const struct rea
 		tensors_window_copy(w, piece * *each, count, data);
 	}
 	prof_query_close(query);
-	return status;
 }
 
-static enum status tensors_window_read(const struct window *w, const struct reading *reading,
-				       struct view_context *context, struct err *err)
+static void tensors_window_read(const struct window *w, const struct reading *reading,
+				struct view_context *context, struct err *err)
 {
 	const int64_t end = w->base + (w->rows - 1) * w->pitch + w->columns;
 	int64_t each = 0;
-	enum status status = tensors_window_piece(w, reading, 0, &each, err);
 
-	for (int64_t piece = 1; status == ST_OK && each > 0 && piece * each < end; piece++) {
+	tensors_window_piece(w, reading, 0, &each, err);
+	for (int64_t piece = 1; !err_stuck(err) && each > 0 && piece * each < end; piece++) {
 		if (!tensors_window_overlaps(w, piece * each, (piece + 1) * each))
 			continue;
 		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = tensors_window_piece(w, reading, piece, &each, err);
+			err_set(err, ST_INTERRUPTED, "interrupted");
+		tensors_window_piece(w, reading, piece, &each, err);
 	}
-	return status;
 }
 
 /* ---- the slice ------------------------------------------------------------------------------- */
@@ -172,20 +169,20 @@ static size_t tensors_values_count(const struct view_tensor_values *v)
 	return (size_t)v->shown_rows * (size_t)v->shown_columns;
 }
 
-static enum status tensors_part_cells(const struct view_tensor_values *v,
-				      struct view_tensor_matrix *matrix, struct err *err)
+static void tensors_part_cells(const struct view_tensor_values *v,
+			       struct view_tensor_matrix *matrix, struct err *err)
 {
 	const size_t count = tensors_values_count(v);
 
 	if (mem_grow(&matrix->numbers, &matrix->capacity, count + 1, sizeof(*matrix->numbers)))
-		return err_nomem(err);
-	for (size_t i = 0; i < count; i++)
-		matrix->numbers[i] = (double)NAN;
-	return ST_OK;
+		err_nomem(err);
+	else
+		for (size_t i = 0; i < count; i++)
+			matrix->numbers[i] = (double)NAN;
 }
 
-static enum status tensors_part_read(struct view_tensors *screen, struct view_context *context,
-				     int side, struct err *err)
+static void tensors_part_read(struct view_tensors *screen, struct view_context *context, int side,
+			      struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
 	struct view_tensor_matrix *matrix = &v->part[side];
@@ -197,39 +194,34 @@ static enum status tensors_part_read(struct view_tensors *screen, struct view_co
 			   .stride = v->shown_columns,
 			   .rows = min(v->shown_rows, matrix->rows - v->row),
 			   .columns = min(v->shown_columns, matrix->columns - v->column)};
-	enum status status;
 
 	if (matrix->ndim == 0 || w.type == DTYPES || !tensors_shape_fits(matrix))
-		return ST_OK;
-	status = tensors_part_cells(v, matrix, err);
-	if (status != ST_OK)
-		return status;
+		return;
+	tensors_part_cells(v, matrix, err);
 	for (int i = 0; i < matrix->ndim - 2; i++)
 		w.base = w.base * matrix->shape[i] + v->first[i];
 	w.base = (w.base * matrix->rows + v->row) * matrix->columns + v->column;
 	w.out = matrix->numbers;
 	if (w.rows > 0 && w.columns > 0)
-		status = tensors_window_read(&w, &reading, context, err);
-	matrix->cell = status == ST_OK ? matrix->numbers : NULL;
-	return status;
+		tensors_window_read(&w, &reading, context, err);
+	matrix->cell = err_stuck(err) ? NULL : matrix->numbers;
 }
 
 /* ---- the difference -------------------------------------------------------------------------- */
 
-static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, struct err *err)
+static void tensors_diff_make(struct view_tensor_values *v, bool differ, struct err *err)
 {
 	const double *source = v->part[VIEW_OF_SOURCE].cell, *target = v->part[VIEW_OF_TARGET].cell;
 	struct view_tensor_matrix *diff = &v->part[VIEW_OF_DIFF];
 	const size_t count = tensors_values_count(v);
-	enum status status;
 
-	if (!source || !target || view__values_parts(v) < VIEW_TENSOR_SHARES)
-		return ST_OK;
-	status = tensors_part_cells(v, diff, err);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err) || !source || !target || view__values_parts(v) < VIEW_TENSOR_SHARES)
+		return;
+	tensors_part_cells(v, diff, err);
 	if (mem_grow(&v->equals, &v->equal_capacity, count + 1, sizeof(*v->equals)))
-		return err_nomem(err);
+		err_nomem(err);
+	if (err_stuck(err))
+		return;
 	for (size_t i = 0; i < count; i++) {
 		const bool nan = isnan(source[i]) || isnan(target[i]);
 
@@ -243,7 +235,6 @@ static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, 
 	diff->columns = v->columns;
 	diff->cell = diff->numbers;
 	v->equal = differ ? v->equals : NULL;
-	return ST_OK;
 }
 
 static void tensors_scale_over(struct report_axis *scale, const struct view_tensor_values *v,
@@ -264,23 +255,20 @@ static void tensors_matrix_scale(struct view_tensor_values *values)
 	tensors_scale_over(&values->scale, values, VIEW_OF_SOURCE, VIEW_OF_TARGET);
 }
 
-enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
-			      struct err *err)
+void view__matrix_load(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
-	enum status status = ST_OK;
 
 	v->equal = NULL;
 	v->differs = false;
 	v->shown_rows = v->shown_columns = 0;
 	v->cut = 0;
 	if (v->rows < 1 || v->columns < 1)
-		return ST_OK;
+		return;
 	tensors_values_window(screen);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = tensors_part_read(screen, context, side, err);
-	if (status == ST_OK)
-		status = tensors_diff_make(v, context->target && context->differ, err);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && !err_stuck(err); side++)
+		tensors_part_read(screen, context, side, err);
+	tensors_diff_make(v, context->target && context->differ, err);
 	tensors_matrix_scale(v);
 	tensors_scale_over(&v->diff_scale, v, VIEW_OF_DIFF, VIEW_OF_DIFF);
 	if (v->picture && v->equal) {
@@ -290,7 +278,6 @@ enum status view__matrix_load(struct view_tensors *screen, struct view_context *
 				if (v->equal[at])
 					v->part[i].cell[at] = (double)NAN;
 	}
-	return status;
 }
 
 /* ---- sequences: tokens beside a map, a text by its losses, norms of rows --------------------- */
@@ -305,9 +292,8 @@ void view__sequence_choose(struct view_tensors *screen, const struct view_contex
 	struct view_tensor_values *v = &screen->values;
 	struct view_tensor_sequence *s = &v->sequence;
 	const int side = screen->id[0] == IPS_NULL;
-	struct err err;
+	struct err err = {0};
 	struct prof_query *query;
-	enum status status;
 
 	/* A choice made because the last tensor was a sequence does not apply to another one. */
 	v->picture = v->picture && s->kind == VIEW_SEQUENCE_NONE;
@@ -317,10 +303,10 @@ void view__sequence_choose(struct view_tensors *screen, const struct view_contex
 	if (screen->id[side] == IPS_NULL)
 		return;
 	/* A file of an earlier version has no such column: nothing is known then. */
-	status = prof_query_open(&query, view__tensors_db(context, side),
-				 "SELECT dims, kind FROM tensor_rows WHERE tensor_id = :id", &err);
+	query = view_query_open(view__tensors_db(context, side),
+				"SELECT dims, kind FROM tensor_rows WHERE tensor_id = :id", &err);
 	prof_query_int(query, ":id", screen->id[side]);
-	if (prof_query_next(query, &status, &err)) {
+	if (view_query_next(query, &err)) {
 		const char *dims = prof_column_text(query, 0), *kind = prof_column_text(query, 1);
 		const size_t length = dims ? strlen(dims) : 0;
 
@@ -367,8 +353,8 @@ static void scale_rows(struct view_tensor_values *v, const struct view_tensor_ma
 }
 
 /* Compute the figures of an attention head, if the picture's cells contain the whole slice. */
-static enum status load_head(struct view_tensors *screen, const struct view_tensor_matrix *matrix,
-			     struct err *err)
+static void load_head(struct view_tensors *screen, const struct view_tensor_matrix *matrix,
+		      struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
 	const int64_t count = matrix->rows * matrix->columns;
@@ -376,17 +362,16 @@ static enum status load_head(struct view_tensors *screen, const struct view_tens
 
 	v->sequence.headed = v->cut == 0 && matrix->cell;
 	if (!v->sequence.headed)
-		return ST_OK;
-	scores = arena_alloc(&screen->page_arena, (size_t)count, sizeof(*scores));
+		return;
+	scores = view_alloc(&screen->page_arena, (size_t)count, sizeof(*scores), err);
 	if (!scores)
-		return err_nomem(err);
+		return;
 	for (int64_t i = 0; i < count; i++)
 		scores[i] = (float)matrix->cell[i];
 	v->sequence.head = report_head_of(scores, 1, count, matrix->rows, matrix->columns);
-	return ST_OK;
 }
 
-static enum status load_losses(struct view_tensors *screen, struct prof_db *db, struct err *err)
+static void load_losses(struct view_tensors *screen, struct prof_db *db, struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
 	struct view_tensor_sequence *s = &v->sequence;
@@ -394,25 +379,24 @@ static enum status load_losses(struct view_tensors *screen, struct prof_db *db, 
 
 	v->sample = min(v->sample, s->kept.shape[0] - 1);
 	v->token = min(v->token, length - 1);
-	s->by_position = arena_alloc(&screen->page_arena, (size_t)length, sizeof(double));
+	s->by_position = view_alloc(&screen->page_arena, (size_t)length, sizeof(double), err);
 	if (!s->by_position)
-		return err_nomem(err);
+		return;
 	for (int64_t i = 0; i < s->kept.count; i++)
 		s->by_position[i % length] += (double)s->kept.values[i] / (double)s->kept.shape[0];
-	return report_tokens_of(&s->of_rows, &screen->page_arena, db, &s->tokens, &s->kept,
-				"targets", v->sample, length, err);
+	report_tokens_of(&s->of_rows, &screen->page_arena, db, &s->tokens, &s->kept, "targets",
+			 v->sample, length, err);
 }
 
-static enum status load_rows(struct view_tensors *screen, struct prof_db *db, struct err *err)
+static void load_rows(struct view_tensors *screen, struct prof_db *db, struct err *err)
 {
 	struct view_tensor_sequence *s = &screen->values.sequence;
-	enum status status = report_rows_of(&s->rows, &screen->page_arena, db, &s->kept, err);
 
-	for (int64_t r = 0; r < s->kept.shape[0] && status == ST_OK; r++)
+	if (report_rows_of(&s->rows, &screen->page_arena, db, &s->kept, err) != ST_OK)
+		return;
+	for (int64_t r = 0; r < s->kept.shape[0]; r++)
 		s->still += s->rows[r].change == 0.0;
-	if (status == ST_OK)
-		report_rows_sort(s->rows, s->kept.shape[0]);
-	return status;
+	report_rows_sort(s->rows, s->kept.shape[0]);
 }
 
 void view__sequence_reset(struct view_tensor_sequence *s)
@@ -425,8 +409,7 @@ void view__sequence_reset(struct view_tensor_sequence *s)
 	s->note[0] = '\0';
 }
 
-enum status view__sequence_load(struct view_tensors *screen, struct view_context *context,
-				struct err *err)
+void view__sequence_load(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
 	struct view_tensor_sequence *s = &v->sequence;
@@ -436,48 +419,50 @@ enum status view__sequence_load(struct view_tensors *screen, struct view_context
 	struct prof_db *db = view__tensors_db(context, side);
 	struct report_kept_at at = REPORT_KEPT_ANY;
 	struct arena *arena = &screen->page_arena;
-	enum status status;
 
-	if (s->kind == VIEW_SEQUENCE_NONE || !capture || view__values_parts(v) != 1 ||
+	if (err_stuck(err) || s->kind == VIEW_SEQUENCE_NONE || !capture ||
+	    view__values_parts(v) != 1 ||
 	    (!v->paged && !(v->picture && s->kind == VIEW_SEQUENCE_SCORES)))
-		return ST_OK;
+		return;
 	at.key = screen->key;
 	at.step = capture->step != IPS_NULL ? capture->step : capture->weight_update;
 	at.replica = capture->replica;
 	at.rank = screen->rank;
 	at.near = capture->row_id[side];
-	status = report_tokens_read(&s->tokens, arena, db, err);
-	if (status == ST_OK && s->kind == VIEW_SEQUENCE_SCORES) {
+	if (report_tokens_read(&s->tokens, arena, db, err) != ST_OK)
+		return;
+	if (s->kind == VIEW_SEQUENCE_SCORES) {
 		const struct report_kept beside = {
 			.row_id = at.near, .step = at.step, .replica = at.replica, .rank = at.rank};
 
-		status = report_tokens_of(&s->of_rows, arena, db, &s->tokens, &beside, NULL,
-					  v->first[0], matrix->rows, err);
-		if (status == ST_OK)
-			status = report_tokens_of(&s->of_columns, arena, db, &s->tokens, &beside,
-						  NULL, v->first[0], matrix->columns, err);
-		if (status == ST_OK)
-			status = load_head(screen, matrix, err);
-		if (status == ST_OK && v->by_row && s->headed)
+		if (report_tokens_of(&s->of_rows, arena, db, &s->tokens, &beside, NULL, v->first[0],
+				     matrix->rows, err) == ST_OK &&
+		    report_tokens_of(&s->of_columns, arena, db, &s->tokens, &beside, NULL,
+				     v->first[0], matrix->columns, err) == ST_OK)
+			load_head(screen, matrix, err);
+		if (!err_stuck(err) && v->by_row && s->headed)
 			scale_rows(v, matrix);
-		return status;
+		return;
 	}
-	if (status == ST_OK)
-		status = report_kept_read(&s->kept, arena, db, &at, err);
-	/* Too large, or a part is missing: its numbers can still be shown. */
-	if (status == ST_NOTFOUND || status == ST_LIMIT || status == ST_FORMAT) {
+	switch (report_kept_read(&s->kept, arena, db, &at, err)) {
+	case ST_OK:
+		if (s->kept.ndim != 2)
+			str_copy(s->note, sizeof(s->note), "its shape is another");
+		else if (s->kind == VIEW_SEQUENCE_LOSSES)
+			load_losses(screen, db, err);
+		else
+			load_rows(screen, db, err);
+		break;
+	case ST_NOTFOUND:
+	case ST_LIMIT:
+	case ST_FORMAT:
+		/* Too large, or a part is missing: its numbers can still be shown. */
 		str_copy(s->note, sizeof(s->note), err->text);
-		return ST_OK;
+		err->status = ST_OK;
+		break;
+	default:
+		break;
 	}
-	if (status != ST_OK)
-		return status;
-	if (s->kept.ndim != 2)
-		str_copy(s->note, sizeof(s->note), "its shape is another");
-	else if (s->kind == VIEW_SEQUENCE_LOSSES)
-		return load_losses(screen, db, err);
-	else
-		return load_rows(screen, db, err);
-	return ST_OK;
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -703,8 +688,8 @@ int64_t view__sequence_height(const struct view_tensor_sequence *s, int width)
 
 /* ---- as rows --------------------------------------------------------------------------------- */
 
-enum status view__sequence_table(const struct view_tensor_values *v, struct report_table *out,
-				 struct err *err)
+void view__sequence_table(const struct view_tensor_values *v, struct report_table *out,
+			  struct err *err)
 {
 	static const struct report_column losses[] = {
 		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
@@ -714,13 +699,12 @@ enum status view__sequence_table(const struct view_tensor_values *v, struct repo
 						     {"change", REPORT_REAL}};
 	const struct view_tensor_sequence *s = &v->sequence;
 	const int64_t count = s->rows ? s->kept.shape[0] : s->by_position ? s->kept.shape[1] : 0;
-	enum status status = s->kind == VIEW_SEQUENCE_ROWS
-				     ? view_table_new(out, "embeddings", norms,
-						      (int)ARRAY_LEN(norms), count, err)
-				     : view_table_new(out, "token-losses", losses,
-						      (int)ARRAY_LEN(losses), count, err);
 
-	for (int64_t i = 0; i < count && status == ST_OK; i++) {
+	if (s->kind == VIEW_SEQUENCE_ROWS)
+		view_table_new(out, "embeddings", norms, (int)ARRAY_LEN(norms), count, err);
+	else
+		view_table_new(out, "token-losses", losses, (int)ARRAY_LEN(losses), count, err);
+	for (int64_t i = 0; i < count && !err_stuck(err); i++) {
 		const int64_t number = s->rows ? s->rows[i].row : i;
 		const bool named = s->tokens.bytes || number < s->tokens.count;
 		const bool known = (s->rows && named) || (!s->rows && s->of_rows);
@@ -733,11 +717,10 @@ enum status view__sequence_table(const struct view_tensor_values *v, struct repo
 					  : (double)s->kept.values[v->sample * count + i]),
 			view_real(s->rows ? s->rows[i].change : (double)NAN)};
 
-		status = view_table_row(out, i, cells, err);
+		view_table_row(out, i, cells, err);
 	}
-	if (s->note[0] && status == ST_OK)
+	if (s->note[0] && !err_stuck(err))
 		out->note = arena_strdup(&out->arena, s->note);
-	return status;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

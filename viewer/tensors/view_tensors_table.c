@@ -71,9 +71,8 @@ static const struct view_grid_column tensors_rows_columns[] = {
 	{.name = "n", .importance = 40},
 };
 
-static void tensors_rules_sql(const struct view_tensors *screen, bool compared, struct str *out)
+static void tensors_rules_sql(const struct view_tensors *screen, struct str *out)
 {
-	(void)compared;
 	str_add(out, "SELECT h.row_id AS row, h.rule, c.step, c.weight_update, c.phase, h.value, "
 		     "h.threshold, h.time_ns AS at_ns, c.epoch, c.microbatch, c.replica "
 		     "FROM health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
@@ -105,13 +104,11 @@ static enum view_style tensors_grids_style(const struct report_table *table, int
 	return strcmp(name, "rule") == 0 ? VIEW_WARN : VIEW_NORMAL;
 }
 
-enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err)
+void view__grids_load(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
 	const bool rules = screen->page == VIEW_TENSOR_RULES;
 	const struct report_tensor_row *row = view__curve_row(screen);
 	struct str sql = {0};
-	enum status status;
 
 	/* For another tensor or page, start at the curve's cursor, or at the first row. */
 	if (screen->grid_page != screen->page || screen->grid_replica != screen->replica ||
@@ -125,41 +122,28 @@ enum status view__grids_load(struct view_tensors *screen, struct view_context *c
 		if (screen->page == VIEW_TENSOR_ROWS && row)
 			screen->grid_from = row->row_id > RANGE / 2 ? row->row_id - RANGE / 2 : 1;
 	}
-	(rules ? tensors_rules_sql : tensors_rows_sql)(screen, context->target != NULL, &sql);
+	if (rules)
+		tensors_rules_sql(screen, &sql);
+	else
+		tensors_rows_sql(screen, context->target != NULL, &sql);
 	str_addf(&sql, " AND h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
 		 (long long)screen->grid_from, (long long)screen->grid_from + RANGE - 1,
 		 VIEW_TENSORS_PAGE);
-	if (sql.failed) {
-		str_free(&sql);
-		return err_nomem(err);
-	}
-	str_copy(screen->sql, sizeof(screen->sql), str_peek(&sql));
 	screen->grid.style = tensors_grids_style;
-	screen->grid.differ = context->differ;
-	status = view_grid_query(
-		&screen->grid, context, rules ? "rules" : "rows", str_peek(&sql),
-		context->target ? (rules ? "rule,step,phase,replica" : "mode,step,phase,replica")
-				: "row",
-		rules ? tensors_rules_columns : tensors_rows_columns,
-		rules ? (int)ARRAY_LEN(tensors_rules_columns)
-		      : (int)ARRAY_LEN(tensors_rows_columns),
-		0, err);
+	if (sql.failed)
+		err_nomem(err);
+	else
+		view_grid_query(&screen->grid, context, rules ? "rules" : "rows", str_peek(&sql),
+				!context->target ? "row"
+				: rules          ? "rule,step,phase,replica"
+						 : "mode,step,phase,replica",
+				rules ? tensors_rules_columns : tensors_rows_columns,
+				rules ? (int)ARRAY_LEN(tensors_rules_columns)
+				      : (int)ARRAY_LEN(tensors_rows_columns),
+				0, err);
 	str_free(&sql);
-	if (status == ST_OK)
+	if (!err_stuck(err))
 		view_grid_layout(&screen->grid, screen->body);
-	return status;
-}
-
-/* The row id of the table's last row, before sorting; 0: none. */
-static int64_t tensors_last_row(const struct view_grid *grid)
-{
-	const struct report_table *table = &grid->table;
-
-	for (int c = 0; c < table->column_count && table->row_count > 0; c++)
-		if (strcmp(table->columns[c].name, "row") == 0)
-			return table->cells[(table->row_count - 1) * table->column_count + c]
-				.integer;
-	return 0;
 }
 
 enum view_answer view__grids_request(struct view_tensors *screen, enum view_request request)
@@ -167,11 +151,17 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 	struct view_grid *grid = &screen->grid;
 	const bool down = request == VIEW_DOWN_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
 	const bool up = request == VIEW_UP_REQUEST || request == VIEW_PAGE_UP_REQUEST;
-	const int64_t all = screen->curve[0].rows.all, last = tensors_last_row(grid);
+	const struct report_table *table = &grid->table;
+	const int64_t all = screen->curve[0].rows.all;
 
 	if (screen->page == VIEW_TENSOR_ROWS && down && grid->at + 1 >= grid->count) {
-		const bool full = grid->table.row_count == VIEW_TENSORS_PAGE;
-		const int64_t next = full ? last + 1 : screen->grid_from + RANGE;
+		int64_t next = screen->grid_from + RANGE;
+
+		/* A full page ends before its range does: its last row's id, before sorting. */
+		if (table->row_count == VIEW_TENSORS_PAGE)
+			next = 1 + table->cells[(table->row_count - 1) * table->column_count +
+						view_table_column(table, "row")]
+					   .integer;
 
 		if (next <= all) {
 			screen->grid_from = next;
@@ -218,8 +208,8 @@ static bool tensors_bin_empty(const struct view_tensor_histogram *h, int column,
 	       tensors_bin_count(h, 1, column, bin) <= 0;
 }
 
-static enum status tensors_bin_row(const struct view_tensor_histogram *h, int column, int bin,
-				   struct report_table *out, int64_t row, struct err *err)
+static void tensors_bin_row(const struct view_tensor_histogram *h, int column, int bin,
+			    struct report_table *out, int64_t row, struct err *err)
 {
 	const struct view_tensor_histograms *side = &h->side[column >= h->side[0].columns];
 	const int64_t source = tensors_bin_count(h, 0, column, bin),
@@ -236,25 +226,22 @@ static enum status tensors_bin_row(const struct view_tensor_histogram *h, int co
 		view_int(both ? target - source : IPS_NULL),
 	};
 
-	return view_table_row(out, row, cells, err);
+	view_table_row(out, row, cells, err);
 }
 
-static enum status tensors_histogram_table(const struct view_tensors *screen, bool compared,
-					   struct report_table *out, struct err *err)
+static void tensors_histogram_table(const struct view_tensors *screen, bool compared,
+				    struct report_table *out, struct err *err)
 {
 	const struct view_tensor_histogram *h = &screen->histogram;
 	int64_t rows = 0, row = 0;
-	enum status status;
 
 	for (int i = 0; i < h->bins * h->columns; i++)
 		rows += !tensors_bin_empty(h, i / h->bins, i % h->bins);
-	status =
-		view_table_new(out, "histograms", tensors_bin_columns,
-			       compared ? (int)ARRAY_LEN(tensors_bin_columns) : BIN_ONE, rows, err);
-	for (int i = 0; i < h->bins * h->columns && status == ST_OK; i++)
+	view_table_new(out, "histograms", tensors_bin_columns,
+		       compared ? (int)ARRAY_LEN(tensors_bin_columns) : BIN_ONE, rows, err);
+	for (int i = 0; i < h->bins * h->columns && !err_stuck(err); i++)
 		if (!tensors_bin_empty(h, i / h->bins, i % h->bins))
-			status = tensors_bin_row(h, i / h->bins, i % h->bins, out, row++, err);
-	return status;
+			tensors_bin_row(h, i / h->bins, i % h->bins, out, row++, err);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -267,8 +254,8 @@ static const struct report_column tensors_cell_columns[] = {
 	{"value_target", REPORT_REAL}, {"value_diff", REPORT_REAL},
 };
 
-static enum status tensors_values_table(const struct view_tensors *screen, bool compared,
-					struct report_table *out, struct err *err)
+static void tensors_values_table(const struct view_tensors *screen, bool compared,
+				 struct report_table *out, struct err *err)
 {
 	const struct view_tensor_values *v = &screen->values;
 	const struct view_tensor_capture *capture = view__values_capture(screen);
@@ -276,7 +263,6 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 	const int64_t cells = min(all, CELLS_MOST);
 	struct str slice = {0};
 	int64_t rows = 0, row = 0;
-	enum status status;
 	int ndim;
 
 	for (int64_t at = 0; at < cells; at++)
@@ -287,12 +273,13 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 						: v->part[VIEW_OF_TARGET].ndim;
 	for (int i = 0; i < ndim - 2; i++)
 		str_addf(&slice, i > 0 ? ", %lld" : "%lld", (long long)v->first[i]);
-	status = slice.failed ? err_nomem(err)
-			      : view_table_new(out, "values", tensors_cell_columns,
-					       compared ? (int)ARRAY_LEN(tensors_cell_columns)
-							: CELL_ONE,
-					       rows, err);
-	for (int64_t at = 0; at < cells && status == ST_OK; at++)
+	if (slice.failed)
+		err_nomem(err);
+	else
+		view_table_new(out, "values", tensors_cell_columns,
+			       compared ? (int)ARRAY_LEN(tensors_cell_columns) : CELL_ONE, rows,
+			       err);
+	for (int64_t at = 0; at < cells && !err_stuck(err); at++)
 		if (!v->equal || !v->equal[at]) {
 			const int y = (int)(at / v->shown_columns);
 			const int x = (int)(at % v->shown_columns);
@@ -304,12 +291,11 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 			for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
 				if (v->part[i].cell && view__values_has(v, &v->part[i], y, x))
 					shown[CELL_ONE - 1 + i] = view_real(v->part[i].cell[at]);
-			status = view_table_row(out, row++, shown, err);
+			view_table_row(out, row++, shown, err);
 		}
 	str_free(&slice);
 	if (cells < all)
 		out->note = "the first 100,000 values of the slice";
-	return status;
 }
 
 /* ---- the shown page -------------------------------------------------------------------------- */
@@ -320,65 +306,39 @@ enum status view__tensors_table(void *state, struct view_context *context, struc
 	struct view_tensors *screen = state;
 	struct view_tensor_values *v = &screen->values;
 	const bool compared = context->target != NULL;
-	enum status status = ST_OK;
+	struct err own;
 
+	err = err_start(err, &own);
+	*out = (struct report_table){0};
 	if (screen->opened && screen->page == VIEW_TENSOR_CURVE && context->whole)
-		return err_set(
-			err, ST_INVALID,
+		err_set(err, ST_INVALID,
 			"--tensor %s: a curve is printed as --text or --svg; its rows are in "
 			"the view tensor_stats (--query)",
 			screen->key);
-	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
-		return view_grid_table(&screen->grid, out, err);
-	if (screen->opened && screen->page == VIEW_TENSOR_HISTOGRAM)
-		status = tensors_histogram_table(screen, compared, out, err);
+	else if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
+		view_grid_table(&screen->grid, out, err);
+	else if (screen->opened && screen->page == VIEW_TENSOR_HISTOGRAM)
+		tensors_histogram_table(screen, compared, out, err);
 	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES && v->paged)
-		status = view__sequence_table(v, out, err);
+		view__sequence_table(v, out, err);
 	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES) {
 		/* A file contains the whole slice, as a picture does. */
 		if (context->whole && !v->picture && view__values_capture(screen)) {
 			v->picture = true;
-			status = view__matrix_load(screen, context, err);
+			view__matrix_load(screen, context, err);
 			v->picture = false;
 		}
-		if (status == ST_OK)
-			status = tensors_values_table(screen, compared, out, err);
-	} else
-		return view__tensors_list_table(screen, context, out, err);
-	if (status != ST_OK) {
-		report_table_free(out);
-		memset(out, 0, sizeof(*out));
+		if (!err_stuck(err))
+			tensors_values_table(screen, compared, out, err);
+	} else {
+		view__tensors_list_table(screen, context, out, err);
 	}
-	return status;
+	if (err_stuck(err))
+		report_table_free(out);
+	return err->status;
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
-
-static void tensors_query_order(struct str *out, const char *columns)
-{
-	str_addf(out, " ORDER BY %s;\n", columns);
-}
-
-static void tensors_query_curve(const struct view_tensors *screen, const char *queue,
-				struct str *out)
-{
-	str_addf(out,
-		 "SELECT step, weight_update, replica, time_ns, n_nan, n_pos_inf, n_neg_inf, %s "
-		 "FROM tensor_stats",
-		 view__statistic(screen));
-	tensors_where(screen, "key", queue, "", out);
-	tensors_query_order(out, "weight_update, step, replica, time_ns");
-}
-
-static void tensors_query_histogram(const struct view_tensors *screen, const char *queue,
-				    struct str *out)
-{
-	str_add(out, "SELECT mode, weight_update, step, microbatch, bin, low, high, sum(count) AS "
-		     "count FROM tensor_histograms");
-	tensors_where(screen, "key", queue, "", out);
-	str_add(out, " GROUP BY mode, weight_update, step, microbatch, bin");
-	tensors_query_order(out, "mode, weight_update, step, microbatch, bin");
-}
 
 static void tensors_query_number(struct str *out, const char *column, int64_t number)
 {
@@ -388,65 +348,60 @@ static void tensors_query_number(struct str *out, const char *column, int64_t nu
 		str_addf(out, " AND %s = %lld", column, (long long)number);
 }
 
-/* Append the pieces of the shown capture, and the list of captures. */
-static void tensors_query_values(const struct view_tensors *screen, const char *queue,
-				 struct str *out)
+/* Append the pieces of the shown capture. */
+static void tensors_query_capture(const struct view_tensors *screen,
+				  const struct view_tensor_capture *capture, const char *queue,
+				  struct str *out)
 {
-	const struct view_tensor_capture *capture = view__values_capture(screen);
-
-	if (capture) {
-		str_add(out,
-			"SELECT step, weight_update, microbatch, replica, chunk, dtype, shape, "
-			"bytes, data FROM captures");
-		tensors_where(screen, "key", queue, "", out);
-		tensors_query_number(out, "step", capture->step);
-		if (capture->step == IPS_NULL)
-			tensors_query_number(out, "weight_update", capture->weight_update);
-		if (screen->replica < 0)
-			tensors_query_number(out, "replica", capture->replica);
-		str_addf(out, " AND mode IS %s%s%s", capture->mode[0] ? "'" : "NULL", capture->mode,
-			 capture->mode[0] ? "'" : "");
-		tensors_query_order(out, "chunk");
-	}
-	str_add(out, "SELECT mode, weight_update, step, microbatch, replica, dtype, shape, "
-		     "sum(bytes) AS bytes FROM captures");
+	str_add(out, "SELECT step, weight_update, microbatch, replica, chunk, dtype, shape, "
+		     "bytes, data FROM captures");
 	tensors_where(screen, "key", queue, "", out);
-	str_add(out, " GROUP BY mode, weight_update, step, microbatch, replica");
-	tensors_query_order(out, "mode, weight_update, step, replica");
-}
-
-static void tensors_query_rules(const struct view_tensors *screen, const char *queue,
-				struct str *out)
-{
-	(void)queue;
-	str_add(out, "SELECT * FROM health");
-	tensors_where(screen, "key", NULL, "", out);
-	tensors_query_order(out, "time_ns");
-}
-
-static void tensors_query_rows(const struct view_tensors *screen, const char *queue,
-			       struct str *out)
-{
-	str_add(out, "SELECT * FROM tensor_stats");
-	tensors_where(screen, "key", queue, "", out);
-	tensors_query_order(out, "time_ns");
+	tensors_query_number(out, "step", capture->step);
+	if (capture->step == IPS_NULL)
+		tensors_query_number(out, "weight_update", capture->weight_update);
+	if (screen->replica < 0)
+		tensors_query_number(out, "replica", capture->replica);
+	str_addf(out, " AND mode IS %s%s%s ORDER BY chunk;\n", capture->mode[0] ? "'" : "NULL",
+		 capture->mode, capture->mode[0] ? "'" : "");
 }
 
 void view__tensors_query(const void *state, const struct view_context *context, struct str *out)
 {
-	static void (*const queries[])(const struct view_tensors *, const char *, struct str *) = {
-		[VIEW_TENSOR_CURVE] = tensors_query_curve,
-		[VIEW_TENSOR_HISTOGRAM] = tensors_query_histogram,
-		[VIEW_TENSOR_VALUES] = tensors_query_values,
-		[VIEW_TENSOR_RULES] = tensors_query_rules,
-		[VIEW_TENSOR_ROWS] = tensors_query_rows,
+	static const struct {
+		const char *columns, *view, *rest;
+	} statements[] = {
+		[VIEW_TENSOR_CURVE] = {"step, weight_update, replica, time_ns, n_nan, n_pos_inf, "
+				       "n_neg_inf, ",
+				       "tensor_stats",
+				       "ORDER BY weight_update, step, replica, time_ns"},
+		[VIEW_TENSOR_HISTOGRAM] = {"mode, weight_update, step, microbatch, bin, low, high, "
+					   "sum(count) AS count",
+					   "tensor_histograms",
+					   "GROUP BY mode, weight_update, step, microbatch, bin "
+					   "ORDER BY mode, weight_update, step, microbatch, bin"},
+		[VIEW_TENSOR_VALUES] = {"mode, weight_update, step, microbatch, replica, dtype, "
+					"shape, sum(bytes) AS bytes",
+					"captures",
+					"GROUP BY mode, weight_update, step, microbatch, replica "
+					"ORDER BY mode, weight_update, step, replica"},
+		[VIEW_TENSOR_RULES] = {"*", "health", "ORDER BY time_ns"},
+		[VIEW_TENSOR_ROWS] = {"*", "tensor_stats", "ORDER BY time_ns"},
 	};
 	const struct view_tensors *screen = state;
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+	const char *queue = context->target ? NULL : "queue";
 
 	if (!screen->opened) {
 		view__tensors_list_sql(screen, context->target != NULL, out);
-		tensors_query_order(out, "greatest DESC");
+		str_add(out, " ORDER BY greatest DESC;\n");
 	}
-	if (screen->key[0])
-		queries[screen->page](screen, context->target ? NULL : "queue", out);
+	if (!screen->key[0])
+		return;
+	if (screen->page == VIEW_TENSOR_VALUES && capture)
+		tensors_query_capture(screen, capture, queue, out);
+	str_addf(out, "SELECT %s%s FROM %s", statements[screen->page].columns,
+		 screen->page == VIEW_TENSOR_CURVE ? view__statistic(screen) : "",
+		 statements[screen->page].view);
+	tensors_where(screen, "key", screen->page == VIEW_TENSOR_RULES ? NULL : queue, "", out);
+	str_addf(out, " %s;\n", statements[screen->page].rest);
 }

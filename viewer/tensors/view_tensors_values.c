@@ -28,32 +28,31 @@ struct finding {
 	int side;
 };
 
-static enum status tensors_capture_add(struct view_tensor_captures *captures,
-				       const struct view_tensor_capture *capture, struct err *err)
+static void tensors_capture_add(struct view_tensor_captures *captures,
+				const struct view_tensor_capture *capture, struct err *err)
 {
+	if (err_stuck(err))
+		return;
 	if (mem_grow(&captures->list, &captures->capacity, (size_t)captures->count + 1,
 		     sizeof(*captures->list)))
-		return err_nomem(err);
-	captures->list[captures->count++] = *capture;
-	return ST_OK;
+		err_nomem(err);
+	else
+		captures->list[captures->count++] = *capture;
 }
 
 /* Collect captures by their first pieces. The data is not read. */
 static enum status tensors_find_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	const struct finding *finding = user;
-	struct prof_query *query;
-	enum status status = view__tensors_rows(
-		&query, finding->screen, finding->side, finding->db,
+	struct prof_query *query = view__tensors_rows(
+		finding->screen, finding->side, finding->db,
 		"SELECT p.row_id, p.context_id, c.step, c.weight_update, c.microbatch, c.replica, "
 		"c.mode FROM capture_rows p LEFT JOIN contexts c ON c.context_id = p.context_id "
 		"WHERE p.row_id >= :from AND p.row_id < :to AND p.tensor_id = :tensor "
 		"AND coalesce(p.chunk, 0) = 0 AND (:rank IS NULL OR c.rank = :rank)",
 		from, to, err);
 
-	if (status != ST_OK)
-		return status;
-	while (prof_query_next(query, &status, err)) {
+	while (view_query_next(query, err)) {
 		const char *mode = prof_column_text(query, 6);
 		struct view_tensor_capture capture = {
 			.row_id = {IPS_NULL, IPS_NULL},
@@ -69,11 +68,11 @@ static enum status tensors_find_range(void *user, int64_t from, int64_t to, stru
 		str_copy(capture.mode, sizeof(capture.mode), mode ? mode : "");
 		capture.row_id[finding->side] = prof_column_int(query, 0);
 		capture.context_id[finding->side] = prof_column_int(query, 1);
-		status = tensors_capture_add(finding->found, &capture, err);
+		tensors_capture_add(finding->found, &capture, err);
 	}
 	prof_query_close(query);
 	finding->found->looked += to - from;
-	return status;
+	return err->status;
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -89,24 +88,20 @@ static bool tensors_same_moment(const struct view_tensor_capture *a,
 }
 
 /* Add the captures before @end that only the Target has. */
-static enum status tensors_pair_others(struct view_tensor_captures *both,
-				       const struct view_tensor_captures *target, const bool *taken,
-				       int *from, int end, struct err *err)
+static void tensors_pair_others(struct view_tensor_captures *both,
+				const struct view_tensor_captures *target, const bool *taken,
+				int *from, int end, struct err *err)
 {
-	enum status status = ST_OK;
-
-	for (; *from < end && status == ST_OK; (*from)++)
+	for (; *from < end; (*from)++)
 		if (!taken[*from])
-			status = tensors_capture_add(both, &target->list[*from], err);
-	return status;
+			tensors_capture_add(both, &target->list[*from], err);
 }
 
 /* Merge the captures of both in order; those of the Source get their partners in the Target. */
-static enum status tensors_pair_up(struct view_tensor_values *values, int *partner, bool *taken,
-				   struct err *err)
+static void tensors_pair_up(struct view_tensor_values *values, int *partner, bool *taken,
+			    struct err *err)
 {
 	const struct view_tensor_captures *source = &values->found[0], *target = &values->found[1];
-	enum status status = ST_OK;
 	int near = 0, from = 0;
 
 	for (int i = 0; i < source->count; i++) {
@@ -124,84 +119,77 @@ static enum status tensors_pair_up(struct view_tensor_values *values, int *partn
 			near = partner[i] + 1;
 		}
 	}
-	for (int i = 0; i < source->count && status == ST_OK; i++) {
+	for (int i = 0; i < source->count; i++) {
 		struct view_tensor_capture capture = source->list[i];
 
 		if (partner[i] >= 0) {
-			status = tensors_pair_others(&values->both, target, taken, &from,
-						     partner[i], err);
+			tensors_pair_others(&values->both, target, taken, &from, partner[i], err);
 			capture.row_id[1] = target->list[partner[i]].row_id[1];
 			capture.context_id[1] = target->list[partner[i]].context_id[1];
 		}
-		if (status == ST_OK)
-			status = tensors_capture_add(&values->both, &capture, err);
+		tensors_capture_add(&values->both, &capture, err);
 	}
-	if (status == ST_OK)
-		status = tensors_pair_others(&values->both, target, taken, &from, target->count,
-					     err);
-	return status;
+	tensors_pair_others(&values->both, target, taken, &from, target->count, err);
 }
 
 /* Load the list of captures of both reports. */
-static enum status captures_load(struct view_tensors *screen, struct view_context *context,
-				 struct err *err)
+static void captures_load(struct view_tensors *screen, struct view_context *context,
+			  struct err *err)
 {
 	struct view_tensor_values *values = &screen->values;
-	enum status status = ST_OK;
 	bool *taken;
 	int *partner;
 
 	values->both.count = 0;
 	arena_reset(&screen->page_arena);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
+	for (int side = 0; side < VIEW_TENSORS_SIDES && !err_stuck(err); side++) {
 		struct finding finding = {screen, &values->found[side],
 					  view__tensors_db(context, side), side};
 
-		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
+		if (view_cancelled(context)) {
+			err_set(err, ST_INTERRUPTED, "interrupted");
+			return;
+		}
 		finding.found->count = 0;
 		finding.found->looked = finding.found->all = 0;
 		if (!finding.db || screen->id[side] == IPS_NULL)
 			continue;
-		status = view__last_row(finding.db, "SELECT max(row_id) FROM capture_rows",
-					&finding.found->all, err);
-		if (status == ST_OK)
-			status = report_ranges(finding.found->all, VIEW_TENSORS_CAPTURES, 64,
-					       tensors_find_range, &finding, err);
+		finding.found->all = view_query_number(
+			finding.db, "SELECT ifnull(max(row_id), 0) FROM capture_rows", err);
+		if (!err_stuck(err))
+			report_ranges(finding.found->all, VIEW_TENSORS_CAPTURES, 64,
+				      tensors_find_range, &finding, err);
 	}
-	if (status != ST_OK)
-		return status;
-	partner = arena_alloc(&screen->page_arena, (size_t)values->found[0].count + 1,
-			      sizeof(*partner));
-	taken = arena_alloc(&screen->page_arena, (size_t)values->found[1].count + 1,
-			    sizeof(*taken));
-	if (!partner || !taken)
-		return err_nomem(err);
+	partner = view_alloc(&screen->page_arena, (size_t)values->found[0].count, sizeof(*partner),
+			     err);
+	taken = view_alloc(&screen->page_arena, (size_t)values->found[1].count, sizeof(*taken),
+			   err);
+	if (err_stuck(err))
+		return;
 	values->both.looked = values->found[0].looked + values->found[1].looked;
 	values->both.all = values->found[0].all + values->found[1].all;
-	return tensors_pair_up(values, partner, taken, err);
+	tensors_pair_up(values, partner, taken, err);
 }
 
 /* ---- the shape of the slice ------------------------------------------------------------------ */
 
 /* Parse a shape like "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond VIEW_TENSORS_NDIM
  * are ignored. */
-static enum status tensors_shape_load(struct view_tensors *screen, struct view_context *context,
-				      int side, struct err *err)
+static void tensors_shape_load(struct view_tensors *screen, struct view_context *context, int side,
+			       struct err *err)
 {
 	struct view_tensor_matrix *matrix = &screen->values.part[side];
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 	struct prof_query *query;
-	enum status status;
 
 	matrix->dtype[0] = matrix->shape_text[0] = '\0';
 	matrix->ndim = 0;
 	if (!capture || capture->row_id[side] == IPS_NULL)
-		return ST_OK;
-	status = prof_query_open(&query, view__tensors_db(context, side),
-				 "SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
+		return;
+	query = view_query_open(view__tensors_db(context, side),
+				"SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
 	prof_query_int(query, ":row", capture->row_id[side]);
-	if (prof_query_next(query, &status, err)) {
+	if (view_query_next(query, err)) {
 		const char *dtype = prof_column_text(query, 0), *shape = prof_column_text(query, 1);
 
 		const char *at = shape ? shape : "";
@@ -224,7 +212,6 @@ static enum status tensors_shape_load(struct view_tensors *screen, struct view_c
 			matrix->shape[matrix->ndim++] = 1;
 	}
 	prof_query_close(query);
-	return status;
 }
 
 /* The matrix whose axes movements refer to: the Source's, if it has the capture. */
@@ -298,30 +285,28 @@ static void tensors_values_choose(struct view_tensors *screen, const struct view
 	values->wanted = IPS_NULL;
 }
 
-enum status view__values_load(struct view_tensors *screen, struct view_context *context,
-			      struct err *err)
+void view__values_load(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
 	struct view_tensor_values *values = &screen->values;
 	const struct view_tensor_matrix *first;
-	enum status status;
 
 	view__sequence_reset(&values->sequence);
-	status = captures_load(screen, context, err);
+	captures_load(screen, context, err);
 	values->rows = values->columns = 0;
 	for (int i = 0; i < VIEW_TENSOR_SHARES; i++) {
 		values->part[i].ndim = 0;
 		values->part[i].cell = NULL;
 	}
-	if (status != ST_OK || values->both.count == 0) {
+	if (err_stuck(err) || values->both.count == 0) {
 		values->both.count = 0;
 		values->note[0] = '\0';
-		return status;
+		return;
 	}
 	tensors_values_choose(screen, context);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = tensors_shape_load(screen, context, side, err);
-	if (status != ST_OK)
-		return status;
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_shape_load(screen, context, side, err);
+	if (err_stuck(err))
+		return;
 	first = tensors_first_matrix(values);
 	for (int i = 0; i < VIEW_TENSORS_NDIM; i++)
 		if (i >= first->ndim - 2 || values->first[i] >= first->shape[i])
@@ -330,8 +315,8 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 	tensors_slice_size(values, &values->part[VIEW_OF_SOURCE]);
 	tensors_slice_size(values, &values->part[VIEW_OF_TARGET]);
 	tensors_values_note(screen, context);
-	status = view__matrix_load(screen, context, err);
-	return status == ST_OK ? view__sequence_load(screen, context, err) : status;
+	view__matrix_load(screen, context, err);
+	view__sequence_load(screen, context, err);
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */

@@ -21,11 +21,11 @@
 #define WHATIF_TALL 16
 
 struct view_whatif {
+	struct view_grid grid;        /* first: view_state_grid() */
 	struct report_whatif *whatif; /* NULL: there is nothing to predict from */
 	struct err trouble;           /* why */
 	struct report_whatif_row rows[REPORT_WHATIF_ROWS_MAX];
 	int count;
-	struct view_grid grid;
 };
 
 /* "speedup" is the most important figure, so it comes first. */
@@ -45,21 +45,7 @@ static const struct view_grid_column whatif_shown[] = {
 	{.name = "slowest_stage", .title = "slowest", .importance = 5},
 	{.name = "slowest_stage_ns", .title = "its F+B", .importance = 4},
 	{.name = "memory_tile_bytes", .title = "fullest tile", .importance = 3},
-	{.name = "kind"},
-	{.name = "replicas"},
-	{.name = "optimizer_ns"},
-	{.name = "makespan_ns"},
-	{.name = "busy_ns"},
-	{.name = "bubble_rate"},
-	{.name = "bubble_over_ideal"},
-	{.name = "split"},
-	{.name = "flags"},
-	{.name = "why_not"},
-	{.name = "assumptions"},
-	{.name = "instances"},
-	{.name = "exposed_ns"},
-	{.name = "link_ns"},
-	{.name = "efficiency"},
+	{.importance = 0}, /* all others */
 };
 
 static void whatif_fini(void *state)
@@ -68,11 +54,6 @@ static void whatif_fini(void *state)
 
 	report_whatif_close(screen->whatif);
 	view_grid_fini(&screen->grid);
-}
-
-static struct view_grid *whatif_grid(void *state)
-{
-	return &((struct view_whatif *)state)->grid;
 }
 
 /* Predict all rows again: the run file is the same, but the figures of a recording run may
@@ -268,7 +249,7 @@ const struct view_screen_ops view_whatif_ops = {
 	.least_ns = 30 * UINT64_C(1000000000),
 	.size = sizeof(struct view_whatif),
 	.fini = whatif_fini,
-	.grid = whatif_grid,
+	.grid = view_state_grid,
 	.load = whatif_load,
 	.draw = whatif_draw,
 	.request = whatif_request,
