@@ -81,8 +81,9 @@ static enum status metrics_go(void *state, struct view_context *context,
 	struct view_metrics *screen = state;
 	int64_t best = -1;
 	int fit = 0;
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	view_grid_filter(&screen->grid, "");
 	for (int64_t i = 0; i < screen->grid.count; i++) {
 		const int fits = metrics_fits(screen, place, screen->grid.order[i]);
@@ -100,9 +101,9 @@ static enum status metrics_go(void *state, struct view_context *context,
 	screen->cursor = NAN;
 	if (place->step != IPS_NULL)
 		screen->wanted = VIEW_METRICS_STEP;
-	status = view__metrics_curves(screen, context, err);
-	if (status != ST_OK)
-		return status;
+	view__metrics_curves(screen, context, err);
+	if (err_stuck(err))
+		return err->status;
 	if (screen->x == VIEW_METRICS_STEP && place->step != IPS_NULL)
 		screen->cursor = (double)place->step;
 	else if (screen->x == VIEW_METRICS_EPOCH && place->epoch != IPS_NULL)
@@ -181,20 +182,19 @@ static void metrics_fini(void *state)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status metrics_read_side(struct view_metrics *screen, struct view_context *context,
-				     int side, struct report_table *out, struct err *err)
+static void metrics_read_side(struct view_metrics *screen, struct view_context *context, int side,
+			      struct report_table *out, struct err *err)
 {
 	const struct view_source *source =
 		side == VIEW_METRICS_SOURCE ? context->source : context->target;
 	struct view_metrics_list *list = &screen->lists[side];
-	enum status status = view_metrics_list(list, source->db, err);
 
-	if (status == ST_OK)
-		status = view_metrics_read(list, source->db, context, 1, list->rows, err);
-	if (status == ST_OK)
-		status = view_table_new(out, "metrics", metrics_columns, ARRAY_LEN(metrics_columns),
-					list->count, err);
-	for (int i = 0; i < list->count && status == ST_OK; i++) {
+	view_metrics_list(list, source->db, err);
+	view_metrics_read(list, source->db, context, 1, list->rows, err);
+	if (!err_stuck(err))
+		view_table_new(out, "metrics", metrics_columns, ARRAY_LEN(metrics_columns),
+			       list->count, err);
+	for (int i = 0; i < list->count && !err_stuck(err); i++) {
 		const struct view_metric *item = &list->items[i];
 		/* REAL with NaN: the metric was NaN. NULL would mean unknown. */
 		const struct report_cell last = {.type = PROF_REAL, .real = item->last};
@@ -209,34 +209,32 @@ static enum status metrics_read_side(struct view_metrics *screen, struct view_co
 			view_int(item->count),
 		};
 
-		status = view_table_row(out, i, cells, err);
-		if (status != ST_OK)
-			report_table_free(out);
+		view_table_row(out, i, cells, err);
 	}
-	return status;
+	if (err_stuck(err))
+		report_table_free(out);
 }
 
-static enum status metrics_grid(struct view_metrics *screen, struct view_context *context,
-				struct err *err)
+static void metrics_grid(struct view_metrics *screen, struct view_context *context, struct err *err)
 {
 	struct report_table source = {0}, target = {0}, both = {0};
-	enum status status = metrics_read_side(screen, context, VIEW_METRICS_SOURCE, &source, err);
 
-	if (status == ST_OK && context->target) {
-		status = metrics_read_side(screen, context, VIEW_METRICS_TARGET, &target, err);
-		if (status == ST_OK)
-			status = view_grid_compare(&both, context, &source, &target, KEYS, err);
+	metrics_read_side(screen, context, VIEW_METRICS_SOURCE, &source, err);
+	if (!err_stuck(err) && context->target) {
+		metrics_read_side(screen, context, VIEW_METRICS_TARGET, &target, err);
+		if (!err_stuck(err))
+			view_grid_compare(&both, context, &source, &target, KEYS, err);
 		report_table_free(&source);
 		report_table_free(&target);
 	} else {
 		both = source;
 	}
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return;
 	screen->grid.differ = context->target && context->differ;
 	screen->grid.still = true;
-	return view_grid_set(&screen->grid, context, &both, metrics_shown, ARRAY_LEN(metrics_shown),
-			     KEYS, err);
+	view_grid_set(&screen->grid, context, &both, metrics_shown, ARRAY_LEN(metrics_shown), KEYS,
+		      err);
 }
 
 static void metrics_spark(const struct view_metric *metric, struct view_metrics_spark *out)
@@ -268,43 +266,40 @@ static void metrics_spark(const struct view_metric *metric, struct view_metrics_
 	}
 }
 
-static enum status metrics_sparks(struct view_metrics *screen, struct err *err)
+static void metrics_sparks(struct view_metrics *screen, struct err *err)
 {
 	const size_t rows = (size_t)screen->grid.table.row_count;
 
 	arena_reset(&screen->spark_arena);
 	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
 		screen->sparks[side] =
-			arena_alloc(&screen->spark_arena, rows + 1, sizeof(*screen->sparks[side]));
-		if (!screen->sparks[side])
-			return err_nomem(err);
-		for (size_t row = 0; row < rows; row++)
+			view_alloc(&screen->spark_arena, rows, sizeof(*screen->sparks[side]), err);
+		for (size_t row = 0; row < rows && !err_stuck(err); row++)
 			metrics_spark(view__metrics_at(screen, side, (int64_t)row),
 				      &screen->sparks[side][row]);
 	}
-	return ST_OK;
 }
 
 static enum status metrics_load(void *state, struct view_context *context, bool news,
 				struct err *err)
 {
 	struct view_metrics *screen = state;
-	enum status status = ST_OK;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
+	struct err own;
 
+	err = err_start(err, &own);
 	if (news || !screen->loaded) {
-		screen->loaded = false;
-		status = metrics_grid(screen, context, err);
-		if (status == ST_OK)
-			status = metrics_sparks(screen, err);
-		if (status != ST_OK)
-			return status;
-		screen->loaded = true;
+		metrics_grid(screen, context, err);
+		metrics_sparks(screen, err);
+		screen->loaded = !err_stuck(err);
 	}
+	if (err_stuck(err))
+		return err->status;
 	screen->areas = view__metrics_areas(body, screen->grid.count, screen->large);
 	view_grid_layout(&screen->grid, screen->areas.list);
 	view__metrics_fill(&screen->areas, view_grid_used(&screen->grid));
-	return view__metrics_curves(screen, context, err);
+	view__metrics_curves(screen, context, err);
+	return err->status;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

@@ -100,15 +100,14 @@ static void metrics_finish_window(struct view_metrics *screen, bool follow)
 
 /* Read the window of a sampled metric in full, from the last known row before it to the first after
  * it. */
-static enum status metrics_read_detail(struct view_metrics *screen, struct view_context *context,
-				       int side, struct view_metric **metric, struct err *err)
+static void metrics_read_detail(struct view_metrics *screen, struct view_context *context, int side,
+				struct view_metric **metric, struct err *err)
 {
 	const struct view_source *source =
 		side == VIEW_METRICS_SOURCE ? context->source : context->target;
 	struct view_metrics_list *detail = &screen->detail[side];
 	const struct view_metric whole = **metric;
 	int64_t from = 1, to = screen->lists[side].rows;
-	enum status status;
 
 	for (size_t i = 0; i < whole.point_count; i++) {
 		const double x = metrics_x_of(&whole.points[i], screen->x, (int64_t)i);
@@ -121,27 +120,25 @@ static enum status metrics_read_detail(struct view_metrics *screen, struct view_
 		}
 	}
 	view_metrics_fini(detail);
-	if (arena_init(&detail->arena, 0))
-		return err_nomem(err);
-	detail->items = arena_alloc(&detail->arena, 1, sizeof(*detail->items));
+	(void)arena_init(&detail->arena, 0);
+	detail->items = view_alloc(&detail->arena, 1, sizeof(*detail->items), err);
 	if (!detail->items)
-		return err_nomem(err);
+		return;
 	detail->items[0] = whole;
 	detail->items[0].points = NULL;
 	detail->items[0].point_count = detail->items[0].capacity = 0;
 	detail->count = 1;
-	status = view_metrics_read(detail, source->db, context, from, to, err);
-	if (status == ST_OK)
+	view_metrics_read(detail, source->db, context, from, to, err);
+	if (!err_stuck(err))
 		*metric = &detail->items[0];
-	return status;
 }
 
 /* Compute moving means of the finite values. */
 static double *metrics_smooth(struct view_metrics *screen, const struct view_metric *metric,
-			      size_t first, size_t count)
+			      size_t first, size_t count, struct err *err)
 {
 	const size_t width = (size_t)view__metrics_mean(screen);
-	double *out = arena_alloc(&screen->arena, count + 1, sizeof(*out));
+	double *out = view_alloc(&screen->arena, count, sizeof(*out), err);
 
 	for (size_t i = 0; out && i < count; i++) {
 		const size_t end = first + i + 1;
@@ -158,8 +155,8 @@ static double *metrics_smooth(struct view_metrics *screen, const struct view_met
 	return out;
 }
 
-static enum status metrics_cut_curve(struct view_metrics *screen, const struct view_metric *metric,
-				     struct view_metrics_curve *curve, struct err *err)
+static void metrics_cut_curve(struct view_metrics *screen, const struct view_metric *metric,
+			      struct view_metrics_curve *curve, struct err *err)
 {
 	size_t first = 0, end;
 
@@ -170,10 +167,10 @@ static enum status metrics_cut_curve(struct view_metrics *screen, const struct v
 		if (metrics_x_of(&metric->points[end], screen->x, (int64_t)end) > screen->to)
 			break;
 	curve->points = metric->points ? metric->points + first : NULL;
-	curve->at = arena_alloc(&screen->arena, end - first + 1, sizeof(double));
-	curve->values = arena_alloc(&screen->arena, end - first + 1, sizeof(double));
-	if (!curve->at || !curve->values)
-		return err_nomem(err);
+	curve->at = view_alloc(&screen->arena, end - first, sizeof(double), err);
+	curve->values = view_alloc(&screen->arena, end - first, sizeof(double), err);
+	if (err_stuck(err))
+		return;
 	for (size_t i = first; i < end; i++) {
 		curve->at[i - first] = metrics_x_of(&metric->points[i], screen->x, (int64_t)i);
 		curve->values[i - first] = metric->points[i].value;
@@ -182,12 +179,8 @@ static enum status metrics_cut_curve(struct view_metrics *screen, const struct v
 	curve->count = (int64_t)(end - first);
 	curve->recorded = metric->count;
 	if (view__metrics_mean(screen) > 1 &&
-	    (screen->chosen || metric->point_count >= SMOOTH_FROM)) {
-		curve->smooth = metrics_smooth(screen, metric, first, end - first);
-		if (!curve->smooth)
-			return err_nomem(err);
-	}
-	return ST_OK;
+	    (screen->chosen || metric->point_count >= SMOOTH_FROM))
+		curve->smooth = metrics_smooth(screen, metric, first, end - first, err);
 }
 
 static void metrics_finish_axes(struct view_metrics *screen)
@@ -217,11 +210,10 @@ static void metrics_finish_axes(struct view_metrics *screen)
 	(void)report_axis_finish(&screen->axis_y);
 }
 
-enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
-				 struct err *err)
+void view__metrics_curves(struct view_metrics *screen, struct view_context *context,
+			  struct err *err)
 {
 	struct view_metric *metrics[VIEW_METRICS_SIDES] = {NULL};
-	enum status status = ST_OK;
 	const int sides = context->target ? VIEW_METRICS_SIDES : 1;
 
 	arena_reset(&screen->arena);
@@ -255,19 +247,16 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 	if (screen->least_x > screen->greatest_x)
 		screen->least_x = screen->greatest_x = 0;
 	metrics_finish_window(screen, context->follow);
-	for (int side = 0; side < sides && status == ST_OK; side++) {
+	for (int side = 0; side < sides && !err_stuck(err); side++) {
 		if (!metrics[side])
 			continue;
 		/* A sampled metric does not know the index of its points. */
 		if (screen->lists[side].sampled && screen->zoomed &&
 		    screen->x != VIEW_METRICS_ORDER)
-			status = metrics_read_detail(screen, context, side, &metrics[side], err);
-		if (status == ST_OK)
-			status = metrics_cut_curve(screen, metrics[side], &screen->curves[side],
-						   err);
+			metrics_read_detail(screen, context, side, &metrics[side], err);
+		metrics_cut_curve(screen, metrics[side], &screen->curves[side], err);
 	}
 	metrics_finish_axes(screen);
-	return status;
 }
 
 /* ---- the cursor ------------------------------------------------------------------------------ */

@@ -81,9 +81,10 @@ struct view_metrics {
 };
 
 /* view_metrics_curve.c */
-/* The curves of the row under the cursor, for the window. */
-enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
-				 struct err *err);
+/* The curves of the row under the cursor, for the window; nothing after a failure, which @err (not
+ * NULL) keeps. */
+void view__metrics_curves(struct view_metrics *screen, struct view_context *context,
+			  struct err *err);
 struct view_metric *view__metrics_at(const struct view_metrics *screen, int side, int64_t row);
 /* A report's point at the cursor; NULL: it has none. For host times, which never coincide, and if
  * points are sampled: the nearest one; @x: its position. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
 
 /* ---- trends ---------------------------------------------------------------------------------- */
@@ -85,32 +86,29 @@ static const char metrics_sql_rows[] =
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static const char *metrics_retain(struct view_metrics_list *list, const char *text, bool *failed)
+static const char *metrics_retain(struct view_metrics_list *list, const char *text, struct err *err)
 {
 	const char *kept = text ? arena_strdup(&list->arena, text) : NULL;
 
-	*failed = *failed || (text && !kept);
+	if (text && !kept)
+		err_nomem(err);
 	return kept;
 }
 
-static enum status metrics_read_sum(struct view_metrics_list *list, const struct prof_query *query,
-				    struct err *err)
+static void metrics_read_sum(struct view_metrics_list *list, const struct prof_query *query,
+			     struct err *err)
 {
 	struct view_metric *item = &list->items[list->count];
-	bool failed = false;
 
 	item->rank = prof_column_int(query, 0);
-	item->mode = metrics_retain(list, prof_column_text(query, 1), &failed);
-	item->name = metrics_retain(list, prof_column_text(query, 2), &failed);
+	item->mode = metrics_retain(list, prof_column_text(query, 1), err);
+	item->name = metrics_retain(list, prof_column_text(query, 2), err);
 	item->per_step = prof_column_int(query, 3) == 1;
 	item->count = prof_column_int(query, 4);
 	item->least = prof_column_real(query, 5);
 	item->greatest = prof_column_real(query, 6);
 	item->last = prof_column_real(query, 7);
-	if (failed)
-		return err_nomem(err);
-	list->count++;
-	return ST_OK;
+	list->count += !err_stuck(err);
 }
 
 void view_metrics_fini(struct view_metrics_list *list)
@@ -121,30 +119,20 @@ void view_metrics_fini(struct view_metrics_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
-enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err)
+void view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err)
 {
-	struct prof_query *query = NULL;
-	enum status status = ST_OK;
+	struct prof_query *query;
 
 	view_metrics_fini(list);
-	if (arena_init(&list->arena, 0))
-		return err_nomem(err);
-	list->items = arena_alloc(&list->arena, METRICS_READ_LIST_MOST, sizeof(*list->items));
-	if (!list->items)
-		status = err_nomem(err);
-	if (status == ST_OK)
-		status =
-			prof_db_number(db, "SELECT max(row_id) FROM metric_rows", &list->rows, err);
-	if (list->rows < 0)
-		list->rows = 0;
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, metrics_sql_sums, err);
-	while (prof_query_next(query, &status, err))
-		status = metrics_read_sum(list, query, err);
+	(void)arena_init(&list->arena, 0);
+	list->items = view_alloc(&list->arena, METRICS_READ_LIST_MOST, sizeof(*list->items), err);
+	list->rows = max(view_query_number(db, "SELECT max(row_id) FROM metric_rows", err), 0);
+	query = view_query_open(db, metrics_sql_sums, err);
+	while (view_query_next(query, err))
+		metrics_read_sum(list, query, err);
 	prof_query_close(query);
-	if (status != ST_OK)
+	if (err_stuck(err))
 		view_metrics_fini(list);
-	return status;
 }
 
 static bool metrics_is_same(const char *a, const char *b)
@@ -167,8 +155,8 @@ struct view_metric *view_metrics_find(const struct view_metrics_list *list, int6
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static enum status metrics_read_row(struct view_metrics_list *list, const struct prof_query *query,
-				    struct err *err)
+static void metrics_read_row(struct view_metrics_list *list, const struct prof_query *query,
+			     struct err *err)
 {
 	struct view_metric *item = view_metrics_find(
 		list, prof_column_int(query, 1), prof_column_text(query, 2),
@@ -176,9 +164,11 @@ static enum status metrics_read_row(struct view_metrics_list *list, const struct
 	struct view_metric_point *point;
 
 	if (!item)
-		return ST_OK; /* newer than the sums */
-	if (mem_grow(&item->points, &item->capacity, item->point_count + 1, sizeof(*point)))
-		return err_nomem(err);
+		return; /* newer than the sums */
+	if (mem_grow(&item->points, &item->capacity, item->point_count + 1, sizeof(*point))) {
+		err_nomem(err);
+		return;
+	}
 	point = &item->points[item->point_count++];
 	point->row = prof_column_int(query, 0);
 	point->epoch = prof_column_int(query, 3);
@@ -186,87 +176,60 @@ static enum status metrics_read_row(struct view_metrics_list *list, const struct
 	point->step = prof_column_int(query, 5);
 	point->time_ns = prof_column_int(query, 6);
 	point->value = prof_column_real(query, 8);
-	return ST_OK;
 }
 
-static enum status metrics_read_stretch(struct view_metrics_list *list, struct prof_db *db,
-					int64_t from, int64_t to, struct err *err)
+static void metrics_read_stretch(struct view_metrics_list *list, struct prof_db *db,
+				 const struct view_context *context, int64_t from, int64_t to,
+				 struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, metrics_sql_rows, err);
 
+	if (!err_stuck(err) && view_cancelled(context))
+		err_set(err, ST_INTERRUPTED, "interrupted");
+	query = view_query_open(db, metrics_sql_rows, err);
 	prof_query_int(query, ":from", from);
 	prof_query_int(query, ":to", to);
-	while (prof_query_next(query, &status, err))
-		status = metrics_read_row(list, query, err);
+	while (view_query_next(query, err))
+		metrics_read_row(list, query, err);
 	prof_query_close(query);
-	return status;
 }
 
-static bool metrics_is_before(struct prof_db *db, int64_t id, int64_t time_ns, enum status *status,
-			      struct err *err)
+static void metrics_read_epochs(struct view_metrics_list *list, struct prof_db *db,
+				const struct view_context *context, int64_t from, int64_t to,
+				struct err *err)
 {
-	struct prof_query *query;
-	bool before = false;
-
-	if (*status == ST_OK)
-		*status = prof_query_open(
-			&query, db, "SELECT time_ns FROM metric_rows WHERE row_id = :row", err);
-	if (*status != ST_OK)
-		return false;
-	prof_query_int(query, ":row", id);
-	if (prof_query_next(query, status, err))
-		before = prof_column_int(query, 0) < time_ns;
-	prof_query_close(query);
-	return before;
-}
-
-static enum status metrics_read_epochs(struct view_metrics_list *list, struct prof_db *db,
-				       const struct view_context *context, int64_t from, int64_t to,
-				       struct err *err)
-{
+	static const char sql[] = "SELECT time_ns FROM metric_rows WHERE row_id = :row";
 	int64_t ends[EPOCHS_MOST], at = from;
 	int count = 0;
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db,
+	struct prof_query *query =
+		view_query_open(db,
 				"SELECT last_end_ns FROM execution_sums WHERE last_end_ns IS NOT "
 				"NULL ORDER BY last_end_ns DESC LIMIT 300",
 				err);
 
 	/* When epochs end, at most EPOCHS_MOST of them. */
-	while (count < EPOCHS_MOST && prof_query_next(query, &status, err))
+	while (count < EPOCHS_MOST && view_query_next(query, err))
 		ends[count++] = prof_column_int(query, 0);
 	prof_query_close(query);
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
+	for (int i = 0; i < count && !err_stuck(err); i++) {
 		/* The first row at or after the epoch's end; rows are in order of time. */
-		SORTED_FIRST(at, from, to, metrics_is_before(db, at, ends[i], &status, err));
-		if (status == ST_OK)
-			status = metrics_read_stretch(list, db, at - STRETCH / 2, at + STRETCH / 2,
-						      err);
+		SORTED_FIRST(at, from, to, view_query_at(db, sql, at, err) < ends[i]);
+		metrics_read_stretch(list, db, context, at - STRETCH / 2, at + STRETCH / 2, err);
 	}
-	return status;
 }
 
-static enum status metrics_read_spread(struct view_metrics_list *list, struct prof_db *db,
-				       const struct view_context *context, int64_t from, int64_t to,
-				       struct err *err)
+static void metrics_read_spread(struct view_metrics_list *list, struct prof_db *db,
+				const struct view_context *context, int64_t from, int64_t to,
+				struct err *err)
 {
-	enum status status = ST_OK;
-
-	for (int64_t i = 0; i < STRETCHES && status == ST_OK; i++) {
+	for (int64_t i = 0; i < STRETCHES && !err_stuck(err); i++) {
 		/* The last stretch ends with the last row. */
 		const int64_t at = from + (to - from - STRETCH + 1) / (STRETCHES - 1) * i;
 		const bool last = i == STRETCHES - 1;
 
-		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = metrics_read_stretch(list, db, last ? to - STRETCH + 1 : at,
-					      last ? to : at + STRETCH - 1, err);
+		metrics_read_stretch(list, db, context, last ? to - STRETCH + 1 : at,
+				     last ? to : at + STRETCH - 1, err);
 	}
-	return status;
 }
 
 static int metrics_row_order(const void *a, const void *b)
@@ -276,20 +239,19 @@ static int metrics_row_order(const void *a, const void *b)
 	return SORTED_BY(one, two, row);
 }
 
-enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
-			      const struct view_context *context, int64_t from, int64_t to,
-			      struct err *err)
+void view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
+		       const struct view_context *context, int64_t from, int64_t to,
+		       struct err *err)
 {
-	enum status status;
-
 	for (int i = 0; i < list->count; i++)
 		list->items[i].point_count = 0;
 	list->sampled = to - from >= METRICS_READ_WHOLE_ROWS;
-	if (!list->sampled)
-		return metrics_read_stretch(list, db, from, to, err);
-	status = metrics_read_spread(list, db, context, from, to, err);
-	if (status == ST_OK)
-		status = metrics_read_epochs(list, db, context, from, to, err);
+	if (!list->sampled) {
+		metrics_read_stretch(list, db, context, from, to, err);
+		return;
+	}
+	metrics_read_spread(list, db, context, from, to, err);
+	metrics_read_epochs(list, db, context, from, to, err);
 	for (int i = 0; i < list->count; i++) {
 		struct view_metric *item = &list->items[i];
 		size_t kept = 0;
@@ -303,5 +265,4 @@ enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db
 				item->points[++kept] = item->points[p];
 		item->point_count = kept + 1;
 	}
-	return status;
 }

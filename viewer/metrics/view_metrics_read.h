@@ -34,12 +34,13 @@ struct view_metrics_list {
 	struct arena arena;
 };
 
-/* Read the list, by mode and name, without points. On failure it is empty. */
-enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err);
+/* Read the list, by mode and name, without points. On failure it is empty. Both functions do nothing
+ * after a failure, which @err (not NULL) keeps. */
+void view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err);
 /* The points of rows @from .. @to. */
-enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
-			      const struct view_context *context, int64_t from, int64_t to,
-			      struct err *err);
+void view_metrics_read(struct view_metrics_list *list, struct prof_db *db,
+		       const struct view_context *context, int64_t from, int64_t to,
+		       struct err *err);
 void view_metrics_fini(struct view_metrics_list *list); /* accepts a zeroed list */
 
 /* NULL: none. @mode may be NULL, as in a row without one. */

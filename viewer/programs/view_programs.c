@@ -17,48 +17,39 @@
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status programs_load_side(struct view_programs *screen, struct prof_db *db,
-				      enum view_side side, struct err *err)
+static void programs_load_side(struct view_programs *screen, struct prof_db *db,
+			       enum view_side side, struct err *err)
 {
-	enum status status;
+	static const char sql[] =
+		"SELECT ifnull(sum(updates), 0) FROM execution_sums WHERE mode = 'train'";
 
 	screen->clock_hz[side] = view_source_fact(db, "clock_hz");
-	status = prof_db_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
-				&screen->updates[side], err);
-	if (screen->updates[side] == IPS_NULL)
-		screen->updates[side] = 0;
-	return status;
+	screen->updates[side] = view_query_number(db, sql, err);
 }
 
 /* Read both reports' programs into one tree. */
-static enum status programs_load_tree(struct view_programs *screen, struct view_context *context,
-				      struct err *err)
+static void programs_load_tree(struct view_programs *screen, struct view_context *context,
+			       struct err *err)
 {
 	struct view_tree tree, other;
-	enum status status = view__tree_read(&tree, context, context->source->db, err);
-	int *rows = NULL;
+	int *rows;
 
-	if (status != ST_OK)
-		return status;
+	view__tree_read(&tree, context, context->source->db, err);
 	if (context->target) {
-		status = view__tree_read(&other, context, context->target->db, err);
-		if (status == ST_OK)
-			status = view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err);
-		if (status == ST_OK)
-			status = view__tree_link(&other, VIEW_PROGRAMS_AS_RUN, false, err);
-		if (status == ST_OK)
-			status = view__tree_join(&tree, &other, err);
+		view__tree_read(&other, context, context->target->db, err);
+		view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err);
+		view__tree_link(&other, VIEW_PROGRAMS_AS_RUN, false, err);
+		view__tree_join(&tree, &other, err);
 		view__tree_fini(&other);
 	}
-	if (status == ST_OK) {
-		rows = mem_alloc(((size_t)tree.count + 1) * sizeof(*rows));
-		status = rows ? view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err)
-			      : err_nomem(err);
-	}
-	if (status != ST_OK) {
+	view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err);
+	rows = mem_alloc(((size_t)tree.count + 1) * sizeof(*rows));
+	if (!rows && !err_stuck(err))
+		err_nomem(err);
+	if (err_stuck(err)) {
 		view__tree_fini(&tree);
 		mem_free(rows);
-		return status;
+		return;
 	}
 	view__tree_fini(&screen->tree);
 	mem_free(screen->rows);
@@ -66,30 +57,26 @@ static enum status programs_load_tree(struct view_programs *screen, struct view_
 	screen->rows = rows;
 	screen->selected = 0;
 	screen->loaded = true;
-	return ST_OK;
 }
 
 /* Read the cycles of the selected IPU, and order siblings, which may depend on them. */
-static enum status programs_load_cycles(struct view_programs *screen, struct view_context *context,
-					struct err *err)
+static void programs_load_cycles(struct view_programs *screen, struct view_context *context,
+				 struct err *err)
 {
 	struct view_tree *tree = &screen->tree;
 	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
 						 context->target ? context->target->db : NULL};
-	enum status status = ST_OK;
 
-	for (int side = 0; side < VIEW_SIDES && dbs[side] && status == ST_OK; side++) {
+	for (int side = 0; side < VIEW_SIDES && dbs[side] && !err_stuck(err); side++) {
 		struct view_program_ranks *ranks = &screen->ranks[side];
 
-		status = view__tree_ranks(dbs[side], ranks, err);
-		if (status == ST_OK)
-			status = view__tree_cycles(tree, dbs[side], (enum view_side)side, ranks,
-						   screen->ipu, err);
+		view__tree_ranks(dbs[side], ranks, err);
+		view__tree_cycles(tree, dbs[side], (enum view_side)side, ranks, screen->ipu, err);
 	}
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return;
 	view__tree_sums(tree);
-	return view__tree_link(tree, screen->order, screen->reverse && !screen->flat, err);
+	view__tree_link(tree, screen->order, screen->reverse && !screen->flat, err);
 }
 
 /* Return true if the programs must be read. A run writes them once, before it starts. */
@@ -229,7 +216,8 @@ static enum view_answer programs_reload_cycles(struct view_programs *screen,
 {
 	struct err err = {0};
 
-	if (programs_load_cycles(screen, context, &err) != ST_OK)
+	programs_load_cycles(screen, context, &err);
+	if (err_stuck(&err))
 		view_message(context, err.text, NULL);
 	return VIEW_LOAD;
 }
@@ -372,39 +360,32 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
 	struct view_split split = {.upper = body};
 	const struct view_program *node;
-	enum status status = ST_OK;
+	struct err own;
 	int wanted;
 
+	err = err_start(err, &own);
 	if (news || !screen->loaded) {
 		if (programs_changed(screen, context))
-			status = programs_load_tree(screen, context, err);
-		if (status == ST_OK) {
-			status = prof_db_number(context->source->db,
-						"SELECT max(stage) FROM operations",
-						&screen->last_ipu, err);
-			if (status == ST_OK)
-				status = programs_load_side(screen, context->source->db,
-							    VIEW_SOURCE_SIDE, err);
-			if (status == ST_OK && context->target)
-				status = programs_load_side(screen, context->target->db,
-							    VIEW_TARGET_SIDE, err);
-		}
-		if (status == ST_OK)
-			status = programs_load_cycles(screen, context, err);
+			programs_load_tree(screen, context, err);
+		screen->last_ipu = view_query_number(context->source->db,
+						     "SELECT max(stage) FROM operations", err);
+		programs_load_side(screen, context->source->db, VIEW_SOURCE_SIDE, err);
+		if (context->target)
+			programs_load_side(screen, context->target->db, VIEW_TARGET_SIDE, err);
+		programs_load_cycles(screen, context, err);
 	}
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return err->status;
 	/* Printed output cannot be opened, so open everything. */
 	for (int i = 0; context->whole && i < screen->tree.count; i++)
 		screen->tree.nodes[i].open = true;
 	view__programs_rows(screen, context->differ);
 	node = view__programs_at(screen);
 	screen->selected = node ? node - screen->tree.nodes : 0;
-	status = view__programs_detail(screen, context, err);
-	if (status == ST_OK)
-		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
-	if (status != ST_OK)
-		return status;
+	view__programs_detail(screen, context, err);
+	if (err_stuck(err) || view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST,
+					      err) != ST_OK)
+		return err->status;
 	wanted = min(screen->details.height, body.height / 2);
 	if (!context->whole && body.height >= DETAILS_FROM && screen->details.height > 0)
 		split = view_split_rows(body, body.height - 1 - wanted, LOWER_LEAST);

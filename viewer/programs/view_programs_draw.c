@@ -33,13 +33,13 @@ static const char programs_live_sql[] =
 	"\tl.program_step BETWEEN v.first_program_step AND v.last_program_step\n"
 	"ORDER BY v.bytes DESC LIMIT 12";
 
-static enum status programs_open_query(struct prof_query **query, struct prof_db *db,
-				       const char *sql, int64_t program, struct err *err)
+static struct prof_query *programs_open_query(struct prof_db *db, const char *sql, int64_t program,
+					      struct err *err)
 {
-	enum status status = prof_query_open(query, db, sql, err);
+	struct prof_query *query = view_query_open(db, sql, err);
 
-	prof_query_int(*query, ":program", program);
-	return status;
+	prof_query_int(query, ":program", program);
+	return query;
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -137,15 +137,12 @@ static void programs_describe_program(struct view_programs *screen, const struct
 				 fmt_count(inside, node->inside));
 }
 
-static enum status programs_describe_sets(struct view_programs *screen, struct prof_db *db,
-					  int64_t program, struct err *err)
+static void programs_describe_sets(struct view_programs *screen, struct prof_db *db,
+				   int64_t program, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = programs_open_query(&query, db, programs_set_sql, program, err);
+	struct prof_query *query = programs_open_query(db, programs_set_sql, program, err);
 
-	if (status != ST_OK)
-		return status;
-	while (prof_query_next(query, &status, err)) {
+	while (view_query_next(query, err)) {
 		char vertices[FMT_SIZE], tiles[FMT_SIZE], cycles[FMT_SIZE], balance[FMT_SIZE];
 		const char *name = prof_column_text(query, 0);
 
@@ -160,17 +157,15 @@ static enum status programs_describe_sets(struct view_programs *screen, struct p
 			name ? name : "-");
 	}
 	prof_query_close(query);
-	return status;
 }
 
-static enum status programs_describe_live(struct view_programs *screen, struct prof_db *db,
-					  int64_t program, const char *title, struct err *err)
+static void programs_describe_live(struct view_programs *screen, struct prof_db *db,
+				   int64_t program, const char *title, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = programs_open_query(&query, db, programs_live_sql, program, err);
+	struct prof_query *query = programs_open_query(db, programs_live_sql, program, err);
 	bool any = false;
 
-	while (prof_query_next(query, &status, err)) {
+	while (view_query_next(query, err)) {
 		const int64_t size = prof_column_int(query, 4);
 		const char *name = prof_column_text(query, 2), *kind = prof_column_text(query, 3);
 		char bytes[FMT_SIZE];
@@ -183,7 +178,6 @@ static enum status programs_describe_live(struct view_programs *screen, struct p
 				 kind ? kind : "-", (long long)prof_column_int(query, 0));
 	}
 	prof_query_close(query);
-	return status;
 }
 
 /* ---- sums by type ---------------------------------------------------------------------------- */
@@ -256,25 +250,21 @@ static void programs_describe_types(struct view_programs *screen, const struct v
 /* ---- the details ----------------------------------------------------------------------------- */
 
 /* Show the facts of one report; in a comparison, below its name. */
-static enum status programs_describe_side(struct view_programs *screen,
-					  const struct view_program *node, struct prof_db *db,
-					  int side, const char *title, const char *live,
-					  struct err *err)
+static void programs_describe_side(struct view_programs *screen, const struct view_program *node,
+				   struct prof_db *db, int side, const char *title,
+				   const char *live, struct err *err)
 {
-	enum status status;
-
 	if (title)
 		view_blocks_begin(&screen->details, title, NAME_WIDTH);
 	programs_describe_cycles(screen, node, side);
 	view_blocks_fact(&screen->details, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
 			 (long long)node->id[side], (long long)node->position, node->depth);
-	status = programs_describe_sets(screen, db, node->id[side], err);
-	return status == ST_OK ? programs_describe_live(screen, db, node->id[side], live, err)
-			       : status;
+	programs_describe_sets(screen, db, node->id[side], err);
+	programs_describe_live(screen, db, node->id[side], live, err);
 }
 
-enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
-				  struct err *err)
+void view__programs_detail(struct view_programs *screen, struct view_context *context,
+			   struct err *err)
 {
 	const struct view_program *node = view__programs_at(screen);
 	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
@@ -283,26 +273,24 @@ enum status view__programs_detail(struct view_programs *screen, struct view_cont
 	static const char *const live[VIEW_SIDES] = {
 		"Source: live while it runs, beside what always is",
 		"Target: live while it runs, beside what always is"};
-	enum status status = ST_OK;
 
 	view_blocks_clear(&screen->details);
 	screen->details.two_from = 110;
 	screen->details.folds = true;
 	if (!node)
-		return ST_OK;
+		return;
 	if (screen->by_type) {
 		programs_describe_types(screen, node, context->target != NULL);
-		return ST_OK;
+		return;
 	}
 	programs_describe_program(screen, node, context->target != NULL);
 	if (!context->target)
-		return programs_describe_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
-					      "Live while it runs, beside what always is", err);
-	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
+		programs_describe_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
+				       "Live while it runs, beside what always is", err);
+	for (int side = 0; side < VIEW_SIDES && context->target; side++)
 		if (node->id[side] != IPS_NULL)
-			status = programs_describe_side(screen, node, dbs[side], side, titles[side],
-							live[side], err);
-	return status;
+			programs_describe_side(screen, node, dbs[side], side, titles[side],
+					       live[side], err);
 }
 
 static void programs_substitute_id(struct str *out, const char *sql, int64_t program)

@@ -90,32 +90,33 @@ struct view_programs {
 	struct view_rect table, line, lower;
 };
 
+/* What reads is a series of steps that do nothing after a failure, which @err (not NULL) keeps. */
+
 /* view_programs_draw.c */
-enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
-				  struct err *err);
+void view__programs_detail(struct view_programs *screen, struct view_context *context,
+			   struct err *err);
 void view__programs_detail_sql(const struct view_programs *screen, struct str *out);
 void view__programs_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane);
 
 /* view_programs_tree.c */
-enum status view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
-			    struct err *err);
+void view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
+		     struct err *err);
 /* Compute children, the walk and paths. @order of siblings. Call it after all programs are read. */
-enum status view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
-			    struct err *err);
-enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
-			      const struct view_program_ranks *ranks, int64_t ipu, struct err *err);
+void view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
+		     struct err *err);
+void view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
+		       const struct view_program_ranks *ranks, int64_t ipu, struct err *err);
 void view__tree_sums(struct view_tree *tree); /* compute cycles from own cycles */
 int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id);
 void view__tree_fini(struct view_tree *tree);
 /* The SQL statement of the cycles, of all ranks together; @ipu -1: all. */
 void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ranks, int64_t ipu);
-enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err);
+void view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err);
 extern const char view__tree_sql[];
 /* Merge @target's programs into the source's @tree. Both must be linked; @tree must be linked again
  * afterwards. */
-enum status view__tree_join(struct view_tree *tree, const struct view_tree *target,
-			    struct err *err);
+void view__tree_join(struct view_tree *tree, const struct view_tree *target, struct err *err);
 /* Compute the rows from the tree, the filter and the open programs; keep the cursor's program. */
 void view__programs_rows(struct view_programs *screen, bool differ);
 void view__programs_scroll(struct view_programs *screen);

@@ -41,11 +41,23 @@ static const char *programs_copy_text(struct view_tree *tree, const char *text, 
 	return before && strcmp(text, before) == 0 ? before : arena_strdup(&tree->arena, text);
 }
 
-static enum status programs_add_row(struct view_tree *tree, const struct prof_query *query,
-				    struct err *err)
+/* Append @node; one of its texts is NULL where memory was short. */
+static void programs_append(struct view_tree *tree, const struct view_program *node,
+			    struct err *err)
+{
+	if (!node->type || !node->name || !node->operation ||
+	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
+		err_nomem(err);
+	else
+		tree->nodes[tree->count++] = *node;
+}
+
+static void programs_add_row(struct view_tree *tree, const struct prof_query *query,
+			     struct err *err)
 {
 	const struct view_program *last = tree->count > 0 ? &tree->nodes[tree->count - 1] : NULL;
 	struct view_program node = {.id = {prof_column_int(query, 0), IPS_NULL},
+				    .path = (uint64_t)prof_column_int(query, 1),
 				    .position = prof_column_int(query, 2),
 				    .repeat = prof_column_int(query, 6),
 				    .call = prof_column_int(query, 7)};
@@ -54,11 +66,7 @@ static enum status programs_add_row(struct view_tree *tree, const struct prof_qu
 	node.operation =
 		programs_copy_text(tree, prof_column_text(query, 5), last ? last->operation : NULL);
 	node.name = programs_copy_text(tree, prof_column_text(query, 4), node.operation);
-	if (!node.type || !node.name || !node.operation ||
-	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
-		return err_nomem(err);
-	tree->nodes[tree->count++] = node;
-	return ST_OK;
+	programs_append(tree, &node, err);
 }
 
 /* Find a program by id. The source's programs are sorted by id. */
@@ -91,33 +99,27 @@ static void programs_resolve_parents(struct view_tree *tree)
 	}
 }
 
-enum status view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
-			    struct err *err)
+void view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
+		     struct err *err)
 {
-	struct prof_query *query;
-	enum status status;
+	struct prof_query *query = view_query_open(db, view__tree_sql, err);
 
 	memset(out, 0, sizeof(*out));
 	(void)arena_init(&out->arena, 0);
-	status = prof_query_open(&query, db, view__tree_sql, err);
-	while (prof_query_next(query, &status, err)) {
-		if (out->count == VIEW_PROGRAMS_MOST) {
+	while (!out->cut && view_query_next(query, err)) {
+		if (out->count == VIEW_PROGRAMS_MOST)
 			out->cut = true;
-			break;
-		}
-		status = view_cancelled(context) ? err_set(err, ST_INTERRUPTED, "stopped")
-						 : programs_add_row(out, query, err);
-		if (status != ST_OK)
-			break;
-		out->nodes[out->count - 1].path = (uint64_t)prof_column_int(query, 1);
+		else if (view_cancelled(context))
+			err_set(err, ST_INTERRUPTED, "stopped");
+		else
+			programs_add_row(out, query, err);
 	}
 	prof_query_close(query);
 	out->sources = out->count;
-	if (status == ST_OK)
-		programs_resolve_parents(out);
-	else
+	if (err_stuck(err))
 		view__tree_fini(out);
-	return status;
+	else
+		programs_resolve_parents(out);
 }
 
 /* ---- linking --------------------------------------------------------------------------------- */
@@ -193,14 +195,19 @@ static void programs_compute_walk(struct view_tree *tree)
 	}
 }
 
-enum status view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
-			    struct err *err)
+void view__tree_link(struct view_tree *tree, enum view_program_order order, bool reverse,
+		     struct err *err)
 {
 	struct tree_sorter sorter = {tree, order, reverse};
-	int *walk = mem_resize(tree->walk, (size_t)tree->count + 1, sizeof(*walk));
+	int *walk;
 
-	if (!walk)
-		return err_nomem(err);
+	if (err_stuck(err))
+		return;
+	walk = mem_resize(tree->walk, (size_t)tree->count + 1, sizeof(*walk));
+	if (!walk) {
+		err_nomem(err);
+		return;
+	}
 	tree->walk = walk;
 	tree->first = VIEW_NO_PROGRAM;
 	for (int i = 0; i < tree->count; i++) {
@@ -219,7 +226,6 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 		*first = walk[i];
 	}
 	programs_compute_walk(tree);
-	return ST_OK;
 }
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
@@ -253,19 +259,17 @@ static const char programs_runs_sql[] =
 static const char programs_ranks_sql[] =
 	"SELECT count(DISTINCT rank) FROM device_run_rows WHERE row_id <= 100000";
 
-enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err)
+void view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err)
 {
-	enum status status;
 	char text[32];
 	long long ranks;
 
 	*out = (struct view_program_ranks){1, 1};
 	if (!prof_db_meta(db, "ranks", text, sizeof(text)) || !str_to_int(text, &ranks) ||
 	    ranks < 2)
-		return ST_OK;
-	status = prof_db_number(db, programs_ranks_sql, &out->seen, err);
+		return;
+	out->seen = view_query_number(db, programs_ranks_sql, err);
 	out->all = ranks;
-	return status;
 }
 
 void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ranks, int64_t ipu)
@@ -308,26 +312,23 @@ static int *programs_index_by_id(const struct view_tree *tree, enum view_side si
 	return index;
 }
 
-enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
-			      const struct view_program_ranks *ranks, int64_t ipu, struct err *err)
+void view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum view_side side,
+		       const struct view_program_ranks *ranks, int64_t ipu, struct err *err)
 {
 	struct str sql = {0};
 	struct prof_query *query;
 	int64_t least, most;
 	int *index;
-	enum status status;
 
 	for (int i = 0; i < tree->count; i++)
 		tree->nodes[i].own[side] = tree->nodes[i].times[side] = 0;
 	index = programs_index_by_id(tree, side, &least, &most);
 	view__tree_cycles_sql(&sql, ranks, ipu);
-	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
+	if (sql.failed && !err_stuck(err))
+		err_nomem(err);
+	query = view_query_open(db, str_peek(&sql), err);
 	str_free(&sql);
-	if (status != ST_OK) {
-		mem_free(index);
-		return status;
-	}
-	while (prof_query_next(query, &status, err)) {
+	while (view_query_next(query, err)) {
 		const int64_t id = prof_column_int(query, 0);
 		const int at = !index                  ? view__tree_find(tree, side, id)
 			       : id >= 0 && id <= most ? index[id]
@@ -340,7 +341,6 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 	}
 	prof_query_close(query);
 	mem_free(index);
-	return status;
 }
 
 void view__tree_sums(struct view_tree *tree)
@@ -371,29 +371,26 @@ static int programs_count_key(struct map *seen, uint64_t key)
 }
 
 /* Compute in @paths a hash of each program's path that includes its rank among equal siblings. */
-static enum status programs_join_paths(const struct view_tree *tree, uint64_t *paths,
-				       struct err *err)
+static void programs_join_paths(const struct view_tree *tree, uint64_t *paths, struct err *err)
 {
-	enum status status = ST_OK;
 	struct map seen = {0};
 
-	for (int i = 0; status == ST_OK && i < tree->walk_count; i++) {
+	for (int i = 0; !err_stuck(err) && i < tree->walk_count; i++) {
 		const struct view_program *node = &tree->nodes[tree->walk[i]];
 		const uint64_t above = node->parent < 0 ? 7 : paths[node->parent];
 		const uint64_t key = (above ^ node->path) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 		const int count = programs_count_key(&seen, key);
 
 		if (count < 0)
-			status = err_nomem(err);
+			err_nomem(err);
 		paths[tree->walk[i]] =
 			(key ^ (uint64_t)count) * UINT64_C(0xd6e8feb86659fd93) ^ key >> 29;
 	}
 	map_fini(&seen);
-	return status;
 }
 
-static enum status programs_copy_target(struct view_tree *tree, const struct view_program *from,
-					int parent, struct err *err)
+static void programs_copy_target(struct view_tree *tree, const struct view_program *from,
+				 int parent, struct err *err)
 {
 	struct view_program node = *from;
 
@@ -403,19 +400,15 @@ static enum status programs_copy_target(struct view_tree *tree, const struct vie
 	node.type = arena_strdup(&tree->arena, from->type);
 	node.name = arena_strdup(&tree->arena, from->name);
 	node.operation = arena_strdup(&tree->arena, from->operation);
-	if (!node.type || !node.name || !node.operation ||
-	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
-		return err_nomem(err);
-	tree->nodes[tree->count++] = node;
-	return ST_OK;
+	programs_append(tree, &node, err);
 }
 
 /* @partners: for each program of the target, its index in the tree. */
-static enum status programs_join_nodes(struct view_tree *tree, const struct view_tree *target,
-				       const struct map *map, const uint64_t *paths, int *partners,
-				       struct err *err)
+static void programs_join_nodes(struct view_tree *tree, const struct view_tree *target,
+				const struct map *map, const uint64_t *paths, int *partners,
+				struct err *err)
 {
-	for (int i = 0; i < target->walk_count; i++) {
+	for (int i = 0; !err_stuck(err) && i < target->walk_count; i++) {
 		const int at = target->walk[i];
 		const struct view_program *node = &target->nodes[at];
 		size_t partner;
@@ -430,37 +423,31 @@ static enum status programs_join_nodes(struct view_tree *tree, const struct view
 			continue;
 		}
 		partners[at] = tree->count;
-		if (programs_copy_target(tree, node,
-					 node->parent < 0 ? node->parent : partners[node->parent],
-					 err) != ST_OK)
-			return ST_NOMEM;
+		programs_copy_target(tree, node,
+				     node->parent < 0 ? node->parent : partners[node->parent],
+				     err);
 	}
-	return ST_OK;
 }
 
-enum status view__tree_join(struct view_tree *tree, const struct view_tree *target, struct err *err)
+void view__tree_join(struct view_tree *tree, const struct view_tree *target, struct err *err)
 {
 	const int most = max(tree->count, target->count);
 	struct arena arena = {0};
 	struct map map = {0};
-	enum status status;
 	uint64_t *paths;
 	int *partners;
 
 	(void)arena_init(&arena, 0);
-	paths = arena_alloc(&arena, (size_t)most + 1, sizeof(*paths));
-	partners = arena_alloc(&arena, (size_t)target->count + 1, sizeof(*partners));
-	status = paths && partners ? programs_join_paths(tree, paths, err) : err_nomem(err);
-	for (int i = 0; status == ST_OK && i < tree->walk_count; i++)
+	paths = view_alloc(&arena, (size_t)most, sizeof(*paths), err);
+	partners = view_alloc(&arena, (size_t)target->count, sizeof(*partners), err);
+	programs_join_paths(tree, paths, err);
+	for (int i = 0; !err_stuck(err) && i < tree->walk_count; i++)
 		if (map_add(&map, paths[tree->walk[i]], (size_t)tree->walk[i]) != 0)
-			status = err_nomem(err);
-	if (status == ST_OK)
-		status = programs_join_paths(target, paths, err);
-	if (status == ST_OK)
-		status = programs_join_nodes(tree, target, &map, paths, partners, err);
+			err_nomem(err);
+	programs_join_paths(target, paths, err);
+	programs_join_nodes(tree, target, &map, paths, partners, err);
 	map_fini(&map);
 	arena_fini(&arena);
-	return status;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

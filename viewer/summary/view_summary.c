@@ -115,29 +115,25 @@ static void summary_read_announcement(struct view_now *now, const char *path)
 }
 
 /* Read the progress of a recording run. */
-static enum status summary_load_progress(struct view_summary *screen, struct view_context *context,
-					 struct err *err)
+static void summary_load_progress(struct view_summary *screen, struct view_context *context,
+				  struct err *err)
 {
 	struct view_now *now = &screen->now;
-	enum status status = ST_OK;
 
 	memset(now, 0, sizeof(*now));
 	now->loss = NAN;
 	now->live = context->source->state == VIEW_RECORDING;
 	if (!now->live)
-		return ST_OK;
+		return;
 	summary_read_announcement(now, context->source->path);
 	for (size_t i = 0; i < ARRAY_LEN(view_now_queries); i++) {
-		struct prof_query *query;
+		struct prof_query *query =
+			view_query_open(context->source->db, view_now_queries[i].sql, err);
 
-		status = prof_query_open(&query, context->source->db, view_now_queries[i].sql, err);
-		while (prof_query_next(query, &status, err))
+		while (view_query_next(query, err))
 			view_now_queries[i].read_row(now, query);
 		prof_query_close(query);
-		if (status != ST_OK)
-			return status;
 	}
-	return ST_OK;
 }
 
 /* ---- the block ------------------------------------------------------------------------------- */
@@ -230,8 +226,6 @@ static void summary_add_latest_tensor(struct view_summary *screen, const struct 
 			 "%smean %s, std %s%s", when, fmt_real(mean, latest->mean),
 			 fmt_real(std, latest->std), latest->bad > 0 ? ", NaN or Inf" : "");
 	place = view__summary_link(screen, VIEW_SCREENS);
-	if (!place)
-		return;
 	view_place_text(place->key, latest->key);
 	place->step = latest->step;
 	place->weight_update = latest->weight_update;
@@ -317,24 +311,25 @@ static enum status summary_load(void *state, struct view_context *context, bool 
 				struct err *err)
 {
 	struct view_summary *screen = state;
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	screen->compared = context->target != NULL;
-	if (screen->compared)
-		return view__compare_load(screen, context, news, err);
+	if (screen->compared) {
+		view__compare_load(screen, context, news, err);
+		return err->status;
+	}
 	if (news) {
 		struct report_summary fresh;
 
-		status = report_summary_get(&fresh, context->source->db, err);
-		if (status != ST_OK)
-			return status;
+		if (report_summary_get(&fresh, context->source->db, err) != ST_OK)
+			return err->status;
 		report_summary_free(&screen->summary);
 		screen->summary = fresh;
-		status = summary_load_progress(screen, context, err);
-		if (status == ST_OK)
-			status = view__summary_check(screen, context, err);
-		if (status != ST_OK)
-			return status;
+		summary_load_progress(screen, context, err);
+		view__summary_check(screen, context, err);
+		if (err_stuck(err))
+			return err->status;
 	}
 	if (news || screen->width != context->body.width) {
 		const int found = screen->started ? screen->blocks.found : -1;
@@ -448,16 +443,17 @@ static enum status summary_table(void *state, struct view_context *context,
 	static const struct report_column columns[] = {
 		{"section", REPORT_TEXT}, {"name", REPORT_TEXT}, {"value", REPORT_TEXT}};
 	const struct view_blocks *blocks = &((struct view_summary *)state)->blocks;
-	enum status status;
+	struct err own;
 	int64_t rows = 0, row = 0;
 
+	err = err_start(err, &own);
 	if (context->target)
 		return view_grid_table(&((struct view_summary *)state)->grid, out, err);
 	for (int b = 0; b < blocks->count; b++)
 		rows += (int64_t)blocks->block[b].count;
-	status = view_table_new(out, "summary", columns, ARRAY_LEN(columns), rows, err);
-	for (int b = 0; b < blocks->count && status == ST_OK; b++)
-		for (size_t i = 0; i < blocks->block[b].count && status == ST_OK; i++, row++) {
+	view_table_new(out, "summary", columns, ARRAY_LEN(columns), rows, err);
+	for (int b = 0; b < blocks->count; b++)
+		for (size_t i = 0; i < blocks->block[b].count && !err_stuck(err); i++, row++) {
 			const struct view_line *line = &blocks->block[b].lines[i];
 			const char *name = line->name ? line->name : "";
 
@@ -466,11 +462,11 @@ static enum status summary_table(void *state, struct view_context *context,
 				view_text_cell(name + strspn(name, " ")),
 				view_text_cell(line->value)};
 
-			status = view_table_row(out, row, cells, err);
+			view_table_row(out, row, cells, err);
 		}
-	if (status != ST_OK)
+	if (err_stuck(err))
 		report_table_free(out);
-	return status;
+	return err->status;
 }
 
 static void summary_query(const void *state, const struct view_context *context, struct str *out)

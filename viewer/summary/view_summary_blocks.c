@@ -23,23 +23,23 @@
 
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads)
 {
-	struct view_place *place;
+	struct view_place *place = &screen->links[screen->link_count];
 
-	if (screen->link_count == VIEW_SUMMARY_LINKS)
-		return NULL;
-	screen->leads[screen->link_count] = (int)leads;
-	place = &screen->links[screen->link_count++];
 	view_place_clear(place);
-	view_blocks_link(&screen->blocks, screen->link_count);
+	if (screen->link_count < VIEW_SUMMARY_LINKS) {
+		screen->leads[screen->link_count++] = (int)leads;
+		view_blocks_link(&screen->blocks, screen->link_count);
+	}
 	return place;
 }
 
 static void summary_link_metric(struct view_summary *screen, const char *metric, bool known)
 {
-	struct view_place *place = known ? view__summary_link(screen, VIEW_SCREENS) : NULL;
+	struct view_place *place;
 
-	if (!place)
+	if (!known)
 		return;
+	place = view__summary_link(screen, VIEW_SCREENS);
 	view_place_text(place->metric, metric);
 	view_place_text(place->mode, "train");
 }
@@ -174,14 +174,12 @@ static void summary_add_stages_block(struct view_summary *screen, int clock)
 		else
 			view_blocks_text(blocks, VIEW_BOLD, "all layers, on this machine");
 		place = view__summary_link(screen, VIEW_SCREENS);
-		if (place) {
-			place->stage = stage->stage;
-			place->ipu = stage->ipu;
-			view_place_text(place->clock, clock ? "device" : "host");
-			view_place_text(place->view, "stage_sums");
-			snprintf(place->keys, sizeof(place->keys), "clock=%s stage=%lld",
-				 clock ? "device" : "host", (long long)stage->stage);
-		}
+		place->stage = stage->stage;
+		place->ipu = stage->ipu;
+		view_place_text(place->clock, clock ? "device" : "host");
+		view_place_text(place->view, "stage_sums");
+		snprintf(place->keys, sizeof(place->keys), "clock=%s stage=%lld",
+			 clock ? "device" : "host", (long long)stage->stage);
 		summary_add_text(blocks, "  layers", stage->layers);
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
 			if (phases[p].ns > 0)
@@ -228,8 +226,6 @@ static void summary_add_bad_number(struct view_summary *screen)
 			 stepped ? "step" : "weight update",
 			 (long long)(stepped ? bad->step : bad->weight_update));
 	place = view__summary_link(screen, VIEW_SCREENS);
-	if (!place)
-		return;
 	view_place_text(place->key, bad->key);
 	view_place_text(place->layer, bad->layer);
 	view_place_text(place->phase, bad->phase);
@@ -265,8 +261,6 @@ static void summary_add_health_block(struct view_summary *screen)
 				 (long long)(stepped ? broken->step : broken->weight_update),
 				 broken->key ? ": " : "", broken->key ? broken->key : "");
 		place = view__summary_link(screen, VIEW_SCREENS);
-		if (!place)
-			continue;
 		view_place_text(place->rule, broken->rule);
 		view_place_text(place->key, broken->key);
 		place->step = broken->step;
@@ -310,14 +304,13 @@ static const char summary_run_sql[] =
 	"json_tree(CASE WHEN json_valid(m.value) THEN m.value ELSE 'null' END) j "
 	"WHERE m.key = 'run' AND j.atom IS NOT NULL AND j.fullkey NOT LIKE '$.flags%'";
 
-enum status view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err)
+void view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err)
 {
 	struct view_machine *machine = &screen->machine;
 	struct report_table run;
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, summary_machine_sql, err);
+	struct prof_query *query = view_query_open(db, summary_machine_sql, err);
 
-	if (prof_query_next(query, &status, err)) {
+	if (view_query_next(query, err)) {
 		machine->tiles = prof_column_int(query, 0);
 		machine->tile_bytes = prof_column_int(query, 1);
 		machine->clock_hz = prof_column_real(query, 2);
@@ -329,13 +322,11 @@ enum status view__summary_machine(struct view_summary *screen, struct prof_db *d
 		machine->traced = prof_column_int(query, 8) > 0;
 	}
 	prof_query_close(query);
-	if (status == ST_OK)
-		status = report_table_query(&run, db, "run", summary_run_sql, RUN_SETTINGS, err);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err) ||
+	    report_table_query(&run, db, "run", summary_run_sql, RUN_SETTINGS, err) != ST_OK)
+		return;
 	report_table_free(&screen->run);
 	screen->run = run;
-	return ST_OK;
 }
 
 static void summary_add_memory(struct view_blocks *blocks, const struct view_machine *machine,

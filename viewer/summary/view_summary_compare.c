@@ -338,22 +338,23 @@ static size_t summary_rank_rows(struct view_ranked *out, const struct report_dif
 	return count;
 }
 
-static enum status summary_fill_rows(struct report_table *out, const struct report_diff *diff,
-				     bool differ, struct err *err)
+static void summary_fill_rows(struct report_table *out, const struct report_diff *diff, bool differ,
+			      struct err *err)
 {
 	bool replicas = false;
 	struct view_ranked *ranked = mem_calloc(diff->count + 1, sizeof(*ranked));
-	enum status status = ranked ? ST_OK : err_nomem(err);
-	size_t count = 0;
+	size_t count;
 
+	if (!ranked) {
+		err_nomem(err);
+		return;
+	}
 	for (size_t i = 0; i < diff->count && !replicas; i++)
 		replicas = strstr(diff->rows[i].key, " replica 1") != NULL;
-	if (status == ST_OK) {
-		count = summary_rank_rows(ranked, diff, differ);
-		status = view_table_new(out, "compare", summary_columns, ARRAY_LEN(summary_columns),
-					(int64_t)count, err);
-	}
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
+	count = summary_rank_rows(ranked, diff, differ);
+	view_table_new(out, "compare", summary_columns, ARRAY_LEN(summary_columns), (int64_t)count,
+		       err);
+	for (size_t i = 0; i < count && !err_stuck(err); i++) {
 		const struct report_diff_row *row = ranked[i].row;
 		const struct report_diff_value *from = &row->source, *to = &row->target;
 		char source[CELL_SIZE], target[CELL_SIZE], change[CELL_SIZE], what[2 * CELL_SIZE];
@@ -372,10 +373,9 @@ static enum status summary_fill_rows(struct report_table *out, const struct repo
 			view_int(row->measured),
 		};
 
-		status = view_table_row(out, (int64_t)i, cells, err);
+		view_table_row(out, (int64_t)i, cells, err);
 	}
 	mem_free(ranked);
-	return status;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -384,62 +384,54 @@ static int64_t summary_count_rows(struct prof_db *db)
 {
 	static const char sql[] = "SELECT ifnull((SELECT max(row_id) FROM tensor_stat_rows), 0) + "
 				  "ifnull((SELECT max(row_id) FROM metric_rows), 0)";
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, NULL);
-	int64_t rows = INT64_MAX / 4;
+	int64_t rows;
 
-	if (prof_query_next(query, &status, NULL))
-		rows = min(max(prof_column_int(query, 0), 0), rows);
-	prof_query_close(query);
-	return rows;
+	if (prof_db_number(db, sql, &rows, NULL) != ST_OK)
+		return INT64_MAX / 4;
+	return min(max(rows, 0), INT64_MAX / 4);
 }
 
-static enum status summary_compare_read(struct view_summary *screen, struct view_context *context,
-					struct err *err)
+static void summary_compare_read(struct view_summary *screen, struct view_context *context,
+				 struct err *err)
 {
 	struct prof_db *source = context->source->db, *target = context->target->db;
 	struct report_diff fresh = {0};
-	enum status status;
 
 	screen->all_compared = summary_count_rows(source) + summary_count_rows(target) <= ROWS_READ;
-	status = report_diff_get(
-		&fresh, source, target,
-		screen->all_compared ? summary_all_sections : summary_quick_sections, err);
-	if (status != ST_OK) {
+	if (report_diff_get(&fresh, source, target,
+			    screen->all_compared ? summary_all_sections : summary_quick_sections,
+			    err) != ST_OK) {
 		report_diff_free(&fresh);
-		return status;
+		return;
 	}
 	report_diff_free(&screen->diff);
 	screen->diff = fresh;
-	return ST_OK;
 }
 
-enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
-			       struct err *err)
+void view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
+			struct err *err)
 {
 	const int height = context->body.height;
 	const int head = height > VIEW_COMPARE_HEAD ? VIEW_COMPARE_HEAD : 0;
 	struct view_rect area = {0, head, context->body.width, height - head};
 	struct report_table table = {0};
-	enum status status = ST_OK;
 
 	if (news)
-		status = summary_compare_read(screen, context, err);
-	if (news && status == ST_OK)
-		status = summary_fill_rows(&table, &screen->diff, context->differ, err);
-	if (news && status == ST_OK)
-		status = view_grid_set(&screen->grid, context, &table, summary_shown,
-				       ARRAY_LEN(summary_shown), "section,what", err);
+		summary_compare_read(screen, context, err);
+	if (news && !err_stuck(err))
+		summary_fill_rows(&table, &screen->diff, context->differ, err);
+	if (news && !err_stuck(err))
+		view_grid_set(&screen->grid, context, &table, summary_shown,
+			      ARRAY_LEN(summary_shown), "section,what", err);
 	report_table_free(&table);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return;
 	view_grid_layout(&screen->grid, area);
 	/* If cells are cut, reserve rows at the bottom for the complete cursor's row. */
 	if (!context->whole && height >= WHOLE_FROM && view_grid_is_cut(&screen->grid)) {
 		area.height -= WHOLE_ROWS;
 		view_grid_layout(&screen->grid, area);
 	}
-	return ST_OK;
 }
 
 void view__compare_fini(struct view_summary *screen)

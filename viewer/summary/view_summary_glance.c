@@ -44,15 +44,13 @@ static const char summary_memory_sql[] =
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status summary_check_insights(struct view_glance *glance, struct prof_db *db,
-					  struct err *err)
+static void summary_check_insights(struct view_glance *glance, struct prof_db *db, struct err *err)
 {
 	const struct report_accelerator *longest;
 	struct report_insights found;
-	enum status status = report_insights_get(&found, db, err);
 
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err) || report_insights_get(&found, db, err) != ST_OK)
+		return;
 	glance->problems = glance->advice = 0;
 	glance->worst[0] = '\0';
 	for (int i = 0; i < found.count; i++) {
@@ -76,39 +74,35 @@ static enum status summary_check_insights(struct view_glance *glance, struct pro
 		str_copy(glance->device_name, sizeof(glance->device_name), longest->name);
 	}
 	report_insights_free(&found);
-	return ST_OK;
 }
 
-static enum status summary_check_trend(struct view_glance *glance, struct view_context *context,
-				       struct err *err)
+static void summary_check_trend(struct view_glance *glance, struct view_context *context,
+				struct err *err)
 {
 	struct view_metrics_list list = {0};
-	enum status status = view_metrics_list(&list, context->source->db, err);
 	const struct view_metric *loss = NULL;
 
-	for (int i = 0; i < list.count && status == ST_OK && !loss; i++)
+	view_metrics_list(&list, context->source->db, err);
+	for (int i = 0; i < list.count && !loss; i++)
 		if (list.items[i].mode && strcmp(list.items[i].mode, "train") == 0 &&
 		    list.items[i].name && strcmp(list.items[i].name, "loss") == 0)
 			loss = &list.items[i];
 	glance->trend = (struct view_trend){.way = VIEW_TREND_UNKNOWN, .first = NAN};
-	if (status == ST_OK && loss) {
-		status = view_metrics_read(&list, context->source->db, context, 1, list.rows, err);
-		if (status == ST_OK)
+	if (loss) {
+		view_metrics_read(&list, context->source->db, context, 1, list.rows, err);
+		if (!err_stuck(err))
 			glance->trend = view_metrics_trend(loss);
 	}
 	view_metrics_fini(&list);
-	return status;
 }
 
-static enum status summary_check_memory(struct view_glance *glance, struct prof_db *db,
-					struct err *err)
+static void summary_check_memory(struct view_glance *glance, struct prof_db *db, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, summary_memory_sql, err);
+	struct prof_query *query = view_query_open(db, summary_memory_sql, err);
 
 	glance->memory = NAN;
 	glance->memory_ipu = glance->memory_tile = IPS_NULL;
-	if (prof_query_next(query, &status, err)) {
+	if (view_query_next(query, err)) {
 		glance->memory = prof_column_real(query, 0);
 		glance->memory_ipu = prof_column_int(query, 1);
 		glance->memory_tile = prof_column_int(query, 2);
@@ -117,19 +111,16 @@ static enum status summary_check_memory(struct view_glance *glance, struct prof_
 		glance->memory_tiles = prof_column_int(query, 5);
 	}
 	prof_query_close(query);
-	return status;
 }
 
-enum status view__summary_check(struct view_summary *screen, struct view_context *context,
-				struct err *err)
+void view__summary_check(struct view_summary *screen, struct view_context *context, struct err *err)
 {
 	struct view_glance *glance = &screen->glance;
 	const enum view_state state = context->source->state;
 	const uint64_t now_ns = clock_ns();
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, context->source->db, summary_speed_sql, err);
+	struct prof_query *query = view_query_open(context->source->db, summary_speed_sql, err);
 
-	if (prof_query_next(query, &status, err)) {
+	if (view_query_next(query, err)) {
 		glance->steps = prof_column_int(query, 0);
 		glance->host_ns = prof_column_int(query, 1);
 		glance->cycles = prof_column_int(query, 2);
@@ -137,10 +128,9 @@ enum status view__summary_check(struct view_summary *screen, struct view_context
 		glance->trained_ns = sat_sub(prof_column_int(query, 5), prof_column_int(query, 4));
 	}
 	prof_query_close(query);
-	if (status != ST_OK ||
-	    (glance->checked && glance->state == state &&
-	     (state != VIEW_RECORDING || now_ns - glance->checked_ns < CHECK_NS)))
-		return status;
+	if (err_stuck(err) || (glance->checked && glance->state == state &&
+			       (state != VIEW_RECORDING || now_ns - glance->checked_ns < CHECK_NS)))
+		return;
 	glance->state = state;
 	/* For a large file, postpone the checks, so that the first picture need not wait for
 	 * them. */
@@ -148,21 +138,17 @@ enum status view__summary_check(struct view_summary *screen, struct view_context
 	    screen->summary.database_bytes > screen->large_bytes) {
 		glance->begun = context->more = true;
 		glance->memory = NAN;
-		return ST_OK;
+		return;
 	}
 	glance->begun = true;
-	status = summary_check_memory(glance, context->source->db, err);
-	if (status == ST_OK)
-		status = summary_check_insights(glance, context->source->db, err);
-	if (status == ST_OK)
-		status = summary_check_trend(glance, context, err);
-	if (status == ST_OK)
-		status = view__summary_machine(screen, context->source->db, err);
-	if (status != ST_OK)
-		return status;
+	summary_check_memory(glance, context->source->db, err);
+	summary_check_insights(glance, context->source->db, err);
+	summary_check_trend(glance, context, err);
+	view__summary_machine(screen, context->source->db, err);
+	if (err_stuck(err))
+		return;
 	glance->checked = true;
 	glance->checked_ns = now_ns;
-	return ST_OK;
 }
 
 int64_t view__summary_left_ns(const struct view_glance *glance)

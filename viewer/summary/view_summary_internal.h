@@ -79,7 +79,7 @@ struct view_summary {
 	int width;               /* for which the lines are wrapped */
 	bool started;            /* has been loaded */
 	int64_t large_bytes;     /* databases above this size show a first picture without checks */
-	struct view_place links[VIEW_SUMMARY_LINKS];
+	struct view_place links[VIEW_SUMMARY_LINKS + 1]; /* the last: of lines without a link */
 	int leads[VIEW_SUMMARY_LINKS]; /* enum view_screen; VIEW_SCREENS: the user chooses */
 	int link_count;
 
@@ -93,21 +93,23 @@ struct view_summary {
 /* Comparison of two reports. */
 #define VIEW_COMPARE_HEAD 3 /* rows above the table */
 
+/* What reads is a series of steps that do nothing after a failure, which @err (not NULL) keeps. */
+
 /* view_summary_blocks.c */
 /* Add the blocks of what the run achieved, and of what it was. */
 void view__summary_results(struct view_summary *screen);
 void view__summary_facts(struct view_summary *screen, const struct view_source *source);
 /* Link the line added last to a place, which the caller fills in, on the screen @leads
- * (VIEW_SCREENS: one of those that know the place). Return NULL if there are too many links. */
+ * (VIEW_SCREENS: one of those that know the place). The place beyond too many links leads nowhere. */
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads);
 /* The stage with the most time on a clock; -1 with fewer than two stages. */
 int64_t view__summary_slowest(const struct report_summary *summary, int clock);
 /* Read the facts of the machine, the program and the run file. */
-enum status view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err);
+void view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err);
 
 /* view_summary_compare.c */
-enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
-			       struct err *err);
+void view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
+			struct err *err);
 void view__compare_fini(struct view_summary *screen);
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane);
@@ -118,8 +120,8 @@ enum view_screen view__compare_leads(const struct view_summary *screen);
 
 /* view_summary_glance.c */
 /* Read what the glance shows. Repeated only occasionally while the run records. */
-enum status view__summary_check(struct view_summary *screen, struct view_context *context,
-				struct err *err);
+void view__summary_check(struct view_summary *screen, struct view_context *context,
+			 struct err *err);
 void view__summary_glance(struct view_summary *screen);
 /* Time until training ends, at its pace so far; -1: unknown. */
 int64_t view__summary_left_ns(const struct view_glance *glance);
