@@ -13,6 +13,7 @@
 #include "common/sorted.h"
 #include "common/str.h"
 #include "profiler/prof_timeline.h"
+#include "viewer/view_source.h"
 
 void view_place_clear(struct view_place *place)
 {
@@ -215,14 +216,13 @@ static void view_place_bind(struct view_place *place, struct prof_query *query, 
 }
 
 /* Fill the unknown fields of @place from the columns of the same name in the first row of @sql. */
-static enum status view_place_query(struct view_place *place, struct prof_db *db, const char *sql,
-				    struct err *err)
+static void view_place_query(struct view_place *place, struct prof_db *db, const char *sql,
+			     struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	struct prof_query *query = view_query_open(db, sql, err);
 
 	view_place_bind(place, query, sql);
-	if (prof_query_next(query, &status, err))
+	if (view_query_next(query, err))
 		for (int c = 0; c < prof_column_count(query); c++) {
 			const struct view_place_field *field =
 				view_place_field(prof_column_name(query, c));
@@ -236,7 +236,6 @@ static enum status view_place_query(struct view_place *place, struct prof_db *db
 				*view_place_number(place, field) = prof_column_int(query, c);
 		}
 	prof_query_close(query);
-	return status;
 }
 
 /* ---- hits of a step -------------------------------------------------------------------------- */
@@ -258,62 +257,46 @@ static const char view_place_hit_sql[] =
 	"AND (:rank IS NULL OR c.rank = :rank) ORDER BY coalesce(c.stage, i.stage) IS NOT :stage, "
 	"c.phase IS NOT :phase, h.row_id LIMIT 1";
 
-/* Return the first column of the first row of @sql; @none if there is no row or it is NULL. */
-static enum status view_place_value(struct view_place *place, struct prof_db *db, const char *sql,
-				    int64_t row, int64_t none, int64_t *out, struct err *err)
+/* Return the first column of the first row of @sql, whose :row is @row; @none if there is no row or
+ * it is NULL. */
+static int64_t view_place_value(struct view_place *place, struct prof_db *db, const char *sql,
+				int64_t row, int64_t none, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	struct prof_query *query = view_query_open(db, sql, err);
+	int64_t value = none;
 
-	*out = none;
 	view_place_bind(place, query, sql);
-	if (strstr(sql, ":row"))
-		prof_query_int(query, ":row", row);
-	if (prof_query_next(query, &status, err) && prof_column_type(query, 0) == PROF_INT)
-		*out = prof_column_int(query, 0);
+	prof_query_int(query, ":row", row);
+	if (view_query_next(query, err) && prof_column_type(query, 0) == PROF_INT)
+		value = prof_column_int(query, 0);
 	prof_query_close(query);
-	return status;
-}
-
-static bool view_place_is_before(struct view_place *place, struct prof_db *db, int64_t row,
-				 enum status *status, struct err *err)
-{
-	int64_t before = 0;
-
-	if (*status == ST_OK)
-		*status = view_place_value(place, db, view_place_before_sql, row, 0, &before, err);
-	return *status == ST_OK && before;
+	return value;
 }
 
 /* Find the time of the place's hit. Hits are in order of time, so of executions and updates, and
  * there may be millions: bisect. */
-static enum status view_place_of_hit(struct view_place *place, struct prof_db *db, struct err *err)
+static void view_place_of_hit(struct view_place *place, struct prof_db *db, struct err *err)
 {
 	int64_t at, last;
-	enum status status;
 
 	if (place->rule[0] || place->execution == IPS_NULL ||
 	    (place->step == IPS_NULL && place->weight_update == IPS_NULL))
-		return ST_OK;
-	status = view_place_value(place, db, "SELECT max(row_id) FROM health_rows", 0, 0, &last,
-				  err);
-	if (status != ST_OK || last < 1)
-		return status;
-	SORTED_FIRST(at, 1, last, view_place_is_before(place, db, at, &status, err));
-	if (status != ST_OK)
-		return status;
-	return view_place_value(place, db, view_place_hit_sql, at, IPS_NULL, &place->hit_ns, err);
+		return;
+	last = view_query_number(db, "SELECT max(row_id) FROM health_rows", err);
+	if (last < 1)
+		return;
+	SORTED_FIRST(at, 1, last, view_place_value(place, db, view_place_before_sql, at, 0, err));
+	place->hit_ns = view_place_value(place, db, view_place_hit_sql, at, IPS_NULL, err);
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-static enum status view_place_of_span(struct view_place *place, struct prof_db *db, struct err *err)
+static void view_place_of_span(struct view_place *place, struct prof_db *db, struct err *err)
 {
 	struct arena arena = {0};
 	struct prof_span span;
-	enum status status = prof_timeline_span(db, place->span_id, &arena, &span, err);
 
-	if (status == ST_OK) {
+	if (prof_timeline_span(db, place->span_id, &arena, &span, err) == ST_OK) {
 		const int64_t end =
 			span.dur_ns == IPS_NULL ? IPS_NULL : span.start_ns + span.dur_ns;
 		const struct {
@@ -340,17 +323,20 @@ static enum status view_place_of_span(struct view_place *place, struct prof_db *
 			snprintf(place->phase, sizeof(place->phase), "%c", span.phase);
 	}
 	arena_fini(&arena);
-	return status == ST_NOTFOUND ? ST_OK : status;
+	if (err->status == ST_NOTFOUND)
+		err->status = ST_OK;
 }
 
 enum status view_place_complete(struct view_place *place, struct prof_db *db, struct err *err)
 {
-	enum status status = ST_OK;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (place->span_id != IPS_NULL)
-		status = view_place_of_span(place, db, err);
-	for (size_t i = 0; i < ARRAY_LEN(view_place_rules) && status == ST_OK; i++)
+		view_place_of_span(place, db, err);
+	for (size_t i = 0; i < ARRAY_LEN(view_place_rules); i++)
 		if (view_place_knows(place, view_place_field(view_place_rules[i].from)))
-			status = view_place_query(place, db, view_place_rules[i].sql, err);
-	return status == ST_OK ? view_place_of_hit(place, db, err) : status;
+			view_place_query(place, db, view_place_rules[i].sql, err);
+	view_place_of_hit(place, db, err);
+	return err->status;
 }

@@ -92,3 +92,13 @@ void view_messagef(struct view_context *context, const char *format, ...)
 	vsnprintf(context->message, sizeof(context->message), format, args);
 	va_end(args);
 }
+
+void view_append(char *out, size_t size, const char *format, ...)
+{
+	const size_t used = strlen(out);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out + used, size - used, format, args);
+	va_end(args);
+}

@@ -84,6 +84,10 @@ void view_message(struct view_context *context, const char *text, const char *re
 void view_messagef(struct view_context *context, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Append to the text in @out, of @size bytes; what does not fit is cut. */
+void view_append(char *out, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 enum view_answer {
 	VIEW_UNHANDLED, /* not for this screen */
 	VIEW_DRAW,      /* draw again */

@@ -185,8 +185,8 @@ static void accelerators_init(void *state)
 
 /* Read the bytes allocated on the device of the cursor's row: the least and the greatest of each
  * column's time, the last of the columns before where nothing happened. */
-static enum status read_curve(struct view_accelerators *screen, struct view_context *context,
-			      struct err *err)
+static void read_curve(struct view_accelerators *screen, struct view_context *context,
+		       struct err *err)
 {
 	static const char sql[] =
 		"SELECT min(:last, (time_ns - :from) * :width / max(:length, 1)) AS x, "
@@ -198,22 +198,17 @@ static enum status read_curve(struct view_accelerators *screen, struct view_cont
 	const int width = (int)min((int64_t)max(context->body.width, 1), (int64_t)CURVE_WIDTH);
 	struct prof_db *db = context->source->db;
 	struct prof_query *query;
-	enum status status;
 	double before = NAN;
 	int x = 0;
 
 	screen->curve_count = 0;
 	if (!device || !rank || !db)
-		return ST_OK;
-	status = prof_db_number(db, "SELECT min(time_ns) FROM memory_events", &screen->curve_from,
-				err);
-	if (status == ST_OK)
-		status = prof_db_number(db, "SELECT max(time_ns) FROM memory_events",
-					&screen->curve_to, err);
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, sql, err);
-	if (status != ST_OK)
-		return status;
+		return;
+	screen->curve_from = view_query_number(db, "SELECT min(time_ns) FROM memory_events", err);
+	screen->curve_to = view_query_number(db, "SELECT max(time_ns) FROM memory_events", err);
+	query = view_query_open(db, sql, err);
+	if (!query)
+		return;
 	prof_query_int(query, ":from", screen->curve_from);
 	prof_query_int(query, ":length", screen->curve_to - screen->curve_from);
 	prof_query_int(query, ":width", width);
@@ -221,7 +216,7 @@ static enum status read_curve(struct view_accelerators *screen, struct view_cont
 	prof_query_int(query, ":rank", rank->integer);
 	if (device->type == PROF_TEXT)
 		prof_query_text(query, ":device", device->text);
-	while (prof_query_next(query, &status, err)) {
+	while (view_query_next(query, err)) {
 		const int at =
 			(int)max(INT64_C(0), min(prof_column_int(query, 0), (int64_t)width - 1));
 
@@ -238,7 +233,6 @@ static enum status read_curve(struct view_accelerators *screen, struct view_cont
 	screen->curve_count = width;
 	snprintf(screen->curve_of, sizeof(screen->curve_of), "%s",
 		 device->type == PROF_TEXT ? device->text : "the host");
-	return status;
 }
 
 static enum status accelerators_load(void *state, struct view_context *context, bool news,
@@ -248,16 +242,16 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 	const int report = screen->report, by = screen->by[report], height = context->body.height;
 	const struct report_grouping *grouping = grouping_of(screen);
 	const char *sort = grouping->sort;
-	enum status status = ST_OK;
-	int64_t any = 0;
+	struct err own;
 	char first[32];
 
+	err = err_start(err, &own);
 	if (news && context->source->db) {
 		screen->listed_report = -1;
-		status = prof_db_number(context->source->db, view_accelerators_ops.has, &any, err);
-		screen->any = status == ST_OK && any == 1;
+		screen->any =
+			view_query_number(context->source->db, view_accelerators_ops.has, err) == 1;
 	}
-	if (status == ST_OK && screen->any && context->source->db &&
+	if (!err_stuck(err) && screen->any && context->source->db &&
 	    (screen->listed_report != report || screen->listed_by != by)) {
 		const bool other = screen->listed_report != -1,
 			   fresh = other || screen->grid.count == 0;
@@ -268,11 +262,10 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 			view_grid_fini(&screen->grid);
 		if (other)
 			screen->grid = (struct view_grid){0};
-		status = view_grid_query(&screen->grid, context, reports[report].named->entry.name,
-					 grouping->sql, reports[report].keys[by], columns,
-					 ARRAY_LEN(columns), MOST_ROWS, err);
-		if (status != ST_OK)
-			return status;
+		if (view_grid_query(&screen->grid, context, reports[report].named->entry.name,
+				    grouping->sql, reports[report].keys[by], columns,
+				    ARRAY_LEN(columns), MOST_ROWS, err) != ST_OK)
+			return err->status;
 		screen->listed_report = report;
 		screen->listed_by = by;
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(sort, ","),
@@ -284,8 +277,8 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 		if (fresh)
 			screen->grid.at = screen->grid.scroll = 0;
 	}
-	if (status == ST_OK && report == MEMORY_REPORT && screen->any)
-		status = read_curve(screen, context, err);
+	if (!err_stuck(err) && report == MEMORY_REPORT && screen->any)
+		read_curve(screen, context, err);
 	screen->curve_height =
 		report == MEMORY_REPORT && screen->grid.count > 0 && height >= CURVE_FROM
 			? min(height / 2, 16)
@@ -295,7 +288,7 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 		&screen->grid,
 		(struct view_rect){0, 1 + screen->curve_height, context->body.width,
 				   max(height - 1 - screen->curve_height - screen->row_height, 0)});
-	return status;
+	return err->status;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

@@ -32,28 +32,25 @@ static const struct view_grid_column insights_insight_columns[] = {
 
 #define INSIGHT_KEYS "id,subject_kind,subject"
 
-static enum status insights_find(struct view_insights *screen, struct view_context *context,
-				 struct err *err)
+static void insights_find(struct view_insights *screen, struct view_context *context,
+			  struct err *err)
 {
 	struct prof_db *const dbs[2] = {context->source->db,
 					context->target ? context->target->db : NULL};
 	struct report_insights found;
-	enum status status;
 
 	screen->compared = context->target != NULL;
 	for (int i = 0; i < 2; i++) {
 		if (!dbs[i])
 			continue;
 		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "stopped");
-		status = report_insights_get(&found, dbs[i], err);
-		if (status != ST_OK)
-			return status;
+			err_set(err, ST_INTERRUPTED, "stopped");
+		if (err_stuck(err) || report_insights_get(&found, dbs[i], err) != ST_OK)
+			return;
 		screen->selected[i] = NULL;
 		report_insights_free(&screen->found[i]);
 		screen->found[i] = found;
 	}
-	return ST_OK;
 }
 
 void view__insight_place(const struct report_insight *insight, struct view_place *out)
@@ -144,23 +141,22 @@ static bool insights_any(const struct view_insights *screen)
 }
 
 /* The rows of one report. */
-static enum status insights_rows(const struct view_insights *screen, int report,
-				 struct report_table *out, struct err *err)
+static void insights_rows(const struct view_insights *screen, int report, struct report_table *out,
+			  struct err *err)
 {
 	const struct report_insights *found = &screen->found[report];
 	struct report_insights some = {0};
-	enum status status;
 
-	memset(out, 0, sizeof(*out));
 	some.items = mem_calloc((size_t)found->count + 1, sizeof(*some.items));
-	if (!some.items)
-		return err_nomem(err);
+	if (!some.items) {
+		err_nomem(err);
+		return;
+	}
 	for (int i = 0; i < found->count; i++)
 		if (insights_insight_passes(screen, &found->items[i]))
 			some.items[some.count++] = found->items[i];
-	status = report_insights_table(out, &some, err);
+	report_insights_table(out, &some, err);
 	mem_free(some.items);
-	return status;
 }
 
 /* REPORT_INSIGHT_SEVERITIES: unknown. */
@@ -185,15 +181,15 @@ static int insights_row_severity(const struct report_table *rows, int64_t row)
 }
 
 /* Sort by severity: the comparison puts rows of the Target alone last. */
-static enum status insights_list_order(struct report_table *rows, struct err *err)
+static void insights_list_order(struct report_table *rows, struct err *err)
 {
 	const size_t width = (size_t)rows->column_count;
 	struct report_cell *cells =
-		arena_alloc(&rows->arena, (size_t)rows->row_count * width + 1, sizeof(*cells));
+		view_alloc(&rows->arena, (size_t)rows->row_count * width, sizeof(*cells), err);
 	struct report_cell *to = cells;
 
 	if (!cells)
-		return err_nomem(err);
+		return;
 	for (int s = 0; s <= REPORT_INSIGHT_SEVERITIES; s++)
 		for (int64_t r = 0; r < rows->row_count; r++)
 			if (insights_row_severity(rows, r) == s) {
@@ -201,35 +197,32 @@ static enum status insights_list_order(struct report_table *rows, struct err *er
 				to += width;
 			}
 	rows->cells = cells;
-	return ST_OK;
 }
 
 /* List the insights that match the choices. */
-static enum status insights_list(struct view_insights *screen, struct view_context *context,
-				 struct err *err)
+static void insights_list(struct view_insights *screen, struct view_context *context,
+			  struct err *err)
 {
 	struct report_table rows[2] = {{0}}, joined = {0};
-	enum status status = insights_rows(screen, 0, &rows[0], err);
 
-	if (status == ST_OK && screen->compared) {
-		status = insights_rows(screen, 1, &rows[1], err);
-		if (status == ST_OK)
-			status = view_grid_compare(&joined, context, &rows[0], &rows[1],
-						   INSIGHT_KEYS, err);
+	insights_rows(screen, 0, &rows[0], err);
+	if (!err_stuck(err) && screen->compared) {
+		insights_rows(screen, 1, &rows[1], err);
+		if (!err_stuck(err))
+			view_grid_compare(&joined, context, &rows[0], &rows[1], INSIGHT_KEYS, err);
 		report_table_free(&rows[0]);
 		report_table_free(&rows[1]);
 		rows[0] = joined;
-		if (status == ST_OK)
-			status = insights_list_order(&rows[0], err);
+		insights_list_order(&rows[0], err);
 	}
-	if (status != ST_OK) {
+	if (err_stuck(err)) {
 		report_table_free(&rows[0]);
-		return status;
+		return;
 	}
 	screen->grid.differ = context->differ;
 	screen->chosen = false;
-	return view_grid_set(&screen->grid, context, &rows[0], insights_insight_columns,
-			     (int)ARRAY_LEN(insights_insight_columns), INSIGHT_KEYS, err);
+	view_grid_set(&screen->grid, context, &rows[0], insights_insight_columns,
+		      (int)ARRAY_LEN(insights_insight_columns), INSIGHT_KEYS, err);
 }
 
 /* ---- the one under the cursor ---------------------------------------------------------------- */
@@ -519,12 +512,15 @@ static enum status insights_load(void *state, struct view_context *context, bool
 {
 	struct view_insights *screen = state;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-	enum status status = news ? insights_find(screen, context, err) : ST_OK;
+	struct err own;
 
-	if (status == ST_OK && (news || screen->chosen))
-		status = insights_list(screen, context, err);
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (news)
+		insights_find(screen, context, err);
+	if (!err_stuck(err) && (news || screen->chosen))
+		insights_list(screen, context, err);
+	if (err_stuck(err))
+		return err->status;
 	screen->areas = view_insights_areas(body, (int)screen->grid.count + 1,
 					    screen->grid.table.row_count > 0 ? screen->show
 									     : VIEW_INSIGHTS_TOLD);
@@ -728,7 +724,6 @@ static void insights_status(const void *state, const struct view_context *contex
 			    size_t size)
 {
 	const struct view_insights *screen = state;
-	size_t length;
 	int counts[2][REPORT_INSIGHT_SEVERITIES] = {{0}};
 
 	(void)context;
@@ -738,17 +733,14 @@ static void insights_status(const void *state, const struct view_context *contex
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++)
 			counts[r][screen->found[r].items[i].severity]++;
-	length = strlen(out);
-	snprintf(out + length, size - length, "; %s%d problem%s, %d advice, %d note%s",
-		 screen->compared ? "Source " : "", counts[0][REPORT_INSIGHT_PROBLEM],
-		 counts[0][REPORT_INSIGHT_PROBLEM] == 1 ? "" : "s",
-		 counts[0][REPORT_INSIGHT_ADVICE], counts[0][REPORT_INSIGHT_NOTE],
-		 counts[0][REPORT_INSIGHT_NOTE] == 1 ? "" : "s");
-	length = strlen(out);
+	view_append(out, size, "; %s%d problem%s, %d advice, %d note%s",
+		    screen->compared ? "Source " : "", counts[0][REPORT_INSIGHT_PROBLEM],
+		    counts[0][REPORT_INSIGHT_PROBLEM] == 1 ? "" : "s",
+		    counts[0][REPORT_INSIGHT_ADVICE], counts[0][REPORT_INSIGHT_NOTE],
+		    counts[0][REPORT_INSIGHT_NOTE] == 1 ? "" : "s");
 	if (screen->compared)
-		snprintf(out + length, size - length, "; Target %d, %d, %d",
-			 counts[1][REPORT_INSIGHT_PROBLEM], counts[1][REPORT_INSIGHT_ADVICE],
-			 counts[1][REPORT_INSIGHT_NOTE]);
+		view_append(out, size, "; Target %d, %d, %d", counts[1][REPORT_INSIGHT_PROBLEM],
+			    counts[1][REPORT_INSIGHT_ADVICE], counts[1][REPORT_INSIGHT_NOTE]);
 }
 
 static int insights_height(const void *state, const struct view_context *context)
@@ -836,7 +828,9 @@ static enum status insights_go(void *state, struct view_context *context,
 	struct view_insights *screen = state;
 	const char *const positions[2] = {"position", "position_target"};
 	int best = 0, best_report = 0, best_row = 0;
+	struct err own;
 
+	err = err_start(err, &own);
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++) {
 			const int match = insights_insight_match(&screen->found[r].items[i], place);
@@ -850,13 +844,11 @@ static enum status insights_go(void *state, struct view_context *context,
 	if (best == 0)
 		return err_set(err, ST_NOTFOUND, "no insight is about this");
 	if (screen->severity != VIEW_ALL_SEVERITIES || screen->ipu != IPS_NULL) {
-		enum status status;
-
 		screen->severity = VIEW_ALL_SEVERITIES;
 		screen->ipu = IPS_NULL;
-		status = insights_list(screen, context, err);
-		if (status != ST_OK)
-			return status;
+		insights_list(screen, context, err);
+		if (err_stuck(err))
+			return err->status;
 	}
 	screen->told.scroll = 0;
 	view_grid_go(&screen->grid, positions[best_report], NULL, best_row);

@@ -432,12 +432,9 @@ static int metrics_values(const struct view_metrics *screen, double moment,
 				 fmt_real(text, point->value));
 		else
 			snprintf(value->text, sizeof(value->text), "%.4g", point->value);
-		if (point && (at < moment || at > moment)) {
-			const size_t used = strlen(value->text);
-
-			snprintf(value->text + used, sizeof(value->text) - used, " at %s",
-				 report_axis_text(&screen->axis_x, at, text));
-		}
+		if (point && (at < moment || at > moment))
+			view_append(value->text, sizeof(value->text), " at %s",
+				    report_axis_text(&screen->axis_x, at, text));
 	}
 	return count;
 }
@@ -487,13 +484,12 @@ static void metrics_draw_trend(const struct view_metrics *screen, struct view_pa
 			view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
 		const struct view_trend trend =
 			metric ? view_metrics_trend(metric) : (struct view_trend){0};
-		const size_t used = strlen(line);
 
 		if (trend.way == VIEW_TREND_UNKNOWN)
 			continue;
 		if (metrics_is_compared(screen))
-			snprintf(line + used, sizeof(line) - used, "%s%s%s", used ? ", " : " ",
-				 names[side], view_trend_text(trend.way));
+			view_append(line, sizeof(line), "%s%s%s", line[0] ? ", " : " ", names[side],
+				    view_trend_text(trend.way));
 		else
 			snprintf(line, sizeof(line), " %s, mean from %s to %s",
 				 view_trend_text(trend.way), fmt_real(before, trend.before),
@@ -722,7 +718,6 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	const struct view_metrics_curve *curve = &screen->curves[VIEW_METRICS_SOURCE];
 	const struct view_metric_point *point;
 	char shown[FMT_SIZE], all[FMT_SIZE], scale[REPORT_SCALE_TEXT];
-	size_t length;
 	double at;
 
 	(void)context;
@@ -734,23 +729,16 @@ void view__metrics_status(const void *state, const struct view_context *context,
 		curve = &screen->curves[VIEW_METRICS_TARGET];
 	snprintf(out, size, "%s of %s rows shown", fmt_count(shown, curve->count),
 		 fmt_count(all, curve->recorded));
-	length = strlen(out);
 	if (curve->smooth)
-		snprintf(out + length, size - length, ", means of %d", view__metrics_mean(screen));
-	length = strlen(out);
-	snprintf(out + length, size - length, "%s", report_scale_text(&screen->axis_y, scale));
-	length = strlen(out);
+		view_append(out, size, ", means of %d", view__metrics_mean(screen));
+	view_append(out, size, "%s", report_scale_text(&screen->axis_y, scale));
 	if (curve->bad > 0)
-		snprintf(out + length, size - length, ", %s NaN or Inf (!)",
-			 fmt_count(shown, curve->bad));
-	length = strlen(out);
+		view_append(out, size, ", %s NaN or Inf (!)", fmt_count(shown, curve->bad));
 	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
 	if (!point)
 		point = view__metrics_point(screen, VIEW_METRICS_TARGET, &at);
 	if (point && point->epoch != IPS_NULL)
-		snprintf(out + length, size - length, "; epoch %lld", (long long)point->epoch);
-	length = strlen(out);
+		view_append(out, size, "; epoch %lld", (long long)point->epoch);
 	if (point && point->execution != IPS_NULL)
-		snprintf(out + length, size - length, ", execution %lld",
-			 (long long)point->execution);
+		view_append(out, size, ", execution %lld", (long long)point->execution);
 }

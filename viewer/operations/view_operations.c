@@ -179,16 +179,13 @@ static void operations_status(const void *state, const struct view_context *cont
 			      size_t size)
 {
 	const struct view_operations *screen = state;
-	size_t used;
 
 	(void)context;
 	view_grid_status(&screen->grid, out, size);
-	used = strlen(out);
-	if (screen->stage >= 0 && used < size)
-		used += (size_t)snprintf(out + used, size - used, ", stage %lld",
-					 (long long)screen->stage);
-	if (screen->inside[0] && used < size)
-		snprintf(out + used, size - used, ", of %s (Esc: all)", screen->inside_name);
+	if (screen->stage >= 0)
+		view_append(out, size, ", stage %lld", (long long)screen->stage);
+	if (screen->inside[0])
+		view_append(out, size, ", of %s (Esc: all)", screen->inside_name);
 }
 
 static int operations_height(const void *state, const struct view_context *context)

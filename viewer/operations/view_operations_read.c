@@ -294,13 +294,10 @@ static void operations_plan_row(struct detail *detail, const struct prof_query *
 	char bytes[FMT_SIZE], text[160] = "";
 	const char *method = operations_detail_text(query, 0);
 
-	for (int i = 0; i < (int)ARRAY_LEN(splits); i++) {
-		const size_t used = strlen(text);
-
+	for (int i = 0; i < (int)ARRAY_LEN(splits); i++)
 		if (prof_column_int(query, i + 1) > 1)
-			snprintf(text + used, sizeof(text) - used, ", %s %lld", splits[i],
-				 (long long)prof_column_int(query, i + 1));
-	}
+			view_append(text, sizeof(text), ", %s %lld", splits[i],
+				    (long long)prof_column_int(query, i + 1));
 	view_blocks_fact(detail->blocks, "plan", VIEW_NORMAL, "%s%s%s%s; %s temporary",
 			 strcmp(method, "-") == 0 ? "" : method,
 			 strcmp(method, "-") == 0 ? "" : ", ", text[0] ? "split by " : "not split",

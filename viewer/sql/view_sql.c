@@ -37,15 +37,13 @@ static bool sql_typing(const void *state)
 static void sql_list_offers(const struct view_sql *screen, char *out, size_t size)
 {
 	const struct view_sql_offers *offers = &screen->offers;
-	size_t length = 0;
 
 	out[0] = '\0';
-	for (int i = 0; i < offers->count && length + 4 < size; i++) {
+	for (int i = 0; i < offers->count && strlen(out) + 4 < size; i++) {
 		const bool taken = i == screen->offer;
 
-		snprintf(out + length, size - length, "%s%s%s%s", i > 0 ? " " : "",
-			 taken ? "[" : "", offers->items[i], taken ? "]" : "");
-		length += strlen(out + length);
+		view_append(out, size, "%s%s%s%s", i > 0 ? " " : "", taken ? "[" : "",
+			    offers->items[i], taken ? "]" : "");
 	}
 }
 
@@ -434,21 +432,18 @@ static struct view_grid *sql_active_grid(void *state)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status sql_load_views(struct view_sql *screen, struct view_context *context,
-				  struct err *err)
+static void sql_load_views(struct view_sql *screen, struct view_context *context, struct err *err)
 {
 	static const struct report_column columns[] = {
 		{"view", REPORT_TEXT}, {"row", REPORT_TEXT}, {"columns", REPORT_TEXT}};
 	struct view_sql_names *names = &screen->names;
 	struct report_table table;
-	enum status status = view_sql_names_load(names, context->source->db, err);
 
-	if (status == ST_OK)
-		status = view_table_new(&table, "views", columns, ARRAY_LEN(columns), names->count,
-					err);
-	if (status != ST_OK)
-		return status;
-	for (int i = 0; i < names->count && status == ST_OK; i++) {
+	view_sql_names_load(names, context->source->db, err);
+	if (err_stuck(err) || view_table_new(&table, "views", columns, ARRAY_LEN(columns),
+					     names->count, err) != ST_OK)
+		return;
+	for (int i = 0; i < names->count && !err_stuck(err); i++) {
 		const struct view_sql_view *view = &names->views[i];
 		struct str text = {0};
 
@@ -458,72 +453,74 @@ static enum status sql_load_views(struct view_sql *screen, struct view_context *
 						    view_text_cell(view->usage),
 						    view_text_cell(str_peek(&text))};
 
-		status = text.failed ? err_nomem(err) : view_table_row(&table, i, cells, err);
+		if (text.failed)
+			err_nomem(err);
+		else
+			view_table_row(&table, i, cells, err);
 		str_free(&text);
 	}
-	if (status != ST_OK) {
+	if (err_stuck(err))
 		report_table_free(&table);
-		return status;
-	}
-	status = view_grid_set(&screen->views, context, &table, sql_views_columns,
-			       ARRAY_LEN(sql_views_columns), "view", err);
-	screen->has_views = status == ST_OK;
-	return status;
+	else
+		screen->has_views =
+			view_grid_set(&screen->views, context, &table, sql_views_columns,
+				      ARRAY_LEN(sql_views_columns), "view", err) == ST_OK;
 }
 
 /* Report the error with line and column, because the output does not show the statement. */
-static enum status sql_report_error(const struct view_sql *screen, struct err *err)
+static void sql_report_error(const struct view_sql *screen, struct err *err)
 {
 	size_t begin;
 	int line, column = 1;
 
-	if (screen->wrong_at < 0)
-		return err_set(err, screen->trouble.status, "%s", screen->trouble.text);
+	if (screen->wrong_at < 0) {
+		err_set(err, screen->trouble.status, "%s", screen->trouble.text);
+		return;
+	}
 	line = view_edit_line(&screen->edit, (size_t)screen->wrong_at, &begin);
 	for (size_t i = begin; i < (size_t)screen->wrong_at; i++)
 		column += ((unsigned char)screen->edit.text[i] & 0xc0) != 0x80;
-	return err_set(err, screen->trouble.status, "%s (line %d, column %d)", screen->trouble.text,
-		       line + 1, column);
+	err_set(err, screen->trouble.status, "%s (line %d, column %d)", screen->trouble.text,
+		line + 1, column);
 }
 
 /* The first load: the views, the history, and the initial statement. */
-static enum status sql_first_load(struct view_sql *screen, struct view_context *context,
-				  struct err *err)
+static void sql_first_load(struct view_sql *screen, struct view_context *context, struct err *err)
 {
-	enum status status = sql_load_views(screen, context, err);
 	struct err own = {0};
 
-	if (status == ST_OK && !context->whole)
+	sql_load_views(screen, context, err);
+	if (!err_stuck(err) && !context->whole)
 		own.status = view_sql_history_read(&screen->history, &own);
 	sql_report_history_error(screen, context, &own);
 	screen->recall = screen->history.count;
-	if (status != ST_OK || !context->query)
-		return status;
+	if (err_stuck(err) || !context->query)
+		return;
 	view_edit_set(&screen->edit, context->query);
 	view__sql_run(screen, context);
 	if (screen->trouble.status == ST_OK)
 		screen->focus = VIEW_SQL_RESULT;
-	return context->whole && screen->trouble.status != ST_OK ? sql_report_error(screen, err)
-								 : ST_OK;
+	else if (context->whole)
+		sql_report_error(screen, err);
 }
 
 static enum status sql_load(void *state, struct view_context *context, bool news, struct err *err)
 {
 	struct view_sql *screen = state;
-	const enum status status = screen->has_views ? ST_OK : sql_first_load(screen, context, err);
-	const bool others = screen->runs != context->runs;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-	struct view_rect rect;
+	struct err own;
 
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (!screen->has_views)
+		sql_first_load(screen, context, err);
+	if (err_stuck(err))
+		return err->status;
+	if (screen->ran && (screen->runs != context->runs ||
+			    screen->result.differ != (context->target && context->differ) ||
+			    (news && context->follow && screen->took_ns < QUICK_NS &&
+			     strcmp(screen->statement, screen->edit.text) == 0)))
+		sql_run_again(screen, context);
 	screen->runs = context->runs;
-	if (screen->ran &&
-	    (others || screen->result.differ != (context->target && context->differ)))
-		sql_run_again(screen, context);
-	else if (news && screen->ran && context->follow && screen->took_ns < QUICK_NS &&
-		 strcmp(screen->statement, screen->edit.text) == 0)
-		sql_run_again(screen, context);
 	screen->areas = view__sql_areas(body, view__sql_prompt_rows(screen, body.width),
 					screen->ran && !context->whole);
 	if (screen->areas.side.width == 0 && view__sql_shows_result(screen)) {
@@ -531,17 +528,14 @@ static enum status sql_load(void *state, struct view_context *context, bool news
 		screen->areas.main.height += screen->areas.columns.height;
 		screen->areas.columns.height = 0;
 	}
-	if (screen->ran) {
-		rect = sql_grid_rect(screen, &screen->result);
-		view_grid_layout(&screen->result, rect);
-	}
+	if (screen->ran)
+		view_grid_layout(&screen->result, sql_grid_rect(screen, &screen->result));
 	if (view__sql_shows_result(screen) && !context->whole &&
 	    view_grid_is_cut(&screen->result)) {
 		view__sql_areas_row(&screen->areas);
 		view_grid_layout(&screen->result, screen->areas.main);
 	}
-	rect = sql_grid_rect(screen, &screen->views);
-	view_grid_layout(&screen->views, rect);
+	view_grid_layout(&screen->views, sql_grid_rect(screen, &screen->views));
 	return ST_OK;
 }
 

@@ -256,7 +256,6 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 void view__sql_status(const void *state, const struct view_context *context, char *out, size_t size)
 {
 	const struct view_sql *screen = state;
-	size_t length;
 
 	(void)context;
 	if (screen->focus == VIEW_SQL_EDIT) {
@@ -271,6 +270,5 @@ void view__sql_status(const void *state, const struct view_context *context, cha
 		return;
 	}
 	view_grid_status(&screen->result, out, size);
-	length = strlen(out);
-	snprintf(out + length, size - length, "; Enter edits, v: the views");
+	view_append(out, size, "; Enter edits, v: the views");
 }

@@ -86,8 +86,8 @@ struct view_sql_names {
 	struct arena arena;
 };
 
-/* On failure @names is empty. */
-enum status view_sql_names_load(struct view_sql_names *names, struct prof_db *db, struct err *err);
+/* On failure, which @err (not NULL) keeps, @names is empty. */
+void view_sql_names_load(struct view_sql_names *names, struct prof_db *db, struct err *err);
 void view_sql_names_fini(struct view_sql_names *names);
 const struct view_sql_view *view_sql_names_find(const struct view_sql_names *names,
 						const char *view); /* NULL: none */

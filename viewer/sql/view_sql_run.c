@@ -41,28 +41,24 @@ static const char *const sql_functions[] = {
 
 /* ---- reading the schema ---------------------------------------------------------------------- */
 
-static enum status sql_read_columns(struct view_sql_names *names, struct view_sql_view *view,
-				    struct prof_db *db, struct err *err)
+static void sql_read_columns(struct view_sql_names *names, struct view_sql_view *view,
+			     struct prof_db *db, struct err *err)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db, "SELECT name FROM pragma_table_info(:view) LIMIT 128", err);
+	struct prof_query *query =
+		view_query_open(db, "SELECT name FROM pragma_table_info(:view) LIMIT 128", err);
 
-	view->columns = arena_alloc(&names->arena, COLUMNS_MOST, sizeof(*view->columns));
-	if (status == ST_OK && !view->columns)
-		status = err_nomem(err);
+	view->columns = view_alloc(&names->arena, COLUMNS_MOST, sizeof(*view->columns), err);
 	prof_query_text(query, ":view", view->name);
-	while (view->column_count < COLUMNS_MOST && prof_query_next(query, &status, err)) {
+	while (view->column_count < COLUMNS_MOST && view_query_next(query, err)) {
 		const char *name = prof_column_text(query, 0);
 
 		name = arena_strdup(&names->arena, name ? name : "");
 		if (!name)
-			status = err_nomem(err);
+			err_nomem(err);
 		else
 			view->columns[view->column_count++] = name;
 	}
 	prof_query_close(query);
-	return status;
 }
 
 void view_sql_names_fini(struct view_sql_names *names)
@@ -71,29 +67,24 @@ void view_sql_names_fini(struct view_sql_names *names)
 	memset(names, 0, sizeof(*names));
 }
 
-enum status view_sql_names_load(struct view_sql_names *names, struct prof_db *db, struct err *err)
+void view_sql_names_load(struct view_sql_names *names, struct prof_db *db, struct err *err)
 {
 	size_t count;
 	const char *const *views = prof_view_names(&count);
-	enum status status = ST_OK;
 
 	view_sql_names_fini(names);
-	if (arena_init(&names->arena, 0))
-		return err_nomem(err);
-	names->views = arena_alloc(&names->arena, count, sizeof(*names->views));
-	if (!names->views)
-		status = err_nomem(err);
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
+	(void)arena_init(&names->arena, 0);
+	names->views = view_alloc(&names->arena, count, sizeof(*names->views), err);
+	for (size_t i = 0; i < count && !err_stuck(err); i++) {
 		const struct report_view *known = report_view_find(views[i]);
 
 		names->views[i].name = views[i];
 		names->views[i].usage = known ? known->usage : "";
-		status = sql_read_columns(names, &names->views[i], db, err);
+		sql_read_columns(names, &names->views[i], db, err);
 		names->count++;
 	}
-	if (status != ST_OK)
+	if (err_stuck(err))
 		view_sql_names_fini(names);
-	return status;
 }
 
 const struct view_sql_view *view_sql_names_find(const struct view_sql_names *names,
@@ -254,9 +245,9 @@ static bool sql_cancelled(void *user)
 }
 
 /* Make column names unique: of SELECT a.x, b.x the second becomes x_2. */
-static enum status sql_make_names_unique(struct report_table *table, struct err *err)
+static void sql_make_names_unique(struct report_table *table, struct err *err)
 {
-	for (int i = table->column_count - 1; i > 0; i--) {
+	for (int i = table->column_count - 1; i > 0 && !err_stuck(err); i--) {
 		int same = 1;
 
 		for (int j = 0; j < i; j++)
@@ -265,37 +256,31 @@ static enum status sql_make_names_unique(struct report_table *table, struct err 
 			continue;
 		table->columns[i].name =
 			arena_printf(&table->arena, "%s_%d", table->columns[i].name, same);
-		if (!table->columns[i].name) {
-			report_table_free(table);
-			return err_nomem(err);
-		}
+		if (!table->columns[i].name)
+			err_nomem(err);
 	}
-	return ST_OK;
 }
 
-static enum status sql_run_on_report(struct view_sql_answer *out, struct report_table *table,
-				     struct view_context *context, const struct view_source *source,
-				     const char *sql, struct err *err)
+static void sql_run_on_report(struct view_sql_answer *out, struct report_table *table,
+			      struct view_context *context, const struct view_source *source,
+			      const char *sql, struct err *err)
 {
 	const struct prof_guard_params params = {sql_cancelled, context, 0};
 	struct prof_db *db;
 	bool more = false;
-	enum status status;
 
 	if (!source->db)
-		return err_set(err, ST_BUSY, "the run is being closed: a moment");
-	status = prof_db_open(&db, source->path, err);
-	if (status != ST_OK)
-		return status;
-	status = prof_db_guard(db, &params, err);
-	if (status == ST_OK)
-		status = report_table_query_most(table, db, "sql", sql, VIEW_SQL_ROWS,
-						 VIEW_SQL_BYTES, &more, err);
-	if (status == ST_INVALID)
+		err_set(err, ST_BUSY, "the run is being closed: a moment");
+	if (err_stuck(err) || prof_db_open(&db, source->path, err) != ST_OK)
+		return;
+	if (prof_db_guard(db, &params, err) == ST_OK &&
+	    report_table_query_most(table, db, "sql", sql, VIEW_SQL_ROWS, VIEW_SQL_BYTES, &more,
+				    err) == ST_OK)
+		sql_make_names_unique(table, err);
+	if (err->status == ST_INVALID)
 		out->offset = prof_db_error_offset(db);
 	prof_db_close(db);
 	out->more = out->more || more;
-	return status == ST_OK ? sql_make_names_unique(table, err) : status;
 }
 
 /* ---- two reports ----------------------------------------------------------------------------- */
@@ -327,16 +312,16 @@ static void sql_join_keys(char out[512], const struct report_table *source,
 }
 
 /* Insert a column `row` with the row number before the others. */
-static enum status sql_number_rows(struct report_table *table, struct err *err)
+static void sql_number_rows(struct report_table *table, struct err *err)
 {
 	const size_t columns = (size_t)table->column_count, rows = (size_t)table->row_count;
 	struct report_column *named =
-		arena_alloc(&table->arena, columns + 1, sizeof(*table->columns));
+		view_alloc(&table->arena, columns, sizeof(*table->columns), err);
 	struct report_cell *cells =
-		arena_alloc(&table->arena, rows * (columns + 1) + 1, sizeof(*table->cells));
+		view_alloc(&table->arena, rows * (columns + 1), sizeof(*table->cells), err);
 
-	if (!named || !cells)
-		return err_nomem(err);
+	if (err_stuck(err))
+		return;
 	named[0] = (struct report_column){"row", REPORT_NUMBER};
 	memcpy(named + 1, table->columns, columns * sizeof(*named));
 	for (size_t row = 0; row < rows; row++) {
@@ -350,7 +335,6 @@ static enum status sql_number_rows(struct report_table *table, struct err *err)
 	table->columns = named;
 	table->cells = cells;
 	table->column_count++;
-	return ST_OK;
 }
 
 enum status view_sql_run(struct view_sql_answer *out, struct view_context *context, const char *sql,
@@ -358,32 +342,32 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 {
 	struct report_table source = {0}, target = {0};
 	const uint64_t start = clock_ns();
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	memset(out, 0, sizeof(*out));
 	out->offset = -1;
-	status = sql_run_on_report(out, &source, context, context->source, sql, err);
-	if (status == ST_OK && context->target) {
-		status = sql_run_on_report(out, &target, context, context->target, sql, err);
-		if (status == ST_OK) {
-			sql_join_keys(out->keys, &source, &target);
-			if (!out->keys[0]) {
-				str_copy(out->keys, sizeof(out->keys), "row");
-				status = sql_number_rows(&source, err);
-				if (status == ST_OK)
-					status = sql_number_rows(&target, err);
-			}
-			if (status == ST_OK)
-				status = view_grid_compare(&out->table, context, &source, &target,
-							   out->keys, err);
-		}
-		report_table_free(&source);
-		report_table_free(&target);
-	} else {
+	sql_run_on_report(out, &source, context, context->source, sql, err);
+	if (!err_stuck(err) && !context->target) {
 		out->table = source;
+		source = (struct report_table){0};
+	} else {
+		if (context->target)
+			sql_run_on_report(out, &target, context, context->target, sql, err);
+		if (!err_stuck(err))
+			sql_join_keys(out->keys, &source, &target);
+		if (!err_stuck(err) && !out->keys[0]) {
+			str_copy(out->keys, sizeof(out->keys), "row");
+			sql_number_rows(&source, err);
+			sql_number_rows(&target, err);
+		}
+		if (!err_stuck(err))
+			view_grid_compare(&out->table, context, &source, &target, out->keys, err);
 	}
+	report_table_free(&source);
+	report_table_free(&target);
 	out->took_ns = clock_ns() - start;
-	return status;
+	return err->status;
 }
 
 /* ---- rows of a place ------------------------------------------------------------------------- */

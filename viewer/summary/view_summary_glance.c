@@ -162,7 +162,7 @@ int64_t view__summary_left_ns(const struct view_glance *glance)
 /* ---- the block ------------------------------------------------------------------------------- */
 
 /* Add a line, wrapped if the text is long. @more: the screen that shows more; VIEW_SCREENS: none.
- * Return its link's cleared place, or NULL. */
+ * Return its link's place, as view__summary_link(). */
 static struct view_place *__attribute__((format(printf, 5, 6)))
 summary_add_glance(struct view_summary *screen, const char *name, enum view_style style,
 		   enum view_screen more, const char *format, ...)
@@ -182,7 +182,7 @@ summary_add_glance(struct view_summary *screen, const char *name, enum view_styl
 	va_end(args);
 	view_blocks_fold(blocks, name, style, width - SUMMARY_GLANCE_NAME_WIDTH - note, text);
 	if (more == VIEW_SCREENS || block->count == first)
-		return NULL;
+		return &screen->links[VIEW_SUMMARY_LINKS];
 	if (width > NOTE_FROM) {
 		block->lines[first].note =
 			arena_printf(&blocks->arena, "%c %s", (char)view_screen(more)->key, title);
@@ -236,8 +236,6 @@ static void summary_glance_loss(struct view_summary *screen)
 		VIEW_METRICS, "%s%s%s%s", summary->loss_nan ? "nan" : fmt_real(loss, summary->loss),
 		risen ? since : ways[way].text, isnan(summary->accuracy) ? "" : "; accuracy ",
 		isnan(summary->accuracy) ? "" : fmt_percent(accuracy, summary->accuracy));
-	if (!place)
-		return;
 	view_place_text(place->metric, "loss");
 	view_place_text(place->mode, "train");
 }
@@ -349,10 +347,8 @@ static void summary_glance_bubble(struct view_summary *screen)
 				   fmt_percent(theory, bubble->theory_idle_fraction),
 				   clock ? "IPUs" : "workers", causes[most].name);
 	/* Link to the pipeline run that was idle most. */
-	if (place) {
-		view_place_text(place->view, "bubble_sums");
-		view_place_text(place->clock, clock ? "device" : "host");
-	}
+	view_place_text(place->view, "bubble_sums");
+	view_place_text(place->clock, clock ? "device" : "host");
 }
 
 static void summary_glance_slowest(struct view_summary *screen)
@@ -372,8 +368,6 @@ static void summary_glance_slowest(struct view_summary *screen)
 				   "stage %lld on IPU %lld, %s a micro-batch",
 				   (long long)stage->stage, (long long)stage->ipu,
 				   fmt_ns(each, work / stage->count));
-	if (!place)
-		return;
 	place->stage = stage->stage;
 	place->ipu = stage->ipu;
 }
@@ -389,8 +383,6 @@ static void summary_glance_memory(struct view_summary *screen)
 				   screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL, VIEW_MEMORY,
 				   "the fullest tile uses %s of what it has",
 				   fmt_percent(text, screen->glance.memory));
-	if (!place)
-		return;
 	place->ipu = screen->glance.memory_ipu;
 	place->tile = screen->glance.memory_tile;
 }
@@ -443,8 +435,7 @@ static void summary_glance_advice(struct view_summary *screen)
 	place = summary_add_glance(screen, problem ? "problem" : "advice",
 				   problem ? VIEW_BAD : VIEW_WARN, VIEW_INSIGHTS, "%s",
 				   glance->worst);
-	if (place)
-		*place = glance->worst_place;
+	*place = glance->worst_place;
 }
 
 void view__summary_glance(struct view_summary *screen)

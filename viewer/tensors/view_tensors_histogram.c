@@ -365,16 +365,16 @@ static void tensors_side_text(const struct view_tensor_histograms *side, char *o
 	const int64_t first = steps ? side->step[0] : side->update[0];
 	const int64_t last = steps ? side->last_step : side->last_update;
 	char count[FMT_SIZE];
-	int used = 0;
 
+	out[0] = '\0';
 	if (first != IPS_NULL && last != IPS_NULL)
-		used = snprintf(out, size, "%s %lld to %lld, ", steps ? "steps" : "weight updates",
-				(long long)first, (long long)last);
-	used += snprintf(out + used, size - (size_t)used, "%s histogram%s",
-			 fmt_count(count, side->found), side->found == 1 ? "" : "s");
+		snprintf(out, size, "%s %lld to %lld, ", steps ? "steps" : "weight updates",
+			 (long long)first, (long long)last);
+	view_append(out, size, "%s histogram%s", fmt_count(count, side->found),
+		    side->found == 1 ? "" : "s");
 	if (side->looked < side->all)
-		snprintf(out + used, size - (size_t)used, " (%.0f %% looked at)",
-			 100.0 * (double)side->looked / (double)side->all);
+		view_append(out, size, " (%.0f %% looked at)",
+			    100.0 * (double)side->looked / (double)side->all);
 }
 
 static const char *tensors_missing_histogram(const struct view_tensors *screen,
