@@ -332,15 +332,13 @@ static enum status view_check_range(struct prof_db *db, const struct view_argume
 				    struct err *err)
 {
 	struct prof_track *tracks;
-	struct arena arena;
+	struct arena arena = {0};
 	int64_t from_ns, to_ns;
 	enum status status;
 	int count;
 
 	if (!arguments->from && !arguments->to)
 		return ST_OK;
-	if (arena_init(&arena, 0))
-		return err_nomem(err);
 	status = prof_timeline_tracks(db, &arena, &tracks, &count, err);
 	if (status == ST_OK && (view_extent(tracks, count, 1, &from_ns, &to_ns) ||
 				view_extent(tracks, count, 0, &from_ns, &to_ns)))

@@ -91,70 +91,57 @@ int view_own_lock(void)
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static const char *const view_themes[] = {"auto", "dark", "light"};
-
-static const char *const view_whens[] = {"auto", "always", "never"};
-
 void view_config_defaults(struct view_config *config)
 {
 	*config = (struct view_config){.theme = "auto", .color = "auto", .ascii = "auto"};
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values: each is read into its field ----------------------------------------------------- */
 
-static enum status config_read_theme(const struct json_at *at, struct view_config *out,
-				     struct err *err)
+static enum status config_read_word(const struct json_at *at, const char *const *words,
+				    size_t count, const char **out, struct err *err)
 {
 	size_t word;
-	enum status status =
-		json_choice(at, "theme", view_themes, ARRAY_LEN(view_themes), &word, err);
+	enum status status = json_choice(at, at->key, words, count, &word, err);
 
 	if (status == ST_OK)
-		out->theme = view_themes[word];
+		*out = words[word];
 	return status;
 }
 
-static enum status config_read_color(const struct json_at *at, struct view_config *out,
-				     struct err *err)
+static enum status config_read_theme(const struct json_at *at, void *out, struct err *err)
 {
-	size_t word;
-	enum status status =
-		json_choice(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
+	static const char *const words[] = {"auto", "dark", "light"};
 
-	if (status == ST_OK)
-		out->color = view_whens[word];
-	return status;
+	return config_read_word(at, words, ARRAY_LEN(words), out, err);
 }
 
-static enum status config_read_ascii(const struct json_at *at, struct view_config *out,
-				     struct err *err)
+static enum status config_read_color(const struct json_at *at, void *out, struct err *err)
+{
+	static const char *const words[] = {"auto", "always", "never"};
+
+	return config_read_word(at, words, ARRAY_LEN(words), out, err);
+}
+
+static enum status config_read_ascii(const struct json_at *at, void *out, struct err *err)
 {
 	const char *text;
 
-	if (cJSON_IsBool(at->node)) {
-		out->ascii = cJSON_IsTrue(at->node) ? "always" : "never";
-		return ST_OK;
-	}
-	if (json_text(at, &text, NULL) != ST_OK || strcmp(text, "auto") != 0)
+	if (!cJSON_IsBool(at->node) &&
+	    (json_text(at, &text, NULL) != ST_OK || strcmp(text, "auto") != 0))
 		return json_fail(at, err, "must be true, false or \"auto\"");
-	out->ascii = "auto";
+	*(const char **)out = !cJSON_IsBool(at->node)  ? "auto"
+			      : cJSON_IsTrue(at->node) ? "always"
+						       : "never";
 	return ST_OK;
 }
 
-static enum status config_read_mouse(const struct json_at *at, struct view_config *out,
-				     struct err *err)
+static enum status config_read_bool(const struct json_at *at, void *out, struct err *err)
 {
-	return json_bool(at, &out->mouse, err);
+	return json_bool(at, out, err);
 }
 
-static enum status config_read_follow(const struct json_at *at, struct view_config *out,
-				      struct err *err)
-{
-	return json_bool(at, &out->follow, err);
-}
-
-static enum status config_read_screen(const struct json_at *at, struct view_config *out,
-				      struct err *err)
+static enum status config_read_screen(const struct json_at *at, void *out, struct err *err)
 {
 	const char *names[VIEW_SCREENS];
 	size_t word;
@@ -162,9 +149,9 @@ static enum status config_read_screen(const struct json_at *at, struct view_conf
 
 	for (int i = 0; i < VIEW_SCREENS; i++)
 		names[i] = view_screen((enum view_screen)i)->name;
-	status = json_choice(at, "screen", names, VIEW_SCREENS, &word, err);
+	status = json_choice(at, at->key, names, VIEW_SCREENS, &word, err);
 	if (status == ST_OK)
-		out->screen = (enum view_screen)word;
+		*(enum view_screen *)out = (enum view_screen)word;
 	return status;
 }
 
@@ -176,14 +163,18 @@ enum status view_config_load(struct view_config *config, const char *path, struc
 	struct view_config loaded = *config;
 	struct json_at root, at;
 	static const char *const keys[] = {"theme", "color", "ascii", "mouse", "follow", "screen"};
-	static enum status (*const readers[])(const struct json_at *at, struct view_config *out,
-					      struct err *err) = {
-		config_read_theme, config_read_color,  config_read_ascii,
-		config_read_mouse, config_read_follow, config_read_screen};
+	const struct {
+		enum status (*read)(const struct json_at *at, void *out, struct err *err);
+		void *out;
+	} values[] = {
+		{config_read_theme, &loaded.theme}, {config_read_color, &loaded.color},
+		{config_read_ascii, &loaded.ascii}, {config_read_bool, &loaded.mouse},
+		{config_read_bool, &loaded.follow}, {config_read_screen, &loaded.screen},
+	};
 	enum status status;
 	cJSON *json;
 
-	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(readers), "keys out of step");
+	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(values), "keys out of step");
 	if (!path) {
 		if (!fs_xdg(folder, "XDG_CONFIG_HOME", ".config") ||
 		    !fs_path(own, "%s/view.json", folder) || !fs_exists(own))
@@ -197,7 +188,7 @@ enum status view_config_load(struct view_config *config, const char *path, struc
 	status = json_only_keys(&root, keys, ARRAY_LEN(keys), err);
 	for (size_t i = 0; i < ARRAY_LEN(keys) && status == ST_OK; i++)
 		if (json_child(&root, keys[i], &at))
-			status = readers[i](&at, &loaded, err);
+			status = values[i].read(&at, values[i].out, err);
 	cJSON_Delete(json);
 	if (status == ST_OK)
 		*config = loaded;

@@ -31,26 +31,22 @@ struct view_frame view_frame_layout(int width, int height)
 	return frame;
 }
 
-/* Cut @rows from the bottom of *@rect and return them. */
-static struct view_rect layout_cut_bottom(struct view_rect *rect, int rows)
-{
-	struct view_rect taken = *rect;
-
-	rows = max(0, min(rows, rect->height));
-	taken.y = rect->y + rect->height - rows;
-	taken.height = rows;
-	rect->height -= rows;
-	return taken;
-}
-
+/* Cut @rows from the top of *@rect and return them; layout_cut_bottom() from its bottom. */
 static struct view_rect layout_cut_top(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
-	rows = max(0, min(rows, rect->height));
-	taken.height = rows;
-	rect->y += rows;
-	rect->height -= rows;
+	taken.height = max(0, min(rows, rect->height));
+	rect->y += taken.height;
+	rect->height -= taken.height;
+	return taken;
+}
+
+static struct view_rect layout_cut_bottom(struct view_rect *rect, int rows)
+{
+	struct view_rect taken = *rect;
+
+	*rect = layout_cut_top(&taken, rect->height - max(0, min(rows, rect->height)));
 	return taken;
 }
 
@@ -58,10 +54,9 @@ static struct view_rect layout_cut_left(struct view_rect *rect, int columns)
 {
 	struct view_rect taken = *rect;
 
-	columns = max(0, min(columns, rect->width));
-	taken.width = columns;
-	rect->x += columns;
-	rect->width -= columns;
+	taken.width = max(0, min(columns, rect->width));
+	rect->x += taken.width;
+	rect->width -= taken.width;
 	return taken;
 }
 

@@ -402,8 +402,6 @@ enum status view_runs_read(struct view_runs *out, const struct view_context *con
 	enum status status;
 
 	view_runs_free(out);
-	if (arena_init(&out->arena, 0))
-		return err_nomem(err);
 	if (!runs_database(context->source->path, &open))
 		(void)runs_stat(context->source->path, &open);
 	status = runs_scan_folder(out, ".", &open, err);

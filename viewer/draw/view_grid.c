@@ -34,27 +34,21 @@ void view_state_grid_fini(void *state)
 	view_grid_fini(state);
 }
 
-static enum status grid_alloc(struct view_grid *grid, struct err *err)
+static void grid_alloc(struct view_grid *grid, struct err *err)
 {
-	const size_t rows = (size_t)grid->table.row_count + 1;
-	const size_t columns = (size_t)grid->table.column_count + 1;
+	const size_t rows = (size_t)grid->table.row_count;
+	const size_t columns = (size_t)grid->table.column_count;
 
-	if (arena_init(&grid->arena, 0))
-		return err_nomem(err);
-	grid->order = arena_alloc(&grid->arena, rows, sizeof(*grid->order));
-	grid->keys = arena_alloc(&grid->arena, rows, sizeof(*grid->keys));
-	grid->spare = arena_alloc(&grid->arena, rows, sizeof(*grid->spare));
-	grid->sequence = arena_alloc(&grid->arena, rows, sizeof(*grid->sequence));
-	grid->passes = arena_alloc(&grid->arena, rows, sizeof(*grid->passes));
-	grid->tried = arena_alloc(&grid->arena, rows, sizeof(*grid->tried));
-	grid->places = arena_alloc(&grid->arena, columns, sizeof(*grid->places));
-	grid->lineup = arena_alloc(&grid->arena, columns, sizeof(*grid->lineup));
-	grid->traits = arena_alloc(&grid->arena, columns, sizeof(*grid->traits));
-	if (grid->order && grid->keys && grid->spare && grid->sequence && grid->passes &&
-	    grid->tried && grid->places && grid->lineup && grid->traits)
-		return ST_OK;
-	arena_fini(&grid->arena);
-	return err_nomem(err);
+	grid->arena = (struct arena){0};
+	grid->order = view_alloc(&grid->arena, rows, sizeof(*grid->order), err);
+	grid->keys = view_alloc(&grid->arena, rows, sizeof(*grid->keys), err);
+	grid->spare = view_alloc(&grid->arena, rows, sizeof(*grid->spare), err);
+	grid->sequence = view_alloc(&grid->arena, rows, sizeof(*grid->sequence), err);
+	grid->passes = view_alloc(&grid->arena, rows, sizeof(*grid->passes), err);
+	grid->tried = view_alloc(&grid->arena, rows, sizeof(*grid->tried), err);
+	grid->places = view_alloc(&grid->arena, columns, sizeof(*grid->places), err);
+	grid->lineup = view_alloc(&grid->arena, columns, sizeof(*grid->lineup), err);
+	grid->traits = view_alloc(&grid->arena, columns, sizeof(*grid->traits), err);
 }
 
 static bool grid_cells_equal(const struct report_cell *a, const struct report_cell *b)
@@ -166,18 +160,20 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 			  int column_count, const char *keys, struct err *err)
 {
 	struct view_grid next = *grid;
-	enum status status;
+	struct err own;
 	bool stopped;
 
+	err = err_start(err, &own);
 	next.context = context;
 	next.table = *table;
 	memset(table, 0, sizeof(*table));
 	next.count = 0;
 	next.place_count = next.lineup_count = 0;
-	status = grid_alloc(&next, err);
-	if (status != ST_OK) {
+	grid_alloc(&next, err);
+	if (err_stuck(err)) {
+		arena_fini(&next.arena);
 		report_table_free(&next.table);
-		return status;
+		return err->status;
 	}
 	next.columns = columns;
 	next.column_count = column_count;
@@ -586,14 +582,6 @@ void view_grid_sort_first(struct view_grid *grid, const char *name)
 		grid_order_by(grid, view_table_column(&grid->table, name), false);
 }
 
-static bool grid_on_screen(const struct view_grid *grid, int column)
-{
-	for (int i = 0; i < grid->place_count; i++)
-		if (grid->places[i].column == column)
-			return true;
-	return false;
-}
-
 /* Sort, move to the first row (the user wants the extremes), and scroll the column into view. */
 static void grid_sort_to(struct view_grid *grid, int column, bool reverse)
 {
@@ -602,7 +590,7 @@ static void grid_sort_to(struct view_grid *grid, int column, bool reverse)
 	grid_move_cursor(grid, 0);
 	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
 		if ((grid->lineup[i] == column || grid->lineup[i] == grid->traits[column].group) &&
-		    !grid_on_screen(grid, column)) {
+		    !view__grid_place(grid, column)) {
 			grid->column = i;
 			grid_move_cursor(grid, 0);
 			return;

@@ -40,6 +40,14 @@ bool view__grid_chosen(const struct view_grid *grid, int column)
 	return !trait->hidden && (grid->every || !trait->column || trait->column->importance > 0);
 }
 
+const struct view_grid_place *view__grid_place(const struct view_grid *grid, int column)
+{
+	for (int i = 0; i < grid->place_count; i++)
+		if (grid->places[i].column == column)
+			return &grid->places[i];
+	return NULL;
+}
+
 const char *view__grid_title(const struct view_grid *grid, int column)
 {
 	static const char *const roles[] = {

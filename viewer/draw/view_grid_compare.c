@@ -3,7 +3,7 @@
  *
  * A hash of the keys leads from a row of the source to those of the target. A matched target row is
  * removed from its chain, so many equal keys cost no more than few. The first failure is kept in
- * `status`, and later steps then do nothing.
+ * `err`, and later steps then do nothing.
  *
  * Threading: the screen's. Ownership: the joined table owns copies; scratch lives in an arena.
  */
@@ -46,8 +46,7 @@ struct join {
 	const struct view_context *context;
 	struct arena arena;
 	struct report_table *out;
-	enum status status; /* of the first step that failed; ST_OK: none */
-	struct err *err;
+	struct err *err; /* of the first step that failed; not NULL */
 };
 
 static const struct report_cell *join_cell(const struct report_table *table, int64_t row,
@@ -61,10 +60,10 @@ static const struct report_cell *join_cell(const struct report_table *table, int
 /* Return true if a step has failed or, checked at some rows only, the work was cancelled. */
 static bool join_stopped(struct join *join, int64_t row)
 {
-	if (join->status == ST_OK && row % VIEW_GRID_SLICE == 0 &&
+	if (!err_stuck(join->err) && row % VIEW_GRID_SLICE == 0 &&
 	    view__grid_stopped(join->context))
-		join->status = err_set(join->err, ST_INTERRUPTED, "stopped");
-	return join->status != ST_OK;
+		err_set(join->err, ST_INTERRUPTED, "stopped");
+	return err_stuck(join->err);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -136,9 +135,8 @@ static void join_pair_rows(struct join *join)
 		while (*link != JOIN_NONE && !join_keys_equal(join, row, *link))
 			link = &join->next[*link];
 		join->partner[row] = *link;
-		if (*link == JOIN_NONE) {
+		if (*link == JOIN_NONE)
 			continue;
-		}
 		join->taken[*link] = true;
 		join->alone--;
 		*link = join->next[*link];
@@ -219,8 +217,8 @@ static void join_add_name(struct join *join, int *at, const char *name, const ch
 
 	column->name = arena_printf(&join->out->arena, "%s%s", name, suffix);
 	column->quantity = quantity;
-	if (!column->name && join->status == ST_OK)
-		join->status = err_nomem(join->err);
+	if (!column->name)
+		err_nomem(join->err);
 }
 
 static void join_copy_cell(struct join *join, struct report_cell *to,
@@ -233,7 +231,7 @@ static void join_copy_cell(struct join *join, struct report_cell *to,
 	if (to->text)
 		return;
 	*to = (struct report_cell){.type = PROF_NULL};
-	join->status = err_nomem(join->err);
+	err_nomem(join->err);
 }
 
 static struct report_cell join_diff(const struct report_cell *a, const struct report_cell *b,
@@ -322,7 +320,7 @@ static void join_write_row(struct join *join, int64_t at, int64_t source, int64_
 			cell[2] = join_diff(a, b, join_quantity(join, column));
 		cell += width;
 	}
-	if (join->status == ST_OK) {
+	if (!err_stuck(join->err)) {
 		const struct report_cell verdict =
 			view_text_cell(join_verdict(join, source, target));
 
@@ -341,15 +339,14 @@ static void join_make_table(struct join *join)
 
 	for (int i = 0; i < join->column_count; i++)
 		columns += join_width(&join->columns[i]);
-	join->status = view_table_new(out, "table", NULL, columns, source->row_count + join->alone,
-				      join->err);
-	if (join->status != ST_OK)
+	if (view_table_new(out, "table", NULL, columns, source->row_count + join->alone,
+			   join->err) != ST_OK)
 		return;
 	out->name = arena_strdup(&out->arena, source->name ? source->name : "table");
 	if (note)
 		out->note = arena_strdup(&out->arena, note);
 	if (!out->name || (note && !out->note))
-		join->status = err_nomem(join->err);
+		err_nomem(join->err);
 	for (int i = 0; i < join->column_count; i++) {
 		const struct join_column *column = &join->columns[i];
 		const char *name = join_column_name(join, column);
@@ -364,10 +361,13 @@ enum status view_grid_compare(struct report_table *out, const struct view_contex
 			      const struct report_table *source, const struct report_table *target,
 			      const char *keys, struct err *err)
 {
-	struct join join = {
-		.source = source, .target = target, .context = context, .out = out, .err = err};
+	struct err own;
+	struct join join = {.source = source,
+			    .target = target,
+			    .context = context,
+			    .out = out,
+			    .err = err_start(err, &own)};
 	const size_t columns = (size_t)source->column_count + (size_t)target->column_count;
-	const size_t sources = (size_t)source->row_count + 1;
 	const size_t targets = (size_t)target->row_count + 1;
 	size_t heads = 16;
 	int64_t at = 0;
@@ -376,33 +376,30 @@ enum status view_grid_compare(struct report_table *out, const struct view_contex
 	while (heads < 2 * targets)
 		heads *= 2;
 	join.mask = heads - 1;
-	if (arena_init(&join.arena, 0) == 0) {
-		join.columns = arena_alloc(&join.arena, columns + 1, sizeof(*join.columns));
-		join.partner = arena_alloc(&join.arena, sources, sizeof(*join.partner));
-		join.taken = arena_alloc(&join.arena, targets, sizeof(*join.taken));
-		join.heads = arena_alloc(&join.arena, heads, sizeof(*join.heads));
-		join.next = arena_alloc(&join.arena, targets, sizeof(*join.next));
-	}
-	if (!join.columns || !join.partner || !join.taken || !join.heads || !join.next)
-		join.status = err_nomem(join.err);
-	if (join.status == ST_OK) {
+	join.columns = view_alloc(&join.arena, columns, sizeof(*join.columns), join.err);
+	join.partner =
+		view_alloc(&join.arena, (size_t)source->row_count, sizeof(*join.partner), join.err);
+	join.taken = view_alloc(&join.arena, targets, sizeof(*join.taken), join.err);
+	join.heads = view_alloc(&join.arena, heads, sizeof(*join.heads), join.err);
+	join.next = view_alloc(&join.arena, targets, sizeof(*join.next), join.err);
+	if (!err_stuck(join.err)) {
 		join_list_columns(&join, keys);
 		join_pair_rows(&join);
 	}
-	for (int i = 0; join.status == ST_OK && i < join.column_count; i++)
+	for (int i = 0; !err_stuck(join.err) && i < join.column_count; i++)
 		join.columns[i].twice =
 			join.columns[i].shape == JOIN_TEXT && join_differs(&join, &join.columns[i]);
 	if (!join_stopped(&join, 0))
 		join_make_table(&join);
-	for (int64_t row = 0; join.status == ST_OK && row < source->row_count; row++)
+	for (int64_t row = 0; !err_stuck(join.err) && row < source->row_count; row++)
 		join_write_row(&join, at++, row, join.partner[row]);
-	for (int64_t row = 0; join.status == ST_OK && row < target->row_count; row++)
+	for (int64_t row = 0; !err_stuck(join.err) && row < target->row_count; row++)
 		if (!join.taken[row])
 			join_write_row(&join, at++, JOIN_NONE, row);
 	arena_fini(&join.arena);
-	if (join.status != ST_OK)
+	if (err_stuck(join.err))
 		report_table_free(out);
-	return join.status;
+	return join.err->status;
 }
 
 enum status view_grid_query(struct view_grid *grid, struct view_context *context, const char *name,
@@ -411,23 +408,21 @@ enum status view_grid_query(struct view_grid *grid, struct view_context *context
 			    struct err *err)
 {
 	struct report_table source = {0}, target = {0}, table = {0};
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	grid->differ = context->target && context->differ;
-	status = report_table_query(&source, context->source->db, name, sql, limit, err);
-	if (status != ST_OK)
-		return status;
+	if (report_table_query(&source, context->source->db, name, sql, limit, err) != ST_OK)
+		return err->status;
 	if (!context->target)
 		return view_grid_set(grid, context, &source, columns, column_count, keys, err);
 	if (view_cancelled(context))
-		status = err_set(err, ST_INTERRUPTED, "stopped");
-	if (status == ST_OK)
-		status = report_table_query(&target, context->target->db, name, sql, limit, err);
-	if (status == ST_OK)
-		status = view_grid_compare(&table, context, &source, &target, keys, err);
+		err_set(err, ST_INTERRUPTED, "stopped");
+	else if (report_table_query(&target, context->target->db, name, sql, limit, err) == ST_OK)
+		view_grid_compare(&table, context, &source, &target, keys, err);
 	report_table_free(&source);
 	report_table_free(&target);
-	if (status != ST_OK)
-		return status;
-	return view_grid_set(grid, context, &table, columns, column_count, keys, err);
+	if (!err_stuck(err))
+		view_grid_set(grid, context, &table, columns, column_count, keys, err);
+	return err->status;
 }

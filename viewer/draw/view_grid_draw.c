@@ -504,19 +504,11 @@ struct row_pen {
 	int x, y;
 };
 
-static const struct view_grid_place *row_find_position(const struct view_grid *grid, int column)
-{
-	for (int i = 0; i < grid->place_count; i++)
-		if (grid->places[i].column == column)
-			return &grid->places[i];
-	return NULL;
-}
-
 bool view_grid_is_cut(const struct view_grid *grid)
 {
 	for (int i = 0; grid->traits && i < grid->table.column_count; i++) {
 		const struct view_grid_trait *trait = &grid->traits[i];
-		const struct view_grid_place *place = row_find_position(grid, i);
+		const struct view_grid_place *place = view__grid_place(grid, i);
 
 		if (view__grid_chosen(grid, i) && (!place || place->width < trait->cells))
 			return true;
@@ -590,7 +582,7 @@ bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 	if (!grid->traits || grid->at >= grid->count)
 		return false;
 	for (int i = 0; i < grid->table.column_count; i++) {
-		const struct view_grid_place *place = row_find_position(grid, i);
+		const struct view_grid_place *place = view__grid_place(grid, i);
 		const char *text = view__grid_text(grid, grid->order[grid->at], i, false, out);
 
 		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))

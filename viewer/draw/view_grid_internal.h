@@ -60,6 +60,8 @@ static inline const struct report_cell *view__grid_at(const struct view_grid *gr
 /* Return true if @name is an element of @list ("a,b,c"). */
 bool view__grid_listed(const char *list, const char *name);
 bool view__grid_chosen(const struct view_grid *grid, int column); /* not hidden */
+/* Where the layout has put the column; NULL: off the screen. */
+const struct view_grid_place *view__grid_place(const struct view_grid *grid, int column);
 const char *view__grid_title(const struct view_grid *grid, int column);
 /* The cell as shown. @percent: a diff includes its share of the larger value. Return @out, or the
  * cell's own text. */

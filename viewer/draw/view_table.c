@@ -17,8 +17,6 @@ enum status view_table_new(struct report_table *out, const char *name,
 	const size_t cells = (size_t)(rows > 0 ? rows : 1) * (size_t)column_count;
 
 	memset(out, 0, sizeof(*out));
-	if (arena_init(&out->arena, 0))
-		return err_nomem(err);
 	out->name = name;
 	out->columns = arena_alloc(&out->arena, (size_t)column_count, sizeof(*out->columns));
 	out->cells = arena_alloc(&out->arena, cells, sizeof(*out->cells));

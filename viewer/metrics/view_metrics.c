@@ -314,15 +314,6 @@ static enum view_answer metrics_select(struct view_metrics *screen, int64_t befo
 	return VIEW_LOAD;
 }
 
-static enum view_answer metrics_step(struct view_metrics *screen, int by)
-{
-	const int64_t before = screen->grid.at;
-
-	if (screen->grid.count > 0)
-		screen->grid.at = (before + by + screen->grid.count) % screen->grid.count;
-	return metrics_select(screen, before);
-}
-
 static enum view_answer metrics_list_request(struct view_metrics *screen, enum view_request request)
 {
 	const int64_t before = screen->grid.at;
@@ -336,6 +327,7 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 {
 	struct view_metrics *screen = state;
 	const int column = (int)view__metrics_column(screen);
+	const int64_t at = screen->grid.at;
 
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
@@ -366,7 +358,10 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 	}
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		return metrics_step(screen, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		if (screen->grid.count > 0)
+			screen->grid.at =
+				view_next_choice((int)at, (int)screen->grid.count, request);
+		return metrics_select(screen, at);
 	case VIEW_BREAKDOWN_REQUEST:
 		screen->smoothing = (screen->smoothing + 1) % 3;
 		screen->chosen = true;

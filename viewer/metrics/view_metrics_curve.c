@@ -120,7 +120,6 @@ static void metrics_read_detail(struct view_metrics *screen, struct view_context
 		}
 	}
 	view_metrics_fini(detail);
-	(void)arena_init(&detail->arena, 0);
 	detail->items = view_alloc(&detail->arena, 1, sizeof(*detail->items), err);
 	if (!detail->items)
 		return;

@@ -124,7 +124,6 @@ void view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struc
 	struct prof_query *query;
 
 	view_metrics_fini(list);
-	(void)arena_init(&list->arena, 0);
 	list->items = view_alloc(&list->arena, METRICS_READ_LIST_MOST, sizeof(*list->items), err);
 	list->rows = max(view_query_number(db, "SELECT max(row_id) FROM metric_rows", err), 0);
 	query = view_query_open(db, metrics_sql_sums, err);

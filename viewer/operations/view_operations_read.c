@@ -432,18 +432,6 @@ static void operations_detail_operation(struct detail *detail, struct err *err)
 	}
 }
 
-static void operations_detail_group(struct detail *detail, const char *sql, struct err *err)
-{
-	operations_detail_begin(detail, "The longest operations: Enter shows all of them");
-	operations_add_rows(detail, sql, operations_largest_row, err);
-	if (!detail->layer)
-		return;
-	operations_detail_begin(detail, "What it keeps");
-	operations_add_rows(detail, operations_layer_sql, operations_layer_row, err);
-	operations_add_rows(detail, operations_variables_sql, operations_variables_row, err);
-	operations_add_rows(detail, operations_tensors_sql, operations_tensors_row, err);
-}
-
 /* Write the statement with its parameters replaced by their values. */
 static void operations_add_statement(struct str *out, const char *sql, const struct detail *detail)
 {
@@ -498,9 +486,15 @@ static void operations_detail_report(struct view_operations *screen, struct deta
 	str_addf(&screen->more, "%s;\n", str_peek(&sql));
 	if (sql.failed)
 		err_nomem(err);
-	else
-		operations_detail_group(detail, sql.text, err);
+	operations_detail_begin(detail, "The longest operations: Enter shows all of them");
+	operations_add_rows(detail, str_peek(&sql), operations_largest_row, err);
 	str_free(&sql);
+	if (!detail->layer)
+		return;
+	operations_detail_begin(detail, "What it keeps");
+	operations_add_rows(detail, operations_layer_sql, operations_layer_row, err);
+	operations_add_rows(detail, operations_variables_sql, operations_variables_row, err);
+	operations_add_rows(detail, operations_tensors_sql, operations_tensors_row, err);
 }
 
 void view__operations_detail(struct view_operations *screen, struct view_context *context,

@@ -105,7 +105,6 @@ void view__tree_read(struct view_tree *out, struct view_context *context, struct
 	struct prof_query *query = view_query_open(db, view__tree_sql, err);
 
 	memset(out, 0, sizeof(*out));
-	(void)arena_init(&out->arena, 0);
 	while (!out->cut && view_query_next(query, err)) {
 		if (out->count == VIEW_PROGRAMS_MOST)
 			out->cut = true;
@@ -424,8 +423,7 @@ static void programs_join_nodes(struct view_tree *tree, const struct view_tree *
 		}
 		partners[at] = tree->count;
 		programs_copy_target(tree, node,
-				     node->parent < 0 ? node->parent : partners[node->parent],
-				     err);
+				     node->parent < 0 ? node->parent : partners[node->parent], err);
 	}
 }
 
@@ -437,7 +435,6 @@ void view__tree_join(struct view_tree *tree, const struct view_tree *target, str
 	uint64_t *paths;
 	int *partners;
 
-	(void)arena_init(&arena, 0);
 	paths = view_alloc(&arena, (size_t)most, sizeof(*paths), err);
 	partners = view_alloc(&arena, (size_t)target->count, sizeof(*partners), err);
 	programs_join_paths(tree, paths, err);

@@ -73,7 +73,6 @@ void view_sql_names_load(struct view_sql_names *names, struct prof_db *db, struc
 	const char *const *views = prof_view_names(&count);
 
 	view_sql_names_fini(names);
-	(void)arena_init(&names->arena, 0);
 	names->views = view_alloc(&names->arena, count, sizeof(*names->views), err);
 	for (size_t i = 0; i < count && !err_stuck(err); i++) {
 		const struct report_view *known = report_view_find(views[i]);

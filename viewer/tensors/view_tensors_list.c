@@ -315,23 +315,21 @@ void view__tensors_list_draw(const struct view_tensors *screen, const struct vie
 
 /* ---- all statistics, for CSV and JSON -------------------------------------------------------- */
 
-static bool tensors_same_cell(const struct report_cell *a, const struct report_cell *b)
-{
-	if (!a->text || !b->text)
-		return a->text == b->text && (a->type != PROF_INT || a->integer == b->integer);
-	return strcmp(a->text, b->text) == 0;
-}
-
 /* Is row @row of @all the same tensor as row @listed of the list? */
 static bool tensors_is_listed(const struct report_table *all, int64_t row,
 			      const struct report_table *list, int64_t listed)
 {
 	static const char *const keys[] = {"key", "queue", "rank"};
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (!tensors_same_cell(tensors_list_cell(all, row, keys[i]),
-				       tensors_list_cell(list, listed, keys[i])))
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const struct report_cell *a = tensors_list_cell(all, row, keys[i]);
+		const struct report_cell *b = tensors_list_cell(list, listed, keys[i]);
+
+		if (a->text && b->text ? strcmp(a->text, b->text) != 0
+				       : a->text != b->text ||
+						 (a->type == PROF_INT && a->integer != b->integer))
 			return false;
+	}
 	return true;
 }
 

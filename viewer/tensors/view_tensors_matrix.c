@@ -388,17 +388,6 @@ static void load_losses(struct view_tensors *screen, struct prof_db *db, struct 
 			 v->sample, length, err);
 }
 
-static void load_rows(struct view_tensors *screen, struct prof_db *db, struct err *err)
-{
-	struct view_tensor_sequence *s = &screen->values.sequence;
-
-	if (report_rows_of(&s->rows, &screen->page_arena, db, &s->kept, err) != ST_OK)
-		return;
-	for (int64_t r = 0; r < s->kept.shape[0]; r++)
-		s->still += s->rows[r].change == 0.0;
-	report_rows_sort(s->rows, s->kept.shape[0]);
-}
-
 void view__sequence_reset(struct view_tensor_sequence *s)
 {
 	s->of_rows = s->of_columns = NULL;
@@ -450,8 +439,11 @@ void view__sequence_load(struct view_tensors *screen, struct view_context *conte
 			str_copy(s->note, sizeof(s->note), "its shape is another");
 		else if (s->kind == VIEW_SEQUENCE_LOSSES)
 			load_losses(screen, db, err);
-		else
-			load_rows(screen, db, err);
+		else if (report_rows_of(&s->rows, arena, db, &s->kept, err) == ST_OK) {
+			for (int64_t r = 0; r < s->kept.shape[0]; r++)
+				s->still += s->rows[r].change == 0.0;
+			report_rows_sort(s->rows, s->kept.shape[0]);
+		}
 		break;
 	case ST_NOTFOUND:
 	case ST_LIMIT:

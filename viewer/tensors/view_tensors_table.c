@@ -71,26 +71,33 @@ static const struct view_grid_column tensors_rows_columns[] = {
 	{.name = "n", .importance = 40},
 };
 
-static void tensors_rules_sql(const struct view_tensors *screen, struct str *out)
-{
-	str_add(out, "SELECT h.row_id AS row, h.rule, c.step, c.weight_update, c.phase, h.value, "
-		     "h.threshold, h.time_ns AS at_ns, c.epoch, c.microbatch, c.replica "
-		     "FROM health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
-		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
-	tensors_where(screen, "coalesce(h.key, i.key)", NULL, "c.", out);
-}
-
-static void tensors_rows_sql(const struct view_tensors *screen, bool compared, struct str *out)
-{
-	str_add(out, "SELECT h.row_id AS row, c.step, c.weight_update, c.phase, h.mean, h.std, "
-		     "h.min, h.max, h.n_nan, h.n_pos_inf, h.n_neg_inf, h.abs_max, h.n_zero, h.l2, "
-		     "h.l1, h.n, h.abs_min_nonzero, h.n_neg, h.n_pos, h.inactive, "
-		     "h.update_ratio, h.n_changed, h.time_ns AS at_ns, c.mode, c.epoch, "
-		     "c.execution, c.microbatch, c.replica, c.rank FROM tensor_stat_rows h "
-		     "JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
-		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
-	tensors_where(screen, "i.key", compared ? NULL : "i.queue", "c.", out);
-}
+/* The statement up to the condition on the tensor, the columns of its key and queue (NULL: any), and
+ * the keys of a comparison's rows. */
+static const struct {
+	const char *name, *sql, *key, *queue, *keys;
+	const struct view_grid_column *columns;
+	int column_count;
+} tensors_grids[] = {
+	[VIEW_TENSOR_RULES] = {"rules",
+			       "SELECT h.row_id AS row, h.rule, c.step, c.weight_update, c.phase, "
+			       "h.value, h.threshold, h.time_ns AS at_ns, c.epoch, c.microbatch, "
+			       "c.replica FROM health_rows h "
+			       "LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
+			       "LEFT JOIN contexts c ON c.context_id = h.context_id",
+			       "coalesce(h.key, i.key)", NULL, "rule,step,phase,replica",
+			       tensors_rules_columns, ARRAY_LEN(tensors_rules_columns)},
+	[VIEW_TENSOR_ROWS] = {"rows",
+			      "SELECT h.row_id AS row, c.step, c.weight_update, c.phase, h.mean, "
+			      "h.std, h.min, h.max, h.n_nan, h.n_pos_inf, h.n_neg_inf, h.abs_max, "
+			      "h.n_zero, h.l2, h.l1, h.n, h.abs_min_nonzero, h.n_neg, h.n_pos, "
+			      "h.inactive, h.update_ratio, h.n_changed, h.time_ns AS at_ns, "
+			      "c.mode, c.epoch, c.execution, c.microbatch, c.replica, c.rank "
+			      "FROM tensor_stat_rows h "
+			      "JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
+			      "LEFT JOIN contexts c ON c.context_id = h.context_id",
+			      "i.key", "i.queue", "mode,step,phase,replica", tensors_rows_columns,
+			      ARRAY_LEN(tensors_rows_columns)},
+};
 
 static enum view_style tensors_grids_style(const struct report_table *table, int64_t row,
 					   int column)
@@ -106,26 +113,25 @@ static enum view_style tensors_grids_style(const struct report_table *table, int
 
 void view__grids_load(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
-	const bool rules = screen->page == VIEW_TENSOR_RULES;
+	const enum view_tensor_page page = screen->page;
 	const struct report_tensor_row *row = view__curve_row(screen);
 	struct str sql = {0};
 
 	/* For another tensor or page, start at the curve's cursor, or at the first row. */
-	if (screen->grid_page != screen->page || screen->grid_replica != screen->replica ||
+	if (screen->grid_page != page || screen->grid_replica != screen->replica ||
 	    memcmp(screen->grid_of, screen->id, sizeof(screen->id)) != 0) {
 		view_grid_fini(&screen->grid);
 		memset(&screen->grid, 0, sizeof(screen->grid));
-		screen->grid_page = screen->page;
+		screen->grid_page = page;
 		screen->grid_replica = screen->replica;
 		memcpy(screen->grid_of, screen->id, sizeof(screen->id));
 		screen->grid_from = 1;
-		if (screen->page == VIEW_TENSOR_ROWS && row)
+		if (page == VIEW_TENSOR_ROWS && row)
 			screen->grid_from = row->row_id > RANGE / 2 ? row->row_id - RANGE / 2 : 1;
 	}
-	if (rules)
-		tensors_rules_sql(screen, &sql);
-	else
-		tensors_rows_sql(screen, context->target != NULL, &sql);
+	str_add(&sql, tensors_grids[page].sql);
+	tensors_where(screen, tensors_grids[page].key,
+		      context->target ? NULL : tensors_grids[page].queue, "c.", &sql);
 	str_addf(&sql, " AND h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
 		 (long long)screen->grid_from, (long long)screen->grid_from + RANGE - 1,
 		 VIEW_TENSORS_PAGE);
@@ -133,14 +139,10 @@ void view__grids_load(struct view_tensors *screen, struct view_context *context,
 	if (sql.failed)
 		err_nomem(err);
 	else
-		view_grid_query(&screen->grid, context, rules ? "rules" : "rows", str_peek(&sql),
-				!context->target ? "row"
-				: rules          ? "rule,step,phase,replica"
-						 : "mode,step,phase,replica",
-				rules ? tensors_rules_columns : tensors_rows_columns,
-				rules ? (int)ARRAY_LEN(tensors_rules_columns)
-				      : (int)ARRAY_LEN(tensors_rows_columns),
-				0, err);
+		view_grid_query(&screen->grid, context, tensors_grids[page].name, str_peek(&sql),
+				context->target ? tensors_grids[page].keys : "row",
+				tensors_grids[page].columns, tensors_grids[page].column_count, 0,
+				err);
 	str_free(&sql);
 	if (!err_stuck(err))
 		view_grid_layout(&screen->grid, screen->body);
