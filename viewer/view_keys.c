@@ -105,6 +105,26 @@ bool view_list_move(int64_t *at, enum view_request request, int64_t page, int64_
 	}
 }
 
+void view_search_match(struct view_search *search, int64_t at)
+{
+	search->hits++;
+	search->first = search->first < 0 ? at : search->first;
+	search->last = at;
+	if (search->forward ? at > search->from && search->found < 0 : at < search->from) {
+		search->found = at;
+		search->hit = search->hits;
+	}
+}
+
+int64_t view_search_end(const struct view_search *search, int64_t *hit, int64_t *hits)
+{
+	*hits = search->hits;
+	*hit = search->found >= 0 ? search->hit : search->forward ? *hits > 0 : *hits;
+	if (search->found >= 0)
+		return search->found;
+	return search->forward ? search->first : search->last;
+}
+
 const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE])
 {
 	for (size_t i = 0; i < ARRAY_LEN(view_key_names); i++)

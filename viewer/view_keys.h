@@ -232,6 +232,22 @@ int view_next_choice(int at, int count, enum view_request request);
  * it within the list. Return false: the request does not move it. */
 bool view_list_move(int64_t *at, enum view_request request, int64_t page, int64_t count);
 
+/* A search in a list, from the item @from on, forwards or backwards and around: count each match in
+ * the order of the list, then end with the one to go to (-1: no match), its number from 1, and the
+ * count of all. */
+struct view_search {
+	int64_t from, found, first, last, hit, hits;
+	bool forward;
+};
+
+static inline struct view_search view_search_from(int64_t from, bool forward)
+{
+	return (struct view_search){from, -1, -1, -1, 0, 0, forward};
+}
+
+void view_search_match(struct view_search *search, int64_t at);
+int64_t view_search_end(const struct view_search *search, int64_t *hit, int64_t *hits);
+
 /* "Ctrl-L", "Shift-Left", "PgUp", "k". Returns @out. */
 #define VIEW_KEY_NAME_SIZE 16
 const char *view_key_name(uint32_t key, char out[VIEW_KEY_NAME_SIZE]);

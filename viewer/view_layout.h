@@ -29,8 +29,8 @@ struct view_frame view_frame_layout(int width, int height);
 /* A list of @rows x @columns in the middle of @body, cut to its size. */
 struct view_rect view_popup_area(struct view_rect body, int columns, int rows);
 
-/* Keep *@at, the cursor of a list of @count items, within it, and scroll until it is among the @rows
- * visible ones. */
+/* Keep *@at, the cursor of a list of @count items, within it, and scroll until it is among the
+ * @rows visible ones. */
 void view_list_scroll(int64_t *at, int64_t *scroll, int64_t count, int64_t rows);
 
 /* Two areas one above the other with a heading between: the upper gets @upper rows if both have at

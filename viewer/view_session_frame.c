@@ -208,13 +208,8 @@ static void view_draw_status(struct view_session *session)
  * else. */
 static bool view_key_is_pinned(enum view_request request)
 {
-	static const enum view_request pinned[] = {VIEW_JOIN_REQUEST, VIEW_HELP_REQUEST,
-						   VIEW_CLOSE_REQUEST};
-
-	for (size_t i = 0; i < ARRAY_LEN(pinned); i++)
-		if (pinned[i] == request)
-			return true;
-	return false;
+	return request == VIEW_JOIN_REQUEST || request == VIEW_HELP_REQUEST ||
+	       request == VIEW_CLOSE_REQUEST;
 }
 
 /* Does another listed screen know more of what is under the cursor? */
@@ -251,13 +246,24 @@ static const char *view_key_word(const struct view_session *session, enum view_r
 	return word ? word : info->bar;
 }
 
-static int view_key_width(const struct view_session *session, enum view_request request)
+static int view_key_width(uint32_t key, const char *word)
 {
-	const struct view_request_info *info = view_request_info(request);
 	char name[VIEW_KEY_NAME_SIZE];
 
-	return view_text_width(view_key_name(info->keys[0], name)) + 1 +
-	       view_text_width(session->words[request]);
+	return view_text_width(view_key_name(key, name)) + 1 + view_text_width(word);
+}
+
+/* Draw a key and what it does; return where the next one begins. */
+static int view_draw_key(struct view_session *session, struct view_pane *pane, int x, uint32_t key,
+			 const char *word)
+{
+	char name[VIEW_KEY_NAME_SIZE];
+	const int from = x;
+
+	x += view_text(pane, x, 0, VIEW_KEY, view_key_name(key, name));
+	x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, word);
+	view_add_hit(session, pane->rect.y, from, x, key);
+	return x + BAR_GAP;
 }
 
 /* Draw the pinned keys, or the others, in at most @room columns from @x on. Return the end
@@ -266,20 +272,14 @@ static int view_draw_some_keys(struct view_session *session, struct view_pane *p
 			       int room, bool pinned)
 {
 	const int end = x + room;
-	char name[VIEW_KEY_NAME_SIZE];
 
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++) {
-		const struct view_request_info *info = view_request_info((enum view_request)i);
-		const int from = x;
+		const uint32_t key = view_request_info((enum view_request)i)->keys[0];
+		const char *word = session->words[i];
 
-		if (!session->words[i] || !session->words[i][0] ||
-		    view_key_is_pinned((enum view_request)i) != pinned ||
-		    x + view_key_width(session, (enum view_request)i) > end)
-			continue;
-		x += view_text(pane, x, 0, VIEW_KEY, view_key_name(info->keys[0], name));
-		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, session->words[i]);
-		view_add_hit(session, pane->rect.y, from, x, info->keys[0]);
-		x += BAR_GAP;
+		if (word && word[0] && view_key_is_pinned((enum view_request)i) == pinned &&
+		    x + view_key_width(key, word) <= end)
+			x = view_draw_key(session, pane, x, key, word);
 	}
 	return x;
 }
@@ -303,19 +303,12 @@ static const struct view_bar_key *view_bar_of(const struct view_session *session
 
 static void session_draw_bar(struct view_session *session, struct view_pane *pane)
 {
-	char name[VIEW_KEY_NAME_SIZE];
 	int x = 1;
 
 	for (const struct view_bar_key *at = session->bar; at->key; at++) {
-		const int from = x, width = view_text_width(view_key_name(at->key, name)) + 1 +
-					    view_text_width(at->bar);
-
-		if (x + width >= pane->rect.width)
+		if (x + view_key_width(at->key, at->bar) >= pane->rect.width)
 			return;
-		x += view_text(pane, x, 0, VIEW_KEY, name);
-		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, at->bar);
-		view_add_hit(session, pane->rect.y, from, x, at->key);
-		x += BAR_GAP;
+		x = view_draw_key(session, pane, x, at->key, at->bar);
 	}
 }
 
@@ -337,7 +330,9 @@ static void view_draw_keys(struct view_session *session)
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++)
 		if (session->words[i] && session->words[i][0] &&
 		    view_key_is_pinned((enum view_request)i))
-			kept += view_key_width(session, (enum view_request)i) + BAR_GAP;
+			kept += view_key_width(view_request_info((enum view_request)i)->keys[0],
+					       session->words[i]) +
+				BAR_GAP;
 	x = view_draw_some_keys(session, &pane, 1, pane.rect.width - 2 - kept, false);
 	view_draw_some_keys(session, &pane, x, pane.rect.width - 1 - x, true);
 }

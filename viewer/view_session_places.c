@@ -76,14 +76,6 @@ static const struct view_home {
 	{"first_nonfinite", VIEW_HEALTH}, {"nonfinite_trail", VIEW_HEALTH},
 };
 
-static int view_home_of(const struct view_place *place)
-{
-	for (size_t i = 0; i < ARRAY_LEN(view_homes) && place->view[0]; i++)
-		if (str_starts_with(place->view, view_homes[i].views))
-			return (int)view_homes[i].screen;
-	return -1;
-}
-
 static void view_join_add(struct view_session *session, int screen)
 {
 	const struct view_screen_ops *ops = view_screen((enum view_screen)screen);
@@ -97,8 +89,11 @@ static void view_join_add(struct view_session *session, int screen)
 /* The place is complete: list the screens that know more of it. */
 static void session_list_screens(struct view_session *session, const struct view_job *job)
 {
-	const int home = view_home_of(&job->place);
+	int home = -1;
 
+	for (size_t i = 0; i < ARRAY_LEN(view_homes) && home < 0 && job->place.view[0]; i++)
+		if (str_starts_with(job->place.view, view_homes[i].views))
+			home = (int)view_homes[i].screen;
 	session->joined = job->place;
 	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to",
 			 "Enter or a digit goes, Esc stays");

@@ -62,8 +62,7 @@ static inline bool view_query_next(struct prof_query *query, struct err *err)
 	return prof_query_next(query, &err->status, err);
 }
 
-/* The first column of @sql's first row; IPS_NULL: none, or a failure. With :row bound to @row in the
- * second. */
+/* The first column of @sql's first row; IPS_NULL: none, or a failure. The second binds :row. */
 int64_t view_query_number(struct prof_db *db, const char *sql, struct err *err);
 int64_t view_query_at(struct prof_db *db, const char *sql, int64_t row, struct err *err);
 

@@ -260,8 +260,6 @@ static enum status accelerators_load(void *state, struct view_context *context, 
 		screen->found_row = -1;
 		if (other)
 			view_grid_fini(&screen->grid);
-		if (other)
-			screen->grid = (struct view_grid){0};
 		if (view_grid_query(&screen->grid, context, reports[report].named->entry.name,
 				    grouping->sql, reports[report].keys[by], columns,
 				    ARRAY_LEN(columns), MOST_ROWS, err) != ST_OK)

@@ -417,24 +417,14 @@ enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
 bool view_blocks_search(struct view_blocks *blocks, struct view_context *context, int height,
 			const char *text, bool forward)
 {
+	struct view_search search = view_search_from(blocks->found, forward);
 	const struct view_line *line;
-	int best = -1, first = -1, last = -1, row;
-	int64_t hit = 0, hits = 0;
+	int row;
 
-	for (int at = 0; (line = view_blocks_line(blocks, at, &row)); at++) {
-		if (!strcasestr(line->value, text) && !(line->name && strcasestr(line->name, text)))
-			continue;
-		hits++;
-		first = first < 0 ? at : first;
-		last = at;
-		if (forward ? at > blocks->found && best < 0 : at < blocks->found) {
-			best = at;
-			hit = hits;
-		}
-	}
-	context->hit = best >= 0 ? hit : forward ? 1 : hits;
-	context->hits = hits;
-	blocks->found = best >= 0 ? best : forward ? first : last;
+	for (int at = 0; (line = view_blocks_line(blocks, at, &row)); at++)
+		if (strcasestr(line->value, text) || (line->name && strcasestr(line->name, text)))
+			view_search_match(&search, at);
+	blocks->found = (int)view_search_end(&search, &context->hit, &context->hits);
 	view_blocks_show(blocks, height);
 	return blocks->found >= 0;
 }

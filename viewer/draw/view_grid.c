@@ -372,27 +372,19 @@ static bool grid_contains(const char *text, const void *word)
 bool view_grid_search(struct view_grid *grid, struct view_context *context, const char *text,
 		      bool forward)
 {
-	int64_t found = -1, first = -1, last = -1, hit = 0, hits = 0;
+	struct view_search search = view_search_from(grid->at, forward);
+	int64_t found;
 
 	for (int64_t at = 0; at < grid->count; at++) {
 		if (at % GRID_TRIES == 0 && view__grid_stopped(grid->context))
 			return false;
-		if (!grid_row_matches(grid, grid->order[at], grid_contains, text))
-			continue;
-		hits++;
-		first = first < 0 ? at : first;
-		last = at;
-		if (forward ? at > grid->at && found < 0 : at < grid->at) {
-			found = at;
-			hit = hits;
-		}
+		if (grid_row_matches(grid, grid->order[at], grid_contains, text))
+			view_search_match(&search, at);
 	}
-	if (hits == 0)
-		return false;
-	context->hit = found >= 0 ? hit : forward ? 1 : hits;
-	context->hits = hits;
-	grid_move_cursor(grid, found >= 0 ? found : forward ? first : last);
-	return true;
+	found = view_search_end(&search, &context->hit, &context->hits);
+	if (found >= 0)
+		grid_move_cursor(grid, found);
+	return found >= 0;
 }
 
 /* ---- choosing columns ------------------------------------------------------------------------ */

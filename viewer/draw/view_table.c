@@ -22,7 +22,6 @@ enum status view_table_new(struct report_table *out, const char *name,
 	out->cells = arena_alloc(&out->arena, cells, sizeof(*out->cells));
 	if (!out->columns || !out->cells) {
 		report_table_free(out);
-		memset(out, 0, sizeof(*out));
 		return err_nomem(err);
 	}
 	if (columns)
@@ -106,7 +105,6 @@ enum status view_rows_table(struct view_rows *rows, struct report_table *out, co
 		status = view_table_row(out, i, &rows->cells[i * column_count], err);
 		if (status != ST_OK) {
 			report_table_free(out);
-			memset(out, 0, sizeof(*out));
 			return status;
 		}
 	}

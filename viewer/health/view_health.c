@@ -145,7 +145,6 @@ static void health_turn_to(struct view_health *screen, enum view_health_way way)
 	if (screen->way == way)
 		return;
 	view_grid_fini(&screen->grid);
-	memset(&screen->grid, 0, sizeof(screen->grid));
 	screen->ranked[way] = false;
 	screen->way = way;
 }
@@ -585,7 +584,6 @@ static enum view_answer health_request(void *state, struct view_context *context
 		if (screen->way == VIEW_HEALTH_PARTS) {
 			screen->part = (screen->part + 1) % VIEW_HEALTH_PART_COUNT;
 			view_grid_fini(&screen->grid);
-			memset(&screen->grid, 0, sizeof(screen->grid));
 			screen->ranked[VIEW_HEALTH_PARTS] = false;
 		}
 		health_turn_to(screen, VIEW_HEALTH_PARTS);

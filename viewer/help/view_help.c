@@ -455,20 +455,8 @@ static void view_help_screen(struct view_help *help, enum view_screen screen)
 		view_help_fact(help, word->word, word->text);
 }
 
-/* Add the screens and their keys. */
-static void view_help_screens(struct view_help *help)
-{
-	char name[VIEW_KEY_NAME_SIZE + 32], key[VIEW_KEY_NAME_SIZE];
-
-	for (int i = 0; i < VIEW_SCREENS; i++) {
-		const struct view_screen_ops *ops = view_screen((enum view_screen)i);
-
-		snprintf(name, sizeof(name), "%s %s", view_key_name(ops->key, key), ops->title);
-		view_help_fact(help, name, view_help_told((enum view_screen)i)->answers);
-	}
-}
-
-/* Add the keys that apply to the screens @where, grouped as in the table, with @screen's texts. */
+/* Add the keys that apply to the screens @where, grouped as in the table, with @screen's texts; and
+ * the screens with their keys. */
 static void view_help_keys(struct view_help *help, unsigned where, enum view_screen screen)
 {
 	const char *group = "";
@@ -477,14 +465,21 @@ static void view_help_keys(struct view_help *help, unsigned where, enum view_scr
 		const enum view_request request = (enum view_request)i;
 		const struct view_request_info *info = view_request_info(request);
 		const struct view_help_key *told = help_texts[screen].keys;
-		char keys[VIEW_KEY_LIST_SIZE];
+		char keys[VIEW_KEY_LIST_SIZE], name[VIEW_KEY_NAME_SIZE + 32];
+		const bool begins = strcmp(group, info->group) != 0;
+		const int screens =
+			begins && strcmp(info->group, VIEW_SCREENS_GROUP) == 0 ? VIEW_SCREENS : 0;
 
 		if (!(info->screens & where))
 			continue;
-		if (strcmp(group, info->group) != 0) {
+		if (begins)
 			view_help_begin(help, info->group, "");
-			if (strcmp(info->group, VIEW_SCREENS_GROUP) == 0)
-				view_help_screens(help);
+		for (int s = 0; s < screens; s++) {
+			const struct view_screen_ops *ops = view_screen((enum view_screen)s);
+
+			snprintf(name, sizeof(name), "%s %s", view_key_name(ops->key, keys),
+				 ops->title);
+			view_help_fact(help, name, help_texts[s].answers);
 		}
 		group = info->group;
 		while (told && told->text && told->request != request)

@@ -34,8 +34,8 @@ struct view_metrics_list {
 	struct arena arena;
 };
 
-/* Read the list, by mode and name, without points. On failure it is empty. Both functions do nothing
- * after a failure, which @err (not NULL) keeps. */
+/* Read the list, by mode and name, without points. On failure it is empty. Both functions do
+ * nothing after a failure, which @err (not NULL) keeps. */
 void view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err);
 /* The points of rows @from .. @to. */
 void view_metrics_read(struct view_metrics_list *list, struct prof_db *db,

@@ -383,8 +383,8 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	node = view__programs_at(screen);
 	screen->selected = node ? node - screen->tree.nodes : 0;
 	view__programs_detail(screen, context, err);
-	if (err_stuck(err) || view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST,
-					      err) != ST_OK)
+	if (err_stuck(err) ||
+	    view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err) != ST_OK)
 		return err->status;
 	wanted = min(screen->details.height, body.height / 2);
 	if (!context->whole && body.height >= DETAILS_FROM && screen->details.height > 0)

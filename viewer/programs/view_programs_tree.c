@@ -85,20 +85,6 @@ int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t i
 	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
 }
 
-/* Resolve parents. view__tree_read() stores the parent's id in `path` until all are read. */
-static void programs_resolve_parents(struct view_tree *tree)
-{
-	for (int i = 0; i < tree->count; i++) {
-		const int64_t parent = (int64_t)tree->nodes[i].path;
-
-		tree->nodes[i].parent = parent == IPS_NULL
-						? VIEW_NO_PROGRAM
-						: view__tree_find(tree, VIEW_SOURCE_SIDE, parent);
-		if (tree->nodes[i].parent == i)
-			tree->nodes[i].parent = VIEW_NO_PROGRAM;
-	}
-}
-
 void view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
 		     struct err *err)
 {
@@ -117,8 +103,14 @@ void view__tree_read(struct view_tree *out, struct view_context *context, struct
 	out->sources = out->count;
 	if (err_stuck(err))
 		view__tree_fini(out);
-	else
-		programs_resolve_parents(out);
+	/* `path` holds the parent's id until all programs are read. */
+	for (int i = 0; i < out->count; i++) {
+		const int64_t parent = (int64_t)out->nodes[i].path;
+		const int at = parent == IPS_NULL ? VIEW_NO_PROGRAM
+						  : view__tree_find(out, VIEW_SOURCE_SIDE, parent);
+
+		out->nodes[i].parent = at == i ? VIEW_NO_PROGRAM : at;
+	}
 }
 
 /* ---- linking --------------------------------------------------------------------------------- */
@@ -388,20 +380,6 @@ static void programs_join_paths(const struct view_tree *tree, uint64_t *paths, s
 	map_fini(&seen);
 }
 
-static void programs_copy_target(struct view_tree *tree, const struct view_program *from,
-				 int parent, struct err *err)
-{
-	struct view_program node = *from;
-
-	node.id[VIEW_TARGET_SIDE] = from->id[VIEW_SOURCE_SIDE];
-	node.id[VIEW_SOURCE_SIDE] = IPS_NULL;
-	node.parent = parent;
-	node.type = arena_strdup(&tree->arena, from->type);
-	node.name = arena_strdup(&tree->arena, from->name);
-	node.operation = arena_strdup(&tree->arena, from->operation);
-	programs_append(tree, &node, err);
-}
-
 /* @partners: for each program of the target, its index in the tree. */
 static void programs_join_nodes(struct view_tree *tree, const struct view_tree *target,
 				const struct map *map, const uint64_t *paths, int *partners,
@@ -410,6 +388,7 @@ static void programs_join_nodes(struct view_tree *tree, const struct view_tree *
 	for (int i = 0; !err_stuck(err) && i < target->walk_count; i++) {
 		const int at = target->walk[i];
 		const struct view_program *node = &target->nodes[at];
+		struct view_program copy = *node;
 		size_t partner;
 
 		MAP_FIND(partner, map, paths[at],
@@ -422,8 +401,13 @@ static void programs_join_nodes(struct view_tree *tree, const struct view_tree *
 			continue;
 		}
 		partners[at] = tree->count;
-		programs_copy_target(tree, node,
-				     node->parent < 0 ? node->parent : partners[node->parent], err);
+		copy.id[VIEW_TARGET_SIDE] = node->id[VIEW_SOURCE_SIDE];
+		copy.id[VIEW_SOURCE_SIDE] = IPS_NULL;
+		copy.parent = node->parent < 0 ? node->parent : partners[node->parent];
+		copy.type = arena_strdup(&tree->arena, node->type);
+		copy.name = arena_strdup(&tree->arena, node->name);
+		copy.operation = arena_strdup(&tree->arena, node->operation);
+		programs_append(tree, &copy, err);
 	}
 }
 
@@ -606,31 +590,22 @@ bool view__programs_search(void *state, struct view_context *context, const char
 	struct view_programs *screen = state;
 	const int *list = screen->flat ? screen->rows : screen->tree.walk;
 	const int count = screen->flat ? screen->count : screen->tree.walk_count;
+	struct view_search search = view_search_from(0, forward);
 	char program[PROGRAM_TEXT];
-	int here = 0, found = -1, first = -1, last = -1;
+	int64_t found;
 
 	for (int i = 0; i < count; i++)
 		if (list[i] == screen->selected)
-			here = i;
+			search.from = i;
 	for (int i = 0; i < count; i++) {
 		const struct view_program *node = &screen->tree.nodes[list[i]];
 
 		/* Skip programs that the filter hides. */
-		if (!node->shown || !strcasestr(programs_program_text(node, program), text))
-			continue;
-		context->hits++;
-		first = first < 0 ? list[i] : first;
-		last = list[i];
-		if (forward ? i > here && found < 0 : i < here) {
-			found = list[i];
-			context->hit = context->hits;
-		}
+		if (node->shown && strcasestr(programs_program_text(node, program), text))
+			view_search_match(&search, i);
 	}
-	if (found < 0) {
-		found = forward ? first : last;
-		context->hit = forward ? 1 : context->hits;
-	}
+	found = view_search_end(&search, &context->hit, &context->hits);
 	if (found >= 0)
-		view__programs_show(screen, found, context->differ);
+		view__programs_show(screen, list[found], context->differ);
 	return found >= 0;
 }

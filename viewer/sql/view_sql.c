@@ -161,20 +161,16 @@ static enum status sql_set_result(struct view_sql *screen, struct view_context *
 				  const char *sql, struct view_sql_answer *answer, struct err *err)
 {
 	const bool again = screen->ran && strcmp(screen->statement, sql) == 0;
-	enum status status;
 
 	/* Another statement starts with a new grid: order and filter do not apply. */
 	if (!again)
 		view_grid_fini(&screen->result);
-	if (!again)
-		memset(&screen->result, 0, sizeof(screen->result));
 	screen->ran = again;
 	screen->result.differ = context->target && context->differ;
 	screen->result.null_text = "NULL";
-	status = view_grid_set(&screen->result, context, &answer->table, NULL, 0,
-			       answer->keys[0] ? answer->keys : NULL, err);
-	if (status != ST_OK)
-		return status;
+	if (view_grid_set(&screen->result, context, &answer->table, NULL, 0,
+			  answer->keys[0] ? answer->keys : NULL, err) != ST_OK)
+		return err->status;
 	screen->ran = true;
 	screen->more = answer->more;
 	screen->took_ns = answer->took_ns;

@@ -494,17 +494,6 @@ static void summary_add_files_block(struct view_blocks *blocks, const char *fold
 			view_blocks_fact(blocks, names[i], VIEW_DIM, "not there");
 }
 
-/* Return true for options that only calibrate the recording's clocks. */
-static bool summary_is_internal(const char *option)
-{
-	static const char *const names[] = {"process_start", "ticks_per_second"};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(option, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Other programs' options may be whole JSON documents: what blanks and newlines separate becomes
  * one line, and a long value is cut. */
 static void summary_add_option(struct view_blocks *blocks, const struct report_fact *option)
@@ -531,7 +520,9 @@ static void summary_add_settings_block(struct view_summary *screen)
 	if (summary->option_count > 0)
 		view_blocks_begin(blocks, "Options", 2 * SUMMARY_BLOCKS_NAME_WIDTH);
 	for (int i = 0; i < summary->option_count; i++)
-		if (!summary_is_internal(summary->options[i].name))
+		/* These two only calibrate the recording's clocks. */
+		if (strcmp(summary->options[i].name, "process_start") != 0 &&
+		    strcmp(summary->options[i].name, "ticks_per_second") != 0)
 			summary_add_option(blocks, &summary->options[i]);
 	if (run->row_count > 0)
 		view_blocks_begin(blocks, "Run file", RUN_WIDTH);

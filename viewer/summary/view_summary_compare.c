@@ -391,39 +391,34 @@ static int64_t summary_count_rows(struct prof_db *db)
 	return min(max(rows, 0), INT64_MAX / 4);
 }
 
-static void summary_compare_read(struct view_summary *screen, struct view_context *context,
-				 struct err *err)
-{
-	struct prof_db *source = context->source->db, *target = context->target->db;
-	struct report_diff fresh = {0};
-
-	screen->all_compared = summary_count_rows(source) + summary_count_rows(target) <= ROWS_READ;
-	if (report_diff_get(&fresh, source, target,
-			    screen->all_compared ? summary_all_sections : summary_quick_sections,
-			    err) != ST_OK) {
-		report_diff_free(&fresh);
-		return;
-	}
-	report_diff_free(&screen->diff);
-	screen->diff = fresh;
-}
-
 void view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
 			struct err *err)
 {
 	const int height = context->body.height;
 	const int head = height > VIEW_COMPARE_HEAD ? VIEW_COMPARE_HEAD : 0;
 	struct view_rect area = {0, head, context->body.width, height - head};
+	struct prof_db *source = context->source->db, *target = context->target->db;
 	struct report_table table = {0};
+	struct report_diff fresh = {0};
 
-	if (news)
-		summary_compare_read(screen, context, err);
-	if (news && !err_stuck(err))
-		summary_fill_rows(&table, &screen->diff, context->differ, err);
-	if (news && !err_stuck(err))
-		view_grid_set(&screen->grid, context, &table, summary_shown,
-			      ARRAY_LEN(summary_shown), "section,what", err);
-	report_table_free(&table);
+	if (news) {
+		screen->all_compared =
+			summary_count_rows(source) + summary_count_rows(target) <= ROWS_READ;
+		if (report_diff_get(&fresh, source, target,
+				    screen->all_compared ? summary_all_sections
+							 : summary_quick_sections,
+				    err) == ST_OK) {
+			report_diff_free(&screen->diff);
+			screen->diff = fresh;
+			summary_fill_rows(&table, &screen->diff, context->differ, err);
+		} else {
+			report_diff_free(&fresh);
+		}
+		if (!err_stuck(err))
+			view_grid_set(&screen->grid, context, &table, summary_shown,
+				      ARRAY_LEN(summary_shown), "section,what", err);
+		report_table_free(&table);
+	}
 	if (err_stuck(err))
 		return;
 	view_grid_layout(&screen->grid, area);

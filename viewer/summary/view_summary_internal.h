@@ -100,7 +100,8 @@ struct view_summary {
 void view__summary_results(struct view_summary *screen);
 void view__summary_facts(struct view_summary *screen, const struct view_source *source);
 /* Link the line added last to a place, which the caller fills in, on the screen @leads
- * (VIEW_SCREENS: one of those that know the place). The place beyond too many links leads nowhere. */
+ * (VIEW_SCREENS: one of those that know the place). With too many links the place leads
+ * nowhere. */
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads);
 /* The stage with the most time on a clock; -1 with fewer than two stages. */
 int64_t view__summary_slowest(const struct report_summary *summary, int clock);

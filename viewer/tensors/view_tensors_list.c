@@ -58,14 +58,6 @@ static const struct list_statistic {
 #undef LIST_STATISTIC
 };
 
-static const struct list_statistic *tensors_list_statistic(const struct view_tensors *screen)
-{
-	for (size_t i = 0; i < ARRAY_LEN(list_statistics); i++)
-		if (strcmp(list_statistics[i].name, view__statistic(screen)) == 0)
-			return &list_statistics[i];
-	return &list_statistics[0];
-}
-
 /* LEFT JOIN: tensors whose health is watched without recording rows have no sums. */
 void view__tensors_list_sql(const struct view_tensors *screen, bool compared, struct str *out)
 {
@@ -218,9 +210,12 @@ static void tensors_sparks_load(struct view_tensors *screen, struct view_context
 
 void view__tensors_list(struct view_tensors *screen, struct view_context *context, struct err *err)
 {
-	const struct list_statistic *statistic = tensors_list_statistic(screen);
+	const struct list_statistic *statistic = list_statistics;
 	struct str sql = {0};
 
+	for (size_t i = 0; i < ARRAY_LEN(list_statistics); i++)
+		if (strcmp(list_statistics[i].name, view__statistic(screen)) == 0)
+			statistic = &list_statistics[i];
 	view__tensors_list_sql(screen, context->target != NULL, &sql);
 	if (sql.failed)
 		err_nomem(err);

@@ -71,8 +71,8 @@ static const struct view_grid_column tensors_rows_columns[] = {
 	{.name = "n", .importance = 40},
 };
 
-/* The statement up to the condition on the tensor, the columns of its key and queue (NULL: any), and
- * the keys of a comparison's rows. */
+/* The statement up to the condition on the tensor, the columns of its key and queue (NULL: any),
+ * and the keys of a comparison's rows. */
 static const struct {
 	const char *name, *sql, *key, *queue, *keys;
 	const struct view_grid_column *columns;
@@ -121,7 +121,6 @@ void view__grids_load(struct view_tensors *screen, struct view_context *context,
 	if (screen->grid_page != page || screen->grid_replica != screen->replica ||
 	    memcmp(screen->grid_of, screen->id, sizeof(screen->id)) != 0) {
 		view_grid_fini(&screen->grid);
-		memset(&screen->grid, 0, sizeof(screen->grid));
 		screen->grid_page = page;
 		screen->grid_replica = screen->replica;
 		memcpy(screen->grid_of, screen->id, sizeof(screen->id));
