@@ -478,6 +478,25 @@ static void test_two_reports_are_joined_by_what_names_a_row(void **state)
 	assert_close(table->cells[2].real, 1.5 * 24, 1e-12);
 }
 
+static void test_a_mistake_is_said_before_that_the_target_is_closed(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_sql_answer answer;
+	struct prof_db *target;
+	struct err err;
+
+	view_rig_close(rig);
+	view_rig_open(rig, rig->path, rig->path, 132, 40);
+	target = rig->session.target.db;
+	rig->session.target.db = NULL;
+	assert_int_equal(view_sql_run(&answer, &rig->session.context, "SELECT nmae", &err),
+			 ST_INVALID);
+	assert_string_equal(err.text, "no such column: nmae");
+	assert_int_equal(answer.offset, strlen("SELECT "));
+	assert_int_equal(view_sql_run(&answer, &rig->session.context, "SELECT 1", &err), ST_BUSY);
+	rig->session.target.db = target;
+}
+
 /* What is being edited is nobody's statement yet. */
 static void test_only_the_statement_of_the_result_runs_again(void **state)
 {
@@ -591,6 +610,7 @@ int main(void)
 		TEST(test_rows_lead_to_the_screens),
 		TEST(test_names_that_are_there_twice_are_told_apart),
 		TEST(test_two_reports_are_joined_by_what_names_a_row),
+		TEST(test_a_mistake_is_said_before_that_the_target_is_closed),
 		TEST(test_only_the_statement_of_the_result_runs_again),
 		TEST(test_what_is_cancelled_is_a_message),
 		TEST(test_any_size_holds_it),

@@ -64,7 +64,8 @@ struct view_operations_grouping {
 	const char *group;   /* SQL of GROUP BY; NULL: no sums */
 };
 
-/* view_operations_read.c; what reads does nothing after a failure, which @err (not NULL) keeps. */
+/* view_operations_read.c; the functions that read do nothing after a failure, which @err (not NULL)
+ * keeps. */
 extern const struct view_operations_grouping view__operations_groupings[VIEW_OPERATIONS_WAYS];
 /* Read the rows of the grid, their totals, and the facts that the screen needs. */
 void view__operations_read(struct view_operations *screen, struct view_context *context,

@@ -90,7 +90,7 @@ struct view_programs {
 	struct view_rect table, line, lower;
 };
 
-/* What reads is a series of steps that do nothing after a failure, which @err (not NULL) keeps. */
+/* The functions that read do nothing after a failure, which @err (not NULL) keeps. */
 
 /* view_programs_draw.c */
 void view__programs_detail(struct view_programs *screen, struct view_context *context,

@@ -268,7 +268,7 @@ static void sql_run_on_report(struct view_sql_answer *out, struct report_table *
 	struct prof_db *db;
 	bool more = false;
 
-	if (!source->db)
+	if (!err_stuck(err) && !source->db)
 		err_set(err, ST_BUSY, "the run is being closed: a moment");
 	if (err_stuck(err) || prof_db_open(&db, source->path, err) != ST_OK)
 		return;

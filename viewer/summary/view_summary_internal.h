@@ -93,7 +93,7 @@ struct view_summary {
 /* Comparison of two reports. */
 #define VIEW_COMPARE_HEAD 3 /* rows above the table */
 
-/* What reads is a series of steps that do nothing after a failure, which @err (not NULL) keeps. */
+/* The functions that read do nothing after a failure, which @err (not NULL) keeps. */
 
 /* view_summary_blocks.c */
 /* Add the blocks of what the run achieved, and of what it was. */

@@ -241,7 +241,7 @@ static inline bool view__values_has(const struct view_tensor_values *values,
 #define VIEW_MATRIX_CELL  10
 #define VIEW_MATRIX_INDEX 7
 
-/* What reads is a series of steps that do nothing after a failure, which @err (not NULL) keeps. */
+/* The functions that read do nothing after a failure, which @err (not NULL) keeps. */
 
 /* view_tensors_choice.c */
 const char *view__statistic(const struct view_tensors *screen);
@@ -304,7 +304,7 @@ void view__sequence_reset(struct view_tensor_sequence *sequence);
 bool view__sequence_has_page(const struct view_tensor_values *values);
 /* Rows of the page below its title. */
 int64_t view__sequence_height(const struct view_tensor_sequence *sequence, int width);
-/* Return the rows of a text or of norms. */
+/* Make the rows of a text or of norms. */
 void view__sequence_table(const struct view_tensor_values *values, struct report_table *out,
 			  struct err *err);
 
