@@ -13,18 +13,11 @@
 
 #define TICK_ROWS 8192
 
-bool html_check(struct report_html *page, enum status status)
-{
-	if (page->status == ST_OK)
-		page->status = status;
-	return page->status == ST_OK;
-}
-
 bool html_tick(struct report_html *page, int64_t rows)
 {
-	if (rows % TICK_ROWS == 0)
-		html_check(page, report_export_tick(page->request, rows, 0, page->err));
-	return page->status == ST_OK;
+	if (rows % TICK_ROWS == 0 && !err_stuck(page->err))
+		report_export_tick(page->request, rows, 0, page->err);
+	return !err_stuck(page->err);
 }
 
 void html_add(struct report_html *page, const char *markup)
@@ -124,7 +117,7 @@ void html_table(struct report_html *page, const struct report_table *table)
 		html_add(page, "</th>");
 	}
 	html_add(page, "</tr>\n");
-	for (int64_t row = 0; row < table->row_count && page->status == ST_OK; row++) {
+	for (int64_t row = 0; row < table->row_count; row++) {
 		html_add(page, "<tr>");
 		for (int i = 0; i < table->column_count; i++) {
 			const struct report_cell *cell =
@@ -151,8 +144,8 @@ int64_t html_query(struct report_html *page, const char *name, const char *sql, 
 	int64_t rows;
 	bool more;
 
-	if (!html_check(page,
-			report__table_query(&table, page->db, name, sql, limit, &more, page->err)))
+	if (err_stuck(page->err) ||
+	    report__table_query(&table, page->db, name, sql, limit, &more, page->err) != ST_OK)
 		return 0;
 	rows = table.row_count;
 	if (rows > 0)

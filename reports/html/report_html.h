@@ -1,8 +1,8 @@
 /*
  * Building blocks of an HTML page: text, tables and charts, written as they are produced.
  *
- * A page stores the first error; later calls do nothing, so callers check once at the end. Memory
- * does not grow with the page. The output is deterministic: the same database gives the same bytes.
+ * A failure is sticky, in the page's err: what reads the database does nothing after it, so callers
+ * check once at the end. Memory does not grow with the page. The output is deterministic: the same database gives the same bytes.
  */
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
@@ -25,8 +25,7 @@ struct report_html {
 	struct report_summary summary;
 	struct report_insights insights;
 	struct report_sink *out;
-	enum status status; /* error of reading; the sink stores errors of writing */
-	struct err *err;
+	struct err *err; /* not NULL */
 };
 
 /* Add markup verbatim. */
@@ -45,9 +44,6 @@ void html_table(struct report_html *page, const struct report_table *table);
 /* Add a table of the rows of a query, at most @limit; nothing if it has none. Return their
  * number. */
 int64_t html_query(struct report_html *page, const char *name, const char *sql, int64_t limit);
-
-/* Store an error. Return false if there is one, now or before. */
-bool html_check(struct report_html *page, enum status status);
 
 /* Report progress by the rows read so far; false if the export should stop. */
 bool html_tick(struct report_html *page, int64_t rows);
@@ -131,7 +127,7 @@ void html_liveness(struct report_html *page);
 void html_metrics(struct report_html *page);
 void html_tensors(struct report_html *page);
 
-/* Write the page to @out. Errors of writing are returned by report_sink_close(). */
+/* Write the page to @out; @err is not NULL. Errors of writing are returned by report_sink_close(). */
 enum status report_html_write(const struct report_export_request *request, struct report_sink *out,
 			      struct err *err);
 

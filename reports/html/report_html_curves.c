@@ -91,30 +91,25 @@ void html_metrics(struct report_html *page)
 {
 	struct metric_curves curves = {.at = mem_calloc(METRICS_MAX, sizeof(*curves.at))};
 
-	if (!curves.at) {
-		html_check(page, err_nomem(page->err));
-	} else {
-		struct prof_query *query;
-		enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
-		int64_t rows = 0;
+	struct prof_query *query;
+	int64_t rows = 0;
 
-		while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
-			struct metric_curve *curve =
-				get_metric_curve(&curves, text_or_unknown(query, 0));
+	if (!curves.at)
+		err_nomem(page->err);
+	prof_query_open(&query, page->db, sql_metrics, page->err);
+	while (html_tick(page, ++rows) && prof_query_next(query, &page->err->status, page->err)) {
+		struct metric_curve *curve = get_metric_curve(&curves, text_or_unknown(query, 0));
 
-			if (curve)
-				html_curve_add(&curve->curve, prof_column_real(query, 1),
-					       prof_column_real(query, 2));
-		}
-		prof_query_close(query);
-		html_check(page, status);
+		if (curve)
+			html_curve_add(&curve->curve, prof_column_real(query, 1),
+				       prof_column_real(query, 2));
 	}
-	for (int i = 0; page->status == ST_OK && i < curves.count; i++)
+	prof_query_close(query);
+	for (int i = 0; i < curves.count; i++)
 		draw_metric(page, &curves.at[i]);
 	if (curves.left_out > 0)
 		html_note(page, "Values of further metrics, not drawn: %d.", curves.left_out);
-	if (page->status == ST_OK)
-		html_query(page, "metrics", sql_epochs, 1000);
+	html_query(page, "metrics", sql_epochs, 1000);
 	mem_free(curves.at);
 }
 
@@ -147,12 +142,12 @@ static const char sql_stats[] =
 	"FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id "
 	"WHERE s.mean IS NOT NULL OR s.n_nan + s.n_pos_inf + s.n_neg_inf > 0 ORDER BY s.row_id";
 
-static enum status select_tensors(struct tensor_curves *curves, struct prof_db *db, struct err *err)
+static void select_tensors(struct tensor_curves *curves, struct report_html *page)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_tensors, err);
 
-	while (prof_query_next(query, &status, err)) {
+	prof_query_open(&query, page->db, sql_tensors, page->err);
+	while (prof_query_next(query, &page->err->status, page->err)) {
 		struct tensor_curve *curve = &curves->at[curves->count];
 		double moved;
 
@@ -173,7 +168,6 @@ static enum status select_tensors(struct tensor_curves *curves, struct prof_db *
 		curves->count++;
 	}
 	prof_query_close(query);
-	return status;
 }
 
 static void add_tensor_row(struct tensor_curve *curve, const struct prof_query *query)
@@ -190,31 +184,26 @@ static void add_tensor_row(struct tensor_curve *curve, const struct prof_query *
 void html_tensors(struct report_html *page)
 {
 	struct tensor_curves curves = {.at = mem_calloc(TENSORS_MAX, sizeof(*curves.at))};
+	struct prof_query *query;
+	int64_t rows = 0;
 	int drawn = 0;
 
-	if (!curves.at) {
-		html_check(page, err_nomem(page->err));
-	} else if (html_check(page, select_tensors(&curves, page->db, page->err))) {
-		struct prof_query *query;
-		enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
-		int64_t rows = 0;
-
-		while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
-			for (int i = 0; i < curves.count; i++)
-				if (curves.at[i].tensor_id == prof_column_int(query, 0))
-					add_tensor_row(&curves.at[i], query);
-		}
-		prof_query_close(query);
-		html_check(page, status);
-	}
-	for (int i = 0; page->status == ST_OK && i < curves.count; i++) {
-		struct tensor_curve *curve;
+	if (!curves.at)
+		err_nomem(page->err);
+	select_tensors(&curves, page);
+	prof_query_open(&query, page->db, sql_stats, page->err);
+	while (html_tick(page, ++rows) && prof_query_next(query, &page->err->status, page->err))
+		for (int i = 0; i < curves.count; i++)
+			if (curves.at[i].tensor_id == prof_column_int(query, 0))
+				add_tensor_row(&curves.at[i], query);
+	prof_query_close(query);
+	for (int i = 0; i < curves.count; i++) {
+		struct tensor_curve *curve = &curves.at[i];
 		struct html_series series[2];
 		char note[120];
 
-		if (curves.at[i].mean.count == 0)
+		if (curve->mean.count == 0)
 			continue;
-		curve = &curves.at[i];
 		snprintf(note, sizeof(note),
 			 "%" PRId64 " rows with NaN or infinity, the first at %" PRId64 ".",
 			 curve->bad, curve->first_bad);
@@ -234,7 +223,7 @@ void html_tensors(struct report_html *page)
 			  "%" PRId64 " more tensors are not drawn; ipu-report REPORT "
 			  "tensor_stats has all.",
 			  curves.left_out);
-	if (page->status == ST_OK && drawn == 0)
+	if (drawn == 0)
 		html_note(page, "No statistics of tensors were recorded.");
 	mem_free(curves.at);
 }

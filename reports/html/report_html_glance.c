@@ -121,10 +121,10 @@ static void card_memory(struct report_html *page)
 		"max(capacity) AS capacity FROM tile_memory GROUP BY ipu, tile) "
 		"WHERE capacity > 0 ORDER BY bytes * 1.0 / capacity DESC, ipu, tile LIMIT 1";
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, page->db, sql, page->err);
 	char share[FMT_SIZE], bytes[FMT_SIZE], more[3 * FMT_SIZE];
 
-	if (prof_query_next(query, &status, page->err)) {
+	prof_query_open(&query, page->db, sql, page->err);
+	if (prof_query_next(query, &page->err->status, page->err)) {
 		const double used = prof_column_real(query, 2), has = prof_column_real(query, 3);
 
 		snprintf(more, sizeof(more), "tile %" PRId64 " of IPU %" PRId64 ", %s (simulated)",
@@ -134,7 +134,6 @@ static void card_memory(struct report_html *page)
 		     more);
 	}
 	prof_query_close(query);
-	html_check(page, status);
 }
 
 static void card_health(struct report_html *page)
@@ -258,19 +257,20 @@ static void html_report(struct report_html *page, const char *name, int64_t limi
 {
 	const struct report_choice choice = {0};
 	const struct report_named *named = NULL;
+	struct report_source source;
 	struct report_table table;
 	bool more;
 
 	for (int i = 0; (named = report_named_at(i)) && strcmp(named->entry.name, name) != 0;)
 		i++;
-	if (!named ||
-	    !html_check(page, report_select_table(&table,
-						  &(struct report_source){
-							  .name = name,
-							  .sql = named->groupings[0].sql,
-							  .columns = named->groupings[0].columns,
-							  .sort = named->groupings[0].sort},
-						  &choice, page->db, true, limit + 1, page->err)))
+	if (!named || err_stuck(page->err))
+		return;
+	source = (struct report_source){.name = name,
+					.sql = named->groupings[0].sql,
+					.columns = named->groupings[0].columns,
+					.sort = named->groupings[0].sort};
+	if (report_select_table(&table, &source, &choice, page->db, true, limit + 1, page->err) !=
+	    ST_OK)
 		return;
 	more = table.row_count > limit;
 	table.row_count = min(table.row_count, limit);

@@ -83,12 +83,13 @@ static void draw_legend(const struct heat *heat)
 		  HEATS, TILES_ACROSS);
 }
 
-static enum status draw_heat(struct heat *heat)
+static void draw_heat(struct heat *heat)
 {
+	struct err *err = heat->page->err;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, heat->page->db, sql_tiles, heat->page->err);
 
-	while (heat->page->status == ST_OK && prof_query_next(query, &status, heat->page->err)) {
+	prof_query_open(&query, heat->page->db, sql_tiles, err);
+	while (prof_query_next(query, &err->status, err)) {
 		if (heat->ipus == 0)
 			draw_legend(heat);
 		if (prof_column_int(query, 0) != heat->ipu) {
@@ -107,7 +108,7 @@ static enum status draw_heat(struct heat *heat)
 			  prof_column_int(query, 3));
 	}
 	prof_query_close(query);
-	return status;
+	end_map(heat);
 }
 
 static const char sql_categories[] =
@@ -117,21 +118,18 @@ static const char sql_categories[] =
 
 void html_memory(struct report_html *page)
 {
-	struct heat heat = {.page = page, .ipu = IPS_NULL};
+	struct heat heat = {.page = page, .ipu = IPS_NULL, .greatest = 1};
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, page->db, sql_greatest, page->err);
 
-	heat.greatest = 1;
-	if (prof_query_next(query, &status, page->err)) {
+	prof_query_open(&query, page->db, sql_greatest, page->err);
+	if (prof_query_next(query, &page->err->status, page->err)) {
 		if (prof_column_int(query, 0) >= 0 && prof_column_int(query, 0) < TILES_MAX)
 			heat.height = (int)prof_column_int(query, 0) / TILES_ACROSS + 1;
 		if (prof_column_int(query, 1) > 0)
 			heat.greatest = prof_column_int(query, 1);
 	}
 	prof_query_close(query);
-	if (!html_check(page, status) || !html_check(page, draw_heat(&heat)))
-		return;
-	end_map(&heat);
+	draw_heat(&heat);
 	if (heat.ipus > IPUS_MAX)
 		html_note(page, "The first %d of %d IPUs.", IPUS_MAX, heat.ipus);
 	if (heat.beyond > 0)
@@ -144,33 +142,14 @@ void html_memory(struct report_html *page)
 
 /* ---- liveness -------------------------------------------------------------------------------- */
 
-static const char sql_ipus[] = "SELECT DISTINCT ipu FROM liveness ORDER BY ipu";
 static const char sql_liveness[] =
-	"SELECT program_step, always_live_bytes, not_always_live_bytes FROM liveness "
-	"WHERE ipu IS :ipu ORDER BY program_step";
+	"SELECT ipu, program_step, always_live_bytes, not_always_live_bytes FROM liveness "
+	"WHERE typeof(ipu) = 'integer' ORDER BY ipu, program_step";
 
 struct liveness {
+	int64_t ipu;
 	struct html_curve always, all;
 };
-
-static enum status read_liveness(struct liveness *live, struct prof_db *db, int64_t ipu,
-				 struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql_liveness, err);
-
-	html_curve_begin(&live->always);
-	html_curve_begin(&live->all);
-	prof_query_int(query, ":ipu", ipu);
-	while (prof_query_next(query, &status, err)) {
-		const double step = prof_column_real(query, 0), always = prof_column_real(query, 1);
-
-		html_curve_add(&live->always, step, always);
-		html_curve_add(&live->all, step, always + prof_column_real(query, 2));
-	}
-	prof_query_close(query);
-	return status;
-}
 
 /* Draw the maximum of a point, not its mean: peaks must not be smoothed. */
 static void make_peak_series(struct html_curve *curve, const char *name, struct html_series *out)
@@ -181,40 +160,49 @@ static void make_peak_series(struct html_curve *curve, const char *name, struct 
 	out->area = true;
 }
 
+static void draw_liveness(struct report_html *page, struct liveness *live)
+{
+	struct html_series series[2];
+	char title[80];
+
+	snprintf(title, sizeof(title), "IPU %" PRId64 ": live bytes by program step", live->ipu);
+	make_peak_series(&live->all, "not always live", &series[0]);
+	make_peak_series(&live->always, "always live", &series[1]);
+	html_chart(page, &(struct html_chart){.title = title,
+					      .x_name = "program step",
+					      .quantity = REPORT_BYTES,
+					      .from_zero = true,
+					      .series = series,
+					      .count = ARRAY_LEN(series)});
+}
+
 void html_liveness(struct report_html *page)
 {
 	struct liveness *live = mem_alloc(sizeof(*live));
-	int64_t ipus[IPUS_MAX];
-	int count = 0;
+	struct prof_query *query;
+	int ipus = 0;
 
-	if (!live) {
-		html_check(page, err_nomem(page->err));
-	} else {
-		struct prof_query *query;
-		enum status status = prof_query_open(&query, page->db, sql_ipus, page->err);
+	if (!live)
+		err_nomem(page->err);
+	prof_query_open(&query, page->db, sql_liveness, page->err);
+	while (prof_query_next(query, &page->err->status, page->err)) {
+		const int64_t ipu = prof_column_int(query, 0);
+		const double step = prof_column_real(query, 1), always = prof_column_real(query, 2);
 
-		while (count < IPUS_MAX && prof_query_next(query, &status, page->err)) {
-			if (prof_column_type(query, 0) == PROF_INT)
-				ipus[count++] = prof_column_int(query, 0);
+		if (ipus == 0 || ipu != live->ipu) {
+			if (ipus > 0)
+				draw_liveness(page, live);
+			if (ipus++ == IPUS_MAX)
+				break;
+			live->ipu = ipu;
+			html_curve_begin(&live->always);
+			html_curve_begin(&live->all);
 		}
-		prof_query_close(query);
-		html_check(page, status);
+		html_curve_add(&live->always, step, always);
+		html_curve_add(&live->all, step, always + prof_column_real(query, 3));
 	}
-	for (int i = 0; live && i < count && page->status == ST_OK; i++)
-		if (html_check(page, read_liveness(live, page->db, ipus[i], page->err))) {
-			struct html_series series[2];
-			char title[80];
-
-			snprintf(title, sizeof(title),
-				 "IPU %" PRId64 ": live bytes by program step", ipus[i]);
-			make_peak_series(&live->all, "not always live", &series[0]);
-			make_peak_series(&live->always, "always live", &series[1]);
-			html_chart(page, &(struct html_chart){.title = title,
-							      .x_name = "program step",
-							      .quantity = REPORT_BYTES,
-							      .from_zero = true,
-							      .series = series,
-							      .count = ARRAY_LEN(series)});
-		}
+	prof_query_close(query);
+	if (ipus > 0 && ipus <= IPUS_MAX)
+		draw_liveness(page, live);
 	mem_free(live);
 }

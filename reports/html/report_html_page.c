@@ -80,29 +80,27 @@ static void write_head(struct report_html *page, const bool *has)
 	html_add(page, "</nav>\n");
 }
 
-static enum status find_sections(struct report_html *page, bool *has)
+static void find_sections(struct report_html *page, bool *has)
 {
 	const int other = page->summary.origin == PROF_FROM_TRAINER ? -1 : 1;
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(page_sections) && status == ST_OK; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(page_sections) && !err_stuck(page->err); i++) {
 		int64_t any = page_sections[i].ours != other;
 
 		if (any && page_sections[i].has)
-			status = prof_db_number(page->db, page_sections[i].has, &any, page->err);
+			prof_db_number(page->db, page_sections[i].has, &any, page->err);
 		has[i] = any == 1;
 	}
-	return status;
 }
 
 static void write_page(struct report_html *page)
 {
 	bool has[ARRAY_LEN(page_sections)] = {false};
 
-	if (!html_check(page, report_summary_get(&page->summary, page->db, page->err)) ||
-	    !html_check(page, report_insights_get(&page->insights, page->db, page->err)) ||
-	    !html_check(page, find_sections(page, has)))
+	if (report_summary_get(&page->summary, page->db, page->err) != ST_OK ||
+	    report_insights_get(&page->insights, page->db, page->err) != ST_OK)
 		return;
+	find_sections(page, has);
 	write_head(page, has);
 	for (size_t i = 0; i < ARRAY_LEN(page_sections) && html_tick(page, 0); i++)
 		if (has[i]) {
@@ -127,7 +125,7 @@ enum status report_html_write(const struct report_export_request *request, struc
 	write_page(&page);
 	report_summary_free(&page.summary);
 	report_insights_free(&page.insights);
-	return page.status;
+	return page.err->status;
 }
 
 enum status report_export_html(const struct report_export_request *request, const char *path,

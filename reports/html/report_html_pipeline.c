@@ -46,7 +46,7 @@ static const char sql_works[] =
 	"WHERE s.row_id <= :rows AND c.mode = 'train' AND c.weight_update IS NOT NULL "
 	"AND c.phase IS NOT NULL ORDER BY s.row_id";
 
-static enum status add_work(struct works *works, const struct prof_query *query, struct err *err)
+static void add_work(struct works *works, const struct prof_query *query, struct err *err)
 {
 	const char *phase = prof_column_text(query, 7);
 	struct work work = {
@@ -65,11 +65,11 @@ static enum status add_work(struct works *works, const struct prof_query *query,
 	const int64_t most = INT64_MAX / 4; /* bound for damaged files */
 
 	if (work.start_ns < 0 || work.start_ns > most || work.dur_ns < 0 || work.dur_ns > most)
-		return ST_OK;
+		return;
 	if (mem_grow(&works->at, &works->capacity, works->count + 1, sizeof(*works->at)))
-		return err_nomem(err);
-	works->at[works->count++] = work;
-	return ST_OK;
+		err_nomem(err);
+	else
+		works->at[works->count++] = work;
 }
 
 static int compare_works(const void *a, const void *b)
@@ -262,7 +262,7 @@ static void draw_gantt(struct gantt *gantt, const char *title)
 	}
 	if (page->summary.stages > 1)
 		draw_bubbles(gantt);
-	for (size_t i = 0; i < gantt->works.count && page->status == ST_OK; i++)
+	for (size_t i = 0; i < gantt->works.count; i++)
 		draw_work(gantt, &gantt->works.at[i]);
 	html_time_axis(page, gantt->until_ns - gantt->from_ns, CHART_LEFT, CHART_WIDTH,
 		       gantt->lane_count * LANE_HEIGHT + 14);
@@ -326,14 +326,12 @@ void html_pipeline(struct report_html *page)
 	char which[32];
 	size_t count = 0;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, page->db, sql_works, page->err);
 
+	prof_query_open(&query, page->db, sql_works, page->err);
 	prof_query_int(query, ":rows", ROWS_MAX);
-	while (prof_query_next(query, &status, page->err))
-		status = add_work(&works, query, page->err);
+	while (prof_query_next(query, &page->err->status, page->err))
+		add_work(&works, query, page->err);
 	prof_query_close(query);
-	if (!html_check(page, status))
-		goto out;
 	if (works.count > 0)
 		qsort(works.at, works.count, sizeof(*works.at), compare_works);
 	/* Only the first rank is drawn: ranks have IPUs and weight updates of the same numbers. */

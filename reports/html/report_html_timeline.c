@@ -145,18 +145,17 @@ static void draw_frame(struct timeline *timeline)
 		       timeline->height + 14);
 }
 
-static enum status for_each_span(struct timeline *timeline,
-				 void (*row)(struct timeline *timeline,
-					     const struct prof_query *query))
+static void for_each_span(struct timeline *timeline,
+			  void (*row)(struct timeline *timeline, const struct prof_query *query))
 {
-	struct report_html *page = timeline->page;
+	struct err *err = timeline->page->err;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, page->db, sql_spans, page->err);
 
+	prof_query_open(&query, timeline->page->db, sql_spans, err);
 	prof_query_int(query, ":rows", ROWS_MAX);
 	prof_query_int(query, ":clock", timeline->device);
 	prof_query_int(query, ":most", SPANS_MAX);
-	while (page->status == ST_OK && prof_query_next(query, &status, page->err)) {
+	while (prof_query_next(query, &err->status, err)) {
 		const int64_t most = INT64_MAX / 4; /* bound for damaged files */
 		const int64_t depth = prof_column_int(query, 2);
 
@@ -165,7 +164,6 @@ static enum status for_each_span(struct timeline *timeline,
 			row(timeline, query);
 	}
 	prof_query_close(query);
-	return status;
 }
 
 void html_timeline(struct report_html *page)
@@ -175,24 +173,24 @@ void html_timeline(struct report_html *page)
 	int64_t clocks = 0;
 
 	if (!timeline)
-		html_check(page, err_nomem(page->err));
+		err_nomem(page->err);
 	else
-		html_check(page, prof_db_number(page->db, sql_clocks, &clocks, page->err));
-	for (int device = 0; timeline && device < 2 && page->status == ST_OK; device++) {
+		prof_db_number(page->db, sql_clocks, &clocks, page->err);
+	for (int device = 0; device < 2 && !err_stuck(page->err); device++) {
 		*timeline = (struct timeline){.page = page,
 					      .device = device,
 					      .alone = clocks < 2,
 					      .from_ns = INT64_MAX,
 					      .until_ns = INT64_MIN};
-		if (!html_check(page, for_each_span(timeline, add_to_lane)) ||
-		    !timeline->lane_count)
+		for_each_span(timeline, add_to_lane);
+		if (timeline->lane_count == 0)
 			continue;
 		for (int i = 0; i < timeline->lane_count; i++) {
 			timeline->lanes[i].top = timeline->height + LANE_GAP;
 			timeline->height += timeline->lanes[i].rows * ROW_HEIGHT + LANE_GAP;
 		}
 		draw_frame(timeline);
-		html_check(page, for_each_span(timeline, draw_span));
+		for_each_span(timeline, draw_span);
 		html_add(page, "</svg></figure>\n");
 		if (timeline->lane_count == LANES_MAX)
 			html_note(page, "The first %d lanes with spans.", LANES_MAX);
