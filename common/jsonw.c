@@ -240,6 +240,18 @@ void jsonw_null(struct jsonw *w)
 	jsonw_raw(w, "null");
 }
 
+void jsonw_key_object(struct jsonw *w, const char *key)
+{
+	jsonw_key(w, key);
+	jsonw_begin_object(w);
+}
+
+void jsonw_key_array(struct jsonw *w, const char *key)
+{
+	jsonw_key(w, key);
+	jsonw_begin_array(w);
+}
+
 void jsonw_key_text(struct jsonw *w, const char *key, const char *text)
 {
 	jsonw_key(w, key);

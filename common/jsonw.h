@@ -39,7 +39,9 @@ void jsonw_real(struct jsonw *w, double value);
 void jsonw_bool(struct jsonw *w, bool value);
 void jsonw_null(struct jsonw *w);
 
-/* Write a key and its value. */
+/* Write a key, and its value or the begin of it. */
+void jsonw_key_object(struct jsonw *w, const char *key);
+void jsonw_key_array(struct jsonw *w, const char *key);
 void jsonw_key_text(struct jsonw *w, const char *key, const char *text); /* NULL writes null */
 void jsonw_key_int(struct jsonw *w, const char *key, int64_t value);
 void jsonw_key_real(struct jsonw *w, const char *key, double value);

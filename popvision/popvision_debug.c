@@ -100,13 +100,12 @@ static void write_context(FILE *file, const struct prof_query *query)
 enum status popvision_debug(struct ips_report *report, const char *path, struct err *err)
 {
 	struct popvision_file file;
-	enum status status = popvision__file_open(&file, path, err);
-	struct prof_db *db;
+	struct err own;
 	unsigned char head[HEAD_SIZE];
 
-	if (status != ST_OK)
-		return status;
-	db = report_public_db(report);
+	err = err_start(err, &own);
+	if (popvision__file_open(&file, path, err) != ST_OK)
+		return err->status;
 	write_map_head(file.stream, 3);
 	write_text(file.stream, "version");
 	write_int(file.stream, VERSION);
@@ -114,14 +113,14 @@ enum status popvision_debug(struct ips_report *report, const char *path, struct 
 	write_text(file.stream, "ipuscope " IPUSCOPE_VERSION);
 	write_text(file.stream, "contexts");
 	fwrite(head, 1, cbor_encode_indef_array_start(head, sizeof(head)), file.stream);
-	for (size_t i = 0; i < ARRAY_LEN(contexts) && status == ST_OK; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(contexts) && !err_stuck(err); i++) {
 		struct prof_query *query;
 
-		status = prof_query_open(&query, db, contexts[i], err);
-		while (prof_query_next(query, &status, err))
+		prof_query_open(&query, report_public_db(report), contexts[i], err);
+		while (prof_query_next(query, &err->status, err))
 			write_context(file.stream, query);
 		prof_query_close(query);
 	}
 	fwrite(head, 1, cbor_encode_break(head, sizeof(head)), file.stream);
-	return popvision__file_close(&file, status, err);
+	return popvision__file_close(&file, err);
 }

@@ -44,8 +44,7 @@ static void execution_body(struct popvision *pv)
 		jsonw_int(w, pv->replica);
 	popvision__compute_set_cycles(pv, "computeSetCyclesByTile");
 
-	jsonw_key(w, "simulation");
-	jsonw_begin_object(w);
+	jsonw_key_object(w, "simulation");
 	popvision__fields(
 		pv,
 		"WITH passes AS (SELECT trace_id, count(*) AS n FROM device_run_rows r "

@@ -14,8 +14,7 @@ static void graph_target(struct popvision *pv)
 	const char *text = ips_report_fact(pv->report, "sync_cycles");
 	long long cycles; /* of an IPU's sync */
 
-	jsonw_key(&pv->w, "target");
-	jsonw_begin_object(&pv->w);
+	jsonw_key_object(&pv->w, "target");
 	jsonw_key_text(&pv->w, "type", t->name ? "IPU_MODEL" : "CPU");
 	jsonw_key_text(&pv->w, "name", t->name);
 	jsonw_key_text(&pv->w, "architecture", t->architecture);
@@ -41,8 +40,7 @@ static void graph_target(struct popvision *pv)
 /* Write the ids of the roots that are functions, or of those that are not. */
 static void graph_roots(struct popvision *pv, const char *key, bool functions)
 {
-	jsonw_key(&pv->w, key);
-	jsonw_begin_array(&pv->w);
+	jsonw_key_array(&pv->w, key);
 	for (int64_t i = ips_report_program_first_root(pv->report); i != IPS_REPORT_NONE;) {
 		const struct ips_report_program *root = ips_report_program(pv->report, i);
 
@@ -58,8 +56,7 @@ static void graph_programs(struct popvision *pv)
 	const int64_t count = ips_report_program_count(pv->report);
 	struct jsonw *w = &pv->w;
 
-	jsonw_key(w, "programs");
-	jsonw_begin_array(w);
+	jsonw_key_array(w, "programs");
 	for (int64_t p = 0; p < count; p++) {
 		const struct ips_report_program *program = ips_report_program(pv->report, p);
 
@@ -70,8 +67,7 @@ static void graph_programs(struct popvision *pv)
 		jsonw_key_text(w, "operation", program->operation);
 		popvision__int(pv, "count", program->repeat_count);
 		popvision__int(pv, "target", program->call_target);
-		jsonw_key(w, "children");
-		jsonw_begin_array(w);
+		jsonw_key_array(w, "children");
 		for (int64_t i = program->first_child; i != IPS_REPORT_NONE;) {
 			const struct ips_report_program *child = ips_report_program(pv->report, i);
 
@@ -102,14 +98,12 @@ static void graph_programs(struct popvision *pv)
 
 static void graph_compute_sets(struct popvision *pv)
 {
-	jsonw_key(&pv->w, "vertexTypes");
-	jsonw_begin_object(&pv->w);
+	jsonw_key_object(&pv->w, "vertexTypes");
 	popvision__column(pv, "names",
 			  COMPUTE_SETS "SELECT DISTINCT vertex FROM sets ORDER BY vertex");
 	jsonw_end_object(&pv->w);
 
-	jsonw_key(&pv->w, "computeSets");
-	jsonw_begin_object(&pv->w);
+	jsonw_key_object(&pv->w, "computeSets");
 	popvision__column(pv, "names", "SELECT compute_set FROM compute_sets" SETS_ORDER);
 	popvision__column(pv, "programs", "SELECT program_id FROM compute_sets" SETS_ORDER);
 	popvision__column(pv, "operations", "SELECT operation FROM compute_sets" SETS_ORDER);
@@ -132,8 +126,7 @@ static void graph_body(struct popvision *pv)
 	const struct ips_report_graph *graph;
 
 	graph_target(pv);
-	jsonw_key(&pv->w, "optimizationInfo");
-	jsonw_begin_object(&pv->w);
+	jsonw_key_object(&pv->w, "optimizationInfo");
 	popvision__objects(
 		pv, "plans",
 		"SELECT operation, method, split_batch AS splitBatch, split_field AS splitField, "
@@ -142,8 +135,7 @@ static void graph_body(struct popvision *pv)
 		"FROM plans");
 	jsonw_end_object(&pv->w);
 	graph = ips_report_graph(pv->report);
-	jsonw_key(&pv->w, "graph");
-	jsonw_begin_object(&pv->w);
+	jsonw_key_object(&pv->w, "graph");
 	popvision__int(pv, "numComputeSets", graph->num_compute_sets);
 	popvision__int(pv, "numVertices", graph->num_vertices);
 	popvision__int(pv, "numVars", graph->num_variables);
@@ -153,8 +145,7 @@ static void graph_body(struct popvision *pv)
 	popvision__int(pv, "numLayers", graph->num_layers);
 	jsonw_end_object(&pv->w);
 	graph_compute_sets(pv);
-	jsonw_key(&pv->w, "exchanges");
-	jsonw_begin_object(&pv->w);
+	jsonw_key_object(&pv->w, "exchanges");
 	popvision__column(pv, "names", "SELECT name" EXCHANGES);
 	popvision__column(pv, "types",
 			  "SELECT CASE type WHEN 'DoExchange' THEN 'internal' "

@@ -3,7 +3,7 @@
  * writer of debug.cbor: the file. Derived data (the target, the program tree, the memory of tiles)
  * comes from ipuscope/report.h.
  *
- * The first failure is stored in `status`; later calls then write nulls at most.
+ * A failure is sticky, in the err: later calls then write nulls at most.
  */
 #ifndef POPVISION_INTERNAL_H
 #define POPVISION_INTERNAL_H
@@ -18,8 +18,7 @@ struct popvision {
 	struct jsonw w;
 	int64_t replica; /* or POPVISION_ALL_REPLICAS */
 	int64_t tiles;   /* per replica; 0: no device */
-	enum status status;
-	struct err *err;
+	struct err *err; /* not NULL */
 };
 
 /* Write an integer; IPS_NULL becomes null. */
@@ -46,8 +45,9 @@ struct popvision_file {
 	FILE *stream;
 };
 enum status popvision__file_open(struct popvision_file *file, const char *path, struct err *err);
-/* Install the file if @status is ST_OK and all writes succeeded; otherwise remove it. */
-enum status popvision__file_close(struct popvision_file *file, enum status status, struct err *err);
+/* Install the file if @err, which is not NULL, has no failure and all writes succeeded; otherwise
+ * remove it. */
+enum status popvision__file_close(struct popvision_file *file, struct err *err);
 
 /* Write "ipuscope" and the output of @body to @path. */
 enum status popvision__write(struct ips_report *report, const char *path, int64_t replica,

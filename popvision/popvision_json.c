@@ -30,20 +30,20 @@ enum status popvision__file_open(struct popvision_file *file, const char *path, 
 	return status;
 }
 
-enum status popvision__file_close(struct popvision_file *file, enum status status, struct err *err)
+enum status popvision__file_close(struct popvision_file *file, struct err *err)
 {
 	const bool failed = ferror(file->stream) != 0;
 	int number = 0;
 
 	if (fclose(file->stream))
 		number = errno;
-	if (status == ST_OK && (failed || number != 0))
-		status = err_set(err, number == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s",
-				 file->writer.path, number ? strerror(number) : status_text(ST_IO));
-	if (status == ST_OK)
+	if (!err_stuck(err) && (failed || number != 0))
+		err_set(err, number == ENOSPC ? ST_NOSPACE : ST_IO, "%s: cannot write: %s",
+			file->writer.path, number ? strerror(number) : status_text(ST_IO));
+	if (!err_stuck(err))
 		return fs_writer_close(&file->writer, err);
 	fs_writer_drop(&file->writer);
-	return status;
+	return err->status;
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -53,10 +53,9 @@ static struct prof_query *open_query(struct popvision *pv, const char *sql)
 {
 	struct prof_query *query;
 
-	if (pv->status == ST_OK)
-		pv->status = prof_query_open(&query, report_public_db(pv->report), sql, pv->err);
-	if (pv->status != ST_OK)
+	if (err_stuck(pv->err))
 		return NULL;
+	prof_query_open(&query, report_public_db(pv->report), sql, pv->err);
 	if (strstr(sql, ":replica") && pv->replica != POPVISION_ALL_REPLICAS)
 		prof_query_int(query, ":replica", pv->replica);
 	return query;
@@ -64,7 +63,7 @@ static struct prof_query *open_query(struct popvision *pv, const char *sql)
 
 static bool step_query(struct popvision *pv, struct prof_query *query)
 {
-	return query && prof_query_next(query, &pv->status, pv->err);
+	return prof_query_next(query, &pv->err->status, pv->err);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -113,8 +112,7 @@ static void write_columns(struct popvision *pv, const struct prof_query *query)
 		if (*outer && strcmp(outer, inner) != 0)
 			jsonw_end_object(&pv->w);
 		if (*inner && strcmp(outer, inner) != 0) {
-			jsonw_key(&pv->w, inner);
-			jsonw_begin_object(&pv->w);
+			jsonw_key_object(&pv->w, inner);
 		}
 		str_copy(outer, sizeof(outer), inner);
 		key = dot ? dot + 1 : name;
@@ -148,8 +146,7 @@ static void write_array(struct popvision *pv, const char *key, const char *sql,
 {
 	struct prof_query *query = open_query(pv, sql);
 
-	jsonw_key(&pv->w, key);
-	jsonw_begin_array(&pv->w);
+	jsonw_key_array(&pv->w, key);
 	while (step_query(pv, query))
 		element(pv, query);
 	jsonw_end_array(&pv->w);
@@ -203,10 +200,8 @@ void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *va
 {
 	struct jsonw *w = &pv->w;
 
-	jsonw_key(w, key);
-	jsonw_begin_object(w);
-	jsonw_key(w, "runs");
-	jsonw_begin_array(w);
+	jsonw_key_object(w, key);
+	jsonw_key_array(w, "runs");
 	for (int64_t i = 0, next; i < pv->tiles; i = next) {
 		for (next = i + 1; next < pv->tiles && (!values || values[next] == values[i]);)
 			next++;
@@ -224,21 +219,20 @@ void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *va
 enum status popvision__write(struct ips_report *report, const char *path, int64_t replica,
 			     void (*body)(struct popvision *pv), struct err *err)
 {
-	struct popvision pv = {.report = report, .replica = replica, .err = err};
+	struct err own;
+	struct popvision pv = {.report = report, .replica = replica, .err = err_start(err, &own)};
 	struct popvision_file file;
-	enum status status = popvision__file_open(&file, path, err);
 	char text[ERR_TEXT_SIZE];
 	int failed;
 
-	if (status != ST_OK)
-		return status;
+	if (popvision__file_open(&file, path, pv.err) != ST_OK)
+		return pv.err->status;
 	jsonw_init_file(&pv.w, file.stream, 0);
 	pv.target = ips_report_target(report);
 	if (pv.target->tiles_per_replica > 0 && pv.target->tiles_per_replica <= TILES_MAX)
 		pv.tiles = pv.target->tiles_per_replica;
 	jsonw_begin_object(&pv.w);
-	jsonw_key(&pv.w, "ipuscope");
-	jsonw_begin_object(&pv.w);
+	jsonw_key_object(&pv.w, "ipuscope");
 	jsonw_key_text(&pv.w, "version", IPUSCOPE_VERSION);
 	jsonw_key_bool(&pv.w, "simulated", true);
 	jsonw_key_text(&pv.w, "model", ips_report_info(pv.report)->model);
@@ -246,11 +240,10 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	body(&pv);
 	/* The report remembers its own first failure. */
 	failed = ips_report_status(report, text, sizeof(text));
-	if (pv.status == ST_OK && failed)
-		pv.status = err_set(err, (enum status)failed, "%s", text);
+	if (!err_stuck(pv.err) && failed)
+		err_set(pv.err, (enum status)failed, "%s", text);
 	jsonw_end_object(&pv.w);
-	status = jsonw_end(&pv.w, pv.status == ST_OK ? err : NULL);
-	if (pv.status == ST_OK && status != ST_OK)
-		pv.status = err_prefix(err, "%s", path);
-	return popvision__file_close(&file, pv.status, err);
+	if (!err_stuck(pv.err) && jsonw_end(&pv.w, pv.err) != ST_OK)
+		err_prefix(pv.err, "%s", path);
+	return popvision__file_close(&file, pv.err);
 }

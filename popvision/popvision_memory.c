@@ -62,7 +62,8 @@ static void memory_read(struct memory *m)
 	if (__builtin_mul_overflow(SUMS + REGIONS * (size_t)m->categories, (size_t)pv->tiles,
 				   &size) ||
 	    !(m->bytes = mem_calloc(size + 1, sizeof(*m->bytes)))) {
-		pv->status = pv->status == ST_OK ? err_nomem(pv->err) : pv->status;
+		if (!err_stuck(pv->err))
+			err_nomem(pv->err);
 		return;
 	}
 	/* Ignore recorded tiles beyond those of the target. */
@@ -107,16 +108,13 @@ static void memory_categories(const struct memory *m)
 {
 	struct jsonw *w = &m->pv->w;
 
-	jsonw_key(w, "byCategory");
-	jsonw_begin_object(w);
+	jsonw_key_object(w, "byCategory");
 	for (int64_t c = 0; c < m->categories && m->bytes; c++) {
-		jsonw_key(w, m->names[c].name);
-		jsonw_begin_object(w);
+		jsonw_key_object(w, m->names[c].name);
 		for (int r = 0; r < REGIONS; r++) {
 			if (!memory_has_region(m, c, r))
 				continue;
-			jsonw_key(w, region_names[r]);
-			jsonw_begin_object(w);
+			jsonw_key_object(w, region_names[r]);
 			popvision__by_tile(m->pv, "nonOverlapped", memory_region(m, c, r));
 			jsonw_end_object(w);
 		}
@@ -134,17 +132,14 @@ static void memory_liveness(const struct memory *m)
 	struct popvision *pv = m->pv;
 	struct jsonw *w = &pv->w;
 
-	jsonw_key(w, "liveness");
-	jsonw_begin_object(w);
-	jsonw_key(w, "alwaysLive");
-	jsonw_begin_object(w);
+	jsonw_key_object(w, "liveness");
+	jsonw_key_object(w, "alwaysLive");
 	memory_sum(m, "bytesByTile", SUM_ALWAYS_LIVE);
 	popvision__objects(pv, "variables",
 			   VARIABLE " FROM variables WHERE always_live ORDER BY variable_id");
 	jsonw_end_object(w);
 
-	jsonw_key(w, "notAlwaysLive");
-	jsonw_begin_object(w);
+	jsonw_key_object(w, "notAlwaysLive");
 	memory_sum(m, "maxBytesByTile", SUM_NOT_ALWAYS_LIVE);
 	popvision__objects(pv, "variables",
 			   VARIABLE ", first_program_step AS firstProgramStep, last_program_step "
@@ -166,10 +161,8 @@ void popvision__memory(struct popvision *pv)
 	struct jsonw *w = &pv->w;
 
 	memory_read(&m);
-	jsonw_key(w, "memory");
-	jsonw_begin_object(w);
-	jsonw_key(w, "byTile");
-	jsonw_begin_object(w);
+	jsonw_key_object(w, "memory");
+	jsonw_key_object(w, "byTile");
 	memory_sum(&m, "total", SUM_TOTAL);
 	memory_sum(&m, "totalIncludingGaps", SUM_TOTAL);
 	memory_sum(&m, "overflowed", SUM_OVERFLOWED);

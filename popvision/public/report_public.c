@@ -41,10 +41,9 @@ static enum ips_report_instrumentation read_instrumentation(struct ips_report *r
 {
 	struct err err = {ST_OK, ""};
 	int64_t traced;
-	enum status status =
-		prof_db_number(report->db, "SELECT max(traced) FROM executions", &traced, &err);
 
-	report_public__status(report, status, &err, NULL, 0);
+	prof_db_number(report->db, "SELECT max(traced) FROM executions", &traced, &err);
+	report_public__status(report, &err, NULL, 0);
 	if (traced == 1)
 		return IPS_REPORT_INSTRUMENTATION_TILE;
 	return report->info.cost_model ? IPS_REPORT_INSTRUMENTATION_OFF
@@ -109,8 +108,8 @@ int ips_report_open(struct ips_report **out, const char *path, char *message, si
 	*out = NULL;
 	if (!path)
 		return report_public__null_argument("path", message, size);
-	return report_public__status(NULL, report_public_open(out, path, &err), &err, message,
-				     size);
+	report_public_open(out, path, &err);
+	return report_public__status(NULL, &err, message, size);
 }
 
 void ips_report_close(struct ips_report *report)

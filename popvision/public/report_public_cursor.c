@@ -12,27 +12,26 @@
 
 /* ---- common to all cursors ------------------------------------------------------------------- */
 
-/*
- * Allocate a cursor of @size bytes over @sql; bind parameters, then step or close it. On failure
- * *@out is NULL.
- */
-static enum status cursor_open(void **out, size_t size, struct ips_report *report, const char *sql,
-			       struct err *err)
+/* Allocate a cursor of @size bytes over @sql; bind parameters to *@query, then step or close it.
+ * NULL: a failure, which is in @err; *@query is NULL. */
+static void *cursor_open(size_t size, struct ips_report *report, const char *sql,
+			 struct prof_query **query, struct err *err)
 {
 	struct report_public__cursor *cursor = mem_calloc(1, size);
-	enum status status;
 
-	*out = NULL;
-	if (!cursor)
-		return err_nomem(err);
-	cursor->report = report;
-	status = prof_query_open(&cursor->query, report->db, sql, err);
-	if (status != ST_OK) {
-		mem_free(cursor);
-		return err_prefix(err, "%s", prof_db_path(report->db));
+	*query = NULL;
+	if (!cursor) {
+		err_nomem(err);
+		return NULL;
 	}
-	*out = cursor;
-	return ST_OK;
+	cursor->report = report;
+	if (prof_query_open(query, report->db, sql, err) != ST_OK) {
+		err_prefix(err, "%s", prof_db_path(report->db));
+		mem_free(cursor);
+		return NULL;
+	}
+	cursor->query = *query;
+	return cursor;
 }
 
 static void cursor_stop(struct report_public__cursor *cursor)
@@ -46,30 +45,20 @@ static bool cursor_next(struct report_public__cursor *cursor,
 			const struct report_public__field *fields, size_t count, void *item)
 {
 	struct err *err = &cursor->err;
-	enum status status;
-	bool row = false;
+	bool row;
 
 	if (!cursor->query)
 		return false;
-	status = prof_query_step(cursor->query, &row, err);
-	if (status == ST_OK && row)
-		status =
-			report_public__row(cursor->report, cursor->query, fields, count, item, err);
-	if (status == ST_OK && row)
+	row = prof_query_next(cursor->query, &err->status, err);
+	if (row)
+		report_public__row(cursor->report, cursor->query, fields, count, item, err);
+	if (row && !err_stuck(err))
 		return true;
-	if (status != ST_OK)
+	if (err_stuck(err))
 		err_prefix(err, "%s", prof_db_path(cursor->report->db));
-	err->status = status;
-	report_public__status(cursor->report, status, err, NULL, 0);
+	report_public__status(cursor->report, err, NULL, 0);
 	cursor_stop(cursor);
 	return false;
-}
-
-enum status report_public__cursor_failure(const struct report_public__cursor *cursor,
-					  struct err *err)
-{
-	*err = cursor->err;
-	return cursor->err.status;
 }
 
 static int cursor_close(struct report_public__cursor *cursor)
@@ -137,26 +126,20 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	const struct ips_report_step_filter all = ips_report_step_filter_all();
 	struct err err = {ST_OK, ""};
 	struct prof_query *query;
-	enum status status;
-	void *cursor;
 
 	if (!out)
 		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
 		return report_public__null_argument("report", message, size);
-	status = cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
-	if (status != ST_OK)
-		return report_public__status(report, status, &err, message, size);
 	if (!filter)
 		filter = &all;
-	*out = cursor;
-	query = (*out)->cursor.query;
+	*out = cursor_open(sizeof(**out), report, steps_sql, &query, &err);
 	prof_query_int(query, ":execution", filter->execution);
 	prof_query_int(query, ":ipu", filter->ipu);
 	prof_query_int(query, ":replica", filter->replica);
 	prof_query_int(query, ":weight_update", filter->weight_update);
-	return report_public__status(report, ST_OK, &err, message, size);
+	return report_public__status(report, &err, message, size);
 }
 
 const struct ips_report_step *ips_report_steps_next(struct ips_report_steps *cursor)
@@ -208,24 +191,20 @@ int ips_report_lowered_variables_open(struct ips_report *report,
 {
 	const bool one = variable_id != IPS_NULL, here = tile != IPS_NULL;
 	struct err err = {ST_OK, ""};
-	enum status status;
-	void *cursor;
+	struct prof_query *query;
 
 	if (!out)
 		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
 		return report_public__null_argument("report", message, size);
-	status = cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here], &err);
-	if (status != ST_OK)
-		return report_public__status(report, status, &err, message, size);
-	*out = cursor;
-	prof_query_int((*out)->cursor.query, ":ipu", ipu);
+	*out = cursor_open(sizeof(**out), report, lowered_sql[one][here], &query, &err);
+	prof_query_int(query, ":ipu", ipu);
 	if (one)
-		prof_query_int((*out)->cursor.query, ":variable", variable_id);
+		prof_query_int(query, ":variable", variable_id);
 	if (here)
-		prof_query_int((*out)->cursor.query, ":tile", tile);
-	return report_public__status(report, ST_OK, &err, message, size);
+		prof_query_int(query, ":tile", tile);
+	return report_public__status(report, &err, message, size);
 }
 
 const struct ips_report_lowered_variable *
@@ -284,25 +263,23 @@ static const char spans_sql[] =
 	"AND (:to_ns IS NULL OR r.start_ns < :to_ns) "
 	"AND (:max_depth IS NULL OR r.depth <= :max_depth) ORDER BY r.span_id";
 
-static enum status spans_open(struct ips_report *report, struct ips_report_spans **out,
-			      int64_t after, int64_t track_id,
-			      const struct ips_report_span_filter *filter, struct err *err)
+static struct ips_report_spans *spans_open(struct ips_report *report, int64_t after,
+					   int64_t track_id, int64_t parent_depth,
+					   const struct ips_report_span_filter *filter,
+					   struct err *err)
 {
-	void *cursor;
-	enum status status = cursor_open(&cursor, sizeof(**out), report, spans_sql, err);
 	struct prof_query *query;
+	struct ips_report_spans *spans =
+		cursor_open(sizeof(*spans), report, spans_sql, &query, err);
 
-	if (status != ST_OK)
-		return status;
-	*out = cursor;
-	(*out)->parent_depth = IPS_NULL;
-	query = (*out)->cursor.query;
+	if (spans)
+		spans->parent_depth = parent_depth;
 	prof_query_int(query, ":after", after);
 	prof_query_int(query, ":track", track_id);
 	prof_query_int(query, ":from_ns", filter->from_ns);
 	prof_query_int(query, ":to_ns", filter->to_ns);
 	prof_query_int(query, ":max_depth", filter->max_depth);
-	return ST_OK;
+	return spans;
 }
 
 int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **out,
@@ -310,7 +287,6 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 {
 	const struct ips_report_span_filter all = ips_report_span_filter_all();
 	struct err err = {ST_OK, ""};
-	enum status status = ST_OK;
 	int64_t track_id = IPS_NULL;
 
 	if (!out)
@@ -325,44 +301,40 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 		const struct report_public__track *track =
 			report_public__item(report, PUBLIC_TRACKS, filter->track);
 
-		if (track)
-			track_id = track->track_id;
-		else
-			status = err_set(&err, ST_INVALID, "%s: track %lld, where there are %lld",
-					 prof_db_path(report->db), (long long)filter->track,
-					 (long long)report_public__count(report, PUBLIC_TRACKS));
+		if (!track) {
+			err_set(&err, ST_INVALID, "%s: track %lld, where there are %lld",
+				prof_db_path(report->db), (long long)filter->track,
+				(long long)report_public__count(report, PUBLIC_TRACKS));
+			return report_public__status(NULL, &err, message, size);
+		}
+		track_id = track->track_id;
 	}
-	if (status != ST_OK)
-		return report_public__status(NULL, status, &err, message, size);
-	status = spans_open(report, out, INT64_MIN + 1, track_id, filter, &err);
-	return report_public__status(report, status, &err, message, size);
+	*out = spans_open(report, INT64_MIN + 1, track_id, IPS_NULL, filter, &err);
+	return report_public__status(report, &err, message, size);
 }
 
 /* ---- children -------------------------------------------------------------------------------- */
 
 /* Read the track and the depth of span @span_id. */
-static enum status find_span(struct ips_report *report, int64_t span_id, int64_t *track_id,
-			     int64_t *depth, struct err *err)
+static void find_span(struct ips_report *report, int64_t span_id, int64_t *track_id, int64_t *depth,
+		      struct err *err)
 {
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, report->db,
-				"SELECT track_id, depth FROM span_rows WHERE span_id = :span", err);
-	bool row = false;
 
-	if (status != ST_OK)
-		return status;
+	prof_query_open(&query, report->db,
+			"SELECT track_id, depth FROM span_rows WHERE span_id = :span", err);
 	prof_query_int(query, ":span", span_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && !row)
-		status = err_set(err, ST_NOTFOUND, "%s: no span has the number %lld",
-				 prof_db_path(report->db), (long long)span_id);
-	if (status == ST_OK) {
+	if (prof_query_next(query, &err->status, err)) {
 		*track_id = prof_column_int(query, 0);
 		*depth = prof_column_int(query, 1);
+	} else if (!err_stuck(err)) {
+		err_set(err, ST_NOTFOUND, "%s: no span has the number %lld",
+			prof_db_path(report->db), (long long)span_id);
 	}
 	prof_query_close(query);
-	return status;
+	if (!err_stuck(err) && (*depth < 0 || *depth == INT64_MAX))
+		err_set(err, ST_FORMAT, "%s: span %lld is damaged: its depth is %lld",
+			prof_db_path(report->db), (long long)span_id, (long long)*depth);
 }
 
 int ips_report_span_children(struct ips_report *report, struct ips_report_spans **out,
@@ -371,24 +343,18 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 	struct ips_report_span_filter filter = ips_report_span_filter_all();
 	int64_t track_id = IPS_NULL, depth = 0;
 	struct err err = {ST_OK, ""};
-	enum status status;
 
 	if (!out)
 		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
 		return report_public__null_argument("report", message, size);
-	status = find_span(report, span_id, &track_id, &depth, &err);
-	if (status == ST_OK && (depth < 0 || depth == INT64_MAX))
-		status = err_set(&err, ST_FORMAT, "%s: span %lld is damaged: its depth is %lld",
-				 prof_db_path(report->db), (long long)span_id, (long long)depth);
-	if (status == ST_OK) {
+	find_span(report, span_id, &track_id, &depth, &err);
+	if (!err_stuck(&err)) {
 		filter.max_depth = depth + 1;
-		status = spans_open(report, out, span_id, track_id, &filter, &err);
+		*out = spans_open(report, span_id, track_id, depth, &filter, &err);
 	}
-	if (status == ST_OK)
-		(*out)->parent_depth = depth;
-	return report_public__status(status == ST_NOTFOUND ? NULL : report, status, &err, message,
+	return report_public__status(err.status == ST_NOTFOUND ? NULL : report, &err, message,
 				     size);
 }
 

@@ -94,22 +94,21 @@ struct ips_report {
 	struct arena arena; /* texts */
 };
 
-/* Return @status for a public function, with its text in @message (may be NULL). Record it if it is
- * the report's first failure; pass NULL as @report for a wrong request. */
-int report_public__status(struct ips_report *report, enum status status, const struct err *err,
-			  char *message, size_t size);
+/* Return the status of @err for a public function, with its text in @message (may be NULL). Record
+ * a failure that is the report's first; pass NULL as @report for a wrong request. */
+int report_public__status(struct ips_report *report, const struct err *err, char *message,
+			  size_t size);
 /* Report ST_INVALID: the argument @name must not be NULL. */
 int report_public__null_argument(const char *name, char *message, size_t size);
 
-/* Intern @text until the report is closed: equal texts are equal pointers. *@out is NULL for a NULL
- * @text. */
-enum status report_public__text(struct ips_report *report, const char **out, const char *text,
-				struct err *err);
+/* Intern @text until the report is closed: equal texts are equal pointers. NULL for a NULL @text,
+ * and after a failure, which is in @err. */
+const char *report_public__text(struct ips_report *report, const char *text, struct err *err);
 
-/* Fill @item from the current row of @query: column i by @fields[i]. */
-enum status report_public__row(struct ips_report *report, const struct prof_query *query,
-			       const struct report_public__field *fields, size_t count, void *item,
-			       struct err *err);
+/* Fill @item from the current row of @query: column i by @fields[i]. A failure is in @err. */
+void report_public__row(struct ips_report *report, const struct prof_query *query,
+			const struct report_public__field *fields, size_t count, void *item,
+			struct err *err);
 
 /* -1: the list cannot be read. */
 int64_t report_public__count(struct ips_report *report, enum report_public__list_id id);
@@ -131,9 +130,5 @@ struct report_public__cursor {
 	struct prof_query *query; /* NULL: at the end */
 	struct err err;           /* why it ended; status ST_OK: no more rows */
 };
-
-/* Return ST_OK, or the failure that ended the cursor. */
-enum status report_public__cursor_failure(const struct report_public__cursor *cursor,
-					  struct err *err);
 
 #endif /* REPORT_PUBLIC_INTERNAL_H */

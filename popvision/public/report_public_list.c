@@ -55,54 +55,48 @@ static enum ips_mode parse_mode(const char *mode)
 	return IPS_MODE_NULL;
 }
 
-static enum status read_member(struct ips_report *report, const struct prof_query *query,
-			       int column, enum report_public__member member, void *to,
-			       struct err *err)
+static void read_member(struct ips_report *report, const struct prof_query *query, int column,
+			enum report_public__member member, void *to, struct err *err)
 {
 	const char *text;
 
 	switch (member) {
 	case PUBLIC_INT:
 		*(int64_t *)to = prof_column_int(query, column);
-		return ST_OK;
+		break;
 	case PUBLIC_REAL:
 		*(double *)to = prof_column_real(query, column);
-		return ST_OK;
+		break;
 	case PUBLIC_TEXT:
-		return report_public__text(report, (const char **)to,
-					   prof_column_text(query, column), err);
+		*(const char **)to =
+			report_public__text(report, prof_column_text(query, column), err);
+		break;
 	case PUBLIC_KIND:
 		*(enum ips_report_program_type *)to = parse_kind(prof_column_text(query, column));
-		return ST_OK;
+		break;
 	case PUBLIC_MODE:
 		*(enum ips_mode *)to = parse_mode(prof_column_text(query, column));
-		return ST_OK;
+		break;
 	case PUBLIC_MODE_BYTE:
 		*(uint8_t *)to = (uint8_t)parse_mode(prof_column_text(query, column));
-		return ST_OK;
+		break;
 	case PUBLIC_CLOCK:
 		*(enum ips_clock *)to = prof_column_int(query, column) == 0 ? IPS_HOST : IPS_DEVICE;
-		return ST_OK;
+		break;
 	case PUBLIC_PHASE:
 		text = prof_column_text(query, column);
 		*(char *)to = !text ? '\0' : text[0];
-		return ST_OK;
+		break;
 	}
-	return ST_OK;
 }
 
-enum status report_public__row(struct ips_report *report, const struct prof_query *query,
-			       const struct report_public__field *fields, size_t count, void *item,
-			       struct err *err)
+void report_public__row(struct ips_report *report, const struct prof_query *query,
+			const struct report_public__field *fields, size_t count, void *item,
+			struct err *err)
 {
-	for (size_t i = 0; i < count; i++) {
-		enum status status = read_member(report, query, (int)i, fields[i].member,
-						 (unsigned char *)item + fields[i].offset, err);
-
-		if (status != ST_OK)
-			return status;
-	}
-	return ST_OK;
+	for (size_t i = 0; i < count && !err_stuck(err); i++)
+		read_member(report, query, (int)i, fields[i].member,
+			    (unsigned char *)item + fields[i].offset, err);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -253,17 +247,16 @@ static void read_once(struct ips_report *report, enum report_public__list_id id)
 	const size_t size = kinds[id].size;
 	struct err err = {ST_OK, ""};
 	struct prof_query *query;
-	enum status status;
 
 	if (list->loaded)
 		return;
 	list->loaded = true;
-	status = prof_query_open(&query, report->db, kinds[id].sql, &err);
-	while (prof_query_next(query, &status, &err)) {
+	prof_query_open(&query, report->db, kinds[id].sql, &err);
+	while (prof_query_next(query, &err.status, &err)) {
 		unsigned char *item;
 
 		if (mem_grow(&list->items, &list->capacity, list->count + 1, size) != 0) {
-			status = err_nomem(&err);
+			err_nomem(&err);
 			break;
 		}
 		item = list->items + list->count * size;
@@ -271,15 +264,15 @@ static void read_once(struct ips_report *report, enum report_public__list_id id)
 		if (kinds[id].index_at != NO_INDEX)
 			*(int64_t *)(void *)(item + kinds[id].index_at) = (int64_t)list->count;
 		list->count++;
-		status = report_public__row(report, query, kinds[id].fields, kinds[id].field_count,
-					    item, &err);
+		report_public__row(report, query, kinds[id].fields, kinds[id].field_count, item,
+				   &err);
 	}
 	prof_query_close(query);
-	list->status = status;
-	if (list->status != ST_OK) {
+	list->status = err.status;
+	if (err_stuck(&err)) {
 		list->count = 0;
 		err_prefix(&err, "%s", prof_db_path(report->db));
-		report_public__status(report, list->status, &err, NULL, 0);
+		report_public__status(report, &err, NULL, 0);
 	}
 }
 
@@ -352,7 +345,7 @@ static int64_t next_after_subtree(const struct ips_report_program *programs, int
 }
 
 /* Link the programs. Their list is marked as loaded, so looking one up does not load it again. */
-static enum status link_tree(struct ips_report *report, struct err *err)
+static void link_tree(struct ips_report *report, struct err *err)
 {
 	struct ips_report_program *programs = programs_of(report);
 	const size_t count = report->lists[PUBLIC_PROGRAMS].count;
@@ -386,9 +379,10 @@ static enum status link_tree(struct ips_report *report, struct err *err)
 			if (programs[i].called != IPS_REPORT_NONE)
 				programs[programs[i].called].is_function = 1;
 	}
+	if (!seen || !order)
+		err_nomem(err);
 	mem_free(order);
 	mem_free(seen);
-	return seen && order ? ST_OK : err_nomem(err);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -428,7 +422,7 @@ static int64_t find_layer(struct ips_report *report, const char *layer)
 }
 
 /* Link operations with their programs and layers, and compute sets with both. */
-static enum status link_operations(struct ips_report *report, struct err *err)
+static void link_operations(struct ips_report *report, struct err *err)
 {
 	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
 	const size_t count = report->lists[PUBLIC_OPERATIONS].count;
@@ -436,8 +430,10 @@ static enum status link_operations(struct ips_report *report, struct err *err)
 	struct ips_report_program *programs;
 	struct ips_report_compute_set *sets;
 
-	if (!names)
-		return err_nomem(err);
+	if (!names) {
+		err_nomem(err);
+		return;
+	}
 	for (size_t i = 0; i < count; i++) {
 		operations[i].first_program = IPS_REPORT_NONE;
 		operations[i].layer_index = find_layer(report, operations[i].layer);
@@ -464,7 +460,6 @@ static enum status link_operations(struct ips_report *report, struct err *err)
 			programs[sets[i].program].compute_set = (int64_t)i;
 	}
 	mem_free(names);
-	return ST_OK;
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -476,18 +471,17 @@ static enum status load_list(struct ips_report *report, enum report_public__list
 		return report->lists[id].status;
 	if (id <= PUBLIC_LAYERS) {
 		struct err err = {ST_OK, ""};
-		enum status status;
 
 		/* Programs, compute sets, operations and layers are linked: read them together,
 		 * each as far as possible. */
 		for (int each = PUBLIC_PROGRAMS; each <= PUBLIC_LAYERS; each++)
 			read_once(report, (enum report_public__list_id)each);
-		status = link_tree(report, &err);
-		if (status == ST_OK)
-			status = link_operations(report, &err);
-		for (int each = PUBLIC_PROGRAMS; each <= PUBLIC_LAYERS && status != ST_OK; each++)
-			report->lists[each].status = status;
-		report_public__status(report, status, &err, NULL, 0);
+		link_tree(report, &err);
+		if (!err_stuck(&err))
+			link_operations(report, &err);
+		for (int each = PUBLIC_PROGRAMS; each <= PUBLIC_LAYERS && err_stuck(&err); each++)
+			report->lists[each].status = err.status;
+		report_public__status(report, &err, NULL, 0);
 	} else {
 		read_once(report, id);
 	}
@@ -635,14 +629,13 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 		return report_public__null_argument("visitor", NULL, 0);
 	if (report_public__count(report, PUBLIC_PROGRAMS) < 0)
 		return (int)report->lists[PUBLIC_PROGRAMS].status;
-	if (index == IPS_REPORT_NONE)
+	if (index == IPS_REPORT_NONE) {
 		at = report->first_root;
-	else if (!report_public__item(report, PUBLIC_PROGRAMS, index))
-		return report_public__status(
-			report,
-			err_set(&err, ST_INVALID, "program %lld, where there are %lld",
-				(long long)index, (long long)report->lists[PUBLIC_PROGRAMS].count),
-			&err, NULL, 0);
+	} else if (!report_public__item(report, PUBLIC_PROGRAMS, index)) {
+		err_set(&err, ST_INVALID, "program %lld, where there are %lld", (long long)index,
+			(long long)report->lists[PUBLIC_PROGRAMS].count);
+		return report_public__status(report, &err, NULL, 0);
+	}
 	programs = programs_of(report);
 	while (at != IPS_REPORT_NONE) {
 		enum ips_report_visit next;

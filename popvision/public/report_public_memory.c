@@ -57,58 +57,54 @@ void report_public__memory_free(struct report_public__memory *memory)
 /* ---- extent ---------------------------------------------------------------------------------- */
 
 /* Read the categories in the file. */
-static enum status read_category_names(struct ips_report *report,
-				       struct report_public__memory *memory, struct err *err)
+static void read_category_names(struct ips_report *report, struct report_public__memory *memory)
 {
+	struct err *err = &memory->err;
 	struct prof_query *query;
-	enum status status = prof_query_open(
+
+	prof_query_open(
 		&query, report->db,
 		"SELECT DISTINCT s.value FROM tile_memory_rows m "
 		"JOIN strings s ON s.string_id = m.category_id ORDER BY s.value LIMIT :most",
 		err);
-
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":most", CATEGORIES_MAX);
 	memory->names = mem_calloc(CATEGORIES_MAX, sizeof(*memory->names));
-	if (!memory->names)
-		status = err_nomem(err);
-	while (prof_query_next(query, &status, err)) {
-		status = report_public__text(report, &memory->names[memory->name_count],
-					     prof_column_text(query, 0), err);
-		memory->name_count += memory->names[memory->name_count] != NULL;
+	if (!memory->names && !err_stuck(err))
+		err_nomem(err);
+	while (prof_query_next(query, &err->status, err)) {
+		const char *name = report_public__text(report, prof_column_text(query, 0), err);
+
+		memory->names[memory->name_count] = name;
+		memory->name_count += name != NULL;
 	}
 	prof_query_close(query);
-	return status;
 }
 
 /* Read the numbers of IPUs and tiles in the rows. */
-static enum status read_extent(struct ips_report *report, struct report_public__memory *memory,
-			       struct err *err)
+static void read_extent(struct ips_report *report, struct report_public__memory *memory)
 {
 	const struct ips_report_target *target = ips_report_target(report);
+	struct err *err = &memory->err;
 	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, report->db,
-				"SELECT max(ipu) + 1, "
-				"max(min(tile + max(ifnull(more_tiles, 0), 0), :tiles - 1)) + 1 "
-				"FROM tile_memory_rows "
-				"WHERE ipu >= 0 AND ipu < :ipus AND tile >= 0 AND tile < :tiles",
-				err);
 
+	prof_query_open(&query, report->db,
+			"SELECT max(ipu) + 1, "
+			"max(min(tile + max(ifnull(more_tiles, 0), 0), :tiles - 1)) + 1 "
+			"FROM tile_memory_rows "
+			"WHERE ipu >= 0 AND ipu < :ipus AND tile >= 0 AND tile < :tiles",
+			err);
 	prof_query_int(query, ":ipus", IPUS_MAX);
 	prof_query_int(query, ":tiles", TILES_MAX);
-	if (prof_query_next(query, &status, err) && prof_column_int(query, 0) != IPS_NULL) {
+	if (prof_query_next(query, &err->status, err) && prof_column_int(query, 0) != IPS_NULL) {
 		memory->ipus = prof_column_int(query, 0);
 		memory->tiles = prof_column_int(query, 1);
 	}
 	prof_query_close(query);
 	if (memory->ipus > 0 && target->tiles_per_ipu > memory->tiles)
 		memory->tiles = min(target->tiles_per_ipu, TILES_MAX);
-	return status;
 }
 
-static enum status allocate_tiles(struct report_public__memory *memory, struct err *err)
+static void allocate_tiles(struct report_public__memory *memory)
 {
 	const size_t tiles = (size_t)memory->tiles, sums = (size_t)memory->ipus + 1;
 	const size_t row = memory->name_count * sizeof(struct ips_report_category);
@@ -119,13 +115,14 @@ static enum status allocate_tiles(struct report_public__memory *memory, struct e
 	memory->sum_categories = mem_calloc(sums, row + 1);
 	memory->summed = mem_calloc(sums, sizeof(bool));
 	if (!memory->held_tiles || !memory->held_categories || !memory->sums ||
-	    !memory->sum_categories || !memory->summed)
-		return err_nomem(err);
+	    !memory->sum_categories || !memory->summed) {
+		err_nomem(&memory->err);
+		return;
+	}
 	for (size_t i = 0; i < tiles; i++)
 		memory->held_tiles[i].categories = memory->held_categories + i * memory->name_count;
 	for (size_t i = 0; i < sums; i++)
 		memory->sums[i].categories = memory->sum_categories + i * memory->name_count;
-	return ST_OK;
 }
 
 /* Load the memory on first use. NULL: out of memory; otherwise `err` has the status. */
@@ -133,28 +130,25 @@ static struct report_public__memory *load_memory(struct ips_report *report)
 {
 	struct err short_of = {ST_OK, ""};
 	struct report_public__memory *memory;
-	struct err *err;
-	enum status status;
 
 	if (report->memory)
 		return report->memory;
 	memory = report->memory = mem_calloc(1, sizeof(*memory));
 	if (!memory) {
-		report_public__status(report, err_nomem(&short_of), &short_of, NULL, 0);
+		err_nomem(&short_of);
+		report_public__status(report, &short_of, NULL, 0);
 		return NULL;
 	}
-	err = &memory->err;
 	memory->held = -1;
-	status = read_category_names(report, memory, err);
-	if (status == ST_OK)
-		status = read_extent(report, memory, err);
-	if (status == ST_OK)
-		status = allocate_tiles(memory, err);
-	err->status = status;
-	if (status != ST_OK) {
+	read_category_names(report, memory);
+	if (!err_stuck(&memory->err))
+		read_extent(report, memory);
+	if (!err_stuck(&memory->err))
+		allocate_tiles(memory);
+	if (err_stuck(&memory->err)) {
 		memory->ipus = memory->tiles = -1;
-		err_prefix(err, "%s: memory of tiles", prof_db_path(report->db));
-		report_public__status(report, status, err, NULL, 0);
+		err_prefix(&memory->err, "%s: memory of tiles", prof_db_path(report->db));
+		report_public__status(report, &memory->err, NULL, 0);
 	}
 	return memory;
 }
@@ -253,7 +247,6 @@ static struct report_public__memory *load_tiles(struct ips_report *report, int64
 {
 	struct report_public__memory *memory = load_memory(report);
 	struct err err = {ST_OK, ""};
-	enum status status;
 	struct prof_query *query;
 	int64_t capacity;
 
@@ -272,21 +265,19 @@ static struct report_public__memory *load_tiles(struct ips_report *report, int64
 		tile->memory.num_tiles = 1;
 		tile->memory.capacity = capacity;
 	}
-	status = prof_query_open(&query, report->db,
-				 "SELECT m.tile, c.value, r.value, m.bytes, m.capacity, "
-				 "m.more_tiles FROM tile_memory_rows m "
-				 "LEFT JOIN strings c ON c.string_id = m.category_id "
-				 "LEFT JOIN strings r ON r.string_id = m.region_id "
-				 "WHERE m.ipu = :ipu",
-				 &err);
+	prof_query_open(&query, report->db,
+			"SELECT m.tile, c.value, r.value, m.bytes, m.capacity, "
+			"m.more_tiles FROM tile_memory_rows m "
+			"LEFT JOIN strings c ON c.string_id = m.category_id "
+			"LEFT JOIN strings r ON r.string_id = m.region_id "
+			"WHERE m.ipu = :ipu",
+			&err);
 	prof_query_int(query, ":ipu", ipu);
-	while (prof_query_next(query, &status, &err))
+	while (prof_query_next(query, &err.status, &err))
 		add_row(memory, query);
 	prof_query_close(query);
-	if (status != ST_OK) {
-		report_public__status(report, status, &err, NULL, 0);
+	if (report_public__status(report, &err, NULL, 0) != 0)
 		return NULL;
-	}
 	memory->held = ipu;
 	return memory;
 }

@@ -176,9 +176,8 @@ const struct ips_report_liveness *ips_report_liveness_peak(struct ips_report *re
 }
 
 /* Add the bytes of @row, if its variable is live at @program_step, to *@always or *@others. */
-static enum status add_live(struct ips_report *report,
-			    const struct ips_report_lowered_variable *row, int64_t program_step,
-			    int64_t *always, int64_t *others, struct err *err)
+static void add_live(struct ips_report *report, const struct ips_report_lowered_variable *row,
+		     int64_t program_step, int64_t *always, int64_t *others, struct err *err)
 {
 	const struct ips_report_variable *variable =
 		report_public__item(report, PUBLIC_VARIABLES, row->variable);
@@ -186,14 +185,13 @@ static enum status add_live(struct ips_report *report,
 
 	if (!variable || row->bytes == IPS_NULL ||
 	    !ips_report_variable_alive(variable, program_step))
-		return ST_OK;
+		return;
 	to = variable->always_live == 1 ? always : others;
-	return __builtin_add_overflow(*to, row->bytes, to)
-		       ? err_set(err, ST_FORMAT,
-				 "%s: tile %lld: the bytes of its variables are no "
-				 "numbers that can be added",
-				 prof_db_path(report->db), (long long)row->tile)
-		       : ST_OK;
+	if (__builtin_add_overflow(*to, row->bytes, to))
+		err_set(err, ST_FORMAT,
+			"%s: tile %lld: the bytes of its variables are no numbers that can be "
+			"added",
+			prof_db_path(report->db), (long long)row->tile);
 }
 
 int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t program_step,
@@ -201,28 +199,26 @@ int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t pro
 			     char *message, size_t size)
 {
 	struct ips_report_lowered_variables *cursor;
-	int64_t always, others;
+	int64_t always = 0, others = 0;
 	struct err err = {ST_OK, ""};
 	const int opened = ips_report_lowered_variables_open(report, &cursor, IPS_NULL, ipu, tile,
 							     message, size);
 	const struct ips_report_lowered_variable *row;
-	enum status status = ST_OK;
 
 	if (opened != 0)
 		return opened;
-	always = others = 0;
-	while (status == ST_OK && (row = ips_report_lowered_variables_next(cursor)))
-		status = add_live(report, row, program_step, &always, &others, &err);
-	if (status == ST_OK)
-		status = report_public__cursor_failure((void *)cursor, &err);
+	while (!err_stuck(&err) && (row = ips_report_lowered_variables_next(cursor)))
+		add_live(report, row, program_step, &always, &others, &err);
+	if (!err_stuck(&err))
+		err = ((const struct report_public__cursor *)(const void *)cursor)->err;
 	ips_report_lowered_variables_close(cursor);
-	if (status != ST_OK || report_public__count(report, PUBLIC_VARIABLES) <= 0)
+	if (err_stuck(&err) || report_public__count(report, PUBLIC_VARIABLES) <= 0)
 		always = others = IPS_NULL;
 	if (always_live)
 		*always_live = always;
 	if (not_always_live)
 		*not_always_live = others;
-	return report_public__status(report, status, &err, message, size);
+	return report_public__status(report, &err, message, size);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -720,8 +720,7 @@ static void write_meta(struct chrome_export *chrome)
 	jsonw_key_text(&w, "version", IPUSCOPE_VERSION);
 	for (int i = 0; i < CHROME_KINDS; i++)
 		jsonw_key_int(&w, kind_names[i].key, chrome->counts[i]);
-	jsonw_key(&w, "meta");
-	jsonw_begin_object(&w);
+	jsonw_key_object(&w, "meta");
 	prof_query_open(&query, chrome->request->db, "SELECT key, value FROM meta ORDER BY key",
 			chrome->err);
 	while (prof_query_next(query, &chrome->err->status, chrome->err))

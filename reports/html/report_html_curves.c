@@ -90,13 +90,13 @@ static void draw_metric(struct report_html *page, struct metric_curve *metric)
 void html_metrics(struct report_html *page)
 {
 	struct metric_curves curves = {.at = mem_calloc(METRICS_MAX, sizeof(*curves.at))};
-
-	struct prof_query *query;
+	struct prof_query *query = NULL;
 	int64_t rows = 0;
 
 	if (!curves.at)
 		err_nomem(page->err);
-	prof_query_open(&query, page->db, sql_metrics, page->err);
+	else
+		prof_query_open(&query, page->db, sql_metrics, page->err);
 	while (html_tick(page, ++rows) && prof_query_next(query, &page->err->status, page->err)) {
 		struct metric_curve *curve = get_metric_curve(&curves, text_or_unknown(query, 0));
 
@@ -184,14 +184,16 @@ static void add_tensor_row(struct tensor_curve *curve, const struct prof_query *
 void html_tensors(struct report_html *page)
 {
 	struct tensor_curves curves = {.at = mem_calloc(TENSORS_MAX, sizeof(*curves.at))};
-	struct prof_query *query;
+	struct prof_query *query = NULL;
 	int64_t rows = 0;
 	int drawn = 0;
 
 	if (!curves.at)
 		err_nomem(page->err);
-	select_tensors(&curves, page);
-	prof_query_open(&query, page->db, sql_stats, page->err);
+	else
+		select_tensors(&curves, page);
+	if (!err_stuck(page->err))
+		prof_query_open(&query, page->db, sql_stats, page->err);
 	while (html_tick(page, ++rows) && prof_query_next(query, &page->err->status, page->err))
 		for (int i = 0; i < curves.count; i++)
 			if (curves.at[i].tensor_id == prof_column_int(query, 0))

@@ -129,7 +129,8 @@ void html_memory(struct report_html *page)
 			heat.greatest = prof_column_int(query, 1);
 	}
 	prof_query_close(query);
-	draw_heat(&heat);
+	if (!err_stuck(page->err))
+		draw_heat(&heat);
 	if (heat.ipus > IPUS_MAX)
 		html_note(page, "The first %d of %d IPUs.", IPUS_MAX, heat.ipus);
 	if (heat.beyond > 0)
@@ -179,12 +180,13 @@ static void draw_liveness(struct report_html *page, struct liveness *live)
 void html_liveness(struct report_html *page)
 {
 	struct liveness *live = mem_alloc(sizeof(*live));
-	struct prof_query *query;
+	struct prof_query *query = NULL;
 	int ipus = 0;
 
 	if (!live)
 		err_nomem(page->err);
-	prof_query_open(&query, page->db, sql_liveness, page->err);
+	else
+		prof_query_open(&query, page->db, sql_liveness, page->err);
 	while (prof_query_next(query, &page->err->status, page->err)) {
 		const int64_t ipu = prof_column_int(query, 0);
 		const double step = prof_column_real(query, 1), always = prof_column_real(query, 2);

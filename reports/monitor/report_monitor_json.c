@@ -75,8 +75,7 @@ static void add_run(struct jsonw *w, const struct report_monitor *monitor,
 	jsonw_key_real(w, "seconds", ms > 0 ? (double)ms * 1e-3 : 0);
 	jsonw_key_text(w, "target", run->target);
 	jsonw_key_int(w, "clock_mhz", run->clock_mhz);
-	jsonw_key(w, "ipus");
-	jsonw_begin_array(w);
+	jsonw_key_array(w, "ipus");
 	for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++)
 		jsonw_int(w, id);
 	jsonw_end_array(w);
@@ -101,21 +100,18 @@ void report_monitor_json(const struct report_monitor *monitor, struct jsonw *w)
 	jsonw_begin_object(w);
 	jsonw_key_text(w, "tool", "ipu-monitor");
 	jsonw_key_text(w, "version", IPUSCOPE_VERSION);
-	jsonw_key(w, "partition");
-	jsonw_begin_object(w);
+	jsonw_key_object(w, "partition");
 	jsonw_key_text(w, "name", REPORT_MONITOR_PARTITION);
 	jsonw_key_text(w, "state", "active");
 	jsonw_key_bool(w, "reconfigurable", true);
 	jsonw_key_int(w, "ipus", monitor->count);
 	jsonw_key_bool(w, "simulated", true);
 	jsonw_end_object(w);
-	jsonw_key(w, "devices");
-	jsonw_begin_array(w);
+	jsonw_key_array(w, "devices");
 	for (int i = 0; i < monitor->count; i++)
 		add_device(w, &monitor->devices[i]);
 	jsonw_end_array(w);
-	jsonw_key(w, "processes");
-	jsonw_begin_array(w);
+	jsonw_key_array(w, "processes");
 	for (int i = 0; i < monitor->runs.count; i++)
 		add_run(w, monitor, &monitor->runs.items[i]);
 	jsonw_end_array(w);

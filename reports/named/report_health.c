@@ -626,8 +626,7 @@ static enum status add_rules_note(struct report_table *table,
 		const struct outfeed_health_about *about =
 			outfeed_health_describe((enum outfeed_health_id)i);
 
-		jsonw_key(&w, about->name);
-		jsonw_begin_object(&w);
+		jsonw_key_object(&w, about->name);
 		jsonw_key_real(&w, "threshold", rule->threshold);
 		jsonw_key_int(&w, "patience", rule->patience);
 		jsonw_key_bool(&w, "enabled", rule->enabled);
