@@ -126,13 +126,15 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 /* ---- `list` ---------------------------------------------------------------------------------- */
 
 static void list_row(struct report_table *table, const char *name, const char *kind,
-		     const char *shows)
+		     const char *shows, struct err *err)
 {
-	struct report_cell *row = report_table_add(table);
+	const struct report_value values[] = {
+		{{"report", REPORT_TEXT}, report_cell_of_text(name)},
+		{{"kind", REPORT_TEXT}, report_cell_of_text(kind)},
+		{{"shows", REPORT_TEXT}, report_cell_of_text(shows)},
+	};
 
-	row[0] = report_cell_of_text(name);
-	row[1] = report_cell_of_text(kind);
-	row[2] = report_cell_of_text(shows);
+	report_table_put(table, values, ARRAY_LEN(values), err);
 }
 
 enum status report_run_list(const struct report_entry *list, const struct report_request *request,
@@ -142,41 +144,36 @@ enum status report_run_list(const struct report_entry *list, const struct report
 		[REPORT_GROUP_REPORTS] = "report",
 		[REPORT_GROUP_VIEWS] = "view",
 	};
-	static const struct report_column columns[] = {
-		{"report", REPORT_TEXT}, {"kind", REPORT_TEXT}, {"shows", REPORT_TEXT}};
-	const struct report_entry *entry;
+	const struct report_entry *entry, *meant;
 	enum report_group group;
 	struct report_table table;
 	int verb_count, entries = 0;
 	const struct report_verb *verbs = report_verbs(&verb_count);
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	while (report_entry_at(entries, &group))
 		entries++;
-	status = report_table_new(&table, list->name, columns, ARRAY_LEN(columns),
-				  entries + verb_count, err);
-	for (int i = 0; status == ST_OK && (entry = report_entry_at(i, &group)); i++) {
-		const char *name;
-		const struct report_entry *meant;
+	report_table_begin(&table, list->name, entries + verb_count, err);
+	for (int i = 0; !err_stuck(err) && (entry = report_entry_at(i, &group)); i++) {
+		const char *name = entry->name;
 
 		/* Name under which an entry can be selected: a view shadowed by a report needs its
 		 * prefix. */
-		if (report_entry_find(&meant, entry->name, NULL) == ST_OK && meant == entry)
-			name = entry->name;
-		else
+		if (report_entry_find(&meant, entry->name, NULL) != ST_OK || meant != entry)
 			name = arena_printf(&table.arena, "view:%s", entry->name);
 		if (!name)
-			status = err_nomem(err);
-		list_row(&table, name, kinds[group], entry->usage);
+			err_nomem(err);
+		list_row(&table, name, kinds[group], entry->usage, err);
 	}
-	for (int i = 0; status == ST_OK && i < verb_count; i++)
-		list_row(&table, verbs[i].name, "verb", verbs[i].command->summary);
+	for (int i = 0; i < verb_count; i++)
+		list_row(&table, verbs[i].name, "verb", verbs[i].command->summary, err);
 	table.note = "A word that is a report's and a view's means the report; `view:NAME` is the "
 		     "view of that name.";
-	if (status == ST_OK)
-		status = report_render(&table, &request->render, request->out, err);
+	if (!err_stuck(err))
+		report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);
-	return status;
+	return err->status;
 }
 
 /* ---- `repair` -------------------------------------------------------------------------------- */

@@ -113,14 +113,6 @@ static enum status print_insights(const struct report_insights *insights, int wi
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-#define COLUMNS 18
-
-/* A column, and an insight's cell in it. */
-struct value {
-	struct report_column column;
-	struct report_cell cell;
-};
-
 static const char *const quantity_words[] = {
 	[REPORT_TEXT] = "text", [REPORT_NUMBER] = "number",     [REPORT_COUNT] = "count",
 	[REPORT_NS] = "ns",     [REPORT_BYTES] = "bytes",       [REPORT_CYCLES] = "cycles",
@@ -128,13 +120,11 @@ static const char *const quantity_words[] = {
 };
 
 /* [{"name": "ramp_share", "value": 0.06, "quantity": "fraction"}] */
-static char *numbers_text(struct arena *arena, const struct report_insight *insight)
+static const char *numbers_text(struct str *text, const struct report_insight *insight)
 {
-	struct str text = {0};
 	struct jsonw w;
-	char *copy;
 
-	jsonw_init_str(&w, &text, 0);
+	jsonw_init_str(&w, text, 0);
 	jsonw_begin_array(&w);
 	for (int i = 0; i < insight->number_count; i++) {
 		jsonw_begin_object(&w);
@@ -144,9 +134,7 @@ static char *numbers_text(struct arena *arena, const struct report_insight *insi
 		jsonw_end_object(&w);
 	}
 	jsonw_end_array(&w);
-	copy = text.failed ? NULL : arena_strdup(arena, str_peek(&text));
-	str_free(&text);
-	return copy;
+	return str_peek(text);
 }
 
 static struct report_cell real_cell(double value)
@@ -154,32 +142,23 @@ static struct report_cell real_cell(double value)
 	return (struct report_cell){.type = isfinite(value) ? PROF_REAL : PROF_NULL, .real = value};
 }
 
-static struct report_cell text_cell(struct arena *arena, const char *text, bool *failed)
+static void put_insight(struct report_table *table, int64_t position,
+			const struct report_insight *insight, struct err *err)
 {
-	const char *copy = text ? arena_strdup(arena, text) : NULL;
-
-	*failed |= text && !copy;
-	return (struct report_cell){.type = copy ? PROF_TEXT : PROF_NULL, .text = copy};
-}
-
-/* Return false if out of memory. */
-static bool read_insight(struct value out[COLUMNS], struct arena *arena, int64_t position,
-			 const struct report_insight *insight)
-{
+	const char *severity = report_insight_severity(insight->severity);
 	const struct report_insight_gain *gain = &insight->gain;
-	const char *numbers = numbers_text(arena, insight);
-	bool failed = !numbers;
-	const struct value values[] = {
-		{{"severity", REPORT_TEXT},
-		 text_cell(arena, report_insight_severity(insight->severity), &failed)},
-		{{"id", REPORT_TEXT}, text_cell(arena, insight->id, &failed)},
-		{{"subject_kind", REPORT_TEXT}, text_cell(arena, insight->subject_kind, &failed)},
-		{{"subject", REPORT_TEXT}, text_cell(arena, insight->subject, &failed)},
-		/* 0 means not estimated: NULL in the table. */
-		{{"share", REPORT_FRACTION},
-		 real_cell(insight->share > 0 ? insight->share : (double)NAN)},
-		{{"sentence", REPORT_TEXT}, text_cell(arena, insight->sentence, &failed)},
-		{{"remedy", REPORT_TEXT}, text_cell(arena, insight->remedy, &failed)},
+	/* 0 means not estimated: NULL in the table. */
+	const double share = insight->share > 0 ? insight->share : (double)NAN;
+	struct str text = {0};
+	const char *numbers = numbers_text(&text, insight);
+	const struct report_value values[] = {
+		{{"severity", REPORT_TEXT}, report_cell_of_text(severity)},
+		{{"id", REPORT_TEXT}, report_cell_of_text(insight->id)},
+		{{"subject_kind", REPORT_TEXT}, report_cell_of_text(insight->subject_kind)},
+		{{"subject", REPORT_TEXT}, report_cell_of_text(insight->subject)},
+		{{"share", REPORT_FRACTION}, real_cell(share)},
+		{{"sentence", REPORT_TEXT}, report_cell_of_text(insight->sentence)},
+		{{"remedy", REPORT_TEXT}, report_cell_of_text(insight->remedy)},
 		{{"measured_step_ns", REPORT_NS}, real_cell(gain->step_ns[0])},
 		{{"predicted_step_ns", REPORT_NS}, real_cell(gain->step_ns[1])},
 		{{"measured_idle_fraction", REPORT_FRACTION}, real_cell(gain->idle_fraction[0])},
@@ -187,46 +166,36 @@ static bool read_insight(struct value out[COLUMNS], struct arena *arena, int64_t
 		{{"measured_bytes", REPORT_BYTES}, real_cell(gain->bytes[0])},
 		{{"predicted_bytes", REPORT_BYTES}, real_cell(gain->bytes[1])},
 		{{"numbers", REPORT_TEXT}, report_cell_of_text(numbers)},
-		{{"view", REPORT_TEXT}, text_cell(arena, insight->view, &failed)},
-		{{"keys", REPORT_TEXT}, text_cell(arena, insight->keys, &failed)},
-		{{"sql", REPORT_TEXT}, text_cell(arena, insight->sql, &failed)},
+		{{"view", REPORT_TEXT}, report_cell_of_text(insight->view)},
+		{{"keys", REPORT_TEXT}, report_cell_of_text(insight->keys)},
+		{{"sql", REPORT_TEXT}, report_cell_of_text(insight->sql)},
 		{{"position", REPORT_NUMBER}, report_cell_of_int(position)},
 	};
 
-	_Static_assert(ARRAY_LEN(values) == COLUMNS, "columns out of step");
-	memcpy(out, values, sizeof(values));
-	return !failed;
+	if (text.failed && !err_stuck(err))
+		err_nomem(err);
+	report_table_put(table, values, ARRAY_LEN(values), err);
+	str_free(&text);
 }
 
 enum status report_insights_table(struct report_table *out, const struct report_insights *insights,
 				  struct err *err)
 {
 	static const struct report_insight none = {.keys = ""};
-	struct report_column columns[COLUMNS];
-	struct value values[COLUMNS];
-	struct arena arena;
-	bool whole;
+	struct err own;
 
-	*out = (struct report_table){0};
-	if (arena_init(&arena, 0))
-		return err_nomem(err);
-	whole = read_insight(values, &arena, 0, &none);
-	arena_fini(&arena);
-	for (int c = 0; c < COLUMNS; c++)
-		columns[c] = values[c].column;
-	if (whole && report_table_new(out, "insights", columns, COLUMNS, insights->count, err))
-		return ST_NOMEM;
-	for (int i = 0; i < insights->count && whole; i++) {
-		struct report_cell *row = report_table_add(out);
-
-		whole = read_insight(values, &out->arena, i, &insights->items[i]);
-		for (int c = 0; c < COLUMNS; c++)
-			row[c] = values[c].cell;
+	err = err_start(err, &own);
+	report_table_begin(out, "insights", insights->count + 1, err);
+	for (int i = 0; i < insights->count; i++)
+		put_insight(out, i, &insights->items[i], err);
+	if (insights->count == 0) {
+		/* The columns of a table without rows. */
+		put_insight(out, 0, &none, err);
+		out->row_count = 0;
 	}
-	if (whole)
-		return ST_OK;
-	report_table_free(out);
-	return err_nomem(err);
+	if (err_stuck(err))
+		report_table_free(out);
+	return err->status;
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */

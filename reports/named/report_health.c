@@ -483,38 +483,9 @@ static void evaluate(struct health_evaluation *j)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The columns of the view `health`. */
-static const struct report_column hit_columns[] = {
-	{"rule", REPORT_TEXT},
-	{"queue", REPORT_TEXT},
-	{"key", REPORT_TEXT},
-	{"layer", REPORT_TEXT},
-	{"stage", REPORT_NUMBER},
-	{"phase", REPORT_TEXT},
-	{"rank", REPORT_NUMBER},
-	{"mode", REPORT_TEXT},
-	{"epoch", REPORT_NUMBER},
-	{"execution", REPORT_NUMBER},
-	{"weight_update", REPORT_NUMBER},
-	{"step", REPORT_NUMBER},
-	{"microbatch", REPORT_NUMBER},
-	{"replica", REPORT_NUMBER},
-	{"time_ns", REPORT_COUNT},
-	{"value", REPORT_REAL},
-	{"threshold", REPORT_REAL},
-};
-
-static const char *copy_text(struct arena *arena, const char *text, bool *failed)
-{
-	char *copy = !text ? NULL : arena_strdup(arena, text);
-
-	*failed |= text && !copy;
-	return copy;
-}
-
-/* Return false if out of memory. */
-static bool fill_hit(struct report_cell *row, const struct health_evaluation *j,
-		     const struct health_found *found, struct arena *arena)
+/* A row in the form of the view `health`. */
+static void put_hit(struct report_table *table, const struct health_evaluation *j,
+		    const struct health_found *found)
 {
 	static const char *const modes[] = {
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
@@ -523,52 +494,52 @@ static bool fill_hit(struct report_cell *row, const struct health_evaluation *j,
 		hit->tensor_id == IPS_NULL ? NULL : &j->tensors[hit->tensor_id];
 	const struct ips_keys *keys = &hit->keys;
 	const char phase[2] = {keys->phase, '\0'};
-	bool failed = false;
-	const struct report_cell cells[] = {
-		report_cell_of_text(outfeed_health_describe(hit->rule)->name),
-		report_cell_of_text(copy_text(arena, tensor ? tensor->queue : NULL, &failed)),
-		report_cell_of_text(copy_text(arena, hit->key, &failed)),
-		report_cell_of_text(copy_text(arena, hit->layer, &failed)),
-		report_cell_of_int(tensor ? tensor->stage : IPS_NULL),
-		report_cell_of_text(copy_text(arena, keys->phase ? phase : NULL, &failed)),
-		report_cell_of_int(found->rank),
-		report_cell_of_text(modes[keys->mode]),
-		report_cell_of_int(keys->epoch),
-		report_cell_of_int(keys->execution),
-		report_cell_of_int(keys->weight_update),
-		report_cell_of_int(keys->step),
-		report_cell_of_int(keys->microbatch),
-		report_cell_of_int(keys->replica),
-		report_cell_of_int(hit->time_ns),
-		report_cell_of_real(hit->value),
-		report_cell_of_real(hit->threshold),
+	const struct report_value values[] = {
+		{{"rule", REPORT_TEXT},
+		 report_cell_of_text(outfeed_health_describe(hit->rule)->name)},
+		{{"queue", REPORT_TEXT}, report_cell_of_text(tensor ? tensor->queue : NULL)},
+		{{"key", REPORT_TEXT}, report_cell_of_text(hit->key)},
+		{{"layer", REPORT_TEXT}, report_cell_of_text(hit->layer)},
+		{{"stage", REPORT_NUMBER}, report_cell_of_int(tensor ? tensor->stage : IPS_NULL)},
+		{{"phase", REPORT_TEXT}, report_cell_of_text(keys->phase ? phase : NULL)},
+		{{"rank", REPORT_NUMBER}, report_cell_of_int(found->rank)},
+		{{"mode", REPORT_TEXT}, report_cell_of_text(modes[keys->mode])},
+		{{"epoch", REPORT_NUMBER}, report_cell_of_int(keys->epoch)},
+		{{"execution", REPORT_NUMBER}, report_cell_of_int(keys->execution)},
+		{{"weight_update", REPORT_NUMBER}, report_cell_of_int(keys->weight_update)},
+		{{"step", REPORT_NUMBER}, report_cell_of_int(keys->step)},
+		{{"microbatch", REPORT_NUMBER}, report_cell_of_int(keys->microbatch)},
+		{{"replica", REPORT_NUMBER}, report_cell_of_int(keys->replica)},
+		{{"time_ns", REPORT_COUNT}, report_cell_of_int(hit->time_ns)},
+		{{"value", REPORT_REAL}, report_cell_of_real(hit->value)},
+		{{"threshold", REPORT_REAL}, report_cell_of_real(hit->threshold)},
 	};
 
-	_Static_assert(ARRAY_LEN(cells) == ARRAY_LEN(hit_columns), "columns out of step");
-	memcpy(row, cells, sizeof(cells));
-	return !failed;
+	report_table_put(table, values, ARRAY_LEN(values), j->err);
 }
 
 enum status report_health_hits(struct report_table *out, struct prof_db *db,
 			       const struct outfeed_health_rules *rules, struct err *err)
 {
+	static const struct health_found none = {.hit = {.tensor_id = IPS_NULL}};
 	struct err own;
 	struct health_evaluation j = {.db = db, .rules = rules, .err = err_start(err, &own)};
-	enum status status;
 
 	*out = (struct report_table){0};
 	if (arena_init(&j.arena, 0))
 		return err_nomem(err);
 	evaluate(&j);
-	status = j.err->status;
-	if (status == ST_OK)
-		status = report_table_new(out, "health", hit_columns, ARRAY_LEN(hit_columns),
-					  (int64_t)j.hit_count, err);
-	for (size_t i = 0; i < j.hit_count && status == ST_OK; i++)
-		if (!fill_hit(report_table_add(out), &j, &j.hits[i], &out->arena)) {
-			report_table_free(out);
-			status = err_nomem(err);
-		}
+	if (!err_stuck(j.err))
+		report_table_begin(out, "health", (int64_t)j.hit_count + 1, j.err);
+	for (size_t i = 0; i < j.hit_count; i++)
+		put_hit(out, &j, &j.hits[i]);
+	if (j.hit_count == 0) {
+		/* The columns of a table without rows. */
+		put_hit(out, &j, &none);
+		out->row_count = 0;
+	}
+	if (err_stuck(j.err))
+		report_table_free(out);
 	for (size_t i = 0; i < j.process_count; i++)
 		outfeed_health_free(j.processes[i]->health);
 	mem_free(j.processes);
@@ -576,38 +547,29 @@ enum status report_health_hits(struct report_table *out, struct prof_db *db,
 	map_fini(&j.map);
 	mem_free(j.hits);
 	arena_fini(&j.arena);
-	return status;
+	return j.err->status;
 }
 
 static enum status rules_table(struct report_table *out, const struct outfeed_health_rules *rules,
 			       struct err *err)
 {
-	static const struct report_column columns[] = {
-		{"rule", REPORT_TEXT},    {"threshold", REPORT_REAL},  {"patience", REPORT_NUMBER},
-		{"enabled", REPORT_BOOL}, {"parameters", REPORT_TEXT},
-	};
-	enum status status = report_table_new(out, "health_rules", columns, ARRAY_LEN(columns),
-					      OUTFEED_HEALTH_RULES, err);
-
-	for (int i = 0; i < OUTFEED_HEALTH_RULES && status == ST_OK; i++) {
+	report_table_begin(out, "health_rules", OUTFEED_HEALTH_RULES, err);
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++) {
 		const struct outfeed_health_rule *rule = &rules->rule[i];
+		const char *name = outfeed_health_describe((enum outfeed_health_id)i)->name;
 		char parameters[OUTFEED_HEALTH_TEXT];
-		struct report_cell *row = report_table_add(out);
-		bool failed = false;
+		const struct report_value values[] = {
+			{{"rule", REPORT_TEXT}, report_cell_of_text(name)},
+			{{"threshold", REPORT_REAL}, report_cell_of_real(rule->threshold)},
+			{{"patience", REPORT_NUMBER}, report_cell_of_int(rule->patience)},
+			{{"enabled", REPORT_BOOL}, report_cell_of_int(rule->enabled)},
+			{{"parameters", REPORT_TEXT}, report_cell_of_text(parameters)},
+		};
 
 		outfeed_health_parameters(parameters, rules, (enum outfeed_health_id)i);
-		row[0] = report_cell_of_text(
-			outfeed_health_describe((enum outfeed_health_id)i)->name);
-		row[1] = report_cell_of_real(rule->threshold);
-		row[2] = report_cell_of_int(rule->patience);
-		row[3] = report_cell_of_int(rule->enabled);
-		row[4] = report_cell_of_text(copy_text(&out->arena, parameters, &failed));
-		if (failed) {
-			report_table_free(out);
-			status = err_nomem(err);
-		}
+		report_table_put(out, values, ARRAY_LEN(values), err);
 	}
-	return status;
+	return err->status;
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
@@ -662,28 +624,23 @@ enum status report_run_reevaluate(const struct report_request *request, struct e
 {
 	struct outfeed_health_rules rules;
 	struct report_table table;
-	enum status status;
+	struct err own;
 
-	status = report_health_rules(&rules, request->db, request->reevaluate, err);
-	if (status != ST_OK)
-		return status;
-	status = report_health_hits(&table, request->db, &rules, err);
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (report_health_rules(&rules, request->db, request->reevaluate, err) != ST_OK ||
+	    report_health_hits(&table, request->db, &rules, err) != ST_OK)
+		return err->status;
 	if (request->render.format == REPORT_AS_JSON)
-		status = add_rules_note(&table, &rules, err);
-	if (status == ST_OK)
-		status = apply_limit(&table, request, err);
-	if (status == ST_OK)
-		status = report_render(&table, &request->render, request->out, err);
+		add_rules_note(&table, &rules, err);
+	if (!err_stuck(err) && apply_limit(&table, request, err) == ST_OK)
+		report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);
-	if (status != ST_OK || request->render.format != REPORT_AS_TEXT)
-		return status;
-	status = rules_table(&table, &rules, err);
-	if (status != ST_OK)
-		return status;
-	fprintf(request->out, "\n");
-	status = report_render(&table, &request->render, request->out, err);
+	if (err_stuck(err) || request->render.format != REPORT_AS_TEXT)
+		return err->status;
+	if (rules_table(&table, &rules, err) == ST_OK) {
+		fprintf(request->out, "\n");
+		report_render(&table, &request->render, request->out, err);
+	}
 	report_table_free(&table);
-	return status;
+	return err->status;
 }

@@ -139,6 +139,7 @@ const struct cli_command report_embeddings_cli = {
 struct sequence {
 	const struct sequence_line *line;
 	struct prof_db *db;
+	struct err *err; /* sticky */
 	struct report_render_params render;
 	struct arena arena; /* owns everything but the table */
 	struct report_table table;
@@ -157,24 +158,30 @@ static struct report_kept_at kept_at(const struct sequence *s, const char *key)
 	return at;
 }
 
-/* The token at @at of @numbers; empty if @numbers is NULL. */
-static struct report_cell token_cell(struct sequence *s, const float *numbers, int64_t at)
+/* Format the token at @at of @numbers; an empty cell if @numbers is NULL. */
+static struct report_cell token_cell(const struct sequence *s, const float *numbers, int64_t at,
+				     char text[REPORT_TOKEN_SIZE])
 {
-	char text[REPORT_TOKEN_SIZE];
-
 	return report_cell_of_text(
-		!numbers ? NULL
-			 : arena_strdup(&s->arena,
-					report_token_text(&s->tokens, (double)numbers[at], text)));
+		numbers ? report_token_text(&s->tokens, (double)numbers[at], text) : NULL);
 }
 
-static enum status check_within(const struct sequence *s, const char *option, int64_t at,
-				int64_t count, struct err *err)
+static void check_within(const struct sequence *s, const char *option, int64_t at, int64_t count)
 {
-	if (at < count)
-		return ST_OK;
-	return err_set(err, ST_INVALID, "%s %lld: %s has %lld, from 0", option, (long long)at,
-		       s->kept.key, (long long)count);
+	if (at >= count && !err_stuck(s->err))
+		err_set(s->err, ST_INVALID, "%s %lld: %s has %lld, from 0", option, (long long)at,
+			s->kept.key, (long long)count);
+}
+
+/* The numbers of @length tokens of the sample; NULL if they are not known. */
+static const float *tokens_of(struct sequence *s, const char *key, int64_t length)
+{
+	const float *numbers = NULL;
+
+	if (!err_stuck(s->err))
+		report_tokens_of(&numbers, &s->arena, s->db, &s->tokens, &s->kept, key,
+				 s->line->sample, length, s->err);
+	return numbers;
 }
 
 /* Print "attention_0_scores, step 15: (2, 2, 32, 32): batch, heads, queries, keys". */
@@ -185,12 +192,12 @@ static void print_header(const struct sequence *s)
 	       s->kept.dims ? s->kept.dims : "");
 }
 
-static enum status read_kept(struct sequence *s, const char *dims, struct err *err)
+static void read_kept(struct sequence *s, const char *dims)
 {
 	struct report_kept_at at = kept_at(s, s->line->words[1]);
 
 	at.dims = at.key ? NULL : dims;
-	return report_kept_read(&s->kept, &s->arena, s->db, &at, err);
+	report_kept_read(&s->kept, &s->arena, s->db, &at, s->err);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -233,60 +240,49 @@ static void print_map(const struct sequence *s, const float *map, int64_t querie
 	printf("from 0 (blank) to %.3g (@)\n\n", (double)most);
 }
 
-static enum status head_rows(struct sequence *s, int64_t heads, int64_t queries, int64_t keys,
-			     struct err *err)
+static void head_rows(struct sequence *s, int64_t heads, int64_t queries, int64_t keys)
 {
-	static const struct report_column columns[] = {{"head", REPORT_NUMBER},
-						       {"entropy", REPORT_REAL},
-						       {"distance", REPORT_REAL},
-						       {"greatest", REPORT_REAL}};
 	const float *sample = s->kept.values + s->line->sample * heads * queries * keys;
-	enum status status =
-		report_table_new(&s->table, "attention", columns, ARRAY_LEN(columns), heads, err);
 
-	for (int64_t h = 0; h < heads && status == ST_OK; h++) {
+	report_table_begin(&s->table, "attention", heads, s->err);
+	for (int64_t h = 0; h < heads; h++) {
 		const struct report_head head = report_head_of(sample + h * queries * keys, 1,
 							       queries * keys, queries, keys);
-		struct report_cell *row = report_table_add(&s->table);
+		const struct report_value values[] = {
+			{{"head", REPORT_NUMBER}, report_cell_of_int(h)},
+			{{"entropy", REPORT_REAL}, report_cell_of_real(head.entropy)},
+			{{"distance", REPORT_REAL}, report_cell_of_real(head.distance)},
+			{{"greatest", REPORT_REAL}, report_cell_of_real(head.greatest)},
+		};
 
-		row[0] = report_cell_of_int(h);
-		row[1] = report_cell_of_real(head.entropy);
-		row[2] = report_cell_of_real(head.distance);
-		row[3] = report_cell_of_real(head.greatest);
+		report_table_put(&s->table, values, ARRAY_LEN(values), s->err);
 	}
-	return status;
 }
 
-static enum status score_rows(struct sequence *s, const float *map, int64_t queries, int64_t keys,
-			      const float *of_queries, const float *of_keys, struct err *err)
+static void score_rows(struct sequence *s, const float *map, int64_t queries, int64_t keys,
+		       const float *of_queries, const float *of_keys)
 {
-	static const struct report_column columns[] = {{"query", REPORT_NUMBER},
-						       {"query_token", REPORT_TEXT},
-						       {"key", REPORT_NUMBER},
-						       {"key_token", REPORT_TEXT},
-						       {"score", REPORT_REAL}};
-	enum status status = report_table_new(&s->table, "attention", columns, ARRAY_LEN(columns),
-					      queries * keys, err);
+	report_table_begin(&s->table, "attention", queries * keys, s->err);
+	for (int64_t i = 0; i < queries * keys; i++) {
+		char query[REPORT_TOKEN_SIZE], key[REPORT_TOKEN_SIZE];
+		const struct report_value values[] = {
+			{{"query", REPORT_NUMBER}, report_cell_of_int(i / keys)},
+			{{"query_token", REPORT_TEXT}, token_cell(s, of_queries, i / keys, query)},
+			{{"key", REPORT_NUMBER}, report_cell_of_int(i % keys)},
+			{{"key_token", REPORT_TEXT}, token_cell(s, of_keys, i % keys, key)},
+			{{"score", REPORT_REAL}, report_cell_of_real((double)map[i])},
+		};
 
-	for (int64_t i = 0; i < queries * keys && status == ST_OK; i++) {
-		struct report_cell *row = report_table_add(&s->table);
-
-		row[0] = report_cell_of_int(i / keys);
-		row[1] = token_cell(s, of_queries, i / keys);
-		row[2] = report_cell_of_int(i % keys);
-		row[3] = token_cell(s, of_keys, i % keys);
-		row[4] = report_cell_of_real((double)map[i]);
+		report_table_put(&s->table, values, ARRAY_LEN(values), s->err);
 	}
-	return status;
 }
 
-static enum status attention(struct sequence *s, struct err *err)
+static void attention(struct sequence *s)
 {
 	const struct sequence_line *line = s->line;
 	const struct report_kept *kept = &s->kept;
 	const float *of_queries, *of_keys, *map;
 	int64_t heads, queries, keys;
-	enum status status = ST_OK;
 	/* "attention_0" stands for "attention_0_scores" if that exists. */
 	const char *word = line->words[1];
 	const struct report_kept_at at =
@@ -294,27 +290,23 @@ static enum status attention(struct sequence *s, struct err *err)
 	struct err none = {ST_OK, ""};
 
 	if (!at.key || report_kept_read(&s->kept, &s->arena, s->db, &at, &none) != ST_OK)
-		status = read_kept(s, "%queries, keys", err);
-	if (status != ST_OK)
-		return status;
-	if (kept->ndim < 3 || kept->ndim > 4)
-		return err_set(err, ST_INVALID,
-			       "%s is %s: scores are (batch, heads, queries, keys)", kept->key,
-			       kept->shape_text);
+		read_kept(s, "%queries, keys");
+	if (err_stuck(s->err))
+		return;
+	if (kept->ndim < 3 || kept->ndim > 4) {
+		err_set(s->err, ST_INVALID, "%s is %s: scores are (batch, heads, queries, keys)",
+			kept->key, kept->shape_text);
+		return;
+	}
 	heads = kept->ndim == 4 ? kept->shape[1] : 1;
 	queries = kept->shape[kept->ndim - 2];
 	keys = kept->shape[kept->ndim - 1];
-	status = check_within(s, "--sample", line->sample, kept->shape[0], err);
-	if (status == ST_OK)
-		status = check_within(s, "--head", line->head, heads, err);
-	if (status == ST_OK)
-		status = report_tokens_of(&of_queries, &s->arena, s->db, &s->tokens, kept, NULL,
-					  line->sample, queries, err);
-	if (status == ST_OK)
-		status = report_tokens_of(&of_keys, &s->arena, s->db, &s->tokens, kept, NULL,
-					  line->sample, keys, err);
-	if (status != ST_OK)
-		return status;
+	check_within(s, "--sample", line->sample, kept->shape[0]);
+	check_within(s, "--head", line->head, heads);
+	of_queries = tokens_of(s, NULL, queries);
+	of_keys = tokens_of(s, NULL, keys);
+	if (err_stuck(s->err))
+		return;
 	map = kept->values + (line->sample * heads + line->head) * queries * keys;
 	if (s->render.format == REPORT_AS_TEXT && !line->by) {
 		print_header(s);
@@ -323,28 +315,28 @@ static enum status attention(struct sequence *s, struct err *err)
 		print_map(s, map, queries, keys, of_queries, of_keys);
 	}
 	if (line->by && strcmp(line->by, "score") == 0)
-		return score_rows(s, map, queries, keys, of_queries, of_keys, err);
-	return head_rows(s, heads, queries, keys, err);
+		score_rows(s, map, queries, keys, of_queries, of_keys);
+	else
+		head_rows(s, heads, queries, keys);
 }
 
 /* ---- token-losses ---------------------------------------------------------------------------- */
 
 /* Mean at each position, over all captures or those of one step. */
-static enum status position_rows(struct sequence *s, int64_t length, struct err *err)
+static void position_rows(struct sequence *s, int64_t length)
 {
-	static const struct report_column columns[] = {
-		{"position", REPORT_NUMBER}, {"loss", REPORT_REAL}, {"count", REPORT_COUNT}};
 	double *sums = arena_alloc(&s->arena, (size_t)length, sizeof(*sums));
 	struct report_kept_at at = kept_at(s, s->kept.key);
 	struct report_kept kept = s->kept;
-	enum status status = sums ? ST_OK : err_nomem(err);
-	struct err none = {ST_OK, ""};
+	struct err end = {ST_OK, ""};
 	struct arena arena;
 	int64_t count = 0;
 
-	if (status != ST_OK || arena_init(&arena, 0) != 0)
-		return err_nomem(err);
-	while (status == ST_OK) {
+	if (!sums || arena_init(&arena, 0) != 0) {
+		err_nomem(s->err);
+		return;
+	}
+	while (!err_stuck(&end)) {
 		const bool fits = kept.ndim == 2 && kept.shape[1] == length;
 
 		for (int64_t i = 0; fits && i < kept.count; i++)
@@ -352,21 +344,23 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 		count += fits ? kept.count / length : 0;
 		at.below = kept.row_id;
 		arena_reset(&arena);
-		status = report_kept_read(&kept, &arena, s->db, &at, &none);
+		report_kept_read(&kept, &arena, s->db, &at, &end);
 	}
 	arena_fini(&arena);
-	if (status != ST_NOTFOUND)
-		return err_set(err, status, "%s", none.text);
-	status = report_table_new(&s->table, "token-losses", columns, ARRAY_LEN(columns), length,
-				  err);
-	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = report_table_add(&s->table);
-
-		row[0] = report_cell_of_int(i);
-		row[1] = report_cell_of_real(sums[i] / (double)count);
-		row[2] = report_cell_of_int(count);
+	if (end.status != ST_NOTFOUND) {
+		*s->err = end;
+		return;
 	}
-	return status;
+	report_table_begin(&s->table, "token-losses", length, s->err);
+	for (int64_t i = 0; i < length; i++) {
+		const struct report_value values[] = {
+			{{"position", REPORT_NUMBER}, report_cell_of_int(i)},
+			{{"loss", REPORT_REAL}, report_cell_of_real(sums[i] / (double)count)},
+			{{"count", REPORT_COUNT}, report_cell_of_int(count)},
+		};
+
+		report_table_put(&s->table, values, ARRAY_LEN(values), s->err);
+	}
 }
 
 /* From dark to bright red, in the 256-colour palette. */
@@ -399,102 +393,97 @@ static void print_text(const struct sequence *s, const float *losses, const floa
 	printf("\nfrom 0 to %.3g, the brighter the greater\n\n", (double)most);
 }
 
-static enum status losses(struct sequence *s, struct err *err)
+static void losses(struct sequence *s)
 {
-	static const struct report_column columns[] = {
-		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
 	const struct sequence_line *line = s->line;
 	const struct report_kept *kept = &s->kept;
 	const struct report_kept_at at =
 		kept_at(s, line->words[1] ? line->words[1] : "loss_tokens");
-	const float *targets = NULL, *values;
+	const float *targets, *values;
 	int64_t length;
-	enum status status;
 
-	status = report_kept_read(&s->kept, &s->arena, s->db, &at, err);
-	if (status != ST_OK)
-		return status;
-	if (kept->ndim != 2)
-		return err_set(err, ST_INVALID, "%s is %s: losses of tokens are (batch, tokens)",
-			       kept->key, kept->shape_text);
+	if (report_kept_read(&s->kept, &s->arena, s->db, &at, s->err) != ST_OK)
+		return;
+	if (kept->ndim != 2) {
+		err_set(s->err, ST_INVALID, "%s is %s: losses of tokens are (batch, tokens)",
+			kept->key, kept->shape_text);
+		return;
+	}
 	length = kept->shape[1];
-	if (line->by && strcmp(line->by, "position") == 0)
-		return position_rows(s, length, err);
-	status = check_within(s, "--sample", line->sample, kept->shape[0], err);
-	if (status == ST_OK)
-		status = report_tokens_of(&targets, &s->arena, s->db, &s->tokens, kept, "targets",
-					  line->sample, length, err);
-	if (status != ST_OK)
-		return status;
+	if (line->by && strcmp(line->by, "position") == 0) {
+		position_rows(s, length);
+		return;
+	}
+	check_within(s, "--sample", line->sample, kept->shape[0]);
+	targets = tokens_of(s, "targets", length);
+	if (err_stuck(s->err))
+		return;
 	values = kept->values + line->sample * length;
 	if (s->render.format == REPORT_AS_TEXT) {
 		print_header(s);
 		if (s->render.bold && targets)
 			print_text(s, values, targets, length);
 	}
-	status = report_table_new(&s->table, "token-losses", columns, ARRAY_LEN(columns), length,
-				  err);
-	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = report_table_add(&s->table);
+	report_table_begin(&s->table, "token-losses", length, s->err);
+	for (int64_t i = 0; i < length; i++) {
+		char token[REPORT_TOKEN_SIZE];
+		const struct report_value row[] = {
+			{{"position", REPORT_NUMBER}, report_cell_of_int(i)},
+			{{"token", REPORT_TEXT}, token_cell(s, targets, i, token)},
+			{{"loss", REPORT_REAL}, report_cell_of_real((double)values[i])},
+		};
 
-		row[0] = report_cell_of_int(i);
-		row[1] = token_cell(s, targets, i);
-		row[2] = report_cell_of_real((double)values[i]);
+		report_table_put(&s->table, row, ARRAY_LEN(row), s->err);
 	}
-	return status;
 }
 
 /* ---- embeddings ------------------------------------------------------------------------------ */
 
-static void add_norm_row(struct sequence *s, const struct report_row *norm, const char *which)
+static void put_norm(struct sequence *s, const struct report_row *norm, const char *which)
 {
-	struct report_cell *row = report_table_add(&s->table);
 	const float number = (float)norm->row;
+	const bool named = s->tokens.bytes || norm->row < s->tokens.count;
+	char token[REPORT_TOKEN_SIZE];
+	const struct report_value values[] = {
+		{{"row", REPORT_NUMBER}, report_cell_of_int(norm->row)},
+		{{"token", REPORT_TEXT}, token_cell(s, named ? &number : NULL, 0, token)},
+		{{"norm", REPORT_REAL}, report_cell_of_real(norm->norm)},
+		{{"change", REPORT_REAL}, report_cell_of_real(norm->change)},
+		{{"which", REPORT_TEXT}, report_cell_of_text(which)},
+	};
 
-	row[0] = report_cell_of_int(norm->row);
-	row[1] = token_cell(s, s->tokens.bytes || norm->row < s->tokens.count ? &number : NULL, 0);
-	row[2] = report_cell_of_real(norm->norm);
-	row[3] = report_cell_of_real(norm->change);
-	row[4] = report_cell_of_text(which);
+	report_table_put(&s->table, values, ARRAY_LEN(values), s->err);
 }
 
-static enum status embeddings(struct sequence *s, struct err *err)
+static void embeddings(struct sequence *s)
 {
-	static const struct report_column columns[] = {{"row", REPORT_NUMBER},
-						       {"token", REPORT_TEXT},
-						       {"norm", REPORT_REAL},
-						       {"change", REPORT_REAL},
-						       {"which", REPORT_TEXT}};
 	const bool text = s->render.format == REPORT_AS_TEXT;
 	struct report_row *norms;
 	int64_t rows, most, still = 0;
-	enum status status = read_kept(s, "tokens, features", err);
 
-	if (status == ST_OK)
-		status = report_rows_of(&norms, &s->arena, s->db, &s->kept, err);
-	if (status != ST_OK)
-		return status;
+	read_kept(s, "tokens, features");
+	if (err_stuck(s->err) ||
+	    report_rows_of(&norms, &s->arena, s->db, &s->kept, s->err) != ST_OK)
+		return;
 	if (text)
 		print_header(s);
 	rows = s->kept.shape[0];
 	most = min(rows, s->line->limit);
-	status = report_table_new(&s->table, "embeddings", columns, ARRAY_LEN(columns),
-				  text ? 3 * most : rows, err);
-	if (status != ST_OK)
-		return status;
+	report_table_begin(&s->table, "embeddings", (text ? 3 * most : rows) + 1, s->err);
+	put_norm(s, &norms[0], NULL); /* names the columns of a table without rows */
+	s->table.row_count = 0;
 	for (int64_t r = 0; r < rows && !text; r++)
-		add_norm_row(s, &norms[r], norms[r].change == 0.0 ? "unchanged" : NULL);
+		put_norm(s, &norms[r], norms[r].change == 0.0 ? "unchanged" : NULL);
 	if (!text)
-		return ST_OK;
-	for (int64_t r = 0; r < rows; r++) {
+		return;
+	for (int64_t r = 0; r < rows; r++)
 		if (norms[r].change == 0.0 && still++ < most)
-			add_norm_row(s, &norms[r], "unchanged");
-	}
+			put_norm(s, &norms[r], "unchanged");
 	report_rows_sort(norms, rows);
 	for (int64_t r = 0; r < most; r++)
-		add_norm_row(s, &norms[r], "largest");
+		put_norm(s, &norms[r], "largest");
 	for (int64_t r = max(rows - most, most); r < rows; r++)
-		add_norm_row(s, &norms[r], "smallest");
+		put_norm(s, &norms[r], "smallest");
 	if (isnan(norms[0].change))
 		s->table.note = "Values were kept once: which rows change is not known.";
 	else
@@ -502,47 +491,45 @@ static enum status embeddings(struct sequence *s, struct err *err)
 					     "%lld of %lld rows have not changed since values were "
 					     "first kept.",
 					     (long long)still, (long long)rows);
-	return s->table.note ? ST_OK : err_nomem(err);
+	if (!s->table.note && !err_stuck(s->err))
+		err_nomem(s->err);
 }
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
 static enum status run(const struct cli_command *cli, int argc, char **argv,
-		       enum status (*make)(struct sequence *s, struct err *err), struct err *err)
+		       void (*make)(struct sequence *s), struct err *err)
 {
 	char newest[FS_PATH_SIZE];
 	struct sequence_line line = {
 		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .table = {.width = -1}};
-	struct sequence s = {.line = &line};
-	struct ips_report *report = NULL;
+	struct sequence s = {.line = &line, .err = err};
+	struct ips_report *report;
 	const struct cli_words words = {line.words, ARRAY_LEN(line.words), &line.word_count,
 					"REPORT and KEY are enough"};
-	enum status status = cli_parse(cli, argc, argv, NULL, &line, &words, err);
 
+	if (cli_parse(cli, argc, argv, NULL, &line, &words, err) != ST_OK ||
+	    report_verb_render(&s.render, &line.table, err) != ST_OK)
+		return err->status;
 	/* A single word is the report if such a file exists, otherwise the key. */
 	if (line.word_count == 1 && !fs_exists(line.words[0])) {
 		line.words[1] = line.words[0];
 		line.words[0] = NULL;
 	}
-	if (status == ST_OK)
-		status = report_verb_render(&s.render, &line.table, err);
-	if (status == ST_OK)
-		status = report_find_report(&line.words[0], newest, cli->name, err);
-	if (status == ST_OK)
-		status = report_public_open(&report, line.words[0], err);
-	if (status != ST_OK)
-		return status;
+	if (report_find_report(&line.words[0], newest, cli->name, err) != ST_OK ||
+	    report_public_open(&report, line.words[0], err) != ST_OK)
+		return err->status;
 	s.db = report_public_db(report);
-	status = arena_init(&s.arena, 0) == 0 ? report_tokens_read(&s.tokens, &s.arena, s.db, err)
-					      : err_nomem(err);
-	if (status == ST_OK)
-		status = make(&s, err);
-	if (status == ST_OK)
-		status = report_render(&s.table, &s.render, stdout, err);
+	if (arena_init(&s.arena, 0) != 0)
+		err_nomem(err);
+	else if (report_tokens_read(&s.tokens, &s.arena, s.db, err) == ST_OK)
+		make(&s);
+	if (!err_stuck(err))
+		report_render(&s.table, &s.render, stdout, err);
 	report_table_free(&s.table);
 	arena_fini(&s.arena);
 	ips_report_close(report);
-	return status;
+	return err->status;
 }
 
 enum status report_attention_run(int argc, char **argv, struct err *err)

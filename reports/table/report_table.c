@@ -5,6 +5,7 @@
  */
 #include "reports/table/report_table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,30 +15,39 @@
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
 
-enum status report_table_new(struct report_table *out, const char *name,
-			     const struct report_column *columns, int column_count, int64_t rows,
-			     struct err *err)
+enum status report_table_begin(struct report_table *out, const char *name, int64_t rows,
+			       struct err *err)
 {
-	const size_t count = (size_t)column_count;
-
-	*out = (struct report_table){.name = name, .column_count = column_count};
-	if (arena_init(&out->arena, 0) == 0) {
-		out->columns = arena_alloc(&out->arena, count, sizeof(*columns));
-		out->cells =
-			arena_alloc(&out->arena, (size_t)rows * count + 1, sizeof(*out->cells));
-		if (out->columns && out->cells) {
-			memcpy(out->columns, columns, count * sizeof(*columns));
-			return ST_OK;
-		}
-		arena_fini(&out->arena);
-	}
+	*out = (struct report_table){.name = name, .room = rows};
+	if (arena_init(&out->arena, 0) == 0)
+		return ST_OK;
 	*out = (struct report_table){0};
 	return err_nomem(err);
 }
 
-struct report_cell *report_table_add(struct report_table *table)
+void report_table_put(struct report_table *table, const struct report_value *values, size_t count,
+		      struct err *err)
 {
-	return table->cells + table->row_count++ * table->column_count;
+	struct report_cell *cells;
+
+	if (!err_stuck(err) && !table->columns) {
+		table->column_count = (int)count;
+		table->columns = arena_alloc(&table->arena, count, sizeof(*table->columns));
+		table->cells = arena_alloc(&table->arena, (size_t)table->room * count,
+					   sizeof(*table->cells));
+		if (!table->columns || !table->cells)
+			err_nomem(err);
+		for (size_t i = 0; i < count && table->columns; i++)
+			table->columns[i] = values[i].column;
+	}
+	if (err_stuck(err))
+		return;
+	assert(count == (size_t)table->column_count && table->row_count < table->room);
+	cells = table->cells + (size_t)table->row_count++ * count;
+	for (size_t i = 0; i < count; i++) {
+		cells[i] = values[i].cell;
+		cells[i].text = report__copy(&table->arena, values[i].cell.text, err);
+	}
 }
 
 void report_table_free(struct report_table *table)

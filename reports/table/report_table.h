@@ -57,17 +57,26 @@ struct report_table {
 	struct report_column *columns;
 	struct report_cell *cells; /* row after row */
 	int column_count;
-	int64_t row_count;
+	int64_t row_count, room; /* room: most rows of a table that is filled */
 	enum report_fit fit;
 	struct arena arena;
 };
 
-/* Make a table without rows, with room for @rows of them. On failure @out is empty. */
-enum status report_table_new(struct report_table *out, const char *name,
-			     const struct report_column *columns, int column_count, int64_t rows,
-			     struct err *err);
-/* Add a row; return its cells, which are empty. There must be room. */
-struct report_cell *report_table_add(struct report_table *table);
+/* A column, and a row's cell in it. */
+struct report_value {
+	struct report_column column;
+	struct report_cell cell;
+};
+
+/*
+ * Fill a table: begin it, then put at most @rows rows, which all name the same columns. Texts of
+ * cells are copied. Putting does nothing after a failure, which is in @err (not NULL); the caller
+ * checks it after the last row, and frees the table.
+ */
+enum status report_table_begin(struct report_table *out, const char *name, int64_t rows,
+			       struct err *err); /* on failure @out is empty */
+void report_table_put(struct report_table *table, const struct report_value *values, size_t count,
+		      struct err *err);
 void report_table_free(struct report_table *table); /* accepts a zeroed table */
 
 /* Read the rows (at most @limit; 0: all) of the query @sql. Quantities are derived from column

@@ -11,118 +11,89 @@
 #include "common/str.h"
 #include "reports/table/report_select.h"
 
-#define COLUMNS 30
+/* The columns of text. */
+static const char text_columns[] =
+	"kind,schedule,stages,micro_batches,replicas,target,weight_update_ns,step_ns,"
+	"samples_second,idle_fraction,bubble_rate,bubble_over_ideal,memory_ipu_bytes";
 
-/* A column, and a row's cell in it. */
-struct value {
-	struct report_column column;
-	bool people; /* shown in text */
-	struct report_cell cell;
-};
-
-static struct report_cell to_text_cell(const char *text)
+/* An empty cell if there is no text, or the number is not positive. */
+static struct report_cell text_cell(const char *text)
 {
-	return (struct report_cell){.type = text && *text ? PROF_TEXT : PROF_NULL, .text = text};
+	return report_cell_of_text(text && *text ? text : NULL);
 }
 
-static struct report_cell to_number_cell(int64_t value)
+static struct report_cell number_cell(int64_t value)
 {
-	return (struct report_cell){.type = value > 0 ? PROF_INT : PROF_NULL, .integer = value};
+	return report_cell_of_int(value > 0 ? value : IPS_NULL);
 }
 
 /* Join the texts of the assumptions. */
-static const char *join_assumptions(struct arena *arena, uint32_t assumptions)
+static const char *join_assumptions(struct str *text, uint32_t assumptions)
 {
-	const char *text = "";
-
-	for (int i = 0; text && i < REPORT_WHATIF_ASSUMPTIONS; i++)
+	for (int i = 0; i < REPORT_WHATIF_ASSUMPTIONS; i++)
 		if (assumptions & 1u << i)
-			text = arena_printf(
-				arena, "%s%s%s", text, *text ? " " : "",
-				report_whatif_assumption((enum report_whatif_assumption)i));
-	return text;
+			str_addf(text, "%s%s", text->length ? " " : "",
+				 report_whatif_assumption((enum report_whatif_assumption)i));
+	return str_peek(text);
 }
 
-/* Copy @text, and set *@failed if out of memory. */
-static struct report_cell copy_text(struct arena *arena, const char *text, bool *failed)
-{
-	const char *copy = text ? arena_strdup(arena, text) : NULL;
-
-	*failed |= !copy;
-	return to_text_cell(copy);
-}
-
-/* Return false if out of memory. */
-static bool read_row(struct value out[COLUMNS], struct arena *arena,
-		     const struct report_whatif_row *row, const struct report_whatif_row *first)
+static void put_row(struct report_table *table, const struct report_whatif_row *row,
+		    const struct report_whatif_prediction *measured, struct err *err)
 {
 	static const struct report_whatif_prediction none = {
 		.idle_fraction = NAN, .bubble_rate = NAN, .bubble_over_ideal = NAN};
 	const struct report_whatif_prediction *from = &row->prediction;
-	const struct report_whatif_prediction *measured = &first->prediction;
 	/* An illegal change has no figures. */
 	const bool legal = !*row->why_not, instances = legal && from->instances > 0;
 	const struct report_whatif_prediction *f = legal ? from : &none;
-	bool failed = false;
-	const struct value values[] = {
-		{{"kind", REPORT_TEXT},
-		 true,
-		 to_text_cell(row->measured ? "measured" : "predicted")},
-		{{"change", REPORT_TEXT}, false, copy_text(arena, row->change, &failed)},
-		{{"schedule", REPORT_TEXT},
-		 true,
-		 to_text_cell(from->pipelined ? ipu_schedule_name(from->schedule) : "none")},
-		{{"stages", REPORT_NUMBER}, true, to_number_cell(from->stages)},
-		{{"micro_batches", REPORT_NUMBER}, true, to_number_cell(from->microbatches)},
-		{{"replicas", REPORT_NUMBER}, true, to_number_cell(from->replicas)},
-		{{"target", REPORT_TEXT}, true, to_text_cell(from->target)},
-		{{"weight_update_ns", REPORT_NS}, true, to_number_cell(f->run_ns)},
-		{{"step_ns", REPORT_NS}, true, to_number_cell(llround(f->step_ns))},
-		{{"optimizer_ns", REPORT_NS}, false, to_number_cell(f->update_ns)},
-		{{"samples_second", REPORT_COUNT},
-		 true,
-		 to_number_cell(llround(f->samples_second))},
-		{{"speedup", REPORT_REAL},
-		 false,
-		 report_cell_of_real(legal ? f->samples_second / measured->samples_second
-					   : (double)NAN)},
-		{{"makespan_ns", REPORT_NS}, false, to_number_cell(f->makespan_ns)},
-		{{"busy_ns", REPORT_NS}, false, to_number_cell(f->busy_ns)},
-		{{"idle_fraction", REPORT_FRACTION}, true, report_cell_of_real(f->idle_fraction)},
-		{{"bubble_rate", REPORT_FRACTION}, true, report_cell_of_real(f->bubble_rate)},
-		{{"bubble_over_ideal", REPORT_FRACTION},
-		 true,
-		 report_cell_of_real(f->bubble_over_ideal)},
+	const char *kind = row->measured ? "measured" : "predicted";
+	const char *schedule = from->pipelined ? ipu_schedule_name(from->schedule) : "none";
+	const double speedup = legal ? f->samples_second / measured->samples_second : (double)NAN;
+	const double efficiency = instances ? f->samples_second * measured->instances /
+						      (measured->samples_second * f->instances)
+					    : (double)NAN;
+	struct str text = {0};
+	const char *assumptions = join_assumptions(&text, from->assumptions);
+	const struct report_value values[] = {
+		{{"kind", REPORT_TEXT}, text_cell(kind)},
+		{{"change", REPORT_TEXT}, text_cell(row->change)},
+		{{"schedule", REPORT_TEXT}, text_cell(schedule)},
+		{{"stages", REPORT_NUMBER}, number_cell(from->stages)},
+		{{"micro_batches", REPORT_NUMBER}, number_cell(from->microbatches)},
+		{{"replicas", REPORT_NUMBER}, number_cell(from->replicas)},
+		{{"target", REPORT_TEXT}, text_cell(from->target)},
+		{{"weight_update_ns", REPORT_NS}, number_cell(f->run_ns)},
+		{{"step_ns", REPORT_NS}, number_cell(llround(f->step_ns))},
+		{{"optimizer_ns", REPORT_NS}, number_cell(f->update_ns)},
+		{{"samples_second", REPORT_COUNT}, number_cell(llround(f->samples_second))},
+		{{"speedup", REPORT_REAL}, report_cell_of_real(speedup)},
+		{{"makespan_ns", REPORT_NS}, number_cell(f->makespan_ns)},
+		{{"busy_ns", REPORT_NS}, number_cell(f->busy_ns)},
+		{{"idle_fraction", REPORT_FRACTION}, report_cell_of_real(f->idle_fraction)},
+		{{"bubble_rate", REPORT_FRACTION}, report_cell_of_real(f->bubble_rate)},
+		{{"bubble_over_ideal", REPORT_FRACTION}, report_cell_of_real(f->bubble_over_ideal)},
 		{{"slowest_stage", REPORT_NUMBER},
-		 false,
 		 report_cell_of_int(legal ? f->slowest : IPS_NULL)},
-		{{"slowest_stage_ns", REPORT_NS}, false, to_number_cell(f->slowest_ns)},
-		{{"memory_ipu_bytes", REPORT_BYTES}, true, to_number_cell(f->memory_ipu_bytes)},
-		{{"memory_tile_bytes", REPORT_BYTES}, false, to_number_cell(f->memory_tile_bytes)},
+		{{"slowest_stage_ns", REPORT_NS}, number_cell(f->slowest_ns)},
+		{{"memory_ipu_bytes", REPORT_BYTES}, number_cell(f->memory_ipu_bytes)},
+		{{"memory_tile_bytes", REPORT_BYTES}, number_cell(f->memory_tile_bytes)},
 		{{"memory_fits", REPORT_BOOL},
-		 false,
 		 report_cell_of_int(f->memory_ipu_bytes > 0 ? f->memory_fits : IPS_NULL)},
-		{{"split", REPORT_TEXT}, false, copy_text(arena, from->split, &failed)},
-		{{"flags", REPORT_TEXT}, false, copy_text(arena, from->flags, &failed)},
-		{{"why_not", REPORT_TEXT}, false, copy_text(arena, row->why_not, &failed)},
-		{{"assumptions", REPORT_TEXT},
-		 false,
-		 copy_text(arena, join_assumptions(arena, from->assumptions), &failed)},
-		{{"instances", REPORT_NUMBER}, false, to_number_cell(from->instances)},
+		{{"split", REPORT_TEXT}, text_cell(from->split)},
+		{{"flags", REPORT_TEXT}, text_cell(from->flags)},
+		{{"why_not", REPORT_TEXT}, text_cell(row->why_not)},
+		{{"assumptions", REPORT_TEXT}, text_cell(assumptions)},
+		{{"instances", REPORT_NUMBER}, number_cell(from->instances)},
 		{{"exposed_ns", REPORT_NS},
-		 false,
 		 report_cell_of_int(instances ? f->exposed_ns : IPS_NULL)},
-		{{"link_ns", REPORT_NS}, false, to_number_cell(instances ? f->link_ns : 0)},
-		{{"efficiency", REPORT_FRACTION},
-		 false,
-		 report_cell_of_real(instances ? f->samples_second * measured->instances /
-							 (measured->samples_second * f->instances)
-					       : (double)NAN)},
+		{{"link_ns", REPORT_NS}, number_cell(instances ? f->link_ns : 0)},
+		{{"efficiency", REPORT_FRACTION}, report_cell_of_real(efficiency)},
 	};
 
-	_Static_assert(ARRAY_LEN(values) == COLUMNS, "columns out of step");
-	memcpy(out, values, sizeof(values));
-	return !failed;
+	if (text.failed && !err_stuck(err))
+		err_nomem(err);
+	report_table_put(table, values, ARRAY_LEN(values), err);
+	str_free(&text);
 }
 
 /* ---- default changes ------------------------------------------------------------------------- */
@@ -212,67 +183,51 @@ enum status report_whatif_row_at(struct report_whatif_row *out, const struct rep
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Select the columns and their order. */
-static enum status select_columns(int **out, int *count, const struct value all[COLUMNS],
-				  const char *columns, struct arena *arena, struct err *err)
+/* Keep the columns that @list names, in its order. */
+static void choose_columns(struct report_table *table, const char *list, struct err *err)
 {
-	const char *names[COLUMNS];
+	const int all = table->column_count;
+	const char **names = arena_alloc(&table->arena, (size_t)all, sizeof(*names));
+	const struct report_column *columns = table->columns;
+	const struct report_cell *cells = table->cells;
+	int *chosen, count;
 
-	for (int c = 0; c < COLUMNS; c++)
-		names[c] = all[c].column.name;
-	if (columns && strcmp(columns, "all") != 0)
-		return report__choose_columns(out, count, &(struct report_names){names, COLUMNS},
-					      columns, arena, err);
-	*count = 0;
-	*out = arena_alloc(arena, COLUMNS, sizeof(**out));
-	if (!*out)
-		return err_nomem(err);
-	for (int c = 0; c < COLUMNS; c++)
-		if (columns || all[c].people)
-			(*out)[(*count)++] = c;
-	return ST_OK;
-}
-
-static enum status fill_table(struct report_table *out, const struct report_whatif_row *rows,
-			      int count, const char *columns, struct err *err)
-{
-	struct value values[COLUMNS];
-	int *chosen;
-	enum status status;
-
-	if (!read_row(values, &out->arena, &rows[0], &rows[0]))
-		return err_nomem(err);
-	status = select_columns(&chosen, &out->column_count, values, columns, &out->arena, err);
-	if (status != ST_OK)
-		return status;
-	out->columns = arena_alloc(&out->arena, (size_t)out->column_count, sizeof(*out->columns));
-	out->cells = arena_alloc(&out->arena, (size_t)count * (size_t)out->column_count,
-				 sizeof(*out->cells));
-	if (!out->columns || !out->cells)
-		return err_nomem(err);
-	for (int c = 0; c < out->column_count; c++)
-		out->columns[c] = values[chosen[c]].column;
-	for (int i = 0; i < count; i++) {
-		struct report_cell *cells = report_table_add(out);
-
-		if (!read_row(values, &out->arena, &rows[i], &rows[0]))
-			return err_nomem(err);
-		for (int c = 0; c < out->column_count; c++)
-			cells[c] = values[chosen[c]].cell;
+	if (!names) {
+		err_nomem(err);
+		return;
 	}
-	return ST_OK;
+	for (int c = 0; c < all; c++)
+		names[c] = columns[c].name;
+	if (report__choose_columns(&chosen, &count, &(struct report_names){names, all}, list,
+				   &table->arena, err) != ST_OK)
+		return;
+	table->columns = arena_alloc(&table->arena, (size_t)count, sizeof(*columns));
+	table->cells = arena_alloc(&table->arena, (size_t)table->row_count * (size_t)count,
+				   sizeof(*cells));
+	if (!table->columns || !table->cells) {
+		err_nomem(err);
+		return;
+	}
+	table->column_count = count;
+	for (int c = 0; c < count; c++) {
+		table->columns[c] = columns[chosen[c]];
+		for (int64_t row = 0; row < table->row_count; row++)
+			table->cells[row * count + c] = cells[row * all + chosen[c]];
+	}
 }
 
 enum status report_whatif_table(struct report_table *out, const struct report_whatif_row *rows,
 				int count, const char *columns, struct err *err)
 {
-	enum status status;
+	struct err own;
 
-	*out = (struct report_table){.name = "what-if"};
-	if (arena_init(&out->arena, 0))
-		return err_nomem(err);
-	status = fill_table(out, rows, count, columns, err);
-	if (status != ST_OK)
+	err = err_start(err, &own);
+	report_table_begin(out, "what-if", count, err);
+	for (int i = 0; i < count; i++)
+		put_row(out, &rows[i], &rows[0].prediction, err);
+	if (!err_stuck(err))
+		choose_columns(out, columns ? columns : text_columns, err);
+	if (err_stuck(err))
 		report_table_free(out);
-	return status;
+	return err->status;
 }
