@@ -109,25 +109,18 @@ static void apply_fact(struct report_summary *out, const char *key, const char *
 			report__copy(&out->arena, key, err), report__copy(&out->arena, value, err)};
 }
 
-static void read_meta(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	struct report_table table;
+static const char sql_meta[] = "SELECT key, value, count(*) OVER () FROM meta ORDER BY key";
 
-	if (err_stuck(err) ||
-	    report_table_query(&table, db, "meta", "SELECT key, value FROM meta ORDER BY key", 0,
-			       err) != ST_OK)
-		return;
-	out->options = arena_alloc(&out->arena, (size_t)table.row_count + 1, sizeof(*out->options));
+static void read_meta(struct report_summary *out, const struct prof_query *query, struct err *err)
+{
+	if (!out->options)
+		out->options = arena_alloc(&out->arena, (size_t)prof_column_int(query, 2),
+					   sizeof(*out->options));
+	/* Another program may have stored any type: list text values only. */
 	if (!out->options)
 		err_nomem(err);
-	for (int64_t row = 0; row < table.row_count && out->options; row++) {
-		const struct report_cell *cells = table.cells + row * table.column_count;
-
-		/* Another program may have stored any type: list text values only. */
-		if (cells[0].type == PROF_TEXT && cells[1].type == PROF_TEXT)
-			apply_fact(out, cells[0].text, cells[1].text, err);
-	}
-	report_table_free(&table);
+	else if (prof_column_type(query, 0) == PROF_TEXT && prof_column_type(query, 1) == PROF_TEXT)
+		apply_fact(out, prof_column_text(query, 0), prof_column_text(query, 1), err);
 }
 
 static void measure_file(struct report_summary *out)
@@ -248,18 +241,8 @@ static void read_stages(struct report_summary *out, struct prof_db *db, struct r
 	if (err_stuck(err))
 		return;
 	out->stages = (int64_t)sums->count;
-	for (size_t i = 0; i < sums->count; i++) {
-		const struct report_stage_sum *sum = &sums->stage[i];
-		struct report_stage *stage = &out->stage[i];
-
-		*stage = (struct report_stage){
-			.stage = sum->stage, .ipu = sum->ipu, .count = sum->count};
-		for (int clock = 0; clock < 2; clock++) {
-			stage->forward_ns[clock] = sum->forward_ns[clock];
-			stage->backward_ns[clock] = sum->backward_ns[clock];
-			stage->update_ns[clock] = sum->update_ns[clock];
-		}
-	}
+	for (size_t i = 0; i < sums->count; i++)
+		out->stage[i] = sums->stage[i];
 	for_each_row(out, db, sql_stage_layers, append_stage_layer, err);
 }
 
@@ -360,99 +343,63 @@ static void read_trace(struct report_summary *out, const struct prof_query *quer
 /* The first hit of each broken rule, of the rank that had it first: with a bare min(), SQLite takes
  * the other columns from the row of the minimum. */
 static const char sql_broken[] =
-	"SELECT rule, sum(hits), min(time_ns), coalesce(key, layer), epoch, weight_update, step "
-	"FROM health_sums GROUP BY rule ORDER BY 3, 1";
+	"SELECT *, count(*) OVER () FROM (SELECT rule, sum(hits), min(time_ns), "
+	"coalesce(key, layer), epoch, weight_update, step FROM health_sums GROUP BY rule) "
+	"ORDER BY 3, 1";
 
 static const char sql_counts[] =
 	"SELECT (SELECT count(*) FROM health_rules WHERE enabled = 1), count(*), min(time_ns), why "
 	"FROM (SELECT min(time_ns) AS time_ns, why FROM tensor_tiers WHERE time_ns IS NOT NULL "
 	"GROUP BY queue, key)";
 
-static int64_t cell_number(const struct report_cell *cell)
+static void read_broken_rule(struct report_summary *out, const struct prof_query *query,
+			     struct err *err)
 {
-	return cell->type == PROF_INT ? cell->integer : IPS_NULL;
-}
-
-static void read_broken_rules(struct report_summary *out, const struct report_table *table,
-			      struct err *err)
-{
-	out->broken = arena_alloc(&out->arena, (size_t)table->row_count + 1, sizeof(*out->broken));
+	if (!out->broken)
+		out->broken = arena_alloc(&out->arena, (size_t)prof_column_int(query, 7),
+					  sizeof(*out->broken));
 	if (!out->broken) {
 		err_nomem(err);
 		return;
 	}
-	out->broken_count = (int)table->row_count;
-	for (int i = 0; i < out->broken_count; i++) {
-		const struct report_cell *cells = table->cells + i * table->column_count;
-
-		out->broken[i] = (struct report_broken){
-			.rule = report__copy(&out->arena, cells[0].text, err),
-			.hits = cell_number(&cells[1]),
-			.first_ns = cell_number(&cells[2]),
-			.key = report__copy(&out->arena, cells[3].text, err),
-			.epoch = cell_number(&cells[4]),
-			.weight_update = cell_number(&cells[5]),
-			.step = cell_number(&cells[6]),
-		};
-	}
+	out->broken[out->broken_count++] = (struct report_broken){
+		.rule = report__copy(&out->arena, prof_column_text(query, 0), err),
+		.hits = prof_column_int(query, 1),
+		.first_ns = prof_column_int(query, 2),
+		.key = report__copy(&out->arena, prof_column_text(query, 3), err),
+		.epoch = prof_column_int(query, 4),
+		.weight_update = prof_column_int(query, 5),
+		.step = prof_column_int(query, 6),
+	};
 }
 
-static void read_first_nonfinite(struct report_summary *out, const struct report_table *table,
+static void read_first_nonfinite(struct report_summary *out, const struct prof_query *query,
 				 struct err *err)
 {
-	const struct report_cell *cells = table->cells;
-
-	if (table->row_count == 0)
-		return;
 	out->bad = (struct report_bad){
 		.known = true,
-		.key = report__copy(&out->arena, cells[0].text, err),
-		.layer = report__copy(&out->arena, cells[1].text, err),
-		.phase = report__copy(&out->arena, cells[2].text, err),
-		.epoch = cell_number(&cells[3]),
-		.weight_update = cell_number(&cells[4]),
-		.step = cell_number(&cells[5]),
-		.microbatch = cell_number(&cells[6]),
-		.replica = cell_number(&cells[7]),
-		.stage = cell_number(&cells[8]),
-		.time_ns = cell_number(&cells[9]),
-		.element = cells[10].type == PROF_INT ? cell_number(&cells[10]) : -1,
-		.value = report__copy(&out->arena, cells[11].text, err),
+		.key = report__copy(&out->arena, prof_column_text(query, 0), err),
+		.layer = report__copy(&out->arena, prof_column_text(query, 1), err),
+		.phase = report__copy(&out->arena, prof_column_text(query, 2), err),
+		.epoch = prof_column_int(query, 3),
+		.weight_update = prof_column_int(query, 4),
+		.step = prof_column_int(query, 5),
+		.microbatch = prof_column_int(query, 6),
+		.replica = prof_column_int(query, 7),
+		.stage = prof_column_int(query, 8),
+		.time_ns = prof_column_int(query, 9),
+		.element =
+			prof_column_type(query, 10) == PROF_INT ? prof_column_int(query, 10) : -1,
+		.value = report__copy(&out->arena, prof_column_text(query, 11), err),
 	};
 }
 
-static void read_counts(struct report_summary *out, const struct report_table *table,
-			struct err *err)
+static void read_counts(struct report_summary *out, const struct prof_query *query, struct err *err)
 {
-	const struct report_cell *cells = table->cells;
-
-	if (table->row_count == 0)
-		return;
-	out->rules = cell_number(&cells[0]);
-	out->lowered = cell_number(&cells[1]);
-	out->lowered_ns = cell_number(&cells[2]);
-	out->lowered_why = report__copy(&out->arena, cells[3].text, err);
-}
-
-static void read_health(struct report_summary *out, struct prof_db *db, struct err *err)
-{
-	static const struct {
-		const char *sql;
-		void (*read)(struct report_summary *out, const struct report_table *table,
-			     struct err *err);
-	} parts[] = {
-		{sql_broken, read_broken_rules},
-		{REPORT_FIRST_BAD, read_first_nonfinite},
-		{sql_counts, read_counts},
-	};
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !err_stuck(err); i++) {
-		struct report_table table = {0};
-
-		if (report_table_query(&table, db, "health", parts[i].sql, 0, err) == ST_OK)
-			parts[i].read(out, &table, err);
-		report_table_free(&table);
-	}
+	out->rules = prof_column_int(query, 0);
+	out->lowered = prof_column_int(query, 1);
+	out->lowered_ns = prof_column_int(query, 2);
+	out->lowered_why = report__copy(&out->arena, prof_column_text(query, 3), err);
 }
 
 /* ---- the state of the file ------------------------------------------------------------------- */
@@ -611,20 +558,21 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 		return err_nomem(err);
 	}
 	read_state(out, db, err);
-	read_meta(out, db, err);
+	for_each_row(out, db, sql_meta, read_meta, err);
 	for_each_row(out, db, sql_executions, read_executions, err);
 	for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
 	read_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
 	read_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
 	read_metric(db, "evaluate", "loss", &out->evaluate_loss, &out->evaluate_loss_nan, err);
 	read_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan, err);
-	if (!err_stuck(err))
-		report_sums_read(&sums, db, err);
+	report_sums_read(&sums, db, err);
 	read_stages(out, db, &sums, err);
 	for_each_row(out, db, sql_recording, read_recording, err);
 	if (out->origin == PROF_FROM_TRACE)
 		for_each_row(out, db, sql_trace, read_trace, err);
-	read_health(out, db, err);
+	for_each_row(out, db, sql_broken, read_broken_rule, err);
+	for_each_row(out, db, REPORT_FIRST_BAD, read_first_nonfinite, err);
+	for_each_row(out, db, sql_counts, read_counts, err);
 	if (!err_stuck(err)) {
 		for (int clock = 0; clock < 2; clock++)
 			compute_bubble(out, &sums.bubble[clock], &out->bubble[clock]);

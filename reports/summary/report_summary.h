@@ -17,8 +17,8 @@
 #include "reports/table/report_table.h"
 
 struct report_stage {
-	int64_t stage, ipu;
-	const char *layers; /* "flatten, Dense_256" */
+	int64_t stage, ipu; /* ipu IPS_NULL: unknown */
+	const char *layers; /* "flatten, Dense_256"; NULL: none, or not read */
 	int64_t forward_ns[2], backward_ns[2],
 		update_ns[2]; /* sums over training; [0] host, [1] device */
 	int64_t count;        /* forward micro-batches, host clock */
@@ -144,12 +144,6 @@ enum status report_summary_table(struct report_table *out, const struct report_s
 /* The writer maintains the sums in the database, so reading them takes constant time however long
  * the run is. */
 
-struct report_stage_sum {
-	int64_t stage, ipu;                                  /* ipu IPS_NULL: unknown */
-	int64_t forward_ns[2], backward_ns[2], update_ns[2]; /* training; [0] host, [1] device */
-	int64_t count;                                       /* forward micro-batches, host */
-};
-
 /* Numbers of columns in the order of the query: means first, then times. */
 #define REPORT_BUBBLE_MEANS 6
 #define REPORT_BUBBLE_TIMES 4
@@ -163,17 +157,18 @@ struct report_bubble_sum {
 };
 
 struct report_sums {
-	struct report_stage_sum *stage; /* in order of stage */
+	struct report_stage *stage; /* in order of stage, without layers */
 	size_t count, capacity;
 	struct report_bubble_sum bubble[2]; /* [0] host, [1] device */
 };
 
-/* Read the sums. On failure @sums are partial; free them, too. */
-enum status report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err);
+/* Read the sums. Does nothing after an earlier failure, which is in @err (not NULL); after one @sums
+ * are partial: free them, too. */
+void report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err);
 
 /* Return the sums of @stage, inserting it if missing. NULL: out of memory. The pointer is valid
  * until the next call. */
-struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t stage);
+struct report_stage *report_sums_stage(struct report_sums *sums, int64_t stage);
 void report_sums_free(struct report_sums *sums); /* accepts a zeroed struct */
 
 #endif /* REPORT_SUMMARY_H */

@@ -9,8 +9,8 @@
 #include "common/sorted.h"
 #include "reports/summary/report_summary.h"
 
-typedef enum status (*sums_row_fn)(struct report_sums *sums, const struct prof_query *query,
-				   struct err *err);
+typedef void (*sums_row_fn)(struct report_sums *sums, const struct prof_query *query,
+			    struct err *err);
 
 /* Add @value. Rows of a damaged file may hold any number: skip it if the sum would overflow. */
 static void add_bounded(int64_t *sum, int64_t value)
@@ -23,7 +23,7 @@ static void add_bounded(int64_t *sum, int64_t value)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t stage)
+struct report_stage *report_sums_stage(struct report_sums *sums, int64_t stage)
 {
 	size_t low;
 
@@ -34,7 +34,7 @@ struct report_stage_sum *report_sums_stage(struct report_sums *sums, int64_t sta
 		return NULL;
 	memmove(&sums->stage[low + 1], &sums->stage[low],
 		(sums->count - low) * sizeof(*sums->stage));
-	sums->stage[low] = (struct report_stage_sum){.stage = stage, .ipu = IPS_NULL};
+	sums->stage[low] = (struct report_stage){.stage = stage, .ipu = IPS_NULL};
 	sums->count++;
 	return &sums->stage[low];
 }
@@ -53,23 +53,22 @@ enum {
 	TIMING_NS
 };
 
-static enum status add_timing(struct report_sums *sums, const struct prof_query *query,
-			      struct err *err)
+static void add_timing(struct report_sums *sums, const struct prof_query *query, struct err *err)
 {
 	const int device = prof_column_int(query, TIMING_CLOCK) != 0;
 	const int64_t ns = prof_column_int(query, TIMING_NS);
 	const int64_t ipu = prof_column_int(query, TIMING_IPU);
-	struct report_stage_sum *stage;
+	struct report_stage *stage;
 	const char *phase;
 
 	if (prof_column_type(query, TIMING_STAGE) == PROF_NULL)
-		return ST_OK;
+		return;
 	stage = report_sums_stage(sums, prof_column_int(query, TIMING_STAGE));
 	if (!stage)
-		return err_nomem(err);
+		err_nomem(err);
 	phase = prof_column_text(query, TIMING_PHASE);
-	if (!phase || prof_column_int(query, TIMING_TRAINING) != 1)
-		return ST_OK;
+	if (!stage || !phase || prof_column_int(query, TIMING_TRAINING) != 1)
+		return;
 	if (ipu != IPS_NULL && (stage->ipu == IPS_NULL || ipu < stage->ipu))
 		stage->ipu = ipu;
 	if (*phase == IPS_FORWARD && !device)
@@ -80,7 +79,6 @@ static enum status add_timing(struct report_sums *sums, const struct prof_query 
 		add_bounded(&stage->update_ns[device], ns);
 	else
 		add_bounded(&stage->backward_ns[device], ns); /* B, W and R (recomputation) */
-	return ST_OK;
 }
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
@@ -106,14 +104,13 @@ enum {
 	BUBBLE_KNOWN
 };
 
-static enum status add_bubble(struct report_sums *sums, const struct prof_query *query,
-			      struct err *err)
+static void add_bubble(struct report_sums *sums, const struct prof_query *query, struct err *err)
 {
 	struct report_bubble_sum *bubble = &sums->bubble[prof_column_int(query, BUBBLE_CLOCK) != 0];
 
 	(void)err;
 	if (prof_column_int(query, BUBBLE_TRAINING) != 1)
-		return ST_OK;
+		return;
 	add_bounded(&bubble->runs, prof_column_int(query, BUBBLE_RUNS));
 	for (int i = 0; i < REPORT_BUBBLE_MEANS; i++)
 		if (prof_column_type(query, BUBBLE_MEAN + i) != PROF_NULL) {
@@ -125,32 +122,28 @@ static enum status add_bubble(struct report_sums *sums, const struct prof_query 
 	add_bounded(&bubble->total_ns, prof_column_int(query, BUBBLE_TOTAL));
 	if (prof_column_int(query, BUBBLE_OVERSUBSCRIBED) > 0)
 		bubble->oversubscribed = true;
-	return ST_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status for_each_row(struct report_sums *sums, struct prof_db *db, const char *sql,
-				sums_row_fn add_row, struct err *err)
+static void for_each_row(struct report_sums *sums, struct prof_db *db, const char *sql,
+			 sums_row_fn add_row, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
 
-	while (prof_query_next(query, &status, err))
-		status = add_row(sums, query, err);
+	if (err_stuck(err))
+		return;
+	prof_query_open(&query, db, sql, err);
+	while (prof_query_next(query, &err->status, err))
+		add_row(sums, query, err);
 	prof_query_close(query);
-	return status;
 }
 
-enum status report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err)
+void report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err)
 {
-	enum status status;
-
 	*sums = (struct report_sums){0};
-	status = for_each_row(sums, db, sql_bubbles, add_bubble, err);
-	if (status == ST_OK)
-		status = for_each_row(sums, db, sql_timings, add_timing, err);
-	return status;
+	for_each_row(sums, db, sql_bubbles, add_bubble, err);
+	for_each_row(sums, db, sql_timings, add_timing, err);
 }
 
 void report_sums_free(struct report_sums *sums)

@@ -152,7 +152,7 @@ static enum status read_stage_times(struct report_whatif *whatif, struct report_
 	if (!host->forward || !host->backward)
 		return err_nomem(err);
 	for (int s = 0; s < (int)stages; s++) {
-		const struct report_stage_sum *sum = report_sums_stage(sums, s);
+		const struct report_stage *sum = report_sums_stage(sums, s);
 		double count, update;
 
 		if (!sum)
@@ -237,7 +237,8 @@ static enum status read_host(struct report_whatif *whatif, struct prof_db *db, s
 	struct report_sums sums = {0};
 	double row[6];
 
-	if (report_sums_read(&sums, db, err) == ST_OK)
+	report_sums_read(&sums, db, err);
+	if (!err_stuck(err))
 		read_stage_times(whatif, &sums, err);
 	report_sums_free(&sums);
 	if (read_row(row, 1, db,
