@@ -49,12 +49,10 @@ static struct report_cell to_cell(const struct report_diff_value *value)
 
 /* ---- one table ------------------------------------------------------------------------------- */
 
-#define ALL_COLUMNS 20
-
-/* Set the columns of the table and the cells of a row in them, of @row or else of @part. */
-static void read_row(struct report_column columns[ALL_COLUMNS],
-		     struct report_cell cells[ALL_COLUMNS], const struct report_diff_row *row,
-		     const struct report_diff_part *part, const struct diff_print *how)
+/* Put a row, of @row or else of @part. */
+static void put_row(struct report_table *table, const struct report_diff_row *row,
+		    const struct report_diff_part *part, const struct diff_print *how,
+		    struct err *err)
 {
 	static const struct report_diff_part none = {.epoch = IPS_NULL,
 						     .weight_update = IPS_NULL,
@@ -63,10 +61,7 @@ static void read_row(struct report_column columns[ALL_COLUMNS],
 						     .replica = IPS_NULL,
 						     .element = IPS_NULL};
 	const struct report_diff_part *p = row ? &none : part;
-	const struct {
-		struct report_column column;
-		struct report_cell cell;
-	} values[] = {
+	const struct report_value values[] = {
 		{{"section", REPORT_TEXT},
 		 report_cell_of_text(row ? row->section : "first_difference")},
 		{{"key", REPORT_TEXT}, report_cell_of_text(row ? row->key : p->key)},
@@ -99,93 +94,63 @@ static void read_row(struct report_column columns[ALL_COLUMNS],
 		 report_cell_of_text(row ? report_diff_verdict(row) : "changed")},
 	};
 
-	_Static_assert(ARRAY_LEN(values) == ALL_COLUMNS, "columns out of step");
-	for (int i = 0; i < ALL_COLUMNS; i++) {
-		columns[i] = values[i].column;
-		cells[i] = values[i].cell;
-	}
+	report_table_put(table, values, ARRAY_LEN(values), err);
 }
 
 static enum status write_table(const struct report_diff *diff, const struct diff_print *how,
 			       FILE *out, struct err *err)
 {
-	struct report_column columns[ALL_COLUMNS];
-	struct report_cell cells[ALL_COLUMNS];
-	struct report_stream stream;
-	bool more = true;
+	struct report_table table;
 
-	read_row(columns, cells, NULL, &diff->part, how);
-	report_stream_begin(&stream, "diff", columns, ALL_COLUMNS, &how->render, out);
-	if (diff->part.known)
-		more = report_stream_row(&stream, cells);
-	for (size_t i = 0; more && i < diff->count; i++) {
-		if (!how->all && report_diff_same(&diff->rows[i]))
-			continue;
-		read_row(columns, cells, &diff->rows[i], NULL, how);
-		more = report_stream_row(&stream, cells);
-	}
-	return report_stream_end(&stream, NULL, err);
+	report_table_begin(&table, "diff", (int64_t)diff->count + 1, err);
+	put_row(&table, NULL, &diff->part, how, err);
+	table.row_count = diff->part.known; /* the columns are there in any case */
+	for (size_t i = 0; i < diff->count; i++)
+		if (how->all || !report_diff_same(&diff->rows[i]))
+			put_row(&table, &diff->rows[i], NULL, how, err);
+	if (!err_stuck(err))
+		report_render(&table, &how->render, out, err);
+	report_table_free(&table);
+	return err->status;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-enum {
-	TEXT_KEY,
-	TEXT_NAME,
-	TEXT_SOURCE,
-	TEXT_TARGET,
-	TEXT_DIFF,
-	TEXT_PERCENT,
-	TEXT_VERDICT,
-	TEXT_WORSE,
-	TEXT_COLUMNS
-};
-
-static struct report_column text_columns[TEXT_COLUMNS] = {
-	[TEXT_KEY] = {"what", REPORT_TEXT},        [TEXT_NAME] = {"value", REPORT_TEXT},
-	[TEXT_SOURCE] = {"source", REPORT_REAL},   [TEXT_TARGET] = {"target", REPORT_REAL},
-	[TEXT_DIFF] = {"diff", REPORT_REAL},       [TEXT_PERCENT] = {"percent", REPORT_FRACTION},
-	[TEXT_VERDICT] = {"verdict", REPORT_TEXT}, [TEXT_WORSE] = {"gate", REPORT_TEXT},
-};
+#define NUMBER_SIZE 256
 
 /* Format a number with its unit, as a text cell. */
-static enum status format_cell(struct arena *arena, const struct report_cell *cell,
-			       enum report_quantity quantity, struct report_cell *out,
-			       struct err *err)
+static struct report_cell format_cell(struct report_cell cell, enum report_quantity quantity,
+				      char out[NUMBER_SIZE])
 {
-	struct report_cell whole = *cell;
-	char text[256];
+	const bool counts = quantity == REPORT_NS || quantity == REPORT_CYCLES ||
+			    quantity == REPORT_BYTES || quantity == REPORT_COUNT;
 
-	if (cell->type == PROF_REAL && quantity != REPORT_REAL && fabs(cell->real) < 9e15 &&
-	    cell->real == floor(cell->real))
-		whole = report_cell_of_int((int64_t)cell->real);
-	else if (cell->type == PROF_REAL &&
-		 (quantity == REPORT_NS || quantity == REPORT_CYCLES || quantity == REPORT_BYTES ||
-		  quantity == REPORT_COUNT) &&
-		 fabs(cell->real) < 9e15)
-		whole = report_cell_of_int(llround(cell->real));
-	*out = report_cell_of_text(
-		arena_strdup(arena, report_cell_text(&whole, quantity, text, sizeof(text))));
-	return out->text ? ST_OK : err_nomem(err);
+	if (cell.type == PROF_REAL && fabs(cell.real) < 9e15 &&
+	    (counts || (quantity != REPORT_REAL && cell.real == floor(cell.real))))
+		cell = report_cell_of_int(llround(cell.real));
+	return report_cell_of_text(report_cell_text(&cell, quantity, out, NUMBER_SIZE));
 }
 
-static enum status format_row(struct arena *arena, const struct report_diff_row *row,
-			      const struct diff_print *how, struct report_cell *cells,
-			      struct err *err)
+static void put_text_row(struct report_table *table, const struct report_diff_row *row,
+			 const struct diff_print *how, struct err *err)
 {
-	const struct report_cell values[] = {to_cell(&row->source), to_cell(&row->target),
-					     report_cell_of_real(report_diff_amount(row))};
-	enum status status = ST_OK;
+	const struct report_cell amount = report_cell_of_real(report_diff_amount(row));
+	const enum report_quantity quantity = row->quantity;
+	const char *gate = exceeds_gate(row, how) ? "worse" : NULL;
+	char text[3][NUMBER_SIZE];
+	const struct report_value values[] = {
+		{{"what", REPORT_TEXT}, report_cell_of_text(row->key)},
+		{{"value", REPORT_TEXT}, report_cell_of_text(row->name)},
+		{{"source", REPORT_REAL}, format_cell(to_cell(&row->source), quantity, text[0])},
+		{{"target", REPORT_REAL}, format_cell(to_cell(&row->target), quantity, text[1])},
+		{{"diff", REPORT_REAL}, format_cell(amount, quantity, text[2])},
+		{{"percent", REPORT_FRACTION}, report_cell_of_real(report_diff_fraction(row))},
+		{{"verdict", REPORT_TEXT}, report_cell_of_text(report_diff_verdict(row))},
+		{{"gate", REPORT_TEXT}, report_cell_of_text(gate)},
+	};
 
-	cells[TEXT_KEY] = report_cell_of_text(row->key);
-	cells[TEXT_NAME] = report_cell_of_text(row->name);
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(values); i++)
-		status =
-			format_cell(arena, &values[i], row->quantity, &cells[TEXT_SOURCE + i], err);
-	cells[TEXT_PERCENT] = report_cell_of_real(report_diff_fraction(row));
-	cells[TEXT_VERDICT] = report_cell_of_text(report_diff_verdict(row));
-	cells[TEXT_WORSE] = report_cell_of_text(exceeds_gate(row, how) ? "worse" : NULL);
-	return status;
+	/* Without a gate its column is left out. */
+	report_table_put(table, values, ARRAY_LEN(values) - (how->gate < 0), err);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -200,59 +165,42 @@ static int compare_rows(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The displayed rows of a section; if there are too many, those that differ most. */
-struct text_section {
-	const char *name;
-	const struct report_diff_row **rows;
-	size_t count, shown;
-};
-
-static enum status collect_section(struct text_section *section, const struct report_diff *diff,
-				   const struct diff_print *how, struct err *err)
+/* Print the rows of a section that are shown; if there are too many, those that differ most. Return
+ * whether there are any. */
+static bool print_section(const char *name, const struct report_diff *diff,
+			  const struct diff_print *how, FILE *out, struct err *err)
 {
-	section->rows = mem_calloc(diff->count + 1, sizeof(*section->rows));
-	if (!section->rows)
-		return err_nomem(err);
-	for (size_t i = 0; i < diff->count; i++)
-		if (!strcmp(diff->rows[i].section, section->name) &&
-		    (how->all || !report_diff_same(&diff->rows[i])))
-			section->rows[section->count++] = &diff->rows[i];
-	section->shown = section->count;
-	if (how->limit > 0 && section->count > (size_t)how->limit) {
-		section->shown = (size_t)how->limit;
-		qsort(section->rows, section->count, sizeof(*section->rows), compare_rows);
+	const struct report_diff_row **rows = mem_calloc(diff->count + 1, sizeof(*rows));
+	size_t count = 0, shown;
+	struct report_table table;
+
+	if (!rows) {
+		err_nomem(err);
+		return false;
 	}
-	return ST_OK;
-}
-
-static enum status print_section(const struct text_section *section, const struct diff_print *how,
-				 FILE *out, struct err *err)
-{
-	struct report_table table = {.name = section->name,
-				     .columns = text_columns,
-				     .column_count = TEXT_COLUMNS - (how->gate < 0),
-				     .row_count = (int64_t)section->shown};
-	enum status status = ST_OK;
-
-	if (arena_init(&table.arena, 0))
-		return err_nomem(err);
-	table.cells =
-		arena_alloc(&table.arena, section->shown * TEXT_COLUMNS, sizeof(*table.cells));
-	if (!table.cells)
-		status = err_nomem(err);
-	for (size_t i = 0; status == ST_OK && i < section->shown; i++)
-		status = format_row(&table.arena, section->rows[i], how,
-				    table.cells + i * (size_t)table.column_count, err);
-	if (section->count > section->shown)
+	for (size_t i = 0; i < diff->count; i++)
+		if (!strcmp(diff->rows[i].section, name) &&
+		    (how->all || !report_diff_same(&diff->rows[i])))
+			rows[count++] = &diff->rows[i];
+	shown = count;
+	if (how->limit > 0 && count > (size_t)how->limit) {
+		shown = (size_t)how->limit;
+		qsort(rows, count, sizeof(*rows), compare_rows);
+	}
+	report_table_begin(&table, name, (int64_t)shown, err);
+	for (size_t i = 0; i < shown; i++)
+		put_text_row(&table, rows[i], how, err);
+	if (count > shown)
 		table.note = arena_printf(&table.arena,
 					  "The %zu that differ most of %zu (--limit 0: all).",
-					  section->shown, section->count);
-	if (status == ST_OK) {
-		fprintf(out, "\n%s\n", section->name);
-		status = report_render(&table, &how->render, out, err);
+					  shown, count);
+	if (shown > 0 && !err_stuck(err)) {
+		fprintf(out, "\n%s\n", name);
+		report_render(&table, &how->render, out, err);
 	}
 	report_table_free(&table);
-	return status;
+	mem_free(rows);
+	return shown > 0;
 }
 
 static void print_part(const struct report_diff *diff, FILE *out)
@@ -305,10 +253,10 @@ static void print_run(const char *which, const char *path, const char *unfinishe
 static enum status write_text(const struct report_diff *diff, const struct diff_print *how,
 			      FILE *out, struct err *err)
 {
-	enum status status = ST_OK;
 	char glance[REPORT_GLANCE_SIZE];
-	size_t count, printed = 0;
+	size_t count;
 	const char *const *names = report_diff_sections(&count);
+	bool printed = false;
 	const char *const *digest;
 
 	print_run("source", how->source, how->unfinished[0], out);
@@ -326,21 +274,13 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 			fprintf(out, "The weights at the end differ (XXH3 %s, %s).\n", digest[0],
 				digest[1]);
 	}
-	for (size_t i = 0; status == ST_OK && i < count; i++) {
-		struct text_section section = {.name = names[i]};
-
-		status = collect_section(&section, diff, how, err);
-		if (status == ST_OK && section.count > 0) {
-			status = print_section(&section, how, out, err);
-			printed++;
-		}
-		mem_free(section.rows);
-	}
-	if (status == ST_OK && printed == 0)
+	for (size_t i = 0; !err_stuck(err) && i < count; i++)
+		printed |= print_section(names[i], diff, how, out, err);
+	if (!err_stuck(err) && !printed)
 		fprintf(out, "No other difference.\n");
-	else if (status == ST_OK && report_diff_equal(diff))
+	else if (!err_stuck(err) && report_diff_equal(diff))
 		fprintf(out, "\nNothing differs but what was measured on the host.\n");
-	return status;
+	return err->status;
 }
 
 #define LIMIT_DEFAULT 20
@@ -454,9 +394,9 @@ static enum status parse_line(struct diff_line *line, int argc, char **argv, str
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Return ST_FAILED with the regressions if the gate is exceeded. */
-static enum status check_gate(const struct report_diff *diff, const struct diff_print *how,
-			      struct err *err)
+/* Fail with ST_FAILED and the regressions if the gate is exceeded. */
+static void check_gate(const struct report_diff *diff, const struct diff_print *how,
+		       struct err *err)
 {
 	struct str names = {0};
 	char key[NAMED_BYTES];
@@ -476,7 +416,6 @@ static enum status check_gate(const struct report_diff *diff, const struct diff_
 		err_set(err, ST_FAILED, "the gate of %.6g %% is exceeded: %s%s", how->gate * 100,
 			str_peek(&names), worse > NAMED_MAX ? ", ..." : "");
 	str_free(&names);
-	return worse > 0 ? ST_FAILED : ST_OK;
 }
 
 enum status report_diff_run(int argc, char **argv, struct err *err)
@@ -485,29 +424,24 @@ enum status report_diff_run(int argc, char **argv, struct err *err)
 	char unfinished[2][REPORT_UNFINISHED_SIZE];
 	struct report_diff diff = {0};
 	struct diff_line line;
-	enum status status = parse_line(&line, argc, argv, err);
 
+	if (parse_line(&line, argc, argv, err) != ST_OK)
+		return err->status;
 	line.how.source = line.words[0];
 	line.how.target = line.words[1];
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(reports); i++) {
-		status = report_find_resolve(&line.words[i], "ipu-report diff", err);
-		if (status == ST_OK)
-			status = report_public_open(&reports[i], line.words[i], err);
-		if (status == ST_OK)
+	for (size_t i = 0; i < ARRAY_LEN(reports) && !err_stuck(err); i++)
+		if (report_find_resolve(&line.words[i], "ipu-report diff", err) == ST_OK &&
+		    report_public_open(&reports[i], line.words[i], err) == ST_OK)
 			line.how.unfinished[i] =
 				report__unfinished(report_public_db(reports[i]), unfinished[i]);
-	}
-	if (status == ST_OK)
-		status = report_diff_get(&diff, report_public_db(reports[0]),
-					 report_public_db(reports[1]), line.sections, err);
-	if (status == ST_OK)
-		status = line.how.render.format == REPORT_AS_TEXT
-				 ? write_text(&diff, &line.how, stdout, err)
-				 : write_table(&diff, &line.how, stdout, err);
-	if (status == ST_OK)
-		status = check_gate(&diff, &line.how, err);
+	if (!err_stuck(err) &&
+	    report_diff_get(&diff, report_public_db(reports[0]), report_public_db(reports[1]),
+			    line.sections, err) == ST_OK &&
+	    (line.how.render.format == REPORT_AS_TEXT ? write_text : write_table)(
+		    &diff, &line.how, stdout, err) == ST_OK)
+		check_gate(&diff, &line.how, err);
 	report_diff_free(&diff);
 	ips_report_close(reports[0]);
 	ips_report_close(reports[1]);
-	return status;
+	return err->status;
 }
