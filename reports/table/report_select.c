@@ -21,7 +21,9 @@
 /* A choice with its names resolved. */
 struct selection {
 	const struct report_source *source;
-	const char *sql;           /* all columns and rows of the source */
+	struct prof_db *db;
+	struct err *err; /* sticky: what needs the parts before does nothing after a failure */
+	const char *sql; /* all columns and rows of the source */
 	struct report_names names; /* names of those columns */
 	int *columns;              /* selected columns, as indices into names */
 	struct report_order {
@@ -102,28 +104,25 @@ enum status report__choose_columns(int **out, int *count, const struct report_na
 }
 
 /* Append the order @list to the selection's, except columns it already has. NULL: no order. */
-static enum status append_order(struct selection *s, const char *list, struct err *err)
+static void append_order(struct selection *s, const char *list)
 {
 	char name[NAME_SIZE];
 
-	if (list && !*list)
-		return err_set(err, ST_INVALID, "--sort: no column named");
-	while (list && *list) {
+	if (list && !*list && !err_stuck(s->err))
+		err_set(s->err, ST_INVALID, "--sort: no column named");
+	while (list && *list && !err_stuck(s->err)) {
 		struct report_order *order = &s->order[s->order_count];
-		enum status status;
 		bool known = false;
 
 		next_name(&list, name);
 		order->descending = name[0] == '-';
-		status = find_name(&order->column, &s->names, "--sort",
-				   name + (name[0] == '-' || name[0] == '+'), err);
-		if (status != ST_OK)
-			return status;
+		if (find_name(&order->column, &s->names, "--sort",
+			      name + (name[0] == '-' || name[0] == '+'), s->err) != ST_OK)
+			return;
 		for (int i = 0; i < s->order_count; i++)
 			known |= s->order[i].column == order->column;
 		s->order_count += !known;
 	}
-	return ST_OK;
 }
 
 /* ---- resolving the choice -------------------------------------------------------------------- */
@@ -139,7 +138,7 @@ static void add_name(struct str *sql, const char *name)
 }
 
 /* Express rows in memory as SQL: VALUES of parameters, which open_selection() binds. */
-static enum status build_rows_sql(struct selection *s, struct err *err)
+static void build_rows_sql(struct selection *s)
 {
 	const struct report_table *table = s->source->rows;
 	struct str sql = {0};
@@ -156,30 +155,26 @@ static enum status build_rows_sql(struct selection *s, struct err *err)
 	str_addf(&sql, "))\nLIMIT %" PRId64, table->row_count);
 	s->sql = sql.failed ? NULL : arena_strdup(&s->arena, str_peek(&sql));
 	str_free(&sql);
-	return s->sql ? ST_OK : err_nomem(err);
+	if (!s->sql)
+		err_nomem(s->err);
 }
 
 /* Read the column names of the source's query. */
-static enum status read_names(struct selection *s, struct prof_db *db, struct err *err)
+static void read_names(struct selection *s)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, s->sql, err);
 	const char **names;
 
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(s->err) || prof_query_open(&query, s->db, s->sql, s->err) != ST_OK)
+		return;
 	s->names.count = prof_column_count(query);
-	names = arena_alloc(&s->arena, (size_t)s->names.count, sizeof(*names));
+	s->names.names = names =
+		arena_alloc(&s->arena, (size_t)s->names.count, sizeof(*s->names.names));
 	if (!names)
-		status = err_nomem(err);
-	for (int i = 0; status == ST_OK && i < s->names.count; i++) {
-		names[i] = arena_strdup(&s->arena, prof_column_name(query, i));
-		if (!names[i])
-			status = err_nomem(err);
-	}
-	s->names.names = names;
+		err_nomem(s->err);
+	for (int i = 0; names && i < s->names.count; i++)
+		names[i] = report__copy(&s->arena, prof_column_name(query, i), s->err);
 	prof_query_close(query);
-	return status;
 }
 
 /* Resolve the choice. The caller frees the arena, unless this fails. */
@@ -188,38 +183,35 @@ static enum status init_selection(struct selection *s, const struct report_sourc
 				  bool as_text, int64_t limit, struct err *err)
 {
 	const char *columns = choice->columns, *sort = source->sort;
-	enum status status = ST_OK;
 
-	*s = (struct selection){.source = source, .sql = source->sql, .limit = limit};
+	*s = (struct selection){
+		.source = source, .db = db, .err = err, .sql = source->sql, .limit = limit};
 	if (arena_init(&s->arena, 0))
 		return err_nomem(err);
 	if (!columns && as_text)
 		columns = source->columns;
 	if (!s->sql)
-		status = build_rows_sql(s, err);
-	if (status == ST_OK)
-		status = read_names(s, db, err);
-	if (status == ST_OK)
-		status = report__choose_columns(&s->columns, &s->column_count, &s->names,
-						columns ? columns : "all", &s->arena, err);
-	for (int i = 0; status == ST_OK && i < choice->where_count; i++)
-		status = report__where(&s->where[s->where_count++], &s->names, choice->where[i],
-				       &s->arena, err);
+		build_rows_sql(s);
+	read_names(s);
+	if (!err_stuck(err))
+		report__choose_columns(&s->columns, &s->column_count, &s->names,
+				       columns ? columns : "all", &s->arena, err);
+	for (int i = 0; !err_stuck(err) && i < choice->where_count; i++)
+		report__where(&s->where[s->where_count++], &s->names, choice->where[i], &s->arena,
+			      err);
 	s->order = arena_alloc(&s->arena,
 			       1 + max_names(choice->sort ? choice->sort : "") +
 				       max_names(sort ? sort : ""),
 			       sizeof(*s->order));
-	if (status == ST_OK && !s->order)
-		status = err_nomem(err);
+	if (!s->order && !err_stuck(err))
+		err_nomem(err);
 	/* The source's order breaks ties of the selected one. */
-	if (status == ST_OK)
-		status = append_order(s, choice->sort, err);
-	if (status == ST_OK)
-		status = append_order(s, sort, err);
+	append_order(s, choice->sort);
+	append_order(s, sort);
 	s->wrapped = columns || s->where_count || s->order_count;
-	if (status != ST_OK)
+	if (err_stuck(err))
 		arena_fini(&s->arena);
-	return status;
+	return err->status;
 }
 
 /* Build the statement with at most @limit rows, 0: all. */
@@ -264,20 +256,21 @@ static void bind_rows(struct prof_query *query, const struct report_table *rows)
 }
 
 /* Select one row more than the limit to detect further rows; with a LIMIT, SQLite need not sort
- * all. */
-static enum status open_selection(const struct selection *s, struct prof_query **out,
-				  struct prof_db *db, struct err *err)
+ * all. NULL: failed. */
+static struct prof_query *open_selection(const struct selection *s)
 {
+	struct prof_query *query = NULL;
 	struct str sql = {0};
-	enum status status;
 
-	*out = NULL;
 	build_sql(s, &sql, s->limit && s->limit < INT64_MAX ? s->limit + 1 : 0);
-	status = sql.failed ? err_nomem(err) : prof_query_open(out, db, str_peek(&sql), err);
+	if (sql.failed)
+		err_nomem(s->err);
+	else
+		prof_query_open(&query, s->db, str_peek(&sql), s->err);
 	str_free(&sql);
-	if (status == ST_OK && s->source->rows)
-		bind_rows(*out, s->source->rows);
-	return status;
+	if (query && s->source->rows)
+		bind_rows(query, s->source->rows);
+	return query;
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -288,8 +281,7 @@ static void append_note(struct str *note, const char *text)
 }
 
 /* Note on a result of @rows rows; @more: the limit cut it. */
-static void add_notes(const struct selection *s, struct prof_db *db, int64_t rows, bool more,
-		      struct str *note)
+static void add_notes(const struct selection *s, int64_t rows, bool more, struct str *note)
 {
 	char count[FMT_SIZE], sentence[REPORT_UNFINISHED_SIZE];
 	const char *unfinished, *none = s->source->none;
@@ -304,7 +296,7 @@ static void add_notes(const struct selection *s, struct prof_db *db, int64_t row
 		/* "No bubbles: the run had no pipeline ...". An imported recording has another
 		 * reason. */
 		const char *colon = strchr(none, ':');
-		const char *elsewhere = prof_origin_none(prof_db_origin(db));
+		const char *elsewhere = prof_origin_none(prof_db_origin(s->db));
 		char text[256];
 
 		if (elsewhere && colon)
@@ -312,33 +304,32 @@ static void add_notes(const struct selection *s, struct prof_db *db, int64_t row
 				 elsewhere);
 		append_note(note, elsewhere && colon ? text : none);
 	}
-	unfinished = report__unfinished(db, sentence);
+	unfinished = report__unfinished(s->db, sentence);
 	if (unfinished)
 		append_note(note, unfinished);
 }
 
 /* ---- streaming ------------------------------------------------------------------------------- */
 
-static enum status stream_query(struct selection *s, struct prof_db *db, struct prof_query *query,
-				const struct report_render_params *params, FILE *out,
-				struct err *err)
+static void stream_query(struct selection *s, struct prof_query *query,
+			 const struct report_render_params *params, FILE *out)
 {
 	struct report_column *columns;
 	struct report_stream stream;
 	struct report_cell *cells;
 	struct str note = {0};
-	enum status status, ended;
-	bool row, more = false;
+	bool more = false;
 	int count;
 
-	status = report__columns(query, &s->arena, &columns, &count, err);
-	if (status != ST_OK)
-		return status;
+	if (report__columns(query, &s->arena, &columns, &count, s->err) != ST_OK)
+		return;
 	cells = arena_alloc(&s->arena, (size_t)count, sizeof(*cells));
-	if (!cells)
-		return err_nomem(err);
+	if (!cells) {
+		err_nomem(s->err);
+		return;
+	}
 	report_stream_begin(&stream, s->source->name, columns, count, params, out);
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &s->err->status, s->err)) {
 		more = s->limit > 0 && stream.rows >= s->limit;
 		if (more)
 			break;
@@ -347,28 +338,25 @@ static enum status stream_query(struct selection *s, struct prof_db *db, struct 
 		if (!report_stream_row(&stream, cells))
 			break;
 	}
-	add_notes(s, db, stream.rows, more, &note);
-	ended = report_stream_end(&stream, note.length ? str_peek(&note) : NULL,
-				  status == ST_OK ? err : NULL);
+	add_notes(s, stream.rows, more, &note);
+	report_stream_end(&stream, note.length ? str_peek(&note) : NULL,
+			  err_stuck(s->err) ? NULL : s->err);
 	str_free(&note);
-	return status == ST_OK ? ended : status;
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
 /* Set fit and note of @table, which was read through @s. */
-static enum status finish_table(const struct selection *s, const struct report_choice *choice,
-				struct prof_db *db, bool as_text, bool more,
-				struct report_table *table, struct err *err)
+static void finish_table(const struct selection *s, const struct report_choice *choice,
+			 bool as_text, bool more, struct report_table *table)
 {
 	struct str note = {0};
-	bool failed;
 
 	if (choice->columns)
 		table->fit = REPORT_FIT_NONE;
 	else if (s->source->columns)
 		table->fit = REPORT_FIT_LAST;
-	add_notes(s, db, table->row_count, more, &note);
+	add_notes(s, table->row_count, more, &note);
 	if (as_text && !choice->columns && table->row_count) {
 		bool any = false;
 
@@ -390,9 +378,9 @@ static enum status finish_table(const struct selection *s, const struct report_c
 	}
 	if (note.length)
 		table->note = arena_strdup(&table->arena, str_peek(&note));
-	failed = note.failed || (note.length && !table->note);
+	if (note.failed || (note.length && !table->note))
+		err_nomem(s->err);
 	str_free(&note);
-	return failed ? err_nomem(err) : ST_OK;
 }
 
 enum status report_select_table(struct report_table *out, const struct report_source *source,
@@ -401,22 +389,20 @@ enum status report_select_table(struct report_table *out, const struct report_so
 {
 	struct prof_query *query;
 	struct selection s;
-	enum status status;
+	struct err own;
 	bool more;
 
+	err = err_start(err, &own);
 	*out = (struct report_table){0};
-	status = init_selection(&s, source, choice, db, as_text, limit, err);
-	if (status != ST_OK)
-		return status;
-	status = open_selection(&s, &query, db, err);
-	if (status == ST_OK)
-		status = report__table_rows(out, query, source->name, limit, 0, &more, err);
-	if (status == ST_OK)
-		status = finish_table(&s, choice, db, as_text, more, out, err);
-	if (status != ST_OK)
+	if (init_selection(&s, source, choice, db, as_text, limit, err) != ST_OK)
+		return err->status;
+	query = open_selection(&s);
+	if (query && report__table_rows(out, query, source->name, limit, 0, &more, err) == ST_OK)
+		finish_table(&s, choice, as_text, more, out);
+	if (err_stuck(err))
 		report_table_free(out);
 	arena_fini(&s.arena);
-	return status;
+	return err->status;
 }
 
 enum status report_select_write(const struct report_source *source,
@@ -428,24 +414,23 @@ enum status report_select_write(const struct report_source *source,
 	struct prof_query *query;
 	struct report_table table;
 	struct selection s;
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (as_text || report__is_live(db)) {
-		status = report_select_table(&table, source, choice, db, as_text, limit, err);
-		if (status == ST_OK)
-			status = report_render(&table, params, out, err);
+		if (report_select_table(&table, source, choice, db, as_text, limit, err) == ST_OK)
+			report_render(&table, params, out, err);
 		report_table_free(&table);
-		return status;
+		return err->status;
 	}
-	status = init_selection(&s, source, choice, db, false, limit, err);
-	if (status != ST_OK)
-		return status;
-	status = open_selection(&s, &query, db, err);
-	if (status == ST_OK)
-		status = stream_query(&s, db, query, params, out, err);
+	if (init_selection(&s, source, choice, db, false, limit, err) != ST_OK)
+		return err->status;
+	query = open_selection(&s);
+	if (query)
+		stream_query(&s, query, params, out);
 	prof_query_close(query);
 	arena_fini(&s.arena);
-	return status;
+	return err->status;
 }
 
 enum status report_select_print(const struct report_source *source,
@@ -454,16 +439,17 @@ enum status report_select_print(const struct report_source *source,
 {
 	struct str sql = {0};
 	struct selection s;
-	enum status status = init_selection(&s, source, choice, db, as_text, limit, err);
+	struct err own;
 
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (init_selection(&s, source, choice, db, as_text, limit, err) != ST_OK)
+		return err->status;
 	build_sql(&s, &sql, limit);
 	if (sql.failed)
-		status = err_nomem(err);
+		err_nomem(err);
 	else if (fprintf(out, "%s;\n", str_peek(&sql)) < 0 || fflush(out))
-		status = err_set(err, ST_IO, "write: %s", strerror(errno));
+		err_set(err, ST_IO, "write: %s", strerror(errno));
 	str_free(&sql);
 	arena_fini(&s.arena);
-	return status;
+	return err->status;
 }
