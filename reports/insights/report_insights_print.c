@@ -185,7 +185,7 @@ enum status report_insights_table(struct report_table *out, const struct report_
 	struct err own;
 
 	err = err_start(err, &own);
-	report_table_begin(out, "insights", insights->count + 1, err);
+	report_table_begin(out, "insights", insights->count, err);
 	for (int i = 0; i < insights->count; i++)
 		put_insight(out, i, &insights->items[i], err);
 	if (insights->count == 0) {

@@ -530,7 +530,7 @@ enum status report_health_hits(struct report_table *out, struct prof_db *db,
 		return err_nomem(err);
 	evaluate(&j);
 	if (!err_stuck(j.err))
-		report_table_begin(out, "health", (int64_t)j.hit_count + 1, j.err);
+		report_table_begin(out, "health", (int64_t)j.hit_count, j.err);
 	for (size_t i = 0; i < j.hit_count; i++)
 		put_hit(out, &j, &j.hits[i]);
 	if (j.hit_count == 0) {

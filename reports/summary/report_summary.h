@@ -134,8 +134,7 @@ void report_summary_free(struct report_summary *summary); /* accepts a zeroed st
 enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
 				 struct err *err);
 
-/* The same numbers as a table (section, name, clock, stage, value), for CSV and JSON. Its texts
- * belong to the summary, which must outlive the table. */
+/* The same numbers as a table (section, name, clock, stage, value), for CSV and JSON. */
 enum status report_summary_table(struct report_table *out, const struct report_summary *summary,
 				 struct err *err);
 

@@ -1,7 +1,7 @@
 /*
  * The summary of a run as rows for CSV and JSON: the same numbers as the text, in full precision.
  *
- * Threading: none. Ownership: the table owns the rows, the summary the texts.
+ * Threading: none. Ownership: the table owns the rows and their texts.
  */
 #include "reports/summary/report_summary.h"
 
@@ -9,35 +9,25 @@
 
 #include "common/mem.h"
 
-enum {
-	ROW_SECTION,
-	ROW_NAME,
-	ROW_CLOCK,
-	ROW_STAGE,
-	ROW_VALUE,
-	ROW_COLUMNS
-};
+#define ROWS 128 /* of most runs */
 
-/* Rows being added: the first pass only counts (cells is NULL), the second fills the cells. */
 struct rows {
-	struct report_cell *cells;
-	int64_t count;
+	struct report_table *table;
+	struct err *err;
 };
 
 static void rows_add(struct rows *rows, const char *section, const char *name, const char *clock,
 		     int64_t stage, struct report_cell value)
 {
-	struct report_cell *row;
+	const struct report_value values[] = {
+		{{"section", REPORT_TEXT}, report_cell_of_text(section)},
+		{{"name", REPORT_TEXT}, report_cell_of_text(name)},
+		{{"clock", REPORT_TEXT}, report_cell_of_text(clock)},
+		{{"stage", REPORT_NUMBER}, report_cell_of_int(stage)},
+		{{"value", REPORT_REAL}, value},
+	};
 
-	if (rows->cells) {
-		row = rows->cells + rows->count * ROW_COLUMNS;
-		row[ROW_SECTION] = report_cell_of_text(section);
-		row[ROW_NAME] = report_cell_of_text(name);
-		row[ROW_CLOCK] = report_cell_of_text(clock);
-		row[ROW_STAGE] = report_cell_of_int(stage);
-		row[ROW_VALUE] = value;
-	}
-	rows->count++;
+	report_table_put(rows->table, values, ARRAY_LEN(values), rows->err);
 }
 
 static void rows_text(struct rows *rows, const char *section, const char *name, const char *text)
@@ -214,30 +204,12 @@ static void rows_all(struct rows *rows, const struct report_summary *s)
 enum status report_summary_table(struct report_table *out, const struct report_summary *summary,
 				 struct err *err)
 {
-	static struct report_column columns[ROW_COLUMNS] = {
-		[ROW_SECTION] = {"section", REPORT_TEXT}, [ROW_NAME] = {"name", REPORT_TEXT},
-		[ROW_CLOCK] = {"clock", REPORT_TEXT},     [ROW_STAGE] = {"stage", REPORT_NUMBER},
-		[ROW_VALUE] = {"value", REPORT_REAL},
-	};
-	struct rows rows = {0};
+	struct err own;
+	struct rows rows = {out, err_start(err, &own)};
 
-	*out = (struct report_table){0};
-	if (arena_init(&out->arena, 0))
-		return err_nomem(err);
+	report_table_begin(out, "summary", ROWS, rows.err);
 	rows_all(&rows, summary);
-	rows.cells =
-		arena_alloc(&out->arena, (size_t)rows.count * ROW_COLUMNS, sizeof(*rows.cells));
-	if (!rows.cells) {
+	if (err_stuck(rows.err))
 		report_table_free(out);
-		return err_nomem(err);
-	}
-	rows.count = 0;
-	rows_all(&rows, summary);
-
-	out->name = "summary";
-	out->columns = columns;
-	out->column_count = ROW_COLUMNS;
-	out->cells = rows.cells;
-	out->row_count = rows.count;
-	return ST_OK;
+	return rows.err->status;
 }

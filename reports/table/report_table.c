@@ -11,6 +11,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
@@ -18,7 +19,7 @@
 enum status report_table_begin(struct report_table *out, const char *name, int64_t rows,
 			       struct err *err)
 {
-	*out = (struct report_table){.name = name, .room = rows};
+	*out = (struct report_table){.name = name, .room = max(rows, 1)};
 	if (arena_init(&out->arena, 0) == 0)
 		return ST_OK;
 	*out = (struct report_table){0};
@@ -28,22 +29,32 @@ enum status report_table_begin(struct report_table *out, const char *name, int64
 void report_table_put(struct report_table *table, const struct report_value *values, size_t count,
 		      struct err *err)
 {
-	struct report_cell *cells;
+	const bool first = !table->columns;
+	const size_t had = first ? 0 : (size_t)table->row_count * count;
+	struct report_cell *cells = table->cells;
 
-	if (!err_stuck(err) && !table->columns) {
+	if (err_stuck(err))
+		return;
+	if (first) {
 		table->column_count = (int)count;
 		table->columns = arena_alloc(&table->arena, count, sizeof(*table->columns));
-		table->cells = arena_alloc(&table->arena, (size_t)table->room * count,
-					   sizeof(*table->cells));
-		if (!table->columns || !table->cells)
-			err_nomem(err);
 		for (size_t i = 0; i < count && table->columns; i++)
 			table->columns[i] = values[i].column;
 	}
-	if (err_stuck(err))
+	assert(count == (size_t)table->column_count);
+	if (first || table->row_count == table->room) {
+		table->room = first ? table->room : 2 * table->room;
+		cells = arena_alloc(&table->arena, (size_t)table->room * count, sizeof(*cells));
+		if (cells && had > 0)
+			memcpy(cells, table->cells, had * sizeof(*cells));
+	}
+	if (!table->columns || !cells) {
+		err_nomem(err);
 		return;
-	assert(count == (size_t)table->column_count && table->row_count < table->room);
-	cells = table->cells + (size_t)table->row_count++ * count;
+	}
+	table->cells = cells;
+	cells += had;
+	table->row_count++;
 	for (size_t i = 0; i < count; i++) {
 		cells[i] = values[i].cell;
 		cells[i].text = report__copy(&table->arena, values[i].cell.text, err);

@@ -57,7 +57,7 @@ struct report_table {
 	struct report_column *columns;
 	struct report_cell *cells; /* row after row */
 	int column_count;
-	int64_t row_count, room; /* room: most rows of a table that is filled */
+	int64_t row_count, room; /* room: rows that a table being filled has cells for */
 	enum report_fit fit;
 	struct arena arena;
 };
@@ -69,8 +69,8 @@ struct report_value {
 };
 
 /*
- * Fill a table: begin it, then put at most @rows rows, which all name the same columns. Texts of
- * cells are copied. Putting does nothing after a failure, which is in @err (not NULL); the caller
+ * Fill a table: begin it, then put rows, which all name the same columns. @rows is how many are
+ * expected; more are no error. Texts of cells are copied. Putting does nothing after a failure, which is in @err (not NULL); the caller
  * checks it after the last row, and frees the table.
  */
 enum status report_table_begin(struct report_table *out, const char *name, int64_t rows,
