@@ -21,38 +21,14 @@ struct monitor_column {
 	int width;
 };
 
-enum {
-	DEVICE_ADDRESS,
-	DEVICE_SERIAL,
-	DEVICE_SOFTWARE,
-	DEVICE_SERVER,
-	DEVICE_FIRMWARE,
-	DEVICE_TYPE,
-	DEVICE_ID,
-	DEVICE_IPU,
-	DEVICE_ROUTING,
-	DEVICE_COLUMNS
-};
-static const struct monitor_column device_columns[DEVICE_COLUMNS] = {
+static const struct monitor_column device_columns[] = {
 	{"IPU-M", 13}, {"Serial", 20}, {"IPU-M SW", 8}, {"Server version", 14}, {"ICU FW", 10},
 	{"Type", 7},   {"ID", 4},      {"IPU#", 6},     {"Routing", 7},
 };
 static const struct monitor_column device_title[] = {{"ipu-monitor", 15}, {NULL, 81}};
 static const struct monitor_column device_none[] = {{NULL, 97}};
 
-enum {
-	PROCESS_PID,
-	PROCESS_COMMAND,
-	PROCESS_TIME,
-	PROCESS_USER,
-	PROCESS_ID,
-	PROCESS_CLOCK,
-	PROCESS_DIE,
-	PROCESS_BOARD,
-	PROCESS_POWER,
-	PROCESS_COLUMNS
-};
-static const struct monitor_column process_columns[PROCESS_COLUMNS] = {
+static const struct monitor_column process_columns[] = {
 	{"PID", 8},    {"Command", 108}, {"Time", 8}, {"User", 12}, {"ID", 4},
 	{"Clock", 10}, {"Temp", 8},      {"Temp", 8}, {"Power", 8},
 };
@@ -115,32 +91,33 @@ static void add_devices(struct str *out, const struct report_monitor *monitor, b
 	snprintf(partition, sizeof(partition), "Partition: %s [active] has %d reconfigurable IPUs",
 		 REPORT_MONITOR_PARTITION, monitor->count);
 	add_title(out, device_title, ARRAY_LEN(device_title), title, colour);
-	add_rule(out, device_columns, DEVICE_COLUMNS);
-	add_row(out, device_columns, DEVICE_COLUMNS, NULL);
+	add_rule(out, device_columns, ARRAY_LEN(device_columns));
+	add_row(out, device_columns, ARRAY_LEN(device_columns), NULL);
 	for (int i = 0; i < monitor->count; i++) {
 		const struct report_monitor_device *device = &monitor->devices[i];
 		char address[64], serial[64], id[16], ipu[16];
-		const char *cells[DEVICE_COLUMNS] = {
-			[DEVICE_ADDRESS] = address,
-			[DEVICE_SERIAL] = serial,
-			[DEVICE_SOFTWARE] = IPUSCOPE_VERSION,
-			[DEVICE_SERVER] = IPUSCOPE_VERSION,
-			[DEVICE_FIRMWARE] = IPUSCOPE_VERSION,
-			[DEVICE_TYPE] = device->kind->board,
-			[DEVICE_ID] = id,
-			[DEVICE_IPU] = ipu,
-			[DEVICE_ROUTING] = "DNC",
+		const char *const cells[] = {
+			address,
+			serial,
+			IPUSCOPE_VERSION,
+			IPUSCOPE_VERSION,
+			IPUSCOPE_VERSION,
+			device->kind->board,
+			id,
+			ipu,
+			"DNC",
 		};
 
+		_Static_assert(ARRAY_LEN(cells) == ARRAY_LEN(device_columns), "a cell a column");
 		if (i % REPORT_MONITOR_MACHINE == 0)
-			add_rule(out, device_columns, DEVICE_COLUMNS);
+			add_rule(out, device_columns, ARRAY_LEN(device_columns));
 		report_monitor_address(device->id, address, sizeof(address));
 		report_monitor_serial(device->id, serial, sizeof(serial));
 		snprintf(id, sizeof(id), "%d", device->id);
 		snprintf(ipu, sizeof(ipu), "%d", report_monitor_ipu(device->id));
-		add_row(out, device_columns, DEVICE_COLUMNS, cells);
+		add_row(out, device_columns, ARRAY_LEN(device_columns), cells);
 	}
-	add_rule(out, device_columns, DEVICE_COLUMNS);
+	add_rule(out, device_columns, ARRAY_LEN(device_columns));
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -163,22 +140,19 @@ static void add_process(struct str *out, const struct report_monitor *monitor,
 			const struct prof_announcement *run,
 			const struct report_monitor_device *device)
 {
-	char text[PROCESS_COLUMNS][32];
-	const char *cells[PROCESS_COLUMNS];
+	char pid[32], time[32], id[32], clock[32], die[32], board[32], power[32];
+	const char *const cells[] = {pid,   run->command, time,  run->user, id,
+				     clock, die,          board, power};
 
-	for (int i = 0; i < PROCESS_COLUMNS; i++)
-		cells[i] = text[i];
-	cells[PROCESS_COMMAND] = run->command;
-	cells[PROCESS_USER] = run->user;
-	snprintf(text[PROCESS_PID], sizeof(text[0]), "%" PRId64, run->pid);
-	format_duration(text[PROCESS_TIME], sizeof(text[0]), monitor->now_ms - run->started_ms);
-	snprintf(text[PROCESS_ID], sizeof(text[0]), "%d%s", device->id,
-		 device->users > 1 ? "*" : "");
-	snprintf(text[PROCESS_CLOCK], sizeof(text[0]), "%" PRId64 "MHz", run->clock_mhz);
-	snprintf(text[PROCESS_DIE], sizeof(text[0]), "%.1f C", device->die_c);
-	snprintf(text[PROCESS_BOARD], sizeof(text[0]), "%.1f C", device->board_c);
-	snprintf(text[PROCESS_POWER], sizeof(text[0]), "%.1f W", device->board_watts);
-	add_row(out, process_columns, PROCESS_COLUMNS, cells);
+	_Static_assert(ARRAY_LEN(cells) == ARRAY_LEN(process_columns), "a cell a column");
+	snprintf(pid, sizeof(pid), "%" PRId64, run->pid);
+	format_duration(time, sizeof(time), monitor->now_ms - run->started_ms);
+	snprintf(id, sizeof(id), "%d%s", device->id, device->users > 1 ? "*" : "");
+	snprintf(clock, sizeof(clock), "%" PRId64 "MHz", run->clock_mhz);
+	snprintf(die, sizeof(die), "%.1f C", device->die_c);
+	snprintf(board, sizeof(board), "%.1f C", device->board_c);
+	snprintf(power, sizeof(power), "%.1f W", device->board_watts);
+	add_row(out, process_columns, ARRAY_LEN(process_columns), cells);
 }
 
 static void add_processes(struct str *out, const struct report_monitor *monitor, bool colour)
@@ -196,16 +170,16 @@ static void add_processes(struct str *out, const struct report_monitor *monitor,
 	snprintf(partition, sizeof(partition), "Attached processes in partition %s",
 		 REPORT_MONITOR_PARTITION);
 	add_title(out, process_title, ARRAY_LEN(process_title), title, colour);
-	add_rule(out, process_columns, PROCESS_COLUMNS);
-	add_row(out, process_columns, PROCESS_COLUMNS, NULL);
-	add_rule(out, process_columns, PROCESS_COLUMNS);
+	add_rule(out, process_columns, ARRAY_LEN(process_columns));
+	add_row(out, process_columns, ARRAY_LEN(process_columns), NULL);
+	add_rule(out, process_columns, ARRAY_LEN(process_columns));
 	for (int i = 0; i < monitor->runs.count; i++) {
 		const struct prof_announcement *run = &monitor->runs.items[i];
 
 		for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++)
 			add_process(out, monitor, run, &monitor->devices[id]);
 	}
-	add_rule(out, process_columns, PROCESS_COLUMNS);
+	add_rule(out, process_columns, ARRAY_LEN(process_columns));
 }
 
 /* ---- progress of the runs -------------------------------------------------------------------- */
