@@ -92,11 +92,10 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
-	enum status status;
 	bool more;
 
 	cli_begin(&walk, &report_merge_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+	while (cli_next(&walk, &argument, &more, err) == ST_OK && more) {
 		if (argument.option) {
 			cli_set(&argument, line, err);
 			continue;
@@ -106,23 +105,18 @@ static enum status merge_parse(struct merge_line *line, int argc, char **argv, s
 			return err_nomem(err);
 		line->sources[line->count++] = (struct prof_merge_source){.path = argument.value};
 	}
-	return status;
+	return err->status;
 }
 
 static enum status merge_check(const struct merge_line *line, struct err *err)
 {
-	enum status status = ST_OK;
-
 	if (!line->count)
 		return report_find_suggest(".", "ipu-report merge", "no report given", err);
-	for (size_t i = 0; i < line->count && status == ST_OK; i++)
-		status = report_find_resolve(&line->sources[i].path, "ipu-report merge", err);
-	if (status == ST_OK && line->count < 2)
-		status = err_set(err, ST_INVALID,
-				 "one report is whole already; give two or "
-				 "more");
-	if (status != ST_OK)
-		return status;
+	for (size_t i = 0; i < line->count; i++)
+		if (report_find_resolve(&line->sources[i].path, "ipu-report merge", err) != ST_OK)
+			return err->status;
+	if (line->count < 2)
+		return err_set(err, ST_INVALID, "one report is whole already; give two or more");
 	if (!line->file)
 		return err_set(err, ST_INVALID, "no file to write given (-o FILE)");
 	if (!strcmp(line->file, "-"))
@@ -132,9 +126,10 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 	if (fs_is_dir(line->file))
 		return err_set(err, ST_INVALID, "%s: is a folder (-o %s/profile.db?)", line->file,
 			       line->file);
-	for (size_t i = 0; i < line->count && status == ST_OK; i++)
-		status = report_output_check_source(line->sources[i].path, line->file, err);
-	return status == ST_OK ? report_output_check(line->file, line->force, err) : status;
+	for (size_t i = 0; i < line->count; i++)
+		if (report_output_check_source(line->sources[i].path, line->file, err) != ST_OK)
+			return err->status;
+	return report_output_check(line->file, line->force, err);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

@@ -142,7 +142,6 @@ static enum status parse_instances(struct whatif_line *line, struct err *err)
 {
 	const char *dots = line->instances ? strstr(line->instances, "..") : NULL;
 	char first[32] = "";
-	enum status status;
 
 	if (!line->instances != !line->network)
 		return err_set(err, ST_INVALID, "--instances and --network belong together");
@@ -156,22 +155,20 @@ static enum status parse_instances(struct whatif_line *line, struct err *err)
 	str_copy(first, sizeof(first), line->instances);
 	if (dots && (size_t)(dots - line->instances) < sizeof(first))
 		first[dots - line->instances] = '\0';
-	status = cli_number("--instances", first, 1, INSTANCES_MOST, &line->first, err);
+	cli_number("--instances", first, 1, INSTANCES_MOST, &line->first, err);
 	line->last = line->first;
-	if (status == ST_OK && dots)
-		status = cli_number("--instances", dots + 2, line->first, INSTANCES_MOST,
-				    &line->last, err);
-	return status == ST_OK
-		       ? report_whatif_network_parse(&line->change.network, line->network, err)
-		       : status;
+	if (!err_stuck(err) && dots)
+		cli_number("--instances", dots + 2, line->first, INSTANCES_MOST, &line->last, err);
+	if (!err_stuck(err))
+		report_whatif_network_parse(&line->change.network, line->network, err);
+	return err->status;
 }
 
 static enum status parse(struct whatif_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
-	enum status status;
-	int from = 0;
+	int from;
 	bool more;
 
 	*line = (struct whatif_line){.table = {.width = -1}};
@@ -179,10 +176,11 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	if (!line->change.words)
 		return err_nomem(err);
 	cli_begin(&walk, &report_whatif_cli, argc, argv, true);
-	for (from = walk.at; (status = cli_next(&walk, &argument, &more, err)) == ST_OK && more;
+	for (from = walk.at;
+	     !err_stuck(err) && cli_next(&walk, &argument, &more, err) == ST_OK && more;
 	     from = walk.at) {
 		if (argument.option) {
-			status = cli_set(&argument, line, err);
+			cli_set(&argument, line, err);
 		} else if (argument.name) {
 			struct report_whatif_change *change = &line->change;
 
@@ -196,24 +194,21 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 				change->words[change->count++] = argv[from++];
 			walk.at = from;
 		} else if (line->path) {
-			status = err_set(err, ST_INVALID,
-					 "one word too many: \"%s\" (REPORT is enough)",
-					 argument.value);
+			err_set(err, ST_INVALID, "one word too many: \"%s\" (REPORT is enough)",
+				argument.value);
 		} else {
 			line->path = argument.value;
 		}
-		if (status != ST_OK)
-			return status;
 	}
-	if (status == ST_OK)
-		status = report_verb_render(&line->render, &line->table, err);
-	return status == ST_OK ? parse_instances(line, err) : status;
+	if (!err_stuck(err) && report_verb_render(&line->render, &line->table, err) == ST_OK)
+		parse_instances(line, err);
+	return err->status;
 }
 
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 struct rows {
-	const struct report_whatif *whatif;
+	struct report_whatif *whatif;
 	struct report_whatif_row *row;
 	int count;
 	double fitted;          /* bandwidth of the recorded network, Gbit/s; 0: not asked for */
@@ -227,24 +222,23 @@ static enum status predict_rows(struct rows *rows, const struct whatif_line *lin
 	const bool all = !change.schedule && change.microbatches == 0 && change.replicas == 0 &&
 			 !change.target && change.stages == 0 && !change.split &&
 			 change.count == 0 && change.instances == 0 && !line->instances;
-	enum status status = ST_OK;
 
 	if (line->instances && change.network.recorded)
-		status = report_whatif_fit_network(&change.network, rows->whatif, err);
+		report_whatif_fit_network(&change.network, rows->whatif, err);
 	rows->fitted = change.network.recorded ? change.network.bits_ns : 0;
-	for (bool more = true; more && status == ST_OK && (all || rows->count < 1);) {
-		status = report_whatif_row_at(&rows->row[rows->count], rows->whatif, rows->count,
-					      &more, err);
+	for (bool more = true; more && !err_stuck(err) && (all || rows->count < 1);) {
+		report_whatif_row_at(&rows->row[rows->count], rows->whatif, rows->count, &more,
+				     err);
 		rows->count += more;
 	}
-	if (all || status != ST_OK)
-		return status;
-	do {
+	while (!all && !err_stuck(err)) {
 		change.instances = (int)(change.instances ? 2 * change.instances : line->first);
-		status = report_whatif_predict(&rows->row[rows->count++].prediction, rows->whatif,
-					       &change, err);
-	} while (status == ST_OK && change.instances && 2 * change.instances <= line->last);
-	return status;
+		report_whatif_predict(&rows->row[rows->count++].prediction, rows->whatif, &change,
+				      err);
+		if (!change.instances || 2 * change.instances > line->last)
+			break;
+	}
+	return err->status;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -282,9 +276,8 @@ static void print_notes(const struct rows *rows, int width)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static enum status open_inputs(struct report_whatif **out, const struct whatif_line *line,
-			       struct rows *rows, char unfinished[REPORT_UNFINISHED_SIZE],
-			       struct err *err)
+static enum status open_inputs(struct rows *rows, const struct whatif_line *line,
+			       char unfinished[REPORT_UNFINISHED_SIZE], struct err *err)
 {
 	const enum report_whatif_clock clock = line->clock && !strcmp(line->clock, "host")
 						       ? REPORT_WHATIF_HOST
@@ -292,53 +285,44 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 	const char *path = line->path;
 	char newest[FS_PATH_SIZE];
 	struct ips_report *report;
-	enum status status = report_find_report(&path, newest, report_whatif_cli.name, err);
 
-	*out = NULL;
-	if (status == ST_OK)
-		status = report_public_open(&report, path, err);
-	if (status != ST_OK)
-		return status;
+	if (report_find_report(&path, newest, report_whatif_cli.name, err) != ST_OK ||
+	    report_public_open(&report, path, err) != ST_OK)
+		return err->status;
 	rows->unfinished = report__unfinished(report_public_db(report), unfinished);
-	status = report_whatif_open(out, report_public_db(report), clock, err);
-	if (status == ST_OK && line->instances)
-		status = report_whatif_read_ranks(*out, report_public_db(report), err);
+	if (report_whatif_open(&rows->whatif, report_public_db(report), clock, err) == ST_OK &&
+	    line->instances)
+		report_whatif_read_ranks(rows->whatif, report_public_db(report), err);
 	ips_report_close(report);
-	return status;
+	return err->status;
 }
 
 enum status report_whatif_run(int argc, char **argv, struct err *err)
 {
+	struct rows rows = {.row = mem_calloc(REPORT_WHATIF_ROWS_MAX, sizeof(*rows.row))};
+	char unfinished[REPORT_UNFINISHED_SIZE];
+	struct report_table table = {0};
 	struct whatif_line line = {0};
-	enum status status = parse(&line, argc, argv, err);
 
-	if (status == ST_OK) {
-		struct rows rows = {.row = mem_calloc(REPORT_WHATIF_ROWS_MAX, sizeof(*rows.row))};
-		char unfinished[REPORT_UNFINISHED_SIZE];
-		struct report_whatif *whatif = NULL;
-		struct report_table table = {0};
+	if (!rows.row)
+		err_nomem(err);
+	if (!err_stuck(err) && parse(&line, argc, argv, err) == ST_OK &&
+	    open_inputs(&rows, &line, unfinished, err) == ST_OK &&
+	    predict_rows(&rows, &line, err) == ST_OK) {
 		const bool text = line.render.format == REPORT_AS_TEXT;
+		const char *columns = line.columns     ? line.columns
+				      : !text          ? "all"
+				      : line.instances ? REPORT_WHATIF_INSTANCES
+						       : NULL;
 
-		status = rows.row ? open_inputs(&whatif, &line, &rows, unfinished, err)
-				  : err_nomem(err);
-		rows.whatif = whatif;
-		if (status == ST_OK)
-			status = predict_rows(&rows, &line, err);
-		if (status == ST_OK)
-			status = report_whatif_table(&table, rows.row, rows.count,
-						     line.columns     ? line.columns
-						     : !text          ? "all"
-						     : line.instances ? REPORT_WHATIF_INSTANCES
-								      : NULL,
-						     err);
-		if (status == ST_OK)
-			status = report_render(&table, &line.render, stdout, err);
-		report_table_free(&table);
-		if (status == ST_OK && text)
+		report_whatif_table(&table, rows.row, rows.count, columns, err);
+		if (!err_stuck(err) && report_render(&table, &line.render, stdout, err) == ST_OK &&
+		    text)
 			print_notes(&rows, line.render.width);
-		report_whatif_close(whatif);
-		mem_free(rows.row);
 	}
+	report_table_free(&table);
+	report_whatif_close(rows.whatif);
+	mem_free(rows.row);
 	mem_free(line.change.words);
-	return status;
+	return err->status;
 }
