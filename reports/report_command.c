@@ -234,16 +234,14 @@ static enum status parse_command(struct command_line *line, struct report_render
 {
 	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
 					"REPORT and NAME are enough"};
-	enum status status;
 
 	*line = (struct command_line){.limit = REPORT_LIMIT_DEFAULT, .table = {.width = -1}};
-	status = cli_parse(&command_report, argc, argv, set_option, line, &words, err);
-	if (status == ST_OK)
-		status = report_verb_render(render, &line->table, err);
-	if (status == ST_OK && line->csv_safe && !line->table.csv)
-		status = err_set(err, ST_INVALID, "--csv-safe goes with --csv");
+	if (cli_parse(&command_report, argc, argv, set_option, line, &words, err) == ST_OK &&
+	    report_verb_render(render, &line->table, err) == ST_OK && line->csv_safe &&
+	    !line->table.csv)
+		err_set(err, ST_INVALID, "--csv-safe goes with --csv");
 	render->csv_safe = line->csv_safe;
-	return status;
+	return err->status;
 }
 
 /* ---- which report ---------------------------------------------------------------------------- */
@@ -275,7 +273,6 @@ static enum status check_entry_options(const struct command_line *line,
 static enum status resolve_entry(struct command_line *line, const struct report_entry **entry,
 				 struct err *err)
 {
-	enum status status;
 	struct err unknown;
 	char what[128];
 
@@ -296,21 +293,21 @@ static enum status resolve_entry(struct command_line *line, const struct report_
 	/* No entry and no file: unless the word looks like a path, it is a misspelt entry. */
 	if (line->word_count == 1 && line->words[0] && !fs_exists(line->words[0]) &&
 	    !strpbrk(line->words[0], "/.") && !str_starts_with(line->words[0], "tf_report__")) {
-		status = report_entry_find(entry, line->words[0], &unknown);
-		return err_set(err, status, "%s, and no file or folder of this name", unknown.text);
+		report_entry_find(entry, line->words[0], &unknown);
+		return err_set(err, unknown.status, "%s, and no file or folder of this name",
+			       unknown.text);
 	}
 	if (!line->words[0]) {
-		status = report_find_default(command_report.name, stderr, line->newest, err);
-		if (status != ST_OK)
-			return status;
+		if (report_find_default(command_report.name, stderr, line->newest, err) != ST_OK)
+			return err->status;
 		line->words[0] = line->newest;
 		line->word_count = line->word_count ? line->word_count : 1;
 	}
-	status = report_entry_find(entry, line->word_count > 1 ? line->words[1] : "summary", err);
-	if (status == ST_OK)
-		status = check_entry_options(line, *entry, err);
-	if (status != ST_OK || (*entry)->needs == REPORT_NEEDS_NOTHING)
-		return status;
+	if (report_entry_find(entry, line->word_count > 1 ? line->words[1] : "summary", err) !=
+		    ST_OK ||
+	    check_entry_options(line, *entry, err) != ST_OK ||
+	    (*entry)->needs == REPORT_NEEDS_NOTHING)
+		return err->status;
 	return report_find_resolve(&line->words[0], command_report.name, err);
 }
 
@@ -323,9 +320,8 @@ static enum status run_entry(const struct report_entry *entry, struct report_req
 	if (entry->needs != REPORT_NEEDS_DB)
 		return entry->run(entry, request, err);
 
-	status = report_public_open(&report, request->path, err);
-	if (status != ST_OK)
-		return status;
+	if (report_public_open(&report, request->path, err) != ST_OK)
+		return err->status;
 	request->db = report_public_db(report);
 	prof_db_read_through(request->db);
 	status = entry->run(entry, request, err);

@@ -71,7 +71,6 @@ static enum status check_file(const struct report_export *format, const char *re
 			      const char *path, bool force, struct err *err)
 {
 	struct stat info;
-	enum status status;
 
 	if (strcmp(path, "-") == 0)
 		return format->text ? ST_OK
@@ -79,9 +78,8 @@ static enum status check_file(const struct report_export *format, const char *re
 					      "%s: needs a file (-o FILE), not the standard "
 					      "output",
 					      format->name);
-	status = report_output_check_source(report, path, err);
-	if (status != ST_OK)
-		return status;
+	if (report_output_check_source(report, path, err) != ST_OK)
+		return err->status;
 	if (!force && fs_exists(path))
 		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", path);
 	/* Reject a pipe: opening it would wait for its reader. */
@@ -298,21 +296,19 @@ static enum status check_options(const struct export_line *line, const struct re
 				 struct err *err)
 {
 	struct str others = {0};
-	enum status status = ST_OK;
 
-	for (int bit = 0; bit < REPORT_EXPORT_OPTIONS && status == ST_OK; bit++) {
+	for (int bit = 0; bit < REPORT_EXPORT_OPTIONS && !err_stuck(err); bit++) {
 		if (!line->given[bit] || (format->options & 1u << bit) != 0)
 			continue;
 		for (size_t i = 0; i < ARRAY_LEN(export_table); i++)
 			if ((export_table[i].options & 1u << bit) != 0)
 				str_addf(&others, "%s%s", others.length > 0 ? ", " : "",
 					 export_table[i].name);
-		status =
-			err_set(err, ST_INVALID, "%s: is of no use to export %s (it belongs to %s)",
-				line->given[bit]->name, format->name, str_peek(&others));
+		err_set(err, ST_INVALID, "%s: is of no use to export %s (it belongs to %s)",
+			line->given[bit]->name, format->name, str_peek(&others));
 	}
 	str_free(&others);
-	return status;
+	return err->status;
 }
 
 static enum status write_export(const struct export_line *line, const struct report_export *format,
@@ -358,11 +354,9 @@ enum status report_export_run(int argc, char **argv, struct err *err)
 	const struct cli_words words = {line.words, ARRAY_LEN(line.words), &line.word_count,
 					"REPORT and FORMAT are enough"};
 	const char *file;
-	enum status status =
-		cli_parse(&report_export_cli, argc, argv, set_option, &line, &words, err);
 
-	if (status != ST_OK)
-		return status;
+	if (cli_parse(&report_export_cli, argc, argv, set_option, &line, &words, err) != ST_OK)
+		return err->status;
 	if (line.from_ns >= line.to_ns)
 		return err_set(err, ST_INVALID, "--from %lld: is not before --to %lld",
 			       (long long)line.from_ns, (long long)line.to_ns);
@@ -372,14 +366,12 @@ enum status report_export_run(int argc, char **argv, struct err *err)
 		line.words[1] = line.words[0];
 		line.words[0] = NULL;
 	}
-	status = report_find_report(&line.words[0], line.newest, report_export_cli.name, err);
-	if (status == ST_OK)
-		status = find_format(&format, line.words[1], err);
-	if (status == ST_OK)
-		status = check_options(&line, format, err);
-	if (status != ST_OK)
-		return status;
+	if (report_find_report(&line.words[0], line.newest, report_export_cli.name, err) != ST_OK ||
+	    find_format(&format, line.words[1], err) != ST_OK ||
+	    check_options(&line, format, err) != ST_OK)
+		return err->status;
 	file = line.file ? line.file : format->file;
-	status = check_file(format, line.words[0], file, line.force, err);
-	return status == ST_OK ? write_export(&line, format, file, err) : status;
+	if (check_file(format, line.words[0], file, line.force, err) != ST_OK)
+		return err->status;
+	return write_export(&line, format, file, err);
 }

@@ -117,11 +117,11 @@ static enum status npz_check(const struct npz_export *export, struct err *err)
 static enum status npz_write(struct npz_export *export, const char *path, struct err *err)
 {
 	const int count = outfeed_captures_count(export->captures);
-	enum status status = npz_writer_open(&export->writer, path, err);
+	struct npz_writer *writer = &export->writer;
 
-	if (status != ST_OK)
-		return status;
-	for (int i = 0; i < count && status == ST_OK; i++) {
+	if (npz_writer_open(writer, path, err) != ST_OK)
+		return err->status;
+	for (int i = 0; i < count && !err_stuck(err); i++) {
 		const struct outfeed_array *array = outfeed_captures_at(export->captures, i);
 		struct npz_member member = {
 			.name = array->name, .type = array->dtype, .ndim = array->ndim};
@@ -129,18 +129,15 @@ static enum status npz_write(struct npz_export *export, const char *path, struct
 		if (!npz_selected(export, array))
 			continue;
 		memcpy(member.dim, array->shape, (size_t)array->ndim * sizeof(member.dim[0]));
-		status = npz_writer_begin(&export->writer, &member, (uint64_t)array->bytes);
-		if (status == ST_OK)
-			status = outfeed_captures_read(export->captures, i, npz_write_data, export,
-						       err);
-		if (status == ST_OK)
-			status = npz_writer_end(&export->writer);
+		if (npz_writer_begin(writer, &member, (uint64_t)array->bytes) == ST_OK &&
+		    outfeed_captures_read(export->captures, i, npz_write_data, export, err) ==
+			    ST_OK &&
+		    npz_writer_end(writer) == ST_OK && export->request->steps)
+			npz_write_steps(export, i, err);
 		export->arrays++;
 		export->bytes += array->bytes;
-		if (status == ST_OK && export->request->steps)
-			status = npz_write_steps(export, i, err);
 	}
-	return npz_writer_close(&export->writer, status);
+	return npz_writer_close(writer, err->status);
 }
 
 static enum status npz_report_result(const struct npz_export *export, const char *path,
@@ -175,15 +172,13 @@ enum status report_export_npz(const struct report_export_request *request, const
 			      struct err *err)
 {
 	struct npz_export export = {.request = request};
-	enum status status = outfeed_captures_open(&export.captures, request->db, err);
+	struct err own;
 
-	if (status != ST_OK)
-		return status;
-	status = npz_check(&export, err);
-	if (status == ST_OK)
-		status = npz_write(&export, path, err);
-	if (status == ST_OK)
-		status = npz_report_result(&export, path, err);
+	err = err_start(err, &own);
+	if (outfeed_captures_open(&export.captures, request->db, err) != ST_OK)
+		return err->status;
+	if (npz_check(&export, err) == ST_OK && npz_write(&export, path, err) == ST_OK)
+		npz_report_result(&export, path, err);
 	outfeed_captures_close(export.captures);
-	return status;
+	return err->status;
 }
