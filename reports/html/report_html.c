@@ -144,8 +144,8 @@ int64_t html_query(struct report_html *page, const char *name, const char *sql, 
 	int64_t rows;
 	bool more;
 
-	if (err_stuck(page->err) ||
-	    report__table_query(&table, page->db, name, sql, limit, &more, page->err) != ST_OK)
+	if (err_stuck(page->err) || report_table_query_most(&table, page->db, name, sql, limit, 0,
+							    &more, page->err) != ST_OK)
 		return 0;
 	rows = table.row_count;
 	if (rows > 0)

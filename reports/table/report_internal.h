@@ -19,9 +19,10 @@
 /* Quantity of a column, derived from its name or else from its type. */
 enum report_quantity report__quantity(const char *column, enum prof_type type);
 
-/* The columns of an open query; *@out and the names are allocated in @arena. */
-enum status report__columns(const struct prof_query *query, struct arena *arena,
-			    struct report_column **out, int *count, struct err *err);
+/* The columns of an open query; *@out and the names are allocated in @arena. A failure is in @err,
+ * which is not NULL. */
+void report__columns(const struct prof_query *query, struct arena *arena,
+		     struct report_column **out, int *count, struct err *err);
 
 /* The cell in @column of the query's current row. Its text is valid until the next step. */
 void report__cell(const struct prof_query *query, int column, struct report_cell *out);
@@ -50,10 +51,6 @@ const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SI
 /* Write the cell as a member of an object. Integers beyond 2^53 become strings; a non-finite real
  * becomes null with a sibling NAME_nonfinite. */
 void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell);
-
-/* Like report_table_query(), but return in *@more whether the limit cut rows, and set no note. */
-enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
-				const char *sql, int64_t limit, bool *more, struct err *err);
 
 /* Width of @text in terminal columns: wide characters count as two. */
 int report__width(const char *text);

@@ -281,17 +281,16 @@ struct view_pass {
 	bool live;  /* the file is being written */
 };
 
-static enum status pass_open(struct view_pass *pass, const struct prof_query *query,
-			     struct err *err)
+static void pass_open(struct view_pass *pass, const struct prof_query *query, struct err *err)
 {
-	enum status status =
-		report__columns(query, &pass->arena, &pass->columns, &pass->column_count, err);
-
-	if (status != ST_OK)
-		return status;
+	report__columns(query, &pass->arena, &pass->columns, &pass->column_count, err);
 	pass->cells = arena_alloc(&pass->arena, (size_t)pass->column_count, sizeof(*pass->cells));
-	if (!pass->cells)
-		return err_nomem(err);
+	if (!pass->cells && !err_stuck(err))
+		err_nomem(err);
+	if (err_stuck(err)) {
+		pass->columns = NULL; /* the stream has not begun */
+		return;
+	}
 	pass->key_column = -1;
 	for (int i = 0; pass->view->key && i < pass->column_count; i++)
 		if (!strcmp(pass->columns[i].name, pass->view->key))
@@ -300,23 +299,21 @@ static enum status pass_open(struct view_pass *pass, const struct prof_query *qu
 			    pass->params, pass->out);
 	/* Buffer the slice: a slow reader of our output must not prolong the transaction. */
 	pass->stream.hold = pass->live;
-	return ST_OK;
 }
 
-/* Read the next slice (the whole view unless the file is live). *@more: call again. */
-static enum status pass_slice(struct view_pass *pass, bool *more, struct err *err)
+/* Read the next slice (the whole view unless the file is live). Return whether there is more. */
+static bool pass_slice(struct view_pass *pass, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, pass->db, pass->view->sql_from, err);
 	int64_t count = 0;
+	bool more = false;
 
-	*more = false;
-	if (status != ST_OK)
-		return status;
+	if (prof_query_open(&query, pass->db, pass->view->sql_from, err) != ST_OK)
+		return false;
 	prof_query_int(query, ":at", pass->at);
 	if (!pass->columns)
-		status = pass_open(pass, query, err);
-	while (prof_query_next(query, &status, err)) {
+		pass_open(pass, query, err);
+	while (!more && prof_query_next(query, &err->status, err)) {
 		pass->cut = pass->limit > 0 && pass->stream.rows >= pass->limit;
 		if (pass->cut)
 			break;
@@ -326,14 +323,12 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 						: pass->cells[pass->key_column].integer + 1;
 		if (!report_stream_row(&pass->stream, pass->cells))
 			break;
-		*more = pass->live && ++count == SLICE_ROWS;
-		if (*more)
-			break;
+		more = pass->live && ++count == SLICE_ROWS;
 	}
 	prof_query_close(query);
 	if (pass->columns)
 		stream_flush(&pass->stream);
-	return status;
+	return more && !err_stuck(err);
 }
 
 bool report__is_live(struct prof_db *db)
@@ -341,21 +336,20 @@ bool report__is_live(struct prof_db *db)
 	return prof_db_state(db) != PROF_COMPLETE && prof_db_writer_alive(db);
 }
 
-static enum status pass_close(struct view_pass *pass, struct err *err)
+static void pass_close(struct view_pass *pass, struct err *err)
 {
 	char sentence[REPORT_UNFINISHED_SIZE];
 	const char *unfinished = report__unfinished(pass->db, sentence);
 	const char *cut = pass->cut ? "cut by the limit" : NULL;
 	struct str note = {0};
-	enum status status;
 
 	str_addf(&note, "%s%s%s", cut ? cut : "", cut && unfinished ? "\n" : "",
 		 unfinished ? unfinished : "");
-	status = report_stream_end(&pass->stream, note.length ? str_peek(&note) : NULL, err);
-	if (note.failed)
-		status = err_nomem(err);
+	report_stream_end(&pass->stream, note.length ? str_peek(&note) : NULL,
+			  err_stuck(err) ? NULL : err);
+	if (note.failed && !err_stuck(err))
+		err_nomem(err);
 	str_free(&note);
-	return status;
 }
 
 enum status report_view_stream(const struct report_view *view, struct prof_db *db,
@@ -364,22 +358,18 @@ enum status report_view_stream(const struct report_view *view, struct prof_db *d
 {
 	struct view_pass pass = {
 		.view = view, .db = db, .params = params, .out = out, .limit = limit};
-	enum status status = ST_OK, ended;
-	bool more = true;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (arena_init(&pass.arena, 0))
 		return err_nomem(err);
 	pass.live = report__is_live(db);
-	while (status == ST_OK && more)
-		status = pass_slice(&pass, &more, err);
-
-	if (pass.columns) {
-		ended = pass_close(&pass, status == ST_OK ? err : NULL);
-		if (status == ST_OK)
-			status = ended;
-	}
+	while (pass_slice(&pass, err))
+		continue;
+	if (pass.columns)
+		pass_close(&pass, err);
 	arena_fini(&pass.arena);
-	return status;
+	return err->status;
 }
 
 /* ---- unfinished recordings ------------------------------------------------------------------- */

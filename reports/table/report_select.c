@@ -321,13 +321,12 @@ static void stream_query(struct selection *s, struct prof_query *query,
 	bool more = false;
 	int count;
 
-	if (report__columns(query, &s->arena, &columns, &count, s->err) != ST_OK)
-		return;
+	report__columns(query, &s->arena, &columns, &count, s->err);
 	cells = arena_alloc(&s->arena, (size_t)count, sizeof(*cells));
-	if (!cells) {
+	if (!cells && !err_stuck(s->err))
 		err_nomem(s->err);
+	if (err_stuck(s->err))
 		return;
-	}
 	report_stream_begin(&stream, s->source->name, columns, count, params, out);
 	while (prof_query_next(query, &s->err->status, s->err)) {
 		more = s->limit > 0 && stream.rows >= s->limit;

@@ -207,23 +207,23 @@ enum report_quantity report__quantity(const char *column, enum prof_type type)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-enum status report__columns(const struct prof_query *query, struct arena *arena,
-			    struct report_column **out, int *count, struct err *err)
+void report__columns(const struct prof_query *query, struct arena *arena,
+		     struct report_column **out, int *count, struct err *err)
 {
-	int columns = prof_column_count(query);
+	const int columns = prof_column_count(query);
 
 	*count = 0;
 	*out = arena_alloc(arena, (size_t)columns, sizeof(**out));
 	if (!*out)
-		return err_nomem(err);
-	for (int i = 0; i < columns; i++) {
-		(*out)[i].name = arena_strdup(arena, prof_column_name(query, i));
-		if (!(*out)[i].name)
-			return err_nomem(err);
-		(*out)[i].quantity = report__quantity((*out)[i].name, PROF_NULL);
+		err_nomem(err);
+	for (int i = 0; i < columns && !err_stuck(err); i++) {
+		const char *name = prof_column_name(query, i);
+
+		(*out)[i].name = report__copy(arena, name, err);
+		(*out)[i].quantity = report__quantity(name, PROF_NULL);
 	}
-	*count = columns;
-	return ST_OK;
+	if (!err_stuck(err))
+		*count = columns;
 }
 
 void report__cell(const struct prof_query *query, int column, struct report_cell *out)
@@ -260,24 +260,23 @@ struct table_rows {
 };
 
 /* Read all rows; *@more: a bound stopped it. */
-static enum status read_rows(struct report_table *table, struct prof_query *query, int64_t limit,
-			     struct table_rows *rows, bool *more, struct err *err)
+static void read_rows(struct report_table *table, struct prof_query *query, int64_t limit,
+		      struct table_rows *rows, bool *more, struct err *err)
 {
 	const size_t columns = (size_t)table->column_count;
-	enum status status;
-	bool row;
 
-	*more = false;
-	while ((status = prof_query_step(query, &row, err)) == ST_OK && row) {
+	while (prof_query_next(query, &err->status, err)) {
 		const size_t at = (size_t)rows->count * columns;
 
 		*more = (limit > 0 && rows->count >= limit) ||
 			(rows->most > 0 &&
 			 table->arena.total + at * sizeof(*rows->cells) >= rows->most);
 		if (*more)
-			return ST_OK;
-		if (mem_grow(&rows->cells, &rows->capacity, at + columns, sizeof(*rows->cells)))
-			return err_nomem(err);
+			return;
+		if (mem_grow(&rows->cells, &rows->capacity, at + columns, sizeof(*rows->cells))) {
+			err_nomem(err);
+			return;
+		}
 		for (int i = 0; i < table->column_count; i++) {
 			struct report_cell *cell = &rows->cells[at + (size_t)i];
 
@@ -285,28 +284,25 @@ static enum status read_rows(struct report_table *table, struct prof_query *quer
 			/* A blob's cell holds its size as an integer. */
 			if (prof_column_type(query, i) == PROF_BLOB)
 				table->columns[i].quantity = REPORT_BYTES;
-			if (cell->type != PROF_TEXT)
-				continue;
-			cell->text = arena_strdup(&table->arena, cell->text);
-			if (!cell->text)
-				return err_nomem(err);
+			if (cell->type == PROF_TEXT)
+				cell->text = report__copy(&table->arena, cell->text, err);
 		}
 		rows->count++;
 	}
-	return status;
 }
 
-static enum status store_rows(struct report_table *table, const struct table_rows *rows,
-			      struct err *err)
+static void store_rows(struct report_table *table, const struct table_rows *rows, struct err *err)
 {
 	size_t cells = (size_t)rows->count * (size_t)table->column_count;
 
 	table->row_count = rows->count;
 	if (!cells)
-		return ST_OK;
+		return;
 	table->cells = arena_alloc(&table->arena, cells, sizeof(*table->cells));
-	if (!table->cells)
-		return err_nomem(err);
+	if (!table->cells) {
+		err_nomem(err);
+		return;
+	}
 	memcpy(table->cells, rows->cells, cells * sizeof(*table->cells));
 	/* If a column's name implies no quantity, use the type of its first value. */
 	for (int i = 0; i < table->column_count; i++) {
@@ -324,36 +320,32 @@ static enum status store_rows(struct report_table *table, const struct table_row
 			break;
 		}
 	}
-	return ST_OK;
 }
 
 enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
 			       int64_t limit, size_t most, bool *more, struct err *err)
 {
 	struct table_rows rows = {.most = most};
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct report_table){0};
 	*more = false;
 	if (arena_init(&out->arena, 0)) {
 		prof_query_close(query);
 		return err_nomem(err);
 	}
-	out->name = arena_strdup(&out->arena, name);
-	status = out->name ? ST_OK : err_nomem(err);
-	if (status == ST_OK)
-		status =
-			report__columns(query, &out->arena, &out->columns, &out->column_count, err);
-	if (status == ST_OK)
-		status = read_rows(out, query, limit, &rows, more, err);
+	out->name = report__copy(&out->arena, name, err);
+	report__columns(query, &out->arena, &out->columns, &out->column_count, err);
+	read_rows(out, query, limit, &rows, more, err);
 	/* Close the query first: it holds a snapshot of the database. */
 	prof_query_close(query);
-	if (status == ST_OK)
-		status = store_rows(out, &rows, err);
+	if (!err_stuck(err))
+		store_rows(out, &rows, err);
 	mem_free(rows.cells);
-	if (status != ST_OK)
+	if (err_stuck(err))
 		report_table_free(out);
-	return status;
+	return err->status;
 }
 
 enum status report_table_query_most(struct report_table *out, struct prof_db *db, const char *name,
@@ -369,18 +361,12 @@ enum status report_table_query_most(struct report_table *out, struct prof_db *db
 			       : status;
 }
 
-enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
-				const char *sql, int64_t limit, bool *more, struct err *err)
-{
-	return report_table_query_most(out, db, name, sql, limit, 0, more, err);
-}
-
 enum status report_table_query(struct report_table *out, struct prof_db *db, const char *name,
 			       const char *sql, int64_t limit, struct err *err)
 {
 	char count[FMT_SIZE];
 	bool more;
-	enum status status = report__table_query(out, db, name, sql, limit, &more, err);
+	enum status status = report_table_query_most(out, db, name, sql, limit, 0, &more, err);
 
 	if (status != ST_OK || !more)
 		return status;

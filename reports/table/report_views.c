@@ -62,7 +62,7 @@ enum status report_table_view(struct report_table *out, struct prof_db *db, cons
 				       "unknown view \"%s\" (did you mean \"%s\"?)", name, near);
 		return err_set(err, ST_NOTFOUND, "unknown view \"%s\"", name);
 	}
-	status = report__table_query(out, db, view->name, view->sql, limit, &more, err);
+	status = report_table_query_most(out, db, view->name, view->sql, limit, 0, &more, err);
 	if (status != ST_OK || !more)
 		return status;
 
