@@ -326,42 +326,29 @@ static void sum_add(struct tile *sum, const struct tile *from)
 	}
 }
 
-/* The sum over IPU @ipu, which must be below the number of IPUs; NULL on failure. */
-static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
+/* The sum over IPU @ipu, or over all if @ipu is their number; NULL on failure. */
+static const struct tile *sum_of(struct ips_report *report, int64_t ipu)
 {
 	struct report_public__memory *memory = load_memory(report);
+	const bool all = ipu == memory->ipus;
+	const int64_t count = all ? memory->ipus : memory->tiles;
 	struct tile *sum = &memory->sums[ipu];
 
 	if (memory->summed[ipu])
 		return sum;
-	if (!load_tiles(report, ipu))
+	if (!all && !load_tiles(report, ipu))
 		return NULL;
 	tile_clear(memory, sum);
-	sum->memory.ipu = ipu;
+	sum->memory.ipu = all ? IPS_NULL : ipu;
 	sum->memory.tile = IPS_NULL;
-	for (int64_t i = 0; i < memory->tiles; i++)
-		sum_add(sum, &memory->held_tiles[i]);
-	memory->summed[ipu] = true;
-	return sum;
-}
-
-static const struct tile *sum_of_all(struct ips_report *report)
-{
-	struct report_public__memory *memory = load_memory(report);
-	struct tile *sum = &memory->sums[memory->ipus];
-
-	if (memory->summed[memory->ipus])
-		return sum;
-	tile_clear(memory, sum);
-	sum->memory.ipu = sum->memory.tile = IPS_NULL;
-	for (int64_t ipu = 0; ipu < memory->ipus; ipu++) {
-		const struct tile *part = sum_of_ipu(report, ipu);
+	for (int64_t i = 0; i < count; i++) {
+		const struct tile *part = all ? sum_of(report, i) : &memory->held_tiles[i];
 
 		if (!part)
 			return NULL;
 		sum_add(sum, part);
 	}
-	memory->summed[memory->ipus] = true;
+	memory->summed[ipu] = true;
 	return sum;
 }
 
@@ -372,6 +359,6 @@ const struct ips_report_memory *ips_report_ipu_memory(struct ips_report *report,
 	if (ips_report_ipu_count(report) <= 0 ||
 	    (ipu != IPS_NULL && (ipu < 0 || ipu >= report->memory->ipus)))
 		return NULL;
-	sum = ipu == IPS_NULL ? sum_of_all(report) : sum_of_ipu(report, ipu);
+	sum = sum_of(report, ipu == IPS_NULL ? report->memory->ipus : ipu);
 	return !sum ? NULL : &sum->memory;
 }

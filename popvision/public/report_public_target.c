@@ -79,18 +79,18 @@ static int64_t known_count(struct ips_report *report, enum report_public__list_i
 	return count < 0 ? IPS_NULL : count;
 }
 
-/* Sum over the compute sets; IPS_NULL if none records its vertices. */
-static int64_t count_vertices(struct ips_report *report)
+/* Sum of the numbers at @offset of a list's items; IPS_NULL if none is known, or on overflow. */
+static int64_t sum_known(struct ips_report *report, enum report_public__list_id id, size_t offset)
 {
+	const int64_t count = report_public__count(report, id);
 	int64_t sum = IPS_NULL;
 
-	for (int64_t i = 0; i < report_public__count(report, PUBLIC_COMPUTE_SETS); i++) {
-		const struct ips_report_compute_set *set =
-			report_public__item(report, PUBLIC_COMPUTE_SETS, i);
+	for (int64_t i = 0; i < count; i++) {
+		const int64_t number = sorted_number(report_public__item(report, id, i), offset);
 
-		if (set->num_vertices == IPS_NULL)
+		if (number == IPS_NULL)
 			continue;
-		if (__builtin_add_overflow(sum == IPS_NULL ? 0 : sum, set->num_vertices, &sum))
+		if (__builtin_add_overflow(sum == IPS_NULL ? 0 : sum, number, &sum))
 			return IPS_NULL;
 	}
 	return sum;
@@ -103,7 +103,9 @@ const struct ips_report_graph *ips_report_graph(struct ips_report *report)
 	if (!report->graph_known)
 		report->graph = (struct ips_report_graph){
 			.num_compute_sets = known_count(report, PUBLIC_COMPUTE_SETS),
-			.num_vertices = count_vertices(report),
+			.num_vertices =
+				sum_known(report, PUBLIC_COMPUTE_SETS,
+					  offsetof(struct ips_report_compute_set, num_vertices)),
 			.num_variables = known_count(report, PUBLIC_VARIABLES),
 			.num_edges = IPS_NULL,
 			.num_programs = known_count(report, PUBLIC_PROGRAMS),
@@ -225,16 +227,5 @@ int ips_report_liveness_tile(struct ips_report *report, int64_t ipu, int64_t pro
 
 int64_t ips_report_total_cycles(struct ips_report *report)
 {
-	const int64_t count = report_public__count(report, PUBLIC_RUNS);
-	int64_t sum = IPS_NULL;
-
-	for (int64_t i = 0; i < count; i++) {
-		const struct ips_report_run *run = report_public__item(report, PUBLIC_RUNS, i);
-
-		if (run->cycles == IPS_NULL)
-			continue;
-		if (__builtin_add_overflow(sum == IPS_NULL ? 0 : sum, run->cycles, &sum))
-			return IPS_NULL;
-	}
-	return sum;
+	return sum_known(report, PUBLIC_RUNS, offsetof(struct ips_report_run, cycles));
 }

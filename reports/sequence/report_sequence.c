@@ -19,7 +19,8 @@
 /* ---- a captured value ------------------------------------------------------------------------ */
 
 static const char kept_sql[] =
-	"SELECT p.row_id, p.tensor_id, p.context_id, p.dtype, p.shape, t.key, t.dims, "
+	"SELECT p.row_id, p.tensor_id, p.context_id, p.dtype, p.shape, coalesce(t.key, '?'), "
+	"t.dims, "
 	"coalesce(c.step, c.weight_update), c.replica, c.rank, c.step IS NULL "
 	"FROM capture_rows p JOIN tensor_rows t ON t.tensor_id = p.tensor_id "
 	"LEFT JOIN contexts c ON c.context_id = p.context_id "
@@ -61,23 +62,22 @@ static bool read_shape(struct report_kept *out, const char *text)
 	return true;
 }
 
-static enum status read_pieces(struct report_kept *out, struct prof_db *db, enum dtype dtype,
-			       int64_t tensor_id, int64_t context_id, struct err *err)
+static void read_pieces(struct report_kept *out, struct prof_db *db, enum dtype dtype,
+			int64_t tensor_id, int64_t context_id, struct err *err)
 {
 	const size_t wanted = (size_t)out->count, width = (size_t)dtype_bytes(dtype);
 	struct prof_query *query;
 	size_t had = 0;
 	int64_t next = 0;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT coalesce(chunk, 0), data FROM capture_rows WHERE row_id >= :row "
-		"AND tensor_id = :tensor AND context_id IS :context ORDER BY row_id",
-		err);
 
+	prof_query_open(&query, db,
+			"SELECT coalesce(chunk, 0), data FROM capture_rows WHERE row_id >= :row "
+			"AND tensor_id = :tensor AND context_id IS :context ORDER BY row_id",
+			err);
 	bind(query, ":row", out->row_id);
 	bind(query, ":tensor", tensor_id);
 	bind(query, ":context", context_id);
-	while (had < wanted && prof_query_next(query, &status, err)) {
+	while (had < wanted && prof_query_next(query, &err->status, err)) {
 		size_t size;
 		const void *data = prof_column_blob(query, 1, &size);
 
@@ -87,10 +87,9 @@ static enum status read_pieces(struct report_kept *out, struct prof_db *db, enum
 		had += size / width;
 	}
 	prof_query_close(query);
-	if (status == ST_OK && had < wanted)
-		status = err_set(err, ST_FORMAT, "%s: its values of step %lld are not all there",
-				 out->key, (long long)out->step);
-	return status;
+	if (!err_stuck(err) && had < wanted)
+		err_set(err, ST_FORMAT, "%s: its values of step %lld are not all there", out->key,
+			(long long)out->step);
 }
 
 static enum status not_found(const struct report_kept_at *at, struct err *err)
@@ -111,11 +110,12 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 {
 	struct prof_query *query;
 	int64_t tensor_id = IPS_NULL, context_id = IPS_NULL;
-	const char *shape, *dims;
 	enum dtype dtype = DTYPES;
-	enum status status = prof_query_open(&query, db, kept_sql, err);
+	struct err own;
 	bool fits = true;
 
+	err = err_start(err, &own);
+	prof_query_open(&query, db, kept_sql, err);
 	*out = (struct report_kept){.row_id = IPS_NULL};
 	if (at->key)
 		prof_query_text(query, ":key", at->key);
@@ -129,29 +129,30 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 		bind(query, ":from", at->near - NEAR_ROWS);
 		bind(query, ":to", at->near + NEAR_ROWS);
 	}
-	if (prof_query_next(query, &status, err)) {
+	if (prof_query_next(query, &err->status, err)) {
+		const char *shape = prof_column_text(query, 4);
+
+		shape = shape ? shape : "";
 		out->row_id = prof_column_int(query, 0);
 		tensor_id = prof_column_int(query, 1);
 		context_id = prof_column_int(query, 2);
 		dtype = dtype_find(prof_column_text(query, 3));
-		shape = prof_column_text(query, 4);
-		dims = prof_column_text(query, 6);
-		out->key = arena_strdup(arena, prof_column_text(query, 5));
-		out->shape_text = arena_strdup(arena, shape ? shape : "");
-		out->dims = dims ? arena_strdup(arena, dims) : NULL;
+		out->key = report__copy(arena, prof_column_text(query, 5), err);
+		out->shape_text = report__copy(arena, shape, err);
+		out->dims = report__copy(arena, prof_column_text(query, 6), err);
 		out->step = prof_column_int(query, 7);
 		out->replica = prof_column_int(query, 8);
 		out->rank = prof_column_int(query, 9);
 		out->by_update = prof_column_int(query, 10) != 0;
-		fits = dtype != DTYPES && read_shape(out, shape ? shape : "");
+		fits = dtype != DTYPES && read_shape(out, shape);
 		if (fits)
 			out->values = arena_alloc(arena, (size_t)out->count, sizeof(*out->values));
-		if (!out->key || !out->shape_text || (dims && !out->dims) || (fits && !out->values))
-			status = err_nomem(err);
+		if (fits && !out->values)
+			err_nomem(err);
 	}
 	prof_query_close(query);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return err->status;
 	if (out->row_id == IPS_NULL)
 		return not_found(at, err);
 	if (!fits)
@@ -159,7 +160,8 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 			       "%s: values of an unknown type, or more than %lld of them, "
 			       "are not read here",
 			       out->key, (long long)REPORT_KEPT_MOST);
-	return read_pieces(out, db, dtype, tensor_id, context_id, err);
+	read_pieces(out, db, dtype, tensor_id, context_id, err);
+	return err->status;
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -179,12 +181,8 @@ static void read_names(struct report_tokens *out, struct arena *arena, const str
 	out->names = arena_alloc(arena, (size_t)json_count(&names) + 1, sizeof(*out->names));
 	if (!out->names)
 		err_nomem(err);
-	while (!err_stuck(err) && json_next(&names, &item) &&
-	       json_text(&item, &text, err) == ST_OK) {
-		out->names[out->count] = arena_strdup(arena, text);
-		if (!out->names[out->count++])
-			err_nomem(err);
-	}
+	while (!err_stuck(err) && json_next(&names, &item) && json_text(&item, &text, err) == ST_OK)
+		out->names[out->count++] = report__copy(arena, text, err);
 }
 
 enum status report_tokens_read(struct report_tokens *out, struct arena *arena, struct prof_db *db,
@@ -201,11 +199,8 @@ enum status report_tokens_read(struct report_tokens *out, struct arena *arena, s
 	if (!text || json_parse(&node, text, strlen(text), "meta tokens", err) != ST_OK)
 		return err->status;
 	root = json_root("meta tokens", node);
-	if (json_child(&root, "key", &at) && json_text(&at, &key, err) == ST_OK) {
-		out->key = arena_strdup(arena, key);
-		if (!out->key)
-			err_nomem(err);
-	}
+	if (json_child(&root, "key", &at) && json_text(&at, &key, err) == ST_OK)
+		out->key = report__copy(arena, key, err);
 	read_names(out, arena, &root, err);
 	cJSON_Delete(node);
 	return err->status;
@@ -263,18 +258,14 @@ enum status report_tokens_of(const float **out, struct arena *arena, struct prof
 					  .near = kept->row_id,
 					  .below = IPS_NULL};
 	struct report_kept found;
-	struct err none = {ST_OK, ""};
-	enum status status;
+	struct err why;
 
 	*out = NULL;
-	if (!at.key)
+	if (!at.key || report_kept_read(&found, arena, db, &at, &why) == ST_NOTFOUND)
 		return ST_OK;
-	status = report_kept_read(&found, arena, db, &at, &none);
-	if (status == ST_NOTFOUND)
-		return ST_OK;
-	if (status != ST_OK) {
-		*err = none;
-		return status;
+	if (err_stuck(&why)) {
+		*err = why;
+		return why.status;
 	}
 	if (found.ndim == 2 && found.shape[1] == length && sample < found.shape[0])
 		*out = found.values + sample * length;
@@ -324,10 +315,11 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 	const int64_t columns = kept->shape[1];
 	struct report_kept first;
 	bool known;
-	enum status status;
 	struct report_kept_at at = REPORT_KEPT_ANY;
 	struct prof_query *query;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (kept->ndim != 2)
 		return err_set(err, ST_INVALID,
 			       "%s is %s: a kernel of an Embedding has rows and features",
@@ -336,27 +328,27 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 	if (!*out)
 		return err_nomem(err);
 	/* The first capture of the tensor; it may be @kept itself. */
-	status = prof_query_open(&query, db,
-				 "SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
-				 "ON t.tensor_id = p.tensor_id WHERE t.key = :key",
-				 err);
+	prof_query_open(&query, db,
+			"SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
+			"ON t.tensor_id = p.tensor_id WHERE t.key = :key",
+			err);
 	first = *kept;
 	at.key = kept->key;
 	prof_query_text(query, ":key", kept->key);
-	if (prof_query_next(query, &status, err))
+	if (prof_query_next(query, &err->status, err))
 		at.below = prof_column_int(query, 0) + 1;
 	prof_query_close(query);
-	if (status == ST_OK && at.below <= kept->row_id)
-		status = report_kept_read(&first, arena, db, &at, err);
-	known = status == ST_OK && first.row_id != kept->row_id && first.count == kept->count;
-	for (int64_t r = 0; r < kept->shape[0] && status == ST_OK; r++) {
+	if (!err_stuck(err) && at.below <= kept->row_id)
+		report_kept_read(&first, arena, db, &at, err);
+	known = !err_stuck(err) && first.row_id != kept->row_id && first.count == kept->count;
+	for (int64_t r = 0; r < kept->shape[0] && !err_stuck(err); r++) {
 		const float *row = kept->values + r * columns;
 
 		(*out)[r] = (struct report_row){
 			r, row_norm(row, NULL, columns),
 			known ? row_norm(row, first.values + r * columns, columns) : (double)NAN};
 	}
-	return status;
+	return err->status;
 }
 
 static int by_norm(const void *left, const void *right)
