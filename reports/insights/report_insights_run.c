@@ -56,78 +56,69 @@ static const char *missing_text(struct insight_facts *facts)
 				    fmt_ns(at, facts->summary.last_commit_ns));
 }
 
-static const char *repair_text(struct insight_facts *facts)
+/* Add an insight on the state of the file. */
+static struct report_insight *add_state(struct insight_facts *facts, const char *id,
+					enum report_insight_severity severity)
 {
-	return report__insight_text(facts, "`ipu-report %.1000s repair` finishes the file.",
-				    facts->summary.path);
+	struct report_insight *insight =
+		report__insight_add(facts, id, severity, "meta", "", sql_meta);
+
+	report__insight_number(insight, "last_commit_ns", (double)facts->summary.last_commit_ns,
+			       REPORT_NS);
+	if (severity == REPORT_INSIGHT_PROBLEM) {
+		insight->share = 1;
+		insight->remedy = report__insight_text(
+			facts, "`ipu-report %.1000s repair` finishes the file.",
+			facts->summary.path);
+	}
+	return insight;
 }
 
 void report__insight_writer_failed(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	struct report_insight *insight;
 
-	if (s->whole || s->live || !s->failure)
-		return;
-	insight = report__insight_add(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, "meta", "",
-				      sql_meta);
-	insight->share = 1;
-	insight->sentence = report__insight_text(facts, "Writing failed: %.300s; %s.", s->failure,
-						 missing_text(facts));
-	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
-	insight->remedy = repair_text(facts);
+	if (!s->whole && !s->live && s->failure)
+		add_state(facts, "writer_failed", REPORT_INSIGHT_PROBLEM)->sentence =
+			report__insight_text(facts, "Writing failed: %.300s; %s.", s->failure,
+					     missing_text(facts));
 }
 
 void report__insight_killed(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	struct report_insight *insight;
+	const struct report_reached *at = &s->reached;
 
 	if (s->whole || s->live || s->failure || prof_db_state(facts->db) == PROF_COMPLETE)
 		return;
-	insight =
-		report__insight_add(facts, "killed", REPORT_INSIGHT_PROBLEM, "meta", "", sql_meta);
-	insight->share = 1;
-	insight->sentence = report__insight_text(
+	add_state(facts, "killed", REPORT_INSIGHT_PROBLEM)->sentence = report__insight_text(
 		facts, "The recording's writer died before the file was complete%s%s: %s.",
-		s->reached.known ? ", in " : "",
-		s->reached.known ? position_text(facts, s->reached.epoch, s->reached.weight_update,
-						 s->reached.step)
-				 : "",
+		at->known ? ", in " : "",
+		at->known ? position_text(facts, at->epoch, at->weight_update, at->step) : "",
 		missing_text(facts));
-	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
-	insight->remedy = repair_text(facts);
 }
 
 void report__insight_still_recording(struct insight_facts *facts)
 {
-	const struct report_summary *s = &facts->summary;
-	struct report_insight *insight;
 	char at[FMT_SIZE];
 
-	if (!s->live)
-		return;
-	insight = report__insight_add(facts, "still_recording", REPORT_INSIGHT_NOTE, "meta", "",
-				      sql_meta);
-	insight->sentence = report__insight_text(
-		facts, "The run goes on: this is of what was committed until %s.",
-		fmt_ns(at, s->last_commit_ns));
-	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
+	if (facts->summary.live)
+		add_state(facts, "still_recording", REPORT_INSIGHT_NOTE)->sentence =
+			report__insight_text(
+				facts, "The run goes on: this is of what was committed until %s.",
+				fmt_ns(at, facts->summary.last_commit_ns));
 }
 
 void report__insight_repaired(struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	struct report_insight *insight;
 
 	if (s->whole || s->live || prof_db_state(facts->db) != PROF_COMPLETE)
 		return;
-	insight = report__insight_add(facts, "repaired", REPORT_INSIGHT_NOTE, "meta", "", sql_meta);
-	insight->sentence =
+	add_state(facts, "repaired", REPORT_INSIGHT_NOTE)->sentence =
 		report__insight_text(facts, "The file was finished after its writer %s%.300s: %s.",
 				     s->failure ? "failed: " : "died", s->failure ? s->failure : "",
 				     missing_text(facts));
-	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
 }
 
 void report__insight_nothing(struct insight_facts *facts)

@@ -283,10 +283,11 @@ enum {
 	AT_KEYS
 };
 
+static const char *const modes[] = {
+	[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
+
 static struct ips_keys read_keys(const struct prof_query *query)
 {
-	static const char *const modes[] = {
-		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 	const char *mode = prof_column_text(query, AT_MODE);
 	struct ips_keys keys = IPS_KEYS_NULL;
 
@@ -487,8 +488,6 @@ static void evaluate(struct health_evaluation *j)
 static void put_hit(struct report_table *table, const struct health_evaluation *j,
 		    const struct health_found *found)
 {
-	static const char *const modes[] = {
-		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
 	const struct outfeed_hit *hit = &found->hit;
 	const struct health_tensor *tensor =
 		hit->tensor_id == IPS_NULL ? NULL : &j->tensors[hit->tensor_id];

@@ -129,13 +129,21 @@ static void measure_column(struct text_layout *layout, int i)
 	column->width = max(column->head, column->cells);
 }
 
+/* The shown column after @i, from -1 on; -1: no more. */
+static int next_shown(const struct text_layout *layout, int i)
+{
+	while (++i < layout->table->column_count)
+		if (layout->columns[i].shown)
+			return i;
+	return -1;
+}
+
 static int total_width(const struct text_layout *layout)
 {
 	int total = 0;
 
-	for (int i = 0; i < layout->table->column_count; i++)
-		if (layout->columns[i].shown)
-			total += layout->columns[i].width + (total ? GAP : 0);
+	for (int i = next_shown(layout, -1); i >= 0; i = next_shown(layout, i))
+		total += layout->columns[i].width + (total ? GAP : 0);
 	return total;
 }
 
@@ -322,13 +330,20 @@ static void print_line(struct text_layout *layout, FILE *out)
 	str_clear(line);
 }
 
-static void put_cell(struct str *line, const struct text_column *column, const char *text,
-		     bool first)
+static void put_gap(struct text_layout *layout, int i)
 {
+	if (i != next_shown(layout, -1))
+		str_addf(&layout->line, "%*s", GAP, "");
+}
+
+/* Add @text as the cell of column @i to the line. */
+static void put_cell(struct text_layout *layout, int i, const char *text)
+{
+	const struct text_column *column = &layout->columns[i];
+	struct str *line = &layout->line;
 	int width = report__width(text), pad = column->width - width;
 
-	if (!first)
-		str_addf(line, "%*s", GAP, "");
+	put_gap(layout, i);
 	if (pad < 0) {
 		const int bytes = report__cut(text, column->width - 3);
 
@@ -371,26 +386,19 @@ static void print_headings(struct text_layout *layout, bool bold, FILE *out)
 	int lines = 1;
 	char text[CELL_SIZE];
 
-	for (int i = 0; layout->broken && i < layout->table->column_count; i++) {
+	for (int i = next_shown(layout, -1); layout->broken && i >= 0; i = next_shown(layout, i)) {
 		const char *name = layout->table->columns[i].name;
 		int count = 0;
 
-		if (!layout->columns[i].shown)
-			continue;
 		for (; *name && count < HEAD_ROWS; count++)
 			name += heading_piece(name, layout->columns[i].width);
 		if (count > lines)
 			lines = count;
 	}
 	for (int at = 0; at < lines; at++) {
-		bool first = true;
-
-		for (int i = 0; i < layout->table->column_count; i++) {
-			if (!layout->columns[i].shown)
-				continue;
+		for (int i = next_shown(layout, -1); i >= 0; i = next_shown(layout, i)) {
 			heading_line(layout, i, at, lines, text);
-			put_cell(&layout->line, &layout->columns[i], text, first);
-			first = false;
+			put_cell(layout, i, text);
 		}
 		fputs(bold ? "\033[1m" : "", out);
 		print_line(layout, out);
@@ -427,29 +435,18 @@ static enum status print_table(struct text_layout *layout,
 			       struct err *err)
 {
 	char text[CELL_SIZE];
-	bool first = true;
 	const char *note;
 
 	print_headings(layout, params->bold, out);
-	for (int i = 0; i < layout->table->column_count; i++) {
-		if (!layout->columns[i].shown)
-			continue;
-		if (!first)
-			str_addf(&layout->line, "%*s", GAP, "");
+	for (int i = next_shown(layout, -1); i >= 0; i = next_shown(layout, i)) {
+		put_gap(layout, i);
 		for (int n = 0; n < layout->columns[i].width; n++)
 			str_add(&layout->line, "-");
-		first = false;
 	}
 	print_line(layout, out);
 	for (int64_t row = 0; row < layout->table->row_count; row++) {
-		first = true;
-		for (int i = 0; i < layout->table->column_count; i++) {
-			if (!layout->columns[i].shown)
-				continue;
-			put_cell(&layout->line, &layout->columns[i],
-				 text_of(layout->table, row, i, text), first);
-			first = false;
-		}
+		for (int i = next_shown(layout, -1); i >= 0; i = next_shown(layout, i))
+			put_cell(layout, i, text_of(layout->table, row, i, text));
 		print_line(layout, out);
 	}
 	note = layout->table->note;

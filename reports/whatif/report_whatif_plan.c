@@ -202,6 +202,7 @@ static void adjust_forward(struct words *words, const struct report_whatif *what
 static const struct run_checks checks = {.capture = outfeed_policy_check,
 					 .rules = outfeed_health_check};
 
+/* What an earlier build left in @err is gone: the parser starts it anew. */
 static enum status build(struct plan_run *plan, const struct report_whatif *whatif,
 			 const struct words *words, struct err *err)
 {

@@ -98,40 +98,49 @@ static void put_row(struct report_table *table, const struct report_whatif_row *
 
 /* ---- default changes ------------------------------------------------------------------------- */
 
-/* Return change @at of the default list; false: no more. */
-static bool change_at(struct report_whatif_change *out,
-		      const struct report_whatif_prediction *measured, int at)
+/* Make @row, which has the measured prediction, that of change @at of the default list: its name,
+ * and what is asked for. False: no more. */
+static bool change_at(struct report_whatif_change *out, struct report_whatif_row *row, int at)
 {
-	const int64_t batches[] = {measured->microbatches / 2, 2 * measured->microbatches};
-	const int stages[] = {measured->stages / 2, 2 * measured->stages};
+	struct report_whatif_prediction *asked = &row->prediction;
+	const int64_t batches[] = {asked->microbatches / 2, 2 * asked->microbatches};
+	const int stages[] = {asked->stages / 2, 2 * asked->stages};
 	static const char *const targets[] = {"ipu1", "ipu2", "ipu21"};
+	const size_t size = sizeof(row->change);
 
 	*out = (struct report_whatif_change){0};
-	for (int k = IPU_SCHEDULE_KINDS - 1; k >= 0 && measured->pipelined; k--)
-		if (k != (int)measured->schedule && at-- == 0) {
-			out->schedule = ipu_schedule_name((enum ipu_schedule_kind)k);
+	for (int k = IPU_SCHEDULE_KINDS - 1; k >= 0 && asked->pipelined; k--)
+		if (k != (int)asked->schedule && at-- == 0) {
+			asked->schedule = (enum ipu_schedule_kind)k;
+			out->schedule = ipu_schedule_name(asked->schedule);
+			snprintf(row->change, size, "schedule %s", out->schedule);
 			return true;
 		}
 	for (size_t i = 0; i < ARRAY_LEN(batches); i++)
 		if (batches[i] > 0 && at-- == 0) {
-			out->microbatches = batches[i];
+			asked->microbatches = out->microbatches = batches[i];
+			snprintf(row->change, size, "%lld micro-batches", (long long)batches[i]);
 			return true;
 		}
 	/* The host clock is limited to the measured stages and machine. */
-	if (!measured->target)
+	if (!asked->target)
 		return false;
-	if (measured->pipelined && at-- == 0) {
+	if (asked->pipelined && at-- == 0) {
 		out->split = "auto";
+		snprintf(row->change, size, "split %s", out->split);
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(stages); i++)
 		if (stages[i] > 0 && at-- == 0) {
-			out->stages = stages[i];
+			asked->stages = out->stages = stages[i];
+			snprintf(row->change, size, "%d stage%s", stages[i],
+				 stages[i] == 1 ? "" : "s");
 			return true;
 		}
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
-		if (strcmp(targets[i], measured->target) != 0 && at-- == 0) {
-			out->target = targets[i];
+		if (strcmp(targets[i], asked->target) != 0 && at-- == 0) {
+			asked->target = out->target = targets[i];
+			snprintf(row->change, size, "target %s", targets[i]);
 			return true;
 		}
 	return false;
@@ -140,43 +149,25 @@ static bool change_at(struct report_whatif_change *out,
 enum status report_whatif_row_at(struct report_whatif_row *out, const struct report_whatif *whatif,
 				 int at, bool *more, struct err *err)
 {
-	const struct report_whatif_prediction *measured = report_whatif_measured(whatif);
+	struct report_whatif_prediction asked;
 	struct report_whatif_change change;
 	struct err why = {0};
 	enum status status;
 
-	*out = (struct report_whatif_row){.measured = at == 0, .prediction = *measured};
-	*more = at == 0 || change_at(&change, measured, at - 1);
+	*out = (struct report_whatif_row){.measured = at == 0,
+					  .prediction = *report_whatif_measured(whatif)};
 	if (at == 0)
 		str_copy(out->change, sizeof(out->change), "as recorded");
+	*more = at == 0 || change_at(&change, out, at - 1);
 	if (at == 0 || !*more)
 		return ST_OK;
-	if (change.schedule)
-		snprintf(out->change, sizeof(out->change), "schedule %s", change.schedule);
-	else if (change.microbatches)
-		snprintf(out->change, sizeof(out->change), "%lld micro-batches",
-			 (long long)change.microbatches);
-	else if (change.split)
-		snprintf(out->change, sizeof(out->change), "split %s", change.split);
-	else if (change.stages)
-		snprintf(out->change, sizeof(out->change), "%d stage%s", change.stages,
-			 change.stages == 1 ? "" : "s");
-	else
-		snprintf(out->change, sizeof(out->change), "target %s", change.target);
+	asked = out->prediction;
+	asked.assumptions = 0;
 	status = report_whatif_predict(&out->prediction, whatif, &change, &why);
 	if (status == ST_OK || status == ST_NOMEM)
 		return status == ST_OK ? ST_OK : err_nomem(err);
 	/* An illegal change becomes a row with the reason. */
-	out->prediction = *measured;
-	out->prediction.assumptions = 0;
-	if (change.schedule)
-		ipu_schedule_kind_get(change.schedule, &out->prediction.schedule, NULL);
-	if (change.microbatches)
-		out->prediction.microbatches = change.microbatches;
-	if (change.stages)
-		out->prediction.stages = change.stages;
-	if (change.target)
-		out->prediction.target = change.target;
+	out->prediction = asked;
 	str_copy(out->why_not, sizeof(out->why_not), why.text);
 	return ST_OK;
 }
