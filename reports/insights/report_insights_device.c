@@ -199,9 +199,8 @@ static bool suggest_microbatches(struct insight_facts *facts, struct report_insi
 	for (change.microbatches = 2 * now; change.microbatches <= 8 * now;
 	     change.microbatches *= 2) {
 		known = report__insight_predict(facts, &change, &predicted);
-		pays = known &&
-		       1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=
-			       report_insight_limit(REPORT_LIMIT_GAIN);
+		pays = known && report__insight_saved(facts, &predicted) >=
+					report_insight_limit(REPORT_LIMIT_GAIN);
 		if (pays || !known)
 			break;
 	}
@@ -213,12 +212,8 @@ static bool suggest_microbatches(struct insight_facts *facts, struct report_insi
 		"`compile.steps_per_execution`: fewer updates for the same samples, which the "
 		"learning rate must suit.",
 		change.microbatches);
-	if (pays) {
-		const double share = insight->share;
-
-		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
-		insight->share = share;
-	}
+	if (pays)
+		report__insight_gain(facts, insight, &predicted);
 	return true;
 }
 

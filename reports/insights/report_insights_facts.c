@@ -372,10 +372,16 @@ void report__insight_number(struct report_insight *insight, const char *name, do
 			(struct report_insight_number){name, value, quantity};
 }
 
-void report__insight_gain(struct report_insight *insight,
-			  const struct report_whatif_prediction *measured,
+double report__insight_saved(const struct insight_facts *facts,
+			     const struct report_whatif_prediction *predicted)
+{
+	return 1 - predicted->step_ns / report_whatif_measured(facts->whatif)->step_ns;
+}
+
+void report__insight_gain(const struct insight_facts *facts, struct report_insight *insight,
 			  const struct report_whatif_prediction *predicted)
 {
+	const struct report_whatif_prediction *measured = report_whatif_measured(facts->whatif);
 	const struct report_whatif_prediction *both[2] = {measured, predicted};
 
 	for (int i = 0; i < 2; i++) {
@@ -383,5 +389,4 @@ void report__insight_gain(struct report_insight *insight,
 		if (measured->pipelined && predicted->pipelined)
 			insight->gain.idle_fraction[i] = both[i]->idle_fraction;
 	}
-	insight->share = 1 - predicted->step_ns / measured->step_ns;
 }

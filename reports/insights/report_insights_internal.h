@@ -150,8 +150,11 @@ const struct insight_stage *report__insight_slowest(const struct insight_facts *
  * cannot be predicted. */
 bool report__insight_predict(struct insight_facts *facts, const struct report_whatif_change *change,
 			     struct report_whatif_prediction *out);
-void report__insight_gain(struct report_insight *insight,
-			  const struct report_whatif_prediction *measured,
+/* The share of a step's time that a prediction saves. */
+double report__insight_saved(const struct insight_facts *facts,
+			     const struct report_whatif_prediction *predicted);
+/* Set the gain of an insight whose remedy is predicted. */
+void report__insight_gain(const struct insight_facts *facts, struct report_insight *insight,
 			  const struct report_whatif_prediction *predicted);
 
 /* ---- detectors: each adds an insight only if it applies -------------------------------------- */

@@ -76,12 +76,8 @@ static void suggest_more_microbatches(struct insight_facts *facts, struct report
 		"divides `compile.steps_per_execution`. Weights are then updated less often, "
 		"which the learning rate must suit.",
 		more, multiple);
-	if (report__insight_predict(facts, &change, &predicted)) {
-		const double share = insight->share;
-
-		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
-		insight->share = share;
-	}
+	if (report__insight_predict(facts, &change, &predicted))
+		report__insight_gain(facts, insight, &predicted);
 }
 
 void report__insight_ramps(struct insight_facts *facts)
@@ -173,9 +169,9 @@ void report__insight_slow_stage(struct insight_facts *facts)
 		return;
 	mean = all / facts->stage_count[1];
 	imbalance = most->work_ns / mean - 1;
-	better = report__insight_predict(facts, &change, &predicted) && *predicted.split &&
-		 1 - predicted.step_ns / report_whatif_measured(facts->whatif)->step_ns >=
-			 report_insight_limit(REPORT_LIMIT_GAIN);
+	better =
+		report__insight_predict(facts, &change, &predicted) && *predicted.split &&
+		report__insight_saved(facts, &predicted) >= report_insight_limit(REPORT_LIMIT_GAIN);
 	if (!better && imbalance < report_insight_limit(REPORT_LIMIT_IMBALANCE))
 		return;
 	insight = report__insight_add(facts, "slow_stage", REPORT_INSIGHT_ADVICE, "stage_sums",
@@ -199,7 +195,8 @@ void report__insight_slow_stage(struct insight_facts *facts)
 		/* The split without its first layer, which always begins stage 0. */
 		const char *comma = strchr(predicted.split, ',');
 
-		report__insight_gain(insight, report_whatif_measured(facts->whatif), &predicted);
+		report__insight_gain(facts, insight, &predicted);
+		insight->share = report__insight_saved(facts, &predicted);
 		insight->remedy =
 			report__insight_text(facts,
 					     "`--pipeline.stages auto --pipeline.auto_stages "
@@ -209,12 +206,6 @@ void report__insight_slow_stage(struct insight_facts *facts)
 }
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
-
-static double relative_gain(const struct insight_facts *facts,
-			    const struct report_whatif_prediction *predicted)
-{
-	return 1 - predicted->step_ns / report_whatif_measured(facts->whatif)->step_ns;
-}
 
 void report__insight_other_schedule(struct insight_facts *facts)
 {
@@ -235,13 +226,14 @@ void report__insight_other_schedule(struct insight_facts *facts)
 		best = predicted;
 		name = names[i];
 	}
-	if (!name || relative_gain(facts, &best) < report_insight_limit(REPORT_LIMIT_GAIN))
+	if (!name || report__insight_saved(facts, &best) < report_insight_limit(REPORT_LIMIT_GAIN))
 		return;
 	insight = report__insight_add(facts, "other_schedule", REPORT_INSIGHT_ADVICE, "bubbles",
 				      "clock=device mode=train", report__insight_sql_bubbles);
 	insight->subject_kind = "schedule";
 	insight->subject = ipu_schedule_name(measured->schedule);
-	report__insight_gain(insight, measured, &best);
+	report__insight_gain(facts, insight, &best);
+	insight->share = report__insight_saved(facts, &best);
 	insight->sentence = report__insight_text(
 		facts,
 		"With the same stages and micro-batches the schedule %s would take %s for each "
@@ -261,11 +253,12 @@ void report__insight_one_ipu(struct insight_facts *facts)
 	char now[FMT_SIZE], then[FMT_SIZE];
 
 	if (!report__insight_predict(facts, &change, &predicted) ||
-	    relative_gain(facts, &predicted) < 0)
+	    report__insight_saved(facts, &predicted) < 0)
 		return;
 	insight = report__insight_add(facts, "one_ipu", REPORT_INSIGHT_ADVICE, "bubbles",
 				      "clock=device mode=train", report__insight_sql_bubbles);
-	report__insight_gain(insight, measured, &predicted);
+	report__insight_gain(facts, insight, &predicted);
+	insight->share = report__insight_saved(facts, &predicted);
 	insight->sentence = report__insight_text(
 		facts,
 		"The pipeline does not pay: one IPU that does all layers alone would take %s for "
