@@ -2,7 +2,8 @@
  * Building blocks of an HTML page: text, tables and charts, written as they are produced.
  *
  * A failure is sticky, in the page's err: what reads the database does nothing after it, so callers
- * check once at the end. Memory does not grow with the page. The output is deterministic: the same database gives the same bytes.
+ * check once at the end. Memory does not grow with the page. The output is deterministic: the same
+ * database gives the same bytes.
  */
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
@@ -127,7 +128,8 @@ void html_liveness(struct report_html *page);
 void html_metrics(struct report_html *page);
 void html_tensors(struct report_html *page);
 
-/* Write the page to @out; @err is not NULL. Errors of writing are returned by report_sink_close(). */
+/* Write the page to @out; @err is not NULL. Errors of writing are returned by
+ * report_sink_close(). */
 enum status report_html_write(const struct report_export_request *request, struct report_sink *out,
 			      struct err *err);
 

@@ -161,8 +161,8 @@ struct report_sums {
 	struct report_bubble_sum bubble[2]; /* [0] host, [1] device */
 };
 
-/* Read the sums. Does nothing after an earlier failure, which is in @err (not NULL); after one @sums
- * are partial: free them, too. */
+/* Read the sums. Does nothing after an earlier failure, which is in @err (not NULL). On failure
+ * @sums are partial; free them, too. */
 void report_sums_read(struct report_sums *sums, struct prof_db *db, struct err *err);
 
 /* Return the sums of @stage, inserting it if missing. NULL: out of memory. The pointer is valid

@@ -70,8 +70,8 @@ struct report_value {
 
 /*
  * Fill a table: begin it, then put rows, which all name the same columns. @rows is how many are
- * expected; more are no error. Texts of cells are copied. Putting does nothing after a failure, which is in @err (not NULL); the caller
- * checks it after the last row, and frees the table.
+ * expected; more are no error. Texts of cells are copied. Putting does nothing after a failure,
+ * which is in @err (not NULL); the caller checks it after the last row, and frees the table.
  */
 enum status report_table_begin(struct report_table *out, const char *name, int64_t rows,
 			       struct err *err); /* on failure @out is empty */
