@@ -97,8 +97,8 @@ static void put_row(struct report_table *table, const struct report_diff_row *ro
 	report_table_put(table, values, ARRAY_LEN(values), err);
 }
 
-static enum status write_table(const struct report_diff *diff, const struct diff_print *how,
-			       FILE *out, struct err *err)
+static void write_table(const struct report_diff *diff, const struct diff_print *how, FILE *out,
+			struct err *err)
 {
 	struct report_table table;
 
@@ -111,7 +111,6 @@ static enum status write_table(const struct report_diff *diff, const struct diff
 	if (!err_stuck(err))
 		report_render(&table, &how->render, out, err);
 	report_table_free(&table);
-	return err->status;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -250,8 +249,8 @@ static void print_run(const char *which, const char *path, const char *unfinishe
 		fprintf(out, "        %s\n", unfinished);
 }
 
-static enum status write_text(const struct report_diff *diff, const struct diff_print *how,
-			      FILE *out, struct err *err)
+static void write_text(const struct report_diff *diff, const struct diff_print *how, FILE *out,
+		       struct err *err)
 {
 	char glance[REPORT_GLANCE_SIZE];
 	size_t count;
@@ -280,7 +279,6 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 		fprintf(out, "No other difference.\n");
 	else if (!err_stuck(err) && report_diff_equal(diff))
 		fprintf(out, "\nNothing differs but what was measured on the host.\n");
-	return err->status;
 }
 
 #define LIMIT_DEFAULT 20
@@ -434,11 +432,14 @@ enum status report_diff_run(int argc, char **argv, struct err *err)
 		    report_public_open(&reports[i], line.words[i], err) == ST_OK)
 			line.how.unfinished[i] =
 				report__unfinished(report_public_db(reports[i]), unfinished[i]);
-	if (!err_stuck(err) &&
-	    report_diff_get(&diff, report_public_db(reports[0]), report_public_db(reports[1]),
-			    line.sections, err) == ST_OK &&
-	    (line.how.render.format == REPORT_AS_TEXT ? write_text : write_table)(
-		    &diff, &line.how, stdout, err) == ST_OK)
+	if (!err_stuck(err))
+		report_diff_get(&diff, report_public_db(reports[0]), report_public_db(reports[1]),
+				line.sections, err);
+	if (!err_stuck(err) && line.how.render.format == REPORT_AS_TEXT)
+		write_text(&diff, &line.how, stdout, err);
+	else if (!err_stuck(err))
+		write_table(&diff, &line.how, stdout, err);
+	if (!err_stuck(err))
 		check_gate(&diff, &line.how, err);
 	report_diff_free(&diff);
 	ips_report_close(reports[0]);

@@ -233,6 +233,7 @@ enum status report_import_cached(const char **path, const char *command, struct 
 	const char *kept;
 	enum status status;
 	struct stat info;
+	struct err own;
 
 	/* Only the content of regular files can be read twice. */
 	if (stat(*path, &info) != 0 || !S_ISREG(info.st_mode))
@@ -245,8 +246,10 @@ enum status report_import_cached(const char **path, const char *command, struct 
 		status = name_entry(entry, folder, *path, &info, err);
 	if (status == ST_OK && !find_entry(entry)) {
 		status = import(*path, entry, command, err);
-		if (status == ST_FORMAT && content == CONTENT_DATABASE)
+		if (status == ST_FORMAT && content == CONTENT_DATABASE) {
+			err_start(err, &own); /* what opens the file says what it is */
 			return ST_OK;
+		}
 		if (status == ST_OK)
 			prune(folder, entry);
 	}

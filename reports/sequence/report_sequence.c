@@ -20,8 +20,7 @@
 
 static const char kept_sql[] =
 	"SELECT p.row_id, p.tensor_id, p.context_id, p.dtype, p.shape, coalesce(t.key, '?'), "
-	"t.dims, "
-	"coalesce(c.step, c.weight_update), c.replica, c.rank, c.step IS NULL "
+	"t.dims, coalesce(c.step, c.weight_update), c.replica, c.rank, c.step IS NULL "
 	"FROM capture_rows p JOIN tensor_rows t ON t.tensor_id = p.tensor_id "
 	"LEFT JOIN contexts c ON c.context_id = p.context_id "
 	"WHERE (t.key = :key OR (t.dims LIKE :dims AND t.kind IN ('activation', 'weight'))) "

@@ -469,7 +469,7 @@ static void embeddings(struct sequence *s)
 		print_header(s);
 	rows = s->kept.shape[0];
 	most = min(rows, s->line->limit);
-	report_table_begin(&s->table, "embeddings", text ? 3 * most + 1 : rows, s->err);
+	report_table_begin(&s->table, "embeddings", text ? 3 * most : rows, s->err);
 	put_norm(s, &norms[0], NULL); /* names the columns of a table without rows */
 	s->table.row_count = 0;
 	for (int64_t r = 0; r < rows && !text; r++)
