@@ -204,7 +204,7 @@ static void test_inputs_may_be_many(void **state)
 	};
 	static struct sample_zip zip;
 	struct sample_place *place = *state;
-	char names[INPUTS][4], path[FS_PATH_SIZE];
+	char names[INPUTS][12], path[FS_PATH_SIZE];
 	const char *inputs[INPUTS];
 	struct sample_bytes array;
 	struct dataset train, test;
