@@ -102,8 +102,7 @@ static void memory_widen_details(struct view_memory *screen)
 
 	if (screen->sides > 1 || areas->rule.height > 0 || areas->details.width == 0)
 		return;
-	if (spare > DETAILS_MOST - areas->details.width)
-		spare = DETAILS_MOST - areas->details.width;
+	spare = min(spare, DETAILS_MOST - areas->details.width);
 	if (spare <= 0)
 		return;
 	areas->picture.width -= spare;
@@ -117,8 +116,7 @@ static void memory_widen_details(struct view_memory *screen)
  * which is also its initial position. */
 static void memory_validate_cursor(struct view_memory *screen)
 {
-	const struct view_memory_side *side = &screen->side[0];
-	int64_t fullest;
+	struct view_memory_sums sums;
 
 	if (screen->ipu != IPS_NULL && view__memory_ipu_at(screen, screen->ipu) < 0)
 		screen->ipu = IPS_NULL;
@@ -128,55 +126,52 @@ static void memory_validate_cursor(struct view_memory *screen)
 		view__memory_set_cursor(screen, view__memory_cursor(screen));
 		return;
 	}
-	fullest = view__memory_first(screen);
-	for (int64_t i = 0; i < view__memory_shown(screen); i++)
-		if (side->total[view__memory_first(screen) + i] > side->total[fullest])
-			fullest = view__memory_first(screen) + i;
-	view__memory_set_cursor(screen, fullest);
+	view__memory_sum(screen, 0, view__memory_first(screen), view__memory_shown(screen), &sums);
+	view__memory_set_cursor(screen, max(sums.fullest, view__memory_first(screen)));
+}
+
+/* Move the cursor to the tile with the greatest shown value. */
+static void memory_jump(struct view_memory *screen)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	int64_t at = -1, most = 0;
+
+	for (int s = 0; s < screen->sides; s++)
+		for (int64_t i = first; i < first + shown; i++)
+			if (view__memory_value(screen, s, i) > most) {
+				most = view__memory_value(screen, s, i);
+				at = i;
+			}
+	view__memory_set_cursor(screen, at);
+	screen->jump = false;
 }
 
 static enum status memory_load(void *state, struct view_context *context, bool news,
 			       struct err *err)
 {
 	struct view_memory *screen = state;
-	enum status status = ST_OK;
 
+	view__memory_begin(screen, context);
 	if (news || screen->sides != (context->target ? 2 : 1)) {
-		status = view__memory_read(screen, context, err);
+		view__memory_read(screen);
 		screen->grid_stale = true;
 	}
-	if (status != ST_OK || screen->ipus == 0)
-		return status;
-	if (screen->subject_stale)
-		status = view__memory_subject(screen, context, err);
-	if (status != ST_OK)
-		return status;
+	if (!err_stuck(&screen->err) && screen->ipus > 0 && screen->subject_stale)
+		view__memory_subject(screen);
+	if (err_stuck(&screen->err) || screen->ipus == 0)
+		return view__memory_end(screen, err);
 	screen->differ = context->differ;
 	memory_layout(screen, context);
 	memory_validate_cursor(screen);
 	view__memory_series(screen);
-	if (screen->jump) {
-		const int64_t first = view__memory_first(screen),
-			      shown = view__memory_shown(screen);
-		int64_t at = -1, most = 0;
-
-		for (int s = 0; s < screen->sides; s++)
-			for (int64_t i = first; i < first + shown; i++)
-				if (view__memory_value(screen, s, i) > most) {
-					most = view__memory_value(screen, s, i);
-					at = i;
-				}
-		view__memory_set_cursor(screen, at);
-		screen->jump = false;
-	}
-	status = view__memory_picture(screen, err);
-	if (status == ST_OK)
-		status = view__memory_load_grid(screen, context, err);
+	if (screen->jump)
+		memory_jump(screen);
+	view__memory_picture(screen);
+	view__memory_load_grid(screen);
 	memory_widen_details(screen);
-	if (status == ST_OK)
-		status = view__memory_details(screen, context, err);
+	view__memory_details(screen);
 	view__memory_heading(screen);
-	return status;
+	return view__memory_end(screen, err);
 }
 
 /* ---- status, opening, closing ---------------------------------------------------------------- */
@@ -242,9 +237,7 @@ static void memory_status(const void *state, const struct view_context *context,
 			  size_t size)
 {
 	const struct view_memory *screen = state;
-	const struct view_grid *grid = screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
-				       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
-									  : NULL;
+	const struct view_grid *grid = view__memory_shown_grid(screen);
 	/* If the filter is invalid, the status is only its error. */
 	int form = grid && grid->trouble[0] ? STATUS_ROWS : STATUS_ALL;
 	char rows[VIEW_MESSAGE_SIZE] = "";
@@ -309,24 +302,16 @@ static void memory_fini(void *state)
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
+#define SQL_MATCHING " FROM variables WHERE instr(lower(variable), lower(:text)) > 0 "
+
 /* The next or previous variable whose name contains the text, wrapping around. */
-static const char memory_sql_after[] = "SELECT variable_id, variable, ipu FROM variables "
-				       "WHERE instr(lower(variable), lower(:text)) > 0 "
+static const char memory_sql_after[] = "SELECT variable_id, variable, ipu" SQL_MATCHING
 				       "ORDER BY variable_id <= :id, variable_id LIMIT 1";
 
-static const char memory_sql_before[] = "SELECT variable_id, variable, ipu FROM variables "
-					"WHERE instr(lower(variable), lower(:text)) > 0 "
+static const char memory_sql_before[] = "SELECT variable_id, variable, ipu" SQL_MATCHING
 					"ORDER BY variable_id >= :id, variable_id DESC LIMIT 1";
 
-static const char memory_sql_hits[] = "SELECT sum(variable_id <= :id), count(*) FROM variables "
-				      "WHERE instr(lower(variable), lower(:text)) > 0";
-
-static void memory_select_subject(struct view_memory *screen, int64_t variable_id, const char *name)
-{
-	screen->subject.variable_id = variable_id;
-	view_place_text(screen->subject.name, name);
-	screen->subject_stale = screen->grid_stale = true;
-}
+static const char memory_sql_hits[] = "SELECT sum(variable_id <= :id), count(*)" SQL_MATCHING;
 
 static void memory_show_ipu(struct view_memory *screen, int64_t ipu)
 {
@@ -337,27 +322,27 @@ static void memory_show_ipu(struct view_memory *screen, int64_t ipu)
 	screen->grid_stale = true;
 }
 
-/* Make the variable that @sql finds the subject. *@found: there is one. */
-static enum status memory_find_variable(struct view_memory *screen, struct prof_db *db,
-					const char *sql, const char *text, int64_t id, bool *found,
-					struct err *err)
+/* Make the variable that @sql finds the subject. false: there is none. */
+static bool memory_find_variable(struct view_memory *screen, const char *sql, const char *text,
+				 int64_t id)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	bool found;
 
+	prof_query_open(&query, view__memory_db(screen, 0), sql, &screen->err);
 	if (text)
 		prof_query_text(query, ":text", text);
 	prof_query_int(query, ":id", id);
-	*found = prof_query_next(query, &status, err);
-	if (*found) {
+	found = prof_query_next(query, &screen->err.status, &screen->err);
+	if (found) {
 		const char *name = prof_column_text(query, 1);
 
-		memory_select_subject(screen, prof_column_int(query, 0), name ? name : "?");
+		view__memory_select(screen, prof_column_int(query, 0), name ? name : "?");
 		memory_show_ipu(screen, prof_column_int(query, 2));
 		screen->jump = true;
 	}
 	prof_query_close(query);
-	return status;
+	return found;
 }
 
 /* Parse "37", "tile 37" or "1,37". @ipu is IPS_NULL if not given. Return false for a name. */
@@ -407,31 +392,26 @@ static bool memory_search(void *state, struct view_context *context, const char 
 {
 	struct view_memory *screen = state;
 	const int64_t from = screen->subject.variable_id;
+	struct prof_query *query;
 	int64_t ipu, tile;
-	bool found = false;
 
 	if (screen->ipus == 0)
 		return false;
 	if (memory_parse_tile(text, &ipu, &tile))
 		return memory_search_tile(screen, ipu, tile, forward);
-	if (memory_find_variable(
-		    screen, context->source->db, forward ? memory_sql_after : memory_sql_before,
-		    text, from == IPS_NULL && !forward ? INT64_MAX : from, &found, NULL) != ST_OK)
+	view__memory_begin(screen, context);
+	if (!memory_find_variable(screen, forward ? memory_sql_after : memory_sql_before, text,
+				  from == IPS_NULL && !forward ? INT64_MAX : from))
 		return false;
-	if (found) {
-		struct prof_query *query;
-		enum status status =
-			prof_query_open(&query, context->source->db, memory_sql_hits, NULL);
-
-		prof_query_text(query, ":text", text);
-		prof_query_int(query, ":id", screen->subject.variable_id);
-		if (prof_query_next(query, &status, NULL)) {
-			context->hit = prof_column_int(query, 0);
-			context->hits = prof_column_int(query, 1);
-		}
-		prof_query_close(query);
+	prof_query_open(&query, context->source->db, memory_sql_hits, &screen->err);
+	prof_query_text(query, ":text", text);
+	prof_query_int(query, ":id", screen->subject.variable_id);
+	if (prof_query_next(query, &screen->err.status, &screen->err)) {
+		context->hit = prof_column_int(query, 0);
+		context->hits = prof_column_int(query, 1);
 	}
-	return found;
+	prof_query_close(query);
+	return true;
 }
 
 static bool memory_current_place(const void *state, struct view_place *out)
@@ -477,37 +457,42 @@ static bool memory_offers(const struct view_place *place, char *out, size_t size
 static const char memory_sql_by_id[] =
 	"SELECT variable_id, variable, ipu FROM variables WHERE variable_id = :id";
 
-static const char memory_join_sql_layer[] = "SELECT 1 FROM variables WHERE layer = :text LIMIT 1";
+/* Show the tiles of a layer. false: it has no variables. */
+static bool memory_find_layer(struct view_memory *screen, const char *layer)
+{
+	struct prof_query *query;
+	bool found;
+
+	prof_query_open(&query, view__memory_db(screen, 0),
+			"SELECT 1 FROM variables WHERE layer = :text LIMIT 1", &screen->err);
+	prof_query_text(query, ":text", layer);
+	found = prof_query_next(query, &screen->err.status, &screen->err);
+	prof_query_close(query);
+	if (!found)
+		return false;
+	view__memory_select(screen, IPS_NULL, layer);
+	memory_show_ipu(screen, IPS_NULL);
+	screen->jump = true;
+	return true;
+}
 
 static enum status memory_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err)
 {
 	struct view_memory *screen = state;
-	enum status status = ST_OK;
 	bool found = false;
 
 	if (screen->ipus == 0)
 		return err_set(err, ST_NOTFOUND, "no memory of tiles was recorded");
-	memory_select_subject(screen, IPS_NULL, "");
+	view__memory_begin(screen, context);
+	view__memory_select(screen, IPS_NULL, "");
 	view__memory_choose(screen, -1);
-	if (place->variable_id != IPS_NULL) {
-		status = memory_find_variable(screen, context->source->db, memory_sql_by_id, NULL,
-					      place->variable_id, &found, err);
-	} else if (place->layer[0]) {
-		struct prof_query *query;
-
-		status = prof_query_open(&query, context->source->db, memory_join_sql_layer, err);
-		prof_query_text(query, ":text", place->layer);
-		found = prof_query_next(query, &status, err);
-		prof_query_close(query);
-		if (found) {
-			memory_select_subject(screen, IPS_NULL, place->layer);
-			memory_show_ipu(screen, IPS_NULL);
-			screen->jump = true;
-		}
-	}
-	if (status != ST_OK)
-		return status;
+	if (place->variable_id != IPS_NULL)
+		found = memory_find_variable(screen, memory_sql_by_id, NULL, place->variable_id);
+	else if (place->layer[0])
+		found = memory_find_layer(screen, place->layer);
+	if (err_stuck(&screen->err))
+		return view__memory_end(screen, err);
 	if (place->tile != IPS_NULL && place->ipu != IPS_NULL) {
 		const int64_t index = view__memory_index(screen, place->ipu, place->tile);
 
@@ -523,18 +508,16 @@ static enum status memory_go(void *state, struct view_context *context,
 	}
 	if (found)
 		return ST_OK;
-	if (place->ipu != IPS_NULL) {
-		if (view__memory_ipu_at(screen, place->ipu) < 0)
-			return err_set(err, ST_NOTFOUND,
-				       "no memory of IPU %" PRId64 " was recorded", place->ipu);
-		if (screen->ipu != place->ipu)
-			screen->grid_stale = true;
-		screen->ipu = place->ipu;
-		screen->span = 0;
-		screen->jump = true;
-		return ST_OK;
-	}
-	return err_set(err, ST_NOTFOUND, "no memory of that was recorded");
+	if (place->ipu == IPS_NULL)
+		return err_set(err, ST_NOTFOUND, "no memory of that was recorded");
+	if (view__memory_ipu_at(screen, place->ipu) < 0)
+		return err_set(err, ST_NOTFOUND, "no memory of IPU %" PRId64 " was recorded",
+			       place->ipu);
+	screen->grid_stale |= screen->ipu != place->ipu;
+	screen->ipu = place->ipu;
+	screen->span = 0;
+	screen->jump = true;
+	return ST_OK;
 }
 
 /* Add the SQL condition of the selected series. */

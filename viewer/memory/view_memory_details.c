@@ -22,51 +22,6 @@
 #define LINES_MOST  (VIEW_MEMORY_CATEGORIES + VIEW_MEMORY_REGIONS + 16 + VIEW_MEMORY_NAMES)
 #define VALUE_LEAST 12 /* "tile 63,1471" */
 
-/* ---- savings by overlap ---------------------------------------------------------------------- */
-
-/* Compute details->apart of the selected tiles. */
-static enum status memory_apart(struct view_memory *screen, struct view_context *context,
-				struct err *err)
-{
-	struct view_memory_details *details = &screen->details;
-	enum status status = ST_OK;
-
-	for (int s = 0; s < screen->sides; s++)
-		for (int t = 0; t < details->together_count && status == ST_OK; t++) {
-			const int64_t index = details->together[t];
-			const struct view_memory_run *run = NULL;
-
-			status = view__memory_rows(screen, context, s, index, err);
-			details->apart[s][t] = 0;
-			while (status == ST_OK &&
-			       (run = view__memory_next_run(screen, s, index, run)))
-				if (run->passing)
-					details->apart[s][t] =
-						sat_add(details->apart[s][t], run->bytes);
-		}
-	return status;
-}
-
-static int64_t memory_positive_difference(int64_t apart, int64_t needed)
-{
-	const int64_t saved = sat_sub(apart, needed);
-
-	return max(saved, 0);
-}
-
-/* ---- columns --------------------------------------------------------------------------------- */
-
-/* Add a column for @index; in a comparison one per report. */
-static void memory_add_column(struct view_memory *screen, int64_t index)
-{
-	struct view_memory_details *details = &screen->details;
-
-	if (details->column_count + screen->sides > VIEW_MEMORY_COLUMNS)
-		return;
-	for (int s = 0; s < screen->sides; s++)
-		details->columns[details->column_count++] = (struct view_memory_tile){index, s};
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool memory_is_open(const struct view_memory *screen, int group)
@@ -93,74 +48,58 @@ static struct view_memory_line *memory_add_line(struct view_memory *screen,
 	return line;
 }
 
-typedef int64_t (*view_tile_value)(const struct view_memory *screen, int side, const int64_t *bytes,
-				   int64_t index);
-
-static int64_t memory_value_held(const struct view_memory *screen, int side, const int64_t *bytes,
-				 int64_t index)
+static int64_t memory_positive_difference(int64_t apart, int64_t needed)
 {
-	(void)screen, (void)side;
-	return bytes ? bytes[index] : 0;
+	const int64_t saved = sat_sub(apart, needed);
+
+	return max(saved, 0);
 }
 
-static int64_t memory_value_free(const struct view_memory *screen, int side, const int64_t *bytes,
-				 int64_t index)
-{
-	(void)bytes;
-	return sat_sub(screen->side[side].capacity[index], screen->side[side].total[index]);
-}
-
-static int64_t memory_value_excess(const struct view_memory *screen, int side, const int64_t *bytes,
-				   int64_t index)
-{
-	(void)bytes;
-	return view__memory_excess(&screen->side[side], index);
-}
-
-static int64_t memory_value_saved(const struct view_memory *screen, int side, const int64_t *bytes,
-				  int64_t index)
+/* A number of bytes of a tile, read or computed. */
+static int64_t memory_number(const struct view_memory *screen, int side, int number, int64_t index)
 {
 	const struct view_memory_details *details = &screen->details;
+	int64_t *const *bytes = screen->side[side].bytes;
 
-	(void)bytes;
-	for (int t = 0; t < details->together_count; t++)
-		if (details->together[t] == index)
-			return memory_positive_difference(details->apart[side][t],
-							  screen->side[side].not_always[index]);
-	return 0;
+	switch (number) {
+	case VIEW_MEMORY_FREE:
+		return sat_sub(bytes[VIEW_MEMORY_CAPACITY][index], bytes[VIEW_MEMORY_TOTAL][index]);
+	case VIEW_MEMORY_EXCESS:
+		return view__memory_excess(screen, side, index);
+	case VIEW_MEMORY_SAVED:
+		for (int t = 0; t < details->together_count; t++)
+			if (details->together[t] == index)
+				return memory_positive_difference(
+					details->apart[side][t],
+					bytes[VIEW_MEMORY_NOT_ALWAYS_LIVE][index]);
+		return 0;
+	default:
+		return view__memory_bytes(screen, side, number, index);
+	}
 }
 
 /* Sum over all shown tiles; a tile that the report lacks counts as 0. */
-static int64_t memory_sum_all(const struct view_memory *screen, int side, view_tile_value of,
-			      const int64_t *bytes)
+static int64_t memory_sum_all(const struct view_memory *screen, int side, int number)
 {
 	const int64_t first = view__memory_first(screen), end = first + view__memory_shown(screen);
 	int64_t sum = 0;
 
-	if (of == memory_value_saved) {
-		const struct view_memory_side *from = &screen->side[side];
-		int64_t apart = 0, needed = 0;
-
-		for (int64_t i = first; i < end; i++) {
-			needed = sat_add(needed, from->not_always[i]);
-			if (i % screen->tiles == 0)
-				apart = sat_add(apart, from->apart[i / screen->tiles]);
-		}
-		return memory_positive_difference(apart, needed);
+	if (number < VIEW_MEMORY_READ)
+		return view__memory_all(screen, side, number);
+	if (number == VIEW_MEMORY_SAVED) {
+		for (int64_t i = first; i < end; i += screen->tiles)
+			sum = sat_add(sum, screen->side[side].apart[i / screen->tiles]);
+		return memory_positive_difference(
+			sum, view__memory_all(screen, side, VIEW_MEMORY_NOT_ALWAYS_LIVE));
 	}
-	if (of == memory_value_held)
-		for (int64_t i = first; bytes && i < end; i++)
-			sum = sat_add(sum, bytes[i]);
-	else
-		for (int64_t i = first; i < end; i++)
-			sum = sat_add(sum, of(screen, side, bytes, i));
+	for (int64_t i = first; i < end; i++)
+		sum = sat_add(sum, memory_number(screen, side, number, i));
 	return sum;
 }
 
 /* Sum over the tiles of a column; IPS_NULL: the report has none of them. */
 static int64_t memory_details_sum(const struct view_memory *screen,
-				  const struct view_memory_tile *column, view_tile_value of,
-				  const int64_t *bytes)
+				  const struct view_memory_tile *column, int number)
 {
 	const struct view_memory_details *details = &screen->details;
 	const int side = column->side;
@@ -170,11 +109,18 @@ static int64_t memory_details_sum(const struct view_memory *screen,
 	int64_t sum = IPS_NULL;
 
 	if (column->index == VIEW_MEMORY_ALL)
-		return memory_sum_all(screen, column->side, of, bytes);
+		return memory_sum_all(screen, side, number);
 	for (int i = 0; i < count; i++)
-		if (screen->side[side].capacity[tiles[i]] > 0)
-			sum = sat_add(sum == IPS_NULL ? 0 : sum, of(screen, side, bytes, tiles[i]));
+		if (view__memory_bytes(screen, side, VIEW_MEMORY_CAPACITY, tiles[i]) > 0)
+			sum = sat_add(sum == IPS_NULL ? 0 : sum,
+				      memory_number(screen, side, number, tiles[i]));
 	return sum;
+}
+
+/* Does D show only what differs? */
+static bool memory_differ(const struct view_memory *screen)
+{
+	return screen->context->differ && screen->sides > 1;
 }
 
 /* Return true if Source and Target of any column differ. */
@@ -187,35 +133,25 @@ static bool memory_differs(const struct view_memory *screen, const struct view_m
 	return false;
 }
 
-/* Add a line of the values of @of for the arrays @source and @target. Omit it if all values are 0
- * (except for memory_value_free) and, with D, if both reports are equal. */
-static void memory_add_sums(struct view_memory *screen, const struct view_context *context,
-			    int group, const char *name, view_tile_value of, const int64_t *source,
-			    const int64_t *target)
+/* Add a line of a number. Omit it if all values are 0 (except for what is free) and, with D, if
+ * both reports are equal. */
+static void memory_add_values(struct view_memory *screen, int group, const char *name, int number)
 {
-	const int64_t *const arrays[] = {source, target};
 	struct view_memory_line *line = memory_add_line(screen, VIEW_MEMORY_VALUE, group, name);
-	bool some = of == memory_value_free;
+	bool some = number == VIEW_MEMORY_FREE;
 
 	if (!line)
 		return;
 	for (int c = 0; c < screen->details.column_count; c++) {
 		const struct view_memory_tile *column = &screen->details.columns[c];
 
-		line->value[c] = memory_details_sum(screen, column, of, arrays[column->side]);
+		line->value[c] = memory_details_sum(screen, column, number);
 		/* Tiles that fit need not shrink, even if others do not fit. */
-		if (of != memory_value_excess || column->index != VIEW_MEMORY_ALL)
+		if (number != VIEW_MEMORY_EXCESS || column->index != VIEW_MEMORY_ALL)
 			some = some || line->value[c] > 0;
 	}
-	if (!some || (context->differ && screen->sides > 1 && !memory_differs(screen, line)))
+	if (!some || (memory_differ(screen) && !memory_differs(screen, line)))
 		screen->details.count--;
-}
-
-static void memory_add_values(struct view_memory *screen, const struct view_context *context,
-			      int group, const char *name, const int64_t *source,
-			      const int64_t *target)
-{
-	memory_add_sums(screen, context, group, name, memory_value_held, source, target);
 }
 
 static int memory_largest_first(const void *left, const void *right)
@@ -246,14 +182,18 @@ static void memory_sort_lines(struct view_memory *screen, int from)
 	      memory_largest_first);
 }
 
+static void memory_add_note(struct view_memory *screen, const char *note)
+{
+	memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP, note);
+}
+
 static void memory_add_notes(struct view_memory *screen)
 {
 	const struct view_memory_side *side = &screen->side[0];
 	const char *note = NULL;
 
-	memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP, "gaps: none in this model");
-	memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-			"vertices, exchanges: not by tile; see Programs");
+	memory_add_note(screen, "gaps: none in this model");
+	memory_add_note(screen, "vertices, exchanges: not by tile; see Programs");
 	if (side->first_other != IPS_NULL)
 		note = arena_printf(&screen->details.arena,
 				    "IPUs from %" PRId64 " on: models of other ranks",
@@ -262,39 +202,34 @@ static void memory_add_notes(struct view_memory *screen)
 		note = arena_printf(&screen->details.arena, "the same in all %" PRId64 " ranks",
 				    side->ranks);
 	if (note)
-		memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP, note);
+		memory_add_note(screen, note);
 	if (screen->ipus < screen->all_ipus)
-		memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-				"further IPUs are left out: there are too many");
+		memory_add_note(screen, "further IPUs are left out: there are too many");
 }
 
-static void memory_add_groups(struct view_memory *screen, const struct view_context *context)
+static void memory_add_groups(struct view_memory *screen)
 {
-	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
-	int from;
+	int group = VIEW_MEMORY_LIVENESS_GROUP, from;
 
-	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_LIVENESS_GROUP, "By liveness");
-	if (memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP)) {
-		memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "always live",
-				  s->always, t->always);
-		memory_add_values(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "not always live",
-				  s->not_always, t->not_always);
-		memory_add_sums(screen, context, VIEW_MEMORY_LIVENESS_GROUP, "saved by overlap",
-				memory_value_saved, NULL, NULL);
+	memory_add_line(screen, VIEW_MEMORY_GROUP, group, "By liveness");
+	if (memory_is_open(screen, group)) {
+		memory_add_values(screen, group, "always live", VIEW_MEMORY_ALWAYS_LIVE);
+		memory_add_values(screen, group, "not always live", VIEW_MEMORY_NOT_ALWAYS_LIVE);
+		memory_add_values(screen, group, "saved by overlap", VIEW_MEMORY_SAVED);
 	}
-	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_CATEGORY_GROUP, "By category");
+	group = VIEW_MEMORY_CATEGORY_GROUP;
+	memory_add_line(screen, VIEW_MEMORY_GROUP, group, "By category");
 	from = screen->details.count;
-	for (int c = 0; c < screen->categories; c++)
-		if (memory_is_open(screen, VIEW_MEMORY_CATEGORY_GROUP))
-			memory_add_values(screen, context, VIEW_MEMORY_CATEGORY_GROUP,
-					  screen->category[c], s->category[c], t->category[c]);
+	for (int c = 0; c < screen->categories && memory_is_open(screen, group); c++)
+		memory_add_values(screen, group, screen->category[c], VIEW_MEMORY_CATEGORY + c);
 	memory_sort_lines(screen, from);
-	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_REGION_GROUP, "By region");
-	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
-		if (memory_is_open(screen, VIEW_MEMORY_REGION_GROUP))
-			memory_add_values(screen, context, VIEW_MEMORY_REGION_GROUP,
-					  view__memory_regions[r], s->region[r], t->region[r]);
+	group = VIEW_MEMORY_REGION_GROUP;
+	memory_add_line(screen, VIEW_MEMORY_GROUP, group, "By region");
+	for (int r = 0; r < VIEW_MEMORY_REGIONS && memory_is_open(screen, group); r++)
+		memory_add_values(screen, group, view__memory_regions[r], VIEW_MEMORY_REGION + r);
 }
+
+/* ---- variables ------------------------------------------------------------------------------- */
 
 #define HITS_MOST (VIEW_MEMORY_NAMES / VIEW_MEMORY_SIDES)
 
@@ -332,19 +267,16 @@ static void memory_truncate_hits(struct view_hits *hits)
 }
 
 /* Find the variables on the details' tiles in a report, sorted by variable. */
-static enum status memory_find_hits(struct view_memory *screen, struct view_context *context,
-				    int side, struct view_hits *hits, struct err *err)
+static void memory_find_hits(struct view_memory *screen, int side, struct view_hits *hits)
 {
 	const struct view_memory_details *details = &screen->details;
-	enum status status = ST_OK;
+	const struct view_memory_run *run;
 
 	hits->count = 0;
-	for (int t = 0; t < details->together_count && status == ST_OK; t++) {
-		const struct view_memory_run *run = NULL;
+	for (int t = 0; t < details->together_count; t++) {
 		const int64_t index = details->together[t];
 
-		status = view__memory_rows(screen, context, side, index, err);
-		while (status == ST_OK && (run = view__memory_next_run(screen, side, index, run))) {
+		for (run = NULL; (run = view__memory_next_run(screen, side, index, run));) {
 			if (hits->count == 2 * HITS_MOST)
 				memory_truncate_hits(hits);
 			hits->hit[hits->count++] =
@@ -353,12 +285,7 @@ static enum status memory_find_hits(struct view_memory *screen, struct view_cont
 	}
 	memory_truncate_hits(hits);
 	qsort(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]), memory_by_variable);
-	return status;
 }
-
-#define SQL_NAMES                                                                                  \
-	"SELECT variable_id, variable, kind, layer, bytes, always_live FROM variables "            \
-	"WHERE variable_id IN ("
 
 /* Find or add the line of variable @name. NULL: line limit reached, or out of memory. */
 static struct view_memory_line *memory_variable_line(struct view_memory *screen, const char *name)
@@ -381,24 +308,21 @@ static void memory_add_bytes(struct view_memory_line *line, int column, int64_t 
 		sat_add(line->value[column] == IPS_NULL ? 0 : line->value[column], bytes);
 }
 
-static enum status memory_add_variable(struct view_memory *screen, int side,
-				       const struct view_hits *hits, const struct prof_query *query,
-				       struct err *err)
+static void memory_add_variable(struct view_memory *screen, int side, const struct view_hits *hits,
+				const struct prof_query *query)
 {
+	const struct view_memory_details *details = &screen->details;
 	struct arena *arena = &screen->details.arena;
 	const char *name = prof_column_text(query, 1), *kind = prof_column_text(query, 2);
 	const char *layer = prof_column_text(query, 3);
 	struct view_memory_line *line = memory_variable_line(screen, name ? name : "?");
-	const struct view_memory_details *details = &screen->details;
 	const int64_t variable_id = prof_column_int(query, 0);
 	const int first = (int)sorted_place(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]),
 					    offsetof(struct view_hit, variable_id), variable_id);
 
-	if (!line)
-		return err_nomem(err);
 	/* Add its bytes to the columns of its tiles and of all selected tiles, and its bytes on all
 	 * tiles to the last column. */
-	for (int c = side; c < details->column_count; c += screen->sides) {
+	for (int c = side; line && c < details->column_count; c += screen->sides) {
 		const int64_t index = details->columns[c].index;
 
 		if (index == VIEW_MEMORY_ALL)
@@ -408,131 +332,158 @@ static enum status memory_add_variable(struct view_memory *screen, int side,
 			    index == details->together[hits->hit[h].tile])
 				memory_add_bytes(line, c, hits->hit[h].bytes);
 	}
-	if (line->more)
-		return ST_OK;
-	line->variable_id = variable_id;
-	line->side = side;
-	line->more = arena_printf(arena, "%s%s%s%s", kind ? kind : "",
-				  prof_column_int(query, 5) == 1 ? ", always live" : "",
-				  layer ? ", " : "", layer ? layer : "");
-	line->layer = layer ? arena_strdup(arena, layer) : NULL;
-	return line->more && (!layer || line->layer) ? ST_OK : err_nomem(err);
+	if (line && line->more)
+		return;
+	if (line) {
+		line->variable_id = variable_id;
+		line->side = side;
+		line->more = arena_printf(arena, "%s%s%s%s", kind ? kind : "",
+					  prof_column_int(query, 5) == 1 ? ", always live" : "",
+					  layer ? ", " : "", layer ? layer : "");
+		line->layer = layer ? arena_strdup(arena, layer) : NULL;
+	}
+	if (!line || !line->more || (layer && !line->layer))
+		err_nomem(&screen->err);
 }
 
-static enum status memory_read_names(struct view_memory *screen, struct prof_db *db, int side,
-				     const struct view_hits *hits, struct err *err)
+/* Add the lines of the variables that are on the details' tiles of a report. */
+static void memory_add_variables(struct view_memory *screen, int side, struct view_hits *hits)
 {
+	struct err *err = &screen->err;
 	struct prof_query *query = NULL;
 	struct str sql = {0};
-	enum status status;
 
-	str_add(&sql, SQL_NAMES);
+	if (view_cancelled(screen->context))
+		err_set(err, ST_INTERRUPTED, "stopped");
+	if (err_stuck(err))
+		return;
+	memory_find_hits(screen, side, hits);
+	str_add(&sql,
+		"SELECT variable_id, variable, kind, layer, bytes, always_live FROM variables "
+		"WHERE variable_id IN (");
 	for (int h = 0; h < hits->count; h++)
 		if (h == 0 || hits->hit[h].variable_id != hits->hit[h - 1].variable_id)
 			str_addf(&sql, "%s%" PRId64, h ? "," : "", hits->hit[h].variable_id);
 	str_add(&sql, ")");
-	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, str_peek(&sql), err);
+	if (sql.failed)
+		err_nomem(err);
+	else if (!err_stuck(err))
+		prof_query_open(&query, view__memory_db(screen, side), str_peek(&sql), err);
 	str_free(&sql);
-	while (prof_query_next(query, &status, err)) {
-		status = memory_add_variable(screen, side, hits, query, err);
-	}
+	while (prof_query_next(query, &err->status, err))
+		memory_add_variable(screen, side, hits, query);
 	prof_query_close(query);
-	return status;
 }
 
-/* Keep the largest variables; with D, of those that differ. */
-static void memory_retain_largest(struct view_memory *screen, const struct view_context *context)
+/* Add the largest variables; with D, of those that differ. */
+static void memory_load_variables(struct view_memory *screen)
 {
 	struct view_memory_details *details = &screen->details;
-	const int first = details->variables_at + 1;
+	const int first = details->count + 1;
 	const int most = first + VIEW_MEMORY_LARGEST * details->together_count;
-	const bool differ = context->differ && screen->sides > 1;
+	const bool differ = memory_differ(screen);
+	struct view_hits *hits;
 	int kept = first;
 
+	details->variables_at = details->count;
+	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_VARIABLE_GROUP, "Largest variables");
+	if (!memory_is_open(screen, VIEW_MEMORY_VARIABLE_GROUP))
+		return;
+	hits = arena_alloc(&details->arena, 1, sizeof(*hits));
+	if (!hits)
+		err_nomem(&screen->err);
+	for (int s = 0; s < screen->sides && hits; s++)
+		memory_add_variables(screen, s, hits);
 	for (int i = first; i < details->count; i++)
 		if (!differ || memory_differs(screen, &details->lines[i]))
 			details->lines[kept++] = details->lines[i];
 	details->count = kept;
 	memory_sort_lines(screen, first);
-	if (details->count > most)
-		details->count = most;
+	details->count = min(details->count, most);
 	if (kept == first)
-		memory_add_line(screen, VIEW_MEMORY_NOTE, VIEW_MEMORY_NO_GROUP,
-				differ                        ? "none that differs"
-				: details->together_count > 1 ? "none is on these tiles"
-							      : "none is on this tile");
+		memory_add_note(screen, differ                        ? "none that differs"
+					: details->together_count > 1 ? "none is on these tiles"
+								      : "none is on this tile");
 }
 
-static enum status memory_load_variables(struct view_memory *screen, struct view_context *context,
-					 struct err *err)
+/* ---- the details ----------------------------------------------------------------------------- */
+
+/* Add a column for @index; in a comparison one per report. */
+static void memory_add_column(struct view_memory *screen, int64_t index)
 {
 	struct view_memory_details *details = &screen->details;
-	struct view_hits *hits;
-	enum status status = ST_OK;
 
-	details->variables_at = details->count;
-	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_VARIABLE_GROUP, "Largest variables");
-	if (!(details->open & 1u << VIEW_MEMORY_VARIABLE_GROUP))
-		return ST_OK;
-	hits = arena_alloc(&details->arena, 1, sizeof(*hits));
-	if (!hits)
-		return err_nomem(err);
-	for (int s = 0; s < screen->sides && status == ST_OK; s++) {
-		status = view_cancelled(context) ? err_set(err, ST_INTERRUPTED, "stopped")
-						 : memory_find_hits(screen, context, s, hits, err);
-		if (status == ST_OK)
-			status = memory_read_names(
-				screen, s == 0 ? context->source->db : context->target->db, s, hits,
-				err);
-	}
-	memory_retain_largest(screen, context);
-	return status;
+	if (details->column_count + screen->sides > VIEW_MEMORY_COLUMNS)
+		return;
+	for (int s = 0; s < screen->sides; s++)
+		details->columns[details->column_count++] = (struct view_memory_tile){index, s};
 }
 
-enum status view__memory_details(struct view_memory *screen, struct view_context *context,
-				 struct err *err)
+/* Choose the columns: the cursor's tile, the selected ones, and all. In a comparison a tile takes
+ * three columns, so the sum of several tiles comes first to be visible at any width. */
+static void memory_choose_columns(struct view_memory *screen)
 {
 	struct view_memory_details *details = &screen->details;
-	enum status status = ST_OK;
 	const int64_t cursor = view__memory_cursor(screen);
-	char text[FMT_SIZE];
 
-	arena_reset(&details->arena);
-	if (context->whole)
-		details->open = VIEW_MEMORY_ALL_GROUPS;
-	details->count = details->variables_at = 0;
-	/* The cursor's tile, then the selected ones. In a comparison a tile takes three columns, so
-	 * the sum of several tiles comes first to be visible at any width. */
-	details->together_count = 0;
+	details->together_count = details->column_count = 0;
 	details->together[details->together_count++] = cursor;
 	for (int i = 0; i < screen->marks; i++) {
-		const int64_t index =
-			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
+		const int64_t index = view__memory_mark(screen, i);
 
 		if (index >= 0 && index != cursor)
 			details->together[details->together_count++] = index;
 	}
-	details->column_count = 0;
 	if (screen->sides > 1 && details->together_count > 1)
 		memory_add_column(screen, VIEW_MEMORY_TOGETHER);
 	for (int i = 0; i < details->together_count; i++)
 		memory_add_column(screen, details->together[i]);
 	memory_add_column(screen, VIEW_MEMORY_ALL);
+}
+
+/* Compute details->apart of the selected tiles, for what overlap saves. */
+static void memory_sum_apart(struct view_memory *screen)
+{
+	struct view_memory_details *details = &screen->details;
+	const struct view_memory_run *run;
+
+	for (int s = 0; s < screen->sides; s++)
+		for (int t = 0; t < details->together_count; t++) {
+			int64_t *apart = &details->apart[s][t];
+
+			*apart = 0;
+			for (run = NULL;
+			     (run = view__memory_next_run(screen, s, details->together[t], run));)
+				*apart = sat_add(*apart, run->passing ? run->bytes : 0);
+		}
+}
+
+void view__memory_details(struct view_memory *screen)
+{
+	struct view_memory_details *details = &screen->details;
+	char text[FMT_SIZE];
+
+	if (err_stuck(&screen->err))
+		return;
+	arena_reset(&details->arena);
+	if (screen->context->whole)
+		details->open = VIEW_MEMORY_ALL_GROUPS;
+	details->count = details->variables_at = 0;
+	memory_choose_columns(screen);
 	details->lines = arena_alloc(&details->arena, LINES_MOST, sizeof(*details->lines));
-	if (!details->lines)
-		return err_nomem(err);
+	if (!details->lines) {
+		err_nomem(&screen->err);
+		return;
+	}
 	if (memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP))
-		status = memory_apart(screen, context, err);
-	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps",
-			  screen->side[0].total, screen->side[1].total);
-	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit",
-			memory_value_excess, NULL, NULL);
-	memory_add_groups(screen, context);
-	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Capacity",
-			  screen->side[0].capacity, screen->side[1].capacity);
-	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", memory_value_free, NULL,
-			NULL);
-	if (!context->differ || screen->sides == 1) {
+		memory_sum_apart(screen);
+	memory_add_values(screen, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps", VIEW_MEMORY_TOTAL);
+	memory_add_values(screen, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit",
+			  VIEW_MEMORY_EXCESS);
+	memory_add_groups(screen);
+	memory_add_values(screen, VIEW_MEMORY_NO_GROUP, "Capacity", VIEW_MEMORY_CAPACITY);
+	memory_add_values(screen, VIEW_MEMORY_NO_GROUP, "Free", VIEW_MEMORY_FREE);
+	if (!memory_differ(screen)) {
 		struct view_memory_line *line = memory_add_line(
 			screen, VIEW_MEMORY_VALUE, VIEW_MEMORY_NO_GROUP, "Place in physical order");
 
@@ -543,9 +494,8 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 					details->columns[c].index % screen->tiles, screen->tiles);
 	}
 	memory_add_notes(screen);
-	if (status == ST_OK)
-		status = memory_load_variables(screen, context, err);
-	if (status != ST_OK)
+	memory_load_variables(screen);
+	if (err_stuck(&screen->err))
 		details->count = 0;
 	/* A column is as wide as its longest number and its title. */
 	for (int c = 0; c < details->column_count; c++) {
@@ -554,13 +504,11 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 			const int64_t value = details->lines[i].value[c];
 			const int width = (int)strlen(fmt_count(text, value)) + 1;
 
-			if (value != IPS_NULL && width > details->width[c])
-				details->width[c] = width;
+			if (value != IPS_NULL)
+				details->width[c] = max(width, details->width[c]);
 		}
 	}
-	if (details->at >= details->count)
-		details->at = details->count > 0 ? details->count - 1 : 0;
-	return status;
+	details->at = max(0, min(details->at, details->count - 1));
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -603,12 +551,9 @@ static struct view_cells memory_layout_cells(const struct view_memory *screen, i
 		cells.shown = 2 * ((room - NAME_GOOD) / pair);
 	else if (value > 0)
 		cells.shown = (room - (screen->sides > 1 ? NAME_CUT : NAME_LEAST)) / value;
-	if (cells.shown < 1 + cells.diff)
-		cells.shown = 1 + cells.diff;
-	if (cells.shown > count)
-		cells.shown = count;
-	if (screen->sides > 1 && !cells.diff && cells.shown > 2)
-		cells.shown = 2;
+	cells.shown = min(max(cells.shown, 1 + cells.diff), count);
+	if (screen->sides > 1 && !cells.diff)
+		cells.shown = min(cells.shown, 2);
 	cells.value = memory_value_width(&screen->details, cells.shown);
 	cells.name =
 		room - cells.shown * cells.value - (cells.diff ? cells.shown / 2 * DIFF_WIDTH : 0);
@@ -718,21 +663,16 @@ static void memory_draw_lines(const struct view_memory *screen, const struct vie
 	/* The last column is reserved for the "more" mark. */
 	const struct view_cells cells = memory_layout_cells(screen, pane->rect.width - 1);
 	const int rows = pane->rect.height - 1;
-	const bool cursor = details->active || screen->view == VIEW_MEMORY_CURVE;
-	int first = from;
-	bool alone;
+	const bool here = details->at >= from && details->at < to;
+	const int first = here ? max(from, details->at - rows + 1) : from;
 	char text[64];
-	int x;
+	int x = 2 + cells.name;
 
-	if (details->at >= from && details->at < to && details->at >= from + rows)
-		first = details->at - rows + 1;
-
-	alone = cells.shown <= 2;
-	x = 2 + cells.name;
 	view_text_cut(pane, 2, 0, cells.name, VIEW_DIM, title);
 	for (int c = 0; c < cells.shown; c++, x += cells.value) {
-		view_text_right(pane, x, 0, cells.value, c < screen->sides ? VIEW_KEY : VIEW_DIM,
-				memory_column_title(screen, c, alone, text, sizeof(text)));
+		view_text_right(
+			pane, x, 0, cells.value, c < screen->sides ? VIEW_KEY : VIEW_DIM,
+			memory_column_title(screen, c, cells.shown <= 2, text, sizeof(text)));
 		if (!cells.diff || c % 2 == 0)
 			continue;
 		view_text_right(pane, x + cells.value, 0, DIFF_WIDTH, VIEW_DIM, "Diff");
@@ -741,8 +681,7 @@ static void memory_draw_lines(const struct view_memory *screen, const struct vie
 	for (int i = 0; i < rows && first + i < to; i++)
 		memory_draw_line(screen, pane, &details->lines[first + i], 1 + i, &cells,
 				 details->active && first + i == details->at && !context->whole);
-	if (cursor && !details->active && !context->whole && details->at >= first &&
-	    details->at < to && details->at - first < rows)
+	if (screen->view == VIEW_MEMORY_CURVE && !details->active && !context->whole && here)
 		view_glyphs(pane, 0, 1 + details->at - first, VIEW_KEY, VIEW_GLYPH_SELECT, 1);
 	if (first + rows < to && rows > 0)
 		view_glyphs(pane, pane->rect.width - 1, rows, VIEW_DIM, VIEW_GLYPH_DOWN, 1);

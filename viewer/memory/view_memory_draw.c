@@ -38,10 +38,11 @@ static int memory_largest_categories(const struct view_memory *screen, int64_t i
 		int at = -1;
 
 		for (int c = 0; c < screen->categories; c++) {
-			const int64_t *bytes = screen->side[0].category[c];
+			const int64_t bytes =
+				view__memory_bytes(screen, 0, VIEW_MEMORY_CATEGORY + c, index);
 
-			if (bytes && !used_already[c] && bytes[index] > most) {
-				most = bytes[index];
+			if (!used_already[c] && bytes > most) {
+				most = bytes;
 				at = c;
 			}
 		}
@@ -69,7 +70,9 @@ static void memory_add_largest(const struct view_memory *screen, int64_t index, 
 
 			snprintf(text, sizeof(text), "%s%s %s", n == 0 ? ": " : ", ",
 				 view__memory_brief(screen->category[c], room, name),
-				 fmt_bytes(bytes, (uint64_t)screen->side[0].category[c][index]));
+				 fmt_bytes(bytes,
+					   (uint64_t)view__memory_bytes(
+						   screen, 0, VIEW_MEMORY_CATEGORY + c, index)));
 			used += view_text_width(text);
 			if (pass == 1 && !memory_add_fitting(line, width, text))
 				return;
@@ -88,8 +91,8 @@ static void memory_add_fullest(const struct view_memory *screen, int side, struc
 		str_add(out, "no memory recorded");
 		return;
 	}
-	total = screen->side[side].total[index];
-	capacity = screen->side[side].capacity[index];
+	total = view__memory_bytes(screen, side, VIEW_MEMORY_TOTAL, index);
+	capacity = view__memory_bytes(screen, side, VIEW_MEMORY_CAPACITY, index);
 	str_addf(out, "tile %s: %s B, %s", view__memory_name(screen, index, name),
 		 fmt_count(bytes, total), fmt_percent(part, view__memory_share(total, capacity)));
 }
@@ -199,7 +202,7 @@ static int64_t memory_tile_capacity(const struct view_memory *screen)
 {
 	const int64_t index = screen->sums[0].fullest;
 
-	return index < 0 ? 0 : screen->side[0].capacity[index];
+	return index < 0 ? 0 : view__memory_bytes(screen, 0, VIEW_MEMORY_CAPACITY, index);
 }
 
 enum view_part_form {
@@ -402,8 +405,7 @@ static int64_t memory_max_bin_tiles(const struct view_memory *screen)
 
 	for (int i = 0; i < screen->bin_count; i++)
 		for (int s = 0; s < screen->sides; s++)
-			if (screen->bins[i].tiles[s] > most)
-				most = screen->bins[i].tiles[s];
+			most = max(screen->bins[i].tiles[s], most);
 	return most;
 }
 
@@ -485,9 +487,8 @@ void view__memory_draw(const void *state, const struct view_context *context,
 		part = view_pane_sub(
 			pane, (struct view_rect){0, 0, screen->areas.picture.x + part.rect.width,
 						 pane->rect.height});
-		view_grid_draw(screen->view == VIEW_MEMORY_TABLE ? &screen->grid
-								 : &screen->ipu_grid,
-			       &part, !screen->details.active && !context->whole);
+		view_grid_draw(view__memory_shown_grid(screen), &part,
+			       !screen->details.active && !context->whole);
 	}
 	part = view_pane_sub(pane, screen->areas.rule);
 	view_glyphs(&part, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, part.rect.width);

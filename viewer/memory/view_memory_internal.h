@@ -5,6 +5,9 @@
  * has. A position is the tile's rank in the order that is shown. Arrays by index hold bytes. They
  * are read once (view_memory_read.c); everything else is computed from them at load.
  *
+ * The functions of a load work for screen->context. The first failure stays in screen->err; later
+ * steps do nothing.
+ *
  * Invariant after a load: tile indexes are in range, or there are no tiles at all.
  */
 #ifndef VIEW_MEMORY_INTERNAL_H
@@ -49,10 +52,20 @@ enum view_memory_breakdown {
 	VIEW_MEMORY_BREAKDOWNS
 };
 
-enum view_memory_region {
-	VIEW_MEMORY_NON_INTERLEAVED,
-	VIEW_MEMORY_INTERLEAVED,
-	VIEW_MEMORY_OVERFLOWED
+/* A number of bytes of a tile: read, or computed from those (VIEW_MEMORY_READ and above). */
+enum view_memory_number {
+	VIEW_MEMORY_TOTAL,
+	VIEW_MEMORY_CAPACITY,
+	VIEW_MEMORY_ALWAYS_LIVE,
+	VIEW_MEMORY_NOT_ALWAYS_LIVE,
+	VIEW_MEMORY_REGION, /* the first: not interleaved, interleaved, overflowed */
+	VIEW_MEMORY_OVERFLOWED = VIEW_MEMORY_REGION + VIEW_MEMORY_REGIONS - 1,
+	VIEW_MEMORY_CATEGORY,                                                /* the first */
+	VIEW_MEMORY_SUBJECT = VIEW_MEMORY_CATEGORY + VIEW_MEMORY_CATEGORIES, /* the selected one */
+	VIEW_MEMORY_READ,
+	VIEW_MEMORY_FREE = VIEW_MEMORY_READ,
+	VIEW_MEMORY_EXCESS, /* beyond the capacity; 0: the tile fits */
+	VIEW_MEMORY_SAVED   /* by overlap of variables that are not always live */
 };
 
 /* @bytes on tile @index and on each of the @more tiles after it. */
@@ -71,32 +84,31 @@ struct view_memory_rows {
 	bool begun, many; /* was read before; exceeds the limit, so not all IPUs are read at once */
 };
 
-/* One report. Arrays by index; NULL: the report has no tile memory. */
+/* One report. */
 struct view_memory_side {
-	int64_t *total, *capacity, *always, *not_always;
-	int64_t *region[VIEW_MEMORY_REGIONS];
-	int64_t *category[VIEW_MEMORY_CATEGORIES];
-	int64_t *subject;    /* of the selected variable or layer; NULL: none */
-	int64_t ranks;       /* of a merged report; otherwise 1 */
+	int64_t *bytes[VIEW_MEMORY_READ]; /* arrays by index; NULL: the report has none of it */
+	int64_t ranks;                    /* of a merged report; otherwise 1 */
 	int64_t first_other; /* the first IPU of another rank's model; IPS_NULL: none */
 	int64_t *apart;      /* by IPU: sum of the sizes of variables that are not always live */
 	struct view_memory_rows rows;
 };
 
-/* A quantity with one number per tile. */
+/* A part of the breakdown. */
 struct view_memory_series {
 	const char *name;
-	const int64_t *bytes[VIEW_MEMORY_SIDES];
+	int number;  /* enum view_memory_number */
 	int64_t sum; /* over the shown tiles, both sides */
 };
 
-/* Totals over the shown tiles. */
+/* Totals over some tiles of a report. */
 struct view_memory_sums {
-	int64_t bytes, capacity, tiles; /* tiles: those with more than 0 bytes */
-	int64_t over, excess; /* number of tiles out of memory; greatest excess in bytes */
-	int64_t fullest;      /* index; -1: no tile */
-	int64_t least;        /* bytes of the emptiest nonempty tile */
-	int64_t greatest;     /* greatest value of the shown quantity on a tile */
+	int64_t bytes, capacity, always, not_always;
+	int64_t tiles;          /* number of those with more than 0 bytes */
+	int64_t over;           /* number of those out of memory */
+	int64_t excess, shrink; /* bytes beyond the capacity: the greatest; of all tiles */
+	int64_t fullest;        /* index; -1: no tile */
+	int64_t least;          /* bytes of the emptiest nonempty tile */
+	int64_t greatest;       /* greatest value of the shown quantity on a tile */
 };
 
 /* The selected variable or layer whose tiles are shown. */
@@ -197,6 +209,9 @@ struct view_memory_areas {
 };
 
 struct view_memory {
+	struct view_context *context; /* of the current call */
+	struct err err;
+
 	/* The reports' tiles. data_arena owns arrays and names, subject_arena the subject's. */
 	struct arena data_arena, subject_arena, picture_arena;
 	struct view_memory_side side[VIEW_MEMORY_SIDES];
@@ -244,13 +259,27 @@ struct view_memory {
 	struct view_grid grid; /* of tiles */
 	bool grid_stale;
 	struct view_grid ipu_grid;
-	char filter[128];
 };
 
-/* Build the table of one report; @rows: which rows, in the builder's own form. */
-typedef enum status (*view_memory_build)(const struct view_memory *screen, int side,
-					 const void *rows, struct report_table *out,
-					 struct err *err);
+static inline void view__memory_begin(struct view_memory *screen, struct view_context *context)
+{
+	screen->context = context;
+	err_start(&screen->err, NULL);
+}
+
+/* Return the status of the call and copy its error. */
+static inline enum status view__memory_end(const struct view_memory *screen, struct err *err)
+{
+	if (err && err_stuck(&screen->err))
+		*err = screen->err;
+	return screen->err.status;
+}
+
+/* The database of a report. */
+static inline struct prof_db *view__memory_db(const struct view_memory *screen, int side)
+{
+	return (side == 0 ? screen->context->source : screen->context->target)->db;
+}
 
 /* view_memory_tiles.c */
 /* Conversions between IPU, tile number, index and position. Pure. */
@@ -262,8 +291,11 @@ int64_t view__memory_shown(const struct view_memory *screen); /* number of shown
 int64_t view__memory_first(const struct view_memory *screen); /* least shown index */
 int64_t view__memory_at(const struct view_memory *screen, int64_t position); /* index */
 int64_t view__memory_position(const struct view_memory *screen, int64_t index);
-int64_t view__memory_cursor(const struct view_memory *screen); /* index */
+int64_t view__memory_cursor(const struct view_memory *screen);         /* index */
+int64_t view__memory_mark(const struct view_memory *screen, int mark); /* index, or -1 */
 void view__memory_set_cursor(struct view_memory *screen, int64_t index);
+/* Make a variable (IPS_NULL: the layer of that name; "": nothing) the subject. */
+void view__memory_select(struct view_memory *screen, int64_t variable_id, const char *name);
 void view__memory_window(struct view_memory *screen); /* clamp from and span */
 /* "37", or with several IPUs "1,37". */
 const char *view__memory_name(const struct view_memory *screen, int64_t index, char out[FMT_SIZE]);
@@ -272,8 +304,7 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
 
 /* view_memory_details.c */
-enum status view__memory_details(struct view_memory *screen, struct view_context *context,
-				 struct err *err);
+void view__memory_details(struct view_memory *screen);
 void view__memory_draw_details(const struct view_memory *screen, const struct view_context *context,
 			       struct view_pane *pane);
 
@@ -292,14 +323,21 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 void view__memory_series(struct view_memory *screen);
 /* Show series @at; it remains selected by name when the order of series changes. -1: all. */
 void view__memory_choose(struct view_memory *screen, int at);
+/* The bytes of a tile, of which @number is read; 0: the report has none of it. */
+int64_t view__memory_bytes(const struct view_memory *screen, int side, int number, int64_t index);
+/* Their sum over the shown tiles. */
+int64_t view__memory_all(const struct view_memory *screen, int side, int number);
+/* Sum the tiles with indexes @first .. @first + @count - 1. */
+void view__memory_sum(const struct view_memory *screen, int side, int64_t first, int64_t count,
+		      struct view_memory_sums *sums);
 /* Bytes by which the tile's total exceeds its capacity; 0: it fits. */
-int64_t view__memory_excess(const struct view_memory_side *side, int64_t index);
+int64_t view__memory_excess(const struct view_memory *screen, int side, int64_t index);
 double view__memory_share(int64_t bytes, int64_t of); /* NaN: of nothing */
 /* The shown number of a tile in report @side. */
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index);
 /* "all memory", "vertexCode", "variable Dense_128/kernel:0". */
 const char *view__memory_what(const struct view_memory *screen);
-enum status view__memory_picture(struct view_memory *screen, struct err *err);
+void view__memory_picture(struct view_memory *screen);
 int view__memory_column_of(const struct view_memory *screen, int64_t position); /* or -1 */
 int64_t view__memory_top(const struct view_memory *screen); /* top of the curve's scale, >= 1 */
 /* The tile drawn at @x, @y of the picture; -1: none. */
@@ -309,16 +347,12 @@ void view__memory_draw_floor(const struct view_memory *screen, const struct view
 
 /* view_memory_read.c */
 /* Read tiles and the subject from the databases. */
-enum status view__memory_read(struct view_memory *screen, struct view_context *context,
-			      struct err *err);
-enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
-				 struct err *err);
+void view__memory_read(struct view_memory *screen);
+void view__memory_subject(struct view_memory *screen);
 extern const char *const view__memory_regions[VIEW_MEMORY_REGIONS];
-/* Load the runs of variables on tile @index; then iterate over them with view__memory_next_run(),
- * starting with @run NULL. */
-enum status view__memory_rows(struct view_memory *screen, struct view_context *context, int side,
-			      int64_t index, struct err *err);
-const struct view_memory_run *view__memory_next_run(const struct view_memory *screen, int side,
+/* The run of variables on tile @index that follows @run (NULL: the first). NULL: the end, or a
+ * failure to read them. */
+const struct view_memory_run *view__memory_next_run(struct view_memory *screen, int side,
 						    int64_t index,
 						    const struct view_memory_run *run);
 void view__memory_rows_fini(struct view_memory_rows *rows);
@@ -326,11 +360,10 @@ void view__memory_rows_fini(struct view_memory_rows *rows);
 /* view_memory_table.c */
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err);
-/* The grid that is shown; NULL: a picture is shown. */
-struct view_grid *view__memory_shown_grid(struct view_memory *screen);
+/* The grid that is shown, for those who may change the screen; NULL: a picture is shown. */
+struct view_grid *view__memory_shown_grid(const struct view_memory *screen);
 /* Fill and lay out the shown grid: during a load, or now if keys arrive before the load. */
-enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
-				   struct err *err);
+void view__memory_load_grid(struct view_memory *screen);
 void view__memory_query_ipus(struct str *out);
 
 #endif /* VIEW_MEMORY_INTERNAL_H */

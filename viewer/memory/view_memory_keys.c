@@ -5,11 +5,8 @@
  */
 #include "viewer/memory/view_memory_internal.h"
 
-#include <stdio.h>
-
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "common/str.h"
 #include "reports/named/report_floor.h"
 
 #define PAGE_PARTS 4 /* paging moves the window by all but one of these parts of its span */
@@ -140,8 +137,7 @@ static bool memory_is_vertical(enum view_request request)
 	       request == VIEW_PAGE_UP_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
 }
 
-static enum view_answer memory_move(struct view_memory *screen, struct view_context *context,
-				    enum view_request request)
+static enum view_answer memory_move(struct view_memory *screen, enum view_request request)
 {
 	static void (*const moves[])(struct view_memory *, enum view_request) = {
 		[VIEW_MEMORY_CURVE] = memory_move_curve,
@@ -149,7 +145,6 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 		[VIEW_MEMORY_HISTOGRAM] = memory_move_histogram};
 	const bool last = request == VIEW_END_REQUEST, end = last || request == VIEW_HOME_REQUEST;
 
-	(void)context;
 	if ((screen->details.active && (end || memory_is_vertical(request))) ||
 	    (screen->view == VIEW_MEMORY_CURVE && memory_is_vertical(request))) {
 		struct view_memory_details *details = &screen->details;
@@ -179,13 +174,14 @@ static enum view_answer memory_move(struct view_memory *screen, struct view_cont
 
 /* ---- zooming --------------------------------------------------------------------------------- */
 
-static void memory_set_message(struct view_context *context, const char *text)
+/* Say why a request does nothing. */
+static enum view_answer memory_decline(struct view_memory *screen, const char *text)
 {
-	view_message(context, text, NULL);
+	view_message(screen->context, text, NULL);
+	return VIEW_DRAW;
 }
 
-static enum view_answer memory_zoom(struct view_memory *screen, struct view_context *context,
-				    enum view_request request)
+static enum view_answer memory_zoom(struct view_memory *screen, enum view_request request)
 {
 	const int64_t shown = view__memory_shown(screen), at = memory_position(screen);
 	const int64_t span = screen->span > 0 ? screen->span : shown;
@@ -198,18 +194,13 @@ static enum view_answer memory_zoom(struct view_memory *screen, struct view_cont
 		screen->span = 0;
 		return VIEW_LOAD;
 	}
-	if (screen->view != VIEW_MEMORY_CURVE) {
-		memory_set_message(context, "the curve zooms: v goes there");
-		return VIEW_DRAW;
-	}
-	next = max(VIEW_MEMORY_SPAN_LEAST, next);
-	next = min(shown, next);
-	if (next == span) {
-		memory_set_message(context, request == VIEW_ZOOM_IN_REQUEST
-						    ? "this is as close as it gets"
-						    : "all tiles are shown");
-		return VIEW_DRAW;
-	}
+	if (screen->view != VIEW_MEMORY_CURVE)
+		return memory_decline(screen, "the curve zooms: v goes there");
+	next = min(shown, max(VIEW_MEMORY_SPAN_LEAST, next));
+	if (next == span)
+		return memory_decline(screen, request == VIEW_ZOOM_IN_REQUEST
+						      ? "this is as close as it gets"
+						      : "all tiles are shown");
 	/* The cursor keeps its relative position in the window. */
 	screen->from = at - (at - screen->from) * next / span;
 	screen->span = next < shown ? next : 0;
@@ -283,24 +274,18 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 
 static void memory_clear_subject(struct view_memory *screen)
 {
-	screen->subject = (struct view_memory_subject){.variable_id = IPS_NULL, .name = ""};
-	screen->subject_stale = screen->grid_stale = true;
+	view__memory_select(screen, IPS_NULL, "");
 }
 
-static enum view_answer memory_change_view(struct view_memory *screen, struct view_context *context,
-					   enum view_request request)
+static enum view_answer memory_change_view(struct view_memory *screen, enum view_request request)
 {
 	const int views = screen->ipus > 1 ? VIEW_MEMORY_VIEWS : VIEW_MEMORY_IPUS;
-	const int by = request == VIEW_VIEW_REQUEST ? 1 : views - 1;
 
-	(void)context;
-	screen->view = (enum view_memory_view)(((int)screen->view + by) % views);
+	screen->view = (enum view_memory_view)view_next_choice((int)screen->view, views, request);
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_next_breakdown(struct view_memory *screen,
-					      struct view_context *context,
-					      enum view_request request)
+static enum view_answer memory_next_breakdown(struct view_memory *screen, enum view_request request)
 {
 	(void)request;
 	if (screen->subject.name[0])
@@ -309,17 +294,15 @@ static enum view_answer memory_next_breakdown(struct view_memory *screen,
 		screen->breakdown = (enum view_memory_breakdown)(((int)screen->breakdown + 1) %
 								 VIEW_MEMORY_BREAKDOWNS);
 	if (screen->sides > 1 && screen->breakdown != VIEW_MEMORY_WHOLE)
-		memory_set_message(context, "comparing, one part at a time is shown: s, S");
+		view_message(screen->context, "comparing, one part at a time is shown: s, S", NULL);
 	view__memory_choose(screen, -1);
 	screen->grid_stale = true;
 	return VIEW_LOAD;
 }
 
 /* Select the next part of the breakdown; after the last, all of them. */
-static enum view_answer memory_next_part(struct view_memory *screen, struct view_context *context,
-					 enum view_request request)
+static enum view_answer memory_next_part(struct view_memory *screen, enum view_request request)
 {
-	(void)context;
 	if (screen->subject.name[0])
 		memory_clear_subject(screen);
 	if (screen->breakdown == VIEW_MEMORY_WHOLE) {
@@ -334,16 +317,13 @@ static enum view_answer memory_next_part(struct view_memory *screen, struct view
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_change_ipu(struct view_memory *screen, struct view_context *context,
-					  enum view_request request)
+static enum view_answer memory_change_ipu(struct view_memory *screen, enum view_request request)
 {
 	const int at = screen->ipu == IPS_NULL ? -1 : view__memory_ipu_at(screen, screen->ipu);
 
 	(void)request;
-	if (screen->ipus == 1) {
-		memory_set_message(context, "there is one IPU");
-		return VIEW_DRAW;
-	}
+	if (screen->ipus == 1)
+		return memory_decline(screen, "there is one IPU");
 	screen->ipu = at + 1 < screen->ipus ? screen->ipu_ids[at + 1] : IPS_NULL;
 	screen->span = 0;
 	screen->grid_stale = true;
@@ -353,25 +333,22 @@ static enum view_answer memory_change_ipu(struct view_memory *screen, struct vie
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_change_order(struct view_memory *screen,
-					    struct view_context *context, enum view_request request)
+static enum view_answer memory_change_order(struct view_memory *screen, enum view_request request)
 {
 	(void)request;
-	if (screen->view == VIEW_MEMORY_CHIP) {
-		memory_set_message(context,
-				   "the floor plan is the physical order: v shows the curve");
-		return VIEW_DRAW;
-	}
+	if (screen->view == VIEW_MEMORY_CHIP)
+		return memory_decline(screen,
+				      "the floor plan is the physical order: v shows the curve");
 	screen->physical = !screen->physical;
 	screen->grid_stale = true;
-	memory_set_message(
-		context, screen->physical ? "physical order: down the 16 columns of the floor plan"
-					  : "software order: by tile number");
+	view_message(screen->context,
+		     screen->physical ? "physical order: down the 16 columns of the floor plan"
+				      : "software order: by tile number",
+		     NULL);
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_toggle_mark(struct view_memory *screen, struct view_context *context,
-					   enum view_request request)
+static enum view_answer memory_toggle_mark(struct view_memory *screen, enum view_request request)
 {
 	(void)request;
 	for (int i = 0; i < screen->marks; i++) {
@@ -382,21 +359,16 @@ static enum view_answer memory_toggle_mark(struct view_memory *screen, struct vi
 			screen->mark[i] = screen->mark[i + 1];
 		return VIEW_LOAD;
 	}
-	if (screen->marks == VIEW_MEMORY_MARKS) {
-		memory_set_message(context,
-				   "as many tiles as can be are selected: Esc lets go of them");
-		return VIEW_DRAW;
-	}
+	if (screen->marks == VIEW_MEMORY_MARKS)
+		return memory_decline(screen,
+				      "as many tiles as can be are selected: Esc lets go of them");
 	screen->mark[screen->marks].ipu = screen->at_ipu;
 	screen->mark[screen->marks++].tile = screen->at_tile;
 	return VIEW_LOAD;
 }
 
-static enum view_answer memory_go_to_fullest(struct view_memory *screen,
-					     struct view_context *context,
-					     enum view_request request)
+static enum view_answer memory_go_to_fullest(struct view_memory *screen, enum view_request request)
 {
-	(void)context;
 	(void)request;
 	screen->jump = true;
 	screen->span = 0;
@@ -405,17 +377,15 @@ static enum view_answer memory_go_to_fullest(struct view_memory *screen,
 
 /* ---- details --------------------------------------------------------------------------------- */
 
-static enum view_answer memory_open_or_close(struct view_memory *screen,
-					     struct view_context *context,
-					     enum view_request request)
+static enum view_answer memory_open_or_close(struct view_memory *screen, enum view_request request)
 {
 	struct view_memory_details *details = &screen->details;
 	const int group = details->at < details->count ? details->lines[details->at].group : -1;
 	const unsigned bit = group >= 0 ? 1u << group : 0;
 
 	if (bit == 0 && (request == VIEW_EXPAND_REQUEST || request == VIEW_COLLAPSE_REQUEST))
-		memory_set_message(context,
-				   "Enter, then j and k, go to what opens: By category ...");
+		view_message(screen->context,
+			     "Enter, then j and k, go to what opens: By category ...", NULL);
 	if (request == VIEW_EXPAND_REQUEST)
 		details->open |= bit;
 	else if (request == VIEW_COLLAPSE_REQUEST)
@@ -430,8 +400,7 @@ static enum view_answer memory_open_or_close(struct view_memory *screen,
 }
 
 /* Enter the details; inside, open a group or show the tiles of a variable. */
-static enum view_answer memory_enter(struct view_memory *screen, struct view_context *context,
-				     enum view_request request)
+static enum view_answer memory_enter(struct view_memory *screen, enum view_request request)
 {
 	struct view_memory_details *details = &screen->details;
 	const struct view_memory_line *line =
@@ -440,25 +409,21 @@ static enum view_answer memory_enter(struct view_memory *screen, struct view_con
 	(void)request;
 	if (!details->active) {
 		details->active = true;
-		memory_set_message(context,
-				   "in the details: Enter opens, on a variable shows its tiles");
+		view_message(screen->context,
+			     "in the details: Enter opens, on a variable shows its tiles", NULL);
 		return VIEW_LOAD;
 	}
 	if (line && line->kind == VIEW_MEMORY_GROUP) {
 		details->open ^= 1u << line->group;
 	} else if (line && line->kind == VIEW_MEMORY_VARIABLE) {
-		memory_clear_subject(screen);
-		screen->subject.variable_id = line->variable_id;
-		str_copy(screen->subject.name, sizeof(screen->subject.name), line->name);
+		view__memory_select(screen, line->variable_id, line->name);
 	}
 	return VIEW_LOAD;
 }
 
 /* Undo the most specific selection. */
-static enum view_answer memory_back(struct view_memory *screen, struct view_context *context,
-				    enum view_request request)
+static enum view_answer memory_back(struct view_memory *screen, enum view_request request)
 {
-	(void)context;
 	(void)request;
 	if (screen->details.active) {
 		screen->details.active = false;
@@ -477,9 +442,7 @@ static enum view_answer memory_back(struct view_memory *screen, struct view_cont
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-static enum view_answer memory_request_table(struct view_memory *screen,
-					     struct view_context *context,
-					     enum view_request request)
+static enum view_answer memory_request_table(struct view_memory *screen, enum view_request request)
 {
 	struct view_grid *grid = view__memory_shown_grid(screen);
 	enum view_answer answer;
@@ -487,7 +450,8 @@ static enum view_answer memory_request_table(struct view_memory *screen,
 	/* If keys arrived before the load, load the grid now. */
 	if ((screen->grid_stale || grid->table.column_count == 0) && !screen->subject_stale) {
 		view__memory_series(screen);
-		if (view__memory_load_grid(screen, context, NULL) != ST_OK)
+		view__memory_load_grid(screen);
+		if (err_stuck(&screen->err))
 			return VIEW_LOAD; /* the load reports the error */
 	}
 	answer = view_grid_request(grid, request);
@@ -498,19 +462,17 @@ static enum view_answer memory_request_table(struct view_memory *screen,
 
 /* Sorting and choosing columns need a table, so switch to one (as filtering does). */
 static enum view_answer memory_switch_to_table(struct view_memory *screen,
-					       struct view_context *context,
 					       enum view_request request)
 {
 	screen->details.active = false;
 	if (!view__memory_shown_grid(screen))
 		screen->view = VIEW_MEMORY_TABLE;
-	return memory_request_table(screen, context, request);
+	return memory_request_table(screen, request);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 typedef enum view_answer (*view_memory_answer)(struct view_memory *screen,
-					       struct view_context *context,
 					       enum view_request request);
 
 static const view_memory_answer memory_answers[VIEW_REQUESTS] = {
@@ -554,18 +516,15 @@ enum view_answer view__memory_request(void *state, struct view_context *context,
 	struct view_memory *screen = state;
 	enum view_answer answer;
 
-	if (!memory_answers[request])
+	if (!memory_answers[request] || (screen->ipus == 0 && request == VIEW_BACK_REQUEST))
 		return VIEW_UNHANDLED;
-	if (screen->ipus == 0) {
-		if (request == VIEW_BACK_REQUEST)
-			return VIEW_UNHANDLED;
-		memory_set_message(context, "no memory of tiles was recorded");
-		return VIEW_DRAW;
-	}
+	view__memory_begin(screen, context);
+	if (screen->ipus == 0)
+		return memory_decline(screen, "no memory of tiles was recorded");
 	if (view__memory_shown_grid(screen) && !screen->details.active) {
-		answer = memory_request_table(screen, context, request);
+		answer = memory_request_table(screen, request);
 		if (answer != VIEW_UNHANDLED)
 			return answer;
 	}
-	return memory_answers[request](screen, context, request);
+	return memory_answers[request](screen, request);
 }

@@ -23,9 +23,17 @@
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
-static int64_t memory_sum_tiles(const struct view_memory *screen, const int64_t *bytes)
+int64_t view__memory_bytes(const struct view_memory *screen, int side, int number, int64_t index)
+{
+	const int64_t *bytes = screen->side[side].bytes[number];
+
+	return bytes ? bytes[index] : 0;
+}
+
+int64_t view__memory_all(const struct view_memory *screen, int side, int number)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	const int64_t *bytes = screen->side[side].bytes[number];
 	int64_t sum = 0;
 
 	for (int64_t i = first; bytes && i < first + shown; i++)
@@ -33,17 +41,16 @@ static int64_t memory_sum_tiles(const struct view_memory *screen, const int64_t 
 	return sum;
 }
 
-static void memory_add_series(struct view_memory *screen, const char *name, const int64_t *source,
-			      const int64_t *target)
+static void memory_add_series(struct view_memory *screen, const char *name, int number)
 {
 	const int64_t sum =
-		sat_add(memory_sum_tiles(screen, source), memory_sum_tiles(screen, target));
+		sat_add(view__memory_all(screen, 0, number), view__memory_all(screen, 1, number));
 
 	/* Keep the selected series even if the shown IPU has none of it. */
 	if ((sum > 0 || strcmp(name, screen->part) == 0) &&
 	    screen->series_count < VIEW_MEMORY_CATEGORIES)
 		screen->series[screen->series_count++] =
-			(struct view_memory_series){name, {source, target}, sum};
+			(struct view_memory_series){name, number, sum};
 }
 
 static int memory_larger_series_first(const void *left, const void *right)
@@ -55,20 +62,16 @@ static int memory_larger_series_first(const void *left, const void *right)
 
 void view__memory_series(struct view_memory *screen)
 {
-	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
-
 	screen->series_count = 0;
 	if (screen->breakdown == VIEW_MEMORY_BY_CATEGORY) {
 		for (int c = 0; c < screen->categories; c++)
-			memory_add_series(screen, screen->category[c], s->category[c],
-					  t->category[c]);
+			memory_add_series(screen, screen->category[c], VIEW_MEMORY_CATEGORY + c);
 	} else if (screen->breakdown == VIEW_MEMORY_BY_REGION) {
 		for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
-			memory_add_series(screen, view__memory_regions[r], s->region[r],
-					  t->region[r]);
+			memory_add_series(screen, view__memory_regions[r], VIEW_MEMORY_REGION + r);
 	} else if (screen->breakdown == VIEW_MEMORY_BY_LIVENESS) {
-		memory_add_series(screen, "always live", s->always, t->always);
-		memory_add_series(screen, "not always live", s->not_always, t->not_always);
+		memory_add_series(screen, "always live", VIEW_MEMORY_ALWAYS_LIVE);
+		memory_add_series(screen, "not always live", VIEW_MEMORY_NOT_ALWAYS_LIVE);
 	}
 	qsort(screen->series, (size_t)screen->series_count, sizeof(screen->series[0]),
 	      memory_larger_series_first);
@@ -89,11 +92,11 @@ void view__memory_choose(struct view_memory *screen, int at)
 
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index)
 {
-	const int64_t *bytes = screen->subject.name[0] ? screen->side[side].subject
-			       : screen->chosen >= 0   ? screen->series[screen->chosen].bytes[side]
-						       : screen->side[side].total;
-
-	return bytes ? bytes[index] : 0;
+	return view__memory_bytes(screen, side,
+				  screen->subject.name[0] ? VIEW_MEMORY_SUBJECT
+				  : screen->chosen >= 0   ? screen->series[screen->chosen].number
+							  : VIEW_MEMORY_TOTAL,
+				  index);
 }
 
 const char *view__memory_what(const struct view_memory *screen)
@@ -106,11 +109,13 @@ const char *view__memory_what(const struct view_memory *screen)
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 /* Bytes beyond the tile's capacity; if there are none, the bytes recorded as overflowed. */
-int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
+int64_t view__memory_excess(const struct view_memory *screen, int side, int64_t index)
 {
-	const int64_t more = sat_sub(side->total[index], side->capacity[index]);
+	int64_t *const *bytes = screen->side[side].bytes;
+	const int64_t more =
+		sat_sub(bytes[VIEW_MEMORY_TOTAL][index], bytes[VIEW_MEMORY_CAPACITY][index]);
 
-	return more > 0 ? more : side->region[VIEW_MEMORY_OVERFLOWED][index];
+	return more > 0 ? more : bytes[VIEW_MEMORY_OVERFLOWED][index];
 }
 
 double view__memory_share(int64_t bytes, int64_t of)
@@ -118,27 +123,29 @@ double view__memory_share(int64_t bytes, int64_t of)
 	return of > 0 ? (double)bytes / (double)of : (double)NAN;
 }
 
-static void memory_sum_side(const struct view_memory *screen, int side,
-			    struct view_memory_sums *sums)
+void view__memory_sum(const struct view_memory *screen, int side, int64_t first, int64_t count,
+		      struct view_memory_sums *sums)
 {
-	const struct view_memory_side *from = &screen->side[side];
-	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	int64_t *const *bytes = screen->side[side].bytes;
 
 	*sums = (struct view_memory_sums){.fullest = -1, .least = INT64_MAX};
-	sums->bytes = memory_sum_tiles(screen, from->total);
-	sums->capacity = memory_sum_tiles(screen, from->capacity);
-	for (int64_t i = first; i < first + shown; i++) {
-		const int64_t value = view__memory_value(screen, side, i);
-		const int64_t excess = view__memory_excess(from, i);
+	for (int64_t i = first; i < first + count; i++) {
+		const int64_t total = bytes[VIEW_MEMORY_TOTAL][i];
+		const int64_t excess = view__memory_excess(screen, side, i);
 
-		sums->greatest = max(value, sums->greatest);
-		if (from->total[i] <= 0)
+		sums->greatest = max(view__memory_value(screen, side, i), sums->greatest);
+		if (total <= 0)
 			continue;
 		sums->tiles++;
+		sums->bytes = sat_add(sums->bytes, total);
+		sums->capacity = sat_add(sums->capacity, bytes[VIEW_MEMORY_CAPACITY][i]);
+		sums->always = sat_add(sums->always, bytes[VIEW_MEMORY_ALWAYS_LIVE][i]);
+		sums->not_always = sat_add(sums->not_always, bytes[VIEW_MEMORY_NOT_ALWAYS_LIVE][i]);
 		sums->over += excess > 0;
 		sums->excess = max(excess, sums->excess);
-		sums->least = min(from->total[i], sums->least);
-		if (sums->fullest < 0 || from->total[i] > from->total[sums->fullest])
+		sums->shrink = sat_add(sums->shrink, excess);
+		sums->least = min(total, sums->least);
+		if (sums->fullest < 0 || total > bytes[VIEW_MEMORY_TOTAL][sums->fullest])
 			sums->fullest = i;
 	}
 }
@@ -148,11 +155,11 @@ int64_t view__memory_top(const struct view_memory *screen)
 	int64_t top = 1;
 
 	for (int s = 0; s < screen->sides; s++) {
-		if (screen->sums[s].greatest > top)
-			top = screen->sums[s].greatest;
-		if (screen->capacity && screen->sums[s].fullest >= 0 &&
-		    screen->side[s].capacity[screen->sums[s].fullest] > top)
-			top = screen->side[s].capacity[screen->sums[s].fullest];
+		const struct view_memory_sums *sums = &screen->sums[s];
+
+		top = max(sums->greatest, top);
+		if (screen->capacity && sums->fullest >= 0)
+			top = max(screen->side[s].bytes[VIEW_MEMORY_CAPACITY][sums->fullest], top);
 	}
 	return top;
 }
@@ -169,30 +176,28 @@ int view__memory_column_of(const struct view_memory *screen, int64_t position)
 		       : view_share_cell(span, screen->curve.count, at);
 }
 
-static double *memory_alloc_numbers(struct view_memory *screen, int count)
-{
-	return arena_alloc(&screen->picture_arena, (size_t)count, sizeof(double));
-}
-
-static enum status memory_make_curve(struct view_memory *screen, int columns, struct err *err)
+/* Allocate the curve: for each column its fullest tile, and the numbers of both reports and of the
+ * stacked areas. Without memory it has no columns. */
+static void memory_make_curve(struct view_memory *screen, int columns)
 {
 	struct view_memory_curve *curve = &screen->curve;
+	const int lines = screen->sides + screen->stack_count;
+	double *numbers;
 
 	*curve = (struct view_memory_curve){.from = screen->from, .span = screen->span};
 	if (columns < 1)
-		return ST_OK;
+		return;
 	curve->index = arena_alloc(&screen->picture_arena, (size_t)columns, sizeof(*curve->index));
-	if (!curve->index)
-		return err_nomem(err);
-	for (int s = 0; s < screen->sides; s++)
-		if (!(curve->bytes[s] = memory_alloc_numbers(screen, columns)))
-			return err_nomem(err);
-	for (int i = 0; i < screen->stack_count; i++)
-		if (!(curve->part[i] = memory_alloc_numbers(screen, columns)))
-			return err_nomem(err);
+	numbers = arena_alloc(&screen->picture_arena, (size_t)lines * (size_t)columns,
+			      sizeof(*numbers));
+	if (!curve->index || !numbers) {
+		err_nomem(&screen->err);
+		return;
+	}
+	for (int i = 0; i < lines; i++, numbers += columns)
+		*(i < screen->sides ? &curve->bytes[i] : &curve->part[i - screen->sides]) = numbers;
 	curve->parts = screen->stack_count;
 	curve->count = columns;
-	return ST_OK;
 }
 
 static void memory_fill_column(struct view_memory *screen, int x)
@@ -220,9 +225,9 @@ static void memory_fill_column(struct view_memory *screen, int x)
 	}
 	for (int i = 0; i < screen->series_count && screen->stack_count > 0; i++) {
 		const int part = i < screen->stack_count ? i : screen->stack_count - 1;
-		const int64_t *bytes = screen->series[i].bytes[0];
 
-		curve->part[part][x] += bytes ? (double)bytes[curve->index[x]] : 0;
+		curve->part[part][x] += (double)view__memory_bytes(
+			screen, 0, screen->series[i].number, curve->index[x]);
 	}
 }
 
@@ -241,21 +246,19 @@ static int64_t memory_round_up(int64_t least)
 static void memory_make_bins(struct view_memory *screen, int rows)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
-	int64_t low, high, base, cursor;
+	const int64_t cursor = view__memory_cursor(screen);
+	int64_t low = INT64_MAX, high = 0, base;
 
 	screen->bin_count = screen->bin_at = 0;
-	if (rows > VIEW_MEMORY_BINS)
-		rows = VIEW_MEMORY_BINS;
-	if (rows < 1 || view__memory_shown(screen) == 0)
+	rows = min(rows, VIEW_MEMORY_BINS);
+	if (rows < 1 || shown == 0)
 		return;
-	low = INT64_MAX;
-	high = 0;
 	for (int s = 0; s < screen->sides; s++)
 		for (int64_t i = first; i < first + shown; i++) {
 			const int64_t value = view__memory_value(screen, s, i);
 
-			low = value < low ? value : low;
-			high = value > high ? value : high;
+			low = min(value, low);
+			high = max(value, high);
 		}
 	screen->bin_bytes = memory_round_up((high - low) / rows + 1);
 	base = low / screen->bin_bytes * screen->bin_bytes;
@@ -267,7 +270,6 @@ static void memory_make_bins(struct view_memory *screen, int rows)
 	screen->bin_count = (int)((high - base) / screen->bin_bytes) + 1;
 	for (int i = 0; i < screen->bin_count; i++)
 		screen->bins[i] = (struct view_memory_bin){.fullest = -1};
-	cursor = view__memory_cursor(screen);
 	for (int64_t position = 0; position < shown; position++) {
 		const int64_t index = view__memory_at(screen, position);
 
@@ -348,20 +350,16 @@ static enum view_layer memory_floor_layer(const struct view_memory *screen, int 
 static double memory_floor_shade(const struct view_memory *screen, enum view_layer layer,
 				 int64_t index)
 {
-	const bool source = screen->side[0].capacity[index] > 0;
-	const bool target = screen->sides > 1 && screen->side[1].capacity[index] > 0;
+	bool known[VIEW_MEMORY_SIDES];
+	double bytes[VIEW_MEMORY_SIDES];
 
-	switch (layer) {
-	case LAYER_SOURCE:
-		return source ? (double)view__memory_value(screen, 0, index) : (double)NAN;
-	case LAYER_TARGET:
-		return target ? (double)view__memory_value(screen, 1, index) : (double)NAN;
-	case LAYER_DIFFERENCE:
-		break;
+	for (int s = 0; s < VIEW_MEMORY_SIDES; s++) {
+		known[s] = view__memory_bytes(screen, s, VIEW_MEMORY_CAPACITY, index) > 0;
+		bytes[s] = (double)view__memory_value(screen, s, index);
 	}
-	return source || target ? (double)view__memory_value(screen, 1, index) -
-					  (double)view__memory_value(screen, 0, index)
-				: (double)NAN;
+	if (layer == LAYER_DIFFERENCE)
+		return known[0] || known[1] ? bytes[1] - bytes[0] : (double)NAN;
+	return known[layer] ? bytes[layer] : (double)NAN;
 }
 
 /* Colours range from the least to the greatest value of both reports, so that small differences are
@@ -390,7 +388,7 @@ static void memory_find_floor_range(struct view_memory *screen)
 		floor->high = (double)view__memory_top(screen);
 }
 
-static enum status memory_make_floor(struct view_memory *screen, struct err *err)
+static void memory_make_floor(struct view_memory *screen)
 {
 	struct view_memory_floor *floor = &screen->floor;
 	const int plans = (int)(view__memory_shown(screen) / screen->tiles);
@@ -407,7 +405,7 @@ static enum status memory_make_floor(struct view_memory *screen, struct err *err
 				    sizeof(*floor->values));
 	if (!floor->values) {
 		floor->count = 0;
-		return err_nomem(err);
+		err_nomem(&screen->err);
 	}
 	for (int plan = 0; plan < floor->count; plan++)
 		for (size_t i = 0; i < each; i++)
@@ -417,25 +415,23 @@ static enum status memory_make_floor(struct view_memory *screen, struct err *err
 						  screen, memory_floor_layer(screen, plan),
 						  memory_floor_base(screen, plan) + (int64_t)i)
 					: (double)NAN;
-	return ST_OK;
 }
 
-enum status view__memory_picture(struct view_memory *screen, struct err *err)
+void view__memory_picture(struct view_memory *screen)
 {
 	const struct view_rect *area = &screen->areas.picture;
-	enum status status;
 
 	arena_reset(&screen->picture_arena);
 	for (int s = 0; s < screen->sides; s++)
-		memory_sum_side(screen, s, &screen->sums[s]);
+		view__memory_sum(screen, s, view__memory_first(screen), view__memory_shown(screen),
+				 &screen->sums[s]);
 	view__memory_window(screen);
-	status = memory_make_curve(screen, area->width - VIEW_MEMORY_SCALE, err);
-	for (int x = 0; x < screen->curve.count && status == ST_OK; x++)
+	memory_make_curve(screen, area->width - VIEW_MEMORY_SCALE);
+	for (int x = 0; x < screen->curve.count; x++)
 		memory_fill_column(screen, x);
 	memory_make_bins(screen, (area->height - 1) / screen->sides);
-	if (status == ST_OK && screen->view == VIEW_MEMORY_CHIP)
-		status = memory_make_floor(screen, err);
-	return status;
+	if (!err_stuck(&screen->err) && screen->view == VIEW_MEMORY_CHIP)
+		memory_make_floor(screen);
 }
 
 /* ---- floor plans: positions ------------------------------------------------------------------ */
@@ -487,23 +483,21 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 				   const struct view_context *context, struct view_pane *pane,
 				   int plan, const struct report_axis *scale)
 {
+	static const char *const names[] = {", Source", ", Target", ", Target less Source"};
 	const struct view_memory_floor *floor = &screen->floor;
 	const double *values =
 		floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows);
-	struct view_pane map = view_pane_sub(pane, memory_plan_rect(screen, plan));
+	const struct view_rect rect = memory_plan_rect(screen, plan);
+	struct view_pane map = view_pane_sub(pane, rect);
 	const enum view_layer layer = memory_floor_layer(screen, plan);
 	const int64_t base = memory_floor_base(screen, plan);
 	const int64_t cursor = view__memory_cursor(screen);
+	char title[128];
 
 	if (floor->title) {
-		static const char *const names[] = {", Source", ", Target", ", Target less Source"};
-		const struct view_rect rect = memory_plan_rect(screen, plan);
-		char title[128];
-
 		/* "IPU 1, Target: a row has 16 islands of 4 tiles" */
 		snprintf(title, sizeof(title), "IPU %" PRId64 "%s%s",
-			 view__memory_ipu_of(screen, memory_floor_base(screen, plan)),
-			 screen->sides > 1 ? names[memory_floor_layer(screen, plan)] : "",
+			 view__memory_ipu_of(screen, base), screen->sides > 1 ? names[layer] : "",
 			 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
 		view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
 	}
@@ -514,12 +508,11 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 		/* Mark tiles that are out of memory in red and with a glyph. */
 		for (int64_t i = base; screen->sums[layer].over > 0 && i < base + screen->tiles;
 		     i++)
-			if (view__memory_excess(&screen->side[layer], i) > 0)
+			if (view__memory_excess(screen, (int)layer, i) > 0)
 				memory_floor_mark_tile(screen, &map, i - base, VIEW_BAD, '!');
 	}
 	for (int i = 0; i < screen->marks; i++) {
-		const int64_t index =
-			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
+		const int64_t index = view__memory_mark(screen, i);
 
 		if (index >= base && index < base + screen->tiles)
 			memory_floor_mark_tile(screen, &map, index - base, VIEW_SELECTED,

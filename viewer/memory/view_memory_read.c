@@ -20,13 +20,9 @@
 #define TILE_MOST   65536 /* greater numbers mean a damaged file */
 #define CHECK_EVERY 4096  /* rows between two checks for cancellation */
 #define OTHERS      "others"
-#define REGION_TEXT 32
 
-const char *const view__memory_regions[VIEW_MEMORY_REGIONS] = {
-	[VIEW_MEMORY_NON_INTERLEAVED] = "nonInterleaved",
-	[VIEW_MEMORY_INTERLEAVED] = "interleaved",
-	[VIEW_MEMORY_OVERFLOWED] = "overflowed",
-};
+const char *const view__memory_regions[VIEW_MEMORY_REGIONS] = {"nonInterleaved", "interleaved",
+							       "overflowed"};
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
@@ -39,13 +35,15 @@ static const char memory_sql_memory[] =
 	"FROM tile_memory_rows m LEFT JOIN strings c ON c.string_id = m.category_id "
 	"LEFT JOIN strings r ON r.string_id = m.region_id ORDER BY m.row_id";
 
-static const char memory_sql_variable[] =
-	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "
-	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE variable = :name)";
+#define SQL_SUBJECT                                                                                \
+	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "                \
+	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE "
 
-static const char memory_sql_layer[] =
-	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "
-	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE layer = :name)";
+/* total() instead of sum(): SQLite reports integer overflow as an error, which damaged files
+ * cause. */
+static const char memory_sql_apart[] =
+	"SELECT ipu, total(bytes) FROM variables WHERE always_live = 0 "
+	"AND ipu IS NOT NULL GROUP BY ipu";
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
@@ -79,83 +77,74 @@ static void memory_add_run(int64_t *array, const struct view_memory_run *run)
 			array[i] = INT64_MAX;
 }
 
-static int64_t *memory_tile_array(struct view_memory *screen, struct arena *arena, struct err *err)
+/* NULL: out of memory. */
+static int64_t *memory_tile_array(struct view_memory *screen, struct arena *arena)
 {
 	int64_t *array = arena_alloc(arena, (size_t)screen->ipus * (size_t)screen->tiles + 1,
 				     sizeof(*array));
 
 	if (!array)
-		err_nomem(err);
+		err_nomem(&screen->err);
 	return array;
 }
 
-/* Find or add the category's array of @side; NULL: out of memory. */
-static int64_t *memory_category_array(struct view_memory *screen, struct view_memory_side *side,
-				      const char *name, struct err *err)
+/* Find or add the category. Those that are too many become the last one. */
+static int memory_category(struct view_memory *screen, const char *name)
 {
 	int at = 0;
 
-	if (!name)
-		name = OTHERS;
 	while (at < screen->categories && strcmp(screen->category[at], name) != 0)
 		at++;
 	if (at >= VIEW_MEMORY_CATEGORIES - 1 && at == screen->categories)
 		name = OTHERS, at = VIEW_MEMORY_CATEGORIES - 1;
-	if (at >= screen->categories) {
-		screen->category[at] = arena_strdup(&screen->data_arena, name);
-		if (!screen->category[at]) {
-			err_nomem(err);
-			return NULL;
-		}
+	if (at < screen->categories)
+		return at;
+	screen->category[at] = arena_strdup(&screen->data_arena, name);
+	if (screen->category[at])
 		screen->categories = at + 1;
-	}
-	if (!side->category[at])
-		side->category[at] = memory_tile_array(screen, &screen->data_arena, err);
-	return side->category[at];
+	else
+		err_nomem(&screen->err);
+	return at;
 }
 
-static int memory_region_of(const char *name)
+/* Add a row of tile_memory_rows to the arrays that it belongs to. */
+static void memory_add_row(struct view_memory *screen, int side, const struct prof_query *query)
 {
-	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
-		if (name && strcmp(name, view__memory_regions[r]) == 0)
-			return r;
-	return VIEW_MEMORY_NON_INTERLEAVED;
-}
-
-static enum status memory_add_row(struct view_memory *screen, struct view_memory_side *side,
-				  const struct prof_query *query, struct err *err)
-{
+	int64_t **bytes = screen->side[side].bytes;
 	const int64_t capacity = prof_column_int(query, 4);
-	const char *name = prof_column_text(query, 5);
-	const bool live = !name || strcmp(name, "notAlwaysLiveVariables") != 0;
+	const char *category = prof_column_text(query, 5), *region = prof_column_text(query, 6);
+	const bool live = !category || strcmp(category, "notAlwaysLiveVariables") != 0;
+	int numbers[] = {VIEW_MEMORY_TOTAL,
+			 live ? VIEW_MEMORY_ALWAYS_LIVE : VIEW_MEMORY_NOT_ALWAYS_LIVE,
+			 VIEW_MEMORY_REGION, VIEW_MEMORY_CATEGORY};
 	struct view_memory_run run;
-	int64_t *category;
 
 	if (!memory_read_run(screen, query, &run))
-		return ST_OK;
-	category = memory_category_array(screen, side, name, err);
-	if (!category)
-		return ST_NOMEM;
-	memory_add_run(category, &run);
-	memory_add_run(side->total, &run);
-	memory_add_run(live ? side->always : side->not_always, &run);
-	memory_add_run(side->region[memory_region_of(prof_column_text(query, 6))], &run);
+		return;
+	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
+		if (region && strcmp(region, view__memory_regions[r]) == 0)
+			numbers[2] = VIEW_MEMORY_REGION + r;
+	numbers[3] += memory_category(screen, category ? category : OTHERS);
+	if (!bytes[numbers[3]])
+		bytes[numbers[3]] = memory_tile_array(screen, &screen->data_arena);
+	if (err_stuck(&screen->err))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		memory_add_run(bytes[numbers[i]], &run);
 	for (int64_t i = run.index; i <= run.index + run.more; i++)
-		if (capacity > side->capacity[i])
-			side->capacity[i] = capacity;
-	return ST_OK;
+		bytes[VIEW_MEMORY_CAPACITY][i] = max(capacity, bytes[VIEW_MEMORY_CAPACITY][i]);
 }
 
 /* ---- extent ---------------------------------------------------------------------------------- */
 
 /* Read the IPUs of a report, in order, and the greatest number of tiles of an IPU. */
-static enum status memory_read_extent(struct view_memory *screen, struct prof_db *db,
-				      struct err *err)
+static void memory_read_extent(struct view_memory *screen, struct prof_db *db)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, memory_sql_extent, err);
+	enum status *status = &screen->err.status;
 
-	while (prof_query_next(query, &status, err)) {
+	prof_query_open(&query, db, memory_sql_extent, &screen->err);
+	while (prof_query_next(query, status, &screen->err)) {
 		const int64_t ipu = prof_column_int(query, 0);
 		const int64_t tiles = min(prof_column_int(query, 1) + 1, TILE_MOST);
 		int at = (int)sorted_place(screen->ipu_ids, (size_t)screen->ipus,
@@ -170,35 +159,16 @@ static enum status memory_read_extent(struct view_memory *screen, struct prof_db
 		screen->ipus++;
 	}
 	prof_query_close(query);
-	return status;
 }
 
-static enum status memory_alloc_arrays(struct view_memory *screen, struct view_memory_side *side,
-				       struct err *err)
+/* prof_query_next() that fails if the user cancelled. @rows: those asked for so far. */
+static bool memory_next_row(struct view_memory *screen, struct prof_query *query, int64_t *rows)
 {
-	int64_t **const arrays[] = {&side->total,
-				    &side->capacity,
-				    &side->always,
-				    &side->not_always,
-				    &side->region[VIEW_MEMORY_NON_INTERLEAVED],
-				    &side->region[VIEW_MEMORY_INTERLEAVED],
-				    &side->region[VIEW_MEMORY_OVERFLOWED]};
+	struct err *err = &screen->err;
 
-	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
-		*arrays[i] = memory_tile_array(screen, &screen->data_arena, err);
-		if (!*arrays[i])
-			return ST_NOMEM;
-	}
-	return ST_OK;
-}
-
-/* prof_query_next() that returns false if the user cancelled. @rows: those asked for so far. */
-static bool memory_next_row(struct prof_query *query, const struct view_context *context,
-			    int64_t *rows, enum status *status, struct err *err)
-{
-	if (*status == ST_OK && ++*rows % CHECK_EVERY == 0 && view_cancelled(context))
-		*status = err_set(err, ST_INTERRUPTED, "stopped");
-	return prof_query_next(query, status, err);
+	if (!err_stuck(err) && ++*rows % CHECK_EVERY == 0 && view_cancelled(screen->context))
+		err_set(err, ST_INTERRUPTED, "stopped");
+	return prof_query_next(query, &err->status, err);
 }
 
 /* ---- merged reports -------------------------------------------------------------------------- */
@@ -231,110 +201,95 @@ void view__memory_rows_fini(struct view_memory_rows *rows)
 	*rows = (struct view_memory_rows){0};
 }
 
-/* total() instead of sum(): SQLite reports integer overflow as an error, which damaged files
- * cause. */
-static const char memory_sql_apart[] =
-	"SELECT ipu, total(bytes) FROM variables WHERE always_live = 0 "
-	"AND ipu IS NOT NULL GROUP BY ipu";
-
 /* Read, by IPU, the bytes that not-always-live variables would need without overlap. */
-static enum status memory_read_apart(struct view_memory *screen, struct view_memory_side *side,
-				     struct prof_db *db, struct err *err)
+static void memory_read_apart(struct view_memory *screen, struct view_memory_side *side,
+			      struct prof_db *db)
 {
-	struct prof_query *query = NULL;
-	enum status status;
+	struct prof_query *query;
 
 	side->apart = arena_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart));
 	if (!side->apart)
-		return err_nomem(err);
-	status = prof_query_open(&query, db, memory_sql_apart, err);
-	while (prof_query_next(query, &status, err)) {
+		err_nomem(&screen->err);
+	if (err_stuck(&screen->err))
+		return;
+	prof_query_open(&query, db, memory_sql_apart, &screen->err);
+	while (prof_query_next(query, &screen->err.status, &screen->err)) {
 		const int at = view__memory_ipu_at(screen, prof_column_int(query, 0));
 		if (at >= 0)
 			side->apart[at] = sat_real(prof_column_real(query, 1));
 	}
 	prof_query_close(query);
-	return status;
 }
 
-enum status view__memory_read(struct view_memory *screen, struct view_context *context,
-			      struct err *err)
+void view__memory_read(struct view_memory *screen)
 {
-	struct prof_db *const db[VIEW_MEMORY_SIDES] = {
-		context->source->db, context->target ? context->target->db : NULL};
-	enum status status = ST_OK;
+	struct err *err = &screen->err;
 
 	arena_reset(&screen->data_arena);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
 		view__memory_rows_fini(&screen->side[s].rows);
 	memset(screen->side, 0, sizeof(screen->side));
-	screen->sides = context->target ? 2 : 1;
+	screen->sides = screen->context->target ? 2 : 1;
 	screen->ipus = screen->categories = 0;
 	screen->tiles = screen->all_ipus = 0;
 	screen->subject_stale = true;
 	screen->ipu_ids = arena_alloc(&screen->data_arena, IPUS_MOST + 1, sizeof(*screen->ipu_ids));
 	if (!screen->ipu_ids)
-		return err_nomem(err);
-	for (int s = 0; s < screen->sides && status == ST_OK; s++)
-		status = memory_read_extent(screen, db[s], err);
+		err_nomem(err);
+	for (int s = 0; s < screen->sides && !err_stuck(err); s++)
+		memory_read_extent(screen, view__memory_db(screen, s));
 	screen->all_ipus = screen->ipus;
 	if (screen->tiles <= 0)
 		screen->ipus = 0;
-	else if (screen->tiles > VIEW_MEMORY_TILES / (screen->ipus > 0 ? screen->ipus : 1))
+	else if (screen->tiles > VIEW_MEMORY_TILES / max(screen->ipus, 1))
 		screen->ipus = (int)(VIEW_MEMORY_TILES / screen->tiles);
-	for (int s = 0; s < screen->sides && status == ST_OK && screen->ipus > 0; s++) {
+	for (int s = 0; s < screen->sides && !err_stuck(err) && screen->ipus > 0; s++) {
+		struct prof_db *db = view__memory_db(screen, s);
 		struct prof_query *query = NULL;
 		int64_t rows = 0;
 
-		memory_read_ranks(&screen->side[s], db[s]);
-		status = memory_alloc_arrays(screen, &screen->side[s], err);
-		if (status == ST_OK)
-			status = prof_query_open(&query, db[s], memory_sql_memory, err);
-		while (memory_next_row(query, context, &rows, &status, err))
-			status = memory_add_row(screen, &screen->side[s], query, err);
+		memory_read_ranks(&screen->side[s], db);
+		for (int n = 0; n < VIEW_MEMORY_CATEGORY && !err_stuck(err); n++)
+			screen->side[s].bytes[n] = memory_tile_array(screen, &screen->data_arena);
+		if (!err_stuck(err))
+			prof_query_open(&query, db, memory_sql_memory, err);
+		while (memory_next_row(screen, query, &rows))
+			memory_add_row(screen, s, query);
 		prof_query_close(query);
-		if (status == ST_OK)
-			status = memory_read_apart(screen, &screen->side[s], db[s], err);
+		memory_read_apart(screen, &screen->side[s], db);
 	}
-	if (status != ST_OK)
+	if (err_stuck(err))
 		screen->ipus = 0;
-	return status;
 }
 
-enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
-				 struct err *err)
+void view__memory_subject(struct view_memory *screen)
 {
-	struct prof_db *const db[VIEW_MEMORY_SIDES] = {
-		context->source->db, context->target ? context->target->db : NULL};
-	enum status status = ST_OK;
+	const bool layer = screen->subject.variable_id == IPS_NULL;
+	struct err *err = &screen->err;
 
 	arena_reset(&screen->subject_arena);
 	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
-		screen->side[s].subject = NULL;
-	screen->subject_stale = false;
-	for (int s = 0; s < screen->sides && screen->subject.name[0] && status == ST_OK; s++) {
-		int64_t *array = memory_tile_array(screen, &screen->subject_arena, err);
+		screen->side[s].bytes[VIEW_MEMORY_SUBJECT] = NULL;
+	for (int s = 0; s < screen->sides && screen->subject.name[0] && !err_stuck(err); s++) {
+		int64_t *array = memory_tile_array(screen, &screen->subject_arena);
+		struct view_memory_run run;
+		struct prof_query *query;
+		int64_t rows = 0;
 
-		if (!array) {
-			status = ST_NOMEM;
-		} else {
-			const bool layer = screen->subject.variable_id == IPS_NULL;
-			struct prof_query *query;
-			struct view_memory_run run;
-			int64_t rows = 0;
-
-			status = prof_query_open(
-				&query, db[s], layer ? memory_sql_layer : memory_sql_variable, err);
-			prof_query_text(query, ":name", screen->subject.name);
-			while (memory_next_row(query, context, &rows, &status, err))
-				if (memory_read_run(screen, query, &run))
-					memory_add_run(array, &run);
-			prof_query_close(query);
-		}
-		screen->side[s].subject = status == ST_OK ? array : NULL;
+		if (!array)
+			break;
+		prof_query_open(&query, view__memory_db(screen, s),
+				layer ? SQL_SUBJECT "layer = :name)"
+				      : SQL_SUBJECT "variable = :name)",
+				err);
+		prof_query_text(query, ":name", screen->subject.name);
+		while (memory_next_row(screen, query, &rows))
+			if (memory_read_run(screen, query, &run))
+				memory_add_run(array, &run);
+		prof_query_close(query);
+		screen->side[s].bytes[VIEW_MEMORY_SUBJECT] = err_stuck(err) ? NULL : array;
 	}
-	screen->subject_stale = status != ST_OK;
-	return status;
+	screen->subject_stale = err_stuck(err);
 }
 
 /* ---- rows of variables ----------------------------------------------------------------------- */
@@ -361,25 +316,24 @@ static int memory_by_index(const void *a, const void *b)
 	return SORTED_BY(x, y, index);
 }
 
-/* Read the runs within @reach of tile @index. *@whole: none was cut off by the limit. */
-static enum status memory_read_reach(const struct view_memory *screen, struct view_context *context,
-				     struct view_memory_rows *rows, struct prof_db *db,
-				     enum view_reach reach, int64_t index, bool *whole,
-				     struct err *err)
+/* Read the runs within @reach of tile @index. false: they are too many, or it failed. */
+static bool memory_read_reach(struct view_memory *screen, int side, enum view_reach reach,
+			      int64_t index)
 {
+	struct view_memory_rows *rows = &screen->side[side].rows;
 	const int64_t base = index / screen->tiles * screen->tiles;
 	const int64_t from = reach == REACH_ALL ? 0 : reach == REACH_IPU ? base : index;
 	const int64_t to = reach == REACH_ALL   ? (int64_t)screen->ipus * screen->tiles
 			   : reach == REACH_IPU ? base + screen->tiles
 						: index + 1;
+	struct err *err = &screen->err;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, memory_sql_rows, err);
 	struct view_memory_run run;
 	int64_t read = 0;
 	bool row = true;
 
-	if (status != ST_OK)
-		return status;
+	if (prof_query_open(&query, view__memory_db(screen, side), memory_sql_rows, err) != ST_OK)
+		return false;
 	prof_query_int(query, ":ipu", view__memory_ipu_of(screen, from));
 	prof_query_int(query, ":last_ipu", view__memory_ipu_of(screen, to - 1));
 	prof_query_int(query, ":tile", reach == REACH_TILE ? index % screen->tiles : 0);
@@ -389,64 +343,62 @@ static enum status memory_read_reach(const struct view_memory *screen, struct vi
 	 * blocks. */
 	if (reach == REACH_ALL &&
 	    mem_grow(&rows->runs, &rows->capacity, screen->runs_most, sizeof(*rows->runs)) != 0)
-		status = err_nomem(err);
-	while (rows->count < screen->runs_most &&
-	       (row = memory_next_row(query, context, &read, &status, err))) {
+		err_nomem(err);
+	while (rows->count < screen->runs_most && (row = memory_next_row(screen, query, &read))) {
 		if (!memory_read_run(screen, query, &run))
 			continue;
 		run.variable_id = prof_column_int(query, 4);
 		run.passing = prof_column_int(query, 5) == 1;
 		if (mem_grow(&rows->runs, &rows->capacity, rows->count + 1, sizeof(*rows->runs)))
-			status = err_nomem(err);
+			err_nomem(err);
 		else
 			rows->runs[rows->count++] = run;
 	}
 	prof_query_close(query);
-	*whole = status == ST_OK && !row;
 	rows->from = from;
-	rows->to = status == ST_OK ? to : from;
-	return status;
+	rows->to = err_stuck(err) ? from : to;
+	rows->many |= row && !err_stuck(err);
+	return !row && !err_stuck(err);
 }
 
-enum status view__memory_rows(struct view_memory *screen, struct view_context *context, int side,
-			      int64_t index, struct err *err)
+/* Read the runs around tile @index, unless they are known. */
+static void memory_load_rows(struct view_memory *screen, int side, int64_t index)
 {
-	struct prof_db *db = side == 0 ? context->source->db : context->target->db;
 	struct view_memory_rows *rows = &screen->side[side].rows;
-	enum status status = ST_OK;
-	bool whole = false, ordered = true;
+	int reach = rows->many || !rows->begun ? REACH_IPU : REACH_ALL;
+	bool ordered = true;
 
-	if (index >= rows->from && index < rows->to)
-		return ST_OK;
-	for (int reach = rows->many || !rows->begun ? REACH_IPU : REACH_ALL;
-	     reach < REACHES && !whole && status == ST_OK; reach++) {
-		status = memory_read_reach(screen, context, rows, db, (enum view_reach)reach, index,
-					   &whole, err);
-		rows->many = rows->many || (status == ST_OK && !whole);
-	}
-	rows->begun = status == ST_OK;
+	if (err_stuck(&screen->err) || (index >= rows->from && index < rows->to))
+		return;
+	while (reach < REACHES && !memory_read_reach(screen, side, (enum view_reach)reach, index) &&
+	       !err_stuck(&screen->err))
+		reach++;
+	rows->begun = !err_stuck(&screen->err);
 	/* ipuscope writes rows IPU by IPU; other programs may not. */
 	for (size_t i = 1; i < rows->count && ordered; i++)
 		ordered = rows->runs[i].index / screen->tiles >=
 			  rows->runs[i - 1].index / screen->tiles;
 	if (!ordered)
 		qsort(rows->runs, rows->count, sizeof(*rows->runs), memory_by_index);
-	return status;
 }
 
-const struct view_memory_run *view__memory_next_run(const struct view_memory *screen, int side,
+const struct view_memory_run *view__memory_next_run(struct view_memory *screen, int side,
 						    int64_t index,
 						    const struct view_memory_run *run)
 {
 	const struct view_memory_rows *rows = &screen->side[side].rows;
 	const int64_t base = index / screen->tiles * screen->tiles;
-	size_t at;
+	size_t at = 0;
 
 	/* Begin with the first run of the IPU: runs do not extend across IPUs. */
-	if (run)
-		at = (size_t)(run - rows->runs) + 1;
-	else
+	if (!run) {
+		memory_load_rows(screen, side, index);
 		SORTED_FIRST(at, 0, rows->count, rows->runs[at].index < base);
+	} else {
+		at = (size_t)(run - rows->runs) + 1;
+	}
+	if (err_stuck(&screen->err))
+		return NULL;
 	for (; at < rows->count && rows->runs[at].index < base + screen->tiles; at++)
 		if (rows->runs[at].index <= index &&
 		    rows->runs[at].index + rows->runs[at].more >= index)

@@ -5,20 +5,19 @@
  */
 #include "viewer/memory/view_memory_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "common/sat.h"
 #include "common/sorted.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
 
-/* ---- tiles ----------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
-#define MEMORY_TABLE_KEYS "ipu,tile"
+#define TILES_KEYS "ipu,tile"
+#define IPUS_KEYS  "ipu"
 
 #define TABLE_COLUMNS 10 /* without those of the selected quantity or the categories */
 
@@ -49,231 +48,6 @@ static const struct view_grid_column memory_table_shown[] = {
 	{"overflowed_bytes", "overflowed", 10, 0, 6, false},
 	{"capacity", NULL, 0, 0, 4, false},
 };
-
-/* Number of columns after the fixed ones: the selected quantity, or the categories. */
-static int memory_extra_columns(const struct view_memory *screen)
-{
-	if (screen->subject.name[0] || screen->chosen >= 0)
-		return 1;
-	return screen->breakdown == VIEW_MEMORY_BY_CATEGORY ? screen->series_count : 0;
-}
-
-static enum status memory_table_fill_row(const struct view_memory *screen,
-					 struct report_table *table, int64_t row, int side,
-					 int64_t index, struct err *err)
-{
-	const struct view_memory_side *from = &screen->side[side];
-	const int64_t capacity = from->capacity[index];
-	const int more = memory_extra_columns(screen);
-	struct report_cell cells[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {
-		view_int(view__memory_ipu_of(screen, index)),
-		view_int(view__memory_tile_of(screen, index)),
-		view_int(from->total[index]),
-		view_real(view__memory_share(from->total[index], capacity)),
-		view_int(capacity > 0 ? capacity : IPS_NULL),
-		view_int(from->always[index]),
-		view_int(from->not_always[index]),
-		view_int(from->region[VIEW_MEMORY_NON_INTERLEAVED][index]),
-		view_int(from->region[VIEW_MEMORY_INTERLEAVED][index]),
-		view_int(from->region[VIEW_MEMORY_OVERFLOWED][index]),
-	};
-
-	if (screen->subject.name[0] || screen->chosen >= 0)
-		cells[TABLE_COLUMNS] = view_int(view__memory_value(screen, side, index));
-	else
-		for (int i = 0; i < more; i++) {
-			const int64_t *bytes = screen->series[i].bytes[side];
-
-			cells[TABLE_COLUMNS + i] = view_int(bytes ? bytes[index] : 0);
-		}
-	return view_table_row(table, row, cells, err);
-}
-
-static int64_t memory_greater_total(const struct view_memory *screen, int64_t index)
-{
-	int64_t greater = 0;
-
-	for (int s = 0; s < screen->sides; s++)
-		if (screen->side[s].total[index] > greater)
-			greater = screen->side[s].total[index];
-	return greater;
-}
-
-static int memory_descending(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return SORTED_ORDER(y, x);
-}
-
-/* The tiles that become rows: those with more than `least` bytes, and the first `ties` tiles with
- * exactly `least` bytes. */
-struct view_choice {
-	bool all;
-	int64_t least, ties;
-};
-
-/* Choose the VIEW_MEMORY_ROWS fullest tiles. */
-static enum status memory_choose_rows(const struct view_memory *screen, struct view_choice *out,
-				      struct err *err)
-{
-	const int64_t shown = view__memory_shown(screen);
-	int64_t *totals;
-
-	*out = (struct view_choice){.all = shown <= VIEW_MEMORY_ROWS};
-	if (out->all)
-		return ST_OK;
-	totals = mem_calloc((size_t)shown, sizeof(*totals));
-	if (!totals)
-		return err_nomem(err);
-	for (int64_t p = 0; p < shown; p++)
-		totals[p] = memory_greater_total(screen, view__memory_at(screen, p));
-	qsort(totals, (size_t)shown, sizeof(*totals), memory_descending);
-	out->least = totals[VIEW_MEMORY_ROWS - 1];
-	for (int64_t i = VIEW_MEMORY_ROWS; i-- > 0 && totals[i] == out->least;)
-		out->ties++;
-	mem_free(totals);
-	return ST_OK;
-}
-
-/* Return true if the tile is a row. Must be called once for each tile, in the order of
- * positions. */
-static bool memory_is_row(const struct view_memory *screen, struct view_choice *choice, int side,
-			  int64_t index)
-{
-	const int64_t total = memory_greater_total(screen, index);
-
-	if (!choice->all &&
-	    (total < choice->least || (total == choice->least && choice->ties-- <= 0)))
-		return false;
-	return screen->side[side].capacity[index] > 0 || screen->side[side].total[index] > 0;
-}
-
-static enum status memory_table_build(const struct view_memory *screen, int side,
-				      const void *choice, struct report_table *out, struct err *err)
-{
-	struct report_column columns[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {{0}};
-	const int64_t shown = view__memory_shown(screen);
-	struct view_choice left = *(const struct view_choice *)choice;
-	enum status status;
-	int64_t rows = 0;
-
-	for (int64_t p = 0; p < shown; p++)
-		rows += memory_is_row(screen, &left, side, view__memory_at(screen, p));
-	memcpy(columns, memory_table_columns, sizeof(memory_table_columns));
-	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + memory_extra_columns(screen),
-				rows, err);
-	if (status != ST_OK)
-		return status;
-	for (int i = TABLE_COLUMNS; i < out->column_count; i++) {
-		const char *name = screen->chosen < 0 && !screen->subject.name[0]
-					   ? arena_printf(&out->arena, "%s_bytes",
-							  screen->series[i - TABLE_COLUMNS].name)
-					   : "shown_bytes";
-
-		out->columns[i] = (struct report_column){name, REPORT_BYTES};
-		if (name)
-			continue;
-		report_table_free(out);
-		memset(out, 0, sizeof(*out));
-		return err_nomem(err);
-	}
-	left = *(const struct view_choice *)choice;
-	rows = 0;
-	for (int64_t p = 0; p < shown && status == ST_OK; p++) {
-		const int64_t index = view__memory_at(screen, p);
-
-		if (memory_is_row(screen, &left, side, index))
-			status = memory_table_fill_row(screen, out, rows++, side, index, err);
-	}
-	return status;
-}
-
-/* ---- both tables ----------------------------------------------------------------------------- */
-
-/* Build the Source's table, or join both reports' tables. */
-static enum status memory_build_tables(const struct view_memory *screen,
-				       const struct view_context *context, view_memory_build build,
-				       const void *rows, const char *keys, struct report_table *out,
-				       struct err *err)
-{
-	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
-	enum status status = build(screen, 0, rows, &tables[0], err);
-
-	if (status != ST_OK || screen->sides == 1) {
-		*out = tables[0];
-		return status;
-	}
-	status = build(screen, 1, rows, &tables[1], err);
-	if (status == ST_OK)
-		status = view_grid_compare(out, context, &tables[0], &tables[1], keys, err);
-	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
-		report_table_free(&tables[s]);
-	return status;
-}
-
-/* Move @table into the grid; sort the first one by @sort. */
-static enum status memory_set_grid(struct view_grid *grid, struct view_context *context,
-				   struct report_table *table,
-				   const struct view_grid_column *columns, int count,
-				   const char *keys, const char *sort, struct err *err)
-{
-	const bool first = grid->table.column_count == 0;
-	enum status status;
-
-	grid->differ = context->differ;
-	status = view_grid_set(grid, context, table, columns, count, keys, err);
-	if (status == ST_OK && first)
-		view_grid_sort(grid, sort, false);
-	return status;
-}
-
-/* ---- the grid -------------------------------------------------------------------------------- */
-
-static enum status memory_load_tile_grid(struct view_memory *screen, struct view_context *context,
-					 struct err *err)
-{
-	struct view_grid *grid = &screen->grid;
-	struct report_table table = {0};
-	enum status status = ST_OK;
-	struct view_choice choice;
-
-	if (screen->grid_stale || grid->differ != context->differ) {
-		status = memory_choose_rows(screen, &choice, err);
-		if (status == ST_OK)
-			status = memory_build_tables(screen, context, memory_table_build, &choice,
-						     MEMORY_TABLE_KEYS, &table, err);
-		if (status == ST_OK)
-			status = memory_set_grid(grid, context, &table, memory_table_shown,
-						 (int)ARRAY_LEN(memory_table_shown),
-						 MEMORY_TABLE_KEYS, "bytes", err);
-		if (status != ST_OK)
-			return status;
-		screen->grid_stale = false;
-	}
-	for (int64_t i = 0; i < grid->count; i++) {
-		const struct report_cell *row =
-			&grid->table.cells[grid->order[i] * grid->table.column_count];
-
-		if (row[0].integer != screen->at_ipu || row[1].integer != screen->at_tile)
-			continue;
-		grid->at = i;
-		break;
-	}
-	view_grid_layout(grid, screen->areas.picture);
-	return ST_OK;
-}
-
-struct view_grid *view__memory_shown_grid(struct view_memory *screen)
-{
-	return screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
-	       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
-						  : NULL;
-}
-
-/* ---- IPUs ------------------------------------------------------------------------------------ */
-
-#define MEMORY_IPUS_KEYS "ipu"
 
 static const struct view_grid_column memory_ipus_shown[] = {
 	{"ipu", "IPU", 0, 0, 20, false},
@@ -310,122 +84,255 @@ static const struct report_column memory_ipus_columns[] = {
 	{"capacity", REPORT_BYTES},
 };
 
-/* Sums over an IPU's tiles; fullest is an index. */
-struct view_ipu_sums {
-	int64_t bytes, capacity, always, not_always, tiles, over, excess, least, fullest;
+/* Number of columns after the fixed ones: the selected quantity, or the categories. */
+static int memory_extra_columns(const struct view_memory *screen)
+{
+	if (screen->subject.name[0] || screen->chosen >= 0)
+		return 1;
+	return screen->breakdown == VIEW_MEMORY_BY_CATEGORY ? screen->series_count : 0;
+}
+
+static int64_t memory_greater_total(const struct view_memory *screen, int64_t index)
+{
+	int64_t greater = 0;
+
+	for (int s = 0; s < screen->sides; s++)
+		greater = max(view__memory_bytes(screen, s, VIEW_MEMORY_TOTAL, index), greater);
+	return greater;
+}
+
+static int memory_descending(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return SORTED_ORDER(y, x);
+}
+
+/* The tiles that become rows: those with more than `least` bytes, and the first `ties` tiles with
+ * exactly `least` bytes. */
+struct view_choice {
+	bool all;
+	int64_t least, ties;
 };
 
-static void memory_sum_ipu(const struct view_memory *screen, int side, int at,
-			   struct view_ipu_sums *sums)
+/* Choose the VIEW_MEMORY_ROWS fullest tiles. */
+static void memory_choose_rows(struct view_memory *screen, struct view_choice *out)
 {
-	const struct view_memory_side *from = &screen->side[side];
+	const int64_t shown = view__memory_shown(screen);
+	int64_t *totals;
 
-	*sums = (struct view_ipu_sums){.fullest = -1, .least = INT64_MAX};
-	for (int64_t i = at * screen->tiles; i < (at + 1) * screen->tiles; i++) {
-		const int64_t total = from->total[i], excess = view__memory_excess(from, i);
-
-		if (total <= 0)
-			continue;
-		sums->tiles++;
-		sums->bytes = sat_add(sums->bytes, total);
-		sums->capacity = sat_add(sums->capacity, from->capacity[i]);
-		sums->always = sat_add(sums->always, from->always[i]);
-		sums->not_always = sat_add(sums->not_always, from->not_always[i]);
-		sums->excess = sat_add(sums->excess, excess);
-		sums->over += excess > 0;
-		sums->least = min(total, sums->least);
-		if (sums->fullest < 0 || total > from->total[sums->fullest])
-			sums->fullest = i;
+	*out = (struct view_choice){.all = shown <= VIEW_MEMORY_ROWS};
+	if (out->all)
+		return;
+	totals = mem_calloc((size_t)shown, sizeof(*totals));
+	if (!totals) {
+		err_nomem(&screen->err);
+		return;
 	}
+	for (int64_t p = 0; p < shown; p++)
+		totals[p] = memory_greater_total(screen, view__memory_at(screen, p));
+	qsort(totals, (size_t)shown, sizeof(*totals), memory_descending);
+	out->least = totals[VIEW_MEMORY_ROWS - 1];
+	for (int64_t i = VIEW_MEMORY_ROWS; i-- > 0 && totals[i] == out->least;)
+		out->ties++;
+	mem_free(totals);
 }
 
-static enum status memory_ipus_fill_row(const struct view_memory *screen,
-					struct report_table *table, int64_t row, int side,
-					int64_t ipu, const struct view_ipu_sums *sums,
-					struct err *err)
+/* Return true if the tile is a row. Must be called once for each tile, in the order of
+ * positions. */
+static bool memory_is_row(const struct view_memory *screen, struct view_choice *choice, int side,
+			  int64_t index)
 {
-	const struct view_memory_side *from = &screen->side[side];
-	const int64_t fullest = from->total[sums->fullest];
-	const struct report_cell cells[] = {
-		view_int(ipu),
-		view_int(sums->bytes),
-		view_real(view__memory_share(sums->bytes, sums->capacity)),
-		view_int(view__memory_tile_of(screen, sums->fullest)),
-		view_int(fullest),
-		view_real(view__memory_share(fullest, from->capacity[sums->fullest])),
-		view_int(sums->bytes / sums->tiles),
-		view_int(sums->least),
-		view_int(sums->over),
-		view_int(sums->excess),
-		view_int(sums->always),
-		view_int(sums->not_always),
-		view_int(sums->tiles),
-		view_int(sums->capacity),
-	};
+	const int64_t total = memory_greater_total(screen, index);
 
-	return view_table_row(table, row, cells, err);
+	if (!choice->all &&
+	    (total < choice->least || (total == choice->least && choice->ties-- <= 0)))
+		return false;
+	return view__memory_bytes(screen, side, VIEW_MEMORY_CAPACITY, index) > 0 ||
+	       view__memory_bytes(screen, side, VIEW_MEMORY_TOTAL, index) > 0;
 }
 
-/* Build a row for each IPU with memory in the report. */
-static enum status memory_ipus_build(const struct view_memory *screen, int side, const void *none,
-				     struct report_table *out, struct err *err)
+/* Build the table of a report's tiles that are chosen. */
+static void memory_build_tiles(struct view_memory *screen, int side,
+			       const struct view_choice *choice, struct report_table *out)
 {
-	struct view_ipu_sums sums;
-	enum status status;
+	const bool selected = screen->subject.name[0] || screen->chosen >= 0;
+	const int more = memory_extra_columns(screen);
+	const int64_t shown = view__memory_shown(screen);
+	int64_t *const *bytes = screen->side[side].bytes;
+	struct report_column columns[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {{0}};
+	struct view_choice left = *choice;
+	struct err *err = &screen->err;
 	int64_t rows = 0;
 
-	(void)none;
-	for (int i = 0; i < screen->ipus; i++) {
-		memory_sum_ipu(screen, side, i, &sums);
-		rows += sums.tiles > 0;
+	for (int64_t p = 0; p < shown; p++)
+		rows += memory_is_row(screen, &left, side, view__memory_at(screen, p));
+	memcpy(columns, memory_table_columns, sizeof(memory_table_columns));
+	if (view_table_new(out, "tiles", columns, TABLE_COLUMNS + more, rows, err) != ST_OK)
+		return;
+	for (int i = 0; i < more; i++) {
+		const char *name =
+			selected ? "shown_bytes"
+				 : arena_printf(&out->arena, "%s_bytes", screen->series[i].name);
+
+		if (!name)
+			err_nomem(err);
+		out->columns[TABLE_COLUMNS + i] = (struct report_column){name, REPORT_BYTES};
 	}
-	status = view_table_new(out, "ipus", memory_ipus_columns, ARRAY_LEN(memory_ipus_columns),
-				rows, err);
+	left = *choice;
 	rows = 0;
-	for (int i = 0; i < screen->ipus && status == ST_OK; i++) {
-		memory_sum_ipu(screen, side, i, &sums);
-		if (sums.tiles > 0)
-			status = memory_ipus_fill_row(screen, out, rows++, side, screen->ipu_ids[i],
-						      &sums, err);
+	for (int64_t p = 0; p < shown && !err_stuck(err); p++) {
+		const int64_t i = view__memory_at(screen, p);
+		const int64_t total = bytes[VIEW_MEMORY_TOTAL][i];
+		const int64_t capacity = bytes[VIEW_MEMORY_CAPACITY][i];
+		struct report_cell cells[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {
+			view_int(view__memory_ipu_of(screen, i)),
+			view_int(view__memory_tile_of(screen, i)),
+			view_int(total),
+			view_real(view__memory_share(total, capacity)),
+			view_int(capacity > 0 ? capacity : IPS_NULL),
+			view_int(bytes[VIEW_MEMORY_ALWAYS_LIVE][i]),
+			view_int(bytes[VIEW_MEMORY_NOT_ALWAYS_LIVE][i]),
+			view_int(bytes[VIEW_MEMORY_REGION][i]),
+			view_int(bytes[VIEW_MEMORY_REGION + 1][i]),
+			view_int(bytes[VIEW_MEMORY_OVERFLOWED][i]),
+		};
+
+		if (!memory_is_row(screen, &left, side, i))
+			continue;
+		for (int m = 0; m < more; m++)
+			cells[TABLE_COLUMNS + m] = view_int(
+				selected ? view__memory_value(screen, side, i)
+					 : view__memory_bytes(screen, side,
+							      screen->series[m].number, i));
+		view_table_row(out, rows++, cells, err);
 	}
-	return status;
 }
 
-static enum status memory_build_ipus(const struct view_memory *screen, struct report_table *out,
-				     struct err *err)
+/* Build the table of a report's IPUs that have memory. */
+static void memory_build_ipus(struct view_memory *screen, int side, struct report_table *out)
 {
-	return memory_build_tables(screen, NULL, memory_ipus_build, NULL, MEMORY_IPUS_KEYS, out,
-				   err);
+	struct err *err = &screen->err;
+
+	if (view_table_new(out, "ipus", memory_ipus_columns, ARRAY_LEN(memory_ipus_columns),
+			   screen->ipus, err) != ST_OK)
+		return;
+	out->row_count = 0;
+	for (int i = 0; i < screen->ipus && !err_stuck(err); i++) {
+		struct view_memory_sums sums;
+		int64_t fullest, capacity;
+
+		view__memory_sum(screen, side, i * screen->tiles, screen->tiles, &sums);
+		if (sums.tiles == 0)
+			continue;
+		fullest = view__memory_bytes(screen, side, VIEW_MEMORY_TOTAL, sums.fullest);
+		capacity = view__memory_bytes(screen, side, VIEW_MEMORY_CAPACITY, sums.fullest);
+		view_table_row(out, out->row_count++,
+			       (const struct report_cell[]){
+				       view_int(screen->ipu_ids[i]),
+				       view_int(sums.bytes),
+				       view_real(view__memory_share(sums.bytes, sums.capacity)),
+				       view_int(view__memory_tile_of(screen, sums.fullest)),
+				       view_int(fullest),
+				       view_real(view__memory_share(fullest, capacity)),
+				       view_int(sums.bytes / sums.tiles),
+				       view_int(sums.least),
+				       view_int(sums.over),
+				       view_int(sums.shrink),
+				       view_int(sums.always),
+				       view_int(sums.not_always),
+				       view_int(sums.tiles),
+				       view_int(sums.capacity),
+			       },
+			       err);
+	}
 }
 
-static enum status memory_load_ipu_grid(struct view_memory *screen, struct view_context *context,
-					struct err *err)
+/* Build the table of the chosen tiles (NULL: of the IPUs), joined with the target's. */
+static void memory_build_table(struct view_memory *screen, const struct view_choice *choice,
+			       struct report_table *out)
 {
-	struct view_grid *grid = &screen->ipu_grid;
-	struct report_table table = {0};
-	enum status status = memory_build_ipus(screen, &table, err);
+	struct report_table tables[VIEW_MEMORY_SIDES] = {{0}};
+	struct err *err = &screen->err;
 
-	if (status == ST_OK)
-		status = memory_set_grid(grid, context, &table, memory_ipus_shown,
-					 (int)ARRAY_LEN(memory_ipus_shown), MEMORY_IPUS_KEYS,
-					 "fullest_bytes", err);
-	if (status != ST_OK)
-		return status;
-	for (int64_t i = 0; i < grid->count; i++)
-		if (grid->table.cells[grid->order[i] * grid->table.column_count].integer ==
-		    screen->at_ipu)
-			grid->at = i;
+	*out = tables[0];
+	for (int s = 0; s < screen->sides && !err_stuck(err); s++) {
+		if (choice)
+			memory_build_tiles(screen, s, choice, &tables[s]);
+		else
+			memory_build_ipus(screen, s, &tables[s]);
+	}
+	if (!err_stuck(err) && screen->sides == 1) {
+		*out = tables[0];
+		return;
+	}
+	if (!err_stuck(err))
+		view_grid_compare(out, screen->context, &tables[0], &tables[1],
+				  choice ? TILES_KEYS : IPUS_KEYS, err);
+	for (int s = 0; s < VIEW_MEMORY_SIDES; s++)
+		report_table_free(&tables[s]);
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+struct view_grid *view__memory_shown_grid(const struct view_memory *screen)
+{
+	const struct view_grid *grid = screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
+				       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
+									  : NULL;
+
+	return (struct view_grid *)grid;
+}
+
+/* Fill the grid of tiles or IPUs; its first rows get an order. */
+static void memory_fill_grid(struct view_memory *screen, struct view_grid *grid, bool tiles)
+{
+	const bool first = grid->table.column_count == 0;
+	struct err *err = &screen->err;
+	struct report_table table;
+	struct view_choice choice;
+
+	if (tiles)
+		memory_choose_rows(screen, &choice);
+	if (!err_stuck(err))
+		memory_build_table(screen, tiles ? &choice : NULL, &table);
+	if (err_stuck(err))
+		return;
+	grid->differ = screen->context->differ;
+	if (tiles)
+		view_grid_set(grid, screen->context, &table, memory_table_shown,
+			      ARRAY_LEN(memory_table_shown), TILES_KEYS, err);
+	else
+		view_grid_set(grid, screen->context, &table, memory_ipus_shown,
+			      ARRAY_LEN(memory_ipus_shown), IPUS_KEYS, err);
+	if (!err_stuck(err) && first)
+		view_grid_sort(grid, tiles ? "bytes" : "fullest_bytes", false);
+}
+
+void view__memory_load_grid(struct view_memory *screen)
+{
+	const bool tiles = screen->view == VIEW_MEMORY_TABLE;
+	struct view_grid *grid = view__memory_shown_grid(screen);
+
+	if (!grid || err_stuck(&screen->err))
+		return;
+	if (!tiles || screen->grid_stale || grid->differ != screen->context->differ)
+		memory_fill_grid(screen, grid, tiles);
+	if (err_stuck(&screen->err))
+		return;
+	screen->grid_stale &= !tiles;
+	/* The cursor is on the screen's tile, or its IPU. */
+	for (int64_t i = 0; i < grid->count; i++) {
+		const struct report_cell *row =
+			&grid->table.cells[grid->order[i] * grid->table.column_count];
+
+		if (row[0].integer != screen->at_ipu ||
+		    (tiles && row[1].integer != screen->at_tile))
+			continue;
+		grid->at = i;
+		break;
+	}
 	view_grid_layout(grid, screen->areas.picture);
-	return ST_OK;
-}
-
-enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
-				   struct err *err)
-{
-	if (screen->view == VIEW_MEMORY_TABLE)
-		return memory_load_tile_grid(screen, context, err);
-	return screen->view == VIEW_MEMORY_IPUS ? memory_load_ipu_grid(screen, context, err)
-						: ST_OK;
 }
 
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
@@ -434,13 +341,12 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	const struct view_choice all = {.all = true};
 	struct view_memory *screen = state;
 
-	if (screen->view == VIEW_MEMORY_IPUS)
-		return memory_build_ipus(screen, out, err);
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
 	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
-	return memory_build_tables(screen, context, memory_table_build, &all, MEMORY_TABLE_KEYS,
-				   out, err);
+	view__memory_begin(screen, context);
+	memory_build_table(screen, screen->view == VIEW_MEMORY_IPUS ? NULL : &all, out);
+	return view__memory_end(screen, err);
 }
 
 void view__memory_query_ipus(struct str *out)

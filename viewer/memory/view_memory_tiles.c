@@ -82,6 +82,11 @@ int64_t view__memory_cursor(const struct view_memory *screen)
 	return index < first || index >= first + view__memory_shown(screen) ? first : index;
 }
 
+int64_t view__memory_mark(const struct view_memory *screen, int mark)
+{
+	return view__memory_index(screen, screen->mark[mark].ipu, screen->mark[mark].tile);
+}
+
 void view__memory_set_cursor(struct view_memory *screen, int64_t index)
 {
 	if (index < 0 || screen->ipus == 0)
@@ -89,6 +94,13 @@ void view__memory_set_cursor(struct view_memory *screen, int64_t index)
 	screen->at_ipu = view__memory_ipu_of(screen, index);
 	screen->at_tile = view__memory_tile_of(screen, index);
 	screen->placed = true;
+}
+
+void view__memory_select(struct view_memory *screen, int64_t variable_id, const char *name)
+{
+	screen->subject.variable_id = variable_id;
+	view_place_text(screen->subject.name, name);
+	screen->subject_stale = screen->grid_stale = true;
 }
 
 void view__memory_window(struct view_memory *screen)
