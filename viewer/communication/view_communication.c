@@ -24,7 +24,7 @@
 #define LABEL_WIDTH 9 /* "rank 123 " */
 #define TALLEST     3 /* rows of the map for one rank */
 #define WIDEST      8 /* columns of the map for one weight update */
-#define NAME_MOST   48
+#define NAME_MOST   80
 
 /* ---- the picture ----------------------------------------------------------------------------- */
 
@@ -53,14 +53,12 @@ static int comm_down(const struct view_communication *screen, int row)
 	return view_share_cell(screen->rank_count, screen->down, row);
 }
 
-static enum status comm_picture(struct view_communication *screen, struct view_context *context,
-				struct err *err)
+static enum status comm_picture(struct view_communication *screen, struct err *err)
 {
 	struct view_rect *map = &screen->areas.map;
 	const int64_t from = screen->window.from, to = screen->window.to, updates = to - from;
 	size_t cells;
 
-	(void)context;
 	screen->across = screen->down = 0;
 	arena_reset(&screen->picture_arena);
 	if (screen->count == 0 || map->width <= LABEL_WIDTH || map->height < 1)
@@ -116,7 +114,8 @@ static struct report_axis comm_scale(const struct view_communication *screen)
 		.quantity = view__comm_quantities[screen->quantity].quantity};
 }
 
-/* Put the column's number into @number, and say what it counts. */
+/* Put the column's number into @number, and say what it counts: weight updates, or calls where
+ * these belong to none. */
 static const char *comm_counted(const struct view_communication *screen, int64_t column,
 				long long *number)
 {
@@ -127,14 +126,14 @@ static const char *comm_counted(const struct view_communication *screen, int64_t
 	return update ? "weight update" : "call";
 }
 
-/* "weight update 57", or "call 12" where calls belong to none. */
-static const char *comm_column_name(const struct view_communication *screen, int column,
-				    char out[NAME_MOST])
+/* "rank 3, weight update 57": the cell under the cursor. */
+static const char *comm_cursor_name(const struct view_communication *screen, char out[NAME_MOST])
 {
 	long long number;
-	const char *what = comm_counted(screen, column, &number);
+	const char *what = comm_counted(screen, screen->column, &number);
 
-	snprintf(out, NAME_MOST, "%s %lld", what, number);
+	snprintf(out, NAME_MOST, "rank %lld, %s %lld", (long long)screen->ranks[screen->row], what,
+		 number);
 	return out;
 }
 
@@ -143,10 +142,7 @@ static void comm_draw_heading(const struct view_communication *screen, struct vi
 {
 	const struct view_comm_cell *cell = view__comm_cell(screen, screen->row, screen->column);
 	char name[NAME_MOST], value[FMT_SIZE];
-	int x = view_textf(pane, 1, 0, VIEW_BOLD, "rank %lld, %s",
-			   (long long)screen->ranks[screen->row],
-			   comm_column_name(screen, screen->column, name)) +
-		1;
+	int x = view_text(pane, 1, 0, VIEW_BOLD, comm_cursor_name(screen, name)) + 1;
 
 	if (!cell)
 		view_text_cut(pane, x, 0, pane->rect.width - x, VIEW_DIM, ": exchanged nothing");
@@ -310,7 +306,10 @@ static void comm_go_rank(struct view_communication *screen, int row)
 static enum view_answer comm_move(struct view_communication *screen, struct view_context *context,
 				  enum view_request request)
 {
-	const int64_t column = screen->column;
+	const int64_t column = screen->column, shown = screen->window.to - screen->window.from;
+	const int64_t stride = max(shown / max(screen->across, 1), (int64_t)1); /* a cell's */
+	const bool closer = request == VIEW_ZOOM_IN_REQUEST;
+	const struct view_window before = screen->window;
 	int row = screen->row, worst;
 
 	/* The table alone has the keys of a table. */
@@ -320,15 +319,10 @@ static enum view_answer comm_move(struct view_communication *screen, struct view
 		return VIEW_UNHANDLED;
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
-	case VIEW_RIGHT_REQUEST: {
-		const int64_t shown = screen->window.to - screen->window.from;
-		/* Weight updates in a column of the map. */
-		const int64_t stride = max(shown / max(screen->across, 1), (int64_t)1);
-
+	case VIEW_RIGHT_REQUEST:
 		comm_move_to(screen, row,
 			     column + (request == VIEW_LEFT_REQUEST ? -stride : stride));
 		return VIEW_LOAD;
-	}
 	case VIEW_UP_REQUEST:
 	case VIEW_DOWN_REQUEST:
 		if (screen->show != VIEW_COMM_MAP)
@@ -340,25 +334,19 @@ static enum view_answer comm_move(struct view_communication *screen, struct view
 		comm_move_to(screen, row, request == VIEW_HOME_REQUEST ? 0 : screen->columns);
 		return VIEW_LOAD;
 	case VIEW_PAGE_LEFT_REQUEST:
-	case VIEW_PAGE_RIGHT_REQUEST: {
-		const int by = request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1;
-
-		comm_move_to(screen, row, column + by * (screen->window.to - screen->window.from));
+	case VIEW_PAGE_RIGHT_REQUEST:
+		comm_move_to(screen, row,
+			     column + (request == VIEW_PAGE_LEFT_REQUEST ? -shown : shown));
 		return VIEW_LOAD;
-	}
 	case VIEW_ZOOM_IN_REQUEST:
-	case VIEW_ZOOM_OUT_REQUEST: {
-		const bool closer = request == VIEW_ZOOM_IN_REQUEST;
-		const struct view_window before = screen->window;
-
-		screen->window = view_window_zoom(before, screen->column, closer ? 1 : 2,
-						  closer ? 2 : 1, screen->extent);
+	case VIEW_ZOOM_OUT_REQUEST:
+		screen->window = view_window_zoom(before, column, closer ? 1 : 2, closer ? 2 : 1,
+						  screen->extent);
 		if (before.from == screen->window.from && before.to == screen->window.to)
 			view_message(context,
 				     closer ? "this is as close as it gets" : "all of it is shown",
 				     NULL);
 		return VIEW_LOAD;
-	}
 	case VIEW_ZOOM_ALL_REQUEST:
 		screen->window = screen->extent;
 		return VIEW_LOAD;
@@ -561,7 +549,7 @@ static enum status comm_load(void *state, struct view_context *context, bool new
 	screen->areas = comm_areas(
 		screen, (struct view_rect){0, 0, context->body.width, context->body.height});
 	if (status == ST_OK)
-		status = comm_picture(screen, context, err);
+		status = comm_picture(screen, err);
 	if (status != ST_OK)
 		return status;
 	view_grid_layout(&screen->grid, screen->areas.table);
@@ -578,8 +566,6 @@ static const char *comm_word(const void *state, enum view_request request)
 	if (screen->count == 0)
 		return "";
 	switch (request) {
-	case VIEW_ENTER_REQUEST:
-		return NULL;
 	case VIEW_SELECT_REQUEST:
 		return screen->rank_count > 1 ? "rank" : "";
 	case VIEW_BREAKDOWN_REQUEST:
@@ -620,11 +606,9 @@ static void comm_status(const void *state, const struct view_context *context, c
 		snprintf(out, size, "%s", rows);
 		return;
 	}
-	snprintf(out, size, "%srank %lld, %s%s%s%s%s%s",
-		 context->target ? "map of the source; " : "",
-		 (long long)screen->ranks[screen->row],
-		 comm_column_name(screen, screen->column, name),
-		 screen->cut ? ", the first cells alone" : "", rows[0] ? "; by " : "",
+	snprintf(out, size, "%s%s%s%s%s%s%s", context->target ? "map of the source; " : "",
+		 comm_cursor_name(screen, name), screen->cut ? ", the first cells alone" : "",
+		 rows[0] ? "; by " : "",
 		 rows[0] ? report_named_communication.groupings[screen->by].by : "",
 		 rows[0] ? ": " : "", rows);
 }

@@ -32,14 +32,12 @@ static int64_t comm_key(int64_t value)
 
 static int comm_compare_keys(const struct view_comm_cell *x, const struct view_comm_cell *y)
 {
-	const int64_t left[] = {comm_key(x->execution), comm_key(x->weight_update),
-				comm_key(x->number)};
-	const int64_t right[] = {comm_key(y->execution), comm_key(y->weight_update),
-				 comm_key(y->number)};
-
-	for (size_t i = 0; i < ARRAY_LEN(left); i++)
-		if (left[i] != right[i])
-			return SORTED_ORDER(left[i], right[i]);
+	if (x->execution != y->execution)
+		return SORTED_ORDER(comm_key(x->execution), comm_key(y->execution));
+	if (x->weight_update != y->weight_update)
+		return SORTED_ORDER(comm_key(x->weight_update), comm_key(y->weight_update));
+	if (x->number != y->number)
+		return SORTED_ORDER(comm_key(x->number), comm_key(y->number));
 	return strcmp(x->mode ? x->mode : "", y->mode ? y->mode : "");
 }
 
@@ -59,8 +57,8 @@ static int comm_compare_ranks(const void *a, const void *b)
 }
 
 /* Read the query's row into @cell. The columns are those of the report. */
-static enum status comm_read_cell(struct view_communication *screen, struct prof_query *query,
-				  struct view_comm_cell *cell, struct err *err)
+static void comm_read_cell(struct view_communication *screen, struct prof_query *query,
+			   struct view_comm_cell *cell, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -90,9 +88,8 @@ static enum status comm_read_cell(struct view_communication *screen, struct prof
 				     ? before
 				     : arena_strdup(&screen->arena, prof_column_text(query, c));
 		if (!cell->mode)
-			return err_nomem(err);
+			err_nomem(err);
 	}
-	return ST_OK;
 }
 
 const struct report_grouping *view__comm_grouping(const char *by)
@@ -105,17 +102,18 @@ const struct report_grouping *view__comm_grouping(const char *by)
 }
 
 /* Find the ranks and columns of the cells, which are sorted. */
-static enum status comm_make_map(struct view_communication *screen, struct err *err)
+static void comm_make_map(struct view_communication *screen, struct err *err)
 {
 	const size_t count = screen->count;
 	int64_t *ranks = arena_alloc(&screen->arena, count + 1, sizeof(*ranks));
 	size_t kept = 0;
 
 	screen->first = arena_alloc(&screen->arena, count + 1, sizeof(*screen->first));
-	if (!ranks || !screen->first)
-		return err_nomem(err);
-	for (int q = 0; q < VIEW_COMM_QUANTITIES; q++)
-		screen->greatest[q] = 0;
+	if (!ranks || !screen->first) {
+		err_nomem(err);
+		return;
+	}
+	memset(screen->greatest, 0, sizeof(screen->greatest));
 	for (size_t i = 0; i < count; i++) {
 		struct view_comm_cell *cell = &screen->cells[i];
 
@@ -136,52 +134,49 @@ static enum status comm_make_map(struct view_communication *screen, struct err *
 	screen->rank_count = (int)kept;
 	for (size_t i = 0; i < count; i++)
 		screen->cells[i].row = view__comm_row_of(screen, screen->cells[i].rank);
-	return ST_OK;
 }
 
 enum status view__comm_read(struct view_communication *screen, struct view_context *context,
 			    struct err *err)
 {
-	enum status status;
 	struct prof_query *query;
+	struct err own;
 
+	err = err_start(err, &own);
 	screen->listed = -1;
 	screen->count = 0;
 	screen->columns = screen->rank_count = 0;
 	arena_reset(&screen->arena);
 	if (!context->source->db)
 		return ST_OK;
-	status = prof_query_open(&query, context->source->db, view__comm_grouping("update")->sql,
-				 err);
+	prof_query_open(&query, context->source->db, view__comm_grouping("update")->sql, err);
 	screen->cut = false;
-	while (prof_query_next(query, &status, err)) {
+	while (prof_query_next(query, &err->status, err)) {
 		struct view_comm_cell cell;
 
 		screen->cut = screen->count == VIEW_COMM_ROWS;
 		if (screen->cut)
 			break;
-		status = comm_read_cell(screen, query, &cell, err);
-		if (status == ST_OK && mem_grow(&screen->cells, &screen->capacity,
-						screen->count + 1, sizeof(*screen->cells)))
-			status = err_nomem(err);
-		if (status != ST_OK)
-			break;
+		comm_read_cell(screen, query, &cell, err);
+		if (mem_grow(&screen->cells, &screen->capacity, screen->count + 1,
+			     sizeof(*screen->cells)))
+			err_nomem(err);
 		/* Every rank has its own process; what has no rank cannot be a row. */
-		if (cell.rank != IPS_NULL)
+		else if (cell.rank != IPS_NULL)
 			screen->cells[screen->count++] = cell;
 	}
 	prof_query_close(query);
-	if (status == ST_OK && view_cancelled(context))
-		status = err_set(err, ST_INTERRUPTED, "stopped");
-	if (status == ST_OK && screen->count > 0)
+	if (!err_stuck(err) && view_cancelled(context))
+		err_set(err, ST_INTERRUPTED, "stopped");
+	if (!err_stuck(err) && screen->count > 0)
 		qsort(screen->cells, screen->count, sizeof(*screen->cells), comm_compare_cells);
-	if (status == ST_OK)
-		status = comm_make_map(screen, err);
-	if (status != ST_OK) {
+	if (!err_stuck(err))
+		comm_make_map(screen, err);
+	if (err_stuck(err)) {
 		screen->count = 0;
 		screen->columns = screen->rank_count = 0;
 	}
-	return status;
+	return err->status;
 }
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
@@ -275,36 +270,30 @@ static const struct view_grid_column comm_shown[] = {
 	{.name = "span_id", .importance = 0},
 };
 
-/* The keys of a row, by the report's name of its grouping. */
-static const char *comm_keys(const char *by)
+enum status view__comm_list(struct view_communication *screen, struct view_context *context,
+			    struct err *err)
 {
-	static const char *const keys[][2] = {
+	/* The keys of a row, by the report's name of its grouping. */
+	static const char *const all_keys[][2] = {
 		{"call", "name,stage,bucket,communicator,rank"},
 		{"bucket", "name,stage,bucket,communicator"},
 		{"rank", "rank"},
 		{"straggler", "rank,last_rank"},
 		{"update", "rank,mode,execution,weight_update,number"}};
-
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (strcmp(keys[i][0], by) == 0)
-			return keys[i][1];
-	return NULL;
-}
-
-enum status view__comm_list(struct view_communication *screen, struct view_context *context,
-			    struct err *err)
-{
 	const struct report_grouping *of = &report_named_communication.groupings[screen->by];
-	enum status status = ST_OK;
+	const char *keys = NULL;
+	enum status status;
 
 	screen->grid.still = screen->show != VIEW_COMM_TABLE;
-	if (screen->listed != screen->by && context->source->db) {
-		status = view_grid_query(&screen->grid, context, "communication", of->sql,
-					 comm_keys(of->by), comm_shown, ARRAY_LEN(comm_shown),
-					 VIEW_COMM_ROWS, err);
-		screen->listed = status == ST_OK ? screen->by : -1;
-		if (status == ST_OK && strcmp(of->by, "straggler") == 0)
-			view_grid_sort_first(&screen->grid, "waited_ns");
-	}
+	if (screen->listed == screen->by || !context->source->db)
+		return ST_OK;
+	for (size_t i = 0; i < ARRAY_LEN(all_keys); i++)
+		if (strcmp(all_keys[i][0], of->by) == 0)
+			keys = all_keys[i][1];
+	status = view_grid_query(&screen->grid, context, "communication", of->sql, keys, comm_shown,
+				 ARRAY_LEN(comm_shown), VIEW_COMM_ROWS, err);
+	screen->listed = status == ST_OK ? screen->by : -1;
+	if (status == ST_OK && strcmp(of->by, "straggler") == 0)
+		view_grid_sort_first(&screen->grid, "waited_ns");
 	return status;
 }

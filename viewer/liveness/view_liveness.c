@@ -116,12 +116,6 @@ static void liveness_clamp(struct view_liveness *live)
 	liveness_move_to(live, live->cursor);
 }
 
-static int64_t liveness_bytes_at(const struct view_liveness *live,
-				 const struct view_live_step *step)
-{
-	return step->rest + (live->always_live ? step->always : 0);
-}
-
 /* Find the step with the most shown bytes. Return false if there is none. */
 static bool liveness_find_peak(const struct view_liveness *live, int64_t *step)
 {
@@ -129,13 +123,12 @@ static bool liveness_find_peak(const struct view_liveness *live, int64_t *step)
 
 	for (int r = 0; r < 2 && !best; r++)
 		for (size_t i = 0; i < live->report[r].curve_count; i++) {
-			const struct view_live_curve *curve = &live->report[r].curves[i];
+			const int64_t ipu = live->report[r].curves[i].ipu;
 			const struct view_live_step *peak =
-				&curve->steps[curve->peak[live->always_live]];
+				view__live_peak(live, r, ipu, live->always_live);
 
-			if (view__live_shown(live, curve->ipu) &&
-			    (!best ||
-			     liveness_bytes_at(live, peak) > liveness_bytes_at(live, best)))
+			if (view__live_shown(live, ipu) &&
+			    (!best || view__live_bytes(live, peak) > view__live_bytes(live, best)))
 				best = peak;
 		}
 	if (best)
@@ -155,8 +148,8 @@ static int64_t liveness_highest_step(const struct view_liveness *live, int64_t f
 								  ? view__live_at(curve, step)
 								  : NULL;
 
-			if (at && liveness_bytes_at(live, at) > most) {
-				most = liveness_bytes_at(live, at);
+			if (at && view__live_bytes(live, at) > most) {
+				most = view__live_bytes(live, at);
 				best = step;
 			}
 		}
@@ -204,27 +197,74 @@ static void liveness_toggle_mark(struct view_liveness *live, struct view_context
 		      (long long)live->cursor);
 }
 
-static enum view_answer liveness_handle_picture(struct view_liveness *live,
-						struct view_context *context,
-						enum view_request request)
+static void liveness_zoom(struct view_liveness *live, struct view_context *context, bool closer)
 {
+	const struct view_window before = live->window;
+
+	live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2, closer ? 2 : 1,
+					live->extent);
+	if (live->window.from == before.from && live->window.to == before.to)
+		view_message(context,
+			     closer ? "this is as close as it gets" : "all program steps are shown",
+			     NULL);
+}
+
+static void liveness_page(struct view_liveness *live, int by)
+{
+	const int64_t before = live->window.from;
+
+	live->window = view_window_pan(live->window, by, 1, live->extent);
+	if (live->window.from == before)
+		liveness_move_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
+	else
+		liveness_move_to(live, live->cursor + live->window.from - before);
+}
+
+static void liveness_next_ipu(struct view_liveness *live, struct view_context *context)
+{
+	live->ipu = live->ipu + 1 < (int)live->ipu_count ? live->ipu + 1 : VIEW_LIVE_ALL;
+	if (live->ipu_count == 1)
+		live->ipu = 0;
+	if (live->ipu == VIEW_LIVE_ALL)
+		view_messagef(context, "all %zu IPUs", live->ipu_count);
+	else
+		view_messagef(context, "IPU %lld", (long long)live->ipus[live->ipu]);
+	live->listed = false;
+	liveness_clamp(live);
+}
+
+static enum view_answer liveness_request(void *state, struct view_context *context,
+					 enum view_request request)
+{
+	static const char *const groups[VIEW_LIVE_GROUPS] = {"variables of both kinds",
+							     "variables that are not always live",
+							     "variables that are always live"};
+	struct view_liveness *live = state;
 	int64_t step;
 
 	switch (request) {
-	case VIEW_ZOOM_IN_REQUEST:
-	case VIEW_ZOOM_OUT_REQUEST: {
-		const bool closer = request == VIEW_ZOOM_IN_REQUEST;
-		const struct view_window before = live->window;
-
-		live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2,
-						closer ? 2 : 1, live->extent);
-		if (live->window.from == before.from && live->window.to == before.to)
-			view_message(context,
-				     closer ? "this is as close as it gets"
-					    : "all program steps are shown",
-				     NULL);
+	case VIEW_LEFT_REQUEST:
+	case VIEW_RIGHT_REQUEST:
+		liveness_step(live, request == VIEW_LEFT_REQUEST ? -1 : 1);
 		return VIEW_LOAD;
-	}
+	case VIEW_PAGE_LEFT_REQUEST:
+	case VIEW_PAGE_RIGHT_REQUEST:
+		liveness_page(live, request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1);
+		return VIEW_LOAD;
+	case VIEW_HOME_REQUEST:
+		liveness_move_to(live, live->extent.from);
+		return VIEW_LOAD;
+	case VIEW_END_REQUEST:
+		liveness_move_to(live, live->extent.to - 1);
+		return VIEW_LOAD;
+	case VIEW_LONGEST_GAP_REQUEST:
+		if (liveness_find_peak(live, &step))
+			liveness_move_to(live, step);
+		return VIEW_LOAD;
+	case VIEW_ZOOM_IN_REQUEST:
+	case VIEW_ZOOM_OUT_REQUEST:
+		liveness_zoom(live, context, request == VIEW_ZOOM_IN_REQUEST);
+		return VIEW_LOAD;
 	case VIEW_ZOOM_ALL_REQUEST:
 		live->window = live->extent;
 		return VIEW_LOAD;
@@ -233,75 +273,17 @@ static enum view_answer liveness_handle_picture(struct view_liveness *live,
 		view_messagef(context, "%s what is always live",
 			      live->always_live ? "with" : "without");
 		return VIEW_LOAD;
-	case VIEW_LONGEST_GAP_REQUEST:
-		if (liveness_find_peak(live, &step))
-			liveness_move_to(live, step);
-		return VIEW_LOAD;
-	default:
-		return VIEW_UNHANDLED;
-	}
-}
-
-static enum view_answer liveness_handle_move(struct view_liveness *live, enum view_request request)
-{
-	switch (request) {
-	case VIEW_LEFT_REQUEST:
-	case VIEW_RIGHT_REQUEST:
-		liveness_step(live, request == VIEW_LEFT_REQUEST ? -1 : 1);
-		return VIEW_LOAD;
-	case VIEW_PAGE_LEFT_REQUEST:
-	case VIEW_PAGE_RIGHT_REQUEST: {
-		const int by = request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1;
-		const int64_t before = live->window.from;
-
-		live->window = view_window_pan(live->window, by, 1, live->extent);
-		if (live->window.from == before)
-			liveness_move_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
-		else
-			liveness_move_to(live, live->cursor + live->window.from - before);
-		return VIEW_LOAD;
-	}
-	case VIEW_HOME_REQUEST:
-		liveness_move_to(live, live->extent.from);
-		return VIEW_LOAD;
-	case VIEW_END_REQUEST:
-		liveness_move_to(live, live->extent.to - 1);
-		return VIEW_LOAD;
-	default:
-		return VIEW_UNHANDLED;
-	}
-}
-
-/* Handle requests that change what is shown. */
-static enum view_answer liveness_handle_choice(struct view_liveness *live,
-					       struct view_context *context,
-					       enum view_request request)
-{
-	switch (request) {
 	case VIEW_MARK_ROW_REQUEST:
 		liveness_toggle_mark(live, context);
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
-		live->ipu = live->ipu + 1 < (int)live->ipu_count ? live->ipu + 1 : VIEW_LIVE_ALL;
-		if (live->ipu_count == 1)
-			live->ipu = 0;
-		if (live->ipu == VIEW_LIVE_ALL)
-			view_messagef(context, "all %zu IPUs", live->ipu_count);
-		else
-			view_messagef(context, "IPU %lld", (long long)live->ipus[live->ipu]);
-		live->listed = false;
-		liveness_clamp(live);
+		liveness_next_ipu(live, context);
 		return VIEW_LOAD;
-	case VIEW_BREAKDOWN_REQUEST: {
-		static const char *const what[VIEW_LIVE_GROUPS] = {
-			"variables of both kinds", "variables that are not always live",
-			"variables that are always live"};
-
+	case VIEW_BREAKDOWN_REQUEST:
 		live->group = (live->group + 1) % VIEW_LIVE_GROUPS;
 		live->listed = false;
-		view_message(context, what[live->group], NULL);
+		view_message(context, groups[live->group], NULL);
 		return VIEW_LOAD;
-	}
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
 		live->show = (enum view_live_show)view_next_choice((int)live->show, VIEW_LIVE_SHOWS,
@@ -311,23 +293,8 @@ static enum view_answer liveness_handle_choice(struct view_liveness *live,
 	case VIEW_ENTER_REQUEST:
 		return VIEW_JOIN;
 	default:
-		return VIEW_UNHANDLED;
+		return view_grid_request(&live->grid, request);
 	}
-}
-
-static enum view_answer liveness_request(void *state, struct view_context *context,
-					 enum view_request request)
-{
-	struct view_liveness *live = state;
-	enum view_answer answer = liveness_handle_choice(live, context, request);
-
-	if (answer == VIEW_UNHANDLED)
-		answer = liveness_handle_move(live, request);
-	if (answer == VIEW_UNHANDLED)
-		answer = liveness_handle_picture(live, context, request);
-	if (answer == VIEW_UNHANDLED)
-		answer = view_grid_request(&live->grid, request);
-	return answer;
 }
 
 /* ---- other screens --------------------------------------------------------------------------- */
@@ -335,8 +302,7 @@ static enum view_answer liveness_request(void *state, struct view_context *conte
 static bool liveness_current_place(const void *state, struct view_place *out)
 {
 	const struct view_liveness *live = state;
-	const struct view_live_curve *curve;
-	const struct view_live_step *at;
+	const struct view_live_step *at = NULL;
 
 	view_place_clear(out);
 	if (live->ipu_count == 0)
@@ -349,8 +315,8 @@ static bool liveness_current_place(const void *state, struct view_place *out)
 	if (out->ipu == IPS_NULL && live->ipu != VIEW_LIVE_ALL)
 		out->ipu = live->ipus[live->ipu];
 	/* The program of the step on that IPU, or on the shown one. */
-	curve = out->ipu != IPS_NULL ? view__live_curve(&live->report[0], out->ipu) : NULL;
-	at = curve ? view__live_at(curve, live->cursor) : NULL;
+	if (out->ipu != IPS_NULL)
+		at = view__live_at(view__live_curve(live, 0, out->ipu), live->cursor);
 	out->program_id = at ? at->program_id : live->facts[0].program_id;
 	return true;
 }
@@ -381,64 +347,52 @@ static void liveness_show_ipu(struct view_liveness *live, int64_t ipu)
 			live->ipu = (int)i;
 }
 
-/* The first row of a statement about a place: IPU, first and last step. */
-struct view_live_found {
-	bool found;
-	int64_t ipu, from, to; /* IPS_NULL: always live */
-};
-
-static enum status liveness_find_steps(struct prof_db *db, const char *sql,
-				       const struct view_place *place, struct view_live_found *out,
-				       struct err *err)
+/* Find the first row of a statement about a place: IPU, first and last step (IPS_NULL: always
+ * live). false: there is none. */
+static bool liveness_find_steps(struct view_liveness *live, const char *sql, const char *name,
+				int64_t id, const char *text, int64_t out[3])
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	bool found;
 
-	*out = (struct view_live_found){false, IPS_NULL, IPS_NULL, IPS_NULL};
-	if (place->variable_id != IPS_NULL)
-		prof_query_int(query, ":variable_id", place->variable_id);
-	else if (place->program_id != IPS_NULL)
-		prof_query_int(query, ":program_id", place->program_id);
+	prof_query_open(&query, live->context->source->db, sql, &live->err);
+	if (text)
+		prof_query_text(query, name, text);
 	else
-		prof_query_text(query, ":operation", place->operation);
-	if (prof_query_next(query, &status, err))
-		*out = (struct view_live_found){true, prof_column_int(query, 0),
-						prof_column_int(query, 1),
-						prof_column_int(query, 2)};
+		prof_query_int(query, name, id);
+	found = prof_query_next(query, &live->err.status, &live->err);
+	for (int i = 0; i < 3 && found; i++)
+		out[i] = prof_column_int(query, i);
 	prof_query_close(query);
-	return status;
+	return found;
 }
 
-static enum status liveness_go_variable(struct view_liveness *live, struct prof_db *db,
-					const struct view_place *place, struct err *err)
+static void liveness_go_variable(struct view_liveness *live, const struct view_place *place)
 {
-	struct view_live_found found;
-	enum status status = liveness_find_steps(
-		db,
-		"SELECT ipu, first_program_step, last_program_step FROM variables "
-		"WHERE variable_id = :variable_id",
-		place, &found, err);
+	static const char sql[] = "SELECT ipu, first_program_step, last_program_step "
+				  "FROM variables WHERE variable_id = :variable_id";
 	int64_t step = place->program_step != IPS_NULL ? place->program_step : live->cursor;
+	int64_t at[3];
 
-	if (status != ST_OK)
-		return status;
-	if (!found.found)
-		return err_set(err, ST_NOTFOUND, "there is no variable %lld",
-			       (long long)place->variable_id);
-	liveness_show_ipu(live, found.ipu);
-	if (found.from != IPS_NULL && (step < found.from || step > found.to))
-		step = found.from;
+	if (!liveness_find_steps(live, sql, ":variable_id", place->variable_id, NULL, at)) {
+		if (!err_stuck(&live->err))
+			err_set(&live->err, ST_NOTFOUND, "there is no variable %lld",
+				(long long)place->variable_id);
+		return;
+	}
+	liveness_show_ipu(live, at[0]);
+	if (at[1] != IPS_NULL && (step < at[1] || step > at[2]))
+		step = at[1];
 	live->show = VIEW_LIVE_VARIABLES;
 	live->group = VIEW_LIVE_BOTH;
 	live->wanted = place->variable_id;
 	liveness_clamp(live);
 	liveness_move_to(live, step);
-	return ST_OK;
 }
 
-/* Go to the program's step with the most bytes. */
-static enum status liveness_go_program(struct view_liveness *live, struct prof_db *db,
-				       const struct view_place *place, struct err *err)
+/* Go to the step of the program, or of the operation, with the most bytes. A program without steps
+ * may belong to an operation that has some. */
+static void liveness_go_program(struct view_liveness *live, const struct view_place *place)
 {
 	static const char by_program[] =
 		"SELECT ipu, program_step, program_step FROM liveness "
@@ -447,23 +401,20 @@ static enum status liveness_go_program(struct view_liveness *live, struct prof_d
 		"SELECT ipu, program_step, program_step FROM liveness WHERE program_id IN "
 		"(SELECT program_id FROM programs WHERE operation = :operation) "
 		"ORDER BY not_always_live_bytes DESC LIMIT 1";
-	const char *sql = place->program_id != IPS_NULL ? by_program : by_operation;
-	struct view_live_found found = {0};
-	struct view_place operation = *place;
-	enum status status = liveness_find_steps(db, sql, place, &found, err);
+	const bool program = place->program_id != IPS_NULL;
+	int64_t at[3];
 
-	/* A program without steps may belong to an operation that has some. */
-	operation.program_id = IPS_NULL;
-	if (status == ST_OK && !found.found && sql == by_program && place->operation[0])
-		status = liveness_find_steps(db, by_operation, &operation, &found, err);
-	if (status != ST_OK)
-		return status;
-	if (!found.found)
-		return err_set(err, ST_NOTFOUND, "no program step is of that program");
-	liveness_show_ipu(live, found.ipu);
+	if (!(program &&
+	      liveness_find_steps(live, by_program, ":program_id", place->program_id, NULL, at)) &&
+	    !((!program || place->operation[0]) && !err_stuck(&live->err) &&
+	      liveness_find_steps(live, by_operation, ":operation", 0, place->operation, at))) {
+		if (!err_stuck(&live->err))
+			err_set(&live->err, ST_NOTFOUND, "no program step is of that program");
+		return;
+	}
+	liveness_show_ipu(live, at[0]);
 	liveness_clamp(live);
-	liveness_move_to(live, found.from);
-	return ST_OK;
+	liveness_move_to(live, at[1]);
 }
 
 static enum status liveness_go(void *state, struct view_context *context,
@@ -473,18 +424,22 @@ static enum status liveness_go(void *state, struct view_context *context,
 
 	if (live->ipu_count == 0 || !context->source->db)
 		return err_set(err, ST_NOTFOUND, "no liveness was recorded");
+	view__live_begin(live, context);
 	live->listed = false;
-	if (place->variable_id != IPS_NULL)
-		return liveness_go_variable(live, context->source->db, place, err);
-	if (place->program_step == IPS_NULL)
-		return liveness_go_program(live, context->source->db, place, err);
-	liveness_show_ipu(live, place->ipu);
-	liveness_clamp(live);
-	if (place->program_step < live->extent.from || place->program_step >= live->extent.to)
-		return err_set(err, ST_NOTFOUND, "there is no program step %lld",
-			       (long long)place->program_step);
-	liveness_move_to(live, place->program_step);
-	return ST_OK;
+	if (place->variable_id != IPS_NULL) {
+		liveness_go_variable(live, place);
+	} else if (place->program_step == IPS_NULL) {
+		liveness_go_program(live, place);
+	} else {
+		liveness_show_ipu(live, place->ipu);
+		liveness_clamp(live);
+		if (place->program_step < live->extent.from ||
+		    place->program_step >= live->extent.to)
+			return err_set(err, ST_NOTFOUND, "there is no program step %lld",
+				       (long long)place->program_step);
+		liveness_move_to(live, place->program_step);
+	}
+	return view__live_end(live, err);
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
@@ -500,12 +455,10 @@ static void liveness_set_initial_position(struct view_liveness *live)
 		return;
 	live->begun = true;
 	for (size_t i = 0; i < live->ipu_count; i++) {
-		const struct view_live_curve *curve =
-			view__live_curve(&live->report[0], live->ipus[i]);
-		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[1]] : NULL;
+		const struct view_live_step *peak = view__live_peak(live, 0, live->ipus[i], true);
 
-		if (peak && peak->always + peak->rest > best) {
-			best = peak->always + peak->rest;
+		if (peak && view__live_all(peak) > best) {
+			best = view__live_all(peak);
 			live->ipu = (int)i;
 		}
 	}
@@ -519,20 +472,21 @@ static enum status liveness_load(void *state, struct view_context *context, bool
 {
 	struct view_liveness *live = state;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-	enum status status = ST_OK;
 
+	view__live_begin(live, context);
 	if (news) {
 		live->listed = live->listed && live->grid.differ == context->differ;
-		status = view__live_read(live, context, err);
+		view__live_read(live);
 	}
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(&live->err))
+		return view__live_end(live, err);
 	liveness_set_initial_position(live);
 	liveness_clamp(live);
 	live->listed = live->listed && live->cursor == live->listed_at;
 	live->areas = view_liveness_areas(body, live->show != VIEW_LIVE_CHART);
-	status = view__live_picture(live, context, err);
-	return status == ST_OK ? view__live_list(live, context, err) : status;
+	view__live_picture(live);
+	view__live_list(live);
+	return view__live_end(live, err);
 }
 
 static enum view_answer liveness_click(void *state, struct view_context *context, int x, int y)
@@ -543,10 +497,8 @@ static enum view_answer liveness_click(void *state, struct view_context *context
 	int64_t from, to;
 
 	(void)context;
-	if (live->ipu_count == 0)
-		return VIEW_UNHANDLED;
-	if (x < plot || x >= plot + live->plot || y < chart.y || y >= chart.y + chart.height ||
-	    live->points == 0)
+	if (live->ipu_count == 0 || live->points == 0 || x < plot || x >= plot + live->plot ||
+	    y < chart.y || y >= chart.y + chart.height)
 		return VIEW_UNHANDLED;
 	view__live_point(live, (int)((int64_t)(x - plot) * live->points / live->plot), &from, &to);
 	liveness_move_to(live, from);

@@ -44,38 +44,45 @@ int view__live_point_of(const struct view_liveness *live, int64_t step)
 static const struct view_live_step *liveness_highest_in(const struct view_live_curve *curve,
 							int64_t from, int64_t to)
 {
-	const struct view_live_step *best = view__live_at(curve, from), *at = best;
+	const struct view_live_step *best = view__live_at(curve, from);
 	const struct view_live_step *end = curve->steps + curve->count;
 
-	if (!at) {
-		/* @from may be before the first step. */
-		at = curve->steps;
-		if (at->step >= to || from > curve->steps[curve->count - 1].step)
-			return NULL;
-		best = at;
-	}
-	for (; at < end && at->step < to; at++)
-		if (at->always + at->rest > best->always + best->rest)
+	/* @from may be before the first step. */
+	if (!best && (curve->steps->step >= to || from > end[-1].step))
+		return NULL;
+	if (!best)
+		best = curve->steps;
+	for (const struct view_live_step *at = best; at < end && at->step < to; at++)
+		if (view__live_all(at) > view__live_all(best))
 			best = at;
 	return best;
 }
 
-static enum status liveness_fill_points(struct view_liveness *live, struct view_live_band *band,
-					int report, struct err *err)
+static double *liveness_numbers(struct view_liveness *live, int count)
 {
-	const struct view_live_curve *curve = view__live_curve(&live->report[report], band->ipu);
-	const size_t count = (size_t)live->points;
-	double *values;
+	double *numbers = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*numbers));
 
-	if (!curve)
-		return ST_OK;
-	values = arena_alloc(&live->arena, 3 * count + 1, sizeof(*values));
-	if (!values)
-		return err_nomem(err);
+	if (!numbers)
+		err_nomem(&live->err);
+	return numbers;
+}
+
+/* Compute a report's points, and the Target's line. The line has steps; connecting the points
+ * directly would slope where bytes jump. */
+static void liveness_fill_points(struct view_liveness *live, struct view_live_band *band,
+				 int report)
+{
+	const struct view_live_curve *curve = view__live_curve(live, report, band->ipu);
+	const int count = live->points;
+	double *values = curve ? liveness_numbers(live, 3 * count) : NULL;
+	double *line = values && report == 1 ? liveness_numbers(live, 2 * live->plot) : NULL;
+
+	if (!values || (report == 1 && !line))
+		return;
 	band->always[report] = values;
 	band->rest[report] = values + count;
 	band->total[report] = values + 2 * count;
-	for (int p = 0; p < live->points; p++) {
+	for (int p = 0; p < count; p++) {
 		const struct view_live_step *best;
 		int64_t from, to;
 
@@ -83,44 +90,28 @@ static enum status liveness_fill_points(struct view_liveness *live, struct view_
 		best = liveness_highest_in(curve, from, to);
 		band->always[report][p] = best ? (double)best->always : (double)NAN;
 		band->rest[report][p] = best ? (double)best->rest : (double)NAN;
-		band->total[report][p] =
-			best ? (double)(best->rest + (live->always_live ? best->always : 0))
-			     : (double)NAN;
+		band->total[report][p] = best ? (double)view__live_bytes(live, best) : (double)NAN;
 	}
-	return ST_OK;
-}
-
-/* Make the Target's line with steps; connecting the points directly would slope where bytes
- * jump. */
-static enum status liveness_make_target_line(struct view_liveness *live,
-					     struct view_live_band *band, struct err *err)
-{
-	const int count = 2 * live->plot;
-
-	if (!band->total[1] || live->points == 0)
-		return ST_OK;
-	band->line = arena_alloc(&live->arena, (size_t)count, sizeof(*band->line));
-	if (!band->line)
-		return err_nomem(err);
-	for (int i = 0; i < count; i++)
-		band->line[i] = band->total[1][(int64_t)(i / 2) * live->points / live->plot];
-	return ST_OK;
+	if (report == 0 || count == 0)
+		return;
+	band->line = line;
+	for (int i = 0; i < 2 * live->plot; i++)
+		line[i] = band->total[1][(int64_t)(i / 2) * count / live->plot];
 }
 
 /* Scale from 0 to the peak of the whole program, so that all windows have the same scale. */
 static void liveness_set_scale(const struct view_liveness *live, struct view_live_band *band)
 {
 	const double zero = 0;
-	const bool with = live->always_live;
-	const struct view_live_curve *source = view__live_curve(&live->report[0], band->ipu);
+	const struct view_live_curve *source = view__live_curve(live, 0, band->ipu);
 
 	report_axis_begin(&band->y);
 	band->y.quantity = REPORT_BYTES;
 	report_axis_include(&band->y, &zero, 1);
 	for (int r = 0; r < 2; r++) {
-		const struct view_live_curve *curve = view__live_curve(&live->report[r], band->ipu);
-		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[with]] : NULL;
-		const double bytes = peak ? (double)(peak->rest + (with ? peak->always : 0)) : 0;
+		const struct view_live_step *peak =
+			view__live_peak(live, r, band->ipu, live->always_live);
+		const double bytes = peak ? (double)view__live_bytes(live, peak) : 0;
 
 		report_axis_include(&band->y, &bytes, 1);
 	}
@@ -128,53 +119,58 @@ static void liveness_set_scale(const struct view_liveness *live, struct view_liv
 	band->y.low = 0;
 	band->limit = (double)NAN;
 	if (source && source->capacity > 0 && live->always_live &&
-	    band->y.high >= LIMIT_FROM * (double)source->capacity)
+	    band->y.high >= LIMIT_FROM * (double)source->capacity) {
 		band->limit = (double)source->capacity;
-	if (isfinite(band->limit) && band->y.high < band->limit * HEADROOM)
-		band->y.high = band->limit * HEADROOM;
+		band->y.high = fmax(band->y.high, band->limit * HEADROOM);
+	}
 }
 
-static enum status liveness_make_bands(struct view_liveness *live, struct err *err)
+static void liveness_make_bands(struct view_liveness *live)
 {
-	const int rows = live->areas.chart.height;
-	const int room = rows / BAND_LEAST > 0 ? rows / BAND_LEAST : 1;
-	int y = 0;
+	const struct view_rect *chart = &live->areas.chart;
+	const int rows = chart->height, room = max(rows / BAND_LEAST, 1);
+	const int64_t steps = live->window.to - live->window.from;
+	const int count = live->ipu != VIEW_LIVE_ALL ? (live->ipu_count > 0)
+						     : min((int)live->ipu_count, room);
 
-	live->band_count = live->ipu != VIEW_LIVE_ALL ? (live->ipu_count > 0)
-						      : min((int)live->ipu_count, room);
-	live->bands = arena_alloc(&live->arena, (size_t)live->band_count + 1, sizeof(*live->bands));
-	if (!live->bands) {
-		live->band_count = 0;
-		return err_nomem(err);
-	}
 	live->scale = 0;
-	for (int b = 0; b < live->band_count; b++) {
+	live->bands = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*live->bands));
+	if (!live->bands) {
+		err_nomem(&live->err);
+		return;
+	}
+	live->band_count = count;
+	for (int b = 0; b < count; b++) {
 		struct view_live_band *band = &live->bands[b];
-		const int end = rows * (b + 1) / live->band_count;
+		const int y = rows * b / count, end = rows * (b + 1) / count;
 		int scale;
 
 		band->ipu = live->ipus[live->ipu == VIEW_LIVE_ALL ? b : live->ipu];
-		band->rect = (struct view_rect){0, y, live->areas.chart.width, end - y};
-		y = end;
+		band->rect = (struct view_rect){0, y, chart->width, end - y};
 		liveness_set_scale(live, band);
 		scale = view_chart_scale_width(&band->y, band->rect.height);
 		live->scale = max(scale, live->scale);
 	}
-	return ST_OK;
+	live->plot = view_chart_areas(chart->width, rows, live->scale, true).plot.width;
+	live->points = live->plot < 1 ? 0 : (int)min(steps, (int64_t)live->plot);
+	for (int b = 0; b < count; b++)
+		for (int r = 0; r < 2 && !err_stuck(&live->err); r++)
+			liveness_fill_points(live, &live->bands[b], r);
 }
 
 /* ---- the overview ---------------------------------------------------------------------------- */
 
 /* Compute the highest bytes of the shown IPUs over the whole program. */
-static enum status liveness_make_overview(struct view_liveness *live, struct err *err)
+static void liveness_make_overview(struct view_liveness *live)
 {
 	const int64_t steps = live->extent.to - live->extent.from;
 	const int count = live->areas.overview.height > 0 ? live->plot : 0;
 
-	live->overview_count = 0;
 	live->overview = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*live->overview));
-	if (!live->overview)
-		return err_nomem(err);
+	if (!live->overview) {
+		err_nomem(&live->err);
+		return;
+	}
 	for (int x = 0; x < count; x++) {
 		double value = (double)NAN;
 		int64_t from, to;
@@ -194,46 +190,22 @@ static enum status liveness_make_overview(struct view_liveness *live, struct err
 		live->overview[x] = (struct view_chart_point){value, value, value, false};
 	}
 	live->overview_count = count;
-	return ST_OK;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-enum status view__live_picture(struct view_liveness *live, struct view_context *context,
-			       struct err *err)
+/* Look up the bytes and the program of the cursor's step. */
+static void liveness_find_facts(struct view_liveness *live)
 {
-	enum status status;
+	const bool one = live->ipu != VIEW_LIVE_ALL && live->ipu_count > 0;
+	struct prof_db *db = live->context->source->db;
 	struct prof_query *query;
 
-	arena_reset(&live->arena);
-	live->band_count = live->points = live->overview_count = 0;
-	status = liveness_make_bands(live, err);
-	if (status == ST_OK) {
-		const int64_t steps = live->window.to - live->window.from;
-
-		live->plot = view_chart_areas(live->areas.chart.width, live->areas.chart.height,
-					      live->scale, true)
-				     .plot.width;
-		live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
-		for (int b = 0; b < live->band_count && status == ST_OK; b++) {
-			for (int r = 0; r < 2 && status == ST_OK; r++)
-				status = liveness_fill_points(live, &live->bands[b], r, err);
-			if (status == ST_OK)
-				status = liveness_make_target_line(live, &live->bands[b], err);
-		}
-	}
-	if (status == ST_OK)
-		status = liveness_make_overview(live, err);
-	if (status != ST_OK) {
-		live->band_count = live->points = 0;
-		return status;
-	}
 	for (int r = 0; r < 2; r++) {
-		const struct view_live_curve *curve =
-			live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
-				? NULL
-				: view__live_curve(&live->report[r], live->ipus[live->ipu]);
-		const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+		const struct view_live_step *at =
+			one ? view__live_at(view__live_curve(live, r, live->ipus[live->ipu]),
+					    live->cursor)
+			    : NULL;
 
 		live->facts[r] = (struct view_live_facts){.program_id = IPS_NULL};
 		if (at)
@@ -241,17 +213,29 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 								  at->rest};
 	}
 	live->program[0] = '\0';
-	if (live->facts[0].program_id == IPS_NULL || !context->source->db)
-		return ST_OK;
-	status = prof_query_open(&query, context->source->db,
-				 "SELECT coalesce(name, operation, type) FROM programs "
-				 "WHERE program_id = :program_id",
-				 err);
+	if (live->facts[0].program_id == IPS_NULL || !db)
+		return;
+	prof_query_open(&query, db,
+			"SELECT coalesce(name, operation, type) FROM programs "
+			"WHERE program_id = :program_id",
+			&live->err);
 	prof_query_int(query, ":program_id", live->facts[0].program_id);
-	if (prof_query_next(query, &status, err))
+	if (prof_query_next(query, &live->err.status, &live->err))
 		view_place_text(live->program, prof_column_text(query, 0));
 	prof_query_close(query);
-	return status;
+}
+
+void view__live_picture(struct view_liveness *live)
+{
+	arena_reset(&live->arena);
+	live->band_count = live->points = live->overview_count = 0;
+	liveness_make_bands(live);
+	if (!err_stuck(&live->err))
+		liveness_make_overview(live);
+	if (err_stuck(&live->err))
+		live->band_count = live->points = 0;
+	else
+		liveness_find_facts(live);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -288,42 +272,38 @@ static int liveness_cell(const struct view_liveness *live, int64_t step)
 static void liveness_peaks_text(const struct view_liveness *live, bool brief, char *out,
 				size_t size)
 {
-	char text[2][FMT_SIZE + 32], bytes[FMT_SIZE];
+	char text[2][FMT_SIZE + 32] = {"-", "-"}, bytes[FMT_SIZE];
 
 	for (int r = 0; r < 2; r++) {
-		const struct view_live_curve *curve =
-			view__live_curve(&live->report[r], live->bands[0].ipu);
-		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[1]] : NULL;
+		const struct view_live_step *peak =
+			view__live_peak(live, r, live->bands[0].ipu, true);
 
-		str_copy(text[r], sizeof(text[r]), "-");
 		if (peak)
 			snprintf(text[r], sizeof(text[r]), "%s at %lld",
-				 liveness_bytes_text(peak->always + peak->rest, bytes),
+				 liveness_bytes_text(view__live_all(peak), bytes),
 				 (long long)peak->step);
 	}
 	snprintf(out, size, "peak %s %s, %s %s", brief ? "S" : "Source", text[0],
 		 brief ? "T" : "Target", text[1]);
 }
 
+/* Format the peak and, unless @brief, its share of the tiles' memory. */
 static void liveness_peak_text(const struct view_liveness *live, bool brief, char *out, size_t size)
 {
-	const struct view_live_curve *curve =
-		view__live_curve(&live->report[0], live->bands[0].ipu);
-	const struct view_live_step *peak = curve ? &curve->steps[curve->peak[1]] : NULL;
-	char bytes[FMT_SIZE], limit[FMT_SIZE], part[FMT_SIZE];
-	int64_t all;
+	const int64_t ipu = live->bands[0].ipu;
+	const struct view_live_curve *curve = view__live_curve(live, 0, ipu);
+	const struct view_live_step *peak = view__live_peak(live, 0, ipu, true);
+	char bytes[FMT_SIZE], limit[FMT_SIZE], part[FMT_SIZE], of[2 * FMT_SIZE + 8] = "";
 
 	out[0] = '\0';
 	if (!peak)
 		return;
-	all = peak->always + peak->rest;
-	snprintf(out, size, "peak %s at program step %lld", liveness_bytes_text(all, bytes),
-		 (long long)peak->step);
 	if (!brief && curve->capacity > 0)
-		snprintf(out, size, "peak %s at program step %lld, %s of %s", bytes,
-			 (long long)peak->step,
-			 fmt_percent(part, (double)all / (double)curve->capacity),
+		snprintf(of, sizeof(of), ", %s of %s",
+			 fmt_percent(part, (double)view__live_all(peak) / (double)curve->capacity),
 			 liveness_bytes_text(curve->capacity, limit));
+	snprintf(out, size, "peak %s at program step %lld%s",
+		 liveness_bytes_text(view__live_all(peak), bytes), (long long)peak->step, of);
 }
 
 static void liveness_draw_legend(const struct view_liveness *live, struct view_pane *pane)
@@ -500,10 +480,10 @@ static void liveness_facts_text(const struct view_liveness *live, bool brief, ch
 static const char *liveness_step_bytes_text(const struct view_liveness *live, int report,
 					    int64_t ipu, char out[FMT_SIZE])
 {
-	const struct view_live_curve *curve = view__live_curve(&live->report[report], ipu);
-	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+	const struct view_live_step *at =
+		view__live_at(view__live_curve(live, report, ipu), live->cursor);
 
-	return at ? liveness_bytes_text(at->always + at->rest, out) : "-";
+	return at ? liveness_bytes_text(view__live_all(at), out) : "-";
 }
 
 /* Each IPU numbers the steps of its own program, so bytes at equal numbers are not live at the same

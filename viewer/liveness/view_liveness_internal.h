@@ -88,6 +88,9 @@ struct view_live_facts {
 #define VIEW_LIVE_COLUMNS 11 /* of the table, without those of selected steps */
 
 struct view_liveness {
+	struct view_context *context; /* of the current call, whose first failure is in err */
+	struct err err;
+
 	struct view_live_report report[2]; /* Source and Target */
 	int64_t *ipus;                     /* of both reports, ascending */
 	size_t ipu_count, ipu_capacity;
@@ -128,28 +131,55 @@ struct view_liveness {
 struct view_liveness_layout view_liveness_areas(struct view_rect body, bool table);
 
 /* view_liveness_draw.c */
-enum status view__live_picture(struct view_liveness *live, struct view_context *context,
-			       struct err *err);
+void view__live_picture(struct view_liveness *live);
 /* The steps @from .. @to - 1 of a point. */
 void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to);
 int view__live_point_of(const struct view_liveness *live, int64_t step); /* -1: outside */
 void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane);
 
 /* view_liveness_read.c */
-enum status view__live_read(struct view_liveness *live, struct view_context *context,
-			    struct err *err);
+void view__live_read(struct view_liveness *live);
 void view__live_report_fini(struct view_live_report *report);
 /* The curve of @ipu; NULL: the report has none. */
-const struct view_live_curve *view__live_curve(const struct view_live_report *report, int64_t ipu);
-/* The last step up to @step; NULL: before the first or after the last one. */
+const struct view_live_curve *view__live_curve(const struct view_liveness *live, int report,
+					       int64_t ipu);
+/* The step with the most bytes on @ipu, all or without those that are always live; NULL: none. */
+const struct view_live_step *view__live_peak(const struct view_liveness *live, int report,
+					     int64_t ipu, bool all);
+/* The last step up to @step; NULL: before the first or after the last one, or no curve. */
 const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step);
 /* Return true if IPU @ipu is shown. */
 bool view__live_shown(const struct view_liveness *live, int64_t ipu);
-enum status view__live_list(struct view_liveness *live, struct view_context *context,
-			    struct err *err);
+void view__live_list(struct view_liveness *live);
 void view__live_query(const void *state, const struct view_context *context, struct str *out);
 enum status view__live_table(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err);
+
+static inline void view__live_begin(struct view_liveness *live, struct view_context *context)
+{
+	live->context = context;
+	err_start(&live->err, NULL);
+}
+
+/* Return the status of the call and copy its error. */
+static inline enum status view__live_end(const struct view_liveness *live, struct err *err)
+{
+	if (err && err_stuck(&live->err))
+		*err = live->err;
+	return live->err.status;
+}
+
+/* All bytes of a step, or those that the chart includes. */
+static inline int64_t view__live_all(const struct view_live_step *step)
+{
+	return step->always + step->rest;
+}
+
+static inline int64_t view__live_bytes(const struct view_liveness *live,
+				       const struct view_live_step *step)
+{
+	return step->rest + (live->always_live ? step->always : 0);
+}
 
 /* The window is the whole program. */
 static inline bool view__live_shows_all(const struct view_liveness *live)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -42,33 +43,32 @@ static int64_t liveness_clamp_value(int64_t value)
 	return value < 0 ? 0 : value > INT64_MAX / 4 ? INT64_MAX / 4 : value;
 }
 
-static enum status liveness_read_steps(struct view_live_report *report, struct prof_db *db,
-				       struct err *err)
+static void liveness_read_steps(struct view_live_report *report, struct prof_db *db,
+				struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, liveness_sql_steps, err);
 
 	report->count = 0;
 	report->cut = false;
-	while (prof_query_next(query, &status, err)) {
-		if (report->count == VIEW_LIVE_STEPS) {
-			report->cut = true;
+	prof_query_open(&query, db, liveness_sql_steps, err);
+	while (prof_query_next(query, &err->status, err)) {
+		report->cut = report->count == VIEW_LIVE_STEPS;
+		if (report->cut)
 			break;
-		}
 		if (prof_column_type(query, 1) != PROF_INT)
 			continue;
 		if (mem_grow(&report->steps, &report->capacity, report->count + 1,
-			     sizeof(*report->steps))) {
-			status = err_nomem(err);
-			break;
-		}
-		report->steps[report->count++] = (struct view_live_step){
-			prof_column_int(query, 0), liveness_clamp_value(prof_column_int(query, 1)),
-			prof_column_int(query, 2), liveness_clamp_value(prof_column_int(query, 3)),
-			liveness_clamp_value(prof_column_int(query, 4))};
+			     sizeof(*report->steps)))
+			err_nomem(err);
+		else
+			report->steps[report->count++] = (struct view_live_step){
+				prof_column_int(query, 0),
+				liveness_clamp_value(prof_column_int(query, 1)),
+				prof_column_int(query, 2),
+				liveness_clamp_value(prof_column_int(query, 3)),
+				liveness_clamp_value(prof_column_int(query, 4))};
 	}
 	prof_query_close(query);
-	return status;
 }
 
 static int liveness_by_step(const void *a, const void *b)
@@ -78,76 +78,73 @@ static int liveness_by_step(const void *a, const void *b)
 	return SORTED_BY(x, y, ipu, step);
 }
 
-static enum status liveness_make_curves(struct view_live_report *report, struct err *err)
+/* Make a curve of the sorted steps of each IPU. */
+static void liveness_make_curves(struct view_live_report *report, struct err *err)
 {
 	struct view_live_curve *curve = NULL;
 
 	report->curve_count = 0;
-	for (size_t i = 0; i < report->count; i++) {
-		const struct view_live_step *step = &report->steps[i], *peak;
+	for (size_t i = 0; i < report->count && !err_stuck(err); i++) {
+		const struct view_live_step *step = &report->steps[i];
 
 		if (!curve || curve->ipu != step->ipu) {
 			if (mem_grow(&report->curves, &report->curve_capacity,
 				     report->curve_count + 1, sizeof(*report->curves))) {
 				report->curve_count = 0;
-				return err_nomem(err);
+				err_nomem(err);
+				return;
 			}
 			curve = &report->curves[report->curve_count++];
 			*curve = (struct view_live_curve){
 				.ipu = step->ipu, .steps = step, .capacity = IPS_NULL};
 		}
-		peak = &curve->steps[curve->peak[0]];
-		if (step->rest > peak->rest)
+		if (step->rest > curve->steps[curve->peak[0]].rest)
 			curve->peak[0] = curve->count;
-		peak = &curve->steps[curve->peak[1]];
-		if (step->rest + step->always > peak->rest + peak->always)
+		if (view__live_all(step) > view__live_all(&curve->steps[curve->peak[1]]))
 			curve->peak[1] = curve->count;
 		curve->count++;
 	}
-	return ST_OK;
 }
 
-static enum status liveness_read_report(struct view_live_report *report, struct prof_db *db,
-					bool *changed, struct err *err)
+/* Read a report, unless its numbers of rows are those of the last time: a plan is written at once
+ * and never changed. Return whether it was read. */
+static bool liveness_read_report(struct view_live_report *report, struct prof_db *db,
+				 struct err *err)
 {
 	int64_t rows = 0, variables = 0;
 	bool sorted = true;
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, liveness_sql_counts, err);
 
-	if (prof_query_next(query, &status, err)) {
+	prof_query_open(&query, db, liveness_sql_counts, err);
+	if (prof_query_next(query, &err->status, err)) {
 		rows = prof_column_int(query, 0);
 		variables = prof_column_int(query, 1);
 	}
 	prof_query_close(query);
-	/* A plan is written at once and never changed. */
-	if (status != ST_OK || (rows == report->rows && variables == report->variables))
-		return status;
-	*changed = true;
+	if (err_stuck(err) || (rows == report->rows && variables == report->variables))
+		return false;
 	report->rows = 0;
 	report->curve_count = 0;
-	status = liveness_read_steps(report, db, err);
-	if (status != ST_OK)
-		return status;
+	liveness_read_steps(report, db, err);
 	/* ipuscope writes the steps in order. */
 	for (size_t i = 1; i < report->count && sorted; i++)
 		sorted = liveness_by_step(&report->steps[i - 1], &report->steps[i]) <= 0;
 	if (!sorted)
 		qsort(report->steps, report->count, sizeof(*report->steps), liveness_by_step);
-	status = liveness_make_curves(report, err);
-	if (status == ST_OK) {
-		status = prof_query_open(&query, db, liveness_sql_capacity, err);
-		while (prof_query_next(query, &status, err))
-			for (size_t i = 0; i < report->curve_count; i++)
-				if (report->curves[i].ipu == prof_column_int(query, 0))
-					report->curves[i].capacity = prof_column_int(query, 1);
-		prof_query_close(query);
-	}
-	if (status == ST_OK) {
+	liveness_make_curves(report, err);
+	if (err_stuck(err))
+		return true;
+	prof_query_open(&query, db, liveness_sql_capacity, err);
+	while (prof_query_next(query, &err->status, err))
+		for (size_t i = 0; i < report->curve_count; i++)
+			if (report->curves[i].ipu == prof_column_int(query, 0))
+				report->curves[i].capacity = prof_column_int(query, 1);
+	prof_query_close(query);
+	if (!err_stuck(err)) {
 		report->rows = rows;
 		report->variables = variables;
 	}
-	return status;
+	return true;
 }
 
 /* ---- both reports ---------------------------------------------------------------------------- */
@@ -159,15 +156,8 @@ static int liveness_by_number(const void *a, const void *b)
 	return SORTED_ORDER(x, y);
 }
 
-const struct view_live_curve *view__live_curve(const struct view_live_report *report, int64_t ipu)
-{
-	for (size_t i = 0; i < report->curve_count; i++)
-		if (report->curves[i].ipu == ipu)
-			return &report->curves[i];
-	return NULL;
-}
-
-static enum status liveness_read_ipus(struct view_liveness *live, struct err *err)
+/* List the IPUs of both reports; the one that is shown stays. */
+static void liveness_read_ipus(struct view_liveness *live)
 {
 	const int64_t shown = live->ipu >= 0 && (size_t)live->ipu < live->ipu_count
 				      ? live->ipus[live->ipu]
@@ -177,54 +167,74 @@ static enum status liveness_read_ipus(struct view_liveness *live, struct err *er
 	live->ipu_count = 0;
 	for (int r = 0; r < 2; r++)
 		for (size_t i = 0; i < live->report[r].curve_count; i++) {
-			if (r == 1 &&
-			    view__live_curve(&live->report[0], live->report[1].curves[i].ipu))
+			const int64_t ipu = live->report[r].curves[i].ipu;
+
+			if (r == 1 && view__live_curve(live, 0, ipu))
 				continue;
 			if (mem_grow(&live->ipus, &live->ipu_capacity, count + 1,
-				     sizeof(*live->ipus)))
-				return err_nomem(err);
-			live->ipus[count++] = live->report[r].curves[i].ipu;
+				     sizeof(*live->ipus))) {
+				err_nomem(&live->err);
+				return;
+			}
+			live->ipus[count++] = ipu;
 		}
 	if (count > 0)
 		qsort(live->ipus, count, sizeof(*live->ipus), liveness_by_number);
 	live->ipu_count = count;
-	if (live->ipu != VIEW_LIVE_ALL) {
+	if (live->ipu != VIEW_LIVE_ALL)
 		live->ipu = 0;
-		for (size_t i = 0; i < count; i++)
-			if (live->ipus[i] == shown)
-				live->ipu = (int)i;
-	}
-	return ST_OK;
+	for (size_t i = 0; i < count && live->ipu != VIEW_LIVE_ALL; i++)
+		if (live->ipus[i] == shown)
+			live->ipu = (int)i;
 }
 
-enum status view__live_read(struct view_liveness *live, struct view_context *context,
-			    struct err *err)
+void view__live_read(struct view_liveness *live)
 {
-	struct prof_db *const dbs[2] = {context->source->db,
-					context->target ? context->target->db : NULL};
+	const struct view_context *context = live->context;
 	bool changed = false;
-	enum status status = ST_OK;
 
 	live->compared = context->target != NULL;
-	for (int r = 0; r < 2 && status == ST_OK; r++) {
+	for (int r = 0; r < 2 && !err_stuck(&live->err); r++) {
+		const struct view_source *source = r == 0 ? context->source : context->target;
+
 		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "stopped");
-		if (dbs[r])
-			status = liveness_read_report(&live->report[r], dbs[r], &changed, err);
+			err_set(&live->err, ST_INTERRUPTED, "stopped");
+		else if (source && source->db)
+			changed |= liveness_read_report(&live->report[r], source->db, &live->err);
 	}
-	if (status == ST_OK && changed)
-		live->listed = false;
 	/* On failure keep the list of IPUs; their curves may be gone. */
-	return status == ST_OK ? liveness_read_ipus(live, err) : status;
+	if (err_stuck(&live->err))
+		return;
+	live->listed &= !changed;
+	liveness_read_ipus(live);
 }
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
+
+const struct view_live_curve *view__live_curve(const struct view_liveness *live, int report,
+					       int64_t ipu)
+{
+	const struct view_live_report *of = &live->report[report];
+
+	for (size_t i = 0; i < of->curve_count; i++)
+		if (of->curves[i].ipu == ipu)
+			return &of->curves[i];
+	return NULL;
+}
+
+const struct view_live_step *view__live_peak(const struct view_liveness *live, int report,
+					     int64_t ipu, bool all)
+{
+	const struct view_live_curve *curve = view__live_curve(live, report, ipu);
+
+	return curve ? &curve->steps[curve->peak[all]] : NULL;
+}
 
 const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step)
 {
 	size_t at;
 
-	if (step > curve->steps[curve->count - 1].step)
+	if (!curve || step > curve->steps[curve->count - 1].step)
 		return NULL;
 	at = step == INT64_MAX ? curve->count
 			       : sorted_place(curve->steps, curve->count, sizeof(*curve->steps),
@@ -414,62 +424,50 @@ static void liveness_add_layers(const struct view_liveness *live, struct str *sq
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static enum status liveness_query_rows(struct view_liveness *live, struct view_context *context,
-				       struct err *err)
+static void liveness_query_rows(struct view_liveness *live)
 {
 	const bool layers = live->show == VIEW_LIVE_LAYERS, all = live->ipu == VIEW_LIVE_ALL;
+	const char *const name = layers ? "layer" : "variable";
+	char keys[32];
 	struct str sql = {0};
-	enum status status;
+	int count;
 
 	(layers ? liveness_add_layers : liveness_add_variables)(live, &sql);
 	if (sql.failed) {
 		str_free(&sql);
-		return err_nomem(err);
+		err_nomem(&live->err);
+		return;
 	}
 	str_free(&live->sql);
 	live->sql = sql;
-	live->grid.differ = context->differ;
+	live->grid.differ = live->context->differ;
 	live->grid.still = true;
-	if (layers)
-		status = view_grid_query(&live->grid, context, "liveness_layers",
-					 str_peek(&live->sql), all ? "ipu,layer" : "layer",
-					 live->columns,
-					 liveness_fill_columns(live, liveness_layer_columns,
-							       ARRAY_LEN(liveness_layer_columns)),
-					 VIEW_LIVE_ROWS, err);
-	else
-		status = view_grid_query(
-			&live->grid, context, "liveness_variables", str_peek(&live->sql),
-			all ? "ipu,variable" : "variable", live->columns,
-			liveness_fill_columns(live, liveness_columns, ARRAY_LEN(liveness_columns)),
-			VIEW_LIVE_ROWS, err);
-	live->listed = status == ST_OK;
+	count = layers ? liveness_fill_columns(live, liveness_layer_columns,
+					       ARRAY_LEN(liveness_layer_columns))
+		       : liveness_fill_columns(live, liveness_columns, ARRAY_LEN(liveness_columns));
+	snprintf(keys, sizeof(keys), "%s%s", all ? "ipu," : "", name);
+	live->listed = view_grid_query(&live->grid, live->context,
+				       layers ? "liveness_layers" : "liveness_variables",
+				       str_peek(&live->sql), keys, live->columns, count,
+				       VIEW_LIVE_ROWS, &live->err) == ST_OK;
 	live->listed_at = live->cursor;
-	return status;
 }
 
-enum status view__live_list(struct view_liveness *live, struct view_context *context,
-			    struct err *err)
+void view__live_list(struct view_liveness *live)
 {
-	enum status status = ST_OK;
-	int part;
-
-	if (live->ipu_count == 0 || live->show == VIEW_LIVE_CHART)
-		return ST_OK;
-	if (!live->listed && context->source->db)
-		status = liveness_query_rows(live, context, err);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(&live->err) || live->ipu_count == 0 || live->show == VIEW_LIVE_CHART)
+		return;
+	if (!live->listed && live->context->source->db)
+		liveness_query_rows(live);
+	if (err_stuck(&live->err))
+		return;
 	/* Names differ at their ends (Dense_256/MatMul/GradW/temporary). */
-	part = live->areas.table.width * 3 / 10;
-	live->columns[VIEW_LIVE_NAME].least = part < NAME_LEAST  ? NAME_LEAST
-					      : part > NAME_MOST ? NAME_MOST
-								 : part;
+	live->columns[VIEW_LIVE_NAME].least =
+		max(NAME_LEAST, min(NAME_MOST, live->areas.table.width * 3 / 10));
 	view_grid_layout(&live->grid, live->areas.table);
 	if (live->wanted != IPS_NULL)
 		view_grid_go(&live->grid, "variable_id", NULL, live->wanted);
 	live->wanted = IPS_NULL;
-	return ST_OK;
 }
 
 /* ---- statements and tables for output -------------------------------------------------------- */
