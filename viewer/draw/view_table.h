@@ -41,21 +41,4 @@ enum status view_table_row(struct report_table *table, int64_t row, const struct
 /* The index of column @name; -1: none. */
 int view_table_column(const struct report_table *table, const char *name);
 
-/* Rows of queries, collected before their number is known. Start with {0}. */
-struct view_rows {
-	struct report_cell *cells;
-	size_t count, capacity; /* cells */
-	int64_t rows;
-	bool more; /* the limit cut off rows */
-	struct arena arena;
-};
-
-/* Append the rows of @query, which has @columns columns, until there are @limit rows. */
-enum status view_rows_add(struct view_rows *rows, struct prof_query *query, int columns,
-			  int64_t limit, struct err *err);
-/* Copy the rows into a new table. */
-enum status view_rows_table(struct view_rows *rows, struct report_table *out, const char *name,
-			    const struct report_column *columns, int column_count, struct err *err);
-void view_rows_fini(struct view_rows *rows);
-
 #endif /* VIEW_TABLE_H */

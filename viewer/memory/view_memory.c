@@ -25,12 +25,6 @@
 #define ROWS_LEAST    4
 #define WHOLE_PICTURE 17
 
-static struct view_rect memory_shift_down(struct view_rect rect, int down)
-{
-	rect.y += down;
-	return rect;
-}
-
 /* Least columns of the picture beside the details; a comparison needs room for two plans. */
 static int memory_min_picture_width(const struct view_memory *screen)
 {
@@ -42,30 +36,26 @@ static int memory_min_picture_width(const struct view_memory *screen)
 static int memory_details_columns(const struct view_memory *screen, int width)
 {
 	const int left = width - 1 - memory_min_picture_width(screen);
-	int columns = width * 2 / 5;
+	int columns = max(DETAILS_LEAST, width * 2 / 5);
 
-	columns = max(DETAILS_LEAST, columns);
 	/* A single plan or a histogram gains nothing from more columns: give them to the
 	 * details. */
 	if ((screen->view == VIEW_MEMORY_CHIP || screen->view == VIEW_MEMORY_HISTOGRAM) &&
-	    left < columns + PICTURE_LEAST && columns < left)
-		columns = left;
+	    left < columns + PICTURE_LEAST)
+		columns = max(columns, left);
 	columns = min(DETAILS_MOST, columns);
 	if (screen->sides == 1)
 		return columns;
-	if (left >= DETAILS_FOUR)
-		return DETAILS_FOUR;
-	columns = min(left, columns);
-	return max(DETAILS_TWO, columns);
+	return left >= DETAILS_FOUR ? DETAILS_FOUR : max(DETAILS_TWO, min(left, columns));
 }
 
 static void memory_layout(struct view_memory *screen, const struct view_context *context)
 {
 	const int width = context->body.width;
 	const int heading = context->body.height > 4 ? HEADING_ROWS : 1;
-	struct view_rect rest = {0, 0, width, context->body.height - heading};
+	const struct view_rect rest = {0, heading, width, context->body.height - heading};
 	struct view_memory_areas *areas = &screen->areas;
-	int columns = memory_details_columns(screen, width), upper = rest.height * 3 / 5;
+	int upper = rest.height * 3 / 5;
 	struct view_split split;
 
 	*areas = (struct view_memory_areas){.heading = {0, 0, width, heading}};
@@ -75,17 +65,18 @@ static void memory_layout(struct view_memory *screen, const struct view_context 
 		upper = max(14, upper);
 	if (width >= WIDE && !context->whole) {
 		const struct view_sides sides =
-			view_split_sides(rest, columns, memory_min_picture_width(screen));
+			view_split_sides(rest, memory_details_columns(screen, width),
+					 memory_min_picture_width(screen));
 
-		areas->picture = memory_shift_down(sides.left, heading);
-		areas->details = memory_shift_down(sides.right, heading);
+		areas->picture = sides.left;
+		areas->details = sides.right;
 		if (areas->details.width > 0)
 			return;
 	}
 	split = view_split_rows(rest, upper, ROWS_LEAST);
-	areas->picture = memory_shift_down(split.upper, heading);
-	areas->rule = memory_shift_down(split.heading, heading);
-	areas->details = memory_shift_down(split.lower, heading);
+	areas->picture = split.upper;
+	areas->rule = split.heading;
+	areas->details = split.lower;
 	/* If only one of them fits, show the one that has the focus. */
 	if (areas->details.height == 0 && screen->details.active) {
 		areas->details = areas->picture;

@@ -48,13 +48,6 @@ static struct view_memory_line *memory_add_line(struct view_memory *screen,
 	return line;
 }
 
-static int64_t memory_positive_difference(int64_t apart, int64_t needed)
-{
-	const int64_t saved = sat_sub(apart, needed);
-
-	return max(saved, 0);
-}
-
 /* A number of bytes of a tile, read or computed. */
 static int64_t memory_number(const struct view_memory *screen, int side, int number, int64_t index)
 {
@@ -69,9 +62,9 @@ static int64_t memory_number(const struct view_memory *screen, int side, int num
 	case VIEW_MEMORY_SAVED:
 		for (int t = 0; t < details->together_count; t++)
 			if (details->together[t] == index)
-				return memory_positive_difference(
-					details->apart[side][t],
-					bytes[VIEW_MEMORY_NOT_ALWAYS_LIVE][index]);
+				return max(sat_sub(details->apart[side][t],
+						   bytes[VIEW_MEMORY_NOT_ALWAYS_LIVE][index]),
+					   0);
 		return 0;
 	default:
 		return view__memory_bytes(screen, side, number, index);
@@ -89,8 +82,9 @@ static int64_t memory_sum_all(const struct view_memory *screen, int side, int nu
 	if (number == VIEW_MEMORY_SAVED) {
 		for (int64_t i = first; i < end; i += screen->tiles)
 			sum = sat_add(sum, screen->side[side].apart[i / screen->tiles]);
-		return memory_positive_difference(
-			sum, view__memory_all(screen, side, VIEW_MEMORY_NOT_ALWAYS_LIVE));
+		return max(
+			sat_sub(sum, view__memory_all(screen, side, VIEW_MEMORY_NOT_ALWAYS_LIVE)),
+			0);
 	}
 	for (int64_t i = first; i < end; i++)
 		sum = sat_add(sum, memory_number(screen, side, number, i));

@@ -11,11 +11,6 @@
 
 #define PAGE_PARTS 4 /* paging moves the window by all but one of these parts of its span */
 
-static int64_t memory_clamp(int64_t value, int64_t low, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 /* ---- moving in the pictures ------------------------------------------------------------------ */
 
 static int64_t memory_position(const struct view_memory *screen)
@@ -27,7 +22,7 @@ static void memory_set_position(struct view_memory *screen, int64_t position)
 {
 	const int64_t last = view__memory_shown(screen) - 1;
 
-	position = memory_clamp(position, 0, last);
+	position = max(0, min(position, last));
 	view__memory_set_cursor(screen, view__memory_at(screen, position));
 	if (screen->span == 0)
 		return;
@@ -148,8 +143,7 @@ static enum view_answer memory_move(struct view_memory *screen, enum view_reques
 	if ((screen->details.active && (end || memory_is_vertical(request))) ||
 	    (screen->view == VIEW_MEMORY_CURVE && memory_is_vertical(request))) {
 		struct view_memory_details *details = &screen->details;
-		const int page =
-			screen->areas.details.height > 2 ? screen->areas.details.height - 2 : 1;
+		const int page = max(screen->areas.details.height - 2, 1);
 		const int by = request == VIEW_UP_REQUEST          ? -1
 			       : request == VIEW_DOWN_REQUEST      ? 1
 			       : request == VIEW_PAGE_UP_REQUEST   ? -page
@@ -158,7 +152,7 @@ static enum view_answer memory_move(struct view_memory *screen, enum view_reques
 			       : request == VIEW_END_REQUEST       ? details->count
 								   : 0;
 
-		details->at = (int)memory_clamp(details->at + by, 0, details->count - 1);
+		details->at = max(0, min(details->at + by, details->count - 1));
 		return VIEW_DRAW;
 	}
 	if (end && screen->view == VIEW_MEMORY_HISTOGRAM) {
@@ -209,35 +203,25 @@ static enum view_answer memory_zoom(struct view_memory *screen, enum view_reques
 
 /* ---- the mouse ------------------------------------------------------------------------------- */
 
-/* Move the cursor to the fullest tile of the selected row's IPU. If the screen shows one IPU, show
- * that one. */
-static void memory_go_to_ipu_row(struct view_memory *screen)
+/* Move the cursor to the tile of the selected row, or to the fullest of its IPU. If the screen shows
+ * one IPU, show that one. */
+static void memory_go_to_row(struct view_memory *screen)
 {
-	const int64_t ipu = view_grid_int(&screen->ipu_grid, "ipu");
-	int64_t tile = view_grid_int(&screen->ipu_grid, "fullest_tile");
+	const struct view_grid *grid = view__memory_shown_grid(screen);
+	const bool ipus = screen->view == VIEW_MEMORY_IPUS;
+	const int64_t ipu = view_grid_int(grid, "ipu");
+	int64_t tile = view_grid_int(grid, ipus ? "fullest_tile" : "tile");
 
-	if (tile == IPS_NULL) /* a row that only the Target has */
-		tile = view_grid_int(&screen->ipu_grid, "fullest_tile_target");
+	if (ipus && tile == IPS_NULL) /* a row that only the Target has */
+		tile = view_grid_int(grid, "fullest_tile_target");
 	if (ipu == IPS_NULL || tile == IPS_NULL)
 		return;
 	view__memory_set_cursor(screen, view__memory_index(screen, ipu, tile));
-	if (screen->ipu == IPS_NULL || screen->ipu == screen->at_ipu)
+	if (!ipus || screen->ipu == IPS_NULL || screen->ipu == screen->at_ipu)
 		return;
 	screen->ipu = screen->at_ipu;
 	screen->span = 0;
 	screen->grid_stale = true;
-}
-
-/* Move the cursor to the tile of the selected row. */
-static void memory_go_to_row(struct view_memory *screen)
-{
-	const int64_t ipu = view_grid_int(&screen->grid, "ipu");
-	const int64_t tile = view_grid_int(&screen->grid, "tile");
-
-	if (screen->view == VIEW_MEMORY_IPUS)
-		memory_go_to_ipu_row(screen);
-	else if (ipu != IPS_NULL && tile != IPS_NULL)
-		view__memory_set_cursor(screen, view__memory_index(screen, ipu, tile));
 }
 
 enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y)
@@ -272,11 +256,6 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 
 /* ---- selection ------------------------------------------------------------------------------- */
 
-static void memory_clear_subject(struct view_memory *screen)
-{
-	view__memory_select(screen, IPS_NULL, "");
-}
-
 static enum view_answer memory_change_view(struct view_memory *screen, enum view_request request)
 {
 	const int views = screen->ipus > 1 ? VIEW_MEMORY_VIEWS : VIEW_MEMORY_IPUS;
@@ -289,7 +268,7 @@ static enum view_answer memory_next_breakdown(struct view_memory *screen, enum v
 {
 	(void)request;
 	if (screen->subject.name[0])
-		memory_clear_subject(screen);
+		view__memory_select(screen, IPS_NULL, "");
 	else
 		screen->breakdown = (enum view_memory_breakdown)(((int)screen->breakdown + 1) %
 								 VIEW_MEMORY_BREAKDOWNS);
@@ -304,7 +283,7 @@ static enum view_answer memory_next_breakdown(struct view_memory *screen, enum v
 static enum view_answer memory_next_part(struct view_memory *screen, enum view_request request)
 {
 	if (screen->subject.name[0])
-		memory_clear_subject(screen);
+		view__memory_select(screen, IPS_NULL, "");
 	if (screen->breakdown == VIEW_MEMORY_WHOLE) {
 		screen->breakdown = VIEW_MEMORY_BY_CATEGORY;
 		view__memory_series(screen);
@@ -428,7 +407,7 @@ static enum view_answer memory_back(struct view_memory *screen, enum view_reques
 	if (screen->details.active) {
 		screen->details.active = false;
 	} else if (screen->subject.name[0]) {
-		memory_clear_subject(screen);
+		view__memory_select(screen, IPS_NULL, "");
 	} else if (screen->chosen >= 0) {
 		view__memory_choose(screen, -1);
 		screen->grid_stale = true;

@@ -39,22 +39,6 @@ static void view_timeline_init(void *state)
 	tl->hiding.list = &tl->hiding.own;
 }
 
-/* Make the second timeline, of the target. */
-static enum status view_timeline_pair(struct view_timeline *tl, struct err *err)
-{
-	struct view_timeline *target = mem_calloc(1, sizeof(*target));
-
-	if (!target)
-		return err_nomem(err);
-	view_timeline_init(target);
-	tl->target = target;
-	tl->mark = 'S';
-	target->mark = 'T';
-	target->hiding.list = &tl->hiding.own;
-	target->under.wanted = false;
-	return ST_OK;
-}
-
 static void view_timeline_fini(void *state)
 {
 	struct view_timeline *tl = state;
@@ -87,14 +71,12 @@ static void view_timeline_fini(void *state)
 /* Find the span ids that the windows show: from the bars if these are all spans of a lane. */
 static void view_load_rows(struct view_timeline *tl)
 {
-	for (int c = 0; c < 2; c++)
-		tl->rows_of[c] = (struct view_window){0, -1};
+	tl->rows_of[0] = tl->rows_of[1] = VIEW_NO_WINDOW;
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const int c = lane->track->clock;
-		struct view_window *rows = &tl->rows_of[c];
-		int64_t first = INT64_MAX, last = IPS_NULL, from, to;
-		bool spans = lane->bar_count > 0, some;
+		struct view_window rows = VIEW_NO_WINDOW, of;
+		bool spans = lane->bar_count > 0;
 
 		if (lane->rows == 0 && !tl->context->whole)
 			continue;
@@ -102,23 +84,14 @@ static void view_load_rows(struct view_timeline *tl)
 			return;
 		for (int b = 0; b < lane->bar_count && spans; b++) {
 			spans = lane->bars[b].span_id != IPS_NULL;
-			first = min(lane->bars[b].span_id, first);
-			last = max(lane->bars[b].span_id, last);
+			view__include(&rows, lane->bars[b].span_id, lane->bars[b].span_id);
 		}
-		some = spans;
-		for (int m = 0; m < lane->member_count && !spans; m++) {
-			if (!view__lane_rows(tl, lane->members[m], tl->clock[c].window, &from, &to))
-				continue;
-			first = min(from, some ? first : from);
-			last = max(to, some ? last : to);
-			some = true;
-		}
-		if (!some)
-			continue;
-		if (rows->to < rows->from)
-			*rows = (struct view_window){first, last};
-		rows->from = min(first, rows->from);
-		rows->to = max(last, rows->to);
+		if (!spans)
+			rows = VIEW_NO_WINDOW;
+		for (int m = 0; m < lane->member_count && !spans; m++)
+			if (view__lane_rows(tl, lane->members[m], tl->clock[c].window, &of))
+				view__include(&rows, of.from, of.to);
+		view__include(&tl->rows_of[c], rows.from, rows.to);
 	}
 }
 
@@ -187,7 +160,7 @@ static enum status view_load_both(struct view_timeline *tl, struct view_context 
 	struct view_timeline *target = tl->target;
 	const int width = context->body.width, height = context->body.height;
 	const int head = height >= TABLE_FROM ? VIEW_TABLE_ROWS : height >= 4 ? 1 : 0;
-	const bool sums = view__shows_sums(tl);
+	const bool sums = tl->choice.by_name;
 	const bool details = tl->under.wanted && !context->whole &&
 			     height >= (sums ? VIEW_SUMS_FROM_TWO : DETAIL_FROM);
 	const int foot = !details ? 0 : sums ? height / 3 : DETAIL_ROWS;
@@ -225,8 +198,16 @@ static enum status view_timeline_load(void *state, struct view_context *context,
 	struct view_context its;
 	enum status status;
 
-	if (context->target && !tl->target && view_timeline_pair(tl, err) != ST_OK)
-		return ST_NOMEM;
+	if (context->target && !tl->target) {
+		tl->target = mem_calloc(1, sizeof(*tl->target));
+		if (!tl->target)
+			return err_nomem(err);
+		view_timeline_init(tl->target);
+		tl->mark = 'S';
+		tl->target->mark = 'T';
+		tl->target->hiding.list = &tl->hiding.own;
+		tl->target->under.wanted = false;
+	}
 	if (tl->target) {
 		its = view_context_of_target(context);
 		status = view_load_both(tl, context, &its, news, err);
@@ -393,66 +374,67 @@ static bool view_clock_query(const struct view_timeline *tl, int c, const char *
 	return true;
 }
 
-/* Add the spans of one report's windows. */
-static enum status view_add_rows(const struct view_timeline *tl, struct prof_db *db,
-				 const char *more, int columns, struct view_rows *rows,
-				 struct err *err)
-{
-	enum status status = ST_OK;
-
-	for (int c = 1; c >= 0 && status == ST_OK; c--) {
-		struct prof_query *query = NULL;
-		struct str sql = {0};
-
-		if (!view_clock_query(tl, c, more, &sql))
-			continue;
-		status = sql.failed ? err_nomem(err)
-				    : prof_query_open(&query, db, str_peek(&sql), err);
-		str_free(&sql);
-		if (status == ST_OK)
-			status = view_rows_add(rows, query, columns, TABLE_LIMIT, err);
-		prof_query_close(query);
-	}
-	return status;
-}
-
+/* The spans in the windows: of each report those of the device, then those of the host. */
 static enum status view_timeline_table(void *state, struct view_context *context,
 				       struct report_table *out, struct err *err)
 {
+	static const char *const reports[] = {", 'source' AS report", ", 'target' AS report"};
 	const struct view_timeline *tl = state;
 	const bool two = tl->target && context->target;
 	const int columns = (int)ARRAY_LEN(view_span_columns) - !two;
-	struct view_rows rows = {0};
-	enum status status;
+	struct report_table parts[4] = {{0}};
+	enum status status = ST_OK;
+	int64_t rows = 0, row = 0;
+	bool more;
 
-	if (view__shows_sums(tl) && tl->sums.known)
+	if (tl->choice.by_name && tl->sums.known)
 		return view_grid_table(&tl->sums.grid, out, err);
-	status = view_add_rows(tl, context->source->db, two ? ", 'source' AS report" : "", columns,
-			       &rows, err);
-	if (status == ST_OK && two)
-		status = view_add_rows(tl->target, context->target->db, ", 'target' AS report",
-				       columns, &rows, err);
+	for (int i = 0; i < (two ? 4 : 2) && rows <= TABLE_LIMIT && status == ST_OK; i++) {
+		const struct view_source *source = i < 2 ? context->source : context->target;
+		struct str sql = {0};
+
+		if (!view_clock_query(i < 2 ? tl : tl->target, i % 2 == 0 ? IPS_DEVICE : IPS_HOST,
+				      two ? reports[i / 2] : "", &sql))
+			continue;
+		/* One row more than can be: then there are more. */
+		status = sql.failed
+				 ? err_nomem(err)
+				 : report_table_query_most(&parts[i], source->db, "timeline",
+							   str_peek(&sql), TABLE_LIMIT + 1 - rows,
+							   0, &more, err);
+		str_free(&sql);
+		rows += parts[i].row_count;
+	}
+	more = rows > TABLE_LIMIT;
+	rows = min(rows, (int64_t)TABLE_LIMIT);
 	if (status == ST_OK)
-		status = view_rows_table(&rows, out, "timeline", view_span_columns, columns, err);
-	view_rows_fini(&rows);
+		status = view_table_new(out, "timeline", view_span_columns, columns, rows, err);
+	if (status == ST_OK && more)
+		out->note = "there are more rows: zoom in, or narrow the time with --from and --to";
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		for (int64_t r = 0; r < parts[i].row_count && row < rows && status == ST_OK; r++) {
+			status = view_table_row(out, row++, &parts[i].cells[r * columns], err);
+			if (status != ST_OK)
+				report_table_free(out);
+		}
+		report_table_free(&parts[i]);
+	}
 	return status;
 }
 
 static void view_device_query(const struct view_timeline *tl, struct str *out)
 {
 	const struct view_window ns = tl->clock[IPS_DEVICE].window;
-	int64_t first = INT64_MAX, last = INT64_MIN;
+	struct view_window of = VIEW_NO_WINDOW; /* executions */
 
-	for (int i = 0; i < tl->run_count; i++) {
-		first = min(tl->runs[i].execution, first);
-		last = max(tl->runs[i].execution, last);
-	}
+	for (int i = 0; i < tl->run_count; i++)
+		view__include(&of, tl->runs[i].execution, tl->runs[i].execution);
 	str_add(out, "SELECT ipu, trace_step, type, name, operation, start_cycle, cycles, "
 		     "active_tiles, tile_balance, weight_update, microbatch\nFROM device_steps\n"
 		     "WHERE ");
-	if (first <= last && first != IPS_NULL)
-		str_addf(out, "execution BETWEEN %lld AND %lld AND ", (long long)first,
-			 (long long)last);
+	if (of.from <= of.to && of.from != IPS_NULL)
+		str_addf(out, "execution BETWEEN %lld AND %lld AND ", (long long)of.from,
+			 (long long)of.to);
 	str_addf(out, "start_ns < %lld AND start_ns + dur_ns > %lld\nORDER BY ipu, start_cycle;\n",
 		 (long long)ns.to, (long long)ns.from);
 }
@@ -469,7 +451,7 @@ static void view_report_query(const struct view_timeline *tl, const char *name,
 			 source->db ? prof_db_path(source->db) : source->path);
 	if (tl->choice.way == VIEW_BSP)
 		view_device_query(tl, out);
-	if (view__shows_sums(tl))
+	if (tl->choice.by_name)
 		view__sums_query(tl, out);
 	for (int i = 0; i < 2; i++)
 		if (view_clock_query(tl, i == 0 ? lead : !lead, "", out))

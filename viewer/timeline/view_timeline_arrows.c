@@ -22,54 +22,49 @@
 
 #define MOST_ARROWS 64
 #define MOST_EDGES  1000000
+#define MOST_LOOKED 1000000 /* arrows that are looked through, without an index */
 
 /* ---- arrows ---------------------------------------------------------------------------------- */
 
-/* Without an index the arrows of a span are looked for only if there are few. */
-static bool view_has_arrows(struct view_timeline *tl)
+bool view__has_arrows(struct view_timeline *tl, int64_t most)
 {
 	static const char sql[] =
-		"SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND "
-		"name = 'flow_to') OR (SELECT ifnull(max(row_id), 0) FROM flow_rows) "
-		"< 1000000";
-	int64_t has = 0;
+		"SELECT iif(EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND "
+		"name = 'flow_to'), 0, (SELECT ifnull(max(row_id), 0) FROM flow_rows))";
+	int64_t count = 0;
 
-	return tl->db && prof_db_number(tl->db, sql, &has, NULL) == ST_OK && has == 1;
+	return tl->db && prof_db_number(tl->db, sql, &count, NULL) == ST_OK && count < most;
 }
 
-static void view_read_arrows(struct view_timeline *tl, bool in)
+void view__arrows_load(struct view_timeline *tl)
 {
 	static const char *const sql[] = {
 		"SELECT to_span_id FROM flows WHERE from_span_id = :span ORDER BY 1 LIMIT :most",
 		"SELECT from_span_id FROM flows WHERE to_span_id = :span ORDER BY 1 LIMIT :most"};
 	struct view_arrows *arrows = &tl->arrows;
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, tl->db, sql[in], NULL);
 
-	prof_query_int(query, ":span", tl->under.selected);
-	prof_query_int(query, ":most", MOST_ARROWS);
-	while (arrows->count < MOST_ARROWS && prof_query_next(query, &status, NULL)) {
-		struct view_arrow *arrow = &arrows->all[arrows->count];
-
-		if (prof_timeline_span(tl->db, prof_column_int(query, 0), &tl->under.arena,
-				       &arrow->other, NULL) != ST_OK)
-			continue;
-		arrow->in = in;
-		arrows->count++;
-	}
-	prof_query_close(query);
-}
-
-void view__arrows_load(struct view_timeline *tl)
-{
-	tl->arrows.count = 0;
-	tl->arrows.all = NULL;
+	arrows->count = 0;
+	arrows->all = NULL;
 	if (tl->status != ST_OK || tl->under.selected == IPS_NULL || tl->under.in_gap ||
-	    !view_has_arrows(tl))
+	    !view__has_arrows(tl, MOST_LOOKED))
 		return;
-	tl->arrows.all = view__alloc(tl, &tl->under.arena, MOST_ARROWS, sizeof(*tl->arrows.all));
-	for (int in = 0; in < 2 && tl->arrows.all; in++)
-		view_read_arrows(tl, in);
+	arrows->all = view__alloc(tl, &tl->under.arena, MOST_ARROWS, sizeof(*arrows->all));
+	for (int in = 0; in < 2 && arrows->all; in++) {
+		struct prof_query *query;
+		enum status status = prof_query_open(&query, tl->db, sql[in], NULL);
+
+		prof_query_int(query, ":span", tl->under.selected);
+		prof_query_int(query, ":most", MOST_ARROWS);
+		while (arrows->count < MOST_ARROWS && prof_query_next(query, &status, NULL)) {
+			struct view_arrow *arrow = &arrows->all[arrows->count];
+
+			arrow->in = in == 1;
+			arrows->count +=
+				prof_timeline_span(tl->db, prof_column_int(query, 0),
+						   &tl->under.arena, &arrow->other, NULL) == ST_OK;
+		}
+		prof_query_close(query);
+	}
 }
 
 /* Find where an arrow from the selected span leads: behind the one followed last, or else first. */
@@ -108,7 +103,7 @@ void view__follow_arrow(struct view_timeline *tl)
 	char text[64], number[FMT_SIZE], of[FMT_SIZE];
 	int lane;
 
-	if (to == IPS_NULL && here != IPS_NULL && view_has_arrows(tl)) {
+	if (to == IPS_NULL && here != IPS_NULL && view__has_arrows(tl, MOST_LOOKED)) {
 		to = view_next_arrow(tl, false, here == arrows->from ? arrows->to : INT64_MIN + 1,
 				     &nth, &count);
 		in = to == IPS_NULL;
@@ -117,7 +112,7 @@ void view__follow_arrow(struct view_timeline *tl)
 	}
 	if (to == IPS_NULL ||
 	    prof_timeline_span(tl->db, to, &tl->under.arena, &span, NULL) != ST_OK) {
-		view_message(tl->context, "no arrow leads from or to this span", NULL);
+		view__say(tl, "no arrow leads from or to this span");
 		return;
 	}
 	lane = view__lane_of(tl, span.track_id);
@@ -209,7 +204,8 @@ void view__path_load(struct view_timeline *tl)
 bool view__is_off_path(const struct view_timeline *tl, int64_t track_id, const struct prof_bar *bar)
 {
 	const struct view_path *path = &tl->path;
-	size_t low = 0, high = path->count;
+	const struct view_edge *edges = path->edges;
+	size_t at;
 
 	if (!tl->choice.critical || !path->known)
 		return false;
@@ -217,16 +213,9 @@ bool view__is_off_path(const struct view_timeline *tl, int64_t track_id, const s
 		return path->count == 0 || !bsearch(&bar->span_id, path->ids, path->count,
 						    sizeof(*path->ids), view_id_order);
 	/* Edges of a lane do not overlap: the last that begins before the bucket ends. */
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct view_edge *edge = &path->edges[middle];
-
-		if (edge->track_id < track_id ||
-		    (edge->track_id == track_id && edge->from < bar->start_ns + bar->dur_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low == 0 || path->edges[low - 1].track_id != track_id ||
-	       path->edges[low - 1].to < bar->start_ns;
+	SORTED_FIRST(at, 0, path->count,
+		     edges[at].track_id < track_id ||
+			     (edges[at].track_id == track_id &&
+			      edges[at].from < bar->start_ns + bar->dur_ns));
+	return at == 0 || edges[at - 1].track_id != track_id || edges[at - 1].to < bar->start_ns;
 }

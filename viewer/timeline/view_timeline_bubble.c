@@ -61,15 +61,22 @@ static void view_add_stage(struct view_timeline *tl, int clock, int64_t stage,
 		lane->stages |= UINT64_C(1) << stage;
 }
 
-/* Read the number of stages, and the stages of each IPU. */
-static void view_read_stages(struct view_timeline *tl)
+void view__bubbles_read(struct view_timeline *tl)
 {
-	static const char sql[] = "SELECT clock = 'device', rank, ipu, stage FROM stage_sums "
-				  "GROUP BY 1, 2, 3, 4";
+	static const char stages[] = "SELECT clock = 'device', rank, ipu, stage FROM stage_sums "
+				     "GROUP BY 1, 2, 3, 4";
+	struct view_bubbles *bubbles = &tl->bubbles;
 	struct prof_query *query;
 
-	tl->bubbles.stages[0] = tl->bubbles.stages[1] = 0;
-	tl->status = prof_query_open(&query, tl->db, sql, &tl->err);
+	arena_reset(&bubbles->arena);
+	bubbles->rows = NULL;
+	bubbles->count = 0;
+	bubbles->first = 0;
+	bubbles->last = -1;
+	if (tl->status != ST_OK)
+		return;
+	bubbles->stages[0] = bubbles->stages[1] = 0;
+	tl->status = prof_query_open(&query, tl->db, stages, &tl->err);
 	while (prof_query_next(query, &tl->status, &tl->err)) {
 		const int clock = prof_column_int(query, 0) == 1;
 
@@ -81,20 +88,8 @@ static void view_read_stages(struct view_timeline *tl)
 				view_add_stage(tl, clock, prof_column_int(query, 3), &tl->lanes[i]);
 	}
 	prof_query_close(query);
-}
-
-void view__bubbles_read(struct view_timeline *tl)
-{
-	arena_reset(&tl->bubbles.arena);
-	tl->bubbles.rows = NULL;
-	tl->bubbles.count = 0;
-	tl->bubbles.first = 0;
-	tl->bubbles.last = -1;
-	if (tl->status == ST_OK)
-		view_read_stages(tl);
 	for (int c = 0; c < 2 && tl->status == ST_OK; c++) {
-		struct view_bubble *mean = &tl->bubbles.mean[c];
-		struct prof_query *query;
+		struct view_bubble *mean = &bubbles->mean[c];
 
 		*mean = (struct view_bubble){.mean = true};
 		tl->status = prof_query_open(&query, tl->db, MEANS ":clock" MODE, &tl->err);
@@ -149,7 +144,8 @@ static const struct prof_track *view_run_track(const struct view_timeline *tl,
 static void view_read_rows(struct view_timeline *tl)
 {
 	struct view_bubbles *bubbles = &tl->bubbles;
-	int64_t rank = 0, first = INT64_MAX, last = IPS_NULL;
+	struct view_window of = VIEW_NO_WINDOW; /* executions */
+	int64_t rank = 0;
 	bool more;
 
 	bubbles->known = tl->run_count > 0 && tl->run_count <= 2 * MOST_RUNS;
@@ -157,20 +153,19 @@ static void view_read_rows(struct view_timeline *tl)
 		const struct view_pipeline_run *run = &tl->runs[i];
 
 		rank = view_run_track(tl, &tl->runs[0])->rank;
-		first = min(run->execution, first);
-		last = max(run->execution, last);
+		view__include(&of, run->execution, run->execution);
 		bubbles->known =
 			run->execution != IPS_NULL && view_run_track(tl, run)->rank == rank;
 	}
 	if (!bubbles->known || tl->status != ST_OK ||
-	    (first >= bubbles->first && last <= bubbles->last && rank == bubbles->rank))
+	    (of.from >= bubbles->first && of.to <= bubbles->last && rank == bubbles->rank))
 		return;
 	arena_reset(&bubbles->arena);
 	bubbles->count = 0;
 	bubbles->rank = rank;
-	bubbles->first = first;
-	bubbles->last = last;
-	tl->status = prof_timeline_bubbles(tl->db, rank, first, last, MOST_ROWS, &bubbles->arena,
+	bubbles->first = of.from;
+	bubbles->last = of.to;
+	tl->status = prof_timeline_bubbles(tl->db, rank, of.from, of.to, MOST_ROWS, &bubbles->arena,
 					   &bubbles->rows, &bubbles->count, &more, &tl->err);
 }
 
@@ -721,7 +716,7 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 {
 	const struct view_bubble *bubble = &tl->bubbles.shown[clock];
 	const bool trains = view_has_training(tl, clock);
-	int64_t first = INT64_MAX, last = INT64_MIN;
+	struct view_window of = VIEW_NO_WINDOW; /* weight updates or executions */
 
 	if (bubble->runs < 1)
 		return;
@@ -734,8 +729,7 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 			const int64_t at =
 				trains ? tl->runs[i].weight_update : tl->runs[i].execution;
 
-			first = min(at, first);
-			last = max(at, last);
+			view__include(&of, at, at);
 		}
 	str_addf(out,
 		 "SELECT weight_update, idle_fraction, theory_idle_fraction, makespan_ns, busy_ns, "
@@ -744,5 +738,5 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 		 clock ? "device" : "host",
 		 bubble->update == IPS_NULL ? "weight_update IS NULL AND execution"
 					    : "weight_update",
-		 (long long)first, (long long)last);
+		 (long long)of.from, (long long)of.to);
 }

@@ -320,22 +320,20 @@ void view__link_windows(struct view_timeline *tl)
 
 static bool view_is_ipu_of(const struct prof_track *track, int64_t rank)
 {
-	return track->clock == IPS_DEVICE && track->ipu != IPS_NULL && track->depth > 0 &&
-	       track->first_ns <= track->last_ns && track->rank == rank;
+	return track->clock == IPS_DEVICE && track->ipu != IPS_NULL && track->rank == rank &&
+	       view__has_spans(track);
 }
 
 /* The range from the first to the last span of the rank's IPUs. */
 static struct view_window view_recorded_range(const struct view_timeline *tl, int64_t rank)
 {
-	struct view_window all = {INT64_MAX, INT64_MIN};
+	struct view_window all = VIEW_NO_WINDOW;
 
 	for (int i = 0; i < tl->tracks.count; i++) {
 		const struct prof_track *track = &tl->tracks.all[i];
 
-		if (!view_is_ipu_of(track, rank))
-			continue;
-		all.from = min(track->first_ns, all.from);
-		all.to = max(track->last_ns, all.to);
+		if (view_is_ipu_of(track, rank))
+			view__include(&all, track->first_ns, track->last_ns);
 	}
 	return all;
 }
@@ -573,7 +571,7 @@ bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
 
 static void view_load_clocks(struct view_timeline *tl)
 {
-	bool some[2] = {false, false};
+	struct view_window all[2] = {VIEW_NO_WINDOW, VIEW_NO_WINDOW};
 
 	if (tl->status != ST_OK)
 		return;
@@ -581,21 +579,15 @@ static void view_load_clocks(struct view_timeline *tl)
 	tl->clock[IPS_HOST].present = tl->clock[IPS_DEVICE].present = false;
 	for (int i = 0; i < tl->lane_count; i++)
 		tl->clock[tl->lanes[i].track->clock].present = true;
-	for (int i = 0; i < tl->tracks.count; i++) {
-		const struct prof_track *track = &tl->tracks.all[i];
-		struct view_window *extent = &tl->clock[track->clock].extent;
-
-		if (track->depth < 1 || track->first_ns > track->last_ns)
-			continue;
-		if (!some[track->clock])
-			*extent = (struct view_window){track->first_ns, track->last_ns};
-		extent->from = min(track->first_ns, extent->from);
-		extent->to = max(track->last_ns, extent->to);
-		some[track->clock] = true;
-	}
+	for (int i = 0; i < tl->tracks.count; i++)
+		if (view__has_spans(&tl->tracks.all[i]))
+			view__include(&all[tl->tracks.all[i].clock], tl->tracks.all[i].first_ns,
+				      tl->tracks.all[i].last_ns);
 	for (int c = 0; c < 2; c++) {
 		struct view_window *extent = &tl->clock[c].extent;
 
+		if (all[c].from <= all[c].to)
+			*extent = all[c];
 		extent->to = max(extent->to, extent->from + VIEW_WINDOW_LEAST);
 	}
 	view_load_links(tl, tl->links.rank);
@@ -756,14 +748,12 @@ void view__lanes_load(struct view_timeline *tl)
 	/* A window of the whole run stays one; when following, show the end. */
 	for (int c = 0; c < 2 && !first; c++) {
 		struct view_clock *clock = &tl->clock[c];
-		const int64_t length = clock->window.to - clock->window.from;
 
 		if (all[c])
 			clock->window = clock->extent;
 		else if (tl->context->follow)
-			clock->window = view_window_clamp(
-				(struct view_window){clock->extent.to - length, clock->extent.to},
-				clock->extent);
+			view__move_window(clock,
+					  clock->extent.to - clock->window.to + clock->window.from);
 	}
 	tl->relane = false;
 }

@@ -28,6 +28,7 @@
 
 #define INSIDE_COLUMNS 256   /* resolution for reading a span's children */
 #define MOST_FLOWS     2     /* named arrows */
+#define MOST_LOOKED    10000 /* arrows that are looked through, without an index */
 #define MOST_PARENTS   8     /* named enclosing spans */
 #define SUM_COLUMNS    2000  /* resolution for reading a range's buckets */
 #define MOST_SPANS     10000 /* summed one by one */
@@ -143,10 +144,6 @@ static void view_add_self(struct view_timeline *tl)
 /* Add the spans that the span's arrows come from (@in) or lead to. */
 static void view_add_flows(struct view_timeline *tl, bool in)
 {
-	static const char has_arrows[] =
-		"SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND "
-		"name = 'flow_to') OR (SELECT ifnull(max(row_id), 0) FROM flow_rows) "
-		"< 10000";
 	static const char *const sql[] = {
 		"SELECT s.name, s.track FROM flows f JOIN spans s ON s.span_id = f.to_span_id "
 		"WHERE f.from_span_id = :span LIMIT 3",
@@ -156,10 +153,9 @@ static void view_add_flows(struct view_timeline *tl, bool in)
 	struct prof_query *query;
 	const char *text = NULL;
 	enum status status;
-	int64_t has = 0;
 	int count = 0;
 
-	if (prof_db_number(tl->db, has_arrows, &has, NULL) != ST_OK || has != 1)
+	if (!view__has_arrows(tl, MOST_LOOKED))
 		return;
 	status = prof_query_open(&query, tl->db, sql[in], NULL);
 	prof_query_int(query, ":span", tl->under.span.span_id);
@@ -400,7 +396,7 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 	const int from = tl->mark ? VIEW_SUMS_FROM_TWO : VIEW_SUMS_FROM;
 	const int rows = context->body.height;
 
-	if (!view__shows_sums(tl) || !tl->under.wanted || rows >= from)
+	if (!tl->choice.by_name || !tl->under.wanted || rows >= from)
 		return false;
 	snprintf(out, size, "no room for the %s: %d more row%s",
 		 tl->choice.way == VIEW_BSP ? "proportions" : "sums by name", from - rows,
@@ -586,9 +582,8 @@ static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 	}
 	if (tl->status != ST_OK)
 		report_table_free(out);
-	else if (!view__lane_rows(tl, view__lane(tl)->track, tl->sums.range, &tl->sums.rows.from,
-				  &tl->sums.rows.to))
-		tl->sums.rows = (struct view_window){0, -1};
+	else if (!view__lane_rows(tl, view__lane(tl)->track, tl->sums.range, &tl->sums.rows))
+		tl->sums.rows = VIEW_NO_WINDOW;
 	arena_fini(&arena);
 }
 
@@ -623,7 +618,7 @@ void view__sums_load(struct view_timeline *tl, bool news)
 	struct report_table source = {0}, other = {0}, table = {0};
 	bool same = !news && tl->sums.differ == context->differ;
 
-	if (!view__shows_sums(tl) || tl->lane_count == 0) {
+	if (!tl->choice.by_name || tl->lane_count == 0) {
 		tl->sums.known = false;
 		return;
 	}
@@ -783,7 +778,7 @@ void view__draw_details(const struct view_timeline *tl, struct view_pane *pane)
 
 	if (rows < 1)
 		return;
-	if (view__shows_sums(tl)) {
+	if (tl->choice.by_name) {
 		view_draw_sums(tl, pane);
 		return;
 	}

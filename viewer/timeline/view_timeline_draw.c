@@ -25,37 +25,21 @@
 
 static const struct view_phase_style {
 	char phase;
-	const char *name;       /* in the legend */
-	enum view_style bar[2]; /* even and odd micro-batches */
+	const char *name;          /* in the legend */
+	enum view_style even, odd; /* bars of micro-batches */
 	enum view_style text;
 	enum view_glyph fill;
 } view_phases[] = {
-	{IPS_FORWARD,
-	 "forward",
-	 {VIEW_FORWARD, VIEW_FORWARD_2},
-	 VIEW_FORWARD_TEXT,
+	{IPS_FORWARD, "forward", VIEW_FORWARD, VIEW_FORWARD_2, VIEW_FORWARD_TEXT,
 	 VIEW_GLYPH_FILL_FORWARD},
-	{IPS_BACKWARD,
-	 "backward",
-	 {VIEW_BACKWARD, VIEW_BACKWARD_2},
-	 VIEW_BACKWARD_TEXT,
+	{IPS_BACKWARD, "backward", VIEW_BACKWARD, VIEW_BACKWARD_2, VIEW_BACKWARD_TEXT,
 	 VIEW_GLYPH_FILL_BACKWARD},
-	{IPS_WEIGHTS,
-	 "weights",
-	 {VIEW_WEIGHT, VIEW_WEIGHT},
-	 VIEW_WEIGHT_TEXT,
+	{IPS_WEIGHTS, "weights", VIEW_WEIGHT, VIEW_WEIGHT, VIEW_WEIGHT_TEXT,
 	 VIEW_GLYPH_FILL_WEIGHT},
-	{IPS_RECOMPUTATION,
-	 "recomputation",
-	 {VIEW_RECOMPUTE, VIEW_RECOMPUTE},
-	 VIEW_RECOMPUTE_TEXT,
+	{IPS_RECOMPUTATION, "recomputation", VIEW_RECOMPUTE, VIEW_RECOMPUTE, VIEW_RECOMPUTE_TEXT,
 	 VIEW_GLYPH_FILL_RECOMPUTE},
-	{IPS_UPDATE,
-	 "update",
-	 {VIEW_UPDATE, VIEW_UPDATE},
-	 VIEW_UPDATE_TEXT,
-	 VIEW_GLYPH_FILL_UPDATE},
-	{0, "other", {VIEW_OTHER, VIEW_OTHER}, VIEW_OTHER_TEXT, VIEW_GLYPH_FILL_OTHER},
+	{IPS_UPDATE, "update", VIEW_UPDATE, VIEW_UPDATE, VIEW_UPDATE_TEXT, VIEW_GLYPH_FILL_UPDATE},
+	{0, "other", VIEW_OTHER, VIEW_OTHER, VIEW_OTHER_TEXT, VIEW_GLYPH_FILL_OTHER},
 };
 
 static const struct view_phase_style *view_phase_style(const struct view_timeline *tl,
@@ -116,39 +100,25 @@ static double view_cell_height(const struct view_timeline *tl, const struct view
 	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
 }
 
-/* Stack the kinds of a column by share, compute at the bottom. A row shows the kind at its
- * middle. */
-static void view_draw_shares(const struct view_lane *lane, struct view_pane *pane, int x, int rows,
-			     bool cursor)
+/* Draw the column above the names. Either the kinds are stacked by share, compute at the bottom, and
+ * a row shows the kind at its middle; or the kind with most time is as high as the tiles at work. */
+static void view_draw_column(const struct view_timeline *tl, const struct view_lane *lane,
+			     struct view_pane *pane, int x, int rows, bool cursor)
 {
 	const struct view_bsp *cell = &lane->bsp[x];
+	const double height = view_cell_height(tl, cell) * rows;
 
 	for (int i = 0; i < rows; i++) {
 		const double middle = cell->all * (rows - 1 - i + 0.5) / rows;
-		double below = 0;
-		int kind = VIEW_KIND_COMPUTE;
+		double part = height - (rows - 1 - i), below = 0;
+		int kind = (int)view_cell_kind(cell);
 
-		while (kind < VIEW_KINDS && middle >= below + cell->cycles[kind])
-			below += cell->cycles[kind++];
-		if (kind < VIEW_KINDS)
-			view_put(pane, x, lane->y + i, view_kinds[kind].style,
-				 pane->canvas->plain || pane->canvas->ascii
-					 ? (uint32_t)(unsigned char)view_kinds[kind].letter
-					 : view_level_char(pane->canvas, 1));
-		else if (cursor)
-			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
-	}
-}
-
-static void view_draw_cell(const struct view_timeline *tl, const struct view_lane *lane,
-			   struct view_pane *pane, int x, int rows, bool cursor)
-{
-	const enum view_kind kind = view_cell_kind(&lane->bsp[x]);
-	const double height = view_cell_height(tl, &lane->bsp[x]) * rows;
-
-	for (int i = 0; i < rows; i++) {
-		const double part = height - (rows - 1 - i);
-
+		if (tl->device.mixed) {
+			kind = VIEW_KIND_COMPUTE;
+			while (kind < VIEW_KINDS && middle >= below + cell->cycles[kind])
+				below += cell->cycles[kind++];
+			part = kind < VIEW_KINDS;
+		}
 		if (part > 0)
 			view_put(pane, x, lane->y + i, view_kinds[kind].style,
 				 pane->canvas->plain || pane->canvas->ascii
@@ -197,12 +167,8 @@ static void view_draw_device(const struct view_timeline *tl, const struct view_l
 
 	if (!lane->bsp)
 		return;
-	for (int x = 0; height > 1 && x < tl->width; x++) {
-		if (tl->device.mixed)
-			view_draw_shares(lane, pane, x, height - 1, x == cursor_x);
-		else
-			view_draw_cell(tl, lane, pane, x, height - 1, x == cursor_x);
-	}
+	for (int x = 0; height > 1 && x < tl->width; x++)
+		view_draw_column(tl, lane, pane, x, height - 1, x == cursor_x);
 	view_draw_step_names(tl, lane, pane, lane->y + height - 1, cursor_x);
 }
 
@@ -307,9 +273,10 @@ static void view_draw_span(const struct view_bar_row *row, int from, int to)
 	/* Plain text has no cursor. */
 	const bool selected =
 		bar->span_id == row->tl->under.selected && !row->tl->under.in_gap && !plain;
-	const enum view_style style =
-		selected ? VIEW_SELECTED
-			 : phase->bar[bar->microbatch != IPS_NULL && bar->microbatch % 2];
+	const enum view_style style = selected ? VIEW_SELECTED
+				      : bar->microbatch != IPS_NULL && bar->microbatch % 2
+					      ? phase->odd
+					      : phase->even;
 	const int width = to - from;
 	char label[128];
 	int used;
@@ -789,11 +756,11 @@ static void view_draw_legend(const struct view_timeline *tl, struct view_pane *p
 		if (!phase[i])
 			continue;
 		if (pane->canvas->plain)
-			view_glyphs(pane, x, 1, view_phases[i].bar[0], view_phases[i].fill, 2);
+			view_glyphs(pane, x, 1, view_phases[i].even, view_phases[i].fill, 2);
 		else
-			view_fill(pane, x, 1, 2, view_phases[i].bar[0]);
+			view_fill(pane, x, 1, 2, view_phases[i].even);
 		if (view_phases[i].phase)
-			view_put(pane, x, 1, view_phases[i].bar[0], (uint32_t)view_phases[i].phase);
+			view_put(pane, x, 1, view_phases[i].even, (uint32_t)view_phases[i].phase);
 		x += 3;
 		x += view_text(pane, x, 1, VIEW_DIM, view_phases[i].name) + 2;
 	}

@@ -257,11 +257,16 @@ bool view__filter_status(const struct view_timeline *tl, char *out, size_t size)
 
 /* ---- hidden lanes ---------------------------------------------------------------------------- */
 
+/* Is it the track of that name in the rank? Some have no name. */
+static bool view_is_named(const struct prof_track *track, int64_t rank, const char *name)
+{
+	return track->track && name && track->rank == rank && strcmp(track->track, name) == 0;
+}
+
 static bool view_is_listed(const struct view_hidden *list, const struct prof_track *track)
 {
-	for (size_t i = 0; i < list->count && track->track; i++)
-		if (list->lanes[i].rank == track->rank &&
-		    strcmp(list->lanes[i].track, track->track) == 0)
+	for (size_t i = 0; i < list->count; i++)
+		if (view_is_named(track, list->lanes[i].rank, list->lanes[i].track))
 			return true;
 	return false;
 }
@@ -269,11 +274,6 @@ static bool view_is_listed(const struct view_hidden *list, const struct prof_tra
 static bool view_is_hidden(const struct view_timeline *tl, const struct prof_track *track)
 {
 	return !tl->hiding.none && view_is_listed(tl->hiding.list, track);
-}
-
-static bool view_has_spans(const struct prof_track *track)
-{
-	return track->depth > 0 && track->first_ns <= track->last_ns;
 }
 
 /* Count the hidden tracks. If all would be hidden, hide none. */
@@ -284,7 +284,7 @@ static void view_count_hidden(struct view_timeline *tl)
 	tl->hiding.none = false;
 	tl->hiding.lanes = 0;
 	for (int i = 0; i < tl->tracks.count; i++)
-		if (view_has_spans(&tl->tracks.all[i])) {
+		if (view__has_spans(&tl->tracks.all[i])) {
 			const bool hidden = view_is_hidden(tl, &tl->tracks.all[i]);
 
 			tl->hiding.lanes += hidden;
@@ -327,14 +327,12 @@ static void view_hide_members(struct view_timeline *tl, const struct view_lane *
 static void view_hide_others(struct view_timeline *tl, const struct prof_track *stays)
 {
 	for (int i = 0; i < tl->lane_count; i++) {
-		const struct view_lane *lane = &tl->lanes[i];
 		bool found = false;
 
-		for (int m = 0; m < lane->member_count && stays->track; m++)
-			found |= lane->members[m]->rank == stays->rank && lane->members[m]->track &&
-				 strcmp(lane->members[m]->track, stays->track) == 0;
+		for (int m = 0; m < tl->lanes[i].member_count; m++)
+			found |= view_is_named(tl->lanes[i].members[m], stays->rank, stays->track);
 		if (!found)
-			view_hide_members(tl, lane);
+			view_hide_members(tl, &tl->lanes[i]);
 	}
 }
 
@@ -364,16 +362,14 @@ static void view_change_hidden(struct view_timeline *tl, enum view_request reque
 	const struct prof_track *track = view__lane(tl)->track;
 
 	if (request == VIEW_EXPAND_ALL_REQUEST) {
-		view_message(tl->context,
-			     tl->hiding.list->count ? "all lanes are shown" : "no lane is hidden",
-			     NULL);
+		view__say(tl, tl->hiding.list->count ? "all lanes are shown" : "no lane is hidden");
 		view__hidden_free(tl);
 	} else if (tl->lane_count == 1) {
-		view_message(tl->context, "the only lane that is shown stays", NULL);
+		view__say(tl, "the only lane that is shown stays");
 	} else if (request == VIEW_COLLAPSE_REQUEST) {
 		view_hide_lane(tl);
 	} else {
-		view_message(tl->context, "only this lane: E shows all again", NULL);
+		view__say(tl, "only this lane: E shows all again");
 		view_hide_others(tl, track);
 		if (tl->target)
 			view_hide_others(tl->target, track);
@@ -419,7 +415,7 @@ static bool view_shows_track(const struct view_timeline *tl, const struct prof_t
 {
 	const struct view_chosen *choice = &tl->choice;
 
-	if (!view_has_spans(track) || view_is_hidden(tl, track))
+	if (!view__has_spans(track) || view_is_hidden(tl, track))
 		return false;
 	if (choice->way == VIEW_BSP && (track->clock != IPS_DEVICE || track->ipu == IPS_NULL))
 		return false;
@@ -471,7 +467,7 @@ static void view_select_next(struct view_timeline *tl)
 	char text[32];
 
 	if (!view__lanes_have_ipu(tl)) {
-		view_message(tl->context, "no lane is of an IPU", NULL);
+		view__say(tl, "no lane is of an IPU");
 		return;
 	}
 	do {
@@ -487,7 +483,7 @@ static void view_select_next(struct view_timeline *tl)
 	} while (!view_shows_any(tl));
 	tl->relane = true;
 	view__only_text(tl, text, sizeof(text));
-	view_message(tl->context, text, NULL);
+	view__say(tl, text);
 }
 
 /* ---- folded lanes ---------------------------------------------------------------------------- */
@@ -572,9 +568,9 @@ static void view_fold_next(struct view_timeline *tl)
 	tl->cursor.pinned = IPS_NULL;
 	tl->relane = true;
 	if (fold == before)
-		view_message(tl->context, "no lanes can be folded", NULL);
+		view__say(tl, "no lanes can be folded");
 	else if (fold == VIEW_FOLD_NONE)
-		view_message(tl->context, "all lanes are shown", NULL);
+		view__say(tl, "all lanes are shown");
 	else
 		view_message(tl->context, "one lane for each ", view__fold_names[fold]);
 }
@@ -683,15 +679,17 @@ bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int
 }
 
 bool view__lane_rows(struct view_timeline *tl, const struct prof_track *track,
-		     struct view_window window, int64_t *first, int64_t *last)
+		     struct view_window window, struct view_window *rows)
 {
-	return prof_timeline_at(tl->db, track->track_id, window.from, 0, first, NULL) == ST_OK &&
-	       (*first != IPS_NULL ||
-		prof_timeline_find(tl->db, track->track_id, track->clock, NULL, window.from - 1,
-				   true, first, NULL) == ST_OK) &&
-	       prof_timeline_find(tl->db, track->track_id, track->clock, NULL, window.to, false,
-				  last, NULL) == ST_OK &&
-	       *first != IPS_NULL && *last != IPS_NULL && *first <= *last;
+	const int64_t id = track->track_id;
+
+	return prof_timeline_at(tl->db, id, window.from, 0, &rows->from, NULL) == ST_OK &&
+	       (rows->from != IPS_NULL ||
+		prof_timeline_find(tl->db, id, track->clock, NULL, window.from - 1, true,
+				   &rows->from, NULL) == ST_OK) &&
+	       prof_timeline_find(tl->db, id, track->clock, NULL, window.to, false, &rows->to,
+				  NULL) == ST_OK &&
+	       rows->from != IPS_NULL && rows->to != IPS_NULL && rows->from <= rows->to;
 }
 
 const char *view__lane_name(const struct view_timeline *tl, int lane)
@@ -766,7 +764,7 @@ static void view_make_lanes(struct view_timeline *tl, const struct view_known_la
 			const struct prof_track *track = &tl->tracks.all[i];
 			int k;
 
-			if (!view_has_spans(track) || view_shows_track(tl, track) != (shown == 1))
+			if (!view__has_spans(track) || view_shows_track(tl, track) != (shown == 1))
 				continue;
 			*member = track;
 			if (shown && lane &&

@@ -258,11 +258,11 @@ static void view_jump_gap(struct view_timeline *tl, bool forward)
 		const int count = view_read_busy(tl, window, forward, &busy);
 
 		if (view_cancelled(tl->context)) {
-			view_message(tl->context, "interrupted", NULL);
+			view__say(tl, "interrupted");
 			return;
 		}
 		if (count < 0) {
-			view_message(tl->context, "the database cannot be read", NULL);
+			view__say(tl, "the database cannot be read");
 			return;
 		}
 		for (int b = 0; b < count; b++) {
@@ -283,10 +283,8 @@ static void view_jump_gap(struct view_timeline *tl, bool forward)
 		if (at > clock->extent.to || at < clock->extent.from)
 			break;
 	}
-	view_message(tl->context,
-		     forward ? "no idle time after this that shows at this zoom"
-			     : "no idle time before this that shows at this zoom",
-		     NULL);
+	view__say(tl, forward ? "no idle time after this that shows at this zoom"
+			      : "no idle time before this that shows at this zoom");
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -323,9 +321,8 @@ static void view_jump_span(struct view_timeline *tl, bool forward)
 	}
 	for (int i = 0; i < MOST_TRIES; i++) {
 		if (!view__next_span(tl, track, time, forward, &tl->under.arena, &span)) {
-			view_message(tl->context,
-				     forward ? "no span after this one" : "no span before this one",
-				     NULL);
+			view__say(tl,
+				  forward ? "no span after this one" : "no span before this one");
 			return;
 		}
 		time = span.start_ns;
@@ -337,7 +334,7 @@ static void view_jump_span(struct view_timeline *tl, bool forward)
 			return;
 		}
 	}
-	view_message(tl->context, "no span of this depth near by", NULL);
+	view__say(tl, "no span of this depth near by");
 }
 
 /* Jump to the longest child. While there are only buckets, continue in the window of the fullest
@@ -382,7 +379,7 @@ static void view_jump_child(struct view_timeline *tl)
 		if (window.to - window.from >= length)
 			break;
 	}
-	view_message(tl->context, "no span inside this one", NULL);
+	view__say(tl, "no span inside this one");
 }
 
 /* Search the cursor's lane, then any lane of its clock, from the cursor on and then from the other
@@ -415,7 +412,7 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 		int64_t id;
 
 		if (view_cancelled(tl->context)) {
-			view_message(tl->context, "interrupted", NULL);
+			view__say(tl, "interrupted");
 			return false;
 		}
 		if (prof_timeline_find_near(tl->db, tries[i].track, tries[i].clock, text,
@@ -426,13 +423,12 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 			/* Unless there are more than MOST_SEARCH to read. */
 			(void)prof_timeline_hits(tl->db, &span, text, MOST_SEARCH, &context->hit,
 						 &context->hits, NULL);
-			view_message(tl->context, tries[i].message, NULL);
+			view__say(tl, tries[i].message);
 			return true;
 		}
 	}
 	if (budget <= 0)
-		view_message(tl->context,
-			     "not among the next 4 million spans: go on from further along", NULL);
+		view__say(tl, "not among the next 4 million spans: go on from further along");
 	return false;
 }
 
@@ -446,7 +442,7 @@ static void view_jump_out_of_step(struct view_timeline *tl)
 	(void)prof_timeline_at(tl->db, view__lane(tl)->track->track_id,
 			       at->from_ns + (at->to_ns - at->from_ns) / 2, INT_MAX, &id, NULL);
 	if (!view_read_span(tl, id, &span) || !view_go_span(tl, &span))
-		view_message(tl->context, "no span around this step", NULL);
+		view__say(tl, "no span around this step");
 }
 
 /* Jump to the longest step of the selected span, or else of the window. */
@@ -462,9 +458,9 @@ static void view_jump_longest_step(struct view_timeline *tl)
 	if (view__longest_step(tl, window, &time))
 		view__go(tl, tl->cursor.lane, tl->cursor.depth, time, IPS_NULL);
 	else
-		view_message(tl->context, "no step in it", NULL);
+		view__say(tl, "no step in it");
 	if (!within)
-		view_message(tl->context, "the longest step of the window", NULL);
+		view__say(tl, "the longest step of the window");
 }
 
 static bool view_handle_jump(struct view_timeline *tl, enum view_request request)
@@ -493,13 +489,13 @@ static bool view_handle_jump(struct view_timeline *tl, enum view_request request
 		else if (tl->choice.way == VIEW_BSP && request == VIEW_LONGEST_CHILD_REQUEST)
 			view_jump_longest_step(tl);
 		else if (tl->under.selected == IPS_NULL)
-			view_message(tl->context, "no span under the cursor", NULL);
+			view__say(tl, "no span under the cursor");
 		else if (request == VIEW_LONGEST_CHILD_REQUEST)
 			view_jump_child(tl);
 		else if (view_read_span(tl, tl->under.span.parent_id, &span))
 			(void)view_go_span(tl, &span);
 		else
-			view_message(tl->context, "this span has no parent", NULL);
+			view__say(tl, "this span has no parent");
 		return true;
 	default:
 		return false;
@@ -619,16 +615,11 @@ static bool view_handle_move(struct view_timeline *tl, enum view_request request
 		clock->window = view_window_show(clock->window, tl->cursor.ns, extent);
 		return true;
 	case VIEW_HOME_REQUEST:
-		clock->window = view_window_clamp(
-			(struct view_window){extent.from, extent.from + length}, extent);
-		tl->cursor.ns = extent.from;
-		tl->cursor.pinned = IPS_NULL;
-		return true;
 	case VIEW_END_REQUEST:
-		clock->window = view_window_clamp(
-			(struct view_window){extent.to - length, extent.to}, extent);
-		tl->cursor.ns = extent.to - 1;
+		tl->cursor.ns = request == VIEW_HOME_REQUEST ? extent.from : extent.to - 1;
 		tl->cursor.pinned = IPS_NULL;
+		view__move_window(clock,
+				  request == VIEW_HOME_REQUEST ? extent.from : extent.to - length);
 		return true;
 	case VIEW_ZOOM_IN_REQUEST:
 		clock->window = view_window_zoom(clock->window, tl->cursor.ns, 1, 2, extent);
@@ -641,20 +632,15 @@ static bool view_handle_move(struct view_timeline *tl, enum view_request request
 		return true;
 	case VIEW_ZOOM_SPAN_REQUEST:
 		if (!view__span_window(tl, &clock->window))
-			view_message(tl->context, "no span under the cursor", NULL);
+			view__say(tl, "no span under the cursor");
 		return true;
 	case VIEW_CENTRE_REQUEST:
-		clock->window =
-			view_window_clamp((struct view_window){tl->cursor.ns - length / 2,
-							       tl->cursor.ns - length / 2 + length},
-					  extent);
+		view__move_window(clock, tl->cursor.ns - length / 2);
 		return true;
 	case VIEW_MARK_ROW_REQUEST:
-		view_message(tl->context,
-			     tl->cursor.x_ns == IPS_NULL
-				     ? "lengths are counted from x; x again ends that"
-				     : "lengths are no longer counted from x",
-			     NULL);
+		view__say(tl, tl->cursor.x_ns == IPS_NULL
+				      ? "lengths are counted from x; x again ends that"
+				      : "lengths are no longer counted from x");
 		tl->cursor.x_ns = tl->cursor.x_ns == IPS_NULL ? tl->cursor.ns : IPS_NULL;
 		tl->cursor.x_clock = view__lead(tl);
 		return true;
@@ -690,7 +676,7 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		if (steps[i].request == request)
-			view_message(tl->context, steps[i].limit, NULL);
+			view__say(tl, steps[i].limit);
 	return true;
 }
 
@@ -745,7 +731,7 @@ static bool view_change_choice(struct view_timeline *tl, enum view_request reque
 		return true;
 	}
 	if (request == VIEW_UNIT_REQUEST && tl->facts.hertz <= 0) {
-		view_message(tl->context, "the recording does not tell the device's clock", NULL);
+		view__say(tl, "the recording does not tell the device's clock");
 		return true;
 	}
 	if (request == VIEW_UNIT_REQUEST) {
@@ -816,10 +802,7 @@ enum view_answer view__timeline_click(void *state, struct view_context *context,
 		/* Move the window to the clicked time of the whole run. */
 		tl->cursor.ns = view_window_time(clock->extent, tl->width, column);
 		tl->cursor.pinned = IPS_NULL;
-		clock->window =
-			view_window_clamp((struct view_window){tl->cursor.ns - length / 2,
-							       tl->cursor.ns - length / 2 + length},
-					  clock->extent);
+		view__move_window(clock, tl->cursor.ns - length / 2);
 		return VIEW_LOAD;
 	}
 	for (int i = 0; i < tl->lane_count && row < tl->areas.lanes.height; i++) {

@@ -56,7 +56,7 @@ bool view__counters_request(struct view_timeline *tl, enum view_request request)
 	all->shown = all->asked;
 	all->first = all->asked ? next : 0;
 	if (!all->asked)
-		view_message(tl->context, "no counters", NULL);
+		view__say(tl, "no counters");
 	return true;
 }
 
@@ -172,7 +172,7 @@ static void view_strips_load(struct view_timeline *tl)
 	/* A key asked for counters: report that there are none, or which of them these are. */
 	if (all->asked && all->count == 0) {
 		all->shown = false;
-		view_message(tl->context, "no counters were recorded", NULL);
+		view__say(tl, "no counters were recorded");
 	} else if (all->asked && all->strip_count < all->count) {
 		const int last = all->first + all->strip_count;
 
@@ -225,7 +225,7 @@ void view__layout(struct view_timeline *tl)
 	body.y += tl->heading.height;
 	body.height -= tl->heading.height;
 	tl->areas = view_timeline_areas(body, label, details);
-	if (view__shows_sums(tl) && tl->areas.details.height > 0) {
+	if (tl->choice.by_name && tl->areas.details.height > 0) {
 		/* Sums by name get half of the body. */
 		const int more = max(body.height / 2 - tl->areas.details.height, 0);
 

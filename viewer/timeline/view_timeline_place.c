@@ -438,7 +438,7 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 	tl->cursor.depth = span.depth;
 	tl->cursor.ns = mine + span.start_ns - begin;
 	tl->cursor.pinned = IPS_NULL;
-	view_message(tl->context, "only T has it, and there the cursor is: S is beside it", NULL);
+	view__say(tl, "only T has it, and there the cursor is: S is beside it");
 }
 
 static void view_go_to_place(struct view_timeline *tl, const struct view_place *place)

@@ -14,6 +14,7 @@
 
 #include "common/arena.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_timeline.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_place.h"
@@ -476,6 +477,11 @@ static inline bool view__stopped(struct view_timeline *tl)
 	return tl->status != ST_OK;
 }
 
+static inline void view__say(struct view_timeline *tl, const char *message)
+{
+	view_message(tl->context, message, NULL);
+}
+
 /* Allocate from @arena; NULL: out of memory, which becomes the call's status. */
 static inline void *view__alloc(struct view_timeline *tl, struct arena *arena, size_t count,
 				size_t size)
@@ -506,14 +512,31 @@ static inline struct view_lane *view__lane(struct view_timeline *tl)
 		       : NULL;
 }
 
+/* A window without anything in it, and how it grows to include a range. */
+#define VIEW_NO_WINDOW ((struct view_window){INT64_MAX, INT64_MIN})
+
+static inline void view__include(struct view_window *window, int64_t from, int64_t to)
+{
+	window->from = min(from, window->from);
+	window->to = max(to, window->to);
+}
+
 static inline bool view__shows_all(const struct view_clock *clock)
 {
 	return clock->window.from <= clock->extent.from && clock->window.to >= clock->extent.to;
 }
 
-static inline bool view__shows_sums(const struct view_timeline *tl)
+/* Move the clock's window, which keeps its length, to begin at @from. */
+static inline void view__move_window(struct view_clock *clock, int64_t from)
 {
-	return tl->choice.by_name;
+	const int64_t length = clock->window.to - clock->window.from;
+
+	clock->window = view_window_clamp((struct view_window){from, from + length}, clock->extent);
+}
+
+static inline bool view__has_spans(const struct prof_track *track)
+{
+	return track->depth > 0 && track->first_ns <= track->last_ns;
 }
 
 /* Screen rows and position of a lane's row in the lanes' area, and the height of the lane. */
@@ -567,7 +590,7 @@ bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int
 		   int depth, struct arena *arena, struct prof_span *out);
 /* The range of ids of the lane's spans that overlap @window; false: none. */
 bool view__lane_rows(struct view_timeline *tl, const struct prof_track *track,
-		     struct view_window window, int64_t *first, int64_t *last);
+		     struct view_window window, struct view_window *rows);
 /* NULL: the site has not been read. */
 const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
 void view__read_site(struct view_timeline *tl, const struct prof_bar *bar);
