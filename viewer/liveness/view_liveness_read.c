@@ -497,47 +497,39 @@ void view__live_query(const void *state, const struct view_context *context, str
 		str_addf(out, "%s;\n", str_peek(&live->sql));
 }
 
-/* Table of the window's steps, which the chart shows. */
-static enum status liveness_steps_table(const struct view_liveness *live,
-					const struct view_context *context,
-					struct report_table *out, struct err *err)
-{
-	struct report_table source = {0}, target = {0};
-	struct str sql = {0};
-	enum status status;
-
-	liveness_add_window(live, &sql);
-	status = sql.failed ? err_nomem(err)
-			    : report_table_query(&source, context->source->db, "liveness",
-						 str_peek(&sql), 0, err);
-	if (status == ST_OK && context->target)
-		status = report_table_query(&target, context->target->db, "liveness",
-					    str_peek(&sql), 0, err);
-	if (status == ST_OK && context->target) {
-		status = view_grid_compare(out, context, &source, &target, "ipu,program_step", err);
-	} else if (status == ST_OK) {
-		*out = source;
-		memset(&source, 0, sizeof(source));
-	}
-	str_free(&sql);
-	report_table_free(&source);
-	report_table_free(&target);
-	return status;
-}
-
+/* The table's rows; of the chart alone the window's steps, which it shows. */
 enum status view__live_table(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err)
 {
 	static const char *const names[VIEW_LIVE_SHOWS] = {"liveness_variables", "liveness_layers",
 							   "liveness"};
 	struct view_liveness *live = state;
+	struct report_table source = {0}, target = {0};
+	struct str sql = {0};
 	enum status status;
 
 	memset(out, 0, sizeof(*out));
-	if (live->show == VIEW_LIVE_CHART && live->ipu_count > 0)
-		status = liveness_steps_table(live, context, out, err);
-	else
+	if (live->show != VIEW_LIVE_CHART || live->ipu_count == 0) {
 		status = view_grid_table(&live->grid, out, err);
+	} else {
+		liveness_add_window(live, &sql);
+		status = sql.failed ? err_nomem(err)
+				    : report_table_query(&source, context->source->db, "liveness",
+							 str_peek(&sql), 0, err);
+		if (status == ST_OK && context->target)
+			status = report_table_query(&target, context->target->db, "liveness",
+						    str_peek(&sql), 0, err);
+		if (status == ST_OK && context->target) {
+			status = view_grid_compare(out, context, &source, &target,
+						   "ipu,program_step", err);
+		} else if (status == ST_OK) {
+			*out = source;
+			memset(&source, 0, sizeof(source));
+		}
+		str_free(&sql);
+		report_table_free(&source);
+		report_table_free(&target);
+	}
 	if (status == ST_OK)
 		out->name = names[live->show];
 	return status;

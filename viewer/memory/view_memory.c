@@ -121,26 +121,11 @@ static void memory_validate_cursor(struct view_memory *screen)
 	view__memory_set_cursor(screen, max(sums.fullest, view__memory_first(screen)));
 }
 
-/* Move the cursor to the tile with the greatest shown value. */
-static void memory_jump(struct view_memory *screen)
-{
-	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
-	int64_t at = -1, most = 0;
-
-	for (int s = 0; s < screen->sides; s++)
-		for (int64_t i = first; i < first + shown; i++)
-			if (view__memory_value(screen, s, i) > most) {
-				most = view__memory_value(screen, s, i);
-				at = i;
-			}
-	view__memory_set_cursor(screen, at);
-	screen->jump = false;
-}
-
 static enum status memory_load(void *state, struct view_context *context, bool news,
 			       struct err *err)
 {
 	struct view_memory *screen = state;
+	int64_t first, shown, at = -1, most = 0;
 
 	view__memory_begin(screen, context);
 	if (news || screen->sides != (context->target ? 2 : 1)) {
@@ -155,8 +140,17 @@ static enum status memory_load(void *state, struct view_context *context, bool n
 	memory_layout(screen, context);
 	memory_validate_cursor(screen);
 	view__memory_series(screen);
-	if (screen->jump)
-		memory_jump(screen);
+	/* A jump leads to the tile with the greatest shown value. */
+	first = view__memory_first(screen);
+	shown = view__memory_shown(screen);
+	for (int s = 0; s < screen->sides && screen->jump; s++)
+		for (int64_t i = first; i < first + shown; i++)
+			if (view__memory_value(screen, s, i) > most) {
+				most = view__memory_value(screen, s, i);
+				at = i;
+			}
+	view__memory_set_cursor(screen, at);
+	screen->jump = false;
 	view__memory_picture(screen);
 	view__memory_load_grid(screen);
 	memory_widen_details(screen);
@@ -313,7 +307,8 @@ static void memory_show_ipu(struct view_memory *screen, int64_t ipu)
 	screen->grid_stale = true;
 }
 
-/* Make the variable that @sql finds the subject. false: there is none. */
+/* Make the variable (or the layer, without an id) that @sql finds the subject. false: there is
+ * none. */
 static bool memory_find_variable(struct view_memory *screen, const char *sql, const char *text,
 				 int64_t id)
 {
@@ -323,7 +318,8 @@ static bool memory_find_variable(struct view_memory *screen, const char *sql, co
 	prof_query_open(&query, view__memory_db(screen, 0), sql, &screen->err);
 	if (text)
 		prof_query_text(query, ":text", text);
-	prof_query_int(query, ":id", id);
+	if (id != IPS_NULL)
+		prof_query_int(query, ":id", id);
 	found = prof_query_next(query, &screen->err.status, &screen->err);
 	if (found) {
 		const char *name = prof_column_text(query, 1);
@@ -448,24 +444,8 @@ static bool memory_offers(const struct view_place *place, char *out, size_t size
 static const char memory_sql_by_id[] =
 	"SELECT variable_id, variable, ipu FROM variables WHERE variable_id = :id";
 
-/* Show the tiles of a layer. false: it has no variables. */
-static bool memory_find_layer(struct view_memory *screen, const char *layer)
-{
-	struct prof_query *query;
-	bool found;
-
-	prof_query_open(&query, view__memory_db(screen, 0),
-			"SELECT 1 FROM variables WHERE layer = :text LIMIT 1", &screen->err);
-	prof_query_text(query, ":text", layer);
-	found = prof_query_next(query, &screen->err.status, &screen->err);
-	prof_query_close(query);
-	if (!found)
-		return false;
-	view__memory_select(screen, IPS_NULL, layer);
-	memory_show_ipu(screen, IPS_NULL);
-	screen->jump = true;
-	return true;
-}
+static const char memory_sql_layer[] =
+	"SELECT NULL, layer, NULL FROM variables WHERE layer = :text LIMIT 1";
 
 static enum status memory_go(void *state, struct view_context *context,
 			     const struct view_place *place, struct err *err)
@@ -481,7 +461,7 @@ static enum status memory_go(void *state, struct view_context *context,
 	if (place->variable_id != IPS_NULL)
 		found = memory_find_variable(screen, memory_sql_by_id, NULL, place->variable_id);
 	else if (place->layer[0])
-		found = memory_find_layer(screen, place->layer);
+		found = memory_find_variable(screen, memory_sql_layer, place->layer, IPS_NULL);
 	if (err_stuck(&screen->err))
 		return view__memory_end(screen, err);
 	if (place->tile != IPS_NULL && place->ipu != IPS_NULL) {
@@ -550,6 +530,17 @@ static void memory_query_memory(const struct view_memory *screen, struct str *ou
 		 part ? part : "");
 }
 
+static const char memory_query_ipus[] =
+	"SELECT ipu, sum(bytes) AS bytes,\n"
+	"  1.0 * sum(bytes) / sum(capacity) AS used_share,\n"
+	"  max(bytes) AS fullest_bytes, sum(bytes) / count(*) AS mean_bytes,\n"
+	"  min(bytes) AS least_bytes, sum(bytes > capacity) AS tiles_over,\n"
+	"  sum(always) AS always_live_bytes, count(*) AS tiles\n"
+	"FROM (SELECT ipu, tile, sum(bytes) AS bytes, max(capacity) AS capacity,\n"
+	"    sum(CASE WHEN category <> 'notAlwaysLiveVariables' THEN bytes ELSE 0\n"
+	"      END) AS always FROM tile_memory GROUP BY ipu, tile)\n"
+	"GROUP BY ipu ORDER BY max(bytes) DESC, ipu;\n";
+
 /* Add the details' tiles as pairs of an IPU and a tile. */
 static void memory_add_tiles(const struct view_memory *screen, struct str *out)
 {
@@ -602,7 +593,7 @@ static void memory_query(const void *state, const struct view_context *context, 
 
 	(void)context;
 	if (screen->view == VIEW_MEMORY_IPUS) {
-		view__memory_query_ipus(out);
+		str_add(out, memory_query_ipus);
 		memory_query_tiles(screen, out);
 		return;
 	}

@@ -399,18 +399,8 @@ static void memory_draw_curve(const struct view_memory *screen, const struct vie
 
 /* ---- the histogram --------------------------------------------------------------------------- */
 
-static int64_t memory_max_bin_tiles(const struct view_memory *screen)
-{
-	int64_t most = 1;
-
-	for (int i = 0; i < screen->bin_count; i++)
-		for (int s = 0; s < screen->sides; s++)
-			most = max(screen->bins[i].tiles[s], most);
-	return most;
-}
-
 static void memory_draw_bin(const struct view_memory *screen, const struct view_context *context,
-			    struct view_pane *pane, int at, int side)
+			    struct view_pane *pane, int at, int side, int64_t most)
 {
 	const struct view_memory_bin *bin = &screen->bins[at];
 	const bool here = at == screen->bin_at && !context->whole;
@@ -418,7 +408,7 @@ static void memory_draw_bin(const struct view_memory *screen, const struct view_
 	const int64_t from = screen->bin_base + at * screen->bin_bytes;
 	const int width = pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 4;
 	char text[2 * FMT_SIZE + 8], low[FMT_SIZE], high[FMT_SIZE];
-	const double part = (double)bin->tiles[side] / (double)memory_max_bin_tiles(screen);
+	const double part = (double)bin->tiles[side] / (double)most;
 	const int cells = (int)(part * width + 0.5);
 	const enum view_style style = screen->sides > 1 ? memory_sides[side] : VIEW_CURVE;
 
@@ -443,7 +433,11 @@ static void memory_draw_histogram(const struct view_memory *screen,
 				  const struct view_context *context, struct view_pane *pane)
 {
 	char text[VIEW_PLACE_NAME + 32];
+	int64_t most = 1;
 
+	for (int i = 0; i < screen->bin_count; i++)
+		for (int s = 0; s < screen->sides; s++)
+			most = max(screen->bins[i].tiles[s], most);
 	snprintf(text, sizeof(text), "tiles by %s%s", view__memory_what(screen),
 		 screen->sides > 1 ? ": S Source, T Target" : "");
 	view_text_right(pane, 0, 0, RANGE_WIDTH, VIEW_DIM, "bytes");
@@ -452,7 +446,7 @@ static void memory_draw_histogram(const struct view_memory *screen,
 		      pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 3, VIEW_DIM, text);
 	for (int i = 0; i < screen->bin_count; i++)
 		for (int s = 0; s < screen->sides; s++)
-			memory_draw_bin(screen, context, pane, i, s);
+			memory_draw_bin(screen, context, pane, i, s, most);
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */

@@ -281,12 +281,29 @@ static inline struct prof_db *view__memory_db(const struct view_memory *screen, 
 	return (side == 0 ? screen->context->source : screen->context->target)->db;
 }
 
+static inline int64_t view__memory_ipu_of(const struct view_memory *screen, int64_t index)
+{
+	return screen->ipu_ids[index / screen->tiles];
+}
+
+static inline int64_t view__memory_tile_of(const struct view_memory *screen, int64_t index)
+{
+	return index % screen->tiles;
+}
+
+/* The bytes of a tile, of which @number is read; 0: the report has none of it. */
+static inline int64_t view__memory_bytes(const struct view_memory *screen, int side, int number,
+					 int64_t index)
+{
+	const int64_t *bytes = screen->side[side].bytes[number];
+
+	return bytes ? bytes[index] : 0;
+}
+
 /* view_memory_tiles.c */
 /* Conversions between IPU, tile number, index and position. Pure. */
 int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu); /* -1: no such IPU */
 int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_t tile); /* or -1 */
-int64_t view__memory_ipu_of(const struct view_memory *screen, int64_t index);
-int64_t view__memory_tile_of(const struct view_memory *screen, int64_t index);
 int64_t view__memory_shown(const struct view_memory *screen); /* number of shown tiles */
 int64_t view__memory_first(const struct view_memory *screen); /* least shown index */
 int64_t view__memory_at(const struct view_memory *screen, int64_t position); /* index */
@@ -323,9 +340,7 @@ enum view_answer view__memory_click(void *state, struct view_context *context, i
 void view__memory_series(struct view_memory *screen);
 /* Show series @at; it remains selected by name when the order of series changes. -1: all. */
 void view__memory_choose(struct view_memory *screen, int at);
-/* The bytes of a tile, of which @number is read; 0: the report has none of it. */
-int64_t view__memory_bytes(const struct view_memory *screen, int side, int number, int64_t index);
-/* Their sum over the shown tiles. */
+/* The sum of a number that is read over the shown tiles. */
 int64_t view__memory_all(const struct view_memory *screen, int side, int number);
 /* Sum the tiles with indexes @first .. @first + @count - 1. */
 void view__memory_sum(const struct view_memory *screen, int side, int64_t first, int64_t count,
@@ -364,6 +379,5 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 struct view_grid *view__memory_shown_grid(const struct view_memory *screen);
 /* Fill and lay out the shown grid: during a load, or now if keys arrive before the load. */
 void view__memory_load_grid(struct view_memory *screen);
-void view__memory_query_ipus(struct str *out);
 
 #endif /* VIEW_MEMORY_INTERNAL_H */

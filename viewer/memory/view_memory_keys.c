@@ -203,8 +203,8 @@ static enum view_answer memory_zoom(struct view_memory *screen, enum view_reques
 
 /* ---- the mouse ------------------------------------------------------------------------------- */
 
-/* Move the cursor to the tile of the selected row, or to the fullest of its IPU. If the screen shows
- * one IPU, show that one. */
+/* Move the cursor to the tile of the selected row, or to the fullest of its IPU. If the screen
+ * shows one IPU, show that one. */
 static void memory_go_to_row(struct view_memory *screen)
 {
 	const struct view_grid *grid = view__memory_shown_grid(screen);

@@ -23,13 +23,6 @@
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
-int64_t view__memory_bytes(const struct view_memory *screen, int side, int number, int64_t index)
-{
-	const int64_t *bytes = screen->side[side].bytes[number];
-
-	return bytes ? bytes[index] : 0;
-}
-
 int64_t view__memory_all(const struct view_memory *screen, int side, int number)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);

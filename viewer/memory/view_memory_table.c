@@ -348,16 +348,3 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	memory_build_table(screen, screen->view == VIEW_MEMORY_IPUS ? NULL : &all, out);
 	return view__memory_end(screen, err);
 }
-
-void view__memory_query_ipus(struct str *out)
-{
-	str_add(out, "SELECT ipu, sum(bytes) AS bytes,\n"
-		     "  1.0 * sum(bytes) / sum(capacity) AS used_share,\n"
-		     "  max(bytes) AS fullest_bytes, sum(bytes) / count(*) AS mean_bytes,\n"
-		     "  min(bytes) AS least_bytes, sum(bytes > capacity) AS tiles_over,\n"
-		     "  sum(always) AS always_live_bytes, count(*) AS tiles\n"
-		     "FROM (SELECT ipu, tile, sum(bytes) AS bytes, max(capacity) AS capacity,\n"
-		     "    sum(CASE WHEN category <> 'notAlwaysLiveVariables' THEN bytes ELSE 0\n"
-		     "      END) AS always FROM tile_memory GROUP BY ipu, tile)\n"
-		     "GROUP BY ipu ORDER BY max(bytes) DESC, ipu;\n");
-}

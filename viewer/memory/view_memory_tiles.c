@@ -31,16 +31,6 @@ int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_
 	return at < 0 || tile < 0 || tile >= screen->tiles ? -1 : at * screen->tiles + tile;
 }
 
-int64_t view__memory_ipu_of(const struct view_memory *screen, int64_t index)
-{
-	return screen->ipu_ids[index / screen->tiles];
-}
-
-int64_t view__memory_tile_of(const struct view_memory *screen, int64_t index)
-{
-	return index % screen->tiles;
-}
-
 int64_t view__memory_shown(const struct view_memory *screen)
 {
 	return screen->ipu == IPS_NULL ? screen->ipus * screen->tiles

@@ -134,24 +134,6 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 	return view__end(tl, err);
 }
 
-/* Give the same counter the same scale in both reports. */
-static void view_match_strips(struct view_timeline *tl)
-{
-	struct view_counters *mine = &tl->counters, *its = &tl->target->counters;
-
-	for (int i = 0; i < mine->strip_count; i++)
-		for (int j = 0; j < its->strip_count; j++) {
-			struct view_strip *a = &mine->strips[i], *b = &its->strips[j];
-
-			if (strcmp(a->counter->name, b->counter->name) != 0 ||
-			    strcmp(a->counter->track, b->counter->track) != 0 || a->low > a->high ||
-			    b->low > b->high)
-				continue;
-			a->low = b->low = fmin(a->low, b->low);
-			a->high = b->high = fmax(a->high, b->high);
-		}
-}
-
 /* Load the source, then the target aligned with it. @its: the target's context, which must outlive
  * the load of sums by name. */
 static enum status view_load_both(struct view_timeline *tl, struct view_context *context,
@@ -186,7 +168,19 @@ static enum status view_load_both(struct view_timeline *tl, struct view_context 
 		return view__end(target, err);
 	view__align(tl);
 	status = view__timeline_load(target, its, false, err);
-	view_match_strips(tl);
+	/* The same counter has the same scale in both reports. */
+	for (int i = 0; i < tl->counters.strip_count; i++)
+		for (int j = 0; j < target->counters.strip_count; j++) {
+			struct view_strip *a = &tl->counters.strips[i];
+			struct view_strip *b = &target->counters.strips[j];
+
+			if (strcmp(a->counter->name, b->counter->name) != 0 ||
+			    strcmp(a->counter->track, b->counter->track) != 0 || a->low > a->high ||
+			    b->low > b->high)
+				continue;
+			a->low = b->low = fmin(a->low, b->low);
+			a->high = b->high = fmax(a->high, b->high);
+		}
 	return status;
 }
 

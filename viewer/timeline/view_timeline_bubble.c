@@ -600,25 +600,7 @@ static void view_split_run(struct view_work_piece *piece)
 	piece->run->to = max(piece->last, piece->run->to);
 }
 
-/* Split the runs of the piece. */
-static void view_split_piece(struct view_work_piece *piece)
-{
-	piece->cover = mem_calloc(piece->count + 1, sizeof(*piece->cover));
-	piece->made = mem_calloc(piece->count + 1, sizeof(*piece->made));
-	if (!piece->cover || !piece->made)
-		piece->tl->status = err_nomem(&piece->tl->err);
-	for (size_t from = 0, to; from < piece->count && piece->tl->status == ST_OK; from = to) {
-		for (to = from;
-		     to < piece->count && view_same_run(&piece->works[to], &piece->works[from]);)
-			to++;
-		piece->run_works = &piece->works[from];
-		piece->run_count = to - from;
-		view_split_run(piece);
-	}
-	mem_free(piece->cover);
-	mem_free(piece->made);
-}
-
+/* Split the idle time of a clock's runs in the window, piece by piece. */
 static void view_split_clock(struct view_timeline *tl, int clock)
 {
 	const struct view_window window = tl->clock[clock].window;
@@ -638,8 +620,21 @@ static void view_split_clock(struct view_timeline *tl, int clock)
 		piece.window.to =
 			i + 1 < pieces ? view_window_time(window, (int)pieces, i + 1) : window.to;
 		view_read_piece(&piece);
-		if (tl->status == ST_OK)
-			view_split_piece(&piece);
+		piece.cover = mem_calloc(piece.count + 1, sizeof(*piece.cover));
+		piece.made = mem_calloc(piece.count + 1, sizeof(*piece.made));
+		if (tl->status == ST_OK && (!piece.cover || !piece.made))
+			tl->status = err_nomem(&tl->err);
+		for (size_t from = 0, to = 0; from < piece.count && tl->status == ST_OK;
+		     from = to) {
+			while (to < piece.count &&
+			       view_same_run(&piece.works[to], &piece.works[from]))
+				to++;
+			piece.run_works = &piece.works[from];
+			piece.run_count = to - from;
+			view_split_run(&piece);
+		}
+		mem_free(piece.cover);
+		mem_free(piece.made);
 	}
 	mem_free(piece.works);
 	arena_fini(&piece.bars);

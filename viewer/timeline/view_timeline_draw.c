@@ -87,27 +87,22 @@ static enum view_kind view_cell_kind(const struct view_bsp *cell)
 	return (enum view_kind)best;
 }
 
-/* The share of active tiles, or the tile balance. Steps without a number count as all tiles. */
-static double view_cell_height(const struct view_timeline *tl, const struct view_bsp *cell)
-{
-	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
-
-	if (cell->all <= 0)
-		return 0;
-	if (tl->choice.balance)
-		return cell->balanced > 0 ? cell->balance / cell->balanced
-					  : fmin(1, cell->balance / cell->all);
-	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
-}
-
-/* Draw the column above the names. Either the kinds are stacked by share, compute at the bottom, and
- * a row shows the kind at its middle; or the kind with most time is as high as the tiles at work. */
+/* Draw the column above the names. If steps share columns, the kinds are stacked by share, compute
+ * at the bottom, and a row shows the kind at its middle. Else the kind with most time is as high as
+ * the share of active tiles, or the tile balance; steps without a number count as all tiles. */
 static void view_draw_column(const struct view_timeline *tl, const struct view_lane *lane,
 			     struct view_pane *pane, int x, int rows, bool cursor)
 {
 	const struct view_bsp *cell = &lane->bsp[x];
-	const double height = view_cell_height(tl, cell) * rows;
+	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
+	double height = 0;
 
+	if (cell->all > 0 && tl->choice.balance)
+		height = cell->balanced > 0 ? cell->balance / cell->balanced
+					    : fmin(1, cell->balance / cell->all);
+	else if (cell->all > 0)
+		height = fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
+	height *= rows;
 	for (int i = 0; i < rows; i++) {
 		const double middle = cell->all * (rows - 1 - i + 0.5) / rows;
 		double part = height - (rows - 1 - i), below = 0;

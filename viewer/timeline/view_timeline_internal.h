@@ -16,8 +16,6 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 				struct err *err);
 
 /* view_timeline_arrows.c */
-/* Can arrows be looked up: by an index, or because there are fewer than @most? */
-bool view__has_arrows(struct view_timeline *tl, int64_t most);
 /* Read the arrows of the selected span, after the details. */
 void view__arrows_load(struct view_timeline *tl);
 /* Go to the other end of an arrow of the selected span. */

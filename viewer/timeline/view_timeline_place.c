@@ -295,23 +295,6 @@ static bool view_go_to_span(struct view_timeline *tl, int64_t id)
 	return true;
 }
 
-static void view_go_to_time(struct view_timeline *tl, const struct view_place *place)
-{
-	const int clock = strcmp(place->clock, "device") == 0;
-	const int lane = view_find_lane(tl, clock, place);
-
-	if (lane < 0)
-		return;
-	if (place->until_ns != IPS_NULL && place->until_ns > place->time_ns) {
-		const int64_t around = (place->until_ns - place->time_ns) / 4 + VIEW_WINDOW_LEAST;
-
-		tl->clock[clock].window = view_window_clamp(
-			(struct view_window){place->time_ns - around, place->until_ns + around},
-			tl->clock[clock].extent);
-	}
-	view__go(tl, lane, tl->lanes[lane].work_depth, place->time_ns, IPS_NULL);
-}
-
 /* Score how well the span matches the place; -1: another update or step. */
 static int view_match_score(const struct prof_span *span, const struct view_place *place)
 {
@@ -454,7 +437,19 @@ static void view_go_to_place(struct view_timeline *tl, const struct view_place *
 	if (tl->status != ST_OK || (place->until_ns == IPS_NULL && view_go_to_work(tl, place)))
 		return;
 	if (place->time_ns != IPS_NULL) {
-		view_go_to_time(tl, place);
+		const int clock = strcmp(place->clock, "device") == 0;
+		const int lane = view_find_lane(tl, clock, place);
+		struct view_window at = {place->time_ns, place->until_ns};
+
+		if (lane < 0)
+			return;
+		if (at.to != IPS_NULL && at.to > at.from) {
+			const int64_t around = (at.to - at.from) / 4 + VIEW_WINDOW_LEAST;
+
+			at = (struct view_window){at.from - around, at.to + around};
+			tl->clock[clock].window = view_window_clamp(at, tl->clock[clock].extent);
+		}
+		view__go(tl, lane, tl->lanes[lane].work_depth, place->time_ns, IPS_NULL);
 		return;
 	}
 	if ((place->operation[0] && view__jump_name(tl, place->operation, true)) ||

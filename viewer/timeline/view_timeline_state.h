@@ -629,6 +629,10 @@ int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *l
 /* Copy part @part of @name, split at '/'. "": there is no such part. */
 void view__name_part(const char *name, int part, char *out, size_t size);
 
+/* view_timeline_arrows.c */
+/* Can arrows be looked up: by an index, or because there are fewer than @most? */
+bool view__has_arrows(struct view_timeline *tl, int64_t most);
+
 /* view_timeline_detail.c */
 /* Sums by name are chosen but do not fit; @out says so. */
 bool view__sums_lack_room(const struct view_timeline *tl, const struct view_context *context,
