@@ -5,10 +5,8 @@
  */
 #include "viewer/draw/view_table.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "common/mem.h"
 
 enum status view_table_new(struct report_table *out, const char *name,
 			   const struct report_column *columns, int column_count, int64_t rows,

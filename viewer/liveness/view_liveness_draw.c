@@ -194,13 +194,22 @@ static void liveness_make_overview(struct view_liveness *live)
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-/* Look up the bytes and the program of the cursor's step. */
-static void liveness_find_facts(struct view_liveness *live)
+void view__live_picture(struct view_liveness *live)
 {
 	const bool one = live->ipu != VIEW_LIVE_ALL && live->ipu_count > 0;
 	struct prof_db *db = live->context->source->db;
 	struct prof_query *query;
 
+	arena_reset(&live->arena);
+	live->band_count = live->points = live->overview_count = 0;
+	liveness_make_bands(live);
+	if (!err_stuck(&live->err))
+		liveness_make_overview(live);
+	if (err_stuck(&live->err)) {
+		live->band_count = live->points = 0;
+		return;
+	}
+	/* The bytes and the program of the cursor's step. */
 	for (int r = 0; r < 2; r++) {
 		const struct view_live_step *at =
 			one ? view__live_at(view__live_curve(live, r, live->ipus[live->ipu]),
@@ -223,19 +232,6 @@ static void liveness_find_facts(struct view_liveness *live)
 	if (prof_query_next(query, &live->err.status, &live->err))
 		view_place_text(live->program, prof_column_text(query, 0));
 	prof_query_close(query);
-}
-
-void view__live_picture(struct view_liveness *live)
-{
-	arena_reset(&live->arena);
-	live->band_count = live->points = live->overview_count = 0;
-	liveness_make_bands(live);
-	if (!err_stuck(&live->err))
-		liveness_make_overview(live);
-	if (err_stuck(&live->err))
-		live->band_count = live->points = 0;
-	else
-		liveness_find_facts(live);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

@@ -424,43 +424,41 @@ static void liveness_add_layers(const struct view_liveness *live, struct str *sq
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static void liveness_query_rows(struct view_liveness *live)
-{
-	const bool layers = live->show == VIEW_LIVE_LAYERS, all = live->ipu == VIEW_LIVE_ALL;
-	const char *const name = layers ? "layer" : "variable";
-	char keys[32];
-	struct str sql = {0};
-	int count;
-
-	(layers ? liveness_add_layers : liveness_add_variables)(live, &sql);
-	if (sql.failed) {
-		str_free(&sql);
-		err_nomem(&live->err);
-		return;
-	}
-	str_free(&live->sql);
-	live->sql = sql;
-	live->grid.differ = live->context->differ;
-	live->grid.still = true;
-	count = layers ? liveness_fill_columns(live, liveness_layer_columns,
-					       ARRAY_LEN(liveness_layer_columns))
-		       : liveness_fill_columns(live, liveness_columns, ARRAY_LEN(liveness_columns));
-	snprintf(keys, sizeof(keys), "%s%s", all ? "ipu," : "", name);
-	live->listed = view_grid_query(&live->grid, live->context,
-				       layers ? "liveness_layers" : "liveness_variables",
-				       str_peek(&live->sql), keys, live->columns, count,
-				       VIEW_LIVE_ROWS, &live->err) == ST_OK;
-	live->listed_at = live->cursor;
-}
-
+/* List the variables or layers that are live, again if the choices or the step have changed. */
 void view__live_list(struct view_liveness *live)
 {
+	const bool layers = live->show == VIEW_LIVE_LAYERS, all = live->ipu == VIEW_LIVE_ALL;
+	struct str sql = {0};
+	char keys[32];
+	int count;
+
 	if (err_stuck(&live->err) || live->ipu_count == 0 || live->show == VIEW_LIVE_CHART)
 		return;
-	if (!live->listed && live->context->source->db)
-		liveness_query_rows(live);
-	if (err_stuck(&live->err))
-		return;
+	if (!live->listed && live->context->source->db) {
+		(layers ? liveness_add_layers : liveness_add_variables)(live, &sql);
+		if (sql.failed) {
+			str_free(&sql);
+			err_nomem(&live->err);
+			return;
+		}
+		str_free(&live->sql);
+		live->sql = sql;
+		live->grid.differ = live->context->differ;
+		live->grid.still = true;
+		count = layers ? liveness_fill_columns(live, liveness_layer_columns,
+						       ARRAY_LEN(liveness_layer_columns))
+			       : liveness_fill_columns(live, liveness_columns,
+						       ARRAY_LEN(liveness_columns));
+		snprintf(keys, sizeof(keys), "%s%s", all ? "ipu," : "",
+			 layers ? "layer" : "variable");
+		live->listed = view_grid_query(&live->grid, live->context,
+					       layers ? "liveness_layers" : "liveness_variables",
+					       str_peek(&live->sql), keys, live->columns, count,
+					       VIEW_LIVE_ROWS, &live->err) == ST_OK;
+		live->listed_at = live->cursor;
+		if (!live->listed)
+			return;
+	}
 	/* Names differ at their ends (Dense_256/MatMul/GradW/temporary). */
 	live->columns[VIEW_LIVE_NAME].least =
 		max(NAME_LEAST, min(NAME_MOST, live->areas.table.width * 3 / 10));

@@ -161,19 +161,6 @@ static enum status memory_load(void *state, struct view_context *context, bool n
 
 /* ---- status, opening, closing ---------------------------------------------------------------- */
 
-/* The full name of the details' line under the cursor, as the line itself may be cut. */
-static const char *memory_status_line(const struct view_memory *screen)
-{
-	const struct view_memory_details *details = &screen->details;
-	const struct view_memory_line *line = NULL;
-
-	if (details->at < details->count && (details->active || screen->view == VIEW_MEMORY_CURVE))
-		line = &details->lines[details->at];
-	if (!line || line->kind == VIEW_MEMORY_GROUP)
-		return NULL;
-	return line->group >= 0 || line->kind == VIEW_MEMORY_NOTE ? line->name : NULL;
-}
-
 /* Forms of the status text, from the longest to the shortest; the first that fits is used. */
 enum view_status_form {
 	STATUS_ALL,
@@ -187,7 +174,15 @@ static void memory_status_text(const struct view_memory *screen, enum view_statu
 {
 	static const char *const views[] = {"curve", "floor plan", "histogram", "table", "IPUs"};
 	static const char *const by[] = {"", " by category", " by region", " by liveness"};
-	const char *line = memory_status_line(screen);
+	const struct view_memory_details *details = &screen->details;
+	const struct view_memory_line *at =
+		details->at < details->count &&
+				(details->active || screen->view == VIEW_MEMORY_CURVE)
+			? &details->lines[details->at]
+			: NULL;
+	/* The full name of a value, a variable or a note, as the line itself may be cut. */
+	const bool named = at && at->kind != VIEW_MEMORY_GROUP &&
+			   (at->group >= 0 || at->kind == VIEW_MEMORY_NOTE);
 	char name[FMT_SIZE], tile[FMT_SIZE + 8] = "", window[2 * FMT_SIZE + 16];
 	char last[FMT_SIZE], first[FMT_SIZE];
 
@@ -215,7 +210,7 @@ static void memory_status_text(const struct view_memory *screen, enum view_statu
 		 : screen->chosen >= 0   ? ""
 					 : by[screen->breakdown],
 		 tile, window, screen->physical ? ", physical order" : "", rows[0] ? ", " : "",
-		 rows, line ? ", " : "", line ? line : "");
+		 rows, named ? ", " : "", named ? at->name : "");
 }
 
 static void memory_status(const void *state, const struct view_context *context, char *out,
@@ -491,41 +486,33 @@ static enum status memory_go(void *state, struct view_context *context,
 	return ST_OK;
 }
 
-/* Add the SQL condition of the selected series. */
-static void memory_add_condition(const struct view_memory *screen, struct str *out,
-				 const char *before)
-{
-	const char *name = view__memory_what(screen);
-
-	if (screen->chosen < 0)
-		return;
-	str_add(out, before);
-	if (screen->breakdown == VIEW_MEMORY_BY_LIVENESS) {
-		str_add(out, strcmp(name, "always live") == 0
-				     ? "category <> 'notAlwaysLiveVariables'"
-				     : "category = 'notAlwaysLiveVariables'");
-		return;
-	}
-	str_add(out, screen->breakdown == VIEW_MEMORY_BY_REGION ? "region = " : "category = ");
-	str_add_sql(out, name);
-}
-
+/* Query the tiles' memory by part of the breakdown, or the selected part. */
 static void memory_query_memory(const struct view_memory *screen, struct str *out)
 {
+	static const char always[] = "category <> 'notAlwaysLiveVariables'";
 	static const char *const by[] = {[VIEW_MEMORY_WHOLE] = NULL,
 					 [VIEW_MEMORY_BY_CATEGORY] = "category",
 					 [VIEW_MEMORY_BY_REGION] = "region",
-					 [VIEW_MEMORY_BY_LIVENESS] =
-						 "category <> 'notAlwaysLiveVariables'"};
+					 [VIEW_MEMORY_BY_LIVENESS] = always};
+	const bool live = screen->breakdown == VIEW_MEMORY_BY_LIVENESS;
 	const char *part = screen->chosen < 0 ? by[screen->breakdown] : NULL;
-	const bool live = part && screen->breakdown == VIEW_MEMORY_BY_LIVENESS;
+	const char *name = view__memory_what(screen), *before = " WHERE ";
 
 	str_addf(out, "SELECT ipu, tile, %s%s%ssum(bytes) AS bytes, max(capacity) AS capacity\n",
-		 part ? part : "", live ? " AS always_live" : "", part ? ", " : "");
+		 part ? part : "", part && live ? " AS always_live" : "", part ? ", " : "");
 	str_add(out, "FROM tile_memory");
-	if (screen->ipu != IPS_NULL)
+	if (screen->ipu != IPS_NULL) {
 		str_addf(out, " WHERE ipu = %" PRId64, screen->ipu);
-	memory_add_condition(screen, out, screen->ipu != IPS_NULL ? " AND " : " WHERE ");
+		before = " AND ";
+	}
+	if (screen->chosen >= 0 && live) {
+		str_addf(out, "%s%s", before,
+			 strcmp(name, "always live") == 0 ? always
+							  : "category = 'notAlwaysLiveVariables'");
+	} else if (screen->chosen >= 0) {
+		str_addf(out, "%s%s = ", before, by[screen->breakdown]);
+		str_add_sql(out, name);
+	}
 	str_addf(out, "\nGROUP BY ipu, tile%s%s ORDER BY ipu, tile", part ? ", " : "",
 		 part ? part : "");
 }

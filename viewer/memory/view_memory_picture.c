@@ -187,8 +187,10 @@ static void memory_make_curve(struct view_memory *screen, int columns)
 		err_nomem(&screen->err);
 		return;
 	}
-	for (int i = 0; i < lines; i++, numbers += columns)
-		*(i < screen->sides ? &curve->bytes[i] : &curve->part[i - screen->sides]) = numbers;
+	for (int s = 0; s < screen->sides; s++, numbers += columns)
+		curve->bytes[s] = numbers;
+	for (int i = 0; i < screen->stack_count; i++, numbers += columns)
+		curve->part[i] = numbers;
 	curve->parts = screen->stack_count;
 	curve->count = columns;
 }

@@ -227,8 +227,11 @@ static void view_add_gap_fields(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
 	const struct view_gap *gap = &tl->under.gap;
-	const bool bsp =
-		tl->choice.way == VIEW_BSP; /* the lane shows steps, the gap is between stages */
+	/* In VIEW_BSP the lane shows steps, and the gap is between stages. */
+	static const char *const names[][2] = {{"idle from", "idle for"},
+					       {"no stage from", "no stage for"},
+					       {"untraced from", "for"}};
+	const int kind = gap->dark ? 2 : tl->choice.way == VIEW_BSP;
 	const struct view_pipeline_run *runs = tl->runs;
 	int *run = &tl->under.gap_run;
 
@@ -238,16 +241,9 @@ static void view_add_gap_fields(struct view_timeline *tl)
 		    tl->cursor.ns < runs[i].to)
 			*run = i;
 	if (gap->begun)
-		view_add_ns(tl,
-			    gap->dark ? "untraced from"
-			    : bsp     ? "no stage from"
-				      : "idle from",
-			    gap->at.from, "");
-	view_add_ns(tl,
-		    gap->dark ? "for"
-		    : bsp     ? "no stage for"
-			      : "idle for",
-		    gap->at.to - gap->at.from, gap->begun && gap->ended ? "" : "at least ");
+		view_add_ns(tl, names[kind][0], gap->at.from, "");
+	view_add_ns(tl, names[kind][1], gap->at.to - gap->at.from,
+		    gap->begun && gap->ended ? "" : "at least ");
 	view_add_field(tl, "lane", lane->track->name);
 	if (*run >= 0) {
 		view_add_int_field(tl, "weight update", runs[*run].weight_update);

@@ -75,6 +75,15 @@ static int view_first_step(const struct prof_trace *trace, int64_t ipu, int64_t 
 	return at < trace->count && steps[at].ipu == ipu ? at : trace->count;
 }
 
+/* A window of the device's clock in cycles. */
+static struct view_window view_cycles_of(const struct view_timeline *tl, struct view_window ns)
+{
+	const double ns_per_cycle = tl->links.ns_per_cycle;
+
+	return (struct view_window){sat_real((double)ns.from / ns_per_cycle),
+				    sat_real((double)ns.to / ns_per_cycle)};
+}
+
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 struct view_sheet {
@@ -230,9 +239,7 @@ static void view_find_step(struct view_timeline *tl, const struct prof_run *runs
 
 bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t *time)
 {
-	const double ns_per_cycle = tl->links.ns_per_cycle;
-	const struct view_window window = {sat_real((double)ns.from / ns_per_cycle),
-					   sat_real((double)ns.to / ns_per_cycle)};
+	const struct view_window window = view_cycles_of(tl, ns);
 	const struct prof_track *track = view__lane(tl)->track;
 	struct prof_run *runs = NULL;
 	int64_t longest = 0, at = 0, stride;
@@ -261,16 +268,13 @@ bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t
 			at = from + longest / 2;
 		}
 	}
-	*time = sat_real((double)at * ns_per_cycle);
+	*time = sat_real((double)at * tl->links.ns_per_cycle);
 	return longest > 0;
 }
 
 void view__device_load(struct view_timeline *tl)
 {
-	const struct view_window ns = tl->clock[IPS_DEVICE].window;
-	const double ns_per_cycle = tl->links.ns_per_cycle;
-	const struct view_window window = {sat_real((double)ns.from / ns_per_cycle),
-					   sat_real((double)ns.to / ns_per_cycle)};
+	const struct view_window window = view_cycles_of(tl, tl->clock[IPS_DEVICE].window);
 	const struct view_lane *first = view__lane(tl);
 	struct prof_run *runs = NULL;
 	int count = 0, mixed = 0, all = 0;

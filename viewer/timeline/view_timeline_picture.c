@@ -880,6 +880,23 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 		bar->execution, bar->weight_update, group, bar->start_ns, end, {0}};
 }
 
+/* Mark the cells of the lane's work row that are within a pipeline run. */
+static void view_mark_runs(const struct view_timeline *tl, const struct view_lane *lane)
+{
+	const struct view_window window = tl->clock[lane->track->clock].window;
+	struct view_lane_cell *row = &lane->columns[(size_t)lane->work_row * (size_t)tl->width];
+	const int64_t group = view__group(tl, lane);
+
+	for (int r = 0; r < tl->run_count; r++) {
+		const struct view_pipeline_run *run = &tl->runs[r];
+		const int64_t to = view_window_column(window, tl->width, run->to - 1);
+		int64_t x = view_window_column(window, tl->width, run->from);
+
+		for (x = max(0, x); x <= to && x < tl->width && run->group == group; x++)
+			row[x].run = true;
+	}
+}
+
 /* Collect the runs in the window, and mark their cells in the work rows. */
 static void view_load_runs(struct view_timeline *tl)
 {
@@ -891,36 +908,15 @@ static void view_load_runs(struct view_timeline *tl)
 	tl->runs = view__alloc(tl, &tl->picture, most, sizeof(*tl->runs));
 	for (int i = 0; i < tl->lane_count && tl->runs; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
-		int64_t group;
+		const int64_t group = lane->rows > 0 && lane->pipeline ? view__group(tl, lane) : -1;
 
-		if (lane->rows == 0 || !lane->pipeline)
-			continue;
-		group = view__group(tl, lane);
-		for (int b = 0; b < lane->bar_count; b++)
+		for (int b = 0; b < lane->bar_count && group >= 0; b++)
 			if (view__is_work(tl, lane, &lane->bars[b]))
 				view_add_run(tl, group, &lane->bars[b]);
 	}
-	for (int i = 0; i < tl->lane_count && tl->choice.way == VIEW_GANTT; i++) {
-		const struct view_lane *lane = &tl->lanes[i];
-		const struct view_window window = tl->clock[lane->track->clock].window;
-		int64_t group;
-
-		if (lane->rows == 0 || !lane->pipeline || lane->work_row < 0)
-			continue;
-		group = view__group(tl, lane);
-		for (int r = 0; r < tl->run_count; r++) {
-			struct view_lane_cell *row =
-				&lane->columns[(size_t)lane->work_row * (size_t)tl->width];
-			const int64_t to =
-				view_window_column(window, tl->width, tl->runs[r].to - 1);
-			int64_t x = view_window_column(window, tl->width, tl->runs[r].from);
-
-			if (tl->runs[r].group != group)
-				continue;
-			for (x = max(0, x); x <= to && x < tl->width; x++)
-				row[x].run = true;
-		}
-	}
+	for (int i = 0; i < tl->lane_count && tl->choice.way == VIEW_GANTT; i++)
+		if (tl->lanes[i].rows > 0 && tl->lanes[i].pipeline && tl->lanes[i].work_row >= 0)
+			view_mark_runs(tl, &tl->lanes[i]);
 }
 
 /* ---- the whole picture ----------------------------------------------------------------------- */
