@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/minmax.h"
 #include "common/sorted.h"
 #include "reports/named/report_communication.h"
 

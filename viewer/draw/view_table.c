@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-
 enum status view_table_new(struct report_table *out, const char *name,
 			   const struct report_column *columns, int column_count, int64_t rows,
 			   struct err *err)

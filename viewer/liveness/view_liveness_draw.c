@@ -11,9 +11,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
-#include "common/mem.h"
 #include "common/minmax.h"
-#include "common/str.h"
 #include "reports/table/report_axis.h"
 
 #define BAND_LEAST 3 /* rows of an IPU's chart, without axis */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
 

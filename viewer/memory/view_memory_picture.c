@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/sorted.h"

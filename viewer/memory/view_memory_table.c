@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sorted.h"
-#include "common/str.h"
 #include "viewer/draw/view_table.h"
 
 /* ---- columns --------------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"

@@ -12,7 +12,6 @@
 #include "viewer/timeline/view_timeline_internal.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
