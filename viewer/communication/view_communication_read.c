@@ -31,13 +31,13 @@ static int64_t comm_key(int64_t value)
 
 static int comm_compare_keys(const struct view_comm_cell *x, const struct view_comm_cell *y)
 {
-	if (x->execution != y->execution)
-		return SORTED_ORDER(comm_key(x->execution), comm_key(y->execution));
-	if (x->weight_update != y->weight_update)
-		return SORTED_ORDER(comm_key(x->weight_update), comm_key(y->weight_update));
-	if (x->number != y->number)
-		return SORTED_ORDER(comm_key(x->number), comm_key(y->number));
-	return strcmp(x->mode ? x->mode : "", y->mode ? y->mode : "");
+	int order = SORTED_ORDER(comm_key(x->execution), comm_key(y->execution));
+
+	if (order == 0)
+		order = SORTED_ORDER(comm_key(x->weight_update), comm_key(y->weight_update));
+	if (order == 0)
+		order = SORTED_ORDER(comm_key(x->number), comm_key(y->number));
+	return order ? order : strcmp(x->mode ? x->mode : "", y->mode ? y->mode : "");
 }
 
 static int comm_compare_cells(const void *a, const void *b)

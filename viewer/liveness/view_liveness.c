@@ -402,16 +402,19 @@ static void liveness_go_program(struct view_liveness *live, const struct view_pl
 		"(SELECT program_id FROM programs WHERE operation = :operation) "
 		"ORDER BY not_always_live_bytes DESC LIMIT 1";
 	const bool program = place->program_id != IPS_NULL;
+	bool found = false;
 	int64_t at[3];
 
-	if (!(program &&
-	      liveness_find_steps(live, by_program, ":program_id", place->program_id, NULL, at)) &&
-	    !((!program || place->operation[0]) && !err_stuck(&live->err) &&
-	      liveness_find_steps(live, by_operation, ":operation", 0, place->operation, at))) {
-		if (!err_stuck(&live->err))
-			err_set(&live->err, ST_NOTFOUND, "no program step is of that program");
+	if (program)
+		found = liveness_find_steps(live, by_program, ":program_id", place->program_id,
+					    NULL, at);
+	if (!found && !err_stuck(&live->err) && (!program || place->operation[0]))
+		found = liveness_find_steps(live, by_operation, ":operation", 0, place->operation,
+					    at);
+	if (!found && !err_stuck(&live->err))
+		err_set(&live->err, ST_NOTFOUND, "no program step is of that program");
+	if (!found)
 		return;
-	}
 	liveness_show_ipu(live, at[0]);
 	liveness_clamp(live);
 	liveness_move_to(live, at[1]);

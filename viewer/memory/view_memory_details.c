@@ -314,9 +314,13 @@ static void memory_add_variable(struct view_memory *screen, int side, const stru
 	const int first = (int)sorted_place(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]),
 					    offsetof(struct view_hit, variable_id), variable_id);
 
+	if (!line) {
+		err_nomem(&screen->err);
+		return;
+	}
 	/* Add its bytes to the columns of its tiles and of all selected tiles, and its bytes on all
 	 * tiles to the last column. */
-	for (int c = side; line && c < details->column_count; c += screen->sides) {
+	for (int c = side; c < details->column_count; c += screen->sides) {
 		const int64_t index = details->columns[c].index;
 
 		if (index == VIEW_MEMORY_ALL)
@@ -326,17 +330,15 @@ static void memory_add_variable(struct view_memory *screen, int side, const stru
 			    index == details->together[hits->hit[h].tile])
 				memory_add_bytes(line, c, hits->hit[h].bytes);
 	}
-	if (line && line->more)
+	if (line->more)
 		return;
-	if (line) {
-		line->variable_id = variable_id;
-		line->side = side;
-		line->more = arena_printf(arena, "%s%s%s%s", kind ? kind : "",
-					  prof_column_int(query, 5) == 1 ? ", always live" : "",
-					  layer ? ", " : "", layer ? layer : "");
-		line->layer = layer ? arena_strdup(arena, layer) : NULL;
-	}
-	if (!line || !line->more || (layer && !line->layer))
+	line->variable_id = variable_id;
+	line->side = side;
+	line->more = arena_printf(arena, "%s%s%s%s", kind ? kind : "",
+				  prof_column_int(query, 5) == 1 ? ", always live" : "",
+				  layer ? ", " : "", layer ? layer : "");
+	line->layer = layer ? arena_strdup(arena, layer) : NULL;
+	if (!line->more || (layer && !line->layer))
 		err_nomem(&screen->err);
 }
 
@@ -347,7 +349,7 @@ static void memory_add_variables(struct view_memory *screen, int side, struct vi
 	struct prof_query *query = NULL;
 	struct str sql = {0};
 
-	if (view_cancelled(screen->context))
+	if (!err_stuck(err) && view_cancelled(screen->context))
 		err_set(err, ST_INTERRUPTED, "stopped");
 	if (err_stuck(err))
 		return;
@@ -488,7 +490,8 @@ void view__memory_details(struct view_memory *screen)
 					details->columns[c].index % screen->tiles, screen->tiles);
 	}
 	memory_add_notes(screen);
-	memory_load_variables(screen);
+	if (!err_stuck(&screen->err))
+		memory_load_variables(screen);
 	if (err_stuck(&screen->err))
 		details->count = 0;
 	/* A column is as wide as its longest number and its title. */

@@ -375,7 +375,7 @@ void view__memory_rows_fini(struct view_memory_rows *rows);
 /* view_memory_table.c */
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err);
-/* The grid that is shown, for those who may change the screen; NULL: a picture is shown. */
+/* The grid that is shown; NULL: a picture is. Only who may change the screen may change it. */
 struct view_grid *view__memory_shown_grid(const struct view_memory *screen);
 /* Fill and lay out the shown grid: during a load, or now if keys arrive before the load. */
 void view__memory_load_grid(struct view_memory *screen);

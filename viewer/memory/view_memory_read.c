@@ -207,11 +207,13 @@ static void memory_read_apart(struct view_memory *screen, struct view_memory_sid
 {
 	struct prof_query *query;
 
-	side->apart = arena_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart));
-	if (!side->apart)
-		err_nomem(&screen->err);
 	if (err_stuck(&screen->err))
 		return;
+	side->apart = arena_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart));
+	if (!side->apart) {
+		err_nomem(&screen->err);
+		return;
+	}
 	prof_query_open(&query, db, memory_sql_apart, &screen->err);
 	while (prof_query_next(query, &screen->err.status, &screen->err)) {
 		const int at = view__memory_ipu_at(screen, prof_column_int(query, 0));

@@ -892,7 +892,9 @@ static void view_mark_runs(const struct view_timeline *tl, const struct view_lan
 		const int64_t to = view_window_column(window, tl->width, run->to - 1);
 		int64_t x = view_window_column(window, tl->width, run->from);
 
-		for (x = max(0, x); x <= to && x < tl->width && run->group == group; x++)
+		if (run->group != group)
+			continue;
+		for (x = max(0, x); x <= to && x < tl->width; x++)
 			row[x].run = true;
 	}
 }
