@@ -223,7 +223,7 @@ int64_t view_query_at(struct prof_db *db, const char *sql, int64_t row, struct e
 	int64_t number;
 
 	prof_query_int(query, ":row", row);
-	number = view_query_next(query, err) ? prof_column_int(query, 0) : IPS_NULL;
+	number = view_query_next(query, err) ? prof_column_int(query, 0) : INT64_MAX;
 	prof_query_close(query);
 	return number;
 }

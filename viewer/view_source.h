@@ -62,8 +62,10 @@ static inline bool view_query_next(struct prof_query *query, struct err *err)
 	return prof_query_next(query, &err->status, err);
 }
 
-/* The first column of @sql's first row; IPS_NULL: none, or a failure. The second binds :row. */
+/* The first column of @sql's first row; IPS_NULL: none, or a failure. */
 int64_t view_query_number(struct prof_db *db, const char *sql, struct err *err);
+/* A number of the row that @sql selects by :row. INT64_MAX: there is no such row, or a failure: a
+ * gap between rows in order of that number counts as behind what is looked up. */
 int64_t view_query_at(struct prof_db *db, const char *sql, int64_t row, struct err *err);
 
 /* Zeroed memory for @count items and one more; NULL only after a failure. */

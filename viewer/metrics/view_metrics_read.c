@@ -213,6 +213,7 @@ static void metrics_read_epochs(struct view_metrics_list *list, struct prof_db *
 	for (int i = 0; i < count && !err_stuck(err); i++) {
 		/* The first row at or after the epoch's end; rows are in order of time. */
 		SORTED_FIRST(at, from, to, view_query_at(db, sql, at, err) < ends[i]);
+		at = min(at, INT64_MAX - STRETCH / 2);
 		metrics_read_stretch(list, db, context, at - STRETCH / 2, at + STRETCH / 2, err);
 	}
 }
