@@ -4,7 +4,6 @@
 #include "trainer/train_command.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/arena.h"
@@ -419,7 +418,7 @@ static void catch_signals(void)
 
 int train_command(int argc, char **argv)
 {
-	struct request request = {.quiet = false};
+	struct request request = {0};
 	struct train_job job;
 	struct err err = {ST_OK, ""};
 	enum status status;

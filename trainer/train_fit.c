@@ -182,7 +182,7 @@ static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figu
 	return (struct ips_logs){fit->logs, figures->count};
 }
 
-/* Call the callbacks. After a failure theirs are not reported. */
+/* Call the callbacks. Their failure is reported unless something has failed before. */
 static void call(const struct fit *fit, struct callback_event event)
 {
 	event.host = &fit->host;
@@ -519,8 +519,8 @@ static enum status save_predictions(const struct predictions *predictions,
 /* Run predict and write to the run file's predict.output (NULL: do not write) the array
  * "predictions" [items, output], or with several outputs one array named after each, items in the
  * set's order. @items receives their number. */
-static enum status train_predict(struct train_session *session, struct train_screen *screen,
-				 int64_t *items, struct err *err)
+static enum status predict(struct train_session *session, struct train_screen *screen,
+			   int64_t *items, struct err *err)
 {
 	static const struct train_figures none = {0, NULL, NULL};
 	const struct run_layout *layout = session->layout;
@@ -557,7 +557,7 @@ static void print_bits(const struct train_session *session, FILE *out)
 	    strcmp(loss_class_name(&loss->loss), "SparseCategoricalCrossentropy") != 0)
 		return;
 	fprintf(out, "Bits per token of the test set: %.4f\n",
-		session->program[IPS_EVALUATE].figures.values[0] / 0x1.62e42fefa39efp-1);
+		session->program[IPS_EVALUATE].figures.values[0] / M_LN2);
 }
 
 static enum status evaluate(const struct train_fit_params *params, struct train_result *out,
@@ -597,7 +597,7 @@ enum status train_fit(const struct train_fit_params *params, struct train_result
 	if (status == ST_OK && run->evaluate.wanted)
 		status = evaluate(params, out, err);
 	if (status == ST_OK && run->predict.wanted)
-		status = train_predict(params->session, params->screen, &out->predicted, err);
+		status = predict(params->session, params->screen, &out->predicted, err);
 	if (status == ST_OK)
 		status = generate(params, err);
 	out->interrupted = status == ST_INTERRUPTED;

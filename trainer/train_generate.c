@@ -96,7 +96,7 @@ static void weigh(struct generator *generator, const float *outputs)
 
 		generator->weights[i] =
 			generator->logits
-				? elementary_pow(0x1.5bf0a8b145769p+1, off * power)
+				? elementary_pow(M_E, off * power)
 				: elementary_pow((double)outputs[i] / (double)most, power);
 	}
 }

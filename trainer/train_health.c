@@ -227,11 +227,11 @@ static uint64_t digest_rules(const struct outfeed_health_rules *rules)
 void train_health_keep(struct train_session *session, int index, struct snapshot *snapshot)
 {
 	struct train_replica *replica = &session->replica[index];
-	const uint64_t digest = digest_rules(&session->health.rules);
-	uint64_t there = digest;
+	uint64_t digest, there;
 
 	if (!train_outfeed_health(session))
 		return;
+	digest = there = digest_rules(&session->health.rules);
 	snapshot_prefix(snapshot, "health %d ", replica->number);
 	if (sync_field(snapshot, "rules", &there, sizeof(there)) && there == digest) {
 		sync_classes(&replica->classes, snapshot);

@@ -56,10 +56,10 @@ static enum status register_tensor(struct train_session *session, struct train_t
 	if (of->queue < 0)
 		status = outfeed_tensor_add(outfeed->outfeed, &of->tensor, &of->params, err);
 	else if (of->params.kind == OUTFEED_ACTIVATION && layer->output.ndim >= OUTFEED_NDIM_MAX)
-		return err_set(err, ST_LIMIT,
-			       "layer \"%s\": its output has %d dimensions, and an outfeed queue "
-			       "takes %d at most",
-			       layer->name, layer->output.ndim + 1, OUTFEED_NDIM_MAX);
+		status = err_set(err, ST_LIMIT,
+				 "layer \"%s\": its output has %d dimensions, and an outfeed queue "
+				 "takes %d at most",
+				 layer->name, layer->output.ndim + 1, OUTFEED_NDIM_MAX);
 	else
 		status = outfeed_queue_add(outfeed->queues[of->queue], &of->tensor, &of->params,
 					   of->final, err);

@@ -644,6 +644,7 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 				    struct err *err)
 {
 	uint64_t *lengths, length_sent;
+	enum status status;
 	size_t all, even;
 	char last[4] = {0};
 
@@ -660,8 +661,9 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	even = all / 4 * 4;
 	if (!*bytes)
 		*bytes = mem_alloc(all + 1);
-	if (train_ranks_agree(ranks, *bytes ? ST_OK : err_nomem(err), NULL, err) != ST_OK)
-		return ST_FAILED;
+	status = train_ranks_agree(ranks, *bytes ? ST_OK : err_nomem(err), NULL, err);
+	if (status != ST_OK)
+		return status;
 	*length = all;
 	for (size_t at = 0; at < even; at += SHARED_BYTES)
 		ranks_broadcast(ranks, 0, *bytes + at, min(even - at, (size_t)SHARED_BYTES));

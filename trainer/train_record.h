@@ -6,7 +6,6 @@
 #ifndef TRAIN_RECORD_H
 #define TRAIN_RECORD_H
 
-#include "ipu/compile/ipu_trace.h"
 #include "trainer/train_session.h"
 
 /* Record facts, layers, operations, the device's memory, tracks and call sites: once, before the
@@ -16,7 +15,7 @@ enum status train_record_start(struct train_session *session, struct err *err);
 /* Create the lane for the decoding of @mode's feeds; nothing without a recording. */
 enum status train_record_data(struct train_session *session, enum ips_mode mode, struct err *err);
 
-/* Record a fact that is a number. */
+/* Record a fact that is a number; return the status of the recording. */
 int train_record_number(struct ips_recording *recording, const char *key, int64_t value);
 
 /* Return the keys of a work item of @worker; @microbatch -1 for none. */

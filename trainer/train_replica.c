@@ -50,10 +50,8 @@ static void find_range(const struct train_session *session, int stage, struct tr
 
 		if (of[param->layer] != stage)
 			continue;
-		if (param->offset < out->first_weight)
-			out->first_weight = param->offset;
-		if (param->offset + param->count > end)
-			end = param->offset + param->count;
+		out->first_weight = min(out->first_weight, param->offset);
+		end = max(end, param->offset + param->count);
 	}
 	if (end == 0)
 		out->first_weight = 0;
@@ -140,7 +138,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 	}
 	if (status != ST_OK || !trains(session))
 		return status;
-	stage->gradient_step = (stage_output_count(stage->stage) + 15) / 16 * 16;
+	stage->gradient_step = model_align(stage_output_count(stage->stage));
 	stage->gradient_count = stage->slots;
 	if (!last) {
 		const int flight = ipu_schedule_in_flight(
@@ -223,8 +221,7 @@ static size_t most_works(const struct train_session *session)
 		const int64_t runs = mode == IPS_TRAIN ? session->layout->updates_per_execution : 1;
 		const size_t works = !schedule ? 0 : (size_t)schedule->first[schedule->ipus];
 
-		if (works * (size_t)runs > most)
-			most = works * (size_t)runs;
+		most = max(most, works * (size_t)runs);
 	}
 	return most;
 }

@@ -61,7 +61,7 @@ struct train_screen {
 	bool terminal;
 	pthread_mutex_t lock;       /* guards the terminal's last line */
 	char bar[TRAIN_SCREEN_BAR]; /* the redrawn line; "": none */
-	int64_t steps, done, replicas;
+	int64_t steps, done;
 	int64_t start_ns; /* of the epoch */
 	const struct train_figures *figures;
 	struct train_announce announce;

@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/pool.h"
-#include "model/layers/layer.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"

@@ -69,12 +69,14 @@ enum status train_shard_new(const struct train_session *session, struct train_re
 	for (int s = 0; s < session->layout->stages && status == ST_OK; s++) {
 		struct train_stage *stage = &replica->stage[s];
 
-		if (session->sharded)
+		if (session->sharded) {
 			status = own_ranges(stage, share_begin(session, stage, replica->number),
 					    share_begin(session, stage, replica->number + 1), &kept,
 					    err);
-		else
-			stage->own = stage->ranges, stage->own_count = stage->range_count;
+		} else {
+			stage->own = stage->ranges;
+			stage->own_count = stage->range_count;
+		}
 	}
 	replica->slot_stride = session->sharded ? kept : session->model->weights;
 	return status;

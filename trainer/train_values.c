@@ -131,8 +131,8 @@ static void *async_main(void *argument)
 		const struct timespec pause = {0, wait_ns};
 		/* After a failure values are discarded, so that workers do not block on a full
 		 * queue. */
-		bool any = values_dequeue(
-			session, async->err.status == ST_OK ? async->callbacks : NULL, true);
+		bool any = values_dequeue(session, err_stuck(&async->err) ? NULL : async->callbacks,
+					  true);
 
 		if (async->called < train_phase_steps_done(async->phase)) {
 			call_step(async, async->called++);
@@ -162,7 +162,7 @@ static void async_start(void *user)
 	/* Without a thread that dequeues while an execution runs, workers must not wait for room. */
 	if (failed != 0 && async->phase->session->values == TRAIN_VALUES_RUNNING)
 		train_outfeed_abandon(async->phase->session);
-	if (failed != 0 && async->err.status == ST_OK)
+	if (failed != 0 && !err_stuck(&async->err))
 		err_set(&async->err, ST_FAILED, "asynchronous callbacks: cannot start a thread: %s",
 			strerror(failed));
 }

@@ -417,6 +417,14 @@ static void test_bad_options_are_refused_with_their_place(void **state)
 		{"[{'class_name': 'ModelCheckpoint', 'config': {'filepath': 'a', 'save_freq': "
 		 "'batch'}}]",
 		 "save_freq: must be \"epoch\" or a number of batches"},
+		/* Of several errors the first. */
+		{"[{'class_name': 'ModelCheckpoint', 'config': {'filepath': 'a{', 'save_freq': "
+		 "0}}]",
+		 "save_freq: must be"},
+		{"[{'class_name': 'BackupAndRestore', 'config': {'save_freq': 0}}]",
+		 "save_freq: must be"},
+		{"[{'class_name': 'LearningRateScheduler', 'config': {'schedule': [[-1, -1]]}}]",
+		 "schedule[0][0]: must be"},
 	};
 
 	(void)state;

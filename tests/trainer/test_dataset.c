@@ -196,7 +196,7 @@ static void test_unknown_names_are_refused(void **state)
 	assert_contains(err.text, "Give it with --data.path");
 }
 
-/* More than there may be outputs, whose parameters they have no part in. */
+/* There may be more inputs than outputs: what is given for each output is not read for them. */
 static void test_inputs_may_be_many(void **state)
 {
 	enum {

@@ -288,13 +288,12 @@ static void backup_read(struct callback *callback, const struct json_at *config,
 	struct callback_backup *backup = callback->state;
 
 	callback_read_frequency(config, &backup->every, err);
-	if (!backup->folder || !backup->folder[0])
+	if (!err_stuck(err) && (!backup->folder || !backup->folder[0]))
 		json_fail(config, err, "\"backup_dir\" is missing");
 }
 
 const struct callback_ops callback_backup_and_restore = {
 	.class_name = "BackupAndRestore",
-	.writes = true,
 	.size = sizeof(struct callback_backup),
 	.options = MODEL_OPTIONS(backup_options),
 	.read = backup_read,

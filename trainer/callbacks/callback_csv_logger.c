@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/fs.h"
-#include "common/mem.h"
 #include "trainer/callbacks/callback.h"
 
 struct csv_logger {

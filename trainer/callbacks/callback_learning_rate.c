@@ -154,8 +154,8 @@ static void scheduler_read(struct callback *callback, const struct json_at *conf
 			json_fail(&row, err, "must be [epoch, rate]");
 			return;
 		}
-		json_int(&epoch, least, INT32_MAX, &s->rows[s->count].epoch, err);
-		if (json_real(&rate, &s->rows[s->count].rate, err) == ST_OK &&
+		if (json_int(&epoch, least, INT32_MAX, &s->rows[s->count].epoch, err) == ST_OK &&
+		    json_real(&rate, &s->rows[s->count].rate, err) == ST_OK &&
 		    !(s->rows[s->count].rate >= 0.0 && s->rows[s->count].rate <= 3e38))
 			json_fail(&rate, err, "must be at least 0, not %g", s->rows[s->count].rate);
 		s->count++;

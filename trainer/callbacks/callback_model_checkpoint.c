@@ -196,7 +196,8 @@ static void checkpoint_read(struct callback *callback, const struct json_at *con
 	struct err why;
 
 	callback_read_frequency(config, &c->every, err);
-	if (callback_name_check(c->path, &why) != ST_OK && json_child(config, "filepath", &here))
+	if (!err_stuck(err) && callback_name_check(c->path, &why) != ST_OK &&
+	    json_child(config, "filepath", &here))
 		json_fail(&here, err, "%s", why.text);
 }
 

@@ -10,7 +10,6 @@
 #include "common/cli.h"
 #include "common/fs.h"
 #include "common/mem.h"
-#include "common/minmax.h"
 #include "common/str.h"
 
 #define INSTANCES_MOST 4096
