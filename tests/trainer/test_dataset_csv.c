@@ -308,6 +308,7 @@ static void test_the_split_is_the_last_part(void **state)
 	struct sample_place *place = *state;
 	struct dataset_params params = {
 		.name = "csv", .path = place->folder, .validation_split = 0.4};
+	char path[FS_PATH_SIZE + 1];
 
 	sample_write(place, "train.csv", "a,b\n1,0\n2,1\n3,0\n4,1\n5,0\n", 24);
 	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
@@ -333,6 +334,10 @@ static void test_the_split_is_the_last_part(void **state)
 	params.path = NULL;
 	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_INVALID);
 	assert_contains(err.text, "--data.path FILE.csv");
+	memset(path, 'a', FS_PATH_SIZE);
+	path[FS_PATH_SIZE] = '\0';
+	params.path = path;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_LIMIT);
 }
 
 int main(void)

@@ -81,6 +81,7 @@ refuse() {
 }
 refuse 'data.inputs[0]: is "photo", but input 0 of the model is "user"' --data.inputs '["photo", "item", "user"]'
 refuse 'there is no array "x_train_users"' --data.inputs '["users", "item", "photo"]'
+refuse 'data.inputs[0]: is too long' --data.inputs "[\"$(printf '%0300d' 0)\", \"item\", \"photo\"]"
 refuse 'arrays: there is no x_train_users.npy (x_train and y_train are needed' --data.path arrays --data.inputs '["users", "item", "photo"]'
 refuse 'arrays/y_train.npy: is one .npy array: give the folder that has x_train.npy and y_train.npy' --data.path arrays/y_train.npy
 head -c 200 arrays/y_train.npy >cut && mv cut arrays/y_train.npy

@@ -348,8 +348,8 @@ static enum status set_one_hot_parts(struct dataset *train, struct dataset *test
 
 static void dataset_finish(const struct dataset_opening *o)
 {
-	struct dataset *train = o->parts[0], *test = o->parts[1],
-		       *any = train->count ? train : test;
+	struct dataset *train = o->parts[0], *test = o->parts[1];
+	const struct dataset *any = train->count ? train : test;
 	const struct dataset_params *params = o->params;
 	struct err *err = o->err;
 

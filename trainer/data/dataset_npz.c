@@ -147,8 +147,8 @@ void dataset__zip_member_open(const struct dataset_zip *zip,
 			      const struct dataset_zip_member *member, const char *name,
 			      struct dataset_stream *out, struct err *err)
 {
-	const uint8_t *local = zip->bytes + member->local;
-	size_t left = 0, skip = 0;
+	const uint8_t *at = zip->bytes;
+	size_t left, skip;
 
 	*out = (struct dataset_stream){.name = name, .err = err};
 	if (err_stuck(err))
@@ -163,18 +163,21 @@ void dataset__zip_member_open(const struct dataset_zip *zip,
 			"%s: is packed by method %u; only stored (0) and deflated (8) are read",
 			name, member->method);
 	else if (member->local > zip->length || zip->length - member->local < ZIP_LOCAL_SIZE ||
-		 memcmp(local, "PK\3\4", 4) != 0)
+		 memcmp(at + member->local, "PK\3\4", 4) != 0)
 		err_set(err, ST_FORMAT,
 			"%s: is damaged: its header is not where the directory says", name);
 	if (!err_stuck(err)) {
+		at += member->local;
 		left = zip->length - member->local;
-		skip = ZIP_LOCAL_SIZE + zip_u16(local + 26) + zip_u16(local + 28);
+		skip = ZIP_LOCAL_SIZE + zip_u16(at + 26) + zip_u16(at + 28);
 		if (skip > left || member->packed > left - skip)
 			err_set(err, ST_FORMAT,
 				"%s: is truncated: its data lies beyond the file's end", name);
+		else
+			at += skip;
 	}
-	dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED,
-			     local + skip, member->packed, err);
+	dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED, at,
+			     member->packed, err);
 	out->sums = true;
 	out->wanted = member->crc;
 }

@@ -11,7 +11,6 @@
 #include "trainer/data/dataset_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"

@@ -6,7 +6,7 @@
  * max(floor x, 0) and min(ceil x, m - 1), and is a + (b - a) (x - floor x); first along rows, then
  * between two rows. Source: TensorFlow's resize_bilinear_op and image_resizer_state.h.
  *
- * The floats of an item are counted here too, since a resized one is stored in its size before.
+ * An item's stored floats are counted here too: a set keeps its images unresized.
  *
  * Threading: a plan is read-only. An image is processed in strips of columns whose two current rows
  * are on the stack: each source row is interpolated to the new width once; the interpolation

@@ -1,7 +1,7 @@
 /*
  * The tiles of the convolution, for one vector type: included by kernel_conv_BODY.c, which defines
  *
- *	VEC, LANES      a vector of floats, of the compiler's own type, and its length
+ *	VEC, LANES      a vector type on which the compiler's operators work, and its floats
  *	ROWS            maximum rows of a tile: all their sums stay in registers
  *	PIXELS          maximum pixels of a depthwise tile
  *	STEPS           an enum: steps of the depth per loop iteration
@@ -29,8 +29,8 @@ INLINE VEC vec_add(VEC a, VEC b)
 	return a + b;
 }
 
-/* Copies, because vectors begin at any float: they are one instruction each where there is one, and
- * the portable tiles are slower with an unaligned vector type. */
+/* Vectors begin at any float. The compiler makes one instruction of a copy, where there is one; the
+ * portable tiles were slower with an unaligned vector type instead. */
 INLINE VEC vec_load(const float *p)
 {
 	VEC x;

@@ -52,7 +52,8 @@ void kernel_sgd_momentum(float *weights, const float *gradients, float *sums, fl
 	(nesterov ? sgd_nesterov : sgd_plain)(weights, gradients, sums, rate, momentum, count);
 }
 
-/* Without momentum the means are weighted sums, with it differences are: as TensorFlow does it. */
+/* As TensorFlow: without momentum a moving mean is rho m + (1 - rho) x, with momentum the same is
+ * m + (x - m) (1 - rho), which rounds differently. */
 KERNEL_INLINE void rmsprop_any(float *restrict weights, const float *restrict gradients,
 			       float *restrict squares, float *restrict sums, float *restrict means,
 			       const struct kernel_rmsprop *p, size_t count, bool momentum,
@@ -62,7 +63,7 @@ KERNEL_INLINE void rmsprop_any(float *restrict weights, const float *restrict gr
 	const float kept = p->momentum;
 
 	for (size_t i = 0; i < count; i++) {
-		float g = gradients[i], mean = 0.0f, spread, sum;
+		float g = gradients[i], mean = 0.0f, spread;
 		float square = momentum ? squares[i] + (g * g - squares[i]) * rest
 					: rho * squares[i] + rest * (g * g);
 
@@ -74,7 +75,8 @@ KERNEL_INLINE void rmsprop_any(float *restrict weights, const float *restrict gr
 		if (centered)
 			means[i] = mean;
 		if (momentum) {
-			sum = sums[i] * kept + g * rate / sqrtf(spread + epsilon);
+			float sum = sums[i] * kept + g * rate / sqrtf(spread + epsilon);
+
 			sums[i] = sum;
 			weights[i] -= sum;
 		} else {

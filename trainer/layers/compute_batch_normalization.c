@@ -104,7 +104,8 @@ static struct norm_work norm_work(const struct layer_pass *pass, float *kept)
 	w.scale = w.mean + channels;
 	w.offset = w.scale + channels;
 	w.inverse = w.offset + channels;
-	w.sums = (double *)(void *)(w.slope + 5 * channels);
+	/* The scratch has room for the four coefficients in any case. */
+	w.sums = (double *)(void *)(w.slope + channels + 4 * channels);
 	w.mask_x = (float *)(void *)(w.sums + 2 * channels);
 	w.mask_dy = w.mask_x + norm_row_floats(pass);
 	w.norm.mean = w.mean;

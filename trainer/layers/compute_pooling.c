@@ -69,7 +69,7 @@ static int64_t pooling_count(const struct pooling_work *w, unsigned slice)
 	return min(left, w->step);
 }
 
-/* The slices of maxima and of means. */
+/* What a slice of either pass computes: of maxima or of means. */
 struct pooling_kind {
 	pool_slice forward, backward;
 };
@@ -153,16 +153,16 @@ static void average_backward_slice(void *context, unsigned slice)
 				 compute__adds(w->pass, 0));
 }
 
-#define POOLING_PASSES .forward = pooling_forward, .backward = pooling_backward, .adds = true
+#define POOLING_OPS .forward = pooling_forward, .backward = pooling_backward, .adds = true
 
 const struct compute_ops compute_max_pooling2d = {
-	POOLING_PASSES,
+	POOLING_OPS,
 	.kept = max_kept,
 	.own = &(const struct pooling_kind){max_forward_slice, max_backward_slice},
 };
 
 const struct compute_ops compute_average_pooling2d = {
-	POOLING_PASSES,
+	POOLING_OPS,
 	.own = &(const struct pooling_kind){average_forward_slice, average_backward_slice},
 };
 

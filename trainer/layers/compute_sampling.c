@@ -11,7 +11,6 @@
 #include "common/elementary.h"
 #include "common/rng.h"
 #include "trainer/kernels/kernel_clones.h"
-#include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
 /* How an item is sampled, per axis: u = at[0] (y + 0.5) + at[1] (x + 0.5) + at[2]. */

@@ -66,8 +66,8 @@ static herr_t hdf5_refuse_link(const char *parent, const char *group, const char
 	return -1;
 }
 
-enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
-		       struct err *err)
+enum status hdf5_open(struct hdf5 **out, const char *name, const void *bytes, size_t length,
+		      struct err *err)
 {
 	struct hdf5 *file = mem_calloc(1, sizeof(*file));
 	hid_t driver;

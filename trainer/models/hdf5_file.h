@@ -35,8 +35,8 @@ struct hdf5_shape {
 
 /* Open a file in memory; @bytes NULL: create an empty one. @bytes may be freed after the call.
  * @name is for messages, and copied. */
-enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
-		       struct err *err);
+enum status hdf5_open(struct hdf5 **out, const char *name, const void *bytes, size_t length,
+		      struct err *err);
 void hdf5_close(struct hdf5 *file); /* accepts NULL */
 
 /* ---- reading --------------------------------------------------------------------------------- */

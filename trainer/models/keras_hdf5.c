@@ -406,7 +406,7 @@ static bool read_all(const char *name, const void *bytes, size_t length)
 
 	if (arena_init(&s.arena, 0))
 		return false;
-	if (hdf5_parse(&s.file, name, bytes, length, &err) != ST_OK)
+	if (hdf5_open(&s.file, name, bytes, length, &err) != ST_OK)
 		return true;
 	if (hdf5_has_attribute(s.file, "", "model_config"))
 		hdf5_text(s.file, "", "model_config", &text, &err);
@@ -671,7 +671,7 @@ enum status keras_hdf5_open(struct weights_source *out, const struct model *mode
 		return err_nomem(err);
 	}
 	s->err = err;
-	if (hdf5_parse(&s->file, name, bytes, length, err) == ST_OK) {
+	if (hdf5_open(&s->file, name, bytes, length, err) == ST_OK) {
 		layout = collect_all(s, name);
 		if (!err_stuck(err))
 			match_all(s, model, layout, by_name);
@@ -694,7 +694,7 @@ enum status keras_hdf5_config(char **out, const char *name, const void *bytes, s
 			      struct err *err)
 {
 	struct hdf5 *file;
-	enum status status = hdf5_parse(&file, name, bytes, length, err);
+	enum status status = hdf5_open(&file, name, bytes, length, err);
 
 	*out = NULL;
 	if (status != ST_OK)
@@ -891,7 +891,7 @@ enum status keras_hdf5_write(char **out, size_t *length, const struct model *mod
 	w.err = err = err_start(err, &own);
 	if (arena_init(&w.arena, 0))
 		return err_nomem(err);
-	if (hdf5_parse(&w.file, name, NULL, 0, err) == ST_OK) {
+	if (hdf5_open(&w.file, name, NULL, 0, err) == ST_OK) {
 		if (layout == KERAS_LAYOUT_2)
 			write_named(&w, config);
 		else

@@ -93,22 +93,24 @@ struct stage_plan {
 	struct stage_value *values;
 	int value_count;
 	struct stage_buffer *buffers;
-	struct stage_buffer **sorted; /* while planning: those in the shared area */
 	int buffer_count;
 	struct stage_border in, out;
-	int *value_of; /* by position + 1 in the model; STAGE_NONE: not in this stage */
-	bool *reached; /* by position: the model's output depends on it */
-	/* Used while planning, by position in the model: */
-	bool *written;            /* its parameters' gradients have a writer */
-	bool *wanted;             /* + 1: needs a gradient, as in struct stage_value */
-	bool *read;               /* + 1: made before a border and read behind it */
-	bool *live;               /* + 1: as in stage_tensor, of that border */
-	int *uses;                /* readers of its output, over the whole model */
-	int *user;                /* the last of them */
+	int *value_of;            /* by position + 1 in the model; STAGE_NONE: not in this stage */
+	bool *reached;            /* by position: the model's output depends on it */
 	int logits;               /* buffer, or STAGE_NONE */
 	int masks[MODEL_OUTPUTS]; /* of the last stage, by output: values, or STAGE_NONE */
 	int most_inputs;
 	size_t slot_floats, shared_floats, scratch_floats, state_floats;
+	/* The rest is of use only while planning. */
+	struct stage_buffer **sorted; /* those in the shared area */
+	/* By position in the model: */
+	bool *written; /* its parameters' gradients have a writer */
+	int *uses;     /* readers of its output, over the whole model */
+	int *user;     /* the last of them */
+	/* By position + 1 in the model: */
+	bool *wanted; /* needs a gradient, as in struct stage_value */
+	bool *read;   /* made before a border and read behind it */
+	bool *live;   /* as in struct stage_tensor, of that border */
 };
 
 /* ST_LIMIT, without a message: more floats than STAGE_FLOATS. On failure *@plan is cleaned up. */
