@@ -185,8 +185,7 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 			    struct model_names *classes, struct model_entry *entry)
 {
 	const bool application = entry->kind == MODEL_ENTRY_APPLICATION;
-	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *key,
-		   *place;
+	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *place;
 	char snake[MODEL_NAME_SIZE];
 	int *counter, number = 0;
 
@@ -203,14 +202,13 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 	counter = model__names_find(classes, snake);
 	if (counter)
 		number = ++*counter;
-	key = counter ? snake : arena_strdup(&reader->scratch, snake);
 	entry->home = number ? arena_printf(reader->arena, "%s%slayers/%s_%d", outer, slash, snake,
 					    number)
 			     : arena_printf(reader->arena, "%s%slayers/%s", outer, slash, snake);
 	if (!entry->home)
 		err_nomem(reader->err);
 	if (!counter)
-		model__add_name(reader, classes, key, 0);
+		model__add_name(reader, classes, arena_strdup(&reader->scratch, snake), 0);
 }
 
 /* Read the entry's shared_object_id. Entries with the same one are one object in Keras, with one

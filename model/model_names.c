@@ -1,5 +1,6 @@
 /*
- * What every part of the model reader asks for: tables of names, and positions in a list of layers.
+ * What every part of the model reader asks for: tables of names, memory, and positions in a list of
+ * layers.
  *
  * Threading and ownership: see model_reader.h.
  */

@@ -42,7 +42,8 @@ struct wrapped {
 	struct err *err; /* sticky: after a failure, nothing is added */
 };
 
-/* Take over @item, which @added says the tree has. Return it; NULL: a failure. */
+/* End an addition to the tree: return @item if it was @added; otherwise free it, record a failure
+ * and return NULL. */
 static cJSON *keep(const struct wrapped *w, cJSON *item, bool added)
 {
 	if (added)
@@ -59,7 +60,7 @@ static cJSON *append(const struct wrapped *w, cJSON *list, cJSON *item)
 	return keep(w, item, !err_stuck(w->err) && item && cJSON_AddItemToArray(list, item));
 }
 
-/* The same as the member @key of @object, in place of an old one. */
+/* Add @item likewise as the member @key of @object, in place of an old one. */
 static cJSON *put(const struct wrapped *w, cJSON *object, const char *key, cJSON *item)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(object, key);

@@ -103,7 +103,7 @@ struct layer_ops {
 	size_t config_size;           /* of layer->config; 0: NULL */
 	bool images;                  /* its input must be images, or sequences if `sequence` */
 	/* Read what the rows of the options do not; set the output shape, which is the input's, and
-	 * parameters (model__add_param). Not called after a failure; NULL: nothing. */
+	 * parameters (layer__add_param). Not called after a failure; NULL: nothing. */
 	enum status (*read)(const struct layer_reading *in);
 	int64_t (*flops)(const struct model_layer *layer, int64_t batch); /* NULL: 0 */
 	/* Append the device operations of a phase for one micro-batch. `stage` is 0; the caller

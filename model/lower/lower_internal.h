@@ -2,8 +2,8 @@
  * What the parts of the lowering share: the tensors and operations created so far.
  *
  * Failures, which are always lack of memory, are sticky: after one, nothing is appended. A tensor
- * is identified by its index; -1 is none. After a failure it is 0, the infeed, which exists as soon
- * as lower__tensors() has succeeded.
+ * is identified by its index; -1 is none. After a failure, functions that append a tensor return 0,
+ * the infeed, which exists as soon as lower__tensors() has succeeded.
  */
 #ifndef LOWER_INTERNAL_H
 #define LOWER_INTERNAL_H
@@ -82,7 +82,7 @@ int lower__like(struct lowering *lowering, int tensor, enum ipu_tensor_kind kind
 		enum ipu_dtype dtype, int stage, const char *name);
 /* Append @node; lists are copied, and options are set from the run. */
 void lower__node(struct lowering *lowering, const struct ipu_node *node);
-/* Append an operation that reads @count tensors and writes one. */
+/* Append an operation that reads the @count tensors @reads and writes @to. */
 void lower__op(struct lowering *lowering, const struct ipu_op *op, const int *reads, int count,
 	       int to);
 /* Append a cast from one tensor to another; bytes become floats in [0, 1]: a division by 255. */

@@ -7,6 +7,7 @@
 
 #include "common/json.h"
 #include "common/jsonw.h"
+#include "model/model_config.h"
 
 static void write_targets(struct jsonw *w, const char *key, const struct target_kind *kind)
 {
@@ -53,21 +54,12 @@ void run_data_write(struct str *out, const struct run_data *data)
 
 /* The readers do nothing if @err (not NULL) already holds a failure. */
 
-/* Find the value at @key, which must be there; false: a failure. */
-static bool find_value(const struct json_at *at, const char *key, struct json_at *out,
-		       struct err *err)
-{
-	if (!err_stuck(err) && !json_child(at, key, out))
-		json_fail(at, err, "\"%s\" is missing", key);
-	return !err_stuck(err);
-}
-
 static void read_number(const struct json_at *at, const char *key, int64_t greatest, int64_t *out,
 			struct err *err)
 {
 	struct json_at here;
 
-	if (find_value(at, key, &here, err))
+	if (model_option_need(at, key, &here, err))
 		json_int(&here, 0, greatest, out, err);
 }
 
@@ -77,14 +69,14 @@ static void read_targets(const struct json_at *root, const char *key, struct tar
 	struct json_at at, here, part = {0};
 	int64_t classes = 0;
 
-	if (!find_value(root, key, &at, err))
+	if (!model_option_need(root, key, &at, err))
 		return;
 	read_number(&at, "classes", INT32_MAX, &classes, err);
 	out->classes = (int)classes;
 	read_number(&at, "width", INT32_MAX, &out->width, err);
-	if (!err_stuck(err) && json_child(&at, "weights", &here))
+	if (model_option_given(&at, "weights", &here, err))
 		json_int(&here, 1, INT32_MAX, &out->weights, err);
-	if (err_stuck(err) || !json_child(&at, "parts", &here) || json_array(&here, err) != ST_OK)
+	if (!model_option_given(&at, "parts", &here, err) || json_array(&here, err) != ST_OK)
 		return;
 	if (json_count(&here) > TARGET_PARTS)
 		json_fail(&here, err, "has more than %d entries", TARGET_PARTS);
@@ -101,7 +93,7 @@ static void read_item(const struct json_at *root, struct model_shape *out, struc
 {
 	struct json_at at, dim = {0};
 
-	if (!find_value(root, "item", &at, err) || json_array(&at, err) != ST_OK)
+	if (!model_option_need(root, "item", &at, err) || json_array(&at, err) != ST_OK)
 		return;
 	if (json_count(&at) > MODEL_DIMS)
 		json_fail(&at, err, "has more than %d dimensions", MODEL_DIMS);

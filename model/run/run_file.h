@@ -349,6 +349,7 @@ enum run_key_kind {
 };
 
 struct run_key {
+	/* The table (run_table.c) gives the first three by their order. */
 	const char *path;     /* "fit.epochs" */
 	const char *fallback; /* the default as JSON; NULL: the key is required */
 	const char *help;

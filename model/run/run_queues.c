@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "model/run/run_internal.h"
 
 #define SINGLE "activations_outfeed_queue"
 #define MULTI  "multi_activations_outfeed_queue"
@@ -57,21 +58,20 @@ static void assign_layer_key(const struct planning *p, const struct json_at *at,
 
 static void read_layers(const struct planning *p)
 {
-	const struct json_at root = json_root(p->run->path, p->run->json);
-	struct json_at section, at, item = {0};
+	struct json_at item = {0};
+	struct run_place place;
 
-	if (!p->run->outfeed.layers || !json_child(&root, "outfeed", &section) ||
-	    !json_child(&section, "layers", &at))
+	if (!run__value_find(p->run, "outfeed", "layers", &place))
 		return;
-	if (cJSON_IsString(at.node)) {
-		assign_layer_key(p, &at, at.node->valuestring, NULL);
+	if (cJSON_IsString(place.at.node)) {
+		assign_layer_key(p, &place.at, place.at.node->valuestring, NULL);
 		return;
 	}
-	if (!cJSON_IsArray(at.node) && !cJSON_IsObject(at.node))
-		json_fail(&at, p->err,
+	if (!cJSON_IsArray(place.at.node) && !cJSON_IsObject(place.at.node))
+		json_fail(&place.at, p->err,
 			  "must be a layer, a list of layers, or an object (layer: its key)");
-	/* A list has names of layers, an object such names and the keys. */
-	while (!err_stuck(p->err) && json_next(&at, &item)) {
+	/* Layers are the items of a list, or the members of an object, whose values are keys. */
+	while (!err_stuck(p->err) && json_next(&place.at, &item)) {
 		const char *name = item.key, *key = NULL;
 
 		if (!name)

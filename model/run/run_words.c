@@ -54,8 +54,8 @@ const char *run__option_word(const struct run_words *in, const struct run_option
 enum status run__option_check(const struct run_words *in, const struct run_option *option,
 			      enum run_takes takes)
 {
-	struct err *err = in->err;
 	static const int most[] = {0, 1, INT32_MAX};
+	struct err *err = in->err;
 
 	if (option->attached) {
 		/* Words after "--name=value" belong to no option. */
