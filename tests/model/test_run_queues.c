@@ -3,6 +3,7 @@
  */
 #include "model/run/run_queues.h"
 
+#include "common/mem.h"
 #include "support/run_sample.h"
 #include "support/support.h"
 
@@ -66,11 +67,44 @@ static void test_a_layer_that_is_not_there_is_named(void **state)
 	teardown_planned(&p);
 }
 
+static void test_one_layer_is_sent_by_its_name(void **state)
+{
+	struct planned p;
+
+	(void)state;
+	assert_int_equal(setup_planned(&p, "--outfeed.layers out", NULL), ST_OK);
+	assert_int_equal(p.queues.send_count, 1);
+	assert_string_equal(p.queues.sends[0].key, "out_acts");
+	teardown_planned(&p);
+}
+
+static void test_what_names_no_layers_is_refused(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} rows[] = {
+		{"--outfeed.layers 3", "outfeed.layers: must be a layer, a list of layers"},
+		{"--outfeed.layers [\"out\",\"out\"]", "layers[1]: has the layer \"out\" twice"},
+		{"--outfeed.layers {\"out\":\"\"}", "layers.out: is no key; null: \"out_acts\""},
+	};
+	struct planned p;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(setup_planned(&p, rows[i].line, &err), ST_INVALID);
+		assert_contains(err.text, rows[i].says);
+		teardown_planned(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layers_are_sent_with_the_keys_that_they_are_given),
 		cmocka_unit_test(test_a_layer_that_is_not_there_is_named),
+		cmocka_unit_test(test_one_layer_is_sent_by_its_name),
+		cmocka_unit_test(test_what_names_no_layers_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
