@@ -181,6 +181,33 @@ static void test_hits_are_read_a_page_at_a_time(void **state)
 	assert_shows(rig, "hits 1 to 2,000 of 20,011");
 }
 
+/* A damaged file's last hit may have the greatest number there is. */
+static int setup_far(void **state)
+{
+	const struct view_fixture_tensors params = {.steps = 20, .hits = 9, .scale = 1};
+	struct view_rig *rig = view_rig_new(state);
+
+	if (!write_tensors(rig->path, &params))
+		return -1;
+	prof_change(rig->path, "UPDATE health_rows SET row_id = 9223372036854775807 "
+			       "WHERE row_id = (SELECT max(row_id) FROM health_rows)");
+	view_rig_start(rig, false, 120, 40, "H");
+	return 0;
+}
+
+static void test_the_hit_with_the_greatest_number_is_on_the_last_page(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_health *screen = screen_of(rig);
+
+	view_rig_press(rig, "vG");
+	assert_int_equal(screen->way, VIEW_HEALTH_HITS);
+	assert_int_equal(screen->page, INT64_MAX - VIEW_HEALTH_PAGE + 1);
+	assert_int_equal(screen->grid.table.row_count, 1);
+	assert_int_equal(view_grid_cell(&screen->grid, "at_ns")->integer,
+			 view_rig_sql_int(rig, "SELECT max(time_ns) FROM health"));
+}
+
 static void test_what_is_estimated_is_said_and_near(void **state)
 {
 	struct view_rig *rig = *state;
@@ -367,6 +394,9 @@ int main(void)
 		CASE(test_it_says_where_bad_numbers_began_and_what_led_there),
 		CASE(test_a_rule_leads_to_its_hits_and_those_to_their_moment),
 		CASE_MANY(test_hits_are_read_a_page_at_a_time),
+		cmocka_unit_test_setup_teardown(
+			test_the_hit_with_the_greatest_number_is_on_the_last_page, setup_far,
+			view_rig_teardown),
 		CASE_MANY(test_what_is_estimated_is_said_and_near),
 		CASE(test_hits_are_broken_down),
 		CASE(test_it_goes_to_a_hit_a_rule_and_a_layer),

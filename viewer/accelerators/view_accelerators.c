@@ -14,6 +14,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "reports/named/report_named.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
@@ -210,7 +211,7 @@ static void read_curve(struct view_accelerators *screen, struct view_context *co
 	if (!query)
 		return;
 	prof_query_int(query, ":from", screen->curve_from);
-	prof_query_int(query, ":length", screen->curve_to - screen->curve_from);
+	prof_query_int(query, ":length", sat_sub(screen->curve_to, screen->curve_from));
 	prof_query_int(query, ":width", width);
 	prof_query_int(query, ":last", width - 1);
 	prof_query_int(query, ":rank", rank->integer);

@@ -256,8 +256,8 @@ static void health_sql(struct view_health *screen, bool follow)
 			screen->page = 1;
 		snprintf(screen->sql, sizeof(screen->sql),
 			 "SELECT " HITS_COLUMNS " FROM " HITS_FROM
-			 " WHERE h.row_id >= %lld AND h.row_id < %lld ORDER BY h.row_id",
-			 (long long)screen->page, (long long)screen->page + VIEW_HEALTH_PAGE);
+			 " WHERE h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id",
+			 (long long)screen->page, (long long)screen->page + (VIEW_HEALTH_PAGE - 1));
 		break;
 	case VIEW_HEALTH_PARTS:
 		snprintf(screen->sql, sizeof(screen->sql),
@@ -617,7 +617,7 @@ static void health_status(const void *state, const struct view_context *context,
 	view_grid_status(&screen->grid, grid, sizeof(grid));
 	if (screen->way == VIEW_HEALTH_HITS && screen->source.hits > VIEW_HEALTH_PAGE)
 		snprintf(out, size, "hits %s to %s of %s: %s", fmt_count(from, screen->page),
-			 fmt_count(to, screen->page + screen->grid.table.row_count - 1),
+			 fmt_count(to, screen->page - 1 + screen->grid.table.row_count),
 			 fmt_count(all, screen->source.hits), grid);
 	else if (screen->way == VIEW_HEALTH_PARTS && screen->source.every > 1)
 		snprintf(out, size, "estimated from one hit in %s: %s",

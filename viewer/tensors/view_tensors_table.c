@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
 
@@ -132,7 +133,7 @@ void view__grids_load(struct view_tensors *screen, struct view_context *context,
 	tensors_where(screen, tensors_grids[page].key,
 		      context->target ? NULL : tensors_grids[page].queue, "c.", &sql);
 	str_addf(&sql, " AND h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
-		 (long long)screen->grid_from, (long long)screen->grid_from + RANGE - 1,
+		 (long long)screen->grid_from, (long long)sat_add(screen->grid_from, RANGE - 1),
 		 VIEW_TENSORS_PAGE);
 	screen->grid.style = tensors_grids_style;
 	if (sql.failed)
@@ -156,13 +157,14 @@ enum view_answer view__grids_request(struct view_tensors *screen, enum view_requ
 	const int64_t all = screen->curve[0].rows.all;
 
 	if (screen->page == VIEW_TENSOR_ROWS && down && grid->at + 1 >= grid->count) {
-		int64_t next = screen->grid_from + RANGE;
+		int64_t next = sat_add(screen->grid_from, RANGE);
 
 		/* A full page ends before its range does: its last row's id, before sorting. */
 		if (table->row_count == VIEW_TENSORS_PAGE)
-			next = 1 + table->cells[(table->row_count - 1) * table->column_count +
-						view_table_column(table, "row")]
-					   .integer;
+			next = sat_add(table->cells[(table->row_count - 1) * table->column_count +
+						    view_table_column(table, "row")]
+					       .integer,
+				       1);
 
 		if (next <= all) {
 			screen->grid_from = next;

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "common/str.h"
 
 #define TEXT_MOVE     16  /* tokens */
@@ -167,7 +168,7 @@ static void captures_load(struct view_tensors *screen, struct view_context *cont
 	if (err_stuck(err))
 		return;
 	values->both.looked = values->found[0].looked + values->found[1].looked;
-	values->both.all = values->found[0].all + values->found[1].all;
+	values->both.all = sat_add(values->found[0].all, values->found[1].all);
 	tensors_pair_up(values, partner, taken, err);
 }
 
