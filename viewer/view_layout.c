@@ -31,8 +31,7 @@ struct view_frame view_frame_layout(int width, int height)
 	return frame;
 }
 
-/* Cut @rows from the top of *@rect and return them; layout_cut_bottom() from its bottom. */
-static struct view_rect layout_cut_top(struct view_rect *rect, int rows)
+struct view_rect view_cut_top(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
@@ -42,11 +41,12 @@ static struct view_rect layout_cut_top(struct view_rect *rect, int rows)
 	return taken;
 }
 
+/* Cut @rows from the bottom of *@rect and return them. */
 static struct view_rect layout_cut_bottom(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
-	*rect = layout_cut_top(&taken, rect->height - max(0, min(rows, rect->height)));
+	*rect = view_cut_top(&taken, rect->height - max(0, min(rows, rect->height)));
 	return taken;
 }
 
@@ -110,7 +110,7 @@ struct view_timeline_layout view_timeline_areas(struct view_rect body, int label
 		out.details = layout_cut_bottom(&rest, body.height >= 30 ? DETAILS_HEIGHT + 3
 									 : DETAILS_HEIGHT);
 	if (rest.height >= 8)
-		out.overview = layout_cut_top(&rest, 1);
+		out.overview = view_cut_top(&rest, 1);
 	out.labels = layout_cut_left(&rest, min(label_width, rest.width / 3));
 	if (rest.width >= 3 * IDLE_WIDTH) {
 		out.idle = rest;
@@ -131,7 +131,7 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 	if (body.height >= 12) {
 		struct view_rect foot = layout_cut_bottom(&rest, min(wanted, body.height - 6));
 
-		out.heading = layout_cut_top(&foot, 1);
+		out.heading = view_cut_top(&foot, 1);
 		out.body = foot;
 	}
 	out.table = rest;

@@ -26,6 +26,9 @@ struct view_frame {
 
 struct view_frame view_frame_layout(int width, int height);
 
+/* Cut @rows, as many as there are, from the top of *@rect and return them. */
+struct view_rect view_cut_top(struct view_rect *rect, int rows);
+
 /* A list of @rows x @columns in the middle of @body, cut to its size. */
 struct view_rect view_popup_area(struct view_rect body, int columns, int rows);
 

@@ -1,6 +1,6 @@
 /*
- * Opening, polling and closing a report; finding others in folders by their names, each then opened
- * briefly.
+ * Opening, polling, reading and closing a report; finding others in folders by their names, each
+ * then opened briefly.
  *
  * Threading: one thread. Ownership: the source owns its handle, the list of runs its texts.
  */
@@ -199,6 +199,25 @@ static bool view_running(char out[FS_PATH_SIZE])
 	return out[0] != '\0';
 }
 
+enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err)
+{
+	char running[FS_PATH_SIZE];
+
+	if (report_find_newest(folder, out))
+		return ST_OK;
+	if (view_running(running))
+		return err_set(err, ST_NOTFOUND,
+			       "no report in %s (tf_report__*/profile.db); running now: "
+			       "ipu-view %s",
+			       strcmp(folder, ".") == 0 ? "this directory" : folder, running);
+	return err_set(err, ST_NOTFOUND,
+		       "no report in %s (tf_report__*/profile.db): name one, or train with "
+		       "POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}'",
+		       strcmp(folder, ".") == 0 ? "this directory" : folder);
+}
+
+/* ---- reading as a series of steps ------------------------------------------------------------ */
+
 struct prof_query *view_query_open(struct prof_db *db, const char *sql, struct err *err)
 {
 	struct prof_query *query = NULL;
@@ -245,23 +264,6 @@ double view_source_fact(struct prof_db *db, const char *key)
 	return prof_db_meta(db, key, text, sizeof(text)) && str_to_double(text, &value) && value > 0
 		       ? value
 		       : (double)NAN;
-}
-
-enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err)
-{
-	char running[FS_PATH_SIZE];
-
-	if (report_find_newest(folder, out))
-		return ST_OK;
-	if (view_running(running))
-		return err_set(err, ST_NOTFOUND,
-			       "no report in %s (tf_report__*/profile.db); running now: "
-			       "ipu-view %s",
-			       strcmp(folder, ".") == 0 ? "this directory" : folder, running);
-	return err_set(err, ST_NOTFOUND,
-		       "no report in %s (tf_report__*/profile.db): name one, or train with "
-		       "POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}'",
-		       strcmp(folder, ".") == 0 ? "this directory" : folder);
 }
 
 /* ---- runs to compare with -------------------------------------------------------------------- */

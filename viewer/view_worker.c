@@ -81,6 +81,11 @@ static void view_job_filter(struct view_job *job)
 		view_grid_filter(grid, job->text);
 }
 
+static void view_job_key(struct view_job *job)
+{
+	job->answer = job->ops->type(job->state, job->context, job->key);
+}
+
 static void view_job_click(struct view_job *job)
 {
 	struct view_grid *grid;
@@ -162,27 +167,30 @@ static void view_job_offering(struct view_job *job)
 		err_set(&job->err, ST_INTERRUPTED, "stopped");
 }
 
+static void view_job_write(struct view_job *job)
+{
+	job->err.status =
+		view_screen_rows(job->ops, job->state, job->context, &job->table, &job->err);
+}
+
+static void view_job_runs(struct view_job *job)
+{
+	job->err.status = view_runs_read(job->runs, job->context, &job->err);
+}
+
 void view_job_run(void *user)
 {
 	static void (*const runs[])(struct view_job *) = {
 		[VIEW_LOAD_JOB] = view_job_load,     [VIEW_REQUEST_JOB] = view_job_request,
 		[VIEW_SEARCH_JOB] = view_job_search, [VIEW_FILTER_JOB] = view_job_filter,
-		[VIEW_CLICK_JOB] = view_job_click,   [VIEW_GO_JOB] = view_job_go,
-		[VIEW_JOIN_JOB] = view_job_join,
-	};
+		[VIEW_KEY_JOB] = view_job_key,       [VIEW_CLICK_JOB] = view_job_click,
+		[VIEW_GO_JOB] = view_job_go,         [VIEW_JOIN_JOB] = view_job_join,
+		[VIEW_WRITE_JOB] = view_job_write,   [VIEW_RUNS_JOB] = view_job_runs};
 	struct view_job *job = user;
 	const uint64_t start = clock_ns();
 
 	job->err.status = ST_OK;
-	if (job->kind == VIEW_KEY_JOB)
-		job->answer = job->ops->type(job->state, job->context, job->key);
-	else if (job->kind == VIEW_WRITE_JOB)
-		job->err.status = view_screen_rows(job->ops, job->state, job->context, &job->table,
-						   &job->err);
-	else if (job->kind == VIEW_RUNS_JOB)
-		job->err.status = view_runs_read(job->runs, job->context, &job->err);
-	else
-		runs[job->kind](job);
+	runs[job->kind](job);
 	if (view_job_moves(job))
 		view_job_offering(job);
 	job->took_ns = clock_ns() - start;

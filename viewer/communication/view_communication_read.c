@@ -104,14 +104,12 @@ const struct report_grouping *view__comm_grouping(const char *by)
 static void comm_make_map(struct view_communication *screen, struct err *err)
 {
 	const size_t count = screen->count;
-	int64_t *ranks = arena_alloc(&screen->arena, count + 1, sizeof(*ranks));
+	int64_t *ranks = view_alloc(&screen->arena, count, sizeof(*ranks), err);
 	size_t kept = 0;
 
-	screen->first = arena_alloc(&screen->arena, count + 1, sizeof(*screen->first));
-	if (!ranks || !screen->first) {
-		err_nomem(err);
+	screen->first = view_alloc(&screen->arena, count, sizeof(*screen->first), err);
+	if (err_stuck(err))
 		return;
-	}
 	memset(screen->greatest, 0, sizeof(screen->greatest));
 	for (size_t i = 0; i < count; i++) {
 		struct view_comm_cell *cell = &screen->cells[i];
@@ -148,9 +146,9 @@ enum status view__comm_read(struct view_communication *screen, struct view_conte
 	arena_reset(&screen->arena);
 	if (!context->source->db)
 		return ST_OK;
-	prof_query_open(&query, context->source->db, view__comm_grouping("update")->sql, err);
+	query = view_query_open(context->source->db, view__comm_grouping("update")->sql, err);
 	screen->cut = false;
-	while (prof_query_next(query, &err->status, err)) {
+	while (view_query_next(query, err)) {
 		struct view_comm_cell cell;
 
 		screen->cut = screen->count == VIEW_COMM_ROWS;
@@ -169,8 +167,7 @@ enum status view__comm_read(struct view_communication *screen, struct view_conte
 		err_set(err, ST_INTERRUPTED, "stopped");
 	if (!err_stuck(err) && screen->count > 0)
 		qsort(screen->cells, screen->count, sizeof(*screen->cells), comm_compare_cells);
-	if (!err_stuck(err))
-		comm_make_map(screen, err);
+	comm_make_map(screen, err);
 	if (err_stuck(err)) {
 		screen->count = 0;
 		screen->columns = screen->rank_count = 0;

@@ -81,7 +81,7 @@ struct view_grid {
 
 void view_grid_fini(struct view_grid *grid); /* accepts a zeroed grid */
 
-/* For the rows of screens whose state begins with its only table. */
+/* .grid of a screen whose state begins with its table, and .fini if it owns nothing else. */
 struct view_grid *view_state_grid(void *state);
 void view_state_grid_fini(void *state);
 

@@ -22,25 +22,15 @@
 #define STRIP_FROM   8
 #define HEADING_FROM 8 /* least rows of the body with a heading */
 
-static struct view_rect liveness_cut_rows(struct view_rect *rest, int rows)
-{
-	struct view_rect out = *rest;
-
-	out.height = rows;
-	rest->y += rows;
-	rest->height -= rows;
-	return out;
-}
-
 /* Split the chart's area, from top to bottom. */
 static void liveness_chart_area(struct view_liveness_layout *out, struct view_rect part, bool life)
 {
 	const int height = part.height;
 
 	if (height >= LEGEND_FROM)
-		out->legend = liveness_cut_rows(&part, 1);
+		out->legend = view_cut_top(&part, 1);
 	if (height >= STRIP_FROM)
-		out->overview = liveness_cut_rows(&part, 1);
+		out->overview = view_cut_top(&part, 1);
 	out->chart = part;
 	if (life && height >= LIFE_FROM) {
 		out->chart.height--;
@@ -56,7 +46,7 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 	if (!table) {
 		if (body.height >= HEADING_FROM)
-			out.heading = liveness_cut_rows(&rest, 1);
+			out.heading = view_cut_top(&rest, 1);
 		liveness_chart_area(&out, rest, false);
 		return out;
 	}
@@ -65,7 +55,7 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 		out.table = sides.right;
 		if (body.height >= HEADING_FROM)
-			out.heading = liveness_cut_rows(&out.table, 1);
+			out.heading = view_cut_top(&out.table, 1);
 		liveness_chart_area(&out, sides.left, true);
 		return out;
 	}
@@ -74,9 +64,9 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 		liveness_chart_area(&out, rest, false);
 		return out;
 	}
-	liveness_chart_area(&out, liveness_cut_rows(&rest, rows), true);
+	liveness_chart_area(&out, view_cut_top(&rest, rows), true);
 	if (body.height >= HEADING_FROM)
-		out.heading = liveness_cut_rows(&rest, 1);
+		out.heading = view_cut_top(&rest, 1);
 	out.table = rest;
 	return out;
 }
@@ -352,15 +342,14 @@ static void liveness_show_ipu(struct view_liveness *live, int64_t ipu)
 static bool liveness_find_steps(struct view_liveness *live, const char *sql, const char *name,
 				int64_t id, const char *text, int64_t out[3])
 {
-	struct prof_query *query;
+	struct prof_query *query = view_query_open(live->context->source->db, sql, &live->err);
 	bool found;
 
-	prof_query_open(&query, live->context->source->db, sql, &live->err);
 	if (text)
 		prof_query_text(query, name, text);
 	else
 		prof_query_int(query, name, id);
-	found = prof_query_next(query, &live->err.status, &live->err);
+	found = view_query_next(query, &live->err);
 	for (int i = 0; i < 3 && found; i++)
 		out[i] = prof_column_int(query, i);
 	prof_query_close(query);

@@ -56,15 +56,6 @@ static const struct view_live_step *liveness_highest_in(const struct view_live_c
 	return best;
 }
 
-static double *liveness_numbers(struct view_liveness *live, int count)
-{
-	double *numbers = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*numbers));
-
-	if (!numbers)
-		err_nomem(&live->err);
-	return numbers;
-}
-
 /* Compute a report's points, and the Target's line. The line has steps; connecting the points
  * directly would slope where bytes jump. */
 static void liveness_fill_points(struct view_liveness *live, struct view_live_band *band,
@@ -72,10 +63,14 @@ static void liveness_fill_points(struct view_liveness *live, struct view_live_ba
 {
 	const struct view_live_curve *curve = view__live_curve(live, report, band->ipu);
 	const int count = live->points;
-	double *values = curve ? liveness_numbers(live, 3 * count) : NULL;
-	double *line = values && report == 1 ? liveness_numbers(live, 2 * live->plot) : NULL;
+	double *values, *line = NULL;
 
-	if (!values || (report == 1 && !line))
+	if (!curve)
+		return;
+	values = view_alloc(&live->arena, 3 * (size_t)count, sizeof(*values), &live->err);
+	if (report == 1)
+		line = view_alloc(&live->arena, 2 * (size_t)live->plot, sizeof(*line), &live->err);
+	if (err_stuck(&live->err))
 		return;
 	band->always[report] = values;
 	band->rest[report] = values + count;
@@ -132,11 +127,9 @@ static void liveness_make_bands(struct view_liveness *live)
 						     : min((int)live->ipu_count, room);
 
 	live->scale = 0;
-	live->bands = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*live->bands));
-	if (!live->bands) {
-		err_nomem(&live->err);
+	live->bands = view_alloc(&live->arena, (size_t)count, sizeof(*live->bands), &live->err);
+	if (!live->bands)
 		return;
-	}
 	live->band_count = count;
 	for (int b = 0; b < count; b++) {
 		struct view_live_band *band = &live->bands[b];
@@ -164,11 +157,10 @@ static void liveness_make_overview(struct view_liveness *live)
 	const int64_t steps = live->extent.to - live->extent.from;
 	const int count = live->areas.overview.height > 0 ? live->plot : 0;
 
-	live->overview = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*live->overview));
-	if (!live->overview) {
-		err_nomem(&live->err);
+	live->overview =
+		view_alloc(&live->arena, (size_t)count, sizeof(*live->overview), &live->err);
+	if (!live->overview)
 		return;
-	}
 	for (int x = 0; x < count; x++) {
 		double value = (double)NAN;
 		int64_t from, to;
@@ -201,8 +193,7 @@ void view__live_picture(struct view_liveness *live)
 	arena_reset(&live->arena);
 	live->band_count = live->points = live->overview_count = 0;
 	liveness_make_bands(live);
-	if (!err_stuck(&live->err))
-		liveness_make_overview(live);
+	liveness_make_overview(live);
 	if (err_stuck(&live->err)) {
 		live->band_count = live->points = 0;
 		return;
@@ -222,12 +213,12 @@ void view__live_picture(struct view_liveness *live)
 	live->program[0] = '\0';
 	if (live->facts[0].program_id == IPS_NULL || !db)
 		return;
-	prof_query_open(&query, db,
-			"SELECT coalesce(name, operation, type) FROM programs "
-			"WHERE program_id = :program_id",
-			&live->err);
+	query = view_query_open(db,
+				"SELECT coalesce(name, operation, type) FROM programs "
+				"WHERE program_id = :program_id",
+				&live->err);
 	prof_query_int(query, ":program_id", live->facts[0].program_id);
-	if (prof_query_next(query, &live->err.status, &live->err))
+	if (view_query_next(query, &live->err))
 		view_place_text(live->program, prof_column_text(query, 0));
 	prof_query_close(query);
 }

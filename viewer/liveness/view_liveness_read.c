@@ -46,12 +46,11 @@ static int64_t liveness_clamp_value(int64_t value)
 static void liveness_read_steps(struct view_live_report *report, struct prof_db *db,
 				struct err *err)
 {
-	struct prof_query *query;
+	struct prof_query *query = view_query_open(db, liveness_sql_steps, err);
 
 	report->count = 0;
 	report->cut = false;
-	prof_query_open(&query, db, liveness_sql_steps, err);
-	while (prof_query_next(query, &err->status, err)) {
+	while (view_query_next(query, err)) {
 		report->cut = report->count == VIEW_LIVE_STEPS;
 		if (report->cut)
 			break;
@@ -111,12 +110,11 @@ static void liveness_make_curves(struct view_live_report *report, struct err *er
 static bool liveness_read_report(struct view_live_report *report, struct prof_db *db,
 				 struct err *err)
 {
+	struct prof_query *query = view_query_open(db, liveness_sql_counts, err);
 	int64_t rows = 0, variables = 0;
 	bool sorted = true;
-	struct prof_query *query;
 
-	prof_query_open(&query, db, liveness_sql_counts, err);
-	if (prof_query_next(query, &err->status, err)) {
+	if (view_query_next(query, err)) {
 		rows = prof_column_int(query, 0);
 		variables = prof_column_int(query, 1);
 	}
@@ -132,10 +130,8 @@ static bool liveness_read_report(struct view_live_report *report, struct prof_db
 	if (!sorted)
 		qsort(report->steps, report->count, sizeof(*report->steps), liveness_by_step);
 	liveness_make_curves(report, err);
-	if (err_stuck(err))
-		return true;
-	prof_query_open(&query, db, liveness_sql_capacity, err);
-	while (prof_query_next(query, &err->status, err))
+	query = view_query_open(db, liveness_sql_capacity, err);
+	while (view_query_next(query, err))
 		for (size_t i = 0; i < report->curve_count; i++)
 			if (report->curves[i].ipu == prof_column_int(query, 0))
 				report->curves[i].capacity = prof_column_int(query, 1);

@@ -306,15 +306,14 @@ static void memory_show_ipu(struct view_memory *screen, int64_t ipu)
 static bool memory_find_variable(struct view_memory *screen, const char *sql, const char *text,
 				 int64_t id)
 {
-	struct prof_query *query;
+	struct prof_query *query = view_query_open(view__memory_db(screen, 0), sql, &screen->err);
 	bool found;
 
-	prof_query_open(&query, view__memory_db(screen, 0), sql, &screen->err);
 	if (text)
 		prof_query_text(query, ":text", text);
 	if (id != IPS_NULL)
 		prof_query_int(query, ":id", id);
-	found = prof_query_next(query, &screen->err.status, &screen->err);
+	found = view_query_next(query, &screen->err);
 	if (found) {
 		const char *name = prof_column_text(query, 1);
 
@@ -384,10 +383,10 @@ static bool memory_search(void *state, struct view_context *context, const char 
 	if (!memory_find_variable(screen, forward ? memory_sql_after : memory_sql_before, text,
 				  from == IPS_NULL && !forward ? INT64_MAX : from))
 		return false;
-	prof_query_open(&query, context->source->db, memory_sql_hits, &screen->err);
+	query = view_query_open(context->source->db, memory_sql_hits, &screen->err);
 	prof_query_text(query, ":text", text);
 	prof_query_int(query, ":id", screen->subject.variable_id);
-	if (prof_query_next(query, &screen->err.status, &screen->err)) {
+	if (view_query_next(query, &screen->err)) {
 		context->hit = prof_column_int(query, 0);
 		context->hits = prof_column_int(query, 1);
 	}

@@ -346,7 +346,7 @@ static void memory_add_variable(struct view_memory *screen, int side, const stru
 static void memory_add_variables(struct view_memory *screen, int side, struct view_hits *hits)
 {
 	struct err *err = &screen->err;
-	struct prof_query *query = NULL;
+	struct prof_query *query;
 	struct str sql = {0};
 
 	if (!err_stuck(err) && view_cancelled(screen->context))
@@ -361,12 +361,11 @@ static void memory_add_variables(struct view_memory *screen, int side, struct vi
 		if (h == 0 || hits->hit[h].variable_id != hits->hit[h - 1].variable_id)
 			str_addf(&sql, "%s%" PRId64, h ? "," : "", hits->hit[h].variable_id);
 	str_add(&sql, ")");
-	if (sql.failed)
+	if (sql.failed && !err_stuck(err))
 		err_nomem(err);
-	else if (!err_stuck(err))
-		prof_query_open(&query, view__memory_db(screen, side), str_peek(&sql), err);
+	query = view_query_open(view__memory_db(screen, side), str_peek(&sql), err);
 	str_free(&sql);
-	while (prof_query_next(query, &err->status, err))
+	while (view_query_next(query, err))
 		memory_add_variable(screen, side, hits, query);
 	prof_query_close(query);
 }
@@ -385,9 +384,7 @@ static void memory_load_variables(struct view_memory *screen)
 	memory_add_line(screen, VIEW_MEMORY_GROUP, VIEW_MEMORY_VARIABLE_GROUP, "Largest variables");
 	if (!memory_is_open(screen, VIEW_MEMORY_VARIABLE_GROUP))
 		return;
-	hits = arena_alloc(&details->arena, 1, sizeof(*hits));
-	if (!hits)
-		err_nomem(&screen->err);
+	hits = view_alloc(&details->arena, 1, sizeof(*hits), &screen->err);
 	for (int s = 0; s < screen->sides && hits; s++)
 		memory_add_variables(screen, s, hits);
 	for (int i = first; i < details->count; i++)
@@ -466,11 +463,10 @@ void view__memory_details(struct view_memory *screen)
 		details->open = VIEW_MEMORY_ALL_GROUPS;
 	details->count = details->variables_at = 0;
 	memory_choose_columns(screen);
-	details->lines = arena_alloc(&details->arena, LINES_MOST, sizeof(*details->lines));
-	if (!details->lines) {
-		err_nomem(&screen->err);
+	details->lines =
+		view_alloc(&details->arena, LINES_MOST, sizeof(*details->lines), &screen->err);
+	if (!details->lines)
 		return;
-	}
 	if (memory_is_open(screen, VIEW_MEMORY_LIVENESS_GROUP))
 		memory_sum_apart(screen);
 	memory_add_values(screen, VIEW_MEMORY_NO_GROUP, "Memory excluding gaps", VIEW_MEMORY_TOTAL);
@@ -610,7 +606,7 @@ static void memory_draw_line(const struct view_memory *screen, struct view_pane 
 			     const struct view_memory_line *line, int y,
 			     const struct view_cells *cells, bool here)
 {
-	const bool open = line->group >= 0 && screen->details.open & 1u << line->group;
+	const bool open = line->group >= 0 && memory_is_open(screen, line->group);
 	const enum view_style style = here                              ? VIEW_CURSOR
 				      : line->kind == VIEW_MEMORY_GROUP ? VIEW_BOLD
 				      : line->kind == VIEW_MEMORY_NOTE  ? VIEW_DIM

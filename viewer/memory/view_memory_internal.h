@@ -345,7 +345,7 @@ int64_t view__memory_all(const struct view_memory *screen, int side, int number)
 /* Sum the tiles with indexes @first .. @first + @count - 1. */
 void view__memory_sum(const struct view_memory *screen, int side, int64_t first, int64_t count,
 		      struct view_memory_sums *sums);
-/* Bytes by which the tile's total exceeds its capacity; 0: it fits. */
+/* Bytes beyond the tile's capacity, or else those recorded as overflowed; 0: it fits. */
 int64_t view__memory_excess(const struct view_memory *screen, int side, int64_t index);
 double view__memory_share(int64_t bytes, int64_t of); /* NaN: of nothing */
 /* The shown number of a tile in report @side. */

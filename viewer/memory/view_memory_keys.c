@@ -83,6 +83,7 @@ static void memory_move_curve(struct view_memory *screen, enum view_request requ
 
 static void memory_move_chip(struct view_memory *screen, enum view_request request)
 {
+	/* On the floor plan: columns across, rows down, and whole IPUs. */
 	static const struct {
 		enum view_request request;
 		int across, down, ipus;
@@ -101,7 +102,6 @@ static void memory_move_chip(struct view_memory *screen, enum view_request reque
 					     moves[i].ipus * screen->tiles;
 			const int64_t index = view__memory_cursor(screen) + step;
 
-			/* Moves on the floor plan: columns across, rows down, and whole IPUs. */
 			if (index >= first && index < first + shown)
 				view__memory_set_cursor(screen, index);
 		}
@@ -143,16 +143,11 @@ static enum view_answer memory_move(struct view_memory *screen, enum view_reques
 	if ((screen->details.active && (end || memory_is_vertical(request))) ||
 	    (screen->view == VIEW_MEMORY_CURVE && memory_is_vertical(request))) {
 		struct view_memory_details *details = &screen->details;
-		const int page = max(screen->areas.details.height - 2, 1);
-		const int by = request == VIEW_UP_REQUEST          ? -1
-			       : request == VIEW_DOWN_REQUEST      ? 1
-			       : request == VIEW_PAGE_UP_REQUEST   ? -page
-			       : request == VIEW_PAGE_DOWN_REQUEST ? page
-			       : request == VIEW_HOME_REQUEST      ? -details->count
-			       : request == VIEW_END_REQUEST       ? details->count
-								   : 0;
+		int64_t at = details->at;
 
-		details->at = max(0, min(details->at + by, details->count - 1));
+		view_list_move(&at, request, max(screen->areas.details.height - 2, 1),
+			       details->count);
+		details->at = (int)max(0, min(at, details->count - 1));
 		return VIEW_DRAW;
 	}
 	if (end && screen->view == VIEW_MEMORY_HISTOGRAM) {

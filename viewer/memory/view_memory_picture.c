@@ -100,7 +100,6 @@ const char *view__memory_what(const struct view_memory *screen)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Bytes beyond the tile's capacity; if there are none, the bytes recorded as overflowed. */
 int64_t view__memory_excess(const struct view_memory *screen, int side, int64_t index)
 {
 	int64_t *const *bytes = screen->side[side].bytes;
@@ -179,13 +178,12 @@ static void memory_make_curve(struct view_memory *screen, int columns)
 	*curve = (struct view_memory_curve){.from = screen->from, .span = screen->span};
 	if (columns < 1)
 		return;
-	curve->index = arena_alloc(&screen->picture_arena, (size_t)columns, sizeof(*curve->index));
-	numbers = arena_alloc(&screen->picture_arena, (size_t)lines * (size_t)columns,
-			      sizeof(*numbers));
-	if (!curve->index || !numbers) {
-		err_nomem(&screen->err);
+	curve->index = view_alloc(&screen->picture_arena, (size_t)columns, sizeof(*curve->index),
+				  &screen->err);
+	numbers = view_alloc(&screen->picture_arena, (size_t)lines * (size_t)columns,
+			     sizeof(*numbers), &screen->err);
+	if (err_stuck(&screen->err))
 		return;
-	}
 	for (int s = 0; s < screen->sides; s++, numbers += columns)
 		curve->bytes[s] = numbers;
 	for (int i = 0; i < screen->stack_count; i++, numbers += columns)
@@ -395,12 +393,10 @@ static void memory_make_floor(struct view_memory *screen)
 	memory_fit_plans(screen, plans, (int)(at / screen->tiles));
 	memory_find_floor_range(screen);
 	each = (size_t)floor->columns * (size_t)floor->rows;
-	floor->values = arena_alloc(&screen->picture_arena, each * (size_t)floor->count + 1,
-				    sizeof(*floor->values));
-	if (!floor->values) {
+	floor->values = view_alloc(&screen->picture_arena, each * (size_t)floor->count,
+				   sizeof(*floor->values), &screen->err);
+	if (!floor->values)
 		floor->count = 0;
-		err_nomem(&screen->err);
-	}
 	for (int plan = 0; plan < floor->count; plan++)
 		for (size_t i = 0; i < each; i++)
 			floor->values[(size_t)plan * each + i] =

@@ -77,15 +77,11 @@ static void memory_add_run(int64_t *array, const struct view_memory_run *run)
 			array[i] = INT64_MAX;
 }
 
-/* NULL: out of memory. */
+/* Zeroed bytes by index; NULL only after a failure. */
 static int64_t *memory_tile_array(struct view_memory *screen, struct arena *arena)
 {
-	int64_t *array = arena_alloc(arena, (size_t)screen->ipus * (size_t)screen->tiles + 1,
-				     sizeof(*array));
-
-	if (!array)
-		err_nomem(&screen->err);
-	return array;
+	return view_alloc(arena, (size_t)screen->ipus * (size_t)screen->tiles, sizeof(int64_t),
+			  &screen->err);
 }
 
 /* Find or add the category. Those that are too many become the last one. */
@@ -95,8 +91,10 @@ static int memory_category(struct view_memory *screen, const char *name)
 
 	while (at < screen->categories && strcmp(screen->category[at], name) != 0)
 		at++;
-	if (at >= VIEW_MEMORY_CATEGORIES - 1 && at == screen->categories)
-		name = OTHERS, at = VIEW_MEMORY_CATEGORIES - 1;
+	if (at >= VIEW_MEMORY_CATEGORIES - 1 && at == screen->categories) {
+		name = OTHERS;
+		at = VIEW_MEMORY_CATEGORIES - 1;
+	}
 	if (at < screen->categories)
 		return at;
 	screen->category[at] = arena_strdup(&screen->data_arena, name);
@@ -140,11 +138,9 @@ static void memory_add_row(struct view_memory *screen, int side, const struct pr
 /* Read the IPUs of a report, in order, and the greatest number of tiles of an IPU. */
 static void memory_read_extent(struct view_memory *screen, struct prof_db *db)
 {
-	struct prof_query *query;
-	enum status *status = &screen->err.status;
+	struct prof_query *query = view_query_open(db, memory_sql_extent, &screen->err);
 
-	prof_query_open(&query, db, memory_sql_extent, &screen->err);
-	while (prof_query_next(query, status, &screen->err)) {
+	while (view_query_next(query, &screen->err)) {
 		const int64_t ipu = prof_column_int(query, 0);
 		const int64_t tiles = min(prof_column_int(query, 1) + 1, TILE_MOST);
 		int at = (int)sorted_place(screen->ipu_ids, (size_t)screen->ipus,
@@ -161,14 +157,14 @@ static void memory_read_extent(struct view_memory *screen, struct prof_db *db)
 	prof_query_close(query);
 }
 
-/* prof_query_next() that fails if the user cancelled. @rows: those asked for so far. */
+/* view_query_next() that fails if the user cancelled. @rows: those asked for so far. */
 static bool memory_next_row(struct view_memory *screen, struct prof_query *query, int64_t *rows)
 {
 	struct err *err = &screen->err;
 
 	if (!err_stuck(err) && ++*rows % CHECK_EVERY == 0 && view_cancelled(screen->context))
 		err_set(err, ST_INTERRUPTED, "stopped");
-	return prof_query_next(query, &err->status, err);
+	return view_query_next(query, err);
 }
 
 /* ---- merged reports -------------------------------------------------------------------------- */
@@ -205,18 +201,15 @@ void view__memory_rows_fini(struct view_memory_rows *rows)
 static void memory_read_apart(struct view_memory *screen, struct view_memory_side *side,
 			      struct prof_db *db)
 {
+	struct err *err = &screen->err;
 	struct prof_query *query;
 
-	if (err_stuck(&screen->err))
-		return;
-	side->apart = arena_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart));
-	if (!side->apart) {
-		err_nomem(&screen->err);
-		return;
-	}
-	prof_query_open(&query, db, memory_sql_apart, &screen->err);
-	while (prof_query_next(query, &screen->err.status, &screen->err)) {
+	side->apart =
+		view_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart), err);
+	query = view_query_open(db, memory_sql_apart, err);
+	while (view_query_next(query, err)) {
 		const int at = view__memory_ipu_at(screen, prof_column_int(query, 0));
+
 		if (at >= 0)
 			side->apart[at] = sat_real(prof_column_real(query, 1));
 	}
@@ -235,9 +228,7 @@ void view__memory_read(struct view_memory *screen)
 	screen->ipus = screen->categories = 0;
 	screen->tiles = screen->all_ipus = 0;
 	screen->subject_stale = true;
-	screen->ipu_ids = arena_alloc(&screen->data_arena, IPUS_MOST + 1, sizeof(*screen->ipu_ids));
-	if (!screen->ipu_ids)
-		err_nomem(err);
+	screen->ipu_ids = view_alloc(&screen->data_arena, IPUS_MOST, sizeof(*screen->ipu_ids), err);
 	for (int s = 0; s < screen->sides && !err_stuck(err); s++)
 		memory_read_extent(screen, view__memory_db(screen, s));
 	screen->all_ipus = screen->ipus;
@@ -247,14 +238,13 @@ void view__memory_read(struct view_memory *screen)
 		screen->ipus = (int)(VIEW_MEMORY_TILES / screen->tiles);
 	for (int s = 0; s < screen->sides && !err_stuck(err) && screen->ipus > 0; s++) {
 		struct prof_db *db = view__memory_db(screen, s);
-		struct prof_query *query = NULL;
+		struct prof_query *query;
 		int64_t rows = 0;
 
 		memory_read_ranks(&screen->side[s], db);
-		for (int n = 0; n < VIEW_MEMORY_CATEGORY && !err_stuck(err); n++)
+		for (int n = 0; n < VIEW_MEMORY_CATEGORY; n++)
 			screen->side[s].bytes[n] = memory_tile_array(screen, &screen->data_arena);
-		if (!err_stuck(err))
-			prof_query_open(&query, db, memory_sql_memory, err);
+		query = view_query_open(db, memory_sql_memory, err);
 		while (memory_next_row(screen, query, &rows))
 			memory_add_row(screen, s, query);
 		prof_query_close(query);
@@ -275,15 +265,12 @@ void view__memory_subject(struct view_memory *screen)
 	for (int s = 0; s < screen->sides && screen->subject.name[0] && !err_stuck(err); s++) {
 		int64_t *array = memory_tile_array(screen, &screen->subject_arena);
 		struct view_memory_run run;
-		struct prof_query *query;
+		struct prof_query *query = view_query_open(view__memory_db(screen, s),
+							   layer ? SQL_SUBJECT "layer = :name)"
+								 : SQL_SUBJECT "variable = :name)",
+							   err);
 		int64_t rows = 0;
 
-		if (!array)
-			break;
-		prof_query_open(&query, view__memory_db(screen, s),
-				layer ? SQL_SUBJECT "layer = :name)"
-				      : SQL_SUBJECT "variable = :name)",
-				err);
 		prof_query_text(query, ":name", screen->subject.name);
 		while (memory_next_row(screen, query, &rows))
 			if (memory_read_run(screen, query, &run))

@@ -20,6 +20,7 @@
 #define NAME_WIDTH 13
 #define TYPES_MOST 24
 #define PATH_MOST  64
+#define TWO_FROM   110 /* least width of details in two columns */
 
 static const char programs_set_sql[] =
 	"SELECT compute_set, vertices, tiles, max_cycles, mean_cycles FROM "
@@ -275,7 +276,7 @@ void view__programs_detail(struct view_programs *screen, struct view_context *co
 		"Target: live while it runs, beside what always is"};
 
 	view_blocks_clear(&screen->details);
-	screen->details.two_from = 110;
+	screen->details.two_from = TWO_FROM;
 	screen->details.folds = true;
 	if (!node)
 		return;
