@@ -191,19 +191,35 @@ void jsonw_text(struct jsonw *w, const char *text)
 		jsonw_raw(w, "null");
 }
 
-void jsonw_int(struct jsonw *w, int64_t value)
+char *jsonw_digits(char *end, int64_t value)
 {
-	char text[24], *first = text + sizeof(text);
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
 	uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
-	/* An export writes millions of numbers; snprintf() takes several times as long. */
-	do
-		*--first = (char)('0' + left % 10);
-	while ((left /= 10) > 0);
+	for (; left >= 100; left /= 100) {
+		end -= 2;
+		memcpy(end, pairs + 2 * (left % 100), 2);
+	}
+	if (left >= 10) {
+		end -= 2;
+		memcpy(end, pairs + 2 * left, 2);
+	} else {
+		*--end = (char)('0' + left);
+	}
 	if (value < 0)
-		*--first = '-';
+		*--end = '-';
+	return end;
+}
+
+void jsonw_int(struct jsonw *w, int64_t value)
+{
+	char text[24], *end = text + sizeof(text), *at = jsonw_digits(end, value);
+
 	jsonw_separate(w);
-	jsonw_bytes(w, first, (size_t)(text + sizeof(text) - first));
+	jsonw_bytes(w, at, (size_t)(end - at));
 }
 
 void jsonw_real(struct jsonw *w, double value)

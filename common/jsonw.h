@@ -47,6 +47,10 @@ void jsonw_key_int(struct jsonw *w, const char *key, int64_t value);
 void jsonw_key_real(struct jsonw *w, const char *key, double value);
 void jsonw_key_bool(struct jsonw *w, const char *key, bool value);
 
+/* Write @value, at most 20 bytes and no NUL, so that it ends before @end; return its start. Exports
+ * write millions of numbers, for which snprintf() takes several times as long. */
+char *jsonw_digits(char *end, int64_t value);
+
 enum status jsonw_end(struct jsonw *w, struct err *err); /* line feed; ST_IO if a write failed */
 
 #endif /* COMMON_JSONW_H */

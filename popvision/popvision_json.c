@@ -111,9 +111,8 @@ static void write_columns(struct popvision *pv, const struct prof_query *query)
 			snprintf(inner, sizeof(inner), "%.*s", (int)(dot - name), name);
 		if (*outer && strcmp(outer, inner) != 0)
 			jsonw_end_object(&pv->w);
-		if (*inner && strcmp(outer, inner) != 0) {
+		if (*inner && strcmp(outer, inner) != 0)
 			jsonw_key_object(&pv->w, inner);
-		}
 		str_copy(outer, sizeof(outer), inner);
 		key = dot ? dot + 1 : name;
 		real = prof_column_type(query, i) == PROF_REAL ? prof_column_real(query, i) : 0;

@@ -169,6 +169,7 @@ int64_t ips_report_tile_count(struct ips_report *report)
 
 /* ---- tiles of an IPU ------------------------------------------------------------------------- */
 
+/* Not sat_add(): IPS_NULL, its least number, is no sum. */
 static void saturating_add(int64_t *to, int64_t bytes)
 {
 	if (__builtin_add_overflow(*to, bytes, to))

@@ -152,44 +152,16 @@ enum status report_sink_close(struct report_sink *sink, enum status status)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Write the digits of @value so that they end before @end; return their start. */
-static char *digits_before(char *end, uint64_t value)
-{
-	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-				    "25262728293031323334353637383940414243444546474849"
-				    "50515253545556575859606162636465666768697071727374"
-				    "75767778798081828384858687888990919293949596979899";
-
-	for (; value >= 100; value /= 100) {
-		end -= 2;
-		memcpy(end, pairs + 2 * (value % 100), 2);
-	}
-	if (value < 10) {
-		*--end = (char)('0' + value);
-		return end;
-	}
-	end -= 2;
-	memcpy(end, pairs + 2 * value, 2);
-	return end;
-}
-
-static uint64_t magnitude(int64_t value)
-{
-	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-}
-
 void report_sink_int(struct report_sink *sink, int64_t value)
 {
-	char text[24], *end = text + sizeof(text), *at = digits_before(end, magnitude(value));
+	char text[24], *end = text + sizeof(text), *at = jsonw_digits(end, value);
 
-	if (value < 0)
-		*--at = '-';
 	report_sink_add(sink, at, (size_t)(end - at));
 }
 
 void report_sink_us(struct report_sink *sink, int64_t ns)
 {
-	const uint64_t size = magnitude(ns);
+	const uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 	char text[32], *end = text + sizeof(text), *at = end - 3;
 	unsigned rest = (unsigned)(size % 1000);
 
@@ -197,7 +169,7 @@ void report_sink_us(struct report_sink *sink, int64_t ns)
 	at[1] = (char)('0' + rest / 10 % 10);
 	at[0] = (char)('0' + rest / 100);
 	*--at = '.';
-	at = digits_before(at, size / 1000);
+	at = jsonw_digits(at, (int64_t)(size / 1000));
 	if (ns < 0)
 		*--at = '-';
 	report_sink_add(sink, at, (size_t)(end - at));

@@ -282,8 +282,8 @@ static uint32_t get_argument(struct pftrace *pf, const char *name)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* The name of an annotation; NULL: none. *@value: its only other field, or of number 0, if it has
- * none or more. */
+/* The name of an annotation; NULL: none. *@value: its only other field; with the number 0 if it has
+ * none, or several. */
 static const char *argument_name(struct pftrace *pf, const struct sequence *sequence,
 				 struct import_wire annotation, struct import_wire_field *value)
 {

@@ -12,8 +12,8 @@
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The highest bit of a byte says that another one follows, which takes it away again: that is less
- * work than a mask. */
+/* The highest bit of a byte says that another byte follows. That one subtracts the bit again, which
+ * is less work than a mask for each. */
 const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
 						uint64_t *out)
 {

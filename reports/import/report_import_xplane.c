@@ -261,6 +261,7 @@ static void take_stat(struct xplane *x, struct import_wire stat, struct event_fa
 static void take_stats(struct xplane *x, const struct import_wire *message, uint32_t number,
 		       struct event_facts *facts)
 {
+	/* Member by member: a copy in one piece would wait for those that were just written. */
 	struct import_wire walk = {message->at, message->end, message->broken};
 	struct import_wire_field field;
 

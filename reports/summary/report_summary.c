@@ -116,10 +116,12 @@ static void read_meta(struct report_summary *out, const struct prof_query *query
 	if (!out->options)
 		out->options = arena_alloc(&out->arena, (size_t)prof_column_int(query, 2),
 					   sizeof(*out->options));
-	/* Another program may have stored any type: list text values only. */
-	if (!out->options)
+	if (!out->options) {
 		err_nomem(err);
-	else if (prof_column_type(query, 0) == PROF_TEXT && prof_column_type(query, 1) == PROF_TEXT)
+		return;
+	}
+	/* Another program may have stored any type: list text values only. */
+	if (prof_column_type(query, 0) == PROF_TEXT && prof_column_type(query, 1) == PROF_TEXT)
 		apply_fact(out, prof_column_text(query, 0), prof_column_text(query, 1), err);
 }
 

@@ -340,6 +340,8 @@ static void stream_query(struct selection *s, struct prof_query *query,
 	add_notes(s, stream.rows, more, &note);
 	report_stream_end(&stream, note.length ? str_peek(&note) : NULL,
 			  err_stuck(s->err) ? NULL : s->err);
+	if (note.failed && !err_stuck(s->err))
+		err_nomem(s->err);
 	str_free(&note);
 }
 
