@@ -74,7 +74,10 @@ static void read_calls(struct calls *calls, int64_t last)
 
 		if (call->span_id != 0 && call->key != key)
 			calls->forgot = true;
-		if (call->span_id == 0 || (call->key != key && span_id - call->span_id > AHEAD))
+		/* Calls come in order of spans, whose numbers a damaged file may have as far apart
+		 * as they can be. */
+		if (call->span_id == 0 ||
+		    (call->key != key && (uint64_t)span_id - (uint64_t)call->span_id > AHEAD))
 			*call = (struct call){key, span_id};
 	}
 }

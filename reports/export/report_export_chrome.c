@@ -18,6 +18,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sat.h"
 #include "reports/export/report_export.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_walk.h"
@@ -294,11 +295,11 @@ static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t 
 	const int64_t to_ns = prof_column_int(query, 7), to_dur_ns = prof_column_int(query, 8);
 
 	*in_ns = to_ns;
-	*out_ns = dur_ns > 0 ? from_ns + dur_ns - 1 : from_ns;
+	*out_ns = dur_ns > 0 ? sat_add(from_ns, dur_ns - 1) : from_ns;
 	if (*out_ns > to_ns)
 		*out_ns = max(from_ns, to_ns);
 	if (*out_ns > to_ns)
-		*in_ns = to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, to_ns + to_dur_ns);
+		*in_ns = to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, sat_add(to_ns, to_dur_ns));
 }
 
 /* Write the side whose span's columns begin at @column. The arguments name that span exactly: at
@@ -336,7 +337,7 @@ static bool flow_end_selected(struct chrome_export *chrome, const struct prof_qu
 
 	return report_walk_track(&chrome->walk, prof_column_int(query, column)) &&
 	       report_walk_selects_row(&chrome->walk, start_ns,
-				       start_ns + (dur_ns == IPS_NULL ? 0 : dur_ns),
+				       sat_add(start_ns, dur_ns == IPS_NULL ? 0 : dur_ns),
 				       prof_column_int(query, column + 3));
 }
 
@@ -495,21 +496,22 @@ static void write_step(struct chrome_export *chrome, struct step_lanes *lanes,
 		       const struct prof_query *query)
 {
 	const int64_t start_ns = prof_column_int(query, 2), dur_ns = prof_column_int(query, 3);
+	const int64_t end_ns = sat_add(start_ns, dur_ns);
 	struct step_lane *lane;
 
 	if (start_ns == IPS_NULL || dur_ns < 0) {
 		chrome->loose_steps++;
 		return;
 	}
-	if (start_ns >= chrome->request->to_ns || start_ns + dur_ns < chrome->request->from_ns)
+	if (start_ns >= chrome->request->to_ns || end_ns < chrome->request->from_ns)
 		return;
 	lane = find_step_lane(chrome, lanes, prof_column_int(query, 0), prof_column_int(query, 1),
 			      start_ns);
 	if (!lane)
 		return;
-	lane->end_ns = start_ns + dur_ns;
+	lane->end_ns = end_ns;
 	write_step_end(chrome, lane, 'B', start_ns, query);
-	write_step_end(chrome, lane, 'E', start_ns + dur_ns, query);
+	write_step_end(chrome, lane, 'E', end_ns, query);
 	chrome->counts[CHROME_STEPS]++;
 }
 

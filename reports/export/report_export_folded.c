@@ -10,6 +10,7 @@
 #include "common/fmt.h"
 #include "common/map.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_walk.h"
 
@@ -84,9 +85,10 @@ static void enter_span(void *user, const struct prof_track *track,
 	node = path->nodes[depth] = get_node(folded, parent, !name ? "" : name);
 	if (node == NONE)
 		return;
-	folded->nodes[node].self_ns += span->dur_ns;
+	folded->nodes[node].self_ns = sat_add(folded->nodes[node].self_ns, span->dur_ns);
 	if (depth > 0)
-		folded->nodes[parent].self_ns -= span->dur_ns;
+		folded->nodes[parent].self_ns =
+			sat_sub(folded->nodes[parent].self_ns, span->dur_ns);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

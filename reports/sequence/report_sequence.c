@@ -14,8 +14,6 @@
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 
-#define NEAR_ROWS 4096
-
 /* ---- a captured value ------------------------------------------------------------------------ */
 
 static const char kept_sql[] =
@@ -29,7 +27,7 @@ static const char kept_sql[] =
 	"AND (:replica IS NULL OR coalesce(c.replica, 0) = :replica) "
 	"AND (:rank IS NULL OR c.rank = :rank) "
 	"AND (:below IS NULL OR p.row_id < :below) "
-	"AND p.row_id >= coalesce(:from, p.row_id) AND p.row_id <= coalesce(:to, p.row_id) "
+	"AND (:near IS NULL OR p.row_id BETWEEN :near - 4096 AND :near + 4096) "
 	"ORDER BY p.row_id DESC LIMIT 1";
 
 static void bind(struct prof_query *query, const char *name, int64_t value)
@@ -124,10 +122,7 @@ enum status report_kept_read(struct report_kept *out, struct arena *arena, struc
 	bind(query, ":replica", at->replica);
 	bind(query, ":rank", at->rank);
 	bind(query, ":below", at->below);
-	if (at->near != IPS_NULL) {
-		bind(query, ":from", at->near - NEAR_ROWS);
-		bind(query, ":to", at->near + NEAR_ROWS);
-	}
+	bind(query, ":near", at->near);
 	if (prof_query_next(query, &err->status, err)) {
 		const char *shape = prof_column_text(query, 4);
 
@@ -312,6 +307,7 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 			   const struct report_kept *kept, struct err *err)
 {
 	const int64_t columns = kept->shape[1];
+	int64_t first_row = kept->row_id;
 	struct report_kept first;
 	bool known;
 	struct report_kept_at at = REPORT_KEPT_ANY;
@@ -335,10 +331,12 @@ enum status report_rows_of(struct report_row **out, struct arena *arena, struct 
 	at.key = kept->key;
 	prof_query_text(query, ":key", kept->key);
 	if (prof_query_next(query, &err->status, err))
-		at.below = prof_column_int(query, 0) + 1;
+		first_row = prof_column_int(query, 0);
 	prof_query_close(query);
-	if (!err_stuck(err) && at.below <= kept->row_id)
+	if (!err_stuck(err) && first_row < kept->row_id) {
+		at.below = first_row + 1;
 		report_kept_read(&first, arena, db, &at, err);
+	}
 	known = !err_stuck(err) && first.row_id != kept->row_id && first.count == kept->count;
 	for (int64_t r = 0; r < kept->shape[0] && !err_stuck(err); r++) {
 		const float *row = kept->values + r * columns;

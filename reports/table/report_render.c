@@ -18,6 +18,7 @@
 #include "common/fmt.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
+#include "common/sat.h"
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
@@ -319,8 +320,8 @@ static bool pass_slice(struct view_pass *pass, struct err *err)
 			break;
 		for (int i = 0; i < pass->column_count; i++)
 			report__cell(query, i, &pass->cells[i]);
-		pass->at = pass->key_column < 0 ? pass->at + 1
-						: pass->cells[pass->key_column].integer + 1;
+		pass->at = sat_add(
+			pass->key_column < 0 ? pass->at : pass->cells[pass->key_column].integer, 1);
 		if (!report_stream_row(&pass->stream, pass->cells))
 			break;
 		more = pass->live && ++count == SLICE_ROWS;

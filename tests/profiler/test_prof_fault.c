@@ -517,12 +517,19 @@ static void test_repair_builds_the_indexes_that_a_complete_file_lacks(void **sta
 	assert_false(done);
 }
 
-/* A damaged file may have spans of any number. */
-static void test_repair_ends_where_spans_have_the_largest_numbers(void **state)
+/* A damaged file may have spans of any number. The calls' keys share a place as they are linked. */
+static void test_repair_ends_where_spans_have_the_farthest_numbers(void **state)
 {
-	static const char *const numbers[] = {"0x7fffffffffffffff",
-					      "0x7fffffffffffffff - (1 << 19)"};
-	const struct ips_call call = {.launch_key = 5};
+	static const struct {
+		const char *change;
+		int64_t launch;
+	} cases[] = {
+		{"UPDATE kernel_rows SET span_id = 0x7fffffffffffffff", 1},
+		{"UPDATE kernel_rows SET span_id = 0x7fffffffffffffff - (1 << 19)", 1},
+		{"UPDATE call_rows SET span_id = -0x7fffffffffffffff WHERE span_id = 1",
+		 -INT64_MAX},
+	};
+	const struct ips_call calls[] = {{.launch_key = 5}, {.launch_key = 9}};
 	const struct ips_kernel kernel = {.device = "GPU 0", .kind = "compute", .launch_key = 5};
 	struct prof_place *place = *state;
 	struct ips_recording *recording = prof_start(place, NULL);
@@ -530,23 +537,25 @@ static void test_repair_ends_where_spans_have_the_largest_numbers(void **state)
 	bool done;
 
 	IPS_SITE(a, "c", "a");
-	ips_span_at(track, &a, 0, 5);
-	ips_span_row(track, IPS_TABLE_call, &call);
-	ips_span_at(track, &a, 10, 5);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		ips_span_at(track, &a, (int64_t)(10 * i), 5);
+		ips_span_row(track, IPS_TABLE_call, &calls[i]);
+	}
+	ips_span_at(track, &a, 20, 5);
 	ips_span_row(track, IPS_TABLE_kernel, &kernel);
 	prof_stop(recording);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char sql[256];
 
 		snprintf(sql, sizeof(sql),
-			 "UPDATE kernel_rows SET span_id = %s; DELETE FROM launch_rows;"
+			 "%s; DELETE FROM launch_rows;"
 			 "DELETE FROM meta_facts WHERE key IN ('state', 'pid')",
-			 numbers[i]);
+			 cases[i].change);
 		prof_change(place->path, sql);
 		assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
 		assert_true(done);
 		assert_int_equal(prof_ask(place->path, "SELECT launch_span_id FROM launch_rows"),
-				 1);
+				 cases[i].launch);
 	}
 }
 
@@ -565,7 +574,7 @@ int main(void)
 		CASE(test_reading_without_memory_fails_cleanly),
 		CASE(test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_up),
 		CASE(test_repair_builds_the_indexes_that_a_complete_file_lacks),
-		CASE(test_repair_ends_where_spans_have_the_largest_numbers),
+		CASE(test_repair_ends_where_spans_have_the_farthest_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ cp awkward.db wild.db
 sqlite3 wild.db "UPDATE span_rows SET site_id = -5, context_id = 9223372036854775807 WHERE track_id = 1;
 	UPDATE span_rows SET start_ns = 9223372036854775807, dur_ns = 9223372036854775807 WHERE track_id = 3 AND depth = 0;
 	UPDATE zones SET last_row = 9223372036854775807 WHERE kind = 0 AND track_id = 2;
-	UPDATE counter_rows SET time_ns = -9223372036854775807; INSERT INTO flow_rows VALUES (99, 777, 1, 1)"
+	UPDATE counter_rows SET time_ns = -9223372036854775807; INSERT INTO flow_rows VALUES (98, 4, 4, 1), (99, 777, 1, 1)"
 
 cat >check.py <<'PYTHON'
 import collections, decimal, json, re, sqlite3, sys

@@ -18,6 +18,10 @@ for kind in awkward open empty; do
 done
 cp awkward.db crossed.db
 sqlite3 crossed.db "UPDATE span_rows SET dur_ns = 1500 WHERE track_id = 3 AND depth = 1"
+# Times whose sum is no number.
+cp run/profile.db wild.db
+sqlite3 wild.db "UPDATE span_rows SET dur_ns = 9223372036854775807"
+"$bin/ipu-report" export wild.db folded -o wild.folded >said || fail "wild.db: exit code $?"
 
 # ---- speedscope, folded --------------------------------------------------------------------------
 cat >check.py <<'PYTHON'
