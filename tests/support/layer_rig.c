@@ -17,6 +17,34 @@ static void *rig_memory(size_t bytes)
 	return memory;
 }
 
+#define GUARD 16 /* floats behind what a pass writes */
+
+static float *rig_unwritten(size_t count)
+{
+	float *values = rig_memory((count + GUARD) * sizeof(float));
+
+	math_fill(values, count + GUARD, 1, LAYER_RIG_UNWRITTEN, LAYER_RIG_UNWRITTEN);
+	return values;
+}
+
+static void rig_check_unwritten(const float *values, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		assert_true(values[i] == LAYER_RIG_UNWRITTEN);
+}
+
+static void rig_check_gradients(const struct layer_rig *rig)
+{
+	const struct model *model = rig->m.model;
+	size_t end = 0;
+
+	for (int p = 0; p < model->param_count; p++) {
+		rig_check_unwritten(rig->gradients, end, model->params[p].offset);
+		end = model->params[p].offset + model->params[p].count;
+	}
+	rig_check_unwritten(rig->gradients, end, model->weights + GUARD);
+}
+
 void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const int64_t *dims,
 		    int64_t batch, bool training, struct pool *pool)
 {
@@ -32,11 +60,11 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 	rig->in = (size_t)(batch * model_shape_count(&layer->input));
 	rig->out = (size_t)(batch * model_shape_count(&layer->output));
 	rig->x = rig_memory(rig->in * sizeof(float));
-	rig->dx = rig_memory(rig->in * sizeof(float));
-	rig->y = rig_memory(rig->out * sizeof(float));
+	rig->dx = rig_unwritten(rig->in);
+	rig->y = rig_unwritten(rig->out);
 	rig->dy = rig_memory(rig->out * sizeof(float));
 	rig->weights = rig_memory(model->weights * sizeof(float));
-	rig->gradients = rig_memory(model->weights * sizeof(float));
+	rig->gradients = rig_unwritten(model->weights);
 	model_init_weights(model, rig->weights, 1);
 	if (layer->input_count > 1) {
 		const size_t steps = (size_t)(batch * layer->input.dim[0]);
@@ -98,6 +126,7 @@ void layer_rig_forward(struct layer_rig *rig)
 	rig->inputs[1] = rig->mask;
 	rig->pass.inputs = rig->inputs;
 	compute_of(rig->pass.layer)->forward(&rig->pass);
+	rig_check_unwritten(rig->y, rig->out, rig->out + GUARD);
 }
 
 void layer_rig_backward(struct layer_rig *rig)
@@ -110,6 +139,8 @@ void layer_rig_backward(struct layer_rig *rig)
 	rig->pass.grad_inputs = rig->grad_inputs;
 	rig->pass.add = rig->add;
 	compute_of(rig->pass.layer)->backward(&rig->pass);
+	rig_check_unwritten(rig->dx, rig->in, rig->in + GUARD);
+	rig_check_gradients(rig);
 }
 
 static size_t rig_offset(const struct layer_rig *rig, const char *short_name)

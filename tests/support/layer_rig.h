@@ -7,6 +7,10 @@
 #include "support/math.h"
 #include "trainer/layers/compute.h"
 
+/* What y, dx and the gradients hold before a pass. What lies between the gradients of parameters,
+ * and behind each of the three, must still hold it after each pass. */
+#define LAYER_RIG_UNWRITTEN 9.0f
+
 struct layer_rig {
 	struct math_model m;
 	struct layer_pass pass; /* of the layer */
