@@ -42,6 +42,8 @@ static const struct shape shapes[] = {
 	{1, 40, 300, 2, 3, {3, 3}, {1, 1}, {1, 1}, true, 1},
 	{2, 5, 5, 64, 130, {3, 3}, {1, 1}, {1, 1}, true, 1},
 	{30, 9, 9, 8, 24, {1, 3}, {1, 2}, {1, 1}, false, 1},
+	/* pixels read 4 KB apart, of three rows */
+	{1, 4, 5, 256, 5, {3, 1}, {1, 4}, {1, 1}, false, 1},
 	{2, 4, 4, 3, 2, {2, 1}, {4, 3}, {1, 1}, false, 1},
 	/* 3x3 of many channels: in Winograd's tiles, whole and in part, of kernels small and large */
 	{5, 12, 12, 16, 16, {3, 3}, {1, 1}, {1, 1}, true, 1},
@@ -700,6 +702,29 @@ static void test_winograds_tiles_spread_nothing_that_is_no_number(void **state)
 	problem_close(&p);
 }
 
+/* Tiles round otherwise than plain sums, so which shapes have them is part of every digest. */
+static void test_winograds_tiles_are_for_outputs_that_fill_them(void **state)
+{
+	static const struct {
+		struct shape shape;
+		bool applies;
+	} rows[] = {
+		{{1, 8, 8, 16, 16, {3, 3}, {1, 1}, {1, 1}, false, 1}, true},
+		{{1, 7, 7, 16, 16, {3, 3}, {1, 1}, {1, 1}, false, 1}, false},
+		{{1, 7, 9, 16, 16, {3, 3}, {1, 1}, {1, 1}, false, 1}, true},
+		{{1, 7, 8, 16, 16, {3, 3}, {1, 1}, {1, 1}, false, 1}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct kernel_conv c = conv_of(&rows[i].shape);
+		const struct conv_view view = conv__forward_view(&c, NULL);
+
+		assert_int_equal(conv__winograd_applies(&view, c.filters, c.groups),
+				 rows[i].applies);
+	}
+}
+
 static void test_the_portable_body_is_always_there(void **state)
 {
 	int last = 0;
@@ -728,6 +753,7 @@ int main(void)
 		cmocka_unit_test(test_a_smaller_batch_needs_no_more_memory),
 		cmocka_unit_test(test_not_a_number_and_infinities_go_through),
 		cmocka_unit_test(test_winograds_tiles_spread_nothing_that_is_no_number),
+		cmocka_unit_test(test_winograds_tiles_are_for_outputs_that_fill_them),
 		cmocka_unit_test(test_the_portable_body_is_always_there),
 	};
 

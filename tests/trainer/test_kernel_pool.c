@@ -400,7 +400,7 @@ static void test_whole_images(void **state)
 #define CHANNELS 67
 
 struct body_sample {
-	float x[9 * CHANNELS], y[CHANNELS], dy[POOL_SHARES * CHANNELS], dx[3 * CHANNELS];
+	float x[9 * CHANNELS], y[CHANNELS], dy[POOL_SHARES * CHANNELS], dx[6 * CHANNELS];
 	uint8_t argmax[POOL_SHARES * CHANNELS];
 };
 
@@ -431,7 +431,7 @@ static void run_body(const struct pool_body *body, struct body_sample *s, int64_
 	else if (kind < 12)
 		body->gather(shares, kind % 4 + 1, s->dx, channels, kind > 7);
 	else
-		body->spread(s->dy, s->argmax, s->dx, 1, kind - 11, channels, 2);
+		body->spread(s->dy, s->argmax, s->dx, kind < 15 ? 1 : 2, kind % 3 + 1, channels, 2);
 }
 
 static void test_every_body_gives_the_same_bytes(void **state)
@@ -452,7 +452,7 @@ static void test_every_body_gives_the_same_bytes(void **state)
 	for (int b = 0; b < count; b++) {
 		for (int64_t channels = 1; bodies[b].runs_here() && channels <= CHANNELS;
 		     channels++) {
-			for (int kind = 0; kind < 15; kind++) {
+			for (int kind = 0; kind < 18; kind++) {
 				wanted = got = first;
 				run_body(&bodies[count - 1], &wanted, channels, kind);
 				run_body(&bodies[b], &got, channels, kind);
