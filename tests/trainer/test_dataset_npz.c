@@ -50,6 +50,24 @@ static void test_stored_and_deflated_arrays_are_read(void **state)
 	}
 }
 
+/* Only packed bytes need zlib, whose memory would otherwise stay behind. */
+static void test_a_stored_stream_allocates_nothing(void **state)
+{
+	static const uint8_t bytes[] = {3, 1, 2};
+	struct dataset_stream stream;
+	uint8_t out[sizeof(bytes)];
+	struct err err = {0};
+
+	(void)state;
+	support_fail_alloc(0);
+	dataset__stream_open(&stream, "f", DATASET_STORED, bytes, sizeof(bytes), &err);
+	dataset__stream_take(&stream, out, sizeof(out), "");
+	dataset__stream_close(&stream);
+	assert_false(support_alloc_failed());
+	support_fail_alloc(-1);
+	assert_memory_equal(out, bytes, sizeof(bytes));
+}
+
 static void test_archives_are_checked(void **state)
 {
 	static struct sample_zip zip, copy;
@@ -260,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stored_and_deflated_arrays_are_read),
+		cmocka_unit_test(test_a_stored_stream_allocates_nothing),
 		cmocka_unit_test(test_archives_are_checked),
 		cmocka_unit_test(test_members_are_checked),
 		cmocka_unit_test(test_arrays_are_checked),

@@ -245,6 +245,67 @@ static void test_layers_inside_layers_are_where_keras_has_them(void **state)
 	support_tempdir_remove(dir);
 }
 
+/* An attribute has room for 64 KB: Keras divides a longer list among NAME0, NAME1 ... */
+static void test_a_list_in_parts_is_read_whole(void **state)
+{
+	static char names[3000][48];
+	const char *items[ARRAY_LEN(names)];
+	const int count = ARRAY_LEN(names);
+	struct hdf5_texts texts;
+	struct hdf5 *file;
+
+	(void)state;
+	for (int i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "a_layer_whose_name_takes_some_room_%d", i);
+		items[i] = names[i];
+	}
+	assert_int_equal(hdf5_open(&file, "f", NULL, 0, NULL), ST_OK);
+	assert_int_equal(hdf5_put_texts(file, "", "layer_names", items, count, NULL), ST_OK);
+	assert_true(hdf5_has_attribute(file, "", "layer_names1"));
+	assert_false(hdf5_has_attribute(file, "", "layer_names"));
+	assert_int_equal(hdf5_texts(file, "", "layer_names", &texts, NULL), ST_OK);
+	assert_int_equal(texts.count, count);
+	for (int i = 0; i < count; i++)
+		assert_string_equal(texts.items[i], names[i]);
+	mem_free(texts.items);
+	hdf5_close(file);
+}
+
+/* On Windows Keras names groups by whole paths. They are looked for among up to 8192 names. */
+static void test_paths_of_windows_are_found_among_8192_names(void **state)
+{
+	static const struct model_shape input = {.ndim = 1, .dim = {1}};
+	static const struct hdf5_shape shape = {2, {1, 1}};
+	static const float value = 3;
+	struct model *model = support_model("{\"layers\": [{\"class_name\": \"Dense\", \"config\": "
+					    "{\"units\": 1, \"use_bias\": false}}]}",
+					    &input);
+	struct keras_file keras;
+	struct hdf5 *file;
+	float weights[16];
+	struct err err;
+	size_t length;
+	char *bytes;
+
+	(void)state;
+	assert_int_equal(hdf5_open(&file, "f", NULL, 0, NULL), ST_OK);
+	assert_int_equal(hdf5_put(file, "layers\\dense/vars/0", &shape, &value, NULL), ST_OK);
+	for (int i = 1; i < 8192; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(hdf5_put(file, name, &shape, &value, NULL), ST_OK);
+	}
+	assert_int_equal(hdf5_bytes(file, &bytes, &length, NULL), ST_OK);
+	hdf5_close(file);
+	if (keras_file_from(&keras, "f", bytes, length, &err) != ST_OK ||
+	    model_weights_read(model, weights, &keras, false, NULL, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_true(weights[0] == value);
+	keras_file_close(&keras);
+	model_free(model);
+}
+
 static void test_wrong_models_are_refused(void **state)
 {
 	static const struct model_shape input = {.ndim = 1, .dim = {5}};
@@ -429,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_only_opening_makes_a_process),
 		cmocka_unit_test(test_what_is_saved_loads),
 		cmocka_unit_test(test_layers_inside_layers_are_where_keras_has_them),
+		cmocka_unit_test(test_a_list_in_parts_is_read_whole),
 		cmocka_unit_test(test_wrong_models_are_refused),
 #else
 		cmocka_unit_test(test_without_hdf5),
@@ -436,12 +498,17 @@ int main(void)
 		cmocka_unit_test(test_damaged_files_are_refused),
 		cmocka_unit_test(test_code_is_refused_by_its_layer),
 		cmocka_unit_test(test_files_of_others_are_named),
+#ifdef IPUSCOPE_HDF5
+		cmocka_unit_test(test_paths_of_windows_are_found_among_8192_names),
+#endif
 	};
 
 #ifdef IPUSCOPE_HDF5
 	(void)test_without_hdf5;
 #else
 	(void)test_every_layout_loads;
+	(void)test_a_list_in_parts_is_read_whole;
+	(void)test_paths_of_windows_are_found_among_8192_names;
 	(void)test_only_opening_makes_a_process;
 	(void)test_what_is_saved_loads;
 	(void)test_wrong_models_are_refused;
