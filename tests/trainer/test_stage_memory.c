@@ -191,6 +191,19 @@ static void test_more_than_the_machine_has_is_refused_with_its_size(void **state
 	assert_contains(err.text, "out of memory: 64 TB for");
 }
 
+/* The product of 2^12 floats and 2^52 items is 2^64, of which a size_t keeps 0. */
+static void test_more_than_can_be_counted_is_not_little(void **state)
+{
+	struct stage_params p = {.layer_count = 1, .batch = INT64_C(1) << 52, .slots = 1};
+	static struct graph g;
+
+	(void)state;
+	graph_init(&g, 1 << 12);
+	graph_one(&g, GRAPH_SCALE, MODEL_INPUT);
+	p.model = &g.model;
+	assert_int_equal(stage_memory(&p), STAGE_UNCOUNTABLE);
+}
+
 static void test_outfeeds_show_what_is_overwritten_later(void **state)
 {
 	struct stage_params p = {
@@ -277,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_logits_are_what_comes_before_the_softmax),
 		cmocka_unit_test(test_memory_is_what_lives_at_the_same_time),
 		cmocka_unit_test(test_more_than_the_machine_has_is_refused_with_its_size),
+		cmocka_unit_test(test_more_than_can_be_counted_is_not_little),
 		cmocka_unit_test(test_outfeeds_show_what_is_overwritten_later),
 		cmocka_unit_test(test_a_step_allocates_nothing),
 		cmocka_unit_test(test_no_memory_leaves_nothing),

@@ -9,6 +9,7 @@
 #include "support/dataset_sample.h"
 #include "support/support.h"
 #include "trainer/train_job.h"
+#include "trainer/train_phase.h"
 
 #define WORDS_MOST 16
 
@@ -169,6 +170,33 @@ static void test_gradients_are_summed_in_the_tree(void **state)
 	}
 }
 
+/* The numbers of the next replica's micro-batch follow. Another thread may have written them. */
+static void test_a_micro_batch_writes_no_numbers_of_the_next(void **state)
+{
+	static const float outputs[10] = {[3] = 1.0f};
+	const int32_t class = 3;
+	double states[] = {5.0, 5.0, 7.0};
+	struct train_measured measured;
+	struct train_job job;
+
+	(void)state;
+	train(&job, "--compile.metrics [\"accuracy\"] --fit.steps_per_epoch 4");
+	measured = (struct train_measured){.model = job.plan.model,
+					   .losses = &job.plan.program[RUN_TRAIN].losses,
+					   .metrics = &job.plan.program[RUN_TRAIN].metrics,
+					   .outputs = outputs,
+					   .targets = {.classes = &class},
+					   .items = 1,
+					   .there = 1,
+					   .states = states};
+	assert_int_equal(measured.metrics->states, 2);
+	train_measure_run(&measured);
+	assert_close(states[0], 1.0, 0.0);
+	assert_close(states[1], 1.0, 0.0);
+	assert_close(states[2], 7.0, 0.0);
+	train_job_free(&job);
+}
+
 static int set_up(void **state)
 {
 	const uint32_t images[] = {96, 7, 9}, labels[] = {96};
@@ -194,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_replicas_end_with_the_same_weights),
 		cmocka_unit_test(test_replicas_share_the_effective_batch),
 		cmocka_unit_test(test_gradients_are_summed_in_the_tree),
+		cmocka_unit_test(test_a_micro_batch_writes_no_numbers_of_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sample_place_tear_down);
