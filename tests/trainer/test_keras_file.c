@@ -507,6 +507,8 @@ int main(void)
 	(void)test_without_hdf5;
 #else
 	(void)test_every_layout_loads;
+	(void)test_states_of_generators_are_left_out;
+	(void)test_layers_inside_layers_are_where_keras_has_them;
 	(void)test_a_list_in_parts_is_read_whole;
 	(void)test_paths_of_windows_are_found_among_8192_names;
 	(void)test_only_opening_makes_a_process;
