@@ -386,7 +386,8 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 }
 
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
-void prof__lane_free_texts(struct prof_lane *lane);  /* frees long texts not yet written */
+/* Free the memory of what is buffered, written or not. May be called again. */
+void prof__lane_free_buffers(struct prof_lane *lane);
 bool prof__lane_waits(const struct prof_lane *lane); /* rows are buffered */
 
 /* prof_writer.c */

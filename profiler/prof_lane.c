@@ -659,7 +659,8 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 		prof_insert_flush(&writer->instant_args, &writer->err);
 }
 
-void prof__lane_free_texts(struct prof_lane *lane)
+/* Free the long texts of arguments that are buffered. */
+static void free_texts(struct prof_lane *lane)
 {
 	for (size_t i = 0; i < lane->args.count; i++) {
 		if (lane->args.items[i].type == PROF_ARG_LONG_TEXT)
@@ -743,6 +744,27 @@ static void flush_samples(struct prof_writer *writer, struct prof_lane *lane)
 
 /* ---- flushing a lane ------------------------------------------------------------------------- */
 
+#define FREE_LIST(list) (mem_free((list).items), memset(&(list), 0, sizeof(list)))
+
+void prof__lane_free_buffers(struct prof_lane *lane)
+{
+	free_texts(lane);
+	FREE_LIST(lane->stack);
+	FREE_LIST(lane->spans);
+	FREE_LIST(lane->ends);
+	FREE_LIST(lane->longs);
+	FREE_LIST(lane->args);
+	FREE_LIST(lane->texts);
+	FREE_LIST(lane->flows);
+	FREE_LIST(lane->abouts);
+	FREE_LIST(lane->rows);
+	FREE_LIST(lane->instants);
+	FREE_LIST(lane->samples);
+	prof_levels_fini(&lane->levels);
+	prof_levels_fini(&lane->late);
+	prof_counters_fini(&lane->counters);
+}
+
 bool prof__lane_waits(const struct prof_lane *lane)
 {
 	return !lane->known || lane->spans.count > 0 || lane->ends.count > 0 ||
@@ -793,7 +815,7 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 		prof__insert_counters(&writer->counter_levels, lane->track_id, &lane->counters,
 				      &writer->err);
 
-	prof__lane_free_texts(lane);
+	free_texts(lane);
 	lane->spans.count = 0;
 	lane->ends.count = 0;
 	lane->longs.count = 0;

@@ -12,6 +12,7 @@
  * at one time. ips_recording.lock guards prof_lane.thread. The keys belong to the thread itself.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -85,26 +86,12 @@ static void lane_free(struct prof_lane *lane)
 {
 	if (lane->ring.slots)
 		prof__lane_discard(lane);
-	prof__lane_free_texts(lane);
+	prof__lane_free_buffers(lane);
 	thread_release(lane->thread);
 	mem_free(lane->ring.slots);
 	mem_free(lane->track);
 	mem_free(lane->name);
 	mem_free(lane->parent);
-	mem_free(lane->stack.items);
-	mem_free(lane->spans.items);
-	mem_free(lane->ends.items);
-	mem_free(lane->longs.items);
-	mem_free(lane->args.items);
-	mem_free(lane->texts.items);
-	mem_free(lane->flows.items);
-	mem_free(lane->abouts.items);
-	mem_free(lane->rows.items);
-	mem_free(lane->instants.items);
-	mem_free(lane->samples.items);
-	prof_levels_fini(&lane->levels);
-	prof_levels_fini(&lane->late);
-	prof_counters_fini(&lane->counters);
 	mem_free(lane);
 }
 
@@ -260,6 +247,12 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	sem_post(&recording->wake);
 	pthread_join(recording->thread, NULL);
 	pthread_join(recording->standby, NULL);
+	/* All rows are written. Linking launches and finding the critical path need as much memory
+	 * as the lanes' buffers, which the writer's thread has allocated: its part of the heap is
+	 * given back. */
+	for (struct prof_lane *lane = recording->lanes; lane; lane = lane->next)
+		prof__lane_free_buffers(lane);
+	malloc_trim(0);
 	if (recording->failure.status == ST_OK)
 		prof__writer_finish(recording, begun);
 	prof__writer_close(&recording->writer);

@@ -229,6 +229,8 @@ static enum status finish_loading(struct prof_writer *writer)
 	if (!writer->bulk)
 		return ST_OK;
 	status = prof_level_sort_load(writer->level_sort, &writer->levels, &writer->err);
+	prof_level_sort_free(writer->level_sort);
+	writer->level_sort = NULL;
 	if (status == ST_OK)
 		status = prof_bulk_join(writer->bulk, &writer->err);
 	return status == ST_OK

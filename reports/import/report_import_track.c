@@ -379,11 +379,11 @@ enum status report__import_tracks_open(struct import *import, struct err *err)
 			if (items[i].used == used && (used || items[i].heads))
 				list[count++] = (uint32_t)i;
 		if (used) {
-			import->ring_slots = RING_SLOTS / (uint32_t)(count + 1);
-			if (import->ring_slots > RING_MOST)
-				import->ring_slots = RING_MOST;
-			if (import->ring_slots < RING_LEAST)
-				import->ring_slots = RING_LEAST;
+			/* A recording makes rings of powers of two. */
+			import->ring_slots = RING_MOST;
+			while (import->ring_slots > RING_LEAST &&
+			       import->ring_slots * count > RING_SLOTS)
+				import->ring_slots /= 2;
 		}
 		qsort_r(list + first, count - first, sizeof(*list), compare_tracks, import);
 		memset(shared, 0, (all + 1) * sizeof(*shared));

@@ -411,6 +411,7 @@ static void read_line(struct xplane *x, const char *plane, int64_t number,
 		} else if (field.number == 10) {
 			sort = import_wire_int(&field);
 		}
+		pass(x, walk.at);
 	}
 	if (!any) {
 		ends_well(x, &walk);

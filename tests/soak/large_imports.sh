@@ -16,7 +16,7 @@ fail() {
 	exit 1
 }
 
-for format in perfetto:28000000 chrome:16500000; do
+for format in perfetto:28000000 chrome:16500000 xplane:64000000; do
 	events=$((${format#*:} / 100 * percent))
 	"$bin/make_trace" "${format%:*}" trace "$events"
 	/usr/bin/time -f '%e %U %S %M' -o time.txt "$bin/ipu-report" import trace -o trace.db --quiet
