@@ -30,8 +30,8 @@ struct run_rules {
 	const struct run_splitter *splitter;
 	struct run_layout *layout;
 	struct str warnings, notes;
-	bool advised; /* the note about executions of one step was given */
-	struct err *err;
+	bool advised;    /* the note about executions of one step was given */
+	struct err *err; /* not NULL */
 };
 
 /* The steps and executions of one mode. */
@@ -74,15 +74,14 @@ static enum status run_rule_stages(struct run_rules *rules)
 {
 	struct run_layout *layout = rules->layout;
 	struct model *model = rules->model;
-	enum status status = run_stages(rules->run, model, rules->splitter, layout->stage,
-					&layout->stages, rules->err);
 
-	if (status == ST_OK)
-		status = model_order(model, layout->stage, rules->err);
-	if (status == ST_OK)
-		qsort(layout->stage, (size_t)model->layer_count, sizeof(*layout->stage),
-		      run_compare_stages);
-	return status;
+	if (run_stages(rules->run, model, rules->splitter, layout->stage, &layout->stages,
+		       rules->err) != ST_OK ||
+	    model_order(model, layout->stage, rules->err) != ST_OK)
+		return rules->err->status;
+	qsort(layout->stage, (size_t)model->layer_count, sizeof(*layout->stage),
+	      run_compare_stages);
+	return ST_OK;
 }
 
 /* A run without training must evaluate, predict or generate. */
@@ -331,7 +330,6 @@ static enum status run_rule_io_tiles(struct run_rules *rules)
 	const struct run_file *run = rules->run;
 	const int64_t tiles = run->ipu.io_tiles.num_io_tiles;
 	struct ipu_target target;
-	enum status status;
 
 	if (!run->ipu.wanted)
 		return ST_OK;
@@ -341,9 +339,8 @@ static enum status run_rule_io_tiles(struct run_rules *rules)
 			       : run_fail(rules, "ipu.io_tiles.place_ops_on_io_tiles",
 					  "is true, but there are no I/O tiles: give "
 					  "ipu.io_tiles.num_io_tiles (32, for one)");
-	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &target, rules->err);
-	if (status != ST_OK)
-		return status;
+	if (ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &target, rules->err) != ST_OK)
+		return rules->err->status;
 	if (tiles >= target.tiles)
 		return run_fail(rules, "ipu.io_tiles.num_io_tiles",
 				"%lld of the %lld tiles of an IPU leave none to compute; at "
@@ -386,7 +383,7 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 
 	params.microbatches = (int)layout->accumulation;
 	status = ipu_schedule_check(&params, "gradient_accumulation.steps_per_replica", rules->err);
-	if (status != ST_OK && rules->err)
+	if (status != ST_OK)
 		err_prefix(rules->err, run->pipeline.wanted ? "%s: pipeline.schedule" : "%s",
 			   run->path);
 	return status;
@@ -600,10 +597,9 @@ static enum status run_rule_steps(struct run_rules *rules, const struct run_span
 				  int64_t *steps)
 {
 	int64_t replicas = rules->layout->replicas, batches = 0;
-	enum status status = run_rule_batches(rules, span, &batches);
 
-	if (status != ST_OK)
-		return status;
+	if (run_rule_batches(rules, span, &batches) != ST_OK)
+		return rules->err->status;
 	*steps = batches / replicas;
 	if (!*steps)
 		return run_fail(rules, span->steps_key,
@@ -705,17 +701,14 @@ static enum status run_rule_fit(struct run_rules *rules)
 				      .wanted = run->compile.steps_per_execution,
 				      .unit = layout->accumulation};
 	const int64_t batch = run->data.batch_size;
-	enum status status;
 	char remedy[256];
 
 	if (!run->fit.wanted)
 		return ST_OK;
-	status = run_rule_steps(rules, &span, &layout->steps_per_epoch);
-	if (status == ST_OK)
-		status = run_rule_execution(rules, &span, layout->steps_per_epoch,
-					    &layout->steps_per_execution);
-	if (status != ST_OK)
-		return status;
+	if (run_rule_steps(rules, &span, &layout->steps_per_epoch) != ST_OK ||
+	    run_rule_execution(rules, &span, layout->steps_per_epoch,
+			       &layout->steps_per_execution) != ST_OK)
+		return rules->err->status;
 
 	run_remedy(rules, &span, layout->steps_per_epoch, layout->steps_per_execution, remedy,
 		   sizeof(remedy));
@@ -811,23 +804,17 @@ static enum status run_rule_forward_repeat(struct run_rules *rules, const struct
 static enum status run_rule_forward(struct run_rules *rules, struct run_span *span, int64_t *steps,
 				    int64_t *execution)
 {
-	const struct run_file *run = rules->run;
-	enum status status;
-
 	span->images = "test images";
 	span->items = rules->test_items;
 	span->unit = run_least_depth(rules);
 	if (!span->wanted)
-		span->wanted = run->compile.steps_per_execution;
+		span->wanted = rules->run->compile.steps_per_execution;
 
-	status = run_rule_steps(rules, span, steps);
-	if (status == ST_OK)
-		status = run_rule_forward_repeat(rules, span);
-	if (status == ST_OK)
-		status = run_rule_execution(rules, span, *steps, execution);
-	if (status == ST_OK)
-		status = run_rule_depth(rules, span, *steps, *execution);
-	return status;
+	if (run_rule_steps(rules, span, steps) != ST_OK ||
+	    run_rule_forward_repeat(rules, span) != ST_OK ||
+	    run_rule_execution(rules, span, *steps, execution) != ST_OK)
+		return rules->err->status;
+	return run_rule_depth(rules, span, *steps, *execution);
 }
 
 /* The validation after an epoch uses the settings of the evaluation. */
@@ -869,6 +856,13 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 			   int64_t train_items, int64_t test_items,
 			   const struct run_splitter *splitter, struct err *err)
 {
+	static enum status (*const table[])(struct run_rules *) = {
+		run_rule_stages,   run_rule_work,      run_rule_batch,      run_rule_remainder,
+		run_rule_stateful, run_rule_mapping,   run_rule_ipus,       run_rule_io_tiles,
+		run_rule_pipeline, run_rule_recompute, run_rule_offloading, run_rule_plans,
+		run_rule_fit,      run_rule_repeat,    run_rule_evaluate,   run_rule_predict,
+	};
+	struct err own;
 	struct run_layout *layout = mem_calloc(1, sizeof(*layout));
 	struct run_rules rules = {.run = run,
 				  .model = model,
@@ -876,38 +870,26 @@ enum status run_layout_new(struct run_layout **out, const struct run_file *run, 
 				  .test_items = test_items,
 				  .splitter = splitter,
 				  .layout = layout,
-				  .err = err};
-	enum status status = ST_OK;
+				  .err = err_start(err, &own)};
 
 	assert(model->layer_count > 0);
 	*out = NULL;
+	err = rules.err;
 	if (layout)
 		layout->stage = mem_calloc((size_t)model->layer_count, sizeof(*layout->stage));
 	if (layout)
 		layout->device = mem_calloc((size_t)model->layer_count, sizeof(*layout->device));
-	if (!layout || !layout->stage || !layout->device) {
-		status = err_nomem(err);
-	} else {
-		static enum status (*const table[])(struct run_rules *) = {
-			run_rule_stages,    run_rule_work,       run_rule_batch,
-			run_rule_remainder, run_rule_stateful,   run_rule_mapping,
-			run_rule_ipus,      run_rule_io_tiles,   run_rule_pipeline,
-			run_rule_recompute, run_rule_offloading, run_rule_plans,
-			run_rule_fit,       run_rule_repeat,     run_rule_evaluate,
-			run_rule_predict,
-		};
-
-		status = ST_OK;
-		for (size_t i = 0; i < ARRAY_LEN(table) && status == ST_OK; i++)
-			status = table[i](&rules);
-		if (status == ST_OK && (rules.warnings.failed || rules.notes.failed))
-			status = err_nomem(err);
-	}
-	if (status != ST_OK) {
+	if (!layout || !layout->stage || !layout->device)
+		err_nomem(err);
+	for (size_t i = 0; i < ARRAY_LEN(table) && !err_stuck(err); i++)
+		table[i](&rules);
+	if (!err_stuck(err) && (rules.warnings.failed || rules.notes.failed))
+		err_nomem(err);
+	if (err_stuck(err)) {
 		str_free(&rules.warnings);
 		str_free(&rules.notes);
 		run_layout_free(layout);
-		return status;
+		return err->status;
 	}
 
 	layout->warnings = rules.warnings.text;

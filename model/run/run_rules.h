@@ -47,7 +47,7 @@ struct run_splitter {
 };
 
 /* The stage of each layer from `pipeline.stages`: a list, {layer: stage that starts there}, or
- * "auto", which calls @splitter (NULL: such a run is refused). */
+ * "auto", which calls @splitter (NULL: such a run is refused). @err is not NULL. */
 enum status run_stages(const struct run_file *run, const struct model *model,
 		       const struct run_splitter *splitter, int *stage, int *stages,
 		       struct err *err);

@@ -67,17 +67,16 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 
 	while (json_next(at, &item)) {
 		const int i = item.index;
-		enum status status;
 		int64_t value;
 
 		if (json_is_null(&item))
 			return json_fail(&item, err, "layer \"%s\" needs a stage, not null",
 					 model->layers[i].name);
-		status = run_read_stage(&item, model, &value, err);
-		if (status == ST_OK && !model->functional)
-			status = run_check_stage_order(&item, model, stage, i, value, err);
-		if (status != ST_OK)
-			return status;
+		if (run_read_stage(&item, model, &value, err) != ST_OK)
+			return err->status;
+		if (!model->functional &&
+		    run_check_stage_order(&item, model, stage, i, value, err) != ST_OK)
+			return err->status;
 		stage[i] = (int)value;
 	}
 	if (count < model->layer_count)
@@ -88,34 +87,33 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 static enum status run_stages_object(const struct json_at *at, const struct model *model,
 				     int *stage, struct err *err)
 {
-	enum status status = ST_OK;
 	struct json_at named = {0};
 	int current = 0;
 
-	while (status == ST_OK && json_next(at, &named))
+	while (json_next(at, &named))
 		if (model_find_layer(model, named.key) < 0)
-			status = model_unknown_layer(model, at, named.key, err);
-	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
+			return model_unknown_layer(model, at, named.key, err);
+	for (int i = 0; i < model->layer_count; i++) {
 		/* The first layer may be omitted: its stage can only be 0. */
 		int next = i ? current + 1 : 0;
 		struct json_at item;
 		int64_t value;
 
 		if (json_child(at, model->layers[i].name, &item)) {
-			status = run_read_stage(&item, model, &value, err);
-			if (status == ST_OK && !model->functional && value != next)
-				status = json_fail(&item, err,
-						   "the stage that starts at this layer must be "
-						   "%d, not %" PRId64,
-						   next, value);
-			if (status == ST_OK)
-				current = (int)value;
+			if (run_read_stage(&item, model, &value, err) != ST_OK)
+				return err->status;
+			if (!model->functional && value != next)
+				return json_fail(&item, err,
+						 "the stage that starts at this layer must be "
+						 "%d, not %" PRId64,
+						 next, value);
+			current = (int)value;
 		} else if (model->output_count > 1 && i == model->layer_count - 1) {
 			current = run_stages_count(model, stage) - 1;
 		}
 		stage[i] = current;
 	}
-	return status;
+	return ST_OK;
 }
 
 /* ---- "auto" ---------------------------------------------------------------------------------- */
@@ -272,10 +270,8 @@ enum status run_stages(const struct run_file *run, const struct model *model,
 		return json_fail(&at, err,
 				 "a pipeline needs at least 2 stages; \"pipeline\": null trains "
 				 "without one");
-	status = run_check_stage_dependencies(&at, model, stage, err);
-	if (status == ST_OK)
-		status = run_check_stage_calls(&at, model, stage, err);
-	if (status == ST_OK)
-		status = run_check_stages_filled(&at, model, stage, *stages, err);
-	return status;
+	if (run_check_stage_dependencies(&at, model, stage, err) != ST_OK ||
+	    run_check_stage_calls(&at, model, stage, err) != ST_OK)
+		return err->status;
+	return run_check_stages_filled(&at, model, stage, *stages, err);
 }
