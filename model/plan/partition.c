@@ -33,32 +33,33 @@ enum status partitioner_new(struct partitioner **out, const struct run_file *run
 			    struct err *err)
 {
 	struct partitioner *partitioner = mem_calloc(1, sizeof(*partitioner));
-	enum status status;
 
 	*out = NULL;
 	if (!partitioner)
 		return err_nomem(err);
 	partitioner->run = run;
 	partitioner->data = data;
-	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &partitioner->target, err);
+	if (ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &partitioner->target, err) !=
+	    ST_OK)
+		goto failed;
 	/* Operations are planned for the tiles that are not I/O tiles. */
 	partitioner->target.tiles -= run->ipu.io_tiles.num_io_tiles;
-	if (status == ST_OK && partitioner->target.tiles < 1)
-		status = err_set(err, ST_INVALID,
-				 "ipu.io_tiles.num_io_tiles leaves no tiles to compute");
-	if (status == ST_OK)
-		status = run_optimizer(&partitioner->optimizer, run, err);
-	partitioner->planner =
-		status == ST_OK ? plan_device_planner(like, &partitioner->target) : NULL;
-	partitioner->lent = partitioner->planner != NULL;
-	if (status == ST_OK && !partitioner->lent)
-		status = ipu_planner_new(&partitioner->planner, &partitioner->target, err);
-	if (status != ST_OK) {
-		partitioner_free(partitioner);
-		return status;
+	if (partitioner->target.tiles < 1) {
+		err_set(err, ST_INVALID, "ipu.io_tiles.num_io_tiles leaves no tiles to compute");
+		goto failed;
 	}
+	if (run_optimizer(&partitioner->optimizer, run, err) != ST_OK)
+		goto failed;
+	partitioner->planner = plan_device_planner(like, &partitioner->target);
+	partitioner->lent = partitioner->planner != NULL;
+	if (!partitioner->lent &&
+	    ipu_planner_new(&partitioner->planner, &partitioner->target, err) != ST_OK)
+		goto failed;
 	*out = partitioner;
 	return ST_OK;
+failed:
+	partitioner_free(partitioner);
+	return err->status;
 }
 
 void partitioner_free(struct partitioner *partitioner)
@@ -304,14 +305,12 @@ static enum status read_measured(struct measured *measured, struct lower_request
 	const struct partitioner *by = measured->by;
 	const bool training = by->run->fit.wanted;
 	const struct target_kind *kind = training ? &by->data->train : &by->data->test;
-	enum status status;
 
 	if (!training && !by->run->evaluate.wanted)
 		return ST_OK;
-	status = run_measure(&measured->losses, &measured->metrics, by->run,
-			     training ? "compile" : "evaluate", measured->model, kind, err);
-	if (status != ST_OK)
-		return status;
+	if (run_measure(&measured->losses, &measured->metrics, by->run,
+			training ? "compile" : "evaluate", measured->model, kind, err) != ST_OK)
+		return err->status;
 	if (!training && loss_takes_logits(&measured->losses.items[0].loss, measured->model))
 		measured->losses.items[0].loss.from_logits = false;
 	lowered->losses = &measured->losses;
@@ -340,29 +339,23 @@ static enum status lower_whole(struct measured *measured, struct err *err)
 					.layout = &layout,
 					.model = measured->model,
 					.optimizer = &measured->by->optimizer};
-	enum status status;
 
 	measured->units = arena_alloc(&measured->arena, layers, sizeof(*measured->units));
 	if (!zeros || !measured->units)
 		return err_nomem(err);
-	status = read_measured(measured, &lowered, err);
-	if (status == ST_OK)
-		status = lower_model(&measured->graph, &lowered, &measured->arena, err);
-	if (status == ST_OK)
-		status = ipu_executable_new(&measured->executable, &measured->graph,
-					    measured->by->planner, &measured->by->target, err);
-	return status;
+	if (read_measured(measured, &lowered, err) != ST_OK ||
+	    lower_model(&measured->graph, &lowered, &measured->arena, err) != ST_OK)
+		return err->status;
+	return ipu_executable_new(&measured->executable, &measured->graph, measured->by->planner,
+				  &measured->by->target, err);
 }
 
 static enum status measure(struct measured *measured, int stages, struct err *err)
 {
-	enum status status = lower_whole(measured, err);
 	const struct model *model = measured->model;
 
-	if (status == ST_OK)
-		status = find_flows(measured, err);
-	if (status != ST_OK)
-		return status;
+	if (lower_whole(measured, err) != ST_OK || find_flows(measured, err) != ST_OK)
+		return err->status;
 	for (int i = 0; i < model->layer_count; i++)
 		measured->units[i].computes = model->layers[i].ops->lower != NULL;
 	sum_cycles(measured);
@@ -416,11 +409,14 @@ static void set_params(struct ipu_partition_params *params, const struct measure
 	};
 }
 
-static enum status create_split(struct partition_split **out, struct ipu_partition *partition,
-				const struct measured *measured,
-				const struct ipu_partition_params *params, struct err *err)
+/* @first: the first layer of each stage; NULL: find the best split. */
+static enum status create_split(struct partition_split **out, struct measured *measured, int stages,
+				const int *first, struct err *err)
 {
 	const struct run_file *run = measured->by->run;
+	int *device = arena_alloc(&measured->arena, (size_t)stages, sizeof(*device));
+	struct ipu_partition_params params;
+	struct ipu_partition *partition;
 	const double us_cycle = US_PER_S / measured->by->target.clock_hz;
 	/* Evaluation and prediction run long enough that ramps do not count. */
 	const int64_t microbatches = run->fit.wanted && run->accumulation.wanted
@@ -429,50 +425,44 @@ static enum status create_split(struct partition_split **out, struct ipu_partiti
 	struct partition_split *split = mem_calloc(1, sizeof(*split));
 
 	if (split)
-		split->first_layer =
-			mem_calloc((size_t)partition->stages, sizeof(*split->first_layer));
-	if (!split || !split->first_layer) {
-		mem_free(split);
+		split->first_layer = mem_calloc((size_t)stages, sizeof(*split->first_layer));
+	if (!device || !split || !split->first_layer) {
+		partition_split_free(split);
 		return err_nomem(err);
 	}
-	split->partition = partition;
+	run_stage_devices(run, stages, device);
+	set_params(&params, measured, stages, device);
+	if ((first ? ipu_partition_given(&split->partition, &params, first, err)
+		   : ipu_partition_new(&split->partition, &params, err)) != ST_OK) {
+		partition_split_free(split);
+		return err->status == ST_INVALID
+			       ? err_prefix(err, "%s: pipeline.stages: \"auto\"", run->path)
+			       : err->status;
+	}
+	partition = split->partition;
 	for (int s = 0; s < partition->stages; s++)
 		split->first_layer[s] = measured->model->layers[partition->stage[s].first].name;
 	split->slowest_us = (double)partition->cycles * us_cycle;
-	split->step_us = (double)ipu_partition_run_cycles(partition, params, microbatches) *
+	split->step_us = (double)ipu_partition_run_cycles(partition, &params, microbatches) *
 			 us_cycle / (double)microbatches;
 	*out = split;
 	return ST_OK;
 }
 
-/* @first: the first layer of each stage; NULL: find the best split. */
+/* @first: see create_split(). */
 static enum status split_new(struct partition_split **out, struct partitioner *partitioner,
 			     const struct model *model, int stages, const int *first,
 			     struct err *err)
 {
 	struct measured measured = {.by = partitioner, .model = model};
-	struct ipu_partition_params params;
-	struct ipu_partition *partition = NULL;
 	enum status status;
-	int *device;
 
 	*out = NULL;
 	if (arena_init(&measured.arena, 0) != 0)
 		return err_nomem(err);
-	device = arena_alloc(&measured.arena, (size_t)stages, sizeof(*device));
-	status = device ? measure(&measured, stages, err) : err_nomem(err);
-	if (status == ST_OK) {
-		run_stage_devices(partitioner->run, stages, device);
-		set_params(&params, &measured, stages, device);
-		status = first ? ipu_partition_given(&partition, &params, first, err)
-			       : ipu_partition_new(&partition, &params, err);
-		if (status == ST_INVALID && err)
-			err_prefix(err, "%s: pipeline.stages: \"auto\"", partitioner->run->path);
-	}
+	status = measure(&measured, stages, err);
 	if (status == ST_OK)
-		status = create_split(out, partition, &measured, &params, err);
-	if (status != ST_OK)
-		ipu_partition_free(partition);
+		status = create_split(out, &measured, stages, first, err);
 	ipu_executable_free(measured.executable);
 	metric_list_free(&measured.metrics);
 	arena_fini(&measured.arena);
@@ -482,17 +472,16 @@ static enum status split_new(struct partition_split **out, struct partitioner *p
 enum status partition_best(struct partition_split **out, struct partitioner *partitioner,
 			   const struct model *model, int stages, int *stage, struct err *err)
 {
-	enum status status = split_new(out, partitioner, model, stages, NULL, err);
-
-	if (status == ST_OK)
-		(*out)->best = true;
-	for (int s = 0; status == ST_OK && stage && s < stages; s++) {
+	if (split_new(out, partitioner, model, stages, NULL, err) != ST_OK)
+		return err->status;
+	(*out)->best = true;
+	for (int s = 0; stage && s < stages; s++) {
 		const struct ipu_partition_stage *at = &(*out)->partition->stage[s];
 
 		for (int i = 0; i < at->count; i++)
 			stage[at->first + i] = s;
 	}
-	return status;
+	return ST_OK;
 }
 
 enum status partition_given(struct partition_split **out, struct partitioner *partitioner,

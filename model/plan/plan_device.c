@@ -39,77 +39,74 @@ static enum status run_timeline(struct plan_device *device, int mode,
 	return ipu_timeline_new(&device->timeline[mode], &params, err);
 }
 
+/* Run the timeline of each mode that has a schedule, and add the programs that control them. */
+static enum status run_modes(struct plan_device *device,
+			     const struct ipu_schedule *const schedules[], struct err *err)
+{
+	struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
+				   [RUN_EVALUATE] = {.name = "evaluate"},
+				   [RUN_PREDICT] = {.name = "predict"}};
+
+	for (int mode = 0; mode < (int)ARRAY_LEN(modes); mode++) {
+		modes[mode].schedule = schedules[mode];
+		modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
+		if (schedules[mode] && run_timeline(device, mode, schedules[mode], err) != ST_OK)
+			return err->status;
+		modes[mode].timeline = device->timeline[mode];
+	}
+	return ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes), err);
+}
+
 static enum status compile(struct plan_device *device, const struct lower_request *lowered,
 			   const struct ipu_schedule *const schedules[], struct err *err)
 {
+	const struct run_file *run = lowered->run;
 	const struct model *model = lowered->model;
-	enum status status = lower_model(&device->graph, lowered, &device->arena, err);
+	struct ipu_layout *layout = &device->graph.layout;
 
-	if (status != ST_OK)
-		return status;
-	device->graph.layout.schedule = schedules[RUN_TRAIN];
-	device->graph.layout.forward =
+	if (ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err) !=
+		    ST_OK ||
+	    lower_model(&device->graph, lowered, &device->arena, err) != ST_OK)
+		return err->status;
+	layout->schedule = schedules[RUN_TRAIN];
+	layout->forward =
 		schedules[RUN_EVALUATE] ? schedules[RUN_EVALUATE] : schedules[RUN_PREDICT];
-	device->graph.layout.evaluated = schedules[RUN_EVALUATE] != NULL;
-	device->graph.layout.predicted = schedules[RUN_PREDICT] != NULL;
+	layout->evaluated = schedules[RUN_EVALUATE] != NULL;
+	layout->predicted = schedules[RUN_PREDICT] != NULL;
 	/* Operations are planned for the tiles that are not I/O tiles. */
 	device->compute = device->target;
-	device->compute.tiles -= device->graph.layout.io_tiles;
+	device->compute.tiles -= layout->io_tiles;
 	device->planner = plan_device_planner(lowered->like, &device->compute);
 	device->lent = device->planner != NULL;
-	if (!device->lent)
-		status = ipu_planner_new(&device->planner, &device->compute, err);
-	if (status == ST_OK)
-		status = ipu_executable_new(&device->executable, &device->graph, device->planner,
-					    &device->compute, err);
-	if (status == ST_OK)
-		status = ipu_costs_get(&device->costs, device->executable, &device->arena, err);
+	if (!device->lent && ipu_planner_new(&device->planner, &device->compute, err) != ST_OK)
+		return err->status;
+	if (ipu_executable_new(&device->executable, &device->graph, device->planner,
+			       &device->compute, err) != ST_OK ||
+	    ipu_costs_get(&device->costs, device->executable, &device->arena, err) != ST_OK)
+		return err->status;
 	/* A prediction streams out the output of the last stage, as float32. */
-	if (status == ST_OK)
-		device->costs.predicted[device->graph.layout.stages - 1].outfeed_bytes +=
-			lowered->run->data.batch_size *
-			model_shape_count(&model->layers[model->layer_count - 1].output) *
-			(int64_t)sizeof(float);
-	return status;
+	device->costs.predicted[layout->stages - 1].outfeed_bytes +=
+		run->data.batch_size *
+		model_shape_count(&model->layers[model->layer_count - 1].output) *
+		(int64_t)sizeof(float);
+	return ST_OK;
 }
 
 enum status plan_device_new(struct plan_device **out, const struct lower_request *lowered,
 			    const struct ipu_schedule *const schedules[], struct err *err)
 {
-	const struct run_file *run = lowered->run;
 	struct plan_device *device = mem_calloc(1, sizeof(*device));
-	enum status status;
 
 	*out = NULL;
 	if (!device || arena_init(&device->arena, 0) != 0) {
 		mem_free(device);
 		return err_nomem(err);
 	}
-	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err);
-	if (status == ST_OK)
-		status = compile(device, lowered, schedules, err);
-	if (status == ST_OK) {
-		struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
-					   [RUN_EVALUATE] = {.name = "evaluate"},
-					   [RUN_PREDICT] = {.name = "predict"}};
-
-		for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
-			modes[mode].schedule = schedules[mode];
-			modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
-			if (!schedules[mode])
-				continue;
-			status = run_timeline(device, mode, schedules[mode], err);
-			modes[mode].timeline = device->timeline[mode];
-		}
-		if (status == ST_OK)
-			status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes),
-						 err);
-	}
-	if (status == ST_OK)
-		status = ipu_memory_new(&device->memory, device->executable, &device->target, err);
-	if (status != ST_OK) {
+	if (compile(device, lowered, schedules, err) != ST_OK ||
+	    run_modes(device, schedules, err) != ST_OK ||
+	    ipu_memory_new(&device->memory, device->executable, &device->target, err) != ST_OK) {
 		plan_device_free(device);
-		return status;
+		return err->status;
 	}
 	device->host_cycles =
 		(int64_t)(device->target.execution_host_ns * device->target.clock_hz / 1e9);

@@ -31,7 +31,7 @@ struct ipu_planner *plan_device_planner(const struct plan_device *like,
 					const struct ipu_target *target);
 
 /* Lower, compile and run what @lowered asks for. @schedules: by enum run_mode; NULL: the run does
- * not have the mode. They must outlive the device. */
+ * not have the mode. They must outlive the device. @err is not NULL. */
 enum status plan_device_new(struct plan_device **out, const struct lower_request *lowered,
 			    const struct ipu_schedule *const schedules[], struct err *err);
 void plan_device_free(struct plan_device *device); /* accepts NULL */

@@ -1,6 +1,8 @@
 /*
  * Planning a run file: model, layout, compile section, schedules, device, bubbles.
  *
+ * Failures are sticky: the steps of planning do nothing once @err, which is not NULL, holds one.
+ *
  * Threading: none. Ownership: the plan owns everything.
  */
 #include "model/plan/plan_run.h"
@@ -15,35 +17,32 @@
 /* ---- model and layout ------------------------------------------------------------------------ */
 
 /* Match arrays to inputs by name, because shapes may fit even in a wrong order. */
-static enum status check_inputs(const struct plan_run *plan, struct err *err)
+static void check_inputs(const struct plan_run *plan, struct err *err)
 {
 	const struct run_texts *named = &plan->run->data.inputs;
 	const struct model *model = plan->model;
 
-	if (!named->count)
-		return ST_OK;
+	if (err_stuck(err) || !named->count)
+		return;
 	if (named->count != model->part_count)
-		return err_set(err, ST_INVALID,
-			       "%s: data.inputs: has %d names, the model %d inputs",
-			       plan->run->path, named->count, max(model->part_count, 1));
-	for (int i = 0; i < named->count; i++)
+		err_set(err, ST_INVALID, "%s: data.inputs: has %d names, the model %d inputs",
+			plan->run->path, named->count, max(model->part_count, 1));
+	for (int i = 0; i < named->count && !err_stuck(err); i++)
 		if (strcmp(named->items[i], model->parts[i].name) != 0)
-			return err_set(
-				err, ST_INVALID,
+			err_set(err, ST_INVALID,
 				"%s: data.inputs[%d]: is \"%s\", but input %d of the model is "
 				"\"%s\"",
 				plan->run->path, i, named->items[i], i, model->parts[i].name);
-	return ST_OK;
 }
 
 /* @item: the shape of the data's items; NULL: the model must state it. */
-static enum status read_model(struct model **out, const struct run_file *run,
-			      const struct model_shape *item, struct err *err)
+static void read_model(struct model **out, const struct run_file *run,
+		       const struct model_shape *item, struct err *err)
 {
 	struct json_at root, at;
 
-	return run_model_at(&root, &at, run, err) == ST_OK ? model_new(out, &at, item, err)
-							   : err->status;
+	if (!err_stuck(err) && run_model_at(&root, &at, run, err) == ST_OK)
+		model_new(out, &at, item, err);
 }
 
 enum status plan_run_data(struct run_data *out, const struct run_file *run, struct err *err)
@@ -70,13 +69,9 @@ enum status plan_run_data(struct run_data *out, const struct run_file *run, stru
 				"%s: data.path: is missing, so that nobody knows how many items "
 				"there are: %s says how many batches are planned",
 				run->path, rows[i].key);
-	if (!err_stuck(err))
-		read_model(&model, run, NULL, err);
-	if (!err_stuck(err))
-		run_targets(&out->train, run, "compile", model, err);
-	if (!err_stuck(err))
-		run_targets(&out->test, run, "evaluate", model, err);
-	if (!err_stuck(err)) {
+	read_model(&model, run, NULL, err);
+	if (!err_stuck(err) && run_targets(&out->train, run, "compile", model, err) == ST_OK &&
+	    run_targets(&out->test, run, "evaluate", model, err) == ST_OK) {
 		out->item = model->input;
 		out->train_items = rows[0].steps * batch;
 		out->test_items = max(rows[1].steps, rows[2].steps) * batch;
@@ -96,123 +91,110 @@ static enum status split_best(void *user, const struct model *model, int stages,
 {
 	struct splitting *splitting = user;
 	const struct plan_run *plan = splitting->plan;
-	enum status status = ST_OK;
 
-	if (!splitting->partitioner)
-		status = partitioner_new(&splitting->partitioner, plan->run, splitting->data,
-					 plan->like, err);
-	if (status != ST_OK)
-		return status;
+	if (!splitting->partitioner && partitioner_new(&splitting->partitioner, plan->run,
+						       splitting->data, plan->like, err) != ST_OK)
+		return err->status;
 	return partition_best(&splitting->plan->best, splitting->partitioner, model, stages, stage,
 			      err);
 }
 
 /* Find the best split for comparison, before run_layout_new() sorts the layers by stage. */
-static enum status find_best_split(struct splitting *splitting, struct err *err)
+static void find_best_split(struct splitting *splitting, struct err *err)
 {
 	const struct plan_run *plan = splitting->plan;
 	int *stage = mem_calloc((size_t)plan->model->layer_count, sizeof(*stage));
-	int stages;
+	struct err why = {ST_OK, ""};
 	enum status status;
+	int stages;
 
-	if (!stage)
-		return err_nomem(err);
-	status = run_stages(plan->run, plan->model, NULL, stage, &stages, err);
+	status = stage ? run_stages(plan->run, plan->model, NULL, stage, &stages, &why) : ST_NOMEM;
 	mem_free(stage);
 	if (status == ST_OK)
-		status = split_best(splitting, plan->model, stages, NULL, NULL);
+		status = split_best(splitting, plan->model, stages, NULL, &why);
 	/* The comparison is optional, so only lack of memory is an error. */
-	return status == ST_NOMEM ? err_nomem(err) : ST_OK;
+	if (status == ST_NOMEM)
+		err_nomem(err);
 }
 
-static enum status create_layout(struct splitting *splitting, bool beside, struct err *err)
+static void create_layout(struct splitting *splitting, bool beside, struct err *err)
 {
 	struct plan_run *plan = splitting->plan;
 	const struct run_splitter splitter = {.split = split_best, .user = splitting};
 	const bool compare = beside && plan->run->pipeline.wanted && plan->run->ipu.wanted;
-	enum status status = ST_OK;
 
+	if (err_stuck(err))
+		return;
 	if (compare && !plan->run->pipeline.stages_auto)
-		status = find_best_split(splitting, err);
-	if (status == ST_OK)
-		status = run_layout_new(&plan->layout, plan->run, plan->model,
-					splitting->data->train_items, splitting->data->test_items,
-					&splitter, err);
-	if (status == ST_OK && compare && splitting->partitioner)
-		status = partition_given(&plan->split, splitting->partitioner, plan->model,
-					 plan->layout->stages, plan->layout->stage, err);
-	return status;
+		find_best_split(splitting, err);
+	if (err_stuck(err) ||
+	    run_layout_new(&plan->layout, plan->run, plan->model, splitting->data->train_items,
+			   splitting->data->test_items, &splitter, err) != ST_OK)
+		return;
+	if (compare && splitting->partitioner)
+		partition_given(&plan->split, splitting->partitioner, plan->model,
+				plan->layout->stages, plan->layout->stage, err);
 }
 
 /* ---- the compile section --------------------------------------------------------------------- */
 
-static enum status read_measure(struct plan_run *plan, enum run_mode mode,
-				const struct target_kind *kind, struct err *err)
+/* @steps: 0: the run does not have @mode. */
+static void read_measure(struct plan_run *plan, enum run_mode mode, int64_t steps,
+			 const struct target_kind *kind, struct err *err)
 {
 	struct plan_program *out = &plan->program[mode];
 
+	if (err_stuck(err) || steps == 0)
+		return;
 	out->measured = true;
-	return run_measure(&out->losses, &out->metrics, plan->run,
-			   mode == RUN_TRAIN ? "compile" : "evaluate", plan->model, kind, err);
-}
-
-static enum status read_compile(struct plan_run *plan, const struct run_data *data, struct err *err)
-{
-	struct plan_program *evaluate = &plan->program[RUN_EVALUATE];
-	enum status status = run_optimizer(&plan->optimizer, plan->run, err);
-
-	if (status == ST_OK && plan->layout->steps_per_epoch > 0)
-		status = read_measure(plan, RUN_TRAIN, &data->train, err);
-	if (status != ST_OK || plan->layout->evaluate_steps == 0)
-		return status;
-	status = read_measure(plan, RUN_EVALUATE, &data->test, err);
+	run_measure(&out->losses, &out->metrics, plan->run,
+		    mode == RUN_TRAIN ? "compile" : "evaluate", plan->model, kind, err);
 	/* An evaluation's last stage keeps no logits, so the loss reads the outputs. */
-	if (status == ST_OK && loss_takes_logits(&evaluate->losses.items[0].loss, plan->model))
-		evaluate->losses.items[0].loss.from_logits = false;
-	return status;
+	if (!err_stuck(err) && mode == RUN_EVALUATE &&
+	    loss_takes_logits(&out->losses.items[0].loss, plan->model))
+		out->losses.items[0].loss.from_logits = false;
 }
 
 /* Report invalid queues before anything is planned for them. */
-static enum status check_queues(const struct plan_run *plan, struct err *err)
+static void check_queues(const struct plan_run *plan, struct err *err)
 {
 	struct run_queues queues;
 	struct arena arena;
-	enum status status;
 
-	if (plan->layout->steps_per_epoch == 0)
-		return ST_OK;
-	if (arena_init(&arena, 0) != 0)
-		return err_nomem(err);
-	status = run_queues_plan(&queues, &arena, plan->run, plan->model, plan->layout, err);
-	if (status == ST_OK)
-		status = run_queues_check(&queues, plan->run, plan->model, err);
+	if (err_stuck(err) || plan->layout->steps_per_epoch == 0)
+		return;
+	if (arena_init(&arena, 0) != 0) {
+		err_nomem(err);
+		return;
+	}
+	if (run_queues_plan(&queues, &arena, plan->run, plan->model, plan->layout, err) == ST_OK)
+		run_queues_check(&queues, plan->run, plan->model, err);
 	arena_fini(&arena);
-	return status;
 }
 
 enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,
 			   struct err *err)
 {
 	struct splitting splitting = {.plan = plan, .data = data};
-	enum status status = read_model(&plan->model, plan->run, &data->item, err);
+	struct err own;
 
-	if (status == ST_OK)
-		status = check_inputs(plan, err);
-	if (status == ST_OK)
+	err = err_start(err, &own);
+	read_model(&plan->model, plan->run, &data->item, err);
+	check_inputs(plan, err);
+	if (!err_stuck(err))
 		model_set_policy(plan->model, run_policy(plan->run));
-	if (status == ST_OK)
-		status = create_layout(&splitting, compare, err);
-	if (status == ST_OK)
-		status = read_compile(plan, data, err);
-	if (status == ST_OK)
-		status = check_queues(plan, err);
+	create_layout(&splitting, compare, err);
+	if (!err_stuck(err) && run_optimizer(&plan->optimizer, plan->run, err) == ST_OK) {
+		read_measure(plan, RUN_TRAIN, plan->layout->steps_per_epoch, &data->train, err);
+		read_measure(plan, RUN_EVALUATE, plan->layout->evaluate_steps, &data->test, err);
+	}
+	check_queues(plan, err);
 	partitioner_free(splitting.partitioner);
-	return status;
+	return err->status;
 }
 
 /* @steps: per execution; 0: the run does not have @mode. */
-static enum status new_schedule(struct plan_run *plan, enum run_mode mode, int64_t steps,
-				struct err *err)
+static void new_schedule(struct plan_run *plan, enum run_mode mode, int64_t steps, struct err *err)
 {
 	const struct run_layout *layout = plan->layout;
 	const struct ipu_schedule_params params = {
@@ -225,12 +207,11 @@ static enum status new_schedule(struct plan_run *plan, enum run_mode mode, int64
 	};
 
 	plan->program[mode].steps_per_execution = steps;
-	if (steps == 0)
-		return ST_OK;
-	return ipu_schedule_new(&plan->program[mode].schedule, &params, err);
+	if (!err_stuck(err) && steps > 0)
+		ipu_schedule_new(&plan->program[mode].schedule, &params, err);
 }
 
-static enum status new_device(struct plan_run *plan, const struct run_data *data, struct err *err)
+static void new_device(struct plan_run *plan, const struct run_data *data, struct err *err)
 {
 	const struct ipu_schedule *schedules[RUN_MODES];
 	const bool training = plan->layout->steps_per_epoch > 0;
@@ -242,8 +223,8 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 					.optimizer = &plan->optimizer,
 					.like = plan->like};
 
-	if (!plan->run->ipu.wanted)
-		return ST_OK;
+	if (err_stuck(err) || !plan->run->ipu.wanted)
+		return;
 	if (measured) {
 		lowered.losses = &program->losses;
 		lowered.metrics = &program->metrics;
@@ -253,7 +234,7 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 	}
 	for (int mode = 0; mode < RUN_MODES; mode++)
 		schedules[mode] = plan->program[mode].schedule;
-	return plan_device_new(&plan->device, &lowered, schedules, err);
+	plan_device_new(&plan->device, &lowered, schedules, err);
 }
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
@@ -331,21 +312,19 @@ static enum status measure_bubble(const struct plan_run *plan, struct plan_progr
 enum status plan_run_compile(struct plan_run *plan, const struct run_data *data, struct err *err)
 {
 	const struct run_layout *layout = plan->layout;
-	enum status status = new_schedule(plan, RUN_TRAIN, layout->steps_per_execution, err);
+	struct err own;
 
-	if (status == ST_OK)
-		status =
-			new_schedule(plan, RUN_EVALUATE, layout->evaluate_steps_per_execution, err);
-	if (status == ST_OK)
-		status = new_schedule(plan, RUN_PREDICT, layout->predict_steps_per_execution, err);
-	if (status == ST_OK)
-		status = new_device(plan, data, err);
-	for (int mode = 0; mode < RUN_MODES && status == ST_OK && plan->device; mode++)
+	err = err_start(err, &own);
+	new_schedule(plan, RUN_TRAIN, layout->steps_per_execution, err);
+	new_schedule(plan, RUN_EVALUATE, layout->evaluate_steps_per_execution, err);
+	new_schedule(plan, RUN_PREDICT, layout->predict_steps_per_execution, err);
+	new_device(plan, data, err);
+	for (int mode = 0; mode < RUN_MODES && plan->device && !err_stuck(err); mode++)
 		if (plan->device->timeline[mode] &&
 		    measure_bubble(plan, &plan->program[mode], plan->device->timeline[mode]) !=
 			    ST_OK)
-			status = err_nomem(err);
-	return status;
+			err_nomem(err);
+	return err->status;
 }
 
 void plan_run_fini(struct plan_run *plan)

@@ -23,7 +23,7 @@
  * and the cost of any other split for comparison.
  *
  * The cost of a layer does not depend on its stage, so the model is lowered as one stage and the
- * plans are summed up by layer. Threads: none.
+ * plans are summed up by layer. @err is not NULL. Threads: none.
  */
 
 /* A split and its (simulated) cost. */
