@@ -250,21 +250,20 @@ enum status plan_read_words(const struct cli_command *command, int argc, char **
 	while (more) {
 		struct cli_argument argument;
 		const int from = walk.at;
-		enum status status = cli_next(&walk, &argument, &more, err);
 
-		if (status == ST_OK && more && argument.option &&
-		    strcmp(argument.option->name, "--target") != 0)
-			status = cli_set(&argument, request, err);
-		if (status != ST_OK)
-			return status;
+		if (cli_next(&walk, &argument, &more, err) != ST_OK)
+			return err->status;
 		if (!more)
 			break;
 		if (argument.option && strcmp(argument.option->name, "--target") == 0) {
 			words->words[words->count++] = target_key;
 			words->words[words->count++] = (char *)(uintptr_t)argument.value;
+		} else if (argument.option) {
+			if (cli_set(&argument, request, err) != ST_OK)
+				return err->status;
 		} else if (!argument.name && !words->run_path) {
 			words->run_path = argument.value;
-		} else if (!argument.option) {
+		} else {
 			/* Only the run file knows which of its flags take a value. */
 			words->words[words->count++] = argv[from];
 			walk.at = from + 1;
@@ -283,21 +282,22 @@ enum status plan_read_run(struct plan_run *plan, struct run_data *data,
 			  struct err *err)
 {
 	char path[FS_PATH_SIZE];
-	enum status status = run_example_find(path, words->run_path, err);
+	enum status status;
 
-	if (status == ST_OK)
-		status = run_file_load(&plan->run, path, words->count, words->words,
-				       trainer->checks, err);
-	if (status == ST_OK && !plan->run->data.path && strcmp(plan->run->data.name, "npz") == 0)
+	if (run_example_find(path, words->run_path, err) != ST_OK ||
+	    run_file_load(&plan->run, path, words->count, words->words, trainer->checks, err) !=
+		    ST_OK)
+		return err->status;
+	if (!plan->run->data.path && strcmp(plan->run->data.name, "npz") == 0)
 		status = plan_run_data(data, plan->run, err);
-	else if (status == ST_OK)
+	else
 		status = trainer->describe(data, plan->run, err);
-	if (status == ST_OK && !plan->run->ipu.wanted)
-		return err_set(err, ST_INVALID,
-			       "%s: ipu: is null, so there is no device to ask: give "
-			       "--ipu.auto_select_ipus 1 or one of the run file's flags",
-			       words->run_path);
-	return status;
+	if (status != ST_OK || plan->run->ipu.wanted)
+		return status;
+	return err_set(err, ST_INVALID,
+		       "%s: ipu: is null, so there is no device to ask: give "
+		       "--ipu.auto_select_ipus 1 or one of the run file's flags",
+		       words->run_path);
 }
 
 int plan_width(FILE *out, int given)

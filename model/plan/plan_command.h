@@ -35,7 +35,8 @@ struct plan_trainer {
 struct plan_subcommand {
 	const char *name;           /* "schedule" */
 	struct cli_command command; /* its --help; command.name is "ipu-plan schedule" */
-	/* argv[0] is the subcommand's name. Prints to @out; --help is not among the arguments. */
+	/* argv[0] is the subcommand's name. Prints to @out; --help is not among the arguments. @err
+	 * is not NULL and holds no failure. */
 	enum status (*run)(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
 			   struct err *err);
 };
@@ -65,7 +66,7 @@ struct plan_words {
 
 /* Parse @argv of a subcommand that accepts RUN, its flags and its keys. --target means
  * --ipu.target; other options of the table are stored in @request. Free words->words even on
- * failure. */
+ * failure. @err of both functions is not NULL. */
 enum status plan_read_words(const struct cli_command *command, int argc, char **argv,
 			    struct plan_words *words, void *request, struct err *err);
 /* Read the run file and describe its data; call plan_run_fini() on @plan even on failure. */

@@ -287,27 +287,35 @@ static void print_text(const struct plan_run *plan, const struct plan_figures *f
 		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);
 }
 
-static enum status print(const struct plan_run *plan, bool json, const struct plan_trainer *trainer,
-			 FILE *out, struct err *err)
+/* Plan what @words request, and print it. */
+static enum status answer(struct plan_run *plan, const struct model_request *request,
+			  const struct plan_words *words, const struct plan_trainer *trainer,
+			  FILE *out, struct err *err)
 {
 	struct plan_figures figures;
+	struct run_data data;
 	double looking;
-	enum status status = trainer->looking(&looking, plan, err);
 
-	if (status != ST_OK)
-		return status;
+	if (plan_read_run(plan, &data, words, trainer, err) != ST_OK)
+		return err->status;
+	if (request->measure_input &&
+	    trainer->measure_input(&plan->run->host.input_us, plan->run, err) != ST_OK)
+		return err->status;
+	if (plan_run_build(plan, &data, true, err) != ST_OK ||
+	    plan_run_compile(plan, &data, err) != ST_OK ||
+	    trainer->looking(&looking, plan, err) != ST_OK)
+		return err->status;
 	plan_figures_get(&figures, plan);
-	if (json)
+	if (request->json)
 		return print_json(plan, &figures, looking, out, err);
 	fputs(plan->run->notes, out);
 	if (plan->layout->warnings)
 		fputs(plan->layout->warnings, out);
 	print_text(plan, &figures, looking, out);
-	if (plan->split && !plan->run->pipeline.stages_auto)
-		status = print_split(plan->split, "pipeline.stages", out, err);
-	if (status == ST_OK && plan->best)
-		status = print_split(plan->best, "pipeline.stages auto", out, err);
-	return status;
+	if (plan->split && !plan->run->pipeline.stages_auto &&
+	    print_split(plan->split, "pipeline.stages", out, err) != ST_OK)
+		return err->status;
+	return plan->best ? print_split(plan->best, "pipeline.stages auto", out, err) : ST_OK;
 }
 
 static enum status run_model(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
@@ -319,19 +327,8 @@ static enum status run_model(int argc, char **argv, const struct plan_trainer *t
 	enum status status =
 		plan_read_words(&plan_model.command, argc, argv, &words, &request, err);
 
-	if (status == ST_OK) {
-		struct run_data data;
-
-		status = plan_read_run(&plan, &data, &words, trainer, err);
-		if (status == ST_OK && request.measure_input)
-			status = trainer->measure_input(&plan.run->host.input_us, plan.run, err);
-		if (status == ST_OK)
-			status = plan_run_build(&plan, &data, true, err);
-		if (status == ST_OK)
-			status = plan_run_compile(&plan, &data, err);
-	}
 	if (status == ST_OK)
-		status = print(&plan, request.json, trainer, out, err);
+		status = answer(&plan, &request, &words, trainer, out, err);
 	plan_run_fini(&plan);
 	mem_free(words.words);
 	return status;

@@ -49,7 +49,9 @@ struct scale_point {
 	struct plan_figures figures;
 };
 
+/* Failures are sticky: after one in @err, nothing is added, planned or printed. */
 struct scale {
+	struct err *err;
 	const struct plan_trainer *trainer;
 	struct plan_words words;
 	int64_t own_ipus, own_replicas; /* of the run file */
@@ -62,44 +64,44 @@ struct scale {
 
 /* ---- numbers of IPUs ------------------------------------------------------------------------- */
 
-static enum status add_ipus(struct scale *scale, int64_t ipus, struct err *err)
+static void add_ipus(struct scale *scale, int64_t ipus)
 {
+	if (err_stuck(scale->err))
+		return;
 	if (scale->count > 0 && ipus <= scale->ipus[scale->count - 1])
-		return err_set(err, ST_INVALID, "--ipus: %" PRId64 " is not more than %" PRId64,
-			       ipus, scale->ipus[scale->count - 1]);
-	if (scale->count == POINTS_MOST)
-		return err_set(err, ST_LIMIT, "--ipus: at most %d numbers", POINTS_MOST);
-	scale->ipus[scale->count++] = ipus;
-	return ST_OK;
+		err_set(scale->err, ST_INVALID, "--ipus: %" PRId64 " is not more than %" PRId64,
+			ipus, scale->ipus[scale->count - 1]);
+	else if (scale->count == POINTS_MOST)
+		err_set(scale->err, ST_LIMIT, "--ipus: at most %d numbers", POINTS_MOST);
+	else
+		scale->ipus[scale->count++] = ipus;
 }
 
 /* Continue from the last two numbers to below @end: by their ratio if it is an integer,
  * otherwise by their difference. */
-static enum status add_sequence(struct scale *scale, int64_t end, struct err *err)
+static void add_sequence(struct scale *scale, int64_t end)
 {
 	const int64_t *last = &scale->ipus[scale->count - 1];
-	enum status status = ST_OK;
 	int64_t ratio, difference;
 
-	if (scale->count < 2)
-		return err_set(err, ST_INVALID, "--ipus: two numbers must stand before \"...\"");
+	if (scale->count < 2) {
+		err_set(scale->err, ST_INVALID, "--ipus: two numbers must stand before \"...\"");
+		return;
+	}
 	ratio = last[0] % last[-1] == 0 ? last[0] / last[-1] : 0;
 	difference = last[0] - last[-1];
-	for (int64_t ipus = *last; status == ST_OK;) {
+	for (int64_t ipus = *last; !err_stuck(scale->err); add_ipus(scale, ipus)) {
 		ipus = ratio > 0 ? ipus * ratio : ipus + difference;
 		if (ipus >= end)
-			return ST_OK;
-		status = add_ipus(scale, ipus, err);
+			return;
 	}
-	return status;
 }
 
-static enum status read_ipus(struct scale *scale, const char *list, struct err *err)
+static void read_ipus(struct scale *scale, const char *list)
 {
-	enum status status = ST_OK;
 	bool between = false;
 
-	while (status == ST_OK) {
+	while (!err_stuck(scale->err)) {
 		const size_t length = strcspn(list, ",");
 		int64_t ipus = 0;
 		char word[32];
@@ -108,21 +110,18 @@ static enum status read_ipus(struct scale *scale, const char *list, struct err *
 		if (strcmp(word, "...") == 0) {
 			between = list[length] != '\0';
 			if (!between)
-				status = err_set(err, ST_INVALID,
-						 "--ipus: a number must stand after \"...\"");
-		} else {
-			status = cli_number("--ipus", word, 1, IPUS_MOST, &ipus, err);
-			if (status == ST_OK && between)
-				status = add_sequence(scale, ipus, err);
-			if (status == ST_OK)
-				status = add_ipus(scale, ipus, err);
+				err_set(scale->err, ST_INVALID,
+					"--ipus: a number must stand after \"...\"");
+		} else if (cli_number("--ipus", word, 1, IPUS_MOST, &ipus, scale->err) == ST_OK) {
+			if (between)
+				add_sequence(scale, ipus);
+			add_ipus(scale, ipus);
 			between = false;
 		}
 		if (list[length] == '\0')
 			break;
 		list += length + 1;
 	}
-	return status;
 }
 
 /* ---- planning a point ------------------------------------------------------------------------ */
@@ -130,11 +129,10 @@ static enum status read_ipus(struct scale *scale, const char *list, struct err *
 /* Read the run for @ipus (0: as it is). "auto" keeps the number of stages that the run file's IPUs
  * give. */
 static enum status read_run(struct scale *scale, int64_t ipus, struct plan_run *plan,
-			    struct run_data *data, struct err *err)
+			    struct run_data *data)
 {
 	static char key[] = "--ipu.auto_select_ipus";
 	struct plan_words words = scale->words;
-	enum status status;
 	char number[32];
 
 	snprintf(number, sizeof(number), "%" PRId64, ipus);
@@ -142,9 +140,8 @@ static enum status read_run(struct scale *scale, int64_t ipus, struct plan_run *
 		words.words[words.count++] = key;
 		words.words[words.count++] = number;
 	}
-	status = plan_read_run(plan, data, &words, scale->trainer, err);
-	if (status != ST_OK)
-		return status;
+	if (plan_read_run(plan, data, &words, scale->trainer, scale->err) != ST_OK)
+		return scale->err->status;
 	if (scale->own_ipus == 0)
 		scale->own_ipus = plan->run->ipu.auto_select_ipus;
 	if (plan->run->pipeline.wanted && plan->run->pipeline.stages_auto &&
@@ -165,20 +162,19 @@ static void scale_count(int64_t *count, int64_t unit, int64_t own_replicas, int6
 }
 
 /* Plan the run as it is to find the number of IPUs per replica. */
-static enum status measure_replica(struct scale *scale, struct err *err)
+static void measure_replica(struct scale *scale)
 {
 	struct plan_run plan = {0};
 	struct run_data data;
-	enum status status = read_run(scale, 0, &plan, &data, err);
 
-	if (status == ST_OK)
-		status = plan_run_build(&plan, &data, false, err);
-	if (status == ST_OK) {
+	if (err_stuck(scale->err))
+		return;
+	if (read_run(scale, 0, &plan, &data) == ST_OK &&
+	    plan_run_build(&plan, &data, false, scale->err) == ST_OK) {
 		scale->ipus_per_replica = plan.layout->ipus_per_replica;
 		scale->own_replicas = plan.layout->replicas;
 	}
 	plan_run_fini(&plan);
-	return status;
 }
 
 static int64_t divide_up(int64_t ipus, int64_t each)
@@ -186,31 +182,38 @@ static int64_t divide_up(int64_t ipus, int64_t each)
 	return (ipus + each - 1) / each;
 }
 
-static enum status plan_point(struct scale *scale, int at, struct err *err)
+/* Read the run for the point's IPUs, and plan it with as many times the data and steps. */
+static enum status plan_replicas(struct scale *scale, int at, struct plan_run *plan)
+{
+	const int64_t replicas = scale->ipus[at] / scale->ipus_per_replica;
+	struct run_data data;
+	struct run_file *run;
+
+	if (read_run(scale, scale->ipus[at], plan, &data) != ST_OK)
+		return scale->err->status;
+	run = plan->run;
+	scale_count(&data.train_items, run->data.batch_size, scale->own_replicas, replicas);
+	scale_count(&data.test_items, run->data.batch_size, scale->own_replicas, replicas);
+	scale_count(&run->fit.steps_per_epoch, 1, scale->own_replicas, replicas);
+	scale_count(&run->evaluate.steps, 1, scale->own_replicas, replicas);
+	scale_count(&run->predict.steps, 1, scale->own_replicas, replicas);
+
+	plan->like = at == 0 ? NULL : scale->first.device;
+	if (plan_run_build(plan, &data, false, scale->err) != ST_OK)
+		return scale->err->status;
+	return plan_run_compile(plan, &data, scale->err);
+}
+
+static void plan_point(struct scale *scale, int at)
 {
 	struct scale_point *point = &scale->points[at];
+	const struct plan_figures *first = &scale->points[0].figures;
 	struct plan_run own = {0}, *plan = at == 0 ? &scale->first : &own;
-	struct run_data data;
-	enum status status = read_run(scale, scale->ipus[at], plan, &data, err);
 
-	if (status == ST_OK) {
-		const int64_t replicas = scale->ipus[at] / scale->ipus_per_replica;
-		struct run_file *run = plan->run;
-
-		scale_count(&data.train_items, run->data.batch_size, scale->own_replicas, replicas);
-		scale_count(&data.test_items, run->data.batch_size, scale->own_replicas, replicas);
-		scale_count(&run->fit.steps_per_epoch, 1, scale->own_replicas, replicas);
-		scale_count(&run->evaluate.steps, 1, scale->own_replicas, replicas);
-		scale_count(&run->predict.steps, 1, scale->own_replicas, replicas);
-
-		plan->like = at == 0 ? NULL : scale->first.device;
-		status = plan_run_build(plan, &data, false, err);
-	}
-	if (status == ST_OK)
-		status = plan_run_compile(plan, &data, err);
-	if (status == ST_OK) {
+	if (err_stuck(scale->err))
+		return;
+	if (plan_replicas(scale, at, plan) == ST_OK) {
 		const struct ipu_target *target = &plan->device->target;
-		const struct plan_figures *first = &scale->points[0].figures;
 
 		plan_figures_get(&point->figures, plan);
 		point->machines = divide_up(point->figures.ipus, target->ipus_host_link);
@@ -220,7 +223,6 @@ static enum status plan_point(struct scale *scale, int at, struct err *err)
 				    (first->items_second / (double)first->ipus);
 	}
 	plan_run_fini(&own);
-	return status;
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -263,7 +265,7 @@ static void point_real(void *out, const char *key, double value)
 	jsonw_key_real(out, key, value);
 }
 
-static enum status print_json(const struct scale *scale, FILE *out, struct err *err)
+static void print_json(const struct scale *scale, FILE *out)
 {
 	struct jsonw w;
 
@@ -275,7 +277,7 @@ static enum status print_json(const struct scale *scale, FILE *out, struct err *
 		jsonw_end_object(&w);
 	}
 	jsonw_end_array(&w);
-	return jsonw_end(&w, err);
+	jsonw_end(&w, scale->err);
 }
 
 struct csv {
@@ -395,33 +397,28 @@ static enum status run_scale(int argc, char **argv, const struct plan_trainer *t
 {
 	struct scale_request request = {false, false, NULL};
 	struct scale *scale = mem_calloc(1, sizeof(*scale));
-	enum status status;
 
 	if (!scale)
 		return err_nomem(err);
+	scale->err = err;
 	scale->trainer = trainer;
-	status = plan_read_words(&plan_scale.command, argc, argv, &scale->words, &request, err);
-	if (status == ST_OK && request.json && request.csv)
-		status = err_set(err, ST_INVALID, "--json and --csv: give one of them");
-	if (status == ST_OK)
-		status = measure_replica(scale, err);
-	if (status == ST_OK && request.ipus)
-		status = read_ipus(scale, request.ipus, err);
+	plan_read_words(&plan_scale.command, argc, argv, &scale->words, &request, err);
+	if (!err_stuck(err) && request.json && request.csv)
+		err_set(err, ST_INVALID, "--json and --csv: give one of them");
+	measure_replica(scale);
+	if (request.ipus)
+		read_ipus(scale, request.ipus);
 	for (int64_t ipus = scale->ipus_per_replica;
-	     !request.ipus && ipus <= 1024 && status == ST_OK; ipus *= 2)
-		status = add_ipus(scale, ipus, err);
-	for (int i = 0; i < scale->count && status == ST_OK; i++)
-		status = plan_point(scale, i, err);
-	if (status == ST_OK && request.json)
-		status = print_json(scale, out, err);
-	else if (status == ST_OK && request.csv)
-		print_csv(scale, out);
-	else if (status == ST_OK)
-		print_text(scale, out);
+	     !request.ipus && ipus <= 1024 && !err_stuck(err); ipus *= 2)
+		add_ipus(scale, ipus);
+	for (int i = 0; i < scale->count; i++)
+		plan_point(scale, i);
+	if (!err_stuck(err))
+		(request.json ? print_json : request.csv ? print_csv : print_text)(scale, out);
 	plan_run_fini(&scale->first);
 	mem_free(scale->words.words);
 	mem_free(scale);
-	return status;
+	return err->status;
 }
 
 const struct plan_subcommand plan_scale = {
