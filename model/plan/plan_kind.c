@@ -140,6 +140,8 @@ static enum status check_keys(const struct kind_request *request, struct err *er
 	else if (missing != 0)
 		status = err_set(err, ST_INVALID, "%s needs %s", kind->name,
 				 list_keys(&text, missing));
+	else if (request->csv && request->geometry.machine.json)
+		status = err_set(err, ST_INVALID, "--csv and --json: one of them");
 	str_free(&keys);
 	str_free(&text);
 	return status;
@@ -161,11 +163,10 @@ static enum status read_kind(struct kind_request *request, int argc, char **argv
 	const char *names[IPU_COMPOSITES], *nearest, *word = NULL;
 	int count = 0;
 	const struct cli_words words = {&word, 1, &count, "keys give all but the kind"};
-	enum status status =
-		cli_parse(&plan_kind.command, argc, argv, read_kind_option, request, &words, err);
 
-	if (status != ST_OK)
-		return status;
+	if (cli_parse(&plan_kind.command, argc, argv, read_kind_option, request, &words, err) !=
+	    ST_OK)
+		return err->status;
 	for (int k = 0; k < IPU_COMPOSITES; k++) {
 		names[k] = kinds[k].name;
 		request->of.kind = (enum ipu_composite_kind)k;
@@ -207,11 +208,10 @@ static enum status set_fields(struct kind_request *request, struct err *err)
 {
 	struct ipu_conv *conv = &request->geometry.conv;
 	const bool window = kinds[request->of.kind].may & BIT(OPTION_PADDING);
-	enum status status = ST_OK;
 
-	if (request->of.kind == IPU_COMPOSITE_CONV1D)
-		status = set_conv1d(request, err);
-	for (int i = 0; i < 2 && status == ST_OK; i++) {
+	if (request->of.kind == IPU_COMPOSITE_CONV1D && set_conv1d(request, err) != ST_OK)
+		return err->status;
+	for (int i = 0; i < 2; i++) {
 		if (request->of.kind == IPU_COMPOSITE_POOL &&
 		    !(request->given & BIT(OPTION_STRIDE)))
 			conv->stride[i] = conv->kernel[i];
@@ -224,23 +224,22 @@ static enum status set_fields(struct kind_request *request, struct err *err)
 				conv->out[i] += max((conv->kernel[i] - 1) * conv->dilation[i] + 1 -
 							    conv->stride[i],
 						    (int64_t)0);
-		} else if (window) {
-			status = plan_set_field(&request->geometry, i, err);
-		} else {
+		} else if (!window) {
 			conv->out[i] = conv->in[i];
+		} else if (plan_set_field(&request->geometry, i, err) != ST_OK) {
+			return err->status;
 		}
 	}
-	return status;
+	return ST_OK;
 }
 
 static enum status complete_request(struct kind_request *request, struct err *err)
 {
 	const struct ipu_conv *conv = &request->geometry.conv;
 	struct ipu_composite *of = &request->of;
-	enum status status = set_fields(request, err);
 
-	if (status != ST_OK)
-		return status;
+	if (set_fields(request, err) != ST_OK)
+		return err->status;
 	of->dtype = request->geometry.machine.dtype;
 	of->batch = conv->batch;
 	of->groups = conv->groups;
@@ -311,12 +310,11 @@ static enum status plan_pass(struct kind_pass *pass, const struct kind_request *
 						 .partials = request->geometry.machine.partials};
 
 	for (int i = 0; i < pass->count; i++) {
-		const enum status status =
-			ipu_planner_plan(planner, &pass->ops[i], &options, &pass->plans[i], err);
-		const struct ipu_plan *plan = pass->plans[i];
+		const struct ipu_plan *plan;
 
-		if (status != ST_OK)
-			return status;
+		if (ipu_planner_plan(planner, &pass->ops[i], &options, &plan, err) != ST_OK)
+			return err->status;
+		pass->plans[i] = plan;
 		pass->sum.cycles += plan->cycles;
 		pass->sum.compute_cycles += plan->compute_cycles;
 		pass->sum.exchange_cycles += plan->exchange_cycles;
@@ -418,11 +416,10 @@ static enum status answer_kind(const struct kind_request *request, const struct 
 {
 	const struct plan_request *machine = &request->geometry.machine;
 	struct kind_pass passes[IPU_PASSES] = {0};
-	enum status status = ST_OK;
 	struct jsonw w;
 	int count = 0;
 
-	for (int p = 0; p < IPU_PASSES && status == ST_OK; p++) {
+	for (int p = 0; p < IPU_PASSES; p++) {
 		struct ipu_composite of = request->of;
 		struct kind_pass *pass = &passes[count];
 
@@ -433,15 +430,13 @@ static enum status answer_kind(const struct kind_request *request, const struct 
 		pass->name = plan_pass_names[p];
 		pass->count = ipu_composite_ops(&of, pass->ops);
 		count += pass->count > 0;
-		status = plan_pass(pass, request, planner, err);
-		if (status == ST_OK)
-			status = plan_check_memory(target, question, &pass->sum, err);
+		if (plan_pass(pass, request, planner, err) != ST_OK ||
+		    plan_check_memory(target, question, &pass->sum, err) != ST_OK)
+			return err->status;
 	}
-	if (status == ST_OK && count == 0)
-		status = err_set(err, ST_INVALID, "--pass: %s has no %s pass", question->layout,
-				 plan_pass_names[request->geometry.pass]);
-	if (status != ST_OK)
-		return status;
+	if (count == 0)
+		return err_set(err, ST_INVALID, "--pass: %s has no %s pass", question->layout,
+			       plan_pass_names[request->geometry.pass]);
 	if (request->csv)
 		fprintf(out, "pass,name,operation,method,repeats,cycles,flops,tiles_used,"
 			     "bytes_exchanged,temporary_bytes\n");
@@ -480,32 +475,21 @@ static enum status run_kind(int argc, char **argv, const struct plan_trainer *tr
 		.of = {.lookups = 1, .outputs = 1},
 	};
 	struct plan_question question = {0};
-	struct ipu_planner *planner = NULL;
+	struct ipu_planner *planner;
 	struct ipu_target target;
 	struct str shape = {0};
 	enum status status;
 
 	(void)trainer;
-	status = read_kind(&request, argc, argv, err);
-	if (status == ST_OK)
-		status = check_keys(&request, err);
-	if (status == ST_OK && request.csv && request.geometry.machine.json)
-		status = err_set(err, ST_INVALID, "--csv and --json: one of them");
-	if (status == ST_OK)
-		status = complete_request(&request, err);
-	if (status != ST_OK)
-		return status;
+	if (read_kind(&request, argc, argv, err) != ST_OK || check_keys(&request, err) != ST_OK ||
+	    complete_request(&request, err) != ST_OK)
+		return err->status;
 	describe_kind(argc, argv, &shape);
 	question.shape = str_peek(&shape);
 	question.layout = kinds[request.of.kind].name;
 	question.op.dtype = request.of.dtype;
 	ipu_composite_elements(&request.of, &question.operands, &question.result);
-	status = ipu_target_get(request.geometry.machine.target, request.geometry.machine.tiles,
-				&target, err);
-	if (status != ST_OK && err)
-		err_prefix(err, "--tiles");
-	if (status == ST_OK)
-		status = ipu_planner_new(&planner, &target, err);
+	status = plan_machine(&planner, &target, &request.geometry.machine, err);
 	if (status == ST_OK)
 		status = answer_kind(&request, &target, planner, &question, out, err);
 	ipu_planner_free(planner);

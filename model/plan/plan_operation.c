@@ -36,6 +36,15 @@ static enum status read_machine(struct plan_request *request, int row,
 		       argument->name, argument->value);
 }
 
+enum status plan_machine(struct ipu_planner **out, struct ipu_target *target,
+			 const struct plan_request *request, struct err *err)
+{
+	*out = NULL;
+	if (ipu_target_get(request->target, request->tiles, target, err) != ST_OK)
+		return err_prefix(err, "--tiles");
+	return ipu_planner_new(out, target, err);
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 double plan_microseconds(const struct ipu_target *target, const struct ipu_plan *plan)
@@ -248,37 +257,28 @@ static enum status answer_all(const struct plan_request *request, const struct i
 {
 	const struct ipu_plan_options options = {.available_memory_proportion = request->memory,
 						 .partials = request->partials};
-	enum status status = ST_OK;
+	const struct ipu_plan *plans[IPU_PASSES];
 	struct jsonw w;
 
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		const struct ipu_plan *plan;
-
-		status = ipu_planner_plan(planner, &questions[i].op, &options, &plan, err);
-		if (status == ST_OK)
-			status = plan_check_memory(target, &questions[i], plan, err);
-	}
-	if (status != ST_OK)
-		return status;
+	for (int i = 0; i < count; i++)
+		if (ipu_planner_plan(planner, &questions[i].op, &options, &plans[i], err) !=
+			    ST_OK ||
+		    plan_check_memory(target, &questions[i], plans[i], err) != ST_OK)
+			return err->status;
 	if (request->json)
 		jsonw_init_file(&w, out, 2);
 	if (request->json && count > 1)
 		jsonw_begin_array(&w);
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		const struct ipu_plan *plan;
-
-		status = ipu_planner_plan(planner, &questions[i].op, &options, &plan, err);
-		if (status != ST_OK)
-			break;
+	for (int i = 0; i < count; i++) {
 		if (request->json)
-			json_plan(&w, request, target, &questions[i], plan);
+			json_plan(&w, request, target, &questions[i], plans[i]);
 		else
-			text_plan(request, target, &questions[i], plan, out);
+			text_plan(request, target, &questions[i], plans[i], out);
 		if (!request->json && i + 1 < count)
 			fputc('\n', out);
 	}
-	if (!request->json || status != ST_OK)
-		return status;
+	if (!request->json)
+		return ST_OK;
 	if (count > 1)
 		jsonw_end_array(&w);
 	return jsonw_end(&w, err);
@@ -289,14 +289,10 @@ static enum status plan_answer(const struct plan_request *request,
 			       const struct plan_question *questions, int count, FILE *out,
 			       struct err *err)
 {
-	struct ipu_planner *planner = NULL;
+	struct ipu_planner *planner;
 	struct ipu_target target;
-	enum status status = ipu_target_get(request->target, request->tiles, &target, err);
+	enum status status = plan_machine(&planner, &target, request, err);
 
-	if (status != ST_OK && err)
-		err_prefix(err, "--tiles");
-	if (status == ST_OK)
-		status = ipu_planner_new(&planner, &target, err);
 	if (status == ST_OK)
 		status = answer_all(request, &target, planner, questions, count, out, err);
 	ipu_planner_free(planner);
@@ -330,15 +326,14 @@ static enum status run_product(int argc, char **argv, const struct plan_trainer 
 	struct plan_question question = {
 		.layout = "rows of A are channels out, columns of B the field; else laid out anew"};
 	char shape[SHAPE_SIZE];
-	enum status status;
 
 	(void)trainer;
-	status = cli_parse(&plan_product.command, argc, argv, read_product_option, &request, &words,
-			   err);
-	for (int i = 0; i < request.sizes && status == ST_OK; i++)
-		status = cli_number(names[i], sizes[i], 1, SIZE_MOST, &request.size[i], err);
-	if (status != ST_OK)
-		return status;
+	if (cli_parse(&plan_product.command, argc, argv, read_product_option, &request, &words,
+		      err) != ST_OK)
+		return err->status;
+	for (int i = 0; i < request.sizes; i++)
+		if (cli_number(names[i], sizes[i], 1, SIZE_MOST, &request.size[i], err) != ST_OK)
+			return err->status;
 	if (request.sizes < MATMUL_SIZES)
 		return err_set(err, ST_INVALID,
 			       "sizes are missing: `ipu-plan matmul M K N`, A of M x K times B of "
@@ -408,10 +403,9 @@ static enum status read_pair(const struct cli_argument *argument, int64_t out[2]
 		return status;
 	}
 	str_copy(first, (size_t)(cross - argument->value) + 1, argument->value);
-	status = cli_number(argument->name, first, 1, SIZE_MOST, &out[0], err);
-	if (status == ST_OK)
-		status = cli_number(argument->name, cross + 1, 1, SIZE_MOST, &out[1], err);
-	return status;
+	if (cli_number(argument->name, first, 1, SIZE_MOST, &out[0], err) != ST_OK)
+		return err->status;
+	return cli_number(argument->name, cross + 1, 1, SIZE_MOST, &out[1], err);
 }
 
 enum status plan_read_geometry(struct conv_request *request, int row,
@@ -457,7 +451,6 @@ enum status plan_set_field(struct conv_request *request, int i, struct err *err)
 static enum status check_request(struct conv_request *request, struct err *err)
 {
 	struct ipu_conv *conv = &request->conv;
-	enum status status = ST_OK;
 
 	if (conv->in_channels == 0 || conv->out_channels == 0)
 		return err_set(err, ST_INVALID, "%s is missing",
@@ -471,9 +464,10 @@ static enum status check_request(struct conv_request *request, struct err *err)
 			       (long long)conv->out_channels);
 	conv->in_channels /= conv->groups;
 	conv->out_channels /= conv->groups;
-	for (int i = 0; i < 2 && status == ST_OK; i++)
-		status = plan_set_field(request, i, err);
-	return status;
+	for (int i = 0; i < 2; i++)
+		if (plan_set_field(request, i, err) != ST_OK)
+			return err->status;
+	return ST_OK;
 }
 
 static void describe_shape(const struct ipu_conv *conv, char out[SHAPE_SIZE])
@@ -514,16 +508,13 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 	struct plan_question questions[IPU_PASSES];
 	double inputs, weights, outputs;
 	char shape[SHAPE_SIZE];
-	enum status status;
 	int count = 0;
 
 	(void)trainer;
-	status = cli_parse(&plan_convolution.command, argc, argv, read_conv, &request,
-			   &PLAN_NO_WORDS, err);
-	if (status == ST_OK)
-		status = check_request(&request, err);
-	if (status != ST_OK)
-		return status;
+	if (cli_parse(&plan_convolution.command, argc, argv, read_conv, &request, &PLAN_NO_WORDS,
+		      err) != ST_OK ||
+	    check_request(&request, err) != ST_OK)
+		return err->status;
 	describe_shape(&request.conv, shape);
 	conv_elements(&request.conv, &inputs, &weights, &outputs);
 	for (int p = 0; p < IPU_PASSES; p++) {

@@ -143,6 +143,10 @@ struct conv_request {
 extern const struct plan_request plan_machine_defaults;
 extern const char *const plan_pass_names[IPU_PASSES];
 
+/* Find the target that @request names, and create its planner; NULL on failure. */
+enum status plan_machine(struct ipu_planner **out, struct ipu_target *target,
+			 const struct plan_request *request, struct err *err);
+
 /* Read the value of a row of GEOMETRY_OPTIONS. */
 enum status plan_read_geometry(struct conv_request *request, int row,
 			       const struct cli_argument *argument, struct err *err);

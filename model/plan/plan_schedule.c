@@ -531,12 +531,11 @@ static enum status run_one(const struct request *request, const struct plan_sche
 {
 	struct ipu_pipeline *pipeline;
 	enum ipu_schedule_kind kind;
-	enum status status = ipu_schedule_kind_get(request->schedule, &kind, err);
+	enum status status;
 
-	if (status == ST_OK)
-		status = simulate(request, kind, &pipeline, err);
-	if (status != ST_OK)
-		return status;
+	if (ipu_schedule_kind_get(request->schedule, &kind, err) != ST_OK ||
+	    simulate(request, kind, &pipeline, err) != ST_OK)
+		return err->status;
 	status = request->json ? print_json(pipeline, style, out, err)
 			       : print_text(pipeline, style, out, err);
 	ipu_pipeline_free(pipeline);
@@ -573,16 +572,12 @@ static enum status schedule_run(int argc, char **argv, const struct plan_trainer
 {
 	struct request request = {.schedule = NULL};
 	struct plan_schedule_style style;
-	enum status status = cli_parse(&plan_schedule.command, argc, argv, read_option, &request,
-				       &PLAN_NO_WORDS, err);
 
 	(void)trainer;
-	if (status == ST_OK)
-		status = check_given(&request, err);
-	if (status == ST_OK)
-		status = spread_times(&request, err);
-	if (status != ST_OK)
-		return status;
+	if (cli_parse(&plan_schedule.command, argc, argv, read_option, &request, &PLAN_NO_WORDS,
+		      err) != ST_OK ||
+	    check_given(&request, err) != ST_OK || spread_times(&request, err) != ST_OK)
+		return err->status;
 
 	/* The halves of a --backward have a sum that is exact to the ns. */
 	if (request.backward.count != 0) {
