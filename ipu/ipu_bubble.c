@@ -300,11 +300,13 @@ enum status ipu_bubble_theory(const struct ipu_schedule *schedule,
 
 	*out = (struct ipu_bubble){
 		.idle_fraction = NAN, .bubble_rate = NAN, .bubble_over_ideal = NAN};
-	if (status == ST_OK && (!intervals || !times))
-		status = err_nomem(err);
 	if (status == ST_OK)
-		status = ipu_schedule_run(schedule, costs, times, times + count, err);
-	for (int i = 0; status == ST_OK && i < count; i++) {
+		status = intervals && times
+				 ? ipu_schedule_run(schedule, costs, times, times + count, err)
+				 : err_nomem(err);
+	if (status != ST_OK)
+		goto end;
+	for (int i = 0; i < count; i++) {
 		const struct ipu_work *work = &schedule->works[i];
 
 		intervals[i] = (struct ipu_interval){.ipu = schedule->device[work->stage],
@@ -314,9 +316,9 @@ enum status ipu_bubble_theory(const struct ipu_schedule *schedule,
 						     .start_ns = llround(times[i])};
 		intervals[i].dur_ns = llround(times[count + i]) - intervals[i].start_ns;
 	}
-	if (status == ST_OK)
-		status = measure(intervals, count, schedule->ipus, schedule->stages, BLAME_NOBODY,
-				 out, err);
+	status =
+		measure(intervals, count, schedule->ipus, schedule->stages, BLAME_NOBODY, out, err);
+end:
 	mem_free(intervals);
 	mem_free(times);
 	return status;

@@ -104,18 +104,15 @@ enum status ipu_pipeline_check(const struct ipu_pipeline_params *params, struct 
 						  .stages = params->stages,
 						  .microbatches = params->microbatches,
 						  .training = true};
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	if ((unsigned)params->kind >= IPU_SCHEDULE_KINDS)
 		return err_set(err, ST_INVALID, "there is no schedule number %d",
 			       (int)params->kind);
-	status = check_sizes(params, err);
-	if (status == ST_OK)
-		status = check_chunks(params, err);
-	if (status == ST_OK)
-		status = check_times(params, err);
-	if (status != ST_OK || ipu_pipeline_chunked(params->kind))
-		return status;
+	if (check_sizes(params, err) != ST_OK || check_chunks(params, err) != ST_OK ||
+	    check_times(params, err) != ST_OK || ipu_pipeline_chunked(params->kind))
+		return err->status;
 	return ipu_schedule_check(&count, "the number of micro-batches", err);
 }
 

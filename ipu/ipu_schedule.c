@@ -272,30 +272,31 @@ static enum status check_count(const struct ipu_schedule_params *params, const c
 		       ipu_schedule_name(kind), what, row->rule(&shape, multiple), multiple, g);
 }
 
-enum status ipu_schedule_check(const struct ipu_schedule_params *params, const char *what,
-			       struct err *err)
+/* All but the rule for the number of micro-batches. */
+static enum status check_stages(const struct ipu_schedule_params *params, const char *what,
+				struct err *err)
 {
 	enum status status = check_sizes(params, what, err);
 
 	if (status == ST_OK)
 		status = check_devices(params, err);
-	if (status == ST_OK)
-		status = check_sharing(params, err);
-	if (status == ST_OK)
-		status = check_count(params, what, err);
-	return status;
+	return status == ST_OK ? check_sharing(params, err) : status;
+}
+
+enum status ipu_schedule_check(const struct ipu_schedule_params *params, const char *what,
+			       struct err *err)
+{
+	const enum status status = check_stages(params, what, err);
+
+	return status == ST_OK ? check_count(params, what, err) : status;
 }
 
 enum status ipu_schedule_check_stages(const struct ipu_schedule_params *params, struct err *err)
 {
 	struct ipu_schedule_params one = *params;
-	enum status status;
 
 	one.microbatches = 1;
-	status = check_sizes(&one, "the number of micro-batches", err);
-	if (status == ST_OK)
-		status = check_devices(&one, err);
-	return status == ST_OK ? check_sharing(&one, err) : status;
+	return check_stages(&one, "the number of micro-batches", err);
 }
 
 int ipu_schedule_multiple(const struct ipu_schedule_params *params)
@@ -414,10 +415,9 @@ static void assign_steps(struct ipu_schedule *schedule, struct progress *all, in
 	}
 }
 
-static enum status schedule_orders(struct ipu_schedule *schedule,
-				   const struct ipu_schedule_row *row,
-				   const struct ipu_schedule_shape *shape, int *next,
-				   struct err *err)
+/* Return false if memory runs out. */
+static bool schedule_orders(struct ipu_schedule *schedule, const struct ipu_schedule_row *row,
+			    const struct ipu_schedule_shape *shape, int *next)
 {
 	const size_t rows = 3 * (size_t)shape->stages, each = (size_t)shape->microbatches;
 	struct progress *all = mem_calloc(rows, sizeof(*all));
@@ -437,25 +437,25 @@ static enum status schedule_orders(struct ipu_schedule *schedule,
 		assign_steps(schedule, all, next);
 	mem_free(all);
 	mem_free(steps);
-	return all && steps ? ST_OK : err_nomem(err);
+	return all && steps;
 }
 
-/* Counting sort. */
-static enum status sort_by_step(struct ipu_schedule *schedule, struct err *err)
+/* Counting sort; returns false if memory runs out. */
+static bool sort_by_step(struct ipu_schedule *schedule)
 {
 	const int count = schedule->first[schedule->ipus];
 	int *first = mem_calloc((size_t)schedule->time_steps + 2, sizeof(*first));
 
 	schedule->step_first = first;
 	if (!first)
-		return err_nomem(err);
+		return false;
 	for (int i = 0; i < count; i++)
 		first[schedule->works[i].time_step + 2]++;
 	for (int t = 0; t < schedule->time_steps; t++)
 		first[t + 2] += first[t + 1];
 	for (int i = 0; i < count; i++)
 		schedule->by_step[first[schedule->works[i].time_step + 1]++] = i;
-	return ST_OK;
+	return true;
 }
 
 /* Count the micro-batches that are live between each stage's forward and the end of its backward.
@@ -494,13 +494,10 @@ enum status ipu__schedule_make(struct ipu_schedule **out, enum ipu_schedule_kind
 	struct ipu_schedule *schedule = mem_calloc(1, sizeof(*schedule));
 	int *next = mem_calloc(ipus, sizeof(*next));
 	int *offsets = mem_calloc(2 * stages, sizeof(*offsets));
-	enum status status = ST_OK;
 
 	*out = NULL;
-	if (!schedule || !next || !offsets) {
-		status = err_nomem(err);
+	if (!schedule || !next || !offsets)
 		goto end;
-	}
 	*schedule = (struct ipu_schedule){
 		.kind = kind,
 		.stages = shape->stages,
@@ -516,10 +513,8 @@ enum status ipu__schedule_make(struct ipu_schedule **out, enum ipu_schedule_kind
 		.depth = mem_calloc(stages, sizeof(int)),
 	};
 	if (!schedule->device || !schedule->works || !schedule->first || !schedule->by_step ||
-	    !schedule->live || !schedule->depth) {
-		status = err_nomem(err);
+	    !schedule->live || !schedule->depth)
 		goto end;
-	}
 	for (int s = 0; s < shape->stages; s++) {
 		schedule->device[s] = stage_ipu(shape, s);
 		schedule->first[schedule->device[s] + 1] += programs * shape->microbatches;
@@ -528,21 +523,20 @@ enum status ipu__schedule_make(struct ipu_schedule **out, enum ipu_schedule_kind
 		schedule->first[i + 1] += schedule->first[i];
 	if (row->lines)
 		schedule_lines(schedule, row, shape, offsets, next);
-	else
-		status = schedule_orders(schedule, row, shape, next, err);
-	if (status == ST_OK)
-		status = sort_by_step(schedule, err);
+	else if (!schedule_orders(schedule, row, shape, next))
+		goto end;
+	if (!sort_by_step(schedule))
+		goto end;
 	memset(offsets, 0, 2 * stages * sizeof(*offsets));
-	if (status == ST_OK)
-		measure_live(schedule, offsets);
+	measure_live(schedule, offsets);
+	*out = schedule;
 end:
 	mem_free(next);
 	mem_free(offsets);
-	if (status == ST_OK)
-		*out = schedule;
-	else
-		ipu_schedule_free(schedule);
-	return status;
+	if (*out)
+		return ST_OK;
+	ipu_schedule_free(schedule);
+	return err_nomem(err);
 }
 
 /* ---- lifecycle ------------------------------------------------------------------------------- */
