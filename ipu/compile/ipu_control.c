@@ -211,7 +211,7 @@ static int compare_items(const void *left, const void *right)
 	return SORTED_BY(a, b, slot, order, copy, stage);
 }
 
-static enum status collect_items(struct control *control, struct err *err)
+static void collect_items(struct control *control)
 {
 	const struct ipu_timeline *timeline = control->mode->timeline;
 	struct ipu_walk walk = {.timeline = timeline};
@@ -219,8 +219,10 @@ static enum status collect_items(struct control *control, struct err *err)
 
 	control->items = mem_calloc((size_t)timeline->count + (size_t)timeline->transfer_count + 1,
 				    sizeof(*control->items));
-	if (!control->items)
-		return err_nomem(err);
+	if (!control->items) {
+		control->lowering.failed = true;
+		return;
+	}
 	while (ipu_walk_next(&walk))
 		control->items[control->count++] = walk.event
 							   ? event_item(control, walk.event)
@@ -230,7 +232,6 @@ static enum status collect_items(struct control *control, struct err *err)
 		if (i == 0 || compare_items(&control->items[kept - 1], &control->items[i]) != 0)
 			control->items[kept++] = control->items[i];
 	control->count = kept;
-	return ST_OK;
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -338,8 +339,7 @@ static void add_run(struct control *control, int parent)
 }
 
 /* Return the root program of the mode. */
-static int add_mode(struct control *control, const struct ipu_mode *mode, struct err *err,
-		    enum status *status)
+static int add_mode(struct control *control, const struct ipu_mode *mode)
 {
 	struct ipu_lowering *lowering = &control->lowering;
 	int root;
@@ -347,9 +347,7 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 	control->mode = mode;
 	control->count = 0;
 	control->folding = ipu_control_fold(mode->schedule, mode->timeline);
-	*status = collect_items(control, err);
-	if (*status != ST_OK)
-		return -1;
+	collect_items(control);
 	root = ipu__sequence_add(lowering, -1, "%s", mode->name);
 	add_run(control,
 		ipu__sequence_add(lowering,
@@ -394,31 +392,27 @@ enum status ipu_control_add(struct ipu_executable *executable, const struct ipu_
 			    int count, struct err *err)
 {
 	struct control control = {0};
-	enum status status = ST_OK;
+	struct ipu_lowering *lowering = &control.lowering;
 	int *roots = mem_calloc((size_t)count + 1, sizeof(*roots));
+	int root, choice;
+	enum status status;
 
 	if (!roots)
 		return err_nomem(err);
-	resume_lowering(&control.lowering, executable);
-	for (int m = 0; m < count && status == ST_OK && !control.lowering.failed; m++)
+	resume_lowering(lowering, executable);
+	for (int m = 0; m < count && !lowering->failed; m++)
 		if (modes[m].timeline)
-			roots[m] = add_mode(&control, &modes[m], err, &status);
-	if (status == ST_OK) {
-		const int root = ipu__sequence_add(&control.lowering, -1, "Engine::run");
-		int choice;
-
-		add_stream(&control.lowering, root, "controlProgram/flag");
-		add_stream(&control.lowering, root, "controlProgram/id");
-		ipu__program_add(&control.lowering, root, IPU_DO_EXCHANGE,
-				 "controlProgram/broadcast", -1);
-		choice = ipu__program_add(&control.lowering, root, IPU_SWITCH,
-					  "controlProgram/switch", -1);
-		for (int m = 0; m < count; m++)
-			if (modes[m].timeline)
-				add_call(&control.lowering, choice, roots[m], modes[m].name);
-		status = ipu__programs_store(&control.lowering, err);
-	}
-	mem_free(control.lowering.programs);
+			roots[m] = add_mode(&control, &modes[m]);
+	root = ipu__sequence_add(lowering, -1, "Engine::run");
+	add_stream(lowering, root, "controlProgram/flag");
+	add_stream(lowering, root, "controlProgram/id");
+	ipu__program_add(lowering, root, IPU_DO_EXCHANGE, "controlProgram/broadcast", -1);
+	choice = ipu__program_add(lowering, root, IPU_SWITCH, "controlProgram/switch", -1);
+	for (int m = 0; m < count; m++)
+		if (modes[m].timeline)
+			add_call(lowering, choice, roots[m], modes[m].name);
+	status = ipu__programs_store(lowering, err);
+	mem_free(lowering->programs);
 	mem_free(roots);
 	return status;
 }

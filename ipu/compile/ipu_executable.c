@@ -51,7 +51,6 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 	const struct ipu_graph *graph = executable->graph;
 	bool *aligned = arena_alloc(&executable->arena, (size_t)graph->tensor_count + 1,
 				    sizeof(*aligned)); /* by tensor */
-	enum status status = ST_OK;
 
 	executable->plans = arena_alloc(&executable->arena, (size_t)graph->node_count + 1,
 					sizeof(*executable->plans));
@@ -60,9 +59,11 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 	lowering->reduced = mem_calloc((size_t)graph->tensor_count + 1, sizeof(*lowering->reduced));
 	if (!executable->plans || !executable->code || !lowering->reduced || !aligned)
 		return err_nomem(err);
-	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
-		struct ipu_op op = graph->nodes[n].op;
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *of = &graph->nodes[n];
 		const int64_t replicas = graph->layout.replicas;
+		struct ipu_op op = of->op;
+		enum status status;
 
 		/* A replica updates its share of variables that are sharded over replicas. */
 		if (op.phase == IPU_PHASE_U && op.kind == IPU_OP_ELEMENTWISE && replicas > 1 &&
@@ -70,18 +71,16 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 			op.elements.count = (op.elements.count + replicas - 1) / replicas;
 		if (is_aligned(graph, n, aligned))
 			op.elements.operands = 1;
-		status = ipu_planner_plan(lowering->planner, &op, &graph->nodes[n].options,
+		status = ipu_planner_plan(lowering->planner, &op, &of->options,
 					  &executable->plans[n], err);
-		if (status == ST_OK) {
-			/* A joint plan's gradients of weights lie as their weights do. */
-			const struct ipu_node *of = &graph->nodes[n];
-
-			for (int i = 0; i < of->write_count && executable->plans[n]->joint; i++)
-				aligned[of->writes[i]] = graph->tensors[of->writes[i]].kind ==
-							 IPU_TENSOR_WEIGHT_GRADIENT;
-		}
+		if (status != ST_OK)
+			return status;
+		/* A joint plan's gradients of weights lie as their weights do. */
+		for (int i = 0; i < of->write_count && executable->plans[n]->joint; i++)
+			aligned[of->writes[i]] =
+				graph->tensors[of->writes[i]].kind == IPU_TENSOR_WEIGHT_GRADIENT;
 	}
-	return status;
+	return ST_OK;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -203,7 +202,7 @@ static enum status lower_function(struct ipu_lowering *lowering, int stage,
 		return ST_OK;
 	code->program = ipu__sequence_add(lowering, -1, "Stage%d/%s", stage, names[phase]);
 	if (phase == IPU_FUNCTION_PUSH)
-		status = ipu__push_lower(lowering, code->program, stage);
+		ipu__push_lower(lowering, code->program, stage);
 	else if (phase == IPU_FUNCTION_START)
 		status = ipu__start_lower(lowering, code->program, stage, err);
 	else

@@ -67,7 +67,7 @@ void ipu__before_function(struct ipu_lowering *lowering, int function, int stage
 void ipu__after_function(struct ipu_lowering *lowering, int function, int stage,
 			 enum ipu_function_phase phase);
 /* PUSH and START contain no operations of the graph. */
-enum status ipu__push_lower(struct ipu_lowering *lowering, int function, int stage);
+void ipu__push_lower(struct ipu_lowering *lowering, int function, int stage);
 enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int stage,
 			     struct err *err);
 

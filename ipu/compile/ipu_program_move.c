@@ -523,10 +523,9 @@ void ipu__after_function(struct ipu_lowering *lowering, int function, int stage,
 			    false);
 }
 
-enum status ipu__push_lower(struct ipu_lowering *lowering, int function, int stage)
+void ipu__push_lower(struct ipu_lowering *lowering, int function, int stage)
 {
 	pop_stash(lowering, function, stage, true, 0);
-	return ST_OK;
 }
 
 enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int stage,
@@ -534,7 +533,6 @@ enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int st
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 	struct ipu_op fill[IPU_DTYPES];
-	enum status status = ST_OK;
 
 	memset(fill, 0, sizeof(fill));
 	for (int t = 0; t < graph->tensor_count; t++)
@@ -542,8 +540,9 @@ enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int st
 		    graph->tensors[t].stage == stage)
 			fill[graph->tensors[t].dtype].elements.count +=
 				ipu_tensor_elements(&graph->tensors[t]);
-	for (int d = 0; d < IPU_DTYPES && status == ST_OK; d++) {
+	for (int d = 0; d < IPU_DTYPES; d++) {
 		const struct ipu_plan *plan;
+		enum status status;
 
 		if (fill[d].elements.count == 0)
 			continue;
@@ -554,12 +553,12 @@ enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int st
 		fill[d].stage = stage;
 		fill[d].elements.times[IPU_FN_FILL] = 1;
 		status = ipu_planner_plan(lowering->planner, &fill[d], NULL, &plan, err);
-		if (status == ST_OK)
-			ipu__plan_lower(lowering,
-					ipu__sequence_add(lowering, function, "%s", fill[d].name),
-					plan, fill[d].name, -1);
+		if (status != ST_OK)
+			return status;
+		ipu__plan_lower(lowering, ipu__sequence_add(lowering, function, "%s", fill[d].name),
+				plan, fill[d].name, -1);
 	}
-	if (status == ST_OK && graph->layout.offload_accumulators)
+	if (graph->layout.offload_accumulators)
 		stream_kind(lowering, function, stage, IPU_TENSOR_ACCUMULATOR, false, false);
-	return status;
+	return ST_OK;
 }
