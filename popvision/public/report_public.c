@@ -63,11 +63,11 @@ enum status report_public_open(struct ips_report **out, const char *path, struct
 	const char *state;
 
 	*out = NULL;
-	if (!report)
+	if (!report || arena_init(&report->arena, 0) != 0) {
+		mem_free(report);
 		return err_nomem(err);
-	status = arena_init(&report->arena, 0) == 0 ? ST_OK : err_nomem(err);
-	if (status == ST_OK)
-		status = prof_db_open(&report->db, path, err);
+	}
+	status = prof_db_open(&report->db, path, err);
 	if (status != ST_OK) {
 		ips_report_close(report);
 		return status;
