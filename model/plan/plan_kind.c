@@ -475,7 +475,7 @@ static enum status run_kind(int argc, char **argv, const struct plan_trainer *tr
 		.of = {.lookups = 1, .outputs = 1},
 	};
 	struct plan_question question = {0};
-	struct ipu_planner *planner;
+	struct ipu_planner *planner = NULL;
 	struct ipu_target target;
 	struct str shape = {0};
 	enum status status;
@@ -489,7 +489,8 @@ static enum status run_kind(int argc, char **argv, const struct plan_trainer *tr
 	question.layout = kinds[request.of.kind].name;
 	question.op.dtype = request.of.dtype;
 	ipu_composite_elements(&request.of, &question.operands, &question.result);
-	status = plan_machine(&planner, &target, &request.geometry.machine, err);
+	status = shape.failed ? err_nomem(err)
+			      : plan_machine(&planner, &target, &request.geometry.machine, err);
 	if (status == ST_OK)
 		status = answer_kind(&request, &target, planner, &question, out, err);
 	ipu_planner_free(planner);

@@ -6,10 +6,12 @@
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "ipu/plan/ipu_op.h"
+#include "model/plan/plan_command.h"
 #include "support/plan.h"
 
 static void check_plan(const cJSON *json)
@@ -362,6 +364,59 @@ static void test_wrong_requests_are_one_line(void **state)
 	}
 }
 
+/* What @sub prints, called in this program; the caller's (free). */
+static char *called(const struct plan_subcommand *sub, int argc, char **argv, enum status *status)
+{
+	struct err err = {ST_OK, ""};
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	*status = sub->run(argc, argv, NULL, out, &err);
+	fclose(out);
+	assert_int_equal(err.status, *status);
+	return text;
+}
+
+static void test_no_failed_allocation_goes_unnoticed(void **state)
+{
+	char *product[] = {"matmul", "128", "784", "64"};
+	char *convolution[] = {"conv", "--in-channels", "3",  "--out-channels", "4", "--field",
+			       "8",    "--pass",        "all"};
+	char *kind[] = {"op", "lstm", "--steps", "5", "--features", "8", "--units", "16"};
+	const struct {
+		const struct plan_subcommand *sub;
+		int argc;
+		char **argv;
+	} lines[] = {
+		{&plan_product, (int)ARRAY_LEN(product), product},
+		{&plan_convolution, (int)ARRAY_LEN(convolution), convolution},
+		{&plan_kind, (int)ARRAY_LEN(kind), kind},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		enum status status;
+		char *whole = called(lines[i].sub, lines[i].argc, lines[i].argv, &status);
+		bool failed = true;
+
+		assert_int_equal(status, ST_OK);
+		for (long n = 0; failed; n++) {
+			char *text;
+
+			support_fail_alloc(n);
+			text = called(lines[i].sub, lines[i].argc, lines[i].argv, &status);
+			failed = support_alloc_failed();
+			support_fail_alloc(-1);
+			assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+			assert_string_equal(text, failed ? "" : whole);
+			free(text);
+		}
+		free(whole);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_products_of_cells_are_the_same_in_each_pass),
 		cmocka_unit_test(test_what_cannot_be_on_the_chip_is_an_error),
 		cmocka_unit_test(test_wrong_requests_are_one_line),
+		cmocka_unit_test(test_no_failed_allocation_goes_unnoticed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
