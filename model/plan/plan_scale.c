@@ -81,13 +81,14 @@ static void add_ipus(struct scale *scale, int64_t ipus)
  * otherwise by their difference. */
 static void add_sequence(struct scale *scale, int64_t end)
 {
-	const int64_t *last = &scale->ipus[scale->count - 1];
+	const int64_t *last;
 	int64_t ratio, difference;
 
 	if (scale->count < 2) {
 		err_set(scale->err, ST_INVALID, "--ipus: two numbers must stand before \"...\"");
 		return;
 	}
+	last = &scale->ipus[scale->count - 1];
 	ratio = last[0] % last[-1] == 0 ? last[0] / last[-1] : 0;
 	difference = last[0] - last[-1];
 	for (int64_t ipus = *last; !err_stuck(scale->err); add_ipus(scale, ipus)) {
