@@ -1,5 +1,5 @@
 /*
- * The device operations that MultiHeadAttention becomes.
+ * The device operations that MultiHeadAttention becomes, and its FLOPs.
  */
 #include "support/lowered.h"
 #include "support/math.h"
@@ -50,10 +50,29 @@ static void test_attention_is_products_of_each_head(void **state)
 	math_model_close(&m);
 }
 
+/* A product of MxK and KxN takes 2 M K N, a value of a softmax 5. */
+static void test_flops_are_those_of_the_products_and_the_softmax(void **state)
+{
+	const int64_t items = 2, steps = 4, features = 5, heads = 2, key = 3, value = 2;
+	const int64_t rows = items * steps, pairs = items * heads * steps * steps;
+	const int64_t projections = 2 * rows * features * heads * (2 * key + 2 * value);
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m,
+			"[{'class_name': 'MultiHeadAttention', 'config': {'num_heads': 2, "
+			"'key_dim': 3, 'value_dim': 2}}]",
+			2, (int64_t[]){steps, features});
+	assert_int_equal(model_layer_flops(m.model, 0, items),
+			 projections + pairs * (2 * key + 5 + 2 * value));
+	math_model_close(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attention_is_products_of_each_head),
+		cmocka_unit_test(test_flops_are_those_of_the_products_and_the_softmax),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * The device operations that the layers with windows become.
+ * The device operations that the layers of images become.
  */
 #include "common/mem.h"
 #include "support/lowered.h"
@@ -169,6 +169,62 @@ static void test_mixed_float16_computes_in_half(void **state)
 	      forward, backward, first);
 }
 
+/* A decision for each channel of an item: 32 of 4 channels. */
+static void test_a_spatial_dropout_decides_for_whole_channels(void **state)
+{
+	static const char *const forward[] = {
+		"spatial_dropout2d/dropout/RandomUniform elementwise 128*0 random=1 makes=128B "
+		"training: -> k",
+		"spatial_dropout2d/dropout/Mul elementwise 3200*1/128 add=1 select=1 training: x k "
+		"-> y",
+		NULL};
+	static const char *const backward[] = {
+		"spatial_dropout2d/dropout/Mul/Grad elementwise 3200*1/128 add=1 select=1 "
+		"training: k dy -> dx",
+		NULL};
+	static const char *const first[] = {NULL};
+
+	(void)state;
+	check("[{'class_name': 'SpatialDropout2D', 'config': {'rate': 0.5}}]", forward, backward,
+	      first);
+}
+
+/* 5x5 to 5x7 to 6x7 pixels: 3200, 4480 and 5376 values, each between two. */
+static void test_resizing_goes_along_one_axis_after_the_other(void **state)
+{
+	static const char *const forward[] = {
+		"resizing/ResizeBilinear/Columns copy 8960/4 makes=8960: x -> b",
+		"resizing/ResizeBilinear/Columns/Lerp elementwise 4480*2/7 add=3 makes=4480: b -> "
+		"c",
+		"resizing/ResizeBilinear/Rows copy 10752/28 makes=10752: c -> b",
+		"resizing/ResizeBilinear/Rows/Lerp elementwise 5376*2/6 add=3: b -> y", NULL};
+	static const char *const backward[] = {
+		"resizing/ResizeBilinear/Grad/Rows/Lerp elementwise 10752*1/6 add=1 makes=10752: "
+		"dy -> b",
+		"resizing/ResizeBilinear/Grad/Rows reduce 10752>4480 makes=4480: b -> c",
+		"resizing/ResizeBilinear/Grad/Columns/Lerp elementwise 8960*1/7 add=1 makes=8960: "
+		"c -> b",
+		"resizing/ResizeBilinear/Grad/Columns reduce 8960>3200: b -> dx", NULL};
+	static const char *const first[] = {NULL};
+
+	(void)state;
+	check("[{'class_name': 'Resizing', 'config': {'height': 6, 'width': 7}}]", forward,
+	      backward, first);
+}
+
+static void test_resizing_to_the_nearest_pixel_copies(void **state)
+{
+	static const char *const forward[] = {"resizing/ResizeNearest copy 5376/4: x -> y", NULL};
+	static const char *const backward[] = {
+		"resizing/ResizeNearest/Grad reduce 5376>3200: dy -> dx", NULL};
+	static const char *const first[] = {NULL};
+
+	(void)state;
+	check("[{'class_name': 'Resizing', 'config': {'height': 6, 'width': 7, 'interpolation': "
+	      "'nearest'}}]",
+	      forward, backward, first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +235,9 @@ int main(void)
 		cmocka_unit_test(test_a_kept_activation_and_a_dilation),
 		cmocka_unit_test(test_a_frozen_convolution_has_the_gradient_of_its_input_alone),
 		cmocka_unit_test(test_mixed_float16_computes_in_half),
+		cmocka_unit_test(test_a_spatial_dropout_decides_for_whole_channels),
+		cmocka_unit_test(test_resizing_goes_along_one_axis_after_the_other),
+		cmocka_unit_test(test_resizing_to_the_nearest_pixel_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,6 +282,8 @@ static const struct support_refusal refusals[] = {
 	 ST_UNSUPPORTED, "data_format: not supported: it must be \"channels_last\""},
 	{LAYERS("{\"class_name\": \"MaybeOutfeed\", \"config\": {\"final_outfeed\": 1}}"),
 	 ST_INVALID, "final_outfeed: must be true or false"},
+	{LAYERS("{\"class_name\": \"PReLU\", \"config\": {\"shared_axes\": [2]}}"), ST_UNSUPPORTED,
+	 "shared_axes: not supported: shared axes must be the first ones"},
 };
 
 static void test_bad_models_are_refused_with_their_place(void **state)
@@ -431,6 +433,17 @@ static void test_a_mask_looks_for_the_value_of_its_masking(void **state)
 	math_model_close(&m);
 }
 
+static void test_the_first_axes_of_a_prelu_may_share_their_alphas(void **state)
+{
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, "[{'class_name': 'PReLU', 'config': {'shared_axes': [1, 2]}}]", 3,
+			(int64_t[]){7, 5, 4});
+	assert_int_equal(model_layer_params(m.model, 0), 4);
+	math_model_close(&m);
+}
+
 static void test_clipping_a_norm_costs_two_functions_of_each_gradient(void **state)
 {
 	struct optimizer optimizer;
@@ -466,6 +479,7 @@ int main(void)
 		cmocka_unit_test(test_a_transposed_convolution_widens_its_input),
 		cmocka_unit_test(test_both_directions_of_a_layer_are_joined),
 		cmocka_unit_test(test_a_mask_looks_for_the_value_of_its_masking),
+		cmocka_unit_test(test_the_first_axes_of_a_prelu_may_share_their_alphas),
 		cmocka_unit_test(test_clipping_a_norm_costs_two_functions_of_each_gradient),
 	};
 
