@@ -236,6 +236,58 @@ static void test_penalties_are_of_every_micro_batch(void **state)
 	lowered_close(&lowered);
 }
 
+/* A target of zeros and a one has its class where the one is; an error is of each value. */
+static void test_a_metric_of_classes_looks_for_the_one_of_a_target(void **state)
+{
+	static const char text[] =
+		"{'model': {'class_name': 'Sequential', 'config': {'name': 'm', 'layers': ["
+		"{'class_name': 'Dense', 'config': {'name': 'o', 'units': 5}}]}}, "
+		"'compile': {'loss': 'mse', 'metrics': ['categorical_accuracy', 'mae']}, "
+		"'data': {'name': 'mnist', 'one_hot': true, 'batch_size': 4}}";
+	struct lowered lowered;
+	const struct ipu_op *op;
+
+	(void)state;
+	lowered_open_text(&lowered, text, &vector);
+	lowered_check_graph(&lowered);
+	lowered_check_node(&lowered.graph, "metrics/categorical_accuracy/ArgMax: infeed/labels -> "
+					   "metrics/categorical_accuracy/label");
+	lowered_check_node(&lowered.graph, "metrics/categorical_accuracy: o/output "
+					   "metrics/categorical_accuracy/label -> "
+					   "metrics/categorical_accuracy/items");
+	op = &lowered_find(&lowered.graph, "metrics/categorical_accuracy/ArgMax")->op;
+	assert_int_equal(op->rows.work, IPU_ROWS_ARGMAX);
+	assert_int_equal(op->rows.rows, 4);
+	assert_int_equal(op->rows.columns, 5);
+	assert_int_equal(lowered_nodes(&lowered.graph, "/ArgMax"), 1);
+	lowered_close(&lowered);
+}
+
+/* An infeed moves rows of the last axis, or single values where an item is one. */
+static void test_an_item_may_be_one_number(void **state)
+{
+	static const char text[] =
+		"{'model': {'class_name': 'Sequential', 'config': {'name': 'm', 'layers': ["
+		"{'class_name': 'Embedding', 'config': {'name': 'e', 'input_dim': 7, "
+		"'output_dim': 3}}]}}, "
+		"'compile': {'loss': 'mse'}, 'data': {'name': 'mnist', 'batch_size': 4}}";
+	static const struct model_shape number = {0};
+	struct lowered lowered;
+	const struct ipu_op *op;
+
+	(void)state;
+	lowered_open_text(&lowered, text, &number);
+	op = &lowered_find(&lowered.graph, "infeed/arg0")->op;
+	assert_int_equal(op->copy.count, 4);
+	assert_int_equal(op->copy.atom, 1);
+	lowered_close(&lowered);
+	open_residual(&lowered, "", "");
+	op = &lowered_find(&lowered.graph, "infeed/arg0")->op;
+	assert_int_equal(op->copy.count, 4 * 6);
+	assert_int_equal(op->copy.atom, 6);
+	lowered_close(&lowered);
+}
+
 static void test_options_and_layout_are_the_runs(void **state)
 {
 	struct lowered lowered;
@@ -305,6 +357,8 @@ int main(void)
 		cmocka_unit_test(test_mixed_float16_casts_variables_and_their_gradients),
 		cmocka_unit_test(test_what_is_fed_out_is_a_result),
 		cmocka_unit_test(test_penalties_are_of_every_micro_batch),
+		cmocka_unit_test(test_a_metric_of_classes_looks_for_the_one_of_a_target),
+		cmocka_unit_test(test_an_item_may_be_one_number),
 		cmocka_unit_test(test_options_and_layout_are_the_runs),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 	};
