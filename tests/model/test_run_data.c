@@ -1,9 +1,12 @@
 /*
- * What is known of a run's data, written as JSON and read back.
+ * What is known of a run's data, written as JSON and read back, and which of it is which output's.
  */
 #include "model/run/run_rules.h"
 
+#include <string.h>
+
 #include "common/mem.h"
+#include "support/run_checks.h"
 #include "support/support.h"
 
 static void test_data_are_read_as_they_were_written(void **state)
@@ -91,6 +94,50 @@ static void test_what_is_no_data_is_refused(void **state)
 	}
 }
 
+#define OUTPUT(name, units)                                                                        \
+	", {\"class_name\": \"Dense\", \"config\": {\"name\": \"" name "\", \"units\": " units     \
+	"}, \"inbound_nodes\": [[[\"x\", 0, 0, {}]]]}"
+#define OUTPUTS OUTPUT("a", "3") OUTPUT("b", "5") OUTPUT("c", "2")
+
+/* Targets lie in the order of data.outputs: 5 numbers of b, a class of a, 2 numbers of c. */
+static void test_outputs_have_their_targets_one_after_another(void **state)
+{
+	static const char text[] =
+		"{\"model\": {\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", "
+		"\"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"x\", "
+		"\"batch_input_shape\": [null, 3]}, \"inbound_nodes\": []}" OUTPUTS
+		"], \"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"a\", 0, 0], "
+		"[\"b\", 0, 0], [\"c\", 0, 0]]}}, "
+		"\"compile\": {\"loss\": [\"sparse_categorical_crossentropy\", \"mse\", \"mse\"]}, "
+		"\"data\": {\"outputs\": [\"b\", \"a\", \"c\"]}}";
+	const struct target_kind kind = {
+		.width = 8, .parts = {{.width = 5}, {.classes = 3}, {.width = 2}}, .part_count = 3};
+	struct run_file *run;
+	struct model *model;
+	struct loss_list losses;
+	struct metric_list metrics;
+	struct json_at at;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL,
+					&support_run_checks, &err),
+			 ST_OK);
+	at = json_root(run->model_file, run->model);
+	assert_int_equal(model_new(&model, &at, NULL, &err), ST_OK);
+	assert_int_equal(run_measure(&losses, &metrics, run, "compile", model, &kind, &err), ST_OK);
+	assert_int_equal(losses.count, 3);
+	assert_int_equal(losses.items[0].first, 5);
+	assert_int_equal(losses.items[0].targets.classes, 3);
+	assert_int_equal(losses.items[1].first, 0);
+	assert_int_equal(losses.items[1].targets.width, 5);
+	assert_int_equal(losses.items[2].first, 6);
+	assert_int_equal(losses.items[2].targets.width, 2);
+	metric_list_free(&metrics);
+	model_free(model);
+	run_file_free(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -98,6 +145,7 @@ int main(void)
 		cmocka_unit_test(test_several_outputs_and_weights_are_read_as_they_were_written),
 		cmocka_unit_test(test_more_than_there_is_room_for_is_refused),
 		cmocka_unit_test(test_what_is_no_data_is_refused),
+		cmocka_unit_test(test_outputs_have_their_targets_one_after_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

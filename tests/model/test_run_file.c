@@ -552,6 +552,9 @@ static void test_health_rules_may_stand_in_a_file_beside_the_run_file(void **sta
 static void test_model_is_read_beside_the_run_file(void **state)
 {
 	static const char text[] = "{\"model\": \"model.json\", \"compile\": {\"loss\": \"x\"}}";
+	/* TensorFlow.js's. */
+	static const char wrapped[] = "{\"format\": \"layers-model\", \"modelTopology\": "
+				      "{\"class_name\": \"Sequential\"}}";
 	char folder[SUPPORT_PATH_SIZE], path[FS_PATH_SIZE], model[FS_PATH_SIZE];
 	struct run_file *run;
 	struct err err = {0};
@@ -569,6 +572,11 @@ static void test_model_is_read_beside_the_run_file(void **state)
 	assert_int_equal(run_file_load(&run, path, 0, NULL, &support_run_checks, &err), ST_OK);
 	assert_string_equal(run->model_file, model);
 	assert_string_equal(run->model_place, "");
+	assert_non_null(cJSON_GetObjectItem(run->model, "class_name"));
+	run_file_free(run);
+
+	support_write_file(model, wrapped, strlen(wrapped));
+	assert_int_equal(run_file_load(&run, path, 0, NULL, &support_run_checks, &err), ST_OK);
 	assert_non_null(cJSON_GetObjectItem(run->model, "class_name"));
 	run_file_free(run);
 

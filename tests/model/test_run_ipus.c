@@ -1,8 +1,10 @@
 /*
  * The rules of IPUs, tiles and memory, each with a message of its own.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "support/run_set.h"
 #include "support/support.h"
 
@@ -215,6 +217,45 @@ static void test_chunks_are_dealt_to_the_ipus_in_turn(void **state)
 			"training needs an IPU for each stage; give each its own");
 }
 
+static enum status refuse_to_split(void *user, const struct model *model, int stages, int *stage,
+				   struct err *err)
+{
+	(void)user;
+	(void)model;
+	(void)stage;
+	return err_set(err, ST_LIMIT, "%d stages are asked for", stages);
+}
+
+static void test_a_split_has_a_stage_for_each_ipu_or_two_for_chunks(void **state)
+{
+	static const struct run_splitter splitter = {.split = refuse_to_split};
+	static const struct {
+		const char *line, *says;
+	} rows[] = {
+		{"--ipu.auto_select_ipus 4", "4 stages"},
+		{"--ipu.auto_select_ipus 4 --pipeline.schedule 1f1b-interleaved", "8 stages"},
+		{"--pipeline.schedule 1f1b-interleaved --pipeline.device_mapping [0,1,0,1,0,1]",
+		 "6 stages"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char line[128];
+		struct run_file *run;
+		struct model *model;
+		int stage[3], stages;
+		struct err err = {0};
+
+		snprintf(line, sizeof(line), "--pipeline.stages auto %s", rows[i].line);
+		run = run_sample_get(line);
+		model = run_sample_model(run);
+		assert_int_equal(run_stages(run, model, &splitter, stage, &stages, &err), ST_LIMIT);
+		assert_contains(err.text, rows[i].says);
+		model_free(model);
+		run_file_free(run);
+	}
+}
+
 static void test_what_a_split_backward_reads_again_is_not_recomputed(void **state)
 {
 	(void)state;
@@ -386,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_recomputation_before_all_backward_work_is_not_for_sequential),
 		cmocka_unit_test(test_recomputation_between_backward_work_is_not_for_interleaved),
 		cmocka_unit_test(test_chunks_are_dealt_to_the_ipus_in_turn),
+		cmocka_unit_test(test_a_split_has_a_stage_for_each_ipu_or_two_for_chunks),
 		cmocka_unit_test(test_what_a_split_backward_reads_again_is_not_recomputed),
 		cmocka_unit_test(test_recomputation_fits_the_other_schedules),
 		cmocka_unit_test(test_offloaded_activations_are_those_that_wait),
