@@ -1,12 +1,17 @@
 /*
  * `ipu-plan model` and `scale` of an example: which mode is asked for, and which numbers of IPUs.
+ * Splits of a model: what its stages stream and keep.
  */
-#include "support/support.h"
+#include "model/plan/plan_run.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/mem.h"
+#include "ipu/ipu_timeline.h"
 #include "support/plan.h"
+#include "support/run_checks.h"
+#include "support/run_sample.h"
 
 static void assert_mode(const char *arguments, const char *mode)
 {
@@ -61,12 +66,97 @@ static void test_dots_need_two_numbers_before_them(void **state)
 	}
 }
 
+/* ---- splits ---------------------------------------------------------------------------------- */
+
+/* The split of @model at its layer @second into two stages. */
+static struct partition_split *split_at(const struct run_file *run, const struct run_data *data,
+					const struct model *model, int second)
+{
+	struct partitioner *partitioner;
+	struct partition_split *split;
+	struct err err = {0};
+	int stage[8];
+
+	assert_in_range(model->layer_count, 1, ARRAY_LEN(stage));
+	for (int i = 0; i < model->layer_count; i++)
+		stage[i] = i >= second;
+	assert_int_equal(partitioner_new(&partitioner, run, data, NULL, &err), ST_OK);
+	assert_int_equal(partition_given(&split, partitioner, model, 2, stage, &err), ST_OK);
+	partitioner_free(partitioner);
+	return split;
+}
+
+/* Two IPUs share a link to the host: each waits for the inputs of the one and the labels of the
+ * other. With I/O tiles (none here, so that the plans are the same) no program waits. */
+static void test_stages_wait_for_the_bytes_of_a_batch(void **state)
+{
+	const struct run_data data = {.train = {.classes = 10}, .test = {.classes = 10}};
+	struct run_file *run = run_sample_get("--data.batch_size 16");
+	struct model *model = run_sample_model(run);
+	struct partition_split *waits = split_at(run, &data, model, 2), *io;
+	const double bytes = 16 * (28 * 28 * 4 + 4);
+	struct ipu_target target;
+
+	(void)state;
+	run->ipu.io_tiles.place_ops_on_io_tiles = true;
+	io = split_at(run, &data, model, 2);
+	assert_int_equal(ipu_target_get(run->ipu.target, 0, &target, NULL), ST_OK);
+	for (int s = 0; s < 2; s++)
+		assert_int_equal(waits->partition->stage[s].forward -
+					 io->partition->stage[s].forward,
+				 ipu_host_copy(&target, bytes).cycles);
+	partition_split_free(waits);
+	partition_split_free(io);
+	model_free(model);
+	run_file_free(run);
+}
+
+/* Several operations of a backward pass read what the second layer has computed in its forward. */
+static void test_a_stage_keeps_once_what_it_reads_several_times(void **state)
+{
+	static const char text[] =
+		"{\"model\": {\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", "
+		"\"layers\": [{\"class_name\": \"Conv2D\", \"config\": {\"filters\": 2, "
+		"\"kernel_size\": 1}}, {\"class_name\": \"SeparableConv2D\", \"config\": "
+		"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"swish\"}}]}}, "
+		"\"compile\": {\"loss\": \"mse\"}, \"fit\": {}, \"data\": {\"batch_size\": 2}, "
+		"\"ipu\": {\"auto_select_ipus\": 2}, \"pipeline\": {\"stages\": [0, 1], "
+		"\"schedule\": \"Sequential\"}}";
+	const struct run_data data = {.train = {.width = 27}, .test = {.width = 27}};
+	const struct model_shape image = {3, {4, 4, 1}};
+	const int64_t batch = 2;
+	struct run_file *run;
+	struct model *model;
+	struct partition_split *split;
+	struct json_at at;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL,
+					&support_run_checks, &err),
+			 ST_OK);
+	at = json_root(run->model_file, run->model);
+	assert_int_equal(model_new(&model, &at, &image, &err), ST_OK);
+	split = split_at(run, &data, model, 1);
+	/* The kernel and the biases, and the images. */
+	assert_int_equal(split->partition->stage[0].memory_bytes, (2 + 2 + batch * 16) * 4);
+	/* Both kernels and the biases; sum and count of the mean loss, count of the updates; what
+	 * comes in, the results of both convolutions, and the gradient of the loss. */
+	assert_int_equal(split->partition->stage[1].memory_bytes,
+			 (8 + 6 + 3 + 2 + 1 + batch * (16 * 2 + 9 * 2 + 9 * 3 + 9 * 3)) * 4);
+	partition_split_free(split);
+	model_free(model);
+	run_file_free(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_not_trained_is_evaluated),
 		cmocka_unit_test(test_dots_stand_for_the_numbers_between),
 		cmocka_unit_test(test_dots_need_two_numbers_before_them),
+		cmocka_unit_test(test_stages_wait_for_the_bytes_of_a_batch),
+		cmocka_unit_test(test_a_stage_keeps_once_what_it_reads_several_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
